@@ -1,0 +1,238 @@
+/* facet: elliptic problems by high-order hybridized discontinuous Galerkin (HDG) methods.
+ *
+ * Conventions
+ * -----------
+ * Equations.  Diffusion: lambda u - div(K grad u) = f with lambda >= 0 and K symmetric positive definite. The
+ *             flux is q = -K grad u; on every facet the unknown is the trace uhat, and
+ *             qhat.n = q.n + tau (u - uhat).
+ * Arrays.     Row-major, the last index fastest. Points are rows of `dim` coordinates.
+ * Functions.  Data of a problem is a number written as text ("2"), an expression in x, y, z ("sin(pi*x)*y"),
+ *             or a C function that is called with many points at once, possibly from several threads.
+ * Ownership.  facet_X_create(..., &x) makes, facet_X_destroy(&x) frees and sets x to NULL. Everything passed in
+ *             is copied, except meshes and contexts, which must outlive what was made from them, and user
+ *             pointers of callbacks. A mesh may be shared by many problems.
+ * Failure.    Every fallible call returns a facet_status; facet_message() is then a sentence that says what is
+ *             wrong, where, and what would be right. The library never prints, exits or aborts.
+ * Threads.    The number of threads is a property of the process. Different solvers may be used from different
+ *             threads; one solver may not.
+ *
+ * The life of a program (see examples/01_box.c, examples/02_annulus.c):
+ *
+ *     facet_context *ctx;   facet_context_create("cpu", &ctx);
+ *     facet_mesh *mesh;     facet_mesh_read(ctx, "part.msh", &mesh);
+ *     facet_problem *pb;    facet_problem_create(ctx, mesh, FACET_DIFFUSION, &pb);
+ *                           facet_problem_set_dirichlet(pb, "inlet", "1");
+ *     facet_solver *sv;     facet_solver_create(pb, NULL, &sv);
+ *                           facet_solver_solve(sv, NULL, NULL);
+ *                           facet_solver_write(sv, "part.vtu", NULL);
+ */
+#ifndef FACET_H
+#define FACET_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FACET_VERSION_MAJOR 0
+#define FACET_VERSION_MINOR 1
+#define FACET_VERSION_PATCH 0
+#define FACET_VERSION       "0.1.0"
+
+#if defined(__GNUC__)
+#    define FACET_API __attribute__((visibility("default")))
+#else
+#    define FACET_API
+#endif
+
+/* ------------------------------------------------------------------------------------------ status */
+
+/* The values are also the exit status of the program. */
+typedef enum facet_status {
+    FACET_OK = 0,
+    FACET_NOT_CONVERGED = 1,  /* the solve stopped before it reached the tolerance */
+    FACET_ERROR_INPUT = 2,    /* the input is wrong */
+    FACET_ERROR_MACHINE = 3,  /* memory, device or file */
+    FACET_INTERRUPTED = 130   /* facet_interrupt() was called */
+} facet_status;
+
+/* What went wrong in the calling thread's last failing call; valid until its next call. */
+FACET_API const char *facet_message(void);
+FACET_API const char *facet_version(void);
+
+/* Asks the running solve to stop at its next iteration; may be called from a signal handler. */
+FACET_API void facet_interrupt(void);
+FACET_API void facet_interrupt_clear(void);
+
+/* ------------------------------------------------------------------------------------------ context */
+
+typedef struct facet_context facet_context; /* a device, and a monitor */
+typedef struct facet_mesh facet_mesh;
+typedef struct facet_problem facet_problem; /* mesh, equation, data, boundary conditions */
+typedef struct facet_solver facet_solver;   /* a discretized problem, set up once to be solved many times */
+
+typedef enum facet_phase {
+    FACET_PHASE_MESH,
+    FACET_PHASE_CONDENSE,
+    FACET_PHASE_ASSEMBLE,
+    FACET_PHASE_SETUP,
+    FACET_PHASE_SOLVE,
+    FACET_PHASE_RECOVER,
+    FACET_PHASE_POSTPROCESS,
+    FACET_PHASE_OUTPUT,
+    FACET_N_PHASES
+} facet_phase;
+FACET_API const char *facet_phase_name(facet_phase phase);
+
+typedef enum facet_event_kind {
+    FACET_EVENT_BEGIN,    /* of a phase */
+    FACET_EVENT_PROGRESS, /* done of total */
+    FACET_EVENT_ITERATION,
+    FACET_EVENT_END       /* of a phase: seconds */
+} facet_event_kind;
+
+typedef struct facet_event {
+    facet_event_kind kind;
+    facet_phase phase;
+    double done, total;
+    int iteration;
+    double residual; /* relative */
+    double seconds;
+} facet_event;
+typedef void (*facet_monitor)(void *user, const facet_event *event);
+
+/* device: "cpu" (the default when NULL), "ref", "debug" or "cuda". */
+FACET_API facet_status facet_context_create(const char *device, facet_context **context);
+FACET_API void facet_context_destroy(facet_context **context);
+FACET_API facet_status facet_context_set_threads(facet_context *context, int n); /* 0: all */
+FACET_API int facet_context_threads(const facet_context *context);
+FACET_API const char *facet_context_device(const facet_context *context);
+FACET_API void facet_context_set_monitor(facet_context *context, facet_monitor monitor, void *user);
+
+/* ------------------------------------------------------------------------------------------ mesh */
+
+typedef struct facet_box {
+    int dim;                      /* 2 */
+    double lower[3], upper[3];
+    int cells[3];
+    const double *coordinates[3]; /* cells[i] + 1 increasing numbers each, for a graded box; NULL: uniform */
+    const char *shape;            /* "triangle" or "quad" */
+    const char *split;            /* of quads into triangles: "right" (NULL), "left", "alternating" */
+    int periodic[3];              /* nonzero: periodic in that direction */
+} facet_box;
+
+typedef struct facet_mesh_info {
+    int dim;
+    int geometry_order;
+    int64_t n_cells, n_faces, n_boundary_faces, n_vertices;
+    const char *shape;      /* "triangle", "quad" or "triangle+quad"; valid while the mesh lives */
+    double volume;          /* sum of |cell| */
+    double smallest_cell, largest_cell; /* diameters */
+    double smallest_jacobian;           /* min over cells of min det J / max det J, 1 for affine cells */
+} facet_mesh_info;
+
+/* A box [lower, upper]; its sides are called xmin, xmax, ymin, ymax. */
+FACET_API facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh);
+/* A Gmsh file, format 2.2 or 4.1, ASCII or binary. Boundary parts and regions are its physical groups. */
+FACET_API facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh);
+/* Splits every cell `times` times into 2^dim; curved geometry is kept. */
+FACET_API facet_status facet_mesh_refine(facet_mesh *mesh, int times);
+FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info);
+FACET_API void facet_mesh_destroy(facet_mesh **mesh);
+
+/* ------------------------------------------------------------------------------------------ problem */
+
+typedef enum facet_equation { FACET_DIFFUSION } facet_equation;
+
+/* values[i*n_values + c] for the points x[i*dim + d]; a nonzero return stops the solve with FACET_ERROR_INPUT. */
+typedef int (*facet_function)(void *user, int n_points, int dim, const double *x, double *values);
+
+FACET_API facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh, facet_equation equation,
+                                            facet_problem **problem);
+FACET_API void facet_problem_destroy(facet_problem **problem);
+
+/* A name for the expressions set after it. */
+FACET_API facet_status facet_problem_set_parameter(facet_problem *problem, const char *name, double value);
+
+/* K on the cells of a group (NULL: all). One text: K is that scalar; dim*dim texts by rows: a symmetric matrix. */
+FACET_API facet_status facet_problem_set_conductivity(facet_problem *problem, const char *group, int n_texts,
+                                                      const char *const *texts);
+/* n_values: 1 or dim*dim. */
+FACET_API facet_status facet_problem_set_conductivity_function(facet_problem *problem, const char *group,
+                                                               int n_values, facet_function function, void *user);
+FACET_API facet_status facet_problem_set_reaction(facet_problem *problem, const char *text);
+FACET_API facet_status facet_problem_set_reaction_function(facet_problem *problem, facet_function function,
+                                                           void *user);
+FACET_API facet_status facet_problem_set_source(facet_problem *problem, const char *text);
+FACET_API facet_status facet_problem_set_source_function(facet_problem *problem, facet_function function, void *user);
+
+/* The exact solution: an expression. Source and boundary data are derived from it, errors are measured against
+ * it, and boundary parts not named get its Dirichlet values. The conductivity must then be expressions too. */
+FACET_API facet_status facet_problem_set_exact(facet_problem *problem, const char *text);
+
+/* Boundary conditions on a part; "rest" stands for all parts not named. The text "exact" takes the data from the
+ * exact solution. dirichlet: u = g; neumann: K grad u . n = g; robin: K grad u . n + a u = g. */
+FACET_API facet_status facet_problem_set_dirichlet(facet_problem *problem, const char *part, const char *g);
+FACET_API facet_status facet_problem_set_dirichlet_function(facet_problem *problem, const char *part,
+                                                            facet_function g, void *user);
+FACET_API facet_status facet_problem_set_neumann(facet_problem *problem, const char *part, const char *g);
+FACET_API facet_status facet_problem_set_neumann_function(facet_problem *problem, const char *part, facet_function g,
+                                                          void *user);
+FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const char *part, const char *a, const char *g);
+
+/* ------------------------------------------------------------------------------------------ solver */
+
+typedef struct facet_options {
+    int degree;                 /* 1 .. 16 */
+    const char *tau;            /* physical tau: number or expression; NULL: "1" */
+    double tau_hat;             /* > 0: tau = 2 tau_hat / h instead */
+    int postprocess;            /* compute u* and q* */
+    const char *method;         /* "auto" (NULL), "cg", "direct" */
+    const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block" */
+    double rtol;                /* on the true residual |F - K uhat| / |F| */
+    int max_iterations;
+} facet_options;
+/* degree 3, tau 1, postprocess, rtol 1e-10, max_iterations 10000. */
+FACET_API void facet_options_default(facet_options *options);
+
+typedef struct facet_report {
+    int64_t trace_unknowns, volume_unknowns; /* trace: without the eliminated ones */
+    int iterations, converged;
+    const char *method, *preconditioner; /* those that were used */
+    const char *reason;                  /* why the solve stopped */
+    double residual, rate;
+    double seconds[FACET_N_PHASES];
+    double conservation; /* largest imbalance of a cell, relative to the largest flux through one */
+} facet_report;
+
+typedef struct facet_errors {
+    double u_L2, u_Linf, q_L2, u_star_L2, q_star_L2, trace_L2; /* negative: not available */
+} facet_errors;
+
+/* options: NULL for the defaults. Condenses, assembles and prepares the solve. */
+FACET_API facet_status facet_solver_create(const facet_problem *problem, const facet_options *options,
+                                           facet_solver **solver);
+FACET_API void facet_solver_destroy(facet_solver **solver);
+
+/* The points of a solver: n_points_per_cell quadrature points in every cell, where a caller's source is given and
+ * his solution returned. x: n * dim numbers. */
+FACET_API int64_t facet_solver_n_points(const facet_solver *solver);
+FACET_API facet_status facet_solver_points(const facet_solver *solver, double *x);
+
+/* source: values at the points (NULL: the problem's own source). u: receives the solution there (or NULL). */
+FACET_API facet_status facet_solver_solve(facet_solver *solver, const double *source, double *u);
+
+FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_report *report);
+FACET_API facet_status facet_solver_errors(const facet_solver *solver, facet_errors *errors);
+/* A field ("u", "u_star", "q", "q_star") at points anywhere in the mesh; values: n * (1 or dim). A point outside
+ * is an error. */
+FACET_API facet_status facet_solver_evaluate(const facet_solver *solver, const char *field, int64_t n_points,
+                                             const double *x, double *values);
+/* A VTU file for ParaView. fields: names separated by commas (NULL: all). */
+FACET_API facet_status facet_solver_write(const facet_solver *solver, const char *path, const char *fields);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

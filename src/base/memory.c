@@ -1,0 +1,135 @@
+/* The counted allocator. A block carries a header of one alignment unit that holds its size. */
+#include "base/memory.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static atomic_llong live_blocks, live_bytes, peak_bytes, allocations, fail_countdown;
+
+static void count(long long blocks, long long bytes)
+{
+    atomic_fetch_add(&live_blocks, blocks);
+    long long now = atomic_fetch_add(&live_bytes, bytes) + bytes;
+    long long peak = atomic_load(&peak_bytes);
+    while (now > peak && !atomic_compare_exchange_weak(&peak_bytes, &peak, now)) {
+    }
+}
+
+static int must_fail(void)
+{
+    atomic_fetch_add(&allocations, 1);
+    if (atomic_load(&fail_countdown) <= 0) return 0;
+    return atomic_fetch_sub(&fail_countdown, 1) == 1;
+}
+
+static void *get_pointer(void *pointer)
+{
+    void *p;
+    memcpy(&p, pointer, sizeof p);
+    return p;
+}
+
+static void set_pointer(void *pointer, void *value)
+{
+    memcpy(pointer, &value, sizeof value);
+}
+
+static size_t block_bytes(const void *p)
+{
+    size_t bytes;
+    memcpy(&bytes, (const char *)p - BASE_ALIGNMENT, sizeof bytes);
+    return bytes;
+}
+
+facet_status base_alloc(void *pointer, size_t n, size_t size)
+{
+    set_pointer(pointer, NULL);
+    if (n == 0 || size == 0) return FACET_OK;
+    size_t bytes, rounded;
+    if (__builtin_mul_overflow(n, size, &bytes) ||
+        __builtin_add_overflow(bytes, (size_t)(2 * BASE_ALIGNMENT - 1), &rounded))
+        return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu items of %zu bytes were wanted", n, size);
+    rounded = rounded / BASE_ALIGNMENT * BASE_ALIGNMENT;
+    char *block = must_fail() ? NULL : aligned_alloc(BASE_ALIGNMENT, rounded);
+    if (block == NULL) return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu bytes were wanted", bytes);
+    memcpy(block, &bytes, sizeof bytes);
+    count(1, (long long)bytes);
+    set_pointer(pointer, block + BASE_ALIGNMENT);
+    return FACET_OK;
+}
+
+facet_status base_calloc(void *pointer, size_t n, size_t size)
+{
+    facet_status status = base_alloc(pointer, n, size);
+    void *p = get_pointer(pointer);
+    if (p != NULL) memset(p, 0, n * size);
+    return status;
+}
+
+facet_status base_realloc(void *pointer, size_t n, size_t size)
+{
+    void *old = get_pointer(pointer), *fresh;
+    facet_status status = base_alloc(&fresh, n, size);
+    if (status != FACET_OK) return status;
+    if (old != NULL && fresh != NULL) {
+        size_t keep = block_bytes(old) < n * size ? block_bytes(old) : n * size;
+        memcpy(fresh, old, keep);
+    }
+    base_free(&old);
+    set_pointer(pointer, fresh);
+    return FACET_OK;
+}
+
+void base_free(void *pointer)
+{
+    char *p = get_pointer(pointer);
+    if (p == NULL) return;
+    count(-1, -(long long)block_bytes(p));
+    free(p - BASE_ALIGNMENT);
+    set_pointer(pointer, NULL);
+}
+
+facet_status base_strdup(const char *text, char **copy)
+{
+    size_t bytes = strlen(text) + 1;
+    facet_status status = base_alloc(copy, bytes, 1);
+    if (status == FACET_OK) memcpy(*copy, text, bytes);
+    return status;
+}
+
+void base_memory_read(struct base_memory *memory)
+{
+    memory->live_blocks = atomic_load(&live_blocks);
+    memory->live_bytes = atomic_load(&live_bytes);
+    memory->peak_bytes = atomic_load(&peak_bytes);
+    memory->allocations = atomic_load(&allocations);
+}
+
+void base_memory_fail_at(int64_t k)
+{
+    atomic_store(&fail_countdown, k);
+}
+
+int64_t base_peak_resident_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+int64_t base_available_bytes(void)
+{
+    long long kib = 0;
+    FILE *file = fopen("/proc/meminfo", "r");
+    if (file != NULL) {
+        char line[256];
+        while (fgets(line, sizeof line, file) != NULL)
+            if (sscanf(line, "MemAvailable: %lld kB", &kib) == 1) break;
+        fclose(file);
+    }
+    if (kib > 0) return (int64_t)kib * 1024;
+    return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}

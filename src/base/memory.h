@@ -1,0 +1,46 @@
+/* The counted allocator: every allocation of the library goes through it.
+ *
+ * Blocks are aligned to 64 bytes. The count of live blocks and bytes lets a test prove that nothing leaked, and
+ * base_memory_fail_at() makes one allocation fail, so that every error path can be walked.
+ */
+#ifndef FACET_BASE_MEMORY_H
+#define FACET_BASE_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define BASE_ALIGNMENT 64
+
+/* *pointer = room for count items of size bytes (uninitialised); NULL for none. `pointer` is the address of any
+ * object pointer. Fails with FACET_ERROR_MACHINE, naming the bytes that were wanted; *pointer is then NULL. */
+facet_status base_alloc(void *pointer, size_t count, size_t size);
+/* The same, filled with zeros. */
+facet_status base_calloc(void *pointer, size_t count, size_t size);
+/* Grows or shrinks *pointer (NULL: allocates) and keeps the contents; on failure *pointer is unchanged. */
+facet_status base_realloc(void *pointer, size_t count, size_t size);
+/* Frees *pointer (may be NULL) and sets it to NULL. */
+void base_free(void *pointer);
+/* *copy = a copy of text; free with base_free. */
+facet_status base_strdup(const char *text, char **copy);
+
+#define ALLOC(p, count)  base_alloc(&(p), (size_t)(count), sizeof *(p))
+#define CALLOC(p, count) base_calloc(&(p), (size_t)(count), sizeof *(p))
+
+struct base_memory {
+    int64_t live_blocks;
+    int64_t live_bytes;
+    int64_t peak_bytes;
+    int64_t allocations; /* so far, in this process */
+};
+void base_memory_read(struct base_memory *memory);
+/* The k-th allocation from now (1 is the next one) fails; 0: none. */
+void base_memory_fail_at(int64_t k);
+
+/* Peak resident set of the process, in bytes. */
+int64_t base_peak_resident_bytes(void);
+/* Memory of the machine, in bytes; what is available now. */
+int64_t base_available_bytes(void);
+
+#endif

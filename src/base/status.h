@@ -1,0 +1,57 @@
+/* Status and error text.
+ *
+ * Every fallible function returns a facet_status. The one that finds the fault calls base_fail(), which starts
+ * the message; callers that know more about the place put it in front with base_wrap():
+ *
+ *     base_fail(FACET_ERROR_INPUT, "unknown name 'w'")        unknown name 'w'
+ *     base_wrap(status, "column %d", 3)                        column 3: unknown name 'w'
+ *     base_wrap(status, "part.yaml:12:5")                      part.yaml:12:5: column 3: unknown name 'w'
+ *
+ * The text belongs to the calling thread. A parallel loop gathers failures in a base_collector, which keeps
+ * the one with the smallest index, so that the message does not depend on the number of threads.
+ */
+#ifndef FACET_BASE_STATUS_H
+#define FACET_BASE_STATUS_H
+
+#include <facet.h>
+
+#define BASE_MESSAGE_BYTES 4096
+
+/* Sets the calling thread's message and returns `status`. */
+facet_status base_fail(facet_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts "text: " in front of the calling thread's message and returns `status`; does nothing for FACET_OK. */
+facet_status base_wrap(facet_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The calling thread's message; "" before the first failure. */
+const char *base_message(void);
+void base_message_clear(void);
+
+struct base_collector {
+    facet_status status;
+    long long index;
+    char text[BASE_MESSAGE_BYTES];
+};
+
+void base_collector_init(struct base_collector *collector);
+/* From inside a parallel loop: remembers a failure of iteration `index` with the thread's message. */
+void base_collect(struct base_collector *collector, long long index, facet_status status);
+/* After the loop: makes the kept message the calling thread's, and returns its status. */
+facet_status base_collected(const struct base_collector *collector);
+/* Inside the loop: true when some iteration failed, so that the rest may be skipped. */
+int base_collector_failed(const struct base_collector *collector);
+
+/* In a function with `facet_status status = FACET_OK;` and one cleanup label `done:`. */
+#define TRY(call)                                                                                            \
+    do {                                                                                                     \
+        status = (call);                                                                                     \
+        if (status != FACET_OK) goto done;                                                                   \
+    } while (0)
+
+#define FAIL(...)                                                                                            \
+    do {                                                                                                     \
+        status = base_fail(__VA_ARGS__);                                                                     \
+        goto done;                                                                                           \
+    } while (0)
+
+#endif

@@ -1,0 +1,51 @@
+/* The reference cells, their vertices and their faces.
+ *
+ *   segment          triangle            quad                 tet  (0,0,0)(1,0,0)(0,1,0)(0,0,1)
+ *   0-----1          2                   3-----2              hex  0..3 the quad at z=0, 4..7 above them
+ *                    |\                  |     |
+ *                    | \                 |     |              All live in the unit box: coordinates 0..1.
+ *                    0--1                0-----1
+ *   faces            01 12 20            01 12 23 30          tet: 021 013 032 123... (see shape.c)
+ *
+ * The vertices of face f of a cell, in order, run so that a 2D cell lies to the left of its faces.
+ *
+ * Face frames. Every mesh face has a frame of its own: its vertices in an order both neighbours agree on. The
+ * orientation o of a cell's face says how the frame's vertices lie in the cell's face: frame vertex i is the cell's
+ * face vertex shape_permutation(face shape, o)[i]. A point with frame coordinates s then has cell coordinates
+ * shape_face_point(shape, face, o, s).
+ */
+#ifndef FACET_POLY_SHAPE_H
+#define FACET_POLY_SHAPE_H
+
+enum shape { SHAPE_POINT, SHAPE_SEGMENT, SHAPE_TRIANGLE, SHAPE_QUAD, SHAPE_TET, SHAPE_HEX, SHAPE_COUNT };
+
+#define SHAPE_MAX_VERTICES      8
+#define SHAPE_MAX_FACES         6
+#define SHAPE_MAX_FACE_VERTICES 4
+
+const char *shape_name(enum shape shape); /* point segment triangle quad tet hex */
+int shape_dim(enum shape shape);
+int shape_n_vertices(enum shape shape);
+int shape_n_faces(enum shape shape);
+int shape_is_simplex(enum shape shape); /* segments count as simplices */
+double shape_measure(enum shape shape);
+const double *shape_vertices(enum shape shape); /* n_vertices x dim */
+enum shape shape_face_shape(enum shape shape, int face);
+const int *shape_face_vertices(enum shape shape, int face);
+
+/* 1 for a point, 2 for a segment, 6 for a triangle, 8 for a quad. */
+int shape_n_orientations(enum shape face_shape);
+const int *shape_permutation(enum shape face_shape, int orientation);
+/* The orientation o with frame[i] == local[permutation(o)[i]] for all i, or -1. */
+int shape_find_orientation(enum shape face_shape, const int *frame, const int *local);
+/* Frame coordinates s (dim-1 numbers) to cell coordinates xi (dim numbers). */
+void shape_face_point(enum shape shape, int face, int orientation, const double *s, double *xi);
+
+/* Nodes of the equispaced lattice of order g >= 1: (g+1) choose ... for simplices, (g+1)^dim otherwise.
+ * Numbered with the first coordinate fastest: node (i,j,k) is xi = (i,j,k)/g, simplices keep i+j+k <= g. */
+int shape_n_nodes(enum shape shape, int order);
+void shape_nodes(enum shape shape, int order, double *xi); /* n_nodes x dim */
+/* Lattice number of vertex v. */
+int shape_vertex_node(enum shape shape, int order, int vertex);
+
+#endif
