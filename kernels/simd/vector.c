@@ -1,0 +1,92 @@
+/* The same kernels with threads and vector instructions. Sums are taken over fixed pieces, so that a result depends neither
+ * on scheduling nor on the number of threads. */
+#include "kernels/kernels.h"
+
+#include "base/run.h"
+
+#define PIECE      4096 /* entries of one partial sum */
+#define SMALL      8192 /* below this a parallel region costs more than it gains */
+#define MAX_PIECES 1024
+
+static void fill_simd(int64_t n, double a, double *x)
+{
+#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+    for (int64_t i = 0; i < n; i++) x[i] = a;
+}
+
+static void axpby_simd(int64_t n, double a, const double *restrict x, double b, double *restrict y)
+{
+    if (b == 0.0) {
+#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+        for (int64_t i = 0; i < n; i++) y[i] = a * x[i];
+    } else {
+#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+        for (int64_t i = 0; i < n; i++) y[i] = a * x[i] + b * y[i];
+    }
+}
+
+static void multiply_simd(int64_t n, const double *restrict d, const double *restrict x, double *restrict y)
+{
+#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+    for (int64_t i = 0; i < n; i++) y[i] = d[i] * x[i];
+}
+
+static double dot_simd(int64_t n, const double *x, const double *y)
+{
+    double partial[MAX_PIECES];
+    int64_t piece = PIECE;
+    while ((n + piece - 1) / piece > MAX_PIECES) piece *= 2;
+    int64_t n_pieces = (n + piece - 1) / piece;
+#pragma omp parallel for num_threads(base_threads()) if (n > SMALL)
+    for (int64_t p = 0; p < n_pieces; p++) {
+        int64_t end = (p + 1) * piece < n ? (p + 1) * piece : n;
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t i = p * piece; i < end; i++) sum += x[i] * y[i];
+        partial[p] = sum;
+    }
+    double sum = 0.0;
+    for (int64_t p = 0; p < n_pieces; p++) sum += partial[p];
+    return sum;
+}
+
+static void csr_apply_simd(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const double *values,
+                           const double *x, double *y)
+{
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_rows > 512)
+    for (int64_t i = 0; i < n_rows; i++) {
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) sum += values[k] * x[columns[k]];
+        y[i] = sum;
+    }
+}
+
+static void block_apply_simd(int64_t n_blocks, const int64_t *first, const int64_t *starts, const double *matrices,
+                             const double *x, double *y)
+{
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 512)
+    for (int64_t b = 0; b < n_blocks; b++) {
+        int64_t n = first[b + 1] - first[b];
+        const double *B = matrices + starts[b], *xb = x + first[b];
+        for (int64_t i = 0; i < n; i++) {
+            double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+            for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * xb[j];
+            y[first[b] + i] = sum;
+        }
+    }
+}
+
+const struct kernels *kernels_simd(void)
+{
+    static const struct kernels table = {
+        .fill = fill_simd,
+        .axpby = axpby_simd,
+        .multiply = multiply_simd,
+        .dot = dot_simd,
+        .csr_apply = csr_apply_simd,
+        .block_apply = block_apply_simd,
+    };
+    return &table;
+}
