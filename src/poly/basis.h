@@ -1,8 +1,8 @@
 /* Orthonormal hierarchical bases on the reference cells, and Lagrange bases on lattices.
  *
- * Orthonormal: the integral of phi_i phi_j over the reference cell is delta_ij, phi_0 is constant, and the basis of
- * degree k-1 is the beginning of that of degree k. Simplices span P_k (ordered by total degree), tensor cells Q_k
- * (ordered by the largest index). SHAPE_POINT has the one function 1.
+ * Orthonormal: the integral of phi_i phi_j over the reference cell is delta_ij, phi_0 is constant, and the
+ * basis of degree k-1 is the beginning of that of degree k. Simplices span P_k (ordered by total degree),
+ * tensor cells Q_k (ordered by the largest index). SHAPE_POINT has the one function 1.
  */
 #ifndef FACET_POLY_BASIS_H
 #define FACET_POLY_BASIS_H
@@ -11,13 +11,13 @@
 #include "poly/shape.h"
 
 int basis_size(enum shape shape, int degree);
-/* values: n_points x size; gradients (or NULL): n_points x size x dim. x: n_points x dim. Points anywhere, the
- * collapsed vertices included. */
+/* values: n_points x size; gradients (or NULL): n_points x size x dim. x: n_points x dim. Points anywhere,
+ * the collapsed vertices included. */
 facet_status basis_eval(enum shape shape, int degree, int n_points, const double *x, double *values,
                         double *gradients);
 
-/* The Lagrange basis on the nodes of shape_nodes(shape, order): values n_points x n_nodes, gradients (or NULL)
- * n_points x n_nodes x dim. order 1..10. */
+/* The Lagrange basis on the nodes of shape_nodes(shape, order): values n_points x n_nodes, gradients (or
+ * NULL) n_points x n_nodes x dim. order 1..10. */
 facet_status basis_lagrange(enum shape shape, int order, int n_points, const double *x, double *values,
                             double *gradients);
 

@@ -23,14 +23,14 @@ facet_status rule_gauss_jacobi(int n, double a, double b, double *x, double *w);
 facet_status rule_gauss_radau(int n, double a, double b, double *x, double *w);
 facet_status rule_gauss_lobatto(int n, double a, double b, double *x, double *w);
 
-/* A rule with positive weights inside the cell, exact for polynomials of total degree <= degree on simplices and of
- * degree <= degree in each coordinate on tensor cells. Any degree >= 0. Tensor cells: Gauss. Simplices: collapsed
- * Gauss-Jacobi products. SHAPE_POINT: one point of weight 1. */
+/* A rule with positive weights inside the cell, exact for polynomials of total degree <= degree on simplices
+ * and of degree <= degree in each coordinate on tensor cells. Any degree >= 0. Tensor cells: Gauss.
+ * Simplices: collapsed Gauss-Jacobi products. SHAPE_POINT: one point of weight 1. */
 facet_status rule_create(enum shape shape, int degree, struct rule *rule);
 /* Tensor Gauss with n points per direction (tensor cells), or the collapsed product with n per direction. */
 facet_status rule_create_points(enum shape shape, int n, struct rule *rule);
-/* king2014's rule on a triangle: n_lobatto Gauss-Lobatto points along the base times n_radau Gauss-Radau(1,0) points
- * (the base included) towards the collapsed vertex, the third one. */
+/* king2014's rule on a triangle: n_lobatto Gauss-Lobatto points along the base times n_radau Gauss-Radau(1,0)
+ * points (the base included) towards the collapsed vertex, the third one. */
 facet_status rule_create_collapsed_lobatto_radau(int n_lobatto, int n_radau, struct rule *rule);
 /* A copy with room of its own. */
 facet_status rule_copy(const struct rule *from, struct rule *to);

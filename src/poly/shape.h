@@ -1,18 +1,38 @@
 /* The reference cells, their vertices and their faces.
  *
- *   segment          triangle            quad                 tet  (0,0,0)(1,0,0)(0,1,0)(0,0,1)
- *   0-----1          2                   3-----2              hex  0..3 the quad at z=0, 4..7 above them
+ *   segment          triangle            quad                 All live in the unit box: coordinates 0..1.
+ *   0-----1          2                   3-----2
  *                    |\                  |     |
- *                    | \                 |     |              All live in the unit box: coordinates 0..1.
+ *                    | \                 |     |
  *                    0--1                0-----1
- *   faces            01 12 20            01 12 23 30          tet: 021 013 032 123... (see shape.c)
+ *   faces 0 1        01 12 20            01 12 23 30
  *
- * The vertices of face f of a cell, in order, run so that a 2D cell lies to the left of its faces.
+ *   tet        z                                     hex       7---------6        z
+ *              3                                              /|        /|        |  y
+ *             /|\          0 = (0,0,0)                       4---------5 |        | /
+ *            / | \         1 = (1,0,0)                       | |       | |        |/
+ *           /  |  \        2 = (0,1,0)                       | 3-------|-2        +---- x
+ *          /   0   \       3 = (0,0,1)                       |/        |/
+ *         /  .   .  \                                        0---------1
+ *        1 ----------- 2
+ *      x               y                             0..3 the quad at z=0, 4..7 above them
+ *
+ *   face  vertices  lies in                          face  vertices  lies in
+ *     0   0 2 1     z = 0                              0   0 3 2 1   z = 0
+ *     1   0 1 3     y = 0                              1   0 1 5 4   y = 0
+ *     2   0 3 2     x = 0                              2   1 2 6 5   x = 1
+ *     3   1 2 3     x+y+z = 1                          3   2 3 7 6   y = 1
+ *                                                      4   3 0 4 7   x = 0
+ *                                                      5   4 5 6 7   z = 1
+ *
+ * The vertices of face f of a cell, in order, run so that a 2D cell lies to the left of its faces, and so
+ * that the right-hand rule gives the normal that leaves a 3D cell. Faces 0 and 1 of a segment are its
+ * vertices 0 and 1.
  *
  * Face frames. Every mesh face has a frame of its own: its vertices in an order both neighbours agree on. The
- * orientation o of a cell's face says how the frame's vertices lie in the cell's face: frame vertex i is the cell's
- * face vertex shape_permutation(face shape, o)[i]. A point with frame coordinates s then has cell coordinates
- * shape_face_point(shape, face, o, s).
+ * orientation o of a cell's face says how the frame's vertices lie in the cell's face: frame vertex i is the
+ * cell's face vertex shape_permutation(face shape, o)[i]. A point with frame coordinates s then has cell
+ * coordinates shape_face_point(shape, face, o, s).
  */
 #ifndef FACET_POLY_SHAPE_H
 #define FACET_POLY_SHAPE_H
@@ -33,7 +53,8 @@ const double *shape_vertices(enum shape shape); /* n_vertices x dim */
 enum shape shape_face_shape(enum shape shape, int face);
 const int *shape_face_vertices(enum shape shape, int face);
 
-/* 1 for a point, 2 for a segment, 6 for a triangle, 8 for a quad. */
+/* 1 for a point, 2 for a segment, 6 for a triangle, 8 for a quad; 0 for what is no face. Orientation 0 is the
+ * identity. */
 int shape_n_orientations(enum shape face_shape);
 const int *shape_permutation(enum shape face_shape, int orientation);
 /* The orientation o with frame[i] == local[permutation(o)[i]] for all i, or -1. */
@@ -41,7 +62,7 @@ int shape_find_orientation(enum shape face_shape, const int *frame, const int *l
 /* Frame coordinates s (dim-1 numbers) to cell coordinates xi (dim numbers). */
 void shape_face_point(enum shape shape, int face, int orientation, const double *s, double *xi);
 
-/* Nodes of the equispaced lattice of order g >= 1: (g+1) choose ... for simplices, (g+1)^dim otherwise.
+/* Nodes of the equispaced lattice of order g >= 1: (g+dim) choose dim for simplices, (g+1)^dim otherwise.
  * Numbered with the first coordinate fastest: node (i,j,k) is xi = (i,j,k)/g, simplices keep i+j+k <= g. */
 int shape_n_nodes(enum shape shape, int order);
 void shape_nodes(enum shape shape, int order, double *xi); /* n_nodes x dim */
