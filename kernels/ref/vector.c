@@ -1,31 +1,26 @@
 /* Plain C: the specification of the vector and matrix kernels. */
 #include "kernels/kernels.h"
 
-static void fill_ref(int64_t n, double a, double *x)
-{
+static void fill_ref(int64_t n, double a, double *x) {
     for (int64_t i = 0; i < n; i++) x[i] = a;
 }
 
-static void axpby_ref(int64_t n, double a, const double *x, double b, double *y)
-{
+static void axpby_ref(int64_t n, double a, const double *x, double b, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] = b == 0.0 ? a * x[i] : a * x[i] + b * y[i];
 }
 
-static void multiply_ref(int64_t n, const double *d, const double *x, double *y)
-{
+static void multiply_ref(int64_t n, const double *d, const double *x, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] = d[i] * x[i];
 }
 
-static double dot_ref(int64_t n, const double *x, const double *y)
-{
+static double dot_ref(int64_t n, const double *x, const double *y) {
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
     return sum;
 }
 
-static void csr_apply_ref(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const double *values,
-                          const double *x, double *y)
-{
+static void csr_apply_ref(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
+                          const double *values, const double *x, double *y) {
     for (int64_t i = 0; i < n_rows; i++) {
         double sum = 0.0;
         for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) sum += values[k] * x[columns[k]];
@@ -33,9 +28,8 @@ static void csr_apply_ref(int64_t n_rows, const int64_t *offsets, const int32_t 
     }
 }
 
-static void block_apply_ref(int64_t n_blocks, const int64_t *first, const int64_t *starts, const double *matrices,
-                            const double *x, double *y)
-{
+static void block_apply_ref(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                            const double *matrices, const double *x, double *y) {
     for (int64_t b = 0; b < n_blocks; b++) {
         int64_t n = first[b + 1] - first[b];
         const double *B = matrices + starts[b], *xb = x + first[b];
@@ -47,8 +41,7 @@ static void block_apply_ref(int64_t n_blocks, const int64_t *first, const int64_
     }
 }
 
-const struct kernels *kernels_ref(void)
-{
+const struct kernels *kernels_ref(void) {
     static const struct kernels table = {
         .fill = fill_ref,
         .axpby = axpby_ref,

@@ -1,5 +1,5 @@
-/* The same kernels with threads and vector instructions. Sums are taken over fixed pieces, so that a result depends neither
- * on scheduling nor on the number of threads. */
+/* The same kernels with threads and vector instructions. Sums are taken over fixed pieces, so that a result
+ * depends neither on scheduling nor on the number of threads. */
 #include "kernels/kernels.h"
 
 #include "base/run.h"
@@ -8,14 +8,12 @@
 #define SMALL      8192 /* below this a parallel region costs more than it gains */
 #define MAX_PIECES 1024
 
-static void fill_simd(int64_t n, double a, double *x)
-{
+static void fill_simd(int64_t n, double a, double *x) {
 #pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
     for (int64_t i = 0; i < n; i++) x[i] = a;
 }
 
-static void axpby_simd(int64_t n, double a, const double *restrict x, double b, double *restrict y)
-{
+static void axpby_simd(int64_t n, double a, const double *restrict x, double b, double *restrict y) {
     if (b == 0.0) {
 #pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
         for (int64_t i = 0; i < n; i++) y[i] = a * x[i];
@@ -25,14 +23,12 @@ static void axpby_simd(int64_t n, double a, const double *restrict x, double b, 
     }
 }
 
-static void multiply_simd(int64_t n, const double *restrict d, const double *restrict x, double *restrict y)
-{
+static void multiply_simd(int64_t n, const double *restrict d, const double *restrict x, double *restrict y) {
 #pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
     for (int64_t i = 0; i < n; i++) y[i] = d[i] * x[i];
 }
 
-static double dot_simd(int64_t n, const double *x, const double *y)
-{
+static double dot_simd(int64_t n, const double *x, const double *y) {
     double partial[MAX_PIECES];
     int64_t piece = PIECE;
     while ((n + piece - 1) / piece > MAX_PIECES) piece *= 2;
@@ -50,9 +46,8 @@ static double dot_simd(int64_t n, const double *x, const double *y)
     return sum;
 }
 
-static void csr_apply_simd(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const double *values,
-                           const double *x, double *y)
-{
+static void csr_apply_simd(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
+                           const double *values, const double *x, double *y) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_rows > 512)
     for (int64_t i = 0; i < n_rows; i++) {
         double sum = 0.0;
@@ -62,9 +57,8 @@ static void csr_apply_simd(int64_t n_rows, const int64_t *offsets, const int32_t
     }
 }
 
-static void block_apply_simd(int64_t n_blocks, const int64_t *first, const int64_t *starts, const double *matrices,
-                             const double *x, double *y)
-{
+static void block_apply_simd(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                             const double *matrices, const double *x, double *y) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 512)
     for (int64_t b = 0; b < n_blocks; b++) {
         int64_t n = first[b + 1] - first[b];
@@ -78,8 +72,7 @@ static void block_apply_simd(int64_t n_blocks, const int64_t *first, const int64
     }
 }
 
-const struct kernels *kernels_simd(void)
-{
+const struct kernels *kernels_simd(void) {
     static const struct kernels table = {
         .fill = fill_simd,
         .axpby = axpby_simd,

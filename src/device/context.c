@@ -2,8 +2,7 @@
 #include "base/memory.h"
 #include "device/device.h"
 
-facet_status facet_context_create(const char *device, facet_context **context)
-{
+facet_status facet_context_create(const char *device, facet_context **context) {
     facet_status status = FACET_OK;
     const struct device *found;
     *context = NULL;
@@ -14,48 +13,40 @@ done:
     return status;
 }
 
-void facet_context_destroy(facet_context **context)
-{
+void facet_context_destroy(facet_context **context) {
     if (context != NULL) base_free(context);
 }
 
-facet_status facet_context_set_threads(facet_context *context, int n)
-{
+facet_status facet_context_set_threads(facet_context *context, int n) {
     (void)context;
     if (n < 0) return base_fail(FACET_ERROR_INPUT, "%d threads were asked for; 1 or more, or 0 for all", n);
     base_set_threads(n);
     return FACET_OK;
 }
 
-int facet_context_threads(const facet_context *context)
-{
+int facet_context_threads(const facet_context *context) {
     (void)context;
     return base_threads();
 }
 
-const char *facet_context_device(const facet_context *context)
-{
+const char *facet_context_device(const facet_context *context) {
     return device_name(context->device);
 }
 
-void facet_context_set_monitor(facet_context *context, facet_monitor monitor, void *user)
-{
+void facet_context_set_monitor(facet_context *context, facet_monitor monitor, void *user) {
     context->monitor = (struct base_monitor){monitor, user};
 }
 
-const char *facet_phase_name(facet_phase phase)
-{
+const char *facet_phase_name(facet_phase phase) {
     static const char *const names[FACET_N_PHASES] = {"mesh",  "condense", "assemble",    "setup",
                                                       "solve", "recover",  "postprocess", "output"};
     return phase >= 0 && phase < FACET_N_PHASES ? names[phase] : "?";
 }
 
-const char *facet_message(void)
-{
+const char *facet_message(void) {
     return base_message();
 }
 
-const char *facet_version(void)
-{
+const char *facet_version(void) {
     return FACET_VERSION;
 }

@@ -1,8 +1,8 @@
 /* Where arrays live.
  *
- * A device owns memory and a table of kernels. Code above this room never dereferences a device address: it uploads,
- * downloads, and calls the functions below. `ref` (plain C) and `cpu` (threads and vector instructions, the default) keep
- * their arrays in the host's memory.
+ * A device owns memory and a table of kernels. Code above this room never dereferences a device address: it
+ * uploads, downloads, and calls the functions below. `ref` (plain C) and `cpu` (threads and vector
+ * instructions, the default) keep their arrays in the host's memory.
  */
 #ifndef FACET_DEVICE_DEVICE_H
 #define FACET_DEVICE_DEVICE_H
@@ -15,7 +15,8 @@
 
 struct device;
 
-/* The device called name (NULL: "cpu"); it lives as long as the process. An unknown name lists the known ones. */
+/* The device called name (NULL: "cpu"); it lives as long as the process. An unknown name lists the known
+ * ones. */
 facet_status device_find(const char *name, const struct device **device);
 const char *device_name(const struct device *device);
 /* "ref, cpu" */
@@ -44,10 +45,10 @@ double vector_norm(const struct vector *x);
 
 /* Kernels on device addresses; see kernels/kernels.h. */
 void device_multiply(const struct device *device, int64_t n, const double *d, const double *x, double *y);
-void device_csr_apply(const struct device *device, int64_t n_rows, const int64_t *offsets, const int32_t *columns,
-                      const double *values, const double *x, double *y);
-void device_block_apply(const struct device *device, int64_t n_blocks, const int64_t *first, const int64_t *starts,
-                        const double *matrices, const double *x, double *y);
+void device_csr_apply(const struct device *device, int64_t n_rows, const int64_t *offsets,
+                      const int32_t *columns, const double *values, const double *x, double *y);
+void device_block_apply(const struct device *device, int64_t n_blocks, const int64_t *first,
+                        const int64_t *starts, const double *matrices, const double *x, double *y);
 
 /* What the program around the library chose: the public handle. */
 struct facet_context {

@@ -1,0 +1,250 @@
+/* Cholesky factorisation of a sparse matrix: CHOLMOD where the build has it, else a dense LAPACK factor.
+ *
+ * Trace matrices are dense in blocks (the unknowns of one face), so the fill-reducing ordering is computed on
+ * the much smaller graph of the blocks and expanded.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "solve/solve.h"
+
+#ifdef FACET_HAVE_CHOLMOD
+
+#    include <cholmod.h>
+
+struct cholesky {
+    cholmod_common common;
+    cholmod_sparse *matrix; /* the upper triangle by columns: the lower one by rows */
+    cholmod_factor *factor;
+    int64_t n, pin;
+};
+
+static facet_status cholmod_failure(struct cholesky *c, const char *what) {
+    if (c->common.status == CHOLMOD_OUT_OF_MEMORY || c->common.status == CHOLMOD_TOO_LARGE)
+        return base_fail(FACET_ERROR_MACHINE,
+                         "out of memory in the %s of %lld unknowns; solver: {method: cg} needs less", what,
+                         (long long)c->n);
+    return base_fail(FACET_ERROR_MACHINE, "CHOLMOD failed in the %s (status %d)", what, c->common.status);
+}
+
+/* Keeps the entries with column <= row; the pinned row and column keep their diagonal only. */
+static void fill_matrix(struct cholesky *c, const struct csr *csr, int values) {
+    SuiteSparse_long *p = c->matrix->p, *rows = c->matrix->i, n = 0;
+    double *x = c->matrix->x;
+    for (int64_t i = 0; i < csr->n; i++) {
+        p[i] = n;
+        for (int64_t k = csr->offsets[i]; k < csr->offsets[i + 1]; k++) {
+            int64_t j = csr->columns[k];
+            if (j > i || (j != i && (i == c->pin || j == c->pin))) continue;
+            rows[n] = j;
+            if (values) x[n] = i == c->pin ? 1.0 : csr->values[k];
+            n++;
+        }
+    }
+    p[csr->n] = n;
+}
+
+/* The pattern of the blocks, as a matrix of one entry per pair of coupled blocks (upper triangle by columns).
+ */
+static facet_status block_pattern(struct cholesky *c, const struct csr *csr, int64_t n_blocks,
+                                  const int64_t *offsets, cholmod_sparse **pattern) {
+    facet_status status = FACET_OK;
+    int32_t *block_of = NULL;
+    int64_t n = 0, bound = 0;
+    *pattern = NULL;
+    TRY(ALLOC(block_of, csr->n));
+    for (int64_t b = 0; b < n_blocks; b++) {
+        for (int64_t i = offsets[b]; i < offsets[b + 1]; i++) block_of[i] = (int32_t)b;
+        bound += csr->offsets[offsets[b] + 1] - csr->offsets[offsets[b]];
+    }
+    *pattern = cholmod_l_allocate_sparse((size_t)n_blocks, (size_t)n_blocks, (size_t)bound, 1, 1, 1,
+                                         CHOLMOD_PATTERN, &c->common);
+    if (*pattern == NULL) {
+        status = cholmod_failure(c, "ordering");
+        goto done;
+    }
+    SuiteSparse_long *p = (*pattern)->p, *rows = (*pattern)->i;
+    for (int64_t b = 0; b < n_blocks;
+         b++) { /* all rows of a block have the same pattern: look at the first */
+        int64_t last = -1;
+        p[b] = n;
+        for (int64_t k = csr->offsets[offsets[b]]; k < csr->offsets[offsets[b] + 1]; k++) {
+            int64_t other = block_of[csr->columns[k]];
+            if (other == last || other > b) continue;
+            rows[n++] = last = other;
+        }
+    }
+    p[n_blocks] = n;
+done:
+    base_free(&block_of);
+    return status;
+}
+
+/* permutation: the unknowns in the order of a good ordering of the blocks. */
+static facet_status order_blocks(struct cholesky *c, const struct csr *csr, int64_t n_blocks,
+                                 const int64_t *offsets, SuiteSparse_long *permutation) {
+    facet_status status = FACET_OK;
+    cholmod_sparse *pattern = NULL;
+    cholmod_factor *factor = NULL;
+    int64_t n = 0;
+    TRY(block_pattern(c, csr, n_blocks, offsets, &pattern));
+    factor = cholmod_l_analyze(pattern, &c->common);
+    if (factor == NULL) {
+        status = cholmod_failure(c, "ordering");
+        goto done;
+    }
+    const SuiteSparse_long *order = factor->Perm;
+    for (int64_t b = 0; b < n_blocks; b++)
+        for (int64_t i = offsets[order[b]]; i < offsets[order[b] + 1]; i++) permutation[n++] = i;
+done:
+    cholmod_l_free_factor(&factor, &c->common);
+    cholmod_l_free_sparse(&pattern, &c->common);
+    return status;
+}
+
+facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int64_t *block_offsets,
+                              int64_t pin, struct cholesky **cholesky, double *factor_bytes) {
+    facet_status status = FACET_OK;
+    SuiteSparse_long *permutation = NULL;
+    struct cholesky *c;
+    *cholesky = NULL;
+    TRY(CALLOC(*cholesky, 1));
+    c = *cholesky;
+    c->n = csr->n;
+    c->pin = pin;
+    cholmod_l_start(&c->common);
+    c->common.print = 0;
+    c->common.supernodal = CHOLMOD_AUTO;
+    int64_t nnz = (csr->offsets[csr->n] + csr->n) / 2 + 1;
+    c->matrix = cholmod_l_allocate_sparse((size_t)csr->n, (size_t)csr->n, (size_t)nnz, 1, 1, 1, CHOLMOD_REAL,
+                                          &c->common);
+    if (c->matrix == NULL) {
+        status = cholmod_failure(c, "analysis");
+        goto done;
+    }
+    fill_matrix(c, csr, 0);
+    TRY(ALLOC(permutation, csr->n));
+    TRY(order_blocks(c, csr, n_blocks, block_offsets, permutation));
+    c->common.nmethods = 1;
+    c->common.method[0].ordering = CHOLMOD_GIVEN;
+    c->common.postorder = 1;
+    c->factor = cholmod_l_analyze_p(c->matrix, permutation, NULL, 0, &c->common);
+    if (c->factor == NULL) {
+        status = cholmod_failure(c, "analysis");
+        goto done;
+    }
+    *factor_bytes = 8.0 * c->common.lnz;
+done:
+    base_free(&permutation);
+    if (status != FACET_OK) cholesky_destroy(cholesky);
+    return status;
+}
+
+facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
+    fill_matrix(c, csr, 1);
+    base_set_blas_threads(base_threads());
+    int done = cholmod_l_factorize(c->matrix, c->factor, &c->common);
+    base_set_blas_threads(1);
+    if (!done) return cholmod_failure(c, "factorisation");
+    if (c->common.status == CHOLMOD_NOT_POSDEF)
+        return base_fail(FACET_NOT_CONVERGED,
+                         "the matrix is not positive definite (Cholesky, column %lld of %lld)",
+                         (long long)c->factor->minor, (long long)c->n);
+    return FACET_OK;
+}
+
+facet_status cholesky_solve(struct cholesky *c, const double *b, double *x) {
+    cholmod_dense rhs = {.nrow = (size_t)c->n,
+                         .ncol = 1,
+                         .nzmax = (size_t)c->n,
+                         .d = (size_t)c->n,
+                         .xtype = CHOLMOD_REAL,
+                         .dtype = CHOLMOD_DOUBLE};
+    memcpy(x, b, (size_t)c->n * sizeof *x);
+    if (c->pin >= 0) x[c->pin] = 0.0;
+    rhs.x = x;
+    base_set_blas_threads(base_threads());
+    cholmod_dense *solution = cholmod_l_solve(CHOLMOD_A, c->factor, &rhs, &c->common);
+    base_set_blas_threads(1);
+    if (solution == NULL) return cholmod_failure(c, "solve");
+    memcpy(x, solution->x, (size_t)c->n * sizeof *x);
+    cholmod_l_free_dense(&solution, &c->common);
+    return FACET_OK;
+}
+
+void cholesky_destroy(struct cholesky **cholesky) {
+    struct cholesky *c = *cholesky;
+    if (c == NULL) return;
+    cholmod_l_free_factor(&c->factor, &c->common);
+    cholmod_l_free_sparse(&c->matrix, &c->common);
+    cholmod_l_finish(&c->common);
+    base_free(cholesky);
+}
+
+#    define TEXT_(x) #    x
+#    define TEXT(x)  TEXT_(x)
+const char *cholesky_library(void) {
+    return "CHOLMOD " TEXT(CHOLMOD_MAIN_VERSION) "." TEXT(CHOLMOD_SUB_VERSION) "." TEXT(
+        CHOLMOD_SUBSUB_VERSION);
+}
+
+#else
+
+#    include <lapacke.h>
+
+struct cholesky {
+    int64_t n, pin;
+    double *L; /* n x n, lower triangle by columns */
+};
+
+facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int64_t *block_offsets,
+                              int64_t pin, struct cholesky **cholesky, double *factor_bytes) {
+    (void)n_blocks;
+    (void)block_offsets;
+    facet_status status = CALLOC(*cholesky, 1);
+    if (status != FACET_OK) return status;
+    (*cholesky)->n = csr->n;
+    (*cholesky)->pin = pin;
+    *factor_bytes = 8.0 * (double)csr->n * (double)csr->n;
+    return FACET_OK;
+}
+
+facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
+    int64_t n = c->n;
+    base_free(&c->L);
+    facet_status status = CALLOC(c->L, n * n);
+    if (status != FACET_OK) return status;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = csr->offsets[i]; k < csr->offsets[i + 1]; k++) {
+            int64_t j = csr->columns[k];
+            if (j <= i && i != c->pin && j != c->pin) c->L[i + j * n] = csr->values[k];
+        }
+        if (i == c->pin) c->L[i + i * n] = 1.0;
+    }
+    base_set_blas_threads(base_threads());
+    int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)n, c->L, (int)n);
+    base_set_blas_threads(1);
+    if (info == 0) return FACET_OK;
+    return base_fail(FACET_NOT_CONVERGED, "the matrix is not positive definite (Cholesky, column %d of %lld)",
+                     info, (long long)n);
+}
+
+facet_status cholesky_solve(struct cholesky *c, const double *b, double *x) {
+    memcpy(x, b, (size_t)c->n * sizeof *x);
+    if (c->pin >= 0) x[c->pin] = 0.0;
+    if (LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (int)c->n, 1, c->L, (int)c->n, x, (int)c->n) != 0)
+        return base_fail(FACET_ERROR_MACHINE, "LAPACK failed in the solve of %lld unknowns", (long long)c->n);
+    return FACET_OK;
+}
+
+void cholesky_destroy(struct cholesky **cholesky) {
+    if (*cholesky == NULL) return;
+    base_free(&(*cholesky)->L);
+    base_free(cholesky);
+}
+
+const char *cholesky_library(void) {
+    return "LAPACK (dense)";
+}
+
+#endif

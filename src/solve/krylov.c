@@ -1,0 +1,201 @@
+/* Conjugate gradients, and the direct solve with refinement: both judge themselves by the true residual. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "solve/solve.h"
+
+void solve_report_clear(struct solve_report *report) {
+    base_free(&report->history);
+    *report = (struct solve_report){.reason = "not started"};
+}
+
+facet_status solve_report_add(struct solve_report *report, double residual) {
+    if (report->n_history == report->history_capacity) {
+        int capacity = report->history_capacity > 0 ? 2 * report->history_capacity : 64;
+        facet_status status = base_realloc(&report->history, (size_t)capacity, sizeof *report->history);
+        if (status != FACET_OK) return status;
+        report->history_capacity = capacity;
+    }
+    report->history[report->n_history++] = residual;
+    return FACET_OK;
+}
+
+static void remove_kernel(const struct vector *kernel, struct vector *x) {
+    if (kernel != NULL) vector_axpby(-vector_dot(kernel, x), kernel, 1.0, x);
+}
+
+/* r = b - A x; returns |r|. */
+static double true_residual(const struct operator* A, const struct vector *b, const struct vector *x,
+                            const struct vector *kernel, struct vector *r) {
+    operator_apply(A, x, r);
+    vector_axpby(1.0, b, -1.0, r);
+    remove_kernel(kernel, r);
+    return vector_norm(r);
+}
+
+static facet_status finish(struct solve_report *report, int converged, const char *reason, double residual) {
+    report->converged = converged;
+    report->reason = reason;
+    report->residual = residual;
+    double first = report->n_history > 0 ? report->history[0] : 1.0;
+    int n = report->iterations;
+    report->rate = n > 0 && first > 0.0 && residual > 0.0 ? pow(residual / first, 1.0 / n) : 0.0;
+    if (converged) return FACET_OK;
+    return base_fail(FACET_NOT_CONVERGED,
+                     "the solve did not converge: %s after %d iterations, relative residual %.2e", reason,
+                     report->iterations, residual);
+}
+
+/* One more entry of the history, told to the monitor. */
+static facet_status record(const struct solve_control *control, struct solve_report *report,
+                           double residual) {
+    base_report_iteration(control->monitor, report->iterations, residual);
+    facet_status status = solve_report_add(report, residual);
+    return status != FACET_OK ? status : base_check_interrupt();
+}
+
+struct cg_vectors {
+    struct vector r, z, p, q;
+};
+
+static facet_status cg_create(const struct vector *b, int with_z, struct cg_vectors *v) {
+    facet_status status = FACET_OK;
+    TRY(vector_create(b->device, b->n, &v->r));
+    TRY(vector_create(b->device, b->n, &v->p));
+    TRY(vector_create(b->device, b->n, &v->q));
+    if (with_z) TRY(vector_create(b->device, b->n, &v->z));
+done:
+    return status;
+}
+
+static void cg_destroy(struct cg_vectors *v) {
+    vector_destroy(&v->r);
+    vector_destroy(&v->z);
+    vector_destroy(&v->p);
+    vector_destroy(&v->q);
+}
+
+static const struct vector *precondition(const struct operator* M, const struct vector *kernel,
+                                         struct cg_vectors *v) {
+    if (M == NULL) return &v->r;
+    operator_apply(M, &v->r, &v->z);
+    remove_kernel(kernel, &v->z);
+    return &v->z;
+}
+
+/* Steps until the recursive residual meets the tolerance or something stops them; *reason is NULL in the
+ * first case. Returns the recursive residual in *norm. */
+static facet_status cg_sweep(const struct operator* A, const struct operator* M, struct vector *x,
+                             const struct solve_control *control, double scale, struct cg_vectors *v,
+                             struct solve_report *report, double *norm, const char **reason) {
+    facet_status status = FACET_OK;
+    const struct vector *z = precondition(M, control->kernel, v);
+    double rz = vector_dot(&v->r, z);
+    *reason = NULL;
+    vector_axpby(1.0, z, 0.0, &v->p);
+    while (*norm > control->rtol * scale) {
+        if (report->iterations >= control->max_iterations) {
+            *reason = "the iteration limit was reached";
+            break;
+        }
+        operator_apply(A, &v->p, &v->q);
+        double pq = vector_dot(&v->p, &v->q);
+        if (!(pq > 0.0) || !(rz > 0.0)) {
+            *reason = isfinite(pq) && isfinite(rz)
+                          ? "the matrix or the preconditioner is not positive definite"
+                          : "a value is not finite";
+            break;
+        }
+        double alpha = rz / pq;
+        vector_axpby(alpha, &v->p, 1.0, x);
+        vector_axpby(-alpha, &v->q, 1.0, &v->r);
+        remove_kernel(control->kernel, &v->r);
+        *norm = vector_norm(&v->r);
+        report->iterations++;
+        TRY(record(control, report, *norm / scale));
+        z = precondition(M, control->kernel, v);
+        double rz_new = vector_dot(&v->r, z);
+        vector_axpby(1.0, z, rz_new / rz, &v->p);
+        rz = rz_new;
+    }
+done:
+    return status;
+}
+
+facet_status solve_cg(const struct operator* A, const struct operator* M, const struct vector *b,
+                      struct vector *x, const struct solve_control *control, struct solve_report *report) {
+    facet_status status = FACET_OK;
+    struct cg_vectors v = {0};
+    solve_report_clear(report);
+    TRY(cg_create(b, M != NULL, &v));
+    remove_kernel(control->kernel, x);
+    double scale = vector_norm(b);
+    if (scale == 0.0) {
+        vector_fill(x, 0.0);
+        status = finish(report, 1, "the right-hand side is zero", 0.0);
+        goto done;
+    }
+    double norm = true_residual(A, b, x, control->kernel, &v.r), before;
+    TRY(record(control, report, norm / scale));
+    do { /* a sweep, then the truth; rounding may call for another sweep from there */
+        const char *reason;
+        before = norm;
+        TRY(cg_sweep(A, M, x, control, scale, &v, report, &norm, &reason));
+        norm = true_residual(A, b, x, control->kernel, &v.r);
+        if (norm <= control->rtol * scale) {
+            status = finish(report, 1, "the tolerance was reached", norm / scale);
+            goto done;
+        }
+        if (reason != NULL) {
+            status = finish(report, 0, reason, norm / scale);
+            goto done;
+        }
+    } while (norm < 0.5 * before);
+    status =
+        finish(report, 0, "the true residual no longer falls: the tolerance is below rounding", norm / scale);
+done:
+    cg_destroy(&v);
+    return status;
+}
+
+facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, const struct vector *b,
+                          struct vector *x, const struct solve_control *control,
+                          struct solve_report *report) {
+    facet_status status = FACET_OK;
+    struct vector r = {0}, d = {0};
+    double *host = NULL;
+    solve_report_clear(report);
+    TRY(vector_create(b->device, b->n, &r));
+    TRY(vector_create(b->device, b->n, &d));
+    TRY(ALLOC(host, 2 * b->n));
+    double scale = vector_norm(b), norm = scale, before;
+    vector_fill(x, 0.0);
+    if (scale == 0.0) {
+        status = finish(report, 1, "the right-hand side is zero", 0.0);
+        goto done;
+    }
+    vector_axpby(1.0, b, 0.0, &r);
+    TRY(record(control, report, 1.0));
+    do {
+        before = norm;
+        TRY(vector_download(&r, host));
+        TRY(cholesky_solve(cholesky, host, host + b->n));
+        TRY(vector_upload(&d, host + b->n));
+        vector_axpby(1.0, &d, 1.0, x);
+        remove_kernel(control->kernel, x);
+        norm = true_residual(A, b, x, control->kernel, &r);
+        report->iterations++;
+        TRY(record(control, report, norm / scale));
+        if (norm <= control->rtol * scale) {
+            status = finish(report, 1, "the tolerance was reached", norm / scale);
+            goto done;
+        }
+    } while (norm < 0.5 * before && report->iterations < control->max_iterations);
+    status =
+        finish(report, 0, "the true residual no longer falls: the tolerance is below rounding", norm / scale);
+done:
+    vector_destroy(&r);
+    vector_destroy(&d);
+    base_free(&host);
+    return status;
+}

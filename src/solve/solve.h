@@ -1,0 +1,84 @@
+/* Linear algebra that knows nothing of meshes and equations: operators, Krylov methods, direct solves.
+ *
+ * An Operator computes y = A x on a device. A preconditioner is an operator too. Solvers never print: they
+ * report each iteration to the monitor and, at the end, why they stopped.
+ *
+ * Start here for a method of your own: fill a struct operator with an apply function, hand it to solve_cg.
+ */
+#ifndef FACET_SOLVE_SOLVE_H
+#define FACET_SOLVE_SOLVE_H
+
+#include <stdint.h>
+
+#include "base/run.h"
+#include "device/device.h"
+
+/* A square sparse matrix on the host in compressed rows, columns ascending in each row. */
+struct csr {
+    int64_t n;
+    int64_t *offsets; /* n + 1 */
+    int32_t *columns;
+    double *values;
+};
+void csr_destroy(struct csr *csr);
+
+struct operator{
+    int64_t n;
+    const struct device *device;
+    void (*apply)(const struct operator* A, const struct vector *x, struct vector *y); /* y = A x */
+    void (*free)(struct operator* A); /* releases data; NULL: nothing to release */
+    void *data;
+};
+void operator_apply(const struct operator* A, const struct vector *x, struct vector *y);
+void operator_destroy(struct operator* A); /* safe on a zeroed struct, and twice */
+
+/* Copies the matrix to the device. */
+facet_status operator_create_csr(const struct device *device, const struct csr *csr, struct operator* A);
+/* Preconditioners made from the matrix: its inverse diagonal; the inverses of its diagonal blocks, block b
+ * being the unknowns block_offsets[b] .. block_offsets[b+1]-1. A block that is not positive definite is an
+ * error. */
+facet_status operator_create_jacobi(const struct device *device, const struct csr *csr, struct operator* M);
+facet_status operator_create_block_jacobi(const struct device *device, const struct csr *csr,
+                                          int64_t n_blocks, const int64_t *block_offsets, struct operator* M);
+
+struct solve_control {
+    double rtol; /* on the true residual |b - A x| / |b| */
+    int max_iterations;
+    const struct base_monitor *monitor;
+    /* The kernel of a singular A (normalised), or NULL: b and x are kept orthogonal to it. */
+    const struct vector *kernel;
+};
+struct solve_report {
+    int iterations, converged;
+    const char *reason;
+    double residual; /* true, relative */
+    double rate;     /* geometric mean of the reduction per iteration */
+    int n_history, history_capacity;
+    double *history; /* relative residual before iteration 1, after it, ... */
+};
+void solve_report_clear(struct solve_report *report); /* empties it, keeps nothing */
+facet_status solve_report_add(struct solve_report *report, double residual);
+
+/* Preconditioned conjugate gradients; M may be NULL. x: initial guess and solution. Returns FACET_OK when it
+ * converged, FACET_NOT_CONVERGED (with the reason) when not, x being the last iterate. */
+facet_status solve_cg(const struct operator* A, const struct operator* M, const struct vector *b,
+                      struct vector *x, const struct solve_control *control, struct solve_report *report);
+
+/* Sparse Cholesky factorisation (CHOLMOD; dense LAPACK without it). The ordering is found on the graph of the
+ * blocks, which must cover the unknowns. A singular matrix is made regular by holding one unknown, `pin`, at
+ * zero (-1: none). */
+struct cholesky;
+/* Analyses only. factor_bytes: what the factor will take. */
+facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int64_t *block_offsets,
+                              int64_t pin, struct cholesky **cholesky, double *factor_bytes);
+/* A matrix that is not positive definite is an error. */
+facet_status cholesky_factor(struct cholesky *cholesky, const struct csr *csr);
+facet_status cholesky_solve(struct cholesky *cholesky, const double *b, double *x);
+void cholesky_destroy(struct cholesky **cholesky);
+const char *cholesky_library(void); /* "CHOLMOD 3.0.14" or "LAPACK (dense)" */
+
+/* Direct solve with iterative refinement until the true residual meets rtol. */
+facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, const struct vector *b,
+                          struct vector *x, const struct solve_control *control, struct solve_report *report);
+
+#endif
