@@ -1,0 +1,445 @@
+/* VTU files (see vtu.h). A file is an XML head that lists the arrays, and after it the arrays themselves, one
+ * after the other, each as
+ *
+ *     n_blocks, block_bytes, last_block_bytes (0: the last block is full), compressed bytes of each block
+ * UInt64 the blocks, each a zlib stream
+ *
+ * The head gives the place of every array, so all of them are compressed before anything is written. The
+ * blocks of an array are independent: a thread makes the raw bytes of its block from the caller's values
+ * (reordered, padded) and compresses them, so that only the compressed file is ever held in memory. */
+#include "io/vtu.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/run.h"
+#include "poly/shape.h"
+
+enum {
+    MAX_ORDER = 10,
+    BLOCK_BYTES = 1 << 17, /* large enough that zlib's start-up does not count, small enough to share out */
+    ZLIB_LEVEL = 1,        /* mantissas hardly compress at any level; zeros and counters do at the lowest */
+    N_GRID_ARRAYS = 4      /* points, connectivity, offsets, types: after the fields */
+};
+
+struct layout {
+    const struct vtu_grid *grid;
+    int64_t n_points, n_cells;
+    int n_nodes[SHAPE_COUNT];
+    int *map[SHAPE_COUNT]; /* VTK's point p is lattice node map[p] */
+};
+
+struct array;
+/* Makes the tuples first .. first+n-1 of an array. */
+typedef void fill_function(const struct layout *layout, const struct array *array, int64_t first, int64_t n,
+                           void *out);
+
+struct array {
+    const char *name, *type;
+    int n_in, n_out; /* components given and written */
+    int on_cells;
+    const double *values;
+    fill_function *fill;
+    int64_t n_tuples;
+    size_t tuple_bytes;
+    /* compressed */
+    size_t block_bytes, last_bytes;
+    int64_t n_blocks;
+    unsigned char **blocks;
+    uint64_t *sizes;
+};
+
+/* ------------------------------------------------------------------------------------------ raw arrays */
+
+/* Where an item lies: its block, and the first point and cell of that block. */
+struct place {
+    int block;
+    int64_t first_point, first_cell;
+};
+
+static struct place find_place(const struct layout *layout, int on_cells, int64_t item) {
+    struct place place = {0, 0, 0};
+    for (;; place.block++) {
+        const struct vtu_block *block = &layout->grid->blocks[place.block];
+        const int64_t points = block->count * layout->n_nodes[block->shape];
+        if (item < (on_cells ? place.first_cell + block->count : place.first_point + points)) return place;
+        place.first_point += points;
+        place.first_cell += block->count;
+    }
+}
+
+/* A number stays, a plane vector gets z = 0, a 2x2 tensor becomes the upper left of a 3x3 one. */
+static void expand(int n_in, const double *in, double *out) {
+    switch (n_in) {
+    case 2:
+        out[0] = in[0], out[1] = in[1], out[2] = 0;
+        break;
+    case 4:
+        memset(out, 0, 9 * sizeof *out);
+        out[0] = in[0], out[1] = in[1], out[3] = in[2], out[4] = in[3];
+        break;
+    default:
+        memcpy(out, in, (size_t)n_in * sizeof *out);
+    }
+}
+
+static void fill_cell_values(const struct layout *layout, const struct array *array, int64_t first, int64_t n,
+                             void *out) {
+    double *to = out;
+    (void)layout;
+    for (int64_t i = 0; i < n; i++) {
+        expand(array->n_in, &array->values[(first + i) * array->n_in], &to[i * array->n_out]);
+    }
+}
+
+static void fill_point_values(const struct layout *layout, const struct array *array, int64_t first,
+                              int64_t n, void *out) {
+    double *to = out;
+    for (int64_t item = first; item < first + n;) {
+        const struct place place = find_place(layout, 0, item);
+        const struct vtu_block *block = &layout->grid->blocks[place.block];
+        const int n_nodes = layout->n_nodes[block->shape];
+        const int *map = layout->map[block->shape];
+        const int64_t block_end = place.first_point + block->count * n_nodes;
+        const int64_t end = block_end < first + n ? block_end : first + n;
+        int node = (int)((item - place.first_point) % n_nodes);
+        for (int64_t cell_begin = item - node; item < end; item++) {
+            expand(array->n_in, &array->values[(cell_begin + map[node]) * array->n_in], to);
+            to += array->n_out;
+            if (++node == n_nodes) {
+                node = 0;
+                cell_begin += n_nodes;
+            }
+        }
+    }
+}
+
+/* Points are not shared: the corners of the cells are numbered through. */
+static void fill_connectivity(const struct layout *layout, const struct array *array, int64_t first,
+                              int64_t n, void *out) {
+    int64_t *to = out;
+    (void)layout, (void)array;
+    for (int64_t i = 0; i < n; i++) to[i] = first + i;
+}
+
+/* The end of each cell in the connectivity. */
+static void fill_offsets(const struct layout *layout, const struct array *array, int64_t first, int64_t n,
+                         void *out) {
+    int64_t *to = out;
+    (void)array;
+    for (int64_t i = 0; i < n; i++) {
+        const struct place place = find_place(layout, 1, first + i);
+        const int n_nodes = layout->n_nodes[layout->grid->blocks[place.block].shape];
+        to[i] = place.first_point + (first + i - place.first_cell + 1) * n_nodes;
+    }
+}
+
+static void fill_types(const struct layout *layout, const struct array *array, int64_t first, int64_t n,
+                       void *out) {
+    static const unsigned char linear[SHAPE_COUNT] = {
+        [SHAPE_SEGMENT] = 3, [SHAPE_TRIANGLE] = 5, [SHAPE_QUAD] = 9, [SHAPE_TET] = 10, [SHAPE_HEX] = 12};
+    static const unsigned char lagrange[SHAPE_COUNT] = {
+        [SHAPE_SEGMENT] = 68, [SHAPE_TRIANGLE] = 69, [SHAPE_QUAD] = 70, [SHAPE_TET] = 71, [SHAPE_HEX] = 72};
+    unsigned char *to = out;
+    (void)array;
+    for (int64_t i = 0; i < n; i++) {
+        const struct place place = find_place(layout, 1, first + i);
+        const enum shape shape = layout->grid->blocks[place.block].shape;
+        to[i] = layout->grid->order == 1 ? linear[shape] : lagrange[shape];
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ compression */
+
+static facet_status pack_block(const struct layout *layout, struct array *array, int64_t b,
+                               unsigned char *raw, unsigned char *packed, size_t packed_bytes) {
+    facet_status status = FACET_OK;
+    const int64_t per_block = (int64_t)(array->block_bytes / array->tuple_bytes), first = b * per_block;
+    const int64_t n = array->n_tuples - first < per_block ? array->n_tuples - first : per_block;
+    uLongf bytes = packed_bytes;
+
+    array->fill(layout, array, first, n, raw);
+    const int result = compress2(packed, &bytes, raw, (uLong)((size_t)n * array->tuple_bytes), ZLIB_LEVEL);
+    if (result != Z_OK) {
+        FAIL(FACET_ERROR_MACHINE, "the array '%s' could not be compressed: %s", array->name, zError(result));
+    }
+    TRY(ALLOC(array->blocks[b], bytes));
+    memcpy(array->blocks[b], packed, bytes);
+    array->sizes[b] = bytes;
+done:
+    return status;
+}
+
+static facet_status pack_array(const struct layout *layout, struct array *array) {
+    facet_status status = FACET_OK;
+    struct base_collector collector;
+
+    const int64_t per_block = (int64_t)(BLOCK_BYTES / array->tuple_bytes);
+    array->block_bytes = (size_t)per_block * array->tuple_bytes;
+    array->last_bytes = (size_t)(array->n_tuples % per_block) * array->tuple_bytes;
+    const int64_t n_blocks = (array->n_tuples + per_block - 1) / per_block;
+    const size_t packed_bytes = compressBound((uLong)array->block_bytes);
+    TRY(CALLOC(array->blocks, n_blocks));
+    array->n_blocks = n_blocks;
+    TRY(CALLOC(array->sizes, n_blocks));
+
+    base_collector_init(&collector);
+#pragma omp parallel num_threads(base_threads())
+    {
+        unsigned char *raw = NULL, *packed = NULL;
+        facet_status mine = base_alloc(&raw, array->block_bytes, 1);
+        if (mine == FACET_OK) mine = base_alloc(&packed, packed_bytes, 1);
+        if (mine != FACET_OK) base_collect(&collector, -1, mine);
+#pragma omp for schedule(dynamic)
+        for (int64_t b = 0; b < n_blocks; b++) {
+            if (mine != FACET_OK || base_collector_failed(&collector)) continue;
+            const facet_status packing = pack_block(layout, array, b, raw, packed, packed_bytes);
+            if (packing != FACET_OK) base_collect(&collector, b, packing);
+        }
+        base_free(&raw);
+        base_free(&packed);
+    }
+    status = base_collected(&collector);
+done:
+    return status;
+}
+
+static void array_free(struct array *array) {
+    for (int64_t b = 0; b < array->n_blocks; b++) base_free(&array->blocks[b]);
+    array->n_blocks = 0;
+    base_free(&array->blocks);
+    base_free(&array->sizes);
+}
+
+static uint64_t array_file_bytes(const struct array *array) {
+    uint64_t bytes = (3 + (uint64_t)array->n_blocks) * sizeof(uint64_t);
+    for (int64_t b = 0; b < array->n_blocks; b++) bytes += array->sizes[b];
+    return bytes;
+}
+
+static facet_status put_array(const struct array *array, struct file_writer *writer) {
+    facet_status status = FACET_OK;
+    const uint64_t head[3] = {(uint64_t)array->n_blocks, array->block_bytes, array->last_bytes};
+
+    TRY(file_writer_put(writer, head, sizeof head));
+    TRY(file_writer_put(writer, array->sizes, (size_t)array->n_blocks * sizeof *array->sizes));
+    for (int64_t b = 0; b < array->n_blocks; b++) {
+        TRY(file_writer_put(writer, array->blocks[b], array->sizes[b]));
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ head */
+
+static void put_escaped(struct text *xml, const char *name) {
+    for (; *name; name++) {
+        switch (*name) {
+        case '&':
+            text_printf(xml, "&amp;");
+            break;
+        case '<':
+            text_printf(xml, "&lt;");
+            break;
+        case '>':
+            text_printf(xml, "&gt;");
+            break;
+        case '"':
+            text_printf(xml, "&quot;");
+            break;
+        default:
+            text_append(xml, (unsigned char)*name < 0x20 ? " " : name, 1);
+        }
+    }
+}
+
+static void put_entry(struct text *xml, const struct array *array, uint64_t *offset) {
+    text_printf(xml, "        <DataArray type=\"%s\" Name=\"", array->type);
+    put_escaped(xml, array->name);
+    text_printf(xml, "\" NumberOfComponents=\"%d\" format=\"appended\" offset=\"%llu\"/>\n", array->n_out,
+                (unsigned long long)*offset);
+    *offset += array_file_bytes(array);
+}
+
+/* The fields on points or those on cells; the first field of all is the active one of its kind. */
+static void put_fields(struct text *xml, int on_cells, int n_fields, const struct array *fields,
+                       uint64_t *offset) {
+    const char *section = on_cells ? "CellData" : "PointData";
+    text_printf(xml, "      <%s", section);
+    if (n_fields > 0 && fields[0].on_cells == on_cells) {
+        const int n = fields[0].n_out;
+        text_printf(xml, " %s=\"", n == 1 ? "Scalars" : n == 3 ? "Vectors" : "Tensors");
+        put_escaped(xml, fields[0].name);
+        text_append(xml, "\"", 1);
+    }
+    text_printf(xml, ">\n");
+    for (int i = 0; i < n_fields; i++) {
+        if (fields[i].on_cells == on_cells) put_entry(xml, &fields[i], offset);
+    }
+    text_printf(xml, "      </%s>\n", section);
+}
+
+static void put_head(struct text *xml, const struct layout *layout, int n_fields,
+                     const struct array *arrays) {
+    const struct array *points = &arrays[n_fields];
+    uint64_t offset = 0;
+    text_printf(xml,
+                "<?xml version=\"1.0\"?>\n"
+                "<VTKFile type=\"UnstructuredGrid\" version=\"2.2\" byte_order=\"%s\" "
+                "header_type=\"UInt64\" compressor=\"vtkZLibDataCompressor\">\n"
+                "  <UnstructuredGrid>\n"
+                "    <Piece NumberOfPoints=\"%lld\" NumberOfCells=\"%lld\">\n",
+                __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "LittleEndian" : "BigEndian",
+                (long long)layout->n_points, (long long)layout->n_cells);
+    put_fields(xml, 0, n_fields, arrays, &offset);
+    put_fields(xml, 1, n_fields, arrays, &offset);
+    text_printf(xml, "      <Points>\n");
+    put_entry(xml, points, &offset);
+    text_printf(xml, "      </Points>\n      <Cells>\n");
+    for (int i = 1; i < N_GRID_ARRAYS; i++) put_entry(xml, &points[i], &offset);
+    text_printf(xml, "      </Cells>\n"
+                     "    </Piece>\n"
+                     "  </UnstructuredGrid>\n"
+                     "  <AppendedData encoding=\"raw\">\n_");
+}
+
+/* ------------------------------------------------------------------------------------------ the file */
+
+static facet_status check_grid(const struct vtu_grid *grid) {
+    if (grid->dim != 2 && grid->dim != 3) {
+        return base_fail(FACET_ERROR_INPUT, "a VTU grid has dimension 2 or 3, not %d", grid->dim);
+    }
+    if (grid->order < 1 || grid->order > MAX_ORDER) {
+        return base_fail(FACET_ERROR_INPUT, "the order of a VTU file is 1 .. %d, not %d", MAX_ORDER,
+                         grid->order);
+    }
+    for (int b = 0; b < grid->n_blocks; b++) {
+        const struct vtu_block *block = &grid->blocks[b];
+        if (block->count < 0 || (int)block->shape < 0 || block->shape >= SHAPE_COUNT ||
+            block->shape == SHAPE_POINT || shape_dim(block->shape) > grid->dim) {
+            return base_fail(FACET_ERROR_INPUT, "block %d of the VTU grid has a wrong shape or count", b);
+        }
+    }
+    return FACET_OK;
+}
+
+static facet_status layout_init(struct layout *layout, const struct vtu_grid *grid) {
+    facet_status status = FACET_OK;
+
+    layout->grid = grid;
+    for (int b = 0; b < grid->n_blocks; b++) {
+        const enum shape shape = grid->blocks[b].shape;
+        const int n_nodes = shape_n_nodes(shape, grid->order);
+        layout->n_nodes[shape] = n_nodes;
+        layout->n_cells += grid->blocks[b].count;
+        layout->n_points += grid->blocks[b].count * n_nodes;
+        if (layout->map[shape]) continue;
+        TRY(ALLOC(layout->map[shape], n_nodes));
+        TRY(vtu_node_map(shape, grid->order, layout->map[shape]));
+    }
+done:
+    return status;
+}
+
+static facet_status describe_field(const struct layout *layout, const struct vtu_field *field,
+                                   struct array *array) {
+    const int n = field->n_components;
+    if (!field->name || !*field->name) {
+        return base_fail(FACET_ERROR_INPUT, "a field of a VTU file has no name");
+    }
+    if (n != 1 && n != 2 && n != 3 && n != 4 && n != 9) {
+        return base_fail(FACET_ERROR_INPUT, "field '%s' has %d components; a VTU file takes 1, 2, 3, 4 or 9",
+                         field->name, n);
+    }
+    *array = (struct array){.name = field->name,
+                            .type = "Float64",
+                            .n_in = n,
+                            .n_out = n == 2   ? 3
+                                     : n == 4 ? 9
+                                              : n,
+                            .on_cells = field->on_cells != 0,
+                            .values = field->values,
+                            .fill = field->on_cells ? fill_cell_values : fill_point_values,
+                            .n_tuples = field->on_cells ? layout->n_cells : layout->n_points};
+    array->tuple_bytes = (size_t)array->n_out * sizeof(double);
+    return FACET_OK;
+}
+
+static void describe_grid(const struct layout *layout, struct array *arrays) {
+    const int64_t n_points = layout->n_points, n_cells = layout->n_cells;
+    arrays[0] = (struct array){.name = "Points",
+                               .type = "Float64",
+                               .n_in = layout->grid->dim,
+                               .n_out = 3,
+                               .values = layout->grid->points,
+                               .fill = fill_point_values,
+                               .n_tuples = n_points,
+                               .tuple_bytes = 3 * sizeof(double)};
+    arrays[1] = (struct array){.name = "connectivity",
+                               .type = "Int64",
+                               .n_out = 1,
+                               .fill = fill_connectivity,
+                               .n_tuples = n_points,
+                               .tuple_bytes = sizeof(int64_t)};
+    arrays[2] = (struct array){.name = "offsets",
+                               .type = "Int64",
+                               .n_out = 1,
+                               .fill = fill_offsets,
+                               .n_tuples = n_cells,
+                               .tuple_bytes = sizeof(int64_t)};
+    arrays[3] = (struct array){.name = "types",
+                               .type = "UInt8",
+                               .n_out = 1,
+                               .fill = fill_types,
+                               .n_tuples = n_cells,
+                               .tuple_bytes = 1};
+}
+
+/* In the order of the head: fields on points, fields on cells, the grid. */
+static facet_status put_arrays(struct array *arrays, int n_fields, struct file_writer *writer) {
+    facet_status status = FACET_OK;
+    for (int on_cells = 0; on_cells <= 1; on_cells++) {
+        for (int i = 0; i < n_fields; i++) {
+            if (arrays[i].on_cells == on_cells) TRY(put_array(&arrays[i], writer));
+        }
+    }
+    for (int i = n_fields; i < n_fields + N_GRID_ARRAYS; i++) TRY(put_array(&arrays[i], writer));
+done:
+    return status;
+}
+
+facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fields,
+                       const struct vtu_field *fields) {
+    static const char tail[] = "\n  </AppendedData>\n</VTKFile>\n";
+    facet_status status = FACET_OK;
+    struct layout layout = {.grid = NULL};
+    struct array *arrays = NULL;
+    struct file_writer *writer = NULL;
+    struct text head = {.data = NULL};
+    const int n_arrays = n_fields + N_GRID_ARRAYS;
+
+    TRY(check_grid(grid));
+    TRY(layout_init(&layout, grid));
+    TRY(CALLOC(arrays, n_arrays));
+    for (int i = 0; i < n_fields; i++) TRY(describe_field(&layout, &fields[i], &arrays[i]));
+    describe_grid(&layout, arrays + n_fields);
+    /* Opened before the work, so that a path that cannot be written is known at once. */
+    TRY(file_writer_open(path, &writer));
+    for (int i = 0; i < n_arrays; i++) TRY(pack_array(&layout, &arrays[i]));
+    put_head(&head, &layout, n_fields, arrays);
+    TRY(head.status);
+    TRY(file_writer_put(writer, head.data, head.length));
+    TRY(put_arrays(arrays, n_fields, writer));
+    TRY(file_writer_put(writer, tail, sizeof tail - 1));
+    TRY(file_writer_close(&writer));
+done:
+    file_writer_abandon(&writer);
+    text_free(&head);
+    for (int i = 0; arrays && i < n_arrays; i++) array_free(&arrays[i]);
+    base_free(&arrays);
+    for (int s = 0; s < SHAPE_COUNT; s++) base_free(&layout.map[s]);
+    return status;
+}
