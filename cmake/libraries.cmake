@@ -79,8 +79,8 @@ target_link_libraries(facet_static_libraries INTERFACE facet_library_headers ${a
                       ${CMAKE_DL_LIBS} m)
 
 function(facet_carry_metis program)
-  set_target_properties(${program} PROPERTIES BUILD_RPATH "$ORIGIN"
-                        INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/facet")
+  set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/facet"
+                        BUILD_WITH_INSTALL_RPATH ON)
   if(FACET_HAVE_CHOLMOD)
     get_filename_component(metis ${METIS_LIBRARY} REALPATH)
     add_custom_command(TARGET ${program} POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy ${metis}
