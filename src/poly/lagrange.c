@@ -67,7 +67,7 @@ void lagrange_derivative(int n, const double *nodes, const double *weights, doub
 static void lagrange_tensor(int dim, int order, int n_points, const double *x, double *values,
                             double *gradients) {
     int n = order + 1, n_k = dim > 2 ? n : 1, n_j = dim > 1 ? n : 1;
-    double nodes[ORDER_MAX + 1], weights[ORDER_MAX + 1], D[(ORDER_MAX + 1) * (ORDER_MAX + 1)];
+    double nodes[ORDER_MAX + 1] = {0}, weights[ORDER_MAX + 1], D[(ORDER_MAX + 1) * (ORDER_MAX + 1)];
     double row[3][ORDER_MAX + 1], slope[3][ORDER_MAX + 1];
     for (int i = 0; i < n; i++) nodes[i] = (double)i / order;
     lagrange_weights(n, nodes, weights);
