@@ -97,10 +97,14 @@ void table_rule(struct table *table) {
 
 /* ------------------------------------------------------------------------------------------ rendering */
 
-/* Characters on the screen: UTF-8 continuation bytes take no room. */
-static size_t width_of(const char *text) {
+/* Characters on the screen: UTF-8 continuation bytes take no room, a bar in Markdown gets an escape before
+ * it. */
+static size_t width_of(enum table_style style, const char *text) {
     size_t width = 0;
-    for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80;
+    for (; *text; text++) {
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+        if (style == TABLE_MARKDOWN && *text == '|') width++;
+    }
     return width;
 }
 
@@ -120,12 +124,13 @@ static int looks_like_number(const char *cell) {
            strcmp(cell, "inf") == 0;
 }
 
-static void measure(const struct table *table, size_t n_rows, struct column *columns) {
+static void measure(const struct table *table, enum table_style style, size_t n_rows,
+                    struct column *columns) {
     for (int c = 0; c < table->n_columns; c++) {
-        columns[c] = (struct column){.width = width_of(table->headers[c]), .right = n_rows > 0};
+        columns[c] = (struct column){.width = width_of(style, table->headers[c]), .right = n_rows > 0};
         for (size_t r = 0; r < n_rows; r++) {
             const char *cell = cell_at(table, r, c);
-            const size_t width = width_of(cell);
+            const size_t width = width_of(style, cell);
             if (width > columns[c].width) columns[c].width = width;
             columns[c].right = columns[c].right && looks_like_number(cell);
         }
@@ -136,23 +141,16 @@ static void put_repeated(struct text *out, char character, size_t n) {
     while (n-- > 0) text_append(out, &character, 1);
 }
 
-/* One cell, filled up to the column's width; the bar of Markdown inside a cell is escaped by render_row. */
-static void put_aligned(struct text *out, const char *cell, const struct column *column, int last) {
-    const size_t width = width_of(cell), fill = width < column->width ? column->width - width : 0;
+/* One cell, filled up to the column's width. */
+static void put_aligned(struct text *out, enum table_style style, const char *cell,
+                        const struct column *column, int last) {
+    const size_t width = width_of(style, cell), fill = width < column->width ? column->width - width : 0;
     if (column->right) put_repeated(out, ' ', fill);
-    text_append(out, cell, strlen(cell));
-    if (!column->right && !last) put_repeated(out, ' ', fill);
-}
-
-static void put_markdown(struct text *out, const char *cell, const struct column *column) {
-    struct text escaped = {.data = NULL};
-    for (const char *c = cell; *c; c++) {
-        if (*c == '|') text_append(&escaped, "\\", 1);
-        text_append(&escaped, *c == '\n' ? " " : c, 1);
+    for (; *cell; cell++) {
+        if (style == TABLE_MARKDOWN && *cell == '|') text_append(out, "\\", 1);
+        text_append(out, cell, 1);
     }
-    put_aligned(out, escaped.data ? escaped.data : "", column, 0);
-    if (out->status == FACET_OK) out->status = escaped.status;
-    text_free(&escaped);
+    if (!column->right && !last) put_repeated(out, ' ', fill);
 }
 
 /* RFC 4180: quotes around a cell with a comma, a quote or a line end; quotes inside are doubled. */
@@ -178,11 +176,11 @@ static void render_row(const struct table *table, enum table_style style, const 
         switch (style) {
         case TABLE_TEXT:
             if (c > 0) text_append(out, "  ", 2);
-            put_aligned(out, cell, &columns[c], c == n - 1);
+            put_aligned(out, style, cell, &columns[c], c == n - 1);
             break;
         case TABLE_MARKDOWN:
             text_append(out, c > 0 ? " " : "| ", c > 0 ? 1 : 2);
-            put_markdown(out, cell, &columns[c]);
+            put_aligned(out, style, cell, &columns[c], 0);
             text_append(out, " |", 2);
             break;
         case TABLE_CSV:
@@ -218,7 +216,7 @@ facet_status table_render(const struct table *table, enum table_style style, str
 
     if (table->status != FACET_OK) FAIL(table->status, "%s", table->message);
     TRY(ALLOC(columns, n));
-    measure(table, n_rows, columns);
+    measure(table, style, n_rows, columns);
     render_row(table, style, columns, SIZE_MAX, out);
     if (style != TABLE_CSV) render_rule(table, style, columns, out);
     size_t next_rule = 0;
