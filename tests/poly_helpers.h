@@ -1,0 +1,83 @@
+/* What the tests of the room poly share: comparisons, sample points, and the monomials with their exact
+ * integrals. */
+#ifndef FACET_TESTS_POLY_HELPERS_H
+#define FACET_TESTS_POLY_HELPERS_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "poly/shape.h"
+
+static const enum shape all_shapes[] = {SHAPE_POINT, SHAPE_SEGMENT, SHAPE_TRIANGLE,
+                                        SHAPE_QUAD,  SHAPE_TET,     SHAPE_HEX};
+#define N_SHAPES (int)(sizeof all_shapes / sizeof *all_shapes)
+
+static inline void ok(facet_status status) {
+    if (status != FACET_OK) fail_msg("%s", base_message());
+}
+
+static inline void near(double a, double b, double tolerance) {
+    if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g and %.17g differ by more than %g", a, b, tolerance);
+}
+
+static inline double *numbers(int n) {
+    double *p = test_malloc(((size_t)n + 1) * sizeof *p);
+    for (int i = 0; i <= n; i++) p[i] = NAN;
+    return p;
+}
+
+static inline double random_unit(void) {
+    return rand() / (RAND_MAX + 1.0);
+}
+
+/* n points in and around the cell; the vertices come first, as many as there is room for. */
+static inline double *sample(enum shape shape, int n) {
+    int dim = shape_dim(shape), n_vertices = shape_n_vertices(shape);
+    double *x = numbers(n * dim);
+    for (int i = 0; i < n; i++)
+        for (int d = 0; d < dim; d++)
+            x[i * dim + d] = i < n_vertices ? shape_vertices(shape)[i * dim + d] : random_unit();
+    return x;
+}
+
+static inline double factorial(int n) {
+    return tgamma(n + 1.0);
+}
+
+/* The integral of x^i y^j z^k over the unit cell. */
+static inline double monomial_integral(enum shape shape, const int *power) {
+    int dim = shape_dim(shape), sum = dim;
+    double tensor = 1, simplex = 1;
+    for (int d = 0; d < dim; d++) {
+        tensor /= power[d] + 1;
+        simplex *= factorial(power[d]);
+        sum += power[d];
+    }
+    return shape_is_simplex(shape) ? simplex / factorial(sum) : tensor;
+}
+
+static inline double monomial(int dim, const int *power, const double *x) {
+    double value = 1;
+    for (int d = 0; d < dim; d++) value *= pow(x[d], power[d]);
+    return value;
+}
+
+/* The next tuple of powers within the space of the degree; 0 after the last. */
+static inline int next_power(enum shape shape, int degree, int *power) {
+    for (int d = 0; d < shape_dim(shape); d++) {
+        power[d]++;
+        int size = shape_is_simplex(shape) ? power[0] + power[1] + power[2] : power[d];
+        if (size <= degree) return 1;
+        power[d] = 0;
+    }
+    return 0;
+}
+
+#endif
