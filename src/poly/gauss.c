@@ -107,7 +107,7 @@ static facet_status gauss(int n, double a, double b, long double *x, long double
     /* An even weight has an even rule; rounding may have left a difference in the last place. */
     for (int i = 0, j = n - 1; a == b && i <= j; i++, j--) {
         x[j] = (x[j] - x[i]) / 2;
-        x[i] = -x[j];
+        x[i] = 0 - x[j]; /* +0 in the middle */
         w[i] = w[j] = (w[i] + w[j]) / 2;
     }
 done:
