@@ -1,10 +1,12 @@
 /* The case file: YAML with a closed vocabulary, read into one struct.
  *
- * case_read() parses with libyaml (events carry line and column), checks every key and value against the schema table of
- * schema.h, and reports all errors of the file at once, one per line, as PATH:LINE:COLUMN: message. `--set key=value`
- * overrides are applied to the parsed tree before the check (their place is "--set key"); list items are addressed by number.
+ * case_read() parses with libyaml (events carry line and column), checks every key and value against the
+ * schema table of schema.h, and reports all errors of the file at once, one per line, as PATH:LINE:COLUMN:
+ * message. `--set key=value` overrides are applied to the parsed tree before the check (their place is "--set
+ * key"); list items are addressed by number.
  *
- * Texts that are expressions keep their place, so that an error found later (when it is compiled) can name it.
+ * Texts that are expressions keep their place, so that an error found later (when it is compiled) can name
+ * it.
  */
 #ifndef FACET_CASE_CASE_H
 #define FACET_CASE_CASE_H
@@ -31,17 +33,17 @@ struct case_boundary {
 };
 struct case_region_value { /* conductivity on one group, on == NULL: everywhere */
     char *on;
-    int n;                    /* 1 or dim*dim */
+    int n; /* 1 or dim*dim */
     struct case_text value[9];
     struct case_place place;
 };
 enum case_take { CASE_AT, CASE_ALONG, CASE_MAX, CASE_MIN, CASE_INTEGRAL, CASE_MEAN };
 struct case_value {
     char *name;
-    char *field;    /* u, u_star, q, q_star, flux (q.n on a part) */
-    int component;  /* 0..2, or -1: all */
+    char *field;   /* u, u_star, q, q_star, flux (q.n on a part) */
+    int component; /* 0..2, or -1: all */
     enum case_take take;
-    char *on;       /* a part or a group; NULL: the whole domain */
+    char *on; /* a part or a group; NULL: the whole domain */
     int n_points;
     double from[3], to[3]; /* at: from */
     char *file;            /* along: a CSV */
@@ -55,8 +57,8 @@ struct case_file {
 
     struct {
         int is_box;
-        facet_box box;  /* strings and coordinates owned by this struct */
-        char *file;     /* as written */
+        facet_box box; /* strings and coordinates owned by this struct */
+        char *file;    /* as written */
         int refine;
         struct case_place place;
     } mesh;
@@ -69,10 +71,10 @@ struct case_file {
     struct case_boundary *boundary;
 
     struct {
-        char *method;     /* hdg */
+        char *method; /* hdg */
         int degree;
         struct case_text tau;
-        double tau_hat;   /* 0: not given */
+        double tau_hat; /* 0: not given */
         int postprocess;
         struct case_place place;
     } discretization;
@@ -82,17 +84,18 @@ struct case_file {
         int max_iterations;
     } solver;
     struct {
-        char *file;       /* NULL: none */
+        char *file; /* NULL: none */
         int n_fields;
         char **fields;
-        int order;        /* 0: chosen */
+        int order; /* 0: chosen */
     } output;
     int n_values;
     struct case_value *values;
 };
 
 /* settings: n_settings texts "key=value". */
-facet_status case_read(const char *path, int n_settings, const char *const *settings, struct case_file **file);
+facet_status case_read(const char *path, int n_settings, const char *const *settings,
+                       struct case_file **file);
 void case_destroy(struct case_file **file);
 
 #endif

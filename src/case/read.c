@@ -1,0 +1,349 @@
+/* Reading a case: the file into a tree, the settings into the tree, the tree against the schema, and into the
+ * struct. Here are the frame, the mesh, and the getters; data and results are read by their own files. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "case/reader.h"
+
+/* ------------------------------------------------------------------------------------------ getters */
+
+struct case_place reader_place(const struct tree_node *node) {
+    return (struct case_place){node->line, node->column};
+}
+
+static const char *last_part(const char *row) {
+    const char *dot = strrchr(row, '.');
+    return dot ? dot + 1 : row;
+}
+
+const struct tree_node *reader_get(const struct tree_node *map, const char *row) {
+    const struct tree_node *node = tree_find(map, last_part(row));
+    return node && !node->bad ? node : NULL;
+}
+
+static const char *text_or_default(const struct tree_node *map, const char *row) {
+    const struct tree_node *node = reader_get(map, row);
+    return node && node->kind == TREE_SCALAR ? node->text : schema_find(row)->fallback;
+}
+
+int reader_integer(const struct tree_node *map, const char *row) {
+    const char *text = text_or_default(map, row);
+    return text ? (int)strtol(text, NULL, 10) : 0;
+}
+
+double reader_number(const struct tree_node *map, const char *row) {
+    const char *text = text_or_default(map, row);
+    double value = 0;
+    if (text) schema_parse_number(text, &value);
+    return value;
+}
+
+int reader_boolean(const struct tree_node *map, const char *row) {
+    return strcmp(text_or_default(map, row), "true") == 0;
+}
+
+facet_status reader_text(const struct tree_node *map, const char *row, char **text) {
+    const char *found = text_or_default(map, row);
+    return found ? base_strdup(found, text) : FACET_OK;
+}
+
+/* ------------------------------------------------------------------------------------------ mesh */
+
+int reader_sides(const struct reader *r, const char *sides[6]) {
+    static const char *const all[6] = {"xmin", "xmax", "ymin", "ymax", "zmin", "zmax"};
+    int n = 0;
+    for (int i = 0; i < 2 * r->dim; i++)
+        if (!r->file->mesh.box.periodic[i / 2]) sides[n++] = all[i];
+    return n;
+}
+
+void reader_check_side(struct reader *r, const struct tree_node *node, const char *name, int allow_rest) {
+    const char *sides[6];
+    char known[64] = "";
+    int n = reader_sides(r, sides);
+    if (r->dim == 0 || (allow_rest && !strcmp(node->text, "rest"))) return;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(sides[i], node->text)) return;
+    for (int i = 0; i < n; i++) {
+        strcat(known, i ? ", " : "");
+        strcat(known, sides[i]);
+    }
+    issues_add(r->issues, node, "%s: the box has no side \"%s\"%s%s%s", name, issues_word(node->text).text,
+               n ? " that is not periodic; its sides are " : ": it is periodic in all directions", known,
+               allow_rest ? ", and rest" : "");
+}
+
+static double item_number(const struct tree_node *list, int i) {
+    double value = 0;
+    schema_parse_number(list->items[i]->text, &value);
+    return value;
+}
+
+static facet_status read_coordinates(struct reader *r, const struct tree_node *box,
+                                     const struct tree_node *coordinates) {
+    facet_status status = FACET_OK;
+    static const char *const rows[3] = {"mesh.box.coordinates.x", "mesh.box.coordinates.y",
+                                        "mesh.box.coordinates.z"};
+    static const char *const excluded[3] = {"lower", "upper", "cells"};
+    facet_box *target = &r->file->mesh.box;
+    for (int i = 0; i < 3; i++) {
+        const struct tree_node *other = tree_find(box, excluded[i]);
+        if (other)
+            issues_add(r->issues, other, "mesh.box.%s: follows from coordinates; give one or the other",
+                       excluded[i]);
+    }
+    for (int d = 0; d < 3; d++) {
+        const struct tree_node *list = reader_get(coordinates, rows[d]);
+        if (!list) continue;
+        double *numbers;
+        TRY(ALLOC(numbers, list->n));
+        target->coordinates[d] = numbers;
+        target->cells[d] = list->n - 1;
+        for (int i = 0; i < list->n; i++) {
+            numbers[i] = item_number(list, i);
+            if (i > 0 && !(numbers[i] > numbers[i - 1]))
+                issues_add(r->issues, list->items[i], "%s: must increase; %.10g follows %.10g", rows[d],
+                           numbers[i], numbers[i - 1]);
+        }
+        target->lower[d] = numbers[0];
+        target->upper[d] = numbers[list->n - 1];
+    }
+    if (tree_find(coordinates, "x") && tree_find(coordinates, "y"))
+        r->dim = tree_find(coordinates, "z") ? 3 : 2;
+done:
+    return status;
+}
+
+static void read_uniform(struct reader *r, const struct tree_node *box) {
+    static const char *const rows[3] = {"mesh.box.cells", "mesh.box.lower", "mesh.box.upper"};
+    const struct tree_node *lists[3];
+    facet_box *target = &r->file->mesh.box;
+    for (int i = 0; i < 3; i++) {
+        lists[i] = reader_get(box, rows[i]);
+        if (!tree_find(box, last_part(rows[i])))
+            issues_add(r->issues, box, "mesh.box: missing key \"%s\" (or give coordinates)",
+                       last_part(rows[i]));
+        if (!lists[i]) continue;
+        if (r->dim == 0) r->dim = lists[i]->n;
+        if (lists[i]->n != r->dim) {
+            issues_add(r->issues, lists[i], "%s: has %d entries, but the box has %d dimensions", rows[i],
+                       lists[i]->n, r->dim);
+            lists[i] = NULL;
+        }
+    }
+    for (int d = 0; d < r->dim; d++) {
+        target->cells[d] = lists[0] ? (int)item_number(lists[0], d) : 1;
+        target->lower[d] = lists[1] ? item_number(lists[1], d) : 0;
+        target->upper[d] = lists[2] ? item_number(lists[2], d) : 1;
+        if (lists[1] && lists[2] && !(target->lower[d] < target->upper[d]))
+            issues_add(r->issues, lists[2]->items[d],
+                       "mesh.box.upper: must be above lower: %.10g is not above %.10g", target->upper[d],
+                       target->lower[d]);
+    }
+}
+
+static facet_status read_box(struct reader *r, const struct tree_node *box) {
+    facet_status status = FACET_OK;
+    facet_box *target = &r->file->mesh.box;
+    const struct tree_node *split = reader_get(box, "mesh.box.split");
+    const struct tree_node *periodic = reader_get(box, "mesh.box.periodic");
+    const struct tree_node *coordinates = reader_get(box, "mesh.box.coordinates");
+    char *shape_text = NULL, *split_text = NULL;
+    r->file->mesh.is_box = 1;
+    if (coordinates)
+        TRY(read_coordinates(r, box, coordinates));
+    else if (!tree_find(box, "coordinates"))
+        read_uniform(r, box);
+    target->dim = r->dim;
+    TRY(reader_text(box, "mesh.box.shape", &shape_text));
+    target->shape = shape_text;
+    if (split && !strcmp(target->shape, "quad"))
+        issues_add(r->issues, split, "mesh.box.split: cuts quads into triangles; it needs shape: triangle");
+    TRY(reader_text(box, "mesh.box.split", &split_text));
+    target->split = split_text;
+    for (int i = 0; periodic && i < periodic->n; i++) {
+        int direction = periodic->items[i]->text[0] - 'x';
+        if (r->dim > 0 && direction >= r->dim)
+            issues_add(r->issues, periodic->items[i], "mesh.box.periodic: a box of %d dimensions has no z",
+                       r->dim);
+        else
+            target->periodic[direction] = 1;
+    }
+done:
+    return status;
+}
+
+/* The mesh is read later; that its file can be opened is checked here, where its place in the case is known.
+ */
+static facet_status check_readable(struct reader *r, const struct tree_node *node) {
+    facet_status status = FACET_OK;
+    struct text path = {0};
+    struct stat info;
+    if (node->text[0] == '/')
+        text_printf(&path, "%s", node->text);
+    else
+        text_printf(&path, "%s/%s", r->file->directory, node->text);
+    TRY(path.status);
+    if (stat(path.data, &info) != 0)
+        issues_add(r->issues, node, "mesh.file: there is no file \"%s\" (relative to the case file)",
+                   issues_word(node->text).text);
+    else if (S_ISDIR(info.st_mode))
+        issues_add(r->issues, node, "mesh.file: \"%s\" is a directory", issues_word(node->text).text);
+    else if (access(path.data, R_OK) != 0)
+        issues_add(r->issues, node, "mesh.file: \"%s\" may not be read: no permission",
+                   issues_word(node->text).text);
+done:
+    text_free(&path);
+    return status;
+}
+
+static facet_status read_mesh(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *mesh = reader_get(r->tree->root, "mesh");
+    if (!mesh) goto done;
+    const struct tree_node *box = reader_get(mesh, "mesh.box"), *file = reader_get(mesh, "mesh.file");
+    r->file->mesh.place = reader_place(mesh);
+    r->file->mesh.refine = reader_integer(mesh, "mesh.refine");
+    if (tree_find(mesh, "box") && tree_find(mesh, "file"))
+        issues_add(r->issues, mesh, "mesh: gives both box and file; keep one");
+    else if (!tree_find(mesh, "box") && !tree_find(mesh, "file"))
+        issues_add(r->issues, mesh, "mesh: needs either box or file");
+    if (box) TRY(read_box(r, box));
+    if (file) TRY(check_readable(r, file));
+    if (file) TRY(base_strdup(file->text, &r->file->mesh.file));
+    if (tree_find(mesh, "file")) r->dim = 0;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ the rest */
+
+static facet_status read_discretization(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *map = reader_get(r->tree->root, "discretization");
+    if (map) r->file->discretization.place = reader_place(map);
+    TRY(reader_text(map, "discretization.method", &r->file->discretization.method));
+    r->file->discretization.degree = reader_integer(map, "discretization.degree");
+    r->file->discretization.postprocess = reader_boolean(map, "discretization.postprocess");
+    TRY(reader_read_tau(r, map));
+done:
+    return status;
+}
+
+static facet_status read_solver(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *map = reader_get(r->tree->root, "solver");
+    const struct tree_node *preconditioner = reader_get(map, "solver.preconditioner");
+    TRY(reader_text(map, "solver.method", &r->file->solver.method));
+    TRY(reader_text(map, "solver.preconditioner", &r->file->solver.preconditioner));
+    r->file->solver.rtol = reader_number(map, "solver.rtol");
+    r->file->solver.max_iterations = reader_integer(map, "solver.max_iterations");
+    if (!strcmp(r->file->solver.method, "direct") && preconditioner && strcmp(preconditioner->text, "auto") &&
+        strcmp(preconditioner->text, "none"))
+        issues_add(r->issues, preconditioner,
+                   "solver.preconditioner: a direct solve has none; it needs method: cg");
+done:
+    return status;
+}
+
+static facet_status read_everything(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *root = r->tree->root;
+    TRY(reader_text(root, "title", &r->file->title));
+    r->file->equation = FACET_DIFFUSION;
+    TRY(reader_read_parameters(r));
+    TRY(read_mesh(r));
+    TRY(reader_read_data(r));
+    TRY(reader_read_boundary(r));
+    TRY(read_discretization(r));
+    TRY(read_solver(r));
+    TRY(reader_read_output(r));
+    TRY(reader_read_values(r));
+done:
+    return status;
+}
+
+static facet_status copy_paths(struct case_file *file, const char *path) {
+    facet_status status = FACET_OK;
+    const char *slash = strrchr(path, '/');
+    TRY(base_strdup(path, &file->path));
+    TRY(base_strdup(slash ? path : ".", &file->directory));
+    if (slash) file->directory[slash == path ? 1 : slash - path] = '\0';
+done:
+    return status;
+}
+
+facet_status case_read(const char *path, int n_settings, const char *const *settings,
+                       struct case_file **file) {
+    facet_status status = FACET_OK;
+    struct tree tree = {0};
+    struct issues issues;
+    struct reader reader = {.tree = &tree, .issues = &issues};
+    char *bytes = NULL;
+    size_t n_bytes = 0;
+    *file = NULL;
+    issues_init(&issues, path);
+    TRY(CALLOC(reader.file, 1));
+    TRY(copy_paths(reader.file, path));
+    TRY(file_read_whole(path, &bytes, &n_bytes));
+    TRY(tree_parse(&tree, bytes, n_bytes, &issues));
+    for (int i = 0; i < n_settings; i++) TRY(tree_set(&tree, settings[i], &issues));
+    TRY(schema_check(&tree, &issues));
+    if (tree.root && !tree.root->bad) TRY(read_everything(&reader));
+    TRY(issues_status(&issues));
+    *file = reader.file;
+    reader.file = NULL;
+done:
+    case_destroy(&reader.file);
+    tree_free(&tree);
+    base_free(&bytes);
+    return status;
+}
+
+void case_destroy(struct case_file **file) {
+    struct case_file *f = *file;
+    if (!f) return;
+    base_free(&f->path);
+    base_free(&f->directory);
+    base_free(&f->title);
+    for (int i = 0; i < f->n_parameters; i++) base_free(&f->parameters[i].name);
+    base_free(&f->parameters);
+    for (int d = 0; d < 3; d++) base_free(&f->mesh.box.coordinates[d]);
+    base_free(&f->mesh.box.shape);
+    base_free(&f->mesh.box.split);
+    base_free(&f->mesh.file);
+    for (int i = 0; i < f->n_conductivity; i++) {
+        base_free(&f->conductivity[i].on);
+        for (int k = 0; k < 9; k++) base_free(&f->conductivity[i].value[k].text);
+    }
+    base_free(&f->conductivity);
+    base_free(&f->reaction.text);
+    base_free(&f->source.text);
+    base_free(&f->exact.text);
+    for (int i = 0; i < f->n_boundary; i++) {
+        base_free(&f->boundary[i].on);
+        base_free(&f->boundary[i].g.text);
+        base_free(&f->boundary[i].a.text);
+    }
+    base_free(&f->boundary);
+    base_free(&f->discretization.method);
+    base_free(&f->discretization.tau.text);
+    base_free(&f->solver.method);
+    base_free(&f->solver.preconditioner);
+    base_free(&f->output.file);
+    for (int i = 0; i < f->output.n_fields; i++) base_free(&f->output.fields[i]);
+    base_free(&f->output.fields);
+    for (int i = 0; i < f->n_values; i++) {
+        base_free(&f->values[i].name);
+        base_free(&f->values[i].field);
+        base_free(&f->values[i].on);
+        base_free(&f->values[i].file);
+    }
+    base_free(&f->values);
+    base_free(file);
+}

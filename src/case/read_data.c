@@ -1,0 +1,343 @@
+/* The data of the equation: parameters, coefficients, boundary conditions, tau. Expressions are kept as text;
+ * they are compiled here once, to find what is wrong with them while their place is known. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "case/reader.h"
+
+#define NAME_BYTES 64
+
+/* ------------------------------------------------------------------------------------------ expressions */
+
+/* What is known of an expression without a point. */
+struct constant {
+    int is_constant;
+    double value;
+};
+
+static size_t trimmed_length(const char *text) {
+    size_t n = strlen(text);
+    while (n > 0 && strchr(" \t\r\n", text[n - 1])) n--;
+    return n;
+}
+
+/* An unquoted comma inside { } or [ ] ends the text there, and cuts a call in two. */
+static const char *comma_hint(const struct tree_node *node) {
+    int open = 0;
+    for (const char *c = node->text; *c; c++) open += (*c == '(') - (*c == ')');
+    return open > 0 && !node->quoted ? "; quote an expression that contains a comma" : "";
+}
+
+/* Compiles the text; if it is constant, its value must exist and lie within the bounds of `row` (NULL: no
+ * bounds). */
+static facet_status check_expression(struct reader *r, const struct tree_node *node, const char *row,
+                                     const char *name, const char *text, struct constant *constant) {
+    facet_status status = FACET_OK;
+    struct expr *expr = NULL;
+    const double origin[3] = {0, 0, 0};
+    constant->is_constant = 0;
+    status = expr_compile(text, r->file->n_parameters, r->file->parameters, &expr);
+    if (status == FACET_OK && expr_is_constant(expr, NULL)) {
+        status = expr_eval(expr, 1, 3, origin, &constant->value, NULL, NULL);
+        constant->is_constant = status == FACET_OK;
+    }
+    if (status == FACET_ERROR_INPUT) {
+        issues_add(r->issues, node, "%s: %s%s", name, base_message(), comma_hint(node));
+        status = FACET_OK;
+    } else if (status == FACET_OK && constant->is_constant && row &&
+               !schema_in_bounds(schema_find(row), constant->value)) {
+        struct schema_entry scalar = *schema_find(row);
+        char phrase[128];
+        scalar.types = SCHEMA_EXPRESSION;
+        schema_phrase(&scalar, phrase, sizeof phrase);
+        issues_add(r->issues, node, "%s: must be %s, not %.10g", name, phrase, constant->value);
+    }
+    expr_destroy(&expr);
+    return status;
+}
+
+static facet_status copy_expression(struct reader *r, const struct tree_node *node, const char *row,
+                                    const char *name, struct case_text *out, struct constant *constant) {
+    facet_status status = FACET_OK;
+    TRY(base_strdup(node->text, &out->text));
+    out->text[trimmed_length(out->text)] = '\0';
+    out->place = reader_place(node);
+    TRY(check_expression(r, node, row, name, out->text, constant));
+done:
+    return status;
+}
+
+/* The expression at a key of a map, if there is one; name: of the map, for messages ("": the file). */
+static facet_status read_expression(struct reader *r, const struct tree_node *map, const char *row,
+                                    const char *name, struct case_text *out) {
+    struct constant constant;
+    char full[2 * NAME_BYTES];
+    const struct tree_node *node = reader_get(map, row);
+    if (!node || node->kind != TREE_SCALAR) return FACET_OK;
+    snprintf(full, sizeof full, "%s%s%s", name, *name ? "." : "", schema_key(schema_find(row)));
+    return copy_expression(r, node, row, full, out, &constant);
+}
+
+/* The same for boundary data, which may be the word "exact". */
+static facet_status read_boundary_data(struct reader *r, const struct tree_node *map, const char *row,
+                                       const char *name, struct case_text *out) {
+    const struct tree_node *node = reader_get(map, row);
+    if (!node || node->kind != TREE_SCALAR || strcmp(node->text, "exact"))
+        return read_expression(r, map, row, name, out);
+    if (!tree_find(r->tree->root, "exact"))
+        issues_add(r->issues, node, "%s.%s: is exact, but the case gives no exact solution", name,
+                   schema_key(schema_find(row)));
+    out->place = reader_place(node);
+    return base_strdup(node->text, &out->text);
+}
+
+/* ------------------------------------------------------------------------------------------ parameters */
+
+static int is_known_parameter(const struct case_file *file, const char *name) {
+    for (int i = 0; i < file->n_parameters; i++)
+        if (!strcmp(file->parameters[i].name, name)) return 1;
+    return 0;
+}
+
+facet_status reader_read_parameters(struct reader *r) {
+    facet_status status = FACET_OK;
+    struct expr *probe = NULL;
+    const struct tree_node *map = reader_get(r->tree->root, "parameters");
+    if (!map || map->kind != TREE_MAP) goto done;
+    TRY(CALLOC(r->file->parameters, map->n));
+    for (int i = 0; i < map->n; i++) {
+        struct expr_parameter parameter = {.name = map->keys[i]->text, .value = 1};
+        char *copy;
+        if (map->keys[i]->bad || is_known_parameter(r->file, parameter.name)) continue;
+        status = expr_compile("0", 1, &parameter, &probe); /* whether the name may be used */
+        expr_destroy(&probe);
+        if (status == FACET_ERROR_INPUT) {
+            issues_add(r->issues, map->keys[i], "parameters: %s", base_message());
+            status = FACET_OK;
+            continue;
+        }
+        if (status != FACET_OK) goto done;
+        if (!map->items[i]->bad) schema_parse_number(map->items[i]->text, &parameter.value);
+        TRY(base_strdup(parameter.name, &copy));
+        parameter.name = copy;
+        r->file->parameters[r->file->n_parameters++] = parameter;
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ conductivity */
+
+/* By Cholesky's factorization of the dim x dim matrix. */
+static int is_positive_definite(int dim, double K[9]) {
+    for (int j = 0; j < dim; j++) {
+        for (int k = 0; k < j; k++) K[j * dim + j] -= K[j * dim + k] * K[j * dim + k];
+        if (!(K[j * dim + j] > 0)) return 0;
+        K[j * dim + j] = sqrt(K[j * dim + j]);
+        for (int i = j + 1; i < dim; i++) {
+            for (int k = 0; k < j; k++) K[i * dim + j] -= K[i * dim + k] * K[j * dim + k];
+            K[i * dim + j] /= K[j * dim + j];
+        }
+    }
+    return 1;
+}
+
+static void check_matrix(struct reader *r, const struct tree_node *node, const char *name,
+                         const struct case_region_value *region, const struct constant *constants) {
+    int dim = node->n, all_constant = 1, symmetric = 1;
+    double K[9];
+    for (int i = 0; i < dim; i++) {
+        for (int j = 0; j < dim; j++) {
+            int here = i * dim + j, there = j * dim + i;
+            K[here] = constants[here].value;
+            all_constant &= constants[here].is_constant;
+            if (j >= i || !strcmp(region->value[here].text, region->value[there].text)) continue;
+            if (constants[here].is_constant && constants[there].is_constant &&
+                constants[here].value == constants[there].value)
+                continue;
+            issues_add(
+                r->issues, node->items[i]->items[j],
+                "%s: the matrix must be symmetric: row %d, column %d is \"%s\", but row %d, column %d is "
+                "\"%s\"",
+                name, i + 1, j + 1, issues_word(region->value[here].text).text, j + 1, i + 1,
+                issues_word(region->value[there].text).text);
+            symmetric = 0;
+        }
+    }
+    if (all_constant && symmetric && !is_positive_definite(dim, K))
+        issues_add(r->issues, node, "%s: the matrix must be positive definite", name);
+    if (r->dim > 0 && dim != r->dim)
+        issues_add(r->issues, node, "%s: a matrix of size %d for a box of %d dimensions", name, dim, r->dim);
+}
+
+/* A value of the conductivity on one region: a scalar or a matrix. */
+static facet_status read_region_value(struct reader *r, const struct tree_node *node, const char *row,
+                                      const char *name, struct case_region_value *region) {
+    facet_status status = FACET_OK;
+    struct constant constants[9];
+    if (node->kind == TREE_SCALAR) {
+        region->n = 1;
+        TRY(copy_expression(r, node, row, name, &region->value[0], constants));
+    } else if (node->kind == TREE_LIST) {
+        region->n = node->n * node->n;
+        for (int k = 0; k < region->n; k++) {
+            const struct tree_node *entry = node->items[k / node->n]->items[k % node->n];
+            TRY(copy_expression(r, entry, NULL, name, &region->value[k], &constants[k]));
+        }
+        check_matrix(r, node, name, region, constants);
+    }
+done:
+    return status;
+}
+
+static facet_status read_regions(struct reader *r, const struct tree_node *list) {
+    facet_status status = FACET_OK;
+    const struct tree_node **names;
+    if (list->n == 0)
+        issues_add(r->issues, list,
+                   "conductivity: the list is empty; give {on: group, value: ...} for each group");
+    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *names, &names));
+    TRY(CALLOC(r->file->conductivity, list->n));
+    r->file->n_conductivity = list->n;
+    for (int i = 0; i < list->n; i++) {
+        char name[NAME_BYTES];
+        struct case_region_value *region = &r->file->conductivity[i];
+        const struct tree_node *value = reader_get(list->items[i], "conductivity[].value");
+        names[i] = reader_get(list->items[i], "conductivity[].on");
+        region->place = reader_place(list->items[i]);
+        snprintf(name, sizeof name, "conductivity.%d.value", i);
+        if (names[i]) TRY(base_strdup(names[i]->text, &region->on));
+        if (value) TRY(read_region_value(r, value, "conductivity[].value", name, region));
+    }
+    TRY(schema_check_duplicates(r->tree, r->issues, list->n, names, "group"));
+done:
+    return status;
+}
+
+static facet_status read_conductivity(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *node = reader_get(r->tree->root, "conductivity");
+    if (node && node->kind == TREE_LIST && (node->n == 0 || node->items[0]->kind == TREE_MAP)) {
+        TRY(read_regions(r, node));
+        goto done;
+    }
+    TRY(CALLOC(r->file->conductivity, 1));
+    r->file->n_conductivity = 1;
+    if (node) {
+        r->file->conductivity[0].place = reader_place(node);
+        TRY(read_region_value(r, node, "conductivity", "conductivity", &r->file->conductivity[0]));
+    } else {
+        r->file->conductivity[0].n = 1;
+        TRY(base_strdup(schema_find("conductivity")->fallback, &r->file->conductivity[0].value[0].text));
+    }
+done:
+    return status;
+}
+
+facet_status reader_read_data(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *root = r->tree->root, *source = tree_find(root, "source");
+    TRY(read_conductivity(r));
+    TRY(read_expression(r, root, "reaction", "", &r->file->reaction));
+    TRY(read_expression(r, root, "source", "", &r->file->source));
+    TRY(read_expression(r, root, "exact", "", &r->file->exact));
+    if (source && tree_find(root, "exact"))
+        issues_add(r->issues, source, "source: follows from exact; give one or the other");
+done:
+    return status;
+}
+
+facet_status reader_read_tau(struct reader *r, const struct tree_node *discretization) {
+    const struct tree_node *tau = reader_get(discretization, "discretization.tau");
+    if (!tau) return FACET_OK;
+    if (tau->kind == TREE_MAP) {
+        r->file->discretization.tau_hat = reader_number(tau, "discretization.tau.hat");
+        return FACET_OK;
+    }
+    return read_expression(r, discretization, "discretization.tau", "discretization",
+                           &r->file->discretization.tau);
+}
+
+/* ------------------------------------------------------------------------------------------ boundary */
+
+static facet_status read_condition(struct reader *r, const struct tree_node *item, int index,
+                                   struct case_boundary *boundary) {
+    facet_status status = FACET_OK;
+    static const char *const rows[3] = {"boundary[].dirichlet", "boundary[].neumann", "boundary[].robin"};
+    int n = 0;
+    char name[NAME_BYTES];
+    const struct tree_node *on = reader_get(item, "boundary[].on");
+    snprintf(name, sizeof name, "boundary.%d", index);
+    boundary->place = reader_place(item);
+    if (on) {
+        char full[2 * NAME_BYTES];
+        snprintf(full, sizeof full, "%s.on", name);
+        reader_check_side(r, on, full, 1);
+        TRY(base_strdup(on->text, &boundary->on));
+    }
+    for (int i = 0; i < 3; i++) {
+        if (!tree_find(item, schema_key(schema_find(rows[i])))) continue;
+        n++;
+        boundary->condition = (enum case_condition)i;
+    }
+    if (n == 0)
+        issues_add(r->issues, item, "%s: needs a condition: dirichlet, neumann or robin", name);
+    else if (n > 1)
+        issues_add(r->issues, item, "%s: has %d conditions; keep one of dirichlet, neumann and robin", name,
+                   n);
+    if (n != 1) goto done;
+    if (boundary->condition == CASE_ROBIN) {
+        const struct tree_node *robin = reader_get(item, "boundary[].robin");
+        strcat(name, ".robin");
+        TRY(read_expression(r, robin, "boundary[].robin.a", name, &boundary->a));
+        TRY(read_boundary_data(r, robin, "boundary[].robin.g", name, &boundary->g));
+    } else {
+        TRY(read_boundary_data(r, item, rows[boundary->condition], name, &boundary->g));
+    }
+done:
+    return status;
+}
+
+/* Without an exact solution, the sides of a box that no entry names have no condition. */
+static void check_complete(struct reader *r, const struct tree_node *where) {
+    const char *sides[6];
+    char missing[64] = "";
+    int n = reader_sides(r, sides), n_missing = 0;
+    if (tree_find(r->tree->root, "exact")) return;
+    for (int i = 0; i < n; i++) {
+        int named = 0;
+        for (int k = 0; k < r->file->n_boundary && !named; k++) {
+            const char *on = r->file->boundary[k].on;
+            named = !on || !strcmp(on, "rest") || !strcmp(on, sides[i]);
+        }
+        if (named) continue;
+        strcat(missing, n_missing++ ? ", " : "");
+        strcat(missing, sides[i]);
+    }
+    if (n_missing)
+        issues_add(r->issues, where,
+                   "boundary: no condition on %s; add it, or {on: rest, ...}, or give exact", missing);
+}
+
+facet_status reader_read_boundary(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *root = r->tree->root, *list = reader_get(root, "boundary"), **names;
+    if (!list) {
+        if (!tree_find(root, "boundary")) check_complete(r, root);
+        goto done;
+    }
+    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *names, &names));
+    TRY(CALLOC(r->file->boundary, list->n));
+    r->file->n_boundary = list->n;
+    for (int i = 0; i < list->n; i++) {
+        names[i] = reader_get(list->items[i], "boundary[].on");
+        if (list->items[i]->kind == TREE_MAP)
+            TRY(read_condition(r, list->items[i], i, &r->file->boundary[i]));
+    }
+    TRY(schema_check_duplicates(r->tree, r->issues, list->n, names, "part"));
+    check_complete(r, list);
+done:
+    return status;
+}

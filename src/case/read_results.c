@@ -1,0 +1,161 @@
+/* What is wanted from the solution: the output file and the values. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "case/reader.h"
+
+#define NAME_BYTES 64
+
+static int is_any_of(const char *word, const char *a, const char *b) {
+    return !strcmp(word, a) || !strcmp(word, b);
+}
+
+/* Fields that exist only under conditions. */
+static void check_field(struct reader *r, const struct tree_node *node, const char *name) {
+    if (is_any_of(node->text, "u_star", "q_star") && !r->file->discretization.postprocess)
+        issues_add(r->issues, node, "%s: %s needs discretization.postprocess: true", name, node->text);
+    if (!strcmp(node->text, "error") && !tree_find(r->tree->root, "exact"))
+        issues_add(r->issues, node, "%s: error needs an exact solution", name);
+}
+
+facet_status reader_read_output(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *map = reader_get(r->tree->root, "output");
+    const struct tree_node *file = reader_get(map, "output.file"), *fields = reader_get(map, "output.fields");
+    if (file) {
+        size_t n = strlen(file->text);
+        if (n < 5 || strcmp(file->text + n - 4, ".vtu") || file->text[n - 5] == '/')
+            issues_add(r->issues, file, "output.file: must be a name that ends in .vtu, not \"%s\"",
+                       issues_word(file->text).text);
+        TRY(base_strdup(file->text, &r->file->output.file));
+    }
+    r->file->output.order = reader_integer(map, "output.order");
+    if (!fields) goto done;
+    if (fields->n == 0)
+        issues_add(r->issues, fields, "output.fields: is empty; name a field, or leave the key out");
+    TRY(CALLOC(r->file->output.fields, fields->n));
+    r->file->output.n_fields = fields->n;
+    for (int i = 0; i < fields->n; i++) {
+        check_field(r, fields->items[i], "output.fields");
+        TRY(base_strdup(fields->items[i]->text, &r->file->output.fields[i]));
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ values */
+
+/* One entry of `values` on its way into the struct. */
+struct value_reader {
+    struct reader *r;
+    const struct tree_node *item;
+    struct case_value *value;
+    char name[NAME_BYTES]; /* values.3: for messages */
+};
+
+static void copy_point(struct value_reader *v, const struct tree_node *list, const char *key,
+                       double point[3]) {
+    if (v->r->dim > 0 && list->n != v->r->dim)
+        issues_add(v->r->issues, list, "%s.%s: a point of the box has %d coordinates, not %d", v->name, key,
+                   v->r->dim, list->n);
+    for (int d = 0; d < list->n; d++) schema_parse_number(list->items[d]->text, &point[d]);
+}
+
+/* Exactly one of at, take, along; returns 0 after an issue. */
+static int read_kind(struct value_reader *v) {
+    static const char *const keys[3] = {"at", "take", "along"};
+    static const char *const takes[] = {"max", "min", "integral", "mean"};
+    static const enum case_take kinds[] = {CASE_MAX, CASE_MIN, CASE_INTEGRAL, CASE_MEAN};
+    const struct tree_node *take = reader_get(v->item, "values[].take");
+    int n = 0;
+    for (int i = 0; i < 3; i++) n += tree_find(v->item, keys[i]) != NULL;
+    if (n != 1) {
+        issues_add(v->r->issues, v->item, "%s: needs %s of at, take and along", v->name,
+                   n ? "one, not several," : "one");
+        return 0;
+    }
+    v->value->take = tree_find(v->item, "along") ? CASE_ALONG : CASE_AT;
+    for (int i = 0; take && i < 4; i++)
+        if (!strcmp(take->text, takes[i])) v->value->take = kinds[i];
+    return !tree_find(v->item, "take") || take;
+}
+
+static void need_key(struct value_reader *v, const char *key, int allowed, const char *with) {
+    const struct tree_node *node = tree_find(v->item, key);
+    if (node && !allowed)
+        issues_add(v->r->issues, node, "%s.%s: makes sense only with %s", v->name, key, with);
+}
+
+/* What the kind of value and the field allow together. */
+static void check_combination(struct value_reader *v) {
+    struct reader *r = v->r;
+    const struct tree_node *field = reader_get(v->item, "values[].field");
+    const struct tree_node *component = reader_get(v->item, "values[].component");
+    int along = v->value->take == CASE_ALONG, at = v->value->take == CASE_AT;
+    need_key(v, "points", along, "along");
+    need_key(v, "file", along, "along");
+    need_key(v, "on", !along && !at, "take");
+    if (component && component->text[0] == 'z' && r->dim == 2)
+        issues_add(r->issues, component, "%s.component: a box of 2 dimensions has no z", v->name);
+    if (!field) return;
+    check_field(r, field, v->name);
+    if (component && !is_any_of(field->text, "q", "q_star"))
+        issues_add(r->issues, component, "%s.component: %s is a scalar; remove the component", v->name,
+                   field->text);
+    if (strcmp(field->text, "flux")) return;
+    if (along || at)
+        issues_add(r->issues, field,
+                   "%s.field: flux is q . n on a part of the boundary; it needs take and on", v->name);
+    else if (!tree_find(v->item, "on"))
+        issues_add(r->issues, v->item, "%s: flux needs on, the part of the boundary it goes through",
+                   v->name);
+}
+
+static facet_status read_value(struct value_reader *v) {
+    facet_status status = FACET_OK;
+    const struct tree_node *component = reader_get(v->item, "values[].component");
+    const struct tree_node *at = reader_get(v->item, "values[].at"), *on = reader_get(v->item, "values[].on");
+    const struct tree_node *along = reader_get(v->item, "values[].along");
+    v->value->place = reader_place(v->item);
+    v->value->component = component ? component->text[0] - 'x' : -1;
+    TRY(reader_text(v->item, "values[].name", &v->value->name));
+    TRY(reader_text(v->item, "values[].field", &v->value->field));
+    TRY(reader_text(v->item, "values[].on", &v->value->on));
+    TRY(reader_text(v->item, "values[].file", &v->value->file));
+    if (!read_kind(v)) goto done;
+    check_combination(v);
+    if (at) copy_point(v, at, "at", v->value->from);
+    if (along) {
+        copy_point(v, along->items[0], "along", v->value->from);
+        copy_point(v, along->items[1], "along", v->value->to);
+        if (!memcmp(v->value->from, v->value->to, sizeof v->value->from))
+            issues_add(v->r->issues, along, "%s.along: the two points are the same", v->name);
+        v->value->n_points = reader_integer(v->item, "values[].points");
+    }
+    if (on) {
+        char full[NAME_BYTES + 8];
+        snprintf(full, sizeof full, "%s.on", v->name);
+        reader_check_side(v->r, on, full, 0);
+    }
+done:
+    return status;
+}
+
+facet_status reader_read_values(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *list = reader_get(r->tree->root, "values"), **names;
+    if (!list) goto done;
+    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *names, &names));
+    TRY(CALLOC(r->file->values, list->n));
+    r->file->n_values = list->n;
+    for (int i = 0; i < list->n; i++) {
+        struct value_reader v = {.r = r, .item = list->items[i], .value = &r->file->values[i]};
+        snprintf(v.name, sizeof v.name, "values.%d", i);
+        names[i] = reader_get(v.item, "values[].name");
+        if (v.item->kind == TREE_MAP) TRY(read_value(&v));
+    }
+    TRY(schema_check_duplicates(r->tree, r->issues, list->n, names, "value name"));
+done:
+    return status;
+}

@@ -1,0 +1,43 @@
+/* Between the files that turn a checked tree into a struct case_file; nobody else's business.
+ *
+ * Values that the schema check refused are marked bad and taken as absent here, without another word.
+ * Functions return a status only for failures of the machine; what is wrong with the case goes to the issues.
+ */
+#ifndef FACET_CASE_READER_H
+#define FACET_CASE_READER_H
+
+#include "case/case.h"
+#include "case/schema.h"
+
+struct reader {
+    struct tree *tree;
+    struct issues *issues;
+    struct case_file *file;
+    int dim; /* of the box; 0: not known (a mesh file, or a wrong box) */
+};
+
+struct case_place reader_place(const struct tree_node *node);
+/* The value of a key of a map, NULL when absent or bad. `row` is a path of the schema; its last part is the
+ * key. */
+const struct tree_node *reader_get(const struct tree_node *map, const char *row);
+/* The same as a value, or the default of the row. */
+int reader_integer(const struct tree_node *map, const char *row);
+double reader_number(const struct tree_node *map, const char *row);
+int reader_boolean(const struct tree_node *map, const char *row);
+/* A copy of the text, of the default, or NULL. */
+facet_status reader_text(const struct tree_node *map, const char *row, char **text);
+/* The names of the box's sides that carry conditions: "xmin", ...; their number, 0 for a mesh file. */
+int reader_sides(const struct reader *r, const char *sides[6]);
+/* Reports a name that is no side of the box. Says nothing about a mesh file's groups. */
+void reader_check_side(struct reader *r, const struct tree_node *node, const char *name, int allow_rest);
+
+/* read_data.c: parameters, coefficients, boundary conditions and tau. */
+facet_status reader_read_parameters(struct reader *r);
+facet_status reader_read_data(struct reader *r);
+facet_status reader_read_boundary(struct reader *r);
+facet_status reader_read_tau(struct reader *r, const struct tree_node *discretization);
+/* read_results.c: output and values. */
+facet_status reader_read_output(struct reader *r);
+facet_status reader_read_values(struct reader *r);
+
+#endif

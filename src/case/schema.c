@@ -1,0 +1,443 @@
+/* The table of all keys of the case file, and what can be asked of it. Start here to add a key. */
+#include "case/schema.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct schema_entry table[] = {
+    {.path = "title", .types = SCHEMA_TEXT, .help = "What the case is about; appears in the output."},
+    {.path = "parameters", .types = SCHEMA_NAMES, .help = "Names with numbers, to be used in expressions."},
+    {.path = "mesh",
+     .types = SCHEMA_MAP,
+     .flags = SCHEMA_REQUIRED,
+     .help = "The domain and its cells: a `box` or a `file`."},
+    {.path = "equation",
+     .types = SCHEMA_WORD,
+     .flags = SCHEMA_REQUIRED,
+     .words = {"diffusion"},
+     .help = "`diffusion`: reaction u - div(conductivity grad u) = source."},
+    {.path = "conductivity",
+     .types = SCHEMA_EXPRESSION | SCHEMA_MATRIX | SCHEMA_LIST,
+     .flags = SCHEMA_ABOVE,
+     .min = 0,
+     .fallback = "1",
+     .help =
+         "K, positive; a matrix must be symmetric and positive definite. By group: a list of `on`, `value`."},
+    {.path = "reaction",
+     .types = SCHEMA_EXPRESSION,
+     .flags = SCHEMA_FROM,
+     .min = 0,
+     .fallback = "0",
+     .help = "The factor of u, not negative."},
+    {.path = "source",
+     .types = SCHEMA_EXPRESSION,
+     .fallback = "0",
+     .help = "The right-hand side f. Excluded by `exact`."},
+    {.path = "exact",
+     .types = SCHEMA_EXPRESSION,
+     .help = "The exact solution, when known: the source is derived from it, errors are measured against it, "
+             "boundary data may be the word `exact`, and parts not named get `dirichlet: exact`."},
+    {.path = "boundary",
+     .types = SCHEMA_LIST,
+     .help = "The boundary conditions. Without `exact`, every part of the boundary needs one."},
+    {.path = "discretization", .types = SCHEMA_MAP, .help = "The method and its order."},
+    {.path = "solver", .types = SCHEMA_MAP, .help = "How the trace system is solved."},
+    {.path = "output", .types = SCHEMA_MAP, .help = "The file for ParaView."},
+    {.path = "values", .types = SCHEMA_LIST, .help = "Numbers wanted from the solution."},
+
+    {.path = "mesh.box",
+     .types = SCHEMA_MAP,
+     .help = "A box cut into cells. Its sides are called xmin, xmax, ymin, ymax."},
+    {.path = "mesh.box.lower",
+     .types = SCHEMA_NUMBERS,
+     .least = 2,
+     .most = 3,
+     .help = "The lower corner. Required, unless `coordinates` are given."},
+    {.path = "mesh.box.upper",
+     .types = SCHEMA_NUMBERS,
+     .least = 2,
+     .most = 3,
+     .help = "The upper corner. Required, unless `coordinates` are given."},
+    {.path = "mesh.box.cells",
+     .types = SCHEMA_INTEGERS,
+     .flags = SCHEMA_FROM | SCHEMA_TO,
+     .min = 1,
+     .max = 1000000,
+     .least = 2,
+     .most = 3,
+     .help = "Cells in each direction. Required, unless `coordinates` are given."},
+    {.path = "mesh.box.coordinates",
+     .types = SCHEMA_MAP,
+     .help = "Instead of `lower`, `upper` and `cells`: where the cells begin and end, for a graded box."},
+    {.path = "mesh.box.coordinates.x",
+     .types = SCHEMA_NUMBERS,
+     .flags = SCHEMA_REQUIRED,
+     .least = 2,
+     .help = "Increasing numbers."},
+    {.path = "mesh.box.coordinates.y",
+     .types = SCHEMA_NUMBERS,
+     .flags = SCHEMA_REQUIRED,
+     .least = 2,
+     .help = "Increasing numbers."},
+    {.path = "mesh.box.coordinates.z", .types = SCHEMA_NUMBERS, .least = 2, .help = "Increasing numbers."},
+    {.path = "mesh.box.shape",
+     .types = SCHEMA_WORD,
+     .words = {"triangle", "quad"},
+     .fallback = "triangle",
+     .help = "The shape of the cells."},
+    {.path = "mesh.box.split",
+     .types = SCHEMA_WORD,
+     .words = {"right", "left", "alternating"},
+     .fallback = "right",
+     .help =
+         "How quads are cut into triangles: `right` from lower left to upper right, `left` the other way."},
+    {.path = "mesh.box.periodic",
+     .types = SCHEMA_WORDS,
+     .words = {"x", "y", "z"},
+     .help = "Directions in which opposite sides are joined; these sides then carry no condition."},
+    {.path = "mesh.file",
+     .types = SCHEMA_TEXT,
+     .help =
+         "A Gmsh file (MSH 2.2 or 4.1), relative to the case file. Its physical groups name the parts of the "
+         "boundary and the regions."},
+    {.path = "mesh.refine",
+     .types = SCHEMA_INTEGER,
+     .flags = SCHEMA_FROM | SCHEMA_TO,
+     .min = 0,
+     .max = 16,
+     .fallback = "0",
+     .help = "How many times every cell is split in halves in each direction."},
+
+    {.path = "conductivity[].on",
+     .types = SCHEMA_TEXT,
+     .flags = SCHEMA_REQUIRED,
+     .help = "A group of cells of the mesh."},
+    {.path = "conductivity[].value",
+     .types = SCHEMA_EXPRESSION | SCHEMA_MATRIX,
+     .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE,
+     .min = 0,
+     .help = "K there."},
+
+    {.path = "boundary[].on",
+     .types = SCHEMA_TEXT,
+     .flags = SCHEMA_REQUIRED,
+     .help = "A side of the box or a physical group of the mesh file; `rest` for all parts not named."},
+    {.path = "boundary[].dirichlet",
+     .types = SCHEMA_EXPRESSION,
+     .help = "u = g; this is g, or the word `exact`."},
+    {.path = "boundary[].neumann",
+     .types = SCHEMA_EXPRESSION,
+     .help = "K grad u . n = g, with the outer normal n; this is g, or the word `exact`."},
+    {.path = "boundary[].robin", .types = SCHEMA_MAP, .help = "K grad u . n + a u = g."},
+    {.path = "boundary[].robin.a",
+     .types = SCHEMA_EXPRESSION,
+     .flags = SCHEMA_REQUIRED | SCHEMA_FROM,
+     .min = 0,
+     .help = "a, not negative."},
+    {.path = "boundary[].robin.g",
+     .types = SCHEMA_EXPRESSION,
+     .flags = SCHEMA_REQUIRED,
+     .help = "g, or the word `exact`."},
+
+    {.path = "discretization.method",
+     .types = SCHEMA_WORD,
+     .words = {"hdg"},
+     .fallback = "hdg",
+     .help = "`hdg`: hybridized discontinuous Galerkin."},
+    {.path = "discretization.degree",
+     .types = SCHEMA_INTEGER,
+     .flags = SCHEMA_FROM | SCHEMA_TO,
+     .min = 1,
+     .max = 16,
+     .fallback = "3",
+     .help = "The polynomial degree."},
+    {.path = "discretization.tau",
+     .types = SCHEMA_EXPRESSION | SCHEMA_MAP,
+     .flags = SCHEMA_ABOVE,
+     .min = 0,
+     .fallback = "1",
+     .help = "The stabilization, positive."},
+    {.path = "discretization.tau.hat",
+     .types = SCHEMA_NUMBER,
+     .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE,
+     .min = 0,
+     .help = "tau = 2 hat / h, with the size h of the cell."},
+    {.path = "discretization.postprocess",
+     .types = SCHEMA_BOOLEAN,
+     .fallback = "true",
+     .help = "Compute u_star, which converges one order faster than u, and the conforming flux q_star."},
+
+    {.path = "solver.method",
+     .types = SCHEMA_WORD,
+     .words = {"auto", "cg", "direct"},
+     .fallback = "auto",
+     .help = "Conjugate gradients or a sparse factorization."},
+    {.path = "solver.preconditioner",
+     .types = SCHEMA_WORD,
+     .words = {"auto", "none", "jacobi", "block"},
+     .fallback = "auto",
+     .help = "For `cg`: the diagonal, or the blocks of the faces."},
+    {.path = "solver.rtol",
+     .types = SCHEMA_NUMBER,
+     .flags = SCHEMA_ABOVE | SCHEMA_BELOW,
+     .min = 0,
+     .max = 1,
+     .fallback = "1e-10",
+     .help = "The true residual to be reached, relative to the right-hand side."},
+    {.path = "solver.max_iterations",
+     .types = SCHEMA_INTEGER,
+     .flags = SCHEMA_FROM | SCHEMA_TO,
+     .min = 1,
+     .max = 1000000000,
+     .fallback = "10000",
+     .help = "Where an iteration that does not converge ends."},
+
+    {.path = "output.file",
+     .types = SCHEMA_TEXT,
+     .help = "A name that ends in .vtu, relative to the case file. Without it nothing is written."},
+    {.path = "output.fields",
+     .types = SCHEMA_WORDS,
+     .words = {"u", "u_star", "q", "q_star", "trace", "error", "cell"},
+     .help = "What is written; by default all that there is. `u_star` and `q_star` need `postprocess`, "
+             "`error` needs "
+             "`exact`."},
+    {.path = "output.order",
+     .types = SCHEMA_INTEGER,
+     .flags = SCHEMA_FROM | SCHEMA_TO,
+     .min = 1,
+     .max = 10,
+     .help = "The degree of the cells in the file; by default chosen from the degree of the solution."},
+
+    {.path = "values[].name",
+     .types = SCHEMA_TEXT,
+     .flags = SCHEMA_REQUIRED,
+     .help = "Its name in the output."},
+    {.path = "values[].field",
+     .types = SCHEMA_WORD,
+     .flags = SCHEMA_REQUIRED,
+     .words = {"u", "u_star", "q", "q_star", "flux"},
+     .help = "`flux` is q . n through the part of the boundary named by `on`."},
+    {.path = "values[].component",
+     .types = SCHEMA_WORD,
+     .words = {"x", "y", "z"},
+     .help = "Of a vector; without it, all of them."},
+    {.path = "values[].at", .types = SCHEMA_NUMBERS, .least = 2, .most = 3, .help = "The value at a point."},
+    {.path = "values[].take",
+     .types = SCHEMA_WORD,
+     .words = {"max", "min", "integral", "mean"},
+     .help = "One number for the whole field; `max` and `min` of a vector are those of its magnitude."},
+    {.path = "values[].on",
+     .types = SCHEMA_TEXT,
+     .help = "With `take`: the part of the boundary or the group of cells; by default the whole domain."},
+    {.path = "values[].along",
+     .types = SCHEMA_POINTS,
+     .least = 2,
+     .most = 2,
+     .help = "The values on the line between two points."},
+    {.path = "values[].points",
+     .types = SCHEMA_INTEGER,
+     .flags = SCHEMA_FROM | SCHEMA_TO,
+     .min = 2,
+     .max = 10000000,
+     .fallback = "101",
+     .help = "With `along`: how many points, ends included."},
+    {.path = "values[].file",
+     .types = SCHEMA_TEXT,
+     .help = "With `along`: a table (CSV) of the line, relative to the case file."},
+};
+
+int schema_n_entries(void) {
+    return (int)(sizeof table / sizeof table[0]);
+}
+
+const struct schema_entry *schema_row(int i) {
+    return &table[i];
+}
+
+const struct schema_entry *schema_find(const char *path) {
+    for (int i = 0; i < schema_n_entries(); i++)
+        if (strcmp(table[i].path, path) == 0) return &table[i];
+    return NULL;
+}
+
+const char *schema_key(const struct schema_entry *entry) {
+    const char *dot = strrchr(entry->path, '.');
+    return dot ? dot + 1 : entry->path;
+}
+
+int schema_is_child(const struct schema_entry *entry, const char *parent) {
+    size_t n = strlen(parent);
+    const char *key = schema_key(entry);
+    if (n == 0) return key == entry->path;
+    return (size_t)(key - entry->path) == n + 1 && strncmp(entry->path, parent, n) == 0;
+}
+
+int schema_in_bounds(const struct schema_entry *entry, double value) {
+    if (entry->flags & SCHEMA_FROM && !(value >= entry->min)) return 0;
+    if (entry->flags & SCHEMA_ABOVE && !(value > entry->min)) return 0;
+    if (entry->flags & SCHEMA_TO && !(value <= entry->max)) return 0;
+    if (entry->flags & SCHEMA_BELOW && !(value < entry->max)) return 0;
+    return 1;
+}
+
+/* ------------------------------------------------------------------------------------------ phrases */
+
+struct phrase {
+    char *text;
+    int used, capacity;
+    int n_alternatives;
+};
+
+static void __attribute__((format(printf, 2, 3))) say(struct phrase *phrase, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int room = phrase->capacity - phrase->used;
+    int wanted = vsnprintf(phrase->text + phrase->used, (size_t)room, format, arguments);
+    phrase->used += wanted < room ? wanted : room - 1;
+    va_end(arguments);
+}
+
+static void say_bounds(struct phrase *phrase, const struct schema_entry *e) {
+    if (e->flags & SCHEMA_FROM && e->flags & SCHEMA_TO)
+        say(phrase, " from %.10g to %.10g", e->min, e->max);
+    else if (e->flags & SCHEMA_ABOVE && e->flags & SCHEMA_BELOW)
+        say(phrase, " between %.10g and %.10g", e->min, e->max);
+    else if (e->flags & SCHEMA_FROM)
+        say(phrase, " >= %.10g", e->min);
+    else if (e->flags & SCHEMA_ABOVE)
+        say(phrase, " > %.10g", e->min);
+}
+
+static void say_count(struct phrase *phrase, const struct schema_entry *e, const char *what) {
+    say(phrase, "a list of ");
+    if (e->least && e->least == e->most)
+        say(phrase, "%d ", e->least);
+    else if (e->least && e->most == e->least + 1)
+        say(phrase, "%d or %d ", e->least, e->most);
+    else if (e->least)
+        say(phrase, "at least %d ", e->least);
+    say(phrase, "%s", what);
+}
+
+static void say_words(struct phrase *phrase, const struct schema_entry *e) {
+    for (int i = 0; e->words[i]; i++) say(phrase, "%s%s", i ? ", " : "", e->words[i]);
+}
+
+static void say_keys(struct phrase *phrase, const struct schema_entry *e, const char *suffix) {
+    char parent[64];
+    int n = 0;
+    snprintf(parent, sizeof parent, "%s%s", e->path, suffix);
+    for (int i = 0; i < schema_n_entries(); i++)
+        if (schema_is_child(&table[i], parent)) say(phrase, "%s%s", n++ ? ", " : "", schema_key(&table[i]));
+}
+
+static void say_type(struct phrase *phrase, const struct schema_entry *e, enum schema_type type) {
+    say(phrase, "%s", phrase->n_alternatives++ ? ", or " : "");
+    switch (type) {
+    case SCHEMA_TEXT:
+        say(phrase, "text");
+        break;
+    case SCHEMA_WORD:
+        say(phrase, e->words[1] ? "one of " : "");
+        say_words(phrase, e);
+        break;
+    case SCHEMA_BOOLEAN:
+        say(phrase, "true or false");
+        break;
+    case SCHEMA_INTEGER:
+        say(phrase, "an integer");
+        say_bounds(phrase, e);
+        break;
+    case SCHEMA_NUMBER:
+        say(phrase, "a number");
+        say_bounds(phrase, e);
+        break;
+    case SCHEMA_EXPRESSION:
+        say(phrase, "a number");
+        say_bounds(phrase, e);
+        say(phrase, " or an expression");
+        break;
+    case SCHEMA_WORDS:
+        say_count(phrase, e, "words from ");
+        say_words(phrase, e);
+        break;
+    case SCHEMA_INTEGERS:
+        say_count(phrase, e, "integers");
+        say_bounds(phrase, e);
+        break;
+    case SCHEMA_NUMBERS:
+        say_count(phrase, e, "numbers");
+        say_bounds(phrase, e);
+        break;
+    case SCHEMA_POINTS:
+        say_count(phrase, e, "points [x, y]");
+        break;
+    case SCHEMA_MATRIX:
+        say(phrase, "a symmetric matrix [[a, b], [b, c]] of expressions");
+        break;
+    case SCHEMA_LIST:
+        say(phrase, "a list of maps with the keys ");
+        say_keys(phrase, e, "[]");
+        break;
+    case SCHEMA_MAP:
+        say(phrase, "a map with the keys ");
+        say_keys(phrase, e, "");
+        break;
+    case SCHEMA_NAMES:
+        say(phrase, "a map of names and numbers");
+        break;
+    }
+}
+
+void schema_phrase(const struct schema_entry *entry, char *text, int text_bytes) {
+    struct phrase phrase = {.text = text, .capacity = text_bytes};
+    text[0] = '\0';
+    for (unsigned bit = 1; bit <= SCHEMA_NAMES; bit <<= 1)
+        if (entry->types & bit) say_type(&phrase, entry, (enum schema_type)bit);
+}
+
+/* ------------------------------------------------------------------------------------------ suggestions */
+
+#define NEAREST_BYTES 40
+
+/* The number of single letters to insert, delete, replace or swap with a neighbour to get from a to b; both
+ * at most NEAREST_BYTES long. Rows i-2, i-1 and i of the table of prefixes are kept. */
+static int edit_distance(const char *a, const char *b) {
+    int rows[3][NEAREST_BYTES + 1];
+    int n = (int)strlen(a), m = (int)strlen(b);
+    for (int j = 0; j <= m; j++) rows[0][j] = j;
+    for (int i = 1; i <= n; i++) {
+        int *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best) best = above[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && second[j - 2] + 1 < best)
+                best = second[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    return rows[n % 3][m];
+}
+
+const char *schema_nearest(const char *word, int n, const char *const *known) {
+    const char *nearest = NULL;
+    int length = (int)strlen(word), smallest = 1 + length / 3;
+    if (length > NEAREST_BYTES) return NULL;
+    char lower[NEAREST_BYTES + 1];
+    for (int i = 0; i <= length; i++)
+        lower[i] = word[i] >= 'A' && word[i] <= 'Z' ? (char)(word[i] - 'A' + 'a') : word[i];
+    for (int i = 0; i < n; i++) {
+        size_t known_length = strlen(known[i]);
+        if (known_length > NEAREST_BYTES) continue;
+        int distance = edit_distance(lower, known[i]);
+        /* A suggestion that shares no letter with the word helps nobody. */
+        if (distance < smallest + (nearest == NULL) && distance < length && distance < (int)known_length) {
+            smallest = distance;
+            nearest = known[i];
+        }
+    }
+    return nearest;
+}

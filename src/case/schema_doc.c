@@ -1,0 +1,207 @@
+/* The reference of the case file, written from the schema table: for the terminal, and as the page
+ * docs/input.md. The cases inside the page are read by a test. */
+#include <stdio.h>
+#include <string.h>
+
+#include "case/schema.h"
+
+static const char introduction[] =
+    "# The case file\n"
+    "\n"
+    "A case is one YAML file: the mesh, the equation with its data, the method, and what is wanted from the\n"
+    "solution. `facet solve case.yaml` computes it, `facet check case.yaml` only looks for mistakes.\n"
+    "\n"
+    "The shortest case solves a Poisson problem on the unit square and knows the answer, so that the "
+    "program\n"
+    "reports errors:\n"
+    "\n"
+    "```yaml\n"
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [8, 8]}}\n"
+    "equation: diffusion\n"
+    "exact: sin(pi*x)*sin(pi*y)\n"
+    "```\n"
+    "\n"
+    "The vocabulary is closed: a key that is not in the tables below is an error, which names the nearest "
+    "known\n"
+    "key. All errors of a file are reported at once, one per line, as `FILE:LINE:COLUMN: message`.\n"
+    "\n";
+
+static const char example[] =
+    "## A complete case\n"
+    "\n"
+    "```yaml\n"
+    "title: Heat through a wall with a hot spot     # any text\n"
+    "parameters: {T0: 20, width: 0.1}               # names for the expressions below\n"
+    "\n"
+    "mesh:\n"
+    "  box:                                         # or  file: wall.msh\n"
+    "    lower: [0, 0]\n"
+    "    upper: [2, 1]\n"
+    "    cells: [16, 8]\n"
+    "    shape: triangle\n"
+    "    split: alternating\n"
+    "  refine: 1                                    # every cell into four\n"
+    "\n"
+    "equation: diffusion                            # reaction u - div(conductivity grad u) = source\n"
+    "conductivity: [[1 + x, 0.1], [0.1, 2]]         # a symmetric matrix; or  1 + x\n"
+    "reaction: 0.5\n"
+    "source: 100*exp(-((x - 1)^2 + (y - 0.5)^2)/width^2)\n"
+    "\n"
+    "boundary:\n"
+    "  - {on: xmin, dirichlet: T0}                  # u = T0\n"
+    "  - {on: xmax, robin: {a: 4, g: 4*T0}}         # K grad u . n + 4 u = 4 T0\n"
+    "  - {on: ymin, dirichlet: \"max(T0, 10*x)\"}     # a comma inside { } or [ ] needs quotes\n"
+    "  - {on: rest, neumann: 0}                     # all other parts: insulated\n"
+    "\n"
+    "discretization: {method: hdg, degree: 4, tau: 1, postprocess: true}\n"
+    "solver: {method: cg, preconditioner: block, rtol: 1e-10, max_iterations: 2000}\n"
+    "output: {file: wall.vtu, fields: [u, u_star, q, cell]}\n"
+    "\n"
+    "values:\n"
+    "  - {name: centre, field: u_star, at: [1, 0.5]}\n"
+    "  - {name: hottest, field: u, take: max}\n"
+    "  - {name: loss, field: flux, take: integral, on: xmax}\n"
+    "  - {name: upward, field: q, component: y, along: [[1, 0], [1, 1]], points: 51, file: upward.csv}\n"
+    "```\n"
+    "\n";
+
+static const char rules[] =
+    "## How values are written\n"
+    "\n"
+    "- Numbers in any usual notation: `1`, `.5`, `1e-10`, `1.0e-10`. They must be finite and stand without "
+    "quotes.\n"
+    "- `true` and `false`; not `yes`, `no`, `on`, `off`.\n"
+    "- Quote a text that contains `: ` or ` #`, that begins with one of `! & * [ { \" '`, or that contains a "
+    "comma\n"
+    "  and stands inside `{ }` or `[ ]`: `{on: xmin, dirichlet: \"max(x, y)\"}`.\n"
+    "- One document per file, in UTF-8, indented with spaces. Anchors, aliases and tags are not supported.\n"
+    "- File names are relative to the directory of the case file.\n"
+    "- `--set key=value` on the command line overrides a value before anything is checked: parts of the key "
+    "are\n"
+    "  joined by dots, items of lists are numbers from 0, the value is YAML: `--set "
+    "discretization.degree=4`,\n"
+    "  `--set boundary.0.dirichlet=x`, `--set 'mesh.box.cells=[8, 8]'`. Keys that are missing are added.\n"
+    "\n";
+
+static const char expressions[] =
+    "## Expressions\n"
+    "\n"
+    "An expression is a formula in the coordinates `x`, `y` (and `z`), the names under `parameters`, and "
+    "the\n"
+    "constants `pi` and `e`. Derivatives, where the program needs them, are exact.\n"
+    "\n"
+    "| | |\n"
+    "|---|---|\n"
+    "| arithmetic | `+ - * / ^`, parentheses; `-2^2` is -4 and `2^3^2` is 2^9 |\n"
+    "| comparisons | `< <= > >= == !=`, with the value 1 or 0 |\n"
+    "| logic | `and`, `or`, `not` (also `&&`, `\\|\\|`, `!`) |\n"
+    "| conditions | `if(c, a, b)` or `c ? a : b` (the latter in quotes, because of the `: `) |\n"
+    "| functions | `sin cos tan asin acos atan atan2 sinh cosh tanh exp log log10 sqrt abs sign min max pow "
+    "floor "
+    "ceil erf hypot step mod` |\n"
+    "\n"
+    "A value that is not finite where it is needed (a division by zero, the logarithm of a negative number) "
+    "is an\n"
+    "error that names the operation and the point.\n";
+
+/* True when the row lies below the top-level key `top`: "mesh.refine" or "boundary[].on". */
+static int is_below(const struct schema_entry *e, const char *top) {
+    size_t n = strlen(top);
+    return !strncmp(e->path, top, n) && (e->path[n] == '.' || e->path[n] == '[');
+}
+
+static int has_section(const char *top) {
+    for (int i = 0; i < schema_n_entries(); i++)
+        if (is_below(schema_row(i), top)) return 1;
+    return 0;
+}
+
+static void describe_row(const struct schema_entry *e, const char *key, struct text *out) {
+    char phrase[320];
+    schema_phrase(e, phrase, sizeof phrase);
+    if (!strchr(e->path, '.') && has_section(e->path))
+        text_printf(out, "| [`%s`](#%s) | ", key, e->path);
+    else
+        text_printf(out, "| `%s` | ", key);
+    text_printf(out, "%s | ", phrase);
+    if (e->fallback)
+        text_printf(out, "`%s`", e->fallback);
+    else
+        text_printf(out, "%s", e->flags & SCHEMA_REQUIRED ? "required" : "");
+    text_printf(out, " | %s |\n", e->help);
+}
+
+/* The heading of the page for the keys below `top`. */
+static void describe_section(const struct schema_entry *top, struct text *out) {
+    text_printf(out, "### %s\n\n%s%s\n\n", top->path, top->help,
+                top->types == SCHEMA_LIST ? " Every item of the list is a map with these keys:" : "");
+    text_printf(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
+    for (int i = 0; i < schema_n_entries(); i++) {
+        const struct schema_entry *e = schema_row(i);
+        if (!is_below(e, top->path)) continue;
+        const char *key = e->path + strlen(top->path);
+        describe_row(e, *key == '[' ? key + 3 : key + 1, out);
+    }
+    text_printf(out, "\n");
+}
+
+static void describe_markdown(struct text *out) {
+    text_printf(out, "%s%s%s", introduction, example, rules);
+    text_printf(out, "## All keys\n\n| key | value | default | meaning |\n|---|---|---|---|\n");
+    for (int i = 0; i < schema_n_entries(); i++)
+        if (schema_is_child(schema_row(i), "")) describe_row(schema_row(i), schema_row(i)->path, out);
+    text_printf(out, "\n");
+    for (int i = 0; i < schema_n_entries(); i++) {
+        const struct schema_entry *e = schema_row(i);
+        if (schema_is_child(e, "") && has_section(e->path)) describe_section(e, out);
+    }
+    text_printf(out, "%s", expressions);
+}
+
+/* A help text on lines of a terminal, indented, without the marks of the page. */
+static void wrap(const char *help, struct text *out) {
+    const int width = 96, indent = 8;
+    int column = 0;
+    while (*help) {
+        while (*help == ' ') help++;
+        size_t n = strcspn(help, " ");
+        if (n == 0) break;
+        if (column > 0 && column + 1 + (int)n > width) {
+            text_printf(out, "\n");
+            column = 0;
+        }
+        if (column == 0)
+            column = indent, text_printf(out, "%*s", indent, "");
+        else
+            column++, text_printf(out, " ");
+        for (size_t i = 0; i < n; i++)
+            if (help[i] != '`') text_append(out, help + i, 1), column++;
+        help += n;
+    }
+    text_printf(out, "\n");
+}
+
+static void describe_text(const struct schema_entry *e, struct text *out) {
+    char phrase[320];
+    schema_phrase(e, phrase, sizeof phrase);
+    text_printf(out, "    %-26s %s", e->path, phrase);
+    if (e->fallback) text_printf(out, " (default %s)", e->fallback);
+    if (e->flags & SCHEMA_REQUIRED) text_printf(out, " (required)");
+    text_printf(out, "\n");
+    wrap(e->help, out);
+}
+
+void schema_describe(int markdown, struct text *out) {
+    if (markdown) {
+        describe_markdown(out);
+        return;
+    }
+    text_printf(out, "The keys of a case file; [] stands for every item of a list:\n\n");
+    for (int i = 0; i < schema_n_entries(); i++) {
+        const struct schema_entry *e = schema_row(i);
+        if (!schema_is_child(e, "")) continue;
+        describe_text(e, out);
+        for (int k = 0; k < schema_n_entries(); k++)
+            if (is_below(schema_row(k), e->path)) describe_text(schema_row(k), out);
+    }
+}
