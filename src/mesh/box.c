@@ -1,0 +1,298 @@
+/* Boxes: a lattice of points, its bricks as quads or hexes or cut into simplices, and the sides as groups or
+ * as periodic pairs. Dimension and shape are values here; a brick's corner is a number whose bit a says upper
+ * or lower in direction a. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "mesh/internal.h"
+
+static const char axis_names[3] = {'x', 'y', 'z'};
+
+/* How a brick is cut: cells of corner numbers. */
+struct cut {
+    enum shape shape;
+    int n_cells;
+    int corners[6][SHAPE_MAX_VERTICES];
+};
+
+static const struct cut whole_quad = {SHAPE_QUAD, 1, {{0, 1, 3, 2}}};
+static const struct cut whole_hex = {SHAPE_HEX, 1, {{0, 1, 3, 2, 4, 5, 7, 6}}};
+static const struct cut right = {SHAPE_TRIANGLE, 2, {{0, 1, 3}, {0, 3, 2}}};
+static const struct cut left = {SHAPE_TRIANGLE, 2, {{0, 1, 2}, {1, 3, 2}}};
+/* Six tets round the diagonal 0-7: one for each order in which the three directions are taken. */
+static const struct cut six = {
+    SHAPE_TET, 6, {{0, 1, 3, 7}, {0, 5, 1, 7}, {0, 3, 2, 7}, {0, 2, 6, 7}, {0, 4, 5, 7}, {0, 6, 4, 7}}};
+
+/* A box on its way to mesh_create. */
+struct generator {
+    const facet_box *box;
+    int dim;
+    const struct cut *even, *odd; /* for bricks whose index sum is even, odd */
+    int64_t strides[3];           /* of the lattice of points */
+    int64_t n_points, n_bricks;
+    double *coordinates[3];
+    uint8_t *sides; /* of each point: bits 2a (lower) and 2a + 1 (upper) */
+    struct mesh_input input;
+    uint8_t *shapes;
+    int64_t *vertex_offsets, *node_offsets;
+    int32_t *vertices;
+    double *nodes;
+    int64_t side_counts[6];
+    int32_t *side_faces[6];
+    int32_t *periodic;
+    struct mesh_input_group groups[6];
+    char names[6][8];
+};
+
+/* ------------------------------------------------------------------------------------------ what is asked
+ * for */
+
+static facet_status choose_cut(struct generator *g) {
+    facet_status status = FACET_OK;
+    const char *shape = g->box->shape ? g->box->shape : "";
+    const char *split = g->box->split;
+    const char *shapes = g->dim == 2 ? "triangle, quad" : "tet, hex";
+    const char *splits = g->dim == 2 ? "right, left, alternating" : "six";
+    int is_simplex = strcmp(shape, g->dim == 2 ? "triangle" : "tet") == 0;
+    if (!is_simplex && strcmp(shape, g->dim == 2 ? "quad" : "hex") != 0)
+        FAIL(FACET_ERROR_INPUT, "unknown shape '%s' of a box of dimension %d; known are: %s", shape, g->dim,
+             shapes);
+    if (!is_simplex) {
+        if (split)
+            FAIL(FACET_ERROR_INPUT, "split '%s' applies to simplices; a box of %ss has none", split, shape);
+        g->even = g->odd = g->dim == 2 ? &whole_quad : &whole_hex;
+    } else if (g->dim == 3) {
+        if (split && strcmp(split, "six") != 0)
+            FAIL(FACET_ERROR_INPUT, "unknown split '%s' of a box of tets; known are: %s", split, splits);
+        g->even = g->odd = &six;
+    } else {
+        if (!split) split = "right";
+        int alternating = strcmp(split, "alternating") == 0;
+        if (!alternating && strcmp(split, "right") != 0 && strcmp(split, "left") != 0)
+            FAIL(FACET_ERROR_INPUT, "unknown split '%s' of a box of triangles; known are: %s", split, splits);
+        g->even = strcmp(split, "left") == 0 ? &left : &right;
+        g->odd = strcmp(split, "right") == 0 ? &right : &left;
+    }
+done:
+    return status;
+}
+
+static facet_status check_direction(const facet_box *box, int a) {
+    facet_status status = FACET_OK;
+    char axis = axis_names[a];
+    const double *x = box->coordinates[a];
+    if (box->cells[a] < 1)
+        FAIL(FACET_ERROR_INPUT, "a box needs at least 1 cell in direction %c, not %d", axis, box->cells[a]);
+    if (x) {
+        for (int i = 0; i <= box->cells[a]; i++)
+            if (!isfinite(x[i]))
+                FAIL(FACET_ERROR_INPUT, "%c coordinate %d of the box is %g: not a finite number", axis, i,
+                     x[i]);
+        for (int i = 0; i < box->cells[a]; i++)
+            if (!(x[i] < x[i + 1]))
+                FAIL(FACET_ERROR_INPUT,
+                     "the %c coordinates of the box must increase: number %d is %g, number %d is %g", axis, i,
+                     x[i], i + 1, x[i + 1]);
+        goto done;
+    }
+    if (!isfinite(box->lower[a]) || !isfinite(box->upper[a]))
+        FAIL(FACET_ERROR_INPUT, "the box runs from %g to %g in direction %c: not finite numbers",
+             box->lower[a], box->upper[a], axis);
+    if (!(box->lower[a] < box->upper[a]))
+        FAIL(FACET_ERROR_INPUT, "the box runs from %g to %g in direction %c: lower must be less than upper",
+             box->lower[a], box->upper[a], axis);
+done:
+    return status;
+}
+
+static facet_status check_box(struct generator *g) {
+    facet_status status = FACET_OK;
+    if (g->dim != 2 && g->dim != 3) FAIL(FACET_ERROR_INPUT, "a box has dimension 2 or 3, not %d", g->dim);
+    TRY(choose_cut(g));
+    double cells = g->even->n_cells, points = 1;
+    for (int a = 0; a < g->dim; a++) {
+        TRY(check_direction(g->box, a));
+        cells *= g->box->cells[a];
+        points *= g->box->cells[a] + 1.0;
+    }
+    double most = INT32_MAX / SHAPE_MAX_FACES;
+    if (cells > most || points > INT32_MAX)
+        FAIL(FACET_ERROR_INPUT, "the box has %.4g cells: too many, at most %.4g fit 32-bit numbers", cells,
+             most);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ points and cells
+ */
+
+/* i/n is one rounding of the exact fraction, so that i/n and 2i/2n give the same number. */
+static facet_status lay_points(struct generator *g) {
+    facet_status status = FACET_OK;
+    g->n_points = g->n_bricks = 1;
+    for (int a = 0; a < g->dim; a++) {
+        int n = g->box->cells[a];
+        g->strides[a] = g->n_points;
+        g->n_points *= n + 1;
+        g->n_bricks *= n;
+        TRY(ALLOC(g->coordinates[a], n + 1));
+        double lower = g->box->lower[a], width = g->box->upper[a] - lower;
+        for (int i = 0; i <= n; i++)
+            g->coordinates[a][i] = g->box->coordinates[a] ? g->box->coordinates[a][i]
+                                   : i == n               ? g->box->upper[a]
+                                                          : lower + width * ((double)i / n);
+        for (int i = 0; i < n; i++)
+            if (!(g->coordinates[a][i] < g->coordinates[a][i + 1]))
+                FAIL(FACET_ERROR_INPUT,
+                     "%d cells between %.17g and %.17g in direction %c have no width in double "
+                     "precision",
+                     n, lower, g->box->upper[a], axis_names[a]);
+    }
+    TRY(CALLOC(g->sides, g->n_points));
+    for (int64_t p = 0; p < g->n_points; p++)
+        for (int a = 0; a < g->dim; a++) {
+            int64_t i = p / g->strides[a] % (g->box->cells[a] + 1);
+            if (i == 0) g->sides[p] |= (uint8_t)(1 << 2 * a);
+            if (i == g->box->cells[a]) g->sides[p] |= (uint8_t)(2 << 2 * a);
+        }
+done:
+    return status;
+}
+
+/* One cell of brick `index`; the lattice nodes of order 1 are the vertices in lattice order. */
+static void put_cell(struct generator *g, int64_t cell, const int *index, const int *corners,
+                     enum shape shape) {
+    int n = shape_n_vertices(shape), dim = g->dim;
+    g->shapes[cell] = (uint8_t)shape;
+    g->vertex_offsets[cell] = g->node_offsets[cell] = cell * n;
+    for (int v = 0; v < n; v++) {
+        double *node = g->nodes + (cell * n + shape_vertex_node(shape, 1, v)) * dim;
+        int64_t point = 0;
+        for (int a = 0; a < dim; a++) {
+            int i = index[a] + (corners[v] >> a & 1);
+            point += g->strides[a] * i;
+            node[a] = g->coordinates[a][i];
+        }
+        g->vertices[cell * n + v] = (int32_t)point;
+    }
+}
+
+static facet_status lay_cells(struct generator *g) {
+    facet_status status = FACET_OK;
+    enum shape shape = g->even->shape;
+    int64_t n_cells = g->n_bricks * g->even->n_cells, n = shape_n_vertices(shape);
+    TRY(ALLOC(g->shapes, n_cells));
+    TRY(ALLOC(g->vertex_offsets, n_cells + 1));
+    TRY(ALLOC(g->node_offsets, n_cells + 1));
+    TRY(ALLOC(g->vertices, n_cells * n));
+    TRY(ALLOC(g->nodes, n_cells * n * g->dim));
+    g->vertex_offsets[n_cells] = g->node_offsets[n_cells] = n_cells * n;
+    for (int64_t brick = 0; brick < g->n_bricks; brick++) {
+        int index[3] = {0}, sum = 0;
+        int64_t rest = brick;
+        for (int a = 0; a < g->dim; a++) {
+            index[a] = (int)(rest % g->box->cells[a]);
+            rest /= g->box->cells[a];
+            sum += index[a];
+        }
+        const struct cut *cut = sum % 2 == 0 ? g->even : g->odd;
+        for (int c = 0; c < cut->n_cells; c++)
+            put_cell(g, brick * cut->n_cells + c, index, cut->corners[c], shape);
+    }
+    g->input = (struct mesh_input){.dim = g->dim,
+                                   .order = 1,
+                                   .n_vertices = g->n_points,
+                                   .n_cells = n_cells,
+                                   .shapes = g->shapes,
+                                   .vertex_offsets = g->vertex_offsets,
+                                   .vertices = g->vertices,
+                                   .node_offsets = g->node_offsets,
+                                   .nodes = g->nodes};
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ sides */
+
+/* Visits the faces that lie on a side; with room given, writes their vertices. */
+static void walk_sides(struct generator *g) {
+    enum shape shape = g->even->shape;
+    int n = shape_n_vertices(shape);
+    for (int s = 0; s < 6; s++) g->side_counts[s] = 0;
+    for (int64_t cell = 0; cell < g->input.n_cells; cell++) {
+        const int32_t *vertices = g->vertices + cell * n;
+        int any = 0;
+        for (int v = 0; v < n; v++) any |= g->sides[vertices[v]];
+        for (int f = 0; any && f < shape_n_faces(shape); f++) {
+            const int *corners = shape_face_vertices(shape, f);
+            int common = 255, n_corners = shape_n_vertices(shape_face_shape(shape, f));
+            for (int i = 0; i < n_corners; i++) common &= g->sides[vertices[corners[i]]];
+            for (int s = 0; common >> s; s++) {
+                if (!(common >> s & 1)) continue;
+                int64_t k = g->side_counts[s]++;
+                for (int i = 0; g->side_faces[s] && i < SHAPE_MAX_FACE_VERTICES; i++)
+                    g->side_faces[s][k * SHAPE_MAX_FACE_VERTICES + i] =
+                        i < n_corners ? vertices[corners[i]] : -1;
+            }
+        }
+    }
+}
+
+static facet_status name_sides(struct generator *g) {
+    facet_status status = FACET_OK;
+    walk_sides(g);
+    int64_t n_pairs = 0;
+    for (int s = 0; s < 2 * g->dim; s++) {
+        TRY(ALLOC(g->side_faces[s], g->side_counts[s] * SHAPE_MAX_FACE_VERTICES));
+        if (g->box->periodic[s / 2] && s % 2 == 0) n_pairs += g->side_counts[s];
+    }
+    walk_sides(g);
+    TRY(ALLOC(g->periodic, n_pairs * 2 * SHAPE_MAX_FACE_VERTICES));
+    for (int s = 0; s < 2 * g->dim; s++) {
+        int a = s / 2;
+        if (!g->box->periodic[a]) {
+            snprintf(g->names[s], sizeof g->names[s], "%c%s", axis_names[a], s % 2 ? "max" : "min");
+            g->groups[g->input.n_groups++] = (struct mesh_input_group){.name = g->names[s],
+                                                                       .dim = g->dim - 1,
+                                                                       .count = g->side_counts[s],
+                                                                       .vertices = g->side_faces[s]};
+        } else if (s % 2 == 0) {
+            for (int64_t k = 0; k < g->side_counts[s]; k++, g->input.n_periodic++)
+                for (int i = 0; i < SHAPE_MAX_FACE_VERTICES; i++) {
+                    int32_t v = g->side_faces[s][k * SHAPE_MAX_FACE_VERTICES + i];
+                    int32_t *pair = g->periodic + g->input.n_periodic * 2 * SHAPE_MAX_FACE_VERTICES;
+                    pair[i] = v;
+                    pair[SHAPE_MAX_FACE_VERTICES + i] =
+                        v < 0 ? -1 : v + (int32_t)(g->strides[a] * g->box->cells[a]);
+                }
+        }
+    }
+    g->input.groups = g->groups;
+    g->input.periodic = g->periodic;
+done:
+    return status;
+}
+
+facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh) {
+    facet_status status = FACET_OK;
+    struct generator g = {.box = box, .dim = box->dim};
+    *mesh = NULL;
+    TRY(check_box(&g));
+    TRY(lay_points(&g));
+    TRY(lay_cells(&g));
+    TRY(name_sides(&g));
+    TRY(mesh_create(&g.input, mesh));
+done:
+    for (int a = 0; a < 3; a++) base_free(&g.coordinates[a]);
+    for (int s = 0; s < 6; s++) base_free(&g.side_faces[s]);
+    base_free(&g.sides);
+    base_free(&g.shapes);
+    base_free(&g.vertex_offsets);
+    base_free(&g.node_offsets);
+    base_free(&g.vertices);
+    base_free(&g.nodes);
+    base_free(&g.periodic);
+    return status;
+}

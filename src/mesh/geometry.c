@@ -1,0 +1,379 @@
+/* The geometry of cells: Lagrange maps from the reference cell and their Jacobians, the dense sampling of det
+ * J that decides whether a cell is valid, and the turning over of clockwise cells. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/run.h"
+#include "mesh/internal.h"
+#include "poly/basis.h"
+
+/* det J below this multiple of (cell size)^dim is degenerate: the aspect ratio of such a cell exceeds 1e12.
+ */
+#define DEGENERATE 1e-13
+/* A lattice node may be off the affine image by this multiple of the cell size and still count as affine. */
+#define AFFINE_TOLERANCE 1e-12
+
+/* ------------------------------------------------------------------------------------------ maps */
+
+void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
+                   const double *lagrange, const double *lagrange_gradients, double *x, double *jacobians) {
+    int n_nodes = block->n_nodes;
+    const double *nodes = block->nodes + (int64_t)cell_in_block * n_nodes * dim;
+    for (int p = 0; x && p < n; p++) {
+        const double *values = lagrange + (int64_t)p * n_nodes;
+        for (int a = 0; a < dim; a++) {
+            double sum = 0;
+            for (int i = 0; i < n_nodes; i++) sum += values[i] * nodes[i * dim + a];
+            x[(int64_t)p * dim + a] = sum;
+        }
+    }
+    for (int p = 0; jacobians && p < n; p++) {
+        const double *gradients = lagrange_gradients + (int64_t)p * n_nodes * dim;
+        double *J = jacobians + (int64_t)p * dim * dim;
+        for (int a = 0; a < dim; a++)
+            for (int b = 0; b < dim; b++) {
+                double sum = 0;
+                for (int i = 0; i < n_nodes; i++) sum += gradients[i * dim + b] * nodes[i * dim + a];
+                J[a * dim + b] = sum;
+            }
+    }
+}
+
+double mesh_determinant(int dim, const double *J) {
+    if (dim == 2) return J[0] * J[3] - J[1] * J[2];
+    return J[0] * (J[4] * J[8] - J[5] * J[7]) - J[1] * (J[3] * J[8] - J[5] * J[6]) +
+           J[2] * (J[3] * J[7] - J[4] * J[6]);
+}
+
+/* The simplex Lagrange functions are products of R_m(z) = prod_{s<m} (g z - s)/(s + 1) over the barycentric
+ * coordinates z (Silvester's form): r[m] = R_m(z), d[m] = R_m'(z). */
+static void silvester_row(int order, double z, double *r, double *d) {
+    r[0] = 1.0;
+    d[0] = 0.0;
+    for (int m = 1; m <= order; m++) {
+        r[m] = r[m - 1] * (order * z - (m - 1)) / m;
+        d[m] = (d[m - 1] * (order * z - (m - 1)) + r[m - 1] * order) / m;
+    }
+}
+
+static void simplex_row(int rdim, int order, const double *xi, double *values, double *gradients) {
+    double r[4][MESH_MAX_ORDER + 1], d[4][MESH_MAX_ORDER + 1], z0 = 1.0;
+    for (int b = 0; b < rdim; b++) {
+        silvester_row(order, xi[b], r[b], d[b]);
+        z0 -= xi[b];
+    }
+    for (int b = rdim; b < 3; b++) {
+        r[b][0] = 1.0;
+        d[b][0] = 0.0;
+    }
+    silvester_row(order, z0, r[3], d[3]);
+    int n = 0;
+    for (int k = 0; k <= (rdim > 2 ? order : 0); k++)
+        for (int j = 0; j <= (rdim > 1 ? order - k : 0); j++)
+            for (int i = 0; i <= order - j - k; i++, n++) {
+                int m[3] = {i, j, k}, last = order - i - j - k;
+                double all = r[0][i] * r[1][j] * r[2][k];
+                values[n] = all * r[3][last];
+                for (int b = 0; b < rdim; b++) {
+                    double slope = d[b][m[b]];
+                    for (int c = 0; c < rdim; c++)
+                        if (c != b) slope *= r[c][m[c]];
+                    gradients[n * rdim + b] = slope * r[3][last] - all * d[3][last];
+                }
+            }
+}
+
+facet_status mesh_point_map(enum shape shape, int order, int dim, const double *nodes, const double *xi,
+                            double *x, double *J) {
+    facet_status status = FACET_OK;
+    enum { MOST = (MESH_MAX_ORDER + 1) * (MESH_MAX_ORDER + 1) * (MESH_MAX_ORDER + 1) };
+    double values[MOST], gradients[3 * MOST];
+    int rdim = shape_dim(shape), n = shape_n_nodes(shape, order);
+    if (shape_is_simplex(shape))
+        simplex_row(rdim, order, xi, values, gradients);
+    else
+        TRY(basis_lagrange(shape, order, 1, xi, values, gradients));
+    for (int a = 0; a < dim; a++) {
+        double sum = 0, slope[3] = {0};
+        for (int i = 0; i < n; i++) {
+            sum += values[i] * nodes[i * dim + a];
+            for (int b = 0; b < rdim; b++) slope[b] += gradients[i * rdim + b] * nodes[i * dim + a];
+        }
+        x[a] = sum;
+        for (int b = 0; b < rdim; b++) J[a * rdim + b] = slope[b];
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ samples */
+
+facet_status mesh_samples_create(enum shape shape, int order, int lattice, struct mesh_samples *samples) {
+    facet_status status = FACET_OK;
+    int dim = shape_dim(shape);
+    *samples = (struct mesh_samples){
+        .n = shape_n_nodes(shape, lattice), .n_nodes = shape_n_nodes(shape, order), .dim = dim};
+    int64_t size = (int64_t)samples->n * samples->n_nodes;
+    TRY(ALLOC(samples->xi, samples->n * dim));
+    TRY(ALLOC(samples->values, size));
+    TRY(ALLOC(samples->gradients, size * dim));
+    shape_nodes(shape, lattice, samples->xi);
+    TRY(basis_lagrange(shape, order, samples->n, samples->xi, samples->values, samples->gradients));
+done:
+    return status;
+}
+
+void mesh_samples_free(struct mesh_samples *samples) {
+    base_free(&samples->xi);
+    base_free(&samples->values);
+    base_free(&samples->gradients);
+}
+
+double mesh_sample_determinant(const struct mesh_samples *samples, int s, const double *nodes) {
+    int dim = samples->dim, n_nodes = samples->n_nodes;
+    const double *gradients = samples->gradients + (int64_t)s * n_nodes * dim;
+    double J[9] = {0};
+    for (int i = 0; i < n_nodes; i++)
+        for (int a = 0; a < dim; a++)
+            for (int b = 0; b < dim; b++) J[a * dim + b] += nodes[i * dim + a] * gradients[i * dim + b];
+    return mesh_determinant(dim, J);
+}
+
+int mesh_axis_vertex(enum shape shape, int b) {
+    static const int tensor[3] = {1, 3, 4};
+    return shape_is_simplex(shape) ? b + 1 : tensor[b];
+}
+
+void mesh_affine_jacobian(enum shape shape, int order, const double *nodes, double *J) {
+    int dim = shape_dim(shape);
+    for (int b = 0; b < dim; b++) {
+        int end = shape_vertex_node(shape, order, mesh_axis_vertex(shape, b));
+        for (int a = 0; a < dim; a++) J[a * dim + b] = nodes[end * dim + a] - nodes[a];
+    }
+}
+
+void mesh_bounds(int n, int dim, const double *nodes, double *lower, double *upper) {
+    for (int a = 0; a < dim; a++) lower[a] = upper[a] = nodes[a];
+    for (int i = 1; i < n; i++)
+        for (int a = 0; a < dim; a++) {
+            lower[a] = fmin(lower[a], nodes[i * dim + a]);
+            upper[a] = fmax(upper[a], nodes[i * dim + a]);
+        }
+}
+
+double mesh_extent(int n, int dim, const double *nodes) {
+    double lower[3], upper[3], square = 0;
+    mesh_bounds(n, dim, nodes, lower, upper);
+    for (int a = 0; a < dim; a++) square += (upper[a] - lower[a]) * (upper[a] - lower[a]);
+    return sqrt(square);
+}
+
+int mesh_nearest_node(int n_nodes, int dim, const double *lattice, const double *xi) {
+    int best = 0;
+    double smallest = INFINITY;
+    for (int i = 0; i < n_nodes; i++) {
+        double square = 0;
+        for (int a = 0; a < dim; a++)
+            square += (lattice[i * dim + a] - xi[a]) * (lattice[i * dim + a] - xi[a]);
+        if (square < smallest) {
+            smallest = square;
+            best = i;
+        }
+    }
+    return best;
+}
+
+int mesh_face_nodes(enum shape shape, int face, int orientation, int order, int *nodes) {
+    enum { MOST = (MESH_MAX_ORDER + 1) * (MESH_MAX_ORDER + 1) };
+    double s[2 * MOST], cell_lattice[3 * MOST * (MESH_MAX_ORDER + 1)], xi[3];
+    enum shape face_shape = shape_face_shape(shape, face);
+    int dim = shape_dim(shape), n = shape_n_nodes(face_shape, order);
+    shape_nodes(face_shape, order, s);
+    shape_nodes(shape, order, cell_lattice);
+    for (int i = 0; i < n; i++) {
+        shape_face_point(shape, face, orientation, s + i * (dim - 1), xi);
+        nodes[i] = mesh_nearest_node(shape_n_nodes(shape, order), dim, cell_lattice, xi);
+    }
+    return n;
+}
+
+/* ------------------------------------------------------------------------------------------ validity */
+
+enum verdict { VALID, NOT_A_NUMBER, REPEATED_VERTEX, DEGENERATE_CELL, INVERTED };
+
+/* What the check of one block needs: the swap of the first two reference coordinates, which turns a cell
+ * over. */
+struct block_check {
+    struct mesh_block *block;
+    int dim, order, n_vertices;
+    struct mesh_samples samples;
+    double *lattice;    /* n_nodes x dim */
+    int *swapped_nodes; /* n_nodes */
+    int swapped_vertices[SHAPE_MAX_VERTICES];
+};
+
+static int is_affine(const struct block_check *check, const double *nodes, const double *J, double size) {
+    int dim = check->dim;
+    if (check->order == 1 && shape_is_simplex(check->block->shape)) return 1;
+    double largest = 0, magnitude = 0;
+    for (int i = 0; i < check->block->n_nodes; i++)
+        for (int a = 0; a < dim; a++) {
+            double x = nodes[a];
+            for (int b = 0; b < dim; b++) x += J[a * dim + b] * check->lattice[i * dim + b];
+            largest = fmax(largest, fabs(x - nodes[i * dim + a]));
+            magnitude = fmax(magnitude, fabs(nodes[i * dim + a]));
+        }
+    return largest <= AFFINE_TOLERANCE * size + 4e-16 * magnitude;
+}
+
+static void turn_over(const struct block_check *check, int32_t cell, double *scratch) {
+    struct mesh_block *block = check->block;
+    int dim = check->dim, n_nodes = block->n_nodes;
+    double *nodes = block->nodes + (int64_t)cell * n_nodes * dim;
+    int32_t *vertices = block->vertices + (int64_t)cell * check->n_vertices, old[SHAPE_MAX_VERTICES];
+    memcpy(scratch, nodes, (size_t)(n_nodes * dim) * sizeof(double));
+    for (int i = 0; i < n_nodes; i++)
+        for (int a = 0; a < dim; a++) nodes[i * dim + a] = scratch[check->swapped_nodes[i] * dim + a];
+    memcpy(old, vertices, (size_t)check->n_vertices * sizeof *old);
+    for (int v = 0; v < check->n_vertices; v++) vertices[v] = old[check->swapped_vertices[v]];
+}
+
+static void determinant_range(const struct block_check *check, int32_t cell, const double *nodes, double size,
+                              double *lowest, double *highest) {
+    double J[9];
+    mesh_affine_jacobian(check->block->shape, check->order, nodes, J);
+    *lowest = *highest = mesh_determinant(check->dim, J);
+    check->block->affine[cell] = (uint8_t)is_affine(check, nodes, J, size);
+    if (check->block->affine[cell]) return;
+    for (int s = 0; s < check->samples.n; s++) {
+        double determinant = mesh_sample_determinant(&check->samples, s, nodes);
+        *lowest = fmin(*lowest, determinant);
+        *highest = fmax(*highest, determinant);
+    }
+}
+
+static enum verdict judge(const struct block_check *check, int32_t cell, double *scratch) {
+    struct mesh_block *block = check->block;
+    int dim = check->dim;
+    const double *nodes = block->nodes + (int64_t)cell * block->n_nodes * dim;
+    for (int i = 0; i < block->n_nodes * dim; i++)
+        if (!isfinite(nodes[i])) return NOT_A_NUMBER;
+    const int32_t *vertices = block->vertices + (int64_t)cell * check->n_vertices;
+    for (int i = 0; i < check->n_vertices; i++)
+        for (int j = 0; j < i; j++)
+            if (vertices[i] == vertices[j]) return REPEATED_VERTEX;
+    double lowest, highest, size = mesh_extent(block->n_nodes, dim, nodes);
+    determinant_range(check, cell, nodes, size, &lowest, &highest);
+    double tolerance = DEGENERATE * (dim == 2 ? size * size : size * size * size);
+    if (lowest > tolerance) return VALID;
+    if (highest < -tolerance) {
+        turn_over(check, cell, scratch);
+        return VALID;
+    }
+    return lowest < -tolerance && highest > tolerance ? INVERTED : DEGENERATE_CELL;
+}
+
+static facet_status check_init(struct block_check *check, struct mesh_block *block, int dim, int order) {
+    facet_status status = FACET_OK;
+    *check = (struct block_check){
+        .block = block, .dim = dim, .order = order, .n_vertices = shape_n_vertices(block->shape)};
+    TRY(mesh_samples_create(block->shape, order, MESH_SAMPLE_LATTICE(order), &check->samples));
+    TRY(ALLOC(check->lattice, block->n_nodes * dim));
+    TRY(ALLOC(check->swapped_nodes, block->n_nodes));
+    shape_nodes(block->shape, order, check->lattice);
+    for (int i = 0; i < block->n_nodes; i++) {
+        const double *at = check->lattice + i * dim;
+        double xi[3] = {at[1], at[0], dim > 2 ? at[2] : 0};
+        check->swapped_nodes[i] = mesh_nearest_node(block->n_nodes, dim, check->lattice, xi);
+    }
+    for (int v = 0; v < check->n_vertices; v++) {
+        const double *at = shape_vertices(block->shape) + v * dim;
+        double xi[3] = {at[1], at[0], dim > 2 ? at[2] : 0};
+        check->swapped_vertices[v] =
+            mesh_nearest_node(check->n_vertices, dim, shape_vertices(block->shape), xi);
+    }
+done:
+    return status;
+}
+
+static void check_free(struct block_check *check) {
+    mesh_samples_free(&check->samples);
+    base_free(&check->lattice);
+    base_free(&check->swapped_nodes);
+}
+
+/* The sample with the smallest determinant in a cell that is wrong, or the first node. */
+static void worst_place(const struct block_check *check, int32_t cell, double *x, double *smallest) {
+    *smallest = INFINITY;
+    int dim = check->dim, worst = 0, n_nodes = check->block->n_nodes;
+    const double *nodes = check->block->nodes + (int64_t)cell * n_nodes * dim;
+    for (int s = 0; s < check->samples.n; s++) {
+        double determinant = mesh_sample_determinant(&check->samples, s, nodes);
+        if (determinant < *smallest) {
+            *smallest = determinant;
+            worst = s;
+        }
+    }
+    mesh_cell_map(check->block, dim, cell, 1, check->samples.values + (int64_t)worst * n_nodes, NULL, x,
+                  NULL);
+}
+
+static void report_cell(struct mesh_builder *builder, const struct block_check *check, int32_t cell,
+                        enum verdict verdict) {
+    char name[64], place[80];
+    double x[3], smallest;
+    worst_place(check, cell, x, &smallest);
+    mesh_cell_text(builder, check->block->first + cell, name, sizeof name);
+    mesh_point_text(check->dim, x, place, sizeof place);
+    struct mesh_issues *issues = &builder->issues;
+    if (verdict == NOT_A_NUMBER)
+        mesh_issue(issues, "%s has a node whose coordinates are not finite numbers", name);
+    else if (verdict == REPEATED_VERTEX)
+        mesh_issue(issues, "%s at %s has the same vertex twice: remove the cell or mesh again", name, place);
+    else if (verdict == DEGENERATE_CELL)
+        mesh_issue(issues, "%s at %s is degenerate: its Jacobian is %.3g; remove the cell or mesh again",
+                   name, place, smallest);
+    else
+        mesh_issue(issues, "%s is inverted at %s: its Jacobian changes sign (smallest %.3g); %s", name, place,
+                   smallest,
+                   check->order > 1
+                       ? "optimize the high-order mesh (Gmsh: Mesh.HighOrderOptimize) or refine there"
+                       : "its corners are not convex or not in order; mesh again");
+}
+
+facet_status mesh_check_cells(struct mesh_builder *builder) {
+    facet_status status = FACET_OK;
+    struct block_check check = {0};
+    uint8_t *verdicts = NULL;
+    double *scratch = NULL;
+    struct facet_mesh *mesh = builder->mesh;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        struct mesh_block *block = &mesh->blocks[b];
+        TRY(check_init(&check, block, mesh->dim, mesh->order));
+        TRY(ALLOC(verdicts, block->count));
+        int n_threads = base_threads();
+        TRY(ALLOC(scratch, (int64_t)n_threads * block->n_nodes * mesh->dim));
+#pragma omp parallel for num_threads(n_threads) schedule(static)
+        for (int t = 0; t < n_threads; t++) {
+            int32_t begin = (int32_t)((int64_t)block->count * t / n_threads);
+            int32_t end = (int32_t)((int64_t)block->count * (t + 1) / n_threads);
+            for (int32_t c = begin; c < end; c++)
+                verdicts[c] = (uint8_t)judge(&check, c, scratch + (int64_t)t * block->n_nodes * mesh->dim);
+        }
+        for (int32_t c = 0; c < block->count; c++) {
+            if (verdicts[c] == VALID) continue;
+            if (verdicts[c] == NOT_A_NUMBER) builder->has_broken_nodes = 1;
+            report_cell(builder, &check, c, (enum verdict)verdicts[c]);
+        }
+        check_free(&check);
+        base_free(&verdicts);
+        base_free(&scratch);
+    }
+done:
+    check_free(&check);
+    base_free(&verdicts);
+    base_free(&scratch);
+    return status;
+}

@@ -1,0 +1,138 @@
+/* What the files of this room share: the list of faults, sets of vertex tuples, sampled geometry, the tree of
+ * boxes. Nothing outside src/mesh includes it. */
+#ifndef FACET_MESH_INTERNAL_H
+#define FACET_MESH_INTERNAL_H
+
+#include <stdint.h>
+
+#include "mesh/mesh.h"
+
+/* ------------------------------------------------------------------------------------------ faults */
+
+#define MESH_MAX_ISSUES  10
+#define MESH_ISSUE_BYTES 320
+
+struct mesh_issues {
+    int64_t count;
+    int length;
+    char text[MESH_MAX_ISSUES * (MESH_ISSUE_BYTES + 4)];
+};
+void mesh_issue(struct mesh_issues *issues, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* FACET_OK when nothing was found, otherwise FACET_ERROR_INPUT with all items in one message. */
+facet_status mesh_issues_status(const struct mesh_issues *issues);
+/* "(0.5, 1)" */
+const char *mesh_point_text(int dim, const double *x, char *text, int text_bytes);
+
+/* ------------------------------------------------------------------------------------------ tuples of
+ * vertices */
+
+/* A set of sorted vertex tuples (faces, edges), numbered in the order in which they were added. */
+struct tuple_set {
+    int stride; /* entries of a key; shorter tuples are padded with -1 */
+    int32_t count, capacity;
+    int32_t *keys; /* count x stride */
+    uint32_t mask;
+    int32_t *table; /* number + 1, 0: empty */
+};
+facet_status tuple_set_init(struct tuple_set *set, int stride, int64_t capacity);
+void tuple_set_free(struct tuple_set *set);
+/* Sorts n vertices into a key of `stride` entries. */
+void tuple_sort(int n, const int32_t *vertices, int stride, int32_t *key);
+/* The number of a key, which is added when it is new. The capacity is the caller's promise. */
+int32_t tuple_set_add(struct tuple_set *set, const int32_t *key);
+int32_t tuple_set_find(const struct tuple_set *set, const int32_t *key); /* -1: none */
+
+/* ------------------------------------------------------------------------------------------ building */
+
+/* A mesh on its way from the input. Raw faces are faces before periodic pairs are joined. */
+struct mesh_builder {
+    const struct mesh_input *input;
+    struct facet_mesh *mesh;
+    struct mesh_issues issues;
+    int64_t *input_cell;  /* of each mesh cell */
+    int32_t *mesh_cell;   /* of each input cell */
+    int32_t *vertex_map;  /* input vertex to mesh vertex, -1 when no cell has it */
+    int has_broken_nodes; /* some coordinate is not a number */
+    struct tuple_set raw; /* the vertices of the raw faces */
+    int32_t *raw_cells;   /* x 2, -1: none */
+    uint8_t *raw_locals;  /* x 2 */
+    int32_t *raw_pair;    /* number of the periodic pair, -1: none */
+    int32_t *face_of_raw;
+    int32_t *raw_of_face; /* of the first cell's side */
+};
+/* "cell 17 (Gmsh element 243)" for a cell of the mesh. */
+const char *mesh_cell_text(const struct mesh_builder *builder, int32_t cell, char *text, int text_bytes);
+
+/* Turns clockwise cells over, sets the affine flags, and reports cells whose Jacobian is not positive. */
+facet_status mesh_check_cells(struct mesh_builder *builder);
+facet_status mesh_build_topology(struct mesh_builder *builder);
+/* The raw face with these input vertices (padded with -1), or -1. */
+int32_t mesh_find_raw(const struct mesh_builder *builder, const int32_t *vertices);
+/* The mean of the vertices of a cell's face. */
+void mesh_side_center(const struct facet_mesh *mesh, int32_t cell, int local, double *x);
+facet_status mesh_build_groups(struct mesh_builder *builder);
+/* Hanging vertices, boundary faces that coincide, cells that disagree about a common face. */
+facet_status mesh_check_conformity(struct mesh_builder *builder);
+
+/* ------------------------------------------------------------------------------------------ geometry */
+
+/* Lagrange tables of the geometry at the nodes of a finer lattice of the reference cell. */
+struct mesh_samples {
+    int n, n_nodes, dim;
+    double *xi;        /* n x dim */
+    double *values;    /* n x n_nodes */
+    double *gradients; /* n x n_nodes x dim */
+};
+facet_status mesh_samples_create(enum shape shape, int order, int lattice, struct mesh_samples *samples);
+void mesh_samples_free(struct mesh_samples *samples);
+/* The sampling lattice that sees every sign change of det J worth seeing. */
+#define MESH_SAMPLE_LATTICE(order) (2 * (order))
+
+/* x and J (dim x reference dim) at one point xi of a cell or face whose lattice nodes are given; allocates
+ * nothing. */
+facet_status mesh_point_map(enum shape shape, int order, int dim, const double *nodes, const double *xi,
+                            double *x, double *J);
+double mesh_determinant(int dim, const double *J);
+/* det J of a cell with these nodes at sample s. */
+double mesh_sample_determinant(const struct mesh_samples *samples, int s, const double *nodes);
+/* J of the affine map through the vertices of the axes. */
+void mesh_affine_jacobian(enum shape shape, int order, const double *nodes, double *J);
+/* The vertex at the end of axis b: its reference coordinates are the unit vector e_b. */
+int mesh_axis_vertex(enum shape shape, int b);
+/* The diagonal of the bounding box. */
+double mesh_extent(int n, int dim, const double *nodes);
+void mesh_bounds(int n, int dim, const double *nodes, double *lower, double *upper);
+/* The lattice number of the node at xi (n x dim lattice coordinates in `lattice`), rounded to the nearest. */
+int mesh_nearest_node(int n_nodes, int dim, const double *lattice, const double *xi);
+/* nodes[i]: lattice number in the cell of node i of the face's lattice, in frame coordinates. Returns their
+ * number, which is at most (order + 1)^2. */
+int mesh_face_nodes(enum shape shape, int face, int orientation, int order, int *nodes);
+
+static inline int mesh_block_index(const struct facet_mesh *mesh, int32_t cell) {
+    return mesh->n_blocks > 1 && cell >= mesh->blocks[1].first;
+}
+
+static inline const double *mesh_cell_nodes(const struct facet_mesh *mesh, int32_t cell) {
+    const struct mesh_block *block = &mesh->blocks[mesh_block_index(mesh, cell)];
+    return block->nodes + (int64_t)(cell - block->first) * block->n_nodes * mesh->dim;
+}
+
+/* ------------------------------------------------------------------------------------------ tree of boxes */
+
+/* A static tree over boxes sorted along the Morton curve of their centres; robust for graded meshes. */
+struct mesh_tree {
+    int dim;
+    int32_t n, n_leaves; /* n_leaves: a power of two */
+    int32_t *order;      /* the boxes in the order of the curve */
+    double *bounds;      /* 2 n_leaves x 2 dim: node i has children 2i and 2i + 1, the root is 1 */
+    const double *boxes; /* the caller's: n x 2 dim, lower then upper */
+};
+/* A box found by a query; a nonzero return ends the query. */
+typedef int (*mesh_tree_visit)(void *user, int32_t box);
+facet_status mesh_tree_create(int dim, int32_t n, const double *boxes, struct mesh_tree *tree);
+void mesh_tree_free(struct mesh_tree *tree);
+/* Visits every box that meets [lower, upper]. */
+void mesh_tree_query(const struct mesh_tree *tree, const double *lower, const double *upper,
+                     mesh_tree_visit visit, void *user);
+
+#endif
