@@ -1,0 +1,163 @@
+/* The data of a problem at points of a cell, with the checks that belong to it: K positive definite, lambda
+ * >= 0, tau > 0. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hdg/local.h"
+
+static void point_text(int dim, const double *x, char *text, size_t bytes) {
+    if (dim == 2)
+        snprintf(text, bytes, "x=%.6g, y=%.6g", x[0], x[1]);
+    else
+        snprintf(text, bytes, "x=%.6g, y=%.6g, z=%.6g", x[0], x[1], x[2]);
+}
+
+facet_status local_place(facet_status status, const struct local *l) {
+    const struct mesh_block *block = &l->hdg->data.mesh->blocks[l->block];
+    return base_wrap(status, "cell %d (%s)", block->first + l->cell, shape_name(block->shape));
+}
+
+int32_t local_region(const struct hdg_data *data, int block, int32_t cell) {
+    return data->cell_region != NULL ? data->cell_region[data->mesh->blocks[block].first + cell] : 0;
+}
+
+/* Symmetric positive definite? By the leading minors. */
+static int positive_definite(int dim, const double *K) {
+    double scale = fabs(K[0]);
+    for (int i = 0; i < dim; i++)
+        for (int j = 0; j < i; j++) {
+            scale = fmax(scale, fabs(K[i * dim + i]));
+            if (fabs(K[i * dim + j] - K[j * dim + i]) > 1e-12 * scale) return 0;
+        }
+    if (!(K[0] > 0.0)) return 0;
+    double minor = K[0] * K[dim + 1] - K[1] * K[dim];
+    if (!(minor > 0.0)) return 0;
+    if (dim == 2) return 1;
+    double det = K[0] * (K[4] * K[8] - K[5] * K[7]) - K[1] * (K[3] * K[8] - K[5] * K[6]) +
+                 K[2] * (K[3] * K[7] - K[4] * K[6]);
+    return det > 0.0;
+}
+
+static void spread_scalar(int dim, double value, double *K) {
+    for (int i = 0; i < dim * dim; i++) K[i] = i % (dim + 1) == 0 ? value : 0.0;
+}
+
+int local_constant_conductivity(const struct hdg_data *data, int32_t region, double *K) {
+    const struct field *field = data->conductivity[region];
+    double values[9];
+    int dim = data->mesh->dim;
+    if (!field_is_constant(field, values)) return 0;
+    if (field_n_components(field) == 1)
+        spread_scalar(dim, values[0], K);
+    else
+        memcpy(K, values, (size_t)(dim * dim) * sizeof *K);
+    return 1;
+}
+
+facet_status local_conductivity(struct local *l, int32_t region, int n, const double *x, double *K) {
+    const struct field *field = l->hdg->data.conductivity[region];
+    int dim = l->hdg->data.mesh->dim, scalar = field_n_components(field) == 1;
+    facet_status status = field_eval(field, n, dim, x, scalar ? l->values : K);
+    if (status != FACET_OK) return base_wrap(status, "conductivity");
+    for (int q = 0; q < n; q++) {
+        if (scalar) spread_scalar(dim, l->values[q], K + q * dim * dim);
+        if (positive_definite(dim, K + q * dim * dim)) continue;
+        char place[96];
+        point_text(dim, x + q * dim, place, sizeof place);
+        if (scalar)
+            return base_fail(FACET_ERROR_INPUT, "the conductivity must be positive, but is %g at %s",
+                             l->values[q], place);
+        return base_fail(FACET_ERROR_INPUT,
+                         "the conductivity must be symmetric positive definite, but is not at %s", place);
+    }
+    return FACET_OK;
+}
+
+facet_status local_reaction(const struct hdg_data *data, int n, const double *x, double *values) {
+    int dim = data->mesh->dim;
+    if (data->reaction == NULL) {
+        memset(values, 0, (size_t)n * sizeof *values);
+        return FACET_OK;
+    }
+    facet_status status = field_eval(data->reaction, n, dim, x, values);
+    if (status != FACET_OK) return base_wrap(status, "reaction");
+    for (int q = 0; q < n; q++) {
+        if (values[q] >= 0.0) continue;
+        char place[96];
+        point_text(dim, x + q * dim, place, sizeof place);
+        return base_fail(FACET_ERROR_INPUT, "the reaction coefficient must not be negative, but is %g at %s",
+                         values[q], place);
+    }
+    return FACET_OK;
+}
+
+/* f = lambda u - sum_ab (d_a K_ab d_b u + K_ab d_ab u). jets: 1 + dim + dim*dim of u, then 1 + dim of K_ab,
+ * per point. */
+static facet_status exact_source(struct local *l, int32_t region, int n, const double *x, double *f) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    const struct field *K = data->conductivity[region];
+    int dim = data->mesh->dim, scalar = field_n_components(K) == 1;
+    double *u = l->jets, *grad = u + n, *hessian = grad + n * dim, *k = hessian + n * dim * dim,
+           *k_grad = k + n;
+    TRY(field_eval_jet(data->exact, 0, n, dim, x, u, grad, hessian));
+    TRY(local_reaction(data, n, x, f));
+    for (int q = 0; q < n; q++) f[q] *= u[q];
+    for (int a = 0; a < dim; a++)
+        for (int b = 0; b < dim; b++) {
+            if (scalar && a != b) continue;
+            if (!scalar || a == 0)
+                TRY(field_eval_jet(K, scalar ? 0 : a * dim + b, n, dim, x, k, k_grad, NULL));
+            for (int q = 0; q < n; q++)
+                f[q] -= k_grad[q * dim + a] * grad[q * dim + b] + k[q] * hessian[(q * dim + a) * dim + b];
+        }
+done:
+    return base_wrap(status, "source of the exact solution");
+}
+
+facet_status local_source(struct local *l, int32_t region, int n, const double *x, double *values) {
+    const struct hdg_data *data = &l->hdg->data;
+    if (data->exact != NULL) return exact_source(l, region, n, x, values);
+    if (data->source != NULL)
+        return base_wrap(field_eval(data->source, n, data->mesh->dim, x, values), "source");
+    memset(values, 0, (size_t)n * sizeof *values);
+    return FACET_OK;
+}
+
+facet_status local_exact_flux(struct local *l, int32_t region, int n, const double *x, const double *normal,
+                              double *flux) {
+    facet_status status = FACET_OK;
+    int dim = l->hdg->data.mesh->dim;
+    double *u = l->jets, *grad = u + n, *K = grad + n * dim;
+    TRY(field_eval_jet(l->hdg->data.exact, 0, n, dim, x, u, grad, NULL));
+    TRY(local_conductivity(l, region, n, x, K));
+    for (int q = 0; q < n; q++) {
+        flux[q] = 0.0;
+        for (int a = 0; a < dim; a++)
+            for (int b = 0; b < dim; b++)
+                flux[q] += normal[q * dim + a] * K[(q * dim + a) * dim + b] * grad[q * dim + b];
+    }
+done:
+    return base_wrap(status, "flux of the exact solution");
+}
+
+facet_status local_tau(struct local *l, int face, int n, const double *x, double *tau) {
+    const struct hdg_data *data = &l->hdg->data;
+    if (data->tau == NULL) {
+        double value =
+            data->tau_hat > 0.0 ? 2.0 * data->tau_hat / l->heights[face] : l->mean_K / l->hdg->space.length;
+        for (int q = 0; q < n; q++) tau[q] = value;
+        return FACET_OK;
+    }
+    int dim = data->mesh->dim;
+    facet_status status = field_eval(data->tau, n, dim, x, tau);
+    if (status != FACET_OK) return base_wrap(status, "tau");
+    for (int q = 0; q < n; q++) {
+        if (tau[q] > 0.0) continue;
+        char place[96];
+        point_text(dim, x + q * dim, place, sizeof place);
+        return base_fail(FACET_ERROR_INPUT, "tau must be positive, but is %g at %s", tau[q], place);
+    }
+    return FACET_OK;
+}

@@ -1,0 +1,73 @@
+/* Geometry of cells and faces at the points of a table. */
+#include "base/memory.h"
+#include "hdg/space.h"
+
+facet_status hdg_geometry_create(int n, int dim, struct hdg_geometry *geometry) {
+    facet_status status = FACET_OK;
+    *geometry = (struct hdg_geometry){0};
+    TRY(ALLOC(geometry->x, n * dim));
+    TRY(ALLOC(geometry->wJ, n));
+    TRY(ALLOC(geometry->inverse, n * dim * dim));
+    TRY(ALLOC(geometry->jacobian, n * dim * dim));
+done:
+    if (status != FACET_OK) hdg_geometry_destroy(geometry);
+    return status;
+}
+
+void hdg_geometry_destroy(struct hdg_geometry *geometry) {
+    base_free(&geometry->x);
+    base_free(&geometry->wJ);
+    base_free(&geometry->inverse);
+    base_free(&geometry->jacobian);
+}
+
+/* inverse = J^{-1}; returns det J. */
+static double invert(int dim, const double *J, double *inverse) {
+    if (dim == 2) {
+        double det = J[0] * J[3] - J[1] * J[2];
+        inverse[0] = J[3] / det;
+        inverse[1] = -J[1] / det;
+        inverse[2] = -J[2] / det;
+        inverse[3] = J[0] / det;
+        return det;
+    }
+    double c[9];
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            int i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
+            c[j * 3 + i] = J[i1 * 3 + j1] * J[i2 * 3 + j2] - J[i1 * 3 + j2] * J[i2 * 3 + j1];
+        }
+    double det = J[0] * c[0] + J[1] * c[3] + J[2] * c[6];
+    for (int i = 0; i < 9; i++) inverse[i] = c[i] / det;
+    return det;
+}
+
+void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell, const struct hdg_table *table,
+                       struct hdg_geometry *g) {
+    int dim = table->dim, n = table->n;
+    mesh_cell_map(&space->mesh->blocks[block], dim, cell, n, table->geo, table->geo_grad, g->x, g->jacobian);
+    for (int q = 0; q < n; q++) {
+        double det = invert(dim, g->jacobian + q * dim * dim, g->inverse + q * dim * dim);
+        g->wJ[q] = table->w != NULL ? table->w[q] * det : det;
+    }
+}
+
+void hdg_face_geometry(const struct hdg_space *space, int block, int32_t cell, int face,
+                       const struct hdg_face_table *table, struct hdg_geometry *scratch, double *x,
+                       double *normal) {
+    const struct mesh_block *b = &space->mesh->blocks[block];
+    const double *reference = space->blocks[block].normals[face];
+    int dim = space->mesh->dim, n = table->rule.n;
+    int orientation = b->orientations[(int64_t)cell * space->blocks[block].n_faces + face];
+    const struct hdg_table *side = &table->side[face][orientation];
+    hdg_cell_geometry(space, block, cell, side, scratch);
+    for (int q = 0; q < n; q++) { /* n dS = det J J^{-T} n_ref: Nanson */
+        double scale = scratch->wJ[q] * table->rule.w[q];
+        for (int a = 0; a < dim; a++) {
+            double sum = 0.0;
+            for (int c = 0; c < dim; c++) sum += scratch->inverse[(q * dim + c) * dim + a] * reference[c];
+            normal[q * dim + a] = scale * sum;
+            x[q * dim + a] = scratch->x[q * dim + a];
+        }
+    }
+}

@@ -1,0 +1,121 @@
+/* HDG for diffusion on mapped cells: lambda u - div(K grad u) = f as a system in (q, u, uhat).
+ *
+ * On every cell, for all test functions v, w of the mapped space (king2014, eq. 5, with q = -K grad u and
+ * variable K):
+ *
+ *     (K^-1 q, v) - (u, div v) + <uhat, v.n> = 0
+ *     (lambda u, w) + (div q, w) + <tau (u - uhat), w> = (f, w)
+ *
+ * and on every face <q.n + tau (u - uhat), mu> summed over its sides is 0, or -<g, mu> where K grad u . n =
+ * g. In matrices, with A = (K^-1 phi, phi), D = (d_a phi_i, phi_j), G = <psi, phi n_a>, M = (phi, phi), T =
+ * <tau phi, phi>, E = <tau psi, phi>, H = <tau psi, psi>:
+ *
+ *     q = A^-1 (D u - G uhat)
+ *     S u = f + R uhat,     S = lambda M + T + D' A^-1 D,     R = E + D' A^-1 G
+ *     K_e = H + G' A^-1 G - R' S^-1 R,     F_e = R' S^-1 f = U' f,     U = S^-1 R
+ *
+ * so only A (block diagonal) and S are ever factored, and K_e is symmetric by construction. Both D and G are
+ * exact on polynomial geometry (cofactors of the Jacobian are polynomials), which makes the scheme
+ * conservative to rounding on curved cells.
+ *
+ * The order of calls: hdg_create, hdg_condense, trace_assemble, (hdg_load, solve, hdg_recover,
+ * hdg_postprocess)*.
+ */
+#ifndef FACET_HDG_HDG_H
+#define FACET_HDG_HDG_H
+
+#include "expr/field.h"
+#include "hdg/space.h"
+#include "trace/trace.h"
+
+enum hdg_kind { HDG_DIRICHLET, HDG_NEUMANN, HDG_ROBIN };
+struct hdg_condition {
+    enum hdg_kind kind;
+    const struct field *g; /* NULL: from the exact solution */
+    const struct field *a; /* Robin only */
+    const char *part;      /* for messages */
+};
+
+/* The data of a problem; fields and arrays belong to the caller and outlive the struct hdg. */
+struct hdg_data {
+    const struct facet_mesh *mesh;
+    int n_regions;
+    const struct field *const *conductivity;       /* one per region: 1 or dim*dim components */
+    const int32_t *cell_region;                    /* NULL: region 0 everywhere */
+    const struct field *reaction, *source, *exact; /* NULL: zero, zero, unknown */
+    const struct field *tau;                       /* physical; NULL: see tau_hat */
+    double tau_hat; /* > 0: tau = 2 tau_hat / h, h the cell's height over the face; 0: tau = (mean K of the
+                       cell) / length */
+    const struct hdg_condition *conditions;
+    const int32_t *face_condition; /* n_faces: index, or -1 for interior faces */
+};
+
+struct hdg {
+    struct hdg_data data;
+    struct hdg_space space;
+    struct trace_space trace;
+    const struct base_monitor *monitor;
+    double *factors[MESH_MAX_BLOCKS]; /* count x N(N+1)/2: S = R'R, R upper, packed by rows */
+    double *U[MESH_MAX_BLOCKS];       /* count x N x n_trace */
+    double *eliminated;               /* n_all: Dirichlet values, 0 elsewhere */
+    double *lift;                     /* n_free: what Dirichlet values contribute; set by trace_assemble */
+    double *boundary;                 /* n_free: <g, mu> of Neumann and Robin parts */
+    double largest_reaction, largest_robin; /* after hdg_condense */
+    int singular;                           /* constants are in the kernel of K; after hdg_condense */
+    double volume;
+};
+
+/* Coefficients of a solution: u count x N, q count x dim x N, star count x N_star per block; trace: full
+ * numbering. */
+struct hdg_solution {
+    double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
+        *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
+    double *trace;
+    double shift; /* constant taken off the source to balance a singular problem */
+};
+
+/* maker: NULL for the default rules. */
+facet_status hdg_create(const struct hdg_data *data, int degree, hdg_rule_maker maker,
+                        const struct base_monitor *monitor, struct hdg **hdg);
+void hdg_destroy(struct hdg **hdg);
+
+/* Element matrices of all cells: matrices[b] (count x n_trace^2) is allocated here and freed by the caller
+ * with base_free. */
+facet_status hdg_condense(struct hdg *hdg, double **matrices);
+
+/* The right-hand side F (n_free). source: values at the points of the source rule, cell after cell (NULL: the
+ * problem's). For a singular problem the source is balanced by a constant, *shift; an imbalance beyond
+ * quadrature error is an error. */
+facet_status hdg_load(const struct hdg *hdg, const double *source, double *F, double *shift);
+
+facet_status hdg_solution_create(const struct hdg *hdg, struct hdg_solution *solution);
+void hdg_solution_destroy(struct hdg_solution *solution);
+/* u and q from solution->trace; source and shift as in hdg_load. A singular problem's u is shifted to the
+ * mean of the exact solution, or to mean zero. */
+facet_status hdg_recover(const struct hdg *hdg, const double *source, double shift,
+                         struct hdg_solution *solution);
+/* (K grad u*, grad w) = -(q, grad w) for w of degree k+1, and equal means. */
+facet_status hdg_postprocess(const struct hdg *hdg, struct hdg_solution *solution);
+
+struct hdg_errors {
+    double u_L2, u_Linf, q_L2, trace_L2;
+    double u_star_L2, q_star_L2; /* -1 when not post-processed */
+    double q_component[3], q_star_component[3];
+};
+facet_status hdg_measure_errors(const struct hdg *hdg, const struct hdg_solution *solution,
+                                struct hdg_errors *errors);
+/* The largest imbalance of a cell (f - lambda u against the numerical flux through its faces) and the largest
+ * jump of the mean numerical flux across a face, relative to the largest flux through a cell. */
+facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution,
+                              const double *source, double *imbalance);
+
+enum hdg_field { HDG_U, HDG_U_STAR, HDG_Q, HDG_Q_STAR };
+/* Values (n x components) at the points of a table of one cell. For the star fields the table has degree k +
+ * 1, else k or more. */
+facet_status hdg_evaluate(const struct hdg *hdg, const struct hdg_solution *solution, enum hdg_field field,
+                          int block, int32_t cell, const struct hdg_table *table, double *values);
+/* Integral over one face of the numerical flux qhat.n out of the given cell. */
+facet_status hdg_face_flux(const struct hdg *hdg, const struct hdg_solution *solution, int block,
+                           int32_t cell, int face, double *flux);
+
+#endif

@@ -1,0 +1,74 @@
+/* Private to the room: one cell's coefficients and matrices, in scratch that a thread reuses. */
+#ifndef FACET_HDG_LOCAL_H
+#define FACET_HDG_LOCAL_H
+
+#include "hdg/hdg.h"
+
+/* How A = (K^-1 phi, phi) is inverted. */
+enum flux_mass {
+    FLUX_SCALED,   /* K constant, affine cell: A^-1 = K/J */
+    FLUX_CONSTANT, /* K constant: A^-1 = K x M^-1 */
+    FLUX_SCALAR,   /* K scalar: one factored mass matrix for every direction */
+    FLUX_FULL      /* K a matrix that varies: one factored matrix of dim N unknowns */
+};
+
+struct local {
+    const struct hdg *hdg;
+    struct hdg_geometry geometry, face_geometry;
+    double *x, *normal; /* face points */
+    double *K;          /* conductivity: points x dim x dim */
+    double *values;     /* points */
+    double *jets;       /* points x 20 */
+    double *weighted;   /* points x N_star */
+    double *X;          /* dim N x (N + n_trace): [D | G], then L^-1 of it */
+    double *A;          /* factor of the flux mass: (dim N)^2 */
+    double *C;          /* (N + n_trace)^2, upper triangle */
+    double *vector;     /* 4 (dim N + N_star + n_trace) */
+    /* of the cell at hand */
+    int block;
+    int32_t cell;
+    enum flux_mass mass;
+    int affine;
+    double mean_K, K_root[9];        /* K_root: K = K_root K_root', lower, when K is constant */
+    double heights[SHAPE_MAX_FACES]; /* over each face; with tau_hat only */
+};
+facet_status local_create(const struct hdg *hdg, struct local *local);
+void local_destroy(struct local *local);
+
+/* Runs `work` for every cell in parallel, with scratch per thread; the failure of the first failing cell is
+ * returned. */
+typedef facet_status (*local_work)(struct local *l, int block, int32_t cell, void *user);
+facet_status local_for_all_cells(const struct hdg *hdg, local_work work, void *user);
+
+/* coefficients.c: data at points, checked. region: of the cell. */
+int32_t local_region(const struct hdg_data *data, int block, int32_t cell);
+facet_status local_conductivity(struct local *l, int32_t region, int n, const double *x, double *K);
+/* 1 when K is one matrix on the whole region; then K (dim x dim) holds it. */
+int local_constant_conductivity(const struct hdg_data *data, int32_t region, double *K);
+facet_status local_reaction(const struct hdg_data *data, int n, const double *x, double *values);
+/* f at points, from the source or the exact solution. */
+facet_status local_source(struct local *l, int32_t region, int n, const double *x, double *values);
+/* K grad u . (normal) of the exact solution at points; normal: n x dim, not normalised. */
+facet_status local_exact_flux(struct local *l, int32_t region, int n, const double *x, const double *normal,
+                              double *flux);
+/* tau at n points of a face of the cell at hand (set by local_begin). */
+facet_status local_tau(struct local *l, int face, int n, const double *x, double *tau);
+facet_status local_place(facet_status status, const struct local *l); /* wraps a failure with the cell */
+
+/* local.c */
+int local_small_root(int dim, const double *K,
+                     double *root); /* K = root root', lower by rows; 0: not positive definite */
+facet_status local_begin(struct local *l, int block, int32_t cell); /* geometry at the cell rule, K, mean K */
+/* X = [D | G] and C = [lambda M + T, E; ., H]. */
+facet_status local_matrices(struct local *l);
+/* Factors the flux mass of the cell at hand. */
+facet_status local_factor_flux(struct local *l);
+void local_half_flux(struct local *l);                     /* X = L^-1 X, so that X'X = [D|G]' A^-1 [D|G] */
+void local_apply_flux_inverse(struct local *l, double *v); /* v = A^-1 v, dim N */
+
+/* recover.c: load = (f - shift, phi) of one cell, leaving (f - shift) times weight in l->values; source as in
+ * hdg_load. */
+facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
+                        double *load);
+
+#endif

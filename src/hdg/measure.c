@@ -1,0 +1,292 @@
+/* Fields at points, errors against the exact solution, and the balance of every cell. */
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hdg/local.h"
+
+/* -K grad u* at the points of a table, given the geometry there. */
+static facet_status star_flux(struct local *l, const struct hdg_table *table, const double *star,
+                              double *values) {
+    int dim = table->dim, n = table->n;
+    facet_status status =
+        local_conductivity(l, local_region(&l->hdg->data, l->block, l->cell), n, l->geometry.x, l->K);
+    if (status != FACET_OK) return local_place(status, l);
+    for (int p = 0; p < n; p++) {
+        double reference[3], gradient[3];
+        for (int b = 0; b < dim; b++)
+            reference[b] = cblas_ddot(table->N, table->grad + ((int64_t)b * n + p) * table->N, 1, star, 1);
+        for (int a = 0; a < dim; a++) {
+            gradient[a] = 0.0;
+            for (int b = 0; b < dim; b++)
+                gradient[a] += l->geometry.inverse[(p * dim + b) * dim + a] * reference[b];
+        }
+        for (int a = 0; a < dim; a++) {
+            values[p * dim + a] = 0.0;
+            for (int b = 0; b < dim; b++) values[p * dim + a] -= l->K[(p * dim + a) * dim + b] * gradient[b];
+        }
+    }
+    return FACET_OK;
+}
+
+static facet_status evaluate(struct local *l, const struct hdg_solution *s, enum hdg_field field,
+                             const struct hdg_table *table, double *values) {
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    int dim = table->dim, block = l->block;
+    if (field == HDG_Q_STAR)
+        return star_flux(l, table, s->star[block] + (int64_t)l->cell * b->N_star, values);
+    int components = field == HDG_Q ? dim : 1, N = field == HDG_U_STAR ? b->N_star : b->N;
+    const double *from = field == HDG_U ? s->u[block] : field == HDG_Q ? s->q[block] : s->star[block];
+    for (int c = 0; c < components; c++)
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, table->n, N, 1.0, table->phi, table->N,
+                    from + ((int64_t)l->cell * components + c) * N, 1, 0.0, values + c, components);
+    return FACET_OK;
+}
+
+facet_status hdg_evaluate(const struct hdg *h, const struct hdg_solution *s, enum hdg_field field, int block,
+                          int32_t cell, const struct hdg_table *table, double *values) {
+    facet_status status = FACET_OK;
+    struct local l = {.hdg = h, .block = block, .cell = cell};
+    if (field == HDG_Q_STAR) {
+        int dim = table->dim;
+        TRY(hdg_geometry_create(table->n, dim, &l.geometry));
+        TRY(ALLOC(l.K, table->n * dim * dim));
+        TRY(ALLOC(l.values, table->n));
+        hdg_cell_geometry(&h->space, block, cell, table, &l.geometry);
+    }
+    TRY(evaluate(&l, s, field, table, values));
+done:
+    local_destroy(&l);
+    return status;
+}
+
+/* Squared norms of a cell's errors, and the maximum. */
+struct cell_errors {
+    double u, u_max, q[3], u_star, q_star[3], trace;
+};
+struct error_job {
+    const struct hdg_solution *solution;
+    struct cell_errors *cells;
+};
+
+/* Adds wJ |a - b|^2 by component. */
+static void add_squares(int n, int components, const double *wJ, const double *a, const double *b,
+                        double *sums) {
+    for (int p = 0; p < n; p++)
+        for (int c = 0; c < components; c++) {
+            double e = a[p * components + c] - b[p * components + c];
+            sums[c] += wJ[p] * e * e;
+        }
+}
+
+/* u and -K grad u of the exact solution at the points of the geometry at hand: into exact, exact + n. */
+static facet_status exact_values(struct local *l, int n, double *u, double *q) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    int dim = data->mesh->dim;
+    double *grad = l->jets;
+    TRY(base_wrap(field_eval_jet(data->exact, 0, n, dim, l->geometry.x, u, grad, NULL), "exact"));
+    TRY(local_conductivity(l, local_region(data, l->block, l->cell), n, l->geometry.x, l->K));
+    for (int p = 0; p < n; p++)
+        for (int a = 0; a < dim; a++) {
+            q[p * dim + a] = 0.0;
+            for (int b = 0; b < dim; b++) q[p * dim + a] -= l->K[(p * dim + a) * dim + b] * grad[p * dim + b];
+        }
+done:
+    return local_place(status, l);
+}
+
+/* Each face is measured once, by its first cell. */
+static facet_status trace_errors(struct local *l, const struct hdg_solution *s, struct cell_errors *e) {
+    const struct hdg *h = l->hdg;
+    const struct facet_mesh *mesh = h->data.mesh;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    const struct hdg_face_table *table = &b->norm_face;
+    int dim = mesh->dim, n = table->rule.n, m = table->m;
+    for (int f = 0; f < b->n_faces; f++) {
+        int32_t face = mesh->blocks[l->block].faces[(int64_t)l->cell * b->n_faces + f];
+        if (mesh->face_cells[2 * (int64_t)face] != mesh->blocks[l->block].first + l->cell ||
+            mesh->face_locals[2 * (int64_t)face] != f)
+            continue;
+        hdg_face_geometry(&h->space, l->block, l->cell, f, table, &l->face_geometry, l->x, l->normal);
+        facet_status status = field_eval(h->data.exact, n, dim, l->x, l->values);
+        if (status != FACET_OK) return base_wrap(status, "exact");
+        for (int p = 0; p < n; p++) {
+            double area = cblas_dnrm2(dim, l->normal + p * dim, 1);
+            double error =
+                l->values[p] - cblas_ddot(m, table->psi + p * m, 1, s->trace + h->trace.face_first[face], 1);
+            e->trace += area * error * error;
+        }
+    }
+    return FACET_OK;
+}
+
+static facet_status error_work(struct local *l, int block, int32_t cell, void *user) {
+    facet_status status = FACET_OK;
+    const struct error_job *job = user;
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    struct cell_errors *e = &job->cells[h->data.mesh->blocks[block].first + cell];
+    int dim = h->data.mesh->dim, n = b->norm.n;
+    double *exact_u = l->jets + 4 * n, *exact_q = exact_u + n, *u = exact_q + 3 * n, *q = u + n;
+    *e = (struct cell_errors){0};
+    l->block = block;
+    l->cell = cell;
+    hdg_cell_geometry(&h->space, block, cell, &b->norm, &l->geometry);
+    TRY(exact_values(l, n, exact_u, exact_q));
+    TRY(evaluate(l, job->solution, HDG_U, &b->norm, u));
+    TRY(evaluate(l, job->solution, HDG_Q, &b->norm, q));
+    add_squares(n, 1, l->geometry.wJ, u, exact_u, &e->u);
+    add_squares(n, dim, l->geometry.wJ, q, exact_q, e->q);
+    for (int p = 0; p < n; p++) e->u_max = fmax(e->u_max, fabs(u[p] - exact_u[p]));
+    TRY(trace_errors(l, job->solution, e));
+    if (job->solution->star[block] == NULL) goto done;
+    n = b->norm_star.n;
+    exact_u = l->jets + 4 * n, exact_q = exact_u + n, u = exact_q + 3 * n, q = u + n;
+    hdg_cell_geometry(&h->space, block, cell, &b->norm_star, &l->geometry);
+    TRY(exact_values(l, n, exact_u, exact_q));
+    TRY(evaluate(l, job->solution, HDG_U_STAR, &b->norm_star, u));
+    TRY(evaluate(l, job->solution, HDG_Q_STAR, &b->norm_star, q));
+    add_squares(n, 1, l->geometry.wJ, u, exact_u, &e->u_star);
+    add_squares(n, dim, l->geometry.wJ, q, exact_q, e->q_star);
+done:
+    return status;
+}
+
+facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *s,
+                                struct hdg_errors *errors) {
+    facet_status status = FACET_OK;
+    struct error_job job = {.solution = s};
+    struct cell_errors sum = {0};
+    int dim = h->data.mesh->dim;
+    if (h->data.exact == NULL) return base_fail(FACET_ERROR_INPUT, "the exact solution is not known");
+    TRY(ALLOC(job.cells, h->data.mesh->n_cells));
+    TRY(local_for_all_cells(h, error_work, &job));
+    for (int32_t c = 0; c < h->data.mesh->n_cells; c++) { /* one order of summation, whatever the threads */
+        const struct cell_errors *e = &job.cells[c];
+        sum.u += e->u;
+        sum.u_max = fmax(sum.u_max, e->u_max);
+        sum.u_star += e->u_star;
+        sum.trace += e->trace;
+        for (int a = 0; a < dim; a++) {
+            sum.q[a] += e->q[a];
+            sum.q_star[a] += e->q_star[a];
+        }
+    }
+    int star = s->star[0] != NULL;
+    *errors =
+        (struct hdg_errors){.u_L2 = sqrt(sum.u),
+                            .u_Linf = sum.u_max,
+                            .q_L2 = sqrt(sum.q[0] + sum.q[1] + sum.q[2]),
+                            .trace_L2 = sqrt(sum.trace),
+                            .u_star_L2 = star ? sqrt(sum.u_star) : -1.0,
+                            .q_star_L2 = star ? sqrt(sum.q_star[0] + sum.q_star[1] + sum.q_star[2]) : -1.0};
+    for (int a = 0; a < dim; a++) {
+        errors->q_component[a] = sqrt(sum.q[a]);
+        errors->q_star_component[a] = sqrt(sum.q_star[a]);
+    }
+done:
+    base_free(&job.cells);
+    return status;
+}
+
+/* Integral of qhat.n = q.n + tau (u - uhat) over one face; absolute: of its modulus. */
+static facet_status face_flux(struct local *l, const struct hdg_solution *s, int face, double *flux,
+                              double *absolute) {
+    const struct hdg *h = l->hdg;
+    const struct facet_mesh *mesh = h->data.mesh;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    int dim = mesh->dim, n = b->face.rule.n, N = b->N, m = b->m;
+    int64_t at = (int64_t)l->cell * b->n_faces + face;
+    const double *trace = s->trace + h->trace.face_first[mesh->blocks[l->block].faces[at]];
+    const double *phi = b->face.side[face][mesh->blocks[l->block].orientations[at]].phi;
+    const double *u = s->u[l->block] + (int64_t)l->cell * N, *q = s->q[l->block] + (int64_t)l->cell * N * dim;
+    hdg_face_geometry(&h->space, l->block, l->cell, face, &b->face, &l->face_geometry, l->x, l->normal);
+    facet_status status = local_tau(l, face, n, l->x, l->values);
+    if (status != FACET_OK) return local_place(status, l);
+    *flux = *absolute = 0.0;
+    for (int p = 0; p < n; p++) {
+        double jump = cblas_ddot(N, phi + p * N, 1, u, 1) - cblas_ddot(m, b->face.psi + p * m, 1, trace, 1);
+        double value = l->values[p] * cblas_dnrm2(dim, l->normal + p * dim, 1) * jump;
+        for (int a = 0; a < dim; a++)
+            value += l->normal[p * dim + a] * cblas_ddot(N, phi + p * N, 1, q + a * N, 1);
+        *flux += value;
+        *absolute += fabs(value);
+    }
+    return FACET_OK;
+}
+
+facet_status hdg_face_flux(const struct hdg *h, const struct hdg_solution *s, int block, int32_t cell,
+                           int face, double *flux) {
+    facet_status status = FACET_OK;
+    struct local l;
+    double absolute;
+    TRY(local_create(h, &l));
+    TRY(local_begin(&l, block, cell));
+    TRY(face_flux(&l, s, face, flux, &absolute));
+done:
+    local_destroy(&l);
+    return status;
+}
+
+struct balance_job {
+    const struct hdg_solution *solution;
+    const double *source;
+    double *cells;  /* n_cells x 2: imbalance, flux */
+    double *fluxes; /* n_cells x SHAPE_MAX_FACES */
+};
+
+static facet_status balance_work(struct local *l, int block, int32_t cell, void *user) {
+    facet_status status = FACET_OK;
+    const struct balance_job *job = user;
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    int64_t id = h->data.mesh->blocks[block].first + cell;
+    double *load = l->vector, sum, through = 0.0, out = 0.0;
+    TRY(local_load(l, block, cell, job->source, job->solution->shift, load));
+    sum = load[0] / b->source.phi[0]; /* the moment of 1 */
+    TRY(local_begin(l, block, cell));
+    for (int f = 0; f < b->n_faces; f++) {
+        double flux, absolute;
+        TRY(face_flux(l, job->solution, f, &flux, &absolute));
+        job->fluxes[id * SHAPE_MAX_FACES + f] = flux;
+        out += flux;
+        through += absolute;
+    }
+    TRY(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values));
+    for (int p = 0; p < b->cell.n; p++)
+        sum -= l->geometry.wJ[p] * l->values[p] *
+               cblas_ddot(b->N, b->cell.phi + p * b->N, 1, job->solution->u[block] + (int64_t)cell * b->N, 1);
+    job->cells[2 * id] = sum - out;
+    job->cells[2 * id + 1] = through;
+done:
+    return status;
+}
+
+facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s, const double *source,
+                              double *imbalance) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    struct balance_job job = {.solution = s, .source = source};
+    double worst = 0.0, scale = 0.0;
+    TRY(ALLOC(job.cells, 2 * (int64_t)mesh->n_cells));
+    TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES));
+    TRY(local_for_all_cells(h, balance_work, &job));
+    for (int64_t c = 0; c < mesh->n_cells; c++) {
+        worst = fmax(worst, fabs(job.cells[2 * c]));
+        scale = fmax(scale, job.cells[2 * c + 1]);
+    }
+    for (int64_t f = 0; f < mesh->n_faces; f++) {
+        int64_t a = mesh->face_cells[2 * f], b = mesh->face_cells[2 * f + 1];
+        if (b < 0) continue;
+        double jump = job.fluxes[a * SHAPE_MAX_FACES + mesh->face_locals[2 * f]] +
+                      job.fluxes[b * SHAPE_MAX_FACES + mesh->face_locals[2 * f + 1]];
+        worst = fmax(worst, fabs(jump));
+    }
+    *imbalance = scale > 0.0 ? worst / scale : 0.0;
+done:
+    base_free(&job.cells);
+    base_free(&job.fluxes);
+    return status;
+}

@@ -1,0 +1,219 @@
+/* Tables of bases and geometry at quadrature points. */
+#include "hdg/space.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "poly/basis.h"
+
+/* Degrees. An integrand of the cell matrices is a product of two basis functions and det J, of degree 2k +
+ * dim (g-1) on simplices and 2k + dim g - 1 per direction on tensor cells; two more for coefficients that
+ * vary. Data and norms get six more. */
+facet_status hdg_default_rule(enum hdg_use use, enum shape shape, int degree, int order, struct rule *rule) {
+    int geometry = shape_is_simplex(shape) ? shape_dim(shape) * (order - 1) : shape_dim(shape) * order - 1;
+    int extra = use == HDG_CELL || use == HDG_FACE ? 2 : use == HDG_NORM_STAR ? 8 : 6;
+    return rule_create(shape, 2 * degree + geometry + extra, rule);
+}
+
+facet_status hdg_table_create(enum shape shape, int degree, int order, int n, const double *xi,
+                              struct hdg_table *table) {
+    facet_status status = FACET_OK;
+    double *gradients = NULL;
+    int dim = shape_dim(shape), N = basis_size(shape, degree);
+    *table = (struct hdg_table){.n = n, .N = N, .dim = dim, .n_nodes = shape_n_nodes(shape, order)};
+    TRY(ALLOC(table->xi, n * dim));
+    memcpy(table->xi, xi, (size_t)(n * dim) * sizeof *xi);
+    TRY(ALLOC(table->phi, (int64_t)n * N));
+    TRY(ALLOC(table->grad, (int64_t)n * N * dim));
+    TRY(ALLOC(gradients, (int64_t)n * N * dim));
+    TRY(basis_eval(shape, degree, n, xi, table->phi, gradients));
+    for (int b = 0; b < dim; b++)
+        for (int64_t i = 0; i < (int64_t)n * N; i++)
+            table->grad[(int64_t)b * n * N + i] = gradients[i * dim + b];
+    TRY(ALLOC(table->geo, (int64_t)n * table->n_nodes));
+    TRY(ALLOC(table->geo_grad, (int64_t)n * table->n_nodes * dim));
+    TRY(basis_lagrange(shape, order, n, xi, table->geo, table->geo_grad));
+done:
+    base_free(&gradients);
+    if (status != FACET_OK) hdg_table_destroy(table);
+    return status;
+}
+
+void hdg_table_destroy(struct hdg_table *table) {
+    base_free(&table->xi);
+    base_free(&table->phi);
+    base_free(&table->grad);
+    base_free(&table->geo);
+    base_free(&table->geo_grad);
+    *table = (struct hdg_table){0};
+}
+
+static facet_status make_cell_table(hdg_rule_maker maker, enum hdg_use use, enum shape shape, int degree,
+                                    int basis_degree, int order, struct rule *rule, struct hdg_table *table) {
+    facet_status status = FACET_OK;
+    TRY(maker(use, shape, degree, order, rule));
+    TRY(hdg_table_create(shape, basis_degree, order, rule->n, rule->x, table));
+    table->w = rule->w;
+done:
+    return status;
+}
+
+static void face_table_destroy(struct hdg_face_table *table) {
+    rule_destroy(&table->rule);
+    base_free(&table->psi);
+    for (int f = 0; f < SHAPE_MAX_FACES; f++)
+        for (int o = 0; o < 8; o++) hdg_table_destroy(&table->side[f][o]);
+    *table = (struct hdg_face_table){0};
+}
+
+/* The faces of all four shapes are alike within a cell: one rule serves them all. */
+static facet_status make_face_table(hdg_rule_maker maker, enum hdg_use use, enum shape shape, int degree,
+                                    int order, struct hdg_face_table *table) {
+    facet_status status = FACET_OK;
+    enum shape face_shape = shape_face_shape(shape, 0);
+    int dim = shape_dim(shape);
+    double *xi = NULL;
+    TRY(maker(use, face_shape, degree, order, &table->rule));
+    int n = table->rule.n;
+    table->m = basis_size(face_shape, degree);
+    TRY(ALLOC(table->psi, n * table->m));
+    TRY(basis_eval(face_shape, degree, n, table->rule.x, table->psi, NULL));
+    TRY(ALLOC(xi, n * dim));
+    for (int f = 0; f < shape_n_faces(shape); f++) {
+        for (int o = 0; o < shape_n_orientations(face_shape); o++) {
+            for (int q = 0; q < n; q++)
+                shape_face_point(shape, f, o, table->rule.x + q * (dim - 1), xi + q * dim);
+            TRY(hdg_table_create(shape, degree, order, n, xi, &table->side[f][o]));
+        }
+    }
+done:
+    base_free(&xi);
+    return status;
+}
+
+/* The outward normal of a reference face, as long as the area of the parallelogram its frame's parameters
+ * span. */
+static void reference_normal(enum shape shape, int face, double *normal) {
+    const double *v = shape_vertices(shape);
+    const int *ids = shape_face_vertices(shape, face);
+    double a[3] = {0}, b[3] = {0};
+    int dim = shape_dim(shape), last = shape_face_shape(shape, face) == SHAPE_QUAD ? 3 : 2;
+    for (int d = 0; d < dim; d++) {
+        a[d] = v[ids[1] * dim + d] - v[ids[0] * dim + d];
+        b[d] = dim == 3 ? v[ids[last] * dim + d] - v[ids[0] * dim + d] : 0.0;
+    }
+    if (dim == 2) {
+        normal[0] = a[1];
+        normal[1] = -a[0];
+        return;
+    }
+    normal[0] = a[1] * b[2] - a[2] * b[1];
+    normal[1] = a[2] * b[0] - a[0] * b[2];
+    normal[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+/* Reference matrices for affine cells. */
+static facet_status make_reference_matrices(struct hdg_block_space *b, int dim) {
+    facet_status status = FACET_OK;
+    int N = b->N, m = b->m;
+    TRY(CALLOC(b->D_ref, (int64_t)dim * N * N));
+    TRY(CALLOC(b->F_ref, (int64_t)b->n_faces * 8 * N * m));
+    for (int d = 0; d < dim; d++)
+        for (int q = 0; q < b->cell.n; q++)
+            for (int i = 0; i < N; i++)
+                for (int j = 0; j < N; j++)
+                    b->D_ref[(d * N + i) * N + j] +=
+                        b->cell.w[q] * b->cell.grad[(d * b->cell.n + q) * N + i] * b->cell.phi[q * N + j];
+    for (int f = 0; f < b->n_faces; f++)
+        for (int o = 0; o < shape_n_orientations(shape_face_shape(b->shape, f)); o++)
+            for (int q = 0; q < b->face.rule.n; q++)
+                for (int i = 0; i < N; i++)
+                    for (int j = 0; j < m; j++)
+                        b->F_ref[((f * 8 + o) * N + i) * m + j] +=
+                            b->face.rule.w[q] * b->face.side[f][o].phi[q * N + i] * b->face.psi[q * m + j];
+done:
+    return status;
+}
+
+static facet_status make_block(const struct facet_mesh *mesh, int block, int degree, hdg_rule_maker maker,
+                               struct hdg_block_space *b) {
+    facet_status status = FACET_OK;
+    int order = mesh->order;
+    b->shape = mesh->blocks[block].shape;
+    b->n_faces = shape_n_faces(b->shape);
+    b->N = basis_size(b->shape, degree);
+    b->N_star = basis_size(b->shape, degree + 1);
+    b->m = basis_size(shape_face_shape(b->shape, 0), degree);
+    b->n_trace = b->n_faces * b->m;
+    TRY(make_cell_table(maker, HDG_CELL, b->shape, degree, degree, order, &b->cell_rule, &b->cell));
+    TRY(make_cell_table(maker, HDG_CELL, b->shape, degree + 1, degree + 1, order, &b->star_rule, &b->star));
+    TRY(make_cell_table(maker, HDG_SOURCE, b->shape, degree, degree, order, &b->source_rule, &b->source));
+    TRY(make_cell_table(maker, HDG_NORM, b->shape, degree, degree, order, &b->norm_rule, &b->norm));
+    TRY(make_cell_table(maker, HDG_NORM_STAR, b->shape, degree, degree + 1, order, &b->norm_star_rule,
+                        &b->norm_star));
+    TRY(make_face_table(maker, HDG_FACE, b->shape, degree, order, &b->face));
+    TRY(make_face_table(maker, HDG_BOUNDARY, b->shape, degree, order, &b->boundary));
+    TRY(make_face_table(maker, HDG_NORM_FACE, b->shape, degree, order, &b->norm_face));
+    for (int f = 0; f < b->n_faces; f++) reference_normal(b->shape, f, b->normals[f]);
+    TRY(make_reference_matrices(b, mesh->dim));
+done:
+    return status;
+}
+
+static double domain_length(const struct facet_mesh *mesh) {
+    double lower[3] = {INFINITY, INFINITY, INFINITY}, upper[3] = {-INFINITY, -INFINITY, -INFINITY},
+           length = 0.0;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct mesh_block *block = &mesh->blocks[b];
+        for (int64_t i = 0; i < (int64_t)block->count * block->n_nodes; i++)
+            for (int d = 0; d < mesh->dim; d++) {
+                lower[d] = fmin(lower[d], block->nodes[i * mesh->dim + d]);
+                upper[d] = fmax(upper[d], block->nodes[i * mesh->dim + d]);
+            }
+    }
+    for (int d = 0; d < mesh->dim; d++) length = fmax(length, upper[d] - lower[d]);
+    return length;
+}
+
+facet_status hdg_space_create(const struct facet_mesh *mesh, int degree, hdg_rule_maker maker,
+                              struct hdg_space *space) {
+    facet_status status = FACET_OK;
+    *space = (struct hdg_space){.mesh = mesh, .degree = degree};
+    space->length = domain_length(mesh);
+    for (int b = 0; b < mesh->n_blocks; b++)
+        TRY(make_block(mesh, b, degree, maker != NULL ? maker : hdg_default_rule, &space->blocks[b]));
+done:
+    if (status != FACET_OK) hdg_space_destroy(space);
+    return status;
+}
+
+void hdg_space_destroy(struct hdg_space *space) {
+    for (int i = 0; i < MESH_MAX_BLOCKS; i++) {
+        struct hdg_block_space *b = &space->blocks[i];
+        struct rule *rules[] = {&b->cell_rule, &b->star_rule, &b->source_rule, &b->norm_rule,
+                                &b->norm_star_rule};
+        struct hdg_table *tables[] = {&b->cell, &b->star, &b->source, &b->norm, &b->norm_star};
+        for (int t = 0; t < 5; t++) {
+            rule_destroy(rules[t]);
+            hdg_table_destroy(tables[t]);
+        }
+        face_table_destroy(&b->face);
+        face_table_destroy(&b->boundary);
+        face_table_destroy(&b->norm_face);
+        base_free(&b->D_ref);
+        base_free(&b->F_ref);
+    }
+    *space = (struct hdg_space){0};
+}
+
+int hdg_max_points(const struct hdg_space *space) {
+    int n = 1;
+    for (int i = 0; i < space->mesh->n_blocks; i++) {
+        const struct hdg_block_space *b = &space->blocks[i];
+        int counts[] = {b->cell.n,      b->star.n,      b->source.n,        b->norm.n,
+                        b->norm_star.n, b->face.rule.n, b->boundary.rule.n, b->norm_face.rule.n};
+        for (int t = 0; t < 8; t++) n = counts[t] > n ? counts[t] : n;
+    }
+    return n;
+}

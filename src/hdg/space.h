@@ -1,0 +1,85 @@
+/* The discrete space on mapped cells: bases and geometry tabulated at quadrature points, once per shape.
+ *
+ * u lives in the mapped P_k (simplices) or Q_k (tensor cells) of every cell, q in the same space once per
+ * direction, the trace in the orthonormal basis of the face frame. A table holds, for n points of the
+ * reference cell, the basis (n x N, row-major), its reference gradients (dim matrices n x N) and the Lagrange
+ * basis of the geometry. Bases are hierarchical: a table made for a higher degree serves the lower one
+ * through its first columns.
+ */
+#ifndef FACET_HDG_SPACE_H
+#define FACET_HDG_SPACE_H
+
+#include "mesh/mesh.h"
+#include "poly/rule.h"
+
+struct hdg_table {
+    int n, N; /* points, basis functions */
+    int dim;
+    int n_nodes;
+    const double *w;        /* n weights of the rule; NULL when the points are no rule */
+    double *xi;             /* n x dim */
+    double *phi;            /* n x N */
+    double *grad;           /* dim x n x N */
+    double *geo, *geo_grad; /* n x n_nodes, n x n_nodes x dim: for mesh_cell_map */
+};
+
+/* A face rule seen from the cell: one table for every local face and orientation, the points being the same
+ * on both sides. */
+struct hdg_face_table {
+    struct rule rule; /* in frame coordinates */
+    int m;            /* trace functions of one face */
+    double *psi;      /* n x m */
+    struct hdg_table side[SHAPE_MAX_FACES][8];
+};
+
+/* What a rule is for. Benches replace some to measure as a paper did; NULL means the default: exact for the
+ * matrices of cells with constant coefficients, over-integrating for data and norms. */
+enum hdg_use { HDG_CELL, HDG_FACE, HDG_SOURCE, HDG_BOUNDARY, HDG_NORM, HDG_NORM_STAR, HDG_NORM_FACE };
+typedef facet_status (*hdg_rule_maker)(enum hdg_use use, enum shape shape, int degree, int order,
+                                       struct rule *rule);
+facet_status hdg_default_rule(enum hdg_use use, enum shape shape, int degree, int order, struct rule *rule);
+
+struct hdg_block_space {
+    enum shape shape;
+    int n_faces;
+    int N, N_star, m, n_trace; /* functions: volume, post-processed, of a face, of all faces */
+    struct rule cell_rule, star_rule, source_rule, norm_rule, norm_star_rule;
+    struct hdg_table cell, star, source, norm, norm_star; /* star, norm_star: degree k + 1 */
+    struct hdg_face_table face, boundary, norm_face;
+    double *D_ref; /* dim x N x N: integral of d_b phi_i phi_j over the reference cell */
+    double *F_ref; /* n_faces x 8 x N x m: integral of phi_i psi_m over the reference face */
+    double normals[SHAPE_MAX_FACES][3]; /* outward, scaled: area per unit of the frame's parameter */
+};
+
+struct hdg_space {
+    const struct facet_mesh *mesh;
+    int degree;
+    double length; /* the largest extent of the domain */
+    struct hdg_block_space blocks[MESH_MAX_BLOCKS];
+};
+facet_status hdg_space_create(const struct facet_mesh *mesh, int degree, hdg_rule_maker maker,
+                              struct hdg_space *space);
+void hdg_space_destroy(struct hdg_space *space); /* safe on a zeroed struct, and twice */
+
+/* A table at any points xi (n x dim) for the basis of this degree. */
+facet_status hdg_table_create(enum shape shape, int degree, int order, int n, const double *xi,
+                              struct hdg_table *table);
+void hdg_table_destroy(struct hdg_table *table);
+
+/* Geometry of one cell at the points of a table. wJ: weights times det J (det J alone when the table has no
+ * weights); inverse: n x dim x dim, d xi_b / d x_a at [b][a]. Any output but wJ may be NULL. */
+struct hdg_geometry {
+    double *x, *wJ, *inverse, *jacobian; /* n x dim, n, n x dim x dim, n x dim x dim */
+};
+facet_status hdg_geometry_create(int n, int dim, struct hdg_geometry *geometry);
+void hdg_geometry_destroy(struct hdg_geometry *geometry);
+void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell, const struct hdg_table *table,
+                       struct hdg_geometry *geometry);
+/* Geometry of one face of a cell at the points of a face table: x (n x dim) and the outward normal times
+ * weight times area element (n x dim). */
+void hdg_face_geometry(const struct hdg_space *space, int block, int32_t cell, int face,
+                       const struct hdg_face_table *table, struct hdg_geometry *scratch, double *x,
+                       double *normal);
+int hdg_max_points(const struct hdg_space *space); /* of any table, for scratch */
+
+#endif
