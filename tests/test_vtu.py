@@ -1,6 +1,7 @@
-"""Reads the files of tests/write_vtu.c with VTK's own reader and Python's json, and compares with what was meant:
-test_vtu.py [WRITE_VTU] (else tests/write_vtu in FACET_BUILD_DIR). VTK's cells must reproduce polynomials of their degree at any point inside, which they do only
-if every node has its right place. Exit status 77: VTK is not here, nothing was tested."""
+"""Reads the files of tests/write_vtu.c with VTK's own reader and Python's json, and compares with what was meant.
+Usage: test_vtu.py [WRITE_VTU], by default tests/write_vtu in FACET_BUILD_DIR. VTK's cells must reproduce polynomials of
+their degree at any point inside, which they do only if every node has its right place. Exit status 77: VTK is not
+here, nothing was tested."""
 
 import glob
 import json

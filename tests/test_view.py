@@ -1,0 +1,105 @@
+"""Makes pictures of the files of tests/write_vtu.c with tools/view.py and looks at their pixels. Usage: test_view.py
+[WRITE_VTU], by default tests/write_vtu in FACET_BUILD_DIR. Exit status 77: VTK is not here, nothing was tested."""
+
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+
+VIEW = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "view.py")
+
+
+def view(*arguments):
+    return subprocess.run([sys.executable, VIEW, *arguments], capture_output=True, text=True)
+
+
+def read_png(path):
+    """Width, height, rows of (r, g, b); the files of view.py have no filters."""
+    with open(path, "rb") as file:
+        data = file.read()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at, packed = 8, b""
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at:at + 8])
+        body = data[at + 8:at + 8 + length]
+        assert zlib.crc32(kind + body) == struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0]
+        if kind == b"IHDR":
+            width, height = struct.unpack(">II", body[:8])
+        if kind == b"IDAT":
+            packed += body
+        at += 12 + length
+    raw = zlib.decompress(packed)
+    stride = 1 + 3 * width
+    rows = [[tuple(raw[r * stride + 1 + 3 * c:r * stride + 4 + 3 * c]) for c in range(width)] for r in range(height)]
+    return width, height, rows
+
+
+class Pictures(unittest.TestCase):
+    def path(self, name):
+        return os.path.join(DIRECTORY, name)
+
+    def test_colours_follow_the_field(self):
+        """The first reference coordinate grows from left to right: from dark to light in every drawn cell."""
+        png = self.path("xi.png")
+        done = view(self.path("quad_3.vtu"), "--field", "xi", "--component", "x", "--output", png, "--size", "600x300")
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, png), done.stderr)
+        width, height, rows = read_png(png)
+        self.assertEqual((width, height), (600, 300))
+        middle = [sum(pixel) for pixel in rows[(30 + 300 - 45) // 2][:410] if pixel != (255, 255, 255)]
+        self.assertGreater(len(middle), 200)
+        half = len(middle) // 2
+        for cell in (middle[:half], middle[half:]):
+            inner = cell[8:-8]
+            self.assertLess(inner[0], inner[-1] - 200)
+            self.assertTrue(all(b > a - 12 for a, b in zip(inner, inner[4:])))
+
+    def test_default_name_and_3d(self):
+        for name in ("triangle_5_curved", "mixed_2", "tet_4", "hex_3_curved", "full_points_1"):
+            done = view(self.path(name + ".vtu"), "--size", "400x300")
+            self.assertEqual((done.returncode, done.stdout.strip()), (0, self.path(name + ".png")), done.stderr)
+            _, _, rows = read_png(self.path(name + ".png"))
+            coloured = sum(max(p) - min(p) > 30 for row in rows for p in row)
+            self.assertGreater(coloured, 1000)
+
+    def test_warp(self):
+        self.assertEqual(view(self.path("quad_3.vtu"), "--warp", "--size", "400x300").returncode, 0)
+        self.assertEqual(view(self.path("quad_3.vtu"), "--field", "xi", "--warp", "0.1", "--size", "400x300").returncode, 0)
+
+    def test_refusals(self):
+        damaged = self.path("damaged.vtu")
+        with open(self.path("many_10.vtu"), "rb") as whole, open(damaged, "wb") as cut:
+            cut.write(whole.read()[:100000])
+        quad = self.path("quad_3.vtu")
+        for status, arguments in [
+            (2, [self.path("none.vtu")]),
+            (2, [os.path.abspath(__file__)]),
+            (2, [damaged]),
+            (2, [self.path("empty_2.vtu")]),
+            (2, [quad, "--field", "none"]),
+            (2, [quad, "--field", "xi", "--component", "3"]),
+            (2, [quad, "--size", "huge"]),
+            (2, [quad, "--nonsense"]),
+            (3, [quad, "--output", self.path("none/picture.png")]),
+        ]:
+            done = view(*arguments)
+            self.assertEqual(done.returncode, status, arguments)
+            self.assertIn("facet view", done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+
+
+if __name__ == "__main__":
+    try:
+        import vtkmodules.vtkIOXML  # noqa: F401
+    except ImportError as missing:
+        print(f"skipped: VTK for Python is not installed ({missing}); Debian: python3-vtk9")
+        sys.exit(77)
+    if len(sys.argv) > 1:
+        program = sys.argv.pop()
+    else:
+        program = os.path.join(os.environ.get("FACET_BUILD_DIR", "build"), "tests", "write_vtu")
+    with tempfile.TemporaryDirectory() as DIRECTORY:
+        subprocess.run([program, DIRECTORY], check=True)
+        unittest.main(verbosity=1)
