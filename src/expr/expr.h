@@ -1,11 +1,29 @@
 /* Expressions in x, y, z and named parameters, with exact first and second derivatives.
  *
- * Grammar: numbers (1, 2.5e-3), names, + - * / ^ (right-associative; -2^2 = -4), parentheses, comparisons
- * < <= > >= == != (1 or 0), `and`, `or`, `not` (also && || !), conditionals `if(c, a, b)` and `c ? a : b`, and calls
- *   sin cos tan asin acos atan atan2 sinh cosh tanh exp log log10 sqrt abs sign min max pow floor ceil erf hypot step mod
- * Constants: pi, e. Everything is evaluated over many points at once in blocks, by one pass over a short program.
+ * Grammar, from the loosest to the tightest binding:
+ *     c ? a : b              from right to left; if(c, a, b) is the same
+ *     or ||
+ *     and &&                 the right side of `or` and `and` counts only where the left one does not decide
+ *     not !                  not x > 0 is not (x > 0)
+ *     < <= > >= == !=        1 or 0; they do not chain: write 0 < x and x < 1
+ *     + -                    from left to right
+ *     * /                    from left to right
+ *     + - (signs)            -2^2 = -4
+ *     ^                      from right to left: 2^3^2 = 2^9; the exponent may have a sign: 2^-1
+ *     numbers (1, 2.5e-3), names (x, y, z, pi, e, parameters), parentheses, and calls of
+ *         sin cos tan asin acos atan atan2 sinh cosh tanh exp log log10 sqrt abs sign min max pow
+ *         floor ceil erf hypot step mod
  *
- * A compiled expression is immutable: many threads may evaluate it at once.
+ * A condition holds when it is not 0. min and max take two arguments or more. step(a) is 1 for a >= 0, else
+ * 0. mod(a, b) = a - b floor(a/b) has the sign of b. atan2(a, b) is the angle of the point (b, a).
+ *
+ * Where a function jumps or has a kink, its derivatives are those of the piece that gives the value: of the
+ * branch taken, of the first argument when min or max have equal ones, 0 for floor, ceil, sign, step and
+ * comparisons, and abs'(0) = 0. Powers with a constant integer exponent are products, for any sign of the
+ * base and at 0; 0^0 = 1.
+ *
+ * Everything is evaluated over many points at once in blocks, by one pass over a short program. A compiled
+ * expression is immutable: many threads may evaluate it at once.
  */
 #ifndef FACET_EXPR_EXPR_H
 #define FACET_EXPR_EXPR_H
@@ -19,8 +37,8 @@ struct expr_parameter {
     double value;
 };
 
-/* On failure the message says the column, e.g. "column 7: unknown name 'xx'; did you mean 'x'?". Parameters may not hide
- * x, y, z, constants or functions. */
+/* On failure the message says the column, e.g. "column 7: unknown name 'xx'; did you mean 'x'?". Parameters
+ * may not hide x, y, z, constants or functions. */
 facet_status expr_compile(const char *text, int n_parameters, const struct expr_parameter *parameters,
                           struct expr **expr);
 void expr_destroy(struct expr **expr);
@@ -29,9 +47,9 @@ const char *expr_text(const struct expr *expr);
 int expr_is_constant(const struct expr *expr, double *value);
 
 /* x: n_points x dim (missing coordinates are 0). values: n_points. gradients (or NULL): n_points x dim.
- * hessians (or NULL): n_points x dim x dim, symmetric; needs gradients. A value or derivative that is not finite is a
- * FACET_ERROR_INPUT whose message names the operation (division by zero, logarithm of -1, ...), the column and the point.
- * Branches of conditionals that are not taken may be anything. */
+ * hessians (or NULL): n_points x dim x dim, symmetric; needs gradients. A value or derivative that is not
+ * finite is a FACET_ERROR_INPUT whose message names the operation (division by zero, logarithm of -1, ...),
+ * the column and the point. Branches of conditionals that are not taken may be anything. */
 facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, double *values,
                        double *gradients, double *hessians);
 

@@ -1,5 +1,5 @@
-/* A function of position with one or several components, as the user gave it: numbers, expressions or a C function.
- * This is how data of a problem reaches the discretization. */
+/* A function of position with one or several components, as the user gave it: numbers, expressions or a C
+ * function. This is how data of a problem reaches the discretization. */
 #ifndef FACET_EXPR_FIELD_H
 #define FACET_EXPR_FIELD_H
 
@@ -11,7 +11,8 @@ struct field;
 facet_status field_create_texts(int n_components, const char *const *texts, int n_parameters,
                                 const struct expr_parameter *parameters, struct field **field);
 facet_status field_create_constants(int n_components, const double *values, struct field **field);
-facet_status field_create_function(int n_components, facet_function function, void *user, struct field **field);
+facet_status field_create_function(int n_components, facet_function function, void *user,
+                                   struct field **field);
 void field_destroy(struct field **field);
 
 int field_n_components(const struct field *field);

@@ -1,0 +1,183 @@
+/* A function of position in one of three forms: expressions (of which some may be numbers), numbers, or a C
+ * function. Numbers are kept as such, also when they come as text. */
+#include "expr/field.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+struct field {
+    int n_components;
+    struct expr **exprs; /* NULL where a component is a number; all NULL for a field of numbers */
+    double *numbers;
+    facet_function function; /* or NULL */
+    void *user;
+};
+
+static facet_status create(int n_components, struct field **field) {
+    facet_status status = FACET_OK;
+    struct field *made = NULL;
+    *field = NULL;
+    if (n_components < 1) FAIL(FACET_ERROR_INPUT, "a field has one component or more, not %d", n_components);
+    TRY(CALLOC(made, 1));
+    made->n_components = n_components;
+    TRY(CALLOC(made->exprs, n_components));
+    TRY(CALLOC(made->numbers, n_components));
+    *field = made;
+    made = NULL;
+done:
+    field_destroy(&made);
+    return status;
+}
+
+/* Says which component a failure belongs to, where there are several. */
+static facet_status at_component(const struct field *field, int component, facet_status status) {
+    return field->n_components > 1 && status != FACET_OK ? base_wrap(status, "component %d", component + 1)
+                                                         : status;
+}
+
+facet_status field_create_texts(int n_components, const char *const *texts, int n_parameters,
+                                const struct expr_parameter *parameters, struct field **field) {
+    facet_status status = FACET_OK;
+    struct field *made = NULL;
+    *field = NULL;
+    TRY(create(n_components, &made));
+    for (int c = 0; c < n_components; c++) {
+        TRY(at_component(made, c, expr_compile(texts[c], n_parameters, parameters, &made->exprs[c])));
+        if (expr_is_constant(made->exprs[c], &made->numbers[c])) expr_destroy(&made->exprs[c]);
+    }
+    *field = made;
+    made = NULL;
+done:
+    field_destroy(&made);
+    return status;
+}
+
+facet_status field_create_constants(int n_components, const double *values, struct field **field) {
+    facet_status status = FACET_OK;
+    struct field *made = NULL;
+    *field = NULL;
+    TRY(create(n_components, &made));
+    for (int c = 0; c < n_components; c++) {
+        if (!isfinite(values[c]))
+            TRY(at_component(
+                made, c, base_fail(FACET_ERROR_INPUT, "the value is %g; give a finite number", values[c])));
+        made->numbers[c] = values[c];
+    }
+    *field = made;
+    made = NULL;
+done:
+    field_destroy(&made);
+    return status;
+}
+
+facet_status field_create_function(int n_components, facet_function function, void *user,
+                                   struct field **field) {
+    facet_status status = FACET_OK;
+    *field = NULL;
+    if (!function) FAIL(FACET_ERROR_INPUT, "the function of a field is NULL; give one, or an expression");
+    TRY(create(n_components, field));
+    (*field)->function = function;
+    (*field)->user = user;
+done:
+    return status;
+}
+
+void field_destroy(struct field **field) {
+    if (!*field) return;
+    for (int c = 0; (*field)->exprs && c < (*field)->n_components; c++) expr_destroy(&(*field)->exprs[c]);
+    base_free(&(*field)->exprs);
+    base_free(&(*field)->numbers);
+    base_free(field);
+}
+
+int field_n_components(const struct field *field) {
+    return field->n_components;
+}
+
+int field_is_constant(const struct field *field, double *values) {
+    if (field->function) return 0;
+    for (int c = 0; c < field->n_components; c++)
+        if (field->exprs[c]) return 0;
+    for (int c = 0; values && c < field->n_components; c++) values[c] = field->numbers[c];
+    return 1;
+}
+
+int field_is_differentiable(const struct field *field) {
+    return !field->function;
+}
+
+/* Rows not written by the function stay NaN and are found with the values that are not finite. */
+static facet_status eval_function(const struct field *field, int n_points, int dim, const double *x,
+                                  double *values) {
+    facet_status status = FACET_OK;
+    size_t n = (size_t)n_points * (size_t)field->n_components;
+    for (size_t i = 0; i < n; i++) values[i] = NAN;
+    int answer = field->function(field->user, n_points, dim, x, values);
+    if (answer)
+        FAIL(FACET_ERROR_INPUT, "the user's function stopped with the value %d; it should return 0", answer);
+    for (size_t i = 0; i < n; i++) {
+        if (isfinite(values[i])) continue;
+        char where[128];
+        int length = 0;
+        const double *point = x + i / (size_t)field->n_components * (size_t)dim;
+        for (int d = 0; d < dim && d < 3; d++)
+            length += snprintf(where + length, sizeof where - (size_t)length, "%s%c=%.10g", d ? ", " : "",
+                               "xyz"[d], point[d]);
+        status = base_fail(FACET_ERROR_INPUT, "the user's function gives %g at %s; it should be finite",
+                           values[i], where);
+        TRY(at_component(field, (int)(i % (size_t)field->n_components), status));
+    }
+done:
+    return status;
+}
+
+facet_status field_eval(const struct field *field, int n_points, int dim, const double *x, double *values) {
+    facet_status status = FACET_OK;
+    double *column = NULL;
+    size_t n_components = (size_t)field->n_components;
+    if (n_points <= 0) goto done;
+    if (field->function) {
+        TRY(eval_function(field, n_points, dim, x, values));
+        goto done;
+    }
+    for (size_t c = 0; c < n_components; c++) {
+        if (!field->exprs[c]) {
+            for (size_t i = 0; i < (size_t)n_points; i++) values[i * n_components + c] = field->numbers[c];
+        } else if (n_components == 1) {
+            TRY(expr_eval(field->exprs[c], n_points, dim, x, values, NULL, NULL));
+        } else {
+            if (!column) TRY(ALLOC(column, n_points));
+            TRY(at_component(field, (int)c,
+                             expr_eval(field->exprs[c], n_points, dim, x, column, NULL, NULL)));
+            for (size_t i = 0; i < (size_t)n_points; i++) values[i * n_components + c] = column[i];
+        }
+    }
+done:
+    base_free(&column);
+    return status;
+}
+
+facet_status field_eval_jet(const struct field *field, int component, int n_points, int dim, const double *x,
+                            double *values, double *gradients, double *hessians) {
+    facet_status status = FACET_OK;
+    if (field->function)
+        FAIL(FACET_ERROR_INPUT, "derivatives of a C function are not known; give an expression instead");
+    if (component < 0 || component >= field->n_components)
+        FAIL(FACET_ERROR_INPUT, "component %d is wanted of a field with %d", component + 1,
+             field->n_components);
+    if (n_points <= 0) goto done;
+    if (field->exprs[component]) {
+        TRY(at_component(field, component,
+                         expr_eval(field->exprs[component], n_points, dim, x, values, gradients, hessians)));
+        goto done;
+    }
+    size_t n = (size_t)n_points, d = (size_t)dim;
+    for (size_t i = 0; i < n; i++) values[i] = field->numbers[component];
+    if (gradients) memset(gradients, 0, n * d * sizeof *gradients);
+    if (hessians) memset(hessians, 0, n * d * d * sizeof *hessians);
+done:
+    return status;
+}
