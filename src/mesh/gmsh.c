@@ -291,15 +291,11 @@ done:
     return status;
 }
 
-facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh) {
+facet_status gmsh_read_bytes(const char *path, char *bytes, size_t n, struct facet_mesh **mesh) {
     facet_status status = FACET_OK;
-    char *bytes = NULL;
-    size_t n;
     struct gmsh_file file = {0};
-    locale_t locale = (locale_t)0;
     *mesh = NULL;
-    TRY(file_read_whole(path, &bytes, &n));
-    locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (locale == (locale_t)0) FAIL(FACET_ERROR_MACHINE, "out of memory: no \"C\" locale");
     struct gmsh_scanner scanner = {
         .path = path, .begin = bytes, .at = bytes, .end = bytes + n, .locale = locale};
@@ -308,6 +304,17 @@ facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh) {
 done:
     if (locale != (locale_t)0) freelocale(locale);
     gmsh_file_free(&file);
+    return status;
+}
+
+facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh) {
+    facet_status status = FACET_OK;
+    char *bytes = NULL;
+    size_t n;
+    *mesh = NULL;
+    TRY(file_read_whole(path, &bytes, &n));
+    status = gmsh_read_bytes(path, bytes, n, mesh);
+done:
     base_free(&bytes);
     return status;
 }

@@ -17,6 +17,10 @@
 #include "base/status.h"
 #include "mesh/mesh.h"
 
+/* mesh_read_gmsh with the file in memory: bytes[n] is NUL, and the contents are changed. path: for messages.
+ */
+facet_status gmsh_read_bytes(const char *path, char *bytes, size_t n, struct facet_mesh **mesh);
+
 /* ---------------------------------------------------------------------------------------- element types */
 
 /* Families beyond enum shape: recognised, counted and refused. */

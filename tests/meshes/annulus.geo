@@ -1,0 +1,31 @@
+// A quarter of the annulus 1 < r < 2: triangles below the diagonal, quads above it. Area 3 pi / 4.
+Point(1) = {0, 0, 0};
+Point(2) = {1, 0, 0};
+Point(3) = {Cos(Pi/4), Sin(Pi/4), 0};
+Point(4) = {0, 1, 0};
+Point(5) = {2, 0, 0};
+Point(6) = {2*Cos(Pi/4), 2*Sin(Pi/4), 0};
+Point(7) = {0, 2, 0};
+Circle(1) = {2, 1, 3};
+Circle(2) = {3, 1, 4};
+Circle(3) = {5, 1, 6};
+Circle(4) = {6, 1, 7};
+Line(5) = {2, 5};
+Line(6) = {3, 6};
+Line(7) = {4, 7};
+Curve Loop(1) = {5, 3, -6, -1};
+Plane Surface(1) = {1};
+// drawn the other way round: Gmsh then numbers its cells clockwise
+Curve Loop(2) = {2, 7, -4, -6};
+Plane Surface(2) = {2};
+Transfinite Curve{1:7} = 2;
+Transfinite Surface{1, 2};
+Recombine Surface{2};
+Physical Curve("inner", 1) = {1, 2};
+Physical Curve("outer", 2) = {3, 4};
+Physical Curve("sides", 3) = {5, 7};
+Physical Curve("everywhere", 4) = {1, 2, 3, 4, 5, 7};
+Physical Curve(7) = {6};
+Physical Surface("lower part", 11) = {1};
+Physical Surface("upper part", 12) = {2};
+Physical Surface("ring", 13) = {1, 2};
