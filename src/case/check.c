@@ -1,6 +1,5 @@
 /* A tree held against the schema table. Recursion follows the table, so it is as deep as the table's longest
  * path. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,28 +38,6 @@ static void pop(struct checker *c, int before) {
     c->path[before] = '\0';
 }
 
-/* "PATH: must be WHAT, not THIS". */
-static void refuse(struct checker *c, struct tree_node *node, const char *what) {
-    node->bad = 1;
-    if (node->kind == TREE_LIST)
-        issues_add(c->issues, node, "%s: must be %s, not a list", c->path, what);
-    else if (node->kind == TREE_MAP)
-        issues_add(c->issues, node, "%s: must be %s, not a map", c->path, what);
-    else if (*node->text == '\0')
-        issues_add(c->issues, node, "%s: is empty; it must be %s", c->path, what);
-    else
-        issues_add(c->issues, node, "%s: must be %s, not \"%s\"", c->path, what,
-                   issues_word(node->text).text);
-}
-
-static void refuse_entry(struct checker *c, struct tree_node *node, const struct schema_entry *e) {
-    char phrase[PHRASE_BYTES];
-    schema_phrase(e, phrase, sizeof phrase);
-    refuse(c, node, phrase);
-}
-
-/* ------------------------------------------------------------------------------------------ scalars */
-
 static const char *skip_digits(const char *c) {
     while (*c >= '0' && *c <= '9') c++;
     return c;
@@ -87,6 +64,30 @@ static int looks_like_number(const char *c) {
     }
     return *c == '\0';
 }
+
+/* "PATH: must be WHAT, not THIS". */
+static void refuse(struct checker *c, struct tree_node *node, const char *what) {
+    node->bad = 1;
+    if (node->kind == TREE_LIST)
+        issues_add(c->issues, node, "%s: must be %s, not a list", c->path, what);
+    else if (node->kind == TREE_MAP)
+        issues_add(c->issues, node, "%s: must be %s, not a map", c->path, what);
+    else if (*node->text == '\0')
+        issues_add(c->issues, node, "%s: is empty; it must be %s", c->path, what);
+    else if (looks_like_number(node->text))
+        issues_add(c->issues, node, "%s: must be %s, not %s", c->path, what, issues_word(node->text).text);
+    else
+        issues_add(c->issues, node, "%s: must be %s, not \"%s\"", c->path, what,
+                   issues_word(node->text).text);
+}
+
+static void refuse_entry(struct checker *c, struct tree_node *node, const struct schema_entry *e) {
+    char phrase[PHRASE_BYTES];
+    schema_phrase(e, phrase, sizeof phrase);
+    refuse(c, node, phrase);
+}
+
+/* ------------------------------------------------------------------------------------------ scalars */
 
 int schema_parse_number(const char *text, double *value) {
     if (!looks_like_number(text)) return 0;
@@ -146,7 +147,7 @@ static void check_boolean(struct checker *c, struct tree_node *node) {
         {"Yes", "true"},  {"No", "false"},  {"On", "true"},     {"Off", "false"}};
     if (!strcmp(node->text, "true") || !strcmp(node->text, "false")) return;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        if (strcmp(node->text, others[i][0])) continue;
+        if (strcmp(node->text, others[i][0]) != 0) continue;
         issues_add(c->issues, node, "%s: must be true or false; write %s, not %s", c->path, others[i][1],
                    others[i][0]);
         node->bad = 1;
@@ -312,7 +313,7 @@ facet_status schema_check_duplicates(struct tree *tree, struct issues *issues, i
     qsort(sorted, (size_t)count, sizeof *sorted, by_text);
     for (int i = 1, first = 0; i < count; i++) {
         const struct tree_node *node = sorted[i].node, *earlier = sorted[first].node;
-        if (strcmp(node->text, earlier->text))
+        if (strcmp(node->text, earlier->text) != 0)
             first = i;
         else if (earlier->line > 0)
             issues_add(issues, node, "duplicate %s \"%s\"; the first is in line %d, column %d", what,
@@ -339,9 +340,7 @@ static void refuse_key(struct checker *c, const struct tree_node *key, const cha
                    c->path, colon, issues_word(key->text).text);
     } else {
         char list[PHRASE_BYTES] = "";
-        size_t used = 0;
-        for (int i = 0; i < n && used < sizeof list; i++)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known[i]);
+        for (int i = 0; i < n; i++) issues_append(list, sizeof list, known[i]);
         issues_add(c->issues, key, "%s%sunknown key \"%s\"; known here: %s", c->path, colon,
                    issues_word(key->text).text, list);
     }
@@ -354,7 +353,7 @@ static void check_required(struct checker *c, const struct tree_node *node, cons
             continue;
         char phrase[PHRASE_BYTES];
         schema_phrase(e, phrase, sizeof phrase);
-        issues_add(c->issues, node, "%s%smissing key \"%s\": %s", c->path, c->length ? ": " : "",
+        issues_add(c->issues, node, "%s%smissing key \"%s\"; it must be %s", c->path, c->length ? ": " : "",
                    schema_key(e), phrase);
     }
 }

@@ -93,7 +93,12 @@ struct issues_word issues_word(const char *text) {
     word.text[n] = '\0';
     if (clipped) {
         trim_clipped(word.text);
-        strcat(word.text, "...");
+        memcpy(word.text + strlen(word.text), "...", 4);
     }
     return word;
+}
+
+void issues_append(char *list, int list_bytes, const char *word) {
+    size_t used = strlen(list);
+    snprintf(list + used, (size_t)list_bytes - used, "%s%s", used ? ", " : "", word);
 }

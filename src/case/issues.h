@@ -38,4 +38,7 @@ struct issues_word {
 };
 struct issues_word issues_word(const char *text);
 
+/* Appends a word to a list of words, "a, b", as far as there is room. */
+void issues_append(char *list, int list_bytes, const char *word);
+
 #endif

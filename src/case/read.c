@@ -69,13 +69,12 @@ void reader_check_side(struct reader *r, const struct tree_node *node, const cha
     if (r->dim == 0 || (allow_rest && !strcmp(node->text, "rest"))) return;
     for (int i = 0; i < n; i++)
         if (!strcmp(sides[i], node->text)) return;
-    for (int i = 0; i < n; i++) {
-        strcat(known, i ? ", " : "");
-        strcat(known, sides[i]);
-    }
-    issues_add(r->issues, node, "%s: the box has no side \"%s\"%s%s%s", name, issues_word(node->text).text,
-               n ? " that is not periodic; its sides are " : ": it is periodic in all directions", known,
-               allow_rest ? ", and rest" : "");
+    for (int i = 0; i < n; i++) issues_append(known, sizeof known, sides[i]);
+    issues_add(r->issues, node, "%s: the box has no side \"%s\"%s; known here: %s%s", name,
+               issues_word(node->text).text, n < 2 * r->dim ? " (periodic ones do not count)" : "", known,
+               !allow_rest ? ""
+               : n         ? ", rest"
+                           : "rest");
 }
 
 static double item_number(const struct tree_node *list, int i) {
@@ -243,8 +242,8 @@ static facet_status read_solver(struct reader *r) {
     TRY(reader_text(map, "solver.preconditioner", &r->file->solver.preconditioner));
     r->file->solver.rtol = reader_number(map, "solver.rtol");
     r->file->solver.max_iterations = reader_integer(map, "solver.max_iterations");
-    if (!strcmp(r->file->solver.method, "direct") && preconditioner && strcmp(preconditioner->text, "auto") &&
-        strcmp(preconditioner->text, "none"))
+    if (!strcmp(r->file->solver.method, "direct") && preconditioner &&
+        strcmp(preconditioner->text, "auto") != 0 && strcmp(preconditioner->text, "none") != 0)
         issues_add(r->issues, preconditioner,
                    "solver.preconditioner: a direct solve has none; it needs method: cg");
 done:

@@ -84,7 +84,7 @@ static facet_status read_expression(struct reader *r, const struct tree_node *ma
 static facet_status read_boundary_data(struct reader *r, const struct tree_node *map, const char *row,
                                        const char *name, struct case_text *out) {
     const struct tree_node *node = reader_get(map, row);
-    if (!node || node->kind != TREE_SCALAR || strcmp(node->text, "exact"))
+    if (!node || node->kind != TREE_SCALAR || strcmp(node->text, "exact") != 0)
         return read_expression(r, map, row, name, out);
     if (!tree_find(r->tree->root, "exact"))
         issues_add(r->issues, node, "%s.%s: is exact, but the case gives no exact solution", name,
@@ -144,6 +144,11 @@ static int is_positive_definite(int dim, double K[9]) {
     return 1;
 }
 
+/* The texts are trimmed at the end already. */
+static int is_same_text(const struct case_text *a, const struct case_text *b) {
+    return !strcmp(a->text + strspn(a->text, " \t\r\n"), b->text + strspn(b->text, " \t\r\n"));
+}
+
 static void check_matrix(struct reader *r, const struct tree_node *node, const char *name,
                          const struct case_region_value *region, const struct constant *constants) {
     int dim = node->n, all_constant = 1, symmetric = 1;
@@ -153,7 +158,7 @@ static void check_matrix(struct reader *r, const struct tree_node *node, const c
             int here = i * dim + j, there = j * dim + i;
             K[here] = constants[here].value;
             all_constant &= constants[here].is_constant;
-            if (j >= i || !strcmp(region->value[here].text, region->value[there].text)) continue;
+            if (j >= i || is_same_text(&region->value[here], &region->value[there])) continue;
             if (constants[here].is_constant && constants[there].is_constant &&
                 constants[here].value == constants[there].value)
                 continue;
@@ -290,7 +295,7 @@ static facet_status read_condition(struct reader *r, const struct tree_node *ite
     if (n != 1) goto done;
     if (boundary->condition == CASE_ROBIN) {
         const struct tree_node *robin = reader_get(item, "boundary[].robin");
-        strcat(name, ".robin");
+        snprintf(name, sizeof name, "boundary.%d.robin", index);
         TRY(read_expression(r, robin, "boundary[].robin.a", name, &boundary->a));
         TRY(read_boundary_data(r, robin, "boundary[].robin.g", name, &boundary->g));
     } else {
@@ -304,7 +309,7 @@ done:
 static void check_complete(struct reader *r, const struct tree_node *where) {
     const char *sides[6];
     char missing[64] = "";
-    int n = reader_sides(r, sides), n_missing = 0;
+    int n = reader_sides(r, sides);
     if (tree_find(r->tree->root, "exact")) return;
     for (int i = 0; i < n; i++) {
         int named = 0;
@@ -313,10 +318,9 @@ static void check_complete(struct reader *r, const struct tree_node *where) {
             named = !on || !strcmp(on, "rest") || !strcmp(on, sides[i]);
         }
         if (named) continue;
-        strcat(missing, n_missing++ ? ", " : "");
-        strcat(missing, sides[i]);
+        issues_append(missing, sizeof missing, sides[i]);
     }
-    if (n_missing)
+    if (missing[0])
         issues_add(r->issues, where,
                    "boundary: no condition on %s; add it, or {on: rest, ...}, or give exact", missing);
 }

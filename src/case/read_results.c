@@ -25,7 +25,7 @@ facet_status reader_read_output(struct reader *r) {
     const struct tree_node *file = reader_get(map, "output.file"), *fields = reader_get(map, "output.fields");
     if (file) {
         size_t n = strlen(file->text);
-        if (n < 5 || strcmp(file->text + n - 4, ".vtu") || file->text[n - 5] == '/')
+        if (n < 5 || strcmp(file->text + n - 4, ".vtu") != 0 || file->text[n - 5] == '/')
             issues_add(r->issues, file, "output.file: must be a name that ends in .vtu, not \"%s\"",
                        issues_word(file->text).text);
         TRY(base_strdup(file->text, &r->file->output.file));
@@ -60,6 +60,10 @@ static void copy_point(struct value_reader *v, const struct tree_node *list, con
         issues_add(v->r->issues, list, "%s.%s: a point of the box has %d coordinates, not %d", v->name, key,
                    v->r->dim, list->n);
     for (int d = 0; d < list->n; d++) schema_parse_number(list->items[d]->text, &point[d]);
+}
+
+static int is_same_point(const double a[3], const double b[3]) {
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
 /* Exactly one of at, take, along; returns 0 after an issue. */
@@ -103,7 +107,7 @@ static void check_combination(struct value_reader *v) {
     if (component && !is_any_of(field->text, "q", "q_star"))
         issues_add(r->issues, component, "%s.component: %s is a scalar; remove the component", v->name,
                    field->text);
-    if (strcmp(field->text, "flux")) return;
+    if (strcmp(field->text, "flux") != 0) return;
     if (along || at)
         issues_add(r->issues, field,
                    "%s.field: flux is q . n on a part of the boundary; it needs take and on", v->name);
@@ -129,7 +133,7 @@ static facet_status read_value(struct value_reader *v) {
     if (along) {
         copy_point(v, along->items[0], "along", v->value->from);
         copy_point(v, along->items[1], "along", v->value->to);
-        if (!memcmp(v->value->from, v->value->to, sizeof v->value->from))
+        if (is_same_point(v->value->from, v->value->to))
             issues_add(v->r->issues, along, "%s.along: the two points are the same", v->name);
         v->value->n_points = reader_integer(v->item, "values[].points");
     }

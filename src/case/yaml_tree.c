@@ -266,7 +266,8 @@ static const char *syntax_hint(const char *problem, const char *bytes, size_t n,
     if (strstr(problem, "mapping values are not allowed"))
         return "; check the indentation, and quote a text that contains ': '";
     if (strstr(problem, "cannot start any token")) return "; quote a text that begins with this character";
-    if (strstr(problem, "expected <block end>"))
+    if (strstr(problem, "expected <block end>") || strstr(problem, "did not find expected key") ||
+        strstr(problem, "expected '-' indicator"))
         return "; keys of one map, and items of one list, begin in the same column";
     if (strstr(problem, "expected ',' or"))
         return "; a bracket is not closed, or a text with special characters needs quotes";
@@ -408,10 +409,6 @@ done:
 static facet_status descend(struct descent *d, const char *step, int *ok) {
     struct tree_node *node = *d->slot;
     *ok = 0;
-    if (*step == '\0') {
-        issues_add(d->issues, &d->made, "the key has an empty part; write key.key=value");
-        return FACET_OK;
-    }
     if (node->kind == TREE_LIST) {
         *ok = step_into_list(d, step);
         return FACET_OK;
@@ -446,6 +443,10 @@ facet_status tree_set(struct tree *tree, const char *setting, struct issues *iss
         issues_add(issues, &d.made, "a setting is key=value, for example discretization.degree=4");
         goto done;
     }
+    if (setting[0] == '.' || equals[-1] == '.' || strstr(d.path, "..")) {
+        issues_add(issues, &d.made, "the key has an empty part; write key.key=value");
+        goto done;
+    }
     if (!tree->root) goto done;
     int before = issues->count;
     TRY(parse(tree, equals + 1, strlen(equals + 1), d.path, issues, &value));
@@ -457,7 +458,10 @@ facet_status tree_set(struct tree *tree, const char *setting, struct issues *iss
         end = strchr(step, '.');
         if (end) *end = '\0';
         TRY(descend(&d, step, &ok));
-        if (!ok) goto done;
+        if (!ok) {
+            if ((*d.slot)->setting == d.path) (*d.slot)->bad = 1;
+            goto done;
+        }
         d.reached = (int)(step - steps + (ptrdiff_t)strlen(step));
     }
     if (!value) {
