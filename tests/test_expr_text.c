@@ -89,7 +89,7 @@ static facet_status nest(int n, const char *open, const char *close) {
     struct expr *expr;
     facet_status status = expr_compile(text, 0, NULL, &expr);
     if (status == FACET_OK) {
-        double x = 0.5, v, g, h;
+        double x = 1, v, g, h;
         assert_int_equal(expr_eval(expr, 1, 1, &x, &v, &g, &h), FACET_OK);
         expr_destroy(&expr);
     }
@@ -171,8 +171,10 @@ static void test_random_texts(void **state) {
     }
     for (int i = 0; i < 20000; i++) {
         char text[256] = "";
-        int n = 1 + (int)(random_bits(&seed) % (i % 2 ? 6 : 30));
-        for (int k = 0; k < n; k++) strcat(text, tokens[random_bits(&seed) % COUNT(tokens)]);
+        int n = 1 + (int)(random_bits(&seed) % (i % 2 ? 6 : 30)), length = 0;
+        for (int k = 0; k < n; k++)
+            length += snprintf(text + length, sizeof text - (size_t)length, "%s",
+                               tokens[random_bits(&seed) % COUNT(tokens)]);
         swallow(text);
     }
     base_memory_read(&after);

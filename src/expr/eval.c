@@ -51,36 +51,30 @@ double *run_second(const struct run *run, int node, int i, int j) {
     return run->program->nodes[node].second >> pair & 1 ? row(run, node, 4 + pair) : NULL;
 }
 
-/* A sum of products, term by term; `begun` says that `out` holds something. */
+/* A sum of products, term by term, which is all zero before the first. */
 struct sum {
-    double *restrict out;
+    double *out;
     int n, begun;
 };
 
+/* Adds p q, where both are there. */
 static void add2(struct sum *sum, const double *restrict p, const double *restrict q) {
-    double *restrict out = sum->out;
+    double *out = sum->out;
     if (!p || !q) return;
-    if (sum->begun) {
+    const double *old = sum->begun ? out : zeros;
 #pragma omp simd
-        for (int i = 0; i < sum->n; i++) out[i] += p[i] * q[i];
-    } else {
-#pragma omp simd
-        for (int i = 0; i < sum->n; i++) out[i] = p[i] * q[i];
-    }
+    for (int i = 0; i < sum->n; i++) out[i] = old[i] + p[i] * q[i];
     sum->begun = 1;
 }
 
+/* Adds p q r. */
 static void add3(struct sum *sum, const double *restrict p, const double *restrict q,
                  const double *restrict r) {
-    double *restrict out = sum->out;
+    double *out = sum->out;
     if (!p || !q || !r) return;
-    if (sum->begun) {
+    const double *old = sum->begun ? out : zeros;
 #pragma omp simd
-        for (int i = 0; i < sum->n; i++) out[i] += p[i] * (q[i] * r[i]);
-    } else {
-#pragma omp simd
-        for (int i = 0; i < sum->n; i++) out[i] = p[i] * (q[i] * r[i]);
-    }
+    for (int i = 0; i < sum->n; i++) out[i] = old[i] + p[i] * (q[i] * r[i]);
     sum->begun = 1;
 }
 

@@ -93,7 +93,7 @@ facet_status fault_trace(const struct program *program, int dim, int order, cons
     double value[2] = {0};
     for (int i = 0; i < op_table[node->op].n_arguments && i < 2; i++)
         value[i] = *run_value(&run, node->argument[i]);
-    status = fault_fail(node, degree, value[0], value[1]);
+    (void)fault_fail(node, degree, value[0], value[1]); /* sets the message, to which the place is added */
     char where[128];
     int length = 0;
     for (int i = 0; i < dim; i++)

@@ -73,7 +73,7 @@ static int take_symbol(struct lexer *lexer) {
                    {":", TOKEN_COLON}};
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         size_t length = strlen(symbols[i].symbol);
-        if (strncmp(lexer->at, symbols[i].symbol, length)) continue;
+        if (strncmp(lexer->at, symbols[i].symbol, length) != 0) continue;
         take(lexer, symbols[i].kind, (int)length);
         return 1;
     }
@@ -109,7 +109,7 @@ facet_status lexer_next(struct lexer *lexer) {
         take_name(lexer);
         return FACET_OK;
     }
-    if (!strncmp(lexer->at, "**", 2))
+    if (strncmp(lexer->at, "**", 2) == 0)
         return base_fail(FACET_ERROR_INPUT, "column %d: unexpected '**'; write ^ for a power", lexer->column);
     return take_symbol(lexer) ? FACET_OK : refuse(lexer);
 }

@@ -149,7 +149,7 @@ static int constant_value(const struct parser *p, const struct token *name, doub
         return 1;
     }
     for (int i = 0; i < p->n_parameters; i++) {
-        if (strlen(p->parameters[i].name) != length || memcmp(p->parameters[i].name, name->text, length))
+        if (strlen(p->parameters[i].name) != length || memcmp(p->parameters[i].name, name->text, length) != 0)
             continue;
         *value = p->parameters[i].value;
         return 1;

@@ -12,18 +12,23 @@ const int expr_pair[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
 /* Above this exponent the rounding of repeated squaring begins to show; pow() takes over. */
 #define LARGEST_INTEGER_POWER 64
 
+/* 0 and -0 are two numbers, so that constants are compared by their bits. */
+static uint64_t bits(double value) {
+    uint64_t result;
+    memcpy(&result, &value, sizeof result);
+    return result;
+}
+
 static unsigned hash(const struct node *node) {
-    uint64_t bits;
-    memcpy(&bits, &node->constant, sizeof bits);
-    uint64_t h = (uint64_t)node->op * 0x9e3779b97f4a7c15u ^ bits;
+    uint64_t h = (uint64_t)node->op * 0x9e3779b97f4a7c15u ^ bits(node->constant);
     for (int i = 0; i < 3; i++)
         h = (h ^ (h >> 29) ^ (uint64_t)(unsigned)node->argument[i]) * 0xbf58476d1ce4e5b9u;
     return (unsigned)((h >> 32) % PROGRAM_BUCKETS);
 }
 
 static int same(const struct node *a, const struct node *b) {
-    return a->op == b->op && !memcmp(a->argument, b->argument, sizeof a->argument) &&
-           !memcmp(&a->constant, &b->constant, sizeof a->constant); /* bitwise: 0 and -0 are two numbers */
+    return a->op == b->op && bits(a->constant) == bits(b->constant) && a->argument[0] == b->argument[0] &&
+           a->argument[1] == b->argument[1] && a->argument[2] == b->argument[2];
 }
 
 /* The node itself, or an equal one that is there already. */
