@@ -17,7 +17,7 @@ USES = {
     "solve": ["device"],
     "mesh": ["poly"],
     "trace": ["mesh", "solve"],
-    "hdg": ["trace"],
+    "hdg": ["trace", "expr"],
     "box": ["trace"],
     "problem": ["hdg", "box", "expr"],
     "io": ["problem"],

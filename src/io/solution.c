@@ -1,0 +1,257 @@
+/* Samples a solution at the lattice of every cell and writes it. */
+#include "io/solution.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "io/vtu.h"
+#include "problem/problem.h"
+
+#define MAX_ORDER  10
+#define MAX_FIELDS 16
+
+enum kind { KIND_FIELD, KIND_ERROR, KIND_TRACE, KIND_CELL };
+struct column {
+    const char *name;
+    enum kind kind;
+    enum hdg_field field;
+    int components;
+    double *values;
+};
+
+struct sampler {
+    const struct facet_solver *solver;
+    int order, pieces; /* pieces > 1: each cell is written as that many */
+    int64_t n_points, n_cells;
+    double *points;
+    struct vtu_block blocks[MESH_MAX_BLOCKS];
+    int n_columns;
+    struct column columns[MAX_FIELDS];
+};
+
+const char *solution_fields(void) {
+    return "u, u_star, q, q_star, trace, error, cell";
+}
+
+static facet_status find_column(const struct facet_solver *s, const char *name, struct column *column) {
+    *column = (struct column){.name = name, .components = 1};
+    if (strcmp(name, "cell") == 0) {
+        column->kind = KIND_CELL;
+        return FACET_OK;
+    }
+    if (strcmp(name, "trace") == 0) {
+        column->kind = KIND_TRACE;
+        return FACET_OK;
+    }
+    if (strcmp(name, "error") == 0) {
+        column->kind = KIND_ERROR;
+        if (s->problem->exact != NULL) return FACET_OK;
+        return base_fail(FACET_ERROR_INPUT, "output: the field 'error' needs an exact solution");
+    }
+    facet_status status = sample_find_field(s, name, &column->field, &column->components);
+    if (status == FACET_OK) return FACET_OK;
+    if (strncmp(name, "u_star", 6) == 0 || strncmp(name, "q_star", 6) == 0)
+        return base_wrap(status, "output");
+    return base_fail(FACET_ERROR_INPUT, "output: there is no field '%s'; fields: %s", name,
+                     solution_fields());
+}
+
+static facet_status choose_columns(struct sampler *p, int n, const char *const *fields) {
+    facet_status status = FACET_OK;
+    const struct facet_solver *s = p->solver;
+    const char *all[MAX_FIELDS];
+    if (n == 0) {
+        int star = s->solution.star[0] != NULL;
+        if (star) all[n++] = "u_star";
+        all[n++] = "u";
+        all[n++] = "q";
+        if (star) all[n++] = "q_star";
+        if (s->problem->exact != NULL) all[n++] = "error";
+        fields = all;
+    }
+    if (n > MAX_FIELDS) FAIL(FACET_ERROR_INPUT, "output: at most %d fields", MAX_FIELDS);
+    for (p->n_columns = 0; p->n_columns < n; p->n_columns++)
+        TRY(find_column(s, fields[p->n_columns], &p->columns[p->n_columns]));
+done:
+    return status;
+}
+
+/* Order of the cells: that of the richest field or of the geometry; above 10 the cells are split. */
+static void choose_order(struct sampler *p, int order) {
+    int wanted = p->solver->problem->mesh->order;
+    for (int c = 0; c < p->n_columns; c++) {
+        enum hdg_field field = p->columns[c].field;
+        int star = p->columns[c].kind == KIND_FIELD && (field == HDG_U_STAR || field == HDG_Q_STAR);
+        int degree = p->columns[c].kind == KIND_CELL || p->columns[c].kind == KIND_TRACE
+                         ? 1
+                         : p->solver->options.degree + star;
+        wanted = degree > wanted ? degree : wanted;
+    }
+    p->pieces = order == 0 && wanted > MAX_ORDER ? 1 << p->solver->problem->mesh->dim : 1;
+    p->order = order > 0 ? order : wanted < MAX_ORDER ? wanted : MAX_ORDER;
+}
+
+/* Lattice points of piece k of a reference cell: the cell itself, or one of its four halves. */
+static void piece_lattice(const struct sampler *p, enum shape shape, int piece, double *xi) {
+    static const double triangles[4][3][2] = {{{0, 0}, {.5, 0}, {0, .5}},
+                                              {{.5, 0}, {1, 0}, {.5, .5}},
+                                              {{0, .5}, {.5, .5}, {0, 1}},
+                                              {{.5, .5}, {0, .5}, {.5, 0}}};
+    int dim = shape_dim(shape), n = shape_n_nodes(shape, p->order);
+    shape_nodes(shape, p->order, xi);
+    if (p->pieces == 1) return;
+    for (int i = 0; i < n; i++) {
+        double *x = xi + i * dim, r = x[0], s = x[1];
+        for (int d = 0; d < dim; d++) {
+            if (shape == SHAPE_TRIANGLE) {
+                const double(*v)[2] = triangles[piece];
+                x[d] = v[0][d] + r * (v[1][d] - v[0][d]) + s * (v[2][d] - v[0][d]);
+            } else {
+                x[d] = 0.5 * (x[d] + (piece >> d & 1));
+            }
+        }
+    }
+}
+
+static double mean_trace(const struct facet_solver *s, int block, int32_t cell) {
+    const struct trace_space *trace = &s->hdg->trace;
+    const struct mesh_block *b = &trace->mesh->blocks[block];
+    int n_faces = shape_n_faces(b->shape);
+    double sum = 0.0;
+    for (int f = 0; f < n_faces;
+         f++) /* psi_0 = 1 on segments; its coefficient is the mean on straight faces */
+        sum += s->solution.trace[trace->face_first[b->faces[(int64_t)cell * n_faces + f]]];
+    return sum / n_faces;
+}
+
+/* Values of one column at the points of a table of one cell; error: u - exact at x. */
+static facet_status sample_column(const struct facet_solver *s, const struct column *column, int block,
+                                  int32_t cell, const struct hdg_table *table, const double *x,
+                                  double *values) {
+    facet_status status = FACET_OK;
+    double *exact = NULL;
+    TRY(hdg_evaluate(s->hdg, &s->solution, column->kind == KIND_ERROR ? HDG_U : column->field, block, cell,
+                     table, values));
+    if (column->kind != KIND_ERROR) goto done;
+    TRY(ALLOC(exact, table->n));
+    TRY(field_eval(s->problem->exact, table->n, table->dim, x, exact));
+    for (int i = 0; i < table->n; i++) values[i] -= exact[i];
+done:
+    base_free(&exact);
+    return status;
+}
+
+/* One piece of one cell into the arrays. */
+static facet_status sample_piece(struct sampler *p, int block, int32_t cell, const struct hdg_table *table,
+                                 int64_t point, int64_t written_cell) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = p->solver->problem->mesh;
+    double *x = p->points + point * mesh->dim;
+    mesh_cell_map(&mesh->blocks[block], mesh->dim, cell, table->n, table->geo, table->geo_grad, x, NULL);
+    for (int c = 0; c < p->n_columns; c++) {
+        struct column *column = &p->columns[c];
+        if (column->kind == KIND_CELL)
+            column->values[written_cell] = mesh->blocks[block].first + cell;
+        else if (column->kind == KIND_TRACE)
+            column->values[written_cell] = mean_trace(p->solver, block, cell);
+        else
+            TRY(sample_column(p->solver, column, block, cell, table, x,
+                              column->values + point * column->components));
+    }
+done:
+    return status;
+}
+
+/* All cells of a block, from point `first_point` and written cell `first_cell` on. */
+static facet_status sample_block(struct sampler *p, int block, int64_t first_point, int64_t first_cell) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = p->solver->problem->mesh;
+    enum shape shape = mesh->blocks[block].shape;
+    struct base_collector failures;
+    struct hdg_table tables[8] = {0};
+    double *xi = NULL;
+    int n = shape_n_nodes(shape, p->order);
+    base_collector_init(&failures);
+    TRY(ALLOC(xi, n * mesh->dim));
+    for (int k = 0; k < p->pieces; k++) {
+        piece_lattice(p, shape, k, xi);
+        TRY(hdg_table_create(shape, p->solver->options.degree + 1, mesh->order, n, xi, &tables[k]));
+    }
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int32_t cell = 0; cell < mesh->blocks[block].count; cell++)
+        for (int k = 0; k < p->pieces; k++) {
+            int64_t at = (int64_t)cell * p->pieces + k;
+            base_collect(&failures, cell,
+                         sample_piece(p, block, cell, &tables[k], first_point + at * n, first_cell + at));
+        }
+    TRY(base_collected(&failures));
+done:
+    for (int k = 0; k < 8; k++) hdg_table_destroy(&tables[k]);
+    base_free(&xi);
+    return status;
+}
+
+static facet_status sample(struct sampler *p) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = p->solver->problem->mesh;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        p->blocks[b] = (struct vtu_block){mesh->blocks[b].shape, (int64_t)mesh->blocks[b].count * p->pieces};
+        p->n_cells += p->blocks[b].count;
+        p->n_points += p->blocks[b].count * shape_n_nodes(mesh->blocks[b].shape, p->order);
+    }
+    TRY(ALLOC(p->points, p->n_points * mesh->dim));
+    for (int c = 0; c < p->n_columns; c++) {
+        int on_cells = p->columns[c].kind == KIND_CELL || p->columns[c].kind == KIND_TRACE;
+        TRY(ALLOC(p->columns[c].values, (on_cells ? p->n_cells : p->n_points) * p->columns[c].components));
+    }
+    int64_t point = 0, cell = 0;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        TRY(sample_block(p, b, point, cell));
+        point += p->blocks[b].count * shape_n_nodes(mesh->blocks[b].shape, p->order);
+        cell += p->blocks[b].count;
+    }
+done:
+    return status;
+}
+
+facet_status solution_write(const struct facet_solver *solver, const char *path, int n_fields,
+                            const char *const *fields, int order) {
+    facet_status status = FACET_OK;
+    struct sampler p = {.solver = solver};
+    struct vtu_field columns[MAX_FIELDS];
+    const struct facet_mesh *mesh = solver->problem->mesh;
+    if (!solver->solved) FAIL(FACET_ERROR_INPUT, "there is no solution to write yet");
+    if (order < 0 || order > MAX_ORDER)
+        FAIL(FACET_ERROR_INPUT, "output.order must be 1 to %d, not %d", MAX_ORDER, order);
+    TRY(choose_columns(&p, n_fields, fields));
+    choose_order(&p, order);
+    TRY(sample(&p));
+    for (int c = 0; c < p.n_columns; c++)
+        columns[c] = (struct vtu_field){p.columns[c].name, p.columns[c].components,
+                                        p.columns[c].kind == KIND_CELL || p.columns[c].kind == KIND_TRACE,
+                                        p.columns[c].values};
+    struct vtu_grid grid = {mesh->dim, p.order, mesh->n_blocks, p.blocks, p.points};
+    TRY(vtu_write(path, &grid, p.n_columns, columns));
+done:
+    base_free(&p.points);
+    for (int c = 0; c < MAX_FIELDS; c++) base_free(&p.columns[c].values);
+    return status;
+}
+
+facet_status facet_solver_write(const facet_solver *solver, const char *path, const char *fields) {
+    facet_status status = FACET_OK;
+    const char *names[MAX_FIELDS];
+    char *copy = NULL, *rest = NULL;
+    int n = 0;
+    if (fields != NULL) {
+        TRY(base_strdup(fields, &copy));
+        for (char *name = strtok_r(copy, ", ", &rest); name != NULL; name = strtok_r(NULL, ", ", &rest)) {
+            if (n == MAX_FIELDS) FAIL(FACET_ERROR_INPUT, "at most %d fields", MAX_FIELDS);
+            names[n++] = name;
+        }
+    }
+    TRY(solution_write(solver, path, n, names, 0));
+done:
+    base_free(&copy);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* The public face of the mesh room. */
+#include "base/memory.h"
+#include "problem/problem.h"
+
+facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh) {
+    (void)context;
+    *mesh = NULL;
+    return mesh_create_box(box, mesh);
+}
+
+facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh) {
+    (void)context;
+    *mesh = NULL;
+    return mesh_read_gmsh(path, mesh);
+}
+
+facet_status facet_mesh_refine(facet_mesh *mesh, int times) {
+    if (times < 0) return base_fail(FACET_ERROR_INPUT, "a mesh cannot be refined %d times", times);
+    for (int i = 0; i < times; i++) {
+        struct facet_mesh *fine, old;
+        facet_status status = mesh_refine(mesh, &fine);
+        if (status != FACET_OK) return status;
+        old = *mesh; /* the caller's handle becomes the fine mesh */
+        *mesh = *fine;
+        *fine = old;
+        mesh_destroy(&fine);
+    }
+    return FACET_OK;
+}
+
+facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) {
+    struct mesh_quality quality;
+    facet_status status = mesh_measure_quality(mesh, &quality);
+    if (status != FACET_OK) return status;
+    *info = (facet_mesh_info){.dim = mesh->dim,
+                              .geometry_order = mesh->order,
+                              .n_cells = mesh->n_cells,
+                              .n_faces = mesh->n_faces,
+                              .n_boundary_faces = mesh->n_boundary_faces,
+                              .n_vertices = mesh->n_vertices,
+                              .shape = mesh->shape_text,
+                              .volume = quality.volume,
+                              .smallest_cell = quality.smallest_diameter,
+                              .largest_cell = quality.largest_diameter,
+                              .smallest_jacobian = quality.smallest_jacobian};
+    return FACET_OK;
+}
+
+void facet_mesh_destroy(facet_mesh **mesh) {
+    if (mesh != NULL) mesh_destroy(mesh);
+}

@@ -1,0 +1,238 @@
+/* The public problem: a mesh, an equation, data and boundary conditions, as the caller gives them. */
+#include "problem/problem.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh, facet_equation equation,
+                                  facet_problem **problem) {
+    facet_status status = FACET_OK;
+    *problem = NULL;
+    if (equation != FACET_DIFFUSION) FAIL(FACET_ERROR_INPUT, "unknown equation %d", (int)equation);
+    TRY(CALLOC(*problem, 1));
+    TRY(CALLOC((*problem)->shared, 1));
+    (*problem)->shared->references = 1;
+    (*problem)->shared->context = context;
+    (*problem)->shared->mesh = mesh;
+done:
+    if (status != FACET_OK) base_free(problem);
+    return status;
+}
+
+void problem_release(struct problem **problem) {
+    struct problem *p = *problem;
+    *problem = NULL;
+    if (p == NULL || --p->references > 0) return;
+    for (int i = 0; i < p->n_parameters; i++) {
+        char *name = (char *)p->parameters[i].name;
+        base_free(&name);
+    }
+    for (int i = 0; i < p->n_regions; i++) {
+        base_free(&p->regions[i].group);
+        field_destroy(&p->regions[i].conductivity);
+    }
+    for (int i = 0; i < p->n_conditions; i++) {
+        base_free(&p->conditions[i].part);
+        field_destroy(&p->conditions[i].g);
+        field_destroy(&p->conditions[i].a);
+    }
+    base_free(&p->parameters);
+    base_free(&p->regions);
+    base_free(&p->conditions);
+    field_destroy(&p->reaction);
+    field_destroy(&p->source);
+    field_destroy(&p->exact);
+    base_free(&p);
+}
+
+void facet_problem_destroy(facet_problem **problem) {
+    if (problem == NULL || *problem == NULL) return;
+    problem_release(&(*problem)->shared);
+    base_free(problem);
+}
+
+static facet_status may_change(const facet_problem *problem) {
+    if (problem->shared->references == 1) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT,
+                     "a problem cannot change while a solver made from it lives; destroy the solver first");
+}
+
+facet_status facet_problem_set_parameter(facet_problem *problem, const char *name, double value) {
+    facet_status status = FACET_OK;
+    struct problem *p = problem->shared;
+    struct expr *probe = NULL;
+    char *copy = NULL;
+    TRY(may_change(problem));
+    for (int i = 0; i < p->n_parameters; i++)
+        if (strcmp(p->parameters[i].name, name) == 0) {
+            p->parameters[i].value = value;
+            goto done;
+        }
+    TRY(expr_compile("0", 1, &(struct expr_parameter){name, value}, &probe)); /* checks the name */
+    TRY(base_strdup(name, &copy));
+    TRY(base_realloc(&p->parameters, (size_t)p->n_parameters + 1, sizeof *p->parameters));
+    p->parameters[p->n_parameters++] = (struct expr_parameter){copy, value};
+    copy = NULL;
+done:
+    base_free(&copy);
+    expr_destroy(&probe);
+    return status;
+}
+
+static facet_status compile(const struct problem *p, int n, const char *const *texts, struct field **field) {
+    return field_create_texts(n, texts, p->n_parameters, p->parameters, field);
+}
+
+/* Takes the field over, also on failure. */
+static facet_status add_region(facet_problem *problem, const char *group, struct field *field) {
+    facet_status status = FACET_OK;
+    struct problem *p = problem->shared;
+    char *copy = NULL;
+    TRY(may_change(problem));
+    for (int i = 0; i < p->n_regions; i++) {
+        const char *old = p->regions[i].group;
+        if (group == NULL ? old == NULL : old != NULL && strcmp(old, group) == 0)
+            FAIL(FACET_ERROR_INPUT, "the conductivity of %s is given twice",
+                 group == NULL ? "the whole mesh" : group);
+    }
+    if (group != NULL) TRY(base_strdup(group, &copy));
+    TRY(base_realloc(&p->regions, (size_t)p->n_regions + 1, sizeof *p->regions));
+    p->regions[p->n_regions++] = (struct problem_region){copy, field};
+    copy = NULL;
+    field = NULL;
+done:
+    base_free(&copy);
+    field_destroy(&field);
+    return status;
+}
+
+static facet_status check_components(const facet_problem *problem, int n) {
+    int dim = problem->shared->mesh->dim;
+    if (n == 1 || n == dim * dim) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "the conductivity needs 1 value or a %d x %d matrix, not %d values",
+                     dim, dim, n);
+}
+
+facet_status facet_problem_set_conductivity(facet_problem *problem, const char *group, int n_texts,
+                                            const char *const *texts) {
+    struct field *field;
+    facet_status status = check_components(problem, n_texts);
+    if (status == FACET_OK) status = compile(problem->shared, n_texts, texts, &field);
+    return status == FACET_OK ? add_region(problem, group, field) : base_wrap(status, "conductivity");
+}
+
+facet_status facet_problem_set_conductivity_function(facet_problem *problem, const char *group, int n_values,
+                                                     facet_function function, void *user) {
+    struct field *field;
+    facet_status status = check_components(problem, n_values);
+    if (status == FACET_OK) status = field_create_function(n_values, function, user, &field);
+    return status == FACET_OK ? add_region(problem, group, field) : base_wrap(status, "conductivity");
+}
+
+/* Replaces *slot by a new field from a text or a function. */
+static facet_status set_field(facet_problem *problem, struct field **slot, const char *what, const char *text,
+                              facet_function function, void *user) {
+    struct field *field = NULL;
+    facet_status status = may_change(problem);
+    if (status == FACET_OK)
+        status = text != NULL ? compile(problem->shared, 1, &text, &field)
+                              : field_create_function(1, function, user, &field);
+    if (status != FACET_OK) return base_wrap(status, "%s", what);
+    field_destroy(slot);
+    *slot = field;
+    return FACET_OK;
+}
+
+facet_status facet_problem_set_reaction(facet_problem *problem, const char *text) {
+    return set_field(problem, &problem->shared->reaction, "reaction", text, NULL, NULL);
+}
+
+facet_status facet_problem_set_reaction_function(facet_problem *problem, facet_function function,
+                                                 void *user) {
+    return set_field(problem, &problem->shared->reaction, "reaction", NULL, function, user);
+}
+
+facet_status facet_problem_set_source(facet_problem *problem, const char *text) {
+    return set_field(problem, &problem->shared->source, "source", text, NULL, NULL);
+}
+
+facet_status facet_problem_set_source_function(facet_problem *problem, facet_function function, void *user) {
+    return set_field(problem, &problem->shared->source, "source", NULL, function, user);
+}
+
+facet_status facet_problem_set_exact(facet_problem *problem, const char *text) {
+    return set_field(problem, &problem->shared->exact, "exact", text, NULL, NULL);
+}
+
+/* Takes g and a over, also on failure. */
+static facet_status add_condition(facet_problem *problem, const char *part, enum hdg_kind kind,
+                                  struct field *g, struct field *a) {
+    facet_status status = FACET_OK;
+    struct problem *p = problem->shared;
+    char *copy = NULL;
+    TRY(may_change(problem));
+    for (int i = 0; i < p->n_conditions; i++)
+        if (strcmp(p->conditions[i].part, part) == 0)
+            FAIL(FACET_ERROR_INPUT, "the boundary part '%s' has two conditions", part);
+    TRY(base_strdup(part, &copy));
+    TRY(base_realloc(&p->conditions, (size_t)p->n_conditions + 1, sizeof *p->conditions));
+    p->conditions[p->n_conditions++] = (struct problem_condition){copy, kind, g, a};
+    copy = NULL;
+    g = a = NULL;
+done:
+    base_free(&copy);
+    field_destroy(&g);
+    field_destroy(&a);
+    return status;
+}
+
+/* NULL for the text "exact". */
+static facet_status compile_data(const struct problem *p, const char *part, const char *text,
+                                 struct field **field) {
+    *field = NULL;
+    if (strcmp(text, "exact") == 0) return FACET_OK;
+    return base_wrap(compile(p, 1, &text, field), "boundary condition on '%s'", part);
+}
+
+static facet_status set_text(facet_problem *problem, const char *part, enum hdg_kind kind, const char *g) {
+    struct field *field;
+    facet_status status = compile_data(problem->shared, part, g, &field);
+    return status == FACET_OK ? add_condition(problem, part, kind, field, NULL) : status;
+}
+
+static facet_status set_function(facet_problem *problem, const char *part, enum hdg_kind kind,
+                                 facet_function g, void *user) {
+    struct field *field;
+    facet_status status = field_create_function(1, g, user, &field);
+    return status == FACET_OK ? add_condition(problem, part, kind, field, NULL) : status;
+}
+
+facet_status facet_problem_set_dirichlet(facet_problem *problem, const char *part, const char *g) {
+    return set_text(problem, part, HDG_DIRICHLET, g);
+}
+
+facet_status facet_problem_set_dirichlet_function(facet_problem *problem, const char *part, facet_function g,
+                                                  void *user) {
+    return set_function(problem, part, HDG_DIRICHLET, g, user);
+}
+
+facet_status facet_problem_set_neumann(facet_problem *problem, const char *part, const char *g) {
+    return set_text(problem, part, HDG_NEUMANN, g);
+}
+
+facet_status facet_problem_set_neumann_function(facet_problem *problem, const char *part, facet_function g,
+                                                void *user) {
+    return set_function(problem, part, HDG_NEUMANN, g, user);
+}
+
+facet_status facet_problem_set_robin(facet_problem *problem, const char *part, const char *a, const char *g) {
+    facet_status status = FACET_OK;
+    struct field *field_g = NULL, *field_a = NULL;
+    TRY(compile_data(problem->shared, part, g, &field_g));
+    TRY(base_wrap(compile(problem->shared, 1, &a, &field_a), "robin.a on '%s'", part));
+    return add_condition(problem, part, HDG_ROBIN, field_g, field_a);
+done:
+    field_destroy(&field_g);
+    return status;
+}

@@ -1,0 +1,303 @@
+/* The public solver: condense, assemble and prepare once; then load, solve and recover for every right-hand
+ * side. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "problem/problem.h"
+
+/* A factor may take this part of the memory that is available. */
+#define FACTOR_MEMORY_SHARE 0.4
+
+void facet_options_default(facet_options *options) {
+    *options = (facet_options){.degree = 3, .postprocess = 1, .rtol = 1e-10, .max_iterations = 10000};
+}
+
+static int one_of(const char *word, const char *const *words) {
+    for (int i = 0; words[i] != NULL; i++)
+        if (strcmp(word, words[i]) == 0) return 1;
+    return 0;
+}
+
+static facet_status check_options(const facet_options *o) {
+    if (o->degree < 1 || o->degree > PROBLEM_MAX_DEGREE)
+        return base_fail(FACET_ERROR_INPUT, "the degree must be 1 to %d, not %d", PROBLEM_MAX_DEGREE,
+                         o->degree);
+    if (o->tau_hat < 0.0 || !isfinite(o->tau_hat))
+        return base_fail(FACET_ERROR_INPUT, "tau.hat must be positive, not %g", o->tau_hat);
+    if (!(o->rtol > 0.0 && o->rtol < 1.0))
+        return base_fail(FACET_ERROR_INPUT, "rtol must lie between 0 and 1, not %g", o->rtol);
+    if (o->max_iterations < 1)
+        return base_fail(FACET_ERROR_INPUT, "max_iterations must be at least 1, not %d", o->max_iterations);
+    if (o->method != NULL && !one_of(o->method, (const char *const[]){"auto", "cg", "direct", NULL}))
+        return base_fail(FACET_ERROR_INPUT, "unknown method '%s'; valid: auto, cg, direct", o->method);
+    if (o->preconditioner != NULL &&
+        !one_of(o->preconditioner, (const char *const[]){"auto", "none", "jacobi", "block", NULL}))
+        return base_fail(FACET_ERROR_INPUT, "unknown preconditioner '%s'; valid: auto, none, jacobi, block",
+                         o->preconditioner);
+    return FACET_OK;
+}
+
+/* Direct when the analysed factor fits, else CG; the caller may insist on either. */
+static facet_status choose_method(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    const struct trace_space *trace = &s->hdg->trace;
+    const char *wanted = s->options.method != NULL ? s->options.method : "auto";
+    const char *preconditioner = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
+    double factor_bytes, limit = FACTOR_MEMORY_SHARE * (double)base_available_bytes();
+    int automatic = strcmp(wanted, "auto") == 0;
+    if (strcmp(wanted, "direct") == 0 || (automatic && strcmp(preconditioner, "auto") == 0)) {
+        TRY(cholesky_analyze(&s->csr, trace->n_free_faces, trace->free_offsets, s->hdg->singular ? 0 : -1,
+                             &s->cholesky, &factor_bytes));
+        if (factor_bytes <= limit) {
+            s->method = "direct";
+            s->preconditioner = "none";
+            TRY(cholesky_factor(s->cholesky, &s->csr));
+            goto done;
+        }
+        cholesky_destroy(&s->cholesky);
+        if (!automatic)
+            FAIL(FACET_ERROR_MACHINE,
+                 "the direct solve needs %.1f GiB for its factor, and %.1f GiB are free; use {method: cg}",
+                 factor_bytes / 1073741824.0, limit / FACTOR_MEMORY_SHARE / 1073741824.0);
+    }
+    s->method = "cg";
+    s->preconditioner = strcmp(preconditioner, "none") == 0     ? "none"
+                        : strcmp(preconditioner, "jacobi") == 0 ? "jacobi"
+                                                                : "block";
+    if (strcmp(s->preconditioner, "jacobi") == 0)
+        TRY(operator_create_jacobi(s->context->device, &s->csr, &s->M));
+    if (strcmp(s->preconditioner, "block") == 0)
+        TRY(operator_create_block_jacobi(s->context->device, &s->csr, trace->n_free_faces,
+                                         trace->free_offsets, &s->M));
+done:
+    return status;
+}
+
+/* The constant function in the trace basis, normalised. */
+static facet_status make_kernel(struct facet_solver *s) {
+    const struct trace_space *trace = &s->hdg->trace;
+    facet_status status = FACET_OK;
+    double square = 0.0;
+    TRY(vector_create(s->context->device, trace->n_free, &s->kernel));
+    memset(s->F, 0, (size_t)trace->n_free * sizeof *s->F);
+    for (int64_t b = 0; b < trace->n_free_faces; b++) {
+        double measure = shape_measure((enum shape)trace->mesh->face_shapes[trace->free_faces[b]]);
+        s->F[trace->free_offsets[b]] = sqrt(measure); /* psi_0 = 1 / sqrt(measure) */
+        square += measure;
+    }
+    for (int64_t i = 0; i < trace->n_free; i++) s->F[i] /= sqrt(square);
+    TRY(vector_upload(&s->kernel, s->F));
+done:
+    return status;
+}
+
+static facet_status condense(struct facet_solver *s, hdg_rule_maker maker, double **matrices) {
+    const struct base_monitor *monitor = &s->context->monitor;
+    facet_status status = FACET_OK;
+    double begin = base_phase_begin(monitor, FACET_PHASE_CONDENSE);
+    TRY(hdg_create(&s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
+    TRY(hdg_condense(s->hdg, matrices));
+done:
+    base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
+    return status;
+}
+
+static facet_status assemble(struct facet_solver *s, double **matrices) {
+    const struct base_monitor *monitor = &s->context->monitor;
+    double begin = base_phase_begin(monitor, FACET_PHASE_ASSEMBLE);
+    facet_status status = trace_assemble(&s->hdg->trace, matrices, s->hdg->eliminated, &s->csr, s->hdg->lift);
+    base_phase_end(&s->timers, monitor, FACET_PHASE_ASSEMBLE, begin);
+    return status;
+}
+
+static facet_status set_up(struct facet_solver *s) {
+    const struct base_monitor *monitor = &s->context->monitor;
+    const struct device *device = s->context->device;
+    facet_status status = FACET_OK;
+    int64_t n = s->hdg->trace.n_free;
+    double begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
+    TRY(ALLOC(s->F, n));
+    TRY(vector_create(device, n, &s->b));
+    TRY(vector_create(device, n, &s->x));
+    TRY(operator_create_csr(device, &s->csr, &s->A));
+    if (s->hdg->singular) TRY(make_kernel(s));
+    s->method = "direct";
+    s->preconditioner = "none";
+    if (n > 0) TRY(choose_method(s));
+    TRY(hdg_solution_create(s->hdg, &s->solution));
+done:
+    base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
+    return status;
+}
+
+facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
+                           hdg_rule_maker maker, struct facet_solver **solver) {
+    facet_status status = FACET_OK;
+    double *matrices[MESH_MAX_BLOCKS] = {0};
+    struct facet_solver *s;
+    facet_options defaults;
+    facet_options_default(&defaults);
+    if (options == NULL) options = &defaults;
+    *solver = NULL;
+    TRY(check_options(options));
+    TRY(CALLOC(*solver, 1));
+    s = *solver;
+    s->context = problem->shared->context;
+    s->options = *options;
+    s->options.tau = NULL; /* the caller's text; kept as a field */
+    s->problem = problem->shared;
+    s->problem->references++;
+    TRY(problem_resolve(s->problem, &s->resolved));
+    if (options->tau != NULL)
+        TRY(base_wrap(
+            field_create_texts(1, &options->tau, s->problem->n_parameters, s->problem->parameters, &s->tau),
+            "tau"));
+    s->resolved.data.tau = s->tau;
+    s->resolved.data.tau_hat = options->tau_hat;
+    TRY(condense(s, maker, matrices));
+    TRY(assemble(s, matrices));
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&matrices[b]);
+    TRY(set_up(s));
+done:
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&matrices[b]);
+    if (status != FACET_OK) facet_solver_destroy(solver);
+    return status;
+}
+
+facet_status facet_solver_create(const facet_problem *problem, const facet_options *options,
+                                 facet_solver **solver) {
+    return solver_create(problem, options, NULL, solver);
+}
+
+void facet_solver_destroy(facet_solver **solver) {
+    if (solver == NULL || *solver == NULL) return;
+    struct facet_solver *s = *solver;
+    hdg_solution_destroy(&s->solution);
+    vector_destroy(&s->b);
+    vector_destroy(&s->x);
+    vector_destroy(&s->kernel);
+    base_free(&s->F);
+    operator_destroy(&s->A);
+    operator_destroy(&s->M);
+    cholesky_destroy(&s->cholesky);
+    csr_destroy(&s->csr);
+    hdg_destroy(&s->hdg);
+    field_destroy(&s->tau);
+    problem_resolved_destroy(&s->resolved);
+    solve_report_clear(&s->report);
+    problem_release(&s->problem);
+    base_free(solver);
+}
+
+int64_t facet_solver_n_points(const facet_solver *solver) {
+    int64_t n = 0;
+    const struct facet_mesh *mesh = solver->problem->mesh;
+    for (int b = 0; b < mesh->n_blocks; b++)
+        n += (int64_t)mesh->blocks[b].count * solver->hdg->space.blocks[b].source.n;
+    return n;
+}
+
+facet_status facet_solver_points(const facet_solver *solver, double *x) {
+    const struct facet_mesh *mesh = solver->problem->mesh;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct hdg_table *table = &solver->hdg->space.blocks[b].source;
+        for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
+            mesh_cell_map(&mesh->blocks[b], mesh->dim, c, table->n, table->geo, table->geo_grad, x, NULL);
+            x += (int64_t)table->n * mesh->dim;
+        }
+    }
+    return FACET_OK;
+}
+
+/* The linear system, from s->F to the trace of the solution. */
+static facet_status solve_trace(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    const struct trace_space *trace = &s->hdg->trace;
+    struct solve_control control = {.rtol = s->options.rtol,
+                                    .max_iterations = s->options.max_iterations,
+                                    .monitor = &s->context->monitor,
+                                    .kernel = s->hdg->singular ? &s->kernel : NULL};
+    TRY(vector_upload(&s->b, s->F));
+    if (s->cholesky != NULL) {
+        TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
+    } else if (trace->n_free > 0) {
+        vector_fill(&s->x, 0.0);
+        TRY(solve_cg(&s->A, s->M.apply != NULL ? &s->M : NULL, &s->b, &s->x, &control, &s->report));
+    } else {
+        solve_report_clear(&s->report);
+        s->report.converged = 1;
+        s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
+    }
+    TRY(vector_download(&s->x, s->F));
+    trace_scatter(trace, s->F, s->hdg->eliminated, s->solution.trace);
+done:
+    return status;
+}
+
+static facet_status copy_out(const struct facet_solver *s, double *u) {
+    const struct facet_mesh *mesh = s->problem->mesh;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct hdg_table *table = &s->hdg->space.blocks[b].source;
+        for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
+            facet_status status = hdg_evaluate(s->hdg, &s->solution, HDG_U, b, c, table, u);
+            if (status != FACET_OK) return status;
+            u += table->n;
+        }
+    }
+    return FACET_OK;
+}
+
+facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
+    facet_status status = FACET_OK;
+    const struct base_monitor *monitor = &s->context->monitor;
+    double shift, begin;
+    s->solved = 0;
+    begin = base_phase_begin(monitor, FACET_PHASE_SOLVE);
+    status = hdg_load(s->hdg, source, s->F, &shift);
+    if (status == FACET_OK) status = solve_trace(s);
+    base_phase_end(&s->timers, monitor, FACET_PHASE_SOLVE, begin);
+    if (status != FACET_OK) return status;
+    begin = base_phase_begin(monitor, FACET_PHASE_RECOVER);
+    status = hdg_recover(s->hdg, source, shift, &s->solution);
+    if (status == FACET_OK) status = hdg_conservation(s->hdg, &s->solution, source, &s->conservation);
+    base_phase_end(&s->timers, monitor, FACET_PHASE_RECOVER, begin);
+    if (status != FACET_OK) return status;
+    if (s->options.postprocess) {
+        begin = base_phase_begin(monitor, FACET_PHASE_POSTPROCESS);
+        status = hdg_postprocess(s->hdg, &s->solution);
+        base_phase_end(&s->timers, monitor, FACET_PHASE_POSTPROCESS, begin);
+        if (status != FACET_OK) return status;
+    }
+    s->solved = 1;
+    return u != NULL ? copy_out(s, u) : FACET_OK;
+}
+
+facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
+    int64_t volume = 0;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    for (int b = 0; b < mesh->n_blocks; b++)
+        volume += (int64_t)mesh->blocks[b].count * s->hdg->space.blocks[b].N * (1 + mesh->dim);
+    *report = (facet_report){.trace_unknowns = s->hdg->trace.n_free,
+                             .volume_unknowns = volume,
+                             .iterations = s->report.iterations,
+                             .converged = s->report.converged,
+                             .method = s->method,
+                             .preconditioner = s->preconditioner,
+                             .reason = s->report.reason != NULL ? s->report.reason : "not started",
+                             .residual = s->report.residual,
+                             .rate = s->report.rate,
+                             .conservation = s->conservation};
+    memcpy(report->seconds, s->timers.seconds, sizeof report->seconds);
+    return FACET_OK;
+}
+
+facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
+    struct hdg_errors e;
+    if (!s->solved)
+        return base_fail(FACET_ERROR_INPUT, "there is no solution yet: call facet_solver_solve first");
+    facet_status status = hdg_measure_errors(s->hdg, &s->solution, &e);
+    if (status == FACET_OK)
+        *errors = (facet_errors){e.u_L2, e.u_Linf, e.q_L2, e.u_star_L2, e.q_star_L2, e.trace_L2};
+    return status;
+}
