@@ -92,6 +92,7 @@ static facet_status check_inner_faces(const struct conformity *c) {
         char one[64], two[64], place[80];
         double x[3];
         const int32_t *cells = mesh->face_cells + 2 * (int64_t)f;
+        if (c->builder->is_bad[cells[0]] || c->builder->is_bad[cells[1]]) continue;
         mesh_side_center(mesh, cells[0], mesh->face_locals[2 * (int64_t)f], x);
         mesh_issue(&c->builder->issues,
                    "%s and %s share the vertices of a face at %s but not its nodes: write all nodes of the "
@@ -235,8 +236,11 @@ static facet_status ask(const struct conformity *c, struct point_query *query, m
 
 static void report_touching(const struct conformity *c, const struct point_query *query) {
     char one[64], two[64], place[80];
-    mesh_cell_text(c->builder, c->mesh->face_cells[2 * (int64_t)query->face], one, sizeof one);
-    mesh_cell_text(c->builder, c->mesh->face_cells[2 * (int64_t)query->found], two, sizeof two);
+    int32_t cell = c->mesh->face_cells[2 * (int64_t)query->face];
+    int32_t other = c->mesh->face_cells[2 * (int64_t)query->found];
+    if (c->builder->is_bad[cell] || c->builder->is_bad[other]) return;
+    mesh_cell_text(c->builder, cell, one, sizeof one);
+    mesh_cell_text(c->builder, other, two, sizeof two);
     mesh_point_text(c->mesh->dim, query->x, place, sizeof place);
     const char *face = c->mesh->dim == 2 ? "an edge" : "a face";
     if (query->vertex < 0)

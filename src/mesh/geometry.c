@@ -349,6 +349,7 @@ facet_status mesh_check_cells(struct mesh_builder *builder) {
     uint8_t *verdicts = NULL;
     double *scratch = NULL;
     struct facet_mesh *mesh = builder->mesh;
+    TRY(CALLOC(builder->is_bad, mesh->n_cells));
     for (int b = 0; b < mesh->n_blocks; b++) {
         struct mesh_block *block = &mesh->blocks[b];
         TRY(check_init(&check, block, mesh->dim, mesh->order));
@@ -364,6 +365,7 @@ facet_status mesh_check_cells(struct mesh_builder *builder) {
         }
         for (int32_t c = 0; c < block->count; c++) {
             if (verdicts[c] == VALID) continue;
+            builder->is_bad[block->first + c] = 1;
             if (verdicts[c] == NOT_A_NUMBER) builder->has_broken_nodes = 1;
             report_cell(builder, &check, c, (enum verdict)verdicts[c]);
         }

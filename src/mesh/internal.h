@@ -52,6 +52,7 @@ struct mesh_builder {
     int64_t *input_cell;  /* of each mesh cell */
     int32_t *mesh_cell;   /* of each input cell */
     int32_t *vertex_map;  /* input vertex to mesh vertex, -1 when no cell has it */
+    uint8_t *is_bad;      /* of each mesh cell: reported already, what follows from it is not */
     int has_broken_nodes; /* some coordinate is not a number */
     struct tuple_set raw; /* the vertices of the raw faces */
     int32_t *raw_cells;   /* x 2, -1: none */

@@ -194,6 +194,7 @@ static void builder_free(struct mesh_builder *builder) {
     base_free(&builder->input_cell);
     base_free(&builder->mesh_cell);
     base_free(&builder->vertex_map);
+    base_free(&builder->is_bad);
     tuple_set_free(&builder->raw);
     base_free(&builder->raw_cells);
     base_free(&builder->raw_locals);

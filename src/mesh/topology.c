@@ -279,6 +279,7 @@ static void report_frame(struct mesh_builder *builder, int32_t face, enum frame_
     char one[NAME_BYTES], two[NAME_BYTES], place[80];
     double x[3];
     const int32_t *cells = mesh->face_cells + 2 * (int64_t)face;
+    if (builder->is_bad[cells[0]] || builder->is_bad[cells[1]]) return;
     mesh_side_center(mesh, cells[0], mesh->face_locals[2 * (int64_t)face], x);
     mesh_cell_text(builder, cells[0], one, sizeof one);
     mesh_cell_text(builder, cells[1], two, sizeof two);

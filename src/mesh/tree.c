@@ -93,7 +93,7 @@ facet_status mesh_tree_create(int dim, int32_t n, const double *boxes, struct me
         codes[i] = morton(dim, unit);
         tree->order[i] = i;
     }
-    TRY(sort_by_code(n, codes, tree->order));
+    if (n > 0) TRY(sort_by_code(n, codes, tree->order));
     stack_bounds(tree);
 done:
     base_free(&codes);

@@ -1,0 +1,171 @@
+/* Where is a point? A tree of the cells' boxes gives a few candidates, each is asked for the point's
+ * reference coordinates (Newton from the nearest node), and the cell in which the point lies deepest wins. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "mesh/internal.h"
+
+/* A point may lie outside its cell by this in reference coordinates. */
+#define OUTSIDE 1e-8
+/* A cell is at once the answer when the point is inside by more than this. */
+#define INSIDE 1e-12
+
+struct mesh_locator {
+    const struct facet_mesh *mesh;
+    struct mesh_tree tree;
+    double *boxes;                     /* n_cells x 2 dim */
+    double *lattices[MESH_MAX_BLOCKS]; /* n_nodes x dim */
+};
+
+facet_status mesh_locator_create(const struct facet_mesh *mesh, struct mesh_locator **locator) {
+    facet_status status = FACET_OK;
+    struct mesh_locator *made = NULL;
+    int dim = mesh->dim;
+    *locator = NULL;
+    TRY(CALLOC(made, 1));
+    made->mesh = mesh;
+    TRY(ALLOC(made->boxes, 2 * (int64_t)mesh->n_cells * dim));
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct mesh_block *block = &mesh->blocks[b];
+        TRY(ALLOC(made->lattices[b], block->n_nodes * dim));
+        shape_nodes(block->shape, mesh->order, made->lattices[b]);
+        for (int32_t c = 0; c < block->count; c++) {
+            const double *nodes = block->nodes + (int64_t)c * block->n_nodes * dim;
+            double *box = made->boxes + 2 * (int64_t)(block->first + c) * dim;
+            mesh_bounds(block->n_nodes, dim, nodes, box, box + dim);
+            /* Curved cells may bulge out of the box of their nodes, a parabola by an eighth of it. */
+            double margin = mesh->order > 1 && !block->affine[c] ? 0.25 : 2 * OUTSIDE;
+            margin *= mesh_extent(block->n_nodes, dim, nodes);
+            for (int a = 0; a < dim; a++) {
+                box[a] -= margin;
+                box[dim + a] += margin;
+            }
+        }
+    }
+    TRY(mesh_tree_create(dim, mesh->n_cells, made->boxes, &made->tree));
+    *locator = made;
+    made = NULL;
+done:
+    mesh_locator_destroy(&made);
+    return status;
+}
+
+void mesh_locator_destroy(struct mesh_locator **locator) {
+    if (!*locator) return;
+    base_free(&(*locator)->boxes);
+    mesh_tree_free(&(*locator)->tree);
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&(*locator)->lattices[b]);
+    base_free(locator);
+}
+
+/* Solves J step = r by Cramer's rule; 0 when J is singular. */
+static int solve_small(int dim, const double *J, const double *r, double *step) {
+    double determinant = mesh_determinant(dim, J);
+    if (determinant == 0 || !isfinite(determinant)) return 0;
+    for (int b = 0; b < dim; b++) {
+        double replaced[9];
+        for (int a = 0; a < dim; a++)
+            for (int d = 0; d < dim; d++) replaced[a * dim + d] = d == b ? r[a] : J[a * dim + d];
+        step[b] = mesh_determinant(dim, replaced) / determinant;
+    }
+    return 1;
+}
+
+/* How far xi lies outside the reference cell; negative inside. */
+static double outside_by(enum shape shape, const double *xi) {
+    int dim = shape_dim(shape), simplex = shape_is_simplex(shape);
+    double worst = -INFINITY, sum = 0;
+    for (int a = 0; a < dim; a++) {
+        worst = fmax(worst, -xi[a]);
+        if (!simplex) worst = fmax(worst, xi[a] - 1);
+        sum += xi[a];
+    }
+    return simplex ? fmax(worst, sum - 1) : worst;
+}
+
+/* Newton for x(xi) = target; *found says whether it arrived. The steps are kept near the cell, where the map
+ * is sane. The last step is taken after the residual is small, which brings xi to rounding. */
+static facet_status invert(const struct facet_mesh *mesh, const struct mesh_block *block, const double *nodes,
+                           const double *target, double *xi, int *found) {
+    facet_status status = FACET_OK;
+    int dim = mesh->dim;
+    double x[3], J[9], r[3], step[3], small = 1e-12 * mesh_extent(block->n_nodes, dim, nodes);
+    for (int a = 0; a < dim; a++) small = fmax(small, 4e-15 * fabs(target[a]));
+    *found = 0;
+    for (int iteration = 0; iteration < 40 && !*found; iteration++) {
+        TRY(mesh_point_map(block->shape, mesh->order, dim, nodes, xi, x, J));
+        double left = 0;
+        for (int a = 0; a < dim; a++) {
+            r[a] = target[a] - x[a];
+            left = fmax(left, fabs(r[a]));
+        }
+        if (!solve_small(dim, J, r, step)) break;
+        for (int a = 0; a < dim; a++) xi[a] = fmin(fmax(xi[a] + fmin(fmax(step[a], -0.5), 0.5), -0.5), 1.5);
+        *found = left <= small;
+    }
+done:
+    return status;
+}
+
+static facet_status invert_cell(const struct mesh_locator *locator, int32_t cell, const double *target,
+                                double *xi, int *found) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = locator->mesh;
+    int b = mesh_block_index(mesh, cell), dim = mesh->dim;
+    const struct mesh_block *block = &mesh->blocks[b];
+    const double *nodes = mesh_cell_nodes(mesh, cell), *vertices = shape_vertices(block->shape);
+    if (block->affine[cell - block->first]) {
+        double J[9], r[3];
+        mesh_affine_jacobian(block->shape, mesh->order, nodes, J);
+        for (int a = 0; a < dim; a++) r[a] = target[a] - nodes[a];
+        *found = solve_small(dim, J, r, xi);
+        return FACET_OK;
+    }
+    int n_vertices = shape_n_vertices(block->shape);
+    for (int a = 0; a < dim; a++) {
+        xi[a] = 0;
+        for (int v = 0; v < n_vertices; v++) xi[a] += vertices[v * dim + a] / n_vertices;
+    }
+    TRY(invert(mesh, block, nodes, target, xi, found));
+    if (*found && outside_by(block->shape, xi) <= OUTSIDE) goto done;
+    int nearest = mesh_nearest_node(block->n_nodes, dim, nodes, target);
+    for (int a = 0; a < dim; a++) xi[a] = locator->lattices[b][nearest * dim + a];
+    TRY(invert(mesh, block, nodes, target, xi, found));
+done:
+    return status;
+}
+
+struct search {
+    const struct mesh_locator *locator;
+    const double *target;
+    int32_t cell;
+    double outside, xi[3];
+    facet_status status;
+};
+
+static int visit_cell(void *user, int32_t cell) {
+    struct search *search = user;
+    const struct facet_mesh *mesh = search->locator->mesh;
+    double xi[3] = {0};
+    int found;
+    search->status = invert_cell(search->locator, cell, search->target, xi, &found);
+    if (search->status != FACET_OK) return 1;
+    if (!found) return 0;
+    double outside = outside_by(mesh_block_of(mesh, cell)->shape, xi);
+    if (outside > OUTSIDE || (search->cell >= 0 && outside >= search->outside)) return 0;
+    search->cell = cell;
+    search->outside = outside;
+    for (int a = 0; a < 3; a++) search->xi[a] = xi[a];
+    return outside < -INSIDE;
+}
+
+facet_status mesh_locate(const struct mesh_locator *locator, const double *x, int32_t *cell, double *xi) {
+    struct search search = {.locator = locator, .target = x, .cell = -1};
+    int dim = locator->mesh->dim;
+    for (int a = 0; a < dim; a++)
+        if (!isfinite(x[a])) return base_fail(FACET_ERROR_INPUT, "coordinate %d of the point is %g", a, x[a]);
+    mesh_tree_query(&locator->tree, x, x, visit_cell, &search);
+    *cell = search.cell;
+    for (int a = 0; a < dim; a++) xi[a] = search.xi[a];
+    return search.status;
+}

@@ -1,0 +1,159 @@
+/* What a mesh measures: its volume by quadrature, and the sizes and Jacobians of its cells. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "base/run.h"
+#include "mesh/internal.h"
+#include "poly/basis.h"
+#include "poly/rule.h"
+
+/* Tables for the cells of one block. */
+struct gauge {
+    const struct facet_mesh *mesh;
+    const struct mesh_block *block;
+    struct mesh_samples samples; /* the lattice on which mesh_create judged the cells */
+    struct mesh_samples points;  /* quadrature */
+    struct rule rule;
+    double
+        *corner_values; /* n_nodes x n_vertices in lattice order: the multilinear map at the lattice nodes */
+};
+
+/* det J has degree dim (g - 1) on simplices and dim g - 1 in each coordinate on tensor cells. */
+static facet_status gauge_init(struct gauge *gauge, const struct facet_mesh *mesh,
+                               const struct mesh_block *block) {
+    facet_status status = FACET_OK;
+    double *lattice = NULL;
+    int dim = mesh->dim, order = mesh->order, n_vertices = shape_n_vertices(block->shape);
+    *gauge = (struct gauge){.mesh = mesh, .block = block};
+    int degree = shape_is_simplex(block->shape) ? dim * (order - 1) : dim * order - 1;
+    TRY(mesh_samples_create(block->shape, order, MESH_SAMPLE_LATTICE(order), &gauge->samples));
+    TRY(rule_create(block->shape, degree, &gauge->rule));
+    int64_t size = (int64_t)gauge->rule.n * block->n_nodes;
+    gauge->points = (struct mesh_samples){.n = gauge->rule.n, .n_nodes = block->n_nodes, .dim = dim};
+    TRY(ALLOC(gauge->points.values, size));
+    TRY(ALLOC(gauge->points.gradients, size * dim));
+    TRY(basis_lagrange(block->shape, order, gauge->rule.n, gauge->rule.x, gauge->points.values,
+                       gauge->points.gradients));
+    TRY(ALLOC(lattice, block->n_nodes * dim));
+    TRY(ALLOC(gauge->corner_values, block->n_nodes * n_vertices));
+    shape_nodes(block->shape, order, lattice);
+    TRY(basis_lagrange(block->shape, 1, block->n_nodes, lattice, gauge->corner_values, NULL));
+done:
+    base_free(&lattice);
+    return status;
+}
+
+static void gauge_free(struct gauge *gauge) {
+    mesh_samples_free(&gauge->samples);
+    mesh_samples_free(&gauge->points);
+    rule_destroy(&gauge->rule);
+    base_free(&gauge->corner_values);
+}
+
+/* Neither an affine simplex nor multilinear: some lattice node is off the map through the vertices. */
+static int is_curved(const struct gauge *gauge, int32_t cell, const double *nodes, double size) {
+    const struct mesh_block *block = gauge->block;
+    int dim = gauge->mesh->dim, n_vertices = shape_n_vertices(block->shape), order = gauge->mesh->order;
+    if (order == 1 || block->affine[cell]) return 0;
+    for (int i = 0; i < block->n_nodes; i++)
+        for (int a = 0; a < dim; a++) {
+            double x = 0;
+            for (int v = 0; v < n_vertices; v++)
+                x += gauge->corner_values[i * n_vertices + shape_vertex_node(block->shape, 1, v)] *
+                     nodes[shape_vertex_node(block->shape, order, v) * dim + a];
+            if (fabs(x - nodes[i * dim + a]) > 1e-10 * size) return 1;
+        }
+    return 0;
+}
+
+static double diameter_of(int n, int dim, const double *nodes) {
+    double largest = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++) {
+            double square = 0;
+            for (int a = 0; a < dim; a++)
+                square +=
+                    (nodes[i * dim + a] - nodes[j * dim + a]) * (nodes[i * dim + a] - nodes[j * dim + a]);
+            largest = fmax(largest, square);
+        }
+    return sqrt(largest);
+}
+
+static void measure_cell(const struct gauge *gauge, int32_t cell, struct mesh_quality *quality) {
+    const struct mesh_block *block = gauge->block;
+    int dim = gauge->mesh->dim;
+    const double *nodes = block->nodes + (int64_t)cell * block->n_nodes * dim;
+    double J[9], ratio = 1, diameter = diameter_of(block->n_nodes, dim, nodes), lower[3], upper[3];
+    mesh_affine_jacobian(block->shape, gauge->mesh->order, nodes, J);
+    if (block->affine[cell]) {
+        quality->volume += shape_measure(block->shape) * mesh_determinant(dim, J);
+    } else {
+        double least = INFINITY, most = -INFINITY;
+        for (int s = 0; s < gauge->samples.n; s++) {
+            double determinant = mesh_sample_determinant(&gauge->samples, s, nodes);
+            least = fmin(least, determinant);
+            most = fmax(most, determinant);
+        }
+        ratio = least / most;
+        for (int p = 0; p < gauge->points.n; p++)
+            quality->volume += gauge->rule.w[p] * mesh_sample_determinant(&gauge->points, p, nodes);
+    }
+    if (ratio < quality->smallest_jacobian) {
+        quality->smallest_jacobian = ratio;
+        quality->smallest_jacobian_cell = block->first + cell;
+    }
+    quality->smallest_diameter = fmin(quality->smallest_diameter, diameter);
+    quality->largest_diameter = fmax(quality->largest_diameter, diameter);
+    quality->n_curved += is_curved(gauge, cell, nodes, diameter);
+    mesh_bounds(block->n_nodes, dim, nodes, lower, upper);
+    for (int a = 0; a < dim; a++) {
+        quality->lower[a] = fmin(quality->lower[a], lower[a]);
+        quality->upper[a] = fmax(quality->upper[a], upper[a]);
+    }
+}
+
+static const struct mesh_quality nothing = {.smallest_diameter = INFINITY,
+                                            .smallest_jacobian = 1,
+                                            .lower = {INFINITY, INFINITY, INFINITY},
+                                            .upper = {-INFINITY, -INFINITY, -INFINITY}};
+
+static void join(int dim, struct mesh_quality *into, const struct mesh_quality *part) {
+    into->volume += part->volume;
+    into->n_curved += part->n_curved;
+    into->smallest_diameter = fmin(into->smallest_diameter, part->smallest_diameter);
+    into->largest_diameter = fmax(into->largest_diameter, part->largest_diameter);
+    if (part->smallest_jacobian < into->smallest_jacobian) {
+        into->smallest_jacobian = part->smallest_jacobian;
+        into->smallest_jacobian_cell = part->smallest_jacobian_cell;
+    }
+    for (int a = 0; a < dim; a++) {
+        into->lower[a] = fmin(into->lower[a], part->lower[a]);
+        into->upper[a] = fmax(into->upper[a], part->upper[a]);
+    }
+}
+
+/* The cells are measured in parts that do not depend on the number of threads, and neither does the sum. */
+facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality) {
+    enum { PARTS = 64 };
+    facet_status status = FACET_OK;
+    struct gauge gauge = {0};
+    *quality = nothing;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct mesh_block *block = &mesh->blocks[b];
+        struct mesh_quality parts[PARTS];
+        TRY(gauge_init(&gauge, mesh, block));
+#pragma omp parallel for num_threads(base_threads()) schedule(dynamic)
+        for (int p = 0; p < PARTS; p++) {
+            parts[p] = nothing;
+            int32_t end = (int32_t)((int64_t)block->count * (p + 1) / PARTS);
+            for (int32_t c = (int32_t)((int64_t)block->count * p / PARTS); c < end; c++)
+                measure_cell(&gauge, c, &parts[p]);
+        }
+        for (int p = 0; p < PARTS; p++) join(mesh->dim, quality, &parts[p]);
+        gauge_free(&gauge);
+    }
+    for (int a = mesh->dim; a < 3; a++) quality->lower[a] = quality->upper[a] = 0;
+done:
+    gauge_free(&gauge);
+    return status;
+}

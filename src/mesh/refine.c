@@ -1,0 +1,418 @@
+/* Every cell into 2^dim. The vertices of the children are the nodes of the lattice of order 2 in the parent:
+ * its own vertices, and the middles of edges, quad faces and the cell. A middle is known by the sorted
+ * vertices it lies between, so that neighbours agree about it. The children's lattice nodes are points of the
+ * parent's map, which keeps curved geometry. Faces of groups and periodic pairs are split by the same tables,
+ * one dimension lower. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "mesh/internal.h"
+#include "poly/basis.h"
+
+#define MAX_CHILDREN 8
+#define MAX_MIDDLES  27 /* nodes of the hex lattice of order 2 */
+
+/* Children as numbers of nodes of the order-2 lattice; the first is (0,0,0), then the first coordinate runs
+ * fastest. */
+struct children {
+    int n;
+    int vertices[MAX_CHILDREN][SHAPE_MAX_VERTICES];
+};
+
+static const struct children segment = {2, {{0, 1}, {1, 2}}};
+static const struct children triangle = {4, {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}, {1, 4, 3}}};
+static const struct children quad = {4, {{0, 1, 4, 3}, {1, 2, 5, 4}, {3, 4, 7, 6}, {4, 5, 8, 7}}};
+static const struct children hex = {8,
+                                    {{0, 1, 4, 3, 9, 10, 13, 12},
+                                     {1, 2, 5, 4, 10, 11, 14, 13},
+                                     {3, 4, 7, 6, 12, 13, 16, 15},
+                                     {4, 5, 8, 7, 13, 14, 17, 16},
+                                     {9, 10, 13, 12, 18, 19, 22, 21},
+                                     {10, 11, 14, 13, 19, 20, 23, 22},
+                                     {12, 13, 16, 15, 21, 22, 25, 24},
+                                     {13, 14, 17, 16, 22, 23, 26, 25}}};
+/* Four tets at the corners; the octahedron between them has the middles 1-8, 3-7, 4-6 as diagonals, and is
+ * cut along one of them. The shortest keeps the children from growing thin. */
+static const struct children tets[3] = {
+    {8,
+     {{0, 1, 3, 6},
+      {1, 2, 4, 7},
+      {3, 4, 5, 8},
+      {6, 7, 8, 9},
+      {1, 8, 3, 4},
+      {1, 8, 4, 7},
+      {1, 8, 7, 6},
+      {1, 8, 6, 3}}},
+    {8,
+     {{0, 1, 3, 6},
+      {1, 2, 4, 7},
+      {3, 4, 5, 8},
+      {6, 7, 8, 9},
+      {3, 7, 1, 4},
+      {3, 7, 4, 8},
+      {3, 7, 8, 6},
+      {3, 7, 6, 1}}},
+    {8,
+     {{0, 1, 3, 6},
+      {1, 2, 4, 7},
+      {3, 4, 5, 8},
+      {6, 7, 8, 9},
+      {4, 6, 1, 3},
+      {4, 6, 3, 8},
+      {4, 6, 8, 7},
+      {4, 6, 7, 1}}},
+};
+
+/* The variants of a shape's refinement; one but for tets. */
+static const struct children *children_of(enum shape shape, int *n_variants) {
+    *n_variants = shape == SHAPE_TET ? 3 : 1;
+    return shape == SHAPE_SEGMENT    ? &segment
+           : shape == SHAPE_TRIANGLE ? &triangle
+           : shape == SHAPE_QUAD     ? &quad
+           : shape == SHAPE_TET      ? tets
+                                     : &hex;
+}
+
+/* What the refinement of one block needs. */
+struct plan {
+    enum shape shape;
+    int dim, n_middles, n_variants, n_nodes;
+    const struct children *children;
+    double middles[MAX_MIDDLES * 3]; /* the lattice of order 2 */
+    int n_parents[MAX_MIDDLES];      /* the parent's vertices a middle lies between */
+    int parents[MAX_MIDDLES][SHAPE_MAX_VERTICES];
+    double *values[3]; /* for each variant: (children x n_nodes) x n_nodes, Lagrange values at the children's
+                          nodes */
+};
+
+struct refinement {
+    const struct facet_mesh *mesh;
+    struct plan plans[MESH_MAX_BLOCKS];
+    struct tuple_set middles;
+    int32_t n_inner; /* middles of whole cells, which belong to no other */
+    int32_t *points; /* for each cell the fine vertices of its order-2 lattice */
+    int64_t point_offsets[MESH_MAX_BLOCKS];
+    struct mesh_input input;
+    uint8_t *shapes;
+    int64_t *vertex_offsets, *node_offsets;
+    int32_t *vertices;
+    double *nodes;
+    struct mesh_input_group *groups;
+    int64_t **group_cells;
+    int32_t **group_vertices;
+    int32_t *periodic;
+};
+
+/* ------------------------------------------------------------------------------------------ tables */
+
+/* Vertex v belongs to the smallest face around the middle m when no reference coordinate (barycentric ones
+ * included) that is zero or one at m differs at v. */
+static int lies_between(enum shape shape, const double *m, const double *v) {
+    int dim = shape_dim(shape);
+    double m_rest = 1, v_rest = 1;
+    for (int a = 0; a < dim; a++) {
+        if (m[a] == 0 && v[a] != 0) return 0;
+        if (m[a] == 1 && v[a] != 1) return 0;
+        m_rest -= m[a];
+        v_rest -= v[a];
+    }
+    return !(shape_is_simplex(shape) && m_rest == 0 && v_rest != 0);
+}
+
+/* Child c is the affine image xi = c_0 + sum_b eta_b (c_b - c_0) of the reference cell. */
+static void child_nodes(const struct plan *plan, const int *child, const double *lattice, double *xi) {
+    int dim = plan->dim;
+    for (int i = 0; i < plan->n_nodes; i++)
+        for (int a = 0; a < dim; a++) {
+            double origin = plan->middles[child[0] * dim + a], x = origin;
+            for (int b = 0; b < dim; b++)
+                x += lattice[i * dim + b] *
+                     (plan->middles[child[mesh_axis_vertex(plan->shape, b)] * dim + a] - origin);
+            xi[i * dim + a] = x;
+        }
+}
+
+static facet_status plan_init(struct plan *plan, enum shape shape, int order) {
+    facet_status status = FACET_OK;
+    double *lattice = NULL, *xi = NULL;
+    int dim = shape_dim(shape);
+    plan->shape = shape;
+    plan->dim = dim;
+    plan->n_middles = shape_n_nodes(shape, 2);
+    plan->n_nodes = shape_n_nodes(shape, order);
+    plan->children = children_of(shape, &plan->n_variants);
+    shape_nodes(shape, 2, plan->middles);
+    for (int m = 0; m < plan->n_middles; m++)
+        for (int v = 0; v < shape_n_vertices(shape); v++)
+            if (lies_between(shape, plan->middles + m * dim, shape_vertices(shape) + v * dim))
+                plan->parents[m][plan->n_parents[m]++] = v;
+    int64_t n = (int64_t)MAX_CHILDREN * plan->n_nodes;
+    TRY(ALLOC(lattice, plan->n_nodes * dim));
+    TRY(ALLOC(xi, n * dim));
+    shape_nodes(shape, order, lattice);
+    for (int k = 0; k < plan->n_variants; k++) {
+        const struct children *children = &plan->children[k];
+        for (int c = 0; c < children->n; c++)
+            child_nodes(plan, children->vertices[c], lattice, xi + (int64_t)c * plan->n_nodes * dim);
+        TRY(ALLOC(plan->values[k], n * plan->n_nodes));
+        TRY(basis_lagrange(shape, order, children->n * plan->n_nodes, xi, plan->values[k], NULL));
+    }
+done:
+    base_free(&lattice);
+    base_free(&xi);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ vertices */
+
+/* Fine vertices: the coarse ones, then the shared middles, then the middles of cells. */
+static facet_status number_points(struct refinement *r) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = r->mesh;
+    int64_t n_points = 0, n_shared = 0;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct plan *plan = &r->plans[b];
+        r->point_offsets[b] = n_points;
+        n_points += (int64_t)mesh->blocks[b].count * plan->n_middles;
+        n_shared += (int64_t)mesh->blocks[b].count * (plan->n_middles - shape_n_vertices(plan->shape));
+    }
+    if (n_shared > INT32_MAX || mesh->n_cells > INT32_MAX / SHAPE_MAX_FACES / MAX_CHILDREN)
+        FAIL(FACET_ERROR_INPUT, "refining %d cells makes more than 32-bit numbers can count", mesh->n_cells);
+    TRY(ALLOC(r->points, n_points));
+    TRY(tuple_set_init(&r->middles, mesh->dim == 2 ? 2 : SHAPE_MAX_FACE_VERTICES, n_shared));
+    int32_t *point = r->points;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct plan *plan = &r->plans[b];
+        int n_vertices = shape_n_vertices(plan->shape);
+        for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
+            const int32_t *vertices = mesh->blocks[b].vertices + (int64_t)c * n_vertices;
+            for (int m = 0; m < plan->n_middles; m++, point++) {
+                int32_t around[SHAPE_MAX_VERTICES], key[SHAPE_MAX_FACE_VERTICES];
+                int n = plan->n_parents[m];
+                for (int i = 0; i < n; i++) around[i] = vertices[plan->parents[m][i]];
+                if (n == 1)
+                    *point = around[0];
+                else if (n == n_vertices)
+                    *point = -(++r->n_inner);
+                else {
+                    tuple_sort(n, around, r->middles.stride, key);
+                    *point = mesh->n_vertices + tuple_set_add(&r->middles, key);
+                }
+            }
+        }
+    }
+    for (int64_t i = 0; i < n_points; i++)
+        if (r->points[i] < 0) r->points[i] = mesh->n_vertices + r->middles.count - r->points[i] - 1;
+    r->input.n_vertices = (int64_t)mesh->n_vertices + r->middles.count + r->n_inner;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ cells */
+
+/* The tet's shortest inner diagonal, measured on the parent's vertices. */
+static int choose_variant(const struct facet_mesh *mesh, const struct plan *plan, const double *nodes) {
+    static const int opposite[3][2][2] = {{{0, 1}, {2, 3}}, {{0, 2}, {1, 3}}, {{1, 2}, {0, 3}}};
+    if (plan->n_variants == 1) return 0;
+    int best = 0;
+    double shortest = INFINITY;
+    for (int k = 0; k < 3; k++) {
+        double square = 0;
+        for (int a = 0; a < 3; a++) {
+            double x[2];
+            for (int e = 0; e < 2; e++)
+                x[e] = nodes[shape_vertex_node(plan->shape, mesh->order, opposite[k][e][0]) * 3 + a] +
+                       nodes[shape_vertex_node(plan->shape, mesh->order, opposite[k][e][1]) * 3 + a];
+            square += (x[1] - x[0]) * (x[1] - x[0]);
+        }
+        if (square < shortest * (1 - 1e-9)) {
+            shortest = square;
+            best = k;
+        }
+    }
+    return best;
+}
+
+static void make_children(struct refinement *r, int b) {
+    const struct facet_mesh *mesh = r->mesh;
+    const struct mesh_block *block = &mesh->blocks[b];
+    const struct plan *plan = &r->plans[b];
+    int n_vertices = shape_n_vertices(plan->shape), n_nodes = plan->n_nodes, dim = mesh->dim;
+    int64_t cell = r->input.n_cells, vertex = r->vertex_offsets[cell], node = r->node_offsets[cell];
+    for (int32_t c = 0; c < block->count; c++) {
+        const double *nodes = block->nodes + (int64_t)c * n_nodes * dim;
+        const int32_t *points = r->points + r->point_offsets[b] + (int64_t)c * plan->n_middles;
+        int variant = choose_variant(mesh, plan, nodes);
+        const double *values = plan->values[variant];
+        const struct children *children = &plan->children[variant];
+        for (int k = 0; k < children->n; k++, cell++) {
+            r->shapes[cell] = (uint8_t)plan->shape;
+            for (int v = 0; v < n_vertices; v++) r->vertices[vertex++] = points[children->vertices[k][v]];
+            for (int i = 0; i < n_nodes; i++, node++, values += n_nodes)
+                for (int a = 0; a < dim; a++) {
+                    double x = 0;
+                    for (int j = 0; j < n_nodes; j++) x += values[j] * nodes[j * dim + a];
+                    r->nodes[node * dim + a] = x;
+                }
+            r->vertex_offsets[cell + 1] = vertex;
+            r->node_offsets[cell + 1] = node;
+        }
+    }
+    r->input.n_cells = cell;
+}
+
+static facet_status split_cells(struct refinement *r) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = r->mesh;
+    int64_t n_cells = 0, n_vertices = 0, n_nodes = 0;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        int64_t n = (int64_t)mesh->blocks[b].count * r->plans[b].children->n;
+        n_cells += n;
+        n_vertices += n * shape_n_vertices(mesh->blocks[b].shape);
+        n_nodes += n * mesh->blocks[b].n_nodes;
+    }
+    TRY(ALLOC(r->shapes, n_cells));
+    TRY(ALLOC(r->vertex_offsets, n_cells + 1));
+    TRY(ALLOC(r->node_offsets, n_cells + 1));
+    TRY(ALLOC(r->vertices, n_vertices));
+    TRY(ALLOC(r->nodes, n_nodes * mesh->dim));
+    r->vertex_offsets[0] = r->node_offsets[0] = 0;
+    for (int b = 0; b < mesh->n_blocks; b++) make_children(r, b);
+    r->input.dim = mesh->dim;
+    r->input.order = mesh->order;
+    r->input.shapes = r->shapes;
+    r->input.vertex_offsets = r->vertex_offsets;
+    r->input.node_offsets = r->node_offsets;
+    r->input.vertices = r->vertices;
+    r->input.nodes = r->nodes;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ faces */
+
+/* The children of a face as one of its sides sees them, in the order of the frame; returns their number.
+ * Child k's vertices stand at vertices + k * step, padded with -1. */
+static int split_face(const struct refinement *r, int32_t face, int side, int step, int32_t *vertices) {
+    const struct facet_mesh *mesh = r->mesh;
+    int32_t cell = mesh->face_cells[2 * (int64_t)face + side];
+    int b = mesh_block_index(mesh, cell), local = mesh->face_locals[2 * (int64_t)face + side], n_variants,
+        nodes[9];
+    const struct mesh_block *block = &mesh->blocks[b];
+    const struct plan *plan = &r->plans[b];
+    int64_t in_block = cell - block->first;
+    enum shape face_shape = (enum shape)mesh->face_shapes[face];
+    const struct children *children = children_of(face_shape, &n_variants);
+    mesh_face_nodes(plan->shape, local, block->orientations[in_block * shape_n_faces(plan->shape) + local], 2,
+                    nodes);
+    const int32_t *points = r->points + r->point_offsets[b] + in_block * plan->n_middles;
+    for (int k = 0; k < children->n; k++)
+        for (int v = 0; v < SHAPE_MAX_FACE_VERTICES; v++)
+            vertices[k * step + v] =
+                v < shape_n_vertices(face_shape) ? points[nodes[children->vertices[k][v]]] : -1;
+    return children->n;
+}
+
+/* Children stand together, 2^dim for every cell, in the order of the cells. */
+static facet_status split_groups(struct refinement *r) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = r->mesh;
+    int n_children = 1 << mesh->dim;
+    TRY(CALLOC(r->groups, mesh->n_groups));
+    TRY(CALLOC(r->group_cells, mesh->n_groups));
+    TRY(CALLOC(r->group_vertices, mesh->n_groups));
+    for (int g = 0; g < mesh->n_groups; g++) {
+        const struct mesh_group *group = &mesh->groups[g];
+        struct mesh_input_group *fine = &r->groups[g];
+        fine->name = group->name;
+        fine->dim = group->dim;
+        if (group->dim == mesh->dim) {
+            TRY(ALLOC(r->group_cells[g], (int64_t)group->count * n_children));
+            for (int32_t i = 0; i < group->count; i++)
+                for (int k = 0; k < n_children; k++)
+                    r->group_cells[g][fine->count++] = (int64_t)group->ids[i] * n_children + k;
+        } else {
+            TRY(ALLOC(r->group_vertices[g],
+                      (int64_t)group->count * n_children / 2 * SHAPE_MAX_FACE_VERTICES));
+            for (int32_t i = 0; i < group->count; i++)
+                fine->count += split_face(r, group->ids[i], 0, SHAPE_MAX_FACE_VERTICES,
+                                          r->group_vertices[g] + fine->count * SHAPE_MAX_FACE_VERTICES);
+        }
+        fine->cells = r->group_cells[g];
+        fine->vertices = r->group_vertices[g];
+    }
+    r->input.n_groups = mesh->n_groups;
+    r->input.groups = r->groups;
+done:
+    return status;
+}
+
+/* Frame vertex v of a face as one of its sides numbers it. */
+static int32_t frame_vertex(const struct facet_mesh *mesh, int32_t face, int side, int v) {
+    int32_t cell = mesh->face_cells[2 * (int64_t)face + side];
+    int local = mesh->face_locals[2 * (int64_t)face + side];
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    int64_t in_block = cell - block->first;
+    int o = block->orientations[in_block * shape_n_faces(block->shape) + local];
+    int corner = shape_permutation((enum shape)mesh->face_shapes[face], o)[v];
+    return block->vertices[in_block * shape_n_vertices(block->shape) +
+                           shape_face_vertices(block->shape, local)[corner]];
+}
+
+/* A face is periodic when its two sides have different vertices. */
+static int is_periodic(const struct facet_mesh *mesh, int32_t face) {
+    if (mesh->face_cells[2 * (int64_t)face + 1] < 0) return 0;
+    for (int v = 0; v < shape_n_vertices((enum shape)mesh->face_shapes[face]); v++)
+        if (frame_vertex(mesh, face, 0, v) != frame_vertex(mesh, face, 1, v)) return 1;
+    return 0;
+}
+
+static facet_status split_periodic(struct refinement *r) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = r->mesh;
+    int64_t step = 2 * SHAPE_MAX_FACE_VERTICES, n = 0;
+    for (int32_t f = 0; f < mesh->n_faces; f++) n += is_periodic(mesh, f);
+    TRY(ALLOC(r->periodic, n * (1 << (mesh->dim - 1)) * step));
+    for (int32_t f = 0; n > 0 && f < mesh->n_faces; f++) {
+        if (!is_periodic(mesh, f)) continue;
+        int32_t *pairs = r->periodic + r->input.n_periodic * step;
+        split_face(r, f, 0, (int)step, pairs);
+        r->input.n_periodic += split_face(r, f, 1, (int)step, pairs + SHAPE_MAX_FACE_VERTICES);
+    }
+    r->input.periodic = r->periodic;
+done:
+    return status;
+}
+
+static void refinement_free(struct refinement *r) {
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++)
+        for (int k = 0; k < 3; k++) base_free(&r->plans[b].values[k]);
+    tuple_set_free(&r->middles);
+    base_free(&r->points);
+    base_free(&r->shapes);
+    base_free(&r->vertex_offsets);
+    base_free(&r->node_offsets);
+    base_free(&r->vertices);
+    base_free(&r->nodes);
+    for (int g = 0; r->group_cells && g < r->mesh->n_groups; g++) base_free(&r->group_cells[g]);
+    for (int g = 0; r->group_vertices && g < r->mesh->n_groups; g++) base_free(&r->group_vertices[g]);
+    base_free(&r->groups);
+    base_free(&r->group_cells);
+    base_free(&r->group_vertices);
+    base_free(&r->periodic);
+}
+
+facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine) {
+    facet_status status = FACET_OK;
+    struct refinement r = {.mesh = mesh};
+    *fine = NULL;
+    for (int b = 0; b < mesh->n_blocks; b++) TRY(plan_init(&r.plans[b], mesh->blocks[b].shape, mesh->order));
+    TRY(number_points(&r));
+    TRY(split_cells(&r));
+    TRY(split_groups(&r));
+    TRY(split_periodic(&r));
+    TRY(mesh_create(&r.input, fine));
+done:
+    refinement_free(&r);
+    return status;
+}
