@@ -290,6 +290,16 @@ static void test_many_errors(void **state) {
     text_free(&text);
 }
 
+static void test_many_parameters(void **state) {
+    (void)state;
+    struct text text = {0};
+    text_printf(&text, "parameters:\n");
+    for (int i = 0; i < 50000; i++) text_printf(&text, "  p%d: 1\n", i);
+    assert_int_equal(text.status, FACET_OK);
+    expect_refusal(text.data, text.length, "2:3", "more than the 1000");
+    text_free(&text);
+}
+
 static void test_long_file(void **state) {
     (void)state;
     struct case_file *file;
@@ -569,6 +579,7 @@ int main(void) {
         cmocka_unit_test(test_bad_bytes),
         cmocka_unit_test(test_nesting),
         cmocka_unit_test(test_many_errors),
+        cmocka_unit_test(test_many_parameters),
         cmocka_unit_test(test_long_file),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_bad_settings),

@@ -1,5 +1,7 @@
 /* A tree held against the schema table. Recursion follows the table, so it is as deep as the table's longest
  * path. */
+#define _GNU_SOURCE /* strtod_l: a decimal point is a point in every locale */
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +93,9 @@ static void refuse_entry(struct checker *c, struct tree_node *node, const struct
 
 int schema_parse_number(const char *text, double *value) {
     if (!looks_like_number(text)) return 0;
-    *value = strtod(text, NULL);
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    *value = plain ? strtod_l(text, NULL, plain) : strtod(text, NULL);
+    if (plain) freelocale(plain);
     return isfinite(*value);
 }
 

@@ -7,7 +7,8 @@
 #include "base/memory.h"
 #include "case/reader.h"
 
-#define NAME_BYTES 64
+#define NAME_BYTES     64
+#define MAX_PARAMETERS 1000 /* names are looked up one by one */
 
 /* ------------------------------------------------------------------------------------------ expressions */
 
@@ -106,6 +107,11 @@ facet_status reader_read_parameters(struct reader *r) {
     struct expr *probe = NULL;
     const struct tree_node *map = reader_get(r->tree->root, "parameters");
     if (!map || map->kind != TREE_MAP) goto done;
+    if (map->n > MAX_PARAMETERS) {
+        issues_add(r->issues, map, "parameters: %d names are more than the %d that are allowed", map->n,
+                   MAX_PARAMETERS);
+        goto done;
+    }
     TRY(CALLOC(r->file->parameters, map->n));
     for (int i = 0; i < map->n; i++) {
         struct expr_parameter parameter = {.name = map->keys[i]->text, .value = 1};
