@@ -297,8 +297,8 @@ facet_status gmsh_read_bytes(const char *path, char *bytes, size_t n, struct fac
     *mesh = NULL;
     locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (locale == (locale_t)0) FAIL(FACET_ERROR_MACHINE, "out of memory: no \"C\" locale");
-    struct gmsh_scanner scanner = {
-        .path = path, .begin = bytes, .at = bytes, .end = bytes + n, .locale = locale};
+    struct gmsh_scanner scanner = {.path = path, .at = bytes, .end = bytes + n, .locale = locale};
+    scanner.begin = bytes;
     TRY(gmsh_parse(&scanner, &file));
     status = base_wrap(assemble(&file, mesh), "%s", path);
 done:

@@ -120,11 +120,10 @@ facet_status gmsh_int(struct gmsh_scanner *s, const char *what, int *value) {
         return FACET_OK;
     }
     int64_t wide;
-    const char *at = s->at;
     facet_status status = gmsh_text_int(s, what, &wide);
     if (status != FACET_OK) return status;
     if (wide < INT_MIN || wide > INT_MAX)
-        return gmsh_fail(s, at, "expected %s, found %lld, which is too large", what, (long long)wide);
+        return gmsh_fail(s, s->at, "expected %s, found %lld, which is too large", what, (long long)wide);
     *value = (int)wide;
     return FACET_OK;
 }
