@@ -186,6 +186,37 @@ done:
     return status;
 }
 
+/* Constants, to the last bit. With uhat = 1 the exact algebra gives K_e 1 = U' (lambda, phi), zero without
+ * reaction; rounding leaves more, the same in every cell of a uniform mesh, which acts like a reaction of
+ * size rounding / h^2 and would spoil the solution first. The symmetric correction d w' + w d' - (d'1) w w'
+ * with w = 1/|1|^2 restores the identity. */
+static facet_status restore_constants(struct local *l, const double *U, double *K) {
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    int N = b->N, n = b->n_trace, m = b->m;
+    double one = sqrt(shape_measure(shape_face_shape(b->shape, 0))); /* psi_0 = 1 / one */
+    double *moments = l->vector, *d = moments + N, total = 0.0, w = 1.0 / (b->n_faces * one);
+    memset(moments, 0, (size_t)N * sizeof *moments);
+    if (h->data.reaction != NULL) {
+        facet_status status = local_reaction(&h->data, b->cell.n, l->geometry.x, l->values);
+        if (status != FACET_OK) return local_place(status, l);
+        for (int q = 0; q < b->cell.n; q++)
+            cblas_daxpy(N, l->geometry.wJ[q] * l->values[q], b->cell.phi + (int64_t)q * N, 1, moments, 1);
+    }
+    cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, U, n, moments, 1, 0.0, d, 1);
+    for (int f = 0; f < b->n_faces; f++)
+        for (int i = 0; i < n; i++) d[i] -= one * K[i * n + f * m];
+    for (int f = 0; f < b->n_faces; f++) total += one * d[f * m];
+    for (int f = 0; f < b->n_faces; f++)
+        for (int i = 0; i < n; i++) {
+            K[i * n + f * m] += w * d[i];
+            K[f * m * n + i] += w * d[i];
+        }
+    for (int f = 0; f < b->n_faces; f++)
+        for (int g = 0; g < b->n_faces; g++) K[f * m * n + g * m] -= total * w * w;
+    return FACET_OK;
+}
+
 /* Factor, U and K_e of one cell, as derived in hdg.h: C = [S R; . H + G'A^-1 G] by one rank update, then
  * Cholesky. */
 static facet_status condense_cell(struct hdg *h, struct local *l, double *K, double *largest_robin) {
@@ -206,7 +237,6 @@ static facet_status condense_cell(struct hdg *h, struct local *l, double *K, dou
     cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, N, -1.0, R, ld, 1.0, gg, ld);
     for (int i = 0; i < n; i++)
         for (int j = i; j < n; j++) K[i * n + j] = K[j * n + i] = gg[i * ld + j];
-    TRY(add_robin(h, l, K, largest_robin));
     cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, N, n, 1.0, C, ld, R, ld);
     double *factor = h->factors[l->block] + (int64_t)l->cell * packed_size(N);
     double *U = h->U[l->block] + (int64_t)l->cell * N * n;
@@ -215,6 +245,8 @@ static facet_status condense_cell(struct hdg *h, struct local *l, double *K, dou
         factor += N - i;
         memcpy(U + (int64_t)i * n, R + (int64_t)i * ld, (size_t)n * sizeof *U);
     }
+    TRY(restore_constants(l, U, K));
+    TRY(add_robin(h, l, K, largest_robin));
 done:
     return status;
 }
