@@ -559,6 +559,27 @@ static void test_locate(void **state) {
             }
 }
 
+/* Cells so thin that their height is a few roundings of the coordinates. */
+static void test_locate_in_thin_cells(void **state) {
+    (void)state;
+    const double y[5] = {1, 1 + 1e-11, 1 + 3e-11, 1 + 1e-10, 2};
+    facet_box box = {
+        .dim = 2, .upper = {1, 1}, .cells = {5, 4}, .coordinates = {NULL, y}, .shape = "triangle"};
+    struct facet_mesh *mesh;
+    struct mesh_locator *locator;
+    must(mesh_create_box(&box, &mesh));
+    must(mesh_locator_create(mesh, &locator));
+    for (int i = 0; i <= 50; i++)
+        for (int j = 0; j < 5; j++) {
+            double x[2] = {i / 50.0, y[j]}, xi[2];
+            int32_t cell;
+            must(mesh_locate(locator, x, &cell, xi));
+            assert_true(cell >= 0);
+        }
+    mesh_locator_destroy(&locator);
+    mesh_destroy(&mesh);
+}
+
 static void test_quality(void **state) {
     (void)state;
     struct mesh_quality quality;
@@ -748,6 +769,9 @@ static void test_refuse_periodic(void **state) {
     pairs[12] = 1;
     pairs[13] = 5;
     refused(&d.input, "not free");
+    pairs[12] = 2; /* a side of length 1/3 cannot be the partner of one of length 1/2 */
+    pairs[13] = 3;
+    refused(&d.input, "differ in size or shape");
     draft_free(&d);
 }
 
@@ -967,6 +991,7 @@ int main(void) {
         cmocka_unit_test(test_high_order),
         cmocka_unit_test(test_refined_box),
         cmocka_unit_test(test_locate),
+        cmocka_unit_test(test_locate_in_thin_cells),
         cmocka_unit_test(test_quality),
         cmocka_unit_test(test_fan),
         cmocka_unit_test(test_refuse_form),

@@ -74,8 +74,38 @@ static int sides_agree(const struct conformity *c, int32_t face) {
     int dim = c->mesh->dim, n = face_points(c, face, 0, one);
     face_points(c, face, 1, two);
     double largest = 0;
-    for (int i = 0; i < n * dim; i++) largest = fmax(largest, fabs(one[i] - two[i]));
+    if (c->builder->raw_pair[c->builder->raw_of_face[face]] < 0) {
+        for (int i = 0; i < n * dim; i++) largest = fmax(largest, fabs(one[i] - two[i]));
+    } else { /* the sides of a periodic pair are congruent */
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < i; j++)
+                largest = fmax(largest, fabs(distance(dim, one + i * dim, one + j * dim) -
+                                             distance(dim, two + i * dim, two + j * dim)));
+    }
     return largest == 0 || largest <= TOUCHING * mesh_extent(n, dim, one);
+}
+
+static void report_sides(const struct conformity *c, int32_t face) {
+    const struct facet_mesh *mesh = c->mesh;
+    char one[64], two[64], place[80];
+    double x[3];
+    const int32_t *cells = mesh->face_cells + 2 * (int64_t)face;
+    if (c->builder->is_bad[cells[0]] || c->builder->is_bad[cells[1]]) return;
+    mesh_side_center(mesh, cells[0], mesh->face_locals[2 * (int64_t)face], x);
+    mesh_cell_text(c->builder, cells[0], one, sizeof one);
+    mesh_cell_text(c->builder, cells[1], two, sizeof two);
+    mesh_point_text(mesh->dim, x, place, sizeof place);
+    if (c->builder->raw_pair[c->builder->raw_of_face[face]] < 0)
+        mesh_issue(&c->builder->issues,
+                   "%s and %s share the vertices of a face at %s but not its nodes: write all nodes of the "
+                   "file anew",
+                   one, two, place);
+    else
+        mesh_issue(
+            &c->builder->issues,
+            "%s and %s: the face at %s and its periodic partner differ in size or shape; mesh both sides "
+            "alike (Gmsh: Periodic Curve)",
+            one, two, place);
 }
 
 static facet_status check_inner_faces(const struct conformity *c) {
@@ -85,22 +115,9 @@ static facet_status check_inner_faces(const struct conformity *c) {
     TRY(CALLOC(differ, mesh->n_faces));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int32_t f = 0; f < mesh->n_faces; f++)
-        if (mesh->face_cells[2 * (int64_t)f + 1] >= 0 && c->builder->raw_pair[c->builder->raw_of_face[f]] < 0)
-            differ[f] = !sides_agree(c, f);
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
-        if (!differ[f]) continue;
-        char one[64], two[64], place[80];
-        double x[3];
-        const int32_t *cells = mesh->face_cells + 2 * (int64_t)f;
-        if (c->builder->is_bad[cells[0]] || c->builder->is_bad[cells[1]]) continue;
-        mesh_side_center(mesh, cells[0], mesh->face_locals[2 * (int64_t)f], x);
-        mesh_issue(&c->builder->issues,
-                   "%s and %s share the vertices of a face at %s but not its nodes: write all nodes of the "
-                   "file anew",
-                   mesh_cell_text(c->builder, cells[0], one, sizeof one),
-                   mesh_cell_text(c->builder, cells[1], two, sizeof two),
-                   mesh_point_text(mesh->dim, x, place, sizeof place));
-    }
+        if (mesh->face_cells[2 * (int64_t)f + 1] >= 0) differ[f] = !sides_agree(c, f);
+    for (int32_t f = 0; f < mesh->n_faces; f++)
+        if (differ[f]) report_sides(c, f);
 done:
     base_free(&differ);
     return status;

@@ -135,6 +135,29 @@ done:
     return status;
 }
 
+/* The distance, in rounding errors of the coordinates, between the target and the cell's point nearest to xi.
+ */
+static facet_status roundings_away(const struct facet_mesh *mesh, int32_t cell, const double *xi,
+                                   const double *target, double *roundings) {
+    facet_status status = FACET_OK;
+    int dim = mesh->dim;
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    double inside[3], sum = 0, x[3], J[9], most = 0, away = 0;
+    for (int a = 0; a < dim; a++) {
+        inside[a] = fmin(fmax(xi[a], 0), 1);
+        sum += inside[a];
+    }
+    for (int a = 0; shape_is_simplex(block->shape) && sum > 1 && a < dim; a++) inside[a] /= sum;
+    TRY(mesh_point_map(block->shape, mesh->order, dim, mesh_cell_nodes(mesh, cell), inside, x, J));
+    for (int a = 0; a < dim; a++) {
+        most = fmax(most, fabs(target[a]));
+        away = fmax(away, fabs(target[a] - x[a]));
+    }
+    *roundings = away / (2.3e-16 * most);
+done:
+    return status;
+}
+
 struct search {
     const struct mesh_locator *locator;
     const double *target;
@@ -146,13 +169,19 @@ struct search {
 static int visit_cell(void *user, int32_t cell) {
     struct search *search = user;
     const struct facet_mesh *mesh = search->locator->mesh;
-    double xi[3] = {0};
+    double xi[3] = {0}, roundings;
     int found;
     search->status = invert_cell(search->locator, cell, search->target, xi, &found);
     if (search->status != FACET_OK) return 1;
     if (!found) return 0;
     double outside = outside_by(mesh_block_of(mesh, cell)->shape, xi);
-    if (outside > OUTSIDE || (search->cell >= 0 && outside >= search->outside)) return 0;
+    if (search->cell >= 0 && outside >= search->outside) return 0;
+    if (outside > OUTSIDE) {
+        /* A cell may be so thin that one rounding of the coordinates is more than OUTSIDE of it. */
+        search->status = roundings_away(mesh, cell, xi, search->target, &roundings);
+        if (search->status != FACET_OK) return 1;
+        if (!(roundings < 8)) return 0;
+    }
     search->cell = cell;
     search->outside = outside;
     for (int a = 0; a < 3; a++) search->xi[a] = xi[a];

@@ -79,9 +79,11 @@ struct mesh_input {
 
 /* Builds topology, checks the mesh, and reports all that is wrong in one message (at most 10 items and a count): inverted or
  * degenerate cells (smallest Jacobian at a lattice of sample points, including curved ones: the exact polynomial determinant is
- * sampled densely enough), faces shared by more than two cells, group faces that are faces of no cell, vertices of no cell,
- * hanging (non-conforming) faces: a boundary face whose midpoint lies inside another boundary edge.
- * A wholly inverted 2D mesh (all Jacobians negative: clockwise cells) is not an error: such cells are turned over. */
+ * sampled densely enough), faces shared by more than two cells, cells given twice or folded over their neighbours, group faces
+ * that are faces of no cell, hanging (non-conforming) vertices inside boundary faces of other cells, boundary faces that
+ * coincide without sharing vertices, periodic partners that are not congruent.
+ * A cell whose Jacobian is negative everywhere (clockwise) is not an error: it is turned over, which swaps its first two
+ * reference coordinates. Vertices that no cell uses are left out of the numbering; groups of one name and dimension are joined. */
 facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mesh);
 void mesh_destroy(struct facet_mesh **mesh);
 
@@ -104,8 +106,8 @@ void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_bloc
                    const double *lagrange_gradients, double *x, double *jacobians);
 
 /* Finds the cell that contains each point and its reference coordinates (Newton on curved cells); cell -1 if none.
- * A locator is a grid of bins over the cells' bounding boxes. Points on the boundary of curved meshes are accepted within
- * 1e-8 of the cell size. */
+ * A locator is a tree of the cells' bounding boxes. Points on the boundary of the mesh are accepted within 1e-8 of the cell
+ * size, in reference coordinates. mesh_locate may be called from several threads. */
 struct mesh_locator;
 facet_status mesh_locator_create(const struct facet_mesh *mesh, struct mesh_locator **locator);
 void mesh_locator_destroy(struct mesh_locator **locator);

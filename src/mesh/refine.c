@@ -176,7 +176,7 @@ static facet_status number_points(struct refinement *r) {
         n_points += (int64_t)mesh->blocks[b].count * plan->n_middles;
         n_shared += (int64_t)mesh->blocks[b].count * (plan->n_middles - shape_n_vertices(plan->shape));
     }
-    if (n_shared > INT32_MAX || mesh->n_cells > INT32_MAX / SHAPE_MAX_FACES / MAX_CHILDREN)
+    if (n_shared > INT32_MAX || mesh->n_cells > INT32_MAX / SHAPE_MAX_FACES >> mesh->dim)
         FAIL(FACET_ERROR_INPUT, "refining %d cells makes more than 32-bit numbers can count", mesh->n_cells);
     TRY(ALLOC(r->points, n_points));
     TRY(tuple_set_init(&r->middles, mesh->dim == 2 ? 2 : SHAPE_MAX_FACE_VERTICES, n_shared));
