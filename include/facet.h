@@ -8,13 +8,12 @@
  * Arrays.     Row-major, the last index fastest. Points are rows of `dim` coordinates.
  * Functions.  Data of a problem is a number written as text ("2"), an expression in x, y, z ("sin(pi*x)*y"),
  *             or a C function that is called with many points at once, possibly from several threads.
- * Ownership.  facet_X_create(..., &x) makes, facet_X_destroy(&x) frees and sets x to NULL. Everything passed in
- *             is copied, except meshes and contexts, which must outlive what was made from them, and user
- *             pointers of callbacks. A mesh may be shared by many problems.
- * Failure.    Every fallible call returns a facet_status; facet_message() is then a sentence that says what is
- *             wrong, where, and what would be right. The library never prints, exits or aborts.
- * Threads.    The number of threads is a property of the process. Different solvers may be used from different
- *             threads; one solver may not.
+ * Ownership.  facet_X_create(..., &x) makes, facet_X_destroy(&x) frees and sets x to NULL. Everything passed
+ * in is copied, except meshes and contexts, which must outlive what was made from them, and user pointers of
+ * callbacks. A mesh may be shared by many problems. Failure.    Every fallible call returns a facet_status;
+ * facet_message() is then a sentence that says what is wrong, where, and what would be right. The library
+ * never prints, exits or aborts. Threads.    The number of threads is a property of the process. Different
+ * solvers may be used from different threads; one solver may not.
  *
  * The life of a program (see examples/01_box.c, examples/02_annulus.c):
  *
@@ -51,10 +50,10 @@ extern "C" {
 /* The values are also the exit status of the program. */
 typedef enum facet_status {
     FACET_OK = 0,
-    FACET_NOT_CONVERGED = 1,  /* the solve stopped before it reached the tolerance */
-    FACET_ERROR_INPUT = 2,    /* the input is wrong */
-    FACET_ERROR_MACHINE = 3,  /* memory, device or file */
-    FACET_INTERRUPTED = 130   /* facet_interrupt() was called */
+    FACET_NOT_CONVERGED = 1, /* the solve stopped before it reached the tolerance */
+    FACET_ERROR_INPUT = 2,   /* the input is wrong */
+    FACET_ERROR_MACHINE = 3, /* memory, device or file */
+    FACET_INTERRUPTED = 130  /* facet_interrupt() was called */
 } facet_status;
 
 /* What went wrong in the calling thread's last failing call; valid until its next call. */
@@ -89,7 +88,7 @@ typedef enum facet_event_kind {
     FACET_EVENT_BEGIN,    /* of a phase */
     FACET_EVENT_PROGRESS, /* done of total */
     FACET_EVENT_ITERATION,
-    FACET_EVENT_END       /* of a phase: seconds */
+    FACET_EVENT_END /* of a phase: seconds */
 } facet_event_kind;
 
 typedef struct facet_event {
@@ -113,7 +112,7 @@ FACET_API void facet_context_set_monitor(facet_context *context, facet_monitor m
 /* ------------------------------------------------------------------------------------------ mesh */
 
 typedef struct facet_box {
-    int dim;                      /* 2 */
+    int dim; /* 2 */
     double lower[3], upper[3];
     int cells[3];
     const double *coordinates[3]; /* cells[i] + 1 increasing numbers each, for a graded box; NULL: uniform */
@@ -126,8 +125,8 @@ typedef struct facet_mesh_info {
     int dim;
     int geometry_order;
     int64_t n_cells, n_faces, n_boundary_faces, n_vertices;
-    const char *shape;      /* "triangle", "quad" or "triangle+quad"; valid while the mesh lives */
-    double volume;          /* sum of |cell| */
+    const char *shape; /* "triangle", "quad" or "triangle+quad"; valid while the mesh lives */
+    double volume;     /* sum of |cell| */
     double smallest_cell, largest_cell; /* diameters */
     double smallest_jacobian;           /* min over cells of min det J / max det J, 1 for affine cells */
 } facet_mesh_info;
@@ -145,41 +144,47 @@ FACET_API void facet_mesh_destroy(facet_mesh **mesh);
 
 typedef enum facet_equation { FACET_DIFFUSION } facet_equation;
 
-/* values[i*n_values + c] for the points x[i*dim + d]; a nonzero return stops the solve with FACET_ERROR_INPUT. */
+/* values[i*n_values + c] for the points x[i*dim + d]; a nonzero return stops the solve with
+ * FACET_ERROR_INPUT. */
 typedef int (*facet_function)(void *user, int n_points, int dim, const double *x, double *values);
 
-FACET_API facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh, facet_equation equation,
-                                            facet_problem **problem);
+FACET_API facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh,
+                                            facet_equation equation, facet_problem **problem);
 FACET_API void facet_problem_destroy(facet_problem **problem);
 
 /* A name for the expressions set after it. */
 FACET_API facet_status facet_problem_set_parameter(facet_problem *problem, const char *name, double value);
 
-/* K on the cells of a group (NULL: all). One text: K is that scalar; dim*dim texts by rows: a symmetric matrix. */
+/* K on the cells of a group (NULL: all). One text: K is that scalar; dim*dim texts by rows: a symmetric
+ * matrix. */
 FACET_API facet_status facet_problem_set_conductivity(facet_problem *problem, const char *group, int n_texts,
                                                       const char *const *texts);
 /* n_values: 1 or dim*dim. */
 FACET_API facet_status facet_problem_set_conductivity_function(facet_problem *problem, const char *group,
-                                                               int n_values, facet_function function, void *user);
+                                                               int n_values, facet_function function,
+                                                               void *user);
 FACET_API facet_status facet_problem_set_reaction(facet_problem *problem, const char *text);
 FACET_API facet_status facet_problem_set_reaction_function(facet_problem *problem, facet_function function,
                                                            void *user);
 FACET_API facet_status facet_problem_set_source(facet_problem *problem, const char *text);
-FACET_API facet_status facet_problem_set_source_function(facet_problem *problem, facet_function function, void *user);
+FACET_API facet_status facet_problem_set_source_function(facet_problem *problem, facet_function function,
+                                                         void *user);
 
-/* The exact solution: an expression. Source and boundary data are derived from it, errors are measured against
- * it, and boundary parts not named get its Dirichlet values. The conductivity must then be expressions too. */
+/* The exact solution: an expression. Source and boundary data are derived from it, errors are measured
+ * against it, and boundary parts not named get its Dirichlet values. The conductivity must then be
+ * expressions too. */
 FACET_API facet_status facet_problem_set_exact(facet_problem *problem, const char *text);
 
-/* Boundary conditions on a part; "rest" stands for all parts not named. The text "exact" takes the data from the
- * exact solution. dirichlet: u = g; neumann: K grad u . n = g; robin: K grad u . n + a u = g. */
+/* Boundary conditions on a part; "rest" stands for all parts not named. The text "exact" takes the data from
+ * the exact solution. dirichlet: u = g; neumann: K grad u . n = g; robin: K grad u . n + a u = g. */
 FACET_API facet_status facet_problem_set_dirichlet(facet_problem *problem, const char *part, const char *g);
 FACET_API facet_status facet_problem_set_dirichlet_function(facet_problem *problem, const char *part,
                                                             facet_function g, void *user);
 FACET_API facet_status facet_problem_set_neumann(facet_problem *problem, const char *part, const char *g);
-FACET_API facet_status facet_problem_set_neumann_function(facet_problem *problem, const char *part, facet_function g,
-                                                          void *user);
-FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const char *part, const char *a, const char *g);
+FACET_API facet_status facet_problem_set_neumann_function(facet_problem *problem, const char *part,
+                                                          facet_function g, void *user);
+FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const char *part, const char *a,
+                                               const char *g);
 
 /* ------------------------------------------------------------------------------------------ solver */
 
@@ -215,8 +220,8 @@ FACET_API facet_status facet_solver_create(const facet_problem *problem, const f
                                            facet_solver **solver);
 FACET_API void facet_solver_destroy(facet_solver **solver);
 
-/* The points of a solver: n_points_per_cell quadrature points in every cell, where a caller's source is given and
- * his solution returned. x: n * dim numbers. */
+/* The points of a solver: n_points_per_cell quadrature points in every cell, where a caller's source is given
+ * and his solution returned. x: n * dim numbers. */
 FACET_API int64_t facet_solver_n_points(const facet_solver *solver);
 FACET_API facet_status facet_solver_points(const facet_solver *solver, double *x);
 
@@ -225,8 +230,8 @@ FACET_API facet_status facet_solver_solve(facet_solver *solver, const double *so
 
 FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_report *report);
 FACET_API facet_status facet_solver_errors(const facet_solver *solver, facet_errors *errors);
-/* A field ("u", "u_star", "q", "q_star") at points anywhere in the mesh; values: n * (1 or dim). A point outside
- * is an error. */
+/* A field ("u", "u_star", "q", "q_star") at points anywhere in the mesh; values: n * (1 or dim). A point
+ * outside is an error. */
 FACET_API facet_status facet_solver_evaluate(const facet_solver *solver, const char *field, int64_t n_points,
                                              const double *x, double *values);
 /* A VTU file for ParaView. fields: names separated by commas (NULL: all). */

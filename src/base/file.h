@@ -15,16 +15,18 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 void text_append(struct text *text, const char *bytes, size_t n);
 void text_free(struct text *text);
 
-/* "-" is standard output. Failure (no permission, disk full) is FACET_ERROR_MACHINE with the path and the reason. */
+/* "-" is standard output. Failure (no permission, disk full) is FACET_ERROR_MACHINE with the path and the
+ * reason. */
 facet_status file_write_whole(const char *path, const void *bytes, size_t n);
-/* Reads a whole file; *bytes is NUL-terminated for convenience and freed with base_free. A missing file is FACET_ERROR_INPUT. */
+/* Reads a whole file; *bytes is NUL-terminated for convenience and freed with base_free. A missing file is
+ * FACET_ERROR_INPUT. */
 facet_status file_read_whole(const char *path, char **bytes, size_t *n);
 
 /* A file being written in pieces to PATH.part. */
 struct file_writer;
 facet_status file_writer_open(const char *path, struct file_writer **writer);
 facet_status file_writer_put(struct file_writer *writer, const void *bytes, size_t n);
-facet_status file_writer_close(struct file_writer **writer);  /* flush, check, rename */
-void file_writer_abandon(struct file_writer **writer);        /* removes the part */
+facet_status file_writer_close(struct file_writer **writer); /* flush, check, rename */
+void file_writer_abandon(struct file_writer **writer);       /* removes the part */
 
 #endif

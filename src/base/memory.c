@@ -10,8 +10,7 @@
 
 static atomic_llong live_blocks, live_bytes, peak_bytes, allocations, fail_countdown;
 
-static void count(long long blocks, long long bytes)
-{
+static void count(long long blocks, long long bytes) {
     atomic_fetch_add(&live_blocks, blocks);
     long long now = atomic_fetch_add(&live_bytes, bytes) + bytes;
     long long peak = atomic_load(&peak_bytes);
@@ -19,34 +18,29 @@ static void count(long long blocks, long long bytes)
     }
 }
 
-static int must_fail(void)
-{
+static int must_fail(void) {
     atomic_fetch_add(&allocations, 1);
     if (atomic_load(&fail_countdown) <= 0) return 0;
     return atomic_fetch_sub(&fail_countdown, 1) == 1;
 }
 
-static void *get_pointer(void *pointer)
-{
+static void *get_pointer(void *pointer) {
     void *p;
     memcpy(&p, pointer, sizeof p);
     return p;
 }
 
-static void set_pointer(void *pointer, void *value)
-{
+static void set_pointer(void *pointer, void *value) {
     memcpy(pointer, &value, sizeof value);
 }
 
-static size_t block_bytes(const void *p)
-{
+static size_t block_bytes(const void *p) {
     size_t bytes;
     memcpy(&bytes, (const char *)p - BASE_ALIGNMENT, sizeof bytes);
     return bytes;
 }
 
-facet_status base_alloc(void *pointer, size_t n, size_t size)
-{
+facet_status base_alloc(void *pointer, size_t n, size_t size) {
     set_pointer(pointer, NULL);
     if (n == 0 || size == 0) return FACET_OK;
     size_t bytes, rounded;
@@ -62,16 +56,14 @@ facet_status base_alloc(void *pointer, size_t n, size_t size)
     return FACET_OK;
 }
 
-facet_status base_calloc(void *pointer, size_t n, size_t size)
-{
+facet_status base_calloc(void *pointer, size_t n, size_t size) {
     facet_status status = base_alloc(pointer, n, size);
     void *p = get_pointer(pointer);
     if (p != NULL) memset(p, 0, n * size);
     return status;
 }
 
-facet_status base_realloc(void *pointer, size_t n, size_t size)
-{
+facet_status base_realloc(void *pointer, size_t n, size_t size) {
     void *old = get_pointer(pointer), *fresh;
     facet_status status = base_alloc(&fresh, n, size);
     if (status != FACET_OK) return status;
@@ -84,8 +76,7 @@ facet_status base_realloc(void *pointer, size_t n, size_t size)
     return FACET_OK;
 }
 
-void base_free(void *pointer)
-{
+void base_free(void *pointer) {
     char *p = get_pointer(pointer);
     if (p == NULL) return;
     count(-1, -(long long)block_bytes(p));
@@ -93,35 +84,30 @@ void base_free(void *pointer)
     set_pointer(pointer, NULL);
 }
 
-facet_status base_strdup(const char *text, char **copy)
-{
+facet_status base_strdup(const char *text, char **copy) {
     size_t bytes = strlen(text) + 1;
     facet_status status = base_alloc(copy, bytes, 1);
     if (status == FACET_OK) memcpy(*copy, text, bytes);
     return status;
 }
 
-void base_memory_read(struct base_memory *memory)
-{
+void base_memory_read(struct base_memory *memory) {
     memory->live_blocks = atomic_load(&live_blocks);
     memory->live_bytes = atomic_load(&live_bytes);
     memory->peak_bytes = atomic_load(&peak_bytes);
     memory->allocations = atomic_load(&allocations);
 }
 
-void base_memory_fail_at(int64_t k)
-{
+void base_memory_fail_at(int64_t k) {
     atomic_store(&fail_countdown, k);
 }
 
-int64_t base_peak_resident_bytes(void)
-{
+int64_t base_peak_resident_bytes(void) {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
 }
 
-int64_t base_available_bytes(void)
-{
+int64_t base_available_bytes(void) {
     long long kib = 0;
     FILE *file = fopen("/proc/meminfo", "r");
     if (file != NULL) {

@@ -1,7 +1,7 @@
 /* The counted allocator: every allocation of the library goes through it.
  *
- * Blocks are aligned to 64 bytes. The count of live blocks and bytes lets a test prove that nothing leaked, and
- * base_memory_fail_at() makes one allocation fail, so that every error path can be walked.
+ * Blocks are aligned to 64 bytes. The count of live blocks and bytes lets a test prove that nothing leaked,
+ * and base_memory_fail_at() makes one allocation fail, so that every error path can be walked.
  */
 #ifndef FACET_BASE_MEMORY_H
 #define FACET_BASE_MEMORY_H
@@ -13,8 +13,9 @@
 
 #define BASE_ALIGNMENT 64
 
-/* *pointer = room for count items of size bytes (uninitialised); NULL for none. `pointer` is the address of any
- * object pointer. Fails with FACET_ERROR_MACHINE, naming the bytes that were wanted; *pointer is then NULL. */
+/* *pointer = room for count items of size bytes (uninitialised); NULL for none. `pointer` is the address of
+ * any object pointer. Fails with FACET_ERROR_MACHINE, naming the bytes that were wanted; *pointer is then
+ * NULL. */
 facet_status base_alloc(void *pointer, size_t count, size_t size);
 /* The same, filled with zeros. */
 facet_status base_calloc(void *pointer, size_t count, size_t size);

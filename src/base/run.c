@@ -2,8 +2,8 @@
 #include "base/run.h"
 
 #include <omp.h>
-#include <stdatomic.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <time.h>
 
@@ -13,73 +13,62 @@ static volatile sig_atomic_t interrupted;
 /* OpenBLAS exports it; another BLAS may not. */
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
-int base_threads(void)
-{
+int base_threads(void) {
     int n = atomic_load(&n_threads);
     if (n > 0) return n;
     n = omp_get_max_threads();
     return n > 0 ? n : 1;
 }
 
-void base_set_threads(int n)
-{
+void base_set_threads(int n) {
     atomic_store(&n_threads, n > 0 ? n : 0);
 }
 
-void base_set_blas_threads(int n)
-{
+void base_set_blas_threads(int n) {
     if (openblas_set_num_threads != NULL) openblas_set_num_threads(n);
 }
 
-void facet_interrupt(void)
-{
+void facet_interrupt(void) {
     interrupted = 1;
 }
 
-void facet_interrupt_clear(void)
-{
+void facet_interrupt_clear(void) {
     interrupted = 0;
 }
 
-facet_status base_check_interrupt(void)
-{
+facet_status base_check_interrupt(void) {
     return interrupted ? base_fail(FACET_INTERRUPTED, "interrupted") : FACET_OK;
 }
 
-double base_seconds(void)
-{
+double base_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void report(const struct base_monitor *monitor, const facet_event *event)
-{
+static void report(const struct base_monitor *monitor, const facet_event *event) {
     if (monitor != NULL && monitor->call != NULL) monitor->call(monitor->user, event);
 }
 
-void base_report_progress(const struct base_monitor *monitor, facet_phase phase, double done, double total)
-{
-    report(monitor, &(facet_event){.kind = FACET_EVENT_PROGRESS, .phase = phase, .done = done, .total = total});
+void base_report_progress(const struct base_monitor *monitor, facet_phase phase, double done, double total) {
+    report(monitor,
+           &(facet_event){.kind = FACET_EVENT_PROGRESS, .phase = phase, .done = done, .total = total});
 }
 
-void base_report_iteration(const struct base_monitor *monitor, int iteration, double residual)
-{
+void base_report_iteration(const struct base_monitor *monitor, int iteration, double residual) {
     report(monitor, &(facet_event){.kind = FACET_EVENT_ITERATION,
                                    .phase = FACET_PHASE_SOLVE,
                                    .iteration = iteration,
                                    .residual = residual});
 }
 
-double base_phase_begin(const struct base_monitor *monitor, facet_phase phase)
-{
+double base_phase_begin(const struct base_monitor *monitor, facet_phase phase) {
     report(monitor, &(facet_event){.kind = FACET_EVENT_BEGIN, .phase = phase});
     return base_seconds();
 }
 
 void base_phase_end(struct base_timers *timers, const struct base_monitor *monitor, facet_phase phase,
-                    double begin)
-{
+                    double begin) {
     double seconds = base_seconds() - begin;
     timers->seconds[phase] += seconds;
     report(monitor, &(facet_event){.kind = FACET_EVENT_END, .phase = phase, .seconds = seconds});

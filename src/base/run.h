@@ -9,10 +9,12 @@
 int base_threads(void);
 /* 0: as many as the process may use. */
 void base_set_threads(int n);
-/* Threads inside BLAS and LAPACK calls: 1 inside parallel loops, base_threads() for one large factorisation. */
+/* Threads inside BLAS and LAPACK calls: 1 inside parallel loops, base_threads() for one large factorisation.
+ */
 void base_set_blas_threads(int n);
 
-/* The flag that facet_interrupt() raises. base_check_interrupt() fails with FACET_INTERRUPTED while it is up. */
+/* The flag that facet_interrupt() raises. base_check_interrupt() fails with FACET_INTERRUPTED while it is up.
+ */
 facet_status base_check_interrupt(void);
 
 /* Monotonic seconds. */

@@ -7,8 +7,7 @@
 
 static _Thread_local char message[BASE_MESSAGE_BYTES];
 
-facet_status base_fail(facet_status status, const char *format, ...)
-{
+facet_status base_fail(facet_status status, const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
@@ -16,39 +15,38 @@ facet_status base_fail(facet_status status, const char *format, ...)
     return status;
 }
 
-facet_status base_wrap(facet_status status, const char *format, ...)
-{
+facet_status base_wrap(facet_status status, const char *format, ...) {
     if (status == FACET_OK) return status;
     char old[BASE_MESSAGE_BYTES];
     memcpy(old, message, sizeof old);
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(message, sizeof message, format, args);
+    int written = vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    if (n < 0) n = 0;
-    if ((size_t)n < sizeof message) snprintf(message + n, sizeof message - (size_t)n, ": %s", old);
+    size_t n = written < 0 ? 0 : (size_t)written;
+    if (n + 3 > sizeof message) return status; /* the place alone fills the room */
+    size_t keep = strnlen(old, sizeof message - n - 3);
+    memcpy(message + n, ": ", 2);
+    memcpy(message + n + 2, old, keep);
+    message[n + 2 + keep] = '\0';
     return status;
 }
 
-const char *base_message(void)
-{
+const char *base_message(void) {
     return message;
 }
 
-void base_message_clear(void)
-{
+void base_message_clear(void) {
     message[0] = '\0';
 }
 
-void base_collector_init(struct base_collector *collector)
-{
+void base_collector_init(struct base_collector *collector) {
     collector->status = FACET_OK;
     collector->index = -1;
     collector->text[0] = '\0';
 }
 
-void base_collect(struct base_collector *collector, long long index, facet_status status)
-{
+void base_collect(struct base_collector *collector, long long index, facet_status status) {
     if (status == FACET_OK) return;
 #pragma omp critical(facet_base_collect)
     {
@@ -61,16 +59,14 @@ void base_collect(struct base_collector *collector, long long index, facet_statu
     }
 }
 
-int base_collector_failed(const struct base_collector *collector)
-{
+int base_collector_failed(const struct base_collector *collector) {
     facet_status status;
 #pragma omp atomic read
     status = collector->status;
     return status != FACET_OK;
 }
 
-facet_status base_collected(const struct base_collector *collector)
-{
+facet_status base_collected(const struct base_collector *collector) {
     if (collector->status != FACET_OK) memcpy(message, collector->text, sizeof message);
     return collector->status;
 }

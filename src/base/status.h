@@ -1,7 +1,7 @@
 /* Status and error text.
  *
- * Every fallible function returns a facet_status. The one that finds the fault calls base_fail(), which starts
- * the message; callers that know more about the place put it in front with base_wrap():
+ * Every fallible function returns a facet_status. The one that finds the fault calls base_fail(), which
+ * starts the message; callers that know more about the place put it in front with base_wrap():
  *
  *     base_fail(FACET_ERROR_INPUT, "unknown name 'w'")        unknown name 'w'
  *     base_wrap(status, "column %d", 3)                        column 3: unknown name 'w'

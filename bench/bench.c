@@ -1,0 +1,62 @@
+/* The list of benches, and how a result is recorded. */
+#include "bench/bench.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/file.h"
+
+const struct bench *bench_list(void) {
+    static const struct bench list[] = {
+        {"king2014", "Table 1: errors of the Helmholtz problem on triangles, P = 1..9", bench_king2014},
+        {"fabien2017-accuracy", "Table 1: errors and rates on squares, and the problem as written",
+         bench_fabien2017_accuracy},
+        {NULL, NULL, NULL},
+    };
+    return list;
+}
+
+/* The commit of the source tree around the current folder, or "unknown". */
+static void find_commit(char *text, size_t bytes) {
+    snprintf(text, bytes, "unknown");
+    FILE *pipe = popen("git describe --always --dirty 2>/dev/null", "r");
+    if (pipe == NULL) return;
+    char line[128];
+    if (fgets(line, sizeof line, pipe) != NULL) snprintf(text, bytes, "%.*s", (int)strcspn(line, "\n"), line);
+    pclose(pipe);
+}
+
+static facet_status record(const struct bench_options *options, const char *name, const char *title,
+                           const struct table *table) {
+    struct text out = {0};
+    char path[4096], commit[128], date[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &tm));
+    find_commit(commit, sizeof commit);
+    text_printf(
+        &out, "# %s\n\n%s\n\n- command: `%s`\n- date: %s, commit: %s\n- device: %s, %d threads, facet %s\n\n",
+        name, title, options->command, date, commit, options->device, options->threads, facet_version());
+    facet_status status = table_render(table, TABLE_MARKDOWN, &out);
+    if (status == FACET_OK) status = out.status;
+    snprintf(path, sizeof path, "%s/%s.md", options->output, name);
+    mkdir(options->output, 0777); /* it may exist; a real failure shows when the file is written */
+    if (status == FACET_OK) status = file_write_whole(path, out.data, out.length);
+    if (status == FACET_OK) printf("written: %s\n\n", path);
+    text_free(&out);
+    return status;
+}
+
+facet_status bench_emit(const struct bench_options *options, const char *name, const char *title,
+                        const struct table *table) {
+    struct text out = {0};
+    text_printf(&out, "%s\n\n", title);
+    facet_status status = table_render(table, TABLE_TEXT, &out);
+    if (status == FACET_OK) status = out.status;
+    if (status == FACET_OK) printf("%s\n", out.data);
+    text_free(&out);
+    if (status != FACET_OK || options->output == NULL) return status;
+    return record(options, name, title, table);
+}

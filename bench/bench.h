@@ -1,0 +1,30 @@
+/* The benches: the papers' tables and figures, ours beside theirs. `facet bench NAME` runs one. */
+#ifndef FACET_BENCH_BENCH_H
+#define FACET_BENCH_BENCH_H
+
+#include "io/table.h"
+
+struct bench_options {
+    const char *name;    /* of the bench, as called */
+    const char *output;  /* folder for the results; NULL: they are printed only */
+    const char *command; /* the whole command line, for the record */
+    const char *device;
+    const char *tau; /* replaces the paper's tau; NULL: as in the paper */
+    int threads, quick;
+};
+struct bench {
+    const char *name, *help;
+    facet_status (*run)(const struct bench_options *options);
+};
+/* All benches; the last has no name. */
+const struct bench *bench_list(void);
+
+/* Prints a table under its title and, with an output folder, writes it there as NAME.md together with
+ * command, date, commit and device. */
+facet_status bench_emit(const struct bench_options *options, const char *name, const char *title,
+                        const struct table *table);
+
+facet_status bench_king2014(const struct bench_options *options);
+facet_status bench_fabien2017_accuracy(const struct bench_options *options);
+
+#endif
