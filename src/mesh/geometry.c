@@ -187,7 +187,7 @@ int mesh_nearest_node(int n_nodes, int dim, const double *lattice, const double 
 
 int mesh_face_nodes(enum shape shape, int face, int orientation, int order, int *nodes) {
     enum { MOST = (MESH_MAX_ORDER + 1) * (MESH_MAX_ORDER + 1) };
-    double s[2 * MOST], cell_lattice[3 * MOST * (MESH_MAX_ORDER + 1)], xi[3];
+    double s[2 * MOST], cell_lattice[3 * MOST * (MESH_MAX_ORDER + 1)], xi[3] = {0};
     enum shape face_shape = shape_face_shape(shape, face);
     int dim = shape_dim(shape), n = shape_n_nodes(face_shape, order);
     shape_nodes(face_shape, order, s);
