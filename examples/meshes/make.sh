@@ -1,0 +1,10 @@
+#!/bin/sh
+# Makes the .msh files from the .geo files beside it. Needs gmsh; the files were made with its version 4.8.
+set -e
+cd "$(dirname "$0")"
+mesh() { # name, order of the geometry
+    gmsh -v 1 "$1.geo" -2 -order "$2" -format msh41 -o "$1.msh"
+}
+mesh plate 3
+mesh annulus 3
+mesh mixed 1
