@@ -1,0 +1,109 @@
+/* The program: commands over case/run.h and facet.h, their options, and what they say.
+ *
+ * Every command returns a facet_status, which is the exit status; main() prints the message of a failure. To
+ * add a command: a file with its function, a line in the table of main.c. To add an option: a line in the
+ * table of options.c, a member here.
+ */
+#ifndef FACET_APP_APP_H
+#define FACET_APP_APP_H
+
+#include <stdio.h>
+
+#include "base/file.h"
+#include "case/run.h"
+#include "io/table.h"
+
+/* ------------------------------------------------------------------------------------------ options */
+
+enum app_option {
+    OPTION_SET = 1 << 0,
+    OPTION_DEVICE = 1 << 1,
+    OPTION_THREADS = 1 << 2,
+    OPTION_JSON = 1 << 3,
+    OPTION_OUTPUT_FILE = 1 << 4,
+    OPTION_OUTPUT_DIR = 1 << 5,
+    OPTION_MONITOR = 1 << 6,
+    OPTION_QUIET = 1 << 7,
+    OPTION_REFINE = 1 << 8,
+    OPTION_DEGREE = 1 << 9,
+    OPTION_MARKDOWN = 1 << 10,
+    OPTION_QUICK = 1 << 11,
+    OPTION_TAU = 1 << 12
+};
+
+struct app_range {
+    int first, last; /* last < first: not given */
+};
+struct app_options {
+    int n_settings;
+    const char **settings;
+    const char *device, *json, *output, *tau;
+    int threads; /* 0: all */
+    int monitor, quiet, markdown, quick;
+    struct app_range refine, degree;
+    int n_arguments;
+    const char **arguments; /* those that are not options */
+    const char *line;       /* the whole command line, for the record */
+};
+
+struct app_command {
+    const char *name, *arguments, *summary;
+    unsigned options; /* of enum app_option */
+    int min_arguments, max_arguments;
+    facet_status (*run)(const struct app_options *options);
+    const char *help; /* more to say, or NULL */
+};
+/* The commands, ended by one without a name. */
+extern const struct app_command app_commands[];
+
+/* Arguments after the name of the command. *help is set when help was asked for instead. */
+facet_status options_parse(const struct app_command *command, int argc, char **argv,
+                           struct app_options *options, int *help);
+void options_free(struct app_options *options);
+/* The options of a command, a line each. */
+void options_describe(unsigned options, struct text *out);
+
+/* ------------------------------------------------------------------------------------------ commands */
+
+facet_status solve_command(const struct app_options *options);
+facet_status converge_command(const struct app_options *options);
+facet_status check_command(const struct app_options *options);
+facet_status bench_command(const struct app_options *options);
+facet_status info_command(const struct app_options *options);
+facet_status help_command(const struct app_options *options);
+facet_status view_command(int argc, char **argv); /* hands its arguments on */
+
+/* The context that --device and --threads ask for. */
+facet_status app_context(const struct app_options *options, facet_context **context);
+
+/* ------------------------------------------------------------------------------------------ speaking */
+
+/* Where a command reports: stdout, stderr when JSON goes to stdout, NULL for --quiet. */
+FILE *report_stream(const struct app_options *options);
+/* Text to a stream, which may be NULL. */
+facet_status report_put(FILE *stream, struct text *text);
+/* report.c: what is said before and after a solve. */
+void report_header(const struct run *run, struct text *out);
+void report_results(const struct run *run, struct text *out);
+/* "12.3 MB", "1.2 ms", "12 345": for people. */
+struct report_word {
+    char text[32];
+};
+struct report_word report_bytes(double bytes);
+struct report_word report_seconds(double seconds);
+struct report_word report_count(int64_t n);
+
+/* progress.c: a bar on a terminal, and the lines of --monitor. */
+struct progress {
+    FILE *lines; /* of --monitor, or NULL */
+    int bar;     /* stderr is a terminal */
+    int drawn;   /* columns on the terminal now */
+    int iterations, max_iterations;
+    double rtol, last_seconds;
+    const char *prefix; /* in front of the bar, "" for none */
+};
+void progress_begin(struct progress *progress, const struct app_options *options,
+                    const struct case_file *file, facet_context *context);
+void progress_clear(struct progress *progress);
+
+#endif

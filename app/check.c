@@ -1,0 +1,141 @@
+/* facet check: reads a case and its mesh, puts the one on the other, and reports what it found without
+ * solving anything. A mesh file by itself gets the report of the mesh. */
+#include <string.h>
+
+#include "app/app.h"
+#include "base/memory.h"
+#include "poly/basis.h"
+
+static const char *const kinds[] = {"dirichlet", "neumann", "robin"};
+
+static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
+    struct mesh_quality q;
+    facet_status status = mesh_measure_quality(mesh, &q);
+    if (status != FACET_OK) return status;
+    text_printf(out, "mesh      %s cells:", report_count(mesh->n_cells).text);
+    for (int b = 0; b < mesh->n_blocks; b++)
+        text_printf(out, "%s %s %s", b ? "," : "", report_count(mesh->blocks[b].count).text,
+                    shape_name(mesh->blocks[b].shape));
+    text_printf(out, "\n          %s faces, %s of them on the boundary; %s vertices\n",
+                report_count(mesh->n_faces).text, report_count(mesh->n_boundary_faces).text,
+                report_count(mesh->n_vertices).text);
+    text_printf(out, "geometry  order %d, %s curved cells\n", mesh->order, report_count(q.n_curved).text);
+    text_printf(out, "          [%.6g, %.6g] x [%.6g, %.6g]", q.lower[0], q.upper[0], q.lower[1], q.upper[1]);
+    if (mesh->dim == 3) text_printf(out, " x [%.6g, %.6g]", q.lower[2], q.upper[2]);
+    text_printf(out, ", %s %.10g\n", mesh->dim == 2 ? "area" : "volume", q.volume);
+    text_printf(
+        out,
+        "quality   cell sizes %.4g to %.4g; smallest Jacobian %.3g of the largest in its cell (cell %d)\n",
+        q.smallest_diameter, q.largest_diameter, q.smallest_jacobian, q.smallest_jacobian_cell);
+    return FACET_OK;
+}
+
+/* The groups of cells or of faces, a line each. conditions: what the case says about a part, or NULL. */
+static void report_groups(const facet_mesh *mesh, int dim, const struct case_file *file, struct text *out) {
+    int n = 0;
+    for (int g = 0; g < mesh->n_groups; g++) {
+        const struct mesh_group *group = &mesh->groups[g];
+        if (group->dim != dim) continue;
+        text_printf(out, "%-9s %-16s %s %s",
+                    n++                ? ""
+                    : dim == mesh->dim ? "regions"
+                                       : "parts",
+                    group->name, report_count(group->count).text, dim == mesh->dim ? "cells" : "faces");
+        int named = -1, rest = -1;
+        for (int i = 0; file && dim < mesh->dim && i < file->n_boundary; i++) {
+            if (!strcmp(file->boundary[i].on, group->name)) named = i;
+            if (!strcmp(file->boundary[i].on, "rest")) rest = i;
+        }
+        if (named < 0) named = rest;
+        if (named >= 0)
+            text_printf(out, ", %s: %s", kinds[file->boundary[named].condition],
+                        file->boundary[named].g.text);
+        else if (file && dim < mesh->dim && file->exact.text)
+            text_printf(out, ", dirichlet: exact");
+        text_printf(out, "\n");
+    }
+    if (n == 0) text_printf(out, "%-9s none is named\n", dim == mesh->dim ? "regions" : "parts");
+}
+
+static facet_status report_unknowns(const struct case_file *file, const facet_problem *problem,
+                                    struct text *out) {
+    facet_status status = FACET_OK;
+    const facet_mesh *mesh = problem->shared->mesh;
+    struct problem_resolved resolved = {0};
+    struct trace_space space = {0};
+    uint8_t *eliminated = NULL;
+    int64_t volume = 0;
+    int degree = file->discretization.degree;
+    TRY(problem_resolve(problem->shared, &resolved));
+    TRY(CALLOC(eliminated, mesh->n_faces));
+    for (int32_t f = 0; f < mesh->n_faces; f++)
+        eliminated[f] = resolved.face_condition[f] >= 0 &&
+                        resolved.conditions[resolved.face_condition[f]].kind == HDG_DIRICHLET;
+    TRY(trace_space_create(mesh, degree, 1, eliminated, &space));
+    for (int b = 0; b < mesh->n_blocks; b++)
+        volume +=
+            (int64_t)mesh->blocks[b].count * basis_size(mesh->blocks[b].shape, degree) * (1 + mesh->dim);
+    text_printf(out, "unknowns  degree %d: %s on the trace, %s in the cells\n", degree,
+                report_count(space.n_free).text, report_count(volume).text);
+done:
+    base_free(&eliminated);
+    trace_space_destroy(&space);
+    problem_resolved_destroy(&resolved);
+    return status;
+}
+
+static int is_mesh_file(const char *path) {
+    size_t n = strlen(path);
+    return n > 4 && strcmp(path + n - 4, ".msh") == 0;
+}
+
+static facet_status check_mesh(facet_context *context, const char *path, struct text *out) {
+    facet_status status = FACET_OK;
+    facet_mesh *mesh = NULL;
+    TRY(facet_mesh_read(context, path, &mesh));
+    text_printf(out, "file      %s\n", path);
+    TRY(report_mesh(mesh, out));
+    report_groups(mesh, mesh->dim, NULL, out);
+    report_groups(mesh, mesh->dim - 1, NULL, out);
+done:
+    facet_mesh_destroy(&mesh);
+    return status;
+}
+
+static facet_status check_case(const struct app_options *options, facet_context *context, struct text *out) {
+    facet_status status = FACET_OK;
+    struct case_file *file = NULL;
+    facet_mesh *mesh = NULL;
+    facet_problem *problem = NULL;
+    TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
+    TRY(run_mesh(file, context, 0, &mesh));
+    TRY(run_problem(file, context, mesh, &problem));
+    text_printf(out, "case      %s%s%s\n", file->path, file->title ? ": " : "",
+                file->title ? file->title : "");
+    TRY(report_mesh(mesh, out));
+    report_groups(mesh, mesh->dim, NULL, out);
+    report_groups(mesh, mesh->dim - 1, file, out);
+    TRY(report_unknowns(file, problem, out));
+done:
+    facet_problem_destroy(&problem);
+    facet_mesh_destroy(&mesh);
+    case_destroy(&file);
+    return status;
+}
+
+facet_status check_command(const struct app_options *options) {
+    facet_status status = FACET_OK;
+    facet_context *context = NULL;
+    struct text out = {0};
+    TRY(app_context(options, &context));
+    if (is_mesh_file(options->arguments[0]))
+        TRY(check_mesh(context, options->arguments[0], &out));
+    else
+        TRY(check_case(options, context, &out));
+    text_printf(&out, "good\n");
+    TRY(report_put(stdout, &out));
+done:
+    text_free(&out);
+    facet_context_destroy(&context);
+    return status;
+}

@@ -1,0 +1,157 @@
+/* facet converge: the same case on finer meshes and with higher degrees, errors and observed orders.
+ *
+ * Between two meshes of the same degree, h halves: the order is log2 of the ratio of the errors. */
+#include <math.h>
+#include <string.h>
+
+#include "app/app.h"
+#include "base/memory.h"
+
+#define N_SHOWN 4
+
+struct converge {
+    const struct app_options *options;
+    struct case_file *file;
+    facet_context *context;
+    struct table *table;
+    struct text json_text;
+    struct json json;
+    struct progress progress;
+    char prefix[64];
+    int has_coarse;
+    facet_errors coarse; /* of the next coarser mesh, same degree */
+};
+
+static const char *const headers[] = {"degree", "refine", "cells", "unknowns", "u L2",  "rate",
+                                      "q L2",   "rate",   "u* L2", "rate",     "q* L2", "rate"};
+
+static double order(double coarse, double fine) {
+    return coarse >= 0.0 && fine >= 0.0 ? log2(coarse / fine) : NAN;
+}
+
+static facet_errors find_rates(const facet_errors *c, const facet_errors *f) {
+    return (facet_errors){order(c->u_L2, f->u_L2),           order(c->u_Linf, f->u_Linf),
+                          order(c->q_L2, f->q_L2),           order(c->u_star_L2, f->u_star_L2),
+                          order(c->q_star_L2, f->q_star_L2), order(c->trace_L2, f->trace_L2)};
+}
+
+static void add_row(struct converge *c, const struct run *run, int refine, const facet_errors *rates) {
+    const facet_errors *e = &run->errors;
+    const double shown[N_SHOWN] = {e->u_L2, e->q_L2, e->u_star_L2, e->q_star_L2};
+    const double orders[N_SHOWN] = {rates ? rates->u_L2 : NAN, rates ? rates->q_L2 : NAN,
+                                    rates ? rates->u_star_L2 : NAN, rates ? rates->q_star_L2 : NAN};
+    table_cell(c->table, "%d", run->degree);
+    table_cell(c->table, "%d", refine);
+    table_cell(c->table, "%d", run->mesh->n_cells);
+    table_cell(c->table, "%lld", (long long)run->report.trace_unknowns);
+    for (int i = 0; i < N_SHOWN; i++) {
+        if (run->has_errors && shown[i] >= 0.0)
+            table_cell(c->table, "%.3e", shown[i]);
+        else
+            table_cell(c->table, "-");
+        if (isfinite(orders[i]))
+            table_cell(c->table, "%.2f", orders[i]);
+        else
+            table_cell(c->table, "-");
+    }
+}
+
+static facet_status one_run(struct converge *c, int degree, int refine) {
+    struct run run = {0};
+    facet_errors rates;
+    const struct run_options options = {.refine = refine, .degree = degree, .no_files = 1};
+    snprintf(c->prefix, sizeof c->prefix, "degree %d, refined %d times: ", degree, refine);
+    facet_status status = run_solve(c->file, c->context, &options, &run);
+    progress_clear(&c->progress);
+    if (status == FACET_OK || (status == FACET_NOT_CONVERGED && run.has_report)) {
+        int has_rates = c->has_coarse && run.has_errors;
+        if (has_rates) rates = find_rates(&c->coarse, &run.errors);
+        add_row(c, &run, refine, has_rates ? &rates : NULL);
+        run_write_json(&run, has_rates ? &rates : NULL, &c->json);
+        c->coarse = run.errors;
+        c->has_coarse = run.has_errors;
+    }
+    run_destroy(&run);
+    return status;
+}
+
+/* The smallest first, so that what is wrong shows soon. */
+static facet_status all_runs(struct converge *c) {
+    struct app_range refine = c->options->refine, degree = c->options->degree;
+    if (refine.last < refine.first) refine = (struct app_range){0, 3};
+    if (degree.last < degree.first) degree.first = degree.last = c->file->discretization.degree;
+    for (int p = degree.first; p <= degree.last; p++) {
+        if (p > degree.first) table_rule(c->table);
+        c->has_coarse = 0;
+        for (int r = refine.first; r <= refine.last; r++) {
+            facet_status status = one_run(c, p, r);
+            if (status != FACET_OK) return status;
+        }
+    }
+    return FACET_OK;
+}
+
+static facet_status print_table(const struct converge *c) {
+    facet_status status = FACET_OK;
+    struct text out = {0};
+    if (!c->options->markdown)
+        text_printf(&out, "facet %s, device %s, %d threads\n%s%s%s\n\n", facet_version(),
+                    facet_context_device(c->context), facet_context_threads(c->context), c->file->path,
+                    c->file->title ? ": " : "", c->file->title ? c->file->title : "");
+    TRY(table_render(c->table, c->options->markdown ? TABLE_MARKDOWN : TABLE_TEXT, &out));
+    TRY(report_put(report_stream(c->options), &out));
+done:
+    text_free(&out);
+    return status;
+}
+
+static facet_status write_json(struct converge *c) {
+    json_array_end(&c->json);
+    json_object_end(&c->json);
+    if (!c->options->json) return FACET_OK;
+    if (c->json_text.status != FACET_OK) return c->json_text.status;
+    return file_write_whole(c->options->json, c->json_text.data, c->json_text.length);
+}
+
+static facet_status check_request(const struct converge *c) {
+    const struct app_options *o = c->options;
+    if (!c->file->exact.text)
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "%s: a table of errors needs the exact solution; add the key exact, for example exact: "
+            "sin(pi*x)*sin(pi*y)",
+            c->file->path);
+    if (o->degree.last >= o->degree.first && (o->degree.first < 1 || o->degree.last > PROBLEM_MAX_DEGREE))
+        return base_fail(FACET_ERROR_INPUT, "--degree: degrees are 1 to %d, not %d:%d", PROBLEM_MAX_DEGREE,
+                         o->degree.first, o->degree.last);
+    if (o->refine.last > 16)
+        return base_fail(FACET_ERROR_INPUT, "--refine: at most 16 times, not %d", o->refine.last);
+    return o->json ? run_check_target(o->json) : FACET_OK;
+}
+
+facet_status converge_command(const struct app_options *options) {
+    facet_status status = FACET_OK, solved;
+    struct converge c = {.options = options};
+    char message[BASE_MESSAGE_BYTES];
+    TRY(case_read(options->arguments[0], options->n_settings, options->settings, &c.file));
+    TRY(app_context(options, &c.context));
+    TRY(check_request(&c));
+    TRY(table_create((int)(sizeof headers / sizeof headers[0]), headers, &c.table));
+    json_begin(&c.json, &c.json_text);
+    json_object_begin(&c.json, NULL);
+    json_array_begin(&c.json, "rows");
+    progress_begin(&c.progress, options, c.file, c.context);
+    c.progress.prefix = c.prefix;
+    solved = all_runs(&c);
+    snprintf(message, sizeof message, "%s", base_message());
+    if (solved == FACET_OK || solved == FACET_NOT_CONVERGED || solved == FACET_ERROR_MACHINE)
+        TRY(print_table(&c)); /* what there is, when the finest meshes were too much */
+    if (solved == FACET_OK || solved == FACET_NOT_CONVERGED) TRY(write_json(&c));
+    if (solved != FACET_OK) FAIL(solved, "%s", message);
+done:
+    table_destroy(&c.table);
+    text_free(&c.json_text);
+    facet_context_destroy(&c.context);
+    case_destroy(&c.file);
+    return status;
+}

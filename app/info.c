@@ -1,0 +1,64 @@
+/* facet info: what this program is made of and what it runs on. */
+#include <unistd.h>
+#include <yaml.h>
+#include <zlib.h>
+
+#include "app/app.h"
+#include "base/memory.h"
+
+/* OpenBLAS exports it; another BLAS may not. */
+extern char *openblas_get_config(void) __attribute__((weak));
+
+#if defined(__clang__)
+#    define COMPILER "clang " __clang_version__
+#else
+#    define COMPILER "gcc " __VERSION__
+#endif
+
+static const char *build_type(void) {
+#if defined(__SANITIZE_ADDRESS__)
+    return "with sanitizers";
+#elif defined(__OPTIMIZE__)
+    return "optimized";
+#else
+    return "not optimized";
+#endif
+}
+
+static const char *instructions(void) {
+#if defined(__AVX512F__)
+    return "AVX-512";
+#elif defined(__AVX2__)
+    return "AVX2";
+#elif defined(__AVX__)
+    return "AVX";
+#elif defined(__aarch64__)
+    return "NEON";
+#else
+    return "the baseline of the processor family";
+#endif
+}
+
+facet_status info_command(const struct app_options *options) {
+    facet_status status = FACET_OK;
+    facet_context *context = NULL;
+    struct text out = {0};
+    double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    TRY(app_context(options, &context));
+    text_printf(&out, "facet      %s\n", facet_version());
+    text_printf(&out, "build      %s, %s, vector instructions: %s\n", COMPILER, build_type(), instructions());
+    text_printf(&out, "devices    %s; in use: %s\n", device_list(), facet_context_device(context));
+    text_printf(&out, "threads    %d of %ld processors\n", facet_context_threads(context),
+                sysconf(_SC_NPROCESSORS_ONLN));
+    text_printf(&out, "memory     %s, %s available\n", report_bytes(total).text,
+                report_bytes((double)base_available_bytes()).text);
+    text_printf(&out, "direct     %s\n", cholesky_library());
+    text_printf(&out, "BLAS       %s\n", openblas_get_config ? openblas_get_config() : "not OpenBLAS");
+    text_printf(&out, "zlib       %s\n", zlibVersion());
+    text_printf(&out, "libyaml    %s\n", yaml_get_version_string());
+    TRY(report_put(stdout, &out));
+done:
+    text_free(&out);
+    facet_context_destroy(&context);
+    return status;
+}

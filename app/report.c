@@ -1,0 +1,161 @@
+/* What a solve says about itself, for people. The same facts for programs are in case/run_json.c. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "app/app.h"
+#include "base/memory.h"
+
+FILE *report_stream(const struct app_options *options) {
+    if (options->quiet) return NULL;
+    return options->json && strcmp(options->json, "-") == 0 ? stderr : stdout;
+}
+
+facet_status report_put(FILE *stream, struct text *text) {
+    if (text->status != FACET_OK) return text->status;
+    if (!stream) return FACET_OK;
+    if ((text->length == 0 || fwrite(text->data, 1, text->length, stream) == text->length) &&
+        fflush(stream) == 0)
+        return FACET_OK;
+    return base_fail(FACET_ERROR_MACHINE, "cannot write to standard %s: %s",
+                     stream == stderr ? "error" : "output", strerror(errno));
+}
+
+/* ------------------------------------------------------------------------------------------ words */
+
+struct report_word report_bytes(double bytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    struct report_word word;
+    int unit = 0;
+    while (bytes >= 1000.0 && unit < 4) bytes /= 1000.0, unit++;
+    snprintf(word.text, sizeof word.text, "%.3g %s", bytes, units[unit]);
+    return word;
+}
+
+struct report_word report_seconds(double seconds) {
+    struct report_word word;
+    if (seconds < 1.0)
+        snprintf(word.text, sizeof word.text, "%.1f ms", 1e3 * seconds);
+    else
+        snprintf(word.text, sizeof word.text, "%.2f s", seconds);
+    return word;
+}
+
+struct report_word report_count(int64_t n) {
+    struct report_word word;
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)n), used = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0 && length > 4) word.text[used++] = ' ';
+        word.text[used++] = digits[i];
+    }
+    word.text[used] = '\0';
+    return word;
+}
+
+/* ------------------------------------------------------------------------------------------ solve */
+
+void report_header(const struct run *run, struct text *out) {
+    const struct case_file *file = run->file;
+    int threads = facet_context_threads(run->context);
+    text_printf(out, "facet %s, device %s, %d thread%s\n", facet_version(),
+                facet_context_device(run->context), threads, threads == 1 ? "" : "s");
+    text_printf(out, "case      %s%s%s\n", file->path, file->title ? ": " : "",
+                file->title ? file->title : "");
+    if (!run->mesh) return;
+    text_printf(out, "mesh      %s cells (%s), %s faces", report_count(run->mesh->n_cells).text,
+                run->mesh->shape_text, report_count(run->mesh->n_faces).text);
+    text_printf(out, run->mesh->order > 1 ? ", geometry of order %d\n" : "\n", run->mesh->order);
+    text_printf(out, "method    %s, degree %d", file->discretization.method, run->degree);
+    if (run->solver)
+        text_printf(out, ": %s trace unknowns, %s in the cells",
+                    report_count(run->report.trace_unknowns).text,
+                    report_count(run->report.volume_unknowns).text);
+    text_printf(out, "\n");
+}
+
+static void put_solver(const facet_report *r, struct text *out) {
+    int direct = strcmp(r->method, "direct") == 0;
+    text_printf(out, "solve     %s%s%s: %s\n", r->method, direct ? "" : " with preconditioner ",
+                direct ? "" : r->preconditioner, r->converged ? r->reason : "NOT CONVERGED");
+    if (!r->converged) text_printf(out, "          %s\n", r->reason);
+    text_printf(out, "          %d %s%s, residual %.2e", r->iterations, direct ? "solve" : "iteration",
+                r->iterations == 1 ? "" : "s", r->residual);
+    if (!direct && r->iterations > 0) text_printf(out, ", rate %.3f", r->rate);
+    text_printf(out, "\n");
+}
+
+static void put_error(struct text *out, const char *name, double L2, double Linf) {
+    if (L2 < 0.0) return;
+    text_printf(out, "          %-8s %11.4e", name, L2);
+    if (Linf >= 0.0) text_printf(out, " %11.4e", Linf);
+    text_printf(out, "\n");
+}
+
+static void put_errors(const facet_errors *e, struct text *out) {
+    text_printf(out, "errors    %-8s %11s %11s\n", "", "L2", "Linf");
+    put_error(out, "u", e->u_L2, e->u_Linf);
+    put_error(out, "q", e->q_L2, -1.0);
+    put_error(out, "u_star", e->u_star_L2, -1.0);
+    put_error(out, "q_star", e->q_star_L2, -1.0);
+    put_error(out, "trace", e->trace_L2, -1.0);
+}
+
+static void put_line(const struct run_value *value, struct text *out) {
+    double least = INFINITY, most = -INFINITY;
+    for (int64_t i = 0; i < value->n_points * value->n_components; i++) {
+        least = fmin(least, value->numbers[i]);
+        most = fmax(most, value->numbers[i]);
+    }
+    text_printf(out, "%lld points, from %.6g to %.6g", (long long)value->n_points, least, most);
+    if (value->wanted->file) text_printf(out, ", in %s", value->wanted->file);
+}
+
+static void put_values(const struct run *run, struct text *out) {
+    int width = 8;
+    for (int i = 0; i < run->n_values; i++) {
+        int n = (int)strlen(run->values[i].wanted->name);
+        width = n > width ? n : width;
+    }
+    for (int i = 0; i < run->n_values; i++) {
+        const struct run_value *value = &run->values[i];
+        text_printf(out, "%-9s %-*s  ", i == 0 ? "values" : "", width, value->wanted->name);
+        if (value->n_points > 0) {
+            put_line(value, out);
+        } else {
+            if (value->n_components > 1) text_printf(out, "(");
+            for (int c = 0; c < value->n_components; c++)
+                text_printf(out, "%s%.10g", c ? ", " : "", value->numbers[c]);
+            if (value->n_components > 1) text_printf(out, ")");
+        }
+        text_printf(out, "\n");
+    }
+}
+
+static void put_times(const struct run *run, struct text *out) {
+    int n = 0;
+    text_printf(out, "time      %s", report_seconds(run->total_seconds).text);
+    for (int phase = 0; phase < FACET_N_PHASES; phase++) {
+        double seconds = run->timers.seconds[phase];
+        if (seconds < 5e-5) continue;
+        text_printf(out, "%s%s %s", n++ % 4 == 0 ? "\n          " : ", ",
+                    facet_phase_name((facet_phase)phase), report_seconds(seconds).text);
+    }
+    text_printf(out, "\nspeed     %.3g trace unknowns per second of the whole run\n",
+                run->total_seconds > 0.0 ? (double)run->report.trace_unknowns / run->total_seconds : 0.0);
+    text_printf(out, "memory    %s at its peak\n", report_bytes((double)base_peak_resident_bytes()).text);
+}
+
+void report_results(const struct run *run, struct text *out) {
+    put_solver(&run->report, out);
+    if (run->report.converged) {
+        text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest flux\n",
+                    run->report.conservation);
+        if (run->has_errors) put_errors(&run->errors, out);
+        put_values(run, out);
+    }
+    put_times(run, out);
+    if (run->output && run->report.converged)
+        text_printf(out, "output    %s; look at it with 'facet view %s', or with ParaView\n", run->output,
+                    run->output);
+}

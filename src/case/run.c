@@ -1,0 +1,328 @@
+/* From a case file to a solution: the public interface called with what the case says, in the order of the
+ * phases.
+ */
+#include "case/run.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "io/solution.h"
+
+/* ------------------------------------------------------------------------------------------ places */
+
+/* Puts the place in front of the message; the case file alone for what came from --set or a default. */
+static facet_status at_place(facet_status status, const struct case_file *file, struct case_place place) {
+    if (status != FACET_ERROR_INPUT) return status;
+    if (place.line > 0) return base_wrap(status, "%s:%d:%d", file->path, place.line, place.column);
+    return base_wrap(status, "%s", file->path);
+}
+
+/* Puts the case file in front of every line of the message. */
+static facet_status in_file(facet_status status, const struct case_file *file) {
+    if (status != FACET_ERROR_INPUT) return status;
+    struct text lines = {0};
+    for (const char *line = base_message(); *line != '\0';) {
+        size_t n = strcspn(line, "\n");
+        text_printf(&lines, "%s%s: %.*s", lines.length > 0 ? "\n" : "", file->path, (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+    if (lines.status == FACET_OK && lines.length > 0) base_fail(status, "%s", lines.data);
+    text_free(&lines);
+    return status;
+}
+
+/* Adds the message of a failed check to the list. */
+static void gather(struct text *errors, facet_status status, const struct case_file *file,
+                   struct case_place place) {
+    if (status == FACET_OK) return;
+    at_place(status, file, place);
+    text_printf(errors, "%s%s", errors->length > 0 ? "\n" : "", base_message());
+}
+
+/* ------------------------------------------------------------------------------------------ mesh */
+
+facet_status run_mesh(const struct case_file *file, facet_context *context, int refine, facet_mesh **mesh) {
+    facet_status status = FACET_OK;
+    struct text path = {0};
+    *mesh = NULL;
+    if (file->mesh.is_box) {
+        facet_box box = file->mesh.box;
+        if (strcmp(box.shape, "quad") == 0)
+            box.split = NULL; /* the default of the case file is for triangles */
+        TRY(at_place(facet_mesh_create_box(context, &box, mesh), file, file->mesh.place));
+    } else {
+        if (file->mesh.file[0] == '/')
+            text_printf(&path, "%s", file->mesh.file);
+        else
+            text_printf(&path, "%s/%s", file->directory, file->mesh.file);
+        TRY(path.status);
+        TRY(facet_mesh_read(context, path.data, mesh));
+    }
+    TRY(at_place(facet_mesh_refine(*mesh, file->mesh.refine + refine), file, file->mesh.place));
+done:
+    text_free(&path);
+    if (status != FACET_OK) facet_mesh_destroy(mesh);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ names */
+
+static facet_status check_part(const struct facet_mesh *mesh, const char *part) {
+    char names[512];
+    if (strcmp(part, "rest") == 0 || mesh_find_group(mesh, part, mesh->dim - 1) != NULL) return FACET_OK;
+    mesh_group_names(mesh, mesh->dim - 1, names, sizeof names);
+    return base_fail(FACET_ERROR_INPUT, "%s '%s' in the mesh; its boundary parts are: %s",
+                     mesh_find_group(mesh, part, mesh->dim) != NULL
+                         ? "there is a group of cells, but no boundary part,"
+                         : "there is no boundary part",
+                     part, names);
+}
+
+static facet_status check_region(const struct facet_mesh *mesh, const struct case_region_value *region) {
+    char names[512];
+    if (region->n != 1 && region->n != mesh->dim * mesh->dim)
+        return base_fail(FACET_ERROR_INPUT,
+                         "conductivity: a matrix of %d entries for a mesh of %d dimensions", region->n,
+                         mesh->dim);
+    if (region->on == NULL || mesh_find_group(mesh, region->on, mesh->dim) != NULL) return FACET_OK;
+    mesh_group_names(mesh, mesh->dim, names, sizeof names);
+    return base_fail(FACET_ERROR_INPUT, "there is no group of cells '%s' in the mesh; its groups are: %s",
+                     region->on, names);
+}
+
+static facet_status check_point(const struct mesh_locator *locator, int dim, const char *name,
+                                const double point[3]) {
+    int32_t cell;
+    double xi[3];
+    facet_status status = mesh_locate(locator, point, &cell, xi);
+    if (status != FACET_OK) return status;
+    if (cell >= 0 && (dim == 3 || point[2] == 0.0)) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "value '%s': the point (%.10g, %.10g%s) lies outside the mesh", name,
+                     point[0], point[1],
+                     dim == 3          ? ", ..."
+                     : point[2] != 0.0 ? ", z"
+                                       : "");
+}
+
+static facet_status check_value(const struct facet_mesh *mesh, const struct mesh_locator *locator,
+                                const struct case_value *value) {
+    const struct mesh_group *cells = NULL, *part = NULL;
+    facet_status status = FACET_OK;
+    char regions[256], parts[256];
+    if (value->component >= mesh->dim)
+        return base_fail(FACET_ERROR_INPUT, "value '%s': a mesh of %d dimensions has no component %c",
+                         value->name, mesh->dim, "xyz"[value->component]);
+    if (value->take == CASE_AT || value->take == CASE_ALONG)
+        status = check_point(locator, mesh->dim, value->name, value->from);
+    if (status == FACET_OK && value->take == CASE_ALONG)
+        status = check_point(locator, mesh->dim, value->name, value->to);
+    if (status != FACET_OK || value->on == NULL) return status;
+    cells = mesh_find_group(mesh, value->on, mesh->dim);
+    part = mesh_find_group(mesh, value->on, mesh->dim - 1);
+    if (part != NULL || (cells != NULL && strcmp(value->field, "flux") != 0)) return FACET_OK;
+    mesh_group_names(mesh, mesh->dim, regions, sizeof regions);
+    mesh_group_names(mesh, mesh->dim - 1, parts, sizeof parts);
+    return base_fail(FACET_ERROR_INPUT,
+                     "value '%s': there is no '%s' in the mesh; boundary parts: %s; groups of cells: %s",
+                     value->name, value->on, parts, regions);
+}
+
+/* Everything the case says about the mesh, with its place. */
+static facet_status check_names(const struct case_file *file, const struct facet_mesh *mesh) {
+    facet_status status = FACET_OK;
+    struct text errors = {0};
+    struct mesh_locator *locator = NULL;
+    for (int i = 0; i < file->n_conductivity; i++)
+        gather(&errors, check_region(mesh, &file->conductivity[i]), file, file->conductivity[i].place);
+    for (int i = 0; i < file->n_boundary; i++)
+        gather(&errors, check_part(mesh, file->boundary[i].on), file, file->boundary[i].place);
+    if (file->n_values > 0) TRY(mesh_locator_create(mesh, &locator));
+    for (int i = 0; i < file->n_values; i++) {
+        facet_status found = check_value(mesh, locator, &file->values[i]);
+        if (found == FACET_ERROR_MACHINE) TRY(found);
+        gather(&errors, found, file, file->values[i].place);
+    }
+    TRY(errors.status);
+    if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
+done:
+    mesh_locator_destroy(&locator);
+    text_free(&errors);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ problem */
+
+static facet_status set_conductivity(const struct case_file *file, facet_problem *problem) {
+    for (int i = 0; i < file->n_conductivity; i++) {
+        const struct case_region_value *region = &file->conductivity[i];
+        const char *texts[9];
+        for (int k = 0; k < region->n; k++) texts[k] = region->value[k].text;
+        facet_status status = facet_problem_set_conductivity(problem, region->on, region->n, texts);
+        if (status != FACET_OK) return at_place(status, file, region->place);
+    }
+    return FACET_OK;
+}
+
+static facet_status set_condition(facet_problem *problem, const struct case_boundary *boundary) {
+    switch (boundary->condition) {
+    case CASE_DIRICHLET:
+        return facet_problem_set_dirichlet(problem, boundary->on, boundary->g.text);
+    case CASE_NEUMANN:
+        return facet_problem_set_neumann(problem, boundary->on, boundary->g.text);
+    case CASE_ROBIN:
+        return facet_problem_set_robin(problem, boundary->on, boundary->a.text, boundary->g.text);
+    }
+    return base_fail(FACET_ERROR_INPUT, "unknown boundary condition");
+}
+
+/* Overlaps, boundary faces without a condition: what only shows when everything is in place. */
+static facet_status check_complete(const struct case_file *file, const facet_problem *problem) {
+    struct problem_resolved resolved;
+    facet_status status = problem_resolve(problem->shared, &resolved);
+    if (status != FACET_OK) return in_file(status, file);
+    problem_resolved_destroy(&resolved);
+    return FACET_OK;
+}
+
+facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
+                         facet_problem **problem) {
+    facet_status status = FACET_OK;
+    TRY(facet_problem_create(context, mesh, file->equation, problem));
+    TRY(check_names(file, mesh));
+    for (int i = 0; i < file->n_parameters; i++)
+        TRY(facet_problem_set_parameter(*problem, file->parameters[i].name, file->parameters[i].value));
+    TRY(set_conductivity(file, *problem));
+    if (file->reaction.text != NULL)
+        TRY(at_place(facet_problem_set_reaction(*problem, file->reaction.text), file, file->reaction.place));
+    if (file->source.text != NULL)
+        TRY(at_place(facet_problem_set_source(*problem, file->source.text), file, file->source.place));
+    if (file->exact.text != NULL)
+        TRY(at_place(facet_problem_set_exact(*problem, file->exact.text), file, file->exact.place));
+    for (int i = 0; i < file->n_boundary; i++)
+        TRY(at_place(set_condition(*problem, &file->boundary[i]), file, file->boundary[i].place));
+    TRY(check_complete(file, *problem));
+done:
+    if (status != FACET_OK) facet_problem_destroy(problem);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ targets */
+
+facet_status run_check_target(const char *path) {
+    struct stat info;
+    struct file_writer *writer = NULL;
+    if (strcmp(path, "-") == 0) return FACET_OK;
+    /* Opening a pipe would wait for its reader, and a device needs no trial. */
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode) && access(path, W_OK) == 0)
+        return FACET_OK;
+    facet_status status = file_writer_open(path, &writer);
+    file_writer_abandon(&writer);
+    return status;
+}
+
+/* Nobody shall wait for a solve whose result has no place to go. */
+static facet_status check_targets(const struct run *run) {
+    facet_status status = FACET_OK;
+    if (run->output != NULL) TRY(run_check_target(run->output));
+    for (int i = 0; i < run->file->n_values; i++)
+        if (run->file->values[i].file != NULL) TRY(run_check_target(run->file->values[i].file));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ the run */
+
+static facet_status make_mesh(struct run *run, int refine) {
+    const struct base_monitor *monitor = &run->context->monitor;
+    double begin = base_phase_begin(monitor, FACET_PHASE_MESH);
+    facet_status status = run_mesh(run->file, run->context, refine, &run->mesh);
+    base_phase_end(&run->timers, monitor, FACET_PHASE_MESH, begin);
+    return status != FACET_OK ? status : base_check_interrupt();
+}
+
+/* The report of the solver with the phases that are not its own. A matrix that could not be factored leaves
+ * no solver behind. */
+static void make_report(struct run *run) {
+    if (run->solver != NULL) {
+        facet_solver_report(run->solver, &run->report);
+    } else {
+        run->report = (facet_report){.method = "direct",
+                                     .preconditioner = "none",
+                                     .reason = "the matrix is not positive definite",
+                                     .residual = NAN,
+                                     .rate = NAN};
+    }
+    run->has_report = 1;
+    for (int phase = 0; phase < FACET_N_PHASES; phase++)
+        run->timers.seconds[phase] += run->report.seconds[phase];
+}
+
+static facet_status solve(struct run *run) {
+    facet_status status = FACET_OK;
+    const struct case_file *file = run->file;
+    facet_options options;
+    facet_options_default(&options);
+    options.degree = run->degree;
+    options.tau = file->discretization.tau.text;
+    options.tau_hat = file->discretization.tau_hat;
+    options.postprocess = file->discretization.postprocess;
+    options.method = file->solver.method;
+    options.preconditioner = file->solver.preconditioner;
+    options.rtol = file->solver.rtol;
+    options.max_iterations = file->solver.max_iterations;
+    TRY(in_file(facet_solver_create(run->problem, &options, &run->solver), file));
+    TRY(base_check_interrupt());
+    TRY(in_file(facet_solver_solve(run->solver, NULL, NULL), file));
+    TRY(base_check_interrupt());
+done:
+    if (status == FACET_OK || status == FACET_NOT_CONVERGED) make_report(run);
+    return status;
+}
+
+static facet_status write_files(struct run *run) {
+    facet_status status = FACET_OK;
+    const struct base_monitor *monitor = &run->context->monitor;
+    const struct case_file *file = run->file;
+    double begin = base_phase_begin(monitor, FACET_PHASE_OUTPUT);
+    if (run->output != NULL)
+        TRY(solution_write(run->solver, run->output, file->output.n_fields,
+                           (const char *const *)file->output.fields, file->output.order));
+    TRY(run_write_values(run));
+done:
+    base_phase_end(&run->timers, monitor, FACET_PHASE_OUTPUT, begin);
+    return status;
+}
+
+facet_status run_solve(const struct case_file *file, facet_context *context,
+                       const struct run_options *options, struct run *run) {
+    facet_status status = FACET_OK;
+    const struct run_options defaults = {0};
+    double begin = base_seconds();
+    if (options == NULL) options = &defaults;
+    *run = (struct run){.file = file, .context = context};
+    run->degree = options->degree > 0 ? options->degree : file->discretization.degree;
+    if (!options->no_files) run->output = options->output != NULL ? options->output : file->output.file;
+    if (!options->no_files) TRY(check_targets(run));
+    TRY(make_mesh(run, options->refine));
+    TRY(run_problem(file, context, run->mesh, &run->problem));
+    TRY(solve(run));
+    if (file->exact.text != NULL) TRY(in_file(facet_solver_errors(run->solver, &run->errors), file));
+    run->has_errors = file->exact.text != NULL;
+    TRY(run_measure_values(run));
+    if (!options->no_files) TRY(write_files(run));
+done:
+    run->total_seconds = base_seconds() - begin;
+    return status;
+}
+
+void run_destroy(struct run *run) {
+    for (int i = 0; i < run->n_values; i++) base_free(&run->values[i].numbers);
+    base_free(&run->values);
+    facet_solver_destroy(&run->solver);
+    facet_problem_destroy(&run->problem);
+    facet_mesh_destroy(&run->mesh);
+    *run = (struct run){0};
+}

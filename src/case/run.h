@@ -1,0 +1,74 @@
+/* What a case describes, done: from a case file to results. The program's commands are thin over this.
+ *
+ * run_solve() goes the whole way; run_mesh() and run_problem() are its first two steps, for those who only
+ * want to look. Messages begin with the place in the case file where it is known (case.yaml:12:5: ...), with
+ * the case file otherwise; a message may have several lines, each with its place.
+ *
+ * The mesh file of a case is relative to the case file; files that are written are relative to the current
+ * directory. Everything that can be refused is refused before the solve: unknown parts and groups, points
+ * outside the mesh, targets that cannot be written.
+ */
+#ifndef FACET_CASE_RUN_H
+#define FACET_CASE_RUN_H
+
+#include "base/run.h"
+#include "case/case.h"
+#include "io/json.h"
+#include "problem/problem.h"
+
+/* A number, an array, or a line of points. */
+struct run_value {
+    const struct case_value *wanted;
+    int64_t n_points; /* along a line; 0: not a line */
+    int n_components; /* 1: a scalar */
+    double *numbers;  /* (n_points or 1) x n_components */
+};
+
+struct run_options {
+    int refine;         /* added to mesh.refine */
+    int degree;         /* in place of discretization.degree, 0: as the case says */
+    const char *output; /* in place of output.file, NULL: as the case says */
+    int no_files;       /* nothing is written, neither output.file nor tables of values */
+};
+
+/* One solve of a case. */
+struct run {
+    const struct case_file *file;
+    facet_context *context;
+    facet_mesh *mesh;
+    facet_problem *problem;
+    facet_solver *solver;
+    int degree;
+    const char *output;        /* the file written, or NULL; the caller's text */
+    struct base_timers timers; /* mesh and output here; all phases once there is a report */
+    double total_seconds;
+    int has_report, has_errors;
+    facet_report report;
+    facet_errors errors;
+    int n_values; /* those that were computed */
+    struct run_value *values;
+};
+
+facet_status run_mesh(const struct case_file *file, facet_context *context, int refine, facet_mesh **mesh);
+/* Checks every name and point of the case against the mesh, all errors at once. */
+facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
+                         facet_problem **problem);
+/* Mesh, problem, solver, solve, errors, values, output files. options: NULL for the case as it is. The struct
+ * is filled as far as the run came, also on failure; the caller destroys it in any case. With
+ * FACET_NOT_CONVERGED there is a report, but no errors and values, and nothing is written. */
+facet_status run_solve(const struct case_file *file, facet_context *context,
+                       const struct run_options *options, struct run *run);
+void run_destroy(struct run *run);
+
+/* Whether a file could be written (nothing is changed); FACET_ERROR_MACHINE says why not. */
+facet_status run_check_target(const char *path);
+
+/* run_values.c: what stands under `values`, and the tables of lines. */
+facet_status run_measure_values(struct run *run);
+facet_status run_write_values(const struct run *run);
+
+/* run_json.c: the object of `facet solve --json`. rates: orders to be written beside the errors (a NaN is
+ * left out), or NULL. */
+void run_write_json(const struct run *run, const facet_errors *rates, struct json *json);
+
+#endif

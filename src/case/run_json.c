@@ -1,0 +1,117 @@
+/* A run as a JSON object. The names are fixed; a key that does not apply is left out. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "case/run.h"
+
+static void write_norm(struct json *json, const char *name, double L2, double Linf) {
+    if (isnan(L2) && isnan(Linf)) return;
+    json_object_begin(json, name);
+    if (!isnan(L2)) json_number(json, "L2", L2);
+    if (!isnan(Linf)) json_number(json, "Linf", Linf);
+    json_object_end(json);
+}
+
+/* NaN for what is not there. */
+static void write_norms(struct json *json, const char *name, const facet_errors *e) {
+    json_object_begin(json, name);
+    write_norm(json, "u", e->u_L2, e->u_Linf);
+    write_norm(json, "q", e->q_L2, NAN);
+    write_norm(json, "u_star", e->u_star_L2, NAN);
+    write_norm(json, "q_star", e->q_star_L2, NAN);
+    write_norm(json, "trace", e->trace_L2, NAN);
+    json_object_end(json);
+}
+
+static double available(double error) {
+    return error >= 0.0 ? error : NAN;
+}
+
+static void write_errors(struct json *json, const facet_errors *e) {
+    facet_errors known = {available(e->u_L2),      available(e->u_Linf),    available(e->q_L2),
+                          available(e->u_star_L2), available(e->q_star_L2), available(e->trace_L2)};
+    write_norms(json, "errors", &known);
+}
+
+static void write_numbers(struct json *json, const char *key, int n, const double *numbers) {
+    if (n == 1) {
+        json_number(json, key, numbers[0]);
+        return;
+    }
+    json_array_begin(json, key);
+    for (int i = 0; i < n; i++) json_number(json, NULL, numbers[i]);
+    json_array_end(json);
+}
+
+static void write_values(struct json *json, const struct run *run) {
+    json_object_begin(json, "values");
+    for (int i = 0; i < run->n_values; i++) {
+        const struct run_value *value = &run->values[i];
+        if (value->n_points == 0) {
+            write_numbers(json, value->wanted->name, value->n_components, value->numbers);
+            continue;
+        }
+        json_array_begin(json, value->wanted->name);
+        for (int64_t p = 0; p < value->n_points; p++)
+            write_numbers(json, NULL, value->n_components, value->numbers + p * value->n_components);
+        json_array_end(json);
+    }
+    json_object_end(json);
+}
+
+static void write_solver(struct json *json, const facet_report *report) {
+    json_object_begin(json, "solver");
+    json_string(json, "method", report->method);
+    json_string(json, "preconditioner", report->preconditioner);
+    json_integer(json, "iterations", report->iterations);
+    json_bool(json, "converged", report->converged);
+    json_string(json, "reason", report->reason);
+    if (!isnan(report->residual)) json_number(json, "residual", report->residual);
+    if (!isnan(report->rate)) json_number(json, "rate", report->rate);
+    json_object_end(json);
+}
+
+static int phase_applies(const struct run *run, facet_phase phase) {
+    if (phase == FACET_PHASE_POSTPROCESS) return run->file->discretization.postprocess;
+    if (phase == FACET_PHASE_OUTPUT) return run->timers.seconds[phase] > 0.0;
+    return 1;
+}
+
+static void write_seconds(struct json *json, const struct run *run) {
+    json_object_begin(json, "seconds");
+    for (int phase = 0; phase < FACET_N_PHASES; phase++)
+        if (phase_applies(run, (facet_phase)phase))
+            json_number(json, facet_phase_name((facet_phase)phase), run->timers.seconds[phase]);
+    json_number(json, "total", run->total_seconds);
+    json_object_end(json);
+}
+
+void run_write_json(const struct run *run, const facet_errors *rates, struct json *json) {
+    json_object_begin(json, NULL);
+    json_string(json, "facet", facet_version());
+    json_string(json, "case", run->file->path);
+    json_string(json, "device", facet_context_device(run->context));
+    json_integer(json, "threads", facet_context_threads(run->context));
+    json_integer(json, "dimension", run->mesh->dim);
+    json_string(json, "method", run->file->discretization.method);
+    json_string(json, "equation", "diffusion");
+    json_integer(json, "degree", run->degree);
+    json_object_begin(json, "mesh");
+    json_integer(json, "cells", run->mesh->n_cells);
+    json_integer(json, "faces", run->mesh->n_faces);
+    json_string(json, "shape", run->mesh->shape_text);
+    json_object_end(json);
+    if (run->solver != NULL) {
+        json_object_begin(json, "unknowns");
+        json_integer(json, "trace", run->report.trace_unknowns);
+        json_integer(json, "volume", run->report.volume_unknowns);
+        json_object_end(json);
+    }
+    write_solver(json, &run->report);
+    if (run->has_errors) write_errors(json, &run->errors);
+    if (rates != NULL) write_norms(json, "rates", rates);
+    if (run->n_values > 0) write_values(json, run);
+    write_seconds(json, run);
+    json_integer(json, "memory_bytes", base_peak_resident_bytes());
+    json_object_end(json);
+}

@@ -1,0 +1,119 @@
+/* The numbers a case asks for: at points, along lines, and taken over the domain, a group or a boundary part.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "case/run.h"
+
+/* Point i of n from one end of a line to the other. */
+static void line_point(const struct case_value *value, int64_t i, int64_t n, double point[3]) {
+    double t = n > 1 ? (double)i / (double)(n - 1) : 0.0;
+    for (int d = 0; d < 3; d++)
+        point[d] = i == n - 1 && n > 1 ? value->to[d] : value->from[d] + t * (value->to[d] - value->from[d]);
+}
+
+static facet_status measure_points(const struct run *run, struct run_value *value) {
+    facet_status status = FACET_OK;
+    const struct case_value *wanted = value->wanted;
+    int dim = run->mesh->dim, components;
+    int64_t n = value->n_points > 0 ? value->n_points : 1;
+    enum hdg_field field;
+    double *x = NULL, *all = NULL;
+    TRY(sample_find_field(run->solver, wanted->field, &field, &components));
+    value->n_components = wanted->component < 0 ? components : 1;
+    TRY(ALLOC(x, n * dim));
+    TRY(ALLOC(all, n * components));
+    TRY(ALLOC(value->numbers, n * value->n_components));
+    for (int64_t i = 0; i < n; i++) {
+        double point[3];
+        line_point(wanted, i, value->n_points, point);
+        memcpy(x + i * dim, point, (size_t)dim * sizeof *x);
+    }
+    TRY(facet_solver_evaluate(run->solver, wanted->field, n, x, all));
+    for (int64_t i = 0; i < n; i++)
+        for (int c = 0; c < value->n_components; c++)
+            value->numbers[i * value->n_components + c] =
+                all[i * components + (wanted->component < 0 ? c : wanted->component)];
+done:
+    base_free(&x);
+    base_free(&all);
+    return status;
+}
+
+static facet_status measure_taken(const struct run *run, struct run_value *value) {
+    facet_status status = FACET_OK;
+    const struct case_value *wanted = value->wanted;
+    enum sample_take take = wanted->take == CASE_MAX        ? SAMPLE_MAX
+                            : wanted->take == CASE_MIN      ? SAMPLE_MIN
+                            : wanted->take == CASE_INTEGRAL ? SAMPLE_INTEGRAL
+                                                            : SAMPLE_MEAN;
+    TRY(CALLOC(value->numbers, 3));
+    TRY(sample_take(run->solver, wanted->field, wanted->component, take, wanted->on, value->numbers,
+                    &value->n_components));
+done:
+    return status;
+}
+
+facet_status run_measure_values(struct run *run) {
+    facet_status status = FACET_OK;
+    const struct case_file *file = run->file;
+    if (file->n_values == 0) goto done;
+    TRY(CALLOC(run->values, file->n_values));
+    for (int i = 0; i < file->n_values; i++) {
+        struct run_value *value = &run->values[run->n_values++];
+        value->wanted = &file->values[i];
+        if (value->wanted->take == CASE_ALONG) value->n_points = value->wanted->n_points;
+        if (value->wanted->take == CASE_AT || value->wanted->take == CASE_ALONG)
+            status = measure_points(run, value);
+        else
+            status = measure_taken(run, value);
+        if (status != FACET_OK) {
+            base_wrap(status, "%s:%d:%d: value '%s'", file->path, value->wanted->place.line,
+                      value->wanted->place.column, value->wanted->name);
+            run->n_values = 0;
+            for (int k = 0; k <= i; k++) base_free(&run->values[k].numbers);
+            goto done;
+        }
+        TRY(base_check_interrupt());
+    }
+done:
+    return status;
+}
+
+/* The columns distance, x, y, (z,) and the values: the field's name, or name_x, name_y, ... */
+static facet_status write_line(const struct run *run, const struct run_value *value) {
+    facet_status status = FACET_OK;
+    const struct case_value *wanted = value->wanted;
+    struct text csv = {0};
+    int dim = run->mesh->dim, n = value->n_components;
+    text_printf(&csv, dim == 3 ? "distance,x,y,z" : "distance,x,y");
+    for (int c = 0; c < n; c++) {
+        int component = wanted->component >= 0 ? wanted->component : n > 1 ? c : -1;
+        text_printf(&csv, component >= 0 ? ",%s_%c" : ",%s", wanted->field,
+                    component >= 0 ? "xyz"[component] : ' ');
+    }
+    text_printf(&csv, "\n");
+    for (int64_t i = 0; i < value->n_points; i++) {
+        double point[3], square = 0.0;
+        line_point(wanted, i, value->n_points, point);
+        for (int d = 0; d < dim; d++) square += (point[d] - wanted->from[d]) * (point[d] - wanted->from[d]);
+        text_printf(&csv, "%.17g", sqrt(square));
+        for (int d = 0; d < dim; d++) text_printf(&csv, ",%.17g", point[d]);
+        for (int c = 0; c < n; c++) text_printf(&csv, ",%.17g", value->numbers[i * n + c]);
+        text_printf(&csv, "\n");
+    }
+    TRY(csv.status);
+    TRY(file_write_whole(wanted->file, csv.data, csv.length));
+done:
+    text_free(&csv);
+    return status;
+}
+
+facet_status run_write_values(const struct run *run) {
+    facet_status status = FACET_OK;
+    for (int i = 0; i < run->n_values; i++)
+        if (run->values[i].wanted->file != NULL) TRY(write_line(run, &run->values[i]));
+done:
+    return status;
+}
