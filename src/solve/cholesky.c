@@ -115,6 +115,7 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
     cholmod_l_start(&c->common);
     c->common.print = 0;
     c->common.supernodal = CHOLMOD_AUTO;
+    c->common.final_ll = 1; /* the LDL' of small matrices would accept negative pivots */
     int64_t nnz = (csr->offsets[csr->n] + csr->n) / 2 + 1;
     c->matrix = cholmod_l_allocate_sparse((size_t)csr->n, (size_t)csr->n, (size_t)nnz, 1, 1, 1, CHOLMOD_REAL,
                                           &c->common);
