@@ -46,12 +46,21 @@ static facet_status finish(struct solve_report *report, int converged, const cha
                      report->iterations, residual);
 }
 
+/* Why a residual stays above the tolerance though nothing stopped the method. */
+static const char *stalled(double residual) {
+    return isfinite(residual) ? "the true residual no longer falls: the tolerance is below rounding"
+                              : "a value is not finite";
+}
+
 /* One more entry of the history, told to the monitor. */
 static facet_status record(const struct solve_control *control, struct solve_report *report,
                            double residual) {
+    report->residual = residual;
     base_report_iteration(control->monitor, report->iterations, residual);
     facet_status status = solve_report_add(report, residual);
-    return status != FACET_OK ? status : base_check_interrupt();
+    if (status == FACET_OK) status = base_check_interrupt();
+    if (status == FACET_INTERRUPTED) report->reason = "interrupted";
+    return status;
 }
 
 struct cg_vectors {
@@ -151,8 +160,7 @@ facet_status solve_cg(const struct operator* A, const struct operator* M, const 
             goto done;
         }
     } while (norm < 0.5 * before);
-    status =
-        finish(report, 0, "the true residual no longer falls: the tolerance is below rounding", norm / scale);
+    status = finish(report, 0, stalled(norm), norm / scale);
 done:
     cg_destroy(&v);
     return status;
@@ -191,8 +199,8 @@ facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, c
             goto done;
         }
     } while (norm < 0.5 * before && report->iterations < control->max_iterations);
-    status =
-        finish(report, 0, "the true residual no longer falls: the tolerance is below rounding", norm / scale);
+    status = finish(report, 0, norm < 0.5 * before ? "the iteration limit was reached" : stalled(norm),
+                    norm / scale);
 done:
     vector_destroy(&r);
     vector_destroy(&d);
