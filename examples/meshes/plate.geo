@@ -2,7 +2,7 @@
 //
 //      +--------------- insulated ----------------+
 //      |                   ____                   |     the bush: curved quads between two circles
-//   heated               / bush \               cold    the plate: curved triangles around it
+//   heated               / bush \               held    the plate: curved triangles around it
 //      |                | ( bore ) |              |
 //      |                 \ ____ /                 |
 //      +--------------- insulated ----------------+
@@ -49,7 +49,7 @@ Mesh.MeshSizeMax = 0.022;
 Mesh.Algorithm = 6;
 
 Physical Curve("insulated") = {1, 3};
-Physical Curve("cold") = {2};
+Physical Curve("held") = {2};
 Physical Curve("heated") = {4};
 Physical Curve("bore") = {11:14};
 Physical Surface("plate") = {1};
