@@ -2,13 +2,59 @@
  *
  * kernels/ref holds the plain-C specification of every entry. A device starts from a table and overrides what
  * it does better; all its entries must give what ref gives up to rounding. Pointers are addresses in the
- * device's memory; sizes and scalars come from the host. src/device is the only includer.
+ * device's memory; structs, sizes and scalars come from the host. src/device is the only includer.
+ *
+ * Lanes. Arrays of many small things of one shape (element matrices, element vectors) are kept in batches of
+ * KERNEL_LANES cells, the cell being the fastest index: entry e of cell c is at [(c / LANES) * n_entries +
+ * e][c % LANES]. Lanes beyond the last cell exist and hold what the caller put there. Symmetric matrices keep
+ * one triangle: entry (i, j), j <= i, is number i (i + 1) / 2 + j.
  */
 #ifndef FACET_KERNELS_H
 #define FACET_KERNELS_H
 
 #include <stdint.h>
 
+#define KERNEL_LANES 8
+
+/* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m. Batches of one colour share no
+ * unknown. */
+struct cell_plan {
+    int n_faces, m;
+    int64_t n_batches;
+    int n_colours;
+    const int64_t *colour_starts; /* n_colours + 1, into colour_batches; on the host */
+    const int64_t *colour_batches;
+    const int64_t *maps;    /* batch x n_faces x LANES: first unknown of a face, -1: none (counts as zero,
+                               receives nothing) */
+    const double *matrices; /* batch x n (n + 1) / 2 x LANES */
+};
+
+/* Facet-wise product. Row block r (a face) sums its panels; panel p couples it with the unknowns columns[p]
+ * .. columns[p] + sizes[p] - 1 and is stored as sizes[p] rows of its row block's length: y_r += panel' x. */
+struct facet_plan {
+    int64_t n_rows;
+    int m;                      /* all blocks have this size; 0: they differ */
+    const int64_t *first;       /* n_rows + 1: first unknown of each row block */
+    const int64_t *panel_first; /* n_rows + 1: first panel of each row block */
+    const int64_t *columns;     /* per panel */
+    const int32_t *sizes;       /* per panel */
+    const int64_t *starts;      /* per panel: where it lies in values */
+    const double *values;
+};
+
+/* Reference matrices of affine cells: one shape and degree, faces in orientation 0. Symmetric pairs (b, c), b
+ * <= c, in the order 00 01 11 (02 12 22: by c, then b). */
+struct affine_tables {
+    int dim, n_faces, N, m;
+    double volume;           /* of the reference cell */
+    double face;             /* of a reference face */
+    const double *stiffness; /* pairs x N x N: D_b'D_c, plus its transpose for b < c */
+    const double *face_mass; /* n_faces x N x N: F_f F_f' */
+    const double *F;         /* n_faces x N x m: phi_i psi_j over the reference face */
+    const double *DF;        /* n_faces x dim x N x m: D_b'F_f */
+    const double *FF;        /* n_faces x n_faces x m x m: F_f'F_g */
+    const double *D;         /* dim x N x N: d_b phi_i phi_j over the reference cell */
+};
 struct kernels {
     void (*fill)(int64_t n, double a, double *x); /* x = a */
     void (*axpby)(int64_t n, double a, const double *x, double b,
@@ -18,10 +64,32 @@ struct kernels {
     /* y = A x, A in compressed rows: row i holds entries offsets[i] .. offsets[i+1]-1. */
     void (*csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const double *values,
                       const double *x, double *y);
+    /* y = A x, A with `width` entries in every row, entry k of row i at [k * n_rows + i]; column -1: none. */
+    void (*ell_apply)(int64_t n_rows, int width, const int32_t *columns, const double *values,
+                      const double *x, double *y);
     /* y_b = B_b x_b: block b covers unknowns first[b] .. first[b+1]-1, its square matrix (rows) begins at
      * matrices[starts[b]]. */
     void (*block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const double *matrices,
                         const double *x, double *y);
+    void (*facet_apply)(const struct facet_plan *plan, const double *x, double *y); /* y = K x */
+    void (*cell_apply)(const struct cell_plan *plan, const double *x, double *y);   /* y += K x */
+
+    /* Condenses batches of affine cells from their coefficients (batch x affine_layout.count x LANES; see
+     * kernels/affine.h): with S, R and H + G'A^-1 G as in src/hdg/hdg.h, factor (batch x N(N+1)/2 x LANES):
+     * entry (i, j) holds R_ji of S = R'R; U (batch x N n x LANES) = S^-1 R; K (batch x n (n+1)/2 x LANES).
+     * scratch: condense_scratch numbers. Returns the first batch where S is not positive definite, or -1. */
+    int64_t (*condense_affine)(const struct affine_tables *tables, int64_t n_batches,
+                               const double *coefficients, double *factor, double *U, double *K,
+                               double *scratch);
+    int64_t (*condense_scratch)(const struct affine_tables *tables);
+    /* out (batch x n x LANES) = U'f, f (batch x N x LANES). */
+    void (*batch_load)(int64_t n_batches, int N, int n, const double *U, const double *f, double *out);
+    /* f (batch x N x LANES) becomes u = S^-1 f + U uhat, uhat (batch x n x LANES). */
+    void (*batch_recover)(int64_t n_batches, int N, int n, const double *factor, const double *U,
+                          const double *uhat, double *f);
+    /* q (batch x dim N x LANES) = A^-1 (D u - G uhat) of affine cells. */
+    void (*affine_flux)(const struct affine_tables *tables, int64_t n_batches, const double *coefficients,
+                        const double *u, const double *uhat, double *q);
 };
 
 const struct kernels *kernels_ref(void);

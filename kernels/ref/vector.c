@@ -1,5 +1,5 @@
 /* Plain C: the specification of the vector and matrix kernels. */
-#include "kernels/kernels.h"
+#include "kernels/ref/ref.h"
 
 static void fill_ref(int64_t n, double a, double *x) {
     for (int64_t i = 0; i < n; i++) x[i] = a;
@@ -49,6 +49,14 @@ const struct kernels *kernels_ref(void) {
         .dot = dot_ref,
         .csr_apply = csr_apply_ref,
         .block_apply = block_apply_ref,
+        .ell_apply = ell_apply_ref,
+        .facet_apply = facet_apply_ref,
+        .cell_apply = cell_apply_ref,
+        .condense_affine = condense_affine_ref,
+        .condense_scratch = condense_scratch_ref,
+        .batch_load = batch_load_ref,
+        .batch_recover = batch_recover_ref,
+        .affine_flux = affine_flux_ref,
     };
     return &table;
 }

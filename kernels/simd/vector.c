@@ -1,8 +1,6 @@
 /* The same kernels with threads and vector instructions. Sums are taken over fixed pieces, so that a result
  * depends neither on scheduling nor on the number of threads. */
-#include "kernels/kernels.h"
-
-#include "base/run.h"
+#include "kernels/simd/lane.h"
 
 #define PIECE      4096 /* entries of one partial sum */
 #define SMALL      8192 /* below this a parallel region costs more than it gains */
@@ -80,6 +78,14 @@ const struct kernels *kernels_simd(void) {
         .dot = dot_simd,
         .csr_apply = csr_apply_simd,
         .block_apply = block_apply_simd,
+        .ell_apply = ell_apply_simd,
+        .facet_apply = facet_apply_simd,
+        .cell_apply = cell_apply_simd,
+        .condense_affine = condense_affine_simd,
+        .condense_scratch = condense_scratch_simd,
+        .batch_load = batch_load_simd,
+        .batch_recover = batch_recover_simd,
+        .affine_flux = affine_flux_simd,
     };
     return &table;
 }

@@ -1,0 +1,167 @@
+/* Plain C: local solvers of affine cells with constant coefficients, one lane at a time. */
+#include <math.h>
+
+#include "kernels/affine.h"
+#include "kernels/ref/ref.h"
+
+#define L KERNEL_LANES
+
+int64_t condense_scratch_ref(const struct affine_tables *t) {
+    int64_t total = t->N + t->n_faces * t->m;
+    return total * total;
+}
+
+/* C = [S R; . H + G'A^-1 G], its upper triangle, for one lane; c[k * L] are the coefficients. */
+static void assemble_lane(const struct affine_tables *t, const struct affine_layout *at, const double *c,
+                          double *C) {
+    int N = t->N, m = t->m, n = t->n_faces * m, ld = N + n;
+    for (int i = 0; i < N; i++)
+        for (int j = i; j < N; j++) {
+            double sum = i == j ? c[at->reaction * L] : 0.0;
+            for (int p = 0; p < t->dim * (t->dim + 1) / 2; p++)
+                sum += c[(at->stiffness + p) * L] * t->stiffness[(p * N + i) * N + j];
+            for (int f = 0; f < t->n_faces; f++)
+                sum += c[(at->weight + f) * L] * t->face_mass[(f * N + i) * N + j];
+            C[i * ld + j] = sum;
+        }
+    for (int i = 0; i < N; i++)
+        for (int f = 0; f < t->n_faces; f++)
+            for (int j = 0; j < m; j++) {
+                double sum = c[(at->weight + f) * L] * t->F[(f * N + i) * m + j];
+                for (int b = 0; b < t->dim; b++)
+                    sum += c[(at->gradient + f * t->dim + b) * L] * t->DF[((f * t->dim + b) * N + i) * m + j];
+                C[i * ld + N + f * m + j] = sum * (j % 2 == 1 ? c[(at->sign + f) * L] : 1.0);
+            }
+    for (int i = 0; i < n; i++)
+        for (int j = i; j < n; j++) {
+            int f = i / m, g = j / m;
+            double sum = c[(at->normals + f * t->n_faces + g) * L] *
+                         t->FF[((f * t->n_faces + g) * m + i % m) * m + j % m];
+            if (i % m % 2 == 1) sum *= c[(at->sign + f) * L];
+            if (j % m % 2 == 1) sum *= c[(at->sign + g) * L];
+            C[(N + i) * ld + N + j] = sum + (i == j ? c[(at->weight + f) * L] : 0.0);
+        }
+}
+
+/* S = R'R in the first N rows, R^-T applied to the other columns, and the Schur complement below. */
+static int eliminate(int N, int total, double *C) {
+    for (int k = 0; k < N; k++) {
+        if (!(C[k * total + k] > 0.0)) return 0;
+        double inverse = 1.0 / sqrt(C[k * total + k]);
+        for (int j = k; j < total; j++) C[k * total + j] *= inverse;
+        for (int i = k + 1; i < total; i++)
+            for (int j = i; j < total; j++) C[i * total + j] -= C[k * total + i] * C[k * total + j];
+    }
+    return 1;
+}
+
+static void substitute_back(int N, int total, double *C) {
+    for (int i = N - 1; i >= 0; i--)
+        for (int j = N; j < total; j++) {
+            for (int k = i + 1; k < N; k++) C[i * total + j] -= C[i * total + k] * C[k * total + j];
+            C[i * total + j] /= C[i * total + i];
+        }
+}
+
+/* K 1 = U'(lambda, phi), restored in the lower right block of C (upper triangle): see restore_constants in
+ * src/hdg/condense.c. */
+static void restore_constants(const struct affine_tables *t, double reaction, double *C) {
+    int N = t->N, m = t->m, n = t->n_faces * m, ld = N + n;
+    double *K = C + N * ld + N, *d = C + (ld - 1) * ld; /* the last row's unused beginning holds d */
+    double one = sqrt(t->face), w = 1.0 / (t->n_faces * one), total = 0.0;
+    for (int i = 0; i < n; i++) {
+        d[i] = reaction * sqrt(t->volume) * C[N + i];
+        for (int f = 0; f < t->n_faces; f++)
+            d[i] -= one * (i <= f * m ? K[i * ld + f * m] : K[f * m * ld + i]);
+    }
+    for (int f = 0; f < t->n_faces; f++) total += one * d[f * m];
+    for (int i = 0; i < n; i++)
+        for (int j = i; j < n; j++) {
+            if (j % m == 0) K[i * ld + j] += w * d[i];
+            if (i % m == 0) K[i * ld + j] += w * d[j];
+            if (i % m == 0 && j % m == 0) K[i * ld + j] -= total * w * w;
+        }
+}
+
+int64_t condense_affine_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
+                            double *factor, double *U, double *K, double *scratch) {
+    int N = t->N, n = t->n_faces * t->m, total = N + n;
+    struct affine_layout at = affine_layout(t->dim, t->n_faces);
+    double *C = scratch;
+    for (int64_t cell = 0; cell < n_batches * L; cell++) {
+        int64_t batch = cell / L, lane = cell % L;
+        const double *c = coefficients + batch * at.count * L + lane;
+        assemble_lane(t, &at, c, C);
+        if (!eliminate(N, total, C)) return batch;
+        substitute_back(N, total, C);
+        for (int i = 0; i < N; i++) {
+            for (int j = 0; j <= i; j++)
+                factor[(batch * (N * (N + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] = C[j * total + i];
+            for (int j = 0; j < n; j++) U[(batch * N * n + i * n + j) * L + lane] = C[i * total + N + j];
+        }
+        restore_constants(t, c[at.reaction * L], C);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j <= i; j++)
+                K[(batch * (n * (n + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] = C[(N + j) * total + N + i];
+    }
+    return -1;
+}
+
+void batch_load_ref(int64_t n_batches, int N, int n, const double *U, const double *f, double *out) {
+    for (int64_t batch = 0; batch < n_batches; batch++)
+        for (int j = 0; j < n; j++)
+            for (int lane = 0; lane < L; lane++) {
+                double sum = 0.0;
+                for (int i = 0; i < N; i++)
+                    sum += U[(batch * N * n + i * n + j) * L + lane] * f[(batch * N + i) * L + lane];
+                out[(batch * n + j) * L + lane] = sum;
+            }
+}
+
+void batch_recover_ref(int64_t n_batches, int N, int n, const double *factor, const double *U,
+                       const double *uhat, double *f) {
+    for (int64_t batch = 0; batch < n_batches; batch++)
+        for (int lane = 0; lane < L; lane++) {
+            const double *R = factor + batch * (N * (N + 1) / 2) * L + lane; /* R_ji at i (i + 1) / 2 + j */
+            double *u = f + batch * N * L + lane;
+            for (int i = 0; i < N; i++) {
+                for (int j = 0; j < i; j++) u[i * L] -= R[(i * (i + 1) / 2 + j) * L] * u[j * L];
+                u[i * L] /= R[(i * (i + 1) / 2 + i) * L];
+            }
+            for (int i = N - 1; i >= 0; i--) {
+                for (int k = i + 1; k < N; k++) u[i * L] -= R[(k * (k + 1) / 2 + i) * L] * u[k * L];
+                u[i * L] /= R[(i * (i + 1) / 2 + i) * L];
+            }
+            for (int i = 0; i < N; i++)
+                for (int j = 0; j < n; j++)
+                    u[i * L] += U[(batch * N * n + i * n + j) * L + lane] * uhat[(batch * n + j) * L + lane];
+        }
+}
+
+void affine_flux_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
+                     const double *u, const double *uhat, double *q) {
+    int N = t->N, m = t->m, n = t->n_faces * m, dim = t->dim;
+    struct affine_layout at = affine_layout(dim, t->n_faces);
+    for (int64_t cell = 0; cell < n_batches * L; cell++) {
+        int64_t batch = cell / L, lane = cell % L;
+        const double *c = coefficients + batch * at.count * L + lane;
+        const double *ub = u + batch * N * L + lane, *tb = uhat + batch * n * L + lane;
+        double *qb = q + batch * dim * N * L + lane;
+        for (int i = 0; i < N; i++) {
+            for (int a = 0; a < dim; a++) qb[(a * N + i) * L] = 0.0;
+            for (int b = 0; b < dim; b++) {
+                double sum = 0.0;
+                for (int j = 0; j < N; j++) sum += t->D[(b * N + i) * N + j] * ub[j * L];
+                for (int a = 0; a < dim; a++) qb[(a * N + i) * L] += c[(at.flux + a * dim + b) * L] * sum;
+            }
+            for (int f = 0; f < t->n_faces; f++) {
+                double sum = 0.0;
+                for (int j = 0; j < m; j++)
+                    sum += t->F[(f * N + i) * m + j] * tb[(f * m + j) * L] *
+                           (j % 2 == 1 ? c[(at.sign + f) * L] : 1.0);
+                for (int a = 0; a < dim; a++)
+                    qb[(a * N + i) * L] -= c[(at.flux_normal + f * dim + a) * L] * sum;
+            }
+        }
+    }
+}
