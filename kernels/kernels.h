@@ -33,7 +33,6 @@ struct cell_plan {
  * .. columns[p] + sizes[p] - 1 and is stored as sizes[p] rows of its row block's length: y_r += panel' x. */
 struct facet_plan {
     int64_t n_rows;
-    int m;                      /* all blocks have this size; 0: they differ */
     const int64_t *first;       /* n_rows + 1: first unknown of each row block */
     const int64_t *panel_first; /* n_rows + 1: first panel of each row block */
     const int64_t *columns;     /* per panel */
