@@ -109,3 +109,9 @@ void device_block_apply(const struct device *device, int64_t n_blocks, const int
                         const int64_t *starts, const double *matrices, const double *x, double *y) {
     device->kernels()->block_apply(n_blocks, first, starts, matrices, x, y);
 }
+
+void device_block_smooth(const struct device *device, int64_t n_blocks, const int64_t *first,
+                         const int64_t *starts, const double *matrices, double a, double b, double c,
+                         const double *f, const double *t, double *r, double *d, double *x) {
+    device->kernels()->block_smooth(n_blocks, first, starts, matrices, a, b, c, f, t, r, d, x);
+}

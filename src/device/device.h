@@ -49,6 +49,9 @@ void device_csr_apply(const struct device *device, int64_t n_rows, const int64_t
                       const int32_t *columns, const double *values, const double *x, double *y);
 void device_block_apply(const struct device *device, int64_t n_blocks, const int64_t *first,
                         const int64_t *starts, const double *matrices, const double *x, double *y);
+void device_block_smooth(const struct device *device, int64_t n_blocks, const int64_t *first,
+                         const int64_t *starts, const double *matrices, double a, double b, double c,
+                         const double *f, const double *t, double *r, double *d, double *x);
 
 /* What the program around the library chose: the public handle. */
 struct facet_context {
