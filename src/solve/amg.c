@@ -46,7 +46,7 @@ struct amg {
 
 void amg_options_default(struct amg_options *options) {
     *options = (struct amg_options){.cycle = AMG_K,
-                                    .aggregation = AMG_GREEDY,
+                                    .aggregation = AMG_AUTO,
                                     .passes = 2,
                                     .threshold = 0.25,
                                     .leading = -1,
