@@ -15,17 +15,17 @@ facet_status facet_mesh_read(facet_context *context, const char *path, facet_mes
 }
 
 facet_status facet_mesh_refine(facet_mesh *mesh, int times) {
-    if (times < 0) return base_fail(FACET_ERROR_INPUT, "a mesh cannot be refined %d times", times);
-    for (int i = 0; i < times; i++) {
+    facet_status status = mesh_check_refinement(mesh, times);
+    for (int i = 0; i < times && status == FACET_OK; i++) {
         struct facet_mesh *fine, old;
-        facet_status status = mesh_refine(mesh, &fine);
-        if (status != FACET_OK) return status;
+        status = mesh_refine(mesh, &fine);
+        if (status != FACET_OK) break;
         old = *mesh; /* the caller's handle becomes the fine mesh */
         *mesh = *fine;
         *fine = old;
         mesh_destroy(&fine);
     }
-    return FACET_OK;
+    return status;
 }
 
 facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) {
