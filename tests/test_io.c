@@ -93,6 +93,25 @@ static void test_links_and_devices(void **state) {
     assert_contents(target, "b");
     assert_int_equal(lstat(link_path, &info), 0);
     assert_true(S_ISLNK(info.st_mode));
+    unlink(target); /* a link to what is not there yet makes it there; this one is relative and the second of
+                       two */
+    unlink(link_path);
+    char second[128];
+    snprintf(second, sizeof second, "%s/second", directory);
+    assert_int_equal(symlink(strrchr(target, '/') + 1, second), 0);
+    assert_int_equal(symlink("second", link_path), 0);
+    assert_int_equal(file_write_whole(link_path, "c", 1), FACET_OK);
+    assert_contents(target, "c");
+    assert_int_equal(lstat(link_path, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(lstat(second, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    unlink(second);
+    assert_int_equal(symlink("link", second), 0); /* and one that leads to itself is refused */
+    unlink(link_path);
+    assert_int_equal(symlink("second", link_path), 0);
+    assert_int_equal(file_write_whole(link_path, "d", 1), FACET_ERROR_MACHINE);
+    unlink(second);
     unlink(link_path);
     assert_int_equal(file_write_whole("/dev/null", "b", 1), FACET_OK);
     assert_int_equal(stat("/dev/null", &info), 0);
