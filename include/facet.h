@@ -135,8 +135,8 @@ typedef struct facet_mesh_info {
 FACET_API facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh);
 /* A Gmsh file, format 2.2 or 4.1, ASCII or binary. Boundary parts and regions are its physical groups. */
 FACET_API facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh);
-/* Splits every cell `times` times into 2^dim; curved geometry is kept. More cells than 32-bit numbers count are
- * FACET_ERROR_INPUT, more than the memory holds FACET_ERROR_MACHINE, both before anything is done. */
+/* Splits every cell `times` times into 2^dim; curved geometry is kept. More cells than 32-bit numbers count
+ * are FACET_ERROR_INPUT, more than the memory holds FACET_ERROR_MACHINE, both before anything is done. */
 FACET_API facet_status facet_mesh_refine(facet_mesh *mesh, int times);
 FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info);
 FACET_API void facet_mesh_destroy(facet_mesh **mesh);
@@ -152,6 +152,9 @@ typedef int (*facet_function)(void *user, int n_points, int dim, const double *x
 FACET_API facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh,
                                             facet_equation equation, facet_problem **problem);
 FACET_API void facet_problem_destroy(facet_problem **problem);
+
+/* A value that is set again replaces the earlier one; only a boundary part keeps the condition it has, and a
+ * second one is an error. Nothing may change while a solver made from the problem lives. */
 
 /* A name for the expressions set after it. */
 FACET_API facet_status facet_problem_set_parameter(facet_problem *problem, const char *name, double value);

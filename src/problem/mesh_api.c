@@ -3,18 +3,23 @@
 #include "problem/problem.h"
 
 facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh) {
-    (void)context;
+    REQUIRE(mesh);
     *mesh = NULL;
+    REQUIRE(context);
+    REQUIRE(box);
     return mesh_create_box(box, mesh);
 }
 
 facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh) {
-    (void)context;
+    REQUIRE(mesh);
     *mesh = NULL;
+    REQUIRE(context);
+    REQUIRE(path);
     return mesh_read_gmsh(path, mesh);
 }
 
 facet_status facet_mesh_refine(facet_mesh *mesh, int times) {
+    REQUIRE(mesh);
     facet_status status = mesh_check_refinement(mesh, times);
     for (int i = 0; i < times && status == FACET_OK; i++) {
         struct facet_mesh *fine, old;
@@ -30,6 +35,8 @@ facet_status facet_mesh_refine(facet_mesh *mesh, int times) {
 
 facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) {
     struct mesh_quality quality;
+    REQUIRE(mesh);
+    REQUIRE(info);
     facet_status status = mesh_measure_quality(mesh, &quality);
     if (status != FACET_OK) return status;
     *info = (facet_mesh_info){.dim = mesh->dim,
