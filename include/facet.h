@@ -2,18 +2,30 @@
  *
  * Conventions
  * -----------
- * Equations.  Diffusion: lambda u - div(K grad u) = f with lambda >= 0 and K symmetric positive definite. The
- *             flux is q = -K grad u; on every facet the unknown is the trace uhat, and
- *             qhat.n = q.n + tau (u - uhat).
- * Arrays.     Row-major, the last index fastest. Points are rows of `dim` coordinates.
- * Functions.  Data of a problem is a number written as text ("2"), an expression in x, y, z ("sin(pi*x)*y"),
- *             or a C function that is called with many points at once, possibly from several threads.
- * Ownership.  facet_X_create(..., &x) makes, facet_X_destroy(&x) frees and sets x to NULL. Everything passed
- * in is copied, except meshes and contexts, which must outlive what was made from them, and user pointers of
- * callbacks. A mesh may be shared by many problems. Failure.    Every fallible call returns a facet_status;
- * facet_message() is then a sentence that says what is wrong, where, and what would be right. The library
- * never prints, exits or aborts. Threads.    The number of threads is a property of the process. Different
- * solvers may be used from different threads; one solver may not.
+ * Equations.
+ *     Diffusion: lambda u - div(K grad u) = f with lambda >= 0 and K symmetric positive definite. The flux is
+ *     q = -K grad u; on every facet the unknown is the trace uhat, and qhat.n = q.n + tau (u - uhat).
+ *
+ * Arrays.
+ *     Row-major, the last index fastest. Points are rows of `dim` coordinates.
+ *
+ * Functions.
+ *     Data of a problem is a number written as text ("2"), an expression in x, y, z ("sin(pi*x)*y"), or a C
+ *     function that is called with many points at once, possibly from several threads.
+ *
+ * Ownership.
+ *     facet_X_create(..., &x) makes, facet_X_destroy(&x) frees and sets x to NULL. Everything passed in is
+ *     copied, except meshes and contexts, which must outlive what was made from them, and user pointers of
+ *     callbacks. A mesh may be shared by many problems.
+ *
+ * Failure.
+ *     Every fallible call returns a facet_status; facet_message() is then a sentence that says what is wrong,
+ *     where, and what would be right. A NULL pointer is refused where nothing else is said. The library never
+ *     prints, exits or aborts.
+ *
+ * Threads.
+ *     The number of threads is a property of the process. Different solvers may be used from different
+ *     threads; one solver may not.
  *
  * The life of a program (see examples/01_box.c, examples/02_annulus.c):
  *
