@@ -24,9 +24,8 @@
 
 #define MESH_MAX_ORDER  9
 #define MESH_MAX_BLOCKS 2
-#define MESH_MAX_CELLS                                                                                       \
-    (INT32_MAX / SHAPE_MAX_FACES) /* so that 32-bit numbers count the sides of all cells                     \
-                                   */
+/* So that 32-bit numbers count the sides of all cells. */
+#define MESH_MAX_CELLS (INT32_MAX / SHAPE_MAX_FACES)
 
 struct mesh_block {
     enum shape shape;
@@ -51,8 +50,7 @@ struct facet_mesh {
     int32_t n_vertices, n_cells, n_faces, n_boundary_faces;
     int n_blocks;
     struct mesh_block blocks[MESH_MAX_BLOCKS];
-    int32_t
-        *face_cells; /* n_faces x 2: second is -1 on the boundary. A cell may be its own periodic neighbour */
+    int32_t *face_cells;  /* n_faces x 2: second is -1 on the boundary; a cell may be its own neighbour */
     uint8_t *face_locals; /* n_faces x 2: local face number in each cell */
     uint8_t *face_shapes; /* n_faces: enum shape */
     int n_groups;
@@ -66,9 +64,8 @@ struct mesh_input_group {
     const char *name;
     int dim;
     int64_t count;
-    const int64_t *cells; /* dim == mesh dim: input cell numbers */
-    const int32_t
-        *vertices; /* dim == mesh dim - 1: count x SHAPE_MAX_FACE_VERTICES vertex numbers, padded with -1 */
+    const int64_t *cells;    /* dim == mesh dim: input cell numbers */
+    const int32_t *vertices; /* dim == mesh dim - 1: count x SHAPE_MAX_FACE_VERTICES, padded with -1 */
 };
 struct mesh_input {
     int dim, order;

@@ -80,7 +80,7 @@ enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
  * `components` numbers, or one for the extremes, which are those of the magnitude when a vector has no
  * component chosen. "flux" on a part is the numerical flux qhat.n out of the domain. *n: how many values were
  * set. */
-facet_status sample_take(const struct facet_solver *solver, const char *field, int component,
-                         enum sample_take take, const char *on, double *values, int *n);
+facet_status sample_take(const struct facet_solver *s, const char *name, int component, enum sample_take take,
+                         const char *on, double *values, int *n);
 
 #endif
