@@ -33,7 +33,6 @@ struct cell_plan {
  * .. columns[p] + sizes[p] - 1 and is stored as sizes[p] rows of its row block's length: y_r += panel' x. */
 struct facet_plan {
     int64_t n_rows;
-    int m;                      /* all blocks have this size; 0: they differ */
     const int64_t *first;       /* n_rows + 1: first unknown of each row block */
     const int64_t *panel_first; /* n_rows + 1: first panel of each row block */
     const int64_t *columns;     /* per panel */
@@ -55,6 +54,26 @@ struct affine_tables {
     const double *FF;        /* n_faces x n_faces x m x m: F_f'F_g */
     const double *D;         /* dim x N x N: d_b phi_i phi_j over the reference cell */
 };
+/* Where the coefficients of an affine cell with constant data stand. C: cofactors of its Jacobian, J: its
+ * determinant, n_f: its outward normals times areas. */
+struct affine_layout {
+    int reaction, stiffness, weight, sign, gradient, flux_normal, normals, flux, count;
+};
+
+static inline struct affine_layout affine_layout(int dim, int n_faces) {
+    struct affine_layout at;
+    at.reaction = 0;                                /* J lambda */
+    at.stiffness = 1;                               /* C'KC/J: pairs */
+    at.weight = at.stiffness + dim * (dim + 1) / 2; /* tau |F| of each face */
+    at.sign = at.weight + n_faces;                  /* of odd trace functions of each face */
+    at.gradient = at.sign + n_faces;                /* C'K n_f/J: face x dim */
+    at.flux_normal = at.gradient + n_faces * dim;   /* K n_f/J: face x dim */
+    at.normals = at.flux_normal + n_faces * dim;    /* n_f'K n_g/J: face x face */
+    at.flux = at.normals + n_faces * n_faces;       /* KC/J: dim x dim */
+    at.count = at.flux + dim * dim;
+    return at;
+}
+
 struct kernels {
     void (*fill)(int64_t n, double a, double *x); /* x = a */
     void (*axpby)(int64_t n, double a, const double *x, double b,

@@ -1,7 +1,6 @@
 /* Plain C: local solvers of affine cells with constant coefficients, one lane at a time. */
 #include <math.h>
 
-#include "kernels/affine.h"
 #include "kernels/ref/ref.h"
 
 #define L KERNEL_LANES

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <omp.h>
 
-#include "kernels/affine.h"
 #include "kernels/simd/lane.h"
 
 #define TILE 4 /* 4 x 4 accumulators, 8 operands: within 32 vector registers */

@@ -36,29 +36,49 @@ INLINE void facet_rows(const struct facet_plan *plan, int m, int64_t r, const do
     for (int i = 0; i < m; i++) y[plan->first[r] + i] = sums[i];
 }
 
-#define FACET_CASE(M)                                                                                        \
-    case M:                                                                                                  \
-        _Pragma("omp parallel for num_threads(base_threads()) schedule(static) if (plan->n_rows > "          \
-                "64)") for (int64_t r = 0; r < plan->n_rows; r++) facet_rows(plan, M, r, x, y);              \
-        break
+/* One short list of sizes for which the row block stays in registers. */
+static void facet_rows_any(const struct facet_plan *plan, int64_t r, const double *x, double *y) {
+    int m = (int)(plan->first[r + 1] - plan->first[r]);
+    switch (m) {
+    case 1:
+        facet_rows(plan, 1, r, x, y);
+        break;
+    case 2:
+        facet_rows(plan, 2, r, x, y);
+        break;
+    case 3:
+        facet_rows(plan, 3, r, x, y);
+        break;
+    case 4:
+        facet_rows(plan, 4, r, x, y);
+        break;
+    case 5:
+        facet_rows(plan, 5, r, x, y);
+        break;
+    case 6:
+        facet_rows(plan, 6, r, x, y);
+        break;
+    case 7:
+        facet_rows(plan, 7, r, x, y);
+        break;
+    case 8:
+        facet_rows(plan, 8, r, x, y);
+        break;
+    case 9:
+        facet_rows(plan, 9, r, x, y);
+        break;
+    case 10:
+        facet_rows(plan, 10, r, x, y);
+        break;
+    default:
+        facet_rows(plan, m, r, x, y);
+        break;
+    }
+}
 
 void facet_apply_simd(const struct facet_plan *plan, const double *x, double *y) {
-    switch (plan->m) {
-        FACET_CASE(1);
-        FACET_CASE(2);
-        FACET_CASE(3);
-        FACET_CASE(4);
-        FACET_CASE(5);
-        FACET_CASE(6);
-        FACET_CASE(7);
-        FACET_CASE(8);
-        FACET_CASE(9);
-        FACET_CASE(10);
-    default:
 #pragma omp parallel for num_threads(base_threads()) schedule(static) if (plan->n_rows > 64)
-        for (int64_t r = 0; r < plan->n_rows; r++)
-            facet_rows(plan, (int)(plan->first[r + 1] - plan->first[r]), r, x, y);
-    }
+    for (int64_t r = 0; r < plan->n_rows; r++) facet_rows_any(plan, r, x, y);
 }
 
 /* Unknowns of the eight cells of a batch, transposed into lanes. */
