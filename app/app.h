@@ -95,10 +95,10 @@ struct report_word report_count(int64_t n);
 
 /* progress.c: a bar on a terminal, and the lines of --monitor. */
 struct progress {
-    FILE *lines; /* of --monitor, or NULL */
-    int bar;     /* stderr is a terminal */
-    int drawn;   /* columns on the terminal now */
-    int iterations, max_iterations;
+    FILE *lines;       /* of --monitor, or NULL */
+    int bar;           /* stderr is a terminal */
+    int drawn;         /* columns on the terminal now */
+    const char *phase; /* on the terminal now */
     double rtol, last_seconds;
     const char *prefix; /* in front of the bar, "" for none */
 };

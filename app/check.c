@@ -6,8 +6,6 @@
 #include "base/memory.h"
 #include "poly/basis.h"
 
-static const char *const kinds[] = {"dirichlet", "neumann", "robin"};
-
 static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
     struct mesh_quality q;
     facet_status status = mesh_measure_quality(mesh, &q);
@@ -30,7 +28,14 @@ static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
     return FACET_OK;
 }
 
-/* The groups of cells or of faces, a line each. conditions: what the case says about a part, or NULL. */
+static void put_condition(const struct case_boundary *b, struct text *out) {
+    if (b->condition == CASE_ROBIN)
+        text_printf(out, ", robin: {a: %s, g: %s}", b->a.text, b->g.text);
+    else
+        text_printf(out, ", %s: %s", b->condition == CASE_DIRICHLET ? "dirichlet" : "neumann", b->g.text);
+}
+
+/* The groups of cells or of faces, a line each, with what the case (or NULL) says about them. */
 static void report_groups(const facet_mesh *mesh, int dim, const struct case_file *file, struct text *out) {
     int n = 0;
     for (int g = 0; g < mesh->n_groups; g++) {
@@ -48,8 +53,7 @@ static void report_groups(const facet_mesh *mesh, int dim, const struct case_fil
         }
         if (named < 0) named = rest;
         if (named >= 0)
-            text_printf(out, ", %s: %s", kinds[file->boundary[named].condition],
-                        file->boundary[named].g.text);
+            put_condition(&file->boundary[named], out);
         else if (file && dim < mesh->dim && file->exact.text)
             text_printf(out, ", dirichlet: exact");
         text_printf(out, "\n");

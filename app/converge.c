@@ -18,7 +18,7 @@ struct converge {
     struct json json;
     struct progress progress;
     char prefix[64];
-    int has_coarse;
+    int n_rows, has_coarse;
     facet_errors coarse; /* of the next coarser mesh, same degree */
 };
 
@@ -68,6 +68,7 @@ static facet_status one_run(struct converge *c, int degree, int refine) {
         if (has_rates) rates = find_rates(&c->coarse, &run.errors);
         add_row(c, &run, refine, has_rates ? &rates : NULL);
         run_write_json(&run, has_rates ? &rates : NULL, &c->json);
+        c->n_rows++;
         c->coarse = run.errors;
         c->has_coarse = run.has_errors;
     }
@@ -144,8 +145,7 @@ facet_status converge_command(const struct app_options *options) {
     c.progress.prefix = c.prefix;
     solved = all_runs(&c);
     snprintf(message, sizeof message, "%s", base_message());
-    if (solved == FACET_OK || solved == FACET_NOT_CONVERGED || solved == FACET_ERROR_MACHINE)
-        TRY(print_table(&c)); /* what there is, when the finest meshes were too much */
+    if (c.n_rows > 0) TRY(print_table(&c)); /* what there is, also when the finest meshes were too much */
     if (solved == FACET_OK || solved == FACET_NOT_CONVERGED) TRY(write_json(&c));
     if (solved != FACET_OK) FAIL(solved, "%s", message);
 done:

@@ -1,4 +1,5 @@
 /* The program `facet`: finds the command, lets it run, prints what went wrong, returns its status. */
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +25,8 @@ const struct app_command app_commands[] = {
     {"bench", "[NAME]", "the papers' tables, ours beside theirs; without a name: lists them",
      OPTION_OUTPUT_DIR | OPTION_QUICK | OPTION_TAU | OPTION_DEVICE | OPTION_THREADS, 0, 1, bench_command,
      NULL},
-    {"view", "FILE", "a picture of a result", 0, 0, 0, NULL, NULL},
+    {"view", "FILE", "a picture of a result", 0, 0, 0, NULL,
+     "Needs Python with VTK (Debian: python3-vtk9). 'facet view --help' lists the options of the viewer.\n"},
     {"info", "", "version, devices, libraries, memory", OPTION_DEVICE | OPTION_THREADS, 0, 0, info_command,
      NULL},
     {"help", "[input]", "this text; 'facet help input' explains the case file", OPTION_MARKDOWN, 0, 1,
@@ -173,6 +175,8 @@ static facet_status run_command(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     facet_status status = run_command(argc, argv);
+    if (fflush(stdout) != 0 && status == FACET_OK)
+        status = base_fail(FACET_ERROR_MACHINE, "cannot write to standard output: %s", strerror(errno));
     print_failure(status);
     return (int)status;
 }

@@ -137,7 +137,7 @@ static facet_status parse_option(const struct app_command *command, int argc, ch
             return store(row, NULL, options);
         }
         if (equals) return store(row, equals + 1, options);
-        if (*i + 1 >= argc)
+        if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0)
             return base_fail(FACET_ERROR_INPUT, "%s needs a value: %s %s", row->name, row->name, row->value);
         return store(row, argv[++*i], options);
     }

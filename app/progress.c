@@ -12,13 +12,14 @@
 void progress_clear(struct progress *p) {
     if (p->drawn > 0) fprintf(stderr, "\r%*s\r", p->drawn, "");
     p->drawn = 0;
-    p->last_seconds = 0.0;
+    p->phase = NULL;
 }
 
 static void draw(struct progress *p, const char *phase, double fraction, const char *note) {
     char bar[BAR_COLUMNS + 1];
     double now = base_seconds();
-    if (now - p->last_seconds < REDRAW_SECONDS) return;
+    if (phase == p->phase && now - p->last_seconds < REDRAW_SECONDS) return;
+    p->phase = phase;
     int full = (int)(BAR_COLUMNS * fmin(fmax(fraction, 0.0), 1.0));
     for (int i = 0; i < BAR_COLUMNS; i++) bar[i] = i < full ? '#' : '.';
     bar[BAR_COLUMNS] = '\0';

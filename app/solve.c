@@ -54,8 +54,8 @@ facet_status solve_command(const struct app_options *options) {
     snprintf(message, sizeof message, "%s", base_message());
     status = solved;
     if (!run.has_report || (solved != FACET_OK && solved != FACET_NOT_CONVERGED)) goto done;
-    TRY(say(&run, report_stream(options)));
     TRY(write_json(&run, options->json));
+    TRY(say(&run, report_stream(options)));
     if (solved != FACET_OK) FAIL(solved, "%s", message);
 done:
     run_destroy(&run);

@@ -189,16 +189,16 @@ FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const cha
 /* ------------------------------------------------------------------------------------------ solver */
 
 typedef struct facet_options {
-    int degree;                 /* 1 .. 16 */
-    const char *tau;            /* physical tau: number or expression; NULL: "1" */
-    double tau_hat;             /* > 0: tau = 2 tau_hat / h instead */
-    int postprocess;            /* compute u* and q* */
+    int degree;      /* 1 .. 16 */
+    const char *tau; /* physical tau: number or expression; NULL: mean K of the cell / size of the domain */
+    double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */
+    int postprocess; /* compute u* and q* */
     const char *method;         /* "auto" (NULL), "cg", "direct" */
     const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block" */
     double rtol;                /* on the true residual |F - K uhat| / |F| */
     int max_iterations;
 } facet_options;
-/* degree 3, tau 1, postprocess, rtol 1e-10, max_iterations 10000. */
+/* degree 3, tau chosen, postprocess, rtol 1e-10, max_iterations 10000. */
 FACET_API void facet_options_default(facet_options *options);
 
 typedef struct facet_report {

@@ -90,6 +90,11 @@ struct kernels {
      * matrices[starts[b]]. */
     void (*block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const double *matrices,
                         const double *x, double *y);
+    /* One step of a polynomial smoother over these blocks: r = f - t (t NULL: r = f), d = a B r + b d,
+     * x = c x + d. b = 0 and c = 0 ignore d and x. r may be f. */
+    void (*block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                         const double *matrices, double a, double b, double c, const double *f,
+                         const double *t, double *r, double *d, double *x);
     void (*facet_apply)(const struct facet_plan *plan, const double *x, double *y); /* y = K x */
     void (*cell_apply)(const struct cell_plan *plan, const double *x, double *y);   /* y += K x */
 

@@ -23,7 +23,8 @@ run solve examples/plate.yaml
 echo "   'hottest' is the largest temperature, in degrees Celsius. The four 'out' values are the heat through the parts"
 echo "   of the boundary; together they are what the source puts in, 4642.92 W/m. The picture:"
 echo
-if "$root/build/facet" view plate.vtu --size 900x570; then
+echo "\$ facet view plate.vtu"
+if "$root/build/facet" view plate.vtu; then
     echo
     echo "   build/demo/plate.png: the copper takes heat from all sides and stays at nearly one temperature."
 else

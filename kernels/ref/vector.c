@@ -41,6 +41,22 @@ static void block_apply_ref(int64_t n_blocks, const int64_t *first, const int64_
     }
 }
 
+static void block_smooth_ref(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                             const double *matrices, double a, double b, double c, const double *f,
+                             const double *t, double *r, double *d, double *x) {
+    for (int64_t k = 0; k < n_blocks; k++) {
+        int64_t begin = first[k], n = first[k + 1] - begin;
+        const double *B = matrices + starts[k];
+        for (int64_t i = 0; i < n; i++) r[begin + i] = t != 0 ? f[begin + i] - t[begin + i] : f[begin + i];
+        for (int64_t i = 0; i < n; i++) {
+            double sum = 0.0, *di = d + begin + i, *xi = x + begin + i;
+            for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * r[begin + j];
+            *di = b == 0.0 ? a * sum : a * sum + b * *di;
+            *xi = c == 0.0 ? *di : c * *xi + *di;
+        }
+    }
+}
+
 const struct kernels *kernels_ref(void) {
     static const struct kernels table = {
         .fill = fill_ref,
@@ -49,6 +65,7 @@ const struct kernels *kernels_ref(void) {
         .dot = dot_ref,
         .csr_apply = csr_apply_ref,
         .block_apply = block_apply_ref,
+        .block_smooth = block_smooth_ref,
         .ell_apply = ell_apply_ref,
         .facet_apply = facet_apply_ref,
         .cell_apply = cell_apply_ref,

@@ -70,6 +70,47 @@ static void block_apply_simd(int64_t n_blocks, const int64_t *first, const int64
     }
 }
 
+/* One block. Where it is inlined, n is a constant and the loops come apart. */
+static inline void smooth_block(int64_t n, const double *restrict B, double a, double b, double c,
+                                const double *f, const double *t, double *r, double *restrict d,
+                                double *restrict x) {
+    for (int64_t i = 0; i < n; i++) r[i] = t != 0 ? f[i] - t[i] : f[i];
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0.0;
+        for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * r[j];
+        d[i] = b == 0.0 ? a * sum : a * sum + b * d[i];
+        x[i] = c == 0.0 ? d[i] : c * x[i] + d[i];
+    }
+}
+
+static void block_smooth_simd(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                              const double *matrices, double a, double b, double c, const double *f,
+                              const double *t, double *r, double *d, double *x) {
+#define SMOOTH(n) smooth_block(n, B, a, b, c, f + at, tk, r + at, d + at, x + at)
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 2048)
+    for (int64_t k = 0; k < n_blocks; k++) {
+        int64_t at = first[k], size = first[k + 1] - at;
+        const double *B = matrices + starts[k], *tk = t != 0 ? t + at : 0;
+        if (size == 1)
+            SMOOTH(1);
+        else if (size == 2)
+            SMOOTH(2);
+        else if (size == 3)
+            SMOOTH(3);
+        else if (size == 4)
+            SMOOTH(4);
+        else if (size == 5)
+            SMOOTH(5);
+        else if (size == 6)
+            SMOOTH(6);
+        else if (size == 7)
+            SMOOTH(7);
+        else
+            SMOOTH(size);
+    }
+#undef SMOOTH
+}
+
 const struct kernels *kernels_simd(void) {
     static const struct kernels table = {
         .fill = fill_simd,
@@ -78,6 +119,7 @@ const struct kernels *kernels_simd(void) {
         .dot = dot_simd,
         .csr_apply = csr_apply_simd,
         .block_apply = block_apply_simd,
+        .block_smooth = block_smooth_simd,
         .ell_apply = ell_apply_simd,
         .facet_apply = facet_apply_simd,
         .cell_apply = cell_apply_simd,

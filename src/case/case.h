@@ -50,7 +50,7 @@ struct case_value {
     struct case_place place;
 };
 struct case_file {
-    char *path, *directory; /* of the case file; relative file names are relative to the directory */
+    char *path, *directory; /* of the case file; mesh.file is relative to the directory */
     char *title;
     int n_parameters;
     struct expr_parameter *parameters;

@@ -115,10 +115,12 @@ static facet_status check_value(const struct facet_mesh *mesh, const struct mesh
     if (value->component >= mesh->dim)
         return base_fail(FACET_ERROR_INPUT, "value '%s': a mesh of %d dimensions has no component %c",
                          value->name, mesh->dim, "xyz"[value->component]);
-    if (value->take == CASE_AT || value->take == CASE_ALONG)
-        status = check_point(locator, mesh->dim, value->name, value->from);
-    if (status == FACET_OK && value->take == CASE_ALONG)
-        status = check_point(locator, mesh->dim, value->name, value->to);
+    int64_t n = value->take == CASE_AT ? 1 : value->take == CASE_ALONG ? value->n_points : 0;
+    for (int64_t i = 0; i < n && status == FACET_OK; i++) {
+        double point[3];
+        run_line_point(value, i, n, point);
+        status = check_point(locator, mesh->dim, value->name, point);
+    }
     if (status != FACET_OK || value->on == NULL) return status;
     cells = mesh_find_group(mesh, value->on, mesh->dim);
     part = mesh_find_group(mesh, value->on, mesh->dim - 1);
@@ -282,6 +284,12 @@ done:
     return status;
 }
 
+static int has_targets(const struct run *run) {
+    int n = run->output != NULL;
+    for (int i = 0; i < run->file->n_values; i++) n += run->file->values[i].file != NULL;
+    return n > 0;
+}
+
 static facet_status write_files(struct run *run) {
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &run->context->monitor;
@@ -312,7 +320,7 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
     if (file->exact.text != NULL) TRY(in_file(facet_solver_errors(run->solver, &run->errors), file));
     run->has_errors = file->exact.text != NULL;
     TRY(run_measure_values(run));
-    if (!options->no_files) TRY(write_files(run));
+    if (!options->no_files && has_targets(run)) TRY(write_files(run));
 done:
     run->total_seconds = base_seconds() - begin;
     return status;

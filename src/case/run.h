@@ -63,6 +63,8 @@ void run_destroy(struct run *run);
 /* Whether a file could be written (nothing is changed); FACET_ERROR_MACHINE says why not. */
 facet_status run_check_target(const char *path);
 
+/* Point i of the n of a line; the last is its end. */
+void run_line_point(const struct case_value *value, int64_t i, int64_t n, double point[3]);
 /* run_values.c: what stands under `values`, and the tables of lines. */
 facet_status run_measure_values(struct run *run);
 facet_status run_write_values(const struct run *run);

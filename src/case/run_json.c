@@ -71,16 +71,11 @@ static void write_solver(struct json *json, const facet_report *report) {
     json_object_end(json);
 }
 
-static int phase_applies(const struct run *run, facet_phase phase) {
-    if (phase == FACET_PHASE_POSTPROCESS) return run->file->discretization.postprocess;
-    if (phase == FACET_PHASE_OUTPUT) return run->timers.seconds[phase] > 0.0;
-    return 1;
-}
-
+/* Phases that were reached. */
 static void write_seconds(struct json *json, const struct run *run) {
     json_object_begin(json, "seconds");
     for (int phase = 0; phase < FACET_N_PHASES; phase++)
-        if (phase_applies(run, (facet_phase)phase))
+        if (run->timers.seconds[phase] > 0.0)
             json_number(json, facet_phase_name((facet_phase)phase), run->timers.seconds[phase]);
     json_number(json, "total", run->total_seconds);
     json_object_end(json);

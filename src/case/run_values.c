@@ -6,8 +6,7 @@
 #include "base/memory.h"
 #include "case/run.h"
 
-/* Point i of n from one end of a line to the other. */
-static void line_point(const struct case_value *value, int64_t i, int64_t n, double point[3]) {
+void run_line_point(const struct case_value *value, int64_t i, int64_t n, double point[3]) {
     double t = n > 1 ? (double)i / (double)(n - 1) : 0.0;
     for (int d = 0; d < 3; d++)
         point[d] = i == n - 1 && n > 1 ? value->to[d] : value->from[d] + t * (value->to[d] - value->from[d]);
@@ -27,7 +26,7 @@ static facet_status measure_points(const struct run *run, struct run_value *valu
     TRY(ALLOC(value->numbers, n * value->n_components));
     for (int64_t i = 0; i < n; i++) {
         double point[3];
-        line_point(wanted, i, value->n_points, point);
+        run_line_point(wanted, i, value->n_points, point);
         memcpy(x + i * dim, point, (size_t)dim * sizeof *x);
     }
     TRY(facet_solver_evaluate(run->solver, wanted->field, n, x, all));
@@ -69,8 +68,7 @@ facet_status run_measure_values(struct run *run) {
         else
             status = measure_taken(run, value);
         if (status != FACET_OK) {
-            base_wrap(status, "%s:%d:%d: value '%s'", file->path, value->wanted->place.line,
-                      value->wanted->place.column, value->wanted->name);
+            base_wrap(status, "%s: value '%s'", file->path, value->wanted->name);
             run->n_values = 0;
             for (int k = 0; k <= i; k++) base_free(&run->values[k].numbers);
             goto done;
@@ -96,7 +94,7 @@ static facet_status write_line(const struct run *run, const struct run_value *va
     text_printf(&csv, "\n");
     for (int64_t i = 0; i < value->n_points; i++) {
         double point[3], square = 0.0;
-        line_point(wanted, i, value->n_points, point);
+        run_line_point(wanted, i, value->n_points, point);
         for (int d = 0; d < dim; d++) square += (point[d] - wanted->from[d]) * (point[d] - wanted->from[d]);
         text_printf(&csv, "%.17g", sqrt(square));
         for (int d = 0; d < dim; d++) text_printf(&csv, ",%.17g", point[d]);

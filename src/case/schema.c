@@ -156,8 +156,8 @@ static const struct schema_entry table[] = {
      .types = SCHEMA_EXPRESSION | SCHEMA_MAP,
      .flags = SCHEMA_ABOVE,
      .min = 0,
-     .fallback = "1",
-     .help = "The stabilization, positive."},
+     .help = "The stabilization, positive; by default the mean conductivity of the cell over the size of the "
+             "domain."},
     {.path = "discretization.tau.hat",
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE,
@@ -195,7 +195,9 @@ static const struct schema_entry table[] = {
 
     {.path = "output.file",
      .types = SCHEMA_TEXT,
-     .help = "A name that ends in .vtu, relative to the case file. Without it nothing is written."},
+     .help = "A name that ends in .vtu, relative to the current directory. Without it nothing is written; "
+             "`--output` "
+             "replaces it."},
     {.path = "output.fields",
      .types = SCHEMA_WORDS,
      .words = {"u", "u_star", "q", "q_star", "trace", "error", "cell"},
@@ -244,7 +246,8 @@ static const struct schema_entry table[] = {
      .help = "With `along`: how many points, ends included."},
     {.path = "values[].file",
      .types = SCHEMA_TEXT,
-     .help = "With `along`: a table (CSV) of the line, relative to the case file."},
+     .help = "With `along`: a table (CSV) of the line, relative to the current directory, with the columns "
+             "distance, x, y and the values."},
 };
 
 int schema_n_entries(void) {

@@ -203,3 +203,9 @@ void device_affine_flux(const struct device *device, const struct affine_tables 
                         const double *coefficients, const double *u, const double *uhat, double *q) {
     RUN(device, affine_flux(tables, n_batches, coefficients, u, uhat, q));
 }
+
+void device_block_smooth(const struct device *device, int64_t n_blocks, const int64_t *first,
+                         const int64_t *starts, const double *matrices, double a, double b, double c,
+                         const double *f, const double *t, double *r, double *d, double *x) {
+    RUN(device, block_smooth(n_blocks, first, starts, matrices, a, b, c, f, t, r, d, x));
+}

@@ -75,6 +75,9 @@ void device_batch_recover(const struct device *device, int64_t n_batches, int N,
                           const double *U, const double *uhat, double *f);
 void device_affine_flux(const struct device *device, const struct affine_tables *tables, int64_t n_batches,
                         const double *coefficients, const double *u, const double *uhat, double *q);
+void device_block_smooth(const struct device *device, int64_t n_blocks, const int64_t *first,
+                         const int64_t *starts, const double *matrices, double a, double b, double c,
+                         const double *f, const double *t, double *r, double *d, double *x);
 
 /* What the program around the library chose: the public handle. */
 struct facet_context {

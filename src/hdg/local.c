@@ -115,10 +115,9 @@ facet_status local_begin(struct local *l, int block, int32_t cell) {
     hdg_cell_geometry(&l->hdg->space, block, cell, &b->cell, &l->geometry);
     if (data->tau == NULL && data->tau_hat > 0.0) find_heights(l);
     int constant = local_constant_conductivity(data, region, l->K);
-    if (!constant || !local_small_root(dim, l->K, l->K_root)) {
-        facet_status status = local_conductivity(l, region, b->cell.n, l->geometry.x, l->K);
-        if (status != FACET_OK) return local_place(status, l);
-    }
+    facet_status status = local_conductivity(l, region, constant ? 1 : b->cell.n, l->geometry.x, l->K);
+    if (status != FACET_OK) return local_place(status, l);
+    if (constant) local_small_root(dim, l->K, l->K_root);
     double volume = 0.0, trace = 0.0;
     for (int q = 0; q < b->cell.n; q++) {
         volume += l->geometry.wJ[q];

@@ -25,6 +25,10 @@ facet_status local_load(struct local *l, int block, int32_t cell, const double *
     hdg_cell_geometry(&h->space, block, cell, &b->source, &l->geometry);
     if (source != NULL) {
         memcpy(f, source + source_start(h, block) + (int64_t)cell * n, (size_t)n * sizeof *f);
+        for (int q = 0; q < n; q++)
+            if (!isfinite(f[q]))
+                return local_place(
+                    base_fail(FACET_ERROR_INPUT, "the caller's source is %g at point %d", f[q], q), l);
     } else {
         facet_status status = local_source(l, local_region(&h->data, block, cell), n, l->geometry.x, f);
         if (status != FACET_OK) return local_place(status, l);

@@ -175,8 +175,10 @@ int mesh_nearest_node(int n_nodes, int dim, const double *lattice, const double 
     double smallest = INFINITY;
     for (int i = 0; i < n_nodes; i++) {
         double square = 0;
-        for (int a = 0; a < dim; a++)
-            square += (lattice[i * dim + a] - xi[a]) * (lattice[i * dim + a] - xi[a]);
+        for (int a = 0; a < dim; a++) {
+            double away = lattice[i * dim + a] - xi[a];
+            square += away * away;
+        }
         if (square < smallest) {
             smallest = square;
             best = i;
@@ -285,12 +287,14 @@ static facet_status check_init(struct block_check *check, struct mesh_block *blo
     shape_nodes(block->shape, order, check->lattice);
     for (int i = 0; i < block->n_nodes; i++) {
         const double *at = check->lattice + i * dim;
-        double xi[3] = {at[1], at[0], dim > 2 ? at[2] : 0};
+        double xi[3] = {0};
+        for (int a = 0; a < dim; a++) xi[a] = at[a < 2 ? 1 - a : a]; /* the first two exchanged */
         check->swapped_nodes[i] = mesh_nearest_node(block->n_nodes, dim, check->lattice, xi);
     }
     for (int v = 0; v < check->n_vertices; v++) {
         const double *at = shape_vertices(block->shape) + v * dim;
-        double xi[3] = {at[1], at[0], dim > 2 ? at[2] : 0};
+        double xi[3] = {0};
+        for (int a = 0; a < dim; a++) xi[a] = at[a < 2 ? 1 - a : a]; /* the first two exchanged */
         check->swapped_vertices[v] =
             mesh_nearest_node(check->n_vertices, dim, shape_vertices(block->shape), xi);
     }

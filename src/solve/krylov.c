@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "solve/solve.h"
+#include "solve/internal.h"
 
 void solve_report_clear(struct solve_report *report) {
     base_free(&report->history);
@@ -20,20 +20,19 @@ facet_status solve_report_add(struct solve_report *report, double residual) {
     return FACET_OK;
 }
 
-static void remove_kernel(const struct vector *kernel, struct vector *x) {
+void solve_remove_kernel(const struct vector *kernel, struct vector *x) {
     if (kernel != NULL) vector_axpby(-vector_dot(kernel, x), kernel, 1.0, x);
 }
 
-/* r = b - A x; returns |r|. */
-static double true_residual(const struct operator* A, const struct vector *b, const struct vector *x,
-                            const struct vector *kernel, struct vector *r) {
+double solve_true_residual(const struct operator* A, const struct vector *b, const struct vector *x,
+                           const struct vector *kernel, struct vector *r) {
     operator_apply(A, x, r);
     vector_axpby(1.0, b, -1.0, r);
-    remove_kernel(kernel, r);
+    solve_remove_kernel(kernel, r);
     return vector_norm(r);
 }
 
-static facet_status finish(struct solve_report *report, int converged, const char *reason, double residual) {
+facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual) {
     report->converged = converged;
     report->reason = reason;
     report->residual = residual;
@@ -52,9 +51,7 @@ static const char *stalled(double residual) {
                               : "a value is not finite";
 }
 
-/* One more entry of the history, told to the monitor. */
-static facet_status record(const struct solve_control *control, struct solve_report *report,
-                           double residual) {
+facet_status solve_record(const struct solve_control *control, struct solve_report *report, double residual) {
     report->residual = residual;
     base_report_iteration(control->monitor, report->iterations, residual);
     facet_status status = solve_report_add(report, residual);
@@ -88,7 +85,7 @@ static const struct vector *precondition(const struct operator* M, const struct 
                                          struct cg_vectors *v) {
     if (M == NULL) return &v->r;
     operator_apply(M, &v->r, &v->z);
-    remove_kernel(kernel, &v->z);
+    solve_remove_kernel(kernel, &v->z);
     return &v->z;
 }
 
@@ -118,13 +115,15 @@ static facet_status cg_sweep(const struct operator* A, const struct operator* M,
         double alpha = rz / pq;
         vector_axpby(alpha, &v->p, 1.0, x);
         vector_axpby(-alpha, &v->q, 1.0, &v->r);
-        remove_kernel(control->kernel, &v->r);
+        solve_remove_kernel(control->kernel, &v->r);
         *norm = vector_norm(&v->r);
         report->iterations++;
-        TRY(record(control, report, *norm / scale));
+        TRY(solve_record(control, report, *norm / scale));
         z = precondition(M, control->kernel, v);
         double rz_new = vector_dot(&v->r, z);
-        vector_axpby(1.0, z, rz_new / rz, &v->p);
+        /* The same number for a linear M; the second makes the directions conjugate for any M (FCG(1)). */
+        double beta = control->flexible ? -vector_dot(z, &v->q) / pq : rz_new / rz;
+        vector_axpby(1.0, z, beta, &v->p);
         rz = rz_new;
     }
 done:
@@ -137,30 +136,30 @@ facet_status solve_cg(const struct operator* A, const struct operator* M, const 
     struct cg_vectors v = {0};
     solve_report_clear(report);
     TRY(cg_create(b, M != NULL, &v));
-    remove_kernel(control->kernel, x);
+    solve_remove_kernel(control->kernel, x);
     double scale = vector_norm(b);
     if (scale == 0.0) {
         vector_fill(x, 0.0);
-        status = finish(report, 1, "the right-hand side is zero", 0.0);
+        status = solve_finish(report, 1, "the right-hand side is zero", 0.0);
         goto done;
     }
-    double norm = true_residual(A, b, x, control->kernel, &v.r), before;
-    TRY(record(control, report, norm / scale));
+    double norm = solve_true_residual(A, b, x, control->kernel, &v.r), before;
+    TRY(solve_record(control, report, norm / scale));
     do { /* a sweep, then the truth; rounding may call for another sweep from there */
         const char *reason;
         before = norm;
         TRY(cg_sweep(A, M, x, control, scale, &v, report, &norm, &reason));
-        norm = true_residual(A, b, x, control->kernel, &v.r);
+        norm = solve_true_residual(A, b, x, control->kernel, &v.r);
         if (norm <= control->rtol * scale) {
-            status = finish(report, 1, "the tolerance was reached", norm / scale);
+            status = solve_finish(report, 1, "the tolerance was reached", norm / scale);
             goto done;
         }
         if (reason != NULL) {
-            status = finish(report, 0, reason, norm / scale);
+            status = solve_finish(report, 0, reason, norm / scale);
             goto done;
         }
     } while (norm < 0.5 * before);
-    status = finish(report, 0, stalled(norm), norm / scale);
+    status = solve_finish(report, 0, stalled(norm), norm / scale);
 done:
     cg_destroy(&v);
     return status;
@@ -179,28 +178,28 @@ facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, c
     double scale = vector_norm(b), norm = scale, before;
     vector_fill(x, 0.0);
     if (scale == 0.0) {
-        status = finish(report, 1, "the right-hand side is zero", 0.0);
+        status = solve_finish(report, 1, "the right-hand side is zero", 0.0);
         goto done;
     }
     vector_axpby(1.0, b, 0.0, &r);
-    TRY(record(control, report, 1.0));
+    TRY(solve_record(control, report, 1.0));
     do {
         before = norm;
         TRY(vector_download(&r, host));
         TRY(cholesky_solve(cholesky, host, host + b->n));
         TRY(vector_upload(&d, host + b->n));
         vector_axpby(1.0, &d, 1.0, x);
-        remove_kernel(control->kernel, x);
-        norm = true_residual(A, b, x, control->kernel, &r);
+        solve_remove_kernel(control->kernel, x);
+        norm = solve_true_residual(A, b, x, control->kernel, &r);
         report->iterations++;
-        TRY(record(control, report, norm / scale));
+        TRY(solve_record(control, report, norm / scale));
         if (norm <= control->rtol * scale) {
-            status = finish(report, 1, "the tolerance was reached", norm / scale);
+            status = solve_finish(report, 1, "the tolerance was reached", norm / scale);
             goto done;
         }
     } while (norm < 0.5 * before && report->iterations < control->max_iterations);
-    status = finish(report, 0, norm < 0.5 * before ? "the iteration limit was reached" : stalled(norm),
-                    norm / scale);
+    status = solve_finish(report, 0, norm < 0.5 * before ? "the iteration limit was reached" : stalled(norm),
+                          norm / scale);
 done:
     vector_destroy(&r);
     vector_destroy(&d);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "solve/solve.h"
+#include "solve/internal.h"
 
 void csr_destroy(struct csr *csr) {
     base_free(&csr->offsets);
@@ -21,14 +21,6 @@ void operator_destroy(struct operator* A) {
     *A = (struct operator){0};
 }
 
-/* Device copies of up to four host arrays; what is not used stays NULL. */
-struct device_matrix {
-    int64_t n_blocks;
-    int64_t *offsets, *starts;
-    int32_t *columns;
-    double *values;
-};
-
 static void free_matrix(struct operator* A) {
     struct device_matrix *matrix = A->data;
     if (matrix == NULL) return;
@@ -39,8 +31,8 @@ static void free_matrix(struct operator* A) {
     base_free(&A->data);
 }
 
-static facet_status to_device(const struct device *device, void *pointer, const void *host, size_t count,
-                              size_t size) {
+facet_status solve_to_device(const struct device *device, void *pointer, const void *host, size_t count,
+                             size_t size) {
     facet_status status = device_alloc(device, pointer, count, size);
     void *address;
     memcpy(&address, pointer, sizeof address);
@@ -66,9 +58,9 @@ facet_status operator_create_csr(const struct device *device, const struct csr *
     struct device_matrix *m;
     size_t nnz = (size_t)csr->offsets[csr->n];
     TRY(begin(device, csr->n, csr_apply, A, &m));
-    TRY(to_device(device, &m->offsets, csr->offsets, (size_t)csr->n + 1, sizeof *m->offsets));
-    TRY(to_device(device, &m->columns, csr->columns, nnz, sizeof *m->columns));
-    TRY(to_device(device, &m->values, csr->values, nnz, sizeof *m->values));
+    TRY(solve_to_device(device, &m->offsets, csr->offsets, (size_t)csr->n + 1, sizeof *m->offsets));
+    TRY(solve_to_device(device, &m->columns, csr->columns, nnz, sizeof *m->columns));
+    TRY(solve_to_device(device, &m->values, csr->values, nnz, sizeof *m->values));
 done:
     if (status != FACET_OK) operator_destroy(A);
     return status;
@@ -93,7 +85,7 @@ facet_status operator_create_jacobi(const struct device *device, const struct cs
                  (long long)i, inverse[i]);
         inverse[i] = 1.0 / inverse[i];
     }
-    TRY(to_device(device, &m->values, inverse, (size_t)csr->n, sizeof *inverse));
+    TRY(solve_to_device(device, &m->values, inverse, (size_t)csr->n, sizeof *inverse));
 done:
     base_free(&inverse);
     if (status != FACET_OK) operator_destroy(M);
@@ -144,9 +136,9 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
                      invert_block(csr, block_offsets[b], block_offsets[b + 1], blocks + starts[b]));
     TRY(base_collected(&failures));
     m->n_blocks = n_blocks;
-    TRY(to_device(device, &m->offsets, block_offsets, (size_t)n_blocks + 1, sizeof *m->offsets));
-    TRY(to_device(device, &m->starts, starts, (size_t)n_blocks + 1, sizeof *m->starts));
-    TRY(to_device(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *m->values));
+    TRY(solve_to_device(device, &m->offsets, block_offsets, (size_t)n_blocks + 1, sizeof *m->offsets));
+    TRY(solve_to_device(device, &m->starts, starts, (size_t)n_blocks + 1, sizeof *m->starts));
+    TRY(solve_to_device(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *m->values));
 done:
     base_free(&starts);
     base_free(&blocks);

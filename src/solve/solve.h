@@ -47,6 +47,8 @@ struct solve_control {
     const struct base_monitor *monitor;
     /* The kernel of a singular A (normalised), or NULL: b and x are kept orthogonal to it. */
     const struct vector *kernel;
+    int flexible; /* solve_cg: M may change from step to step (a K-cycle); costs one more dot product */
+    int restart;  /* solve_fgmres: steps between restarts (0: 50) */
 };
 struct solve_report {
     int iterations, converged;
@@ -63,6 +65,12 @@ facet_status solve_report_add(struct solve_report *report, double residual);
  * converged, FACET_NOT_CONVERGED (with the reason) when not, x being the last iterate. */
 facet_status solve_cg(const struct operator* A, const struct operator* M, const struct vector *b,
                       struct vector *x, const struct solve_control *control, struct solve_report *report);
+
+/* Flexible GMRES for any regular A and any M (NULL: none), which may change from step to step: preconditioned
+ * from the right, restarted. Needs 2 * restart vectors. Arguments and results as for solve_cg; the kernel of
+ * a singular A must also be orthogonal to its range. */
+facet_status solve_fgmres(const struct operator* A, const struct operator* M, const struct vector *b,
+                          struct vector *x, const struct solve_control *control, struct solve_report *report);
 
 /* Sparse Cholesky factorisation (CHOLMOD; dense LAPACK without it). The ordering is found on the graph of the
  * blocks, which must cover the unknowns. A singular matrix is made regular by holding one unknown, `pin`, at

@@ -1,0 +1,65 @@
+/* Algebraic multigrid by unsmoothed aggregation, as a preconditioner.
+ *
+ * The unknowns come in nodes (of a trace system: the faces), and the caller knows what the operator hardly
+ * sees: n_modes near-null vectors B (constants; rigid motions). Strongly coupled nodes are gathered into
+ * aggregates; on each, the rows of B are orthonormalised, B = Q R: the columns of Q are the aggregate's
+ * coarse unknowns (prolongation P = Q), R is the near-null space there, and P'AP the coarse matrix. Repeated
+ * until a dense inverse is cheap. docs/amg.md tells which variants were measured.
+ *
+ * The cycle smooths with a Chebyshev polynomial over the inverses of the diagonal blocks, and is symmetric. V
+ * and W are linear and positive definite: any Krylov method may use them. K takes up to two steps of
+ * conjugate gradients on every coarse level, so it changes from application to application: it wants
+ * solve_control.flexible, or solve_fgmres.
+ */
+#ifndef FACET_SOLVE_AMG_H
+#define FACET_SOLVE_AMG_H
+
+#include "solve/solve.h"
+
+#define AMG_MAX_MODES  12
+#define AMG_MAX_LEVELS 40
+#define AMG_MAX_DEGREE 8
+
+enum amg_cycle { AMG_V, AMG_W, AMG_K };
+/* PAIRWISE: `passes` times, each node with its strongest free neighbour. GREEDY: a node and all its strong
+ * neighbours; what is left over joins. */
+enum amg_aggregation { AMG_PAIRWISE, AMG_GREEDY };
+/* FIRST: Chebyshev polynomials of the first kind on [top / ratio, top]; FOURTH: of the fourth kind, which are
+ * optimal for a coarse correction and need no lower bound. `top` is the largest eigenvalue, estimated. */
+enum amg_polynomial { AMG_FIRST, AMG_FOURTH };
+
+struct amg_options {
+    enum amg_cycle cycle;
+    enum amg_aggregation aggregation;
+    int passes;       /* of PAIRWISE: aggregates of up to 2^passes nodes (and a few more) */
+    double threshold; /* a coupling is strong from this part of the node's strongest */
+    int leading; /* > 0: the first coarse level keeps the first `leading` unknowns of every node (those of
+                    low degree in a hierarchical basis), which must carry the modes */
+    enum amg_polynomial polynomial;
+    double ratio;                /* of FIRST */
+    int degree;                  /* of the polynomial on the finest level, 1 .. AMG_MAX_DEGREE */
+    int coarse_degree;           /* and on the coarser ones */
+    double overcorrection;       /* V and W: factor of the coarse correction */
+    int64_t coarse_size;         /* a level of this size or less is inverted */
+    int n_kernel;                /* the first n_kernel modes span the kernel of a singular matrix */
+    const struct operator* fine; /* the product on the finest level, on the same device (NULL: with a copy of
+                                    the matrix); must outlive the preconditioner */
+};
+void amg_options_default(struct amg_options *options);
+
+/* csr: symmetric, positive definite up to the kernel; needed during the call only. Node b is the unknowns
+ * block_offsets[b] .. block_offsets[b+1]-1. modes: n_modes vectors of length n, one after the other. options:
+ * NULL for the defaults. */
+facet_status operator_create_amg(const struct device *device, const struct csr *csr, int64_t n_blocks,
+                                 const int64_t *block_offsets, int n_modes, const double *modes,
+                                 const struct amg_options *options, struct operator* M);
+
+struct amg_summary {
+    int n_levels;
+    int64_t n[AMG_MAX_LEVELS], nnz[AMG_MAX_LEVELS];
+    double complexity;          /* entries of all levels over those of the finest */
+    double top[AMG_MAX_LEVELS]; /* largest eigenvalue of the block-diagonally scaled matrix, estimated */
+};
+void amg_summarize(const struct operator* M, struct amg_summary *summary);
+
+#endif

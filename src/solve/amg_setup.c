@@ -1,0 +1,442 @@
+/* Setup of the algebraic multigrid: tentative prolongation from the near-null vectors, and the products P'AP.
+ *
+ * One level of coarsening is made of stages: first every node by itself is reduced to its near-null modes,
+ * then nodes are gathered (pairs, pairs of pairs, ...). Each stage is a small coarsening of its own, its
+ * matrix is the strength of connection for the next, and the product of their prolongations is that of the
+ * level. All parallel loops own what they write, aggregate by aggregate, so that nothing depends on the
+ * number of threads.
+ */
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "solve/amg_grid.h"
+
+/* A mode whose part orthogonal to the earlier ones is below this share of it is no unknown of its own. */
+#define RANK_TOLERANCE 1e-8
+
+void amg_grid_destroy(struct amg_grid *grid) {
+    csr_destroy(&grid->A);
+    base_free(&grid->nodes);
+    base_free(&grid->modes);
+    grid->n_nodes = 0;
+}
+
+void amg_transfer_destroy(struct amg_transfer *P) {
+    base_free(&P->offsets);
+    base_free(&P->columns);
+    base_free(&P->values);
+}
+
+facet_status amg_transpose(const struct amg_transfer *P, struct amg_transfer *R) {
+    facet_status status = FACET_OK;
+    int64_t nnz = P->offsets[P->n_rows];
+    *R = (struct amg_transfer){.n_rows = P->n_columns, .n_columns = P->n_rows};
+    TRY(CALLOC(R->offsets, R->n_rows + 2));
+    TRY(ALLOC(R->columns, nnz));
+    TRY(ALLOC(R->values, nnz));
+    int64_t *next = R->offsets + 1; /* becomes the offsets when every row has been filled */
+    for (int64_t k = 0; k < nnz; k++)
+        if (P->columns[k] + 1 < R->n_rows) next[P->columns[k] + 1]++;
+    for (int64_t i = 1; i < R->n_rows; i++) next[i] += next[i - 1];
+    for (int64_t i = 0; i < P->n_rows; i++)
+        for (int64_t k = P->offsets[i]; k < P->offsets[i + 1]; k++) {
+            int64_t at = next[P->columns[k]]++;
+            R->columns[at] = (int32_t)i;
+            R->values[at] = P->values[k];
+        }
+done:
+    if (status != FACET_OK) amg_transfer_destroy(R);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ tentative prolongation */
+
+/* The unknowns of each aggregate: rows[starts[g]] .. rows[starts[g+1]-1], ascending. */
+struct members {
+    int64_t n_aggregates;
+    int64_t *starts;
+    int32_t *rows;
+    int32_t *owner; /* per unknown, -1: none */
+};
+
+static void members_destroy(struct members *m) {
+    base_free(&m->starts);
+    base_free(&m->rows);
+    base_free(&m->owner);
+}
+
+static facet_status members_create(const struct amg_grid *grid, const int32_t *aggregate,
+                                   int64_t n_aggregates, struct members *m) {
+    facet_status status = FACET_OK;
+    m->n_aggregates = n_aggregates;
+    TRY(CALLOC(m->starts, n_aggregates + 2));
+    TRY(ALLOC(m->rows, grid->A.n));
+    TRY(ALLOC(m->owner, grid->A.n));
+    int64_t *next = m->starts + 1;
+    for (int64_t i = 0; i < grid->n_nodes; i++) {
+        int32_t g = aggregate[i];
+        for (int64_t r = grid->nodes[i]; r < grid->nodes[i + 1]; r++) m->owner[r] = g;
+        if (g >= 0 && g + 1 < n_aggregates) next[g + 1] += grid->nodes[i + 1] - grid->nodes[i];
+    }
+    for (int64_t g = 1; g < n_aggregates; g++) next[g] += next[g - 1];
+    for (int64_t r = 0; r < grid->A.n; r++)
+        if (m->owner[r] >= 0) m->rows[next[m->owner[r]]++] = (int32_t)r;
+done:
+    return status;
+}
+
+/* Q (rows of all unknowns, m wide): the rows of one aggregate, which hold B, become orthonormal columns; R
+ * (rank x m, in m x m) with B = Q R. Gram-Schmidt, twice. Returns the rank. */
+static int orthonormalise(const int32_t *rows, int64_t n, int m, double *Q, double *R) {
+    int rank = 0;
+    memset(R, 0, (size_t)(m * m) * sizeof *R);
+    for (int j = 0; j < m; j++) {
+        double before = 0.0, after = 0.0;
+        for (int64_t k = 0; k < n; k++) before += Q[(int64_t)rows[k] * m + j] * Q[(int64_t)rows[k] * m + j];
+        for (int pass = 0; pass < 2; pass++)
+            for (int i = 0; i < rank; i++) {
+                double dot = 0.0;
+                for (int64_t k = 0; k < n; k++)
+                    dot += Q[(int64_t)rows[k] * m + i] * Q[(int64_t)rows[k] * m + j];
+                for (int64_t k = 0; k < n; k++)
+                    Q[(int64_t)rows[k] * m + j] -= dot * Q[(int64_t)rows[k] * m + i];
+                R[i * m + j] += dot;
+            }
+        for (int64_t k = 0; k < n; k++) after += Q[(int64_t)rows[k] * m + j] * Q[(int64_t)rows[k] * m + j];
+        if (!(after > RANK_TOLERANCE * RANK_TOLERANCE * before)) continue;
+        double norm = sqrt(after);
+        for (int64_t k = 0; k < n; k++) Q[(int64_t)rows[k] * m + rank] = Q[(int64_t)rows[k] * m + j] / norm;
+        R[rank * m + j] = norm;
+        rank++;
+    }
+    return rank;
+}
+
+/* P in compressed rows from Q; zeros are left out, and a row of zeros leaves its aggregate. */
+static facet_status pack(int64_t n, int m, const double *Q, const int64_t *nodes, struct members *members,
+                         struct amg_transfer *P) {
+    facet_status status = FACET_OK;
+    P->n_rows = n;
+    P->n_columns = nodes[members->n_aggregates];
+    TRY(ALLOC(P->offsets, n + 1));
+    P->offsets[0] = 0;
+    for (int64_t r = 0; r < n; r++) {
+        int32_t g = members->owner[r];
+        int64_t rank = g >= 0 ? nodes[g + 1] - nodes[g] : 0, count = 0;
+        for (int64_t a = 0; a < rank; a++) count += Q[r * m + a] != 0.0;
+        if (count == 0) members->owner[r] = -1;
+        P->offsets[r + 1] = P->offsets[r] + count;
+    }
+    TRY(ALLOC(P->columns, P->offsets[n]));
+    TRY(ALLOC(P->values, P->offsets[n]));
+    for (int64_t r = 0; r < n; r++) {
+        int64_t at = P->offsets[r];
+        for (int a = 0; at < P->offsets[r + 1]; a++) {
+            if (Q[r * m + a] == 0.0) continue;
+            P->columns[at] = (int32_t)(nodes[members->owner[r]] + a);
+            P->values[at++] = Q[r * m + a];
+        }
+    }
+done:
+    return status;
+}
+
+/* P, and nodes and modes of the coarse grid. */
+static facet_status tentative(const struct amg_grid *fine, struct members *members, struct amg_transfer *P,
+                              struct amg_grid *coarse) {
+    facet_status status = FACET_OK;
+    int m = fine->n_modes;
+    int64_t n_aggregates = members->n_aggregates;
+    double *Q = NULL, *R = NULL;
+    coarse->n_modes = m;
+    coarse->n_nodes = n_aggregates;
+    TRY(ALLOC(Q, fine->A.n * m));
+    TRY(ALLOC(R, n_aggregates * m * m));
+    TRY(CALLOC(coarse->nodes, n_aggregates + 1));
+    memcpy(Q, fine->modes, (size_t)(fine->A.n * m) * sizeof *Q);
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t g = 0; g < n_aggregates; g++)
+        coarse->nodes[g + 1] =
+            orthonormalise(members->rows + members->starts[g], members->starts[g + 1] - members->starts[g], m,
+                           Q, R + g * m * m);
+    for (int64_t g = 0; g < n_aggregates; g++) coarse->nodes[g + 1] += coarse->nodes[g];
+    coarse->A.n = coarse->nodes[n_aggregates];
+    TRY(ALLOC(coarse->modes, coarse->A.n * m));
+    for (int64_t g = 0; g < n_aggregates; g++)
+        memcpy(coarse->modes + coarse->nodes[g] * m, R + g * m * m,
+               (size_t)((coarse->nodes[g + 1] - coarse->nodes[g]) * m) * sizeof *R);
+    TRY(pack(fine->A.n, m, Q, coarse->nodes, members, P));
+done:
+    base_free(&Q);
+    base_free(&R);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ coarse matrix */
+
+/* What one thread needs to gather the neighbours of an aggregate. */
+struct scratch {
+    int32_t *stamp, *list;
+    int64_t *position;
+};
+
+static int ascending(const void *a, const void *b) {
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The aggregates coupled to g through A; returns their number. `stamp` must not have been used before. */
+static int64_t neighbours(const struct csr *A, const struct members *m, int64_t g, int32_t stamp,
+                          struct scratch *s) {
+    int64_t n = 0;
+    for (int64_t k = m->starts[g]; k < m->starts[g + 1]; k++) {
+        int32_t row = m->rows[k];
+        if (m->owner[row] < 0) continue;
+        for (int64_t e = A->offsets[row]; e < A->offsets[row + 1]; e++) {
+            int32_t other = m->owner[A->columns[e]];
+            if (other < 0 || s->stamp[other] == stamp) continue;
+            s->stamp[other] = stamp;
+            s->list[n++] = other;
+        }
+    }
+    return n;
+}
+
+/* The rows of aggregate g of P'AP, `length` entries each. */
+static void product_rows(const struct csr *A, const struct amg_transfer *P, const struct members *m,
+                         int64_t g, int64_t first, int64_t length, const int64_t *position, double *C) {
+    for (int64_t k = m->starts[g]; k < m->starts[g + 1]; k++) {
+        int32_t row = m->rows[k];
+        for (int64_t e = A->offsets[row]; P->offsets[row] < P->offsets[row + 1] && e < A->offsets[row + 1];
+             e++) {
+            int32_t column = A->columns[e];
+            if (m->owner[column] < 0) continue;
+            int64_t at = position[m->owner[column]]; /* of the coarse unknown 0 in the row */
+            for (int64_t a = P->offsets[row]; a < P->offsets[row + 1]; a++) {
+                double factor = P->values[a] * A->values[e], *to = C + (P->columns[a] - first) * length + at;
+                for (int64_t b = P->offsets[column]; b < P->offsets[column + 1]; b++)
+                    to[P->columns[b]] += factor * P->values[b];
+            }
+        }
+    }
+}
+
+/* Rows of aggregate g: pattern and values. */
+static void product_of(const struct csr *A, const struct amg_transfer *P, const struct members *m, int64_t g,
+                       const int64_t *nodes, struct scratch *s, struct csr *C) {
+    int64_t first = nodes[g], n_rows = nodes[g + 1] - first, at = 0;
+    if (n_rows == 0) return;
+    int64_t length = C->offsets[first + 1] - C->offsets[first], begin = C->offsets[first];
+    int64_t n = neighbours(A, m, g, (int32_t)(-2 - g), s);
+    qsort(s->list, (size_t)n, sizeof *s->list, ascending);
+    for (int64_t i = 0; i < n; i++) {
+        int32_t other = s->list[i];
+        s->position[other] = at - nodes[other];
+        for (int64_t c = nodes[other]; c < nodes[other + 1]; c++, at++)
+            for (int64_t r = 0; r < n_rows; r++) C->columns[begin + r * length + at] = (int32_t)c;
+    }
+    memset(C->values + begin, 0, (size_t)(n_rows * length) * sizeof *C->values);
+    product_rows(A, P, m, g, first, length, s->position, C->values + begin);
+}
+
+static facet_status galerkin(const struct csr *A, const struct amg_transfer *P, const struct members *m,
+                             const int64_t *nodes, struct csr *C) {
+    facet_status status = FACET_OK;
+    int64_t n = m->n_aggregates;
+    int n_threads = base_threads();
+    int32_t *stamps = NULL, *lists = NULL;
+    int64_t *positions = NULL;
+    C->n = P->n_columns;
+    TRY(ALLOC(stamps, n_threads * n));
+    TRY(ALLOC(lists, n_threads * n));
+    TRY(ALLOC(positions, n_threads * n));
+    TRY(ALLOC(C->offsets, C->n + 1));
+    memset(stamps, 0xff, (size_t)(n_threads * n) * sizeof *stamps); /* -1 */
+#pragma omp parallel for num_threads(n_threads) schedule(static)
+    for (int64_t g = 0; g < n; g++) {
+        int64_t t = omp_get_thread_num(), length = 0;
+        struct scratch s = {stamps + t * n, lists + t * n, positions + t * n};
+        int64_t n_coupled = neighbours(A, m, g, (int32_t)g, &s);
+        for (int64_t i = 0; i < n_coupled; i++) length += nodes[s.list[i] + 1] - nodes[s.list[i]];
+        for (int64_t r = nodes[g]; r < nodes[g + 1]; r++) C->offsets[r + 1] = length;
+    }
+    C->offsets[0] = 0;
+    for (int64_t i = 0; i < C->n; i++) C->offsets[i + 1] += C->offsets[i];
+    TRY(ALLOC(C->columns, C->offsets[C->n]));
+    TRY(ALLOC(C->values, C->offsets[C->n]));
+#pragma omp parallel for num_threads(n_threads) schedule(static)
+    for (int64_t g = 0; g < n; g++) {
+        int64_t t = omp_get_thread_num();
+        struct scratch s = {stamps + t * n, lists + t * n, positions + t * n};
+        product_of(A, P, m, g, nodes, &s, C);
+    }
+done:
+    base_free(&stamps);
+    base_free(&lists);
+    base_free(&positions);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ stages and levels */
+
+static facet_status stage(const struct amg_grid *fine, const int32_t *aggregate, int64_t n_aggregates,
+                          struct amg_transfer *P, struct amg_grid *coarse) {
+    facet_status status = FACET_OK;
+    struct members members = {0};
+    TRY(members_create(fine, aggregate, n_aggregates, &members));
+    TRY(tentative(fine, &members, P, coarse));
+    TRY(galerkin(&fine->A, P, &members, coarse->nodes, &coarse->A));
+done:
+    members_destroy(&members);
+    return status;
+}
+
+/* Row i of P P2; returns its number of entries. The columns of a row of P belong to one node, hence the
+ * product's to one coarse node, and a short buffer holds them. */
+static int64_t compose_row(const struct amg_transfer *P, const struct amg_transfer *P2, int64_t i,
+                           int32_t *columns, double *values) {
+    double sums[AMG_MAX_MODES] = {0};
+    int32_t base = INT32_MAX;
+    int64_t n = 0;
+    for (int64_t k = P->offsets[i]; k < P->offsets[i + 1]; k++) {
+        int32_t c = P->columns[k];
+        if (P2->offsets[c] < P2->offsets[c + 1] && P2->columns[P2->offsets[c]] < base)
+            base = P2->columns[P2->offsets[c]];
+    }
+    for (int64_t k = P->offsets[i]; k < P->offsets[i + 1]; k++)
+        for (int64_t e = P2->offsets[P->columns[k]]; e < P2->offsets[P->columns[k] + 1]; e++)
+            sums[P2->columns[e] - base] += P->values[k] * P2->values[e];
+    for (int32_t a = 0; a < AMG_MAX_MODES; a++) {
+        if (sums[a] == 0.0) continue;
+        if (columns != NULL) {
+            columns[n] = base + a;
+            values[n] = sums[a];
+        }
+        n++;
+    }
+    return n;
+}
+
+/* P = P P2. */
+static facet_status compose(struct amg_transfer *P, const struct amg_transfer *P2) {
+    facet_status status = FACET_OK;
+    struct amg_transfer product = {.n_rows = P->n_rows, .n_columns = P2->n_columns};
+    TRY(ALLOC(product.offsets, P->n_rows + 1));
+    product.offsets[0] = 0;
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < P->n_rows; i++) product.offsets[i + 1] = compose_row(P, P2, i, NULL, NULL);
+    for (int64_t i = 0; i < P->n_rows; i++) product.offsets[i + 1] += product.offsets[i];
+    TRY(ALLOC(product.columns, product.offsets[P->n_rows]));
+    TRY(ALLOC(product.values, product.offsets[P->n_rows]));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < P->n_rows; i++)
+        compose_row(P, P2, i, product.columns + product.offsets[i], product.values + product.offsets[i]);
+    amg_transfer_destroy(P);
+    *P = product;
+    product = (struct amg_transfer){0};
+done:
+    amg_transfer_destroy(&product);
+    return status;
+}
+
+/* One more stage below `current`, which is replaced by its result; its prolongation is multiplied to P. */
+static facet_status add_stage(struct amg_grid *current, const int32_t *aggregate, int64_t n_aggregates,
+                              struct amg_transfer *P) {
+    facet_status status = FACET_OK;
+    struct amg_grid next = {0};
+    struct amg_transfer P2 = {0};
+    TRY(stage(current, aggregate, n_aggregates, &P2, &next));
+    TRY(compose(P, &P2));
+    amg_grid_destroy(current);
+    *current = next;
+    next = (struct amg_grid){0};
+done:
+    amg_transfer_destroy(&P2);
+    amg_grid_destroy(&next);
+    return status;
+}
+
+static int has_large_node(const struct amg_grid *grid) {
+    for (int64_t i = 0; i < grid->n_nodes; i++)
+        if (grid->nodes[i + 1] - grid->nodes[i] > grid->n_modes) return 1;
+    return 0;
+}
+
+facet_status amg_coarsen(const struct amg_grid *fine, const struct amg_options *options,
+                         struct amg_transfer *P, struct amg_grid *coarse) {
+    facet_status status = FACET_OK;
+    int32_t *aggregate = NULL;
+    int64_t n = fine->n_nodes;
+    int n_passes = options->aggregation == AMG_PAIRWISE ? options->passes : 1, pass = 0;
+    TRY(ALLOC(aggregate, n));
+    if (has_large_node(fine)) {
+        for (int64_t i = 0; i < n; i++) aggregate[i] = (int32_t)i;
+        TRY(stage(fine, aggregate, n, P, coarse));
+    } else {
+        TRY(amg_aggregate(fine, options, 1, aggregate, &n));
+        TRY(stage(fine, aggregate, n, P, coarse));
+        pass = 1;
+    }
+    for (; pass < n_passes && coarse->n_nodes > 1; pass++) {
+        TRY(amg_aggregate(coarse, options, pass == 0, aggregate, &n));
+        TRY(add_stage(coarse, aggregate, n, P));
+    }
+done:
+    base_free(&aggregate);
+    if (status != FACET_OK) {
+        amg_transfer_destroy(P);
+        amg_grid_destroy(coarse);
+    }
+    return status;
+}
+
+facet_status amg_keep_leading(const struct amg_grid *fine, int leading, struct amg_transfer *P,
+                              struct amg_grid *coarse) {
+    facet_status status = FACET_OK;
+    struct members members = {0};
+    int32_t *aggregate = NULL;
+    int64_t m = fine->n_modes, n = fine->n_nodes, at = 0;
+    TRY(ALLOC(aggregate, n));
+    for (int64_t i = 0; i < n; i++) aggregate[i] = (int32_t)i;
+    TRY(members_create(fine, aggregate, n, &members));
+    coarse->n_modes = fine->n_modes;
+    coarse->n_nodes = n;
+    TRY(ALLOC(coarse->nodes, n + 1));
+    for (int64_t i = 0; i <= n; i++) {
+        coarse->nodes[i] = at;
+        int64_t size = i < n ? fine->nodes[i + 1] - fine->nodes[i] : 0;
+        at += size < leading ? size : leading;
+    }
+    coarse->A.n = coarse->nodes[n];
+    *P = (struct amg_transfer){.n_rows = fine->A.n, .n_columns = coarse->A.n};
+    TRY(ALLOC(P->offsets, P->n_rows + 1));
+    TRY(ALLOC(P->columns, P->n_columns));
+    TRY(ALLOC(P->values, P->n_columns));
+    TRY(ALLOC(coarse->modes, coarse->A.n * m));
+    at = 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t r = fine->nodes[i]; r < fine->nodes[i + 1]; r++) {
+            P->offsets[r] = at;
+            if (r - fine->nodes[i] >= leading) {
+                members.owner[r] = -1;
+                continue;
+            }
+            P->columns[at] = (int32_t)at;
+            P->values[at] = 1.0;
+            memcpy(coarse->modes + at * m, fine->modes + r * m, (size_t)m * sizeof *fine->modes);
+            at++;
+        }
+    P->offsets[P->n_rows] = at;
+    TRY(galerkin(&fine->A, P, &members, coarse->nodes, &coarse->A));
+done:
+    members_destroy(&members);
+    base_free(&aggregate);
+    if (status != FACET_OK) {
+        amg_transfer_destroy(P);
+        amg_grid_destroy(coarse);
+    }
+    return status;
+}

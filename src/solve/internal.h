@@ -1,0 +1,30 @@
+/* Shared by the files of this room only. */
+#ifndef FACET_SOLVE_INTERNAL_H
+#define FACET_SOLVE_INTERNAL_H
+
+#include "solve/solve.h"
+
+/* Device copies of up to four host arrays; what is not used stays NULL. data of the operators over a matrix:
+ * the product has offsets, columns and values; block Jacobi n_blocks, offsets and starts of the blocks, and
+ * their inverses in values. */
+struct device_matrix {
+    int64_t n_blocks;
+    int64_t *offsets, *starts;
+    int32_t *columns;
+    double *values;
+};
+/* *pointer (the address of a pointer) = a copy of a host array on the device. */
+facet_status solve_to_device(const struct device *device, void *pointer, const void *host, size_t count,
+                             size_t size);
+
+/* x = x - kernel (kernel . x); kernel may be NULL. */
+void solve_remove_kernel(const struct vector *kernel, struct vector *x);
+/* r = b - A x without its kernel part; returns |r|. */
+double solve_true_residual(const struct operator* A, const struct vector *b, const struct vector *x,
+                           const struct vector *kernel, struct vector *r);
+/* One more entry of the history, told to the monitor; fails when interrupted. */
+facet_status solve_record(const struct solve_control *control, struct solve_report *report, double residual);
+/* Completes the report. */
+facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual);
+
+#endif

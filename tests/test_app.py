@@ -1,0 +1,397 @@
+"""Drives the program from outside: what its commands compute, the names in its JSON, its exit status on every kind of
+failure, and what is left on the disk afterwards. FACET_PROGRAM says where it is."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.environ["FACET_PROGRAM"]
+SOURCE = os.environ.get("FACET_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+BOX = "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [4, 4]}}\nequation: diffusion\n"
+EXACT = BOX + "exact: sin(pi*x)*sin(pi*y)\n"
+SANITIZED = "-fsanitize" in os.environ.get("CFLAGS", "")
+ERROR_NAMES = {"u": {"L2", "Linf"}, "q": {"L2"}, "u_star": {"L2"}, "q_star": {"L2"}, "trace": {"L2"}}
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.addCleanup(self.place.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.place.name, name)
+
+    def write(self, text, name="case.yaml"):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return name
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def run_program(self, *arguments, status=0, **options):
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=self.place.name, timeout=120,
+                              **options)
+        self.assertEqual(done.returncode, status, f"facet {' '.join(arguments)}\n{done.stdout}\n{done.stderr}")
+        for line in done.stderr.splitlines() if status not in (0, 1) else []:
+            self.assertTrue(line.startswith("facet: "), line)
+        return done
+
+    def solve(self, text, *arguments, status=0):
+        """The JSON of a solve."""
+        self.run_program("solve", self.write(text), "--json", "out.json", *arguments, status=status)
+        return json.loads(self.read("out.json"))
+
+    def refused(self, text, *words, arguments=(), status=2, command="solve"):
+        """A case is refused with a message that contains the words."""
+        done = self.run_program(command, self.write(text), *arguments, status=status)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        return done
+
+
+class Solve(Program):
+    def test_names_of_the_json(self):
+        out = self.solve(EXACT + "values: [{name: middle, field: u_star, at: [0.5, 0.5]}]\noutput: {file: a.vtu}\n")
+        self.assertEqual(set(out), {"facet", "case", "device", "threads", "dimension", "method", "equation", "degree",
+                                    "mesh", "unknowns", "solver", "errors", "values", "seconds", "memory_bytes"})
+        self.assertEqual(out["mesh"], {"cells": 32, "faces": 56, "shape": "triangle"})
+        self.assertEqual(out["unknowns"], {"trace": 40 * 4, "volume": 32 * 10 * 3})
+        self.assertEqual(set(out["solver"]), {"method", "preconditioner", "iterations", "converged", "reason",
+                                              "residual", "rate"})
+        self.assertTrue(out["solver"]["converged"])
+        self.assertLess(out["solver"]["residual"], 1e-10)
+        self.assertEqual({name: set(norms) for name, norms in out["errors"].items()}, ERROR_NAMES)
+        self.assertLess(out["errors"]["u_star"]["L2"], out["errors"]["u"]["L2"])
+        self.assertAlmostEqual(out["values"]["middle"], 1.0, delta=1e-3)
+        self.assertEqual(set(out["seconds"]), {"mesh", "condense", "assemble", "setup", "solve", "recover",
+                                               "postprocess", "output", "total"})
+        self.assertGreaterEqual(out["seconds"]["total"], sum(v for k, v in out["seconds"].items() if k != "total"))
+        self.assertGreater(out["memory_bytes"], 1e6)
+        self.assertEqual((out["dimension"], out["method"], out["equation"], out["degree"], out["device"]),
+                         (2, "hdg", "diffusion", 3, "cpu"))
+        with open(self.path("a.vtu"), "rb") as file:
+            self.assertIn(b"<VTKFile", file.read(200))
+
+    def test_keys_that_do_not_apply_are_left_out(self):
+        out = self.solve(BOX + "source: 1\nboundary: [{on: rest, dirichlet: 0}]\ndiscretization: {postprocess: false}\n")
+        for key in ("errors", "values"):
+            self.assertNotIn(key, out)
+        self.assertNotIn("postprocess", out["seconds"])
+        self.assertNotIn("output", out["seconds"])
+        out = self.solve(EXACT + "discretization: {postprocess: false}\n")
+        self.assertEqual(set(out["errors"]), {"u", "q", "trace"})
+
+    def test_settings(self):
+        out = self.solve(BOX + "source: 1\nboundary: [{on: rest, dirichlet: 0}]\n", "--set", "discretization.degree=5",
+                         "--set", "mesh.box.cells=[2, 3]", "--set=mesh.box.shape=quad", "--set", "boundary.0.dirichlet=7",
+                         "--set", "source=0", "--set", "values=[{name: m, field: u, take: mean}]", "--threads", "1",
+                         "--device", "ref")
+        self.assertEqual((out["degree"], out["mesh"]["cells"], out["mesh"]["shape"]), (5, 6, "quad"))
+        self.assertEqual((out["threads"], out["device"]), (1, "ref"))
+        self.assertAlmostEqual(out["values"]["m"], 7, delta=1e-10)
+
+    def test_devices_and_methods_agree(self):
+        case = EXACT + "conductivity: 1 + x\nsolver: {rtol: 1e-12}\n"
+        errors = [self.solve(case, *arguments)["errors"]["u"]["L2"]
+                  for arguments in ([], ["--device", "ref"], ["--set", "solver.method=cg"],
+                                    ["--set", "solver.method=cg", "--set", "solver.preconditioner=jacobi"])]
+        for error in errors[1:]:
+            self.assertAlmostEqual(error / errors[0], 1, delta=1e-6)
+
+    def test_values(self):
+        """u = x + 2y is in the space: every value is known."""
+        out = self.solve(BOX + """exact: x + 2*y
+values:
+  - {name: point, field: u, at: [0.3, 0.2]}
+  - {name: vector, field: q, at: [0.3, 0.2]}
+  - {name: one, field: q_star, component: y, at: [1, 1]}
+  - {name: most, field: u, take: max}
+  - {name: least, field: u_star, take: min}
+  - {name: longest, field: q, take: max}
+  - {name: total, field: u, take: integral}
+  - {name: flow, field: q, take: integral}
+  - {name: average, field: q, component: x, take: mean}
+  - {name: out, field: flux, take: integral, on: xmax}
+  - {name: side, field: u, take: mean, on: xmax}
+  - {name: line, field: u, along: [[0, 0], [1, 1]], points: 5, file: line.csv}
+  - {name: arrows, field: q, along: [[0, 0.5], [1, 0.5]], points: 3, file: arrows.csv}
+""")["values"]
+        for name, expected in {"point": 0.7, "one": -2, "most": 3, "least": 0, "longest": math.sqrt(5), "total": 1.5,
+                               "average": -1, "out": -1, "side": 2}.items():
+            self.assertAlmostEqual(out[name], expected, delta=1e-10, msg=name)
+        for name, expected in {"vector": [-1, -2], "flow": [-1, -2], "line": [0, 0.75, 1.5, 2.25, 3]}.items():
+            self.assertEqual(len(out[name]), len(expected))
+            for a, b in zip(out[name], expected):
+                self.assertAlmostEqual(a, b, delta=1e-10, msg=name)
+        self.assertEqual([len(pair) for pair in out["arrows"]], [2, 2, 2])
+        rows = [line.split(",") for line in self.read("line.csv").splitlines()]
+        self.assertEqual(rows[0], ["distance", "x", "y", "u"])
+        self.assertEqual(len(rows), 6)
+        for row in rows[1:]:
+            distance, x, y, u = map(float, row)
+            self.assertAlmostEqual(distance, math.hypot(x, y), delta=1e-14)
+            self.assertAlmostEqual(u, x + 2 * y, delta=1e-10)
+        self.assertEqual(self.read("arrows.csv").splitlines()[0], "distance,x,y,q_x,q_y")
+
+    def test_json_alone_on_stdout(self):
+        done = self.run_program("solve", self.write(EXACT), "--json", "-")
+        self.assertIn("errors", json.loads(done.stdout))
+        self.assertIn("trace unknowns", done.stderr)
+        done = self.run_program("solve", self.write(EXACT), "--json=-", "--quiet")
+        self.assertIn("errors", json.loads(done.stdout))
+        self.assertEqual(done.stderr, "")
+
+    def test_report_monitor_and_quiet(self):
+        case = self.write("title: A title\n" + EXACT)
+        said = self.run_program("solve", case, "--output", "o.vtu").stdout
+        for word in ("A title", "32 cells", "160 trace unknowns", "tolerance was reached", "u_star", "condense",
+                     "per second", "memory", "facet view o.vtu"):
+            self.assertIn(word, said)
+        self.assertNotIn("\r", said)
+        self.assertEqual(self.run_program("solve", case, "--quiet").stdout, "")
+        said = self.run_program("solve", case, "--monitor", "--set", "solver.method=cg").stdout
+        lines = [line.split() for line in said.splitlines() if line.strip().startswith("iteration ")]
+        self.assertGreater(len(lines), 10)
+        self.assertLess(float(lines[-1][3]), 1e-10)
+
+    def test_mesh_file_is_relative_to_the_case(self):
+        os.mkdir(self.path("below"))
+        with open(os.path.join(SOURCE, "tests/cases/good/two.msh"), encoding="utf-8") as file:
+            self.write(file.read(), "below/two.msh")
+        self.write("mesh: {file: two.msh}\nequation: diffusion\nexact: x\n"
+                   "conductivity: [{on: left, value: 1}, {on: right, value: 1}]\noutput: {file: here.vtu}\n", "below/case.yaml")
+        self.run_program("solve", "below/case.yaml")
+        self.assertTrue(os.path.exists(self.path("here.vtu")))
+
+    def test_not_converged(self):
+        case = EXACT + "output: {file: old.vtu}\nvalues: [{name: m, field: u, take: max}]\n"
+        self.write("precious", "old.vtu")
+        out = self.solve(case, "--set", "solver={method: cg, max_iterations: 1}", status=1)
+        self.assertFalse(out["solver"]["converged"])
+        self.assertEqual(out["solver"]["iterations"], 1)
+        self.assertTrue(out["solver"]["reason"])
+        self.assertNotIn("errors", out)
+        self.assertNotIn("values", out)
+        self.assertEqual(self.read("old.vtu"), "precious")
+
+
+class Converge(Program):
+    def test_rates(self):
+        case = self.write(EXACT + "output: {file: never.vtu}\n")
+        self.run_program("converge", case, "--refine", "1:3", "--degree", "1:2", "--json", "rows.json")
+        self.assertFalse(os.path.exists(self.path("never.vtu")))
+        rows = json.loads(self.read("rows.json"))["rows"]
+        self.assertEqual([(row["degree"], row["mesh"]["cells"]) for row in rows],
+                         [(p, 32 * 4**r) for p in (1, 2) for r in (1, 2, 3)])
+        self.assertEqual(["rates" in row for row in rows], [False, True, True] * 2)
+        for row in rows[2::3]:
+            self.assertEqual({name: set(norms) for name, norms in row["rates"].items()}, ERROR_NAMES)
+            order = row["degree"] + 1
+            for name, expected in {"u": order, "q": order, "u_star": order + 1}.items():
+                self.assertAlmostEqual(row["rates"][name]["L2"], expected, delta=0.2)
+        self.assertAlmostEqual(rows[1]["rates"]["u"]["L2"],
+                               math.log2(rows[0]["errors"]["u"]["L2"] / rows[1]["errors"]["u"]["L2"]), delta=1e-12)
+
+    def test_table(self):
+        case = self.write(EXACT)
+        table = self.run_program("converge", case, "--refine", "0:1").stdout
+        self.assertIn("u* L2", table)
+        table = self.run_program("converge", case, "--refine=0:1", "--markdown").stdout.splitlines()
+        self.assertTrue(all(line.startswith("|") for line in table))
+        self.assertEqual(len(table), 4)
+
+    def test_refusals(self):
+        self.refused(BOX + "boundary: [{on: rest, dirichlet: 0}]\n", "exact", command="converge")
+        self.refused(EXACT, "--degree", arguments=("--degree", "0:3"), command="converge")
+        self.refused(EXACT, "--refine", arguments=("--refine", "3:1"), command="converge")
+        self.refused(EXACT, "--refine", arguments=("--refine", "x"), command="converge")
+
+    def test_not_converged(self):
+        self.run_program("converge", self.write(EXACT), "--set", "solver={method: cg, max_iterations: 1}", "--json",
+                         "rows.json", status=1)
+        rows = json.loads(self.read("rows.json"))["rows"]
+        self.assertEqual(len(rows), 1)
+        self.assertNotIn("errors", rows[0])
+
+
+class Refusals(Program):
+    def test_bad_cases(self):
+        given = BOX + "boundary: [{on: rest, dirichlet: 0}]\n"
+        self.refused(given + "discretisation: {degree: 2}\n", "case.yaml:4:1", "discretization")
+        self.refused("mesh: {file: none.msh}\nequation: diffusion\nexact: x\n", "none.msh", "case.yaml:1:")
+        self.refused(given + "source: .nan\n", "case.yaml:4:9")
+        self.refused(given + "conductivity: -1\n", "case.yaml:4:", "conductivity")
+        self.refused(given + "conductivity: 0.5 - x\n", "conductivity", "x=")
+        self.refused(given + "conductivity: [[1, 2], [2, 1]]\n", "positive definite")
+        self.refused(given + "reaction: -1\n", "reaction")
+        self.refused(given + "reaction: x - 0.5\n", "reaction", "x=")
+        self.refused(given + "discretization: {tau: 0}\n", "tau")
+        self.refused(given + "discretization: {tau: 0.5 - x}\n", "tau", "x=")
+        self.refused(given + "discretization: {tau: {hat: -1}}\n", "tau")
+        for degree in (0, 17, "two"):
+            self.refused(given + f"discretization: {{degree: {degree}}}\n", "degree", "16")
+        self.refused(given + "source: 1/(x - x)\n", "division by zero")
+        self.refused(given + "source: log(x - 0.5)\n", "logarithm")
+        self.refused(BOX + "boundary: [{on: xmin, dirichlet: 0}, {on: xmin, neumann: 0}, {on: rest, neumann: 0}]\n",
+                     "xmin", "case.yaml:3:")
+        self.refused(BOX + "boundary: [{on: inlet, dirichlet: 0}, {on: rest, neumann: 0}]\n", "inlet", "xmax")
+        self.refused(BOX + "boundary: [{on: xmin, dirichlet: 0}]\n", "xmax")
+        self.refused(given + "values: [{name: far, field: u, at: [2, 2]}]\n", "outside", "case.yaml:4:")
+        self.refused(given + "solver: {method: cq}\n", "did you mean")
+
+    def test_all_errors_at_once(self):
+        text = BOX + "boundary: [{on: rest, dirichlet: 0}]\nreaction: -1\nsource: foo\nsolvr: {}\n"
+        for command in ("solve", "check"):
+            said = self.refused(text, "case.yaml:4:", "case.yaml:5:", "case.yaml:6:", command=command).stderr
+            self.assertEqual(len(said.splitlines()), 3)
+
+    def test_names_of_a_mesh_file(self):
+        """What a file's groups do not have is found when the mesh is there, all at once and with its place."""
+        with open(os.path.join(SOURCE, "tests/cases/good/two.msh"), encoding="utf-8") as file:
+            self.write(file.read(), "two.msh")
+        head = "mesh: {file: two.msh}\nequation: diffusion\n"
+        said = self.refused(head + """conductivity: [{on: left, value: 1}, {on: rihgt, value: 2}]
+boundary:
+  - {on: wals, dirichlet: 0}
+values:
+  - {name: a, field: flux, take: integral, on: nowhere}
+  - {name: b, field: u, at: [9, 9]}
+""", "rihgt", "wals", "nowhere", "outside", "case.yaml:5:5", "case.yaml:8:5", "left, right", "walls").stderr
+        self.assertEqual(len(said.splitlines()), 4)
+        self.refused(head + "boundary: [{on: left, dirichlet: 0}]\n", "group of cells")
+        self.refused(head + "conductivity: [{on: left, value: 1}]\nboundary: [{on: walls, dirichlet: 0}]\n", "conductivity")
+        self.refused(head + "source: 1\n", "no condition", "walls", command="check")
+
+    def test_bad_mesh(self):
+        for bytes_kept in (100, 300):
+            with open(os.path.join(SOURCE, "tests/cases/good/two.msh"), encoding="utf-8") as file:
+                self.write(file.read()[:bytes_kept], "cut.msh")
+            self.refused("mesh: {file: cut.msh}\nequation: diffusion\nexact: x\n", "cut.msh")
+
+    def test_bad_command_lines(self):
+        case = self.write(EXACT)
+        for arguments, word in ((["sovle", case], "solve"), (["solve"], "CASE"), (["solve", case, "more"], "more"),
+                                (["solve", case, "--jsno", "x"], "--json"), (["solve", case, "--threads", "0"], "threads"),
+                                (["solve", case, "--json"], "--json"), (["solve", case, "--quiet=1"], "--quiet"),
+                                (["solve", case, "--device", "abacus"], "abacus"), (["solve", "none.yaml"], "none.yaml"),
+                                (["solve", case, "--set", "degree"], "degree"), (["solve", case, "--output", "a.png"], ".vtu"),
+                                (["check", "none.msh"], "none.msh"), (["bench", "kign2014"], "king2014"), (["view"], "FILE"),
+                                (["help", "me"], "me"), (["solve", case, "--refine", "1:2"], "--refine")):
+            self.assertIn(word, self.run_program(*arguments, status=2).stderr)
+
+
+class Machine(Program):
+    def test_targets_that_cannot_be_written(self):
+        """They are refused before the solve, and nothing is left behind."""
+        case = self.write(EXACT)
+        line = "values=[{name: l, field: u, along: [[0, 0], [1, 1]], file: none/l.csv}]"
+        for arguments in (["--output", "none/a.vtu"], ["--json", "none/a.json"], ["--set", line], ["--output", "dir.vtu"]):
+            os.makedirs(self.path("dir.vtu"), exist_ok=True)
+            self.run_program("solve", case, *arguments, status=3)
+        self.assertEqual(sorted(os.listdir(self.place.name)), ["case.yaml", "dir.vtu"])
+
+    def test_disk_full(self):
+        case = self.write(EXACT)
+        self.assertIn("/dev/full", self.run_program("solve", case, "--output", "/dev/full", status=3).stderr)
+        self.assertIn("/dev/full", self.run_program("solve", case, "--json", "/dev/full", status=3).stderr)
+        os.symlink("/dev/full", self.path("full.vtu"))
+        self.run_program("solve", case, "--output", "full.vtu", status=3)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for arguments in (["solve", case], ["info"], ["help", "input"], ["bench"], ["check", case]):
+                done = subprocess.run([PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, cwd=self.place.name)
+                self.assertEqual(done.returncode, 3, arguments)
+
+    def test_no_permission(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may write everywhere")
+        case = self.write(EXACT)
+        self.write("old", "a.vtu")
+        os.chmod(self.path("a.vtu"), 0o444)
+        self.run_program("solve", case, "--output", "a.vtu", status=3)
+        self.assertEqual(self.read("a.vtu"), "old")
+
+    @unittest.skipIf(SANITIZED, "the sanitizers need more address space than the limit leaves")
+    def test_no_memory(self):
+        case = self.write(EXACT + "output: {file: a.vtu}\n")
+        done = subprocess.run(["bash", "-c", 'ulimit -v 400000; exec "$0" "$@"', PROGRAM, "solve", case, "--threads", "1",
+                               "--set", "mesh.box.cells=[400, 400]", "--set", "discretization.degree=6"],
+                              capture_output=True, text=True, cwd=self.place.name,
+                              env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("facet: ", done.stderr)
+        self.assertFalse(os.path.exists(self.path("a.vtu")))
+
+    def test_interrupt(self):
+        """Ctrl-C in the middle of an iteration that would take forever: 130, soon, and the old files are whole."""
+        case = self.write(EXACT + "output: {file: old.vtu}\nsolver: {method: cg, preconditioner: none, rtol: 1e-15, "
+                                  "max_iterations: 1000000000}\n")
+        self.write("precious", "old.vtu")
+        self.write("precious", "old.json")
+        with subprocess.Popen([PROGRAM, "solve", case, "--json", "old.json", "--set", "mesh.box.cells=[100, 100]",
+                               "--monitor"], cwd=self.place.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as child:
+            for line in child.stdout:
+                if "iteration" in line and int(line.split()[1]) > 20:
+                    break
+            child.send_signal(signal.SIGINT)
+            begin = time.monotonic()
+            _, said = child.communicate(timeout=60)
+            self.assertEqual(child.returncode, 130, said)
+            self.assertLess(time.monotonic() - begin, 10)
+        self.assertIn("interrupted", said)
+        self.assertEqual(sorted(os.listdir(self.place.name)), ["case.yaml", "old.json", "old.vtu"])
+        self.assertEqual((self.read("old.vtu"), self.read("old.json")), ("precious", "precious"))
+
+
+class Others(Program):
+    def test_check(self):
+        said = self.run_program("check", self.write(BOX + "boundary: [{on: xmin, neumann: y}, {on: rest, dirichlet: 0}]\n")).stdout
+        for word in ("32 triangle", "56 faces", "xmin", "neumann: y", "dirichlet: 0", "area 1", f"{44 * 4} on the trace"):
+            self.assertIn(word, said)
+        said = self.run_program("check", os.path.join(SOURCE, "tests/meshes/annulus_3_41.msh")).stdout
+        for word in ("order 3", "3 curved", "inner", "ring"):
+            self.assertIn(word, said)
+
+    def test_help(self):
+        for arguments in ([], ["--help"], ["help"], ["solve", "--help"], ["help", "solve"], ["--version"], ["info"],
+                          ["bench"], ["converge", "-h"]):
+            done = self.run_program(*arguments)
+            self.assertIn("facet", done.stdout)
+            self.assertEqual(done.stderr, "")
+        self.assertIn("discretization.degree", self.run_program("solve", "--help").stdout)
+        self.assertIn("king2014", self.run_program("bench").stdout)
+        with open(os.path.join(SOURCE, "docs/input.md"), encoding="utf-8") as page:
+            self.assertEqual(self.run_program("help", "--markdown").stdout, page.read(),
+                             "docs/input.md is old; write it again with: facet help --markdown > docs/input.md")
+
+    def test_bench(self):
+        self.run_program("bench", "king2014", "--quick", "--output", ".")
+        pages = [name for name in os.listdir(self.place.name) if name.endswith(".md")]
+        self.assertTrue(pages)
+        for page in pages:
+            self.assertIn("facet bench king2014", self.read(page))
+
+    def test_view(self):
+        self.run_program("solve", self.write(EXACT), "--output", "a.vtu")
+        done = subprocess.run([PROGRAM, "view", "a.vtu", "--field", "u", "--output", "a.png"], capture_output=True, text=True,
+                              cwd=self.place.name)
+        if done.returncode == 3 and ("VTK" in done.stderr or "beside the program" in done.stderr):
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(os.path.getsize(self.path("a.png")), 1000)
+        done = subprocess.run([PROGRAM, "view", "a.vtu"], capture_output=True, text=True, cwd=self.place.name,
+                              env={"PATH": "/nonexistent"})
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("python3", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1 if len(sys.argv) == 1 else 2)
