@@ -86,6 +86,11 @@ static void gather(struct gathered *g, int n, const double *weights, const doubl
     }
 }
 
+/* Order of the lattices on which extremes are sought. */
+static int lattice_order(const struct facet_solver *s) {
+    return 2 * (s->options.degree + 1) < 10 ? 2 * (s->options.degree + 1) : 10;
+}
+
 /* Cells: integrals by the norm rule; extremes at a lattice that includes edges and vertices. */
 static facet_status over_cells(const struct facet_solver *s, enum hdg_field field,
                                const struct mesh_group *group, int extremes, struct gathered *g) {
@@ -103,7 +108,7 @@ static facet_status over_cells(const struct facet_solver *s, enum hdg_field fiel
         int b = (int)(block - mesh->blocks);
         if (b != last_block) {
             const struct hdg_block_space *space = &s->hdg->space.blocks[b];
-            int order = 2 * (s->options.degree + 1) < 10 ? 2 * (s->options.degree + 1) : 10;
+            int order = lattice_order(s);
             hdg_table_destroy(&lattice);
             hdg_geometry_destroy(&geometry);
             base_free(&values);
@@ -128,6 +133,38 @@ done:
     hdg_geometry_destroy(&geometry);
     base_free(&values);
     base_free(&xi);
+    return status;
+}
+
+/* Extremes over one face, at a lattice that includes its ends, seen from its first cell. */
+static facet_status extremes_of_face(const struct facet_solver *s, enum hdg_field field, int32_t face,
+                                     struct gathered *g) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    int32_t cell = mesh->face_cells[2 * (int64_t)face];
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    int dim = mesh->dim, local = mesh->face_locals[2 * (int64_t)face];
+    enum shape shape = shape_face_shape(block->shape, local);
+    int n = shape_n_nodes(shape, lattice_order(s)),
+        orientation =
+            block->orientations[(int64_t)(cell - block->first) * shape_n_faces(block->shape) + local];
+    struct hdg_table table = {0};
+    double *frame = NULL, *xi = NULL, *values = NULL;
+    TRY(ALLOC(frame, n * (dim - 1)));
+    TRY(ALLOC(xi, n * dim));
+    TRY(ALLOC(values, n * g->components));
+    shape_nodes(shape, lattice_order(s), frame);
+    for (int p = 0; p < n; p++)
+        shape_face_point(block->shape, local, orientation, frame + p * (dim - 1), xi + p * dim);
+    TRY(hdg_table_create(block->shape, table_degree(s, field), mesh->order, n, xi, &table));
+    TRY(hdg_evaluate(s->hdg, &s->solution, field, (int)(block - mesh->blocks), cell - block->first, &table,
+                     values));
+    gather(g, n, NULL, values);
+done:
+    hdg_table_destroy(&table);
+    base_free(&frame);
+    base_free(&xi);
+    base_free(&values);
     return status;
 }
 
@@ -173,11 +210,13 @@ done:
 }
 
 static facet_status over_part(const struct facet_solver *s, const enum hdg_field *field,
-                              const struct mesh_group *part, struct gathered *g) {
+                              const struct mesh_group *part, int extremes, struct gathered *g) {
     facet_status status = FACET_OK;
     struct hdg_geometry geometry = {0};
     TRY(hdg_geometry_create(hdg_max_points(&s->hdg->space), s->problem->mesh->dim, &geometry));
-    for (int32_t i = 0; i < part->count; i++) TRY(over_face(s, field, part->ids[i], &geometry, g));
+    for (int32_t i = 0; i < part->count; i++)
+        TRY(extremes ? extremes_of_face(s, *field, part->ids[i], g)
+                     : over_face(s, field, part->ids[i], &geometry, g));
 done:
     hdg_geometry_destroy(&geometry);
     return status;
@@ -208,7 +247,7 @@ static facet_status gather_all(const struct facet_solver *s, const char *name, e
     }
     if (g->component >= g->components)
         return base_fail(FACET_ERROR_INPUT, "the field '%s' has no component %c", name, "xyz"[g->component]);
-    return part != NULL ? over_part(s, is_flux ? NULL : &field, part, g)
+    return part != NULL ? over_part(s, is_flux ? NULL : &field, part, extremes, g)
                         : over_cells(s, field, cells, extremes, g);
 }
 
