@@ -18,7 +18,7 @@
  * exact on polynomial geometry (cofactors of the Jacobian are polynomials), which makes the scheme
  * conservative to rounding on curved cells.
  *
- * The order of calls: hdg_create, hdg_condense, trace_assemble, (hdg_load, solve, hdg_recover,
+ * The order of calls: hdg_create, hdg_condense, (hdg_load, solve, hdg_recover,
  * hdg_postprocess)*.
  */
 #ifndef FACET_HDG_HDG_H
@@ -50,18 +50,22 @@ struct hdg_data {
     const int32_t *face_condition; /* n_faces: index, or -1 for interior faces */
 };
 
+/* Element data is kept in lanes (kernels/kernels.h) on the device. */
 struct hdg {
+    const struct device *device;
     struct hdg_data data;
     struct hdg_space space;
     struct trace_space trace;
     const struct base_monitor *monitor;
-    double *factors[MESH_MAX_BLOCKS]; /* count x N(N+1)/2: S = R'R, R upper, packed by rows */
-    double *U[MESH_MAX_BLOCKS];       /* count x N x n_trace */
-    double *eliminated;               /* n_all: Dirichlet values, 0 elsewhere */
-    double *lift;                     /* n_free: what Dirichlet values contribute; set by trace_assemble */
-    double *boundary;                 /* n_free: <g, mu> of Neumann and Robin parts */
-    double largest_reaction, largest_robin; /* after hdg_condense */
-    int singular;                           /* constants are in the kernel of K; after hdg_condense */
+    struct trace_matrices matrices;               /* K_e */
+    double *factors[MESH_MAX_BLOCKS];             /* of S: batch x N(N+1)/2 x LANES */
+    double *U[MESH_MAX_BLOCKS];                   /* batch x N n_trace x LANES */
+    struct affine_tables tables[MESH_MAX_BLOCKS]; /* reference matrices on the device */
+    double *eliminated;                           /* n_all: Dirichlet values, 0 elsewhere */
+    double *lift;                                 /* n_free: what Dirichlet values contribute */
+    double *boundary;                             /* n_free: <g, mu> of Neumann and Robin parts */
+    double largest_reaction, largest_robin;       /* after hdg_condense */
+    int singular;                                 /* constants are in the kernel of K; after hdg_condense */
     double volume;
 };
 
@@ -71,29 +75,27 @@ struct hdg_solution {
     double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
         *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
     double *trace;
-    double shift; /* constant taken off the source to balance a singular problem */
+    double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side: batch x N x LANES on the host */
+    double shift;                   /* constant taken off the source to balance a singular problem */
 };
 
 /* maker: NULL for the default rules. */
-facet_status hdg_create(const struct hdg_data *data, int degree, hdg_rule_maker maker,
-                        const struct base_monitor *monitor, struct hdg **hdg);
+facet_status hdg_create(const struct device *device, const struct hdg_data *data, int degree,
+                        hdg_rule_maker maker, const struct base_monitor *monitor, struct hdg **hdg);
 void hdg_destroy(struct hdg **hdg);
 
-/* Element matrices of all cells: matrices[b] (count x n_trace^2) is allocated here and freed by the caller
- * with base_free. */
-facet_status hdg_condense(struct hdg *hdg, double **matrices);
-
-/* The right-hand side F (n_free). source: values at the points of the source rule, cell after cell (NULL: the
- * problem's). For a singular problem the source is balanced by a constant, *shift; an imbalance beyond
- * quadrature error is an error. */
-facet_status hdg_load(const struct hdg *hdg, const double *source, double *F, double *shift);
+/* Element matrices, local solvers and the lift of all cells. */
+facet_status hdg_condense(struct hdg *hdg);
 
 facet_status hdg_solution_create(const struct hdg *hdg, struct hdg_solution *solution);
 void hdg_solution_destroy(struct hdg_solution *solution);
-/* u and q from solution->trace; source and shift as in hdg_load. A singular problem's u is shifted to the
- * mean of the exact solution, or to mean zero. */
-facet_status hdg_recover(const struct hdg *hdg, const double *source, double shift,
-                         struct hdg_solution *solution);
+/* The loads (f, phi) into the solution, and the right-hand side F (n_free, host). source: values at the
+ * points of the source rule, cell after cell (NULL: the problem's). For a singular problem the source is
+ * balanced by a constant; an imbalance beyond quadrature error is an error. */
+facet_status hdg_load(const struct hdg *hdg, const double *source, struct hdg_solution *solution, double *F);
+/* u and q from solution->trace and the loads. A singular problem's u is shifted to the mean of the exact
+ * solution, or to mean zero. */
+facet_status hdg_recover(const struct hdg *hdg, struct hdg_solution *solution);
 /* (K grad u*, grad w) = -(q, grad w) for w of degree k+1, and equal means. */
 facet_status hdg_postprocess(const struct hdg *hdg, struct hdg_solution *solution);
 
@@ -106,8 +108,7 @@ facet_status hdg_measure_errors(const struct hdg *hdg, const struct hdg_solution
                                 struct hdg_errors *errors);
 /* The largest imbalance of a cell (f - lambda u against the numerical flux through its faces) and the largest
  * jump of the mean numerical flux across a face, relative to the largest flux through a cell. */
-facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution,
-                              const double *source, double *imbalance);
+facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution, double *imbalance);
 
 enum hdg_field { HDG_U, HDG_U_STAR, HDG_Q, HDG_Q_STAR };
 /* Values (n x components) at the points of a table of one cell. For the star fields the table has degree k +

@@ -37,6 +37,17 @@ done:
     return status;
 }
 
+facet_status local_create_light(const struct hdg *hdg, struct local *l) {
+    facet_status status = FACET_OK;
+    int dim = hdg->data.mesh->dim;
+    *l = (struct local){.hdg = hdg};
+    TRY(hdg_geometry_create(1, dim, &l->geometry));
+    TRY(ALLOC(l->values, 1));
+done:
+    if (status != FACET_OK) local_destroy(l);
+    return status;
+}
+
 void local_destroy(struct local *l) {
     hdg_geometry_destroy(&l->geometry);
     hdg_geometry_destroy(&l->face_geometry);

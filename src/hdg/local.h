@@ -33,6 +33,8 @@ struct local {
     double heights[SHAPE_MAX_FACES]; /* over each face; with tau_hat only */
 };
 facet_status local_create(const struct hdg *hdg, struct local *local);
+/* With room for coefficients at a few points only. */
+facet_status local_create_light(const struct hdg *hdg, struct local *local);
 void local_destroy(struct local *local);
 
 /* Runs `work` for every cell in parallel, with scratch per thread; the failure of the first failing cell is
@@ -54,6 +56,11 @@ facet_status local_exact_flux(struct local *l, int32_t region, int n, const doub
 /* tau at n points of a face of the cell at hand (set by local_begin). */
 facet_status local_tau(struct local *l, int face, int n, const double *x, double *tau);
 facet_status local_place(facet_status status, const struct local *l); /* wraps a failure with the cell */
+
+/* boundary.c */
+facet_status local_boundary_data(struct hdg *hdg);
+/* Robin faces of the cell at hand: K (n_trace x n_trace) += <a psi, psi>; *largest: the largest a met. */
+facet_status local_add_robin(struct local *l, double *K, double *largest);
 
 /* local.c */
 int local_small_root(int dim, const double *K,

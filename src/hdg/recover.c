@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/local.h"
+#include "hdg/batch.h"
 
 /* Where the source points of a block begin in the caller's array. */
 static int64_t source_start(const struct hdg *h, int block) {
@@ -41,23 +41,25 @@ facet_status local_load(struct local *l, int block, int32_t cell, const double *
 struct load_job {
     const double *source;
     double shift;
-    double *locals[MESH_MAX_BLOCKS]; /* count x n_trace */
-    double
-        *totals[MESH_MAX_BLOCKS]; /* count x 2: integral of f, and of |f| bounded from below by the moments */
+    struct hdg_solution *solution;
+    double *totals[MESH_MAX_BLOCKS]; /* count x 2: integral of f, and of |f| */
 };
+
+/* Where entry 0 of a cell stands in a host array of `size` numbers per cell in lanes. */
+static int64_t lane_start(int32_t cell, int64_t size) {
+    return cell / TRACE_LANES * size * TRACE_LANES + cell % TRACE_LANES;
+}
 
 static facet_status load_work(struct local *l, int block, int32_t cell, void *user) {
     struct load_job *job = user;
     const struct hdg_block_space *b = &l->hdg->space.blocks[block];
-    double *load = l->vector;
+    double *load = l->vector, *lane = job->solution->loads[block] + lane_start(cell, b->N);
     facet_status status = local_load(l, block, cell, job->source, job->shift, load);
     if (status != FACET_OK) return status;
-    const double *U = l->hdg->U[block] + (int64_t)cell * b->N * b->n_trace;
-    cblas_dgemv(CblasRowMajor, CblasTrans, b->N, b->n_trace, 1.0, U, b->n_trace, load, 1, 0.0,
-                job->locals[block] + (int64_t)cell * b->n_trace, 1);
+    for (int i = 0; i < b->N; i++) lane[i * TRACE_LANES] = load[i];
     double *total = job->totals[block] + 2 * (int64_t)cell;
     total[0] = total[1] = 0.0;
-    for (int q = 0; q < b->source.n; q++) { /* cell_load left f times weight there */
+    for (int q = 0; q < b->source.n; q++) { /* local_load left f times weight there */
         total[0] += l->values[q];
         total[1] += fabs(l->values[q]);
     }
@@ -90,26 +92,45 @@ static facet_status balance(const struct hdg *h, const struct load_job *job, dou
                      total, scale);
 }
 
-facet_status hdg_load(const struct hdg *h, const double *source, double *F, double *shift) {
+/* locals (host, batch x n_trace x LANES) = U'f of one block. */
+static facet_status load_block(const struct hdg *h, int block, const double *loads, double *locals) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    int64_t n_batches = h->matrices.n_batches[block];
+    size_t n_out = (size_t)(n_batches * b->n_trace * TRACE_LANES);
+    double *f = NULL, *out = NULL;
+    TRY(device_copy(h->device, &f, loads, (size_t)(n_batches * b->N * TRACE_LANES), sizeof *f));
+    TRY(device_alloc(h->device, &out, n_out, sizeof *out));
+    device_batch_load(h->device, n_batches, b->N, b->n_trace, h->U[block], f, out);
+    TRY(device_download(h->device, locals, out, n_out * sizeof *out));
+done:
+    device_free(h->device, &f);
+    device_free(h->device, &out);
+    return status;
+}
+
+facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solution *s, double *F) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    struct load_job job = {.source = source};
-    *shift = 0.0;
+    struct load_job job = {.source = source, .solution = s};
+    double *locals[MESH_MAX_BLOCKS] = {0};
+    s->shift = 0.0;
     for (int b = 0; b < mesh->n_blocks; b++) {
-        TRY(ALLOC(job.locals[b], (int64_t)mesh->blocks[b].count * h->space.blocks[b].n_trace));
+        TRY(ALLOC(locals[b], h->matrices.n_batches[b] * h->space.blocks[b].n_trace * TRACE_LANES));
         TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
     }
     TRY(local_for_all_cells(h, load_work, &job));
     if (h->singular) {
-        TRY(balance(h, &job, shift));
-        job.shift = *shift;
+        TRY(balance(h, &job, &s->shift));
+        job.shift = s->shift;
         TRY(local_for_all_cells(h, load_work, &job));
     }
-    trace_assemble_vector(&h->trace, job.locals, F);
+    for (int b = 0; b < mesh->n_blocks; b++) TRY(load_block(h, b, s->loads[b], locals[b]));
+    trace_assemble_vector(&h->trace, locals, F);
     for (int64_t i = 0; i < h->trace.n_free; i++) F[i] += h->lift[i] + h->boundary[i];
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        base_free(&job.locals[b]);
+        base_free(&locals[b]);
         base_free(&job.totals[b]);
     }
     return status;
@@ -123,6 +144,7 @@ facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
         int64_t size = (int64_t)mesh->blocks[b].count * h->space.blocks[b].N;
         TRY(CALLOC(s->u[b], size));
         TRY(CALLOC(s->q[b], size * mesh->dim));
+        TRY(CALLOC(s->loads[b], trace_n_batches(mesh, b) * h->space.blocks[b].N * TRACE_LANES));
     }
     TRY(CALLOC(s->trace, h->trace.n_all));
 done:
@@ -135,34 +157,104 @@ void hdg_solution_destroy(struct hdg_solution *s) {
         base_free(&s->u[b]);
         base_free(&s->q[b]);
         base_free(&s->star[b]);
+        base_free(&s->loads[b]);
     }
     base_free(&s->trace);
 }
 
-struct recover_job {
-    const double *source;
-    double shift;
+/* The lanes of one block while it is recovered: host copies, and the same on the device. */
+struct recovery {
+    const struct hdg *hdg;
     struct hdg_solution *solution;
+    int block;
+    double *u, *uhat, *q, *coefficients;                             /* host */
+    double *device_u, *device_uhat, *device_q, *device_coefficients; /* device */
 };
 
-/* u = S^-1 f + U uhat, q = A^-1 (D u - G uhat). */
-static facet_status recover_work(struct local *l, int block, int32_t cell, void *user) {
+#define FLUX_BATCHES 1024 /* of one call of the flux kernel */
+
+static void recovery_destroy(struct recovery *r) {
+    base_free(&r->u);
+    base_free(&r->uhat);
+    base_free(&r->q);
+    base_free(&r->coefficients);
+    double **arrays[] = {&r->device_u, &r->device_uhat, &r->device_q, &r->device_coefficients};
+    for (int i = 0; i < 4; i++) device_free(r->hdg->device, arrays[i]);
+}
+
+/* u = S^-1 f + U uhat, for all cells of the block. */
+static facet_status recover_u(struct recovery *r) {
     facet_status status = FACET_OK;
-    const struct recover_job *job = user;
+    const struct hdg *h = r->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[r->block];
+    int64_t n_batches = h->matrices.n_batches[r->block];
+    size_t n_u = (size_t)(n_batches * b->N * TRACE_LANES),
+           n_uhat = (size_t)(n_batches * b->n_trace * TRACE_LANES);
+    int32_t count = h->data.mesh->blocks[r->block].count;
+    TRY(ALLOC(r->u, n_u));
+    TRY(CALLOC(r->uhat, n_uhat));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int32_t cell = 0; cell < count; cell++)
+        trace_gather(&h->trace, r->block, cell, r->solution->trace, r->uhat + lane_start(cell, b->n_trace),
+                     TRACE_LANES);
+    TRY(device_copy(h->device, &r->device_u, r->solution->loads[r->block], n_u, sizeof(double)));
+    TRY(device_copy(h->device, &r->device_uhat, r->uhat, n_uhat, sizeof(double)));
+    device_batch_recover(h->device, n_batches, b->N, b->n_trace, h->factors[r->block], h->U[r->block],
+                         r->device_uhat, r->device_u);
+    TRY(device_download(h->device, r->u, r->device_u, n_u * sizeof(double)));
+    double *u = r->solution->u[r->block];
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int32_t cell = 0; cell < count; cell++)
+        for (int i = 0; i < b->N; i++)
+            u[(int64_t)cell * b->N + i] = r->u[lane_start(cell, b->N) + i * TRACE_LANES];
+done:
+    return status;
+}
+
+/* q of the fast batches begin .. end-1, by the kernel. */
+static facet_status fast_flux(struct recovery *r, int64_t begin, int64_t end) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = r->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[r->block];
+    int dim = h->data.mesh->dim;
+    int64_t stride = affine_layout(dim, b->n_faces).count * TRACE_LANES,
+            n_q = (int64_t)dim * b->N * TRACE_LANES;
+    int64_t count = h->data.mesh->blocks[r->block].count;
+    if (r->q == NULL) {
+        TRY(ALLOC(r->q, FLUX_BATCHES * n_q));
+        TRY(ALLOC(r->coefficients, FLUX_BATCHES * stride));
+        TRY(device_alloc(h->device, &r->device_q, (size_t)(FLUX_BATCHES * n_q), sizeof(double)));
+        TRY(device_alloc(h->device, &r->device_coefficients, (size_t)(FLUX_BATCHES * stride),
+                         sizeof(double)));
+    }
+    TRY(batch_coefficients(h, r->block, begin, end, r->coefficients, NULL, NULL));
+    TRY(device_upload(h->device, r->device_coefficients, r->coefficients,
+                      (size_t)((end - begin) * stride) * sizeof(double)));
+    device_affine_flux(h->device, &h->tables[r->block], end - begin, r->device_coefficients,
+                       r->device_u + begin * b->N * TRACE_LANES,
+                       r->device_uhat + begin * b->n_trace * TRACE_LANES, r->device_q);
+    TRY(device_download(h->device, r->q, r->device_q, (size_t)((end - begin) * n_q) * sizeof(double)));
+    double *q = r->solution->q[r->block];
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t batch = begin; batch < end; batch++)
+        for (int64_t cell = batch * TRACE_LANES; cell < (batch + 1) * TRACE_LANES && cell < count; cell++)
+            for (int i = 0; i < dim * b->N; i++)
+                q[cell * dim * b->N + i] = r->q[(batch - begin) * n_q + i * TRACE_LANES + cell % TRACE_LANES];
+done:
+    return status;
+}
+
+/* q = A^-1 (D u - G uhat) of one cell that is not fast. */
+static facet_status flux_work(struct local *l, int block, int32_t cell, void *user) {
+    facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
+    struct hdg_solution *s = user;
     const struct hdg_block_space *b = &h->space.blocks[block];
     int dim = h->data.mesh->dim, N = b->N, n = b->n_trace;
-    double *u = job->solution->u[block] + (int64_t)cell * N;
-    double *q = job->solution->q[block] + (int64_t)cell * N * dim;
-    double *both = l->vector; /* u, then -uhat */
-    const double *factor = h->factors[block] + (int64_t)cell * ((int64_t)N * (N + 1) / 2);
-    const double *U = h->U[block] + (int64_t)cell * N * n;
-    TRY(local_load(l, block, cell, job->source, job->shift, u));
-    cblas_dtpsv(CblasRowMajor, CblasUpper, CblasTrans, CblasNonUnit, N, factor, u, 1);
-    cblas_dtpsv(CblasRowMajor, CblasUpper, CblasNoTrans, CblasNonUnit, N, factor, u, 1);
-    trace_gather(&h->trace, block, cell, job->solution->trace, both + N);
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, N, n, 1.0, U, n, both + N, 1, 1.0, u, 1);
-    memcpy(both, u, (size_t)N * sizeof *u);
+    double *q = s->q[block] + (int64_t)cell * N * dim, *both = l->vector; /* u, then -uhat */
+    if (batch_is_fast(h, block, cell / TRACE_LANES)) return FACET_OK;
+    memcpy(both, s->u[block] + (int64_t)cell * N, (size_t)N * sizeof *both);
+    trace_gather(&h->trace, block, cell, s->trace, both + N, 1);
     for (int i = 0; i < n; i++) both[N + i] = -both[N + i];
     TRY(local_begin(l, block, cell));
     TRY(local_matrices(l));
@@ -170,6 +262,22 @@ static facet_status recover_work(struct local *l, int block, int32_t cell, void 
     cblas_dgemv(CblasRowMajor, CblasNoTrans, dim * N, N + n, 1.0, l->X, N + n, both, 1, 0.0, q, 1);
     local_apply_flux_inverse(l, q);
 done:
+    return status;
+}
+
+static facet_status recover_block(const struct hdg *h, int block, struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    struct recovery r = {.hdg = h, .solution = s, .block = block};
+    int64_t n_batches = h->matrices.n_batches[block];
+    TRY(recover_u(&r));
+    for (int64_t begin = 0, end; begin < n_batches; begin = end) {
+        int fast = batch_is_fast(h, block, begin);
+        end = begin + 1;
+        while (end < n_batches && end - begin < FLUX_BATCHES && batch_is_fast(h, block, end) == fast) end++;
+        if (fast) TRY(fast_flux(&r, begin, end));
+    }
+done:
+    recovery_destroy(&r);
     return status;
 }
 
@@ -218,9 +326,11 @@ done:
     return status;
 }
 
-facet_status hdg_recover(const struct hdg *h, const double *source, double shift, struct hdg_solution *s) {
-    struct recover_job job = {source, shift, s};
-    facet_status status = local_for_all_cells(h, recover_work, &job);
-    s->shift = shift;
-    return status == FACET_OK && h->singular ? fix_mean(h, s) : status;
+facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(recover_block(h, b, s));
+    TRY(local_for_all_cells(h, flux_work, s));
+    if (h->singular) TRY(fix_mean(h, s));
+done:
+    return status;
 }

@@ -152,6 +152,8 @@ static facet_status make_block(const struct facet_mesh *mesh, int block, int deg
     TRY(make_cell_table(maker, HDG_NORM, b->shape, degree, degree, order, &b->norm_rule, &b->norm));
     TRY(make_cell_table(maker, HDG_NORM_STAR, b->shape, degree, degree + 1, order, &b->norm_star_rule,
                         &b->norm_star));
+    double center[3] = {0.25, 0.25, 0.25};
+    TRY(hdg_table_create(b->shape, degree, order, 1, center, &b->center));
     TRY(make_face_table(maker, HDG_FACE, b->shape, degree, order, &b->face));
     TRY(make_face_table(maker, HDG_BOUNDARY, b->shape, degree, order, &b->boundary));
     TRY(make_face_table(maker, HDG_NORM_FACE, b->shape, degree, order, &b->norm_face));
@@ -198,6 +200,7 @@ void hdg_space_destroy(struct hdg_space *space) {
             rule_destroy(rules[t]);
             hdg_table_destroy(tables[t]);
         }
+        hdg_table_destroy(&b->center);
         face_table_destroy(&b->face);
         face_table_destroy(&b->boundary);
         face_table_destroy(&b->norm_face);

@@ -1,5 +1,5 @@
-/* Writes one JSON object, member by member, into a struct text. Numbers have 17 significant digits (shortest form that reads
- * back the same); NaN and infinities become null. Indented by two spaces. */
+/* Writes one JSON object, member by member, into a struct text. Numbers have 17 significant digits (shortest
+ * form that reads back the same); NaN and infinities become null. Indented by two spaces. */
 #ifndef FACET_IO_JSON_H
 #define FACET_IO_JSON_H
 

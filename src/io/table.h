@@ -10,7 +10,8 @@ enum table_style { TABLE_TEXT, TABLE_MARKDOWN, TABLE_CSV };
 /* headers: n_columns strings. */
 facet_status table_create(int n_columns, const char *const *headers, struct table **table);
 void table_destroy(struct table **table);
-/* The next cell of the current row; rows fill from left to right. Failures stick and are returned by table_render. */
+/* The next cell of the current row; rows fill from left to right. Failures stick and are returned by
+ * table_render. */
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A rule between groups of rows (TABLE_TEXT only). */
 void table_rule(struct table *table);

@@ -1,8 +1,10 @@
-/* VTU files with Lagrange cells: appended raw binary, zlib-compressed, points not shared between cells, file version 2.2.
+/* VTU files with Lagrange cells: appended raw binary, zlib-compressed, points not shared between cells, file
+ * version 2.2.
  *
- * The caller gives every cell's points at the lattice of shape_nodes(shape, order) of poly/shape.h; the writer reorders them to
- * VTK's numbering. order 1 writes linear cells (VTK_TRIANGLE, ...), order 2..10 Lagrange cells. The file is written beside its
- * target as PATH.part and renamed when whole; on failure the part is removed.
+ * The caller gives every cell's points at the lattice of shape_nodes(shape, order) of poly/shape.h; the
+ * writer reorders them to VTK's numbering. order 1 writes linear cells (VTK_TRIANGLE, ...), order 2..10
+ * Lagrange cells. The file is written beside its target as PATH.part and renamed when whole; on failure the
+ * part is removed.
  */
 #ifndef FACET_IO_VTU_H
 #define FACET_IO_VTU_H
@@ -18,8 +20,9 @@ struct vtu_block {
 };
 struct vtu_field {
     const char *name;
-    int n_components;     /* 1, 2 (padded to 3 in the file so that ParaView sees a vector), 3, 4 (2x2, padded to 9) or 9 */
-    int on_cells;         /* nonzero: one value per cell instead of per point */
+    int n_components; /* 1, 2 (padded to 3 in the file so that ParaView sees a vector), 3, 4 (2x2, padded to
+                         9) or 9 */
+    int on_cells;     /* nonzero: one value per cell instead of per point */
     const double *values; /* (points or cells) x n_components, in the order of the blocks */
 };
 struct vtu_grid {
@@ -29,7 +32,8 @@ struct vtu_grid {
     const double *points; /* all points of all cells x dim */
 };
 /* fields[0] becomes the active scalars (or vectors). */
-facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fields, const struct vtu_field *fields);
+facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fields,
+                       const struct vtu_field *fields);
 
 /* VTK's point number p of a Lagrange cell is lattice node map[p]. */
 facet_status vtu_node_map(enum shape shape, int order, int *map);

@@ -1,14 +1,16 @@
 /* Meshes: cells with Lagrange geometry, faces with frames, named groups.
  *
- * Cells of one shape are contiguous: a mesh is a few blocks, and cell c of the mesh is cell c - block->first of its block.
- * Everything per cell lies in the block, everything per face in the mesh. Dimension and shape are run-time values.
+ * Cells of one shape are contiguous: a mesh is a few blocks, and cell c of the mesh is cell c - block->first
+ * of its block. Everything per cell lies in the block, everything per face in the mesh. Dimension and shape
+ * are run-time values.
  *
- * A face joins one cell (boundary) or two (interior, periodic). Its frame is the order of its vertices by ascending vertex
- * number, starting with the smallest; the second vertex of a quad face is the smaller neighbour of the first. For a periodic
- * pair the frame is that of the first cell's side, carried over by the pairing. See poly/shape.h for orientations.
+ * A face joins one cell (boundary) or two (interior, periodic). Its frame is the order of its vertices by
+ * ascending vertex number, starting with the smallest; the second vertex of a quad face is the smaller
+ * neighbour of the first. For a periodic pair the frame is that of the first cell's side, carried over by the
+ * pairing. See poly/shape.h for orientations.
  *
- * Groups are named sets of cells (regions) or of faces (parts of the boundary, or inner surfaces). A cell or face may belong to
- * several groups or to none.
+ * Groups are named sets of cells (regions) or of faces (parts of the boundary, or inner surfaces). A cell or
+ * face may belong to several groups or to none.
  *
  * A mesh is immutable once made. mesh_create checks everything that can be wrong with it.
  */
@@ -36,9 +38,9 @@ struct mesh_block {
 
 struct mesh_group {
     char *name;
-    int dim;       /* mesh->dim: cells; mesh->dim - 1: faces */
+    int dim; /* mesh->dim: cells; mesh->dim - 1: faces */
     int32_t count;
-    int32_t *ids;  /* ascending cell or face numbers */
+    int32_t *ids; /* ascending cell or face numbers */
 };
 
 struct facet_mesh {
@@ -46,21 +48,24 @@ struct facet_mesh {
     int32_t n_vertices, n_cells, n_faces, n_boundary_faces;
     int n_blocks;
     struct mesh_block blocks[MESH_MAX_BLOCKS];
-    int32_t *face_cells;   /* n_faces x 2: second is -1 on the boundary. A cell may be its own periodic neighbour */
-    uint8_t *face_locals;  /* n_faces x 2: local face number in each cell */
-    uint8_t *face_shapes;  /* n_faces: enum shape */
+    int32_t
+        *face_cells; /* n_faces x 2: second is -1 on the boundary. A cell may be its own periodic neighbour */
+    uint8_t *face_locals; /* n_faces x 2: local face number in each cell */
+    uint8_t *face_shapes; /* n_faces: enum shape */
     int n_groups;
     struct mesh_group *groups;
-    char shape_text[32];   /* "triangle", "triangle+quad" */
+    char shape_text[32]; /* "triangle", "triangle+quad" */
 };
 
-/* What a reader or generator hands over. All arrays stay the caller's. Cells come in any order and mix of shapes. */
+/* What a reader or generator hands over. All arrays stay the caller's. Cells come in any order and mix of
+ * shapes. */
 struct mesh_input_group {
     const char *name;
     int dim;
     int64_t count;
-    const int64_t *cells;     /* dim == mesh dim: input cell numbers */
-    const int32_t *vertices;  /* dim == mesh dim - 1: count x SHAPE_MAX_FACE_VERTICES vertex numbers, padded with -1 */
+    const int64_t *cells; /* dim == mesh dim: input cell numbers */
+    const int32_t
+        *vertices; /* dim == mesh dim - 1: count x SHAPE_MAX_FACE_VERTICES vertex numbers, padded with -1 */
 };
 struct mesh_input {
     int dim, order;
@@ -68,26 +73,29 @@ struct mesh_input {
     const uint8_t *shapes;         /* n_cells */
     const int64_t *vertex_offsets; /* n_cells + 1, into vertices */
     const int32_t *vertices;
-    const int64_t *node_offsets;   /* n_cells + 1, into nodes, counted in nodes */
-    const double *nodes;           /* x dim; lattice nodes of every cell in the order of shape_nodes */
+    const int64_t *node_offsets; /* n_cells + 1, into nodes, counted in nodes */
+    const double *nodes;         /* x dim; lattice nodes of every cell in the order of shape_nodes */
     int n_groups;
     const struct mesh_input_group *groups;
-    int64_t n_periodic;            /* pairs of boundary faces to be joined */
-    const int32_t *periodic;       /* n_periodic x 2 x SHAPE_MAX_FACE_VERTICES: matching vertices in matching places, padded -1 */
-    const int64_t *cell_names;     /* NULL, or how the source names each cell (Gmsh tag), for messages */
+    int64_t n_periodic;        /* pairs of boundary faces to be joined */
+    const int32_t *periodic;   /* n_periodic x 2 x SHAPE_MAX_FACE_VERTICES: matching vertices in matching
+                                  places, padded -1 */
+    const int64_t *cell_names; /* NULL, or how the source names each cell (Gmsh tag), for messages */
 };
 
-/* Builds topology, checks the mesh, and reports all that is wrong in one message (at most 10 items and a count): inverted or
- * degenerate cells (smallest Jacobian at a lattice of sample points, including curved ones: the exact polynomial determinant is
- * sampled densely enough), faces shared by more than two cells, cells given twice or folded over their neighbours, group faces
- * that are faces of no cell, hanging (non-conforming) vertices inside boundary faces of other cells, boundary faces that
- * coincide without sharing vertices, periodic partners that are not congruent.
- * A cell whose Jacobian is negative everywhere (clockwise) is not an error: it is turned over, which swaps its first two
- * reference coordinates. Vertices that no cell uses are left out of the numbering; groups of one name and dimension are joined. */
+/* Builds topology, checks the mesh, and reports all that is wrong in one message (at most 10 items and a
+ * count): inverted or degenerate cells (smallest Jacobian at a lattice of sample points, including curved
+ * ones: the exact polynomial determinant is sampled densely enough), faces shared by more than two cells,
+ * cells given twice or folded over their neighbours, group faces that are faces of no cell, hanging
+ * (non-conforming) vertices inside boundary faces of other cells, boundary faces that coincide without
+ * sharing vertices, periodic partners that are not congruent. A cell whose Jacobian is negative everywhere
+ * (clockwise) is not an error: it is turned over, which swaps its first two reference coordinates. Vertices
+ * that no cell uses are left out of the numbering; groups of one name and dimension are joined. */
 facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mesh);
 void mesh_destroy(struct facet_mesh **mesh);
 
-/* The generator behind facet_mesh_create_box. Group names xmin, xmax, ymin, ymax (not for periodic directions). */
+/* The generator behind facet_mesh_create_box. Group names xmin, xmax, ymin, ymax (not for periodic
+ * directions). */
 facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh);
 /* Gmsh MSH 2.2 or 4.1, ASCII or binary. */
 facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh);
@@ -100,14 +108,14 @@ const struct mesh_group *mesh_find_group(const struct facet_mesh *mesh, const ch
 /* "xmin, xmax, ymin, ymax": the names of all groups of this dimension, for messages; "none". */
 void mesh_group_names(const struct facet_mesh *mesh, int dim, char *text, int text_bytes);
 
-/* Geometry at the points xi (n x dim) of one cell, given Lagrange tables of basis_lagrange(shape, mesh->order, ...):
- * x: n x dim (or NULL); jacobians (or NULL): n x dim x dim, d x_a / d xi_b. */
-void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n, const double *lagrange,
-                   const double *lagrange_gradients, double *x, double *jacobians);
+/* Geometry at the points xi (n x dim) of one cell, given Lagrange tables of basis_lagrange(shape,
+ * mesh->order, ...): x: n x dim (or NULL); jacobians (or NULL): n x dim x dim, d x_a / d xi_b. */
+void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
+                   const double *lagrange, const double *lagrange_gradients, double *x, double *jacobians);
 
-/* Finds the cell that contains each point and its reference coordinates (Newton on curved cells); cell -1 if none.
- * A locator is a tree of the cells' bounding boxes. Points on the boundary of the mesh are accepted within 1e-8 of the cell
- * size, in reference coordinates. mesh_locate may be called from several threads. */
+/* Finds the cell that contains each point and its reference coordinates (Newton on curved cells); cell -1 if
+ * none. A locator is a tree of the cells' bounding boxes. Points on the boundary of the mesh are accepted
+ * within 1e-8 of the cell size, in reference coordinates. mesh_locate may be called from several threads. */
 struct mesh_locator;
 facet_status mesh_locator_create(const struct facet_mesh *mesh, struct mesh_locator **locator);
 void mesh_locator_destroy(struct mesh_locator **locator);
@@ -119,7 +127,7 @@ struct mesh_quality {
     double smallest_diameter, largest_diameter; /* largest distance between two lattice nodes of a cell */
     double smallest_jacobian;                   /* min over cells of (min det J / max det J) */
     int32_t smallest_jacobian_cell;
-    int32_t n_curved;                           /* cells that are not affine simplices nor multilinear */
+    int32_t n_curved; /* cells that are not affine simplices nor multilinear */
     double lower[3], upper[3];
 };
 facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality);

@@ -55,10 +55,10 @@ struct facet_solver {
     struct problem_resolved resolved;
     struct field *tau;
     struct hdg *hdg;
-    struct csr csr;
     struct operator A, M;
     struct cholesky *cholesky;
     const char *method, *preconditioner;
+    int flexible; /* the preconditioner changes from step to step */
     struct vector b, x, kernel;
     double *F; /* n_free */
     struct hdg_solution solution;

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "problem/problem.h"
+#include "solve/amg.h"
 
 /* A factor may take this part of the memory that is available. */
 #define FACTOR_MEMORY_SHARE 0.4
@@ -29,112 +30,159 @@ static facet_status check_options(const facet_options *o) {
         return base_fail(FACET_ERROR_INPUT, "rtol must lie between 0 and 1, not %g", o->rtol);
     if (o->max_iterations < 1)
         return base_fail(FACET_ERROR_INPUT, "max_iterations must be at least 1, not %d", o->max_iterations);
-    if (o->method != NULL && !one_of(o->method, (const char *const[]){"auto", "cg", "direct", NULL}))
-        return base_fail(FACET_ERROR_INPUT, "unknown method '%s'; valid: auto, cg, direct", o->method);
+    if (o->method != NULL &&
+        !one_of(o->method, (const char *const[]){"auto", "cg", "fgmres", "direct", NULL}))
+        return base_fail(FACET_ERROR_INPUT, "unknown method '%s'; valid: auto, cg, fgmres, direct",
+                         o->method);
     if (o->preconditioner != NULL &&
-        !one_of(o->preconditioner, (const char *const[]){"auto", "none", "jacobi", "block", NULL}))
-        return base_fail(FACET_ERROR_INPUT, "unknown preconditioner '%s'; valid: auto, none, jacobi, block",
+        !one_of(o->preconditioner, (const char *const[]){"auto", "none", "jacobi", "block", "amg", NULL}))
+        return base_fail(FACET_ERROR_INPUT,
+                         "unknown preconditioner '%s'; valid: auto, none, jacobi, block, amg",
                          o->preconditioner);
     return FACET_OK;
 }
 
-/* Direct when the analysed factor fits, else CG; the caller may insist on either. */
-static facet_status choose_method(struct facet_solver *s) {
+/* The constant function in the trace basis, normalised. */
+static void fill_constant(const struct facet_solver *s, double *constant) {
+    const struct trace_space *trace = &s->hdg->trace;
+    double square = 0.0;
+    memset(constant, 0, (size_t)trace->n_free * sizeof *constant);
+    for (int64_t b = 0; b < trace->n_free_faces; b++) {
+        double measure = shape_measure((enum shape)trace->mesh->face_shapes[trace->free_faces[b]]);
+        constant[trace->free_offsets[b]] = sqrt(measure); /* psi_0 = 1 / sqrt(measure) */
+        square += measure;
+    }
+    for (int64_t i = 0; i < trace->n_free; i++) constant[i] /= sqrt(square);
+}
+
+/* Tries to factor; *done says whether the factor fitted into memory. */
+static facet_status try_direct(struct facet_solver *s, const struct csr *csr, int *done) {
     facet_status status = FACET_OK;
     const struct trace_space *trace = &s->hdg->trace;
-    const char *wanted = s->options.method != NULL ? s->options.method : "auto";
-    const char *preconditioner = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
-    double factor_bytes, limit = FACTOR_MEMORY_SHARE * (double)base_available_bytes();
-    int automatic = strcmp(wanted, "auto") == 0;
-    if (strcmp(wanted, "direct") == 0 || (automatic && strcmp(preconditioner, "auto") == 0)) {
-        TRY(cholesky_analyze(&s->csr, trace->n_free_faces, trace->free_offsets, s->hdg->singular ? 0 : -1,
-                             &s->cholesky, &factor_bytes));
-        if (factor_bytes <= limit) {
-            s->method = "direct";
-            s->preconditioner = "none";
-            TRY(cholesky_factor(s->cholesky, &s->csr));
-            goto done;
-        }
-        cholesky_destroy(&s->cholesky);
-        if (!automatic)
-            FAIL(FACET_ERROR_MACHINE,
-                 "the direct solve needs %.1f GiB for its factor, and %.1f GiB are free; use {method: cg}",
-                 factor_bytes / 1073741824.0, limit / FACTOR_MEMORY_SHARE / 1073741824.0);
+    double factor_bytes, available = (double)base_available_bytes();
+    *done = 0;
+    TRY(cholesky_analyze(csr, trace->n_free_faces, trace->free_offsets, s->hdg->singular ? 0 : -1,
+                         &s->cholesky, &factor_bytes));
+    if (factor_bytes <= FACTOR_MEMORY_SHARE * available) {
+        s->method = "direct";
+        s->preconditioner = "none";
+        *done = 1;
+        TRY(cholesky_factor(s->cholesky, csr));
+        goto done;
     }
-    s->method = "cg";
-    s->preconditioner = strcmp(preconditioner, "none") == 0     ? "none"
-                        : strcmp(preconditioner, "jacobi") == 0 ? "jacobi"
-                                                                : "block";
-    if (strcmp(s->preconditioner, "jacobi") == 0)
-        TRY(operator_create_jacobi(s->context->device, &s->csr, &s->M));
-    if (strcmp(s->preconditioner, "block") == 0)
-        TRY(operator_create_block_jacobi(s->context->device, &s->csr, trace->n_free_faces,
-                                         trace->free_offsets, &s->M));
+    cholesky_destroy(&s->cholesky);
+    if (s->options.method != NULL && strcmp(s->options.method, "direct") == 0)
+        FAIL(FACET_ERROR_MACHINE,
+             "the direct solve needs %.1f GiB for its factor, and %.1f GiB are free; use {method: cg}",
+             factor_bytes / 1073741824.0, available / 1073741824.0);
 done:
     return status;
 }
 
-/* The constant function in the trace basis, normalised. */
-static facet_status make_kernel(struct facet_solver *s) {
-    const struct trace_space *trace = &s->hdg->trace;
+static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     facet_status status = FACET_OK;
-    double square = 0.0;
-    TRY(vector_create(s->context->device, trace->n_free, &s->kernel));
-    memset(s->F, 0, (size_t)trace->n_free * sizeof *s->F);
-    for (int64_t b = 0; b < trace->n_free_faces; b++) {
-        double measure = shape_measure((enum shape)trace->mesh->face_shapes[trace->free_faces[b]]);
-        s->F[trace->free_offsets[b]] = sqrt(measure); /* psi_0 = 1 / sqrt(measure) */
-        square += measure;
+    const struct trace_space *trace = &s->hdg->trace;
+    struct amg_options options;
+    amg_options_default(&options);
+    options.fine = &s->A;
+    options.n_kernel = s->hdg->singular ? 1 : 0;
+    fill_constant(s, s->F);
+    TRY(operator_create_amg(s->context->device, csr, trace->n_free_faces, trace->free_offsets, 1, s->F,
+                            &options, &s->M));
+    s->flexible = options.cycle == AMG_K;
+done:
+    return status;
+}
+
+/* The preconditioner of a Krylov method. csr: the assembled matrix, for AMG; NULL: not there. */
+static facet_status choose_preconditioner(struct facet_solver *s, const struct csr *csr) {
+    facet_status status = FACET_OK;
+    const struct trace_space *trace = &s->hdg->trace;
+    const char *wanted = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
+    struct csr diagonal = {0};
+    s->preconditioner = strcmp(wanted, "none") == 0     ? "none"
+                        : strcmp(wanted, "jacobi") == 0 ? "jacobi"
+                        : strcmp(wanted, "block") == 0  ? "block"
+                                                        : "amg";
+    if (csr != NULL) TRY(make_amg(s, csr));
+    if (strcmp(s->preconditioner, "jacobi") == 0 || strcmp(s->preconditioner, "block") == 0)
+        TRY(trace_block_diagonal(trace, &s->hdg->matrices, &diagonal));
+    if (strcmp(s->preconditioner, "jacobi") == 0)
+        TRY(operator_create_jacobi(s->context->device, &diagonal, &s->M));
+    if (strcmp(s->preconditioner, "block") == 0)
+        TRY(operator_create_block_jacobi(s->context->device, &diagonal, trace->n_free_faces,
+                                         trace->free_offsets, &s->M));
+done:
+    csr_destroy(&diagonal);
+    return status;
+}
+
+/* Direct when the analysed factor fits, else CG with AMG; the caller may insist on others. The matrix is
+ * assembled only for those who need it, and let go. */
+static facet_status choose_method(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    const struct base_monitor *monitor = &s->context->monitor;
+    const char *method = s->options.method != NULL ? s->options.method : "auto";
+    const char *preconditioner = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
+    int any = strcmp(preconditioner, "auto") == 0, amg = any || strcmp(preconditioner, "amg") == 0;
+    int direct = strcmp(method, "direct") == 0 || (strcmp(method, "auto") == 0 && any), done = 0;
+    struct csr csr = {0};
+    if (direct || amg) {
+        double begin = base_phase_begin(monitor, FACET_PHASE_ASSEMBLE);
+        status = trace_assemble(&s->hdg->trace, &s->hdg->matrices, &csr);
+        base_phase_end(&s->timers, monitor, FACET_PHASE_ASSEMBLE, begin);
+        if (status != FACET_OK) goto done;
     }
-    for (int64_t i = 0; i < trace->n_free; i++) s->F[i] /= sqrt(square);
+    double begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
+    s->method = strcmp(method, "fgmres") == 0 ? "fgmres" : "cg";
+    if (direct) status = try_direct(s, &csr, &done);
+    if (status == FACET_OK && !done) status = choose_preconditioner(s, amg ? &csr : NULL);
+    base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
+done:
+    csr_destroy(&csr);
+    return status;
+}
+
+static facet_status make_kernel(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    TRY(vector_create(s->context->device, s->hdg->trace.n_free, &s->kernel));
+    fill_constant(s, s->F);
     TRY(vector_upload(&s->kernel, s->F));
 done:
     return status;
 }
 
-static facet_status condense(struct facet_solver *s, hdg_rule_maker maker, double **matrices) {
+static facet_status condense(struct facet_solver *s, hdg_rule_maker maker) {
     const struct base_monitor *monitor = &s->context->monitor;
     facet_status status = FACET_OK;
     double begin = base_phase_begin(monitor, FACET_PHASE_CONDENSE);
-    TRY(hdg_create(&s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
-    TRY(hdg_condense(s->hdg, matrices));
+    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
+    TRY(hdg_condense(s->hdg));
 done:
     base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
     return status;
 }
 
-static facet_status assemble(struct facet_solver *s, double **matrices) {
-    const struct base_monitor *monitor = &s->context->monitor;
-    double begin = base_phase_begin(monitor, FACET_PHASE_ASSEMBLE);
-    facet_status status = trace_assemble(&s->hdg->trace, matrices, s->hdg->eliminated, &s->csr, s->hdg->lift);
-    base_phase_end(&s->timers, monitor, FACET_PHASE_ASSEMBLE, begin);
-    return status;
-}
-
 static facet_status set_up(struct facet_solver *s) {
-    const struct base_monitor *monitor = &s->context->monitor;
     const struct device *device = s->context->device;
     facet_status status = FACET_OK;
     int64_t n = s->hdg->trace.n_free;
-    double begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
     TRY(ALLOC(s->F, n));
     TRY(vector_create(device, n, &s->b));
     TRY(vector_create(device, n, &s->x));
-    TRY(operator_create_csr(device, &s->csr, &s->A));
+    TRY(trace_operator_create(&s->hdg->trace, &s->hdg->matrices, TRACE_CELLS, &s->A));
     if (s->hdg->singular) TRY(make_kernel(s));
     s->method = "direct";
     s->preconditioner = "none";
     if (n > 0) TRY(choose_method(s));
     TRY(hdg_solution_create(s->hdg, &s->solution));
 done:
-    base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
     return status;
 }
 
 facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
                            hdg_rule_maker maker, struct facet_solver **solver) {
     facet_status status = FACET_OK;
-    double *matrices[MESH_MAX_BLOCKS] = {0};
     struct facet_solver *s;
     facet_options defaults;
     facet_options_default(&defaults);
@@ -155,12 +203,9 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
             "tau"));
     s->resolved.data.tau = s->tau;
     s->resolved.data.tau_hat = options->tau_hat;
-    TRY(condense(s, maker, matrices));
-    TRY(assemble(s, matrices));
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&matrices[b]);
+    TRY(condense(s, maker));
     TRY(set_up(s));
 done:
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&matrices[b]);
     if (status != FACET_OK) facet_solver_destroy(solver);
     return status;
 }
@@ -181,7 +226,6 @@ void facet_solver_destroy(facet_solver **solver) {
     operator_destroy(&s->A);
     operator_destroy(&s->M);
     cholesky_destroy(&s->cholesky);
-    csr_destroy(&s->csr);
     hdg_destroy(&s->hdg);
     field_destroy(&s->tau);
     problem_resolved_destroy(&s->resolved);
@@ -217,13 +261,16 @@ static facet_status solve_trace(struct facet_solver *s) {
     struct solve_control control = {.rtol = s->options.rtol,
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor,
-                                    .kernel = s->hdg->singular ? &s->kernel : NULL};
+                                    .kernel = s->hdg->singular ? &s->kernel : NULL,
+                                    .flexible = s->flexible};
     TRY(vector_upload(&s->b, s->F));
     if (s->cholesky != NULL) {
         TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
     } else if (trace->n_free > 0) {
         vector_fill(&s->x, 0.0);
-        TRY(solve_cg(&s->A, s->M.apply != NULL ? &s->M : NULL, &s->b, &s->x, &control, &s->report));
+        const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
+        TRY(strcmp(s->method, "fgmres") == 0 ? solve_fgmres(&s->A, M, &s->b, &s->x, &control, &s->report)
+                                             : solve_cg(&s->A, M, &s->b, &s->x, &control, &s->report));
     } else {
         solve_report_clear(&s->report);
         s->report.converged = 1;
@@ -251,16 +298,16 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
-    double shift, begin;
+    double begin;
     s->solved = 0;
     begin = base_phase_begin(monitor, FACET_PHASE_SOLVE);
-    status = hdg_load(s->hdg, source, s->F, &shift);
+    status = hdg_load(s->hdg, source, &s->solution, s->F);
     if (status == FACET_OK) status = solve_trace(s);
     base_phase_end(&s->timers, monitor, FACET_PHASE_SOLVE, begin);
     if (status != FACET_OK) return status;
     begin = base_phase_begin(monitor, FACET_PHASE_RECOVER);
-    status = hdg_recover(s->hdg, source, shift, &s->solution);
-    if (status == FACET_OK) status = hdg_conservation(s->hdg, &s->solution, source, &s->conservation);
+    status = hdg_recover(s->hdg, &s->solution);
+    if (status == FACET_OK) status = hdg_conservation(s->hdg, &s->solution, &s->conservation);
     base_phase_end(&s->timers, monitor, FACET_PHASE_RECOVER, begin);
     if (status != FACET_OK) return status;
     if (s->options.postprocess) {

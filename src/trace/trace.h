@@ -79,9 +79,9 @@ facet_status trace_lift(const struct trace_space *space, const struct trace_matr
 /* K in compressed rows on the host, assembled face by face without atomics. */
 facet_status trace_assemble(const struct trace_space *space, const struct trace_matrices *matrices,
                             struct csr *csr);
-/* The diagonal blocks of the free faces, one after the other by rows; *starts (n_free_faces + 1) says where
- * each begins. The caller frees both. */
-facet_status trace_diagonal_blocks(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   int64_t **starts, double **blocks);
+/* The same with the coupling between different faces left out: all that a (block) Jacobi preconditioner
+ * needs. */
+facet_status trace_block_diagonal(const struct trace_space *space, const struct trace_matrices *matrices,
+                                  struct csr *csr);
 
 #endif
