@@ -19,6 +19,7 @@
 #define AMG_MAX_MODES  12
 #define AMG_MAX_LEVELS 40
 #define AMG_MAX_DEGREE 8
+#define AMG_LARGE_NODE 6
 
 enum amg_cycle { AMG_V, AMG_W, AMG_K };
 /* PAIRWISE: `passes` times, each node with its strongest free neighbour. GREEDY: a node and all its strong
@@ -33,8 +34,10 @@ struct amg_options {
     enum amg_aggregation aggregation;
     int passes;       /* of PAIRWISE: aggregates of up to 2^passes nodes (and a few more) */
     double threshold; /* a coupling is strong from this part of the node's strongest */
-    int leading; /* > 0: the first coarse level keeps the first `leading` unknowns of every node (those of
-                    low degree in a hierarchical basis), which must carry the modes */
+    int leading; /* the first coarse level. 0: nodes are gathered at once. 1: the nodes by themselves, each
+                    reduced to its modes. More: the first `leading` unknowns of every node (those of low
+                    degree in a hierarchical basis), which must carry the modes. -1: 1, or 2 where a single
+                    mode belongs to nodes of AMG_LARGE_NODE unknowns or more */
     enum amg_polynomial polynomial;
     double ratio;                /* of FIRST */
     int degree;                  /* of the polynomial on the finest level, 1 .. AMG_MAX_DEGREE */
