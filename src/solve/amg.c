@@ -46,7 +46,7 @@ struct amg {
 
 void amg_options_default(struct amg_options *options) {
     *options = (struct amg_options){.cycle = AMG_K,
-                                    .aggregation = AMG_GREEDY,
+                                    .aggregation = AMG_AUTO,
                                     .passes = 2,
                                     .threshold = 0.25,
                                     .leading = -1,
@@ -331,7 +331,7 @@ static facet_status create_last(struct amg *amg, const struct amg_grid *grid, in
         TRY(vector_create(amg->device, l->n, &l->rhs));
         TRY(vector_create(amg->device, l->n, &l->x));
     }
-    if (blocks_do) {
+    if (blocks_do || grid->n_nodes == 0) {
         TRY(operator_create_block_jacobi(amg->device, &grid->A, grid->n_nodes, grid->nodes, &amg->last));
     } else {
         TRY(regular_dense(grid, n_kernel, &dense));
@@ -382,9 +382,9 @@ static int first_leading(const struct amg_grid *grid, const struct amg_options *
     return grid->A.n > kept * grid->n_nodes ? leading : 0;
 }
 
-/* The level below `grid`, which becomes it; *done when there is none to be made. */
+/* The level below `grid`, which becomes it; *finished when there is none to be made. */
 static facet_status descend(struct amg *amg, struct amg_grid *grid, int borrowed,
-                            const struct amg_options *options, int *done_) {
+                            const struct amg_options *options, int *finished) {
     facet_status status = FACET_OK;
     struct amg_transfer P = {0}, R = {0};
     struct amg_grid coarse = {0};
@@ -394,8 +394,8 @@ static facet_status descend(struct amg *amg, struct amg_grid *grid, int borrowed
         TRY(amg_reduce(grid, leading, &P, &coarse));
     else
         TRY(amg_coarsen(grid, options, &P, &coarse));
-    *done_ = coarse.A.n == 0;
-    if (*done_) goto done;
+    *finished = coarse.A.n == 0;
+    if (*finished) goto done;
     TRY(level_create(amg, amg->n_levels - 1, grid, options));
     TRY(amg_transpose(&P, &R));
     TRY(transfer_upload(amg->device, &P, &l->P));

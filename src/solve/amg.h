@@ -23,8 +23,9 @@
 
 enum amg_cycle { AMG_V, AMG_W, AMG_K };
 /* PAIRWISE: `passes` times, each node with its strongest free neighbour. GREEDY: a node and all its strong
- * neighbours; what is left over joins. */
-enum amg_aggregation { AMG_PAIRWISE, AMG_GREEDY };
+ * neighbours; what is left over joins. AUTO: GREEDY for a single mode, PAIRWISE for more, where regular
+ * patches of nine nodes were seen to converge badly. */
+enum amg_aggregation { AMG_AUTO, AMG_PAIRWISE, AMG_GREEDY };
 /* FIRST: Chebyshev polynomials of the first kind on [top / ratio, top]; FOURTH: of the fourth kind, which are
  * optimal for a coarse correction and need no lower bound. `top` is the largest eigenvalue, estimated. */
 enum amg_polynomial { AMG_FIRST, AMG_FOURTH };

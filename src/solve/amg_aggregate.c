@@ -168,6 +168,10 @@ static void gather(const struct graph *graph, double threshold, int32_t *aggrega
     }
 }
 
+int amg_is_pairwise(const struct amg_grid *grid, const struct amg_options *options) {
+    return options->aggregation == AMG_PAIRWISE || (options->aggregation == AMG_AUTO && grid->n_modes > 1);
+}
+
 facet_status amg_aggregate(const struct amg_grid *grid, const struct amg_options *options, int drop,
                            int32_t *aggregate, int64_t *n_aggregates) {
     facet_status status = FACET_OK;
@@ -175,7 +179,7 @@ facet_status amg_aggregate(const struct amg_grid *grid, const struct amg_options
     int32_t n = 0;
     TRY(graph_create(grid, &graph));
     mark_weak(&graph, drop, aggregate);
-    if (options->aggregation == AMG_PAIRWISE)
+    if (amg_is_pairwise(grid, options))
         pair_up(&graph, options->threshold, aggregate, &n);
     else
         gather(&graph, options->threshold, aggregate, &n);

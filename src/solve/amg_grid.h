@@ -25,6 +25,7 @@ struct amg_transfer {
 void amg_transfer_destroy(struct amg_transfer *P);
 facet_status amg_transpose(const struct amg_transfer *P, struct amg_transfer *R);
 
+int amg_is_pairwise(const struct amg_grid *grid, const struct amg_options *options);
 /* aggregate[node]: 0 .. *n_aggregates - 1, or -1 for a node that the smoother can deal with alone (only when
  * `drop`). Serial, so that the outcome depends on nothing else. */
 facet_status amg_aggregate(const struct amg_grid *grid, const struct amg_options *options, int drop,

@@ -440,18 +440,19 @@ facet_status amg_coarsen(const struct amg_grid *fine, const struct amg_options *
     facet_status status = FACET_OK;
     int32_t *aggregate = NULL;
     int64_t n = fine->n_nodes;
-    int n_passes = options->aggregation == AMG_PAIRWISE ? options->passes : 1, pass = 0;
+    int n_passes = amg_is_pairwise(fine, options) ? options->passes : 1, pass = 0;
     TRY(ALLOC(aggregate, fine->A.n)); /* splitting may make as many nodes */
     if (has_large_node(fine)) {
         TRY(split_stage(fine, P, coarse));
     } else {
         TRY(amg_aggregate(fine, options, 1, aggregate, &n));
-        TRY(stage(fine, aggregate, n, P, coarse));
+        if (n > 0) TRY(stage(fine, aggregate, n, P, coarse));
         pass = 1;
     }
     for (; pass < n_passes && coarse->n_nodes > 1; pass++) {
         TRY(amg_aggregate(coarse, options, pass == 0, aggregate, &n));
-        TRY(add_stage(coarse, aggregate, n, P));
+        if (n == 0) amg_grid_destroy(coarse);
+        if (n > 0) TRY(add_stage(coarse, aggregate, n, P));
     }
 done:
     base_free(&aggregate);
