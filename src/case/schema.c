@@ -172,12 +172,14 @@ static const struct schema_entry table[] = {
      .types = SCHEMA_WORD,
      .words = {"auto", "cg", "fgmres", "direct"},
      .fallback = "auto",
-     .help = "Conjugate gradients, flexible GMRES or a sparse factorization; `auto` factors when memory allows."},
+     .help =
+         "Conjugate gradients, flexible GMRES or a sparse factorization; `auto` factors when memory allows."},
     {.path = "solver.preconditioner",
      .types = SCHEMA_WORD,
      .words = {"auto", "none", "jacobi", "block", "amg"},
      .fallback = "auto",
-     .help = "For `cg` and `fgmres`: the diagonal, the blocks of the faces, or algebraic multigrid (`auto`)."},
+     .help =
+         "For `cg` and `fgmres`: the diagonal, the blocks of the faces, or algebraic multigrid (`auto`)."},
     {.path = "solver.rtol",
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_ABOVE | SCHEMA_BELOW,

@@ -73,8 +73,10 @@ static facet_status try_direct(struct facet_solver *s, const struct csr *csr, in
     cholesky_destroy(&s->cholesky);
     if (s->options.method != NULL && strcmp(s->options.method, "direct") == 0)
         FAIL(FACET_ERROR_MACHINE,
-             "the direct solve needs %.1f GiB for its factor, and %.1f GiB are free; use {method: cg}",
-             factor_bytes / 1073741824.0, available / 1073741824.0);
+             "the direct solve needs %.1f GiB for its factor, and may use %.0f %% of the %.1f GiB that are "
+             "free; use "
+             "{method: cg}",
+             factor_bytes / 1073741824.0, 100.0 * FACTOR_MEMORY_SHARE, available / 1073741824.0);
 done:
     return status;
 }
@@ -125,7 +127,8 @@ static facet_status choose_method(struct facet_solver *s) {
     const char *method = s->options.method != NULL ? s->options.method : "auto";
     const char *preconditioner = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
     int any = strcmp(preconditioner, "auto") == 0, amg = any || strcmp(preconditioner, "amg") == 0;
-    int direct = strcmp(method, "direct") == 0 || (strcmp(method, "auto") == 0 && any), done = 0;
+    int small = s->hdg->trace.n_free <= cholesky_reasonable_size();
+    int direct = strcmp(method, "direct") == 0 || (strcmp(method, "auto") == 0 && any && small), done = 0;
     struct csr csr = {0};
     if (direct || amg) {
         double begin = base_phase_begin(monitor, FACET_PHASE_ASSEMBLE);
