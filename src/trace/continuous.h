@@ -22,14 +22,14 @@ struct continuous_space {
     const struct facet_mesh *mesh;
     int degree;
     int64_t n_all, n_free;
-    int32_t n_vertices, n_nodes; /* vertices after identification; nodes: vertices, then faces */
-    int32_t *vertex_node;        /* mesh->n_vertices */
-    int64_t *first;              /* n_nodes + 1: full numbering */
-    int64_t *free;               /* n_all: free number, -1 when eliminated */
-    int64_t n_blocks;            /* free nodes with unknowns */
-    int64_t *block_offsets;      /* n_blocks + 1, in the free numbering */
-    int32_t *block_nodes;        /* n_blocks */
-    int n[MESH_MAX_BLOCKS];      /* unknowns of a cell */
+    int32_t n_vertices, n_nodes;        /* vertices after identification; nodes: vertices, then faces */
+    int32_t *vertex_node;               /* mesh->n_vertices */
+    int64_t *first;                     /* n_nodes + 1: full numbering */
+    int64_t *free;                      /* n_all: free number, -1 when eliminated */
+    int64_t n_blocks;                   /* free nodes with unknowns */
+    int64_t *block_offsets;             /* n_blocks + 1, in the free numbering */
+    int32_t *block_nodes;               /* n_blocks */
+    int n[MESH_MAX_BLOCKS];             /* unknowns of a cell */
     int32_t *unknowns[MESH_MAX_BLOCKS]; /* count x n: full numbering */
     int64_t *place_starts;              /* n_nodes + 1 */
     struct continuous_place *places;    /* by cell and slot within each node */
