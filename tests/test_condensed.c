@@ -322,8 +322,9 @@ static void compare_products(const struct solved *s) {
         x[i] = random_signed(&seed);
         scale = fmax(scale, A[i * (n + 1)]);
         assert_true(h->singular || A[i * (n + 1)] > 0);
-        for (int64_t j = 0; j < n; j++) near(A[i * n + j], A[j * n + i], 1e-14 * scale);
     }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) near(A[i * n + j], A[j * n + i], 1e-14 * scale);
     for (int64_t b = 0; b < system.n_blocks; b++)
         for (int64_t i = system.block_offsets[b]; i < system.block_offsets[b + 1]; i++)
             for (int64_t j = 0; j < n; j++) {
