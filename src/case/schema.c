@@ -142,9 +142,10 @@ static const struct schema_entry table[] = {
 
     {.path = "discretization.method",
      .types = SCHEMA_WORD,
-     .words = {"hdg"},
+     .words = {"hdg", "condensed"},
      .fallback = "hdg",
-     .help = "`hdg`: hybridized discontinuous Galerkin."},
+     .help = "`hdg`: hybridized discontinuous Galerkin. `condensed`: continuous elements, condensed to their "
+             "edges, without `tau`, `u_star` and `q_star`, and with q = -K grad u."},
     {.path = "discretization.degree",
      .types = SCHEMA_INTEGER,
      .flags = SCHEMA_FROM | SCHEMA_TO,

@@ -18,6 +18,11 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
         if (strcmp(name, known[i].name) != 0) continue;
         *field = known[i].field;
         *components = *field == HDG_Q || *field == HDG_Q_STAR ? s->problem->mesh->dim : 1;
+        if ((*field == HDG_U_STAR || *field == HDG_Q_STAR) && s->hdg->data.scheme == HDG_CONDENSED)
+            return base_fail(FACET_ERROR_INPUT,
+                             "the field '%s' belongs to discretization: {method: hdg}; the condensed method "
+                             "has u and q",
+                             name);
         if ((*field == HDG_U_STAR || *field == HDG_Q_STAR) && s->solution.star[0] == NULL)
             return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}",
                              name);
