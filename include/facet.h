@@ -208,7 +208,7 @@ typedef struct facet_report {
     const char *reason;                  /* why the solve stopped */
     double residual, rate;
     double seconds[FACET_N_PHASES];
-    double conservation; /* largest imbalance of a cell, relative to the largest flux through one */
+    double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one */
 } facet_report;
 
 typedef struct facet_errors {

@@ -65,6 +65,21 @@ static void polynomials_are_solved_to_rounding(void **state) {
             }
 }
 
+/* Without any flux, rounding must not look like an imbalance. */
+static void constants_are_conservative(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 5; kind++) {
+        struct facet_mesh *mesh = mesh_of_kind(kind);
+        struct setup setup = {.mesh = mesh, .degree = 3, .exact = "7"};
+        struct solved s;
+        solve(&setup, &s);
+        assert_true(s.errors.u_L2 < 1e-12);
+        assert_true(s.report.conservation <= 1e-11);
+        release(&s);
+        mesh_destroy(&mesh);
+    }
+}
+
 /* On cells of order g the mapped polynomials contain x and y themselves. */
 static void linear_functions_are_exact_on_curved_cells(void **state) {
     (void)state;
@@ -484,6 +499,7 @@ static void bad_numbers_are_refused_with_their_place(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(polynomials_are_solved_to_rounding),
+        cmocka_unit_test(constants_are_conservative),
         cmocka_unit_test(linear_functions_are_exact_on_curved_cells),
         cmocka_unit_test(the_matrix_is_symmetric_positive_definite),
         cmocka_unit_test(constants_are_the_kernel),

@@ -107,7 +107,8 @@ struct hdg_errors {
 facet_status hdg_measure_errors(const struct hdg *hdg, const struct hdg_solution *solution,
                                 struct hdg_errors *errors);
 /* The largest imbalance of a cell (f - lambda u against the numerical flux through its faces) and the largest
- * jump of the mean numerical flux across a face, relative to the largest flux through a cell. */
+ * jump of the mean numerical flux across a face, relative to the largest sum of |q.n| + tau (|u| + |uhat|)
+ * over the faces of a cell. */
 facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution, double *imbalance);
 
 enum hdg_field { HDG_U, HDG_U_STAR, HDG_Q, HDG_Q_STAR };

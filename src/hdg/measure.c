@@ -191,7 +191,8 @@ done:
     return status;
 }
 
-/* Integral of qhat.n = q.n + tau (u - uhat) over one face; absolute: of its modulus. */
+/* Integral of qhat.n = q.n + tau (u - uhat) over one face; absolute: of the moduli of its three terms, the
+ * size against which rounding counts, also where the flux itself vanishes. */
 static facet_status face_flux(struct local *l, const struct hdg_solution *s, int face, double *flux,
                               double *absolute) {
     const struct hdg *h = l->hdg;
@@ -207,12 +208,13 @@ static facet_status face_flux(struct local *l, const struct hdg_solution *s, int
     if (status != FACET_OK) return local_place(status, l);
     *flux = *absolute = 0.0;
     for (int p = 0; p < n; p++) {
-        double jump = cblas_ddot(N, phi + p * N, 1, u, 1) - cblas_ddot(m, b->face.psi + p * m, 1, trace, 1);
-        double value = l->values[p] * cblas_dnrm2(dim, l->normal + p * dim, 1) * jump;
+        double inner = cblas_ddot(N, phi + p * N, 1, u, 1), through = 0.0;
+        double outer = cblas_ddot(m, b->face.psi + p * m, 1, trace, 1);
+        double weight = l->values[p] * cblas_dnrm2(dim, l->normal + p * dim, 1);
         for (int a = 0; a < dim; a++)
-            value += l->normal[p * dim + a] * cblas_ddot(N, phi + p * N, 1, q + a * N, 1);
-        *flux += value;
-        *absolute += fabs(value);
+            through += l->normal[p * dim + a] * cblas_ddot(N, phi + p * N, 1, q + a * N, 1);
+        *flux += through + weight * (inner - outer);
+        *absolute += fabs(through) + weight * (fabs(inner) + fabs(outer));
     }
     return FACET_OK;
 }
