@@ -193,8 +193,8 @@ typedef struct facet_options {
     const char *tau; /* physical tau: number or expression; NULL: mean K of the cell / size of the domain */
     double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */
     int postprocess; /* compute u* and q* */
-    const char *method;         /* "auto" (NULL), "cg", "direct" */
-    const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block" */
+    const char *method;         /* "auto" (NULL), "cg", "fgmres", "direct" */
+    const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block", "amg" */
     double rtol;                /* on the true residual |F - K uhat| / |F| */
     int max_iterations;
 } facet_options;
