@@ -108,8 +108,8 @@ struct kernels {
     void (*facet_apply)(const struct facet_plan *plan, const double *x, double *y); /* y = K x */
     void (*cell_apply)(const struct cell_plan *plan, const double *x, double *y);   /* y += K x */
 
-    /* Condenses batches of affine cells from their coefficients (batch x affine_layout.count x LANES; see
-     * kernels/affine.h): with S, R and H + G'A^-1 G as in src/hdg/hdg.h, factor (batch x N(N+1)/2 x LANES):
+    /* Condenses batches of affine cells from their coefficients (batch x affine_layout.count x LANES):
+     * with S, R and H + G'A^-1 G as in src/hdg/hdg.h, factor (batch x N(N+1)/2 x LANES):
      * entry (i, j) holds R_ji of S = R'R; U (batch x N n x LANES) = S^-1 R; K (batch x n (n+1)/2 x LANES).
      * scratch: condense_scratch numbers. Returns the first batch where S is not positive definite, or -1. */
     int64_t (*condense_affine)(const struct affine_tables *tables, int64_t n_batches,

@@ -26,6 +26,14 @@ const char *device_name(const struct device *device);
 /* "cpu, ref, debug" */
 const char *device_list(void);
 
+/* The support matrix, one row for every entry of struct kernels in its order: the device's own code, that of
+ * ref, or none. */
+enum device_support { DEVICE_NONE, DEVICE_REF, DEVICE_OWN };
+int device_n_kernels(void);
+const char *device_kernel_name(int kernel);
+enum device_support device_support(const struct device *device, int kernel);
+const char *device_support_name(enum device_support support); /* "-", "ref", "own" */
+
 /* *pointer receives a device address; NULL for 0 bytes. */
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size);
 void device_free(const struct device *device, void *pointer);

@@ -76,7 +76,7 @@ facet_status trace_operator_create(const struct trace_space *space, const struct
 /* Bytes of matrix data one product must read. */
 double trace_operator_bytes(const struct operator* A);
 
-/* lift (n_free, host) = -K_{free, eliminated} values. */
+/* lift (n_free, host) = -K_{free, eliminated} values. eliminated: full numbering, 0 where a face is free. */
 facet_status trace_lift(const struct trace_space *space, const struct trace_matrices *matrices,
                         const double *eliminated, double *lift);
 /* K in compressed rows on the host, assembled face by face without atomics. */
