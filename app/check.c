@@ -83,6 +83,7 @@ static facet_status report_unknowns(const struct case_file *file, const facet_pr
         TRY(continuous_space_create(mesh, degree, eliminated, &continuous));
     else
         TRY(trace_space_create(mesh, degree, 1, eliminated, &space));
+    volume = continuous.n_all; /* of the continuous method: all unknowns, condensed or not */
     for (int b = 0; b < mesh->n_blocks; b++) {
         enum shape shape = mesh->blocks[b].shape;
         int per_cell =
