@@ -13,6 +13,7 @@ const struct bench *bench_list(void) {
         {"king2014", "Table 1: errors of the Helmholtz problem on triangles, P = 1..9", bench_king2014},
         {"fabien2017-accuracy", "Table 1: errors and rates on squares, and the problem as written",
          bench_fabien2017_accuracy},
+        {"amg", "algebraic multigrid: iterations under refinement, and variants", bench_amg},
         {NULL, NULL, NULL},
     };
     return list;

@@ -141,6 +141,14 @@ values:
             self.assertAlmostEqual(u, x + 2 * y, delta=1e-10)
         self.assertEqual(self.read("arrows.csv").splitlines()[0], "distance,x,y,q_x,q_y")
 
+    def test_data_defined_up_to_a_side(self):
+        """Points of the sides lie on them exactly, so that roots can be taken there."""
+        for exact in ("x^1.5 + y", "sqrt(x + 1e-3)*y", "(1 - x)^2.5", "(1 - y)^2.5"):
+            for shape in ("triangle", "quad"):
+                self.solve(BOX + f"exact: {exact}\n", "--set", f"mesh.box.shape={shape}")
+        self.solve(BOX + "source: 1\nboundary: [{on: xmin, dirichlet: sqrt(x)}, {on: xmax, dirichlet: sqrt(1 - x)}, "
+                         "{on: rest, dirichlet: sqrt(y*(1 - y))}]\n")
+
     def test_json_alone_on_stdout(self):
         done = self.run_program("solve", self.write(EXACT), "--json", "-")
         self.assertIn("errors", json.loads(done.stdout))

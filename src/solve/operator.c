@@ -130,6 +130,7 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
         starts[b + 1] = starts[b] + n * n;
     }
     TRY(ALLOC(blocks, starts[n_blocks]));
+    base_set_blas_threads(1);
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t b = 0; b < n_blocks; b++)
         base_collect(&failures, b,
