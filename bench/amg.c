@@ -15,7 +15,7 @@ struct trace_problem {
     facet_mesh *mesh;
     facet_problem *problem;
     facet_solver *solver;
-    struct csr csr;
+    struct csr csr;   /* the assembled trace matrix */
     double *constant; /* in the trace basis: 1 at the first unknown of every face */
 };
 
@@ -48,8 +48,8 @@ static facet_status trace_problem_create(const struct bench_options *bench, cons
     const struct trace_space *trace = &p->solver->hdg->trace;
     TRY(CALLOC(p->constant, trace->n_free));
     for (int64_t b = 0; b < trace->n_free_faces; b++) p->constant[trace->free_offsets[b]] = 1.0;
-    TRY(trace_assemble(trace, &p->solver->hdg->matrices, &p->csr));
     TRY(hdg_load(p->solver->hdg, NULL, &p->solver->solution, p->solver->F));
+    TRY(trace_assemble(trace, &p->solver->hdg->matrices, &p->csr));
     TRY(vector_upload(&p->solver->b, p->solver->F));
 done:
     return status;
