@@ -142,7 +142,8 @@ static facet_status check_request(const struct converge *c) {
                          o->degree.first, o->degree.last);
     if (o->refine.last > 16)
         return base_fail(FACET_ERROR_INPUT, "--refine: at most 16 times, not %d", o->refine.last);
-    facet_status status = o->json ? run_check_target(o->json) : FACET_OK;
+    const struct run_options targets = {.json = o->json, .no_files = 1};
+    facet_status status = run_check_targets(c->file, &targets);
     return status == FACET_OK ? check_finest(c) : status;
 }
 
