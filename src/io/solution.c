@@ -228,6 +228,8 @@ done:
 }
 
 facet_status facet_solver_write(const facet_solver *solver, const char *path, const char *fields) {
+    REQUIRE(solver);
+    REQUIRE(path);
     facet_status status = FACET_OK;
     const char *names[MAX_FIELDS];
     char *copy = NULL, *rest = NULL;

@@ -73,6 +73,11 @@ struct facet_solver {
 facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
 
+/* Everything solver_create would refuse in the data, without solving. *mismatch: see hdg_check_data; its part
+ * lives as long as the problem. */
+facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,
+                                struct hdg_mismatch *mismatch);
+
 /* sample.c: fields by name. components: 1 or dim. */
 facet_status sample_find_field(const struct facet_solver *solver, const char *name, enum hdg_field *field,
                                int *components);
