@@ -99,8 +99,9 @@ static facet_status print_table(const struct converge *c) {
     facet_status status = FACET_OK;
     struct text out = {0};
     if (!c->options->markdown)
-        text_printf(&out, "facet %s, device %s, %d threads\n%s%s%s\n\n", facet_version(),
-                    facet_context_device(c->context), facet_context_threads(c->context), c->file->path,
+        text_printf(&out, "facet %s, device %s, %s\n%s%s%s\n\n", facet_version(),
+                    facet_context_device(c->context),
+                    report_number_of(facet_context_threads(c->context), "thread").text, c->file->path,
                     c->file->title ? ": " : "", c->file->title ? c->file->title : "");
     TRY(table_render(c->table, c->options->markdown ? TABLE_MARKDOWN : TABLE_TEXT, &out));
     TRY(report_put(report_stream(c->options), &out));

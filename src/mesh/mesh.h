@@ -24,8 +24,9 @@
 
 #define MESH_MAX_ORDER  9
 #define MESH_MAX_BLOCKS 2
-#define MESH_MAX_CELLS  (INT32_MAX / SHAPE_MAX_FACES) /* so that 32-bit numbers count the sides of all cells \
-                                                       */
+#define MESH_MAX_CELLS                                                                                       \
+    (INT32_MAX / SHAPE_MAX_FACES) /* so that 32-bit numbers count the sides of all cells                     \
+                                   */
 
 struct mesh_block {
     enum shape shape;
@@ -108,6 +109,9 @@ facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine
 facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times);
 
 const struct mesh_block *mesh_block_of(const struct facet_mesh *mesh, int32_t cell);
+/* "(0.5, 1)": the middle of a cell, or of its face `local` (-1: the cell itself), for messages. */
+const char *mesh_middle_text(const struct facet_mesh *mesh, int32_t cell, int local, char *text,
+                             int text_bytes);
 /* NULL when there is none; dim as in struct mesh_group. */
 const struct mesh_group *mesh_find_group(const struct facet_mesh *mesh, const char *name, int dim);
 /* "xmin, xmax, ymin, ymax": the names of all groups of this dimension, for messages; "none". */
