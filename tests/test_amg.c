@@ -309,8 +309,8 @@ static void make_trace(const char *shape, int n, int degree, int neumann, struct
         OK(facet_problem_set_dirichlet(problem, "rest", "0"));
     OK(facet_solver_create(problem, &options, &solver));
     const struct trace_space *trace = &solver->hdg->trace;
-    *s = (struct system){.A = solver->csr, .n_blocks = trace->n_free_faces, .n_modes = 1};
-    solver->csr = (struct csr){0};
+    *s = (struct system){.n_blocks = trace->n_free_faces, .n_modes = 1};
+    OK(trace_assemble(trace, &solver->hdg->matrices, &s->A));
     OK(ALLOC(s->blocks, s->n_blocks + 1));
     OK(CALLOC(s->modes, s->A.n));
     memcpy(s->blocks, trace->free_offsets, (size_t)(s->n_blocks + 1) * sizeof *s->blocks);

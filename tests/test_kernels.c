@@ -4,7 +4,6 @@
 
 #include "base/run.h"
 #include "hdg_helpers.h"
-#include "kernels/affine.h"
 #include "kernels/kernels.h"
 
 #define L KERNEL_LANES

@@ -1,20 +1,22 @@
-/* Devices whose memory is the host's, and vectors on them. */
+/* The devices, and one function for every kernel that opens the wall around it. */
 #include "device/device.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "kernels/kernels.h"
+#include "device/wall.h"
 
 struct device {
     const char *name;
     const struct kernels *(*kernels)(void);
+    int walled;
 };
 
 static const struct device devices[] = {
-    {"cpu", kernels_simd},
-    {"ref", kernels_ref},
+    {"cpu", kernels_simd, 0},
+    {"ref", kernels_ref, 0},
+    {"debug", kernels_ref, 1},
 };
 #define N_DEVICES ((int)(sizeof devices / sizeof devices[0]))
 
@@ -26,8 +28,8 @@ facet_status device_find(const char *name, const struct device **device) {
         return FACET_OK;
     }
     *device = NULL;
-    if (strcmp(name, "cuda") == 0 || strcmp(name, "debug") == 0)
-        return base_fail(FACET_ERROR_MACHINE, "the device '%s' is not in this build; available: %s", name,
+    if (strcmp(name, "cuda") == 0)
+        return base_fail(FACET_ERROR_MACHINE, "the device 'cuda' is not in this build; available: %s",
                          device_list());
     return base_fail(FACET_ERROR_INPUT, "there is no device '%s'; available: %s", name, device_list());
 }
@@ -37,29 +39,70 @@ const char *device_name(const struct device *device) {
 }
 
 const char *device_list(void) {
-    return "cpu, ref";
+    return "cpu, ref, debug";
+}
+
+static const struct kernels *enter(const struct device *device) {
+    if (device->walled) wall_open();
+    return device->kernels();
+}
+
+static void leave(const struct device *device) {
+    if (device->walled) wall_shut();
 }
 
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size) {
-    (void)device;
-    return base_alloc(pointer, count, size);
+    return device->walled ? wall_alloc(pointer, count, size) : base_alloc(pointer, count, size);
 }
 
 void device_free(const struct device *device, void *pointer) {
-    (void)device;
-    base_free(pointer);
+    if (device->walled)
+        wall_free(pointer);
+    else
+        base_free(pointer);
 }
 
 facet_status device_upload(const struct device *device, void *to, const void *from_host, size_t bytes) {
-    (void)device;
+    enter(device);
     if (bytes > 0) memcpy(to, from_host, bytes);
+    leave(device);
     return FACET_OK;
 }
 
 facet_status device_download(const struct device *device, void *to_host, const void *from, size_t bytes) {
-    (void)device;
+    enter(device);
     if (bytes > 0) memcpy(to_host, from, bytes);
+    leave(device);
     return FACET_OK;
+}
+
+facet_status device_copy(const struct device *device, void *pointer, const void *from_host, size_t count,
+                         size_t size) {
+    facet_status status = device_alloc(device, pointer, count, size);
+    void *address;
+    memcpy(&address, pointer, sizeof address);
+    return status != FACET_OK ? status : device_upload(device, address, from_host, count * size);
+}
+
+facet_status device_view(const struct device *device, const void *array, size_t count, size_t size,
+                         const void **view) {
+    facet_status status = FACET_OK;
+    char *copy = NULL;
+    *view = array;
+    if (!device->walled || count == 0) return FACET_OK;
+    *view = NULL;
+    TRY(base_alloc(&copy, count, size));
+    TRY(device_download(device, copy, array, count * size));
+    *view = copy;
+done:
+    return status;
+}
+
+void device_unview(const struct device *device, const void *array, const void **view) {
+    (void)device;
+    void *copy = (void *)*view;
+    if (copy != array) base_free(&copy);
+    *view = NULL;
 }
 
 facet_status vector_create(const struct device *device, int64_t n, struct vector *vector) {
@@ -80,16 +123,25 @@ facet_status vector_download(const struct vector *vector, double *to_host) {
     return device_download(vector->device, to_host, vector->data, (size_t)vector->n * sizeof *vector->data);
 }
 
+/* Runs one kernel with the wall open. */
+#define RUN(device, call)                                                                                    \
+    do {                                                                                                     \
+        enter(device)->call;                                                                                 \
+        leave(device);                                                                                       \
+    } while (0)
+
 void vector_fill(struct vector *x, double a) {
-    x->device->kernels()->fill(x->n, a, x->data);
+    RUN(x->device, fill(x->n, a, x->data));
 }
 
 void vector_axpby(double a, const struct vector *x, double b, struct vector *y) {
-    x->device->kernels()->axpby(x->n, a, x->data, b, y->data);
+    RUN(x->device, axpby(x->n, a, x->data, b, y->data));
 }
 
 double vector_dot(const struct vector *x, const struct vector *y) {
-    return x->device->kernels()->dot(x->n, x->data, y->data);
+    double sum = enter(x->device)->dot(x->n, x->data, y->data);
+    leave(x->device);
+    return sum;
 }
 
 double vector_norm(const struct vector *x) {
@@ -97,21 +149,75 @@ double vector_norm(const struct vector *x) {
 }
 
 void device_multiply(const struct device *device, int64_t n, const double *d, const double *x, double *y) {
-    device->kernels()->multiply(n, d, x, y);
+    RUN(device, multiply(n, d, x, y));
 }
 
 void device_csr_apply(const struct device *device, int64_t n_rows, const int64_t *offsets,
                       const int32_t *columns, const double *values, const double *x, double *y) {
-    device->kernels()->csr_apply(n_rows, offsets, columns, values, x, y);
+    RUN(device, csr_apply(n_rows, offsets, columns, values, x, y));
+}
+
+void device_ell_apply(const struct device *device, int64_t n_rows, int width, const int32_t *columns,
+                      const double *values, const double *x, double *y) {
+    RUN(device, ell_apply(n_rows, width, columns, values, x, y));
 }
 
 void device_block_apply(const struct device *device, int64_t n_blocks, const int64_t *first,
                         const int64_t *starts, const double *matrices, const double *x, double *y) {
-    device->kernels()->block_apply(n_blocks, first, starts, matrices, x, y);
+    RUN(device, block_apply(n_blocks, first, starts, matrices, x, y));
+}
+
+void device_facet_apply(const struct device *device, const struct facet_plan *plan, const double *x,
+                        double *y) {
+    RUN(device, facet_apply(plan, x, y));
+}
+
+void device_cell_apply(const struct device *device, const struct cell_plan *plan, const double *x,
+                       double *y) {
+    RUN(device, cell_apply(plan, x, y));
+}
+
+int64_t device_condense_affine(const struct device *device, const struct affine_tables *tables,
+                               int64_t n_batches, const double *coefficients, double *factor, double *U,
+                               double *K, double *scratch) {
+    int64_t failed = enter(device)->condense_affine(tables, n_batches, coefficients, factor, U, K, scratch);
+    leave(device);
+    return failed;
+}
+
+int64_t device_condense_scratch(const struct device *device, const struct affine_tables *tables) {
+    return device->kernels()->condense_scratch(tables);
+}
+
+int64_t device_condense_sum(const struct device *device, const struct sum_tables *tables, int64_t n_batches,
+                            const double *coefficients, double *factor, double *U, double *K,
+                            double *scratch) {
+    int64_t failed = enter(device)->condense_sum(tables, n_batches, coefficients, factor, U, K, scratch);
+    leave(device);
+    return failed;
+}
+
+int64_t device_condense_sum_scratch(const struct device *device, const struct sum_tables *tables) {
+    return device->kernels()->condense_sum_scratch(tables);
+}
+
+void device_batch_load(const struct device *device, int64_t n_batches, int N, int n, const double *U,
+                       const double *f, double *out) {
+    RUN(device, batch_load(n_batches, N, n, U, f, out));
+}
+
+void device_batch_recover(const struct device *device, int64_t n_batches, int N, int n, const double *factor,
+                          const double *U, const double *uhat, double *f) {
+    RUN(device, batch_recover(n_batches, N, n, factor, U, uhat, f));
+}
+
+void device_affine_flux(const struct device *device, const struct affine_tables *tables, int64_t n_batches,
+                        const double *coefficients, const double *u, const double *uhat, double *q) {
+    RUN(device, affine_flux(tables, n_batches, coefficients, u, uhat, q));
 }
 
 void device_block_smooth(const struct device *device, int64_t n_blocks, const int64_t *first,
                          const int64_t *starts, const double *matrices, double a, double b, double c,
                          const double *f, const double *t, double *r, double *d, double *x) {
-    device->kernels()->block_smooth(n_blocks, first, starts, matrices, a, b, c, f, t, r, d, x);
+    RUN(device, block_smooth(n_blocks, first, starts, matrices, a, b, c, f, t, r, d, x));
 }

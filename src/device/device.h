@@ -1,8 +1,11 @@
 /* Where arrays live.
  *
  * A device owns memory and a table of kernels. Code above this room never dereferences a device address: it
- * uploads, downloads, and calls the functions below. `ref` (plain C) and `cpu` (threads and vector
- * instructions, the default) keep their arrays in the host's memory.
+ * uploads, downloads, and calls the functions below, which run a kernel each (kernels/kernels.h says what
+ * they compute and how arrays are laid out). `ref` is plain C, `cpu` (the default) threads and vector
+ * instructions; both keep their arrays in the host's memory. `debug` is ref behind a wall: its memory can be
+ * touched only by kernels and copies, so that a missing transfer is caught (by a segmentation fault) without
+ * a GPU.
  */
 #ifndef FACET_DEVICE_DEVICE_H
 #define FACET_DEVICE_DEVICE_H
@@ -12,6 +15,7 @@
 
 #include "base/run.h"
 #include "base/status.h"
+#include "kernels/kernels.h"
 
 struct device;
 
@@ -19,14 +23,30 @@ struct device;
  * ones. */
 facet_status device_find(const char *name, const struct device **device);
 const char *device_name(const struct device *device);
-/* "ref, cpu" */
+/* "cpu, ref, debug" */
 const char *device_list(void);
+
+/* The support matrix, one row for every entry of struct kernels in its order: the device's own code, that of
+ * ref, or none. */
+enum device_support { DEVICE_NONE, DEVICE_REF, DEVICE_OWN };
+int device_n_kernels(void);
+const char *device_kernel_name(int kernel);
+enum device_support device_support(const struct device *device, int kernel);
+const char *device_support_name(enum device_support support); /* "-", "ref", "own" */
 
 /* *pointer receives a device address; NULL for 0 bytes. */
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size);
 void device_free(const struct device *device, void *pointer);
 facet_status device_upload(const struct device *device, void *to, const void *from_host, size_t bytes);
 facet_status device_download(const struct device *device, void *to_host, const void *from, size_t bytes);
+/* Allocates and uploads. */
+facet_status device_copy(const struct device *device, void *pointer, const void *from_host, size_t count,
+                         size_t size);
+/* Host access to count items of a device array: the array itself where the host can read it, else a copy.
+ * Ends with device_unview, which frees the copy. */
+facet_status device_view(const struct device *device, const void *array, size_t count, size_t size,
+                         const void **view);
+void device_unview(const struct device *device, const void *array, const void **view);
 
 /* A vector of doubles on a device. */
 struct vector {
@@ -43,12 +63,30 @@ void vector_axpby(double a, const struct vector *x, double b, struct vector *y);
 double vector_dot(const struct vector *x, const struct vector *y);
 double vector_norm(const struct vector *x);
 
-/* Kernels on device addresses; see kernels/kernels.h. */
 void device_multiply(const struct device *device, int64_t n, const double *d, const double *x, double *y);
 void device_csr_apply(const struct device *device, int64_t n_rows, const int64_t *offsets,
                       const int32_t *columns, const double *values, const double *x, double *y);
+void device_ell_apply(const struct device *device, int64_t n_rows, int width, const int32_t *columns,
+                      const double *values, const double *x, double *y);
 void device_block_apply(const struct device *device, int64_t n_blocks, const int64_t *first,
                         const int64_t *starts, const double *matrices, const double *x, double *y);
+void device_facet_apply(const struct device *device, const struct facet_plan *plan, const double *x,
+                        double *y);
+void device_cell_apply(const struct device *device, const struct cell_plan *plan, const double *x, double *y);
+int64_t device_condense_affine(const struct device *device, const struct affine_tables *tables,
+                               int64_t n_batches, const double *coefficients, double *factor, double *U,
+                               double *K, double *scratch);
+int64_t device_condense_scratch(const struct device *device, const struct affine_tables *tables);
+int64_t device_condense_sum(const struct device *device, const struct sum_tables *tables, int64_t n_batches,
+                            const double *coefficients, double *factor, double *U, double *K,
+                            double *scratch);
+int64_t device_condense_sum_scratch(const struct device *device, const struct sum_tables *tables);
+void device_batch_load(const struct device *device, int64_t n_batches, int N, int n, const double *U,
+                       const double *f, double *out);
+void device_batch_recover(const struct device *device, int64_t n_batches, int N, int n, const double *factor,
+                          const double *U, const double *uhat, double *f);
+void device_affine_flux(const struct device *device, const struct affine_tables *tables, int64_t n_batches,
+                        const double *coefficients, const double *u, const double *uhat, double *q);
 void device_block_smooth(const struct device *device, int64_t n_blocks, const int64_t *first,
                          const int64_t *starts, const double *matrices, double a, double b, double c,
                          const double *f, const double *t, double *r, double *d, double *x);

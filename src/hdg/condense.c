@@ -1,142 +1,41 @@
-/* From the problem to element matrices K_e: every cell is condensed on its own, in parallel. */
+/* From the problem to element matrices K_e, in memory tiles: runs of batches that the affine kernel takes,
+ * and runs of batches whose cells (curved, with coefficients that vary, or on a Robin part) are condensed one
+ * by one. */
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/local.h"
+#include "hdg/condensed.h"
 
-#define PROGRESS_CELLS 4096
+#define FAST_BATCHES    256 /* of one call of the affine kernel */
+#define GENERAL_BATCHES 32
 
-static int64_t packed_size(int n) {
-    return (int64_t)n * (n + 1) / 2;
+static int64_t packed_size(int64_t n) {
+    return n * (n + 1) / 2;
 }
 
 void hdg_destroy(struct hdg **hdg) {
     struct hdg *h = *hdg;
     if (h == NULL) return;
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        base_free(&h->factors[b]);
-        base_free(&h->U[b]);
+        device_free(h->device, &h->factors[b]);
+        device_free(h->device, &h->U[b]);
+        batch_tables_destroy(h, b);
     }
+    trace_matrices_destroy(&h->matrices);
     base_free(&h->eliminated);
     base_free(&h->lift);
     base_free(&h->boundary);
     trace_space_destroy(&h->trace);
+    condensed_destroy(h);
     hdg_space_destroy(&h->space);
     base_free(hdg);
 }
 
-/* psi-moments of a function on a face of a cell: moments[i] += sum_q g_q |dS_q| psi_i. */
-static void face_moments(const struct hdg_face_table *table, int dim, const double *normal, const double *g,
-                         double *moments) {
-    for (int q = 0; q < table->rule.n; q++) {
-        double area = 0.0;
-        for (int a = 0; a < dim; a++) area += normal[q * dim + a] * normal[q * dim + a];
-        area = sqrt(area);
-        for (int i = 0; i < table->m; i++) moments[i] += g[q] * area * table->psi[q * table->m + i];
-    }
-}
-
-/* mass (m x m) += <a psi, psi>; a NULL: 1. */
-static void face_mass(const struct hdg_face_table *table, int dim, const double *normal, const double *a,
-                      double *mass, int ld) {
-    for (int q = 0; q < table->rule.n; q++) {
-        double area = 0.0;
-        for (int d = 0; d < dim; d++) area += normal[q * dim + d] * normal[q * dim + d];
-        area = sqrt(area) * (a != NULL ? a[q] : 1.0);
-        for (int i = 0; i < table->m; i++)
-            for (int j = 0; j < table->m; j++)
-                mass[i * ld + j] += area * table->psi[q * table->m + i] * table->psi[q * table->m + j];
-    }
-}
-
-/* g of a condition at points; for the exact solution normal gives the flux, so normals are made unit here. */
-static facet_status condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
-                                     const double *normal, double *g) {
-    facet_status status = FACET_OK;
-    const struct hdg_data *data = &l->hdg->data;
-    int dim = data->mesh->dim;
-    if (c->g != NULL) {
-        TRY(field_eval(c->g, n, dim, x, g));
-        goto done;
-    }
-    if (c->kind == HDG_DIRICHLET) {
-        TRY(field_eval(data->exact, n, dim, x, g));
-        goto done;
-    }
-    TRY(local_exact_flux(l, local_region(data, l->block, l->cell), n, x, normal, g));
-    for (int q = 0; q < n; q++) {
-        double area = 0.0;
-        for (int a = 0; a < dim; a++) area += normal[q * dim + a] * normal[q * dim + a];
-        g[q] /= sqrt(area);
-    }
-    if (c->kind == HDG_ROBIN) {
-        double *u = l->jets, *a = u + n;
-        TRY(field_eval(data->exact, n, dim, x, u));
-        TRY(field_eval(c->a, n, dim, x, a));
-        for (int q = 0; q < n; q++) g[q] += a[q] * u[q];
-    }
-done:
-    return base_wrap(status, "boundary condition on '%s'", c->part);
-}
-
-/* Dirichlet values by projection, and the loads of Neumann and Robin parts. */
-static facet_status boundary_face(struct hdg *h, struct local *l, int32_t face) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    const struct hdg_condition *c = &h->data.conditions[h->data.face_condition[face]];
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    l->block = (int)(block - mesh->blocks);
-    l->cell = cell - block->first;
-    const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
-    int m = table->m;
-    double *moments = l->vector, *mass = l->C;
-    hdg_face_geometry(&h->space, l->block, l->cell, mesh->face_locals[2 * (int64_t)face], table,
-                      &l->face_geometry, l->x, l->normal);
-    TRY(condition_values(l, c, table->rule.n, l->x, l->normal, l->values));
-    memset(moments, 0, (size_t)m * sizeof *moments);
-    face_moments(table, mesh->dim, l->normal, l->values, moments);
-    if (c->kind != HDG_DIRICHLET) {
-        memcpy(h->boundary + h->trace.face_free[face], moments, (size_t)m * sizeof *moments);
-        goto done;
-    }
-    memset(mass, 0, (size_t)(m * m) * sizeof *mass);
-    face_mass(table, mesh->dim, l->normal, NULL, mass, m);
-    if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', m, 1, mass, m, moments, m) != 0)
-        FAIL(FACET_ERROR_INPUT, "face %d of cell %d is degenerate", face, cell);
-    memcpy(h->eliminated + h->trace.face_first[face], moments, (size_t)m * sizeof *moments);
-done:
-    return status;
-}
-
-static facet_status boundary_data(struct hdg *h) {
-    facet_status status = FACET_OK;
-    struct base_collector failures;
-    base_collector_init(&failures);
-    TRY(CALLOC(h->eliminated, h->trace.n_all));
-    TRY(CALLOC(h->boundary, h->trace.n_free));
-    TRY(CALLOC(h->lift, h->trace.n_free));
-#pragma omp parallel num_threads(base_threads())
-    {
-        struct local l;
-        facet_status mine = local_create(h, &l);
-        base_collect(&failures, -1, mine);
-#pragma omp for schedule(dynamic, 64)
-        for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
-            if (mine == FACET_OK && h->data.face_condition[f] >= 0)
-                base_collect(&failures, f, boundary_face(h, &l, f));
-        local_destroy(&l);
-    }
-    TRY(base_collected(&failures));
-done:
-    return status;
-}
-
-facet_status hdg_create(const struct hdg_data *data, int degree, hdg_rule_maker maker,
-                        const struct base_monitor *monitor, struct hdg **hdg) {
+facet_status hdg_create(const struct device *device, const struct hdg_data *data, int degree,
+                        hdg_rule_maker maker, const struct base_monitor *monitor, struct hdg **hdg) {
     facet_status status = FACET_OK;
     uint8_t *eliminated = NULL;
     struct hdg *h;
@@ -146,56 +45,49 @@ facet_status hdg_create(const struct hdg_data *data, int degree, hdg_rule_maker 
     h = *hdg;
     h->data = *data;
     h->monitor = monitor;
+    h->device = device;
     TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
     TRY(CALLOC(eliminated, data->mesh->n_faces));
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
         int32_t c = data->face_condition[f];
         eliminated[f] = c >= 0 && data->conditions[c].kind == HDG_DIRICHLET;
     }
+    if (data->scheme == HDG_CONDENSED) {
+        TRY(condensed_create(h, eliminated));
+        goto done;
+    }
     TRY(trace_space_create(data->mesh, degree, 1, eliminated, &h->trace));
-    TRY(boundary_data(h));
+    TRY(local_boundary_data(h));
+    for (int b = 0; b < data->mesh->n_blocks; b++) TRY(batch_tables_create(h, b));
 done:
     base_free(&eliminated);
     if (status != FACET_OK) hdg_destroy(hdg);
     return status;
 }
 
-/* Robin faces of the cell: K_e += <a psi, psi>. */
-static facet_status add_robin(struct hdg *h, struct local *l, double *K, double *largest) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    const struct hdg_block_space *b = &h->space.blocks[l->block];
-    for (int f = 0; f < b->n_faces; f++) {
-        int32_t condition =
-            h->data.face_condition[mesh->blocks[l->block].faces[(int64_t)l->cell * b->n_faces + f]];
-        if (condition < 0 || h->data.conditions[condition].kind != HDG_ROBIN) continue;
-        const struct hdg_condition *c = &h->data.conditions[condition];
-        int n = b->boundary.rule.n;
-        hdg_face_geometry(&h->space, l->block, l->cell, f, &b->boundary, &l->face_geometry, l->x, l->normal);
-        TRY(base_wrap(field_eval(c->a, n, mesh->dim, l->x, l->values), "robin.a on '%s'", c->part));
-        for (int q = 0; q < n; q++) {
-            if (l->values[q] < 0.0)
-                FAIL(FACET_ERROR_INPUT, "robin.a on '%s' must not be negative, but is %g at x=%g, y=%g",
-                     c->part, l->values[q], l->x[q * mesh->dim], l->x[q * mesh->dim + 1]);
-            *largest = fmax(*largest, l->values[q]);
-        }
-        face_mass(&b->boundary, mesh->dim, l->normal, l->values, K + (int64_t)f * b->m * (b->n_trace + 1),
-                  b->n_trace);
-    }
-done:
-    return status;
-}
-
 /* Constants, to the last bit. With uhat = 1 the exact algebra gives K_e 1 = U' (lambda, phi), zero without
  * reaction; rounding leaves more, the same in every cell of a uniform mesh, which acts like a reaction of
  * size rounding / h^2 and would spoil the solution first. The symmetric correction d w' + w d' - (d'1) w w'
- * with w = 1/|1|^2 restores the identity. */
-static facet_status restore_constants(struct local *l, const double *U, double *K) {
+ * with w = 1/|1|^2 restores the identity, d being what is missing. */
+void local_restore_sums(int n, int n_ones, int m, double one, double *d, double *K) {
+    double total = 0.0, w = 1.0 / (n_ones * one);
+    for (int f = 0; f < n_ones; f++)
+        for (int i = 0; i < n; i++) d[i] -= one * K[i * n + f * m];
+    for (int f = 0; f < n_ones; f++) total += one * d[f * m];
+    for (int f = 0; f < n_ones; f++)
+        for (int i = 0; i < n; i++) {
+            K[i * n + f * m] += w * d[i];
+            K[f * m * n + i] += w * d[i];
+        }
+    for (int f = 0; f < n_ones; f++)
+        for (int g = 0; g < n_ones; g++) K[f * m * n + g * m] -= total * w * w;
+}
+
+static facet_status restore_constants(struct local *l, const double *U, int ld, double *K) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int N = b->N, n = b->n_trace, m = b->m;
-    double one = sqrt(shape_measure(shape_face_shape(b->shape, 0))); /* psi_0 = 1 / one */
-    double *moments = l->vector, *d = moments + N, total = 0.0, w = 1.0 / (b->n_faces * one);
+    int N = b->N, n = b->n_trace;
+    double *moments = l->vector, *sums = moments + N;
     memset(moments, 0, (size_t)N * sizeof *moments);
     if (h->data.reaction != NULL) {
         facet_status status = local_reaction(&h->data, b->cell.n, l->geometry.x, l->values);
@@ -203,122 +95,247 @@ static facet_status restore_constants(struct local *l, const double *U, double *
         for (int q = 0; q < b->cell.n; q++)
             cblas_daxpy(N, l->geometry.wJ[q] * l->values[q], b->cell.phi + (int64_t)q * N, 1, moments, 1);
     }
-    cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, U, n, moments, 1, 0.0, d, 1);
-    for (int f = 0; f < b->n_faces; f++)
-        for (int i = 0; i < n; i++) d[i] -= one * K[i * n + f * m];
-    for (int f = 0; f < b->n_faces; f++) total += one * d[f * m];
-    for (int f = 0; f < b->n_faces; f++)
-        for (int i = 0; i < n; i++) {
-            K[i * n + f * m] += w * d[i];
-            K[f * m * n + i] += w * d[i];
-        }
-    for (int f = 0; f < b->n_faces; f++)
-        for (int g = 0; g < b->n_faces; g++) K[f * m * n + g * m] -= total * w * w;
+    cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, U, ld, moments, 1, 0.0, sums, 1);
+    /* psi_0 is 1 over the root of the measure */
+    local_restore_sums(n, b->n_faces, b->m, sqrt(shape_measure(shape_face_shape(b->shape, 0))), sums, K);
     return FACET_OK;
+}
+
+facet_status local_eliminate(struct local *l, int N, int n, double *matrix) {
+    int ld = N + n;
+    double *C = l->C, *R = C + N, *rest = C + (int64_t)N * ld + N;
+    if (N > 0) {
+        if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', N, C, ld) != 0) /* row-major upper is LAPACK's lower */
+            return local_place(
+                base_fail(FACET_ERROR_INPUT, "the local problem is singular; is the cell degenerate?"), l);
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit, N, n, 1.0, C, ld, R, ld);
+        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, N, -1.0, R, ld, 1.0, rest, ld);
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, N, n, 1.0, C, ld, R,
+                    ld);
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = i; j < n; j++) matrix[i * n + j] = matrix[j * n + i] = rest[(int64_t)i * ld + j];
+    return FACET_OK;
+}
+
+void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
+                 double *K) {
+    int ld = N + n;
+    const double *C = l->C, *R = C + N;
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j <= i; j++) factor[(packed_size(i) + j) * TRACE_LANES] = C[(int64_t)j * ld + i];
+        for (int j = 0; j < n; j++) U[((int64_t)i * n + j) * TRACE_LANES] = R[(int64_t)i * ld + j];
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) K[(packed_size(i) + j) * TRACE_LANES] = matrix[i * n + j];
 }
 
 /* Factor, U and K_e of one cell, as derived in hdg.h: C = [S R; . H + G'A^-1 G] by one rank update, then
  * Cholesky. */
-static facet_status condense_cell(struct hdg *h, struct local *l, double *K, double *largest_robin) {
+static facet_status hybrid_cell(struct local *l, double *matrix, double *factor, double *U, double *K,
+                                double *largest_robin) {
     facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int dim = h->data.mesh->dim, N = b->N, n = b->n_trace, ld = N + n;
-    double *C = l->C, *R = C + N, *gg = C + (int64_t)N * ld + N;
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    int dim = l->hdg->data.mesh->dim, N = b->N, n = b->n_trace, ld = N + n;
     TRY(local_matrices(l));
     TRY(local_factor_flux(l));
     local_half_flux(l);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, ld, dim * N, 1.0, l->X, ld, 1.0, C, ld);
-    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', N, C, ld) != 0) { /* row-major upper is LAPACK's lower */
-        status = local_place(
-            base_fail(FACET_ERROR_INPUT, "the local problem is singular; is the cell degenerate?"), l);
-        goto done;
-    }
-    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit, N, n, 1.0, C, ld, R, ld);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, N, -1.0, R, ld, 1.0, gg, ld);
-    for (int i = 0; i < n; i++)
-        for (int j = i; j < n; j++) K[i * n + j] = K[j * n + i] = gg[i * ld + j];
-    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, N, n, 1.0, C, ld, R, ld);
-    double *factor = h->factors[l->block] + (int64_t)l->cell * packed_size(N);
-    double *U = h->U[l->block] + (int64_t)l->cell * N * n;
-    for (int i = 0; i < N; i++) {
-        memcpy(factor, C + (int64_t)i * ld + i, (size_t)(N - i) * sizeof *factor);
-        factor += N - i;
-        memcpy(U + (int64_t)i * n, R + (int64_t)i * ld, (size_t)n * sizeof *U);
-    }
-    TRY(restore_constants(l, U, K));
-    TRY(add_robin(h, l, K, largest_robin));
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, ld, dim * N, 1.0, l->X, ld, 1.0, l->C, ld);
+    TRY(local_eliminate(l, N, n, matrix));
+    TRY(restore_constants(l, l->C + N, ld, matrix));
+    TRY(local_add_robin(l, matrix, largest_robin));
+    local_store(l, N, n, matrix, factor, U, K);
 done:
     return status;
 }
 
-/* Cells begin .. end-1 of a block. */
-static facet_status condense_tile(struct hdg *h, struct local *l, int block, int32_t begin, int32_t end,
-                                  double *matrices, double *volume, double *largest_reaction,
-                                  double *largest_robin) {
-    facet_status status = FACET_OK;
+static int64_t hybrid_fast(const struct hdg *h, int block, int64_t n_batches, const double *coefficients,
+                           double *factor, double *U, double *K, double *scratch) {
+    return device_condense_affine(h->device, &h->tables[block], n_batches, coefficients, factor, U, K,
+                                  scratch);
+}
+
+static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c) {
     const struct hdg_block_space *b = &h->space.blocks[block];
-    for (int32_t cell = begin; cell < end; cell++) {
-        TRY(local_begin(l, block, cell));
-        for (int q = 0; q < b->cell.n; q++) *volume += l->geometry.wJ[q];
+    *c = (struct condenser){.N = b->N,
+                            .n = b->n_trace,
+                            .n_coefficients = affine_layout(h->data.mesh->dim, b->n_faces).count,
+                            .n_scratch = device_condense_scratch(h->device, &h->tables[block]),
+                            .fill = batch_fill_hybrid,
+                            .fast = hybrid_fast,
+                            .cell = hybrid_cell};
+}
+
+/* What the threads of a loop gather. */
+struct totals {
+    double volume, reaction, robin;
+};
+
+static facet_status condense_batch(struct local *l, const struct condenser *c, int block, int64_t batch,
+                                   double *matrix, double *factor, double *U, double *K,
+                                   struct totals *totals) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    int32_t count = h->data.mesh->blocks[block].count;
+    if (c->N > 0) {
+        memset(factor, 0, (size_t)(packed_size(c->N) * TRACE_LANES) * sizeof *factor);
+        memset(U, 0, (size_t)(c->N * c->n * TRACE_LANES) * sizeof *U);
+    }
+    memset(K, 0, (size_t)(packed_size(c->n) * TRACE_LANES) * sizeof *K);
+    for (int lane = 0; lane < TRACE_LANES; lane++) {
+        int64_t cell = batch * TRACE_LANES + lane;
+        if (cell >= count) { /* a lane nobody uses: S = 1 */
+            for (int i = 0; i < c->N; i++) factor[(packed_size(i) + i) * TRACE_LANES + lane] = 1.0;
+            continue;
+        }
+        TRY(local_begin(l, block, (int32_t)cell));
+        for (int q = 0; q < b->cell.n; q++) totals->volume += l->geometry.wJ[q];
         if (h->data.reaction != NULL) {
             TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
-            for (int q = 0; q < b->cell.n; q++) *largest_reaction = fmax(*largest_reaction, l->values[q]);
+            for (int q = 0; q < b->cell.n; q++) totals->reaction = fmax(totals->reaction, l->values[q]);
         }
-        TRY(condense_cell(h, l, matrices + (int64_t)cell * b->n_trace * b->n_trace, largest_robin));
+        TRY(c->cell(l, matrix, factor + lane, U + lane, K + lane, &totals->robin));
     }
 done:
     return status;
 }
 
-static facet_status condense_block(struct hdg *h, int block, double *matrices) {
+/* Device and host memory of one tile of a block. */
+struct tile {
+    int64_t n_factor, n_U, n_K;  /* numbers of one batch */
+    double *factor, *U, *K;      /* host: GENERAL_BATCHES batches */
+    double *coefficients;        /* host: FAST_BATCHES batches */
+    double *device_coefficients; /* device */
+    double *scratch;             /* device */
+};
+
+static void tile_destroy(const struct hdg *h, struct tile *t) {
+    base_free(&t->factor);
+    base_free(&t->U);
+    base_free(&t->K);
+    base_free(&t->coefficients);
+    device_free(h->device, &t->device_coefficients);
+    device_free(h->device, &t->scratch);
+}
+
+/* Batches begin .. end-1, all of them general. */
+static facet_status general_run(struct hdg *h, const struct condenser *c, int block, int64_t begin,
+                                int64_t end, struct tile *t) {
+    facet_status status = FACET_OK;
     struct base_collector failures;
-    int32_t count = h->data.mesh->blocks[block].count, tile = 16;
     double volume = 0.0, reaction = 0.0, robin = 0.0;
-    int32_t finished = 0;
+    if (t->K == NULL) {
+        TRY(ALLOC(t->factor, GENERAL_BATCHES * t->n_factor));
+        TRY(ALLOC(t->U, GENERAL_BATCHES * t->n_U));
+        TRY(ALLOC(t->K, GENERAL_BATCHES * t->n_K));
+    }
     base_collector_init(&failures);
 #pragma omp parallel num_threads(base_threads()) reduction(+ : volume) reduction(max : reaction, robin)
     {
         struct local l;
+        struct totals totals = {0};
+        double *matrix = NULL;
         facet_status mine = local_create(h, &l);
+        if (mine == FACET_OK) mine = ALLOC(matrix, c->n * c->n);
         base_collect(&failures, -1, mine);
-#pragma omp for schedule(dynamic, 4)
-        for (int32_t begin = 0; begin < count; begin += tile) {
-            if (mine != FACET_OK || base_collector_failed(&failures)) continue;
-            int32_t end = begin + tile < count ? begin + tile : count, now;
-            mine = condense_tile(h, &l, block, begin, end, matrices, &volume, &reaction, &robin);
-            if (mine == FACET_OK) mine = base_check_interrupt();
-            base_collect(&failures, begin, mine);
-#pragma omp atomic capture
-            now = finished += end - begin;
-            if (now / PROGRESS_CELLS != (now - (end - begin)) / PROGRESS_CELLS) {
-#pragma omp critical(facet_hdg_progress)
-                base_report_progress(h->monitor, FACET_PHASE_CONDENSE, now, count);
-            }
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t batch = begin; batch < end; batch++) {
+            int64_t at = batch - begin;
+            if (mine != FACET_OK) continue;
+            mine = condense_batch(&l, c, block, batch, matrix, t->factor + at * t->n_factor,
+                                  t->U + at * t->n_U, t->K + at * t->n_K, &totals);
+            base_collect(&failures, batch, mine);
         }
+        volume += totals.volume;
+        reaction = fmax(reaction, totals.reaction);
+        robin = fmax(robin, totals.robin);
+        base_free(&matrix);
         local_destroy(&l);
     }
     h->volume += volume;
     h->largest_reaction = fmax(h->largest_reaction, reaction);
     h->largest_robin = fmax(h->largest_robin, robin);
-    return base_collected(&failures);
+    TRY(base_collected(&failures));
+    size_t n = (size_t)(end - begin) * sizeof(double);
+    TRY(device_upload(h->device, h->factors[block] + begin * t->n_factor, t->factor,
+                      n * (size_t)t->n_factor));
+    TRY(device_upload(h->device, h->U[block] + begin * t->n_U, t->U, n * (size_t)t->n_U));
+    TRY(device_upload(h->device, h->matrices.values[block] + begin * t->n_K, t->K, n * (size_t)t->n_K));
+done:
+    return status;
 }
 
-facet_status hdg_condense(struct hdg *h, double **matrices) {
+/* Batches begin .. end-1, all of them affine with constant coefficients. */
+static facet_status fast_run(struct hdg *h, const struct condenser *c, int block, int64_t begin, int64_t end,
+                             struct tile *t) {
+    facet_status status = FACET_OK;
+    double volume, reaction;
+    int64_t n_coefficients = c->n_coefficients * TRACE_LANES;
+    if (t->coefficients == NULL) {
+        TRY(ALLOC(t->coefficients, FAST_BATCHES * n_coefficients));
+        TRY(device_alloc(h->device, &t->device_coefficients, (size_t)(FAST_BATCHES * n_coefficients),
+                         sizeof(double)));
+        TRY(device_alloc(h->device, &t->scratch, (size_t)c->n_scratch, sizeof(double)));
+    }
+    TRY(batch_coefficients(h, block, begin, end, c->fill, c->n_coefficients, t->coefficients, &volume,
+                           &reaction));
+    h->volume += volume;
+    h->largest_reaction = fmax(h->largest_reaction, reaction);
+    TRY(device_upload(h->device, t->device_coefficients, t->coefficients,
+                      (size_t)((end - begin) * n_coefficients) * sizeof(double)));
+    int64_t failed =
+        c->fast(h, block, end - begin, t->device_coefficients, h->factors[block] + begin * t->n_factor,
+                h->U[block] + begin * t->n_U, h->matrices.values[block] + begin * t->n_K, t->scratch);
+    if (failed >= 0)
+        FAIL(FACET_ERROR_INPUT,
+             "the local problem of one of the cells %lld to %lld is singular; is it degenerate?",
+             (long long)(begin + failed) * TRACE_LANES, (long long)(begin + failed + 1) * TRACE_LANES - 1);
+done:
+    return status;
+}
+
+static facet_status condense_block(struct hdg *h, int block) {
+    facet_status status = FACET_OK;
+    struct condenser c;
+    int64_t n = h->matrices.n_batches[block];
+    if (h->data.scheme == HDG_CONDENSED)
+        condensed_condenser(h, block, &c);
+    else
+        hybrid_condenser(h, block, &c);
+    struct tile t = {.n_factor = packed_size(c.N) * TRACE_LANES,
+                     .n_U = (int64_t)c.N * c.n * TRACE_LANES,
+                     .n_K = packed_size(c.n) * TRACE_LANES};
+    TRY(device_alloc(h->device, &h->factors[block], (size_t)(n * t.n_factor), sizeof(double)));
+    TRY(device_alloc(h->device, &h->U[block], (size_t)(n * t.n_U), sizeof(double)));
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        int fast = batch_is_fast(h, block, begin);
+        int64_t limit = begin + (fast ? FAST_BATCHES : GENERAL_BATCHES);
+        end = begin + 1;
+        while (end < n && end < limit && batch_is_fast(h, block, end) == fast) end++;
+        TRY(fast ? fast_run(h, &c, block, begin, end, &t) : general_run(h, &c, block, begin, end, &t));
+        TRY(base_check_interrupt());
+        base_report_progress(h->monitor, FACET_PHASE_CONDENSE, (double)end, (double)n);
+    }
+done:
+    tile_destroy(h, &t);
+    return status;
+}
+
+facet_status hdg_condense(struct hdg *h) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    for (int b = 0; b < mesh->n_blocks; b++) matrices[b] = NULL;
+    struct hdg_system system;
+    int sizes[MESH_MAX_BLOCKS], N;
     h->volume = h->largest_reaction = h->largest_robin = 0.0;
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        const struct hdg_block_space *s = &h->space.blocks[b];
-        int64_t count = mesh->blocks[b].count;
-        TRY(ALLOC(matrices[b], count * s->n_trace * s->n_trace));
-        TRY(ALLOC(h->factors[b], count * packed_size(s->N)));
-        TRY(ALLOC(h->U[b], count * s->N * s->n_trace));
-        TRY(condense_block(h, b, matrices[b]));
-    }
-    h->singular = h->trace.n_free == h->trace.n_all && h->largest_reaction == 0.0 && h->largest_robin == 0.0;
+    for (int b = 0; b < mesh->n_blocks; b++) hdg_local_sizes(h, b, &N, &sizes[b]);
+    TRY(trace_matrices_create_sized(h->device, mesh, sizes, &h->matrices));
+    for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b));
+    hdg_describe(h, &system);
+    h->singular = system.n_free == system.n_all && h->largest_reaction == 0.0 && h->largest_robin == 0.0;
+    TRY(h->data.scheme == HDG_CONDENSED
+            ? continuous_lift(&h->condensed->space, &h->matrices, h->eliminated, h->lift)
+            : trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
 done:
-    if (status != FACET_OK)
-        for (int b = 0; b < mesh->n_blocks; b++) base_free(&matrices[b]);
     return status;
 }

@@ -45,6 +45,7 @@ struct hdg_block_space {
     int N, N_star, m, n_trace; /* functions: volume, post-processed, of a face, of all faces */
     struct rule cell_rule, star_rule, source_rule, norm_rule, norm_star_rule;
     struct hdg_table cell, star, source, norm, norm_star; /* star, norm_star: degree k + 1 */
+    struct hdg_table center;                              /* one point, no weight */
     struct hdg_face_table face, boundary, norm_face;
     double *D_ref; /* dim x N x N: integral of d_b phi_i phi_j over the reference cell */
     double *F_ref; /* n_faces x 8 x N x m: integral of phi_i psi_m over the reference face */
@@ -54,7 +55,8 @@ struct hdg_block_space {
 struct hdg_space {
     const struct facet_mesh *mesh;
     int degree;
-    double length; /* the largest extent of the domain */
+    double
+        length; /* of the domain, for the default tau: 2 dim volume / boundary, at most the largest extent */
     struct hdg_block_space blocks[MESH_MAX_BLOCKS];
 };
 facet_status hdg_space_create(const struct facet_mesh *mesh, int degree, hdg_rule_maker maker,

@@ -55,10 +55,11 @@ struct facet_solver {
     struct problem_resolved resolved;
     struct field *tau;
     struct hdg *hdg;
-    struct csr csr;
+    struct hdg_system system; /* of hdg */
     struct operator A, M;
     struct cholesky *cholesky;
     const char *method, *preconditioner;
+    int flexible; /* the preconditioner changes from step to step */
     struct vector b, x, kernel;
     double *F; /* n_free */
     struct hdg_solution solution;
@@ -71,6 +72,11 @@ struct facet_solver {
 /* solver.c: as facet_solver_create, with quadrature rules of the caller's choice (NULL: the default ones). */
 facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
+
+/* Everything solver_create would refuse in the data, without solving. *mismatch: see hdg_check_data; its part
+ * lives as long as the problem. */
+facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,
+                                struct hdg_mismatch *mismatch);
 
 /* sample.c: fields by name. components: 1 or dim. */
 facet_status sample_find_field(const struct facet_solver *solver, const char *name, enum hdg_field *field,

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "problem/problem.h"
+#include "solve/amg.h"
 
 /* A factor may take this part of the memory that is available. */
 #define FACTOR_MEMORY_SHARE 0.4
@@ -19,122 +20,177 @@ static int one_of(const char *word, const char *const *words) {
     return 0;
 }
 
+static int is_condensed(const facet_options *o) {
+    return o->discretization != NULL && strcmp(o->discretization, "condensed") == 0;
+}
+
 static facet_status check_options(const facet_options *o) {
     if (o->degree < 1 || o->degree > PROBLEM_MAX_DEGREE)
         return base_fail(FACET_ERROR_INPUT, "the degree must be 1 to %d, not %d", PROBLEM_MAX_DEGREE,
                          o->degree);
     if (o->tau_hat < 0.0 || !isfinite(o->tau_hat))
         return base_fail(FACET_ERROR_INPUT, "tau.hat must be positive, not %g", o->tau_hat);
+    if (o->discretization != NULL &&
+        !one_of(o->discretization, (const char *const[]){"hdg", "condensed", NULL}))
+        return base_fail(FACET_ERROR_INPUT, "unknown discretization '%s'; valid: hdg, condensed",
+                         o->discretization);
+    if (is_condensed(o) && (o->tau != NULL || o->tau_hat > 0.0))
+        return base_fail(FACET_ERROR_INPUT,
+                         "tau belongs to the discretization hdg; the condensed one has no stabilization");
     if (!(o->rtol > 0.0 && o->rtol < 1.0))
         return base_fail(FACET_ERROR_INPUT, "rtol must lie between 0 and 1, not %g", o->rtol);
     if (o->max_iterations < 1)
         return base_fail(FACET_ERROR_INPUT, "max_iterations must be at least 1, not %d", o->max_iterations);
-    if (o->method != NULL && !one_of(o->method, (const char *const[]){"auto", "cg", "direct", NULL}))
-        return base_fail(FACET_ERROR_INPUT, "unknown method '%s'; valid: auto, cg, direct", o->method);
+    if (o->method != NULL &&
+        !one_of(o->method, (const char *const[]){"auto", "cg", "fgmres", "direct", NULL}))
+        return base_fail(FACET_ERROR_INPUT, "unknown method '%s'; valid: auto, cg, fgmres, direct",
+                         o->method);
     if (o->preconditioner != NULL &&
-        !one_of(o->preconditioner, (const char *const[]){"auto", "none", "jacobi", "block", NULL}))
-        return base_fail(FACET_ERROR_INPUT, "unknown preconditioner '%s'; valid: auto, none, jacobi, block",
+        !one_of(o->preconditioner, (const char *const[]){"auto", "none", "jacobi", "block", "amg", NULL}))
+        return base_fail(FACET_ERROR_INPUT,
+                         "unknown preconditioner '%s'; valid: auto, none, jacobi, block, amg",
                          o->preconditioner);
     return FACET_OK;
 }
 
-/* Direct when the analysed factor fits, else CG; the caller may insist on either. */
-static facet_status choose_method(struct facet_solver *s) {
+/* The constant function, normalised. */
+static void fill_constant(const struct facet_solver *s, double *constant) {
+    double square = 0.0;
+    hdg_free_constant(s->hdg, constant);
+    for (int64_t i = 0; i < s->system.n_free; i++) square += constant[i] * constant[i];
+    for (int64_t i = 0; i < s->system.n_free && square > 0.0; i++) constant[i] /= sqrt(square);
+}
+
+/* Tries to factor; *done says whether the factor fitted into memory. */
+static facet_status try_direct(struct facet_solver *s, const struct csr *csr, int *done) {
     facet_status status = FACET_OK;
-    const struct trace_space *trace = &s->hdg->trace;
-    const char *wanted = s->options.method != NULL ? s->options.method : "auto";
-    const char *preconditioner = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
-    double factor_bytes, limit = FACTOR_MEMORY_SHARE * (double)base_available_bytes();
-    int automatic = strcmp(wanted, "auto") == 0;
-    if (strcmp(wanted, "direct") == 0 || (automatic && strcmp(preconditioner, "auto") == 0)) {
-        TRY(cholesky_analyze(&s->csr, trace->n_free_faces, trace->free_offsets, s->hdg->singular ? 0 : -1,
-                             &s->cholesky, &factor_bytes));
-        if (factor_bytes <= limit) {
-            s->method = "direct";
-            s->preconditioner = "none";
-            TRY(cholesky_factor(s->cholesky, &s->csr));
-            goto done;
-        }
-        cholesky_destroy(&s->cholesky);
-        if (!automatic)
-            FAIL(FACET_ERROR_MACHINE,
-                 "the direct solve needs %.1f GiB for its factor, and %.1f GiB are free; use {method: cg}",
-                 factor_bytes / 1073741824.0, limit / FACTOR_MEMORY_SHARE / 1073741824.0);
+    double factor_bytes, available = (double)base_available_bytes();
+    *done = 0;
+    TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, s->hdg->singular ? 0 : -1,
+                         &s->cholesky, &factor_bytes));
+    if (factor_bytes <= FACTOR_MEMORY_SHARE * available) {
+        s->method = "direct";
+        s->preconditioner = "none";
+        *done = 1;
+        TRY(cholesky_factor(s->cholesky, csr));
+        goto done;
     }
-    s->method = "cg";
-    s->preconditioner = strcmp(preconditioner, "none") == 0     ? "none"
-                        : strcmp(preconditioner, "jacobi") == 0 ? "jacobi"
-                                                                : "block";
-    if (strcmp(s->preconditioner, "jacobi") == 0)
-        TRY(operator_create_jacobi(s->context->device, &s->csr, &s->M));
-    if (strcmp(s->preconditioner, "block") == 0)
-        TRY(operator_create_block_jacobi(s->context->device, &s->csr, trace->n_free_faces,
-                                         trace->free_offsets, &s->M));
+    cholesky_destroy(&s->cholesky);
+    if (s->options.method != NULL && strcmp(s->options.method, "direct") == 0)
+        FAIL(FACET_ERROR_MACHINE,
+             "the direct solve needs %.1f GiB for its factor, and may use %.0f %% of the %.1f GiB that are "
+             "free; use "
+             "{method: cg}",
+             factor_bytes / 1073741824.0, 100.0 * FACTOR_MEMORY_SHARE, available / 1073741824.0);
 done:
     return status;
 }
 
-/* The constant function in the trace basis, normalised. */
-static facet_status make_kernel(struct facet_solver *s) {
-    const struct trace_space *trace = &s->hdg->trace;
+static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     facet_status status = FACET_OK;
-    double square = 0.0;
-    TRY(vector_create(s->context->device, trace->n_free, &s->kernel));
-    memset(s->F, 0, (size_t)trace->n_free * sizeof *s->F);
-    for (int64_t b = 0; b < trace->n_free_faces; b++) {
-        double measure = shape_measure((enum shape)trace->mesh->face_shapes[trace->free_faces[b]]);
-        s->F[trace->free_offsets[b]] = sqrt(measure); /* psi_0 = 1 / sqrt(measure) */
-        square += measure;
+    struct amg_options options;
+    amg_options_default(&options);
+    options.fine = &s->A;
+    options.n_kernel = s->hdg->singular ? 1 : 0;
+    fill_constant(s, s->F);
+    TRY(operator_create_amg(s->context->device, csr, s->system.n_blocks, s->system.block_offsets, 1, s->F,
+                            &options, &s->M));
+    s->flexible = options.cycle == AMG_K;
+done:
+    return status;
+}
+
+/* The preconditioner of a Krylov method. csr: the assembled matrix, for AMG; NULL: not there. */
+static facet_status choose_preconditioner(struct facet_solver *s, const struct csr *csr) {
+    facet_status status = FACET_OK;
+    const char *wanted = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
+    struct csr diagonal = {0};
+    s->preconditioner = strcmp(wanted, "none") == 0     ? "none"
+                        : strcmp(wanted, "jacobi") == 0 ? "jacobi"
+                        : strcmp(wanted, "block") == 0  ? "block"
+                                                        : "amg";
+    if (csr != NULL) TRY(make_amg(s, csr));
+    if (strcmp(s->preconditioner, "jacobi") == 0 || strcmp(s->preconditioner, "block") == 0)
+        TRY(hdg_block_diagonal(s->hdg, &diagonal));
+    if (strcmp(s->preconditioner, "jacobi") == 0)
+        TRY(operator_create_jacobi(s->context->device, &diagonal, &s->M));
+    if (strcmp(s->preconditioner, "block") == 0)
+        TRY(operator_create_block_jacobi(s->context->device, &diagonal, s->system.n_blocks,
+                                         s->system.block_offsets, &s->M));
+done:
+    csr_destroy(&diagonal);
+    return status;
+}
+
+/* Direct when the analysed factor fits, else CG with AMG; the caller may insist on others. The matrix is
+ * assembled only for those who need it, and let go. */
+static facet_status choose_method(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    const struct base_monitor *monitor = &s->context->monitor;
+    const char *method = s->options.method != NULL ? s->options.method : "auto";
+    const char *preconditioner = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
+    int any = strcmp(preconditioner, "auto") == 0, amg = any || strcmp(preconditioner, "amg") == 0;
+    int small = s->hdg->trace.n_free <= cholesky_reasonable_size();
+    int direct = strcmp(method, "direct") == 0 || (strcmp(method, "auto") == 0 && any && small), done = 0;
+    struct csr csr = {0};
+    if (direct || amg) {
+        double begin = base_phase_begin(monitor, FACET_PHASE_ASSEMBLE);
+        status = hdg_assemble(s->hdg, &csr);
+        base_phase_end(&s->timers, monitor, FACET_PHASE_ASSEMBLE, begin);
+        if (status != FACET_OK) goto done;
     }
-    for (int64_t i = 0; i < trace->n_free; i++) s->F[i] /= sqrt(square);
+    double begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
+    s->method = strcmp(method, "fgmres") == 0 ? "fgmres" : "cg";
+    if (direct) status = try_direct(s, &csr, &done);
+    if (status == FACET_OK && !done) status = choose_preconditioner(s, amg ? &csr : NULL);
+    base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
+done:
+    csr_destroy(&csr);
+    return status;
+}
+
+static facet_status make_kernel(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    TRY(vector_create(s->context->device, s->system.n_free, &s->kernel));
+    fill_constant(s, s->F);
     TRY(vector_upload(&s->kernel, s->F));
 done:
     return status;
 }
 
-static facet_status condense(struct facet_solver *s, hdg_rule_maker maker, double **matrices) {
+static facet_status condense(struct facet_solver *s, hdg_rule_maker maker) {
     const struct base_monitor *monitor = &s->context->monitor;
     facet_status status = FACET_OK;
     double begin = base_phase_begin(monitor, FACET_PHASE_CONDENSE);
-    TRY(hdg_create(&s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
-    TRY(hdg_condense(s->hdg, matrices));
+    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
+    hdg_describe(s->hdg, &s->system);
+    TRY(hdg_condense(s->hdg));
 done:
     base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
     return status;
 }
 
-static facet_status assemble(struct facet_solver *s, double **matrices) {
-    const struct base_monitor *monitor = &s->context->monitor;
-    double begin = base_phase_begin(monitor, FACET_PHASE_ASSEMBLE);
-    facet_status status = trace_assemble(&s->hdg->trace, matrices, s->hdg->eliminated, &s->csr, s->hdg->lift);
-    base_phase_end(&s->timers, monitor, FACET_PHASE_ASSEMBLE, begin);
-    return status;
-}
-
 static facet_status set_up(struct facet_solver *s) {
-    const struct base_monitor *monitor = &s->context->monitor;
     const struct device *device = s->context->device;
     facet_status status = FACET_OK;
-    int64_t n = s->hdg->trace.n_free;
-    double begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
+    int64_t n = s->system.n_free;
     TRY(ALLOC(s->F, n));
     TRY(vector_create(device, n, &s->b));
     TRY(vector_create(device, n, &s->x));
-    TRY(operator_create_csr(device, &s->csr, &s->A));
+    TRY(hdg_operator_create(s->hdg, TRACE_CELLS, &s->A));
     if (s->hdg->singular) TRY(make_kernel(s));
     s->method = "direct";
     s->preconditioner = "none";
     if (n > 0) TRY(choose_method(s));
     TRY(hdg_solution_create(s->hdg, &s->solution));
 done:
-    base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
     return status;
 }
 
-facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
-                           hdg_rule_maker maker, struct facet_solver **solver) {
+/* The solver's choices and the data of its discretization; nothing is computed. */
+static facet_status prepare(const struct facet_problem *problem, const facet_options *options,
+                            struct facet_solver **solver) {
     facet_status status = FACET_OK;
-    double *matrices[MESH_MAX_BLOCKS] = {0};
     struct facet_solver *s;
     facet_options defaults;
     facet_options_default(&defaults);
@@ -146,6 +202,8 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
     s->context = problem->shared->context;
     s->options = *options;
     s->options.tau = NULL; /* the caller's text; kept as a field */
+    s->options.discretization = is_condensed(options) ? "condensed" : "hdg";
+    if (is_condensed(options)) s->options.postprocess = 0; /* there is none */
     s->problem = problem->shared;
     s->problem->references++;
     TRY(problem_resolve(s->problem, &s->resolved));
@@ -153,20 +211,45 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
         TRY(base_wrap(
             field_create_texts(1, &options->tau, s->problem->n_parameters, s->problem->parameters, &s->tau),
             "tau"));
+    s->resolved.data.scheme = is_condensed(options) ? HDG_CONDENSED : HDG_HYBRID;
     s->resolved.data.tau = s->tau;
     s->resolved.data.tau_hat = options->tau_hat;
-    TRY(condense(s, maker, matrices));
-    TRY(assemble(s, matrices));
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&matrices[b]);
-    TRY(set_up(s));
 done:
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&matrices[b]);
     if (status != FACET_OK) facet_solver_destroy(solver);
+    return status;
+}
+
+facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
+                           hdg_rule_maker maker, struct facet_solver **solver) {
+    facet_status status = FACET_OK;
+    TRY(prepare(problem, options, solver));
+    TRY(condense(*solver, maker));
+    TRY(set_up(*solver));
+done:
+    if (status != FACET_OK) facet_solver_destroy(solver);
+    return status;
+}
+
+facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,
+                                struct hdg_mismatch *mismatch) {
+    facet_status status = FACET_OK;
+    struct facet_solver *s = NULL;
+    TRY(prepare(problem, options, &s));
+    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, NULL, NULL, &s->hdg));
+    TRY(hdg_check_data(s->hdg, mismatch));
+    for (int i = 0; i < s->problem->n_conditions && mismatch->part != NULL;
+         i++) /* the solver's copy goes with it */
+        if (strcmp(s->problem->conditions[i].part, mismatch->part) == 0)
+            mismatch->part = s->problem->conditions[i].part;
+done:
+    facet_solver_destroy(&s);
     return status;
 }
 
 facet_status facet_solver_create(const facet_problem *problem, const facet_options *options,
                                  facet_solver **solver) {
+    REQUIRE(problem);
+    REQUIRE(solver);
     return solver_create(problem, options, NULL, solver);
 }
 
@@ -181,7 +264,6 @@ void facet_solver_destroy(facet_solver **solver) {
     operator_destroy(&s->A);
     operator_destroy(&s->M);
     cholesky_destroy(&s->cholesky);
-    csr_destroy(&s->csr);
     hdg_destroy(&s->hdg);
     field_destroy(&s->tau);
     problem_resolved_destroy(&s->resolved);
@@ -191,6 +273,7 @@ void facet_solver_destroy(facet_solver **solver) {
 }
 
 int64_t facet_solver_n_points(const facet_solver *solver) {
+    if (solver == NULL) return 0;
     int64_t n = 0;
     const struct facet_mesh *mesh = solver->problem->mesh;
     for (int b = 0; b < mesh->n_blocks; b++)
@@ -199,6 +282,8 @@ int64_t facet_solver_n_points(const facet_solver *solver) {
 }
 
 facet_status facet_solver_points(const facet_solver *solver, double *x) {
+    REQUIRE(solver);
+    REQUIRE(x);
     const struct facet_mesh *mesh = solver->problem->mesh;
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct hdg_table *table = &solver->hdg->space.blocks[b].source;
@@ -213,24 +298,26 @@ facet_status facet_solver_points(const facet_solver *solver, double *x) {
 /* The linear system, from s->F to the trace of the solution. */
 static facet_status solve_trace(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    const struct trace_space *trace = &s->hdg->trace;
     struct solve_control control = {.rtol = s->options.rtol,
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor,
-                                    .kernel = s->hdg->singular ? &s->kernel : NULL};
+                                    .kernel = s->hdg->singular ? &s->kernel : NULL,
+                                    .flexible = s->flexible};
     TRY(vector_upload(&s->b, s->F));
     if (s->cholesky != NULL) {
         TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
-    } else if (trace->n_free > 0) {
+    } else if (s->system.n_free > 0) {
         vector_fill(&s->x, 0.0);
-        TRY(solve_cg(&s->A, s->M.apply != NULL ? &s->M : NULL, &s->b, &s->x, &control, &s->report));
+        const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
+        TRY(strcmp(s->method, "fgmres") == 0 ? solve_fgmres(&s->A, M, &s->b, &s->x, &control, &s->report)
+                                             : solve_cg(&s->A, M, &s->b, &s->x, &control, &s->report));
     } else {
         solve_report_clear(&s->report);
         s->report.converged = 1;
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
     }
     TRY(vector_download(&s->x, s->F));
-    trace_scatter(trace, s->F, s->hdg->eliminated, s->solution.trace);
+    hdg_set_trace(s->hdg, s->F, &s->solution);
 done:
     return status;
 }
@@ -249,18 +336,19 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
 }
 
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
+    REQUIRE(s); /* the solver */
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
-    double shift, begin;
+    double begin;
     s->solved = 0;
     begin = base_phase_begin(monitor, FACET_PHASE_SOLVE);
-    status = hdg_load(s->hdg, source, s->F, &shift);
+    status = hdg_load(s->hdg, source, &s->solution, s->F);
     if (status == FACET_OK) status = solve_trace(s);
     base_phase_end(&s->timers, monitor, FACET_PHASE_SOLVE, begin);
     if (status != FACET_OK) return status;
     begin = base_phase_begin(monitor, FACET_PHASE_RECOVER);
-    status = hdg_recover(s->hdg, source, shift, &s->solution);
-    if (status == FACET_OK) status = hdg_conservation(s->hdg, &s->solution, source, &s->conservation);
+    status = hdg_recover(s->hdg, &s->solution);
+    if (status == FACET_OK) status = hdg_conservation(s->hdg, &s->solution, &s->conservation);
     base_phase_end(&s->timers, monitor, FACET_PHASE_RECOVER, begin);
     if (status != FACET_OK) return status;
     if (s->options.postprocess) {
@@ -274,12 +362,10 @@ facet_status facet_solver_solve(facet_solver *s, const double *source, double *u
 }
 
 facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
-    int64_t volume = 0;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    for (int b = 0; b < mesh->n_blocks; b++)
-        volume += (int64_t)mesh->blocks[b].count * s->hdg->space.blocks[b].N * (1 + mesh->dim);
-    *report = (facet_report){.trace_unknowns = s->hdg->trace.n_free,
-                             .volume_unknowns = volume,
+    REQUIRE(s); /* the solver */
+    REQUIRE(report);
+    *report = (facet_report){.trace_unknowns = s->system.n_free,
+                             .volume_unknowns = s->system.n_volume,
                              .iterations = s->report.iterations,
                              .converged = s->report.converged,
                              .method = s->method,
@@ -293,6 +379,8 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
 }
 
 facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
+    REQUIRE(s); /* the solver */
+    REQUIRE(errors);
     struct hdg_errors e;
     if (!s->solved)
         return base_fail(FACET_ERROR_INPUT, "there is no solution yet: call facet_solver_solve first");

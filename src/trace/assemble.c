@@ -3,38 +3,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "trace/trace.h"
+#include "trace/sides.h"
 
 #define MAX_COUPLED (2 * SHAPE_MAX_FACES)
-
-/* One cell a face belongs to: where its element data lies. */
-struct side {
-    int block;
-    int32_t cell; /* in the block */
-    int n_faces, size;
-    const int32_t *faces;
-    int starts[SHAPE_MAX_FACES + 1]; /* of each local face in the element matrix */
-    int local;                       /* this face in the cell */
-};
-
-static int get_side(const struct trace_space *space, int32_t face, int which, struct side *side) {
-    const struct facet_mesh *mesh = space->mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face + which];
-    if (cell < 0) return 0;
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    side->block = (int)(block - mesh->blocks);
-    side->cell = cell - block->first;
-    side->n_faces = shape_n_faces(block->shape);
-    side->faces = block->faces + (int64_t)side->cell * side->n_faces;
-    side->local = mesh->face_locals[2 * (int64_t)face + which];
-    side->starts[0] = 0;
-    for (int f = 0; f < side->n_faces; f++) {
-        int64_t size = space->face_first[side->faces[f] + 1] - space->face_first[side->faces[f]];
-        side->starts[f + 1] = side->starts[f] + (int)size;
-    }
-    side->size = side->starts[side->n_faces];
-    return 1;
-}
 
 void trace_assemble_vector(const struct trace_space *space, double *const *locals, double *free) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
@@ -42,24 +13,26 @@ void trace_assemble_vector(const struct trace_space *space, double *const *local
         int64_t first = space->free_offsets[b], n = space->free_offsets[b + 1] - first;
         memset(free + first, 0, (size_t)n * sizeof *free);
         for (int which = 0; which < 2; which++) {
-            struct side side;
-            if (!get_side(space, space->free_faces[b], which, &side)) continue;
-            const double *local =
-                locals[side.block] + (int64_t)side.cell * side.size + side.starts[side.local];
-            for (int64_t i = 0; i < n; i++) free[first + i] += local[i];
+            struct trace_side side;
+            if (!trace_side(space, space->free_faces[b], which, &side)) continue;
+            const double *local = locals[side.block] +
+                                  (int64_t)(side.cell / TRACE_LANES) * side.size * TRACE_LANES +
+                                  side.cell % TRACE_LANES + (int64_t)side.starts[side.local] * TRACE_LANES;
+            for (int64_t i = 0; i < n; i++) free[first + i] += local[i * TRACE_LANES];
         }
     }
 }
 
-/* The free faces coupled to a free face, ascending by their unknowns; returns their number. */
-static int coupled_faces(const struct trace_space *space, int32_t face, int32_t *coupled) {
+/* The free faces coupled to a free face (itself: only that one), ascending by their unknowns; returns their
+ * number. */
+static int coupled_faces(const struct trace_space *space, int32_t face, int itself, int32_t *coupled) {
     int n = 0;
     for (int which = 0; which < 2; which++) {
-        struct side side;
-        if (!get_side(space, face, which, &side)) continue;
+        struct trace_side side;
+        if (!trace_side(space, face, which, &side)) continue;
         for (int f = 0; f < side.n_faces; f++) {
             int32_t other = side.faces[f];
-            if (space->face_free[other] < 0) continue;
+            if (space->face_free[other] < 0 || (itself && other != face)) continue;
             int at = n;
             while (at > 0 && coupled[at - 1] > other) at--;
             if (at > 0 && coupled[at - 1] == other) continue;
@@ -78,33 +51,28 @@ static int64_t row_length(const struct trace_space *space, const int32_t *couple
 }
 
 /* Adds one side's element matrix to the rows of its face; `row` is the common length of these rows. */
-static void add_side(const struct trace_space *space, const struct side *side, const double *matrix,
-                     int64_t n_rows, int64_t row, const int32_t *coupled, const double *eliminated,
-                     double *values, double *lift) {
+static void add_side(const struct trace_space *space, const struct trace_side *side, const double *K,
+                     int64_t n_rows, int64_t row, const int32_t *coupled, int n_coupled, double *values) {
     for (int f = 0; f < side->n_faces; f++) {
         int32_t other = side->faces[f];
-        int n = side->starts[f + 1] - side->starts[f];
-        const double *K = matrix + (int64_t)side->starts[side->local] * side->size + side->starts[f];
-        if (space->face_free[other] < 0) {
-            const double *known = eliminated + space->face_first[other];
-            for (int64_t i = 0; i < n_rows; i++)
-                for (int j = 0; j < n; j++) lift[i] -= K[i * side->size + j] * known[j];
-            continue;
-        }
         int64_t start = 0;
-        for (int c = 0; coupled[c] != other; c++)
+        int c = 0;
+        for (; c < n_coupled && coupled[c] != other; c++)
             start += space->face_first[coupled[c] + 1] - space->face_first[coupled[c]];
+        if (c == n_coupled) continue;
         for (int64_t i = 0; i < n_rows; i++)
-            for (int j = 0; j < n; j++) values[i * row + start + j] += K[i * side->size + j];
+            for (int j = side->starts[f]; j < side->starts[f + 1]; j++)
+                values[i * row + start + j - side->starts[f]] +=
+                    trace_entry(K, side->starts[side->local] + (int)i, j);
     }
 }
 
-static void assemble_face(const struct trace_space *space, int64_t b, double *const *matrices,
-                          const double *eliminated, struct csr *csr, double *lift) {
+static void assemble_face(const struct trace_space *space, int64_t b, const struct trace_view *view,
+                          int itself, struct csr *csr) {
     int32_t coupled[MAX_COUPLED];
     int32_t face = space->free_faces[b];
     int64_t first = space->free_offsets[b], n_rows = space->free_offsets[b + 1] - first;
-    int n = coupled_faces(space, face, coupled);
+    int n = coupled_faces(space, face, itself, coupled);
     int64_t row = row_length(space, coupled, n);
     double *values = csr->values + csr->offsets[first];
     for (int64_t i = 0; i < n_rows; i++) {
@@ -115,24 +83,23 @@ static void assemble_face(const struct trace_space *space, int64_t b, double *co
         }
     }
     memset(values, 0, (size_t)(n_rows * row) * sizeof *values);
-    memset(lift + first, 0, (size_t)n_rows * sizeof *lift);
     for (int which = 0; which < 2; which++) {
-        struct side side;
-        if (!get_side(space, face, which, &side)) continue;
-        const double *matrix = matrices[side.block] + (int64_t)side.cell * side.size * side.size;
-        add_side(space, &side, matrix, n_rows, row, coupled, eliminated, values, lift + first);
+        struct trace_side side;
+        if (!trace_side(space, face, which, &side)) continue;
+        add_side(space, &side, trace_view_cell(view, side.block, side.cell), n_rows, row, coupled, n, values);
     }
 }
 
-facet_status trace_assemble(const struct trace_space *space, double *const *matrices,
-                            const double *eliminated, struct csr *csr, double *lift) {
+static facet_status assemble(const struct trace_space *space, const struct trace_matrices *matrices,
+                             int itself, struct csr *csr) {
     facet_status status = FACET_OK;
+    struct trace_view view = {.matrices = matrices};
     *csr = (struct csr){.n = space->n_free};
     TRY(ALLOC(csr->offsets, csr->n + 1));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t b = 0; b < space->n_free_faces; b++) {
         int32_t coupled[MAX_COUPLED];
-        int n = coupled_faces(space, space->free_faces[b], coupled);
+        int n = coupled_faces(space, space->free_faces[b], itself, coupled);
         int64_t row = row_length(space, coupled, n);
         for (int64_t i = space->free_offsets[b]; i < space->free_offsets[b + 1]; i++)
             csr->offsets[i + 1] = row;
@@ -141,10 +108,21 @@ facet_status trace_assemble(const struct trace_space *space, double *const *matr
     for (int64_t i = 0; i < csr->n; i++) csr->offsets[i + 1] += csr->offsets[i];
     TRY(ALLOC(csr->columns, csr->offsets[csr->n]));
     TRY(ALLOC(csr->values, csr->offsets[csr->n]));
+    TRY(trace_view_open(matrices, &view));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t b = 0; b < space->n_free_faces; b++)
-        assemble_face(space, b, matrices, eliminated, csr, lift);
+    for (int64_t b = 0; b < space->n_free_faces; b++) assemble_face(space, b, &view, itself, csr);
 done:
+    trace_view_close(&view);
     if (status != FACET_OK) csr_destroy(csr);
     return status;
+}
+
+facet_status trace_assemble(const struct trace_space *space, const struct trace_matrices *matrices,
+                            struct csr *csr) {
+    return assemble(space, matrices, 0, csr);
+}
+
+facet_status trace_block_diagonal(const struct trace_space *space, const struct trace_matrices *matrices,
+                                  struct csr *csr) {
+    return assemble(space, matrices, 1, csr);
 }

@@ -55,14 +55,15 @@ int trace_cell_size(const struct trace_space *space, int block) {
 }
 
 void trace_gather(const struct trace_space *space, int block, int32_t cell_in_block, const double *full,
-                  double *local) {
+                  double *local, int stride) {
     const struct mesh_block *b = &space->mesh->blocks[block];
     int n_faces = shape_n_faces(b->shape);
     for (int f = 0; f < n_faces; f++) {
         int32_t face = b->faces[(int64_t)cell_in_block * n_faces + f];
+        const double *from = full + space->face_first[face];
         int size = face_size(space, face);
-        memcpy(local, full + space->face_first[face], (size_t)size * sizeof *local);
-        local += size;
+        for (int i = 0; i < size; i++) local[(int64_t)i * stride] = from[i];
+        local += (int64_t)size * stride;
     }
 }
 

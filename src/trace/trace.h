@@ -1,17 +1,20 @@
-/* The trace system: numbering of the unknowns on the skeleton, and assembly from element matrices.
+/* The trace system: numbering of the unknowns on the skeleton, element matrices, products and assembly.
  *
  * Every face carries basis_size(face shape, degree) unknowns per component, contiguous. The *full* numbering
  * counts all faces in mesh order; the *free* numbering leaves out the eliminated (Dirichlet) faces. The
  * matrix couples free unknowns; what the eliminated ones contribute goes to the right-hand side.
  *
- * Element matrices: cell c of block b has a symmetric n x n matrix, n = sizes[b] = the sum of its faces'
- * unknowns in the order of its local faces, at matrices[b] + (c - first) * n * n.
+ * The matrix K is the sum of element matrices. It can be applied straight from them (face by face, or cell by
+ * cell), or assembled (compressed rows, or rows of equal length); all forms are operators and give the same
+ * product.
  */
 #ifndef FACET_TRACE_TRACE_H
 #define FACET_TRACE_TRACE_H
 
 #include "mesh/mesh.h"
 #include "solve/solve.h"
+
+#define TRACE_LANES KERNEL_LANES
 
 struct trace_space {
     const struct facet_mesh *mesh;
@@ -30,20 +33,58 @@ void trace_space_destroy(struct trace_space *space); /* safe on a zeroed struct,
 
 /* Unknowns on the faces of one cell of a block. */
 int trace_cell_size(const struct trace_space *space, int block);
-/* local[n] = the full vector's entries on the faces of a cell, face after face. */
+/* local[i * stride] = the full vector's entries on the faces of a cell, face after face. */
 void trace_gather(const struct trace_space *space, int block, int32_t cell_in_block, const double *full,
-                  double *local);
+                  double *local, int stride);
 
-/* free[i] = sum over cells of their local vectors (locals[b]: count x n), for the free unknowns. Each face
- * gathers from its own two cells: no write conflicts. */
+/* free[i] = sum over cells of their local vectors, for the free unknowns; locals[b]: batch x n x LANES on the
+ * host. Each face gathers from its own two cells: no write conflicts. */
 void trace_assemble_vector(const struct trace_space *space, double *const *locals, double *free);
 /* full: the free values in their places, `eliminated` (full numbering) elsewhere. */
 void trace_scatter(const struct trace_space *space, const double *free, const double *eliminated,
                    double *full);
 
-/* K in compressed rows, and lift (n_free) = -K_{free, eliminated} values, assembled face by face without
- * atomics. */
-facet_status trace_assemble(const struct trace_space *space, double *const *matrices,
-                            const double *eliminated, struct csr *csr, double *lift);
+/* Element matrices of all cells, symmetric, one triangle each, in lanes on a device (kernels/kernels.h). A
+ * cell's unknowns are those of its local faces in order. */
+struct trace_matrices {
+    const struct device *device;
+    int n_blocks;
+    int n[MESH_MAX_BLOCKS]; /* rows */
+    int64_t n_batches[MESH_MAX_BLOCKS];
+    double *values[MESH_MAX_BLOCKS]; /* n_batches x n (n + 1) / 2 x LANES */
+};
+/* Uninitialised. */
+facet_status trace_matrices_create(const struct device *device, const struct trace_space *space,
+                                   struct trace_matrices *matrices);
+/* The same with sizes[b] rows for the cells of block b. */
+facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
+                                         const int *sizes, struct trace_matrices *matrices);
+void trace_matrices_destroy(struct trace_matrices *matrices); /* safe on a zeroed struct, and twice */
+int64_t trace_n_batches(const struct facet_mesh *mesh, int block);
+
+/* How K is applied. */
+enum trace_form {
+    TRACE_CELLS,  /* cell by cell in colours of batches, every entry of a triangle read once: the fewest bytes
+                   */
+    TRACE_FACETS, /* face by face, gathering from the two cells of each (fabien2017, Algorithm 1) */
+    TRACE_CSR,    /* assembled, compressed rows */
+    TRACE_ELL     /* assembled, rows of equal length (king2014, Algorithms 1 and 2) */
+};
+/* TRACE_CELLS refers to the matrices, which must outlive it; the other forms copy what they need. */
+facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                                   enum trace_form form, struct operator* A);
+/* Bytes of matrix data one product must read. */
+double trace_operator_bytes(const struct operator* A);
+
+/* lift (n_free, host) = -K_{free, eliminated} values. eliminated: full numbering, 0 where a face is free. */
+facet_status trace_lift(const struct trace_space *space, const struct trace_matrices *matrices,
+                        const double *eliminated, double *lift);
+/* K in compressed rows on the host, assembled face by face without atomics. */
+facet_status trace_assemble(const struct trace_space *space, const struct trace_matrices *matrices,
+                            struct csr *csr);
+/* The same with the coupling between different faces left out: all that a (block) Jacobi preconditioner
+ * needs. */
+facet_status trace_block_diagonal(const struct trace_space *space, const struct trace_matrices *matrices,
+                                  struct csr *csr);
 
 #endif

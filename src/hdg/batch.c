@@ -1,0 +1,235 @@
+/* What the kernels need to know of affine cells: reference matrices once, a few numbers per cell. */
+#include "hdg/batch.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Reference matrices on the host, before they go to the device. */
+struct host_tables {
+    double *stiffness, *face_mass, *F, *DF, *FF;
+};
+
+static void fill_volume_tables(const struct hdg_block_space *b, int dim, struct host_tables *h) {
+    int N = b->N, pair = 0;
+    for (int c = 0; c < dim; c++)
+        for (int a = 0; a <= c; a++, pair++) {
+            double *P = h->stiffness + (int64_t)pair * N * N;
+            const double *Da = b->D_ref + (int64_t)a * N * N, *Dc = b->D_ref + (int64_t)c * N * N;
+            cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N, N, N, 1.0, Da, N, Dc, N, 0.0, P, N);
+            if (a < c)
+                cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N, N, N, 1.0, Dc, N, Da, N, 1.0, P, N);
+        }
+}
+
+static void fill_face_tables(const struct hdg_block_space *b, int dim, struct host_tables *h) {
+    int N = b->N, m = b->m;
+    for (int f = 0; f < b->n_faces; f++) {
+        const double *F = b->F_ref + (int64_t)f * 8 * N * m; /* orientation 0 */
+        memcpy(h->F + (int64_t)f * N * m, F, (size_t)(N * m) * sizeof *F);
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, N, N, m, 1.0, F, m, F, m, 0.0,
+                    h->face_mass + (int64_t)f * N * N, N);
+        for (int a = 0; a < dim; a++)
+            cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N, m, N, 1.0, b->D_ref + (int64_t)a * N * N,
+                        N, F, m, 0.0, h->DF + (int64_t)(f * dim + a) * N * m, m);
+        for (int g = 0; g < b->n_faces; g++)
+            cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, m, m, N, 1.0, F, m,
+                        b->F_ref + (int64_t)g * 8 * N * m, m, 0.0,
+                        h->FF + (int64_t)(f * b->n_faces + g) * m * m, m);
+    }
+}
+
+facet_status batch_tables_create(struct hdg *hdg, int block) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &hdg->space.blocks[block];
+    struct affine_tables *t = &hdg->tables[block];
+    struct host_tables h = {0};
+    int dim = hdg->data.mesh->dim;
+    size_t N = (size_t)b->N, m = (size_t)b->m, faces = (size_t)b->n_faces, directions = (size_t)dim;
+    size_t pairs = directions * (directions + 1) / 2;
+    *t = (struct affine_tables){.dim = dim,
+                                .n_faces = b->n_faces,
+                                .N = b->N,
+                                .m = b->m,
+                                .volume = shape_measure(b->shape),
+                                .face = shape_measure(shape_face_shape(b->shape, 0))};
+    TRY(ALLOC(h.stiffness, pairs * N * N));
+    TRY(ALLOC(h.face_mass, faces * N * N));
+    TRY(ALLOC(h.F, faces * N * m));
+    TRY(ALLOC(h.DF, faces * directions * N * m));
+    TRY(ALLOC(h.FF, faces * faces * m * m));
+    fill_volume_tables(b, dim, &h);
+    fill_face_tables(b, dim, &h);
+    TRY(device_copy(hdg->device, &t->stiffness, h.stiffness, pairs * N * N, sizeof(double)));
+    TRY(device_copy(hdg->device, &t->face_mass, h.face_mass, faces * N * N, sizeof(double)));
+    TRY(device_copy(hdg->device, &t->F, h.F, faces * N * m, sizeof(double)));
+    TRY(device_copy(hdg->device, &t->DF, h.DF, faces * directions * N * m, sizeof(double)));
+    TRY(device_copy(hdg->device, &t->FF, h.FF, faces * faces * m * m, sizeof(double)));
+    TRY(device_copy(hdg->device, &t->D, b->D_ref, directions * N * N, sizeof(double)));
+done:
+    base_free(&h.stiffness);
+    base_free(&h.face_mass);
+    base_free(&h.F);
+    base_free(&h.DF);
+    base_free(&h.FF);
+    return status;
+}
+
+void batch_tables_destroy(struct hdg *hdg, int block) {
+    struct affine_tables *t = &hdg->tables[block];
+    const double **arrays[] = {&t->stiffness, &t->face_mass, &t->F, &t->DF, &t->FF, &t->D};
+    for (int i = 0; i < 6; i++) device_free(hdg->device, arrays[i]);
+}
+
+static int cell_is_fast(const struct hdg *h, int block, int32_t cell) {
+    const struct hdg_data *data = &h->data;
+    const struct mesh_block *b = &data->mesh->blocks[block];
+    int n_faces = h->space.blocks[block].n_faces;
+    if (!b->affine[cell] || !field_is_constant(data->conductivity[local_region(data, block, cell)], NULL))
+        return 0;
+    for (int f = 0; f < n_faces; f++) {
+        int32_t condition = data->face_condition[b->faces[(int64_t)cell * n_faces + f]];
+        if (condition >= 0 && data->conditions[condition].kind == HDG_ROBIN) return 0;
+    }
+    return 1;
+}
+
+/* In two dimensions the orientation of a face only changes the sign of odd trace functions, which the kernels
+ * know. */
+int batch_is_fast(const struct hdg *h, int block, int64_t batch) {
+    const struct hdg_data *data = &h->data;
+    int64_t begin = batch * TRACE_LANES, end = begin + TRACE_LANES, count = data->mesh->blocks[block].count;
+    if (data->mesh->dim != 2) return 0;
+    if (data->reaction != NULL && !field_is_constant(data->reaction, NULL)) return 0;
+    if (data->tau != NULL && !field_is_constant(data->tau, NULL)) return 0;
+    for (int64_t cell = begin; cell < end && cell < count; cell++)
+        if (!cell_is_fast(h, block, (int32_t)cell)) return 0;
+    return 1;
+}
+
+/* y = K x */
+static void multiply(int dim, const double *K, const double *x, double *y) {
+    for (int a = 0; a < dim; a++) {
+        y[a] = 0.0;
+        for (int b = 0; b < dim; b++) y[a] += K[a * dim + b] * x[b];
+    }
+}
+
+static double dot(int dim, const double *x, const double *y) {
+    double sum = 0.0;
+    for (int a = 0; a < dim; a++) sum += x[a] * y[a];
+    return sum;
+}
+
+/* tau of a face of an affine cell. */
+static facet_status affine_tau(struct local *l, int face, const double *normal, double det, double *tau) {
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    int dim = l->hdg->data.mesh->dim;
+    double area = sqrt(dot(dim, normal, normal)) * shape_measure(shape_face_shape(b->shape, face));
+    l->heights[face] = det * shape_measure(b->shape) / area * (shape_is_simplex(b->shape) ? dim : 1);
+    return local_tau(l, face, 1, l->geometry.x, tau);
+}
+
+facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *out) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    int dim = h->data.mesh->dim;
+    l->block = block;
+    l->cell = cell;
+    hdg_cell_geometry(&h->space, block, cell, &h->space.blocks[block].center, &l->geometry);
+    out->det = l->geometry.wJ[0];
+    TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, l->geometry.x, out->K));
+    TRY(local_reaction(&h->data, 1, l->geometry.x, &out->reaction));
+    for (int a = 0; a < dim; a++)
+        for (int e = 0; e < dim; e++) out->C[a * dim + e] = out->det * l->geometry.inverse[e * dim + a];
+    for (int a = 0; a < dim; a++)
+        for (int e = 0; e < dim; e++) {
+            double sum = 0.0;
+            for (int d = 0; d < dim; d++) sum += out->K[a * dim + d] * out->C[d * dim + e] / out->det;
+            out->KC[a * dim + e] = sum;
+        }
+done:
+    return local_place(status, l);
+}
+
+void batch_stiffness(int dim, const struct batch_cell *a, double *c) {
+    for (int e = 0; e < dim; e++)
+        for (int b = 0; b <= e; b++, c += TRACE_LANES) {
+            *c = 0.0;
+            for (int d = 0; d < dim; d++) *c += a->C[d * dim + b] * a->KC[d * dim + e];
+        }
+}
+
+facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
+                               struct batch_facts *facts) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    int dim = h->data.mesh->dim, n_faces = b->n_faces;
+    struct affine_layout at = affine_layout(dim, n_faces);
+    struct batch_cell cell_data;
+    double normals[SHAPE_MAX_FACES][3], Kn[SHAPE_MAX_FACES][3];
+    TRY(batch_cell(l, block, cell, &cell_data));
+    const double *C = cell_data.C, *K = cell_data.K, det = cell_data.det;
+    l->mean_K = 0.0;
+    for (int a = 0; a < dim; a++) l->mean_K += K[a * (dim + 1)] / dim;
+    for (int i = 0; i < dim * dim; i++) c[(at.flux + i) * TRACE_LANES] = cell_data.KC[i];
+    c[at.reaction * TRACE_LANES] = cell_data.reaction * det;
+    batch_stiffness(dim, &cell_data, c + at.stiffness * TRACE_LANES);
+    for (int f = 0; f < n_faces; f++) {
+        double tau;
+        multiply(dim, C, b->normals[f], normals[f]);
+        multiply(dim, K, normals[f], Kn[f]);
+        TRY(local_place(affine_tau(l, f, normals[f], det, &tau), l));
+        c[(at.weight + f) * TRACE_LANES] = tau * sqrt(dot(dim, normals[f], normals[f]));
+        int orientation = h->data.mesh->blocks[block].orientations[(int64_t)cell * n_faces + f];
+        c[(at.sign + f) * TRACE_LANES] = orientation == 0 ? 1.0 : -1.0;
+        for (int a = 0; a < dim; a++) {
+            double sum = 0.0;
+            for (int d = 0; d < dim; d++) sum += C[d * dim + a] * Kn[f][d] / det;
+            c[(at.gradient + f * dim + a) * TRACE_LANES] = sum;
+            c[(at.flux_normal + f * dim + a) * TRACE_LANES] = Kn[f][a] / det;
+        }
+    }
+    for (int f = 0; f < n_faces; f++)
+        for (int g = 0; g < n_faces; g++)
+            c[(at.normals + f * n_faces + g) * TRACE_LANES] = dot(dim, normals[f], Kn[g]) / det;
+    *facts = (struct batch_facts){det, cell_data.reaction};
+done:
+    return status;
+}
+
+facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, int64_t end, batch_filler fill,
+                                int64_t n_coefficients, double *coefficients, double *volume,
+                                double *reaction) {
+    struct base_collector failures;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    int64_t count = h->data.mesh->blocks[block].count, stride = n_coefficients * TRACE_LANES;
+    double sum = 0.0, largest = 0.0;
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(base_threads()) reduction(+ : sum) reduction(max : largest)
+    {
+        struct local l;
+        facet_status mine = local_create_light(h, &l);
+        base_collect(&failures, -1, mine);
+#pragma omp for schedule(static)
+        for (int64_t batch = begin; batch < end; batch++)
+            for (int lane = 0; lane < TRACE_LANES && mine == FACET_OK; lane++) {
+                int64_t cell = batch * TRACE_LANES + lane;
+                struct batch_facts facts = {0};
+                /* lanes nobody uses repeat the last cell */
+                mine = fill(&l, block, (int32_t)(cell < count ? cell : count - 1),
+                            coefficients + (batch - begin) * stride + lane, &facts);
+                base_collect(&failures, cell, mine);
+                if (mine != FACET_OK || cell >= count) continue;
+                sum += facts.det * shape_measure(b->shape);
+                largest = fmax(largest, facts.reaction);
+            }
+        local_destroy(&l);
+    }
+    if (volume != NULL) *volume = sum;
+    if (reaction != NULL) *reaction = largest;
+    return base_collected(&failures);
+}

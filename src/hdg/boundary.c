@@ -1,0 +1,148 @@
+/* Boundary data: Dirichlet values by projection, the loads of Neumann and Robin parts, and Robin's part of
+ * the element matrix. */
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hdg/local.h"
+
+void local_face_moments(int n, int m, const double *psi, int dim, const double *normal, const double *g,
+                        double *moments) {
+    for (int q = 0; q < n; q++) {
+        double area = 0.0;
+        for (int a = 0; a < dim; a++) area += normal[q * dim + a] * normal[q * dim + a];
+        area = sqrt(area);
+        for (int i = 0; i < m; i++) moments[i] += g[q] * area * psi[q * m + i];
+    }
+}
+
+void local_face_mass(int n, int m, const double *psi, int dim, const double *normal, const double *a,
+                     double *mass, int ld) {
+    for (int q = 0; q < n; q++) {
+        double area = 0.0;
+        for (int d = 0; d < dim; d++) area += normal[q * dim + d] * normal[q * dim + d];
+        area = sqrt(area) * (a != NULL ? a[q] : 1.0);
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < m; j++) mass[i * ld + j] += area * psi[q * m + i] * psi[q * m + j];
+    }
+}
+
+facet_status local_condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
+                                    const double *normal, double *g) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    int dim = data->mesh->dim;
+    if (c->g != NULL) {
+        TRY(field_eval(c->g, n, dim, x, g));
+        goto done;
+    }
+    if (c->kind == HDG_DIRICHLET) {
+        TRY(field_eval(data->exact, n, dim, x, g));
+        goto done;
+    }
+    TRY(local_exact_flux(l, local_region(data, l->block, l->cell), n, x, normal, g));
+    for (int q = 0; q < n; q++) { /* normals come with their areas */
+        double area = 0.0;
+        for (int a = 0; a < dim; a++) area += normal[q * dim + a] * normal[q * dim + a];
+        g[q] /= sqrt(area);
+    }
+    if (c->kind == HDG_ROBIN) {
+        double *u = l->jets, *a = u + n;
+        TRY(field_eval(data->exact, n, dim, x, u));
+        TRY(field_eval(c->a, n, dim, x, a));
+        for (int q = 0; q < n; q++) g[q] += a[q] * u[q];
+    }
+done:
+    return base_wrap(status, "boundary condition on '%s'", c->part);
+}
+
+/* Dirichlet values by projection, and the loads of Neumann and Robin parts. */
+static facet_status boundary_face(struct hdg *h, struct local *l, int32_t face) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    const struct hdg_condition *c = &h->data.conditions[h->data.face_condition[face]];
+    int32_t cell = mesh->face_cells[2 * (int64_t)face];
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    l->block = (int)(block - mesh->blocks);
+    l->cell = cell - block->first;
+    const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
+    int m = table->m;
+    double *moments = l->vector, *mass = l->C;
+    hdg_face_geometry(&h->space, l->block, l->cell, mesh->face_locals[2 * (int64_t)face], table,
+                      &l->face_geometry, l->x, l->normal);
+    TRY(local_condition_values(l, c, table->rule.n, l->x, l->normal, l->values));
+    memset(moments, 0, (size_t)m * sizeof *moments);
+    local_face_moments(table->rule.n, m, table->psi, mesh->dim, l->normal, l->values, moments);
+    if (c->kind != HDG_DIRICHLET) {
+        memcpy(h->boundary + h->trace.face_free[face], moments, (size_t)m * sizeof *moments);
+        goto done;
+    }
+    memset(mass, 0, (size_t)(m * m) * sizeof *mass);
+    local_face_mass(table->rule.n, m, table->psi, mesh->dim, l->normal, NULL, mass, m);
+    if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', m, 1, mass, m, moments, m) != 0)
+        FAIL(FACET_ERROR_INPUT, "face %d of cell %d is degenerate", face, cell);
+    memcpy(h->eliminated + h->trace.face_first[face], moments, (size_t)m * sizeof *moments);
+done:
+    return status;
+}
+
+facet_status local_boundary_data(struct hdg *h) {
+    facet_status status = FACET_OK;
+    struct base_collector failures;
+    base_collector_init(&failures);
+    TRY(CALLOC(h->eliminated, h->trace.n_all));
+    TRY(CALLOC(h->boundary, h->trace.n_free));
+    TRY(CALLOC(h->lift, h->trace.n_free));
+#pragma omp parallel num_threads(base_threads())
+    {
+        struct local l;
+        facet_status mine = local_create(h, &l);
+        base_collect(&failures, -1, mine);
+#pragma omp for schedule(dynamic, 64)
+        for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
+            if (mine == FACET_OK && h->data.face_condition[f] >= 0)
+                base_collect(&failures, f, boundary_face(h, &l, f));
+        local_destroy(&l);
+    }
+    TRY(base_collected(&failures));
+done:
+    return status;
+}
+
+facet_status local_robin(struct local *l, int face, int *found, double *largest) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct facet_mesh *mesh = h->data.mesh;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    int32_t condition =
+        h->data.face_condition[mesh->blocks[l->block].faces[(int64_t)l->cell * b->n_faces + face]];
+    *found = condition >= 0 && h->data.conditions[condition].kind == HDG_ROBIN;
+    if (!*found) return FACET_OK;
+    const struct hdg_condition *c = &h->data.conditions[condition];
+    int n = b->boundary.rule.n;
+    hdg_face_geometry(&h->space, l->block, l->cell, face, &b->boundary, &l->face_geometry, l->x, l->normal);
+    TRY(base_wrap(field_eval(c->a, n, mesh->dim, l->x, l->values), "robin.a on '%s'", c->part));
+    for (int q = 0; q < n; q++) {
+        if (l->values[q] < 0.0)
+            FAIL(FACET_ERROR_INPUT, "robin.a on '%s' must not be negative, but is %g at x=%g, y=%g", c->part,
+                 l->values[q], l->x[q * mesh->dim], l->x[q * mesh->dim + 1]);
+        *largest = fmax(*largest, l->values[q]);
+    }
+done:
+    return status;
+}
+
+facet_status local_add_robin(struct local *l, double *K, double *largest) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    for (int f = 0; f < b->n_faces; f++) {
+        int found;
+        TRY(local_robin(l, f, &found, largest));
+        if (found)
+            local_face_mass(b->boundary.rule.n, b->m, b->boundary.psi, l->hdg->data.mesh->dim, l->normal,
+                            l->values, K + (int64_t)f * b->m * (b->n_trace + 1), b->n_trace);
+    }
+done:
+    return status;
+}

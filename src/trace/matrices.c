@@ -1,0 +1,72 @@
+/* Storage of the element matrices, and what is read off them entry by entry on the host. */
+#include "base/memory.h"
+#include "trace/sides.h"
+
+int64_t trace_n_batches(const struct facet_mesh *mesh, int block) {
+    return ((int64_t)mesh->blocks[block].count + TRACE_LANES - 1) / TRACE_LANES;
+}
+
+facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
+                                         const int *sizes, struct trace_matrices *matrices) {
+    facet_status status = FACET_OK;
+    *matrices = (struct trace_matrices){.device = device, .n_blocks = mesh->n_blocks};
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        int64_t n = matrices->n[b] = sizes[b];
+        matrices->n_batches[b] = trace_n_batches(mesh, b);
+        size_t count = (size_t)(matrices->n_batches[b] * (n * (n + 1) / 2) * TRACE_LANES);
+        TRY(device_alloc(device, &matrices->values[b], count, sizeof(double)));
+    }
+done:
+    if (status != FACET_OK) trace_matrices_destroy(matrices);
+    return status;
+}
+
+facet_status trace_matrices_create(const struct device *device, const struct trace_space *space,
+                                   struct trace_matrices *matrices) {
+    int sizes[MESH_MAX_BLOCKS];
+    for (int b = 0; b < space->mesh->n_blocks; b++) sizes[b] = trace_cell_size(space, b);
+    return trace_matrices_create_sized(device, space->mesh, sizes, matrices);
+}
+
+void trace_matrices_destroy(struct trace_matrices *matrices) {
+    for (int b = 0; b < matrices->n_blocks; b++) device_free(matrices->device, &matrices->values[b]);
+    *matrices = (struct trace_matrices){0};
+}
+
+facet_status trace_view_open(const struct trace_matrices *matrices, struct trace_view *view) {
+    facet_status status = FACET_OK;
+    *view = (struct trace_view){.matrices = matrices};
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        int64_t n = matrices->n[b];
+        size_t count = (size_t)(matrices->n_batches[b] * (n * (n + 1) / 2) * TRACE_LANES);
+        TRY(device_view(matrices->device, matrices->values[b], count, sizeof(double),
+                        (const void **)&view->values[b]));
+    }
+done:
+    if (status != FACET_OK) trace_view_close(view);
+    return status;
+}
+
+void trace_view_close(struct trace_view *view) {
+    for (int b = 0; b < view->matrices->n_blocks; b++)
+        device_unview(view->matrices->device, view->matrices->values[b], (const void **)&view->values[b]);
+}
+
+int trace_side(const struct trace_space *space, int32_t face, int which, struct trace_side *side) {
+    const struct facet_mesh *mesh = space->mesh;
+    int32_t cell = mesh->face_cells[2 * (int64_t)face + which];
+    if (cell < 0) return 0;
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    side->block = (int)(block - mesh->blocks);
+    side->cell = cell - block->first;
+    side->n_faces = shape_n_faces(block->shape);
+    side->faces = block->faces + (int64_t)side->cell * side->n_faces;
+    side->local = mesh->face_locals[2 * (int64_t)face + which];
+    side->starts[0] = 0;
+    for (int f = 0; f < side->n_faces; f++) {
+        int64_t size = space->face_first[side->faces[f] + 1] - space->face_first[side->faces[f]];
+        side->starts[f + 1] = side->starts[f] + (int)size;
+    }
+    side->size = side->starts[side->n_faces];
+    return 1;
+}

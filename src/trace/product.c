@@ -1,0 +1,403 @@
+/* The global matrix as an operator in its four forms. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "trace/sides.h"
+#include "trace/slots.h"
+
+#define MAX_SHARED_COLOURS 64
+
+/* What an operator owns; pointers inside the plans are device addresses, except the colours. */
+struct product {
+    enum trace_form form;
+    double bytes;
+    int n_blocks;
+    struct cell_plan cells[MESH_MAX_BLOCKS];
+    struct facet_plan facets;
+    int width;
+    int32_t *columns;
+    double *values;
+    struct operator csr;
+};
+
+static void free_constant(const struct device *device, const void *pointer) {
+    void *p = (void *)pointer;
+    device_free(device, &p);
+}
+
+static void product_free(struct operator* A) {
+    struct product *p = A->data;
+    if (p == NULL) return;
+    for (int b = 0; b < p->n_blocks; b++) {
+        int64_t *starts = (int64_t *)p->cells[b].colour_starts;
+        base_free(&starts);
+        free_constant(A->device, p->cells[b].colour_batches);
+        free_constant(A->device, p->cells[b].maps);
+    }
+    free_constant(A->device, p->facets.first);
+    free_constant(A->device, p->facets.panel_first);
+    free_constant(A->device, p->facets.columns);
+    free_constant(A->device, p->facets.sizes);
+    free_constant(A->device, p->facets.starts);
+    free_constant(A->device, p->facets.values);
+    device_free(A->device, &p->columns);
+    device_free(A->device, &p->values);
+    operator_destroy(&p->csr);
+    base_free(&A->data);
+}
+
+static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+    const struct product *p = A->data;
+    switch (p->form) {
+    case TRACE_CELLS:
+        vector_fill(y, 0.0);
+        for (int b = 0; b < p->n_blocks; b++) device_cell_apply(A->device, &p->cells[b], x->data, y->data);
+        break;
+    case TRACE_FACETS:
+        device_facet_apply(A->device, &p->facets, x->data, y->data);
+        break;
+    case TRACE_CSR:
+        operator_apply(&p->csr, x, y);
+        break;
+    case TRACE_ELL:
+        device_ell_apply(A->device, A->n, p->width, p->columns, p->values, x->data, y->data);
+        break;
+    }
+}
+
+double trace_operator_bytes(const struct operator* A) {
+    return ((const struct product *)A->data)->bytes;
+}
+
+/* ---------------------------------------------------------------------------------------------- cells */
+
+/* maps: first unknown of every slot of every cell, batch x n_slots x LANES (-1: none). */
+static void fill_maps(const struct trace_slots *slots, int block, int64_t *maps) {
+    int n_slots = slots->n_slots[block];
+    int64_t n = trace_n_batches(slots->mesh, block) * n_slots * TRACE_LANES;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t lane = i % TRACE_LANES, slot = i / TRACE_LANES % n_slots,
+                cell = i / TRACE_LANES / n_slots * TRACE_LANES + lane;
+        maps[i] = cell < slots->mesh->blocks[block].count
+                      ? slots->first[slots->entities[block][cell * n_slots + slot]]
+                      : -1;
+    }
+}
+
+/* Greedy colours: a batch takes the lowest colour that no batch with a common entity has. Where very many
+ * meet (the hub of a fan), a batch gets a colour of its own. colour: of each batch. */
+static facet_status colour_batches(const struct trace_slots *slots, int block, int32_t *colour,
+                                   int *n_colours) {
+    facet_status status = FACET_OK;
+    const int32_t *entities = slots->entities[block];
+    int64_t all = (int64_t)slots->mesh->blocks[block].count * slots->n_slots[block];
+    uint64_t *taken = NULL;
+    int n_shared = 0, n_own = 0;
+    TRY(CALLOC(taken, slots->n_entities));
+    for (int64_t batch = 0; batch < trace_n_batches(slots->mesh, block); batch++) {
+        int64_t begin = batch * TRACE_LANES * slots->n_slots[block],
+                end = begin + TRACE_LANES * slots->n_slots[block];
+        if (end > all) end = all;
+        uint64_t used = 0;
+        for (int64_t i = begin; i < end; i++) used |= taken[entities[i]];
+        int c = 0;
+        while (c < MAX_SHARED_COLOURS && (used >> c & 1)) c++;
+        if (c == MAX_SHARED_COLOURS) {
+            colour[batch] = c + n_own++;
+            continue;
+        }
+        for (int64_t i = begin; i < end; i++) taken[entities[i]] |= (uint64_t)1 << c;
+        colour[batch] = c;
+        if (c + 1 > n_shared) n_shared = c + 1;
+    }
+    *n_colours = n_own > 0 ? MAX_SHARED_COLOURS + n_own : n_shared;
+done:
+    base_free(&taken);
+    return status;
+}
+
+static facet_status make_cell_plan(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                   int block, struct cell_plan *plan) {
+    facet_status status = FACET_OK;
+    int64_t n_batches = matrices->n_batches[block], *maps = NULL, *starts = NULL, *order = NULL;
+    int n_slots = slots->n_slots[block], n_colours;
+    int32_t *colour = NULL;
+    TRY(ALLOC(colour, n_batches));
+    TRY(colour_batches(slots, block, colour, &n_colours));
+    TRY(CALLOC(starts, n_colours + 1));
+    TRY(ALLOC(order, n_batches));
+    TRY(ALLOC(maps, n_batches * n_slots * TRACE_LANES));
+    for (int64_t b = 0; b < n_batches; b++) starts[colour[b] + 1]++;
+    for (int c = 0; c < n_colours; c++) starts[c + 1] += starts[c];
+    for (int64_t b = 0; b < n_batches; b++) order[starts[colour[b]]++] = b;
+    for (int c = n_colours; c > 0; c--) starts[c] = starts[c - 1];
+    starts[0] = 0;
+    fill_maps(slots, block, maps);
+    *plan = (struct cell_plan){.n_faces = n_slots,
+                               .m = matrices->n[block] / n_slots,
+                               .n_batches = n_batches,
+                               .n_colours = n_colours,
+                               .colour_starts = starts,
+                               .matrices = matrices->values[block]};
+    starts = NULL;
+    TRY(device_copy(matrices->device, &plan->colour_batches, order, (size_t)n_batches, sizeof *order));
+    TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)(n_batches * n_slots * TRACE_LANES),
+                    sizeof *maps));
+done:
+    base_free(&colour);
+    base_free(&starts);
+    base_free(&order);
+    base_free(&maps);
+    return status;
+}
+
+static facet_status make_cells(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                               struct product *p) {
+    facet_status status = FACET_OK;
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        int64_t n = matrices->n[b];
+        p->n_blocks = b + 1;
+        TRY(make_cell_plan(slots, matrices, b, &p->cells[b]));
+        p->bytes += 8.0 * (double)(slots->mesh->blocks[b].count * (n * (n + 1) / 2));
+    }
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------- facets */
+
+/* Panels of all free faces: counted, then filled. */
+struct panels {
+    int64_t n_panels, n_values;
+    int64_t *panel_first, *columns, *starts;
+    int32_t *sizes;
+    double *values;
+};
+
+static void count_panels(const struct trace_space *space, struct panels *p) {
+    for (int64_t b = 0; b < space->n_free_faces; b++) {
+        int64_t m = space->free_offsets[b + 1] - space->free_offsets[b];
+        p->panel_first[b] = p->n_panels;
+        for (int which = 0; which < 2; which++) {
+            struct trace_side side;
+            if (!trace_side(space, space->free_faces[b], which, &side)) continue;
+            for (int f = 0; f < side.n_faces; f++) {
+                if (space->face_free[side.faces[f]] < 0) continue;
+                p->n_panels++;
+                p->n_values += m * (side.starts[f + 1] - side.starts[f]);
+            }
+        }
+    }
+    p->panel_first[space->n_free_faces] = p->n_panels;
+}
+
+/* Describes the panels of a face; `value` is where its first one begins. Returns where the next face begins.
+ */
+static int64_t place_panels(const struct trace_space *space, int64_t b, struct panels *p, int64_t value) {
+    int64_t at = p->panel_first[b], m = space->free_offsets[b + 1] - space->free_offsets[b];
+    for (int which = 0; which < 2; which++) {
+        struct trace_side side;
+        if (!trace_side(space, space->free_faces[b], which, &side)) continue;
+        for (int f = 0; f < side.n_faces; f++) {
+            if (space->face_free[side.faces[f]] < 0) continue;
+            p->columns[at] = space->face_free[side.faces[f]];
+            p->sizes[at] = side.starts[f + 1] - side.starts[f];
+            p->starts[at] = value;
+            value += m * p->sizes[at++];
+        }
+    }
+    return value;
+}
+
+static void fill_panels(const struct trace_space *space, const struct trace_view *view, int64_t b,
+                        struct panels *p) {
+    int64_t at = p->panel_first[b], m = space->free_offsets[b + 1] - space->free_offsets[b];
+    for (int which = 0; which < 2; which++) {
+        struct trace_side side;
+        if (!trace_side(space, space->free_faces[b], which, &side)) continue;
+        const double *K = trace_view_cell(view, side.block, side.cell);
+        for (int f = 0; f < side.n_faces; f++) {
+            if (space->face_free[side.faces[f]] < 0) continue;
+            double *panel = p->values + p->starts[at++];
+            for (int j = side.starts[f]; j < side.starts[f + 1]; j++)
+                for (int64_t i = 0; i < m; i++)
+                    *panel++ = trace_entry(K, side.starts[side.local] + (int)i, j);
+        }
+    }
+}
+
+static facet_status make_facets(const struct trace_space *space, const struct trace_matrices *matrices,
+                                struct product *out) {
+    facet_status status = FACET_OK;
+    const struct device *device = matrices->device;
+    struct trace_view view = {.matrices = matrices};
+    struct panels p = {0};
+    struct facet_plan *plan = &out->facets;
+    size_t n = (size_t)space->n_free_faces;
+    TRY(ALLOC(p.panel_first, n + 1));
+    count_panels(space, &p);
+    TRY(ALLOC(p.columns, p.n_panels));
+    TRY(ALLOC(p.starts, p.n_panels));
+    TRY(ALLOC(p.sizes, p.n_panels));
+    TRY(ALLOC(p.values, p.n_values));
+    int64_t value = 0;
+    for (int64_t b = 0; b < space->n_free_faces; b++) value = place_panels(space, b, &p, value);
+    TRY(trace_view_open(matrices, &view));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t b = 0; b < space->n_free_faces; b++) fill_panels(space, &view, b, &p);
+    plan->n_rows = space->n_free_faces;
+    TRY(device_copy(device, &plan->first, space->free_offsets, n + 1, sizeof(int64_t)));
+    TRY(device_copy(device, &plan->panel_first, p.panel_first, n + 1, sizeof(int64_t)));
+    TRY(device_copy(device, &plan->columns, p.columns, (size_t)p.n_panels, sizeof(int64_t)));
+    TRY(device_copy(device, &plan->sizes, p.sizes, (size_t)p.n_panels, sizeof(int32_t)));
+    TRY(device_copy(device, &plan->starts, p.starts, (size_t)p.n_panels, sizeof(int64_t)));
+    TRY(device_copy(device, &plan->values, p.values, (size_t)p.n_values, sizeof(double)));
+    out->bytes = 8.0 * (double)p.n_values;
+done:
+    trace_view_close(&view);
+    base_free(&p.panel_first);
+    base_free(&p.columns);
+    base_free(&p.starts);
+    base_free(&p.sizes);
+    base_free(&p.values);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------- assembled */
+
+static facet_status make_csr(const struct device *device, const struct csr *csr, struct product *p) {
+    p->bytes = 12.0 * (double)csr->offsets[csr->n];
+    return operator_create_csr(device, csr, &p->csr);
+}
+
+static facet_status make_ell(const struct device *device, const struct csr *csr, struct product *p) {
+    facet_status status = FACET_OK;
+    int32_t *columns = NULL;
+    double *values = NULL;
+    for (int64_t i = 0; i < csr->n; i++) {
+        int width = (int)(csr->offsets[i + 1] - csr->offsets[i]);
+        p->width = width > p->width ? width : p->width;
+    }
+    size_t count = (size_t)(csr->n * p->width);
+    TRY(ALLOC(columns, count));
+    TRY(CALLOC(values, count));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < csr->n; i++)
+        for (int64_t k = 0; k < p->width; k++) {
+            int64_t at = csr->offsets[i] + k, inside = at < csr->offsets[i + 1];
+            columns[k * csr->n + i] = inside ? csr->columns[at] : -1;
+            if (inside) values[k * csr->n + i] = csr->values[at];
+        }
+    TRY(device_copy(device, &p->columns, columns, count, sizeof *columns));
+    TRY(device_copy(device, &p->values, values, count, sizeof *values));
+    p->bytes = 12.0 * (double)count;
+done:
+    base_free(&columns);
+    base_free(&values);
+    return status;
+}
+
+/* An operator without its plan yet. */
+static facet_status begin_operator(int64_t n, const struct device *device, enum trace_form form,
+                                   struct operator* A, struct product **p) {
+    *A = (struct operator){.n = n, .device = device, .apply = product_apply, .free = product_free};
+    facet_status status = CALLOC(*p, 1);
+    A->data = *p;
+    if (status == FACET_OK) (*p)->form = form;
+    return status;
+}
+
+facet_status trace_slots_operator(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                  int64_t n, struct operator* A) {
+    facet_status status = FACET_OK;
+    struct product *p;
+    TRY(begin_operator(n, matrices->device, TRACE_CELLS, A, &p));
+    TRY(make_cells(slots, matrices, p));
+done:
+    if (status != FACET_OK) operator_destroy(A);
+    return status;
+}
+
+facet_status trace_csr_operator(const struct device *device, const struct csr *csr, enum trace_form form,
+                                struct operator* A) {
+    facet_status status = FACET_OK;
+    struct product *p;
+    TRY(begin_operator(csr->n, device, form, A, &p));
+    TRY(form == TRACE_ELL ? make_ell(device, csr, p) : make_csr(device, csr, p));
+done:
+    if (status != FACET_OK) operator_destroy(A);
+    return status;
+}
+
+facet_status trace_slots_product(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                 int64_t n, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    struct operator A = {0};
+    struct vector in = {0}, out = {0};
+    TRY(trace_slots_operator(slots, matrices, n, &A));
+    TRY(vector_create(matrices->device, n, &in));
+    TRY(vector_create(matrices->device, n, &out));
+    TRY(vector_upload(&in, x));
+    operator_apply(&A, &in, &out);
+    TRY(vector_download(&out, y));
+done:
+    operator_destroy(&A);
+    vector_destroy(&in);
+    vector_destroy(&out);
+    return status;
+}
+
+/* Every face is a slot. first: of the faces, in the numbering that is wanted. */
+static void face_slots(const struct trace_space *space, const int64_t *first, struct trace_slots *slots) {
+    const struct facet_mesh *mesh = space->mesh;
+    *slots = (struct trace_slots){.mesh = mesh, .n_entities = mesh->n_faces, .first = first};
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        slots->n_slots[b] = shape_n_faces(mesh->blocks[b].shape);
+        slots->entities[b] = mesh->blocks[b].faces;
+    }
+}
+
+static facet_status facets_operator(const struct trace_space *space, const struct trace_matrices *matrices,
+                                    struct operator* A) {
+    facet_status status = FACET_OK;
+    struct product *p;
+    TRY(begin_operator(space->n_free, matrices->device, TRACE_FACETS, A, &p));
+    TRY(make_facets(space, matrices, p));
+done:
+    if (status != FACET_OK) operator_destroy(A);
+    return status;
+}
+
+facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                                   enum trace_form form, struct operator* A) {
+    facet_status status = FACET_OK;
+    struct trace_slots slots;
+    struct csr csr = {0};
+    *A = (struct operator){0};
+    face_slots(space, space->face_free, &slots);
+    if (form == TRACE_CELLS) return trace_slots_operator(&slots, matrices, space->n_free, A);
+    if (form == TRACE_FACETS) return facets_operator(space, matrices, A);
+    TRY(trace_assemble(space, matrices, &csr));
+    TRY(trace_csr_operator(matrices->device, &csr, form, A));
+done:
+    csr_destroy(&csr);
+    return status;
+}
+
+facet_status trace_lift(const struct trace_space *space, const struct trace_matrices *matrices,
+                        const double *eliminated, double *lift) {
+    facet_status status = FACET_OK;
+    struct trace_slots slots;
+    double *full = NULL;
+    face_slots(space, space->face_first, &slots); /* one product in the full numbering */
+    TRY(ALLOC(full, space->n_all));
+    TRY(trace_slots_product(&slots, matrices, space->n_all, eliminated, full));
+    for (int64_t b = 0; b < space->n_free_faces; b++) {
+        const double *from = full + space->face_first[space->free_faces[b]];
+        for (int64_t i = space->free_offsets[b]; i < space->free_offsets[b + 1]; i++)
+            lift[i] = -from[i - space->free_offsets[b]];
+    }
+done:
+    base_free(&full);
+    return status;
+}

@@ -1,0 +1,37 @@
+/* Private to the room: the two cells of a face, and host access to their element matrices. */
+#ifndef FACET_TRACE_SIDES_H
+#define FACET_TRACE_SIDES_H
+
+#include "trace/trace.h"
+
+/* One cell a face belongs to: where its element data lies. */
+struct trace_side {
+    int block;
+    int32_t cell; /* in the block */
+    int n_faces, size;
+    const int32_t *faces;
+    int starts[SHAPE_MAX_FACES + 1]; /* of each local face in the element matrix */
+    int local;                       /* this face in the cell */
+};
+/* which: 0 or 1; 0 when the face has no such side. */
+int trace_side(const struct trace_space *space, int32_t face, int which, struct trace_side *side);
+
+/* The element matrices as the host can read them. */
+struct trace_view {
+    const struct trace_matrices *matrices;
+    const double *values[MESH_MAX_BLOCKS];
+};
+facet_status trace_view_open(const struct trace_matrices *matrices, struct trace_view *view);
+void trace_view_close(struct trace_view *view); /* view->matrices must be set */
+
+/* The matrix of one cell, for trace_entry. */
+static inline const double *trace_view_cell(const struct trace_view *view, int block, int32_t cell) {
+    int64_t n = view->matrices->n[block];
+    return view->values[block] + (cell / TRACE_LANES) * (n * (n + 1) / 2) * TRACE_LANES + cell % TRACE_LANES;
+}
+static inline double trace_entry(const double *K, int i, int j) {
+    int64_t at = i >= j ? (int64_t)i * (i + 1) / 2 + j : (int64_t)j * (j + 1) / 2 + i;
+    return K[at * TRACE_LANES];
+}
+
+#endif
