@@ -165,7 +165,7 @@ values:
             self.assertIn(word, said)
         self.assertNotIn("\r", said)
         self.assertEqual(self.run_program("solve", case, "--quiet").stdout, "")
-        said = self.run_program("solve", case, "--monitor", "--set", "solver.method=cg").stdout
+        said = self.run_program("solve", case, "--monitor", "--set", "solver={method: cg, preconditioner: block}").stdout
         lines = [line.split() for line in said.splitlines() if line.strip().startswith("iteration ")]
         self.assertGreater(len(lines), 10)
         self.assertLess(float(lines[-1][3]), 1e-10)
@@ -182,7 +182,7 @@ values:
     def test_not_converged(self):
         case = EXACT + "output: {file: old.vtu}\nvalues: [{name: m, field: u, take: max}]\n"
         self.write("precious", "old.vtu")
-        out = self.solve(case, "--set", "solver={method: cg, max_iterations: 1}", status=1)
+        out = self.solve(case, "--set", "solver={method: cg, preconditioner: block, max_iterations: 1}", status=1)
         self.assertFalse(out["solver"]["converged"])
         self.assertEqual(out["solver"]["iterations"], 1)
         self.assertTrue(out["solver"]["reason"])
@@ -223,8 +223,8 @@ class Converge(Program):
         self.refused(EXACT, "--refine", arguments=("--refine", "x"), command="converge")
 
     def test_not_converged(self):
-        self.run_program("converge", self.write(EXACT), "--set", "solver={method: cg, max_iterations: 1}", "--json",
-                         "rows.json", status=1)
+        self.run_program("converge", self.write(EXACT), "--set",
+                         "solver={method: cg, preconditioner: block, max_iterations: 1}", "--json", "rows.json", status=1)
         rows = json.loads(self.read("rows.json"))["rows"]
         self.assertEqual(len(rows), 1)
         self.assertNotIn("errors", rows[0])

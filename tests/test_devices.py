@@ -1,7 +1,7 @@
 """Solves every case of examples/ with the program on every device and compares the JSON: what describes the run is the
-same, numbers agree to 1e-9 (relative; values below 1, which may be zeros, absolutely). On `debug` memory of the device cannot be touched from outside its kernels, so a run that
-ends there has no missing transfer. FACET_PROGRAM names the program, by default build/facet; FACET_SOURCE_DIR the
-checkout."""
+same, numbers agree to 1e-9 (relative; values below 1, which may be zeros, absolutely). On `debug` memory of the device
+cannot be touched from outside its kernels, so a run that ends there has no missing transfer. FACET_PROGRAM names the
+program, by default build/facet; FACET_SOURCE_DIR the checkout."""
 
 import json
 import os
