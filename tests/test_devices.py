@@ -73,7 +73,7 @@ class Devices(unittest.TestCase):
                                        ("fgmres", "block"), ("fgmres", "amg")):
             with self.subTest(method=method, preconditioner=preconditioner):
                 settings = ["--set", f"solver.method={method}", "--set", f"solver.preconditioner={preconditioner}",
-                            "--set", "solver.rtol=1e-11", "--set", "discretization.degree=2"]
+                            "--set", "solver.rtol=1e-11", "--set", "mesh.box.cells=[10, 10]"]
                 cpu = self.solve("helmholtz.yaml", "cpu", *settings)
                 debug = self.solve("helmholtz.yaml", "debug", *settings)
                 self.assertLessEqual(abs(cpu["solver"]["iterations"] - debug["solver"]["iterations"]), 2)
