@@ -278,6 +278,21 @@ values:
         self.refused(head + "conductivity: [{on: left, value: 1}]\nboundary: [{on: walls, dirichlet: 0}]\n", "conductivity")
         self.refused(head + "source: 1\n", "no condition", "walls", command="check")
 
+    def test_coordinates_the_mesh_does_not_have(self):
+        given = BOX + "boundary: [{on: rest, dirichlet: 0}]\n"
+        self.refused(BOX + "exact: x + z\n", "case.yaml:3:8", "z")
+        self.refused(given + "source: 1\nreaction: z^2\ndiscretization: {tau: 1 + z^2}\n", "case.yaml:5:", "case.yaml:6:")
+        self.refused(BOX + "boundary: [{on: rest, robin: {a: 1, g: z}}]\n", "case.yaml:3:", "z")
+        with open(os.path.join(SOURCE, "tests/cases/good/two.msh"), encoding="utf-8") as file:
+            self.write(file.read(), "two.msh")
+        self.refused("mesh: {file: two.msh}\nequation: diffusion\nexact: x*z\n", "case.yaml:3:", "'x*z' uses z")
+
+    def test_meshes_too_large(self):
+        """Refused at once, with the number of cells, and before anything is computed."""
+        self.refused(EXACT, "case.yaml:1:", "32 x 4^16", "11 times", arguments=("--set", "mesh.refine=16"))
+        self.refused(EXACT, "2:14", "8.59e+09", arguments=("--refine", "2:14"), command="converge")
+        self.refused(EXACT, "case.yaml:1:", "2e+10", arguments=("--set", "mesh.box.cells=[100000, 100000]"))
+
     def test_bad_mesh(self):
         for bytes_kept in (100, 300):
             with open(os.path.join(SOURCE, "tests/cases/good/two.msh"), encoding="utf-8") as file:

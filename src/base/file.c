@@ -67,6 +67,8 @@ void text_free(struct text *text) {
 
 /* ------------------------------------------------------------------------------------------ writing */
 
+#define MAX_LINKS 40
+
 struct file_writer {
     FILE *stream;
     char *path; /* the target, links followed */
@@ -88,6 +90,24 @@ static facet_status fail_open(const struct file_writer *writer, int error) {
     return fail_write(writer->name, error);
 }
 
+/* Where a link leads, also when nothing is there yet: a file written through a link must not replace the
+ * link. Only the last part of a path is looked at, the system follows the others. */
+static facet_status follow_links(const char *name, char path[PATH_MAX]) {
+    char link[PATH_MAX], next[2 * PATH_MAX];
+    if (strlen(name) >= PATH_MAX) return fail_write(name, ENAMETOOLONG);
+    snprintf(path, PATH_MAX, "%s", name);
+    for (int hops = 0;; hops++) {
+        const ssize_t n = readlink(path, link, sizeof link - 1);
+        if (n < 0) return FACET_OK; /* no link, or nothing at all */
+        link[n] = '\0';
+        const char *slash = link[0] == '/' ? NULL : strrchr(path, '/');
+        snprintf(next, sizeof next, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, link);
+        if (hops == MAX_LINKS) return fail_write(name, ELOOP);
+        if (strlen(next) >= PATH_MAX) return fail_write(name, ENAMETOOLONG);
+        snprintf(path, PATH_MAX, "%.*s", PATH_MAX - 1, next);
+    }
+}
+
 /* Sets path and part from name. */
 static facet_status find_target(struct file_writer *writer) {
     facet_status status = FACET_OK;
@@ -103,8 +123,12 @@ static facet_status find_target(struct file_writer *writer) {
         status = fail_write(writer->name, errno);
         goto done;
     }
-    TRY(base_strdup(exists && realpath(writer->name, resolved) ? resolved : writer->name, &writer->path));
-    if (exists && !S_ISREG(info.st_mode)) goto done;
+    if (exists && !S_ISREG(info.st_mode)) {
+        TRY(base_strdup(writer->name, &writer->path));
+        goto done;
+    }
+    TRY(follow_links(writer->name, resolved));
+    TRY(base_strdup(resolved, &writer->path));
     const size_t bytes = strlen(writer->path) + sizeof ".part";
     TRY(ALLOC(writer->part, bytes));
     snprintf(writer->part, bytes, "%s.part", writer->path);

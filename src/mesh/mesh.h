@@ -24,6 +24,8 @@
 
 #define MESH_MAX_ORDER  9
 #define MESH_MAX_BLOCKS 2
+#define MESH_MAX_CELLS  (INT32_MAX / SHAPE_MAX_FACES) /* so that 32-bit numbers count the sides of all cells \
+                                                       */
 
 struct mesh_block {
     enum shape shape;
@@ -101,6 +103,9 @@ facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh);
 facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh);
 /* Every cell into 2^dim; curved geometry is evaluated, groups and periodicity are kept. */
 facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine);
+/* Whether the mesh can be refined so many times: FACET_ERROR_INPUT when 32-bit numbers cannot count the
+ * cells, FACET_ERROR_MACHINE when the memory that is available now would not hold them. */
+facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times);
 
 const struct mesh_block *mesh_block_of(const struct facet_mesh *mesh, int32_t cell);
 /* NULL when there is none; dim as in struct mesh_group. */
