@@ -223,8 +223,8 @@ class Converge(Program):
         self.refused(EXACT, "--refine", arguments=("--refine", "x"), command="converge")
 
     def test_not_converged(self):
-        self.run_program("converge", self.write(EXACT), "--set", "solver={method: cg, preconditioner: block, max_iterations: 1}", "--json",
-                         "rows.json", status=1)
+        self.run_program("converge", self.write(EXACT), "--set",
+                         "solver={method: cg, preconditioner: block, max_iterations: 1}", "--json", "rows.json", status=1)
         rows = json.loads(self.read("rows.json"))["rows"]
         self.assertEqual(len(rows), 1)
         self.assertNotIn("errors", rows[0])
