@@ -13,6 +13,9 @@ const struct bench *bench_list(void) {
         {"king2014", "Table 1: errors of the Helmholtz problem on triangles, P = 1..9", bench_king2014},
         {"fabien2017-accuracy", "Table 1: errors and rates on squares, and the problem as written",
          bench_fabien2017_accuracy},
+        {"fabien2017-roofline",
+         "Figures 14 to 17: the trace product against the roofs, speed of the stages by threads",
+         bench_fabien2017_roofline},
         {NULL, NULL, NULL},
     };
     return list;

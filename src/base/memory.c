@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -40,6 +41,22 @@ static size_t block_bytes(const void *p) {
     return bytes;
 }
 
+#define HUGE_PAGE   ((size_t)2 << 20)
+#define LARGE_BLOCK (4 * HUGE_PAGE)
+
+/* Large arrays are streamed through: asks for huge pages, which cost fewer faults and fewer address look-ups.
+ * Advice only; where it is not taken nothing changes. */
+static void advise(char *block, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    if (bytes < LARGE_BLOCK) return;
+    size_t skip = (HUGE_PAGE - (uintptr_t)block % HUGE_PAGE) % HUGE_PAGE;
+    madvise(block + skip, (bytes - skip) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+#else
+    (void)block;
+    (void)bytes;
+#endif
+}
+
 facet_status base_alloc(void *pointer, size_t n, size_t size) {
     set_pointer(pointer, NULL);
     if (n == 0 || size == 0) return FACET_OK;
@@ -50,6 +67,7 @@ facet_status base_alloc(void *pointer, size_t n, size_t size) {
     rounded = rounded / BASE_ALIGNMENT * BASE_ALIGNMENT;
     char *block = must_fail() ? NULL : aligned_alloc(BASE_ALIGNMENT, rounded);
     if (block == NULL) return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu bytes were wanted", bytes);
+    advise(block, rounded);
     memcpy(block, &bytes, sizeof bytes);
     count(1, (long long)bytes);
     set_pointer(pointer, block + BASE_ALIGNMENT);
