@@ -16,12 +16,14 @@
 
 #define KERNEL_LANES 8
 
-/* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m. Batches of one colour share no
- * unknown. */
+/* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m. The batches of a colour are
+ * taken in runs of `run`, batches that follow each other in memory; two runs of one colour share no unknown,
+ * so they may be worked on at the same time, the batches of a run one after another. */
 struct cell_plan {
     int n_faces, m;
     int64_t n_batches;
     int n_colours;
+    int64_t run;                  /* >= 1; the last run of a colour may be shorter */
     const int64_t *colour_starts; /* n_colours + 1, into colour_batches; on the host */
     const int64_t *colour_batches;
     const int64_t *maps;    /* batch x n_faces x LANES: first unknown of a face, -1: none (counts as zero,
@@ -75,6 +77,7 @@ static inline struct affine_layout affine_layout(int dim, int n_faces) {
 }
 
 struct kernels {
+    int64_t run_bytes; /* of element matrices in a run of cell_apply, about; 0: runs of one batch */
     void (*fill)(int64_t n, double a, double *x); /* x = a */
     void (*axpby)(int64_t n, double a, const double *x, double b,
                   double *y); /* y = a x + b y; b = 0 ignores y */

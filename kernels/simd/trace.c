@@ -81,70 +81,81 @@ void facet_apply_simd(const struct facet_plan *plan, const double *x, double *y)
     for (int64_t r = 0; r < plan->n_rows; r++) facet_rows_any(plan, r, x, y);
 }
 
-/* Unknowns of the eight cells of a batch, transposed into lanes. */
+/* Unknowns of the eight cells of a batch into lanes, and lanes added to unknowns. Faces of few unknowns are
+ * moved number by number; longer ones transposed, L rows of up to L numbers at a time, where what is written
+ * beyond a face's m lanes the next face overwrites. */
 INLINE void gather(int n_faces, int m, const int64_t *map, const double *x, lane *local) {
-    for (int f = 0; f < n_faces; f++)
-        for (int w = 0; w < L; w++) {
-            int64_t first = map[f * L + w];
-            double *to = (double *)(local + f * m) + w;
-            if (first >= 0)
-                for (int i = 0; i < m; i++) to[i * L] = x[first + i];
-            else
-                for (int i = 0; i < m; i++) to[i * L] = 0.0;
+    for (int f = 0; f < n_faces; f++, map += L, local += m) {
+        for (int w = 0; w < L && m < TUNE_TRANSPOSE; w++)
+            for (int i = 0; i < m; i++) local[i][w] = map[w] >= 0 ? x[map[w] + i] : 0.0;
+        for (int i = 0; i < m && m >= TUNE_TRANSPOSE; i += L) {
+            lane rows[L];
+            for (int w = 0; w < L; w++) rows[w] = map[w] >= 0 ? lane_load(m - i, x + map[w] + i) : (lane){0};
+            lane_transpose(rows);
+            for (int k = 0; k < L; k++) local[i + k] = rows[k];
         }
+    }
 }
 
 INLINE void scatter(int n_faces, int m, const int64_t *map, const lane *local, double *y) {
-    for (int f = 0; f < n_faces; f++)
-        for (int w = 0; w < L; w++) {
-            int64_t first = map[f * L + w];
-            const double *from = (const double *)(local + f * m) + w;
-            for (int i = 0; i < m && first >= 0; i++) y[first + i] += from[i * L];
+    for (int f = 0; f < n_faces; f++, map += L, local += m) {
+        for (int w = 0; w < L && m < TUNE_TRANSPOSE; w++)
+            for (int i = 0; i < m && map[w] >= 0; i++) y[map[w] + i] += local[i][w];
+        for (int i = 0; i < m && m >= TUNE_TRANSPOSE; i += L) {
+            lane rows[L];
+            for (int k = 0; k < L; k++) rows[k] = local[i + k];
+            lane_transpose(rows);
+            for (int w = 0; w < L; w++) {
+                double *to = y + map[w] + i;
+                if (map[w] >= 0) lane_store(m - i, to, lane_load(m - i, to) + rows[w]);
+            }
         }
+    }
 }
 
-/* Both uses of every entry of one triangle, two rows at a time. */
+/* Both uses of every entry of one triangle, row after row: only where memory is read in strictly ascending
+ * order does the processor fetch ahead at full speed; several rows at once, or prefetch instructions, halve
+ * it. */
 INLINE void symmetric_product(int n, const lane *K, const lane *x, lane *y) {
-    for (int i = 0; i < n; i++) y[i] = (lane){0};
-    int i = 0;
-    for (; i + 2 <= n; i += 2) {
-        const lane *row0 = K + (int64_t)i * (i + 1) / 2, *row1 = row0 + i + 1;
-        lane x0 = x[i], x1 = x[i + 1], sum0 = {0}, sum1 = {0};
-        for (int j = 0; j < i; j++) {
-            lane k0 = row0[j], k1 = row1[j], xj = x[j];
-            sum0 += k0 * xj;
-            sum1 += k1 * xj;
-            y[j] += k0 * x0 + k1 * x1;
+    for (int i = 0; i < n; i++, K += i) {
+        lane xi = x[i], even = {0}, odd = {0};
+        int j = 0;
+        for (; j + 2 <= i; j += 2) {
+            lane k0 = *(const volatile lane *)(K + j); /* loaded once, not once for every use */
+            lane k1 = *(const volatile lane *)(K + j + 1);
+            even += k0 * x[j];
+            odd += k1 * x[j + 1];
+            y[j] += k0 * xi;
+            y[j + 1] += k1 * xi;
         }
-        y[i] += sum0 + row0[i] * x0 + row1[i] * x1;
-        y[i + 1] += sum1 + row1[i] * x0 + row1[i + 1] * x1;
+        if (j < i) {
+            even += K[j] * x[j];
+            y[j] += K[j] * xi;
+        }
+        y[i] = even + odd + K[i] * xi;
     }
-    for (; i < n; i++) {
-        const lane *row = K + (int64_t)i * (i + 1) / 2;
-        lane sum = {0};
-        for (int j = 0; j < i; j++) {
-            sum += row[j] * x[j];
-            y[j] += row[j] * x[i];
-        }
-        y[i] += sum + row[i] * x[i];
+}
+
+/* Batches begin .. end-1 of the list. */
+static void cell_run(const struct cell_plan *plan, int64_t begin, int64_t end, const double *x, double *y) {
+    int n_faces = plan->n_faces, m = plan->m, n = n_faces * m;
+    int64_t size = (int64_t)n * (n + 1) / 2;
+    lane in[MAX_TRACE + L], out[MAX_TRACE + L];
+    for (int64_t b = begin; b < end; b++) {
+        int64_t batch = plan->colour_batches[b];
+        const int64_t *map = plan->maps + batch * n_faces * L;
+        gather(n_faces, m, map, x, in);
+        symmetric_product(n, (const lane *)plan->matrices + batch * size, in, out);
+        scatter(n_faces, m, map, out, y);
     }
 }
 
 void cell_apply_simd(const struct cell_plan *plan, const double *x, double *y) {
-    int n_faces = plan->n_faces, m = plan->m, n = n_faces * m;
 #pragma omp parallel num_threads(base_threads()) if (plan->n_batches > 8)
-    {
-        lane in[MAX_TRACE], out[MAX_TRACE];
-        for (int colour = 0; colour < plan->n_colours;
-             colour++) { /* the barrier at the end of each keeps colours apart */
+    for (int colour = 0; colour < plan->n_colours; colour++) { /* a barrier keeps colours apart */
+        int64_t end = plan->colour_starts[colour + 1];
 #pragma omp for schedule(static)
-            for (int64_t b = plan->colour_starts[colour]; b < plan->colour_starts[colour + 1]; b++) {
-                int64_t batch = plan->colour_batches[b];
-                const int64_t *map = plan->maps + batch * n_faces * L;
-                gather(n_faces, m, map, x, in);
-                symmetric_product(n, (const lane *)plan->matrices + batch * (n * (n + 1) / 2), in, out);
-                scatter(n_faces, m, map, out, y);
-            }
-        }
+        for (int64_t b = plan->colour_starts[colour]; b < end; b += plan->run)
+            cell_run(plan, b, b + plan->run < end ? b + plan->run : end, x, y);
     }
 }

@@ -113,6 +113,7 @@ static void block_smooth_simd(int64_t n_blocks, const int64_t *first, const int6
 
 const struct kernels *kernels_simd(void) {
     static const struct kernels table = {
+        .run_bytes = TUNE_RUN_BYTES,
         .fill = fill_simd,
         .axpby = axpby_simd,
         .multiply = multiply_simd,

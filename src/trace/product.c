@@ -5,6 +5,8 @@
 #include "trace/sides.h"
 
 #define MAX_COLOURS 64
+#define MIN_RUNS                                                                                             \
+    64 /* runs of batches a block has at least, if it has as many batches: work for all threads */
 
 /* What an operator owns; pointers inside the plans are device addresses, except the colours. */
 struct product {
@@ -83,18 +85,28 @@ static void fill_maps(const struct facet_mesh *mesh, int block, const int64_t *f
     }
 }
 
-/* Greedy colours: a batch takes the lowest colour that no batch with a common face has. colour: of each
- * batch; returns how many. */
-static facet_status colour_batches(const struct facet_mesh *mesh, int block, uint8_t *colour,
-                                   int *n_colours) {
+/* Batches of a run, whatever the number of threads: a product must not depend on it. */
+static int64_t choose_run(const struct trace_matrices *matrices, int block) {
+    int64_t n = matrices->n[block], n_batches = matrices->n_batches[block];
+    int64_t run = device_cell_run(matrices->device, n * (n + 1) / 2 * TRACE_LANES * (int64_t)sizeof(double));
+    if (run > n_batches / MIN_RUNS) run = n_batches / MIN_RUNS;
+    return run > 1 ? run : 1;
+}
+
+/* Greedy colours: a run of batches takes the lowest colour that no run with a common face has. colour: of
+ * each batch; returns how many. */
+static facet_status colour_runs(const struct facet_mesh *mesh, int block, int64_t run, uint8_t *colour,
+                                int *n_colours) {
     facet_status status = FACET_OK;
     const struct mesh_block *b = &mesh->blocks[block];
     int n_faces = shape_n_faces(b->shape);
+    int64_t n_batches = trace_n_batches(mesh, block);
     uint64_t *taken = NULL;
     *n_colours = 0;
     TRY(CALLOC(taken, mesh->n_faces));
-    for (int64_t batch = 0; batch < trace_n_batches(mesh, block); batch++) {
-        int64_t begin = batch * TRACE_LANES * n_faces, end = begin + TRACE_LANES * n_faces;
+    for (int64_t first = 0; first < n_batches; first += run) {
+        int64_t last = first + run < n_batches ? first + run : n_batches;
+        int64_t begin = first * TRACE_LANES * n_faces, end = last * TRACE_LANES * n_faces;
         if (end > (int64_t)b->count * n_faces) end = (int64_t)b->count * n_faces;
         uint64_t used = 0;
         for (int64_t i = begin; i < end; i++) used |= taken[b->faces[i]];
@@ -102,7 +114,7 @@ static facet_status colour_batches(const struct facet_mesh *mesh, int block, uin
         while (c < MAX_COLOURS && (used >> c & 1)) c++;
         if (c == MAX_COLOURS) FAIL(FACET_ERROR_MACHINE, "more than %d colours are needed", MAX_COLOURS);
         for (int64_t i = begin; i < end; i++) taken[b->faces[i]] |= (uint64_t)1 << c;
-        colour[batch] = (uint8_t)c;
+        for (int64_t batch = first; batch < last; batch++) colour[batch] = (uint8_t)c;
         if (c + 1 > *n_colours) *n_colours = c + 1;
     }
 done:
@@ -114,11 +126,12 @@ static facet_status make_cell_plan(const struct trace_space *space, const struct
                                    int block, const int64_t *first, struct cell_plan *plan) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = space->mesh;
-    int64_t n_batches = matrices->n_batches[block], *maps = NULL, *starts = NULL, *order = NULL;
+    int64_t n_batches = matrices->n_batches[block], run = choose_run(matrices, block);
+    int64_t *maps = NULL, *starts = NULL, *order = NULL;
     int n_faces = shape_n_faces(mesh->blocks[block].shape), n_colours;
     uint8_t *colour = NULL;
     TRY(ALLOC(colour, n_batches));
-    TRY(colour_batches(mesh, block, colour, &n_colours));
+    TRY(colour_runs(mesh, block, run, colour, &n_colours));
     TRY(CALLOC(starts, n_colours + 1));
     TRY(ALLOC(order, n_batches));
     TRY(ALLOC(maps, n_batches * n_faces * TRACE_LANES));
@@ -132,6 +145,7 @@ static facet_status make_cell_plan(const struct trace_space *space, const struct
                                .m = matrices->n[block] / n_faces,
                                .n_batches = n_batches,
                                .n_colours = n_colours,
+                               .run = run,
                                .colour_starts = starts,
                                .matrices = matrices->values[block]};
     starts = NULL;
