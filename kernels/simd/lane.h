@@ -3,6 +3,7 @@
 #ifndef FACET_KERNELS_SIMD_LANE_H
 #define FACET_KERNELS_SIMD_LANE_H
 
+#include <math.h>
 #ifdef __AVX512F__
 #    include <immintrin.h>
 #endif
@@ -32,6 +33,35 @@ INLINE void lane_store(int n, double *to, lane value) {
     _mm512_mask_storeu_pd(to, (__mmask8)(n < L ? (1 << n) - 1 : 255), (__m512d)value);
 #else
     for (int i = 0; i < n && i < L; i++) to[i] = value[i];
+#endif
+}
+
+/* Writes past the caches, for what is not read again soon; lane_stream_end before others may read it. */
+INLINE void lane_stream(lane *to, lane value) {
+#ifdef __AVX512F__
+    _mm512_stream_pd((double *)to, (__m512d)value);
+#else
+    *to = value;
+#endif
+}
+
+INLINE void lane_stream_end(void) {
+#ifdef __AVX512F__
+    _mm_sfence();
+#endif
+}
+
+/* Roots; *positive becomes 0 unless all numbers are positive. */
+INLINE lane lane_sqrt(lane value, int *positive) {
+#ifdef __AVX512F__
+    *positive &= _mm512_cmp_pd_mask((__m512d)value, _mm512_setzero_pd(), _CMP_GT_OQ) == 255;
+    return (lane)_mm512_sqrt_pd((__m512d)value);
+#else
+    for (int w = 0; w < L; w++) {
+        *positive &= value[w] > 0.0;
+        value[w] = sqrt(value[w]);
+    }
+    return value;
 #endif
 }
 

@@ -5,9 +5,12 @@
 
 /* Bytes of element matrices that a thread reads in one go: long enough for the processor to fetch ahead. */
 #define TUNE_RUN_BYTES (1 << 20)
+/* Rows of an ELL matrix taken at once. */
+#define TUNE_ELL_ROWS 4096
 /* Unknowns of a face from which on a transposition moves them into lanes faster than single loads. */
 #define TUNE_TRANSPOSE 4
-/* The register tile of the local solvers: TUNE_TILE^2 accumulators and TUNE_TILE + 1 operands. */
-#define TUNE_TILE 4
+/* The register tile of the local solvers: rows x columns sums and columns + 1 operands in 32 registers. */
+#define TUNE_TILE_ROWS    4
+#define TUNE_TILE_COLUMNS 6
 
 #endif
