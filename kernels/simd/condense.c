@@ -141,16 +141,15 @@ static int eliminate(int N, int total, lane *C, lane *inverse) {
     return positive;
 }
 
-/* U = R^-1 times the columns N .. total-1 of the first N rows. */
-static void substitute_back(int N, int total, const lane *C, const lane *inverse, lane *U) {
+/* R^-1 applied to the columns N .. total-1 of the first N rows, which become U. */
+static void substitute_back(int N, int total, lane *C, const lane *inverse) {
     int ld = total, n = total - N;
-    struct tile t = {.step_k = 1, .step_a = ld, .ld_B = n, .ld_from = ld, .ld_to = n, .ld_D = ld};
+    struct tile t = {.step_k = 1, .step_a = ld, .ld_B = ld, .ld_from = ld, .ld_to = ld, .ld_D = ld};
     for (int end = N; end > 0;) {
         int rows = smaller(ROWS, end), i = end - rows;
         t.A = C + (int64_t)i * ld + end;
-        t.B = U + (int64_t)end * n;
-        t.from = C + (int64_t)i * ld + N;
-        t.to = U + (int64_t)i * n;
+        t.B = C + (int64_t)end * ld + N;
+        t.from = t.to = C + (int64_t)i * ld + N;
         t.D = C + (int64_t)i * ld + i;
         t.inverse = inverse + i;
         tiles(rows, n, N - end, BACKWARD, &t);
@@ -224,13 +223,12 @@ static void assemble(const struct affine_tables *t, const struct affine_layout *
 }
 
 /* See the same function in kernels/ref. d: n lanes of scratch. */
-static void restore_constants(const struct affine_tables *t, const lane *reaction, const lane *U, lane *C,
-                              lane *d) {
+static void restore_constants(const struct affine_tables *t, const lane *reaction, lane *C, lane *d) {
     int N = t->N, m = t->m, n = t->n_faces * m, ld = N + n;
     lane *K = C + (int64_t)N * ld + N, total = {0};
     double one = sqrt(t->face), w = 1.0 / (t->n_faces * one);
     for (int i = 0; i < n; i++) {
-        d[i] = *reaction * sqrt(t->volume) * U[i];
+        d[i] = *reaction * sqrt(t->volume) * C[N + i];
         for (int f = 0; f < t->n_faces; f++)
             d[i] -= one * (i <= f * m ? K[i * ld + f * m] : K[f * m * ld + i]);
     }
@@ -246,6 +244,11 @@ static void restore_constants(const struct affine_tables *t, const lane *reactio
 static void store_triangle(int n, const lane *C, int ld, lane *to) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) lane_stream(to++, C[(int64_t)j * ld + i]);
+}
+
+static void store_rows(int rows, int n, const lane *C, int ld, lane *to) {
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < n; j++) lane_stream(to++, C[(int64_t)i * ld + j]);
 }
 
 /* Lanes of scratch of a thread: the matrix, the inverse diagonal of R, and a vector of the trace. */
@@ -266,13 +269,13 @@ int64_t condense_affine_simd(const struct affine_tables *t, int64_t n_batches, c
 #pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         lane *C = (lane *)scratch + omp_get_thread_num() * scratch_lanes(t), *inverse = C + total * total;
-        lane *lift = (lane *)U + batch * N * n;
         const lane *c = (const lane *)coefficients + batch * at.count;
         assemble(t, &at, c, C);
         if (!eliminate(N, total, C, inverse) && batch < failed) failed = batch;
         store_triangle(N, C, total, (lane *)factor + batch * (N * (N + 1) / 2));
-        substitute_back(N, total, C, inverse, lift);
-        restore_constants(t, c + at.reaction, lift, C, inverse + N);
+        substitute_back(N, total, C, inverse);
+        store_rows(N, n, C + N, total, (lane *)U + batch * N * n);
+        restore_constants(t, c + at.reaction, C, inverse + N);
         store_triangle(n, C + N * total + N, total, (lane *)K + batch * (n * (n + 1) / 2));
         lane_stream_end();
     }

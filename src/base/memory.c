@@ -41,20 +41,17 @@ static size_t block_bytes(const void *p) {
     return bytes;
 }
 
-#define HUGE_PAGE   ((size_t)2 << 20)
-#define LARGE_BLOCK (4 * HUGE_PAGE)
+#define HUGE_PAGE ((size_t)2 << 20)
 
-/* Large arrays are streamed through: asks for huge pages, which cost fewer faults and fewer address look-ups.
- * Advice only; where it is not taken nothing changes. */
-static void advise(char *block, size_t bytes) {
+/* Large arrays are streamed through: they begin on a huge page and ask for such, which cost fewer faults and
+ * fewer address look-ups. Where the advice is not taken nothing changes. */
+static char *allocate(size_t bytes) {
+    if (bytes < 2 * HUGE_PAGE) return aligned_alloc(BASE_ALIGNMENT, bytes);
+    char *block = aligned_alloc(HUGE_PAGE, bytes);
 #ifdef MADV_HUGEPAGE
-    if (bytes < LARGE_BLOCK) return;
-    size_t skip = (HUGE_PAGE - (uintptr_t)block % HUGE_PAGE) % HUGE_PAGE;
-    madvise(block + skip, (bytes - skip) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-#else
-    (void)block;
-    (void)bytes;
+    if (block != NULL) madvise(block, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
 #endif
+    return block;
 }
 
 facet_status base_alloc(void *pointer, size_t n, size_t size) {
@@ -65,9 +62,8 @@ facet_status base_alloc(void *pointer, size_t n, size_t size) {
         __builtin_add_overflow(bytes, (size_t)(2 * BASE_ALIGNMENT - 1), &rounded))
         return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu items of %zu bytes were wanted", n, size);
     rounded = rounded / BASE_ALIGNMENT * BASE_ALIGNMENT;
-    char *block = must_fail() ? NULL : aligned_alloc(BASE_ALIGNMENT, rounded);
+    char *block = must_fail() ? NULL : allocate(rounded);
     if (block == NULL) return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu bytes were wanted", bytes);
-    advise(block, rounded);
     memcpy(block, &bytes, sizeof bytes);
     count(1, (long long)bytes);
     set_pointer(pointer, block + BASE_ALIGNMENT);

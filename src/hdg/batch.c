@@ -110,24 +110,24 @@ int batch_is_fast(const struct hdg *h, int block, int64_t batch) {
 }
 
 /* y = K x */
-static void multiply(int dim, const double *K, const double *x, double *y) {
+static inline void multiply(int dim, const double *K, const double *x, double *y) {
     for (int a = 0; a < dim; a++) {
         y[a] = 0.0;
         for (int b = 0; b < dim; b++) y[a] += K[a * dim + b] * x[b];
     }
 }
 
-static double dot(int dim, const double *x, const double *y) {
+static inline double dot(int dim, const double *x, const double *y) {
     double sum = 0.0;
     for (int a = 0; a < dim; a++) sum += x[a] * y[a];
     return sum;
 }
 
-/* tau of a face of an affine cell. */
-static facet_status affine_tau(struct local *l, int face, const double *normal, double det, double *tau) {
+/* tau of a face of an affine cell; length: of its normal. */
+static facet_status affine_tau(struct local *l, int face, double length, double det, double *tau) {
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
     int dim = l->hdg->data.mesh->dim;
-    double area = sqrt(dot(dim, normal, normal)) * shape_measure(shape_face_shape(b->shape, face));
+    double area = length * shape_measure(shape_face_shape(b->shape, face));
     l->heights[face] = det * shape_measure(b->shape) / area * (shape_is_simplex(b->shape) ? dim : 1);
     return local_tau(l, face, 1, l->geometry.x, tau);
 }
@@ -136,19 +136,20 @@ struct cell_facts {
     double det, reaction;
 };
 
-/* The numbers of one cell into its lane: c[k * LANES]. */
-static facet_status cell_coefficients(struct local *l, int block, int32_t cell, double *c,
-                                      struct cell_facts *facts) {
+/* The numbers of one cell into its lane: c[k * LANES]. dim is a constant where this is inlined. */
+static inline __attribute__((always_inline)) facet_status
+cell_numbers(struct local *l, int dim, int block, int32_t cell, double *c, struct cell_facts *facts) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    int dim = h->data.mesh->dim, n_faces = b->n_faces, pair = 0;
+    int n_faces = b->n_faces, pair = 0;
     struct affine_layout at = affine_layout(dim, n_faces);
-    double K[9], C[9], KC[9], normals[SHAPE_MAX_FACES][3], Kn[SHAPE_MAX_FACES][3], reaction, det;
+    double K[9], C[9], KC[9], normals[SHAPE_MAX_FACES][3], Kn[SHAPE_MAX_FACES][3], reaction, det, scale;
     l->block = block;
     l->cell = cell;
     hdg_cell_geometry(&h->space, block, cell, &b->center, &l->geometry);
     det = l->geometry.wJ[0];
+    scale = 1.0 / det;
     TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, l->geometry.x, K));
     l->mean_K = 0.0;
     for (int a = 0; a < dim; a++) l->mean_K += K[a * (dim + 1)] / dim;
@@ -158,7 +159,7 @@ static facet_status cell_coefficients(struct local *l, int block, int32_t cell, 
     for (int a = 0; a < dim; a++)
         for (int e = 0; e < dim; e++) {
             KC[a * dim + e] = 0.0;
-            for (int d = 0; d < dim; d++) KC[a * dim + e] += K[a * dim + d] * C[d * dim + e] / det;
+            for (int d = 0; d < dim; d++) KC[a * dim + e] += K[a * dim + d] * C[d * dim + e] * scale;
             c[(at.flux + a * dim + e) * TRACE_LANES] = KC[a * dim + e];
         }
     c[at.reaction * TRACE_LANES] = reaction * det;
@@ -169,26 +170,33 @@ static facet_status cell_coefficients(struct local *l, int block, int32_t cell, 
             c[(at.stiffness + pair) * TRACE_LANES] = sum;
         }
     for (int f = 0; f < n_faces; f++) {
-        double tau;
+        double tau, length;
         multiply(dim, C, b->normals[f], normals[f]);
         multiply(dim, K, normals[f], Kn[f]);
-        TRY(affine_tau(l, f, normals[f], det, &tau));
-        c[(at.weight + f) * TRACE_LANES] = tau * sqrt(dot(dim, normals[f], normals[f]));
+        length = sqrt(dot(dim, normals[f], normals[f]));
+        TRY(affine_tau(l, f, length, det, &tau));
+        c[(at.weight + f) * TRACE_LANES] = tau * length;
         int orientation = h->data.mesh->blocks[block].orientations[(int64_t)cell * n_faces + f];
         c[(at.sign + f) * TRACE_LANES] = orientation == 0 ? 1.0 : -1.0;
         for (int a = 0; a < dim; a++) {
             double sum = 0.0;
-            for (int d = 0; d < dim; d++) sum += C[d * dim + a] * Kn[f][d] / det;
+            for (int d = 0; d < dim; d++) sum += C[d * dim + a] * Kn[f][d] * scale;
             c[(at.gradient + f * dim + a) * TRACE_LANES] = sum;
-            c[(at.flux_normal + f * dim + a) * TRACE_LANES] = Kn[f][a] / det;
+            c[(at.flux_normal + f * dim + a) * TRACE_LANES] = Kn[f][a] * scale;
         }
     }
     for (int f = 0; f < n_faces; f++)
         for (int g = 0; g < n_faces; g++)
-            c[(at.normals + f * n_faces + g) * TRACE_LANES] = dot(dim, normals[f], Kn[g]) / det;
+            c[(at.normals + f * n_faces + g) * TRACE_LANES] = dot(dim, normals[f], Kn[g]) * scale;
     *facts = (struct cell_facts){det, reaction};
 done:
     return local_place(status, l);
+}
+
+static facet_status cell_coefficients(struct local *l, int block, int32_t cell, double *c,
+                                      struct cell_facts *facts) {
+    return l->hdg->data.mesh->dim == 2 ? cell_numbers(l, 2, block, cell, c, facts)
+                                       : cell_numbers(l, 3, block, cell, c, facts);
 }
 
 facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, int64_t end,

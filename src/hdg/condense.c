@@ -259,8 +259,9 @@ static facet_status condense_block(struct hdg *h, int block) {
     struct tile t = {.n_factor = packed_size(b->N) * TRACE_LANES,
                      .n_U = (int64_t)b->N * b->n_trace * TRACE_LANES,
                      .n_K = packed_size(b->n_trace) * TRACE_LANES};
-    TRY(device_alloc(h->device, &h->factors[block], (size_t)(n * t.n_factor), sizeof(double)));
-    TRY(device_alloc(h->device, &h->U[block], (size_t)(n * t.n_U), sizeof(double)));
+    if (h->factors[block] == NULL)
+        TRY(device_alloc(h->device, &h->factors[block], (size_t)(n * t.n_factor), sizeof(double)));
+    if (h->U[block] == NULL) TRY(device_alloc(h->device, &h->U[block], (size_t)(n * t.n_U), sizeof(double)));
     for (int64_t begin = 0, end; begin < n; begin = end) {
         int fast = batch_is_fast(h, block, begin);
         int64_t limit = begin + (fast ? FAST_BATCHES : GENERAL_BATCHES);
@@ -278,7 +279,7 @@ done:
 facet_status hdg_condense(struct hdg *h) {
     facet_status status = FACET_OK;
     h->volume = h->largest_reaction = h->largest_robin = 0.0;
-    TRY(trace_matrices_create(h->device, &h->trace, &h->matrices));
+    if (h->matrices.device == NULL) TRY(trace_matrices_create(h->device, &h->trace, &h->matrices));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(condense_block(h, b));
     h->singular = h->trace.n_free == h->trace.n_all && h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));

@@ -84,7 +84,8 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
                         hdg_rule_maker maker, const struct base_monitor *monitor, struct hdg **hdg);
 void hdg_destroy(struct hdg **hdg);
 
-/* Element matrices, local solvers and the lift of all cells. */
+/* Element matrices, local solvers and the lift of all cells; again, in the same memory, when it is called
+ * again. */
 facet_status hdg_condense(struct hdg *hdg);
 
 facet_status hdg_solution_create(const struct hdg *hdg, struct hdg_solution *solution);

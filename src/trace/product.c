@@ -5,6 +5,7 @@
 #include "trace/sides.h"
 
 #define MAX_COLOURS 64
+#define NO_COLOUR   255
 #define MIN_RUNS                                                                                             \
     64 /* runs of batches a block has at least, if it has as many batches: work for all threads */
 
@@ -77,12 +78,29 @@ double trace_operator_bytes(const struct operator* A) {
 static void fill_maps(const struct facet_mesh *mesh, int block, const int64_t *first, int64_t *maps) {
     const struct mesh_block *b = &mesh->blocks[block];
     int n_faces = shape_n_faces(b->shape);
-    int64_t n = trace_n_batches(mesh, block) * n_faces * TRACE_LANES;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t lane = i % TRACE_LANES, f = i / TRACE_LANES % n_faces,
-                cell = i / TRACE_LANES / n_faces * TRACE_LANES + lane;
-        maps[i] = cell < b->count ? first[b->faces[cell * n_faces + f]] : -1;
+    for (int64_t cell = 0; cell < trace_n_batches(mesh, block) * TRACE_LANES; cell++) {
+        int64_t *map = maps + cell / TRACE_LANES * n_faces * TRACE_LANES + cell % TRACE_LANES;
+        for (int f = 0; f < n_faces; f++)
+            map[f * TRACE_LANES] = cell < b->count ? first[b->faces[cell * n_faces + f]] : -1;
     }
+}
+
+/* Faces of the batches begin .. end-1: where they stand in b->faces. */
+static void batch_faces(const struct mesh_block *b, int64_t *begin, int64_t *end) {
+    int n_faces = shape_n_faces(b->shape);
+    *begin *= TRACE_LANES * n_faces;
+    *end *= TRACE_LANES * n_faces;
+    if (*end > (int64_t)b->count * n_faces) *end = (int64_t)b->count * n_faces;
+}
+
+/* Whether a batch has an eliminated face. */
+static int on_boundary(const struct trace_space *space, int block, int64_t batch) {
+    const struct mesh_block *b = &space->mesh->blocks[block];
+    int64_t begin = batch, end = batch + 1;
+    batch_faces(b, &begin, &end);
+    for (int64_t i = begin; i < end; i++)
+        if (space->face_free[b->faces[i]] < 0) return 1;
+    return 0;
 }
 
 /* Batches of a run, whatever the number of threads: a product must not depend on it. */
@@ -93,28 +111,29 @@ static int64_t choose_run(const struct trace_matrices *matrices, int block) {
     return run > 1 ? run : 1;
 }
 
-/* Greedy colours: a run of batches takes the lowest colour that no run with a common face has. colour: of
- * each batch; returns how many. */
-static facet_status colour_runs(const struct facet_mesh *mesh, int block, int64_t run, uint8_t *colour,
-                                int *n_colours) {
+/* Greedy colours: a run of batches takes the lowest colour that no run with a common face has. boundary: only
+ * batches with eliminated faces get one. colour: of each batch; returns how many. */
+static facet_status colour_runs(const struct trace_space *space, int block, int boundary, int64_t run,
+                                uint8_t *colour, int *n_colours) {
     facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = space->mesh;
     const struct mesh_block *b = &mesh->blocks[block];
-    int n_faces = shape_n_faces(b->shape);
     int64_t n_batches = trace_n_batches(mesh, block);
     uint64_t *taken = NULL;
     *n_colours = 0;
     TRY(CALLOC(taken, mesh->n_faces));
+    memset(colour, NO_COLOUR, (size_t)n_batches);
     for (int64_t first = 0; first < n_batches; first += run) {
-        int64_t last = first + run < n_batches ? first + run : n_batches;
-        int64_t begin = first * TRACE_LANES * n_faces, end = last * TRACE_LANES * n_faces;
-        if (end > (int64_t)b->count * n_faces) end = (int64_t)b->count * n_faces;
+        int64_t last = first + run < n_batches ? first + run : n_batches, begin = first, end = last;
         uint64_t used = 0;
-        for (int64_t i = begin; i < end; i++) used |= taken[b->faces[i]];
         int c = 0;
+        if (boundary && !on_boundary(space, block, first)) continue;
+        batch_faces(b, &begin, &end);
+        for (int64_t i = begin; i < end; i++) used |= taken[b->faces[i]];
         while (c < MAX_COLOURS && (used >> c & 1)) c++;
         if (c == MAX_COLOURS) FAIL(FACET_ERROR_MACHINE, "more than %d colours are needed", MAX_COLOURS);
         for (int64_t i = begin; i < end; i++) taken[b->faces[i]] |= (uint64_t)1 << c;
-        for (int64_t batch = first; batch < last; batch++) colour[batch] = (uint8_t)c;
+        memset(colour + first, c, (size_t)(last - first));
         if (c + 1 > *n_colours) *n_colours = c + 1;
     }
 done:
@@ -122,22 +141,25 @@ done:
     return status;
 }
 
+/* boundary: only for batches with eliminated faces. */
 static facet_status make_cell_plan(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   int block, const int64_t *first, struct cell_plan *plan) {
+                                   int block, int boundary, const int64_t *first, struct cell_plan *plan) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = space->mesh;
-    int64_t n_batches = matrices->n_batches[block], run = choose_run(matrices, block);
+    int64_t n_batches = matrices->n_batches[block], run = boundary ? 1 : choose_run(matrices, block);
     int64_t *maps = NULL, *starts = NULL, *order = NULL;
     int n_faces = shape_n_faces(mesh->blocks[block].shape), n_colours;
     uint8_t *colour = NULL;
     TRY(ALLOC(colour, n_batches));
-    TRY(colour_runs(mesh, block, run, colour, &n_colours));
+    TRY(colour_runs(space, block, boundary, run, colour, &n_colours));
     TRY(CALLOC(starts, n_colours + 1));
-    TRY(ALLOC(order, n_batches));
+    TRY(CALLOC(order, n_batches));
     TRY(ALLOC(maps, n_batches * n_faces * TRACE_LANES));
-    for (int64_t b = 0; b < n_batches; b++) starts[colour[b] + 1]++;
+    for (int64_t b = 0; b < n_batches; b++)
+        if (colour[b] != NO_COLOUR) starts[colour[b] + 1]++;
     for (int c = 0; c < n_colours; c++) starts[c + 1] += starts[c];
-    for (int64_t b = 0; b < n_batches; b++) order[starts[colour[b]]++] = b;
+    for (int64_t b = 0; b < n_batches; b++)
+        if (colour[b] != NO_COLOUR) order[starts[colour[b]]++] = b;
     for (int c = n_colours; c > 0; c--) starts[c] = starts[c - 1];
     starts[0] = 0;
     fill_maps(mesh, block, first, maps);
@@ -161,12 +183,12 @@ done:
 }
 
 static facet_status make_cells(const struct trace_space *space, const struct trace_matrices *matrices,
-                               const int64_t *first, struct product *p) {
+                               int boundary, const int64_t *first, struct product *p) {
     facet_status status = FACET_OK;
     for (int b = 0; b < matrices->n_blocks; b++) {
         int64_t n = matrices->n[b];
         p->n_blocks = b + 1;
-        TRY(make_cell_plan(space, matrices, b, first, &p->cells[b]));
+        TRY(make_cell_plan(space, matrices, b, boundary, first, &p->cells[b]));
         p->bytes += 8.0 * (double)(space->mesh->blocks[b].count * (n * (n + 1) / 2));
     }
 done:
@@ -328,7 +350,7 @@ facet_status trace_operator_create(const struct trace_space *space, const struct
     p->form = form;
     switch (form) {
     case TRACE_CELLS:
-        TRY(make_cells(space, matrices, space->face_free, p));
+        TRY(make_cells(space, matrices, 0, space->face_free, p));
         break;
     case TRACE_FACETS:
         TRY(make_facets(space, matrices, p));
@@ -356,7 +378,7 @@ facet_status trace_lift(const struct trace_space *space, const struct trace_matr
     TRY(CALLOC(p, 1));
     A.data = p;
     p->form = TRACE_CELLS;
-    TRY(make_cells(space, matrices, space->face_first, p)); /* one product in the full numbering */
+    TRY(make_cells(space, matrices, 1, space->face_first, p)); /* one product in the full numbering */
     TRY(ALLOC(full, space->n_all));
     TRY(vector_create(device, space->n_all, &x));
     TRY(vector_create(device, space->n_all, &y));
