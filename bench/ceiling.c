@@ -2,13 +2,14 @@
 #include "bench/ceiling.h"
 
 #include <cblas.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/run.h"
 
-#define REPETITIONS  10
+#define REPETITIONS  5
 #define DGEMM_SIZE   1536
 #define TRIAD_CACHES 4 /* every array of the triad is this many times the last-level cache */
 
@@ -57,23 +58,22 @@ double triad_bytes(const struct triad *t) {
     return 24.0 * (double)t->n;
 }
 
-facet_status ceiling_triad(double *rate) {
-    struct triad triad;
-    facet_status status = triad_create(&triad);
-    *rate = 0.0;
-    for (int r = 0; r < REPETITIONS && status == FACET_OK; r++) {
-        double now = triad_bytes(&triad) / triad_run(&triad);
-        *rate = now > *rate ? now : *rate;
+/* Operations per second of products of size n, best of several. */
+static double dgemm_rate(int n, const double *A, const double *B, double *C) {
+    double best = 0.0;
+    for (int r = 0; r < REPETITIONS; r++) {
+        double begin = base_seconds();
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0, A, n, B, n, 0.0, C, n);
+        double now = 2.0 * n * n * n / (base_seconds() - begin);
+        best = now > best ? now : best;
     }
-    triad_destroy(&triad);
-    return status;
+    return best;
 }
 
 facet_status ceiling_dgemm(double *rate) {
     facet_status status = FACET_OK;
     const int n = DGEMM_SIZE;
     double *A = NULL, *B = NULL, *C = NULL;
-    *rate = 0.0;
     TRY(ALLOC(A, n * n));
     TRY(ALLOC(B, n * n));
     TRY(CALLOC(C, n * n));
@@ -82,10 +82,8 @@ facet_status ceiling_dgemm(double *rate) {
         B[i] = 1.0 / (1 + i % 5);
     }
     base_set_blas_threads(base_threads());
-    for (int r = 0; r < REPETITIONS; r++) {
-        double begin = base_seconds();
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0, A, n, B, n, 0.0, C, n);
-        double now = 2.0 * n * n * n / (base_seconds() - begin);
+    for (int size = n; size >= n / 2; size /= 2) {
+        double now = dgemm_rate(size, A, B, C);
         *rate = now > *rate ? now : *rate;
     }
 done:
@@ -118,6 +116,9 @@ int64_t ceiling_peak_bytes(void) {
 }
 
 void ceiling_reset_peak(void) {
+#ifdef __GLIBC__
+    malloc_trim(0); /* what was freed goes back to the system, so that it is seen to be taken again */
+#endif
     FILE *file = fopen("/proc/self/clear_refs", "w"); /* 5: forget the peak (Linux) */
     if (file == NULL) return;
     fputs("5", file);

@@ -19,10 +19,9 @@ double triad_run(struct triad *triad);
 /* Bytes of one pass as STREAM counts them: two arrays read, one written. */
 double triad_bytes(const struct triad *triad);
 
-/* Operations per second of a large DGEMM with base_threads() threads, best of several. */
+/* Raises *rate to the operations per second of a large DGEMM with base_threads() threads, best of several. On
+ * a machine that is shared it is called again and again between what it is to judge. */
 facet_status ceiling_dgemm(double *rate);
-/* Bytes per second of the triad, best of several. */
-facet_status ceiling_triad(double *rate);
 
 /* Bytes of the last-level cache that one processor sees. */
 int64_t ceiling_cache_bytes(void);

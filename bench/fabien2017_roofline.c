@@ -375,9 +375,11 @@ done:
 
 facet_status bench_fabien2017_roofline(const struct bench_options *options) {
     facet_status status = FACET_OK;
-    double dgemm;
-    TRY(ceiling_dgemm(&dgemm));
-    for (int shape = 0; shape < 2; shape++) TRY(products(options, shape, dgemm));
+    double dgemm = 0.0;
+    for (int shape = 0; shape < 2; shape++) {
+        TRY(ceiling_dgemm(&dgemm));
+        TRY(products(options, shape, dgemm));
+    }
     TRY(speed_ups(options));
 done:
     return status;
