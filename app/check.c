@@ -5,6 +5,8 @@
 #include "app/app.h"
 #include "base/memory.h"
 #include "poly/basis.h"
+#include "poly/modal.h"
+#include "trace/continuous.h"
 
 static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
     struct mesh_quality q;
@@ -67,23 +69,33 @@ static facet_status report_unknowns(const struct case_file *file, const facet_pr
     const facet_mesh *mesh = problem->shared->mesh;
     struct problem_resolved resolved = {0};
     struct trace_space space = {0};
+    struct continuous_space continuous = {0};
     uint8_t *eliminated = NULL;
     int64_t volume = 0;
-    int degree = file->discretization.degree;
+    int degree = file->discretization.degree,
+        condensed = strcmp(file->discretization.method, "condensed") == 0;
     TRY(problem_resolve(problem->shared, &resolved));
     TRY(CALLOC(eliminated, mesh->n_faces));
     for (int32_t f = 0; f < mesh->n_faces; f++)
         eliminated[f] = resolved.face_condition[f] >= 0 &&
                         resolved.conditions[resolved.face_condition[f]].kind == HDG_DIRICHLET;
-    TRY(trace_space_create(mesh, degree, 1, eliminated, &space));
-    for (int b = 0; b < mesh->n_blocks; b++)
-        volume +=
-            (int64_t)mesh->blocks[b].count * basis_size(mesh->blocks[b].shape, degree) * (1 + mesh->dim);
+    if (condensed)
+        TRY(continuous_space_create(mesh, degree, eliminated, &continuous));
+    else
+        TRY(trace_space_create(mesh, degree, 1, eliminated, &space));
+    volume = continuous.n_all; /* of the continuous method: all unknowns, condensed or not */
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        enum shape shape = mesh->blocks[b].shape;
+        int per_cell =
+            condensed ? modal_n_interior(shape, degree) : basis_size(shape, degree) * (1 + mesh->dim);
+        volume += (int64_t)mesh->blocks[b].count * per_cell;
+    }
     text_printf(out, "unknowns  degree %d: %s on the trace, %s in the cells\n", degree,
-                report_count(space.n_free).text, report_count(volume).text);
+                report_count(condensed ? continuous.n_free : space.n_free).text, report_count(volume).text);
 done:
     base_free(&eliminated);
     trace_space_destroy(&space);
+    continuous_space_destroy(&continuous);
     problem_resolved_destroy(&resolved);
     return status;
 }

@@ -39,6 +39,24 @@ static const char *instructions(void) {
 #endif
 }
 
+/* The support matrix: a line for every kernel. */
+static facet_status put_kernels(struct text *out) {
+    facet_status status = FACET_OK;
+    static const char *const names[] = {"cpu", "ref", "debug"};
+    for (int k = 0; k < device_n_kernels(); k++) {
+        text_printf(out, "%-11s%-18s", k == 0 ? "kernels" : "", device_kernel_name(k));
+        for (int d = 0; d < 3; d++) {
+            const struct device *device;
+            TRY(device_find(names[d], &device));
+            text_printf(out, "%s%s %s", d == 0 ? "" : "  ", names[d],
+                        device_support_name(device_support(device, k)));
+        }
+        text_printf(out, "\n");
+    }
+done:
+    return status;
+}
+
 facet_status info_command(const struct app_options *options) {
     facet_status status = FACET_OK;
     facet_context *context = NULL;
@@ -56,6 +74,7 @@ facet_status info_command(const struct app_options *options) {
     text_printf(&out, "BLAS       %s\n", openblas_get_config ? openblas_get_config() : "not OpenBLAS");
     text_printf(&out, "zlib       %s\n", zlibVersion());
     text_printf(&out, "libyaml    %s\n", yaml_get_version_string());
+    TRY(put_kernels(&out));
     TRY(report_put(stdout, &out));
 done:
     text_free(&out);

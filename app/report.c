@@ -149,8 +149,9 @@ static void put_times(const struct run *run, struct text *out) {
 void report_results(const struct run *run, struct text *out) {
     put_solver(&run->report, out);
     if (run->report.converged) {
-        text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest flux\n",
-                    run->report.conservation);
+        if (run->report.conservation >= 0.0)
+            text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest flux\n",
+                        run->report.conservation);
         if (run->has_errors) put_errors(&run->errors, out);
         put_values(run, out);
     }

@@ -18,6 +18,7 @@ const struct bench *bench_list(void) {
         {"fabien2017-roofline",
          "Figures 14 to 17: the trace product against the roofs, speed of the stages by threads",
          bench_fabien2017_roofline},
+        {"amg", "algebraic multigrid: iterations under refinement, and variants", bench_amg},
         {NULL, NULL, NULL},
     };
     return list;

@@ -141,6 +141,14 @@ values:
             self.assertAlmostEqual(u, x + 2 * y, delta=1e-10)
         self.assertEqual(self.read("arrows.csv").splitlines()[0], "distance,x,y,q_x,q_y")
 
+    def test_data_defined_up_to_a_side(self):
+        """Points of the sides lie on them exactly, so that roots can be taken there."""
+        for exact in ("x^1.5 + y", "sqrt(x + 1e-3)*y", "(1 - x)^2.5", "(1 - y)^2.5"):
+            for shape in ("triangle", "quad"):
+                self.solve(BOX + f"exact: {exact}\n", "--set", f"mesh.box.shape={shape}")
+        self.solve(BOX + "source: 1\nboundary: [{on: xmin, dirichlet: sqrt(x)}, {on: xmax, dirichlet: sqrt(1 - x)}, "
+                         "{on: rest, dirichlet: sqrt(y*(1 - y))}]\n")
+
     def test_json_alone_on_stdout(self):
         done = self.run_program("solve", self.write(EXACT), "--json", "-")
         self.assertIn("errors", json.loads(done.stdout))
@@ -157,7 +165,7 @@ values:
             self.assertIn(word, said)
         self.assertNotIn("\r", said)
         self.assertEqual(self.run_program("solve", case, "--quiet").stdout, "")
-        said = self.run_program("solve", case, "--monitor", "--set", "solver.method=cg").stdout
+        said = self.run_program("solve", case, "--monitor", "--set", "solver={method: cg, preconditioner: block}").stdout
         lines = [line.split() for line in said.splitlines() if line.strip().startswith("iteration ")]
         self.assertGreater(len(lines), 10)
         self.assertLess(float(lines[-1][3]), 1e-10)
@@ -174,7 +182,7 @@ values:
     def test_not_converged(self):
         case = EXACT + "output: {file: old.vtu}\nvalues: [{name: m, field: u, take: max}]\n"
         self.write("precious", "old.vtu")
-        out = self.solve(case, "--set", "solver={method: cg, max_iterations: 1}", status=1)
+        out = self.solve(case, "--set", "solver={method: cg, preconditioner: block, max_iterations: 1}", status=1)
         self.assertFalse(out["solver"]["converged"])
         self.assertEqual(out["solver"]["iterations"], 1)
         self.assertTrue(out["solver"]["reason"])
@@ -215,7 +223,7 @@ class Converge(Program):
         self.refused(EXACT, "--refine", arguments=("--refine", "x"), command="converge")
 
     def test_not_converged(self):
-        self.run_program("converge", self.write(EXACT), "--set", "solver={method: cg, max_iterations: 1}", "--json",
+        self.run_program("converge", self.write(EXACT), "--set", "solver={method: cg, preconditioner: block, max_iterations: 1}", "--json",
                          "rows.json", status=1)
         rows = json.loads(self.read("rows.json"))["rows"]
         self.assertEqual(len(rows), 1)

@@ -1,13 +1,17 @@
 /* Devices: every kernel of every device against ref on random data of odd sizes, for several numbers of
- * threads; results do not depend on scheduling. */
+ * threads, through the functions that the library calls (so on `debug` every array is behind the wall); the
+ * same bits whenever it is run again; and the support matrix against the tables of kernels. */
+#include <signal.h>
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "device/device.h"
 #include "hdg_helpers.h"
 
-static const char *const others[] = {"cpu"};
-static const int64_t sizes[] = {0, 1, 2, 3, 7, 63, 513, 4096, 4097, 8191, 8193, 50001};
-#define N_SIZES (int)(sizeof sizes / sizeof *sizes)
+#define L KERNEL_LANES
+
+static const char *const others[] = {"cpu", "debug"};
 static const int thread_counts[] = {1, 2, 3, 8};
 
 static const struct device *find(const char *name) {
@@ -22,124 +26,542 @@ static double *random_numbers(int64_t n, uint32_t seed) {
     return x;
 }
 
+/* 0 .. n-1 */
+static int64_t random_below(int64_t n, uint32_t *seed) {
+    return (int64_t)(0.4999999 * (1 + random_signed(seed)) * (double)n);
+}
+
 static void upload(const struct device *device, int64_t n, const double *host, struct vector *v) {
     ok(vector_create(device, n, v));
     ok(vector_upload(v, host));
 }
 
-static void same(const struct vector *a, const struct vector *b, double tolerance) {
-    double *x = random_numbers(a->n, 1), *y = random_numbers(b->n, 2);
-    ok(vector_download(a, x));
-    ok(vector_download(b, y));
-    for (int64_t i = 0; i < a->n; i++) near(x[i], y[i], tolerance);
-    test_free(x);
-    test_free(y);
-}
+/* ------------------------------------------------------------------------------------------ arrays */
 
-/* Two vectors each on ref and on the other device, with the same contents. */
-struct pair {
-    struct vector x[2], y[2];
-    double *host_x, *host_y;
+/* Arrays of one run of a kernel on a device, and the numbers that came out. */
+struct arena {
+    const struct device *device;
+    int n;
+    void *pointers[32];
+    int64_t n_out;
+    double *out;
 };
 
-static void pair_create(const char *other, int64_t n, struct pair *p) {
-    p->host_x = random_numbers(n, 11);
-    p->host_y = random_numbers(n, 22);
-    for (int d = 0; d < 2; d++) {
-        upload(find(d == 0 ? "ref" : other), n, p->host_x, &p->x[d]);
-        upload(find(d == 0 ? "ref" : other), n, p->host_y, &p->y[d]);
-    }
+/* A copy on the device. */
+static void *put(struct arena *a, const void *host, int64_t count, size_t size) {
+    void *pointer;
+    ok(device_copy(a->device, &pointer, host, (size_t)count, size));
+    return a->pointers[a->n++] = pointer;
 }
 
-static void pair_destroy(struct pair *p) {
-    for (int d = 0; d < 2; d++) {
-        vector_destroy(&p->x[d]);
-        vector_destroy(&p->x[d]);
-        vector_destroy(&p->y[d]);
-    }
-    test_free(p->host_x);
-    test_free(p->host_y);
+static double *put_random(struct arena *a, int64_t n, uint32_t seed) {
+    double *host = random_numbers(n, seed), *on_device = put(a, host, n, sizeof *host);
+    test_free(host);
+    return on_device;
 }
 
-static void check_vectors(const char *other, int64_t n) {
-    struct pair p;
-    pair_create(other, n, &p);
-    near(vector_dot(&p.x[0], &p.y[0]), vector_dot(&p.x[1], &p.y[1]), 1e-15 * (double)(n + 1));
-    near(vector_norm(&p.x[0]), vector_norm(&p.x[1]), 1e-14 * (double)(n + 1));
-    for (int d = 0; d < 2; d++) vector_axpby(0.75, &p.x[d], -1.5, &p.y[d]);
-    same(&p.y[0], &p.y[1], 1e-15);
-    for (int d = 0; d < 2; d++) {
-        vector_fill(&p.y[d], NAN);
-        vector_axpby(2.0, &p.x[d], 0.0, &p.y[d]); /* b = 0 ignores y, be it NaN */
-    }
-    same(&p.y[0], &p.y[1], 0.0);
-    for (int d = 0; d < 2; d++) device_multiply(p.x[d].device, n, p.x[d].data, p.x[d].data, p.y[d].data);
-    same(&p.y[0], &p.y[1], 0.0);
-    for (int d = 0; d < 2; d++) vector_fill(&p.y[d], -3.25);
-    same(&p.y[0], &p.y[1], 0.0);
-    if (n > 0) near(vector_dot(&p.y[1], &p.y[1]), 3.25 * 3.25 * (double)n, 1e-12 * (double)n);
-    pair_destroy(&p);
+static double *put_nan(struct arena *a, int64_t n) {
+    double *host = random_numbers(n, 1), *on_device;
+    for (int64_t i = 0; i < n; i++) host[i] = NAN;
+    on_device = put(a, host, n, sizeof *host);
+    test_free(host);
+    return on_device;
 }
+
+/* Adds room for n numbers to what came out. */
+static double *room(struct arena *a, int64_t n) {
+    a->out = test_realloc(a->out, (size_t)(a->n_out + n + 1) * sizeof *a->out);
+    a->n_out += n;
+    return a->out + a->n_out - n;
+}
+
+static void take(struct arena *a, const double *from, int64_t n) {
+    ok(device_download(a->device, room(a, n), from, (size_t)n * sizeof *from));
+}
+
+static void arena_destroy(struct arena *a) {
+    for (int i = 0; i < a->n; i++) device_free(a->device, &a->pointers[i]);
+    if (a->out != NULL) test_free(a->out);
+}
+
+/* ------------------------------------------------------------------------------------------ vectors */
+
+static void run_fill(struct arena *a, int64_t n) {
+    struct vector x;
+    ok(vector_create(a->device, n, &x));
+    vector_fill(&x, -3.25);
+    take(a, x.data, n);
+    vector_destroy(&x);
+}
+
+static void run_axpby(struct arena *a, int64_t n) {
+    struct vector x = {a->device, n, put_random(a, n, 1)}, y = {a->device, n, put_random(a, n, 2)},
+                  z = {a->device, n, put_nan(a, n)};
+    vector_axpby(0.75, &x, -1.5, &y);
+    vector_axpby(2.0, &x, 0.0, &z); /* b = 0 ignores y, be it NaN */
+    take(a, y.data, n);
+    take(a, z.data, n);
+}
+
+static void run_multiply(struct arena *a, int64_t n) {
+    double *d = put_random(a, n, 1), *x = put_random(a, n, 2), *y = put_nan(a, n);
+    device_multiply(a->device, n, d, x, y);
+    take(a, y, n);
+    device_multiply(a->device, n, d, x, x); /* in place */
+    take(a, x, n);
+}
+
+static void run_dot(struct arena *a, int64_t n) {
+    struct vector x = {a->device, n, put_random(a, n, 1)}, y = {a->device, n, put_random(a, n, 2)};
+    double *out = room(a, 2);
+    out[0] = vector_dot(&x, &y) / sqrt((double)n + 1);
+    out[1] = vector_norm(&x) / sqrt((double)n + 1);
+}
+
+/* ------------------------------------------------------------------------------------------ matrices */
 
 /* Rows of 0 .. 12 entries. */
-static void check_csr(const char *other, int64_t n) {
+static void run_csr(struct arena *a, int64_t n) {
     uint32_t seed = 5;
     int64_t *offsets = test_malloc(((size_t)n + 1) * sizeof *offsets);
     int32_t *columns = test_malloc((13 * (size_t)n + 1) * sizeof *columns);
-    double *values = random_numbers(13 * n, 6);
     offsets[0] = 0;
     for (int64_t i = 0; i < n; i++) {
-        offsets[i + 1] = offsets[i] + (int64_t)(6.5 * (1 + random_signed(&seed)));
-        for (int64_t k = offsets[i]; k < offsets[i + 1]; k++)
-            columns[k] = (int32_t)(0.499999 * (1 + random_signed(&seed)) * (double)n);
+        offsets[i + 1] = offsets[i] + random_below(13, &seed);
+        for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) columns[k] = (int32_t)random_below(n, &seed);
     }
-    struct pair p;
-    pair_create(other, n, &p);
-    for (int d = 0; d < 2; d++)
-        device_csr_apply(p.x[d].device, n, offsets, columns, values, p.x[d].data, p.y[d].data);
-    same(&p.y[0], &p.y[1], 1e-14);
-    pair_destroy(&p);
+    double *values = put_random(a, offsets[n], 6), *x = put_random(a, n, 7), *y = put_nan(a, n);
+    device_csr_apply(a->device, n, put(a, offsets, n + 1, sizeof *offsets),
+                     put(a, columns, offsets[n], sizeof *columns), values, x, y);
+    take(a, y, n);
     test_free(offsets);
+    test_free(columns);
+}
+
+/* Rows of 11 places, some of them empty; what stands in an empty one does not count. */
+static void run_ell(struct arena *a, int64_t n) {
+    const int width = 11;
+    uint32_t seed = 8;
+    int32_t *columns = test_malloc((size_t)(width * n + 1) * sizeof *columns);
+    double *values = random_numbers(width * n, 3);
+    for (int64_t i = 0; i < width * n; i++) {
+        columns[i] = random_below(4, &seed) == 0 ? -1 : (int32_t)random_below(n, &seed);
+        if (columns[i] < 0) values[i] = 0;
+    }
+    double *x = put_random(a, n, 7), *y = put_nan(a, n);
+    device_ell_apply(a->device, n, width, put(a, columns, width * n, sizeof *columns),
+                     put(a, values, width * n, sizeof *values), x, y);
+    take(a, y, n);
     test_free(columns);
     test_free(values);
 }
 
-/* Blocks of 0 .. 9 unknowns. */
-static void check_blocks(const char *other, int64_t n_blocks) {
+/* n blocks of 0 .. 9 unknowns, or all of one size. */
+struct blocks {
+    int64_t n, *first, *starts; /* on the device */
+    double *matrices;
+};
+
+static void put_blocks(struct arena *a, int64_t n_blocks, int size, struct blocks *b) {
     uint32_t seed = 7;
     int64_t *first = test_malloc(((size_t)n_blocks + 1) * sizeof *first);
     int64_t *starts = test_malloc(((size_t)n_blocks + 1) * sizeof *starts);
     first[0] = starts[0] = 0;
-    for (int64_t b = 0; b < n_blocks; b++) {
-        int64_t n = (int64_t)(5 * (1 + random_signed(&seed)));
-        first[b + 1] = first[b] + n;
-        starts[b + 1] = starts[b] + n * n;
+    for (int64_t k = 0; k < n_blocks; k++) {
+        int64_t n = size > 0 ? size : random_below(10, &seed);
+        first[k + 1] = first[k] + n;
+        starts[k + 1] = starts[k] + n * n;
     }
-    double *matrices = random_numbers(starts[n_blocks], 8);
-    struct pair p;
-    pair_create(other, first[n_blocks], &p);
-    for (int d = 0; d < 2; d++)
-        device_block_apply(p.x[d].device, n_blocks, first, starts, matrices, p.x[d].data, p.y[d].data);
-    same(&p.y[0], &p.y[1], 1e-14);
-    pair_destroy(&p);
+    b->n = first[n_blocks];
+    b->matrices = put_random(a, starts[n_blocks], 8);
+    b->first = put(a, first, n_blocks + 1, sizeof *first);
+    b->starts = put(a, starts, n_blocks + 1, sizeof *starts);
     test_free(first);
     test_free(starts);
-    test_free(matrices);
+}
+
+static void run_block_apply(struct arena *a, int64_t n_blocks) {
+    struct blocks b;
+    put_blocks(a, n_blocks, (int)(n_blocks % 3 * 4), &b);
+    double *x = put_random(a, b.n, 9), *y = put_nan(a, b.n);
+    device_block_apply(a->device, n_blocks, b.first, b.starts, b.matrices, x, y);
+    take(a, y, b.n);
+}
+
+/* variant, by bits: with t, b not 0, c not 0, r on top of f. */
+static void smooth(struct arena *a, int64_t n_blocks, int variant) {
+    struct blocks s;
+    put_blocks(a, n_blocks, (int)(n_blocks % 3 * 4), &s);
+    double *f = put_random(a, s.n, 1), *t = variant & 1 ? put_random(a, s.n, 2) : NULL;
+    double b = variant & 2 ? 0.25 : 0, *d = b == 0 ? put_nan(a, s.n) : put_random(a, s.n, 3);
+    double c = variant & 4 ? 0.5 : 0, *x = c == 0 ? put_nan(a, s.n) : put_random(a, s.n, 4);
+    double *r = variant & 8 ? f : put_nan(a, s.n);
+    device_block_smooth(a->device, n_blocks, s.first, s.starts, s.matrices, 0.75, b, c, f, t, r, d, x);
+    take(a, r, s.n);
+    take(a, d, s.n);
+    take(a, x, s.n);
+}
+
+static void run_block_smooth(struct arena *a, int64_t n_blocks) {
+    for (int variant = 0; variant < 16; variant++) {
+        struct arena one = {.device = a->device};
+        smooth(&one, n_blocks, variant);
+        if (one.n_out > 0) memcpy(room(a, one.n_out), one.out, (size_t)one.n_out * sizeof *one.out);
+        arena_destroy(&one);
+    }
+}
+
+/* Row blocks of 1 .. 13 unknowns with 0 .. 7 panels each. */
+static void run_facet_apply(struct arena *a, int64_t n_rows) {
+    uint32_t seed = 5;
+    size_t most = 7 * (size_t)n_rows + 1, word = sizeof(int64_t);
+    int64_t *first = test_malloc(((size_t)n_rows + 1) * word), *columns = test_malloc(most * word),
+            *panels = test_malloc(((size_t)n_rows + 1) * word), *starts = test_malloc(most * word);
+    int32_t *sizes = test_malloc(most * sizeof *sizes);
+    int64_t n = 0, n_values = 0;
+    first[0] = panels[0] = 0;
+    for (int64_t r = 0; r < n_rows; r++) first[r + 1] = first[r] + 1 + r % 13;
+    for (int64_t r = 0; r < n_rows; r++) {
+        for (int64_t p = 0; p < r % 8; p++, n++) {
+            int64_t other = random_below(n_rows, &seed);
+            columns[n] = first[other];
+            sizes[n] = (int32_t)(first[other + 1] - first[other]);
+            starts[n] = n_values;
+            n_values += sizes[n] * (first[r + 1] - first[r]);
+        }
+        panels[r + 1] = n;
+    }
+    struct facet_plan plan = {n_rows,
+                              put(a, first, n_rows + 1, word),
+                              put(a, panels, n_rows + 1, word),
+                              put(a, columns, n, word),
+                              put(a, sizes, n, sizeof *sizes),
+                              put(a, starts, n, word),
+                              put_random(a, n_values, 3)};
+    double *x = put_random(a, first[n_rows], 4), *y = put_nan(a, first[n_rows]);
+    device_facet_apply(a->device, &plan, x, y);
+    take(a, y, first[n_rows]);
+    test_free(first);
+    test_free(panels);
+    test_free(columns);
+    test_free(starts);
+    test_free(sizes);
+}
+
+/* A ring of cells: cell c has the faces c and c+1 of the ring, and its own for the rest; even and odd batches
+ * are the two colours. Some faces are left out. */
+static void run_cell_apply(struct arena *a, int64_t size) {
+    int n_faces = 3 + (int)(size % 4), m = 1 + (int)(size % 9), n = n_faces * m;
+    int64_t n_batches = 2 * (1 + size % 7), n_cells = n_batches * L, n_unknowns = n_cells * n_faces * m;
+    const int64_t colour_starts[3] = {0, n_batches / 2, n_batches};
+    int64_t *maps = test_malloc((size_t)(n_cells * n_faces) * sizeof *maps),
+            *batches = test_malloc((size_t)n_batches * sizeof *batches);
+    for (int64_t b = 0; b < n_batches; b++)
+        batches[b] = b < n_batches / 2 ? 2 * b : 2 * (b - n_batches / 2) + 1;
+    for (int64_t c = 0; c < n_cells; c++)
+        for (int f = 0; f < n_faces; f++) {
+            int64_t face = f < 2 ? (c + f) % n_cells : n_cells + c * (n_faces - 2) + f - 2;
+            maps[(c / L * n_faces + f) * L + c % L] = (c + 3 * f) % 11 == 0 ? -1 : face * m;
+        }
+    struct cell_plan plan = {n_faces,
+                             m,
+                             n_batches,
+                             2,
+                             device_cell_run(a->device, 1 << 18),
+                             colour_starts,
+                             put(a, batches, n_batches, sizeof *batches),
+                             put(a, maps, n_cells * n_faces, sizeof *maps),
+                             put_random(a, n_cells * (n * (n + 1) / 2), 1)};
+    double *x = put_random(a, n_unknowns, 2), *y = put_random(a, n_unknowns, 3);
+    device_cell_apply(a->device, &plan, x, y);
+    take(a, y, n_unknowns);
+    test_free(maps);
+    test_free(batches);
+}
+
+/* ------------------------------------------------------------------------------------------ local solvers */
+
+/* Random tables and coefficients of some shape; a large reaction keeps S definite. */
+struct cells {
+    struct affine_tables t; /* on the device */
+    int n;
+    int64_t n_batches;
+    double *coefficients, *factor, *U, *K;
+    int64_t n_factor, n_U, n_K;
+};
+
+static void put_cells(struct arena *a, int64_t size, struct cells *c) {
+    static const int shapes[][4] = {/* dim, faces, N, m */
+                                    {2, 3, 3, 2},  {2, 4, 9, 3}, {2, 3, 10, 4}, {2, 4, 25, 5},
+                                    {3, 4, 10, 6}, {3, 6, 8, 4}, {2, 3, 28, 7}, {2, 3, 1, 1}};
+    const int *shape = shapes[size % 8];
+    int dim = shape[0], n_faces = shape[1], N = shape[2], m = shape[3];
+    struct affine_layout at = affine_layout(dim, n_faces);
+    int64_t n = n_faces * m, n_batches = 1 + size % 11;
+    double *k = random_numbers(n_batches * at.count * L, 7);
+    for (int64_t i = 0; i < n_batches * L; i++) {
+        double *cell = k + i / L * at.count * L + i % L;
+        cell[at.reaction * L] = 8.0 * N;
+        for (int f = 0; f < n_faces; f++) cell[(at.sign + f) * L] = (i + f) % 2 ? 1 : -1;
+    }
+    *c = (struct cells){.n = (int)n,
+                        .n_batches = n_batches,
+                        .coefficients = put(a, k, n_batches * at.count * L, sizeof *k),
+                        .n_factor = n_batches * (N * (N + 1) / 2) * L,
+                        .n_U = n_batches * N * n * L,
+                        .n_K = n_batches * (n * (n + 1) / 2) * L};
+    test_free(k);
+    c->t = (struct affine_tables){.dim = dim, .n_faces = n_faces, .N = N, .m = m, .volume = 0.5, .face = 1};
+    c->t.stiffness = put_random(a, dim * (dim + 1) / 2 * N * N, 1);
+    c->t.face_mass = put_random(a, n_faces * N * N, 2);
+    c->t.F = put_random(a, n_faces * N * m, 3);
+    c->t.DF = put_random(a, n_faces * dim * N * m, 4);
+    c->t.FF = put_random(a, n_faces * n_faces * m * m, 5);
+    c->t.D = put_random(a, dim * N * N, 6);
+    c->factor = put_nan(a, c->n_factor);
+    c->U = put_nan(a, c->n_U);
+    c->K = put_nan(a, c->n_K);
+}
+
+static void condense(struct arena *a, struct cells *c) {
+    double *scratch = put_nan(a, device_condense_scratch(a->device, &c->t));
+    int64_t failed = device_condense_affine(a->device, &c->t, c->n_batches, c->coefficients, c->factor, c->U,
+                                            c->K, scratch);
+    assert_int_equal(failed, -1);
+}
+
+static void run_condense(struct arena *a, int64_t size) {
+    struct cells c;
+    put_cells(a, size, &c);
+    condense(a, &c);
+    take(a, c.factor, c.n_factor);
+    take(a, c.U, c.n_U);
+    take(a, c.K, c.n_K);
+}
+
+/* Terms with a strong diagonal in the last, so that every combination is positive definite. */
+static void run_condense_sum(struct arena *a, int64_t size) {
+    int N = (int)(size % 7), n = 1 + (int)(size % 5), total = N + n, n_terms = size % 2 ? 4 : 3;
+    int64_t n_batches = 1 + size % 11, n_terms_entries = (int64_t)n_terms * total * total;
+    double *terms = random_numbers(n_terms_entries, 1), *c = random_numbers(n_batches * (n_terms + 2) * L, 2);
+    int32_t signs[8];
+    for (int p = 0; p < n_terms; p++)
+        for (int i = 0; i < total; i++)
+            for (int j = 0; j < i; j++)
+                terms[(p * total + i) * total + j] = terms[(p * total + j) * total + i];
+    for (int i = 0; i < total; i++) terms[((n_terms - 1) * total + i) * total + i] = 16.0 * total;
+    for (int64_t i = 0; i < n_batches * L; i++) {
+        double *cell = c + i / L * (n_terms + 2) * L + i % L;
+        cell[(n_terms - 1) * L] = 1.0;
+        for (int k = 0; k < 2; k++) cell[(n_terms + k) * L] = (i + k) % 2 ? 1 : -1;
+    }
+    for (int i = 0; i < n; i++) signs[i] = i % 3 - 1;
+    struct sum_tables t = {.N = N, .n = n, .n_terms = n_terms, .n_ones = n > 1 ? 2 : 1, .n_signs = 2};
+    t.terms = put(a, terms, n_terms_entries, sizeof *terms);
+    t.moments = put_random(a, total, 3);
+    t.signs = put(a, signs, n, sizeof *signs);
+    int64_t n_factor = n_batches * (N * (N + 1) / 2) * L, n_U = n_batches * N * n * L,
+            n_K = n_batches * (n * (n + 1) / 2) * L;
+    double *factor = put_nan(a, n_factor), *U = put_nan(a, n_U), *K = put_nan(a, n_K);
+    double *scratch = put_nan(a, device_condense_sum_scratch(a->device, &t));
+    int64_t failed = device_condense_sum(
+        a->device, &t, n_batches, put(a, c, n_batches * (n_terms + 2) * L, sizeof *c), factor, U, K, scratch);
+    assert_int_equal(failed, -1);
+    take(a, factor, n_factor);
+    take(a, U, n_U);
+    take(a, K, n_K);
+    test_free(terms);
+    test_free(c);
+}
+
+static void run_batch_load(struct arena *a, int64_t size) {
+    struct cells c;
+    put_cells(a, size, &c);
+    int64_t n_f = c.n_batches * c.t.N * L, n_out = c.n_batches * c.n * L;
+    double *f = put_random(a, n_f, 8), *out = put_nan(a, n_out);
+    device_batch_load(a->device, c.n_batches, c.t.N, c.n, put_random(a, c.n_U, 9), f, out);
+    take(a, out, n_out);
+}
+
+static void run_batch_recover(struct arena *a, int64_t size) {
+    struct cells c;
+    put_cells(a, size, &c);
+    condense(a, &c);
+    int64_t n_f = c.n_batches * c.t.N * L;
+    double *f = put_random(a, n_f, 8), *uhat = put_random(a, c.n_batches * c.n * L, 9);
+    device_batch_recover(a->device, c.n_batches, c.t.N, c.n, c.factor, c.U, uhat, f);
+    take(a, f, n_f);
+}
+
+static void run_affine_flux(struct arena *a, int64_t size) {
+    struct cells c;
+    put_cells(a, size, &c);
+    int64_t n_u = c.n_batches * c.t.N * L;
+    double *u = put_random(a, n_u, 8), *uhat = put_random(a, c.n_batches * c.n * L, 9),
+           *q = put_nan(a, n_u * c.t.dim);
+    device_affine_flux(a->device, &c.t, c.n_batches, c.coefficients, u, uhat, q);
+    take(a, q, n_u * c.t.dim);
+}
+
+/* ------------------------------------------------------------------------------------------ parity */
+
+static const struct check {
+    const char *kernel, *also; /* also: a second kernel that this check runs */
+    void (*run)(struct arena *a, int64_t size);
+    double tolerance; /* relative, of numbers of size 1 */
+    int64_t sizes[12];
+} checks[] = {
+    {"fill", NULL, run_fill, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"axpby", NULL, run_axpby, 1e-15, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"multiply", NULL, run_multiply, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"dot", NULL, run_dot, 1e-12, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"csr_apply", NULL, run_csr, 1e-14, {0, 1, 2, 3, 7, 63, 513, 4097, 10007, -1}},
+    {"ell_apply", NULL, run_ell, 1e-14, {0, 1, 2, 7, 8, 9, 63, 513, 4097, 10007, -1}},
+    {"block_apply", NULL, run_block_apply, 1e-14, {0, 1, 2, 3, 7, 64, 65, 513, 5003, -1}},
+    {"block_smooth", NULL, run_block_smooth, 1e-14, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
+    {"facet_apply", NULL, run_facet_apply, 1e-13, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
+    {"cell_apply", "cell_run", run_cell_apply, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
+    {"condense_affine", "condense_scratch", run_condense, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
+    {"condense_sum", "condense_sum_scratch", run_condense_sum, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
+    {"batch_load", NULL, run_batch_load, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
+    {"batch_recover", NULL, run_batch_recover, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
+    {"affine_flux", NULL, run_affine_flux, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
+};
+enum { N_CHECKS = sizeof checks / sizeof *checks };
+
+/* The kernel on one device with every number of threads, twice with each. */
+static void compare(const struct check *check, const char *name, int64_t size) {
+    struct arena ref = {.device = find("ref")};
+    check->run(&ref, size);
+    for (int t = 0; t < 4; t++) {
+        struct arena a = {.device = find(name)}, again = {.device = find(name)};
+        base_set_threads(thread_counts[t]);
+        check->run(&a, size);
+        check->run(&again, size);
+        assert_int_equal(a.n_out, ref.n_out);
+        for (int64_t i = 0; i < ref.n_out; i++)
+            if (!(fabs(a.out[i] - ref.out[i]) <= check->tolerance * (1 + fabs(ref.out[i]))))
+                fail_msg("%s on %s, size %lld, %d threads: %.17g, not %.17g", check->kernel, name,
+                         (long long)size, thread_counts[t], a.out[i], ref.out[i]);
+        if (a.n_out > 0) assert_memory_equal(a.out, again.out, (size_t)a.n_out * sizeof *a.out);
+        arena_destroy(&a);
+        arena_destroy(&again);
+    }
+    arena_destroy(&ref);
 }
 
 static void every_kernel_gives_what_ref_gives(void **state) {
     (void)state;
     int64_t before = live_blocks();
-    for (int o = 0; o < (int)(sizeof others / sizeof *others); o++)
-        for (int t = 0; t < 4; t++) {
-            base_set_threads(thread_counts[t]);
-            for (int s = 0; s < N_SIZES; s++) {
-                check_vectors(others[o], sizes[s]);
-                check_csr(others[o], sizes[s] < 10000 ? sizes[s] : 10007);
-                check_blocks(others[o], sizes[s] < 5000 ? sizes[s] : 5003);
-            }
-        }
+    for (int k = 0; k < N_CHECKS; k++)
+        for (int s = 0; checks[k].sizes[s] >= 0; s++)
+            for (int o = 0; o < 2; o++) compare(&checks[k], others[o], checks[k].sizes[s]);
     base_set_threads(0);
+    assert_int_equal(live_blocks(), before);
+}
+
+typedef void (*entry)(void);
+
+/* Entry k of a table, whatever its type. */
+static entry entry_of(const struct kernels *table, int k) {
+    entry e;
+    memcpy(&e, (const char *)table + (size_t)k * sizeof e, sizeof e);
+    return e;
+}
+
+/* What is declared is what the tables hold, and everything that is declared is compared with ref above. */
+static void the_support_matrix_is_true_and_tested(void **state) {
+    (void)state;
+    for (int k = 0; k < device_n_kernels(); k++) {
+        entry ref = entry_of(kernels_ref(), k), cpu = entry_of(kernels_simd(), k);
+        int tested = 0;
+        assert_non_null(ref);
+        assert_int_equal(device_support(find("ref"), k), DEVICE_OWN);
+        assert_int_equal(device_support(find("debug"), k), DEVICE_REF);
+        assert_int_equal(device_support(find("cpu"), k), cpu == NULL  ? DEVICE_NONE
+                                                         : cpu == ref ? DEVICE_REF
+                                                                      : DEVICE_OWN);
+        for (int c = 0; c < N_CHECKS; c++)
+            tested += strcmp(checks[c].kernel, device_kernel_name(k)) == 0 ||
+                      (checks[c].also != NULL && strcmp(checks[c].also, device_kernel_name(k)) == 0);
+        if (tested != 1) fail_msg("the kernel %s has no test of parity", device_kernel_name(k));
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ the wall */
+
+/* A child process touches memory of the device from outside; its end is told. */
+static int touching_it_kills(const char *name, int write_it) {
+    pid_t child = fork();
+    if (child == 0) {
+        struct vector x;
+        signal(SIGSEGV, SIG_DFL); /* the sanitizer and cmocka have handlers of their own */
+        if (vector_create(find(name), 1000, &x) != FACET_OK) _exit(1);
+        vector_fill(&x, 1.0);
+        volatile double *data = x.data;
+        if (write_it) data[500] = 2.0;
+        _exit(data[500] > 0.0 ? 0 : 1);
+    }
+    int status = 0;
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+}
+
+static void the_wall_keeps_strangers_out(void **state) {
+    (void)state;
+    assert_true(touching_it_kills("debug", 0));
+    assert_true(touching_it_kills("debug", 1));
+    assert_false(touching_it_kills("ref", 0));
+    assert_false(touching_it_kills("cpu", 1));
+}
+
+/* Views give the host's own array where there is one, and a copy behind the wall. */
+static void views_can_be_read(void **state) {
+    (void)state;
+    int64_t before = live_blocks();
+    static const char *const names[] = {"cpu", "ref", "debug"};
+    for (int d = 0; d < 3; d++) {
+        struct arena a = {.device = find(names[d])};
+        double *x = put_random(&a, 100, 4), *same = random_numbers(100, 4);
+        const double *view;
+        ok(device_view(a.device, x, 100, sizeof *x, (const void **)&view));
+        assert_int_equal(view == x, d < 2);
+        assert_memory_equal(view, same, 100 * sizeof *view);
+        device_unview(a.device, x, (const void **)&view);
+        assert_null(view);
+        ok(device_view(a.device, NULL, 0, sizeof *x, (const void **)&view));
+        device_unview(a.device, NULL, (const void **)&view);
+        test_free(same);
+        arena_destroy(&a);
+    }
+    assert_int_equal(live_blocks(), before);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    static const char *const names[] = {"cpu", "ref", "debug"};
+    int64_t before = live_blocks();
+    for (int d = 0; d < 3; d++) {
+        const struct device *device = find(names[d]);
+        double *x = (double *)1, host[3] = {1, 2, 3};
+        const void *view = host;
+        base_memory_fail_at(1);
+        refused(device_copy(device, &x, host, 3, sizeof *x), FACET_ERROR_MACHINE, "memory");
+        assert_null(x);
+        refused(device_alloc(device, &x, SIZE_MAX / 4, sizeof *x), FACET_ERROR_MACHINE, "memory");
+        assert_null(x);
+        ok(device_alloc(device, &x, 0, sizeof *x));
+        assert_null(x);
+        device_free(device, &x);
+        ok(device_copy(device, &x, host, 3, sizeof *x));
+        base_memory_fail_at(1);
+        facet_status status = device_view(device, x, 3, sizeof *x, &view);
+        base_memory_fail_at(0);
+        assert_int_equal(status, d < 2 ? FACET_OK : FACET_ERROR_MACHINE);
+        device_unview(device, x, &view);
+        device_free(device, &x);
+        device_free(device, &x);
+    }
     assert_int_equal(live_blocks(), before);
 }
 
@@ -221,6 +643,10 @@ static void contexts_carry_device_threads_and_monitor(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_gives_what_ref_gives),
+        cmocka_unit_test(the_support_matrix_is_true_and_tested),
+        cmocka_unit_test(the_wall_keeps_strangers_out),
+        cmocka_unit_test(views_can_be_read),
+        cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(ref_does_what_it_says),
         cmocka_unit_test(dot_is_deterministic),
         cmocka_unit_test(unknown_devices_are_refused),

@@ -8,7 +8,7 @@
 #define MAX_DEGREE 6
 
 /* Levels of refinement per degree: as far as rounding allows. */
-static const int finest[MAX_DEGREE + 1] = {0, 4, 4, 3, 2, 2, 2};
+static const int finest[MAX_DEGREE + 1] = {0, 3, 3, 3, 2, 2, 2};
 
 static void print_rates(const char *name, int degree, const double *rates, double conservation) {
     if (getenv("FACET_TEST_TABLE") != NULL)

@@ -342,6 +342,35 @@ static void test_box(void **state) {
 }
 
 /* The documented vertex order of the right split, and its points. */
+/* Points mapped from a side of a box lie in its plane exactly, also after refinement: data defined up to the
+ * side (sqrt(x), sqrt(1 - x)) can be taken there. */
+static void test_sides_are_planes(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"triangle", "quad", "tet", "hex"};
+    for (int k = 0; k < 4; k++) {
+        facet_box box = {
+            .dim = k < 2 ? 2 : 3, .upper = {1, 0.7, 0.3}, .cells = {3, 3, 2}, .shape = shapes[k]};
+        struct facet_mesh *mesh, *fine;
+        must(mesh_create_box(&box, &mesh));
+        must(mesh_refine(mesh, &fine));
+        for (int32_t f = 0; f < fine->n_faces; f++) {
+            if (fine->face_cells[2 * f + 1] >= 0) continue;
+            int32_t cell = fine->face_cells[2 * f];
+            const struct mesh_block *block = mesh_block_of(fine, cell);
+            for (int i = 0; i < 20; i++) {
+                double s[2] = {0.04 * i + 0.013, 0.21 - 0.01 * i}, xi[3], x[3], J[9];
+                shape_face_point(block->shape, fine->face_locals[2 * f], i % 2, s, xi);
+                map_point(fine, cell, xi, x, J);
+                int on = 0;
+                for (int a = 0; a < box.dim; a++) on += x[a] == 0 || x[a] == box.upper[a];
+                assert_int_equal(on, 1);
+            }
+        }
+        mesh_destroy(&mesh);
+        mesh_destroy(&fine);
+    }
+}
+
 static void test_box_right_split(void **state) {
     (void)state;
     facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {1, 1}, .shape = "triangle"};
@@ -981,6 +1010,7 @@ int main(void) {
     base_set_blas_threads(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_box),
+        cmocka_unit_test(test_sides_are_planes),
         cmocka_unit_test(test_box_right_split),
         cmocka_unit_test(test_graded_box),
         cmocka_unit_test(test_periodic),

@@ -168,7 +168,7 @@ static void every_piece_needs_a_hold(void **state) {
     solve(&setup, &s);
     release(&s);
     setup.reaction = "0"; /* holds nothing */
-    assert_int_not_equal(try_solve(&setup, &s), FACET_OK);
+    refused(try_solve(&setup, &s), FACET_ERROR_INPUT, "unconnected");
     mesh_destroy(&mesh);
 }
 
@@ -323,6 +323,48 @@ static void a_function_may_stop_the_solve(void **state) {
     refused(make_solver(&b), FACET_ERROR_INPUT, "7");
     bench_destroy(&b);
     assert_int_equal(live_blocks(), before);
+}
+
+static void an_interrupt_stops_set_up_and_solve(void **state) {
+    (void)state;
+    int64_t before = live_blocks();
+    struct bench b;
+    bench_create(box("triangle", 4, 4, 0, 0), 2, &b);
+    ok(facet_problem_set_dirichlet(b.problem, "rest", "0"));
+    ok(facet_problem_set_source(b.problem, "1"));
+    facet_interrupt();
+    assert_int_equal(make_solver(&b), FACET_INTERRUPTED);
+    assert_null(b.solver);
+    facet_interrupt_clear();
+    ok(make_solver(&b));
+    facet_interrupt();
+    assert_int_equal(facet_solver_solve(b.solver, NULL, NULL), FACET_INTERRUPTED);
+    facet_interrupt_clear();
+    facet_report report;
+    ok(facet_solver_report(b.solver, &report));
+    assert_false(report.converged);
+    assert_string_equal(report.reason, "interrupted");
+    refused(facet_solver_write(b.solver, "/dev/null", NULL), FACET_ERROR_INPUT, "no solution");
+    ok(facet_solver_solve(b.solver, NULL, NULL));
+    bench_destroy(&b);
+    assert_int_equal(live_blocks(), before);
+}
+
+/* A solve that fails leaves no field that looks right. */
+static void without_convergence_there_is_no_solution(void **state) {
+    (void)state;
+    struct bench b;
+    double u;
+    bench_create(box("triangle", 8, 8, 0, 0), 2, &b);
+    ok(facet_problem_set_dirichlet(b.problem, "rest", "0"));
+    ok(facet_problem_set_source(b.problem, "1"));
+    b.options.method = "cg";
+    b.options.max_iterations = 2;
+    ok(make_solver(&b));
+    refused(facet_solver_solve(b.solver, NULL, NULL), FACET_NOT_CONVERGED, "iteration limit");
+    refused(facet_solver_evaluate(b.solver, "u", 1, (const double[]){0.5, 0.5}, &u), FACET_ERROR_INPUT,
+            "no solution");
+    bench_destroy(&b);
 }
 
 /* u is linear in f: two sources by array, their sum, and an expression. */
@@ -556,6 +598,8 @@ int main(void) {
         cmocka_unit_test(there_is_nothing_before_the_solve),
         cmocka_unit_test(functions_do_what_expressions_do),
         cmocka_unit_test(a_function_may_stop_the_solve),
+        cmocka_unit_test(an_interrupt_stops_set_up_and_solve),
+        cmocka_unit_test(without_convergence_there_is_no_solution),
         cmocka_unit_test(solutions_are_linear_in_the_source),
         cmocka_unit_test(fields_are_found_at_points),
         cmocka_unit_test(integrals_means_and_extremes),

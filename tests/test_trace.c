@@ -1,11 +1,17 @@
-/* The trace room: numbering, gather and scatter, and assembly against the brute-force sum of random element
- * matrices, on triangles, quads, mixed and periodic meshes, one cell wide included. */
+/* The trace room: numbering, gather and scatter, and the matrix in all its forms (cell by cell, face by face,
+ * compressed rows, padded rows) against the brute-force sum of random element matrices, on triangles, quads,
+ * mixed and periodic meshes, one cell wide included, on every device; and on the systems of the examples. */
+#include <glob.h>
+
 #include "base/run.h"
+#include "case/run.h"
 #include "hdg_helpers.h"
 #include "poly/basis.h"
 #include "trace/trace.h"
 
-enum { N_MESHES = 9 };
+enum { N_MESHES = 10, N_FORMS = 4 };
+static const enum trace_form forms[N_FORMS] = {TRACE_CELLS, TRACE_FACETS, TRACE_CSR, TRACE_ELL};
+static const char *const devices[] = {"cpu", "ref", "debug"};
 
 static struct facet_mesh *test_mesh(int k) {
     switch (k) {
@@ -25,6 +31,8 @@ static struct facet_mesh *test_mesh(int k) {
         return box("quad", 1, 1, 1, 1);
     case 7:
         return box("triangle", 1, 2, 1, 0);
+    case 8:
+        return lattice(TRIANGLES, 6, 5, 0.2); /* several batches of several colours */
     default:
         return box("quad", 1, 1, 0, 0);
     }
@@ -42,39 +50,68 @@ struct work {
     struct facet_mesh *mesh;
     struct trace_space space;
     uint8_t *flags;
-    double *matrices[MESH_MAX_BLOCKS], *locals[MESH_MAX_BLOCKS], *eliminated, *dense;
+    double *dense[MESH_MAX_BLOCKS];   /* cells x n x n */
+    double *vectors[MESH_MAX_BLOCKS]; /* cells x n */
+    double *locals[MESH_MAX_BLOCKS];  /* the same in lanes */
+    double *eliminated;
     int sizes[MESH_MAX_BLOCKS];
+    struct trace_matrices matrices;
 };
 
-static void work_create(int k, int degree, int components, int how, struct work *w) {
+/* Random element data, and the same in lanes; NaN in the lanes and entries that belong to no cell. */
+static void fill_block(struct work *w, int b, uint32_t *seed) {
+    int n = w->sizes[b];
+    int64_t count = w->mesh->blocks[b].count, batches = trace_n_batches(w->mesh, b), packed = n * (n + 1) / 2;
+    double *lanes = test_malloc((size_t)(batches * packed * TRACE_LANES) * sizeof *lanes);
+    w->dense[b] = test_calloc((size_t)(count * n * n), sizeof(double));
+    w->vectors[b] = test_calloc((size_t)(count * n), sizeof(double));
+    w->locals[b] = test_malloc((size_t)(batches * n * TRACE_LANES) * sizeof(double));
+    for (int64_t i = 0; i < batches * packed * TRACE_LANES; i++) lanes[i] = NAN;
+    for (int64_t i = 0; i < batches * n * TRACE_LANES; i++) w->locals[b][i] = NAN;
+    for (int64_t c = 0; c < count; c++)
+        for (int i = 0; i < n; i++) {
+            int64_t batch = c / TRACE_LANES, lane = c % TRACE_LANES;
+            double *K = w->dense[b] + c * n * n;
+            w->locals[b][(batch * n + i) * TRACE_LANES + lane] = w->vectors[b][c * n + i] =
+                random_signed(seed);
+            for (int j = 0; j <= i; j++)
+                lanes[(batch * packed + i * (i + 1) / 2 + j) * TRACE_LANES + lane] = K[i * n + j] =
+                    K[j * n + i] = random_signed(seed);
+        }
+    ok(device_upload(w->matrices.device, w->matrices.values[b], lanes,
+                     (size_t)(batches * packed * TRACE_LANES) * sizeof *lanes));
+    test_free(lanes);
+}
+
+static void work_create(const char *name, int k, int degree, int components, int how, struct work *w) {
     uint32_t seed = 17;
+    const struct device *device;
     *w = (struct work){.mesh = test_mesh(k)};
+    ok(device_find(name, &device));
     w->flags = test_calloc((size_t)w->mesh->n_faces, 1);
     eliminate(w->mesh, how, w->flags);
     ok(trace_space_create(w->mesh, degree, components, w->flags, &w->space));
+    ok(trace_matrices_create(device, &w->space, &w->matrices));
     for (int b = 0; b < w->mesh->n_blocks; b++) {
-        int n = w->sizes[b] = trace_cell_size(&w->space, b);
-        size_t count = (size_t)w->mesh->blocks[b].count;
-        w->matrices[b] = test_calloc(count * (size_t)(n * n), sizeof(double));
-        w->locals[b] = test_calloc(count * (size_t)n, sizeof(double));
-        for (size_t c = 0; c < count; c++)
-            for (int i = 0; i < n; i++) {
-                double *K = w->matrices[b] + c * (size_t)(n * n);
-                w->locals[b][c * (size_t)n + (size_t)i] = random_signed(&seed);
-                for (int j = 0; j <= i; j++) K[i * n + j] = K[j * n + i] = random_signed(&seed);
-            }
+        w->sizes[b] = trace_cell_size(&w->space, b);
+        fill_block(w, b, &seed);
     }
     w->eliminated = test_calloc((size_t)w->space.n_all + 1, sizeof(double));
-    for (int64_t i = 0; i < w->space.n_all; i++) w->eliminated[i] = random_signed(&seed);
+    for (int32_t f = 0; f < w->mesh->n_faces; f++) /* 0 where nothing is eliminated */
+        for (int64_t i = w->space.face_first[f]; i < w->space.face_first[f + 1]; i++)
+            w->eliminated[i] = w->flags[f] ? random_signed(&seed) : 0;
 }
 
 static void work_destroy(struct work *w) {
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        if (w->matrices[b] != NULL) test_free(w->matrices[b]);
-        if (w->locals[b] != NULL) test_free(w->locals[b]);
+    for (int b = 0; b < w->mesh->n_blocks; b++) {
+        test_free(w->dense[b]);
+        test_free(w->vectors[b]);
+        test_free(w->locals[b]);
     }
     test_free(w->eliminated);
     test_free(w->flags);
+    trace_matrices_destroy(&w->matrices);
+    trace_matrices_destroy(&w->matrices);
     trace_space_destroy(&w->space);
     trace_space_destroy(&w->space);
     mesh_destroy(&w->mesh);
@@ -82,10 +119,10 @@ static void work_destroy(struct work *w) {
 
 /* The full numbers of a cell's unknowns, found with trace_gather itself. */
 static void cell_numbers(const struct work *w, int b, int32_t cell, int *numbers) {
-    double *full = test_malloc((size_t)w->space.n_all * sizeof *full), local[64];
+    double *full = test_malloc((size_t)w->space.n_all * sizeof *full), local[3 * 64];
     for (int64_t i = 0; i < w->space.n_all; i++) full[i] = (double)i;
-    trace_gather(&w->space, b, cell, full, local);
-    for (int i = 0; i < w->sizes[b]; i++) numbers[i] = (int)local[i];
+    trace_gather(&w->space, b, cell, full, local, 3);
+    for (int i = 0; i < w->sizes[b]; i++) numbers[i] = (int)local[3 * i];
     test_free(full);
 }
 
@@ -132,49 +169,114 @@ static void rows_are_sorted(const struct csr *csr) {
             assert_true(csr->columns[k - 1] < csr->columns[k]);
 }
 
-/* K û over all unknowns, then the rows of the free ones: K_ff and -K_fe times the eliminated values. */
-static void assembly(const struct work *w) {
-    int64_t n = w->space.n_free, *free_of = free_numbers(w);
-    double *dense = test_calloc((size_t)(n * n) + 1, sizeof *dense),
-           *lift = test_calloc((size_t)n + 1, sizeof *lift),
-           *found = test_calloc((size_t)n + 1, sizeof *found), *sum = test_calloc((size_t)n + 1, sizeof *sum);
-    struct csr csr;
-    for (int b = 0; b < w->mesh->n_blocks; b++)
-        for (int32_t c = 0; c < w->mesh->blocks[b].count; c++) {
-            int size = w->sizes[b], numbers[64];
-            cell_numbers(w, b, c, numbers);
-            for (int i = 0; i < size; i++) {
-                int64_t row = free_of[numbers[i]];
-                if (row < 0) continue;
-                sum[row] += w->locals[b][c * size + i];
-                for (int j = 0; j < size; j++) {
-                    double value = w->matrices[b][((int64_t)c * size + i) * size + j];
-                    if (free_of[numbers[j]] >= 0)
-                        dense[row * n + free_of[numbers[j]]] += value;
-                    else
-                        lift[row] -= value * w->eliminated[numbers[j]];
-                }
-            }
-        }
-    ok(trace_assemble(&w->space, w->matrices, w->eliminated, &csr, found));
-    assert_int_equal(csr.n, n);
-    rows_are_sorted(&csr);
-    for (int64_t i = 0; i < n; i++) {
-        near(found[i], lift[i], 1e-13);
-        for (int64_t k = csr.offsets[i]; k < csr.offsets[i + 1]; k++) {
-            near(csr.values[k], dense[i * n + csr.columns[k]], 1e-14);
-            dense[i * n + csr.columns[k]] = 0.0;
+/* What the rows of the free unknowns sum up to: K_ff, -K_fe times the eliminated values, and the vectors. */
+struct sums {
+    int64_t n, *free_of;
+    double *K, *lift, *vector;
+};
+
+static void add_cell(const struct work *w, int b, int32_t c, struct sums *s) {
+    int size = w->sizes[b], numbers[64];
+    cell_numbers(w, b, c, numbers);
+    for (int i = 0; i < size; i++) {
+        int64_t row = s->free_of[numbers[i]];
+        if (row < 0) continue;
+        s->vector[row] += w->vectors[b][c * size + i];
+        for (int j = 0; j < size; j++) {
+            double value = w->dense[b][((int64_t)c * size + i) * size + j];
+            if (s->free_of[numbers[j]] >= 0)
+                s->K[row * s->n + s->free_of[numbers[j]]] += value;
+            else
+                s->lift[row] -= value * w->eliminated[numbers[j]];
         }
     }
-    for (int64_t i = 0; i < n * n; i++) assert_true(dense[i] == 0.0); /* nothing was left out */
-    trace_assemble_vector(&w->space, w->locals, found);
-    for (int64_t i = 0; i < n; i++) near(found[i], sum[i], 1e-14);
+}
+
+static void sums_create(const struct work *w, struct sums *s) {
+    size_t n = (size_t)w->space.n_free;
+    *s = (struct sums){.n = w->space.n_free, .free_of = free_numbers(w)};
+    s->K = test_calloc(n * n + 1, sizeof(double));
+    s->lift = test_calloc(n + 1, sizeof(double));
+    s->vector = test_calloc(n + 1, sizeof(double));
+    for (int b = 0; b < w->mesh->n_blocks; b++)
+        for (int32_t c = 0; c < w->mesh->blocks[b].count; c++) add_cell(w, b, c, s);
+}
+
+static void sums_destroy(struct sums *s) {
+    test_free(s->free_of);
+    test_free(s->K);
+    test_free(s->lift);
+    test_free(s->vector);
+}
+
+/* The assembled matrix has the entries of the dense one, and nothing else; itself: within the faces only. */
+static void same_entries(const struct work *w, const struct sums *s, const struct csr *csr, int itself) {
+    int64_t block = w->space.n_free_faces > 0 ? w->space.free_offsets[1] : 1, left = 0;
+    double *rest = test_malloc((size_t)(s->n * s->n + 1) * sizeof *rest);
+    memcpy(rest, s->K, (size_t)(s->n * s->n) * sizeof *rest);
+    assert_int_equal(csr->n, s->n);
+    rows_are_sorted(csr);
+    for (int64_t i = 0; i < s->n; i++)
+        for (int64_t k = csr->offsets[i]; k < csr->offsets[i + 1]; k++) {
+            near(csr->values[k], rest[i * s->n + csr->columns[k]], 1e-14);
+            rest[i * s->n + csr->columns[k]] = 0.0;
+        }
+    for (int64_t i = 0; i < s->n * s->n; i++)
+        left += rest[i] != 0.0 && (!itself || i / s->n / block == i % s->n / block);
+    assert_int_equal(left, 0);
+    test_free(rest);
+}
+
+static void assembly(const struct work *w, const struct sums *s) {
+    double *found = test_calloc((size_t)s->n + 1, sizeof *found);
+    struct csr csr;
+    ok(trace_assemble(&w->space, &w->matrices, &csr));
+    same_entries(w, s, &csr, 0);
     csr_destroy(&csr);
-    test_free(dense);
-    test_free(lift);
+    ok(trace_block_diagonal(&w->space, &w->matrices, &csr));
+    same_entries(w, s, &csr, 1);
+    csr_destroy(&csr);
+    ok(trace_lift(&w->space, &w->matrices, w->eliminated, found));
+    for (int64_t i = 0; i < s->n; i++) near(found[i], s->lift[i], 1e-13);
+    trace_assemble_vector(&w->space, w->locals, found);
+    for (int64_t i = 0; i < s->n; i++) near(found[i], s->vector[i], 1e-14);
     test_free(found);
-    test_free(sum);
-    test_free(free_of);
+}
+
+/* y = K x in one form. */
+static void multiply(const struct trace_space *space, const struct trace_matrices *matrices,
+                     enum trace_form form, const double *from, double *to) {
+    struct operator A;
+    struct vector x, y;
+    ok(trace_operator_create(space, matrices, form, &A));
+    assert_int_equal(A.n, space->n_free);
+    assert_true(trace_operator_bytes(&A) > 0 || space->n_free == 0);
+    ok(vector_create(matrices->device, A.n, &x));
+    ok(vector_create(matrices->device, A.n, &y));
+    ok(vector_upload(&x, from));
+    vector_fill(&y, NAN); /* a product does not look at what it replaces */
+    operator_apply(&A, &x, &y);
+    ok(vector_download(&y, to));
+    vector_destroy(&x);
+    vector_destroy(&y);
+    operator_destroy(&A);
+    operator_destroy(&A);
+}
+
+static void products(const struct work *w, const struct sums *s) {
+    uint32_t seed = 5;
+    double *x = test_calloc((size_t)s->n + 1, sizeof *x), *y = test_calloc((size_t)s->n + 1, sizeof *y);
+    for (int64_t i = 0; i < s->n; i++) x[i] = random_signed(&seed);
+    for (int form = 0; form < N_FORMS; form++) {
+        multiply(&w->space, &w->matrices, forms[form], x, y);
+        for (int64_t i = 0; i < s->n; i++) {
+            double sum = 0;
+            for (int64_t j = 0; j < s->n; j++) sum += s->K[i * s->n + j] * x[j];
+            near(y[i], sum, 1e-12);
+        }
+    }
+    test_free(x);
+    test_free(y);
 }
 
 static void scattering(const struct work *w) {
@@ -190,58 +292,123 @@ static void scattering(const struct work *w) {
     test_free(free_of);
 }
 
-static void assembly_equals_the_brute_force_sum(void **state) {
+static void all_forms_equal_the_brute_force_sum(void **state) {
     (void)state;
     int64_t before = live_blocks();
-    for (int k = 0; k < N_MESHES; k++)
-        for (int how = 0; how < 4; how++)
-            for (int degree = 1; degree <= 3; degree += 2)
-                for (int components = 1; components <= 2; components++) {
-                    struct work w;
-                    base_set_threads(1 + (k + how) % 3);
-                    work_create(k, degree, components, how, &w);
-                    numbering(&w, degree, components);
-                    assembly(&w);
-                    scattering(&w);
-                    work_destroy(&w);
-                }
+    for (int device = 0; device < 3; device++)
+        for (int k = 0; k < N_MESHES; k++)
+            for (int how = 0; how < 4; how++)
+                for (int degree = 1; degree <= 3; degree += 2)
+                    for (int components = 1; components <= (device == 0 ? 2 : 1); components++) {
+                        struct work w;
+                        struct sums s;
+                        base_set_threads(1 + (k + how) % 3);
+                        work_create(devices[device], k, degree, components, how, &w);
+                        sums_create(&w, &s);
+                        numbering(&w, degree, components);
+                        assembly(&w, &s);
+                        products(&w, &s);
+                        scattering(&w);
+                        sums_destroy(&s);
+                        work_destroy(&w);
+                    }
     base_set_threads(0);
     assert_int_equal(live_blocks(), before);
 }
 
-static facet_status everything(const struct work *w) {
+/* ------------------------------------------------------------------------------------------ examples */
+
+/* The condensed system of a solved case, in all forms. */
+static void forms_agree(const char *path, const struct hdg *h) {
+    int64_t n = h->trace.n_free;
+    uint32_t seed = 9;
+    double *x = test_calloc((size_t)n + 1, sizeof *x), *expected = test_calloc((size_t)n + 1, sizeof *x),
+           *y = test_calloc((size_t)n + 1, sizeof *y), largest = 0, worst = 0;
+    for (int64_t i = 0; i < n; i++) x[i] = random_signed(&seed);
+    multiply(&h->trace, &h->matrices, TRACE_CSR, x, expected);
+    for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs(expected[i]));
+    for (int form = 0; form < N_FORMS; form++) {
+        multiply(&h->trace, &h->matrices, forms[form], x, y);
+        for (int64_t i = 0; i < n; i++) worst = fmax(worst, fabs(y[i] - expected[i]));
+        if (!(worst <= 1e-12 * largest)) fail_msg("%s: form %d differs by %g", path, form, worst);
+    }
+    test_free(x);
+    test_free(expected);
+    test_free(y);
+}
+
+static void all_forms_agree_on_every_example(void **state) {
+    (void)state;
+    glob_t found;
+    int64_t before = live_blocks();
+    assert_int_equal(glob("examples/*.yaml", 0, NULL, &found), 0);
+    assert_true(found.gl_pathc >= 8);
+    for (int device = 0; device < 3; device++)
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            struct case_file *file;
+            struct run_options options = {.no_files = 1, .degree = device == 0 ? 0 : 2};
+            facet_context *context;
+            struct run run;
+            ok(case_read(found.gl_pathv[i], 0, NULL, &file));
+            ok(facet_context_create(devices[device], &context));
+            ok(run_solve(file, context, &options, &run));
+            forms_agree(found.gl_pathv[i], run.solver->hdg);
+            run_destroy(&run);
+            facet_context_destroy(&context);
+            case_destroy(&file);
+        }
+    globfree(&found);
+    assert_int_equal(live_blocks(), before);
+}
+
+/* ------------------------------------------------------------------------------------------ faults */
+
+static facet_status everything(const struct work *w, enum trace_form form) {
     facet_status status = FACET_OK;
     struct trace_space space = {0};
-    struct csr csr = {0};
+    struct trace_matrices matrices = {0};
+    struct csr csr = {0}, diagonal = {0};
+    struct operator A = {0};
     double lift[256];
     TRY(trace_space_create(w->mesh, 1, 1, w->flags, &space));
-    TRY(trace_assemble(&space, w->matrices, w->eliminated, &csr, lift));
+    TRY(trace_matrices_create(w->matrices.device, &space, &matrices));
+    TRY(trace_operator_create(&space, &w->matrices, form, &A));
+    TRY(trace_lift(&space, &w->matrices, w->eliminated, lift));
+    TRY(trace_assemble(&space, &w->matrices, &csr));
+    TRY(trace_block_diagonal(&space, &w->matrices, &diagonal));
 done:
     csr_destroy(&csr);
+    csr_destroy(&diagonal);
+    operator_destroy(&A);
+    trace_matrices_destroy(&matrices);
     trace_space_destroy(&space);
     return status;
 }
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    struct work w;
-    facet_status status = FACET_ERROR_MACHINE;
-    work_create(2, 1, 1, 1, &w);
-    int64_t before = live_blocks();
-    for (int k = 1; status != FACET_OK; k++) {
-        assert_true(k < 100);
-        base_memory_fail_at(k);
-        status = everything(&w);
-        base_memory_fail_at(0);
-        if (status != FACET_OK) assert_int_equal(status, FACET_ERROR_MACHINE);
-        assert_int_equal(live_blocks(), before);
-    }
-    work_destroy(&w);
+    for (int device = 0; device < 3; device++)
+        for (int form = 0; form < N_FORMS; form++) {
+            struct work w;
+            facet_status status = FACET_ERROR_MACHINE;
+            work_create(devices[device], 2, 1, 1, 1, &w);
+            int64_t before = live_blocks();
+            for (int k = 1; status != FACET_OK; k++) {
+                assert_true(k < 200);
+                base_memory_fail_at(k);
+                status = everything(&w, forms[form]);
+                base_memory_fail_at(0);
+                if (status != FACET_OK) assert_int_equal(status, FACET_ERROR_MACHINE);
+                assert_int_equal(live_blocks(), before);
+            }
+            work_destroy(&w);
+        }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(assembly_equals_the_brute_force_sum),
+        cmocka_unit_test(all_forms_equal_the_brute_force_sum),
+        cmocka_unit_test(all_forms_agree_on_every_example),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

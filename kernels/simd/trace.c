@@ -154,7 +154,7 @@ INLINE void symmetric_product(int n, const lane *K, const lane *x, lane *y) {
 }
 
 /* Batches begin .. end-1 of the list. */
-static void cell_run(const struct cell_plan *plan, int64_t begin, int64_t end, const double *x, double *y) {
+static void take_run(const struct cell_plan *plan, int64_t begin, int64_t end, const double *x, double *y) {
     int n_faces = plan->n_faces, m = plan->m, n = n_faces * m;
     int64_t size = (int64_t)n * (n + 1) / 2;
     lane in[MAX_TRACE + L], out[MAX_TRACE + L];
@@ -173,6 +173,10 @@ void cell_apply_simd(const struct cell_plan *plan, const double *x, double *y) {
         int64_t end = plan->colour_starts[colour + 1];
 #pragma omp for schedule(static)
         for (int64_t b = plan->colour_starts[colour]; b < end; b += plan->run)
-            cell_run(plan, b, b + plan->run < end ? b + plan->run : end, x, y);
+            take_run(plan, b, b + plan->run < end ? b + plan->run : end, x, y);
     }
+}
+
+int64_t cell_run_simd(int64_t batch_bytes) {
+    return batch_bytes < TUNE_RUN_BYTES ? TUNE_RUN_BYTES / batch_bytes : 1;
 }

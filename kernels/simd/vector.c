@@ -46,7 +46,7 @@ static double dot_simd(int64_t n, const double *x, const double *y) {
 
 static void csr_apply_simd(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
                            const double *values, const double *x, double *y) {
-#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_rows > 512)
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (offsets[n_rows] > 4 * SMALL)
     for (int64_t i = 0; i < n_rows; i++) {
         double sum = 0.0;
 #pragma omp simd reduction(+ : sum)
@@ -57,7 +57,7 @@ static void csr_apply_simd(int64_t n_rows, const int64_t *offsets, const int32_t
 
 static void block_apply_simd(int64_t n_blocks, const int64_t *first, const int64_t *starts,
                              const double *matrices, const double *x, double *y) {
-#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 512)
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 2048)
     for (int64_t b = 0; b < n_blocks; b++) {
         int64_t n = first[b + 1] - first[b];
         const double *B = matrices + starts[b], *xb = x + first[b];
@@ -113,7 +113,6 @@ static void block_smooth_simd(int64_t n_blocks, const int64_t *first, const int6
 
 const struct kernels *kernels_simd(void) {
     static const struct kernels table = {
-        .run_bytes = TUNE_RUN_BYTES,
         .fill = fill_simd,
         .axpby = axpby_simd,
         .multiply = multiply_simd,
@@ -124,8 +123,11 @@ const struct kernels *kernels_simd(void) {
         .ell_apply = ell_apply_simd,
         .facet_apply = facet_apply_simd,
         .cell_apply = cell_apply_simd,
+        .cell_run = cell_run_simd,
         .condense_affine = condense_affine_simd,
         .condense_scratch = condense_scratch_simd,
+        .condense_sum = condense_sum_simd,
+        .condense_sum_scratch = condense_sum_scratch_simd,
         .batch_load = batch_load_simd,
         .batch_recover = batch_recover_simd,
         .affine_flux = affine_flux_simd,

@@ -11,6 +11,8 @@
 #ifndef FACET_CASE_CASE_H
 #define FACET_CASE_CASE_H
 
+#include <stddef.h>
+
 #include "base/status.h"
 #include "expr/expr.h"
 
@@ -71,7 +73,7 @@ struct case_file {
     struct case_boundary *boundary;
 
     struct {
-        char *method; /* hdg */
+        char *method; /* hdg, condensed */
         int degree;
         struct case_text tau;
         double tau_hat; /* 0: not given */
@@ -96,6 +98,9 @@ struct case_file {
 /* settings: n_settings texts "key=value". */
 facet_status case_read(const char *path, int n_settings, const char *const *settings,
                        struct case_file **file);
+/* The same with the file in memory; path: for messages and for what is relative to the file. */
+facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes, int n_settings,
+                             const char *const *settings, struct case_file **file);
 void case_destroy(struct case_file **file);
 
 #endif

@@ -277,19 +277,16 @@ done:
     return status;
 }
 
-facet_status case_read(const char *path, int n_settings, const char *const *settings,
-                       struct case_file **file) {
+facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes, int n_settings,
+                             const char *const *settings, struct case_file **file) {
     facet_status status = FACET_OK;
     struct tree tree = {0};
     struct issues issues;
     struct reader reader = {.tree = &tree, .issues = &issues};
-    char *bytes = NULL;
-    size_t n_bytes = 0;
     *file = NULL;
     issues_init(&issues, path);
     TRY(CALLOC(reader.file, 1));
     TRY(copy_paths(reader.file, path));
-    TRY(file_read_whole(path, &bytes, &n_bytes));
     TRY(tree_parse(&tree, bytes, n_bytes, &issues));
     for (int i = 0; i < n_settings; i++) TRY(tree_set(&tree, settings[i], &issues));
     TRY(schema_check(&tree, &issues));
@@ -300,6 +297,18 @@ facet_status case_read(const char *path, int n_settings, const char *const *sett
 done:
     case_destroy(&reader.file);
     tree_free(&tree);
+    return status;
+}
+
+facet_status case_read(const char *path, int n_settings, const char *const *settings,
+                       struct case_file **file) {
+    facet_status status = FACET_OK;
+    char *bytes = NULL;
+    size_t n_bytes;
+    *file = NULL;
+    TRY(file_read_whole(path, &bytes, &n_bytes));
+    status = case_read_bytes(path, bytes, n_bytes, n_settings, settings, file);
+done:
     base_free(&bytes);
     return status;
 }

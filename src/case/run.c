@@ -267,6 +267,7 @@ static facet_status solve(struct run *run) {
     const struct case_file *file = run->file;
     facet_options options;
     facet_options_default(&options);
+    options.discretization = file->discretization.method;
     options.degree = run->degree;
     options.tau = file->discretization.tau.text;
     options.tau_hat = file->discretization.tau_hat;

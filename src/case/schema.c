@@ -142,9 +142,10 @@ static const struct schema_entry table[] = {
 
     {.path = "discretization.method",
      .types = SCHEMA_WORD,
-     .words = {"hdg"},
+     .words = {"hdg", "condensed"},
      .fallback = "hdg",
-     .help = "`hdg`: hybridized discontinuous Galerkin."},
+     .help = "`hdg`: hybridized discontinuous Galerkin. `condensed`: continuous elements, condensed to their "
+             "edges, without `tau`, `u_star` and `q_star`, and with q = -K grad u."},
     {.path = "discretization.degree",
      .types = SCHEMA_INTEGER,
      .flags = SCHEMA_FROM | SCHEMA_TO,
@@ -170,14 +171,16 @@ static const struct schema_entry table[] = {
 
     {.path = "solver.method",
      .types = SCHEMA_WORD,
-     .words = {"auto", "cg", "direct"},
+     .words = {"auto", "cg", "fgmres", "direct"},
      .fallback = "auto",
-     .help = "Conjugate gradients or a sparse factorization."},
+     .help =
+         "Conjugate gradients, flexible GMRES or a sparse factorization; `auto` factors when memory allows."},
     {.path = "solver.preconditioner",
      .types = SCHEMA_WORD,
-     .words = {"auto", "none", "jacobi", "block"},
+     .words = {"auto", "none", "jacobi", "block", "amg"},
      .fallback = "auto",
-     .help = "For `cg`: the diagonal, or the blocks of the faces."},
+     .help =
+         "For `cg` and `fgmres`: the diagonal, the blocks of the faces, or algebraic multigrid (`auto`)."},
     {.path = "solver.rtol",
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_ABOVE | SCHEMA_BELOW,

@@ -173,8 +173,9 @@ void device_facet_apply(const struct device *device, const struct facet_plan *pl
 }
 
 int64_t device_cell_run(const struct device *device, int64_t batch_bytes) {
-    int64_t run = device->kernels()->run_bytes / batch_bytes;
-    return run > 1 ? run : 1;
+    int64_t run = enter(device)->cell_run(batch_bytes);
+    leave(device);
+    return run;
 }
 
 void device_cell_apply(const struct device *device, const struct cell_plan *plan, const double *x,
@@ -192,6 +193,18 @@ int64_t device_condense_affine(const struct device *device, const struct affine_
 
 int64_t device_condense_scratch(const struct device *device, const struct affine_tables *tables) {
     return device->kernels()->condense_scratch(tables);
+}
+
+int64_t device_condense_sum(const struct device *device, const struct sum_tables *tables, int64_t n_batches,
+                            const double *coefficients, double *factor, double *U, double *K,
+                            double *scratch) {
+    int64_t failed = enter(device)->condense_sum(tables, n_batches, coefficients, factor, U, K, scratch);
+    leave(device);
+    return failed;
+}
+
+int64_t device_condense_sum_scratch(const struct device *device, const struct sum_tables *tables) {
+    return device->kernels()->condense_sum_scratch(tables);
 }
 
 void device_batch_load(const struct device *device, int64_t n_batches, int N, int n, const double *U,

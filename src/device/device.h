@@ -26,6 +26,14 @@ const char *device_name(const struct device *device);
 /* "cpu, ref, debug" */
 const char *device_list(void);
 
+/* The support matrix, one row for every entry of struct kernels in its order: the device's own code, that of
+ * ref, or none. */
+enum device_support { DEVICE_NONE, DEVICE_REF, DEVICE_OWN };
+int device_n_kernels(void);
+const char *device_kernel_name(int kernel);
+enum device_support device_support(const struct device *device, int kernel);
+const char *device_support_name(enum device_support support); /* "-", "ref", "own" */
+
 /* *pointer receives a device address; NULL for 0 bytes. */
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size);
 void device_free(const struct device *device, void *pointer);
@@ -64,13 +72,16 @@ void device_block_apply(const struct device *device, int64_t n_blocks, const int
                         const int64_t *starts, const double *matrices, const double *x, double *y);
 void device_facet_apply(const struct device *device, const struct facet_plan *plan, const double *x,
                         double *y);
-/* Batches that cell_apply likes to take in a row, one having so many bytes. */
 int64_t device_cell_run(const struct device *device, int64_t batch_bytes);
 void device_cell_apply(const struct device *device, const struct cell_plan *plan, const double *x, double *y);
 int64_t device_condense_affine(const struct device *device, const struct affine_tables *tables,
                                int64_t n_batches, const double *coefficients, double *factor, double *U,
                                double *K, double *scratch);
 int64_t device_condense_scratch(const struct device *device, const struct affine_tables *tables);
+int64_t device_condense_sum(const struct device *device, const struct sum_tables *tables, int64_t n_batches,
+                            const double *coefficients, double *factor, double *U, double *K,
+                            double *scratch);
+int64_t device_condense_sum_scratch(const struct device *device, const struct sum_tables *tables);
 void device_batch_load(const struct device *device, int64_t n_batches, int N, int n, const double *U,
                        const double *f, double *out);
 void device_batch_recover(const struct device *device, int64_t n_batches, int N, int n, const double *factor,

@@ -1,4 +1,6 @@
-/* The memory of the debug device: pages of their own, inaccessible unless a kernel or a copy runs. */
+/* The memory of the debug device: one range of addresses, inaccessible unless a kernel or a copy runs. All
+ * arrays lie in it, page by page, so that opening and shutting the wall is one call of the system each,
+ * however many arrays there are. */
 #include "device/wall.h"
 
 #include <pthread.h>
@@ -9,19 +11,24 @@
 
 #include "base/memory.h"
 
+/* Addresses only: memory is taken by the pages that are touched. */
+#define RANGE_BYTES ((size_t)1 << 38)
+
 /* One allocation. The record itself is ordinary memory, so that leaks and allocation faults are counted. */
 struct region {
-    struct region *next, *previous;
+    struct region *next; /* ascending by address */
     char *pages;
     size_t bytes;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct region *regions;
+static char *range; /* NULL before the first allocation */
+static size_t used; /* where the last region ends */
 static int depth;
 
 static void protect_all(int protection) {
-    for (struct region *r = regions; r != NULL; r = r->next) mprotect(r->pages, r->bytes, protection);
+    if (used > 0) mprotect(range, used, protection);
 }
 
 void wall_open(void) {
@@ -36,6 +43,28 @@ void wall_shut(void) {
     pthread_mutex_unlock(&mutex);
 }
 
+/* Gives a region the first gap that is large enough; 0 when there is none. The mutex is held. */
+static int place(struct region *r) {
+    if (range == NULL) {
+        void *found = mmap(NULL, RANGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (found == MAP_FAILED) return 0;
+        range = found;
+    }
+    char *at = range;
+    struct region **link = &regions;
+    while (*link != NULL && (size_t)((*link)->pages - at) < r->bytes) {
+        at = (*link)->pages + (*link)->bytes;
+        link = &(*link)->next;
+    }
+    if (RANGE_BYTES - (size_t)(at - range) < r->bytes) return 0;
+    if (depth > 0 && mprotect(at, r->bytes, PROT_READ | PROT_WRITE) != 0) return 0;
+    r->pages = at;
+    r->next = *link;
+    *link = r;
+    if ((size_t)(at - range) + r->bytes > used) used = (size_t)(at - range) + r->bytes;
+    return 1;
+}
+
 facet_status wall_alloc(void *pointer, size_t count, size_t size) {
     facet_status status = FACET_OK;
     struct region *r = NULL;
@@ -43,22 +72,15 @@ facet_status wall_alloc(void *pointer, size_t count, size_t size) {
     void *nothing = NULL;
     memcpy(pointer, &nothing, sizeof nothing);
     if (count == 0 || size == 0) return FACET_OK;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2)
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > RANGE_BYTES)
         return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu items of %zu bytes were wanted", count,
                          size);
     TRY(ALLOC(r, 1));
     r->bytes = (bytes + page - 1) / page * page;
     pthread_mutex_lock(&mutex);
-    r->pages = mmap(NULL, r->bytes, depth > 0 ? PROT_READ | PROT_WRITE : PROT_NONE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (r->pages != MAP_FAILED) {
-        r->next = regions;
-        r->previous = NULL;
-        if (regions != NULL) regions->previous = r;
-        regions = r;
-    }
+    int placed = place(r);
     pthread_mutex_unlock(&mutex);
-    if (r->pages == MAP_FAILED) {
+    if (!placed) {
         base_free(&r);
         FAIL(FACET_ERROR_MACHINE, "out of memory: %zu bytes were wanted", bytes);
     }
@@ -73,15 +95,16 @@ void wall_free(void *pointer) {
     memcpy(&pages, pointer, sizeof pages);
     if (pages == NULL) return;
     pthread_mutex_lock(&mutex);
-    for (r = regions; r != NULL && r->pages != pages; r = r->next) {
-    }
+    struct region **link = &regions;
+    size_t end = 0; /* of what lies before it */
+    for (; *link != NULL && (*link)->pages != pages; link = &(*link)->next)
+        end = (size_t)((*link)->pages - range) + (*link)->bytes;
+    r = *link;
     if (r != NULL) {
-        if (r->next != NULL) r->next->previous = r->previous;
-        if (r->previous != NULL)
-            r->previous->next = r->next;
-        else
-            regions = r->next;
-        munmap(r->pages, r->bytes);
+        *link = r->next;
+        if (r->next == NULL) used = end;
+        mprotect(r->pages, r->bytes, PROT_NONE);
+        madvise(r->pages, r->bytes, MADV_DONTNEED);
     }
     pthread_mutex_unlock(&mutex);
     base_free(&r);

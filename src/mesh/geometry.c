@@ -17,18 +17,26 @@
 
 /* ------------------------------------------------------------------------------------------ maps */
 
+/* Measured from the node with the largest weight: where all nodes with a weight have the same coordinate, as
+ * on a face in a plane x = c, the result is c exactly, and data that is defined up to there (sqrt(c - x)) can
+ * be taken. */
+void mesh_interpolate(int n, int dim, const double *weights, const double *nodes, double *x) {
+    int first = 0;
+    for (int i = 1; i < n; i++)
+        if (fabs(weights[i]) > fabs(weights[first])) first = i;
+    for (int a = 0; a < dim; a++) {
+        double origin = nodes[first * dim + a], sum = 0;
+        for (int i = 0; i < n; i++) sum += weights[i] * (nodes[i * dim + a] - origin);
+        x[a] = origin + sum;
+    }
+}
+
 void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
                    const double *lagrange, const double *lagrange_gradients, double *x, double *jacobians) {
     int n_nodes = block->n_nodes;
     const double *nodes = block->nodes + (int64_t)cell_in_block * n_nodes * dim;
-    for (int p = 0; x && p < n; p++) {
-        const double *values = lagrange + (int64_t)p * n_nodes;
-        for (int a = 0; a < dim; a++) {
-            double sum = 0;
-            for (int i = 0; i < n_nodes; i++) sum += values[i] * nodes[i * dim + a];
-            x[(int64_t)p * dim + a] = sum;
-        }
-    }
+    for (int p = 0; x && p < n; p++)
+        mesh_interpolate(n_nodes, dim, lagrange + (int64_t)p * n_nodes, nodes, x + (int64_t)p * dim);
     for (int p = 0; jacobians && p < n; p++) {
         const double *gradients = lagrange_gradients + (int64_t)p * n_nodes * dim;
         double *J = jacobians + (int64_t)p * dim * dim;
@@ -47,63 +55,20 @@ double mesh_determinant(int dim, const double *J) {
            J[2] * (J[3] * J[7] - J[4] * J[6]);
 }
 
-/* The simplex Lagrange functions are products of R_m(z) = prod_{s<m} (g z - s)/(s + 1) over the barycentric
- * coordinates z (Silvester's form): r[m] = R_m(z), d[m] = R_m'(z). */
-static void silvester_row(int order, double z, double *r, double *d) {
-    r[0] = 1.0;
-    d[0] = 0.0;
-    for (int m = 1; m <= order; m++) {
-        r[m] = r[m - 1] * (order * z - (m - 1)) / m;
-        d[m] = (d[m - 1] * (order * z - (m - 1)) + r[m - 1] * order) / m;
-    }
-}
-
-static void simplex_row(int rdim, int order, const double *xi, double *values, double *gradients) {
-    double r[4][MESH_MAX_ORDER + 1], d[4][MESH_MAX_ORDER + 1], z0 = 1.0;
-    for (int b = 0; b < rdim; b++) {
-        silvester_row(order, xi[b], r[b], d[b]);
-        z0 -= xi[b];
-    }
-    for (int b = rdim; b < 3; b++) {
-        r[b][0] = 1.0;
-        d[b][0] = 0.0;
-    }
-    silvester_row(order, z0, r[3], d[3]);
-    int n = 0;
-    for (int k = 0; k <= (rdim > 2 ? order : 0); k++)
-        for (int j = 0; j <= (rdim > 1 ? order - k : 0); j++)
-            for (int i = 0; i <= order - j - k; i++, n++) {
-                int m[3] = {i, j, k}, last = order - i - j - k;
-                double all = r[0][i] * r[1][j] * r[2][k];
-                values[n] = all * r[3][last];
-                for (int b = 0; b < rdim; b++) {
-                    double slope = d[b][m[b]];
-                    for (int c = 0; c < rdim; c++)
-                        if (c != b) slope *= r[c][m[c]];
-                    gradients[n * rdim + b] = slope * r[3][last] - all * d[3][last];
-                }
-            }
-}
-
 facet_status mesh_point_map(enum shape shape, int order, int dim, const double *nodes, const double *xi,
                             double *x, double *J) {
     facet_status status = FACET_OK;
     enum { MOST = (MESH_MAX_ORDER + 1) * (MESH_MAX_ORDER + 1) * (MESH_MAX_ORDER + 1) };
     double values[MOST], gradients[3 * MOST];
     int rdim = shape_dim(shape), n = shape_n_nodes(shape, order);
-    if (shape_is_simplex(shape))
-        simplex_row(rdim, order, xi, values, gradients);
-    else
-        TRY(basis_lagrange(shape, order, 1, xi, values, gradients));
-    for (int a = 0; a < dim; a++) {
-        double sum = 0, slope[3] = {0};
-        for (int i = 0; i < n; i++) {
-            sum += values[i] * nodes[i * dim + a];
-            for (int b = 0; b < rdim; b++) slope[b] += gradients[i * rdim + b] * nodes[i * dim + a];
+    TRY(basis_lagrange(shape, order, 1, xi, values, gradients));
+    mesh_interpolate(n, dim, values, nodes, x);
+    for (int a = 0; a < dim; a++)
+        for (int b = 0; b < rdim; b++) {
+            double slope = 0;
+            for (int i = 0; i < n; i++) slope += gradients[i * rdim + b] * nodes[i * dim + a];
+            J[a * rdim + b] = slope;
         }
-        x[a] = sum;
-        for (int b = 0; b < rdim; b++) J[a * rdim + b] = slope[b];
-    }
 done:
     return status;
 }

@@ -89,6 +89,8 @@ void mesh_samples_free(struct mesh_samples *samples);
 /* The sampling lattice that sees every sign change of det J worth seeing. */
 #define MESH_SAMPLE_LATTICE(order) (2 * (order))
 
+/* x = sum of weights x nodes for weights (n) that sum to 1; nodes: n x dim. */
+void mesh_interpolate(int n, int dim, const double *weights, const double *nodes, double *x);
 /* x and J (dim x reference dim) at one point xi of a cell or face whose lattice nodes are given; allocates
  * nothing. */
 facet_status mesh_point_map(enum shape shape, int order, int dim, const double *nodes, const double *xi,

@@ -249,11 +249,7 @@ static void make_children(struct refinement *r, int b) {
             r->shapes[cell] = (uint8_t)plan->shape;
             for (int v = 0; v < n_vertices; v++) r->vertices[vertex++] = points[children->vertices[k][v]];
             for (int i = 0; i < n_nodes; i++, node++, values += n_nodes)
-                for (int a = 0; a < dim; a++) {
-                    double x = 0;
-                    for (int j = 0; j < n_nodes; j++) x += values[j] * nodes[j * dim + a];
-                    r->nodes[node * dim + a] = x;
-                }
+                mesh_interpolate(n_nodes, dim, values, nodes, r->nodes + node * dim);
             r->vertex_offsets[cell + 1] = vertex;
             r->node_offsets[cell + 1] = node;
         }

@@ -20,7 +20,8 @@ facet_status basis_eval(enum shape shape, int degree, int n_points, const double
                         double *gradients);
 
 /* The Lagrange basis on the nodes of shape_nodes(shape, order): values n_points x n_nodes, gradients (or
- * NULL) n_points x n_nodes x dim. order 1..10. */
+ * NULL) n_points x n_nodes x dim. order 1..10. At points of a face the functions of the nodes off the face
+ * are exactly zero. */
 facet_status basis_lagrange(enum shape shape, int order, int n_points, const double *x, double *values,
                             double *gradients);
 

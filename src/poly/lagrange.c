@@ -1,16 +1,19 @@
 /* Lagrange interpolation: barycentric in 1D, and the bases on the equispaced lattices of the reference cells.
- * Tensor cells are products of the 1D rows. On simplices the Lagrange functions l solve
+ * Tensor cells are products of the 1D rows. On simplices the functions have Silvester's closed form: with the
+ * barycentric coordinates z_b of a point and m_b = g z_b those of the node, which sum to the order g,
  *
- *     sum_j phi_i(x_j) l_j(x) = phi_i(x)        with phi the orthonormal basis and x_j the nodes,
+ *     l(x) = prod_b R_(m_b)(z_b),        R_m(z) = prod_(s<m) (g z - s)/(s + 1).
  *
- * whose matrix is so well conditioned, up to the order that is allowed, that l is right to about 1e-14. */
-#include <lapacke.h>
+ * In both forms the functions of the nodes off a face vanish on it exactly and not only to rounding, so that
+ * the map of a cell takes its faces to where their own nodes are. */
 #include <math.h>
+#include <stddef.h>
 
-#include "base/memory.h"
 #include "poly/basis.h"
 
 #define ORDER_MAX 10
+/* A barycentric coordinate this small is a zero that was rounded. */
+#define ON_FACE 1e-15
 
 /* 1/prod_k (x_j - x_k), with mantissa and exponent apart, since the products leave the range of a double for
  * a few hundred nodes. */
@@ -92,48 +95,45 @@ static void lagrange_tensor(int dim, int order, int n_points, const double *x, d
     }
 }
 
-/* Between points x nodes x dim (outside) and points x dim x nodes, where every derivative is a right-hand
- * side. */
-static void turn(int n_points, int n, int dim, const double *from, double *to, int to_outside) {
-    for (int p = 0; p < n_points; p++, from += n * dim, to += n * dim)
-        for (int i = 0; i < n; i++)
-            for (int d = 0; d < dim; d++) {
-                if (to_outside)
-                    to[i * dim + d] = from[d * n + i];
-                else
-                    to[d * n + i] = from[i * dim + d];
-            }
+/* r[m] = R_m(z) and d[m] = R_m'(z) for R_m(z) = prod_(s<m) (g z - s)/(s + 1), which is 1 at z = m/g and 0 at
+ * the nodes below. R_m(0) is exactly 0 for m > 0. */
+static void silvester_row(int order, double z, double *r, double *d) {
+    r[0] = 1.0;
+    d[0] = 0.0;
+    for (int m = 1; m <= order; m++) {
+        double line = order * z - (m - 1);
+        r[m] = r[m - 1] * line / m;
+        d[m] = (d[m - 1] * line + r[m - 1] * order) / m;
+    }
 }
 
-/* Row-major V(j,i) = phi_i(x_j) is column-major V^T, the matrix of the system; the values of phi at a point
- * are a column of right-hand sides, and are replaced by the solution. */
-static facet_status lagrange_simplex(enum shape shape, int order, int n_points, const double *x,
-                                     double *values, double *gradients) {
-    facet_status status = FACET_OK;
-    int n = shape_n_nodes(shape, order), dim = shape_dim(shape);
-    double *nodes = NULL, *V = NULL, *turned = NULL;
-    lapack_int *pivots = NULL;
-    TRY(ALLOC(nodes, n * dim));
-    TRY(ALLOC(V, n * n));
-    TRY(ALLOC(pivots, n));
-    shape_nodes(shape, order, nodes);
-    TRY(basis_eval(shape, order, n, nodes, V, NULL));
-    TRY(basis_eval(shape, order, n_points, x, values, gradients));
-    if (LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, V, n, pivots) != 0)
-        FAIL(FACET_ERROR_MACHINE, "the Vandermonde matrix of the %s lattice of order %d is singular",
-             shape_name(shape), order);
-    LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'N', n, n_points, V, n, pivots, values, n);
-    if (gradients == NULL) goto done;
-    TRY(ALLOC(turned, (size_t)n_points * (size_t)(n * dim)));
-    turn(n_points, n, dim, gradients, turned, 0);
-    LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'N', n, n_points * dim, V, n, pivots, turned, n);
-    turn(n_points, n, dim, turned, gradients, 1);
-done:
-    base_free(&nodes);
-    base_free(&V);
-    base_free(&pivots);
-    base_free(&turned);
-    return status;
+/* 1 - x - y - z, the barycentric coordinate of vertex 0. On the opposite face it must be exactly 0, but a
+ * point given there by rounded coordinates is off by a few units of the last place: such a point is meant to
+ * be on it. */
+static double last_coordinate(int dim, const double *x) {
+    double z = 1.0;
+    for (int b = 0; b < dim; b++) z -= x[b];
+    return fabs(z) <= ON_FACE ? 0.0 : z;
+}
+
+static void lagrange_simplex(int dim, int order, int n_points, const double *x, double *values,
+                             double *gradients) {
+    double r[4][ORDER_MAX + 1] = {{0}, {1}, {1}}, d[4][ORDER_MAX + 1] = {{0}};
+    for (int point = 0; point < n_points; point++, x += dim) {
+        for (int b = 0; b < dim; b++) silvester_row(order, x[b], r[b], d[b]);
+        silvester_row(order, last_coordinate(dim, x), r[3], d[3]);
+        for (int k = 0; k <= (dim > 2 ? order : 0); k++)
+            for (int j = 0; j <= order - k; j++)
+                for (int i = 0; i <= order - j - k; i++) {
+                    int rest = order - i - j - k;
+                    double all = r[0][i] * r[1][j] * r[2][k], slope = all * d[3][rest];
+                    *values++ = all * r[3][rest];
+                    if (gradients == NULL) continue;
+                    *gradients++ = d[0][i] * r[1][j] * r[2][k] * r[3][rest] - slope;
+                    *gradients++ = r[0][i] * d[1][j] * r[2][k] * r[3][rest] - slope;
+                    if (dim > 2) *gradients++ = r[0][i] * r[1][j] * d[2][k] * r[3][rest] - slope;
+                }
+    }
 }
 
 facet_status basis_lagrange(enum shape shape, int order, int n_points, const double *x, double *values,
@@ -143,8 +143,9 @@ facet_status basis_lagrange(enum shape shape, int order, int n_points, const dou
                          order, ORDER_MAX);
     if (n_points <= 0) return FACET_OK;
     if (shape == SHAPE_POINT) return basis_eval(shape, 0, n_points, x, values, gradients);
-    if (shape_is_simplex(shape) && shape != SHAPE_SEGMENT)
-        return lagrange_simplex(shape, order, n_points, x, values, gradients);
-    lagrange_tensor(shape_dim(shape), order, n_points, x, values, gradients);
+    if (shape == SHAPE_TRIANGLE || shape == SHAPE_TET)
+        lagrange_simplex(shape_dim(shape), order, n_points, x, values, gradients);
+    else
+        lagrange_tensor(shape_dim(shape), order, n_points, x, values, gradients);
     return FACET_OK;
 }

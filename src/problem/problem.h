@@ -55,6 +55,7 @@ struct facet_solver {
     struct problem_resolved resolved;
     struct field *tau;
     struct hdg *hdg;
+    struct hdg_system system; /* of hdg */
     struct operator A, M;
     struct cholesky *cholesky;
     const char *method, *preconditioner;

@@ -200,7 +200,9 @@ static facet_status check_pieces(const struct problem *p, const struct problem_r
         n_pieces++;
         if (!held[c]) loose = c;
     }
-    if (n_pieces > 1 && loose >= 0 && p->reaction == NULL)
+    double reaction = 0.0; /* one that varies is trusted to hold every piece */
+    int holds = p->reaction != NULL && (!field_is_constant(p->reaction, &reaction) || reaction != 0.0);
+    if (n_pieces > 1 && loose >= 0 && !holds)
         ERROR(errors,
               "the mesh falls into %d unconnected pieces, and the one with cell %d has no Dirichlet or Robin "
               "part: its solution is "

@@ -46,9 +46,10 @@ struct amg {
 
 void amg_options_default(struct amg_options *options) {
     *options = (struct amg_options){.cycle = AMG_K,
-                                    .aggregation = AMG_PAIRWISE,
+                                    .aggregation = AMG_AUTO,
                                     .passes = 2,
                                     .threshold = 0.25,
+                                    .leading = -1,
                                     .polynomial = AMG_FOURTH,
                                     .ratio = 10.0,
                                     .degree = 2,
@@ -299,7 +300,9 @@ static facet_status regular_dense(const struct amg_grid *grid, int n_kernel, str
     }
     for (int a = 0; a < n_kernel; a++) {
         double *v = N + a * n, square = 0.0;
-        for (int64_t i = 0; i < n; i++) v[i] = grid->modes[i * m + a];
+        for (int64_t k = 0; k < grid->n_nodes; k++)
+            for (int64_t i = grid->nodes[k]; i < grid->nodes[k + 1]; i++)
+                v[i] = grid->kind[k] == 0 ? grid->modes[i * m + a] : 0.0;
         for (int b = 0; b < 2 * a; b++) { /* Gram-Schmidt, twice */
             const double *u = N + (b % a) * n;
             double dot = 0.0;
@@ -328,7 +331,7 @@ static facet_status create_last(struct amg *amg, const struct amg_grid *grid, in
         TRY(vector_create(amg->device, l->n, &l->rhs));
         TRY(vector_create(amg->device, l->n, &l->x));
     }
-    if (blocks_do) {
+    if (blocks_do || grid->n_nodes == 0) {
         TRY(operator_create_block_jacobi(amg->device, &grid->A, grid->n_nodes, grid->nodes, &amg->last));
     } else {
         TRY(regular_dense(grid, n_kernel, &dense));
@@ -362,6 +365,7 @@ static facet_status borrow(const struct csr *csr, int64_t n_blocks, const int64_
     facet_status status = FACET_OK;
     *grid = (struct amg_grid){.A = *csr, .n_nodes = n_blocks, .n_modes = n_modes};
     TRY(ALLOC(grid->nodes, n_blocks + 1));
+    TRY(CALLOC(grid->kind, n_blocks));
     TRY(ALLOC(grid->modes, csr->n * n_modes));
     memcpy(grid->nodes, block_offsets, (size_t)(n_blocks + 1) * sizeof *block_offsets);
     for (int64_t i = 0; i < csr->n; i++)
@@ -370,19 +374,28 @@ done:
     return status;
 }
 
-/* The level below `grid`, which becomes it; *done when there is none to be made. */
+/* What options->leading means for this matrix; 0 where it would leave every node as it is. */
+static int first_leading(const struct amg_grid *grid, const struct amg_options *options) {
+    int leading = options->leading;
+    if (leading < 0) leading = grid->n_modes == 1 && grid->A.n >= AMG_LARGE_NODE * grid->n_nodes ? 2 : 1;
+    int64_t kept = leading == 1 ? grid->n_modes : leading;
+    return grid->A.n > kept * grid->n_nodes ? leading : 0;
+}
+
+/* The level below `grid`, which becomes it; *finished when there is none to be made. */
 static facet_status descend(struct amg *amg, struct amg_grid *grid, int borrowed,
-                            const struct amg_options *options, int *done_) {
+                            const struct amg_options *options, int *finished) {
     facet_status status = FACET_OK;
     struct amg_transfer P = {0}, R = {0};
     struct amg_grid coarse = {0};
     struct level *l = &amg->levels[amg->n_levels - 1];
-    if (amg->n_levels == 1 && options->leading > 0 && grid->A.n > options->leading * grid->n_nodes)
-        TRY(amg_keep_leading(grid, options->leading, &P, &coarse));
+    int leading = amg->n_levels == 1 ? first_leading(grid, options) : 0;
+    if (leading > 0)
+        TRY(amg_reduce(grid, leading, &P, &coarse));
     else
         TRY(amg_coarsen(grid, options, &P, &coarse));
-    *done_ = coarse.A.n == 0;
-    if (*done_) goto done;
+    *finished = coarse.A.n == 0;
+    if (*finished) goto done;
     TRY(level_create(amg, amg->n_levels - 1, grid, options));
     TRY(amg_transpose(&P, &R));
     TRY(transfer_upload(amg->device, &P, &l->P));

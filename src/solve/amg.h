@@ -19,11 +19,13 @@
 #define AMG_MAX_MODES  12
 #define AMG_MAX_LEVELS 40
 #define AMG_MAX_DEGREE 8
+#define AMG_LARGE_NODE 6
 
 enum amg_cycle { AMG_V, AMG_W, AMG_K };
 /* PAIRWISE: `passes` times, each node with its strongest free neighbour. GREEDY: a node and all its strong
- * neighbours; what is left over joins. */
-enum amg_aggregation { AMG_PAIRWISE, AMG_GREEDY };
+ * neighbours; what is left over joins. AUTO: GREEDY for a single mode, PAIRWISE for more, where regular
+ * patches of nine nodes were seen to converge badly. */
+enum amg_aggregation { AMG_AUTO, AMG_PAIRWISE, AMG_GREEDY };
 /* FIRST: Chebyshev polynomials of the first kind on [top / ratio, top]; FOURTH: of the fourth kind, which are
  * optimal for a coarse correction and need no lower bound. `top` is the largest eigenvalue, estimated. */
 enum amg_polynomial { AMG_FIRST, AMG_FOURTH };
@@ -33,8 +35,10 @@ struct amg_options {
     enum amg_aggregation aggregation;
     int passes;       /* of PAIRWISE: aggregates of up to 2^passes nodes (and a few more) */
     double threshold; /* a coupling is strong from this part of the node's strongest */
-    int leading; /* > 0: the first coarse level keeps the first `leading` unknowns of every node (those of
-                    low degree in a hierarchical basis), which must carry the modes */
+    int leading; /* the first coarse level. 0: nodes are gathered at once. 1: the nodes by themselves, each
+                    reduced to its modes. More: the first `leading` unknowns of every node (those of low
+                    degree in a hierarchical basis), which must carry the modes. -1: 1, or 2 where a single
+                    mode belongs to nodes of AMG_LARGE_NODE unknowns or more */
     enum amg_polynomial polynomial;
     double ratio;                /* of FIRST */
     int degree;                  /* of the polynomial on the finest level, 1 .. AMG_MAX_DEGREE */

@@ -52,14 +52,14 @@ static int64_t node_row(const struct amg_grid *grid, const int32_t *node_of, int
 }
 
 /* From sums of entries to strengths, with the diagonal ones given. */
-static void normalise(struct graph *graph, const double *diagonal) {
+static void normalise(struct graph *graph, const int32_t *kind, const double *diagonal) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t i = 0; i < graph->n; i++)
         for (int64_t e = graph->offsets[i]; e < graph->offsets[i + 1]; e++) {
             int64_t j = graph->columns[e];
             double w = graph->weights[e], scale = sqrt(diagonal[i] * diagonal[j]);
             w = graph->n_modes == 1 ? -w : sqrt(w);
-            graph->weights[e] = j != i && w > 0.0 && scale > 0.0 ? w / scale : 0.0;
+            graph->weights[e] = j != i && kind[i] == kind[j] && w > 0.0 && scale > 0.0 ? w / scale : 0.0;
         }
 }
 
@@ -93,7 +93,7 @@ static facet_status graph_create(const struct amg_grid *grid, struct graph *grap
             if (graph->columns[e] == i)
                 diagonal[i] = graph->n_modes == 1 ? graph->weights[e] : sqrt(graph->weights[e]);
     }
-    normalise(graph, diagonal);
+    normalise(graph, grid->kind, diagonal);
 done:
     base_free(&node_of);
     base_free(&positions);
@@ -114,7 +114,8 @@ static void mark_weak(const struct graph *graph, int drop, int32_t *aggregate) {
     for (int64_t i = 0; i < graph->n; i++) {
         double sum = 0.0;
         for (int64_t e = graph->offsets[i]; e < graph->offsets[i + 1]; e++) sum += graph->weights[e];
-        aggregate[i] = drop && sum < WEAK_NODE ? DROPPED : FREE;
+        int empty = graph->offsets[i] == graph->offsets[i + 1]; /* no mode was left of it */
+        aggregate[i] = empty || (drop && sum < WEAK_NODE) ? DROPPED : FREE;
     }
 }
 
@@ -168,6 +169,10 @@ static void gather(const struct graph *graph, double threshold, int32_t *aggrega
     }
 }
 
+int amg_is_pairwise(const struct amg_grid *grid, const struct amg_options *options) {
+    return options->aggregation == AMG_PAIRWISE || (options->aggregation == AMG_AUTO && grid->n_modes > 1);
+}
+
 facet_status amg_aggregate(const struct amg_grid *grid, const struct amg_options *options, int drop,
                            int32_t *aggregate, int64_t *n_aggregates) {
     facet_status status = FACET_OK;
@@ -175,7 +180,7 @@ facet_status amg_aggregate(const struct amg_grid *grid, const struct amg_options
     int32_t n = 0;
     TRY(graph_create(grid, &graph));
     mark_weak(&graph, drop, aggregate);
-    if (options->aggregation == AMG_PAIRWISE)
+    if (amg_is_pairwise(grid, options))
         pair_up(&graph, options->threshold, aggregate, &n);
     else
         gather(&graph, options->threshold, aggregate, &n);

@@ -20,6 +20,7 @@
 void amg_grid_destroy(struct amg_grid *grid) {
     csr_destroy(&grid->A);
     base_free(&grid->nodes);
+    base_free(&grid->kind);
     base_free(&grid->modes);
     grid->n_nodes = 0;
 }
@@ -60,31 +61,80 @@ struct members {
     int64_t *starts;
     int32_t *rows;
     int32_t *owner; /* per unknown, -1: none */
+    int32_t *kind;  /* per aggregate */
 };
 
 static void members_destroy(struct members *m) {
     base_free(&m->starts);
     base_free(&m->rows);
     base_free(&m->owner);
+    base_free(&m->kind);
 }
 
-static facet_status members_create(const struct amg_grid *grid, const int32_t *aggregate,
-                                   int64_t n_aggregates, struct members *m) {
+static facet_status members_alloc(const struct amg_grid *grid, struct members *m) {
     facet_status status = FACET_OK;
-    m->n_aggregates = n_aggregates;
-    TRY(CALLOC(m->starts, n_aggregates + 2));
-    TRY(ALLOC(m->rows, grid->A.n));
     TRY(ALLOC(m->owner, grid->A.n));
-    int64_t *next = m->starts + 1;
-    for (int64_t i = 0; i < grid->n_nodes; i++) {
-        int32_t g = aggregate[i];
-        for (int64_t r = grid->nodes[i]; r < grid->nodes[i + 1]; r++) m->owner[r] = g;
-        if (g >= 0 && g + 1 < n_aggregates) next[g + 1] += grid->nodes[i + 1] - grid->nodes[i];
-    }
-    for (int64_t g = 1; g < n_aggregates; g++) next[g] += next[g - 1];
+    TRY(ALLOC(m->rows, grid->A.n));
+    TRY(ALLOC(m->kind, grid->A.n)); /* no more aggregates than unknowns */
+done:
+    return status;
+}
+
+/* The lists, from the owners. */
+static facet_status members_sort(const struct amg_grid *grid, struct members *m) {
+    int64_t n = m->n_aggregates;
+    facet_status status = CALLOC(m->starts, n + 2);
+    if (status != FACET_OK) return status;
+    int64_t *next = m->starts + 1; /* becomes the starts when every list has been filled */
+    for (int64_t r = 0; r < grid->A.n; r++)
+        if (m->owner[r] >= 0 && m->owner[r] + 1 < n) next[m->owner[r] + 1]++;
+    for (int64_t g = 1; g < n; g++) next[g] += next[g - 1];
     for (int64_t r = 0; r < grid->A.n; r++)
         if (m->owner[r] >= 0) m->rows[next[m->owner[r]]++] = (int32_t)r;
+    return FACET_OK;
+}
+
+/* From aggregates of nodes. */
+static facet_status members_gather(const struct amg_grid *grid, const int32_t *aggregate, int64_t n,
+                                   struct members *m) {
+    facet_status status = FACET_OK;
+    TRY(members_alloc(grid, m));
+    m->n_aggregates = n;
+    for (int64_t i = 0; i < grid->n_nodes; i++) {
+        for (int64_t r = grid->nodes[i]; r < grid->nodes[i + 1]; r++) m->owner[r] = aggregate[i];
+        if (aggregate[i] >= 0) m->kind[aggregate[i]] = grid->kind[i];
+    }
+    TRY(members_sort(grid, m));
 done:
+    return status;
+}
+
+/* Every node by itself (of each only the first `leading` unknowns, if not 0), and the groups of chains. */
+static facet_status members_split(const struct amg_grid *grid, int leading, const struct amg_chains *chains,
+                                  struct members *m) {
+    facet_status status = FACET_OK;
+    int32_t n = 0, *number = NULL;
+    TRY(members_alloc(grid, m));
+    TRY(ALLOC(number, chains->n_groups));
+    for (int64_t g = 0; g < chains->n_groups; g++) number[g] = -1;
+    for (int64_t i = 0; i < grid->n_nodes; i++) {
+        int32_t whole = n;
+        m->kind[n++] = grid->kind[i];
+        for (int64_t r = grid->nodes[i]; r < grid->nodes[i + 1]; r++) {
+            int32_t g = chains->group[r];
+            m->owner[r] = leading == 0 || r - grid->nodes[i] < leading ? whole : -1;
+            if (g < 0) continue;
+            if (number[g] < 0) {
+                m->kind[n] = 1;
+                number[g] = n++;
+            }
+            m->owner[r] = number[g];
+        }
+    }
+    m->n_aggregates = n;
+    TRY(members_sort(grid, m));
+done:
+    base_free(&number);
     return status;
 }
 
@@ -144,9 +194,9 @@ done:
     return status;
 }
 
-/* P, and nodes and modes of the coarse grid. */
-static facet_status tentative(const struct amg_grid *fine, struct members *members, struct amg_transfer *P,
-                              struct amg_grid *coarse) {
+/* P, and nodes and modes of the coarse grid. chains: NULL, or those that begin here. */
+static facet_status tentative(const struct amg_grid *fine, const struct amg_chains *chains,
+                              struct members *members, struct amg_transfer *P, struct amg_grid *coarse) {
     facet_status status = FACET_OK;
     int m = fine->n_modes;
     int64_t n_aggregates = members->n_aggregates;
@@ -156,7 +206,11 @@ static facet_status tentative(const struct amg_grid *fine, struct members *membe
     TRY(ALLOC(Q, fine->A.n * m));
     TRY(ALLOC(R, n_aggregates * m * m));
     TRY(CALLOC(coarse->nodes, n_aggregates + 1));
+    TRY(ALLOC(coarse->kind, n_aggregates));
+    memcpy(coarse->kind, members->kind, (size_t)n_aggregates * sizeof *coarse->kind);
     memcpy(Q, fine->modes, (size_t)(fine->A.n * m) * sizeof *Q);
+    for (int64_t r = 0; chains != NULL && r < fine->A.n; r++)
+        if (chains->sign[r] != 0) Q[r * m] = chains->sign[r];
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t g = 0; g < n_aggregates; g++)
         coarse->nodes[g + 1] =
@@ -286,11 +340,27 @@ static facet_status stage(const struct amg_grid *fine, const int32_t *aggregate,
                           struct amg_transfer *P, struct amg_grid *coarse) {
     facet_status status = FACET_OK;
     struct members members = {0};
-    TRY(members_create(fine, aggregate, n_aggregates, &members));
-    TRY(tentative(fine, &members, P, coarse));
+    TRY(members_gather(fine, aggregate, n_aggregates, &members));
+    TRY(tentative(fine, NULL, &members, P, coarse));
     TRY(galerkin(&fine->A, P, &members, coarse->nodes, &coarse->A));
 done:
     members_destroy(&members);
+    return status;
+}
+
+/* Nodes by themselves, reduced to their modes, and chains. */
+static facet_status split_stage(const struct amg_grid *fine, struct amg_transfer *P,
+                                struct amg_grid *coarse) {
+    facet_status status = FACET_OK;
+    struct members members = {0};
+    struct amg_chains chains = {0};
+    TRY(amg_chains_find(fine, 0, &chains));
+    TRY(members_split(fine, 0, &chains, &members));
+    TRY(tentative(fine, &chains, &members, P, coarse));
+    TRY(galerkin(&fine->A, P, &members, coarse->nodes, &coarse->A));
+done:
+    members_destroy(&members);
+    amg_chains_destroy(&chains);
     return status;
 }
 
@@ -370,19 +440,19 @@ facet_status amg_coarsen(const struct amg_grid *fine, const struct amg_options *
     facet_status status = FACET_OK;
     int32_t *aggregate = NULL;
     int64_t n = fine->n_nodes;
-    int n_passes = options->aggregation == AMG_PAIRWISE ? options->passes : 1, pass = 0;
-    TRY(ALLOC(aggregate, n));
+    int n_passes = amg_is_pairwise(fine, options) ? options->passes : 1, pass = 0;
+    TRY(ALLOC(aggregate, fine->A.n)); /* splitting may make as many nodes */
     if (has_large_node(fine)) {
-        for (int64_t i = 0; i < n; i++) aggregate[i] = (int32_t)i;
-        TRY(stage(fine, aggregate, n, P, coarse));
+        TRY(split_stage(fine, P, coarse));
     } else {
         TRY(amg_aggregate(fine, options, 1, aggregate, &n));
-        TRY(stage(fine, aggregate, n, P, coarse));
+        if (n > 0) TRY(stage(fine, aggregate, n, P, coarse));
         pass = 1;
     }
     for (; pass < n_passes && coarse->n_nodes > 1; pass++) {
         TRY(amg_aggregate(coarse, options, pass == 0, aggregate, &n));
-        TRY(add_stage(coarse, aggregate, n, P));
+        if (n == 0) amg_grid_destroy(coarse);
+        if (n > 0) TRY(add_stage(coarse, aggregate, n, P));
     }
 done:
     base_free(&aggregate);
@@ -393,47 +463,69 @@ done:
     return status;
 }
 
-facet_status amg_keep_leading(const struct amg_grid *fine, int leading, struct amg_transfer *P,
-                              struct amg_grid *coarse) {
+/* P with a single entry in the rows that are kept: 1 for a leading unknown, in a group of a chain sign /
+ * sqrt(members). */
+static void inject(const struct amg_grid *fine, const struct members *members,
+                   const struct amg_chains *chains, struct amg_transfer *P, struct amg_grid *coarse) {
+    int64_t m = fine->n_modes, at = 0;
+    for (int64_t r = 0; r < fine->A.n; r++) {
+        int32_t g = members->owner[r];
+        P->offsets[r] = at;
+        if (g < 0) continue;
+        if (chains->sign[r] != 0) {
+            double size = (double)(members->starts[g + 1] - members->starts[g]);
+            P->columns[at] = (int32_t)coarse->nodes[g];
+            P->values[at] = chains->sign[r] / sqrt(size);
+            coarse->modes[coarse->nodes[g] * m] = sqrt(size);
+        } else {
+            int64_t column = coarse->nodes[g] + r - members->rows[members->starts[g]];
+            P->columns[at] = (int32_t)column;
+            P->values[at] = 1.0;
+            memcpy(coarse->modes + column * m, fine->modes + r * m, (size_t)m * sizeof *fine->modes);
+        }
+        at++;
+    }
+    P->offsets[fine->A.n] = at;
+}
+
+static facet_status keep_leading(const struct amg_grid *fine, int leading, struct amg_transfer *P,
+                                 struct amg_grid *coarse) {
     facet_status status = FACET_OK;
     struct members members = {0};
-    int32_t *aggregate = NULL;
-    int64_t m = fine->n_modes, n = fine->n_nodes, at = 0;
-    TRY(ALLOC(aggregate, n));
-    for (int64_t i = 0; i < n; i++) aggregate[i] = (int32_t)i;
-    TRY(members_create(fine, aggregate, n, &members));
+    struct amg_chains chains = {0};
+    int64_t n;
+    TRY(amg_chains_find(fine, leading, &chains));
+    TRY(members_split(fine, leading, &chains, &members));
+    n = members.n_aggregates;
     coarse->n_modes = fine->n_modes;
     coarse->n_nodes = n;
     TRY(ALLOC(coarse->nodes, n + 1));
-    for (int64_t i = 0; i <= n; i++) {
-        coarse->nodes[i] = at;
-        int64_t size = i < n ? fine->nodes[i + 1] - fine->nodes[i] : 0;
-        at += size < leading ? size : leading;
+    TRY(ALLOC(coarse->kind, n));
+    memcpy(coarse->kind, members.kind, (size_t)n * sizeof *coarse->kind);
+    coarse->nodes[0] = 0;
+    for (int64_t g = 0; g < n; g++) {
+        int64_t size = members.starts[g + 1] - members.starts[g];
+        int chain = size > 0 && chains.sign[members.rows[members.starts[g]]] != 0;
+        coarse->nodes[g + 1] = coarse->nodes[g] + (chain ? 1 : size);
     }
     coarse->A.n = coarse->nodes[n];
     *P = (struct amg_transfer){.n_rows = fine->A.n, .n_columns = coarse->A.n};
     TRY(ALLOC(P->offsets, P->n_rows + 1));
-    TRY(ALLOC(P->columns, P->n_columns));
-    TRY(ALLOC(P->values, P->n_columns));
-    TRY(ALLOC(coarse->modes, coarse->A.n * m));
-    at = 0;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t r = fine->nodes[i]; r < fine->nodes[i + 1]; r++) {
-            P->offsets[r] = at;
-            if (r - fine->nodes[i] >= leading) {
-                members.owner[r] = -1;
-                continue;
-            }
-            P->columns[at] = (int32_t)at;
-            P->values[at] = 1.0;
-            memcpy(coarse->modes + at * m, fine->modes + r * m, (size_t)m * sizeof *fine->modes);
-            at++;
-        }
-    P->offsets[P->n_rows] = at;
+    TRY(ALLOC(P->columns, members.starts[n]));
+    TRY(ALLOC(P->values, members.starts[n]));
+    TRY(CALLOC(coarse->modes, coarse->A.n * fine->n_modes));
+    inject(fine, &members, &chains, P, coarse);
     TRY(galerkin(&fine->A, P, &members, coarse->nodes, &coarse->A));
 done:
     members_destroy(&members);
-    base_free(&aggregate);
+    amg_chains_destroy(&chains);
+    return status;
+}
+
+facet_status amg_reduce(const struct amg_grid *fine, int leading, struct amg_transfer *P,
+                        struct amg_grid *coarse) {
+    facet_status status =
+        leading == 1 ? split_stage(fine, P, coarse) : keep_leading(fine, leading, P, coarse);
     if (status != FACET_OK) {
         amg_transfer_destroy(P);
         amg_grid_destroy(coarse);

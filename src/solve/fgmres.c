@@ -14,7 +14,7 @@ struct arnoldi {
     double *H, *cosines, *sines, *g; /* H: column j at j (m + 1) */
 };
 
-static facet_status arnoldi_create(const struct vector *b, int m, struct arnoldi *a) {
+static facet_status arnoldi_create(int m, struct arnoldi *a) {
     facet_status status = FACET_OK;
     a->m = m;
     TRY(CALLOC(a->V, m + 1));
@@ -24,7 +24,6 @@ static facet_status arnoldi_create(const struct vector *b, int m, struct arnoldi
     TRY(ALLOC(a->sines, m));
     TRY(ALLOC(a->g, m + 1));
 done:
-    (void)b;
     return status;
 }
 
@@ -147,7 +146,7 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
     facet_status status = FACET_OK;
     struct arnoldi a = {0};
     solve_report_clear(report);
-    TRY(arnoldi_create(b, control->restart > 0 ? control->restart : DEFAULT_RESTART, &a));
+    TRY(arnoldi_create(control->restart > 0 ? control->restart : DEFAULT_RESTART, &a));
     TRY(vector_create(b->device, b->n, &a.V[0]));
     solve_remove_kernel(control->kernel, x);
     double scale = vector_norm(b), goal = control->rtol * scale;

@@ -100,6 +100,7 @@ static void block_jacobi_apply(const struct operator* M, const struct vector *x,
 /* B = inverse of the diagonal block of unknowns first .. last-1. */
 static facet_status invert_block(const struct csr *csr, int64_t first, int64_t last, double *B) {
     int64_t n = last - first;
+    if (n == 0) return FACET_OK;
     memset(B, 0, (size_t)(n * n) * sizeof *B);
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = csr->offsets[first + i]; k < csr->offsets[first + i + 1]; k++)
@@ -130,6 +131,7 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
         starts[b + 1] = starts[b] + n * n;
     }
     TRY(ALLOC(blocks, starts[n_blocks]));
+    base_set_blas_threads(1);
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t b = 0; b < n_blocks; b++)
         base_collect(&failures, b,

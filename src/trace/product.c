@@ -1,13 +1,12 @@
-/* The trace matrix as an operator in its four forms. */
+/* The global matrix as an operator in its four forms. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "trace/sides.h"
+#include "trace/slots.h"
 
-#define MAX_COLOURS 64
-#define NO_COLOUR   255
-#define MIN_RUNS                                                                                             \
-    64 /* runs of batches a block has at least, if it has as many batches: work for all threads */
+#define MAX_SHARED_COLOURS 64
+#define MIN_RUNS           64 /* runs of batches a block has at least, if it has so many: work for all threads */
 
 /* What an operator owns; pointers inside the plans are device addresses, except the colours. */
 struct product {
@@ -73,34 +72,15 @@ double trace_operator_bytes(const struct operator* A) {
 
 /* ---------------------------------------------------------------------------------------------- cells */
 
-/* maps: first unknown of every face of every cell, batch x n_faces x LANES, in the numbering `first` (-1:
- * none). */
-static void fill_maps(const struct facet_mesh *mesh, int block, const int64_t *first, int64_t *maps) {
-    const struct mesh_block *b = &mesh->blocks[block];
-    int n_faces = shape_n_faces(b->shape);
-    for (int64_t cell = 0; cell < trace_n_batches(mesh, block) * TRACE_LANES; cell++) {
-        int64_t *map = maps + cell / TRACE_LANES * n_faces * TRACE_LANES + cell % TRACE_LANES;
-        for (int f = 0; f < n_faces; f++)
-            map[f * TRACE_LANES] = cell < b->count ? first[b->faces[cell * n_faces + f]] : -1;
+/* maps: first unknown of every slot of every cell, batch x n_slots x LANES (-1: none). */
+static void fill_maps(const struct trace_slots *slots, int block, int64_t *maps) {
+    int n_slots = slots->n_slots[block];
+    for (int64_t cell = 0; cell < trace_n_batches(slots->mesh, block) * TRACE_LANES; cell++) {
+        int64_t *map = maps + cell / TRACE_LANES * n_slots * TRACE_LANES + cell % TRACE_LANES;
+        const int32_t *entities = slots->entities[block] + cell * n_slots;
+        for (int s = 0; s < n_slots; s++)
+            map[s * TRACE_LANES] = cell < slots->mesh->blocks[block].count ? slots->first[entities[s]] : -1;
     }
-}
-
-/* Faces of the batches begin .. end-1: where they stand in b->faces. */
-static void batch_faces(const struct mesh_block *b, int64_t *begin, int64_t *end) {
-    int n_faces = shape_n_faces(b->shape);
-    *begin *= TRACE_LANES * n_faces;
-    *end *= TRACE_LANES * n_faces;
-    if (*end > (int64_t)b->count * n_faces) *end = (int64_t)b->count * n_faces;
-}
-
-/* Whether a batch has an eliminated face. */
-static int on_boundary(const struct trace_space *space, int block, int64_t batch) {
-    const struct mesh_block *b = &space->mesh->blocks[block];
-    int64_t begin = batch, end = batch + 1;
-    batch_faces(b, &begin, &end);
-    for (int64_t i = begin; i < end; i++)
-        if (space->face_free[b->faces[i]] < 0) return 1;
-    return 0;
 }
 
 /* Batches of a run, whatever the number of threads: a product must not depend on it. */
@@ -111,85 +91,117 @@ static int64_t choose_run(const struct trace_matrices *matrices, int block) {
     return run > 1 ? run : 1;
 }
 
-/* Greedy colours: a run of batches takes the lowest colour that no run with a common face has. boundary: only
- * batches with eliminated faces get one. colour: of each batch; returns how many. */
-static facet_status colour_runs(const struct trace_space *space, int block, int boundary, int64_t run,
-                                uint8_t *colour, int *n_colours) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = space->mesh;
-    const struct mesh_block *b = &mesh->blocks[block];
-    int64_t n_batches = trace_n_batches(mesh, block);
-    uint64_t *taken = NULL;
-    *n_colours = 0;
-    TRY(CALLOC(taken, mesh->n_faces));
-    memset(colour, NO_COLOUR, (size_t)n_batches);
-    for (int64_t first = 0; first < n_batches; first += run) {
-        int64_t last = first + run < n_batches ? first + run : n_batches, begin = first, end = last;
-        uint64_t used = 0;
-        int c = 0;
-        if (boundary && !on_boundary(space, block, first)) continue;
-        batch_faces(b, &begin, &end);
-        for (int64_t i = begin; i < end; i++) used |= taken[b->faces[i]];
-        while (c < MAX_COLOURS && (used >> c & 1)) c++;
-        if (c == MAX_COLOURS) FAIL(FACET_ERROR_MACHINE, "more than %d colours are needed", MAX_COLOURS);
-        for (int64_t i = begin; i < end; i++) taken[b->faces[i]] |= (uint64_t)1 << c;
-        memset(colour + first, c, (size_t)(last - first));
-        if (c + 1 > *n_colours) *n_colours = c + 1;
+/* Entities of the batches begin .. end-1: where they stand among the slots. */
+static void slot_range(const struct trace_slots *slots, int block, int64_t *begin, int64_t *end) {
+    int64_t n_slots = slots->n_slots[block], all = slots->mesh->blocks[block].count * n_slots;
+    *begin *= TRACE_LANES * n_slots;
+    *end *= TRACE_LANES * n_slots;
+    if (*end > all) *end = all;
+}
+
+/* Whether x is not zero on a batch whose slots have m unknowns each. */
+static int touches(const struct trace_slots *slots, int block, int64_t batch, int m, const double *x) {
+    int64_t begin = batch, end = batch + 1;
+    slot_range(slots, block, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t first = slots->first[slots->entities[block][i]];
+        for (int k = 0; k < m && first >= 0; k++)
+            if (x[first + k] != 0.0) return 1;
     }
+    return 0;
+}
+
+/* The batches of a plan and their colours. */
+struct colouring {
+    int64_t run;
+    int n_colours;
+    int32_t *colour; /* of each batch; -1: not in the plan */
+};
+
+/* Greedy colours: a run of batches takes the lowest colour that no run with a common entity has. Where very
+ * many meet (the hub of a fan), a run gets a colour of its own. x: NULL, or a vector; batches where it is
+ * zero are left out, and runs are single batches. */
+static facet_status colour_runs(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                int block, const double *x, struct colouring *c) {
+    facet_status status = FACET_OK;
+    const int32_t *entities = slots->entities[block];
+    int64_t n_batches = trace_n_batches(slots->mesh, block);
+    int m = matrices->n[block] / slots->n_slots[block], n_shared = 0, n_own = 0;
+    uint64_t *taken = NULL;
+    c->run = x == NULL ? choose_run(matrices, block) : 1;
+    TRY(CALLOC(taken, slots->n_entities));
+    for (int64_t first = 0; first < n_batches; first += c->run) {
+        int64_t last = first + c->run < n_batches ? first + c->run : n_batches, begin = first, end = last;
+        uint64_t used = 0;
+        int32_t colour = 0;
+        if (x != NULL && !touches(slots, block, first, m, x)) {
+            c->colour[first] = -1;
+            continue;
+        }
+        slot_range(slots, block, &begin, &end);
+        for (int64_t i = begin; i < end; i++) used |= taken[entities[i]];
+        while (colour < MAX_SHARED_COLOURS && (used >> colour & 1)) colour++;
+        if (colour == MAX_SHARED_COLOURS)
+            colour += n_own++;
+        else {
+            for (int64_t i = begin; i < end; i++) taken[entities[i]] |= (uint64_t)1 << colour;
+            if (colour + 1 > n_shared) n_shared = colour + 1;
+        }
+        for (int64_t batch = first; batch < last; batch++) c->colour[batch] = colour;
+    }
+    c->n_colours = n_own > 0 ? MAX_SHARED_COLOURS + n_own : n_shared;
 done:
     base_free(&taken);
     return status;
 }
 
-/* boundary: only for batches with eliminated faces. */
-static facet_status make_cell_plan(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   int block, int boundary, const int64_t *first, struct cell_plan *plan) {
+/* x: as for colour_runs. */
+static facet_status make_cell_plan(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                   int block, const double *x, struct cell_plan *plan) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = space->mesh;
-    int64_t n_batches = matrices->n_batches[block], run = boundary ? 1 : choose_run(matrices, block);
-    int64_t *maps = NULL, *starts = NULL, *order = NULL;
-    int n_faces = shape_n_faces(mesh->blocks[block].shape), n_colours;
-    uint8_t *colour = NULL;
-    TRY(ALLOC(colour, n_batches));
-    TRY(colour_runs(space, block, boundary, run, colour, &n_colours));
-    TRY(CALLOC(starts, n_colours + 1));
+    int64_t n_batches = matrices->n_batches[block], *maps = NULL, *starts = NULL, *order = NULL;
+    int n_slots = slots->n_slots[block];
+    struct colouring c = {0};
+    TRY(ALLOC(c.colour, n_batches));
+    TRY(colour_runs(slots, matrices, block, x, &c));
+    TRY(CALLOC(starts, c.n_colours + 1));
     TRY(CALLOC(order, n_batches));
-    TRY(ALLOC(maps, n_batches * n_faces * TRACE_LANES));
+    TRY(ALLOC(maps, n_batches * n_slots * TRACE_LANES));
     for (int64_t b = 0; b < n_batches; b++)
-        if (colour[b] != NO_COLOUR) starts[colour[b] + 1]++;
-    for (int c = 0; c < n_colours; c++) starts[c + 1] += starts[c];
+        if (c.colour[b] >= 0) starts[c.colour[b] + 1]++;
+    for (int k = 0; k < c.n_colours; k++) starts[k + 1] += starts[k];
     for (int64_t b = 0; b < n_batches; b++)
-        if (colour[b] != NO_COLOUR) order[starts[colour[b]]++] = b;
-    for (int c = n_colours; c > 0; c--) starts[c] = starts[c - 1];
+        if (c.colour[b] >= 0) order[starts[c.colour[b]]++] = b;
+    for (int k = c.n_colours; k > 0; k--) starts[k] = starts[k - 1];
     starts[0] = 0;
-    fill_maps(mesh, block, first, maps);
-    *plan = (struct cell_plan){.n_faces = n_faces,
-                               .m = matrices->n[block] / n_faces,
+    fill_maps(slots, block, maps);
+    *plan = (struct cell_plan){.n_faces = n_slots,
+                               .m = matrices->n[block] / n_slots,
                                .n_batches = n_batches,
-                               .n_colours = n_colours,
-                               .run = run,
+                               .n_colours = c.n_colours,
+                               .run = c.run,
                                .colour_starts = starts,
                                .matrices = matrices->values[block]};
     starts = NULL;
     TRY(device_copy(matrices->device, &plan->colour_batches, order, (size_t)n_batches, sizeof *order));
-    TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)(n_batches * n_faces * TRACE_LANES),
+    TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)(n_batches * n_slots * TRACE_LANES),
                     sizeof *maps));
 done:
-    base_free(&colour);
+    base_free(&c.colour);
     base_free(&starts);
     base_free(&order);
     base_free(&maps);
     return status;
 }
 
-static facet_status make_cells(const struct trace_space *space, const struct trace_matrices *matrices,
-                               int boundary, const int64_t *first, struct product *p) {
+static facet_status make_cells(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                               const double *x, struct product *p) {
     facet_status status = FACET_OK;
     for (int b = 0; b < matrices->n_blocks; b++) {
         int64_t n = matrices->n[b];
         p->n_blocks = b + 1;
-        TRY(make_cell_plan(space, matrices, b, boundary, first, &p->cells[b]));
-        p->bytes += 8.0 * (double)(space->mesh->blocks[b].count * (n * (n + 1) / 2));
+        TRY(make_cell_plan(slots, matrices, b, x, &p->cells[b]));
+        p->bytes += 8.0 * (double)(slots->mesh->blocks[b].count * (n * (n + 1) / 2));
     }
 done:
     return status;
@@ -296,104 +308,141 @@ done:
 
 /* ---------------------------------------------------------------------------------------------- assembled */
 
-static facet_status make_csr(const struct trace_space *space, const struct trace_matrices *matrices,
-                             struct product *p) {
-    facet_status status = FACET_OK;
-    struct csr csr = {0};
-    TRY(trace_assemble(space, matrices, &csr));
-    TRY(operator_create_csr(matrices->device, &csr, &p->csr));
-    p->bytes = 12.0 * (double)csr.offsets[csr.n];
-done:
-    csr_destroy(&csr);
-    return status;
+static facet_status make_csr(const struct device *device, const struct csr *csr, struct product *p) {
+    p->bytes = 12.0 * (double)csr->offsets[csr->n];
+    return operator_create_csr(device, csr, &p->csr);
 }
 
-static facet_status make_ell(const struct trace_space *space, const struct trace_matrices *matrices,
-                             struct product *p) {
+static facet_status make_ell(const struct device *device, const struct csr *csr, struct product *p) {
     facet_status status = FACET_OK;
-    struct csr csr = {0};
     int32_t *columns = NULL;
     double *values = NULL;
-    TRY(trace_assemble(space, matrices, &csr));
-    for (int64_t i = 0; i < csr.n; i++) {
-        int width = (int)(csr.offsets[i + 1] - csr.offsets[i]);
+    for (int64_t i = 0; i < csr->n; i++) {
+        int width = (int)(csr->offsets[i + 1] - csr->offsets[i]);
         p->width = width > p->width ? width : p->width;
     }
-    size_t count = (size_t)(csr.n * p->width);
+    size_t count = (size_t)(csr->n * p->width);
     TRY(ALLOC(columns, count));
     TRY(CALLOC(values, count));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < csr.n; i++)
+    for (int64_t i = 0; i < csr->n; i++)
         for (int64_t k = 0; k < p->width; k++) {
-            int64_t at = csr.offsets[i] + k, inside = at < csr.offsets[i + 1];
-            columns[k * csr.n + i] = inside ? csr.columns[at] : -1;
-            if (inside) values[k * csr.n + i] = csr.values[at];
+            int64_t at = csr->offsets[i] + k, inside = at < csr->offsets[i + 1];
+            columns[k * csr->n + i] = inside ? csr->columns[at] : -1;
+            if (inside) values[k * csr->n + i] = csr->values[at];
         }
-    TRY(device_copy(matrices->device, &p->columns, columns, count, sizeof *columns));
-    TRY(device_copy(matrices->device, &p->values, values, count, sizeof *values));
+    TRY(device_copy(device, &p->columns, columns, count, sizeof *columns));
+    TRY(device_copy(device, &p->values, values, count, sizeof *values));
     p->bytes = 12.0 * (double)count;
 done:
-    csr_destroy(&csr);
     base_free(&columns);
     base_free(&values);
+    return status;
+}
+
+/* An operator without its plan yet. */
+static facet_status begin_operator(int64_t n, const struct device *device, enum trace_form form,
+                                   struct operator* A, struct product **p) {
+    *A = (struct operator){.n = n, .device = device, .apply = product_apply, .free = product_free};
+    facet_status status = CALLOC(*p, 1);
+    A->data = *p;
+    if (status == FACET_OK) (*p)->form = form;
+    return status;
+}
+
+facet_status trace_slots_operator(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                  int64_t n, struct operator* A) {
+    facet_status status = FACET_OK;
+    struct product *p;
+    TRY(begin_operator(n, matrices->device, TRACE_CELLS, A, &p));
+    TRY(make_cells(slots, matrices, NULL, p));
+done:
+    if (status != FACET_OK) operator_destroy(A);
+    return status;
+}
+
+facet_status trace_csr_operator(const struct device *device, const struct csr *csr, enum trace_form form,
+                                struct operator* A) {
+    facet_status status = FACET_OK;
+    struct product *p;
+    TRY(begin_operator(csr->n, device, form, A, &p));
+    TRY(form == TRACE_ELL ? make_ell(device, csr, p) : make_csr(device, csr, p));
+done:
+    if (status != FACET_OK) operator_destroy(A);
+    return status;
+}
+
+facet_status trace_slots_product(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                 int64_t n, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    struct operator A = {0};
+    struct vector in = {0}, out = {0};
+    struct product *p;
+    TRY(begin_operator(n, matrices->device, TRACE_CELLS, &A, &p));
+    TRY(make_cells(slots, matrices, x, p));
+    TRY(vector_create(matrices->device, n, &in));
+    TRY(vector_create(matrices->device, n, &out));
+    TRY(vector_upload(&in, x));
+    operator_apply(&A, &in, &out);
+    TRY(vector_download(&out, y));
+done:
+    operator_destroy(&A);
+    vector_destroy(&in);
+    vector_destroy(&out);
+    return status;
+}
+
+/* Every face is a slot. first: of the faces, in the numbering that is wanted. */
+static void face_slots(const struct trace_space *space, const int64_t *first, struct trace_slots *slots) {
+    const struct facet_mesh *mesh = space->mesh;
+    *slots = (struct trace_slots){.mesh = mesh, .n_entities = mesh->n_faces, .first = first};
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        slots->n_slots[b] = shape_n_faces(mesh->blocks[b].shape);
+        slots->entities[b] = mesh->blocks[b].faces;
+    }
+}
+
+static facet_status facets_operator(const struct trace_space *space, const struct trace_matrices *matrices,
+                                    struct operator* A) {
+    facet_status status = FACET_OK;
+    struct product *p;
+    TRY(begin_operator(space->n_free, matrices->device, TRACE_FACETS, A, &p));
+    TRY(make_facets(space, matrices, p));
+done:
+    if (status != FACET_OK) operator_destroy(A);
     return status;
 }
 
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                    enum trace_form form, struct operator* A) {
     facet_status status = FACET_OK;
-    struct product *p = NULL;
-    *A = (struct operator){
-        .n = space->n_free, .device = matrices->device, .apply = product_apply, .free = product_free};
-    TRY(CALLOC(p, 1));
-    A->data = p;
-    p->form = form;
-    switch (form) {
-    case TRACE_CELLS:
-        TRY(make_cells(space, matrices, 0, space->face_free, p));
-        break;
-    case TRACE_FACETS:
-        TRY(make_facets(space, matrices, p));
-        break;
-    case TRACE_CSR:
-        TRY(make_csr(space, matrices, p));
-        break;
-    case TRACE_ELL:
-        TRY(make_ell(space, matrices, p));
-        break;
-    }
+    struct trace_slots slots;
+    struct csr csr = {0};
+    *A = (struct operator){0};
+    face_slots(space, space->face_free, &slots);
+    if (form == TRACE_CELLS) return trace_slots_operator(&slots, matrices, space->n_free, A);
+    if (form == TRACE_FACETS) return facets_operator(space, matrices, A);
+    TRY(trace_assemble(space, matrices, &csr));
+    TRY(trace_csr_operator(matrices->device, &csr, form, A));
 done:
-    if (status != FACET_OK) operator_destroy(A);
+    csr_destroy(&csr);
     return status;
 }
 
 facet_status trace_lift(const struct trace_space *space, const struct trace_matrices *matrices,
                         const double *eliminated, double *lift) {
     facet_status status = FACET_OK;
-    const struct device *device = matrices->device;
-    struct operator A = {.n = space->n_all, .device = device, .apply = product_apply, .free = product_free};
-    struct vector x = {0}, y = {0};
-    struct product *p = NULL;
+    struct trace_slots slots;
     double *full = NULL;
-    TRY(CALLOC(p, 1));
-    A.data = p;
-    p->form = TRACE_CELLS;
-    TRY(make_cells(space, matrices, 1, space->face_first, p)); /* one product in the full numbering */
+    face_slots(space, space->face_first, &slots); /* one product in the full numbering */
     TRY(ALLOC(full, space->n_all));
-    TRY(vector_create(device, space->n_all, &x));
-    TRY(vector_create(device, space->n_all, &y));
-    TRY(vector_upload(&x, eliminated));
-    operator_apply(&A, &x, &y);
-    TRY(vector_download(&y, full));
+    TRY(trace_slots_product(&slots, matrices, space->n_all, eliminated, full));
     for (int64_t b = 0; b < space->n_free_faces; b++) {
         const double *from = full + space->face_first[space->free_faces[b]];
         for (int64_t i = space->free_offsets[b]; i < space->free_offsets[b + 1]; i++)
             lift[i] = -from[i - space->free_offsets[b]];
     }
 done:
-    operator_destroy(&A);
-    vector_destroy(&x);
-    vector_destroy(&y);
     base_free(&full);
     return status;
 }

@@ -56,6 +56,9 @@ struct trace_matrices {
 /* Uninitialised. */
 facet_status trace_matrices_create(const struct device *device, const struct trace_space *space,
                                    struct trace_matrices *matrices);
+/* The same with sizes[b] rows for the cells of block b. */
+facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
+                                         const int *sizes, struct trace_matrices *matrices);
 void trace_matrices_destroy(struct trace_matrices *matrices); /* safe on a zeroed struct, and twice */
 int64_t trace_n_batches(const struct facet_mesh *mesh, int block);
 
@@ -73,7 +76,7 @@ facet_status trace_operator_create(const struct trace_space *space, const struct
 /* Bytes of matrix data one product must read. */
 double trace_operator_bytes(const struct operator* A);
 
-/* lift (n_free, host) = -K_{free, eliminated} values. */
+/* lift (n_free, host) = -K_{free, eliminated} values. eliminated: full numbering, 0 where a face is free. */
 facet_status trace_lift(const struct trace_space *space, const struct trace_matrices *matrices,
                         const double *eliminated, double *lift);
 /* K in compressed rows on the host, assembled face by face without atomics. */

@@ -1,0 +1,62 @@
+/* The support matrix: which device has which kernel, declared here and nowhere else. A kernel that is added
+ * to struct kernels without a row does not compile; tests/test_device.c compares the rows with the tables. */
+#include "device/device.h"
+
+#include <string.h>
+
+#define OWN  DEVICE_OWN
+#define REF  DEVICE_REF
+#define NONE DEVICE_NONE
+
+enum { CPU, REFERENCE, DEBUG, N_COLUMNS };
+static const char *const columns[N_COLUMNS] = {"cpu", "ref", "debug"};
+
+struct row {
+    const char *kernel;
+    enum device_support support[N_COLUMNS];
+};
+
+static const struct row rows[] = {
+    /* clang-format off */
+    /*                   cpu  ref  debug */
+    {"fill",            {OWN, OWN, REF}},
+    {"axpby",           {OWN, OWN, REF}},
+    {"multiply",        {OWN, OWN, REF}},
+    {"dot",             {OWN, OWN, REF}},
+    {"csr_apply",       {OWN, OWN, REF}},
+    {"ell_apply",       {OWN, OWN, REF}},
+    {"block_apply",     {OWN, OWN, REF}},
+    {"block_smooth",    {OWN, OWN, REF}},
+    {"facet_apply",     {OWN, OWN, REF}},
+    {"cell_apply",      {OWN, OWN, REF}},
+    {"cell_run",        {OWN, OWN, REF}},
+    {"condense_affine", {OWN, OWN, REF}},
+    {"condense_scratch", {OWN, OWN, REF}},
+    {"condense_sum",    {OWN, OWN, REF}},
+    {"condense_sum_scratch", {OWN, OWN, REF}},
+    {"batch_load",      {OWN, OWN, REF}},
+    {"batch_recover",   {OWN, OWN, REF}},
+    {"affine_flux",     {OWN, OWN, REF}},
+    /* clang-format on */
+};
+#define N_ROWS (sizeof rows / sizeof rows[0])
+_Static_assert(N_ROWS * sizeof(void (*)(void)) == sizeof(struct kernels), "one row for every kernel");
+
+int device_n_kernels(void) {
+    return (int)N_ROWS;
+}
+
+const char *device_kernel_name(int kernel) {
+    return rows[kernel].kernel;
+}
+
+enum device_support device_support(const struct device *device, int kernel) {
+    for (int c = 0; c < N_COLUMNS; c++)
+        if (strcmp(columns[c], device_name(device)) == 0) return rows[kernel].support[c];
+    return NONE;
+}
+
+const char *device_support_name(enum device_support support) {
+    static const char *const names[] = {"-", "ref", "own"};
+    return names[support];
+}

@@ -1,0 +1,177 @@
+/* Allocation faults along whole runs of a case, shared by the sampled test and the complete one: from the
+ * bytes of the case file to the VTU, the table of values and the JSON, the k-th allocation is made to fail,
+ * for k = first, first + step, ... up to the last one. Each such run must end with FACET_ERROR_MACHINE, leave
+ * nothing allocated, and leave no file that is not whole. */
+#ifndef FACET_TESTS_FAULTS_H
+#define FACET_TESTS_FAULTS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/run.h"
+#include "case/run.h"
+
+/* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
+ * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem. */
+static const char *const fault_cases[] = {
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
+    "equation: diffusion\n"
+    "parameters: {k: 2}\n"
+    "conductivity: k\n"
+    "reaction: 1\n"
+    "exact: x*x + k*y\n"
+    "boundary: [{on: xmin, neumann: exact}, {on: ymax, robin: {a: 1, g: exact}}]\n"
+    "discretization: {degree: 1}\n",
+    "mesh: {file: annulus_2_41.msh}\n"
+    "equation: diffusion\n"
+    "conductivity: [[2 + x, 0.1], [0.1, 3]]\n"
+    "exact: x*y\n"
+    "boundary: [{on: rest, dirichlet: exact}]\n"
+    "discretization: {degree: 2, tau: {hat: 1}}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [11, 11], shape: quad}}\n"
+    "equation: diffusion\n"
+    "exact: x*x + y\n"
+    "discretization: {degree: 1, tau: 1}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: triangle, periodic: [x]}}\n"
+    "equation: diffusion\n"
+    "conductivity: 2\n"
+    "exact: cos(pi*y)\n"
+    "boundary: [{on: rest, neumann: exact}]\n"
+    "discretization: {degree: 1}\n",
+};
+enum { BOX, GMSH, LARGE, SINGULAR };
+static const struct {
+    int which;
+    const char *method, *preconditioner;
+} fault_ways[] = {
+    {BOX, "direct", "auto"},       {BOX, "cg", "block"},      {BOX, "fgmres", "block"},
+    {GMSH, "direct", "auto"},      {GMSH, "cg", "block"},     {GMSH, "cg", "jacobi"},
+    {LARGE, "direct", "auto"},     {LARGE, "cg", "amg"},      {LARGE, "fgmres", "amg"},
+    {SINGULAR, "direct", "auto"},  {SINGULAR, "cg", "block"}, {SINGULAR, "cg", "amg"},
+    {SINGULAR, "fgmres", "block"},
+};
+enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
+
+static char fault_directory[] = "/tmp/facet-test-faults-XXXXXX";
+
+struct fault_run {
+    const char *device, *text;
+    char path[64], vtu[64], csv[64], settings[5][256];
+};
+
+static inline int fault_set_up(void **state) {
+    (void)state;
+    char *bytes = NULL, path[64];
+    size_t n;
+    if (mkdtemp(fault_directory) == NULL) return -1;
+    snprintf(path, sizeof path, "%s/annulus_2_41.msh", fault_directory);
+    if (file_read_whole("tests/meshes/annulus_2_41.msh", &bytes, &n) != FACET_OK) return -1;
+    facet_status status = file_write_whole(path, bytes, n);
+    base_free(&bytes);
+    return status == FACET_OK ? 0 : -1;
+}
+
+static inline int fault_tear_down(void **state) {
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof path, "%s/annulus_2_41.msh", fault_directory);
+    unlink(path);
+    return rmdir(fault_directory); /* fails when a part of a file was left */
+}
+
+static inline void fault_prepare(struct fault_run *r, int way, const char *device) {
+    int which = fault_ways[way].which;
+    *r = (struct fault_run){.device = device, .text = fault_cases[which]};
+    snprintf(r->path, sizeof r->path, "%s/case.yaml", fault_directory);
+    snprintf(r->vtu, sizeof r->vtu, "%s/a.vtu", fault_directory);
+    snprintf(r->csv, sizeof r->csv, "%s/a.csv", fault_directory);
+    snprintf(r->settings[0], 256, "output.file=%s", r->vtu);
+    snprintf(r->settings[1], 256, "solver.method=%s", fault_ways[way].method);
+    snprintf(r->settings[2], 256, "solver.preconditioner=%s", fault_ways[way].preconditioner);
+    snprintf(r->settings[3], 256,
+             "values=[{name: l, field: q, along: [[%s, 0.2], [%s, 0.3]], points: 3, file: %s}, {name: m, "
+             "field: u_star, take: max}, {name: i, field: q, take: mean}]",
+             which == GMSH ? "1.3" : "0", which == GMSH ? "1.4" : "1", r->csv);
+    snprintf(r->settings[4], 256, "solver.rtol=1e-8");
+}
+
+/* Once along the whole way. */
+static inline facet_status fault_walk(const struct fault_run *r, struct text *json_text) {
+    facet_status status = FACET_OK;
+    struct case_file *file = NULL;
+    facet_context *context = NULL;
+    struct run run = {0};
+    struct json json;
+    const char *const settings[5] = {r->settings[0], r->settings[1], r->settings[2], r->settings[3],
+                                     r->settings[4]};
+    TRY(case_read_bytes(r->path, r->text, strlen(r->text), 5, settings, &file));
+    TRY(facet_context_create(r->device, &context));
+    TRY(run_solve(file, context, NULL, &run));
+    json_begin(&json, json_text);
+    run_write_json(&run, &run.errors, &json);
+    TRY(json_text->status);
+done:
+    run_destroy(&run);
+    facet_context_destroy(&context);
+    case_destroy(&file);
+    return status;
+}
+
+/* Returns how many allocations were made to fail; *total: how many a run has. */
+static inline int64_t fault_all(const struct fault_run *r, int64_t first, int64_t step, int64_t *total) {
+    struct base_memory before, after;
+    struct text json = {0};
+    int64_t failed = 0;
+    for (int clean = 0; clean < 2; clean++) { /* the first makes what lives for good */
+        base_memory_read(&before);
+        if (fault_walk(r, &json) != FACET_OK) fail_msg("%s", base_message());
+        text_free(&json);
+        base_memory_read(&after);
+    }
+    assert_int_equal(after.live_blocks, before.live_blocks);
+    *total = after.allocations - before.allocations;
+    for (int64_t k = first; k <= *total; k += step, failed++) {
+        unlink(r->vtu);
+        unlink(r->csv);
+        base_memory_fail_at(k);
+        facet_status status = fault_walk(r, &json);
+        base_memory_fail_at(0);
+        text_free(&json);
+        base_memory_read(&after);
+        if (status != FACET_ERROR_MACHINE)
+            fail_msg("%s, %s, %s: allocation %lld of %lld: status %d, %s", r->device, r->settings[1],
+                     r->settings[2], (long long)k, (long long)*total, (int)status, base_message());
+        if (after.live_blocks != before.live_blocks || after.live_bytes != before.live_bytes)
+            fail_msg("%s, %s, %s: allocation %lld of %lld leaves %lld blocks (%s)", r->device, r->settings[1],
+                     r->settings[2], (long long)k, (long long)*total,
+                     (long long)(after.live_blocks - before.live_blocks), base_message());
+    }
+    unlink(r->vtu);
+    unlink(r->csv);
+    return failed;
+}
+
+/* All ways on one device. step 1: every allocation. */
+static inline void fault_device(const char *device, int threads, int64_t step) {
+    int64_t failed = 0, all = 0, total;
+    base_set_threads(threads);
+    for (int way = 0; way < N_FAULT_WAYS; way++) {
+        struct fault_run r;
+        fault_prepare(&r, way, device);
+        failed += fault_all(&r, 1 + 7 * way % step, step, &total);
+        all += total;
+    }
+    print_message("%s, threads: %d; %lld of %lld allocations failed in turn, over %d runs\n", device, threads,
+                  (long long)failed, (long long)all, N_FAULT_WAYS);
+    base_set_threads(0);
+}
+
+#endif

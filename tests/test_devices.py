@@ -1,0 +1,84 @@
+"""Solves every case of examples/ with the program on every device and compares the JSON: what describes the run is the
+same, numbers agree to 1e-9 (relative; values below 1, which may be zeros, absolutely). On `debug` memory of the device cannot be touched from outside its kernels, so a run that
+ends there has no missing transfer. FACET_PROGRAM names the program, by default build/facet; FACET_SOURCE_DIR the
+checkout."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = os.environ.get("FACET_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+PROGRAM = os.environ.get("FACET_PROGRAM", os.path.join(SOURCE, "build", "facet"))
+EXAMPLES = os.path.join(SOURCE, "examples")
+CASES = sorted(name for name in os.listdir(EXAMPLES) if name.endswith(".yaml"))
+OF_THE_RUN = {"device", "threads", "seconds", "memory_bytes"}  # may differ
+ROUNDING = {"residual", "rate", "conservation"}  # measures of rounding: no two devices agree on them
+TOLERANCE = 1e-9
+ROUNDING_OF_ERRORS = 1e-12
+
+
+class Devices(unittest.TestCase):
+    def solve(self, case, device, *arguments):
+        with tempfile.TemporaryDirectory() as place:
+            done = subprocess.run([PROGRAM, "solve", os.path.join(EXAMPLES, case), "--device", device, "--quiet",
+                                   "--json", "-", *arguments], cwd=place, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, f"{case} on {device}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        result = json.loads(done.stdout)
+        self.assertEqual(result["device"], device)
+        self.assertTrue(result["solver"]["converged"])
+        return result
+
+    def assert_same(self, a, b, where, floor=0.0):
+        """Walks through two results."""
+        if isinstance(a, dict):
+            self.assertEqual(a.keys(), b.keys(), where)
+            for key in a.keys() - ROUNDING:
+                self.assert_same(a[key], b[key], f"{where}.{key}", 1.0 if key == "values" else floor)
+        elif isinstance(a, list):
+            self.assertEqual(len(a), len(b), where)
+            scale = max([abs(x) for x in a if isinstance(x, float)], default=0.0)
+            for i, (x, y) in enumerate(zip(a, b)):
+                self.assert_same(x, y, f"{where}[{i}]", max(floor, scale))
+        elif isinstance(a, float) or isinstance(b, float):
+            self.assertLessEqual(abs(a - b), TOLERANCE * max(abs(a), floor) + ROUNDING_OF_ERRORS, where)
+        else:
+            self.assertEqual(a, b, where)
+
+    def compare(self, case, device, *arguments):
+        expected = self.solve(case, "cpu", *arguments)
+        found = self.solve(case, device, *arguments)
+        for result in (expected, found):
+            for key in OF_THE_RUN:
+                result.pop(key, None)
+        self.assert_same(expected, found, f"{case} on {device}")
+        self.assertTrue({"mesh", "unknowns", "solver"} <= expected.keys())
+        self.assertTrue("errors" in expected or "values" in expected, f"{case} says nothing to compare")
+
+    def test_every_example_on_debug(self):
+        self.assertGreaterEqual(len(CASES), 8)
+        for case in CASES:
+            with self.subTest(case=case):
+                self.compare(case, "debug")
+
+    def test_every_example_on_ref(self):
+        for case in CASES:
+            with self.subTest(case=case):
+                self.compare(case, "ref")
+
+    def test_iterations_on_debug(self):
+        """Krylov methods and their preconditioners behind the wall; counts may differ by rounding."""
+        for method, preconditioner in (("cg", "none"), ("cg", "jacobi"), ("cg", "block"), ("cg", "amg"),
+                                       ("fgmres", "block"), ("fgmres", "amg")):
+            with self.subTest(method=method, preconditioner=preconditioner):
+                settings = ["--set", f"solver.method={method}", "--set", f"solver.preconditioner={preconditioner}",
+                            "--set", "solver.rtol=1e-11", "--set", "discretization.degree=2"]
+                cpu = self.solve("helmholtz.yaml", "cpu", *settings)
+                debug = self.solve("helmholtz.yaml", "debug", *settings)
+                self.assertLessEqual(abs(cpu["solver"]["iterations"] - debug["solver"]["iterations"]), 2)
+                self.assert_same(cpu["errors"], debug["errors"], preconditioner)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,356 @@
+/* Kernels over many small things of one shape: parity of simd with ref on random data, for odd sizes, several
+ * thread counts, and all sizes for which a kernel has code of its own; ref against its definition. */
+#include <stdint.h>
+
+#include "base/run.h"
+#include "hdg_helpers.h"
+#include "kernels/kernels.h"
+
+#define L KERNEL_LANES
+
+static double *randoms(int64_t n, uint32_t seed) {
+    double *x;
+    ok(ALLOC(x, n + 1));
+    for (int64_t i = 0; i <= n; i++) x[i] = random_signed(&seed);
+    return x;
+}
+
+static double *copy_of(int64_t n, const double *x) {
+    double *y = randoms(n, 1);
+    memcpy(y, x, (size_t)n * sizeof *y);
+    return y;
+}
+
+static void same(int64_t n, const double *a, const double *b, double tolerance) {
+    for (int64_t i = 0; i < n; i++) near(a[i], b[i], tolerance * (1 + fabs(a[i])));
+}
+
+/* The smoother step; with the residual apart from and on top of its right-hand side. */
+static void check_smooth(int64_t n_blocks, int size, int variant) {
+    int64_t *first, *starts;
+    ok(ALLOC(first, n_blocks + 1));
+    ok(ALLOC(starts, n_blocks + 1));
+    first[0] = starts[0] = 0;
+    for (int64_t k = 0; k < n_blocks; k++) {
+        int64_t n = size > 0 ? size : 1 + k % 12;
+        first[k + 1] = first[k] + n;
+        starts[k + 1] = starts[k] + n * n;
+    }
+    int64_t n = first[n_blocks];
+    double *B = randoms(starts[n_blocks], 1), *f = randoms(n, 2), *t = randoms(n, 3), *d = randoms(n, 4),
+           *x = randoms(n, 5), *r = randoms(n, 6), *f2 = copy_of(n, f), *d2 = copy_of(n, d),
+           *x2 = copy_of(n, x), *r2 = copy_of(n, r);
+    const double *tt = variant & 1 ? t : NULL;
+    double b = variant & 2 ? 0.25 : 0.0, c = variant & 4 ? 1.0 : 0.0;
+    if (b == 0.0)
+        for (int64_t i = 0; i < n; i++) d[i] = d2[i] = NAN;
+    if (c == 0.0)
+        for (int64_t i = 0; i < n; i++) x[i] = x2[i] = NAN;
+    int on_top = variant & 8;
+    kernels_ref()->block_smooth(n_blocks, first, starts, B, 0.75, b, c, f, tt, on_top ? f : r, d, x);
+    kernels_simd()->block_smooth(n_blocks, first, starts, B, 0.75, b, c, f2, tt, on_top ? f2 : r2, d2, x2);
+    same(n, on_top ? f : r, on_top ? f2 : r2, 1e-15);
+    same(n, d, d2, 1e-14);
+    same(n, x, x2, 1e-14);
+    double *arrays[] = {B, f, t, d, x, r, f2, d2, x2, r2};
+    for (int i = 0; i < 10; i++) base_free(&arrays[i]);
+    base_free(&first);
+    base_free(&starts);
+}
+
+static void smoother_steps(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 3; threads++) {
+        base_set_threads(threads);
+        for (int variant = 0; variant < 16; variant++) {
+            for (int size = 0; size <= 12; size++) check_smooth(37, size, variant);
+            check_smooth(5001, 0, variant);
+        }
+    }
+    base_set_threads(0);
+}
+
+static void padded_rows(void **state) {
+    (void)state;
+    static const int64_t rows[] = {1, 7, 8, 9, 513, 2001};
+    for (int threads = 1; threads <= 3; threads++)
+        for (int k = 0; k < 6; k++) {
+            int64_t n = rows[k];
+            int width = 11;
+            uint32_t seed = 8;
+            int32_t *columns;
+            base_set_threads(threads);
+            ok(ALLOC(columns, n * width));
+            for (int64_t i = 0; i < n * width; i++)
+                columns[i] = random_signed(&seed) < -0.5
+                                 ? -1
+                                 : (int32_t)(0.499 * (1 + random_signed(&seed)) * (double)n);
+            double *values = randoms(n * width, 1), *x = randoms(n, 2), *y = randoms(n, 3),
+                   *z = randoms(n, 4);
+            kernels_ref()->ell_apply(n, width, columns, values, x, y);
+            kernels_simd()->ell_apply(n, width, columns, values, x, z);
+            same(n, y, z, 1e-14);
+            double *arrays[] = {values, x, y, z};
+            for (int i = 0; i < 4; i++) base_free(&arrays[i]);
+            base_free(&columns);
+        }
+    base_set_threads(0);
+}
+
+/* Row blocks of m unknowns (0: 1 .. 13 in turn), each with up to seven panels. */
+static void check_facets(int64_t n_rows, int m) {
+    int64_t *first, *panel_first, *columns, *starts, n_panels = 0, n_values = 0;
+    int32_t *sizes;
+    uint32_t seed = 5;
+    ok(ALLOC(first, n_rows + 1));
+    ok(ALLOC(panel_first, n_rows + 1));
+    ok(ALLOC(columns, 7 * n_rows));
+    ok(ALLOC(starts, 7 * n_rows));
+    ok(ALLOC(sizes, 7 * n_rows));
+    first[0] = panel_first[0] = 0;
+    for (int64_t r = 0; r < n_rows; r++) first[r + 1] = first[r] + (m > 0 ? m : 1 + r % 13);
+    for (int64_t r = 0; r < n_rows; r++) {
+        for (int p = 0; p < (int)(r % 8); p++, n_panels++) {
+            int64_t other = (int64_t)(0.499 * (1 + random_signed(&seed)) * (double)n_rows);
+            columns[n_panels] = first[other];
+            sizes[n_panels] = (int32_t)(first[other + 1] - first[other]);
+            starts[n_panels] = n_values;
+            n_values += sizes[n_panels] * (first[r + 1] - first[r]);
+        }
+        panel_first[r + 1] = n_panels;
+    }
+    int64_t n = first[n_rows];
+    double *values = randoms(n_values, 1), *x = randoms(n, 2), *y = randoms(n, 3), *z = randoms(n, 4);
+    struct facet_plan plan = {n_rows, first, panel_first, columns, sizes, starts, values};
+    kernels_ref()->facet_apply(&plan, x, y);
+    kernels_simd()->facet_apply(&plan, x, z);
+    same(n, y, z, 1e-13);
+    double *arrays[] = {values, x, y, z};
+    for (int i = 0; i < 4; i++) base_free(&arrays[i]);
+    base_free(&first);
+    base_free(&panel_first);
+    base_free(&columns);
+    base_free(&starts);
+    base_free(&sizes);
+}
+
+static void facet_products(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 3; threads++) {
+        base_set_threads(threads);
+        for (int m = 0; m <= 18; m++) check_facets(m % 2 ? 41 : 150, m);
+    }
+    base_set_threads(0);
+}
+
+/* A ring of cells with n_faces faces: cell c has faces c and c+1 of the ring, and its own for the rest. Even
+ * batches are one colour, odd ones the other; their number is even. Some faces are left out. */
+static void check_cells(int n_faces, int m, int64_t n_batches, int64_t run) {
+    int64_t n_cells = n_batches * L, n_unknowns = n_cells * n_faces * m, *maps, *batches;
+    int n = n_faces * m;
+    const int64_t colour_starts[3] = {0, n_batches / 2, n_batches};
+    ok(ALLOC(maps, n_batches * n_faces * L));
+    ok(ALLOC(batches, n_batches));
+    for (int64_t b = 0; b < n_batches; b++)
+        batches[b] = b < n_batches / 2 ? 2 * b : 2 * (b - n_batches / 2) + 1;
+    for (int64_t c = 0; c < n_cells; c++)
+        for (int f = 0; f < n_faces; f++) {
+            int64_t face = f < 2 ? (c + f) % n_cells : n_cells + c * (n_faces - 2) + f - 2;
+            maps[(c / L * n_faces + f) * L + c % L] = (c + 3 * f) % 11 == 0 ? -1 : face * m;
+        }
+    double *K = randoms(n_batches * (n * (n + 1) / 2) * L, 1), *x = randoms(n_unknowns, 2),
+           *y = randoms(n_unknowns, 3), *z = copy_of(n_unknowns, y);
+    struct cell_plan plan = {n_faces, m, n_batches, 2, run, colour_starts, batches, maps, K};
+    kernels_ref()->cell_apply(&plan, x, y);
+    kernels_simd()->cell_apply(&plan, x, z);
+    same(n_unknowns, y, z, 1e-13);
+    double *arrays[] = {K, x, y, z};
+    for (int i = 0; i < 4; i++) base_free(&arrays[i]);
+    base_free(&maps);
+    base_free(&batches);
+}
+
+static void cell_products(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 3; threads++) {
+        base_set_threads(threads);
+        for (int m = 1; m <= 17; m += 2)
+            for (int n_faces = 3; n_faces <= 6; n_faces++) check_cells(n_faces, m, m < 8 ? 20 : 4, 1 + m % 3);
+    }
+    base_set_threads(0);
+}
+
+/* ------------------------------------------------------------------------------------------ local solvers */
+
+/* Random tables and coefficients; S is kept definite by a large reaction. */
+struct cells {
+    struct affine_tables t;
+    struct affine_layout at;
+    int n;
+    int64_t n_batches;
+    double *arrays[6], *coefficients;
+    double *factor, *U, *K, *scratch;
+};
+
+static void cells_create(int dim, int n_faces, int N, int m, int64_t n_batches, struct cells *c) {
+    int pairs = dim * (dim + 1) / 2;
+    *c = (struct cells){.n = n_faces * m, .n_batches = n_batches, .at = affine_layout(dim, n_faces)};
+    c->arrays[0] = randoms(pairs * N * N, 1);
+    c->arrays[1] = randoms(n_faces * N * N, 2);
+    c->arrays[2] = randoms(n_faces * N * m, 3);
+    c->arrays[3] = randoms(n_faces * dim * N * m, 4);
+    c->arrays[4] = randoms(n_faces * n_faces * m * m, 5);
+    c->arrays[5] = randoms(dim * N * N, 6);
+    c->t = (struct affine_tables){.dim = dim,
+                                  .n_faces = n_faces,
+                                  .N = N,
+                                  .m = m,
+                                  .volume = 0.5,
+                                  .face = 1.0,
+                                  .stiffness = c->arrays[0],
+                                  .face_mass = c->arrays[1],
+                                  .F = c->arrays[2],
+                                  .DF = c->arrays[3],
+                                  .FF = c->arrays[4],
+                                  .D = c->arrays[5]};
+    c->coefficients = randoms(n_batches * c->at.count * L, 7);
+    for (int64_t b = 0; b < n_batches; b++)
+        for (int w = 0; w < L; w++) {
+            double *k = c->coefficients + b * c->at.count * L + w;
+            k[c->at.reaction * L] = 8.0 * N;
+            for (int f = 0; f < n_faces; f++) k[(c->at.sign + f) * L] = (b + w + f) % 2 ? 1 : -1;
+        }
+    c->factor = randoms(n_batches * (N * (N + 1) / 2) * L, 8);
+    c->U = randoms(n_batches * N * c->n * L, 9);
+    c->K = randoms(n_batches * (c->n * (c->n + 1) / 2) * L, 10);
+}
+
+static void cells_destroy(struct cells *c) {
+    for (int i = 0; i < 6; i++) base_free(&c->arrays[i]);
+    base_free(&c->coefficients);
+    base_free(&c->factor);
+    base_free(&c->U);
+    base_free(&c->K);
+}
+
+static int64_t condense(const struct kernels *k, struct cells *c) {
+    double *scratch = randoms(k->condense_scratch(&c->t), 11);
+    int64_t failed = k->condense_affine(&c->t, c->n_batches, c->coefficients, c->factor, c->U, c->K, scratch);
+    base_free(&scratch);
+    return failed;
+}
+
+static void check_local_solvers(int dim, int n_faces, int N, int m, int64_t n_batches) {
+    struct cells a, b;
+    cells_create(dim, n_faces, N, m, n_batches, &a);
+    cells_create(dim, n_faces, N, m, n_batches, &b);
+    assert_int_equal(condense(kernels_ref(), &a), -1);
+    assert_int_equal(condense(kernels_simd(), &b), -1);
+    int64_t n = a.n, nf = n_batches * N * L, nt = n_batches * n * L, nq = n_batches * dim * N * L;
+    same(n_batches * (N * (N + 1) / 2) * L, a.factor, b.factor, 1e-12);
+    same(nt * N, a.U, b.U, 1e-12);
+    same(n_batches * (n * (n + 1) / 2) * L, a.K, b.K, 1e-11);
+    double *f = randoms(nf, 1), *g = copy_of(nf, f), *uhat = randoms(nt, 2), *y = randoms(nt, 3),
+           *z = randoms(nt, 4), *q = randoms(nq, 5), *p = randoms(nq, 6);
+    kernels_ref()->batch_load(n_batches, N, (int)n, a.U, f, y);
+    kernels_simd()->batch_load(n_batches, N, (int)n, a.U, f, z);
+    same(nt, y, z, 1e-12);
+    kernels_ref()->batch_recover(n_batches, N, (int)n, a.factor, a.U, uhat, f);
+    kernels_simd()->batch_recover(n_batches, N, (int)n, a.factor, a.U, uhat, g);
+    same(nf, f, g, 1e-12);
+    kernels_ref()->affine_flux(&a.t, n_batches, a.coefficients, f, uhat, q);
+    kernels_simd()->affine_flux(&a.t, n_batches, a.coefficients, f, uhat, p);
+    same(nq, q, p, 1e-12);
+    double *arrays[] = {f, g, uhat, y, z, q, p};
+    for (int i = 0; i < 7; i++) base_free(&arrays[i]);
+    cells_destroy(&a);
+    cells_destroy(&b);
+}
+
+static void local_solvers(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 3; threads++) {
+        base_set_threads(threads);
+        for (int k = 1; k <= 8; k++) {
+            check_local_solvers(2, 3, (k + 1) * (k + 2) / 2, k + 1, 5);
+            check_local_solvers(2, 4, k < 5 ? (k + 1) * (k + 1) : k, k + 1, 3);
+        }
+        check_local_solvers(3, 4, 10, 6, 2);
+        check_local_solvers(3, 6, 8, 4, 2);
+        check_local_solvers(2, 3, 1, 1, 9);
+    }
+    base_set_threads(0);
+}
+
+/* Factor, U and recovery of ref by their definition: R'R = S, S U = R, S u = f + R uhat. */
+static void ref_solves_its_cells(void **state) {
+    (void)state;
+    const int N = 6, m = 3, n_faces = 3, n = 9;
+    struct cells c;
+    cells_create(2, n_faces, N, m, 2, &c);
+    assert_int_equal(condense(kernels_ref(), &c), -1);
+    double *f = randoms(2 * N * L, 1), *u = copy_of(2 * N * L, f), *uhat = randoms(2 * n * L, 2);
+    kernels_ref()->batch_recover(2, N, n, c.factor, c.U, uhat, u);
+    for (int cell = 0; cell < 2 * L; cell++) {
+        int64_t b = cell / L, w = cell % L;
+        const double *k = c.coefficients + b * c.at.count * L + w;
+        for (int i = 0; i < N; i++) {
+            double residual = -f[(b * N + i) * L + w], factored = 0, exact;
+            for (int j = 0; j < N; j++) { /* S is given by the upper triangle of its tables */
+                int r = i < j ? i : j, s = i < j ? j : i;
+                double S = r == s ? k[c.at.reaction * L] : 0;
+                for (int p = 0; p < 3; p++)
+                    S += k[(c.at.stiffness + p) * L] * c.t.stiffness[(p * N + r) * N + s];
+                for (int g = 0; g < n_faces; g++)
+                    S += k[(c.at.weight + g) * L] * c.t.face_mass[(g * N + r) * N + s];
+                residual += S * u[(b * N + j) * L + w];
+                if (j == i) {
+                    exact = S;
+                    for (int l = 0; l <= i; l++) {
+                        double R = c.factor[(b * (N * (N + 1) / 2) + i * (i + 1) / 2 + l) * L + w];
+                        factored += R * R;
+                    }
+                    near(factored, exact, 1e-11 * fabs(exact));
+                }
+            }
+            for (int g = 0; g < n_faces; g++)
+                for (int j = 0; j < m; j++) {
+                    double R = k[(c.at.weight + g) * L] * c.t.F[(g * N + i) * m + j];
+                    for (int d = 0; d < 2; d++)
+                        R += k[(c.at.gradient + g * 2 + d) * L] * c.t.DF[((g * 2 + d) * N + i) * m + j];
+                    if (j % 2) R *= k[(c.at.sign + g) * L];
+                    residual -= R * uhat[(b * n + g * m + j) * L + w];
+                }
+            near(residual, 0, 1e-11);
+        }
+    }
+    base_free(&f);
+    base_free(&u);
+    base_free(&uhat);
+    cells_destroy(&c);
+}
+
+static void a_singular_cell_is_named(void **state) {
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        struct cells c;
+        cells_create(2, 3, 6, 3, 9, &c);
+        c.coefficients[(4 * c.at.count + c.at.reaction) * L + 5] = -100;
+        c.coefficients[(7 * c.at.count + c.at.reaction) * L + 1] = -100;
+        assert_int_equal(condense(which ? kernels_simd() : kernels_ref(), &c), 4);
+        cells_destroy(&c);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(smoother_steps),
+        cmocka_unit_test(padded_rows),
+        cmocka_unit_test(facet_products),
+        cmocka_unit_test(cell_products),
+        cmocka_unit_test(local_solvers),
+        cmocka_unit_test(ref_solves_its_cells),
+        cmocka_unit_test(a_singular_cell_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
