@@ -11,9 +11,14 @@
 
 const struct bench *bench_list(void) {
     static const struct bench list[] = {
-        {"king2014", "Table 1: errors of the Helmholtz problem on triangles, P = 1..9", bench_king2014},
+        {"king2014",
+         "Tables 1 to 7: errors, stage times, memory of the Helmholtz problem on triangles, P = 1..9",
+         bench_king2014},
         {"fabien2017-accuracy", "Table 1: errors and rates on squares, and the problem as written",
          bench_fabien2017_accuracy},
+        {"fabien2017-roofline",
+         "Figures 14 to 17: the trace product against the roofs, speed of the stages by threads",
+         bench_fabien2017_roofline},
         {"amg", "algebraic multigrid: iterations under refinement, and variants", bench_amg},
         {NULL, NULL, NULL},
     };

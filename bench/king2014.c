@@ -8,6 +8,7 @@
 
 #include "bench/accuracy.h"
 #include "bench/bench.h"
+#include "bench/king2014.h"
 #include "io/table.h"
 
 #define CELLS 40
@@ -25,7 +26,7 @@ static facet_status paper_rule(enum hdg_use use, enum shape shape, int degree, i
     return hdg_default_rule(use, shape, degree, order, rule);
 }
 
-facet_status bench_king2014(const struct bench_options *options) {
+static facet_status table1(const struct bench_options *options) {
     facet_status status = FACET_OK;
     struct table *table = NULL;
     struct text title = {0};
@@ -73,4 +74,9 @@ done:
     text_free(&title);
     table_destroy(&table);
     return status;
+}
+
+facet_status bench_king2014(const struct bench_options *options) {
+    facet_status status = table1(options);
+    return status == FACET_OK ? king2014_stages(options) : status;
 }

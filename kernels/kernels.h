@@ -16,12 +16,14 @@
 
 #define KERNEL_LANES 8
 
-/* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m. Batches of one colour share no
- * unknown. */
+/* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m. The batches of a colour are
+ * taken in runs of `run`, batches that follow each other in memory; two runs of one colour share no unknown,
+ * so they may be worked on at the same time, the batches of a run one after another. */
 struct cell_plan {
     int n_faces, m;
     int64_t n_batches;
     int n_colours;
+    int64_t run;                  /* >= 1; the last run of a colour may be shorter */
     const int64_t *colour_starts; /* n_colours + 1, into colour_batches; on the host */
     const int64_t *colour_batches;
     const int64_t *maps;    /* batch x n_faces x LANES: first unknown of a face, -1: none (counts as zero,
@@ -107,6 +109,8 @@ struct kernels {
                          const double *t, double *r, double *d, double *x);
     void (*facet_apply)(const struct facet_plan *plan, const double *x, double *y); /* y = K x */
     void (*cell_apply)(const struct cell_plan *plan, const double *x, double *y);   /* y += K x */
+    /* The run (>= 1) that cell_apply likes best when the matrices of a batch have so many bytes. */
+    int64_t (*cell_run)(int64_t batch_bytes);
 
     /* Condenses batches of affine cells from their coefficients (batch x affine_layout.count x LANES):
      * with S, R and H + G'A^-1 G as in src/hdg/hdg.h, factor (batch x N(N+1)/2 x LANES):

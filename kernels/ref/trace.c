@@ -46,3 +46,8 @@ void cell_apply_ref(const struct cell_plan *plan, const double *x, double *y) {
             }
     }
 }
+
+int64_t cell_run_ref(int64_t batch_bytes) {
+    (void)batch_bytes;
+    return 1;
+}

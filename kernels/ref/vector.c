@@ -69,6 +69,7 @@ const struct kernels *kernels_ref(void) {
         .ell_apply = ell_apply_ref,
         .facet_apply = facet_apply_ref,
         .cell_apply = cell_apply_ref,
+        .cell_run = cell_run_ref,
         .condense_affine = condense_affine_ref,
         .condense_scratch = condense_scratch_ref,
         .condense_sum = condense_sum_ref,

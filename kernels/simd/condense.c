@@ -10,108 +10,149 @@
 
 #include "kernels/simd/lane.h"
 
-#define TILE 4 /* 4 x 4 accumulators, 8 operands: within 32 vector registers */
+#define ROWS    TUNE_TILE_ROWS
+#define COLUMNS TUNE_TILE_COLUMNS
 
-/* T[a][b] -= sum_k A[k][a] B[k][b] (step_k, step_a: where A's next k and next a are). */
-INLINE void tile(int rows, int columns, int depth, const lane *A, int step_k, int step_a, const lane *B,
-                 lane *T, int ld) {
-    lane sum[TILE][TILE];
+/* What happens to a tile before it is stored: a triangular solve with the diagonal block of its rows. */
+enum finish { PLAIN, FORWARD, BACKWARD };
+
+/* A tile of rows x columns: to = finish(from - sum_k A[k][a] B[k][b]). */
+struct tile {
+    const lane *A; /* where A's next k and next a are: step_k, step_a */
+    int step_k, step_a;
+    const lane *B;
+    int ld_B;
+    const lane *from;
+    int ld_from;
+    lane *to;
+    int ld_to;
+    const lane *D; /* the diagonal block of R, and the inverse of its diagonal */
+    int ld_D;
+    const lane *inverse;
+};
+
+INLINE void tile(int rows, int columns, int depth, enum finish finish, const struct tile *t, int at) {
+    lane sum[ROWS][COLUMNS];
+    const lane *A = t->A, *B = t->B + at;
     for (int a = 0; a < rows; a++)
-        for (int b = 0; b < columns; b++) sum[a][b] = T[a * ld + b];
-    for (int k = 0; k < depth; k++) {
-        lane right[TILE];
-        for (int b = 0; b < columns; b++) right[b] = B[k * ld + b];
+        for (int b = 0; b < columns; b++) sum[a][b] = t->from[a * t->ld_from + at + b];
+    for (int k = 0; k < depth; k++, A += t->step_k, B += t->ld_B) {
+        lane right[COLUMNS];
+        for (int b = 0; b < columns; b++) right[b] = *(const volatile lane *)(B + b); /* loaded once */
         for (int a = 0; a < rows; a++) {
-            lane left = A[k * step_k + a * step_a];
+            lane left = A[a * t->step_a];
             for (int b = 0; b < columns; b++) sum[a][b] -= left * right[b];
         }
     }
+    for (int s = 0; s < rows && finish != PLAIN; s++) {
+        int a = finish == FORWARD ? s : rows - 1 - s;
+        for (int c = finish == FORWARD ? 0 : a + 1; c < (finish == FORWARD ? a : rows); c++) {
+            lane left = finish == FORWARD ? t->D[c * t->ld_D + a] : t->D[a * t->ld_D + c];
+            for (int b = 0; b < columns; b++) sum[a][b] -= left * sum[c][b];
+        }
+        for (int b = 0; b < columns; b++) sum[a][b] *= t->inverse[a];
+    }
     for (int a = 0; a < rows; a++)
-        for (int b = 0; b < columns; b++) T[a * ld + b] = sum[a][b];
+        for (int b = 0; b < columns; b++) t->to[a * t->ld_to + at + b] = sum[a][b];
 }
 
-INLINE void tile_row(int rows, int columns, int depth, const lane *A, int step_k, int step_a, const lane *B,
-                     lane *T, int ld) {
+INLINE void tile_row(int rows, int columns, int depth, enum finish finish, const struct tile *t) {
     int b = 0;
-    for (; b + TILE <= columns; b += TILE) tile(rows, TILE, depth, A, step_k, step_a, B + b, T + b, ld);
+    for (; b + COLUMNS <= columns; b += COLUMNS) tile(rows, COLUMNS, depth, finish, t, b);
     switch (columns - b) {
+    case 5:
+        tile(rows, 5, depth, finish, t, b);
+        break;
+    case 4:
+        tile(rows, 4, depth, finish, t, b);
+        break;
     case 3:
-        tile(rows, 3, depth, A, step_k, step_a, B + b, T + b, ld);
+        tile(rows, 3, depth, finish, t, b);
         break;
     case 2:
-        tile(rows, 2, depth, A, step_k, step_a, B + b, T + b, ld);
+        tile(rows, 2, depth, finish, t, b);
         break;
     case 1:
-        tile(rows, 1, depth, A, step_k, step_a, B + b, T + b, ld);
+        tile(rows, 1, depth, finish, t, b);
         break;
     default:
         break;
     }
 }
 
-/* The same for any number of rows up to TILE. */
-INLINE void update(int rows, int columns, int depth, const lane *A, int step_k, int step_a, const lane *B,
-                   lane *T, int ld) {
+/* A row of tiles, of any number of rows up to ROWS. */
+INLINE void tiles(int rows, int columns, int depth, enum finish finish, const struct tile *t) {
     switch (rows) {
     case 4:
-        tile_row(4, columns, depth, A, step_k, step_a, B, T, ld);
+        tile_row(4, columns, depth, finish, t);
         break;
     case 3:
-        tile_row(3, columns, depth, A, step_k, step_a, B, T, ld);
+        tile_row(3, columns, depth, finish, t);
         break;
     case 2:
-        tile_row(2, columns, depth, A, step_k, step_a, B, T, ld);
+        tile_row(2, columns, depth, finish, t);
         break;
     default:
-        tile_row(1, columns, depth, A, step_k, step_a, B, T, ld);
+        tile_row(1, columns, depth, finish, t);
         break;
     }
 }
+_Static_assert(ROWS <= 4 && COLUMNS <= 6, "tile_row and tiles list the sizes of a remainder");
 
 static int smaller(int a, int b) {
     return a < b ? a : b;
 }
 
-/* S = R'R in the first N rows, R^-T applied to the other columns, and the Schur complement below; 0 when S is
- * not positive definite. */
-static int eliminate(int N, int total, lane *C) {
-    int ld = total, positive = 1;
-    for (int i = 0; i < N; i += TILE) {
-        int rows = smaller(TILE, N - i);
-        update(rows, total - i, i, C + i, ld, 1, C + i, C + (int64_t)i * ld + i, ld);
-        for (int a = 0; a < rows; a++) {
-            lane *row = C + (int64_t)(i + a) * ld, inverse;
-            for (int c = 0; c < a; c++) {
-                lane factor = C[(int64_t)(i + c) * ld + i + a];
-                for (int j = i + a; j < total; j++) row[j] -= factor * C[(int64_t)(i + c) * ld + j];
-            }
-            for (int w = 0; w < L; w++) {
-                positive &= row[i + a][w] > 0.0;
-                inverse[w] = 1.0 / sqrt(row[i + a][w]);
-            }
-            for (int j = i + a; j < total; j++) row[j] *= inverse;
-        }
+/* The Cholesky factor of a diagonal block in place; inverse: of its diagonal. 0 when it is not positive
+ * definite. */
+static int factor_block(int rows, lane *D, int ld, lane *inverse) {
+    int positive = 1;
+    for (int a = 0; a < rows; a++) {
+        for (int c = 0; c < a; c++)
+            for (int b = a; b < rows; b++) D[a * ld + b] -= D[c * ld + a] * D[c * ld + b];
+        D[a * ld + a] = lane_sqrt(D[a * ld + a], &positive);
+        inverse[a] = 1.0 / D[a * ld + a];
+        for (int b = a + 1; b < rows; b++) D[a * ld + b] *= inverse[a];
     }
-    for (int i = N; i < total; i += TILE)
-        update(smaller(TILE, total - i), total - i, N, C + i, ld, 1, C + i, C + (int64_t)i * ld + i, ld);
     return positive;
 }
 
-/* R^-1 applied to the columns N .. total-1 of the first N rows. */
-static void substitute_back(int N, int total, lane *C) {
-    int ld = total;
+/* S = R'R in the first N rows, R^-T applied to the other columns, and the Schur complement below; 0 when S is
+ * not positive definite. */
+static int eliminate(int N, int total, lane *C, lane *inverse) {
+    int ld = total, positive = 1;
+    struct tile t = {.step_k = ld, .step_a = 1, .ld_B = ld, .ld_from = ld, .ld_to = ld, .ld_D = ld};
+    for (int i = 0; i < N; i += ROWS) {
+        int rows = smaller(ROWS, N - i);
+        t.A = t.B = C + i;
+        t.D = t.from = t.to = C + (int64_t)i * ld + i;
+        t.inverse = inverse + i;
+        tiles(rows, rows, i, PLAIN, &t);
+        positive &= factor_block(rows, t.to, ld, inverse + i);
+        t.B += rows;
+        t.from = t.to += rows;
+        tiles(rows, total - i - rows, i, FORWARD, &t);
+    }
+    for (int i = N; i < total; i += ROWS) {
+        t.A = t.B = C + i;
+        t.from = t.to = C + (int64_t)i * ld + i;
+        tiles(smaller(ROWS, total - i), total - i, N, PLAIN, &t);
+    }
+    return positive;
+}
+
+/* R^-1 applied to the columns N .. total-1 of the first N rows, which become U. */
+static void substitute_back(int N, int total, lane *C, const lane *inverse) {
+    int ld = total, n = total - N;
+    struct tile t = {.step_k = 1, .step_a = ld, .ld_B = ld, .ld_from = ld, .ld_to = ld, .ld_D = ld};
     for (int end = N; end > 0;) {
-        int rows = smaller(TILE, end), i = end - rows;
-        update(rows, total - N, N - end, C + (int64_t)i * ld + end, 1, ld, C + (int64_t)end * ld + N,
-               C + (int64_t)i * ld + N, ld);
-        for (int a = rows - 1; a >= 0; a--) {
-            lane *row = C + (int64_t)(i + a) * ld, inverse = 1.0 / row[i + a];
-            for (int c = a + 1; c < rows; c++) {
-                lane factor = row[i + c];
-                for (int j = N; j < total; j++) row[j] -= factor * C[(int64_t)(i + c) * ld + j];
-            }
-            for (int j = N; j < total; j++) row[j] *= inverse;
-        }
+        int rows = smaller(ROWS, end), i = end - rows;
+        t.A = C + (int64_t)i * ld + end;
+        t.B = C + (int64_t)end * ld + N;
+        t.from = t.to = C + (int64_t)i * ld + N;
+        t.D = C + (int64_t)i * ld + i;
+        t.inverse = inverse + i;
+        tiles(rows, n, N - end, BACKWARD, &t);
         end = i;
     }
 }
@@ -130,25 +171,39 @@ INLINE void assemble_S(int dim, int n_faces, const struct affine_tables *t, cons
     for (int i = 0; i < N; i++) C[(int64_t)i * ld + i] += c[at->reaction];
 }
 
-static void assemble_rest(const struct affine_tables *t, const struct affine_layout *at, const lane *c,
-                          lane *C) {
-    int N = t->N, m = t->m, n = t->n_faces * m, ld = N + n, dim = t->dim;
-    for (int i = 0; i < N; i++)
-        for (int f = 0; f < t->n_faces; f++)
+/* R, and H + G'A^-1 G. The sign of odd trace functions goes into a second set of coefficients. */
+INLINE void assemble_rest(int dim, const struct affine_tables *t, const struct affine_layout *at,
+                          const lane *c, lane *C) {
+    int N = t->N, m = t->m, ld = N + t->n_faces * m;
+    for (int f = 0; f < t->n_faces; f++) {
+        lane weight[2], gradient[2][3], sign = c[at->sign + f];
+        weight[0] = c[at->weight + f];
+        weight[1] = weight[0] * sign;
+        for (int b = 0; b < dim; b++) {
+            gradient[0][b] = c[at->gradient + f * dim + b];
+            gradient[1][b] = gradient[0][b] * sign;
+        }
+        for (int i = 0; i < N; i++) {
+            const double *F = t->F + (f * N + i) * m, *DF = t->DF + (f * dim * N + i) * m;
+            lane *row = C + (int64_t)i * ld + N + f * m;
             for (int j = 0; j < m; j++) {
-                lane sum = c[at->weight + f] * t->F[(f * N + i) * m + j];
-                for (int b = 0; b < dim; b++)
-                    sum += c[at->gradient + f * dim + b] * t->DF[((f * dim + b) * N + i) * m + j];
-                C[(int64_t)i * ld + N + f * m + j] = j % 2 == 1 ? sum * c[at->sign + f] : sum;
+                lane sum = weight[j % 2] * F[j];
+                for (int b = 0; b < dim; b++) sum += gradient[j % 2][b] * DF[b * N * m + j];
+                row[j] = sum;
             }
-    for (int i = 0; i < n; i++)
-        for (int j = i; j < n; j++) {
-            int f = i / m, g = j / m;
-            lane sum =
-                c[at->normals + f * t->n_faces + g] * t->FF[((f * t->n_faces + g) * m + i % m) * m + j % m];
-            if (i % m % 2 == 1) sum *= c[at->sign + f];
-            if (j % m % 2 == 1) sum *= c[at->sign + g];
-            C[(int64_t)(N + i) * ld + N + j] = i == j ? sum + c[at->weight + f] : sum;
+        }
+    }
+    for (int f = 0; f < t->n_faces; f++)
+        for (int g = f; g < t->n_faces; g++) {
+            const double *FF = t->FF + (f * t->n_faces + g) * m * m;
+            lane normal = c[at->normals + f * t->n_faces + g];
+            for (int i = 0; i < m; i++) {
+                lane *row = C + (int64_t)(N + f * m + i) * ld + N + g * m;
+                lane sign = i % 2 == 1 ? normal * c[at->sign + f] : normal;
+                for (int j = 0; j < m; j++) row[j] = sign * FF[i * m + j];
+                for (int j = 1; j < m; j += 2) row[j] *= c[at->sign + g];
+                if (f == g) row[i] += c[at->weight + f];
+            }
         }
 }
 
@@ -161,7 +216,10 @@ static void assemble(const struct affine_tables *t, const struct affine_layout *
         assemble_S(3, 4, t, at, c, C);
     else
         assemble_S(3, 6, t, at, c, C);
-    assemble_rest(t, at, c, C);
+    if (t->dim == 2)
+        assemble_rest(2, t, at, c, C);
+    else
+        assemble_rest(3, t, at, c, C);
 }
 
 /* See the same functions in kernels/ref. */
@@ -179,28 +237,32 @@ static void restore_sums(int n, int ld, int n_ones, int m, double one, lane *d, 
     }
 }
 
-static void restore_constants(const struct affine_tables *t, const lane *reaction, lane *C) {
+/* d: n lanes of scratch. */
+static void restore_constants(const struct affine_tables *t, const lane *reaction, lane *C, lane *d) {
     int N = t->N, n = t->n_faces * t->m, ld = N + n;
-    lane *d = C + (int64_t)(ld - 1) * ld;
     for (int i = 0; i < n; i++) d[i] = *reaction * sqrt(t->volume) * C[N + i];
     restore_sums(n, ld, t->n_faces, t->m, sqrt(t->face), d, C + (int64_t)N * ld + N);
 }
 
-static void store(const struct affine_tables *t, const lane *C, lane *factor, lane *U) {
-    int N = t->N, n = t->n_faces * t->m, ld = N + n;
-    for (int i = 0; i < N; i++) {
-        for (int j = 0; j <= i; j++) *factor++ = C[(int64_t)j * ld + i];
-        for (int j = 0; j < n; j++) *U++ = C[(int64_t)i * ld + N + j];
-    }
+/* The upper triangle of the first n rows of C, transposed: entry (i, j) from C[j][i]. */
+static void store_triangle(int n, const lane *C, int ld, lane *to) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) lane_stream(to++, C[(int64_t)j * ld + i]);
 }
 
-static int64_t matrix_lanes(const struct affine_tables *t) {
+static void store_rows(int rows, int n, const lane *C, int ld, lane *to) {
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < n; j++) lane_stream(to++, C[(int64_t)i * ld + j]);
+}
+
+/* Lanes of scratch of a thread: the matrix, the inverse diagonal of R, and a vector of the trace. */
+static int64_t scratch_lanes(const struct affine_tables *t) {
     int64_t total = t->N + t->n_faces * t->m;
-    return total * total;
+    return total * total + total;
 }
 
 int64_t condense_scratch_simd(const struct affine_tables *t) {
-    return matrix_lanes(t) * L * base_threads();
+    return scratch_lanes(t) * L * base_threads();
 }
 
 int64_t condense_affine_simd(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
@@ -210,16 +272,16 @@ int64_t condense_affine_simd(const struct affine_tables *t, int64_t n_batches, c
     int64_t failed = INT64_MAX;
 #pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
-        lane *C = (lane *)scratch + omp_get_thread_num() * matrix_lanes(t);
+        lane *C = (lane *)scratch + omp_get_thread_num() * scratch_lanes(t), *inverse = C + total * total;
         const lane *c = (const lane *)coefficients + batch * at.count;
-        lane *to = (lane *)K + batch * (n * (n + 1) / 2);
         assemble(t, &at, c, C);
-        if (!eliminate(N, total, C) && batch < failed) failed = batch;
-        substitute_back(N, total, C);
-        store(t, C, (lane *)factor + batch * (N * (N + 1) / 2), (lane *)U + batch * N * n);
-        restore_constants(t, c + at.reaction, C);
-        for (int i = 0; i < n; i++)
-            for (int j = 0; j <= i; j++) *to++ = C[(int64_t)(N + j) * total + N + i];
+        if (!eliminate(N, total, C, inverse) && batch < failed) failed = batch;
+        store_triangle(N, C, total, (lane *)factor + batch * (N * (N + 1) / 2));
+        substitute_back(N, total, C, inverse);
+        store_rows(N, n, C + N, total, (lane *)U + batch * N * n);
+        restore_constants(t, c + at.reaction, C, inverse + N);
+        store_triangle(n, C + N * total + N, total, (lane *)K + batch * (n * (n + 1) / 2));
+        lane_stream_end();
     }
     return failed == INT64_MAX ? -1 : failed;
 }
@@ -239,7 +301,7 @@ INLINE void add_terms(int n_terms, int total, const double *terms, const lane *c
 
 static int64_t sum_lanes(const struct sum_tables *t) {
     int64_t total = t->N + t->n;
-    return total * total + 2 * t->n;
+    return total * total + t->N + 2 * t->n;
 }
 
 int64_t condense_sum_scratch_simd(const struct sum_tables *t) {
@@ -251,12 +313,11 @@ static void store_sum(const struct sum_tables *t, const lane *c, const lane *C, 
                       lane *U, lane *K) {
     int N = t->N, n = t->n, ld = N + n;
     for (int j = 0; j < n; j++) sign[j] = t->signs[j] >= 0 ? c[t->signs[j]] : (lane){0} + 1.0;
-    for (int i = 0; i < N; i++) {
-        for (int j = 0; j <= i; j++) *factor++ = C[(int64_t)j * ld + i];
-        for (int j = 0; j < n; j++) *U++ = -C[(int64_t)i * ld + N + j] * sign[j];
-    }
+    store_triangle(N, C, ld, factor);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < n; j++) lane_stream(U++, -C[(int64_t)i * ld + N + j] * sign[j]);
     for (int i = 0; i < n; i++)
-        for (int j = 0; j <= i; j++) *K++ = C[(int64_t)(N + j) * ld + N + i] * (sign[i] * sign[j]);
+        for (int j = 0; j <= i; j++) lane_stream(K++, C[(int64_t)(N + j) * ld + N + i] * (sign[i] * sign[j]));
 }
 
 int64_t condense_sum_simd(const struct sum_tables *t, int64_t n_batches, const double *coefficients,
@@ -265,15 +326,16 @@ int64_t condense_sum_simd(const struct sum_tables *t, int64_t n_batches, const d
     int64_t failed = INT64_MAX;
 #pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
-        lane *C = (lane *)scratch + omp_get_thread_num() * sum_lanes(t), *d = C + (int64_t)total * total;
+        lane *C = (lane *)scratch + omp_get_thread_num() * sum_lanes(t),
+             *inverse = C + (int64_t)total * total, *d = inverse + N;
         const lane *c = (const lane *)coefficients + batch * (t->n_terms + t->n_signs);
         lane mass = c[t->n_terms - 1];
         if (t->n_terms == 4)
             add_terms(4, total, t->terms, c, C);
         else
             add_terms(t->n_terms, total, t->terms, c, C);
-        if (!eliminate(N, total, C) && batch < failed) failed = batch;
-        substitute_back(N, total, C);
+        if (!eliminate(N, total, C, inverse) && batch < failed) failed = batch;
+        substitute_back(N, total, C, inverse);
         for (int j = 0; j < n; j++) d[j] = mass * t->moments[N + j];
         for (int i = 0; i < N; i++) {
             if (t->moments[i] == 0.0) continue;
@@ -282,6 +344,7 @@ int64_t condense_sum_simd(const struct sum_tables *t, int64_t n_batches, const d
         restore_sums(n, total, t->n_ones, 1, 1.0, d, C + (int64_t)N * total + N);
         store_sum(t, c + t->n_terms, C, d + n, (lane *)factor + batch * (N * (N + 1) / 2),
                   (lane *)U + batch * N * n, (lane *)K + batch * (n * (n + 1) / 2));
+        lane_stream_end();
     }
     return failed == INT64_MAX ? -1 : failed;
 }

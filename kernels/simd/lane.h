@@ -3,19 +3,90 @@
 #ifndef FACET_KERNELS_SIMD_LANE_H
 #define FACET_KERNELS_SIMD_LANE_H
 
+#include <math.h>
+#ifdef __AVX512F__
+#    include <immintrin.h>
+#endif
+
 #include "base/run.h"
 #include "kernels/kernels.h"
+#include "kernels/simd/tune.h"
 
 #define L KERNEL_LANES
 typedef double lane __attribute__((vector_size(L * sizeof(double))));
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* The first n of L numbers in a row (all, if n > L), zeros behind them; and back. */
+INLINE lane lane_load(int n, const double *from) {
+#ifdef __AVX512F__
+    return (lane)_mm512_maskz_loadu_pd((__mmask8)(n < L ? (1 << n) - 1 : 255), from);
+#else
+    lane value = {0};
+    for (int i = 0; i < n && i < L; i++) value[i] = from[i];
+    return value;
+#endif
+}
+
+INLINE void lane_store(int n, double *to, lane value) {
+#ifdef __AVX512F__
+    _mm512_mask_storeu_pd(to, (__mmask8)(n < L ? (1 << n) - 1 : 255), (__m512d)value);
+#else
+    for (int i = 0; i < n && i < L; i++) to[i] = value[i];
+#endif
+}
+
+/* Writes past the caches, for what is not read again soon; lane_stream_end before others may read it. */
+INLINE void lane_stream(lane *to, lane value) {
+#ifdef __AVX512F__
+    _mm512_stream_pd((double *)to, (__m512d)value);
+#else
+    *to = value;
+#endif
+}
+
+INLINE void lane_stream_end(void) {
+#ifdef __AVX512F__
+    _mm_sfence();
+#endif
+}
+
+/* Roots; *positive becomes 0 unless all numbers are positive. */
+INLINE lane lane_sqrt(lane value, int *positive) {
+#ifdef __AVX512F__
+    *positive &= _mm512_cmp_pd_mask((__m512d)value, _mm512_setzero_pd(), _CMP_GT_OQ) == 255;
+    return (lane)_mm512_sqrt_pd((__m512d)value);
+#else
+    for (int w = 0; w < L; w++) {
+        *positive &= value[w] > 0.0;
+        value[w] = sqrt(value[w]);
+    }
+    return value;
+#endif
+}
+
+/* Rows become columns: blocks of 1, of 2, of 4. */
+INLINE void lane_transpose(lane *a) {
+    lane b[L], c[L];
+    for (int i = 0; i < L; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int i = 0; i < L; i++)
+        c[i] = i & 2 ? __builtin_shufflevector(b[i - 2], b[i], 2, 3, 10, 11, 6, 7, 14, 15)
+                     : __builtin_shufflevector(b[i], b[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+    for (int i = 0; i < L / 2; i++) {
+        a[i] = __builtin_shufflevector(c[i], c[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        a[i + 4] = __builtin_shufflevector(c[i], c[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
 /* The functions that kernels_simd() in vector.c gathers into its table. */
 void ell_apply_simd(int64_t n_rows, int width, const int32_t *columns, const double *values, const double *x,
                     double *y);
 void facet_apply_simd(const struct facet_plan *plan, const double *x, double *y);
 void cell_apply_simd(const struct cell_plan *plan, const double *x, double *y);
+int64_t cell_run_simd(int64_t batch_bytes);
 int64_t condense_affine_simd(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                              double *factor, double *U, double *K, double *scratch);
 int64_t condense_scratch_simd(const struct affine_tables *t);

@@ -4,36 +4,53 @@
 
 #include "kernels/simd/lane.h"
 
-#define MAX_TRACE 640 /* unknowns of all faces of a cell, on the stack of a thread */
+#define FACET_LANES 2   /* of a row block that is held in registers */
+#define MAX_TRACE   640 /* unknowns of all faces of a cell, on the stack of a thread */
 
-/* ELL: eight rows at a time, so that the strided columns are read in whole cache lines. */
+/* ELL: many rows at a time, so that each of the strided columns is read in long pieces. */
 void ell_apply_simd(int64_t n_rows, int width, const int32_t *columns, const double *values, const double *x,
                     double *y) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_rows > 512)
-    for (int64_t begin = 0; begin < n_rows; begin += L) {
-        int rows = n_rows - begin < L ? (int)(n_rows - begin) : L;
-        double sums[L] = {0};
-        for (int k = 0; k < width; k++)
-            for (int r = 0; r < rows; r++) {
-                int32_t column = columns[k * n_rows + begin + r];
-                if (column >= 0) sums[r] += values[k * n_rows + begin + r] * x[column];
-            }
+    for (int64_t begin = 0; begin < n_rows; begin += TUNE_ELL_ROWS) {
+        int64_t rows = n_rows - begin < TUNE_ELL_ROWS ? n_rows - begin : TUNE_ELL_ROWS;
+        double sums[TUNE_ELL_ROWS] = {0};
+        for (int64_t k = 0; k < width; k++) {
+            const int32_t *column = columns + k * n_rows + begin;
+            const double *value = values + k * n_rows + begin;
+            for (int64_t r = 0; r < rows; r++)
+                if (column[r] >= 0) sums[r] += value[r] * x[column[r]];
+        }
         memcpy(y + begin, sums, (size_t)rows * sizeof *y);
     }
 }
 
-/* One face: y_r = sum over its panels of panel' x, the row block held in registers. m is a constant where
- * this is inlined. */
+/* One face: y_r = sum over its panels of panel' x, the row block held in registers, in two sums so that one
+ * need not wait for the other. m is a constant where this is inlined. */
 INLINE void facet_rows(const struct facet_plan *plan, int m, int64_t r, const double *x, double *y) {
-    double sums[MAX_TRACE];
-    for (int i = 0; i < m; i++) sums[i] = 0.0;
+    lane even[FACET_LANES], odd[FACET_LANES];
+    for (int i = 0; i < m; i += L) even[i / L] = odd[i / L] = (lane){0};
     for (int64_t p = plan->panel_first[r]; p < plan->panel_first[r + 1]; p++) {
         const double *panel = plan->values + plan->starts[p], *from = x + plan->columns[p];
-        int size = plan->sizes[p];
-        for (int j = 0; j < size; j++)
-            for (int i = 0; i < m; i++) sums[i] += panel[j * m + i] * from[j];
+        int size = plan->sizes[p], j = 0;
+        for (; j + 2 <= size; j += 2, panel += 2 * m)
+            for (int i = 0; i < m; i += L) {
+                even[i / L] += lane_load(m - i, panel + i) * from[j];
+                odd[i / L] += lane_load(m - i, panel + m + i) * from[j + 1];
+            }
+        for (int i = 0; i < m && j < size; i += L) even[i / L] += lane_load(m - i, panel + i) * from[j];
     }
-    for (int i = 0; i < m; i++) y[plan->first[r] + i] = sums[i];
+    for (int i = 0; i < m; i += L) lane_store(m - i, y + plan->first[r] + i, even[i / L] + odd[i / L]);
+}
+
+/* The same for rows too many for registers. */
+static void facet_rows_long(const struct facet_plan *plan, int64_t r, const double *x, double *y) {
+    int64_t first = plan->first[r], m = plan->first[r + 1] - first;
+    memset(y + first, 0, (size_t)m * sizeof *y);
+    for (int64_t p = plan->panel_first[r]; p < plan->panel_first[r + 1]; p++) {
+        const double *panel = plan->values + plan->starts[p], *from = x + plan->columns[p];
+        for (int j = 0; j < plan->sizes[p]; j++, panel += m)
+            for (int64_t i = 0; i < m; i++) y[first + i] += panel[i] * from[j];
+    }
 }
 
 /* One short list of sizes for which the row block stays in registers. */
@@ -71,7 +88,7 @@ static void facet_rows_any(const struct facet_plan *plan, int64_t r, const doubl
         facet_rows(plan, 10, r, x, y);
         break;
     default:
-        facet_rows(plan, m, r, x, y);
+        facet_rows_long(plan, r, x, y);
         break;
     }
 }
@@ -81,70 +98,85 @@ void facet_apply_simd(const struct facet_plan *plan, const double *x, double *y)
     for (int64_t r = 0; r < plan->n_rows; r++) facet_rows_any(plan, r, x, y);
 }
 
-/* Unknowns of the eight cells of a batch, transposed into lanes. */
+/* Unknowns of the eight cells of a batch into lanes, and lanes added to unknowns. Faces of few unknowns are
+ * moved number by number; longer ones transposed, L rows of up to L numbers at a time, where what is written
+ * beyond a face's m lanes the next face overwrites. */
 INLINE void gather(int n_faces, int m, const int64_t *map, const double *x, lane *local) {
-    for (int f = 0; f < n_faces; f++)
-        for (int w = 0; w < L; w++) {
-            int64_t first = map[f * L + w];
-            double *to = (double *)(local + f * m) + w;
-            if (first >= 0)
-                for (int i = 0; i < m; i++) to[i * L] = x[first + i];
-            else
-                for (int i = 0; i < m; i++) to[i * L] = 0.0;
+    for (int f = 0; f < n_faces; f++, map += L, local += m) {
+        for (int w = 0; w < L && m < TUNE_TRANSPOSE; w++)
+            for (int i = 0; i < m; i++) local[i][w] = map[w] >= 0 ? x[map[w] + i] : 0.0;
+        for (int i = 0; i < m && m >= TUNE_TRANSPOSE; i += L) {
+            lane rows[L];
+            for (int w = 0; w < L; w++) rows[w] = map[w] >= 0 ? lane_load(m - i, x + map[w] + i) : (lane){0};
+            lane_transpose(rows);
+            for (int k = 0; k < L; k++) local[i + k] = rows[k];
         }
+    }
 }
 
 INLINE void scatter(int n_faces, int m, const int64_t *map, const lane *local, double *y) {
-    for (int f = 0; f < n_faces; f++)
-        for (int w = 0; w < L; w++) {
-            int64_t first = map[f * L + w];
-            const double *from = (const double *)(local + f * m) + w;
-            for (int i = 0; i < m && first >= 0; i++) y[first + i] += from[i * L];
+    for (int f = 0; f < n_faces; f++, map += L, local += m) {
+        for (int w = 0; w < L && m < TUNE_TRANSPOSE; w++)
+            for (int i = 0; i < m && map[w] >= 0; i++) y[map[w] + i] += local[i][w];
+        for (int i = 0; i < m && m >= TUNE_TRANSPOSE; i += L) {
+            lane rows[L];
+            for (int k = 0; k < L; k++) rows[k] = local[i + k];
+            lane_transpose(rows);
+            for (int w = 0; w < L; w++) {
+                double *to = y + map[w] + i;
+                if (map[w] >= 0) lane_store(m - i, to, lane_load(m - i, to) + rows[w]);
+            }
         }
+    }
 }
 
-/* Both uses of every entry of one triangle, two rows at a time. */
+/* Both uses of every entry of one triangle, row after row: only where memory is read in strictly ascending
+ * order does the processor fetch ahead at full speed; several rows at once, or prefetch instructions, halve
+ * it. */
 INLINE void symmetric_product(int n, const lane *K, const lane *x, lane *y) {
-    for (int i = 0; i < n; i++) y[i] = (lane){0};
-    int i = 0;
-    for (; i + 2 <= n; i += 2) {
-        const lane *row0 = K + (int64_t)i * (i + 1) / 2, *row1 = row0 + i + 1;
-        lane x0 = x[i], x1 = x[i + 1], sum0 = {0}, sum1 = {0};
-        for (int j = 0; j < i; j++) {
-            lane k0 = row0[j], k1 = row1[j], xj = x[j];
-            sum0 += k0 * xj;
-            sum1 += k1 * xj;
-            y[j] += k0 * x0 + k1 * x1;
+    for (int i = 0; i < n; i++, K += i) {
+        lane xi = x[i], even = {0}, odd = {0};
+        int j = 0;
+        for (; j + 2 <= i; j += 2) {
+            lane k0 = *(const volatile lane *)(K + j); /* loaded once, not once for every use */
+            lane k1 = *(const volatile lane *)(K + j + 1);
+            even += k0 * x[j];
+            odd += k1 * x[j + 1];
+            y[j] += k0 * xi;
+            y[j + 1] += k1 * xi;
         }
-        y[i] += sum0 + row0[i] * x0 + row1[i] * x1;
-        y[i + 1] += sum1 + row1[i] * x0 + row1[i + 1] * x1;
+        if (j < i) {
+            even += K[j] * x[j];
+            y[j] += K[j] * xi;
+        }
+        y[i] = even + odd + K[i] * xi;
     }
-    for (; i < n; i++) {
-        const lane *row = K + (int64_t)i * (i + 1) / 2;
-        lane sum = {0};
-        for (int j = 0; j < i; j++) {
-            sum += row[j] * x[j];
-            y[j] += row[j] * x[i];
-        }
-        y[i] += sum + row[i] * x[i];
+}
+
+/* Batches begin .. end-1 of the list. */
+static void take_run(const struct cell_plan *plan, int64_t begin, int64_t end, const double *x, double *y) {
+    int n_faces = plan->n_faces, m = plan->m, n = n_faces * m;
+    int64_t size = (int64_t)n * (n + 1) / 2;
+    lane in[MAX_TRACE + L], out[MAX_TRACE + L];
+    for (int64_t b = begin; b < end; b++) {
+        int64_t batch = plan->colour_batches[b];
+        const int64_t *map = plan->maps + batch * n_faces * L;
+        gather(n_faces, m, map, x, in);
+        symmetric_product(n, (const lane *)plan->matrices + batch * size, in, out);
+        scatter(n_faces, m, map, out, y);
     }
 }
 
 void cell_apply_simd(const struct cell_plan *plan, const double *x, double *y) {
-    int n_faces = plan->n_faces, m = plan->m, n = n_faces * m;
 #pragma omp parallel num_threads(base_threads()) if (plan->n_batches > 8)
-    {
-        lane in[MAX_TRACE], out[MAX_TRACE];
-        for (int colour = 0; colour < plan->n_colours;
-             colour++) { /* the barrier at the end of each keeps colours apart */
+    for (int colour = 0; colour < plan->n_colours; colour++) { /* a barrier keeps colours apart */
+        int64_t end = plan->colour_starts[colour + 1];
 #pragma omp for schedule(static)
-            for (int64_t b = plan->colour_starts[colour]; b < plan->colour_starts[colour + 1]; b++) {
-                int64_t batch = plan->colour_batches[b];
-                const int64_t *map = plan->maps + batch * n_faces * L;
-                gather(n_faces, m, map, x, in);
-                symmetric_product(n, (const lane *)plan->matrices + batch * (n * (n + 1) / 2), in, out);
-                scatter(n_faces, m, map, out, y);
-            }
-        }
+        for (int64_t b = plan->colour_starts[colour]; b < end; b += plan->run)
+            take_run(plan, b, b + plan->run < end ? b + plan->run : end, x, y);
     }
+}
+
+int64_t cell_run_simd(int64_t batch_bytes) {
+    return batch_bytes < TUNE_RUN_BYTES ? TUNE_RUN_BYTES / batch_bytes : 1;
 }

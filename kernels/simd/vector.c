@@ -123,6 +123,7 @@ const struct kernels *kernels_simd(void) {
         .ell_apply = ell_apply_simd,
         .facet_apply = facet_apply_simd,
         .cell_apply = cell_apply_simd,
+        .cell_run = cell_run_simd,
         .condense_affine = condense_affine_simd,
         .condense_scratch = condense_scratch_simd,
         .condense_sum = condense_sum_simd,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -40,6 +41,19 @@ static size_t block_bytes(const void *p) {
     return bytes;
 }
 
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* Large arrays are streamed through: they begin on a huge page and ask for such, which cost fewer faults and
+ * fewer address look-ups. Where the advice is not taken nothing changes. */
+static char *allocate(size_t bytes) {
+    if (bytes < 2 * HUGE_PAGE) return aligned_alloc(BASE_ALIGNMENT, bytes);
+    char *block = aligned_alloc(HUGE_PAGE, bytes);
+#ifdef MADV_HUGEPAGE
+    if (block != NULL) madvise(block, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
 facet_status base_alloc(void *pointer, size_t n, size_t size) {
     set_pointer(pointer, NULL);
     if (n == 0 || size == 0) return FACET_OK;
@@ -48,7 +62,7 @@ facet_status base_alloc(void *pointer, size_t n, size_t size) {
         __builtin_add_overflow(bytes, (size_t)(2 * BASE_ALIGNMENT - 1), &rounded))
         return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu items of %zu bytes were wanted", n, size);
     rounded = rounded / BASE_ALIGNMENT * BASE_ALIGNMENT;
-    char *block = must_fail() ? NULL : aligned_alloc(BASE_ALIGNMENT, rounded);
+    char *block = must_fail() ? NULL : allocate(rounded);
     if (block == NULL) return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu bytes were wanted", bytes);
     memcpy(block, &bytes, sizeof bytes);
     count(1, (long long)bytes);

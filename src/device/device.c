@@ -172,6 +172,12 @@ void device_facet_apply(const struct device *device, const struct facet_plan *pl
     RUN(device, facet_apply(plan, x, y));
 }
 
+int64_t device_cell_run(const struct device *device, int64_t batch_bytes) {
+    int64_t run = enter(device)->cell_run(batch_bytes);
+    leave(device);
+    return run;
+}
+
 void device_cell_apply(const struct device *device, const struct cell_plan *plan, const double *x,
                        double *y) {
     RUN(device, cell_apply(plan, x, y));

@@ -72,6 +72,7 @@ void device_block_apply(const struct device *device, int64_t n_blocks, const int
                         const int64_t *starts, const double *matrices, const double *x, double *y);
 void device_facet_apply(const struct device *device, const struct facet_plan *plan, const double *x,
                         double *y);
+int64_t device_cell_run(const struct device *device, int64_t batch_bytes);
 void device_cell_apply(const struct device *device, const struct cell_plan *plan, const double *x, double *y);
 int64_t device_condense_affine(const struct device *device, const struct affine_tables *tables,
                                int64_t n_batches, const double *coefficients, double *factor, double *U,

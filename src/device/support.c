@@ -29,6 +29,7 @@ static const struct row rows[] = {
     {"block_smooth",    {OWN, OWN, REF}},
     {"facet_apply",     {OWN, OWN, REF}},
     {"cell_apply",      {OWN, OWN, REF}},
+    {"cell_run",        {OWN, OWN, REF}},
     {"condense_affine", {OWN, OWN, REF}},
     {"condense_scratch", {OWN, OWN, REF}},
     {"condense_sum",    {OWN, OWN, REF}},

@@ -110,24 +110,24 @@ int batch_is_fast(const struct hdg *h, int block, int64_t batch) {
 }
 
 /* y = K x */
-static void multiply(int dim, const double *K, const double *x, double *y) {
+static inline void multiply(int dim, const double *K, const double *x, double *y) {
     for (int a = 0; a < dim; a++) {
         y[a] = 0.0;
         for (int b = 0; b < dim; b++) y[a] += K[a * dim + b] * x[b];
     }
 }
 
-static double dot(int dim, const double *x, const double *y) {
+static inline double dot(int dim, const double *x, const double *y) {
     double sum = 0.0;
     for (int a = 0; a < dim; a++) sum += x[a] * y[a];
     return sum;
 }
 
-/* tau of a face of an affine cell. */
-static facet_status affine_tau(struct local *l, int face, const double *normal, double det, double *tau) {
+/* tau of a face of an affine cell; length: of its normal. */
+static facet_status affine_tau(struct local *l, int face, double length, double det, double *tau) {
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
     int dim = l->hdg->data.mesh->dim;
-    double area = sqrt(dot(dim, normal, normal)) * shape_measure(shape_face_shape(b->shape, face));
+    double area = length * shape_measure(shape_face_shape(b->shape, face));
     l->heights[face] = det * shape_measure(b->shape) / area * (shape_is_simplex(b->shape) ? dim : 1);
     return local_tau(l, face, 1, l->geometry.x, tau);
 }
@@ -140,6 +140,7 @@ facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_c
     l->cell = cell;
     hdg_cell_geometry(&h->space, block, cell, &h->space.blocks[block].center, &l->geometry);
     out->det = l->geometry.wJ[0];
+    double scale = 1.0 / out->det;
     TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, l->geometry.x, out->K));
     TRY(local_reaction(&h->data, 1, l->geometry.x, &out->reaction));
     for (int a = 0; a < dim; a++)
@@ -147,7 +148,7 @@ facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_c
     for (int a = 0; a < dim; a++)
         for (int e = 0; e < dim; e++) {
             double sum = 0.0;
-            for (int d = 0; d < dim; d++) sum += out->K[a * dim + d] * out->C[d * dim + e] / out->det;
+            for (int d = 0; d < dim; d++) sum += out->K[a * dim + d] * out->C[d * dim + e] * scale;
             out->KC[a * dim + e] = sum;
         }
 done:
@@ -162,43 +163,51 @@ void batch_stiffness(int dim, const struct batch_cell *a, double *c) {
         }
 }
 
-facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
-                               struct batch_facts *facts) {
+/* dim is a constant where this is inlined. */
+static inline __attribute__((always_inline)) facet_status
+fill_hybrid(struct local *l, int dim, int block, int32_t cell, double *c, struct batch_facts *facts) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    int dim = h->data.mesh->dim, n_faces = b->n_faces;
+    int n_faces = b->n_faces;
     struct affine_layout at = affine_layout(dim, n_faces);
     struct batch_cell cell_data;
     double normals[SHAPE_MAX_FACES][3], Kn[SHAPE_MAX_FACES][3];
     TRY(batch_cell(l, block, cell, &cell_data));
-    const double *C = cell_data.C, *K = cell_data.K, det = cell_data.det;
+    const double *C = cell_data.C, *K = cell_data.K, det = cell_data.det, scale = 1.0 / det;
     l->mean_K = 0.0;
     for (int a = 0; a < dim; a++) l->mean_K += K[a * (dim + 1)] / dim;
     for (int i = 0; i < dim * dim; i++) c[(at.flux + i) * TRACE_LANES] = cell_data.KC[i];
     c[at.reaction * TRACE_LANES] = cell_data.reaction * det;
     batch_stiffness(dim, &cell_data, c + at.stiffness * TRACE_LANES);
     for (int f = 0; f < n_faces; f++) {
-        double tau;
+        double tau, length;
         multiply(dim, C, b->normals[f], normals[f]);
         multiply(dim, K, normals[f], Kn[f]);
-        TRY(local_place(affine_tau(l, f, normals[f], det, &tau), l));
-        c[(at.weight + f) * TRACE_LANES] = tau * sqrt(dot(dim, normals[f], normals[f]));
+        length = sqrt(dot(dim, normals[f], normals[f]));
+        TRY(local_place(affine_tau(l, f, length, det, &tau), l));
+        c[(at.weight + f) * TRACE_LANES] = tau * length;
         int orientation = h->data.mesh->blocks[block].orientations[(int64_t)cell * n_faces + f];
         c[(at.sign + f) * TRACE_LANES] = orientation == 0 ? 1.0 : -1.0;
         for (int a = 0; a < dim; a++) {
             double sum = 0.0;
-            for (int d = 0; d < dim; d++) sum += C[d * dim + a] * Kn[f][d] / det;
+            for (int d = 0; d < dim; d++) sum += C[d * dim + a] * Kn[f][d] * scale;
             c[(at.gradient + f * dim + a) * TRACE_LANES] = sum;
-            c[(at.flux_normal + f * dim + a) * TRACE_LANES] = Kn[f][a] / det;
+            c[(at.flux_normal + f * dim + a) * TRACE_LANES] = Kn[f][a] * scale;
         }
     }
     for (int f = 0; f < n_faces; f++)
         for (int g = 0; g < n_faces; g++)
-            c[(at.normals + f * n_faces + g) * TRACE_LANES] = dot(dim, normals[f], Kn[g]) / det;
+            c[(at.normals + f * n_faces + g) * TRACE_LANES] = dot(dim, normals[f], Kn[g]) * scale;
     *facts = (struct batch_facts){det, cell_data.reaction};
 done:
     return status;
+}
+
+facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
+                               struct batch_facts *facts) {
+    return l->hdg->data.mesh->dim == 2 ? fill_hybrid(l, 2, block, cell, c, facts)
+                                       : fill_hybrid(l, 3, block, cell, c, facts);
 }
 
 facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, int64_t end, batch_filler fill,

@@ -306,8 +306,9 @@ static facet_status condense_block(struct hdg *h, int block) {
     struct tile t = {.n_factor = packed_size(c.N) * TRACE_LANES,
                      .n_U = (int64_t)c.N * c.n * TRACE_LANES,
                      .n_K = packed_size(c.n) * TRACE_LANES};
-    TRY(device_alloc(h->device, &h->factors[block], (size_t)(n * t.n_factor), sizeof(double)));
-    TRY(device_alloc(h->device, &h->U[block], (size_t)(n * t.n_U), sizeof(double)));
+    if (h->factors[block] == NULL)
+        TRY(device_alloc(h->device, &h->factors[block], (size_t)(n * t.n_factor), sizeof(double)));
+    if (h->U[block] == NULL) TRY(device_alloc(h->device, &h->U[block], (size_t)(n * t.n_U), sizeof(double)));
     for (int64_t begin = 0, end; begin < n; begin = end) {
         int fast = batch_is_fast(h, block, begin);
         int64_t limit = begin + (fast ? FAST_BATCHES : GENERAL_BATCHES);
@@ -329,7 +330,7 @@ facet_status hdg_condense(struct hdg *h) {
     int sizes[MESH_MAX_BLOCKS], N;
     h->volume = h->largest_reaction = h->largest_robin = 0.0;
     for (int b = 0; b < mesh->n_blocks; b++) hdg_local_sizes(h, b, &N, &sizes[b]);
-    TRY(trace_matrices_create_sized(h->device, mesh, sizes, &h->matrices));
+    if (h->matrices.device == NULL) TRY(trace_matrices_create_sized(h->device, mesh, sizes, &h->matrices));
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b));
     hdg_describe(h, &system);
     h->singular = system.n_free == system.n_all && h->largest_reaction == 0.0 && h->largest_robin == 0.0;

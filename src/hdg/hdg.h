@@ -102,7 +102,8 @@ struct hdg_mismatch {
 };
 facet_status hdg_check_data(const struct hdg *hdg, struct hdg_mismatch *mismatch);
 
-/* Element matrices, local solvers and the lift of all cells. */
+/* Element matrices, local solvers and the lift of all cells; again, in the same memory, when it is called
+ * again. */
 facet_status hdg_condense(struct hdg *hdg);
 
 /* The global system, whatever the scheme. Blocks: the unknowns of one face (or vertex). */

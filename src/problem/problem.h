@@ -67,6 +67,7 @@ struct facet_solver {
     double conservation;
     struct solve_report report;
     struct base_timers timers;
+    double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
 
 /* solver.c: as facet_solver_create, with quadrature rules of the caller's choice (NULL: the default ones). */

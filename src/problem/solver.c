@@ -72,6 +72,7 @@ static facet_status try_direct(struct facet_solver *s, const struct csr *csr, in
         s->method = "direct";
         s->preconditioner = "none";
         *done = 1;
+        s->assembled_bytes += factor_bytes;
         TRY(cholesky_factor(s->cholesky, csr));
         goto done;
     }
@@ -138,6 +139,7 @@ static facet_status choose_method(struct facet_solver *s) {
         status = hdg_assemble(s->hdg, &csr);
         base_phase_end(&s->timers, monitor, FACET_PHASE_ASSEMBLE, begin);
         if (status != FACET_OK) goto done;
+        s->assembled_bytes = 12.0 * (double)csr.offsets[csr.n] + 8.0 * (double)csr.n;
     }
     double begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
     s->method = strcmp(method, "fgmres") == 0 ? "fgmres" : "cg";

@@ -6,6 +6,7 @@
 #include "trace/slots.h"
 
 #define MAX_SHARED_COLOURS 64
+#define MIN_RUNS           64 /* runs of batches a block has at least, if it has so many: work for all threads */
 
 /* What an operator owns; pointers inside the plans are device addresses, except the colours. */
 struct product {
@@ -74,69 +75,111 @@ double trace_operator_bytes(const struct operator* A) {
 /* maps: first unknown of every slot of every cell, batch x n_slots x LANES (-1: none). */
 static void fill_maps(const struct trace_slots *slots, int block, int64_t *maps) {
     int n_slots = slots->n_slots[block];
-    int64_t n = trace_n_batches(slots->mesh, block) * n_slots * TRACE_LANES;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t lane = i % TRACE_LANES, slot = i / TRACE_LANES % n_slots,
-                cell = i / TRACE_LANES / n_slots * TRACE_LANES + lane;
-        maps[i] = cell < slots->mesh->blocks[block].count
-                      ? slots->first[slots->entities[block][cell * n_slots + slot]]
-                      : -1;
+    for (int64_t cell = 0; cell < trace_n_batches(slots->mesh, block) * TRACE_LANES; cell++) {
+        int64_t *map = maps + cell / TRACE_LANES * n_slots * TRACE_LANES + cell % TRACE_LANES;
+        const int32_t *entities = slots->entities[block] + cell * n_slots;
+        for (int s = 0; s < n_slots; s++)
+            map[s * TRACE_LANES] = cell < slots->mesh->blocks[block].count ? slots->first[entities[s]] : -1;
     }
 }
 
-/* Greedy colours: a batch takes the lowest colour that no batch with a common entity has. Where very many
- * meet (the hub of a fan), a batch gets a colour of its own. colour: of each batch. */
-static facet_status colour_batches(const struct trace_slots *slots, int block, int32_t *colour,
-                                   int *n_colours) {
+/* Batches of a run, whatever the number of threads: a product must not depend on it. */
+static int64_t choose_run(const struct trace_matrices *matrices, int block) {
+    int64_t n = matrices->n[block], n_batches = matrices->n_batches[block];
+    int64_t run = device_cell_run(matrices->device, n * (n + 1) / 2 * TRACE_LANES * (int64_t)sizeof(double));
+    if (run > n_batches / MIN_RUNS) run = n_batches / MIN_RUNS;
+    return run > 1 ? run : 1;
+}
+
+/* Entities of the batches begin .. end-1: where they stand among the slots. */
+static void slot_range(const struct trace_slots *slots, int block, int64_t *begin, int64_t *end) {
+    int64_t n_slots = slots->n_slots[block], all = slots->mesh->blocks[block].count * n_slots;
+    *begin *= TRACE_LANES * n_slots;
+    *end *= TRACE_LANES * n_slots;
+    if (*end > all) *end = all;
+}
+
+/* Whether x is not zero on a batch whose slots have m unknowns each. */
+static int touches(const struct trace_slots *slots, int block, int64_t batch, int m, const double *x) {
+    int64_t begin = batch, end = batch + 1;
+    slot_range(slots, block, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t first = slots->first[slots->entities[block][i]];
+        for (int k = 0; k < m && first >= 0; k++)
+            if (x[first + k] != 0.0) return 1;
+    }
+    return 0;
+}
+
+/* The batches of a plan and their colours. */
+struct colouring {
+    int64_t run;
+    int n_colours;
+    int32_t *colour; /* of each batch; -1: not in the plan */
+};
+
+/* Greedy colours: a run of batches takes the lowest colour that no run with a common entity has. Where very
+ * many meet (the hub of a fan), a run gets a colour of its own. x: NULL, or a vector; batches where it is
+ * zero are left out, and runs are single batches. */
+static facet_status colour_runs(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                int block, const double *x, struct colouring *c) {
     facet_status status = FACET_OK;
     const int32_t *entities = slots->entities[block];
-    int64_t all = (int64_t)slots->mesh->blocks[block].count * slots->n_slots[block];
+    int64_t n_batches = trace_n_batches(slots->mesh, block);
+    int m = matrices->n[block] / slots->n_slots[block], n_shared = 0, n_own = 0;
     uint64_t *taken = NULL;
-    int n_shared = 0, n_own = 0;
+    c->run = x == NULL ? choose_run(matrices, block) : 1;
     TRY(CALLOC(taken, slots->n_entities));
-    for (int64_t batch = 0; batch < trace_n_batches(slots->mesh, block); batch++) {
-        int64_t begin = batch * TRACE_LANES * slots->n_slots[block],
-                end = begin + TRACE_LANES * slots->n_slots[block];
-        if (end > all) end = all;
+    for (int64_t first = 0; first < n_batches; first += c->run) {
+        int64_t last = first + c->run < n_batches ? first + c->run : n_batches, begin = first, end = last;
         uint64_t used = 0;
-        for (int64_t i = begin; i < end; i++) used |= taken[entities[i]];
-        int c = 0;
-        while (c < MAX_SHARED_COLOURS && (used >> c & 1)) c++;
-        if (c == MAX_SHARED_COLOURS) {
-            colour[batch] = c + n_own++;
+        int32_t colour = 0;
+        if (x != NULL && !touches(slots, block, first, m, x)) {
+            c->colour[first] = -1;
             continue;
         }
-        for (int64_t i = begin; i < end; i++) taken[entities[i]] |= (uint64_t)1 << c;
-        colour[batch] = c;
-        if (c + 1 > n_shared) n_shared = c + 1;
+        slot_range(slots, block, &begin, &end);
+        for (int64_t i = begin; i < end; i++) used |= taken[entities[i]];
+        while (colour < MAX_SHARED_COLOURS && (used >> colour & 1)) colour++;
+        if (colour == MAX_SHARED_COLOURS)
+            colour += n_own++;
+        else {
+            for (int64_t i = begin; i < end; i++) taken[entities[i]] |= (uint64_t)1 << colour;
+            if (colour + 1 > n_shared) n_shared = colour + 1;
+        }
+        for (int64_t batch = first; batch < last; batch++) c->colour[batch] = colour;
     }
-    *n_colours = n_own > 0 ? MAX_SHARED_COLOURS + n_own : n_shared;
+    c->n_colours = n_own > 0 ? MAX_SHARED_COLOURS + n_own : n_shared;
 done:
     base_free(&taken);
     return status;
 }
 
+/* x: as for colour_runs. */
 static facet_status make_cell_plan(const struct trace_slots *slots, const struct trace_matrices *matrices,
-                                   int block, struct cell_plan *plan) {
+                                   int block, const double *x, struct cell_plan *plan) {
     facet_status status = FACET_OK;
     int64_t n_batches = matrices->n_batches[block], *maps = NULL, *starts = NULL, *order = NULL;
-    int n_slots = slots->n_slots[block], n_colours;
-    int32_t *colour = NULL;
-    TRY(ALLOC(colour, n_batches));
-    TRY(colour_batches(slots, block, colour, &n_colours));
-    TRY(CALLOC(starts, n_colours + 1));
-    TRY(ALLOC(order, n_batches));
+    int n_slots = slots->n_slots[block];
+    struct colouring c = {0};
+    TRY(ALLOC(c.colour, n_batches));
+    TRY(colour_runs(slots, matrices, block, x, &c));
+    TRY(CALLOC(starts, c.n_colours + 1));
+    TRY(CALLOC(order, n_batches));
     TRY(ALLOC(maps, n_batches * n_slots * TRACE_LANES));
-    for (int64_t b = 0; b < n_batches; b++) starts[colour[b] + 1]++;
-    for (int c = 0; c < n_colours; c++) starts[c + 1] += starts[c];
-    for (int64_t b = 0; b < n_batches; b++) order[starts[colour[b]]++] = b;
-    for (int c = n_colours; c > 0; c--) starts[c] = starts[c - 1];
+    for (int64_t b = 0; b < n_batches; b++)
+        if (c.colour[b] >= 0) starts[c.colour[b] + 1]++;
+    for (int k = 0; k < c.n_colours; k++) starts[k + 1] += starts[k];
+    for (int64_t b = 0; b < n_batches; b++)
+        if (c.colour[b] >= 0) order[starts[c.colour[b]]++] = b;
+    for (int k = c.n_colours; k > 0; k--) starts[k] = starts[k - 1];
     starts[0] = 0;
     fill_maps(slots, block, maps);
     *plan = (struct cell_plan){.n_faces = n_slots,
                                .m = matrices->n[block] / n_slots,
                                .n_batches = n_batches,
-                               .n_colours = n_colours,
+                               .n_colours = c.n_colours,
+                               .run = c.run,
                                .colour_starts = starts,
                                .matrices = matrices->values[block]};
     starts = NULL;
@@ -144,7 +187,7 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
     TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)(n_batches * n_slots * TRACE_LANES),
                     sizeof *maps));
 done:
-    base_free(&colour);
+    base_free(&c.colour);
     base_free(&starts);
     base_free(&order);
     base_free(&maps);
@@ -152,12 +195,12 @@ done:
 }
 
 static facet_status make_cells(const struct trace_slots *slots, const struct trace_matrices *matrices,
-                               struct product *p) {
+                               const double *x, struct product *p) {
     facet_status status = FACET_OK;
     for (int b = 0; b < matrices->n_blocks; b++) {
         int64_t n = matrices->n[b];
         p->n_blocks = b + 1;
-        TRY(make_cell_plan(slots, matrices, b, &p->cells[b]));
+        TRY(make_cell_plan(slots, matrices, b, x, &p->cells[b]));
         p->bytes += 8.0 * (double)(slots->mesh->blocks[b].count * (n * (n + 1) / 2));
     }
 done:
@@ -312,7 +355,7 @@ facet_status trace_slots_operator(const struct trace_slots *slots, const struct 
     facet_status status = FACET_OK;
     struct product *p;
     TRY(begin_operator(n, matrices->device, TRACE_CELLS, A, &p));
-    TRY(make_cells(slots, matrices, p));
+    TRY(make_cells(slots, matrices, NULL, p));
 done:
     if (status != FACET_OK) operator_destroy(A);
     return status;
@@ -334,7 +377,9 @@ facet_status trace_slots_product(const struct trace_slots *slots, const struct t
     facet_status status = FACET_OK;
     struct operator A = {0};
     struct vector in = {0}, out = {0};
-    TRY(trace_slots_operator(slots, matrices, n, &A));
+    struct product *p;
+    TRY(begin_operator(n, matrices->device, TRACE_CELLS, &A, &p));
+    TRY(make_cells(slots, matrices, x, p));
     TRY(vector_create(matrices->device, n, &in));
     TRY(vector_create(matrices->device, n, &out));
     TRY(vector_upload(&in, x));

@@ -1,0 +1,16 @@
+/* Tuning numbers, found by measurement on one machine (Zen 4, two cores): the only place where they stand.
+ * `facet bench fabien2017-roofline` and `facet bench king2014` show what a change does. */
+#ifndef FACET_KERNELS_SIMD_TUNE_H
+#define FACET_KERNELS_SIMD_TUNE_H
+
+/* Bytes of element matrices that a thread reads in one go: long enough for the processor to fetch ahead. */
+#define TUNE_RUN_BYTES (1 << 20)
+/* Rows of an ELL matrix taken at once. */
+#define TUNE_ELL_ROWS 4096
+/* Unknowns of a face from which on a transposition moves them into lanes faster than single loads. */
+#define TUNE_TRANSPOSE 4
+/* The register tile of the local solvers: rows x columns sums and columns + 1 operands in 32 registers. */
+#define TUNE_TILE_ROWS    4
+#define TUNE_TILE_COLUMNS 6
+
+#endif
