@@ -5,19 +5,22 @@
 #include "app/app.h"
 #include "base/memory.h"
 #include "poly/basis.h"
+#include "poly/modal.h"
+#include "trace/continuous.h"
 
 static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
     struct mesh_quality q;
     facet_status status = mesh_measure_quality(mesh, &q);
     if (status != FACET_OK) return status;
-    text_printf(out, "mesh      %s cells:", report_count(mesh->n_cells).text);
+    text_printf(out, "mesh      %s:", report_number_of(mesh->n_cells, "cell").text);
     for (int b = 0; b < mesh->n_blocks; b++)
         text_printf(out, "%s %s %s", b ? "," : "", report_count(mesh->blocks[b].count).text,
                     shape_name(mesh->blocks[b].shape));
-    text_printf(out, "\n          %s faces, %s of them on the boundary; %s vertices\n",
-                report_count(mesh->n_faces).text, report_count(mesh->n_boundary_faces).text,
+    text_printf(out, "\n          %s, %s of them on the boundary; %s vertices\n",
+                report_number_of(mesh->n_faces, "face").text, report_count(mesh->n_boundary_faces).text,
                 report_count(mesh->n_vertices).text);
-    text_printf(out, "geometry  order %d, %s curved cells\n", mesh->order, report_count(q.n_curved).text);
+    text_printf(out, "geometry  order %d, %s\n", mesh->order,
+                report_number_of(q.n_curved, "curved cell").text);
     text_printf(out, "          [%.6g, %.6g] x [%.6g, %.6g]", q.lower[0], q.upper[0], q.lower[1], q.upper[1]);
     if (mesh->dim == 3) text_printf(out, " x [%.6g, %.6g]", q.lower[2], q.upper[2]);
     text_printf(out, ", %s %.10g\n", mesh->dim == 2 ? "area" : "volume", q.volume);
@@ -41,11 +44,11 @@ static void report_groups(const facet_mesh *mesh, int dim, const struct case_fil
     for (int g = 0; g < mesh->n_groups; g++) {
         const struct mesh_group *group = &mesh->groups[g];
         if (group->dim != dim) continue;
-        text_printf(out, "%-9s %-16s %s %s",
+        text_printf(out, "%-9s %-16s %s",
                     n++                ? ""
                     : dim == mesh->dim ? "regions"
                                        : "parts",
-                    group->name, report_count(group->count).text, dim == mesh->dim ? "cells" : "faces");
+                    group->name, report_number_of(group->count, dim == mesh->dim ? "cell" : "face").text);
         int named = -1, rest = -1;
         for (int i = 0; file && dim < mesh->dim && i < file->n_boundary; i++) {
             if (!strcmp(file->boundary[i].on, group->name)) named = i;
@@ -67,23 +70,33 @@ static facet_status report_unknowns(const struct case_file *file, const facet_pr
     const facet_mesh *mesh = problem->shared->mesh;
     struct problem_resolved resolved = {0};
     struct trace_space space = {0};
+    struct continuous_space continuous = {0};
     uint8_t *eliminated = NULL;
     int64_t volume = 0;
-    int degree = file->discretization.degree;
+    int degree = file->discretization.degree,
+        condensed = strcmp(file->discretization.method, "condensed") == 0;
     TRY(problem_resolve(problem->shared, &resolved));
     TRY(CALLOC(eliminated, mesh->n_faces));
     for (int32_t f = 0; f < mesh->n_faces; f++)
         eliminated[f] = resolved.face_condition[f] >= 0 &&
                         resolved.conditions[resolved.face_condition[f]].kind == HDG_DIRICHLET;
-    TRY(trace_space_create(mesh, degree, 1, eliminated, &space));
-    for (int b = 0; b < mesh->n_blocks; b++)
-        volume +=
-            (int64_t)mesh->blocks[b].count * basis_size(mesh->blocks[b].shape, degree) * (1 + mesh->dim);
+    if (condensed)
+        TRY(continuous_space_create(mesh, degree, eliminated, &continuous));
+    else
+        TRY(trace_space_create(mesh, degree, 1, eliminated, &space));
+    volume = continuous.n_all; /* of the continuous method: all unknowns, condensed or not */
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        enum shape shape = mesh->blocks[b].shape;
+        int per_cell =
+            condensed ? modal_n_interior(shape, degree) : basis_size(shape, degree) * (1 + mesh->dim);
+        volume += (int64_t)mesh->blocks[b].count * per_cell;
+    }
     text_printf(out, "unknowns  degree %d: %s on the trace, %s in the cells\n", degree,
-                report_count(space.n_free).text, report_count(volume).text);
+                report_count(condensed ? continuous.n_free : space.n_free).text, report_count(volume).text);
 done:
     base_free(&eliminated);
     trace_space_destroy(&space);
+    continuous_space_destroy(&continuous);
     problem_resolved_destroy(&resolved);
     return status;
 }

@@ -99,8 +99,9 @@ static facet_status print_table(const struct converge *c) {
     facet_status status = FACET_OK;
     struct text out = {0};
     if (!c->options->markdown)
-        text_printf(&out, "facet %s, device %s, %d threads\n%s%s%s\n\n", facet_version(),
-                    facet_context_device(c->context), facet_context_threads(c->context), c->file->path,
+        text_printf(&out, "facet %s, device %s, %s\n%s%s%s\n\n", facet_version(),
+                    facet_context_device(c->context),
+                    report_number_of(facet_context_threads(c->context), "thread").text, c->file->path,
                     c->file->title ? ": " : "", c->file->title ? c->file->title : "");
     TRY(table_render(c->table, c->options->markdown ? TABLE_MARKDOWN : TABLE_TEXT, &out));
     TRY(report_put(report_stream(c->options), &out));
@@ -142,7 +143,8 @@ static facet_status check_request(const struct converge *c) {
                          o->degree.first, o->degree.last);
     if (o->refine.last > 16)
         return base_fail(FACET_ERROR_INPUT, "--refine: at most 16 times, not %d", o->refine.last);
-    facet_status status = o->json ? run_check_target(o->json) : FACET_OK;
+    const struct run_options targets = {.json = o->json, .no_files = 1};
+    facet_status status = run_check_targets(c->file, &targets);
     return status == FACET_OK ? check_finest(c) : status;
 }
 

@@ -205,7 +205,9 @@ FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const cha
 /* ------------------------------------------------------------------------------------------ solver */
 
 typedef struct facet_options {
-    int degree;      /* 1 .. 16 */
+    const char *discretization; /* "hdg" (NULL), or "condensed": continuous elements, condensed to their
+                                   edges; without tau, u* and q*, and with q = -K grad u at points */
+    int degree;                 /* 1 .. 16 */
     const char *tau; /* physical tau: number or expression; NULL: mean K of the cell / size of the domain */
     double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */
     int postprocess; /* compute u* and q* */
@@ -224,7 +226,8 @@ typedef struct facet_report {
     const char *reason;                  /* why the solve stopped */
     double residual, rate;
     double seconds[FACET_N_PHASES];
-    double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one */
+    double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one; negative:
+                            not available (the condensed method is not conservative cell by cell) */
 } facet_report;
 
 typedef struct facet_errors {

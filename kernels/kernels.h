@@ -74,6 +74,16 @@ static inline struct affine_layout affine_layout(int dim, int n_faces) {
     return at;
 }
 
+/* Cells whose matrices are combinations of reference matrices: sum_p c_p T_p. N unknowns are eliminated, then
+ * n kept. The constant function is 1 on the first n_ones kept unknowns and 0 elsewhere; only the last term
+ * does not vanish on it, and gives `moments`. A kept unknown may carry a sign of the cell. */
+struct sum_tables {
+    int N, n, n_terms, n_ones, n_signs;
+    const double *terms;   /* n_terms x (N + n) x (N + n), symmetric */
+    const double *moments; /* N + n */
+    const int32_t *signs;  /* n: the number of the sign, -1: none */
+};
+
 struct kernels {
     void (*fill)(int64_t n, double a, double *x); /* x = a */
     void (*axpby)(int64_t n, double a, const double *x, double b,
@@ -106,6 +116,12 @@ struct kernels {
                                const double *coefficients, double *factor, double *U, double *K,
                                double *scratch);
     int64_t (*condense_scratch)(const struct affine_tables *tables);
+    /* Condenses combinations S R; R' H of reference matrices from their coefficients (batch x (n_terms +
+     * n_signs) x LANES: c, then the signs): factor of S as above, U = -S^-1 R, K = H - R'S^-1 R. scratch:
+     * condense_sum_scratch numbers. Returns the first batch where S is not positive definite, or -1. */
+    int64_t (*condense_sum)(const struct sum_tables *tables, int64_t n_batches, const double *coefficients,
+                            double *factor, double *U, double *K, double *scratch);
+    int64_t (*condense_sum_scratch)(const struct sum_tables *tables);
     /* out (batch x n x LANES) = U'f, f (batch x N x LANES). */
     void (*batch_load)(int64_t n_batches, int N, int n, const double *U, const double *f, double *out);
     /* f (batch x N x LANES) becomes u = S^-1 f + U uhat, uhat (batch x n x LANES). */

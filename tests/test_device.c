@@ -336,6 +336,41 @@ static void run_condense(struct arena *a, int64_t size) {
     take(a, c.K, c.n_K);
 }
 
+/* Terms with a strong diagonal in the last, so that every combination is positive definite. */
+static void run_condense_sum(struct arena *a, int64_t size) {
+    int N = (int)(size % 7), n = 1 + (int)(size % 5), total = N + n, n_terms = size % 2 ? 4 : 3;
+    int64_t n_batches = 1 + size % 11, n_terms_entries = (int64_t)n_terms * total * total;
+    double *terms = random_numbers(n_terms_entries, 1), *c = random_numbers(n_batches * (n_terms + 2) * L, 2);
+    int32_t signs[8];
+    for (int p = 0; p < n_terms; p++)
+        for (int i = 0; i < total; i++)
+            for (int j = 0; j < i; j++)
+                terms[(p * total + i) * total + j] = terms[(p * total + j) * total + i];
+    for (int i = 0; i < total; i++) terms[((n_terms - 1) * total + i) * total + i] = 16.0 * total;
+    for (int64_t i = 0; i < n_batches * L; i++) {
+        double *cell = c + i / L * (n_terms + 2) * L + i % L;
+        cell[(n_terms - 1) * L] = 1.0;
+        for (int k = 0; k < 2; k++) cell[(n_terms + k) * L] = (i + k) % 2 ? 1 : -1;
+    }
+    for (int i = 0; i < n; i++) signs[i] = i % 3 - 1;
+    struct sum_tables t = {.N = N, .n = n, .n_terms = n_terms, .n_ones = n > 1 ? 2 : 1, .n_signs = 2};
+    t.terms = put(a, terms, n_terms_entries, sizeof *terms);
+    t.moments = put_random(a, total, 3);
+    t.signs = put(a, signs, n, sizeof *signs);
+    int64_t n_factor = n_batches * (N * (N + 1) / 2) * L, n_U = n_batches * N * n * L,
+            n_K = n_batches * (n * (n + 1) / 2) * L;
+    double *factor = put_nan(a, n_factor), *U = put_nan(a, n_U), *K = put_nan(a, n_K);
+    double *scratch = put_nan(a, device_condense_sum_scratch(a->device, &t));
+    int64_t failed = device_condense_sum(
+        a->device, &t, n_batches, put(a, c, n_batches * (n_terms + 2) * L, sizeof *c), factor, U, K, scratch);
+    assert_int_equal(failed, -1);
+    take(a, factor, n_factor);
+    take(a, U, n_U);
+    take(a, K, n_K);
+    test_free(terms);
+    test_free(c);
+}
+
 static void run_batch_load(struct arena *a, int64_t size) {
     struct cells c;
     put_cells(a, size, &c);
@@ -384,6 +419,7 @@ static const struct check {
     {"facet_apply", NULL, run_facet_apply, 1e-13, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
     {"cell_apply", NULL, run_cell_apply, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"condense_affine", "condense_scratch", run_condense, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
+    {"condense_sum", "condense_sum_scratch", run_condense_sum, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"batch_load", NULL, run_batch_load, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"batch_recover", NULL, run_batch_recover, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"affine_flux", NULL, run_affine_flux, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},

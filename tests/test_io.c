@@ -143,6 +143,47 @@ static void test_write_failures(void **state) {
     }
 }
 
+static void test_same_file(void **state) {
+    char path[3][160];
+    (void)state;
+    unlink(target);
+    snprintf(path[0], sizeof path[0], "%s/./%s", directory, strrchr(target, '/') + 1);
+    snprintf(path[1], sizeof path[1], "%s/deep/er", directory);
+    snprintf(path[2], sizeof path[2], "%s/deep/er/../../%s", directory, strrchr(target, '/') + 1);
+    assert_int_equal(file_make_directory(path[1]), FACET_OK);
+    assert_int_equal(file_make_directory(path[1]), FACET_OK); /* again */
+    for (int there = 0; there < 2; there++) {
+        if (there) assert_int_equal(file_write_whole(target, "a", 1), FACET_OK);
+        assert_true(file_is_same(target, target));
+        assert_true(file_is_same(target, path[0]));
+        assert_true(file_is_same(path[2], path[0]));
+        assert_false(file_is_same(target, part));
+        assert_false(file_is_same(target, directory));
+    }
+    assert_false(file_is_same("/dev/null", "/dev/null"));
+    assert_int_equal(file_make_directory(target), FACET_ERROR_MACHINE);
+    snprintf(path[0], sizeof path[0], "%s/deep", target);
+    assert_int_equal(file_make_directory(path[0]), FACET_ERROR_MACHINE);
+    rmdir(path[1]);
+    snprintf(path[1], sizeof path[1], "%s/deep", directory);
+    rmdir(path[1]);
+}
+
+/* A file whose writing is interrupted is not kept. */
+static void test_interrupted_writing(void **state) {
+    struct file_writer *writer = NULL;
+    (void)state;
+    assert_int_equal(file_write_whole(target, "old", 3), FACET_OK);
+    assert_int_equal(file_writer_open(target, &writer), FACET_OK);
+    assert_int_equal(file_writer_put(writer, "a", 1), FACET_OK);
+    facet_interrupt();
+    assert_int_equal(file_writer_put(writer, "a", 1), FACET_INTERRUPTED);
+    facet_interrupt_clear();
+    file_writer_abandon(&writer);
+    assert_false(exists(part));
+    assert_contents(target, "old");
+}
+
 static facet_status write_vtu_sample(void);
 
 /* A limit on the size of files stands for a disk that fills up in the middle. */
@@ -395,11 +436,12 @@ static void test_allocation_faults(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write_and_read), cmocka_unit_test(test_links_and_devices),
-        cmocka_unit_test(test_write_failures), cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_json_numbers),   cmocka_unit_test(test_table),
-        cmocka_unit_test(test_node_maps),      cmocka_unit_test(test_vtu_threads),
-        cmocka_unit_test(test_vtu_refusals),   cmocka_unit_test(test_allocation_faults),
+        cmocka_unit_test(test_write_and_read),      cmocka_unit_test(test_links_and_devices),
+        cmocka_unit_test(test_write_failures),      cmocka_unit_test(test_same_file),
+        cmocka_unit_test(test_interrupted_writing), cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_json_numbers),        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_node_maps),           cmocka_unit_test(test_vtu_threads),
+        cmocka_unit_test(test_vtu_refusals),        cmocka_unit_test(test_allocation_faults),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -62,24 +62,28 @@ static void substitute_back(int N, int total, double *C) {
         }
 }
 
-/* K 1 = U'(lambda, phi), restored in the lower right block of C (upper triangle): see restore_constants in
- * src/hdg/condense.c. */
-static void restore_constants(const struct affine_tables *t, double reaction, double *C) {
-    int N = t->N, m = t->m, n = t->n_faces * m, ld = N + n;
-    double *K = C + N * ld + N, *d = C + (ld - 1) * ld; /* the last row's unused beginning holds d */
-    double one = sqrt(t->face), w = 1.0 / (t->n_faces * one), total = 0.0;
-    for (int i = 0; i < n; i++) {
-        d[i] = reaction * sqrt(t->volume) * C[N + i];
-        for (int f = 0; f < t->n_faces; f++)
-            d[i] -= one * (i <= f * m ? K[i * ld + f * m] : K[f * m * ld + i]);
-    }
-    for (int f = 0; f < t->n_faces; f++) total += one * d[f * m];
+/* Makes K 1 = d in the lower right block K of C (upper triangle), where the function 1 is `one` at the
+ * unknowns 0, m, 2m, .. and 0 elsewhere: see local_restore_sums in src/hdg/condense.c. Destroys d. */
+static void restore_sums(int n, int ld, int n_ones, int m, double one, double *d, double *K) {
+    double w = 1.0 / (n_ones * one), total = 0.0;
+    for (int i = 0; i < n; i++)
+        for (int f = 0; f < n_ones; f++) d[i] -= one * (i <= f * m ? K[i * ld + f * m] : K[f * m * ld + i]);
+    for (int f = 0; f < n_ones; f++) total += one * d[f * m];
     for (int i = 0; i < n; i++)
         for (int j = i; j < n; j++) {
-            if (j % m == 0) K[i * ld + j] += w * d[i];
-            if (i % m == 0) K[i * ld + j] += w * d[j];
-            if (i % m == 0 && j % m == 0) K[i * ld + j] -= total * w * w;
+            int first = i % m == 0 && i / m < n_ones, second = j % m == 0 && j / m < n_ones;
+            if (second) K[i * ld + j] += w * d[i];
+            if (first) K[i * ld + j] += w * d[j];
+            if (first && second) K[i * ld + j] -= total * w * w;
         }
+}
+
+/* K 1 = U'(lambda, phi). */
+static void restore_constants(const struct affine_tables *t, double reaction, double *C) {
+    int N = t->N, n = t->n_faces * t->m, ld = N + n;
+    double *d = C + (ld - 1) * ld; /* the last row's unused beginning */
+    for (int i = 0; i < n; i++) d[i] = reaction * sqrt(t->volume) * C[N + i];
+    restore_sums(n, ld, t->n_faces, t->m, sqrt(t->face), d, C + N * ld + N);
 }
 
 int64_t condense_affine_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
@@ -102,6 +106,52 @@ int64_t condense_affine_ref(const struct affine_tables *t, int64_t n_batches, co
         for (int i = 0; i < n; i++)
             for (int j = 0; j <= i; j++)
                 K[(batch * (n * (n + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] = C[(N + j) * total + N + i];
+    }
+    return -1;
+}
+
+int64_t condense_sum_scratch_ref(const struct sum_tables *t) {
+    int64_t total = t->N + t->n;
+    return total * total + t->n;
+}
+
+/* The results of one cell, C holding R and S^-1 R in its first rows, to their lane; c: its signs. */
+static void store_sum(const struct sum_tables *t, const double *c, const double *C, double *factor, double *U,
+                      double *K) {
+    int N = t->N, n = t->n, total = N + n;
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j <= i; j++) factor[(i * (i + 1) / 2 + j) * L] = C[j * total + i];
+        for (int j = 0; j < n; j++)
+            U[(i * n + j) * L] = -C[i * total + N + j] * (t->signs[j] >= 0 ? c[t->signs[j] * L] : 1.0);
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++)
+            K[(i * (i + 1) / 2 + j) * L] = C[(N + j) * total + N + i] *
+                                           (t->signs[i] >= 0 ? c[t->signs[i] * L] : 1.0) *
+                                           (t->signs[j] >= 0 ? c[t->signs[j] * L] : 1.0);
+}
+
+int64_t condense_sum_ref(const struct sum_tables *t, int64_t n_batches, const double *coefficients,
+                         double *factor, double *U, double *K, double *scratch) {
+    int N = t->N, n = t->n, total = N + n;
+    double *C = scratch, *d = scratch + total * total;
+    for (int64_t cell = 0; cell < n_batches * L; cell++) {
+        int64_t batch = cell / L, lane = cell % L;
+        const double *c = coefficients + batch * (t->n_terms + t->n_signs) * L + lane;
+        double mass = c[(t->n_terms - 1) * L];
+        for (int e = 0; e < total * total; e++) {
+            C[e] = 0.0;
+            for (int p = 0; p < t->n_terms; p++) C[e] += c[p * L] * t->terms[p * total * total + e];
+        }
+        if (!eliminate(N, total, C)) return batch;
+        substitute_back(N, total, C);
+        for (int j = 0; j < n; j++) { /* K 1 = lambda (m_kept + U'm_eliminated) */
+            d[j] = mass * t->moments[N + j];
+            for (int i = 0; i < N; i++) d[j] -= mass * C[i * total + N + j] * t->moments[i];
+        }
+        restore_sums(n, total, t->n_ones, 1, 1.0, d, C + N * total + N);
+        store_sum(t, c + t->n_terms * L, C, factor + batch * (N * (N + 1) / 2) * L + lane,
+                  U + batch * N * n * L + lane, K + batch * (n * (n + 1) / 2) * L + lane);
     }
     return -1;
 }

@@ -71,6 +71,8 @@ const struct kernels *kernels_ref(void) {
         .cell_apply = cell_apply_ref,
         .condense_affine = condense_affine_ref,
         .condense_scratch = condense_scratch_ref,
+        .condense_sum = condense_sum_ref,
+        .condense_sum_scratch = condense_sum_scratch_ref,
         .batch_load = batch_load_ref,
         .batch_recover = batch_recover_ref,
         .affine_flux = affine_flux_ref,

@@ -164,25 +164,26 @@ static void assemble(const struct affine_tables *t, const struct affine_layout *
     assemble_rest(t, at, c, C);
 }
 
-/* See the same function in kernels/ref. */
-static void restore_constants(const struct affine_tables *t, const lane *reaction, lane *C) {
-    int N = t->N, m = t->m, n = t->n_faces * m, ld = N + n;
-    lane *K = C + (int64_t)N * ld + N, *d = C + (int64_t)(ld - 1) * ld, total = {0};
-    double one = sqrt(t->face), w = 1.0 / (t->n_faces * one);
-    for (int i = 0; i < n; i++) {
-        d[i] = *reaction * sqrt(t->volume) * C[N + i];
-        for (int f = 0; f < t->n_faces; f++)
-            d[i] -= one * (i <= f * m ? K[i * ld + f * m] : K[f * m * ld + i]);
-    }
-    for (int f = 0; f < t->n_faces; f++) total += one * d[f * m];
+/* See the same functions in kernels/ref. */
+static void restore_sums(int n, int ld, int n_ones, int m, double one, lane *d, lane *K) {
+    double w = 1.0 / (n_ones * one);
+    lane total = {0};
     for (int i = 0; i < n; i++)
-        for (int j = i; j < n; j++) {
-            lane change = {0};
-            if (j % m == 0) change += w * d[i];
-            if (i % m == 0) change += w * d[j];
-            if (i % m == 0 && j % m == 0) change -= total * (w * w);
-            if (j % m == 0 || i % m == 0) K[i * ld + j] += change;
-        }
+        for (int f = 0; f < n_ones; f++) d[i] -= one * (i <= f * m ? K[i * ld + f * m] : K[f * m * ld + i]);
+    for (int f = 0; f < n_ones; f++) total += one * d[f * m];
+    for (int f = 0; f < n_ones; f++) { /* d w' + w d' - (d'1) w w', upper triangle */
+        for (int i = 0; i < f * m; i++) K[i * ld + f * m] += w * d[i];
+        for (int j = f * m; j < n; j++) K[f * m * ld + j] += w * d[j];
+        K[f * m * ld + f * m] += w * d[f * m];
+        for (int g = f; g < n_ones; g++) K[f * m * ld + g * m] -= total * (w * w);
+    }
+}
+
+static void restore_constants(const struct affine_tables *t, const lane *reaction, lane *C) {
+    int N = t->N, n = t->n_faces * t->m, ld = N + n;
+    lane *d = C + (int64_t)(ld - 1) * ld;
+    for (int i = 0; i < n; i++) d[i] = *reaction * sqrt(t->volume) * C[N + i];
+    restore_sums(n, ld, t->n_faces, t->m, sqrt(t->face), d, C + (int64_t)N * ld + N);
 }
 
 static void store(const struct affine_tables *t, const lane *C, lane *factor, lane *U) {
@@ -222,6 +223,70 @@ int64_t condense_affine_simd(const struct affine_tables *t, int64_t n_batches, c
     }
     return failed == INT64_MAX ? -1 : failed;
 }
+
+/* ------------------------------------------------------------------------------- sums of matrices */
+
+/* The upper triangle of sum_p c_p T_p; n_terms is a constant where this is inlined. */
+INLINE void add_terms(int n_terms, int total, const double *terms, const lane *c, lane *C) {
+    int64_t size = (int64_t)total * total;
+    for (int i = 0; i < total; i++)
+        for (int64_t e = (int64_t)i * (total + 1); e < (int64_t)(i + 1) * total; e++) {
+            lane sum = c[0] * terms[e];
+            for (int p = 1; p < n_terms; p++) sum += c[p] * terms[p * size + e];
+            C[e] = sum;
+        }
+}
+
+static int64_t sum_lanes(const struct sum_tables *t) {
+    int64_t total = t->N + t->n;
+    return total * total + 2 * t->n;
+}
+
+int64_t condense_sum_scratch_simd(const struct sum_tables *t) {
+    return sum_lanes(t) * L * base_threads();
+}
+
+/* What is left after substitution, with the cell's signs. sign: n lanes of scratch. */
+static void store_sum(const struct sum_tables *t, const lane *c, const lane *C, lane *sign, lane *factor,
+                      lane *U, lane *K) {
+    int N = t->N, n = t->n, ld = N + n;
+    for (int j = 0; j < n; j++) sign[j] = t->signs[j] >= 0 ? c[t->signs[j]] : (lane){0} + 1.0;
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j <= i; j++) *factor++ = C[(int64_t)j * ld + i];
+        for (int j = 0; j < n; j++) *U++ = -C[(int64_t)i * ld + N + j] * sign[j];
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) *K++ = C[(int64_t)(N + j) * ld + N + i] * (sign[i] * sign[j]);
+}
+
+int64_t condense_sum_simd(const struct sum_tables *t, int64_t n_batches, const double *coefficients,
+                          double *factor, double *U, double *K, double *scratch) {
+    int N = t->N, n = t->n, total = N + n;
+    int64_t failed = INT64_MAX;
+#pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
+    for (int64_t batch = 0; batch < n_batches; batch++) {
+        lane *C = (lane *)scratch + omp_get_thread_num() * sum_lanes(t), *d = C + (int64_t)total * total;
+        const lane *c = (const lane *)coefficients + batch * (t->n_terms + t->n_signs);
+        lane mass = c[t->n_terms - 1];
+        if (t->n_terms == 4)
+            add_terms(4, total, t->terms, c, C);
+        else
+            add_terms(t->n_terms, total, t->terms, c, C);
+        if (!eliminate(N, total, C) && batch < failed) failed = batch;
+        substitute_back(N, total, C);
+        for (int j = 0; j < n; j++) d[j] = mass * t->moments[N + j];
+        for (int i = 0; i < N; i++) {
+            if (t->moments[i] == 0.0) continue;
+            for (int j = 0; j < n; j++) d[j] -= mass * t->moments[i] * C[(int64_t)i * total + N + j];
+        }
+        restore_sums(n, total, t->n_ones, 1, 1.0, d, C + (int64_t)N * total + N);
+        store_sum(t, c + t->n_terms, C, d + n, (lane *)factor + batch * (N * (N + 1) / 2),
+                  (lane *)U + batch * N * n, (lane *)K + batch * (n * (n + 1) / 2));
+    }
+    return failed == INT64_MAX ? -1 : failed;
+}
+
+/* ------------------------------------------------------------------------------- back substitution */
 
 void batch_load_simd(int64_t n_batches, int N, int n, const double *U, const double *f, double *out) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static)

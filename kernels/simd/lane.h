@@ -19,6 +19,9 @@ void cell_apply_simd(const struct cell_plan *plan, const double *x, double *y);
 int64_t condense_affine_simd(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                              double *factor, double *U, double *K, double *scratch);
 int64_t condense_scratch_simd(const struct affine_tables *t);
+int64_t condense_sum_simd(const struct sum_tables *t, int64_t n_batches, const double *coefficients,
+                          double *factor, double *U, double *K, double *scratch);
+int64_t condense_sum_scratch_simd(const struct sum_tables *t);
 void batch_load_simd(int64_t n_batches, int N, int n, const double *U, const double *f, double *out);
 void batch_recover_simd(int64_t n_batches, int N, int n, const double *factor, const double *U,
                         const double *uhat, double *f);

@@ -125,6 +125,8 @@ const struct kernels *kernels_simd(void) {
         .cell_apply = cell_apply_simd,
         .condense_affine = condense_affine_simd,
         .condense_scratch = condense_scratch_simd,
+        .condense_sum = condense_sum_simd,
+        .condense_sum_scratch = condense_sum_scratch_simd,
         .batch_load = batch_load_simd,
         .batch_recover = batch_recover_simd,
         .affine_flux = affine_flux_simd,

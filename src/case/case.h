@@ -73,7 +73,7 @@ struct case_file {
     struct case_boundary *boundary;
 
     struct {
-        char *method; /* hdg */
+        char *method; /* hdg, condensed */
         int degree;
         struct case_text tau;
         double tau_hat; /* 0: not given */

@@ -13,7 +13,12 @@ static int is_any_of(const char *word, const char *a, const char *b) {
 
 /* Fields that exist only under conditions. */
 static void check_field(struct reader *r, const struct tree_node *node, const char *name) {
-    if (is_any_of(node->text, "u_star", "q_star") && !r->file->discretization.postprocess)
+    const char *method = r->file->discretization.method;
+    int star = is_any_of(node->text, "u_star", "q_star");
+    if (star && method && !strcmp(method, "condensed"))
+        issues_add(r->issues, node, "%s: %s belongs to discretization.method: hdg; condensed has u and q",
+                   name, node->text);
+    else if (star && !r->file->discretization.postprocess)
         issues_add(r->issues, node, "%s: %s needs discretization.postprocess: true", name, node->text);
     if (!strcmp(node->text, "error") && !tree_find(r->tree->root, "exact"))
         issues_add(r->issues, node, "%s: error needs an exact solution", name);

@@ -37,7 +37,8 @@ static const struct schema_entry table[] = {
     {.path = "exact",
      .types = SCHEMA_EXPRESSION,
      .help = "The exact solution, when known: the source is derived from it, errors are measured against it, "
-             "boundary data may be the word `exact`, and parts not named get `dirichlet: exact`."},
+             "boundary data may be the word `exact`, and parts not named get `dirichlet: exact`. It must be "
+             "smooth inside every cell; kinks may lie along the borders of cells only."},
     {.path = "boundary",
      .types = SCHEMA_LIST,
      .help = "The boundary conditions. Without `exact`, every part of the boundary needs one."},
@@ -142,9 +143,10 @@ static const struct schema_entry table[] = {
 
     {.path = "discretization.method",
      .types = SCHEMA_WORD,
-     .words = {"hdg"},
+     .words = {"hdg", "condensed"},
      .fallback = "hdg",
-     .help = "`hdg`: hybridized discontinuous Galerkin."},
+     .help = "`hdg`: hybridized discontinuous Galerkin. `condensed`: continuous elements, condensed to their "
+             "edges, without `tau`, `u_star` and `q_star`, and with q = -K grad u."},
     {.path = "discretization.degree",
      .types = SCHEMA_INTEGER,
      .flags = SCHEMA_FROM | SCHEMA_TO,
@@ -172,12 +174,14 @@ static const struct schema_entry table[] = {
      .types = SCHEMA_WORD,
      .words = {"auto", "cg", "fgmres", "direct"},
      .fallback = "auto",
-     .help = "Conjugate gradients, flexible GMRES, or a sparse factorization."},
+     .help =
+         "Conjugate gradients, flexible GMRES or a sparse factorization; `auto` factors when memory allows."},
     {.path = "solver.preconditioner",
      .types = SCHEMA_WORD,
      .words = {"auto", "none", "jacobi", "block", "amg"},
      .fallback = "auto",
-     .help = "For `cg` and `fgmres`: the diagonal, the blocks of the faces, or algebraic multigrid."},
+     .help =
+         "For `cg` and `fgmres`: the diagonal, the blocks of the faces, or algebraic multigrid (`auto`)."},
     {.path = "solver.rtol",
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_ABOVE | SCHEMA_BELOW,

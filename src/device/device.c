@@ -189,6 +189,18 @@ int64_t device_condense_scratch(const struct device *device, const struct affine
     return device->kernels()->condense_scratch(tables);
 }
 
+int64_t device_condense_sum(const struct device *device, const struct sum_tables *tables, int64_t n_batches,
+                            const double *coefficients, double *factor, double *U, double *K,
+                            double *scratch) {
+    int64_t failed = enter(device)->condense_sum(tables, n_batches, coefficients, factor, U, K, scratch);
+    leave(device);
+    return failed;
+}
+
+int64_t device_condense_sum_scratch(const struct device *device, const struct sum_tables *tables) {
+    return device->kernels()->condense_sum_scratch(tables);
+}
+
 void device_batch_load(const struct device *device, int64_t n_batches, int N, int n, const double *U,
                        const double *f, double *out) {
     RUN(device, batch_load(n_batches, N, n, U, f, out));

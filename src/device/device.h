@@ -77,6 +77,10 @@ int64_t device_condense_affine(const struct device *device, const struct affine_
                                int64_t n_batches, const double *coefficients, double *factor, double *U,
                                double *K, double *scratch);
 int64_t device_condense_scratch(const struct device *device, const struct affine_tables *tables);
+int64_t device_condense_sum(const struct device *device, const struct sum_tables *tables, int64_t n_batches,
+                            const double *coefficients, double *factor, double *U, double *K,
+                            double *scratch);
+int64_t device_condense_sum_scratch(const struct device *device, const struct sum_tables *tables);
 void device_batch_load(const struct device *device, int64_t n_batches, int N, int n, const double *U,
                        const double *f, double *out);
 void device_batch_recover(const struct device *device, int64_t n_batches, int N, int n, const double *factor,

@@ -31,6 +31,8 @@ static const struct row rows[] = {
     {"cell_apply",      {OWN, OWN, REF}},
     {"condense_affine", {OWN, OWN, REF}},
     {"condense_scratch", {OWN, OWN, REF}},
+    {"condense_sum",    {OWN, OWN, REF}},
+    {"condense_sum_scratch", {OWN, OWN, REF}},
     {"batch_load",      {OWN, OWN, REF}},
     {"batch_recover",   {OWN, OWN, REF}},
     {"affine_flux",     {OWN, OWN, REF}},

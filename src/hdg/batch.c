@@ -132,47 +132,57 @@ static facet_status affine_tau(struct local *l, int face, const double *normal, 
     return local_tau(l, face, 1, l->geometry.x, tau);
 }
 
-struct cell_facts {
-    double det, reaction;
-};
+facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *out) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    int dim = h->data.mesh->dim;
+    l->block = block;
+    l->cell = cell;
+    hdg_cell_geometry(&h->space, block, cell, &h->space.blocks[block].center, &l->geometry);
+    out->det = l->geometry.wJ[0];
+    TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, l->geometry.x, out->K));
+    TRY(local_reaction(&h->data, 1, l->geometry.x, &out->reaction));
+    for (int a = 0; a < dim; a++)
+        for (int e = 0; e < dim; e++) out->C[a * dim + e] = out->det * l->geometry.inverse[e * dim + a];
+    for (int a = 0; a < dim; a++)
+        for (int e = 0; e < dim; e++) {
+            double sum = 0.0;
+            for (int d = 0; d < dim; d++) sum += out->K[a * dim + d] * out->C[d * dim + e] / out->det;
+            out->KC[a * dim + e] = sum;
+        }
+done:
+    return local_place(status, l);
+}
 
-/* The numbers of one cell into its lane: c[k * LANES]. */
-static facet_status cell_coefficients(struct local *l, int block, int32_t cell, double *c,
-                                      struct cell_facts *facts) {
+void batch_stiffness(int dim, const struct batch_cell *a, double *c) {
+    for (int e = 0; e < dim; e++)
+        for (int b = 0; b <= e; b++, c += TRACE_LANES) {
+            *c = 0.0;
+            for (int d = 0; d < dim; d++) *c += a->C[d * dim + b] * a->KC[d * dim + e];
+        }
+}
+
+facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
+                               struct batch_facts *facts) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    int dim = h->data.mesh->dim, n_faces = b->n_faces, pair = 0;
+    int dim = h->data.mesh->dim, n_faces = b->n_faces;
     struct affine_layout at = affine_layout(dim, n_faces);
-    double K[9], C[9], KC[9], normals[SHAPE_MAX_FACES][3], Kn[SHAPE_MAX_FACES][3], reaction, det;
-    l->block = block;
-    l->cell = cell;
-    hdg_cell_geometry(&h->space, block, cell, &b->center, &l->geometry);
-    det = l->geometry.wJ[0];
-    TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, l->geometry.x, K));
+    struct batch_cell cell_data;
+    double normals[SHAPE_MAX_FACES][3], Kn[SHAPE_MAX_FACES][3];
+    TRY(batch_cell(l, block, cell, &cell_data));
+    const double *C = cell_data.C, *K = cell_data.K, det = cell_data.det;
     l->mean_K = 0.0;
     for (int a = 0; a < dim; a++) l->mean_K += K[a * (dim + 1)] / dim;
-    TRY(local_reaction(&h->data, 1, l->geometry.x, &reaction));
-    for (int a = 0; a < dim; a++)
-        for (int e = 0; e < dim; e++) C[a * dim + e] = det * l->geometry.inverse[e * dim + a];
-    for (int a = 0; a < dim; a++)
-        for (int e = 0; e < dim; e++) {
-            KC[a * dim + e] = 0.0;
-            for (int d = 0; d < dim; d++) KC[a * dim + e] += K[a * dim + d] * C[d * dim + e] / det;
-            c[(at.flux + a * dim + e) * TRACE_LANES] = KC[a * dim + e];
-        }
-    c[at.reaction * TRACE_LANES] = reaction * det;
-    for (int e = 0; e < dim; e++)
-        for (int a = 0; a <= e; a++, pair++) {
-            double sum = 0.0;
-            for (int d = 0; d < dim; d++) sum += C[d * dim + a] * KC[d * dim + e];
-            c[(at.stiffness + pair) * TRACE_LANES] = sum;
-        }
+    for (int i = 0; i < dim * dim; i++) c[(at.flux + i) * TRACE_LANES] = cell_data.KC[i];
+    c[at.reaction * TRACE_LANES] = cell_data.reaction * det;
+    batch_stiffness(dim, &cell_data, c + at.stiffness * TRACE_LANES);
     for (int f = 0; f < n_faces; f++) {
         double tau;
         multiply(dim, C, b->normals[f], normals[f]);
         multiply(dim, K, normals[f], Kn[f]);
-        TRY(affine_tau(l, f, normals[f], det, &tau));
+        TRY(local_place(affine_tau(l, f, normals[f], det, &tau), l));
         c[(at.weight + f) * TRACE_LANES] = tau * sqrt(dot(dim, normals[f], normals[f]));
         int orientation = h->data.mesh->blocks[block].orientations[(int64_t)cell * n_faces + f];
         c[(at.sign + f) * TRACE_LANES] = orientation == 0 ? 1.0 : -1.0;
@@ -186,17 +196,17 @@ static facet_status cell_coefficients(struct local *l, int block, int32_t cell, 
     for (int f = 0; f < n_faces; f++)
         for (int g = 0; g < n_faces; g++)
             c[(at.normals + f * n_faces + g) * TRACE_LANES] = dot(dim, normals[f], Kn[g]) / det;
-    *facts = (struct cell_facts){det, reaction};
+    *facts = (struct batch_facts){det, cell_data.reaction};
 done:
-    return local_place(status, l);
+    return status;
 }
 
-facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, int64_t end,
-                                double *coefficients, double *volume, double *reaction) {
+facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, int64_t end, batch_filler fill,
+                                int64_t n_coefficients, double *coefficients, double *volume,
+                                double *reaction) {
     struct base_collector failures;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    int64_t count = h->data.mesh->blocks[block].count;
-    int64_t stride = affine_layout(h->data.mesh->dim, b->n_faces).count * TRACE_LANES;
+    int64_t count = h->data.mesh->blocks[block].count, stride = n_coefficients * TRACE_LANES;
     double sum = 0.0, largest = 0.0;
     base_collector_init(&failures);
 #pragma omp parallel num_threads(base_threads()) reduction(+ : sum) reduction(max : largest)
@@ -208,10 +218,10 @@ facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, i
         for (int64_t batch = begin; batch < end; batch++)
             for (int lane = 0; lane < TRACE_LANES && mine == FACET_OK; lane++) {
                 int64_t cell = batch * TRACE_LANES + lane;
-                struct cell_facts facts = {0};
+                struct batch_facts facts = {0};
                 /* lanes nobody uses repeat the last cell */
-                mine = cell_coefficients(&l, block, (int32_t)(cell < count ? cell : count - 1),
-                                         coefficients + (batch - begin) * stride + lane, &facts);
+                mine = fill(&l, block, (int32_t)(cell < count ? cell : count - 1),
+                            coefficients + (batch - begin) * stride + lane, &facts);
                 base_collect(&failures, cell, mine);
                 if (mine != FACET_OK || cell >= count) continue;
                 sum += facts.det * shape_measure(b->shape);

@@ -9,9 +9,41 @@
 facet_status batch_tables_create(struct hdg *hdg, int block);
 void batch_tables_destroy(struct hdg *hdg, int block);
 int batch_is_fast(const struct hdg *hdg, int block, int64_t batch);
-/* Coefficients of the fast batches begin .. end-1 into host memory; *volume and *reaction (or NULL): the sum
- * of the cells' volumes, the largest reaction coefficient. */
+
+/* One fast cell: C = det J J^-T, KC = K C / det J. */
+struct batch_cell {
+    double det, reaction, K[9], C[9], KC[9];
+};
+facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *a);
+/* C'KC/J by pairs into one lane. */
+void batch_stiffness(int dim, const struct batch_cell *a, double *c);
+
+/* Fills the coefficients of one fast cell into its lane: c[k * LANES]. */
+struct batch_facts {
+    double det, reaction;
+};
+typedef facet_status (*batch_filler)(struct local *l, int block, int32_t cell, double *c,
+                                     struct batch_facts *facts);
+/* Those of HDG. */
+facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
+                               struct batch_facts *facts);
+/* Coefficients (`count` per cell) of the fast batches begin .. end-1 into host memory; *volume and *reaction
+ * (or NULL): the sum of the cells' volumes, the largest reaction coefficient. */
 facet_status batch_coefficients(const struct hdg *hdg, int block, int64_t begin, int64_t end,
-                                double *coefficients, double *volume, double *reaction);
+                                batch_filler fill, int64_t count, double *coefficients, double *volume,
+                                double *reaction);
+
+/* How the cells of a block are condensed. */
+struct condenser {
+    int N, n;               /* unknowns of a cell: eliminated, kept */
+    int64_t n_coefficients; /* of a fast cell */
+    int64_t n_scratch;      /* of the kernel */
+    batch_filler fill;
+    int64_t (*fast)(const struct hdg *hdg, int block, int64_t n_batches, const double *coefficients,
+                    double *factor, double *U, double *K, double *scratch);
+    /* The cell at hand (after local_begin) into its lanes; matrix: n x n of scratch. */
+    facet_status (*cell)(struct local *l, double *matrix, double *factor, double *U, double *K,
+                         double *largest_robin);
+};
 
 #endif

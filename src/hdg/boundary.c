@@ -7,33 +7,29 @@
 #include "base/memory.h"
 #include "hdg/local.h"
 
-/* psi-moments of a function on a face of a cell: moments[i] += sum_q g_q |dS_q| psi_i. */
-static void face_moments(const struct hdg_face_table *table, int dim, const double *normal, const double *g,
-                         double *moments) {
-    for (int q = 0; q < table->rule.n; q++) {
+void local_face_moments(int n, int m, const double *psi, int dim, const double *normal, const double *g,
+                        double *moments) {
+    for (int q = 0; q < n; q++) {
         double area = 0.0;
         for (int a = 0; a < dim; a++) area += normal[q * dim + a] * normal[q * dim + a];
         area = sqrt(area);
-        for (int i = 0; i < table->m; i++) moments[i] += g[q] * area * table->psi[q * table->m + i];
+        for (int i = 0; i < m; i++) moments[i] += g[q] * area * psi[q * m + i];
     }
 }
 
-/* mass (m x m) += <a psi, psi>; a NULL: 1. */
-static void face_mass(const struct hdg_face_table *table, int dim, const double *normal, const double *a,
-                      double *mass, int ld) {
-    for (int q = 0; q < table->rule.n; q++) {
+void local_face_mass(int n, int m, const double *psi, int dim, const double *normal, const double *a,
+                     double *mass, int ld) {
+    for (int q = 0; q < n; q++) {
         double area = 0.0;
         for (int d = 0; d < dim; d++) area += normal[q * dim + d] * normal[q * dim + d];
         area = sqrt(area) * (a != NULL ? a[q] : 1.0);
-        for (int i = 0; i < table->m; i++)
-            for (int j = 0; j < table->m; j++)
-                mass[i * ld + j] += area * table->psi[q * table->m + i] * table->psi[q * table->m + j];
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < m; j++) mass[i * ld + j] += area * psi[q * m + i] * psi[q * m + j];
     }
 }
 
-/* g of a condition at points; for the exact solution normal gives the flux, so normals are made unit here. */
-static facet_status condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
-                                     const double *normal, double *g) {
+facet_status local_condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
+                                    const double *normal, double *g) {
     facet_status status = FACET_OK;
     const struct hdg_data *data = &l->hdg->data;
     int dim = data->mesh->dim;
@@ -46,7 +42,7 @@ static facet_status condition_values(struct local *l, const struct hdg_condition
         goto done;
     }
     TRY(local_exact_flux(l, local_region(data, l->block, l->cell), n, x, normal, g));
-    for (int q = 0; q < n; q++) {
+    for (int q = 0; q < n; q++) { /* normals come with their areas */
         double area = 0.0;
         for (int a = 0; a < dim; a++) area += normal[q * dim + a] * normal[q * dim + a];
         g[q] /= sqrt(area);
@@ -75,15 +71,15 @@ static facet_status boundary_face(struct hdg *h, struct local *l, int32_t face) 
     double *moments = l->vector, *mass = l->C;
     hdg_face_geometry(&h->space, l->block, l->cell, mesh->face_locals[2 * (int64_t)face], table,
                       &l->face_geometry, l->x, l->normal);
-    TRY(condition_values(l, c, table->rule.n, l->x, l->normal, l->values));
+    TRY(local_condition_values(l, c, table->rule.n, l->x, l->normal, l->values));
     memset(moments, 0, (size_t)m * sizeof *moments);
-    face_moments(table, mesh->dim, l->normal, l->values, moments);
+    local_face_moments(table->rule.n, m, table->psi, mesh->dim, l->normal, l->values, moments);
     if (c->kind != HDG_DIRICHLET) {
         memcpy(h->boundary + h->trace.face_free[face], moments, (size_t)m * sizeof *moments);
         goto done;
     }
     memset(mass, 0, (size_t)(m * m) * sizeof *mass);
-    face_mass(table, mesh->dim, l->normal, NULL, mass, m);
+    local_face_mass(table->rule.n, m, table->psi, mesh->dim, l->normal, NULL, mass, m);
     if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', m, 1, mass, m, moments, m) != 0)
         FAIL(FACET_ERROR_INPUT, "face %d of cell %d is degenerate", face, cell);
     memcpy(h->eliminated + h->trace.face_first[face], moments, (size_t)m * sizeof *moments);
@@ -114,27 +110,38 @@ done:
     return status;
 }
 
-facet_status local_add_robin(struct local *l, double *K, double *largest) {
+facet_status local_robin(struct local *l, int face, int *found, double *largest) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct facet_mesh *mesh = h->data.mesh;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
+    int32_t condition =
+        h->data.face_condition[mesh->blocks[l->block].faces[(int64_t)l->cell * b->n_faces + face]];
+    *found = condition >= 0 && h->data.conditions[condition].kind == HDG_ROBIN;
+    if (!*found) return FACET_OK;
+    const struct hdg_condition *c = &h->data.conditions[condition];
+    int n = b->boundary.rule.n;
+    hdg_face_geometry(&h->space, l->block, l->cell, face, &b->boundary, &l->face_geometry, l->x, l->normal);
+    TRY(base_wrap(field_eval(c->a, n, mesh->dim, l->x, l->values), "robin.a on '%s'", c->part));
+    for (int q = 0; q < n; q++) {
+        if (l->values[q] < 0.0)
+            FAIL(FACET_ERROR_INPUT, "robin.a on '%s' must not be negative, but is %g at x=%g, y=%g", c->part,
+                 l->values[q], l->x[q * mesh->dim], l->x[q * mesh->dim + 1]);
+        *largest = fmax(*largest, l->values[q]);
+    }
+done:
+    return status;
+}
+
+facet_status local_add_robin(struct local *l, double *K, double *largest) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
     for (int f = 0; f < b->n_faces; f++) {
-        int32_t condition =
-            h->data.face_condition[mesh->blocks[l->block].faces[(int64_t)l->cell * b->n_faces + f]];
-        if (condition < 0 || h->data.conditions[condition].kind != HDG_ROBIN) continue;
-        const struct hdg_condition *c = &h->data.conditions[condition];
-        int n = b->boundary.rule.n;
-        hdg_face_geometry(&h->space, l->block, l->cell, f, &b->boundary, &l->face_geometry, l->x, l->normal);
-        TRY(base_wrap(field_eval(c->a, n, mesh->dim, l->x, l->values), "robin.a on '%s'", c->part));
-        for (int q = 0; q < n; q++) {
-            if (l->values[q] < 0.0)
-                FAIL(FACET_ERROR_INPUT, "robin.a on '%s' must not be negative, but is %g at x=%g, y=%g",
-                     c->part, l->values[q], l->x[q * mesh->dim], l->x[q * mesh->dim + 1]);
-            *largest = fmax(*largest, l->values[q]);
-        }
-        face_mass(&b->boundary, mesh->dim, l->normal, l->values, K + (int64_t)f * b->m * (b->n_trace + 1),
-                  b->n_trace);
+        int found;
+        TRY(local_robin(l, f, &found, largest));
+        if (found)
+            local_face_mass(b->boundary.rule.n, b->m, b->boundary.psi, l->hdg->data.mesh->dim, l->normal,
+                            l->values, K + (int64_t)f * b->m * (b->n_trace + 1), b->n_trace);
     }
 done:
     return status;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/batch.h"
+#include "hdg/condensed.h"
 
 #define FAST_BATCHES    256 /* of one call of the affine kernel */
 #define GENERAL_BATCHES 32
@@ -29,6 +29,7 @@ void hdg_destroy(struct hdg **hdg) {
     base_free(&h->lift);
     base_free(&h->boundary);
     trace_space_destroy(&h->trace);
+    condensed_destroy(h);
     hdg_space_destroy(&h->space);
     base_free(hdg);
 }
@@ -51,6 +52,10 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
         int32_t c = data->face_condition[f];
         eliminated[f] = c >= 0 && data->conditions[c].kind == HDG_DIRICHLET;
     }
+    if (data->scheme == HDG_CONDENSED) {
+        TRY(condensed_create(h, eliminated));
+        goto done;
+    }
     TRY(trace_space_create(data->mesh, degree, 1, eliminated, &h->trace));
     TRY(local_boundary_data(h));
     for (int b = 0; b < data->mesh->n_blocks; b++) TRY(batch_tables_create(h, b));
@@ -63,13 +68,26 @@ done:
 /* Constants, to the last bit. With uhat = 1 the exact algebra gives K_e 1 = U' (lambda, phi), zero without
  * reaction; rounding leaves more, the same in every cell of a uniform mesh, which acts like a reaction of
  * size rounding / h^2 and would spoil the solution first. The symmetric correction d w' + w d' - (d'1) w w'
- * with w = 1/|1|^2 restores the identity. */
+ * with w = 1/|1|^2 restores the identity, d being what is missing. */
+void local_restore_sums(int n, int n_ones, int m, double one, double *d, double *K) {
+    double total = 0.0, w = 1.0 / (n_ones * one);
+    for (int f = 0; f < n_ones; f++)
+        for (int i = 0; i < n; i++) d[i] -= one * K[i * n + f * m];
+    for (int f = 0; f < n_ones; f++) total += one * d[f * m];
+    for (int f = 0; f < n_ones; f++)
+        for (int i = 0; i < n; i++) {
+            K[i * n + f * m] += w * d[i];
+            K[f * m * n + i] += w * d[i];
+        }
+    for (int f = 0; f < n_ones; f++)
+        for (int g = 0; g < n_ones; g++) K[f * m * n + g * m] -= total * w * w;
+}
+
 static facet_status restore_constants(struct local *l, const double *U, int ld, double *K) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int N = b->N, n = b->n_trace, m = b->m;
-    double one = sqrt(shape_measure(shape_face_shape(b->shape, 0))); /* psi_0 = 1 / one */
-    double *moments = l->vector, *d = moments + N, total = 0.0, w = 1.0 / (b->n_faces * one);
+    int N = b->N, n = b->n_trace;
+    double *moments = l->vector, *sums = moments + N;
     memset(moments, 0, (size_t)N * sizeof *moments);
     if (h->data.reaction != NULL) {
         facet_status status = local_reaction(&h->data, b->cell.n, l->geometry.x, l->values);
@@ -77,53 +95,75 @@ static facet_status restore_constants(struct local *l, const double *U, int ld, 
         for (int q = 0; q < b->cell.n; q++)
             cblas_daxpy(N, l->geometry.wJ[q] * l->values[q], b->cell.phi + (int64_t)q * N, 1, moments, 1);
     }
-    cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, U, ld, moments, 1, 0.0, d, 1);
-    for (int f = 0; f < b->n_faces; f++)
-        for (int i = 0; i < n; i++) d[i] -= one * K[i * n + f * m];
-    for (int f = 0; f < b->n_faces; f++) total += one * d[f * m];
-    for (int f = 0; f < b->n_faces; f++)
-        for (int i = 0; i < n; i++) {
-            K[i * n + f * m] += w * d[i];
-            K[f * m * n + i] += w * d[i];
-        }
-    for (int f = 0; f < b->n_faces; f++)
-        for (int g = 0; g < b->n_faces; g++) K[f * m * n + g * m] -= total * w * w;
+    cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, U, ld, moments, 1, 0.0, sums, 1);
+    /* psi_0 is 1 over the root of the measure */
+    local_restore_sums(n, b->n_faces, b->m, sqrt(shape_measure(shape_face_shape(b->shape, 0))), sums, K);
     return FACET_OK;
 }
 
-/* Factor, U and K_e of one cell, as derived in hdg.h: C = [S R; . H + G'A^-1 G] by one rank update, then
- * Cholesky. They go to their lane of the batch's arrays; matrix: n x n of scratch. */
-static facet_status condense_cell(struct local *l, double *matrix, double *factor, double *U, double *K,
-                                  double *largest_robin) {
-    facet_status status = FACET_OK;
-    const struct hdg *h = l->hdg;
-    const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int dim = h->data.mesh->dim, N = b->N, n = b->n_trace, ld = N + n;
-    double *C = l->C, *R = C + N, *gg = C + (int64_t)N * ld + N;
-    TRY(local_matrices(l));
-    TRY(local_factor_flux(l));
-    local_half_flux(l);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, ld, dim * N, 1.0, l->X, ld, 1.0, C, ld);
-    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', N, C, ld) != 0) { /* row-major upper is LAPACK's lower */
-        status = local_place(
-            base_fail(FACET_ERROR_INPUT, "the local problem is singular; is the cell degenerate?"), l);
-        goto done;
+facet_status local_eliminate(struct local *l, int N, int n, double *matrix) {
+    int ld = N + n;
+    double *C = l->C, *R = C + N, *rest = C + (int64_t)N * ld + N;
+    if (N > 0) {
+        if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', N, C, ld) != 0) /* row-major upper is LAPACK's lower */
+            return local_place(
+                base_fail(FACET_ERROR_INPUT, "the local problem is singular; is the cell degenerate?"), l);
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit, N, n, 1.0, C, ld, R, ld);
+        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, N, -1.0, R, ld, 1.0, rest, ld);
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, N, n, 1.0, C, ld, R,
+                    ld);
     }
-    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit, N, n, 1.0, C, ld, R, ld);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, N, -1.0, R, ld, 1.0, gg, ld);
     for (int i = 0; i < n; i++)
-        for (int j = i; j < n; j++) matrix[i * n + j] = matrix[j * n + i] = gg[i * ld + j];
-    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, N, n, 1.0, C, ld, R, ld);
-    TRY(restore_constants(l, R, ld, matrix));
-    TRY(local_add_robin(l, matrix, largest_robin));
+        for (int j = i; j < n; j++) matrix[i * n + j] = matrix[j * n + i] = rest[(int64_t)i * ld + j];
+    return FACET_OK;
+}
+
+void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
+                 double *K) {
+    int ld = N + n;
+    const double *C = l->C, *R = C + N;
     for (int i = 0; i < N; i++) {
         for (int j = 0; j <= i; j++) factor[(packed_size(i) + j) * TRACE_LANES] = C[(int64_t)j * ld + i];
         for (int j = 0; j < n; j++) U[((int64_t)i * n + j) * TRACE_LANES] = R[(int64_t)i * ld + j];
     }
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) K[(packed_size(i) + j) * TRACE_LANES] = matrix[i * n + j];
+}
+
+/* Factor, U and K_e of one cell, as derived in hdg.h: C = [S R; . H + G'A^-1 G] by one rank update, then
+ * Cholesky. */
+static facet_status hybrid_cell(struct local *l, double *matrix, double *factor, double *U, double *K,
+                                double *largest_robin) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    int dim = l->hdg->data.mesh->dim, N = b->N, n = b->n_trace, ld = N + n;
+    TRY(local_matrices(l));
+    TRY(local_factor_flux(l));
+    local_half_flux(l);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, ld, dim * N, 1.0, l->X, ld, 1.0, l->C, ld);
+    TRY(local_eliminate(l, N, n, matrix));
+    TRY(restore_constants(l, l->C + N, ld, matrix));
+    TRY(local_add_robin(l, matrix, largest_robin));
+    local_store(l, N, n, matrix, factor, U, K);
 done:
     return status;
+}
+
+static int64_t hybrid_fast(const struct hdg *h, int block, int64_t n_batches, const double *coefficients,
+                           double *factor, double *U, double *K, double *scratch) {
+    return device_condense_affine(h->device, &h->tables[block], n_batches, coefficients, factor, U, K,
+                                  scratch);
+}
+
+static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c) {
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    *c = (struct condenser){.N = b->N,
+                            .n = b->n_trace,
+                            .n_coefficients = affine_layout(h->data.mesh->dim, b->n_faces).count,
+                            .n_scratch = device_condense_scratch(h->device, &h->tables[block]),
+                            .fill = batch_fill_hybrid,
+                            .fast = hybrid_fast,
+                            .cell = hybrid_cell};
 }
 
 /* What the threads of a loop gather. */
@@ -131,19 +171,22 @@ struct totals {
     double volume, reaction, robin;
 };
 
-static facet_status condense_batch(struct local *l, int block, int64_t batch, double *matrix, double *factor,
-                                   double *U, double *K, struct totals *totals) {
+static facet_status condense_batch(struct local *l, const struct condenser *c, int block, int64_t batch,
+                                   double *matrix, double *factor, double *U, double *K,
+                                   struct totals *totals) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
     int32_t count = h->data.mesh->blocks[block].count;
-    memset(factor, 0, (size_t)(packed_size(b->N) * TRACE_LANES) * sizeof *factor);
-    memset(U, 0, (size_t)(b->N * b->n_trace * TRACE_LANES) * sizeof *U);
-    memset(K, 0, (size_t)(packed_size(b->n_trace) * TRACE_LANES) * sizeof *K);
+    if (c->N > 0) {
+        memset(factor, 0, (size_t)(packed_size(c->N) * TRACE_LANES) * sizeof *factor);
+        memset(U, 0, (size_t)(c->N * c->n * TRACE_LANES) * sizeof *U);
+    }
+    memset(K, 0, (size_t)(packed_size(c->n) * TRACE_LANES) * sizeof *K);
     for (int lane = 0; lane < TRACE_LANES; lane++) {
         int64_t cell = batch * TRACE_LANES + lane;
         if (cell >= count) { /* a lane nobody uses: S = 1 */
-            for (int i = 0; i < b->N; i++) factor[(packed_size(i) + i) * TRACE_LANES + lane] = 1.0;
+            for (int i = 0; i < c->N; i++) factor[(packed_size(i) + i) * TRACE_LANES + lane] = 1.0;
             continue;
         }
         TRY(local_begin(l, block, (int32_t)cell));
@@ -152,7 +195,7 @@ static facet_status condense_batch(struct local *l, int block, int64_t batch, do
             TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
             for (int q = 0; q < b->cell.n; q++) totals->reaction = fmax(totals->reaction, l->values[q]);
         }
-        TRY(condense_cell(l, matrix, factor + lane, U + lane, K + lane, &totals->robin));
+        TRY(c->cell(l, matrix, factor + lane, U + lane, K + lane, &totals->robin));
     }
 done:
     return status;
@@ -177,12 +220,12 @@ static void tile_destroy(const struct hdg *h, struct tile *t) {
 }
 
 /* Batches begin .. end-1, all of them general. */
-static facet_status general_run(struct hdg *h, int block, int64_t begin, int64_t end, struct tile *t) {
+static facet_status general_run(struct hdg *h, const struct condenser *c, int block, int64_t begin,
+                                int64_t end, struct tile *t) {
     facet_status status = FACET_OK;
     struct base_collector failures;
-    const struct hdg_block_space *b = &h->space.blocks[block];
     double volume = 0.0, reaction = 0.0, robin = 0.0;
-    if (t->factor == NULL) {
+    if (t->K == NULL) {
         TRY(ALLOC(t->factor, GENERAL_BATCHES * t->n_factor));
         TRY(ALLOC(t->U, GENERAL_BATCHES * t->n_U));
         TRY(ALLOC(t->K, GENERAL_BATCHES * t->n_K));
@@ -194,14 +237,14 @@ static facet_status general_run(struct hdg *h, int block, int64_t begin, int64_t
         struct totals totals = {0};
         double *matrix = NULL;
         facet_status mine = local_create(h, &l);
-        if (mine == FACET_OK) mine = ALLOC(matrix, b->n_trace * b->n_trace);
+        if (mine == FACET_OK) mine = ALLOC(matrix, c->n * c->n);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t batch = begin; batch < end; batch++) {
             int64_t at = batch - begin;
             if (mine != FACET_OK) continue;
-            mine = condense_batch(&l, block, batch, matrix, t->factor + at * t->n_factor, t->U + at * t->n_U,
-                                  t->K + at * t->n_K, &totals);
+            mine = condense_batch(&l, c, block, batch, matrix, t->factor + at * t->n_factor,
+                                  t->U + at * t->n_U, t->K + at * t->n_K, &totals);
             base_collect(&failures, batch, mine);
         }
         volume += totals.volume;
@@ -224,26 +267,26 @@ done:
 }
 
 /* Batches begin .. end-1, all of them affine with constant coefficients. */
-static facet_status fast_run(struct hdg *h, int block, int64_t begin, int64_t end, struct tile *t) {
+static facet_status fast_run(struct hdg *h, const struct condenser *c, int block, int64_t begin, int64_t end,
+                             struct tile *t) {
     facet_status status = FACET_OK;
-    const struct affine_tables *tables = &h->tables[block];
     double volume, reaction;
-    int64_t n_coefficients = affine_layout(tables->dim, tables->n_faces).count * TRACE_LANES;
+    int64_t n_coefficients = c->n_coefficients * TRACE_LANES;
     if (t->coefficients == NULL) {
         TRY(ALLOC(t->coefficients, FAST_BATCHES * n_coefficients));
         TRY(device_alloc(h->device, &t->device_coefficients, (size_t)(FAST_BATCHES * n_coefficients),
                          sizeof(double)));
-        TRY(device_alloc(h->device, &t->scratch, (size_t)device_condense_scratch(h->device, tables),
-                         sizeof(double)));
+        TRY(device_alloc(h->device, &t->scratch, (size_t)c->n_scratch, sizeof(double)));
     }
-    TRY(batch_coefficients(h, block, begin, end, t->coefficients, &volume, &reaction));
+    TRY(batch_coefficients(h, block, begin, end, c->fill, c->n_coefficients, t->coefficients, &volume,
+                           &reaction));
     h->volume += volume;
     h->largest_reaction = fmax(h->largest_reaction, reaction);
     TRY(device_upload(h->device, t->device_coefficients, t->coefficients,
                       (size_t)((end - begin) * n_coefficients) * sizeof(double)));
-    int64_t failed = device_condense_affine(
-        h->device, tables, end - begin, t->device_coefficients, h->factors[block] + begin * t->n_factor,
-        h->U[block] + begin * t->n_U, h->matrices.values[block] + begin * t->n_K, t->scratch);
+    int64_t failed =
+        c->fast(h, block, end - begin, t->device_coefficients, h->factors[block] + begin * t->n_factor,
+                h->U[block] + begin * t->n_U, h->matrices.values[block] + begin * t->n_K, t->scratch);
     if (failed >= 0)
         FAIL(FACET_ERROR_INPUT,
              "the local problem of one of the cells %lld to %lld is singular; is it degenerate?",
@@ -254,11 +297,15 @@ done:
 
 static facet_status condense_block(struct hdg *h, int block) {
     facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &h->space.blocks[block];
+    struct condenser c;
     int64_t n = h->matrices.n_batches[block];
-    struct tile t = {.n_factor = packed_size(b->N) * TRACE_LANES,
-                     .n_U = (int64_t)b->N * b->n_trace * TRACE_LANES,
-                     .n_K = packed_size(b->n_trace) * TRACE_LANES};
+    if (h->data.scheme == HDG_CONDENSED)
+        condensed_condenser(h, block, &c);
+    else
+        hybrid_condenser(h, block, &c);
+    struct tile t = {.n_factor = packed_size(c.N) * TRACE_LANES,
+                     .n_U = (int64_t)c.N * c.n * TRACE_LANES,
+                     .n_K = packed_size(c.n) * TRACE_LANES};
     TRY(device_alloc(h->device, &h->factors[block], (size_t)(n * t.n_factor), sizeof(double)));
     TRY(device_alloc(h->device, &h->U[block], (size_t)(n * t.n_U), sizeof(double)));
     for (int64_t begin = 0, end; begin < n; begin = end) {
@@ -266,7 +313,7 @@ static facet_status condense_block(struct hdg *h, int block) {
         int64_t limit = begin + (fast ? FAST_BATCHES : GENERAL_BATCHES);
         end = begin + 1;
         while (end < n && end < limit && batch_is_fast(h, block, end) == fast) end++;
-        TRY(fast ? fast_run(h, block, begin, end, &t) : general_run(h, block, begin, end, &t));
+        TRY(fast ? fast_run(h, &c, block, begin, end, &t) : general_run(h, &c, block, begin, end, &t));
         TRY(base_check_interrupt());
         base_report_progress(h->monitor, FACET_PHASE_CONDENSE, (double)end, (double)n);
     }
@@ -277,11 +324,18 @@ done:
 
 facet_status hdg_condense(struct hdg *h) {
     facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    struct hdg_system system;
+    int sizes[MESH_MAX_BLOCKS], N;
     h->volume = h->largest_reaction = h->largest_robin = 0.0;
-    TRY(trace_matrices_create(h->device, &h->trace, &h->matrices));
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(condense_block(h, b));
-    h->singular = h->trace.n_free == h->trace.n_all && h->largest_reaction == 0.0 && h->largest_robin == 0.0;
-    TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
+    for (int b = 0; b < mesh->n_blocks; b++) hdg_local_sizes(h, b, &N, &sizes[b]);
+    TRY(trace_matrices_create_sized(h->device, mesh, sizes, &h->matrices));
+    for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b));
+    hdg_describe(h, &system);
+    h->singular = system.n_free == system.n_all && h->largest_reaction == 0.0 && h->largest_robin == 0.0;
+    TRY(h->data.scheme == HDG_CONDENSED
+            ? continuous_lift(&h->condensed->space, &h->matrices, h->eliminated, h->lift)
+            : trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
 done:
     return status;
 }

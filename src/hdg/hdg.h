@@ -28,6 +28,12 @@
 #include "hdg/space.h"
 #include "trace/trace.h"
 
+/* What is discretized on the cells, and what the global unknowns are. HDG_HYBRID: the above. HDG_CONDENSED:
+ * continuous Galerkin, (K grad u, grad w) + (lambda u, w) + <a u, w> = (f, w) + <g, w> with u and w
+ * continuous and of degree k, the modes inside the cells eliminated (src/hdg/condensed.h); q means -K grad u
+ * at points, tau and post-processing do not exist, and the trace is u itself. */
+enum hdg_scheme { HDG_HYBRID, HDG_CONDENSED };
+
 enum hdg_kind { HDG_DIRICHLET, HDG_NEUMANN, HDG_ROBIN };
 struct hdg_condition {
     enum hdg_kind kind;
@@ -39,6 +45,7 @@ struct hdg_condition {
 /* The data of a problem; fields and arrays belong to the caller and outlive the struct hdg. */
 struct hdg_data {
     const struct facet_mesh *mesh;
+    enum hdg_scheme scheme;
     int n_regions;
     const struct field *const *conductivity;       /* one per region: 1 or dim*dim components */
     const int32_t *cell_region;                    /* NULL: region 0 everywhere */
@@ -55,7 +62,8 @@ struct hdg {
     const struct device *device;
     struct hdg_data data;
     struct hdg_space space;
-    struct trace_space trace;
+    struct trace_space trace;        /* HDG_HYBRID only */
+    struct hdg_condensed *condensed; /* HDG_CONDENSED only */
     const struct base_monitor *monitor;
     struct trace_matrices matrices;               /* K_e */
     double *factors[MESH_MAX_BLOCKS];             /* of S: batch x N(N+1)/2 x LANES */
@@ -69,13 +77,14 @@ struct hdg {
     double volume;
 };
 
-/* Coefficients of a solution: u count x N, q count x dim x N, star count x N_star per block; trace: full
- * numbering. */
+/* Coefficients of a solution in the orthonormal basis: u count x N, q count x dim x N (HDG_HYBRID only), star
+ * count x N_star per block; trace: full numbering. */
 struct hdg_solution {
     double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
         *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
     double *trace;
-    double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side: batch x N x LANES on the host */
+    double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
+                                       eliminates: batch x N x LANES on the host */
     double shift;                   /* constant taken off the source to balance a singular problem */
 };
 
@@ -84,8 +93,35 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
                         hdg_rule_maker maker, const struct base_monitor *monitor, struct hdg **hdg);
 void hdg_destroy(struct hdg **hdg);
 
+/* Evaluates all data at their quadrature points, so that what is wrong with them is said before anything is
+ * condensed; and compares boundary data that were given with those of the exact solution: part is NULL when
+ * they agree. */
+struct hdg_mismatch {
+    const char *part; /* lives as long as the data */
+    double difference;
+};
+facet_status hdg_check_data(const struct hdg *hdg, struct hdg_mismatch *mismatch);
+
 /* Element matrices, local solvers and the lift of all cells. */
 facet_status hdg_condense(struct hdg *hdg);
+
+/* The global system, whatever the scheme. Blocks: the unknowns of one face (or vertex). */
+struct hdg_system {
+    int64_t n_all, n_free;
+    int64_t n_blocks;
+    const int64_t *block_offsets; /* n_blocks + 1, in the free numbering */
+    int64_t n_volume;             /* unknowns before condensation */
+};
+void hdg_describe(const struct hdg *hdg, struct hdg_system *system);
+/* Unknowns that a cell of a block eliminates, and those that it shares. */
+void hdg_local_sizes(const struct hdg *hdg, int block, int *N, int *n);
+facet_status hdg_operator_create(const struct hdg *hdg, enum trace_form form, struct operator* A);
+facet_status hdg_assemble(const struct hdg *hdg, struct csr *csr);
+facet_status hdg_block_diagonal(const struct hdg *hdg, struct csr *csr);
+/* solution->trace from the free values (host). */
+void hdg_set_trace(const struct hdg *hdg, const double *free, struct hdg_solution *solution);
+void hdg_constant(const struct hdg *hdg, double *full); /* the function 1 in the full numbering */
+void hdg_free_constant(const struct hdg *hdg, double *free);
 
 facet_status hdg_solution_create(const struct hdg *hdg, struct hdg_solution *solution);
 void hdg_solution_destroy(struct hdg_solution *solution);
@@ -106,9 +142,11 @@ struct hdg_errors {
 };
 facet_status hdg_measure_errors(const struct hdg *hdg, const struct hdg_solution *solution,
                                 struct hdg_errors *errors);
+/* The mean over the faces of a cell of the trace's mean on them (straight faces). */
+double hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, int block, int32_t cell);
 /* The largest imbalance of a cell (f - lambda u against the numerical flux through its faces) and the largest
  * jump of the mean numerical flux across a face, relative to the largest sum of |q.n| + tau (|u| + |uhat|)
- * over the faces of a cell. */
+ * over the faces of a cell. -1 for HDG_CONDENSED, which is not conservative cell by cell. */
 facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution, double *imbalance);
 
 enum hdg_field { HDG_U, HDG_U_STAR, HDG_Q, HDG_Q_STAR };
@@ -116,7 +154,7 @@ enum hdg_field { HDG_U, HDG_U_STAR, HDG_Q, HDG_Q_STAR };
  * 1, else k or more. */
 facet_status hdg_evaluate(const struct hdg *hdg, const struct hdg_solution *solution, enum hdg_field field,
                           int block, int32_t cell, const struct hdg_table *table, double *values);
-/* Integral over one face of the numerical flux qhat.n out of the given cell. */
+/* Integral over one face of the numerical flux qhat.n (HDG_CONDENSED: q.n) out of the given cell. */
 facet_status hdg_face_flux(const struct hdg *hdg, const struct hdg_solution *solution, int block,
                            int32_t cell, int face, double *flux);
 

@@ -367,3 +367,32 @@ void local_apply_flux_inverse(struct local *l, double *v) {
         }
     }
 }
+
+/* With K = R R' the matrix is the sum over the columns c of R of Y_c'Y_c, Y_c = sqrt(wJ) sum_b (J^-1 R_c)_b
+ * d_b w. */
+facet_status local_stiffness(struct local *l, int n, int P, const double *grad, int skip, double *A) {
+    int dim = l->hdg->data.mesh->dim;
+    double *roots = l->jets; /* n x dim x dim */
+    for (int p = 0; p < n; p++) {
+        double root[9];
+        if (!local_small_root(dim, l->K + p * dim * dim, root))
+            return base_fail(FACET_ERROR_INPUT, "the conductivity is not positive definite");
+        memcpy(roots + p * dim * dim, root, (size_t)(dim * dim) * sizeof *root);
+    }
+    for (int c = 0; c < dim; c++) {
+        for (int p = 0; p < n; p++) {
+            double weight = sqrt(l->geometry.wJ[p]), direction[3] = {0};
+            for (int b = 0; b < dim; b++)
+                for (int a = c; a < dim; a++)
+                    direction[b] += weight * l->geometry.inverse[(p * dim + b) * dim + a] *
+                                    roots[(p * dim + a) * dim + c];
+            double *row = l->weighted + (int64_t)p * P;
+            memset(row, 0, (size_t)P * sizeof *row);
+            for (int b = 0; b < dim; b++)
+                cblas_daxpy(P, direction[b], grad + ((int64_t)b * n + p) * P, 1, row, 1);
+        }
+        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, P - skip, n, 1.0, l->weighted + skip, P,
+                    c > 0 ? 1.0 : 0.0, A, P - skip);
+    }
+    return FACET_OK;
+}

@@ -57,8 +57,19 @@ facet_status local_exact_flux(struct local *l, int32_t region, int n, const doub
 facet_status local_tau(struct local *l, int face, int n, const double *x, double *tau);
 facet_status local_place(facet_status status, const struct local *l); /* wraps a failure with the cell */
 
-/* boundary.c */
+/* boundary.c. Functions psi on a face: n points x m; normal: n x dim, with areas and weights. */
 facet_status local_boundary_data(struct hdg *hdg);
+/* moments[i] += <g, psi_i>; mass (m x m) += <a psi, psi>, a NULL: 1. */
+void local_face_moments(int n, int m, const double *psi, int dim, const double *normal, const double *g,
+                        double *moments);
+void local_face_mass(int n, int m, const double *psi, int dim, const double *normal, const double *a,
+                     double *mass, int ld);
+/* g of a condition at points of the cell at hand; normal: not for Dirichlet conditions. */
+facet_status local_condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
+                                    const double *normal, double *g);
+/* Is a face of the cell at hand on a Robin part? Then a at the boundary rule is in l->values and the normals
+ * in l->normal. *largest: the largest a met. */
+facet_status local_robin(struct local *l, int face, int *found, double *largest);
 /* Robin faces of the cell at hand: K (n_trace x n_trace) += <a psi, psi>; *largest: the largest a met. */
 facet_status local_add_robin(struct local *l, double *K, double *largest);
 
@@ -72,6 +83,20 @@ facet_status local_matrices(struct local *l);
 facet_status local_factor_flux(struct local *l);
 void local_half_flux(struct local *l);                     /* X = L^-1 X, so that X'X = [D|G]' A^-1 [D|G] */
 void local_apply_flux_inverse(struct local *l, double *v); /* v = A^-1 v, dim N */
+
+/* A ((P - skip)^2, upper triangle) = (K grad w_j, grad w_i) at n points of the geometry at hand, with K there
+ * in l->K and the reference gradients grad (dim x n x P); the first `skip` functions are left out. */
+facet_status local_stiffness(struct local *l, int n, int P, const double *grad, int skip, double *A);
+
+/* condense.c. C = [S R; . H] (upper triangle, N and n rows) becomes [factor, S^-1 R; ..]; matrix (n x n) = H
+ * - R'S^-1 R. */
+facet_status local_eliminate(struct local *l, int N, int n, double *matrix);
+/* Makes K 1 = sums (n x n, symmetric), where the function 1 is `one` at the unknowns 0, m, .., (n_ones-1) m
+ * and 0 elsewhere. Destroys sums. */
+void local_restore_sums(int n, int n_ones, int m, double one, double *sums, double *K);
+/* The cell's results to their lanes: C as local_eliminate left it. */
+void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
+                 double *K);
 
 /* recover.c: load = (f - shift, phi) of one cell, leaving (f - shift) times weight in l->values; source as in
  * hdg_load. */

@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "hdg/local.h"
 
-/* -K grad u* at the points of a table, given the geometry there. */
-static facet_status star_flux(struct local *l, const struct hdg_table *table, const double *star,
-                              double *values) {
+/* -K grad w at the points of a table, given the geometry there; w: N coefficients. */
+static facet_status gradient_flux(struct local *l, const struct hdg_table *table, int N, const double *w,
+                                  double *values) {
     int dim = table->dim, n = table->n;
     facet_status status =
         local_conductivity(l, local_region(&l->hdg->data, l->block, l->cell), n, l->geometry.x, l->K);
@@ -16,7 +16,7 @@ static facet_status star_flux(struct local *l, const struct hdg_table *table, co
     for (int p = 0; p < n; p++) {
         double reference[3], gradient[3];
         for (int b = 0; b < dim; b++)
-            reference[b] = cblas_ddot(table->N, table->grad + ((int64_t)b * n + p) * table->N, 1, star, 1);
+            reference[b] = cblas_ddot(N, table->grad + ((int64_t)b * n + p) * table->N, 1, w, 1);
         for (int a = 0; a < dim; a++) {
             gradient[a] = 0.0;
             for (int b = 0; b < dim; b++)
@@ -35,7 +35,9 @@ static facet_status evaluate(struct local *l, const struct hdg_solution *s, enum
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
     int dim = table->dim, block = l->block;
     if (field == HDG_Q_STAR)
-        return star_flux(l, table, s->star[block] + (int64_t)l->cell * b->N_star, values);
+        return gradient_flux(l, table, b->N_star, s->star[block] + (int64_t)l->cell * b->N_star, values);
+    if (field == HDG_Q && l->hdg->data.scheme == HDG_CONDENSED)
+        return gradient_flux(l, table, b->N, s->u[block] + (int64_t)l->cell * b->N, values);
     int components = field == HDG_Q ? dim : 1, N = field == HDG_U_STAR ? b->N_star : b->N;
     const double *from = field == HDG_U ? s->u[block] : field == HDG_Q ? s->q[block] : s->star[block];
     for (int c = 0; c < components; c++)
@@ -48,7 +50,7 @@ facet_status hdg_evaluate(const struct hdg *h, const struct hdg_solution *s, enu
                           int32_t cell, const struct hdg_table *table, double *values) {
     facet_status status = FACET_OK;
     struct local l = {.hdg = h, .block = block, .cell = cell};
-    if (field == HDG_Q_STAR) {
+    if (field == HDG_Q_STAR || (field == HDG_Q && h->data.scheme == HDG_CONDENSED)) {
         int dim = table->dim;
         TRY(hdg_geometry_create(table->n, dim, &l.geometry));
         TRY(ALLOC(l.K, table->n * dim * dim));
@@ -97,13 +99,37 @@ done:
     return local_place(status, l);
 }
 
+/* The trace on a face of the cell at hand at point p of a face table. */
+static double trace_at(const struct local *l, const struct hdg_solution *s, int face,
+                       const struct hdg_face_table *table, int p) {
+    const struct hdg *h = l->hdg;
+    const struct mesh_block *block = &h->data.mesh->blocks[l->block];
+    int64_t at = (int64_t)l->cell * h->space.blocks[l->block].n_faces + face;
+    if (h->data.scheme == HDG_HYBRID)
+        return cblas_ddot(table->m, table->psi + p * table->m, 1,
+                          s->trace + h->trace.face_first[block->faces[at]], 1);
+    int N = h->space.blocks[l->block].N;
+    return cblas_ddot(N, table->side[face][block->orientations[at]].phi + (int64_t)p * N, 1,
+                      s->u[l->block] + (int64_t)l->cell * N, 1);
+}
+
+double hdg_mean_trace(const struct hdg *h, const struct hdg_solution *s, int block, int32_t cell) {
+    struct local l = {.hdg = h, .block = block, .cell = cell};
+    const struct hdg_face_table *table = &h->space.blocks[block].face;
+    double sum = 0.0;
+    int n_faces = h->space.blocks[block].n_faces;
+    for (int f = 0; f < n_faces; f++)
+        for (int p = 0; p < table->rule.n; p++) sum += table->rule.w[p] * trace_at(&l, s, f, table, p);
+    return sum / (n_faces * shape_measure(shape_face_shape(h->space.blocks[block].shape, 0)));
+}
+
 /* Each face is measured once, by its first cell. */
 static facet_status trace_errors(struct local *l, const struct hdg_solution *s, struct cell_errors *e) {
     const struct hdg *h = l->hdg;
     const struct facet_mesh *mesh = h->data.mesh;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     const struct hdg_face_table *table = &b->norm_face;
-    int dim = mesh->dim, n = table->rule.n, m = table->m;
+    int dim = mesh->dim, n = table->rule.n;
     for (int f = 0; f < b->n_faces; f++) {
         int32_t face = mesh->blocks[l->block].faces[(int64_t)l->cell * b->n_faces + f];
         if (mesh->face_cells[2 * (int64_t)face] != mesh->blocks[l->block].first + l->cell ||
@@ -114,8 +140,7 @@ static facet_status trace_errors(struct local *l, const struct hdg_solution *s, 
         if (status != FACET_OK) return base_wrap(status, "exact");
         for (int p = 0; p < n; p++) {
             double area = cblas_dnrm2(dim, l->normal + p * dim, 1);
-            double error =
-                l->values[p] - cblas_ddot(m, table->psi + p * m, 1, s->trace + h->trace.face_first[face], 1);
+            double error = l->values[p] - trace_at(l, s, f, table, p);
             e->trace += area * error * error;
         }
     }
@@ -219,12 +244,33 @@ static facet_status face_flux(struct local *l, const struct hdg_solution *s, int
     return FACET_OK;
 }
 
+/* Integral of q.n, q = -K grad u, over one face, by the rule of the norms. */
+static facet_status gradient_face_flux(struct local *l, const struct hdg_solution *s, int face,
+                                       double *flux) {
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    int64_t at = (int64_t)l->cell * b->n_faces + face;
+    const struct hdg_table *side = &b->norm_face.side[face][h->data.mesh->blocks[l->block].orientations[at]];
+    double *q = l->jets;
+    hdg_face_geometry(&h->space, l->block, l->cell, face, &b->norm_face, &l->face_geometry, l->x, l->normal);
+    hdg_cell_geometry(&h->space, l->block, l->cell, side, &l->geometry);
+    facet_status status = gradient_flux(l, side, b->N, s->u[l->block] + (int64_t)l->cell * b->N, q);
+    if (status == FACET_OK) *flux = cblas_ddot(side->n * side->dim, q, 1, l->normal, 1);
+    return status;
+}
+
 facet_status hdg_face_flux(const struct hdg *h, const struct hdg_solution *s, int block, int32_t cell,
                            int face, double *flux) {
     facet_status status = FACET_OK;
     struct local l;
     double absolute;
     TRY(local_create(h, &l));
+    if (h->data.scheme == HDG_CONDENSED) {
+        l.block = block;
+        l.cell = cell;
+        TRY(gradient_face_flux(&l, s, face, flux));
+        goto done;
+    }
     TRY(local_begin(&l, block, cell));
     TRY(face_flux(&l, s, face, flux, &absolute));
 done:
@@ -270,6 +316,8 @@ facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
     const struct facet_mesh *mesh = h->data.mesh;
     struct balance_job job = {.solution = s};
     double worst = 0.0, scale = 0.0;
+    *imbalance = -1.0;
+    if (h->data.scheme == HDG_CONDENSED) return FACET_OK;
     TRY(ALLOC(job.cells, 2 * (int64_t)mesh->n_cells));
     TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES));
     TRY(local_for_all_cells(h, balance_work, &job));

@@ -7,35 +7,6 @@
 #include "base/memory.h"
 #include "hdg/local.h"
 
-/* The stiffness matrix (K grad w_j, grad w_i), constants left out: with K = R R' it is the sum over the
- * columns c of R of Y_c'Y_c, Y_c = sqrt(wJ) sum_b (J^-1 R_c)_b d_b w. */
-static facet_status star_matrix(struct local *l, const struct hdg_table *table, double *A) {
-    int dim = table->dim, P = table->N, n = table->n;
-    double *roots = l->jets; /* n x dim x dim */
-    for (int p = 0; p < n; p++) {
-        double root[9];
-        if (!local_small_root(dim, l->K + p * dim * dim, root))
-            return base_fail(FACET_ERROR_INPUT, "the conductivity is not positive definite");
-        memcpy(roots + p * dim * dim, root, (size_t)(dim * dim) * sizeof *root);
-    }
-    for (int c = 0; c < dim; c++) {
-        for (int p = 0; p < n; p++) {
-            double weight = sqrt(l->geometry.wJ[p]), direction[3] = {0};
-            for (int b = 0; b < dim; b++)
-                for (int a = c; a < dim; a++)
-                    direction[b] += weight * l->geometry.inverse[(p * dim + b) * dim + a] *
-                                    roots[(p * dim + a) * dim + c];
-            double *row = l->weighted + (int64_t)p * P;
-            memset(row, 0, (size_t)P * sizeof *row);
-            for (int b = 0; b < dim; b++)
-                cblas_daxpy(P, direction[b], table->grad + ((int64_t)b * n + p) * P, 1, row, 1);
-        }
-        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, P - 1, n, 1.0, l->weighted + 1, P,
-                    c > 0 ? 1.0 : 0.0, A, P - 1);
-    }
-    return FACET_OK;
-}
-
 /* rhs = -(q, grad w), constants left out. */
 static void star_load(struct local *l, const struct hdg_table *table, int N, const double *q, double *rhs) {
     int dim = table->dim, P = table->N, n = table->n;
@@ -64,7 +35,7 @@ static facet_status star_work(struct local *l, int block, int32_t cell, void *us
     l->cell = cell;
     hdg_cell_geometry(&h->space, block, cell, &b->star, &l->geometry);
     TRY(local_conductivity(l, local_region(&h->data, block, cell), b->star.n, l->geometry.x, l->K));
-    TRY(star_matrix(l, &b->star, l->C));
+    TRY(local_stiffness(l, b->star.n, P, b->star.grad, 1, l->C));
     star_load(l, &b->star, N, q, rhs);
     if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', P - 1, 1, l->C, P - 1, rhs, P - 1) != 0)
         FAIL(FACET_ERROR_INPUT, "the post-processing system is singular; is the cell degenerate?");
@@ -83,6 +54,8 @@ done:
 facet_status hdg_postprocess(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
+    if (h->data.scheme == HDG_CONDENSED)
+        return base_fail(FACET_ERROR_INPUT, "the condensed method has no post-processing");
     for (int b = 0; b < mesh->n_blocks; b++)
         if (s->star[b] == NULL)
             TRY(ALLOC(s->star[b], (int64_t)mesh->blocks[b].count * h->space.blocks[b].N_star));

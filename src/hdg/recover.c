@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/batch.h"
+#include "hdg/condensed.h"
 
 /* Where the source points of a block begin in the caller's array. */
 static int64_t source_start(const struct hdg *h, int block) {
@@ -42,6 +42,7 @@ struct load_job {
     const double *source;
     double shift;
     struct hdg_solution *solution;
+    double *direct[MESH_MAX_BLOCKS]; /* HDG_CONDENSED: loads of the shared unknowns, batch x n x LANES */
     double *totals[MESH_MAX_BLOCKS]; /* count x 2: integral of f, and of |f| */
 };
 
@@ -53,10 +54,15 @@ static int64_t lane_start(int32_t cell, int64_t size) {
 static facet_status load_work(struct local *l, int block, int32_t cell, void *user) {
     struct load_job *job = user;
     const struct hdg_block_space *b = &l->hdg->space.blocks[block];
-    double *load = l->vector, *lane = job->solution->loads[block] + lane_start(cell, b->N);
+    int N, n;
+    hdg_local_sizes(l->hdg, block, &N, &n);
+    double *load = l->vector, *lane = job->solution->loads[block] + (N > 0 ? lane_start(cell, N) : 0);
     facet_status status = local_load(l, block, cell, job->source, job->shift, load);
     if (status != FACET_OK) return status;
-    for (int i = 0; i < b->N; i++) lane[i * TRACE_LANES] = load[i];
+    if (l->hdg->data.scheme == HDG_CONDENSED)
+        condensed_split_load(l->hdg, block, cell, load, lane, job->direct[block] + lane_start(cell, n));
+    else
+        for (int i = 0; i < N; i++) lane[i * TRACE_LANES] = load[i];
     double *total = job->totals[block] + 2 * (int64_t)cell;
     total[0] = total[1] = 0.0;
     for (int q = 0; q < b->source.n; q++) { /* local_load left f times weight there */
@@ -69,39 +75,45 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
 /* The sum of the loads on a singular problem must vanish: *shift balances what quadrature leaves, and no
  * more. */
 static facet_status balance(const struct hdg *h, const struct load_job *job, double *shift) {
+    facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    double total = 0.0, scale = 0.0;
+    struct hdg_system system;
+    double total = 0.0, scale = 0.0, *constant = NULL;
+    hdg_describe(h, &system);
+    TRY(ALLOC(constant, system.n_free));
+    hdg_free_constant(h, constant);
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
             total += job->totals[b][2 * c];
             scale += job->totals[b][2 * c + 1];
         }
-    for (int64_t f = 0; f < h->trace.n_free_faces; f++) { /* the moment of the constant: psi_0 is constant */
-        enum shape shape = (enum shape)mesh->face_shapes[h->trace.free_faces[f]];
-        double flux = h->boundary[h->trace.free_offsets[f]] * sqrt(shape_measure(shape));
-        total += flux;
-        scale += fabs(flux);
+    for (int64_t i = 0; i < system.n_free; i++) {
+        total += constant[i] * h->boundary[i];
+        scale += fabs(constant[i] * h->boundary[i]);
     }
     *shift = total / h->volume;
-    if (fabs(total) <= 1e-4 * scale) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT,
-                     "with Neumann or periodic conditions everywhere and no reaction, the source and the "
-                     "boundary fluxes must "
-                     "balance, but they sum to %.6g (of %.6g in absolute terms); subtract it, or give a "
-                     "Dirichlet or Robin part",
-                     total, scale);
+    if (!(fabs(total) <= 1e-4 * scale))
+        FAIL(FACET_ERROR_INPUT,
+             "with Neumann or periodic conditions everywhere and no reaction, the source and the boundary "
+             "fluxes must balance, but they sum to %.6g (of %.6g in absolute terms); subtract it, or give a "
+             "Dirichlet or Robin part",
+             total, scale);
+done:
+    base_free(&constant);
+    return status;
 }
 
-/* locals (host, batch x n_trace x LANES) = U'f of one block. */
+/* locals (host, batch x n x LANES) = U'f of one block. */
 static facet_status load_block(const struct hdg *h, int block, const double *loads, double *locals) {
     facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &h->space.blocks[block];
     int64_t n_batches = h->matrices.n_batches[block];
-    size_t n_out = (size_t)(n_batches * b->n_trace * TRACE_LANES);
     double *f = NULL, *out = NULL;
-    TRY(device_copy(h->device, &f, loads, (size_t)(n_batches * b->N * TRACE_LANES), sizeof *f));
+    int N, n;
+    hdg_local_sizes(h, block, &N, &n);
+    size_t n_out = (size_t)(n_batches * n * TRACE_LANES);
+    TRY(device_copy(h->device, &f, loads, (size_t)(n_batches * N * TRACE_LANES), sizeof *f));
     TRY(device_alloc(h->device, &out, n_out, sizeof *out));
-    device_batch_load(h->device, n_batches, b->N, b->n_trace, h->U[block], f, out);
+    device_batch_load(h->device, n_batches, N, n, h->U[block], f, out);
     TRY(device_download(h->device, locals, out, n_out * sizeof *out));
 done:
     device_free(h->device, &f);
@@ -113,10 +125,16 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct load_job job = {.source = source, .solution = s};
+    struct hdg_system system;
     double *locals[MESH_MAX_BLOCKS] = {0};
+    int64_t n_locals[MESH_MAX_BLOCKS];
+    int condensed = h->data.scheme == HDG_CONDENSED;
+    hdg_describe(h, &system);
     s->shift = 0.0;
     for (int b = 0; b < mesh->n_blocks; b++) {
-        TRY(ALLOC(locals[b], h->matrices.n_batches[b] * h->space.blocks[b].n_trace * TRACE_LANES));
+        n_locals[b] = h->matrices.n_batches[b] * h->matrices.n[b] * TRACE_LANES;
+        TRY(ALLOC(locals[b], n_locals[b]));
+        if (condensed) TRY(CALLOC(job.direct[b], n_locals[b]));
         TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
     }
     TRY(local_for_all_cells(h, load_work, &job));
@@ -126,11 +144,17 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
         TRY(local_for_all_cells(h, load_work, &job));
     }
     for (int b = 0; b < mesh->n_blocks; b++) TRY(load_block(h, b, s->loads[b], locals[b]));
-    trace_assemble_vector(&h->trace, locals, F);
-    for (int64_t i = 0; i < h->trace.n_free; i++) F[i] += h->lift[i] + h->boundary[i];
+    for (int b = 0; b < mesh->n_blocks && condensed; b++)
+        for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];
+    if (condensed)
+        continuous_assemble_vector(&h->condensed->space, locals, F);
+    else
+        trace_assemble_vector(&h->trace, locals, F);
+    for (int64_t i = 0; i < system.n_free; i++) F[i] += h->lift[i] + h->boundary[i];
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         base_free(&locals[b]);
+        base_free(&job.direct[b]);
         base_free(&job.totals[b]);
     }
     return status;
@@ -139,14 +163,18 @@ done:
 facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
+    struct hdg_system system;
     *s = (struct hdg_solution){0};
+    hdg_describe(h, &system);
     for (int b = 0; b < mesh->n_blocks; b++) {
         int64_t size = (int64_t)mesh->blocks[b].count * h->space.blocks[b].N;
+        int N, n;
+        hdg_local_sizes(h, b, &N, &n);
         TRY(CALLOC(s->u[b], size));
-        TRY(CALLOC(s->q[b], size * mesh->dim));
-        TRY(CALLOC(s->loads[b], trace_n_batches(mesh, b) * h->space.blocks[b].N * TRACE_LANES));
+        if (h->data.scheme == HDG_HYBRID) TRY(CALLOC(s->q[b], size * mesh->dim));
+        TRY(CALLOC(s->loads[b], trace_n_batches(mesh, b) * N * TRACE_LANES));
     }
-    TRY(CALLOC(s->trace, h->trace.n_all));
+    TRY(CALLOC(s->trace, system.n_all));
 done:
     if (status != FACET_OK) hdg_solution_destroy(s);
     return status;
@@ -182,33 +210,64 @@ static void recovery_destroy(struct recovery *r) {
     for (int i = 0; i < 4; i++) device_free(r->hdg->device, arrays[i]);
 }
 
-/* u = S^-1 f + U uhat, for all cells of the block. */
-static facet_status recover_u(struct recovery *r) {
+/* The eliminated unknowns S^-1 f + U uhat, for all cells of the block. */
+static facet_status recover_eliminated(struct recovery *r) {
     facet_status status = FACET_OK;
     const struct hdg *h = r->hdg;
-    const struct hdg_block_space *b = &h->space.blocks[r->block];
     int64_t n_batches = h->matrices.n_batches[r->block];
-    size_t n_u = (size_t)(n_batches * b->N * TRACE_LANES),
-           n_uhat = (size_t)(n_batches * b->n_trace * TRACE_LANES);
     int32_t count = h->data.mesh->blocks[r->block].count;
+    int N, n;
+    hdg_local_sizes(h, r->block, &N, &n);
+    size_t n_u = (size_t)(n_batches * N * TRACE_LANES), n_uhat = (size_t)(n_batches * n * TRACE_LANES);
     TRY(ALLOC(r->u, n_u));
     TRY(CALLOC(r->uhat, n_uhat));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int32_t cell = 0; cell < count; cell++)
-        trace_gather(&h->trace, r->block, cell, r->solution->trace, r->uhat + lane_start(cell, b->n_trace),
-                     TRACE_LANES);
+    for (int32_t cell = 0; cell < count; cell++) {
+        double *to = r->uhat + lane_start(cell, n);
+        if (h->data.scheme == HDG_CONDENSED)
+            continuous_gather(&h->condensed->space, r->block, cell, r->solution->trace, to, TRACE_LANES);
+        else
+            trace_gather(&h->trace, r->block, cell, r->solution->trace, to, TRACE_LANES);
+    }
     TRY(device_copy(h->device, &r->device_u, r->solution->loads[r->block], n_u, sizeof(double)));
     TRY(device_copy(h->device, &r->device_uhat, r->uhat, n_uhat, sizeof(double)));
-    device_batch_recover(h->device, n_batches, b->N, b->n_trace, h->factors[r->block], h->U[r->block],
-                         r->device_uhat, r->device_u);
+    device_batch_recover(h->device, n_batches, N, n, h->factors[r->block], h->U[r->block], r->device_uhat,
+                         r->device_u);
     TRY(device_download(h->device, r->u, r->device_u, n_u * sizeof(double)));
+done:
+    return status;
+}
+
+/* From the modes of every cell to its orthonormal basis. */
+static facet_status change_basis(struct recovery *r) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = r->hdg;
+    const struct condensed_block *c = &h->condensed->blocks[r->block];
+    int32_t count = h->data.mesh->blocks[r->block].count;
+    int M = c->N + c->n;
+    double *modal = NULL, *u = r->solution->u[r->block];
+    TRY(ALLOC(modal, (int64_t)count * M));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int32_t cell = 0; cell < count; cell++) {
+        const double *interior = r->u + (c->N > 0 ? lane_start(cell, c->N) : 0);
+        condensed_join(h, r->block, cell, interior, r->uhat + lane_start(cell, c->n),
+                       modal + (int64_t)cell * M);
+        cblas_dgemv(CblasRowMajor, CblasTrans, M, M, 1.0, c->change, M, modal + (int64_t)cell * M, 1, 0.0,
+                    u + (int64_t)cell * M, 1);
+    }
+done:
+    base_free(&modal);
+    return status;
+}
+
+static void copy_u(struct recovery *r) {
+    const struct hdg *h = r->hdg;
+    int32_t count = h->data.mesh->blocks[r->block].count;
+    int N = h->space.blocks[r->block].N;
     double *u = r->solution->u[r->block];
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int32_t cell = 0; cell < count; cell++)
-        for (int i = 0; i < b->N; i++)
-            u[(int64_t)cell * b->N + i] = r->u[lane_start(cell, b->N) + i * TRACE_LANES];
-done:
-    return status;
+        for (int i = 0; i < N; i++) u[(int64_t)cell * N + i] = r->u[lane_start(cell, N) + i * TRACE_LANES];
 }
 
 /* q of the fast batches begin .. end-1, by the kernel. */
@@ -227,7 +286,8 @@ static facet_status fast_flux(struct recovery *r, int64_t begin, int64_t end) {
         TRY(device_alloc(h->device, &r->device_coefficients, (size_t)(FLUX_BATCHES * stride),
                          sizeof(double)));
     }
-    TRY(batch_coefficients(h, r->block, begin, end, r->coefficients, NULL, NULL));
+    TRY(batch_coefficients(h, r->block, begin, end, batch_fill_hybrid, stride / TRACE_LANES, r->coefficients,
+                           NULL, NULL));
     TRY(device_upload(h->device, r->device_coefficients, r->coefficients,
                       (size_t)((end - begin) * stride) * sizeof(double)));
     device_affine_flux(h->device, &h->tables[r->block], end - begin, r->device_coefficients,
@@ -269,7 +329,12 @@ static facet_status recover_block(const struct hdg *h, int block, struct hdg_sol
     facet_status status = FACET_OK;
     struct recovery r = {.hdg = h, .solution = s, .block = block};
     int64_t n_batches = h->matrices.n_batches[block];
-    TRY(recover_u(&r));
+    TRY(recover_eliminated(&r));
+    if (h->data.scheme == HDG_CONDENSED) {
+        TRY(change_basis(&r));
+        goto done;
+    }
+    copy_u(&r);
     for (int64_t begin = 0, end; begin < n_batches; begin = end) {
         int fast = batch_is_fast(h, block, begin);
         end = begin + 1;
@@ -310,7 +375,11 @@ static facet_status fix_mean(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct mean_job job = {.solution = s};
-    double sum = 0.0;
+    struct hdg_system system;
+    double sum = 0.0, *one = NULL;
+    hdg_describe(h, &system);
+    TRY(ALLOC(one, system.n_all));
+    hdg_constant(h, one);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(ALLOC(job.sums[b], mesh->blocks[b].count));
     TRY(local_for_all_cells(h, mean_work, &job));
     for (int b = 0; b < mesh->n_blocks; b++)
@@ -319,9 +388,9 @@ static facet_status fix_mean(const struct hdg *h, struct hdg_solution *s) {
     for (int b = 0; b < mesh->n_blocks; b++) /* phi_0 = 1 / sqrt(measure) */
         for (int64_t c = 0; c < mesh->blocks[b].count; c++)
             s->u[b][c * h->space.blocks[b].N] += constant * sqrt(shape_measure(mesh->blocks[b].shape));
-    for (int32_t f = 0; f < mesh->n_faces; f++)
-        s->trace[h->trace.face_first[f]] += constant * sqrt(shape_measure((enum shape)mesh->face_shapes[f]));
+    for (int64_t i = 0; i < system.n_all; i++) s->trace[i] += constant * one[i];
 done:
+    base_free(&one);
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.sums[b]);
     return status;
 }
@@ -329,7 +398,7 @@ done:
 facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(recover_block(h, b, s));
-    TRY(local_for_all_cells(h, flux_work, s));
+    if (h->data.scheme == HDG_HYBRID) TRY(local_for_all_cells(h, flux_work, s));
     if (h->singular) TRY(fix_mean(h, s));
 done:
     return status;

@@ -163,28 +163,51 @@ done:
     return status;
 }
 
-static double domain_length(const struct facet_mesh *mesh) {
-    double lower[3] = {INFINITY, INFINITY, INFINITY}, upper[3] = {-INFINITY, -INFINITY, -INFINITY},
-           length = 0.0;
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        const struct mesh_block *block = &mesh->blocks[b];
-        for (int64_t i = 0; i < (int64_t)block->count * block->n_nodes; i++)
-            for (int d = 0; d < mesh->dim; d++) {
-                lower[d] = fmin(lower[d], block->nodes[i * mesh->dim + d]);
-                upper[d] = fmax(upper[d], block->nodes[i * mesh->dim + d]);
-            }
+/* Volume over boundary is the length that a long or thin domain has across; on the unit square and cube it
+ * is 1. Without a boundary: the smallest extent. */
+static facet_status domain_length(const struct hdg_space *space, double *length) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = space->mesh;
+    struct mesh_quality quality;
+    struct hdg_geometry scratch = {0};
+    int dim = mesh->dim, points = hdg_max_points(space);
+    double *x = NULL, *normal = NULL, area = 0.0, largest = 0.0, smallest = INFINITY;
+    TRY(hdg_geometry_create(points, dim, &scratch));
+    TRY(ALLOC(x, points * dim));
+    TRY(ALLOC(normal, points * dim));
+    TRY(mesh_measure_quality(mesh, &quality));
+    for (int64_t f = 0; f < mesh->n_faces; f++) {
+        if (mesh->face_cells[2 * f + 1] >= 0) continue;
+        const struct mesh_block *block = mesh_block_of(mesh, mesh->face_cells[2 * f]);
+        int b = (int)(block - mesh->blocks);
+        const struct hdg_face_table *table = &space->blocks[b].face;
+        hdg_face_geometry(space, b, mesh->face_cells[2 * f] - block->first, mesh->face_locals[2 * f], table,
+                          &scratch, x, normal);
+        for (int q = 0; q < table->rule.n; q++) {
+            double square = 0.0;
+            for (int a = 0; a < dim; a++) square += normal[q * dim + a] * normal[q * dim + a];
+            area += sqrt(square);
+        }
     }
-    for (int d = 0; d < mesh->dim; d++) length = fmax(length, upper[d] - lower[d]);
-    return length;
+    for (int a = 0; a < dim; a++) {
+        largest = fmax(largest, quality.upper[a] - quality.lower[a]);
+        smallest = fmin(smallest, quality.upper[a] - quality.lower[a]);
+    }
+    *length = area > 0.0 ? fmin(largest, 2.0 * dim * quality.volume / area) : smallest;
+done:
+    hdg_geometry_destroy(&scratch);
+    base_free(&x);
+    base_free(&normal);
+    return status;
 }
 
 facet_status hdg_space_create(const struct facet_mesh *mesh, int degree, hdg_rule_maker maker,
                               struct hdg_space *space) {
     facet_status status = FACET_OK;
     *space = (struct hdg_space){.mesh = mesh, .degree = degree};
-    space->length = domain_length(mesh);
     for (int b = 0; b < mesh->n_blocks; b++)
         TRY(make_block(mesh, b, degree, maker != NULL ? maker : hdg_default_rule, &space->blocks[b]));
+    TRY(domain_length(space, &space->length));
 done:
     if (status != FACET_OK) hdg_space_destroy(space);
     return status;

@@ -55,7 +55,8 @@ struct hdg_block_space {
 struct hdg_space {
     const struct facet_mesh *mesh;
     int degree;
-    double length; /* the largest extent of the domain */
+    double
+        length; /* of the domain, for the default tau: 2 dim volume / boundary, at most the largest extent */
     struct hdg_block_space blocks[MESH_MAX_BLOCKS];
 };
 facet_status hdg_space_create(const struct facet_mesh *mesh, int degree, hdg_rule_maker maker,

@@ -113,17 +113,6 @@ static void piece_lattice(const struct sampler *p, enum shape shape, int piece, 
     }
 }
 
-static double mean_trace(const struct facet_solver *s, int block, int32_t cell) {
-    const struct trace_space *trace = &s->hdg->trace;
-    const struct mesh_block *b = &trace->mesh->blocks[block];
-    int n_faces = shape_n_faces(b->shape);
-    double sum = 0.0;
-    for (int f = 0; f < n_faces;
-         f++) /* psi_0 = 1 on segments; its coefficient is the mean on straight faces */
-        sum += s->solution.trace[trace->face_first[b->faces[(int64_t)cell * n_faces + f]]];
-    return sum / n_faces;
-}
-
 /* Values of one column at the points of a table of one cell; error: u - exact at x. */
 static facet_status sample_column(const struct facet_solver *s, const struct column *column, int block,
                                   int32_t cell, const struct hdg_table *table, const double *x,
@@ -153,7 +142,7 @@ static facet_status sample_piece(struct sampler *p, int block, int32_t cell, con
         if (column->kind == KIND_CELL)
             column->values[written_cell] = mesh->blocks[block].first + cell;
         else if (column->kind == KIND_TRACE)
-            column->values[written_cell] = mean_trace(p->solver, block, cell);
+            column->values[written_cell] = hdg_mean_trace(p->solver->hdg, &p->solver->solution, block, cell);
         else
             TRY(sample_column(p->solver, column, block, cell, table, x,
                               column->values + point * column->components));
@@ -239,6 +228,8 @@ done:
 }
 
 facet_status facet_solver_write(const facet_solver *solver, const char *path, const char *fields) {
+    REQUIRE(solver);
+    REQUIRE(path);
     facet_status status = FACET_OK;
     const char *names[MAX_FIELDS];
     char *copy = NULL, *rest = NULL;

@@ -18,6 +18,11 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
         if (strcmp(name, known[i].name) != 0) continue;
         *field = known[i].field;
         *components = *field == HDG_Q || *field == HDG_Q_STAR ? s->problem->mesh->dim : 1;
+        if ((*field == HDG_U_STAR || *field == HDG_Q_STAR) && s->hdg->data.scheme == HDG_CONDENSED)
+            return base_fail(FACET_ERROR_INPUT,
+                             "the field '%s' belongs to discretization: {method: hdg}; the condensed method "
+                             "has u and q",
+                             name);
         if ((*field == HDG_U_STAR || *field == HDG_Q_STAR) && s->solution.star[0] == NULL)
             return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}",
                              name);
@@ -32,6 +37,12 @@ static int table_degree(const struct facet_solver *s, enum hdg_field field) {
 
 facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int64_t n_points, const double *x,
                                    double *values) {
+    REQUIRE(s); /* the solver */
+    REQUIRE(name);
+    REQUIRE(x);
+    REQUIRE(values);
+    if (n_points < 0)
+        return base_fail(FACET_ERROR_INPUT, "facet_solver_evaluate: %lld points", (long long)n_points);
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     struct mesh_locator *locator = NULL;
@@ -238,6 +249,15 @@ static facet_status gather_all(const struct facet_solver *s, const char *name, e
                          "there is no '%s' in the mesh; boundary parts: %s; groups of cells: %s", on, parts,
                          regions);
     }
+    if (cells != NULL && part != NULL && !is_flux)
+        return base_fail(FACET_ERROR_INPUT,
+                         "'%s' is the name of a boundary part and of a group of cells; which is meant?", on);
+    for (int32_t i = 0; is_flux && part != NULL && i < part->count; i++)
+        if (mesh->face_cells[2 * (int64_t)part->ids[i] + 1] >= 0)
+            return base_fail(
+                FACET_ERROR_INPUT,
+                "the flux through '%s' has no direction: its faces lie inside the domain; integrate q there",
+                on);
     if (is_flux && (part == NULL || extremes))
         return base_fail(FACET_ERROR_INPUT,
                          "the field flux has an integral or a mean over a boundary part only");

@@ -20,12 +20,23 @@ static int one_of(const char *word, const char *const *words) {
     return 0;
 }
 
+static int is_condensed(const facet_options *o) {
+    return o->discretization != NULL && strcmp(o->discretization, "condensed") == 0;
+}
+
 static facet_status check_options(const facet_options *o) {
     if (o->degree < 1 || o->degree > PROBLEM_MAX_DEGREE)
         return base_fail(FACET_ERROR_INPUT, "the degree must be 1 to %d, not %d", PROBLEM_MAX_DEGREE,
                          o->degree);
     if (o->tau_hat < 0.0 || !isfinite(o->tau_hat))
         return base_fail(FACET_ERROR_INPUT, "tau.hat must be positive, not %g", o->tau_hat);
+    if (o->discretization != NULL &&
+        !one_of(o->discretization, (const char *const[]){"hdg", "condensed", NULL}))
+        return base_fail(FACET_ERROR_INPUT, "unknown discretization '%s'; valid: hdg, condensed",
+                         o->discretization);
+    if (is_condensed(o) && (o->tau != NULL || o->tau_hat > 0.0))
+        return base_fail(FACET_ERROR_INPUT,
+                         "tau belongs to the discretization hdg; the condensed one has no stabilization");
     if (!(o->rtol > 0.0 && o->rtol < 1.0))
         return base_fail(FACET_ERROR_INPUT, "rtol must lie between 0 and 1, not %g", o->rtol);
     if (o->max_iterations < 1)
@@ -42,26 +53,20 @@ static facet_status check_options(const facet_options *o) {
     return FACET_OK;
 }
 
-/* The constant function in the trace basis, normalised. */
+/* The constant function, normalised. */
 static void fill_constant(const struct facet_solver *s, double *constant) {
-    const struct trace_space *trace = &s->hdg->trace;
     double square = 0.0;
-    memset(constant, 0, (size_t)trace->n_free * sizeof *constant);
-    for (int64_t b = 0; b < trace->n_free_faces; b++) {
-        double measure = shape_measure((enum shape)trace->mesh->face_shapes[trace->free_faces[b]]);
-        constant[trace->free_offsets[b]] = sqrt(measure); /* psi_0 = 1 / sqrt(measure) */
-        square += measure;
-    }
-    for (int64_t i = 0; i < trace->n_free; i++) constant[i] /= sqrt(square);
+    hdg_free_constant(s->hdg, constant);
+    for (int64_t i = 0; i < s->system.n_free; i++) square += constant[i] * constant[i];
+    for (int64_t i = 0; i < s->system.n_free && square > 0.0; i++) constant[i] /= sqrt(square);
 }
 
 /* Tries to factor; *done says whether the factor fitted into memory. */
 static facet_status try_direct(struct facet_solver *s, const struct csr *csr, int *done) {
     facet_status status = FACET_OK;
-    const struct trace_space *trace = &s->hdg->trace;
     double factor_bytes, available = (double)base_available_bytes();
     *done = 0;
-    TRY(cholesky_analyze(csr, trace->n_free_faces, trace->free_offsets, s->hdg->singular ? 0 : -1,
+    TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, s->hdg->singular ? 0 : -1,
                          &s->cholesky, &factor_bytes));
     if (factor_bytes <= FACTOR_MEMORY_SHARE * available) {
         s->method = "direct";
@@ -73,21 +78,22 @@ static facet_status try_direct(struct facet_solver *s, const struct csr *csr, in
     cholesky_destroy(&s->cholesky);
     if (s->options.method != NULL && strcmp(s->options.method, "direct") == 0)
         FAIL(FACET_ERROR_MACHINE,
-             "the direct solve needs %.1f GiB for its factor, and %.1f GiB are free; use {method: cg}",
-             factor_bytes / 1073741824.0, available / 1073741824.0);
+             "the direct solve needs %.1f GiB for its factor, and may use %.0f %% of the %.1f GiB that are "
+             "free; use "
+             "{method: cg}",
+             factor_bytes / 1073741824.0, 100.0 * FACTOR_MEMORY_SHARE, available / 1073741824.0);
 done:
     return status;
 }
 
 static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     facet_status status = FACET_OK;
-    const struct trace_space *trace = &s->hdg->trace;
     struct amg_options options;
     amg_options_default(&options);
     options.fine = &s->A;
     options.n_kernel = s->hdg->singular ? 1 : 0;
     fill_constant(s, s->F);
-    TRY(operator_create_amg(s->context->device, csr, trace->n_free_faces, trace->free_offsets, 1, s->F,
+    TRY(operator_create_amg(s->context->device, csr, s->system.n_blocks, s->system.block_offsets, 1, s->F,
                             &options, &s->M));
     s->flexible = options.cycle == AMG_K;
 done:
@@ -97,7 +103,6 @@ done:
 /* The preconditioner of a Krylov method. csr: the assembled matrix, for AMG; NULL: not there. */
 static facet_status choose_preconditioner(struct facet_solver *s, const struct csr *csr) {
     facet_status status = FACET_OK;
-    const struct trace_space *trace = &s->hdg->trace;
     const char *wanted = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
     struct csr diagonal = {0};
     s->preconditioner = strcmp(wanted, "none") == 0     ? "none"
@@ -106,12 +111,12 @@ static facet_status choose_preconditioner(struct facet_solver *s, const struct c
                                                         : "amg";
     if (csr != NULL) TRY(make_amg(s, csr));
     if (strcmp(s->preconditioner, "jacobi") == 0 || strcmp(s->preconditioner, "block") == 0)
-        TRY(trace_block_diagonal(trace, &s->hdg->matrices, &diagonal));
+        TRY(hdg_block_diagonal(s->hdg, &diagonal));
     if (strcmp(s->preconditioner, "jacobi") == 0)
         TRY(operator_create_jacobi(s->context->device, &diagonal, &s->M));
     if (strcmp(s->preconditioner, "block") == 0)
-        TRY(operator_create_block_jacobi(s->context->device, &diagonal, trace->n_free_faces,
-                                         trace->free_offsets, &s->M));
+        TRY(operator_create_block_jacobi(s->context->device, &diagonal, s->system.n_blocks,
+                                         s->system.block_offsets, &s->M));
 done:
     csr_destroy(&diagonal);
     return status;
@@ -125,11 +130,12 @@ static facet_status choose_method(struct facet_solver *s) {
     const char *method = s->options.method != NULL ? s->options.method : "auto";
     const char *preconditioner = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
     int any = strcmp(preconditioner, "auto") == 0, amg = any || strcmp(preconditioner, "amg") == 0;
-    int direct = strcmp(method, "direct") == 0 || (strcmp(method, "auto") == 0 && any), done = 0;
+    int small = s->hdg->trace.n_free <= cholesky_reasonable_size();
+    int direct = strcmp(method, "direct") == 0 || (strcmp(method, "auto") == 0 && any && small), done = 0;
     struct csr csr = {0};
     if (direct || amg) {
         double begin = base_phase_begin(monitor, FACET_PHASE_ASSEMBLE);
-        status = trace_assemble(&s->hdg->trace, &s->hdg->matrices, &csr);
+        status = hdg_assemble(s->hdg, &csr);
         base_phase_end(&s->timers, monitor, FACET_PHASE_ASSEMBLE, begin);
         if (status != FACET_OK) goto done;
     }
@@ -145,7 +151,7 @@ done:
 
 static facet_status make_kernel(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    TRY(vector_create(s->context->device, s->hdg->trace.n_free, &s->kernel));
+    TRY(vector_create(s->context->device, s->system.n_free, &s->kernel));
     fill_constant(s, s->F);
     TRY(vector_upload(&s->kernel, s->F));
 done:
@@ -157,6 +163,7 @@ static facet_status condense(struct facet_solver *s, hdg_rule_maker maker) {
     facet_status status = FACET_OK;
     double begin = base_phase_begin(monitor, FACET_PHASE_CONDENSE);
     TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
+    hdg_describe(s->hdg, &s->system);
     TRY(hdg_condense(s->hdg));
 done:
     base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
@@ -166,11 +173,11 @@ done:
 static facet_status set_up(struct facet_solver *s) {
     const struct device *device = s->context->device;
     facet_status status = FACET_OK;
-    int64_t n = s->hdg->trace.n_free;
+    int64_t n = s->system.n_free;
     TRY(ALLOC(s->F, n));
     TRY(vector_create(device, n, &s->b));
     TRY(vector_create(device, n, &s->x));
-    TRY(trace_operator_create(&s->hdg->trace, &s->hdg->matrices, TRACE_CELLS, &s->A));
+    TRY(hdg_operator_create(s->hdg, TRACE_CELLS, &s->A));
     if (s->hdg->singular) TRY(make_kernel(s));
     s->method = "direct";
     s->preconditioner = "none";
@@ -180,8 +187,9 @@ done:
     return status;
 }
 
-facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
-                           hdg_rule_maker maker, struct facet_solver **solver) {
+/* The solver's choices and the data of its discretization; nothing is computed. */
+static facet_status prepare(const struct facet_problem *problem, const facet_options *options,
+                            struct facet_solver **solver) {
     facet_status status = FACET_OK;
     struct facet_solver *s;
     facet_options defaults;
@@ -194,6 +202,8 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
     s->context = problem->shared->context;
     s->options = *options;
     s->options.tau = NULL; /* the caller's text; kept as a field */
+    s->options.discretization = is_condensed(options) ? "condensed" : "hdg";
+    if (is_condensed(options)) s->options.postprocess = 0; /* there is none */
     s->problem = problem->shared;
     s->problem->references++;
     TRY(problem_resolve(s->problem, &s->resolved));
@@ -201,17 +211,45 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
         TRY(base_wrap(
             field_create_texts(1, &options->tau, s->problem->n_parameters, s->problem->parameters, &s->tau),
             "tau"));
+    s->resolved.data.scheme = is_condensed(options) ? HDG_CONDENSED : HDG_HYBRID;
     s->resolved.data.tau = s->tau;
     s->resolved.data.tau_hat = options->tau_hat;
-    TRY(condense(s, maker));
-    TRY(set_up(s));
 done:
     if (status != FACET_OK) facet_solver_destroy(solver);
     return status;
 }
 
+facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
+                           hdg_rule_maker maker, struct facet_solver **solver) {
+    facet_status status = FACET_OK;
+    TRY(prepare(problem, options, solver));
+    TRY(condense(*solver, maker));
+    TRY(set_up(*solver));
+done:
+    if (status != FACET_OK) facet_solver_destroy(solver);
+    return status;
+}
+
+facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,
+                                struct hdg_mismatch *mismatch) {
+    facet_status status = FACET_OK;
+    struct facet_solver *s = NULL;
+    TRY(prepare(problem, options, &s));
+    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, NULL, NULL, &s->hdg));
+    TRY(hdg_check_data(s->hdg, mismatch));
+    for (int i = 0; i < s->problem->n_conditions && mismatch->part != NULL;
+         i++) /* the solver's copy goes with it */
+        if (strcmp(s->problem->conditions[i].part, mismatch->part) == 0)
+            mismatch->part = s->problem->conditions[i].part;
+done:
+    facet_solver_destroy(&s);
+    return status;
+}
+
 facet_status facet_solver_create(const facet_problem *problem, const facet_options *options,
                                  facet_solver **solver) {
+    REQUIRE(problem);
+    REQUIRE(solver);
     return solver_create(problem, options, NULL, solver);
 }
 
@@ -235,6 +273,7 @@ void facet_solver_destroy(facet_solver **solver) {
 }
 
 int64_t facet_solver_n_points(const facet_solver *solver) {
+    if (solver == NULL) return 0;
     int64_t n = 0;
     const struct facet_mesh *mesh = solver->problem->mesh;
     for (int b = 0; b < mesh->n_blocks; b++)
@@ -243,6 +282,8 @@ int64_t facet_solver_n_points(const facet_solver *solver) {
 }
 
 facet_status facet_solver_points(const facet_solver *solver, double *x) {
+    REQUIRE(solver);
+    REQUIRE(x);
     const struct facet_mesh *mesh = solver->problem->mesh;
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct hdg_table *table = &solver->hdg->space.blocks[b].source;
@@ -257,7 +298,6 @@ facet_status facet_solver_points(const facet_solver *solver, double *x) {
 /* The linear system, from s->F to the trace of the solution. */
 static facet_status solve_trace(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    const struct trace_space *trace = &s->hdg->trace;
     struct solve_control control = {.rtol = s->options.rtol,
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor,
@@ -266,7 +306,7 @@ static facet_status solve_trace(struct facet_solver *s) {
     TRY(vector_upload(&s->b, s->F));
     if (s->cholesky != NULL) {
         TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
-    } else if (trace->n_free > 0) {
+    } else if (s->system.n_free > 0) {
         vector_fill(&s->x, 0.0);
         const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
         TRY(strcmp(s->method, "fgmres") == 0 ? solve_fgmres(&s->A, M, &s->b, &s->x, &control, &s->report)
@@ -277,7 +317,7 @@ static facet_status solve_trace(struct facet_solver *s) {
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
     }
     TRY(vector_download(&s->x, s->F));
-    trace_scatter(trace, s->F, s->hdg->eliminated, s->solution.trace);
+    hdg_set_trace(s->hdg, s->F, &s->solution);
 done:
     return status;
 }
@@ -296,6 +336,7 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
 }
 
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
+    REQUIRE(s); /* the solver */
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
     double begin;
@@ -321,12 +362,10 @@ facet_status facet_solver_solve(facet_solver *s, const double *source, double *u
 }
 
 facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
-    int64_t volume = 0;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    for (int b = 0; b < mesh->n_blocks; b++)
-        volume += (int64_t)mesh->blocks[b].count * s->hdg->space.blocks[b].N * (1 + mesh->dim);
-    *report = (facet_report){.trace_unknowns = s->hdg->trace.n_free,
-                             .volume_unknowns = volume,
+    REQUIRE(s); /* the solver */
+    REQUIRE(report);
+    *report = (facet_report){.trace_unknowns = s->system.n_free,
+                             .volume_unknowns = s->system.n_volume,
                              .iterations = s->report.iterations,
                              .converged = s->report.converged,
                              .method = s->method,
@@ -340,6 +379,8 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
 }
 
 facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
+    REQUIRE(s); /* the solver */
+    REQUIRE(errors);
     struct hdg_errors e;
     if (!s->solved)
         return base_fail(FACET_ERROR_INPUT, "there is no solution yet: call facet_solver_solve first");

@@ -114,7 +114,8 @@ static void mark_weak(const struct graph *graph, int drop, int32_t *aggregate) {
     for (int64_t i = 0; i < graph->n; i++) {
         double sum = 0.0;
         for (int64_t e = graph->offsets[i]; e < graph->offsets[i + 1]; e++) sum += graph->weights[e];
-        aggregate[i] = drop && sum < WEAK_NODE ? DROPPED : FREE;
+        int empty = graph->offsets[i] == graph->offsets[i + 1]; /* no mode was left of it */
+        aggregate[i] = empty || (drop && sum < WEAK_NODE) ? DROPPED : FREE;
     }
 }
 

@@ -3,6 +3,7 @@
  * Trace matrices are dense in blocks (the unknowns of one face), so the fill-reducing ordering is computed on
  * the much smaller graph of the blocks and expanded.
  */
+#include <omp.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -143,9 +144,12 @@ done:
 
 facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
     fill_matrix(c, csr, 1);
+    int threads = omp_get_max_threads(); /* CHOLMOD has loops of its own */
+    omp_set_num_threads(base_threads());
     base_set_blas_threads(base_threads());
     int done = cholmod_l_factorize(c->matrix, c->factor, &c->common);
     base_set_blas_threads(1);
+    omp_set_num_threads(threads);
     if (!done) return cholmod_failure(c, "factorisation");
     if (c->common.status == CHOLMOD_NOT_POSDEF)
         return base_fail(FACET_NOT_CONVERGED,
@@ -180,6 +184,10 @@ void cholesky_destroy(struct cholesky **cholesky) {
     cholmod_l_free_sparse(&c->matrix, &c->common);
     cholmod_l_finish(&c->common);
     base_free(cholesky);
+}
+
+int64_t cholesky_reasonable_size(void) {
+    return INT32_MAX;
 }
 
 #    define TEXT_(x) #    x
@@ -242,6 +250,10 @@ void cholesky_destroy(struct cholesky **cholesky) {
     if (*cholesky == NULL) return;
     base_free(&(*cholesky)->L);
     base_free(cholesky);
+}
+
+int64_t cholesky_reasonable_size(void) {
+    return 4000;
 }
 
 const char *cholesky_library(void) {

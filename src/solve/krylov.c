@@ -33,6 +33,10 @@ double solve_true_residual(const struct operator* A, const struct vector *b, con
 }
 
 facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual) {
+    if (converged && !isfinite(residual)) {
+        converged = 0;
+        reason = "a value is not finite; are the data within the range of double precision?";
+    }
     report->converged = converged;
     report->reason = reason;
     report->residual = residual;

@@ -100,6 +100,7 @@ static void block_jacobi_apply(const struct operator* M, const struct vector *x,
 /* B = inverse of the diagonal block of unknowns first .. last-1. */
 static facet_status invert_block(const struct csr *csr, int64_t first, int64_t last, double *B) {
     int64_t n = last - first;
+    if (n == 0) return FACET_OK;
     memset(B, 0, (size_t)(n * n) * sizeof *B);
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = csr->offsets[first + i]; k < csr->offsets[first + i + 1]; k++)

@@ -83,6 +83,9 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
 facet_status cholesky_factor(struct cholesky *cholesky, const struct csr *csr);
 facet_status cholesky_solve(struct cholesky *cholesky, const double *b, double *x);
 void cholesky_destroy(struct cholesky **cholesky);
+/* Beyond so many unknowns another method is the better choice, whatever the memory (the dense LAPACK factor).
+ */
+int64_t cholesky_reasonable_size(void);
 const char *cholesky_library(void); /* "CHOLMOD 3.0.14" or "LAPACK (dense)" */
 
 /* Direct solve with iterative refinement until the true residual meets rtol. */

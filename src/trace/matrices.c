@@ -6,19 +6,26 @@ int64_t trace_n_batches(const struct facet_mesh *mesh, int block) {
     return ((int64_t)mesh->blocks[block].count + TRACE_LANES - 1) / TRACE_LANES;
 }
 
-facet_status trace_matrices_create(const struct device *device, const struct trace_space *space,
-                                   struct trace_matrices *matrices) {
+facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
+                                         const int *sizes, struct trace_matrices *matrices) {
     facet_status status = FACET_OK;
-    *matrices = (struct trace_matrices){.device = device, .n_blocks = space->mesh->n_blocks};
+    *matrices = (struct trace_matrices){.device = device, .n_blocks = mesh->n_blocks};
     for (int b = 0; b < matrices->n_blocks; b++) {
-        int64_t n = matrices->n[b] = trace_cell_size(space, b);
-        matrices->n_batches[b] = trace_n_batches(space->mesh, b);
+        int64_t n = matrices->n[b] = sizes[b];
+        matrices->n_batches[b] = trace_n_batches(mesh, b);
         size_t count = (size_t)(matrices->n_batches[b] * (n * (n + 1) / 2) * TRACE_LANES);
         TRY(device_alloc(device, &matrices->values[b], count, sizeof(double)));
     }
 done:
     if (status != FACET_OK) trace_matrices_destroy(matrices);
     return status;
+}
+
+facet_status trace_matrices_create(const struct device *device, const struct trace_space *space,
+                                   struct trace_matrices *matrices) {
+    int sizes[MESH_MAX_BLOCKS];
+    for (int b = 0; b < space->mesh->n_blocks; b++) sizes[b] = trace_cell_size(space, b);
+    return trace_matrices_create_sized(device, space->mesh, sizes, matrices);
 }
 
 void trace_matrices_destroy(struct trace_matrices *matrices) {

@@ -1,10 +1,11 @@
-/* The trace matrix as an operator in its four forms. */
+/* The global matrix as an operator in its four forms. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "trace/sides.h"
+#include "trace/slots.h"
 
-#define MAX_COLOURS 64
+#define MAX_SHARED_COLOURS 64
 
 /* What an operator owns; pointers inside the plans are device addresses, except the colours. */
 struct product {
@@ -70,73 +71,77 @@ double trace_operator_bytes(const struct operator* A) {
 
 /* ---------------------------------------------------------------------------------------------- cells */
 
-/* maps: first unknown of every face of every cell, batch x n_faces x LANES, in the numbering `first` (-1:
- * none). */
-static void fill_maps(const struct facet_mesh *mesh, int block, const int64_t *first, int64_t *maps) {
-    const struct mesh_block *b = &mesh->blocks[block];
-    int n_faces = shape_n_faces(b->shape);
-    int64_t n = trace_n_batches(mesh, block) * n_faces * TRACE_LANES;
+/* maps: first unknown of every slot of every cell, batch x n_slots x LANES (-1: none). */
+static void fill_maps(const struct trace_slots *slots, int block, int64_t *maps) {
+    int n_slots = slots->n_slots[block];
+    int64_t n = trace_n_batches(slots->mesh, block) * n_slots * TRACE_LANES;
     for (int64_t i = 0; i < n; i++) {
-        int64_t lane = i % TRACE_LANES, f = i / TRACE_LANES % n_faces,
-                cell = i / TRACE_LANES / n_faces * TRACE_LANES + lane;
-        maps[i] = cell < b->count ? first[b->faces[cell * n_faces + f]] : -1;
+        int64_t lane = i % TRACE_LANES, slot = i / TRACE_LANES % n_slots,
+                cell = i / TRACE_LANES / n_slots * TRACE_LANES + lane;
+        maps[i] = cell < slots->mesh->blocks[block].count
+                      ? slots->first[slots->entities[block][cell * n_slots + slot]]
+                      : -1;
     }
 }
 
-/* Greedy colours: a batch takes the lowest colour that no batch with a common face has. colour: of each
- * batch; returns how many. */
-static facet_status colour_batches(const struct facet_mesh *mesh, int block, uint8_t *colour,
+/* Greedy colours: a batch takes the lowest colour that no batch with a common entity has. Where very many
+ * meet (the hub of a fan), a batch gets a colour of its own. colour: of each batch. */
+static facet_status colour_batches(const struct trace_slots *slots, int block, int32_t *colour,
                                    int *n_colours) {
     facet_status status = FACET_OK;
-    const struct mesh_block *b = &mesh->blocks[block];
-    int n_faces = shape_n_faces(b->shape);
+    const int32_t *entities = slots->entities[block];
+    int64_t all = (int64_t)slots->mesh->blocks[block].count * slots->n_slots[block];
     uint64_t *taken = NULL;
-    *n_colours = 0;
-    TRY(CALLOC(taken, mesh->n_faces));
-    for (int64_t batch = 0; batch < trace_n_batches(mesh, block); batch++) {
-        int64_t begin = batch * TRACE_LANES * n_faces, end = begin + TRACE_LANES * n_faces;
-        if (end > (int64_t)b->count * n_faces) end = (int64_t)b->count * n_faces;
+    int n_shared = 0, n_own = 0;
+    TRY(CALLOC(taken, slots->n_entities));
+    for (int64_t batch = 0; batch < trace_n_batches(slots->mesh, block); batch++) {
+        int64_t begin = batch * TRACE_LANES * slots->n_slots[block],
+                end = begin + TRACE_LANES * slots->n_slots[block];
+        if (end > all) end = all;
         uint64_t used = 0;
-        for (int64_t i = begin; i < end; i++) used |= taken[b->faces[i]];
+        for (int64_t i = begin; i < end; i++) used |= taken[entities[i]];
         int c = 0;
-        while (c < MAX_COLOURS && (used >> c & 1)) c++;
-        if (c == MAX_COLOURS) FAIL(FACET_ERROR_MACHINE, "more than %d colours are needed", MAX_COLOURS);
-        for (int64_t i = begin; i < end; i++) taken[b->faces[i]] |= (uint64_t)1 << c;
-        colour[batch] = (uint8_t)c;
-        if (c + 1 > *n_colours) *n_colours = c + 1;
+        while (c < MAX_SHARED_COLOURS && (used >> c & 1)) c++;
+        if (c == MAX_SHARED_COLOURS) {
+            colour[batch] = c + n_own++;
+            continue;
+        }
+        for (int64_t i = begin; i < end; i++) taken[entities[i]] |= (uint64_t)1 << c;
+        colour[batch] = c;
+        if (c + 1 > n_shared) n_shared = c + 1;
     }
+    *n_colours = n_own > 0 ? MAX_SHARED_COLOURS + n_own : n_shared;
 done:
     base_free(&taken);
     return status;
 }
 
-static facet_status make_cell_plan(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   int block, const int64_t *first, struct cell_plan *plan) {
+static facet_status make_cell_plan(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                   int block, struct cell_plan *plan) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = space->mesh;
     int64_t n_batches = matrices->n_batches[block], *maps = NULL, *starts = NULL, *order = NULL;
-    int n_faces = shape_n_faces(mesh->blocks[block].shape), n_colours;
-    uint8_t *colour = NULL;
+    int n_slots = slots->n_slots[block], n_colours;
+    int32_t *colour = NULL;
     TRY(ALLOC(colour, n_batches));
-    TRY(colour_batches(mesh, block, colour, &n_colours));
+    TRY(colour_batches(slots, block, colour, &n_colours));
     TRY(CALLOC(starts, n_colours + 1));
     TRY(ALLOC(order, n_batches));
-    TRY(ALLOC(maps, n_batches * n_faces * TRACE_LANES));
+    TRY(ALLOC(maps, n_batches * n_slots * TRACE_LANES));
     for (int64_t b = 0; b < n_batches; b++) starts[colour[b] + 1]++;
     for (int c = 0; c < n_colours; c++) starts[c + 1] += starts[c];
     for (int64_t b = 0; b < n_batches; b++) order[starts[colour[b]]++] = b;
     for (int c = n_colours; c > 0; c--) starts[c] = starts[c - 1];
     starts[0] = 0;
-    fill_maps(mesh, block, first, maps);
-    *plan = (struct cell_plan){.n_faces = n_faces,
-                               .m = matrices->n[block] / n_faces,
+    fill_maps(slots, block, maps);
+    *plan = (struct cell_plan){.n_faces = n_slots,
+                               .m = matrices->n[block] / n_slots,
                                .n_batches = n_batches,
                                .n_colours = n_colours,
                                .colour_starts = starts,
                                .matrices = matrices->values[block]};
     starts = NULL;
     TRY(device_copy(matrices->device, &plan->colour_batches, order, (size_t)n_batches, sizeof *order));
-    TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)(n_batches * n_faces * TRACE_LANES),
+    TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)(n_batches * n_slots * TRACE_LANES),
                     sizeof *maps));
 done:
     base_free(&colour);
@@ -146,14 +151,14 @@ done:
     return status;
 }
 
-static facet_status make_cells(const struct trace_space *space, const struct trace_matrices *matrices,
-                               const int64_t *first, struct product *p) {
+static facet_status make_cells(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                               struct product *p) {
     facet_status status = FACET_OK;
     for (int b = 0; b < matrices->n_blocks; b++) {
         int64_t n = matrices->n[b];
         p->n_blocks = b + 1;
-        TRY(make_cell_plan(space, matrices, b, first, &p->cells[b]));
-        p->bytes += 8.0 * (double)(space->mesh->blocks[b].count * (n * (n + 1) / 2));
+        TRY(make_cell_plan(slots, matrices, b, &p->cells[b]));
+        p->bytes += 8.0 * (double)(slots->mesh->blocks[b].count * (n * (n + 1) / 2));
     }
 done:
     return status;
@@ -260,104 +265,139 @@ done:
 
 /* ---------------------------------------------------------------------------------------------- assembled */
 
-static facet_status make_csr(const struct trace_space *space, const struct trace_matrices *matrices,
-                             struct product *p) {
-    facet_status status = FACET_OK;
-    struct csr csr = {0};
-    TRY(trace_assemble(space, matrices, &csr));
-    TRY(operator_create_csr(matrices->device, &csr, &p->csr));
-    p->bytes = 12.0 * (double)csr.offsets[csr.n];
-done:
-    csr_destroy(&csr);
-    return status;
+static facet_status make_csr(const struct device *device, const struct csr *csr, struct product *p) {
+    p->bytes = 12.0 * (double)csr->offsets[csr->n];
+    return operator_create_csr(device, csr, &p->csr);
 }
 
-static facet_status make_ell(const struct trace_space *space, const struct trace_matrices *matrices,
-                             struct product *p) {
+static facet_status make_ell(const struct device *device, const struct csr *csr, struct product *p) {
     facet_status status = FACET_OK;
-    struct csr csr = {0};
     int32_t *columns = NULL;
     double *values = NULL;
-    TRY(trace_assemble(space, matrices, &csr));
-    for (int64_t i = 0; i < csr.n; i++) {
-        int width = (int)(csr.offsets[i + 1] - csr.offsets[i]);
+    for (int64_t i = 0; i < csr->n; i++) {
+        int width = (int)(csr->offsets[i + 1] - csr->offsets[i]);
         p->width = width > p->width ? width : p->width;
     }
-    size_t count = (size_t)(csr.n * p->width);
+    size_t count = (size_t)(csr->n * p->width);
     TRY(ALLOC(columns, count));
     TRY(CALLOC(values, count));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < csr.n; i++)
+    for (int64_t i = 0; i < csr->n; i++)
         for (int64_t k = 0; k < p->width; k++) {
-            int64_t at = csr.offsets[i] + k, inside = at < csr.offsets[i + 1];
-            columns[k * csr.n + i] = inside ? csr.columns[at] : -1;
-            if (inside) values[k * csr.n + i] = csr.values[at];
+            int64_t at = csr->offsets[i] + k, inside = at < csr->offsets[i + 1];
+            columns[k * csr->n + i] = inside ? csr->columns[at] : -1;
+            if (inside) values[k * csr->n + i] = csr->values[at];
         }
-    TRY(device_copy(matrices->device, &p->columns, columns, count, sizeof *columns));
-    TRY(device_copy(matrices->device, &p->values, values, count, sizeof *values));
+    TRY(device_copy(device, &p->columns, columns, count, sizeof *columns));
+    TRY(device_copy(device, &p->values, values, count, sizeof *values));
     p->bytes = 12.0 * (double)count;
 done:
-    csr_destroy(&csr);
     base_free(&columns);
     base_free(&values);
+    return status;
+}
+
+/* An operator without its plan yet. */
+static facet_status begin_operator(int64_t n, const struct device *device, enum trace_form form,
+                                   struct operator* A, struct product **p) {
+    *A = (struct operator){.n = n, .device = device, .apply = product_apply, .free = product_free};
+    facet_status status = CALLOC(*p, 1);
+    A->data = *p;
+    if (status == FACET_OK) (*p)->form = form;
+    return status;
+}
+
+facet_status trace_slots_operator(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                  int64_t n, struct operator* A) {
+    facet_status status = FACET_OK;
+    struct product *p;
+    TRY(begin_operator(n, matrices->device, TRACE_CELLS, A, &p));
+    TRY(make_cells(slots, matrices, p));
+done:
+    if (status != FACET_OK) operator_destroy(A);
+    return status;
+}
+
+facet_status trace_csr_operator(const struct device *device, const struct csr *csr, enum trace_form form,
+                                struct operator* A) {
+    facet_status status = FACET_OK;
+    struct product *p;
+    TRY(begin_operator(csr->n, device, form, A, &p));
+    TRY(form == TRACE_ELL ? make_ell(device, csr, p) : make_csr(device, csr, p));
+done:
+    if (status != FACET_OK) operator_destroy(A);
+    return status;
+}
+
+facet_status trace_slots_product(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                 int64_t n, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    struct operator A = {0};
+    struct vector in = {0}, out = {0};
+    TRY(trace_slots_operator(slots, matrices, n, &A));
+    TRY(vector_create(matrices->device, n, &in));
+    TRY(vector_create(matrices->device, n, &out));
+    TRY(vector_upload(&in, x));
+    operator_apply(&A, &in, &out);
+    TRY(vector_download(&out, y));
+done:
+    operator_destroy(&A);
+    vector_destroy(&in);
+    vector_destroy(&out);
+    return status;
+}
+
+/* Every face is a slot. first: of the faces, in the numbering that is wanted. */
+static void face_slots(const struct trace_space *space, const int64_t *first, struct trace_slots *slots) {
+    const struct facet_mesh *mesh = space->mesh;
+    *slots = (struct trace_slots){.mesh = mesh, .n_entities = mesh->n_faces, .first = first};
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        slots->n_slots[b] = shape_n_faces(mesh->blocks[b].shape);
+        slots->entities[b] = mesh->blocks[b].faces;
+    }
+}
+
+static facet_status facets_operator(const struct trace_space *space, const struct trace_matrices *matrices,
+                                    struct operator* A) {
+    facet_status status = FACET_OK;
+    struct product *p;
+    TRY(begin_operator(space->n_free, matrices->device, TRACE_FACETS, A, &p));
+    TRY(make_facets(space, matrices, p));
+done:
+    if (status != FACET_OK) operator_destroy(A);
     return status;
 }
 
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                    enum trace_form form, struct operator* A) {
     facet_status status = FACET_OK;
-    struct product *p = NULL;
-    *A = (struct operator){
-        .n = space->n_free, .device = matrices->device, .apply = product_apply, .free = product_free};
-    TRY(CALLOC(p, 1));
-    A->data = p;
-    p->form = form;
-    switch (form) {
-    case TRACE_CELLS:
-        TRY(make_cells(space, matrices, space->face_free, p));
-        break;
-    case TRACE_FACETS:
-        TRY(make_facets(space, matrices, p));
-        break;
-    case TRACE_CSR:
-        TRY(make_csr(space, matrices, p));
-        break;
-    case TRACE_ELL:
-        TRY(make_ell(space, matrices, p));
-        break;
-    }
+    struct trace_slots slots;
+    struct csr csr = {0};
+    *A = (struct operator){0};
+    face_slots(space, space->face_free, &slots);
+    if (form == TRACE_CELLS) return trace_slots_operator(&slots, matrices, space->n_free, A);
+    if (form == TRACE_FACETS) return facets_operator(space, matrices, A);
+    TRY(trace_assemble(space, matrices, &csr));
+    TRY(trace_csr_operator(matrices->device, &csr, form, A));
 done:
-    if (status != FACET_OK) operator_destroy(A);
+    csr_destroy(&csr);
     return status;
 }
 
 facet_status trace_lift(const struct trace_space *space, const struct trace_matrices *matrices,
                         const double *eliminated, double *lift) {
     facet_status status = FACET_OK;
-    const struct device *device = matrices->device;
-    struct operator A = {.n = space->n_all, .device = device, .apply = product_apply, .free = product_free};
-    struct vector x = {0}, y = {0};
-    struct product *p = NULL;
+    struct trace_slots slots;
     double *full = NULL;
-    TRY(CALLOC(p, 1));
-    A.data = p;
-    p->form = TRACE_CELLS;
-    TRY(make_cells(space, matrices, space->face_first, p)); /* one product in the full numbering */
+    face_slots(space, space->face_first, &slots); /* one product in the full numbering */
     TRY(ALLOC(full, space->n_all));
-    TRY(vector_create(device, space->n_all, &x));
-    TRY(vector_create(device, space->n_all, &y));
-    TRY(vector_upload(&x, eliminated));
-    operator_apply(&A, &x, &y);
-    TRY(vector_download(&y, full));
+    TRY(trace_slots_product(&slots, matrices, space->n_all, eliminated, full));
     for (int64_t b = 0; b < space->n_free_faces; b++) {
         const double *from = full + space->face_first[space->free_faces[b]];
         for (int64_t i = space->free_offsets[b]; i < space->free_offsets[b + 1]; i++)
             lift[i] = -from[i - space->free_offsets[b]];
     }
 done:
-    operator_destroy(&A);
-    vector_destroy(&x);
-    vector_destroy(&y);
     base_free(&full);
     return status;
 }

@@ -56,6 +56,9 @@ struct trace_matrices {
 /* Uninitialised. */
 facet_status trace_matrices_create(const struct device *device, const struct trace_space *space,
                                    struct trace_matrices *matrices);
+/* The same with sizes[b] rows for the cells of block b. */
+facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
+                                         const int *sizes, struct trace_matrices *matrices);
 void trace_matrices_destroy(struct trace_matrices *matrices); /* safe on a zeroed struct, and twice */
 int64_t trace_n_batches(const struct facet_mesh *mesh, int block);
 

@@ -1,0 +1,258 @@
+/* Continuous Galerkin, condensed: tables of the modes, and one cell's matrices. */
+#include "hdg/condensed.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "poly/basis.h"
+#include "poly/modal.h"
+
+/* ------------------------------------------------------------------------------------------ tables */
+
+/* Modes at points, interior first: phi n x M, grad (or NULL) dim x n x M. */
+static facet_status tabulate(enum shape shape, int degree, int n, const double *xi, double *phi,
+                             double *grad) {
+    facet_status status = FACET_OK;
+    int boundary = modal_n_boundary(shape, degree), M = basis_size(shape, degree), dim = shape_dim(shape);
+    double *values = NULL, *gradients = NULL;
+    TRY(ALLOC(values, (int64_t)n * M));
+    TRY(ALLOC(gradients, (int64_t)n * M * dim));
+    TRY(modal_eval(shape, degree, NULL, n, xi, values, gradients));
+    for (int64_t p = 0; p < n; p++)
+        for (int i = 0; i < M; i++) {
+            int64_t from = p * M + (i + boundary) % M, to = p * M + i;
+            phi[to] = values[from];
+            for (int d = 0; d < dim && grad != NULL; d++)
+                grad[(int64_t)d * n * M + to] = gradients[from * dim + d];
+        }
+done:
+    base_free(&values);
+    base_free(&gradients);
+    return status;
+}
+
+/* Reference matrices by a rule that is exact for them. */
+struct reference {
+    struct rule rule;
+    double *phi, *grad, *orthonormal, *weighted, *terms;
+};
+
+static void reference_destroy(struct reference *r) {
+    rule_destroy(&r->rule);
+    base_free(&r->phi);
+    base_free(&r->grad);
+    base_free(&r->orthonormal);
+    base_free(&r->weighted);
+    base_free(&r->terms);
+}
+
+/* out (M x M) += sum_q w_q left_i right_j. */
+static void add_product(struct reference *r, int M, const double *left, const double *right, double beta,
+                        double *out) {
+    for (int64_t q = 0; q < r->rule.n; q++)
+        for (int i = 0; i < M; i++) r->weighted[q * M + i] = r->rule.w[q] * left[q * M + i];
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, M, M, r->rule.n, 1.0, r->weighted, M, right, M, beta,
+                out, M);
+}
+
+static facet_status make_sums(const struct hdg *h, enum shape shape, struct condensed_block *c) {
+    facet_status status = FACET_OK;
+    struct reference r = {0};
+    int M = c->N + c->n, degree = h->space.degree, dim = shape_dim(shape), term = 0;
+    TRY(rule_create(shape, 2 * degree, &r.rule));
+    int64_t n = r.rule.n, size = (int64_t)M * M, n_terms = dim * (dim + 1) / 2 + 1;
+    TRY(ALLOC(r.phi, n * M));
+    TRY(ALLOC(r.grad, n * M * dim));
+    TRY(ALLOC(r.orthonormal, n * M));
+    TRY(ALLOC(r.weighted, n * M));
+    TRY(ALLOC(r.terms, n_terms * size));
+    TRY(tabulate(shape, degree, r.rule.n, r.rule.x, r.phi, r.grad));
+    TRY(basis_eval(shape, degree, r.rule.n, r.rule.x, r.orthonormal, NULL));
+    add_product(&r, M, r.phi, r.orthonormal, 0.0, c->change);
+    for (int b = 0; b < dim; b++)
+        for (int a = 0; a <= b; a++, term++) {
+            double *T = r.terms + term * size;
+            add_product(&r, M, r.grad + a * n * M, r.grad + b * n * M, 0.0, T);
+            if (a < b) add_product(&r, M, r.grad + b * n * M, r.grad + a * n * M, 1.0, T);
+        }
+    add_product(&r, M, r.phi, r.phi, 0.0, r.terms + term * size);
+    cblas_dgemv(CblasRowMajor, CblasTrans, r.rule.n, M, 1.0, r.phi, M, r.rule.w, 1, 0.0, c->moments, 1);
+    c->sums = (struct sum_tables){.N = c->N,
+                                  .n = c->n,
+                                  .n_terms = (int)n_terms,
+                                  .n_ones = shape_n_vertices(shape),
+                                  .n_signs = shape_n_faces(shape)};
+    TRY(device_copy(h->device, &c->sums.terms, r.terms, (size_t)(n_terms * size), sizeof(double)));
+    TRY(device_copy(h->device, &c->sums.moments, c->moments, (size_t)M, sizeof(double)));
+    TRY(device_copy(h->device, &c->sums.signs, c->signs, (size_t)c->n, sizeof *c->signs));
+done:
+    reference_destroy(&r);
+    return status;
+}
+
+static facet_status make_block(struct hdg *h, int block) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    struct condensed_block *c = &h->condensed->blocks[block];
+    int degree = h->space.degree, dim = h->data.mesh->dim, M = b->N;
+    c->N = modal_n_interior(b->shape, degree);
+    c->n = modal_n_boundary(b->shape, degree);
+    TRY(ALLOC(c->phi, (int64_t)b->cell.n * M));
+    TRY(ALLOC(c->grad, (int64_t)b->cell.n * M * dim));
+    TRY(tabulate(b->shape, degree, b->cell.n, b->cell.xi, c->phi, c->grad));
+    TRY(ALLOC(c->psi, b->boundary.rule.n * (degree + 1)));
+    TRY(modal_eval(SHAPE_SEGMENT, degree, NULL, b->boundary.rule.n, b->boundary.rule.x, c->psi, NULL));
+    TRY(ALLOC(c->change, (int64_t)M * M));
+    TRY(ALLOC(c->moments, M));
+    TRY(ALLOC(c->signs, c->n));
+    for (int i = 0, vertices = shape_n_vertices(b->shape); i < c->n; i++) {
+        int at = i - vertices, odd = at >= 0 && at % (degree - 1) % 2 == 1; /* mode j + 2 of its edge */
+        c->signs[i] = odd ? at / (degree - 1) : -1;
+    }
+    TRY(make_sums(h, b->shape, c));
+done:
+    return status;
+}
+
+facet_status condensed_create(struct hdg *h, const uint8_t *eliminated) {
+    facet_status status = FACET_OK;
+    TRY(CALLOC(h->condensed, 1));
+    TRY(continuous_space_create(h->data.mesh, h->space.degree, eliminated, &h->condensed->space));
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(make_block(h, b));
+    TRY(condensed_boundary_data(h));
+done:
+    return status;
+}
+
+void condensed_destroy(struct hdg *h) {
+    if (h->condensed == NULL) return;
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
+        struct condensed_block *c = &h->condensed->blocks[b];
+        double **arrays[] = {&c->phi, &c->grad, &c->change, &c->psi, &c->moments};
+        for (int i = 0; i < 5; i++) base_free(arrays[i]);
+        base_free(&c->signs);
+        device_free(h->device, &c->sums.terms);
+        device_free(h->device, &c->sums.moments);
+        device_free(h->device, &c->sums.signs);
+    }
+    continuous_space_destroy(&h->condensed->space);
+    base_free(&h->condensed);
+}
+
+/* ------------------------------------------------------------------------------------------ one cell */
+
+/* The sign of boundary mode i of a cell. */
+static double sign_of(const struct hdg *h, int block, int32_t cell, int i) {
+    int face = h->condensed->blocks[block].signs[i];
+    if (face < 0) return 1.0;
+    const uint8_t *orientations = h->data.mesh->blocks[block].orientations;
+    return orientations[(int64_t)cell * h->space.blocks[block].n_faces + face] == 0 ? 1.0 : -1.0;
+}
+
+/* C = [S R; . H], upper triangle, by the cell rule; moments (N + n) = (lambda, modes). */
+static facet_status cell_matrix(struct local *l, double *moments) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct condensed_block *c = &h->condensed->blocks[l->block];
+    int dim = h->data.mesh->dim, M = c->N + c->n, n = h->space.blocks[l->block].cell.n;
+    if (l->mass == FLUX_SCALED || l->mass == FLUX_CONSTANT) /* local_begin evaluated one point only */
+        for (int q = 1; q < n; q++) memcpy(l->K + q * dim * dim, l->K, (size_t)(dim * dim) * sizeof *l->K);
+    TRY(local_place(local_stiffness(l, n, M, c->grad, 0, l->C), l));
+    memset(moments, 0, (size_t)M * sizeof *moments);
+    if (h->data.reaction == NULL) goto done;
+    TRY(local_place(local_reaction(&h->data, n, l->geometry.x, l->values), l));
+    for (int q = 0; q < n; q++) {
+        double weight = l->geometry.wJ[q] * l->values[q], root = sqrt(weight);
+        cblas_daxpy(M, weight, c->phi + (int64_t)q * M, 1, moments, 1);
+        for (int i = 0; i < M; i++) l->weighted[(int64_t)q * M + i] = root * c->phi[(int64_t)q * M + i];
+    }
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, M, n, 1.0, l->weighted, M, 1.0, l->C, M);
+done:
+    return status;
+}
+
+static facet_status condense_cell(struct local *l, double *matrix, double *factor, double *U, double *K,
+                                  double *largest_robin) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct condensed_block *c = &h->condensed->blocks[l->block];
+    int N = c->N, n = c->n, M = N + n;
+    double *R = l->C + N, *moments = l->vector, *sums = moments + N;
+    TRY(cell_matrix(l, moments));
+    TRY(local_eliminate(l, N, n, matrix)); /* R is S^-1 R now */
+    if (N > 0)                             /* K 1 = lambda (m_b + U'm_i) */
+        cblas_dgemv(CblasRowMajor, CblasTrans, N, n, -1.0, R, M, moments, 1, 1.0, sums, 1);
+    local_restore_sums(n, shape_n_vertices(h->space.blocks[l->block].shape), 1, 1.0, sums, matrix);
+    for (int i = 0; i < n; i++) {
+        double sign = sign_of(h, l->block, l->cell, i);
+        for (int j = 0; j < N; j++) R[(int64_t)j * M + i] *= -sign;
+        for (int j = 0; j < n; j++) {
+            matrix[i * n + j] *= sign;
+            matrix[j * n + i] *= sign;
+        }
+    }
+    TRY(condensed_add_robin(l, matrix, largest_robin));
+    local_store(l, N, n, matrix, factor, U, K);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ fast cells */
+
+static facet_status fill_cell(struct local *l, int block, int32_t cell, double *c,
+                              struct batch_facts *facts) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const uint8_t *orientations = h->data.mesh->blocks[block].orientations;
+    int dim = h->data.mesh->dim, n_faces = h->space.blocks[block].n_faces, pairs = dim * (dim + 1) / 2;
+    struct batch_cell a;
+    TRY(batch_cell(l, block, cell, &a));
+    batch_stiffness(dim, &a, c);
+    c[pairs * TRACE_LANES] = a.reaction * a.det;
+    for (int f = 0; f < n_faces; f++)
+        c[(pairs + 1 + f) * TRACE_LANES] = orientations[(int64_t)cell * n_faces + f] == 0 ? 1.0 : -1.0;
+    *facts = (struct batch_facts){a.det, a.reaction};
+done:
+    return status;
+}
+
+static int64_t run_fast(const struct hdg *h, int block, int64_t n_batches, const double *coefficients,
+                        double *factor, double *U, double *K, double *scratch) {
+    return device_condense_sum(h->device, &h->condensed->blocks[block].sums, n_batches, coefficients, factor,
+                               U, K, scratch);
+}
+
+void condensed_condenser(const struct hdg *h, int block, struct condenser *condenser) {
+    const struct condensed_block *c = &h->condensed->blocks[block];
+    *condenser = (struct condenser){.N = c->N,
+                                    .n = c->n,
+                                    .n_coefficients = c->sums.n_terms + c->sums.n_signs,
+                                    .n_scratch = device_condense_sum_scratch(h->device, &c->sums),
+                                    .fill = fill_cell,
+                                    .fast = run_fast,
+                                    .cell = condense_cell};
+}
+
+/* ------------------------------------------------------------------------------------------ vectors */
+
+void condensed_split_load(const struct hdg *h, int block, int32_t cell, const double *load, double *interior,
+                          double *boundary) {
+    const struct condensed_block *c = &h->condensed->blocks[block];
+    int M = c->N + c->n;
+    for (int i = 0; i < M; i++) {
+        double value = cblas_ddot(M, c->change + (int64_t)i * M, 1, load, 1);
+        if (i < c->N)
+            interior[i * TRACE_LANES] = value;
+        else
+            boundary[(i - c->N) * TRACE_LANES] = value * sign_of(h, block, cell, i - c->N);
+    }
+}
+
+void condensed_join(const struct hdg *h, int block, int32_t cell, const double *interior,
+                    const double *boundary, double *modal) {
+    const struct condensed_block *c = &h->condensed->blocks[block];
+    for (int i = 0; i < c->N; i++) modal[i] = interior[i * TRACE_LANES];
+    for (int i = 0; i < c->n; i++) modal[c->N + i] = boundary[i * TRACE_LANES] * sign_of(h, block, cell, i);
+}

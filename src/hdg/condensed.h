@@ -1,0 +1,48 @@
+/* Private to the room: the scheme HDG_CONDENSED, continuous Galerkin with the interior modes eliminated.
+ *
+ * The modes of a cell (poly/modal.h) are ordered interior first: K_e = [S R; R' H] with S the interior block,
+ *
+ *     U = -S^-1 R,    K = H + R'U,    F = f_b + U'f_i,    u_i = S^-1 f_i + U u_b,
+ *
+ * so that the kernels of HDG load and recover. Tables hold the modes in orientation 0; the frames of the
+ * faces change the signs of odd edge modes, which the cell applies at the end.
+ */
+#ifndef FACET_HDG_CONDENSED_H
+#define FACET_HDG_CONDENSED_H
+
+#include "hdg/batch.h"
+#include "trace/continuous.h"
+
+struct condensed_block {
+    int N, n;               /* interior modes, modes of vertices and edges */
+    double *phi, *grad;     /* at the cell rule: points x (N + n), dim x points x (N + n) */
+    double *change;         /* (N + n) x (N + n): modes = change times the orthonormal basis */
+    double *psi;            /* at the boundary rule: points x (degree + 1) modes of a segment, in its frame */
+    double *moments;        /* N + n: integrals over the reference cell */
+    int32_t *signs;         /* n: the face whose frame decides the sign, -1: none */
+    struct sum_tables sums; /* reference matrices on the device: pairs of derivatives, then the mass */
+};
+struct hdg_condensed {
+    struct continuous_space space;
+    struct condensed_block blocks[MESH_MAX_BLOCKS];
+};
+
+/* Numbering, tables and boundary data of h->condensed. */
+facet_status condensed_create(struct hdg *hdg, const uint8_t *eliminated);
+void condensed_destroy(struct hdg *hdg); /* safe when there is none */
+void condensed_condenser(const struct hdg *hdg, int block, struct condenser *condenser);
+
+/* load: (f, phi) of the orthonormal basis becomes those of the modes: interior[i * LANES], and boundary
+ * likewise in the frames. */
+void condensed_split_load(const struct hdg *hdg, int block, int32_t cell, const double *load,
+                          double *interior, double *boundary);
+/* modal (N + n numbers) becomes the cell's coefficients from lanes of both. */
+void condensed_join(const struct hdg *hdg, int block, int32_t cell, const double *interior,
+                    const double *boundary, double *modal);
+
+/* condensed_boundary.c */
+facet_status condensed_boundary_data(struct hdg *hdg);
+/* As local_add_robin, for the boundary modes. */
+facet_status condensed_add_robin(struct local *l, double *K, double *largest);
+
+#endif

@@ -1,0 +1,66 @@
+/* The condensed system of a continuous method: unknowns on the vertices and faces (2D: edges) of the mesh.
+ *
+ * A node is a vertex (one unknown) or a face (degree - 1 unknowns, in the frame of the face); vertices come
+ * first. Periodic faces identify their vertices. The *full* numbering counts all nodes, the *free* numbering
+ * leaves out the eliminated (Dirichlet) ones. The unknowns of a cell are those of its vertices, then of its
+ * faces, in local order, as the boundary modes of poly/modal.h; a cell may meet a node more than once.
+ *
+ * Element matrices and forms of the operator are those of trace/trace.h.
+ */
+#ifndef FACET_TRACE_CONTINUOUS_H
+#define FACET_TRACE_CONTINUOUS_H
+
+#include "trace/trace.h"
+
+/* One place where a cell meets a node. */
+struct continuous_place {
+    int32_t cell; /* of the mesh */
+    int32_t slot; /* the node's first unknown among those of the cell */
+};
+
+struct continuous_space {
+    const struct facet_mesh *mesh;
+    int degree;
+    int64_t n_all, n_free;
+    int32_t n_vertices, n_nodes;        /* vertices after identification; nodes: vertices, then faces */
+    int32_t *vertex_node;               /* mesh->n_vertices */
+    int64_t *first;                     /* n_nodes + 1: full numbering */
+    int64_t *free;                      /* n_all: free number, -1 when eliminated */
+    int64_t n_blocks;                   /* free nodes with unknowns */
+    int64_t *block_offsets;             /* n_blocks + 1, in the free numbering */
+    int32_t *block_nodes;               /* n_blocks */
+    int n[MESH_MAX_BLOCKS];             /* unknowns of a cell */
+    int32_t *unknowns[MESH_MAX_BLOCKS]; /* count x n: full numbering */
+    int64_t *place_starts;              /* n_nodes + 1 */
+    struct continuous_place *places;    /* by cell and slot within each node */
+};
+
+/* Two dimensions. eliminated: n_faces flags; the vertices of such a face are eliminated too. */
+facet_status continuous_space_create(const struct facet_mesh *mesh, int degree, const uint8_t *eliminated,
+                                     struct continuous_space *space);
+void continuous_space_destroy(struct continuous_space *space); /* safe on a zeroed struct, and twice */
+/* The nodes of the ends of a face, in the order of its frame. */
+void continuous_face_ends(const struct continuous_space *space, int32_t face, int32_t *ends);
+
+/* As their namesakes in trace.h. */
+void continuous_gather(const struct continuous_space *space, int block, int32_t cell_in_block,
+                       const double *full, double *local, int stride);
+void continuous_scatter(const struct continuous_space *space, const double *free, const double *eliminated,
+                        double *full);
+void continuous_assemble_vector(const struct continuous_space *space, double *const *locals, double *free);
+/* The function 1 in the full numbering: 1 on vertices, 0 on faces. */
+void continuous_constant(const struct continuous_space *space, double *full);
+
+/* TRACE_CELLS, TRACE_CSR or TRACE_ELL. */
+facet_status continuous_operator_create(const struct continuous_space *space,
+                                        const struct trace_matrices *matrices, enum trace_form form,
+                                        struct operator* A);
+facet_status continuous_lift(const struct continuous_space *space, const struct trace_matrices *matrices,
+                             const double *eliminated, double *lift);
+/* Row by row from the cells of each node: no write conflicts. */
+facet_status continuous_assemble(const struct continuous_space *space, const struct trace_matrices *matrices,
+                                 struct csr *csr);
+facet_status continuous_block_diagonal(const struct continuous_space *space,
+                                       const struct trace_matrices *matrices, struct csr *csr);
+
+#endif

@@ -1,0 +1,30 @@
+/* Private to the room: products and operators from element matrices, whatever the unknowns stand on.
+ *
+ * A cell of block b has n_slots[b] slots of equal size; slot s of cell c belongs to the entity
+ * entities[b][c * n_slots[b] + s] (a face, or a single unknown), whose unknowns begin at first[entity], -1:
+ * it has none. A cell may meet an entity twice.
+ */
+#ifndef FACET_TRACE_SLOTS_H
+#define FACET_TRACE_SLOTS_H
+
+#include "trace/trace.h"
+
+struct trace_slots {
+    const struct facet_mesh *mesh;
+    int n_slots[MESH_MAX_BLOCKS];
+    const int32_t *entities[MESH_MAX_BLOCKS];
+    int64_t n_entities;
+    const int64_t *first; /* n_entities */
+};
+
+/* The operator of n unknowns in the form TRACE_CELLS; it refers to the matrices, but not to the slots. */
+facet_status trace_slots_operator(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                  int64_t n, struct operator* A);
+/* y = K x once, on the host's vectors of n numbers. */
+facet_status trace_slots_product(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                 int64_t n, const double *x, double *y);
+/* The form TRACE_CSR or TRACE_ELL; copies the matrix. */
+facet_status trace_csr_operator(const struct device *device, const struct csr *csr, enum trace_form form,
+                                struct operator* A);
+
+#endif
