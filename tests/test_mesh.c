@@ -559,7 +559,7 @@ static void test_sizes(void **state) {
     (void)state;
     static const char *const shapes[] = {"triangle", "quad", "tet", "hex"};
     for (int k = 0; k < 4; k++) {
-        facet_box box = {.dim = k < 2 ? 2 : 3, .upper = {1, 1, 1}, .cells = {24, 24, 24}, .shape = shapes[k]};
+        facet_box box = {.dim = k < 2 ? 2 : 3, .upper = {1, 1, 1}, .cells = {10, 10, 10}, .shape = shapes[k]};
         struct facet_mesh *mesh, *fine;
         struct base_memory before, after;
         must(mesh_create_box(&box, &mesh));
