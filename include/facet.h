@@ -226,8 +226,8 @@ typedef struct facet_report {
     const char *reason;                  /* why the solve stopped */
     double residual, rate;
     double seconds[FACET_N_PHASES];
-    double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one; negative:
-                            not available (the condensed method is not conservative cell by cell) */
+    double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one;
+                            negative: not available (the condensed method is not conservative cell by cell) */
 } facet_report;
 
 typedef struct facet_errors {

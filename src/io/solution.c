@@ -234,8 +234,6 @@ facet_status facet_solver_write(const facet_solver *solver, const char *path, co
     const char *names[MAX_FIELDS];
     char *copy = NULL, *rest = NULL;
     int n = 0;
-    REQUIRE(solver);
-    REQUIRE(path);
     if (fields != NULL) {
         TRY(base_strdup(fields, &copy));
         for (char *name = strtok_r(copy, ", ", &rest); name != NULL; name = strtok_r(NULL, ", ", &rest)) {
