@@ -124,6 +124,7 @@ static facet_status check_case(const struct app_options *options, facet_context 
     struct case_file *file = NULL;
     facet_mesh *mesh = NULL;
     facet_problem *problem = NULL;
+    struct hdg_mismatch mismatch;
     TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
     TRY(run_mesh(file, context, 0, &mesh));
     TRY(run_problem(file, context, mesh, &problem));
@@ -133,6 +134,8 @@ static facet_status check_case(const struct app_options *options, facet_context 
     report_groups(mesh, mesh->dim, NULL, out);
     report_groups(mesh, mesh->dim - 1, file, out);
     TRY(report_unknowns(file, problem, out));
+    TRY(run_check_data(file, problem, &mismatch));
+    report_mismatch(&mismatch, out);
 done:
     facet_problem_destroy(&problem);
     facet_mesh_destroy(&mesh);

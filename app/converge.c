@@ -19,6 +19,7 @@ struct converge {
     struct progress progress;
     char prefix[64];
     int n_rows, has_coarse;
+    struct text note;    /* below the table */
     facet_errors coarse; /* of the next coarser mesh, same degree */
 };
 
@@ -69,6 +70,7 @@ static facet_status one_run(struct converge *c, int degree, int refine) {
         add_row(c, &run, refine, has_rates ? &rates : NULL);
         run_write_json(&run, has_rates ? &rates : NULL, &c->json);
         c->n_rows++;
+        if (c->note.length == 0) report_mismatch(&run.mismatch, &c->note);
         c->coarse = run.errors;
         c->has_coarse = run.has_errors;
     }
@@ -104,6 +106,7 @@ static facet_status print_table(const struct converge *c) {
                     report_number_of(facet_context_threads(c->context), "thread").text, c->file->path,
                     c->file->title ? ": " : "", c->file->title ? c->file->title : "");
     TRY(table_render(c->table, c->options->markdown ? TABLE_MARKDOWN : TABLE_TEXT, &out));
+    if (!c->options->markdown && c->note.length > 0) text_printf(&out, "\n%s", c->note.data);
     TRY(report_put(report_stream(c->options), &out));
 done:
     text_free(&out);
@@ -169,6 +172,7 @@ facet_status converge_command(const struct app_options *options) {
 done:
     table_destroy(&c.table);
     text_free(&c.json_text);
+    text_free(&c.note);
     facet_context_destroy(&c.context);
     case_destroy(&c.file);
     return status;

@@ -152,9 +152,19 @@ static void put_times(const struct run *run, struct text *out) {
     text_printf(out, "memory    %s at its peak\n", report_bytes((double)base_peak_resident_bytes()).text);
 }
 
+void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out) {
+    if (mismatch->part == NULL) return;
+    text_printf(
+        out,
+        "note      the boundary data on '%s' are not those of the exact solution (they differ by %.2g):\n"
+        "          the errors cannot vanish; leave the part out, or write exact as its data\n",
+        mismatch->part, mismatch->difference);
+}
+
 void report_results(const struct run *run, struct text *out) {
     put_solver(&run->report, out);
     if (run->report.converged) {
+        report_mismatch(&run->mismatch, out);
         if (run->report.conservation >= 0.0)
             text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest flux\n",
                         run->report.conservation);

@@ -191,6 +191,22 @@ values:
         self.assertEqual(self.read("old.vtu"), "precious")
 
 
+class Data(Program):
+    def test_check_evaluates_the_data(self):
+        for setting, phrase in (("conductivity=x-0.5", "must be positive"), ("reaction=x-0.5", "must not be negative")):
+            done = self.run_program("check", self.write(EXACT), "--set", setting, status=2)
+            self.assertIn(phrase, done.stderr)
+
+    def test_data_against_the_exact_solution(self):
+        case = self.write(EXACT)
+        self.assertNotIn("not those of the exact", self.run_program("solve", case).stdout)
+        setting = ("--set", "boundary=[{on: xmin, dirichlet: 17}]")
+        for command in (("solve", case), ("check", case), ("converge", case, "--refine", "0:0")):
+            self.assertIn("'xmin' are not those of the exact", self.run_program(*command, *setting).stdout)
+        agreeing = ("--set", "boundary=[{on: xmin, dirichlet: exact}]")
+        self.assertNotIn("not those of the exact", self.run_program("solve", case, *agreeing).stdout)
+
+
 class Converge(Program):
     def test_rates(self):
         case = self.write(EXACT + "output: {file: never.vtu}\n")

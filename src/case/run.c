@@ -314,20 +314,33 @@ static void make_report(struct run *run) {
         run->timers.seconds[phase] += run->report.seconds[phase];
 }
 
+static void choose_options(const struct case_file *file, int degree, facet_options *options) {
+    facet_options_default(options);
+    options->discretization = file->discretization.method;
+    options->degree = degree > 0 ? degree : file->discretization.degree;
+    options->tau = file->discretization.tau.text;
+    options->tau_hat = file->discretization.tau_hat;
+    options->postprocess = file->discretization.postprocess;
+    options->method = file->solver.method;
+    options->preconditioner = file->solver.preconditioner;
+    options->rtol = file->solver.rtol;
+    options->max_iterations = file->solver.max_iterations;
+}
+
+facet_status run_check_data(const struct case_file *file, const facet_problem *problem,
+                            struct hdg_mismatch *mismatch) {
+    facet_options options;
+    choose_options(file, 0, &options);
+    return in_file(problem_check_data(problem, &options, mismatch), file);
+}
+
 static facet_status solve(struct run *run) {
     facet_status status = FACET_OK;
     const struct case_file *file = run->file;
     facet_options options;
-    facet_options_default(&options);
-    options.discretization = file->discretization.method;
-    options.degree = run->degree;
-    options.tau = file->discretization.tau.text;
-    options.tau_hat = file->discretization.tau_hat;
-    options.postprocess = file->discretization.postprocess;
-    options.method = file->solver.method;
-    options.preconditioner = file->solver.preconditioner;
-    options.rtol = file->solver.rtol;
-    options.max_iterations = file->solver.max_iterations;
+    choose_options(file, run->degree, &options);
+    if (file->exact.text != NULL && file->n_boundary > 0)
+        TRY(run_check_data(file, run->problem, &run->mismatch));
     TRY(in_file(facet_solver_create(run->problem, &options, &run->solver), file));
     TRY(base_check_interrupt());
     TRY(in_file(facet_solver_solve(run->solver, NULL, NULL), file));
