@@ -87,11 +87,12 @@ void report_header(const struct run *run, struct text *out);
 void report_results(const struct run *run, struct text *out);
 /* "12.3 MB", "1.2 ms", "12 345": for people. */
 struct report_word {
-    char text[32];
+    char text[48];
 };
 struct report_word report_bytes(double bytes);
 struct report_word report_seconds(double seconds);
 struct report_word report_count(int64_t n);
+struct report_word report_number_of(int64_t n, const char *thing); /* "1 cell", "12 cells" */
 
 /* progress.c: a bar on a terminal, and the lines of --monitor. */
 struct progress {

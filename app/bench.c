@@ -40,6 +40,7 @@ facet_status bench_command(const struct app_options *options) {
                                                 .tau = options->tau,
                                                 .threads = facet_context_threads(context),
                                                 .quick = options->quick};
+    TRY(bench_check_output(&bench_options));
     TRY(bench->run(&bench_options));
 done:
     facet_context_destroy(&context);

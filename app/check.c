@@ -12,14 +12,15 @@ static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
     struct mesh_quality q;
     facet_status status = mesh_measure_quality(mesh, &q);
     if (status != FACET_OK) return status;
-    text_printf(out, "mesh      %s cells:", report_count(mesh->n_cells).text);
+    text_printf(out, "mesh      %s:", report_number_of(mesh->n_cells, "cell").text);
     for (int b = 0; b < mesh->n_blocks; b++)
         text_printf(out, "%s %s %s", b ? "," : "", report_count(mesh->blocks[b].count).text,
                     shape_name(mesh->blocks[b].shape));
-    text_printf(out, "\n          %s faces, %s of them on the boundary; %s vertices\n",
-                report_count(mesh->n_faces).text, report_count(mesh->n_boundary_faces).text,
+    text_printf(out, "\n          %s, %s of them on the boundary; %s vertices\n",
+                report_number_of(mesh->n_faces, "face").text, report_count(mesh->n_boundary_faces).text,
                 report_count(mesh->n_vertices).text);
-    text_printf(out, "geometry  order %d, %s curved cells\n", mesh->order, report_count(q.n_curved).text);
+    text_printf(out, "geometry  order %d, %s\n", mesh->order,
+                report_number_of(q.n_curved, "curved cell").text);
     text_printf(out, "          [%.6g, %.6g] x [%.6g, %.6g]", q.lower[0], q.upper[0], q.lower[1], q.upper[1]);
     if (mesh->dim == 3) text_printf(out, " x [%.6g, %.6g]", q.lower[2], q.upper[2]);
     text_printf(out, ", %s %.10g\n", mesh->dim == 2 ? "area" : "volume", q.volume);
@@ -43,11 +44,11 @@ static void report_groups(const facet_mesh *mesh, int dim, const struct case_fil
     for (int g = 0; g < mesh->n_groups; g++) {
         const struct mesh_group *group = &mesh->groups[g];
         if (group->dim != dim) continue;
-        text_printf(out, "%-9s %-16s %s %s",
+        text_printf(out, "%-9s %-16s %s",
                     n++                ? ""
                     : dim == mesh->dim ? "regions"
                                        : "parts",
-                    group->name, report_count(group->count).text, dim == mesh->dim ? "cells" : "faces");
+                    group->name, report_number_of(group->count, dim == mesh->dim ? "cell" : "face").text);
         int named = -1, rest = -1;
         for (int i = 0; file && dim < mesh->dim && i < file->n_boundary; i++) {
             if (!strcmp(file->boundary[i].on, group->name)) named = i;

@@ -76,10 +76,13 @@ static facet_status one_run(struct converge *c, int degree, int refine) {
     return status;
 }
 
+static struct app_range refinements(const struct app_options *o) {
+    return o->refine.last < o->refine.first ? (struct app_range){0, 3} : o->refine;
+}
+
 /* The smallest first, so that what is wrong shows soon. */
 static facet_status all_runs(struct converge *c) {
-    struct app_range refine = c->options->refine, degree = c->options->degree;
-    if (refine.last < refine.first) refine = (struct app_range){0, 3};
+    struct app_range refine = refinements(c->options), degree = c->options->degree;
     if (degree.last < degree.first) degree.first = degree.last = c->file->discretization.degree;
     for (int p = degree.first; p <= degree.last; p++) {
         if (p > degree.first) table_rule(c->table);
@@ -96,8 +99,9 @@ static facet_status print_table(const struct converge *c) {
     facet_status status = FACET_OK;
     struct text out = {0};
     if (!c->options->markdown)
-        text_printf(&out, "facet %s, device %s, %d threads\n%s%s%s\n\n", facet_version(),
-                    facet_context_device(c->context), facet_context_threads(c->context), c->file->path,
+        text_printf(&out, "facet %s, device %s, %s\n%s%s%s\n\n", facet_version(),
+                    facet_context_device(c->context),
+                    report_number_of(facet_context_threads(c->context), "thread").text, c->file->path,
                     c->file->title ? ": " : "", c->file->title ? c->file->title : "");
     TRY(table_render(c->table, c->options->markdown ? TABLE_MARKDOWN : TABLE_TEXT, &out));
     TRY(report_put(report_stream(c->options), &out));
@@ -114,6 +118,18 @@ static facet_status write_json(struct converge *c) {
     return file_write_whole(c->options->json, c->json_text.data, c->json_text.length);
 }
 
+/* Nobody shall wait for a table whose last mesh is too large. */
+static facet_status check_finest(const struct converge *c) {
+    facet_mesh *mesh = NULL;
+    struct app_range refine = refinements(c->options);
+    facet_status status = run_mesh(c->file, c->context, refine.first, &mesh);
+    if (status == FACET_OK)
+        status = base_wrap(mesh_check_refinement(mesh, refine.last - refine.first), "--refine %d:%d",
+                           refine.first, refine.last);
+    facet_mesh_destroy(&mesh);
+    return status;
+}
+
 static facet_status check_request(const struct converge *c) {
     const struct app_options *o = c->options;
     if (!c->file->exact.text)
@@ -127,7 +143,9 @@ static facet_status check_request(const struct converge *c) {
                          o->degree.first, o->degree.last);
     if (o->refine.last > 16)
         return base_fail(FACET_ERROR_INPUT, "--refine: at most 16 times, not %d", o->refine.last);
-    return o->json ? run_check_target(o->json) : FACET_OK;
+    const struct run_options targets = {.json = o->json, .no_files = 1};
+    facet_status status = run_check_targets(c->file, &targets);
+    return status == FACET_OK ? check_finest(c) : status;
 }
 
 facet_status converge_command(const struct app_options *options) {

@@ -57,7 +57,7 @@ static facet_status print_overview(void) {
         "    equation: diffusion\n"
         "    exact: sin(pi*x)*sin(pi*y)\n\n"
         "'facet COMMAND --help' tells more. Exit status: 0 done; 1 the solve did not converge; 2 the input "
-        "is\nwrong; 3 the machine failed (memory, device, file); 130 interrupted.\n");
+        "is\nwrong; 3 the machine failed (memory, device, file); 130 interrupted\n(143: by SIGTERM).\n");
     return put(&out);
 }
 
@@ -105,10 +105,13 @@ facet_status help_command(const struct app_options *options) {
 
 /* ------------------------------------------------------------------------------------------ running */
 
-/* The first Ctrl-C asks the solve to stop; the handler is then gone, so that a second one ends the program.
- */
+/* The signal that asked the program to stop. */
+static volatile sig_atomic_t stopped_by;
+
+/* The first Ctrl-C, or the first SIGTERM of a batch system, asks the solve to stop and half-written files to
+ * be removed; the handler is then gone, so that a second one ends the program at once. */
 static void on_interrupt(int signal_number) {
-    (void)signal_number;
+    stopped_by = signal_number;
     facet_interrupt();
 }
 
@@ -117,6 +120,7 @@ static void catch_interrupt(void) {
     sigemptyset(&action.sa_mask);
     action.sa_flags = (int)SA_RESETHAND | SA_RESTART;
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
 }
 
 static void print_failure(facet_status status) {
@@ -178,5 +182,5 @@ int main(int argc, char **argv) {
     if (fflush(stdout) != 0 && status == FACET_OK)
         status = base_fail(FACET_ERROR_MACHINE, "cannot write to standard output: %s", strerror(errno));
     print_failure(status);
-    return (int)status;
+    return status == FACET_INTERRUPTED && stopped_by != 0 ? 128 + stopped_by : (int)status;
 }

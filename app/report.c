@@ -53,6 +53,12 @@ struct report_word report_count(int64_t n) {
     return word;
 }
 
+struct report_word report_number_of(int64_t n, const char *thing) {
+    struct report_word word, count = report_count(n);
+    snprintf(word.text, sizeof word.text, "%.26s %.16s%s", count.text, thing, n == 1 ? "" : "s");
+    return word;
+}
+
 /* ------------------------------------------------------------------------------------------ solve */
 
 void report_header(const struct run *run, struct text *out) {
@@ -63,13 +69,13 @@ void report_header(const struct run *run, struct text *out) {
     text_printf(out, "case      %s%s%s\n", file->path, file->title ? ": " : "",
                 file->title ? file->title : "");
     if (!run->mesh) return;
-    text_printf(out, "mesh      %s cells (%s), %s faces", report_count(run->mesh->n_cells).text,
-                run->mesh->shape_text, report_count(run->mesh->n_faces).text);
+    text_printf(out, "mesh      %s (%s), %s", report_number_of(run->mesh->n_cells, "cell").text,
+                run->mesh->shape_text, report_number_of(run->mesh->n_faces, "face").text);
     text_printf(out, run->mesh->order > 1 ? ", geometry of order %d\n" : "\n", run->mesh->order);
     text_printf(out, "method    %s, degree %d", file->discretization.method, run->degree);
     if (run->solver)
-        text_printf(out, ": %s trace unknowns, %s in the cells",
-                    report_count(run->report.trace_unknowns).text,
+        text_printf(out, ": %s, %s in the cells",
+                    report_number_of(run->report.trace_unknowns, "trace unknown").text,
                     report_count(run->report.volume_unknowns).text);
     text_printf(out, "\n");
 }

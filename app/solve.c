@@ -43,11 +43,10 @@ facet_status solve_command(const struct app_options *options) {
     struct run run = {0};
     struct progress progress;
     char message[BASE_MESSAGE_BYTES];
-    const struct run_options run_options = {.output = options->output};
+    const struct run_options run_options = {.output = options->output, .json = options->json};
     TRY(check_output(options->output));
     TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
     TRY(app_context(options, &context));
-    if (options->json) TRY(run_check_target(options->json));
     progress_begin(&progress, options, file, context);
     solved = run_solve(file, context, &run_options, &run);
     progress_clear(&progress);

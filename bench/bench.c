@@ -1,10 +1,11 @@
 /* The list of benches, and how a result is recorded. */
 #include "bench/bench.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/file.h"
 
@@ -22,6 +23,20 @@ const struct bench *bench_list(void) {
         {NULL, NULL, NULL},
     };
     return list;
+}
+
+const char *bench_tau(const struct bench_options *options) {
+    return options->tau != NULL ? options->tau : "1";
+}
+
+facet_status bench_check_output(const struct bench_options *options) {
+    facet_status status = FACET_OK;
+    if (options->output == NULL) return status;
+    TRY(file_make_directory(options->output));
+    if (access(options->output, W_OK | X_OK) != 0)
+        FAIL(FACET_ERROR_MACHINE, "cannot write into '%s': %s", options->output, strerror(errno));
+done:
+    return base_wrap(status, "--output");
 }
 
 /* The commit of the source tree around the current folder, or "unknown". */
@@ -48,7 +63,6 @@ static facet_status record(const struct bench_options *options, const char *name
     facet_status status = table_render(table, TABLE_MARKDOWN, &out);
     if (status == FACET_OK) status = out.status;
     snprintf(path, sizeof path, "%s/%s.md", options->output, name);
-    mkdir(options->output, 0777); /* it may exist; a real failure shows when the file is written */
     if (status == FACET_OK) status = file_write_whole(path, out.data, out.length);
     if (status == FACET_OK) printf("written: %s\n\n", path);
     text_free(&out);

@@ -16,9 +16,13 @@ struct bench {
     const char *name, *help;
     facet_status (*run)(const struct bench_options *options);
 };
+/* The tau of a run: the paper's, which is 1 in all of them, or that of --tau. */
+const char *bench_tau(const struct bench_options *options);
 /* All benches; the last has no name. */
 const struct bench *bench_list(void);
 
+/* Makes the folder of the results and sees whether it can be written to; before a bench runs. */
+facet_status bench_check_output(const struct bench_options *options);
 /* Prints a table under its title and, with an output folder, writes it there as NAME.md together with
  * command, date, commit and device. */
 facet_status bench_emit(const struct bench_options *options, const char *name, const char *title,

@@ -69,7 +69,7 @@ static facet_status as_printed(const struct bench_options *options) {
                                       .degree = printed[i].p,
                                       .exact = EXACT,
                                       .conductivity = "1",
-                                      .tau = options->tau != NULL ? options->tau : "1",
+                                      .tau = bench_tau(options),
                                       .maker = paper_rule};
             struct hdg_errors errors;
             double ours[4], exact[4];
@@ -111,7 +111,7 @@ static facet_status as_written(const struct bench_options *options) {
                                       .degree = p,
                                       .exact = EXACT,
                                       .conductivity = "tanh(x+y)+1",
-                                      .tau = options->tau != NULL ? options->tau : "1"};
+                                      .tau = bench_tau(options)};
             struct hdg_errors errors;
             double now[4];
             TRY(accuracy_run(&a, &errors));

@@ -2,18 +2,30 @@
  *
  * Conventions
  * -----------
- * Equations.  Diffusion: lambda u - div(K grad u) = f with lambda >= 0 and K symmetric positive definite. The
- *             flux is q = -K grad u; on every facet the unknown is the trace uhat, and
- *             qhat.n = q.n + tau (u - uhat).
- * Arrays.     Row-major, the last index fastest. Points are rows of `dim` coordinates.
- * Functions.  Data of a problem is a number written as text ("2"), an expression in x, y, z ("sin(pi*x)*y"),
- *             or a C function that is called with many points at once, possibly from several threads.
- * Ownership.  facet_X_create(..., &x) makes, facet_X_destroy(&x) frees and sets x to NULL. Everything passed
- * in is copied, except meshes and contexts, which must outlive what was made from them, and user pointers of
- * callbacks. A mesh may be shared by many problems. Failure.    Every fallible call returns a facet_status;
- * facet_message() is then a sentence that says what is wrong, where, and what would be right. The library
- * never prints, exits or aborts. Threads.    The number of threads is a property of the process. Different
- * solvers may be used from different threads; one solver may not.
+ * Equations.
+ *     Diffusion: lambda u - div(K grad u) = f with lambda >= 0 and K symmetric positive definite. The flux is
+ *     q = -K grad u; on every facet the unknown is the trace uhat, and qhat.n = q.n + tau (u - uhat).
+ *
+ * Arrays.
+ *     Row-major, the last index fastest. Points are rows of `dim` coordinates.
+ *
+ * Functions.
+ *     Data of a problem is a number written as text ("2"), an expression in x, y, z ("sin(pi*x)*y"), or a C
+ *     function that is called with many points at once, possibly from several threads.
+ *
+ * Ownership.
+ *     facet_X_create(..., &x) makes, facet_X_destroy(&x) frees and sets x to NULL. Everything passed in is
+ *     copied, except meshes and contexts, which must outlive what was made from them, and user pointers of
+ *     callbacks. A mesh may be shared by many problems.
+ *
+ * Failure.
+ *     Every fallible call returns a facet_status; facet_message() is then a sentence that says what is wrong,
+ *     where, and what would be right. A NULL pointer is refused where nothing else is said. The library never
+ *     prints, exits or aborts.
+ *
+ * Threads.
+ *     The number of threads is a property of the process. Different solvers may be used from different
+ *     threads; one solver may not.
  *
  * The life of a program (see examples/01_box.c, examples/02_annulus.c):
  *
@@ -135,7 +147,8 @@ typedef struct facet_mesh_info {
 FACET_API facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh);
 /* A Gmsh file, format 2.2 or 4.1, ASCII or binary. Boundary parts and regions are its physical groups. */
 FACET_API facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh);
-/* Splits every cell `times` times into 2^dim; curved geometry is kept. */
+/* Splits every cell `times` times into 2^dim; curved geometry is kept. More cells than 32-bit numbers count
+ * are FACET_ERROR_INPUT, more than the memory holds FACET_ERROR_MACHINE, both before anything is done. */
 FACET_API facet_status facet_mesh_refine(facet_mesh *mesh, int times);
 FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info);
 FACET_API void facet_mesh_destroy(facet_mesh **mesh);
@@ -151,6 +164,9 @@ typedef int (*facet_function)(void *user, int n_points, int dim, const double *x
 FACET_API facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh,
                                             facet_equation equation, facet_problem **problem);
 FACET_API void facet_problem_destroy(facet_problem **problem);
+
+/* A value that is set again replaces the earlier one; only a boundary part keeps the condition it has, and a
+ * second one is an error. Nothing may change while a solver made from the problem lives. */
 
 /* A name for the expressions set after it. */
 FACET_API facet_status facet_problem_set_parameter(facet_problem *problem, const char *name, double value);

@@ -223,8 +223,8 @@ class Converge(Program):
         self.refused(EXACT, "--refine", arguments=("--refine", "x"), command="converge")
 
     def test_not_converged(self):
-        self.run_program("converge", self.write(EXACT), "--set", "solver={method: cg, preconditioner: block, max_iterations: 1}", "--json",
-                         "rows.json", status=1)
+        self.run_program("converge", self.write(EXACT), "--set",
+                         "solver={method: cg, preconditioner: block, max_iterations: 1}", "--json", "rows.json", status=1)
         rows = json.loads(self.read("rows.json"))["rows"]
         self.assertEqual(len(rows), 1)
         self.assertNotIn("errors", rows[0])
@@ -278,6 +278,21 @@ values:
         self.refused(head + "conductivity: [{on: left, value: 1}]\nboundary: [{on: walls, dirichlet: 0}]\n", "conductivity")
         self.refused(head + "source: 1\n", "no condition", "walls", command="check")
 
+    def test_coordinates_the_mesh_does_not_have(self):
+        given = BOX + "boundary: [{on: rest, dirichlet: 0}]\n"
+        self.refused(BOX + "exact: x + z\n", "case.yaml:3:8", "z")
+        self.refused(given + "source: 1\nreaction: z^2\ndiscretization: {tau: 1 + z^2}\n", "case.yaml:5:", "case.yaml:6:")
+        self.refused(BOX + "boundary: [{on: rest, robin: {a: 1, g: z}}]\n", "case.yaml:3:", "z")
+        with open(os.path.join(SOURCE, "tests/cases/good/two.msh"), encoding="utf-8") as file:
+            self.write(file.read(), "two.msh")
+        self.refused("mesh: {file: two.msh}\nequation: diffusion\nexact: x*z\n", "case.yaml:3:", "'x*z' uses z")
+
+    def test_meshes_too_large(self):
+        """Refused at once, with the number of cells, and before anything is computed."""
+        self.refused(EXACT, "case.yaml:1:", "32 x 4^16", "11 times", arguments=("--set", "mesh.refine=16"))
+        self.refused(EXACT, "2:14", "8.59e+09", arguments=("--refine", "2:14"), command="converge")
+        self.refused(EXACT, "case.yaml:1:", "2e+10", arguments=("--set", "mesh.box.cells=[100000, 100000]"))
+
     def test_bad_mesh(self):
         for bytes_kept in (100, 300):
             with open(os.path.join(SOURCE, "tests/cases/good/two.msh"), encoding="utf-8") as file:
@@ -305,6 +320,33 @@ class Machine(Program):
             os.makedirs(self.path("dir.vtu"), exist_ok=True)
             self.run_program("solve", case, *arguments, status=3)
         self.assertEqual(sorted(os.listdir(self.place.name)), ["case.yaml", "dir.vtu"])
+
+    def test_targets_that_collide(self):
+        """Two results in one file, or a result over the case or its mesh: refused before the solve, both are named."""
+        line = "{name: %s, field: u, along: [[0, 0], [1, 1]], file: %s}"
+        with open(os.path.join(SOURCE, "tests/cases/good/two.msh"), encoding="utf-8") as file:
+            mesh = file.read()
+        self.write(mesh, "two.msh")
+        case = self.write(EXACT)
+        os.mkdir(self.path("below"))
+        os.symlink("nothing.vtu", self.path("link.vtu"))
+        for arguments, words in ((["--output", "l.vtu", "--json", "l.vtu"], ["the output", "the JSON", "l.vtu"]),
+                                 (["--output", "l.vtu", "--json", "below/../l.vtu"], ["the output", "the JSON"]),
+                                 (["--output", "link.vtu", "--json", "nothing.vtu"], ["the output", "the JSON"]),
+                                 (["--json", "case.yaml"], ["the JSON", "the case file"]),
+                                 (["--set", f"values=[{line % ('a', 'x.csv')}, {line % ('b', './x.csv')}]"],
+                                  ["value a", "value b", "x.csv"]),
+                                 (["--set", f"values=[{line % ('a', 'case.yaml')}]"], ["value a", "the case file"]),
+                                 (["--set", f"values=[{line % ('a', '-')}]", "--json", "-"], ["value a", "the JSON"])):
+            said = self.run_program("solve", case, *arguments, status=2).stderr
+            for word in words:
+                self.assertIn(word, said)
+        text = "mesh: {file: two.msh}\nequation: diffusion\nexact: x\n"
+        self.refused(text + f"values:\n  - {line % ('a', 'two.msh')}\n", "case.yaml:5:", "value a", "the mesh file")
+        self.refused(text, "the JSON", "the mesh file", arguments=("--json", "two.msh"), command="converge")
+        self.assertEqual(self.read("two.msh"), mesh)
+        self.assertEqual(sorted(os.listdir(self.place.name)), ["below", "case.yaml", "link.vtu", "two.msh"])
+        self.run_program("solve", self.write(EXACT), "--output", "/dev/null", "--json", "/dev/null")
 
     def test_disk_full(self):
         case = self.write(EXACT)
@@ -343,20 +385,37 @@ class Machine(Program):
                                   "max_iterations: 1000000000}\n")
         self.write("precious", "old.vtu")
         self.write("precious", "old.json")
-        with subprocess.Popen([PROGRAM, "solve", case, "--json", "old.json", "--set", "mesh.box.cells=[100, 100]",
-                               "--monitor"], cwd=self.place.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True) as child:
-            for line in child.stdout:
-                if "iteration" in line and int(line.split()[1]) > 20:
-                    break
-            child.send_signal(signal.SIGINT)
-            begin = time.monotonic()
+        for sent, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with subprocess.Popen([PROGRAM, "solve", case, "--json", "old.json", "--set", "mesh.box.cells=[100, 100]",
+                                   "--monitor"], cwd=self.place.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True) as child:
+                for line in child.stdout:
+                    if "iteration" in line and int(line.split()[1]) > 20:
+                        break
+                child.send_signal(sent)
+                begin = time.monotonic()
+                _, said = child.communicate(timeout=60)
+                self.assertEqual(child.returncode, status, said)
+                self.assertLess(time.monotonic() - begin, 10)
+            self.assertIn("interrupted", said)
+            self.assertEqual(sorted(os.listdir(self.place.name)), ["case.yaml", "old.json", "old.vtu"])
+            self.assertEqual((self.read("old.vtu"), self.read("old.json")), ("precious", "precious"))
+
+    def test_terminate_while_writing(self):
+        """The part is removed, and the old file is whole."""
+        case = self.write(EXACT + "discretization: {degree: 6}\noutput: {file: old.vtu}\n")
+        self.write("precious", "old.vtu")
+        with subprocess.Popen([PROGRAM, "solve", case, "--set", "mesh.box.cells=[80, 80]", "--set",
+                               "discretization.postprocess=false"], cwd=self.place.name, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as child:
+            while child.poll() is None and not os.path.exists(self.path("old.vtu.part")):
+                time.sleep(1e-4)
+            child.send_signal(signal.SIGTERM)
             _, said = child.communicate(timeout=60)
-            self.assertEqual(child.returncode, 130, said)
-            self.assertLess(time.monotonic() - begin, 10)
-        self.assertIn("interrupted", said)
-        self.assertEqual(sorted(os.listdir(self.place.name)), ["case.yaml", "old.json", "old.vtu"])
-        self.assertEqual((self.read("old.vtu"), self.read("old.json")), ("precious", "precious"))
+        self.assertIn(child.returncode, (0, 143), said)  # 0: it was faster
+        self.assertEqual(sorted(os.listdir(self.place.name)), ["case.yaml", "old.vtu"])
+        if child.returncode == 143:
+            self.assertEqual(self.read("old.vtu"), "precious")
 
 
 class Others(Program):
@@ -381,11 +440,17 @@ class Others(Program):
                              "docs/input.md is old; write it again with: facet help --markdown > docs/input.md")
 
     def test_bench(self):
-        self.run_program("bench", "king2014", "--quick", "--output", ".")
-        pages = [name for name in os.listdir(self.place.name) if name.endswith(".md")]
-        self.assertTrue(pages)
-        for page in pages:
-            self.assertIn("facet bench king2014", self.read(page))
+        """Folders are made, and one that cannot be is refused before anything is computed."""
+        self.write("", "file")
+        begin = time.monotonic()
+        for output in ("file/below", "file", "/proc/none"):
+            self.assertIn(output.split("/")[0], self.run_program("bench", "king2014", "--output", output, status=3).stderr)
+        self.assertLess(time.monotonic() - begin, 5)
+        said = self.run_program("bench", "king2014", "--quick", "--tau", "2", "--output", "new/folder").stdout
+        for text in (said, self.read("new/folder/king2014-table1.md")):
+            self.assertIn("tau = 2 ", text)
+            self.assertNotIn("tau = 1,", text)
+        self.assertIn("facet bench king2014", self.read("new/folder/king2014-table1.md"))
 
     def test_view(self):
         self.run_program("solve", self.write(EXACT), "--output", "a.vtu")

@@ -524,19 +524,31 @@ static void test_speed(void **state) {
     report_speed("exp(-((x - 0.5)^2 + (y - 0.5)^2))", 7, 2);
 }
 
+static void test_coordinates(void **state) {
+    static const struct {
+        const char *text;
+        int n;
+    } cases[] = {{"1", 0},       {"2*pi", 0},
+                 {"x", 1},       {"sin(x)^2", 1},
+                 {"y", 2},       {"x + if(y > 0, 1, x)", 2},
+                 {"x + y*z", 3}, {"if(x > 0, x, z)", 3}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct expr *expr;
+        assert_int_equal(expr_compile(cases[i].text, 0, NULL, &expr), FACET_OK);
+        assert_int_equal(expr_n_coordinates(expr), cases[i].n);
+        expr_destroy(&expr);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_precedence),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_jets),
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_laplacians),
-        cmocka_unit_test(test_powers),
-        cmocka_unit_test(test_kinks),
-        cmocka_unit_test(test_untaken_branches),
-        cmocka_unit_test(test_singular_points),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_speed),
+        cmocka_unit_test(test_precedence),       cmocka_unit_test(test_values),
+        cmocka_unit_test(test_coordinates),      cmocka_unit_test(test_jets),
+        cmocka_unit_test(test_differences),      cmocka_unit_test(test_laplacians),
+        cmocka_unit_test(test_powers),           cmocka_unit_test(test_kinks),
+        cmocka_unit_test(test_untaken_branches), cmocka_unit_test(test_singular_points),
+        cmocka_unit_test(test_threads),          cmocka_unit_test(test_speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

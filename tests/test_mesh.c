@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "mesh/mesh.h"
+#include "mesh/internal.h"
 #include "poly/basis.h"
 #include "poly/rule.h"
 
@@ -554,6 +554,42 @@ static void test_refined_box(void **state) {
 /* ------------------------------------------------------------------------------------------ location and
  * quality */
 
+/* Too many cells are refused before anything is allocated; what is predicted is what is taken. */
+static void test_sizes(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"triangle", "quad", "tet", "hex"};
+    for (int k = 0; k < 4; k++) {
+        facet_box box = {.dim = k < 2 ? 2 : 3, .upper = {1, 1, 1}, .cells = {10, 10, 10}, .shape = shapes[k]};
+        struct facet_mesh *mesh, *fine;
+        struct base_memory before, after;
+        must(mesh_create_box(&box, &mesh));
+        base_memory_read(&before);
+        assert_int_equal(facet_mesh_refine(mesh, 100), FACET_ERROR_INPUT);
+        assert_non_null(strstr(facet_message(), "100 times"));
+        assert_int_equal(facet_mesh_refine(mesh, INT32_MAX), FACET_ERROR_INPUT);
+        assert_int_equal(mesh_check_refinement(mesh, 0), FACET_OK);
+        int most = 0;
+        while (mesh_check_refinement(mesh, most + 1) != FACET_ERROR_INPUT) most++;
+        assert_true(ldexp(mesh->n_cells, most * box.dim) <= MESH_MAX_CELLS);
+        assert_true(ldexp(mesh->n_cells, (most + 1) * box.dim) > MESH_MAX_CELLS);
+        base_memory_read(&after);
+        assert_int_equal(after.allocations, before.allocations);
+        must(mesh_refine(mesh, &fine));
+        base_memory_read(&after);
+        double predicted = fine->n_cells * mesh_bytes_per_cell(fine->blocks[0].shape, 1);
+        assert_true((double)(after.live_bytes - before.live_bytes) < predicted);
+        assert_true((double)(after.live_bytes - before.live_bytes) > predicted / 6);
+        mesh_destroy(&mesh);
+        mesh_destroy(&fine);
+    }
+    facet_box huge = {.dim = 3, .upper = {1, 1, 1}, .cells = {600, 600, 600}, .shape = "hex"};
+    struct facet_mesh *mesh;
+    if (base_available_bytes() < 200000000000) {
+        assert_int_equal(mesh_create_box(&huge, &mesh), FACET_ERROR_MACHINE);
+        assert_non_null(strstr(facet_message(), "216000000 cells"));
+    }
+}
+
 static void test_locate(void **state) {
     (void)state;
     for (enum kind kind = TRIANGLES; kind <= MIXED; kind++)
@@ -1020,6 +1056,7 @@ int main(void) {
         cmocka_unit_test(test_ring_area),
         cmocka_unit_test(test_high_order),
         cmocka_unit_test(test_refined_box),
+        cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_locate),
         cmocka_unit_test(test_locate_in_thin_cells),
         cmocka_unit_test(test_quality),

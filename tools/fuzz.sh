@@ -4,7 +4,7 @@
 #   tools/fuzz.sh SECONDS [gmsh|case|expr]...
 # The targets are built in build-fuzz (FACET_FUZZ_DIR). What is found lies there in finds/, what widened the coverage in
 # corpus/; tests/fuzz/corpus is read, not written. FACET_FUZZ_MERGE=1 instead folds the coverage of corpus/ into
-# tests/fuzz/corpus, smallest inputs first.
+# tests/fuzz/corpus, with as few inputs as it takes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ $# -lt 1 ]; then
@@ -31,7 +31,7 @@ for target in "${targets[@]}"; do
     found=$build/corpus/$target
     mkdir -p "$found" "$build/finds"
     if [ -n "${FACET_FUZZ_MERGE:-}" ]; then
-        "$program" -merge=1 -max_len=4096 "$kept" "$found"
+        "$program" -set_cover_merge=1 -use_counters=0 -max_len=4096 "$kept" "$found"
         continue
     fi
     seeds=("$kept")

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 
 /* ------------------------------------------------------------------------------------------ text */
 
@@ -67,6 +68,8 @@ void text_free(struct text *text) {
 
 /* ------------------------------------------------------------------------------------------ writing */
 
+#define MAX_LINKS 40
+
 struct file_writer {
     FILE *stream;
     char *path; /* the target, links followed */
@@ -88,6 +91,24 @@ static facet_status fail_open(const struct file_writer *writer, int error) {
     return fail_write(writer->name, error);
 }
 
+/* Where a link leads, also when nothing is there yet: a file written through a link must not replace the
+ * link. Only the last part of a path is looked at, the system follows the others. */
+static facet_status follow_links(const char *name, char path[PATH_MAX]) {
+    char link[PATH_MAX], next[2 * PATH_MAX];
+    if (strlen(name) >= PATH_MAX) return fail_write(name, ENAMETOOLONG);
+    snprintf(path, PATH_MAX, "%s", name);
+    for (int hops = 0;; hops++) {
+        const ssize_t n = readlink(path, link, sizeof link - 1);
+        if (n < 0) return FACET_OK; /* no link, or nothing at all */
+        link[n] = '\0';
+        const char *slash = link[0] == '/' ? NULL : strrchr(path, '/');
+        snprintf(next, sizeof next, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, link);
+        if (hops == MAX_LINKS) return fail_write(name, ELOOP);
+        if (strlen(next) >= PATH_MAX) return fail_write(name, ENAMETOOLONG);
+        snprintf(path, PATH_MAX, "%.*s", PATH_MAX - 1, next);
+    }
+}
+
 /* Sets path and part from name. */
 static facet_status find_target(struct file_writer *writer) {
     facet_status status = FACET_OK;
@@ -103,8 +124,12 @@ static facet_status find_target(struct file_writer *writer) {
         status = fail_write(writer->name, errno);
         goto done;
     }
-    TRY(base_strdup(exists && realpath(writer->name, resolved) ? resolved : writer->name, &writer->path));
-    if (exists && !S_ISREG(info.st_mode)) goto done;
+    if (exists && !S_ISREG(info.st_mode)) {
+        TRY(base_strdup(writer->name, &writer->path));
+        goto done;
+    }
+    TRY(follow_links(writer->name, resolved));
+    TRY(base_strdup(resolved, &writer->path));
     const size_t bytes = strlen(writer->path) + sizeof ".part";
     TRY(ALLOC(writer->part, bytes));
     snprintf(writer->part, bytes, "%s.part", writer->path);
@@ -144,7 +169,10 @@ done:
     return status;
 }
 
+/* A large file takes a while; who interrupts it wants the part gone. */
 facet_status file_writer_put(struct file_writer *writer, const void *bytes, size_t n) {
+    const facet_status status = base_check_interrupt();
+    if (status != FACET_OK) return status;
     if (n > 0 && fwrite(bytes, 1, n, writer->stream) != n) return fail_write(writer->name, errno);
     return FACET_OK;
 }
@@ -242,4 +270,44 @@ done:
     if (stream) fclose(stream);
     base_free(&data);
     return status;
+}
+
+/* ------------------------------------------------------------------------------------------ paths */
+
+/* The directory of a path, and the rest of it. */
+static const char *split_path(const char *path, char directory[PATH_MAX]) {
+    const char *slash = strrchr(path, '/');
+    snprintf(directory, PATH_MAX, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+    return slash ? slash + 1 : path;
+}
+
+int file_is_same(const char *a, const char *b) {
+    char path[2][PATH_MAX], directory[2][PATH_MAX];
+    struct stat info[2];
+    const int there = stat(a, &info[0]) == 0;
+    if ((stat(b, &info[1]) == 0) != there) return 0;
+    if (!there) { /* then the same name in the same directory */
+        if (follow_links(a, path[0]) != FACET_OK || follow_links(b, path[1]) != FACET_OK) return 0;
+        if (strcmp(split_path(path[0], directory[0]), split_path(path[1], directory[1])) != 0) return 0;
+        for (int i = 0; i < 2; i++)
+            if (stat(directory[i], &info[i]) != 0) return strcmp(path[0], path[1]) == 0;
+    }
+    return (!there || S_ISREG(info[0].st_mode)) && info[0].st_dev == info[1].st_dev &&
+           info[0].st_ino == info[1].st_ino;
+}
+
+facet_status file_make_directory(const char *path) {
+    char part[PATH_MAX];
+    struct stat info;
+    size_t n = strlen(path);
+    if (n == 0 || n >= sizeof part) return fail_write(path, n == 0 ? ENOENT : ENAMETOOLONG);
+    for (size_t i = 1; i <= n; i++) {
+        if (i < n && path[i] != '/') continue;
+        snprintf(part, sizeof part, "%.*s", (int)i, path);
+        if (mkdir(part, 0777) != 0 && errno != EEXIST && (errno != EROFS || stat(part, &info) != 0))
+            return base_fail(FACET_ERROR_MACHINE, "cannot make the directory '%s': %s", part,
+                             strerror(errno));
+    }
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return FACET_OK;
+    return fail_write(path, ENOTDIR);
 }

@@ -13,14 +13,14 @@
 
 #define BASE_ALIGNMENT 64
 
-/* *pointer = room for count items of size bytes (uninitialised); NULL for none. `pointer` is the address of
+/* *pointer = room for n items of size bytes (uninitialised); NULL for none. `pointer` is the address of
  * any object pointer. Fails with FACET_ERROR_MACHINE, naming the bytes that were wanted; *pointer is then
  * NULL. */
-facet_status base_alloc(void *pointer, size_t count, size_t size);
+facet_status base_alloc(void *pointer, size_t n, size_t size);
 /* The same, filled with zeros. */
-facet_status base_calloc(void *pointer, size_t count, size_t size);
+facet_status base_calloc(void *pointer, size_t n, size_t size);
 /* Grows or shrinks *pointer (NULL: allocates) and keeps the contents; on failure *pointer is unchanged. */
-facet_status base_realloc(void *pointer, size_t count, size_t size);
+facet_status base_realloc(void *pointer, size_t n, size_t size);
 /* Frees *pointer (may be NULL) and sets it to NULL. */
 void base_free(void *pointer);
 /* *copy = a copy of text; free with base_free. */

@@ -14,6 +14,7 @@
 #define FACET_BASE_STATUS_H
 
 #include <facet.h>
+#include <stddef.h>
 
 #define BASE_MESSAGE_BYTES 4096
 
@@ -52,6 +53,14 @@ int base_collector_failed(const struct base_collector *collector);
     do {                                                                                                     \
         status = base_fail(__VA_ARGS__);                                                                     \
         goto done;                                                                                           \
+    } while (0)
+
+/* At the beginning of a public function, before anything is acquired: a NULL argument is FACET_ERROR_INPUT.
+ */
+#define REQUIRE(pointer)                                                                                     \
+    do {                                                                                                     \
+        if ((pointer) == NULL)                                                                               \
+            return base_fail(FACET_ERROR_INPUT, "%s: the argument '%s' is NULL", __func__, #pointer);        \
     } while (0)
 
 #endif

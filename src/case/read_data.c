@@ -40,6 +40,9 @@ static facet_status check_expression(struct reader *r, const struct tree_node *n
     const double origin[3] = {0, 0, 0};
     constant->is_constant = 0;
     status = expr_compile(text, r->file->n_parameters, r->file->parameters, &expr);
+    if (status == FACET_OK && r->dim > 0 && expr_n_coordinates(expr) > r->dim)
+        status = base_fail(FACET_ERROR_INPUT, "a box of %d dimensions has no %c", r->dim,
+                           "xyz"[expr_n_coordinates(expr) - 1]);
     if (status == FACET_OK && expr_is_constant(expr, NULL)) {
         status = expr_eval(expr, 1, 3, origin, &constant->value, NULL, NULL);
         constant->is_constant = status == FACET_OK;

@@ -44,6 +44,14 @@ static void gather(struct text *errors, facet_status status, const struct case_f
 
 /* ------------------------------------------------------------------------------------------ mesh */
 
+static facet_status mesh_path(const struct case_file *file, struct text *path) {
+    if (file->mesh.file[0] == '/')
+        text_printf(path, "%s", file->mesh.file);
+    else
+        text_printf(path, "%s/%s", file->directory, file->mesh.file);
+    return path->status;
+}
+
 facet_status run_mesh(const struct case_file *file, facet_context *context, int refine, facet_mesh **mesh) {
     facet_status status = FACET_OK;
     struct text path = {0};
@@ -54,11 +62,7 @@ facet_status run_mesh(const struct case_file *file, facet_context *context, int 
             box.split = NULL; /* the default of the case file is for triangles */
         TRY(at_place(facet_mesh_create_box(context, &box, mesh), file, file->mesh.place));
     } else {
-        if (file->mesh.file[0] == '/')
-            text_printf(&path, "%s", file->mesh.file);
-        else
-            text_printf(&path, "%s/%s", file->directory, file->mesh.file);
-        TRY(path.status);
+        TRY(mesh_path(file, &path));
         TRY(facet_mesh_read(context, path.data, mesh));
     }
     TRY(at_place(facet_mesh_refine(*mesh, file->mesh.refine + refine), file, file->mesh.place));
@@ -213,7 +217,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------ targets */
 
-facet_status run_check_target(const char *path) {
+static facet_status check_target(const char *path) {
     struct stat info;
     struct file_writer *writer = NULL;
     if (strcmp(path, "-") == 0) return FACET_OK;
@@ -225,13 +229,61 @@ facet_status run_check_target(const char *path) {
     return status;
 }
 
+/* A file of a run: read, or about to be written. */
+struct target {
+    const char *path, *what, *name; /* "the case file"; the table of value 'name' */
+    struct case_place place;
+    int written;
+};
+
+static facet_status fail_same(const struct case_file *file, const struct target *a, const struct target *b) {
+    facet_status status = base_fail(
+        FACET_ERROR_INPUT, "%s%s%s would be written to '%s', which is %s%s%s%s; choose another name", b->what,
+        b->name ? " " : "", b->name ? b->name : "", b->path, a->written ? "also where to write " : "",
+        a->what, a->name ? " " : "", a->name ? a->name : "");
+    return at_place(status, file, b->place);
+}
+
+/* Each target against all that stand before it. */
+static facet_status compare_targets(const struct case_file *file, int n, const struct target *targets) {
+    for (int i = 0; i < n; i++)
+        for (int k = 0; targets[i].written && k < i; k++) {
+            const char *a = targets[k].path, *b = targets[i].path;
+            int both_out = strcmp(a, "-") == 0 && strcmp(b, "-") == 0;
+            if (both_out || file_is_same(a, b)) return fail_same(file, &targets[k], &targets[i]);
+        }
+    return FACET_OK;
+}
+
 /* Nobody shall wait for a solve whose result has no place to go. */
-static facet_status check_targets(const struct run *run) {
+facet_status run_check_targets(const struct case_file *file, const struct run_options *options) {
     facet_status status = FACET_OK;
-    if (run->output != NULL) TRY(run_check_target(run->output));
-    for (int i = 0; i < run->file->n_values; i++)
-        if (run->file->values[i].file != NULL) TRY(run_check_target(run->file->values[i].file));
+    struct target *targets = NULL;
+    struct text mesh = {0};
+    int n = 0;
+    const char *output = options->output != NULL ? options->output : file->output.file;
+    TRY(ALLOC(targets, file->n_values + 4));
+    targets[n++] = (struct target){.path = file->path, .what = "the case file"};
+    if (!file->mesh.is_box) {
+        TRY(mesh_path(file, &mesh));
+        targets[n++] = (struct target){.path = mesh.data, .what = "the mesh file"};
+    }
+    if (output != NULL && !options->no_files)
+        targets[n++] = (struct target){.path = output, .what = "the output", .written = 1};
+    if (options->json != NULL)
+        targets[n++] = (struct target){.path = options->json, .what = "the JSON", .written = 1};
+    for (int i = 0; !options->no_files && i < file->n_values; i++) {
+        const struct case_value *value = &file->values[i];
+        if (value->file != NULL)
+            targets[n++] =
+                (struct target){value->file, "the table of the value", value->name, value->place, 1};
+    }
+    TRY(compare_targets(file, n, targets));
+    for (int i = 0; i < n; i++)
+        if (targets[i].written) TRY(check_target(targets[i].path));
 done:
+    base_free(&targets);
+    text_free(&mesh);
     return status;
 }
 
@@ -314,7 +366,7 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
     *run = (struct run){.file = file, .context = context};
     run->degree = options->degree > 0 ? options->degree : file->discretization.degree;
     if (!options->no_files) run->output = options->output != NULL ? options->output : file->output.file;
-    if (!options->no_files) TRY(check_targets(run));
+    TRY(run_check_targets(file, options));
     TRY(make_mesh(run, options->refine));
     TRY(run_problem(file, context, run->mesh, &run->problem));
     TRY(solve(run));

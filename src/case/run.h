@@ -28,6 +28,7 @@ struct run_options {
     int refine;         /* added to mesh.refine */
     int degree;         /* in place of discretization.degree, 0: as the case says */
     const char *output; /* in place of output.file, NULL: as the case says */
+    const char *json;   /* what the caller is going to write, or NULL: it is only checked with the others */
     int no_files;       /* nothing is written, neither output.file nor tables of values */
 };
 
@@ -60,8 +61,9 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
                        const struct run_options *options, struct run *run);
 void run_destroy(struct run *run);
 
-/* Whether a file could be written (nothing is changed); FACET_ERROR_MACHINE says why not. */
-facet_status run_check_target(const char *path);
+/* Whether all files could be written (nothing is changed): FACET_ERROR_MACHINE says why one could not,
+ * FACET_ERROR_INPUT which two are the same, the case and its mesh included. run_solve begins with it. */
+facet_status run_check_targets(const struct case_file *file, const struct run_options *options);
 
 /* Point i of the n of a line; the last is its end. */
 void run_line_point(const struct case_value *value, int64_t i, int64_t n, double point[3]);

@@ -37,7 +37,8 @@ static const struct schema_entry table[] = {
     {.path = "exact",
      .types = SCHEMA_EXPRESSION,
      .help = "The exact solution, when known: the source is derived from it, errors are measured against it, "
-             "boundary data may be the word `exact`, and parts not named get `dirichlet: exact`."},
+             "boundary data may be the word `exact`, and parts not named get `dirichlet: exact`. It must be "
+             "smooth inside every cell; kinks may lie along the borders of cells only."},
     {.path = "boundary",
      .types = SCHEMA_LIST,
      .help = "The boundary conditions. Without `exact`, every part of the boundary needs one."},

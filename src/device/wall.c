@@ -84,6 +84,9 @@ facet_status wall_alloc(void *pointer, size_t count, size_t size) {
         base_free(&r);
         FAIL(FACET_ERROR_MACHINE, "out of memory: %zu bytes were wanted", bytes);
     }
+    wall_open();
+    memset(r->pages, 0xff, r->bytes); /* NaN: what nobody wrote is seen */
+    wall_shut();
     memcpy(pointer, &r->pages, sizeof r->pages);
 done:
     return status;

@@ -48,6 +48,15 @@ int expr_is_constant(const struct expr *expr, double *value) {
     return 1;
 }
 
+int expr_n_coordinates(const struct expr *expr) {
+    int n = 0;
+    for (int i = 0; i < expr->program.n_nodes; i++) {
+        const struct node *node = &expr->program.nodes[i];
+        if (node->op == OP_COORDINATE && (int)node->constant >= n) n = (int)node->constant + 1;
+    }
+    return n;
+}
+
 /* out[i * stride] = row[i], zeros for no row; true when all are finite. */
 static int copy_row(int n, const double *row, double *out, int stride) {
     int n_bad = 0;

@@ -45,6 +45,8 @@ void expr_destroy(struct expr **expr);
 const char *expr_text(const struct expr *expr);
 /* True when the value does not depend on x, y, z; then *value (or NULL) receives it. */
 int expr_is_constant(const struct expr *expr, double *value);
+/* How many coordinates a point must have: 3 when z is used, 2 for y, 1 for x, 0 for a constant. */
+int expr_n_coordinates(const struct expr *expr);
 
 /* x: n_points x dim (missing coordinates are 0). values: n_points. gradients (or NULL): n_points x dim.
  * hessians (or NULL): n_points x dim x dim, symmetric; needs gradients. A value or derivative that is not

@@ -109,6 +109,18 @@ int field_is_differentiable(const struct field *field) {
     return !field->function;
 }
 
+facet_status field_check_coordinates(const struct field *field, int dim) {
+    for (int c = 0; c < field->n_components; c++) {
+        int n = field->exprs[c] ? expr_n_coordinates(field->exprs[c]) : 0;
+        if (n > dim)
+            return at_component(field, c,
+                                base_fail(FACET_ERROR_INPUT,
+                                          "'%s' uses %c, which points in %d dimensions do not have",
+                                          expr_text(field->exprs[c]), "xyz"[n - 1], dim));
+    }
+    return FACET_OK;
+}
+
 /* Rows not written by the function stay NaN and are found with the values that are not finite. */
 static facet_status eval_function(const struct field *field, int n_points, int dim, const double *x,
                                   double *values) {

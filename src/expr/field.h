@@ -20,6 +20,8 @@ int field_n_components(const struct field *field);
 int field_is_constant(const struct field *field, double *values);
 /* True when derivatives can be had, that is, not a C function. */
 int field_is_differentiable(const struct field *field);
+/* FACET_ERROR_INPUT when an expression uses a coordinate that points of this dimension do not have. */
+facet_status field_check_coordinates(const struct field *field, int dim);
 
 /* values: n_points x n_components. A value that is not finite is a FACET_ERROR_INPUT that names the point. */
 facet_status field_eval(const struct field *field, int n_points, int dim, const double *x, double *values);

@@ -93,6 +93,15 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
                         hdg_rule_maker maker, const struct base_monitor *monitor, struct hdg **hdg);
 void hdg_destroy(struct hdg **hdg);
 
+/* Evaluates all data at their quadrature points, so that what is wrong with them is said before anything is
+ * condensed; and compares boundary data that were given with those of the exact solution: part is NULL when
+ * they agree. */
+struct hdg_mismatch {
+    const char *part; /* lives as long as the data */
+    double difference;
+};
+facet_status hdg_check_data(const struct hdg *hdg, struct hdg_mismatch *mismatch);
+
 /* Element matrices, local solvers and the lift of all cells; again, in the same memory, when it is called
  * again. */
 facet_status hdg_condense(struct hdg *hdg);

@@ -228,10 +228,14 @@ done:
 }
 
 facet_status facet_solver_write(const facet_solver *solver, const char *path, const char *fields) {
+    REQUIRE(solver);
+    REQUIRE(path);
     facet_status status = FACET_OK;
     const char *names[MAX_FIELDS];
     char *copy = NULL, *rest = NULL;
     int n = 0;
+    REQUIRE(solver);
+    REQUIRE(path);
     if (fields != NULL) {
         TRY(base_strdup(fields, &copy));
         for (char *name = strtok_r(copy, ", ", &rest); name != NULL; name = strtok_r(NULL, ", ", &rest)) {

@@ -196,7 +196,8 @@ static facet_status pack_array(const struct layout *layout, struct array *array)
 #pragma omp for schedule(dynamic)
         for (int64_t b = 0; b < n_blocks; b++) {
             if (mine != FACET_OK || base_collector_failed(&collector)) continue;
-            const facet_status packing = pack_block(layout, array, b, raw, packed, packed_bytes);
+            facet_status packing = base_check_interrupt();
+            if (packing == FACET_OK) packing = pack_block(layout, array, b, raw, packed, packed_bytes);
             if (packing != FACET_OK) base_collect(&collector, b, packing);
         }
         base_free(&raw);

@@ -20,8 +20,7 @@ struct vtu_block {
 };
 struct vtu_field {
     const char *name;
-    int n_components; /* 1, 2 (padded to 3 in the file so that ParaView sees a vector), 3, 4 (2x2, padded to
-                         9) or 9 */
+    int n_components; /* 1, 2 (padded to 3, so that ParaView sees a vector), 3, 4 (2x2, padded to 9) or 9 */
     int on_cells;     /* nonzero: one value per cell instead of per point */
     const double *values; /* (points or cells) x n_components, in the order of the blocks */
 };

@@ -144,8 +144,9 @@ static void put_hex(struct numbering *to) {
 facet_status vtu_node_map(enum shape shape, int order, int *map) {
     const int g = order;
     int corner[4][3] = {{0, 0, 0}, {g, 0, 0}, {0, g, 0}, {0, 0, g}};
-    struct numbering to = {.order = order, .map = map};
+    struct numbering to = {.order = order};
 
+    to.map = map;
     if (order < 1) return base_fail(FACET_ERROR_INPUT, "a cell of order %d has no nodes", order);
     switch (shape) {
     case SHAPE_SEGMENT:

@@ -117,10 +117,7 @@ static facet_status check_box(struct generator *g) {
         cells *= g->box->cells[a];
         points *= g->box->cells[a] + 1.0;
     }
-    double most = INT32_MAX / SHAPE_MAX_FACES;
-    if (cells > most || points > INT32_MAX)
-        FAIL(FACET_ERROR_INPUT, "the box has %.4g cells: too many, at most %.4g fit 32-bit numbers", cells,
-             most);
+    TRY(mesh_check_box(g->even->shape, cells, points));
 done:
     return status;
 }

@@ -111,6 +111,14 @@ int mesh_nearest_node(int n_nodes, int dim, const double *lattice, const double 
  * number, which is at most (order + 1)^2. */
 int mesh_face_nodes(enum shape shape, int face, int orientation, int order, int *nodes);
 
+/* ------------------------------------------------------------------------------------------ size */
+
+/* Bytes for every cell of a mesh while it is made. */
+double mesh_bytes_per_cell(enum shape shape, int order);
+/* FACET_ERROR_INPUT for more than 32-bit numbers can count, FACET_ERROR_MACHINE for more than the memory
+ * holds. */
+facet_status mesh_check_box(enum shape shape, double cells, double points);
+
 static inline int mesh_block_index(const struct facet_mesh *mesh, int32_t cell) {
     return mesh->n_blocks > 1 && cell >= mesh->blocks[1].first;
 }

@@ -96,10 +96,10 @@ static facet_status check_form(const struct mesh_input *input) {
         FAIL(FACET_ERROR_INPUT, "the geometry has order %d; orders 1 to %d are known", input->order,
              MESH_MAX_ORDER);
     if (input->n_cells < 1) FAIL(FACET_ERROR_INPUT, "the mesh has no cells of dimension %d", input->dim);
-    if (input->n_vertices > INT32_MAX || input->n_cells > INT32_MAX / SHAPE_MAX_FACES)
+    if (input->n_vertices > INT32_MAX || input->n_cells > MESH_MAX_CELLS)
         FAIL(FACET_ERROR_INPUT,
              "%lld cells and %lld vertices are too many: at most %d cells fit 32-bit numbers",
-             (long long)input->n_cells, (long long)input->n_vertices, INT32_MAX / SHAPE_MAX_FACES);
+             (long long)input->n_cells, (long long)input->n_vertices, MESH_MAX_CELLS);
     if (input->vertex_offsets[0] != 0 || input->node_offsets[0] != 0)
         FAIL(FACET_ERROR_INPUT, "the offsets of the first cell are not zero");
     for (int64_t cell = 0; cell < input->n_cells; cell++) TRY(check_cell_form(input, cell));

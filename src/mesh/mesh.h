@@ -24,6 +24,8 @@
 
 #define MESH_MAX_ORDER  9
 #define MESH_MAX_BLOCKS 2
+/* So that 32-bit numbers count the sides of all cells. */
+#define MESH_MAX_CELLS (INT32_MAX / SHAPE_MAX_FACES)
 
 struct mesh_block {
     enum shape shape;
@@ -48,8 +50,7 @@ struct facet_mesh {
     int32_t n_vertices, n_cells, n_faces, n_boundary_faces;
     int n_blocks;
     struct mesh_block blocks[MESH_MAX_BLOCKS];
-    int32_t
-        *face_cells; /* n_faces x 2: second is -1 on the boundary. A cell may be its own periodic neighbour */
+    int32_t *face_cells;  /* n_faces x 2: second is -1 on the boundary; a cell may be its own neighbour */
     uint8_t *face_locals; /* n_faces x 2: local face number in each cell */
     uint8_t *face_shapes; /* n_faces: enum shape */
     int n_groups;
@@ -63,9 +64,8 @@ struct mesh_input_group {
     const char *name;
     int dim;
     int64_t count;
-    const int64_t *cells; /* dim == mesh dim: input cell numbers */
-    const int32_t
-        *vertices; /* dim == mesh dim - 1: count x SHAPE_MAX_FACE_VERTICES vertex numbers, padded with -1 */
+    const int64_t *cells;    /* dim == mesh dim: input cell numbers */
+    const int32_t *vertices; /* dim == mesh dim - 1: count x SHAPE_MAX_FACE_VERTICES, padded with -1 */
 };
 struct mesh_input {
     int dim, order;
@@ -101,8 +101,14 @@ facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh);
 facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh);
 /* Every cell into 2^dim; curved geometry is evaluated, groups and periodicity are kept. */
 facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine);
+/* Whether the mesh can be refined so many times: FACET_ERROR_INPUT when 32-bit numbers cannot count the
+ * cells, FACET_ERROR_MACHINE when the memory that is available now would not hold them. */
+facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times);
 
 const struct mesh_block *mesh_block_of(const struct facet_mesh *mesh, int32_t cell);
+/* "(0.5, 1)": the middle of a cell, or of its face `local` (-1: the cell itself), for messages. */
+const char *mesh_middle_text(const struct facet_mesh *mesh, int32_t cell, int local, char *text,
+                             int text_bytes);
 /* NULL when there is none; dim as in struct mesh_group. */
 const struct mesh_group *mesh_find_group(const struct facet_mesh *mesh, const char *name, int dim);
 /* "xmin, xmax, ymin, ymax": the names of all groups of this dimension, for messages; "none". */

@@ -176,8 +176,6 @@ static facet_status number_points(struct refinement *r) {
         n_points += (int64_t)mesh->blocks[b].count * plan->n_middles;
         n_shared += (int64_t)mesh->blocks[b].count * (plan->n_middles - shape_n_vertices(plan->shape));
     }
-    if (n_shared > INT32_MAX || mesh->n_cells > INT32_MAX / SHAPE_MAX_FACES >> mesh->dim)
-        FAIL(FACET_ERROR_INPUT, "refining %d cells makes more than 32-bit numbers can count", mesh->n_cells);
     TRY(ALLOC(r->points, n_points));
     TRY(tuple_set_init(&r->middles, mesh->dim == 2 ? 2 : SHAPE_MAX_FACE_VERTICES, n_shared));
     int32_t *point = r->points;
@@ -402,6 +400,7 @@ facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine
     facet_status status = FACET_OK;
     struct refinement r = {.mesh = mesh};
     *fine = NULL;
+    TRY(mesh_check_refinement(mesh, 1));
     for (int b = 0; b < mesh->n_blocks; b++) TRY(plan_init(&r.plans[b], mesh->blocks[b].shape, mesh->order));
     TRY(number_points(&r));
     TRY(split_cells(&r));

@@ -3,33 +3,40 @@
 #include "problem/problem.h"
 
 facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh) {
-    (void)context;
+    REQUIRE(mesh);
     *mesh = NULL;
+    REQUIRE(context);
+    REQUIRE(box);
     return mesh_create_box(box, mesh);
 }
 
 facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh) {
-    (void)context;
+    REQUIRE(mesh);
     *mesh = NULL;
+    REQUIRE(context);
+    REQUIRE(path);
     return mesh_read_gmsh(path, mesh);
 }
 
 facet_status facet_mesh_refine(facet_mesh *mesh, int times) {
-    if (times < 0) return base_fail(FACET_ERROR_INPUT, "a mesh cannot be refined %d times", times);
-    for (int i = 0; i < times; i++) {
+    REQUIRE(mesh);
+    facet_status status = mesh_check_refinement(mesh, times);
+    for (int i = 0; i < times && status == FACET_OK; i++) {
         struct facet_mesh *fine, old;
-        facet_status status = mesh_refine(mesh, &fine);
-        if (status != FACET_OK) return status;
+        status = mesh_refine(mesh, &fine);
+        if (status != FACET_OK) break;
         old = *mesh; /* the caller's handle becomes the fine mesh */
         *mesh = *fine;
         *fine = old;
         mesh_destroy(&fine);
     }
-    return FACET_OK;
+    return status;
 }
 
 facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) {
     struct mesh_quality quality;
+    REQUIRE(mesh);
+    REQUIRE(info);
     facet_status status = mesh_measure_quality(mesh, &quality);
     if (status != FACET_OK) return status;
     *info = (facet_mesh_info){.dim = mesh->dim,

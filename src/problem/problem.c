@@ -8,7 +8,10 @@
 facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh, facet_equation equation,
                                   facet_problem **problem) {
     facet_status status = FACET_OK;
+    REQUIRE(problem);
     *problem = NULL;
+    REQUIRE(context);
+    REQUIRE(mesh);
     if (equation != FACET_DIFFUSION) FAIL(FACET_ERROR_INPUT, "unknown equation %d", (int)equation);
     TRY(CALLOC(*problem, 1));
     TRY(CALLOC((*problem)->shared, 1));
@@ -60,16 +63,18 @@ static facet_status may_change(const facet_problem *problem) {
 
 facet_status facet_problem_set_parameter(facet_problem *problem, const char *name, double value) {
     facet_status status = FACET_OK;
-    struct problem *p = problem->shared;
     struct expr *probe = NULL;
     char *copy = NULL;
+    REQUIRE(problem);
+    REQUIRE(name);
+    struct problem *p = problem->shared;
     TRY(may_change(problem));
+    TRY(expr_compile("0", 1, &(struct expr_parameter){name, value}, &probe)); /* checks name and value */
     for (int i = 0; i < p->n_parameters; i++)
         if (strcmp(p->parameters[i].name, name) == 0) {
             p->parameters[i].value = value;
             goto done;
         }
-    TRY(expr_compile("0", 1, &(struct expr_parameter){name, value}, &probe)); /* checks the name */
     TRY(base_strdup(name, &copy));
     TRY(base_realloc(&p->parameters, (size_t)p->n_parameters + 1, sizeof *p->parameters));
     p->parameters[p->n_parameters++] = (struct expr_parameter){copy, value};
@@ -81,20 +86,25 @@ done:
 }
 
 static facet_status compile(const struct problem *p, int n, const char *const *texts, struct field **field) {
-    return field_create_texts(n, texts, p->n_parameters, p->parameters, field);
+    facet_status status = field_create_texts(n, texts, p->n_parameters, p->parameters, field);
+    if (status == FACET_OK) status = field_check_coordinates(*field, p->mesh->dim);
+    if (status != FACET_OK) field_destroy(field);
+    return status;
 }
 
-/* Takes the field over, also on failure. */
-static facet_status add_region(facet_problem *problem, const char *group, struct field *field) {
+/* Takes the field over, also on failure; it replaces an earlier one of the same group. */
+static facet_status set_region(facet_problem *problem, const char *group, struct field *field) {
     facet_status status = FACET_OK;
     struct problem *p = problem->shared;
     char *copy = NULL;
     TRY(may_change(problem));
     for (int i = 0; i < p->n_regions; i++) {
         const char *old = p->regions[i].group;
-        if (group == NULL ? old == NULL : old != NULL && strcmp(old, group) == 0)
-            FAIL(FACET_ERROR_INPUT, "the conductivity of %s is given twice",
-                 group == NULL ? "the whole mesh" : group);
+        if (group == NULL ? old != NULL : old == NULL || strcmp(old, group) != 0) continue;
+        struct field *earlier = p->regions[i].conductivity;
+        p->regions[i].conductivity = field;
+        field = earlier;
+        goto done;
     }
     if (group != NULL) TRY(base_strdup(group, &copy));
     TRY(base_realloc(&p->regions, (size_t)p->n_regions + 1, sizeof *p->regions));
@@ -117,17 +127,22 @@ static facet_status check_components(const facet_problem *problem, int n) {
 facet_status facet_problem_set_conductivity(facet_problem *problem, const char *group, int n_texts,
                                             const char *const *texts) {
     struct field *field;
+    REQUIRE(problem);
+    REQUIRE(texts);
     facet_status status = check_components(problem, n_texts);
+    for (int i = 0; status == FACET_OK && i < n_texts; i++) REQUIRE(texts[i]);
     if (status == FACET_OK) status = compile(problem->shared, n_texts, texts, &field);
-    return status == FACET_OK ? add_region(problem, group, field) : base_wrap(status, "conductivity");
+    return status == FACET_OK ? set_region(problem, group, field) : base_wrap(status, "conductivity");
 }
 
 facet_status facet_problem_set_conductivity_function(facet_problem *problem, const char *group, int n_values,
                                                      facet_function function, void *user) {
     struct field *field;
+    REQUIRE(problem);
+    REQUIRE(function);
     facet_status status = check_components(problem, n_values);
     if (status == FACET_OK) status = field_create_function(n_values, function, user, &field);
-    return status == FACET_OK ? add_region(problem, group, field) : base_wrap(status, "conductivity");
+    return status == FACET_OK ? set_region(problem, group, field) : base_wrap(status, "conductivity");
 }
 
 /* Replaces *slot by a new field from a text or a function. */
@@ -145,23 +160,33 @@ static facet_status set_field(facet_problem *problem, struct field **slot, const
 }
 
 facet_status facet_problem_set_reaction(facet_problem *problem, const char *text) {
+    REQUIRE(problem);
+    REQUIRE(text);
     return set_field(problem, &problem->shared->reaction, "reaction", text, NULL, NULL);
 }
 
 facet_status facet_problem_set_reaction_function(facet_problem *problem, facet_function function,
                                                  void *user) {
+    REQUIRE(problem);
+    REQUIRE(function);
     return set_field(problem, &problem->shared->reaction, "reaction", NULL, function, user);
 }
 
 facet_status facet_problem_set_source(facet_problem *problem, const char *text) {
+    REQUIRE(problem);
+    REQUIRE(text);
     return set_field(problem, &problem->shared->source, "source", text, NULL, NULL);
 }
 
 facet_status facet_problem_set_source_function(facet_problem *problem, facet_function function, void *user) {
+    REQUIRE(problem);
+    REQUIRE(function);
     return set_field(problem, &problem->shared->source, "source", NULL, function, user);
 }
 
 facet_status facet_problem_set_exact(facet_problem *problem, const char *text) {
+    REQUIRE(problem);
+    REQUIRE(text);
     return set_field(problem, &problem->shared->exact, "exact", text, NULL, NULL);
 }
 
@@ -209,26 +234,42 @@ static facet_status set_function(facet_problem *problem, const char *part, enum 
 }
 
 facet_status facet_problem_set_dirichlet(facet_problem *problem, const char *part, const char *g) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(g);
     return set_text(problem, part, HDG_DIRICHLET, g);
 }
 
 facet_status facet_problem_set_dirichlet_function(facet_problem *problem, const char *part, facet_function g,
                                                   void *user) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(g);
     return set_function(problem, part, HDG_DIRICHLET, g, user);
 }
 
 facet_status facet_problem_set_neumann(facet_problem *problem, const char *part, const char *g) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(g);
     return set_text(problem, part, HDG_NEUMANN, g);
 }
 
 facet_status facet_problem_set_neumann_function(facet_problem *problem, const char *part, facet_function g,
                                                 void *user) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(g);
     return set_function(problem, part, HDG_NEUMANN, g, user);
 }
 
 facet_status facet_problem_set_robin(facet_problem *problem, const char *part, const char *a, const char *g) {
     facet_status status = FACET_OK;
     struct field *field_g = NULL, *field_a = NULL;
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(a);
+    REQUIRE(g);
     TRY(compile_data(problem->shared, part, g, &field_g));
     TRY(base_wrap(compile(problem->shared, 1, &a, &field_a), "robin.a on '%s'", part));
     return add_condition(problem, part, HDG_ROBIN, field_g, field_a);

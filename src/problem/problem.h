@@ -74,6 +74,11 @@ struct facet_solver {
 facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
 
+/* Everything solver_create would refuse in the data, without solving. *mismatch: see hdg_check_data; its part
+ * lives as long as the problem. */
+facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,
+                                struct hdg_mismatch *mismatch);
+
 /* sample.c: fields by name. components: 1 or dim. */
 facet_status sample_find_field(const struct facet_solver *solver, const char *name, enum hdg_field *field,
                                int *components);
@@ -82,7 +87,7 @@ enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
  * `components` numbers, or one for the extremes, which are those of the magnitude when a vector has no
  * component chosen. "flux" on a part is the numerical flux qhat.n out of the domain. *n: how many values were
  * set. */
-facet_status sample_take(const struct facet_solver *solver, const char *field, int component,
-                         enum sample_take take, const char *on, double *values, int *n);
+facet_status sample_take(const struct facet_solver *s, const char *name, int component, enum sample_take take,
+                         const char *on, double *values, int *n);
 
 #endif

@@ -8,6 +8,7 @@
 #include "problem/problem.h"
 
 #define NAMES_BYTES 512
+#define PLACE_BYTES 80
 
 static void add_error(struct text *errors, const char *line) {
     text_printf(errors, "%s%s", errors->length > 0 ? "\n" : "", line);
@@ -65,7 +66,9 @@ static facet_status resolve_regions(const struct problem *p, struct problem_reso
         for (int32_t k = 0; k < group->count; k++) {
             int32_t *region = &r->cell_region[group->ids[k]];
             if (*region >= 0 && *region != i) {
-                ERROR(errors, "conductivity: cell %d lies in both '%s' and '%s'", group->ids[k],
+                char place[PLACE_BYTES];
+                ERROR(errors, "conductivity: the cell at %s lies in both '%s' and '%s'",
+                      mesh_middle_text(mesh, group->ids[k], -1, place, sizeof place),
                       p->regions[*region].group, group->name);
                 break;
             }
@@ -86,10 +89,16 @@ done:
     return status;
 }
 
+static const char *face_place(const struct facet_mesh *mesh, int32_t face, char *text, int text_bytes) {
+    return mesh_middle_text(mesh, mesh->face_cells[2 * (int64_t)face], mesh->face_locals[2 * (int64_t)face],
+                            text, text_bytes);
+}
+
 /* Assigns condition `index` to the faces of its part. */
 static void assign_part(const struct problem *p, int index, struct problem_resolved *r, struct text *errors) {
     const struct facet_mesh *mesh = p->mesh;
     const char *part = p->conditions[index].part;
+    char place[PLACE_BYTES];
     const struct mesh_group *group = mesh_find_group(mesh, part, mesh->dim - 1);
     if (group == NULL) {
         char names[NAMES_BYTES];
@@ -105,13 +114,13 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
         int32_t face = group->ids[k], *condition = &r->face_condition[face];
         if (mesh->face_cells[2 * (int64_t)face + 1] >= 0) {
             ERROR(errors,
-                  "boundary: '%s' has faces inside the domain (face %d); conditions belong to the boundary",
-                  part, face);
+                  "boundary: '%s' has faces inside the domain, one at %s; conditions belong to the boundary",
+                  part, face_place(mesh, face, place, sizeof place));
             return;
         }
         if (*condition >= 0) {
-            ERROR(errors, "boundary: face %d lies in both '%s' and '%s'", face,
-                  p->conditions[*condition].part, part);
+            ERROR(errors, "boundary: the face at %s lies in both '%s' and '%s'",
+                  face_place(mesh, face, place, sizeof place), p->conditions[*condition].part, part);
             return;
         }
         *condition = index;
@@ -202,12 +211,14 @@ static facet_status check_pieces(const struct problem *p, const struct problem_r
     }
     double reaction = 0.0; /* one that varies is trusted to hold every piece */
     int holds = p->reaction != NULL && (!field_is_constant(p->reaction, &reaction) || reaction != 0.0);
-    if (n_pieces > 1 && loose >= 0 && !holds)
+    if (n_pieces > 1 && loose >= 0 && !holds) {
+        char place[PLACE_BYTES];
         ERROR(errors,
-              "the mesh falls into %d unconnected pieces, and the one with cell %d has no Dirichlet or Robin "
-              "part: its solution is "
-              "not determined",
-              n_pieces, loose);
+              "the mesh falls into %d unconnected pieces, and the one with the cell at %s has no Dirichlet "
+              "or Robin "
+              "part: its solution is not determined",
+              n_pieces, mesh_middle_text(mesh, loose, -1, place, sizeof place));
+    }
 done:
     base_free(&parent);
     base_free(&held);

@@ -37,6 +37,12 @@ static int table_degree(const struct facet_solver *s, enum hdg_field field) {
 
 facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int64_t n_points, const double *x,
                                    double *values) {
+    REQUIRE(s); /* the solver */
+    REQUIRE(name);
+    REQUIRE(x);
+    REQUIRE(values);
+    if (n_points < 0)
+        return base_fail(FACET_ERROR_INPUT, "facet_solver_evaluate: %lld points", (long long)n_points);
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     struct mesh_locator *locator = NULL;

@@ -189,8 +189,9 @@ done:
     return status;
 }
 
-facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
-                           hdg_rule_maker maker, struct facet_solver **solver) {
+/* The solver's choices and the data of its discretization; nothing is computed. */
+static facet_status prepare(const struct facet_problem *problem, const facet_options *options,
+                            struct facet_solver **solver) {
     facet_status status = FACET_OK;
     struct facet_solver *s;
     facet_options defaults;
@@ -215,15 +216,42 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
     s->resolved.data.scheme = is_condensed(options) ? HDG_CONDENSED : HDG_HYBRID;
     s->resolved.data.tau = s->tau;
     s->resolved.data.tau_hat = options->tau_hat;
-    TRY(condense(s, maker));
-    TRY(set_up(s));
 done:
     if (status != FACET_OK) facet_solver_destroy(solver);
     return status;
 }
 
+facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
+                           hdg_rule_maker maker, struct facet_solver **solver) {
+    facet_status status = FACET_OK;
+    TRY(prepare(problem, options, solver));
+    TRY(condense(*solver, maker));
+    TRY(set_up(*solver));
+done:
+    if (status != FACET_OK) facet_solver_destroy(solver);
+    return status;
+}
+
+facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,
+                                struct hdg_mismatch *mismatch) {
+    facet_status status = FACET_OK;
+    struct facet_solver *s = NULL;
+    TRY(prepare(problem, options, &s));
+    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, NULL, NULL, &s->hdg));
+    TRY(hdg_check_data(s->hdg, mismatch));
+    for (int i = 0; i < s->problem->n_conditions && mismatch->part != NULL;
+         i++) /* the solver's copy goes with it */
+        if (strcmp(s->problem->conditions[i].part, mismatch->part) == 0)
+            mismatch->part = s->problem->conditions[i].part;
+done:
+    facet_solver_destroy(&s);
+    return status;
+}
+
 facet_status facet_solver_create(const facet_problem *problem, const facet_options *options,
                                  facet_solver **solver) {
+    REQUIRE(problem);
+    REQUIRE(solver);
     return solver_create(problem, options, NULL, solver);
 }
 
@@ -247,6 +275,7 @@ void facet_solver_destroy(facet_solver **solver) {
 }
 
 int64_t facet_solver_n_points(const facet_solver *solver) {
+    if (solver == NULL) return 0;
     int64_t n = 0;
     const struct facet_mesh *mesh = solver->problem->mesh;
     for (int b = 0; b < mesh->n_blocks; b++)
@@ -255,6 +284,8 @@ int64_t facet_solver_n_points(const facet_solver *solver) {
 }
 
 facet_status facet_solver_points(const facet_solver *solver, double *x) {
+    REQUIRE(solver);
+    REQUIRE(x);
     const struct facet_mesh *mesh = solver->problem->mesh;
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct hdg_table *table = &solver->hdg->space.blocks[b].source;
@@ -307,6 +338,7 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
 }
 
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
+    REQUIRE(s); /* the solver */
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
     double begin;
@@ -332,6 +364,8 @@ facet_status facet_solver_solve(facet_solver *s, const double *source, double *u
 }
 
 facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
+    REQUIRE(s); /* the solver */
+    REQUIRE(report);
     *report = (facet_report){.trace_unknowns = s->system.n_free,
                              .volume_unknowns = s->system.n_volume,
                              .iterations = s->report.iterations,
@@ -347,6 +381,8 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
 }
 
 facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
+    REQUIRE(s); /* the solver */
+    REQUIRE(errors);
     struct hdg_errors e;
     if (!s->solved)
         return base_fail(FACET_ERROR_INPUT, "there is no solution yet: call facet_solver_solve first");

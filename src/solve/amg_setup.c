@@ -441,7 +441,8 @@ facet_status amg_coarsen(const struct amg_grid *fine, const struct amg_options *
     int32_t *aggregate = NULL;
     int64_t n = fine->n_nodes;
     int n_passes = amg_is_pairwise(fine, options) ? options->passes : 1, pass = 0;
-    TRY(ALLOC(aggregate, fine->A.n)); /* splitting may make as many nodes */
+    /* splitting makes as many nodes as there are unknowns; nodes may also be empty */
+    TRY(ALLOC(aggregate, fine->A.n > n ? fine->A.n : n));
     if (has_large_node(fine)) {
         TRY(split_stage(fine, P, coarse));
     } else {

@@ -1,0 +1,55 @@
+/* Whether a mesh that is asked for can be held: by 32-bit numbers, and by the memory of this machine. Asked
+ * before anything is allocated, since the system grants more than it has and ends the program later. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "mesh/internal.h"
+
+/* What is alive at the worst moment of mesh_create: the input (nodes, vertices, offsets), the mesh, the table
+ * of faces with three slots for a key at most, and behind a refinement the coarse mesh with the table of its
+ * middles. Counted from the structs; right to a few per cent. */
+double mesh_bytes_per_cell(enum shape shape, int order) {
+    int dim = shape_dim(shape), n_vertices = shape_n_vertices(shape), n_middles = shape_n_nodes(shape, 2);
+    double key = 4 * (dim == 2 ? 2 : SHAPE_MAX_FACE_VERTICES), slots = 12;
+    double copies = 2 + 1.0 / (1 << dim); /* input, mesh and coarse mesh */
+    double nodes = copies * shape_n_nodes(shape, order) * dim * 8, vertices = copies * n_vertices * 4;
+    double faces = shape_n_faces(shape) * (key + slots + 29);
+    double middles = (4 * n_middles + (n_middles - n_vertices) * (key + slots)) / (1 << dim);
+    return nodes + vertices + faces + middles + 40;
+}
+
+static facet_status check_memory(double cells, double bytes) {
+    double available = (double)base_available_bytes();
+    if (bytes <= available) return FACET_OK;
+    return base_fail(FACET_ERROR_MACHINE, "%.0f cells need %.4g bytes of memory, and %.4g are available",
+                     cells, bytes, available);
+}
+
+facet_status mesh_check_box(enum shape shape, double cells, double points) {
+    if (cells > MESH_MAX_CELLS || points > INT32_MAX)
+        return base_fail(FACET_ERROR_INPUT, "the box has %.4g cells: too many, at most %d fit 32-bit numbers",
+                         cells, MESH_MAX_CELLS);
+    return base_wrap(check_memory(cells, cells * mesh_bytes_per_cell(shape, 1)), "the box");
+}
+
+facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times) {
+    int fits = 0;
+    if (times < 0) return base_fail(FACET_ERROR_INPUT, "a mesh cannot be refined %d times", times);
+    while (ldexp(mesh->n_cells, mesh->dim * (fits + 1)) <= MESH_MAX_CELLS) fits++;
+    if (times > fits) {
+        char count[32] = "";
+        if (times < 100) snprintf(count, sizeof count, " = %.4g", ldexp(mesh->n_cells, mesh->dim * times));
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "refining %d cells %d times makes %d x %d^%d%s: too many, at most %d fit 32-bit numbers; "
+            "this mesh can be refined %d times",
+            mesh->n_cells, times, mesh->n_cells, 1 << mesh->dim, times, count, MESH_MAX_CELLS, fits);
+    }
+    double bytes = 0;
+    for (int b = 0; times > 0 && b < mesh->n_blocks; b++)
+        bytes += ldexp(mesh->blocks[b].count, mesh->dim * times) *
+                 mesh_bytes_per_cell(mesh->blocks[b].shape, mesh->order);
+    return base_wrap(check_memory(ldexp(mesh->n_cells, mesh->dim * times), bytes),
+                     "refining %d cells %d times", mesh->n_cells, times);
+}

@@ -1,0 +1,181 @@
+/* The public functions called wrongly: every pointer NULL, counts out of range, values set again. Each call
+ * is refused with the name of the argument; nothing leaks. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+
+static void refused(facet_status status, const char *word) {
+    assert_int_equal(status, FACET_ERROR_INPUT);
+    if (!strstr(facet_message(), word)) fail_msg("'%s' is not in: %s", word, facet_message());
+}
+
+static void ok(facet_status status) {
+    if (status != FACET_OK) fail_msg("%s", facet_message());
+}
+
+static int one(void *user, int n, int dim, const double *x, double *values) {
+    (void)user, (void)dim, (void)x;
+    for (int i = 0; i < n; i++) values[i] = 1;
+    return 0;
+}
+
+struct made {
+    facet_context *context;
+    facet_mesh *mesh;
+    facet_problem *problem;
+    int64_t live_blocks;
+};
+
+static int set_up(void **state) {
+    static struct made m;
+    struct base_memory memory;
+    const facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "triangle"};
+    base_memory_read(&memory);
+    m.live_blocks = memory.live_blocks;
+    ok(facet_context_create(NULL, &m.context));
+    ok(facet_mesh_create_box(m.context, &box, &m.mesh));
+    ok(facet_problem_create(m.context, m.mesh, FACET_DIFFUSION, &m.problem));
+    *state = &m;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct made *m = *state;
+    struct base_memory memory;
+    facet_problem_destroy(&m->problem);
+    facet_mesh_destroy(&m->mesh);
+    facet_context_destroy(&m->context);
+    base_memory_read(&memory);
+    return memory.live_blocks == m->live_blocks ? 0 : -1;
+}
+
+static void test_meshes(void **state) {
+    struct made *m = *state;
+    const facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {2, 2}};
+    facet_mesh *mesh = m->mesh;
+    facet_mesh_info info;
+    refused(facet_mesh_create_box(m->context, &box, NULL), "'mesh'");
+    refused(facet_mesh_create_box(NULL, &box, &mesh), "'context'");
+    assert_null(mesh);
+    refused(facet_mesh_create_box(m->context, NULL, &mesh), "'box'");
+    refused(facet_mesh_create_box(m->context, &box, &mesh), "shape");
+    refused(facet_mesh_read(m->context, NULL, &mesh), "'path'");
+    refused(facet_mesh_read(NULL, "a.msh", &mesh), "'context'");
+    refused(facet_mesh_read(m->context, "a.msh", NULL), "'mesh'");
+    refused(facet_mesh_refine(NULL, 1), "'mesh'");
+    refused(facet_mesh_refine(m->mesh, -1), "-1");
+    refused(facet_mesh_get_info(NULL, &info), "'mesh'");
+    refused(facet_mesh_get_info(m->mesh, NULL), "'info'");
+    facet_mesh_destroy(NULL);
+    facet_mesh_destroy(&mesh);
+}
+
+static void test_problems(void **state) {
+    struct made *m = *state;
+    facet_problem *p = m->problem, *other;
+    const char *K[4] = {"1", NULL, "0", "1"};
+    refused(facet_problem_create(m->context, m->mesh, FACET_DIFFUSION, NULL), "'problem'");
+    refused(facet_problem_create(NULL, m->mesh, FACET_DIFFUSION, &other), "'context'");
+    refused(facet_problem_create(m->context, NULL, FACET_DIFFUSION, &other), "'mesh'");
+    refused(facet_problem_create(m->context, m->mesh, (facet_equation)9, &other), "9");
+    assert_null(other);
+    refused(facet_problem_set_parameter(NULL, "a", 1), "'problem'");
+    refused(facet_problem_set_parameter(p, NULL, 1), "'name'");
+    refused(facet_problem_set_conductivity(NULL, NULL, 1, K), "'problem'");
+    refused(facet_problem_set_conductivity(p, NULL, 1, NULL), "'texts'");
+    refused(facet_problem_set_conductivity(p, NULL, 4, K), "'texts[i]'");
+    refused(facet_problem_set_conductivity(p, NULL, -1, K), "-1");
+    refused(facet_problem_set_conductivity_function(NULL, NULL, 1, one, NULL), "'problem'");
+    refused(facet_problem_set_conductivity_function(p, NULL, 1, NULL, NULL), "'function'");
+    refused(facet_problem_set_reaction(NULL, "1"), "'problem'");
+    refused(facet_problem_set_reaction(p, NULL), "'text'");
+    refused(facet_problem_set_reaction_function(p, NULL, NULL), "'function'");
+    refused(facet_problem_set_source(NULL, "1"), "'problem'");
+    refused(facet_problem_set_source(p, NULL), "'text'");
+    refused(facet_problem_set_source_function(p, NULL, NULL), "'function'");
+    refused(facet_problem_set_exact(NULL, "1"), "'problem'");
+    refused(facet_problem_set_exact(p, NULL), "'text'");
+    facet_problem_destroy(NULL);
+}
+
+static void test_conditions(void **state) {
+    struct made *m = *state;
+    facet_problem *p = m->problem;
+    refused(facet_problem_set_dirichlet(NULL, "xmin", "1"), "'problem'");
+    refused(facet_problem_set_dirichlet(p, NULL, "1"), "'part'");
+    refused(facet_problem_set_dirichlet(p, "xmin", NULL), "'g'");
+    refused(facet_problem_set_neumann(NULL, "xmin", "1"), "'problem'");
+    refused(facet_problem_set_neumann(p, NULL, "1"), "'part'");
+    refused(facet_problem_set_neumann(p, "xmin", NULL), "'g'");
+    refused(facet_problem_set_dirichlet_function(p, NULL, one, NULL), "'part'");
+    refused(facet_problem_set_dirichlet_function(p, "xmin", NULL, NULL), "'g'");
+    refused(facet_problem_set_neumann_function(p, "xmin", NULL, NULL), "'g'");
+    refused(facet_problem_set_neumann_function(NULL, "xmin", one, NULL), "'problem'");
+    refused(facet_problem_set_robin(NULL, "xmin", "1", "1"), "'problem'");
+    refused(facet_problem_set_robin(p, NULL, "1", "1"), "'part'");
+    refused(facet_problem_set_robin(p, "xmin", NULL, "1"), "'a'");
+    refused(facet_problem_set_robin(p, "xmin", "1", NULL), "'g'");
+    ok(facet_problem_set_dirichlet(p, "xmin", "1")); /* nothing of the above counts */
+    refused(facet_problem_set_neumann(p, "xmin", "1"), "'xmin'");
+    refused(facet_solver_write(NULL, "a.vtu", NULL), "'solver'");
+}
+
+/* What is set again replaces what was set: the last conductivity and source count. */
+static void test_replacing(void **state) {
+    struct made *m = *state;
+    facet_problem *p = m->problem;
+    facet_solver *solver;
+    const char *seven = "7", *four[4] = {"3", "0", "0", "3"}, *K = "k";
+    const double x[2] = {0.5, 0.5};
+    double u;
+    refused(facet_problem_set_parameter(p, "k", NAN), "k");
+    ok(facet_problem_set_parameter(p, "k", 5));
+    refused(facet_problem_set_parameter(p, "k", NAN), "k");
+    ok(facet_problem_set_parameter(p, "k", 2));
+    ok(facet_problem_set_conductivity(p, NULL, 1, &seven));
+    ok(facet_problem_set_conductivity(p, NULL, 4, four));
+    ok(facet_problem_set_conductivity_function(p, NULL, 1, one, NULL));
+    ok(facet_problem_set_conductivity(p, NULL, 1, &K));
+    ok(facet_problem_set_source(p, "9"));
+    ok(facet_problem_set_source(p, "4"));
+    ok(facet_problem_set_dirichlet(p, "xmin", "0"));
+    ok(facet_problem_set_dirichlet(p, "xmax", "0"));
+    ok(facet_problem_set_neumann(p, "rest", "0"));
+    ok(facet_solver_create(p, NULL, &solver));
+    refused(facet_solver_write(solver, NULL, NULL), "'path'");
+    ok(facet_solver_solve(solver, NULL, NULL));
+    ok(facet_solver_evaluate(solver, "u", 1, x, &u));
+    assert_true(fabs(u - 0.25) < 1e-10); /* -2 u'' = 4 */
+    facet_solver_destroy(&solver);
+}
+
+/* A mesh of two dimensions has no z. */
+static void test_coordinates(void **state) {
+    struct made *m = *state;
+    facet_problem *p = m->problem;
+    const char *K[4] = {"1", "0", "0", "1 + z^2"}, *k = "z";
+    refused(facet_problem_set_exact(p, "x + z"), "exact: 'x + z' uses z");
+    refused(facet_problem_set_source(p, "z"), "source");
+    refused(facet_problem_set_reaction(p, "z^2"), "reaction");
+    refused(facet_problem_set_conductivity(p, NULL, 4, K), "component 4");
+    refused(facet_problem_set_conductivity(p, NULL, 1, &k), "conductivity");
+    refused(facet_problem_set_dirichlet(p, "xmin", "z"), "xmin");
+    refused(facet_problem_set_robin(p, "xmin", "z", "1"), "robin.a");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_meshes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_problems, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_conditions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_replacing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_coordinates, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""The papers' tables as regressions: what `facet bench` prints is parsed and held against the printed digits, and the columns
+that are ours must change when tau does."""
+import functools
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.environ["FACET_PROGRAM"]
+
+
+@functools.lru_cache
+def run(bench, *options):
+    """All tables a bench writes, by name: rows of texts."""
+    tables = {}
+    with tempfile.TemporaryDirectory() as place:
+        done = subprocess.run([PROGRAM, "bench", bench, "--quick", "--output", place, *options], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise AssertionError(done.stdout + done.stderr)
+        for name in os.listdir(place):
+            if not name.endswith(".md"):
+                continue
+            with open(os.path.join(place, name)) as file:
+                rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in file if line.startswith("|")]
+            tables[name[:-3]] = rows[2:]
+    return tables
+
+
+def table(name, *options):
+    return run("king2014" if name.startswith("king") else "fabien2017-accuracy", *options)[name]
+
+
+def agrees(ours, paper, digits, rounding=0.0):
+    """Equal in so many digits, up to what rounding of either may change."""
+    unit = 10.0 ** (math.floor(math.log10(abs(paper))) - digits + 1)
+    return abs(ours - paper) <= 0.51 * unit + rounding
+
+
+class King2014(unittest.TestCase):
+    """Table 1: P, Linf paper, its way, true, L2 paper, its way, true, ..."""
+
+    def test_printed_digits(self):
+        rows = table("king2014-table1")
+        for row in rows[:4]:
+            P, values = int(row[0]), [float(v) for v in row[1:7]]
+            if P <= 2:
+                self.assertTrue(agrees(values[1], values[0], 6), row)
+            if P <= 3:
+                self.assertTrue(agrees(values[4], values[3], 6 if P < 3 else 5), row)
+            self.assertLess(abs(values[4] / values[3] - 1), 1e-3, row)
+        for row, true in zip(rows, (3.8442e-3, 7.8375e-5, 1.3087e-6)):
+            self.assertTrue(agrees(float(row[6]), true, 5), row)
+
+    def test_tau_changes_our_columns(self):
+        for with_one, with_two in zip(table("king2014-table1"), table("king2014-table1", "--tau", "2")):
+            for column in (2, 3, 5, 6):
+                self.assertNotEqual(with_one[column], with_two[column])
+            for column in (1, 4):
+                self.assertEqual(with_one[column], with_two[column])
+
+
+class Fabien2017(unittest.TestCase):
+    """Table 1: p, N, then paper, ours, true for u, u*, q, q*."""
+
+    def test_printed_digits(self):
+        for row in table("fabien2017-table1"):
+            for k in range(4):
+                paper, ours = float(row[2 + 3 * k]), float(row[3 + 3 * k])
+                self.assertTrue(agrees(ours, paper, 3, rounding=1e-15 if paper < 1e-13 else 0.0), row)
+
+    def test_orders_of_the_problem_as_written(self):
+        rows = [row for row in table("fabien2017-variable") if row[1] == "32"]
+        self.assertGreaterEqual(len(rows), 3)
+        for row in rows:
+            p = int(row[0])
+            for column, order in ((3, p + 1), (5, p + 2), (7, p + 1), (9, p + 1)):
+                self.assertGreater(float(row[column]), order - 0.2, row)
+
+    def test_tau_changes_our_columns(self):
+        for with_one, with_two in zip(table("fabien2017-table1"), table("fabien2017-table1", "--tau", "3")):
+            self.assertNotEqual(with_one[3], with_two[3])
+            self.assertEqual(with_one[2], with_two[2])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
