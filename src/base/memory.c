@@ -47,9 +47,10 @@ static size_t block_bytes(const void *p) {
  * fewer address look-ups. Where the advice is not taken nothing changes. */
 static char *allocate(size_t bytes) {
     if (bytes < 2 * HUGE_PAGE) return aligned_alloc(BASE_ALIGNMENT, bytes);
-    char *block = aligned_alloc(HUGE_PAGE, bytes);
+    void *block;
+    if (posix_memalign(&block, HUGE_PAGE, bytes) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
-    if (block != NULL) madvise(block, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    madvise(block, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
 #endif
     return block;
 }

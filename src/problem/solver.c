@@ -62,7 +62,7 @@ static void fill_constant(const struct facet_solver *s, double *constant) {
 }
 
 /* Tries to factor; *done says whether the factor fitted into memory. */
-static facet_status try_direct(struct facet_solver *s, const struct csr *csr, int *done) {
+static facet_status try_direct(struct facet_solver *s, struct csr *csr, int *done) {
     facet_status status = FACET_OK;
     double factor_bytes, available = (double)base_available_bytes();
     *done = 0;
@@ -73,7 +73,7 @@ static facet_status try_direct(struct facet_solver *s, const struct csr *csr, in
         s->preconditioner = "none";
         *done = 1;
         s->assembled_bytes += factor_bytes;
-        TRY(cholesky_factor(s->cholesky, csr));
+        TRY(cholesky_factor_last(s->cholesky, csr));
         goto done;
     }
     cholesky_destroy(&s->cholesky);

@@ -142,8 +142,8 @@ done:
     return status;
 }
 
-facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
-    fill_matrix(c, csr, 1);
+/* Factors what fill_matrix has copied. */
+static facet_status factor_matrix(struct cholesky *c) {
     int threads = omp_get_max_threads(); /* CHOLMOD has loops of its own */
     omp_set_num_threads(base_threads());
     base_set_blas_threads(base_threads());
@@ -156,6 +156,19 @@ facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
                          "the matrix is not positive definite (Cholesky, column %lld of %lld)",
                          (long long)c->factor->minor, (long long)c->n);
     return FACET_OK;
+}
+
+facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
+    fill_matrix(c, csr, 1);
+    return factor_matrix(c);
+}
+
+facet_status cholesky_factor_last(struct cholesky *c, struct csr *csr) {
+    fill_matrix(c, csr, 1);
+    csr_destroy(csr);
+    facet_status status = factor_matrix(c);
+    cholmod_l_free_sparse(&c->matrix, &c->common);
+    return status;
 }
 
 facet_status cholesky_solve(struct cholesky *c, const double *b, double *x) {
@@ -236,6 +249,12 @@ facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
     if (info == 0) return FACET_OK;
     return base_fail(FACET_NOT_CONVERGED, "the matrix is not positive definite (Cholesky, column %d of %lld)",
                      info, (long long)n);
+}
+
+facet_status cholesky_factor_last(struct cholesky *c, struct csr *csr) {
+    facet_status status = cholesky_factor(c, csr);
+    csr_destroy(csr);
+    return status;
 }
 
 facet_status cholesky_solve(struct cholesky *c, const double *b, double *x) {

@@ -81,6 +81,9 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
                               int64_t pin, struct cholesky **cholesky, double *factor_bytes);
 /* A matrix that is not positive definite is an error. */
 facet_status cholesky_factor(struct cholesky *cholesky, const struct csr *csr);
+/* The same for the last time: the matrix is emptied as soon as it is copied, so that it and the factor need
+ * not stand in memory together. */
+facet_status cholesky_factor_last(struct cholesky *cholesky, struct csr *csr);
 facet_status cholesky_solve(struct cholesky *cholesky, const double *b, double *x);
 void cholesky_destroy(struct cholesky **cholesky);
 /* Beyond so many unknowns another method is the better choice, whatever the memory (the dense LAPACK factor).
