@@ -57,10 +57,12 @@ int base_collector_failed(const struct base_collector *collector);
 
 /* At the beginning of a public function, before anything is acquired: a NULL argument is FACET_ERROR_INPUT.
  */
-#define REQUIRE(pointer)                                                                                     \
+#define REQUIRE(pointer) REQUIRE_AS(pointer, #pointer)
+/* The same for an argument that facet.h calls by another name. */
+#define REQUIRE_AS(pointer, name)                                                                            \
     do {                                                                                                     \
         if ((pointer) == NULL)                                                                               \
-            return base_fail(FACET_ERROR_INPUT, "%s: the argument '%s' is NULL", __func__, #pointer);        \
+            return base_fail(FACET_ERROR_INPUT, "%s: the argument '%s' is NULL", __func__, name);            \
     } while (0)
 
 #endif

@@ -3,6 +3,7 @@
 #include "device/device.h"
 
 facet_status facet_context_create(const char *device, facet_context **context) {
+    REQUIRE(context);
     facet_status status = FACET_OK;
     const struct device *found;
     *context = NULL;
@@ -30,11 +31,11 @@ int facet_context_threads(const facet_context *context) {
 }
 
 const char *facet_context_device(const facet_context *context) {
-    return device_name(context->device);
+    return context != NULL ? device_name(context->device) : "none";
 }
 
 void facet_context_set_monitor(facet_context *context, facet_monitor monitor, void *user) {
-    context->monitor = (struct base_monitor){monitor, user};
+    if (context != NULL) context->monitor = (struct base_monitor){monitor, user};
 }
 
 const char *facet_phase_name(facet_phase phase) {

@@ -37,7 +37,7 @@ static int table_degree(const struct facet_solver *s, enum hdg_field field) {
 
 facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int64_t n_points, const double *x,
                                    double *values) {
-    REQUIRE(s); /* the solver */
+    REQUIRE_AS(s, "solver");
     REQUIRE(name);
     REQUIRE(x);
     REQUIRE(values);

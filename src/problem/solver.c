@@ -11,6 +11,7 @@
 #define FACTOR_MEMORY_SHARE 0.4
 
 void facet_options_default(facet_options *options) {
+    if (options == NULL) return;
     *options = (facet_options){.degree = 3, .postprocess = 1, .rtol = 1e-10, .max_iterations = 10000};
 }
 
@@ -213,6 +214,7 @@ static facet_status prepare(const struct facet_problem *problem, const facet_opt
         TRY(base_wrap(
             field_create_texts(1, &options->tau, s->problem->n_parameters, s->problem->parameters, &s->tau),
             "tau"));
+    if (s->tau != NULL) TRY(base_wrap(field_check_coordinates(s->tau, s->problem->mesh->dim), "tau"));
     s->resolved.data.scheme = is_condensed(options) ? HDG_CONDENSED : HDG_HYBRID;
     s->resolved.data.tau = s->tau;
     s->resolved.data.tau_hat = options->tau_hat;
@@ -338,7 +340,7 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
 }
 
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
-    REQUIRE(s); /* the solver */
+    REQUIRE_AS(s, "solver");
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
     double begin;
@@ -364,7 +366,7 @@ facet_status facet_solver_solve(facet_solver *s, const double *source, double *u
 }
 
 facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
-    REQUIRE(s); /* the solver */
+    REQUIRE_AS(s, "solver");
     REQUIRE(report);
     *report = (facet_report){.trace_unknowns = s->system.n_free,
                              .volume_unknowns = s->system.n_volume,
@@ -381,7 +383,7 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
 }
 
 facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
-    REQUIRE(s); /* the solver */
+    REQUIRE_AS(s, "solver");
     REQUIRE(errors);
     struct hdg_errors e;
     if (!s->solved)
