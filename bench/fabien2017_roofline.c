@@ -209,7 +209,10 @@ static facet_status draw(const struct bench_options *options, int shape, const s
                           .y_label = "GFLOP/s",
                           .log = 1};
     series = plot_add(plot, "roof: triad, DGEMM", "lines");
-    for (double x = 0.0625; x < 17.0; x *= sqrt(2.0)) plot_point(series, x, 1e-9 * fmin(dgemm, x * triad));
+    for (int i = -8; i <= 8; i++) {
+        double x = exp2(0.5 * i);
+        plot_point(series, x, 1e-9 * fmin(dgemm, x * triad));
+    }
     for (int f = 0; f < N_FORMS; f++) {
         series = plot_add(plot, forms[f].name, "points");
         for (int i = 0; i < n_rows; i++)

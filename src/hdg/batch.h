@@ -14,7 +14,7 @@ int batch_is_fast(const struct hdg *hdg, int block, int64_t batch);
 struct batch_cell {
     double det, reaction, K[9], C[9], KC[9];
 };
-facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *a);
+facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *out);
 /* C'KC/J by pairs into one lane. */
 void batch_stiffness(int dim, const struct batch_cell *a, double *c);
 
@@ -27,11 +27,11 @@ typedef facet_status (*batch_filler)(struct local *l, int block, int32_t cell, d
 /* Those of HDG. */
 facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
                                struct batch_facts *facts);
-/* Coefficients (`count` per cell) of the fast batches begin .. end-1 into host memory; *volume and *reaction
- * (or NULL): the sum of the cells' volumes, the largest reaction coefficient. */
+/* Coefficients (n_coefficients per cell) of the fast batches begin .. end-1 into host memory; *volume and
+ * *reaction (or NULL): the sum of the cells' volumes, the largest reaction coefficient. */
 facet_status batch_coefficients(const struct hdg *hdg, int block, int64_t begin, int64_t end,
-                                batch_filler fill, int64_t count, double *coefficients, double *volume,
-                                double *reaction);
+                                batch_filler fill, int64_t n_coefficients, double *coefficients,
+                                double *volume, double *reaction);
 
 /* How the cells of a block are condensed. */
 struct condenser {

@@ -69,15 +69,15 @@ done:
  * reaction; rounding leaves more, the same in every cell of a uniform mesh, which acts like a reaction of
  * size rounding / h^2 and would spoil the solution first. The symmetric correction d w' + w d' - (d'1) w w'
  * with w = 1/|1|^2 restores the identity, d being what is missing. */
-void local_restore_sums(int n, int n_ones, int m, double one, double *d, double *K) {
+void local_restore_sums(int n, int n_ones, int m, double one, double *sums, double *K) {
     double total = 0.0, w = 1.0 / (n_ones * one);
     for (int f = 0; f < n_ones; f++)
-        for (int i = 0; i < n; i++) d[i] -= one * K[i * n + f * m];
-    for (int f = 0; f < n_ones; f++) total += one * d[f * m];
+        for (int i = 0; i < n; i++) sums[i] -= one * K[i * n + f * m];
+    for (int f = 0; f < n_ones; f++) total += one * sums[f * m];
     for (int f = 0; f < n_ones; f++)
         for (int i = 0; i < n; i++) {
-            K[i * n + f * m] += w * d[i];
-            K[f * m * n + i] += w * d[i];
+            K[i * n + f * m] += w * sums[i];
+            K[f * m * n + i] += w * sums[i];
         }
     for (int f = 0; f < n_ones; f++)
         for (int g = 0; g < n_ones; g++) K[f * m * n + g * m] -= total * w * w;

@@ -118,6 +118,11 @@ struct colouring {
     int32_t *colour; /* of each batch; -1: not in the plan */
 };
 
+/* Unknowns of one slot. */
+static int slot_size(const struct trace_slots *slots, const struct trace_matrices *matrices, int block) {
+    return slots->n_slots[block] > 0 ? matrices->n[block] / slots->n_slots[block] : 0;
+}
+
 /* Greedy colours: a run of batches takes the lowest colour that no run with a common entity has. Where very
  * many meet (the hub of a fan), a run gets a colour of its own. x: NULL, or a vector; batches where it is
  * zero are left out, and runs are single batches. */
@@ -126,7 +131,7 @@ static facet_status colour_runs(const struct trace_slots *slots, const struct tr
     facet_status status = FACET_OK;
     const int32_t *entities = slots->entities[block];
     int64_t n_batches = trace_n_batches(slots->mesh, block);
-    int m = matrices->n[block] / slots->n_slots[block], n_shared = 0, n_own = 0;
+    int m = slot_size(slots, matrices, block), n_shared = 0, n_own = 0;
     uint64_t *taken = NULL;
     c->run = x == NULL ? choose_run(matrices, block) : 1;
     TRY(CALLOC(taken, slots->n_entities));
@@ -176,7 +181,7 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
     starts[0] = 0;
     fill_maps(slots, block, maps);
     *plan = (struct cell_plan){.n_faces = n_slots,
-                               .m = matrices->n[block] / n_slots,
+                               .m = slot_size(slots, matrices, block),
                                .n_batches = n_batches,
                                .n_colours = c.n_colours,
                                .run = c.run,
@@ -201,7 +206,8 @@ static facet_status make_cells(const struct trace_slots *slots, const struct tra
         int64_t n = matrices->n[b];
         p->n_blocks = b + 1;
         TRY(make_cell_plan(slots, matrices, b, x, &p->cells[b]));
-        p->bytes += 8.0 * (double)(slots->mesh->blocks[b].count * (n * (n + 1) / 2));
+        int64_t n_entries = slots->mesh->blocks[b].count * (n * (n + 1) / 2);
+        p->bytes += 8.0 * (double)n_entries;
     }
 done:
     return status;
