@@ -51,6 +51,53 @@ static int place(struct region *r) {
         range = found;
     }
     char *at = range;
+    struct region **link = &regions;
+    while (*link != NULL && (size_t)((*link)->pages - at) < r->bytes) {
+        at = (*link)->pages + (*link)->bytes;
+        link = &(*link)->next;
+    }
+    if (RANGE_BYTES - (size_t)(at - range) < r->bytes) return 0;
+    if (depth > 0 && mprotect(at, r->bytes, PROT_READ | PROT_WRITE) != 0) return 0;
+    r->pages = at;
+    r->next = *link;
+    *link = r;
+    if ((size_t)(at - range) + r->bytes > used) used = (size_t)(at - range) + r->bytes;
+    return 1;
+}
+
+facet_status wall_alloc(void *pointer, size_t count, size_t size) {
+    facet_status status = FACET_OK;
+    struct region *r = NULL;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes;
+    void *nothing = NULL;
+    memcpy(pointer, &nothing, sizeof nothing);
+    if (count == 0 || size == 0) return FACET_OK;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > RANGE_BYTES)
+        return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu items of %zu bytes were wanted", count,
+                         size);
+    TRY(ALLOC(r, 1));
+    r->bytes = (bytes + page - 1) / page * page;
+    pthread_mutex_lock(&mutex);
+    int placed = place(r);
+    pthread_mutex_unlock(&mutex);
+    if (!placed) {
+        base_free(&r);
+        FAIL(FACET_ERROR_MACHINE, "out of memory: %zu bytes were wanted", bytes);
+    }
+    wall_open();
+    memset(r->pages, 0xff, r->bytes); /* NaN: what nobody wrote is seen */
+    wall_shut();
+    memcpy(pointer, &r->pages, sizeof r->pages);
+done:
+    return status;
+}
+
+void wall_free(void *pointer) {
+    char *pages;
+    struct region *r;
+    memcpy(&pages, pointer, sizeof pages);
+    if (pages == NULL) return;
+    pthread_mutex_lock(&mutex);
     struct region *before = NULL;
     for (r = regions; r != NULL && r->pages != pages; r = r->next) before = r;
     if (r != NULL) {
