@@ -44,7 +44,7 @@ static facet_status put_kernels(struct text *out) {
     facet_status status = FACET_OK;
     static const char *const names[] = {"cpu", "ref", "debug"};
     for (int k = 0; k < device_n_kernels(); k++) {
-        text_printf(out, "%-11s%-18s", k == 0 ? "kernels" : "", device_kernel_name(k));
+        text_printf(out, "%-11s%-22s", k == 0 ? "kernels" : "", device_kernel_name(k));
         for (int d = 0; d < 3; d++) {
             const struct device *device;
             TRY(device_find(names[d], &device));

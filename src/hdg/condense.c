@@ -34,6 +34,23 @@ void hdg_destroy(struct hdg **hdg) {
     base_free(hdg);
 }
 
+/* Says that the local solvers will not fit before anybody waits for them. */
+static facet_status check_memory(const struct hdg *h) {
+    double bytes = 0.0, available = (double)base_available_bytes();
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        int N, n;
+        hdg_local_sizes(h, b, &N, &n);
+        double numbers = (double)(packed_size(N) + packed_size(n)) + (double)N * n;
+        bytes += numbers * (double)trace_n_batches(h->data.mesh, b) * TRACE_LANES * sizeof(double);
+    }
+    if (bytes <= available) return FACET_OK;
+    return base_fail(FACET_ERROR_MACHINE,
+                     "the local solvers of %d cells at degree %d need %.1f GiB, and %.1f GiB are free; use a "
+                     "lower degree or a "
+                     "coarser mesh",
+                     h->data.mesh->n_cells, h->space.degree, bytes / 1073741824.0, available / 1073741824.0);
+}
+
 facet_status hdg_create(const struct device *device, const struct hdg_data *data, int degree,
                         hdg_rule_maker maker, const struct base_monitor *monitor, struct hdg **hdg) {
     facet_status status = FACET_OK;
@@ -47,6 +64,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h->monitor = monitor;
     h->device = device;
     TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
+    if (data->scheme == HDG_HYBRID) TRY(check_memory(h));
     TRY(CALLOC(eliminated, data->mesh->n_faces));
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
         int32_t c = data->face_condition[f];
@@ -54,6 +72,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     }
     if (data->scheme == HDG_CONDENSED) {
         TRY(condensed_create(h, eliminated));
+        TRY(check_memory(h));
         goto done;
     }
     TRY(trace_space_create(data->mesh, degree, 1, eliminated, &h->trace));
