@@ -98,36 +98,43 @@ void facet_apply_simd(const struct facet_plan *plan, const double *x, double *y)
     for (int64_t r = 0; r < plan->n_rows; r++) facet_rows_any(plan, r, x, y);
 }
 
-/* Unknowns of the eight cells of a batch into lanes, and lanes added to unknowns. Faces of few unknowns are
- * moved number by number; longer ones transposed, L rows of up to L numbers at a time, where what is written
- * beyond a face's m lanes the next face overwrites. */
-INLINE void gather(int n_faces, int m, const int64_t *map, const double *x, lane *local) {
-    for (int f = 0; f < n_faces; f++, map += L, local += m) {
-        for (int w = 0; w < L && m < TUNE_TRANSPOSE; w++)
-            for (int i = 0; i < m; i++) local[i][w] = map[w] >= 0 ? x[map[w] + i] : 0.0;
-        for (int i = 0; i < m && m >= TUNE_TRANSPOSE; i += L) {
-            lane rows[L];
-            for (int w = 0; w < L; w++) rows[w] = map[w] >= 0 ? lane_load(m - i, x + map[w] + i) : (lane){0};
-            lane_transpose(rows);
-            for (int k = 0; k < L; k++) local[i + k] = rows[k];
-        }
+/* Numbers i .. i + n - 1 of one face of the eight cells of a batch into lanes. Few numbers are moved one by
+ * one; more are transposed, L rows of up to L numbers, where what is written beyond n lanes is overwritten
+ * later. */
+INLINE void gather_some(int n, const int64_t *map, const double *x, lane *local) {
+    if (n < TUNE_TRANSPOSE) {
+        for (int w = 0; w < L; w++)
+            for (int i = 0; i < n; i++) local[i][w] = map[w] >= 0 ? x[map[w] + i] : 0.0;
+    } else {
+        lane rows[L];
+        for (int w = 0; w < L; w++) rows[w] = map[w] >= 0 ? lane_load(n, x + map[w]) : (lane){0};
+        lane_transpose(rows);
+        for (int k = 0; k < L; k++) local[k] = rows[k];
     }
 }
 
-INLINE void scatter(int n_faces, int m, const int64_t *map, const lane *local, double *y) {
-    for (int f = 0; f < n_faces; f++, map += L, local += m) {
-        for (int w = 0; w < L && m < TUNE_TRANSPOSE; w++)
-            for (int i = 0; i < m && map[w] >= 0; i++) y[map[w] + i] += local[i][w];
-        for (int i = 0; i < m && m >= TUNE_TRANSPOSE; i += L) {
-            lane rows[L];
-            for (int k = 0; k < L; k++) rows[k] = local[i + k];
-            lane_transpose(rows);
-            for (int w = 0; w < L; w++) {
-                double *to = y + map[w] + i;
-                if (map[w] >= 0) lane_store(m - i, to, lane_load(m - i, to) + rows[w]);
-            }
-        }
+INLINE void scatter_some(int n, const int64_t *map, const lane *local, double *y) {
+    if (n < TUNE_TRANSPOSE) {
+        for (int w = 0; w < L; w++)
+            for (int i = 0; i < n && map[w] >= 0; i++) y[map[w] + i] += local[i][w];
+    } else {
+        lane rows[L];
+        for (int k = 0; k < L; k++) rows[k] = local[k];
+        lane_transpose(rows);
+        for (int w = 0; w < L; w++)
+            if (map[w] >= 0) lane_store(n, y + map[w], lane_load(n, y + map[w]) + rows[w]);
     }
+}
+
+INLINE void gather(int n_faces, int m, const int64_t *map, const double *x, lane *local) {
+    for (int f = 0; f < n_faces; f++, map += L, local += m)
+        for (int i = 0; i < m; i += L) gather_some(m - i, map, x + i, local + i);
+}
+
+/* Lanes added to unknowns. */
+INLINE void scatter(int n_faces, int m, const int64_t *map, const lane *local, double *y) {
+    for (int f = 0; f < n_faces; f++, map += L, local += m)
+        for (int i = 0; i < m; i += L) scatter_some(m - i, map, local + i, y + i);
 }
 
 /* Both uses of every entry of one triangle, row after row: only where memory is read in strictly ascending
