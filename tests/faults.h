@@ -20,7 +20,8 @@
 #include "case/run.h"
 
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
- * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem. */
+ * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
+ * condensed method. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
     "equation: diffusion\n"
@@ -46,17 +47,23 @@ static const char *const fault_cases[] = {
     "exact: cos(pi*y)\n"
     "boundary: [{on: rest, neumann: exact}]\n"
     "discretization: {degree: 1}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [4, 4], shape: triangle}}\n"
+    "equation: diffusion\n"
+    "reaction: 1\n"
+    "exact: x*x + y\n"
+    "boundary: [{on: xmin, neumann: exact}, {on: ymax, robin: {a: 1, g: exact}}]\n"
+    "discretization: {method: condensed, degree: 3}\n",
 };
-enum { BOX, GMSH, LARGE, SINGULAR };
+enum { BOX, GMSH, LARGE, SINGULAR, CONDENSED };
 static const struct {
     int which;
     const char *method, *preconditioner;
 } fault_ways[] = {
-    {BOX, "direct", "auto"},       {BOX, "cg", "block"},      {BOX, "fgmres", "block"},
-    {GMSH, "direct", "auto"},      {GMSH, "cg", "block"},     {GMSH, "cg", "jacobi"},
-    {LARGE, "direct", "auto"},     {LARGE, "cg", "amg"},      {LARGE, "fgmres", "amg"},
-    {SINGULAR, "direct", "auto"},  {SINGULAR, "cg", "block"}, {SINGULAR, "cg", "amg"},
-    {SINGULAR, "fgmres", "block"},
+    {BOX, "direct", "auto"},       {BOX, "cg", "block"},          {BOX, "fgmres", "block"},
+    {GMSH, "direct", "auto"},      {GMSH, "cg", "block"},         {GMSH, "cg", "jacobi"},
+    {LARGE, "direct", "auto"},     {LARGE, "cg", "amg"},          {LARGE, "fgmres", "amg"},
+    {SINGULAR, "direct", "auto"},  {SINGULAR, "cg", "block"},     {SINGULAR, "cg", "amg"},
+    {SINGULAR, "fgmres", "block"}, {CONDENSED, "direct", "auto"}, {CONDENSED, "cg", "amg"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 
@@ -98,8 +105,9 @@ static inline void fault_prepare(struct fault_run *r, int way, const char *devic
     snprintf(r->settings[2], 256, "solver.preconditioner=%s", fault_ways[way].preconditioner);
     snprintf(r->settings[3], 256,
              "values=[{name: l, field: q, along: [[%s, 0.2], [%s, 0.3]], points: 3, file: %s}, {name: m, "
-             "field: u_star, take: max}, {name: i, field: q, take: mean}]",
-             which == GMSH ? "1.3" : "0", which == GMSH ? "1.4" : "1", r->csv);
+             "field: %s, take: max}, {name: i, field: q, take: mean}]",
+             which == GMSH ? "1.3" : "0", which == GMSH ? "1.4" : "1", r->csv,
+             which == CONDENSED ? "u" : "u_star");
     snprintf(r->settings[4], 256, "solver.rtol=1e-8");
 }
 
