@@ -8,6 +8,9 @@
  * KERNEL_LANES cells, the cell being the fastest index: entry e of cell c is at [(c / LANES) * n_entries +
  * e][c % LANES]. Lanes beyond the last cell exist and hold what the caller put there. Symmetric matrices keep
  * one triangle: entry (i, j), j <= i, is number i (i + 1) / 2 + j.
+ *
+ * Precision. An entry whose name ends in _single is the entry without that ending with arrays of float:
+ * factors come as doubles and are rounded, and sums are taken in float, except for dot_single.
  */
 #ifndef FACET_KERNELS_H
 #define FACET_KERNELS_H
@@ -29,6 +32,7 @@ struct cell_plan {
     const int64_t *maps;    /* batch x n_faces x LANES: first unknown of a face, -1: none (counts as zero,
                                receives nothing) */
     const double *matrices; /* batch x n (n + 1) / 2 x LANES */
+    const float *single;    /* the same for cell_apply_single, which reads nothing of `matrices` */
 };
 
 /* Facet-wise product. Row block r (a face) sums its panels; panel p couples it with the unknowns columns[p]
@@ -134,6 +138,22 @@ struct kernels {
     /* q (batch x dim N x LANES) = A^-1 (D u - G uhat) of affine cells. */
     void (*affine_flux)(const struct affine_tables *tables, int64_t n_batches, const double *coefficients,
                         const double *u, const double *uhat, double *q);
+
+    /* Single precision. */
+    void (*fill_single)(int64_t n, double a, float *x);
+    void (*axpby_single)(int64_t n, double a, const float *x, double b, float *y);
+    void (*multiply_single)(int64_t n, const float *d, const float *x, float *y);
+    double (*dot_single)(int64_t n, const float *x, const float *y); /* products and sum in double */
+    void (*csr_apply_single)(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
+                             const float *values, const float *x, float *y);
+    void (*block_apply_single)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                               const float *matrices, const float *x, float *y);
+    void (*block_smooth_single)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                                const float *matrices, double a, double b, double c, const float *f,
+                                const float *t, float *r, float *d, float *x);
+    void (*cell_apply_single)(const struct cell_plan *plan, const float *x, float *y);
+    void (*convert_to_single)(int64_t n, const double *x, float *y); /* y = x, rounded */
+    void (*convert_to_double)(int64_t n, const float *x, double *y); /* y = x */
 };
 
 const struct kernels *kernels_ref(void);

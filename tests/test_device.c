@@ -95,8 +95,8 @@ static void run_fill(struct arena *a, int64_t n) {
 }
 
 static void run_axpby(struct arena *a, int64_t n) {
-    struct vector x = {a->device, n, put_random(a, n, 1)}, y = {a->device, n, put_random(a, n, 2)},
-                  z = {a->device, n, put_nan(a, n)};
+    struct vector x = {a->device, n, put_random(a, n, 1), NULL},
+                  y = {a->device, n, put_random(a, n, 2), NULL}, z = {a->device, n, put_nan(a, n), NULL};
     vector_axpby(0.75, &x, -1.5, &y);
     vector_axpby(2.0, &x, 0.0, &z); /* b = 0 ignores y, be it NaN */
     take(a, y.data, n);
@@ -110,7 +110,8 @@ static void run_multiply(struct arena *a, int64_t n) {
 }
 
 static void run_dot(struct arena *a, int64_t n) {
-    struct vector x = {a->device, n, put_random(a, n, 1)}, y = {a->device, n, put_random(a, n, 2)};
+    struct vector x = {a->device, n, put_random(a, n, 1), NULL},
+                  y = {a->device, n, put_random(a, n, 2), NULL};
     double *out = room(a, 2);
     out[0] = vector_dot(&x, &y) / sqrt((double)n + 1);
     out[1] = vector_norm(&x) / sqrt((double)n + 1);
@@ -269,7 +270,8 @@ static void run_cell_apply(struct arena *a, int64_t size) {
                              colour_starts,
                              put(a, batches, n_batches, sizeof *batches),
                              put(a, maps, n_cells * n_faces, sizeof *maps),
-                             put_random(a, n_cells * (n * (n + 1) / 2), 1)};
+                             put_random(a, n_cells * (n * (n + 1) / 2), 1),
+                             NULL};
     double *x = put_random(a, n_unknowns, 2), *y = put_random(a, n_unknowns, 3);
     device_cell_apply(a->device, &plan, x, y);
     take(a, y, n_unknowns);

@@ -422,7 +422,8 @@ facet_status operator_create_amg(const struct device *device, const struct csr *
     int blocks_do = 0, at_finest = 1;
     amg_options_default(&defaults);
     if (options == NULL) options = &defaults;
-    *M = (struct operator){.n = csr->n, .device = device, .apply = amg_apply, .free = amg_free};
+    *M = (struct operator){
+        .n = csr->n, .device = device, .apply = amg_apply, .free = amg_free, .name = "algebraic multigrid"};
     TRY(check_input(csr, n_blocks, block_offsets, n_modes, options));
     TRY(CALLOC(amg, 1));
     M->data = amg;

@@ -6,12 +6,13 @@
 
 /* Device copies of up to four host arrays; what is not used stays NULL. data of the operators over a matrix:
  * the product has offsets, columns and values; block Jacobi n_blocks, offsets and starts of the blocks, and
- * their inverses in values. */
+ * their inverses in values. An operator of single precision has the numbers in `single` instead. */
 struct device_matrix {
-    int64_t n_blocks;
+    int64_t n_blocks, n_values;
     int64_t *offsets, *starts;
     int32_t *columns;
     double *values;
+    float *single;
 };
 /* *pointer (the address of a pointer) = a copy of a host array on the device. */
 facet_status solve_to_device(const struct device *device, void *pointer, const void *host, size_t count,

@@ -21,6 +21,18 @@ void operator_destroy(struct operator* A) {
     *A = (struct operator){0};
 }
 
+facet_status operator_create_single(const struct operator* A, struct operator* S) {
+    facet_status status = FACET_OK;
+    const char *name = A->name != NULL ? A->name : "the operator";
+    *S = (struct operator){0};
+    if (A->single) FAIL(FACET_ERROR_INPUT, "%s is in single precision already", name);
+    if (A->to_single == NULL) FAIL(FACET_ERROR_INPUT, "%s has no single precision", name);
+    TRY(A->to_single(A, S));
+done:
+    if (status != FACET_OK) operator_destroy(S);
+    return status;
+}
+
 static void free_matrix(struct operator* A) {
     struct device_matrix *matrix = A->data;
     if (matrix == NULL) return;
@@ -28,6 +40,7 @@ static void free_matrix(struct operator* A) {
     device_free(A->device, &matrix->starts);
     device_free(A->device, &matrix->columns);
     device_free(A->device, &matrix->values);
+    device_free(A->device, &matrix->single);
     base_free(&A->data);
 }
 
@@ -39,25 +52,59 @@ facet_status solve_to_device(const struct device *device, void *pointer, const v
     return status != FACET_OK ? status : device_upload(device, address, host, count * size);
 }
 
-static facet_status begin(const struct device *device, int64_t n,
+static facet_status matrix_to_single(const struct operator* A, struct operator* S);
+
+static facet_status begin(const struct device *device, int64_t n, const char *name,
                           void (*apply)(const struct operator*, const struct vector *, struct vector *),
                           struct operator* A, struct device_matrix **matrix) {
-    *A = (struct operator){.n = n, .device = device, .apply = apply, .free = free_matrix};
+    *A = (struct operator){.n = n,
+                           .device = device,
+                           .apply = apply,
+                           .free = free_matrix,
+                           .name = name,
+                           .to_single = matrix_to_single};
     facet_status status = CALLOC(*matrix, 1);
     A->data = *matrix;
     return status;
 }
 
+/* Rounds the numbers and copies the structure on the device. */
+static facet_status matrix_to_single(const struct operator* A, struct operator* S) {
+    facet_status status = FACET_OK;
+    const struct device_matrix *from = A->data;
+    const struct device *device = A->device;
+    struct device_matrix *to;
+    size_t n_offsets = (size_t)(from->starts != NULL ? from->n_blocks : A->n) + 1;
+    TRY(begin(device, A->n, A->name, A->apply, S, &to));
+    S->single = 1;
+    to->n_blocks = from->n_blocks;
+    to->n_values = from->n_values;
+    TRY(device_copy_single(device, &to->single, from->values, from->n_values));
+    if (from->offsets != NULL)
+        TRY(device_duplicate(device, &to->offsets, from->offsets, n_offsets, sizeof *to->offsets));
+    if (from->starts != NULL)
+        TRY(device_duplicate(device, &to->starts, from->starts, n_offsets, sizeof *to->starts));
+    if (from->columns != NULL)
+        TRY(device_duplicate(device, &to->columns, from->columns, (size_t)from->n_values,
+                             sizeof *to->columns));
+done:
+    return status;
+}
+
 static void csr_apply(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = A->data;
-    device_csr_apply(A->device, A->n, m->offsets, m->columns, m->values, x->data, y->data);
+    if (A->single)
+        device_csr_apply_single(A->device, A->n, m->offsets, m->columns, m->single, x->single, y->single);
+    else
+        device_csr_apply(A->device, A->n, m->offsets, m->columns, m->values, x->data, y->data);
 }
 
 facet_status operator_create_csr(const struct device *device, const struct csr *csr, struct operator* A) {
     facet_status status = FACET_OK;
     struct device_matrix *m;
     size_t nnz = (size_t)csr->offsets[csr->n];
-    TRY(begin(device, csr->n, csr_apply, A, &m));
+    TRY(begin(device, csr->n, "the matrix in compressed rows", csr_apply, A, &m));
+    m->n_values = (int64_t)nnz;
     TRY(solve_to_device(device, &m->offsets, csr->offsets, (size_t)csr->n + 1, sizeof *m->offsets));
     TRY(solve_to_device(device, &m->columns, csr->columns, nnz, sizeof *m->columns));
     TRY(solve_to_device(device, &m->values, csr->values, nnz, sizeof *m->values));
@@ -68,14 +115,18 @@ done:
 
 static void jacobi_apply(const struct operator* M, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = M->data;
-    device_multiply(M->device, M->n, m->values, x->data, y->data);
+    if (M->single)
+        device_multiply_single(M->device, M->n, m->single, x->single, y->single);
+    else
+        device_multiply(M->device, M->n, m->values, x->data, y->data);
 }
 
 facet_status operator_create_jacobi(const struct device *device, const struct csr *csr, struct operator* M) {
     facet_status status = FACET_OK;
     struct device_matrix *m;
     double *inverse = NULL;
-    TRY(begin(device, csr->n, jacobi_apply, M, &m));
+    TRY(begin(device, csr->n, "the Jacobi preconditioner", jacobi_apply, M, &m));
+    m->n_values = csr->n;
     TRY(CALLOC(inverse, csr->n));
     for (int64_t i = 0; i < csr->n; i++) {
         for (int64_t k = csr->offsets[i]; k < csr->offsets[i + 1]; k++)
@@ -94,7 +145,11 @@ done:
 
 static void block_jacobi_apply(const struct operator* M, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = M->data;
-    device_block_apply(M->device, m->n_blocks, m->offsets, m->starts, m->values, x->data, y->data);
+    if (M->single)
+        device_block_apply_single(M->device, m->n_blocks, m->offsets, m->starts, m->single, x->single,
+                                  y->single);
+    else
+        device_block_apply(M->device, m->n_blocks, m->offsets, m->starts, m->values, x->data, y->data);
 }
 
 /* B = inverse of the diagonal block of unknowns first .. last-1. */
@@ -124,7 +179,7 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
     int64_t *starts = NULL;
     double *blocks = NULL;
     base_collector_init(&failures);
-    TRY(begin(device, csr->n, block_jacobi_apply, M, &m));
+    TRY(begin(device, csr->n, "the block Jacobi preconditioner", block_jacobi_apply, M, &m));
     TRY(CALLOC(starts, n_blocks + 1));
     for (int64_t b = 0; b < n_blocks; b++) {
         int64_t n = block_offsets[b + 1] - block_offsets[b];
@@ -138,6 +193,7 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
                      invert_block(csr, block_offsets[b], block_offsets[b + 1], blocks + starts[b]));
     TRY(base_collected(&failures));
     m->n_blocks = n_blocks;
+    m->n_values = starts[n_blocks];
     TRY(solve_to_device(device, &m->offsets, block_offsets, (size_t)n_blocks + 1, sizeof *m->offsets));
     TRY(solve_to_device(device, &m->starts, starts, (size_t)n_blocks + 1, sizeof *m->starts));
     TRY(solve_to_device(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *m->values));

@@ -28,9 +28,16 @@ struct operator{
     void (*apply)(const struct operator* A, const struct vector *x, struct vector *y); /* y = A x */
     void (*free)(struct operator* A); /* releases data; NULL: nothing to release */
     void *data;
+    const char *name; /* what it is, for messages; NULL: nameless */
+    int single;       /* its vectors are in single precision */
+    /* Fills a zeroed operator of single precision; NULL: there is none. */
+    facet_status (*to_single)(const struct operator* A, struct operator* single);
 };
 void operator_apply(const struct operator* A, const struct vector *x, struct vector *y);
 void operator_destroy(struct operator* A); /* safe on a zeroed struct, and twice */
+/* The same operator, rounded to single precision, on the same device. It owns all its data: A may go. An
+ * operator that has no single precision, or is in it already, is refused by name. */
+facet_status operator_create_single(const struct operator* A, struct operator* S);
 
 /* Copies the matrix to the device. */
 facet_status operator_create_csr(const struct device *device, const struct csr *csr, struct operator* A);
