@@ -25,6 +25,57 @@ static void same(int64_t n, const double *a, const double *b, double tolerance) 
     for (int64_t i = 0; i < n; i++) near(a[i], b[i], tolerance * (1 + fabs(a[i])));
 }
 
+/* ------------------------------------------------------------------------------------------ single */
+
+static float *rounded(int64_t n, const double *x) {
+    float *y;
+    ok(ALLOC(y, n + 1));
+    kernels_ref()->convert_to_single(n, x, y);
+    return y;
+}
+
+static void same_single(int64_t n, const float *a, const float *b, double tolerance) {
+    for (int64_t i = 0; i < n; i++) near(a[i], b[i], tolerance * (1 + fabs((double)a[i])));
+}
+
+/* The smoother step in single precision, simd against ref. */
+static void check_smooth_single(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                                const double *B, const double *f, double b, double c) {
+    int64_t n = first[n_blocks];
+    double *t = randoms(n, 7);
+    float *Bs = rounded(starts[n_blocks], B), *fs = rounded(n, f), *ts = rounded(n, t), *arrays[6];
+    for (int i = 0; i < 6; i++) arrays[i] = rounded(n, t);
+    kernels_ref()->block_smooth_single(n_blocks, first, starts, Bs, 0.75, b, c, fs, ts, arrays[0], arrays[1],
+                                       arrays[2]);
+    kernels_simd()->block_smooth_single(n_blocks, first, starts, Bs, 0.75, b, c, fs, ts, arrays[3], arrays[4],
+                                        arrays[5]);
+    for (int i = 0; i < 3; i++) same_single(n, arrays[i], arrays[i + 3], 2e-6);
+    for (int i = 0; i < 6; i++) base_free(&arrays[i]);
+    base_free(&Bs);
+    base_free(&fs);
+    base_free(&ts);
+    base_free(&t);
+}
+
+/* The product in single precision: simd against ref, and ref against the double one. */
+static void check_cells_single(struct cell_plan plan, int64_t n_values, int64_t n_unknowns, const double *x) {
+    double *y = randoms(n_unknowns, 3);
+    float *K = rounded(n_values, plan.matrices), *xs = rounded(n_unknowns, x), *ys = rounded(n_unknowns, y),
+          *zs = rounded(n_unknowns, y);
+    kernels_ref()->cell_apply(&plan, x, y);
+    plan.matrices = NULL;
+    plan.single = K;
+    kernels_ref()->cell_apply_single(&plan, xs, ys);
+    kernels_simd()->cell_apply_single(&plan, xs, zs);
+    same_single(n_unknowns, ys, zs, 1e-5);
+    for (int64_t i = 0; i < n_unknowns; i++) near(ys[i], y[i], 1e-5 * (1 + fabs(y[i])));
+    float *arrays[] = {K, xs, ys, zs};
+    for (int i = 0; i < 4; i++) base_free(&arrays[i]);
+    base_free(&y);
+}
+
+/* ------------------------------------------------------------------------------------------ both */
+
 /* The smoother step; with the residual apart from and on top of its right-hand side. */
 static void check_smooth(int64_t n_blocks, int size, int variant) {
     int64_t *first, *starts;
@@ -52,6 +103,7 @@ static void check_smooth(int64_t n_blocks, int size, int variant) {
     same(n, on_top ? f : r, on_top ? f2 : r2, 1e-15);
     same(n, d, d2, 1e-14);
     same(n, x, x2, 1e-14);
+    if (!on_top) check_smooth_single(n_blocks, first, starts, B, f, b, c);
     double *arrays[] = {B, f, t, d, x, r, f2, d2, x2, r2};
     for (int i = 0; i < 10; i++) base_free(&arrays[i]);
     base_free(&first);
@@ -164,6 +216,7 @@ static void check_cells(int n_faces, int m, int64_t n_batches, int64_t run) {
     kernels_ref()->cell_apply(&plan, x, y);
     kernels_simd()->cell_apply(&plan, x, z);
     same(n_unknowns, y, z, 1e-13);
+    check_cells_single(plan, n_batches * (n * (n + 1) / 2) * L, n_unknowns, x);
     double *arrays[] = {K, x, y, z};
     for (int i = 0; i < 4; i++) base_free(&arrays[i]);
     base_free(&maps);
