@@ -97,7 +97,7 @@ static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     fill_constant(s, s->F);
     TRY(operator_create_amg(s->context->device, csr, s->system.n_blocks, s->system.block_offsets, 1, s->F,
                             &options, &s->M));
-    s->flexible = options.cycle == AMG_K;
+    s->flexible = options.cycle == MG_K;
 done:
     return status;
 }

@@ -18,6 +18,15 @@ struct device_matrix {
 facet_status solve_to_device(const struct device *device, void *pointer, const void *host, size_t count,
                              size_t size);
 
+/* A vector of an operator's length, device and precision. */
+facet_status solve_vector_like(const struct operator* A, struct vector *v);
+/* A start vector without structure that is the same everywhere. */
+facet_status solve_fill_noise(struct vector *x);
+/* If D is block Jacobi: one step of a polynomial smoother in one pass (kernels.h: block_smooth), and 1. t may
+ * be NULL. */
+int operator_block_smooth(const struct operator* D, double a, double b, double c, const struct vector *f,
+                          const struct vector *t, struct vector *r, struct vector *d, struct vector *x);
+
 /* x = x - kernel (kernel . x); kernel may be NULL. */
 void solve_remove_kernel(const struct vector *kernel, struct vector *x);
 /* r = b - A x without its kernel part; returns |r|. */

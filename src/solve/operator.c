@@ -152,15 +152,22 @@ static void block_jacobi_apply(const struct operator* M, const struct vector *x,
         device_block_apply(M->device, m->n_blocks, m->offsets, m->starts, m->values, x->data, y->data);
 }
 
-/* B = inverse of the diagonal block of unknowns first .. last-1. */
-static facet_status invert_block(const struct csr *csr, int64_t first, int64_t last, double *B) {
-    int64_t n = last - first;
+int operator_block_smooth(const struct operator* D, double a, double b, double c, const struct vector *f,
+                          const struct vector *t, struct vector *r, struct vector *d, struct vector *x) {
+    const struct device_matrix *m = D->data;
+    if (D->apply != block_jacobi_apply) return 0;
+    if (D->single)
+        device_block_smooth_single(D->device, m->n_blocks, m->offsets, m->starts, m->single, a, b, c,
+                                   f->single, t != NULL ? t->single : NULL, r->single, d->single, x->single);
+    else
+        device_block_smooth(D->device, m->n_blocks, m->offsets, m->starts, m->values, a, b, c, f->data,
+                            t != NULL ? t->data : NULL, r->data, d->data, x->data);
+    return 1;
+}
+
+/* B (n x n) becomes its inverse. first: its first unknown. */
+static facet_status invert_block(int64_t n, int64_t first, double *B) {
     if (n == 0) return FACET_OK;
-    memset(B, 0, (size_t)(n * n) * sizeof *B);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = csr->offsets[first + i]; k < csr->offsets[first + i + 1]; k++)
-            if (csr->columns[k] >= first && csr->columns[k] < last)
-                B[i * n + csr->columns[k] - first] = csr->values[k];
     if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)n, B, (int)n) != 0 ||
         LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (int)n, B, (int)n) != 0)
         return base_fail(FACET_NOT_CONVERGED, "the matrix is not positive definite: block of unknown %lld",
@@ -170,27 +177,35 @@ static facet_status invert_block(const struct csr *csr, int64_t first, int64_t l
     return FACET_OK;
 }
 
-facet_status operator_create_block_jacobi(const struct device *device, const struct csr *csr,
-                                          int64_t n_blocks, const int64_t *block_offsets,
-                                          struct operator* M) {
+/* B = the diagonal block of unknowns first .. first+n-1. */
+static void extract_block(const struct csr *csr, int64_t first, int64_t n, double *B) {
+    memset(B, 0, (size_t)(n * n) * sizeof *B);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = csr->offsets[first + i]; k < csr->offsets[first + i + 1]; k++)
+            if (csr->columns[k] >= first && csr->columns[k] < first + n)
+                B[i * n + csr->columns[k] - first] = csr->values[k];
+}
+
+facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
+                                    const int64_t *block_offsets, double *blocks, struct operator* M) {
     facet_status status = FACET_OK;
     struct device_matrix *m;
     struct base_collector failures;
     int64_t *starts = NULL;
-    double *blocks = NULL;
     base_collector_init(&failures);
-    TRY(begin(device, csr->n, "the block Jacobi preconditioner", block_jacobi_apply, M, &m));
-    TRY(CALLOC(starts, n_blocks + 1));
+    TRY(begin(device, block_offsets[n_blocks], "the block Jacobi preconditioner", block_jacobi_apply, M, &m));
+    TRY(ALLOC(starts, n_blocks + 1));
+    starts[0] = 0;
     for (int64_t b = 0; b < n_blocks; b++) {
         int64_t n = block_offsets[b + 1] - block_offsets[b];
         starts[b + 1] = starts[b] + n * n;
     }
-    TRY(ALLOC(blocks, starts[n_blocks]));
     base_set_blas_threads(1);
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t b = 0; b < n_blocks; b++)
-        base_collect(&failures, b,
-                     invert_block(csr, block_offsets[b], block_offsets[b + 1], blocks + starts[b]));
+        base_collect(
+            &failures, b,
+            invert_block(block_offsets[b + 1] - block_offsets[b], block_offsets[b], blocks + starts[b]));
     TRY(base_collected(&failures));
     m->n_blocks = n_blocks;
     m->n_values = starts[n_blocks];
@@ -199,7 +214,49 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
     TRY(solve_to_device(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *m->values));
 done:
     base_free(&starts);
-    base_free(&blocks);
     if (status != FACET_OK) operator_destroy(M);
+    return status;
+}
+
+facet_status operator_create_block_jacobi(const struct device *device, const struct csr *csr,
+                                          int64_t n_blocks, const int64_t *block_offsets,
+                                          struct operator* M) {
+    facet_status status = FACET_OK;
+    double *blocks = NULL;
+    int64_t *starts = NULL;
+    *M = (struct operator){0};
+    TRY(ALLOC(starts, n_blocks + 1));
+    starts[0] = 0;
+    for (int64_t b = 0; b < n_blocks; b++) {
+        int64_t n = block_offsets[b + 1] - block_offsets[b];
+        starts[b + 1] = starts[b] + n * n;
+    }
+    TRY(ALLOC(blocks, starts[n_blocks]));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t b = 0; b < n_blocks; b++)
+        extract_block(csr, block_offsets[b], block_offsets[b + 1] - block_offsets[b], blocks + starts[b]);
+    TRY(operator_create_blocks(device, n_blocks, block_offsets, blocks, M));
+done:
+    base_free(&starts);
+    base_free(&blocks);
+    return status;
+}
+
+facet_status solve_vector_like(const struct operator* A, struct vector *v) {
+    return A->single ? vector_create_single(A->device, A->n, v) : vector_create(A->device, A->n, v);
+}
+
+/* A hash of the index in [-1, 1]. */
+facet_status solve_fill_noise(struct vector *x) {
+    double *host;
+    facet_status status = ALLOC(host, x->n);
+    if (status != FACET_OK) return status;
+    for (int64_t i = 0; i < x->n; i++) {
+        uint64_t h = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
+        h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
+        host[i] = (double)((h ^ (h >> 32)) >> 11) / 4503599627370496.0 - 1.0;
+    }
+    status = vector_upload(x, host);
+    base_free(&host);
     return status;
 }

@@ -48,6 +48,10 @@ facet_status operator_create_jacobi(const struct device *device, const struct cs
 facet_status operator_create_block_jacobi(const struct device *device, const struct csr *csr,
                                           int64_t n_blocks, const int64_t *block_offsets, struct operator* M);
 
+/* The same from the blocks themselves, n x n each, one after the other; they become their inverses. */
+facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
+                                    const int64_t *block_offsets, double *blocks, struct operator* M);
+
 struct solve_control {
     double rtol; /* on the true residual |b - A x| / |b| */
     int max_iterations;
@@ -93,6 +97,10 @@ facet_status cholesky_factor(struct cholesky *cholesky, const struct csr *csr);
 facet_status cholesky_factor_last(struct cholesky *cholesky, struct csr *csr);
 facet_status cholesky_solve(struct cholesky *cholesky, const double *b, double *x);
 void cholesky_destroy(struct cholesky **cholesky);
+/* The factored matrix as an operator: vectors of the device travel to the host and back. The factor is taken
+ * over, also on failure. */
+facet_status operator_create_cholesky(const struct device *device, int64_t n, struct cholesky **cholesky,
+                                      struct operator* M);
 /* Beyond so many unknowns another method is the better choice, whatever the memory (the dense LAPACK factor).
  */
 int64_t cholesky_reasonable_size(void);
