@@ -22,6 +22,17 @@ struct csr {
 };
 void csr_destroy(struct csr *csr);
 
+/* A sum of small symmetric matrices: element e couples unknowns[starts[e]] .. unknowns[starts[e+1]-1], all
+ * different, by the lower triangle by rows at matrices[matrix_starts[e]]. */
+struct csr_elements {
+    int64_t n, n_elements;
+    int64_t *starts, *matrix_starts; /* n_elements + 1 each */
+    int32_t *unknowns;
+    double *matrices;
+};
+void csr_elements_destroy(struct csr_elements *elements);
+facet_status csr_from_elements(const struct csr_elements *elements, struct csr *csr);
+
 struct operator{
     int64_t n;
     const struct device *device;

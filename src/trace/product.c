@@ -20,6 +20,7 @@ struct product {
     int32_t *columns;
     double *values;
     struct operator csr;
+    struct trace_matrices owned;
 };
 
 static void free_constant(const struct device *device, const void *pointer) {
@@ -46,6 +47,7 @@ static void product_free(struct operator* A) {
     device_free(A->device, &p->columns);
     device_free(A->device, &p->values);
     operator_destroy(&p->csr);
+    trace_matrices_destroy(&p->owned);
     base_free(&A->data);
 }
 
@@ -70,6 +72,11 @@ static void product_apply(const struct operator* A, const struct vector *x, stru
         device_ell_apply(A->device, A->n, p->width, p->columns, p->values, x->data, y->data);
         break;
     }
+}
+
+void trace_operator_own(struct operator* A, struct trace_matrices *matrices) {
+    ((struct product *)A->data)->owned = *matrices;
+    *matrices = (struct trace_matrices){0};
 }
 
 double trace_operator_bytes(const struct operator* A) {

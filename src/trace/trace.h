@@ -74,6 +74,8 @@ enum trace_form {
  * operator_create_single, which TRACE_CELLS and TRACE_CSR can. */
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                    enum trace_form form, struct operator* A);
+/* The operator takes the matrices over which it was made. */
+void trace_operator_own(struct operator* A, struct trace_matrices *matrices);
 /* Bytes of matrix data one product must read. */
 double trace_operator_bytes(const struct operator* A);
 
