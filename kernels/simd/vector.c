@@ -8,15 +8,20 @@
 
 #define REAL       double
 #define NAME(what) what##_simd
+#define SHORT_SUM  _Pragma("omp simd reduction(+ : sum)")
 #include "kernels/simd/vector_real.h"
 #undef REAL
 #undef NAME
+#undef SHORT_SUM
 
+/* Rows are seldom longer than a register of 16 floats: four at a time leave less to be added one by one. */
 #define REAL       float
 #define NAME(what) what##_single_simd
+#define SHORT_SUM  _Pragma("omp simd simdlen(4) reduction(+ : sum)")
 #include "kernels/simd/vector_real.h"
 #undef REAL
 #undef NAME
+#undef SHORT_SUM
 
 static void convert_to_single_simd(int64_t n, const double *restrict x, float *restrict y) {
 #pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)

@@ -1,5 +1,5 @@
 /* Vector and matrix kernels for numbers of type REAL: vector.c includes this once for each precision, with
- * NAME(what) the name of a kernel. */
+ * NAME(what) the name of a kernel and SHORT_SUM the pragma of a sum over the few entries of a row. */
 
 static void NAME(fill)(int64_t n, double a, REAL *x) {
 #pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
@@ -45,7 +45,7 @@ static void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_
 #pragma omp parallel for num_threads(base_threads()) schedule(static) if (offsets[n_rows] > 4 * SMALL)
     for (int64_t i = 0; i < n_rows; i++) {
         REAL sum = 0;
-#pragma omp simd reduction(+ : sum)
+        SHORT_SUM
         for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) sum += values[k] * x[columns[k]];
         y[i] = sum;
     }
@@ -59,7 +59,7 @@ static void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int6
         const REAL *B = matrices + starts[b], *xb = x + first[b];
         for (int64_t i = 0; i < n; i++) {
             REAL sum = 0;
-#pragma omp simd reduction(+ : sum)
+            SHORT_SUM
             for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * xb[j];
             y[first[b] + i] = sum;
         }
