@@ -211,8 +211,14 @@ typedef struct facet_options {
     const char *tau; /* physical tau: number or expression; NULL: mean K of the cell / size of the domain */
     double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */
     int postprocess; /* compute u* and q* */
-    const char *method;         /* "auto" (NULL), "cg", "fgmres", "direct" */
-    const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block", "amg" */
+    const char *method; /* "auto" (NULL), "cg", "fgmres", "direct", or "multigrid": cycles by themselves */
+    const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block", "amg", "pmg" */
+    const char *cycle;          /* of amg and pmg: "auto" (NULL), "V", "W", "F", "full" */
+    const char *smoother;       /* of pmg: "auto" (NULL), "faces", "cells" */
+    int smoother_degree;        /* of pmg: of its Chebyshev polynomial; 0: chosen */
+    const char *precision;      /* "double" (NULL), or "mixed": the cycles of pmg in single precision */
+    const char *coarse_device;  /* of the coarse levels of pmg; NULL: that of the context */
+    int watch;                  /* measure the rate of every level (facet_solver_level), which costs time */
     double rtol;                /* on the true residual |F - K uhat| / |F| */
     int max_iterations;
 } facet_options;
@@ -229,6 +235,17 @@ typedef struct facet_report {
     double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one;
                             negative: not available (the condensed method is not conservative cell by cell) */
 } facet_report;
+
+/* A level of the multigrid that was used, 0 being the finest. */
+typedef struct facet_level {
+    const char *name, *device, *precision; /* "k=3", "cpu", "double"; valid while the solver lives */
+    int64_t unknowns;
+    double bytes; /* what it takes beyond the element matrices */
+    int64_t visits;
+    double smooth, residual, transfer, solve; /* seconds */
+    double reduction;                         /* of the residual by the last visit; negative: not watched */
+    double rate;                              /* geometric mean of these */
+} facet_level;
 
 typedef struct facet_errors {
     double u_L2, u_Linf, q_L2, u_star_L2, q_star_L2, trace_L2; /* negative: not available */
@@ -248,6 +265,9 @@ FACET_API facet_status facet_solver_points(const facet_solver *solver, double *x
 FACET_API facet_status facet_solver_solve(facet_solver *solver, const double *source, double *u);
 
 FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_report *report);
+/* 0 when no multigrid was used. */
+FACET_API int facet_solver_n_levels(const facet_solver *solver);
+FACET_API facet_status facet_solver_level(const facet_solver *solver, int level, facet_level *info);
 FACET_API facet_status facet_solver_errors(const facet_solver *solver, facet_errors *errors);
 /* A field ("u", "u_star", "q", "q_star") at points anywhere in the mesh; values: n * (1 or dim). A point
  * outside is an error. */

@@ -19,6 +19,7 @@ struct cholesky {
     cholmod_sparse *matrix; /* the upper triangle by columns: the lower one by rows */
     cholmod_factor *factor;
     int64_t n, pin;
+    double operations;
 };
 
 static facet_status cholmod_failure(struct cholesky *c, const char *what) {
@@ -137,10 +138,15 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
         goto done;
     }
     *factor_bytes = 8.0 * c->common.lnz;
+    c->operations = c->common.fl;
 done:
     base_free(&permutation);
     if (status != FACET_OK) cholesky_destroy(cholesky);
     return status;
+}
+
+double cholesky_operations(const struct cholesky *c) {
+    return c->operations;
 }
 
 /* Factors what fill_matrix has copied. */
@@ -230,6 +236,10 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
     (*cholesky)->pin = pin;
     *factor_bytes = 8.0 * (double)csr->n * (double)csr->n;
     return FACET_OK;
+}
+
+double cholesky_operations(const struct cholesky *c) {
+    return (double)c->n * (double)c->n * (double)c->n / 3.0;
 }
 
 facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {

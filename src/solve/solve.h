@@ -101,6 +101,8 @@ struct cholesky;
 /* Analyses only. factor_bytes: what the factor will take. */
 facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int64_t *block_offsets,
                               int64_t pin, struct cholesky **cholesky, double *factor_bytes);
+/* What the factorisation will cost, in floating-point operations. */
+double cholesky_operations(const struct cholesky *cholesky);
 /* A matrix that is not positive definite is an error. */
 facet_status cholesky_factor(struct cholesky *cholesky, const struct csr *csr);
 /* The same for the last time: the matrix is emptied as soon as it is copied, so that it and the factor need

@@ -36,6 +36,7 @@ struct builder {
     struct multigrid *mg;
     int tensor; /* some cells are quads or hexes */
     int self;   /* a cell is its own neighbour: it has no patch */
+    int owned;  /* the matrices of degree 1 live inside their level */
     double fine_bytes;
 };
 
@@ -136,8 +137,7 @@ done:
     return status;
 }
 
-/* The stage of degree 1 below *s, which becomes it; appended. matrices: those of the new stage, which live
- * inside the level's operator. */
+/* The stage of degree 1 below *s, which becomes it; appended. matrices: those of the new stage. */
 static facet_status descend_to_linear(struct builder *b, struct stage *s, struct trace_matrices *matrices) {
     facet_status status = FACET_OK;
     struct mg_transfer P = {0};
@@ -149,6 +149,11 @@ static facet_status descend_to_linear(struct builder *b, struct stage *s, struct
     TRY(trace_operator_create(&s->own_space, matrices, TRACE_CELLS, &A));
     s->space = &s->own_space;
     s->matrices = matrices;
+    if (!b->o.single) { /* else the level has its own, rounded */
+        struct trace_matrices moved = *matrices;
+        trace_operator_own(&A, &moved);
+        b->owned = 1;
+    }
     TRY(append(b, s, NULL, &A));
 done:
     operator_destroy(&A);
@@ -314,7 +319,7 @@ facet_status trace_pmg_create(const struct trace_space *space, const struct trac
     facet_status status = FACET_OK;
     struct builder b = {.o = *options, .fine_bytes = trace_operator_bytes(A)};
     struct stage s = {.space = space, .matrices = matrices};
-    struct trace_matrices linear = {0}, *held = &linear;
+    struct trace_matrices linear = {0};
     struct mg_transfer P = {0};
     struct last last = {0};
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
@@ -323,14 +328,14 @@ facet_status trace_pmg_create(const struct trace_space *space, const struct trac
     TRY(multigrid_create(mg));
     b.mg = *mg;
     TRY(append(&b, &s, A, NULL));
-    if (b.o.between) TRY(descend_to_linear(&b, &s, held));
+    if (b.o.between) TRY(descend_to_linear(&b, &s, &linear));
     TRY(b.o.coarse == PMG_CONTINUOUS || b.o.coarse == PMG_ROWS ? last_continuous(&b, &s, &P, &last)
                                                                : last_trace(&b, &s, &P, &last));
     TRY(multigrid_connect(b.mg, &P));
     TRY(end_list(&b, &last));
     TRY(multigrid_finish(b.mg));
 done:
-    trace_matrices_destroy(&linear);
+    if (!b.owned) trace_matrices_destroy(&linear);
     trace_space_destroy(&s.own_space);
     mg_transfer_destroy(&P);
     last_destroy(&last);
