@@ -240,6 +240,11 @@ static facet_status read_solver(struct reader *r) {
     const struct tree_node *preconditioner = reader_get(map, "solver.preconditioner");
     TRY(reader_text(map, "solver.method", &r->file->solver.method));
     TRY(reader_text(map, "solver.preconditioner", &r->file->solver.preconditioner));
+    TRY(reader_text(map, "solver.cycle", &r->file->solver.cycle));
+    TRY(reader_text(map, "solver.smoother", &r->file->solver.smoother));
+    TRY(reader_text(map, "solver.precision", &r->file->solver.precision));
+    TRY(reader_text(map, "solver.coarse_device", &r->file->solver.coarse_device));
+    r->file->solver.smoother_degree = reader_integer(map, "solver.smoother_degree");
     r->file->solver.rtol = reader_number(map, "solver.rtol");
     r->file->solver.max_iterations = reader_integer(map, "solver.max_iterations");
     if (!strcmp(r->file->solver.method, "direct") && preconditioner &&
@@ -343,6 +348,10 @@ void case_destroy(struct case_file **file) {
     base_free(&f->discretization.tau.text);
     base_free(&f->solver.method);
     base_free(&f->solver.preconditioner);
+    base_free(&f->solver.cycle);
+    base_free(&f->solver.smoother);
+    base_free(&f->solver.precision);
+    base_free(&f->solver.coarse_device);
     base_free(&f->output.file);
     for (int i = 0; i < f->output.n_fields; i++) base_free(&f->output.fields[i]);
     base_free(&f->output.fields);
