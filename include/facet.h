@@ -124,26 +124,28 @@ FACET_API void facet_context_set_monitor(facet_context *context, facet_monitor m
 /* ------------------------------------------------------------------------------------------ mesh */
 
 typedef struct facet_box {
-    int dim; /* 2 */
+    int dim; /* 2 or 3 */
     double lower[3], upper[3];
     int cells[3];
     const double *coordinates[3]; /* cells[i] + 1 increasing numbers each, for a graded box; NULL: uniform */
-    const char *shape;            /* "triangle" or "quad" */
-    const char *split;            /* of quads into triangles: "right" (NULL), "left", "alternating" */
-    int periodic[3];              /* nonzero: periodic in that direction */
+    const char *shape;            /* "triangle" or "quad"; "tet" or "hex" */
+    const char *split;            /* of quads into triangles: "right" (NULL), "left", "alternating"; of cubes
+                                     into tets: "six" (NULL), every cube alike, or "five", alternating */
+    int periodic[3]; /* nonzero: periodic in that direction; with "five", cells[i] is even there */
 } facet_box;
 
 typedef struct facet_mesh_info {
     int dim;
     int geometry_order;
     int64_t n_cells, n_faces, n_boundary_faces, n_vertices;
-    const char *shape; /* "triangle", "quad" or "triangle+quad"; valid while the mesh lives */
+    const char *shape; /* "triangle", "quad", "triangle+quad"; "tet", "hex", "tet+hex"; valid while the mesh
+                          lives */
     double volume;     /* sum of |cell| */
     double smallest_cell, largest_cell; /* diameters */
     double smallest_jacobian;           /* min over cells of min det J / max det J, 1 for affine cells */
 } facet_mesh_info;
 
-/* A box [lower, upper]; its sides are called xmin, xmax, ymin, ymax. */
+/* A box [lower, upper]; its sides are called xmin, xmax, ymin, ymax, in 3D also zmin, zmax. */
 FACET_API facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh);
 /* A Gmsh file, format 2.2 or 4.1, ASCII or binary. Boundary parts and regions are its physical groups. */
 FACET_API facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh);

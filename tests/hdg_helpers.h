@@ -184,10 +184,10 @@ struct condition {
 struct setup {
     const struct facet_mesh *mesh;
     int degree, n_K;
-    const char *K[4], *reaction, *source, *exact, *tau;
+    const char *K[9], *reaction, *source, *exact, *tau;
     double tau_hat, rtol; /* rtol 0: 1e-12 */
     const char *device, *method, *preconditioner;
-    struct condition conditions[5]; /* ends with one without a part */
+    struct condition conditions[7]; /* ends with one without a part */
 };
 struct solved {
     facet_context *context;
@@ -257,7 +257,7 @@ static inline double difference(const struct solved *a, const struct solved *b) 
         int64_t n = (int64_t)h->data.mesh->blocks[k].count * h->space.blocks[k].N;
         for (int64_t i = 0; i < n; i++)
             largest = fmax(largest, fabs(a->solver->solution.u[k][i] - b->solver->solution.u[k][i]));
-        for (int64_t i = 0; i < 2 * n; i++)
+        for (int64_t i = 0; i < h->data.mesh->dim * n; i++)
             largest = fmax(largest, fabs(a->solver->solution.q[k][i] - b->solver->solution.q[k][i]));
     }
     for (int64_t i = 0; i < h->trace.n_all; i++)

@@ -57,10 +57,7 @@ facet_status run_mesh(const struct case_file *file, facet_context *context, int 
     struct text path = {0};
     *mesh = NULL;
     if (file->mesh.is_box) {
-        facet_box box = file->mesh.box;
-        if (strcmp(box.shape, "quad") == 0)
-            box.split = NULL; /* the default of the case file is for triangles */
-        TRY(at_place(facet_mesh_create_box(context, &box, mesh), file, file->mesh.place));
+        TRY(at_place(facet_mesh_create_box(context, &file->mesh.box, mesh), file, file->mesh.place));
     } else {
         TRY(mesh_path(file, &path));
         TRY(facet_mesh_read(context, path.data, mesh));

@@ -49,7 +49,7 @@ static const struct schema_entry table[] = {
 
     {.path = "mesh.box",
      .types = SCHEMA_MAP,
-     .help = "A box cut into cells. Its sides are called xmin, xmax, ymin, ymax."},
+     .help = "A box cut into cells. Its sides are called xmin, xmax, ymin, ymax, in 3D also zmin, zmax."},
     {.path = "mesh.box.lower",
      .types = SCHEMA_NUMBERS,
      .least = 2,
@@ -84,15 +84,15 @@ static const struct schema_entry table[] = {
     {.path = "mesh.box.coordinates.z", .types = SCHEMA_NUMBERS, .least = 2, .help = "Increasing numbers."},
     {.path = "mesh.box.shape",
      .types = SCHEMA_WORD,
-     .words = {"triangle", "quad"},
-     .fallback = "triangle",
-     .help = "The shape of the cells."},
+     .words = {"triangle", "quad", "tet", "hex"},
+     .help = "The shape of the cells: `triangle` (default) or `quad` in 2D, `tet` (default) or `hex` in 3D."},
     {.path = "mesh.box.split",
      .types = SCHEMA_WORD,
-     .words = {"right", "left", "alternating"},
-     .fallback = "right",
-     .help =
-         "How quads are cut into triangles: `right` from lower left to upper right, `left` the other way."},
+     .words = {"right", "left", "alternating", "six", "five"},
+     .help = "How quads are cut into triangles: `right` (default) from lower left to upper right, `left` the "
+             "other way, `alternating` by turns; how cubes are cut into tets: `six` (default), every cube "
+             "alike, or `five`, by turns mirror images, which needs an even number of cells in periodic "
+             "directions."},
     {.path = "mesh.box.periodic",
      .types = SCHEMA_WORDS,
      .words = {"x", "y", "z"},
@@ -278,7 +278,7 @@ static const struct schema_entry table[] = {
     {.path = "values[].file",
      .types = SCHEMA_TEXT,
      .help = "With `along`: a table (CSV) of the line, relative to the current directory, with the columns "
-             "distance, x, y and the values."},
+             "distance, x, y (z) and the values."},
 };
 
 int schema_n_entries(void) {
@@ -405,10 +405,10 @@ static void say_type(struct phrase *phrase, const struct schema_entry *e, enum s
         say_bounds(phrase, e);
         break;
     case SCHEMA_POINTS:
-        say_count(phrase, e, "points [x, y]");
+        say_count(phrase, e, "points [x, y] or [x, y, z]");
         break;
     case SCHEMA_MATRIX:
-        say(phrase, "a symmetric matrix [[a, b], [b, c]] of expressions");
+        say(phrase, "a symmetric matrix [[a, b], [b, c]] of expressions (3 x 3 in 3D)");
         break;
     case SCHEMA_LIST:
         say(phrase, "a list of maps with the keys ");
