@@ -98,14 +98,26 @@ static int cell_is_fast(const struct hdg *h, int block, int32_t cell) {
     return 1;
 }
 
-int batch_is_fast(const struct hdg *h, int block, int64_t batch) {
-    const struct hdg_data *data = &h->data;
-    int64_t begin = batch * TRACE_LANES, end = begin + TRACE_LANES, count = data->mesh->blocks[block].count;
-    if (data->reaction != NULL && !field_is_constant(data->reaction, NULL)) return 0;
-    if (data->tau != NULL && !field_is_constant(data->tau, NULL)) return 0;
+static int all_fast(const struct hdg *h, int block, int64_t batch) {
+    int64_t begin = batch * TRACE_LANES, end = begin + TRACE_LANES, count = h->data.mesh->blocks[block].count;
     for (int64_t cell = begin; cell < end && cell < count; cell++)
         if (!cell_is_fast(h, block, (int32_t)cell)) return 0;
     return 1;
+}
+
+facet_status batch_find_fast(struct hdg *h, int block) {
+    const struct hdg_data *data = &h->data;
+    int64_t n = trace_n_batches(data->mesh, block);
+    int constant = (data->reaction == NULL || field_is_constant(data->reaction, NULL)) &&
+                   (data->tau == NULL || field_is_constant(data->tau, NULL));
+    facet_status status = CALLOC(h->fast[block], n);
+    for (int64_t batch = 0; batch < n && status == FACET_OK && constant; batch++)
+        h->fast[block][batch] = (uint8_t)all_fast(h, block, batch);
+    return status;
+}
+
+int batch_is_fast(const struct hdg *h, int block, int64_t batch) {
+    return h->fast[block][batch];
 }
 
 /* y = K x */

@@ -44,8 +44,20 @@ static double invert(int dim, const double *J, double *inverse) {
 
 void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell, const struct hdg_table *table,
                        struct hdg_geometry *g) {
-    int dim = table->dim, n = table->n;
-    mesh_cell_map(&space->mesh->blocks[block], dim, cell, n, table->geo, table->geo_grad, g->x, g->jacobian);
+    const struct mesh_block *b = &space->mesh->blocks[block];
+    int dim = table->dim, n = table->n, size = dim * dim;
+    if (b->affine[cell] && n > 0) {
+        mesh_cell_map(b, dim, cell, n, table->geo, table->geo_grad, g->x, NULL);
+        mesh_cell_map(b, dim, cell, 1, table->geo, table->geo_grad, NULL, g->jacobian);
+        double det = invert(dim, g->jacobian, g->inverse);
+        for (int q = 0; q < n; q++) g->wJ[q] = table->w != NULL ? table->w[q] * det : det;
+        for (int i = size; i < n * size; i++) {
+            g->jacobian[i] = g->jacobian[i - size];
+            g->inverse[i] = g->inverse[i - size];
+        }
+        return;
+    }
+    mesh_cell_map(b, dim, cell, n, table->geo, table->geo_grad, g->x, g->jacobian);
     for (int q = 0; q < n; q++) {
         double det = invert(dim, g->jacobian + q * dim * dim, g->inverse + q * dim * dim);
         g->wJ[q] = table->w != NULL ? table->w[q] * det : det;
