@@ -53,15 +53,15 @@ struct facet_plan {
  * follow each other. */
 struct affine_tables {
     int dim, n_faces, N, m;
-    double volume;                       /* of the reference cell */
-    double face;                         /* of a reference face */
-    const double *stiffness;             /* pairs x N x N: D_b'D_c, plus its transpose for b < c */
-    const double *face_mass;             /* n_faces x N x N: F_f F_f' */
-    const double *F;                     /* n_faces x N x m: phi_i psi_j over the reference face */
-    const double *DF;                    /* n_faces x dim x N x m: D_b'F_f */
-    const double *FF;                    /* n_faces x n_faces x m x m: F_f'F_g */
-    const double *D;                     /* dim x N x N: d_b phi_i phi_j over the reference cell */
-    int n_groups, n_turn;                /* n_turn: sum of s^2; n_groups = m: every O is diagonal */
+    double volume;           /* of the reference cell */
+    double face;             /* of a reference face */
+    const double *stiffness; /* pairs x N x N: D_b'D_c, plus its transpose for b < c */
+    const double *face_mass; /* n_faces x N x N: F_f F_f' */
+    const double *F;         /* n_faces x N x m: phi_i psi_j over the reference face */
+    const double *DF;        /* n_faces x dim x N x m: D_b'F_f */
+    const double *FF;        /* n_faces x n_faces x m x m: F_f'F_g */
+    const double *D;         /* dim x N x N: d_b phi_i phi_j over the reference cell */
+    int n_groups, n_turn;    /* n_turn: sum of s^2; n_groups = m: every O is diagonal, modes in order */
     const int32_t *group_starts, *modes; /* n_groups + 1, m */
     const double *turns;                 /* orientations x n_turn: the blocks of O */
 };

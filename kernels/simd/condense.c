@@ -244,16 +244,27 @@ static void restore_constants(const struct affine_tables *t, const lane *reactio
 
 /* ------------------------------------------------------------------------------- orientations */
 
-/* The blocks of O of one face, lane by lane; 0 when the face has orientation 0 in all lanes. */
-static int gather_turn(const struct affine_tables *t, const lane *orientation, lane *O) {
-    int any = 0;
-    for (int w = 0; w < L; w++) any |= (*orientation)[w] != 0.0;
-    if (!any) return 0;
-    for (int w = 0; w < L; w++) {
-        const double *from = t->turns + (int)(*orientation)[w] * t->n_turn;
-        for (int e = 0; e < t->n_turn; e++) ((double *)(O + e))[w] = from[e];
+/* n numbers of O of one face, from where they stand for each lane: out[e] holds entry e of all lanes. */
+static void gather_lanes(int n, const double *const *from, lane *out) {
+    for (int e = 0; e < n; e += L) {
+        lane rows[L];
+        for (int w = 0; w < L; w++) rows[w] = lane_load(n - e, from[w] + e);
+        lane_transpose(rows);
+        for (int k = 0; k < L && e + k < n; k++) out[e + k] = rows[k];
     }
-    return 1;
+}
+
+/* The blocks of O of one face; 0 when the face has orientation 0 in all lanes. */
+static int gather_turn(const struct affine_tables *t, const lane *orientation, lane *O) {
+    const double *from[L];
+    int any = 0;
+    for (int w = 0; w < L; w++) {
+        int o = (int)(*orientation)[w];
+        from[w] = t->turns + o * t->n_turn;
+        any |= o;
+    }
+    if (any) gather_lanes(t->n_turn, from, O);
+    return any;
 }
 
 /* x = x O on `rows` (up to TURN_ROWS) rows of numbers of a face: where the next row and the next mode are:
@@ -261,7 +272,8 @@ static int gather_turn(const struct affine_tables *t, const lane *orientation, l
 INLINE void turn_rows(int rows, const struct affine_tables *t, const lane *O, lane *x, int64_t step_r,
                       int64_t step_m) {
     lane out[TURN_ROWS][TURN_GROUP];
-    for (int g = 0; g < t->n_groups; g++) {
+    O++; /* the constant stays */
+    for (int g = 1; g < t->n_groups; g++) {
         const int32_t *modes = t->modes + t->group_starts[g];
         int size = t->group_starts[g + 1] - t->group_starts[g];
         for (int b = 0; b < size; b++) {
@@ -284,7 +296,15 @@ static void turn_block(int rows, const struct affine_tables *t, const lane *O, l
                        int64_t step_m) {
     int r = 0;
     for (; r + TURN_ROWS <= rows; r += TURN_ROWS) turn_rows(TURN_ROWS, t, O, x + r * step_r, step_r, step_m);
-    for (; r < rows; r++) turn_rows(1, t, O, x + r * step_r, step_r, step_m);
+    if (r + 4 <= rows) {
+        turn_rows(4, t, O, x + r * step_r, step_r, step_m);
+        r += 4;
+    }
+    if (r + 2 <= rows) {
+        turn_rows(2, t, O, x + r * step_r, step_r, step_m);
+        r += 2;
+    }
+    if (r < rows) turn_rows(1, t, O, x + r * step_r, step_r, step_m);
 }
 
 /* Into the orientations of the cells: U O in the first N rows, O'K O in the others. O: n_turn lanes of
@@ -304,13 +324,14 @@ static void turn(const struct affine_tables *t, const lane *orientations, lane *
     }
 }
 
-/* sign (n): what O multiplies each unknown of the trace with, where it is diagonal. */
+/* sign (n): what O multiplies each unknown of the trace with, where it is diagonal and its groups in order.
+ */
 static void gather_signs(const struct affine_tables *t, const lane *orientations, lane *sign) {
-    for (int f = 0; f < t->n_faces; f++)
-        for (int w = 0; w < L; w++) {
-            const double *from = t->turns + (int)orientations[f][w] * t->n_turn;
-            for (int j = 0; j < t->m; j++) ((double *)(sign + f * t->m + t->modes[j]))[w] = from[j];
-        }
+    for (int f = 0; f < t->n_faces; f++) {
+        const double *from[L];
+        for (int w = 0; w < L; w++) from[w] = t->turns + (int)orientations[f][w] * t->n_turn;
+        gather_lanes(t->m, from, sign + f * t->m);
+    }
 }
 
 /* The upper triangle of the first n rows of C, transposed: entry (i, j) from C[j][i]. */
@@ -479,23 +500,33 @@ void batch_recover_simd(int64_t n_batches, int N, int n, const double *factor, c
     }
 }
 
-/* y = O x on the m numbers of a face. */
-static void turn_trace(const struct affine_tables *t, const lane *orientation, const lane *x, lane *y) {
-    const double *from[L], *table = t->turns;
-    for (int w = 0; w < L; w++) from[w] = table + (int)(*orientation)[w] * t->n_turn;
+/* y = O x on the m numbers of a face; x itself when there is nothing to turn. */
+static const lane *turn_trace(const struct affine_tables *t, const lane *orientation, const lane *x,
+                              lane *y) {
+    lane rows[L];
+    const double *from[L];
+    int any = 0;
+    for (int w = 0; w < L; w++) {
+        any |= (int)(*orientation)[w];
+        from[w] = t->turns + (int)(*orientation)[w] * t->n_turn;
+    }
+    if (!any) return x;
     for (int g = 0, e = 0; g < t->n_groups; g++) {
         const int32_t *modes = t->modes + t->group_starts[g];
         int size = t->group_starts[g + 1] - t->group_starts[g];
         for (int a = 0; a < size; a++) {
             lane sum = {0};
             for (int b = 0; b < size; b++, e++) {
-                lane entry;
-                for (int w = 0; w < L; w++) entry[w] = from[w][e];
-                sum += entry * x[modes[b]];
+                if (e % L == 0) {
+                    for (int w = 0; w < L; w++) rows[w] = lane_load(t->n_turn - e, from[w] + e);
+                    lane_transpose(rows);
+                }
+                sum += rows[e % L] * x[modes[b]];
             }
             y[modes[a]] = sum;
         }
     }
+    return y;
 }
 
 /* y = A x for `rows` (up to FLUX_ROWS) rows of a matrix of numbers. */
@@ -539,8 +570,8 @@ void affine_flux_simd(const struct affine_tables *t, int64_t n_batches, const do
         for (int f = 0; f < t->n_faces; f++) {
             lane scale[3];
             for (int a = 0; a < dim; a++) scale[a] = -c[at.flux_normal + f * dim + a];
-            turn_trace(t, c + at.orientation + f, trace + f * m, turned);
-            add_product(dim, N, m, t->F + (int64_t)f * N * m, turned, scale, 1, to);
+            const lane *x = turn_trace(t, c + at.orientation + f, trace + f * m, turned);
+            add_product(dim, N, m, t->F + (int64_t)f * N * m, x, scale, 1, to);
         }
     }
 }
