@@ -48,7 +48,13 @@ struct facet_plan {
 };
 
 /* Reference matrices of affine cells: one shape and degree, faces in orientation 0. Symmetric pairs (b, c), b
- * <= c, in the order 00 01 11 (02 12 22: by c, then b). */
+ * <= c, in the order 00 01 11 (02 12 22: by c, then b).
+ *
+ * Turns. Another orientation of a face is another frame for the same trace functions: F_f becomes F_f O with
+ * O orthogonal. O mixes few functions with one another: those of a group, into which the m functions fall,
+ * the first (the constant) being one by itself. Group g has s = group_starts[g + 1] - group_starts[g]
+ * functions, modes[group_starts[g]] and the following, and an s x s block of O (rows: orientation 0); blocks
+ * follow each other. */
 struct affine_tables {
     int dim, n_faces, N, m;
     double volume;           /* of the reference cell */
@@ -59,11 +65,14 @@ struct affine_tables {
     const double *DF;        /* n_faces x dim x N x m: D_b'F_f */
     const double *FF;        /* n_faces x n_faces x m x m: F_f'F_g */
     const double *D;         /* dim x N x N: d_b phi_i phi_j over the reference cell */
+    int n_groups, n_turn;    /* n_turn: sum of s^2; n_groups = m: every O is diagonal, modes in order */
+    const int32_t *group_starts, *modes; /* n_groups + 1, m */
+    const double *turns;                 /* orientations x n_turn: the blocks of O */
 };
 /* Where the coefficients of an affine cell with constant data stand. C: cofactors of its Jacobian, J: its
  * determinant, n_f: its outward normals times areas. */
 struct affine_layout {
-    int reaction, stiffness, weight, sign, gradient, flux_normal, normals, flux, count;
+    int reaction, stiffness, weight, orientation, gradient, flux_normal, normals, flux, count;
 };
 
 static inline struct affine_layout affine_layout(int dim, int n_faces) {
@@ -71,8 +80,8 @@ static inline struct affine_layout affine_layout(int dim, int n_faces) {
     at.reaction = 0;                                /* J lambda */
     at.stiffness = 1;                               /* C'KC/J: pairs */
     at.weight = at.stiffness + dim * (dim + 1) / 2; /* tau |F| of each face */
-    at.sign = at.weight + n_faces;                  /* of odd trace functions of each face */
-    at.gradient = at.sign + n_faces;                /* C'K n_f/J: face x dim */
+    at.orientation = at.weight + n_faces;           /* of each face: 0, 1, .. */
+    at.gradient = at.orientation + n_faces;         /* C'K n_f/J: face x dim */
     at.flux_normal = at.gradient + n_faces * dim;   /* K n_f/J: face x dim */
     at.normals = at.flux_normal + n_faces * dim;    /* n_f'K n_g/J: face x face */
     at.flux = at.normals + n_faces * n_faces;       /* KC/J: dim x dim */

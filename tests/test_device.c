@@ -181,7 +181,8 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     for (int64_t i = 0; i < n_batches * L; i++) {
         double *cell = k + i / L * at.count * L + i % L;
         cell[at.reaction * L] = 8.0 * N;
-        for (int f = 0; f < n_faces; f++) cell[(at.sign + f) * L] = (i + f) % 2 ? 1 : -1;
+        for (int f = 0; f < n_faces; f++)
+            cell[(at.orientation + f) * L] = i < L && f == 1 ? 0 : (double)((i + f) % 3);
     }
     *c = (struct cells){.n = (int)n,
                         .n_batches = n_batches,
@@ -197,6 +198,13 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     c->t.DF = put_random(a, n_faces * dim * N * m, 4);
     c->t.FF = put_random(a, n_faces * n_faces * m * m, 5);
     c->t.D = put_random(a, dim * N * N, 6);
+    int32_t starts[8], modes[7];
+    c->t.n_groups = make_groups(dim, m, starts, modes, &c->t.n_turn);
+    c->t.group_starts = put(a, starts, c->t.n_groups + 1, sizeof *starts);
+    c->t.modes = put(a, modes, m, sizeof *modes);
+    double turns[3 * 49];
+    make_turns(3, c->t.n_groups, starts, c->t.n_turn, turns);
+    c->t.turns = put(a, turns, 3 * c->t.n_turn, sizeof *turns);
     c->factor = put_nan(a, c->n_factor);
     c->U = put_nan(a, c->n_U);
     c->K = put_nan(a, c->n_K);

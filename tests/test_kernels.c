@@ -241,7 +241,8 @@ struct cells {
     struct affine_layout at;
     int n;
     int64_t n_batches;
-    double *arrays[6], *coefficients;
+    double *arrays[7], *coefficients;
+    int32_t starts[65], modes[64];
     double *factor, *U, *K, *scratch;
 };
 
@@ -265,13 +266,19 @@ static void cells_create(int dim, int n_faces, int N, int m, int64_t n_batches, 
                                   .F = c->arrays[2],
                                   .DF = c->arrays[3],
                                   .FF = c->arrays[4],
-                                  .D = c->arrays[5]};
+                                  .D = c->arrays[5],
+                                  .group_starts = c->starts,
+                                  .modes = c->modes};
+    c->t.n_groups = make_groups(dim, m, c->starts, c->modes, &c->t.n_turn);
+    c->t.turns = c->arrays[6] = randoms(3 * c->t.n_turn, 12);
+    make_turns(3, c->t.n_groups, c->starts, c->t.n_turn, c->arrays[6]);
     c->coefficients = randoms(n_batches * c->at.count * L, 7);
     for (int64_t b = 0; b < n_batches; b++)
         for (int w = 0; w < L; w++) {
             double *k = c->coefficients + b * c->at.count * L + w;
             k[c->at.reaction * L] = 8.0 * N;
-            for (int f = 0; f < n_faces; f++) k[(c->at.sign + f) * L] = (b + w + f) % 2 ? 1 : -1;
+            for (int f = 0; f < n_faces; f++) /* all 0 in some batches */
+                k[(c->at.orientation + f) * L] = b % 2 == 1 && f == 1 ? 0 : (double)((b + w + f) % 3);
         }
     c->factor = randoms(n_batches * (N * (N + 1) / 2) * L, 8);
     c->U = randoms(n_batches * N * c->n * L, 9);
@@ -279,7 +286,7 @@ static void cells_create(int dim, int n_faces, int N, int m, int64_t n_batches, 
 }
 
 static void cells_destroy(struct cells *c) {
-    for (int i = 0; i < 6; i++) base_free(&c->arrays[i]);
+    for (int i = 0; i < 7; i++) base_free(&c->arrays[i]);
     base_free(&c->coefficients);
     base_free(&c->factor);
     base_free(&c->U);
@@ -330,6 +337,9 @@ static void local_solvers(void **state) {
         }
         check_local_solvers(3, 4, 10, 6, 2);
         check_local_solvers(3, 6, 8, 4, 2);
+        check_local_solvers(3, 4, 20, 10, 3);
+        check_local_solvers(3, 6, 27, 9, 3);
+        check_local_solvers(3, 4, 35, 15, 2);
         check_local_solvers(2, 3, 1, 1, 9);
     }
     base_set_threads(0);
@@ -371,7 +381,7 @@ static void ref_solves_its_cells(void **state) {
                     double R = k[(c.at.weight + g) * L] * c.t.F[(g * N + i) * m + j];
                     for (int d = 0; d < 2; d++)
                         R += k[(c.at.gradient + g * 2 + d) * L] * c.t.DF[((g * 2 + d) * N + i) * m + j];
-                    if (j % 2) R *= k[(c.at.sign + g) * L];
+                    R *= c.t.turns[(int)k[(c.at.orientation + g) * L] * c.t.n_turn + j];
                     residual -= R * uhat[(b * n + g * m + j) * L + w];
                 }
             near(residual, 0, 1e-11);
