@@ -184,7 +184,7 @@ struct condition {
 struct setup {
     const struct facet_mesh *mesh;
     int degree, n_K;
-    const char *K[4], *reaction, *source, *exact, *tau;
+    const char *K[9], *reaction, *source, *exact, *tau;
     double tau_hat, rtol; /* rtol 0: 1e-12 */
     const char *device, *method, *preconditioner;
     struct condition conditions[5]; /* ends with one without a part */
