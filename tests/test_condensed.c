@@ -1,122 +1,13 @@
 /* The condensed continuous method: its modal basis, exactness on polynomials, orders, symmetry, continuity,
  * agreement with a solve that condenses nothing, boundary conditions of all kinds, devices, forms of the
  * product, refused input, failing allocations. */
-#include "hdg_helpers.h"
+#include "condensed_helpers.h"
 
-#include <lapacke.h>
 #include <stdio.h>
-
-#include "hdg/condensed.h"
-#include "poly/basis.h"
-#include "poly/modal.h"
-
-/* ------------------------------------------------------------------------------------------ helpers */
-
-static facet_status try_condensed(const struct setup *p, struct solved *s) {
-    facet_status status = FACET_OK;
-    facet_options options;
-    *s = (struct solved){0};
-    facet_options_default(&options);
-    options.discretization = "condensed";
-    options.degree = p->degree;
-    options.rtol = p->rtol > 0.0 ? p->rtol : 1e-12;
-    options.method = p->method;
-    options.preconditioner = p->preconditioner;
-    TRY(facet_context_create(p->device, &s->context));
-    TRY(facet_problem_create(s->context, p->mesh, FACET_DIFFUSION, &s->problem));
-    TRY(describe(p, s->problem));
-    TRY(facet_solver_create(s->problem, &options, &s->solver));
-    TRY(facet_solver_solve(s->solver, NULL, NULL));
-    TRY(facet_solver_report(s->solver, &s->report));
-    if (p->exact != NULL) TRY(facet_solver_errors(s->solver, &s->errors));
-done:
-    if (status != FACET_OK) release(s);
-    return status;
-}
-
-static void condense(const struct setup *p, struct solved *s) {
-    ok(try_condensed(p, s));
-}
-
-static double largest_difference(const struct solved *a, const struct solved *b) {
-    const struct hdg *h = a->solver->hdg;
-    double largest = 0.0;
-    for (int k = 0; k < h->data.mesh->n_blocks; k++)
-        for (int64_t i = 0; i < (int64_t)h->data.mesh->blocks[k].count * h->space.blocks[k].N; i++)
-            largest = fmax(largest, fabs(a->solver->solution.u[k][i] - b->solver->solution.u[k][i]));
-    return largest;
-}
-
-/* The largest jump of u across the faces. */
-static double largest_jump(const struct solved *s) {
-    const struct hdg *h = s->solver->hdg;
-    const struct facet_mesh *mesh = h->data.mesh;
-    double largest = 0.0;
-    for (int64_t f = 0; f < mesh->n_faces; f++) {
-        double values[2][64];
-        int n = 0;
-        if (mesh->face_cells[2 * f + 1] < 0) continue;
-        for (int side = 0; side < 2; side++) {
-            int32_t cell = mesh->face_cells[2 * f + side];
-            const struct mesh_block *b = mesh_block_of(mesh, cell);
-            int block = (int)(b - mesh->blocks), local = mesh->face_locals[2 * f + side],
-                n_faces = shape_n_faces(b->shape);
-            int orientation = b->orientations[(int64_t)(cell - b->first) * n_faces + local];
-            const struct hdg_table *table = &h->space.blocks[block].face.side[local][orientation];
-            n = table->n;
-            assert_true(n <= 64);
-            ok(hdg_evaluate(h, &s->solver->solution, HDG_U, block, cell - b->first, table, values[side]));
-        }
-        for (int p = 0; p < n; p++) largest = fmax(largest, fabs(values[0][p] - values[1][p]));
-    }
-    return largest;
-}
 
 /* ------------------------------------------------------------------------------------------ the basis */
 
 static const enum shape shapes[] = {SHAPE_SEGMENT, SHAPE_TRIANGLE, SHAPE_QUAD};
-
-/* V (M x M) with modes = V phi, by a rule that is exact. */
-static double *combination(enum shape shape, int k) {
-    int M = basis_size(shape, k);
-    struct rule rule;
-    ok(rule_create(shape, 2 * k, &rule));
-    size_t n = (size_t)(rule.n * M);
-    double *modes = test_malloc(n * sizeof *modes), *phi = test_malloc(n * sizeof *phi),
-           *V = test_calloc((size_t)(M * M), sizeof *V);
-    ok(modal_eval(shape, k, NULL, rule.n, rule.x, modes, NULL));
-    ok(basis_eval(shape, k, rule.n, rule.x, phi, NULL));
-    for (int q = 0; q < rule.n; q++)
-        for (int i = 0; i < M; i++)
-            for (int j = 0; j < M; j++) V[i * M + j] += rule.w[q] * modes[q * M + i] * phi[q * M + j];
-    rule_destroy(&rule);
-    test_free(modes);
-    test_free(phi);
-    return V;
-}
-
-/* The same combination gives values and gradients at a point. */
-static void check_combination(enum shape shape, int k, const double *V, const double *x) {
-    int M = basis_size(shape, k), dim = shape_dim(shape);
-    size_t n = (size_t)M, bytes = sizeof(double);
-    double *modes = test_malloc(n * bytes), *phi = test_malloc(n * bytes), *grad = test_malloc(2 * n * bytes),
-           *phi_grad = test_malloc(2 * n * bytes);
-    ok(modal_eval(shape, k, NULL, 1, x, modes, grad));
-    ok(basis_eval(shape, k, 1, x, phi, phi_grad));
-    for (int i = 0; i < M; i++) {
-        double value = 0, gradient[2] = {0};
-        for (int j = 0; j < M; j++) {
-            value += V[i * M + j] * phi[j];
-            for (int d = 0; d < dim; d++) gradient[d] += V[i * M + j] * phi_grad[j * dim + d];
-        }
-        near(modes[i], value, 1e-11);
-        for (int d = 0; d < dim; d++) near(grad[i * dim + d], gradient[d], 1e-9 * (1 + fabs(gradient[d])));
-    }
-    test_free(modes);
-    test_free(phi);
-    test_free(grad);
-    test_free(phi_grad);
-}
 
 /* V V' is the mass matrix. */
 static void check_orthonormal_interior(int k, const double *V) {
@@ -202,7 +93,7 @@ static void vertex_modes_sum_to_one_and_kernels_are_hierarchical(void **state) {
     }
     near(square, 1, 1e-13);
     rule_destroy(&rule);
-    refused(modal_eval(SHAPE_TET, 3, NULL, 0, x, low, NULL), FACET_ERROR_INPUT, "tet");
+    refused(modal_eval(SHAPE_POINT, 3, NULL, 0, x, low, NULL), FACET_ERROR_INPUT, "point");
     refused(modal_eval(SHAPE_QUAD, 0, NULL, 0, x, low, NULL), FACET_ERROR_INPUT, "degree 0");
 }
 
@@ -306,82 +197,6 @@ static void orders_are_those_of_the_theory(void **state) {
 }
 
 /* ------------------------------------------------------------------------------------------ the system */
-
-/* Dense copy of a sparse matrix. */
-static double *dense(const struct csr *A) {
-    double *D = test_calloc((size_t)(A->n * A->n), sizeof *D);
-    for (int64_t i = 0; i < A->n; i++)
-        for (int64_t e = A->offsets[i]; e < A->offsets[i + 1]; e++) {
-            if (e > A->offsets[i]) assert_true(A->columns[e] > A->columns[e - 1]);
-            D[i * A->n + A->columns[e]] = A->values[e];
-        }
-    return D;
-}
-
-static void compare_products(const struct solved *s) {
-    const struct hdg *h = s->solver->hdg;
-    struct hdg_system system;
-    struct csr csr, diagonal;
-    hdg_describe(h, &system);
-    int64_t n = system.n_free;
-    ok(hdg_assemble(h, &csr));
-    ok(hdg_block_diagonal(h, &diagonal));
-    double *A = dense(&csr), *B = dense(&diagonal), *x = test_malloc((size_t)n * sizeof *x),
-           *y = test_malloc((size_t)n * sizeof *y), scale = 0;
-    uint32_t seed = 3;
-    for (int64_t i = 0; i < n; i++) {
-        x[i] = random_signed(&seed);
-        scale = fmax(scale, A[i * (n + 1)]);
-        assert_true(h->singular || A[i * (n + 1)] > 0);
-    }
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++) near(A[i * n + j], A[j * n + i], 1e-14 * scale);
-    for (int64_t b = 0; b < system.n_blocks; b++)
-        for (int64_t i = system.block_offsets[b]; i < system.block_offsets[b + 1]; i++)
-            for (int64_t j = 0; j < n; j++) {
-                int inside = j >= system.block_offsets[b] && j < system.block_offsets[b + 1];
-                near(B[i * n + j], inside ? A[i * n + j] : 0.0, 0.0);
-            }
-    const enum trace_form forms[] = {TRACE_CELLS, TRACE_CSR, TRACE_ELL};
-    for (int f = 0; f < 3; f++) {
-        struct operator K;
-        struct vector in, out;
-        ok(hdg_operator_create(h, forms[f], &K));
-        assert_true(trace_operator_bytes(&K) > 0);
-        ok(vector_create(h->device, n, &in));
-        ok(vector_create(h->device, n, &out));
-        ok(vector_upload(&in, x));
-        operator_apply(&K, &in, &out);
-        ok(vector_download(&out, y));
-        for (int64_t i = 0; i < n; i++) {
-            double sum = 0;
-            for (int64_t j = 0; j < n; j++) sum += A[i * n + j] * x[j];
-            near(y[i], sum, 1e-12 * scale);
-        }
-        operator_destroy(&K);
-        vector_destroy(&in);
-        vector_destroy(&out);
-    }
-    if (h->singular) { /* K 1 = 0, to the last bit or two */
-        hdg_free_constant(h, x);
-        for (int64_t i = 0; i < n; i++) {
-            double sum = 0;
-            for (int64_t j = 0; j < n; j++) sum += A[i * n + j] * x[j];
-            near(sum, 0, 1e-14 * scale);
-        }
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t j = 0; j < n; j++) A[i * n + j] += scale / (double)n * x[i] * x[j];
-    }
-    assert_int_equal(LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, A, (lapack_int)n), 0);
-    struct operator K;
-    refused(hdg_operator_create(h, TRACE_FACETS, &K), FACET_ERROR_INPUT, "face by face");
-    csr_destroy(&csr);
-    csr_destroy(&diagonal);
-    test_free(A);
-    test_free(B);
-    test_free(x);
-    test_free(y);
-}
 
 static void the_matrix_is_symmetric_positive_definite_in_every_form(void **state) {
     (void)state;

@@ -42,7 +42,7 @@ struct condenser {
     int N, n;               /* unknowns of a cell: eliminated, kept */
     int64_t n_coefficients; /* of a fast cell */
     int64_t n_scratch;      /* of the kernel */
-    batch_filler fill;
+    batch_filler fill;      /* this and the next: NULL where there is no fast path */
     int64_t (*fast)(const struct hdg *hdg, int block, int64_t n_batches, const double *coefficients,
                     double *factor, double *U, double *K, double *scratch);
     /* The cell at hand (after local_begin) into its lanes; matrix: n x n of scratch. */

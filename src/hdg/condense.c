@@ -247,9 +247,10 @@ static facet_status general_run(struct hdg *h, const struct condenser *c, int bl
     struct base_collector failures;
     double volume = 0.0, reaction = 0.0, robin = 0.0;
     if (t->K == NULL) {
-        TRY(ALLOC(t->factor, GENERAL_BATCHES * t->n_factor));
-        TRY(ALLOC(t->U, GENERAL_BATCHES * t->n_U));
-        TRY(ALLOC(t->K, GENERAL_BATCHES * t->n_K));
+        int64_t n = h->matrices.n_batches[block], most = n < GENERAL_BATCHES ? n : GENERAL_BATCHES;
+        TRY(ALLOC(t->factor, most * t->n_factor));
+        TRY(ALLOC(t->U, most * t->n_U));
+        TRY(ALLOC(t->K, most * t->n_K));
     }
     base_collector_init(&failures);
 #pragma omp parallel num_threads(base_threads()) reduction(+ : volume) reduction(max : reaction, robin)
@@ -316,6 +317,10 @@ done:
     return status;
 }
 
+static int is_fast(const struct hdg *h, const struct condenser *c, int block, int64_t batch) {
+    return c->fast != NULL && batch_is_fast(h, block, batch);
+}
+
 static facet_status condense_block(struct hdg *h, int block) {
     facet_status status = FACET_OK;
     struct condenser c;
@@ -331,10 +336,10 @@ static facet_status condense_block(struct hdg *h, int block) {
         TRY(device_alloc(h->device, &h->factors[block], (size_t)(n * t.n_factor), sizeof(double)));
     if (h->U[block] == NULL) TRY(device_alloc(h->device, &h->U[block], (size_t)(n * t.n_U), sizeof(double)));
     for (int64_t begin = 0, end; begin < n; begin = end) {
-        int fast = batch_is_fast(h, block, begin);
+        int fast = is_fast(h, &c, block, begin);
         int64_t limit = begin + (fast ? FAST_BATCHES : GENERAL_BATCHES);
         end = begin + 1;
-        while (end < n && end < limit && batch_is_fast(h, block, end) == fast) end++;
+        while (end < n && end < limit && is_fast(h, &c, block, end) == fast) end++;
         TRY(fast ? fast_run(h, &c, block, begin, end, &t) : general_run(h, &c, block, begin, end, &t));
         TRY(base_check_interrupt());
         base_report_progress(h->monitor, FACET_PHASE_CONDENSE, (double)end, (double)n);

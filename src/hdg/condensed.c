@@ -36,7 +36,7 @@ done:
 /* Reference matrices by a rule that is exact for them. */
 struct reference {
     struct rule rule;
-    double *phi, *grad, *orthonormal, *weighted, *terms;
+    double *phi, *grad, *orthonormal, *weighted;
 };
 
 static void reference_destroy(struct reference *r) {
@@ -45,7 +45,6 @@ static void reference_destroy(struct reference *r) {
     base_free(&r->grad);
     base_free(&r->orthonormal);
     base_free(&r->weighted);
-    base_free(&r->terms);
 }
 
 /* out (M x M) += sum_q w_q left_i right_j. */
@@ -57,38 +56,95 @@ static void add_product(struct reference *r, int M, const double *left, const do
                 out, M);
 }
 
-static facet_status make_sums(const struct hdg *h, enum shape shape, struct condensed_block *c) {
+static int n_terms(int dim) {
+    return dim * (dim + 1) / 2 + 1;
+}
+
+static facet_status make_terms(const struct hdg *h, enum shape shape, struct condensed_block *c) {
     facet_status status = FACET_OK;
     struct reference r = {0};
-    int M = c->N + c->n, degree = h->space.degree, dim = shape_dim(shape), term = 0;
+    int M = c->N + c->n, degree = h->space.degree, dim = shape_dim(shape);
+    double *T;
     TRY(rule_create(shape, 2 * degree, &r.rule));
-    int64_t n = r.rule.n, size = (int64_t)M * M, n_terms = dim * (dim + 1) / 2 + 1;
+    int64_t n = r.rule.n, size = (int64_t)M * M;
     TRY(ALLOC(r.phi, n * M));
     TRY(ALLOC(r.grad, n * M * dim));
     TRY(ALLOC(r.orthonormal, n * M));
     TRY(ALLOC(r.weighted, n * M));
-    TRY(ALLOC(r.terms, n_terms * size));
+    TRY(ALLOC(c->terms, n_terms(dim) * size));
+    TRY(ALLOC(c->change, size));
+    TRY(ALLOC(c->moments, M));
     TRY(tabulate(shape, degree, r.rule.n, r.rule.x, r.phi, r.grad));
     TRY(basis_eval(shape, degree, r.rule.n, r.rule.x, r.orthonormal, NULL));
     add_product(&r, M, r.phi, r.orthonormal, 0.0, c->change);
+    T = c->terms;
     for (int b = 0; b < dim; b++)
-        for (int a = 0; a <= b; a++, term++) {
-            double *T = r.terms + term * size;
+        for (int a = 0; a <= b; a++, T += size) {
             add_product(&r, M, r.grad + a * n * M, r.grad + b * n * M, 0.0, T);
             if (a < b) add_product(&r, M, r.grad + b * n * M, r.grad + a * n * M, 1.0, T);
         }
-    add_product(&r, M, r.phi, r.phi, 0.0, r.terms + term * size);
+    add_product(&r, M, r.phi, r.phi, 0.0, T);
     cblas_dgemv(CblasRowMajor, CblasTrans, r.rule.n, M, 1.0, r.phi, M, r.rule.w, 1, 0.0, c->moments, 1);
-    c->sums = (struct sum_tables){.N = c->N,
-                                  .n = c->n,
-                                  .n_terms = (int)n_terms,
-                                  .n_ones = shape_n_vertices(shape),
-                                  .n_signs = shape_n_faces(shape)};
-    TRY(device_copy(h->device, &c->sums.terms, r.terms, (size_t)(n_terms * size), sizeof(double)));
+done:
+    reference_destroy(&r);
+    return status;
+}
+
+/* What the kernel needs. */
+static facet_status make_sums(const struct hdg *h, enum shape shape, struct condensed_block *c) {
+    facet_status status = FACET_OK;
+    int M = c->N + c->n, own = h->space.degree - 1, vertices = shape_n_vertices(shape);
+    size_t n_numbers = (size_t)n_terms(2) * (size_t)M * (size_t)M;
+    TRY(ALLOC(c->signs, c->n));
+    for (int i = 0; i < c->n; i++) {
+        int at = i - vertices, odd = at >= 0 && at % own % 2 == 1; /* mode j + 2 of its edge */
+        c->signs[i] = odd ? at / own : -1;
+    }
+    c->sums = (struct sum_tables){
+        .N = c->N, .n = c->n, .n_terms = n_terms(2), .n_ones = vertices, .n_signs = shape_n_faces(shape)};
+    TRY(device_copy(h->device, &c->sums.terms, c->terms, n_numbers, sizeof(double)));
     TRY(device_copy(h->device, &c->sums.moments, c->moments, (size_t)M, sizeof(double)));
     TRY(device_copy(h->device, &c->sums.signs, c->signs, (size_t)c->n, sizeof *c->signs));
 done:
-    reference_destroy(&r);
+    return status;
+}
+
+static facet_status make_turns(enum shape shape, int degree, struct condensed_block *c) {
+    facet_status status = FACET_OK;
+    for (int d = 1; d < shape_dim(shape); d++) {
+        enum shape entity = shape_entity_shape(shape, d);
+        int n = modal_n_interior(entity, degree);
+        for (int o = 1; n > 0 && o < shape_n_orientations(entity); o++) {
+            TRY(ALLOC(c->turns[d][o], n * n));
+            TRY(modal_turn(entity, degree, o, c->turns[d][o]));
+        }
+    }
+done:
+    return status;
+}
+
+/* Points along the edges of a 3D cell. The tables are wanted for their geometry: one function will do. */
+static facet_status make_edges(const struct hdg *h, enum shape shape, struct condensed_edges *edges) {
+    facet_status status = FACET_OK;
+    int degree = h->space.degree, order = h->data.mesh->order, dim = shape_dim(shape);
+    const double *v = shape_vertices(shape);
+    double *xi = NULL;
+    TRY(hdg_default_rule(HDG_BOUNDARY, SHAPE_SEGMENT, degree, order, &edges->rule));
+    int n = edges->rule.n;
+    TRY(ALLOC(edges->psi, n * (degree + 1)));
+    TRY(modal_eval(SHAPE_SEGMENT, degree, NULL, n, edges->rule.x, edges->psi, NULL));
+    TRY(ALLOC(xi, n * dim));
+    for (int e = 0; e < shape_n_entities(shape, 1); e++)
+        for (int o = 0; o < 2; o++) {
+            const int *ends = shape_entity_vertices(shape, 1, e);
+            const double *from = v + ends[o] * dim, *to = v + ends[1 - o] * dim;
+            for (int q = 0; q < n; q++)
+                for (int a = 0; a < dim; a++)
+                    xi[q * dim + a] = from[a] + edges->rule.x[q] * (to[a] - from[a]);
+            TRY(hdg_table_create(shape, 0, order, n, xi, &edges->side[e][o]));
+        }
+done:
+    base_free(&xi);
     return status;
 }
 
@@ -102,22 +158,23 @@ static facet_status make_block(struct hdg *h, int block) {
     TRY(ALLOC(c->phi, (int64_t)b->cell.n * M));
     TRY(ALLOC(c->grad, (int64_t)b->cell.n * M * dim));
     TRY(tabulate(b->shape, degree, b->cell.n, b->cell.xi, c->phi, c->grad));
-    TRY(ALLOC(c->psi, b->boundary.rule.n * (degree + 1)));
-    TRY(modal_eval(SHAPE_SEGMENT, degree, NULL, b->boundary.rule.n, b->boundary.rule.x, c->psi, NULL));
-    TRY(ALLOC(c->change, (int64_t)M * M));
-    TRY(ALLOC(c->moments, M));
-    TRY(ALLOC(c->signs, c->n));
-    for (int i = 0, vertices = shape_n_vertices(b->shape); i < c->n; i++) {
-        int at = i - vertices, odd = at >= 0 && at % (degree - 1) % 2 == 1; /* mode j + 2 of its edge */
-        c->signs[i] = odd ? at / (degree - 1) : -1;
-    }
-    TRY(make_sums(h, b->shape, c));
+    TRY(ALLOC(c->psi, b->boundary.rule.n * b->m));
+    TRY(modal_eval(shape_face_shape(b->shape, 0), degree, NULL, b->boundary.rule.n, b->boundary.rule.x,
+                   c->psi, NULL));
+    TRY(make_terms(h, b->shape, c));
+    TRY(make_turns(b->shape, degree, c));
+    if (dim == 2)
+        TRY(make_sums(h, b->shape, c));
+    else
+        TRY(make_edges(h, b->shape, &c->edges));
 done:
     return status;
 }
 
 facet_status condensed_create(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
+    if (modal_n_interior(SHAPE_QUAD, h->space.degree) > MODAL_MAX_SHARED)
+        FAIL(FACET_ERROR_INPUT, "the condensed method has no degree %d", h->space.degree);
     TRY(CALLOC(h->condensed, 1));
     TRY(continuous_space_create(h->data.mesh, h->space.degree, eliminated, &h->condensed->space));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(make_block(h, b));
@@ -126,29 +183,90 @@ done:
     return status;
 }
 
+static void destroy_block(const struct hdg *h, struct condensed_block *c) {
+    double **arrays[] = {&c->phi, &c->grad, &c->change, &c->psi, &c->moments, &c->terms, &c->edges.psi};
+    for (int i = 0; i < 7; i++) base_free(arrays[i]);
+    for (int i = 0; i < 3 * 8; i++) base_free(&c->turns[i / 8][i % 8]);
+    base_free(&c->signs);
+    device_free(h->device, &c->sums.terms);
+    device_free(h->device, &c->sums.moments);
+    device_free(h->device, &c->sums.signs);
+    rule_destroy(&c->edges.rule);
+    for (int i = 0; i < 2 * SHAPE_MAX_EDGES; i++) hdg_table_destroy(&c->edges.side[i / 2][i % 2]);
+}
+
 void condensed_destroy(struct hdg *h) {
     if (h->condensed == NULL) return;
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        struct condensed_block *c = &h->condensed->blocks[b];
-        double **arrays[] = {&c->phi, &c->grad, &c->change, &c->psi, &c->moments};
-        for (int i = 0; i < 5; i++) base_free(arrays[i]);
-        base_free(&c->signs);
-        device_free(h->device, &c->sums.terms);
-        device_free(h->device, &c->sums.moments);
-        device_free(h->device, &c->sums.signs);
-    }
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) destroy_block(h, &h->condensed->blocks[b]);
     continuous_space_destroy(&h->condensed->space);
     base_free(&h->condensed);
 }
 
+/* ------------------------------------------------------------------------------------------ frames */
+
+#define COLUMNS 8 /* that are turned together */
+
+/* Rows of A become T (or T') times them: one entity with `n` modes. */
+static void turn_rows(int n, const double *T, int transposed, int n_columns, int64_t row, int64_t column,
+                      double *A) {
+    double sums[MODAL_MAX_SHARED][COLUMNS];
+    for (int begin = 0; begin < n_columns; begin += COLUMNS, A += COLUMNS * column) {
+        int width = n_columns - begin < COLUMNS ? n_columns - begin : COLUMNS;
+        memset(sums, 0, (size_t)n * sizeof *sums);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++) {
+                double t = T[i * n + j], *to = sums[transposed ? j : i];
+                const double *from = A + (transposed ? i : j) * row;
+                for (int k = 0; t != 0.0 && k < width; k++) to[k] += t * from[k * column];
+            }
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < width; k++) A[i * row + k * column] = sums[i][k];
+    }
+}
+
+/* Turns the boundary modes of a cell into the common frames, or back (transposed): mode i of column k is
+ * A[i * row + k * column]. */
+static void turn(const struct hdg *h, int block, int32_t cell, int transposed, int n_columns, int64_t row,
+                 int64_t column, double *A) {
+    const struct condensed_block *c = &h->condensed->blocks[block];
+    const struct continuous_space *space = &h->condensed->space;
+    enum shape shape = h->space.blocks[block].shape;
+    unsigned char orientations[CONTINUOUS_MAX_LOCALS], *o = orientations;
+    const int *slot = space->slots[block] + shape_n_vertices(shape);
+    continuous_orientations(space, block, cell, orientations);
+    for (int d = 1; d < shape_dim(shape); d++)
+        for (int e = 0; e < shape_n_entities(shape, d); e++, o++, slot++)
+            if (c->turns[d][*o] != NULL)
+                turn_rows(slot[1] - slot[0], c->turns[d][*o], transposed, n_columns, row, column,
+                          A + slot[0] * row);
+}
+
 /* ------------------------------------------------------------------------------------------ one cell */
 
-/* The sign of boundary mode i of a cell. */
-static double sign_of(const struct hdg *h, int block, int32_t cell, int i) {
-    int face = h->condensed->blocks[block].signs[i];
-    if (face < 0) return 1.0;
-    const uint8_t *orientations = h->data.mesh->blocks[block].orientations;
-    return orientations[(int64_t)cell * h->space.blocks[block].n_faces + face] == 0 ? 1.0 : -1.0;
+/* Is the matrix a sum of reference matrices? The cell is the cell at hand. */
+static int is_sum(const struct local *l) {
+    const struct hdg_data *data = &l->hdg->data;
+    return l->mass == FLUX_SCALED && (data->reaction == NULL || field_is_constant(data->reaction, NULL));
+}
+
+static facet_status sum_matrix(struct local *l, double *moments) {
+    facet_status status = FACET_OK;
+    const struct condensed_block *c = &l->hdg->condensed->blocks[l->block];
+    int dim = l->hdg->data.mesh->dim, M = c->N + c->n, pairs = n_terms(dim) - 1;
+    double stiffness[6 * TRACE_LANES];
+    struct batch_cell a;
+    TRY(batch_cell(l, l->block, l->cell, &a));
+    batch_stiffness(dim, &a, stiffness);
+    double reaction = a.reaction * a.det;
+    for (int64_t i = 0; i < M; i++) {
+        memset(l->C + i * M + i, 0, (size_t)(M - i) * sizeof *l->C);
+        for (int64_t p = 0; p <= pairs; p++)
+            cblas_daxpy((int)(M - i), p < pairs ? stiffness[p * TRACE_LANES] : reaction,
+                        c->terms + (p * M + i) * M + i, 1, l->C + i * M + i, 1);
+        moments[i] = reaction * c->moments[i];
+    }
+done:
+    return status;
 }
 
 /* C = [S R; . H], upper triangle, by the cell rule; moments (N + n) = (lambda, modes). */
@@ -157,6 +275,7 @@ static facet_status cell_matrix(struct local *l, double *moments) {
     const struct hdg *h = l->hdg;
     const struct condensed_block *c = &h->condensed->blocks[l->block];
     int dim = h->data.mesh->dim, M = c->N + c->n, n = h->space.blocks[l->block].cell.n;
+    if (is_sum(l)) return sum_matrix(l, moments);
     if (l->mass == FLUX_SCALED || l->mass == FLUX_CONSTANT) /* local_begin evaluated one point only */
         for (int q = 1; q < n; q++) memcpy(l->K + q * dim * dim, l->K, (size_t)(dim * dim) * sizeof *l->K);
     TRY(local_place(local_stiffness(l, n, M, c->grad, 0, l->C), l));
@@ -185,14 +304,10 @@ static facet_status condense_cell(struct local *l, double *matrix, double *facto
     if (N > 0)                             /* K 1 = lambda (m_b + U'm_i) */
         cblas_dgemv(CblasRowMajor, CblasTrans, N, n, -1.0, R, M, moments, 1, 1.0, sums, 1);
     local_restore_sums(n, shape_n_vertices(h->space.blocks[l->block].shape), 1, 1.0, sums, matrix);
-    for (int i = 0; i < n; i++) {
-        double sign = sign_of(h, l->block, l->cell, i);
-        for (int j = 0; j < N; j++) R[(int64_t)j * M + i] *= -sign;
-        for (int j = 0; j < n; j++) {
-            matrix[i * n + j] *= sign;
-            matrix[j * n + i] *= sign;
-        }
-    }
+    for (int i = 0; i < N; i++) cblas_dscal(n, -1.0, R + (int64_t)i * M, 1);
+    turn(h, l->block, l->cell, 0, N, 1, M, R);
+    turn(h, l->block, l->cell, 0, n, n, 1, matrix);
+    turn(h, l->block, l->cell, 0, n, 1, n, matrix);
     TRY(condensed_add_robin(l, matrix, largest_robin));
     local_store(l, N, n, matrix, factor, U, K);
 done:
@@ -226,13 +341,12 @@ static int64_t run_fast(const struct hdg *h, int block, int64_t n_batches, const
 
 void condensed_condenser(const struct hdg *h, int block, struct condenser *condenser) {
     const struct condensed_block *c = &h->condensed->blocks[block];
-    *condenser = (struct condenser){.N = c->N,
-                                    .n = c->n,
-                                    .n_coefficients = c->sums.n_terms + c->sums.n_signs,
-                                    .n_scratch = device_condense_sum_scratch(h->device, &c->sums),
-                                    .fill = fill_cell,
-                                    .fast = run_fast,
-                                    .cell = condense_cell};
+    *condenser = (struct condenser){.N = c->N, .n = c->n, .cell = condense_cell};
+    if (h->data.mesh->dim != 2) return; /* frames change more than signs there */
+    condenser->n_coefficients = c->sums.n_terms + c->sums.n_signs;
+    condenser->n_scratch = device_condense_sum_scratch(h->device, &c->sums);
+    condenser->fill = fill_cell;
+    condenser->fast = run_fast;
 }
 
 /* ------------------------------------------------------------------------------------------ vectors */
@@ -246,13 +360,15 @@ void condensed_split_load(const struct hdg *h, int block, int32_t cell, const do
         if (i < c->N)
             interior[i * TRACE_LANES] = value;
         else
-            boundary[(i - c->N) * TRACE_LANES] = value * sign_of(h, block, cell, i - c->N);
+            boundary[(i - c->N) * TRACE_LANES] = value;
     }
+    turn(h, block, cell, 0, 1, TRACE_LANES, 0, boundary);
 }
 
 void condensed_join(const struct hdg *h, int block, int32_t cell, const double *interior,
                     const double *boundary, double *modal) {
     const struct condensed_block *c = &h->condensed->blocks[block];
     for (int i = 0; i < c->N; i++) modal[i] = interior[i * TRACE_LANES];
-    for (int i = 0; i < c->n; i++) modal[c->N + i] = boundary[i * TRACE_LANES] * sign_of(h, block, cell, i);
+    for (int i = 0; i < c->n; i++) modal[c->N + i] = boundary[i * TRACE_LANES];
+    turn(h, block, cell, 1, 1, 1, 0, modal + c->N);
 }

@@ -4,8 +4,9 @@
  *
  *     U = -S^-1 R,    K = H + R'U,    F = f_b + U'f_i,    u_i = S^-1 f_i + U u_b,
  *
- * so that the kernels of HDG load and recover. Tables hold the modes in orientation 0; the frames of the
- * faces change the signs of odd edge modes, which the cell applies at the end.
+ * so that the kernels of HDG load and recover. Tables hold the modes in orientation 0; at the end the cell
+ * turns those of its edges and faces into their common frames (modal_turn). In 2D that is a matter of signs,
+ * which the fast path knows.
  */
 #ifndef FACET_HDG_CONDENSED_H
 #define FACET_HDG_CONDENSED_H
@@ -13,14 +14,23 @@
 #include "hdg/batch.h"
 #include "trace/continuous.h"
 
+/* Modes of an edge, for Dirichlet values along the edges of a 3D mesh. */
+struct condensed_edges {
+    struct rule rule;
+    double *psi;                               /* points x (degree + 1), in the frame of the edge */
+    struct hdg_table side[SHAPE_MAX_EDGES][2]; /* geometry at its points: edge of the cell, orientation */
+};
 struct condensed_block {
-    int N, n;               /* interior modes, modes of vertices and edges */
+    int N, n;               /* interior modes, all others */
     double *phi, *grad;     /* at the cell rule: points x (N + n), dim x points x (N + n) */
     double *change;         /* (N + n) x (N + n): modes = change times the orthonormal basis */
-    double *psi;            /* at the boundary rule: points x (degree + 1) modes of a segment, in its frame */
+    double *psi;            /* at the boundary rule: points x modes of a face, in its frame */
     double *moments;        /* N + n: integrals over the reference cell */
-    int32_t *signs;         /* n: the face whose frame decides the sign, -1: none */
-    struct sum_tables sums; /* reference matrices on the device: pairs of derivatives, then the mass */
+    double *terms;          /* reference matrices: pairs of derivatives, then the mass */
+    double *turns[3][8];    /* modal_turn of edges [1] and faces [2] by orientation; NULL: none needed */
+    int32_t *signs;         /* 2D, n: the face whose frame decides the sign, -1: none */
+    struct sum_tables sums; /* 2D: terms, moments and signs on the device */
+    struct condensed_edges edges;
 };
 struct hdg_condensed {
     struct continuous_space space;

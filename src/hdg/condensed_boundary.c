@@ -1,12 +1,17 @@
-/* Boundary data of the condensed scheme. Dirichlet: vertices take the value of g (where several Dirichlet
- * faces meet, the mean of what they give), the modes of a face project what is left. Neumann and Robin: loads
- * and mass of the modes of the face. */
+/* Boundary data of the condensed scheme. Dirichlet: vertices take the value of g, the modes of the edges of a
+ * 3D cell project what is left along the edge (where several Dirichlet faces meet, both take the mean of what
+ * these give), and the modes of a face project what is left after that. Neumann and Robin: loads and mass of
+ * the modes of the face. */
+#include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "hdg/condensed.h"
+#include "poly/modal.h"
+
+#define FACE_MODES 289 /* of a quad at the largest degree, 16 */
 
 static int is_dirichlet(const struct hdg *h, int32_t face) {
     int32_t c = h->data.face_condition[face];
@@ -23,87 +28,177 @@ static int enter_face(struct local *l, int32_t face) {
     return mesh->face_locals[2 * (int64_t)face];
 }
 
-/* g at the two ends of a Dirichlet face, in the order of its frame. */
-static facet_status end_values(struct local *l, int32_t face, double *g) {
-    const struct hdg *h = l->hdg;
+static int face_orientation(const struct local *l, int face) {
+    const struct mesh_block *block = &l->hdg->data.mesh->blocks[l->block];
+    return block->orientations[(int64_t)l->cell * shape_n_faces(block->shape) + face];
+}
+
+/* The modes of a face of the cell at hand in the full numbering. */
+struct face_modes {
+    int m;
+    int64_t at[FACE_MODES];
+    double signs[FACE_MODES];
+};
+
+static void list_modes(const struct local *l, int face, struct face_modes *modes) {
+    const struct continuous_space *space = &l->hdg->condensed->space;
+    const int32_t *unknowns = space->unknowns[l->block] + (int64_t)l->cell * space->n[l->block];
+    int32_t slots[FACE_MODES];
+    modes->m = l->hdg->space.blocks[l->block].m;
+    continuous_face_modes(space, l->block, l->cell, face, slots, modes->signs);
+    for (int i = 0; i < modes->m; i++) modes->at[i] = unknowns[slots[i]];
+}
+
+/* ------------------------------------------------------------------------------------------ Dirichlet */
+
+/* Adds g at the corners of a Dirichlet face. */
+static facet_status add_corners(struct hdg *h, struct local *l, int32_t face, int32_t *counts) {
+    facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     int local = enter_face(l, face), dim = mesh->dim;
     const struct mesh_block *block = &mesh->blocks[l->block];
-    int orientation = block->orientations[(int64_t)l->cell * shape_n_faces(block->shape) + local];
+    enum shape shape = (enum shape)mesh->face_shapes[face];
     const int *corners = shape_face_vertices(block->shape, local),
-              *order = shape_permutation(SHAPE_SEGMENT, orientation);
-    for (int i = 0; i < 2; i++) {
+              *order = shape_permutation(shape, face_orientation(l, local));
+    struct face_modes modes;
+    double g[SHAPE_MAX_FACE_VERTICES];
+    int n = shape_n_vertices(shape);
+    for (int i = 0; i < n; i++) {
         int64_t node = (int64_t)l->cell * block->n_nodes +
                        shape_vertex_node(block->shape, mesh->order, corners[order[i]]);
         memcpy(l->x + i * dim, block->nodes + node * dim, (size_t)dim * sizeof *l->x);
     }
-    return local_condition_values(l, &h->data.conditions[h->data.face_condition[face]], 2, l->x, NULL, g);
-}
-
-static facet_status dirichlet_vertices(struct hdg *h, struct local *l) {
-    facet_status status = FACET_OK;
-    const struct continuous_space *space = &h->condensed->space;
-    int32_t *counts = NULL;
-    TRY(CALLOC(counts, space->n_vertices));
-    for (int32_t f = 0; f < h->data.mesh->n_faces; f++) {
-        double g[2];
-        int32_t ends[2];
-        if (!is_dirichlet(h, f)) continue;
-        TRY(end_values(l, f, g));
-        continuous_face_ends(space, f, ends);
-        for (int i = 0; i < 2; i++) {
-            h->eliminated[space->first[ends[i]]] += g[i];
-            counts[ends[i]]++;
-        }
+    TRY(local_condition_values(l, &h->data.conditions[h->data.face_condition[face]], n, l->x, NULL, g));
+    list_modes(l, local, &modes);
+    for (int i = 0; i < n; i++) {
+        h->eliminated[modes.at[i]] += g[i];
+        counts[modes.at[i]]++;
     }
-    for (int32_t v = 0; v < space->n_vertices; v++)
-        if (counts[v] > 1) h->eliminated[space->first[v]] /= counts[v];
 done:
-    base_free(&counts);
     return status;
 }
 
-/* The modes of a face in the full numbering: those of its ends, then its own. */
-static void face_unknowns(const struct continuous_space *space, int32_t face, int64_t *vertices,
-                          int64_t *own) {
-    int32_t ends[2];
-    continuous_face_ends(space, face, ends);
-    for (int i = 0; i < 2; i++) vertices[i] = space->first[ends[i]];
-    *own = space->first[space->n_vertices + face];
+/* The last modes of an edge or face from <psi_i, psi_j> u_j = <g, psi_i>, with the values of the first
+ * `given` ones in u; normal as in local_face_mass. */
+static facet_status project(struct local *l, int n, int m, int given, const double *psi, int dim,
+                            const double *normal, const double *g, double *u) {
+    double *moments = l->vector, *mass = l->C;
+    int own = m - given;
+    memset(moments, 0, (size_t)m * sizeof *moments);
+    memset(mass, 0, (size_t)(m * m) * sizeof *mass);
+    local_face_moments(n, m, psi, dim, normal, g, moments);
+    local_face_mass(n, m, psi, dim, normal, NULL, mass, m);
+    for (int i = given; i < m; i++) moments[i] -= cblas_ddot(given, mass + i * m, 1, u, 1);
+    if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', own, 1, mass + given * (m + 1), m, moments + given, own) !=
+        0)
+        return local_place(base_fail(FACET_ERROR_INPUT, "a face is degenerate"), l);
+    memcpy(u + given, moments + given, (size_t)own * sizeof *u);
+    return FACET_OK;
 }
 
-/* <g, psi> of Neumann and Robin parts is added to the load; a Dirichlet face's own modes are found from
- * <psi_i, psi_j> u_j = <g, psi_i> with the ends given. */
+/* Is an edge of a cell part of its face? */
+static int lies_on(enum shape shape, int edge, int face) {
+    const int *ends = shape_entity_vertices(shape, 1, edge), *corners = shape_face_vertices(shape, face);
+    int n = 0;
+    for (int i = 0; i < shape_n_vertices(shape_face_shape(shape, face)); i++)
+        n += corners[i] == ends[0] || corners[i] == ends[1];
+    return n == 2;
+}
+
+/* Adds what an edge of the cell at hand gets from the condition c. */
+static facet_status add_edge(struct hdg *h, struct local *l, const struct hdg_condition *c, int edge,
+                             int32_t *counts) {
+    facet_status status = FACET_OK;
+    const struct continuous_space *space = &h->condensed->space;
+    const struct condensed_edges *edges = &h->condensed->blocks[l->block].edges;
+    enum shape shape = h->space.blocks[l->block].shape;
+    const int32_t *unknowns = space->unknowns[l->block] + (int64_t)l->cell * space->n[l->block];
+    const int *ends = shape_entity_vertices(shape, 1, edge),
+              slot = space->slots[l->block][shape_n_vertices(shape) + edge];
+    const double *v = shape_vertices(shape);
+    unsigned char orientations[CONTINUOUS_MAX_LOCALS];
+    double u[MODAL_MAX_SHARED];
+    int dim = h->data.mesh->dim, m = h->space.degree + 1, n = edges->rule.n;
+    continuous_orientations(space, l->block, l->cell, orientations);
+    int o = orientations[edge];
+    hdg_cell_geometry(&h->space, l->block, l->cell, &edges->side[edge][o], &l->geometry);
+    for (int q = 0; q < n; q++) { /* length */
+        double square = 0.0;
+        for (int a = 0; a < dim; a++) {
+            double tangent = 0.0;
+            for (int b = 0; b < dim; b++)
+                tangent += l->geometry.jacobian[(q * dim + a) * dim + b] *
+                           (v[ends[1] * dim + b] - v[ends[0] * dim + b]);
+            square += tangent * tangent;
+        }
+        l->normal[q] = edges->rule.w[q] * sqrt(square);
+    }
+    TRY(local_condition_values(l, c, n, l->geometry.x, NULL, l->values));
+    for (int i = 0; i < 2; i++) u[i] = h->eliminated[unknowns[ends[o ? 1 - i : i]]];
+    TRY(project(l, n, m, 2, edges->psi, 1, l->normal, l->values, u));
+    for (int i = 0; i < m - 2; i++) {
+        h->eliminated[unknowns[slot + i]] += u[2 + i];
+        counts[unknowns[slot + i]]++;
+    }
+done:
+    return status;
+}
+
+static facet_status add_edges(struct hdg *h, struct local *l, int32_t face, int32_t *counts) {
+    facet_status status = FACET_OK;
+    int local = enter_face(l, face);
+    enum shape shape = h->space.blocks[l->block].shape;
+    for (int e = 0; e < shape_n_entities(shape, 1); e++)
+        if (lies_on(shape, e, local))
+            TRY(add_edge(h, l, &h->data.conditions[h->data.face_condition[face]], e, counts));
+done:
+    return status;
+}
+
+/* Vertices, then edges of 3D cells, by `add` for all Dirichlet faces: the mean of what these give. */
+static facet_status mean_values(struct hdg *h, struct local *l, int32_t *counts,
+                                facet_status (*add)(struct hdg *, struct local *, int32_t, int32_t *)) {
+    facet_status status = FACET_OK;
+    int64_t n = h->condensed->space.n_all;
+    memset(counts, 0, (size_t)n * sizeof *counts);
+    for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
+        if (is_dirichlet(h, f)) TRY(add(h, l, f, counts));
+    for (int64_t i = 0; i < n; i++)
+        if (counts[i] > 1) h->eliminated[i] /= counts[i];
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ faces */
+
+/* <g, psi> of Neumann and Robin parts is added to the load; a Dirichlet face's own modes are projected. */
 static facet_status boundary_face(struct hdg *h, struct local *l, int32_t face) {
     facet_status status = FACET_OK;
     const struct hdg_data *data = &h->data;
     const struct hdg_condition *c = &data->conditions[data->face_condition[face]];
     const struct continuous_space *space = &h->condensed->space;
-    int local = enter_face(l, face), m = h->space.degree + 1, own = m - 2;
+    int local = enter_face(l, face), dim = data->mesh->dim;
     const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
     const double *psi = h->condensed->blocks[l->block].psi;
-    double *moments = l->vector, *mass = l->C;
-    int64_t vertices[2], first;
-    face_unknowns(space, face, vertices, &first);
+    double *moments = l->vector, u[FACE_MODES];
+    struct face_modes modes;
+    list_modes(l, local, &modes);
+    int given = modes.m - modal_n_interior((enum shape)data->mesh->face_shapes[face], h->space.degree);
     hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
     TRY(local_condition_values(l, c, table->rule.n, l->x, l->normal, l->values));
-    memset(moments, 0, (size_t)m * sizeof *moments);
-    local_face_moments(table->rule.n, m, psi, data->mesh->dim, l->normal, l->values, moments);
     if (c->kind != HDG_DIRICHLET) {
-        for (int i = 0; i < m; i++) {
-            int64_t at = space->free[i < 2 ? vertices[i] : first + i - 2];
-            if (at >= 0) h->boundary[at] += moments[i];
+        memset(moments, 0, (size_t)modes.m * sizeof *moments);
+        local_face_moments(table->rule.n, modes.m, psi, dim, l->normal, l->values, moments);
+        for (int i = 0; i < modes.m; i++) {
+            int64_t at = space->free[modes.at[i]];
+            if (at >= 0) h->boundary[at] += modes.signs[i] * moments[i];
         }
         goto done;
     }
-    if (own == 0) goto done;
-    memset(mass, 0, (size_t)(m * m) * sizeof *mass);
-    local_face_mass(table->rule.n, m, psi, data->mesh->dim, l->normal, NULL, mass, m);
-    for (int i = 2; i < m; i++)
-        for (int v = 0; v < 2; v++) moments[i] -= mass[i * m + v] * h->eliminated[vertices[v]];
-    if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', own, 1, mass + 2 * m + 2, m, moments + 2, own) != 0)
-        FAIL(FACET_ERROR_INPUT, "face %d is degenerate", face);
-    memcpy(h->eliminated + first, moments + 2, (size_t)own * sizeof *moments);
+    if (given == modes.m) goto done;
+    for (int i = 0; i < given; i++) u[i] = modes.signs[i] * h->eliminated[modes.at[i]];
+    TRY(project(l, table->rule.n, modes.m, given, psi, dim, l->normal, l->values, u));
+    for (int i = given; i < modes.m; i++) h->eliminated[modes.at[i]] = u[i];
 done:
     return status;
 }
@@ -111,14 +206,18 @@ done:
 facet_status condensed_boundary_data(struct hdg *h) {
     facet_status status = FACET_OK;
     struct local l = {.hdg = h};
+    int32_t *counts = NULL;
     TRY(CALLOC(h->eliminated, h->condensed->space.n_all));
     TRY(CALLOC(h->boundary, h->condensed->space.n_free));
     TRY(CALLOC(h->lift, h->condensed->space.n_free));
+    TRY(ALLOC(counts, h->condensed->space.n_all));
     TRY(local_create(h, &l));
-    TRY(dirichlet_vertices(h, &l));
+    TRY(mean_values(h, &l, counts, add_corners));
+    if (h->data.mesh->dim == 3 && h->space.degree > 1) TRY(mean_values(h, &l, counts, add_edges));
     for (int32_t f = 0; f < h->data.mesh->n_faces; f++) /* one after the other: they share vertices */
         if (h->data.face_condition[f] >= 0) TRY(boundary_face(h, &l, f));
 done:
+    base_free(&counts);
     local_destroy(&l);
     return status;
 }
@@ -128,23 +227,19 @@ facet_status condensed_add_robin(struct local *l, double *K, double *largest) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     const struct condensed_block *c = &h->condensed->blocks[l->block];
-    int m = h->space.degree + 1, n_vertices = shape_n_vertices(b->shape);
+    int m = b->m;
     for (int f = 0; f < b->n_faces; f++) {
         int found;
+        int32_t slots[FACE_MODES];
+        double signs[FACE_MODES], *mass = l->X; /* C still holds the cell */
         TRY(local_robin(l, f, &found, largest));
         if (!found) continue;
-        double *mass = l->X; /* C still holds the cell */
-        int orientation = h->data.mesh->blocks[l->block].orientations[(int64_t)l->cell * b->n_faces + f];
-        const int *order = shape_permutation(SHAPE_SEGMENT, orientation);
+        continuous_face_modes(&h->condensed->space, l->block, l->cell, f, slots, signs);
         memset(mass, 0, (size_t)(m * m) * sizeof *mass);
         local_face_mass(b->boundary.rule.n, m, c->psi, h->data.mesh->dim, l->normal, l->values, mass, m);
         for (int i = 0; i < m; i++)
-            for (int j = 0; j < m; j++) {
-                const int *corners = shape_face_vertices(b->shape, f);
-                int row = i < 2 ? corners[order[i]] : n_vertices + f * (m - 2) + i - 2,
-                    column = j < 2 ? corners[order[j]] : n_vertices + f * (m - 2) + j - 2;
-                K[(int64_t)row * c->n + column] += mass[i * m + j];
-            }
+            for (int j = 0; j < m; j++)
+                K[(int64_t)slots[i] * c->n + slots[j]] += signs[i] * signs[j] * mass[i * m + j];
     }
 done:
     return status;

@@ -120,15 +120,10 @@ double mesh_sample_determinant(const struct mesh_samples *samples, int s, const 
     return mesh_determinant(dim, J);
 }
 
-int mesh_axis_vertex(enum shape shape, int b) {
-    static const int tensor[3] = {1, 3, 4};
-    return shape_is_simplex(shape) ? b + 1 : tensor[b];
-}
-
 void mesh_affine_jacobian(enum shape shape, int order, const double *nodes, double *J) {
     int dim = shape_dim(shape);
     for (int b = 0; b < dim; b++) {
-        int end = shape_vertex_node(shape, order, mesh_axis_vertex(shape, b));
+        int end = shape_vertex_node(shape, order, shape_axis_vertex(shape, b));
         for (int a = 0; a < dim; a++) J[a * dim + b] = nodes[end * dim + a] - nodes[a];
     }
 }

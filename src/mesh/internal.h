@@ -100,8 +100,6 @@ double mesh_determinant(int dim, const double *J);
 double mesh_sample_determinant(const struct mesh_samples *samples, int s, const double *nodes);
 /* J of the affine map through the vertices of the axes. */
 void mesh_affine_jacobian(enum shape shape, int order, const double *nodes, double *J);
-/* The vertex at the end of axis b: its reference coordinates are the unit vector e_b. */
-int mesh_axis_vertex(enum shape shape, int b);
 /* The diagonal of the bounding box. */
 double mesh_extent(int n, int dim, const double *nodes);
 void mesh_bounds(int n, int dim, const double *nodes, double *lower, double *upper);

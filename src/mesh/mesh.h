@@ -119,6 +119,18 @@ void mesh_group_names(const struct facet_mesh *mesh, int dim, char *text, int te
 void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
                    const double *lagrange, const double *lagrange_gradients, double *x, double *jacobians);
 
+/* Vertices and edges as a continuous function sees them: those that periodic faces join are one. The edges of
+ * a 2D mesh are its faces. */
+struct mesh_skeleton {
+    int32_t n_vertices, n_edges;
+    int32_t *vertices;               /* mesh->n_vertices */
+    int32_t *edges[MESH_MAX_BLOCKS]; /* count x n_edges of the shape */
+    uint8_t
+        *orientations[MESH_MAX_BLOCKS]; /* likewise: 0 or 1, of the frame that all cells of an edge share */
+};
+facet_status mesh_skeleton_create(const struct facet_mesh *mesh, struct mesh_skeleton *skeleton);
+void mesh_skeleton_destroy(struct mesh_skeleton *skeleton); /* safe on a zeroed struct, and twice */
+
 /* Finds the cell that contains each point and its reference coordinates (Newton on curved cells); cell -1 if
  * none. A locator is a tree of the cells' bounding boxes. Points on the boundary of the mesh are accepted
  * within 1e-8 of the cell size, in reference coordinates. mesh_locate may be called from several threads. */

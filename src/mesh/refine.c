@@ -127,7 +127,7 @@ static void child_nodes(const struct plan *plan, const int *child, const double 
             double origin = plan->middles[child[0] * dim + a], x = origin;
             for (int b = 0; b < dim; b++)
                 x += lattice[i * dim + b] *
-                     (plan->middles[child[mesh_axis_vertex(plan->shape, b)] * dim + a] - origin);
+                     (plan->middles[child[shape_axis_vertex(plan->shape, b)] * dim + a] - origin);
             xi[i * dim + a] = x;
         }
 }

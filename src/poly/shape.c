@@ -94,6 +94,34 @@ const int *shape_face_vertices(enum shape shape, int face) {
     return cells[shape].faces[face];
 }
 
+int shape_n_entities(enum shape shape, int d) {
+    const struct cell *cell = &cells[shape];
+    if (d == 0) return cell->n_vertices;
+    if (d == cell->dim) return 1;
+    if (d == cell->dim - 1) return cell->n_faces;
+    return d == 1 && cell->dim == 3 ? (cell->is_simplex ? 6 : 12) : 0;
+}
+
+enum shape shape_entity_shape(enum shape shape, int d) {
+    return d == cells[shape].dim ? shape : d < 2 ? (enum shape)d : cells[shape].face_shape;
+}
+
+const int *shape_entity_vertices(enum shape shape, int d, int entity) {
+    static const int numbers[SHAPE_MAX_VERTICES] = {0, 1, 2, 3, 4, 5, 6, 7};
+    static const int tet_edges[6][2] = {{0, 1}, {1, 2}, {2, 0}, {0, 3}, {1, 3}, {2, 3}};
+    static const int hex_edges[12][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {0, 4}, {1, 5},
+                                         {2, 6}, {3, 7}, {4, 5}, {5, 6}, {6, 7}, {7, 4}};
+    if (d == 0) return numbers + entity;
+    if (d == cells[shape].dim) return numbers;
+    if (d == cells[shape].dim - 1) return cells[shape].faces[entity];
+    return cells[shape].is_simplex ? tet_edges[entity] : hex_edges[entity];
+}
+
+int shape_axis_vertex(enum shape shape, int axis) {
+    static const int tensor[3] = {1, 3, 4};
+    return cells[shape].is_simplex ? axis + 1 : tensor[axis];
+}
+
 int shape_n_orientations(enum shape face_shape) {
     return cells[face_shape].n_orientations;
 }
@@ -131,8 +159,8 @@ void shape_face_point(enum shape shape, int face, int orientation, const double 
     const double *origin = cell->vertices + cell->dim * vertices[permutation[0]];
     for (int c = 0; c < cell->dim; c++) xi[c] = origin[c];
     for (int d = 0; d < cell->dim - 1; d++) {
-        int corner = d == 0 ? 1 : cells[cell->face_shape].n_vertices - 1;
-        const double *end = cell->vertices + cell->dim * vertices[permutation[corner]];
+        const double *end =
+            cell->vertices + cell->dim * vertices[permutation[shape_axis_vertex(cell->face_shape, d)]];
         for (int c = 0; c < cell->dim; c++) xi[c] += s[d] * (end[c] - origin[c]);
     }
 }

@@ -27,7 +27,8 @@
  *
  * The vertices of face f of a cell, in order, run so that a 2D cell lies to the left of its faces, and so
  * that the right-hand rule gives the normal that leaves a 3D cell. Faces 0 and 1 of a segment are its
- * vertices 0 and 1.
+ * vertices 0 and 1. The edges of a 2D cell are its faces; of a tet 01 12 20 03 13 23, of a hex 01 12 23 30 04
+ * 15 26 37 45 56 67 74.
  *
  * Face frames. Every mesh face has a frame of its own: its vertices in an order both neighbours agree on. The
  * orientation o of a cell's face says how the frame's vertices lie in the cell's face: frame vertex i is the
@@ -42,6 +43,7 @@ enum shape { SHAPE_POINT, SHAPE_SEGMENT, SHAPE_TRIANGLE, SHAPE_QUAD, SHAPE_TET, 
 #define SHAPE_MAX_VERTICES      8
 #define SHAPE_MAX_FACES         6
 #define SHAPE_MAX_FACE_VERTICES 4
+#define SHAPE_MAX_EDGES         12
 
 const char *shape_name(enum shape shape); /* point segment triangle quad tet hex */
 int shape_dim(enum shape shape);
@@ -52,6 +54,13 @@ double shape_measure(enum shape shape);
 const double *shape_vertices(enum shape shape); /* n_vertices x dim */
 enum shape shape_face_shape(enum shape shape, int face);
 const int *shape_face_vertices(enum shape shape, int face);
+
+/* Entities of dimension d: vertices (0), edges (1), faces (2) and the cell itself, all of one shape. */
+int shape_n_entities(enum shape shape, int d);
+enum shape shape_entity_shape(enum shape shape, int d);
+const int *shape_entity_vertices(enum shape shape, int d, int entity);
+/* The vertex of a shape at the end of its axis: its coordinates are a unit vector. */
+int shape_axis_vertex(enum shape shape, int axis);
 
 /* 1 for a point, 2 for a segment, 6 for a triangle, 8 for a quad; 0 for what is no face. Orientation 0 is the
  * identity. */

@@ -1,75 +1,131 @@
 /* Numbering of the unknowns of a continuous method, and what follows from it alone. */
 #include "trace/continuous.h"
 
+#include <string.h>
+
 #include "base/memory.h"
+#include "poly/modal.h"
 #include "trace/slots.h"
 
-/* ------------------------------------------------------------------------------------------ vertices */
+/* ------------------------------------------------------------------------------------------ entities */
 
-static int32_t root_of(int32_t *parents, int32_t vertex) {
-    while (parents[vertex] != vertex) {
-        parents[vertex] = parents[parents[vertex]];
-        vertex = parents[vertex];
+static int n_vertices(const struct continuous_space *space, int block) {
+    return shape_n_vertices(space->mesh->blocks[block].shape);
+}
+
+static int n_edges(const struct continuous_space *space, int block) {
+    return shape_n_entities(space->mesh->blocks[block].shape, 1);
+}
+
+/* The node of an entity of a cell. */
+static int32_t cell_node(const struct continuous_space *space, int block, int64_t cell, int local) {
+    const struct mesh_block *b = &space->mesh->blocks[block];
+    int edge = local - n_vertices(space, block), face = edge - n_edges(space, block);
+    if (edge < 0) return space->skeleton.vertices[b->vertices[cell * n_vertices(space, block) + local]];
+    if (face < 0)
+        return space->n_vertices + space->skeleton.edges[block][cell * n_edges(space, block) + edge];
+    return space->n_vertices + space->skeleton.n_edges + b->faces[cell * shape_n_faces(b->shape) + face];
+}
+
+/* Where the unknowns of the entities of a cell begin; the last entry is their number. */
+static void lay_slots(struct continuous_space *space, int block) {
+    enum shape shape = space->mesh->blocks[block].shape;
+    int *slot = space->slots[block];
+    *slot = 0;
+    for (int d = 0; d < space->mesh->dim; d++)
+        for (int e = 0; e < shape_n_entities(shape, d); e++, space->n_locals[block]++, slot++)
+            slot[1] = slot[0] + modal_n_interior(shape_entity_shape(shape, d), space->degree);
+    space->n[block] = *slot;
+}
+
+void continuous_orientations(const struct continuous_space *space, int block, int32_t cell,
+                             unsigned char *orientations) {
+    const struct mesh_block *b = &space->mesh->blocks[block];
+    int edges = n_edges(space, block), faces = space->mesh->dim == 3 ? shape_n_faces(b->shape) : 0;
+    memcpy(orientations, space->skeleton.orientations[block] + (int64_t)cell * edges, (size_t)edges);
+    memcpy(orientations + edges, b->orientations + (int64_t)cell * faces, (size_t)faces);
+}
+
+/* The edge of a cell between two of its vertices; *backwards: its common frame runs from `to` to `from`. */
+static int find_edge(const struct continuous_space *space, int block, int64_t cell, int from, int to,
+                     int *backwards) {
+    int edge = 0;
+    for (;; edge++) {
+        const int *ends = shape_entity_vertices(space->mesh->blocks[block].shape, 1, edge);
+        *backwards = ends[0] == to && ends[1] == from;
+        if (*backwards || (ends[0] == from && ends[1] == to)) break;
     }
-    return vertex;
+    *backwards ^= space->skeleton.orientations[block][cell * n_edges(space, block) + edge];
+    return edge;
 }
 
-/* The mesh vertices of a face in the order of its frame, as one of its sides (0 or 1) sees them. */
-static void side_ends(const struct facet_mesh *mesh, int32_t face, int side, int32_t *ends) {
-    int32_t cell = mesh->face_cells[2 * (int64_t)face + side];
-    int local = mesh->face_locals[2 * (int64_t)face + side];
-    const struct mesh_block *b = mesh_block_of(mesh, cell);
-    int64_t in_block = cell - b->first;
-    const int *corners = shape_face_vertices(b->shape, local);
-    const int *order =
-        shape_permutation(SHAPE_SEGMENT, b->orientations[in_block * shape_n_faces(b->shape) + local]);
-    for (int i = 0; i < 2; i++)
-        ends[i] = b->vertices[in_block * shape_n_vertices(b->shape) + corners[order[i]]];
+/* The entities of a cell that make up one of its faces, in the order of the face's own and in its frame;
+ * backwards[i]: that of entity i runs the other way. Returns their number. */
+static int face_locals(const struct continuous_space *space, int block, int64_t cell, int face, int *locals,
+                       int *backwards) {
+    const struct mesh_block *b = &space->mesh->blocks[block];
+    enum shape shape = shape_face_shape(b->shape, face);
+    const int *ids = shape_face_vertices(b->shape, face),
+              *order = shape_permutation(shape, b->orientations[cell * shape_n_faces(b->shape) + face]);
+    int n = 0, vertices = n_vertices(space, block);
+    for (; n < shape_n_vertices(shape); n++) {
+        locals[n] = ids[order[n]];
+        backwards[n] = 0;
+    }
+    for (int e = 0; shape_dim(shape) == 2 && e < shape_n_entities(shape, 1); e++, n++) {
+        const int *ends = shape_entity_vertices(shape, 1, e);
+        locals[n] =
+            vertices + find_edge(space, block, cell, ids[order[ends[0]]], ids[order[ends[1]]], &backwards[n]);
+    }
+    locals[n] = vertices + (shape_dim(shape) == 2 ? n_edges(space, block) : 0) + face;
+    backwards[n++] = 0;
+    return n;
 }
 
-/* Vertices of one node: joined by the faces they are ends of. The lowest of them leads, and leaders are
- * numbered in order. */
-static facet_status number_vertices(struct continuous_space *space) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = space->mesh;
-    int32_t *parents = space->vertex_node;
-    for (int32_t v = 0; v < mesh->n_vertices; v++) parents[v] = v;
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
-        int32_t ends[2][2];
-        if (mesh->face_cells[2 * (int64_t)f + 1] < 0) continue;
-        for (int side = 0; side < 2; side++) side_ends(mesh, f, side, ends[side]);
-        for (int i = 0; i < 2; i++) {
-            int32_t a = root_of(parents, ends[0][i]), b = root_of(parents, ends[1][i]);
-            if (a < b) parents[b] = a;
-            if (b < a) parents[a] = b;
+void continuous_face_modes(const struct continuous_space *space, int block, int32_t cell, int face,
+                           int32_t *slots, double *signs) {
+    int locals[CONTINUOUS_MAX_LOCALS], backwards[CONTINUOUS_MAX_LOCALS];
+    int n = face_locals(space, block, cell, face, locals, backwards);
+    for (int i = 0, mode = 0; i < n; i++) {
+        const int *slot = &space->slots[block][locals[i]];
+        for (int j = slot[0]; j < slot[1]; j++, mode++) {
+            slots[mode] = j;
+            signs[mode] = backwards[i] && (j - slot[0]) % 2 == 1 ? -1.0 : 1.0;
         }
     }
-    for (int32_t v = 0; v < mesh->n_vertices; v++) parents[v] = root_of(parents, v);
-    for (int32_t v = 0; v < mesh->n_vertices; v++) /* a leader comes before those it leads */
-        parents[v] = parents[v] == v ? space->n_vertices++ : parents[parents[v]];
-    return status;
-}
-
-void continuous_face_ends(const struct continuous_space *space, int32_t face, int32_t *ends) {
-    side_ends(space->mesh, face, 0, ends);
-    for (int i = 0; i < 2; i++) ends[i] = space->vertex_node[ends[i]];
 }
 
 /* ------------------------------------------------------------------------------------------ unknowns */
 
+/* The nodes of eliminated faces. */
+static void hold_nodes(const struct continuous_space *space, const uint8_t *eliminated, uint8_t *held) {
+    const struct facet_mesh *mesh = space->mesh;
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        int locals[CONTINUOUS_MAX_LOCALS], backwards[CONTINUOUS_MAX_LOCALS];
+        if (!eliminated[f]) continue;
+        const struct mesh_block *b = mesh_block_of(mesh, mesh->face_cells[2 * (int64_t)f]);
+        int block = (int)(b - mesh->blocks);
+        int64_t cell = mesh->face_cells[2 * (int64_t)f] - b->first;
+        int n = face_locals(space, block, cell, mesh->face_locals[2 * (int64_t)f], locals, backwards);
+        for (int i = 0; i < n; i++) held[cell_node(space, block, cell, locals[i])] = 1;
+    }
+}
+
+static int node_size(const struct continuous_space *space, int32_t node) {
+    int32_t edge = node - space->n_vertices, face = edge - space->skeleton.n_edges;
+    enum shape shape = edge < 0   ? SHAPE_POINT
+                       : face < 0 ? SHAPE_SEGMENT
+                                  : (enum shape)space->mesh->face_shapes[face];
+    return modal_n_interior(shape, space->degree);
+}
+
 static facet_status number_unknowns(struct continuous_space *space, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = space->mesh;
     uint8_t *held = NULL;
     TRY(CALLOC(held, space->n_nodes));
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
-        int32_t ends[2];
-        if (!eliminated[f]) continue;
-        continuous_face_ends(space, f, ends);
-        held[ends[0]] = held[ends[1]] = held[space->n_vertices + f] = 1;
-    }
+    hold_nodes(space, eliminated, held);
     for (int32_t node = 0; node < space->n_nodes; node++)
-        space->first[node + 1] = space->first[node] + (node < space->n_vertices ? 1 : space->degree - 1);
+        space->first[node + 1] = space->first[node] + node_size(space, node);
     space->n_all = space->first[space->n_nodes];
     if (space->n_all > INT32_MAX)
         FAIL(FACET_ERROR_INPUT, "%lld unknowns are more than 2^31 - 1; use a coarser mesh or a lower degree",
@@ -89,33 +145,16 @@ done:
     return status;
 }
 
-/* The node of a local vertex or face of a cell, and where its unknowns begin among the cell's. */
-static int32_t cell_node(const struct continuous_space *space, int block, int64_t cell, int local,
-                         int32_t *slot) {
-    const struct mesh_block *b = &space->mesh->blocks[block];
-    int n_vertices = shape_n_vertices(b->shape), face = local - n_vertices;
-    *slot = face < 0 ? local : n_vertices + face * (space->degree - 1);
-    return face < 0 ? space->vertex_node[b->vertices[cell * n_vertices + local]]
-                    : space->n_vertices + b->faces[cell * shape_n_faces(b->shape) + face];
-}
-
-static int n_cell_nodes(const struct continuous_space *space, int block) {
-    enum shape shape = space->mesh->blocks[block].shape;
-    return shape_n_vertices(shape) + shape_n_faces(shape);
-}
-
 static facet_status list_unknowns(struct continuous_space *space) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = space->mesh;
     for (int b = 0; b < mesh->n_blocks; b++) {
-        enum shape shape = mesh->blocks[b].shape;
-        int n = space->n[b] = shape_n_vertices(shape) + shape_n_faces(shape) * (space->degree - 1);
-        TRY(ALLOC(space->unknowns[b], (int64_t)mesh->blocks[b].count * n));
+        TRY(ALLOC(space->unknowns[b], (int64_t)mesh->blocks[b].count * space->n[b]));
+        int32_t *to = space->unknowns[b];
         for (int64_t cell = 0; cell < mesh->blocks[b].count; cell++)
-            for (int local = 0; local < n_cell_nodes(space, b); local++) {
-                int32_t slot, node = cell_node(space, b, cell, local, &slot);
-                for (int64_t i = space->first[node]; i < space->first[node + 1]; i++)
-                    space->unknowns[b][cell * n + slot++] = (int32_t)i;
+            for (int local = 0; local < space->n_locals[b]; local++) {
+                int32_t node = cell_node(space, b, cell, local);
+                for (int64_t i = space->first[node]; i < space->first[node + 1]; i++) *to++ = (int32_t)i;
             }
     }
 done:
@@ -126,22 +165,19 @@ static facet_status list_places(struct continuous_space *space) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = space->mesh;
     int64_t n = 0;
-    int32_t slot;
-    for (int b = 0; b < mesh->n_blocks; b++) n += (int64_t)mesh->blocks[b].count * n_cell_nodes(space, b);
+    for (int b = 0; b < mesh->n_blocks; b++) n += (int64_t)mesh->blocks[b].count * space->n_locals[b];
     TRY(ALLOC(space->places, n));
     int64_t *next = space->place_starts + 1; /* becomes the starts when every node has been filled */
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int64_t cell = 0; cell < mesh->blocks[b].count; cell++)
-            for (int local = 0; local < n_cell_nodes(space, b); local++)
-                next[cell_node(space, b, cell, local, &slot) + 1]++;
+            for (int local = 0; local < space->n_locals[b]; local++)
+                next[cell_node(space, b, cell, local) + 1]++;
     for (int32_t node = 0; node < space->n_nodes; node++) next[node + 1] += next[node];
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int64_t cell = 0; cell < mesh->blocks[b].count; cell++)
-            for (int local = 0; local < n_cell_nodes(space, b); local++) {
-                int32_t node = cell_node(space, b, cell, local, &slot);
-                space->places[next[node]++] =
-                    (struct continuous_place){mesh->blocks[b].first + (int32_t)cell, slot};
-            }
+            for (int local = 0; local < space->n_locals[b]; local++)
+                space->places[next[cell_node(space, b, cell, local)]++] =
+                    (struct continuous_place){mesh->blocks[b].first + (int32_t)cell, space->slots[b][local]};
 done:
     return status;
 }
@@ -150,14 +186,19 @@ facet_status continuous_space_create(const struct facet_mesh *mesh, int degree, 
                                      struct continuous_space *space) {
     facet_status status = FACET_OK;
     *space = (struct continuous_space){.mesh = mesh, .degree = degree};
-    if (mesh->dim != 2) FAIL(FACET_ERROR_INPUT, "the condensed method needs a mesh of two dimensions");
-    TRY(ALLOC(space->vertex_node, mesh->n_vertices));
-    TRY(number_vertices(space));
-    space->n_nodes = space->n_vertices + mesh->n_faces;
-    TRY(CALLOC(space->first, space->n_nodes + 1));
-    TRY(ALLOC(space->block_offsets, space->n_nodes + 1));
-    TRY(ALLOC(space->block_nodes, space->n_nodes));
-    TRY(CALLOC(space->place_starts, space->n_nodes + 2));
+    TRY(mesh_skeleton_create(mesh, &space->skeleton));
+    space->n_vertices = space->skeleton.n_vertices;
+    int64_t n_nodes =
+        (int64_t)space->n_vertices + space->skeleton.n_edges + (mesh->dim == 3 ? mesh->n_faces : 0);
+    if (n_nodes >= INT32_MAX)
+        FAIL(FACET_ERROR_INPUT, "the mesh has %lld vertices, edges and faces, more than 2^31 - 2",
+             (long long)n_nodes);
+    space->n_nodes = (int32_t)n_nodes;
+    for (int b = 0; b < mesh->n_blocks; b++) lay_slots(space, b);
+    TRY(CALLOC(space->first, n_nodes + 1));
+    TRY(ALLOC(space->block_offsets, n_nodes + 1));
+    TRY(ALLOC(space->block_nodes, n_nodes));
+    TRY(CALLOC(space->place_starts, n_nodes + 2));
     TRY(number_unknowns(space, eliminated));
     TRY(list_unknowns(space));
     TRY(list_places(space));
@@ -167,7 +208,7 @@ done:
 }
 
 void continuous_space_destroy(struct continuous_space *space) {
-    base_free(&space->vertex_node);
+    mesh_skeleton_destroy(&space->skeleton);
     base_free(&space->first);
     base_free(&space->free);
     base_free(&space->block_offsets);

@@ -1,0 +1,216 @@
+/* Vertices and edges across periodic faces. Both are joined by the faces they lie on: the two sides of a face
+ * name its corners in the order of the frame, so that corners, and edges between them, match by their place.
+ * An edge may be joined to one that its vertices' numbers direct the other way; every edge of a set therefore
+ * knows whether it runs against its leader. */
+#include "base/memory.h"
+#include "mesh/internal.h"
+
+/* Sets of vertices or edges; the lowest member leads. */
+struct sets {
+    int32_t *parents;
+    uint8_t *against; /* the parent */
+};
+
+static facet_status sets_create(int32_t n, struct sets *sets) {
+    facet_status status = FACET_OK;
+    TRY(ALLOC(sets->parents, n));
+    TRY(CALLOC(sets->against, n));
+    for (int32_t i = 0; i < n; i++) sets->parents[i] = i;
+done:
+    return status;
+}
+
+static void sets_destroy(struct sets *sets) {
+    base_free(&sets->parents);
+    base_free(&sets->against);
+}
+
+/* *against is turned when the member runs against its leader. */
+static int32_t leader_of(struct sets *sets, int32_t member, int *against) {
+    while (sets->parents[member] != member) {
+        int32_t parent = sets->parents[member];
+        sets->against[member] ^= sets->against[parent]; /* 0 for a leader */
+        sets->parents[member] = sets->parents[parent];
+        *against ^= sets->against[member];
+        member = sets->parents[member];
+    }
+    return member;
+}
+
+/* 0 when the two are one already, but directed the other way. */
+static int join(struct sets *sets, int32_t a, int32_t b, int against) {
+    int32_t first = leader_of(sets, a, &against), second = leader_of(sets, b, &against);
+    if (first == second) return !against;
+    int32_t low = first < second ? first : second, high = first < second ? second : first;
+    sets->parents[high] = low;
+    sets->against[high] = (uint8_t)against;
+    return 1;
+}
+
+/* numbers[i]: of the set of i, leaders in order. Returns how many there are. */
+static int32_t number_sets(struct sets *sets, int32_t n, int32_t *numbers) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < n; i++) { /* a leader comes before those it leads */
+        int against = 0;
+        int32_t leader = leader_of(sets, i, &against);
+        numbers[i] = leader == i ? count++ : numbers[leader];
+        sets->parents[i] = leader;
+        sets->against[i] = (uint8_t)against;
+    }
+    return count;
+}
+
+/* The mesh vertices of a face in the order of its frame, as one of its sides (0 or 1) sees them. */
+static void side_corners(const struct facet_mesh *mesh, int32_t face, int side, int32_t *corners) {
+    int32_t cell = mesh->face_cells[2 * (int64_t)face + side];
+    int local = mesh->face_locals[2 * (int64_t)face + side];
+    const struct mesh_block *b = mesh_block_of(mesh, cell);
+    enum shape shape = (enum shape)mesh->face_shapes[face];
+    int64_t in_block = cell - b->first;
+    const int *ids = shape_face_vertices(b->shape, local);
+    const int *order = shape_permutation(shape, b->orientations[in_block * shape_n_faces(b->shape) + local]);
+    for (int i = 0; i < shape_n_vertices(shape); i++)
+        corners[i] = b->vertices[in_block * shape_n_vertices(b->shape) + ids[order[i]]];
+}
+
+/* Corners of both sides; 0 when these are the same vertices. */
+static int periodic_corners(const struct facet_mesh *mesh, int32_t face,
+                            int32_t corners[2][SHAPE_MAX_FACE_VERTICES]) {
+    int differ = 0;
+    if (mesh->face_cells[2 * (int64_t)face + 1] < 0) return 0;
+    for (int side = 0; side < 2; side++) side_corners(mesh, face, side, corners[side]);
+    for (int i = 0; i < shape_n_vertices((enum shape)mesh->face_shapes[face]); i++)
+        differ |= corners[0][i] != corners[1][i];
+    return differ;
+}
+
+static facet_status number_vertices(const struct facet_mesh *mesh, struct mesh_skeleton *skeleton) {
+    facet_status status = FACET_OK;
+    struct sets sets = {0};
+    int32_t corners[2][SHAPE_MAX_FACE_VERTICES];
+    TRY(sets_create(mesh->n_vertices, &sets));
+    TRY(ALLOC(skeleton->vertices, mesh->n_vertices));
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        if (!periodic_corners(mesh, f, corners)) continue;
+        for (int i = 0; i < shape_n_vertices((enum shape)mesh->face_shapes[f]); i++)
+            join(&sets, corners[0][i], corners[1][i], 0);
+    }
+    skeleton->n_vertices = number_sets(&sets, mesh->n_vertices, skeleton->vertices);
+done:
+    sets_destroy(&sets);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ edges */
+
+/* The raw edge between two vertices, directed from the lower to the higher. */
+static int32_t find_edge(const struct tuple_set *raw, int32_t from, int32_t to) {
+    int32_t ends[2] = {from, to}, key[2];
+    tuple_sort(2, ends, 2, key);
+    return tuple_set_find(raw, key);
+}
+
+/* skeleton->edges: raw numbers, and orientations of their directions. */
+static facet_status list_raw_edges(const struct facet_mesh *mesh, struct tuple_set *raw,
+                                   struct mesh_skeleton *skeleton) {
+    facet_status status = FACET_OK;
+    int64_t n = 0;
+    for (int b = 0; b < mesh->n_blocks; b++)
+        n += (int64_t)mesh->blocks[b].count * shape_n_entities(mesh->blocks[b].shape, 1);
+    if (n > INT32_MAX) FAIL(FACET_ERROR_INPUT, "the mesh has too many edges");
+    TRY(tuple_set_init(raw, 2, n));
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct mesh_block *block = &mesh->blocks[b];
+        int n_edges = shape_n_entities(block->shape, 1), n_vertices = shape_n_vertices(block->shape);
+        for (int64_t c = 0; c < block->count; c++)
+            for (int e = 0; e < n_edges; e++) {
+                const int *ids = shape_entity_vertices(block->shape, 1, e);
+                const int32_t *v = block->vertices + c * n_vertices;
+                int32_t ends[2] = {v[ids[0]], v[ids[1]]}, key[2];
+                tuple_sort(2, ends, 2, key);
+                skeleton->edges[b][c * n_edges + e] = tuple_set_add(raw, key);
+                skeleton->orientations[b][c * n_edges + e] = ends[0] > ends[1];
+            }
+    }
+done:
+    return status;
+}
+
+static facet_status join_edges(const struct facet_mesh *mesh, const struct tuple_set *raw,
+                               struct sets *sets) {
+    facet_status status = FACET_OK;
+    int32_t corners[2][SHAPE_MAX_FACE_VERTICES];
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        if (!periodic_corners(mesh, f, corners)) continue;
+        for (int i = 0, n = shape_n_vertices((enum shape)mesh->face_shapes[f]); i < n; i++) {
+            int32_t edges[2];
+            int against = 0;
+            for (int side = 0; side < 2; side++) {
+                int32_t from = corners[side][i], to = corners[side][(i + 1) % n];
+                edges[side] = find_edge(raw, from, to);
+                against ^= from > to;
+            }
+            if (!join(sets, edges[0], edges[1], against))
+                FAIL(FACET_ERROR_INPUT,
+                     "periodic faces join the edge between vertices %d and %d to itself, "
+                     "reversed",
+                     corners[0][i], corners[0][(i + 1) % n]);
+        }
+    }
+done:
+    return status;
+}
+
+static facet_status number_edges(const struct facet_mesh *mesh, struct mesh_skeleton *skeleton) {
+    facet_status status = FACET_OK;
+    struct tuple_set raw = {0};
+    struct sets sets = {0};
+    int32_t *numbers = NULL;
+    TRY(list_raw_edges(mesh, &raw, skeleton));
+    TRY(sets_create(raw.count, &sets));
+    TRY(join_edges(mesh, &raw, &sets));
+    TRY(ALLOC(numbers, raw.count));
+    skeleton->n_edges = number_sets(&sets, raw.count, numbers);
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        int64_t n = (int64_t)mesh->blocks[b].count * shape_n_entities(mesh->blocks[b].shape, 1);
+        for (int64_t i = 0; i < n; i++) {
+            int32_t *edge = &skeleton->edges[b][i];
+            skeleton->orientations[b][i] ^= sets.against[*edge];
+            *edge = numbers[*edge];
+        }
+    }
+done:
+    base_free(&numbers);
+    sets_destroy(&sets);
+    tuple_set_free(&raw);
+    return status;
+}
+
+facet_status mesh_skeleton_create(const struct facet_mesh *mesh, struct mesh_skeleton *skeleton) {
+    facet_status status = FACET_OK;
+    *skeleton = (struct mesh_skeleton){0};
+    TRY(number_vertices(mesh, skeleton));
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        int64_t n = (int64_t)mesh->blocks[b].count * shape_n_entities(mesh->blocks[b].shape, 1);
+        TRY(ALLOC(skeleton->edges[b], n));
+        TRY(ALLOC(skeleton->orientations[b], n));
+        for (int64_t i = 0; i < n && mesh->dim == 2; i++) {
+            skeleton->edges[b][i] = mesh->blocks[b].faces[i];
+            skeleton->orientations[b][i] = mesh->blocks[b].orientations[i];
+        }
+    }
+    skeleton->n_edges = mesh->n_faces;
+    if (mesh->dim == 3) TRY(number_edges(mesh, skeleton));
+done:
+    if (status != FACET_OK) mesh_skeleton_destroy(skeleton);
+    return status;
+}
+
+void mesh_skeleton_destroy(struct mesh_skeleton *skeleton) {
+    base_free(&skeleton->vertices);
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
+        base_free(&skeleton->edges[b]);
+        base_free(&skeleton->orientations[b]);
+    }
+    *skeleton = (struct mesh_skeleton){0};
+}
