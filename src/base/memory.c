@@ -117,6 +117,10 @@ void base_memory_fail_at(int64_t k) {
     atomic_store(&fail_countdown, k);
 }
 
+void base_memory_reset_peak(void) {
+    atomic_store(&peak_bytes, atomic_load(&live_bytes));
+}
+
 int64_t base_peak_resident_bytes(void) {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;

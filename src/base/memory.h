@@ -36,6 +36,7 @@ struct base_memory {
     int64_t allocations; /* so far, in this process */
 };
 void base_memory_read(struct base_memory *memory);
+void base_memory_reset_peak(void); /* the peak becomes what is live now */
 /* The k-th allocation from now (1 is the next one) fails; 0: none. */
 void base_memory_fail_at(int64_t k);
 
