@@ -233,7 +233,7 @@ static facet_status refine(const struct bench_options *bench, const char *shape,
         struct pmg_options options;
         struct outcome o = {0};
         if (i >= n_meshes) {
-            table_cell(table, "");
+            table_cell(table, " ");
             continue;
         }
         pmg_options_default(&options);
@@ -294,6 +294,8 @@ static int list_variants(struct variant *v) {
     VARIANT("linear, faces 2", .coarse = PMG_CONTINUOUS, .smoother = PMG_FACES, .degree = 2);
     VARIANT("linear, faces 4", .coarse = PMG_CONTINUOUS, .smoother = PMG_FACES, .degree = 4);
     VARIANT("k=1, linear, faces 4", .coarse = PMG_CONTINUOUS, .smoother = PMG_FACES, .degree = 4,
+            .between = 1);
+    VARIANT("k=1, linear, faces 8", .coarse = PMG_CONTINUOUS, .smoother = PMG_FACES, .degree = 8,
             .between = 1);
     VARIANT("linear, cells 2", .coarse = PMG_CONTINUOUS, .smoother = PMG_CELLS, .degree = 2);
     VARIANT("linear, cells 4", .coarse = PMG_CONTINUOUS, .smoother = PMG_CELLS, .degree = 4);

@@ -8,14 +8,19 @@
 #include "base/memory.h"
 #include "solve/amg.h"
 #include "trace/coarse.h"
+#include "trace/sides.h"
 
 /* Chebyshev steps before and after the coarse correction. */
 #define FACE_DEGREE 4
 #define ROW_DEGREE  3
 #define CELL_DEGREE 4
-/* The factor of the last space may take this part of the bytes of the finest level. */
-#define FACTOR_SHARE 0.5
-#define SMALL_FACTOR 4.0e6
+/* Row modes are rough enough for the smoother while they decay within so many cells. */
+#define SHORT_ROW 2.5
+/* So many of the cells may have longer ones. */
+#define LONG_ROWS 0.01
+/* The factor of the last space may take this part of the bytes of the finest level, or so many bytes. */
+#define FACTOR_SHARE 1.0
+#define SMALL_FACTOR 3.2e7
 /* A row mode couples strongly from this part of the strongest coupling of its node. */
 #define STRONG_ROW 0.25
 
@@ -34,28 +39,61 @@ struct builder {
     struct pmg_options o;
     const struct device *coarse_device;
     struct multigrid *mg;
-    int tensor; /* some cells are quads or hexes */
-    int self;   /* a cell is its own neighbour: it has no patch */
-    int owned;  /* the matrices of degree 1 live inside their level */
+    int long_rows; /* quads or hexes have row modes that a smoother alone is too slow for */
+    int self;      /* a cell is its own neighbour: it has no patch */
+    int owned;     /* the matrices of degree 1 live inside their level */
     double fine_bytes;
 };
 
 /* ------------------------------------------------------------------------------ levels of traces */
 
 static void examine(const struct facet_mesh *mesh, struct builder *b) {
-    for (int k = 0; k < mesh->n_blocks; k++)
-        if (mesh->blocks[k].count > 0 && !shape_is_simplex(mesh->blocks[k].shape)) b->tensor = 1;
     for (int32_t f = 0; f < mesh->n_faces; f++)
         if (mesh->face_cells[2 * (int64_t)f] == mesh->face_cells[2 * (int64_t)f + 1]) b->self = 1;
 }
 
+/* Whether a cell has row modes that decay slowly. Between opposite faces the matrix of the highest modes is
+ * (a, -b; -b, a): along a row of such cells they decay like exp(-i / l) with cosh(1 / l) = a / b. In three
+ * dimensions the mode L_k L_k is looked at, whose decay is faster by a root of two than that of L_k alone. */
+static int has_long_row(const double *K, int dim, int n, int n_faces) {
+    static const int opposite[2][3][2] = {{{0, 2}, {1, 3}, {0, 2}}, {{0, 5}, {1, 3}, {2, 4}}};
+    int m = n / n_faces, top = m - 1;
+    double limit = dim == 3 ? SHORT_ROW / sqrt(2.0) : SHORT_ROW;
+    for (int pair = 0; pair < dim; pair++) {
+        int i = opposite[dim == 3][pair][0] * m + top, j = opposite[dim == 3][pair][1] * m + top;
+        double a = 0.5 * (trace_entry(K, i, i) + trace_entry(K, j, j)), b = fabs(trace_entry(K, i, j));
+        if (a < b * cosh(1.0 / limit)) return 1;
+    }
+    return 0;
+}
+
+static facet_status examine_rows(const struct trace_space *space, const struct trace_matrices *matrices,
+                                 struct builder *b) {
+    facet_status status = FACET_OK;
+    struct trace_view view = {.matrices = matrices};
+    int64_t n_long = 0, n_cells = 0;
+    TRY(trace_view_open(matrices, &view));
+    for (int k = 0; k < space->mesh->n_blocks; k++) {
+        const struct mesh_block *block = &space->mesh->blocks[k];
+        if (shape_is_simplex(block->shape)) continue;
+        n_cells += block->count;
+#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(+ : n_long)
+        for (int32_t c = 0; c < block->count; c++)
+            n_long += has_long_row(trace_view_cell(&view, k, c), space->mesh->dim,
+                                   matrices->n[k] / space->n_components, shape_n_faces(block->shape));
+    }
+    b->long_rows = n_cells > 0 && (double)n_long > LONG_ROWS * (double)n_cells;
+done:
+    trace_view_close(&view);
+    return status;
+}
+
 static void choose(struct builder *b, const struct trace_space *space) {
     struct pmg_options *o = &b->o;
-    int rows = b->tensor && space->degree > 1;
-    if (o->coarse == PMG_COARSE_AUTO) o->coarse = rows ? PMG_ROWS : PMG_CONTINUOUS;
+    if (o->coarse == PMG_COARSE_AUTO) o->coarse = b->long_rows ? PMG_ROWS : PMG_CONTINUOUS;
     if (o->coarse == PMG_LINEAR && space->degree <= 1) o->coarse = PMG_CONSTANT;
     if (o->smoother == PMG_SMOOTHER_AUTO)
-        o->smoother = b->tensor && o->coarse != PMG_ROWS && !b->self ? PMG_CELLS : PMG_FACES;
+        o->smoother = b->long_rows && o->coarse != PMG_ROWS && !b->self ? PMG_CELLS : PMG_FACES;
     if (o->degree == 0)
         o->degree = o->smoother == PMG_CELLS ? CELL_DEGREE : o->coarse == PMG_ROWS ? ROW_DEGREE : FACE_DEGREE;
     if (o->between < 0) o->between = o->coarse == PMG_CONTINUOUS;
@@ -313,9 +351,9 @@ done:
     return status;
 }
 
-facet_status trace_pmg_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                              const struct operator* A, const struct pmg_options *options,
-                              struct multigrid **mg) {
+static facet_status create(const struct trace_space *space, const struct trace_matrices *matrices,
+                           const struct operator* A, const struct pmg_options *options,
+                           struct multigrid **mg) {
     facet_status status = FACET_OK;
     struct builder b = {.o = *options, .fine_bytes = trace_operator_bytes(A)};
     struct stage s = {.space = space, .matrices = matrices};
@@ -324,6 +362,7 @@ facet_status trace_pmg_create(const struct trace_space *space, const struct trac
     struct last last = {0};
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
     examine(space->mesh, &b);
+    TRY(examine_rows(space, matrices, &b));
     choose(&b, space);
     TRY(multigrid_create(mg));
     b.mg = *mg;
@@ -341,4 +380,18 @@ done:
     last_destroy(&last);
     if (status != FACET_OK) multigrid_destroy(mg);
     return status;
+}
+
+/* With k = 1 and no Dirichlet face, linear functions and row modes are not independent (a chessboard of
+ * vertices); a lonely cell's patch is singular. What is then not positive definite gives way to the plain
+ * choice, unless the caller insists. */
+facet_status trace_pmg_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                              const struct operator* A, const struct pmg_options *options,
+                              struct multigrid **mg) {
+    struct pmg_options plain = *options;
+    facet_status status = create(space, matrices, A, options, mg);
+    if (status != FACET_NOT_CONVERGED) return status;
+    if (options->coarse == PMG_COARSE_AUTO) plain.coarse = PMG_CONTINUOUS;
+    if (options->smoother == PMG_SMOOTHER_AUTO) plain.smoother = PMG_FACES;
+    return create(space, matrices, A, &plain, mg);
 }
