@@ -281,13 +281,8 @@ struct variant {
 
 static int list_variants(struct variant *v) {
     int n = 0;
-#define VARIANT(text, ...)                                                                                   \
-    v[n++] = (struct variant) {                                                                              \
-        text, {                                                                                              \
-            .between = 0, __VA_ARGS__                                                                        \
-        }                                                                                                    \
-    }
-    v[n++] = (struct variant){"auto", {.between = -1}};
+#define VARIANT(text, ...) v[n++] = (struct variant){text, {__VA_ARGS__}}
+    VARIANT("auto", .between = -1);
     VARIANT("k=0, faces 2", .coarse = PMG_CONSTANT, .smoother = PMG_FACES, .degree = 2);
     VARIANT("k=0, faces 4", .coarse = PMG_CONSTANT, .smoother = PMG_FACES, .degree = 4);
     VARIANT("k=1, faces 4", .coarse = PMG_LINEAR, .smoother = PMG_FACES, .degree = 4);
