@@ -1,7 +1,6 @@
 /* Tables of bases and geometry at quadrature points. */
 #include "hdg/space.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
@@ -114,33 +113,26 @@ static void reference_normal(enum shape shape, int face, double *normal) {
     normal[2] = a[0] * b[1] - a[1] * b[0];
 }
 
-/* out (NL x NR) = sum_q w_q left_i right_j; scratch: n x NL. */
-static void integrate(int n, const double *w, int NL, const double *left, int NR, const double *right,
-                      double *scratch, double *out) {
-    for (int64_t q = 0; q < n; q++)
-        for (int i = 0; i < NL; i++) scratch[q * NL + i] = w[q] * left[q * NL + i];
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, NL, NR, n, 1.0, scratch, NL, right, NR, 0.0, out,
-                NR);
-}
-
 /* Reference matrices for affine cells. */
 static facet_status make_reference_matrices(struct hdg_block_space *b, int dim) {
     facet_status status = FACET_OK;
     int N = b->N, m = b->m;
-    int64_t n = b->cell.n > b->face.rule.n ? b->cell.n : b->face.rule.n;
-    double *scratch = NULL;
-    TRY(ALLOC(scratch, n * N));
-    TRY(ALLOC(b->D_ref, (int64_t)dim * N * N));
+    TRY(CALLOC(b->D_ref, (int64_t)dim * N * N));
     TRY(CALLOC(b->F_ref, (int64_t)b->n_faces * 8 * N * m));
-    for (int64_t d = 0; d < dim; d++)
-        integrate(b->cell.n, b->cell.w, N, b->cell.grad + d * b->cell.n * N, N, b->cell.phi, scratch,
-                  b->D_ref + d * N * N);
+    for (int d = 0; d < dim; d++)
+        for (int q = 0; q < b->cell.n; q++)
+            for (int i = 0; i < N; i++)
+                for (int j = 0; j < N; j++)
+                    b->D_ref[(d * N + i) * N + j] +=
+                        b->cell.w[q] * b->cell.grad[(d * b->cell.n + q) * N + i] * b->cell.phi[q * N + j];
     for (int f = 0; f < b->n_faces; f++)
         for (int o = 0; o < shape_n_orientations(shape_face_shape(b->shape, f)); o++)
-            integrate(b->face.rule.n, b->face.rule.w, N, b->face.side[f][o].phi, m, b->face.psi, scratch,
-                      b->F_ref + ((int64_t)f * 8 + o) * N * m);
+            for (int q = 0; q < b->face.rule.n; q++)
+                for (int i = 0; i < N; i++)
+                    for (int j = 0; j < m; j++)
+                        b->F_ref[((f * 8 + o) * N + i) * m + j] +=
+                            b->face.rule.w[q] * b->face.side[f][o].phi[q * N + i] * b->face.psi[q * m + j];
 done:
-    base_free(&scratch);
     return status;
 }
 
