@@ -91,6 +91,28 @@ static void put_solver(const facet_report *r, struct text *out) {
     text_printf(out, "\n");
 }
 
+/* Phases by levels: where the time of a multigrid went, and how well every level did. */
+static void put_levels(const struct run *run, struct text *out) {
+    int n = run->solver != NULL && run->watched ? facet_solver_n_levels(run->solver) : 0;
+    if (n == 0) return;
+    text_printf(out, "levels    %-14s %12s %10s %7s %9s %9s %9s %9s %9s %6s\n", "", "unknowns", "memory",
+                "visits", "smooth", "residual", "transfer", "solve", "reduction", "rate");
+    for (int i = 0; i < n; i++) {
+        facet_level l;
+        if (facet_solver_level(run->solver, i, &l) != FACET_OK) continue;
+        char name[64];
+        snprintf(name, sizeof name, "%s%s%s%s", l.name, strcmp(l.precision, "single") == 0 ? " f32" : "",
+                 strcmp(l.device, facet_context_device(run->context)) != 0 ? " on " : "",
+                 strcmp(l.device, facet_context_device(run->context)) != 0 ? l.device : "");
+        text_printf(out, "          %-14s %12s %10s %7lld", name, report_count(l.unknowns).text,
+                    report_bytes(l.bytes).text, (long long)l.visits);
+        text_printf(out, " %9s %9s %9s %9s", report_seconds(l.smooth).text, report_seconds(l.residual).text,
+                    report_seconds(l.transfer).text, report_seconds(l.solve).text);
+        if (l.rate >= 0.0) text_printf(out, " %9.2e %6.3f", l.reduction, l.rate);
+        text_printf(out, "\n");
+    }
+}
+
 static void put_error(struct text *out, const char *name, double L2, double Linf) {
     if (L2 < 0.0) return;
     text_printf(out, "          %-8s %11.4e", name, L2);
@@ -163,6 +185,7 @@ void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out) {
 
 void report_results(const struct run *run, struct text *out) {
     put_solver(&run->report, out);
+    put_levels(run, out);
     if (run->report.converged) {
         report_mismatch(&run->mismatch, out);
         if (run->report.conservation >= 0.0)

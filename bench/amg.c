@@ -69,7 +69,7 @@ static facet_status solve(struct trace_problem *p, const struct amg_options *opt
     struct solve_report report = {0};
     struct amg_summary summary = {0};
     struct solve_control control = {
-        .rtol = RTOL, .max_iterations = 20000, .flexible = options != NULL && options->cycle == AMG_K};
+        .rtol = RTOL, .max_iterations = 20000, .flexible = options != NULL && options->cycle == MG_K};
     double begin = base_seconds();
     if (options != NULL) {
         struct amg_options with = *options;
@@ -157,15 +157,15 @@ static int list_variants(struct variant *v) {
     VARIANT("default", (void)0);
     VARIANT("pairwise, 2 passes", o.aggregation = AMG_PAIRWISE);
     VARIANT("pairwise, 3 passes", o.aggregation = AMG_PAIRWISE; o.passes = 3);
-    VARIANT("W", o.cycle = AMG_W);
-    VARIANT("W, coarse correction x 1.5", o.cycle = AMG_W; o.overcorrection = 1.5);
-    VARIANT("V", o.cycle = AMG_V);
-    VARIANT("V, coarse correction x 1.8", o.cycle = AMG_V; o.overcorrection = 1.8);
+    VARIANT("W", o.cycle = MG_W);
+    VARIANT("W, coarse correction x 1.5", o.cycle = MG_W; o.overcorrection = 1.5);
+    VARIANT("V", o.cycle = MG_V);
+    VARIANT("V, coarse correction x 1.8", o.cycle = MG_V; o.overcorrection = 1.8);
     VARIANT("smoother degree 1", o.degree = 1);
     VARIANT("smoother degree 3", o.degree = 3);
     VARIANT("smoother degree 4", o.degree = 4);
     VARIANT("coarse smoother degree 1", o.coarse_degree = 1);
-    VARIANT("first kind, ratio 6", o.polynomial = AMG_FIRST; o.ratio = 6);
+    VARIANT("first kind, ratio 6", o.polynomial = POLYNOMIAL_FIRST; o.ratio = 6);
     VARIANT("leading 0", o.leading = 0);
     VARIANT("leading 1", o.leading = 1);
     VARIANT("leading 2", o.leading = 2);

@@ -19,6 +19,8 @@ const struct bench *bench_list(void) {
         {"fabien2017-roofline",
          "Figures 14 to 17: the trace product against the roofs, speed of the stages by threads",
          bench_fabien2017_roofline},
+        {"local-3d", "local solvers, recovery and trace products on tets and hexes, against the roofs",
+         bench_local3d},
         {"amg", "algebraic multigrid: iterations under refinement, and variants", bench_amg},
         {NULL, NULL, NULL},
     };

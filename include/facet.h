@@ -124,26 +124,28 @@ FACET_API void facet_context_set_monitor(facet_context *context, facet_monitor m
 /* ------------------------------------------------------------------------------------------ mesh */
 
 typedef struct facet_box {
-    int dim; /* 2 */
+    int dim; /* 2 or 3 */
     double lower[3], upper[3];
     int cells[3];
     const double *coordinates[3]; /* cells[i] + 1 increasing numbers each, for a graded box; NULL: uniform */
-    const char *shape;            /* "triangle" or "quad" */
-    const char *split;            /* of quads into triangles: "right" (NULL), "left", "alternating" */
-    int periodic[3];              /* nonzero: periodic in that direction */
+    const char *shape;            /* "triangle" or "quad"; "tet" or "hex" */
+    const char *split;            /* of quads into triangles: "right" (NULL), "left", "alternating"; of cubes
+                                     into tets: "six" (NULL), every cube alike, or "five", alternating */
+    int periodic[3]; /* nonzero: periodic in that direction; with "five", cells[i] is even there */
 } facet_box;
 
 typedef struct facet_mesh_info {
     int dim;
     int geometry_order;
     int64_t n_cells, n_faces, n_boundary_faces, n_vertices;
-    const char *shape; /* "triangle", "quad" or "triangle+quad"; valid while the mesh lives */
+    const char *shape; /* "triangle", "quad", "triangle+quad"; "tet", "hex", "tet+hex"; valid while the mesh
+                          lives */
     double volume;     /* sum of |cell| */
     double smallest_cell, largest_cell; /* diameters */
     double smallest_jacobian;           /* min over cells of min det J / max det J, 1 for affine cells */
 } facet_mesh_info;
 
-/* A box [lower, upper]; its sides are called xmin, xmax, ymin, ymax. */
+/* A box [lower, upper]; its sides are called xmin, xmax, ymin, ymax, in 3D also zmin, zmax. */
 FACET_API facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh);
 /* A Gmsh file, format 2.2 or 4.1, ASCII or binary. Boundary parts and regions are its physical groups. */
 FACET_API facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh);
@@ -211,8 +213,14 @@ typedef struct facet_options {
     const char *tau; /* physical tau: number or expression; NULL: mean K of the cell / size of the domain */
     double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */
     int postprocess; /* compute u* and q* */
-    const char *method;         /* "auto" (NULL), "cg", "fgmres", "direct" */
-    const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block", "amg" */
+    const char *method; /* "auto" (NULL), "cg", "fgmres", "direct", or "multigrid": cycles by themselves */
+    const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block", "amg", "pmg" */
+    const char *cycle;          /* of amg and pmg: "auto" (NULL), "V", "W", "F", "full" */
+    const char *smoother;       /* of pmg: "auto" (NULL), "faces", "cells" */
+    int smoother_degree;        /* of pmg: of its Chebyshev polynomial; 0: chosen */
+    const char *precision;      /* "double" (NULL), or "mixed": the cycles of pmg in single precision */
+    const char *coarse_device;  /* of the coarse levels of pmg; NULL: that of the context */
+    int watch;                  /* measure the rate of every level (facet_solver_level), which costs time */
     double rtol;                /* on the true residual |F - K uhat| / |F| */
     int max_iterations;
 } facet_options;
@@ -229,6 +237,17 @@ typedef struct facet_report {
     double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one;
                             negative: not available (the condensed method is not conservative cell by cell) */
 } facet_report;
+
+/* A level of the multigrid that was used, 0 being the finest. */
+typedef struct facet_level {
+    const char *name, *device, *precision; /* "k=3", "cpu", "double"; valid while the solver lives */
+    int64_t unknowns;
+    double bytes; /* what it takes beyond the element matrices */
+    int64_t visits;
+    double smooth, residual, transfer, solve; /* seconds */
+    double reduction;                         /* of the residual by the last visit; negative: not watched */
+    double rate;                              /* geometric mean of these */
+} facet_level;
 
 typedef struct facet_errors {
     double u_L2, u_Linf, q_L2, u_star_L2, q_star_L2, trace_L2; /* negative: not available */
@@ -248,6 +267,9 @@ FACET_API facet_status facet_solver_points(const facet_solver *solver, double *x
 FACET_API facet_status facet_solver_solve(facet_solver *solver, const double *source, double *u);
 
 FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_report *report);
+/* 0 when no multigrid was used. */
+FACET_API int facet_solver_n_levels(const facet_solver *solver);
+FACET_API facet_status facet_solver_level(const facet_solver *solver, int level, facet_level *info);
 FACET_API facet_status facet_solver_errors(const facet_solver *solver, facet_errors *errors);
 /* A field ("u", "u_star", "q", "q_star") at points anywhere in the mesh; values: n * (1 or dim). A point
  * outside is an error. */

@@ -8,6 +8,9 @@
  * KERNEL_LANES cells, the cell being the fastest index: entry e of cell c is at [(c / LANES) * n_entries +
  * e][c % LANES]. Lanes beyond the last cell exist and hold what the caller put there. Symmetric matrices keep
  * one triangle: entry (i, j), j <= i, is number i (i + 1) / 2 + j.
+ *
+ * Precision. An entry whose name ends in _single is the entry without that ending with arrays of float:
+ * factors come as doubles and are rounded, and sums are taken in float, except for dot_single.
  */
 #ifndef FACET_KERNELS_H
 #define FACET_KERNELS_H
@@ -29,6 +32,7 @@ struct cell_plan {
     const int64_t *maps;    /* batch x n_faces x LANES: first unknown of a face, -1: none (counts as zero,
                                receives nothing) */
     const double *matrices; /* batch x n (n + 1) / 2 x LANES */
+    const float *single;    /* the same for cell_apply_single, which reads nothing of `matrices` */
 };
 
 /* Facet-wise product. Row block r (a face) sums its panels; panel p couples it with the unknowns columns[p]
@@ -44,7 +48,13 @@ struct facet_plan {
 };
 
 /* Reference matrices of affine cells: one shape and degree, faces in orientation 0. Symmetric pairs (b, c), b
- * <= c, in the order 00 01 11 (02 12 22: by c, then b). */
+ * <= c, in the order 00 01 11 (02 12 22: by c, then b).
+ *
+ * Turns. Another orientation of a face is another frame for the same trace functions: F_f becomes F_f O with
+ * O orthogonal. O mixes few functions with one another: those of a group, into which the m functions fall,
+ * the first (the constant) being one by itself. Group g has s = group_starts[g + 1] - group_starts[g]
+ * functions, modes[group_starts[g]] and the following, and an s x s block of O (rows: orientation 0); blocks
+ * follow each other. */
 struct affine_tables {
     int dim, n_faces, N, m;
     double volume;           /* of the reference cell */
@@ -55,11 +65,14 @@ struct affine_tables {
     const double *DF;        /* n_faces x dim x N x m: D_b'F_f */
     const double *FF;        /* n_faces x n_faces x m x m: F_f'F_g */
     const double *D;         /* dim x N x N: d_b phi_i phi_j over the reference cell */
+    int n_groups, n_turn;    /* n_turn: sum of s^2; n_groups = m: every O is diagonal, modes in order */
+    const int32_t *group_starts, *modes; /* n_groups + 1, m */
+    const double *turns;                 /* orientations x n_turn: the blocks of O */
 };
 /* Where the coefficients of an affine cell with constant data stand. C: cofactors of its Jacobian, J: its
  * determinant, n_f: its outward normals times areas. */
 struct affine_layout {
-    int reaction, stiffness, weight, sign, gradient, flux_normal, normals, flux, count;
+    int reaction, stiffness, weight, orientation, gradient, flux_normal, normals, flux, count;
 };
 
 static inline struct affine_layout affine_layout(int dim, int n_faces) {
@@ -67,8 +80,8 @@ static inline struct affine_layout affine_layout(int dim, int n_faces) {
     at.reaction = 0;                                /* J lambda */
     at.stiffness = 1;                               /* C'KC/J: pairs */
     at.weight = at.stiffness + dim * (dim + 1) / 2; /* tau |F| of each face */
-    at.sign = at.weight + n_faces;                  /* of odd trace functions of each face */
-    at.gradient = at.sign + n_faces;                /* C'K n_f/J: face x dim */
+    at.orientation = at.weight + n_faces;           /* of each face: 0, 1, .. */
+    at.gradient = at.orientation + n_faces;         /* C'K n_f/J: face x dim */
     at.flux_normal = at.gradient + n_faces * dim;   /* K n_f/J: face x dim */
     at.normals = at.flux_normal + n_faces * dim;    /* n_f'K n_g/J: face x face */
     at.flux = at.normals + n_faces * n_faces;       /* KC/J: dim x dim */
@@ -134,6 +147,22 @@ struct kernels {
     /* q (batch x dim N x LANES) = A^-1 (D u - G uhat) of affine cells. */
     void (*affine_flux)(const struct affine_tables *tables, int64_t n_batches, const double *coefficients,
                         const double *u, const double *uhat, double *q);
+
+    /* Single precision. */
+    void (*fill_single)(int64_t n, double a, float *x);
+    void (*axpby_single)(int64_t n, double a, const float *x, double b, float *y);
+    void (*multiply_single)(int64_t n, const float *d, const float *x, float *y);
+    double (*dot_single)(int64_t n, const float *x, const float *y); /* products and sum in double */
+    void (*csr_apply_single)(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
+                             const float *values, const float *x, float *y);
+    void (*block_apply_single)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                               const float *matrices, const float *x, float *y);
+    void (*block_smooth_single)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                                const float *matrices, double a, double b, double c, const float *f,
+                                const float *t, float *r, float *d, float *x);
+    void (*cell_apply_single)(const struct cell_plan *plan, const float *x, float *y);
+    void (*convert_to_single)(int64_t n, const double *x, float *y); /* y = x, rounded */
+    void (*convert_to_double)(int64_t n, const float *x, double *y); /* y = x */
 };
 
 const struct kernels *kernels_ref(void);

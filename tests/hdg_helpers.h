@@ -36,6 +36,36 @@ static inline double random_signed(uint32_t *state) {
     return (double)(*state >> 8) / 8388608.0 - 1.0;
 }
 
+/* Groups of trace functions as a face of this dimension might have them: single ones on an edge; else 1, 2,
+ * 3,
+ * .. functions, not in order. starts: m + 1, modes: m. Returns how many; *n_turn: numbers of an orientation.
+ */
+static inline int make_groups(int dim, int m, int32_t *starts, int32_t *modes, int *n_turn) {
+    int n = 0, end = 0;
+    starts[0] = *n_turn = 0;
+    for (int i = 0; i < m; i++) modes[i] = i == 0 || dim == 2 ? i : m - i;
+    for (; end < m; n++) {
+        int size = dim == 2 ? 1 : n + 1 < m - end ? n + 1 : m - end;
+        starts[n + 1] = end += size;
+        *n_turn += size * size;
+    }
+    return n;
+}
+
+/* Orientations (n x n_turn) for such groups: signs, the first 1, where they are single; else any numbers, the
+ * constant kept and orientation 0 the identity. */
+static inline void make_turns(int n, int n_groups, const int32_t *starts, int n_turn, double *turns) {
+    uint32_t seed = 12;
+    for (int o = 0; o < n; o++)
+        for (int g = 0; g < n_groups; g++) {
+            int size = starts[g + 1] - starts[g];
+            for (int i = 0; i < size * size; i++, turns++) {
+                double number = random_signed(&seed), sign = number > 0 ? 1 : -1;
+                *turns = o == 0 || g == 0 ? i % (size + 1) == 0 : n_groups == n_turn ? sign : number;
+            }
+        }
+}
+
 static inline int64_t live_blocks(void) {
     struct base_memory memory;
     base_memory_read(&memory);
@@ -187,7 +217,7 @@ struct setup {
     const char *K[9], *reaction, *source, *exact, *tau;
     double tau_hat, rtol; /* rtol 0: 1e-12 */
     const char *device, *method, *preconditioner;
-    struct condition conditions[5]; /* ends with one without a part */
+    struct condition conditions[7]; /* ends with one without a part */
 };
 struct solved {
     facet_context *context;
@@ -257,7 +287,7 @@ static inline double difference(const struct solved *a, const struct solved *b) 
         int64_t n = (int64_t)h->data.mesh->blocks[k].count * h->space.blocks[k].N;
         for (int64_t i = 0; i < n; i++)
             largest = fmax(largest, fabs(a->solver->solution.u[k][i] - b->solver->solution.u[k][i]));
-        for (int64_t i = 0; i < 2 * n; i++)
+        for (int64_t i = 0; i < h->data.mesh->dim * n; i++)
             largest = fmax(largest, fabs(a->solver->solution.q[k][i] - b->solver->solution.q[k][i]));
     }
     for (int64_t i = 0; i < h->trace.n_all; i++)

@@ -128,7 +128,7 @@ static int iterations(const struct system *s, const struct amg_options *options,
     struct solve_report report = {0};
     double *host;
     struct solve_control control = {
-        .rtol = 1e-10, .max_iterations = 200, .flexible = options->cycle == AMG_K, .kernel = kernel};
+        .rtol = 1e-10, .max_iterations = 200, .flexible = options->cycle == MG_K, .kernel = kernel};
     OK(ALLOC(host, s->A.n));
     for (int64_t i = 0; i < s->A.n; i++) host[i] = noise(i);
     OK(operator_create_csr(the_device(), &s->A, &A));
@@ -206,8 +206,8 @@ static void test_linear_cycles(void **state) {
         for (int polynomial = 0; polynomial < 2; polynomial++) {
             struct amg_options options;
             amg_options_default(&options);
-            options.cycle = cycle == 0 ? AMG_V : AMG_W;
-            options.polynomial = polynomial == 0 ? AMG_FIRST : AMG_FOURTH;
+            options.cycle = cycle == 0 ? MG_V : MG_W;
+            options.polynomial = polynomial == 0 ? POLYNOMIAL_FIRST : POLYNOMIAL_FOURTH;
             options.degree = 1 + 2 * polynomial;
             options.coarse_size = 40;
             check_symmetry(&laplacian, &options);
@@ -245,8 +245,8 @@ static void test_singular(void **state) {
         make_laplacian(100, 1, 1.0, &s);
         OK(vector_create(the_device(), s.A.n, &kernel));
         vector_fill(&kernel, 1.0 / sqrt((double)s.A.n));
-        options.cycle = (enum amg_cycle)cycle;
-        assert_true(iterations(&s, &options, &kernel) <= (cycle == AMG_K ? 25 : 60));
+        options.cycle = (enum mg_cycle)cycle;
+        assert_true(iterations(&s, &options, &kernel) <= (cycle == MG_K ? 25 : 60));
         vector_destroy(&kernel);
         system_destroy(&s);
     }
@@ -352,9 +352,9 @@ static void test_trace_neumann(void **state) {
         OK(vector_upload(&kernel, s.modes));
         vector_axpby(0.0, &kernel, 1.0 / vector_norm(&kernel), &kernel);
         assert_true(iterations(&s, &options, &kernel) <= 45);
-        options.cycle = AMG_W;
+        options.cycle = MG_W;
         check_symmetry(&s, &options);
-        options.cycle = AMG_K;
+        options.cycle = MG_K;
         vector_destroy(&kernel);
         system_destroy(&s);
     }
@@ -427,7 +427,7 @@ static void test_degenerate(void **state) {
     make_laplacian(30, 0, 1.0, &s);
     for (int64_t i = 0; i < s.A.offsets[s.A.n]; i++) s.A.values[i] = -s.A.values[i];
     assert_int_equal(make_amg(&s, &options, &M), FACET_NOT_CONVERGED);
-    options.degree = AMG_MAX_DEGREE + 1;
+    options.degree = MG_MAX_DEGREE + 1;
     assert_int_equal(make_amg(&s, &options, &M), FACET_ERROR_INPUT);
     system_destroy(&s);
 }
@@ -531,7 +531,7 @@ static void test_flexible(void **state) {
     OK(vector_upload(&b, s.modes));
     for (int k = 0; k < 4; k++) {
         struct solve_control control = {.rtol = 1e-10, .max_iterations = 100, .flexible = k < 3};
-        options.cycle = k < 2 ? AMG_K : AMG_V;
+        options.cycle = k < 2 ? MG_K : MG_V;
         OK(make_amg(&s, &options, &M));
         vector_fill(&x, 0.0);
         OK((k == 1 ? solve_fgmres : solve_cg)(&A, &M, &b, &x, &control, &report));

@@ -54,20 +54,6 @@ static void *put(struct arena *a, const void *host, int64_t count, size_t size) 
     return a->pointers[a->n++] = pointer;
 }
 
-static double *put_random(struct arena *a, int64_t n, uint32_t seed) {
-    double *host = random_numbers(n, seed), *on_device = put(a, host, n, sizeof *host);
-    test_free(host);
-    return on_device;
-}
-
-static double *put_nan(struct arena *a, int64_t n) {
-    double *host = random_numbers(n, 1), *on_device;
-    for (int64_t i = 0; i < n; i++) host[i] = NAN;
-    on_device = put(a, host, n, sizeof *host);
-    test_free(host);
-    return on_device;
-}
-
 /* Adds room for n numbers to what came out. */
 static double *room(struct arena *a, int64_t n) {
     a->out = test_realloc(a->out, (size_t)(a->n_out + n + 1) * sizeof *a->out);
@@ -75,66 +61,47 @@ static double *room(struct arena *a, int64_t n) {
     return a->out + a->n_out - n;
 }
 
-static void take(struct arena *a, const double *from, int64_t n) {
-    ok(device_download(a->device, room(a, n), from, (size_t)n * sizeof *from));
-}
-
 static void arena_destroy(struct arena *a) {
     for (int i = 0; i < a->n; i++) device_free(a->device, &a->pointers[i]);
     if (a->out != NULL) test_free(a->out);
 }
 
-/* ------------------------------------------------------------------------------------------ vectors */
+/* ------------------------------------------------------------------------------------------ both precisions
+ */
 
-static void run_fill(struct arena *a, int64_t n) {
-    struct vector x;
-    ok(vector_create(a->device, n, &x));
-    vector_fill(&x, -3.25);
-    take(a, x.data, n);
-    vector_destroy(&x);
+#define REAL       double
+#define NAME(what) what
+#define ARRAY      data
+#define MATRICES   matrices
+#include "device_real.h"
+#undef REAL
+#undef NAME
+#undef ARRAY
+#undef MATRICES
+
+#define REAL       float
+#define NAME(what) what##_single
+#define ARRAY      single
+#define MATRICES   single
+#include "device_real.h"
+#undef REAL
+#undef NAME
+#undef ARRAY
+#undef MATRICES
+
+static void run_to_single(struct arena *a, int64_t n) {
+    float *y = put_nan_single(a, n);
+    device_convert_to_single(a->device, n, put_random(a, n, 1), y);
+    take_single(a, y, n);
 }
 
-static void run_axpby(struct arena *a, int64_t n) {
-    struct vector x = {a->device, n, put_random(a, n, 1)}, y = {a->device, n, put_random(a, n, 2)},
-                  z = {a->device, n, put_nan(a, n)};
-    vector_axpby(0.75, &x, -1.5, &y);
-    vector_axpby(2.0, &x, 0.0, &z); /* b = 0 ignores y, be it NaN */
-    take(a, y.data, n);
-    take(a, z.data, n);
-}
-
-static void run_multiply(struct arena *a, int64_t n) {
-    double *d = put_random(a, n, 1), *x = put_random(a, n, 2), *y = put_nan(a, n);
-    device_multiply(a->device, n, d, x, y);
+static void run_to_double(struct arena *a, int64_t n) {
+    double *y = put_nan(a, n);
+    device_convert_to_double(a->device, n, put_random_single(a, n, 1), y);
     take(a, y, n);
-}
-
-static void run_dot(struct arena *a, int64_t n) {
-    struct vector x = {a->device, n, put_random(a, n, 1)}, y = {a->device, n, put_random(a, n, 2)};
-    double *out = room(a, 2);
-    out[0] = vector_dot(&x, &y) / sqrt((double)n + 1);
-    out[1] = vector_norm(&x) / sqrt((double)n + 1);
 }
 
 /* ------------------------------------------------------------------------------------------ matrices */
-
-/* Rows of 0 .. 12 entries. */
-static void run_csr(struct arena *a, int64_t n) {
-    uint32_t seed = 5;
-    int64_t *offsets = test_malloc(((size_t)n + 1) * sizeof *offsets);
-    int32_t *columns = test_malloc((13 * (size_t)n + 1) * sizeof *columns);
-    offsets[0] = 0;
-    for (int64_t i = 0; i < n; i++) {
-        offsets[i + 1] = offsets[i] + random_below(13, &seed);
-        for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) columns[k] = (int32_t)random_below(n, &seed);
-    }
-    double *values = put_random(a, offsets[n], 6), *x = put_random(a, n, 7), *y = put_nan(a, n);
-    device_csr_apply(a->device, n, put(a, offsets, n + 1, sizeof *offsets),
-                     put(a, columns, offsets[n], sizeof *columns), values, x, y);
-    take(a, y, n);
-    test_free(offsets);
-    test_free(columns);
-}
 
 /* Rows of 11 places, some of them empty; what stands in an empty one does not count. */
 static void run_ell(struct arena *a, int64_t n) {
@@ -152,61 +119,6 @@ static void run_ell(struct arena *a, int64_t n) {
     take(a, y, n);
     test_free(columns);
     test_free(values);
-}
-
-/* n blocks of 0 .. 9 unknowns, or all of one size. */
-struct blocks {
-    int64_t n, *first, *starts; /* on the device */
-    double *matrices;
-};
-
-static void put_blocks(struct arena *a, int64_t n_blocks, int size, struct blocks *b) {
-    uint32_t seed = 7;
-    int64_t *first = test_malloc(((size_t)n_blocks + 1) * sizeof *first);
-    int64_t *starts = test_malloc(((size_t)n_blocks + 1) * sizeof *starts);
-    first[0] = starts[0] = 0;
-    for (int64_t k = 0; k < n_blocks; k++) {
-        int64_t n = size > 0 ? size : random_below(10, &seed);
-        first[k + 1] = first[k] + n;
-        starts[k + 1] = starts[k] + n * n;
-    }
-    b->n = first[n_blocks];
-    b->matrices = put_random(a, starts[n_blocks], 8);
-    b->first = put(a, first, n_blocks + 1, sizeof *first);
-    b->starts = put(a, starts, n_blocks + 1, sizeof *starts);
-    test_free(first);
-    test_free(starts);
-}
-
-static void run_block_apply(struct arena *a, int64_t n_blocks) {
-    struct blocks b;
-    put_blocks(a, n_blocks, (int)(n_blocks % 3 * 4), &b);
-    double *x = put_random(a, b.n, 9), *y = put_nan(a, b.n);
-    device_block_apply(a->device, n_blocks, b.first, b.starts, b.matrices, x, y);
-    take(a, y, b.n);
-}
-
-/* variant, by bits: with t, b not 0, c not 0, r on top of f. */
-static void smooth(struct arena *a, int64_t n_blocks, int variant) {
-    struct blocks s;
-    put_blocks(a, n_blocks, (int)(n_blocks % 3 * 4), &s);
-    double *f = put_random(a, s.n, 1), *t = variant & 1 ? put_random(a, s.n, 2) : NULL;
-    double b = variant & 2 ? 0.25 : 0, *d = b == 0 ? put_nan(a, s.n) : put_random(a, s.n, 3);
-    double c = variant & 4 ? 0.5 : 0, *x = c == 0 ? put_nan(a, s.n) : put_random(a, s.n, 4);
-    double *r = variant & 8 ? f : put_nan(a, s.n);
-    device_block_smooth(a->device, n_blocks, s.first, s.starts, s.matrices, 0.75, b, c, f, t, r, d, x);
-    take(a, r, s.n);
-    take(a, d, s.n);
-    take(a, x, s.n);
-}
-
-static void run_block_smooth(struct arena *a, int64_t n_blocks) {
-    for (int variant = 0; variant < 16; variant++) {
-        struct arena one = {.device = a->device};
-        smooth(&one, n_blocks, variant);
-        if (one.n_out > 0) memcpy(room(a, one.n_out), one.out, (size_t)one.n_out * sizeof *one.out);
-        arena_destroy(&one);
-    }
 }
 
 /* Row blocks of 1 .. 13 unknowns with 0 .. 7 panels each. */
@@ -246,37 +158,6 @@ static void run_facet_apply(struct arena *a, int64_t n_rows) {
     test_free(sizes);
 }
 
-/* A ring of cells: cell c has the faces c and c+1 of the ring, and its own for the rest; even and odd batches
- * are the two colours. Some faces are left out. */
-static void run_cell_apply(struct arena *a, int64_t size) {
-    int n_faces = 3 + (int)(size % 4), m = 1 + (int)(size % 9), n = n_faces * m;
-    int64_t n_batches = 2 * (1 + size % 7), n_cells = n_batches * L, n_unknowns = n_cells * n_faces * m;
-    const int64_t colour_starts[3] = {0, n_batches / 2, n_batches};
-    int64_t *maps = test_malloc((size_t)(n_cells * n_faces) * sizeof *maps),
-            *batches = test_malloc((size_t)n_batches * sizeof *batches);
-    for (int64_t b = 0; b < n_batches; b++)
-        batches[b] = b < n_batches / 2 ? 2 * b : 2 * (b - n_batches / 2) + 1;
-    for (int64_t c = 0; c < n_cells; c++)
-        for (int f = 0; f < n_faces; f++) {
-            int64_t face = f < 2 ? (c + f) % n_cells : n_cells + c * (n_faces - 2) + f - 2;
-            maps[(c / L * n_faces + f) * L + c % L] = (c + 3 * f) % 11 == 0 ? -1 : face * m;
-        }
-    struct cell_plan plan = {n_faces,
-                             m,
-                             n_batches,
-                             2,
-                             device_cell_run(a->device, 1 << 18),
-                             colour_starts,
-                             put(a, batches, n_batches, sizeof *batches),
-                             put(a, maps, n_cells * n_faces, sizeof *maps),
-                             put_random(a, n_cells * (n * (n + 1) / 2), 1)};
-    double *x = put_random(a, n_unknowns, 2), *y = put_random(a, n_unknowns, 3);
-    device_cell_apply(a->device, &plan, x, y);
-    take(a, y, n_unknowns);
-    test_free(maps);
-    test_free(batches);
-}
-
 /* ------------------------------------------------------------------------------------------ local solvers */
 
 /* Random tables and coefficients of some shape; a large reaction keeps S definite. */
@@ -300,7 +181,8 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     for (int64_t i = 0; i < n_batches * L; i++) {
         double *cell = k + i / L * at.count * L + i % L;
         cell[at.reaction * L] = 8.0 * N;
-        for (int f = 0; f < n_faces; f++) cell[(at.sign + f) * L] = (i + f) % 2 ? 1 : -1;
+        for (int f = 0; f < n_faces; f++)
+            cell[(at.orientation + f) * L] = i < L && f == 1 ? 0 : (double)((i + f) % 3);
     }
     *c = (struct cells){.n = (int)n,
                         .n_batches = n_batches,
@@ -316,6 +198,13 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     c->t.DF = put_random(a, n_faces * dim * N * m, 4);
     c->t.FF = put_random(a, n_faces * n_faces * m * m, 5);
     c->t.D = put_random(a, dim * N * N, 6);
+    int32_t starts[8], modes[7];
+    c->t.n_groups = make_groups(dim, m, starts, modes, &c->t.n_turn);
+    c->t.group_starts = put(a, starts, c->t.n_groups + 1, sizeof *starts);
+    c->t.modes = put(a, modes, m, sizeof *modes);
+    double turns[3 * 49];
+    make_turns(3, c->t.n_groups, starts, c->t.n_turn, turns);
+    c->t.turns = put(a, turns, 3 * c->t.n_turn, sizeof *turns);
     c->factor = put_nan(a, c->n_factor);
     c->U = put_nan(a, c->n_U);
     c->K = put_nan(a, c->n_K);
@@ -424,6 +313,16 @@ static const struct check {
     {"batch_load", NULL, run_batch_load, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"batch_recover", NULL, run_batch_recover, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"affine_flux", NULL, run_affine_flux, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
+    {"fill_single", NULL, run_fill_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"axpby_single", NULL, run_axpby_single, 3e-7, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"multiply_single", NULL, run_multiply_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"dot_single", NULL, run_dot_single, 1e-12, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"csr_apply_single", NULL, run_csr_single, 1e-6, {0, 1, 2, 3, 7, 63, 513, 4097, 10007, -1}},
+    {"block_apply_single", NULL, run_block_apply_single, 1e-6, {0, 1, 2, 3, 7, 64, 65, 513, 5003, -1}},
+    {"block_smooth_single", NULL, run_block_smooth_single, 1e-6, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
+    {"cell_apply_single", NULL, run_cell_apply_single, 1e-5, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
+    {"convert_to_single", NULL, run_to_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"convert_to_double", NULL, run_to_double, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
 };
 enum { N_CHECKS = sizeof checks / sizeof *checks };
 

@@ -25,6 +25,57 @@ static void same(int64_t n, const double *a, const double *b, double tolerance) 
     for (int64_t i = 0; i < n; i++) near(a[i], b[i], tolerance * (1 + fabs(a[i])));
 }
 
+/* ------------------------------------------------------------------------------------------ single */
+
+static float *rounded(int64_t n, const double *x) {
+    float *y;
+    ok(ALLOC(y, n + 1));
+    kernels_ref()->convert_to_single(n, x, y);
+    return y;
+}
+
+static void same_single(int64_t n, const float *a, const float *b, double tolerance) {
+    for (int64_t i = 0; i < n; i++) near(a[i], b[i], tolerance * (1 + fabs((double)a[i])));
+}
+
+/* The smoother step in single precision, simd against ref. */
+static void check_smooth_single(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                                const double *B, const double *f, double b, double c) {
+    int64_t n = first[n_blocks];
+    double *t = randoms(n, 7);
+    float *Bs = rounded(starts[n_blocks], B), *fs = rounded(n, f), *ts = rounded(n, t), *arrays[6];
+    for (int i = 0; i < 6; i++) arrays[i] = rounded(n, t);
+    kernels_ref()->block_smooth_single(n_blocks, first, starts, Bs, 0.75, b, c, fs, ts, arrays[0], arrays[1],
+                                       arrays[2]);
+    kernels_simd()->block_smooth_single(n_blocks, first, starts, Bs, 0.75, b, c, fs, ts, arrays[3], arrays[4],
+                                        arrays[5]);
+    for (int i = 0; i < 3; i++) same_single(n, arrays[i], arrays[i + 3], 2e-6);
+    for (int i = 0; i < 6; i++) base_free(&arrays[i]);
+    base_free(&Bs);
+    base_free(&fs);
+    base_free(&ts);
+    base_free(&t);
+}
+
+/* The product in single precision: simd against ref, and ref against the double one. */
+static void check_cells_single(struct cell_plan plan, int64_t n_values, int64_t n_unknowns, const double *x) {
+    double *y = randoms(n_unknowns, 3);
+    float *K = rounded(n_values, plan.matrices), *xs = rounded(n_unknowns, x), *ys = rounded(n_unknowns, y),
+          *zs = rounded(n_unknowns, y);
+    kernels_ref()->cell_apply(&plan, x, y);
+    plan.matrices = NULL;
+    plan.single = K;
+    kernels_ref()->cell_apply_single(&plan, xs, ys);
+    kernels_simd()->cell_apply_single(&plan, xs, zs);
+    same_single(n_unknowns, ys, zs, 1e-5);
+    for (int64_t i = 0; i < n_unknowns; i++) near(ys[i], y[i], 1e-5 * (1 + fabs(y[i])));
+    float *arrays[] = {K, xs, ys, zs};
+    for (int i = 0; i < 4; i++) base_free(&arrays[i]);
+    base_free(&y);
+}
+
+/* ------------------------------------------------------------------------------------------ both */
+
 /* The smoother step; with the residual apart from and on top of its right-hand side. */
 static void check_smooth(int64_t n_blocks, int size, int variant) {
     int64_t *first, *starts;
@@ -52,6 +103,7 @@ static void check_smooth(int64_t n_blocks, int size, int variant) {
     same(n, on_top ? f : r, on_top ? f2 : r2, 1e-15);
     same(n, d, d2, 1e-14);
     same(n, x, x2, 1e-14);
+    if (!on_top) check_smooth_single(n_blocks, first, starts, B, f, b, c);
     double *arrays[] = {B, f, t, d, x, r, f2, d2, x2, r2};
     for (int i = 0; i < 10; i++) base_free(&arrays[i]);
     base_free(&first);
@@ -160,10 +212,11 @@ static void check_cells(int n_faces, int m, int64_t n_batches, int64_t run) {
         }
     double *K = randoms(n_batches * (n * (n + 1) / 2) * L, 1), *x = randoms(n_unknowns, 2),
            *y = randoms(n_unknowns, 3), *z = copy_of(n_unknowns, y);
-    struct cell_plan plan = {n_faces, m, n_batches, 2, run, colour_starts, batches, maps, K};
+    struct cell_plan plan = {n_faces, m, n_batches, 2, run, colour_starts, batches, maps, K, NULL};
     kernels_ref()->cell_apply(&plan, x, y);
     kernels_simd()->cell_apply(&plan, x, z);
     same(n_unknowns, y, z, 1e-13);
+    check_cells_single(plan, n_batches * (n * (n + 1) / 2) * L, n_unknowns, x);
     double *arrays[] = {K, x, y, z};
     for (int i = 0; i < 4; i++) base_free(&arrays[i]);
     base_free(&maps);
@@ -188,7 +241,8 @@ struct cells {
     struct affine_layout at;
     int n;
     int64_t n_batches;
-    double *arrays[6], *coefficients;
+    double *arrays[7], *coefficients;
+    int32_t starts[65], modes[64];
     double *factor, *U, *K, *scratch;
 };
 
@@ -212,13 +266,19 @@ static void cells_create(int dim, int n_faces, int N, int m, int64_t n_batches, 
                                   .F = c->arrays[2],
                                   .DF = c->arrays[3],
                                   .FF = c->arrays[4],
-                                  .D = c->arrays[5]};
+                                  .D = c->arrays[5],
+                                  .group_starts = c->starts,
+                                  .modes = c->modes};
+    c->t.n_groups = make_groups(dim, m, c->starts, c->modes, &c->t.n_turn);
+    c->t.turns = c->arrays[6] = randoms(3 * c->t.n_turn, 12);
+    make_turns(3, c->t.n_groups, c->starts, c->t.n_turn, c->arrays[6]);
     c->coefficients = randoms(n_batches * c->at.count * L, 7);
     for (int64_t b = 0; b < n_batches; b++)
         for (int w = 0; w < L; w++) {
             double *k = c->coefficients + b * c->at.count * L + w;
             k[c->at.reaction * L] = 8.0 * N;
-            for (int f = 0; f < n_faces; f++) k[(c->at.sign + f) * L] = (b + w + f) % 2 ? 1 : -1;
+            for (int f = 0; f < n_faces; f++) /* all 0 in some batches */
+                k[(c->at.orientation + f) * L] = b % 2 == 1 && f == 1 ? 0 : (double)((b + w + f) % 3);
         }
     c->factor = randoms(n_batches * (N * (N + 1) / 2) * L, 8);
     c->U = randoms(n_batches * N * c->n * L, 9);
@@ -226,7 +286,7 @@ static void cells_create(int dim, int n_faces, int N, int m, int64_t n_batches, 
 }
 
 static void cells_destroy(struct cells *c) {
-    for (int i = 0; i < 6; i++) base_free(&c->arrays[i]);
+    for (int i = 0; i < 7; i++) base_free(&c->arrays[i]);
     base_free(&c->coefficients);
     base_free(&c->factor);
     base_free(&c->U);
@@ -277,6 +337,9 @@ static void local_solvers(void **state) {
         }
         check_local_solvers(3, 4, 10, 6, 2);
         check_local_solvers(3, 6, 8, 4, 2);
+        check_local_solvers(3, 4, 20, 10, 3);
+        check_local_solvers(3, 6, 27, 9, 3);
+        check_local_solvers(3, 4, 35, 15, 2);
         check_local_solvers(2, 3, 1, 1, 9);
     }
     base_set_threads(0);
@@ -318,7 +381,7 @@ static void ref_solves_its_cells(void **state) {
                     double R = k[(c.at.weight + g) * L] * c.t.F[(g * N + i) * m + j];
                     for (int d = 0; d < 2; d++)
                         R += k[(c.at.gradient + g * 2 + d) * L] * c.t.DF[((g * 2 + d) * N + i) * m + j];
-                    if (j % 2) R *= k[(c.at.sign + g) * L];
+                    R *= c.t.turns[(int)k[(c.at.orientation + g) * L] * c.t.n_turn + j];
                     residual -= R * uhat[(b * n + g * m + j) * L + w];
                 }
             near(residual, 0, 1e-11);

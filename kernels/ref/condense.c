@@ -7,10 +7,11 @@
 
 int64_t condense_scratch_ref(const struct affine_tables *t) {
     int64_t total = t->N + t->n_faces * t->m;
-    return total * total;
+    return total * total + t->n_faces * t->m;
 }
 
-/* C = [S R; . H + G'A^-1 G], its upper triangle, for one lane; c[k * L] are the coefficients. */
+/* C = [S R; . H + G'A^-1 G], its upper triangle, faces in orientation 0, for one lane; c[k * L] are the
+ * coefficients. */
 static void assemble_lane(const struct affine_tables *t, const struct affine_layout *at, const double *c,
                           double *C) {
     int N = t->N, m = t->m, n = t->n_faces * m, ld = N + n;
@@ -29,15 +30,13 @@ static void assemble_lane(const struct affine_tables *t, const struct affine_lay
                 double sum = c[(at->weight + f) * L] * t->F[(f * N + i) * m + j];
                 for (int b = 0; b < t->dim; b++)
                     sum += c[(at->gradient + f * t->dim + b) * L] * t->DF[((f * t->dim + b) * N + i) * m + j];
-                C[i * ld + N + f * m + j] = sum * (j % 2 == 1 ? c[(at->sign + f) * L] : 1.0);
+                C[i * ld + N + f * m + j] = sum;
             }
     for (int i = 0; i < n; i++)
         for (int j = i; j < n; j++) {
             int f = i / m, g = j / m;
             double sum = c[(at->normals + f * t->n_faces + g) * L] *
                          t->FF[((f * t->n_faces + g) * m + i % m) * m + j % m];
-            if (i % m % 2 == 1) sum *= c[(at->sign + f) * L];
-            if (j % m % 2 == 1) sum *= c[(at->sign + g) * L];
             C[(N + i) * ld + N + j] = sum + (i == j ? c[(at->weight + f) * L] : 0.0);
         }
 }
@@ -62,6 +61,35 @@ static void substitute_back(int N, int total, double *C) {
         }
 }
 
+/* x = x O on the m numbers of a face in a row (or column) with this step. row: m numbers of scratch. */
+static void turn_row(const struct affine_tables *t, int o, double *x, int step, double *row) {
+    const double *block = t->turns + o * t->n_turn;
+    for (int g = 0; g < t->n_groups; g++) {
+        const int32_t *modes = t->modes + t->group_starts[g];
+        int size = t->group_starts[g + 1] - t->group_starts[g];
+        for (int b = 0; b < size; b++) {
+            row[modes[b]] = 0.0;
+            for (int a = 0; a < size; a++) row[modes[b]] += x[modes[a] * step] * block[a * size + b];
+        }
+        block += size * size;
+    }
+    for (int j = 0; j < t->m; j++) x[j * step] = row[j];
+}
+
+/* Into the orientations of the lane: U O in the first N rows of C, O'K O (upper triangle) in the others. row:
+ * m numbers of scratch. */
+static void turn(const struct affine_tables *t, const double *orientations, double *C, double *row) {
+    int N = t->N, m = t->m, n = t->n_faces * m, ld = N + n;
+    double *K = C + N * ld + N;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++) K[i * ld + j] = K[j * ld + i];
+    for (int f = 0; f < t->n_faces; f++) {
+        int o = (int)orientations[f * L];
+        for (int i = 0; i < N + n; i++) turn_row(t, o, C + i * ld + N + f * m, 1, row);
+        for (int j = 0; j < n; j++) turn_row(t, o, K + f * m * ld + j, ld, row);
+    }
+}
+
 /* Makes K 1 = d in the lower right block K of C (upper triangle), where the function 1 is `one` at the
  * unknowns 0, m, 2m, .. and 0 elsewhere: see local_restore_sums in src/hdg/condense.c. Destroys d. */
 static void restore_sums(int n, int ld, int n_ones, int m, double one, double *d, double *K) {
@@ -79,9 +107,8 @@ static void restore_sums(int n, int ld, int n_ones, int m, double one, double *d
 }
 
 /* K 1 = U'(lambda, phi). */
-static void restore_constants(const struct affine_tables *t, double reaction, double *C) {
+static void restore_constants(const struct affine_tables *t, double reaction, double *C, double *d) {
     int N = t->N, n = t->n_faces * t->m, ld = N + n;
-    double *d = C + (ld - 1) * ld; /* the last row's unused beginning */
     for (int i = 0; i < n; i++) d[i] = reaction * sqrt(t->volume) * C[N + i];
     restore_sums(n, ld, t->n_faces, t->m, sqrt(t->face), d, C + N * ld + N);
 }
@@ -90,19 +117,20 @@ int64_t condense_affine_ref(const struct affine_tables *t, int64_t n_batches, co
                             double *factor, double *U, double *K, double *scratch) {
     int N = t->N, n = t->n_faces * t->m, total = N + n;
     struct affine_layout at = affine_layout(t->dim, t->n_faces);
-    double *C = scratch;
+    double *C = scratch, *row = scratch + total * total;
     for (int64_t cell = 0; cell < n_batches * L; cell++) {
         int64_t batch = cell / L, lane = cell % L;
         const double *c = coefficients + batch * at.count * L + lane;
         assemble_lane(t, &at, c, C);
         if (!eliminate(N, total, C)) return batch;
         substitute_back(N, total, C);
+        turn(t, c + at.orientation * L, C, row);
         for (int i = 0; i < N; i++) {
             for (int j = 0; j <= i; j++)
                 factor[(batch * (N * (N + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] = C[j * total + i];
             for (int j = 0; j < n; j++) U[(batch * N * n + i * n + j) * L + lane] = C[i * total + N + j];
         }
-        restore_constants(t, c[at.reaction * L], C);
+        restore_constants(t, c[at.reaction * L], C, row);
         for (int i = 0; i < n; i++)
             for (int j = 0; j <= i; j++)
                 K[(batch * (n * (n + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] = C[(N + j) * total + N + i];
@@ -187,6 +215,20 @@ void batch_recover_ref(int64_t n_batches, int N, int n, const double *factor, co
         }
 }
 
+/* F O x for a row F of m numbers and one lane of x. */
+static double turned_product(const struct affine_tables *t, int o, const double *F, const double *x) {
+    const double *block = t->turns + o * t->n_turn;
+    double sum = 0.0;
+    for (int g = 0; g < t->n_groups; g++) {
+        const int32_t *modes = t->modes + t->group_starts[g];
+        int size = t->group_starts[g + 1] - t->group_starts[g];
+        for (int a = 0; a < size; a++)
+            for (int b = 0; b < size; b++) sum += F[modes[a]] * block[a * size + b] * x[modes[b] * L];
+        block += size * size;
+    }
+    return sum;
+}
+
 void affine_flux_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                      const double *u, const double *uhat, double *q) {
     int N = t->N, m = t->m, n = t->n_faces * m, dim = t->dim;
@@ -204,10 +246,8 @@ void affine_flux_ref(const struct affine_tables *t, int64_t n_batches, const dou
                 for (int a = 0; a < dim; a++) qb[(a * N + i) * L] += c[(at.flux + a * dim + b) * L] * sum;
             }
             for (int f = 0; f < t->n_faces; f++) {
-                double sum = 0.0;
-                for (int j = 0; j < m; j++)
-                    sum += t->F[(f * N + i) * m + j] * tb[(f * m + j) * L] *
-                           (j % 2 == 1 ? c[(at.sign + f) * L] : 1.0);
+                int orientation = (int)c[(at.orientation + f) * L];
+                double sum = turned_product(t, orientation, t->F + (f * N + i) * m, tb + f * m * L);
                 for (int a = 0; a < dim; a++)
                     qb[(a * N + i) * L] -= c[(at.flux_normal + f * dim + a) * L] * sum;
             }

@@ -8,6 +8,7 @@ void ell_apply_ref(int64_t n_rows, int width, const int32_t *columns, const doub
                    double *y);
 void facet_apply_ref(const struct facet_plan *plan, const double *x, double *y);
 void cell_apply_ref(const struct cell_plan *plan, const double *x, double *y);
+void cell_apply_single_ref(const struct cell_plan *plan, const float *x, float *y);
 int64_t cell_run_ref(int64_t batch_bytes);
 int64_t condense_affine_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                             double *factor, double *U, double *K, double *scratch);

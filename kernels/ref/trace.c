@@ -25,27 +25,21 @@ void facet_apply_ref(const struct facet_plan *plan, const double *x, double *y) 
     }
 }
 
-/* Entry (i, j) of a lane's symmetric matrix. */
-static double entry(const double *matrix, int i, int j, int lane) {
-    int64_t at = i >= j ? (int64_t)i * (i + 1) / 2 + j : (int64_t)j * (j + 1) / 2 + i;
-    return matrix[at * L + lane];
-}
+#define REAL       double
+#define MATRICES   matrices
+#define NAME(what) what##_ref
+#include "kernels/ref/cell_real.h"
+#undef REAL
+#undef MATRICES
+#undef NAME
 
-void cell_apply_ref(const struct cell_plan *plan, const double *x, double *y) {
-    int m = plan->m, n = plan->n_faces * m;
-    for (int64_t batch = 0; batch < plan->n_batches; batch++) {
-        const double *matrix = plan->matrices + batch * (n * (n + 1) / 2) * L;
-        const int64_t *map = plan->maps + batch * plan->n_faces * L;
-        for (int lane = 0; lane < L; lane++)
-            for (int i = 0; i < n; i++) {
-                int64_t row = map[i / m * L + lane];
-                for (int j = 0; j < n && row >= 0; j++) {
-                    int64_t column = map[j / m * L + lane];
-                    if (column >= 0) y[row + i % m] += entry(matrix, i, j, lane) * x[column + j % m];
-                }
-            }
-    }
-}
+#define REAL       float
+#define MATRICES   single
+#define NAME(what) what##_single_ref
+#include "kernels/ref/cell_real.h"
+#undef REAL
+#undef MATRICES
+#undef NAME
 
 int64_t cell_run_ref(int64_t batch_bytes) {
     (void)batch_bytes;

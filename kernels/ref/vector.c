@@ -1,60 +1,25 @@
-/* Plain C: the specification of the vector and matrix kernels. */
+/* Plain C: the specification of the vector and matrix kernels, whose bodies stand in vector_real.h, and the
+ * table of all that kernels/ref holds. */
 #include "kernels/ref/ref.h"
 
-static void fill_ref(int64_t n, double a, double *x) {
-    for (int64_t i = 0; i < n; i++) x[i] = a;
+#define REAL       double
+#define NAME(what) what##_ref
+#include "kernels/ref/vector_real.h"
+#undef REAL
+#undef NAME
+
+#define REAL       float
+#define NAME(what) what##_single_ref
+#include "kernels/ref/vector_real.h"
+#undef REAL
+#undef NAME
+
+static void convert_to_single_ref(int64_t n, const double *x, float *y) {
+    for (int64_t i = 0; i < n; i++) y[i] = (float)x[i];
 }
 
-static void axpby_ref(int64_t n, double a, const double *x, double b, double *y) {
-    for (int64_t i = 0; i < n; i++) y[i] = b == 0.0 ? a * x[i] : a * x[i] + b * y[i];
-}
-
-static void multiply_ref(int64_t n, const double *d, const double *x, double *y) {
-    for (int64_t i = 0; i < n; i++) y[i] = d[i] * x[i];
-}
-
-static double dot_ref(int64_t n, const double *x, const double *y) {
-    double sum = 0.0;
-    for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
-    return sum;
-}
-
-static void csr_apply_ref(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
-                          const double *values, const double *x, double *y) {
-    for (int64_t i = 0; i < n_rows; i++) {
-        double sum = 0.0;
-        for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) sum += values[k] * x[columns[k]];
-        y[i] = sum;
-    }
-}
-
-static void block_apply_ref(int64_t n_blocks, const int64_t *first, const int64_t *starts,
-                            const double *matrices, const double *x, double *y) {
-    for (int64_t b = 0; b < n_blocks; b++) {
-        int64_t n = first[b + 1] - first[b];
-        const double *B = matrices + starts[b], *xb = x + first[b];
-        for (int64_t i = 0; i < n; i++) {
-            double sum = 0.0;
-            for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * xb[j];
-            y[first[b] + i] = sum;
-        }
-    }
-}
-
-static void block_smooth_ref(int64_t n_blocks, const int64_t *first, const int64_t *starts,
-                             const double *matrices, double a, double b, double c, const double *f,
-                             const double *t, double *r, double *d, double *x) {
-    for (int64_t k = 0; k < n_blocks; k++) {
-        int64_t begin = first[k], n = first[k + 1] - begin;
-        const double *B = matrices + starts[k];
-        for (int64_t i = 0; i < n; i++) r[begin + i] = t != 0 ? f[begin + i] - t[begin + i] : f[begin + i];
-        for (int64_t i = 0; i < n; i++) {
-            double sum = 0.0, *di = d + begin + i, *xi = x + begin + i;
-            for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * r[begin + j];
-            *di = b == 0.0 ? a * sum : a * sum + b * *di;
-            *xi = c == 0.0 ? *di : c * *xi + *di;
-        }
-    }
+static void convert_to_double_ref(int64_t n, const float *x, double *y) {
+    for (int64_t i = 0; i < n; i++) y[i] = x[i];
 }
 
 const struct kernels *kernels_ref(void) {
@@ -77,6 +42,16 @@ const struct kernels *kernels_ref(void) {
         .batch_load = batch_load_ref,
         .batch_recover = batch_recover_ref,
         .affine_flux = affine_flux_ref,
+        .fill_single = fill_single_ref,
+        .axpby_single = axpby_single_ref,
+        .multiply_single = multiply_single_ref,
+        .dot_single = dot_single_ref,
+        .csr_apply_single = csr_apply_single_ref,
+        .block_apply_single = block_apply_single_ref,
+        .block_smooth_single = block_smooth_single_ref,
+        .cell_apply_single = cell_apply_single_ref,
+        .convert_to_single = convert_to_single_ref,
+        .convert_to_double = convert_to_double_ref,
     };
     return &table;
 }

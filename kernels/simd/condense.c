@@ -13,6 +13,11 @@
 #define ROWS    TUNE_TILE_ROWS
 #define COLUMNS TUNE_TILE_COLUMNS
 
+#define TURN_ROWS  8   /* rows that are turned at once */
+#define TURN_GROUP 17  /* most functions that orientations mix: of a triangle at degree 16 */
+#define MAX_FACE   289 /* functions of a face: of a quad at degree 16 */
+#define FLUX_ROWS  6   /* rows of a reference matrix at once */
+
 /* What happens to a tile before it is stored: a triangular solve with the diagonal block of its rows. */
 enum finish { PLAIN, FORWARD, BACKWARD };
 
@@ -171,24 +176,19 @@ INLINE void assemble_S(int dim, int n_faces, const struct affine_tables *t, cons
     for (int i = 0; i < N; i++) C[(int64_t)i * ld + i] += c[at->reaction];
 }
 
-/* R, and H + G'A^-1 G. The sign of odd trace functions goes into a second set of coefficients. */
+/* R, and H + G'A^-1 G. */
 INLINE void assemble_rest(int dim, const struct affine_tables *t, const struct affine_layout *at,
                           const lane *c, lane *C) {
     int N = t->N, m = t->m, ld = N + t->n_faces * m;
     for (int f = 0; f < t->n_faces; f++) {
-        lane weight[2], gradient[2][3], sign = c[at->sign + f];
-        weight[0] = c[at->weight + f];
-        weight[1] = weight[0] * sign;
-        for (int b = 0; b < dim; b++) {
-            gradient[0][b] = c[at->gradient + f * dim + b];
-            gradient[1][b] = gradient[0][b] * sign;
-        }
+        lane weight = c[at->weight + f], gradient[3];
+        for (int b = 0; b < dim; b++) gradient[b] = c[at->gradient + f * dim + b];
         for (int i = 0; i < N; i++) {
             const double *F = t->F + (f * N + i) * m, *DF = t->DF + (f * dim * N + i) * m;
             lane *row = C + (int64_t)i * ld + N + f * m;
             for (int j = 0; j < m; j++) {
-                lane sum = weight[j % 2] * F[j];
-                for (int b = 0; b < dim; b++) sum += gradient[j % 2][b] * DF[b * N * m + j];
+                lane sum = weight * F[j];
+                for (int b = 0; b < dim; b++) sum += gradient[b] * DF[b * N * m + j];
                 row[j] = sum;
             }
         }
@@ -199,9 +199,7 @@ INLINE void assemble_rest(int dim, const struct affine_tables *t, const struct a
             lane normal = c[at->normals + f * t->n_faces + g];
             for (int i = 0; i < m; i++) {
                 lane *row = C + (int64_t)(N + f * m + i) * ld + N + g * m;
-                lane sign = i % 2 == 1 ? normal * c[at->sign + f] : normal;
-                for (int j = 0; j < m; j++) row[j] = sign * FF[i * m + j];
-                for (int j = 1; j < m; j += 2) row[j] *= c[at->sign + g];
+                for (int j = 0; j < m; j++) row[j] = normal * FF[i * m + j];
                 if (f == g) row[i] += c[at->weight + f];
             }
         }
@@ -244,6 +242,98 @@ static void restore_constants(const struct affine_tables *t, const lane *reactio
     restore_sums(n, ld, t->n_faces, t->m, sqrt(t->face), d, C + (int64_t)N * ld + N);
 }
 
+/* ------------------------------------------------------------------------------- orientations */
+
+/* n numbers of O of one face, from where they stand for each lane: out[e] holds entry e of all lanes. */
+static void gather_lanes(int n, const double *const *from, lane *out) {
+    for (int e = 0; e < n; e += L) {
+        lane rows[L];
+        for (int w = 0; w < L; w++) rows[w] = lane_load(n - e, from[w] + e);
+        lane_transpose(rows);
+        for (int k = 0; k < L && e + k < n; k++) out[e + k] = rows[k];
+    }
+}
+
+/* The blocks of O of one face; 0 when the face has orientation 0 in all lanes. */
+static int gather_turn(const struct affine_tables *t, const lane *orientation, lane *O) {
+    const double *from[L];
+    int any = 0;
+    for (int w = 0; w < L; w++) {
+        int o = (int)(*orientation)[w];
+        from[w] = t->turns + o * t->n_turn;
+        any |= o;
+    }
+    if (any) gather_lanes(t->n_turn, from, O);
+    return any;
+}
+
+/* x = x O on `rows` (up to TURN_ROWS) rows of numbers of a face: where the next row and the next mode are:
+ * step_r, step_m. One load of O serves all rows. */
+INLINE void turn_rows(int rows, const struct affine_tables *t, const lane *O, lane *x, int64_t step_r,
+                      int64_t step_m) {
+    lane out[TURN_ROWS][TURN_GROUP];
+    O++; /* the constant stays */
+    for (int g = 1; g < t->n_groups; g++) {
+        const int32_t *modes = t->modes + t->group_starts[g];
+        int size = t->group_starts[g + 1] - t->group_starts[g];
+        for (int b = 0; b < size; b++) {
+            lane sum[TURN_ROWS];
+            for (int r = 0; r < rows; r++) sum[r] = x[r * step_r + modes[0] * step_m] * O[b];
+            for (int a = 1; a < size; a++) {
+                const lane *from = x + modes[a] * step_m;
+                lane right = O[a * size + b];
+                for (int r = 0; r < rows; r++) sum[r] += from[r * step_r] * right;
+            }
+            for (int r = 0; r < rows; r++) out[r][b] = sum[r];
+        }
+        for (int b = 0; b < size; b++)
+            for (int r = 0; r < rows; r++) x[r * step_r + modes[b] * step_m] = out[r][b];
+        O += size * size;
+    }
+}
+
+static void turn_block(int rows, const struct affine_tables *t, const lane *O, lane *x, int64_t step_r,
+                       int64_t step_m) {
+    int r = 0;
+    for (; r + TURN_ROWS <= rows; r += TURN_ROWS) turn_rows(TURN_ROWS, t, O, x + r * step_r, step_r, step_m);
+    if (r + 4 <= rows) {
+        turn_rows(4, t, O, x + r * step_r, step_r, step_m);
+        r += 4;
+    }
+    if (r + 2 <= rows) {
+        turn_rows(2, t, O, x + r * step_r, step_r, step_m);
+        r += 2;
+    }
+    if (r < rows) turn_rows(1, t, O, x + r * step_r, step_r, step_m);
+}
+
+/* Into the orientations of the cells: U O in the first N rows, O'K O in the others. O: n_turn lanes of
+ * scratch. */
+static void turn(const struct affine_tables *t, const lane *orientations, lane *C, lane *O) {
+    int N = t->N, m = t->m, n = t->n_faces * m;
+    int64_t ld = N + n;
+    lane *K = C + N * ld + N;
+    for (int f = 0; f < t->n_faces; f++) {
+        lane *block = K + f * m * (ld + 1);
+        if (!gather_turn(t, orientations + f, O)) continue;
+        for (int i = 1; i < m; i++)
+            for (int j = 0; j < i; j++) block[i * ld + j] = block[j * ld + i];
+        turn_block(N, t, O, C + N + f * m, ld, 1);
+        turn_block((f + 1) * m, t, O, K + f * m, ld, 1);
+        turn_block(n - f * m, t, O, block, 1, ld);
+    }
+}
+
+/* sign (n): what O multiplies each unknown of the trace with, where it is diagonal and its groups in order.
+ */
+static void gather_signs(const struct affine_tables *t, const lane *orientations, lane *sign) {
+    for (int f = 0; f < t->n_faces; f++) {
+        const double *from[L];
+        for (int w = 0; w < L; w++) from[w] = t->turns + (int)orientations[f][w] * t->n_turn;
+        gather_lanes(t->m, from, sign + f * t->m);
+    }
+}
+
 /* The upper triangle of the first n rows of C, transposed: entry (i, j) from C[j][i]. */
 static void store_triangle(int n, const lane *C, int ld, lane *to) {
     for (int i = 0; i < n; i++)
@@ -255,10 +345,22 @@ static void store_rows(int rows, int n, const lane *C, int ld, lane *to) {
         for (int j = 0; j < n; j++) lane_stream(to++, C[(int64_t)i * ld + j]);
 }
 
-/* Lanes of scratch of a thread: the matrix, the inverse diagonal of R, and a vector of the trace. */
+/* The same with the signs of rows and columns. */
+static void store_signed_triangle(int n, const lane *C, int ld, const lane *sign, lane *to) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) lane_stream(to++, C[(int64_t)j * ld + i] * (sign[i] * sign[j]));
+}
+
+static void store_signed_rows(int rows, int n, const lane *C, int ld, const lane *sign, lane *to) {
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < n; j++) lane_stream(to++, C[(int64_t)i * ld + j] * sign[j]);
+}
+
+/* Lanes of scratch of a thread: the matrix, the inverse diagonal of R, a vector of the trace, and O of a face
+ * or the signs of all. */
 static int64_t scratch_lanes(const struct affine_tables *t) {
-    int64_t total = t->N + t->n_faces * t->m;
-    return total * total + total;
+    int64_t n = t->n_faces * t->m, total = t->N + n;
+    return total * total + total + (t->n_turn > n ? t->n_turn : n);
 }
 
 int64_t condense_scratch_simd(const struct affine_tables *t) {
@@ -268,19 +370,28 @@ int64_t condense_scratch_simd(const struct affine_tables *t) {
 int64_t condense_affine_simd(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                              double *factor, double *U, double *K, double *scratch) {
     struct affine_layout at = affine_layout(t->dim, t->n_faces);
-    int N = t->N, n = t->n_faces * t->m, total = N + n;
+    int N = t->N, n = t->n_faces * t->m, total = N + n, diagonal = t->n_groups == t->m;
     int64_t failed = INT64_MAX;
 #pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         lane *C = (lane *)scratch + omp_get_thread_num() * scratch_lanes(t), *inverse = C + total * total;
+        lane *O = inverse + total, *K_to = (lane *)K + batch * (n * (n + 1) / 2),
+             *U_to = (lane *)U + batch * N * n;
         const lane *c = (const lane *)coefficients + batch * at.count;
         assemble(t, &at, c, C);
         if (!eliminate(N, total, C, inverse) && batch < failed) failed = batch;
         store_triangle(N, C, total, (lane *)factor + batch * (N * (N + 1) / 2));
         substitute_back(N, total, C, inverse);
-        store_rows(N, n, C + N, total, (lane *)U + batch * N * n);
+        if (!diagonal) turn(t, c + at.orientation, C, O);
         restore_constants(t, c + at.reaction, C, inverse + N);
-        store_triangle(n, C + N * total + N, total, (lane *)K + batch * (n * (n + 1) / 2));
+        if (diagonal) {
+            gather_signs(t, c + at.orientation, O);
+            store_signed_rows(N, n, C + N, total, O, U_to);
+            store_signed_triangle(n, C + N * total + N, total, O, K_to);
+        } else {
+            store_rows(N, n, C + N, total, U_to);
+            store_triangle(n, C + N * total + N, total, K_to);
+        }
         lane_stream_end();
     }
     return failed == INT64_MAX ? -1 : failed;
@@ -389,6 +500,61 @@ void batch_recover_simd(int64_t n_batches, int N, int n, const double *factor, c
     }
 }
 
+/* y = O x on the m numbers of a face; x itself when there is nothing to turn. */
+static const lane *turn_trace(const struct affine_tables *t, const lane *orientation, const lane *x,
+                              lane *y) {
+    lane rows[L];
+    const double *from[L];
+    int any = 0;
+    for (int w = 0; w < L; w++) {
+        any |= (int)(*orientation)[w];
+        from[w] = t->turns + (int)(*orientation)[w] * t->n_turn;
+    }
+    if (!any) return x;
+    for (int g = 0, e = 0; g < t->n_groups; g++) {
+        const int32_t *modes = t->modes + t->group_starts[g];
+        int size = t->group_starts[g + 1] - t->group_starts[g];
+        for (int a = 0; a < size; a++) {
+            lane sum = {0};
+            for (int b = 0; b < size; b++, e++) {
+                if (e % L == 0) {
+                    for (int w = 0; w < L; w++) rows[w] = lane_load(t->n_turn - e, from[w] + e);
+                    lane_transpose(rows);
+                }
+                sum += rows[e % L] * x[modes[b]];
+            }
+            y[modes[a]] = sum;
+        }
+    }
+    return y;
+}
+
+/* y = A x for `rows` (up to FLUX_ROWS) rows of a matrix of numbers. */
+INLINE void multiply_rows(int rows, int n, const double *A, const lane *x, lane *y) {
+    lane sum[FLUX_ROWS];
+    for (int r = 0; r < rows; r++) sum[r] = (lane){0};
+    for (int j = 0; j < n; j++) {
+        lane right = x[j];
+        for (int r = 0; r < rows; r++) sum[r] += A[r * n + j] * right;
+    }
+    for (int r = 0; r < rows; r++) y[r] = sum[r];
+}
+
+/* to (dim x N) += scale_a A x, A: N x n. */
+static void add_product(int dim, int N, int n, const double *A, const lane *x, const lane *scale,
+                        int step_scale, lane *to) {
+    for (int i = 0; i < N; i += FLUX_ROWS) {
+        int rows = smaller(FLUX_ROWS, N - i);
+        lane y[FLUX_ROWS];
+        if (rows == FLUX_ROWS)
+            multiply_rows(FLUX_ROWS, n, A + (int64_t)i * n, x, y);
+        else
+            for (int r = 0; r < rows; r++) multiply_rows(1, n, A + (int64_t)(i + r) * n, x, y + r);
+        for (int a = 0; a < dim; a++)
+            for (int r = 0; r < rows; r++) to[a * N + i + r] += scale[a * step_scale] * y[r];
+    }
+}
+
 void affine_flux_simd(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                       const double *u, const double *uhat, double *q) {
     struct affine_layout at = affine_layout(t->dim, t->n_faces);
@@ -397,22 +563,15 @@ void affine_flux_simd(const struct affine_tables *t, int64_t n_batches, const do
     for (int64_t batch = 0; batch < n_batches; batch++) {
         const lane *c = (const lane *)coefficients + batch * at.count, *ub = (const lane *)u + batch * N;
         const lane *trace = (const lane *)uhat + batch * n;
-        lane *to = (lane *)q + batch * dim * N;
-        for (int i = 0; i < N; i++) {
-            lane sums[3] = {{0}, {0}, {0}};
-            for (int b = 0; b < dim; b++) {
-                lane sum = {0};
-                for (int j = 0; j < N; j++) sum += t->D[(b * N + i) * N + j] * ub[j];
-                for (int a = 0; a < dim; a++) sums[a] += c[at.flux + a * dim + b] * sum;
-            }
-            for (int f = 0; f < t->n_faces; f++) {
-                lane even = {0}, odd = {0};
-                for (int j = 0; j < m; j += 2) even += t->F[(f * N + i) * m + j] * trace[f * m + j];
-                for (int j = 1; j < m; j += 2) odd += t->F[(f * N + i) * m + j] * trace[f * m + j];
-                even += odd * c[at.sign + f];
-                for (int a = 0; a < dim; a++) sums[a] -= c[at.flux_normal + f * dim + a] * even;
-            }
-            for (int a = 0; a < dim; a++) to[a * N + i] = sums[a];
+        lane *to = (lane *)q + batch * dim * N, turned[MAX_FACE];
+        for (int i = 0; i < dim * N; i++) to[i] = (lane){0};
+        for (int b = 0; b < dim; b++)
+            add_product(dim, N, N, t->D + (int64_t)b * N * N, ub, c + at.flux + b, dim, to);
+        for (int f = 0; f < t->n_faces; f++) {
+            lane scale[3];
+            for (int a = 0; a < dim; a++) scale[a] = -c[at.flux_normal + f * dim + a];
+            const lane *x = turn_trace(t, c + at.orientation + f, trace + f * m, turned);
+            add_product(dim, N, m, t->F + (int64_t)f * N * m, x, scale, 1, to);
         }
     }
 }

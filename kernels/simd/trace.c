@@ -98,91 +98,29 @@ void facet_apply_simd(const struct facet_plan *plan, const double *x, double *y)
     for (int64_t r = 0; r < plan->n_rows; r++) facet_rows_any(plan, r, x, y);
 }
 
-/* Numbers i .. i + n - 1 of one face of the eight cells of a batch into lanes. Few numbers are moved one by
- * one; more are transposed, L rows of up to L numbers, where what is written beyond n lanes is overwritten
- * later. */
-INLINE void gather_some(int n, const int64_t *map, const double *x, lane *local) {
-    if (n < TUNE_TRANSPOSE) {
-        for (int w = 0; w < L; w++)
-            for (int i = 0; i < n; i++) local[i][w] = map[w] >= 0 ? x[map[w] + i] : 0.0;
-    } else {
-        lane rows[L];
-        for (int w = 0; w < L; w++) rows[w] = map[w] >= 0 ? lane_load(n, x + map[w]) : (lane){0};
-        lane_transpose(rows);
-        for (int k = 0; k < L; k++) local[k] = rows[k];
-    }
-}
+#define REAL        double
+#define LANE        lane
+#define LANES(what) lane_##what
+#define MATRICES    matrices
+#define NAME(what)  what##_simd
+#include "kernels/simd/cell_real.h"
+#undef REAL
+#undef LANE
+#undef LANES
+#undef MATRICES
+#undef NAME
 
-INLINE void scatter_some(int n, const int64_t *map, const lane *local, double *y) {
-    if (n < TUNE_TRANSPOSE) {
-        for (int w = 0; w < L; w++)
-            for (int i = 0; i < n && map[w] >= 0; i++) y[map[w] + i] += local[i][w];
-    } else {
-        lane rows[L];
-        for (int k = 0; k < L; k++) rows[k] = local[k];
-        lane_transpose(rows);
-        for (int w = 0; w < L; w++)
-            if (map[w] >= 0) lane_store(n, y + map[w], lane_load(n, y + map[w]) + rows[w]);
-    }
-}
-
-INLINE void gather(int n_faces, int m, const int64_t *map, const double *x, lane *local) {
-    for (int f = 0; f < n_faces; f++, map += L, local += m)
-        for (int i = 0; i < m; i += L) gather_some(m - i, map, x + i, local + i);
-}
-
-/* Lanes added to unknowns. */
-INLINE void scatter(int n_faces, int m, const int64_t *map, const lane *local, double *y) {
-    for (int f = 0; f < n_faces; f++, map += L, local += m)
-        for (int i = 0; i < m; i += L) scatter_some(m - i, map, local + i, y + i);
-}
-
-/* Both uses of every entry of one triangle, row after row: only where memory is read in strictly ascending
- * order does the processor fetch ahead at full speed; several rows at once, or prefetch instructions, halve
- * it. */
-INLINE void symmetric_product(int n, const lane *K, const lane *x, lane *y) {
-    for (int i = 0; i < n; i++, K += i) {
-        lane xi = x[i], even = {0}, odd = {0};
-        int j = 0;
-        for (; j + 2 <= i; j += 2) {
-            lane k0 = *(const volatile lane *)(K + j); /* loaded once, not once for every use */
-            lane k1 = *(const volatile lane *)(K + j + 1);
-            even += k0 * x[j];
-            odd += k1 * x[j + 1];
-            y[j] += k0 * xi;
-            y[j + 1] += k1 * xi;
-        }
-        if (j < i) {
-            even += K[j] * x[j];
-            y[j] += K[j] * xi;
-        }
-        y[i] = even + odd + K[i] * xi;
-    }
-}
-
-/* Batches begin .. end-1 of the list. */
-static void take_run(const struct cell_plan *plan, int64_t begin, int64_t end, const double *x, double *y) {
-    int n_faces = plan->n_faces, m = plan->m, n = n_faces * m;
-    int64_t size = (int64_t)n * (n + 1) / 2;
-    lane in[MAX_TRACE + L], out[MAX_TRACE + L];
-    for (int64_t b = begin; b < end; b++) {
-        int64_t batch = plan->colour_batches[b];
-        const int64_t *map = plan->maps + batch * n_faces * L;
-        gather(n_faces, m, map, x, in);
-        symmetric_product(n, (const lane *)plan->matrices + batch * size, in, out);
-        scatter(n_faces, m, map, out, y);
-    }
-}
-
-void cell_apply_simd(const struct cell_plan *plan, const double *x, double *y) {
-#pragma omp parallel num_threads(base_threads()) if (plan->n_batches > 8)
-    for (int colour = 0; colour < plan->n_colours; colour++) { /* a barrier keeps colours apart */
-        int64_t end = plan->colour_starts[colour + 1];
-#pragma omp for schedule(static)
-        for (int64_t b = plan->colour_starts[colour]; b < end; b += plan->run)
-            take_run(plan, b, b + plan->run < end ? b + plan->run : end, x, y);
-    }
-}
+#define REAL        float
+#define LANE        lane_single
+#define LANES(what) lane_##what##_single
+#define MATRICES    single
+#define NAME(what)  what##_single_simd
+#include "kernels/simd/cell_real.h"
+#undef REAL
+#undef LANE
+#undef LANES
+#undef MATRICES
+#undef NAME
 
 int64_t cell_run_simd(int64_t batch_bytes) {
     return batch_bytes < TUNE_RUN_BYTES ? TUNE_RUN_BYTES / batch_bytes : 1;

@@ -81,7 +81,8 @@ struct case_file {
         struct case_place place;
     } discretization;
     struct {
-        char *method, *preconditioner;
+        char *method, *preconditioner, *cycle, *smoother, *precision, *coarse_device;
+        int smoother_degree;
         double rtol;
         int max_iterations;
     } solver;

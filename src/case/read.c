@@ -146,25 +146,47 @@ static void read_uniform(struct reader *r, const struct tree_node *box) {
     }
 }
 
+/* Shapes and splits that do not belong together; what is not given is chosen here. */
+static facet_status read_shape(struct reader *r, const struct tree_node *box) {
+    facet_status status = FACET_OK;
+    facet_box *target = &r->file->mesh.box;
+    const struct tree_node *shape = reader_get(box, "mesh.box.shape");
+    const struct tree_node *split = reader_get(box, "mesh.box.split");
+    char *text = NULL;
+    TRY(base_strdup(shape ? shape->text : r->dim == 3 ? "tet" : "triangle", &text));
+    target->shape = text;
+    int dim = !strcmp(text, "tet") || !strcmp(text, "hex") ? 3 : 2;
+    int is_simplex = !strcmp(text, "tet") || !strcmp(text, "triangle");
+    if (shape && r->dim > 0 && dim != r->dim)
+        issues_add(r->issues, shape, "mesh.box.shape: a box of %d dimensions has cells of shape %s, not %s",
+                   r->dim, r->dim == 2 ? "triangle or quad" : "tet or hex", text);
+    else if (split && !is_simplex)
+        issues_add(r->issues, split, "mesh.box.split: cuts %s; it needs shape: %s",
+                   dim == 2 ? "quads into triangles" : "cubes into tets", dim == 2 ? "triangle" : "tet");
+    if (!split) goto done;
+    TRY(base_strdup(split->text, &text));
+    target->split = text;
+    int split_dim = !strcmp(text, "five") || !strcmp(text, "six") ? 3 : 2;
+    if (is_simplex && r->dim > 0 && dim == r->dim && split_dim != r->dim)
+        issues_add(r->issues, split, "mesh.box.split: %s cuts %s; for a box of %d dimensions: %s", text,
+                   split_dim == 2 ? "quads into triangles" : "cubes into tets", r->dim,
+                   r->dim == 2 ? "right, left, alternating" : "six, five");
+done:
+    return status;
+}
+
 static facet_status read_box(struct reader *r, const struct tree_node *box) {
     facet_status status = FACET_OK;
     facet_box *target = &r->file->mesh.box;
-    const struct tree_node *split = reader_get(box, "mesh.box.split");
     const struct tree_node *periodic = reader_get(box, "mesh.box.periodic");
     const struct tree_node *coordinates = reader_get(box, "mesh.box.coordinates");
-    char *shape_text = NULL, *split_text = NULL;
     r->file->mesh.is_box = 1;
     if (coordinates)
         TRY(read_coordinates(r, box, coordinates));
     else if (!tree_find(box, "coordinates"))
         read_uniform(r, box);
     target->dim = r->dim;
-    TRY(reader_text(box, "mesh.box.shape", &shape_text));
-    target->shape = shape_text;
-    if (split && !strcmp(target->shape, "quad"))
-        issues_add(r->issues, split, "mesh.box.split: cuts quads into triangles; it needs shape: triangle");
-    TRY(reader_text(box, "mesh.box.split", &split_text));
-    target->split = split_text;
+    TRY(read_shape(r, box));
     for (int i = 0; periodic && i < periodic->n; i++) {
         int direction = periodic->items[i]->text[0] - 'x';
         if (r->dim > 0 && direction >= r->dim)
@@ -172,6 +194,13 @@ static facet_status read_box(struct reader *r, const struct tree_node *box) {
                        r->dim);
         else
             target->periodic[direction] = 1;
+        if (direction < r->dim && target->split && !strcmp(target->split, "five") &&
+            target->cells[direction] % 2 != 0)
+            issues_add(
+                r->issues, periodic->items[i],
+                "mesh.box.periodic: with split five, which alternates, a periodic direction needs an even "
+                "number of cells; %s has %d",
+                periodic->items[i]->text, target->cells[direction]);
     }
 done:
     return status;
@@ -240,6 +269,11 @@ static facet_status read_solver(struct reader *r) {
     const struct tree_node *preconditioner = reader_get(map, "solver.preconditioner");
     TRY(reader_text(map, "solver.method", &r->file->solver.method));
     TRY(reader_text(map, "solver.preconditioner", &r->file->solver.preconditioner));
+    TRY(reader_text(map, "solver.cycle", &r->file->solver.cycle));
+    TRY(reader_text(map, "solver.smoother", &r->file->solver.smoother));
+    TRY(reader_text(map, "solver.precision", &r->file->solver.precision));
+    TRY(reader_text(map, "solver.coarse_device", &r->file->solver.coarse_device));
+    r->file->solver.smoother_degree = reader_integer(map, "solver.smoother_degree");
     r->file->solver.rtol = reader_number(map, "solver.rtol");
     r->file->solver.max_iterations = reader_integer(map, "solver.max_iterations");
     if (!strcmp(r->file->solver.method, "direct") && preconditioner &&
@@ -343,6 +377,10 @@ void case_destroy(struct case_file **file) {
     base_free(&f->discretization.tau.text);
     base_free(&f->solver.method);
     base_free(&f->solver.preconditioner);
+    base_free(&f->solver.cycle);
+    base_free(&f->solver.smoother);
+    base_free(&f->solver.precision);
+    base_free(&f->solver.coarse_device);
     base_free(&f->output.file);
     for (int i = 0; i < f->output.n_fields; i++) base_free(&f->output.fields[i]);
     base_free(&f->output.fields);

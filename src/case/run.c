@@ -57,10 +57,7 @@ facet_status run_mesh(const struct case_file *file, facet_context *context, int 
     struct text path = {0};
     *mesh = NULL;
     if (file->mesh.is_box) {
-        facet_box box = file->mesh.box;
-        if (strcmp(box.shape, "quad") == 0)
-            box.split = NULL; /* the default of the case file is for triangles */
-        TRY(at_place(facet_mesh_create_box(context, &box, mesh), file, file->mesh.place));
+        TRY(at_place(facet_mesh_create_box(context, &file->mesh.box, mesh), file, file->mesh.place));
     } else {
         TRY(mesh_path(file, &path));
         TRY(facet_mesh_read(context, path.data, mesh));
@@ -323,6 +320,11 @@ static void choose_options(const struct case_file *file, int degree, facet_optio
     options->postprocess = file->discretization.postprocess;
     options->method = file->solver.method;
     options->preconditioner = file->solver.preconditioner;
+    options->cycle = file->solver.cycle;
+    options->smoother = file->solver.smoother;
+    options->smoother_degree = file->solver.smoother_degree;
+    options->precision = file->solver.precision;
+    if (strcmp(file->solver.coarse_device, "same") != 0) options->coarse_device = file->solver.coarse_device;
     options->rtol = file->solver.rtol;
     options->max_iterations = file->solver.max_iterations;
 }
@@ -339,6 +341,7 @@ static facet_status solve(struct run *run) {
     const struct case_file *file = run->file;
     facet_options options;
     choose_options(file, run->degree, &options);
+    options.watch = run->watched;
     if (file->exact.text != NULL && file->n_boundary > 0)
         TRY(run_check_data(file, run->problem, &run->mismatch));
     TRY(in_file(facet_solver_create(run->problem, &options, &run->solver), file));
@@ -376,7 +379,7 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
     const struct run_options defaults = {0};
     double begin = base_seconds();
     if (options == NULL) options = &defaults;
-    *run = (struct run){.file = file, .context = context};
+    *run = (struct run){.file = file, .context = context, .watched = options->watch};
     run->degree = options->degree > 0 ? options->degree : file->discretization.degree;
     if (!options->no_files) run->output = options->output != NULL ? options->output : file->output.file;
     TRY(run_check_targets(file, options));

@@ -29,6 +29,7 @@ struct run_options {
     int degree;         /* in place of discretization.degree, 0: as the case says */
     const char *output; /* in place of output.file, NULL: as the case says */
     const char *json;   /* what the caller is going to write, or NULL: it is only checked with the others */
+    int watch;          /* measure the levels of a multigrid */
     int no_files;       /* nothing is written, neither output.file nor tables of values */
 };
 
@@ -46,6 +47,7 @@ struct run {
     struct hdg_mismatch mismatch; /* of boundary data with the exact solution; part NULL: none */
     int has_report, has_errors;
     facet_report report;
+    int watched;
     facet_errors errors;
     int n_values; /* those that were computed */
     struct run_value *values;

@@ -49,7 +49,7 @@ static const struct schema_entry table[] = {
 
     {.path = "mesh.box",
      .types = SCHEMA_MAP,
-     .help = "A box cut into cells. Its sides are called xmin, xmax, ymin, ymax."},
+     .help = "A box cut into cells. Its sides are called xmin, xmax, ymin, ymax, in 3D also zmin, zmax."},
     {.path = "mesh.box.lower",
      .types = SCHEMA_NUMBERS,
      .least = 2,
@@ -84,15 +84,15 @@ static const struct schema_entry table[] = {
     {.path = "mesh.box.coordinates.z", .types = SCHEMA_NUMBERS, .least = 2, .help = "Increasing numbers."},
     {.path = "mesh.box.shape",
      .types = SCHEMA_WORD,
-     .words = {"triangle", "quad"},
-     .fallback = "triangle",
-     .help = "The shape of the cells."},
+     .words = {"triangle", "quad", "tet", "hex"},
+     .help = "The shape of the cells: `triangle` (default) or `quad` in 2D, `tet` (default) or `hex` in 3D."},
     {.path = "mesh.box.split",
      .types = SCHEMA_WORD,
-     .words = {"right", "left", "alternating"},
-     .fallback = "right",
-     .help =
-         "How quads are cut into triangles: `right` from lower left to upper right, `left` the other way."},
+     .words = {"right", "left", "alternating", "six", "five"},
+     .help = "How quads are cut into triangles: `right` (default) from lower left to upper right, `left` the "
+             "other way, `alternating` by turns; how cubes are cut into tets: `six` (default), every cube "
+             "alike, or `five`, by turns mirror images, which needs an even number of cells in periodic "
+             "directions."},
     {.path = "mesh.box.periodic",
      .types = SCHEMA_WORDS,
      .words = {"x", "y", "z"},
@@ -172,16 +172,43 @@ static const struct schema_entry table[] = {
 
     {.path = "solver.method",
      .types = SCHEMA_WORD,
-     .words = {"auto", "cg", "fgmres", "direct"},
+     .words = {"auto", "cg", "fgmres", "multigrid", "direct"},
      .fallback = "auto",
-     .help =
-         "Conjugate gradients, flexible GMRES or a sparse factorization; `auto` factors when memory allows."},
+     .help = "Conjugate gradients, flexible GMRES, multigrid cycles by themselves or a sparse factorization; "
+             "`auto` takes the factorization where it is cheaper than an iteration."},
     {.path = "solver.preconditioner",
      .types = SCHEMA_WORD,
-     .words = {"auto", "none", "jacobi", "block", "amg"},
+     .words = {"auto", "none", "jacobi", "block", "amg", "pmg"},
      .fallback = "auto",
-     .help =
-         "For `cg` and `fgmres`: the diagonal, the blocks of the faces, or algebraic multigrid (`auto`)."},
+     .help = "For `cg`, `fgmres` and (the last two) `multigrid`: the diagonal, the blocks of the faces, "
+             "algebraic multigrid, or p-multigrid, which never assembles the matrix (`auto`)."},
+    {.path = "solver.cycle",
+     .types = SCHEMA_WORD,
+     .words = {"auto", "V", "W", "F", "full"},
+     .fallback = "auto",
+     .help = "Of `amg` and `pmg`: how often the coarse levels are visited."},
+    {.path = "solver.smoother",
+     .types = SCHEMA_WORD,
+     .words = {"auto", "faces", "cells"},
+     .fallback = "auto",
+     .help = "Of `pmg`: a Chebyshev polynomial over the blocks of single faces, or of all faces of a cell."},
+    {.path = "solver.smoother_degree",
+     .types = SCHEMA_INTEGER,
+     .flags = SCHEMA_FROM | SCHEMA_TO,
+     .min = 0,
+     .max = 16,
+     .fallback = "0",
+     .help = "Of this polynomial; 0: chosen."},
+    {.path = "solver.precision",
+     .types = SCHEMA_WORD,
+     .words = {"double", "mixed"},
+     .fallback = "double",
+     .help = "Of `pmg`: `mixed` runs the cycles in single precision inside a method in double precision."},
+    {.path = "solver.coarse_device",
+     .types = SCHEMA_WORD,
+     .words = {"same", "ref", "cpu", "debug", "cuda"},
+     .fallback = "same",
+     .help = "Of `pmg`: where the coarse levels live."},
     {.path = "solver.rtol",
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_ABOVE | SCHEMA_BELOW,
@@ -251,7 +278,7 @@ static const struct schema_entry table[] = {
     {.path = "values[].file",
      .types = SCHEMA_TEXT,
      .help = "With `along`: a table (CSV) of the line, relative to the current directory, with the columns "
-             "distance, x, y and the values."},
+             "distance, x, y (z) and the values."},
 };
 
 int schema_n_entries(void) {
@@ -378,10 +405,10 @@ static void say_type(struct phrase *phrase, const struct schema_entry *e, enum s
         say_bounds(phrase, e);
         break;
     case SCHEMA_POINTS:
-        say_count(phrase, e, "points [x, y]");
+        say_count(phrase, e, "points [x, y] or [x, y, z]");
         break;
     case SCHEMA_MATRIX:
-        say(phrase, "a symmetric matrix [[a, b], [b, c]] of expressions");
+        say(phrase, "a symmetric matrix [[a, b], [b, c]] of expressions (3 x 3 in 3D)");
         break;
     case SCHEMA_LIST:
         say(phrase, "a list of maps with the keys ");

@@ -1,7 +1,6 @@
 /* The devices, and one function for every kernel that opens the wall around it. */
 #include "device/device.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -105,22 +104,16 @@ void device_unview(const struct device *device, const void *array, const void **
     *view = NULL;
 }
 
-facet_status vector_create(const struct device *device, int64_t n, struct vector *vector) {
-    *vector = (struct vector){.device = device, .n = n};
-    return device_alloc(device, &vector->data, (size_t)n, sizeof *vector->data);
-}
-
-void vector_destroy(struct vector *vector) {
-    if (vector->device != NULL) device_free(vector->device, &vector->data);
-    vector->n = 0;
-}
-
-facet_status vector_upload(struct vector *vector, const double *from_host) {
-    return device_upload(vector->device, vector->data, from_host, (size_t)vector->n * sizeof *vector->data);
-}
-
-facet_status vector_download(const struct vector *vector, double *to_host) {
-    return device_download(vector->device, to_host, vector->data, (size_t)vector->n * sizeof *vector->data);
+facet_status device_duplicate(const struct device *device, void *pointer, const void *from, size_t count,
+                              size_t size) {
+    facet_status status = device_alloc(device, pointer, count, size);
+    void *address;
+    memcpy(&address, pointer, sizeof address);
+    if (status != FACET_OK) return status;
+    enter(device);
+    if (count > 0) memcpy(address, from, count * size);
+    leave(device);
+    return FACET_OK;
 }
 
 /* Runs one kernel with the wall open. */
@@ -130,22 +123,51 @@ facet_status vector_download(const struct vector *vector, double *to_host) {
         leave(device);                                                                                       \
     } while (0)
 
-void vector_fill(struct vector *x, double a) {
-    RUN(x->device, fill(x->n, a, x->data));
+void device_convert_to_single(const struct device *device, int64_t n, const double *x, float *y) {
+    RUN(device, convert_to_single(n, x, y));
 }
 
-void vector_axpby(double a, const struct vector *x, double b, struct vector *y) {
-    RUN(x->device, axpby(x->n, a, x->data, b, y->data));
+void device_convert_to_double(const struct device *device, int64_t n, const float *x, double *y) {
+    RUN(device, convert_to_double(n, x, y));
 }
 
-double vector_dot(const struct vector *x, const struct vector *y) {
-    double sum = enter(x->device)->dot(x->n, x->data, y->data);
-    leave(x->device);
+facet_status device_copy_single(const struct device *device, float **pointer, const double *x, int64_t n) {
+    facet_status status = device_alloc(device, pointer, (size_t)n, sizeof **pointer);
+    if (status == FACET_OK) device_convert_to_single(device, n, x, *pointer);
+    return status;
+}
+
+void device_fill(const struct device *device, int64_t n, double a, double *x) {
+    RUN(device, fill(n, a, x));
+}
+
+void device_fill_single(const struct device *device, int64_t n, double a, float *x) {
+    RUN(device, fill_single(n, a, x));
+}
+
+void device_axpby(const struct device *device, int64_t n, double a, const double *x, double b, double *y) {
+    RUN(device, axpby(n, a, x, b, y));
+}
+
+void device_axpby_single(const struct device *device, int64_t n, double a, const float *x, double b,
+                         float *y) {
+    RUN(device, axpby_single(n, a, x, b, y));
+}
+
+double device_dot(const struct device *device, int64_t n, const double *x, const double *y) {
+    double sum = enter(device)->dot(n, x, y);
+    leave(device);
     return sum;
 }
 
-double vector_norm(const struct vector *x) {
-    return sqrt(vector_dot(x, x));
+double device_dot_single(const struct device *device, int64_t n, const float *x, const float *y) {
+    double sum = enter(device)->dot_single(n, x, y);
+    leave(device);
+    return sum;
+}
+
+int device_is_host(const struct device *device) {
+    return !device->walled;
 }
 
 void device_multiply(const struct device *device, int64_t n, const double *d, const double *x, double *y) {
@@ -226,4 +248,30 @@ void device_block_smooth(const struct device *device, int64_t n_blocks, const in
                          const int64_t *starts, const double *matrices, double a, double b, double c,
                          const double *f, const double *t, double *r, double *d, double *x) {
     RUN(device, block_smooth(n_blocks, first, starts, matrices, a, b, c, f, t, r, d, x));
+}
+
+void device_multiply_single(const struct device *device, int64_t n, const float *d, const float *x,
+                            float *y) {
+    RUN(device, multiply_single(n, d, x, y));
+}
+
+void device_csr_apply_single(const struct device *device, int64_t n_rows, const int64_t *offsets,
+                             const int32_t *columns, const float *values, const float *x, float *y) {
+    RUN(device, csr_apply_single(n_rows, offsets, columns, values, x, y));
+}
+
+void device_block_apply_single(const struct device *device, int64_t n_blocks, const int64_t *first,
+                               const int64_t *starts, const float *matrices, const float *x, float *y) {
+    RUN(device, block_apply_single(n_blocks, first, starts, matrices, x, y));
+}
+
+void device_block_smooth_single(const struct device *device, int64_t n_blocks, const int64_t *first,
+                                const int64_t *starts, const float *matrices, double a, double b, double c,
+                                const float *f, const float *t, float *r, float *d, float *x) {
+    RUN(device, block_smooth_single(n_blocks, first, starts, matrices, a, b, c, f, t, r, d, x));
+}
+
+void device_cell_apply_single(const struct device *device, const struct cell_plan *plan, const float *x,
+                              float *y) {
+    RUN(device, cell_apply_single(plan, x, y));
 }

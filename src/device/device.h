@@ -34,6 +34,9 @@ const char *device_kernel_name(int kernel);
 enum device_support device_support(const struct device *device, int kernel);
 const char *device_support_name(enum device_support support); /* "-", "ref", "own" */
 
+/* Whether the host can read and write the device's memory. */
+int device_is_host(const struct device *device);
+
 /* *pointer receives a device address; NULL for 0 bytes. */
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size);
 void device_free(const struct device *device, void *pointer);
@@ -48,21 +51,37 @@ facet_status device_view(const struct device *device, const void *array, size_t 
                          const void **view);
 void device_unview(const struct device *device, const void *array, const void **view);
 
-/* A vector of doubles on a device. */
+/* The same from an array of the same device, without a way through the host. */
+facet_status device_duplicate(const struct device *device, void *pointer, const void *from, size_t count,
+                              size_t size);
+
+/* A vector on a device, in double or in single precision: one of the two device addresses is NULL (both are,
+ * if it is empty). The vectors of one call must be of one device and one precision, except for
+ * vector_convert; nothing checks it. */
 struct vector {
     const struct device *device;
     int64_t n;
-    double *data; /* device address */
+    double *data;
+    float *single;
 };
 facet_status vector_create(const struct device *device, int64_t n, struct vector *vector);
+facet_status vector_create_single(const struct device *device, int64_t n, struct vector *vector);
+/* y = x, two vectors of the same length in any precision on any devices. On one device, or where the host can
+ * read both, this is one kernel and cannot fail; else it goes through memory of the host, for which there may
+ * be no room. */
+facet_status vector_convert(const struct vector *x, struct vector *y);
 void vector_destroy(struct vector *vector); /* safe on a zeroed struct, and twice */
+/* Single vectors are rounded, and widened, on the host. */
 facet_status vector_upload(struct vector *vector, const double *from_host);
 facet_status vector_download(const struct vector *vector, double *to_host);
 void vector_fill(struct vector *x, double a);
 void vector_axpby(double a, const struct vector *x, double b, struct vector *y); /* y = a x + b y */
-double vector_dot(const struct vector *x, const struct vector *y);
+double vector_dot(const struct vector *x, const struct vector *y);               /* summed in double */
 double vector_norm(const struct vector *x);
 
+void device_fill(const struct device *device, int64_t n, double a, double *x);
+void device_axpby(const struct device *device, int64_t n, double a, const double *x, double b, double *y);
+double device_dot(const struct device *device, int64_t n, const double *x, const double *y);
 void device_multiply(const struct device *device, int64_t n, const double *d, const double *x, double *y);
 void device_csr_apply(const struct device *device, int64_t n_rows, const int64_t *offsets,
                       const int32_t *columns, const double *values, const double *x, double *y);
@@ -91,6 +110,25 @@ void device_affine_flux(const struct device *device, const struct affine_tables 
 void device_block_smooth(const struct device *device, int64_t n_blocks, const int64_t *first,
                          const int64_t *starts, const double *matrices, double a, double b, double c,
                          const double *f, const double *t, double *r, double *d, double *x);
+
+void device_fill_single(const struct device *device, int64_t n, double a, float *x);
+void device_axpby_single(const struct device *device, int64_t n, double a, const float *x, double b,
+                         float *y);
+double device_dot_single(const struct device *device, int64_t n, const float *x, const float *y);
+void device_multiply_single(const struct device *device, int64_t n, const float *d, const float *x, float *y);
+void device_csr_apply_single(const struct device *device, int64_t n_rows, const int64_t *offsets,
+                             const int32_t *columns, const float *values, const float *x, float *y);
+void device_block_apply_single(const struct device *device, int64_t n_blocks, const int64_t *first,
+                               const int64_t *starts, const float *matrices, const float *x, float *y);
+void device_block_smooth_single(const struct device *device, int64_t n_blocks, const int64_t *first,
+                                const int64_t *starts, const float *matrices, double a, double b, double c,
+                                const float *f, const float *t, float *r, float *d, float *x);
+void device_cell_apply_single(const struct device *device, const struct cell_plan *plan, const float *x,
+                              float *y);
+void device_convert_to_single(const struct device *device, int64_t n, const double *x, float *y);
+void device_convert_to_double(const struct device *device, int64_t n, const float *x, double *y);
+/* Allocates n numbers and fills them with x, rounded. */
+facet_status device_copy_single(const struct device *device, float **pointer, const double *x, int64_t n);
 
 /* What the program around the library chose: the public handle. */
 struct facet_context {

@@ -37,6 +37,16 @@ static const struct row rows[] = {
     {"batch_load",      {OWN, OWN, REF}},
     {"batch_recover",   {OWN, OWN, REF}},
     {"affine_flux",     {OWN, OWN, REF}},
+    {"fill_single",     {OWN, OWN, REF}},
+    {"axpby_single",    {OWN, OWN, REF}},
+    {"multiply_single", {OWN, OWN, REF}},
+    {"dot_single",      {OWN, OWN, REF}},
+    {"csr_apply_single", {OWN, OWN, REF}},
+    {"block_apply_single", {OWN, OWN, REF}},
+    {"block_smooth_single", {OWN, OWN, REF}},
+    {"cell_apply_single", {OWN, OWN, REF}},
+    {"convert_to_single", {OWN, OWN, REF}},
+    {"convert_to_double", {OWN, OWN, REF}},
     /* clang-format on */
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])

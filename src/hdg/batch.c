@@ -68,6 +68,7 @@ facet_status batch_tables_create(struct hdg *hdg, int block) {
     TRY(device_copy(hdg->device, &t->DF, h.DF, faces * directions * N * m, sizeof(double)));
     TRY(device_copy(hdg->device, &t->FF, h.FF, faces * faces * m * m, sizeof(double)));
     TRY(device_copy(hdg->device, &t->D, b->D_ref, directions * N * N, sizeof(double)));
+    TRY(batch_turns_create(hdg, block));
 done:
     base_free(&h.stiffness);
     base_free(&h.face_mass);
@@ -81,6 +82,7 @@ void batch_tables_destroy(struct hdg *hdg, int block) {
     struct affine_tables *t = &hdg->tables[block];
     const double **arrays[] = {&t->stiffness, &t->face_mass, &t->F, &t->DF, &t->FF, &t->D};
     for (int i = 0; i < 6; i++) device_free(hdg->device, arrays[i]);
+    batch_turns_destroy(hdg, block);
 }
 
 static int cell_is_fast(const struct hdg *h, int block, int32_t cell) {
@@ -96,17 +98,26 @@ static int cell_is_fast(const struct hdg *h, int block, int32_t cell) {
     return 1;
 }
 
-/* In two dimensions the orientation of a face only changes the sign of odd trace functions, which the kernels
- * know. */
-int batch_is_fast(const struct hdg *h, int block, int64_t batch) {
-    const struct hdg_data *data = &h->data;
-    int64_t begin = batch * TRACE_LANES, end = begin + TRACE_LANES, count = data->mesh->blocks[block].count;
-    if (data->mesh->dim != 2) return 0;
-    if (data->reaction != NULL && !field_is_constant(data->reaction, NULL)) return 0;
-    if (data->tau != NULL && !field_is_constant(data->tau, NULL)) return 0;
+static int all_fast(const struct hdg *h, int block, int64_t batch) {
+    int64_t begin = batch * TRACE_LANES, end = begin + TRACE_LANES, count = h->data.mesh->blocks[block].count;
     for (int64_t cell = begin; cell < end && cell < count; cell++)
         if (!cell_is_fast(h, block, (int32_t)cell)) return 0;
     return 1;
+}
+
+facet_status batch_find_fast(struct hdg *h, int block) {
+    const struct hdg_data *data = &h->data;
+    int64_t n = trace_n_batches(data->mesh, block);
+    int constant = (data->reaction == NULL || field_is_constant(data->reaction, NULL)) &&
+                   (data->tau == NULL || field_is_constant(data->tau, NULL));
+    facet_status status = CALLOC(h->fast[block], n);
+    for (int64_t batch = 0; batch < n && status == FACET_OK && constant; batch++)
+        h->fast[block][batch] = (uint8_t)all_fast(h, block, batch);
+    return status;
+}
+
+int batch_is_fast(const struct hdg *h, int block, int64_t batch) {
+    return h->fast[block][batch];
 }
 
 /* y = K x */
@@ -187,8 +198,8 @@ fill_hybrid(struct local *l, int dim, int block, int32_t cell, double *c, struct
         length = sqrt(dot(dim, normals[f], normals[f]));
         TRY(local_place(affine_tau(l, f, length, det, &tau), l));
         c[(at.weight + f) * TRACE_LANES] = tau * length;
-        int orientation = h->data.mesh->blocks[block].orientations[(int64_t)cell * n_faces + f];
-        c[(at.sign + f) * TRACE_LANES] = orientation == 0 ? 1.0 : -1.0;
+        c[(at.orientation + f) * TRACE_LANES] =
+            h->data.mesh->blocks[block].orientations[(int64_t)cell * n_faces + f];
         for (int a = 0; a < dim; a++) {
             double sum = 0.0;
             for (int d = 0; d < dim; d++) sum += C[d * dim + a] * Kn[f][d] * scale;

@@ -8,6 +8,10 @@
 
 facet_status batch_tables_create(struct hdg *hdg, int block);
 void batch_tables_destroy(struct hdg *hdg, int block);
+/* turn.c: the part of the tables that tells orientations. */
+facet_status batch_turns_create(struct hdg *hdg, int block);
+void batch_turns_destroy(struct hdg *hdg, int block);
+facet_status batch_find_fast(struct hdg *hdg, int block); /* before batch_is_fast */
 int batch_is_fast(const struct hdg *hdg, int block, int64_t batch);
 
 /* One fast cell: C = det J J^-T, KC = K C / det J. */

@@ -23,6 +23,7 @@ void hdg_destroy(struct hdg **hdg) {
         device_free(h->device, &h->factors[b]);
         device_free(h->device, &h->U[b]);
         batch_tables_destroy(h, b);
+        base_free(&h->fast[b]);
     }
     trace_matrices_destroy(&h->matrices);
     base_free(&h->eliminated);
@@ -65,6 +66,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h->device = device;
     TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
     if (data->scheme == HDG_HYBRID) TRY(check_memory(h));
+    for (int b = 0; b < data->mesh->n_blocks; b++) TRY(batch_find_fast(h, b));
     TRY(CALLOC(eliminated, data->mesh->n_faces));
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
         int32_t c = data->face_condition[f];

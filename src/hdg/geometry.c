@@ -42,10 +42,43 @@ static double invert(int dim, const double *J, double *inverse) {
     return det;
 }
 
+/* One Jacobian serves all points: x = x_0 + J (xi - xi_0). dim is a constant where this is inlined. */
+static inline __attribute__((always_inline)) void affine_geometry(int dim, const struct mesh_block *block,
+                                                                  int32_t cell, const struct hdg_table *table,
+                                                                  struct hdg_geometry *g) {
+    double J[9], inverse[9], origin[3];
+    mesh_cell_map(block, dim, cell, 1, table->geo, table->geo_grad, origin, J);
+    double det = invert(dim, J, inverse);
+    for (int a = 0; a < dim; a++)
+        for (int b = 0; b < dim; b++) origin[a] -= J[a * dim + b] * table->xi[b];
+    for (int q = 0; q < table->n; q++) {
+        const double *xi = table->xi + q * dim;
+        for (int a = 0; a < dim; a++) {
+            double sum = origin[a];
+            for (int b = 0; b < dim; b++) sum += J[a * dim + b] * xi[b];
+            g->x[q * dim + a] = sum;
+        }
+    }
+    for (int q = 0; q < table->n; q++) g->wJ[q] = table->w != NULL ? table->w[q] * det : det;
+    for (int q = 0; q < table->n; q++)
+        for (int i = 0; i < dim * dim; i++) {
+            g->inverse[q * dim * dim + i] = inverse[i];
+            g->jacobian[q * dim * dim + i] = J[i];
+        }
+}
+
 void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell, const struct hdg_table *table,
                        struct hdg_geometry *g) {
+    const struct mesh_block *b = &space->mesh->blocks[block];
     int dim = table->dim, n = table->n;
-    mesh_cell_map(&space->mesh->blocks[block], dim, cell, n, table->geo, table->geo_grad, g->x, g->jacobian);
+    if (b->affine[cell] && n > 0) {
+        if (dim == 2)
+            affine_geometry(2, b, cell, table, g);
+        else
+            affine_geometry(3, b, cell, table, g);
+        return;
+    }
+    mesh_cell_map(b, dim, cell, n, table->geo, table->geo_grad, g->x, g->jacobian);
     for (int q = 0; q < n; q++) {
         double det = invert(dim, g->jacobian + q * dim * dim, g->inverse + q * dim * dim);
         g->wJ[q] = table->w != NULL ? table->w[q] * det : det;

@@ -69,6 +69,7 @@ struct hdg {
     double *factors[MESH_MAX_BLOCKS];             /* of S: batch x N(N+1)/2 x LANES */
     double *U[MESH_MAX_BLOCKS];                   /* batch x N n_trace x LANES */
     struct affine_tables tables[MESH_MAX_BLOCKS]; /* reference matrices on the device */
+    uint8_t *fast[MESH_MAX_BLOCKS];               /* per batch: all its cells are (batch.h) */
     double *eliminated;                           /* n_all: Dirichlet values, 0 elsewhere */
     double *lift;                                 /* n_free: what Dirichlet values contribute */
     double *boundary;                             /* n_free: <g, mu> of Neumann and Robin parts */

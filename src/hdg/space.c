@@ -1,10 +1,12 @@
 /* Tables of bases and geometry at quadrature points. */
 #include "hdg/space.h"
 
+#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "poly/basis.h"
 
 /* Degrees. An integrand of the cell matrices is a product of two basis functions and det J, of degree 2k +
@@ -67,12 +69,22 @@ static void face_table_destroy(struct hdg_face_table *table) {
     *table = (struct hdg_face_table){0};
 }
 
+/* The orientations that occur, a bit each, for every local face; 0 always, as the reference of the fast path.
+ * A hex has 48 and a mesh of them a few. */
+static void find_orientations(const struct mesh_block *block, uint8_t *used) {
+    int n_faces = shape_n_faces(block->shape);
+    memset(used, 1, SHAPE_MAX_FACES);
+    for (int64_t i = 0; i < (int64_t)block->count * n_faces; i++)
+        used[i % n_faces] |= (uint8_t)(1 << block->orientations[i]);
+}
+
 /* The faces of all four shapes are alike within a cell: one rule serves them all. */
-static facet_status make_face_table(hdg_rule_maker maker, enum hdg_use use, enum shape shape, int degree,
-                                    int order, struct hdg_face_table *table) {
+static facet_status make_face_table(hdg_rule_maker maker, enum hdg_use use, const struct mesh_block *block,
+                                    int degree, int order, struct hdg_face_table *table) {
     facet_status status = FACET_OK;
-    enum shape face_shape = shape_face_shape(shape, 0);
+    enum shape shape = block->shape, face_shape = shape_face_shape(shape, 0);
     int dim = shape_dim(shape);
+    uint8_t used[SHAPE_MAX_FACES];
     double *xi = NULL;
     TRY(maker(use, face_shape, degree, order, &table->rule));
     int n = table->rule.n;
@@ -80,8 +92,10 @@ static facet_status make_face_table(hdg_rule_maker maker, enum hdg_use use, enum
     TRY(ALLOC(table->psi, n * table->m));
     TRY(basis_eval(face_shape, degree, n, table->rule.x, table->psi, NULL));
     TRY(ALLOC(xi, n * dim));
+    find_orientations(block, used);
     for (int f = 0; f < shape_n_faces(shape); f++) {
         for (int o = 0; o < shape_n_orientations(face_shape); o++) {
+            if (!(used[f] >> o & 1)) continue;
             for (int q = 0; q < n; q++)
                 shape_face_point(shape, f, o, table->rule.x + q * (dim - 1), xi + q * dim);
             TRY(hdg_table_create(shape, degree, order, n, xi, &table->side[f][o]));
@@ -113,26 +127,32 @@ static void reference_normal(enum shape shape, int face, double *normal) {
     normal[2] = a[0] * b[1] - a[1] * b[0];
 }
 
+/* C (N x m) = A' diag(w) B with A n x N, B n x m. */
+static void weighted_product(int n, int N, int m, const double *A, const double *w, const double *B,
+                             double *scaled, double *C) {
+    for (int q = 0; q < n; q++)
+        for (int j = 0; j < m; j++) scaled[(int64_t)q * m + j] = w[q] * B[(int64_t)q * m + j];
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N, m, n, 1.0, A, N, scaled, m, 0.0, C, m);
+}
+
 /* Reference matrices for affine cells. */
 static facet_status make_reference_matrices(struct hdg_block_space *b, int dim) {
     facet_status status = FACET_OK;
-    int N = b->N, m = b->m;
-    TRY(CALLOC(b->D_ref, (int64_t)dim * N * N));
-    TRY(CALLOC(b->F_ref, (int64_t)b->n_faces * 8 * N * m));
+    double *scaled = NULL;
+    int64_t N = b->N, m = b->m, n = b->cell.n, n_face = b->face.rule.n;
+    TRY(CALLOC(b->D_ref, dim * N * N));
+    TRY(CALLOC(b->F_ref, b->n_faces * 8 * N * m));
+    TRY(ALLOC(scaled, n * N > n_face * m ? n * N : n_face * m));
     for (int d = 0; d < dim; d++)
-        for (int q = 0; q < b->cell.n; q++)
-            for (int i = 0; i < N; i++)
-                for (int j = 0; j < N; j++)
-                    b->D_ref[(d * N + i) * N + j] +=
-                        b->cell.w[q] * b->cell.grad[(d * b->cell.n + q) * N + i] * b->cell.phi[q * N + j];
+        weighted_product((int)n, b->N, b->N, b->cell.grad + d * n * N, b->cell.w, b->cell.phi, scaled,
+                         b->D_ref + d * N * N);
     for (int f = 0; f < b->n_faces; f++)
-        for (int o = 0; o < shape_n_orientations(shape_face_shape(b->shape, f)); o++)
-            for (int q = 0; q < b->face.rule.n; q++)
-                for (int i = 0; i < N; i++)
-                    for (int j = 0; j < m; j++)
-                        b->F_ref[((f * 8 + o) * N + i) * m + j] +=
-                            b->face.rule.w[q] * b->face.side[f][o].phi[q * N + i] * b->face.psi[q * m + j];
+        for (int o = 0; o < 8; o++)
+            if (b->face.side[f][o].phi != NULL)
+                weighted_product((int)n_face, b->N, b->m, b->face.side[f][o].phi, b->face.rule.w, b->face.psi,
+                                 scaled, b->F_ref + (f * 8 + o) * N * m);
 done:
+    base_free(&scaled);
     return status;
 }
 
@@ -154,9 +174,9 @@ static facet_status make_block(const struct facet_mesh *mesh, int block, int deg
                         &b->norm_star));
     double center[3] = {0.25, 0.25, 0.25};
     TRY(hdg_table_create(b->shape, degree, order, 1, center, &b->center));
-    TRY(make_face_table(maker, HDG_FACE, b->shape, degree, order, &b->face));
-    TRY(make_face_table(maker, HDG_BOUNDARY, b->shape, degree, order, &b->boundary));
-    TRY(make_face_table(maker, HDG_NORM_FACE, b->shape, degree, order, &b->norm_face));
+    TRY(make_face_table(maker, HDG_FACE, &mesh->blocks[block], degree, order, &b->face));
+    TRY(make_face_table(maker, HDG_BOUNDARY, &mesh->blocks[block], degree, order, &b->boundary));
+    TRY(make_face_table(maker, HDG_NORM_FACE, &mesh->blocks[block], degree, order, &b->norm_face));
     for (int f = 0; f < b->n_faces; f++) reference_normal(b->shape, f, b->normals[f]);
     TRY(make_reference_matrices(b, mesh->dim));
 done:
@@ -201,10 +221,55 @@ done:
     return status;
 }
 
+/* Bytes of the tables of one rule: basis, its gradients and a copy of them while they are made. */
+static facet_status table_bytes(hdg_rule_maker maker, enum hdg_use use, enum shape shape, int degree,
+                                int order, double per_point, double *bytes) {
+    struct rule rule = {0};
+    facet_status status = maker(use, shape, degree, order, &rule);
+    *bytes += per_point * rule.n * sizeof(double);
+    rule_destroy(&rule);
+    return status;
+}
+
+/* Says that a high degree does not fit before its tables and the scratch of the threads are made. */
+static facet_status check_memory(const struct facet_mesh *mesh, int degree, hdg_rule_maker maker) {
+    static const enum hdg_use cell_uses[4] = {HDG_CELL, HDG_SOURCE, HDG_NORM, HDG_NORM_STAR};
+    static const enum hdg_use face_uses[3] = {HDG_FACE, HDG_BOUNDARY, HDG_NORM_FACE};
+    facet_status status = FACET_OK;
+    double bytes = 0, available = (double)base_available_bytes();
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        enum shape shape = mesh->blocks[b].shape, face_shape = shape_face_shape(shape, 0);
+        double N = basis_size(shape, degree), star = basis_size(shape, degree + 1), dim = mesh->dim;
+        double n_faces = shape_n_faces(shape), m = basis_size(face_shape, degree), n = N + n_faces * m;
+        uint8_t used[SHAPE_MAX_FACES];
+        int n_tables = 0;
+        find_orientations(&mesh->blocks[b], used);
+        for (int f = 0; f < n_faces; f++) n_tables += __builtin_popcount(used[f]);
+        for (int u = 0; u < 4; u++)
+            TRY(table_bytes(maker, cell_uses[u], shape, degree, mesh->order,
+                            (1 + dim) * (cell_uses[u] == HDG_NORM_STAR ? star : N), &bytes));
+        TRY(table_bytes(maker, HDG_CELL, shape, degree + 1, mesh->order, (1 + 2 * dim) * star, &bytes));
+        for (int u = 0; u < 3; u++)
+            TRY(table_bytes(maker, face_uses[u], face_shape, degree, mesh->order, (1 + dim) * N * n_tables,
+                            &bytes));
+        bytes += sizeof(double) * (dim * N * N + 8 * n_faces * N * m);
+        bytes += sizeof(double) * base_threads() * (dim * N * n + dim * N * dim * N + n * n);
+    }
+    if (bytes > available)
+        FAIL(FACET_ERROR_MACHINE,
+             "degree %d on cells of shape %s needs %.4g bytes of memory for its tables and for the scratch "
+             "of %d "
+             "threads, and %.4g are available; use a lower degree",
+             degree, mesh->shape_text, bytes, base_threads(), available);
+done:
+    return status;
+}
+
 facet_status hdg_space_create(const struct facet_mesh *mesh, int degree, hdg_rule_maker maker,
                               struct hdg_space *space) {
     facet_status status = FACET_OK;
     *space = (struct hdg_space){.mesh = mesh, .degree = degree};
+    TRY(check_memory(mesh, degree, maker != NULL ? maker : hdg_default_rule));
     for (int b = 0; b < mesh->n_blocks; b++)
         TRY(make_block(mesh, b, degree, maker != NULL ? maker : hdg_default_rule, &space->blocks[b]));
     TRY(domain_length(space, &space->length));

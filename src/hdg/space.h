@@ -26,10 +26,10 @@ struct hdg_table {
 /* A face rule seen from the cell: one table for every local face and orientation, the points being the same
  * on both sides. */
 struct hdg_face_table {
-    struct rule rule; /* in frame coordinates */
-    int m;            /* trace functions of one face */
-    double *psi;      /* n x m */
-    struct hdg_table side[SHAPE_MAX_FACES][8];
+    struct rule rule;                          /* in frame coordinates */
+    int m;                                     /* trace functions of one face */
+    double *psi;                               /* n x m */
+    struct hdg_table side[SHAPE_MAX_FACES][8]; /* empty where no cell of the mesh has this orientation */
 };
 
 /* What a rule is for. Benches replace some to measure as a paper did; NULL means the default: exact for the
@@ -48,7 +48,8 @@ struct hdg_block_space {
     struct hdg_table center;                              /* one point, no weight */
     struct hdg_face_table face, boundary, norm_face;
     double *D_ref; /* dim x N x N: integral of d_b phi_i phi_j over the reference cell */
-    double *F_ref; /* n_faces x 8 x N x m: integral of phi_i psi_m over the reference face */
+    double *F_ref; /* n_faces x 8 x N x m: integral of phi_i psi_m over the reference face; 0 where face.side
+                      is empty */
     double normals[SHAPE_MAX_FACES][3]; /* outward, scaled: area per unit of the frame's parameter */
 };
 
@@ -59,6 +60,7 @@ struct hdg_space {
         length; /* of the domain, for the default tau: 2 dim volume / boundary, at most the largest extent */
     struct hdg_block_space blocks[MESH_MAX_BLOCKS];
 };
+/* FACET_ERROR_MACHINE, before anything large is allocated, when the degree does not fit. */
 facet_status hdg_space_create(const struct facet_mesh *mesh, int degree, hdg_rule_maker maker,
                               struct hdg_space *space);
 void hdg_space_destroy(struct hdg_space *space); /* safe on a zeroed struct, and twice */

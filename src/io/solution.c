@@ -91,24 +91,26 @@ static void choose_order(struct sampler *p, int order) {
     p->order = order > 0 ? order : wanted < MAX_ORDER ? wanted : MAX_ORDER;
 }
 
-/* Lattice points of piece k of a reference cell: the cell itself, or one of its four halves. */
+/* Lattice points of piece k of a reference cell: the cell itself, or one of its 2^dim parts, whose corners
+ * are nodes of the lattice of order 2. */
 static void piece_lattice(const struct sampler *p, enum shape shape, int piece, double *xi) {
-    static const double triangles[4][3][2] = {{{0, 0}, {.5, 0}, {0, .5}},
-                                              {{.5, 0}, {1, 0}, {.5, .5}},
-                                              {{0, .5}, {.5, .5}, {0, 1}},
-                                              {{.5, .5}, {0, .5}, {.5, 0}}};
+    static const int triangles[4][4] = {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}, {4, 3, 1}};
+    static const int tets[8][4] = {{0, 1, 3, 6}, {1, 2, 4, 7}, {3, 4, 5, 8}, {6, 7, 8, 9},
+                                   {1, 8, 4, 3}, {1, 8, 7, 4}, {1, 8, 6, 7}, {1, 8, 3, 6}};
+    const int *corner = shape == SHAPE_TRIANGLE ? triangles[piece % 4] : tets[piece];
     int dim = shape_dim(shape), n = shape_n_nodes(shape, p->order);
+    double middles[27 * 3];
     shape_nodes(shape, p->order, xi);
+    shape_nodes(shape, 2, middles);
     if (p->pieces == 1) return;
     for (int i = 0; i < n; i++) {
-        double *x = xi + i * dim, r = x[0], s = x[1];
+        double *x = xi + i * dim, at[3];
+        memcpy(at, x, (size_t)dim * sizeof *at);
         for (int d = 0; d < dim; d++) {
-            if (shape == SHAPE_TRIANGLE) {
-                const double(*v)[2] = triangles[piece];
-                x[d] = v[0][d] + r * (v[1][d] - v[0][d]) + s * (v[2][d] - v[0][d]);
-            } else {
-                x[d] = 0.5 * (x[d] + (piece >> d & 1));
-            }
+            double origin = middles[corner[0] * dim + d];
+            x[d] = shape_is_simplex(shape) ? origin : 0.5 * (at[d] + (piece >> d & 1));
+            for (int b = 0; shape_is_simplex(shape) && b < dim; b++)
+                x[d] += at[b] * (middles[corner[b + 1] * dim + d] - origin);
         }
     }
 }

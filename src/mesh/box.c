@@ -21,9 +21,16 @@ static const struct cut whole_quad = {SHAPE_QUAD, 1, {{0, 1, 3, 2}}};
 static const struct cut whole_hex = {SHAPE_HEX, 1, {{0, 1, 3, 2, 4, 5, 7, 6}}};
 static const struct cut right = {SHAPE_TRIANGLE, 2, {{0, 1, 3}, {0, 3, 2}}};
 static const struct cut left = {SHAPE_TRIANGLE, 2, {{0, 1, 2}, {1, 3, 2}}};
-/* Six tets round the diagonal 0-7: one for each order in which the three directions are taken. */
+/* Six tets, every brick alike (fabien2019): the corners 0 and 7 cut off, and the rest round the diagonal 2-5.
+ */
 static const struct cut six = {
-    SHAPE_TET, 6, {{0, 1, 3, 7}, {0, 5, 1, 7}, {0, 3, 2, 7}, {0, 2, 6, 7}, {0, 4, 5, 7}, {0, 6, 4, 7}}};
+    SHAPE_TET, 6, {{0, 1, 2, 4}, {1, 2, 4, 5}, {2, 4, 5, 6}, {1, 2, 5, 3}, {2, 3, 6, 5}, {3, 5, 7, 6}}};
+/* Five tets: four corners cut off, and what is left. Neighbours are mirror images, so that their faces have
+ * the same diagonal. */
+static const struct cut five_even = {
+    SHAPE_TET, 5, {{0, 1, 3, 5}, {0, 2, 6, 3}, {0, 4, 5, 6}, {3, 5, 7, 6}, {0, 3, 6, 5}}};
+static const struct cut five_odd = {
+    SHAPE_TET, 5, {{0, 1, 2, 4}, {1, 2, 7, 3}, {1, 4, 5, 7}, {2, 4, 7, 6}, {1, 2, 4, 7}}};
 
 /* A box on its way to mesh_create. */
 struct generator {
@@ -49,32 +56,61 @@ struct generator {
 /* ------------------------------------------------------------------------------------------ what is asked
  * for */
 
+static const struct {
+    int dim;
+    const char *name;
+    const struct cut *even, *odd;
+} splits[] = {{2, "right", &right, &right},
+              {2, "left", &left, &left},
+              {2, "alternating", &right, &left},
+              {3, "six", &six, &six},
+              {3, "five", &five_even, &five_odd}};
+enum { N_SPLITS = sizeof splits / sizeof splits[0] };
+
 static facet_status choose_cut(struct generator *g) {
     facet_status status = FACET_OK;
     const char *shape = g->box->shape ? g->box->shape : "";
     const char *split = g->box->split;
-    const char *shapes = g->dim == 2 ? "triangle, quad" : "tet, hex";
-    const char *splits = g->dim == 2 ? "right, left, alternating" : "six";
-    int is_simplex = strcmp(shape, g->dim == 2 ? "triangle" : "tet") == 0;
-    if (!is_simplex && strcmp(shape, g->dim == 2 ? "quad" : "hex") != 0)
-        FAIL(FACET_ERROR_INPUT, "unknown shape '%s' of a box of dimension %d; known are: %s", shape, g->dim,
-             shapes);
-    if (!is_simplex) {
+    const char *simplex = g->dim == 2 ? "triangle" : "tet", *brick = g->dim == 2 ? "quad" : "hex";
+    char known[64] = "";
+    int length = 0;
+    if (strcmp(shape, simplex) != 0 && strcmp(shape, brick) != 0)
+        FAIL(FACET_ERROR_INPUT, "unknown shape '%s' of a box of dimension %d; known are: %s, %s", shape,
+             g->dim, simplex, brick);
+    if (strcmp(shape, brick) == 0) {
         if (split)
-            FAIL(FACET_ERROR_INPUT, "split '%s' applies to simplices; a box of %ss has none", split, shape);
+            FAIL(FACET_ERROR_INPUT, "split '%s' applies to simplices; a box of shape %s has none", split,
+                 shape);
         g->even = g->odd = g->dim == 2 ? &whole_quad : &whole_hex;
-    } else if (g->dim == 3) {
-        if (split && strcmp(split, "six") != 0)
-            FAIL(FACET_ERROR_INPUT, "unknown split '%s' of a box of tets; known are: %s", split, splits);
-        g->even = g->odd = &six;
-    } else {
-        if (!split) split = "right";
-        int alternating = strcmp(split, "alternating") == 0;
-        if (!alternating && strcmp(split, "right") != 0 && strcmp(split, "left") != 0)
-            FAIL(FACET_ERROR_INPUT, "unknown split '%s' of a box of triangles; known are: %s", split, splits);
-        g->even = strcmp(split, "left") == 0 ? &left : &right;
-        g->odd = strcmp(split, "right") == 0 ? &right : &left;
+        goto done;
     }
+    for (int i = 0; i < N_SPLITS; i++) {
+        if (splits[i].dim != g->dim) continue;
+        length += snprintf(known + length, sizeof known - (size_t)length, "%s%s", length ? ", " : "",
+                           splits[i].name);
+        if (g->even || (split && strcmp(split, splits[i].name) != 0)) continue;
+        g->even = splits[i].even;
+        g->odd = splits[i].odd;
+    }
+    if (!g->even)
+        FAIL(FACET_ERROR_INPUT, "unknown split '%s' of a box of shape %s; known are: %s", split, shape,
+             known);
+done:
+    return status;
+}
+
+/* Opposite sides of a row of bricks in alternation have the same diagonals when their number is even. */
+static facet_status check_alternation(const struct generator *g) {
+    facet_status status = FACET_OK;
+    for (int a = 0; a < 3; a++)
+        if (g->even == &five_even && g->box->periodic[a] && g->box->cells[a] % 2 != 0)
+            FAIL(FACET_ERROR_INPUT,
+                 "split 'five' alternates from cube to cube, so that the diagonals on both sides of a "
+                 "periodic "
+                 "direction agree for an even number of cells only: direction %c has %d; use an even number, "
+                 "or "
+                 "split 'six'",
+                 axis_names[a], g->box->cells[a]);
 done:
     return status;
 }
@@ -117,6 +153,7 @@ static facet_status check_box(struct generator *g) {
         cells *= g->box->cells[a];
         points *= g->box->cells[a] + 1.0;
     }
+    TRY(check_alternation(g));
     TRY(mesh_check_box(g->even->shape, cells, points));
 done:
     return status;

@@ -1,7 +1,7 @@
 /* Do neighbouring cells fit together? Cells that share a face must agree about its shape, a vertex must not
  * hang inside the face of another cell, and two cells must not touch along a face without sharing its
  * vertices. The last two show on the boundary only: a face that found no partner although there is a cell on
- * its other side. */
+ * its other side. Tets and hexes cannot share a face, and show in the same way. */
 #include <math.h>
 #include <stdio.h>
 
@@ -201,6 +201,16 @@ struct point_query {
     facet_status status;
 };
 
+/* How far outside the reference face a point is, in its coordinates. */
+static double outside_by(enum shape shape, const double *s) {
+    double outside = fmax(-s[0], s[0] - 1), sum = s[0];
+    for (int b = 1; b < shape_dim(shape); b++) {
+        outside = fmax(outside, fmax(-s[b], s[b] - 1));
+        sum += s[b];
+    }
+    return shape_is_simplex(shape) ? fmax(outside, sum - 1) : outside;
+}
+
 static int visit_vertex(void *user, int32_t box) {
     struct point_query *query = user;
     const struct conformity *c = query->c;
@@ -215,13 +225,7 @@ static int visit_vertex(void *user, int32_t box) {
             return 0;
     query->status = nearest_on_face(dim, shape, c->mesh->order, n, nodes, query->x, s, &away);
     if (query->status != FACET_OK) return 1;
-    double outside = fmax(-s[0], s[0] - 1), sum = s[0];
-    for (int b = 1; b < dim - 1; b++) {
-        outside = fmax(outside, fmax(-s[b], s[b] - 1));
-        sum += s[b];
-    }
-    if (shape_is_simplex(shape)) outside = fmax(outside, sum - 1);
-    if (away > tolerance || outside > TOUCHING) return 0;
+    if (away > tolerance || outside_by(shape, s) > TOUCHING) return 0;
     query->found = face;
     return 1;
 }
@@ -240,6 +244,22 @@ static int visit_middle(void *user, int32_t box) {
         if (distance(dim, one + i * dim, two + mesh_nearest_node(n, dim, two, one + i * dim) * dim) >
             tolerance)
             return 0;
+    query->found = face;
+    return 1;
+}
+
+/* The middle of a face lies in another one. */
+static int visit_overlap(void *user, int32_t box) {
+    struct point_query *query = user;
+    const struct conformity *c = query->c;
+    int32_t face = c->faces[box];
+    if (face == query->face) return 0;
+    enum shape shape = (enum shape)c->mesh->face_shapes[face];
+    double nodes[3 * MAX_FACE_NODES], s[2], away;
+    int dim = c->mesh->dim, n = face_points(c, face, 0, nodes);
+    query->status = nearest_on_face(dim, shape, c->mesh->order, n, nodes, query->x, s, &away);
+    if (query->status != FACET_OK) return 1;
+    if (away > tolerance_of(c, face, n, nodes) || outside_by(shape, s) > TOUCHING) return 0;
     query->found = face;
     return 1;
 }
@@ -274,16 +294,57 @@ static void report_touching(const struct conformity *c, const struct point_query
             place, one, face, two);
 }
 
+static void report_overlap(const struct conformity *c, const struct point_query *query) {
+    char one[64], two[64], place[80];
+    int32_t cell = c->mesh->face_cells[2 * (int64_t)query->face];
+    int32_t other = c->mesh->face_cells[2 * (int64_t)query->found];
+    if (c->builder->is_bad[cell] || c->builder->is_bad[other]) return;
+    mesh_cell_text(c->builder, cell, one, sizeof one);
+    mesh_cell_text(c->builder, other, two, sizeof two);
+    mesh_point_text(c->mesh->dim, query->x, place, sizeof place);
+    if (c->mesh->face_shapes[query->face] != c->mesh->face_shapes[query->found])
+        mesh_issue(
+            &c->builder->issues,
+            "%s and %s touch at %s, but a triangle and a quad cannot be one face: parts of tets and parts "
+            "of hexes must not touch; mesh both with one shape",
+            one, two, place);
+    else
+        mesh_issue(
+            &c->builder->issues,
+            "non-conforming: %s of %s and one of %s overlap at %s without being the same; the parts must "
+            "share nodes and faces (Gmsh: Coherence; or BooleanFragments)",
+            c->mesh->dim == 2 ? "an edge" : "a face", one, two, place);
+}
+
+static void middle_of(const struct conformity *c, int32_t face, double *x) {
+    double nodes[3 * MAX_FACE_NODES];
+    int n = face_points(c, face, 0, nodes), dim = c->mesh->dim;
+    for (int a = 0; a < dim; a++) x[a] = 0;
+    for (int k = 0; k < n; k++)
+        for (int a = 0; a < dim; a++) x[a] += nodes[k * dim + a] / n;
+}
+
+/* Straight faces that share vertices, or some of them, and are still two; asked when all else is well. */
+static facet_status check_overlaps(struct conformity *c) {
+    facet_status status = FACET_OK;
+    if (c->mesh->dim == 2 || c->builder->issues.count > 0) return FACET_OK;
+    for (int32_t i = 0; i < c->n; i++) {
+        struct point_query query = {.c = c, .face = c->faces[i], .vertex = -1};
+        middle_of(c, query.face, query.x);
+        TRY(ask(c, &query, visit_overlap));
+        if (query.found >= 0) report_overlap(c, &query);
+    }
+done:
+    return status;
+}
+
 static facet_status check_boundary_faces(struct conformity *c) {
     facet_status status = FACET_OK;
     TRY(CALLOC(c->seen, c->mesh->n_vertices));
     for (int32_t i = 0; i < c->n; i++) {
         struct point_query query = {.c = c, .face = c->faces[i], .vertex = -1};
         const struct facet_mesh *mesh = c->mesh;
-        double nodes[3 * MAX_FACE_NODES];
-        int n = face_points(c, query.face, 0, nodes);
-        for (int k = 0; k < n; k++)
-            for (int a = 0; a < mesh->dim; a++) query.x[a] += nodes[k * mesh->dim + a] / n;
+        middle_of(c, query.face, query.x);
         TRY(ask(c, &query, visit_middle));
         if (query.found >= 0) report_touching(c, &query);
         for (int v = 0; v < shape_n_vertices((enum shape)mesh->face_shapes[query.face]); v++) {
@@ -308,6 +369,7 @@ facet_status mesh_check_conformity(struct mesh_builder *builder) {
     TRY(check_inner_faces(&c));
     TRY(gather_boundary(&c));
     TRY(check_boundary_faces(&c));
+    TRY(check_overlaps(&c));
 done:
     base_free(&c.tables);
     base_free(&c.faces);

@@ -94,8 +94,8 @@ struct mesh_input {
 facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mesh);
 void mesh_destroy(struct facet_mesh **mesh);
 
-/* The generator behind facet_mesh_create_box. Group names xmin, xmax, ymin, ymax (not for periodic
- * directions). */
+/* The generator behind facet_mesh_create_box. Group names xmin, xmax, ymin, ymax, zmin, zmax (not for
+ * periodic directions). */
 facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh);
 /* Gmsh MSH 2.2 or 4.1, ASCII or binary. */
 facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh);

@@ -74,6 +74,11 @@ struct facet_solver {
 facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
 
+/* method.c: the method, and its preconditioner or factor. */
+facet_status solver_choose_method(struct facet_solver *solver);
+/* The constant function in the free numbering, normalised. */
+void solver_fill_constant(const struct facet_solver *solver, double *constant);
+
 /* Everything solver_create would refuse in the data, without solving. *mismatch: see hdg_check_data; its part
  * lives as long as the problem. */
 facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,

@@ -5,10 +5,7 @@
 
 #include "base/memory.h"
 #include "problem/problem.h"
-#include "solve/amg.h"
-
-/* A factor may take this part of the memory that is available. */
-#define FACTOR_MEMORY_SHARE 0.4
+#include "solve/multigrid.h"
 
 void facet_options_default(facet_options *options) {
     if (options == NULL) return;
@@ -25,7 +22,19 @@ static int is_condensed(const facet_options *o) {
     return o->discretization != NULL && strcmp(o->discretization, "condensed") == 0;
 }
 
+/* word (NULL: not given) must be one of those in `valid`, which are separated by ", ". */
+static facet_status check_word(const char *key, const char *word, const char *valid) {
+    for (const char *at = valid; word != NULL && at != NULL; at = strstr(at, ", ")) {
+        if (at != valid) at += 2;
+        size_t length = strcspn(at, ",");
+        if (strlen(word) == length && strncmp(at, word, length) == 0) return FACET_OK;
+    }
+    return word == NULL ? FACET_OK
+                        : base_fail(FACET_ERROR_INPUT, "unknown %s '%s'; valid: %s", key, word, valid);
+}
+
 static facet_status check_options(const facet_options *o) {
+    facet_status status = FACET_OK;
     if (o->degree < 1 || o->degree > PROBLEM_MAX_DEGREE)
         return base_fail(FACET_ERROR_INPUT, "the degree must be 1 to %d, not %d", PROBLEM_MAX_DEGREE,
                          o->degree);
@@ -42,120 +51,23 @@ static facet_status check_options(const facet_options *o) {
         return base_fail(FACET_ERROR_INPUT, "rtol must lie between 0 and 1, not %g", o->rtol);
     if (o->max_iterations < 1)
         return base_fail(FACET_ERROR_INPUT, "max_iterations must be at least 1, not %d", o->max_iterations);
-    if (o->method != NULL &&
-        !one_of(o->method, (const char *const[]){"auto", "cg", "fgmres", "direct", NULL}))
-        return base_fail(FACET_ERROR_INPUT, "unknown method '%s'; valid: auto, cg, fgmres, direct",
-                         o->method);
-    if (o->preconditioner != NULL &&
-        !one_of(o->preconditioner, (const char *const[]){"auto", "none", "jacobi", "block", "amg", NULL}))
-        return base_fail(FACET_ERROR_INPUT,
-                         "unknown preconditioner '%s'; valid: auto, none, jacobi, block, amg",
-                         o->preconditioner);
-    return FACET_OK;
-}
-
-/* The constant function, normalised. */
-static void fill_constant(const struct facet_solver *s, double *constant) {
-    double square = 0.0;
-    hdg_free_constant(s->hdg, constant);
-    for (int64_t i = 0; i < s->system.n_free; i++) square += constant[i] * constant[i];
-    for (int64_t i = 0; i < s->system.n_free && square > 0.0; i++) constant[i] /= sqrt(square);
-}
-
-/* Tries to factor; *done says whether the factor fitted into memory. */
-static facet_status try_direct(struct facet_solver *s, struct csr *csr, int *done) {
-    facet_status status = FACET_OK;
-    double factor_bytes, available = (double)base_available_bytes();
-    *done = 0;
-    TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, s->hdg->singular ? 0 : -1,
-                         &s->cholesky, &factor_bytes));
-    if (factor_bytes <= FACTOR_MEMORY_SHARE * available) {
-        s->method = "direct";
-        s->preconditioner = "none";
-        *done = 1;
-        s->assembled_bytes += factor_bytes;
-        TRY(cholesky_factor_last(s->cholesky, csr));
-        goto done;
+    TRY(check_word("method", o->method, "auto, cg, fgmres, multigrid, direct"));
+    TRY(check_word("preconditioner", o->preconditioner, "auto, none, jacobi, block, amg, pmg"));
+    TRY(check_word("cycle", o->cycle, "auto, V, W, F, full"));
+    TRY(check_word("smoother", o->smoother, "auto, faces, cells"));
+    TRY(check_word("precision", o->precision, "double, mixed"));
+    if (o->coarse_device != NULL) {
+        const struct device *device;
+        TRY(base_wrap(device_find(o->coarse_device, &device), "coarse_device"));
     }
-    cholesky_destroy(&s->cholesky);
-    if (s->options.method != NULL && strcmp(s->options.method, "direct") == 0)
-        FAIL(FACET_ERROR_MACHINE,
-             "the direct solve needs %.1f GiB for its factor, and may use %.0f %% of the %.1f GiB that are "
-             "free; use "
-             "{method: cg}",
-             factor_bytes / 1073741824.0, 100.0 * FACTOR_MEMORY_SHARE, available / 1073741824.0);
 done:
-    return status;
-}
-
-static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
-    facet_status status = FACET_OK;
-    struct amg_options options;
-    amg_options_default(&options);
-    options.fine = &s->A;
-    options.n_kernel = s->hdg->singular ? 1 : 0;
-    fill_constant(s, s->F);
-    TRY(operator_create_amg(s->context->device, csr, s->system.n_blocks, s->system.block_offsets, 1, s->F,
-                            &options, &s->M));
-    s->flexible = options.cycle == AMG_K;
-done:
-    return status;
-}
-
-/* The preconditioner of a Krylov method. csr: the assembled matrix, for AMG; NULL: not there. */
-static facet_status choose_preconditioner(struct facet_solver *s, const struct csr *csr) {
-    facet_status status = FACET_OK;
-    const char *wanted = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
-    struct csr diagonal = {0};
-    s->preconditioner = strcmp(wanted, "none") == 0     ? "none"
-                        : strcmp(wanted, "jacobi") == 0 ? "jacobi"
-                        : strcmp(wanted, "block") == 0  ? "block"
-                                                        : "amg";
-    if (csr != NULL) TRY(make_amg(s, csr));
-    if (strcmp(s->preconditioner, "jacobi") == 0 || strcmp(s->preconditioner, "block") == 0)
-        TRY(hdg_block_diagonal(s->hdg, &diagonal));
-    if (strcmp(s->preconditioner, "jacobi") == 0)
-        TRY(operator_create_jacobi(s->context->device, &diagonal, &s->M));
-    if (strcmp(s->preconditioner, "block") == 0)
-        TRY(operator_create_block_jacobi(s->context->device, &diagonal, s->system.n_blocks,
-                                         s->system.block_offsets, &s->M));
-done:
-    csr_destroy(&diagonal);
-    return status;
-}
-
-/* Direct when the analysed factor fits, else CG with AMG; the caller may insist on others. The matrix is
- * assembled only for those who need it, and let go. */
-static facet_status choose_method(struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    const struct base_monitor *monitor = &s->context->monitor;
-    const char *method = s->options.method != NULL ? s->options.method : "auto";
-    const char *preconditioner = s->options.preconditioner != NULL ? s->options.preconditioner : "auto";
-    int any = strcmp(preconditioner, "auto") == 0, amg = any || strcmp(preconditioner, "amg") == 0;
-    int small = s->hdg->trace.n_free <= cholesky_reasonable_size();
-    int direct = strcmp(method, "direct") == 0 || (strcmp(method, "auto") == 0 && any && small), done = 0;
-    struct csr csr = {0};
-    if (direct || amg) {
-        double begin = base_phase_begin(monitor, FACET_PHASE_ASSEMBLE);
-        status = hdg_assemble(s->hdg, &csr);
-        base_phase_end(&s->timers, monitor, FACET_PHASE_ASSEMBLE, begin);
-        if (status != FACET_OK) goto done;
-        s->assembled_bytes = 12.0 * (double)csr.offsets[csr.n] + 8.0 * (double)csr.n;
-    }
-    double begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
-    s->method = strcmp(method, "fgmres") == 0 ? "fgmres" : "cg";
-    if (direct) status = try_direct(s, &csr, &done);
-    if (status == FACET_OK && !done) status = choose_preconditioner(s, amg ? &csr : NULL);
-    base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
-done:
-    csr_destroy(&csr);
     return status;
 }
 
 static facet_status make_kernel(struct facet_solver *s) {
     facet_status status = FACET_OK;
     TRY(vector_create(s->context->device, s->system.n_free, &s->kernel));
-    fill_constant(s, s->F);
+    solver_fill_constant(s, s->F);
     TRY(vector_upload(&s->kernel, s->F));
 done:
     return status;
@@ -184,7 +96,7 @@ static facet_status set_up(struct facet_solver *s) {
     if (s->hdg->singular) TRY(make_kernel(s));
     s->method = "direct";
     s->preconditioner = "none";
-    if (n > 0) TRY(choose_method(s));
+    if (n > 0) TRY(solver_choose_method(s));
     TRY(hdg_solution_create(s->hdg, &s->solution));
 done:
     return status;
@@ -313,8 +225,14 @@ static facet_status solve_trace(struct facet_solver *s) {
     } else if (s->system.n_free > 0) {
         vector_fill(&s->x, 0.0);
         const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
-        TRY(strcmp(s->method, "fgmres") == 0 ? solve_fgmres(&s->A, M, &s->b, &s->x, &control, &s->report)
-                                             : solve_cg(&s->A, M, &s->b, &s->x, &control, &s->report));
+        status = strcmp(s->method, "multigrid") == 0
+                     ? solve_multigrid(&s->A, M, &s->b, &s->x, &control, &s->report)
+                 : strcmp(s->method, "fgmres") == 0
+                     ? solve_fgmres(&s->A, M, &s->b, &s->x, &control, &s->report)
+                     : solve_cg(&s->A, M, &s->b, &s->x, &control, &s->report);
+        struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
+        if (mg != NULL) TRY(multigrid_failure(mg));
+        TRY(status);
     } else {
         solve_report_clear(&s->report);
         s->report.converged = 1;
@@ -392,4 +310,34 @@ facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
     if (status == FACET_OK)
         *errors = (facet_errors){e.u_L2, e.u_Linf, e.q_L2, e.u_star_L2, e.q_star_L2, e.trace_L2};
     return status;
+}
+
+static const struct multigrid *multigrid_of(const struct facet_solver *s) {
+    return s->M.apply != NULL ? operator_multigrid(&s->M) : NULL;
+}
+
+int facet_solver_n_levels(const facet_solver *solver) {
+    return solver != NULL && multigrid_of(solver) != NULL ? multigrid_n_levels(multigrid_of(solver)) : 0;
+}
+
+facet_status facet_solver_level(const facet_solver *solver, int level, facet_level *info) {
+    REQUIRE(solver);
+    REQUIRE(info);
+    struct mg_summary summary;
+    int n = facet_solver_n_levels(solver);
+    if (level < 0 || level >= n) return base_fail(FACET_ERROR_INPUT, "there is no level %d of %d", level, n);
+    multigrid_summarize(multigrid_of(solver), level, &summary);
+    *info = (facet_level){.name = summary.name,
+                          .device = summary.device,
+                          .precision = summary.single ? "single" : "double",
+                          .unknowns = summary.n,
+                          .bytes = summary.bytes,
+                          .visits = summary.visits,
+                          .smooth = summary.seconds[MG_SMOOTH],
+                          .residual = summary.seconds[MG_RESIDUAL],
+                          .transfer = summary.seconds[MG_TRANSFER],
+                          .solve = summary.seconds[MG_SOLVE],
+                          .reduction = summary.residual,
+                          .rate = summary.rate};
+    return FACET_OK;
 }

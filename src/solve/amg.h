@@ -14,24 +14,18 @@
 #ifndef FACET_SOLVE_AMG_H
 #define FACET_SOLVE_AMG_H
 
-#include "solve/solve.h"
+#include "solve/multigrid.h"
 
 #define AMG_MAX_MODES  12
-#define AMG_MAX_LEVELS 40
-#define AMG_MAX_DEGREE 8
+#define AMG_MAX_LEVELS (MG_MAX_LEVELS - 1)
 #define AMG_LARGE_NODE 6
 
-enum amg_cycle { AMG_V, AMG_W, AMG_K };
 /* PAIRWISE: `passes` times, each node with its strongest free neighbour. GREEDY: a node and all its strong
  * neighbours; what is left over joins. AUTO: GREEDY for a single mode, PAIRWISE for more, where regular
  * patches of nine nodes were seen to converge badly. */
 enum amg_aggregation { AMG_AUTO, AMG_PAIRWISE, AMG_GREEDY };
-/* FIRST: Chebyshev polynomials of the first kind on [top / ratio, top]; FOURTH: of the fourth kind, which are
- * optimal for a coarse correction and need no lower bound. `top` is the largest eigenvalue, estimated. */
-enum amg_polynomial { AMG_FIRST, AMG_FOURTH };
-
 struct amg_options {
-    enum amg_cycle cycle;
+    enum mg_cycle cycle;
     enum amg_aggregation aggregation;
     int passes;       /* of PAIRWISE: aggregates of up to 2^passes nodes (and a few more) */
     double threshold; /* a coupling is strong from this part of the node's strongest */
@@ -39,15 +33,18 @@ struct amg_options {
                     reduced to its modes. More: the first `leading` unknowns of every node (those of low
                     degree in a hierarchical basis), which must carry the modes. -1: 1, or 2 where a single
                     mode belongs to nodes of AMG_LARGE_NODE unknowns or more */
-    enum amg_polynomial polynomial;
+    enum polynomial polynomial;
     double ratio;                /* of FIRST */
-    int degree;                  /* of the polynomial on the finest level, 1 .. AMG_MAX_DEGREE */
+    int degree;                  /* of the polynomial on the finest level, 1 .. MG_MAX_DEGREE */
     int coarse_degree;           /* and on the coarser ones */
     double overcorrection;       /* V and W: factor of the coarse correction */
     int64_t coarse_size;         /* a level of this size or less is inverted */
     int n_kernel;                /* the first n_kernel modes span the kernel of a singular matrix */
     const struct operator* fine; /* the product on the finest level, on the same device (NULL: with a copy of
                                     the matrix); must outlive the preconditioner */
+    const int32_t *kinds; /* NULL, or one per node: only nodes of one kind are gathered. Those of kind 0
+                             carry the modes; of the others the first mode says what is smooth there */
+    const char *name;     /* of the finest level, for reports (NULL: "matrix") */
 };
 void amg_options_default(struct amg_options *options);
 
@@ -58,11 +55,16 @@ facet_status operator_create_amg(const struct device *device, const struct csr *
                                  const int64_t *block_offsets, int n_modes, const double *modes,
                                  const struct amg_options *options, struct operator* M);
 
+/* The same as levels of a multigrid, the finest of them first; they end the list. */
+facet_status multigrid_append_amg(struct multigrid *mg, const struct device *device, const struct csr *csr,
+                                  int64_t n_blocks, const int64_t *block_offsets, int n_modes,
+                                  const double *modes, const struct amg_options *options);
+
 struct amg_summary {
     int n_levels;
-    int64_t n[AMG_MAX_LEVELS], nnz[AMG_MAX_LEVELS];
-    double complexity;          /* entries of all levels over those of the finest */
-    double top[AMG_MAX_LEVELS]; /* largest eigenvalue of the block-diagonally scaled matrix, estimated */
+    int64_t n[MG_MAX_LEVELS], nnz[MG_MAX_LEVELS];
+    double complexity;         /* entries of all levels over those of the finest */
+    double top[MG_MAX_LEVELS]; /* largest eigenvalue of the block-diagonally scaled matrix, estimated */
 };
 void amg_summarize(const struct operator* M, struct amg_summary *summary);
 

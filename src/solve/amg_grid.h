@@ -15,16 +15,6 @@ struct amg_grid {
 };
 void amg_grid_destroy(struct amg_grid *grid);
 
-/* A prolongation by rows; a row belongs to one coarse node, or is empty. */
-struct amg_transfer {
-    int64_t n_rows, n_columns;
-    int64_t *offsets;
-    int32_t *columns;
-    double *values;
-};
-void amg_transfer_destroy(struct amg_transfer *P);
-facet_status amg_transpose(const struct amg_transfer *P, struct amg_transfer *R);
-
 int amg_is_pairwise(const struct amg_grid *grid, const struct amg_options *options);
 /* aggregate[node]: 0 .. *n_aggregates - 1, or -1 for a node that the smoother can deal with alone (only when
  * `drop`). Serial, so that the outcome depends on nothing else. */
@@ -42,12 +32,13 @@ struct amg_chains {
 facet_status amg_chains_find(const struct amg_grid *grid, int leading, struct amg_chains *chains);
 void amg_chains_destroy(struct amg_chains *chains);
 
-/* The next coarser level. coarse->A.n may come out as 0: nothing is left for a coarse level to do. */
+/* The next coarser level; a row of P belongs to one coarse node, or is empty. coarse->A.n may come out as 0:
+ * nothing is left for a coarse level to do. */
 facet_status amg_coarsen(const struct amg_grid *fine, const struct amg_options *options,
-                         struct amg_transfer *P, struct amg_grid *coarse);
+                         struct mg_transfer *P, struct amg_grid *coarse);
 /* The level of the nodes by themselves: 1: reduced to their modes; more: to their first `leading` unknowns.
  * And of the chains. */
-facet_status amg_reduce(const struct amg_grid *fine, int leading, struct amg_transfer *P,
+facet_status amg_reduce(const struct amg_grid *fine, int leading, struct mg_transfer *P,
                         struct amg_grid *coarse);
 
 #endif

@@ -25,34 +25,6 @@ void amg_grid_destroy(struct amg_grid *grid) {
     grid->n_nodes = 0;
 }
 
-void amg_transfer_destroy(struct amg_transfer *P) {
-    base_free(&P->offsets);
-    base_free(&P->columns);
-    base_free(&P->values);
-}
-
-facet_status amg_transpose(const struct amg_transfer *P, struct amg_transfer *R) {
-    facet_status status = FACET_OK;
-    int64_t nnz = P->offsets[P->n_rows];
-    *R = (struct amg_transfer){.n_rows = P->n_columns, .n_columns = P->n_rows};
-    TRY(CALLOC(R->offsets, R->n_rows + 2));
-    TRY(ALLOC(R->columns, nnz));
-    TRY(ALLOC(R->values, nnz));
-    int64_t *next = R->offsets + 1; /* becomes the offsets when every row has been filled */
-    for (int64_t k = 0; k < nnz; k++)
-        if (P->columns[k] + 1 < R->n_rows) next[P->columns[k] + 1]++;
-    for (int64_t i = 1; i < R->n_rows; i++) next[i] += next[i - 1];
-    for (int64_t i = 0; i < P->n_rows; i++)
-        for (int64_t k = P->offsets[i]; k < P->offsets[i + 1]; k++) {
-            int64_t at = next[P->columns[k]]++;
-            R->columns[at] = (int32_t)i;
-            R->values[at] = P->values[k];
-        }
-done:
-    if (status != FACET_OK) amg_transfer_destroy(R);
-    return status;
-}
-
 /* ------------------------------------------------------------------------------ tentative prolongation */
 
 /* The unknowns of each aggregate: rows[starts[g]] .. rows[starts[g+1]-1], ascending. */
@@ -167,7 +139,7 @@ static int orthonormalise(const int32_t *rows, int64_t n, int m, double *Q, doub
 
 /* P in compressed rows from Q; zeros are left out, and a row of zeros leaves its aggregate. */
 static facet_status pack(int64_t n, int m, const double *Q, const int64_t *nodes, struct members *members,
-                         struct amg_transfer *P) {
+                         struct mg_transfer *P) {
     facet_status status = FACET_OK;
     P->n_rows = n;
     P->n_columns = nodes[members->n_aggregates];
@@ -196,7 +168,7 @@ done:
 
 /* P, and nodes and modes of the coarse grid. chains: NULL, or those that begin here. */
 static facet_status tentative(const struct amg_grid *fine, const struct amg_chains *chains,
-                              struct members *members, struct amg_transfer *P, struct amg_grid *coarse) {
+                              struct members *members, struct mg_transfer *P, struct amg_grid *coarse) {
     facet_status status = FACET_OK;
     int m = fine->n_modes;
     int64_t n_aggregates = members->n_aggregates;
@@ -260,8 +232,8 @@ static int64_t neighbours(const struct csr *A, const struct members *m, int64_t 
 }
 
 /* The rows of aggregate g of P'AP, `length` entries each. */
-static void product_rows(const struct csr *A, const struct amg_transfer *P, const struct members *m,
-                         int64_t g, int64_t first, int64_t length, const int64_t *position, double *C) {
+static void product_rows(const struct csr *A, const struct mg_transfer *P, const struct members *m, int64_t g,
+                         int64_t first, int64_t length, const int64_t *position, double *C) {
     for (int64_t k = m->starts[g]; k < m->starts[g + 1]; k++) {
         int32_t row = m->rows[k];
         for (int64_t e = A->offsets[row]; P->offsets[row] < P->offsets[row + 1] && e < A->offsets[row + 1];
@@ -279,7 +251,7 @@ static void product_rows(const struct csr *A, const struct amg_transfer *P, cons
 }
 
 /* Rows of aggregate g: pattern and values. */
-static void product_of(const struct csr *A, const struct amg_transfer *P, const struct members *m, int64_t g,
+static void product_of(const struct csr *A, const struct mg_transfer *P, const struct members *m, int64_t g,
                        const int64_t *nodes, struct scratch *s, struct csr *C) {
     int64_t first = nodes[g], n_rows = nodes[g + 1] - first, at = 0;
     if (n_rows == 0) return;
@@ -296,7 +268,7 @@ static void product_of(const struct csr *A, const struct amg_transfer *P, const 
     product_rows(A, P, m, g, first, length, s->position, C->values + begin);
 }
 
-static facet_status galerkin(const struct csr *A, const struct amg_transfer *P, const struct members *m,
+static facet_status galerkin(const struct csr *A, const struct mg_transfer *P, const struct members *m,
                              const int64_t *nodes, struct csr *C) {
     facet_status status = FACET_OK;
     int64_t n = m->n_aggregates;
@@ -337,7 +309,7 @@ done:
 /* ------------------------------------------------------------------------------ stages and levels */
 
 static facet_status stage(const struct amg_grid *fine, const int32_t *aggregate, int64_t n_aggregates,
-                          struct amg_transfer *P, struct amg_grid *coarse) {
+                          struct mg_transfer *P, struct amg_grid *coarse) {
     facet_status status = FACET_OK;
     struct members members = {0};
     TRY(members_gather(fine, aggregate, n_aggregates, &members));
@@ -349,8 +321,7 @@ done:
 }
 
 /* Nodes by themselves, reduced to their modes, and chains. */
-static facet_status split_stage(const struct amg_grid *fine, struct amg_transfer *P,
-                                struct amg_grid *coarse) {
+static facet_status split_stage(const struct amg_grid *fine, struct mg_transfer *P, struct amg_grid *coarse) {
     facet_status status = FACET_OK;
     struct members members = {0};
     struct amg_chains chains = {0};
@@ -366,7 +337,7 @@ done:
 
 /* Row i of P P2; returns its number of entries. The columns of a row of P belong to one node, hence the
  * product's to one coarse node, and a short buffer holds them. */
-static int64_t compose_row(const struct amg_transfer *P, const struct amg_transfer *P2, int64_t i,
+static int64_t compose_row(const struct mg_transfer *P, const struct mg_transfer *P2, int64_t i,
                            int32_t *columns, double *values) {
     double sums[AMG_MAX_MODES] = {0};
     int32_t base = INT32_MAX;
@@ -391,9 +362,9 @@ static int64_t compose_row(const struct amg_transfer *P, const struct amg_transf
 }
 
 /* P = P P2. */
-static facet_status compose(struct amg_transfer *P, const struct amg_transfer *P2) {
+static facet_status compose(struct mg_transfer *P, const struct mg_transfer *P2) {
     facet_status status = FACET_OK;
-    struct amg_transfer product = {.n_rows = P->n_rows, .n_columns = P2->n_columns};
+    struct mg_transfer product = {.n_rows = P->n_rows, .n_columns = P2->n_columns};
     TRY(ALLOC(product.offsets, P->n_rows + 1));
     product.offsets[0] = 0;
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
@@ -404,27 +375,27 @@ static facet_status compose(struct amg_transfer *P, const struct amg_transfer *P
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t i = 0; i < P->n_rows; i++)
         compose_row(P, P2, i, product.columns + product.offsets[i], product.values + product.offsets[i]);
-    amg_transfer_destroy(P);
+    mg_transfer_destroy(P);
     *P = product;
-    product = (struct amg_transfer){0};
+    product = (struct mg_transfer){0};
 done:
-    amg_transfer_destroy(&product);
+    mg_transfer_destroy(&product);
     return status;
 }
 
 /* One more stage below `current`, which is replaced by its result; its prolongation is multiplied to P. */
 static facet_status add_stage(struct amg_grid *current, const int32_t *aggregate, int64_t n_aggregates,
-                              struct amg_transfer *P) {
+                              struct mg_transfer *P) {
     facet_status status = FACET_OK;
     struct amg_grid next = {0};
-    struct amg_transfer P2 = {0};
+    struct mg_transfer P2 = {0};
     TRY(stage(current, aggregate, n_aggregates, &P2, &next));
     TRY(compose(P, &P2));
     amg_grid_destroy(current);
     *current = next;
     next = (struct amg_grid){0};
 done:
-    amg_transfer_destroy(&P2);
+    mg_transfer_destroy(&P2);
     amg_grid_destroy(&next);
     return status;
 }
@@ -436,7 +407,7 @@ static int has_large_node(const struct amg_grid *grid) {
 }
 
 facet_status amg_coarsen(const struct amg_grid *fine, const struct amg_options *options,
-                         struct amg_transfer *P, struct amg_grid *coarse) {
+                         struct mg_transfer *P, struct amg_grid *coarse) {
     facet_status status = FACET_OK;
     int32_t *aggregate = NULL;
     int64_t n = fine->n_nodes;
@@ -458,7 +429,7 @@ facet_status amg_coarsen(const struct amg_grid *fine, const struct amg_options *
 done:
     base_free(&aggregate);
     if (status != FACET_OK) {
-        amg_transfer_destroy(P);
+        mg_transfer_destroy(P);
         amg_grid_destroy(coarse);
     }
     return status;
@@ -467,7 +438,7 @@ done:
 /* P with a single entry in the rows that are kept: 1 for a leading unknown, in a group of a chain sign /
  * sqrt(members). */
 static void inject(const struct amg_grid *fine, const struct members *members,
-                   const struct amg_chains *chains, struct amg_transfer *P, struct amg_grid *coarse) {
+                   const struct amg_chains *chains, struct mg_transfer *P, struct amg_grid *coarse) {
     int64_t m = fine->n_modes, at = 0;
     for (int64_t r = 0; r < fine->A.n; r++) {
         int32_t g = members->owner[r];
@@ -489,7 +460,7 @@ static void inject(const struct amg_grid *fine, const struct members *members,
     P->offsets[fine->A.n] = at;
 }
 
-static facet_status keep_leading(const struct amg_grid *fine, int leading, struct amg_transfer *P,
+static facet_status keep_leading(const struct amg_grid *fine, int leading, struct mg_transfer *P,
                                  struct amg_grid *coarse) {
     facet_status status = FACET_OK;
     struct members members = {0};
@@ -510,7 +481,7 @@ static facet_status keep_leading(const struct amg_grid *fine, int leading, struc
         coarse->nodes[g + 1] = coarse->nodes[g] + (chain ? 1 : size);
     }
     coarse->A.n = coarse->nodes[n];
-    *P = (struct amg_transfer){.n_rows = fine->A.n, .n_columns = coarse->A.n};
+    *P = (struct mg_transfer){.n_rows = fine->A.n, .n_columns = coarse->A.n};
     TRY(ALLOC(P->offsets, P->n_rows + 1));
     TRY(ALLOC(P->columns, members.starts[n]));
     TRY(ALLOC(P->values, members.starts[n]));
@@ -523,12 +494,12 @@ done:
     return status;
 }
 
-facet_status amg_reduce(const struct amg_grid *fine, int leading, struct amg_transfer *P,
+facet_status amg_reduce(const struct amg_grid *fine, int leading, struct mg_transfer *P,
                         struct amg_grid *coarse) {
     facet_status status =
         leading == 1 ? split_stage(fine, P, coarse) : keep_leading(fine, leading, P, coarse);
     if (status != FACET_OK) {
-        amg_transfer_destroy(P);
+        mg_transfer_destroy(P);
         amg_grid_destroy(coarse);
     }
     return status;

@@ -3,6 +3,7 @@
  * Trace matrices are dense in blocks (the unknowns of one face), so the fill-reducing ordering is computed on
  * the much smaller graph of the blocks and expanded.
  */
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct cholesky {
     cholmod_sparse *matrix; /* the upper triangle by columns: the lower one by rows */
     cholmod_factor *factor;
     int64_t n, pin;
+    double operations;
 };
 
 static facet_status cholmod_failure(struct cholesky *c, const char *what) {
@@ -136,10 +138,15 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
         goto done;
     }
     *factor_bytes = 8.0 * c->common.lnz;
+    c->operations = c->common.fl;
 done:
     base_free(&permutation);
     if (status != FACET_OK) cholesky_destroy(cholesky);
     return status;
+}
+
+double cholesky_operations(const struct cholesky *c) {
+    return c->operations;
 }
 
 /* Factors what fill_matrix has copied. */
@@ -231,6 +238,10 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
     return FACET_OK;
 }
 
+double cholesky_operations(const struct cholesky *c) {
+    return (double)c->n * (double)c->n * (double)c->n / 3.0;
+}
+
 facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
     int64_t n = c->n;
     base_free(&c->L);
@@ -280,3 +291,48 @@ const char *cholesky_library(void) {
 }
 
 #endif
+
+/* ------------------------------------------------------------------------------ as an operator */
+
+struct cholesky_operator {
+    struct cholesky *cholesky;
+    double *b, *x; /* on the host */
+};
+
+static void cholesky_apply(const struct operator* M, const struct vector *b, struct vector *x) {
+    struct cholesky_operator *c = M->data;
+    if (vector_download(b, c->b) == FACET_OK && cholesky_solve(c->cholesky, c->b, c->x) == FACET_OK &&
+        vector_upload(x, c->x) == FACET_OK)
+        return;
+    vector_fill(x, NAN); /* noticed by whoever iterates */
+}
+
+static void cholesky_operator_free(struct operator* M) {
+    struct cholesky_operator *c = M->data;
+    if (c == NULL) return;
+    cholesky_destroy(&c->cholesky);
+    base_free(&c->b);
+    base_free(&c->x);
+    base_free(&M->data);
+}
+
+facet_status operator_create_cholesky(const struct device *device, int64_t n, struct cholesky **cholesky,
+                                      struct operator* M) {
+    facet_status status = FACET_OK;
+    struct cholesky_operator *c;
+    *M = (struct operator){.n = n,
+                           .device = device,
+                           .apply = cholesky_apply,
+                           .free = cholesky_operator_free,
+                           .name = "the Cholesky factor"};
+    TRY(CALLOC(c, 1));
+    M->data = c;
+    c->cholesky = *cholesky;
+    *cholesky = NULL;
+    TRY(ALLOC(c->b, n));
+    TRY(ALLOC(c->x, n));
+done:
+    cholesky_destroy(cholesky);
+    if (status != FACET_OK) operator_destroy(M);
+    return status;
+}

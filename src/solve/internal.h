@@ -6,16 +6,26 @@
 
 /* Device copies of up to four host arrays; what is not used stays NULL. data of the operators over a matrix:
  * the product has offsets, columns and values; block Jacobi n_blocks, offsets and starts of the blocks, and
- * their inverses in values. */
+ * their inverses in values. An operator of single precision has the numbers in `single` instead. */
 struct device_matrix {
-    int64_t n_blocks;
+    int64_t n_blocks, n_values;
     int64_t *offsets, *starts;
     int32_t *columns;
     double *values;
+    float *single;
 };
 /* *pointer (the address of a pointer) = a copy of a host array on the device. */
 facet_status solve_to_device(const struct device *device, void *pointer, const void *host, size_t count,
                              size_t size);
+
+/* A vector of an operator's length, device and precision. */
+facet_status solve_vector_like(const struct operator* A, struct vector *v);
+/* A start vector without structure that is the same everywhere. */
+facet_status solve_fill_noise(struct vector *x);
+/* If D is block Jacobi: one step of a polynomial smoother in one pass (kernels.h: block_smooth), and 1. t may
+ * be NULL. */
+int operator_block_smooth(const struct operator* D, double a, double b, double c, const struct vector *f,
+                          const struct vector *t, struct vector *r, struct vector *d, struct vector *x);
 
 /* x = x - kernel (kernel . x); kernel may be NULL. */
 void solve_remove_kernel(const struct vector *kernel, struct vector *x);

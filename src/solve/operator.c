@@ -21,6 +21,18 @@ void operator_destroy(struct operator* A) {
     *A = (struct operator){0};
 }
 
+facet_status operator_create_single(const struct operator* A, struct operator* S) {
+    facet_status status = FACET_OK;
+    const char *name = A->name != NULL ? A->name : "the operator";
+    *S = (struct operator){0};
+    if (A->single) FAIL(FACET_ERROR_INPUT, "%s is in single precision already", name);
+    if (A->to_single == NULL) FAIL(FACET_ERROR_INPUT, "%s has no single precision", name);
+    TRY(A->to_single(A, S));
+done:
+    if (status != FACET_OK) operator_destroy(S);
+    return status;
+}
+
 static void free_matrix(struct operator* A) {
     struct device_matrix *matrix = A->data;
     if (matrix == NULL) return;
@@ -28,6 +40,7 @@ static void free_matrix(struct operator* A) {
     device_free(A->device, &matrix->starts);
     device_free(A->device, &matrix->columns);
     device_free(A->device, &matrix->values);
+    device_free(A->device, &matrix->single);
     base_free(&A->data);
 }
 
@@ -39,25 +52,59 @@ facet_status solve_to_device(const struct device *device, void *pointer, const v
     return status != FACET_OK ? status : device_upload(device, address, host, count * size);
 }
 
-static facet_status begin(const struct device *device, int64_t n,
+static facet_status matrix_to_single(const struct operator* A, struct operator* S);
+
+static facet_status begin(const struct device *device, int64_t n, const char *name,
                           void (*apply)(const struct operator*, const struct vector *, struct vector *),
                           struct operator* A, struct device_matrix **matrix) {
-    *A = (struct operator){.n = n, .device = device, .apply = apply, .free = free_matrix};
+    *A = (struct operator){.n = n,
+                           .device = device,
+                           .apply = apply,
+                           .free = free_matrix,
+                           .name = name,
+                           .to_single = matrix_to_single};
     facet_status status = CALLOC(*matrix, 1);
     A->data = *matrix;
     return status;
 }
 
+/* Rounds the numbers and copies the structure on the device. */
+static facet_status matrix_to_single(const struct operator* A, struct operator* S) {
+    facet_status status = FACET_OK;
+    const struct device_matrix *from = A->data;
+    const struct device *device = A->device;
+    struct device_matrix *to;
+    size_t n_offsets = (size_t)(from->starts != NULL ? from->n_blocks : A->n) + 1;
+    TRY(begin(device, A->n, A->name, A->apply, S, &to));
+    S->single = 1;
+    to->n_blocks = from->n_blocks;
+    to->n_values = from->n_values;
+    TRY(device_copy_single(device, &to->single, from->values, from->n_values));
+    if (from->offsets != NULL)
+        TRY(device_duplicate(device, &to->offsets, from->offsets, n_offsets, sizeof *to->offsets));
+    if (from->starts != NULL)
+        TRY(device_duplicate(device, &to->starts, from->starts, n_offsets, sizeof *to->starts));
+    if (from->columns != NULL)
+        TRY(device_duplicate(device, &to->columns, from->columns, (size_t)from->n_values,
+                             sizeof *to->columns));
+done:
+    return status;
+}
+
 static void csr_apply(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = A->data;
-    device_csr_apply(A->device, A->n, m->offsets, m->columns, m->values, x->data, y->data);
+    if (A->single)
+        device_csr_apply_single(A->device, A->n, m->offsets, m->columns, m->single, x->single, y->single);
+    else
+        device_csr_apply(A->device, A->n, m->offsets, m->columns, m->values, x->data, y->data);
 }
 
 facet_status operator_create_csr(const struct device *device, const struct csr *csr, struct operator* A) {
     facet_status status = FACET_OK;
     struct device_matrix *m;
     size_t nnz = (size_t)csr->offsets[csr->n];
-    TRY(begin(device, csr->n, csr_apply, A, &m));
+    TRY(begin(device, csr->n, "the matrix in compressed rows", csr_apply, A, &m));
+    m->n_values = (int64_t)nnz;
     TRY(solve_to_device(device, &m->offsets, csr->offsets, (size_t)csr->n + 1, sizeof *m->offsets));
     TRY(solve_to_device(device, &m->columns, csr->columns, nnz, sizeof *m->columns));
     TRY(solve_to_device(device, &m->values, csr->values, nnz, sizeof *m->values));
@@ -68,14 +115,18 @@ done:
 
 static void jacobi_apply(const struct operator* M, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = M->data;
-    device_multiply(M->device, M->n, m->values, x->data, y->data);
+    if (M->single)
+        device_multiply_single(M->device, M->n, m->single, x->single, y->single);
+    else
+        device_multiply(M->device, M->n, m->values, x->data, y->data);
 }
 
 facet_status operator_create_jacobi(const struct device *device, const struct csr *csr, struct operator* M) {
     facet_status status = FACET_OK;
     struct device_matrix *m;
     double *inverse = NULL;
-    TRY(begin(device, csr->n, jacobi_apply, M, &m));
+    TRY(begin(device, csr->n, "the Jacobi preconditioner", jacobi_apply, M, &m));
+    m->n_values = csr->n;
     TRY(CALLOC(inverse, csr->n));
     for (int64_t i = 0; i < csr->n; i++) {
         for (int64_t k = csr->offsets[i]; k < csr->offsets[i + 1]; k++)
@@ -94,18 +145,29 @@ done:
 
 static void block_jacobi_apply(const struct operator* M, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = M->data;
-    device_block_apply(M->device, m->n_blocks, m->offsets, m->starts, m->values, x->data, y->data);
+    if (M->single)
+        device_block_apply_single(M->device, m->n_blocks, m->offsets, m->starts, m->single, x->single,
+                                  y->single);
+    else
+        device_block_apply(M->device, m->n_blocks, m->offsets, m->starts, m->values, x->data, y->data);
 }
 
-/* B = inverse of the diagonal block of unknowns first .. last-1. */
-static facet_status invert_block(const struct csr *csr, int64_t first, int64_t last, double *B) {
-    int64_t n = last - first;
+int operator_block_smooth(const struct operator* D, double a, double b, double c, const struct vector *f,
+                          const struct vector *t, struct vector *r, struct vector *d, struct vector *x) {
+    const struct device_matrix *m = D->data;
+    if (D->apply != block_jacobi_apply) return 0;
+    if (D->single)
+        device_block_smooth_single(D->device, m->n_blocks, m->offsets, m->starts, m->single, a, b, c,
+                                   f->single, t != NULL ? t->single : NULL, r->single, d->single, x->single);
+    else
+        device_block_smooth(D->device, m->n_blocks, m->offsets, m->starts, m->values, a, b, c, f->data,
+                            t != NULL ? t->data : NULL, r->data, d->data, x->data);
+    return 1;
+}
+
+/* B (n x n) becomes its inverse. first: its first unknown. */
+static facet_status invert_block(int64_t n, int64_t first, double *B) {
     if (n == 0) return FACET_OK;
-    memset(B, 0, (size_t)(n * n) * sizeof *B);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = csr->offsets[first + i]; k < csr->offsets[first + i + 1]; k++)
-            if (csr->columns[k] >= first && csr->columns[k] < last)
-                B[i * n + csr->columns[k] - first] = csr->values[k];
     if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)n, B, (int)n) != 0 ||
         LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (int)n, B, (int)n) != 0)
         return base_fail(FACET_NOT_CONVERGED, "the matrix is not positive definite: block of unknown %lld",
@@ -115,35 +177,86 @@ static facet_status invert_block(const struct csr *csr, int64_t first, int64_t l
     return FACET_OK;
 }
 
-facet_status operator_create_block_jacobi(const struct device *device, const struct csr *csr,
-                                          int64_t n_blocks, const int64_t *block_offsets,
-                                          struct operator* M) {
+/* B = the diagonal block of unknowns first .. first+n-1. */
+static void extract_block(const struct csr *csr, int64_t first, int64_t n, double *B) {
+    memset(B, 0, (size_t)(n * n) * sizeof *B);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = csr->offsets[first + i]; k < csr->offsets[first + i + 1]; k++)
+            if (csr->columns[k] >= first && csr->columns[k] < first + n)
+                B[i * n + csr->columns[k] - first] = csr->values[k];
+}
+
+facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
+                                    const int64_t *block_offsets, double *blocks, struct operator* M) {
     facet_status status = FACET_OK;
     struct device_matrix *m;
     struct base_collector failures;
     int64_t *starts = NULL;
-    double *blocks = NULL;
     base_collector_init(&failures);
-    TRY(begin(device, csr->n, block_jacobi_apply, M, &m));
-    TRY(CALLOC(starts, n_blocks + 1));
+    TRY(begin(device, block_offsets[n_blocks], "the block Jacobi preconditioner", block_jacobi_apply, M, &m));
+    TRY(ALLOC(starts, n_blocks + 1));
+    starts[0] = 0;
     for (int64_t b = 0; b < n_blocks; b++) {
         int64_t n = block_offsets[b + 1] - block_offsets[b];
         starts[b + 1] = starts[b] + n * n;
     }
-    TRY(ALLOC(blocks, starts[n_blocks]));
     base_set_blas_threads(1);
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t b = 0; b < n_blocks; b++)
-        base_collect(&failures, b,
-                     invert_block(csr, block_offsets[b], block_offsets[b + 1], blocks + starts[b]));
+        base_collect(
+            &failures, b,
+            invert_block(block_offsets[b + 1] - block_offsets[b], block_offsets[b], blocks + starts[b]));
     TRY(base_collected(&failures));
     m->n_blocks = n_blocks;
+    m->n_values = starts[n_blocks];
     TRY(solve_to_device(device, &m->offsets, block_offsets, (size_t)n_blocks + 1, sizeof *m->offsets));
     TRY(solve_to_device(device, &m->starts, starts, (size_t)n_blocks + 1, sizeof *m->starts));
     TRY(solve_to_device(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *m->values));
 done:
     base_free(&starts);
-    base_free(&blocks);
     if (status != FACET_OK) operator_destroy(M);
+    return status;
+}
+
+facet_status operator_create_block_jacobi(const struct device *device, const struct csr *csr,
+                                          int64_t n_blocks, const int64_t *block_offsets,
+                                          struct operator* M) {
+    facet_status status = FACET_OK;
+    double *blocks = NULL;
+    int64_t *starts = NULL;
+    *M = (struct operator){0};
+    TRY(ALLOC(starts, n_blocks + 1));
+    starts[0] = 0;
+    for (int64_t b = 0; b < n_blocks; b++) {
+        int64_t n = block_offsets[b + 1] - block_offsets[b];
+        starts[b + 1] = starts[b] + n * n;
+    }
+    TRY(ALLOC(blocks, starts[n_blocks]));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t b = 0; b < n_blocks; b++)
+        extract_block(csr, block_offsets[b], block_offsets[b + 1] - block_offsets[b], blocks + starts[b]);
+    TRY(operator_create_blocks(device, n_blocks, block_offsets, blocks, M));
+done:
+    base_free(&starts);
+    base_free(&blocks);
+    return status;
+}
+
+facet_status solve_vector_like(const struct operator* A, struct vector *v) {
+    return A->single ? vector_create_single(A->device, A->n, v) : vector_create(A->device, A->n, v);
+}
+
+/* A hash of the index in [-1, 1]. */
+facet_status solve_fill_noise(struct vector *x) {
+    double *host;
+    facet_status status = ALLOC(host, x->n);
+    if (status != FACET_OK) return status;
+    for (int64_t i = 0; i < x->n; i++) {
+        uint64_t h = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
+        h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
+        host[i] = (double)((h ^ (h >> 32)) >> 11) / 4503599627370496.0 - 1.0;
+    }
+    status = vector_upload(x, host);
+    base_free(&host);
     return status;
 }

@@ -22,15 +22,33 @@ struct csr {
 };
 void csr_destroy(struct csr *csr);
 
+/* A sum of small symmetric matrices: element e couples unknowns[starts[e]] .. unknowns[starts[e+1]-1], all
+ * different, by the lower triangle by rows at matrices[matrix_starts[e]]. */
+struct csr_elements {
+    int64_t n, n_elements;
+    int64_t *starts, *matrix_starts; /* n_elements + 1 each */
+    int32_t *unknowns;
+    double *matrices;
+};
+void csr_elements_destroy(struct csr_elements *elements);
+facet_status csr_from_elements(const struct csr_elements *elements, struct csr *csr);
+
 struct operator{
     int64_t n;
     const struct device *device;
     void (*apply)(const struct operator* A, const struct vector *x, struct vector *y); /* y = A x */
     void (*free)(struct operator* A); /* releases data; NULL: nothing to release */
     void *data;
+    const char *name; /* what it is, for messages; NULL: nameless */
+    int single;       /* its vectors are in single precision */
+    /* Fills a zeroed operator of single precision; NULL: there is none. */
+    facet_status (*to_single)(const struct operator* A, struct operator* single);
 };
 void operator_apply(const struct operator* A, const struct vector *x, struct vector *y);
 void operator_destroy(struct operator* A); /* safe on a zeroed struct, and twice */
+/* The same operator, rounded to single precision, on the same device. It owns all its data: A may go. An
+ * operator that has no single precision, or is in it already, is refused by name. */
+facet_status operator_create_single(const struct operator* A, struct operator* S);
 
 /* Copies the matrix to the device. */
 facet_status operator_create_csr(const struct device *device, const struct csr *csr, struct operator* A);
@@ -40,6 +58,10 @@ facet_status operator_create_csr(const struct device *device, const struct csr *
 facet_status operator_create_jacobi(const struct device *device, const struct csr *csr, struct operator* M);
 facet_status operator_create_block_jacobi(const struct device *device, const struct csr *csr,
                                           int64_t n_blocks, const int64_t *block_offsets, struct operator* M);
+
+/* The same from the blocks themselves, n x n each, one after the other; they become their inverses. */
+facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
+                                    const int64_t *block_offsets, double *blocks, struct operator* M);
 
 struct solve_control {
     double rtol; /* on the true residual |b - A x| / |b| */
@@ -79,6 +101,8 @@ struct cholesky;
 /* Analyses only. factor_bytes: what the factor will take. */
 facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int64_t *block_offsets,
                               int64_t pin, struct cholesky **cholesky, double *factor_bytes);
+/* What the factorisation will cost, in floating-point operations. */
+double cholesky_operations(const struct cholesky *cholesky);
 /* A matrix that is not positive definite is an error. */
 facet_status cholesky_factor(struct cholesky *cholesky, const struct csr *csr);
 /* The same for the last time: the matrix is emptied as soon as it is copied, so that it and the factor need
@@ -86,6 +110,10 @@ facet_status cholesky_factor(struct cholesky *cholesky, const struct csr *csr);
 facet_status cholesky_factor_last(struct cholesky *cholesky, struct csr *csr);
 facet_status cholesky_solve(struct cholesky *cholesky, const double *b, double *x);
 void cholesky_destroy(struct cholesky **cholesky);
+/* The factored matrix as an operator: vectors of the device travel to the host and back. The factor is taken
+ * over, also on failure. */
+facet_status operator_create_cholesky(const struct device *device, int64_t n, struct cholesky **cholesky,
+                                      struct operator* M);
 /* Beyond so many unknowns another method is the better choice, whatever the memory (the dense LAPACK factor).
  */
 int64_t cholesky_reasonable_size(void);

@@ -8,7 +8,8 @@
 #define MAX_SHARED_COLOURS 64
 #define MIN_RUNS           64 /* runs of batches a block has at least, if it has so many: work for all threads */
 
-/* What an operator owns; pointers inside the plans are device addresses, except the colours. */
+/* What an operator owns, except for the matrices of cells in double precision; pointers inside the plans are
+ * device addresses, except the colours. */
 struct product {
     enum trace_form form;
     double bytes;
@@ -19,6 +20,7 @@ struct product {
     int32_t *columns;
     double *values;
     struct operator csr;
+    struct trace_matrices owned;
 };
 
 static void free_constant(const struct device *device, const void *pointer) {
@@ -34,6 +36,7 @@ static void product_free(struct operator* A) {
         base_free(&starts);
         free_constant(A->device, p->cells[b].colour_batches);
         free_constant(A->device, p->cells[b].maps);
+        free_constant(A->device, p->cells[b].single);
     }
     free_constant(A->device, p->facets.first);
     free_constant(A->device, p->facets.panel_first);
@@ -44,6 +47,7 @@ static void product_free(struct operator* A) {
     device_free(A->device, &p->columns);
     device_free(A->device, &p->values);
     operator_destroy(&p->csr);
+    trace_matrices_destroy(&p->owned);
     base_free(&A->data);
 }
 
@@ -52,7 +56,11 @@ static void product_apply(const struct operator* A, const struct vector *x, stru
     switch (p->form) {
     case TRACE_CELLS:
         vector_fill(y, 0.0);
-        for (int b = 0; b < p->n_blocks; b++) device_cell_apply(A->device, &p->cells[b], x->data, y->data);
+        for (int b = 0; b < p->n_blocks; b++)
+            if (A->single)
+                device_cell_apply_single(A->device, &p->cells[b], x->single, y->single);
+            else
+                device_cell_apply(A->device, &p->cells[b], x->data, y->data);
         break;
     case TRACE_FACETS:
         device_facet_apply(A->device, &p->facets, x->data, y->data);
@@ -64,6 +72,11 @@ static void product_apply(const struct operator* A, const struct vector *x, stru
         device_ell_apply(A->device, A->n, p->width, p->columns, p->values, x->data, y->data);
         break;
     }
+}
+
+void trace_operator_own(struct operator* A, struct trace_matrices *matrices) {
+    ((struct product *)A->data)->owned = *matrices;
+    *matrices = (struct trace_matrices){0};
 }
 
 double trace_operator_bytes(const struct operator* A) {
@@ -346,13 +359,62 @@ done:
     return status;
 }
 
+/* ---------------------------------------------------------------------------------------------- operators */
+
+static facet_status product_to_single(const struct operator* A, struct operator* S);
+
 /* An operator without its plan yet. */
 static facet_status begin_operator(int64_t n, const struct device *device, enum trace_form form,
                                    struct operator* A, struct product **p) {
-    *A = (struct operator){.n = n, .device = device, .apply = product_apply, .free = product_free};
+    static const char *const names[] = {"the element-wise trace product", "the facet-wise trace product",
+                                        "the trace matrix in compressed rows",
+                                        "the trace matrix in rows of equal length"};
+    *A = (struct operator){
+        .n = n, .device = device, .apply = product_apply, .free = product_free, .name = names[form]};
+    if (form == TRACE_CELLS || form == TRACE_CSR) A->to_single = product_to_single;
     facet_status status = CALLOC(*p, 1);
     A->data = *p;
     if (status == FACET_OK) (*p)->form = form;
+    return status;
+}
+
+/* Rounds the matrices and copies the structure, on the device. */
+static facet_status cells_to_single(const struct device *device, const struct cell_plan *from,
+                                    struct cell_plan *to) {
+    facet_status status = FACET_OK;
+    int64_t n = (int64_t)from->n_faces * from->m,
+            n_values = from->n_batches * (n * (n + 1) / 2) * TRACE_LANES;
+    int64_t *starts = NULL;
+    float *single = NULL;
+    *to = *from;
+    to->colour_starts = to->colour_batches = to->maps = NULL;
+    to->matrices = NULL;
+    TRY(ALLOC(starts, from->n_colours + 1));
+    memcpy(starts, from->colour_starts, ((size_t)from->n_colours + 1) * sizeof *starts);
+    to->colour_starts = starts;
+    TRY(device_duplicate(device, &to->colour_batches, from->colour_batches, (size_t)from->n_batches,
+                         sizeof *to->colour_batches));
+    TRY(device_duplicate(device, &to->maps, from->maps,
+                         (size_t)(from->n_batches * from->n_faces * TRACE_LANES), sizeof *to->maps));
+    TRY(device_copy_single(device, &single, from->matrices, n_values));
+    to->single = single;
+done:
+    return status;
+}
+
+static facet_status product_to_single(const struct operator* A, struct operator* S) {
+    facet_status status = FACET_OK;
+    const struct product *from = A->data;
+    struct product *to;
+    TRY(begin_operator(A->n, A->device, from->form, S, &to));
+    S->single = 1;
+    to->bytes = from->form == TRACE_CSR ? from->bytes * 8.0 / 12.0 : from->bytes / 2.0;
+    for (int b = 0; b < from->n_blocks; b++) {
+        to->n_blocks = b + 1;
+        TRY(cells_to_single(A->device, &from->cells[b], &to->cells[b]));
+    }
+    if (from->form == TRACE_CSR) TRY(operator_create_single(&from->csr, &to->csr));
+done:
     return status;
 }
 

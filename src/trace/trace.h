@@ -70,9 +70,12 @@ enum trace_form {
     TRACE_CSR,    /* assembled, compressed rows */
     TRACE_ELL     /* assembled, rows of equal length (king2014, Algorithms 1 and 2) */
 };
-/* TRACE_CELLS refers to the matrices, which must outlive it; the other forms copy what they need. */
+/* TRACE_CELLS refers to the matrices, which must outlive it; the other forms copy what they need, and so does
+ * operator_create_single, which TRACE_CELLS and TRACE_CSR can. */
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                    enum trace_form form, struct operator* A);
+/* The operator takes the matrices over which it was made. */
+void trace_operator_own(struct operator* A, struct trace_matrices *matrices);
 /* Bytes of matrix data one product must read. */
 double trace_operator_bytes(const struct operator* A);
 

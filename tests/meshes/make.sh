@@ -22,6 +22,12 @@ done
 for order in 1 2 3 4 5 6; do
     mesh hex_$order.msh solid_hex.geo -3 -order $order -format msh41 -bin
 done
+for order in 1 2 3 4; do
+    for solid in ball pipe; do
+        formats ${solid}_$order $solid.geo -3 -order $order
+        mesh ${solid}_${order}_fine.msh $solid.geo -3 -order $order -setnumber n 2 -format msh41 -bin
+    done
+done
 formats periodic periodic.geo -2
 mesh parametric_41.msh annulus.geo -2 -order 3 -save_parametric -format msh41
 mesh parametric_41b.msh annulus.geo -2 -order 3 -save_parametric -format msh41 -bin

@@ -1,0 +1,60 @@
+/* Vector and matrix kernels for numbers of type REAL: vector.c includes this once for each precision, with
+ * NAME(what) the name of a kernel. */
+
+static void NAME(fill)(int64_t n, double a, REAL *x) {
+    for (int64_t i = 0; i < n; i++) x[i] = (REAL)a;
+}
+
+static void NAME(axpby)(int64_t n, double a, const REAL *x, double b, REAL *y) {
+    const REAL s = (REAL)a, t = (REAL)b;
+    for (int64_t i = 0; i < n; i++) y[i] = t == 0 ? s * x[i] : s * x[i] + t * y[i];
+}
+
+static void NAME(multiply)(int64_t n, const REAL *d, const REAL *x, REAL *y) {
+    for (int64_t i = 0; i < n; i++) y[i] = d[i] * x[i];
+}
+
+static double NAME(dot)(int64_t n, const REAL *x, const REAL *y) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
+static void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
+                            const REAL *values, const REAL *x, REAL *y) {
+    for (int64_t i = 0; i < n_rows; i++) {
+        REAL sum = 0;
+        for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) sum += values[k] * x[columns[k]];
+        y[i] = sum;
+    }
+}
+
+static void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                              const REAL *matrices, const REAL *x, REAL *y) {
+    for (int64_t b = 0; b < n_blocks; b++) {
+        int64_t n = first[b + 1] - first[b];
+        const REAL *B = matrices + starts[b], *xb = x + first[b];
+        for (int64_t i = 0; i < n; i++) {
+            REAL sum = 0;
+            for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * xb[j];
+            y[first[b] + i] = sum;
+        }
+    }
+}
+
+static void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
+                               const REAL *matrices, double a, double b, double c, const REAL *f,
+                               const REAL *t, REAL *r, REAL *d, REAL *x) {
+    const REAL of_new = (REAL)a, of_old = (REAL)b, of_x = (REAL)c;
+    for (int64_t k = 0; k < n_blocks; k++) {
+        int64_t begin = first[k], n = first[k + 1] - begin;
+        const REAL *B = matrices + starts[k];
+        for (int64_t i = 0; i < n; i++) r[begin + i] = t != 0 ? f[begin + i] - t[begin + i] : f[begin + i];
+        for (int64_t i = 0; i < n; i++) {
+            REAL sum = 0, *di = d + begin + i, *xi = x + begin + i;
+            for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * r[begin + j];
+            *di = of_old == 0 ? of_new * sum : of_new * sum + of_old * *di;
+            *xi = of_x == 0 ? *di : of_x * *xi + *di;
+        }
+    }
+}

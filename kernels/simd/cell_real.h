@@ -1,0 +1,89 @@
+/* The element-wise product for numbers of type REAL, which the plan keeps in MATRICES: trace.c includes this
+ * once for each precision, with NAME(what) the name of a function, LANE eight numbers and LANES(what) a
+ * function of lane.h for them. */
+
+/* Numbers i .. i + n - 1 of one face of the eight cells of a batch into lanes. Few numbers are moved one by
+ * one; more are transposed, L rows of up to L numbers, where what is written beyond n lanes is overwritten
+ * later. */
+INLINE void NAME(gather_some)(int n, const int64_t *map, const REAL *x, LANE *local) {
+    if (n < TUNE_TRANSPOSE) {
+        for (int w = 0; w < L; w++)
+            for (int i = 0; i < n; i++) local[i][w] = map[w] >= 0 ? x[map[w] + i] : 0;
+    } else {
+        LANE rows[L];
+        for (int w = 0; w < L; w++) rows[w] = map[w] >= 0 ? LANES(load)(n, x + map[w]) : (LANE){0};
+        LANES(transpose)(rows);
+        for (int k = 0; k < L; k++) local[k] = rows[k];
+    }
+}
+
+INLINE void NAME(scatter_some)(int n, const int64_t *map, const LANE *local, REAL *y) {
+    if (n < TUNE_TRANSPOSE) {
+        for (int w = 0; w < L; w++)
+            for (int i = 0; i < n && map[w] >= 0; i++) y[map[w] + i] += local[i][w];
+    } else {
+        LANE rows[L];
+        for (int k = 0; k < L; k++) rows[k] = local[k];
+        LANES(transpose)(rows);
+        for (int w = 0; w < L; w++)
+            if (map[w] >= 0) LANES(store)(n, y + map[w], LANES(load)(n, y + map[w]) + rows[w]);
+    }
+}
+
+INLINE void NAME(gather)(int n_faces, int m, const int64_t *map, const REAL *x, LANE *local) {
+    for (int f = 0; f < n_faces; f++, map += L, local += m)
+        for (int i = 0; i < m; i += L) NAME(gather_some)(m - i, map, x + i, local + i);
+}
+
+/* Lanes added to unknowns. */
+INLINE void NAME(scatter)(int n_faces, int m, const int64_t *map, const LANE *local, REAL *y) {
+    for (int f = 0; f < n_faces; f++, map += L, local += m)
+        for (int i = 0; i < m; i += L) NAME(scatter_some)(m - i, map, local + i, y + i);
+}
+
+/* Both uses of every entry of one triangle, row after row: only where memory is read in strictly ascending
+ * order does the processor fetch ahead at full speed; several rows at once, or prefetch instructions, halve
+ * it. */
+INLINE void NAME(symmetric_product)(int n, const LANE *K, const LANE *x, LANE *y) {
+    for (int i = 0; i < n; i++, K += i) {
+        LANE xi = x[i], even = {0}, odd = {0};
+        int j = 0;
+        for (; j + 2 <= i; j += 2) {
+            LANE k0 = *(const volatile LANE *)(K + j); /* loaded once, not once for every use */
+            LANE k1 = *(const volatile LANE *)(K + j + 1);
+            even += k0 * x[j];
+            odd += k1 * x[j + 1];
+            y[j] += k0 * xi;
+            y[j + 1] += k1 * xi;
+        }
+        if (j < i) {
+            even += K[j] * x[j];
+            y[j] += K[j] * xi;
+        }
+        y[i] = even + odd + K[i] * xi;
+    }
+}
+
+/* Batches begin .. end-1 of the list. */
+static void NAME(take_run)(const struct cell_plan *plan, int64_t begin, int64_t end, const REAL *x, REAL *y) {
+    int n_faces = plan->n_faces, m = plan->m, n = n_faces * m;
+    int64_t size = (int64_t)n * (n + 1) / 2;
+    LANE in[MAX_TRACE + L], out[MAX_TRACE + L];
+    for (int64_t b = begin; b < end; b++) {
+        int64_t batch = plan->colour_batches[b];
+        const int64_t *map = plan->maps + batch * n_faces * L;
+        NAME(gather)(n_faces, m, map, x, in);
+        NAME(symmetric_product)(n, (const LANE *)plan->MATRICES + batch * size, in, out);
+        NAME(scatter)(n_faces, m, map, out, y);
+    }
+}
+
+void NAME(cell_apply)(const struct cell_plan *plan, const REAL *x, REAL *y) {
+#pragma omp parallel num_threads(base_threads()) if (plan->n_batches > 8)
+    for (int colour = 0; colour < plan->n_colours; colour++) { /* a barrier keeps colours apart */
+        int64_t end = plan->colour_starts[colour + 1];
+#pragma omp for schedule(static)
+        for (int64_t b = plan->colour_starts[colour]; b < end; b += plan->run)
+            NAME(take_run)(plan, b, b + plan->run < end ? b + plan->run : end, x, y);
+    }
+}

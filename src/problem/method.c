@@ -1,0 +1,210 @@
+/* Which method solves the trace system: direct, or a Krylov method or multigrid cycles by themselves, with
+ * which preconditioner. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "problem/problem.h"
+#include "solve/amg.h"
+#include "trace/pmg.h"
+
+/* A factor may take this part of the memory that is available. */
+#define FACTOR_MEMORY_SHARE 0.4
+/* What `auto` expects of a machine like ours: operations per second of a factorisation; bytes per second of a
+ * matrix-free product; products of a whole iterative solve. Only their order of magnitude matters. */
+#define FACTOR_SPEED   8.0e9
+#define PRODUCT_SPEED  1.0e10
+#define SOLVE_PRODUCTS 120.0
+/* So few unknowns are factored without thinking; a matrix of so many bytes is not assembled to find out. */
+#define SMALL_SYSTEM    3000
+#define LARGE_ASSEMBLED 2.0e9
+
+static const char *word(const char *given) {
+    return given != NULL ? given : "auto";
+}
+
+static int is(const char *given, const char *what) {
+    return strcmp(word(given), what) == 0;
+}
+
+void solver_fill_constant(const struct facet_solver *s, double *constant) {
+    double square = 0.0;
+    hdg_free_constant(s->hdg, constant);
+    for (int64_t i = 0; i < s->system.n_free; i++) square += constant[i] * constant[i];
+    for (int64_t i = 0; i < s->system.n_free && square > 0.0; i++) constant[i] /= sqrt(square);
+}
+
+/* ------------------------------------------------------------------------------ direct */
+
+/* Tries to factor; *done says whether that was done. */
+static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insist, int *done) {
+    facet_status status = FACET_OK;
+    double factor_bytes, available = (double)base_available_bytes();
+    *done = 0;
+    TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, s->hdg->singular ? 0 : -1,
+                         &s->cholesky, &factor_bytes));
+    int fits = factor_bytes <= FACTOR_MEMORY_SHARE * available;
+    int fast = cholesky_operations(s->cholesky) / FACTOR_SPEED <
+               SOLVE_PRODUCTS * trace_operator_bytes(&s->A) / PRODUCT_SPEED;
+    if (fits && (insist || fast || csr->n <= SMALL_SYSTEM || s->options.discretization[0] == 'c')) {
+        s->method = "direct";
+        s->preconditioner = "none";
+        *done = 1;
+        s->assembled_bytes += factor_bytes;
+        TRY(cholesky_factor_last(s->cholesky, csr));
+        goto done;
+    }
+    cholesky_destroy(&s->cholesky);
+    if (insist)
+        FAIL(FACET_ERROR_MACHINE,
+             "the direct solve needs %.1f GiB for its factor, and may use %.0f %% of the %.1f GiB that are "
+             "free; use {method: cg}",
+             factor_bytes / 1073741824.0, 100.0 * FACTOR_MEMORY_SHARE, available / 1073741824.0);
+done:
+    return status;
+}
+
+/* Bytes of the assembled matrix, from the number of faces a face meets. */
+static double assembled_bytes(const struct facet_solver *s) {
+    double bytes = 0.0;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        int N, n;
+        hdg_local_sizes(s->hdg, b, &N, &n);
+        bytes += 12.0 * (double)mesh->blocks[b].count * n * n;
+    }
+    return bytes;
+}
+
+/* ------------------------------------------------------------------------------ multigrid */
+
+static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
+    facet_status status = FACET_OK;
+    struct amg_options options;
+    amg_options_default(&options);
+    options.fine = &s->A;
+    options.n_kernel = s->hdg->singular ? 1 : 0;
+    options.cycle = is(s->options.cycle, "V")      ? MG_V
+                    : is(s->options.cycle, "W")    ? MG_W
+                    : is(s->options.cycle, "F")    ? MG_F
+                    : is(s->options.cycle, "full") ? MG_FULL
+                                                   : MG_K;
+    solver_fill_constant(s, s->F);
+    TRY(operator_create_amg(s->context->device, csr, s->system.n_blocks, s->system.block_offsets, 1, s->F,
+                            &options, &s->M));
+done:
+    return status;
+}
+
+static facet_status make_pmg(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct pmg_options options;
+    struct multigrid *mg = NULL;
+    if (s->hdg->data.scheme == HDG_CONDENSED)
+        FAIL(FACET_ERROR_INPUT, "the preconditioner pmg belongs to the discretization hdg; use amg");
+    pmg_options_default(&options);
+    options.singular = s->hdg->singular;
+    options.single = s->options.precision != NULL && strcmp(s->options.precision, "mixed") == 0;
+    options.degree = s->options.smoother_degree;
+    options.smoother = is(s->options.smoother, "faces")   ? PMG_FACES
+                       : is(s->options.smoother, "cells") ? PMG_CELLS
+                                                          : PMG_SMOOTHER_AUTO;
+    if (s->options.coarse_device != NULL) TRY(device_find(s->options.coarse_device, &options.coarse_device));
+    TRY(trace_pmg_create(&s->hdg->trace, &s->hdg->matrices, &s->A, &options, &mg));
+    TRY(multigrid_set_cycle(mg, is(s->options.cycle, "W")      ? MG_W
+                                : is(s->options.cycle, "F")    ? MG_F
+                                : is(s->options.cycle, "full") ? MG_FULL
+                                                               : MG_V));
+    TRY(operator_create_multigrid(&mg, &s->M));
+done:
+    multigrid_destroy(&mg);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ the choice */
+
+static facet_status make_jacobi(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct csr diagonal = {0};
+    TRY(hdg_block_diagonal(s->hdg, &diagonal));
+    if (strcmp(s->preconditioner, "jacobi") == 0)
+        TRY(operator_create_jacobi(s->context->device, &diagonal, &s->M));
+    else
+        TRY(operator_create_block_jacobi(s->context->device, &diagonal, s->system.n_blocks,
+                                         s->system.block_offsets, &s->M));
+done:
+    csr_destroy(&diagonal);
+    return status;
+}
+
+/* The preconditioner of a Krylov method. csr: the assembled matrix, for AMG. */
+static facet_status make_preconditioner(struct facet_solver *s, const struct csr *csr) {
+    facet_status status = FACET_OK;
+    if (strcmp(s->preconditioner, "pmg") == 0) TRY(make_pmg(s));
+    if (strcmp(s->preconditioner, "amg") == 0) TRY(make_amg(s, csr));
+    if (strcmp(s->preconditioner, "jacobi") == 0 || strcmp(s->preconditioner, "block") == 0)
+        TRY(make_jacobi(s));
+    struct multigrid *mg = s->M.apply != NULL ? operator_multigrid(&s->M) : NULL;
+    s->flexible = mg != NULL && multigrid_is_flexible(mg);
+    if (mg != NULL) multigrid_watch(mg, s->options.watch);
+done:
+    return status;
+}
+
+/* Which keys do nothing with the method that was chosen? They are refused, not ignored. */
+static facet_status check_unused(const struct facet_solver *s, int multigrid, int pmg) {
+    const facet_options *o = &s->options;
+    if (!is(o->cycle, "auto") && !multigrid)
+        return base_fail(FACET_ERROR_INPUT, "a cycle belongs to the preconditioners amg and pmg");
+    if (pmg) return FACET_OK;
+    const char *key = !is(o->smoother, "auto")    ? "smoother"
+                      : o->smoother_degree > 0    ? "smoother_degree"
+                      : o->coarse_device != NULL  ? "coarse_device"
+                      : is(o->precision, "mixed") ? "precision: mixed"
+                                                  : NULL;
+    if (key == NULL) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "%s belongs to the preconditioner pmg", key);
+}
+
+/* `auto`: a factor where it is cheaper than an iteration, else p-multigrid; the condensed method has the
+ * factor as long as it fits, then AMG. The caller may insist on others. The matrix is assembled only for
+ * those who need it, and let go. */
+facet_status solver_choose_method(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    const struct base_monitor *monitor = &s->context->monitor;
+    const char *method = word(s->options.method), *wanted = word(s->options.preconditioner);
+    int any = strcmp(wanted, "auto") == 0, hybrid = s->hdg->data.scheme == HDG_HYBRID, done = 0;
+    int insist = strcmp(method, "direct") == 0, mg = strcmp(method, "multigrid") == 0;
+    int tuned = s->options.smoother_degree > 0 || !is(s->options.smoother, "auto") ||
+                !is(s->options.cycle, "auto") || is(s->options.precision, "mixed") ||
+                s->options.coarse_device != NULL;
+    int direct = insist || (strcmp(method, "auto") == 0 && any && !tuned &&
+                            s->system.n_free <= cholesky_reasonable_size() &&
+                            (!hybrid || assembled_bytes(s) <= LARGE_ASSEMBLED));
+    struct csr csr = {0};
+    s->method = insist ? "direct" : mg ? "multigrid" : strcmp(method, "fgmres") == 0 ? "fgmres" : "cg";
+    s->preconditioner = insist ? "none" : !any ? wanted : hybrid ? "pmg" : "amg";
+    int pmg = strcmp(s->preconditioner, "pmg") == 0, amg = strcmp(s->preconditioner, "amg") == 0;
+    if (mg && !pmg && !amg)
+        FAIL(FACET_ERROR_INPUT, "the method multigrid takes the preconditioner amg or pmg, not %s",
+             s->preconditioner);
+    TRY(check_unused(s, pmg || amg, pmg));
+    if (direct || amg) {
+        double begin = base_phase_begin(monitor, FACET_PHASE_ASSEMBLE);
+        status = hdg_assemble(s->hdg, &csr);
+        base_phase_end(&s->timers, monitor, FACET_PHASE_ASSEMBLE, begin);
+        if (status != FACET_OK) goto done;
+        s->assembled_bytes = 12.0 * (double)csr.offsets[csr.n] + 8.0 * (double)csr.n;
+    }
+    double begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
+    if (direct) status = try_direct(s, &csr, insist, &done);
+    if (!amg) {
+        csr_destroy(&csr);
+        if (!done) s->assembled_bytes = 0.0;
+    }
+    if (status == FACET_OK && !done) status = make_preconditioner(s, &csr);
+    base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
+done:
+    csr_destroy(&csr);
+    return status;
+}

@@ -1,0 +1,106 @@
+/* A sparse matrix as the sum of small dense ones. */
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "solve/solve.h"
+
+void csr_elements_destroy(struct csr_elements *e) {
+    base_free(&e->starts);
+    base_free(&e->unknowns);
+    base_free(&e->matrix_starts);
+    base_free(&e->matrices);
+}
+
+/* For every unknown the places where it stands: numbers into e->unknowns. */
+struct places {
+    int64_t *starts;
+    int64_t *list;
+    int32_t *element; /* of each place */
+};
+
+static facet_status find_places(const struct csr_elements *e, struct places *p) {
+    facet_status status = FACET_OK;
+    int64_t n_places = e->starts[e->n_elements];
+    TRY(CALLOC(p->starts, e->n + 2));
+    TRY(ALLOC(p->list, n_places));
+    TRY(ALLOC(p->element, n_places));
+    int64_t *next = p->starts + 1; /* becomes the starts when every list has been filled */
+    for (int64_t k = 0; k < n_places; k++)
+        if (e->unknowns[k] + 1 < e->n) next[e->unknowns[k] + 1]++;
+    for (int64_t i = 1; i < e->n; i++) next[i] += next[i - 1];
+    for (int64_t i = 0; i < e->n_elements; i++)
+        for (int64_t k = e->starts[i]; k < e->starts[i + 1]; k++) {
+            p->element[k] = (int32_t)i;
+            p->list[next[e->unknowns[k]]++] = k;
+        }
+done:
+    return status;
+}
+
+static int ascending(const void *a, const void *b) {
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The columns of a row; their number. columns: NULL to count only. stamp[j] == row + 1: seen. */
+static int64_t row_columns(const struct csr_elements *e, const struct places *p, int64_t row, int64_t *stamp,
+                           int64_t mark, int32_t *columns) {
+    int64_t n = 0;
+    for (int64_t a = p->starts[row]; a < p->starts[row + 1]; a++) {
+        int32_t element = p->element[p->list[a]];
+        for (int64_t k = e->starts[element]; k < e->starts[element + 1]; k++) {
+            int32_t j = e->unknowns[k];
+            if (stamp[j] == mark) continue;
+            stamp[j] = mark;
+            if (columns != NULL) columns[n] = j;
+            n++;
+        }
+    }
+    return n;
+}
+
+static void row_values(const struct csr_elements *e, const struct places *p, int64_t row,
+                       const int64_t *position, double *values) {
+    for (int64_t a = p->starts[row]; a < p->starts[row + 1]; a++) {
+        int64_t place = p->list[a], element = p->element[place], first = e->starts[element];
+        int64_t i = place - first, n = e->starts[element + 1] - first;
+        const double *M = e->matrices + e->matrix_starts[element];
+        for (int64_t j = 0; j < n; j++)
+            values[position[e->unknowns[first + j]]] += M[i >= j ? i * (i + 1) / 2 + j : j * (j + 1) / 2 + i];
+    }
+}
+
+facet_status csr_from_elements(const struct csr_elements *e, struct csr *csr) {
+    facet_status status = FACET_OK;
+    struct places p = {0};
+    int n_threads = base_threads();
+    int64_t n = e->n, *work = NULL;
+    *csr = (struct csr){.n = n};
+    TRY(find_places(e, &p));
+    TRY(CALLOC(work, n_threads * n));
+    TRY(ALLOC(csr->offsets, n + 1));
+    csr->offsets[0] = 0;
+#pragma omp parallel for num_threads(n_threads) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        csr->offsets[i + 1] = row_columns(e, &p, i, work + omp_get_thread_num() * n, i + 1, NULL);
+    for (int64_t i = 0; i < n; i++) csr->offsets[i + 1] += csr->offsets[i];
+    TRY(ALLOC(csr->columns, csr->offsets[n]));
+    TRY(CALLOC(csr->values, csr->offsets[n]));
+#pragma omp parallel for num_threads(n_threads) schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        int64_t *position = work + omp_get_thread_num() * n, begin = csr->offsets[i];
+        int64_t length = row_columns(e, &p, i, position, -1 - i, csr->columns + begin);
+        qsort(csr->columns + begin, (size_t)length, sizeof *csr->columns, ascending);
+        for (int64_t k = 0; k < length; k++) position[csr->columns[begin + k]] = k;
+        row_values(e, &p, i, position, csr->values + begin);
+    }
+done:
+    base_free(&p.starts);
+    base_free(&p.list);
+    base_free(&p.element);
+    base_free(&work);
+    if (status != FACET_OK) csr_destroy(csr);
+    return status;
+}

@@ -1,0 +1,237 @@
+/* The cycle over the levels of a multigrid, and the multigrid as a preconditioner and as a solver. How levels
+ * are put together is in multigrid_levels.c. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "solve/multigrid_levels.h"
+
+/* A second step on a coarse level is skipped when the first reduced the residual this far (Notay 2008). */
+#define K_TOLERANCE 0.25
+
+static void cycle(struct multigrid *mg, int level, enum mg_cycle kind, const struct vector *f, int from_zero,
+                  struct vector *x);
+
+/* Time that passed since *clock, which is set again. */
+static void tick(struct mg_level *l, enum mg_phase phase, double *clock) {
+    double now = base_seconds();
+    l->seconds[phase] += now - *clock;
+    *clock = now;
+}
+
+static void smooth(struct mg_level *l, const struct vector *f, int from_zero, struct vector *x) {
+    double clock = base_seconds();
+    l->smoother.smooth(&l->smoother, l->A, f, from_zero, x);
+    tick(l, MG_SMOOTH, &clock);
+}
+
+/* y = T x, T on the device of level l. */
+static void apply_transfer(const struct mg_level *l, const struct mg_device_transfer *T,
+                           const struct vector *x, struct vector *y) {
+    if (l->single)
+        device_csr_apply_single(l->device, T->n_rows, T->offsets, T->columns, T->single, x->single,
+                                y->single);
+    else
+        device_csr_apply(l->device, T->n_rows, T->offsets, T->columns, T->values, x->data, y->data);
+}
+
+/* rhs of the next level = P'(f - A x). */
+static void restrict_residual(struct multigrid *mg, int level, const struct vector *f,
+                              const struct vector *x) {
+    struct mg_level *l = &mg->levels[level], *next = l + 1;
+    struct vector r = l->r, t = l->t, coarse = l->near_rhs.n > 0 ? l->near_rhs : next->rhs;
+    double clock = base_seconds();
+    operator_apply(l->A, x, &t);
+    vector_axpby(1.0, f, 0.0, &r);
+    vector_axpby(-1.0, &t, 1.0, &r);
+    tick(l, MG_RESIDUAL, &clock);
+    apply_transfer(l, &l->R, &r, &coarse);
+    if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, &next->rhs));
+    tick(l, MG_TRANSFER, &clock);
+}
+
+/* x += factor P (solution of the next level); x = that when from_zero. */
+static void correct(struct multigrid *mg, int level, double factor, int from_zero, struct vector *x) {
+    struct mg_level *l = &mg->levels[level], *next = l + 1;
+    struct vector t = l->t, coarse = next->x;
+    double clock = base_seconds();
+    if (l->near_x.n > 0) {
+        coarse = l->near_x;
+        mg_pass(mg, vector_convert(&next->x, &coarse));
+    }
+    apply_transfer(l, &l->P, &coarse, from_zero ? x : &t);
+    if (!from_zero) vector_axpby(factor, &t, 1.0, x);
+    tick(l, MG_TRANSFER, &clock);
+}
+
+/* One or two steps of flexible conjugate gradients with the cycle as preconditioner; rhs is spent. */
+static void solve_flexible(struct multigrid *mg, int level) {
+    const struct mg_level *l = &mg->levels[level];
+    struct vector rhs = l->rhs, x = l->x, c = l->c, v = l->v, w = l->t;
+    cycle(mg, level, MG_K, &rhs, 1, &c);
+    operator_apply(l->A, &c, &v);
+    double rho = vector_dot(&c, &v), alpha = vector_dot(&c, &rhs), norm = vector_norm(&rhs);
+    if (!(rho > 0.0)) { /* c in the kernel, or rhs zero: nothing to scale */
+        vector_fill(&x, 0.0);
+        return;
+    }
+    vector_axpby(-alpha / rho, &v, 1.0, &rhs);
+    if (vector_norm(&rhs) <= K_TOLERANCE * norm) {
+        vector_axpby(alpha / rho, &c, 0.0, &x);
+        return;
+    }
+    cycle(mg, level, MG_K, &rhs, 1, &x);
+    operator_apply(l->A, &x, &w);
+    double gamma = vector_dot(&x, &v), beta = vector_dot(&x, &w), alpha2 = vector_dot(&x, &rhs);
+    double rho2 = beta - gamma * gamma / rho;
+    double second = rho2 > 1e-14 * beta ? alpha2 / rho2 : 0.0;
+    vector_axpby(alpha / rho - gamma * second / rho, &c, second, &x);
+}
+
+/* x of a coarse level from its rhs, which may be spent. visit: how its finer neighbour wants it. */
+static void solve_level(struct multigrid *mg, int level, enum mg_cycle visit) {
+    struct mg_level *l = &mg->levels[level];
+    struct vector x = l->x;
+    if (level == mg->n_levels - 1 || visit == MG_V) {
+        cycle(mg, level, MG_V, &l->rhs, 1, &x);
+    } else if (visit == MG_K) {
+        solve_flexible(mg, level);
+    } else {
+        cycle(mg, level, visit, &l->rhs, 1, &x);
+        cycle(mg, level, visit == MG_F ? MG_V : MG_W, &l->rhs, 0, &x);
+    }
+}
+
+/* The reduction of the residual by one visit. */
+static void watch(struct multigrid *mg, int level, double before, const struct vector *f,
+                  const struct vector *x) {
+    struct mg_level *l = &mg->levels[level];
+    struct vector r = l->r, t = l->t;
+    if (!mg->watching || level == mg->n_levels - 1 || !(before > 0.0)) return;
+    operator_apply(l->A, x, &t);
+    vector_axpby(1.0, f, 0.0, &r);
+    vector_axpby(-1.0, &t, 1.0, &r);
+    l->residual = vector_norm(&r) / before;
+    if (l->residual > 0.0) l->log_sum += log(l->residual);
+    l->watched++;
+}
+
+/* kind: V, W or F for the levels that have no will of their own (K). */
+static void cycle(struct multigrid *mg, int level, enum mg_cycle kind, const struct vector *f, int from_zero,
+                  struct vector *x) {
+    struct mg_level *l = &mg->levels[level];
+    l->visits++;
+    if (level == mg->n_levels - 1) {
+        double clock = base_seconds();
+        operator_apply(&mg->last, f, x);
+        tick(l, MG_SOLVE, &clock);
+        return;
+    }
+    double before = mg->watching && from_zero ? vector_norm(f) : 0.0;
+    smooth(l, f, from_zero, x);
+    restrict_residual(mg, level, f, x);
+    solve_level(mg, level + 1, l->visit == MG_K ? MG_K : kind);
+    correct(mg, level, l->factor, 0, x);
+    smooth(l, f, 0, x);
+    watch(mg, level, before, f, x);
+}
+
+/* Full multigrid: the right-hand side goes down unsmoothed, the solution comes up with a cycle on each level.
+ */
+static void full_cycle(struct multigrid *mg, int level, const struct vector *f, struct vector *x) {
+    struct mg_level *l = &mg->levels[level], *next = l + 1;
+    if (level == mg->n_levels - 1) {
+        cycle(mg, level, MG_V, f, 1, x);
+        return;
+    }
+    struct vector coarse = l->near_rhs.n > 0 ? l->near_rhs : next->full;
+    apply_transfer(l, &l->R, f, &coarse);
+    if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, &next->full));
+    full_cycle(mg, level + 1, &next->full, &next->x);
+    correct(mg, level, 1.0, 1, x);
+    cycle(mg, level, MG_V, f, 0, x);
+}
+
+/* ------------------------------------------------------------------------------ preconditioner and solver */
+
+static void mg_apply(const struct operator* M, const struct vector *b, struct vector *y) {
+    struct multigrid *mg = M->data;
+    const struct vector *f = b;
+    struct vector x = *y;
+    if (mg->n_levels == 0) return;
+    if (mg->in.n > 0) { /* the finest level has a precision or a device of its own */
+        mg_pass(mg, vector_convert(b, &mg->in));
+        f = &mg->in;
+        x = mg->out;
+    }
+    if (mg->cycle == MG_FULL)
+        full_cycle(mg, 0, f, &x);
+    else
+        cycle(mg, 0, mg->cycle, f, 1, &x);
+    if (mg->in.n > 0) mg_pass(mg, vector_convert(&mg->out, y));
+}
+
+static void mg_free(struct operator* M) {
+    struct multigrid *mg = M->data;
+    multigrid_destroy(&mg);
+    M->data = NULL;
+}
+
+facet_status operator_create_multigrid(struct multigrid **mg, struct operator* M) {
+    struct multigrid *m = *mg;
+    *M = (struct operator){.n = m->levels[0].n,
+                           .device = m->in.n > 0 ? m->outer : m->levels[0].device,
+                           .apply = mg_apply,
+                           .free = mg_free,
+                           .data = m};
+    *mg = NULL;
+    return FACET_OK;
+}
+
+struct multigrid *operator_multigrid(const struct operator* M) {
+    return M->apply == mg_apply ? M->data : NULL;
+}
+
+facet_status solve_multigrid(const struct operator* A, const struct operator* M, const struct vector *b,
+                             struct vector *x, const struct solve_control *control,
+                             struct solve_report *report) {
+    facet_status status = FACET_OK;
+    struct multigrid *mg = operator_multigrid(M);
+    struct vector r = {0}, d = {0};
+    enum mg_cycle wanted = mg->cycle;
+    solve_report_clear(report);
+    TRY(vector_create(b->device, b->n, &r));
+    TRY(vector_create(b->device, b->n, &d));
+    solve_remove_kernel(control->kernel, x);
+    double scale = vector_norm(b), before;
+    if (scale == 0.0) {
+        vector_fill(x, 0.0);
+        status = solve_finish(report, 1, "the right-hand side is zero", 0.0);
+        goto done;
+    }
+    double norm = solve_true_residual(A, b, x, control->kernel, &r);
+    const char *reason = NULL;
+    TRY(solve_record(control, report, norm / scale));
+    while (norm > control->rtol * scale && reason == NULL) {
+        before = norm;
+        operator_apply(M, &r, &d);
+        vector_axpby(1.0, &d, 1.0, x);
+        solve_remove_kernel(control->kernel, x);
+        norm = solve_true_residual(A, b, x, control->kernel, &r);
+        report->iterations++;
+        TRY(solve_record(control, report, norm / scale));
+        if (mg->cycle == MG_FULL) mg->cycle = MG_V;
+        if (!isfinite(norm))
+            reason = "a value is not finite";
+        else if (norm > control->rtol * scale && norm > 0.999 * before)
+            reason = "the cycle no longer reduces the residual";
+        else if (norm > control->rtol * scale && report->iterations >= control->max_iterations)
+            reason = "the iteration limit was reached";
+    }
+    status = reason == NULL ? solve_finish(report, 1, "the tolerance was reached", norm / scale)
+                            : solve_finish(report, 0, reason, norm / scale);
+done:
+    mg->cycle = wanted;
+    vector_destroy(&r);
+    vector_destroy(&d);
+    return status;
+}

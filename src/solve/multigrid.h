@@ -1,0 +1,115 @@
+/* Multigrid: a list of levels from fine to coarse, a cycle over them, a solve on the last one.
+ *
+ * A level is an operator, a smoother, and the prolongation from the next coarser level; its near-null space
+ * is what whoever makes the levels hands to the algebraic multigrid below them (solve/amg.h). Levels know
+ * nothing of meshes: every discretization appends its own. A level may live on another device or in another
+ * precision than its finer neighbour; what passes between them is converted on the way.
+ *
+ *     multigrid_create(&mg);
+ *     multigrid_append(mg, "k=3", &A, NULL, &smoother);         finest first
+ *     multigrid_connect(mg, &P);                                 from the next level to this one
+ *     multigrid_append(mg, "k=1", NULL, &A1, &smoother1); ...
+ *     multigrid_end(mg, "vertices", &coarse);                    an operator that solves
+ *     multigrid_finish(mg);                                      work vectors
+ *     operator_create_multigrid(&mg, &M);                        or solve_multigrid
+ *
+ * With V, W and F the cycle is linear and, when the smoothers are symmetric, symmetric positive definite: any
+ * Krylov method may use it. The K-cycle takes up to two steps of conjugate gradients on a coarse level, so it
+ * changes from application to application; the full cycle is linear but not symmetric. Both want
+ * solve_control.flexible or solve_fgmres.
+ */
+#ifndef FACET_SOLVE_MULTIGRID_H
+#define FACET_SOLVE_MULTIGRID_H
+
+#include "solve/solve.h"
+
+#define MG_MAX_LEVELS 48
+#define MG_MAX_DEGREE 16
+
+/* How often a coarse level is visited: once; twice; as F, then as V; by flexible conjugate gradients. FULL:
+ * from the coarsest level up, with a V-cycle on each. */
+enum mg_cycle { MG_V, MG_W, MG_F, MG_K, MG_FULL };
+
+/* A sparse matrix of any shape on the host: a prolongation by rows. */
+struct mg_transfer {
+    int64_t n_rows, n_columns;
+    int64_t *offsets; /* n_rows + 1 */
+    int32_t *columns;
+    double *values;
+};
+void mg_transfer_destroy(struct mg_transfer *P); /* safe on a zeroed struct, and twice */
+facet_status mg_transpose(const struct mg_transfer *P, struct mg_transfer *R);
+
+/* What removes the rough part of the error. */
+struct smoother {
+    /* A few steps on A x = f. from_zero: x is not read. Must be the same linear operation each time. */
+    void (*smooth)(const struct smoother *s, const struct operator* A, const struct vector *f, int from_zero,
+                   struct vector *x);
+    void (*free)(struct smoother *s);
+    void *data;
+};
+void smoother_destroy(struct smoother *s); /* safe on a zeroed struct, and twice */
+
+/* FIRST: Chebyshev polynomials of the first kind on [top / ratio, top]; FOURTH: of the fourth kind, which are
+ * optimal for a coarse correction and need no lower bound. `top` is the largest eigenvalue, estimated. */
+enum polynomial { POLYNOMIAL_FIRST, POLYNOMIAL_FOURTH };
+/* d = a D r + b d, x += d, `degree` times (1 .. MG_MAX_DEGREE). D, symmetric positive definite, is taken over
+ * (emptied), also on failure. A is only looked at during the call, to estimate `top`. */
+facet_status smoother_create_chebyshev(const struct operator* A, struct operator* D, enum polynomial kind,
+                                       double ratio, int degree, struct smoother *s);
+double smoother_top(const struct smoother *s); /* of a Chebyshev smoother */
+
+struct multigrid;
+facet_status multigrid_create(struct multigrid **mg);
+void multigrid_destroy(struct multigrid **mg);
+/* The next coarser level. The operator is borrowed (must outlive mg) or owned: one of them is NULL. The owned
+ * one and the smoother are taken over (emptied), also on failure. */
+facet_status multigrid_append(struct multigrid *mg, const char *name, const struct operator* borrowed,
+                              struct operator* owned, struct smoother *smoother);
+/* From the level appended next to the level appended last; copied to that level's device. */
+facet_status multigrid_connect(struct multigrid *mg, const struct mg_transfer *P);
+/* The coarsest level: `solve` gives x from f. Taken over, also on failure. */
+facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve);
+/* How the level below the last appended one is visited (V), and the factor of its correction (1). */
+void multigrid_visit(struct multigrid *mg, enum mg_cycle visit, double factor);
+/* Entries of the last appended level's matrix and bytes it takes, for the report. */
+void multigrid_describe(struct multigrid *mg, int64_t entries, double bytes);
+/* Makes the work vectors; the list is complete. */
+facet_status multigrid_finish(struct multigrid *mg);
+
+/* Visits of all levels that K was not asked for (V until then); after multigrid_finish. */
+facet_status multigrid_set_cycle(struct multigrid *mg, enum mg_cycle cycle);
+int multigrid_is_flexible(const struct multigrid *mg); /* not symmetric, or not linear */
+/* What went wrong in a cycle (a transfer between devices needs memory); solvers ask after they are done. */
+facet_status multigrid_failure(const struct multigrid *mg);
+/* Measures the reduction of the residual by every visit of a level, which costs a product each. */
+void multigrid_watch(struct multigrid *mg, int on);
+
+/* One application as a preconditioner; mg is taken over. */
+facet_status operator_create_multigrid(struct multigrid **mg, struct operator* M);
+struct multigrid *operator_multigrid(const struct operator* M); /* NULL when it is none */
+/* Cycles by themselves, A being the operator in double precision: x += B (b - A x) until the true residual
+ * meets rtol. FULL gives the first guess by one full cycle and goes on with V-cycles. Arguments and results
+ * as for solve_cg. */
+facet_status solve_multigrid(const struct operator* A, const struct operator* M, const struct vector *b,
+                             struct vector *x, const struct solve_control *control,
+                             struct solve_report *report);
+
+/* What happened on a level. */
+enum mg_phase { MG_SMOOTH, MG_RESIDUAL, MG_TRANSFER, MG_SOLVE, MG_N_PHASES };
+const char *mg_phase_name(enum mg_phase phase);
+struct mg_summary {
+    const char *name, *device;
+    int single;
+    int64_t n, entries;
+    double bytes;
+    int64_t visits;
+    double seconds[MG_N_PHASES];
+    double residual; /* of the last visit: |f - A x| / |f|; negative: not watched */
+    double top;      /* largest eigenvalue the smoother expects; 0: none of that kind */
+    double rate;     /* geometric mean of these over all visits */
+};
+int multigrid_n_levels(const struct multigrid *mg);
+void multigrid_summarize(const struct multigrid *mg, int level, struct mg_summary *summary);
+
+#endif

@@ -1,0 +1,252 @@
+/* The list of levels: appending, connecting, and the work vectors of the cycle. */
+#include "solve/multigrid_levels.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void mg_transfer_destroy(struct mg_transfer *P) {
+    base_free(&P->offsets);
+    base_free(&P->columns);
+    base_free(&P->values);
+}
+
+facet_status mg_transpose(const struct mg_transfer *P, struct mg_transfer *R) {
+    facet_status status = FACET_OK;
+    int64_t nnz = P->offsets[P->n_rows];
+    *R = (struct mg_transfer){.n_rows = P->n_columns, .n_columns = P->n_rows};
+    TRY(CALLOC(R->offsets, R->n_rows + 2));
+    TRY(ALLOC(R->columns, nnz));
+    TRY(ALLOC(R->values, nnz));
+    int64_t *next = R->offsets + 1; /* becomes the offsets when every row has been filled */
+    for (int64_t k = 0; k < nnz; k++)
+        if (P->columns[k] + 1 < R->n_rows) next[P->columns[k] + 1]++;
+    for (int64_t i = 1; i < R->n_rows; i++) next[i] += next[i - 1];
+    for (int64_t i = 0; i < P->n_rows; i++)
+        for (int64_t k = P->offsets[i]; k < P->offsets[i + 1]; k++) {
+            int64_t at = next[P->columns[k]]++;
+            R->columns[at] = (int32_t)i;
+            R->values[at] = P->values[k];
+        }
+done:
+    if (status != FACET_OK) mg_transfer_destroy(R);
+    return status;
+}
+
+static void transfer_free(const struct device *device, struct mg_device_transfer *T) {
+    device_free(device, &T->offsets);
+    device_free(device, &T->columns);
+    device_free(device, &T->values);
+    device_free(device, &T->single);
+}
+
+static facet_status transfer_upload(const struct device *device, int single, const struct mg_transfer *host,
+                                    struct mg_device_transfer *T) {
+    facet_status status = FACET_OK;
+    size_t n = (size_t)host->n_rows, nnz = (size_t)host->offsets[n];
+    float *values = NULL;
+    T->n_rows = host->n_rows;
+    TRY(solve_to_device(device, &T->offsets, host->offsets, n + 1, sizeof *T->offsets));
+    TRY(solve_to_device(device, &T->columns, host->columns, nnz, sizeof *T->columns));
+    if (!single) {
+        TRY(solve_to_device(device, &T->values, host->values, nnz, sizeof *T->values));
+        goto done;
+    }
+    TRY(ALLOC(values, nnz));
+    for (size_t k = 0; k < nnz; k++) values[k] = (float)host->values[k];
+    TRY(solve_to_device(device, &T->single, values, nnz, sizeof *values));
+done:
+    base_free(&values);
+    return status;
+}
+
+static void level_free(struct mg_level *l) {
+    operator_destroy(&l->own);
+    smoother_destroy(&l->smoother);
+    if (l->device != NULL) {
+        transfer_free(l->device, &l->P);
+        transfer_free(l->device, &l->R);
+    }
+    struct vector *vectors[] = {&l->r, &l->t, &l->rhs,      &l->x,     &l->full,
+                                &l->c, &l->v, &l->near_rhs, &l->near_x};
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) vector_destroy(vectors[i]);
+}
+
+facet_status multigrid_create(struct multigrid **mg) {
+    return CALLOC(*mg, 1);
+}
+
+void multigrid_destroy(struct multigrid **mg) {
+    struct multigrid *m = *mg;
+    if (m == NULL) return;
+    for (int i = 0; i < m->n_levels; i++) level_free(&m->levels[i]);
+    operator_destroy(&m->last);
+    vector_destroy(&m->in);
+    vector_destroy(&m->out);
+    base_free(mg);
+}
+
+/* A new level of n unknowns, as the one above it expects. */
+static facet_status begin_level(struct multigrid *mg, const char *name, const struct operator* A) {
+    if (mg->ended) return base_fail(FACET_ERROR_INPUT, "the multigrid already has its coarsest level");
+    if (mg->n_levels == MG_MAX_LEVELS)
+        return base_fail(FACET_ERROR_INPUT, "a multigrid has at most %d levels", MG_MAX_LEVELS);
+    if (mg->n_levels > 0 && mg->levels[mg->n_levels - 1].n_coarse != A->n)
+        return base_fail(FACET_ERROR_INPUT,
+                         "level '%s' has %lld unknowns, and the prolongation from it %lld columns", name,
+                         (long long)A->n, (long long)mg->levels[mg->n_levels - 1].n_coarse);
+    struct mg_level *l = &mg->levels[mg->n_levels++];
+    *l = (struct mg_level){
+        .device = A->device, .single = A->single, .n = A->n, .factor = 1.0, .residual = -1.0};
+    snprintf(l->name, sizeof l->name, "%s", name);
+    return FACET_OK;
+}
+
+facet_status multigrid_append(struct multigrid *mg, const char *name, const struct operator* borrowed,
+                              struct operator* owned, struct smoother *smoother) {
+    facet_status status = FACET_OK;
+    TRY(begin_level(mg, name, borrowed != NULL ? borrowed : owned));
+    struct mg_level *l = &mg->levels[mg->n_levels - 1];
+    l->A = borrowed;
+    if (borrowed == NULL) {
+        l->own = *owned;
+        l->A = &l->own;
+        *owned = (struct operator){0};
+    }
+    l->smoother = *smoother;
+    *smoother = (struct smoother){0};
+done:
+    if (owned != NULL) operator_destroy(owned);
+    smoother_destroy(smoother);
+    return status;
+}
+
+facet_status multigrid_connect(struct multigrid *mg, const struct mg_transfer *P) {
+    facet_status status = FACET_OK;
+    struct mg_level *l = &mg->levels[mg->n_levels - 1];
+    struct mg_transfer R = {0};
+    if (P->n_rows != l->n)
+        FAIL(FACET_ERROR_INPUT, "the prolongation to level '%s' has %lld rows for %lld unknowns", l->name,
+             (long long)P->n_rows, (long long)l->n);
+    TRY(mg_transpose(P, &R));
+    TRY(transfer_upload(l->device, l->single, P, &l->P));
+    TRY(transfer_upload(l->device, l->single, &R, &l->R));
+    l->n_coarse = P->n_columns;
+done:
+    mg_transfer_destroy(&R);
+    return status;
+}
+
+facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve) {
+    facet_status status = FACET_OK;
+    TRY(begin_level(mg, name, solve));
+    mg->last = *solve;
+    *solve = (struct operator){0};
+    mg->ended = 1;
+done:
+    operator_destroy(solve);
+    return status;
+}
+
+void multigrid_visit(struct multigrid *mg, enum mg_cycle visit, double factor) {
+    mg->levels[mg->n_levels - 1].visit = visit;
+    mg->levels[mg->n_levels - 1].factor = factor;
+}
+
+void multigrid_describe(struct multigrid *mg, int64_t entries, double bytes) {
+    mg->levels[mg->n_levels - 1].entries = entries;
+    mg->levels[mg->n_levels - 1].bytes = bytes;
+}
+
+static facet_status make_vector(const struct mg_level *like, int64_t n, struct vector *v) {
+    if (v->n > 0) return FACET_OK;
+    return like->single ? vector_create_single(like->device, n, v) : vector_create(like->device, n, v);
+}
+
+static facet_status finish_level(struct multigrid *mg, int level) {
+    facet_status status = FACET_OK;
+    struct mg_level *l = &mg->levels[level], *next = l + 1;
+    int last = level == mg->n_levels - 1;
+    if (level > 0) {
+        TRY(make_vector(l, l->n, &l->rhs));
+        TRY(make_vector(l, l->n, &l->x));
+    }
+    if (last) goto done;
+    TRY(make_vector(l, l->n, &l->r));
+    TRY(make_vector(l, l->n, &l->t));
+    if (level > 0 && mg->levels[level - 1].visit == MG_K) {
+        TRY(make_vector(l, l->n, &l->c));
+        TRY(make_vector(l, l->n, &l->v));
+    }
+    if (next->device != l->device || next->single != l->single) {
+        TRY(make_vector(l, next->n, &l->near_rhs));
+        TRY(make_vector(l, next->n, &l->near_x));
+    }
+done:
+    return status;
+}
+
+facet_status multigrid_finish(struct multigrid *mg) {
+    facet_status status = FACET_OK;
+    if (!mg->ended) FAIL(FACET_ERROR_INPUT, "the multigrid has no coarsest level");
+    for (int i = 0; i < mg->n_levels; i++) TRY(finish_level(mg, i));
+    if (mg->levels[0].single) {
+        TRY(make_vector(&mg->levels[0], mg->levels[0].n, &mg->in));
+        TRY(make_vector(&mg->levels[0], mg->levels[0].n, &mg->out));
+        mg->outer = mg->levels[0].device;
+    }
+done:
+    return status;
+}
+
+facet_status multigrid_set_cycle(struct multigrid *mg, enum mg_cycle cycle) {
+    facet_status status = FACET_OK;
+    mg->cycle = cycle;
+    for (int i = 1; i < mg->n_levels && cycle == MG_FULL; i++)
+        TRY(make_vector(&mg->levels[i], mg->levels[i].n, &mg->levels[i].full));
+done:
+    return status;
+}
+
+int multigrid_is_flexible(const struct multigrid *mg) {
+    if (mg->cycle == MG_FULL) return 1;
+    for (int i = 0; i < mg->n_levels; i++) {
+        if (mg->levels[i].visit == MG_K) return 1;
+        if (mg->levels[i].single) return 1; /* rounding makes it a little nonlinear */
+    }
+    return 0;
+}
+
+facet_status multigrid_failure(const struct multigrid *mg) {
+    return mg->failure;
+}
+
+void multigrid_watch(struct multigrid *mg, int on) {
+    mg->watching = on;
+}
+
+const char *mg_phase_name(enum mg_phase phase) {
+    static const char *const names[MG_N_PHASES] = {"smooth", "residual", "transfer", "solve"};
+    return names[phase];
+}
+
+int multigrid_n_levels(const struct multigrid *mg) {
+    return mg->n_levels;
+}
+
+void multigrid_summarize(const struct multigrid *mg, int level, struct mg_summary *summary) {
+    const struct mg_level *l = &mg->levels[level];
+    *summary = (struct mg_summary){.name = l->name,
+                                   .device = device_name(l->device),
+                                   .single = l->single,
+                                   .n = l->n,
+                                   .entries = l->entries,
+                                   .bytes = l->bytes,
+                                   .visits = l->visits,
+                                   .residual = l->residual,
+                                   .top = smoother_top(&l->smoother),
+                                   .rate = l->watched > 0 ? exp(l->log_sum / (double)l->watched) : -1.0};
+    memcpy(summary->seconds, l->seconds, sizeof summary->seconds);
+}

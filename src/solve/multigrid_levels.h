@@ -1,0 +1,55 @@
+/* Private to the multigrid: what a level holds. */
+#ifndef FACET_SOLVE_MULTIGRID_LEVELS_H
+#define FACET_SOLVE_MULTIGRID_LEVELS_H
+
+#include "solve/internal.h"
+#include "solve/multigrid.h"
+
+/* A prolongation or restriction on a device, in one precision. */
+struct mg_device_transfer {
+    int64_t n_rows;
+    int64_t *offsets;
+    int32_t *columns;
+    double *values;
+    float *single;
+};
+
+struct mg_level {
+    char name[32];
+    const struct device *device;
+    int single;
+    int64_t n, entries;
+    double bytes;
+    const struct operator* A; /* &own, or the caller's; NULL on the last level */
+    struct operator own;
+    struct smoother smoother;
+    enum mg_cycle visit; /* of the level below: MG_K, or MG_V for what the cycle says */
+    double factor;
+    int64_t n_coarse;
+    struct mg_device_transfer P, R;
+    struct vector r, t;
+    struct vector rhs, x, full;     /* below the finest level: the problem there */
+    struct vector c, v;             /* where conjugate gradients are used: the first step and its image */
+    struct vector near_rhs, near_x; /* of the next level, on this one's device and in its precision, where
+                                       they differ */
+    int64_t visits, watched;
+    double seconds[MG_N_PHASES], residual, log_sum;
+};
+
+struct multigrid {
+    int n_levels;
+    struct mg_level levels[MG_MAX_LEVELS];
+    struct operator last;
+    enum mg_cycle cycle;
+    int watching, ended;
+    const struct device *outer; /* where M works, if not where the finest level does */
+    struct vector in, out;      /* of the finest level, where M works in another precision */
+    facet_status failure;       /* of a transfer between devices in a cycle */
+};
+
+/* A cycle cannot fail half-way; what fails in it is kept. */
+static inline void mg_pass(struct multigrid *mg, facet_status status) {
+    if (mg->failure == FACET_OK) mg->failure = status;
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* Private to the room: what p-multigrid on the trace is made of. All in the free numbering, for any number of
+ * components; column c of a coarse node is its number times n_components plus c.
+ */
+#ifndef FACET_TRACE_COARSE_H
+#define FACET_TRACE_COARSE_H
+
+#include "solve/multigrid.h"
+#include "trace/trace.h"
+
+/* The diagonal blocks of K, one per free face, n x n each by rows. */
+facet_status trace_face_blocks(const struct trace_space *space, const struct trace_matrices *matrices,
+                               double **blocks);
+/* Inverses of the parts of K that belong to all faces of a cell, weighted so that their sum over the cells is
+ * an average: the additive Schwarz method over cells, in the form of element matrices. blocks: those of
+ * trace_face_blocks. */
+facet_status trace_cell_patches(const struct trace_space *space, const struct trace_matrices *matrices,
+                                const double *blocks, struct trace_matrices *patches);
+/* The element matrices of a space of lower degree on the same mesh and faces: in a hierarchical basis the
+ * entries of the leading functions. */
+facet_status trace_matrices_lower(const struct trace_space *space, const struct trace_space *low,
+                                  const struct trace_matrices *matrices, struct trace_matrices *lower);
+
+/* Prolongations. From a lower degree. */
+facet_status trace_inject(const struct trace_space *space, const struct trace_space *low,
+                          struct mg_transfer *P);
+
+/* From functions that are linear (multilinear) on every face and continuous, one node per vertex that is not
+ * on an eliminated face. With `rows`, faces of quads and hexes get the row modes as well: where tau h is
+ * small, the highest Legendre polynomial L_k across a row (layer) of cells is not seen by the flux in its own
+ * direction, and a condensed Laplacian of one dimension less is left along the row, too slow for any
+ * smoother. So there is a node for every face in 2D (L_k), and in 3D for every edge (L_k along it, linear
+ * across) and, from k = 2 on, for every face (L_k L_k). */
+struct trace_nodes {
+    int64_t n;            /* nodes */
+    int64_t n_vertices;   /* the first of them belong to vertices */
+    int32_t *vertices;    /* n_vertices: a vertex of the mesh each */
+    struct mg_transfer P; /* n_free x n n_components */
+};
+void trace_nodes_destroy(struct trace_nodes *nodes);
+facet_status trace_continuous_nodes(const struct trace_space *space, int rows, struct trace_nodes *nodes);
+
+/* P'KP from the element matrices, without K. */
+facet_status trace_galerkin(const struct trace_space *space, const struct trace_matrices *matrices,
+                            const struct mg_transfer *P, struct csr *csr);
+
+#endif

@@ -1,0 +1,39 @@
+/* p-multigrid on the trace (fabien2019, section 3.3, and beyond it): levels of the same mesh with lower
+ * degree, a continuous linear space below them, then algebraic multigrid or a Cholesky factor.
+ *
+ * The finest level is applied from the element matrices; K is never assembled. Every level smooths with a
+ * Chebyshev polynomial over the inverted blocks of single faces, or over those of all faces of a cell.
+ * docs/pmg.md compares the coarse spaces and smoothers by measurement; AUTO takes the best.
+ */
+#ifndef FACET_TRACE_PMG_H
+#define FACET_TRACE_PMG_H
+
+#include "solve/multigrid.h"
+#include "trace/trace.h"
+
+/* What stands below the finest level. CONSTANT: k = 0 (as in the paper), LINEAR: k = 1, both with aggregation
+ * below them; CONTINUOUS: continuous linear functions, with a level k = 1 between where it helps; ROWS: the
+ * same with the row modes of quads and hexes (src/trace/coarse.h). */
+enum pmg_coarse { PMG_COARSE_AUTO, PMG_CONSTANT, PMG_LINEAR, PMG_CONTINUOUS, PMG_ROWS };
+enum pmg_smoother { PMG_SMOOTHER_AUTO, PMG_FACES, PMG_CELLS };
+/* How the last of these spaces is solved: AUTO takes the factor when it is small against the finest level. */
+enum pmg_last { PMG_LAST_AUTO, PMG_CHOLESKY, PMG_AMG };
+
+struct pmg_options {
+    enum pmg_coarse coarse;
+    enum pmg_smoother smoother;
+    enum pmg_last last;
+    int degree;                         /* of the polynomial; 0: chosen */
+    int between;                        /* a level k = 1 above CONTINUOUS: 1 yes, 0 no, -1 chosen */
+    int single;                         /* the levels above the last space in single precision */
+    int singular;                       /* constants are in the kernel of K */
+    const struct device *coarse_device; /* of the last space and what is below it; NULL: that of K */
+};
+void pmg_options_default(struct pmg_options *options);
+
+/* A: the product with K in double precision; it and the matrices must outlive the multigrid. */
+facet_status trace_pmg_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                              const struct operator* A, const struct pmg_options *options,
+                              struct multigrid **mg);
+
+#endif

@@ -1,0 +1,170 @@
+/* Runs of the kernels that exist in both precisions, for numbers of type REAL: test_device.c includes this
+ * once for each, with NAME(what) the name of a function, ARRAY the field of a vector that holds the numbers
+ * and MATRICES that of a plan. */
+
+static REAL *NAME(numbers)(int64_t n, uint32_t seed) {
+    REAL *x = test_malloc(((size_t)n + 1) * sizeof *x);
+    for (int64_t i = 0; i < n; i++) x[i] = (REAL)random_signed(&seed);
+    return x;
+}
+
+static REAL *NAME(put_random)(struct arena *a, int64_t n, uint32_t seed) {
+    REAL *host = NAME(numbers)(n, seed), *on_device = put(a, host, n, sizeof *host);
+    test_free(host);
+    return on_device;
+}
+
+static REAL *NAME(put_nan)(struct arena *a, int64_t n) {
+    REAL *host = NAME(numbers)(n, 1), *on_device;
+    for (int64_t i = 0; i < n; i++) host[i] = NAN;
+    on_device = put(a, host, n, sizeof *host);
+    test_free(host);
+    return on_device;
+}
+
+static void NAME(take)(struct arena *a, const REAL *from, int64_t n) {
+    REAL *host = test_malloc(((size_t)n + 1) * sizeof *host);
+    double *out = room(a, n);
+    ok(device_download(a->device, host, from, (size_t)n * sizeof *from));
+    for (int64_t i = 0; i < n; i++) out[i] = host[i];
+    test_free(host);
+}
+
+static void NAME(run_fill)(struct arena *a, int64_t n) {
+    struct vector x;
+    ok(NAME(vector_create)(a->device, n, &x));
+    vector_fill(&x, -3.25);
+    NAME(take)(a, x.ARRAY, n);
+    vector_destroy(&x);
+}
+
+static void NAME(run_axpby)(struct arena *a, int64_t n) {
+    struct vector x = {.device = a->device, .n = n, .ARRAY = NAME(put_random)(a, n, 1)},
+                  y = {.device = a->device, .n = n, .ARRAY = NAME(put_random)(a, n, 2)},
+                  z = {.device = a->device, .n = n, .ARRAY = NAME(put_nan)(a, n)};
+    vector_axpby(0.75, &x, -1.5, &y);
+    vector_axpby(2.0, &x, 0.0, &z); /* b = 0 ignores y, be it NaN */
+    NAME(take)(a, y.ARRAY, n);
+    NAME(take)(a, z.ARRAY, n);
+}
+
+static void NAME(run_multiply)(struct arena *a, int64_t n) {
+    REAL *d = NAME(put_random)(a, n, 1), *x = NAME(put_random)(a, n, 2), *y = NAME(put_nan)(a, n);
+    NAME(device_multiply)(a->device, n, d, x, y);
+    NAME(take)(a, y, n);
+}
+
+static void NAME(run_dot)(struct arena *a, int64_t n) {
+    struct vector x = {.device = a->device, .n = n, .ARRAY = NAME(put_random)(a, n, 1)},
+                  y = {.device = a->device, .n = n, .ARRAY = NAME(put_random)(a, n, 2)};
+    double *out = room(a, 2);
+    out[0] = vector_dot(&x, &y) / sqrt((double)n + 1);
+    out[1] = vector_norm(&x) / sqrt((double)n + 1);
+}
+
+/* Rows of 0 .. 12 entries. */
+static void NAME(run_csr)(struct arena *a, int64_t n) {
+    uint32_t seed = 5;
+    int64_t *offsets = test_malloc(((size_t)n + 1) * sizeof *offsets);
+    int32_t *columns = test_malloc((13 * (size_t)n + 1) * sizeof *columns);
+    offsets[0] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        offsets[i + 1] = offsets[i] + random_below(13, &seed);
+        for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) columns[k] = (int32_t)random_below(n, &seed);
+    }
+    REAL *values = NAME(put_random)(a, offsets[n], 6), *x = NAME(put_random)(a, n, 7),
+         *y = NAME(put_nan)(a, n);
+    NAME(device_csr_apply)
+    (a->device, n, put(a, offsets, n + 1, sizeof *offsets), put(a, columns, offsets[n], sizeof *columns),
+     values, x, y);
+    NAME(take)(a, y, n);
+    test_free(offsets);
+    test_free(columns);
+}
+
+/* n blocks of 0 .. 9 unknowns, or all of one size. */
+struct NAME(blocks) {
+    int64_t n, *first, *starts; /* on the device */
+    REAL *matrices;
+};
+
+static void NAME(put_blocks)(struct arena *a, int64_t n_blocks, int size, struct NAME(blocks) * b) {
+    uint32_t seed = 7;
+    int64_t *first = test_malloc(((size_t)n_blocks + 1) * sizeof *first);
+    int64_t *starts = test_malloc(((size_t)n_blocks + 1) * sizeof *starts);
+    first[0] = starts[0] = 0;
+    for (int64_t k = 0; k < n_blocks; k++) {
+        int64_t n = size > 0 ? size : random_below(10, &seed);
+        first[k + 1] = first[k] + n;
+        starts[k + 1] = starts[k] + n * n;
+    }
+    b->n = first[n_blocks];
+    b->matrices = NAME(put_random)(a, starts[n_blocks], 8);
+    b->first = put(a, first, n_blocks + 1, sizeof *first);
+    b->starts = put(a, starts, n_blocks + 1, sizeof *starts);
+    test_free(first);
+    test_free(starts);
+}
+
+static void NAME(run_block_apply)(struct arena *a, int64_t n_blocks) {
+    struct NAME(blocks) b;
+    NAME(put_blocks)(a, n_blocks, (int)(n_blocks % 3 * 4), &b);
+    REAL *x = NAME(put_random)(a, b.n, 9), *y = NAME(put_nan)(a, b.n);
+    NAME(device_block_apply)(a->device, n_blocks, b.first, b.starts, b.matrices, x, y);
+    NAME(take)(a, y, b.n);
+}
+
+/* variant, by bits: with t, b not 0, c not 0, r on top of f. */
+static void NAME(smooth)(struct arena *a, int64_t n_blocks, int variant) {
+    struct NAME(blocks) s;
+    NAME(put_blocks)(a, n_blocks, (int)(n_blocks % 3 * 4), &s);
+    REAL *f = NAME(put_random)(a, s.n, 1), *t = variant & 1 ? NAME(put_random)(a, s.n, 2) : NULL;
+    double b = variant & 2 ? 0.25 : 0, c = variant & 4 ? 0.5 : 0;
+    REAL *d = b == 0 ? NAME(put_nan)(a, s.n) : NAME(put_random)(a, s.n, 3);
+    REAL *x = c == 0 ? NAME(put_nan)(a, s.n) : NAME(put_random)(a, s.n, 4);
+    REAL *r = variant & 8 ? f : NAME(put_nan)(a, s.n);
+    NAME(device_block_smooth)(a->device, n_blocks, s.first, s.starts, s.matrices, 0.75, b, c, f, t, r, d, x);
+    NAME(take)(a, r, s.n);
+    NAME(take)(a, d, s.n);
+    NAME(take)(a, x, s.n);
+}
+
+static void NAME(run_block_smooth)(struct arena *a, int64_t n_blocks) {
+    for (int variant = 0; variant < 16; variant++) {
+        struct arena one = {.device = a->device};
+        NAME(smooth)(&one, n_blocks, variant);
+        if (one.n_out > 0) memcpy(room(a, one.n_out), one.out, (size_t)one.n_out * sizeof *one.out);
+        arena_destroy(&one);
+    }
+}
+
+/* A ring of cells: cell c has the faces c and c+1 of the ring, and its own for the rest; even and odd batches
+ * are the two colours. Some faces are left out. */
+static void NAME(run_cell_apply)(struct arena *a, int64_t size) {
+    int n_faces = 3 + (int)(size % 4), m = 1 + (int)(size % 9), n = n_faces * m;
+    int64_t n_batches = 2 * (1 + size % 7), n_cells = n_batches * L, n_unknowns = n_cells * n_faces * m;
+    const int64_t colour_starts[3] = {0, n_batches / 2, n_batches};
+    int64_t *maps = test_malloc((size_t)(n_cells * n_faces) * sizeof *maps),
+            *batches = test_malloc((size_t)n_batches * sizeof *batches);
+    for (int64_t b = 0; b < n_batches; b++)
+        batches[b] = b < n_batches / 2 ? 2 * b : 2 * (b - n_batches / 2) + 1;
+    for (int64_t c = 0; c < n_cells; c++)
+        for (int f = 0; f < n_faces; f++) {
+            int64_t face = f < 2 ? (c + f) % n_cells : n_cells + c * (n_faces - 2) + f - 2;
+            maps[(c / L * n_faces + f) * L + c % L] = (c + 3 * f) % 11 == 0 ? -1 : face * m;
+        }
+    struct cell_plan plan = {.n_faces = n_faces,
+                             .m = m,
+                             .n_batches = n_batches,
+                             .n_colours = 2,
+                             .run = device_cell_run(a->device, 1 << 18),
+                             .colour_starts = colour_starts,
+                             .colour_batches = put(a, batches, n_batches, sizeof *batches),
+                             .maps = put(a, maps, n_cells * n_faces, sizeof *maps),
+                             .MATRICES = NAME(put_random)(a, n_cells * (n * (n + 1) / 2), 1)};
+    REAL *x = NAME(put_random)(a, n_unknowns, 2), *y = NAME(put_random)(a, n_unknowns, 3);
+    NAME(device_cell_apply)(a->device, &plan, x, y);
+    NAME(take)(a, y, n_unknowns);
+    test_free(maps);
+    test_free(batches);
+}

@@ -1,0 +1,20 @@
+// A piece of a pipe, 1 <= r <= 2, a quarter of a turn, in n x n x n hexes.
+DefineConstant[n = 1];
+Point(1) = {0, 0, 0};
+Point(2) = {1, 0, 0};
+Point(3) = {2, 0, 0};
+Point(4) = {0, 1, 0};
+Point(5) = {0, 2, 0};
+Line(1) = {2, 3};
+Circle(2) = {3, 1, 5};
+Line(3) = {5, 4};
+Circle(4) = {4, 1, 2};
+Curve Loop(1) = {1, 2, 3, 4};
+Plane Surface(1) = {1};
+Transfinite Curve{1:4} = n + 1;
+Transfinite Surface{1};
+Recombine Surface{1};
+out[] = Extrude{0, 0, 1} { Surface{1}; Layers{n}; Recombine; };
+Physical Volume("pipe", 1) = {out[1]};
+Physical Surface("inside", 2) = {out[5]};
+Physical Surface("outside", 3) = {out[3]};
