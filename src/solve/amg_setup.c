@@ -47,7 +47,7 @@ static facet_status members_alloc(const struct amg_grid *grid, struct members *m
     facet_status status = FACET_OK;
     TRY(ALLOC(m->owner, grid->A.n));
     TRY(ALLOC(m->rows, grid->A.n));
-    TRY(ALLOC(m->kind, grid->A.n)); /* no more aggregates than unknowns */
+    TRY(ALLOC(m->kind, grid->n_nodes + grid->A.n)); /* nodes, some of them empty, and groups of chains */
 done:
     return status;
 }
