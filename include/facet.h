@@ -208,7 +208,7 @@ FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const cha
 
 typedef struct facet_options {
     const char *discretization; /* "hdg" (NULL), or "condensed": continuous elements, condensed to their
-                                   edges; without tau, u* and q*, and with q = -K grad u at points */
+                                   boundaries; without tau, u* and q*, and with q = -K grad u at points */
     int degree;                 /* 1 .. 16 */
     const char *tau; /* physical tau: number or expression; NULL: mean K of the cell / size of the domain */
     double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */

@@ -47,7 +47,7 @@ static facet_status members_alloc(const struct amg_grid *grid, struct members *m
     facet_status status = FACET_OK;
     TRY(ALLOC(m->owner, grid->A.n));
     TRY(ALLOC(m->rows, grid->A.n));
-    TRY(ALLOC(m->kind, grid->A.n)); /* no more aggregates than unknowns */
+    TRY(ALLOC(m->kind, grid->n_nodes + grid->A.n)); /* nodes, some of them empty, and groups of chains */
 done:
     return status;
 }
@@ -412,8 +412,7 @@ facet_status amg_coarsen(const struct amg_grid *fine, const struct amg_options *
     int32_t *aggregate = NULL;
     int64_t n = fine->n_nodes;
     int n_passes = amg_is_pairwise(fine, options) ? options->passes : 1, pass = 0;
-    /* splitting makes as many nodes as there are unknowns; nodes may also be empty */
-    TRY(ALLOC(aggregate, fine->A.n > n ? fine->A.n : n));
+    TRY(ALLOC(aggregate, n + fine->A.n)); /* nodes, some of them empty, and groups that splitting makes */
     if (has_large_node(fine)) {
         TRY(split_stage(fine, P, coarse));
     } else {
