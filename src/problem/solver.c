@@ -231,7 +231,7 @@ static facet_status solve_trace(struct facet_solver *s) {
                      ? solve_fgmres(&s->A, M, &s->b, &s->x, &control, &s->report)
                      : solve_cg(&s->A, M, &s->b, &s->x, &control, &s->report);
         struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
-        if (mg != NULL) TRY(multigrid_failure(mg));
+        if (mg != NULL && multigrid_failure(mg) != FACET_OK) status = multigrid_failure(mg);
         TRY(status);
     } else {
         solve_report_clear(&s->report);

@@ -1,0 +1,187 @@
+/* How hard the smoother of a two-level method has to work, from a few element matrices.
+ *
+ * With K = sum K_e, D = sum D_e (its blocks of single faces) and v any trace, a coarse space that takes the
+ * part p of v on every cell leaves z = v - p with (z, D_e z) <= C_e (z, K_e z). A Chebyshev polynomial of the
+ * fourth kind of degree d then reduces the error by about C / (C + 4/3 d (d + 1)), C being the largest C_e.
+ * So C tells the degree, and which of two coarse spaces is the better one, before any level is made. It
+ * grows with the stretching of cells (like its square), with the jump between directions of K, and on quads
+ * and hexes like 1 / (tau h) without row modes.
+ */
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "trace/coarse.h"
+#include "trace/sides.h"
+
+#define SAMPLES 24
+/* A column whose part orthogonal to the earlier ones is below this share of it adds nothing. */
+#define RANK_TOLERANCE 1e-8
+
+/* One sampled cell: n free unknowns. */
+struct sample {
+    int n, n_columns;
+    int *place;        /* of each in the element matrix */
+    int *face;         /* local number */
+    int64_t *row;      /* of P */
+    double *S, *L;     /* n x n, column-major: K_e, then its scaled form; factors of the blocks */
+    double *W;         /* n x n_columns: L'P_e, then an orthonormal basis of its range */
+    double *values;    /* n */
+    int32_t *unknowns; /* n_columns */
+};
+
+static facet_status sample_create(int n, struct sample *s) {
+    facet_status status = FACET_OK;
+    *s = (struct sample){0};
+    TRY(ALLOC(s->place, n));
+    TRY(ALLOC(s->face, n));
+    TRY(ALLOC(s->row, n));
+    TRY(ALLOC(s->S, (int64_t)n * n));
+    TRY(ALLOC(s->L, (int64_t)n * n));
+    TRY(ALLOC(s->W, (int64_t)n * n));
+    TRY(ALLOC(s->values, 4 * n));
+    TRY(ALLOC(s->unknowns, n));
+done:
+    return status;
+}
+
+static void sample_destroy(struct sample *s) {
+    base_free(&s->place);
+    base_free(&s->face);
+    base_free(&s->row);
+    base_free(&s->S);
+    base_free(&s->L);
+    base_free(&s->W);
+    base_free(&s->values);
+    base_free(&s->unknowns);
+}
+
+/* The free unknowns of a cell, its matrix, and the columns of P that they meet (at most n of them). */
+static void gather(const struct trace_space *space, const struct trace_view *view,
+                   const struct mg_transfer *P, int block, int32_t cell, struct sample *s) {
+    const struct mesh_block *b = &space->mesh->blocks[block];
+    int n_faces = shape_n_faces(b->shape), place = 0;
+    const double *K = trace_view_cell(view, block, cell);
+    s->n = s->n_columns = 0;
+    for (int f = 0; f < n_faces; f++) {
+        int32_t face = b->faces[(int64_t)cell * n_faces + f];
+        int size = (int)(space->face_first[face + 1] - space->face_first[face]);
+        for (int i = 0; i < size && space->face_free[face] >= 0; i++) {
+            s->place[s->n] = place + i;
+            s->face[s->n] = f;
+            s->row[s->n++] = space->face_free[face] + i;
+        }
+        place += size;
+    }
+    int n = s->n, most = n;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) s->S[(int64_t)j * n + i] = trace_entry(K, s->place[i], s->place[j]);
+    memset(s->W, 0, (size_t)(n * n) * sizeof *s->W);
+    for (int i = 0; i < n; i++)
+        for (int64_t e = P->offsets[s->row[i]]; e < P->offsets[s->row[i] + 1]; e++) {
+            int c = 0;
+            while (c < s->n_columns && s->unknowns[c] != P->columns[e]) c++;
+            if (c == most) continue;
+            if (c == s->n_columns) s->unknowns[s->n_columns++] = P->columns[e];
+            s->W[(int64_t)c * n + i] = P->values[e];
+        }
+}
+
+/* S = L^-1 K_e L^-T and W = L'P_e, L being the Cholesky factors of the blocks; 0 when one is not definite. */
+static int scale(struct sample *s) {
+    int n = s->n;
+    memset(s->L, 0, (size_t)(n * n) * sizeof *s->L);
+    for (int first = 0, last; first < n; first = last) {
+        for (last = first; last < n && s->face[last] == s->face[first]; last++) continue;
+        for (int j = first; j < last; j++)
+            for (int i = j; i < last; i++) s->L[(int64_t)j * n + i] = s->S[(int64_t)j * n + i];
+        if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', last - first, s->L + (int64_t)first * n + first, n) !=
+            0)
+            return 0;
+    }
+    cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, n, n, 1.0, s->L, n, s->S,
+                n);
+    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, n, 1.0, s->L, n, s->S, n);
+    cblas_dtrmm(CblasColMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, n, s->n_columns, 1.0, s->L, n,
+                s->W, n);
+    return 1;
+}
+
+/* Orthonormal columns in place of W (Gram-Schmidt, twice); their number. */
+static int orthonormalise(struct sample *s) {
+    int n = s->n, rank = 0;
+    for (int c = 0; c < s->n_columns; c++) {
+        double *v = s->W + (int64_t)c * n, before = cblas_dnrm2(n, v, 1);
+        for (int k = 0; k < 2 * rank; k++) {
+            const double *q = s->W + (int64_t)(k % rank) * n;
+            cblas_daxpy(n, -cblas_ddot(n, q, 1, v, 1), q, 1, v, 1);
+        }
+        double after = cblas_dnrm2(n, v, 1);
+        if (!(after > RANK_TOLERANCE * before)) continue;
+        double *to = s->W + (int64_t)rank++ * n;
+        for (int i = 0; i < n; i++) to[i] = v[i] / after;
+    }
+    return rank;
+}
+
+/* The smallest eigenvalue of S on what is orthogonal to the first `rank` columns of W; -1 when it fails. */
+static double smallest(struct sample *s, int rank) {
+    int n = s->n, found;
+    double *T = s->L, value, large = 10.0 * n;
+    if (rank == n) return 1.0;
+    for (int k = 0; k < rank; k++) { /* S = (1 - q q') S (1 - q q') + large q q', column by column */
+        const double *q = s->W + (int64_t)k * n;
+        double *Sq = s->values;
+        cblas_dsymv(CblasColMajor, CblasLower, n, 1.0, s->S, n, q, 1, 0.0, Sq, 1);
+        double qSq = cblas_ddot(n, q, 1, Sq, 1);
+        cblas_dsyr2(CblasColMajor, CblasLower, n, -1.0, q, 1, Sq, 1, s->S, n);
+        cblas_dsyr(CblasColMajor, CblasLower, n, qSq + large, q, 1, s->S, n);
+    }
+    memcpy(T, s->S, (size_t)(n * n) * sizeof *T);
+    double *offdiagonal = s->values + n, *tau = offdiagonal + n, *diagonal = s->values;
+    if (LAPACKE_dsytrd(LAPACK_COL_MAJOR, 'L', n, T, n, diagonal, offdiagonal, tau) != 0) return -1.0;
+    if (LAPACKE_dsterf(n, diagonal, offdiagonal) != 0) return -1.0;
+    value = diagonal[0];
+    found = isfinite(value);
+    return found ? value : -1.0;
+}
+
+facet_status trace_smoothing_constant(const struct trace_space *space, const struct trace_matrices *matrices,
+                                      const struct mg_transfer *P, double *constant) {
+    facet_status status = FACET_OK;
+    struct trace_view view = {.matrices = matrices};
+    struct base_collector failures;
+    const struct facet_mesh *mesh = space->mesh;
+    int n_samples = mesh->n_cells < SAMPLES ? mesh->n_cells : SAMPLES, largest_cell = 0;
+    double largest = 1.0;
+    for (int b = 0; b < mesh->n_blocks; b++)
+        if (trace_cell_size(space, b) > largest_cell) largest_cell = trace_cell_size(space, b);
+    base_collector_init(&failures);
+    TRY(trace_view_open(matrices, &view));
+    base_set_blas_threads(1);
+#pragma omp parallel num_threads(base_threads()) reduction(max : largest)
+    {
+        struct sample s;
+        facet_status mine = sample_create(largest_cell, &s);
+        base_collect(&failures, -1, mine);
+#pragma omp for schedule(dynamic, 1)
+        for (int k = 0; k < n_samples; k++) {
+            int32_t cell = (int32_t)((2 * (int64_t)k + 1) * mesh->n_cells / (2 * n_samples));
+            const struct mesh_block *block = mesh_block_of(mesh, cell);
+            if (mine != FACET_OK) continue;
+            gather(space, &view, P, (int)(block - mesh->blocks), cell - block->first, &s);
+            if (s.n == 0 || !scale(&s)) continue;
+            double value = smallest(&s, orthonormalise(&s));
+            largest = fmax(largest, value > 1e-12 ? 1.0 / value : 1e12);
+        }
+        sample_destroy(&s);
+    }
+    TRY(base_collected(&failures));
+    *constant = largest;
+done:
+    trace_view_close(&view);
+    return status;
+}

@@ -1,0 +1,603 @@
+/* The multigrid: cycles against their definition, symmetry, levels on other devices and in single precision,
+ * cycles as a solver, p-multigrid on traces (exact transfers, Galerkin products, counts of iterations), and
+ * allocation faults. */
+#include <stdio.h>
+
+#include "solid_helpers.h"
+#include "solve/amg.h"
+#include "solve/internal.h"
+#include "trace/coarse.h"
+#include "trace/pmg.h"
+
+static const struct device *find(const char *name) {
+    const struct device *device;
+    ok(device_find(name, &device));
+    return device;
+}
+
+/* ------------------------------------------------------------------------------------------ a chain */
+
+/* -u'' on n = 2^levels - 1 points, and linear interpolation between such chains. */
+static void chain_matrix(int64_t n, struct csr *csr) {
+    double scale = (double)(n + 1);
+    int64_t at = 0;
+    *csr = (struct csr){.n = n};
+    ok(ALLOC(csr->offsets, n + 1));
+    ok(ALLOC(csr->columns, 3 * n));
+    ok(ALLOC(csr->values, 3 * n));
+    for (int64_t i = 0; i < n; i++) {
+        csr->offsets[i] = at;
+        for (int64_t j = i - 1; j <= i + 1; j++) {
+            if (j < 0 || j >= n) continue;
+            csr->columns[at] = (int32_t)j;
+            csr->values[at++] = i == j ? 2.0 * scale : -scale;
+        }
+    }
+    csr->offsets[n] = at;
+}
+
+static void chain_transfer(int64_t n_coarse, struct mg_transfer *P) {
+    int64_t n = 2 * n_coarse + 1, at = 0;
+    *P = (struct mg_transfer){.n_rows = n, .n_columns = n_coarse};
+    ok(ALLOC(P->offsets, n + 1));
+    ok(ALLOC(P->columns, 3 * n_coarse));
+    ok(ALLOC(P->values, 3 * n_coarse));
+    for (int64_t i = 0; i < n; i++) {
+        P->offsets[i] = at;
+        for (int64_t j = (i - 1) / 2; j <= i / 2; j++) {
+            if (j < 0 || j >= n_coarse || (i % 2 == 1 && j != i / 2) || (i == 0 && j > 0)) continue;
+            P->columns[at] = (int32_t)j;
+            P->values[at++] = i % 2 == 1 ? 1.0 : 0.5;
+        }
+    }
+    P->offsets[n] = at;
+}
+
+/* Levels of chains from the device `fine` to `coarse`; the matrix of the finest one stays in *A. */
+static facet_status chain_multigrid(const struct device *fine, const struct device *coarse, int n_levels,
+                                    int single, struct operator* A, struct multigrid **mg) {
+    facet_status status = FACET_OK;
+    struct operator own = {0}, twin = {0}, D = {0}, last = {0};
+    struct smoother smoother = {0};
+    struct mg_transfer P = {0};
+    struct csr csr = {0};
+    int64_t whole[2] = {0, 0};
+    TRY(multigrid_create(mg));
+    for (int l = n_levels; l > 0; l--) {
+        int64_t n = ((int64_t)1 << (l + 1)) - 1;
+        const struct device *device = l > n_levels / 2 ? fine : coarse;
+        chain_matrix(n, &csr);
+        if (l == 1) {
+            whole[1] = n;
+            TRY(operator_create_block_jacobi(device, &csr, 1, whole, &last));
+            TRY(multigrid_end(*mg, "chain", &last));
+            csr_destroy(&csr);
+            break;
+        }
+        TRY(operator_create_csr(device, &csr, l == n_levels ? A : &own));
+        TRY(operator_create_jacobi(device, &csr, &D));
+        csr_destroy(&csr);
+        if (single && l > n_levels / 2) {
+            TRY(operator_create_single(&D, &twin));
+            operator_destroy(&D);
+            D = twin;
+            TRY(operator_create_single(l == n_levels ? A : &own, &twin));
+            operator_destroy(&own);
+            own = twin;
+            twin = (struct operator){0};
+        }
+        const struct operator* borrowed = l == n_levels && !single ? A : NULL;
+        TRY(smoother_create_chebyshev(borrowed != NULL ? borrowed : &own, &D, POLYNOMIAL_FOURTH, 1.0, 2,
+                                      &smoother));
+        TRY(multigrid_append(*mg, "chain", borrowed, borrowed != NULL ? NULL : &own, &smoother));
+        chain_transfer((n - 1) / 2, &P);
+        TRY(multigrid_connect(*mg, &P));
+        mg_transfer_destroy(&P);
+    }
+    TRY(multigrid_finish(*mg));
+done:
+    csr_destroy(&csr);
+    mg_transfer_destroy(&P);
+    operator_destroy(&own);
+    operator_destroy(&D);
+    operator_destroy(&last);
+    smoother_destroy(&smoother);
+    if (status != FACET_OK) {
+        operator_destroy(A);
+        multigrid_destroy(mg);
+    }
+    return status;
+}
+
+static void noise(uint32_t *seed, int64_t n, double *x) {
+    for (int64_t i = 0; i < n; i++) x[i] = random_signed(seed);
+}
+
+/* y = M x on the host's numbers. */
+static void apply(const struct operator* M, const double *x, double *y) {
+    struct vector in = {0}, out = {0};
+    ok(vector_create(M->device, M->n, &in));
+    ok(vector_create(M->device, M->n, &out));
+    ok(vector_upload(&in, x));
+    operator_apply(M, &in, &out);
+    ok(vector_download(&out, y));
+    vector_destroy(&in);
+    vector_destroy(&out);
+}
+
+static double dot(int64_t n, const double *x, const double *y) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+/* (x, M y) = (M x, y) and (x, M x) > 0, up to `tolerance`. */
+static void check_symmetric(const struct operator* M, double tolerance) {
+    uint32_t seed = 5;
+    double *x = malloc((size_t)M->n * 4 * sizeof *x), *y = x + M->n, *Mx = y + M->n, *My = Mx + M->n;
+    for (int k = 0; k < 3; k++) {
+        noise(&seed, M->n, x);
+        noise(&seed, M->n, y);
+        apply(M, x, Mx);
+        apply(M, y, My);
+        double size = sqrt(dot(M->n, x, Mx) * dot(M->n, y, My));
+        near(dot(M->n, x, My), dot(M->n, y, Mx), tolerance * size);
+        assert_true(dot(M->n, x, Mx) > 0.0);
+    }
+    free(x);
+}
+
+static void cycles_are_symmetric_and_converge_alike_on_all_sizes(void **state) {
+    (void)state;
+    static const enum mg_cycle cycles[] = {MG_V, MG_W, MG_F, MG_FULL};
+    for (int c = 0; c < 4; c++) {
+        double rates[2];
+        for (int size = 0; size < 2; size++) {
+            struct operator A = {0}, M = {0};
+            struct multigrid *mg;
+            struct vector b = {0}, x = {0};
+            struct solve_report report = {0};
+            struct solve_control control = {.rtol = 1e-10, .max_iterations = 60};
+            ok(chain_multigrid(find("cpu"), find("cpu"), size == 0 ? 5 : 9, 0, &A, &mg));
+            ok(multigrid_set_cycle(mg, cycles[c]));
+            assert_int_equal(multigrid_is_flexible(mg), cycles[c] == MG_FULL);
+            ok(operator_create_multigrid(&mg, &M));
+            assert_null(mg);
+            if (cycles[c] != MG_FULL) check_symmetric(&M, 1e-12);
+            ok(vector_create(A.device, A.n, &b));
+            ok(vector_create(A.device, A.n, &x));
+            ok(solve_fill_noise(&b));
+            vector_fill(&x, 0.0);
+            ok(solve_multigrid(&A, &M, &b, &x, &control, &report));
+            rates[size] = report.rate;
+            if (!(report.rate < 0.25)) fail_msg("cycle %d, size %d: rate %.3f", c, size, report.rate);
+            solve_report_clear(&report);
+            vector_fill(&x, 0.0);
+            control.flexible = 1;
+            ok(solve_cg(&A, &M, &b, &x, &control, &report));
+            assert_true(report.iterations <= 10);
+            solve_report_clear(&report);
+            vector_destroy(&b);
+            vector_destroy(&x);
+            operator_destroy(&M);
+            operator_destroy(&A);
+        }
+        assert_true(rates[1] < rates[0] + 0.05);
+    }
+}
+
+/* One V-cycle of two levels, written out with dense loops. */
+static void a_cycle_is_what_it_says(void **state) {
+    (void)state;
+    struct operator A = {0}, M = {0};
+    struct multigrid *mg;
+    struct csr fine, coarse;
+    struct mg_transfer P;
+    enum { N = 7, C = 3 };
+    double f[N], x[N] = {0}, out[N], r[N], d[N], rc[C], full[C * C];
+    uint32_t seed = 1;
+    ok(chain_multigrid(find("ref"), find("ref"), 2, 0, &A, &mg));
+    struct mg_summary summary;
+    multigrid_summarize(mg, 0, &summary);
+    ok(operator_create_multigrid(&mg, &M));
+    chain_matrix(N, &fine);
+    chain_matrix(C, &coarse);
+    chain_transfer(C, &P);
+    noise(&seed, N, f);
+    apply(&M, f, out);
+    for (int pass = 0; pass < 2; pass++) {
+        memset(d, 0, sizeof d);
+        for (int k = 0; k < 2; k++) { /* Chebyshev of the fourth kind over the diagonal, 2 (N + 1) */
+            for (int i = 0; i < N; i++) {
+                r[i] = f[i];
+                for (int64_t e = fine.offsets[i]; e < fine.offsets[i + 1]; e++)
+                    r[i] -= fine.values[e] * x[fine.columns[e]];
+            }
+            for (int i = 0; i < N; i++)
+                d[i] = (2.0 * k - 1.0) / (2.0 * k + 3.0) * (k > 0 ? d[i] : 0.0) +
+                       (8.0 * k + 4.0) / (2.0 * k + 3.0) / summary.top * r[i] / (2.0 * (N + 1));
+            for (int i = 0; i < N; i++) x[i] += d[i];
+        }
+        if (pass == 1) break;
+        memset(rc, 0, sizeof rc);
+        memset(full, 0, sizeof full);
+        for (int i = 0; i < N; i++) {
+            r[i] = f[i];
+            for (int64_t e = fine.offsets[i]; e < fine.offsets[i + 1]; e++)
+                r[i] -= fine.values[e] * x[fine.columns[e]];
+            for (int64_t e = P.offsets[i]; e < P.offsets[i + 1]; e++) rc[P.columns[e]] += P.values[e] * r[i];
+        }
+        for (int i = 0; i < C; i++)
+            for (int64_t e = coarse.offsets[i]; e < coarse.offsets[i + 1]; e++)
+                full[i * C + coarse.columns[e]] = coarse.values[e];
+        for (int i = 0; i < C; i++) { /* elimination */
+            for (int j = i + 1; j < C; j++) {
+                double q = full[j * C + i] / full[i * C + i];
+                for (int k = 0; k < C; k++) full[j * C + k] -= q * full[i * C + k];
+                rc[j] -= q * rc[i];
+            }
+        }
+        for (int i = C - 1; i >= 0; i--) {
+            for (int j = i + 1; j < C; j++) rc[i] -= full[i * C + j] * rc[j];
+            rc[i] /= full[i * C + i];
+        }
+        for (int i = 0; i < N; i++)
+            for (int64_t e = P.offsets[i]; e < P.offsets[i + 1]; e++) x[i] += P.values[e] * rc[P.columns[e]];
+    }
+    for (int i = 0; i < N; i++) near(out[i], x[i], 1e-14);
+    csr_destroy(&fine);
+    csr_destroy(&coarse);
+    mg_transfer_destroy(&P);
+    operator_destroy(&M);
+    operator_destroy(&A);
+}
+
+static void levels_live_on_other_devices_and_in_single_precision(void **state) {
+    (void)state;
+    static const char *const devices[3][2] = {{"cpu", "debug"}, {"debug", "ref"}, {"debug", "debug"}};
+    double f[127], expected[127], out[127];
+    uint32_t seed = 3;
+    noise(&seed, 127, f);
+    for (int k = -1; k < 3; k++)
+        for (int single = 0; single < 2; single++) {
+            struct operator A = {0}, M = {0};
+            struct multigrid *mg;
+            ok(chain_multigrid(find(k < 0 ? "ref" : devices[k][0]), find(k < 0 ? "ref" : devices[k][1]), 6,
+                               single, &A, &mg));
+            ok(operator_create_multigrid(&mg, &M));
+            apply(&M, f, k < 0 && !single ? expected : out);
+            ok(multigrid_failure(operator_multigrid(&M)));
+            for (int i = 0; i < 127 && (k >= 0 || single); i++)
+                near(out[i], expected[i], single ? 3e-6 : 1e-13);
+            operator_destroy(&M);
+            operator_destroy(&A);
+        }
+}
+
+static void wrong_lists_are_refused(void **state) {
+    (void)state;
+    struct multigrid *mg;
+    struct mg_transfer P;
+    struct csr csr;
+    struct operator A = {0}, last = {0};
+    struct smoother smoother = {0};
+    int64_t whole[2] = {0, 7};
+    chain_matrix(7, &csr);
+    chain_transfer(1, &P); /* 3 x 1: does not fit */
+    ok(multigrid_create(&mg));
+    refused(multigrid_finish(mg), FACET_ERROR_INPUT, "no coarsest level");
+    ok(operator_create_csr(find("cpu"), &csr, &A));
+    ok(multigrid_append(mg, "seven", NULL, &A, &smoother));
+    refused(multigrid_connect(mg, &P), FACET_ERROR_INPUT, "3 rows for 7 unknowns");
+    ok(operator_create_block_jacobi(find("cpu"), &csr, 1, whole, &last));
+    refused(multigrid_end(mg, "end", &last), FACET_ERROR_INPUT, "0 columns");
+    multigrid_destroy(&mg);
+    csr_destroy(&csr);
+    mg_transfer_destroy(&P);
+}
+
+/* ------------------------------------------------------------------------------------------ traces */
+
+static const char *const shapes[4] = {"triangle", "quad", "tet", "hex"};
+
+/* A condensed problem on a box with shaken vertices. */
+static void condensed(struct setup *setup, struct solved *s, int k, int n, int degree, const char *tau) {
+    *setup = (struct setup){.mesh = remake(unit_box(shapes[k], NULL, n), 1, map_shaken, 11u),
+                            .degree = degree,
+                            .tau = tau,
+                            .exact = k < 2 ? "exp(x)*sin(2*y+1)" : "exp(x)*sin(2*y+1)*cos(z)"};
+    solve(setup, s);
+}
+
+/* P'KP from the cells is P'(KP); the sum of all continuous functions is the constant. */
+static void coarse_matrices_are_galerkin_products(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++)
+        for (int degree = 1; degree <= 3; degree++)
+            for (int rows = 0; rows < (k % 2 ? 2 : 1); rows++) {
+                struct setup setup;
+                struct solved s;
+                struct trace_nodes nodes;
+                struct csr csr;
+                condensed(&setup, &s, k, k < 2 ? 4 : 3, degree, NULL);
+                const struct hdg *h = s.solver->hdg;
+                ok(trace_continuous_nodes(&h->trace, rows, &nodes));
+                assert_true(rows ? nodes.n > nodes.n_vertices : nodes.n == nodes.n_vertices);
+                ok(trace_galerkin(&h->trace, &h->matrices, &nodes.P, &csr));
+                int64_t n = h->trace.n_free, nc = csr.n;
+                double *x = calloc((size_t)nc, sizeof *x), *Px = malloc((size_t)n * sizeof *Px),
+                       *KPx = malloc((size_t)n * sizeof *KPx), *left = calloc((size_t)nc, sizeof *left);
+                uint32_t seed = 9;
+                noise(&seed, nc, x);
+                for (int64_t i = 0; i < n; i++) {
+                    Px[i] = 0.0;
+                    for (int64_t e = nodes.P.offsets[i]; e < nodes.P.offsets[i + 1]; e++)
+                        Px[i] += nodes.P.values[e] * x[nodes.P.columns[e]];
+                }
+                apply(&s.solver->A, Px, KPx);
+                for (int64_t i = 0; i < n; i++)
+                    for (int64_t e = nodes.P.offsets[i]; e < nodes.P.offsets[i + 1]; e++)
+                        left[nodes.P.columns[e]] += nodes.P.values[e] * KPx[i];
+                for (int64_t i = 0; i < nc; i++) {
+                    double sum = 0.0;
+                    for (int64_t e = csr.offsets[i]; e < csr.offsets[i + 1]; e++)
+                        sum += csr.values[e] * x[csr.columns[e]];
+                    near(sum, left[i], 1e-11);
+                }
+                free(x);
+                free(Px);
+                free(KPx);
+                free(left);
+                csr_destroy(&csr);
+                trace_nodes_destroy(&nodes);
+                release(&s);
+                facet_mesh_destroy((facet_mesh **)&setup.mesh);
+            }
+}
+
+/* Pure Neumann: every free face sees all its vertices, so P 1 is the trace of the constant. */
+static void continuous_functions_contain_the_constant(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct facet_mesh *mesh = remake(unit_box(shapes[k], NULL, 2), 1, map_shaken, 11u);
+        struct trace_space space;
+        struct trace_nodes nodes;
+        uint8_t *none = calloc((size_t)mesh->n_faces, 1);
+        ok(trace_space_create(mesh, 3, 1, none, &space));
+        ok(trace_continuous_nodes(&space, 0, &nodes));
+        assert_int_equal(nodes.n, mesh->n_vertices);
+        for (int64_t b = 0; b < space.n_free_faces; b++)
+            for (int64_t i = space.free_offsets[b]; i < space.free_offsets[b + 1]; i++) {
+                double sum = 0.0, one = sqrt(shape_measure((enum shape)mesh->face_shapes[b]));
+                for (int64_t e = nodes.P.offsets[i]; e < nodes.P.offsets[i + 1]; e++)
+                    sum += nodes.P.values[e];
+                near(sum, i == space.free_offsets[b] ? one : 0.0, 1e-14);
+            }
+        trace_nodes_destroy(&nodes);
+        trace_space_destroy(&space);
+        free(none);
+        mesh_destroy(&mesh);
+    }
+}
+
+static int count(const struct solved *s, const struct pmg_options *options, int64_t *held) {
+    struct facet_solver *v = s->solver;
+    struct multigrid *mg;
+    struct operator M = {0};
+    struct solve_report report = {0};
+    struct base_memory before, after;
+    base_memory_read(&before);
+    ok(trace_pmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, options, &mg));
+    base_memory_read(&after);
+    if (held != NULL) *held = after.live_bytes - before.live_bytes;
+    struct solve_control control = {
+        .rtol = 1e-10, .max_iterations = 200, .flexible = multigrid_is_flexible(mg)};
+    ok(operator_create_multigrid(&mg, &M));
+    if (!control.flexible) check_symmetric(&M, 1e-11);
+    ok(solve_fill_noise(&v->b));
+    vector_fill(&v->x, 0.0);
+    ok(solve_cg(&v->A, &M, &v->b, &v->x, &control, &report));
+    int iterations = report.iterations;
+    solve_report_clear(&report);
+    operator_destroy(&M);
+    return iterations;
+}
+
+static void iterations_do_not_grow(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++)
+        for (int degree = 1; degree <= 4; degree += degree < 2 ? 1 : 2) {
+            int first = 0;
+            for (int level = 0; level < 3; level++) {
+                struct setup setup;
+                struct solved s;
+                struct pmg_options options;
+                if (k >= 2 && (level == 2 && degree > 2)) break;
+                pmg_options_default(&options);
+                condensed(&setup, &s, k, (k < 2 ? 8 : 2) << level, degree, NULL);
+                int n = count(&s, &options, NULL);
+                if (level == 0) first = n;
+                if (!(n <= 20) || n > first + 5)
+                    fail_msg("%s, degree %d, level %d: %d iterations after %d", shapes[k], degree, level, n,
+                             first);
+                release(&s);
+                facet_mesh_destroy((facet_mesh **)&setup.mesh);
+            }
+        }
+}
+
+/* tau h = 1e-5: rows of quads are long, whatever the number of cells. */
+static void row_modes_cure_small_tau(void **state) {
+    (void)state;
+    for (int k = 1; k < 4; k += 2)
+        for (int degree = 2; degree <= 3; degree++) {
+            struct setup setup;
+            struct solved s;
+            struct pmg_options options, without;
+            pmg_options_default(&options);
+            without = options;
+            without.coarse = PMG_CONTINUOUS;
+            without.smoother = PMG_FACES;
+            condensed(&setup, &s, k, k == 1 ? 32 : 6, degree, "0.001");
+            int n = count(&s, &options, NULL), plain = count(&s, &without, NULL);
+            if (!(n <= 14) || (k == 1 && !(plain > 3 * n)))
+                fail_msg("%s, degree %d: %d iterations with row modes, %d without", shapes[k], degree, n,
+                         plain);
+            release(&s);
+            facet_mesh_destroy((facet_mesh **)&setup.mesh);
+        }
+}
+
+static void variants_solve(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct setup setup;
+        struct solved s;
+        condensed(&setup, &s, k, k < 2 ? 12 : 4, 3, NULL);
+        for (int coarse = PMG_CONSTANT; coarse <= PMG_ROWS; coarse++)
+            for (int smoother = PMG_FACES; smoother <= PMG_CELLS; smoother++)
+                for (int last = PMG_CHOLESKY; last <= PMG_AMG; last++) {
+                    struct pmg_options options = {.coarse = (enum pmg_coarse)coarse,
+                                                  .smoother = (enum pmg_smoother)smoother,
+                                                  .last = (enum pmg_last)last,
+                                                  .between = -1,
+                                                  .single = smoother == PMG_CELLS && last == PMG_AMG};
+                    int n = count(&s, &options, NULL);
+                    if (!(n <= 40))
+                        fail_msg("%s, coarse %d, smoother %d, last %d: %d iterations", shapes[k], coarse,
+                                 smoother, last, n);
+                }
+        release(&s);
+        facet_mesh_destroy((facet_mesh **)&setup.mesh);
+    }
+}
+
+/* Through the public interface: the same solution as the factor's, no matrix assembled, and less memory than
+ * it would take. */
+static void the_fine_matrix_is_never_assembled(void **state) {
+    (void)state;
+    static const char *const methods[] = {"cg", "fgmres", "multigrid"};
+    static const char *const cycles[] = {"auto", "V", "W", "F", "full"};
+    for (int k = 2; k < 4; k++) {
+        struct setup setup;
+        struct solved direct;
+        condensed(&setup, &direct, k, 4, 3, NULL);
+        struct csr csr;
+        ok(hdg_assemble(direct.solver->hdg, &csr));
+        double assembled = 12.0 * (double)csr.offsets[csr.n];
+        csr_destroy(&csr);
+        for (int m = 0; m < 3; m++)
+            for (int c = 0; c < 5; c++) {
+                facet_options options;
+                facet_solver *solver;
+                facet_report report;
+                facet_errors errors;
+                facet_level level;
+                facet_options_default(&options);
+                options.method = methods[m];
+                options.preconditioner = "pmg";
+                options.cycle = cycles[c];
+                options.precision = c % 2 ? "mixed" : "double";
+                options.coarse_device = c == 2 ? "debug" : NULL;
+                options.watch = c == 0;
+                ok(facet_solver_create(direct.problem, &options, &solver));
+                ok(facet_solver_solve(solver, NULL, NULL));
+                ok(facet_solver_report(solver, &report));
+                ok(facet_solver_errors(solver, &errors));
+                near(errors.u_L2, direct.errors.u_L2, 1e-3 * direct.errors.u_L2);
+                assert_true(report.iterations <= 30);
+                assert_true(solver->assembled_bytes == 0.0);
+                assert_true(facet_solver_n_levels(solver) >= 2);
+                ok(facet_solver_level(solver, 0, &level));
+                assert_string_equal(level.name, "k=3");
+                assert_true(level.unknowns == report.trace_unknowns && level.visits > 0);
+                assert_true(level.bytes < 0.5 * assembled);
+                assert_true(options.watch ? level.rate > 0.0 && level.rate < 0.5 : level.rate < 0.0);
+                refused(facet_solver_level(solver, 40, &level), FACET_ERROR_INPUT, "no level 40");
+                facet_solver_destroy(&solver);
+            }
+        release(&direct);
+        facet_mesh_destroy((facet_mesh **)&setup.mesh);
+    }
+}
+
+static void keys_that_do_nothing_are_refused(void **state) {
+    (void)state;
+    struct setup setup;
+    struct solved s;
+    facet_solver *solver;
+    facet_options options;
+    condensed(&setup, &s, 0, 3, 1, NULL);
+    facet_options_default(&options);
+    options.method = "cg";
+    options.preconditioner = "block";
+    options.cycle = "W";
+    refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "a cycle belongs to");
+    options.cycle = NULL;
+    options.smoother = "cells";
+    refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "smoother belongs to");
+    options.smoother = NULL;
+    options.method = "multigrid";
+    refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "amg or pmg, not block");
+    options.preconditioner = "gmg";
+    refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "unknown preconditioner");
+    facet_options_default(&options);
+    options.preconditioner = "pmg";
+    options.discretization = "condensed";
+    refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT,
+            "belongs to the discretization");
+    release(&s);
+    facet_mesh_destroy((facet_mesh **)&setup.mesh);
+}
+
+/* ------------------------------------------------------------------------------------------ faults */
+
+static void failed_allocations_leak_nothing(void **state) {
+    (void)state;
+    struct setup setup;
+    struct solved s;
+    condensed(&setup, &s, 1, 4, 2, "0.01");
+    struct facet_solver *v = s.solver;
+    for (int variant = 0; variant < 4; variant++) {
+        struct pmg_options options = {.between = -1,
+                                      .smoother = variant == 1 ? PMG_CELLS : PMG_SMOOTHER_AUTO,
+                                      .coarse = variant == 1 ? PMG_CONTINUOUS : PMG_COARSE_AUTO,
+                                      .last = variant == 2 ? PMG_AMG : PMG_LAST_AUTO,
+                                      .single = variant == 3};
+        int64_t blocks = live_blocks();
+        for (int k = 1;; k++) {
+            struct multigrid *mg = NULL;
+            base_memory_fail_at(k);
+            facet_status status = trace_pmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &options, &mg);
+            base_memory_fail_at(0);
+            if (status == FACET_OK) {
+                multigrid_destroy(&mg);
+                assert_int_equal(live_blocks(), blocks);
+                assert_true(k > 20);
+                break;
+            }
+            assert_int_equal(status, FACET_ERROR_MACHINE);
+            assert_int_equal(live_blocks(), blocks);
+        }
+    }
+    release(&s);
+    facet_mesh_destroy((facet_mesh **)&setup.mesh);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cycles_are_symmetric_and_converge_alike_on_all_sizes),
+        cmocka_unit_test(a_cycle_is_what_it_says),
+        cmocka_unit_test(levels_live_on_other_devices_and_in_single_precision),
+        cmocka_unit_test(wrong_lists_are_refused),
+        cmocka_unit_test(coarse_matrices_are_galerkin_products),
+        cmocka_unit_test(continuous_functions_contain_the_constant),
+        cmocka_unit_test(iterations_do_not_grow),
+        cmocka_unit_test(row_modes_cure_small_tau),
+        cmocka_unit_test(variants_solve),
+        cmocka_unit_test(the_fine_matrix_is_never_assembled),
+        cmocka_unit_test(keys_that_do_nothing_are_refused),
+        cmocka_unit_test(failed_allocations_leak_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
