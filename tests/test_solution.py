@@ -160,6 +160,17 @@ class Solution(unittest.TestCase):
             self.assertEqual(table[0][:4], ["distance", "x", "y", "z"])
             self.assertAlmostEqual(float(table[3][4]), 3.5, places=10)
 
+    def test_points_of_solids_that_are_refused(self):
+        mesh = os.path.join(SOURCE, "tests", "meshes", "pipe_2_41.msh")
+        for point, expected in (("[1.2, 0.3]", "has 3 coordinates, not 2"), ("[1.2, 0.3, 7]", "(1.2, 0.3, 7) lies outside")):
+            with tempfile.TemporaryDirectory() as place:
+                with open(os.path.join(place, "case.yaml"), "w", encoding="utf-8") as file:
+                    file.write(f"mesh: {{file: {mesh}}}\nequation: diffusion\nexact: x\n"
+                               f"values: [{{name: a, field: u, at: {point}}}]\n")
+                done = subprocess.run([PROGRAM, "check", file.name], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(expected, done.stderr)
+
     def test_an_order_of_the_users(self):
         for order in (1, 3, 10):
             grid, x, _, _ = self.check(BOX.format("quad"), 2, 2, f", order: {order}")
