@@ -21,7 +21,7 @@
 
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
- * condensed method. */
+ * condensed method; a box of tets. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
     "equation: diffusion\n"
@@ -53,8 +53,14 @@ static const char *const fault_cases[] = {
     "exact: x*x + y\n"
     "boundary: [{on: xmin, neumann: exact}, {on: ymax, robin: {a: 1, g: exact}}]\n"
     "discretization: {method: condensed, degree: 3}\n",
+    "mesh: {box: {lower: [0, 0, 0], upper: [1, 1, 1], cells: [1, 1, 2], split: five, periodic: [z]}}\n"
+    "equation: diffusion\n"
+    "conductivity: [[2 + x, 0.1, 0], [0.1, 3, 0], [0, 0, 1]]\n"
+    "exact: x*y + cos(2*pi*z)\n"
+    "boundary: [{on: xmin, neumann: exact}]\n"
+    "discretization: {degree: 1}\n",
 };
-enum { BOX, GMSH, LARGE, SINGULAR, CONDENSED };
+enum { BOX, GMSH, LARGE, SINGULAR, CONDENSED, SOLID };
 static const struct {
     int which;
     const char *method, *preconditioner;
@@ -64,6 +70,7 @@ static const struct {
     {LARGE, "direct", "auto"},     {LARGE, "cg", "amg"},          {LARGE, "fgmres", "amg"},
     {SINGULAR, "direct", "auto"},  {SINGULAR, "cg", "block"},     {SINGULAR, "cg", "amg"},
     {SINGULAR, "fgmres", "block"}, {CONDENSED, "direct", "auto"}, {CONDENSED, "cg", "amg"},
+    {SOLID, "direct", "auto"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 
@@ -104,10 +111,10 @@ static inline void fault_prepare(struct fault_run *r, int way, const char *devic
     snprintf(r->settings[1], 256, "solver.method=%s", fault_ways[way].method);
     snprintf(r->settings[2], 256, "solver.preconditioner=%s", fault_ways[way].preconditioner);
     snprintf(r->settings[3], 256,
-             "values=[{name: l, field: q, along: [[%s, 0.2], [%s, 0.3]], points: 3, file: %s}, {name: m, "
+             "values=[{name: l, field: q, along: [[%s, 0.2%s], [%s, 0.3%s]], points: 3, file: %s}, {name: m, "
              "field: %s, take: max}, {name: i, field: q, take: mean}]",
-             which == GMSH ? "1.3" : "0", which == GMSH ? "1.4" : "1", r->csv,
-             which == CONDENSED ? "u" : "u_star");
+             which == GMSH ? "1.3" : "0", which == SOLID ? ", 0.1" : "", which == GMSH ? "1.4" : "1",
+             which == SOLID ? ", 0.7" : "", r->csv, which == CONDENSED ? "u" : "u_star");
     snprintf(r->settings[4], 256, "solver.rtol=1e-8");
 }
 

@@ -73,7 +73,7 @@ static struct setup problem(int dim, int degree) {
 
 /* How often a single cube is refined: as far as the order shows, deep or just. */
 static int levels_of(int shape, int degree, int deep) {
-    static const int just[4][5] = {{0, 4, 3, 3, 2}, {0, 4, 3, 3, 2}, {0, 3, 2, 2, 1}, {0, 3, 2, 2, 1}};
+    static const int just[4][5] = {{0, 4, 3, 3, 2}, {0, 4, 3, 3, 2}, {0, 2, 2, 2, 1}, {0, 3, 2, 2, 1}};
     static const int more[4][5] = {{0, 5, 4, 4, 3}, {0, 5, 4, 4, 3}, {0, 4, 3, 2, 2}, {0, 4, 3, 3, 2}};
     return (deep ? more : just)[shape][degree];
 }

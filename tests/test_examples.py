@@ -74,7 +74,7 @@ class Examples(unittest.TestCase):
             readme = file.read()
         for name in sorted(os.listdir(EXAMPLES)):
             if name.endswith(".yaml"):
-                self.assertTrue(hasattr(self, "test_" + name[:-5]), f"{name} has no test")
+                self.assertTrue(hasattr(self, "test_" + name[:-5].replace("-", "_")), f"{name} has no test")
             if name.endswith((".yaml", ".c")):
                 self.assertIn(f"]({name})", readme)
 
@@ -197,6 +197,30 @@ class Examples(unittest.TestCase):
         even = self.solve("anisotropic", mesh__box="{lower: [0, 0], upper: [1, 1], cells: [8, 6], shape: quad}")
         self.assertEqual(even["mesh"]["cells"], result["mesh"]["cells"])
         self.assertGreater(even["errors"]["u"]["L2"], 20 * result["errors"]["u"]["L2"])
+
+    def test_heat_sink(self):
+        result = self.solve("heat-sink")
+        values = result["values"]
+        self.assertEqual((result["dimension"], result["mesh"]["shape"]), (3, "tet"))
+        self.assert_close(values["from_chip"], -20e3 * 0.02 ** 2, 1e-10)
+        self.assert_close(values["to_air"], 8, 1e-8)
+        self.assertLess(abs(values["through_sides"]), 1e-8)
+        # The air takes film * (wall - air) over the base's top, less the feet of the pins, and the pins.
+        area = 0.02 ** 2 + 4 * 2 * math.pi * 0.0025 * 0.012
+        self.assert_close(values["to_air"], 80 * (values["wall"] - 25) * area, 1e-3)
+        finer = self.solve("heat-sink", discretization__degree=3, discretization__tau=1e5)["values"]
+        self.assert_close(values["hottest"], finer["hottest"], 5e-4)
+        self.assert_close(values["tip_of_a_pin"], finer["tip_of_a_pin"], 5e-4)
+
+    def test_hex_jump(self):
+        values = self.solve("hex-jump", discretization__degree=4)["values"]
+        # Out below, with du/dz = sin(2x) cos(y) (1 - 1) = 0 there; u = 0 half way up.
+        self.assertLess(abs(values["below"]), 1e-4)
+        self.assertLess(abs(values["middle"]), 1e-6)
+        result = self.run_facet("converge", case("hex-jump"), "--refine", "0:2", "--degree", "1:3")
+        judged = self.assert_orders({"rows": [row for row in result["rows"] if row["mesh"]["cells"] == 512]},
+                                    {"u": (1, 0.3), "q": (1, 0.35), "u_star": (2, 0.35)})
+        self.assertEqual(judged, 3 * 3)
 
 
 if __name__ == "__main__":

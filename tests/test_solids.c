@@ -132,6 +132,48 @@ static void the_matrix_is_symmetric_and_definite_but_for_constants(void **state)
             }
 }
 
+/* A cell of high degree has hundreds of unknowns on its faces: the product straight from the element matrices
+ * is that of the assembled matrix. */
+static void products_of_high_degree(void **state) {
+    (void)state;
+    struct facet_mesh *mesh = unit_box("hex", NULL, 1);
+    facet_context *context;
+    struct trace_space space;
+    struct trace_matrices matrices;
+    uint8_t eliminated[6] = {0};
+    uint32_t seed = 3;
+    ok(facet_context_create("cpu", &context));
+    ok(trace_space_create(mesh, 11, 1, eliminated, &space));
+    ok(trace_matrices_create(context->device, &space, &matrices));
+    int64_t n = space.n_free, size = n * (n + 1) / 2 * TRACE_LANES;
+    assert_int_equal(n, 6 * 144);
+    for (int64_t i = 0; i < size; i++) matrices.values[0][i] = i % TRACE_LANES ? 0 : random_signed(&seed);
+    double *x = calloc((size_t)n, sizeof *x), *y[2];
+    for (int64_t i = 0; i < n; i++) x[i] = random_signed(&seed);
+    for (int form = 0; form < 2; form++) {
+        struct operator A;
+        struct vector in, out;
+        y[form] = calloc((size_t)n, sizeof *y[form]);
+        ok(trace_operator_create(&space, &matrices, form ? TRACE_CSR : TRACE_CELLS, &A));
+        ok(vector_create(context->device, n, &in));
+        ok(vector_create(context->device, n, &out));
+        ok(vector_upload(&in, x));
+        A.apply(&A, &in, &out);
+        ok(vector_download(&out, y[form]));
+        vector_destroy(&in);
+        vector_destroy(&out);
+        operator_destroy(&A);
+    }
+    for (int64_t i = 0; i < n; i++) near(y[0][i], y[1][i], 1e-12);
+    free(x);
+    free(y[0]);
+    free(y[1]);
+    trace_matrices_destroy(&matrices);
+    trace_space_destroy(&space);
+    facet_context_destroy(&context);
+    mesh_destroy(&mesh);
+}
+
 /* ------------------------------------------------------------------------------------------ geometry */
 
 /* Refinement does not change the domain: not its volume, not the flux of a field through its sides. */
@@ -300,6 +342,7 @@ int main(void) {
         cmocka_unit_test(polynomials_are_exact_on_affine_and_multilinear_cells),
         cmocka_unit_test(lower_polynomials_are_exact_on_curved_cells),
         cmocka_unit_test(the_matrix_is_symmetric_and_definite_but_for_constants),
+        cmocka_unit_test(products_of_high_degree),
         cmocka_unit_test(refinement_keeps_curved_geometry),
         cmocka_unit_test(volumes_converge),
         cmocka_unit_test(values_are_found_in_curved_cells),

@@ -8,3 +8,4 @@ mesh() { # name, order of the geometry
 mesh plate 3
 mesh annulus 3
 mesh mixed 1
+gmsh -v 1 heat-sink.geo -3 -format msh41 -bin -o heat-sink.msh

@@ -4,8 +4,9 @@
 
 #include "kernels/simd/lane.h"
 
-#define FACET_LANES 2   /* of a row block that is held in registers */
-#define MAX_TRACE   640 /* unknowns of all faces of a cell, on the stack of a thread */
+#define FACET_LANES 2 /* of a row block that is held in registers */
+#define MAX_TRACE                                                                                            \
+    1736 /* unknowns of all faces of a cell (a hex of degree 16: 6 x 17^2), on the stack of a thread */
 
 /* ELL: many rows at a time, so that each of the strided columns is read in long pieces. */
 void ell_apply_simd(int64_t n_rows, int width, const int32_t *columns, const double *values, const double *x,

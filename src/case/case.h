@@ -48,6 +48,7 @@ struct case_value {
     char *on; /* a part or a group; NULL: the whole domain */
     int n_points;
     double from[3], to[3]; /* at: from */
+    int n_coordinates;     /* at, along: the fewest that a point was given with */
     char *file;            /* along: a CSV */
     struct case_place place;
 };

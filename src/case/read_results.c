@@ -65,6 +65,7 @@ static void copy_point(struct value_reader *v, const struct tree_node *list, con
         issues_add(v->r->issues, list, "%s.%s: a point of the box has %d coordinates, not %d", v->name, key,
                    v->r->dim, list->n);
     for (int d = 0; d < list->n; d++) schema_parse_number(list->items[d]->text, &point[d]);
+    if (v->value->n_coordinates == 0 || list->n < v->value->n_coordinates) v->value->n_coordinates = list->n;
 }
 
 static int is_same_point(const double a[3], const double b[3]) {

@@ -4,6 +4,7 @@
 #include "case/run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -101,11 +102,10 @@ static facet_status check_point(const struct mesh_locator *locator, int dim, con
     facet_status status = mesh_locate(locator, point, &cell, xi);
     if (status != FACET_OK) return status;
     if (cell >= 0 && (dim == 3 || point[2] == 0.0)) return FACET_OK;
+    char z[32] = "";
+    if (dim == 3 || point[2] != 0.0) snprintf(z, sizeof z, ", %.10g", point[2]);
     return base_fail(FACET_ERROR_INPUT, "value '%s': the point (%.10g, %.10g%s) lies outside the mesh", name,
-                     point[0], point[1],
-                     dim == 3          ? ", ..."
-                     : point[2] != 0.0 ? ", z"
-                                       : "");
+                     point[0], point[1], z);
 }
 
 static facet_status check_value(const struct facet_mesh *mesh, const struct mesh_locator *locator,
@@ -116,6 +116,10 @@ static facet_status check_value(const struct facet_mesh *mesh, const struct mesh
     if (value->component >= mesh->dim)
         return base_fail(FACET_ERROR_INPUT, "value '%s': a mesh of %d dimensions has no component %c",
                          value->name, mesh->dim, "xyz"[value->component]);
+    if (value->n_coordinates > 0 && value->n_coordinates < mesh->dim)
+        return base_fail(FACET_ERROR_INPUT,
+                         "value '%s': a point of a mesh of %d dimensions has %d coordinates, not %d",
+                         value->name, mesh->dim, mesh->dim, value->n_coordinates);
     int64_t n = value->take == CASE_AT ? 1 : value->take == CASE_ALONG ? value->n_points : 0;
     for (int64_t i = 0; i < n && status == FACET_OK; i++) {
         double point[3];

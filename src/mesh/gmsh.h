@@ -34,7 +34,7 @@ struct gmsh_type {
 };
 /* NULL for a type whose number of nodes is not known. */
 const struct gmsh_type *gmsh_find_type(int64_t type);
-const char *gmsh_family_name(int family); /* in the plural */
+const char *gmsh_family_name(int family, int is_one); /* "prisms", or "prism" */
 /* Has the nodes of the whole lattice. */
 int gmsh_type_is_complete(const struct gmsh_type *type);
 #define GMSH_QUAD_8 16

@@ -117,10 +117,11 @@ const struct gmsh_type *gmsh_find_type(int64_t type) {
     return &types[type];
 }
 
-const char *gmsh_family_name(int family) {
-    static const char *const names[GMSH_N_FAMILIES] = {"points", "lines",     "triangles", "quads",
-                                                       "tets",   "hexahedra", "prisms",    "pyramids"};
-    return names[family];
+const char *gmsh_family_name(int family, int is_one) {
+    static const char *const names[GMSH_N_FAMILIES][2] = {
+        {"points", "point"}, {"lines", "line"},           {"triangles", "triangle"}, {"quads", "quad"},
+        {"tets", "tet"},     {"hexahedra", "hexahedron"}, {"prisms", "prism"},       {"pyramids", "pyramid"}};
+    return names[family][is_one];
 }
 
 int gmsh_type_is_complete(const struct gmsh_type *type) {

@@ -211,7 +211,7 @@ static facet_status check_refused(struct gmsh_scanner *s, const struct gmsh_file
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%lld %s%s of order %d",
                                    length > 0 ? ", " : "", (long long)file->refused[number],
                                    !is_prism && !gmsh_type_is_complete(type) ? "incomplete " : "",
-                                   gmsh_family_name(type->family), type->order);
+                                   gmsh_family_name(type->family, file->refused[number] == 1), type->order);
     }
     if (length == 0) return FACET_OK;
     snprintf(remedy, sizeof remedy, "%s%s%s", prisms ? "; use tets or hexahedra only" : "",

@@ -1,6 +1,7 @@
 /* Numbers from a solution: values at points, integrals, means and extremes. */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -55,9 +56,12 @@ facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int6
         int32_t cell;
         double xi[3];
         TRY(mesh_locate(locator, x + i * mesh->dim, &cell, xi));
-        if (cell < 0)
+        if (cell < 0) {
+            char z[32] = "";
+            if (mesh->dim == 3) snprintf(z, sizeof z, ", %g", x[i * mesh->dim + 2]);
             FAIL(FACET_ERROR_INPUT, "the point (%g, %g%s) lies outside the mesh", x[i * mesh->dim],
-                 x[i * mesh->dim + 1], mesh->dim == 3 ? ", ..." : "");
+                 x[i * mesh->dim + 1], z);
+        }
         const struct mesh_block *block = mesh_block_of(mesh, cell);
         hdg_table_destroy(&table);
         TRY(hdg_table_create(block->shape, table_degree(s, field), mesh->order, 1, xi, &table));

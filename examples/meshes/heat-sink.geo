@@ -1,0 +1,25 @@
+// A pin heat sink of aluminium, in metres: a base of 20 x 20 x 3 mm with four round pins, curved tets of order 2.
+SetFactory("OpenCASCADE");
+side = 0.02; thick = 0.003; radius = 0.0025; height = 0.012;
+Box(1) = {0, 0, 0, side, side, thick};
+Cylinder(2) = {side/4, side/4, thick, 0, 0, height, radius};
+Cylinder(3) = {3*side/4, side/4, thick, 0, 0, height, radius};
+Cylinder(4) = {side/4, 3*side/4, thick, 0, 0, height, radius};
+Cylinder(5) = {3*side/4, 3*side/4, thick, 0, 0, height, radius};
+sink() = BooleanUnion{ Volume{1}; Delete; }{ Volume{2:5}; Delete; };
+e = 1e-5;
+base() = Surface In BoundingBox{-e, -e, -e, side+e, side+e, e};
+left() = Surface In BoundingBox{-e, -e, -e, e, side+e, thick+e};
+right() = Surface In BoundingBox{side-e, -e, -e, side+e, side+e, thick+e};
+front() = Surface In BoundingBox{-e, -e, -e, side+e, e, thick+e};
+back() = Surface In BoundingBox{-e, side-e, -e, side+e, side+e, thick+e};
+air() = Surface{:};
+air() -= {base(), left(), right(), front(), back()};
+Physical Volume("aluminium", 1) = {sink()};
+Physical Surface("base", 2) = {base()};
+Physical Surface("sides", 3) = {left(), right(), front(), back()};
+Physical Surface("air", 4) = {air()};
+Mesh.MeshSizeMax = 0.006;
+Mesh.MeshSizeFromCurvature = 6;
+Mesh.ElementOrder = 2;
+Mesh.HighOrderOptimize = 2;
