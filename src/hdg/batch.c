@@ -138,8 +138,10 @@ static inline double dot(int dim, const double *x, const double *y) {
 static facet_status affine_tau(struct local *l, int face, double length, double det, double *tau) {
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
     int dim = l->hdg->data.mesh->dim;
-    double area = length * shape_measure(shape_face_shape(b->shape, face));
-    l->heights[face] = det * shape_measure(b->shape) / area * (shape_is_simplex(b->shape) ? dim : 1);
+    if (l->hdg->data.tau == NULL && l->hdg->data.tau_hat > 0.0) {
+        double area = length * shape_measure(shape_face_shape(b->shape, face));
+        l->heights[face] = det * shape_measure(b->shape) / area * (shape_is_simplex(b->shape) ? dim : 1);
+    }
     return local_tau(l, face, 1, l->geometry.x, tau);
 }
 
