@@ -125,10 +125,11 @@ struct kernels {
     /* The run (>= 1) that cell_apply likes best when the matrices of a batch have so many bytes. */
     int64_t (*cell_run)(int64_t batch_bytes);
 
-    /* Condenses batches of affine cells from their coefficients (batch x affine_layout.count x LANES):
-     * with S, R and H + G'A^-1 G as in src/hdg/hdg.h, factor (batch x N(N+1)/2 x LANES):
-     * entry (i, j) holds R_ji of S = R'R; U (batch x N n x LANES) = S^-1 R; K (batch x n (n+1)/2 x LANES).
-     * scratch: condense_scratch numbers. Returns the first batch where S is not positive definite, or -1. */
+    /* Condenses batches of affine cells from their coefficients (batch x affine_layout.count x LANES), faces
+     * in the orientations of each cell: with S, R and H + G'A^-1 G as in src/hdg/hdg.h, factor (batch x
+     * N(N+1)/2 x LANES): entry (i, j) holds R_ji of S = R'R; U (batch x N n x LANES) = S^-1 R; K (batch x n
+     * (n+1)/2 x LANES). scratch: condense_scratch numbers. Returns the first batch where S is not positive
+     * definite, or -1. */
     int64_t (*condense_affine)(const struct affine_tables *tables, int64_t n_batches,
                                const double *coefficients, double *factor, double *U, double *K,
                                double *scratch);

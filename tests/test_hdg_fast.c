@@ -333,11 +333,89 @@ static void so_it_does_on_hexes(void **state) {
     check_mesh(FIRST_SOLID + 1);
 }
 
+/* ------------------------------------------------------------------------------------------ orientations */
+
+/* The turned reference matrices of all faces: F_f O_o against those made by quadrature, and O'O = 1. */
+static void check_turns(const struct hdg *h) {
+    const struct hdg_block_space *b = &h->space.blocks[0];
+    const struct affine_tables *t = &h->tables[0];
+    int N = b->N, m = b->m, degree = h->space.degree, simplex = shape_is_simplex(b->shape);
+    int pairs = simplex ? degree + 1 : m - (m - degree - 1) / 2;
+    assert_int_equal(t->n_groups, h->data.mesh->dim == 2 ? m : pairs);
+    for (int o = 0; o < shape_n_orientations(shape_face_shape(b->shape, 0)); o++) {
+        double *O = test_calloc((size_t)(m * m), sizeof *O);
+        const double *from = t->turns + o * t->n_turn;
+        for (int g = 0; g < t->n_groups; g++)
+            for (int i = t->group_starts[g]; i < t->group_starts[g + 1]; i++)
+                for (int j = t->group_starts[g]; j < t->group_starts[g + 1]; j++)
+                    O[t->modes[i] * m + t->modes[j]] = *from++;
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < m; j++) {
+                double sum = 0;
+                for (int l = 0; l < m; l++) sum += O[l * m + i] * O[l * m + j];
+                near(sum, i == j, 1e-12);
+            }
+        for (int f = 0; f < b->n_faces; f++)
+            for (int i = 0; i < N; i++)
+                for (int j = 0; j < m; j++) {
+                    const double *F = b->F_ref + (int64_t)f * 8 * N * m;
+                    double sum = 0;
+                    for (int l = 0; l < m; l++) sum += F[i * m + l] * O[l * m + j];
+                    near(sum, F[((int64_t)o * N + i) * m + j], 1e-12);
+                }
+        test_free(O);
+    }
+}
+
+static void orientations_turn_the_trace(void **state) {
+    (void)state;
+    static const int meshes[4] = {7, 5, FIRST_SOLID, FIRST_SOLID + 1};
+    for (int k = 0; k < 4; k++) {
+        struct facet_mesh *mesh = make_mesh(meshes[k]);
+        for (int degree = 1; degree <= (k < 2 ? 6 : 4); degree += k < 2 ? 2 : 1) {
+            struct setup setup = make_setup(0, degree, "cpu", mesh->dim);
+            struct solved solved;
+            setup.mesh = mesh;
+            setup.rtol = 1e-2;
+            solve(&setup, &solved);
+            check_turns(solved.solver->hdg);
+            release(&solved);
+        }
+        mesh_destroy(&mesh);
+    }
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    facet_box cube = {.dim = 3, .upper = {1, 1, 1}, .cells = {1, 1, 1}, .shape = "tet"};
+    struct facet_mesh *mesh;
+    struct setup setup = make_setup(0, 1, "cpu", 3);
+    struct solved solved;
+    ok(mesh_create_box(&cube, &mesh));
+    int64_t before = live_blocks();
+    setup.mesh = mesh;
+    base_set_threads(1);
+    for (int k = 1;; k++) {
+        base_memory_fail_at(k);
+        facet_status status = try_solve(&setup, &solved);
+        base_memory_fail_at(0);
+        if (status == FACET_OK) break;
+        assert_int_equal(status, FACET_ERROR_MACHINE);
+        assert_int_equal(live_blocks(), before);
+    }
+    release(&solved);
+    assert_int_equal(live_blocks(), before);
+    base_set_threads(0);
+    mesh_destroy(&mesh);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fast_path_equals_the_general_one),
         cmocka_unit_test(so_it_does_on_tets),
         cmocka_unit_test(so_it_does_on_hexes),
+        cmocka_unit_test(orientations_turn_the_trace),
+        cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,10 @@
  *
  * The floor: N^3/3 + 2 N^2 n + N n^2 operations per cell and the results written once. All of it runs through
  * one register tile, rows x columns of lane vectors accumulated over k; a batch's matrix [S R; . H] stays in
- * the second-level cache.
+ * the second-level cache, or, from hexes of degree 3 on, in the third: a tile needs ten loads for 24
+ * operations, which that still feeds.
+ *
+ * Faces are condensed in orientation 0 and turned at the end, N + n rows by the few functions that mix.
  */
 #include <math.h>
 #include <omp.h>
@@ -267,27 +270,49 @@ static int gather_turn(const struct affine_tables *t, const lane *orientation, l
     return any;
 }
 
-/* x = x O on `rows` (up to TURN_ROWS) rows of numbers of a face: where the next row and the next mode are:
- * step_r, step_m. One load of O serves all rows. */
+/* x = x O on `rows` (up to TURN_ROWS) rows of the numbers of a group: where the next row and the next mode
+ * are: step_r, step_m. One load of O serves all rows. */
+INLINE void turn_group(int rows, int size, const int32_t *modes, const lane *O, lane *x, int64_t step_r,
+                       int64_t step_m) {
+    lane out[TURN_GROUP][TURN_ROWS];
+    for (int b = 0; b < size; b++) {
+        lane sum[TURN_ROWS];
+        for (int r = 0; r < rows; r++) sum[r] = x[r * step_r + modes[0] * step_m] * O[b];
+        for (int a = 1; a < size; a++) {
+            const lane *from = x + modes[a] * step_m;
+            lane right = O[a * size + b];
+            for (int r = 0; r < rows; r++) sum[r] += from[r * step_r] * right;
+        }
+        for (int r = 0; r < rows; r++) out[b][r] = sum[r];
+    }
+    for (int b = 0; b < size; b++)
+        for (int r = 0; r < rows; r++) x[r * step_r + modes[b] * step_m] = out[b][r];
+}
+
+/* The same on all numbers of a face but the constant, which stays. */
 INLINE void turn_rows(int rows, const struct affine_tables *t, const lane *O, lane *x, int64_t step_r,
                       int64_t step_m) {
-    lane out[TURN_ROWS][TURN_GROUP];
-    O++; /* the constant stays */
+    O++;
     for (int g = 1; g < t->n_groups; g++) {
         const int32_t *modes = t->modes + t->group_starts[g];
         int size = t->group_starts[g + 1] - t->group_starts[g];
-        for (int b = 0; b < size; b++) {
-            lane sum[TURN_ROWS];
-            for (int r = 0; r < rows; r++) sum[r] = x[r * step_r + modes[0] * step_m] * O[b];
-            for (int a = 1; a < size; a++) {
-                const lane *from = x + modes[a] * step_m;
-                lane right = O[a * size + b];
-                for (int r = 0; r < rows; r++) sum[r] += from[r * step_r] * right;
-            }
-            for (int r = 0; r < rows; r++) out[r][b] = sum[r];
+        switch (size) {
+        case 1:
+            turn_group(rows, 1, modes, O, x, step_r, step_m);
+            break;
+        case 2:
+            turn_group(rows, 2, modes, O, x, step_r, step_m);
+            break;
+        case 3:
+            turn_group(rows, 3, modes, O, x, step_r, step_m);
+            break;
+        case 4:
+            turn_group(rows, 4, modes, O, x, step_r, step_m);
+            break;
+        default:
+            turn_group(rows, size, modes, O, x, step_r, step_m);
+            break;
         }
-        for (int b = 0; b < size; b++)
-            for (int r = 0; r < rows; r++) x[r * step_r + modes[b] * step_m] = out[r][b];
         O += size * size;
     }
 }

@@ -138,29 +138,49 @@ static inline double dot(int dim, const double *x, const double *y) {
 static facet_status affine_tau(struct local *l, int face, double length, double det, double *tau) {
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
     int dim = l->hdg->data.mesh->dim;
-    double area = length * shape_measure(shape_face_shape(b->shape, face));
-    l->heights[face] = det * shape_measure(b->shape) / area * (shape_is_simplex(b->shape) ? dim : 1);
+    if (l->hdg->data.tau == NULL && l->hdg->data.tau_hat > 0.0) {
+        double area = length * shape_measure(shape_face_shape(b->shape, face));
+        l->heights[face] = det * shape_measure(b->shape) / area * (shape_is_simplex(b->shape) ? dim : 1);
+    }
     return local_tau(l, face, 1, l->geometry.x, tau);
+}
+
+/* C = det J J^-T: its columns are normal to those of J. Returns det J. */
+static double cofactors(int dim, const double *J, double *C) {
+    if (dim == 2) {
+        C[0] = J[3];
+        C[1] = -J[2];
+        C[2] = -J[1];
+        C[3] = J[0];
+        return J[0] * C[0] + J[2] * C[2];
+    }
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++) {
+            int a1 = (a + 1) % 3, a2 = (a + 2) % 3, b1 = (b + 1) % 3, b2 = (b + 2) % 3;
+            C[a * 3 + b] = J[a1 * 3 + b1] * J[a2 * 3 + b2] - J[a1 * 3 + b2] * J[a2 * 3 + b1];
+        }
+    return J[0] * C[0] + J[3] * C[3] + J[6] * C[6];
 }
 
 facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *out) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
+    const struct mesh_block *b = &h->data.mesh->blocks[block];
+    const struct hdg_table *center = &h->space.blocks[block].center;
     int dim = h->data.mesh->dim;
     l->block = block;
     l->cell = cell;
-    hdg_cell_geometry(&h->space, block, cell, &h->space.blocks[block].center, &l->geometry);
-    out->det = l->geometry.wJ[0];
-    double scale = 1.0 / out->det;
-    TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, l->geometry.x, out->K));
-    TRY(local_reaction(&h->data, 1, l->geometry.x, &out->reaction));
-    for (int a = 0; a < dim; a++)
-        for (int e = 0; e < dim; e++) out->C[a * dim + e] = out->det * l->geometry.inverse[e * dim + a];
+    mesh_cell_map(b, dim, cell, 1, center->geo, center->geo_grad, NULL, l->geometry.jacobian);
+    out->det = cofactors(dim, l->geometry.jacobian, out->C);
+    double scale = 1.0 / out->det, *x = l->geometry.x; /* data are constant: any point will do */
+    memcpy(x, b->nodes + (int64_t)cell * b->n_nodes * dim, (size_t)dim * sizeof *x);
+    TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, x, out->K));
+    TRY(local_reaction(&h->data, 1, x, &out->reaction));
     for (int a = 0; a < dim; a++)
         for (int e = 0; e < dim; e++) {
             double sum = 0.0;
-            for (int d = 0; d < dim; d++) sum += out->K[a * dim + d] * out->C[d * dim + e] * scale;
-            out->KC[a * dim + e] = sum;
+            for (int d = 0; d < dim; d++) sum += out->K[a * dim + d] * out->C[d * dim + e];
+            out->KC[a * dim + e] = sum * scale;
         }
 done:
     return local_place(status, l);

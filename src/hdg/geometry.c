@@ -42,7 +42,8 @@ static double invert(int dim, const double *J, double *inverse) {
     return det;
 }
 
-/* One Jacobian serves all points: x = x_0 + J (xi - xi_0). dim is a constant where this is inlined. */
+/* One Jacobian serves all points: x = x_0 + J (xi - xi_0) at those of a rule, which are inside; points
+ * without weights may lie on faces, where mesh_cell_map is exact. dim is a constant where this is inlined. */
 static inline __attribute__((always_inline)) void affine_geometry(int dim, const struct mesh_block *block,
                                                                   int32_t cell, const struct hdg_table *table,
                                                                   struct hdg_geometry *g) {
@@ -51,7 +52,8 @@ static inline __attribute__((always_inline)) void affine_geometry(int dim, const
     double det = invert(dim, J, inverse);
     for (int a = 0; a < dim; a++)
         for (int b = 0; b < dim; b++) origin[a] -= J[a * dim + b] * table->xi[b];
-    for (int q = 0; q < table->n; q++) {
+    if (table->w == NULL) mesh_cell_map(block, dim, cell, table->n, table->geo, table->geo_grad, g->x, NULL);
+    for (int q = 0; q < table->n && table->w != NULL; q++) {
         const double *xi = table->xi + q * dim;
         for (int a = 0; a < dim; a++) {
             double sum = origin[a];

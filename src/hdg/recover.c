@@ -304,22 +304,42 @@ done:
     return status;
 }
 
-/* q = A^-1 (D u - G uhat) of one cell that is not fast. */
+/* to (dim x N) += sign sum_q weights(q)_a values(q) phi_i(q). values: n numbers; scaled: n x dim of scratch.
+ */
+static void add_moments(int dim, int n, int N, double sign, const double *weights, int step,
+                        const double *values, const double *phi, double *scaled, double *to) {
+    for (int q = 0; q < n; q++)
+        for (int a = 0; a < dim; a++) scaled[q * dim + a] = sign * weights[q * step + a] * values[q];
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, dim, N, n, 1.0, scaled, dim, phi, N, 1.0, to, N);
+}
+
+/* q = A^-1 (D u - G uhat) of one cell that is not fast: u and uhat at points, without the matrices. */
 static facet_status flux_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     struct hdg_solution *s = user;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    int dim = h->data.mesh->dim, N = b->N, n = b->n_trace;
-    double *q = s->q[block] + (int64_t)cell * N * dim, *both = l->vector; /* u, then -uhat */
+    int dim = h->data.mesh->dim, N = b->N, m = b->m, n = b->cell.n;
+    double *q = s->q[block] + (int64_t)cell * N * dim, *uhat = l->vector;
     if (batch_is_fast(h, block, cell / TRACE_LANES)) return FACET_OK;
-    memcpy(both, s->u[block] + (int64_t)cell * N, (size_t)N * sizeof *both);
-    trace_gather(&h->trace, block, cell, s->trace, both + N, 1);
-    for (int i = 0; i < n; i++) both[N + i] = -both[N + i];
     TRY(local_begin(l, block, cell));
-    TRY(local_matrices(l));
+    memset(q, 0, (size_t)(dim * N) * sizeof *q);
+    cblas_dgemv(CblasRowMajor, CblasNoTrans, n, N, 1.0, b->cell.phi, N, s->u[block] + (int64_t)cell * N, 1,
+                0.0, l->values, 1);
+    for (int p = 0; p < n; p++) l->values[p] *= l->geometry.wJ[p];
+    for (int c = 0; c < dim; c++)
+        add_moments(dim, n, N, 1.0, l->geometry.inverse + c * dim, dim * dim, l->values,
+                    b->cell.grad + (int64_t)c * n * N, l->weighted, q);
+    trace_gather(&h->trace, block, cell, s->trace, uhat, 1);
+    for (int f = 0; f < b->n_faces; f++) {
+        int orientation = h->data.mesh->blocks[block].orientations[(int64_t)cell * b->n_faces + f];
+        hdg_face_geometry(&h->space, block, cell, f, &b->face, &l->face_geometry, l->x, l->normal);
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, b->face.rule.n, m, 1.0, b->face.psi, m, uhat + f * m, 1, 0.0,
+                    l->values, 1);
+        add_moments(dim, b->face.rule.n, N, -1.0, l->normal, dim, l->values, b->face.side[f][orientation].phi,
+                    l->weighted, q);
+    }
     TRY(local_factor_flux(l));
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, dim * N, N + n, 1.0, l->X, N + n, both, 1, 0.0, q, 1);
     local_apply_flux_inverse(l, q);
 done:
     return status;
