@@ -5,6 +5,8 @@
  * Equations.
  *     Diffusion: lambda u - div(K grad u) = f with lambda >= 0 and K symmetric positive definite. The flux is
  *     q = -K grad u; on every facet the unknown is the trace uhat, and qhat.n = q.n + tau (u - uhat).
+ *     Elasticity: -div sigma = f with sigma = 2 mu eps(u) + lambda (div u) I and eps(u) the symmetric part of
+ *     grad u. The displacement u, the source f and boundary data have `dim` components.
  *
  * Arrays.
  *     Row-major, the last index fastest. Points are rows of `dim` coordinates.
@@ -157,7 +159,9 @@ FACET_API void facet_mesh_destroy(facet_mesh **mesh);
 
 /* ------------------------------------------------------------------------------------------ problem */
 
-typedef enum facet_equation { FACET_DIFFUSION } facet_equation;
+typedef enum facet_equation { FACET_DIFFUSION, FACET_ELASTICITY } facet_equation;
+
+/* A call that belongs to the other equation is FACET_ERROR_INPUT. */
 
 /* values[i*n_values + c] for the points x[i*dim + d]; a nonzero return stops the solve with
  * FACET_ERROR_INPUT. */
@@ -185,6 +189,7 @@ FACET_API facet_status facet_problem_set_reaction(facet_problem *problem, const 
 FACET_API facet_status facet_problem_set_reaction_function(facet_problem *problem, facet_function function,
                                                            void *user);
 FACET_API facet_status facet_problem_set_source(facet_problem *problem, const char *text);
+/* Elasticity: dim values a point. */
 FACET_API facet_status facet_problem_set_source_function(facet_problem *problem, facet_function function,
                                                          void *user);
 
@@ -204,6 +209,42 @@ FACET_API facet_status facet_problem_set_neumann_function(facet_problem *problem
 FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const char *part, const char *a,
                                                const char *g);
 
+/* Elasticity. The material of the cells of a group (NULL: all that no other group names). which: "mu,lambda"
+ * or "E,nu"; texts: the two. mu > 0 and 0 <= lambda <= 1e6 mu; or E > 0 and -1 < nu < 0.5, nu so far from 0.5
+ * that lambda <= 1e6 mu. Every cell needs a material. */
+FACET_API facet_status facet_problem_set_material(facet_problem *problem, const char *group,
+                                                  const char *which, const char *const texts[2]);
+/* Two values a point. */
+FACET_API facet_status facet_problem_set_material_function(facet_problem *problem, const char *group,
+                                                           const char *which, facet_function function,
+                                                           void *user);
+/* The body force f and the exact displacement; n_texts is dim. As facet_problem_set_source and _exact. */
+FACET_API facet_status facet_problem_set_vector_source(facet_problem *problem, int n_texts,
+                                                       const char *const *texts);
+FACET_API facet_status facet_problem_set_vector_exact(facet_problem *problem, int n_texts,
+                                                      const char *const *texts);
+/* Conditions on a part, dim texts each. displacement: u_c = g_c; traction: (sigma n)_c = t_c. A component
+ * whose text is NULL belongs to the other of the two, which must then be set for the same part, so that every
+ * component is given exactly once: a roller has {"0", NULL} and {NULL, "0"}. Either all texts that are not
+ * NULL are "exact", or none is. */
+FACET_API facet_status facet_problem_set_displacement(facet_problem *problem, const char *part, int n_texts,
+                                                      const char *const *texts);
+FACET_API facet_status facet_problem_set_traction(facet_problem *problem, const char *part, int n_texts,
+                                                  const char *const *texts);
+/* components: dim flags, zero where the other of the two gives the component (NULL: all are given); the
+ * function sets dim values a point, whatever the flags. */
+FACET_API facet_status facet_problem_set_displacement_function(facet_problem *problem, const char *part,
+                                                               const int *components, facet_function g,
+                                                               void *user);
+FACET_API facet_status facet_problem_set_traction_function(facet_problem *problem, const char *part,
+                                                           const int *components, facet_function t,
+                                                           void *user);
+/* (mu grad u - p I) n = g with p = -(mu + lambda) div u: formulation "gradient" only. */
+FACET_API facet_status facet_problem_set_gradient_pressure(facet_problem *problem, const char *part,
+                                                           int n_texts, const char *const *texts);
+FACET_API facet_status facet_problem_set_gradient_pressure_function(facet_problem *problem, const char *part,
+                                                                    facet_function g, void *user);
+
 /* ------------------------------------------------------------------------------------------ solver */
 
 typedef struct facet_options {
@@ -213,6 +254,8 @@ typedef struct facet_options {
     const char *tau; /* physical tau: number or expression; NULL: mean K of the cell / size of the domain */
     double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */
     int postprocess; /* compute u* and q* */
+    const char *formulation; /* elasticity: "symmetric" (NULL), or "gradient": one mu for the whole body */
+    const char *plane;       /* elasticity in 2D: "strain" (NULL), or "stress" */
     const char *method; /* "auto" (NULL), "cg", "fgmres", "direct", or "multigrid": cycles by themselves */
     const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block", "amg", "pmg" */
     const char *cycle;          /* of amg and pmg: "auto" (NULL), "V", "W", "F", "full" */
@@ -251,6 +294,7 @@ typedef struct facet_level {
 
 typedef struct facet_errors {
     double u_L2, u_Linf, q_L2, u_star_L2, q_star_L2, trace_L2; /* negative: not available */
+    double H_L2, p_L2, stress_L2;                              /* elasticity; H and p: formulation gradient */
 } facet_errors;
 
 /* options: NULL for the defaults. Condenses, assembles and prepares the solve. */
@@ -263,7 +307,8 @@ FACET_API void facet_solver_destroy(facet_solver **solver);
 FACET_API int64_t facet_solver_n_points(const facet_solver *solver);
 FACET_API facet_status facet_solver_points(const facet_solver *solver, double *x);
 
-/* source: values at the points (NULL: the problem's own source). u: receives the solution there (or NULL). */
+/* source: values at the points (NULL: the problem's own source). u: receives the solution there (or NULL).
+ * Elasticity: dim values a point. */
 FACET_API facet_status facet_solver_solve(facet_solver *solver, const double *source, double *u);
 
 FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_report *report);
@@ -271,8 +316,10 @@ FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_rep
 FACET_API int facet_solver_n_levels(const facet_solver *solver);
 FACET_API facet_status facet_solver_level(const facet_solver *solver, int level, facet_level *info);
 FACET_API facet_status facet_solver_errors(const facet_solver *solver, facet_errors *errors);
-/* A field ("u", "u_star", "q", "q_star") at points anywhere in the mesh; values: n * (1 or dim). A point
- * outside is an error. */
+/* A field at points anywhere in the mesh; a point outside is an error. Diffusion: "u", "u_star" (values: n *
+ * 1), "q", "q_star" (n * dim). Elasticity: "u", "u_star" (n * dim), "stress", "strain" (n * dim * dim),
+ * "von_mises" (n * 1), "vorticity" (n * 1 in 2D, n * 3 in 3D), and of the formulation gradient "H" = grad u
+ * (n * dim * dim) and "p" (n * 1). */
 FACET_API facet_status facet_solver_evaluate(const facet_solver *solver, const char *field, int64_t n_points,
                                              const double *x, double *values);
 /* A VTU file for ParaView. fields: names separated by commas (NULL: all). */
