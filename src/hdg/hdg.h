@@ -31,15 +31,27 @@
 /* What is discretized on the cells, and what the global unknowns are. HDG_HYBRID: the above. HDG_CONDENSED:
  * continuous Galerkin, (K grad u, grad w) + (lambda u, w) + <a u, w> = (f, w) + <g, w> with u and w
  * continuous and of degree k, the modes inside the cells eliminated (src/hdg/condensed.h); q means -K grad u
- * at points, tau and post-processing do not exist, and the trace is u itself. */
-enum hdg_scheme { HDG_HYBRID, HDG_CONDENSED };
+ * at points, tau and post-processing do not exist, and the trace is u itself. HDG_ELASTIC: linear elasticity,
+ * src/hdg/elastic.h; u, f and the trace have dim components. */
+enum hdg_scheme { HDG_HYBRID, HDG_CONDENSED, HDG_ELASTIC };
 
-enum hdg_kind { HDG_DIRICHLET, HDG_NEUMANN, HDG_ROBIN };
+/* How elasticity is written. HDG_SYMMETRIC: the stress is symmetric and of degree k >= 1, u of degree k + 1.
+ * HDG_GRADIENT: H = grad u, p = -(mu + lambda) div u and u of degree k (fabien2019); one mu for the whole
+ * body. In 2D, HDG_PLANE_STRESS replaces lambda by 2 mu lambda / (lambda + 2 mu) everywhere. */
+enum hdg_formulation { HDG_SYMMETRIC, HDG_GRADIENT };
+enum hdg_plane { HDG_PLANE_STRAIN, HDG_PLANE_STRESS };
+
+/* The last two are for elasticity and its only kinds. HDG_MECHANICAL: component a of the displacement is g_a
+ * where fixed[a], and component a of the traction (stress times normal) is t_a where not.
+ * HDG_GRADIENT_PRESSURE: (mu H - p I) n = g, in the gradient formulation only. */
+enum hdg_kind { HDG_DIRICHLET, HDG_NEUMANN, HDG_ROBIN, HDG_MECHANICAL, HDG_GRADIENT_PRESSURE };
 struct hdg_condition {
     enum hdg_kind kind;
     const struct field *g; /* NULL: from the exact solution */
     const struct field *a; /* Robin only */
     const char *part;      /* for messages */
+    uint8_t fixed[3];      /* HDG_MECHANICAL: the components that carry a displacement */
+    const struct field *t; /* HDG_MECHANICAL: traction, dim components; NULL: from the exact solution */
 };
 
 /* The data of a problem; fields and arrays belong to the caller and outlive the struct hdg. */
@@ -49,10 +61,16 @@ struct hdg_data {
     int n_regions;
     const struct field *const *conductivity;       /* one per region: 1 or dim*dim components */
     const int32_t *cell_region;                    /* NULL: region 0 everywhere */
-    const struct field *reaction, *source, *exact; /* NULL: zero, zero, unknown */
-    const struct field *tau;                       /* physical; NULL: see tau_hat */
-    double tau_hat; /* > 0: tau = 2 tau_hat / h, h the cell's height over the face; 0: tau = (mean K of the
-                       cell) / length */
+    const struct field *reaction, *source, *exact; /* NULL: zero, zero, unknown; elasticity: dim components
+                                                      of the last two, and no reaction */
+    const struct field *tau; /* physical, or in HDG_SYMMETRIC the tau of tau/h, h the cell's height over the
+                                face; NULL: see tau_hat */
+    double tau_hat; /* > 0: physical tau = 2 tau_hat / h; 0: (mean K of the cell) / length, in HDG_GRADIENT mu
+                       / length, in HDG_SYMMETRIC (mean 2 mu of the cell) / h */
+    /* HDG_ELASTIC only, instead of the conductivity. */
+    enum hdg_formulation formulation;
+    enum hdg_plane plane;                          /* 2D */
+    const struct field *const *mu, *const *lambda; /* one per region, 1 component each: mu > 0, lambda >= 0 */
     const struct hdg_condition *conditions;
     const int32_t *face_condition; /* n_faces: index, or -1 for interior faces */
 };
@@ -62,8 +80,9 @@ struct hdg {
     const struct device *device;
     struct hdg_data data;
     struct hdg_space space;
-    struct trace_space trace;        /* HDG_HYBRID only */
+    struct trace_space trace;        /* HDG_HYBRID and HDG_ELASTIC */
     struct hdg_condensed *condensed; /* HDG_CONDENSED only */
+    struct hdg_elastic *elastic;     /* HDG_ELASTIC only */
     const struct base_monitor *monitor;
     struct trace_matrices matrices;               /* K_e */
     double *factors[MESH_MAX_BLOCKS];             /* of S: batch x N(N+1)/2 x LANES */
@@ -74,22 +93,30 @@ struct hdg {
     double *lift;                                 /* n_free: what Dirichlet values contribute */
     double *boundary;                             /* n_free: <g, mu> of Neumann and Robin parts */
     double largest_reaction, largest_robin;       /* after hdg_condense */
-    int singular;                                 /* constants are in the kernel of K; after hdg_condense */
+    int singular;     /* constants are in the kernel of K; after hdg_condense. 0 for elasticity, whose caller
+                         refuses bodies that can move */
+    int nonsymmetric; /* known after hdg_create: K = (symmetric element matrices) + a correction in the rows
+                         of faces with tractions in HDG_GRADIENT. hdg_operator_create and hdg_assemble contain
+                         it, hdg_block_diagonal and `matrices` do not. CG and Cholesky are not for such K */
     double volume;
 };
 
 /* Coefficients of a solution in the orthonormal basis: u count x N, q count x dim x N (HDG_HYBRID only), star
- * count x N_star per block; trace: full numbering. */
+ * count x N_star per block; trace: full numbering. Elasticity: u count x dim x (functions of a component), q
+ * count x dim x dim x N the stress or H, p count x N, star count x dim x N_star; take them from hdg_evaluate.
+ */
 struct hdg_solution {
     double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
         *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
+    double *p[MESH_MAX_BLOCKS]; /* HDG_GRADIENT only */
     double *trace;
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */
     double shift;                   /* constant taken off the source to balance a singular problem */
 };
 
-/* maker: NULL for the default rules. */
+/* maker: NULL for the default rules. Elasticity refuses here: degree 0 of HDG_SYMMETRIC, several (or
+ * variable) mu in HDG_GRADIENT, conditions that the formulation does not have. */
 facet_status hdg_create(const struct device *device, const struct hdg_data *data, int degree,
                         hdg_rule_maker maker, const struct base_monitor *monitor, struct hdg **hdg);
 void hdg_destroy(struct hdg **hdg);
@@ -124,23 +151,35 @@ facet_status hdg_block_diagonal(const struct hdg *hdg, struct csr *csr);
 void hdg_set_trace(const struct hdg *hdg, const double *free, struct hdg_solution *solution);
 void hdg_constant(const struct hdg *hdg, double *full); /* the function 1 in the full numbering */
 void hdg_free_constant(const struct hdg *hdg, double *free);
+/* Elasticity: the rigid motions as traces in the free numbering, one after the other, zero at unknowns that
+ * are fixed (trace.fixed): dim translations, then the rotation(s) about the centre of the mesh's box: 1 in
+ * 2D, about x, y, z in 3D. modes: (3 or 6) x n_free. */
+int hdg_n_rigid_modes(const struct hdg *hdg);
+facet_status hdg_rigid_modes(const struct hdg *hdg, double *modes);
 
 facet_status hdg_solution_create(const struct hdg *hdg, struct hdg_solution *solution);
 void hdg_solution_destroy(struct hdg_solution *solution);
 /* The loads (f, phi) into the solution, and the right-hand side F (n_free, host). source: values at the
- * points of the source rule, cell after cell (NULL: the problem's). For a singular problem the source is
- * balanced by a constant; an imbalance beyond quadrature error is an error. */
+ * points of the source rule, cell after cell (NULL: the problem's), the components of a point together. For a
+ * singular problem the source is balanced by a constant; an imbalance beyond quadrature error is an error. */
 facet_status hdg_load(const struct hdg *hdg, const double *source, struct hdg_solution *solution, double *F);
 /* u and q from solution->trace and the loads. A singular problem's u is shifted to the mean of the exact
  * solution, or to mean zero. */
 facet_status hdg_recover(const struct hdg *hdg, struct hdg_solution *solution);
-/* (K grad u*, grad w) = -(q, grad w) for w of degree k+1, and equal means. */
+/* (K grad u*, grad w) = -(q, grad w) for w of degree k+1, and equal means; HDG_GRADIENT: (grad u*, grad w) =
+ * (H, grad w) by component. HDG_SYMMETRIC has none and needs none: u itself converges with order k + 2. */
 facet_status hdg_postprocess(const struct hdg *hdg, struct hdg_solution *solution);
 
+/* Norms of whole vectors and tensors; -1: there is no such thing in this scheme. */
 struct hdg_errors {
     double u_L2, u_Linf, q_L2, trace_L2;
     double u_star_L2, q_star_L2; /* -1 when not post-processed */
     double q_component[3], q_star_component[3];
+    /* Elasticity. */
+    double stress_L2, H_L2, p_L2;
+    double u_component[3], u_star_component[3], H_component[9];
+    double trace_area_component[3]; /* sqrt of the sum over faces of |F| times the integral of e_a^2: what
+                                       fabien2019 prints */
 };
 facet_status hdg_measure_errors(const struct hdg *hdg, const struct hdg_solution *solution,
                                 struct hdg_errors *errors);
@@ -148,16 +187,38 @@ facet_status hdg_measure_errors(const struct hdg *hdg, const struct hdg_solution
 double hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, int block, int32_t cell);
 /* The largest imbalance of a cell (f - lambda u against the numerical flux through its faces) and the largest
  * jump of the mean numerical flux across a face, relative to the largest sum of |q.n| + tau (|u| + |uhat|)
- * over the faces of a cell. -1 for HDG_CONDENSED, which is not conservative cell by cell. */
+ * over the faces of a cell. -1 for HDG_CONDENSED, which is not conservative cell by cell. Elasticity: the
+ * same of every component of force; in HDG_GRADIENT the flux is that of (mu H - p I) n. */
 facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution, double *imbalance);
 
-enum hdg_field { HDG_U, HDG_U_STAR, HDG_Q, HDG_Q_STAR };
-/* Values (n x components) at the points of a table of one cell. For the star fields the table has degree k +
- * 1, else k or more. */
+/* HDG_STRESS and what follows: elasticity; tensors are dim x dim by rows. HDG_H, HDG_P, HDG_VORTICITY (the
+ * curl of u: 1 number in 2D, 3 in 3D) and HDG_U_STAR belong to HDG_GRADIENT only; hdg_has_field says so.
+ * HDG_VON_MISES knows the third normal stress of plane strain. */
+enum hdg_field {
+    HDG_U,
+    HDG_U_STAR,
+    HDG_Q,
+    HDG_Q_STAR,
+    HDG_STRESS,
+    HDG_STRAIN,
+    HDG_VON_MISES,
+    HDG_H,
+    HDG_P,
+    HDG_VORTICITY
+};
+int hdg_has_field(const struct hdg *hdg, enum hdg_field field);
+int hdg_field_components(const struct hdg *hdg, enum hdg_field field);
+/* Values (n x components) at the points of a table of one cell. For the star fields, and all fields of
+ * HDG_SYMMETRIC, the table has degree k + 1, else k or more. */
 facet_status hdg_evaluate(const struct hdg *hdg, const struct hdg_solution *solution, enum hdg_field field,
                           int block, int32_t cell, const struct hdg_table *table, double *values);
 /* Integral over one face of the numerical flux qhat.n (HDG_CONDENSED: q.n) out of the given cell. */
 facet_status hdg_face_flux(const struct hdg *hdg, const struct hdg_solution *solution, int block,
                            int32_t cell, int face, double *flux);
+/* Elasticity: the integral over one face of the numerical traction on the given cell, dim numbers: sigma n -
+ * (tau/h) (P u - uhat), in HDG_GRADIENT (mu (H + H') - epsilon lambda p I) n - tau (u - uhat). The sum over a
+ * part is the force that the surroundings exert there: at a support, its reaction. */
+facet_status hdg_face_traction(const struct hdg *hdg, const struct hdg_solution *solution, int block,
+                               int32_t cell, int face, double *traction);
 
 #endif

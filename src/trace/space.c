@@ -40,6 +40,7 @@ void trace_space_destroy(struct trace_space *space) {
     base_free(&space->face_free);
     base_free(&space->free_offsets);
     base_free(&space->free_faces);
+    base_free(&space->fixed);
     *space = (struct trace_space){0};
 }
 

@@ -25,6 +25,8 @@ struct trace_space {
     int64_t n_free_faces;
     int64_t *free_offsets; /* n_free_faces + 1: the blocks of the free numbering */
     int32_t *free_faces;   /* n_free_faces: the face of each block */
+    uint8_t *fixed; /* n_free flags, NULL: none. Unknowns of free faces whose value is given (rollers): their
+                       rows and columns of K are zero but for the diagonal */
 };
 /* eliminated: n_faces flags. */
 facet_status trace_space_create(const struct facet_mesh *mesh, int degree, int n_components,
