@@ -16,7 +16,8 @@ struct plot_series {
 struct plot {
     const char *name; /* of the files, without ending */
     const char *title, *x_label, *y_label;
-    int log; /* both axes logarithmic */
+    int log;   /* both axes logarithmic */
+    int log_x; /* that of x only */
     int n_series;
     struct plot_series series[PLOT_MAX_SERIES];
 };
