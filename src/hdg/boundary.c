@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/local.h"
+#include "hdg/elastic.h"
 
 void local_face_moments(int n, int m, const double *psi, int dim, const double *normal, const double *g,
                         double *moments) {
@@ -33,6 +33,7 @@ facet_status local_condition_values(struct local *l, const struct hdg_condition 
     facet_status status = FACET_OK;
     const struct hdg_data *data = &l->hdg->data;
     int dim = data->mesh->dim;
+    if (data->scheme == HDG_ELASTIC) return elastic_condition_values(l, c, n, x, normal, g);
     if (c->g != NULL) {
         TRY(field_eval(c->g, n, dim, x, g));
         goto done;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/local.h"
+#include "hdg/elastic.h"
 
 /* K, lambda and f of one cell; evaluating them is the check. */
 static facet_status cell_work(struct local *l, int block, int32_t cell, void *user) {
@@ -13,6 +13,10 @@ static facet_status cell_work(struct local *l, int block, int32_t cell, void *us
     const struct hdg_block_space *b = &h->space.blocks[block];
     (void)user;
     TRY(local_begin(l, block, cell));
+    if (h->data.scheme == HDG_ELASTIC) {
+        TRY(elastic_load(l, block, cell, NULL, l->vector));
+        goto done;
+    }
     TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
     hdg_cell_geometry(&h->space, block, cell, &b->source, &l->geometry);
     TRY(local_place(
@@ -33,15 +37,15 @@ static facet_status face_difference(struct local *l, int32_t face, double *diffe
     l->block = (int)(block - mesh->blocks);
     l->cell = mesh->face_cells[2 * (int64_t)face] - block->first;
     const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
+    int elastic = h->data.scheme == HDG_ELASTIC, n = table->rule.n, size = n * (elastic ? mesh->dim : 1);
     double *exact = l->weighted;
-    int n = table->rule.n;
-    wanted.g = NULL;
+    wanted.g = wanted.t = NULL;
     hdg_face_geometry(&h->space, l->block, l->cell, mesh->face_locals[2 * (int64_t)face], table,
                       &l->face_geometry, l->x, l->normal);
     TRY(local_condition_values(l, &wanted, n, l->x, l->normal, l->values));
-    memcpy(exact, l->values, (size_t)n * sizeof *exact);
+    memcpy(exact, l->values, (size_t)size * sizeof *exact);
     TRY(local_condition_values(l, given, n, l->x, l->normal, l->values));
-    for (int q = 0; q < n; q++) {
+    for (int q = 0; q < size; q++) {
         *difference = fmax(*difference, fabs(l->values[q] - exact[q]));
         *scale = fmax(*scale, fmax(fabs(exact[q]), fabs(l->values[q])));
     }
@@ -59,7 +63,7 @@ static facet_status find_mismatch(const struct hdg *h, struct hdg_mismatch *mism
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = h->data.face_condition[f];
         double difference = 0.0, scale = 0.0;
-        if (c < 0 || h->data.conditions[c].g == NULL) continue;
+        if (c < 0 || (h->data.conditions[c].g == NULL && h->data.conditions[c].t == NULL)) continue;
         TRY(face_difference(&l, f, &difference, &scale));
         if (difference <= 1e-6 * scale || difference <= mismatch->difference) continue;
         *mismatch = (struct hdg_mismatch){h->data.conditions[c].part, difference};

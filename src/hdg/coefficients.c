@@ -6,7 +6,7 @@
 
 #include "hdg/local.h"
 
-static void point_text(int dim, const double *x, char *text, size_t bytes) {
+void local_point_text(int dim, const double *x, char *text, size_t bytes) {
     if (dim == 2)
         snprintf(text, bytes, "x=%.6g, y=%.6g", x[0], x[1]);
     else
@@ -64,7 +64,7 @@ facet_status local_conductivity(struct local *l, int32_t region, int n, const do
         if (scalar) spread_scalar(dim, l->values[q], K + q * dim * dim);
         if (positive_definite(dim, K + q * dim * dim)) continue;
         char place[96];
-        point_text(dim, x + q * dim, place, sizeof place);
+        local_point_text(dim, x + q * dim, place, sizeof place);
         if (scalar)
             return base_fail(FACET_ERROR_INPUT, "the conductivity must be positive, but is %g at %s",
                              l->values[q], place);
@@ -85,7 +85,7 @@ facet_status local_reaction(const struct hdg_data *data, int n, const double *x,
     for (int q = 0; q < n; q++) {
         if (values[q] >= 0.0) continue;
         char place[96];
-        point_text(dim, x + q * dim, place, sizeof place);
+        local_point_text(dim, x + q * dim, place, sizeof place);
         return base_fail(FACET_ERROR_INPUT, "the reaction coefficient must not be negative, but is %g at %s",
                          values[q], place);
     }
@@ -156,7 +156,7 @@ facet_status local_tau(struct local *l, int face, int n, const double *x, double
     for (int q = 0; q < n; q++) {
         if (tau[q] > 0.0) continue;
         char place[96];
-        point_text(dim, x + q * dim, place, sizeof place);
+        local_point_text(dim, x + q * dim, place, sizeof place);
         return base_fail(FACET_ERROR_INPUT, "tau must be positive, but is %g at %s", tau[q], place);
     }
     return FACET_OK;

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "hdg/condensed.h"
+#include "hdg/elastic.h"
 
 #define FAST_BATCHES    256 /* of one call of the affine kernel */
 #define GENERAL_BATCHES 32
@@ -31,6 +32,7 @@ void hdg_destroy(struct hdg **hdg) {
     base_free(&h->boundary);
     trace_space_destroy(&h->trace);
     condensed_destroy(h);
+    elastic_destroy(h);
     hdg_space_destroy(&h->space);
     base_free(hdg);
 }
@@ -52,6 +54,13 @@ static facet_status check_memory(const struct hdg *h) {
                      h->data.mesh->n_cells, h->space.degree, bytes / 1073741824.0, available / 1073741824.0);
 }
 
+static int is_eliminated(const struct hdg_condition *c, int dim) {
+    if (c->kind != HDG_MECHANICAL) return c->kind == HDG_DIRICHLET;
+    for (int a = 0; a < dim; a++)
+        if (!c->fixed[a]) return 0;
+    return 1;
+}
+
 facet_status hdg_create(const struct device *device, const struct hdg_data *data, int degree,
                         hdg_rule_maker maker, const struct base_monitor *monitor, struct hdg **hdg) {
     facet_status status = FACET_OK;
@@ -63,18 +72,25 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h = *hdg;
     h->data = *data;
     h->monitor = monitor;
+    h->maker = maker != NULL ? maker : hdg_default_rule;
     h->device = device;
     TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
-    if (data->scheme == HDG_HYBRID) TRY(check_memory(h));
-    for (int b = 0; b < data->mesh->n_blocks; b++) TRY(batch_find_fast(h, b));
+    if (data->scheme == HDG_ELASTIC) TRY(elastic_create(h));
+    if (data->scheme != HDG_CONDENSED) TRY(check_memory(h));
+    for (int b = 0; b < data->mesh->n_blocks && data->scheme != HDG_ELASTIC; b++) TRY(batch_find_fast(h, b));
     TRY(CALLOC(eliminated, data->mesh->n_faces));
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
         int32_t c = data->face_condition[f];
-        eliminated[f] = c >= 0 && data->conditions[c].kind == HDG_DIRICHLET;
+        eliminated[f] = c >= 0 && is_eliminated(&data->conditions[c], data->mesh->dim);
     }
     if (data->scheme == HDG_CONDENSED) {
         TRY(condensed_create(h, eliminated));
         TRY(check_memory(h));
+        goto done;
+    }
+    if (data->scheme == HDG_ELASTIC) {
+        TRY(trace_space_create(data->mesh, degree, data->mesh->dim, eliminated, &h->trace));
+        TRY(elastic_boundary_data(h));
         goto done;
     }
     TRY(trace_space_create(data->mesh, degree, 1, eliminated, &h->trace));
@@ -90,18 +106,19 @@ done:
  * reaction; rounding leaves more, the same in every cell of a uniform mesh, which acts like a reaction of
  * size rounding / h^2 and would spoil the solution first. The symmetric correction d w' + w d' - (d'1) w w'
  * with w = 1/|1|^2 restores the identity, d being what is missing. */
-void local_restore_sums(int n, int n_ones, int m, double one, double *sums, double *K) {
+void local_restore_sums(int n, int n_ones, int m, int first, double one, double *sums, double *K) {
     double total = 0.0, w = 1.0 / (n_ones * one);
-    for (int f = 0; f < n_ones; f++)
-        for (int i = 0; i < n; i++) sums[i] -= one * K[i * n + f * m];
-    for (int f = 0; f < n_ones; f++) total += one * sums[f * m];
-    for (int f = 0; f < n_ones; f++)
+    int end = first + n_ones * m;
+    for (int k = first; k < end; k += m)
+        for (int i = 0; i < n; i++) sums[i] -= one * K[i * n + k];
+    for (int k = first; k < end; k += m) total += one * sums[k];
+    for (int k = first; k < end; k += m)
         for (int i = 0; i < n; i++) {
-            K[i * n + f * m] += w * sums[i];
-            K[f * m * n + i] += w * sums[i];
+            K[i * n + k] += w * sums[i];
+            K[k * n + i] += w * sums[i];
         }
-    for (int f = 0; f < n_ones; f++)
-        for (int g = 0; g < n_ones; g++) K[f * m * n + g * m] -= total * w * w;
+    for (int k = first; k < end; k += m)
+        for (int j = first; j < end; j += m) K[k * n + j] -= total * w * w;
 }
 
 static facet_status restore_constants(struct local *l, const double *U, int ld, double *K) {
@@ -118,7 +135,7 @@ static facet_status restore_constants(struct local *l, const double *U, int ld, 
     }
     cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, U, ld, moments, 1, 0.0, sums, 1);
     /* psi_0 is 1 over the root of the measure */
-    local_restore_sums(n, b->n_faces, b->m, sqrt(shape_measure(shape_face_shape(b->shape, 0))), sums, K);
+    local_restore_sums(n, b->n_faces, b->m, 0, sqrt(shape_measure(shape_face_shape(b->shape, 0))), sums, K);
     return FACET_OK;
 }
 
@@ -211,7 +228,7 @@ static facet_status condense_batch(struct local *l, const struct condenser *c, i
             continue;
         }
         TRY(local_begin(l, block, (int32_t)cell));
-        for (int q = 0; q < b->cell.n; q++) totals->volume += l->geometry.wJ[q];
+        totals->volume += l->volume;
         if (h->data.reaction != NULL) {
             TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
             for (int q = 0; q < b->cell.n; q++) totals->reaction = fmax(totals->reaction, l->values[q]);
@@ -327,6 +344,8 @@ static facet_status condense_block(struct hdg *h, int block) {
     int64_t n = h->matrices.n_batches[block];
     if (h->data.scheme == HDG_CONDENSED)
         condensed_condenser(h, block, &c);
+    else if (h->data.scheme == HDG_ELASTIC)
+        elastic_condenser(h, block, &c);
     else
         hybrid_condenser(h, block, &c);
     struct tile t = {.n_factor = packed_size(c.N) * TRACE_LANES,
@@ -357,12 +376,16 @@ facet_status hdg_condense(struct hdg *h) {
     h->volume = h->largest_reaction = h->largest_robin = 0.0;
     for (int b = 0; b < mesh->n_blocks; b++) hdg_local_sizes(h, b, &N, &sizes[b]);
     if (h->matrices.device == NULL) TRY(trace_matrices_create_sized(h->device, mesh, sizes, &h->matrices));
+    if (h->elastic != NULL && h->elastic->moved != NULL)
+        memset(h->elastic->moved, 0, (size_t)h->trace.n_free * sizeof(double));
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b));
     hdg_describe(h, &system);
-    h->singular = system.n_free == system.n_all && h->largest_reaction == 0.0 && h->largest_robin == 0.0;
+    h->singular = h->data.scheme != HDG_ELASTIC && system.n_free == system.n_all &&
+                  h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(h->data.scheme == HDG_CONDENSED
             ? continuous_lift(&h->condensed->space, &h->matrices, h->eliminated, h->lift)
             : trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
+    if (h->data.scheme == HDG_ELASTIC) TRY(elastic_finish_condense(h));
 done:
     return status;
 }

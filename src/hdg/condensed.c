@@ -303,7 +303,7 @@ static facet_status condense_cell(struct local *l, double *matrix, double *facto
     TRY(local_eliminate(l, N, n, matrix)); /* R is S^-1 R now */
     if (N > 0)                             /* K 1 = lambda (m_b + U'm_i) */
         cblas_dgemv(CblasRowMajor, CblasTrans, N, n, -1.0, R, M, moments, 1, 1.0, sums, 1);
-    local_restore_sums(n, shape_n_vertices(h->space.blocks[l->block].shape), 1, 1.0, sums, matrix);
+    local_restore_sums(n, shape_n_vertices(h->space.blocks[l->block].shape), 1, 0, 1.0, sums, matrix);
     for (int i = 0; i < N; i++) cblas_dscal(n, -1.0, R + (int64_t)i * M, 1);
     turn(h, l->block, l->cell, 0, N, 1, M, R);
     turn(h, l->block, l->cell, 0, n, n, 1, matrix);

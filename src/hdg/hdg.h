@@ -84,6 +84,7 @@ struct hdg {
     struct hdg_condensed *condensed; /* HDG_CONDENSED only */
     struct hdg_elastic *elastic;     /* HDG_ELASTIC only */
     const struct base_monitor *monitor;
+    hdg_rule_maker maker;
     struct trace_matrices matrices;               /* K_e */
     double *factors[MESH_MAX_BLOCKS];             /* of S: batch x N(N+1)/2 x LANES */
     double *U[MESH_MAX_BLOCKS];                   /* batch x N n_trace x LANES */

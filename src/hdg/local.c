@@ -1,6 +1,6 @@
 /* The matrices of one cell. Affine cells take a path over reference matrices, the others over quadrature
  * points. */
-#include "hdg/local.h"
+#include "hdg/elastic.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -12,26 +12,36 @@
 facet_status local_create(const struct hdg *hdg, struct local *l) {
     facet_status status = FACET_OK;
     int dim = hdg->data.mesh->dim, points = hdg_max_points(&hdg->space), N = 0, N_star = 0, n_trace = 0;
+    int elastic = hdg->data.scheme == HDG_ELASTIC, components = elastic ? dim : 1;
+    int64_t total = 0;
     *l = (struct local){.hdg = hdg};
     for (int b = 0; b < hdg->data.mesh->n_blocks; b++) {
         const struct hdg_block_space *s = &hdg->space.blocks[b];
         N = s->N > N ? s->N : N;
         N_star = s->N_star > N_star ? s->N_star : N_star;
         n_trace = s->n_trace > n_trace ? s->n_trace : n_trace;
+        if (elastic && hdg->elastic->blocks[b].face->rule.n > points)
+            points = hdg->elastic->blocks[b].face->rule.n;
+        int size = elastic ? dim * (hdg->elastic->blocks[b].Nu + s->n_trace) : s->N + s->n_trace;
+        total = size > total ? size : total;
     }
-    int64_t total = N + n_trace;
+    if (total < N + n_trace) total = N + n_trace; /* blocks of different shapes */
     TRY(hdg_geometry_create(points, dim, &l->geometry));
     TRY(hdg_geometry_create(points, dim, &l->face_geometry));
     TRY(ALLOC(l->x, points * dim));
     TRY(ALLOC(l->normal, points * dim));
     TRY(ALLOC(l->K, points * dim * dim));
-    TRY(ALLOC(l->values, points));
-    TRY(ALLOC(l->jets, points * 20));
+    TRY(ALLOC(l->values, points * components));
+    TRY(ALLOC(l->jets, (int64_t)points * (elastic ? 40 : 20)));
     TRY(ALLOC(l->weighted, (int64_t)points * N_star));
-    TRY(ALLOC(l->X, dim * N * total));
-    TRY(ALLOC(l->A, (int64_t)dim * N * dim * N));
+    if (elastic) {
+        TRY(elastic_local_create(hdg, l));
+    } else {
+        TRY(ALLOC(l->X, dim * N * total));
+        TRY(ALLOC(l->A, (int64_t)dim * N * dim * N));
+    }
     TRY(ALLOC(l->C, total * total));
-    TRY(ALLOC(l->vector, 4 * (dim * N + N_star + n_trace)));
+    TRY(ALLOC(l->vector, 4 * (dim * N + N_star + n_trace) * components));
 done:
     if (status != FACET_OK) local_destroy(l);
     return status;
@@ -51,6 +61,7 @@ done:
 void local_destroy(struct local *l) {
     hdg_geometry_destroy(&l->geometry);
     hdg_geometry_destroy(&l->face_geometry);
+    elastic_local_destroy(l);
     double **arrays[] = {&l->x,        &l->normal, &l->K, &l->values, &l->jets,
                          &l->weighted, &l->X,      &l->A, &l->C,      &l->vector};
     for (int i = 0; i < (int)(sizeof arrays / sizeof arrays[0]); i++) base_free(arrays[i]);
@@ -116,6 +127,7 @@ int local_small_root(int dim, const double *K, double *root) {
 }
 
 facet_status local_begin(struct local *l, int block, int32_t cell) {
+    if (l->hdg->data.scheme == HDG_ELASTIC) return elastic_begin(l, block, cell);
     const struct hdg_data *data = &l->hdg->data;
     const struct hdg_block_space *b = &l->hdg->space.blocks[block];
     int dim = data->mesh->dim;
@@ -135,6 +147,7 @@ facet_status local_begin(struct local *l, int block, int32_t cell) {
         for (int a = 0; a < dim; a++)
             trace += l->geometry.wJ[q] * l->K[(constant ? 0 : q * dim * dim) + a * (dim + 1)];
     }
+    l->volume = volume;
     l->mean_K = trace / (volume * dim);
     l->mass = !constant   ? (field_n_components(data->conductivity[region]) == 1 ? FLUX_SCALAR : FLUX_FULL)
               : l->affine ? FLUX_SCALED

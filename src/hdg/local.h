@@ -29,8 +29,10 @@ struct local {
     int32_t cell;
     enum flux_mass mass;
     int affine;
+    double volume;
     double mean_K, K_root[9];        /* K_root: K = K_root K_root', lower, when K is constant */
     double heights[SHAPE_MAX_FACES]; /* over each face; with tau_hat only */
+    struct elastic_local *elastic;   /* HDG_ELASTIC only, which leaves X and A out */
 };
 facet_status local_create(const struct hdg *hdg, struct local *local);
 /* With room for coefficients at a few points only. */
@@ -43,6 +45,7 @@ typedef facet_status (*local_work)(struct local *l, int block, int32_t cell, voi
 facet_status local_for_all_cells(const struct hdg *hdg, local_work work, void *user);
 
 /* coefficients.c: data at points, checked. region: of the cell. */
+void local_point_text(int dim, const double *x, char *text, size_t bytes); /* for messages */
 int32_t local_region(const struct hdg_data *data, int block, int32_t cell);
 facet_status local_conductivity(struct local *l, int32_t region, int n, const double *x, double *K);
 /* 1 when K is one matrix on the whole region; then K (dim x dim) holds it. */
@@ -91,9 +94,9 @@ facet_status local_stiffness(struct local *l, int n, int P, const double *grad, 
 /* condense.c. C = [S R; . H] (upper triangle, N and n rows) becomes [factor, S^-1 R; ..]; matrix (n x n) = H
  * - R'S^-1 R. */
 facet_status local_eliminate(struct local *l, int N, int n, double *matrix);
-/* Makes K 1 = sums (n x n, symmetric), where the function 1 is `one` at the unknowns 0, m, .., (n_ones-1) m
- * and 0 elsewhere. Destroys sums. */
-void local_restore_sums(int n, int n_ones, int m, double one, double *sums, double *K);
+/* Makes K 1 = sums (n x n, symmetric), where the function 1 is `one` at the unknowns first, first + m, ..,
+ * first + (n_ones-1) m and 0 elsewhere. Destroys sums. */
+void local_restore_sums(int n, int n_ones, int m, int first, double one, double *sums, double *K);
 /* The cell's results to their lanes: C as local_eliminate left it. */
 void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
                  double *K);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/local.h"
+#include "hdg/elastic.h"
 
 /* -K grad w at the points of a table, given the geometry there; w: N coefficients. */
 static facet_status gradient_flux(struct local *l, const struct hdg_table *table, int N, const double *w,
@@ -50,6 +50,12 @@ facet_status hdg_evaluate(const struct hdg *h, const struct hdg_solution *s, enu
                           int32_t cell, const struct hdg_table *table, double *values) {
     facet_status status = FACET_OK;
     struct local l = {.hdg = h, .block = block, .cell = cell};
+    if (h->data.scheme == HDG_ELASTIC) {
+        TRY(elastic_points_create(&l, table->n));
+        hdg_cell_geometry(&h->space, block, cell, table, &l.geometry);
+        TRY(elastic_evaluate(&l, s, field, table, NULL, l.geometry.x, values));
+        goto done;
+    }
     if (field == HDG_Q_STAR || (field == HDG_Q && h->data.scheme == HDG_CONDENSED)) {
         int dim = table->dim;
         TRY(hdg_geometry_create(table->n, dim, &l.geometry));
@@ -185,6 +191,7 @@ facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *
     struct error_job job = {.solution = s};
     struct cell_errors sum = {0};
     int dim = h->data.mesh->dim;
+    if (h->data.scheme == HDG_ELASTIC) return elastic_errors(h, s, errors);
     if (h->data.exact == NULL) return base_fail(FACET_ERROR_INPUT, "the exact solution is not known");
     TRY(ALLOC(job.cells, h->data.mesh->n_cells));
     TRY(local_for_all_cells(h, error_work, &job));
@@ -205,6 +212,9 @@ facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *
                             .u_Linf = sum.u_max,
                             .q_L2 = sqrt(sum.q[0] + sum.q[1] + sum.q[2]),
                             .trace_L2 = sqrt(sum.trace),
+                            .stress_L2 = -1.0,
+                            .H_L2 = -1.0,
+                            .p_L2 = -1.0,
                             .u_star_L2 = star ? sqrt(sum.u_star) : -1.0,
                             .q_star_L2 = star ? sqrt(sum.q_star[0] + sum.q_star[1] + sum.q_star[2]) : -1.0};
     for (int a = 0; a < dim; a++) {
@@ -264,6 +274,8 @@ facet_status hdg_face_flux(const struct hdg *h, const struct hdg_solution *s, in
     facet_status status = FACET_OK;
     struct local l;
     double absolute;
+    if (h->data.scheme == HDG_ELASTIC)
+        return base_fail(FACET_ERROR_INPUT, "elasticity has tractions, no scalar flux");
     TRY(local_create(h, &l));
     if (h->data.scheme == HDG_CONDENSED) {
         l.block = block;
@@ -318,6 +330,7 @@ facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
     double worst = 0.0, scale = 0.0;
     *imbalance = -1.0;
     if (h->data.scheme == HDG_CONDENSED) return FACET_OK;
+    if (h->data.scheme == HDG_ELASTIC) return elastic_conservation(h, s, imbalance);
     TRY(ALLOC(job.cells, 2 * (int64_t)mesh->n_cells));
     TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES));
     TRY(local_for_all_cells(h, balance_work, &job));

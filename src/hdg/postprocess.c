@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/batch.h"
+#include "hdg/elastic.h"
 
 /* rhs = -(q, grad w), constants left out. */
 static void star_load(struct local *l, const struct hdg_table *table, int N, const double *q, double *rhs) {
@@ -271,12 +271,16 @@ facet_status hdg_postprocess(const struct hdg *h, struct hdg_solution *s) {
     const struct facet_mesh *mesh = h->data.mesh;
     if (h->data.scheme == HDG_CONDENSED)
         return base_fail(FACET_ERROR_INPUT, "the condensed method has no post-processing");
+    if (h->data.scheme == HDG_ELASTIC && h->data.formulation == HDG_SYMMETRIC)
+        return base_fail(FACET_ERROR_INPUT, "the symmetric formulation has no post-processing: its "
+                                            "displacement is of degree k + 1 already");
+    int elastic = h->data.scheme == HDG_ELASTIC, components = elastic ? mesh->dim : 1;
     for (int b = 0; b < mesh->n_blocks; b++) {
         if (s->star[b] == NULL)
-            TRY(ALLOC(s->star[b], (int64_t)mesh->blocks[b].count * h->space.blocks[b].N_star));
-        TRY(star_block(h, b, s));
+            TRY(ALLOC(s->star[b], (int64_t)mesh->blocks[b].count * h->space.blocks[b].N_star * components));
+        if (!elastic) TRY(star_block(h, b, s));
     }
-    TRY(local_for_all_cells(h, star_work, s));
+    TRY(local_for_all_cells(h, elastic ? elastic_star_work : star_work, s));
 done:
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "hdg/condensed.h"
+#include "hdg/elastic.h"
 
 /* Where the source points of a block begin in the caller's array. */
 static int64_t source_start(const struct hdg *h, int block) {
@@ -57,6 +58,11 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
     int N, n;
     hdg_local_sizes(l->hdg, block, &N, &n);
     double *load = l->vector, *lane = job->solution->loads[block] + (N > 0 ? lane_start(cell, N) : 0);
+    if (l->hdg->data.scheme == HDG_ELASTIC) {
+        facet_status elastic = elastic_load(l, block, cell, job->source, load);
+        for (int i = 0; i < N && elastic == FACET_OK; i++) lane[i * TRACE_LANES] = load[i];
+        return elastic;
+    }
     facet_status status = local_load(l, block, cell, job->source, job->shift, load);
     if (status != FACET_OK) return status;
     if (l->hdg->data.scheme == HDG_CONDENSED)
@@ -151,6 +157,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     else
         trace_assemble_vector(&h->trace, locals, F);
     for (int64_t i = 0; i < system.n_free; i++) F[i] += h->lift[i] + h->boundary[i];
+    if (h->data.scheme == HDG_ELASTIC) elastic_finish_load(h, s, F);
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         base_free(&locals[b]);
@@ -168,10 +175,12 @@ facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
     hdg_describe(h, &system);
     for (int b = 0; b < mesh->n_blocks; b++) {
         int64_t size = (int64_t)mesh->blocks[b].count * h->space.blocks[b].N;
-        int N, n;
+        int N, n, elastic = h->data.scheme == HDG_ELASTIC;
         hdg_local_sizes(h, b, &N, &n);
-        TRY(CALLOC(s->u[b], size));
+        TRY(CALLOC(s->u[b], elastic ? (int64_t)mesh->blocks[b].count * N : size));
         if (h->data.scheme == HDG_HYBRID) TRY(CALLOC(s->q[b], size * mesh->dim));
+        if (elastic) TRY(CALLOC(s->q[b], size * mesh->dim * mesh->dim));
+        if (elastic && h->data.formulation == HDG_GRADIENT) TRY(CALLOC(s->p[b], size));
         TRY(CALLOC(s->loads[b], trace_n_batches(mesh, b) * N * TRACE_LANES));
     }
     TRY(CALLOC(s->trace, system.n_all));
@@ -184,6 +193,7 @@ void hdg_solution_destroy(struct hdg_solution *s) {
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         base_free(&s->u[b]);
         base_free(&s->q[b]);
+        base_free(&s->p[b]);
         base_free(&s->star[b]);
         base_free(&s->loads[b]);
     }
@@ -263,8 +273,9 @@ done:
 static void copy_u(struct recovery *r) {
     const struct hdg *h = r->hdg;
     int32_t count = h->data.mesh->blocks[r->block].count;
-    int N = h->space.blocks[r->block].N;
+    int N, n;
     double *u = r->solution->u[r->block];
+    hdg_local_sizes(h, r->block, &N, &n);
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int32_t cell = 0; cell < count; cell++)
         for (int i = 0; i < N; i++) u[(int64_t)cell * N + i] = r->u[lane_start(cell, N) + i * TRACE_LANES];
@@ -355,6 +366,7 @@ static facet_status recover_block(const struct hdg *h, int block, struct hdg_sol
         goto done;
     }
     copy_u(&r);
+    if (h->data.scheme == HDG_ELASTIC) goto done;
     for (int64_t begin = 0, end; begin < n_batches; begin = end) {
         int fast = batch_is_fast(h, block, begin);
         end = begin + 1;
@@ -419,6 +431,7 @@ facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(recover_block(h, b, s));
     if (h->data.scheme == HDG_HYBRID) TRY(local_for_all_cells(h, flux_work, s));
+    if (h->data.scheme == HDG_ELASTIC) TRY(local_for_all_cells(h, elastic_flux_work, s));
     if (h->singular) TRY(fix_mean(h, s));
 done:
     return status;

@@ -61,7 +61,7 @@ done:
     return status;
 }
 
-static void face_table_destroy(struct hdg_face_table *table) {
+void hdg_face_table_destroy(struct hdg_face_table *table) {
     rule_destroy(&table->rule);
     base_free(&table->psi);
     for (int f = 0; f < SHAPE_MAX_FACES; f++)
@@ -79,14 +79,14 @@ static void find_orientations(const struct mesh_block *block, uint8_t *used) {
 }
 
 /* The faces of all four shapes are alike within a cell: one rule serves them all. */
-static facet_status make_face_table(hdg_rule_maker maker, enum hdg_use use, const struct mesh_block *block,
-                                    int degree, int order, struct hdg_face_table *table) {
+facet_status hdg_face_table_create(hdg_rule_maker maker, enum hdg_use use, const struct mesh_block *block,
+                                   int degree, int basis_degree, int order, struct hdg_face_table *table) {
     facet_status status = FACET_OK;
     enum shape shape = block->shape, face_shape = shape_face_shape(shape, 0);
     int dim = shape_dim(shape);
     uint8_t used[SHAPE_MAX_FACES];
     double *xi = NULL;
-    TRY(maker(use, face_shape, degree, order, &table->rule));
+    TRY(maker(use, face_shape, basis_degree, order, &table->rule));
     int n = table->rule.n;
     table->m = basis_size(face_shape, degree);
     TRY(ALLOC(table->psi, n * table->m));
@@ -98,7 +98,7 @@ static facet_status make_face_table(hdg_rule_maker maker, enum hdg_use use, cons
             if (!(used[f] >> o & 1)) continue;
             for (int q = 0; q < n; q++)
                 shape_face_point(shape, f, o, table->rule.x + q * (dim - 1), xi + q * dim);
-            TRY(hdg_table_create(shape, degree, order, n, xi, &table->side[f][o]));
+            TRY(hdg_table_create(shape, basis_degree, order, n, xi, &table->side[f][o]));
         }
     }
 done:
@@ -174,9 +174,11 @@ static facet_status make_block(const struct facet_mesh *mesh, int block, int deg
                         &b->norm_star));
     double center[3] = {0.25, 0.25, 0.25};
     TRY(hdg_table_create(b->shape, degree, order, 1, center, &b->center));
-    TRY(make_face_table(maker, HDG_FACE, &mesh->blocks[block], degree, order, &b->face));
-    TRY(make_face_table(maker, HDG_BOUNDARY, &mesh->blocks[block], degree, order, &b->boundary));
-    TRY(make_face_table(maker, HDG_NORM_FACE, &mesh->blocks[block], degree, order, &b->norm_face));
+    TRY(hdg_face_table_create(maker, HDG_FACE, &mesh->blocks[block], degree, degree, order, &b->face));
+    TRY(hdg_face_table_create(maker, HDG_BOUNDARY, &mesh->blocks[block], degree, degree, order,
+                              &b->boundary));
+    TRY(hdg_face_table_create(maker, HDG_NORM_FACE, &mesh->blocks[block], degree, degree, order,
+                              &b->norm_face));
     for (int f = 0; f < b->n_faces; f++) reference_normal(b->shape, f, b->normals[f]);
     TRY(make_reference_matrices(b, mesh->dim));
 done:
@@ -289,9 +291,9 @@ void hdg_space_destroy(struct hdg_space *space) {
             hdg_table_destroy(tables[t]);
         }
         hdg_table_destroy(&b->center);
-        face_table_destroy(&b->face);
-        face_table_destroy(&b->boundary);
-        face_table_destroy(&b->norm_face);
+        hdg_face_table_destroy(&b->face);
+        hdg_face_table_destroy(&b->boundary);
+        hdg_face_table_destroy(&b->norm_face);
         base_free(&b->D_ref);
         base_free(&b->F_ref);
     }

@@ -37,6 +37,10 @@ struct hdg_face_table {
 enum hdg_use { HDG_CELL, HDG_FACE, HDG_SOURCE, HDG_BOUNDARY, HDG_NORM, HDG_NORM_STAR, HDG_NORM_FACE };
 typedef facet_status (*hdg_rule_maker)(enum hdg_use use, enum shape shape, int degree, int order,
                                        struct rule *rule);
+/* A face rule for functions of `basis_degree` on the cells of a block and of `degree` on its faces. */
+facet_status hdg_face_table_create(hdg_rule_maker maker, enum hdg_use use, const struct mesh_block *block,
+                                   int degree, int basis_degree, int order, struct hdg_face_table *table);
+void hdg_face_table_destroy(struct hdg_face_table *table);
 facet_status hdg_default_rule(enum hdg_use use, enum shape shape, int degree, int order, struct rule *rule);
 
 struct hdg_block_space {

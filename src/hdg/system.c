@@ -1,8 +1,9 @@
-/* The global system of either scheme: its numbering, its operators, and the function 1 in it. */
+/* The global system of any scheme: its numbering, its operators, and the function 1 in it. */
 #include <math.h>
 #include <string.h>
 
 #include "hdg/condensed.h"
+#include "hdg/elastic.h"
 
 static const struct continuous_space *continuous(const struct hdg *h) {
     return h->data.scheme == HDG_CONDENSED ? &h->condensed->space : NULL;
@@ -12,10 +13,20 @@ void hdg_local_sizes(const struct hdg *h, int block, int *N, int *n) {
     if (h->data.scheme == HDG_CONDENSED) {
         *N = h->condensed->blocks[block].N;
         *n = h->condensed->blocks[block].n;
+    } else if (h->data.scheme == HDG_ELASTIC) {
+        *N = h->data.mesh->dim * h->elastic->blocks[block].Nu;
+        *n = h->data.mesh->dim * h->space.blocks[block].n_trace;
     } else {
         *N = h->space.blocks[block].N;
         *n = h->space.blocks[block].n_trace;
     }
+}
+
+/* Of q; of the symmetric stress, or of H and p. */
+static int flux_components(const struct hdg *h) {
+    int dim = h->data.mesh->dim;
+    if (h->data.scheme != HDG_ELASTIC) return dim;
+    return h->data.formulation == HDG_SYMMETRIC ? dim * (dim + 1) / 2 : dim * dim + 1;
 }
 
 void hdg_describe(const struct hdg *h, struct hdg_system *system) {
@@ -33,20 +44,24 @@ void hdg_describe(const struct hdg *h, struct hdg_system *system) {
                                       .n_blocks = h->trace.n_free_faces,
                                       .block_offsets = h->trace.free_offsets};
     for (int b = 0; b < mesh->n_blocks; b++) {
-        int N, n, components = space != NULL ? 1 : 1 + mesh->dim;
+        int64_t count = mesh->blocks[b].count;
+        int N, n;
         hdg_local_sizes(h, b, &N, &n);
-        system->n_volume += (int64_t)mesh->blocks[b].count * N * components;
+        system->n_volume += count * (N + (space != NULL ? 0 : flux_components(h) * h->space.blocks[b].N));
     }
 }
 
 facet_status hdg_operator_create(const struct hdg *h, enum trace_form form, struct operator* A) {
+    if (h->nonsymmetric) return elastic_operator(h, form, A);
     return continuous(h) != NULL ? continuous_operator_create(continuous(h), &h->matrices, form, A)
                                  : trace_operator_create(&h->trace, &h->matrices, form, A);
 }
 
 facet_status hdg_assemble(const struct hdg *h, struct csr *csr) {
-    return continuous(h) != NULL ? continuous_assemble(continuous(h), &h->matrices, csr)
-                                 : trace_assemble(&h->trace, &h->matrices, csr);
+    facet_status status = continuous(h) != NULL ? continuous_assemble(continuous(h), &h->matrices, csr)
+                                                : trace_assemble(&h->trace, &h->matrices, csr);
+    if (status == FACET_OK && h->nonsymmetric) elastic_add_correction(h, csr);
+    return status;
 }
 
 facet_status hdg_block_diagonal(const struct hdg *h, struct csr *csr) {
@@ -59,6 +74,11 @@ void hdg_set_trace(const struct hdg *h, const double *free, struct hdg_solution 
         continuous_scatter(continuous(h), free, h->eliminated, s->trace);
     else
         trace_scatter(&h->trace, free, h->eliminated, s->trace);
+    for (int64_t b = 0; b < h->trace.n_free_faces && h->trace.fixed != NULL; b++) { /* exactly as given */
+        double *to = s->trace + h->trace.face_first[h->trace.free_faces[b]] - h->trace.free_offsets[b];
+        for (int64_t i = h->trace.free_offsets[b]; i < h->trace.free_offsets[b + 1]; i++)
+            if (h->trace.fixed[i]) to[i] = h->elastic->values[i];
+    }
 }
 
 void hdg_constant(const struct hdg *h, double *full) {

@@ -1,0 +1,164 @@
+/* Private to the room: the scheme HDG_ELASTIC, linear elasticity.
+ *
+ * Both formulations have the shape of diffusion (hdg.h): a flux that lives in the functions phi of degree k,
+ * displacements u_c in functions chi, traces uhat_c in psi. With the moments
+ *
+ *     t_ca = D_a u_c - G_a uhat_c,    D_a = (d_a phi, chi),    G_a = <phi n_a, psi>
+ *
+ * (minus the moments of the discrete d_a u_c) and the two weighted masses M_dev, M_vol of the phi,
+ *
+ *   gradient   M_dev = (1/mu phi, phi),    M_vol = (1/(mu+lambda) phi, phi)
+ *              H_ca = -1/mu M_dev^-1 t_ca,    p = M_vol^-1 sum_c t_cc
+ *   symmetric  M_dev = (1/(2 mu) phi, phi), M_vol = (1/(2 mu + d lambda) phi, phi)
+ *              sigma_ca = -M_dev^-1 ((t_ca + t_ac)/2 - 1_ca tr t/d) - 1_ca M_vol^-1 tr t/d
+ *
+ * In the gradient formulation the equations for p and H are linked in the discrete spaces (take E = q I in
+ * that for H), so neither is an unknown of the local problem; in the symmetric one the compliance has the
+ * eigenspaces of trace-free and of spherical tensors, and is never inverted as a whole. What remains,
+ *
+ *     S u = f + R uhat,    K_e = H + .. - R' S^-1 R,
+ *
+ * is in blocks of components, with P = [D|G]' M_dev^-1 [D|G], Q the same of M_vol, scalar in u and uhat,
+ *
+ *     gradient   S_cd = Q_cd + 1_cd sum_b P_bb
+ *     symmetric  S_cd = (Q_cd - P_cd)/d + P_dc/2 + 1_cd sum_b P_bb/2
+ *
+ * plus the stabilization 1_cd [T E; E' H]: T = <tau chi, chi> in the gradient formulation, <tau/h P_M chi,
+ * P_M chi> with P_M the projection on the trace space in the symmetric one. So the matrix of the flux (13 N
+ * unknowns with H and p) is never formed: one symmetric product of N rows, and the elimination of u.
+ *
+ * Displacements: the phi themselves in the gradient formulation. In the symmetric one mapped P_{k+1} on
+ * simplices, and on quads and hexes P_{k+1} in the coordinates of the cell's physical space (mapped Q_{k+1}
+ * would make the local problem singular, mapped P_{k+1} lose order on trapezoids). They are products of
+ * Legendre polynomials of the coordinates xi(x) = 1/2 + J^-1 (x - x_middle), J in the middle of the cell: on
+ * parallelepipeds the reference coordinates, so that their matrices are those of the reference cell.
+ */
+#ifndef FACET_HDG_ELASTIC_H
+#define FACET_HDG_ELASTIC_H
+
+#include "hdg/batch.h"
+
+/* One rule: a table whose first N columns are the phi, and the chi at its points where they are not the
+ * first columns too. */
+struct elastic_table {
+    const struct hdg_table *table;
+    double *chi; /* n x Nu on parallelepipeds, for physical displacements; NULL: the table's */
+};
+struct elastic_block {
+    int Nu;       /* displacement functions of a component */
+    int physical; /* they are polynomials of physical coordinates */
+    struct elastic_table cell, source, norm;
+    struct hdg_table own_source;          /* symmetric */
+    struct hdg_face_table own_face;       /* symmetric */
+    const struct hdg_face_table *face;    /* with sides of the degree of u */
+    double *face_chi[SHAPE_MAX_FACES][8]; /* as elastic_table.chi */
+    struct hdg_table middle;              /* one point */
+    double *D_ref;                        /* dim x N x Nu */
+    double *F_ref, *FU_ref;               /* n_faces x 8 x (N, Nu) x m: <phi, psi>, <chi, psi> */
+};
+
+/* A face with tractions in the gradient formulation, and what it adds to the trace system: rows c, i are
+ * its unknowns. */
+struct elastic_traction {
+    int32_t face, cell; /* cell in the block */
+    int block, local;
+    double *trace; /* dim m x n: of the cell's trace unknowns */
+    double *load;  /* dim m x N: of its loads */
+};
+
+struct hdg_elastic {
+    int varies; /* some modulus is no number */
+    struct elastic_block blocks[MESH_MAX_BLOCKS];
+    double *values; /* n_free: of fixed unknowns */
+    double *moved;  /* n_free: what they contribute to the right-hand side, after hdg_condense */
+    int64_t n_tractions;
+    struct elastic_traction *tractions; /* gradient only, by face */
+    int32_t *face_traction;             /* n_faces: index or -1; NULL: none */
+    struct csr correction;              /* rows of those faces, n_free rows in all */
+    double *correction_lift;            /* n_free */
+};
+
+/* Scratch of a thread and the cell at hand. */
+struct elastic_local {
+    double *chi;         /* points x Nu */
+    double *mu, *lambda; /* points; one number when they are constant */
+    double *values;      /* points x 9 */
+    double *Z;           /* N0 x (N + n): [D | G], columns as in C with directions for components */
+    double *Q;           /* (N + n)^2 when moduli vary */
+    double *dev, *vol;   /* N0 x N0 factors */
+    double *T;           /* Nu x Nu */
+    double *E, *B, *W;   /* of a face: Nu x m, 2 m x m, Nu x m */
+    double *rows;        /* n x (N + n): Gram rows of traction faces */
+    int constant, constant_lambda;
+    double mean_mu;
+    double middle[3], inverse[9]; /* xi(x) of physical displacements */
+};
+facet_status elastic_local_create(const struct hdg *hdg, struct local *local);
+void elastic_local_destroy(struct local *local);
+/* Only what elastic_evaluate needs at n points. */
+facet_status elastic_points_create(struct local *local, int n);
+
+/* elastic_space.c */
+facet_status elastic_create(struct hdg *hdg); /* tables and checks, before the numbering */
+void elastic_destroy(struct hdg *hdg);        /* safe when there is none */
+/* Where the runs of C's rows begin: u of component c, and the trace of component c on face f. */
+static inline int elastic_u_start(int Nu, int c) {
+    return c * Nu;
+}
+static inline int elastic_trace_start(int dim, int m, int face, int c) {
+    return (face * dim + c) * m;
+}
+/* Prepares xi(x) of a cell whose displacements are physical. */
+void elastic_place_cell(const struct hdg *hdg, int block, int32_t cell, struct elastic_local *e);
+/* The chi at the points of a table of the cell at hand; x: the points; compact: as elastic_table.chi. Answers
+ * with the length of a row. */
+const double *elastic_chi(struct local *l, const struct hdg_table *table, const double *compact,
+                          const double *x, int *row);
+
+/* elastic_data.c: data at points, checked; moduli as the plane wants them. */
+facet_status elastic_moduli(const struct hdg_data *data, int32_t region, int n, const double *x, double *mu,
+                            double *lambda);
+facet_status elastic_source(struct local *l, int32_t region, int n, const double *x, double *f);
+/* u (n x dim, or NULL) and grad u (n x dim x dim: d_a u_c at [c][a]) of the exact solution. */
+facet_status elastic_exact(const struct hdg_data *data, int n, const double *x, double *scratch, double *u,
+                           double *H); /* scratch: n (1 + dim) */
+/* Given or exact data of a condition: displacement components where fixed, traction (or gradient-pressure)
+ * components elsewhere; n x dim. */
+facet_status elastic_condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
+                                      const double *normal, double *values);
+/* Physical tau of a face of the cell at hand, which has this area. */
+facet_status elastic_tau(struct local *l, double area, int n, const double *x, double *tau);
+
+/* elastic_boundary.c */
+facet_status elastic_boundary_data(struct hdg *hdg);
+
+/* elastic_local.c */
+facet_status elastic_begin(struct local *l, int block, int32_t cell);
+/* Geometry of a face at its rule: into l->x, l->normal; tau into l->values. Answers with the chi. */
+facet_status elastic_face(struct local *l, int face, const double **chi, int *row);
+/* C of the cell at hand, ready for local_eliminate. */
+facet_status elastic_matrix(struct local *l);
+/* flux (dim x dim x N: stress or H) and p (N, or NULL) from u and uhat of the cell at hand. */
+facet_status elastic_flux(struct local *l, const double *u, const double *uhat, double *flux, double *p);
+double elastic_affine_normal(const struct local *l, int face, double *normal); /* its length */
+
+/* elastic_condense.c */
+void elastic_condenser(const struct hdg *hdg, int block, struct condenser *condenser);
+facet_status elastic_finish_condense(struct hdg *hdg); /* lift and correction */
+void elastic_finish_load(const struct hdg *hdg, const struct hdg_solution *solution, double *F);
+facet_status elastic_operator(const struct hdg *hdg, enum trace_form form, struct operator* A);
+void elastic_add_correction(const struct hdg *hdg, struct csr *csr);
+
+/* elastic_recover.c */
+facet_status elastic_load(struct local *l, int block, int32_t cell, const double *source, double *load);
+facet_status elastic_flux_work(struct local *l, int block, int32_t cell, void *solution);
+facet_status elastic_star_work(struct local *l, int block, int32_t cell, void *solution);
+
+/* elastic_measure.c */
+facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enum hdg_field field,
+                              const struct hdg_table *table, const double *compact, const double *x,
+                              double *values);
+facet_status elastic_errors(const struct hdg *hdg, const struct hdg_solution *s, struct hdg_errors *errors);
+facet_status elastic_conservation(const struct hdg *hdg, const struct hdg_solution *s, double *imbalance);
+
+#endif

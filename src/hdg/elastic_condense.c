@@ -1,0 +1,270 @@
+/* Element matrices of elasticity: condensation of one cell, unknowns whose value is given (rollers), and the
+ * correction that tractions make in the gradient formulation.
+ *
+ * There the natural condition is (mu H - p I) n, and the traction is more by (mu H' - mu tr H I) n. With H_ac
+ * = -M^-1 t_ac and the Gram matrix P of the cell, the moments of the surplus on the rows (c, i) of face f are
+ *
+ *     mu (P_ca - P_ac) [u; -uhat],    rows (f, i), component a in the columns,
+ *
+ * and with u = S^-1 f + U uhat they are N uhat + (load) f: K + N is the matrix, F - (load) f the right-hand
+ * side. */
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hdg/elastic.h"
+
+/* K_e times a translation is zero (hdg/condense.c says why to the last bit). One translation after the
+ * other: the later ones do not disturb the earlier, K_e being symmetric. */
+static void restore_translations(struct local *l, double *matrix) {
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    int dim = l->hdg->data.mesh->dim, n = dim * b->n_trace;
+    double one = sqrt(shape_measure(shape_face_shape(b->shape, 0)));
+    for (int c = 0; c < dim; c++) {
+        memset(l->vector, 0, (size_t)n * sizeof *l->vector);
+        local_restore_sums(n, b->n_faces, dim * b->m, c * b->m, one, l->vector, matrix);
+    }
+}
+
+static int64_t free_start(const struct local *l, int face) {
+    const struct hdg *h = l->hdg;
+    int n_faces = h->space.blocks[l->block].n_faces;
+    return h->trace.face_free[h->data.mesh->blocks[l->block].faces[(int64_t)l->cell * n_faces + face]];
+}
+
+/* Rows and columns of fixed unknowns leave the matrix, but for the diagonal. A face has at most two cells, so
+ * that their contributions add to the same sum in either order. */
+static void remove_fixed(struct local *l, double *matrix) {
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    int size = h->data.mesh->dim * b->m, n = size * b->n_faces;
+    double *moved = h->elastic->moved;
+    for (int f = 0; f < b->n_faces; f++)
+        for (int i = 0; i < size; i++) {
+            int64_t at = free_start(l, f);
+            int row = f * size + i;
+            if (at < 0 || !h->trace.fixed[at + i]) continue;
+            double value = h->elastic->values[at + i], diagonal = matrix[row * n + row];
+            for (int j = 0; j < n; j++) {
+                int64_t to = free_start(l, j / size);
+                double entry = matrix[(int64_t)j * n + row];
+                if (to >= 0 && !h->trace.fixed[to + j % size] && entry != 0.0) {
+#pragma omp atomic
+                    moved[to + j % size] -= entry * value;
+                }
+                matrix[(int64_t)j * n + row] = matrix[(int64_t)row * n + j] = 0.0;
+            }
+            matrix[row * n + row] = diagonal;
+            moved[at + i] = diagonal * value;
+        }
+}
+
+/* The rows of one face with tractions: from Gram rows (l->elastic->rows) and from C as local_eliminate left
+ * it. */
+static facet_status traction_rows(struct local *l, int face, struct elastic_traction *t) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    int dim = h->data.mesh->dim, m = b->m, size = dim * m, N, n;
+    hdg_local_sizes(h, l->block, &N, &n);
+    int Nu = N / dim, ld = N + n;
+    const double *rows = l->elastic->rows + (int64_t)face * size * ld;
+    /* constant moduli: l->C's Gram was that of the plain mass; else of the mass over mu */
+    double scale = l->elastic->constant ? l->elastic->mu[0] : 1.0;
+    if (t->trace == NULL) TRY(ALLOC(t->trace, size * n));
+    if (t->load == NULL) TRY(ALLOC(t->load, size * N));
+    for (int c = 0; c < dim; c++)
+        for (int a = 0; a < dim; a++)
+            for (int i = 0; i < m; i++) {
+                const double *ca = rows + (int64_t)(c * m + i) * ld, *ac = rows + (int64_t)(a * m + i) * ld;
+                for (int j = 0; j < Nu; j++) /* P_ca - P_ac on u_a: columns of direction a, of direction c */
+                    t->load[(c * m + i) * N + a * Nu + j] = scale * (ca[a * Nu + j] - ac[c * Nu + j]);
+                for (int f = 0; f < b->n_faces; f++)
+                    for (int j = 0; j < m; j++)
+                        t->trace[(c * m + i) * n + f * size + a * m + j] =
+                            -scale * (ca[N + f * size + a * m + j] - ac[N + f * size + c * m + j]);
+            }
+    /* trace += load U, then load = load S^-1 */
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, n, N, 1.0, t->load, N, l->C + N, ld, 1.0,
+                t->trace, n);
+    cblas_dtrsm(CblasRowMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, size, N, 1.0, l->C, ld,
+                t->load, N);
+    cblas_dtrsm(CblasRowMajor, CblasRight, CblasUpper, CblasTrans, CblasNonUnit, size, N, 1.0, l->C, ld,
+                t->load, N);
+done:
+    return status;
+}
+
+static facet_status elastic_cell(struct local *l, double *matrix, double *factor, double *U, double *K,
+                                 double *largest_robin) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    struct hdg_elastic *e = h->elastic;
+    int n_faces = h->space.blocks[l->block].n_faces, N, n;
+    (void)largest_robin;
+    hdg_local_sizes(h, l->block, &N, &n);
+    TRY(elastic_matrix(l));
+    TRY(local_eliminate(l, N, n, matrix));
+    restore_translations(l, matrix);
+    for (int f = 0; f < n_faces && e->face_traction != NULL; f++) {
+        int32_t face = h->data.mesh->blocks[l->block].faces[(int64_t)l->cell * n_faces + f];
+        if (e->face_traction[face] >= 0) TRY(traction_rows(l, f, &e->tractions[e->face_traction[face]]));
+    }
+    if (h->trace.fixed != NULL) remove_fixed(l, matrix);
+    local_store(l, N, n, matrix, factor, U, K);
+done:
+    return status;
+}
+
+void elastic_condenser(const struct hdg *h, int block, struct condenser *c) {
+    *c = (struct condenser){.cell = elastic_cell};
+    hdg_local_sizes(h, block, &c->N, &c->n);
+}
+
+/* ---------------------------------------------------------------------------------------- correction */
+
+static int is_fixed(const struct hdg *h, int64_t unknown) {
+    return h->trace.fixed != NULL && h->trace.fixed[unknown];
+}
+
+/* One row of the correction: free columns into the csr, ascending by face, the others to the lift. */
+static void correction_row(const struct hdg *h, const struct elastic_traction *t, int i, struct csr *csr,
+                           double *lift) {
+    const struct hdg_block_space *b = &h->space.blocks[t->block];
+    const int32_t *faces = h->data.mesh->blocks[t->block].faces + (int64_t)t->cell * b->n_faces;
+    int size = h->data.mesh->dim * b->m, n = size * b->n_faces, order[SHAPE_MAX_FACES];
+    int64_t row = h->trace.face_free[t->face] + i, at = csr->offsets[row];
+    for (int f = 0; f < b->n_faces; f++) { /* ascending */
+        int k = f;
+        for (; k > 0 && faces[order[k - 1]] > faces[f]; k--) order[k] = order[k - 1];
+        order[k] = f;
+    }
+    lift[row] = 0.0;
+    if (is_fixed(h, row)) return;
+    for (int k = 0; k < b->n_faces; k++) {
+        const double *from = t->trace + (int64_t)i * n + order[k] * size;
+        int32_t face = faces[order[k]];
+        for (int j = 0; j < size; j++) {
+            int64_t column = h->trace.face_free[face];
+            if (column < 0)
+                lift[row] -= from[j] * h->eliminated[h->trace.face_first[face] + j];
+            else if (is_fixed(h, column + j))
+                lift[row] -= from[j] * h->elastic->values[column + j];
+            csr->columns[at] = (int32_t)(column + j);
+            csr->values[at] = column < 0 || is_fixed(h, column + j) ? 0.0 : from[j];
+            if (column >= 0) at++;
+        }
+    }
+}
+
+static int64_t correction_length(const struct hdg *h, const struct elastic_traction *t) {
+    const struct hdg_block_space *b = &h->space.blocks[t->block];
+    const int32_t *faces = h->data.mesh->blocks[t->block].faces + (int64_t)t->cell * b->n_faces;
+    int64_t length = 0;
+    for (int f = 0; f < b->n_faces; f++)
+        if (h->trace.face_free[faces[f]] >= 0) length += h->data.mesh->dim * b->m;
+    return length;
+}
+
+static facet_status make_correction(struct hdg *h) {
+    facet_status status = FACET_OK;
+    struct hdg_elastic *e = h->elastic;
+    struct csr *csr = &e->correction;
+    csr_destroy(csr);
+    csr->n = h->trace.n_free;
+    TRY(CALLOC(csr->offsets, csr->n + 1));
+    for (int64_t k = 0; k < e->n_tractions; k++) {
+        const struct elastic_traction *t = &e->tractions[k];
+        int size = h->data.mesh->dim * h->space.blocks[t->block].m;
+        for (int i = 0; i < size; i++)
+            csr->offsets[h->trace.face_free[t->face] + i + 1] =
+                is_fixed(h, h->trace.face_free[t->face] + i) ? 0 : correction_length(h, t);
+    }
+    for (int64_t i = 0; i < csr->n; i++) csr->offsets[i + 1] += csr->offsets[i];
+    TRY(ALLOC(csr->columns, csr->offsets[csr->n] + 1)); /* one more: where eliminated columns fall */
+    TRY(ALLOC(csr->values, csr->offsets[csr->n] + 1));
+    for (int64_t k = 0; k < e->n_tractions; k++) {
+        int size = h->data.mesh->dim * h->space.blocks[e->tractions[k].block].m;
+        for (int i = 0; i < size; i++) correction_row(h, &e->tractions[k], i, csr, e->correction_lift);
+    }
+done:
+    return status;
+}
+
+facet_status elastic_finish_condense(struct hdg *h) {
+    facet_status status = FACET_OK;
+    for (int64_t i = 0; i < h->trace.n_free && h->elastic->moved != NULL; i++)
+        h->lift[i] = is_fixed(h, i) ? h->elastic->moved[i] : h->lift[i] + h->elastic->moved[i];
+    if (!h->nonsymmetric) return FACET_OK;
+    TRY(make_correction(h));
+    for (int64_t i = 0; i < h->trace.n_free; i++) h->lift[i] += h->elastic->correction_lift[i];
+done:
+    return status;
+}
+
+void elastic_finish_load(const struct hdg *h, const struct hdg_solution *s, double *F) {
+    const struct hdg_elastic *e = h->elastic;
+    for (int64_t k = 0; k < e->n_tractions; k++) {
+        const struct elastic_traction *t = &e->tractions[k];
+        int N, n, size = h->data.mesh->dim * h->space.blocks[t->block].m;
+        hdg_local_sizes(h, t->block, &N, &n);
+        const double *f =
+            s->loads[t->block] + (int64_t)(t->cell / TRACE_LANES) * N * TRACE_LANES + t->cell % TRACE_LANES;
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, size, N, -1.0, t->load, N, f, TRACE_LANES, 1.0,
+                    F + h->trace.face_free[t->face], 1);
+    }
+    for (int64_t i = 0; i < h->trace.n_free && h->trace.fixed != NULL; i++)
+        if (h->trace.fixed[i]) F[i] = h->lift[i];
+}
+
+/* The sum of two operators. */
+struct corrected {
+    struct operator symmetric, correction;
+    struct vector scratch;
+};
+
+static void corrected_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+    struct corrected *c = A->data;
+    operator_apply(&c->symmetric, x, y);
+    operator_apply(&c->correction, x, &c->scratch);
+    vector_axpby(1.0, &c->scratch, 1.0, y);
+}
+
+static void corrected_free(struct operator* A) {
+    struct corrected *c = A->data;
+    if (c == NULL) return;
+    operator_destroy(&c->symmetric);
+    operator_destroy(&c->correction);
+    vector_destroy(&c->scratch);
+    base_free(&A->data);
+}
+
+facet_status elastic_operator(const struct hdg *h, enum trace_form form, struct operator* A) {
+    facet_status status = FACET_OK;
+    struct corrected *c = NULL;
+    *A = (struct operator){.n = h->trace.n_free,
+                           .device = h->device,
+                           .apply = corrected_apply,
+                           .free = corrected_free,
+                           .name = "the trace matrix of tractions in the gradient formulation"};
+    TRY(CALLOC(c, 1));
+    A->data = c;
+    TRY(trace_operator_create(&h->trace, &h->matrices, form, &c->symmetric));
+    TRY(operator_create_csr(h->device, &h->elastic->correction, &c->correction));
+    TRY(vector_create(h->device, h->trace.n_free, &c->scratch));
+done:
+    if (status != FACET_OK) operator_destroy(A);
+    return status;
+}
+
+void elastic_add_correction(const struct hdg *h, struct csr *csr) {
+    const struct csr *from = &h->elastic->correction;
+    for (int64_t i = 0; i < csr->n && h->nonsymmetric; i++) {
+        int64_t at = csr->offsets[i];
+        for (int64_t k = from->offsets[i]; k < from->offsets[i + 1]; k++) {
+            while (csr->columns[at] != from->columns[k]) at++; /* both ascend, and the matrix has them all */
+            csr->values[at] += from->values[k];
+        }
+    }
+}

@@ -1,0 +1,178 @@
+/* The data of elasticity at points: moduli (mu > 0, lambda >= 0), body forces, exact solutions, conditions
+ * and tau, with the checks that belong to them. */
+#include <math.h>
+#include <string.h>
+
+#include "hdg/elastic.h"
+
+static facet_status refuse(const char *name, const char *rule, double value, int dim, const double *x) {
+    char place[96];
+    local_point_text(dim, x, place, sizeof place);
+    return base_fail(FACET_ERROR_INPUT, "%s must %s, but is %g at %s", name, rule, value, place);
+}
+
+facet_status elastic_moduli(const struct hdg_data *data, int32_t region, int n, const double *x, double *mu,
+                            double *lambda) {
+    facet_status status = FACET_OK;
+    int dim = data->mesh->dim, stress = dim == 2 && data->plane == HDG_PLANE_STRESS;
+    TRY(base_wrap(field_eval(data->mu[region], n, dim, x, mu), "mu"));
+    TRY(base_wrap(field_eval(data->lambda[region], n, dim, x, lambda), "lambda"));
+    for (int q = 0; q < n; q++) {
+        if (!(mu[q] > 0.0)) TRY(refuse("mu", "be positive", mu[q], dim, x + q * dim));
+        if (!(lambda[q] >= 0.0)) TRY(refuse("lambda", "not be negative", lambda[q], dim, x + q * dim));
+        if (stress) lambda[q] = 2.0 * mu[q] * lambda[q] / (lambda[q] + 2.0 * mu[q]);
+    }
+done:
+    return status;
+}
+
+facet_status elastic_exact(const struct hdg_data *data, int n, const double *x, double *scratch, double *u,
+                           double *H) {
+    facet_status status = FACET_OK;
+    int dim = data->mesh->dim;
+    double *values = scratch, *gradients = scratch + n;
+    for (int c = 0; c < dim; c++) {
+        TRY(field_eval_jet(data->exact, c, n, dim, x, values, gradients, NULL));
+        for (int q = 0; q < n; q++) {
+            if (u != NULL) u[q * dim + c] = values[q];
+            for (int a = 0; a < dim; a++) H[(q * dim + c) * dim + a] = gradients[q * dim + a];
+        }
+    }
+done:
+    return base_wrap(status, "exact");
+}
+
+/* mu and lambda with their gradients at n points: values n, gradients n x dim. */
+struct moduli_jet {
+    double *mu, *mu_gradient, *lambda, *lambda_gradient;
+};
+static facet_status moduli_jet(const struct hdg_data *data, int32_t region, int n, const double *x,
+                               const struct moduli_jet *j) {
+    facet_status status = FACET_OK;
+    int dim = data->mesh->dim;
+    TRY(field_eval_jet(data->mu[region], 0, n, dim, x, j->mu, j->mu_gradient, NULL));
+    TRY(field_eval_jet(data->lambda[region], 0, n, dim, x, j->lambda, j->lambda_gradient, NULL));
+    for (int q = 0; q < n && dim == 2 && data->plane == HDG_PLANE_STRESS; q++) {
+        double mu = j->mu[q], lambda = j->lambda[q], sum = lambda + 2.0 * mu;
+        for (int a = 0; a < dim; a++)
+            j->lambda_gradient[q * dim + a] = (4.0 * mu * mu * j->lambda_gradient[q * dim + a] +
+                                               2.0 * lambda * lambda * j->mu_gradient[q * dim + a]) /
+                                              (sum * sum);
+        j->lambda[q] = 2.0 * mu * lambda / sum;
+    }
+done:
+    return status;
+}
+
+/* f_c = -sum_a [d_a mu (d_a u_c + d_c u_a) + mu (d_aa u_c + d_ac u_a) + lambda d_ac u_a] - d_c lambda div u,
+ * gathered component by component of u. */
+static facet_status exact_source(struct local *l, int32_t region, int n, const double *x, double *f) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    int dim = data->mesh->dim;
+    double *u = l->jets, *gradient = u + n, *hessian = gradient + n * dim, *rest = hessian + n * dim * dim;
+    struct moduli_jet j = {rest, rest + n, rest + n + n * dim, rest + 2 * n + n * dim};
+    TRY(moduli_jet(data, region, n, x, &j));
+    memset(f, 0, (size_t)(n * dim) * sizeof *f);
+    for (int c = 0; c < dim; c++) {
+        TRY(field_eval_jet(data->exact, c, n, dim, x, u, gradient, hessian));
+        for (int q = 0; q < n; q++) {
+            const double *g = gradient + q * dim, *h = hessian + q * dim * dim;
+            const double *dmu = j.mu_gradient + q * dim, *dlambda = j.lambda_gradient + q * dim;
+            for (int a = 0; a < dim; a++) {
+                f[q * dim + c] -= dmu[a] * g[a] + j.mu[q] * h[a * dim + a];
+                f[q * dim + a] -=
+                    dmu[c] * g[a] + (j.mu[q] + j.lambda[q]) * h[c * dim + a] + dlambda[a] * g[c];
+            }
+        }
+    }
+done:
+    return base_wrap(status, "source of the exact solution");
+}
+
+facet_status elastic_source(struct local *l, int32_t region, int n, const double *x, double *f) {
+    const struct hdg_data *data = &l->hdg->data;
+    int dim = data->mesh->dim;
+    if (data->exact != NULL) return exact_source(l, region, n, x, f);
+    if (data->source != NULL) return base_wrap(field_eval(data->source, n, dim, x, f), "source");
+    memset(f, 0, (size_t)(n * dim) * sizeof *f);
+    return FACET_OK;
+}
+
+/* Traction, or (mu H - p I) n, of the exact solution. */
+static facet_status exact_traction(struct local *l, const struct hdg_condition *c, int n, const double *x,
+                                   const double *normal, double *values) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    struct elastic_local *e = l->elastic;
+    int dim = data->mesh->dim, natural = c->kind == HDG_GRADIENT_PRESSURE;
+    double *H = l->jets, *scratch = H + n * dim * dim;
+    TRY(elastic_exact(data, n, x, scratch, NULL, H));
+    TRY(elastic_moduli(data, local_region(data, l->block, l->cell), n, x, e->mu, e->lambda));
+    for (int q = 0; q < n; q++) {
+        const double *h = H + q * dim * dim, *N = normal + q * dim;
+        double trace = 0.0, area = 0.0, mu = e->mu[q],
+               lambda = natural ? e->mu[q] + e->lambda[q] : e->lambda[q];
+        for (int a = 0; a < dim; a++) {
+            trace += h[a * dim + a];
+            area += N[a] * N[a];
+        }
+        area = sqrt(area);
+        for (int a = 0; a < dim; a++) {
+            double sum = lambda * trace * N[a];
+            for (int b = 0; b < dim; b++)
+                sum += mu * (h[a * dim + b] + (natural ? 0.0 : h[b * dim + a])) * N[b];
+            values[q * dim + a] = sum / area;
+        }
+    }
+done:
+    return status;
+}
+
+facet_status elastic_condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
+                                      const double *normal, double *values) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &l->hdg->data;
+    int dim = data->mesh->dim, n_fixed = 0, mechanical = c->kind == HDG_MECHANICAL;
+    const struct field *natural = mechanical ? c->t : c->g;
+    double *u = l->elastic->values;
+    for (int a = 0; a < dim && mechanical; a++) n_fixed += c->fixed[a] != 0;
+    if (n_fixed < dim) {
+        if (natural != NULL)
+            TRY(field_eval(natural, n, dim, x, values));
+        else
+            TRY(exact_traction(l, c, n, x, normal, values));
+    }
+    if (n_fixed == 0) goto done;
+    TRY(field_eval(c->g != NULL ? c->g : data->exact, n, dim, x, u));
+    for (int q = 0; q < n; q++)
+        for (int a = 0; a < dim; a++)
+            if (c->fixed[a]) values[q * dim + a] = u[q * dim + a];
+done:
+    return base_wrap(status, "boundary condition on '%s'", c->part);
+}
+
+/* The default scales with the stiffness: 2 mu / h in the symmetric formulation, so that the stabilization and
+ * the condensed shear stiffness G'A^-1 G are of the same size in every material (lambda would over-penalize
+ * shear when it is large); mu / length in the gradient formulation, as K / length in diffusion. */
+facet_status elastic_tau(struct local *l, double area, int n, const double *x, double *tau) {
+    const struct hdg *h = l->hdg;
+    const struct hdg_data *data = &h->data;
+    enum shape shape = h->space.blocks[l->block].shape;
+    int dim = data->mesh->dim, symmetric = data->formulation == HDG_SYMMETRIC;
+    double height = l->volume / area * (shape_is_simplex(shape) ? dim : 1), scale = symmetric ? height : 1.0;
+    if (data->tau == NULL) {
+        double value = data->tau_hat > 0.0 ? 2.0 * data->tau_hat / height
+                       : symmetric         ? 2.0 * l->elastic->mean_mu / height
+                                           : l->elastic->mean_mu / h->space.length;
+        for (int q = 0; q < n; q++) tau[q] = value;
+        return FACET_OK;
+    }
+    facet_status status = field_eval(data->tau, n, dim, x, tau);
+    if (status != FACET_OK) return base_wrap(status, "tau");
+    for (int q = 0; q < n; q++) {
+        if (!(tau[q] > 0.0)) return refuse("tau", "be positive", tau[q], dim, x + q * dim);
+        tau[q] /= scale;
+    }
+    return FACET_OK;
+}
