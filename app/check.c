@@ -3,10 +3,6 @@
 #include <string.h>
 
 #include "app/app.h"
-#include "base/memory.h"
-#include "poly/basis.h"
-#include "poly/modal.h"
-#include "trace/continuous.h"
 
 static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
     struct mesh_quality q;
@@ -31,7 +27,19 @@ static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
     return FACET_OK;
 }
 
+static void put_vector(const char *name, const struct case_vector *vector, struct text *out) {
+    if (vector->n == 0) return;
+    text_printf(out, ", %s: %s", name, vector->n > 1 ? "[" : "");
+    for (int i = 0; i < vector->n; i++)
+        text_printf(out, "%s%s", i > 0 ? ", " : "", vector->texts[i].text ? vector->texts[i].text : "null");
+    text_printf(out, "%s", vector->n > 1 ? "]" : "");
+}
+
 static void put_condition(const struct case_boundary *b, struct text *out) {
+    put_vector("displacement", &b->displacement, out);
+    put_vector("traction", &b->traction, out);
+    put_vector("gradient_pressure", &b->gradient_pressure, out);
+    if (b->condition == CASE_MECHANICAL || b->condition == CASE_GRADIENT_PRESSURE) return;
     if (b->condition == CASE_ROBIN)
         text_printf(out, ", robin: {a: %s, g: %s}", b->a.text, b->g.text);
     else
@@ -57,48 +65,12 @@ static void report_groups(const facet_mesh *mesh, int dim, const struct case_fil
         if (named < 0) named = rest;
         if (named >= 0)
             put_condition(&file->boundary[named], out);
-        else if (file && dim < mesh->dim && file->exact.text)
-            text_printf(out, ", dirichlet: exact");
+        else if (file && dim < mesh->dim && file->exact.n > 0)
+            text_printf(out, ", %s: exact",
+                        file->equation == FACET_ELASTICITY ? "displacement" : "dirichlet");
         text_printf(out, "\n");
     }
     if (n == 0) text_printf(out, "%-9s none is named\n", dim == mesh->dim ? "regions" : "parts");
-}
-
-static facet_status report_unknowns(const struct case_file *file, const facet_problem *problem,
-                                    struct text *out) {
-    facet_status status = FACET_OK;
-    const facet_mesh *mesh = problem->shared->mesh;
-    struct problem_resolved resolved = {0};
-    struct trace_space space = {0};
-    struct continuous_space continuous = {0};
-    uint8_t *eliminated = NULL;
-    int64_t volume = 0;
-    int degree = file->discretization.degree,
-        condensed = strcmp(file->discretization.method, "condensed") == 0;
-    TRY(problem_resolve(problem->shared, &resolved));
-    TRY(CALLOC(eliminated, mesh->n_faces));
-    for (int32_t f = 0; f < mesh->n_faces; f++)
-        eliminated[f] = resolved.face_condition[f] >= 0 &&
-                        resolved.conditions[resolved.face_condition[f]].kind == HDG_DIRICHLET;
-    if (condensed)
-        TRY(continuous_space_create(mesh, degree, eliminated, &continuous));
-    else
-        TRY(trace_space_create(mesh, degree, 1, eliminated, &space));
-    volume = continuous.n_all; /* of the continuous method: all unknowns, condensed or not */
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        enum shape shape = mesh->blocks[b].shape;
-        int per_cell =
-            condensed ? modal_n_interior(shape, degree) : basis_size(shape, degree) * (1 + mesh->dim);
-        volume += (int64_t)mesh->blocks[b].count * per_cell;
-    }
-    text_printf(out, "unknowns  degree %d: %s on the trace, %s in the cells\n", degree,
-                report_count(condensed ? continuous.n_free : space.n_free).text, report_count(volume).text);
-done:
-    base_free(&eliminated);
-    trace_space_destroy(&space);
-    continuous_space_destroy(&continuous);
-    problem_resolved_destroy(&resolved);
-    return status;
 }
 
 static int is_mesh_file(const char *path) {
@@ -125,6 +97,7 @@ static facet_status check_case(const struct app_options *options, facet_context 
     facet_mesh *mesh = NULL;
     facet_problem *problem = NULL;
     struct hdg_mismatch mismatch;
+    int64_t unknowns[2];
     TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
     TRY(run_mesh(file, context, 0, &mesh));
     TRY(run_problem(file, context, mesh, &problem));
@@ -133,8 +106,9 @@ static facet_status check_case(const struct app_options *options, facet_context 
     TRY(report_mesh(mesh, out));
     report_groups(mesh, mesh->dim, NULL, out);
     report_groups(mesh, mesh->dim - 1, file, out);
-    TRY(report_unknowns(file, problem, out));
-    TRY(run_check_data(file, problem, &mismatch));
+    TRY(run_check_data(file, problem, &mismatch, unknowns));
+    text_printf(out, "unknowns  degree %d: %s on the trace, %s in the cells\n", file->discretization.degree,
+                report_count(unknowns[0]).text, report_count(unknowns[1]).text);
     report_mismatch(&mismatch, out);
 done:
     facet_problem_destroy(&problem);

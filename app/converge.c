@@ -2,12 +2,30 @@
  *
  * Between two meshes of the same degree, h halves: the order is log2 of the ratio of the errors. */
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "app/app.h"
 #include "base/memory.h"
 
-#define N_SHOWN 4
+#define MOST_SHOWN 4
+/* What the table shows of an equation and its formulation; a column of errors and one of orders each. */
+struct shown {
+    const char *name;
+    size_t offset; /* in facet_errors */
+};
+struct table_kind {
+    int n;
+    struct shown shown[MOST_SHOWN];
+};
+#define SHOW(name, member)                                                                                   \
+    { name, offsetof(facet_errors, member) }
+static const struct table_kind
+    diffusion = {4,
+                 {SHOW("u L2", u_L2), SHOW("q L2", q_L2), SHOW("u* L2", u_star_L2),
+                  SHOW("q* L2", q_star_L2)}},
+    symmetric = {3, {SHOW("stress L2", stress_L2), SHOW("u L2", u_L2), SHOW("trace L2", trace_L2)}},
+    gradient = {4, {SHOW("H L2", H_L2), SHOW("u L2", u_L2), SHOW("p L2", p_L2), SHOW("u* L2", u_star_L2)}};
 
 struct converge {
     const struct app_options *options;
@@ -23,8 +41,26 @@ struct converge {
     facet_errors coarse; /* of the next coarser mesh, same degree */
 };
 
-static const char *const headers[] = {"degree", "refine", "cells", "unknowns", "u L2",  "rate",
-                                      "q L2",   "rate",   "u* L2", "rate",     "q* L2", "rate"};
+static const struct table_kind *kind_of(const struct case_file *file) {
+    if (file->equation == FACET_DIFFUSION) return &diffusion;
+    return strcmp(file->discretization.formulation, "gradient") == 0 ? &gradient : &symmetric;
+}
+
+static double member(const facet_errors *errors, const struct shown *shown) {
+    double value;
+    memcpy(&value, (const char *)errors + shown->offset, sizeof value);
+    return value;
+}
+
+static facet_status make_table(const struct case_file *file, struct table **table) {
+    const char *headers[4 + 2 * MOST_SHOWN] = {"degree", "refine", "cells", "unknowns"};
+    const struct table_kind *kind = kind_of(file);
+    for (int i = 0; i < kind->n; i++) {
+        headers[4 + 2 * i] = kind->shown[i].name;
+        headers[5 + 2 * i] = "rate";
+    }
+    return table_create(4 + 2 * kind->n, headers, table);
+}
 
 static double order(double coarse, double fine) {
     return coarse >= 0.0 && fine >= 0.0 ? log2(coarse / fine) : NAN;
@@ -33,25 +69,26 @@ static double order(double coarse, double fine) {
 static facet_errors find_rates(const facet_errors *c, const facet_errors *f) {
     return (facet_errors){order(c->u_L2, f->u_L2),           order(c->u_Linf, f->u_Linf),
                           order(c->q_L2, f->q_L2),           order(c->u_star_L2, f->u_star_L2),
-                          order(c->q_star_L2, f->q_star_L2), order(c->trace_L2, f->trace_L2)};
+                          order(c->q_star_L2, f->q_star_L2), order(c->trace_L2, f->trace_L2),
+                          order(c->H_L2, f->H_L2),           order(c->p_L2, f->p_L2),
+                          order(c->stress_L2, f->stress_L2)};
 }
 
 static void add_row(struct converge *c, const struct run *run, int refine, const facet_errors *rates) {
-    const facet_errors *e = &run->errors;
-    const double shown[N_SHOWN] = {e->u_L2, e->q_L2, e->u_star_L2, e->q_star_L2};
-    const double orders[N_SHOWN] = {rates ? rates->u_L2 : NAN, rates ? rates->q_L2 : NAN,
-                                    rates ? rates->u_star_L2 : NAN, rates ? rates->q_star_L2 : NAN};
+    const struct table_kind *kind = kind_of(run->file);
     table_cell(c->table, "%d", run->degree);
     table_cell(c->table, "%d", refine);
     table_cell(c->table, "%d", run->mesh->n_cells);
     table_cell(c->table, "%lld", (long long)run->report.trace_unknowns);
-    for (int i = 0; i < N_SHOWN; i++) {
-        if (run->has_errors && shown[i] >= 0.0)
-            table_cell(c->table, "%.3e", shown[i]);
+    for (int i = 0; i < kind->n; i++) {
+        double error = member(&run->errors, &kind->shown[i]);
+        double observed = rates ? member(rates, &kind->shown[i]) : NAN;
+        if (run->has_errors && error >= 0.0)
+            table_cell(c->table, "%.3e", error);
         else
             table_cell(c->table, "-");
-        if (isfinite(orders[i]))
-            table_cell(c->table, "%.2f", orders[i]);
+        if (isfinite(observed))
+            table_cell(c->table, "%.2f", observed);
         else
             table_cell(c->table, "-");
     }
@@ -135,12 +172,12 @@ static facet_status check_finest(const struct converge *c) {
 
 static facet_status check_request(const struct converge *c) {
     const struct app_options *o = c->options;
-    if (!c->file->exact.text)
+    if (c->file->exact.n == 0)
         return base_fail(
             FACET_ERROR_INPUT,
-            "%s: a table of errors needs the exact solution; add the key exact, for example exact: "
-            "sin(pi*x)*sin(pi*y)",
-            c->file->path);
+            "%s: a table of errors needs the exact solution; add the key exact, for example exact: %s",
+            c->file->path,
+            c->file->equation == FACET_ELASTICITY ? "[sin(x)*y, x*cos(y)]" : "sin(pi*x)*sin(pi*y)");
     if (o->degree.last >= o->degree.first && (o->degree.first < 1 || o->degree.last > PROBLEM_MAX_DEGREE))
         return base_fail(FACET_ERROR_INPUT, "--degree: degrees are 1 to %d, not %d:%d", PROBLEM_MAX_DEGREE,
                          o->degree.first, o->degree.last);
@@ -158,7 +195,7 @@ facet_status converge_command(const struct app_options *options) {
     TRY(case_read(options->arguments[0], options->n_settings, options->settings, &c.file));
     TRY(app_context(options, &c.context));
     TRY(check_request(&c));
-    TRY(table_create((int)(sizeof headers / sizeof headers[0]), headers, &c.table));
+    TRY(make_table(c.file, &c.table));
     json_begin(&c.json, &c.json_text);
     json_object_begin(&c.json, NULL);
     json_array_begin(&c.json, "rows");

@@ -72,7 +72,9 @@ void report_header(const struct run *run, struct text *out) {
     text_printf(out, "mesh      %s (%s), %s", report_number_of(run->mesh->n_cells, "cell").text,
                 run->mesh->shape_text, report_number_of(run->mesh->n_faces, "face").text);
     text_printf(out, run->mesh->order > 1 ? ", geometry of order %d\n" : "\n", run->mesh->order);
-    text_printf(out, "method    %s, degree %d", file->discretization.method, run->degree);
+    text_printf(out, "method    %s, %s%sdegree %d", file->discretization.method,
+                file->discretization.formulation ? file->discretization.formulation : "",
+                file->discretization.formulation ? " formulation, " : "", run->degree);
     if (run->solver)
         text_printf(out, ": %s, %s in the cells",
                     report_number_of(run->report.trace_unknowns, "trace unknown").text,
@@ -124,6 +126,9 @@ static void put_errors(const facet_errors *e, struct text *out) {
     text_printf(out, "errors    %-8s %11s %11s\n", "", "L2", "Linf");
     put_error(out, "u", e->u_L2, e->u_Linf);
     put_error(out, "q", e->q_L2, -1.0);
+    put_error(out, "stress", e->stress_L2, -1.0);
+    put_error(out, "H", e->H_L2, -1.0);
+    put_error(out, "p", e->p_L2, -1.0);
     put_error(out, "u_star", e->u_star_L2, -1.0);
     put_error(out, "q_star", e->q_star_L2, -1.0);
     put_error(out, "trace", e->trace_L2, -1.0);
@@ -189,8 +194,8 @@ void report_results(const struct run *run, struct text *out) {
     if (run->report.converged) {
         report_mismatch(&run->mismatch, out);
         if (run->report.conservation >= 0.0)
-            text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest flux\n",
-                        run->report.conservation);
+            text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest %s\n",
+                        run->report.conservation, run->file->equation == FACET_ELASTICITY ? "force" : "flux");
         if (run->has_errors) put_errors(&run->errors, out);
         put_values(run, out);
     }

@@ -317,9 +317,9 @@ FACET_API int facet_solver_n_levels(const facet_solver *solver);
 FACET_API facet_status facet_solver_level(const facet_solver *solver, int level, facet_level *info);
 FACET_API facet_status facet_solver_errors(const facet_solver *solver, facet_errors *errors);
 /* A field at points anywhere in the mesh; a point outside is an error. Diffusion: "u", "u_star" (values: n *
- * 1), "q", "q_star" (n * dim). Elasticity: "u", "u_star" (n * dim), "stress", "strain" (n * dim * dim),
- * "von_mises" (n * 1), "vorticity" (n * 1 in 2D, n * 3 in 3D), and of the formulation gradient "H" = grad u
- * (n * dim * dim) and "p" (n * 1). */
+ * 1), "q", "q_star" (n * dim). Elasticity: "u" (n * dim), "stress", "strain" (n * dim * dim, by rows),
+ * "von_mises" (n * 1); of the formulation gradient also "u_star" (n * dim), "H" = grad u (n * dim * dim),
+ * "p" (n * 1) and "vorticity" = curl u (n * 1 in 2D, n * 3 in 3D). */
 FACET_API facet_status facet_solver_evaluate(const facet_solver *solver, const char *field, int64_t n_points,
                                              const double *x, double *values);
 /* A VTU file for ParaView. fields: names separated by commas (NULL: all). */

@@ -89,8 +89,8 @@ static void check_full_problem(const struct case_file *f) {
     assert_int_equal(f->conductivity[0].value[3].place.line, 10);
     assert_int_equal(f->conductivity[0].value[3].place.column, 15);
     assert_string_equal(f->reaction.text, "x > half ? k : 0");
-    assert_string_equal(f->source.text, "sin(k*x) + y");
-    assert_null(f->exact.text);
+    assert_string_equal(f->source.texts[0].text, "sin(k*x) + y");
+    assert_int_equal(f->exact.n, 0);
     assert_int_equal(f->n_boundary, 2);
     assert_string_equal(f->boundary[0].on, "rest");
     assert_int_equal(f->boundary[0].condition, CASE_NEUMANN);
@@ -144,7 +144,7 @@ static void test_exact_and_defaults(void **state) {
     assert_string_equal(f->solver.method, "auto");
     assert_string_equal(f->solver.preconditioner, "auto");
     assert_true(f->solver.rtol == 1e-10 && f->solver.max_iterations == 10000);
-    assert_null(f->source.text);
+    assert_int_equal(f->source.n, 0);
     assert_null(f->reaction.text);
     case_destroy(&f);
 }
@@ -432,6 +432,54 @@ static void test_nearest(void **state) {
 }
 
 /* Every key stands in the reference; the cases in it are good; docs/input.md is this text. */
+static void test_elastic(void **state) {
+    (void)state;
+    struct case_file *f;
+    assert_int_equal(case_read(GOOD "elastic.yaml", 0, NULL, &f), FACET_OK);
+    assert_int_equal(f->equation, FACET_ELASTICITY);
+    assert_int_equal(f->n_material, 1);
+    assert_null(f->material[0].on);
+    assert_string_equal(f->material[0].which, "E,nu");
+    assert_string_equal(f->material[0].value[0].text, "2 + x");
+    assert_string_equal(f->material[0].value[1].text, "0.3");
+    assert_int_equal(f->n_conductivity, 0);
+    assert_string_equal(f->plane, "stress");
+    assert_int_equal(f->source.n, 2);
+    assert_string_equal(f->source.texts[1].text, "-g");
+    assert_int_equal(f->n_boundary, 3);
+    const struct case_boundary *roller = &f->boundary[1];
+    assert_int_equal(roller->condition, CASE_MECHANICAL);
+    assert_true(roller->displacement.n == 2 && roller->traction.n == 2);
+    assert_null(roller->displacement.texts[0].text);
+    assert_string_equal(roller->displacement.texts[1].text, "0");
+    assert_string_equal(roller->traction.texts[0].text, "x");
+    assert_null(roller->traction.texts[1].text);
+    assert_int_equal(f->boundary[2].condition, CASE_GRADIENT_PRESSURE);
+    assert_int_equal(f->boundary[2].gradient_pressure.n, 2);
+    assert_string_equal(f->discretization.formulation, "gradient");
+    assert_int_equal(f->output.n_fields, 10);
+    assert_true(f->values[0].component == 1 && f->values[0].column == -1);
+    assert_true(f->values[1].component == 0 && f->values[1].column == 1);
+    assert_string_equal(f->values[2].field, "traction");
+    case_destroy(&f);
+}
+
+static void test_elastic_groups(void **state) {
+    (void)state;
+    struct case_file *f;
+    assert_int_equal(case_read(GOOD "elastic_groups.yaml", 0, NULL, &f), FACET_OK);
+    assert_int_equal(f->n_material, 2);
+    assert_string_equal(f->material[0].on, "left");
+    assert_string_equal(f->material[0].which, "mu,lambda");
+    assert_string_equal(f->material[1].which, "E,nu");
+    assert_null(f->plane); /* not given: chosen where the dimension is known */
+    assert_string_equal(f->discretization.formulation, "symmetric");
+    assert_int_equal(f->exact.n, 2);
+    assert_int_equal(f->boundary[0].traction.n, 1);
+    assert_string_equal(f->boundary[0].traction.texts[0].text, "exact");
+    case_destroy(&f);
+}
+
 static void test_reference(void **state) {
     (void)state;
     struct text page = {0}, terminal = {0};
@@ -453,7 +501,7 @@ static void test_reference(void **state) {
             fail_msg("%s", base_message());
         case_destroy(&file);
     }
-    assert_int_equal(n_cases, 2);
+    assert_int_equal(n_cases, 3);
     char *written;
     size_t n;
     assert_int_equal(file_read_whole("docs/input.md", &written, &n), FACET_OK);
@@ -524,7 +572,8 @@ static void check_damaged(const char *bytes, size_t n) {
 
 static void test_damaged_files(void **state) {
     (void)state;
-    static const char *const paths[] = {GOOD "full.yaml", GOOD "exact.yaml", GOOD "groups.yaml"};
+    static const char *const paths[] = {GOOD "full.yaml", GOOD "exact.yaml", GOOD "groups.yaml",
+                                        GOOD "elastic.yaml", GOOD "elastic_groups.yaml"};
     int64_t before = live_blocks();
     for (int k = 0; k < 3; k++) {
         char *bytes, copy[8192];
@@ -564,6 +613,9 @@ static void test_allocation_faults(void **state) {
     fail_allocations(GOOD "full.yaml", 2, settings, FACET_OK);
     fail_allocations(GOOD "exact.yaml", 0, NULL, FACET_OK);
     fail_allocations(GOOD "groups.yaml", 0, NULL, FACET_OK);
+    fail_allocations(GOOD "elastic.yaml", 0, NULL, FACET_OK);
+    fail_allocations(GOOD "elastic_groups.yaml", 0, NULL, FACET_OK);
+    fail_allocations(BAD "elastic_conditions.yaml", 0, NULL, FACET_ERROR_INPUT);
     fail_allocations(BAD "types.yaml", 0, NULL, FACET_ERROR_INPUT);
     fail_allocations(BAD "expressions.yaml", 0, NULL, FACET_ERROR_INPUT);
     fail_allocations(BAD "regions.yaml", 0, NULL, FACET_ERROR_INPUT);
@@ -586,6 +638,8 @@ int main(void) {
         cmocka_unit_test(test_table_is_consistent),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_elastic),
+        cmocka_unit_test(test_elastic_groups),
         cmocka_unit_test(test_reference),
         cmocka_unit_test(test_damaged_files),
         cmocka_unit_test(test_allocation_faults),

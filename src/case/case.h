@@ -25,12 +25,28 @@ struct case_text {
     struct case_place place;
 };
 
-enum case_condition { CASE_DIRICHLET, CASE_NEUMANN, CASE_ROBIN };
+/* The components of a vector, or one scalar. n 0: absent. */
+struct case_vector {
+    int n;
+    struct case_text texts[3]; /* text NULL: null, the component is given elsewhere */
+    struct case_place place;
+};
+
+enum case_condition { CASE_DIRICHLET, CASE_NEUMANN, CASE_ROBIN, CASE_MECHANICAL, CASE_GRADIENT_PRESSURE };
 
 struct case_boundary {
     char *on; /* part name or "rest" */
     enum case_condition condition;
     struct case_text g, a; /* a: robin only. g may be the text "exact" */
+    /* Elasticity: of a mechanical condition one or both of the first two. One text, "exact": all components.
+     */
+    struct case_vector displacement, traction, gradient_pressure;
+    struct case_place place;
+};
+struct case_material { /* on one group, on == NULL: everywhere */
+    char *on;
+    const char *which;         /* "mu,lambda" or "E,nu" */
+    struct case_text value[2]; /* the two, in this order */
     struct case_place place;
 };
 struct case_region_value { /* conductivity on one group, on == NULL: everywhere */
@@ -42,8 +58,8 @@ struct case_region_value { /* conductivity on one group, on == NULL: everywhere 
 enum case_take { CASE_AT, CASE_ALONG, CASE_MAX, CASE_MIN, CASE_INTEGRAL, CASE_MEAN };
 struct case_value {
     char *name;
-    char *field;   /* u, u_star, q, q_star, flux (q.n on a part) */
-    int component; /* 0..2, or -1: all */
+    char *field;           /* a word of the schema; flux, traction: on a part */
+    int component, column; /* 0..2, or -1: all; column: of a tensor, else -1 */
     enum case_take take;
     char *on; /* a part or a group; NULL: the whole domain */
     int n_points;
@@ -69,12 +85,17 @@ struct case_file {
     facet_equation equation;
     int n_conductivity;
     struct case_region_value *conductivity;
-    struct case_text reaction, source, exact;
+    int n_material;
+    struct case_material *material;
+    char *plane; /* strain, stress */
+    struct case_text reaction;
+    struct case_vector source, exact; /* one component for diffusion, dim for elasticity */
     int n_boundary;
     struct case_boundary *boundary;
 
     struct {
-        char *method; /* hdg, condensed */
+        char *method;      /* hdg, condensed */
+        char *formulation; /* symmetric, gradient */
         int degree;
         struct case_text tau;
         double tau_hat; /* 0: not given */

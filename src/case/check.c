@@ -238,6 +238,29 @@ static void check_matrix(struct checker *c, struct tree_node *node) {
     node->bad = 1;
 }
 
+int schema_is_null(const struct tree_node *node) {
+    return node->kind == TREE_SCALAR && !node->quoted &&
+           (strcmp(node->text, "null") == 0 || strcmp(node->text, "~") == 0);
+}
+
+/* Its length is checked where the dimension is known. */
+static void check_vector(struct checker *c, struct tree_node *node, const struct schema_entry *e) {
+    int good = node->n == 2 || node->n == 3;
+    for (int i = 0; i < node->n && good; i++)
+        good = node->items[i]->kind == TREE_SCALAR && *node->items[i]->text;
+    if (!good) {
+        issues_add(c->issues, node,
+                   "%s: must be a list of 2 expressions (3 in 3D); quote an expression that contains a comma",
+                   c->path);
+        node->bad = 1;
+    }
+    for (int i = 0; i < node->n && good; i++) {
+        if (!schema_is_null(node->items[i]) || e->flags & SCHEMA_NULL) continue;
+        issues_add(c->issues, node->items[i], "%s: a component may not be null here; write 0", c->path);
+        node->bad = 1;
+    }
+}
+
 static facet_status check_map(struct checker *c, struct tree_node *node, const char *parent);
 
 static facet_status check_list_of_maps(struct checker *c, struct tree_node *node,
@@ -267,8 +290,9 @@ static facet_status check_list(struct checker *c, struct tree_node *node, const 
     }
     int of_maps = node->n == 0 || node->items[0]->kind == TREE_MAP;
     if (types & SCHEMA_LIST && (of_maps || types == SCHEMA_LIST)) return check_list_of_maps(c, node, e);
-    if (types & SCHEMA_MATRIX) {
-        check_matrix(c, node);
+    if (types & (SCHEMA_MATRIX | SCHEMA_VECTOR)) {
+        if (types & SCHEMA_MATRIX) check_matrix(c, node);
+        if (types & SCHEMA_VECTOR) check_vector(c, node, e);
         return FACET_OK;
     }
     if (!check_length(c, node, e)) return FACET_OK;

@@ -256,6 +256,8 @@ static facet_status read_discretization(struct reader *r) {
     const struct tree_node *map = reader_get(r->tree->root, "discretization");
     if (map) r->file->discretization.place = reader_place(map);
     TRY(reader_text(map, "discretization.method", &r->file->discretization.method));
+    if (r->file->equation == FACET_ELASTICITY)
+        TRY(reader_text(map, "discretization.formulation", &r->file->discretization.formulation));
     r->file->discretization.degree = reader_integer(map, "discretization.degree");
     r->file->discretization.postprocess = reader_boolean(map, "discretization.postprocess");
     TRY(reader_read_tau(r, map));
@@ -288,12 +290,13 @@ static facet_status read_everything(struct reader *r) {
     facet_status status = FACET_OK;
     const struct tree_node *root = r->tree->root;
     TRY(reader_text(root, "title", &r->file->title));
-    r->file->equation = FACET_DIFFUSION;
+    r->file->equation = reader_find_equation(r);
     TRY(reader_read_parameters(r));
     TRY(read_mesh(r));
+    reader_check_equation(r);
     TRY(reader_read_data(r));
-    TRY(reader_read_boundary(r));
     TRY(read_discretization(r));
+    TRY(reader_read_boundary(r));
     TRY(read_solver(r));
     TRY(reader_read_output(r));
     TRY(reader_read_values(r));
@@ -347,6 +350,10 @@ done:
     return status;
 }
 
+static void free_vector(struct case_vector *vector) {
+    for (int i = 0; i < 3; i++) base_free(&vector->texts[i].text);
+}
+
 void case_destroy(struct case_file **file) {
     struct case_file *f = *file;
     if (!f) return;
@@ -364,16 +371,26 @@ void case_destroy(struct case_file **file) {
         for (int k = 0; k < 9; k++) base_free(&f->conductivity[i].value[k].text);
     }
     base_free(&f->conductivity);
+    for (int i = 0; i < f->n_material; i++) {
+        base_free(&f->material[i].on);
+        for (int k = 0; k < 2; k++) base_free(&f->material[i].value[k].text);
+    }
+    base_free(&f->material);
+    base_free(&f->plane);
     base_free(&f->reaction.text);
-    base_free(&f->source.text);
-    base_free(&f->exact.text);
+    free_vector(&f->source);
+    free_vector(&f->exact);
     for (int i = 0; i < f->n_boundary; i++) {
         base_free(&f->boundary[i].on);
         base_free(&f->boundary[i].g.text);
         base_free(&f->boundary[i].a.text);
+        free_vector(&f->boundary[i].displacement);
+        free_vector(&f->boundary[i].traction);
+        free_vector(&f->boundary[i].gradient_pressure);
     }
     base_free(&f->boundary);
     base_free(&f->discretization.method);
+    base_free(&f->discretization.formulation);
     base_free(&f->discretization.tau.text);
     base_free(&f->solver.method);
     base_free(&f->solver.preconditioner);

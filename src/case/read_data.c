@@ -12,12 +12,6 @@
 
 /* ------------------------------------------------------------------------------------------ expressions */
 
-/* What is known of an expression without a point. */
-struct constant {
-    int is_constant;
-    double value;
-};
-
 static size_t trimmed_length(const char *text) {
     size_t n = strlen(text);
     while (n > 0 && strchr(" \t\r\n", text[n - 1])) n--;
@@ -34,7 +28,7 @@ static const char *comma_hint(const struct tree_node *node) {
 /* Compiles the text; if it is constant, its value must exist and lie within the bounds of `row` (NULL: no
  * bounds). */
 static facet_status check_expression(struct reader *r, const struct tree_node *node, const char *row,
-                                     const char *name, const char *text, struct constant *constant) {
+                                     const char *name, const char *text, struct reader_constant *constant) {
     facet_status status = FACET_OK;
     struct expr *expr = NULL;
     const double origin[3] = {0, 0, 0};
@@ -62,8 +56,9 @@ static facet_status check_expression(struct reader *r, const struct tree_node *n
     return status;
 }
 
-static facet_status copy_expression(struct reader *r, const struct tree_node *node, const char *row,
-                                    const char *name, struct case_text *out, struct constant *constant) {
+facet_status reader_copy_expression(struct reader *r, const struct tree_node *node, const char *row,
+                                    const char *name, struct case_text *out,
+                                    struct reader_constant *constant) {
     facet_status status = FACET_OK;
     TRY(base_strdup(node->text, &out->text));
     out->text[trimmed_length(out->text)] = '\0';
@@ -76,12 +71,12 @@ done:
 /* The expression at a key of a map, if there is one; name: of the map, for messages ("": the file). */
 static facet_status read_expression(struct reader *r, const struct tree_node *map, const char *row,
                                     const char *name, struct case_text *out) {
-    struct constant constant;
+    struct reader_constant constant;
     char full[2 * NAME_BYTES];
     const struct tree_node *node = reader_get(map, row);
     if (!node || node->kind != TREE_SCALAR) return FACET_OK;
     snprintf(full, sizeof full, "%s%s%s", name, *name ? "." : "", schema_key(schema_find(row)));
-    return copy_expression(r, node, row, full, out, &constant);
+    return reader_copy_expression(r, node, row, full, out, &constant);
 }
 
 /* The same for boundary data, which may be the word "exact". */
@@ -159,7 +154,7 @@ static int is_same_text(const struct case_text *a, const struct case_text *b) {
 }
 
 static void check_matrix(struct reader *r, const struct tree_node *node, const char *name,
-                         const struct case_region_value *region, const struct constant *constants) {
+                         const struct case_region_value *region, const struct reader_constant *constants) {
     int dim = node->n, all_constant = 1, symmetric = 1;
     double K[9];
     for (int i = 0; i < dim; i++) {
@@ -190,15 +185,15 @@ static void check_matrix(struct reader *r, const struct tree_node *node, const c
 static facet_status read_region_value(struct reader *r, const struct tree_node *node, const char *row,
                                       const char *name, struct case_region_value *region) {
     facet_status status = FACET_OK;
-    struct constant constants[9];
+    struct reader_constant constants[9];
     if (node->kind == TREE_SCALAR) {
         region->n = 1;
-        TRY(copy_expression(r, node, row, name, &region->value[0], constants));
+        TRY(reader_copy_expression(r, node, row, name, &region->value[0], constants));
     } else if (node->kind == TREE_LIST) {
         region->n = node->n * node->n;
         for (int k = 0; k < region->n; k++) {
             const struct tree_node *entry = node->items[k / node->n]->items[k % node->n];
-            TRY(copy_expression(r, entry, NULL, name, &region->value[k], &constants[k]));
+            TRY(reader_copy_expression(r, entry, NULL, name, &region->value[k], &constants[k]));
         }
         check_matrix(r, node, name, region, constants);
     }
@@ -253,10 +248,14 @@ done:
 facet_status reader_read_data(struct reader *r) {
     facet_status status = FACET_OK;
     const struct tree_node *root = r->tree->root, *source = tree_find(root, "source");
-    TRY(read_conductivity(r));
-    TRY(read_expression(r, root, "reaction", "", &r->file->reaction));
-    TRY(read_expression(r, root, "source", "", &r->file->source));
-    TRY(read_expression(r, root, "exact", "", &r->file->exact));
+    if (r->file->equation == FACET_ELASTICITY) {
+        TRY(reader_read_material(r));
+    } else {
+        TRY(read_conductivity(r));
+        TRY(read_expression(r, root, "reaction", "", &r->file->reaction));
+    }
+    TRY(reader_read_vector(r, root, "source", "", 0, &r->file->source));
+    TRY(reader_read_vector(r, root, "exact", "", 0, &r->file->exact));
     if (source && tree_find(root, "exact"))
         issues_add(r->issues, source, "source: follows from exact; give one or the other");
 done:
@@ -278,11 +277,20 @@ facet_status reader_read_tau(struct reader *r, const struct tree_node *discretiz
 
 /* ------------------------------------------------------------------------------------------ boundary */
 
+/* Conditions of elasticity have no place in diffusion; their number. */
+static int refuse_mechanical(struct reader *r, const struct tree_node *item, int index) {
+    char prefix[NAME_BYTES];
+    snprintf(prefix, sizeof prefix, "boundary.%d.", index);
+    return reader_refuse_key(r, item, prefix, "displacement") +
+           reader_refuse_key(r, item, prefix, "traction") +
+           reader_refuse_key(r, item, prefix, "gradient_pressure");
+}
+
 static facet_status read_condition(struct reader *r, const struct tree_node *item, int index,
                                    struct case_boundary *boundary) {
     facet_status status = FACET_OK;
     static const char *const rows[3] = {"boundary[].dirichlet", "boundary[].neumann", "boundary[].robin"};
-    int n = 0;
+    int n = 0, n_foreign;
     char name[NAME_BYTES];
     const struct tree_node *on = reader_get(item, "boundary[].on");
     snprintf(name, sizeof name, "boundary.%d", index);
@@ -293,12 +301,17 @@ static facet_status read_condition(struct reader *r, const struct tree_node *ite
         reader_check_side(r, on, full, 1);
         TRY(base_strdup(on->text, &boundary->on));
     }
+    if (r->file->equation == FACET_ELASTICITY) {
+        TRY(reader_read_mechanical(r, item, name, boundary));
+        goto done;
+    }
     for (int i = 0; i < 3; i++) {
         if (!tree_find(item, schema_key(schema_find(rows[i])))) continue;
         n++;
         boundary->condition = (enum case_condition)i;
     }
-    if (n == 0)
+    n_foreign = refuse_mechanical(r, item, index);
+    if (n == 0 && n_foreign == 0)
         issues_add(r->issues, item, "%s: needs a condition: dirichlet, neumann or robin", name);
     else if (n > 1)
         issues_add(r->issues, item, "%s: has %d conditions; keep one of dirichlet, neumann and robin", name,

@@ -11,10 +11,61 @@ static int is_any_of(const char *word, const char *a, const char *b) {
     return !strcmp(word, a) || !strcmp(word, b);
 }
 
+/* What a field is made of, and whose it is. */
+enum form { SCALAR, VECTOR, TENSOR };
+struct known_field {
+    const char *name;
+    enum form diffusion, elasticity;
+    int of_diffusion, of_elasticity, of_gradient; /* gradient: only of that formulation */
+};
+static const struct known_field known_fields[] = {
+    {"u", SCALAR, VECTOR, 1, 1, 0},         {"u_star", SCALAR, VECTOR, 1, 1, 1},
+    {"q", VECTOR, VECTOR, 1, 0, 0},         {"q_star", VECTOR, VECTOR, 1, 0, 0},
+    {"flux", SCALAR, SCALAR, 1, 0, 0},      {"H", TENSOR, TENSOR, 0, 1, 1},
+    {"p", SCALAR, SCALAR, 0, 1, 1},         {"stress", TENSOR, TENSOR, 0, 1, 0},
+    {"strain", TENSOR, TENSOR, 0, 1, 0},    {"von_mises", SCALAR, SCALAR, 0, 1, 0},
+    {"vorticity", SCALAR, VECTOR, 0, 1, 1}, {"traction", VECTOR, VECTOR, 0, 1, 0},
+};
+
+/* NULL for trace, error and cell, which every equation has. */
+static const struct known_field *find_known(const char *name) {
+    for (size_t i = 0; i < sizeof known_fields / sizeof known_fields[0]; i++)
+        if (!strcmp(name, known_fields[i].name)) return &known_fields[i];
+    return NULL;
+}
+
+/* In 2D the vorticity is a scalar; of a mesh file the dimension is not known here. */
+static enum form find_form(const struct reader *r, const struct known_field *known) {
+    if (!known) return SCALAR;
+    if (!strcmp(known->name, "vorticity") && r->dim == 2) return SCALAR;
+    return r->file->equation == FACET_ELASTICITY ? known->elasticity : known->diffusion;
+}
+
+/* Fields of the other equation or formulation; returns 0 after an issue. */
+static int check_owner(struct reader *r, const struct tree_node *node, const char *name) {
+    const struct known_field *known = find_known(node->text);
+    const char *formulation = r->file->discretization.formulation;
+    int elastic = r->file->equation == FACET_ELASTICITY;
+    if (!known) return 1;
+    if (elastic ? !known->of_elasticity : !known->of_diffusion) {
+        issues_add(r->issues, node, "%s: %s belongs to equation: %s", name, node->text,
+                   elastic ? "diffusion" : "elasticity");
+        return 0;
+    }
+    if (elastic && known->of_gradient && formulation && strcmp(formulation, "gradient") != 0) {
+        issues_add(r->issues, node, "%s: %s belongs to discretization.formulation: gradient%s", name,
+                   node->text,
+                   strcmp(node->text, "u_star") == 0 ? "; u of symmetric has that order itself" : "");
+        return 0;
+    }
+    return 1;
+}
+
 /* Fields that exist only under conditions. */
 static void check_field(struct reader *r, const struct tree_node *node, const char *name) {
     const char *method = r->file->discretization.method;
     int star = is_any_of(node->text, "u_star", "q_star");
+    if (!check_owner(r, node, name)) return;
     if (star && method && !strcmp(method, "condensed"))
         issues_add(r->issues, node, "%s: %s belongs to discretization.method: hdg; condensed has u and q",
                    name, node->text);
@@ -97,6 +148,34 @@ static void need_key(struct value_reader *v, const char *key, int allowed, const
         issues_add(v->r->issues, node, "%s.%s: makes sense only with %s", v->name, key, with);
 }
 
+/* One letter for a vector, two for a tensor, none for a scalar. */
+static void check_component(struct value_reader *v, const struct tree_node *field,
+                            const struct tree_node *component) {
+    const struct known_field *known = find_known(field->text);
+    enum form form = find_form(v->r, known);
+    if (form == SCALAR)
+        issues_add(v->r->issues, component, "%s.component: %s is a scalar; remove the component", v->name,
+                   field->text);
+    else if ((form == TENSOR) != (component->text[1] != '\0'))
+        issues_add(v->r->issues, component, "%s.component: %s is a %s; its components are %s", v->name,
+                   field->text, form == TENSOR ? "tensor" : "vector",
+                   form == TENSOR ? "xx, xy, ..." : "x, y, z");
+}
+
+/* flux and traction live on a part of the boundary. */
+static void check_through(struct value_reader *v, const struct tree_node *field) {
+    int traction = !strcmp(field->text, "traction");
+    if (!traction && strcmp(field->text, "flux") != 0) return;
+    if (v->value->take == CASE_ALONG || v->value->take == CASE_AT)
+        issues_add(v->r->issues, field, "%s.field: %s is %s on a part of the boundary; it needs take and on",
+                   v->name, field->text, traction ? "sigma n" : "q . n");
+    else if (!tree_find(v->item, "on"))
+        issues_add(v->r->issues, v->item, "%s: %s needs on, the part of the boundary it %s", v->name,
+                   field->text, traction ? "acts upon" : "goes through");
+    else if (traction && v->value->take != CASE_INTEGRAL && v->value->take != CASE_MEAN)
+        issues_add(v->r->issues, field, "%s.field: traction has an integral or a mean only", v->name);
+}
+
 /* What the kind of value and the field allow together. */
 static void check_combination(struct value_reader *v) {
     struct reader *r = v->r;
@@ -106,20 +185,12 @@ static void check_combination(struct value_reader *v) {
     need_key(v, "points", along, "along");
     need_key(v, "file", along, "along");
     need_key(v, "on", !along && !at, "take");
-    if (component && component->text[0] == 'z' && r->dim == 2)
+    if (component && strchr(component->text, 'z') && r->dim == 2)
         issues_add(r->issues, component, "%s.component: a box of 2 dimensions has no z", v->name);
     if (!field) return;
     check_field(r, field, v->name);
-    if (component && !is_any_of(field->text, "q", "q_star"))
-        issues_add(r->issues, component, "%s.component: %s is a scalar; remove the component", v->name,
-                   field->text);
-    if (strcmp(field->text, "flux") != 0) return;
-    if (along || at)
-        issues_add(r->issues, field,
-                   "%s.field: flux is q . n on a part of the boundary; it needs take and on", v->name);
-    else if (!tree_find(v->item, "on"))
-        issues_add(r->issues, v->item, "%s: flux needs on, the part of the boundary it goes through",
-                   v->name);
+    if (component) check_component(v, field, component);
+    check_through(v, field);
 }
 
 static facet_status read_value(struct value_reader *v) {
@@ -129,6 +200,7 @@ static facet_status read_value(struct value_reader *v) {
     const struct tree_node *along = reader_get(v->item, "values[].along");
     v->value->place = reader_place(v->item);
     v->value->component = component ? component->text[0] - 'x' : -1;
+    v->value->column = component && component->text[1] != '\0' ? component->text[1] - 'x' : -1;
     TRY(reader_text(v->item, "values[].name", &v->value->name));
     TRY(reader_text(v->item, "values[].field", &v->value->field));
     TRY(reader_text(v->item, "values[].on", &v->value->on));

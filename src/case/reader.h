@@ -31,11 +31,32 @@ int reader_sides(const struct reader *r, const char *sides[6]);
 /* Reports a name that is no side of the box. Says nothing about a mesh file's groups. */
 void reader_check_side(struct reader *r, const struct tree_node *node, const char *name, int allow_rest);
 
-/* read_data.c: parameters, coefficients, boundary conditions and tau. */
+/* read_data.c: parameters, coefficients, boundary conditions and tau. An expression is compiled while its
+ * place is known; if it is constant, its value must exist and lie within the bounds of `row` (NULL: none). */
+struct reader_constant {
+    int is_constant;
+    double value;
+};
+facet_status reader_copy_expression(struct reader *r, const struct tree_node *node, const char *row,
+                                    const char *name, struct case_text *out,
+                                    struct reader_constant *constant);
 facet_status reader_read_parameters(struct reader *r);
 facet_status reader_read_data(struct reader *r);
 facet_status reader_read_boundary(struct reader *r);
 facet_status reader_read_tau(struct reader *r, const struct tree_node *discretization);
+/* read_elastic.c: which equation the case means, also when the key is wrong; keys of the other one. */
+facet_equation reader_find_equation(const struct reader *r);
+void reader_check_equation(struct reader *r);
+/* Reports a key that belongs to the other equation, if it is there; prefix: of its name. */
+int reader_refuse_key(struct reader *r, const struct tree_node *map, const char *prefix, const char *key);
+facet_status reader_read_material(struct reader *r);
+/* A value with as many components as the equation has unknowns, if the key is there. name: of the map that
+ * holds it ("": the file). Boundary data may be the word exact, as a whole or by components. */
+facet_status reader_read_vector(struct reader *r, const struct tree_node *map, const char *row,
+                                const char *name, int boundary, struct case_vector *out);
+/* The condition of an item of `boundary` in elasticity. */
+facet_status reader_read_mechanical(struct reader *r, const struct tree_node *item, const char *name,
+                                    struct case_boundary *boundary);
 /* read_results.c: output and values. */
 facet_status reader_read_output(struct reader *r);
 facet_status reader_read_values(struct reader *r);

@@ -95,6 +95,23 @@ static facet_status check_region(const struct facet_mesh *mesh, const struct cas
                      region->on, names);
 }
 
+static facet_status check_material(const struct facet_mesh *mesh, const struct case_material *material) {
+    char names[512];
+    if (material->on == NULL || mesh_find_group(mesh, material->on, mesh->dim) != NULL) return FACET_OK;
+    mesh_group_names(mesh, mesh->dim, names, sizeof names);
+    return base_fail(FACET_ERROR_INPUT,
+                     "material: there is no group of cells '%s' in the mesh; its groups are: %s",
+                     material->on, names);
+}
+
+/* The word exact alone stands for all components. */
+static facet_status check_vector(const struct facet_mesh *mesh, const char *name,
+                                 const struct case_vector *vector) {
+    if (vector->n <= 1 || vector->n == mesh->dim) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "%s: has %d components, but the mesh has %d dimensions", name,
+                     vector->n, mesh->dim);
+}
+
 static facet_status check_point(const struct mesh_locator *locator, int dim, const char *name,
                                 const double point[3]) {
     int32_t cell;
@@ -113,9 +130,12 @@ static facet_status check_value(const struct facet_mesh *mesh, const struct mesh
     const struct mesh_group *cells = NULL, *part = NULL;
     facet_status status = FACET_OK;
     char regions[256], parts[256];
-    if (value->component >= mesh->dim)
+    int last = value->column > value->component ? value->column : value->component;
+    if (last >= mesh->dim)
         return base_fail(FACET_ERROR_INPUT, "value '%s': a mesh of %d dimensions has no component %c",
-                         value->name, mesh->dim, "xyz"[value->component]);
+                         value->name, mesh->dim, "xyz"[last]);
+    if (strcmp(value->field, "vorticity") == 0 && value->component >= 0 && mesh->dim == 2)
+        return base_fail(FACET_ERROR_INPUT, "value '%s': the vorticity in 2D is a scalar", value->name);
     if (value->n_coordinates > 0 && value->n_coordinates < mesh->dim)
         return base_fail(FACET_ERROR_INPUT,
                          "value '%s': a point of a mesh of %d dimensions has %d coordinates, not %d",
@@ -129,7 +149,8 @@ static facet_status check_value(const struct facet_mesh *mesh, const struct mesh
     if (status != FACET_OK || value->on == NULL) return status;
     cells = mesh_find_group(mesh, value->on, mesh->dim);
     part = mesh_find_group(mesh, value->on, mesh->dim - 1);
-    if (part != NULL || (cells != NULL && strcmp(value->field, "flux") != 0)) return FACET_OK;
+    int through = strcmp(value->field, "flux") == 0 || strcmp(value->field, "traction") == 0;
+    if (part != NULL || (cells != NULL && !through)) return FACET_OK;
     mesh_group_names(mesh, mesh->dim, regions, sizeof regions);
     mesh_group_names(mesh, mesh->dim - 1, parts, sizeof parts);
     return base_fail(FACET_ERROR_INPUT,
@@ -144,8 +165,18 @@ static facet_status check_names(const struct case_file *file, const struct facet
     struct mesh_locator *locator = NULL;
     for (int i = 0; i < file->n_conductivity; i++)
         gather(&errors, check_region(mesh, &file->conductivity[i]), file, file->conductivity[i].place);
-    for (int i = 0; i < file->n_boundary; i++)
-        gather(&errors, check_part(mesh, file->boundary[i].on), file, file->boundary[i].place);
+    for (int i = 0; i < file->n_material; i++)
+        gather(&errors, check_material(mesh, &file->material[i]), file, file->material[i].place);
+    gather(&errors, check_vector(mesh, "source", &file->source), file, file->source.place);
+    gather(&errors, check_vector(mesh, "exact", &file->exact), file, file->exact.place);
+    for (int i = 0; i < file->n_boundary; i++) {
+        const struct case_boundary *b = &file->boundary[i];
+        gather(&errors, check_part(mesh, b->on), file, b->place);
+        gather(&errors, check_vector(mesh, "displacement", &b->displacement), file, b->displacement.place);
+        gather(&errors, check_vector(mesh, "traction", &b->traction), file, b->traction.place);
+        gather(&errors, check_vector(mesh, "gradient_pressure", &b->gradient_pressure), file,
+               b->gradient_pressure.place);
+    }
     if (file->n_values > 0) TRY(mesh_locator_create(mesh, &locator));
     for (int i = 0; i < file->n_values; i++) {
         facet_status found = check_value(mesh, locator, &file->values[i]);
@@ -173,8 +204,57 @@ static facet_status set_conductivity(const struct case_file *file, facet_problem
     return FACET_OK;
 }
 
+static facet_status set_material(const struct case_file *file, facet_problem *problem) {
+    for (int i = 0; i < file->n_material; i++) {
+        const struct case_material *m = &file->material[i];
+        const char *texts[2] = {m->value[0].text, m->value[1].text};
+        facet_status status = facet_problem_set_material(problem, m->on, m->which, texts);
+        if (status != FACET_OK) return at_place(status, file, m->place);
+    }
+    return FACET_OK;
+}
+
+/* The components of a vector, the word exact as often as there are any; their number. */
+static int spread(const facet_problem *problem, const struct case_vector *vector, const char *texts[3]) {
+    int n = vector->n > 1 ? vector->n : problem->shared->mesh->dim;
+    for (int i = 0; i < n; i++) texts[i] = vector->texts[vector->n > 1 ? i : 0].text;
+    return n;
+}
+
+static facet_status set_mechanical(facet_problem *problem, const struct case_boundary *b) {
+    facet_status status = FACET_OK;
+    const char *texts[3];
+    if (b->displacement.n > 0)
+        TRY(facet_problem_set_displacement(problem, b->on, spread(problem, &b->displacement, texts), texts));
+    if (b->traction.n > 0)
+        TRY(facet_problem_set_traction(problem, b->on, spread(problem, &b->traction, texts), texts));
+    if (b->gradient_pressure.n > 0)
+        TRY(facet_problem_set_gradient_pressure(problem, b->on, spread(problem, &b->gradient_pressure, texts),
+                                                texts));
+done:
+    return status;
+}
+
+static facet_status set_source(const struct case_file *file, facet_problem *problem) {
+    const char *texts[3];
+    if (file->source.n == 0) return FACET_OK;
+    if (file->equation == FACET_DIFFUSION)
+        return facet_problem_set_source(problem, file->source.texts[0].text);
+    return facet_problem_set_vector_source(problem, spread(problem, &file->source, texts), texts);
+}
+
+static facet_status set_exact(const struct case_file *file, facet_problem *problem) {
+    const char *texts[3];
+    if (file->exact.n == 0) return FACET_OK;
+    if (file->equation == FACET_DIFFUSION) return facet_problem_set_exact(problem, file->exact.texts[0].text);
+    return facet_problem_set_vector_exact(problem, spread(problem, &file->exact, texts), texts);
+}
+
 static facet_status set_condition(facet_problem *problem, const struct case_boundary *boundary) {
     switch (boundary->condition) {
+    case CASE_MECHANICAL:
+    case CASE_GRADIENT_PRESSURE:
+        return set_mechanical(problem, boundary);
     case CASE_DIRICHLET:
         return facet_problem_set_dirichlet(problem, boundary->on, boundary->g.text);
     case CASE_NEUMANN:
@@ -185,10 +265,32 @@ static facet_status set_condition(facet_problem *problem, const struct case_boun
     return base_fail(FACET_ERROR_INPUT, "unknown boundary condition");
 }
 
+static void choose_options(const struct case_file *file, int degree, facet_options *options) {
+    facet_options_default(options);
+    options->discretization = file->discretization.method;
+    options->degree = degree > 0 ? degree : file->discretization.degree;
+    options->formulation = file->discretization.formulation;
+    options->plane = file->plane;
+    options->tau = file->discretization.tau.text;
+    options->tau_hat = file->discretization.tau_hat;
+    options->postprocess = file->discretization.postprocess;
+    options->method = file->solver.method;
+    options->preconditioner = file->solver.preconditioner;
+    options->cycle = file->solver.cycle;
+    options->smoother = file->solver.smoother;
+    options->smoother_degree = file->solver.smoother_degree;
+    options->precision = file->solver.precision;
+    if (strcmp(file->solver.coarse_device, "same") != 0) options->coarse_device = file->solver.coarse_device;
+    options->rtol = file->solver.rtol;
+    options->max_iterations = file->solver.max_iterations;
+}
+
 /* Overlaps, boundary faces without a condition: what only shows when everything is in place. */
 static facet_status check_complete(const struct case_file *file, const facet_problem *problem) {
     struct problem_resolved resolved;
-    facet_status status = problem_resolve(problem->shared, &resolved);
+    facet_options options;
+    choose_options(file, 0, &options);
+    facet_status status = problem_resolve(problem->shared, &options, &resolved);
     if (status != FACET_OK) return in_file(status, file);
     problem_resolved_destroy(&resolved);
     return FACET_OK;
@@ -202,12 +304,11 @@ facet_status run_problem(const struct case_file *file, facet_context *context, c
     for (int i = 0; i < file->n_parameters; i++)
         TRY(facet_problem_set_parameter(*problem, file->parameters[i].name, file->parameters[i].value));
     TRY(set_conductivity(file, *problem));
+    TRY(set_material(file, *problem));
     if (file->reaction.text != NULL)
         TRY(at_place(facet_problem_set_reaction(*problem, file->reaction.text), file, file->reaction.place));
-    if (file->source.text != NULL)
-        TRY(at_place(facet_problem_set_source(*problem, file->source.text), file, file->source.place));
-    if (file->exact.text != NULL)
-        TRY(at_place(facet_problem_set_exact(*problem, file->exact.text), file, file->exact.place));
+    TRY(at_place(set_source(file, *problem), file, file->source.place));
+    TRY(at_place(set_exact(file, *problem), file, file->exact.place));
     for (int i = 0; i < file->n_boundary; i++)
         TRY(at_place(set_condition(*problem, &file->boundary[i]), file, file->boundary[i].place));
     TRY(check_complete(file, *problem));
@@ -315,29 +416,11 @@ static void make_report(struct run *run) {
         run->timers.seconds[phase] += run->report.seconds[phase];
 }
 
-static void choose_options(const struct case_file *file, int degree, facet_options *options) {
-    facet_options_default(options);
-    options->discretization = file->discretization.method;
-    options->degree = degree > 0 ? degree : file->discretization.degree;
-    options->tau = file->discretization.tau.text;
-    options->tau_hat = file->discretization.tau_hat;
-    options->postprocess = file->discretization.postprocess;
-    options->method = file->solver.method;
-    options->preconditioner = file->solver.preconditioner;
-    options->cycle = file->solver.cycle;
-    options->smoother = file->solver.smoother;
-    options->smoother_degree = file->solver.smoother_degree;
-    options->precision = file->solver.precision;
-    if (strcmp(file->solver.coarse_device, "same") != 0) options->coarse_device = file->solver.coarse_device;
-    options->rtol = file->solver.rtol;
-    options->max_iterations = file->solver.max_iterations;
-}
-
 facet_status run_check_data(const struct case_file *file, const facet_problem *problem,
-                            struct hdg_mismatch *mismatch) {
+                            struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
     facet_options options;
     choose_options(file, 0, &options);
-    return in_file(problem_check_data(problem, &options, mismatch), file);
+    return in_file(problem_check_data(problem, &options, mismatch, unknowns), file);
 }
 
 static facet_status solve(struct run *run) {
@@ -346,8 +429,8 @@ static facet_status solve(struct run *run) {
     facet_options options;
     choose_options(file, run->degree, &options);
     options.watch = run->watched;
-    if (file->exact.text != NULL && file->n_boundary > 0)
-        TRY(run_check_data(file, run->problem, &run->mismatch));
+    if (file->exact.n > 0 && file->n_boundary > 0)
+        TRY(run_check_data(file, run->problem, &run->mismatch, NULL));
     TRY(in_file(facet_solver_create(run->problem, &options, &run->solver), file));
     TRY(base_check_interrupt());
     TRY(in_file(facet_solver_solve(run->solver, NULL, NULL), file));
@@ -390,8 +473,8 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
     TRY(make_mesh(run, options->refine));
     TRY(run_problem(file, context, run->mesh, &run->problem));
     TRY(solve(run));
-    if (file->exact.text != NULL) TRY(in_file(facet_solver_errors(run->solver, &run->errors), file));
-    run->has_errors = file->exact.text != NULL;
+    if (file->exact.n > 0) TRY(in_file(facet_solver_errors(run->solver, &run->errors), file));
+    run->has_errors = file->exact.n > 0;
     TRY(run_measure_values(run));
     if (!options->no_files && has_targets(run)) TRY(write_files(run));
 done:

@@ -57,9 +57,9 @@ facet_status run_mesh(const struct case_file *file, facet_context *context, int 
 /* Checks every name and point of the case against the mesh, all errors at once. */
 facet_status run_problem(const struct case_file *file, facet_context *context, const facet_mesh *mesh,
                          facet_problem **problem);
-/* Evaluates all data of the case at their quadrature points; *mismatch: see hdg_check_data. */
+/* Evaluates all data of the case at their quadrature points; *mismatch, unknowns: see problem_check_data. */
 facet_status run_check_data(const struct case_file *file, const facet_problem *problem,
-                            struct hdg_mismatch *mismatch);
+                            struct hdg_mismatch *mismatch, int64_t unknowns[2]);
 /* Mesh, problem, solver, solve, errors, values, output files. options: NULL for the case as it is. The struct
  * is filled as far as the run came, also on failure; the caller destroys it in any case. With
  * FACET_NOT_CONVERGED there is a report, but no errors and values, and nothing is written. */

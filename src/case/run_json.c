@@ -19,6 +19,9 @@ static void write_norms(struct json *json, const char *name, const facet_errors 
     write_norm(json, "q", e->q_L2, NAN);
     write_norm(json, "u_star", e->u_star_L2, NAN);
     write_norm(json, "q_star", e->q_star_L2, NAN);
+    write_norm(json, "H", e->H_L2, NAN);
+    write_norm(json, "p", e->p_L2, NAN);
+    write_norm(json, "stress", e->stress_L2, NAN);
     write_norm(json, "trace", e->trace_L2, NAN);
     json_object_end(json);
 }
@@ -29,7 +32,8 @@ static double available(double error) {
 
 static void write_errors(struct json *json, const facet_errors *e) {
     facet_errors known = {available(e->u_L2),      available(e->u_Linf),    available(e->q_L2),
-                          available(e->u_star_L2), available(e->q_star_L2), available(e->trace_L2)};
+                          available(e->u_star_L2), available(e->q_star_L2), available(e->trace_L2),
+                          available(e->H_L2),      available(e->p_L2),      available(e->stress_L2)};
     write_norms(json, "errors", &known);
 }
 
@@ -89,7 +93,7 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     json_integer(json, "threads", facet_context_threads(run->context));
     json_integer(json, "dimension", run->mesh->dim);
     json_string(json, "method", run->file->discretization.method);
-    json_string(json, "equation", "diffusion");
+    json_string(json, "equation", run->file->equation == FACET_ELASTICITY ? "elasticity" : "diffusion");
     json_integer(json, "degree", run->degree);
     json_object_begin(json, "mesh");
     json_integer(json, "cells", run->mesh->n_cells);

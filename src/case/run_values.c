@@ -12,15 +12,22 @@ void run_line_point(const struct case_value *value, int64_t i, int64_t n, double
         point[d] = i == n - 1 && n > 1 ? value->to[d] : value->from[d] + t * (value->to[d] - value->from[d]);
 }
 
+/* The number of the wanted component, -1 for all; a tensor's run by rows. */
+static int component_of(const struct run *run, const struct case_value *wanted) {
+    return wanted->column < 0 ? wanted->component : wanted->component * run->mesh->dim + wanted->column;
+}
+
 static facet_status measure_points(const struct run *run, struct run_value *value) {
     facet_status status = FACET_OK;
     const struct case_value *wanted = value->wanted;
-    int dim = run->mesh->dim, components;
+    int dim = run->mesh->dim, components, component = component_of(run, wanted);
     int64_t n = value->n_points > 0 ? value->n_points : 1;
     enum hdg_field field;
     double *x = NULL, *all = NULL;
     TRY(sample_find_field(run->solver, wanted->field, &field, &components));
-    value->n_components = wanted->component < 0 ? components : 1;
+    if (component >= components)
+        FAIL(FACET_ERROR_INPUT, "the field '%s' has no such component", wanted->field);
+    value->n_components = component < 0 ? components : 1;
     TRY(ALLOC(x, n * dim));
     TRY(ALLOC(all, n * components));
     TRY(ALLOC(value->numbers, n * value->n_components));
@@ -33,7 +40,7 @@ static facet_status measure_points(const struct run *run, struct run_value *valu
     for (int64_t i = 0; i < n; i++)
         for (int c = 0; c < value->n_components; c++)
             value->numbers[i * value->n_components + c] =
-                all[i * components + (wanted->component < 0 ? c : wanted->component)];
+                all[i * components + (component < 0 ? c : component)];
 done:
     base_free(&x);
     base_free(&all);
@@ -47,8 +54,8 @@ static facet_status measure_taken(const struct run *run, struct run_value *value
                             : wanted->take == CASE_MIN      ? SAMPLE_MIN
                             : wanted->take == CASE_INTEGRAL ? SAMPLE_INTEGRAL
                                                             : SAMPLE_MEAN;
-    TRY(CALLOC(value->numbers, 3));
-    TRY(sample_take(run->solver, wanted->field, wanted->component, take, wanted->on, value->numbers,
+    TRY(CALLOC(value->numbers, SAMPLE_MAX_COMPONENTS));
+    TRY(sample_take(run->solver, wanted->field, component_of(run, wanted), take, wanted->on, value->numbers,
                     &value->n_components));
 done:
     return status;
@@ -79,6 +86,19 @@ done:
     return status;
 }
 
+/* "u", "u_x", "stress_xy": what column c of a line holds. */
+static void put_name(const struct run_value *value, int dim, int c, struct text *csv) {
+    const struct case_value *wanted = value->wanted;
+    int n = value->n_components, row = wanted->component, column = wanted->column;
+    if (row < 0 && n > 1) { /* all of a vector or a tensor */
+        row = n == dim * dim ? c / dim : c;
+        column = n == dim * dim ? c % dim : -1;
+    }
+    text_printf(csv, ",%s", wanted->field);
+    if (row >= 0) text_printf(csv, "_%c", "xyz"[row]);
+    if (column >= 0) text_printf(csv, "%c", "xyz"[column]);
+}
+
 /* The columns distance, x, y, (z,) and the values: the field's name, or name_x, name_y, ... */
 static facet_status write_line(const struct run *run, const struct run_value *value) {
     facet_status status = FACET_OK;
@@ -86,11 +106,7 @@ static facet_status write_line(const struct run *run, const struct run_value *va
     struct text csv = {0};
     int dim = run->mesh->dim, n = value->n_components;
     text_printf(&csv, dim == 3 ? "distance,x,y,z" : "distance,x,y");
-    for (int c = 0; c < n; c++) {
-        int component = wanted->component >= 0 ? wanted->component : n > 1 ? c : -1;
-        text_printf(&csv, component >= 0 ? ",%s_%c" : ",%s", wanted->field,
-                    component >= 0 ? "xyz"[component] : ' ');
-    }
+    for (int c = 0; c < n; c++) put_name(value, dim, c, &csv);
     text_printf(&csv, "\n");
     for (int64_t i = 0; i < value->n_points; i++) {
         double point[3], square = 0.0;

@@ -15,30 +15,44 @@ static const struct schema_entry table[] = {
     {.path = "equation",
      .types = SCHEMA_WORD,
      .flags = SCHEMA_REQUIRED,
-     .words = {"diffusion"},
-     .help = "`diffusion`: reaction u - div(conductivity grad u) = source."},
+     .words = {"diffusion", "elasticity"},
+     .help =
+         "`diffusion`: reaction u - div(conductivity grad u) = source. `elasticity`: -div sigma = source, "
+         "sigma = 2 mu eps(u) + lambda (div u) I, with the displacement u."},
     {.path = "conductivity",
      .types = SCHEMA_EXPRESSION | SCHEMA_MATRIX | SCHEMA_LIST,
      .flags = SCHEMA_ABOVE,
      .min = 0,
      .fallback = "1",
      .help =
-         "K, positive; a matrix must be symmetric and positive definite. By group: a list of `on`, `value`."},
+         "K, positive; a matrix must be symmetric and positive definite. By group: a list of `on`, `value`. "
+         "Diffusion."},
     {.path = "reaction",
      .types = SCHEMA_EXPRESSION,
      .flags = SCHEMA_FROM,
      .min = 0,
      .fallback = "0",
-     .help = "The factor of u, not negative."},
+     .help = "The factor of u, not negative. Diffusion."},
+    {.path = "material",
+     .types = SCHEMA_MAP | SCHEMA_LIST,
+     .help = "The elastic moduli: `mu` and `lambda`, or `E` and `nu`. By group: a list of these with `on`. "
+             "Required by elasticity."},
+    {.path = "plane",
+     .types = SCHEMA_WORD,
+     .words = {"strain", "stress"},
+     .fallback = "strain",
+     .help = "Elasticity in 2D: no strain, or no stress, across the plane."},
     {.path = "source",
-     .types = SCHEMA_EXPRESSION,
+     .types = SCHEMA_EXPRESSION | SCHEMA_VECTOR,
      .fallback = "0",
-     .help = "The right-hand side f. Excluded by `exact`."},
+     .help = "The right-hand side f; the body force of elasticity is a list. Excluded by `exact`."},
     {.path = "exact",
-     .types = SCHEMA_EXPRESSION,
-     .help = "The exact solution, when known: the source is derived from it, errors are measured against it, "
-             "boundary data may be the word `exact`, and parts not named get `dirichlet: exact`. It must be "
-             "smooth inside every cell; kinks may lie along the borders of cells only."},
+     .types = SCHEMA_EXPRESSION | SCHEMA_VECTOR,
+     .help =
+         "The exact solution, when known (of elasticity a list): the source is derived from it, errors "
+         "are measured against it, boundary data may be the word `exact`, and parts not named get "
+         "`dirichlet: exact` or `displacement: exact`. It must be smooth inside every cell; kinks may lie "
+         "along the borders of cells only."},
     {.path = "boundary",
      .types = SCHEMA_LIST,
      .help = "The boundary conditions. Without `exact`, every part of the boundary needs one."},
@@ -120,6 +134,51 @@ static const struct schema_entry table[] = {
      .min = 0,
      .help = "K there."},
 
+    {.path = "material.mu",
+     .types = SCHEMA_EXPRESSION,
+     .flags = SCHEMA_ABOVE,
+     .min = 0,
+     .help = "The shear modulus, with `lambda`."},
+    {.path = "material.lambda",
+     .types = SCHEMA_EXPRESSION,
+     .flags = SCHEMA_FROM,
+     .min = 0,
+     .help = "Lame's first parameter, with `mu`; at most 1e6 mu."},
+    {.path = "material.E",
+     .types = SCHEMA_EXPRESSION,
+     .flags = SCHEMA_ABOVE,
+     .min = 0,
+     .help = "Young's modulus, with `nu`."},
+    {.path = "material.nu",
+     .types = SCHEMA_EXPRESSION,
+     .flags = SCHEMA_ABOVE,
+     .min = -1,
+     .help = "Poisson's ratio, with `E`: below 0.5, and so far that lambda is at most 1e6 mu."},
+    {.path = "material[].on",
+     .types = SCHEMA_TEXT,
+     .flags = SCHEMA_REQUIRED,
+     .help = "A group of cells of the mesh."},
+    {.path = "material[].mu",
+     .types = SCHEMA_EXPRESSION,
+     .flags = SCHEMA_ABOVE,
+     .min = 0,
+     .help = "The shear modulus, with `lambda`."},
+    {.path = "material[].lambda",
+     .types = SCHEMA_EXPRESSION,
+     .flags = SCHEMA_FROM,
+     .min = 0,
+     .help = "Lame's first parameter, with `mu`; at most 1e6 mu."},
+    {.path = "material[].E",
+     .types = SCHEMA_EXPRESSION,
+     .flags = SCHEMA_ABOVE,
+     .min = 0,
+     .help = "Young's modulus, with `nu`."},
+    {.path = "material[].nu",
+     .types = SCHEMA_EXPRESSION,
+     .flags = SCHEMA_ABOVE,
+     .min = -1,
+     .help = "Poisson's ratio, with `E`: below 0.5, and so far that lambda is at most 1e6 mu."},
+
     {.path = "boundary[].on",
      .types = SCHEMA_TEXT,
      .flags = SCHEMA_REQUIRED,
@@ -140,6 +199,21 @@ static const struct schema_entry table[] = {
      .types = SCHEMA_EXPRESSION,
      .flags = SCHEMA_REQUIRED,
      .help = "g, or the word `exact`."},
+    {.path = "boundary[].displacement",
+     .types = SCHEMA_EXPRESSION | SCHEMA_VECTOR,
+     .flags = SCHEMA_NULL,
+     .help = "Elasticity: u = g; a list, or the word `exact`. A component that `traction` gives is `null`."},
+    {.path = "boundary[].traction",
+     .types = SCHEMA_EXPRESSION | SCHEMA_VECTOR,
+     .flags = SCHEMA_NULL,
+     .help =
+         "Elasticity: sigma n = t, with the outer normal n; a list, or the word `exact`. A component that "
+         "`displacement` gives is `null`."},
+    {.path = "boundary[].gradient_pressure",
+     .types = SCHEMA_EXPRESSION | SCHEMA_VECTOR,
+     .help =
+         "Elasticity, `formulation: gradient`: (mu grad u - p I) n = g, p = -(mu + lambda) div u; a list, "
+         "or the word `exact`."},
 
     {.path = "discretization.method",
      .types = SCHEMA_WORD,
@@ -154,12 +228,20 @@ static const struct schema_entry table[] = {
      .max = 16,
      .fallback = "3",
      .help = "The polynomial degree."},
+    {.path = "discretization.formulation",
+     .types = SCHEMA_WORD,
+     .words = {"symmetric", "gradient"},
+     .fallback = "symmetric",
+     .help =
+         "Elasticity: `symmetric` has the stress as unknown and the displacement one degree higher; "
+         "`gradient` has H = grad u and p = -(mu + lambda) div u, one mu for the whole body, and `u_star` "
+         "one degree higher."},
     {.path = "discretization.tau",
      .types = SCHEMA_EXPRESSION | SCHEMA_MAP,
      .flags = SCHEMA_ABOVE,
      .min = 0,
      .help = "The stabilization, positive; by default the mean conductivity of the cell over the size of the "
-             "domain."},
+             "domain. In `formulation: symmetric` it is divided by the size of the cell."},
     {.path = "discretization.tau.hat",
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE,
@@ -231,10 +313,12 @@ static const struct schema_entry table[] = {
              "replaces it."},
     {.path = "output.fields",
      .types = SCHEMA_WORDS,
-     .words = {"u", "u_star", "q", "q_star", "trace", "error", "cell"},
-     .help = "What is written; by default all that there is. `u_star` and `q_star` need `postprocess`, "
-             "`error` needs "
-             "`exact`."},
+     .words = {"u", "u_star", "q", "q_star", "H", "p", "stress", "strain", "von_mises", "vorticity", "trace",
+               "error", "cell"},
+     .help =
+         "What is written; by default all that there is. `u_star` and `q_star` need `postprocess`, "
+         "`error` needs `exact`. `q` and `q_star` belong to diffusion; `stress`, `strain` and `von_mises` to "
+         "elasticity; `H`, `p`, `vorticity` (the curl of u) and `u_star` to its formulation `gradient`."},
     {.path = "output.order",
      .types = SCHEMA_INTEGER,
      .flags = SCHEMA_FROM | SCHEMA_TO,
@@ -249,17 +333,21 @@ static const struct schema_entry table[] = {
     {.path = "values[].field",
      .types = SCHEMA_WORD,
      .flags = SCHEMA_REQUIRED,
-     .words = {"u", "u_star", "q", "q_star", "flux"},
-     .help = "`flux` is q . n through the part of the boundary named by `on`."},
+     .words = {"u", "u_star", "q", "q_star", "flux", "H", "p", "stress", "strain", "von_mises", "vorticity",
+               "traction"},
+     .help =
+         "`flux` is q . n through the part of the boundary named by `on`; `traction` is sigma n there, whose "
+         "integral is the force upon that part."},
     {.path = "values[].component",
      .types = SCHEMA_WORD,
-     .words = {"x", "y", "z"},
-     .help = "Of a vector; without it, all of them."},
+     .words = {"x", "y", "z", "xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz"},
+     .help = "Of a vector or a tensor; without it, all of them, a tensor by rows."},
     {.path = "values[].at", .types = SCHEMA_NUMBERS, .least = 2, .most = 3, .help = "The value at a point."},
     {.path = "values[].take",
      .types = SCHEMA_WORD,
      .words = {"max", "min", "integral", "mean"},
-     .help = "One number for the whole field; `max` and `min` of a vector are those of its magnitude."},
+     .help = "One number for the whole field; `max` and `min` of a vector or tensor are those of its "
+             "magnitude."},
     {.path = "values[].on",
      .types = SCHEMA_TEXT,
      .help = "With `take`: the part of the boundary or the group of cells; by default the whole domain."},
@@ -409,6 +497,9 @@ static void say_type(struct phrase *phrase, const struct schema_entry *e, enum s
         break;
     case SCHEMA_MATRIX:
         say(phrase, "a symmetric matrix [[a, b], [b, c]] of expressions (3 x 3 in 3D)");
+        break;
+    case SCHEMA_VECTOR:
+        say(phrase, "a list of 2 expressions (3 in 3D)%s", e->flags & SCHEMA_NULL ? " or null" : "");
         break;
     case SCHEMA_LIST:
         say(phrase, "a list of maps with the keys ");

@@ -28,15 +28,17 @@ enum schema_type {
     SCHEMA_NUMBERS = 1 << 8,
     SCHEMA_POINTS = 1 << 9,  /* lists of 2 or 3 numbers */
     SCHEMA_MATRIX = 1 << 10, /* square, of expressions */
-    SCHEMA_LIST = 1 << 11,   /* of maps, whose keys are the rows "path[].key" */
+    SCHEMA_VECTOR = 1 << 11, /* of expressions, one for each coordinate */
+    SCHEMA_LIST = 1 << 12,   /* of maps, whose keys are the rows "path[].key" */
     /* maps */
-    SCHEMA_MAP = 1 << 12,  /* its keys are the rows "path.key" */
-    SCHEMA_NAMES = 1 << 13 /* any names, with numbers */
+    SCHEMA_MAP = 1 << 13,  /* its keys are the rows "path.key" */
+    SCHEMA_NAMES = 1 << 14 /* any names, with numbers */
 };
 #define SCHEMA_SCALARS                                                                                       \
     (SCHEMA_TEXT | SCHEMA_WORD | SCHEMA_BOOLEAN | SCHEMA_INTEGER | SCHEMA_NUMBER | SCHEMA_EXPRESSION)
 #define SCHEMA_LISTS                                                                                         \
-    (SCHEMA_WORDS | SCHEMA_INTEGERS | SCHEMA_NUMBERS | SCHEMA_POINTS | SCHEMA_MATRIX | SCHEMA_LIST)
+    (SCHEMA_WORDS | SCHEMA_INTEGERS | SCHEMA_NUMBERS | SCHEMA_POINTS | SCHEMA_MATRIX | SCHEMA_VECTOR |       \
+     SCHEMA_LIST)
 #define SCHEMA_MAPS (SCHEMA_MAP | SCHEMA_NAMES)
 
 enum schema_flag {
@@ -44,7 +46,8 @@ enum schema_flag {
     SCHEMA_FROM = 1 << 1,  /* value >= min */
     SCHEMA_ABOVE = 1 << 2, /* value > min */
     SCHEMA_TO = 1 << 3,    /* value <= max */
-    SCHEMA_BELOW = 1 << 4  /* value < max */
+    SCHEMA_BELOW = 1 << 4, /* value < max */
+    SCHEMA_NULL = 1 << 5   /* components of a vector may be null */
 };
 
 struct schema_entry {
@@ -52,7 +55,7 @@ struct schema_entry {
     unsigned types, flags;
     double min, max;
     int least, most;
-    const char *words[12]; /* NULL-terminated */
+    const char *words[16]; /* NULL-terminated */
     const char *fallback;  /* the default, as it would be written; NULL: none */
     const char *help;
 };
@@ -83,6 +86,8 @@ facet_status schema_check(struct tree *tree, struct issues *issues);
 /* A number in any usual notation (1, .5, 1e-10, 1.0e-10); false for anything else, including what is not
  * finite. */
 int schema_parse_number(const char *text, double *value);
+/* True for the word null (or ~), which stands for a component that is given elsewhere. */
+int schema_is_null(const struct tree_node *node);
 /* The names that occur twice among n scalars, each reported at its second place as `duplicate WHAT "name"`.
  * NULLs are passed over. */
 facet_status schema_check_duplicates(struct tree *tree, struct issues *issues, int n,

@@ -65,6 +65,38 @@ static const char example[] =
     "```\n"
     "\n";
 
+static const char elastic_example[] =
+    "## A case of elasticity\n"
+    "\n"
+    "Displacement, source and boundary data are lists, one expression for each coordinate. On every part "
+    "each\n"
+    "component is given once, by `displacement` or by `traction`; `null` leaves it to the other. Together "
+    "the\n"
+    "displacements must hold the body: a motion that is still possible is an error which names it.\n"
+    "\n"
+    "```yaml\n"
+    "title: A bracket under a load\n"
+    "mesh: {box: {lower: [0, 0], upper: [4, 1], cells: [16, 4], shape: quad}}\n"
+    "equation: elasticity                           # -div sigma = source\n"
+    "material: {E: 210e9, nu: 0.3}                  # or {mu: ..., lambda: ...}; or [{on: steel, E: ..., nu: "
+    "...}, ...]\n"
+    "plane: stress                                  # 2D: strain (default) or stress\n"
+    "source: [0, -77e3]                             # force per volume\n"
+    "boundary:\n"
+    "  - {on: xmin, displacement: [0, 0]}           # clamped\n"
+    "  - {on: ymin, displacement: [null, 0], traction: [0, null]}   # a roller\n"
+    "  - {on: xmax, traction: [0, -1e6]}            # sigma n\n"
+    "  - {on: rest, traction: [0, 0]}\n"
+    "discretization: {degree: 3, formulation: symmetric}\n"
+    "output: {file: bracket.vtu, fields: [u, von_mises, stress]}\n"
+    "values:\n"
+    "  - {name: tip, field: u, component: y, at: [4, 1]}\n"
+    "  - {name: largest, field: u, take: max}       # of the magnitude\n"
+    "  - {name: bending, field: stress, component: xx, at: [0, 1]}\n"
+    "  - {name: reaction, field: traction, take: integral, on: xmin}  # the force of the support\n"
+    "```\n"
+    "\n";
+
 static const char rules[] =
     "## How values are written\n"
     "\n"
@@ -142,6 +174,14 @@ static void describe_row(const struct schema_entry *e, const char *key, struct t
     text_printf(out, " | %s |\n", e->help);
 }
 
+/* True for a key of the items of a list that the map in its place has too. */
+static int is_repeated(const struct schema_entry *e, const char *top) {
+    char single[64];
+    if (e->path[strlen(top)] != '[') return 0;
+    snprintf(single, sizeof single, "%s.%s", top, schema_key(e));
+    return schema_find(single) != NULL;
+}
+
 /* The heading of the page for the keys below `top`. */
 static void describe_section(const struct schema_entry *top, struct text *out) {
     text_printf(out, "### %s\n\n%s%s\n\n", top->path, top->help,
@@ -149,7 +189,7 @@ static void describe_section(const struct schema_entry *top, struct text *out) {
     text_printf(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
     for (int i = 0; i < schema_n_entries(); i++) {
         const struct schema_entry *e = schema_row(i);
-        if (!is_below(e, top->path)) continue;
+        if (!is_below(e, top->path) || is_repeated(e, top->path)) continue;
         const char *key = e->path + strlen(top->path);
         describe_row(e, *key == '[' ? key + 3 : key + 1, out);
     }
@@ -157,7 +197,7 @@ static void describe_section(const struct schema_entry *top, struct text *out) {
 }
 
 static void describe_markdown(struct text *out) {
-    text_printf(out, "%s%s%s", introduction, example, rules);
+    text_printf(out, "%s%s%s%s", introduction, example, elastic_example, rules);
     text_printf(out, "## All keys\n\n| key | value | default | meaning |\n|---|---|---|---|\n");
     for (int i = 0; i < schema_n_entries(); i++)
         if (schema_is_child(schema_row(i), "")) describe_row(schema_row(i), schema_row(i)->path, out);

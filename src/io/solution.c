@@ -1,6 +1,7 @@
 /* Samples a solution at the lattice of every cell and writes it. */
 #include "io/solution.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -30,30 +31,53 @@ struct sampler {
 };
 
 const char *solution_fields(void) {
-    return "u, u_star, q, q_star, trace, error, cell";
+    return "u, u_star, q, q_star, H, p, stress, strain, von_mises, vorticity, trace, error, cell";
+}
+
+static int is_known(const char *name) {
+    size_t n = strlen(name);
+    for (const char *at = strstr(solution_fields(), name); n > 0 && at != NULL; at = strstr(at + 1, name)) {
+        int begins = at == solution_fields() || at[-1] == ' ';
+        if (begins && (at[n] == ',' || at[n] == '\0')) return 1;
+    }
+    return 0;
 }
 
 static facet_status find_column(const struct facet_solver *s, const char *name, struct column *column) {
     *column = (struct column){.name = name, .components = 1};
+    int dim = s->problem->mesh->dim, elastic = s->problem->equation == FACET_ELASTICITY;
     if (strcmp(name, "cell") == 0) {
         column->kind = KIND_CELL;
         return FACET_OK;
     }
     if (strcmp(name, "trace") == 0) {
         column->kind = KIND_TRACE;
+        if (elastic) column->components = dim;
         return FACET_OK;
     }
     if (strcmp(name, "error") == 0) {
         column->kind = KIND_ERROR;
+        if (elastic) column->components = dim;
         if (s->problem->exact != NULL) return FACET_OK;
         return base_fail(FACET_ERROR_INPUT, "output: the field 'error' needs an exact solution");
     }
     facet_status status = sample_find_field(s, name, &column->field, &column->components);
     if (status == FACET_OK) return FACET_OK;
-    if (strncmp(name, "u_star", 6) == 0 || strncmp(name, "q_star", 6) == 0)
-        return base_wrap(status, "output");
+    if (is_known(name)) return base_wrap(status, "output"); /* but not here */
     return base_fail(FACET_ERROR_INPUT, "output: there is no field '%s'; fields: %s", name,
                      solution_fields());
+}
+
+/* Fields of elasticity behind the n that are there. */
+static int add_elastic(const struct facet_solver *s, const char **all, int n) {
+    all[n++] = "von_mises";
+    all[n++] = "stress";
+    all[n++] = "strain";
+    if (s->hdg->data.formulation != HDG_GRADIENT) return n;
+    all[n++] = "H";
+    all[n++] = "p";
+    all[n++] = "vorticity";
+    return n;
 }
 
 static facet_status choose_columns(struct sampler *p, int n, const char *const *fields) {
@@ -61,11 +85,12 @@ static facet_status choose_columns(struct sampler *p, int n, const char *const *
     const struct facet_solver *s = p->solver;
     const char *all[MAX_FIELDS];
     if (n == 0) {
-        int star = s->solution.star[0] != NULL;
+        int star = s->solution.star[0] != NULL, elastic = s->problem->equation == FACET_ELASTICITY;
         if (star) all[n++] = "u_star";
         all[n++] = "u";
-        all[n++] = "q";
-        if (star) all[n++] = "q_star";
+        if (!elastic) all[n++] = "q";
+        if (!elastic && star) all[n++] = "q_star";
+        if (elastic) n = add_elastic(s, all, n);
         if (s->problem->exact != NULL) all[n++] = "error";
         fields = all;
     }
@@ -80,11 +105,10 @@ done:
 static void choose_order(struct sampler *p, int order) {
     int wanted = p->solver->problem->mesh->order;
     for (int c = 0; c < p->n_columns; c++) {
-        enum hdg_field field = p->columns[c].field;
-        int star = p->columns[c].kind == KIND_FIELD && (field == HDG_U_STAR || field == HDG_Q_STAR);
+        enum hdg_field field = p->columns[c].kind == KIND_FIELD ? p->columns[c].field : HDG_U;
         int degree = p->columns[c].kind == KIND_CELL || p->columns[c].kind == KIND_TRACE
                          ? 1
-                         : p->solver->options.degree + star;
+                         : sample_table_degree(p->solver, field);
         wanted = degree > wanted ? degree : wanted;
     }
     p->pieces = order == 0 && wanted > MAX_ORDER ? 1 << p->solver->problem->mesh->dim : 1;
@@ -124,12 +148,33 @@ static facet_status sample_column(const struct facet_solver *s, const struct col
     TRY(hdg_evaluate(s->hdg, &s->solution, column->kind == KIND_ERROR ? HDG_U : column->field, block, cell,
                      table, values));
     if (column->kind != KIND_ERROR) goto done;
-    TRY(ALLOC(exact, table->n));
+    TRY(ALLOC(exact, table->n * column->components));
     TRY(field_eval(s->problem->exact, table->n, table->dim, x, exact));
-    for (int i = 0; i < table->n; i++) values[i] -= exact[i];
+    for (int i = 0; i < table->n * column->components; i++) values[i] -= exact[i];
 done:
     base_free(&exact);
     return status;
+}
+
+/* The mean over the faces of a cell of the trace's mean on them, by components (straight faces): of an
+ * orthonormal basis only the first function, a constant, has a mean. */
+static void mean_trace(const struct facet_solver *s, int block, int32_t cell, int components,
+                       double *values) {
+    const struct mesh_block *b = &s->problem->mesh->blocks[block];
+    const struct trace_space *trace = &s->hdg->trace;
+    int n_faces = shape_n_faces(b->shape);
+    if (components == 1) {
+        values[0] = hdg_mean_trace(s->hdg, &s->solution, block, cell);
+        return;
+    }
+    for (int c = 0; c < components; c++) values[c] = 0.0;
+    for (int f = 0; f < n_faces; f++) {
+        int32_t face = b->faces[(int64_t)cell * n_faces + f];
+        int64_t first = trace->face_first[face], m = (trace->face_first[face + 1] - first) / components;
+        double constant = 1.0 / sqrt(shape_measure(shape_face_shape(b->shape, f)));
+        for (int c = 0; c < components; c++)
+            values[c] += constant * s->solution.trace[first + c * m] / n_faces;
+    }
 }
 
 /* One piece of one cell into the arrays. */
@@ -144,7 +189,8 @@ static facet_status sample_piece(struct sampler *p, int block, int32_t cell, con
         if (column->kind == KIND_CELL)
             column->values[written_cell] = mesh->blocks[block].first + cell;
         else if (column->kind == KIND_TRACE)
-            column->values[written_cell] = hdg_mean_trace(p->solver->hdg, &p->solver->solution, block, cell);
+            mean_trace(p->solver, block, cell, column->components,
+                       column->values + written_cell * column->components);
         else
             TRY(sample_column(p->solver, column, block, cell, table, x,
                               column->values + point * column->components));

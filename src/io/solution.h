@@ -4,10 +4,10 @@
 
 #include "base/status.h"
 
-/* fields: n names out of u, u_star, q, q_star, trace (the mean of the trace over the faces of each cell),
- * error (u minus exact), cell (the cell's number); n = 0: all that exist. order: of the Lagrange cells, 0:
- * the larger of field and geometry, at most 10. A field of a higher degree than 10 is written on cells of
- * order 10 after splitting each cell into four. */
+/* fields: n names out of those of facet_solver_evaluate, trace (the mean of the trace over the faces of each
+ * cell), error (u minus exact), cell (the cell's number); n = 0: all that exist. order: of the Lagrange
+ * cells, 0: the larger of field and geometry, at most 10. A field of a higher degree than 10 is written on
+ * cells of order 10 after splitting each cell into four. */
 facet_status solution_write(const struct facet_solver *solver, const char *path, int n_fields,
                             const char *const *fields, int order);
 /* The names solution_write understands, separated by ", ". */

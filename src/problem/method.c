@@ -83,16 +83,23 @@ static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     struct amg_options options;
     amg_options_default(&options);
     options.fine = &s->A;
+    double *modes = NULL;
+    int n_modes = s->hdg->data.scheme == HDG_ELASTIC ? hdg_n_rigid_modes(s->hdg) : 1;
     options.n_kernel = s->hdg->singular ? 1 : 0;
     options.cycle = is(s->options.cycle, "V")      ? MG_V
                     : is(s->options.cycle, "W")    ? MG_W
                     : is(s->options.cycle, "F")    ? MG_F
                     : is(s->options.cycle, "full") ? MG_FULL
                                                    : MG_K;
-    solver_fill_constant(s, s->F);
-    TRY(operator_create_amg(s->context->device, csr, s->system.n_blocks, s->system.block_offsets, 1, s->F,
-                            &options, &s->M));
+    TRY(ALLOC(modes, n_modes * s->system.n_free));
+    if (s->hdg->data.scheme == HDG_ELASTIC)
+        TRY(hdg_rigid_modes(s->hdg, modes));
+    else
+        solver_fill_constant(s, modes);
+    TRY(operator_create_amg(s->context->device, csr, s->system.n_blocks, s->system.block_offsets, n_modes,
+                            modes, &options, &s->M));
 done:
+    base_free(&modes);
     return status;
 }
 
@@ -166,6 +173,19 @@ static facet_status check_unused(const struct facet_solver *s, int multigrid, in
     return base_fail(FACET_ERROR_INPUT, "%s belongs to the preconditioner pmg", key);
 }
 
+/* A matrix that is not symmetric is for FGMRES, with what the symmetric part of it gives. */
+static facet_status check_nonsymmetric(const struct facet_solver *s) {
+    static const char why[] = "the matrix of the formulation gradient under tractions is not symmetric";
+    if (!s->hdg->nonsymmetric) return FACET_OK;
+    if (!is(s->options.method, "auto") && !is(s->options.method, "fgmres"))
+        return base_fail(FACET_ERROR_INPUT,
+                         "%s, and the method %s needs one that is; use fgmres, or the formulation symmetric",
+                         why, s->options.method);
+    if (is(s->options.preconditioner, "amg"))
+        return base_fail(FACET_ERROR_INPUT, "%s, and amg needs one that is; use pmg", why);
+    return FACET_OK;
+}
+
 /* `auto`: a factor where it is cheaper than an iteration, else p-multigrid; the condensed method has the
  * factor as long as it fits, then AMG. The caller may insist on others. The matrix is assembled only for
  * those who need it, and let go. */
@@ -173,16 +193,18 @@ facet_status solver_choose_method(struct facet_solver *s) {
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
     const char *method = word(s->options.method), *wanted = word(s->options.preconditioner);
-    int any = strcmp(wanted, "auto") == 0, hybrid = s->hdg->data.scheme == HDG_HYBRID, done = 0;
+    int any = strcmp(wanted, "auto") == 0, hybrid = s->hdg->data.scheme != HDG_CONDENSED, done = 0;
+    int fgmres = strcmp(method, "fgmres") == 0 || s->hdg->nonsymmetric;
     int insist = strcmp(method, "direct") == 0, mg = strcmp(method, "multigrid") == 0;
     int tuned = s->options.smoother_degree > 0 || !is(s->options.smoother, "auto") ||
                 !is(s->options.cycle, "auto") || is(s->options.precision, "mixed") ||
                 s->options.coarse_device != NULL;
-    int direct = insist || (strcmp(method, "auto") == 0 && any && !tuned &&
+    int direct = insist || (strcmp(method, "auto") == 0 && any && !tuned && !fgmres &&
                             s->system.n_free <= cholesky_reasonable_size() &&
                             (!hybrid || assembled_bytes(s) <= LARGE_ASSEMBLED));
     struct csr csr = {0};
-    s->method = insist ? "direct" : mg ? "multigrid" : strcmp(method, "fgmres") == 0 ? "fgmres" : "cg";
+    TRY(check_nonsymmetric(s));
+    s->method = insist ? "direct" : mg ? "multigrid" : fgmres ? "fgmres" : "cg";
     s->preconditioner = insist ? "none" : !any ? wanted : hybrid ? "pmg" : "amg";
     int pmg = strcmp(s->preconditioner, "pmg") == 0, amg = strcmp(s->preconditioner, "amg") == 0;
     if (mg && !pmg && !amg)

@@ -12,10 +12,12 @@ facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh
     *problem = NULL;
     REQUIRE(context);
     REQUIRE(mesh);
-    if (equation != FACET_DIFFUSION) FAIL(FACET_ERROR_INPUT, "unknown equation %d", (int)equation);
+    if (equation != FACET_DIFFUSION && equation != FACET_ELASTICITY)
+        FAIL(FACET_ERROR_INPUT, "unknown equation %d", (int)equation);
     TRY(CALLOC(*problem, 1));
     TRY(CALLOC((*problem)->shared, 1));
     (*problem)->shared->references = 1;
+    (*problem)->shared->equation = equation;
     (*problem)->shared->context = context;
     (*problem)->shared->mesh = mesh;
 done:
@@ -31,14 +33,12 @@ void problem_release(struct problem **problem) {
         char *name = (char *)p->parameters[i].name;
         base_free(&name);
     }
-    for (int i = 0; i < p->n_regions; i++) {
-        base_free(&p->regions[i].group);
-        field_destroy(&p->regions[i].conductivity);
-    }
+    for (int i = 0; i < p->n_regions; i++) problem_region_clear(&p->regions[i]);
     for (int i = 0; i < p->n_conditions; i++) {
         base_free(&p->conditions[i].part);
         field_destroy(&p->conditions[i].g);
         field_destroy(&p->conditions[i].a);
+        field_destroy(&p->conditions[i].t);
     }
     base_free(&p->parameters);
     base_free(&p->regions);
@@ -85,35 +85,51 @@ done:
     return status;
 }
 
-static facet_status compile(const struct problem *p, int n, const char *const *texts, struct field **field) {
+facet_status problem_may_set(const facet_problem *problem, facet_equation equation, const char *what) {
+    if (problem->shared->equation != equation)
+        return base_fail(FACET_ERROR_INPUT, "%s: belongs to %s, but the problem is one of %s", what,
+                         equation == FACET_ELASTICITY ? "elasticity" : "diffusion",
+                         equation == FACET_ELASTICITY ? "diffusion" : "elasticity");
+    return may_change(problem);
+}
+
+facet_status problem_compile(const struct problem *p, int n, const char *const *texts, struct field **field) {
     facet_status status = field_create_texts(n, texts, p->n_parameters, p->parameters, field);
     if (status == FACET_OK) status = field_check_coordinates(*field, p->mesh->dim);
     if (status != FACET_OK) field_destroy(field);
     return status;
 }
 
-/* Takes the field over, also on failure; it replaces an earlier one of the same group. */
-static facet_status set_region(facet_problem *problem, const char *group, struct field *field) {
+void problem_region_clear(struct problem_region *region) {
+    base_free(&region->group);
+    field_destroy(&region->conductivity);
+    field_destroy(&region->mu);
+    field_destroy(&region->lambda);
+    for (int i = 0; i < 2; i++) {
+        field_destroy(&region->given[i]);
+        base_free(&region->moduli[i]);
+    }
+}
+
+facet_status problem_set_region(facet_problem *problem, const char *group, struct problem_region region) {
     facet_status status = FACET_OK;
     struct problem *p = problem->shared;
-    char *copy = NULL;
+    region.group = NULL;
     TRY(may_change(problem));
+    if (group != NULL) TRY(base_strdup(group, &region.group));
     for (int i = 0; i < p->n_regions; i++) {
         const char *old = p->regions[i].group;
         if (group == NULL ? old != NULL : old == NULL || strcmp(old, group) != 0) continue;
-        struct field *earlier = p->regions[i].conductivity;
-        p->regions[i].conductivity = field;
-        field = earlier;
+        struct problem_region earlier = p->regions[i];
+        p->regions[i] = region;
+        region = earlier;
         goto done;
     }
-    if (group != NULL) TRY(base_strdup(group, &copy));
     TRY(base_realloc(&p->regions, (size_t)p->n_regions + 1, sizeof *p->regions));
-    p->regions[p->n_regions++] = (struct problem_region){copy, field};
-    copy = NULL;
-    field = NULL;
+    p->regions[p->n_regions++] = region;
+    region = (struct problem_region){0};
 done:
-    base_free(&copy);
-    field_destroy(&field);
+    problem_region_clear(&region);
     return status;
 }
 
@@ -129,10 +145,13 @@ facet_status facet_problem_set_conductivity(facet_problem *problem, const char *
     struct field *field;
     REQUIRE(problem);
     REQUIRE(texts);
-    facet_status status = check_components(problem, n_texts);
+    facet_status status = problem_may_set(problem, FACET_DIFFUSION, "conductivity");
+    if (status == FACET_OK) status = check_components(problem, n_texts);
     for (int i = 0; status == FACET_OK && i < n_texts; i++) REQUIRE(texts[i]);
-    if (status == FACET_OK) status = compile(problem->shared, n_texts, texts, &field);
-    return status == FACET_OK ? set_region(problem, group, field) : base_wrap(status, "conductivity");
+    if (status == FACET_OK) status = problem_compile(problem->shared, n_texts, texts, &field);
+    return status == FACET_OK
+               ? problem_set_region(problem, group, (struct problem_region){.conductivity = field})
+               : base_wrap(status, "conductivity");
 }
 
 facet_status facet_problem_set_conductivity_function(facet_problem *problem, const char *group, int n_values,
@@ -140,73 +159,96 @@ facet_status facet_problem_set_conductivity_function(facet_problem *problem, con
     struct field *field;
     REQUIRE(problem);
     REQUIRE(function);
-    facet_status status = check_components(problem, n_values);
+    facet_status status = problem_may_set(problem, FACET_DIFFUSION, "conductivity");
+    if (status == FACET_OK) status = check_components(problem, n_values);
     if (status == FACET_OK) status = field_create_function(n_values, function, user, &field);
-    return status == FACET_OK ? set_region(problem, group, field) : base_wrap(status, "conductivity");
+    return status == FACET_OK
+               ? problem_set_region(problem, group, (struct problem_region){.conductivity = field})
+               : base_wrap(status, "conductivity");
 }
 
-/* Replaces *slot by a new field from a text or a function. */
-static facet_status set_field(facet_problem *problem, struct field **slot, const char *what, const char *text,
-                              facet_function function, void *user) {
+facet_status problem_set_field(facet_problem *problem, struct field **slot, const char *what, int n,
+                               const char *const *texts, facet_function function, void *user) {
     struct field *field = NULL;
     facet_status status = may_change(problem);
     if (status == FACET_OK)
-        status = text != NULL ? compile(problem->shared, 1, &text, &field)
-                              : field_create_function(1, function, user, &field);
+        status = texts != NULL ? problem_compile(problem->shared, n, texts, &field)
+                               : field_create_function(n, function, user, &field);
     if (status != FACET_OK) return base_wrap(status, "%s", what);
     field_destroy(slot);
     *slot = field;
     return FACET_OK;
 }
 
+/* The same for a scalar of diffusion. */
+static facet_status set_scalar(facet_problem *problem, struct field **slot, const char *what,
+                               const char *text, facet_function function, void *user) {
+    facet_status status = problem_may_set(problem, FACET_DIFFUSION, what);
+    if (status != FACET_OK) return status;
+    return problem_set_field(problem, slot, what, 1, text != NULL ? &text : NULL, function, user);
+}
+
 facet_status facet_problem_set_reaction(facet_problem *problem, const char *text) {
     REQUIRE(problem);
     REQUIRE(text);
-    return set_field(problem, &problem->shared->reaction, "reaction", text, NULL, NULL);
+    return set_scalar(problem, &problem->shared->reaction, "reaction", text, NULL, NULL);
 }
 
 facet_status facet_problem_set_reaction_function(facet_problem *problem, facet_function function,
                                                  void *user) {
     REQUIRE(problem);
     REQUIRE(function);
-    return set_field(problem, &problem->shared->reaction, "reaction", NULL, function, user);
+    return set_scalar(problem, &problem->shared->reaction, "reaction", NULL, function, user);
 }
 
 facet_status facet_problem_set_source(facet_problem *problem, const char *text) {
     REQUIRE(problem);
     REQUIRE(text);
-    return set_field(problem, &problem->shared->source, "source", text, NULL, NULL);
+    return set_scalar(problem, &problem->shared->source, "source", text, NULL, NULL);
 }
 
 facet_status facet_problem_set_source_function(facet_problem *problem, facet_function function, void *user) {
     REQUIRE(problem);
     REQUIRE(function);
-    return set_field(problem, &problem->shared->source, "source", NULL, function, user);
+    struct problem *p = problem->shared;
+    return problem_set_field(problem, &p->source, "source",
+                             p->equation == FACET_ELASTICITY ? p->mesh->dim : 1, NULL, function, user);
 }
 
 facet_status facet_problem_set_exact(facet_problem *problem, const char *text) {
     REQUIRE(problem);
     REQUIRE(text);
-    return set_field(problem, &problem->shared->exact, "exact", text, NULL, NULL);
+    return set_scalar(problem, &problem->shared->exact, "exact", text, NULL, NULL);
 }
 
-/* Takes g and a over, also on failure. */
-static facet_status add_condition(facet_problem *problem, const char *part, enum hdg_kind kind,
-                                  struct field *g, struct field *a) {
+facet_status problem_add_condition(facet_problem *problem, const char *part,
+                                   struct problem_condition condition) {
     facet_status status = FACET_OK;
     struct problem *p = problem->shared;
-    char *copy = NULL;
+    condition.part = NULL;
     TRY(may_change(problem));
     for (int i = 0; i < p->n_conditions; i++)
         if (strcmp(p->conditions[i].part, part) == 0)
             FAIL(FACET_ERROR_INPUT, "the boundary part '%s' has two conditions", part);
-    TRY(base_strdup(part, &copy));
+    TRY(base_strdup(part, &condition.part));
     TRY(base_realloc(&p->conditions, (size_t)p->n_conditions + 1, sizeof *p->conditions));
-    p->conditions[p->n_conditions++] = (struct problem_condition){copy, kind, g, a};
-    copy = NULL;
-    g = a = NULL;
+    p->conditions[p->n_conditions++] = condition;
+    condition = (struct problem_condition){0};
 done:
-    base_free(&copy);
+    base_free(&condition.part);
+    field_destroy(&condition.g);
+    field_destroy(&condition.a);
+    field_destroy(&condition.t);
+    return status;
+}
+
+/* Diffusion's conditions; takes g and a over, also on failure. */
+static facet_status add_condition(facet_problem *problem, const char *part, enum hdg_kind kind,
+                                  struct field *g, struct field *a) {
+    facet_status status =
+        problem_may_set(problem, FACET_DIFFUSION, "a Dirichlet, Neumann or Robin condition");
+    if (status == FACET_OK)
+        return problem_add_condition(problem, part, (struct problem_condition){.kind = kind, .g = g, .a = a});
     field_destroy(&g);
     field_destroy(&a);
     return status;
@@ -217,7 +259,7 @@ static facet_status compile_data(const struct problem *p, const char *part, cons
                                  struct field **field) {
     *field = NULL;
     if (strcmp(text, "exact") == 0) return FACET_OK;
-    return base_wrap(compile(p, 1, &text, field), "boundary condition on '%s'", part);
+    return base_wrap(problem_compile(p, 1, &text, field), "boundary condition on '%s'", part);
 }
 
 static facet_status set_text(facet_problem *problem, const char *part, enum hdg_kind kind, const char *g) {
@@ -271,7 +313,7 @@ facet_status facet_problem_set_robin(facet_problem *problem, const char *part, c
     REQUIRE(a);
     REQUIRE(g);
     TRY(compile_data(problem->shared, part, g, &field_g));
-    TRY(base_wrap(compile(problem->shared, 1, &a, &field_a), "robin.a on '%s'", part));
+    TRY(base_wrap(problem_compile(problem->shared, 1, &a, &field_a), "robin.a on '%s'", part));
     return add_condition(problem, part, HDG_ROBIN, field_g, field_a);
 done:
     field_destroy(&field_g);

@@ -7,19 +7,27 @@
 
 #define PROBLEM_MAX_DEGREE 16
 
+struct problem_moduli; /* material.c: makes one modulus of a caller's function of two */
 struct problem_region {
-    char *group; /* NULL: all cells that no other entry names */
-    struct field *conductivity;
+    char *group;                /* NULL: all cells that no other entry names */
+    struct field *conductivity; /* diffusion */
+    struct field *mu, *lambda;  /* elasticity */
+    struct field *given[2];     /* E and nu, where these were given */
+    struct problem_moduli *moduli[2];
 };
 struct problem_condition {
     char *part;
     enum hdg_kind kind;
     struct field *g, *a; /* g NULL: from the exact solution */
+    /* HDG_MECHANICAL: g is the displacement, t the traction (NULL: exact), and who gives which component. */
+    struct field *t;
+    uint8_t gives_g[3], gives_t[3];
 };
 
 /* Shared by the handle and the solvers made from it; it may not change while a solver holds it. */
 struct problem {
     int references;
+    facet_equation equation;
     const struct facet_context *context;
     const struct facet_mesh *mesh;
     int n_parameters;
@@ -34,19 +42,46 @@ struct facet_problem {
     struct problem *shared;
 };
 void problem_release(struct problem **problem);
+/* For all setters: whether the problem may change and has this equation; a field from texts. */
+facet_status problem_may_set(const facet_problem *problem, facet_equation equation, const char *what);
+facet_status problem_compile(const struct problem *p, int n, const char *const *texts, struct field **field);
+/* Takes the fields over, also on failure; the region replaces an earlier one of the same group, whose name is
+ * copied. */
+facet_status problem_set_region(facet_problem *problem, const char *group, struct problem_region region);
+void problem_region_clear(struct problem_region *region);
+/* Replaces *slot by a new field of n components from texts or a function. */
+facet_status problem_set_field(facet_problem *problem, struct field **slot, const char *what, int n,
+                               const char *const *texts, facet_function function, void *user);
+/* Takes the fields over, also on failure; the name of the part is copied. */
+facet_status problem_add_condition(facet_problem *problem, const char *part,
+                                   struct problem_condition condition);
+
+/* material.c: whether the moduli of all cells are such that the problem is solvable, looked at in the middle
+ * of every cell; what is wrong goes to `errors`. */
+struct text;
+facet_status problem_check_moduli(const struct problem *problem, const int32_t *cell_region,
+                                  struct text *errors);
 
 /* resolve.c: the data of the discretization. Checks names, parts and regions against the mesh and reports all
- * errors at once, one per line. */
+ * errors at once, one per line. options: NULL when only the problem itself is to be checked. */
 struct problem_resolved {
     struct hdg_data data;
-    const struct field **conductivity;
-    struct field *one; /* conductivity where none was given */
+    const struct field **conductivity, **mu, **lambda;
+    struct field *one;  /* conductivity where none was given */
+    struct field *zero; /* dim components: displacement or traction where none is given */
     int32_t *cell_region;
     struct hdg_condition *conditions;
     int32_t *face_condition;
 };
-facet_status problem_resolve(const struct problem *problem, struct problem_resolved *resolved);
+facet_status problem_resolve(const struct problem *problem, const facet_options *options,
+                             struct problem_resolved *resolved);
 void problem_resolved_destroy(struct problem_resolved *resolved);
+
+/* The parts of a mesh that no face connects: piece[cell] is the smallest cell of its piece. */
+void problem_find_pieces(const struct facet_mesh *mesh, int32_t *piece);
+/* rigid.c: elasticity. Adds a line to `errors` for each way in which a piece of the body can still move. */
+facet_status problem_check_rigid(const struct problem *problem, const struct problem_resolved *resolved,
+                                 struct text *errors);
 
 struct facet_solver {
     struct problem *problem;
@@ -80,18 +115,21 @@ facet_status solver_choose_method(struct facet_solver *solver);
 void solver_fill_constant(const struct facet_solver *solver, double *constant);
 
 /* Everything solver_create would refuse in the data, without solving. *mismatch: see hdg_check_data; its part
- * lives as long as the problem. */
+ * lives as long as the problem. unknowns (or NULL): on the trace, and in the cells. */
 facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,
-                                struct hdg_mismatch *mismatch);
+                                struct hdg_mismatch *mismatch, int64_t unknowns[2]);
 
-/* sample.c: fields by name. components: 1 or dim. */
+/* sample.c: fields by name. components: 1, dim or dim*dim. */
 facet_status sample_find_field(const struct facet_solver *solver, const char *name, enum hdg_field *field,
                                int *components);
+#define SAMPLE_MAX_COMPONENTS 9
+/* The degree of a table with which hdg_evaluate gives the field, and that of the field itself. */
+int sample_table_degree(const struct facet_solver *solver, enum hdg_field field);
 enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
 /* A field over the domain (on NULL), a cell group, or a boundary part. component -1: all; values:
- * `components` numbers, or one for the extremes, which are those of the magnitude when a vector has no
- * component chosen. "flux" on a part is the numerical flux qhat.n out of the domain. *n: how many values were
- * set. */
+ * up to SAMPLE_MAX_COMPONENTS numbers, or one for the extremes, which are those of the magnitude when a
+ * vector or tensor has no component chosen. "flux" on a part is the numerical flux qhat.n out of the domain,
+ * "traction" the force upon the body there. *n: how many values were set. */
 facet_status sample_take(const struct facet_solver *s, const char *name, int component, enum sample_take take,
                          const char *on, double *values, int *n);
 

@@ -1,5 +1,5 @@
-/* Names meet the mesh: every cell gets its conductivity, every boundary face its condition, and all that does
- * not fit is reported at once. */
+/* Names meet the mesh: every cell gets its conductivity or material, every boundary face its condition, and
+ * all that does not fit is reported at once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,57 +23,89 @@ static void add_error(struct text *errors, const char *line) {
 
 void problem_resolved_destroy(struct problem_resolved *r) {
     base_free(&r->conductivity);
+    base_free(&r->mu);
+    base_free(&r->lambda);
     field_destroy(&r->one);
+    field_destroy(&r->zero);
     base_free(&r->cell_region);
     base_free(&r->conditions);
     base_free(&r->face_condition);
     *r = (struct problem_resolved){0};
 }
 
-/* Cells not named get the entry without a group, or K = 1 when there is no entry at all. */
+/* The name of a group whose cells have no region, "" when they belong to none. */
+static const char *find_bare_group(const struct facet_mesh *mesh, const int32_t *cell_region) {
+    for (int g = 0; g < mesh->n_groups; g++)
+        if (mesh->groups[g].dim == mesh->dim && mesh->groups[g].count > 0 &&
+            cell_region[mesh->groups[g].ids[0]] < 0)
+            return mesh->groups[g].name;
+    return "";
+}
+
+/* Assigns region `index` to the cells of its group. */
+static void assign_group(const struct problem *p, int index, const char *what, struct problem_resolved *r,
+                         struct text *errors) {
+    const struct facet_mesh *mesh = p->mesh;
+    const struct mesh_group *group = mesh_find_group(mesh, p->regions[index].group, mesh->dim);
+    if (group == NULL) {
+        char names[NAMES_BYTES];
+        mesh_group_names(mesh, mesh->dim, names, sizeof names);
+        ERROR(errors, "%s: there is no group of cells '%s' in the mesh; groups: %s", what,
+              p->regions[index].group, names);
+        return;
+    }
+    for (int32_t k = 0; k < group->count; k++) {
+        int32_t *region = &r->cell_region[group->ids[k]];
+        if (*region >= 0 && *region != index) {
+            char place[PLACE_BYTES];
+            ERROR(errors, "%s: the cell at %s lies in both '%s' and '%s'", what,
+                  mesh_middle_text(mesh, group->ids[k], -1, place, sizeof place), p->regions[*region].group,
+                  group->name);
+            return;
+        }
+        *region = index;
+    }
+}
+
+/* The fields of the regions. Diffusion has K = 1 when there is no entry at all. */
+static facet_status collect_fields(const struct problem *p, struct problem_resolved *r, struct text *errors) {
+    facet_status status = FACET_OK;
+    int n = p->n_regions > 0 ? p->n_regions : 1, elastic = p->equation == FACET_ELASTICITY;
+    TRY(CALLOC(r->conductivity, n));
+    TRY(CALLOC(r->mu, n));
+    TRY(CALLOC(r->lambda, n));
+    if (p->n_regions == 0 && !elastic) {
+        TRY(field_create_constants(1, (const double[]){1.0}, &r->one));
+        r->conductivity[0] = r->one;
+    }
+    for (int i = 0; i < p->n_regions; i++) {
+        r->conductivity[i] = p->regions[i].conductivity;
+        r->mu[i] = p->regions[i].mu;
+        r->lambda[i] = p->regions[i].lambda;
+        if (p->exact != NULL && !field_is_differentiable(elastic ? r->mu[i] : r->conductivity[i]))
+            ERROR(errors, "with an exact solution the %s must be given by expressions, not by a C function",
+                  elastic ? "material" : "conductivity");
+    }
+done:
+    return status;
+}
+
+/* Cells not named get the entry without a group. */
 static facet_status resolve_regions(const struct problem *p, struct problem_resolved *r,
                                     struct text *errors) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
-    int general = -1, n = p->n_regions > 0 ? p->n_regions : 1;
+    const char *what = p->equation == FACET_ELASTICITY ? "material" : "conductivity";
+    int general = p->n_regions == 0 && p->equation == FACET_DIFFUSION ? 0 : -1;
     int64_t missing = 0;
-    TRY(CALLOC(r->conductivity, n));
+    TRY(collect_fields(p, r, errors));
     TRY(ALLOC(r->cell_region, mesh->n_cells));
-    if (p->n_regions == 0) {
-        TRY(field_create_constants(1, (const double[]){1.0}, &r->one));
-        r->conductivity[0] = r->one;
-        general = 0;
-    }
     for (int32_t c = 0; c < mesh->n_cells; c++) r->cell_region[c] = -1;
     for (int i = 0; i < p->n_regions; i++) {
-        r->conductivity[i] = p->regions[i].conductivity;
-        if (p->exact != NULL && !field_is_differentiable(r->conductivity[i]))
-            ERROR(
-                errors,
-                "with an exact solution the conductivity must be given by expressions, not by a C function");
-        if (p->regions[i].group == NULL) {
+        if (p->regions[i].group == NULL)
             general = i;
-            continue;
-        }
-        const struct mesh_group *group = mesh_find_group(mesh, p->regions[i].group, mesh->dim);
-        if (group == NULL) {
-            char names[NAMES_BYTES];
-            mesh_group_names(mesh, mesh->dim, names, sizeof names);
-            ERROR(errors, "conductivity: there is no group of cells '%s' in the mesh; groups: %s",
-                  p->regions[i].group, names);
-            continue;
-        }
-        for (int32_t k = 0; k < group->count; k++) {
-            int32_t *region = &r->cell_region[group->ids[k]];
-            if (*region >= 0 && *region != i) {
-                char place[PLACE_BYTES];
-                ERROR(errors, "conductivity: the cell at %s lies in both '%s' and '%s'",
-                      mesh_middle_text(mesh, group->ids[k], -1, place, sizeof place),
-                      p->regions[*region].group, group->name);
-                break;
-            }
-            *region = i;
-        }
+        else
+            assign_group(p, i, what, r, errors);
     }
     for (int32_t c = 0; c < mesh->n_cells; c++) {
         if (r->cell_region[c] < 0) r->cell_region[c] = general;
@@ -81,9 +113,11 @@ static facet_status resolve_regions(const struct problem *p, struct problem_reso
     }
     if (missing > 0 && errors->length == 0) {
         char names[NAMES_BYTES];
+        const char *bare = find_bare_group(mesh, r->cell_region);
         mesh_group_names(mesh, mesh->dim, names, sizeof names);
-        ERROR(errors, "conductivity: %lld of %d cells have none; the groups of the mesh are: %s",
-              (long long)missing, mesh->n_cells, names);
+        ERROR(errors, "%s: %lld of %d cells have none%s%s%s; the groups of the mesh are: %s", what,
+              (long long)missing, mesh->n_cells, *bare ? ", among them the group '" : "", bare,
+              *bare ? "'" : "", names);
     }
 done:
     return status;
@@ -149,27 +183,49 @@ static void report_unnamed(const struct problem *p, const struct problem_resolve
           names);
 }
 
+/* One condition as the discretization wants it. */
+static void convert_condition(const struct problem *p, const struct problem_condition *c,
+                              struct problem_resolved *r, struct hdg_condition *out, struct text *errors) {
+    int mechanical = c->kind == HDG_MECHANICAL, moves = 0, pushes = 0;
+    *out = (struct hdg_condition){.kind = c->kind, .g = c->g, .a = c->a, .part = c->part};
+    for (int i = 0; mechanical && i < p->mesh->dim; i++) {
+        if (c->gives_g[i] == c->gives_t[i])
+            ERROR(errors, "boundary: the component %c on '%s' is given by %s displacement %s traction",
+                  "xyz"[i], c -> part, c -> gives_g[i] ? "both" : "neither", c->gives_g[i] ? "and" : "nor");
+        out->fixed[i] = c->gives_g[i];
+        moves |= c->gives_g[i];
+        pushes |= c->gives_t[i];
+    }
+    if (mechanical) { /* what is not given at all is not asked of the exact solution */
+        out->g = moves ? c->g : r->zero;
+        out->t = pushes ? c->t : r->zero;
+    }
+    if (p->exact == NULL && (out->g == NULL || (mechanical && out->t == NULL)))
+        ERROR(errors, "boundary: the condition on '%s' wants data of the exact solution, but there is none",
+              c->part);
+}
+
 static facet_status resolve_conditions(const struct problem *p, struct problem_resolved *r,
                                        struct text *errors) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
-    int rest = -1, unnamed = 0, n = p->n_conditions;
+    int rest = -1, unnamed = 0, n = p->n_conditions, elastic = p->equation == FACET_ELASTICITY;
     TRY(ALLOC(r->conditions, n + 1));
     TRY(ALLOC(r->face_condition, mesh->n_faces));
+    if (elastic) TRY(field_create_constants(mesh->dim, (const double[3]){0.0}, &r->zero));
     for (int32_t f = 0; f < mesh->n_faces; f++) r->face_condition[f] = -1;
     for (int i = 0; i < n; i++) {
-        const struct problem_condition *c = &p->conditions[i];
-        r->conditions[i] = (struct hdg_condition){c->kind, c->g, c->a, c->part};
-        if (c->g == NULL && p->exact == NULL)
-            ERROR(errors,
-                  "boundary: the condition on '%s' wants data of the exact solution, but there is none",
-                  c->part);
-        if (strcmp(c->part, "rest") == 0)
+        convert_condition(p, &p->conditions[i], r, &r->conditions[i], errors);
+        if (strcmp(p->conditions[i].part, "rest") == 0)
             rest = i;
         else
             assign_part(p, i, r, errors);
     }
-    r->conditions[n] = (struct hdg_condition){HDG_DIRICHLET, NULL, NULL, "rest"};
+    r->conditions[n] = elastic ? (struct hdg_condition){.kind = HDG_MECHANICAL,
+                                                        .part = "rest",
+                                                        .fixed = {1, 1, mesh->dim == 3},
+                                                        .t = r->zero}
+                               : (struct hdg_condition){.kind = HDG_DIRICHLET, .part = "rest"};
     if (rest < 0 && p->exact != NULL) rest = n;
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         if (mesh->face_cells[2 * (int64_t)f + 1] >= 0 || r->face_condition[f] >= 0) continue;
@@ -181,31 +237,34 @@ done:
     return status;
 }
 
+void problem_find_pieces(const struct facet_mesh *mesh, int32_t *piece) {
+    for (int32_t c = 0; c < mesh->n_cells; c++) piece[c] = c;
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        int32_t a = mesh->face_cells[2 * (int64_t)f], b = mesh->face_cells[2 * (int64_t)f + 1];
+        if (b < 0) continue;
+        while (piece[a] != a) a = piece[a] = piece[piece[a]];
+        while (piece[b] != b) b = piece[b] = piece[piece[b]];
+        piece[a > b ? a : b] = a < b ? a : b;
+    }
+    for (int32_t c = 0; c < mesh->n_cells; c++) piece[c] = piece[piece[c]]; /* those before c are done */
+}
+
 /* A piece of the mesh that touches no other has a singular problem of its own unless something holds it. */
 static facet_status check_pieces(const struct problem *p, const struct problem_resolved *r,
                                  struct text *errors) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
-    int32_t *parent = NULL, n_pieces = 0, loose = -1;
+    int32_t *piece = NULL, n_pieces = 0, loose = -1;
     uint8_t *held = NULL;
-    TRY(ALLOC(parent, mesh->n_cells));
+    TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(held, mesh->n_cells));
-    for (int32_t c = 0; c < mesh->n_cells; c++) parent[c] = c;
+    problem_find_pieces(mesh, piece);
     for (int32_t f = 0; f < mesh->n_faces; f++) {
-        int32_t a = mesh->face_cells[2 * (int64_t)f], b = mesh->face_cells[2 * (int64_t)f + 1];
-        if (b < 0) continue;
-        while (parent[a] != a) a = parent[a] = parent[parent[a]];
-        while (parent[b] != b) b = parent[b] = parent[parent[b]];
-        parent[a > b ? a : b] = a < b ? a : b;
-    }
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
-        int32_t a = mesh->face_cells[2 * (int64_t)f], c = r->face_condition[f];
-        if (c < 0 || r->conditions[c].kind == HDG_NEUMANN) continue;
-        while (parent[a] != a) a = parent[a];
-        held[a] = 1;
+        int32_t c = r->face_condition[f];
+        if (c >= 0 && r->conditions[c].kind != HDG_NEUMANN) held[piece[mesh->face_cells[2 * (int64_t)f]]] = 1;
     }
     for (int32_t c = 0; c < mesh->n_cells; c++) {
-        if (parent[c] != c) continue;
+        if (piece[c] != c) continue;
         n_pieces++;
         if (!held[c]) loose = c;
     }
@@ -220,12 +279,57 @@ static facet_status check_pieces(const struct problem *p, const struct problem_r
               n_pieces, mesh_middle_text(mesh, loose, -1, place, sizeof place));
     }
 done:
-    base_free(&parent);
+    base_free(&piece);
     base_free(&held);
     return status;
 }
 
-facet_status problem_resolve(const struct problem *p, struct problem_resolved *r) {
+static int is_gradient(const facet_options *o) {
+    return o->formulation != NULL && strcmp(o->formulation, "gradient") == 0;
+}
+
+/* What the formulation allows. The interface condition of the gradient formulation is that of one mu. */
+static void check_formulation(const struct problem *p, const facet_options *o, const struct hdg_data *data,
+                              struct text *errors) {
+    double first = 0.0, mu;
+    int several = 0;
+    if (p->mesh->dim == 3 && o->plane != NULL)
+        add_error(errors, "plane: belongs to 2D, but the mesh has 3 dimensions");
+    for (int i = 0; !is_gradient(o) && i < p->n_conditions; i++)
+        if (p->conditions[i].kind == HDG_GRADIENT_PRESSURE)
+            ERROR(errors,
+                  "boundary: gradient_pressure on '%s' belongs to the formulation gradient; for "
+                  "symmetric give the traction",
+                  p->conditions[i].part);
+    for (int i = 0; is_gradient(o) && i < data->n_regions; i++) {
+        several |= !field_is_constant(data->mu[i], &mu) || (i > 0 && mu != first);
+        if (i == 0) first = mu;
+    }
+    if (several)
+        add_error(errors, "material: the formulation gradient needs one mu, the same number in the whole "
+                          "body; for several use the formulation symmetric");
+}
+
+/* All that is elastic about the data, once the names are right. */
+static facet_status resolve_elastic(const struct problem *p, const facet_options *options,
+                                    struct problem_resolved *r, struct text *errors) {
+    facet_status status = FACET_OK;
+    r->data.scheme = HDG_ELASTIC;
+    r->data.mu = r->mu;
+    r->data.lambda = r->lambda;
+    TRY(problem_check_moduli(p, r->cell_region, errors));
+    TRY(problem_check_rigid(p, r, errors));
+    if (options == NULL) goto done;
+    r->data.formulation = is_gradient(options) ? HDG_GRADIENT : HDG_SYMMETRIC;
+    r->data.plane =
+        options->plane != NULL && strcmp(options->plane, "stress") == 0 ? HDG_PLANE_STRESS : HDG_PLANE_STRAIN;
+    check_formulation(p, options, &r->data, errors);
+done:
+    return status;
+}
+
+facet_status problem_resolve(const struct problem *p, const facet_options *options,
+                             struct problem_resolved *r) {
     facet_status status = FACET_OK;
     struct text errors = {0};
     *r = (struct problem_resolved){0};
@@ -236,9 +340,6 @@ facet_status problem_resolve(const struct problem *p, struct problem_resolved *r
                   "with an exact solution the reaction must be given by an expression, not by a C function");
     TRY(resolve_regions(p, r, &errors));
     TRY(resolve_conditions(p, r, &errors));
-    if (errors.length == 0) TRY(check_pieces(p, r, &errors));
-    TRY(errors.status);
-    if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
     r->data = (struct hdg_data){.mesh = p->mesh,
                                 .n_regions = p->n_regions > 0 ? p->n_regions : 1,
                                 .conductivity = r->conductivity,
@@ -248,6 +349,11 @@ facet_status problem_resolve(const struct problem *p, struct problem_resolved *r
                                 .exact = p->exact,
                                 .conditions = r->conditions,
                                 .face_condition = r->face_condition};
+    if (errors.length == 0)
+        TRY(p->equation == FACET_ELASTICITY ? resolve_elastic(p, options, r, &errors)
+                                            : check_pieces(p, r, &errors));
+    TRY(errors.status);
+    if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
 done:
     text_free(&errors);
     if (status != FACET_OK) problem_resolved_destroy(r);

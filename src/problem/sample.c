@@ -13,12 +13,27 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
     static const struct {
         const char *name;
         enum hdg_field field;
-    } known[] = {{"u", HDG_U}, {"u_star", HDG_U_STAR}, {"q", HDG_Q}, {"q_star", HDG_Q_STAR}};
+    } known[] = {{"u", HDG_U},
+                 {"u_star", HDG_U_STAR},
+                 {"q", HDG_Q},
+                 {"q_star", HDG_Q_STAR},
+                 {"stress", HDG_STRESS},
+                 {"strain", HDG_STRAIN},
+                 {"von_mises", HDG_VON_MISES},
+                 {"H", HDG_H},
+                 {"p", HDG_P},
+                 {"vorticity", HDG_VORTICITY}};
+    int elastic = s->problem->equation == FACET_ELASTICITY;
     if (!s->solved) return base_fail(FACET_ERROR_INPUT, "there is no solution yet");
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(name, known[i].name) != 0) continue;
         *field = known[i].field;
-        *components = *field == HDG_Q || *field == HDG_Q_STAR ? s->problem->mesh->dim : 1;
+        if (elastic ? *field == HDG_Q || *field == HDG_Q_STAR : *field >= HDG_STRESS)
+            return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to %s", name,
+                             elastic ? "diffusion" : "elasticity");
+        if (elastic && !hdg_has_field(s->hdg, *field))
+            return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to the formulation gradient", name);
+        *components = hdg_field_components(s->hdg, *field);
         if ((*field == HDG_U_STAR || *field == HDG_Q_STAR) && s->hdg->data.scheme == HDG_CONDENSED)
             return base_fail(FACET_ERROR_INPUT,
                              "the field '%s' belongs to discretization: {method: hdg}; the condensed method "
@@ -29,11 +44,17 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
                              name);
         return FACET_OK;
     }
-    return base_fail(FACET_ERROR_INPUT, "there is no field '%s'; fields: u, u_star, q, q_star", name);
+    return base_fail(FACET_ERROR_INPUT, "there is no field '%s'; fields: %s", name,
+                     !elastic ? "u, u_star, q, q_star"
+                     : s->hdg->data.formulation == HDG_GRADIENT
+                         ? "u, u_star, H, p, stress, strain, von_mises, vorticity"
+                         : "u, stress, strain, von_mises");
 }
 
-static int table_degree(const struct facet_solver *s, enum hdg_field field) {
-    return s->options.degree + (field == HDG_U_STAR || field == HDG_Q_STAR);
+int sample_table_degree(const struct facet_solver *s, enum hdg_field field) {
+    const struct hdg_data *data = &s->hdg->data;
+    int symmetric = data->scheme == HDG_ELASTIC && data->formulation == HDG_SYMMETRIC;
+    return s->options.degree + (symmetric || field == HDG_U_STAR || field == HDG_Q_STAR);
 }
 
 facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int64_t n_points, const double *x,
@@ -64,7 +85,7 @@ facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int6
         }
         const struct mesh_block *block = mesh_block_of(mesh, cell);
         hdg_table_destroy(&table);
-        TRY(hdg_table_create(block->shape, table_degree(s, field), mesh->order, 1, xi, &table));
+        TRY(hdg_table_create(block->shape, sample_table_degree(s, field), mesh->order, 1, xi, &table));
         TRY(hdg_evaluate(s->hdg, &s->solution, field, (int)(block - mesh->blocks), cell - block->first,
                          &table, values + i * components));
     }
@@ -76,7 +97,7 @@ done:
 
 /* What a sweep over cells or faces gathers. */
 struct gathered {
-    double integral[3], measure;
+    double integral[SAMPLE_MAX_COMPONENTS], measure;
     double largest, smallest;
     int components, component; /* component -1: the magnitude of a vector counts */
 };
@@ -132,7 +153,8 @@ static facet_status over_cells(const struct facet_solver *s, enum hdg_field fiel
             TRY(ALLOC(xi, n * mesh->dim));
             shape_nodes(block->shape, order, xi);
             if (extremes)
-                TRY(hdg_table_create(block->shape, table_degree(s, field), mesh->order, n, xi, &lattice));
+                TRY(hdg_table_create(block->shape, sample_table_degree(s, field), mesh->order, n, xi,
+                                     &lattice));
             table = extremes ? &lattice : &space->norm_star;
             n = table->n;
             TRY(hdg_geometry_create(n, mesh->dim, &geometry));
@@ -171,7 +193,7 @@ static facet_status extremes_of_face(const struct facet_solver *s, enum hdg_fiel
     shape_nodes(shape, lattice_order(s), frame);
     for (int p = 0; p < n; p++)
         shape_face_point(block->shape, local, orientation, frame + p * (dim - 1), xi + p * dim);
-    TRY(hdg_table_create(block->shape, table_degree(s, field), mesh->order, n, xi, &table));
+    TRY(hdg_table_create(block->shape, sample_table_degree(s, field), mesh->order, n, xi, &table));
     TRY(hdg_evaluate(s->hdg, &s->solution, field, (int)(block - mesh->blocks), cell - block->first, &table,
                      values));
     gather(g, n, NULL, values);
@@ -183,8 +205,8 @@ done:
     return status;
 }
 
-/* One face of a part: values of a field (or of the numerical flux, whose integral is exact) seen from its
- * first cell. */
+/* One face of a part: values of a field (or of the numerical flux or traction, whose integral is exact) seen
+ * from its first cell. */
 static facet_status over_face(const struct facet_solver *s, const enum hdg_field *field, int32_t face,
                               struct hdg_geometry *geometry, struct gathered *g) {
     facet_status status = FACET_OK;
@@ -195,11 +217,11 @@ static facet_status over_face(const struct facet_solver *s, const enum hdg_field
     const struct hdg_face_table *rule = &s->hdg->space.blocks[b].norm_face;
     int n = rule->rule.n, n_faces = s->hdg->space.blocks[b].n_faces;
     struct hdg_table table = {0};
-    double *normal = NULL, *x = NULL, *values = NULL, flux;
+    double *normal = NULL, *x = NULL, *values = NULL, flux[3];
     int orientation = block->orientations[(int64_t)(cell - block->first) * n_faces + local];
     TRY(ALLOC(normal, n * dim));
     TRY(ALLOC(x, n * dim));
-    TRY(ALLOC(values, n * 3));
+    TRY(ALLOC(values, n * SAMPLE_MAX_COMPONENTS));
     hdg_face_geometry(&s->hdg->space, b, cell - block->first, local, rule, geometry, x, normal);
     for (int p = 0; p < n; p++) { /* weights in place of the first coordinates */
         double square = 0.0;
@@ -207,14 +229,16 @@ static facet_status over_face(const struct facet_solver *s, const enum hdg_field
         x[p] = sqrt(square);
     }
     if (field != NULL) {
-        TRY(hdg_table_create(block->shape, table_degree(s, *field), mesh->order, n,
+        TRY(hdg_table_create(block->shape, sample_table_degree(s, *field), mesh->order, n,
                              rule->side[local][orientation].xi, &table));
         TRY(hdg_evaluate(s->hdg, &s->solution, *field, b, cell - block->first, &table, values));
         gather(g, n, x, values);
         goto done;
     }
-    TRY(hdg_face_flux(s->hdg, &s->solution, b, cell - block->first, local, &flux));
-    g->integral[0] += flux;
+    TRY(s->problem->equation == FACET_ELASTICITY
+            ? hdg_face_traction(s->hdg, &s->solution, b, cell - block->first, local, flux)
+            : hdg_face_flux(s->hdg, &s->solution, b, cell - block->first, local, flux));
+    for (int c = 0; c < g->components; c++) g->integral[c] += flux[c];
     for (int p = 0; p < n; p++) g->measure += x[p];
 done:
     hdg_table_destroy(&table);
@@ -242,9 +266,11 @@ static facet_status gather_all(const struct facet_solver *s, const char *name, e
     const struct facet_mesh *mesh = s->problem->mesh;
     const struct mesh_group *cells = on != NULL ? mesh_find_group(mesh, on, mesh->dim) : NULL;
     const struct mesh_group *part = on != NULL ? mesh_find_group(mesh, on, mesh->dim - 1) : NULL;
-    int extremes = take == SAMPLE_MAX || take == SAMPLE_MIN, is_flux = strcmp(name, "flux") == 0;
+    int extremes = take == SAMPLE_MAX || take == SAMPLE_MIN,
+        elastic = s->problem->equation == FACET_ELASTICITY;
+    int is_flux = strcmp(name, elastic ? "traction" : "flux") == 0;
     enum hdg_field field = HDG_U;
-    g->components = 1;
+    g->components = elastic ? mesh->dim : 1;
     if (on != NULL && cells == NULL && part == NULL) {
         char regions[256], parts[256];
         mesh_group_names(mesh, mesh->dim, regions, sizeof regions);
@@ -260,17 +286,17 @@ static facet_status gather_all(const struct facet_solver *s, const char *name, e
         if (mesh->face_cells[2 * (int64_t)part->ids[i] + 1] >= 0)
             return base_fail(
                 FACET_ERROR_INPUT,
-                "the flux through '%s' has no direction: its faces lie inside the domain; integrate q there",
-                on);
+                "the %s '%s' has no direction: its faces lie inside the domain; integrate %s there",
+                elastic ? "traction on" : "flux through", on, elastic ? "the stress" : "q");
     if (is_flux && (part == NULL || extremes))
         return base_fail(FACET_ERROR_INPUT,
-                         "the field flux has an integral or a mean over a boundary part only");
+                         "the field %s has an integral or a mean over a boundary part only", name);
     if (!is_flux) {
         facet_status status = sample_find_field(s, name, &field, &g->components);
         if (status != FACET_OK) return status;
     }
     if (g->component >= g->components)
-        return base_fail(FACET_ERROR_INPUT, "the field '%s' has no component %c", name, "xyz"[g->component]);
+        return base_fail(FACET_ERROR_INPUT, "the field '%s' has no component %d", name, g->component + 1);
     return part != NULL ? over_part(s, is_flux ? NULL : &field, part, extremes, g)
                         : over_cells(s, field, cells, extremes, g);
 }

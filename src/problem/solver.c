@@ -33,7 +33,21 @@ static facet_status check_word(const char *key, const char *word, const char *va
                         : base_fail(FACET_ERROR_INPUT, "unknown %s '%s'; valid: %s", key, word, valid);
 }
 
-static facet_status check_options(const facet_options *o) {
+/* What the equation does not have. */
+static facet_status check_equation(const facet_options *o, facet_equation equation) {
+    int elastic = equation == FACET_ELASTICITY;
+    facet_status status = FACET_OK;
+    TRY(check_word("formulation", o->formulation, "symmetric, gradient"));
+    TRY(check_word("plane", o->plane, "strain, stress"));
+    if (!elastic && (o->formulation != NULL || o->plane != NULL))
+        FAIL(FACET_ERROR_INPUT, "%s belongs to elasticity", o->plane != NULL ? "plane" : "a formulation");
+    if (elastic && is_condensed(o))
+        FAIL(FACET_ERROR_INPUT, "the discretization condensed belongs to diffusion; elasticity has hdg");
+done:
+    return status;
+}
+
+static facet_status check_options(const facet_options *o, facet_equation equation) {
     facet_status status = FACET_OK;
     if (o->degree < 1 || o->degree > PROBLEM_MAX_DEGREE)
         return base_fail(FACET_ERROR_INPUT, "the degree must be 1 to %d, not %d", PROBLEM_MAX_DEGREE,
@@ -51,6 +65,7 @@ static facet_status check_options(const facet_options *o) {
         return base_fail(FACET_ERROR_INPUT, "rtol must lie between 0 and 1, not %g", o->rtol);
     if (o->max_iterations < 1)
         return base_fail(FACET_ERROR_INPUT, "max_iterations must be at least 1, not %d", o->max_iterations);
+    TRY(check_equation(o, equation));
     TRY(check_word("method", o->method, "auto, cg, fgmres, multigrid, direct"));
     TRY(check_word("preconditioner", o->preconditioner, "auto, none, jacobi, block, amg, pmg"));
     TRY(check_word("cycle", o->cycle, "auto, V, W, F, full"));
@@ -111,23 +126,27 @@ static facet_status prepare(const struct facet_problem *problem, const facet_opt
     facet_options_default(&defaults);
     if (options == NULL) options = &defaults;
     *solver = NULL;
-    TRY(check_options(options));
+    TRY(check_options(options, problem->shared->equation));
     TRY(CALLOC(*solver, 1));
     s = *solver;
     s->context = problem->shared->context;
     s->options = *options;
     s->options.tau = NULL; /* the caller's text; kept as a field */
     s->options.discretization = is_condensed(options) ? "condensed" : "hdg";
-    if (is_condensed(options)) s->options.postprocess = 0; /* there is none */
+    int gradient = options->formulation != NULL && strcmp(options->formulation, "gradient") == 0;
+    int elastic = problem->shared->equation == FACET_ELASTICITY;
+    s->options.formulation = !elastic ? NULL : gradient ? "gradient" : "symmetric";
+    s->options.plane = NULL;                                                         /* the data say it */
+    if (is_condensed(options) || (elastic && !gradient)) s->options.postprocess = 0; /* there is none */
     s->problem = problem->shared;
     s->problem->references++;
-    TRY(problem_resolve(s->problem, &s->resolved));
+    TRY(problem_resolve(s->problem, options, &s->resolved));
     if (options->tau != NULL)
         TRY(base_wrap(
             field_create_texts(1, &options->tau, s->problem->n_parameters, s->problem->parameters, &s->tau),
             "tau"));
     if (s->tau != NULL) TRY(base_wrap(field_check_coordinates(s->tau, s->problem->mesh->dim), "tau"));
-    s->resolved.data.scheme = is_condensed(options) ? HDG_CONDENSED : HDG_HYBRID;
+    if (!elastic) s->resolved.data.scheme = is_condensed(options) ? HDG_CONDENSED : HDG_HYBRID;
     s->resolved.data.tau = s->tau;
     s->resolved.data.tau_hat = options->tau_hat;
 done:
@@ -147,12 +166,17 @@ done:
 }
 
 facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,
-                                struct hdg_mismatch *mismatch) {
+                                struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
     facet_status status = FACET_OK;
     struct facet_solver *s = NULL;
     TRY(prepare(problem, options, &s));
     TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, NULL, NULL, &s->hdg));
     TRY(hdg_check_data(s->hdg, mismatch));
+    hdg_describe(s->hdg, &s->system);
+    if (unknowns != NULL) {
+        unknowns[0] = s->system.n_free;
+        unknowns[1] = s->system.n_volume;
+    }
     for (int i = 0; i < s->problem->n_conditions && mismatch->part != NULL;
          i++) /* the solver's copy goes with it */
         if (strcmp(s->problem->conditions[i].part, mismatch->part) == 0)
@@ -251,7 +275,7 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
         for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
             facet_status status = hdg_evaluate(s->hdg, &s->solution, HDG_U, b, c, table, u);
             if (status != FACET_OK) return status;
-            u += table->n;
+            u += (int64_t)table->n * (s->problem->equation == FACET_ELASTICITY ? mesh->dim : 1);
         }
     }
     return FACET_OK;
@@ -307,8 +331,20 @@ facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
     if (!s->solved)
         return base_fail(FACET_ERROR_INPUT, "there is no solution yet: call facet_solver_solve first");
     facet_status status = hdg_measure_errors(s->hdg, &s->solution, &e);
-    if (status == FACET_OK)
-        *errors = (facet_errors){e.u_L2, e.u_Linf, e.q_L2, e.u_star_L2, e.q_star_L2, e.trace_L2};
+    if (status != FACET_OK) return status;
+    *errors = (facet_errors){.u_L2 = e.u_L2,
+                             .u_Linf = e.u_Linf,
+                             .q_L2 = e.q_L2,
+                             .u_star_L2 = e.u_star_L2,
+                             .q_star_L2 = e.q_star_L2,
+                             .trace_L2 = e.trace_L2,
+                             .H_L2 = e.H_L2,
+                             .p_L2 = e.p_L2,
+                             .stress_L2 = e.stress_L2};
+    if (s->problem->equation == FACET_ELASTICITY)
+        errors->q_L2 = errors->q_star_L2 = -1.0;
+    else
+        errors->H_L2 = errors->p_L2 = errors->stress_L2 = -1.0;
     return status;
 }
 

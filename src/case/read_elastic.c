@@ -1,0 +1,278 @@
+/* The data of elasticity: moduli, vectors and mechanical conditions, and which keys belong to which equation.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "case/reader.h"
+
+#define NAME_BYTES 160
+/* Beyond this ratio of lambda to mu, rounding eats the digits of the solution. */
+#define LARGEST_RATIO 1e6
+
+/* ------------------------------------------------------------------------------------------ the equation */
+
+facet_equation reader_find_equation(const struct reader *r) {
+    const struct tree_node *node = reader_get(r->tree->root, "equation");
+    int elastic = node ? strcmp(node->text, "elasticity") == 0 : tree_find(r->tree->root, "material") != NULL;
+    return elastic ? FACET_ELASTICITY : FACET_DIFFUSION;
+}
+
+int reader_refuse_key(struct reader *r, const struct tree_node *map, const char *prefix, const char *key) {
+    const struct tree_node *node = tree_find(map, key);
+    if (node)
+        issues_add(r->issues, node, "%s%s: belongs to equation: %s", prefix, key,
+                   r->file->equation == FACET_ELASTICITY ? "diffusion" : "elasticity");
+    return node != NULL;
+}
+
+void reader_check_equation(struct reader *r) {
+    const struct tree_node *root = r->tree->root, *discretization = reader_get(root, "discretization");
+    const struct tree_node *method = reader_get(discretization, "discretization.method"),
+                           *plane = tree_find(root, "plane");
+    if (r->file->equation == FACET_DIFFUSION) {
+        reader_refuse_key(r, root, "", "material");
+        reader_refuse_key(r, root, "", "plane");
+        reader_refuse_key(r, discretization, "discretization.", "formulation");
+        return;
+    }
+    reader_refuse_key(r, root, "", "conductivity");
+    reader_refuse_key(r, root, "", "reaction");
+    if (method && !strcmp(method->text, "condensed"))
+        issues_add(r->issues, method,
+                   "discretization.method: condensed belongs to equation: diffusion; elasticity has hdg");
+    if (plane && r->dim == 3)
+        issues_add(r->issues, plane, "plane: belongs to 2D, but the box has 3 dimensions; remove it");
+}
+
+/* ------------------------------------------------------------------------------------------ moduli */
+
+/* What can be said of the two numbers together; constants of a pair that is not complete are not set. */
+static void check_moduli(struct reader *r, const struct tree_node *map, const char *name, int young,
+                         const struct reader_constant values[2]) {
+    double ratio;
+    if (young && values[1].is_constant && values[1].value >= 0.5) {
+        issues_add(r->issues, reader_get(map, "material.nu"),
+                   "%s.nu: must be below 0.5, not %.10g; for a nearly incompressible body give mu and lambda "
+                   "with lambda/mu <= 1e6",
+                   name, values[1].value);
+        return;
+    }
+    if (young ? !values[1].is_constant : !values[0].is_constant || !values[1].is_constant) return;
+    if (!young && !(values[0].value > 0.0)) return;
+    ratio = young ? 2.0 * values[1].value / (1.0 - 2.0 * values[1].value) : values[1].value / values[0].value;
+    if (ratio > LARGEST_RATIO * (1.0 + 1e-9))
+        issues_add(r->issues, map, "%s: lambda/mu is %.4g; use lambda/mu <= 1e6%s", name, ratio,
+                   young ? ", that is nu <= 0.4999995" : "");
+}
+
+static facet_status read_moduli(struct reader *r, const struct tree_node *map, const char *name,
+                                struct case_material *material) {
+    static const char *const keys[4] = {"mu", "lambda", "E", "nu"};
+    static const char *const rows[4] = {"material.mu", "material.lambda", "material.E", "material.nu"};
+    facet_status status = FACET_OK;
+    struct reader_constant values[2] = {{0}};
+    int given[4], lame, young;
+    for (int i = 0; i < 4; i++) given[i] = tree_find(map, keys[i]) != NULL;
+    lame = given[0] + given[1], young = given[2] + given[3];
+    if (lame > 0 && young > 0)
+        issues_add(r->issues, map, "%s: mixes mu, lambda with E, nu; keep one pair", name);
+    else if (lame + young == 0)
+        issues_add(r->issues, map, "%s: needs mu and lambda, or E and nu", name);
+    else if (lame + young == 1)
+        issues_add(r->issues, map, "%s: %s comes together with %s", name,
+                   given[0]   ? "mu"
+                   : given[1] ? "lambda"
+                   : given[2] ? "E"
+                              : "nu",
+                   given[0]   ? "lambda"
+                   : given[1] ? "mu"
+                   : given[2] ? "nu"
+                              : "E");
+    material->which = young > 0 ? "E,nu" : "mu,lambda";
+    for (int k = 0; k < 2; k++) {
+        int i = k + (young > 0 ? 2 : 0);
+        const struct tree_node *node = reader_get(map, rows[i]);
+        char full[NAME_BYTES];
+        if (!node || node->kind != TREE_SCALAR) continue;
+        snprintf(full, sizeof full, "%s.%s", name, keys[i]);
+        TRY(reader_copy_expression(r, node, rows[i], full, &material->value[k], &values[k]));
+    }
+    check_moduli(r, map, name, young > 0, values);
+done:
+    return status;
+}
+
+facet_status reader_read_material(struct reader *r) {
+    facet_status status = FACET_OK;
+    const struct tree_node *root = r->tree->root, *node = reader_get(root, "material"), **names;
+    const struct tree_node *plane = reader_get(root, "plane");
+    if (plane) TRY(base_strdup(plane->text, &r->file->plane));
+    if (!tree_find(root, "material"))
+        issues_add(r->issues, root,
+                   "missing key \"material\"; elasticity needs {mu: ..., lambda: ...} or {E: ..., nu: ...}");
+    if (!node) goto done;
+    int n = node->kind == TREE_LIST ? node->n : 1;
+    if (n == 0)
+        issues_add(r->issues, node,
+                   "material: the list is empty; give {on: group, mu: ..., lambda: ...} for each group");
+    TRY(tree_alloc(r->tree, (size_t)n * sizeof *names, &names));
+    TRY(CALLOC(r->file->material, n));
+    r->file->n_material = n;
+    for (int i = 0; i < n; i++) {
+        char name[NAME_BYTES / 2] = "material";
+        const struct tree_node *item = node->kind == TREE_LIST ? node->items[i] : node;
+        names[i] = NULL;
+        if (item->kind != TREE_MAP) continue;
+        r->file->material[i].place = reader_place(item);
+        if (node->kind == TREE_LIST) {
+            snprintf(name, sizeof name, "material.%d", i);
+            names[i] = reader_get(item, "material[].on");
+        }
+        if (names[i]) TRY(base_strdup(names[i]->text, &r->file->material[i].on));
+        TRY(read_moduli(r, item, name, &r->file->material[i]));
+    }
+    TRY(schema_check_duplicates(r->tree, r->issues, n, names, "group"));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ vectors */
+
+static int is_exact(const struct tree_node *node) {
+    return node->kind == TREE_SCALAR && strcmp(node->text, "exact") == 0;
+}
+
+static facet_status copy_exact(struct reader *r, const struct tree_node *node, const char *name,
+                               struct case_text *out) {
+    if (!tree_find(r->tree->root, "exact"))
+        issues_add(r->issues, node, "%s: is exact, but the case gives no exact solution", name);
+    out->place = reader_place(node);
+    return base_strdup(node->text, &out->text);
+}
+
+/* A list of expressions; of boundary data some may be null, and all others exact. */
+static facet_status read_components(struct reader *r, const struct tree_node *list, const char *name,
+                                    int boundary, struct case_vector *out) {
+    facet_status status = FACET_OK;
+    int n_exact = 0, n_null = 0;
+    struct reader_constant constant;
+    out->n = list->n;
+    if (r->dim > 0 && list->n != r->dim)
+        issues_add(r->issues, list, "%s: has %d components, but the box has %d dimensions", name, list->n,
+                   r->dim);
+    for (int i = 0; i < list->n; i++) {
+        const struct tree_node *item = list->items[i];
+        char full[NAME_BYTES + 16];
+        snprintf(full, sizeof full, "%s.%d", name, i);
+        if (schema_is_null(item)) {
+            n_null++;
+        } else if (boundary && is_exact(item)) {
+            TRY(copy_exact(r, item, full, &out->texts[i]));
+            n_exact++;
+        } else {
+            TRY(reader_copy_expression(r, item, NULL, full, &out->texts[i], &constant));
+        }
+    }
+    if (n_exact > 0 && n_exact + n_null < list->n)
+        issues_add(r->issues, list, "%s: mixes exact with other data; make all components exact, or none",
+                   name);
+    if (n_null == list->n)
+        issues_add(r->issues, list, "%s: gives no component; remove it, or give one", name);
+done:
+    return status;
+}
+
+facet_status reader_read_vector(struct reader *r, const struct tree_node *map, const char *row,
+                                const char *name, int boundary, struct case_vector *out) {
+    struct reader_constant constant;
+    char full[NAME_BYTES];
+    const struct tree_node *node = reader_get(map, row);
+    int elastic = r->file->equation == FACET_ELASTICITY;
+    if (!node || node->kind == TREE_MAP) return FACET_OK;
+    snprintf(full, sizeof full, "%s%s%s", name, *name ? "." : "", schema_key(schema_find(row)));
+    out->place = reader_place(node);
+    if (node->kind == TREE_LIST && elastic) return read_components(r, node, full, boundary, out);
+    if (node->kind == TREE_LIST) {
+        issues_add(r->issues, node, "%s: diffusion has one unknown; write an expression, not a list", full);
+        return FACET_OK;
+    }
+    if (elastic && !(boundary && is_exact(node))) {
+        issues_add(r->issues, node, "%s: must be a list of %s%s, not \"%s\"", full,
+                   r->dim == 2   ? "2 expressions"
+                   : r->dim == 3 ? "3 expressions"
+                                 : "2 expressions (3 in 3D)",
+                   boundary ? ", or the word exact" : "", issues_word(node->text).text);
+        return FACET_OK;
+    }
+    out->n = 1;
+    if (elastic) return copy_exact(r, node, full, &out->texts[0]);
+    return reader_copy_expression(r, node, row, full, &out->texts[0], &constant);
+}
+
+/* ------------------------------------------------------------------------------------------ conditions */
+
+static int gives(const struct case_vector *vector, int component) {
+    if (vector->n == 0) return 0;
+    return vector->n == 1 || (component < vector->n && vector->texts[component].text != NULL);
+}
+
+/* Every component is given by one of the two. */
+static void check_components(struct reader *r, const struct tree_node *item, const char *name,
+                             const struct case_boundary *b) {
+    int n = b->displacement.n > b->traction.n ? b->displacement.n : b->traction.n;
+    if (b->displacement.n > 1 && b->traction.n > 1 && b->displacement.n != b->traction.n) {
+        issues_add(r->issues, item, "%s: displacement has %d components, and traction %d", name,
+                   b->displacement.n, b->traction.n);
+        return;
+    }
+    for (int c = 0; c < n; c++) {
+        int both = gives(&b->displacement, c) && gives(&b->traction, c);
+        int neither = !gives(&b->displacement, c) && !gives(&b->traction, c);
+        if (both)
+            issues_add(r->issues, item,
+                       "%s: the component %c is given by both displacement and traction; make it null in one "
+                       "of them",
+                       name, "xyz"[c]);
+        if (neither)
+            issues_add(
+                r->issues, item,
+                "%s: the component %c is given by neither displacement nor traction; give it in one of "
+                "them",
+                name, "xyz"[c]);
+    }
+}
+
+facet_status reader_read_mechanical(struct reader *r, const struct tree_node *item, const char *name,
+                                    struct case_boundary *boundary) {
+    static const char *const others[3] = {"dirichlet", "neumann", "robin"};
+    facet_status status = FACET_OK;
+    char prefix[NAME_BYTES];
+    int foreign = 0, mechanical = tree_find(item, "displacement") || tree_find(item, "traction");
+    const struct tree_node *pressure = tree_find(item, "gradient_pressure");
+    const char *formulation = r->file->discretization.formulation;
+    snprintf(prefix, sizeof prefix, "%s.", name);
+    for (int i = 0; i < 3; i++) foreign += reader_refuse_key(r, item, prefix, others[i]);
+    boundary->condition = pressure ? CASE_GRADIENT_PRESSURE : CASE_MECHANICAL;
+    if (pressure && mechanical)
+        issues_add(r->issues, item,
+                   "%s: gradient_pressure excludes displacement and traction on the same part; keep one",
+                   name);
+    else if (!pressure && !mechanical && !foreign)
+        issues_add(r->issues, item, "%s: needs a condition: displacement, traction or gradient_pressure",
+                   name);
+    if (pressure && formulation && strcmp(formulation, "gradient") != 0)
+        issues_add(
+            r->issues, pressure,
+            "%s.gradient_pressure: belongs to discretization.formulation: gradient; for symmetric give "
+            "the traction",
+            name);
+    int before = r->issues->count, bad = 0;
+    for (int i = 0; i < item->n; i++) bad |= item->items[i]->bad;
+    TRY(reader_read_vector(r, item, "boundary[].displacement", name, 1, &boundary->displacement));
+    TRY(reader_read_vector(r, item, "boundary[].traction", name, 1, &boundary->traction));
+    TRY(reader_read_vector(r, item, "boundary[].gradient_pressure", name, 1, &boundary->gradient_pressure));
+    if (mechanical && !bad && r->issues->count == before) check_components(r, item, name, boundary);
+done:
+    return status;
+}

@@ -1,0 +1,182 @@
+/* The public problem, elasticity: vectors and mechanical conditions as the caller gives them. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "problem/problem.h"
+
+static facet_status check_count(const facet_problem *problem, int n) {
+    int dim = problem->shared->mesh->dim;
+    if (n == dim) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "%d components are given for a mesh of %d dimensions", n, dim);
+}
+
+static facet_status set_vector(facet_problem *problem, struct field **slot, const char *what, int n,
+                               const char *const *texts) {
+    facet_status status = FACET_OK;
+    TRY(problem_may_set(problem, FACET_ELASTICITY, what));
+    TRY(base_wrap(check_count(problem, n), "%s", what));
+    for (int i = 0; i < n; i++)
+        if (texts[i] == NULL) FAIL(FACET_ERROR_INPUT, "%s: component %d is NULL; write \"0\"", what, i + 1);
+    TRY(problem_set_field(problem, slot, what, n, texts, NULL, NULL));
+done:
+    return status;
+}
+
+facet_status facet_problem_set_vector_source(facet_problem *problem, int n_texts, const char *const *texts) {
+    REQUIRE(problem);
+    REQUIRE(texts);
+    return set_vector(problem, &problem->shared->source, "source", n_texts, texts);
+}
+
+facet_status facet_problem_set_vector_exact(facet_problem *problem, int n_texts, const char *const *texts) {
+    REQUIRE(problem);
+    REQUIRE(texts);
+    return set_vector(problem, &problem->shared->exact, "exact", n_texts, texts);
+}
+
+/* ------------------------------------------------------------------------------------------ conditions */
+
+/* Data of a condition: a field (NULL: from the exact solution) and the components that it gives. */
+struct given {
+    struct field *field;
+    uint8_t components[3];
+};
+
+/* Components whose text is NULL are zero in the field, and nobody looks at them. */
+static facet_status compile_given(const facet_problem *problem, int n, const char *const *texts,
+                                  struct given *given) {
+    facet_status status = FACET_OK;
+    const char *filled[3];
+    int n_given = 0, n_exact = 0;
+    TRY(check_count(problem, n));
+    for (int i = 0; i < n; i++) {
+        given->components[i] = texts[i] != NULL;
+        n_given += given->components[i];
+        n_exact += texts[i] != NULL && strcmp(texts[i], "exact") == 0;
+        filled[i] = texts[i] != NULL ? texts[i] : "0";
+    }
+    if (n_given == 0) FAIL(FACET_ERROR_INPUT, "no component is given");
+    if (n_exact > 0 && n_exact < n_given)
+        FAIL(FACET_ERROR_INPUT, "exact is mixed with other data; make all components exact, or none");
+    if (n_exact == 0) TRY(problem_compile(problem->shared, n, filled, &given->field));
+done:
+    return status;
+}
+
+/* Joins the displacement or the traction of a part with what was set before. Takes the field over, also on
+ * failure. */
+static facet_status add_mechanical(facet_problem *problem, const char *part, int traction,
+                                   struct given *given) {
+    facet_status status = FACET_OK;
+    struct problem *p = problem->shared;
+    struct problem_condition fresh = {.kind = HDG_MECHANICAL}, *c = NULL;
+    for (int i = 0; i < p->n_conditions; i++)
+        if (strcmp(p->conditions[i].part, part) == 0 && p->conditions[i].kind == HDG_MECHANICAL)
+            c = &p->conditions[i];
+    if (c == NULL) c = &fresh;
+    uint8_t *gives = traction ? c->gives_t : c->gives_g;
+    if (gives[0] || gives[1] || gives[2])
+        FAIL(FACET_ERROR_INPUT, "the boundary part '%s' has two %ss", part,
+             traction ? "traction" : "displacement");
+    *(traction ? &c->t : &c->g) = given->field;
+    memcpy(gives, given->components, 3);
+    given->field = NULL;
+    if (c == &fresh) status = problem_add_condition(problem, part, fresh);
+done:
+    field_destroy(&given->field);
+    return status;
+}
+
+static facet_status set_mechanical(facet_problem *problem, const char *part, int traction, int n,
+                                   const char *const *texts) {
+    facet_status status = FACET_OK;
+    const char *what = traction ? "traction" : "displacement";
+    struct given given = {0};
+    TRY(problem_may_set(problem, FACET_ELASTICITY, what));
+    TRY(base_wrap(compile_given(problem, n, texts, &given), "%s on '%s'", what, part));
+    TRY(add_mechanical(problem, part, traction, &given));
+done:
+    return status;
+}
+
+static facet_status set_mechanical_function(facet_problem *problem, const char *part, int traction,
+                                            const int *components, facet_function function, void *user) {
+    facet_status status = FACET_OK;
+    const char *what = traction ? "traction" : "displacement";
+    struct given given = {0};
+    int dim = problem->shared->mesh->dim, any = 0;
+    TRY(problem_may_set(problem, FACET_ELASTICITY, what));
+    for (int i = 0; i < dim; i++) any |= given.components[i] = components == NULL || components[i] != 0;
+    if (!any) FAIL(FACET_ERROR_INPUT, "%s on '%s': no component is given", what, part);
+    TRY(field_create_function(dim, function, user, &given.field));
+    TRY(add_mechanical(problem, part, traction, &given));
+done:
+    return status;
+}
+
+facet_status facet_problem_set_displacement(facet_problem *problem, const char *part, int n_texts,
+                                            const char *const *texts) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(texts);
+    return set_mechanical(problem, part, 0, n_texts, texts);
+}
+
+facet_status facet_problem_set_traction(facet_problem *problem, const char *part, int n_texts,
+                                        const char *const *texts) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(texts);
+    return set_mechanical(problem, part, 1, n_texts, texts);
+}
+
+facet_status facet_problem_set_displacement_function(facet_problem *problem, const char *part,
+                                                     const int *components, facet_function g, void *user) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(g);
+    return set_mechanical_function(problem, part, 0, components, g, user);
+}
+
+facet_status facet_problem_set_traction_function(facet_problem *problem, const char *part,
+                                                 const int *components, facet_function t, void *user) {
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(t);
+    return set_mechanical_function(problem, part, 1, components, t, user);
+}
+
+facet_status facet_problem_set_gradient_pressure(facet_problem *problem, const char *part, int n_texts,
+                                                 const char *const *texts) {
+    facet_status status = FACET_OK;
+    struct given given = {0};
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(texts);
+    TRY(problem_may_set(problem, FACET_ELASTICITY, "gradient_pressure"));
+    TRY(base_wrap(compile_given(problem, n_texts, texts, &given), "gradient_pressure on '%s'", part));
+    for (int i = 0; i < n_texts; i++)
+        if (!given.components[i])
+            FAIL(FACET_ERROR_INPUT, "gradient_pressure on '%s': component %d is NULL; write \"0\"", part,
+                 i + 1);
+    return problem_add_condition(problem, part,
+                                 (struct problem_condition){.kind = HDG_GRADIENT_PRESSURE, .g = given.field});
+done:
+    field_destroy(&given.field);
+    return status;
+}
+
+facet_status facet_problem_set_gradient_pressure_function(facet_problem *problem, const char *part,
+                                                          facet_function g, void *user) {
+    facet_status status = FACET_OK;
+    struct field *field = NULL;
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(g);
+    TRY(problem_may_set(problem, FACET_ELASTICITY, "gradient_pressure"));
+    TRY(field_create_function(problem->shared->mesh->dim, g, user, &field));
+    return problem_add_condition(problem, part,
+                                 (struct problem_condition){.kind = HDG_GRADIENT_PRESSURE, .g = field});
+done:
+    return status;
+}

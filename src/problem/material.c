@@ -1,0 +1,201 @@
+/* Elastic moduli: Lame's mu and lambda, or Young's modulus E and Poisson's ratio nu, from which the other two
+ * follow: mu = E / (2 (1 + nu)), lambda = E nu / ((1 + nu) (1 - 2 nu)). */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "problem/problem.h"
+
+/* Beyond this ratio of lambda to mu, rounding eats the digits of the solution. */
+#define LARGEST_RATIO (1e6 * (1.0 + 1e-9))
+#define CHUNK         64
+
+struct problem_moduli {
+    facet_function function;
+    void *user;
+    int young, index; /* the modulus wanted: 0 mu, 1 lambda */
+};
+
+static double modulus_of(int young, int index, const double pair[2]) {
+    double nu = pair[1];
+    if (!young) return pair[index];
+    return index == 0 ? pair[0] / (2.0 * (1.0 + nu)) : pair[0] * nu / ((1.0 + nu) * (1.0 - 2.0 * nu));
+}
+
+/* A facet_function of one component made of the caller's, which has two. */
+static int evaluate_modulus(void *user, int n_points, int dim, const double *x, double *values) {
+    const struct problem_moduli *m = user;
+    double pairs[2 * CHUNK];
+    for (int first = 0; first < n_points; first += CHUNK) {
+        int n = n_points - first < CHUNK ? n_points - first : CHUNK;
+        int answer = m->function(m->user, n, dim, x + (int64_t)first * dim, pairs);
+        if (answer != 0) return answer;
+        for (int i = 0; i < n; i++) values[first + i] = modulus_of(m->young, m->index, pairs + 2 * i);
+    }
+    return 0;
+}
+
+/* What is wrong with two numbers, as a sentence; NULL: nothing. */
+static const char *find_fault(int young, const double pair[2], char *text, size_t text_bytes) {
+    const char *names[2] = {young ? "E" : "mu", young ? "nu" : "lambda"};
+    double ratio = young ? 2.0 * pair[1] / (1.0 - 2.0 * pair[1]) : pair[1] / pair[0];
+    if (!(pair[0] > 0.0))
+        snprintf(text, text_bytes, "%s must be positive, not %.10g", names[0], pair[0]);
+    else if (!young && !(pair[1] >= 0.0))
+        snprintf(text, text_bytes, "lambda must not be negative, but is %.10g", pair[1]);
+    else if (young && !(pair[1] > -1.0))
+        snprintf(text, text_bytes, "nu must be above -1, not %.10g", pair[1]);
+    else if (young && !(pair[1] < 0.5))
+        snprintf(text, text_bytes,
+                 "nu must be below 0.5, not %.10g; for a nearly incompressible body give mu and lambda with "
+                 "lambda/mu <= 1e6",
+                 pair[1]);
+    else if (ratio > LARGEST_RATIO)
+        snprintf(text, text_bytes, "lambda/mu is %.4g; use lambda/mu <= 1e6%s", ratio,
+                 young ? ", that is nu <= 0.4999995" : "");
+    else
+        return NULL;
+    return text;
+}
+
+static facet_status find_pair(const char *which, int *young) {
+    *young = strcmp(which, "E,nu") == 0;
+    if (*young || strcmp(which, "mu,lambda") == 0) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "the moduli are \"mu,lambda\" or \"E,nu\", not \"%s\"", which);
+}
+
+/* mu and lambda as expressions of those of E and nu. */
+static facet_status derive_moduli(const struct problem *p, const char *const texts[2],
+                                  struct problem_region *region) {
+    facet_status status = FACET_OK;
+    struct text mu = {0}, lambda = {0};
+    text_printf(&mu, "(%s)/(2*(1+(%s)))", texts[0], texts[1]);
+    text_printf(&lambda, "(%s)*(%s)/((1+(%s))*(1-2*(%s)))", texts[0], texts[1], texts[1], texts[1]);
+    TRY(mu.status);
+    TRY(lambda.status);
+    TRY(problem_compile(p, 1, (const char *const *)&mu.data, &region->mu));
+    TRY(problem_compile(p, 1, (const char *const *)&lambda.data, &region->lambda));
+done:
+    text_free(&mu);
+    text_free(&lambda);
+    return status;
+}
+
+static facet_status make_region(const struct problem *p, int young, const char *const texts[2],
+                                struct problem_region *region) {
+    facet_status status = FACET_OK;
+    char fault[256];
+    double pair[2];
+    struct field **first = young ? &region->given[0] : &region->mu,
+                 **second = young ? &region->given[1] : &region->lambda;
+    TRY(base_wrap(problem_compile(p, 1, &texts[0], first), young ? "E" : "mu"));
+    TRY(base_wrap(problem_compile(p, 1, &texts[1], second), young ? "nu" : "lambda"));
+    int constant = field_is_constant(*first, &pair[0]) & field_is_constant(*second, &pair[1]);
+    if (constant && find_fault(young, pair, fault, sizeof fault) != NULL)
+        FAIL(FACET_ERROR_INPUT, "%s", fault);
+    if (!young) goto done;
+    if (constant) {
+        for (int i = 0; i < 2; i++) {
+            double value = modulus_of(1, i, pair);
+            TRY(field_create_constants(1, &value, i == 0 ? &region->mu : &region->lambda));
+        }
+    } else {
+        TRY(derive_moduli(p, texts, region));
+    }
+done:
+    return status;
+}
+
+static facet_status wrap_group(facet_status status, const char *group) {
+    return group != NULL ? base_wrap(status, "material of '%s'", group) : base_wrap(status, "material");
+}
+
+facet_status facet_problem_set_material(facet_problem *problem, const char *group, const char *which,
+                                        const char *const texts[2]) {
+    facet_status status = FACET_OK;
+    struct problem_region region = {0};
+    int young;
+    REQUIRE(problem);
+    REQUIRE(which);
+    REQUIRE(texts);
+    REQUIRE(texts[0]);
+    REQUIRE(texts[1]);
+    TRY(problem_may_set(problem, FACET_ELASTICITY, "material"));
+    TRY(wrap_group(find_pair(which, &young), group));
+    TRY(wrap_group(make_region(problem->shared, young, texts, &region), group));
+    return problem_set_region(problem, group, region);
+done:
+    problem_region_clear(&region);
+    return status;
+}
+
+facet_status facet_problem_set_material_function(facet_problem *problem, const char *group, const char *which,
+                                                 facet_function function, void *user) {
+    facet_status status = FACET_OK;
+    struct problem_region region = {0};
+    int young;
+    REQUIRE(problem);
+    REQUIRE(which);
+    REQUIRE(function);
+    TRY(problem_may_set(problem, FACET_ELASTICITY, "material"));
+    TRY(wrap_group(find_pair(which, &young), group));
+    for (int i = 0; i < 2; i++) {
+        TRY(ALLOC(region.moduli[i], 1));
+        *region.moduli[i] = (struct problem_moduli){function, user, young, i};
+        TRY(field_create_function(1, evaluate_modulus, region.moduli[i],
+                                  i == 0 ? &region.mu : &region.lambda));
+    }
+    return problem_set_region(problem, group, region);
+done:
+    problem_region_clear(&region);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ the check */
+
+/* The two numbers of a region at a point, as they were given where that is known. */
+static facet_status evaluate_pair(const struct problem_region *region, int dim, const double *x,
+                                  double pair[2], int *young) {
+    const struct field *first = region->mu, *second = region->lambda;
+    facet_status status = FACET_OK;
+    *young = region->given[0] != NULL;
+    if (region->moduli[0] != NULL) {
+        *young = region->moduli[0]->young;
+        if (region->moduli[0]->function(region->moduli[0]->user, 1, dim, x, pair) != 0)
+            FAIL(FACET_ERROR_INPUT, "the user's function of the material stopped; it should return 0");
+        goto done;
+    }
+    if (*young) first = region->given[0], second = region->given[1];
+    TRY(field_eval(first, 1, dim, x, &pair[0]));
+    TRY(field_eval(second, 1, dim, x, &pair[1]));
+done:
+    return status;
+}
+
+facet_status problem_check_moduli(const struct problem *p, const int32_t *cell_region, struct text *errors) {
+    const struct facet_mesh *mesh = p->mesh;
+    int dim = mesh->dim;
+    for (int r = 0; r < p->n_regions; r++) {
+        const struct problem_region *region = &p->regions[r];
+        if (field_is_constant(region->mu, NULL) && field_is_constant(region->lambda, NULL)) continue;
+        for (int32_t c = 0; c < mesh->n_cells; c++) {
+            const struct mesh_block *block = mesh_block_of(mesh, c);
+            const double *nodes = block->nodes + (int64_t)(c - block->first) * block->n_nodes * dim;
+            double x[3] = {0.0}, pair[2];
+            char fault[256], place[80];
+            int young;
+            if (cell_region[c] != r) continue;
+            for (int i = 0; i < block->n_nodes * dim; i++) x[i % dim] += nodes[i] / block->n_nodes;
+            facet_status status = evaluate_pair(region, dim, x, pair, &young);
+            if (status == FACET_ERROR_MACHINE) return status;
+            if (status == FACET_OK && find_fault(young, pair, fault, sizeof fault) == NULL) continue;
+            text_printf(errors, "%smaterial%s%s%s: %s, in the cell at %s", errors->length > 0 ? "\n" : "",
+                        region->group != NULL ? " of '" : "", region->group != NULL ? region->group : "",
+                        region->group != NULL ? "'" : "", status == FACET_OK ? fault : base_message(),
+                        mesh_middle_text(mesh, c, -1, place, sizeof place));
+            break;
+        }
+    }
+    return FACET_OK;
+}
