@@ -106,7 +106,8 @@ static facet_status set_mechanical_function(facet_problem *problem, const char *
     struct given given = {0};
     int dim = problem->shared->mesh->dim, any = 0;
     TRY(problem_may_set(problem, FACET_ELASTICITY, what));
-    for (int i = 0; i < dim; i++) any |= given.components[i] = components == NULL || components[i] != 0;
+    for (int i = 0; i < 3 && i < dim; i++)
+        any |= given.components[i] = components == NULL || components[i] != 0;
     if (!any) FAIL(FACET_ERROR_INPUT, "%s on '%s': no component is given", what, part);
     TRY(field_create_function(dim, function, user, &given.field));
     TRY(add_mechanical(problem, part, traction, &given));
