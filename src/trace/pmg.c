@@ -8,16 +8,17 @@
 #include "base/memory.h"
 #include "solve/amg.h"
 #include "trace/coarse.h"
-#include "trace/sides.h"
 
-/* Chebyshev steps before and after the coarse correction. */
-#define FACE_DEGREE 4
-#define ROW_DEGREE  3
-#define CELL_DEGREE 4
-/* Row modes are rough enough for the smoother while they decay within so many cells. */
-#define SHORT_ROW 2.5
-/* So many of the cells may have longer ones. */
-#define LONG_ROWS 0.01
+/* Chebyshev steps before and after the coarse correction: in proportion to the root of the constant of
+ * trace_smoothing_constant, within limits. Measured: docs/pmg.md. */
+#define TENSOR_WORK      1.0
+#define SIMPLEX_WORK     0.45
+#define LEAST_DEGREE     4
+#define LEAST_ROW_DEGREE 3
+#define LARGEST_DEGREE   12
+/* Row modes come in when there is so much work without them, and so many times less with them. */
+#define MUCH_WORK 15.0
+#define ROWS_GAIN 3.0
 /* The factor of the last space may take this part of the bytes of the finest level, or so many bytes. */
 #define FACTOR_SHARE 1.0
 #define SMALL_FACTOR 3.2e7
@@ -39,65 +40,62 @@ struct builder {
     struct pmg_options o;
     const struct device *coarse_device;
     struct multigrid *mg;
-    int long_rows; /* quads or hexes have row modes that a smoother alone is too slow for */
-    int self;      /* a cell is its own neighbour: it has no patch */
-    int owned;     /* the matrices of degree 1 live inside their level */
+    int tensor; /* some cells are quads or hexes */
+    int self;   /* a cell is its own neighbour: it has no patch */
+    int owned;  /* the matrices of degree 1 live inside their level */
     double fine_bytes;
 };
 
 /* ------------------------------------------------------------------------------ levels of traces */
 
 static void examine(const struct facet_mesh *mesh, struct builder *b) {
+    for (int k = 0; k < mesh->n_blocks; k++)
+        if (mesh->blocks[k].count > 0 && !shape_is_simplex(mesh->blocks[k].shape)) b->tensor = 1;
     for (int32_t f = 0; f < mesh->n_faces; f++)
         if (mesh->face_cells[2 * (int64_t)f] == mesh->face_cells[2 * (int64_t)f + 1]) b->self = 1;
 }
 
-/* Whether a cell has row modes that decay slowly. Between opposite faces the matrix of the highest modes is
- * (a, -b; -b, a): along a row of such cells they decay like exp(-i / l) with cosh(1 / l) = a / b. In three
- * dimensions the mode L_k L_k is looked at, whose decay is faster by a root of two than that of L_k alone. */
-static int has_long_row(const double *K, int dim, int n, int n_faces) {
-    static const int opposite[2][3][2] = {{{0, 2}, {1, 3}, {0, 2}}, {{0, 5}, {1, 3}, {2, 4}}};
-    int m = n / n_faces, top = m - 1;
-    double limit = dim == 3 ? SHORT_ROW / sqrt(2.0) : SHORT_ROW;
-    for (int pair = 0; pair < dim; pair++) {
-        int i = opposite[dim == 3][pair][0] * m + top, j = opposite[dim == 3][pair][1] * m + top;
-        double a = 0.5 * (trace_entry(K, i, i) + trace_entry(K, j, j)), b = fabs(trace_entry(K, i, j));
-        if (a < b * cosh(1.0 / limit)) return 1;
-    }
-    return 0;
-}
-
-static facet_status examine_rows(const struct trace_space *space, const struct trace_matrices *matrices,
-                                 struct builder *b) {
+/* How hard the smoother has to work above a continuous space, with or without row modes. */
+static facet_status measure(const struct trace_space *space, const struct trace_matrices *matrices, int rows,
+                            double *constant) {
     facet_status status = FACET_OK;
-    struct trace_view view = {.matrices = matrices};
-    int64_t n_long = 0, n_cells = 0;
-    TRY(trace_view_open(matrices, &view));
-    for (int k = 0; k < space->mesh->n_blocks; k++) {
-        const struct mesh_block *block = &space->mesh->blocks[k];
-        if (shape_is_simplex(block->shape)) continue;
-        n_cells += block->count;
-#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(+ : n_long)
-        for (int32_t c = 0; c < block->count; c++)
-            n_long += has_long_row(trace_view_cell(&view, k, c), space->mesh->dim,
-                                   matrices->n[k] / space->n_components, shape_n_faces(block->shape));
-    }
-    b->long_rows = n_cells > 0 && (double)n_long > LONG_ROWS * (double)n_cells;
+    struct trace_nodes nodes = {0};
+    TRY(trace_continuous_nodes(space, rows, &nodes));
+    TRY(trace_smoothing_constant(space, matrices, &nodes.P, constant));
 done:
-    trace_view_close(&view);
+    trace_nodes_destroy(&nodes);
     return status;
 }
 
-static void choose(struct builder *b, const struct trace_space *space) {
+/* The coarse space, and a polynomial whose degree matches the work that it leaves. On quads and hexes the
+ * worst modes of the cells of a row hang together, so the estimate is sharp; on simplices it is pessimistic.
+ */
+static facet_status choose(struct builder *b, const struct trace_space *space,
+                           const struct trace_matrices *matrices) {
+    facet_status status = FACET_OK;
     struct pmg_options *o = &b->o;
-    if (o->coarse == PMG_COARSE_AUTO) o->coarse = b->long_rows ? PMG_ROWS : PMG_CONTINUOUS;
+    double constant = 1.0, with_rows = 1.0;
     if (o->coarse == PMG_LINEAR && space->degree <= 1) o->coarse = PMG_CONSTANT;
-    if (o->smoother == PMG_SMOOTHER_AUTO)
-        o->smoother = b->long_rows && o->coarse != PMG_ROWS && !b->self ? PMG_CELLS : PMG_FACES;
-    if (o->degree == 0)
-        o->degree = o->smoother == PMG_CELLS ? CELL_DEGREE : o->coarse == PMG_ROWS ? ROW_DEGREE : FACE_DEGREE;
-    if (o->between < 0) o->between = o->coarse == PMG_CONTINUOUS;
+    TRY(measure(space, matrices, o->coarse == PMG_ROWS, &constant));
+    if (o->coarse == PMG_COARSE_AUTO) {
+        o->coarse = PMG_CONTINUOUS;
+        if (b->tensor && constant > MUCH_WORK) TRY(measure(space, matrices, 1, &with_rows));
+        if (b->tensor && constant > MUCH_WORK && constant > ROWS_GAIN * with_rows) {
+            o->coarse = PMG_ROWS;
+            constant = with_rows;
+        }
+    }
+    if (o->smoother == PMG_SMOOTHER_AUTO || b->self) o->smoother = PMG_FACES;
+    if (o->degree == 0) {
+        double degree = sqrt(constant) * (b->tensor ? TENSOR_WORK : SIMPLEX_WORK);
+        int least = o->coarse == PMG_ROWS ? LEAST_ROW_DEGREE : LEAST_DEGREE;
+        if (o->smoother == PMG_CELLS) degree = least;
+        o->degree = (int)fmin(fmax(round(degree), least), LARGEST_DEGREE);
+    }
+    if (o->between < 0) o->between = !b->tensor;
     if (space->degree <= 1 || o->coarse != PMG_CONTINUOUS) o->between = 0;
+done:
+    return status;
 }
 
 /* The approximate inverse that the smoother uses, in double precision. */
@@ -266,34 +264,11 @@ done:
     return status;
 }
 
-/* Continuous functions, with or without row modes. */
-static facet_status last_continuous(const struct builder *b, const struct stage *s, struct mg_transfer *P,
-                                    struct last *l) {
-    facet_status status = FACET_OK;
-    struct trace_nodes nodes = {0};
-    int nc = s->space->n_components;
-    TRY(trace_continuous_nodes(s->space, b->o.coarse == PMG_ROWS, &nodes));
-    TRY(trace_galerkin(s->space, s->matrices, &nodes.P, &l->csr));
-    TRY(last_alloc(l, nodes.n, nodes.P.n_columns, nc));
-    for (int64_t i = 0; i <= nodes.n; i++) l->offsets[i] = i * nc;
-    for (int64_t i = nodes.n_vertices; i < nodes.n; i++) l->kinds[i] = 1;
-    for (int64_t i = 0; i < nodes.n_vertices; i++)
-        for (int c = 0; c < nc; c++) l->modes[c * l->csr.n + i * nc + c] = 1.0;
-    TRY(sign_rows(l, nodes.n_vertices * nc));
-    *P = nodes.P;
-    nodes.P = (struct mg_transfer){0};
-    l->name = nodes.n > nodes.n_vertices ? "linear+rows" : "linear";
-done:
-    trace_nodes_destroy(&nodes);
-    return status;
-}
-
 /* Traces of degree 0 or 1. */
-static facet_status last_trace(const struct builder *b, const struct stage *s, struct mg_transfer *P,
-                               struct last *l) {
+static facet_status last_trace(const struct stage *s, int degree, struct mg_transfer *P, struct last *l) {
     facet_status status = FACET_OK;
     struct trace_space low = {0};
-    int degree = b->o.coarse == PMG_LINEAR, nc = s->space->n_components;
+    int nc = s->space->n_components;
     TRY(lower_space(s->space, degree, &low));
     TRY(trace_inject(s->space, &low, P));
     TRY(trace_galerkin(s->space, s->matrices, P, &l->csr));
@@ -307,6 +282,32 @@ static facet_status last_trace(const struct builder *b, const struct stage *s, s
     l->name = degree == 0 ? "k=0" : "k=1";
 done:
     trace_space_destroy(&low);
+    return status;
+}
+
+/* Continuous functions, with or without row modes. */
+static facet_status last_continuous(const struct builder *b, const struct stage *s, struct mg_transfer *P,
+                                    struct last *l) {
+    facet_status status = FACET_OK;
+    struct trace_nodes nodes = {0};
+    int nc = s->space->n_components;
+    TRY(trace_continuous_nodes(s->space, b->o.coarse == PMG_ROWS, &nodes));
+    if (nodes.n == 0) { /* every vertex lies on an eliminated face */
+        TRY(last_trace(s, 0, P, l));
+        goto done;
+    }
+    TRY(trace_galerkin(s->space, s->matrices, &nodes.P, &l->csr));
+    TRY(last_alloc(l, nodes.n, nodes.P.n_columns, nc));
+    for (int64_t i = 0; i <= nodes.n; i++) l->offsets[i] = i * nc;
+    for (int64_t i = nodes.n_vertices; i < nodes.n; i++) l->kinds[i] = 1;
+    for (int64_t i = 0; i < nodes.n_vertices; i++)
+        for (int c = 0; c < nc; c++) l->modes[c * l->csr.n + i * nc + c] = 1.0;
+    TRY(sign_rows(l, nodes.n_vertices * nc));
+    *P = nodes.P;
+    nodes.P = (struct mg_transfer){0};
+    l->name = nodes.n > nodes.n_vertices ? "linear+rows" : "linear";
+done:
+    trace_nodes_destroy(&nodes);
     return status;
 }
 
@@ -362,14 +363,14 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     struct last last = {0};
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
     examine(space->mesh, &b);
-    TRY(examine_rows(space, matrices, &b));
-    choose(&b, space);
+    TRY(choose(&b, space, matrices));
     TRY(multigrid_create(mg));
     b.mg = *mg;
     TRY(append(&b, &s, A, NULL));
     if (b.o.between) TRY(descend_to_linear(&b, &s, &linear));
-    TRY(b.o.coarse == PMG_CONTINUOUS || b.o.coarse == PMG_ROWS ? last_continuous(&b, &s, &P, &last)
-                                                               : last_trace(&b, &s, &P, &last));
+    TRY(b.o.coarse == PMG_CONTINUOUS || b.o.coarse == PMG_ROWS
+            ? last_continuous(&b, &s, &P, &last)
+            : last_trace(&s, b.o.coarse == PMG_LINEAR, &P, &last));
     TRY(multigrid_connect(b.mg, &P));
     TRY(end_list(&b, &last));
     TRY(multigrid_finish(b.mg));
