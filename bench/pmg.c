@@ -3,6 +3,7 @@
  * the tables. The right-hand side is noise, which no coarse space favours. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -421,8 +422,8 @@ done:
 
 facet_status bench_pmg(const struct bench_options *options) {
     facet_status status = FACET_OK;
-    TRY(refinement(options));
-    TRY(coarse_spaces(options));
+    if (getenv("NOR") == NULL) TRY(refinement(options));
+    if (getenv("NOC") == NULL) TRY(coarse_spaces(options));
     TRY(large(options));
 done:
     return status;

@@ -9,15 +9,17 @@
 #include "solve/amg.h"
 #include "trace/coarse.h"
 
-/* Chebyshev steps before and after the coarse correction: in proportion to the root of the constant of
- * trace_smoothing_constant, within limits. Measured: docs/pmg.md. */
-#define TENSOR_WORK      1.0
-#define SIMPLEX_WORK     0.45
-#define LEAST_DEGREE     4
-#define LEAST_ROW_DEGREE 3
-#define LARGEST_DEGREE   12
+/* Chebyshev steps before and after the coarse correction: more on stretched cells, and on quads and hexes in
+ * proportion to the root of trace_smoothing_constant. Iterations fall as the degree rises, so that the work
+ * is about the same; measured in docs/pmg.md. */
+#define LEAST_DEGREE     4.0
+#define LEAST_ROW_DEGREE 3.0
+#define LARGEST_DEGREE   12.0
+#define ROUND_CELL       2.0
+#define STRETCH_POWER    0.6
+#define TENSOR_WORK      1.3
 /* Row modes come in when there is so much work without them, and so many times less with them. */
-#define MUCH_WORK 15.0
+#define MUCH_WORK 12.0
 #define ROWS_GAIN 3.0
 /* The factor of the last space may take this part of the bytes of the finest level, or so many bytes. */
 #define FACTOR_SHARE 1.0
@@ -55,28 +57,46 @@ static void examine(const struct facet_mesh *mesh, struct builder *b) {
         if (mesh->face_cells[2 * (int64_t)f] == mesh->face_cells[2 * (int64_t)f + 1]) b->self = 1;
 }
 
-/* How hard the smoother has to work above a continuous space, with or without row modes. */
+/* How hard the smoother has to work above a continuous space, with or without row modes. Asked of cells as
+ * if no face were eliminated: a sample of a small mesh would else be one of boundary cells. */
 static facet_status measure(const struct trace_space *space, const struct trace_matrices *matrices, int rows,
                             double *constant) {
     facet_status status = FACET_OK;
+    struct trace_space all = {0};
     struct trace_nodes nodes = {0};
-    TRY(trace_continuous_nodes(space, rows, &nodes));
-    TRY(trace_smoothing_constant(space, matrices, &nodes.P, constant));
+    uint8_t *none = NULL;
+    TRY(CALLOC(none, space->mesh->n_faces));
+    TRY(trace_space_create(space->mesh, space->degree, space->n_components, none, &all));
+    TRY(trace_continuous_nodes(&all, rows, &nodes));
+    TRY(trace_smoothing_constant(&all, matrices, &nodes.P, constant));
 done:
     trace_nodes_destroy(&nodes);
+    trace_space_destroy(&all);
+    base_free(&none);
     return status;
 }
 
-/* The coarse space, and a polynomial whose degree matches the work that it leaves. On quads and hexes the
- * worst modes of the cells of a row hang together, so the estimate is sharp; on simplices it is pessimistic.
- */
+/* A polynomial whose degree matches the work that the coarse space leaves. */
+static facet_status choose_degree(struct builder *b, const struct trace_space *space,
+                                  const struct trace_matrices *matrices, double constant) {
+    double stretch, degree = LEAST_DEGREE;
+    facet_status status = trace_stretch(space, matrices, &stretch);
+    if (status != FACET_OK) return status;
+    if (b->o.coarse == PMG_ROWS) degree = LEAST_ROW_DEGREE;
+    if (b->o.coarse != PMG_ROWS && stretch > ROUND_CELL) degree *= pow(stretch / ROUND_CELL, STRETCH_POWER);
+    if (b->tensor) degree = fmax(degree, TENSOR_WORK * sqrt(constant));
+    if (b->o.smoother == PMG_CELLS) degree *= 0.7;
+    b->o.degree = (int)fmin(round(degree), LARGEST_DEGREE);
+    return FACET_OK;
+}
+
 static facet_status choose(struct builder *b, const struct trace_space *space,
                            const struct trace_matrices *matrices) {
     facet_status status = FACET_OK;
     struct pmg_options *o = &b->o;
     double constant = 1.0, with_rows = 1.0;
     if (o->coarse == PMG_LINEAR && space->degree <= 1) o->coarse = PMG_CONSTANT;
-    TRY(measure(space, matrices, o->coarse == PMG_ROWS, &constant));
+    if (b->tensor) TRY(measure(space, matrices, o->coarse == PMG_ROWS, &constant));
     if (o->coarse == PMG_COARSE_AUTO) {
         o->coarse = PMG_CONTINUOUS;
         if (b->tensor && constant > MUCH_WORK) TRY(measure(space, matrices, 1, &with_rows));
@@ -86,12 +106,7 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
         }
     }
     if (o->smoother == PMG_SMOOTHER_AUTO || b->self) o->smoother = PMG_FACES;
-    if (o->degree == 0) {
-        double degree = sqrt(constant) * (b->tensor ? TENSOR_WORK : SIMPLEX_WORK);
-        int least = o->coarse == PMG_ROWS ? LEAST_ROW_DEGREE : LEAST_DEGREE;
-        if (o->smoother == PMG_CELLS) degree = least;
-        o->degree = (int)fmin(fmax(round(degree), least), LARGEST_DEGREE);
-    }
+    if (o->degree == 0) TRY(choose_degree(b, space, matrices, constant));
     if (o->between < 0) o->between = !b->tensor;
     if (space->degree <= 1 || o->coarse != PMG_CONTINUOUS) o->between = 0;
 done:
