@@ -33,6 +33,7 @@ facet_status bench_fabien2017_accuracy(const struct bench_options *options);
 facet_status bench_fabien2017_roofline(const struct bench_options *options);
 facet_status bench_local3d(const struct bench_options *options);
 facet_status bench_pmg(const struct bench_options *options);
+facet_status bench_pmg_large(const struct bench_options *options);
 facet_status bench_amg(const struct bench_options *options);
 
 #endif

@@ -3,7 +3,6 @@
  * the tables. The right-hand side is noise, which no coarse space favours. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -282,7 +281,12 @@ struct variant {
 
 static int list_variants(struct variant *v) {
     int n = 0;
-#define VARIANT(text, ...) v[n++] = (struct variant){text, {__VA_ARGS__}}
+#define VARIANT(text, ...)                                                                                   \
+    v[n++] = (struct variant) {                                                                              \
+        text, {                                                                                              \
+            __VA_ARGS__                                                                                      \
+        }                                                                                                    \
+    }
     VARIANT("auto", .between = -1);
     VARIANT("k=0, faces 2", .coarse = PMG_CONSTANT, .smoother = PMG_FACES, .degree = 2);
     VARIANT("k=0, faces 4", .coarse = PMG_CONSTANT, .smoother = PMG_FACES, .degree = 4);
@@ -377,9 +381,10 @@ static facet_status large_one(const struct bench_options *bench, const char *sha
     struct pmg_options options;
     struct outcome amg = {0}, pmg = {0}, mixed = {0};
     pmg_options_default(&options);
+    options.precision = PMG_DOUBLE;
     TRY(system_create(bench, &d, 3, &s));
     TRY(solve_pmg(&s, &options, &pmg));
-    options.single = 1;
+    options.precision = PMG_MIXED;
     TRY(solve_pmg(&s, &options, &mixed));
     TRY(solve_amg(&s, &amg));
     for (int i = 0; i < 3; i++) {
@@ -400,7 +405,7 @@ done:
     return status;
 }
 
-static facet_status large(const struct bench_options *bench) {
+facet_status bench_pmg_large(const struct bench_options *bench) {
     facet_status status = FACET_OK;
     struct table *table = NULL;
     static const char *const headers[] = {"solid",   "unknowns",  "preconditioner", "iterations",
@@ -421,10 +426,6 @@ done:
 }
 
 facet_status bench_pmg(const struct bench_options *options) {
-    facet_status status = FACET_OK;
-    if (getenv("NOR") == NULL) TRY(refinement(options));
-    if (getenv("NOC") == NULL) TRY(coarse_spaces(options));
-    TRY(large(options));
-done:
-    return status;
+    facet_status status = refinement(options);
+    return status != FACET_OK ? status : coarse_spaces(options);
 }

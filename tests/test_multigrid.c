@@ -464,11 +464,12 @@ static void variants_solve(void **state) {
         for (int coarse = PMG_CONSTANT; coarse <= PMG_ROWS; coarse++)
             for (int smoother = PMG_FACES; smoother <= PMG_CELLS; smoother++)
                 for (int last = PMG_CHOLESKY; last <= PMG_AMG; last++) {
-                    struct pmg_options options = {.coarse = (enum pmg_coarse)coarse,
-                                                  .smoother = (enum pmg_smoother)smoother,
-                                                  .last = (enum pmg_last)last,
-                                                  .between = -1,
-                                                  .single = smoother == PMG_CELLS && last == PMG_AMG};
+                    struct pmg_options options = {
+                        .coarse = (enum pmg_coarse)coarse,
+                        .smoother = (enum pmg_smoother)smoother,
+                        .last = (enum pmg_last)last,
+                        .between = -1,
+                        .precision = smoother == PMG_CELLS && last == PMG_AMG ? PMG_MIXED : PMG_DOUBLE};
                     int n = count(&s, &options, NULL);
                     if (!(n <= 40))
                         fail_msg("%s, coarse %d, smoother %d, last %d: %d iterations", shapes[k], coarse,
@@ -572,7 +573,7 @@ static void failed_allocations_leak_nothing(void **state) {
                                       .smoother = variant == 1 ? PMG_CELLS : PMG_SMOOTHER_AUTO,
                                       .coarse = variant == 1 ? PMG_CONTINUOUS : PMG_COARSE_AUTO,
                                       .last = variant == 2 ? PMG_AMG : PMG_LAST_AUTO,
-                                      .single = variant == 3};
+                                      .precision = variant == 3 ? PMG_MIXED : PMG_DOUBLE};
         int64_t blocks = live_blocks();
         for (int k = 1;; k++) {
             struct multigrid *mg = NULL;

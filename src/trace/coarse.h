@@ -53,4 +53,9 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
 facet_status trace_stretch(const struct trace_space *space, const struct trace_matrices *matrices,
                            double *stretch);
 
+/* The largest over the smallest diagonal entry of all element matrices; infinite when one of them, or its
+ * inverse, is beyond single precision. */
+facet_status trace_spread(const struct trace_space *space, const struct trace_matrices *matrices,
+                          double *spread);
+
 #endif

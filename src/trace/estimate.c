@@ -234,3 +234,28 @@ done:
     trace_view_close(&view);
     return status;
 }
+
+facet_status trace_spread(const struct trace_space *space, const struct trace_matrices *matrices,
+                          double *spread) {
+    facet_status status = FACET_OK;
+    struct trace_view view = {.matrices = matrices};
+    double least = INFINITY, most = 0.0;
+    TRY(trace_view_open(matrices, &view));
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        int n = matrices->n[b];
+#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(min                          \
+                                                                                : least) reduction(max       \
+                                                                                                   : most)
+        for (int32_t c = 0; c < space->mesh->blocks[b].count; c++) {
+            const double *K = trace_view_cell(&view, b, c);
+            for (int i = 0; i < n; i++) {
+                least = fmin(least, trace_entry(K, i, i));
+                most = fmax(most, trace_entry(K, i, i));
+            }
+        }
+    }
+    *spread = least > 1e-30 && most < 1e30 ? most / least : INFINITY;
+done:
+    trace_view_close(&view);
+    return status;
+}

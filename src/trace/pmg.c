@@ -21,9 +21,17 @@
 /* Row modes come in when there is so much work without them, and so many times less with them. */
 #define MUCH_WORK 12.0
 #define ROWS_GAIN 3.0
+/* Single precision is worth its copies from so many unknowns on, and safe up to such a spread. */
+#define LARGE_SYSTEM 100000
+#define LARGE_SPREAD 1e8
 /* The factor of the last space may take this part of the bytes of the finest level, or so many bytes. */
 #define FACTOR_SHARE 1.0
 #define SMALL_FACTOR 3.2e7
+/* To order a matrix costs about as much as passing so many bytes for each of its entries; it may cost what so
+ * many products do, and a small one is always tried. */
+#define ORDERING_BYTES    2500.0
+#define ORDERING_PRODUCTS 15.0
+#define SMALL_ENTRIES     400000
 /* A row mode couples strongly from this part of the strongest coupling of its node. */
 #define STRONG_ROW 0.25
 
@@ -43,6 +51,7 @@ struct builder {
     const struct device *coarse_device;
     struct multigrid *mg;
     int tensor; /* some cells are quads or hexes */
+    int single; /* the levels of traces are in single precision */
     int self;   /* a cell is its own neighbour: it has no patch */
     int owned;  /* the matrices of degree 1 live inside their level */
     double fine_bytes;
@@ -105,6 +114,12 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
             constant = with_rows;
         }
     }
+    b->single = o->precision == PMG_MIXED;
+    if (o->precision == PMG_PRECISION_AUTO && space->n_free >= LARGE_SYSTEM) {
+        double spread;
+        TRY(trace_spread(space, matrices, &spread));
+        b->single = spread < LARGE_SPREAD;
+    }
     if (o->smoother == PMG_SMOOTHER_AUTO || b->self) o->smoother = PMG_FACES;
     if (o->degree == 0) TRY(choose_degree(b, space, matrices, constant));
     if (o->between < 0) o->between = !b->tensor;
@@ -153,7 +168,7 @@ static facet_status append(struct builder *b, const struct stage *s, const struc
     char name[32];
     base_memory_read(&before);
     TRY(make_blocks(b, s, &D));
-    if (b->o.single) {
+    if (b->single) {
         TRY(round_operator(&D));
         if (A != NULL) {
             TRY(operator_create_single(A, &single));
@@ -200,7 +215,7 @@ static facet_status descend_to_linear(struct builder *b, struct stage *s, struct
     TRY(trace_operator_create(&s->own_space, matrices, TRACE_CELLS, &A));
     s->space = &s->own_space;
     s->matrices = matrices;
-    if (!b->o.single) { /* else the level has its own, rounded */
+    if (!b->single) { /* else the level has its own, rounded */
         struct trace_matrices moved = *matrices;
         trace_operator_own(&A, &moved);
         b->owned = 1;
@@ -326,6 +341,12 @@ done:
     return status;
 }
 
+static int is_worth_ordering(const struct builder *b, const struct csr *csr) {
+    double entries = (double)csr->offsets[csr->n];
+    return csr->n <= cholesky_reasonable_size() &&
+           (entries <= SMALL_ENTRIES || ORDERING_BYTES * entries <= ORDERING_PRODUCTS * b->fine_bytes);
+}
+
 /* Ends the list with a factor if it is small enough, or if it must be; *done says whether. */
 static facet_status end_factored(struct builder *b, struct last *l, int *done) {
     facet_status status = FACET_OK;
@@ -333,8 +354,7 @@ static facet_status end_factored(struct builder *b, struct last *l, int *done) {
     struct operator solve = {0};
     double bytes;
     *done = 0;
-    if (b->o.last == PMG_AMG || (b->o.last == PMG_LAST_AUTO && l->csr.n > cholesky_reasonable_size()))
-        goto done;
+    if (b->o.last == PMG_AMG || (b->o.last == PMG_LAST_AUTO && !is_worth_ordering(b, &l->csr))) goto done;
     TRY(cholesky_analyze(&l->csr, l->n_nodes, l->offsets, b->o.singular ? 0 : -1, &cholesky, &bytes));
     if (b->o.last == PMG_LAST_AUTO && bytes > FACTOR_SHARE * b->fine_bytes && bytes > SMALL_FACTOR) goto done;
     int64_t n = l->csr.n, entries = l->csr.offsets[n];
