@@ -27,8 +27,9 @@ const struct bench *bench_list(void) {
          bench_fabien2019_iterations},
         {"local-3d", "local solvers, recovery and trace products on tets and hexes, against the roofs",
          bench_local3d},
-        {"pmg", "p-multigrid: iterations under refinement, coarse spaces, large solids against amg",
-         bench_pmg},
+        {"pmg", "p-multigrid: iterations under refinement, coarse spaces and smoothers", bench_pmg},
+        {"pmg-large", "p-multigrid against algebraic multigrid on solids with 1.5 million unknowns",
+         bench_pmg_large},
         {"amg", "algebraic multigrid: iterations under refinement, and variants", bench_amg},
         {NULL, NULL, NULL},
     };

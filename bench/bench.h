@@ -36,6 +36,7 @@ facet_status bench_fabien2019_tas(const struct bench_options *options);
 facet_status bench_fabien2019_iterations(const struct bench_options *options);
 facet_status bench_local3d(const struct bench_options *options);
 facet_status bench_pmg(const struct bench_options *options);
+facet_status bench_pmg_large(const struct bench_options *options);
 facet_status bench_amg(const struct bench_options *options);
 
 #endif

@@ -261,7 +261,7 @@ typedef struct facet_options {
     const char *cycle;          /* of amg and pmg: "auto" (NULL), "V", "W", "F", "full" */
     const char *smoother;       /* of pmg: "auto" (NULL), "faces", "cells" */
     int smoother_degree;        /* of pmg: of its Chebyshev polynomial; 0: chosen */
-    const char *precision;      /* "double" (NULL), or "mixed": the cycles of pmg in single precision */
+    const char *precision;      /* of the cycles of pmg: "auto" (NULL), "double", "mixed" (single) */
     const char *coarse_device;  /* of the coarse levels of pmg; NULL: that of the context */
     int watch;                  /* measure the rate of every level (facet_solver_level), which costs time */
     double rtol;                /* on the true residual |F - K uhat| / |F| */

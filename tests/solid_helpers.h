@@ -195,7 +195,8 @@ static inline void map_pipe(const double *x, double *y) {
     y[2] = x[2];
 }
 
-/* The same with angles that grow unevenly: interpolated at equal steps, it leaves the cylinders by h^(g+1). */
+/* The same with angles that grow unevenly: interpolated at equal steps, it leaves the cylinders by h^(g+1).
+ */
 static inline void map_uneven_pipe(const double *x, double *y) {
     const double even[3] = {x[0], 0.3 * x[1] + 0.7 * x[1] * x[1], x[2]};
     map_pipe(even, y);

@@ -356,7 +356,7 @@ static void check_turns(const struct hdg *h) {
                 near(sum, i == j, 1e-12);
             }
         for (int f = 0; f < b->n_faces; f++)
-            for (int i = 0; i < N; i++)
+            for (int i = 0; i < N && b->face.side[f][o].n > 0; i++) /* there are tables for what occurs */
                 for (int j = 0; j < m; j++) {
                     const double *F = b->F_ref + (int64_t)f * 8 * N * m;
                     double sum = 0;

@@ -160,10 +160,10 @@ static void cycles_are_symmetric_and_converge_alike_on_all_sizes(void **state) {
             struct solve_control control = {.rtol = 1e-10, .max_iterations = 60};
             ok(chain_multigrid(find("cpu"), find("cpu"), size == 0 ? 5 : 9, 0, &A, &mg));
             ok(multigrid_set_cycle(mg, cycles[c]));
-            assert_int_equal(multigrid_is_flexible(mg), cycles[c] == MG_FULL);
+            assert_int_equal(multigrid_is_flexible(mg), cycles[c] == MG_FULL || cycles[c] == MG_F);
             ok(operator_create_multigrid(&mg, &M));
             assert_null(mg);
-            if (cycles[c] != MG_FULL) check_symmetric(&M, 1e-12);
+            if (!multigrid_is_flexible(operator_multigrid(&M))) check_symmetric(&M, 1e-12);
             ok(vector_create(A.device, A.n, &b));
             ok(vector_create(A.device, A.n, &x));
             ok(solve_fill_noise(&b));
@@ -300,9 +300,16 @@ static void wrong_lists_are_refused(void **state) {
 
 static const char *const shapes[4] = {"triangle", "quad", "tet", "hex"};
 
+/* Cells of many forms, none of them affine but simplices. */
+static void map_bent(const double *x, double *y) {
+    y[0] = x[0] + 0.06 * sin(3.1 * x[0] + 4.3 * x[1] + 1.7 * x[2]);
+    y[1] = x[1] + 0.06 * sin(2.3 * x[0] - 3.9 * x[1] + 2.9 * x[2]);
+    y[2] = x[2] + 0.06 * sin(4.1 * x[0] + 1.3 * x[1] - 3.3 * x[2]);
+}
+
 /* A condensed problem on a box with shaken vertices. */
 static void condensed(struct setup *setup, struct solved *s, int k, int n, int degree, const char *tau) {
-    *setup = (struct setup){.mesh = remake(unit_box(shapes[k], NULL, n), 1, map_shaken, 11u),
+    *setup = (struct setup){.mesh = remake(unit_box(shapes[k], NULL, n), 1, map_bent, 11u),
                             .degree = degree,
                             .tau = tau,
                             .exact = k < 2 ? "exp(x)*sin(2*y+1)" : "exp(x)*sin(2*y+1)*cos(z)"};
@@ -359,7 +366,7 @@ static void coarse_matrices_are_galerkin_products(void **state) {
 static void continuous_functions_contain_the_constant(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {
-        struct facet_mesh *mesh = remake(unit_box(shapes[k], NULL, 2), 1, map_shaken, 11u);
+        struct facet_mesh *mesh = remake(unit_box(shapes[k], NULL, 2), 1, map_bent, 11u);
         struct trace_space space;
         struct trace_nodes nodes;
         uint8_t *none = calloc((size_t)mesh->n_faces, 1);
@@ -440,7 +447,7 @@ static void row_modes_cure_small_tau(void **state) {
             without.smoother = PMG_FACES;
             condensed(&setup, &s, k, k == 1 ? 32 : 6, degree, "0.001");
             int n = count(&s, &options, NULL), plain = count(&s, &without, NULL);
-            if (!(n <= 14) || (k == 1 && !(plain > 3 * n)))
+            if (!(n <= 14) || (k == 1 && !(plain > 2 * n)))
                 fail_msg("%s, degree %d: %d iterations with row modes, %d without", shapes[k], degree, n,
                          plain);
             release(&s);
@@ -457,11 +464,12 @@ static void variants_solve(void **state) {
         for (int coarse = PMG_CONSTANT; coarse <= PMG_ROWS; coarse++)
             for (int smoother = PMG_FACES; smoother <= PMG_CELLS; smoother++)
                 for (int last = PMG_CHOLESKY; last <= PMG_AMG; last++) {
-                    struct pmg_options options = {.coarse = (enum pmg_coarse)coarse,
-                                                  .smoother = (enum pmg_smoother)smoother,
-                                                  .last = (enum pmg_last)last,
-                                                  .between = -1,
-                                                  .single = smoother == PMG_CELLS && last == PMG_AMG};
+                    struct pmg_options options = {
+                        .coarse = (enum pmg_coarse)coarse,
+                        .smoother = (enum pmg_smoother)smoother,
+                        .last = (enum pmg_last)last,
+                        .between = -1,
+                        .precision = smoother == PMG_CELLS && last == PMG_AMG ? PMG_MIXED : PMG_DOUBLE};
                     int n = count(&s, &options, NULL);
                     if (!(n <= 40))
                         fail_msg("%s, coarse %d, smoother %d, last %d: %d iterations", shapes[k], coarse,
@@ -505,7 +513,9 @@ static void the_fine_matrix_is_never_assembled(void **state) {
                 ok(facet_solver_report(solver, &report));
                 ok(facet_solver_errors(solver, &errors));
                 near(errors.u_L2, direct.errors.u_L2, 1e-3 * direct.errors.u_L2);
-                assert_true(report.iterations <= 30);
+                if (!(report.iterations <= 30))
+                    fail_msg("%s, %s, cycle %s: %d iterations", shapes[k], methods[m], cycles[c],
+                             report.iterations);
                 assert_true(solver->assembled_bytes == 0.0);
                 assert_true(facet_solver_n_levels(solver) >= 2);
                 ok(facet_solver_level(solver, 0, &level));
@@ -563,7 +573,7 @@ static void failed_allocations_leak_nothing(void **state) {
                                       .smoother = variant == 1 ? PMG_CELLS : PMG_SMOOTHER_AUTO,
                                       .coarse = variant == 1 ? PMG_CONTINUOUS : PMG_COARSE_AUTO,
                                       .last = variant == 2 ? PMG_AMG : PMG_LAST_AUTO,
-                                      .single = variant == 3};
+                                      .precision = variant == 3 ? PMG_MIXED : PMG_DOUBLE};
         int64_t blocks = live_blocks();
         for (int k = 1;; k++) {
             struct multigrid *mg = NULL;

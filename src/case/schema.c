@@ -283,9 +283,11 @@ static const struct schema_entry table[] = {
      .help = "Of this polynomial; 0: chosen."},
     {.path = "solver.precision",
      .types = SCHEMA_WORD,
-     .words = {"double", "mixed"},
-     .fallback = "double",
-     .help = "Of `pmg`: `mixed` runs the cycles in single precision inside a method in double precision."},
+     .words = {"auto", "double", "mixed"},
+     .fallback = "auto",
+     .help =
+         "Of `pmg`: `mixed` runs the cycles in single precision inside a method in double precision, which "
+         "`auto` does for large systems."},
     {.path = "solver.coarse_device",
      .types = SCHEMA_WORD,
      .words = {"same", "ref", "cpu", "debug", "cuda"},

@@ -111,7 +111,9 @@ static facet_status make_pmg(struct facet_solver *s) {
         FAIL(FACET_ERROR_INPUT, "the preconditioner pmg belongs to the discretization hdg; use amg");
     pmg_options_default(&options);
     options.singular = s->hdg->singular;
-    options.single = s->options.precision != NULL && strcmp(s->options.precision, "mixed") == 0;
+    options.precision = is(s->options.precision, "mixed")    ? PMG_MIXED
+                        : is(s->options.precision, "double") ? PMG_DOUBLE
+                                                             : PMG_PRECISION_AUTO;
     options.degree = s->options.smoother_degree;
     options.smoother = is(s->options.smoother, "faces")   ? PMG_FACES
                        : is(s->options.smoother, "cells") ? PMG_CELLS
@@ -167,7 +169,7 @@ static facet_status check_unused(const struct facet_solver *s, int multigrid, in
     const char *key = !is(o->smoother, "auto")    ? "smoother"
                       : o->smoother_degree > 0    ? "smoother_degree"
                       : o->coarse_device != NULL  ? "coarse_device"
-                      : is(o->precision, "mixed") ? "precision: mixed"
+                      : !is(o->precision, "auto") ? "precision"
                                                   : NULL;
     if (key == NULL) return FACET_OK;
     return base_fail(FACET_ERROR_INPUT, "%s belongs to the preconditioner pmg", key);
@@ -197,7 +199,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     int fgmres = strcmp(method, "fgmres") == 0 || s->hdg->nonsymmetric;
     int insist = strcmp(method, "direct") == 0, mg = strcmp(method, "multigrid") == 0;
     int tuned = s->options.smoother_degree > 0 || !is(s->options.smoother, "auto") ||
-                !is(s->options.cycle, "auto") || is(s->options.precision, "mixed") ||
+                !is(s->options.cycle, "auto") || !is(s->options.precision, "auto") ||
                 s->options.coarse_device != NULL;
     int direct = insist || (strcmp(method, "auto") == 0 && any && !tuned && !fgmres &&
                             s->system.n_free <= cholesky_reasonable_size() &&

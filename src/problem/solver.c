@@ -70,7 +70,7 @@ static facet_status check_options(const facet_options *o, facet_equation equatio
     TRY(check_word("preconditioner", o->preconditioner, "auto, none, jacobi, block, amg, pmg"));
     TRY(check_word("cycle", o->cycle, "auto, V, W, F, full"));
     TRY(check_word("smoother", o->smoother, "auto, faces, cells"));
-    TRY(check_word("precision", o->precision, "double, mixed"));
+    TRY(check_word("precision", o->precision, "auto, double, mixed"));
     if (o->coarse_device != NULL) {
         const struct device *device;
         TRY(base_wrap(device_find(o->coarse_device, &device), "coarse_device"));

@@ -13,10 +13,10 @@
  *     multigrid_finish(mg);                                      work vectors
  *     operator_create_multigrid(&mg, &M);                        or solve_multigrid
  *
- * With V, W and F the cycle is linear and, when the smoothers are symmetric, symmetric positive definite: any
- * Krylov method may use it. The K-cycle takes up to two steps of conjugate gradients on a coarse level, so it
- * changes from application to application; the full cycle is linear but not symmetric. Both want
- * solve_control.flexible or solve_fgmres.
+ * With V and W the cycle is linear and, when the smoothers are symmetric, symmetric positive definite: any
+ * Krylov method may use it. The F-cycle and the full cycle are linear but not symmetric; the K-cycle takes up
+ * to two steps of conjugate gradients on a coarse level, so it changes from application to application. These
+ * want solve_control.flexible or solve_fgmres.
  */
 #ifndef FACET_SOLVE_MULTIGRID_H
 #define FACET_SOLVE_MULTIGRID_H

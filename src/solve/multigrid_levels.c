@@ -211,7 +211,7 @@ done:
 }
 
 int multigrid_is_flexible(const struct multigrid *mg) {
-    if (mg->cycle == MG_FULL) return 1;
+    if (mg->cycle == MG_FULL || mg->cycle == MG_F) return 1;
     for (int i = 0; i < mg->n_levels; i++) {
         if (mg->levels[i].visit == MG_K) return 1;
         if (mg->levels[i].single) return 1; /* rounding makes it a little nonlinear */

@@ -43,9 +43,19 @@ facet_status trace_continuous_nodes(const struct trace_space *space, int rows, s
 facet_status trace_galerkin(const struct trace_space *space, const struct trace_matrices *matrices,
                             const struct mg_transfer *P, struct csr *csr);
 
-/* The largest C with (z, D_e z) <= C (z, K_e z) on a sample of cells, z being what P leaves of a trace and
+/* The largest C with (z, D_e z) <= C (v, K_e v) on a sample of cells, z being what P leaves of a trace and
  * D_e the blocks of single faces: see estimate.c. */
 facet_status trace_smoothing_constant(const struct trace_space *space, const struct trace_matrices *matrices,
                                       const struct mg_transfer *P, double *constant);
+
+/* How much longer cells are in one direction than in another (three quarters of them at most), as the
+ * operator sees it: an anisotropic K counts as well. */
+facet_status trace_stretch(const struct trace_space *space, const struct trace_matrices *matrices,
+                           double *stretch);
+
+/* The largest over the smallest diagonal entry of all element matrices; infinite when one of them, or its
+ * inverse, is beyond single precision. */
+facet_status trace_spread(const struct trace_space *space, const struct trace_matrices *matrices,
+                          double *spread);
 
 #endif

@@ -1,11 +1,11 @@
 /* How hard the smoother of a two-level method has to work, from a few element matrices.
  *
  * With K = sum K_e, D = sum D_e (its blocks of single faces) and v any trace, a coarse space that takes the
- * part p of v on every cell leaves z = v - p with (z, D_e z) <= C_e (z, K_e z). A Chebyshev polynomial of the
+ * part p of v on every cell leaves z = v - p with (z, D_e z) <= C_e (v, K_e v). A Chebyshev polynomial of the
  * fourth kind of degree d then reduces the error by about C / (C + 4/3 d (d + 1)), C being the largest C_e.
- * So C tells the degree, and which of two coarse spaces is the better one, before any level is made. It
- * grows with the stretching of cells (like its square), with the jump between directions of K, and on quads
- * and hexes like 1 / (tau h) without row modes.
+ * So C tells the degree, and which of two coarse spaces is the better one, before any level is made. On quads
+ * and hexes it grows like 1 / (tau h) without row modes. What it cannot see is that the functions of a vertex
+ * are shared by many cells: on stretched simplices that is the harder part, so the stretching is told apart.
  */
 #include <cblas.h>
 #include <lapacke.h>
@@ -17,9 +17,13 @@
 #include "trace/coarse.h"
 #include "trace/sides.h"
 
-#define SAMPLES 24
+#define SAMPLES      24
+#define MANY_SAMPLES 512
 /* A column whose part orthogonal to the earlier ones is below this share of it adds nothing. */
 #define RANK_TOLERANCE 1e-8
+/* Eigenvalues below this share of the largest are zero. */
+#define KERNEL_TOLERANCE 1e-11
+#define POWER_STEPS      12
 
 /* One sampled cell: n free unknowns. */
 struct sample {
@@ -127,26 +131,33 @@ static int orthonormalise(struct sample *s) {
     return rank;
 }
 
-/* The smallest eigenvalue of S on what is orthogonal to the first `rank` columns of W; -1 when it fails. */
-static double smallest(struct sample *s, int rank) {
-    int n = s->n, found;
-    double *T = s->L, value, large = 10.0 * n;
+/* The largest eigenvalue of Z'S^+ Z, Z being what is orthogonal to the first `rank` columns of W and S^+ the
+ * inverse of S up to its kernel (constants, which W contains): the inverse of the Schur complement of S in
+ * which the coarse part is free to follow. 0 when LAPACK fails. */
+static double largest_inverse(struct sample *s, int rank) {
+    int n = s->n;
+    double *lambda = s->values, *x = lambda + n, *y = x + n, value = 0.0;
     if (rank == n) return 1.0;
-    for (int k = 0; k < rank; k++) { /* S = (1 - q q') S (1 - q q') + large q q', column by column */
-        const double *q = s->W + (int64_t)k * n;
-        double *Sq = s->values;
-        cblas_dsymv(CblasColMajor, CblasLower, n, 1.0, s->S, n, q, 1, 0.0, Sq, 1);
-        double qSq = cblas_ddot(n, q, 1, Sq, 1);
-        cblas_dsyr2(CblasColMajor, CblasLower, n, -1.0, q, 1, Sq, 1, s->S, n);
-        cblas_dsyr(CblasColMajor, CblasLower, n, qSq + large, q, 1, s->S, n);
+    if (LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', n, s->S, n, lambda) != 0) return 0.0;
+    for (int i = 0; i < n; i++) x[i] = 1.0 + sin(1.7 * i); /* no structure */
+    for (int step = 0; step < POWER_STEPS; step++) {
+        for (int k = 0; k < rank; k++) {
+            const double *q = s->W + (int64_t)k * n;
+            cblas_daxpy(n, -cblas_ddot(n, q, 1, x, 1), q, 1, x, 1);
+        }
+        double size = cblas_dnrm2(n, x, 1);
+        if (!(size > 0.0)) return 1.0;
+        cblas_dscal(n, 1.0 / size, x, 1);
+        cblas_dgemv(CblasColMajor, CblasTrans, n, n, 1.0, s->S, n, x, 1, 0.0, y, 1);
+        value = 0.0;
+        for (int i = 0; i < n; i++) {
+            double inverse = lambda[i] > KERNEL_TOLERANCE * lambda[n - 1] ? 1.0 / lambda[i] : 0.0;
+            value += inverse * y[i] * y[i];
+            y[i] *= inverse;
+        }
+        cblas_dgemv(CblasColMajor, CblasNoTrans, n, n, 1.0, s->S, n, y, 1, 0.0, x, 1);
     }
-    memcpy(T, s->S, (size_t)(n * n) * sizeof *T);
-    double *offdiagonal = s->values + n, *tau = offdiagonal + n, *diagonal = s->values;
-    if (LAPACKE_dsytrd(LAPACK_COL_MAJOR, 'L', n, T, n, diagonal, offdiagonal, tau) != 0) return -1.0;
-    if (LAPACKE_dsterf(n, diagonal, offdiagonal) != 0) return -1.0;
-    value = diagonal[0];
-    found = isfinite(value);
-    return found ? value : -1.0;
+    return value;
 }
 
 facet_status trace_smoothing_constant(const struct trace_space *space, const struct trace_matrices *matrices,
@@ -174,13 +185,76 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
             if (mine != FACET_OK) continue;
             gather(space, &view, P, (int)(block - mesh->blocks), cell - block->first, &s);
             if (s.n == 0 || !scale(&s)) continue;
-            double value = smallest(&s, orthonormalise(&s));
-            largest = fmax(largest, value > 1e-12 ? 1.0 / value : 1e12);
+            largest = fmax(largest, largest_inverse(&s, orthonormalise(&s)));
         }
         sample_destroy(&s);
     }
     TRY(base_collected(&failures));
     *constant = largest;
+done:
+    trace_view_close(&view);
+    return status;
+}
+
+/* The root of the ratio of the energies of constants on single faces: that of the areas of its faces on a
+ * cell of one isotropic material. */
+static double cell_stretch(const double *K, int n, int n_faces) {
+    double least = INFINITY, most = 0.0;
+    for (int f = 0; f < n_faces; f++) {
+        double energy = trace_entry(K, f * (n / n_faces), f * (n / n_faces));
+        least = fmin(least, energy);
+        most = fmax(most, energy);
+    }
+    return least > 0.0 ? sqrt(most / least) : 1.0;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+facet_status trace_stretch(const struct trace_space *space, const struct trace_matrices *matrices,
+                           double *stretch) {
+    facet_status status = FACET_OK;
+    struct trace_view view = {.matrices = matrices};
+    const struct facet_mesh *mesh = space->mesh;
+    int n_samples = mesh->n_cells < MANY_SAMPLES ? mesh->n_cells : MANY_SAMPLES;
+    double values[MANY_SAMPLES];
+    TRY(trace_view_open(matrices, &view));
+    for (int k = 0; k < n_samples; k++) {
+        int32_t cell = (int32_t)((2 * (int64_t)k + 1) * mesh->n_cells / (2 * n_samples));
+        const struct mesh_block *block = mesh_block_of(mesh, cell);
+        int b = (int)(block - mesh->blocks);
+        values[k] = cell_stretch(trace_view_cell(&view, b, cell - block->first), matrices->n[b],
+                                 shape_n_faces(block->shape));
+    }
+    qsort(values, (size_t)n_samples, sizeof *values, ascending);
+    *stretch = n_samples > 0 ? values[3 * n_samples / 4] : 1.0;
+done:
+    trace_view_close(&view);
+    return status;
+}
+
+facet_status trace_spread(const struct trace_space *space, const struct trace_matrices *matrices,
+                          double *spread) {
+    facet_status status = FACET_OK;
+    struct trace_view view = {.matrices = matrices};
+    double least = INFINITY, most = 0.0;
+    TRY(trace_view_open(matrices, &view));
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        int n = matrices->n[b];
+#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(min                          \
+                                                                                : least) reduction(max       \
+                                                                                                   : most)
+        for (int32_t c = 0; c < space->mesh->blocks[b].count; c++) {
+            const double *K = trace_view_cell(&view, b, c);
+            for (int i = 0; i < n; i++) {
+                least = fmin(least, trace_entry(K, i, i));
+                most = fmax(most, trace_entry(K, i, i));
+            }
+        }
+    }
+    *spread = least > 1e-30 && most < 1e30 ? most / least : INFINITY;
 done:
     trace_view_close(&view);
     return status;

@@ -8,19 +8,30 @@
 #include "base/memory.h"
 #include "solve/amg.h"
 #include "trace/coarse.h"
-#include "trace/sides.h"
 
-/* Chebyshev steps before and after the coarse correction. */
-#define FACE_DEGREE 4
-#define ROW_DEGREE  3
-#define CELL_DEGREE 4
-/* Row modes are rough enough for the smoother while they decay within so many cells. */
-#define SHORT_ROW 2.5
-/* So many of the cells may have longer ones. */
-#define LONG_ROWS 0.01
+/* Chebyshev steps before and after the coarse correction: more on stretched cells, and on quads and hexes in
+ * proportion to the root of trace_smoothing_constant. Iterations fall as the degree rises, so that the work
+ * is about the same; measured in docs/pmg.md. */
+#define LEAST_DEGREE     4.0
+#define LEAST_ROW_DEGREE 3.0
+#define LARGEST_DEGREE   12.0
+#define ROUND_CELL       2.0
+#define STRETCH_POWER    0.6
+#define TENSOR_WORK      1.3
+/* Row modes come in when there is so much work without them, and so many times less with them. */
+#define MUCH_WORK 12.0
+#define ROWS_GAIN 3.0
+/* Single precision is worth its copies from so many unknowns on, and safe up to such a spread. */
+#define LARGE_SYSTEM 100000
+#define LARGE_SPREAD 1e8
 /* The factor of the last space may take this part of the bytes of the finest level, or so many bytes. */
 #define FACTOR_SHARE 1.0
 #define SMALL_FACTOR 3.2e7
+/* To order a matrix costs about as much as passing so many bytes for each of its entries; it may cost what so
+ * many products do, and a small one is always tried. */
+#define ORDERING_BYTES    2500.0
+#define ORDERING_PRODUCTS 15.0
+#define SMALL_ENTRIES     400000
 /* A row mode couples strongly from this part of the strongest coupling of its node. */
 #define STRONG_ROW 0.25
 
@@ -39,65 +50,82 @@ struct builder {
     struct pmg_options o;
     const struct device *coarse_device;
     struct multigrid *mg;
-    int long_rows; /* quads or hexes have row modes that a smoother alone is too slow for */
-    int self;      /* a cell is its own neighbour: it has no patch */
-    int owned;     /* the matrices of degree 1 live inside their level */
+    int tensor; /* some cells are quads or hexes */
+    int single; /* the levels of traces are in single precision */
+    int self;   /* a cell is its own neighbour: it has no patch */
+    int owned;  /* the matrices of degree 1 live inside their level */
     double fine_bytes;
 };
 
 /* ------------------------------------------------------------------------------ levels of traces */
 
 static void examine(const struct facet_mesh *mesh, struct builder *b) {
+    for (int k = 0; k < mesh->n_blocks; k++)
+        if (mesh->blocks[k].count > 0 && !shape_is_simplex(mesh->blocks[k].shape)) b->tensor = 1;
     for (int32_t f = 0; f < mesh->n_faces; f++)
         if (mesh->face_cells[2 * (int64_t)f] == mesh->face_cells[2 * (int64_t)f + 1]) b->self = 1;
 }
 
-/* Whether a cell has row modes that decay slowly. Between opposite faces the matrix of the highest modes is
- * (a, -b; -b, a): along a row of such cells they decay like exp(-i / l) with cosh(1 / l) = a / b. In three
- * dimensions the mode L_k L_k is looked at, whose decay is faster by a root of two than that of L_k alone. */
-static int has_long_row(const double *K, int dim, int n, int n_faces) {
-    static const int opposite[2][3][2] = {{{0, 2}, {1, 3}, {0, 2}}, {{0, 5}, {1, 3}, {2, 4}}};
-    int m = n / n_faces, top = m - 1;
-    double limit = dim == 3 ? SHORT_ROW / sqrt(2.0) : SHORT_ROW;
-    for (int pair = 0; pair < dim; pair++) {
-        int i = opposite[dim == 3][pair][0] * m + top, j = opposite[dim == 3][pair][1] * m + top;
-        double a = 0.5 * (trace_entry(K, i, i) + trace_entry(K, j, j)), b = fabs(trace_entry(K, i, j));
-        if (a < b * cosh(1.0 / limit)) return 1;
-    }
-    return 0;
-}
-
-static facet_status examine_rows(const struct trace_space *space, const struct trace_matrices *matrices,
-                                 struct builder *b) {
+/* How hard the smoother has to work above a continuous space, with or without row modes. Asked of cells as
+ * if no face were eliminated: a sample of a small mesh would else be one of boundary cells. */
+static facet_status measure(const struct trace_space *space, const struct trace_matrices *matrices, int rows,
+                            double *constant) {
     facet_status status = FACET_OK;
-    struct trace_view view = {.matrices = matrices};
-    int64_t n_long = 0, n_cells = 0;
-    TRY(trace_view_open(matrices, &view));
-    for (int k = 0; k < space->mesh->n_blocks; k++) {
-        const struct mesh_block *block = &space->mesh->blocks[k];
-        if (shape_is_simplex(block->shape)) continue;
-        n_cells += block->count;
-#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(+ : n_long)
-        for (int32_t c = 0; c < block->count; c++)
-            n_long += has_long_row(trace_view_cell(&view, k, c), space->mesh->dim,
-                                   matrices->n[k] / space->n_components, shape_n_faces(block->shape));
-    }
-    b->long_rows = n_cells > 0 && (double)n_long > LONG_ROWS * (double)n_cells;
+    struct trace_space all = {0};
+    struct trace_nodes nodes = {0};
+    uint8_t *none = NULL;
+    TRY(CALLOC(none, space->mesh->n_faces));
+    TRY(trace_space_create(space->mesh, space->degree, space->n_components, none, &all));
+    TRY(trace_continuous_nodes(&all, rows, &nodes));
+    TRY(trace_smoothing_constant(&all, matrices, &nodes.P, constant));
 done:
-    trace_view_close(&view);
+    trace_nodes_destroy(&nodes);
+    trace_space_destroy(&all);
+    base_free(&none);
     return status;
 }
 
-static void choose(struct builder *b, const struct trace_space *space) {
+/* A polynomial whose degree matches the work that the coarse space leaves. */
+static facet_status choose_degree(struct builder *b, const struct trace_space *space,
+                                  const struct trace_matrices *matrices, double constant) {
+    double stretch, degree = LEAST_DEGREE;
+    facet_status status = trace_stretch(space, matrices, &stretch);
+    if (status != FACET_OK) return status;
+    if (b->o.coarse == PMG_ROWS) degree = LEAST_ROW_DEGREE;
+    if (b->o.coarse != PMG_ROWS && stretch > ROUND_CELL) degree *= pow(stretch / ROUND_CELL, STRETCH_POWER);
+    if (b->tensor) degree = fmax(degree, TENSOR_WORK * sqrt(constant));
+    if (b->o.smoother == PMG_CELLS) degree *= 0.7;
+    b->o.degree = (int)fmin(round(degree), LARGEST_DEGREE);
+    return FACET_OK;
+}
+
+static facet_status choose(struct builder *b, const struct trace_space *space,
+                           const struct trace_matrices *matrices) {
+    facet_status status = FACET_OK;
     struct pmg_options *o = &b->o;
-    if (o->coarse == PMG_COARSE_AUTO) o->coarse = b->long_rows ? PMG_ROWS : PMG_CONTINUOUS;
+    double constant = 1.0, with_rows = 1.0;
     if (o->coarse == PMG_LINEAR && space->degree <= 1) o->coarse = PMG_CONSTANT;
-    if (o->smoother == PMG_SMOOTHER_AUTO)
-        o->smoother = b->long_rows && o->coarse != PMG_ROWS && !b->self ? PMG_CELLS : PMG_FACES;
-    if (o->degree == 0)
-        o->degree = o->smoother == PMG_CELLS ? CELL_DEGREE : o->coarse == PMG_ROWS ? ROW_DEGREE : FACE_DEGREE;
-    if (o->between < 0) o->between = o->coarse == PMG_CONTINUOUS;
+    if (b->tensor) TRY(measure(space, matrices, o->coarse == PMG_ROWS, &constant));
+    if (o->coarse == PMG_COARSE_AUTO) {
+        o->coarse = PMG_CONTINUOUS;
+        if (b->tensor && constant > MUCH_WORK) TRY(measure(space, matrices, 1, &with_rows));
+        if (b->tensor && constant > MUCH_WORK && constant > ROWS_GAIN * with_rows) {
+            o->coarse = PMG_ROWS;
+            constant = with_rows;
+        }
+    }
+    b->single = o->precision == PMG_MIXED;
+    if (o->precision == PMG_PRECISION_AUTO && space->n_free >= LARGE_SYSTEM) {
+        double spread;
+        TRY(trace_spread(space, matrices, &spread));
+        b->single = spread < LARGE_SPREAD;
+    }
+    if (o->smoother == PMG_SMOOTHER_AUTO || b->self) o->smoother = PMG_FACES;
+    if (o->degree == 0) TRY(choose_degree(b, space, matrices, constant));
+    if (o->between < 0) o->between = !b->tensor;
     if (space->degree <= 1 || o->coarse != PMG_CONTINUOUS) o->between = 0;
+done:
+    return status;
 }
 
 /* The approximate inverse that the smoother uses, in double precision. */
@@ -140,7 +168,7 @@ static facet_status append(struct builder *b, const struct stage *s, const struc
     char name[32];
     base_memory_read(&before);
     TRY(make_blocks(b, s, &D));
-    if (b->o.single) {
+    if (b->single) {
         TRY(round_operator(&D));
         if (A != NULL) {
             TRY(operator_create_single(A, &single));
@@ -187,7 +215,7 @@ static facet_status descend_to_linear(struct builder *b, struct stage *s, struct
     TRY(trace_operator_create(&s->own_space, matrices, TRACE_CELLS, &A));
     s->space = &s->own_space;
     s->matrices = matrices;
-    if (!b->o.single) { /* else the level has its own, rounded */
+    if (!b->single) { /* else the level has its own, rounded */
         struct trace_matrices moved = *matrices;
         trace_operator_own(&A, &moved);
         b->owned = 1;
@@ -266,34 +294,11 @@ done:
     return status;
 }
 
-/* Continuous functions, with or without row modes. */
-static facet_status last_continuous(const struct builder *b, const struct stage *s, struct mg_transfer *P,
-                                    struct last *l) {
-    facet_status status = FACET_OK;
-    struct trace_nodes nodes = {0};
-    int nc = s->space->n_components;
-    TRY(trace_continuous_nodes(s->space, b->o.coarse == PMG_ROWS, &nodes));
-    TRY(trace_galerkin(s->space, s->matrices, &nodes.P, &l->csr));
-    TRY(last_alloc(l, nodes.n, nodes.P.n_columns, nc));
-    for (int64_t i = 0; i <= nodes.n; i++) l->offsets[i] = i * nc;
-    for (int64_t i = nodes.n_vertices; i < nodes.n; i++) l->kinds[i] = 1;
-    for (int64_t i = 0; i < nodes.n_vertices; i++)
-        for (int c = 0; c < nc; c++) l->modes[c * l->csr.n + i * nc + c] = 1.0;
-    TRY(sign_rows(l, nodes.n_vertices * nc));
-    *P = nodes.P;
-    nodes.P = (struct mg_transfer){0};
-    l->name = nodes.n > nodes.n_vertices ? "linear+rows" : "linear";
-done:
-    trace_nodes_destroy(&nodes);
-    return status;
-}
-
 /* Traces of degree 0 or 1. */
-static facet_status last_trace(const struct builder *b, const struct stage *s, struct mg_transfer *P,
-                               struct last *l) {
+static facet_status last_trace(const struct stage *s, int degree, struct mg_transfer *P, struct last *l) {
     facet_status status = FACET_OK;
     struct trace_space low = {0};
-    int degree = b->o.coarse == PMG_LINEAR, nc = s->space->n_components;
+    int nc = s->space->n_components;
     TRY(lower_space(s->space, degree, &low));
     TRY(trace_inject(s->space, &low, P));
     TRY(trace_galerkin(s->space, s->matrices, P, &l->csr));
@@ -310,6 +315,38 @@ done:
     return status;
 }
 
+/* Continuous functions, with or without row modes. */
+static facet_status last_continuous(const struct builder *b, const struct stage *s, struct mg_transfer *P,
+                                    struct last *l) {
+    facet_status status = FACET_OK;
+    struct trace_nodes nodes = {0};
+    int nc = s->space->n_components;
+    TRY(trace_continuous_nodes(s->space, b->o.coarse == PMG_ROWS, &nodes));
+    if (nodes.n == 0) { /* every vertex lies on an eliminated face */
+        TRY(last_trace(s, 0, P, l));
+        goto done;
+    }
+    TRY(trace_galerkin(s->space, s->matrices, &nodes.P, &l->csr));
+    TRY(last_alloc(l, nodes.n, nodes.P.n_columns, nc));
+    for (int64_t i = 0; i <= nodes.n; i++) l->offsets[i] = i * nc;
+    for (int64_t i = nodes.n_vertices; i < nodes.n; i++) l->kinds[i] = 1;
+    for (int64_t i = 0; i < nodes.n_vertices; i++)
+        for (int c = 0; c < nc; c++) l->modes[c * l->csr.n + i * nc + c] = 1.0;
+    TRY(sign_rows(l, nodes.n_vertices * nc));
+    *P = nodes.P;
+    nodes.P = (struct mg_transfer){0};
+    l->name = nodes.n > nodes.n_vertices ? "linear+rows" : "linear";
+done:
+    trace_nodes_destroy(&nodes);
+    return status;
+}
+
+static int is_worth_ordering(const struct builder *b, const struct csr *csr) {
+    double entries = (double)csr->offsets[csr->n];
+    return csr->n <= cholesky_reasonable_size() &&
+           (entries <= SMALL_ENTRIES || ORDERING_BYTES * entries <= ORDERING_PRODUCTS * b->fine_bytes);
+}
+
 /* Ends the list with a factor if it is small enough, or if it must be; *done says whether. */
 static facet_status end_factored(struct builder *b, struct last *l, int *done) {
     facet_status status = FACET_OK;
@@ -317,8 +354,7 @@ static facet_status end_factored(struct builder *b, struct last *l, int *done) {
     struct operator solve = {0};
     double bytes;
     *done = 0;
-    if (b->o.last == PMG_AMG || (b->o.last == PMG_LAST_AUTO && l->csr.n > cholesky_reasonable_size()))
-        goto done;
+    if (b->o.last == PMG_AMG || (b->o.last == PMG_LAST_AUTO && !is_worth_ordering(b, &l->csr))) goto done;
     TRY(cholesky_analyze(&l->csr, l->n_nodes, l->offsets, b->o.singular ? 0 : -1, &cholesky, &bytes));
     if (b->o.last == PMG_LAST_AUTO && bytes > FACTOR_SHARE * b->fine_bytes && bytes > SMALL_FACTOR) goto done;
     int64_t n = l->csr.n, entries = l->csr.offsets[n];
@@ -362,14 +398,14 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     struct last last = {0};
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
     examine(space->mesh, &b);
-    TRY(examine_rows(space, matrices, &b));
-    choose(&b, space);
+    TRY(choose(&b, space, matrices));
     TRY(multigrid_create(mg));
     b.mg = *mg;
     TRY(append(&b, &s, A, NULL));
     if (b.o.between) TRY(descend_to_linear(&b, &s, &linear));
-    TRY(b.o.coarse == PMG_CONTINUOUS || b.o.coarse == PMG_ROWS ? last_continuous(&b, &s, &P, &last)
-                                                               : last_trace(&b, &s, &P, &last));
+    TRY(b.o.coarse == PMG_CONTINUOUS || b.o.coarse == PMG_ROWS
+            ? last_continuous(&b, &s, &P, &last)
+            : last_trace(&s, b.o.coarse == PMG_LINEAR, &P, &last));
     TRY(multigrid_connect(b.mg, &P));
     TRY(end_list(&b, &last));
     TRY(multigrid_finish(b.mg));

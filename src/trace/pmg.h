@@ -16,6 +16,10 @@
  * same with the row modes of quads and hexes (src/trace/coarse.h). */
 enum pmg_coarse { PMG_COARSE_AUTO, PMG_CONSTANT, PMG_LINEAR, PMG_CONTINUOUS, PMG_ROWS };
 enum pmg_smoother { PMG_SMOOTHER_AUTO, PMG_FACES, PMG_CELLS };
+/* Of the levels above the last space; AUTO: MIXED for large systems whose numbers are not too different for
+ * it.
+ */
+enum pmg_precision { PMG_PRECISION_AUTO, PMG_DOUBLE, PMG_MIXED };
 /* How the last of these spaces is solved: AUTO takes the factor when it is small against the finest level. */
 enum pmg_last { PMG_LAST_AUTO, PMG_CHOLESKY, PMG_AMG };
 
@@ -23,9 +27,9 @@ struct pmg_options {
     enum pmg_coarse coarse;
     enum pmg_smoother smoother;
     enum pmg_last last;
+    enum pmg_precision precision;
     int degree;                         /* of the polynomial; 0: chosen */
     int between;                        /* a level k = 1 above CONTINUOUS: 1 yes, 0 no, -1 chosen */
-    int single;                         /* the levels above the last space in single precision */
     int singular;                       /* constants are in the kernel of K */
     const struct device *coarse_device; /* of the last space and what is below it; NULL: that of K */
 };
