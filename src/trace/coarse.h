@@ -1,6 +1,5 @@
 /* Private to the room: what p-multigrid on the trace is made of. All in the free numbering, for any number of
- * components; column c of a coarse node is its number times n_components plus c.
- */
+ * components. */
 #ifndef FACET_TRACE_COARSE_H
 #define FACET_TRACE_COARSE_H
 
@@ -25,16 +24,19 @@ facet_status trace_inject(const struct trace_space *space, const struct trace_sp
                           struct mg_transfer *P);
 
 /* From functions that are linear (multilinear) on every face and continuous, one node per vertex that is not
- * on an eliminated face. With `rows`, faces of quads and hexes get the row modes as well: where tau h is
- * small, the highest Legendre polynomial L_k across a row (layer) of cells is not seen by the flux in its own
- * direction, and a condensed Laplacian of one dimension less is left along the row, too slow for any
- * smoother. So there is a node for every face in 2D (L_k), and in 3D for every edge (L_k along it, linear
- * across) and, from k = 2 on, for every face (L_k L_k). */
+ * on an eliminated face (of vector functions: without the components that are fixed on a face). With `rows`,
+ * faces of quads and hexes get the row modes as well: where tau h is small, the highest Legendre polynomial
+ * L_k across a row (layer) of cells is not seen by the flux in its own direction, and a condensed Laplacian
+ * of one dimension less is left along the row, too slow for any smoother. So there is a node for every face
+ * in 2D (L_k), and in 3D for every edge (L_k along it, linear across) and, from k = 2 on, for every face (L_k
+ * L_k). */
 struct trace_nodes {
-    int64_t n;            /* nodes */
-    int64_t n_vertices;   /* the first of them belong to vertices */
-    int32_t *vertices;    /* n_vertices: a vertex of the mesh each */
-    struct mg_transfer P; /* n_free x n n_components */
+    int64_t n;           /* nodes */
+    int64_t n_vertices;  /* the first of them belong to vertices */
+    int64_t *offsets;    /* n + 1: the columns of a node, one for each component that is not given there */
+    uint8_t *components; /* of each column */
+    int32_t *vertices;   /* n: a vertex of the mesh; -1 for row modes */
+    struct mg_transfer P;
 };
 void trace_nodes_destroy(struct trace_nodes *nodes);
 facet_status trace_continuous_nodes(const struct trace_space *space, int rows, struct trace_nodes *nodes);

@@ -37,89 +37,53 @@ done:
 /* ------------------------------------------------------------------------------ vertices and edges */
 
 void trace_nodes_destroy(struct trace_nodes *nodes) {
+    base_free(&nodes->offsets);
     base_free(&nodes->vertices);
+    base_free(&nodes->components);
     mg_transfer_destroy(&nodes->P);
 }
 
-/* The vertices of a face in the order of its frame, seen from one of its cells; their number. */
-static int frame_vertices(const struct facet_mesh *mesh, int32_t face, int which, int32_t *vertices) {
-    int32_t cell = mesh->face_cells[2 * (int64_t)face + which];
-    if (cell < 0) return 0;
-    const struct mesh_block *b = mesh_block_of(mesh, cell);
-    int64_t c = cell - b->first;
-    int local = mesh->face_locals[2 * (int64_t)face + which], n_faces = shape_n_faces(b->shape);
-    enum shape shape = (enum shape)mesh->face_shapes[face];
-    const int *of_face = shape_face_vertices(b->shape, local);
-    const int *permutation = shape_permutation(shape, b->orientations[c * n_faces + local]);
-    for (int i = 0; i < shape_n_vertices(shape); i++)
-        vertices[i] = b->vertices[c * shape_n_vertices(b->shape) + of_face[permutation[i]]];
-    return shape_n_vertices(shape);
-}
-
-static int32_t root_of(int32_t *parent, int32_t v) {
-    while (parent[v] != v) v = parent[v] = parent[parent[v]];
-    return v;
-}
-
-/* Periodic faces make vertices one: same[v] is the smallest of those that are. */
-static void identify_vertices(const struct facet_mesh *mesh, int32_t *same) {
-    for (int32_t v = 0; v < mesh->n_vertices; v++) same[v] = v;
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
-        int32_t a[SHAPE_MAX_FACE_VERTICES], b[SHAPE_MAX_FACE_VERTICES];
-        int n = frame_vertices(mesh, f, 0, a);
-        if (frame_vertices(mesh, f, 1, b) == 0) continue;
-        for (int i = 0; i < n; i++) {
-            int32_t x = root_of(same, a[i]), y = root_of(same, b[i]);
-            if (x < y)
-                same[y] = x;
-            else
-                same[x] = y;
-        }
-    }
-    for (int32_t v = 0; v < mesh->n_vertices; v++) same[v] = root_of(same, v);
-}
-
-/* Edges by their (identified) ends in an open hash table. */
-struct edges {
-    int64_t capacity; /* a power of two */
-    int32_t (*ends)[2];
-    int64_t *number; /* -1: eliminated; -2: the place is empty */
+/* A face as its first cell sees it: numbers of its vertices in the mesh, in the order of its frame, and where
+ * they stand in the cell. */
+struct frame {
+    const struct mesh_block *block;
+    int32_t cell; /* in the block */
+    enum shape shape;
+    int n, local[SHAPE_MAX_FACE_VERTICES];
+    int32_t vertices[SHAPE_MAX_FACE_VERTICES];
 };
 
-static int64_t edge_place(const struct edges *e, int32_t a, int32_t b) {
-    if (a > b) {
-        int32_t t = a;
-        a = b;
-        b = t;
+static void find_frame(const struct facet_mesh *mesh, int32_t face, struct frame *f) {
+    int32_t cell = mesh->face_cells[2 * (int64_t)face];
+    const struct mesh_block *b = f->block = mesh_block_of(mesh, cell);
+    int local = mesh->face_locals[2 * (int64_t)face];
+    f->cell = cell - b->first;
+    f->shape = (enum shape)mesh->face_shapes[face];
+    f->n = shape_n_vertices(f->shape);
+    const int *of_face = shape_face_vertices(b->shape, local);
+    const int *permutation =
+        shape_permutation(f->shape, b->orientations[(int64_t)f->cell * shape_n_faces(b->shape) + local]);
+    for (int i = 0; i < f->n; i++) {
+        f->local[i] = of_face[permutation[i]];
+        f->vertices[i] = b->vertices[(int64_t)f->cell * shape_n_vertices(b->shape) + f->local[i]];
     }
-    uint64_t hash = ((uint64_t)(uint32_t)a << 32 | (uint32_t)b) * 0x9e3779b97f4a7c15u;
-    int64_t at = (int64_t)(hash >> 20) & (e->capacity - 1);
-    while (e->number[at] != -2 && (e->ends[at][0] != a || e->ends[at][1] != b))
-        at = (at + 1) & (e->capacity - 1);
-    if (e->number[at] == -2) {
-        e->ends[at][0] = a;
-        e->ends[at][1] = b;
-    }
-    return at;
 }
 
-/* Everything that is needed to write the rows of P. */
+/* Everything that is needed to write the rows of P. Columns stand for an entity and a component: -1 when a
+ * face of it is eliminated or fixed there, -2 when it is on no free face. */
 struct builder {
     const struct trace_space *space;
     int rows;
-    int32_t *same;
-    int64_t *vertex_node; /* n_vertices: -1: eliminated, -2: on no free face */
-    int64_t *face_node;   /* n_free_faces: -1: none */
-    struct edges edges;
+    struct mesh_skeleton skeleton;
+    int64_t *vertex_columns, *edge_columns, *face_columns;
     double *hats[SHAPE_COUNT]; /* of a face shape: functions of degree 1 x vertices */
 };
 
 static void builder_destroy(struct builder *b) {
-    base_free(&b->same);
-    base_free(&b->vertex_node);
-    base_free(&b->face_node);
-    base_free(&b->edges.ends);
-    base_free(&b->edges.number);
+    mesh_skeleton_destroy(&b->skeleton);
+    base_free(&b->vertex_columns);
+    base_free(&b->edge_columns);
+    base_free(&b->face_columns);
     for (int s = 0; s < SHAPE_COUNT; s++) base_free(&b->hats[s]);
 }
 
@@ -162,33 +126,58 @@ static const struct {
     int from, to, along, far;
 } quad_edges[4] = {{0, 1, 0, 0}, {3, 2, 0, 1}, {0, 3, 1, 0}, {1, 2, 1, 1}};
 
+/* The number of an edge of a face, and whether the face runs along it as all cells agree it runs. */
+static int32_t find_edge(const struct builder *b, const struct frame *f, int edge, int *forward) {
+    int from = f->local[quad_edges[edge].from], to = f->local[quad_edges[edge].to];
+    int n = shape_n_entities(f->block->shape, 1), which = (int)(f->block - b->space->mesh->blocks);
+    for (int e = 0; e < n; e++) {
+        const int *v = shape_entity_vertices(f->block->shape, 1, e);
+        if ((v[0] != from || v[1] != to) && (v[0] != to || v[1] != from)) continue;
+        int64_t at = (int64_t)f->cell * n + e;
+        *forward = (v[0] == from) == (b->skeleton.orientations[which][at] == 0);
+        return b->skeleton.edges[which][at];
+    }
+    return -1;
+}
+
 /* Where L_i(s) L_j(t) stands in the basis of a quad: by the largest degree, then i running fastest. */
 static int quad_function(int i, int j) {
     int d = i > j ? i : j;
     return d * d + (j < d ? j : d + i);
 }
 
-/* Numbers for the edges of free faces; those of eliminated faces have none. */
-static facet_status number_edges(struct builder *b, struct trace_nodes *nodes) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = b->space->mesh;
-    struct edges *e = &b->edges;
-    for (e->capacity = 64; e->capacity < 4 * (int64_t)mesh->n_faces; e->capacity *= 2) continue;
-    TRY(ALLOC(e->ends, e->capacity));
-    TRY(ALLOC(e->number, e->capacity));
-    for (int64_t i = 0; i < e->capacity; i++) e->number[i] = -2;
-    for (int pass = 0; pass < 2; pass++) /* eliminated faces first */
-        for (int32_t f = 0; f < mesh->n_faces; f++) {
-            int32_t v[SHAPE_MAX_FACE_VERTICES];
-            int free = b->space->face_free[f] >= 0;
-            if (mesh->face_shapes[f] != SHAPE_QUAD || free != pass) continue;
-            frame_vertices(mesh, f, 0, v);
-            for (int k = 0; k < 4; k++) {
-                int64_t at = edge_place(e, b->same[v[quad_edges[k].from]], b->same[v[quad_edges[k].to]]);
-                if (e->number[at] == -2) e->number[at] = free ? nodes->n++ : -1;
-            }
-        }
-done:
+/* Whether a component of a face has a given value. */
+static int is_given(const struct trace_space *space, int32_t face, int component) {
+    int64_t first = space->face_free[face];
+    int64_t m = (space->face_first[face + 1] - space->face_first[face]) / space->n_components;
+    return first < 0 || (space->fixed != NULL && space->fixed[first + component * m]);
+}
+
+/* The values of this component are given on all that lies on the face. */
+static void mark_face(const struct builder *b, const struct frame *f, int component) {
+    int nc = b->space->n_components, forward;
+    for (int i = 0; i < f->n; i++)
+        b->vertex_columns[(int64_t)b->skeleton.vertices[f->vertices[i]] * nc + component] = -1;
+    for (int k = 0; k < 4 && b->edge_columns != NULL && f->shape == SHAPE_QUAD; k++)
+        b->edge_columns[(int64_t)find_edge(b, f, k, &forward) * nc + component] = -1;
+}
+
+/* Columns for the components of an entity that have none yet and are not given; a node if there are any. */
+static void number_entity(int64_t *columns, int nc, int32_t vertex, struct trace_nodes *nodes) {
+    int64_t n = nodes->offsets[nodes->n];
+    for (int c = 0; c < nc; c++) {
+        if (columns[c] != -2) continue;
+        nodes->components[n] = (uint8_t)c;
+        columns[c] = n++;
+    }
+    if (n == nodes->offsets[nodes->n]) return;
+    nodes->vertices[nodes->n] = vertex;
+    nodes->offsets[++nodes->n] = n;
+}
+
+static facet_status alloc_columns(int64_t n, int nc, int64_t **columns) {
+    facet_status status = ALLOC(*columns, n * nc);
+    for (int64_t i = 0; status == FACET_OK && i < n * nc; i++) (*columns)[i] = -2;
     return status;
 }
 
@@ -196,74 +185,92 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
     facet_status status = FACET_OK;
     const struct trace_space *space = b->space;
     const struct facet_mesh *mesh = space->mesh;
-    int32_t v[SHAPE_MAX_FACE_VERTICES];
-    TRY(ALLOC(b->vertex_node, mesh->n_vertices));
-    TRY(ALLOC(b->face_node, space->n_free_faces));
-    TRY(ALLOC(nodes->vertices, mesh->n_vertices));
-    for (int32_t i = 0; i < mesh->n_vertices; i++) b->vertex_node[i] = -2;
-    for (int32_t f = 0; f < mesh->n_faces; f++)
-        for (int i = 0, n = space->face_free[f] < 0 ? frame_vertices(mesh, f, 0, v) : 0; i < n; i++)
-            b->vertex_node[b->same[v[i]]] = -1;
-    for (int64_t k = 0; k < space->n_free_faces; k++)
-        for (int i = 0, n = frame_vertices(mesh, space->free_faces[k], 0, v); i < n; i++) {
-            int32_t vertex = b->same[v[i]];
-            if (b->vertex_node[vertex] != -2) continue;
-            nodes->vertices[nodes->n] = vertex;
-            b->vertex_node[vertex] = nodes->n++;
+    int nc = space->n_components, forward, edges = b->rows && mesh->dim == 3;
+    int64_t most = (int64_t)b->skeleton.n_vertices + (edges ? b->skeleton.n_edges : 0) +
+                   (b->rows ? space->n_free_faces : 0);
+    struct frame f;
+    TRY(alloc_columns(b->skeleton.n_vertices, nc, &b->vertex_columns));
+    TRY(alloc_columns(space->n_free_faces, nc, &b->face_columns));
+    if (edges) TRY(alloc_columns(b->skeleton.n_edges, nc, &b->edge_columns));
+    TRY(ALLOC(nodes->offsets, most + 1));
+    TRY(ALLOC(nodes->vertices, most));
+    TRY(ALLOC(nodes->components, most * nc));
+    nodes->offsets[0] = 0;
+    for (int32_t face = 0; face < mesh->n_faces; face++)
+        for (int c = 0; c < nc; c++) {
+            if (!is_given(space, face, c)) continue;
+            find_frame(mesh, face, &f);
+            mark_face(b, &f, c);
         }
-    nodes->n_vertices = nodes->n;
-    if (b->rows && mesh->dim == 3) TRY(number_edges(b, nodes));
     for (int64_t k = 0; k < space->n_free_faces; k++) {
-        int wanted = b->rows && (mesh->dim == 2 || space->degree > 1);
-        b->face_node[k] = wanted && has_rows(mesh, space->free_faces[k]) ? nodes->n++ : -1;
+        find_frame(mesh, space->free_faces[k], &f);
+        for (int i = 0; i < f.n; i++)
+            number_entity(b->vertex_columns + (int64_t)b->skeleton.vertices[f.vertices[i]] * nc, nc,
+                          f.vertices[i], nodes);
+    }
+    nodes->n_vertices = nodes->n;
+    for (int64_t k = 0; k < space->n_free_faces && b->rows; k++) {
+        int32_t face = space->free_faces[k];
+        find_frame(mesh, face, &f);
+        for (int i = 0; i < 4 && edges && f.shape == SHAPE_QUAD; i++)
+            number_entity(b->edge_columns + (int64_t)find_edge(b, &f, i, &forward) * nc, nc, -1, nodes);
+        for (int c = 0; c < nc; c++)
+            if (is_given(space, face, c)) b->face_columns[k * nc + c] = -1;
+        if ((mesh->dim == 2 || space->degree > 1) && has_rows(mesh, face))
+            number_entity(b->face_columns + k * nc, nc, -1, nodes);
     }
 done:
     return status;
 }
 
-/* One face's rows for one component: entries (function, node, value), few of them. */
+/* One face's rows for one component: entries (function, column, value), few of them. */
 struct entries {
     int n;
     int function[64];
-    int64_t node[64];
+    int64_t column[64];
     double value[64];
 };
 
-static void add_entry(struct entries *e, int function, int64_t node, double value) {
-    if (node < 0 || value == 0.0) return;
+static void add_entry(struct entries *e, int function, int64_t column, double value) {
+    if (column < 0 || value == 0.0) return;
     e->function[e->n] = function;
-    e->node[e->n] = node;
+    e->column[e->n] = column;
     e->value[e->n++] = value;
 }
 
 /* The row modes of a quad face: L_k along an edge, 1 - t or t across it, and L_k L_k. */
-static void add_quad_rows(const struct builder *b, const int32_t *v, int64_t face_node, struct entries *e) {
-    int k = b->space->degree;
+static void add_quad_rows(const struct builder *b, const struct frame *f, int component, int64_t face_column,
+                          struct entries *e) {
+    int k = b->space->degree, nc = b->space->n_components, forward;
     for (int i = 0; i < 4; i++) {
-        int32_t from = b->same[v[quad_edges[i].from]], to = b->same[v[quad_edges[i].to]];
-        double sign = from > to && k % 2 == 1 ? -1.0 : 1.0; /* the edge runs to the larger end */
-        int64_t node = b->edges.number[edge_place(&b->edges, from, to)];
+        int64_t column = b->edge_columns[(int64_t)find_edge(b, f, i, &forward) * nc + component];
+        double sign = !forward && k % 2 == 1 ? -1.0 : 1.0;
         for (int j = 0; j < 2; j++) { /* 1 - t = 1/2 - L_1 / (2 sqrt 3) */
             double across = j == 0 ? 0.5 : (quad_edges[i].far ? 0.5 : -0.5) / sqrt(3.0);
-            add_entry(e, quad_edges[i].along == 0 ? quad_function(k, j) : quad_function(j, k), node,
+            add_entry(e, quad_edges[i].along == 0 ? quad_function(k, j) : quad_function(j, k), column,
                       sign * across);
         }
     }
-    add_entry(e, quad_function(k, k), face_node, 1.0);
+    add_entry(e, quad_function(k, k), face_column, 1.0);
 }
 
-static void face_entries(const struct builder *b, int64_t block, struct entries *e) {
-    const struct facet_mesh *mesh = b->space->mesh;
-    int32_t face = b->space->free_faces[block], v[SHAPE_MAX_FACE_VERTICES];
-    enum shape shape = (enum shape)mesh->face_shapes[face];
-    int n = frame_vertices(mesh, face, 0, v), m = basis_size(shape, 1);
+static void face_entries(const struct builder *b, int64_t block, int component, struct entries *e) {
+    int32_t face = b->space->free_faces[block];
+    int nc = b->space->n_components;
+    struct frame f;
     e->n = 0;
+    if (is_given(b->space, face, component)) return;
+    find_frame(b->space->mesh, face, &f);
+    int m = basis_size(f.shape, 1);
     for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++) add_entry(e, i, b->vertex_node[b->same[v[j]]], b->hats[shape][i * n + j]);
-    if (shape == SHAPE_QUAD && b->rows)
-        add_quad_rows(b, v, b->face_node[block], e);
+        for (int j = 0; j < f.n; j++)
+            add_entry(e, i, b->vertex_columns[(int64_t)b->skeleton.vertices[f.vertices[j]] * nc + component],
+                      b->hats[f.shape][i * f.n + j]);
+    if (!b->rows) return;
+    if (f.shape == SHAPE_QUAD)
+        add_quad_rows(b, &f, component, b->face_columns[block * nc + component], e);
     else
-        add_entry(e, b->space->degree, b->face_node[block], 1.0);
+        add_entry(e, b->space->degree, b->face_columns[block * nc + component], 1.0);
 }
 
 /* The rows of P: counted when columns is NULL, else written. */
@@ -273,20 +280,21 @@ static void write_rows(const struct builder *b, struct mg_transfer *P) {
     for (int64_t k = 0; k < space->n_free_faces; k++) {
         struct entries e;
         int64_t first = space->free_offsets[k], m = (space->free_offsets[k + 1] - first) / nc;
-        face_entries(b, k, &e);
-        for (int c = 0; c < nc; c++)
+        for (int c = 0; c < nc; c++) {
+            face_entries(b, k, c, &e);
             for (int64_t i = 0; i < m; i++) {
                 int64_t row = first + c * m + i, at = P->offsets[row];
                 for (int a = 0; a < e.n; a++) {
                     if (e.function[a] != i) continue;
                     if (P->columns != NULL) {
-                        P->columns[at] = (int32_t)(e.node[a] * nc + c);
+                        P->columns[at] = (int32_t)e.column[a];
                         P->values[at] = e.value[a];
                     }
                     at++;
                 }
                 if (P->columns == NULL) P->offsets[row + 1] = at;
             }
+        }
     }
 }
 
@@ -294,14 +302,13 @@ facet_status trace_continuous_nodes(const struct trace_space *space, int rows, s
     facet_status status = FACET_OK;
     struct builder b = {.space = space, .rows = rows};
     *nodes = (struct trace_nodes){0};
-    TRY(ALLOC(b.same, space->mesh->n_vertices));
-    identify_vertices(space->mesh, b.same);
+    TRY(mesh_skeleton_create(space->mesh, &b.skeleton));
     for (int64_t k = 0; k < space->n_free_faces; k++) {
         enum shape shape = (enum shape)space->mesh->face_shapes[space->free_faces[k]];
         if (b.hats[shape] == NULL) TRY(make_hats(shape, &b.hats[shape]));
     }
     TRY(number_nodes(&b, nodes));
-    nodes->P = (struct mg_transfer){.n_rows = space->n_free, .n_columns = nodes->n * space->n_components};
+    nodes->P = (struct mg_transfer){.n_rows = space->n_free, .n_columns = nodes->offsets[nodes->n]};
     TRY(ALLOC(nodes->P.offsets, space->n_free + 1));
     nodes->P.offsets[0] = 0;
     write_rows(&b, &nodes->P);

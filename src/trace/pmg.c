@@ -106,7 +106,9 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
     double constant = 1.0, with_rows = 1.0;
     if (o->coarse == PMG_LINEAR && space->degree <= 1) o->coarse = PMG_CONSTANT;
     if (b->tensor) TRY(measure(space, matrices, o->coarse == PMG_ROWS, &constant));
-    if (o->coarse == PMG_COARSE_AUTO) {
+    if (o->coarse == PMG_COARSE_AUTO && o->incompressible) {
+        o->coarse = space->degree > 1 ? PMG_LINEAR : PMG_CONSTANT;
+    } else if (o->coarse == PMG_COARSE_AUTO) {
         o->coarse = PMG_CONTINUOUS;
         if (b->tensor && constant > MUCH_WORK) TRY(measure(space, matrices, 1, &with_rows));
         if (b->tensor && constant > MUCH_WORK && constant > ROWS_GAIN * with_rows) {
@@ -198,6 +200,15 @@ static facet_status lower_space(const struct trace_space *space, int degree, str
     TRY(ALLOC(eliminated, space->mesh->n_faces));
     for (int32_t f = 0; f < space->mesh->n_faces; f++) eliminated[f] = space->face_free[f] < 0;
     TRY(trace_space_create(space->mesh, degree, space->n_components, eliminated, low));
+    if (space->fixed == NULL) goto done;
+    TRY(ALLOC(low->fixed, low->n_free));
+    for (int64_t b = 0; b < space->n_free_faces; b++) {
+        int64_t first = space->free_offsets[b], to = low->free_offsets[b];
+        int64_t m = (space->free_offsets[b + 1] - first) / space->n_components;
+        int64_t m_low = (low->free_offsets[b + 1] - to) / space->n_components;
+        for (int64_t i = 0; i < m_low * space->n_components; i++)
+            low->fixed[to + i] = space->fixed[first + i / m_low * m + i % m_low];
+    }
 done:
     base_free(&eliminated);
     return status;
@@ -295,16 +306,21 @@ done:
 }
 
 /* Traces of degree 0 or 1. */
-static facet_status last_trace(const struct stage *s, int degree, struct mg_transfer *P, struct last *l) {
+static facet_status last_trace(const struct builder *b, const struct stage *s, int degree,
+                               struct mg_transfer *P, struct last *l) {
     facet_status status = FACET_OK;
     struct trace_space low = {0};
-    int nc = s->space->n_components;
+    int nc = s->space->n_components, n_modes = b->o.n_modes > 0 ? b->o.n_modes : nc;
     TRY(lower_space(s->space, degree, &low));
     TRY(trace_inject(s->space, &low, P));
     TRY(trace_galerkin(s->space, s->matrices, P, &l->csr));
-    TRY(last_alloc(l, low.n_free_faces, low.n_free, nc));
+    TRY(last_alloc(l, low.n_free_faces, low.n_free, n_modes));
     memcpy(l->offsets, low.free_offsets, (size_t)(low.n_free_faces + 1) * sizeof *l->offsets);
-    for (int64_t k = 0; k < low.n_free_faces; k++) {
+    for (int64_t row = 0; row < P->n_rows && b->o.n_modes > 0; row++) /* the finest level is the one above */
+        for (int64_t k = P->offsets[row]; k < P->offsets[row + 1]; k++)
+            for (int a = 0; a < n_modes; a++)
+                l->modes[a * low.n_free + P->columns[k]] = b->o.modes[a * P->n_rows + row];
+    for (int64_t k = 0; k < low.n_free_faces && b->o.n_modes == 0; k++) {
         int64_t first = low.free_offsets[k], m = (low.free_offsets[k + 1] - first) / nc;
         double one = sqrt(shape_measure((enum shape)low.mesh->face_shapes[low.free_faces[k]]));
         for (int c = 0; c < nc; c++) l->modes[c * low.n_free + first + c * m] = one;
@@ -315,28 +331,71 @@ done:
     return status;
 }
 
+/* The near-null vectors of a continuous space: the components by themselves, or rigid motions. */
+static void fill_modes(const struct facet_mesh *mesh, const struct trace_nodes *nodes, const double *points,
+                       int rigid, struct last *l) {
+    int64_t n = l->csr.n;
+    int dim = mesh->dim;
+    for (int64_t i = 0; i < nodes->n_vertices; i++)
+        for (int64_t j = nodes->offsets[i]; j < nodes->offsets[i + 1]; j++) {
+            int c = nodes->components[j];
+            l->modes[c * n + j] = 1.0;
+            for (int r = 0; rigid && r < (dim == 2 ? 1 : 3); r++) { /* e_r x x */
+                const double *x = points + (int64_t)nodes->vertices[i] * dim;
+                double *mode = l->modes + (dim + r) * n;
+                int a = dim == 2 ? 0 : (r + 1) % 3, b = dim == 2 ? 1 : (r + 2) % 3;
+                mode[j] = c == b ? x[a] : c == a ? -x[b] : 0.0;
+            }
+        }
+}
+
+/* Coordinates of the vertices of a mesh, from the middle of the box around them. */
+static void vertex_points(const struct facet_mesh *mesh, double *points) {
+    int dim = mesh->dim;
+    double lower[3] = {INFINITY, INFINITY, INFINITY}, upper[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int k = 0; k < mesh->n_blocks; k++) {
+        const struct mesh_block *b = &mesh->blocks[k];
+        int nv = shape_n_vertices(b->shape);
+        for (int64_t c = 0; c < b->count; c++)
+            for (int v = 0; v < nv; v++)
+                memcpy(points + (int64_t)b->vertices[c * nv + v] * dim,
+                       b->nodes + (c * b->n_nodes + shape_vertex_node(b->shape, mesh->order, v)) * dim,
+                       (size_t)dim * sizeof *points);
+    }
+    for (int64_t i = 0; i < (int64_t)mesh->n_vertices * dim; i++) {
+        lower[i % dim] = fmin(lower[i % dim], points[i]);
+        upper[i % dim] = fmax(upper[i % dim], points[i]);
+    }
+    for (int64_t i = 0; i < (int64_t)mesh->n_vertices * dim; i++)
+        points[i] -= 0.5 * (lower[i % dim] + upper[i % dim]);
+}
+
 /* Continuous functions, with or without row modes. */
 static facet_status last_continuous(const struct builder *b, const struct stage *s, struct mg_transfer *P,
                                     struct last *l) {
     facet_status status = FACET_OK;
     struct trace_nodes nodes = {0};
-    int nc = s->space->n_components;
+    double *points = NULL;
+    const struct facet_mesh *mesh = s->space->mesh;
+    int nc = s->space->n_components, rigid = b->o.n_modes > nc;
     TRY(trace_continuous_nodes(s->space, b->o.coarse == PMG_ROWS, &nodes));
     if (nodes.n == 0) { /* every vertex lies on an eliminated face */
-        TRY(last_trace(s, 0, P, l));
+        TRY(last_trace(b, s, 0, P, l));
         goto done;
     }
     TRY(trace_galerkin(s->space, s->matrices, &nodes.P, &l->csr));
-    TRY(last_alloc(l, nodes.n, nodes.P.n_columns, nc));
-    for (int64_t i = 0; i <= nodes.n; i++) l->offsets[i] = i * nc;
+    TRY(last_alloc(l, nodes.n, nodes.P.n_columns, rigid ? b->o.n_modes : nc));
+    memcpy(l->offsets, nodes.offsets, (size_t)(nodes.n + 1) * sizeof *l->offsets);
     for (int64_t i = nodes.n_vertices; i < nodes.n; i++) l->kinds[i] = 1;
-    for (int64_t i = 0; i < nodes.n_vertices; i++)
-        for (int c = 0; c < nc; c++) l->modes[c * l->csr.n + i * nc + c] = 1.0;
-    TRY(sign_rows(l, nodes.n_vertices * nc));
+    TRY(ALLOC(points, (int64_t)mesh->n_vertices * mesh->dim));
+    vertex_points(mesh, points);
+    fill_modes(mesh, &nodes, points, rigid, l);
+    TRY(sign_rows(l, nodes.offsets[nodes.n_vertices]));
     *P = nodes.P;
     nodes.P = (struct mg_transfer){0};
     l->name = nodes.n > nodes.n_vertices ? "linear+rows" : "linear";
 done:
+    base_free(&points);
     trace_nodes_destroy(&nodes);
     return status;
 }
@@ -379,7 +438,7 @@ static facet_status end_list(struct builder *b, struct last *l) {
     amg.kinds = l->kinds;
     amg.name = l->name;
     amg.n_kernel = b->o.singular ? l->n_modes : 0;
-    if (l->n_nodes == l->csr.n) amg.leading = 0;
+    if (b->o.coarse == PMG_CONTINUOUS || b->o.coarse == PMG_ROWS) amg.leading = 0;
     multigrid_visit(b->mg, MG_K, 1.0);
     TRY(multigrid_append_amg(b->mg, b->coarse_device, &l->csr, l->n_nodes, l->offsets, l->n_modes, l->modes,
                              &amg));
@@ -405,7 +464,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     if (b.o.between) TRY(descend_to_linear(&b, &s, &linear));
     TRY(b.o.coarse == PMG_CONTINUOUS || b.o.coarse == PMG_ROWS
             ? last_continuous(&b, &s, &P, &last)
-            : last_trace(&s, b.o.coarse == PMG_LINEAR, &P, &last));
+            : last_trace(&b, &s, b.o.coarse == PMG_LINEAR, &P, &last));
     TRY(multigrid_connect(b.mg, &P));
     TRY(end_list(&b, &last));
     TRY(multigrid_finish(b.mg));

@@ -28,9 +28,12 @@ struct pmg_options {
     enum pmg_smoother smoother;
     enum pmg_last last;
     enum pmg_precision precision;
-    int degree;                         /* of the polynomial; 0: chosen */
-    int between;                        /* a level k = 1 above CONTINUOUS: 1 yes, 0 no, -1 chosen */
-    int singular;                       /* constants are in the kernel of K */
+    int degree;          /* of the polynomial; 0: chosen */
+    int between;         /* a level k = 1 above CONTINUOUS: 1 yes, 0 no, -1 chosen */
+    int n_modes;         /* near-null vectors of K (rigid motions) in the free numbering, one */
+    const double *modes; /* after the other, needed during the call; 0: the components' constants */
+    int incompressible;  /* continuous linear functions would lock: traces are the coarse space */
+    int singular;        /* constants are in the kernel of K */
     const struct device *coarse_device; /* of the last space and what is below it; NULL: that of K */
 };
 void pmg_options_default(struct pmg_options *options);
