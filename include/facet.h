@@ -250,7 +250,7 @@ FACET_API facet_status facet_problem_set_gradient_pressure_function(facet_proble
 typedef struct facet_options {
     const char *discretization; /* "hdg" (NULL), or "condensed": continuous elements, condensed to their
                                    boundaries; without tau, u* and q*, and with q = -K grad u at points */
-    int degree;                 /* 1 .. 16 */
+    int degree;                 /* 1 .. 16; of the formulation gradient also 0 */
     const char *tau; /* physical tau: number or expression; NULL: mean K of the cell / size of the domain */
     double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */
     int postprocess; /* compute u* and q* */

@@ -21,7 +21,7 @@
 
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
- * condensed method; a box of tets. */
+ * condensed method; a box of tets; elasticity in both formulations. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
     "equation: diffusion\n"
@@ -59,8 +59,21 @@ static const char *const fault_cases[] = {
     "exact: x*y + cos(2*pi*z)\n"
     "boundary: [{on: xmin, neumann: exact}]\n"
     "discretization: {degree: 1}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: triangle}}\n"
+    "equation: elasticity\n"
+    "material: {E: 1 + x, nu: 0.3}\n"
+    "exact: [x*y, x - y]\n"
+    "boundary: [{on: xmin, traction: exact}, {on: ymax, displacement: [exact, null], traction: [null, "
+    "exact]}]\n"
+    "discretization: {degree: 1}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [2, 1], shape: quad}}\n"
+    "equation: elasticity\n"
+    "material: {mu: 1, lambda: 2}\n"
+    "exact: [x*y, x - y]\n"
+    "boundary: [{on: xmin, traction: exact}, {on: ymax, gradient_pressure: exact}]\n"
+    "discretization: {degree: 1, formulation: gradient}\n",
 };
-enum { BOX, GMSH, LARGE, SINGULAR, CONDENSED, SOLID };
+enum { BOX, GMSH, LARGE, SINGULAR, CONDENSED, SOLID, ELASTIC, GRADIENT };
 static const struct {
     int which;
     const char *method, *preconditioner;
@@ -70,7 +83,8 @@ static const struct {
     {LARGE, "direct", "auto"},     {LARGE, "cg", "amg"},          {LARGE, "fgmres", "amg"},
     {SINGULAR, "direct", "auto"},  {SINGULAR, "cg", "block"},     {SINGULAR, "cg", "amg"},
     {SINGULAR, "fgmres", "block"}, {CONDENSED, "direct", "auto"}, {CONDENSED, "cg", "amg"},
-    {SOLID, "direct", "auto"},
+    {SOLID, "direct", "auto"},     {ELASTIC, "direct", "auto"},   {ELASTIC, "cg", "block"},
+    {GRADIENT, "fgmres", "block"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 
@@ -110,11 +124,14 @@ static inline void fault_prepare(struct fault_run *r, int way, const char *devic
     snprintf(r->settings[0], 256, "output.file=%s", r->vtu);
     snprintf(r->settings[1], 256, "solver.method=%s", fault_ways[way].method);
     snprintf(r->settings[2], 256, "solver.preconditioner=%s", fault_ways[way].preconditioner);
-    snprintf(r->settings[3], 256,
-             "values=[{name: l, field: q, along: [[%s, 0.2%s], [%s, 0.3%s]], points: 3, file: %s}, {name: m, "
-             "field: %s, take: max}, {name: i, field: q, take: mean}]",
-             which == GMSH ? "1.3" : "0", which == SOLID ? ", 0.1" : "", which == GMSH ? "1.4" : "1",
-             which == SOLID ? ", 0.7" : "", r->csv, which == CONDENSED ? "u" : "u_star");
+    snprintf(
+        r->settings[3], 256,
+        "values=[{name: l, field: %s, along: [[%s, 0.2%s], [%s, 0.3%s]], points: 3, file: %s}, {name: m, "
+        "field: %s, take: max}, {name: i, field: %s, take: mean%s}]",
+        which >= ELASTIC ? "stress" : "q", which == GMSH ? "1.3" : "0", which == SOLID ? ", 0.1" : "",
+        which == GMSH ? "1.4" : "1", which == SOLID ? ", 0.7" : "", r->csv,
+        which == CONDENSED || which == ELASTIC ? "u" : "u_star", which >= ELASTIC ? "traction" : "q",
+        which >= ELASTIC ? ", on: xmin" : "");
     snprintf(r->settings[4], 256, "solver.rtol=1e-8");
 }
 

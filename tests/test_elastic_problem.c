@@ -399,6 +399,170 @@ static void plane_belongs_to_2d(void **state) {
     bench_destroy(&b);
 }
 
+/* ------------------------------------------------------------------------------------------ solutions */
+
+/* u = (x^2 + y/2, x y): with mu = 1, lambda = 2 the stress is 2 eps + 2 (div u) I, and f = -div sigma. */
+static int parabola(void *user, int n, int dim, const double *x, double *values) {
+    (void)user;
+    for (int i = 0; i < n; i++) {
+        values[dim * i] = x[dim * i] * x[dim * i] + x[dim * i + 1] / 2;
+        values[dim * i + 1] = x[dim * i] * x[dim * i + 1];
+    }
+    return 0;
+}
+
+/* sigma_xx = 10 x, sigma_yy = 8 x, sigma_xy = y + 1/2: f = -(10 + 1, 0). */
+static int pull(void *user, int n, int dim, const double *x, double *values) {
+    (void)user;
+    for (int i = 0; i < n; i++) { /* on xmax */
+        values[dim * i] = 10 * x[dim * i];
+        values[dim * i + 1] = x[dim * i + 1] + 0.5;
+    }
+    return 0;
+}
+
+static int load(void *user, int n, int dim, const double *x, double *values) {
+    (void)user, (void)x;
+    for (int i = 0; i < n; i++) {
+        values[dim * i] = -11;
+        values[dim * i + 1] = 0;
+    }
+    return 0;
+}
+
+static void check_parabola(const facet_solver *solver) {
+    const double x[4] = {0.3, 0.6, 0.75, 0.2};
+    double u[4], stress[8], strain[8], mises[2];
+    ok(facet_solver_evaluate(solver, "u", 2, x, u));
+    ok(facet_solver_evaluate(solver, "stress", 2, x, stress));
+    ok(facet_solver_evaluate(solver, "strain", 2, x, strain));
+    ok(facet_solver_evaluate(solver, "von_mises", 2, x, mises));
+    for (int i = 0; i < 2; i++) {
+        double a = x[2 * i], b = x[2 * i + 1], xx = 10 * a, yy = 8 * a, zz = 6 * a, xy = b + 0.5;
+        near(u[2 * i], a * a + b / 2, 1e-9);
+        near(u[2 * i + 1], a * b, 1e-9);
+        near(stress[4 * i], xx, 1e-8);
+        near(stress[4 * i + 1], xy, 1e-8);
+        near(stress[4 * i + 2], xy, 1e-8);
+        near(stress[4 * i + 3], yy, 1e-8);
+        near(strain[4 * i + 1], (b + 0.5) / 2, 1e-8);
+        near(
+            mises[i], /* plane strain: sigma_zz = lambda div u */
+            sqrt(0.5 * ((xx - yy) * (xx - yy) + (yy - zz) * (yy - zz) + (zz - xx) * (zz - xx)) + 3 * xy * xy),
+            1e-7);
+    }
+}
+
+/* The same by functions, by expressions and by a source of the caller; what comes back at the points. */
+static void functions_do_what_expressions_do(void **state) {
+    (void)state;
+    int64_t before = live_blocks();
+    for (int gradient = 0; gradient < 2; gradient++) {
+        struct bench b;
+        facet_solver *solver;
+        facet_options options;
+        double *u = NULL, *f = NULL, *x = NULL;
+        facet_options_default(&options);
+        options.degree = 2;
+        options.rtol = 1e-12;
+        options.formulation = gradient ? "gradient" : NULL;
+        bench_create(make_box(2, gradient ? "quad" : "triangle", 2, 0), &b);
+        ok(facet_problem_set_traction_function(b.problem, "xmax", NULL, pull, NULL));
+        ok(facet_problem_set_displacement_function(b.problem, "rest", NULL, parabola, NULL));
+        ok(facet_problem_set_source_function(b.problem, load, NULL));
+        ok(facet_solver_create(b.problem, &options, &solver));
+        ok(facet_solver_solve(solver, NULL, NULL));
+        check_parabola(solver);
+        int64_t n = facet_solver_n_points(solver);
+        ok(ALLOC(u, 2 * n));
+        ok(ALLOC(f, 2 * n));
+        ok(ALLOC(x, 2 * n));
+        ok(facet_solver_points(solver, x));
+        for (int64_t i = 0; i < n; i++) f[2 * i] = -11, f[2 * i + 1] = 0;
+        ok(facet_solver_solve(solver, f, u));
+        check_parabola(solver);
+        for (int64_t i = 0; i < n; i++) {
+            near(u[2 * i], x[2 * i] * x[2 * i] + x[2 * i + 1] / 2, 1e-9);
+            near(u[2 * i + 1], x[2 * i] * x[2 * i + 1], 1e-9);
+        }
+        base_free(&u);
+        base_free(&f);
+        base_free(&x);
+        facet_solver_destroy(&solver);
+        bench_destroy(&b);
+    }
+    assert_int_equal(live_blocks(), before);
+}
+
+static void errors_and_fields_by_formulation(void **state) {
+    (void)state;
+    for (int gradient = 0; gradient < 2; gradient++) {
+        static const char *const others[] = {"H", "p", "vorticity", "u_star"};
+        struct bench b;
+        facet_solver *solver;
+        facet_options options;
+        facet_errors e;
+        double values[18], x[3] = {0.4, 0.3, 0.2};
+        facet_options_default(&options);
+        options.degree = 1;
+        options.formulation = gradient ? "gradient" : "symmetric";
+        bench_create(make_box(3, "tet", 1, 0), &b);
+        ok(facet_problem_set_vector_exact(b.problem, 3, (const char *[]){"x + 2*y", "z - x", "3*y"}));
+        ok(facet_solver_create(b.problem, &options, &solver));
+        refused(facet_solver_evaluate(solver, "u", 1, x, values), FACET_ERROR_INPUT, "no solution yet");
+        ok(facet_solver_solve(solver, NULL, NULL));
+        ok(facet_solver_errors(solver, &e));
+        near(e.u_L2, 0, 1e-9);
+        near(e.stress_L2, 0, 1e-8);
+        assert_true(e.q_L2 < 0 && e.q_star_L2 < 0);
+        assert_int_equal(e.H_L2 >= 0, gradient);
+        assert_int_equal(e.p_L2 >= 0, gradient);
+        assert_int_equal(e.u_star_L2 >= 0, gradient);
+        for (int i = 0; i < 4; i++) {
+            facet_status status = facet_solver_evaluate(solver, others[i], 1, x, values);
+            if (gradient)
+                ok(status);
+            else
+                refused(status, FACET_ERROR_INPUT, "formulation gradient");
+        }
+        refused(facet_solver_evaluate(solver, "q", 1, x, values), FACET_ERROR_INPUT, "diffusion");
+        refused(facet_solver_evaluate(solver, "sigma", 1, x, values), FACET_ERROR_INPUT, "von_mises");
+        if (gradient) { /* curl u = (3 - 1, 0, -1 - 2) */
+            ok(facet_solver_evaluate(solver, "vorticity", 1, x, values));
+            near(values[0], 2, 1e-8);
+            near(values[1], 0, 1e-8);
+            near(values[2], -3, 1e-8);
+        }
+        facet_solver_destroy(&solver);
+        bench_destroy(&b);
+    }
+}
+
+static void a_problem_is_fixed_while_a_solver_lives(void **state) {
+    (void)state;
+    struct bench b;
+    facet_solver *solver;
+    facet_options options;
+    const char *const zero[2] = {"0", "0"}, *const one[2] = {"1", "1"};
+    facet_options_default(&options);
+    options.degree = 1;
+    bench_create(make_box(2, "quad", 1, 0), &b);
+    ok(facet_problem_set_displacement(b.problem, "xmin", 2, (const char *[]){"0", NULL}));
+    ok(facet_problem_set_traction(b.problem, "xmin", 2, (const char *[]){NULL, "0"}));
+    ok(facet_problem_set_displacement(b.problem, "rest", 2, zero));
+    ok(facet_solver_create(b.problem, &options, &solver));
+    refused(facet_problem_set_material(b.problem, NULL, "mu,lambda", one), FACET_ERROR_INPUT, "solver");
+    refused(facet_problem_set_material_function(b.problem, NULL, "E,nu", parabola, NULL), FACET_ERROR_INPUT,
+            "solver");
+    refused(facet_problem_set_vector_source(b.problem, 2, one), FACET_ERROR_INPUT, "solver");
+    refused(facet_problem_set_vector_exact(b.problem, 2, one), FACET_ERROR_INPUT, "solver");
+    refused(facet_problem_set_displacement(b.problem, "xmax", 2, one), FACET_ERROR_INPUT, "solver");
+    refused(facet_problem_set_traction(b.problem, "xmin", 2, one), FACET_ERROR_INPUT, "solver");
+    refused(facet_problem_set_gradient_pressure(b.problem, "xmax", 2, one), FACET_ERROR_INPUT, "solver");
+    facet_solver_destroy(&solver);
+    bench_destroy(&b);
+}
+
 /* ------------------------------------------------------------------------------------------ memory */
 
 static facet_status whole_problem(facet_context *context, const struct facet_mesh *mesh) {
@@ -456,6 +620,9 @@ int main(void) {
         cmocka_unit_test(every_piece_is_held),
         cmocka_unit_test(gradient_pressure_holds_rotations),
         cmocka_unit_test(plane_belongs_to_2d),
+        cmocka_unit_test(functions_do_what_expressions_do),
+        cmocka_unit_test(errors_and_fields_by_formulation),
+        cmocka_unit_test(a_problem_is_fixed_while_a_solver_lives),
         cmocka_unit_test(allocation_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

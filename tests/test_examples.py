@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 import unittest
 
+import test_elastic_examples
+
 SOURCE = os.environ.get("FACET_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 PROGRAM = os.environ.get("FACET_PROGRAM", os.path.join(SOURCE, "build", "facet"))
 EXAMPLES = os.path.join(SOURCE, "examples")
@@ -74,7 +76,9 @@ class Examples(unittest.TestCase):
             readme = file.read()
         for name in sorted(os.listdir(EXAMPLES)):
             if name.endswith(".yaml"):
-                self.assertTrue(hasattr(self, "test_" + name[:-5].replace("-", "_")), f"{name} has no test")
+                test = "test_" + name[:-5].replace("-", "_")
+                self.assertTrue(hasattr(self, test) or hasattr(test_elastic_examples.ElasticExamples, test),
+                                f"{name} has no test")
             if name.endswith((".yaml", ".c")):
                 self.assertIn(f"]({name})", readme)
 

@@ -30,7 +30,8 @@ def run(bench, *options):
 
 
 def table(name, *options):
-    return run("king2014" if name.startswith("king") else "fabien2017-accuracy", *options)[name]
+    bench = name.split("-")[0]
+    return run(bench if bench == "king2014" else bench + "-accuracy", *options)[name]
 
 
 def agrees(ours, paper, digits, rounding=0.0):
@@ -83,6 +84,34 @@ class Fabien2017(unittest.TestCase):
         for with_one, with_two in zip(table("fabien2017-table1"), table("fabien2017-table1", "--tau", "3")):
             self.assertNotEqual(with_one[3], with_two[3])
             self.assertEqual(with_one[2], with_two[2])
+
+
+class Fabien2019(unittest.TestCase):
+    """Tables 1 to 3: k, lambda, tets, then paper, ours, true for H, u, epsilon p, trace, u*."""
+
+    def test_printed_digits(self):
+        for number, digits, n_rows in ((1, 5, 10), (2, 3, 6), (3, 3, 6)):
+            rows = table(f"fabien2019-table{number}")
+            self.assertEqual(len(rows), n_rows)
+            for row in rows:
+                for column in range(3, 18, 3):
+                    self.assertTrue(agrees(float(row[column + 1]), float(row[column]), digits), row)
+
+    def test_no_locking(self):
+        """In true norms: what lambda does to the errors of H, u and u* is nothing."""
+        for number in (2, 3):
+            rows = [[float(cell) for cell in row] for row in table(f"fabien2019-table{number}")]
+            for row in rows[2:]:
+                compressible = rows[0] if row[2] == 48 else rows[1]
+                for column in (5, 8, 14, 17):
+                    self.assertLess(row[column], 1.02 * compressible[column])
+
+    def test_tau_changes_our_columns(self):
+        for with_one, with_two in zip(table("fabien2019-table1"), table("fabien2019-table1", "--tau", "2")):
+            for column in range(3, 18, 3):
+                self.assertEqual(with_one[column], with_two[column])
+                self.assertNotEqual(with_one[column + 1], with_two[column + 1])
+                self.assertNotEqual(with_one[column + 2], with_two[column + 2])
 
 
 if __name__ == "__main__":

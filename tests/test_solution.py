@@ -27,12 +27,12 @@ SOLID = "{{box: {{lower: [0, 0, 0], upper: [1, 1, 1], cells: [1, 2, 1], shape: {
 TOLERANCE = 1e-10
 
 
-def solve(mesh, exact, degree, output=""):
+def solve(mesh, exact, degree, output="", data="equation: diffusion\nconductivity: 2\n", method=""):
     """Points, fields at points and fields of cells of the file that a solve writes."""
     with tempfile.TemporaryDirectory() as place:
         path = os.path.join(place, "a.vtu")
-        case = (f"mesh: {mesh}\nequation: diffusion\nexact: {exact}\nconductivity: 2\n"
-                f"discretization: {{degree: {degree}}}\noutput: {{file: {path}{output}}}\n")
+        case = (f"mesh: {mesh}\n{data}exact: {exact}\n"
+                f"discretization: {{degree: {degree}{method}}}\noutput: {{file: {path}{output}}}\n")
         with open(os.path.join(place, "case.yaml"), "w", encoding="utf-8") as file:
             file.write(case)
         done = subprocess.run([PROGRAM, "solve", file.name], capture_output=True, text=True, timeout=120)
@@ -76,6 +76,44 @@ class Solution(unittest.TestCase):
             for degree in (1, 2, 5, 9):
                 _, _, point, _ = self.check(BOX.format(shape), degree, degree)
                 self.assertEqual(set(point), {"u", "u_star", "q", "q_star", "error"})
+
+    def check_elastic(self, mesh, dim, formulation):
+        """A quadratic displacement: all fields of degree 2 or less are exact."""
+        exact = "[x^2 + y/2, x*y - y^2]" if dim == 2 else "[x^2 + y/2, x*y - y^2, x*z + y]"
+        _, x, point, cell = solve(mesh, exact, 2, ", fields: [u, stress, strain, von_mises, error, trace, cell"
+                                  + (", u_star, H, p, vorticity]" if formulation == "gradient" else "]"),
+                                  "equation: elasticity\nmaterial: {mu: 1.5, lambda: 2}\n",
+                                  f", formulation: {formulation}")
+        x, y, z = x.T
+        zero, one = 0 * x, 1 + 0 * x
+        u = np.array([x**2 + y / 2, x * y - y**2, x * z + y if dim == 3 else zero]).T
+        H = np.array([[2 * x, one / 2, zero], [y, x - 2 * y, zero], [z, one, x] if dim == 3 else [zero] * 3])
+        H = H.transpose(2, 0, 1)
+        strain = (H + H.transpose(0, 2, 1)) / 2
+        trace = np.trace(strain, axis1=1, axis2=2)
+        stress = 3 * strain + 2 * trace[:, None, None] * np.eye(3)
+        deviator = stress - np.trace(stress, axis1=1, axis2=2)[:, None, None] / 3 * np.eye(3)
+        if dim == 2:
+            stress = stress * np.array([1, 1, 0])[:, None]  # the file has the tensor of the plane
+        self.near(point["u"], u)
+        self.near(point["error"], 0 * u)
+        self.near(point["stress"].reshape(-1, 3, 3), stress)
+        self.near(point["strain"].reshape(-1, 3, 3), strain)
+        self.near(point["von_mises"], np.sqrt(1.5 * (deviator**2).sum(axis=(1, 2))))
+        self.assertEqual(cell["trace"].shape, (len(cell["cell"]), 3))
+        if formulation == "gradient":
+            self.near(point["u_star"], u)
+            self.near(point["H"].reshape(-1, 3, 3), H)
+            self.near(point["p"], -3.5 * trace)
+            curl = np.array([H[:, 2, 1] - H[:, 1, 2], H[:, 0, 2] - H[:, 2, 0], H[:, 1, 0] - H[:, 0, 1]]).T
+            self.near(point["vorticity"], curl if dim == 3 else curl[:, 2])
+
+    def test_tensors_of_elasticity(self):
+        for formulation in ("symmetric", "gradient"):
+            for shape in ("triangle", "quad"):
+                self.check_elastic(BOX.format(shape), 2, formulation)
+            for shape in ("tet", "hex"):
+                self.check_elastic(SOLID.format(shape), 3, formulation)
 
     def test_above_ten_the_cells_are_split(self):
         for shape, cells in (("triangle", 12), ("quad", 6)):

@@ -453,6 +453,14 @@ def write_whole(path, data):
 
 # ------------------------------------------------------------------------------------------ the picture
 
+def find_displacement(grid):
+    """The vector u of a deformed body, or None."""
+    array = grid.GetPointData().GetArray("u")
+    if array is None or array.GetNumberOfComponents() != 3:
+        return None
+    return vtk_to_numpy(array).astype(float)
+
+
 def warp(points, on_cells, array, numbers, factor, size):
     """A vector moves the points by itself; a number lifts them by its value. 'auto' makes the largest move visible."""
     if on_cells:
@@ -542,7 +550,12 @@ def picture(options):
     size = max(np.ptp(points, axis=0).max(), 1e-300)
     caption = f"{os.path.basename(options.file)}: {grid.GetNumberOfCells()} cells"
     if options.warp is not None:
-        points, factor = warp(points, on_cells, array, numbers, options.warp, size)
+        moved = find_displacement(grid)  # of a body, whose other fields are shown in its deformed shape
+        if moved is not None:
+            on_cells_now, array, name = False, moved, "u"
+        else:
+            on_cells_now = on_cells
+        points, factor = warp(points, on_cells_now, array, numbers, options.warp, size)
         caption += f", warped by {factor:.3g} {name}"
 
     axes, flat = camera(points)
@@ -576,7 +589,8 @@ def parse(arguments):
     parser.add_argument("--output", metavar="PNG", help="default: the name of the file with .png")
     parser.add_argument("--size", metavar="WxH", help="of the picture, as in 1200x900")
     parser.add_argument("--warp", metavar="FACTOR", nargs="?", const="auto",
-                        help="move the points by the field: along a vector, or upwards by a number")
+                        help="move the points by the displacement u of a body; else by the field: along a vector, or "
+                             "upwards by a number")
     parser.add_argument("--map", choices=["sequential", "diverging"], default="sequential", help="of colours")
     options = parser.parse_args(arguments)
     if options.warp not in (None, "auto"):

@@ -27,10 +27,13 @@
  * P_M chi> with P_M the projection on the trace space in the symmetric one. So the matrix of the flux (13 N
  * unknowns with H and p) is never formed: one symmetric product of N rows, and the elimination of u.
  *
- * Displacements: the phi themselves in the gradient formulation. In the symmetric one mapped P_{k+1} on
- * simplices, and on quads and hexes P_{k+1} in the coordinates of the cell's physical space (mapped Q_{k+1}
- * would make the local problem singular, mapped P_{k+1} lose order on trapezoids). They are products of
- * Legendre polynomials of the coordinates xi(x) = 1/2 + J^-1 (x - x_middle), J in the middle of the cell: on
+ * Displacements: the phi themselves in the gradient formulation. In the symmetric one P_k for the stress and
+ * P_{k+1} for u, mapped on simplices, and in physical coordinates on quads and hexes: the space of polygons
+ * and polyhedra (Qiu, Shen, Shi). There mapped P_k loses order on trapezoids, mapped Q_{k+1} for u makes the
+ * local problem singular, and mapped Q_k for the stress is unstable for large lambda on hexes from k = 2 on:
+ * the pressure L_k(x) L_k(y) L_k(z) has a gradient orthogonal to P_{k+1}, so that nothing but the boundary
+ * stops it when it goes through the mesh with continuous traces. The functions are products of Legendre
+ * polynomials of the coordinates xi(x) = 1/2 + J^-1 (x - x_middle), J in the middle of the cell: on
  * parallelepipeds the reference coordinates, so that their matrices are those of the reference cell.
  */
 #ifndef FACET_HDG_ELASTIC_H
@@ -38,16 +41,18 @@
 
 #include "hdg/batch.h"
 
-/* One rule: a table whose first N columns are the phi, and the chi at its points where they are not the
- * first columns too. */
+/* One rule: a table, and the chi at its points where they are not its columns. The phi are the first of the
+ * chi. */
 struct elastic_table {
     const struct hdg_table *table;
-    double *chi; /* n x Nu on parallelepipeds, for physical displacements; NULL: the table's */
+    double *chi; /* n x Nu on parallelepipeds, for functions of physical coordinates; NULL: the table's */
 };
 struct elastic_block {
-    int Nu;       /* displacement functions of a component */
+    int N, Nu;    /* functions of a component of the flux, of the displacement */
     int physical; /* they are polynomials of physical coordinates */
     struct elastic_table cell, source, norm;
+    struct rule own_rule;                 /* physical */
+    struct hdg_table own_cell;            /* physical */
     struct hdg_table own_source;          /* symmetric */
     struct hdg_face_table own_face;       /* symmetric */
     const struct hdg_face_table *face;    /* with sides of the degree of u */
@@ -81,6 +86,7 @@ struct hdg_elastic {
 /* Scratch of a thread and the cell at hand. */
 struct elastic_local {
     double *chi;         /* points x Nu */
+    double *grad;        /* dim x points x N: of physical functions by the coordinates xi(x) */
     double *mu, *lambda; /* points; one number when they are constant */
     double *values;      /* points x 9 */
     double *Z;           /* N0 x (N + n): [D | G], columns as in C with directions for components */
@@ -114,6 +120,14 @@ void elastic_place_cell(const struct hdg *hdg, int block, int32_t cell, struct e
  * with the length of a row. */
 const double *elastic_chi(struct local *l, const struct hdg_table *table, const double *compact,
                           const double *x, int *row);
+/* The derivatives of the phi by reference coordinates at the cell rule of the cell at hand, dim arrays of n
+ * rows, `step` numbers apart; inverse (one matrix every `matrix` numbers): of the coordinates by x. */
+struct elastic_gradients {
+    const double *grad, *inverse;
+    int64_t step;
+    int row, matrix;
+};
+void elastic_gradients(struct local *l, struct elastic_gradients *g);
 
 /* elastic_data.c: data at points, checked; moduli as the plane wants them. */
 facet_status elastic_moduli(const struct hdg_data *data, int32_t region, int n, const double *x, double *mu,

@@ -10,7 +10,12 @@ static int is_free(const struct hdg_condition *c, int component) {
     return c->kind != HDG_MECHANICAL || !c->fixed[component];
 }
 
-/* The geometry of a boundary face at the boundary rule into l->x, l->normal. */
+/* Rules with weights of both signs (fabien2019's) carry the sign in the normals. */
+static double sign(const struct hdg_face_table *table, int q) {
+    return table->rule.w[q] < 0.0 ? -1.0 : 1.0;
+}
+
+/* The geometry of a boundary face at the boundary rule into l->x, l->normal; all normals point outward. */
 static const struct hdg_face_table *place_face(struct local *l, int32_t face) {
     const struct hdg *h = l->hdg;
     const struct facet_mesh *mesh = h->data.mesh;
@@ -21,6 +26,8 @@ static const struct hdg_face_table *place_face(struct local *l, int32_t face) {
     const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
     hdg_face_geometry(&h->space, l->block, l->cell, mesh->face_locals[2 * (int64_t)face], table,
                       &l->face_geometry, l->x, l->normal);
+    for (int q = 0; q < table->rule.n; q++)
+        for (int a = 0; a < mesh->dim; a++) l->normal[q * mesh->dim + a] *= sign(table, q);
     return table;
 }
 
@@ -29,7 +36,7 @@ static void component_moments(struct local *l, const struct hdg_face_table *tabl
                               int a, double *moments) {
     int dim = l->hdg->data.mesh->dim, n = table->rule.n;
     double *one = l->elastic->mu;
-    for (int q = 0; q < n; q++) one[q] = values[q * dim + a];
+    for (int q = 0; q < n; q++) one[q] = sign(table, q) * values[q * dim + a];
     memset(moments, 0, (size_t)table->m * sizeof *moments);
     local_face_moments(n, table->m, table->psi, dim, l->normal, one, moments);
 }
@@ -38,9 +45,10 @@ static void component_moments(struct local *l, const struct hdg_face_table *tabl
 static facet_status project(struct local *l, const struct hdg_face_table *table, int32_t face, int count,
                             double *moments) {
     int m = table->m;
-    double *mass = l->C;
+    double *mass = l->C, *signs = l->elastic->mu;
+    for (int q = 0; q < table->rule.n; q++) signs[q] = sign(table, q);
     memset(mass, 0, (size_t)(m * m) * sizeof *mass);
-    local_face_mass(table->rule.n, m, table->psi, l->hdg->data.mesh->dim, l->normal, NULL, mass, m);
+    local_face_mass(table->rule.n, m, table->psi, l->hdg->data.mesh->dim, l->normal, signs, mass, m);
     if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', m, count, mass, m, moments, m) == 0) return FACET_OK;
     return local_place(base_fail(FACET_ERROR_INPUT, "face %d is degenerate", face), l);
 }

@@ -107,7 +107,7 @@ static void add_face(struct local *l, int face, const double *E, const double *H
 static void affine_face_gradient(struct local *l, int face) {
     const struct hdg_block_space *b = space_of(l);
     const struct elastic_block *eb = block_of(l);
-    int dim = dim_of(l), N0 = b->N, m = b->m, N = dim * eb->Nu, ld = N + dim * b->n_trace;
+    int dim = dim_of(l), N0 = eb->N, m = b->m, N = dim * eb->Nu, ld = N + dim * b->n_trace;
     const double *F = eb->F_ref + (int64_t)(face * 8 + orientation_of(l, face)) * N0 * m;
     double normal[3];
     elastic_affine_normal(l, face, normal);
@@ -137,13 +137,12 @@ static int project(int Nu, int m, double *B, double *W) {
     return LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', m, Nu, B, m, W, m) == 0;
 }
 
-static void general_face_gradient(struct local *l, int face) {
+static void general_face_gradient(struct local *l, int face, const double *chi, int row) {
     const struct hdg_block_space *b = space_of(l);
     const struct elastic_block *eb = block_of(l);
     int dim = dim_of(l), m = b->m, N = dim * eb->Nu, ld = N + dim * b->n_trace, n = eb->face->rule.n;
-    const struct hdg_table *side = &eb->face->side[face][orientation_of(l, face)];
     for (int a = 0; a < dim; a++)
-        weighted_product(l, n, b->N, side->phi, side->N, l->normal + a, dim, m, eb->face->psi, m, 0.0,
+        weighted_product(l, n, eb->N, chi, row, l->normal + a, dim, m, eb->face->psi, m, 0.0,
                          l->elastic->Z + N + elastic_trace_start(dim, m, face, a), ld);
 }
 
@@ -187,8 +186,9 @@ static void gradient_matrix(struct local *l) {
     const struct hdg_block_space *b = space_of(l);
     const struct elastic_block *eb = block_of(l);
     const struct hdg_table *table = eb->cell.table;
-    int dim = dim_of(l), N0 = b->N, Nu = eb->Nu, n = table->n, ld = dim * (Nu + b->n_trace), row;
+    int dim = dim_of(l), N0 = eb->N, Nu = eb->Nu, n = table->n, ld = dim * (Nu + b->n_trace), row;
     const double *inverse = l->geometry.inverse, *chi;
+    struct elastic_gradients g;
     double *Z = l->elastic->Z;
     if (l->affine) {
         double det = affine_det(l);
@@ -204,13 +204,14 @@ static void gradient_matrix(struct local *l) {
         return;
     }
     chi = elastic_chi(l, table, eb->cell.chi, l->geometry.x, &row);
+    elastic_gradients(l, &g);
     for (int a = 0; a < dim; a++) {
         for (int q = 0; q < n; q++)
             for (int i = 0; i < N0; i++) {
                 double sum = 0.0;
                 for (int c = 0; c < dim; c++)
                     sum +=
-                        inverse[(q * dim + c) * dim + a] * table->grad[((int64_t)c * n + q) * table->N + i];
+                        g.inverse[q * g.matrix + c * dim + a] * g.grad[c * g.step + (int64_t)q * g.row + i];
                 l->weighted[q * N0 + i] = l->geometry.wJ[q] * sum;
             }
         cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N0, Nu, n, 1.0, l->weighted, N0, chi, row, 0.0,
@@ -221,11 +222,14 @@ static void gradient_matrix(struct local *l) {
 /* Factors of the masses of a cell where they are needed: weights 1 when the moduli are constant (dev only),
  * 1/mu or 1/(2 mu), 1/(mu + lambda) or 1/(2 mu + d lambda) when they vary. */
 static facet_status factor_masses(struct local *l) {
-    const struct hdg_block_space *b = space_of(l);
-    const struct hdg_table *table = block_of(l)->cell.table;
+    const struct elastic_block *eb = block_of(l);
+    const struct hdg_table *table = eb->cell.table;
     struct elastic_local *e = l->elastic;
+    const double *phi;
+    int N0 = eb->N, row;
     int symmetric = l->hdg->data.formulation == HDG_SYMMETRIC, d = dim_of(l);
     if (l->affine && e->constant) return FACET_OK;
+    phi = elastic_chi(l, table, eb->cell.chi, l->geometry.x, &row);
     for (int which = 0; which < (e->constant ? 1 : 2); which++) {
         double *mass = which == 0 ? e->dev : e->vol, *weight = e->values;
         for (int q = 0; q < table->n; q++) {
@@ -234,9 +238,8 @@ static facet_status factor_masses(struct local *l) {
                 which == 0 ? (symmetric ? 2.0 * mu : mu) : (symmetric ? 2.0 * mu + d * lambda : mu + lambda);
             weight[q] = l->geometry.wJ[q] / (e->constant ? 1.0 : modulus);
         }
-        weighted_product(l, table->n, b->N, table->phi, table->N, weight, 1, b->N, table->phi, table->N, 0.0,
-                         mass, b->N);
-        if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', b->N, mass, b->N) != 0)
+        weighted_product(l, table->n, N0, phi, row, weight, 1, N0, phi, row, 0.0, mass, N0);
+        if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', N0, mass, N0) != 0)
             return local_place(base_fail(FACET_ERROR_INPUT,
                                          "the mass matrix is not positive definite; is the cell degenerate?"),
                                l);
@@ -246,7 +249,7 @@ static facet_status factor_masses(struct local *l) {
 
 /* target (upper triangle) = Z' M^-1 Z. */
 static void gram(struct local *l, const double *factor, double *Z, double *target) {
-    int N0 = space_of(l)->N, ld = dim_of(l) * (block_of(l)->Nu + space_of(l)->n_trace);
+    int N0 = block_of(l)->N, ld = dim_of(l) * (block_of(l)->Nu + space_of(l)->n_trace);
     if (factor != NULL)
         cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, N0, ld, 1.0, factor, N0,
                     Z, ld);
@@ -354,7 +357,7 @@ facet_status elastic_matrix(struct local *l) {
             affine_face_gradient(l, f);
         } else {
             TRY(elastic_face(l, f, &chi, &row));
-            general_face_gradient(l, f);
+            general_face_gradient(l, f, chi, row);
         }
     }
     TRY(factor_masses(l));
@@ -362,7 +365,7 @@ facet_status elastic_matrix(struct local *l) {
         gram(l, l->affine ? NULL : e->dev, e->Z, l->C);
     } else {
         double *copy = e->Q + (int64_t)ld * ld;
-        memcpy(copy, e->Z, (size_t)(b->N * ld) * sizeof *copy);
+        memcpy(copy, e->Z, (size_t)(block_of(l)->N * ld) * sizeof *copy);
         gram(l, e->dev, e->Z, l->C);
         gram(l, e->vol, copy, e->Q);
     }
@@ -384,7 +387,7 @@ done:
 static void affine_moments(struct local *l, const double *u, const double *uhat, double *t) {
     const struct hdg_block_space *b = space_of(l);
     const struct elastic_block *eb = block_of(l);
-    int dim = dim_of(l), N0 = b->N, Nu = eb->Nu, m = b->m;
+    int dim = dim_of(l), N0 = eb->N, Nu = eb->Nu, m = b->m;
     double det = affine_det(l), *product = l->elastic->Z; /* dim x N0 x dim */
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, dim * N0, dim, Nu, 1.0, eb->D_ref, Nu, u, Nu, 0.0,
                 product, dim);
@@ -420,28 +423,28 @@ static facet_status general_moments(struct local *l, const double *u, const doub
     const struct hdg_block_space *b = space_of(l);
     const struct elastic_block *eb = block_of(l);
     const struct hdg_table *table = eb->cell.table;
-    int dim = dim_of(l), N0 = b->N, Nu = eb->Nu, m = b->m, n = table->n, row;
+    int dim = dim_of(l), N0 = eb->N, Nu = eb->Nu, m = b->m, n = table->n, row;
     double *value = l->elastic->values, *scaled = l->weighted;
     const double *chi = elastic_chi(l, table, eb->cell.chi, l->geometry.x, &row);
+    struct elastic_gradients g;
+    elastic_gradients(l, &g);
     memset(t, 0, (size_t)(dim * dim * N0) * sizeof *t);
     for (int c = 0; c < dim; c++) {
         cblas_dgemv(CblasRowMajor, CblasNoTrans, n, Nu, 1.0, chi, row, u + c * Nu, 1, 0.0, value, 1);
         for (int q = 0; q < n; q++) value[q] *= l->geometry.wJ[q];
         for (int a = 0; a < dim; a++)
             for (int e = 0; e < dim; e++)
-                add_moment(n, N0, 1.0, l->geometry.inverse + e * dim + a, dim * dim, value,
-                           table->grad + (int64_t)e * n * table->N, table->N, scaled, t + (c * dim + a) * N0);
+                add_moment(n, N0, 1.0, g.inverse + e * dim + a, g.matrix, value, g.grad + e * g.step, g.row,
+                           scaled, t + (c * dim + a) * N0);
     }
     n = eb->face->rule.n;
     for (int f = 0; f < b->n_faces; f++) {
-        const struct hdg_table *side = &eb->face->side[f][orientation_of(l, f)];
         TRY(elastic_face(l, f, &chi, &row));
         for (int c = 0; c < dim; c++) {
             cblas_dgemv(CblasRowMajor, CblasNoTrans, n, m, 1.0, eb->face->psi, m, uhat + (f * dim + c) * m, 1,
                         0.0, value, 1);
             for (int a = 0; a < dim; a++)
-                add_moment(n, N0, -1.0, l->normal + a, dim, value, side->phi, side->N, scaled,
-                           t + (c * dim + a) * N0);
+                add_moment(n, N0, -1.0, l->normal + a, dim, value, chi, row, scaled, t + (c * dim + a) * N0);
         }
     }
 done:
@@ -450,7 +453,7 @@ done:
 
 /* v = M^-1 v */
 static void solve_mass(const struct local *l, const double *factor, double *v) {
-    int N0 = space_of(l)->N;
+    int N0 = block_of(l)->N;
     if (factor == NULL) {
         cblas_dscal(N0, 1.0 / affine_det(l), v, 1);
         return;
@@ -462,7 +465,7 @@ static void solve_mass(const struct local *l, const double *factor, double *v) {
 facet_status elastic_flux(struct local *l, const double *u, const double *uhat, double *flux, double *p) {
     facet_status status = FACET_OK;
     struct elastic_local *e = l->elastic;
-    int dim = dim_of(l), N0 = space_of(l)->N, symmetric = l->hdg->data.formulation == HDG_SYMMETRIC;
+    int dim = dim_of(l), N0 = block_of(l)->N, symmetric = l->hdg->data.formulation == HDG_SYMMETRIC;
     double *trace = l->vector, mu = e->mu[0], lambda = e->lambda[0];
     const double *dev = l->affine && e->constant ? NULL : e->dev, *vol = e->constant ? dev : e->vol;
     if (l->affine)

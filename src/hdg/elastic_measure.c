@@ -106,15 +106,17 @@ static void vorticity_of(int dim, const double *H, double *values) {
 
 /* What is made of the flux tensor and p. */
 static facet_status derived(struct local *l, const struct hdg_solution *s, enum hdg_field field,
-                            const struct hdg_table *table, const double *x, double *values) {
+                            const struct hdg_table *table, const double *compact, const double *x,
+                            double *values) {
     const struct hdg *h = l->hdg;
     struct elastic_local *e = l->elastic;
-    int dim = table->dim, n = table->n, N = h->space.blocks[l->block].N, size = dim * dim;
+    int dim = table->dim, n = table->n, N = h->elastic->blocks[l->block].N, size = dim * dim, row;
     int symmetric = h->data.formulation == HDG_SYMMETRIC;
     facet_status status =
         elastic_moduli(&h->data, local_region(&h->data, l->block, l->cell), n, x, e->mu, e->lambda);
     if (status != FACET_OK) return local_place(status, l);
-    expand(n, size, N, table->phi, table->N, s->q[l->block] + (int64_t)l->cell * size * N, e->values);
+    const double *phi = elastic_chi(l, table, compact, x, &row);
+    expand(n, size, N, phi, row, s->q[l->block] + (int64_t)l->cell * size * N, e->values);
     for (int q = 0; q < n; q++) {
         double *tensor = e->values + q * size, stress[9], mu = e->mu[q], lambda = e->lambda[q];
         if (field == HDG_H) {
@@ -130,10 +132,10 @@ static facet_status derived(struct local *l, const struct hdg_solution *s, enum 
             if (symmetric)
                 memcpy(stress, tensor, (size_t)size * sizeof *tensor);
             else
-                stress_of_gradient(dim, mu, lambda, tensor,
-                                   cblas_ddot(N, table->phi + (int64_t)q * table->N, 1,
-                                              s->p[l->block] + (int64_t)l->cell * N, 1),
-                                   stress);
+                stress_of_gradient(
+                    dim, mu, lambda, tensor,
+                    cblas_ddot(N, phi + (int64_t)q * row, 1, s->p[l->block] + (int64_t)l->cell * N, 1),
+                    stress);
             if (field == HDG_VON_MISES)
                 values[q] = von_mises(&h->data, mu, lambda, stress);
             else
@@ -160,7 +162,7 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
     } else if (field == HDG_P) {
         expand(table->n, 1, b->N, table->phi, table->N, s->p[l->block] + (int64_t)l->cell * b->N, values);
     } else {
-        return derived(l, s, field, table, x, values);
+        return derived(l, s, field, table, compact, x, values);
     }
     return FACET_OK;
 }
@@ -204,7 +206,7 @@ static facet_status trace_errors(struct local *l, const struct hdg_solution *s, 
         if (status != FACET_OK) return base_wrap(status, "exact");
         expand(n, dim, b->m, table->psi, b->m, s->trace + h->trace.face_first[face], found);
         for (int p = 0; p < n; p++) {
-            double area = cblas_dnrm2(dim, l->normal + p * dim, 1);
+            double area = copysign(cblas_dnrm2(dim, l->normal + p * dim, 1), table->rule.w[p]);
             total += area;
             add_squares(1, dim, &area, exact + p * dim, found + p * dim, sums, 1);
         }
@@ -339,17 +341,16 @@ static facet_status face_force(struct local *l, const struct hdg_solution *s, in
     const struct mesh_block *block = &h->data.mesh->blocks[l->block];
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     const struct elastic_block *eb = &h->elastic->blocks[l->block];
-    int dim = h->data.mesh->dim, n = eb->face->rule.n, N = b->N, m = b->m, row;
+    int dim = h->data.mesh->dim, n = eb->face->rule.n, N = eb->N, m = b->m, row;
     int gradient = h->data.formulation == HDG_GRADIENT, size = dim * dim;
     int64_t at = (int64_t)l->cell * b->n_faces + face;
-    const struct hdg_table *side = &eb->face->side[face][block->orientations[at]];
     const double *chi, *p = gradient ? s->p[l->block] + (int64_t)l->cell * N : NULL;
     double *u = l->jets, *uhat = u + n * dim, *tensor = uhat + n * dim, *lambda = tensor + n * size,
            *mu = lambda + n;
     TRY(elastic_face(l, face, &chi, &row));
     expand(n, dim, eb->Nu, chi, row, s->u[l->block] + (int64_t)l->cell * dim * eb->Nu, u);
     expand(n, dim, m, eb->face->psi, m, s->trace + h->trace.face_first[block->faces[at]], uhat);
-    expand(n, size, N, side->phi, side->N, s->q[l->block] + (int64_t)l->cell * size * N, tensor);
+    expand(n, size, N, chi, row, s->q[l->block] + (int64_t)l->cell * size * N, tensor);
     TRY(elastic_moduli(&h->data, local_region(&h->data, l->block, l->cell), n, l->x, mu, lambda));
     memset(force, 0, (size_t)dim * sizeof *force);
     memset(absolute, 0, (size_t)dim * sizeof *absolute);
@@ -357,7 +358,7 @@ static facet_status face_force(struct local *l, const struct hdg_solution *s, in
         double *H = tensor + q * size, stress[9];
         const double *N_q = l->normal + q * dim;
         double weight = l->values[q] * cblas_dnrm2(dim, N_q, 1);
-        double pressure = gradient ? cblas_ddot(N, side->phi + (int64_t)q * side->N, 1, p, 1) : 0.0;
+        double pressure = gradient ? cblas_ddot(N, chi + (int64_t)q * row, 1, p, 1) : 0.0;
         if (gradient && !natural)
             stress_of_gradient(dim, mu[q], lambda[q], H, pressure, stress);
         else

@@ -45,7 +45,7 @@ facet_status elastic_flux_work(struct local *l, int block, int32_t cell, void *s
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     struct hdg_solution *s = solution;
-    int dim = h->data.mesh->dim, N0 = h->space.blocks[block].N, N, n;
+    int dim = h->data.mesh->dim, N0 = h->elastic->blocks[block].N, N, n;
     double *uhat = l->C;
     hdg_local_sizes(h, block, &N, &n);
     TRY(elastic_begin(l, block, cell));

@@ -13,26 +13,40 @@ static int total_degree_size(int dim, int degree) {
     return dim == 2 ? (degree + 1) * (degree + 2) / 2 : (degree + 1) * (degree + 2) * (degree + 3) / 6;
 }
 
-/* Orthonormal Legendre polynomials of [0, 1]. */
-static void legendre(int degree, double x, double *values) {
-    double t = 2.0 * x - 1.0, previous = 0.0, now = 1.0;
+/* Orthonormal Legendre polynomials of [0, 1] and their derivatives: P_{n+1}' = P_{n-1}' + (2 n + 1) P_n. */
+static void legendre(int degree, double x, double *values, double *slopes) {
+    double t = 2.0 * x - 1.0, before = 0.0, now = 1.0, slope_before = 0.0, slope = 0.0;
     for (int n = 0; n <= degree; n++) {
-        values[n] = sqrt(2.0 * n + 1.0) * now;
-        double next = ((2 * n + 1) * t * now - n * previous) / (n + 1);
-        previous = now;
+        double root = sqrt(2.0 * n + 1.0), next = ((2 * n + 1) * t * now - n * before) / (n + 1);
+        double slope_next = slope_before + (2 * n + 1) * now;
+        values[n] = root * now;
+        slopes[n] = 2.0 * root * slope;
+        before = now;
         now = next;
+        slope_before = slope;
+        slope = slope_next;
     }
 }
 
-/* Products of total degree <= degree at n points xi, constants first: chi n x total_degree_size. */
-static void physical_functions(int dim, int degree, int n, const double *xi, double *chi) {
-    double values[3][MAX_DEGREE + 1];
+/* Products of total degree <= degree at n points xi, by total degree: functions n x total_degree_size;
+ * gradients (or NULL): dim arrays of that, `step` apart. */
+static void physical_functions(int dim, int degree, int n, const double *xi, double *functions,
+                               double *gradients, int64_t step) {
+    double f[3][MAX_DEGREE + 1] = {{0}}, d[3][MAX_DEGREE + 1] = {{0}};
+    int64_t at = 0;
+    f[2][0] = 1.0;
     for (int q = 0; q < n; q++) {
-        for (int a = 0; a < dim; a++) legendre(degree, xi[q * dim + a], values[a]);
-        for (int k = 0; k <= (dim == 3 ? degree : 0); k++)
-            for (int j = 0; j + k <= degree; j++)
-                for (int i = 0; i + j + k <= degree; i++)
-                    *chi++ = values[0][i] * values[1][j] * (dim == 3 ? values[2][k] : 1.0);
+        for (int a = 0; a < dim; a++) legendre(degree, xi[q * dim + a], f[a], d[a]);
+        for (int total = 0; total <= degree; total++)
+            for (int k = 0; k <= (dim == 3 ? total : 0); k++)
+                for (int j = 0; j + k <= total; j++, at++) {
+                    int i = total - j - k;
+                    if (functions != NULL) functions[at] = f[0][i] * f[1][j] * f[2][k];
+                    if (gradients == NULL) continue;
+                    gradients[at] = d[0][i] * f[1][j] * f[2][k];
+                    gradients[step + at] = f[0][i] * d[1][j] * f[2][k];
+                    if (dim == 3) gradients[2 * step + at] = f[0][i] * f[1][j] * d[2][k];
+                }
     }
 }
 
@@ -41,6 +55,13 @@ void elastic_place_cell(const struct hdg *h, int block, int32_t cell, struct ela
     double wJ, jacobian[9];
     g = (struct hdg_geometry){.x = e->middle, .wJ = &wJ, .inverse = e->inverse, .jacobian = jacobian};
     hdg_cell_geometry(&h->space, block, cell, &h->elastic->blocks[block].middle, &g);
+}
+
+static void place_point(int dim, const struct elastic_local *e, const double *x, double *xi) {
+    for (int b = 0; b < dim; b++) {
+        xi[b] = 0.5;
+        for (int a = 0; a < dim; a++) xi[b] += e->inverse[b * dim + a] * (x[a] - e->middle[a]);
+    }
 }
 
 const double *elastic_chi(struct local *l, const struct hdg_table *table, const double *compact,
@@ -53,19 +74,40 @@ const double *elastic_chi(struct local *l, const struct hdg_table *table, const 
     if (!eb->physical) return table->phi;
     if (h->data.mesh->blocks[l->block].affine[l->cell]) {
         if (compact != NULL) return compact;
-        physical_functions(dim, degree, table->n, table->xi, e->chi);
+        physical_functions(dim, degree, table->n, table->xi, e->chi, NULL, 0);
         return e->chi;
     }
     elastic_place_cell(h, l->block, l->cell, e);
     for (int q = 0; q < table->n; q++) {
         double xi[3];
-        for (int b = 0; b < dim; b++) {
-            xi[b] = 0.5;
-            for (int a = 0; a < dim; a++) xi[b] += e->inverse[b * dim + a] * (x[q * dim + a] - e->middle[a]);
-        }
-        physical_functions(dim, degree, 1, xi, e->chi + (int64_t)q * eb->Nu);
+        place_point(dim, e, x + q * dim, xi);
+        physical_functions(dim, degree, 1, xi, e->chi + (int64_t)q * eb->Nu, NULL, 0);
     }
     return e->chi;
+}
+
+void elastic_gradients(struct local *l, struct elastic_gradients *g) {
+    const struct hdg *h = l->hdg;
+    const struct elastic_block *eb = &h->elastic->blocks[l->block];
+    const struct hdg_table *table = eb->cell.table;
+    struct elastic_local *e = l->elastic;
+    int dim = table->dim;
+    if (!eb->physical) {
+        *g = (struct elastic_gradients){.grad = table->grad,
+                                        .inverse = l->geometry.inverse,
+                                        .step = (int64_t)table->n * table->N,
+                                        .row = table->N,
+                                        .matrix = dim * dim};
+        return;
+    }
+    *g = (struct elastic_gradients){
+        .grad = e->grad, .inverse = e->inverse, .step = (int64_t)table->n * eb->N, .row = eb->N};
+    elastic_place_cell(h, l->block, l->cell, e);
+    for (int q = 0; q < table->n; q++) {
+        double xi[3];
+        place_point(dim, e, l->geometry.x + q * dim, xi);
+        physical_functions(dim, h->space.degree, 1, xi, NULL, e->grad + (int64_t)q * eb->N, g->step);
+    }
 }
 
 /* -------------------------------------------------------------------------------------------- tables */
@@ -75,7 +117,7 @@ static facet_status compact_chi(const struct elastic_block *eb, int degree, cons
     facet_status status = FACET_OK;
     if (!eb->physical) return FACET_OK;
     TRY(ALLOC(*chi, (int64_t)table->n * eb->Nu));
-    physical_functions(table->dim, degree, table->n, table->xi, *chi);
+    physical_functions(table->dim, degree, table->n, table->xi, *chi, NULL, 0);
 done:
     return status;
 }
@@ -88,33 +130,41 @@ static void weighted_product(int n, int N, int m, const double *A, int ld_A, con
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N, m, n, 1.0, A, ld_A, scaled, m, 0.0, C, m);
 }
 
-static facet_status reference_matrices(const struct hdg_block_space *b, struct elastic_block *eb) {
+static facet_status reference_matrices(const struct hdg_block_space *b, int degree,
+                                       struct elastic_block *eb) {
     facet_status status = FACET_OK;
     const struct hdg_table *cell = eb->cell.table;
-    double *scaled = NULL;
+    double *scaled = NULL, *gradients = NULL;
     int dim = cell->dim, n = cell->n, n_face = eb->face->rule.n;
-    int64_t N = b->N, Nu = eb->Nu, m = b->m;
+    int64_t N = eb->N, Nu = eb->Nu, m = b->m;
     const double *chi = eb->physical ? eb->cell.chi : cell->phi;
-    int row = eb->physical ? eb->Nu : cell->N;
+    int row = eb->physical ? eb->Nu : cell->N, gradient_row = eb->physical ? eb->N : cell->N;
     TRY(CALLOC(eb->D_ref, dim * N * Nu));
     TRY(CALLOC(eb->F_ref, b->n_faces * 8 * N * m));
     TRY(CALLOC(eb->FU_ref, b->n_faces * 8 * Nu * m));
     TRY(ALLOC(scaled, n * Nu > n_face * m ? n * Nu : n_face * m));
+    if (eb->physical) {
+        TRY(ALLOC(gradients, dim * n * N));
+        physical_functions(dim, degree, n, cell->xi, NULL, gradients, n * N);
+    }
     for (int d = 0; d < dim; d++)
-        weighted_product(n, b->N, eb->Nu, cell->grad + (int64_t)d * n * cell->N, cell->N, cell->w, chi, row,
-                         scaled, eb->D_ref + d * N * Nu);
+        weighted_product(n, eb->N, eb->Nu,
+                         (eb->physical ? gradients : cell->grad) + (int64_t)d * n * gradient_row,
+                         gradient_row, cell->w, chi, row, scaled, eb->D_ref + d * N * Nu);
     for (int f = 0; f < b->n_faces; f++)
         for (int o = 0; o < 8; o++) {
             const struct hdg_table *side = &eb->face->side[f][o];
+            const double *functions = eb->physical ? eb->face_chi[f][o] : side->phi;
             if (side->phi == NULL) continue;
-            weighted_product(n_face, b->N, b->m, side->phi, side->N, eb->face->rule.w, eb->face->psi, b->m,
+            row = eb->physical ? eb->Nu : side->N;
+            weighted_product(n_face, eb->N, b->m, functions, row, eb->face->rule.w, eb->face->psi, b->m,
                              scaled, eb->F_ref + (f * 8 + o) * N * m);
-            weighted_product(n_face, eb->Nu, b->m, eb->physical ? eb->face_chi[f][o] : side->phi,
-                             eb->physical ? eb->Nu : side->N, eb->face->rule.w, eb->face->psi, b->m, scaled,
-                             eb->FU_ref + (f * 8 + o) * Nu * m);
+            weighted_product(n_face, eb->Nu, b->m, functions, row, eb->face->rule.w, eb->face->psi, b->m,
+                             scaled, eb->FU_ref + (f * 8 + o) * Nu * m);
         }
 done:
     base_free(&scaled);
+    base_free(&gradients);
     return status;
 }
 
@@ -125,9 +175,12 @@ static facet_status make_block(struct hdg *h, int block) {
     struct elastic_block *eb = &h->elastic->blocks[block];
     int degree = h->space.degree, symmetric = h->data.formulation == HDG_SYMMETRIC;
     double half[3] = {0.5, 0.5, 0.5};
+    /* polynomials of degree 2 k + 1 in x are of order times that in the reference coordinates */
+    int more = symmetric && !shape_is_simplex(b->shape) ? ((mesh->order - 1) * (2 * degree + 1) + 1) / 2 : 0;
     eb->physical = symmetric && !shape_is_simplex(b->shape);
     eb->Nu = symmetric ? total_degree_size(mesh->dim, degree + 1) : b->N;
-    eb->cell.table = symmetric ? &b->star : &b->cell;
+    eb->N = symmetric ? total_degree_size(mesh->dim, degree) : b->N;
+    eb->cell.table = eb->physical ? &eb->own_cell : symmetric ? &b->star : &b->cell;
     eb->norm.table = symmetric ? &b->norm_star : &b->norm;
     eb->source.table = symmetric ? &eb->own_source : &b->source;
     eb->face = symmetric ? &eb->own_face : &b->face;
@@ -136,8 +189,13 @@ static facet_status make_block(struct hdg *h, int block) {
         TRY(hdg_table_create(b->shape, degree + 1, mesh->order, b->source_rule.n, b->source_rule.x,
                              &eb->own_source));
         eb->own_source.w = b->source_rule.w;
-        TRY(hdg_face_table_create(h->maker, HDG_FACE, &mesh->blocks[block], degree, degree + 1, mesh->order,
-                                  &eb->own_face));
+        TRY(hdg_face_table_create(h->maker, HDG_FACE, &mesh->blocks[block], degree, degree + 1 + more,
+                                  mesh->order, &eb->own_face));
+    }
+    if (eb->physical) {
+        TRY(h->maker(HDG_CELL, b->shape, degree + 1 + more, mesh->order, &eb->own_rule));
+        TRY(hdg_table_create(b->shape, 0, mesh->order, eb->own_rule.n, eb->own_rule.x, &eb->own_cell));
+        eb->own_cell.w = eb->own_rule.w;
     }
     TRY(compact_chi(eb, degree + 1, eb->cell.table, &eb->cell.chi));
     TRY(compact_chi(eb, degree + 1, eb->source.table, &eb->source.chi));
@@ -146,7 +204,7 @@ static facet_status make_block(struct hdg *h, int block) {
         for (int o = 0; o < 8; o++)
             if (eb->face->side[f][o].phi != NULL)
                 TRY(compact_chi(eb, degree + 1, &eb->face->side[f][o], &eb->face_chi[f][o]));
-    TRY(reference_matrices(b, eb));
+    TRY(reference_matrices(b, degree, eb));
 done:
     return status;
 }
@@ -222,6 +280,8 @@ void elastic_destroy(struct hdg *h) {
         base_free(&eb->cell.chi);
         base_free(&eb->source.chi);
         base_free(&eb->norm.chi);
+        rule_destroy(&eb->own_rule);
+        hdg_table_destroy(&eb->own_cell);
         hdg_table_destroy(&eb->own_source);
         hdg_face_table_destroy(&eb->own_face);
         hdg_table_destroy(&eb->middle);
@@ -255,16 +315,18 @@ facet_status elastic_local_create(const struct hdg *h, struct local *l) {
         const struct elastic_block *eb = &h->elastic->blocks[b];
         int eliminated, kept;
         hdg_local_sizes(h, b, &eliminated, &kept);
-        N = s->N > N ? s->N : N;
+        N = eb->N > N ? eb->N : N;
         m = s->m > m ? s->m : m;
         Nu = eb->Nu > Nu ? eb->Nu : Nu;
         total = eliminated + kept > total ? eliminated + kept : total;
         n_rows = kept > n_rows ? kept : n_rows;
         points = eb->face->rule.n > points ? eb->face->rule.n : points;
+        points = eb->cell.table->n > points ? eb->cell.table->n : points;
     }
     TRY(CALLOC(l->elastic, 1));
     e = l->elastic;
     TRY(ALLOC(e->chi, points * Nu));
+    TRY(ALLOC(e->grad, h->data.mesh->dim * points * N));
     TRY(ALLOC(e->mu, points));
     TRY(ALLOC(e->lambda, points));
     TRY(ALLOC(e->values, points * 9));
@@ -297,8 +359,8 @@ done:
 void elastic_local_destroy(struct local *l) {
     struct elastic_local *e = l->elastic;
     if (e == NULL) return;
-    double **arrays[] = {&e->chi, &e->mu, &e->lambda, &e->values, &e->Z, &e->Q,   &e->dev,
-                         &e->vol, &e->T,  &e->E,      &e->W,      &e->B, &e->rows};
+    double **arrays[] = {&e->chi, &e->grad, &e->mu, &e->lambda, &e->values, &e->Z, &e->Q,
+                         &e->dev, &e->vol,  &e->T,  &e->E,      &e->W,      &e->B, &e->rows};
     for (int i = 0; i < (int)(sizeof arrays / sizeof arrays[0]); i++) base_free(arrays[i]);
     base_free(&l->elastic);
 }

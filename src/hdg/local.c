@@ -22,6 +22,8 @@ facet_status local_create(const struct hdg *hdg, struct local *l) {
         n_trace = s->n_trace > n_trace ? s->n_trace : n_trace;
         if (elastic && hdg->elastic->blocks[b].face->rule.n > points)
             points = hdg->elastic->blocks[b].face->rule.n;
+        if (elastic && hdg->elastic->blocks[b].cell.table->n > points)
+            points = hdg->elastic->blocks[b].cell.table->n;
         int size = elastic ? dim * (hdg->elastic->blocks[b].Nu + s->n_trace) : s->N + s->n_trace;
         total = size > total ? size : total;
     }

@@ -179,7 +179,9 @@ facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
         hdg_local_sizes(h, b, &N, &n);
         TRY(CALLOC(s->u[b], elastic ? (int64_t)mesh->blocks[b].count * N : size));
         if (h->data.scheme == HDG_HYBRID) TRY(CALLOC(s->q[b], size * mesh->dim));
-        if (elastic) TRY(CALLOC(s->q[b], size * mesh->dim * mesh->dim));
+        if (elastic)
+            TRY(CALLOC(s->q[b],
+                       (int64_t)mesh->blocks[b].count * h->elastic->blocks[b].N * mesh->dim * mesh->dim));
         if (elastic && h->data.formulation == HDG_GRADIENT) TRY(CALLOC(s->p[b], size));
         TRY(CALLOC(s->loads[b], trace_n_batches(mesh, b) * N * TRACE_LANES));
     }

@@ -47,7 +47,8 @@ void hdg_describe(const struct hdg *h, struct hdg_system *system) {
         int64_t count = mesh->blocks[b].count;
         int N, n;
         hdg_local_sizes(h, b, &N, &n);
-        system->n_volume += count * (N + (space != NULL ? 0 : flux_components(h) * h->space.blocks[b].N));
+        int N_flux = h->elastic != NULL ? h->elastic->blocks[b].N : h->space.blocks[b].N;
+        system->n_volume += count * (N + (space != NULL ? 0 : flux_components(h) * N_flux));
     }
 }
 

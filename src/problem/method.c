@@ -19,6 +19,9 @@
 #define SMALL_SYSTEM    3000
 #define LARGE_ASSEMBLED 2.0e9
 
+/* lambda / mu from which a continuous linear space is too stiff. */
+#define LOCKING_RATIO 8.0
+
 static const char *word(const char *given) {
     return given != NULL ? given : "auto";
 }
@@ -103,14 +106,32 @@ done:
     return status;
 }
 
+/* Whether continuous linear functions would lock in some material. One that varies is taken as such. */
+static int is_nearly_incompressible(const struct hdg_data *data) {
+    double mu, lambda;
+    for (int r = 0; data->scheme == HDG_ELASTIC && r < data->n_regions; r++)
+        if (!field_is_constant(data->mu[r], &mu) || !field_is_constant(data->lambda[r], &lambda) ||
+            lambda > LOCKING_RATIO * mu)
+            return 1;
+    return 0;
+}
+
 static facet_status make_pmg(struct facet_solver *s) {
     facet_status status = FACET_OK;
+    double *modes = NULL;
     struct pmg_options options;
     struct multigrid *mg = NULL;
     if (s->hdg->data.scheme == HDG_CONDENSED)
         FAIL(FACET_ERROR_INPUT, "the preconditioner pmg belongs to the discretization hdg; use amg");
     pmg_options_default(&options);
     options.singular = s->hdg->singular;
+    options.incompressible = is_nearly_incompressible(&s->hdg->data);
+    if (s->hdg->data.scheme == HDG_ELASTIC) {
+        options.n_modes = hdg_n_rigid_modes(s->hdg);
+        TRY(ALLOC(modes, options.n_modes * s->system.n_free));
+        TRY(hdg_rigid_modes(s->hdg, modes));
+        options.modes = modes;
+    }
     options.precision = is(s->options.precision, "mixed")    ? PMG_MIXED
                         : is(s->options.precision, "double") ? PMG_DOUBLE
                                                              : PMG_PRECISION_AUTO;
@@ -126,6 +147,7 @@ static facet_status make_pmg(struct facet_solver *s) {
                                                                : MG_V));
     TRY(operator_create_multigrid(&mg, &s->M));
 done:
+    base_free(&modes);
     multigrid_destroy(&mg);
     return status;
 }

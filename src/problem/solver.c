@@ -49,8 +49,10 @@ done:
 
 static facet_status check_options(const facet_options *o, facet_equation equation) {
     facet_status status = FACET_OK;
-    if (o->degree < 1 || o->degree > PROBLEM_MAX_DEGREE)
-        return base_fail(FACET_ERROR_INPUT, "the degree must be 1 to %d, not %d", PROBLEM_MAX_DEGREE,
+    /* Degree 0 exists in the formulation gradient only: fabien2019 measured it. */
+    int least = o->formulation != NULL && strcmp(o->formulation, "gradient") == 0 ? 0 : 1;
+    if (o->degree < least || o->degree > PROBLEM_MAX_DEGREE)
+        return base_fail(FACET_ERROR_INPUT, "the degree must be %d to %d, not %d", least, PROBLEM_MAX_DEGREE,
                          o->degree);
     if (o->tau_hat < 0.0 || !isfinite(o->tau_hat))
         return base_fail(FACET_ERROR_INPUT, "tau.hat must be positive, not %g", o->tau_hat);
@@ -268,17 +270,28 @@ done:
     return status;
 }
 
+/* u at the points of a caller's source. These tables know the functions of degree k; where u has more, others
+ * at the same points are made. */
 static facet_status copy_out(const struct facet_solver *s, double *u) {
+    facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
+    int degree = sample_table_degree(s, HDG_U), components = hdg_field_components(s->hdg, HDG_U);
+    struct hdg_table own = {0};
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct hdg_table *table = &s->hdg->space.blocks[b].source;
+        hdg_table_destroy(&own);
+        if (degree > s->options.degree) {
+            TRY(hdg_table_create(mesh->blocks[b].shape, degree, mesh->order, table->n, table->xi, &own));
+            table = &own;
+        }
         for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
-            facet_status status = hdg_evaluate(s->hdg, &s->solution, HDG_U, b, c, table, u);
-            if (status != FACET_OK) return status;
-            u += (int64_t)table->n * (s->problem->equation == FACET_ELASTICITY ? mesh->dim : 1);
+            TRY(hdg_evaluate(s->hdg, &s->solution, HDG_U, b, c, table, u));
+            u += (int64_t)table->n * components;
         }
     }
-    return FACET_OK;
+done:
+    hdg_table_destroy(&own);
+    return status;
 }
 
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {

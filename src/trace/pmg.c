@@ -27,6 +27,10 @@
 /* The factor of the last space may take this part of the bytes of the finest level, or so many bytes. */
 #define FACTOR_SHARE 1.0
 #define SMALL_FACTOR 3.2e7
+/* Where aggregates would lock, the factor may take this part of the memory; so many unknowns of degree 0 are
+ * few enough for degree 1. */
+#define FACTOR_MEMORY_SHARE 0.3
+#define SMALL_TRACE         8000
 /* To order a matrix costs about as much as passing so many bytes for each of its entries; it may cost what so
  * many products do, and a small one is always tried. */
 #define ORDERING_BYTES    2500.0
@@ -107,7 +111,8 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
     if (o->coarse == PMG_LINEAR && space->degree <= 1) o->coarse = PMG_CONSTANT;
     if (b->tensor) TRY(measure(space, matrices, o->coarse == PMG_ROWS, &constant));
     if (o->coarse == PMG_COARSE_AUTO && o->incompressible) {
-        o->coarse = space->degree > 1 ? PMG_LINEAR : PMG_CONSTANT;
+        int small = space->n_free_faces * space->n_components <= SMALL_TRACE;
+        o->coarse = space->degree > 1 && small ? PMG_LINEAR : PMG_CONSTANT;
     } else if (o->coarse == PMG_COARSE_AUTO) {
         o->coarse = PMG_CONTINUOUS;
         if (b->tensor && constant > MUCH_WORK) TRY(measure(space, matrices, 1, &with_rows));
@@ -117,7 +122,7 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
         }
     }
     b->single = o->precision == PMG_MIXED;
-    if (o->precision == PMG_PRECISION_AUTO && space->n_free >= LARGE_SYSTEM) {
+    if (o->precision == PMG_PRECISION_AUTO && space->n_free >= LARGE_SYSTEM && !o->incompressible) {
         double spread;
         TRY(trace_spread(space, matrices, &spread));
         b->single = spread < LARGE_SPREAD;
@@ -402,6 +407,7 @@ done:
 
 static int is_worth_ordering(const struct builder *b, const struct csr *csr) {
     double entries = (double)csr->offsets[csr->n];
+    if (b->o.incompressible) return csr->n <= cholesky_reasonable_size(); /* aggregates would lock */
     return csr->n <= cholesky_reasonable_size() &&
            (entries <= SMALL_ENTRIES || ORDERING_BYTES * entries <= ORDERING_PRODUCTS * b->fine_bytes);
 }
@@ -415,7 +421,9 @@ static facet_status end_factored(struct builder *b, struct last *l, int *done) {
     *done = 0;
     if (b->o.last == PMG_AMG || (b->o.last == PMG_LAST_AUTO && !is_worth_ordering(b, &l->csr))) goto done;
     TRY(cholesky_analyze(&l->csr, l->n_nodes, l->offsets, b->o.singular ? 0 : -1, &cholesky, &bytes));
-    if (b->o.last == PMG_LAST_AUTO && bytes > FACTOR_SHARE * b->fine_bytes && bytes > SMALL_FACTOR) goto done;
+    double most = b->o.incompressible ? FACTOR_MEMORY_SHARE * (double)base_available_bytes()
+                                      : fmax(FACTOR_SHARE * b->fine_bytes, SMALL_FACTOR);
+    if (b->o.last == PMG_LAST_AUTO && bytes > most) goto done;
     int64_t n = l->csr.n, entries = l->csr.offsets[n];
     TRY(cholesky_factor_last(cholesky, &l->csr));
     TRY(operator_create_cholesky(b->coarse_device, n, &cholesky, &solve));
