@@ -11,7 +11,7 @@
 #define MAX_DEGREE 6
 /* The sequence of meshes of a degree ends before so many unknowns. */
 #define MOST       200000
-#define MOST_QUICK 6000
+#define MOST_QUICK 12000
 
 static const struct spectrum {
     const char *name, *title;
@@ -53,8 +53,8 @@ static void write_row(struct table *table, const struct fabien2019_case *c, cons
         table_cell(table, "not converged");
     else
         table_cell(table, "%.3e", error);
-    table_cell(table, "%.3f", seconds);
-    table_cell(table, "%.3f", report->seconds[FACET_PHASE_SETUP] + report->seconds[FACET_PHASE_SOLVE]);
+    table_cell(table, "%.4g", seconds);
+    table_cell(table, "%.4g", report->seconds[FACET_PHASE_SETUP] + report->seconds[FACET_PHASE_SOLVE]);
     table_cell(table, "%s, %s", report->method, report->preconditioner);
     table_cell(table, "%d", report->iterations);
     if (error < 0.0) {
@@ -93,7 +93,7 @@ static facet_status run_spectrum(const struct bench_options *options, const stru
         snprintf(labels[k - 1], sizeof labels[0], "k = %d", k);
         struct plot_series *digits = plot_add(&efficacy, labels[k - 1], "linespoints");
         struct plot_series *rate = plot_add(&speed, labels[k - 1], "linespoints");
-        for (int cells = 1; unknowns(cells, k) <= (options->quick ? MOST_QUICK : MOST); cells *= 2) {
+        for (int cells = 2; unknowns(cells, k) <= (options->quick ? MOST_QUICK : MOST); cells *= 2) {
             struct fabien2019_case c = {.problem = s->problem,
                                         .lambda = s->lambda,
                                         .cells = cells,
