@@ -4,15 +4,16 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "hdg/condensed.h"
 #include "hdg/elastic.h"
 
-#define FAST_BATCHES    256        /* of one call of the affine kernel */
-#define GENERAL_BATCHES 32         /* of one tile of cells that are condensed one by one, at most */
-#define GENERAL_BYTES   (16 << 20) /* of such a tile, about */
+#define FAST_BATCHES    256       /* of one call of the affine kernel */
+#define GENERAL_BATCHES 32        /* of one tile of cells that are condensed one by one, at most */
+#define GENERAL_BYTES   (4 << 20) /* of such a tile, about */
 
 static int64_t packed_size(int64_t n) {
     return n * (n + 1) / 2;
@@ -241,11 +242,19 @@ done:
     return status;
 }
 
+/* What a thread works with, for all tiles of a block: fresh memory costs more than small cells. */
+struct worker {
+    struct local local;
+    double *matrix; /* NULL: not made yet */
+};
+
 /* Device and host memory of one tile of a block. */
 struct tile {
-    int64_t n_factor, n_U, n_K;  /* numbers of one batch */
-    int64_t n_general;           /* batches of a tile of cells that are condensed one by one */
-    double *factor, *U, *K;      /* host: n_general batches */
+    int64_t n_factor, n_U, n_K; /* numbers of one batch */
+    int64_t n_general;          /* batches of a tile of cells that are condensed one by one */
+    double *factor, *U, *K;     /* host: n_general batches */
+    int n_workers;
+    struct worker *workers;
     double *coefficients;        /* host: FAST_BATCHES batches */
     double *device_coefficients; /* device */
     double *scratch;             /* device */
@@ -255,9 +264,24 @@ static void tile_destroy(const struct hdg *h, struct tile *t) {
     base_free(&t->factor);
     base_free(&t->U);
     base_free(&t->K);
+    for (int i = 0; i < t->n_workers; i++) {
+        if (t->workers[i].matrix != NULL) local_destroy(&t->workers[i].local);
+        base_free(&t->workers[i].matrix);
+    }
+    base_free(&t->workers);
     base_free(&t->coefficients);
     device_free(h->device, &t->device_coefficients);
     device_free(h->device, &t->scratch);
+}
+
+static facet_status worker_create(const struct hdg *h, int64_t n, struct worker *w) {
+    facet_status status = FACET_OK;
+    if (w->matrix != NULL) return FACET_OK;
+    TRY(ALLOC(w->matrix, n * n));
+    TRY(local_create(h, &w->local));
+done:
+    if (status != FACET_OK) base_free(&w->matrix);
+    return status;
 }
 
 /* Batches begin .. end-1, all of them general. */
@@ -267,32 +291,30 @@ static facet_status general_run(struct hdg *h, const struct condenser *c, int bl
     struct base_collector failures;
     double volume = 0.0, reaction = 0.0, robin = 0.0;
     if (t->K == NULL) {
+        TRY(CALLOC(t->workers, base_threads()));
+        t->n_workers = base_threads();
         TRY(ALLOC(t->factor, t->n_general * t->n_factor));
         TRY(ALLOC(t->U, t->n_general * t->n_U));
         TRY(ALLOC(t->K, t->n_general * t->n_K));
     }
     base_collector_init(&failures);
-#pragma omp parallel num_threads(base_threads()) reduction(+ : volume) reduction(max : reaction, robin)
+#pragma omp parallel num_threads(t->n_workers) reduction(+ : volume) reduction(max : reaction, robin)
     {
-        struct local l;
+        struct worker *w = &t->workers[omp_get_thread_num()];
         struct totals totals = {0};
-        double *matrix = NULL;
-        facet_status mine = local_create(h, &l);
-        if (mine == FACET_OK) mine = ALLOC(matrix, c->n * c->n);
+        facet_status mine = worker_create(h, c->n, w);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t batch = begin; batch < end; batch++) {
             int64_t at = batch - begin;
             if (mine != FACET_OK) continue;
-            mine = condense_batch(&l, c, block, batch, matrix, t->factor + at * t->n_factor,
+            mine = condense_batch(&w->local, c, block, batch, w->matrix, t->factor + at * t->n_factor,
                                   t->U + at * t->n_U, t->K + at * t->n_K, &totals);
             base_collect(&failures, batch, mine);
         }
         volume += totals.volume;
         reaction = fmax(reaction, totals.reaction);
         robin = fmax(robin, totals.robin);
-        base_free(&matrix);
-        local_destroy(&l);
     }
     h->volume += volume;
     h->largest_reaction = fmax(h->largest_reaction, reaction);
