@@ -226,8 +226,8 @@ facet_status bench_fabien2019_accuracy(const struct bench_options *options) {
     }
     TRY(bench_emit(
         options, "fabien2019-rates",
-        "fabien2019: rates of the true norms against the next coarser mesh. Expected: k+1 for H, u, "
-        "p and the trace over all faces k+1/2 or more; k+2 for u* when k >= 1.",
+        "fabien2019: rates of the true norms against the next coarser mesh. Expected: k+1 for H, u and "
+        "p; k+1/2 for the trace, over all faces; k+2 for u* when k >= 1.",
         of_rates));
 done:
     table_destroy(&of_rates);

@@ -119,7 +119,7 @@ static inline facet_status body_trace(struct answer *a) {
     struct cholesky *factor = NULL;
     struct operator A = {0}, M = {0};
     struct vector b = {0}, x = {0};
-    struct solve_control control = {.rtol = 1e-14, .max_iterations = 200};
+    struct solve_control control = {.rtol = 1e-14, .max_iterations = 400, .restart = 200};
     struct solve_report report = {0};
     double bytes;
     hdg_describe(a->hdg, &system);

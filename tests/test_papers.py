@@ -106,6 +106,19 @@ class Fabien2019(unittest.TestCase):
                 for column in (5, 8, 14, 17):
                     self.assertLess(row[column], 1.02 * compressible[column])
 
+    def test_spectrum(self):
+        """k, tets, DoF, error, seconds, of these solve, method, iterations, digits, DoF/s."""
+        tables = run("fabien2019-tas")
+        self.assertEqual(sorted(tables), ["fabien2019-tas-1", "fabien2019-tas-1e3", "fabien2019-tas-1e6"])
+        for rows in tables.values():
+            self.assertEqual(sorted({int(row[0]) for row in rows}), [1, 2, 3, 4, 5, 6])
+            for row in rows:
+                error, seconds = float(row[3]), float(row[4])
+                self.assertAlmostEqual(float(row[8]), -math.log10(error * seconds), delta=0.01)
+                self.assertAlmostEqual(float(row[9]) * seconds / float(row[2]), 1, delta=0.01)
+            errors = [float(row[3]) for row in rows if row[1] == "48"]
+            self.assertEqual(errors, sorted(errors, reverse=True))  # more digits with every degree
+
     def test_tau_changes_our_columns(self):
         for with_one, with_two in zip(table("fabien2019-table1"), table("fabien2019-table1", "--tau", "2")):
             for column in range(3, 18, 3):

@@ -251,8 +251,9 @@ def interpolate(weights, group, chosen, values):
     return np.einsum("qn,cn->cq", weights, numbers[group.ids[chosen]])
 
 
-def build_pieces(groups, points, values, size, pixels):
-    patches = outer_patches(groups, points, size)
+def build_pieces(groups, points, still, values, size, pixels):
+    """still: the points before they were moved; a displacement that jumps between cells would part their faces."""
+    patches = outer_patches(groups, still, size)
     n_patches = sum(len(chosen) for _, _, chosen in patches)
     side = math.sqrt(pixels / max(1, n_patches))  # of a patch, in pixels, about
     pieces = Pieces()
@@ -547,7 +548,7 @@ def picture(options):
     points = vtk_to_numpy(grid.GetPoints().GetData()).astype(float)
     name, on_cells, array = find_field(grid, options.field)
     title, numbers = take_component(name, array, options.component)
-    size = max(np.ptp(points, axis=0).max(), 1e-300)
+    size, still = max(np.ptp(points, axis=0).max(), 1e-300), points
     caption = f"{os.path.basename(options.file)}: {grid.GetNumberOfCells()} cells"
     if options.warp is not None:
         moved = find_displacement(grid)  # of a body, whose other fields are shown in its deformed shape
@@ -561,7 +562,7 @@ def picture(options):
     axes, flat = camera(points)
     spread = np.ptp(points @ axes.T, axis=0)
     width, height = picture_size(options.size, spread[1] / max(spread[0], 1e-300))
-    pieces = build_pieces(groups, points, (on_cells, numbers), size, width * height)
+    pieces = build_pieces(groups, points, still, (on_cells, numbers), size, width * height)
     k = SUPERSAMPLE
     canvas = Canvas(width * k, height * k)
     draw(pieces, axes, flat, canvas, (30 * k, 30 * k, 180 * k, 45 * k), grid.GetNumberOfCells())

@@ -4,14 +4,16 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "hdg/condensed.h"
 #include "hdg/elastic.h"
 
-#define FAST_BATCHES    256 /* of one call of the affine kernel */
-#define GENERAL_BATCHES 32
+#define FAST_BATCHES    256       /* of one call of the affine kernel */
+#define GENERAL_BATCHES 32        /* of one tile of cells that are condensed one by one, at most */
+#define GENERAL_BYTES   (4 << 20) /* of such a tile, about */
 
 static int64_t packed_size(int64_t n) {
     return n * (n + 1) / 2;
@@ -160,8 +162,8 @@ void local_store(const struct local *l, int N, int n, const double *matrix, doub
                  double *K) {
     int ld = N + n;
     const double *C = l->C, *R = C + N;
-    for (int i = 0; i < N; i++) {
-        for (int j = 0; j <= i; j++) factor[(packed_size(i) + j) * TRACE_LANES] = C[(int64_t)j * ld + i];
+    for (int i = 0; i < N; i++) { /* the factor's columns are rows of C */
+        for (int j = i; j < N; j++) factor[(packed_size(j) + i) * TRACE_LANES] = C[(int64_t)i * ld + j];
         for (int j = 0; j < n; j++) U[((int64_t)i * n + j) * TRACE_LANES] = R[(int64_t)i * ld + j];
     }
     for (int i = 0; i < n; i++)
@@ -216,11 +218,12 @@ static facet_status condense_batch(struct local *l, const struct condenser *c, i
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
     int32_t count = h->data.mesh->blocks[block].count;
-    if (c->N > 0) {
+    if (c->N > 0 && (batch + 1) * TRACE_LANES > count) { /* else every lane is written */
         memset(factor, 0, (size_t)(packed_size(c->N) * TRACE_LANES) * sizeof *factor);
         memset(U, 0, (size_t)(c->N * c->n * TRACE_LANES) * sizeof *U);
     }
-    memset(K, 0, (size_t)(packed_size(c->n) * TRACE_LANES) * sizeof *K);
+    if ((batch + 1) * TRACE_LANES > count)
+        memset(K, 0, (size_t)(packed_size(c->n) * TRACE_LANES) * sizeof *K);
     for (int lane = 0; lane < TRACE_LANES; lane++) {
         int64_t cell = batch * TRACE_LANES + lane;
         if (cell >= count) { /* a lane nobody uses: S = 1 */
@@ -239,10 +242,19 @@ done:
     return status;
 }
 
+/* What a thread works with, for all tiles of a block: fresh memory costs more than small cells. */
+struct worker {
+    struct local local;
+    double *matrix; /* NULL: not made yet */
+};
+
 /* Device and host memory of one tile of a block. */
 struct tile {
-    int64_t n_factor, n_U, n_K;  /* numbers of one batch */
-    double *factor, *U, *K;      /* host: GENERAL_BATCHES batches */
+    int64_t n_factor, n_U, n_K; /* numbers of one batch */
+    int64_t n_general;          /* batches of a tile of cells that are condensed one by one */
+    double *factor, *U, *K;     /* host: n_general batches */
+    int n_workers;
+    struct worker *workers;
     double *coefficients;        /* host: FAST_BATCHES batches */
     double *device_coefficients; /* device */
     double *scratch;             /* device */
@@ -252,9 +264,24 @@ static void tile_destroy(const struct hdg *h, struct tile *t) {
     base_free(&t->factor);
     base_free(&t->U);
     base_free(&t->K);
+    for (int i = 0; i < t->n_workers; i++) {
+        if (t->workers[i].matrix != NULL) local_destroy(&t->workers[i].local);
+        base_free(&t->workers[i].matrix);
+    }
+    base_free(&t->workers);
     base_free(&t->coefficients);
     device_free(h->device, &t->device_coefficients);
     device_free(h->device, &t->scratch);
+}
+
+static facet_status worker_create(const struct hdg *h, int64_t n, struct worker *w) {
+    facet_status status = FACET_OK;
+    if (w->matrix != NULL) return FACET_OK;
+    TRY(ALLOC(w->matrix, n * n));
+    TRY(local_create(h, &w->local));
+done:
+    if (status != FACET_OK) base_free(&w->matrix);
+    return status;
 }
 
 /* Batches begin .. end-1, all of them general. */
@@ -264,33 +291,30 @@ static facet_status general_run(struct hdg *h, const struct condenser *c, int bl
     struct base_collector failures;
     double volume = 0.0, reaction = 0.0, robin = 0.0;
     if (t->K == NULL) {
-        int64_t n = h->matrices.n_batches[block], most = n < GENERAL_BATCHES ? n : GENERAL_BATCHES;
-        TRY(ALLOC(t->factor, most * t->n_factor));
-        TRY(ALLOC(t->U, most * t->n_U));
-        TRY(ALLOC(t->K, most * t->n_K));
+        TRY(CALLOC(t->workers, base_threads()));
+        t->n_workers = base_threads();
+        TRY(ALLOC(t->factor, t->n_general * t->n_factor));
+        TRY(ALLOC(t->U, t->n_general * t->n_U));
+        TRY(ALLOC(t->K, t->n_general * t->n_K));
     }
     base_collector_init(&failures);
-#pragma omp parallel num_threads(base_threads()) reduction(+ : volume) reduction(max : reaction, robin)
+#pragma omp parallel num_threads(t->n_workers) reduction(+ : volume) reduction(max : reaction, robin)
     {
-        struct local l;
+        struct worker *w = &t->workers[omp_get_thread_num()];
         struct totals totals = {0};
-        double *matrix = NULL;
-        facet_status mine = local_create(h, &l);
-        if (mine == FACET_OK) mine = ALLOC(matrix, c->n * c->n);
+        facet_status mine = worker_create(h, c->n, w);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t batch = begin; batch < end; batch++) {
             int64_t at = batch - begin;
             if (mine != FACET_OK) continue;
-            mine = condense_batch(&l, c, block, batch, matrix, t->factor + at * t->n_factor,
+            mine = condense_batch(&w->local, c, block, batch, w->matrix, t->factor + at * t->n_factor,
                                   t->U + at * t->n_U, t->K + at * t->n_K, &totals);
             base_collect(&failures, batch, mine);
         }
         volume += totals.volume;
         reaction = fmax(reaction, totals.reaction);
         robin = fmax(robin, totals.robin);
-        base_free(&matrix);
-        local_destroy(&l);
     }
     h->volume += volume;
     h->largest_reaction = fmax(h->largest_reaction, reaction);
@@ -338,6 +362,14 @@ static int is_fast(const struct hdg *h, const struct condenser *c, int block, in
     return c->fast != NULL && batch_is_fast(h, block, batch);
 }
 
+/* Few enough to stay in the caches and not to wait for fresh pages, enough for all threads. */
+static int64_t general_batches(int64_t n_batches, int64_t numbers) {
+    int64_t least = 4 * base_threads(), n = GENERAL_BYTES / (numbers * (int64_t)sizeof(double));
+    n = n < least ? least : n;
+    n = n < GENERAL_BATCHES ? n : GENERAL_BATCHES;
+    return n < n_batches ? n : n_batches;
+}
+
 static facet_status condense_block(struct hdg *h, int block) {
     facet_status status = FACET_OK;
     struct condenser c;
@@ -351,12 +383,13 @@ static facet_status condense_block(struct hdg *h, int block) {
     struct tile t = {.n_factor = packed_size(c.N) * TRACE_LANES,
                      .n_U = (int64_t)c.N * c.n * TRACE_LANES,
                      .n_K = packed_size(c.n) * TRACE_LANES};
+    t.n_general = general_batches(n, t.n_factor + t.n_U + t.n_K);
     if (h->factors[block] == NULL)
         TRY(device_alloc(h->device, &h->factors[block], (size_t)(n * t.n_factor), sizeof(double)));
     if (h->U[block] == NULL) TRY(device_alloc(h->device, &h->U[block], (size_t)(n * t.n_U), sizeof(double)));
     for (int64_t begin = 0, end; begin < n; begin = end) {
         int fast = is_fast(h, &c, block, begin);
-        int64_t limit = begin + (fast ? FAST_BATCHES : GENERAL_BATCHES);
+        int64_t limit = begin + (fast ? FAST_BATCHES : t.n_general);
         end = begin + 1;
         while (end < n && end < limit && is_fast(h, &c, block, end) == fast) end++;
         TRY(fast ? fast_run(h, &c, block, begin, end, &t) : general_run(h, &c, block, begin, end, &t));

@@ -81,25 +81,25 @@ static facet_status list_faces(struct hdg *h) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct hdg_elastic *e = h->elastic;
+    int64_t n_tractions = 0;
     int rollers = 0;
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         if (h->data.face_condition[f] < 0 || h->trace.face_free[f] < 0) continue;
         const struct hdg_condition *c = &h->data.conditions[h->data.face_condition[f]];
         if (c->kind != HDG_MECHANICAL) continue;
         for (int a = 0; a < mesh->dim; a++) rollers |= c->fixed[a];
-        e->n_tractions += h->data.formulation == HDG_GRADIENT;
+        n_tractions += h->data.formulation == HDG_GRADIENT;
     }
     if (rollers) {
         TRY(CALLOC(h->trace.fixed, h->trace.n_free));
         TRY(CALLOC(e->values, h->trace.n_free));
         TRY(CALLOC(e->moved, h->trace.n_free));
     }
-    if (e->n_tractions == 0) goto done;
+    if (n_tractions == 0) goto done;
     h->nonsymmetric = 1;
-    TRY(CALLOC(e->tractions, e->n_tractions));
+    TRY(CALLOC(e->tractions, n_tractions));
     TRY(ALLOC(e->face_traction, mesh->n_faces));
     TRY(CALLOC(e->correction_lift, h->trace.n_free));
-    e->n_tractions = 0;
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         e->face_traction[f] = -1;
         if (h->data.face_condition[f] < 0 || h->trace.face_free[f] < 0 ||

@@ -272,21 +272,18 @@ static struct mixture mixture_of(const struct local *l) {
 }
 
 /* The block rows of one scalar row in the columns of one run: P (dim rows `row_step` apart, dim runs of n
- * columns `run_step` apart) becomes S in place. */
-static inline __attribute__((always_inline)) void mix_row(int dim, int n, const struct mixture *m, double *P,
-                                                          const double *Q, int64_t row_step,
-                                                          int64_t run_step) {
+ * columns `n` apart) becomes S in place; beta Q is added later. dim is a constant where this is inlined. */
+static inline __attribute__((always_inline)) void mix_row(int dim, int n, struct mixture m, double *P,
+                                                          int64_t row_step) {
+    double *restrict rows[9];
+    for (int i = 0; i < dim * dim; i++) rows[i] = P + i / dim * row_step + (int64_t)(i % dim) * n;
     for (int j = 0; j < n; j++) {
         double old[9], sum = 0.0;
-        for (int c = 0; c < dim; c++)
-            for (int d = 0; d < dim; d++) old[c * dim + d] = P[c * row_step + d * run_step + j];
-        for (int c = 0; c < dim; c++) sum += old[c * dim + c];
-        for (int c = 0; c < dim; c++)
-            for (int d = 0; d < dim; d++) {
-                int64_t at = c * row_step + d * run_step + j;
-                P[at] = m->alpha * old[c * dim + d] + m->delta * old[d * dim + c] +
-                        (c == d ? m->gamma * sum : 0.0) + (Q != NULL ? m->beta * Q[at] : 0.0);
-            }
+        for (int i = 0; i < dim * dim; i++) old[i] = rows[i][j];
+        for (int c = 0; c < dim; c++) sum += old[c * (dim + 1)];
+        for (int i = 0; i < dim * dim; i++)
+            rows[i][j] = m.alpha * old[i] + m.delta * old[i % dim * dim + i / dim] +
+                         (i % (dim + 1) == 0 ? m.gamma * sum : 0.0);
     }
 }
 
@@ -302,7 +299,7 @@ static void mirror(int ld, int start, int size, double *C) {
             C[(int64_t)(start + i) * ld + start + j] = C[(int64_t)(start + j) * ld + start + i];
 }
 
-static void mix(struct local *l, double *C, double *Q) {
+static void mix(struct local *l, double *C, const double *Q) {
     const struct hdg_block_space *b = space_of(l);
     int dim = dim_of(l), Nu = block_of(l)->Nu, N = dim * Nu, ld = N + dim * b->n_trace,
         n_runs = 1 + b->n_faces;
@@ -312,17 +309,17 @@ static void mix(struct local *l, double *C, double *Q) {
         runs[1 + f] = (struct run){N + elastic_trace_start(dim, b->m, f, 0), b->m};
     for (int r = 0; r < n_runs; r++) {
         mirror(ld, runs[r].start, dim * runs[r].size, C);
-        if (Q != NULL) mirror(ld, runs[r].start, dim * runs[r].size, Q);
         for (int s = r; s < n_runs; s++)
             for (int i = 0; i < runs[r].size; i++) {
-                int64_t at = (int64_t)(runs[r].start + i) * ld + runs[s].start;
-                int64_t row_step = (int64_t)runs[r].size * ld;
+                double *P = C + (int64_t)(runs[r].start + i) * ld + runs[s].start;
                 if (dim == 2)
-                    mix_row(2, runs[s].size, &m, C + at, Q != NULL ? Q + at : NULL, row_step, runs[s].size);
+                    mix_row(2, runs[s].size, m, P, (int64_t)runs[r].size * ld);
                 else
-                    mix_row(3, runs[s].size, &m, C + at, Q != NULL ? Q + at : NULL, row_step, runs[s].size);
+                    mix_row(3, runs[s].size, m, P, (int64_t)runs[r].size * ld);
             }
     }
+    for (int i = 0; i < ld && Q != NULL; i++)
+        cblas_daxpy(ld - i, m.beta, Q + (int64_t)i * (ld + 1), 1, C + (int64_t)i * (ld + 1), 1);
 }
 
 /* The Gram rows of the faces with tractions, whole, before they are mixed. */
