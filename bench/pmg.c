@@ -405,17 +405,17 @@ done:
     return status;
 }
 
-facet_status bench_pmg_large(const struct bench_options *bench) {
+facet_status bench_pmg_large(const struct bench_options *options) {
     facet_status status = FACET_OK;
     struct table *table = NULL;
     static const char *const headers[] = {"solid",   "unknowns",  "preconditioner", "iterations",
                                           "setup s", "solve s",   "faster",         "MB held",
                                           "MB peak", "less held", "less peak"};
     TRY(table_create(11, headers, &table));
-    TRY(large_one(bench, "hex", bench->quick ? 12 : 32, table));
-    TRY(large_one(bench, "tet", bench->quick ? 8 : 24, table));
+    TRY(large_one(options, "hex", options->quick ? 12 : 32, table));
+    TRY(large_one(options, "tet", options->quick ? 8 : 24, table));
     TRY(bench_emit(
-        bench, "pmg-large",
+        options, "pmg-large",
         "Conjugate gradients to 1e-10 at k = 3: p-multigrid, in double and mixed precision, against "
         "algebraic multigrid on the assembled matrix, assembly included. Memory: what the solve takes "
         "beyond the element matrices, during the iteration and at most.",

@@ -57,6 +57,6 @@ struct products {
 const char *products_name(int form); /* cells facets ELL CSR */
 /* The first n_forms of them. */
 facet_status products_measure(const struct device *device, const struct subject_shape *shape, int n_forms,
-                              struct triad *triad, struct products *products);
+                              struct triad *triad, struct products *m);
 
 #endif
