@@ -134,6 +134,35 @@ done:
     return status;
 }
 
+/* Where coefficients jump by many orders of magnitude, |A||x| is so much larger than |b| that rounding alone
+ * keeps the residual above the tolerance. A solve whose residual is rounding against |A||x| is as good as
+ * double precision allows, and is taken, unless the caller asked for a tolerance that only speaks of
+ * rounding.
+ */
+#define ROUNDING         1e-14
+#define ROUGH_TOLERANCE  1e-12
+#define LARGEST_RESIDUAL 1e-6
+static const char RESIDUAL_IS_ROUNDING[] = "the residual is rounding against the matrix times the solution";
+
+/* Of A, from below, by a few power steps; r and d are overwritten, d being the start. */
+static double largest_eigenvalue(const struct operator* A, struct vector *r, struct vector *d) {
+    double size = vector_norm(d), value = 0.0;
+    for (int k = 0; k < 10 && size > 0.0; k++) {
+        vector_axpby(1.0 / size, d, 0.0, r);
+        operator_apply(A, r, d);
+        value = size = vector_norm(d);
+    }
+    return value;
+}
+
+/* Whether a residual of this norm is rounding; r and d are overwritten. */
+static int is_rounding(const struct operator* A, const struct vector *x, const struct solve_control *control,
+                       double norm, double scale, struct vector *r, struct vector *d) {
+    if (control->rtol < ROUGH_TOLERANCE || !(norm <= LARGEST_RESIDUAL * scale)) return 0;
+    vector_axpby(1.0, x, 0.0, d);
+    return norm <= ROUNDING * (largest_eigenvalue(A, r, d) * vector_norm(x) + scale);
+}
+
 facet_status solve_cg(const struct operator* A, const struct operator* M, const struct vector *b,
                       struct vector *x, const struct solve_control *control, struct solve_report *report) {
     facet_status status = FACET_OK;
@@ -163,29 +192,11 @@ facet_status solve_cg(const struct operator* A, const struct operator* M, const 
             goto done;
         }
     } while (norm < 0.5 * before);
-    status = solve_finish(report, 0, stalled(norm), norm / scale);
+    int rounding = is_rounding(A, x, control, norm, scale, &v.q, &v.p);
+    status = solve_finish(report, rounding, rounding ? RESIDUAL_IS_ROUNDING : stalled(norm), norm / scale);
 done:
     cg_destroy(&v);
     return status;
-}
-
-/* Where coefficients jump by many orders of magnitude, |A||x| is so much larger than |b| that rounding alone
- * keeps the residual above the tolerance. A factored solve whose residual is rounding against |A||x| is as
- * good as double precision allows, and is taken, unless the caller asked for a tolerance that only speaks of
- * rounding. */
-#define ROUNDING         1e-14
-#define ROUGH_TOLERANCE  1e-12
-#define LARGEST_RESIDUAL 1e-6
-
-/* Of A, from below, by a few power steps; r and d are overwritten, d being the start. */
-static double largest_eigenvalue(const struct operator* A, struct vector *r, struct vector *d) {
-    double size = vector_norm(d), value = 0.0;
-    for (int k = 0; k < 10 && size > 0.0; k++) {
-        vector_axpby(1.0 / size, d, 0.0, r);
-        operator_apply(A, r, d);
-        value = size = vector_norm(d);
-    }
-    return value;
 }
 
 facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, const struct vector *b,
@@ -221,13 +232,12 @@ facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, c
             goto done;
         }
     } while (norm < 0.5 * before && report->iterations < control->max_iterations);
-    if (norm >= 0.5 * before && control->rtol >= ROUGH_TOLERANCE && norm <= LARGEST_RESIDUAL * scale &&
-        norm <= ROUNDING * (largest_eigenvalue(A, &r, &d) * vector_norm(x) + scale))
-        status = solve_finish(report, 1, "the residual is rounding: coefficients of very different size",
-                              norm / scale);
-    else
-        status = solve_finish(
-            report, 0, norm < 0.5 * before ? "the iteration limit was reached" : stalled(norm), norm / scale);
+    int limit = norm < 0.5 * before, rounding = !limit && is_rounding(A, x, control, norm, scale, &r, &d);
+    status = solve_finish(report, rounding,
+                          rounding ? RESIDUAL_IS_ROUNDING
+                          : limit  ? "the iteration limit was reached"
+                                   : stalled(norm),
+                          norm / scale);
 done:
     vector_destroy(&r);
     vector_destroy(&d);
