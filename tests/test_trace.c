@@ -346,13 +346,19 @@ static void all_forms_agree_on_every_example(void **state) {
     for (int device = 0; device < 3; device++)
         for (size_t i = 0; i < found.gl_pathc; i++) {
             struct case_file *file;
-            struct run_options options = {.no_files = 1, .degree = device == 0 ? 0 : 2};
             facet_context *context;
-            struct run run;
+            facet_mesh *mesh;
+            struct run run = {0};
             ok(case_read(found.gl_pathv[i], 0, NULL, &file));
             ok(facet_context_create(devices[device], &context));
-            ok(run_solve(file, context, &options, &run));
-            forms_agree(found.gl_pathv[i], run.solver->hdg);
+            ok(run_mesh(file, context, 0, &mesh));
+            int solid = mesh->dim == 3, large = mesh->n_cells > 1500;
+            facet_mesh_destroy(&mesh);
+            struct run_options options = {.no_files = 1, .degree = device == 0 ? 0 : solid ? 1 : 2};
+            if (device == 0 || !large) { /* plain C takes its time */
+                ok(run_solve(file, context, &options, &run));
+                forms_agree(found.gl_pathv[i], run.solver->hdg);
+            }
             run_destroy(&run);
             facet_context_destroy(&context);
             case_destroy(&file);
