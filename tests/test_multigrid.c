@@ -531,6 +531,63 @@ static void the_fine_matrix_is_never_assembled(void **state) {
     }
 }
 
+/* ------------------------------------------------------------------------------------------ elasticity */
+
+/* A cube held at xmin, on a roller at zmin, loaded by its weight. */
+static int elastic_iterations(const char *shape, const char *formulation, int n, int degree,
+                              const char *lambda) {
+    static const char *const held[] = {"0", "0", "0"}, *const roller[] = {NULL, NULL, "0"},
+                             *const slides[] = {"0", "0", NULL}, *const weight[] = {"1", "x", "-y"};
+    const char *const moduli[] = {"1", lambda};
+    struct facet_mesh *mesh = remake(unit_box(shape, NULL, n), 1, map_bent, 11u);
+    facet_context *context;
+    facet_problem *problem;
+    facet_solver *solver;
+    facet_options options;
+    facet_report report;
+    ok(facet_context_create("cpu", &context));
+    ok(facet_problem_create(context, mesh, FACET_ELASTICITY, &problem));
+    ok(facet_problem_set_material(problem, NULL, "mu,lambda", moduli));
+    ok(facet_problem_set_vector_source(problem, 3, weight));
+    ok(facet_problem_set_displacement(problem, "xmin", 3, held));
+    if (formulation == NULL) {
+        ok(facet_problem_set_displacement(problem, "zmin", 3, roller));
+        ok(facet_problem_set_traction(problem, "zmin", 3, slides));
+        ok(facet_problem_set_traction(problem, "rest", 3, held));
+    } else {
+        ok(facet_problem_set_gradient_pressure(problem, "rest", 3, held));
+    }
+    facet_options_default(&options);
+    options.degree = degree;
+    options.formulation = formulation;
+    options.method = "cg";
+    options.preconditioner = "pmg";
+    options.rtol = 1e-7;
+    ok(facet_solver_create(problem, &options, &solver));
+    ok(facet_solver_solve(solver, NULL, NULL));
+    ok(facet_solver_report(solver, &report));
+    facet_solver_destroy(&solver);
+    facet_problem_destroy(&problem);
+    facet_context_destroy(&context);
+    mesh_destroy(&mesh);
+    return report.iterations;
+}
+
+static void elastic_bodies_take_few_iterations(void **state) {
+    (void)state;
+    static const char *const formulations[] = {NULL, "gradient"};
+    for (int k = 2; k < 4; k++)
+        for (int f = 0; f < 2; f++)
+            for (int degree = 1; degree <= 2; degree++) {
+                int first = elastic_iterations(shapes[k], formulations[f], 2, degree, "1");
+                int second = elastic_iterations(shapes[k], formulations[f], 4, degree, "1");
+                int stiff = elastic_iterations(shapes[k], formulations[f], 3, degree, "1e6");
+                if (!(second <= 25 && second <= first + 7 && stiff <= 60))
+                    fail_msg("%s, %s, degree %d: %d, %d iterations, %d when incompressible", shapes[k],
+                             f == 0 ? "symmetric" : "gradient", degree, first, second, stiff);
+            }
+}
+
 static void keys_that_do_nothing_are_refused(void **state) {
     (void)state;
     struct setup setup;
@@ -606,6 +663,7 @@ int main(void) {
         cmocka_unit_test(row_modes_cure_small_tau),
         cmocka_unit_test(variants_solve),
         cmocka_unit_test(the_fine_matrix_is_never_assembled),
+        cmocka_unit_test(elastic_bodies_take_few_iterations),
         cmocka_unit_test(keys_that_do_nothing_are_refused),
         cmocka_unit_test(failed_allocations_leak_nothing),
     };

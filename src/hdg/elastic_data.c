@@ -152,9 +152,14 @@ done:
     return base_wrap(status, "boundary condition on '%s'", c->part);
 }
 
+#define TRACTION_TAU 20.0
+
 /* The default scales with the stiffness: 2 mu / h in the symmetric formulation, so that the stabilization and
  * the condensed shear stiffness G'A^-1 G are of the same size in every material (lambda would over-penalize
- * shear when it is large); mu / length in the gradient formulation, as K / length in diffusion. */
+ * shear when it is large); mu / length in the gradient formulation, as K / length in diffusion. With
+ * tractions that one has no energy: the transposed gradient on their sides is held only by tau, and a tau
+ * that does not grow like 1 / h gives displacements off by factors on quads and hexes. It is then 20 mu / h,
+ * which costs H its last order. */
 facet_status elastic_tau(struct local *l, double area, int n, const double *x, double *tau) {
     const struct hdg *h = l->hdg;
     const struct hdg_data *data = &h->data;
@@ -164,6 +169,7 @@ facet_status elastic_tau(struct local *l, double area, int n, const double *x, d
     if (data->tau == NULL) {
         double value = data->tau_hat > 0.0 ? 2.0 * data->tau_hat / height
                        : symmetric         ? 2.0 * l->elastic->mean_mu / height
+                       : h->nonsymmetric   ? TRACTION_TAU * l->elastic->mean_mu / height
                                            : l->elastic->mean_mu / h->space.length;
         for (int q = 0; q < n; q++) tau[q] = value;
         return FACET_OK;

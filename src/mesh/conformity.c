@@ -4,6 +4,7 @@
  * its other side. Tets and hexes cannot share a face, and show in the same way. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/run.h"
@@ -12,6 +13,9 @@
 /* Distances below this multiple of the size of a face, or of the thickness of its cell, count as none. */
 #define TOUCHING       1e-6
 #define MAX_FACE_NODES ((MESH_MAX_ORDER + 1) * (MESH_MAX_ORDER + 1))
+
+/* Cells may be thin: two vertices are at one place when rounding alone tells them apart. */
+#define SAME_PLACE 1e-14
 
 /* The lattice numbers of the nodes on every side of a shape in every orientation. */
 struct side_table {
@@ -264,6 +268,27 @@ static int visit_overlap(void *user, int32_t box) {
     return 1;
 }
 
+/* Another vertex stands at the place of this one. */
+static int visit_corner(void *user, int32_t box) {
+    struct point_query *query = user;
+    const struct conformity *c = query->c;
+    int32_t face = c->faces[box];
+    if (face == query->face) return 0;
+    double corner[3], far[3];
+    static const double origin[3];
+    int dim = c->mesh->dim;
+    face_vertex(c, face, 0, corner);
+    face_vertex(c, face, 1, far);
+    double tolerance = SAME_PLACE * (distance(dim, query->x, origin) + distance(dim, corner, far));
+    for (int v = 0; v < shape_n_vertices((enum shape)c->mesh->face_shapes[face]); v++)
+        if (face_vertex(c, face, v, corner) != query->vertex &&
+            distance(dim, corner, query->x) <= tolerance) {
+            query->found = face;
+            return 1;
+        }
+    return 0;
+}
+
 static facet_status ask(const struct conformity *c, struct point_query *query, mesh_tree_visit visit) {
     query->found = -1;
     query->status = FACET_OK;
@@ -316,12 +341,43 @@ static void report_overlap(const struct conformity *c, const struct point_query 
             c->mesh->dim == 2 ? "an edge" : "a face", one, two, place);
 }
 
+static void report_corner(const struct conformity *c, const struct point_query *query) {
+    char one[64], two[64], place[80];
+    mesh_cell_text(c->builder, c->mesh->face_cells[2 * (int64_t)query->face], one, sizeof one);
+    mesh_cell_text(c->builder, c->mesh->face_cells[2 * (int64_t)query->found], two, sizeof two);
+    mesh_point_text(c->mesh->dim, query->x, place, sizeof place);
+    mesh_issue(
+        &c->builder->issues,
+        "%s and %s have two different vertices at the same place %s: parts that touch must share their "
+        "nodes (Gmsh: Coherence; or BooleanFragments)",
+        one, two, place);
+}
+
 static void middle_of(const struct conformity *c, int32_t face, double *x) {
     double nodes[3 * MAX_FACE_NODES];
     int n = face_points(c, face, 0, nodes), dim = c->mesh->dim;
     for (int a = 0; a < dim; a++) x[a] = 0;
     for (int k = 0; k < n; k++)
         for (int a = 0; a < dim; a++) x[a] += nodes[k * dim + a] / n;
+}
+
+/* Two vertices at one place: along curved surfaces that is all that parts which touch have in common. */
+static facet_status check_corners(struct conformity *c) {
+    facet_status status = FACET_OK;
+    if (c->builder->issues.count > 0) return FACET_OK;
+    memset(c->seen, 0, (size_t)c->mesh->n_vertices * sizeof *c->seen);
+    for (int32_t i = 0; i < c->n; i++) {
+        struct point_query query = {.c = c, .face = c->faces[i]};
+        for (int v = 0; v < shape_n_vertices((enum shape)c->mesh->face_shapes[query.face]); v++) {
+            query.vertex = face_vertex(c, query.face, v, query.x);
+            if (c->seen[query.vertex]) continue;
+            c->seen[query.vertex] = 1;
+            TRY(ask(c, &query, visit_corner));
+            if (query.found >= 0) report_corner(c, &query);
+        }
+    }
+done:
+    return status;
 }
 
 /* Straight faces that share vertices, or some of them, and are still two; asked when all else is well. */
@@ -369,6 +425,7 @@ facet_status mesh_check_conformity(struct mesh_builder *builder) {
     TRY(check_inner_faces(&c));
     TRY(gather_boundary(&c));
     TRY(check_boundary_faces(&c));
+    TRY(check_corners(&c));
     TRY(check_overlaps(&c));
 done:
     base_free(&c.tables);

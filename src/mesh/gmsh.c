@@ -157,7 +157,8 @@ static facet_status check_plane(const struct assembly *a) {
     return base_fail(
         FACET_ERROR_INPUT,
         "z goes from %g to %g: a surface mesh in 3D is not supported; a 2D mesh lies in a plane of "
-        "constant z",
+        "constant z. If this should be a solid: Gmsh saves only physical groups once there is one, so add a "
+        "Physical Volume",
         lower[2], upper[2]);
 }
 

@@ -141,10 +141,11 @@ static facet_status make_pmg(struct facet_solver *s) {
                                                           : PMG_SMOOTHER_AUTO;
     if (s->options.coarse_device != NULL) TRY(device_find(s->options.coarse_device, &options.coarse_device));
     TRY(trace_pmg_create(&s->hdg->trace, &s->hdg->matrices, &s->A, &options, &mg));
-    TRY(multigrid_set_cycle(mg, is(s->options.cycle, "W")      ? MG_W
-                                : is(s->options.cycle, "F")    ? MG_F
-                                : is(s->options.cycle, "full") ? MG_FULL
-                                                               : MG_V));
+    if (!is(s->options.cycle, "auto"))
+        TRY(multigrid_set_cycle(mg, is(s->options.cycle, "W")      ? MG_W
+                                    : is(s->options.cycle, "F")    ? MG_F
+                                    : is(s->options.cycle, "full") ? MG_FULL
+                                                                   : MG_V));
     TRY(operator_create_multigrid(&mg, &s->M));
 done:
     base_free(&modes);

@@ -166,9 +166,15 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
         if (claimed && !(norm <= goal) && !(norm < 0.5 * before))
             reason = "the true residual no longer falls: the tolerance is below rounding";
     }
-    status = norm <= goal
-                 ? solve_finish(report, 1, "the tolerance was reached", norm / scale)
-                 : solve_finish(report, 0, reason != NULL ? reason : "a value is not finite", norm / scale);
+    int rounding = 0;
+    if (!(norm <= goal) && reason != NULL && report->iterations < control->max_iterations) {
+        TRY(need(&a.Z[0], &a.V[0]));
+        rounding = solve_is_rounding(A, x, control, norm, scale, &a.V[0], &a.Z[0]);
+    }
+    if (norm <= goal) reason = "the tolerance was reached";
+    if (rounding) reason = solve_rounding_reason;
+    status = solve_finish(report, norm <= goal || rounding, reason != NULL ? reason : "a value is not finite",
+                          norm / scale);
 done:
     arnoldi_destroy(&a);
     return status;

@@ -37,4 +37,9 @@ facet_status solve_record(const struct solve_control *control, struct solve_repo
 /* Completes the report. */
 facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual);
 
+/* Whether a residual of this norm is rounding, and what is then said; r and d are overwritten. */
+int solve_is_rounding(const struct operator* A, const struct vector *x, const struct solve_control *control,
+                      double norm, double scale, struct vector *r, struct vector *d);
+extern const char solve_rounding_reason[];
+
 #endif

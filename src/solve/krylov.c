@@ -142,7 +142,7 @@ done:
 #define ROUNDING         1e-14
 #define ROUGH_TOLERANCE  1e-12
 #define LARGEST_RESIDUAL 1e-6
-static const char RESIDUAL_IS_ROUNDING[] = "the residual is rounding against the matrix times the solution";
+const char solve_rounding_reason[] = "the residual is rounding against the matrix times the solution";
 
 /* Of A, from below, by a few power steps; r and d are overwritten, d being the start. */
 static double largest_eigenvalue(const struct operator* A, struct vector *r, struct vector *d) {
@@ -155,9 +155,8 @@ static double largest_eigenvalue(const struct operator* A, struct vector *r, str
     return value;
 }
 
-/* Whether a residual of this norm is rounding; r and d are overwritten. */
-static int is_rounding(const struct operator* A, const struct vector *x, const struct solve_control *control,
-                       double norm, double scale, struct vector *r, struct vector *d) {
+int solve_is_rounding(const struct operator* A, const struct vector *x, const struct solve_control *control,
+                      double norm, double scale, struct vector *r, struct vector *d) {
     if (control->rtol < ROUGH_TOLERANCE || !(norm <= LARGEST_RESIDUAL * scale)) return 0;
     vector_axpby(1.0, x, 0.0, d);
     return norm <= ROUNDING * (largest_eigenvalue(A, r, d) * vector_norm(x) + scale);
@@ -192,8 +191,8 @@ facet_status solve_cg(const struct operator* A, const struct operator* M, const 
             goto done;
         }
     } while (norm < 0.5 * before);
-    int rounding = is_rounding(A, x, control, norm, scale, &v.q, &v.p);
-    status = solve_finish(report, rounding, rounding ? RESIDUAL_IS_ROUNDING : stalled(norm), norm / scale);
+    int rounding = solve_is_rounding(A, x, control, norm, scale, &v.q, &v.p);
+    status = solve_finish(report, rounding, rounding ? solve_rounding_reason : stalled(norm), norm / scale);
 done:
     cg_destroy(&v);
     return status;
@@ -232,9 +231,10 @@ facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, c
             goto done;
         }
     } while (norm < 0.5 * before && report->iterations < control->max_iterations);
-    int limit = norm < 0.5 * before, rounding = !limit && is_rounding(A, x, control, norm, scale, &r, &d);
+    int limit = norm < 0.5 * before,
+        rounding = !limit && solve_is_rounding(A, x, control, norm, scale, &r, &d);
     status = solve_finish(report, rounding,
-                          rounding ? RESIDUAL_IS_ROUNDING
+                          rounding ? solve_rounding_reason
                           : limit  ? "the iteration limit was reached"
                                    : stalled(norm),
                           norm / scale);

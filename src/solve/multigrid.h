@@ -77,7 +77,7 @@ void multigrid_describe(struct multigrid *mg, int64_t entries, double bytes);
 /* Makes the work vectors; the list is complete. */
 facet_status multigrid_finish(struct multigrid *mg);
 
-/* Visits of all levels that K was not asked for (V until then); after multigrid_finish. */
+/* How all levels are visited, those included that asked for K; after multigrid_finish. */
 facet_status multigrid_set_cycle(struct multigrid *mg, enum mg_cycle cycle);
 int multigrid_is_flexible(const struct multigrid *mg); /* not symmetric, or not linear */
 /* What went wrong in a cycle (a transfer between devices needs memory); solvers ask after they are done. */

@@ -204,6 +204,7 @@ done:
 facet_status multigrid_set_cycle(struct multigrid *mg, enum mg_cycle cycle) {
     facet_status status = FACET_OK;
     mg->cycle = cycle;
+    for (int i = 0; i < mg->n_levels; i++) mg->levels[i].visit = MG_V;
     for (int i = 1; i < mg->n_levels && cycle == MG_FULL; i++)
         TRY(make_vector(&mg->levels[i], mg->levels[i].n, &mg->levels[i].full));
 done:

@@ -18,6 +18,7 @@
 #define ROUND_CELL       2.0
 #define STRETCH_POWER    0.6
 #define TENSOR_WORK      1.3
+#define VECTOR_WORK      1.5
 /* Row modes come in when there is so much work without them, and so many times less with them. */
 #define MUCH_WORK 12.0
 #define ROWS_GAIN 3.0
@@ -30,7 +31,7 @@
 /* Where aggregates would lock, the factor may take this part of the memory; so many unknowns of degree 0 are
  * few enough for degree 1. */
 #define FACTOR_MEMORY_SHARE 0.3
-#define SMALL_TRACE         8000
+#define SMALL_TRACE         30000
 /* To order a matrix costs about as much as passing so many bytes for each of its entries; it may cost what so
  * many products do, and a small one is always tried. */
 #define ORDERING_BYTES    2500.0
@@ -89,6 +90,14 @@ done:
     return status;
 }
 
+static facet_status check_range(const struct trace_space *space, const struct trace_matrices *matrices) {
+    double spread;
+    facet_status status = trace_spread(space, matrices, &spread);
+    if (status != FACET_OK || isfinite(spread)) return status;
+    return base_fail(FACET_ERROR_INPUT,
+                     "the numbers of this problem are beyond single precision; use {precision: double}");
+}
+
 /* A polynomial whose degree matches the work that the coarse space leaves. */
 static facet_status choose_degree(struct builder *b, const struct trace_space *space,
                                   const struct trace_matrices *matrices, double constant) {
@@ -96,7 +105,8 @@ static facet_status choose_degree(struct builder *b, const struct trace_space *s
     facet_status status = trace_stretch(space, matrices, &stretch);
     if (status != FACET_OK) return status;
     if (b->o.coarse == PMG_ROWS) degree = LEAST_ROW_DEGREE;
-    if (b->o.coarse != PMG_ROWS && stretch > ROUND_CELL) degree *= pow(stretch / ROUND_CELL, STRETCH_POWER);
+    if (space->n_components > 1) degree *= VECTOR_WORK;
+    if (stretch > ROUND_CELL) degree *= pow(stretch / ROUND_CELL, STRETCH_POWER);
     if (b->tensor) degree = fmax(degree, TENSOR_WORK * sqrt(constant));
     if (b->o.smoother == PMG_CELLS) degree *= 0.7;
     b->o.degree = (int)fmin(round(degree), LARGEST_DEGREE);
@@ -112,7 +122,7 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
     if (b->tensor) TRY(measure(space, matrices, o->coarse == PMG_ROWS, &constant));
     if (o->coarse == PMG_COARSE_AUTO && o->incompressible) {
         int small = space->n_free_faces * space->n_components <= SMALL_TRACE;
-        o->coarse = space->degree > 1 && small ? PMG_LINEAR : PMG_CONSTANT;
+        o->coarse = small ? PMG_LINEAR : PMG_CONSTANT; /* for k = 1 that is the matrix itself */
     } else if (o->coarse == PMG_COARSE_AUTO) {
         o->coarse = PMG_CONTINUOUS;
         if (b->tensor && constant > MUCH_WORK) TRY(measure(space, matrices, 1, &with_rows));
@@ -122,6 +132,7 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
         }
     }
     b->single = o->precision == PMG_MIXED;
+    if (b->single) TRY(check_range(space, matrices));
     if (o->precision == PMG_PRECISION_AUTO && space->n_free >= LARGE_SYSTEM && !o->incompressible) {
         double spread;
         TRY(trace_spread(space, matrices, &spread));
