@@ -74,7 +74,7 @@ class ElasticExamples(unittest.TestCase):
         self.assert_near(values["tip"], finer, 0.003 * abs(finer))
         other = self.solve("beam", discretization__formulation="gradient", discretization__degree=3,
                            mesh__box__cells="[5, 1, 1]", output__fields="[u]")["tip"]
-        self.assert_near(other, finer, 0.01 * abs(finer))
+        self.assert_near(other, finer, 0.02 * abs(finer))
 
     def test_tripod(self):
         values = self.solve("tripod")
