@@ -102,7 +102,7 @@ static facet_status elastic_cell(struct local *l, double *matrix, double *factor
     const struct hdg *h = l->hdg;
     struct hdg_elastic *e = h->elastic;
     int n_faces = h->space.blocks[l->block].n_faces, N, n;
-    (void)largest_robin;
+    *largest_robin = 0.0; /* there are no such conditions */
     hdg_local_sizes(h, l->block, &N, &n);
     TRY(elastic_matrix(l));
     TRY(local_eliminate(l, N, n, matrix));
