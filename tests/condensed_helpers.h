@@ -12,25 +12,11 @@
 #include "poly/modal.h"
 
 static inline facet_status try_condensed(const struct setup *p, struct solved *s) {
-    facet_status status = FACET_OK;
-    facet_options options;
-    *s = (struct solved){0};
-    facet_options_default(&options);
-    options.discretization = "condensed";
-    options.degree = p->degree;
-    options.rtol = p->rtol > 0.0 ? p->rtol : 1e-12;
-    options.method = p->method;
-    options.preconditioner = p->preconditioner;
-    TRY(facet_context_create(p->device, &s->context));
-    TRY(facet_problem_create(s->context, p->mesh, FACET_DIFFUSION, &s->problem));
-    TRY(describe(p, s->problem));
-    TRY(facet_solver_create(s->problem, &options, &s->solver));
-    TRY(facet_solver_solve(s->solver, NULL, NULL));
-    TRY(facet_solver_report(s->solver, &s->report));
-    if (p->exact != NULL) TRY(facet_solver_errors(s->solver, &s->errors));
-done:
-    if (status != FACET_OK) release(s);
-    return status;
+    struct setup condensed = *p;
+    condensed.discretization = "condensed";
+    condensed.tau = NULL; /* it has none */
+    condensed.tau_hat = 0.0;
+    return try_solve(&condensed, s);
 }
 
 static inline void condense(const struct setup *p, struct solved *s) {

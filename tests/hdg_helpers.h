@@ -216,7 +216,7 @@ struct setup {
     int degree, n_K;
     const char *K[9], *reaction, *source, *exact, *tau;
     double tau_hat, rtol; /* rtol 0: 1e-12 */
-    const char *device, *method, *preconditioner;
+    const char *device, *discretization, *method, *preconditioner;
     struct condition conditions[7]; /* ends with one without a part */
 };
 struct solved {
@@ -257,6 +257,7 @@ static inline facet_status try_solve(const struct setup *p, struct solved *s) {
     facet_options options;
     *s = (struct solved){0};
     facet_options_default(&options);
+    options.discretization = p->discretization;
     options.degree = p->degree;
     options.tau = p->tau;
     options.tau_hat = p->tau_hat;

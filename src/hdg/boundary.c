@@ -88,7 +88,7 @@ done:
     return status;
 }
 
-facet_status local_boundary_data(struct hdg *h) {
+facet_status local_boundary_faces(struct hdg *h, local_face_work work) {
     facet_status status = FACET_OK;
     struct base_collector failures;
     base_collector_init(&failures);
@@ -103,12 +103,16 @@ facet_status local_boundary_data(struct hdg *h) {
 #pragma omp for schedule(dynamic, 64)
         for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
             if (mine == FACET_OK && h->data.face_condition[f] >= 0)
-                base_collect(&failures, f, boundary_face(h, &l, f));
+                base_collect(&failures, f, work(h, &l, f));
         local_destroy(&l);
     }
     TRY(base_collected(&failures));
 done:
     return status;
+}
+
+facet_status local_boundary_data(struct hdg *h) {
+    return local_boundary_faces(h, boundary_face);
 }
 
 facet_status local_robin(struct local *l, int face, int *found, double *largest) {

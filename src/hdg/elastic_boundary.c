@@ -119,27 +119,8 @@ done:
 }
 
 facet_status elastic_boundary_data(struct hdg *h) {
-    facet_status status = FACET_OK;
-    struct base_collector failures;
-    base_collector_init(&failures);
-    TRY(CALLOC(h->eliminated, h->trace.n_all));
-    TRY(CALLOC(h->boundary, h->trace.n_free));
-    TRY(CALLOC(h->lift, h->trace.n_free));
-    TRY(list_faces(h));
-#pragma omp parallel num_threads(base_threads())
-    {
-        struct local l;
-        facet_status mine = local_create(h, &l);
-        base_collect(&failures, -1, mine);
-#pragma omp for schedule(dynamic, 64)
-        for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
-            if (mine == FACET_OK && h->data.face_condition[f] >= 0)
-                base_collect(&failures, f, boundary_face(h, &l, f));
-        local_destroy(&l);
-    }
-    TRY(base_collected(&failures));
-done:
-    return status;
+    facet_status status = list_faces(h);
+    return status != FACET_OK ? status : local_boundary_faces(h, boundary_face);
 }
 
 /* -------------------------------------------------------------------------------------- rigid motions */

@@ -62,6 +62,9 @@ facet_status local_place(facet_status status, const struct local *l); /* wraps a
 
 /* boundary.c. Functions psi on a face: n points x m; normal: n x dim, with areas and weights. */
 facet_status local_boundary_data(struct hdg *hdg);
+/* Makes room for the data of the boundary and runs `work` for every face with a condition, in parallel. */
+typedef facet_status (*local_face_work)(struct hdg *hdg, struct local *l, int32_t face);
+facet_status local_boundary_faces(struct hdg *hdg, local_face_work work);
 /* moments[i] += <g, psi_i>; mass (m x m) += <a psi, psi>, a NULL: 1. */
 void local_face_moments(int n, int m, const double *psi, int dim, const double *normal, const double *g,
                         double *moments);
