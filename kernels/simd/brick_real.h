@@ -126,16 +126,16 @@ static void NAME(to_nodes_any)(int m, int even, const REAL *C, int64_t stride, c
 #define TO_MODES(M)                                                                                          \
     case M:                                                                                                  \
         for (int64_t l = 0; l < n_lines; l++)                                                                \
-            NAME(to_modes)(M, (M + 1) / 2, C, stride, in + l * step, stride, out + l * step);                \
+            NAME(to_modes)(M, (M + 1) / 2, C, stride, in + l * step, out_stride, out + l * out_step);        \
         return;
 static __attribute__((noinline)) void NAME(all_to_modes)(int m, int even, const REAL *C, int64_t n_lines,
                                                          int64_t step, int64_t stride, const LANE *in,
-                                                         LANE *out) {
+                                                         int64_t out_step, int64_t out_stride, LANE *out) {
     if (even > 0) switch (m) {
             SIZES(TO_MODES)
         }
     for (int64_t l = 0; l < n_lines; l++)
-        NAME(to_modes_any)(m, even, C, stride, in + l * step, stride, out + l * step);
+        NAME(to_modes_any)(m, even, C, stride, in + l * step, out_stride, out + l * out_step);
 }
 #define TO_NODES(M)                                                                                          \
     case M:                                                                                                  \
@@ -170,11 +170,22 @@ struct NAME(batch) {
     REAL *inverse;     /* m0 x m1 x m2 by (a, b, c): 1 / Z */
     const struct brick_line *inverse_of[3];
     int32_t first[L];   /* of the lanes in direction 0 */
+    int chained;        /* the right shell node of a lane is the left one of the next */
     int n_lanes, wraps; /* lanes that exist; whether some column of direction 0 wraps round */
 };
 
 INLINE int NAME(wrap)(int node, int n_nodes) {
     return node < 0 ? node + n_nodes : node >= n_nodes ? node - n_nodes : node;
+}
+
+/* One node of every lane, `offset` from its first free one. */
+INLINE LANE NAME(gather_node)(const struct NAME(batch) * t, int n_nodes, int offset, const REAL *row) {
+    int32_t at[L];
+    for (int w = 0; w < L; w++) at[w] = t->first[w] + offset;
+    if (t->wraps)
+        for (int w = 0; w < L; w++) at[w] = NAME(wrap)(at[w], n_nodes);
+    return (LANE){row[at[0]], row[at[1]], row[at[2]], row[at[3]],
+                  row[at[4]], row[at[5]], row[at[6]], row[at[7]]};
 }
 
 /* `count` nodes of a row from first[lane] + offset on. */
@@ -243,9 +254,11 @@ static void NAME(gather_shell)(const struct brick_patches *p, struct NAME(batch)
             const int exists = z >= 0 && z < nz && y >= 0 && y < ny, inner_b = b >= 0 && b < m1;
             const REAL *row = x + ((int64_t)z * ny + y) * nx;
             LANE *l = X + (int64_t)(c + 1) * (m1 + 2) + b + 1, *r = l + half_x;
-            *l = *r = zero;
-            if (exists && left) NAME(gather_row)(t, (int)nx, -1, 1, row, l);
-            if (exists && right) NAME(gather_row)(t, (int)nx, m0, 1, row, r);
+            *l = exists && left ? NAME(gather_node)(t, (int)nx, -1, row) : zero;
+            *r = !exists || !right ? zero
+                 : t->chained
+                     ? __builtin_shufflevector(*l, (LANE){row[t->first[L - 1] + m0]}, 1, 2, 3, 4, 5, 6, 7, 8)
+                     : NAME(gather_node)(t, (int)nx, m0, row);
             NAME(pair)(t->line[0]->even, l, r);
             if (inner_b && c >= 0 && c < m2) continue;
             LANE *to = !inner_b ? Y + (b < 0 ? 0 : half_y) + (int64_t)(c + 1) * m0
@@ -267,15 +280,16 @@ static void NAME(shell_modes)(const struct NAME(batch) * t, int d, int count, in
     const int m = t->m[d];
     const REAL *mu = t->table[d] + t->at[d].mu, *alpha = t->table[d] + t->at[d].alpha;
     const REAL *eigenvalues = t->table[d] + t->at[d].eigenvalues;
+    NAME(all_to_modes)
+    (m, t->line[d]->even, t->table[d] + t->at[d].T, count, step, stride, w + stride, out_step, out_stride,
+     by_M);
     for (int l = 0; l < count; l++) {
-        LANE in[BRICK_MAX_FREE + 3], out[BRICK_MAX_FREE + 3];
         const LANE left = w[l * step], right = w[l * step + (int64_t)(m + 1) * stride];
-        for (int i = 0; i < m; i++) in[i] = w[l * step + (int64_t)(i + 1) * stride];
-        NAME(all_to_modes)(m, t->line[d]->even, t->table[d] + t->at[d].T, 1, 0, 1, in, out);
         for (int a = 0; a < m; a++) {
-            by_M[l * out_step + a * out_stride] = out[a] + mu[a] * left + mu[m + a] * right;
+            const LANE inner = by_M[l * out_step + a * out_stride];
+            by_M[l * out_step + a * out_stride] = inner + mu[a] * left + mu[m + a] * right;
             by_A[l * out_step + a * out_stride] =
-                eigenvalues[a] * out[a] + alpha[a] * left + alpha[m + a] * right;
+                eigenvalues[a] * inner + alpha[a] * left + alpha[m + a] * right;
         }
     }
 }
@@ -284,20 +298,17 @@ static void NAME(shell_modes)(const struct NAME(batch) * t, int d, int count, in
 static void NAME(shell_x)(struct NAME(batch) * t) {
     const int m1 = t->m[1], m2 = t->m[2];
     const int64_t half = (int64_t)(m2 + 2) * (m1 + 2), size = (int64_t)m1 * m2;
-    LANE *M = t->work, *A = M + (int64_t)m1 * (m2 + 2);
+    LANE *M = t->work, *A = M + (int64_t)m1 * (m2 + 2), *AM = A + (int64_t)m1 * (m2 + 2), *AA = AM + size;
     for (int s = 0; s < 2; s++) {
         LANE *P = t->P[0] + s * size, *Q = t->Q[0] + s * size;
         /* along 1: by (b, z) with z = 0 .. m2 + 1 */
         NAME(shell_modes)(t, 1, m2 + 2, m1 + 2, 1, t->shell[0] + s * half, 1, m2 + 2, M, A);
-        for (int b = 0; b < m1; b++) {
-            LANE MM[BRICK_MAX_FREE + 3], MA[BRICK_MAX_FREE + 3], AM[BRICK_MAX_FREE + 3],
-                AA[BRICK_MAX_FREE + 3];
-            NAME(shell_modes)(t, 2, 1, 0, 1, M + (int64_t)b * (m2 + 2), 0, 1, MM, MA);
-            NAME(shell_modes)(t, 2, 1, 0, 1, A + (int64_t)b * (m2 + 2), 0, 1, AM, AA);
-            for (int c = 0; c < m2; c++) {
-                P[b * m2 + c] = t->k * (AM[c] + MA[c]) + t->lambda * MM[c];
-                Q[b * m2 + c] = t->k * MM[c];
-            }
+        NAME(shell_modes)(t, 2, m1, m2 + 2, 1, M, m2, 1, Q, P);
+        NAME(shell_modes)(t, 2, m1, m2 + 2, 1, A, m2, 1, AM, AA);
+        for (int64_t i = 0; i < size; i++) {
+            const LANE MM = Q[i];
+            P[i] = t->k * (AM[i] + P[i]) + t->lambda * MM;
+            Q[i] = t->k * MM;
         }
     }
 }
@@ -309,7 +320,7 @@ static void NAME(shell_y)(struct NAME(batch) * t) {
     const REAL *eigenvalues = t->table[0] + t->at[0].eigenvalues;
     for (int s = 0; s < 2; s++) {
         LANE *P = t->P[1] + s * size, *Q = t->Q[1] + s * size, *w = t->shell[1] + s * half;
-        NAME(all_to_modes)(m0, t->line[0]->even, t->table[0] + t->at[0].T, m2 + 2, m0, 1, w, w);
+        NAME(all_to_modes)(m0, t->line[0]->even, t->table[0] + t->at[0].T, m2 + 2, m0, 1, w, m0, 1, w);
         NAME(shell_modes)(t, 2, m0, 1, m0, w, m2, 1, Q, P);
         for (int a = 0; a < m0; a++)
             for (int c = 0; c < m2; c++) {
@@ -327,8 +338,8 @@ static void NAME(shell_z)(struct NAME(batch) * t) {
     const REAL *along0 = t->table[0] + t->at[0].eigenvalues, *along1 = t->table[1] + t->at[1].eigenvalues;
     for (int s = 0; s < 2; s++) {
         LANE *P = t->P[2] + s * size, *Q = t->Q[2] + s * size, *w = t->shell[2] + s * size;
-        NAME(all_to_modes)(m0, t->line[0]->even, t->table[0] + t->at[0].T, m1, m0, 1, w, w);
-        NAME(all_to_modes)(m1, t->line[1]->even, t->table[1] + t->at[1].T, m0, 1, m0, w, Q);
+        NAME(all_to_modes)(m0, t->line[0]->even, t->table[0] + t->at[0].T, m1, m0, 1, w, m0, 1, w);
+        NAME(all_to_modes)(m1, t->line[1]->even, t->table[1] + t->at[1].T, m0, 1, m0, w, 1, m0, Q);
         for (int b = 0; b < m1; b++)
             for (int a = 0; a < m0; a++) {
                 LANE g = Q[b * m0 + a];
@@ -433,8 +444,8 @@ static void NAME(solve_batch)(const struct brick_patches *p, struct NAME(batch) 
             const int y = NAME(wrap)(y0 + j, (int)ny);
             NAME(gather_row)(t, (int)nx, 0, m0, b + (z * ny + y) * nx, at + (int64_t)j * m0);
         }
-        NAME(all_to_modes)(m0, t->line[0]->even, t->table[0] + t->at[0].F, m1, m0, 1, at, at);
-        NAME(all_to_modes)(m1, t->line[1]->even, t->table[1] + t->at[1].F, m0, 1, m0, at, at);
+        NAME(all_to_modes)(m0, t->line[0]->even, t->table[0] + t->at[0].F, m1, m0, 1, at, m0, 1, at);
+        NAME(all_to_modes)(m1, t->line[1]->even, t->table[1] + t->at[1].F, m0, 1, m0, at, 1, m0, at);
     }
     NAME(solve_lines)(t);
     for (int c = 0; c < m2; c++) {
@@ -470,6 +481,9 @@ static void NAME(sweep_row)(const struct brick_patches *p, struct NAME(batch) * 
             if (n == 0) break;
             t->n_lanes = n;
             for (int w = n; w < L; w++) t->first[w] = t->first[n - 1];
+            t->chained = n == L && !t->wraps && t->first[0] > 0;
+            for (int w = 0; w + 1 < n; w++)
+                t->chained &= t->first[w + 1] == t->first[w] + p->lines[line].m + 1;
             NAME(set_line)(t, 0, &p->lines[line]);
             NAME(solve_batch)(p, t, y0, z0, b, x);
         }
@@ -479,7 +493,7 @@ static void NAME(sweep_row)(const struct brick_patches *p, struct NAME(batch) * 
 /* Scratch of one thread, in lanes. */
 INLINE int64_t NAME(batch_lanes)(int64_t m) {
     const int64_t face = (m + 2) * (m + 2);
-    return m * m * m + 3 * 2 * face + 6 * 2 * m * m + 2 * face + (m * m * m + L - 1) / L;
+    return m * m * m + 3 * 2 * face + 6 * 2 * m * m + 4 * face + (m * m * m + L - 1) / L;
 }
 
 static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *scratch,
@@ -493,7 +507,7 @@ static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *sc
         t->Q[d] = scratch + 2 * m * m;
     }
     t->work = scratch;
-    t->inverse = (REAL *)(scratch + 2 * face);
+    t->inverse = (REAL *)(scratch + 4 * face);
 }
 
 static int NAME(largest)(const struct brick_patches *p) {
