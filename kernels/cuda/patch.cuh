@@ -1,0 +1,296 @@
+// Vertex patches on the GPU: one colour of the patches inside a uniform brick per launch.
+//
+// A block solves one patch (several where they are small) in shared memory, by the boundary form of kernels/simd/brick_real.h.
+// A thread owns a line of M = 2k - 1 nodes, holds it in registers and multiplies it by the even and odd blocks of the modes,
+// which are arguments of the kernel: their entries come as constant operands of the multiply-add, without a load.
+#ifndef FACET_KERNELS_CUDA_PATCH_CUH
+#define FACET_KERNELS_CUDA_PATCH_CUH
+
+#include <stdint.h>
+
+namespace facet {
+
+template <int M> constexpr int even_of = (M + 1) / 2;
+template <int M> constexpr int odd_of = M / 2;
+
+// What one direction gives: blocks of S (rows: nodes, columns: modes) and of S'M (rows: modes), eigenvalues, and what the right
+// shell node does.
+template <typename R, int M> struct patch_table {
+    static constexpr int E = even_of<M>, O = odd_of<M>;
+    R S[E * E + O * O], T[E * E + O * O];
+    R eigenvalues[M], mu[M], alpha[M];
+};
+
+template <typename R, int M> struct patch_launch {
+    patch_table<R, M> line[3];
+    R k, lambda;
+    const R *inverse; // M x M x M by (c, b, a)
+    const R *b;
+    R *x;
+    int64_t stride[2];         // of a row, of a plane of nodes
+    int first[3], count[3];    // the first patch of the colour, and how many
+    int n_nodes[3];            // for periodic directions
+    int wraps;
+};
+
+// modes = S' nodes (or T nodes): C by rows of modes when ROWS, by rows of nodes else.
+template <typename R, int M, bool ROWS> __device__ __forceinline__ void to_modes(const R *C, const R (&in)[M], R (&out)[M]) {
+    constexpr int E = even_of<M>, O = odd_of<M>;
+    R sum[E], difference[O > 0 ? O : 1];
+#pragma unroll
+    for (int i = 0; i < O; i++) {
+        sum[i] = in[i] + in[M - 1 - i];
+        difference[i] = in[i] - in[M - 1 - i];
+    }
+    sum[O] = in[O];
+#pragma unroll
+    for (int a = 0; a < E; a++) {
+        R s = 0;
+#pragma unroll
+        for (int i = 0; i < E; i++) s += (ROWS ? C[a * E + i] : C[i * E + a]) * sum[i];
+        out[a] = s;
+    }
+#pragma unroll
+    for (int a = 0; a < O; a++) {
+        R s = 0;
+#pragma unroll
+        for (int i = 0; i < O; i++) s += (ROWS ? C[E * E + a * O + i] : C[E * E + i * O + a]) * difference[i];
+        out[E + a] = s;
+    }
+}
+
+template <typename R, int M> __device__ __forceinline__ void to_nodes(const R *C, const R (&in)[M], R (&out)[M]) {
+    constexpr int E = even_of<M>, O = odd_of<M>;
+#pragma unroll
+    for (int i = 0; i < E; i++) {
+        R s = 0, d = 0;
+#pragma unroll
+        for (int a = 0; a < E; a++) s += C[i * E + a] * in[a];
+        if (i < O) {
+#pragma unroll
+            for (int a = 0; a < O; a++) d += C[E * E + i * O + a] * in[E + a];
+        }
+        out[i] = s + d;
+        if (i < O) out[M - 1 - i] = s - d;
+    }
+}
+
+// Patches of a block, and its threads.
+template <int M> constexpr int patches_of = M * M >= 96 ? 1 : 192 / (M * M) > 16 ? 16 : 192 / (M * M);
+template <int M> constexpr int threads_of = (patches_of<M> * M * M + 31) / 32 * 32;
+
+template <typename R, int M> struct patch_shared {
+    R volume[M * M * M];
+    R X[2][M + 2][M + 2]; // pairs of sums and differences: [z][y]
+    R Y[2][M + 2][M];     // [z][x]
+    R Z[2][M][M];         // [y][x]
+    R XM[2][M][M + 2], XA[2][M][M + 2]; // X along y: [b][z]
+    R P0[2][M][M], Q0[2][M][M];         // [b][c]
+    R P1[2][M][M], Q1[2][M][M];         // [a][c]
+    R P2[2][M][M], Q2[2][M][M];         // [b][a]
+};
+
+__device__ __forceinline__ int wrapped(int node, int n) {
+    return node < 0 ? node + n : node >= n ? node - n : node;
+}
+
+template <typename R, int M> __global__ void __launch_bounds__(threads_of<M>) patch_kernel(const __grid_constant__ patch_launch<R, M> p) {
+    constexpr int E = even_of<M>, W = M + 2, NP = patches_of<M>, NT = threads_of<M>;
+    extern __shared__ __align__(16) unsigned char memory[];
+    const int64_t total = (int64_t)p.count[0] * p.count[1] * p.count[2];
+    const int64_t first = (int64_t)blockIdx.x * NP;
+    const int here = total - first < NP ? (int)(total - first) : NP;
+    patch_shared<R, M> *all = reinterpret_cast<patch_shared<R, M> *>(memory);
+
+    auto origin = [&](int which, int at[3]) {
+        const int64_t patch = first + which;
+        at[0] = p.first[0] + (int)(patch % p.count[0]) * (M + 1);
+        at[1] = p.first[1] + (int)(patch / p.count[0] % p.count[1]) * (M + 1);
+        at[2] = p.first[2] + (int)(patch / p.count[0] / p.count[1]) * (M + 1);
+    };
+    auto node = [&](const int at[3], int a, int b, int c) {
+        int x = at[0] + a, y = at[1] + b, z = at[2] + c;
+        if (p.wraps) {
+            x = wrapped(x, p.n_nodes[0]);
+            y = wrapped(y, p.n_nodes[1]);
+            z = wrapped(z, p.n_nodes[2]);
+        }
+        return x + y * p.stride[0] + z * p.stride[1];
+    };
+
+    // Loads, and the shell in pairs across its normal.
+    for (int which = 0; which < here; which++) {
+        int at[3];
+        origin(which, at);
+        patch_shared<R, M> &s = all[which];
+        for (int i = threadIdx.x; i < M * M * M; i += NT) s.volume[i] = p.b[node(at, i % M, i / M % M, i / M / M)];
+        for (int i = threadIdx.x; i < W * W; i += NT) {
+            const R l = p.x[node(at, -1, i % W - 1, i / W - 1)], r = p.x[node(at, M, i % W - 1, i / W - 1)];
+            s.X[0][i / W][i % W] = r + l;
+            s.X[1][i / W][i % W] = r - l;
+        }
+        for (int i = threadIdx.x; i < W * M; i += NT) {
+            const R l = p.x[node(at, i % M, -1, i / M - 1)], r = p.x[node(at, i % M, M, i / M - 1)];
+            s.Y[0][i / M][i % M] = r + l;
+            s.Y[1][i / M][i % M] = r - l;
+        }
+        for (int i = threadIdx.x; i < M * M; i += NT) {
+            const R l = p.x[node(at, i % M, i / M, -1)], r = p.x[node(at, i % M, i / M, M)];
+            s.Z[0][i / M][i % M] = r + l;
+            s.Z[1][i / M][i % M] = r - l;
+        }
+    }
+    __syncthreads();
+
+    const int which = threadIdx.x / (M * M), line = threadIdx.x % (M * M), u = line % M, v = line / M;
+    const bool active = which < here;
+    patch_shared<R, M> &s = all[which < NP ? which : 0];
+    R in[M], out[M];
+
+    // Along 0: the volume; of the shell X along 1, Y and Z along 0.
+    if (active) {
+#pragma unroll
+        for (int i = 0; i < M; i++) in[i] = s.volume[line * M + i];
+        to_modes<R, M, false>(p.line[0].S, in, out);
+#pragma unroll
+        for (int i = 0; i < M; i++) s.volume[line * M + i] = out[i];
+    }
+    constexpr int LX = 2 * W, LY = 2 * W, LZ = 2 * M;
+    for (int i = threadIdx.x; i < here * (LX + LY + LZ); i += NT) {
+        patch_shared<R, M> &t = all[i / (LX + LY + LZ)];
+        int l = i % (LX + LY + LZ);
+        if (l < LX) {
+            const R *w = t.X[l / W][l % W];
+            const R left = w[0], right = w[M + 1];
+#pragma unroll
+            for (int j = 0; j < M; j++) in[j] = w[j + 1];
+            to_modes<R, M, true>(p.line[1].T, in, out);
+#pragma unroll
+            for (int a = 0; a < M; a++) {
+                const R edge = a < E ? right + left : right - left;
+                t.XM[l / W][a][l % W] = out[a] + p.line[1].mu[a] * edge;
+                t.XA[l / W][a][l % W] = p.line[1].eigenvalues[a] * out[a] + p.line[1].alpha[a] * edge;
+            }
+        } else {
+            l -= LX;
+            R *w = l < LY ? t.Y[l / W][l % W] : t.Z[(l - LY) / M][(l - LY) % M];
+#pragma unroll
+            for (int j = 0; j < M; j++) in[j] = w[j];
+            to_modes<R, M, true>(p.line[0].T, in, out);
+#pragma unroll
+            for (int j = 0; j < M; j++) w[j] = out[j];
+        }
+    }
+    __syncthreads();
+
+    // Along 1: the volume; of the shell Z along 1, X and Y along 2.
+    if (active) {
+#pragma unroll
+        for (int i = 0; i < M; i++) in[i] = s.volume[(v * M + i) * M + u];
+        to_modes<R, M, false>(p.line[1].S, in, out);
+#pragma unroll
+        for (int i = 0; i < M; i++) s.volume[(v * M + i) * M + u] = out[i];
+    }
+    constexpr int SX = 2 * M, SY = 2 * M, SZ = 2 * M;
+    for (int i = threadIdx.x; i < here * (SX + SY + SZ); i += NT) {
+        patch_shared<R, M> &t = all[i / (SX + SY + SZ)];
+        int l = i % (SX + SY + SZ);
+        if (l < SX) {
+            const int pair = l / M, b = l % M;
+            R left = t.XM[pair][b][0], right = t.XM[pair][b][M + 1];
+#pragma unroll
+            for (int j = 0; j < M; j++) in[j] = t.XM[pair][b][j + 1];
+            to_modes<R, M, true>(p.line[2].T, in, out);
+#pragma unroll
+            for (int c = 0; c < M; c++) {
+                const R edge = c < E ? right + left : right - left;
+                const R MM = out[c] + p.line[2].mu[c] * edge;
+                t.Q0[pair][b][c] = p.k * MM;
+                t.P0[pair][b][c] = p.k * (p.line[2].eigenvalues[c] * out[c] + p.line[2].alpha[c] * edge) + p.lambda * MM;
+            }
+            left = t.XA[pair][b][0];
+            right = t.XA[pair][b][M + 1];
+#pragma unroll
+            for (int j = 0; j < M; j++) in[j] = t.XA[pair][b][j + 1];
+            to_modes<R, M, true>(p.line[2].T, in, out);
+#pragma unroll
+            for (int c = 0; c < M; c++)
+                t.P0[pair][b][c] += p.k * (out[c] + p.line[2].mu[c] * (c < E ? right + left : right - left));
+        } else if (l < SX + SY) {
+            const int pair = (l - SX) / M, a = (l - SX) % M;
+            const R left = t.Y[pair][0][a], right = t.Y[pair][M + 1][a], along = p.k * p.line[0].eigenvalues[a] + p.lambda;
+#pragma unroll
+            for (int j = 0; j < M; j++) in[j] = t.Y[pair][j + 1][a];
+            to_modes<R, M, true>(p.line[2].T, in, out);
+#pragma unroll
+            for (int c = 0; c < M; c++) {
+                const R edge = c < E ? right + left : right - left;
+                const R MM = out[c] + p.line[2].mu[c] * edge;
+                t.Q1[pair][a][c] = p.k * MM;
+                t.P1[pair][a][c] = p.k * (p.line[2].eigenvalues[c] * out[c] + p.line[2].alpha[c] * edge) + along * MM;
+            }
+        } else {
+            const int pair = (l - SX - SY) / M, a = (l - SX - SY) % M;
+#pragma unroll
+            for (int j = 0; j < M; j++) in[j] = t.Z[pair][j][a];
+            to_modes<R, M, true>(p.line[1].T, in, out);
+            const R along = p.k * p.line[0].eigenvalues[a] + p.lambda;
+#pragma unroll
+            for (int b = 0; b < M; b++) {
+                t.Q2[pair][b][a] = p.k * out[b];
+                t.P2[pair][b][a] = (along + p.k * p.line[1].eigenvalues[b]) * out[b];
+            }
+        }
+    }
+    __syncthreads();
+
+    // Along 2, into modes, divided, and back.
+    if (active) {
+        const int a = u, b = v;
+#pragma unroll
+        for (int i = 0; i < M; i++) in[i] = s.volume[i * M * M + line];
+        to_modes<R, M, false>(p.line[2].S, in, out);
+        const R mu0 = p.line[0].mu[a], alpha0 = p.line[0].alpha[a], mu1 = p.line[1].mu[b], alpha1 = p.line[1].alpha[b];
+        const R *P0 = s.P0[a >= E][b], *Q0 = s.Q0[a >= E][b], *P1 = s.P1[b >= E][a], *Q1 = s.Q1[b >= E][a];
+        const R P2[2] = {s.P2[0][b][a], s.P2[1][b][a]}, Q2[2] = {s.Q2[0][b][a], s.Q2[1][b][a]};
+#pragma unroll
+        for (int c = 0; c < M; c++) {
+            R r = out[c];
+            r -= mu0 * P0[c];
+            r -= alpha0 * Q0[c];
+            r -= mu1 * P1[c];
+            r -= alpha1 * Q1[c];
+            r -= p.line[2].mu[c] * P2[c >= E];
+            r -= p.line[2].alpha[c] * Q2[c >= E];
+            in[c] = r * __ldg(p.inverse + c * M * M + line);
+        }
+        to_nodes<R, M>(p.line[2].S, in, out);
+#pragma unroll
+        for (int i = 0; i < M; i++) s.volume[i * M * M + line] = out[i];
+    }
+    __syncthreads();
+    if (active) {
+#pragma unroll
+        for (int i = 0; i < M; i++) in[i] = s.volume[(v * M + i) * M + u];
+        to_nodes<R, M>(p.line[1].S, in, out);
+#pragma unroll
+        for (int i = 0; i < M; i++) s.volume[(v * M + i) * M + u] = out[i];
+    }
+    __syncthreads();
+    if (active) {
+#pragma unroll
+        for (int i = 0; i < M; i++) in[i] = s.volume[line * M + i];
+        to_nodes<R, M>(p.line[0].S, in, out);
+#pragma unroll
+        for (int i = 0; i < M; i++) s.volume[line * M + i] = out[i];
+    }
+    __syncthreads();
+    for (int w = 0; w < here; w++) {
+        int at[3];
+        origin(w, at);
+        for (int i = threadIdx.x; i < M * M * M; i += NT) p.x[node(at, i % M, i / M % M, i / M / M)] = all[w].volume[i];
+    }
+}
+
+} // namespace facet
+#endif
