@@ -94,7 +94,7 @@ __device__ __forceinline__ int wrapped(int node, int n) {
     return node < 0 ? node + n : node >= n ? node - n : node;
 }
 
-template <typename R, int M> __global__ void __launch_bounds__(threads_of<M>) patch_kernel(const __grid_constant__ patch_launch<R, M> p) {
+template <typename R, int M, int BLOCKS> __global__ void __launch_bounds__(threads_of<M>, BLOCKS) patch_kernel(const __grid_constant__ patch_launch<R, M> p) {
     constexpr int E = even_of<M>, W = M + 2, NP = patches_of<M>, NT = threads_of<M>;
     extern __shared__ __align__(16) unsigned char memory[];
     const int64_t total = (int64_t)p.count[0] * p.count[1] * p.count[2];
@@ -118,33 +118,34 @@ template <typename R, int M> __global__ void __launch_bounds__(threads_of<M>) pa
         return x + y * p.stride[0] + z * p.stride[1];
     };
 
-    // Loads, and the shell in pairs across its normal.
-    for (int which = 0; which < here; which++) {
-        int at[3];
-        origin(which, at);
-        patch_shared<R, M> &s = all[which];
-        for (int i = threadIdx.x; i < M * M * M; i += NT) s.volume[i] = p.b[node(at, i % M, i / M % M, i / M / M)];
-        for (int i = threadIdx.x; i < W * W; i += NT) {
-            const R l = p.x[node(at, -1, i % W - 1, i / W - 1)], r = p.x[node(at, M, i % W - 1, i / W - 1)];
-            s.X[0][i / W][i % W] = r + l;
-            s.X[1][i / W][i % W] = r - l;
-        }
-        for (int i = threadIdx.x; i < W * M; i += NT) {
-            const R l = p.x[node(at, i % M, -1, i / M - 1)], r = p.x[node(at, i % M, M, i / M - 1)];
-            s.Y[0][i / M][i % M] = r + l;
-            s.Y[1][i / M][i % M] = r - l;
-        }
-        for (int i = threadIdx.x; i < M * M; i += NT) {
-            const R l = p.x[node(at, i % M, i / M, -1)], r = p.x[node(at, i % M, i / M, M)];
-            s.Z[0][i / M][i % M] = r + l;
-            s.Z[1][i / M][i % M] = r - l;
-        }
-    }
-    __syncthreads();
-
+    // Loads, plane by plane, and the shell in pairs across its normal.
     const int which = threadIdx.x / (M * M), line = threadIdx.x % (M * M), u = line % M, v = line / M;
     const bool active = which < here;
     patch_shared<R, M> &s = all[which < NP ? which : 0];
+    int own[3];
+    origin(active ? which : 0, own);
+    if (active) {
+        const int64_t base = node(own, u, v, 0);
+        R l = p.x[node(own, u, v, -1)], r = p.x[node(own, u, v, M)];
+#pragma unroll
+        for (int c = 0; c < M; c++)
+            s.volume[c * M * M + line] = p.b[p.wraps ? node(own, u, v, c) : base + c * p.stride[1]];
+        s.Z[0][v][u] = r + l;
+        s.Z[1][v][u] = r - l;
+        for (int i = line; i < W * W; i += M * M) {
+            l = p.x[node(own, -1, i % W - 1, i / W - 1)];
+            r = p.x[node(own, M, i % W - 1, i / W - 1)];
+            s.X[0][i / W][i % W] = r + l;
+            s.X[1][i / W][i % W] = r - l;
+        }
+        for (int i = line; i < W * M; i += M * M) {
+            l = p.x[node(own, i % M, -1, i / M - 1)];
+            r = p.x[node(own, i % M, M, i / M - 1)];
+            s.Y[0][i / M][i % M] = r + l;
+            s.Y[1][i / M][i % M] = r - l;
+        }
+    }
+    __syncthreads();
     R in[M], out[M];
 
     // Along 0: the volume; of the shell X along 1, Y and Z along 0.
@@ -285,10 +286,11 @@ template <typename R, int M> __global__ void __launch_bounds__(threads_of<M>) pa
         for (int i = 0; i < M; i++) s.volume[line * M + i] = out[i];
     }
     __syncthreads();
-    for (int w = 0; w < here; w++) {
-        int at[3];
-        origin(w, at);
-        for (int i = threadIdx.x; i < M * M * M; i += NT) p.x[node(at, i % M, i / M % M, i / M / M)] = all[w].volume[i];
+    if (active) {
+        const int64_t base = node(own, u, v, 0);
+#pragma unroll
+        for (int c = 0; c < M; c++)
+            p.x[p.wraps ? node(own, u, v, c) : base + c * p.stride[1]] = s.volume[c * M * M + line];
     }
 }
 
