@@ -58,6 +58,7 @@ struct brick_line {
     int m, even;
     const double *table; /* brick_layout.count numbers */
     const float *single; /* the same, rounded */
+    const double *host;  /* the table in the host's memory, for those who pass it by value */
 };
 
 struct brick_axis {
@@ -100,6 +101,7 @@ struct brick_element {
     int k;
     const double *table; /* brick_element_layout.count numbers */
     const float *single;
+    const double *host; /* the table in the host's memory */
 };
 
 /* The operator A = sum over cells of lambda M M M + k (A M M + M A M + M M A), with k and lambda constant on
@@ -173,6 +175,8 @@ struct brick_transfer_axis {
     const int32_t *which; /* n_cells: the table of each; on the device, as the tables are */
     const double *tables; /* (2k + 1) x (k + 1) each; NULL where not halved */
     const float *single;
+    int n_tables;
+    const double *host; /* the tables in the host's memory */
 };
 struct brick_transfer {
     struct brick_transfer_axis axis[3];

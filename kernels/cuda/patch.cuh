@@ -31,54 +31,84 @@ template <typename R, int M> struct patch_launch {
     int first[3], count[3];    // the first patch of the colour, and how many
     int n_nodes[3];            // for periodic directions
     int wraps;
+    // Without the shell b is the residual, x receives the correction, and k and lambda are the means over the eight cells of a
+    // patch, cell (0, 0, 0) of the first patch being first_cell; NULL: as above.
+    const double *conductivity, *reaction;
+    int first_cell[3], cells[3];
 };
 
-// modes = S' nodes (or T nodes): C by rows of modes when ROWS, by rows of nodes else.
-template <typename R, int M, bool ROWS> __device__ __forceinline__ void to_modes(const R *C, const R (&in)[M], R (&out)[M]) {
+// The mean over the cells of a patch, of which the widths are equal in pairs.
+template <typename R, int M>
+__device__ R patch_mean(const patch_launch<R, M> &p, const double *values, double constant, const int at[3]) {
+    if (values == nullptr) return (R)constant;
+    double sum = 0;
+    for (int i = 0; i < 8; i++) {
+        int cell[3];
+        for (int d = 0; d < 3; d++)
+            cell[d] = (p.first_cell[d] + (at[d] - p.first[d]) / (M + 1) * 2 + (i >> d & 1) + p.cells[d]) % p.cells[d];
+        sum += values[((int64_t)cell[2] * p.cells[1] + cell[1]) * p.cells[0] + cell[0]];
+    }
+    return (R)(0.125 * sum);
+}
+
+// Sums and differences of opposite entries, and back; the middle one of an odd number counts as a sum.
+template <typename R, int M> __device__ __forceinline__ void split(const R (&in)[M], R (&half)[M]) {
     constexpr int E = even_of<M>, O = odd_of<M>;
-    R sum[E], difference[O > 0 ? O : 1];
 #pragma unroll
     for (int i = 0; i < O; i++) {
-        sum[i] = in[i] + in[M - 1 - i];
-        difference[i] = in[i] - in[M - 1 - i];
+        half[i] = in[i] + in[M - 1 - i];
+        half[E + i] = in[i] - in[M - 1 - i];
     }
-    sum[O] = in[O];
+    if (E > O) half[E - 1] = in[E - 1];
+}
+
+// out = C half (or C' half), block by block.
+template <typename R, int M, bool TRANSPOSED>
+__device__ __forceinline__ void multiply(const R *C, const R (&half)[M], R (&out)[M]) {
+    constexpr int E = even_of<M>, O = odd_of<M>;
 #pragma unroll
     for (int a = 0; a < E; a++) {
         R s = 0;
 #pragma unroll
-        for (int i = 0; i < E; i++) s += (ROWS ? C[a * E + i] : C[i * E + a]) * sum[i];
+        for (int i = 0; i < E; i++) s += (TRANSPOSED ? C[i * E + a] : C[a * E + i]) * half[i];
         out[a] = s;
     }
 #pragma unroll
     for (int a = 0; a < O; a++) {
         R s = 0;
 #pragma unroll
-        for (int i = 0; i < O; i++) s += (ROWS ? C[E * E + a * O + i] : C[E * E + i * O + a]) * difference[i];
+        for (int i = 0; i < O; i++) s += (TRANSPOSED ? C[E * E + i * O + a] : C[E * E + a * O + i]) * half[E + i];
         out[E + a] = s;
     }
 }
 
-template <typename R, int M> __device__ __forceinline__ void to_nodes(const R *C, const R (&in)[M], R (&out)[M]) {
+// Modes from nodes, C by rows of modes (ROWS) or of nodes; nodes from modes, likewise.
+template <typename R, int M, bool ROWS>
+__device__ __forceinline__ void to_modes(const R *C, const R (&in)[M], R (&out)[M]) {
+    R half[M];
+    split<R, M>(in, half);
+    multiply<R, M, !ROWS>(C, half, out);
+}
+template <typename R, int M, bool ROWS = false>
+__device__ __forceinline__ void to_nodes(const R *C, const R (&in)[M], R (&out)[M]) {
     constexpr int E = even_of<M>, O = odd_of<M>;
+    R half[M];
+    multiply<R, M, ROWS>(C, in, half);
 #pragma unroll
-    for (int i = 0; i < E; i++) {
-        R s = 0, d = 0;
-#pragma unroll
-        for (int a = 0; a < E; a++) s += C[i * E + a] * in[a];
-        if (i < O) {
-#pragma unroll
-            for (int a = 0; a < O; a++) d += C[E * E + i * O + a] * in[E + a];
-        }
-        out[i] = s + d;
-        if (i < O) out[M - 1 - i] = s - d;
+    for (int i = 0; i < O; i++) {
+        out[i] = half[i] + half[E + i];
+        out[M - 1 - i] = half[i] - half[E + i];
     }
+    if (E > O) out[E - 1] = half[E - 1];
 }
 
 // Patches of a block, and its threads.
 template <int M> constexpr int patches_of = M * M >= 96 ? 1 : 192 / (M * M) > 16 ? 16 : 192 / (M * M);
 template <int M> constexpr int threads_of = (patches_of<M> * M * M + 31) / 32 * 32;
 
+template <typename R, int M> struct patch_volume {
+    R volume[M * M * M];
+};
 template <typename R, int M> struct patch_shared {
     R volume[M * M * M];
     R X[2][M + 2][M + 2]; // pairs of sums and differences: [z][y]
@@ -94,7 +124,7 @@ __device__ __forceinline__ int wrapped(int node, int n) {
     return node < 0 ? node + n : node >= n ? node - n : node;
 }
 
-template <typename R, int M, int BLOCKS> __global__ void __launch_bounds__(threads_of<M>, BLOCKS) patch_kernel(const __grid_constant__ patch_launch<R, M> p) {
+template <typename R, int M, int BLOCKS, bool SHELL> __global__ void __launch_bounds__(threads_of<M>, BLOCKS) patch_kernel(const __grid_constant__ patch_launch<R, M> p) {
     constexpr int E = even_of<M>, W = M + 2, NP = patches_of<M>, NT = threads_of<M>;
     extern __shared__ __align__(16) unsigned char memory[];
     const int64_t total = (int64_t)p.count[0] * p.count[1] * p.count[2];
@@ -126,10 +156,12 @@ template <typename R, int M, int BLOCKS> __global__ void __launch_bounds__(threa
     origin(active ? which : 0, own);
     if (active) {
         const int64_t base = node(own, u, v, 0);
-        R l = p.x[node(own, u, v, -1)], r = p.x[node(own, u, v, M)];
 #pragma unroll
         for (int c = 0; c < M; c++)
             s.volume[c * M * M + line] = p.b[p.wraps ? node(own, u, v, c) : base + c * p.stride[1]];
+    }
+    if (SHELL && active) {
+        R l = p.x[node(own, u, v, -1)], r = p.x[node(own, u, v, M)];
         s.Z[0][v][u] = r + l;
         s.Z[1][v][u] = r - l;
         for (int i = line; i < W * W; i += M * M) {
@@ -157,7 +189,7 @@ template <typename R, int M, int BLOCKS> __global__ void __launch_bounds__(threa
         for (int i = 0; i < M; i++) s.volume[line * M + i] = out[i];
     }
     constexpr int LX = 2 * W, LY = 2 * W, LZ = 2 * M;
-    for (int i = threadIdx.x; i < here * (LX + LY + LZ); i += NT) {
+    for (int i = threadIdx.x; SHELL && i < here * (LX + LY + LZ); i += NT) {
         patch_shared<R, M> &t = all[i / (LX + LY + LZ)];
         int l = i % (LX + LY + LZ);
         if (l < LX) {
@@ -193,7 +225,7 @@ template <typename R, int M, int BLOCKS> __global__ void __launch_bounds__(threa
         for (int i = 0; i < M; i++) s.volume[(v * M + i) * M + u] = out[i];
     }
     constexpr int SX = 2 * M, SY = 2 * M, SZ = 2 * M;
-    for (int i = threadIdx.x; i < here * (SX + SY + SZ); i += NT) {
+    for (int i = threadIdx.x; SHELL && i < here * (SX + SY + SZ); i += NT) {
         patch_shared<R, M> &t = all[i / (SX + SY + SZ)];
         int l = i % (SX + SY + SZ);
         if (l < SX) {
@@ -251,19 +283,26 @@ template <typename R, int M, int BLOCKS> __global__ void __launch_bounds__(threa
 #pragma unroll
         for (int i = 0; i < M; i++) in[i] = s.volume[i * M * M + line];
         to_modes<R, M, false>(p.line[2].S, in, out);
-        const R mu0 = p.line[0].mu[a], alpha0 = p.line[0].alpha[a], mu1 = p.line[1].mu[b], alpha1 = p.line[1].alpha[b];
-        const R *P0 = s.P0[a >= E][b], *Q0 = s.Q0[a >= E][b], *P1 = s.P1[b >= E][a], *Q1 = s.Q1[b >= E][a];
-        const R P2[2] = {s.P2[0][b][a], s.P2[1][b][a]}, Q2[2] = {s.Q2[0][b][a], s.Q2[1][b][a]};
+        if constexpr (SHELL) {
+            const R mu0 = p.line[0].mu[a], alpha0 = p.line[0].alpha[a], mu1 = p.line[1].mu[b], alpha1 = p.line[1].alpha[b];
+            const R *P0 = s.P0[a >= E][b], *Q0 = s.Q0[a >= E][b], *P1 = s.P1[b >= E][a], *Q1 = s.Q1[b >= E][a];
+            const R P2[2] = {s.P2[0][b][a], s.P2[1][b][a]}, Q2[2] = {s.Q2[0][b][a], s.Q2[1][b][a]};
 #pragma unroll
-        for (int c = 0; c < M; c++) {
-            R r = out[c];
-            r -= mu0 * P0[c];
-            r -= alpha0 * Q0[c];
-            r -= mu1 * P1[c];
-            r -= alpha1 * Q1[c];
-            r -= p.line[2].mu[c] * P2[c >= E];
-            r -= p.line[2].alpha[c] * Q2[c >= E];
-            in[c] = r * __ldg(p.inverse + c * M * M + line);
+            for (int c = 0; c < M; c++) {
+                R r = out[c];
+                r -= mu0 * P0[c];
+                r -= alpha0 * Q0[c];
+                r -= mu1 * P1[c];
+                r -= alpha1 * Q1[c];
+                r -= p.line[2].mu[c] * P2[c >= E];
+                r -= p.line[2].alpha[c] * Q2[c >= E];
+                in[c] = r * __ldg(p.inverse + c * M * M + line);
+            }
+        } else {
+            const R k = patch_mean(p, p.conductivity, p.k, own), lambda = patch_mean(p, p.reaction, p.lambda, own);
+            const R along = lambda + k * (p.line[0].eigenvalues[a] + p.line[1].eigenvalues[b]);
+#pragma unroll
+            for (int c = 0; c < M; c++) in[c] = out[c] / (along + k * p.line[2].eigenvalues[c]);
         }
         to_nodes<R, M>(p.line[2].S, in, out);
 #pragma unroll
@@ -289,8 +328,10 @@ template <typename R, int M, int BLOCKS> __global__ void __launch_bounds__(threa
     if (active) {
         const int64_t base = node(own, u, v, 0);
 #pragma unroll
-        for (int c = 0; c < M; c++)
-            p.x[p.wraps ? node(own, u, v, c) : base + c * p.stride[1]] = s.volume[c * M * M + line];
+        for (int c = 0; c < M; c++) {
+            R &x = p.x[p.wraps ? node(own, u, v, c) : base + c * p.stride[1]];
+            x = SHELL ? s.volume[c * M * M + line] : x + s.volume[c * M * M + line];
+        }
     }
 }
 

@@ -1,0 +1,41 @@
+/* The device cuda as src/device sees it: memory of the GPU and the table of kernels. Everything runs on one stream, in the
+ * order of the calls; copies to the host wait for it. An error of the CUDA runtime is kept: after the first one nothing is
+ * launched any more, and cuda_failure says what happened. */
+#ifndef FACET_KERNELS_CUDA_CUDA_H
+#define FACET_KERNELS_CUDA_CUDA_H
+
+#include <stddef.h>
+
+#include "kernels/kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* NULL when there is a GPU to work on; else a sentence that says why not. */
+const char *cuda_start(void);
+/* "NVIDIA H200, 132 multiprocessors, 139.8 GiB"; after cuda_start. */
+const char *cuda_describe(void);
+/* Address, or NULL when there is no room; *available: the bytes that are free. */
+void *cuda_alloc(size_t bytes, size_t *available);
+void cuda_free(void *address);
+void cuda_upload(void *to, const void *from_host, size_t bytes);
+void cuda_download(void *to_host, const void *from, size_t bytes);
+void cuda_duplicate(void *to, const void *from, size_t bytes);
+void cuda_wait(void);
+/* NULL, or the first error since the start of the program. */
+const char *cuda_failure(void);
+/* Bytes and calls of all copies between host and GPU so far, and the seconds they took. */
+struct cuda_copies {
+    double bytes, seconds;
+    long calls;
+};
+struct cuda_copies cuda_copies(void);
+
+/* Entries that are NULL do not exist on this device. */
+const struct kernels *kernels_cuda(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,41 @@
+// What the files of kernels/cuda share: the stream, and the keeping of errors.
+#ifndef FACET_KERNELS_CUDA_INTERNAL_CUH
+#define FACET_KERNELS_CUDA_INTERNAL_CUH
+
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/cuda.h"
+
+namespace facet {
+
+// False, and the error kept, when the call failed or an earlier one did.
+bool good(cudaError_t error, const char *what);
+// After a launch.
+inline void launched(const char *kernel) {
+    good(cudaGetLastError(), kernel);
+}
+// Whether nothing has failed yet: then launch.
+bool may_launch();
+int multiprocessors();
+// Room for small results of reductions.
+double *partial_sums();
+constexpr int MAX_PARTIAL = 1024;
+
+} // namespace facet
+
+// The functions that kernels_cuda() gathers into its table.
+#define BRICK_FUNCTIONS(REAL, NAME)                                                                                       \
+    void NAME(brick_apply)(const struct brick_cells *, double, const REAL *, double, const REAL *, REAL *, REAL *);       \
+    void NAME(brick_diagonal)(const struct brick_cells *, REAL *);                                                        \
+    void NAME(brick_prolong)(const struct brick_transfer *, const REAL *, REAL *, REAL *);                                \
+    void NAME(brick_restrict)(const struct brick_transfer *, const REAL *, REAL *, REAL *);                               \
+    void NAME(patch_sweep)(const struct brick_patches *, int, const REAL *, REAL *, REAL *);
+#define DOUBLE_NAME(what) what##_cuda
+#define SINGLE_NAME(what) what##_single_cuda
+BRICK_FUNCTIONS(double, DOUBLE_NAME)
+BRICK_FUNCTIONS(float, SINGLE_NAME)
+int64_t brick_scratch_cuda(const struct brick_cells *);
+int64_t transfer_scratch_cuda(const struct brick_transfer *);
+int64_t patch_scratch_cuda(const struct brick_patches *);
+
+#endif
