@@ -586,7 +586,8 @@ template <typename R> void transfer(const struct brick_transfer *t, const R *fro
     bool regular = true;
     for (int d = 0; d < 3; d++)
         regular = regular && ax[d].halved && ax[d].n_tables == 1 && ax[d].k == ax[0].k && !(ax[d].periodic && ax[d].n_cells == 1);
-    // The embedding of a cell into its halves is the same in all directions then.
+    for (int d = 1; d < 3 && regular; d++) // the same split everywhere
+        for (int i = 0; i < (2 * ax[0].k + 1) * (ax[0].k + 1); i++) regular = regular && ax[d].host[i] == ax[0].host[i];
     switch (regular ? ax[0].k : 0) {
     case 1: return run_transfer<R, 2>(t, from, to, up);
     case 2: return run_transfer<R, 3>(t, from, to, up);

@@ -34,6 +34,8 @@ static facet_status make_element(const struct device *device, const struct box_e
     element->k = e->k;
     TRY(device_copy(device, &element->table, table, (size_t)at.count, sizeof *table));
     TRY(device_copy_single(device, (float **)&element->single, element->table, at.count));
+    element->host = table;
+    table = NULL;
 done:
     base_free(&M);
     base_free(&A);
@@ -56,6 +58,7 @@ void box_brick_destroy(struct box_brick *b) {
     for (int d = 0; d < 3 && b->device != NULL; d++) {
         device_free(b->device, (void *)&b->cells.element[d].table);
         device_free(b->device, (void *)&b->cells.element[d].single);
+        base_free((void *)&b->cells.element[d].host);
         device_free(b->device, (void *)&b->cells.widths[d]);
     }
     if (b->device != NULL) {
@@ -122,6 +125,9 @@ static facet_status fill_tables(const struct device *device, const struct box_gr
     TRY(device_copy(device, &ax->which, which, (size_t)ax->n_cells, sizeof *which));
     TRY(device_copy(device, &ax->tables, tables, (size_t)(n_tables * size), sizeof *tables));
     TRY(device_copy_single(device, (float **)&ax->single, ax->tables, n_tables * size));
+    ax->n_tables = n_tables;
+    ax->host = tables;
+    tables = NULL;
 done:
     base_free(&tables);
     base_free(&splits);
@@ -134,6 +140,7 @@ void box_transfer_destroy(struct box_transfer *t) {
         device_free(t->device, (void *)&t->plan.axis[d].which);
         device_free(t->device, (void *)&t->plan.axis[d].tables);
         device_free(t->device, (void *)&t->plan.axis[d].single);
+        base_free((void *)&t->plan.axis[d].host);
     }
     *t = (struct box_transfer){0};
 }

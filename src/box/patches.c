@@ -75,6 +75,8 @@ static facet_status make_line(const struct device *device, const struct box_grid
     box_put_blocks(table + at.T, m, line->even, T, 0);
     TRY(device_copy(device, &line->table, table, (size_t)at.count, sizeof *table));
     TRY(device_copy_single(device, (float **)&line->single, line->table, at.count));
+    line->host = table;
+    table = NULL;
 done:
     base_free(&M);
     base_free(&A);
@@ -209,6 +211,7 @@ void box_patches_destroy(struct box_patches *p) {
     for (int l = 0; l < p->plan.n_lines; l++) {
         device_free(p->device, &p->lines[l].table);
         device_free(p->device, &p->lines[l].single);
+        base_free(&p->lines[l].host);
     }
     base_free(&p->lines);
     *p = (struct box_patches){0};

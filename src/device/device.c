@@ -5,17 +5,26 @@
 
 #include "base/memory.h"
 #include "device/wall.h"
+#ifdef FACET_HAVE_CUDA
+#    include "kernels/cuda/cuda.h"
+#endif
+
+/* Where its arrays lie: in the host's memory, in that behind the wall, or on the GPU. */
+enum place { HOST, WALL, GPU };
 
 struct device {
     const char *name;
     const struct kernels *(*kernels)(void);
-    int walled;
+    enum place place;
 };
 
 static const struct device devices[] = {
-    {"cpu", kernels_simd, 0},
-    {"ref", kernels_ref, 0},
-    {"debug", kernels_ref, 1},
+    {"cpu", kernels_simd, HOST},
+    {"ref", kernels_ref, HOST},
+    {"debug", kernels_ref, WALL},
+#ifdef FACET_HAVE_CUDA
+    {"cuda", kernels_cuda, GPU},
+#endif
 };
 #define N_DEVICES ((int)(sizeof devices / sizeof devices[0]))
 
@@ -24,11 +33,18 @@ facet_status device_find(const char *name, const struct device **device) {
     for (int i = 0; i < N_DEVICES; i++) {
         if (strcmp(name, devices[i].name) != 0) continue;
         *device = &devices[i];
+#ifdef FACET_HAVE_CUDA
+        const char *reason = devices[i].place == GPU ? cuda_start() : NULL;
+        if (reason != NULL)
+            return base_fail(FACET_ERROR_MACHINE, "the device 'cuda' cannot be used: %s; available: %s", reason,
+                             device_list());
+#endif
         return FACET_OK;
     }
     *device = NULL;
     if (strcmp(name, "cuda") == 0)
-        return base_fail(FACET_ERROR_MACHINE, "the device 'cuda' is not in this build; available: %s",
+        return base_fail(FACET_ERROR_MACHINE,
+                         "the device 'cuda' is not in this build (cmake -DFACET_CUDA=ON); available: %s",
                          device_list());
     return base_fail(FACET_ERROR_INPUT, "there is no device '%s'; available: %s", name, device_list());
 }
@@ -38,30 +54,99 @@ const char *device_name(const struct device *device) {
 }
 
 const char *device_list(void) {
+#ifdef FACET_HAVE_CUDA
+    if (cuda_start() == NULL) return "cpu, ref, debug, cuda";
+#endif
     return "cpu, ref, debug";
 }
 
+const char *device_describe(const struct device *device) {
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) return cuda_describe();
+#endif
+    (void)device;
+    return "";
+}
+
+facet_status device_check(const struct device *device) {
+#ifdef FACET_HAVE_CUDA
+    const char *failure = device->place == GPU ? cuda_failure() : NULL;
+    if (failure != NULL) return base_fail(FACET_ERROR_MACHINE, "%s", failure);
+#endif
+    (void)device;
+    return FACET_OK;
+}
+
+facet_status device_require(const struct device *device, const char *what, const char *const *kernels) {
+    for (; *kernels != NULL; kernels++)
+        for (int i = 0; i < device_n_kernels(); i++)
+            if (strcmp(*kernels, device_kernel_name(i)) == 0 && device_support(device, i) == DEVICE_NONE)
+                return base_fail(FACET_ERROR_INPUT,
+                                 "the device '%s' has no kernel '%s', which %s needs; use another device",
+                                 device->name, *kernels, what);
+    return FACET_OK;
+}
+
 static const struct kernels *enter(const struct device *device) {
-    if (device->walled) wall_open();
+    if (device->place == WALL) wall_open();
     return device->kernels();
 }
 
 static void leave(const struct device *device) {
-    if (device->walled) wall_shut();
+    if (device->place == WALL) wall_shut();
 }
 
+#ifdef FACET_HAVE_CUDA
+static facet_status gpu_alloc(void *pointer, size_t count, size_t size) {
+    size_t available = 0;
+    void *address = NULL;
+    memcpy(pointer, &address, sizeof address);
+    if (count == 0) return FACET_OK;
+    if (size > 0 && count > SIZE_MAX / size) return base_fail(FACET_ERROR_MACHINE, "more bytes than can be counted");
+    address = cuda_alloc(count * size, &available);
+    if (address == NULL)
+        return base_fail(FACET_ERROR_MACHINE, "the GPU has no room for %.3f GiB (%zu bytes) more; %.3f GiB are free",
+                         (double)(count * size) / 1073741824.0, count * size, (double)available / 1073741824.0);
+    memcpy(pointer, &address, sizeof address);
+    return FACET_OK;
+}
+
+static void gpu_free(void *pointer) {
+    void *address;
+    memcpy(&address, pointer, sizeof address);
+    cuda_free(address);
+    address = NULL;
+    memcpy(pointer, &address, sizeof address);
+}
+#endif
+
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size) {
-    return device->walled ? wall_alloc(pointer, count, size) : base_alloc(pointer, count, size);
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) return gpu_alloc(pointer, count, size);
+#endif
+    return device->place == WALL ? wall_alloc(pointer, count, size) : base_alloc(pointer, count, size);
 }
 
 void device_free(const struct device *device, void *pointer) {
-    if (device->walled)
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) {
+        gpu_free(pointer);
+        return;
+    }
+#endif
+    if (device->place == WALL)
         wall_free(pointer);
     else
         base_free(pointer);
 }
 
 facet_status device_upload(const struct device *device, void *to, const void *from_host, size_t bytes) {
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) {
+        cuda_upload(to, from_host, bytes);
+        return FACET_OK;
+    }
+#endif
     enter(device);
     if (bytes > 0) memcpy(to, from_host, bytes);
     leave(device);
@@ -69,6 +154,12 @@ facet_status device_upload(const struct device *device, void *to, const void *fr
 }
 
 facet_status device_download(const struct device *device, void *to_host, const void *from, size_t bytes) {
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) {
+        cuda_download(to_host, from, bytes);
+        return device_check(device);
+    }
+#endif
     enter(device);
     if (bytes > 0) memcpy(to_host, from, bytes);
     leave(device);
@@ -88,7 +179,7 @@ facet_status device_view(const struct device *device, const void *array, size_t 
     facet_status status = FACET_OK;
     char *copy = NULL;
     *view = array;
-    if (!device->walled || count == 0) return FACET_OK;
+    if (device->place == HOST || count == 0) return FACET_OK;
     *view = NULL;
     TRY(base_alloc(&copy, count, size));
     TRY(device_download(device, copy, array, count * size));
@@ -110,6 +201,12 @@ facet_status device_duplicate(const struct device *device, void *pointer, const 
     void *address;
     memcpy(&address, pointer, sizeof address);
     if (status != FACET_OK) return status;
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) {
+        cuda_duplicate(address, from, count * size);
+        return FACET_OK;
+    }
+#endif
     enter(device);
     if (count > 0) memcpy(address, from, count * size);
     leave(device);
@@ -167,7 +264,7 @@ double device_dot_single(const struct device *device, int64_t n, const float *x,
 }
 
 int device_is_host(const struct device *device) {
-    return !device->walled;
+    return device->place == HOST;
 }
 
 void device_multiply(const struct device *device, int64_t n, const double *d, const double *x, double *y) {
