@@ -13,77 +13,7 @@
  * counts once. Six transforms of the volume with blocks of half the size (sums and differences of opposite
  * nodes) are the work: 6 (2k-1)^4 operations a patch. */
 
-/* out = C in; n is a constant wherever this is inlined, so that the inputs stay in registers. */
-INLINE void NAME(block)(const int n, const REAL *C, const LANE *in, LANE *out) {
-    int j = 0;
-    for (; j + 4 <= n; j += 4, C += 4 * n) {
-        LANE s0 = C[0] * in[0], s1 = C[n] * in[0], s2 = C[2 * n] * in[0], s3 = C[3 * n] * in[0];
-#pragma GCC unroll 32
-        for (int i = 1; i < n; i++) {
-            s0 += C[i] * in[i];
-            s1 += C[n + i] * in[i];
-            s2 += C[2 * n + i] * in[i];
-            s3 += C[3 * n + i] * in[i];
-        }
-        out[j] = s0;
-        out[j + 1] = s1;
-        out[j + 2] = s2;
-        out[j + 3] = s3;
-    }
-    if (j + 2 <= n) {
-        LANE s0 = C[0] * in[0], s1 = C[n] * in[0];
-#pragma GCC unroll 32
-        for (int i = 1; i < n; i++) {
-            s0 += C[i] * in[i];
-            s1 += C[n + i] * in[i];
-        }
-        out[j] = s0;
-        out[j + 1] = s1;
-        j += 2;
-        C += 2 * n;
-    }
-    if (j < n) {
-        LANE s0 = C[0] * in[0];
-#pragma GCC unroll 32
-        for (int i = 1; i < n; i++) s0 += C[i] * in[i];
-        out[j] = s0;
-    }
-}
-
-/* Modes from the nodes of one line, m being odd and even = (m + 1) / 2. */
-INLINE void NAME(to_modes)(const int m, const int even, const REAL *C, int64_t stride, const LANE *in,
-                           int64_t out_stride, LANE *out) {
-    LANE x[BRICK_MAX_FREE + 3], y[BRICK_MAX_FREE + 3];
-    const int odd = m - even;
-#pragma GCC unroll 32
-    for (int i = 0; i < odd; i++) {
-        const LANE a = in[i * stride], b = in[(m - 1 - i) * stride];
-        x[i] = a + b;
-        x[even + i] = a - b;
-    }
-    x[odd] = in[odd * stride];
-    NAME(block)(even, C, x, y);
-    if (odd > 0) NAME(block)(odd, C + even * even, x + even, y + even);
-#pragma GCC unroll 32
-    for (int i = 0; i < m; i++) out[i * out_stride] = y[i];
-}
-
-/* Nodes from the modes of one line. */
-INLINE void NAME(to_nodes)(const int m, const int even, const REAL *C, int64_t stride, const LANE *in,
-                           int64_t out_stride, LANE *out) {
-    LANE x[BRICK_MAX_FREE + 3], y[BRICK_MAX_FREE + 3];
-#pragma GCC unroll 32
-    for (int i = 0; i < m; i++) x[i] = in[i * stride];
-    const int odd = m - even;
-    NAME(block)(even, C, x, y);
-    if (odd > 0) NAME(block)(odd, C + even * even, x + even, y + even);
-#pragma GCC unroll 32
-    for (int i = 0; i < odd; i++) {
-        out[i * out_stride] = y[i] + y[even + i];
-        out[(m - 1 - i) * out_stride] = y[i] - y[even + i];
-    }
-    out[odd * out_stride] = y[odd];
-}
+#include "kernels/simd/brick_modes_real.h"
 
 /* The same for any size. */
 static void NAME(block_any)(int n, const REAL *C, const LANE *in, LANE *out) {
@@ -99,19 +29,20 @@ static void NAME(blocks_any)(int m, int even, const REAL *C, const LANE *in, LAN
 }
 static void NAME(to_modes_any)(int m, int even, const REAL *C, int64_t stride, const LANE *in,
                                int64_t out_stride, LANE *out) {
-    LANE x[BRICK_MAX_FREE + 3], y[BRICK_MAX_FREE + 3];
-    for (int i = 0; i < m; i++) {
+    LANE x[BRICK_MAX_FREE + 3] = {{0}}, y[BRICK_MAX_FREE + 3];
+    const int odd = even > 0 ? m / 2 : 0;
+    for (int i = 0; i < m - odd; i++) x[i] = in[i * stride];
+    for (int i = 0; i < odd; i++) {
         const LANE a = in[i * stride], b = in[(m - 1 - i) * stride];
-        x[even == 0 || i < even ? i : m - 1 - i + even] = even == 0 || 2 * i + 1 == m ? a
-                                                          : i < even                  ? a + b
-                                                                                      : b - a;
+        x[i] = a + b;
+        x[even + i] = a - b;
     }
     NAME(blocks_any)(m, even, C, x, y);
     for (int i = 0; i < m; i++) out[i * out_stride] = y[i];
 }
 static void NAME(to_nodes_any)(int m, int even, const REAL *C, int64_t stride, const LANE *in,
                                int64_t out_stride, LANE *out) {
-    LANE x[BRICK_MAX_FREE + 3], y[BRICK_MAX_FREE + 3];
+    LANE x[BRICK_MAX_FREE + 3] = {{0}}, y[BRICK_MAX_FREE + 3];
     for (int i = 0; i < m; i++) x[i] = in[i * stride];
     NAME(blocks_any)(m, even, C, x, y);
     for (int i = 0; i < m; i++)
@@ -126,7 +57,7 @@ static void NAME(to_nodes_any)(int m, int even, const REAL *C, int64_t stride, c
 #define TO_MODES(M)                                                                                          \
     case M:                                                                                                  \
         for (int64_t l = 0; l < n_lines; l++)                                                                \
-            NAME(to_modes)(M, (M + 1) / 2, C, stride, in + l * step, out_stride, out + l * out_step);        \
+            NAME(to_modes)(M, C, stride, in + l * step, out_stride, out + l * out_step);                     \
         return;
 static __attribute__((noinline)) void NAME(all_to_modes)(int m, int even, const REAL *C, int64_t n_lines,
                                                          int64_t step, int64_t stride, const LANE *in,
@@ -140,7 +71,7 @@ static __attribute__((noinline)) void NAME(all_to_modes)(int m, int even, const 
 #define TO_NODES(M)                                                                                          \
     case M:                                                                                                  \
         for (int64_t l = 0; l < n_lines; l++)                                                                \
-            NAME(to_nodes)(M, (M + 1) / 2, C, stride, in + l * step, stride, out + l * step);                \
+            NAME(to_nodes)(M, C, stride, in + l * step, stride, out + l * step);                             \
         return;
 static __attribute__((noinline)) void NAME(all_to_nodes)(int m, int even, const REAL *C, int64_t n_lines,
                                                          int64_t step, int64_t stride, const LANE *in,
@@ -386,9 +317,9 @@ INLINE void NAME(divide)(const int m, const int even, const struct NAME(batch) *
     case M:                                                                                                  \
         for (int b = 0; b < m1; b++)                                                                         \
             for (int a = 0; a < m0; a++, line++) {                                                           \
-                NAME(to_modes)(M, (M + 1) / 2, t->table[2] + t->at[2].F, stride, line, 1, r);                \
+                NAME(to_modes)(M, t->table[2] + t->at[2].F, stride, line, 1, r);                             \
                 NAME(divide)(M, (M + 1) / 2, t, a, b, r);                                                    \
-                NAME(to_nodes)(M, (M + 1) / 2, t->table[2] + t->at[2].B, 1, r, stride, line);                \
+                NAME(to_nodes)(M, t->table[2] + t->at[2].B, 1, r, stride, line);                             \
             }                                                                                                \
         return;
 /* Along direction 2 everything at once: into modes, divided, back into nodes. */
