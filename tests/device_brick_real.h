@@ -67,7 +67,7 @@ static void NAME(run_brick_restrict)(struct arena *a, int64_t number) {
 
 /* All variants, forward and backward. */
 static void NAME(run_patch_sweep)(struct arena *a, int64_t number) {
-    for (int variant = PATCH_BOUNDARY; variant <= PATCH_ADDITIVE; variant++) {
+    for (int variant = PATCH_BOUNDARY; variant <= last_variant; variant++) {
         struct brick_setup s;
         brick_setup_create(a->device, (int)number, &s);
         s.patches.plan.variant = variant;

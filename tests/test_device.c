@@ -74,6 +74,9 @@ static void arena_destroy(struct arena *a) {
 #define NAME(what) what
 #define ARRAY      data
 #define MATRICES   matrices
+/* The GPU has no additive patches. */
+static int last_variant = PATCH_ADDITIVE;
+
 #include "device_real.h"
 
 #include "device_brick_real.h"
@@ -354,6 +357,7 @@ enum { N_CHECKS = sizeof checks / sizeof *checks };
 /* The kernel on one device with every number of threads, twice with each. */
 static void compare(const struct check *check, const char *name, int64_t size) {
     struct arena ref = {.device = find("ref")};
+    last_variant = strcmp(name, "cuda") == 0 ? PATCH_GLOBAL : PATCH_ADDITIVE;
     check->run(&ref, size);
     for (int t = 0; t < 4; t++) {
         struct arena a = {.device = find(name)}, again = {.device = find(name)};
@@ -372,12 +376,22 @@ static void compare(const struct check *check, const char *name, int64_t size) {
     arena_destroy(&ref);
 }
 
+static int kernel_is_on(const struct device *device, const char *kernel) {
+    for (int k = 0; k < device_n_kernels(); k++)
+        if (strcmp(device_kernel_name(k), kernel) == 0) return device_support(device, k) != DEVICE_NONE;
+    return 0;
+}
+
 static void every_kernel_gives_what_ref_gives(void **state) {
     (void)state;
     int64_t before = live_blocks();
     for (int k = 0; k < N_CHECKS; k++)
         for (int s = 0; checks[k].sizes[s] >= 0; s++)
             for (int o = 0; o < 2; o++) compare(&checks[k], others[o], checks[k].sizes[s]);
+    const struct device *gpu;
+    for (int k = 0; device_find("cuda", &gpu) == FACET_OK && k < N_CHECKS; k++)
+        for (int s = 0; kernel_is_on(gpu, checks[k].kernel) && checks[k].sizes[s] >= 0; s++)
+            compare(&checks[k], "cuda", checks[k].sizes[s]);
     base_set_threads(0);
     assert_int_equal(live_blocks(), before);
 }

@@ -12,7 +12,6 @@ namespace facet {
 namespace {
 
 constexpr int MAX_DEGREE = 8, MAX_FREE = 2 * MAX_DEGREE - 1;
-constexpr int MAX_GENERAL = MAX_DEGREE * 2; // free nodes of any column
 
 // ------------------------------------------------------------------------------ what a launch takes, by degree
 
@@ -249,12 +248,13 @@ template <typename R> __global__ void general_kernel(const __grid_constant__ gen
     for (int i = threadIdx.x; i < size; i += blockDim.x) p.x[node(i % m[0], i / m[0] % m[1], i / m[0] / m[1])] += r[i];
 }
 
-template <typename R> size_t general_bytes(const general_launch<R> &l) {
-    const int64_t m[3] = {l.list[0].m, l.list[1].m, l.list[2].m};
+// Numbers in the shared memory of a block of the general kernel.
+constexpr int64_t MOST_SHARED = 227 * 1024;
+int64_t general_numbers(const int64_t m[3], bool correction) {
     const int64_t w[3] = {m[0] + 2, m[1] + 2, m[2] + 2};
     int64_t n = 2 * m[0] * m[1] * m[2];
-    if (!l.correction) n += w[0] * w[1] * w[2] + 2 * w[0] * w[1] * m[2] + 2 * w[0] * m[1] * m[2];
-    return (size_t)n * sizeof(R);
+    if (!correction) n += w[0] * w[1] * w[2] + 2 * w[0] * w[1] * m[2] + 2 * w[0] * m[1] * m[2];
+    return n;
 }
 
 template <typename R>
@@ -295,7 +295,8 @@ void run_general(const struct brick_patches *p, const family *const g[3], const 
                     }
                     total *= list->count;
                 }
-                const size_t bytes = general_bytes(l);
+                const int64_t m[3] = {g[0]->m, g[1]->m, g[2]->m};
+                const size_t bytes = (size_t)general_numbers(m, correction) * sizeof(R);
                 good(cudaFuncSetAttribute(general_kernel<R>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
                      "patch_sweep");
                 if (!may_launch()) return;
@@ -379,11 +380,16 @@ template <typename R> void apply(const struct brick_cells *c, double a, const R 
         brick_apply_single_cuda(c, a, x, b, f, y, scratch);
 }
 
+// Whether every colour begins with the residual of the whole brick: so do patches that are not solved exactly.
+bool is_global(const struct brick_patches *p) {
+    return p->cells->conductivity != nullptr || p->cells->reaction != nullptr || p->variant == PATCH_GLOBAL ||
+           p->variant == PATCH_SEPARATE;
+}
+
 template <typename R> void sweep(const struct brick_patches *p, int backward, const R *b, R *x, R *scratch) {
     int colours[3] = {p->axis[0].n_colours, p->axis[1].n_colours, p->axis[2].n_colours};
     const int total = colours[0] * colours[1] * colours[2];
-    const bool varying = p->cells->conductivity != nullptr || p->cells->reaction != nullptr;
-    const bool global = varying || p->variant == PATCH_GLOBAL;
+    const bool global = is_global(p);
     R *inverse = scratch, *residual = scratch + MAX_FREE * MAX_FREE * MAX_FREE;
     const struct brick_line *cached[3] = {nullptr, nullptr, nullptr};
     for (int step = 0; step < total && may_launch(); step++) {
@@ -399,7 +405,7 @@ template <typename R> void sweep(const struct brick_patches *p, int backward, co
                     const family *const g[3] = {&f0, &f1, &f2};
                     const int m = f0.m;
                     bool done = false;
-                    const bool same = m == f1.m && m == f2.m && f0.regular && f1.regular && f2.regular;
+                    const bool same = p->variant != PATCH_FUSED && m == f1.m && m == f2.m && f0.regular && f1.regular && f2.regular;
                     const bool ring = p->axis[0].periodic || p->axis[1].periodic || p->axis[2].periodic;
                     if (same && m == 1 && !global && !ring && f1.first.size() < 65536 && f2.first.size() < 65536) {
                         run_points<R>(p, g, b, x);
@@ -416,11 +422,13 @@ template <typename R> void sweep(const struct brick_patches *p, int backward, co
 } // namespace facet
 
 int64_t patch_scratch_cuda(const struct brick_patches *p) {
-    if (p->variant != PATCH_BOUNDARY && p->variant != PATCH_GLOBAL) return -1;
-    for (int l = 0; l < p->n_lines; l++)
-        if (p->lines[l].m > facet::MAX_GENERAL) return -1;
-    const bool residual = p->cells->conductivity != nullptr || p->cells->reaction != nullptr || p->variant == PATCH_GLOBAL;
-    return facet::MAX_FREE * facet::MAX_FREE * facet::MAX_FREE + (residual ? brick_n_nodes(p->cells) : 0);
+    if (p->variant == PATCH_ADDITIVE) return -1;
+    int64_t m[3] = {1, 1, 1};
+    for (int d = 0; d < 3; d++)
+        for (int i = 0; i < p->axis[d].n_columns; i++)
+            if (p->lines[p->axis[d].lines[i]].m > m[d]) m[d] = p->lines[p->axis[d].lines[i]].m;
+    if (facet::general_numbers(m, false) * (int64_t)sizeof(double) > facet::MOST_SHARED) return -1;
+    return facet::MAX_FREE * facet::MAX_FREE * facet::MAX_FREE + (facet::is_global(p) ? brick_n_nodes(p->cells) : 0);
 }
 
 void patch_sweep_cuda(const struct brick_patches *p, int backward, const double *b, double *x, double *scratch) {
