@@ -270,12 +270,11 @@ template <typename R> __global__ void plain_kernel(const __grid_constant__ plain
             for (int z = 0; z <= c.element[2].k; z++)
                 for (int y = 0; y <= c.element[1].k; y++)
                     for (int x = 0; x <= c.element[0].k; x++) {
-                        const bool own = x == local[0][which[0]] && y == local[1][which[1]] && z == local[2][which[2]];
-                        if (p.diagonal && !own) continue;
                         const int i[3] = {x, y, z};
                         int64_t to = 0;
                         for (int d = 2; d >= 0; d--)
                             to = to * c.n_nodes[d] + (cell[d] * c.element[d].k + i[d]) % c.n_nodes[d];
+                        if (p.diagonal && to != node) continue;
                         const R mx = h[0] * M[0][x], my = h[1] * M[1][y], mz = h[2] * M[2][z];
                         const R w = lambda * mx * my * mz + k * (A[0][x] / h[0] * my * mz + mx * (A[1][y] / h[1]) * mz +
                                                                  mx * my * (A[2][z] / h[2]));

@@ -111,7 +111,7 @@ bool run_fast(const struct brick_patches *p, const family *const g[3], const R *
         l.wraps |= p->axis[d].periodic && (l.first[d] < 1 || l.first[d] + l.count[d] * (M + 1) > l.n_nodes[d]);
     l.conductivity = p->cells->conductivity;
     l.reaction = p->cells->reaction;
-    const size_t bytes = (correction ? sizeof(patch_volume<R, M>) : sizeof(patch_shared<R, M>)) * patches_of<M>;
+    const size_t bytes = sizeof(patch_shared<R, M>) * patches_of<M>;
     auto kernel = correction ? patch_kernel<R, M, blocks_of<R, M>(), false> : patch_kernel<R, M, blocks_of<R, M>(), true>;
     if (!good(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes), "patch_sweep")) return true;
     if (!correction && (cached[0] != &p->lines[g[0]->line[0]] || cached[1] != &p->lines[g[1]->line[0]] ||

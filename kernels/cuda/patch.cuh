@@ -106,9 +106,6 @@ __device__ __forceinline__ void to_nodes(const R *C, const R (&in)[M], R (&out)[
 template <int M> constexpr int patches_of = M * M >= 96 ? 1 : 192 / (M * M) > 16 ? 16 : 192 / (M * M);
 template <int M> constexpr int threads_of = (patches_of<M> * M * M + 31) / 32 * 32;
 
-template <typename R, int M> struct patch_volume {
-    R volume[M * M * M];
-};
 template <typename R, int M> struct patch_shared {
     R volume[M * M * M];
     R X[2][M + 2][M + 2]; // pairs of sums and differences: [z][y]
