@@ -9,16 +9,19 @@
 #define NAME(what) what##_ref
 #define TABLE      table
 #define TABLE_S    tables
+#define SCALE      scale
 #include "kernels/ref/brick_real.h"
 #undef REAL
 #undef NAME
 #undef TABLE
 #undef TABLE_S
+#undef SCALE
 
 #define REAL       float
 #define NAME(what) what##_single_ref
 #define TABLE      single
 #define TABLE_S    single
+#define SCALE      scale_single
 #include "kernels/ref/brick_real.h"
 
 static int64_t cell_size(const struct brick_cells *c) {

@@ -308,8 +308,16 @@ static int NAME(overlaps)(const struct brick_patches *p, int d, int node) {
     return count;
 }
 
-/* x += w S Z^-1 S' r on the free nodes of a patch, where r = b - A x, or b itself if `additive`; then w is
- * damping over the number of patches that share the node, else 1. */
+/* The node that is free node i of a patch whose columns begin at `first` (plus n_nodes). */
+static int64_t NAME(free_number)(const struct brick_patches *p, const int first[3], const int m[3], int i) {
+    const int at[3] = {i % m[0], i / m[0] % m[1], i / m[0] / m[1]};
+    int64_t node = 0;
+    for (int d = 2; d >= 0; d--) node = node * p->axis[d].n_nodes + (first[d] + at[d]) % p->axis[d].n_nodes;
+    return node;
+}
+
+/* x += w S Z^-1 S' r on the free nodes of a patch, where r = b - A x, or b itself if `additive`; then the
+ * number of patches that share a node divides w. */
 static void NAME(patch_solve)(const struct brick_patches *p, const int column[3], int additive, const REAL *b,
                               REAL *x, REAL *scratch) {
     const REAL *S[3], *e[3];
@@ -324,25 +332,29 @@ static void NAME(patch_solve)(const struct brick_patches *p, const int column[3]
         first[d] = p->axis[d].first[column[d]] + p->axis[d].n_nodes;
     }
     const int size = m[0] * m[1] * m[2];
-    const int64_t n0 = p->axis[0].n_nodes, n1 = p->axis[1].n_nodes, n2 = p->axis[2].n_nodes;
+    const int approximate = p->cells->conductivity != NULL || p->cells->reaction != NULL;
     REAL *r = scratch, *t = r + size;
-    for (int i = 0; i < size; i++)
-        r[i] = b[((i / m[0] / m[1] + first[2]) % n2 * n1 + (i / m[0] % m[1] + first[1]) % n1) * n0 +
-                 (i % m[0] + first[0]) % n0];
+    for (int i = 0; i < size; i++) r[i] = b[NAME(free_number)(p, first, m, i)];
     NAME(patch_residual)(p, column, additive ? NULL : x, r, &k, &lambda, t + size);
+    if (approximate) {
+        lambda /= k;
+        k = 1;
+        for (int i = 0; i < size; i++) r[i] *= p->SCALE[NAME(free_number)(p, first, m, i)];
+    }
     NAME(contract_all)(m, m, S, 1, r, t);
     for (int i = 0; i < size; i++)
         t[i] /= (REAL)lambda + (REAL)k * (e[0][i % m[0]] + e[1][i / m[0] % m[1]] + e[2][i / m[0] / m[1]]);
     NAME(contract_all)(m, m, S, 0, t, r);
     for (int i = 0; i < size; i++) {
-        const int at[3] = {(int)((i % m[0] + first[0]) % n0), (int)((i / m[0] % m[1] + first[1]) % n1),
-                           (int)((i / m[0] / m[1] + first[2]) % n2)};
-        REAL weight = 1;
+        const int64_t node = NAME(free_number)(p, first, m, i);
+        REAL weight = additive || approximate ? (REAL)p->damping : 1;
         if (additive) {
-            weight = (REAL)p->damping;
+            int at[3];
+            brick_node_at(p->cells, node, at);
             for (int d = 0; d < 3; d++) weight /= (REAL)NAME(overlaps)(p, d, at[d]);
         }
-        x[(at[2] * n1 + at[1]) * n0 + at[0]] += weight * r[i];
+        if (approximate) weight *= p->SCALE[node];
+        x[node] += weight * r[i];
     }
 }
 

@@ -53,7 +53,6 @@ static void NAME(to_nodes_any)(int m, int even, const REAL *C, int64_t stride, c
 
 /* The same for n_lines lines, `step` lanes apart, in place or not. Sizes that occur for vertices inside a
  * brick are compiled one by one. */
-#define SIZES(F) F(1) F(3) F(5) F(7) F(9) F(11) F(13) F(15) F(17) F(19) F(21) F(23) F(25) F(27) F(29)
 #define TO_MODES(M)                                                                                          \
     case M:                                                                                                  \
         for (int64_t l = 0; l < n_lines; l++)                                                                \
@@ -98,9 +97,15 @@ struct NAME(batch) {
     LANE *shell[3];    /* pairs: 2 x (m2 + 2) x (m1 + 2); 2 x (m2 + 2) x m0; 2 x m1 x m0 */
     LANE *P[3], *Q[3]; /* pairs: by (b, c); (a, c); (b, a) */
     LANE *work;        /* (m1 + 2) (m2 + 2) twice */
+    LANE *cell;        /* the nodes of one cell of each patch */
     REAL *inverse;     /* m0 x m1 x m2 by (a, b, c): 1 / Z */
     const struct brick_line *inverse_of[3];
-    int32_t first[L];   /* of the lanes in direction 0 */
+    int32_t first[L]; /* of the lanes in direction 0 */
+    int column[L], column1, column2;
+    int plain;       /* the volume holds residuals, not loads: there is no shell */
+    int approximate; /* k or lambda vary: patches are scaled to k = 1 */
+    int divides;     /* and have each a lambda of their own, `ratio` */
+    LANE ratio;
     int chained;        /* the right shell node of a lane is the left one of the next */
     int n_lanes, wraps; /* lanes that exist; whether some column of direction 0 wraps round */
 };
@@ -288,6 +293,16 @@ INLINE void NAME(divide)(const int m, const int even, const struct NAME(batch) *
     const REAL *mu1 = t->table[1] + t->at[1].mu, *alpha1 = t->table[1] + t->at[1].alpha;
     const REAL *mu2 = t->table[2] + t->at[2].mu, *alpha2 = t->table[2] + t->at[2].alpha;
     const REAL *inverse = t->inverse + ((int64_t)a * m1 + b) * m;
+    if (t->divides) {
+        const LANE base =
+            t->ratio + (t->table[0][t->at[0].eigenvalues + a] + t->table[1][t->at[1].eigenvalues + b]);
+        for (int c = 0; c < m; c++) r[c] /= base + t->table[2][t->at[2].eigenvalues + c];
+        return;
+    }
+    if (t->plain) {
+        for (int c = 0; c < m; c++) r[c] *= inverse[c];
+        return;
+    }
     const int64_t size0 = (int64_t)m1 * m, size1 = (int64_t)m0 * m, size2 = (int64_t)m0 * m1;
     const int even0 = t->line[0]->even, even1 = t->line[1]->even;
     for (int s = 0; s < 2; s++) { /* across a symmetric line a mode sees the sum or the difference */
@@ -357,12 +372,18 @@ static void NAME(set_line)(struct NAME(batch) * t, int d, const struct brick_lin
     t->table[d] = line->TABLE;
 }
 
+/* The rows of the free nodes of the batch, by (c, b). */
+INLINE int64_t NAME(free_row)(const struct brick_patches *p, int y0, int z0, int b, int c) {
+    const int64_t y = NAME(wrap)(y0 + b, p->axis[1].n_nodes), z = NAME(wrap)(z0 + c, p->axis[2].n_nodes);
+    return (z * p->axis[1].n_nodes + y) * p->axis[0].n_nodes;
+}
+
 /* Solves the patches of the batch, whose columns begin at y0 and z0 in the other directions: x on their free
  * nodes. */
 static void NAME(solve_batch)(const struct brick_patches *p, struct NAME(batch) * t, int y0, int z0,
                               const REAL *b, REAL *x) {
-    const int m0 = t->m[0], m1 = t->m[1], m2 = t->m[2];
-    const int64_t nx = p->axis[0].n_nodes, ny = p->axis[1].n_nodes, plane = (int64_t)m0 * m1;
+    const int m0 = t->m[0], m1 = t->m[1], m2 = t->m[2], nx = p->axis[0].n_nodes;
+    const int64_t plane = (int64_t)m0 * m1;
     NAME(set_inverse)(t);
     NAME(gather_shell)(p, t, y0, z0, x);
     NAME(shell_x)(t);
@@ -370,67 +391,38 @@ static void NAME(solve_batch)(const struct brick_patches *p, struct NAME(batch) 
     NAME(shell_z)(t);
     for (int c = 0; c < m2; c++) {
         LANE *at = t->volume + c * plane;
-        const int z = NAME(wrap)(z0 + c, p->axis[2].n_nodes);
-        for (int j = 0; j < m1; j++) {
-            const int y = NAME(wrap)(y0 + j, (int)ny);
-            NAME(gather_row)(t, (int)nx, 0, m0, b + (z * ny + y) * nx, at + (int64_t)j * m0);
-        }
+        for (int j = 0; j < m1; j++)
+            NAME(gather_row)(t, nx, 0, m0, b + NAME(free_row)(p, y0, z0, j, c), at + (int64_t)j * m0);
         NAME(all_to_modes)(m0, t->line[0]->even, t->table[0] + t->at[0].F, m1, m0, 1, at, m0, 1, at);
         NAME(all_to_modes)(m1, t->line[1]->even, t->table[1] + t->at[1].F, m0, 1, m0, at, 1, m0, at);
     }
     NAME(solve_lines)(t);
     for (int c = 0; c < m2; c++) {
         LANE *at = t->volume + c * plane;
-        const int z = NAME(wrap)(z0 + c, p->axis[2].n_nodes);
         NAME(all_to_nodes)(m1, t->line[1]->even, t->table[1] + t->at[1].B, m0, 1, m0, at, at);
         NAME(all_to_nodes)(m0, t->line[0]->even, t->table[0] + t->at[0].B, m1, m0, 1, at, at);
-        for (int j = 0; j < m1; j++) {
-            const int y = NAME(wrap)(y0 + j, (int)ny);
-            NAME(scatter_row)(t, (int)nx, m0, at + (int64_t)j * m0, x + (z * ny + y) * nx);
-        }
-    }
-}
-
-/* The patches of one row of columns of direction 0, colour by colour. */
-static void NAME(sweep_row)(const struct brick_patches *p, struct NAME(batch) * t, int backward, int y0,
-                            int z0, const REAL *b, REAL *x) {
-    const struct brick_axis *ax = &p->axis[0];
-    for (int step = 0; step < ax->n_colours; step++) {
-        const int colour = backward ? ax->n_colours - 1 - step : step;
-        int i = 0;
-        while (i < ax->n_columns) {
-            int n = 0, line = -1;
-            t->wraps = 0;
-            for (; i < ax->n_columns && n < L; i++) {
-                if (ax->colour[i] != colour) continue;
-                if (line >= 0 && ax->lines[i] != line) break;
-                line = ax->lines[i];
-                t->first[n++] = ax->first[i];
-                const int m = p->lines[line].m;
-                if (ax->periodic && (ax->first[i] < 1 || ax->first[i] + m >= ax->n_nodes)) t->wraps = 1;
-            }
-            if (n == 0) break;
-            t->n_lanes = n;
-            for (int w = n; w < L; w++) t->first[w] = t->first[n - 1];
-            t->chained = n == L && !t->wraps && t->first[0] > 0;
-            for (int w = 0; w + 1 < n; w++)
-                t->chained &= t->first[w + 1] == t->first[w] + p->lines[line].m + 1;
-            NAME(set_line)(t, 0, &p->lines[line]);
-            NAME(solve_batch)(p, t, y0, z0, b, x);
-        }
+        for (int j = 0; j < m1; j++)
+            NAME(scatter_row)(t, nx, m0, at + (int64_t)j * m0, x + NAME(free_row)(p, y0, z0, j, c));
     }
 }
 
 /* Scratch of one thread, in lanes. */
-INLINE int64_t NAME(batch_lanes)(int64_t m) {
+INLINE int64_t NAME(batch_lanes)(int64_t m, int64_t n) {
     const int64_t face = (m + 2) * (m + 2);
-    return m * m * m + 3 * 2 * face + 6 * 2 * m * m + 4 * face + (m * m * m + L - 1) / L;
+    return m * m * m + 3 * 2 * face + 6 * 2 * m * m + 4 * face + (m * m * m + L - 1) / L + n * n * n;
 }
 
 static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *scratch,
                               struct NAME(batch) * t) {
     const int64_t face = (m + 2) * (m + 2);
-    *t = (struct NAME(batch)){.k = (REAL)p->cells->k, .lambda = (REAL)p->cells->lambda, .volume = scratch};
+    *t = (struct NAME(batch)){
+        .k = (REAL)p->cells->k, .lambda = (REAL)p->cells->lambda, .volume = scratch, .plain = is_plain(p)};
+    t->approximate = p->cells->conductivity != NULL || p->cells->reaction != NULL;
+    t->divides = t->approximate && (p->cells->reaction != NULL || p->cells->lambda != 0);
+    if (t->approximate) {
+        t->k = 1;
+        t->lambda = 0;
+    }
     scratch += m * m * m;
     for (int d = 0; d < 3; d++, scratch += 2 * face) t->shell[d] = scratch;
     for (int d = 0; d < 3; d++, scratch += 4 * m * m) {
@@ -438,42 +430,11 @@ static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *sc
         t->Q[d] = scratch + 2 * m * m;
     }
     t->work = scratch;
-    t->inverse = (REAL *)(scratch + 4 * face);
+    scratch += 4 * face;
+    t->inverse = (REAL *)scratch;
+    t->cell = scratch + (m * m * m + L - 1) / L;
 }
 
-/* One step over all patches. A single thread goes through the columns in an order that keeps what it touched
- * in the caches; several share the columns of one colour in direction 1. */
-void NAME(patch_sweep)(const struct brick_patches *p, int backward, const REAL *b, REAL *x, REAL *scratch) {
-    const struct brick_axis *ay = &p->axis[1], *az = &p->axis[2];
-    const int threads = base_threads(), m = largest(p);
-    if (p->variant != PATCH_BOUNDARY || p->cells->conductivity != NULL || p->cells->reaction != NULL) {
-        PLAIN(patch_sweep)(p, backward, b, x, scratch);
-        return;
-    }
-#pragma omp parallel num_threads(threads) if (threads > 1 && ay->n_columns > 3)
-    {
-        struct NAME(batch) t;
-#ifdef _OPENMP
-        const int self = omp_get_thread_num(), crew = omp_get_num_threads();
-#else
-        const int self = 0, crew = 1;
-#endif
-        NAME(batch_begin)(p, m, (LANE *)scratch + self * NAME(batch_lanes)(m), &t);
-        for (int k = 0; k < az->n_columns; k++) {
-            const int z = az->order[backward ? az->n_columns - 1 - k : k];
-            NAME(set_line)(&t, 2, &p->lines[az->lines[z]]);
-            for (int step = 0; step < (crew > 1 ? ay->n_colours : 1); step++) {
-                const int colour = backward ? ay->n_colours - 1 - step : step;
-                for (int j = 0, turn = 0; j < ay->n_columns; j++) {
-                    const int y = ay->order[backward ? ay->n_columns - 1 - j : j];
-                    if (crew > 1 && (ay->colour[y] != colour || turn++ % crew != self)) continue;
-                    NAME(set_line)(&t, 1, &p->lines[ay->lines[y]]);
-                    NAME(sweep_row)(p, &t, backward, ay->first[y], az->first[z], b, x);
-                }
-                if (crew > 1) {
-#pragma omp barrier
-                }
-            }
-        }
-    }
-}
+#undef TO_MODES
+#undef TO_NODES
+#undef SOLVE_LINES
