@@ -29,6 +29,14 @@ template <typename R> const R *table_of(const struct brick_line *line) {
         return line->single;
 }
 
+template <typename R> const R *scale_of(const struct brick_patches *p) {
+    if (p->cells->conductivity == nullptr && p->cells->reaction == nullptr) return nullptr;
+    if constexpr (std::is_same_v<R, double>)
+        return p->scale;
+    else
+        return p->scale_single;
+}
+
 template <typename R, int M> void copy_table(const struct brick_line *line, patch_table<R, M> *t) {
     const struct brick_layout at = ::brick_layout(M, even_of<M>);
     constexpr int blocks = patch_table<R, M>::E * patch_table<R, M>::E + patch_table<R, M>::O * patch_table<R, M>::O;
@@ -111,6 +119,8 @@ bool run_fast(const struct brick_patches *p, const family *const g[3], const R *
         l.wraps |= p->axis[d].periodic && (l.first[d] < 1 || l.first[d] + l.count[d] * (M + 1) > l.n_nodes[d]);
     l.conductivity = p->cells->conductivity;
     l.reaction = p->cells->reaction;
+    l.scale = scale_of<R>(p);
+    l.damping = (R)p->damping;
     const size_t bytes = sizeof(patch_shared<R, M>) * patches_of<M>;
     auto kernel = correction ? patch_kernel<R, M, blocks_of<R, M>(), false> : patch_kernel<R, M, blocks_of<R, M>(), true>;
     if (!good(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes), "patch_sweep")) return true;
@@ -143,6 +153,8 @@ template <typename R> struct general_launch {
     int n_nodes[3], periodic[3], n_cells[3];
     const double *widths[3], *conductivity, *reaction;
     int correction;
+    const R *scale; // as in patch_launch
+    R damping;
 };
 static_assert(sizeof(general_launch<double>) < 32000, "arguments of a kernel");
 
@@ -208,7 +220,10 @@ template <typename R> __global__ void general_kernel(const __grid_constant__ gen
     };
     const int size = m[0] * m[1] * m[2], closed = with[0] * with[1] * with[2];
     R *r = reinterpret_cast<R *>(memory), *t = r + size, *X = t + size;
-    for (int i = threadIdx.x; i < size; i += blockDim.x) r[i] = p.b[node(i % m[0], i / m[0] % m[1], i / m[0] / m[1])];
+    for (int i = threadIdx.x; i < size; i += blockDim.x) {
+        const int64_t at = node(i % m[0], i / m[0] % m[1], i / m[0] / m[1]);
+        r[i] = p.scale != nullptr ? p.b[at] * p.scale[at] : p.b[at];
+    }
     if (!p.correction) {
         R *zM = X + closed, *zA = zM + with[0] * with[1] * m[2], *y0 = zA + with[0] * with[1] * m[2];
         R *y1 = y0 + with[0] * m[1] * m[2];
@@ -237,15 +252,22 @@ template <typename R> __global__ void general_kernel(const __grid_constant__ gen
     contract<R>(n, 0, m[0], S[0], true, r, t, false);
     contract<R>(n, 1, m[1], S[1], true, t, r, false);
     contract<R>(n, 2, m[2], S[2], true, r, t, false);
-    const R k = (R)general_mean(p, p.conductivity, (double)p.k, column);
-    const R lambda = (R)general_mean(p, p.reaction, (double)p.lambda, column);
+    R k = (R)general_mean(p, p.conductivity, (double)p.k, column);
+    R lambda = (R)general_mean(p, p.reaction, (double)p.lambda, column);
+    if (p.scale != nullptr) {
+        lambda /= k;
+        k = 1;
+    }
     for (int i = threadIdx.x; i < size; i += blockDim.x)
         t[i] /= lambda + k * (e[0][i % m[0]] + e[1][i / m[0] % m[1]] + e[2][i / m[0] / m[1]]);
     __syncthreads();
     contract<R>(n, 0, m[0], S[0], false, t, r, false);
     contract<R>(n, 1, m[1], S[1], false, r, t, false);
     contract<R>(n, 2, m[2], S[2], false, t, r, false);
-    for (int i = threadIdx.x; i < size; i += blockDim.x) p.x[node(i % m[0], i / m[0] % m[1], i / m[0] / m[1])] += r[i];
+    for (int i = threadIdx.x; i < size; i += blockDim.x) {
+        const int64_t at = node(i % m[0], i / m[0] % m[1], i / m[0] / m[1]);
+        p.x[at] += p.scale != nullptr ? p.damping * p.scale[at] * r[i] : r[i];
+    }
 }
 
 // Numbers in the shared memory of a block of the general kernel.
@@ -265,6 +287,8 @@ void run_general(const struct brick_patches *p, const family *const g[3], const 
     l.b = b;
     l.x = x;
     l.correction = correction;
+    l.scale = correction ? scale_of<R>(p) : nullptr;
+    l.damping = (R)p->damping;
     l.conductivity = p->cells->conductivity;
     l.reaction = p->cells->reaction;
     for (int d = 0; d < 3; d++) {

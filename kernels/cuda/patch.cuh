@@ -31,8 +31,11 @@ template <typename R, int M> struct patch_launch {
     int first[3], count[3];    // the first patch of the colour, and how many
     int n_nodes[3];            // for periodic directions
     int wraps;
-    // Without the shell b is the residual, x receives the correction, and k and lambda are the means over the eight cells of a
-    // patch, cell (0, 0, 0) of the first patch being first_cell; NULL: as above.
+    // Without the shell b is the residual and x receives the correction. With a scale s the patch is approximate: the correction
+    // is damping s A_1^-1 s b, A_1 with k = 1 and the ratio of the means of lambda and k over the eight cells of the patch, cell
+    // (0, 0, 0) of the first patch being first_cell (arrays that are NULL: as above).
+    const R *scale;
+    R damping;
     const double *conductivity, *reaction;
     int first_cell[3], cells[3];
 };
@@ -154,8 +157,10 @@ template <typename R, int M, int BLOCKS, bool SHELL> __global__ void __launch_bo
     if (active) {
         const int64_t base = node(own, u, v, 0);
 #pragma unroll
-        for (int c = 0; c < M; c++)
-            s.volume[c * M * M + line] = p.b[p.wraps ? node(own, u, v, c) : base + c * p.stride[1]];
+        for (int c = 0; c < M; c++) {
+            const int64_t at = p.wraps ? node(own, u, v, c) : base + c * p.stride[1];
+            s.volume[c * M * M + line] = !SHELL && p.scale != nullptr ? p.b[at] * p.scale[at] : p.b[at];
+        }
     }
     if (SHELL && active) {
         R l = p.x[node(own, u, v, -1)], r = p.x[node(own, u, v, M)];
@@ -296,7 +301,11 @@ template <typename R, int M, int BLOCKS, bool SHELL> __global__ void __launch_bo
                 in[c] = r * __ldg(p.inverse + c * M * M + line);
             }
         } else {
-            const R k = patch_mean(p, p.conductivity, p.k, own), lambda = patch_mean(p, p.reaction, p.lambda, own);
+            R k = patch_mean(p, p.conductivity, p.k, own), lambda = patch_mean(p, p.reaction, p.lambda, own);
+            if (p.scale != nullptr) {
+                lambda /= k;
+                k = 1;
+            }
             const R along = lambda + k * (p.line[0].eigenvalues[a] + p.line[1].eigenvalues[b]);
 #pragma unroll
             for (int c = 0; c < M; c++) in[c] = out[c] / (along + k * p.line[2].eigenvalues[c]);
@@ -326,8 +335,12 @@ template <typename R, int M, int BLOCKS, bool SHELL> __global__ void __launch_bo
         const int64_t base = node(own, u, v, 0);
 #pragma unroll
         for (int c = 0; c < M; c++) {
-            R &x = p.x[p.wraps ? node(own, u, v, c) : base + c * p.stride[1]];
-            x = SHELL ? s.volume[c * M * M + line] : x + s.volume[c * M * M + line];
+            const int64_t at = p.wraps ? node(own, u, v, c) : base + c * p.stride[1];
+            const R value = s.volume[c * M * M + line];
+            if (SHELL)
+                p.x[at] = value;
+            else
+                p.x[at] += p.scale != nullptr ? p.damping * p.scale[at] * value : value;
         }
     }
 }
