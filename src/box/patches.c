@@ -326,8 +326,8 @@ void box_patches_destroy(struct box_patches *p) {
         base_free(&p->plan.axis[d].order);
     }
     for (int l = 0; l < p->plan.n_lines; l++) {
-        device_free(p->device, (void *)p->lines[l].table);
-        device_free(p->device, (void *)p->lines[l].single);
+        device_free(p->device, &p->lines[l].table);
+        device_free(p->device, &p->lines[l].single);
     }
     base_free(&p->lines);
     *p = (struct box_patches){0};
