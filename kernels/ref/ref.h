@@ -22,4 +22,27 @@ void batch_recover_ref(int64_t n_batches, int N, int n, const double *factor, co
 void affine_flux_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                      const double *u, const double *uhat, double *q);
 
+void brick_apply_ref(const struct brick_cells *c, double a, const double *x, double b, const double *f,
+                     double *y, double *scratch);
+void brick_diagonal_ref(const struct brick_cells *c, double *d);
+void point_sweep_ref(const struct brick_cells *c, int backward, const double *b, double *x, double *scratch);
+void brick_prolong_ref(const struct brick_transfer *t, const double *coarse, double *fine, double *scratch);
+void brick_restrict_ref(const struct brick_transfer *t, const double *fine, double *coarse, double *scratch);
+void patch_sweep_ref(const struct brick_patches *p, int backward, const double *b, double *x,
+                     double *scratch);
+void brick_apply_single_ref(const struct brick_cells *c, double a, const float *x, double b, const float *f,
+                            float *y, float *scratch);
+void brick_diagonal_single_ref(const struct brick_cells *c, float *d);
+void point_sweep_single_ref(const struct brick_cells *c, int backward, const float *b, float *x,
+                            float *scratch);
+void brick_prolong_single_ref(const struct brick_transfer *t, const float *coarse, float *fine,
+                              float *scratch);
+void brick_restrict_single_ref(const struct brick_transfer *t, const float *fine, float *coarse,
+                               float *scratch);
+void patch_sweep_single_ref(const struct brick_patches *p, int backward, const float *b, float *x,
+                            float *scratch);
+int64_t brick_scratch_ref(const struct brick_cells *c);
+int64_t transfer_scratch_ref(const struct brick_transfer *t);
+int64_t patch_scratch_ref(const struct brick_patches *p);
+
 #endif

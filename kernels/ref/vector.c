@@ -52,6 +52,21 @@ const struct kernels *kernels_ref(void) {
         .cell_apply_single = cell_apply_single_ref,
         .convert_to_single = convert_to_single_ref,
         .convert_to_double = convert_to_double_ref,
+        .brick_apply = brick_apply_ref,
+        .brick_apply_single = brick_apply_single_ref,
+        .brick_diagonal = brick_diagonal_ref,
+        .brick_diagonal_single = brick_diagonal_single_ref,
+        .point_sweep = point_sweep_ref,
+        .point_sweep_single = point_sweep_single_ref,
+        .brick_prolong = brick_prolong_ref,
+        .brick_prolong_single = brick_prolong_single_ref,
+        .brick_restrict = brick_restrict_ref,
+        .brick_restrict_single = brick_restrict_single_ref,
+        .patch_sweep = patch_sweep_ref,
+        .patch_sweep_single = patch_sweep_single_ref,
+        .brick_scratch = brick_scratch_ref,
+        .transfer_scratch = transfer_scratch_ref,
+        .patch_scratch = patch_scratch_ref,
     };
     return &table;
 }

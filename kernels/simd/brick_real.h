@@ -499,7 +499,7 @@ INLINE int64_t NAME(batch_lanes)(int64_t m) {
 static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *scratch,
                               struct NAME(batch) * t) {
     const int64_t face = (m + 2) * (m + 2);
-    *t = (struct NAME(batch)){.k = (REAL)p->conductivity, .lambda = (REAL)p->reaction, .volume = scratch};
+    *t = (struct NAME(batch)){.k = (REAL)p->cells->k, .lambda = (REAL)p->cells->lambda, .volume = scratch};
     scratch += m * m * m;
     for (int d = 0; d < 3; d++, scratch += 2 * face) t->shell[d] = scratch;
     for (int d = 0; d < 3; d++, scratch += 4 * m * m) {
@@ -510,18 +510,15 @@ static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *sc
     t->inverse = (REAL *)(scratch + 4 * face);
 }
 
-static int NAME(largest)(const struct brick_patches *p) {
-    int m = 1;
-    for (int l = 0; l < p->n_lines; l++)
-        if (p->lines[l].m > m) m = p->lines[l].m;
-    return m;
-}
-
 /* One step over all patches. A single thread goes through the columns in an order that keeps what it touched
  * in the caches; several share the columns of one colour in direction 1. */
 void NAME(patch_sweep)(const struct brick_patches *p, int backward, const REAL *b, REAL *x, REAL *scratch) {
     const struct brick_axis *ay = &p->axis[1], *az = &p->axis[2];
-    const int threads = base_threads(), m = NAME(largest)(p);
+    const int threads = base_threads(), m = largest(p);
+    if (p->variant != PATCH_BOUNDARY || p->cells->conductivity != NULL || p->cells->reaction != NULL) {
+        PLAIN(patch_sweep)(p, backward, b, x, scratch);
+        return;
+    }
 #pragma omp parallel num_threads(threads) if (threads > 1 && ay->n_columns > 3)
     {
         struct NAME(batch) t;

@@ -9,29 +9,20 @@
 #define FACET_BOX_PATCHES_H
 
 #include "box/grid.h"
+#include "box/modes.h"
 #include "device/device.h"
 #include "kernels/brick.h"
-
-/* 1D elements of degree k on [0, 1] in the Lagrange basis of the Gauss-Lobatto points, mass and stiffness
- * exact. */
-struct box_element {
-    int k;
-    double *nodes;            /* k + 1 */
-    double *mass, *stiffness; /* (k + 1) x (k + 1) */
-};
-facet_status box_element_create(int k, struct box_element *element);
-void box_element_destroy(struct box_element *element); /* safe on a zeroed struct, and twice */
 
 struct box_patches {
     const struct device *device;
     struct brick_patches plan;
     struct brick_line *lines;
-    double *scratch;
-    int64_t scratch_bytes;
 };
-/* lambda and k of the plan are those of the first cell. */
+/* `cells` (box/brick.h) must outlive it. The variant is PATCH_BOUNDARY and the damping 1; the caller may
+ * change both in the plan. */
 facet_status box_patches_create(const struct device *device, const struct box_grid *grid,
-                                const struct box_element *element, struct box_patches *patches);
+                                const struct box_element *element, const struct brick_cells *cells,
+                                struct box_patches *patches);
 void box_patches_destroy(struct box_patches *patches); /* safe on a zeroed struct, and twice */
 
 #endif

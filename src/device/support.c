@@ -37,6 +37,15 @@ static const struct row rows[] = {
     {"batch_load",      {OWN, OWN, REF}},
     {"batch_recover",   {OWN, OWN, REF}},
     {"affine_flux",     {OWN, OWN, REF}},
+    {"brick_apply", {REF, OWN, REF}},
+    {"brick_scratch", {REF, OWN, REF}},
+    {"brick_diagonal", {REF, OWN, REF}},
+    {"point_sweep", {REF, OWN, REF}},
+    {"brick_prolong", {REF, OWN, REF}},
+    {"brick_restrict", {REF, OWN, REF}},
+    {"transfer_scratch", {REF, OWN, REF}},
+    {"patch_sweep", {OWN, OWN, REF}},
+    {"patch_scratch", {OWN, OWN, REF}},
     {"fill_single",     {OWN, OWN, REF}},
     {"axpby_single",    {OWN, OWN, REF}},
     {"multiply_single", {OWN, OWN, REF}},
@@ -47,6 +56,12 @@ static const struct row rows[] = {
     {"cell_apply_single", {OWN, OWN, REF}},
     {"convert_to_single", {OWN, OWN, REF}},
     {"convert_to_double", {OWN, OWN, REF}},
+    {"brick_apply_single", {REF, OWN, REF}},
+    {"brick_diagonal_single", {REF, OWN, REF}},
+    {"point_sweep_single", {REF, OWN, REF}},
+    {"brick_prolong_single", {REF, OWN, REF}},
+    {"brick_restrict_single", {REF, OWN, REF}},
+    {"patch_sweep_single", {OWN, OWN, REF}},
     /* clang-format on */
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])
