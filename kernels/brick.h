@@ -23,6 +23,7 @@
 #define BRICK_MAX_DEGREE  15
 #define BRICK_MAX_FREE    (2 * BRICK_MAX_DEGREE - 1)
 #define BRICK_MAX_COLOURS 3
+#define BRICK_INNER_STEPS 4 /* in a patch whose coefficients vary */
 
 /* Where the tables of a line stand. With `even` > 0 the line is symmetric: the first even = (m + 1) / 2 modes
  * are even, the others odd, and F, B, T keep the two blocks only, for the sums and differences of opposite
@@ -188,8 +189,9 @@ struct brick_transfer {
 enum patch_variant { PATCH_BOUNDARY, PATCH_FUSED, PATCH_SEPARATE, PATCH_GLOBAL, PATCH_ADDITIVE };
 
 /* A smoothing step. All arrays of the plan itself are on the host, tables and those of `cells` on the device.
- * Where k or lambda vary from cell to cell, patches are solved with their means over the patch (by volume)
- * and PATCH_BOUNDARY means PATCH_FUSED: residuals are always those of the true operator. */
+ * Where k or lambda vary from cell to cell, patches are solved by BRICK_INNER_STEPS of Chebyshev's iteration
+ * over the patch with the largest k and lambda of its cells (PATCH_ADDITIVE: one step), and PATCH_BOUNDARY
+ * means PATCH_FUSED: residuals are always those of the true operator. */
 struct brick_patches {
     struct brick_axis axis[3];
     int n_lines;

@@ -38,7 +38,7 @@ static facet_status make_modes(const struct box_grid *g, const struct box_elemen
     double *M = NULL, *A = NULL;
     TRY(CALLOC(M, (int64_t)m * with));
     TRY(CALLOC(A, (int64_t)m * with));
-    TRY(ALLOC(s->S[d], (int64_t)m * m));
+    TRY(CALLOC(s->S[d], (int64_t)m * m));
     TRY(ALLOC(s->theta[d], m));
     if (d >= g->dim) M[1] = 1.0;
     for (int c = 0; d < g->dim && c < g->cells[d]; c++)
