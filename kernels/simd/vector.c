@@ -1,6 +1,5 @@
 /* The same kernels with threads and vector instructions; the bodies stand in vector_real.h. Sums are taken
  * over fixed pieces, so that a result depends neither on scheduling nor on the number of threads. */
-#include "kernels/ref/ref.h"
 #include "kernels/simd/lane.h"
 
 #define PIECE      4096 /* entries of one partial sum */
@@ -64,20 +63,20 @@ const struct kernels *kernels_simd(void) {
         .cell_apply_single = cell_apply_single_simd,
         .convert_to_single = convert_to_single_simd,
         .convert_to_double = convert_to_double_simd,
-        .brick_apply = brick_apply_ref,
-        .brick_apply_single = brick_apply_single_ref,
-        .brick_diagonal = brick_diagonal_ref,
-        .brick_diagonal_single = brick_diagonal_single_ref,
-        .point_sweep = point_sweep_ref,
-        .point_sweep_single = point_sweep_single_ref,
-        .brick_prolong = brick_prolong_ref,
-        .brick_prolong_single = brick_prolong_single_ref,
-        .brick_restrict = brick_restrict_ref,
-        .brick_restrict_single = brick_restrict_single_ref,
+        .brick_apply = brick_apply_simd,
+        .brick_apply_single = brick_apply_single_simd,
+        .brick_diagonal = brick_diagonal_simd,
+        .brick_diagonal_single = brick_diagonal_single_simd,
+        .point_sweep = point_sweep_simd,
+        .point_sweep_single = point_sweep_single_simd,
+        .brick_prolong = brick_prolong_simd,
+        .brick_prolong_single = brick_prolong_single_simd,
+        .brick_restrict = brick_restrict_simd,
+        .brick_restrict_single = brick_restrict_single_simd,
         .patch_sweep = patch_sweep_simd,
         .patch_sweep_single = patch_sweep_single_simd,
-        .brick_scratch = brick_scratch_ref,
-        .transfer_scratch = transfer_scratch_ref,
+        .brick_scratch = brick_scratch_simd,
+        .transfer_scratch = transfer_scratch_simd,
         .patch_scratch = patch_scratch_simd,
     };
     return &table;

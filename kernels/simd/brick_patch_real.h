@@ -13,77 +13,7 @@
  * counts once. Six transforms of the volume with blocks of half the size (sums and differences of opposite
  * nodes) are the work: 6 (2k-1)^4 operations a patch. */
 
-/* out = C in; n is a constant wherever this is inlined, so that the inputs stay in registers. */
-INLINE void NAME(block)(const int n, const REAL *C, const LANE *in, LANE *out) {
-    int j = 0;
-    for (; j + 4 <= n; j += 4, C += 4 * n) {
-        LANE s0 = C[0] * in[0], s1 = C[n] * in[0], s2 = C[2 * n] * in[0], s3 = C[3 * n] * in[0];
-#pragma GCC unroll 32
-        for (int i = 1; i < n; i++) {
-            s0 += C[i] * in[i];
-            s1 += C[n + i] * in[i];
-            s2 += C[2 * n + i] * in[i];
-            s3 += C[3 * n + i] * in[i];
-        }
-        out[j] = s0;
-        out[j + 1] = s1;
-        out[j + 2] = s2;
-        out[j + 3] = s3;
-    }
-    if (j + 2 <= n) {
-        LANE s0 = C[0] * in[0], s1 = C[n] * in[0];
-#pragma GCC unroll 32
-        for (int i = 1; i < n; i++) {
-            s0 += C[i] * in[i];
-            s1 += C[n + i] * in[i];
-        }
-        out[j] = s0;
-        out[j + 1] = s1;
-        j += 2;
-        C += 2 * n;
-    }
-    if (j < n) {
-        LANE s0 = C[0] * in[0];
-#pragma GCC unroll 32
-        for (int i = 1; i < n; i++) s0 += C[i] * in[i];
-        out[j] = s0;
-    }
-}
-
-/* Modes from the nodes of one line, m being odd and even = (m + 1) / 2. */
-INLINE void NAME(to_modes)(const int m, const int even, const REAL *C, int64_t stride, const LANE *in,
-                           int64_t out_stride, LANE *out) {
-    LANE x[BRICK_MAX_FREE + 3], y[BRICK_MAX_FREE + 3];
-    const int odd = m - even;
-#pragma GCC unroll 32
-    for (int i = 0; i < odd; i++) {
-        const LANE a = in[i * stride], b = in[(m - 1 - i) * stride];
-        x[i] = a + b;
-        x[even + i] = a - b;
-    }
-    x[odd] = in[odd * stride];
-    NAME(block)(even, C, x, y);
-    if (odd > 0) NAME(block)(odd, C + even * even, x + even, y + even);
-#pragma GCC unroll 32
-    for (int i = 0; i < m; i++) out[i * out_stride] = y[i];
-}
-
-/* Nodes from the modes of one line. */
-INLINE void NAME(to_nodes)(const int m, const int even, const REAL *C, int64_t stride, const LANE *in,
-                           int64_t out_stride, LANE *out) {
-    LANE x[BRICK_MAX_FREE + 3], y[BRICK_MAX_FREE + 3];
-#pragma GCC unroll 32
-    for (int i = 0; i < m; i++) x[i] = in[i * stride];
-    const int odd = m - even;
-    NAME(block)(even, C, x, y);
-    if (odd > 0) NAME(block)(odd, C + even * even, x + even, y + even);
-#pragma GCC unroll 32
-    for (int i = 0; i < odd; i++) {
-        out[i * out_stride] = y[i] + y[even + i];
-        out[(m - 1 - i) * out_stride] = y[i] - y[even + i];
-    }
-    out[odd * out_stride] = y[odd];
-}
+#include "kernels/simd/brick_modes_real.h"
 
 /* The same for any size. */
 static void NAME(block_any)(int n, const REAL *C, const LANE *in, LANE *out) {
@@ -99,19 +29,20 @@ static void NAME(blocks_any)(int m, int even, const REAL *C, const LANE *in, LAN
 }
 static void NAME(to_modes_any)(int m, int even, const REAL *C, int64_t stride, const LANE *in,
                                int64_t out_stride, LANE *out) {
-    LANE x[BRICK_MAX_FREE + 3], y[BRICK_MAX_FREE + 3];
-    for (int i = 0; i < m; i++) {
+    LANE x[BRICK_MAX_FREE + 3] = {{0}}, y[BRICK_MAX_FREE + 3];
+    const int odd = even > 0 ? m / 2 : 0;
+    for (int i = 0; i < m - odd; i++) x[i] = in[i * stride];
+    for (int i = 0; i < odd; i++) {
         const LANE a = in[i * stride], b = in[(m - 1 - i) * stride];
-        x[even == 0 || i < even ? i : m - 1 - i + even] = even == 0 || 2 * i + 1 == m ? a
-                                                          : i < even                  ? a + b
-                                                                                      : b - a;
+        x[i] = a + b;
+        x[even + i] = a - b;
     }
     NAME(blocks_any)(m, even, C, x, y);
     for (int i = 0; i < m; i++) out[i * out_stride] = y[i];
 }
 static void NAME(to_nodes_any)(int m, int even, const REAL *C, int64_t stride, const LANE *in,
                                int64_t out_stride, LANE *out) {
-    LANE x[BRICK_MAX_FREE + 3], y[BRICK_MAX_FREE + 3];
+    LANE x[BRICK_MAX_FREE + 3] = {{0}}, y[BRICK_MAX_FREE + 3];
     for (int i = 0; i < m; i++) x[i] = in[i * stride];
     NAME(blocks_any)(m, even, C, x, y);
     for (int i = 0; i < m; i++)
@@ -122,11 +53,10 @@ static void NAME(to_nodes_any)(int m, int even, const REAL *C, int64_t stride, c
 
 /* The same for n_lines lines, `step` lanes apart, in place or not. Sizes that occur for vertices inside a
  * brick are compiled one by one. */
-#define SIZES(F) F(1) F(3) F(5) F(7) F(9) F(11) F(13) F(15) F(17) F(19) F(21) F(23) F(25) F(27) F(29)
 #define TO_MODES(M)                                                                                          \
     case M:                                                                                                  \
         for (int64_t l = 0; l < n_lines; l++)                                                                \
-            NAME(to_modes)(M, (M + 1) / 2, C, stride, in + l * step, out_stride, out + l * out_step);        \
+            NAME(to_modes)(M, C, stride, in + l * step, out_stride, out + l * out_step);                     \
         return;
 static __attribute__((noinline)) void NAME(all_to_modes)(int m, int even, const REAL *C, int64_t n_lines,
                                                          int64_t step, int64_t stride, const LANE *in,
@@ -140,7 +70,7 @@ static __attribute__((noinline)) void NAME(all_to_modes)(int m, int even, const 
 #define TO_NODES(M)                                                                                          \
     case M:                                                                                                  \
         for (int64_t l = 0; l < n_lines; l++)                                                                \
-            NAME(to_nodes)(M, (M + 1) / 2, C, stride, in + l * step, stride, out + l * step);                \
+            NAME(to_nodes)(M, C, stride, in + l * step, stride, out + l * step);                             \
         return;
 static __attribute__((noinline)) void NAME(all_to_nodes)(int m, int even, const REAL *C, int64_t n_lines,
                                                          int64_t step, int64_t stride, const LANE *in,
@@ -167,9 +97,14 @@ struct NAME(batch) {
     LANE *shell[3];    /* pairs: 2 x (m2 + 2) x (m1 + 2); 2 x (m2 + 2) x m0; 2 x m1 x m0 */
     LANE *P[3], *Q[3]; /* pairs: by (b, c); (a, c); (b, a) */
     LANE *work;        /* (m1 + 2) (m2 + 2) twice */
+    LANE *cell;        /* the nodes of one cell of each patch */
     REAL *inverse;     /* m0 x m1 x m2 by (a, b, c): 1 / Z */
     const struct brick_line *inverse_of[3];
-    int32_t first[L];   /* of the lanes in direction 0 */
+    int32_t first[L]; /* of the lanes in direction 0 */
+    int column[L], column1, column2;
+    int plain;       /* the volume holds residuals, not loads: there is no shell */
+    int approximate; /* solve with means of k and lambda, one for each lane */
+    LANE mean_k, mean_lambda;
     int chained;        /* the right shell node of a lane is the left one of the next */
     int n_lanes, wraps; /* lanes that exist; whether some column of direction 0 wraps round */
 };
@@ -357,6 +292,16 @@ INLINE void NAME(divide)(const int m, const int even, const struct NAME(batch) *
     const REAL *mu1 = t->table[1] + t->at[1].mu, *alpha1 = t->table[1] + t->at[1].alpha;
     const REAL *mu2 = t->table[2] + t->at[2].mu, *alpha2 = t->table[2] + t->at[2].alpha;
     const REAL *inverse = t->inverse + ((int64_t)a * m1 + b) * m;
+    if (t->approximate) {
+        const LANE base = t->mean_lambda + t->mean_k * (t->table[0][t->at[0].eigenvalues + a] +
+                                                        t->table[1][t->at[1].eigenvalues + b]);
+        for (int c = 0; c < m; c++) r[c] /= base + t->mean_k * t->table[2][t->at[2].eigenvalues + c];
+        return;
+    }
+    if (t->plain) {
+        for (int c = 0; c < m; c++) r[c] *= inverse[c];
+        return;
+    }
     const int64_t size0 = (int64_t)m1 * m, size1 = (int64_t)m0 * m, size2 = (int64_t)m0 * m1;
     const int even0 = t->line[0]->even, even1 = t->line[1]->even;
     for (int s = 0; s < 2; s++) { /* across a symmetric line a mode sees the sum or the difference */
@@ -386,9 +331,9 @@ INLINE void NAME(divide)(const int m, const int even, const struct NAME(batch) *
     case M:                                                                                                  \
         for (int b = 0; b < m1; b++)                                                                         \
             for (int a = 0; a < m0; a++, line++) {                                                           \
-                NAME(to_modes)(M, (M + 1) / 2, t->table[2] + t->at[2].F, stride, line, 1, r);                \
+                NAME(to_modes)(M, t->table[2] + t->at[2].F, stride, line, 1, r);                             \
                 NAME(divide)(M, (M + 1) / 2, t, a, b, r);                                                    \
-                NAME(to_nodes)(M, (M + 1) / 2, t->table[2] + t->at[2].B, 1, r, stride, line);                \
+                NAME(to_nodes)(M, t->table[2] + t->at[2].B, 1, r, stride, line);                             \
             }                                                                                                \
         return;
 /* Along direction 2 everything at once: into modes, divided, back into nodes. */
@@ -426,12 +371,18 @@ static void NAME(set_line)(struct NAME(batch) * t, int d, const struct brick_lin
     t->table[d] = line->TABLE;
 }
 
+/* The rows of the free nodes of the batch, by (c, b). */
+INLINE int64_t NAME(free_row)(const struct brick_patches *p, int y0, int z0, int b, int c) {
+    const int64_t y = NAME(wrap)(y0 + b, p->axis[1].n_nodes), z = NAME(wrap)(z0 + c, p->axis[2].n_nodes);
+    return (z * p->axis[1].n_nodes + y) * p->axis[0].n_nodes;
+}
+
 /* Solves the patches of the batch, whose columns begin at y0 and z0 in the other directions: x on their free
  * nodes. */
 static void NAME(solve_batch)(const struct brick_patches *p, struct NAME(batch) * t, int y0, int z0,
                               const REAL *b, REAL *x) {
-    const int m0 = t->m[0], m1 = t->m[1], m2 = t->m[2];
-    const int64_t nx = p->axis[0].n_nodes, ny = p->axis[1].n_nodes, plane = (int64_t)m0 * m1;
+    const int m0 = t->m[0], m1 = t->m[1], m2 = t->m[2], nx = p->axis[0].n_nodes;
+    const int64_t plane = (int64_t)m0 * m1;
     NAME(set_inverse)(t);
     NAME(gather_shell)(p, t, y0, z0, x);
     NAME(shell_x)(t);
@@ -439,67 +390,33 @@ static void NAME(solve_batch)(const struct brick_patches *p, struct NAME(batch) 
     NAME(shell_z)(t);
     for (int c = 0; c < m2; c++) {
         LANE *at = t->volume + c * plane;
-        const int z = NAME(wrap)(z0 + c, p->axis[2].n_nodes);
-        for (int j = 0; j < m1; j++) {
-            const int y = NAME(wrap)(y0 + j, (int)ny);
-            NAME(gather_row)(t, (int)nx, 0, m0, b + (z * ny + y) * nx, at + (int64_t)j * m0);
-        }
+        for (int j = 0; j < m1; j++)
+            NAME(gather_row)(t, nx, 0, m0, b + NAME(free_row)(p, y0, z0, j, c), at + (int64_t)j * m0);
         NAME(all_to_modes)(m0, t->line[0]->even, t->table[0] + t->at[0].F, m1, m0, 1, at, m0, 1, at);
         NAME(all_to_modes)(m1, t->line[1]->even, t->table[1] + t->at[1].F, m0, 1, m0, at, 1, m0, at);
     }
     NAME(solve_lines)(t);
     for (int c = 0; c < m2; c++) {
         LANE *at = t->volume + c * plane;
-        const int z = NAME(wrap)(z0 + c, p->axis[2].n_nodes);
         NAME(all_to_nodes)(m1, t->line[1]->even, t->table[1] + t->at[1].B, m0, 1, m0, at, at);
         NAME(all_to_nodes)(m0, t->line[0]->even, t->table[0] + t->at[0].B, m1, m0, 1, at, at);
-        for (int j = 0; j < m1; j++) {
-            const int y = NAME(wrap)(y0 + j, (int)ny);
-            NAME(scatter_row)(t, (int)nx, m0, at + (int64_t)j * m0, x + (z * ny + y) * nx);
-        }
-    }
-}
-
-/* The patches of one row of columns of direction 0, colour by colour. */
-static void NAME(sweep_row)(const struct brick_patches *p, struct NAME(batch) * t, int backward, int y0,
-                            int z0, const REAL *b, REAL *x) {
-    const struct brick_axis *ax = &p->axis[0];
-    for (int step = 0; step < ax->n_colours; step++) {
-        const int colour = backward ? ax->n_colours - 1 - step : step;
-        int i = 0;
-        while (i < ax->n_columns) {
-            int n = 0, line = -1;
-            t->wraps = 0;
-            for (; i < ax->n_columns && n < L; i++) {
-                if (ax->colour[i] != colour) continue;
-                if (line >= 0 && ax->lines[i] != line) break;
-                line = ax->lines[i];
-                t->first[n++] = ax->first[i];
-                const int m = p->lines[line].m;
-                if (ax->periodic && (ax->first[i] < 1 || ax->first[i] + m >= ax->n_nodes)) t->wraps = 1;
-            }
-            if (n == 0) break;
-            t->n_lanes = n;
-            for (int w = n; w < L; w++) t->first[w] = t->first[n - 1];
-            t->chained = n == L && !t->wraps && t->first[0] > 0;
-            for (int w = 0; w + 1 < n; w++)
-                t->chained &= t->first[w + 1] == t->first[w] + p->lines[line].m + 1;
-            NAME(set_line)(t, 0, &p->lines[line]);
-            NAME(solve_batch)(p, t, y0, z0, b, x);
-        }
+        for (int j = 0; j < m1; j++)
+            NAME(scatter_row)(t, nx, m0, at + (int64_t)j * m0, x + NAME(free_row)(p, y0, z0, j, c));
     }
 }
 
 /* Scratch of one thread, in lanes. */
-INLINE int64_t NAME(batch_lanes)(int64_t m) {
+INLINE int64_t NAME(batch_lanes)(int64_t m, int64_t n) {
     const int64_t face = (m + 2) * (m + 2);
-    return m * m * m + 3 * 2 * face + 6 * 2 * m * m + 4 * face + (m * m * m + L - 1) / L;
+    return m * m * m + 3 * 2 * face + 6 * 2 * m * m + 4 * face + (m * m * m + L - 1) / L + n * n * n;
 }
 
 static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *scratch,
                               struct NAME(batch) * t) {
     const int64_t face = (m + 2) * (m + 2);
-    *t = (struct NAME(batch)){.k = (REAL)p->cells->k, .lambda = (REAL)p->cells->lambda, .volume = scratch};
+    *t = (struct NAME(batch)){
+        .k = (REAL)p->cells->k, .lambda = (REAL)p->cells->lambda, .volume = scratch, .plain = is_plain(p)};
+    t->approximate = p->cells->conductivity != NULL || p->cells->reaction != NULL;
     scratch += m * m * m;
     for (int d = 0; d < 3; d++, scratch += 2 * face) t->shell[d] = scratch;
     for (int d = 0; d < 3; d++, scratch += 4 * m * m) {
@@ -507,42 +424,11 @@ static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *sc
         t->Q[d] = scratch + 2 * m * m;
     }
     t->work = scratch;
-    t->inverse = (REAL *)(scratch + 4 * face);
+    scratch += 4 * face;
+    t->inverse = (REAL *)scratch;
+    t->cell = scratch + (m * m * m + L - 1) / L;
 }
 
-/* One step over all patches. A single thread goes through the columns in an order that keeps what it touched
- * in the caches; several share the columns of one colour in direction 1. */
-void NAME(patch_sweep)(const struct brick_patches *p, int backward, const REAL *b, REAL *x, REAL *scratch) {
-    const struct brick_axis *ay = &p->axis[1], *az = &p->axis[2];
-    const int threads = base_threads(), m = largest(p);
-    if (p->variant != PATCH_BOUNDARY || p->cells->conductivity != NULL || p->cells->reaction != NULL) {
-        PLAIN(patch_sweep)(p, backward, b, x, scratch);
-        return;
-    }
-#pragma omp parallel num_threads(threads) if (threads > 1 && ay->n_columns > 3)
-    {
-        struct NAME(batch) t;
-#ifdef _OPENMP
-        const int self = omp_get_thread_num(), crew = omp_get_num_threads();
-#else
-        const int self = 0, crew = 1;
-#endif
-        NAME(batch_begin)(p, m, (LANE *)scratch + self * NAME(batch_lanes)(m), &t);
-        for (int k = 0; k < az->n_columns; k++) {
-            const int z = az->order[backward ? az->n_columns - 1 - k : k];
-            NAME(set_line)(&t, 2, &p->lines[az->lines[z]]);
-            for (int step = 0; step < (crew > 1 ? ay->n_colours : 1); step++) {
-                const int colour = backward ? ay->n_colours - 1 - step : step;
-                for (int j = 0, turn = 0; j < ay->n_columns; j++) {
-                    const int y = ay->order[backward ? ay->n_columns - 1 - j : j];
-                    if (crew > 1 && (ay->colour[y] != colour || turn++ % crew != self)) continue;
-                    NAME(set_line)(&t, 1, &p->lines[ay->lines[y]]);
-                    NAME(sweep_row)(p, &t, backward, ay->first[y], az->first[z], b, x);
-                }
-                if (crew > 1) {
-#pragma omp barrier
-                }
-            }
-        }
-    }
-}
+#undef TO_MODES
+#undef TO_NODES
+#undef SOLVE_LINES
