@@ -23,7 +23,6 @@
 #define BRICK_MAX_DEGREE  15
 #define BRICK_MAX_FREE    (2 * BRICK_MAX_DEGREE - 1)
 #define BRICK_MAX_COLOURS 3
-#define BRICK_INNER_STEPS 4 /* in a patch whose coefficients vary */
 
 /* Where the tables of a line stand. With `even` > 0 the line is symmetric: the first even = (m + 1) / 2 modes
  * are even, the others odd, and F, B, T keep the two blocks only, for the sums and differences of opposite
@@ -189,16 +188,21 @@ struct brick_transfer {
 enum patch_variant { PATCH_BOUNDARY, PATCH_FUSED, PATCH_SEPARATE, PATCH_GLOBAL, PATCH_ADDITIVE };
 
 /* A smoothing step. All arrays of the plan itself are on the host, tables and those of `cells` on the device.
- * Where k or lambda vary from cell to cell, patches are solved by BRICK_INNER_STEPS of Chebyshev's iteration
- * over the patch with the largest k and lambda of its cells (PATCH_ADDITIVE: one step), and PATCH_BOUNDARY
- * means PATCH_FUSED: residuals are always those of the true operator. */
+ * Where k or lambda vary from cell to cell, patches are solved approximately, A_1 being the matrix with k = 1
+ * and the ratio of the means of lambda and k over the patch (by volume):
+ *
+ *     x += omega s A_1^-1 s (b - A x),   s_i = (k at node i)^-1/2,
+ *
+ * and PATCH_BOUNDARY means PATCH_FUSED. The residual is always that of the true operator. */
 struct brick_patches {
     struct brick_axis axis[3];
     int n_lines;
     const struct brick_line *lines;
     const struct brick_cells *cells;
     enum patch_variant variant;
-    double damping; /* of PATCH_ADDITIVE */
+    double damping;            /* omega, and that of PATCH_ADDITIVE; exact patches of the others have none */
+    const double *scale;       /* s on the device; needed where k or lambda vary */
+    const float *scale_single; /* the same, rounded */
 };
 
 #endif

@@ -1,7 +1,6 @@
 /* Plain C: the specification of the kernels on bricks, whose bodies stand in brick_real.h. */
 #include "kernels/brick.h"
 
-#include <math.h>
 #include <stddef.h>
 
 #include "kernels/ref/ref.h"
@@ -10,16 +9,19 @@
 #define NAME(what) what##_ref
 #define TABLE      table
 #define TABLE_S    tables
+#define SCALE      scale
 #include "kernels/ref/brick_real.h"
 #undef REAL
 #undef NAME
 #undef TABLE
 #undef TABLE_S
+#undef SCALE
 
 #define REAL       float
 #define NAME(what) what##_single_ref
 #define TABLE      single
 #define TABLE_S    single
+#define SCALE      scale_single
 #include "kernels/ref/brick_real.h"
 
 static int64_t cell_size(const struct brick_cells *c) {
@@ -39,6 +41,5 @@ int64_t patch_scratch_ref(const struct brick_patches *p) {
     int64_t m = 1;
     for (int l = 0; l < p->n_lines; l++)
         if (p->lines[l].m > m) m = p->lines[l].m;
-    return 3 * m * m * m + 4 * cell_size(p->cells) +
-           (p->variant == PATCH_ADDITIVE ? brick_n_nodes(p->cells) : 0);
+    return 2 * m * m * m + 4 * cell_size(p->cells) + brick_n_nodes(p->cells);
 }

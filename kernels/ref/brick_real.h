@@ -266,25 +266,24 @@ static int NAME(free_node)(const struct brick_patches *p, const int column[3], c
     return at;
 }
 
-/* r -= A x on the free nodes of a patch. The largest k and lambda of its cells, and the smallest ratio of
- * another one to them. */
+/* r -= A x on the free nodes of a patch; means of k and lambda over its cells. */
 static void NAME(patch_residual)(const struct brick_patches *p, const int column[3], const REAL *x, REAL *r,
-                                 double *max_k, double *max_lambda, double *ratio, REAL *work) {
+                                 double *mean_k, double *mean_lambda, REAL *work) {
     const struct brick_cells *c = p->cells;
     const int size = (c->element[0].k + 1) * (c->element[1].k + 1) * (c->element[2].k + 1);
-    double min_k = INFINITY, min_lambda = INFINITY;
-    *max_k = *max_lambda = 0;
+    double volume = 0, sum_k = 0, sum_lambda = 0;
     for (int s = 0; s < 8; s++) {
         int cell[3], exists = 1;
+        double V = 1;
         for (int d = 0; d < 3; d++) {
             cell[d] = (p->axis[d].cell[column[d]] + (s >> d & 1) + c->cells[d]) % c->cells[d];
             if ((s >> d & 1) >= p->axis[d].cells[column[d]]) exists = 0;
+            V *= c->widths[d][cell[d]];
         }
         if (!exists) continue;
-        *max_k = fmax(*max_k, brick_conductivity(c, cell));
-        *max_lambda = fmax(*max_lambda, brick_reaction(c, cell));
-        min_k = fmin(min_k, brick_conductivity(c, cell));
-        min_lambda = fmin(min_lambda, brick_reaction(c, cell));
+        volume += V;
+        sum_k += V * brick_conductivity(c, cell);
+        sum_lambda += V * brick_reaction(c, cell);
         if (x == NULL) continue;
         for (int i = 0; i < size; i++) work[i] = x[brick_cell_node(c, cell, i)];
         NAME(cell_product)(c, cell, work, work + size, work + 2 * size);
@@ -293,8 +292,8 @@ static void NAME(patch_residual)(const struct brick_patches *p, const int column
             if (at >= 0) r[at] -= work[size + i];
         }
     }
-    *ratio = min_k / *max_k;
-    if (*max_lambda > 0 && min_lambda / *max_lambda < *ratio) *ratio = min_lambda / *max_lambda;
+    *mean_k = sum_k / volume;
+    *mean_lambda = sum_lambda / volume;
 }
 
 /* The number of columns of a direction in which a node is free. */
@@ -309,31 +308,21 @@ static int NAME(overlaps)(const struct brick_patches *p, int d, int node) {
     return count;
 }
 
-/* Step `step` of Chebyshev's iteration on the eigenvalues [low, 1]: d = alpha z + beta d, x += d. */
-static void NAME(chebyshev)(int step, double ratio, double *rho, double *alpha, double *beta) {
-    const double low = fmin(4 * ratio, 0.5 * (1 + ratio)), theta = 0.5 * (1 + low), delta = 0.5 * (1 - low);
-    if (step == 0) {
-        *rho = delta / theta;
-        *alpha = ratio < 1 ? 1 / theta : 1;
-        *beta = 0;
-        return;
-    }
-    const double next = 1 / (2 * theta / delta - *rho);
-    *alpha = 2 * next / delta;
-    *beta = next * *rho;
-    *rho = next;
+/* The node that is free node i of a patch whose columns begin at `first` (plus n_nodes). */
+static int64_t NAME(free_number)(const struct brick_patches *p, const int first[3], const int m[3], int i) {
+    const int at[3] = {i % m[0], i / m[0] % m[1], i / m[0] / m[1]};
+    int64_t node = 0;
+    for (int d = 2; d >= 0; d--) node = node * p->axis[d].n_nodes + (first[d] + at[d]) % p->axis[d].n_nodes;
+    return node;
 }
 
-/* x += w d, d = S Z^-1 S' r, on the free nodes of a patch, where r = b - A x, or b itself if `additive`; then
- * w is damping over the number of patches that share the node, else 1. Where coefficients vary the step is
- * repeated within the patch: Z has the largest of them, so that its inverse times the matrix has eigenvalues
- * between their smallest ratio and 1. The lower end of the interval leaves out what only other patches and
- * other levels see. */
+/* x += w S Z^-1 S' r on the free nodes of a patch, where r = b - A x, or b itself if `additive`; then the
+ * number of patches that share a node divides w. */
 static void NAME(patch_solve)(const struct brick_patches *p, const int column[3], int additive, const REAL *b,
                               REAL *x, REAL *scratch) {
     const REAL *S[3], *e[3];
-    int m[3], first[3], steps = additive ? 1 : BRICK_INNER_STEPS;
-    double k, lambda, ratio, alpha, beta, rho;
+    int m[3], first[3];
+    double k, lambda;
     for (int d = 0; d < 3; d++) {
         const struct brick_line *line = &p->lines[p->axis[d].lines[column[d]]];
         const struct brick_layout at = brick_layout(line->m, line->even);
@@ -343,31 +332,29 @@ static void NAME(patch_solve)(const struct brick_patches *p, const int column[3]
         first[d] = p->axis[d].first[column[d]] + p->axis[d].n_nodes;
     }
     const int size = m[0] * m[1] * m[2];
-    const int64_t n0 = p->axis[0].n_nodes, n1 = p->axis[1].n_nodes, n2 = p->axis[2].n_nodes;
-    REAL *r = scratch, *t = r + size, *d = t + size;
-    for (int i = 0; i < size; i++) d[i] = 0;
-    for (int step = 0; step < steps; step++) {
-        for (int i = 0; i < size; i++)
-            r[i] = b[((i / m[0] / m[1] + first[2]) % n2 * n1 + (i / m[0] % m[1] + first[1]) % n1) * n0 +
-                     (i % m[0] + first[0]) % n0];
-        NAME(patch_residual)(p, column, additive ? NULL : x, r, &k, &lambda, &ratio, d + size);
-        NAME(contract_all)(m, m, S, 1, r, t);
-        for (int i = 0; i < size; i++)
-            t[i] /= (REAL)lambda + (REAL)k * (e[0][i % m[0]] + e[1][i / m[0] % m[1]] + e[2][i / m[0] / m[1]]);
-        NAME(contract_all)(m, m, S, 0, t, r);
-        NAME(chebyshev)(step, ratio, &rho, &alpha, &beta);
-        for (int i = 0; i < size; i++) {
-            const int at[3] = {(int)((i % m[0] + first[0]) % n0), (int)((i / m[0] % m[1] + first[1]) % n1),
-                               (int)((i / m[0] / m[1] + first[2]) % n2)};
-            REAL weight = 1;
-            d[i] = (REAL)alpha * r[i] + (REAL)beta * d[i];
-            if (additive) {
-                weight = (REAL)(p->damping / alpha);
-                for (int a = 0; a < 3; a++) weight /= (REAL)NAME(overlaps)(p, a, at[a]);
-            }
-            x[(at[2] * n1 + at[1]) * n0 + at[0]] += weight * d[i];
+    const int approximate = p->cells->conductivity != NULL || p->cells->reaction != NULL;
+    REAL *r = scratch, *t = r + size;
+    for (int i = 0; i < size; i++) r[i] = b[NAME(free_number)(p, first, m, i)];
+    NAME(patch_residual)(p, column, additive ? NULL : x, r, &k, &lambda, t + size);
+    if (approximate) {
+        lambda /= k;
+        k = 1;
+        for (int i = 0; i < size; i++) r[i] *= p->SCALE[NAME(free_number)(p, first, m, i)];
+    }
+    NAME(contract_all)(m, m, S, 1, r, t);
+    for (int i = 0; i < size; i++)
+        t[i] /= (REAL)lambda + (REAL)k * (e[0][i % m[0]] + e[1][i / m[0] % m[1]] + e[2][i / m[0] / m[1]]);
+    NAME(contract_all)(m, m, S, 0, t, r);
+    for (int i = 0; i < size; i++) {
+        const int64_t node = NAME(free_number)(p, first, m, i);
+        REAL weight = additive || approximate ? (REAL)p->damping : 1;
+        if (additive) {
+            int at[3];
+            brick_node_at(p->cells, node, at);
+            for (int d = 0; d < 3; d++) weight /= (REAL)NAME(overlaps)(p, d, at[d]);
         }
-        if (ratio >= 1) break; /* that was exact */
+        if (approximate) weight *= p->SCALE[node];
+        x[node] += weight * r[i];
     }
 }
 

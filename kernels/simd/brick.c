@@ -36,6 +36,7 @@ static int64_t whole_lanes(int64_t n) {
 #define LANE        lane
 #define LANES(what) lane_##what
 #define TABLE       table
+#define SCALE       scale
 #define NAME(what)  what##_simd
 #include "kernels/simd/brick_patch_real.h"
 
@@ -46,12 +47,14 @@ static int64_t whole_lanes(int64_t n) {
 #undef LANE
 #undef LANES
 #undef TABLE
+#undef SCALE
 #undef NAME
 
 #define REAL        float
 #define LANE        lane_single
 #define LANES(what) lane_##what##_single
 #define TABLE       single
+#define SCALE       scale_single
 #define NAME(what)  what##_single_simd
 #include "kernels/simd/brick_patch_real.h"
 

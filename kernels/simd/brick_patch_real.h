@@ -103,8 +103,9 @@ struct NAME(batch) {
     int32_t first[L]; /* of the lanes in direction 0 */
     int column[L], column1, column2;
     int plain;       /* the volume holds residuals, not loads: there is no shell */
-    int approximate; /* solve with means of k and lambda, one for each lane */
-    LANE mean_k, mean_lambda;
+    int approximate; /* k or lambda vary: patches are scaled to k = 1 */
+    int divides;     /* and have each a lambda of their own, `ratio` */
+    LANE ratio;
     int chained;        /* the right shell node of a lane is the left one of the next */
     int n_lanes, wraps; /* lanes that exist; whether some column of direction 0 wraps round */
 };
@@ -292,10 +293,10 @@ INLINE void NAME(divide)(const int m, const int even, const struct NAME(batch) *
     const REAL *mu1 = t->table[1] + t->at[1].mu, *alpha1 = t->table[1] + t->at[1].alpha;
     const REAL *mu2 = t->table[2] + t->at[2].mu, *alpha2 = t->table[2] + t->at[2].alpha;
     const REAL *inverse = t->inverse + ((int64_t)a * m1 + b) * m;
-    if (t->approximate) {
-        const LANE base = t->mean_lambda + t->mean_k * (t->table[0][t->at[0].eigenvalues + a] +
-                                                        t->table[1][t->at[1].eigenvalues + b]);
-        for (int c = 0; c < m; c++) r[c] /= base + t->mean_k * t->table[2][t->at[2].eigenvalues + c];
+    if (t->divides) {
+        const LANE base =
+            t->ratio + (t->table[0][t->at[0].eigenvalues + a] + t->table[1][t->at[1].eigenvalues + b]);
+        for (int c = 0; c < m; c++) r[c] /= base + t->table[2][t->at[2].eigenvalues + c];
         return;
     }
     if (t->plain) {
@@ -417,6 +418,11 @@ static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *sc
     *t = (struct NAME(batch)){
         .k = (REAL)p->cells->k, .lambda = (REAL)p->cells->lambda, .volume = scratch, .plain = is_plain(p)};
     t->approximate = p->cells->conductivity != NULL || p->cells->reaction != NULL;
+    t->divides = t->approximate && (p->cells->reaction != NULL || p->cells->lambda != 0);
+    if (t->approximate) {
+        t->k = 1;
+        t->lambda = 0;
+    }
     scratch += m * m * m;
     for (int d = 0; d < 3; d++, scratch += 2 * face) t->shell[d] = scratch;
     for (int d = 0; d < 3; d++, scratch += 4 * m * m) {

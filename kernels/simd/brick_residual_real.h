@@ -104,13 +104,13 @@ static void NAME(subtract_cell)(const struct brick_patches *p, const struct NAME
         }
 }
 
-/* Loads or residuals of the free nodes from a vector; with x, A x is taken off. Means of k and lambda come
- * along. */
+/* Loads or residuals of the free nodes from a vector; with x, A x is taken off. Approximate patches are
+ * scaled, and get the ratio of the means of lambda and k. */
 static void NAME(load_batch)(const struct brick_patches *p, struct NAME(batch) * t, const REAL *from,
-                             const REAL *x) {
+                             const REAL *x, int scaled) {
     const int m0 = t->m[0], m1 = t->m[1], m2 = t->m[2], nx = p->axis[0].n_nodes;
     const int y0 = p->axis[1].first[t->column1], z0 = p->axis[2].first[t->column2];
-    LANE volume = {0}, sum_k = {0}, sum_lambda = {0};
+    LANE sum_k = {0}, sum_lambda = {0}, row[BRICK_MAX_FREE];
     for (int c = 0; c < m2; c++)
         for (int b = 0; b < m1; b++) NAME(gather_row)
     (t, nx, 0, m0, from + NAME(free_row)(p, y0, z0, b, c), t->volume + ((int64_t)c * m1 + b) * m0);
@@ -122,13 +122,19 @@ static void NAME(load_batch)(const struct brick_patches *p, struct NAME(batch) *
                 struct NAME(patch_cell) q;
                 NAME(set_cell)(p, t, s, &q);
                 const LANE V = q.h0 * (q.h1 * q.h2);
-                volume += V;
                 sum_k += V * q.k;
                 sum_lambda += V * q.lambda;
                 if (x != NULL) NAME(subtract_cell)(p, t, s, &q, x);
             }
-    t->mean_k = sum_k / volume;
-    t->mean_lambda = sum_lambda / volume;
+    if (!t->approximate) return;
+    t->ratio = sum_lambda / sum_k;
+    if (!scaled) return;
+    for (int c = 0; c < m2; c++)
+        for (int b = 0; b < m1; b++) {
+            LANE *at = t->volume + ((int64_t)c * m1 + b) * m0;
+            NAME(gather_row)(t, nx, 0, m0, p->SCALE + NAME(free_row)(p, y0, z0, b, c), row);
+            for (int a = 0; a < m0; a++) at[a] *= row[a];
+        }
 }
 
 static void NAME(store_batch)(const struct brick_patches *p, const struct NAME(batch) * t, REAL *to) {
@@ -163,7 +169,7 @@ static void NAME(correct_batch)(const struct brick_patches *p, struct NAME(batch
     const int y0 = p->axis[1].first[t->column1], z0 = p->axis[2].first[t->column2];
     const int64_t plane = (int64_t)m0 * m1;
     LANE share[BRICK_MAX_FREE] = {{0}}, row[BRICK_MAX_FREE];
-    if (!t->approximate) NAME(set_inverse)(t);
+    if (!t->divides) NAME(set_inverse)(t);
     for (int a = 0; a < m0 && weighted; a++)
         for (int w = 0; w < L; w++) share[a][w] = NAME(share)(p, 0, t->column[w], a);
     for (int c = 0; c < m2; c++) {
@@ -179,11 +185,17 @@ static void NAME(correct_batch)(const struct brick_patches *p, struct NAME(batch
         for (int b = 0; b < m1; b++) {
             REAL *to = x + NAME(free_row)(p, y0, z0, b, c);
             LANE *from = at + (int64_t)b * m0;
-            const REAL weight = weighted ? (REAL)p->damping * NAME(share)(p, 1, t->column1, b) *
-                                               NAME(share)(p, 2, t->column2, c)
-                                         : 1;
+            REAL weight = weighted || t->approximate ? (REAL)p->damping : 1;
+            if (weighted) {
+                weight *= NAME(share)(p, 1, t->column1, b) * NAME(share)(p, 2, t->column2, c);
+                for (int a = 0; a < m0; a++) from[a] *= share[a];
+            }
+            if (t->approximate) {
+                NAME(gather_row)(t, nx, 0, m0, p->SCALE + NAME(free_row)(p, y0, z0, b, c), row);
+                for (int a = 0; a < m0; a++) from[a] *= row[a];
+            }
             NAME(gather_row)(t, nx, 0, m0, to, row);
-            for (int a = 0; a < m0; a++) row[a] += weighted ? weight * share[a] * from[a] : from[a];
+            for (int a = 0; a < m0; a++) row[a] += weight * from[a];
             NAME(scatter_row)(t, nx, m0, row, to);
         }
     }
