@@ -191,7 +191,7 @@ enum patch_variant { PATCH_BOUNDARY, PATCH_FUSED, PATCH_SEPARATE, PATCH_GLOBAL, 
  * Where k or lambda vary from cell to cell, patches are solved approximately, A_1 being the matrix with k = 1
  * and the ratio of the means of lambda and k over the patch (by volume):
  *
- *     x += omega s A_1^-1 s (b - A x),   s_i = (k at node i)^-1/2,
+ *     x += omega s A_1^-1 s (b - A x),   s about k^-1/2 at the nodes,
  *
  * and PATCH_BOUNDARY means PATCH_FUSED. The residual is always that of the true operator. */
 struct brick_patches {

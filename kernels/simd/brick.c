@@ -32,6 +32,9 @@ static int64_t whole_lanes(int64_t n) {
 #define SIZES(F)                                                                                             \
     F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(11) F(13) F(15) F(17) F(19) F(21) F(23) F(25) F(27) F(29)
 
+/* Lengths of rows that go between vectors and modes without a stop in memory. */
+#define ROW_SIZES(F) F(3) F(5) F(7) F(9) F(11) F(13) F(15)
+
 #define REAL        double
 #define LANE        lane
 #define LANES(what) lane_##what

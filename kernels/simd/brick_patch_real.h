@@ -378,11 +378,81 @@ INLINE int64_t NAME(free_row)(const struct brick_patches *p, int y0, int z0, int
     return (z * p->axis[1].n_nodes + y) * p->axis[0].n_nodes;
 }
 
+/* A row of m nodes as lanes, and back: m is a constant wherever this is inlined. */
+INLINE void NAME(row_in)(const int m, const struct NAME(batch) * t, const REAL *row, LANE *x) {
+#pragma GCC unroll 4
+    for (int i = 0; i < m; i += L) {
+        LANE rows[L];
+#pragma GCC unroll 8
+        for (int w = 0; w < L; w++) rows[w] = LANES(load)(m - i, row + t->first[w] + i);
+        LANES(transpose)(rows);
+#pragma GCC unroll 8
+        for (int j = 0; j < L; j++)
+            if (i + j < m) x[i + j] = rows[j];
+    }
+}
+INLINE void NAME(row_out)(const int m, const struct NAME(batch) * t, const LANE *x, REAL *row) {
+#pragma GCC unroll 4
+    for (int i = 0; i < m; i += L) {
+        LANE rows[L];
+#pragma GCC unroll 8
+        for (int j = 0; j < L; j++) rows[j] = i + j < m ? x[i + j] : (LANE){0};
+        LANES(transpose)(rows);
+#pragma GCC unroll 8
+        for (int w = 0; w < L; w++)
+            if (w < t->n_lanes) LANES(store)(m - i, row + t->first[w] + i, rows[w]);
+    }
+}
+
+#define ROWS_IN(M)                                                                                           \
+    case M:                                                                                                  \
+        for (int b = 0; b < t->m[1]; b++) {                                                                  \
+            LANE x[M];                                                                                       \
+            NAME(row_in)(M, t, from + NAME(free_row)(p, y0, z0, b, c), x);                                   \
+            NAME(to_modes)(M, F, 1, x, 1, at + (int64_t)b * M);                                              \
+        }                                                                                                    \
+        return;
+/* Rows of plane c from a vector into modes of direction 0. */
+static __attribute__((noinline)) void NAME(rows_in)(const struct brick_patches *p,
+                                                    const struct NAME(batch) * t, int y0, int z0, int c,
+                                                    const REAL *from, LANE *at) {
+    const REAL *F = t->table[0] + t->at[0].F;
+    const int m0 = t->m[0];
+    if (t->line[0]->even > 0 && !t->wraps) switch (m0) {
+            ROW_SIZES(ROWS_IN)
+        }
+    for (int b = 0; b < t->m[1]; b++) NAME(gather_row)
+    (t, p->axis[0].n_nodes, 0, m0, from + NAME(free_row)(p, y0, z0, b, c), at + (int64_t)b * m0);
+    NAME(all_to_modes)(m0, t->line[0]->even, F, t->m[1], m0, 1, at, m0, 1, at);
+}
+
+#define ROWS_OUT(M)                                                                                          \
+    case M:                                                                                                  \
+        for (int b = 0; b < t->m[1]; b++) {                                                                  \
+            LANE x[M];                                                                                       \
+            NAME(to_nodes)(M, B, 1, at + (int64_t)b * M, 1, x);                                              \
+            NAME(row_out)(M, t, x, to + NAME(free_row)(p, y0, z0, b, c));                                    \
+        }                                                                                                    \
+        return;
+/* Rows of plane c from modes of direction 0 into a vector. */
+static __attribute__((noinline)) void NAME(rows_out)(const struct brick_patches *p,
+                                                     const struct NAME(batch) * t, int y0, int z0, int c,
+                                                     LANE *at, REAL *to) {
+    const REAL *B = t->table[0] + t->at[0].B;
+    const int m0 = t->m[0];
+    if (t->line[0]->even > 0 && !t->wraps) switch (m0) {
+            ROW_SIZES(ROWS_OUT)
+        }
+    NAME(all_to_nodes)(m0, t->line[0]->even, B, t->m[1], m0, 1, at, at);
+    for (int b = 0; b < t->m[1]; b++) NAME(scatter_row)
+    (t, p->axis[0].n_nodes, m0, at + (int64_t)b * m0, to + NAME(free_row)(p, y0, z0, b, c));
+}
+
 /* Solves the patches of the batch, whose columns begin at y0 and z0 in the other directions: x on their free
  * nodes. */
 static void NAME(solve_batch)(const struct brick_patches *p, struct NAME(batch) * t, int y0, int z0,
                               const REAL *b, REAL *x) {
-    const int m0 = t->m[0], m1 = t->m[1], m2 = t->m[2], nx = p->axis[0].n_nodes;
+    const int m0 = t->m[0], m1 = t->m[1], m2 = t->m[2];
     const int64_t plane = (int64_t)m0 * m1;
     NAME(set_inverse)(t);
     NAME(gather_shell)(p, t, y0, z0, x);
@@ -391,18 +461,14 @@ static void NAME(solve_batch)(const struct brick_patches *p, struct NAME(batch) 
     NAME(shell_z)(t);
     for (int c = 0; c < m2; c++) {
         LANE *at = t->volume + c * plane;
-        for (int j = 0; j < m1; j++)
-            NAME(gather_row)(t, nx, 0, m0, b + NAME(free_row)(p, y0, z0, j, c), at + (int64_t)j * m0);
-        NAME(all_to_modes)(m0, t->line[0]->even, t->table[0] + t->at[0].F, m1, m0, 1, at, m0, 1, at);
+        NAME(rows_in)(p, t, y0, z0, c, b, at);
         NAME(all_to_modes)(m1, t->line[1]->even, t->table[1] + t->at[1].F, m0, 1, m0, at, 1, m0, at);
     }
     NAME(solve_lines)(t);
     for (int c = 0; c < m2; c++) {
         LANE *at = t->volume + c * plane;
         NAME(all_to_nodes)(m1, t->line[1]->even, t->table[1] + t->at[1].B, m0, 1, m0, at, at);
-        NAME(all_to_nodes)(m0, t->line[0]->even, t->table[0] + t->at[0].B, m1, m0, 1, at, at);
-        for (int j = 0; j < m1; j++)
-            NAME(scatter_row)(t, nx, m0, at + (int64_t)j * m0, x + NAME(free_row)(p, y0, z0, j, c));
+        NAME(rows_out)(p, t, y0, z0, c, at, x);
     }
 }
 
@@ -435,6 +501,8 @@ static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *sc
     t->cell = scratch + (m * m * m + L - 1) / L;
 }
 
+#undef ROWS_IN
+#undef ROWS_OUT
 #undef TO_MODES
 #undef TO_NODES
 #undef SOLVE_LINES
