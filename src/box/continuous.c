@@ -300,6 +300,7 @@ facet_status box_continuous_solve(struct box_continuous *c, const struct solve_c
     solved = run_solver(c, &own, report);
     TRY(box_nodes_fix(c, c->fixed_values, &c->u));
     TRY(solved);
+    TRY(device_check(c->device));
     if (mg != NULL) TRY(multigrid_failure(mg));
     TRY(shift(c));
 done:

@@ -70,6 +70,7 @@ struct box_continuous {
     int64_t cell_size, n_volume;           /* n^dim, cells x n^dim */
     int64_t *fixed;                        /* n_all - n_free: nodes with Dirichlet values, ascending */
     double *fixed_values;                  /* what box_continuous_load found for them */
+    int fixed_is_zero;                     /* u is known to be zero there */
     struct box_element element;
     double *gauss;      /* n points of a line, on [0, 1] */
     double *moments[3]; /* n_nodes[d]: integrals of the 1D functions; 1 from dim on */

@@ -214,11 +214,16 @@ facet_status box_nodes_close(struct vector *v, int write, double **nodes) {
     return status;
 }
 
-facet_status box_nodes_fix(const struct box_continuous *c, const double *values, struct vector *v) {
+facet_status box_nodes_fix(struct box_continuous *c, const double *values, struct vector *v) {
     facet_status status = FACET_OK;
     double *nodes = NULL;
-    int64_t n_fixed = c->n_all - c->n_free;
+    int64_t n_fixed = c->n_all - c->n_free, first = 0;
+    while (values != NULL && first < n_fixed && values[first] == 0.0) first++;
     if (n_fixed == 0) return FACET_OK;
+    /* Zeros stay where they are: nothing has to come from the device and go back. */
+    int zero = values == NULL || first == n_fixed, solution = v == &c->u;
+    if (solution && zero && c->fixed_is_zero) return FACET_OK;
+    if (solution) c->fixed_is_zero = zero;
     TRY(box_nodes_open(v, &nodes));
     for (int64_t i = 0; i < n_fixed; i++) nodes[c->fixed[i]] = values != NULL ? values[i] : 0.0;
     TRY(box_nodes_close(v, 1, &nodes));

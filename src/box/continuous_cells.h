@@ -46,7 +46,7 @@ facet_status box_continuous_for_cells(const struct box_continuous *c, int layers
 facet_status box_nodes_open(const struct vector *v, double **nodes);
 facet_status box_nodes_close(struct vector *v, int write, double **nodes);
 /* v on the fixed nodes = values; NULL: zero. */
-facet_status box_nodes_fix(const struct box_continuous *c, const double *values, struct vector *v);
+facet_status box_nodes_fix(struct box_continuous *c, const double *values, struct vector *v);
 /* The integral of a function over the box. */
 double box_nodes_integral(const struct box_continuous *c, const double *nodes);
 

@@ -216,6 +216,7 @@ static facet_status load_fixed(struct box_continuous *c, const struct box_contin
     double *nodes = NULL;
     int64_t n_fixed = c->n_all - c->n_free;
     *any = 0;
+    c->fixed_is_zero = 0;
     TRY(box_nodes_open(&c->u, &nodes));
     for (int d = 0; d < c->grid.dim; d++)
         for (int side = 0; side < 2; side++)
@@ -342,6 +343,7 @@ facet_status box_continuous_set_guess(struct box_continuous *c, const double *va
     for (int i = 0; i < c->n; i++)
         lagrange_row(c->n, c->gauss, weights, c->element.nodes[i], matrix + i * c->n);
     job.matrix = matrix;
+    c->fixed_is_zero = 0;
     TRY(box_nodes_open(&c->u, &job.nodes));
     TRY(box_continuous_for_cells(c, 1, 2 * box_cell_room(c, c->n), guess_work, &job));
     TRY(box_nodes_close(&c->u, 1, &job.nodes));

@@ -36,8 +36,8 @@ facet_status device_find(const char *name, const struct device **device) {
 #ifdef FACET_HAVE_CUDA
         const char *reason = devices[i].place == GPU ? cuda_start() : NULL;
         if (reason != NULL)
-            return base_fail(FACET_ERROR_MACHINE, "the device 'cuda' cannot be used: %s; available: %s", reason,
-                             device_list());
+            return base_fail(FACET_ERROR_MACHINE, "the device 'cuda' cannot be used: %s; available: %s",
+                             reason, device_list());
 #endif
         return FACET_OK;
     }
@@ -102,11 +102,13 @@ static facet_status gpu_alloc(void *pointer, size_t count, size_t size) {
     void *address = NULL;
     memcpy(pointer, &address, sizeof address);
     if (count == 0) return FACET_OK;
-    if (size > 0 && count > SIZE_MAX / size) return base_fail(FACET_ERROR_MACHINE, "more bytes than can be counted");
+    if (size > 0 && count > SIZE_MAX / size)
+        return base_fail(FACET_ERROR_MACHINE, "more bytes than can be counted");
     address = cuda_alloc(count * size, &available);
     if (address == NULL)
-        return base_fail(FACET_ERROR_MACHINE, "the GPU has no room for %.3f GiB (%zu bytes) more; %.3f GiB are free",
-                         (double)(count * size) / 1073741824.0, count * size, (double)available / 1073741824.0);
+        return base_fail(
+            FACET_ERROR_MACHINE, "the GPU has no room for %.3f GiB (%zu bytes) more; %.3f GiB are free",
+            (double)(count * size) / 1073741824.0, count * size, (double)available / 1073741824.0);
     memcpy(pointer, &address, sizeof address);
     return FACET_OK;
 }

@@ -36,9 +36,11 @@ const char *device_support_name(enum device_support support); /* "-", "ref", "ow
 
 /* What it is, "" for the host's own. */
 const char *device_describe(const struct device *device);
-/* FACET_OK, or what went wrong on the device since the program began. Kernels return nothing: solvers ask at their end. */
+/* FACET_OK, or what went wrong on the device since the program began. Kernels return nothing: solvers ask at
+ * their end. */
 facet_status device_check(const struct device *device);
-/* Refuses a device that lacks one of the kernels (a list that ends with NULL), by name. what: "the method continuous". */
+/* Refuses a device that lacks one of the kernels (a list that ends with NULL), by name. what: "the method
+ * continuous". */
 facet_status device_require(const struct device *device, const char *what, const char *const *kernels);
 
 /* Whether the host can read and write the device's memory. */
