@@ -263,6 +263,7 @@ typedef struct facet_options {
     int smoother_degree;        /* of pmg: of its Chebyshev polynomial; 0: chosen */
     const char *precision;      /* of the cycles of pmg: "auto" (NULL), "double", "mixed" (single) */
     const char *coarse_device;  /* of the coarse levels of pmg; NULL: that of the context */
+    int warm_start;             /* the iteration begins with the trace of the solution before */
     int watch;                  /* measure the rate of every level (facet_solver_level), which costs time */
     double rtol;                /* on the true residual |F - K uhat| / |F| */
     int max_iterations;

@@ -81,44 +81,6 @@ done:
     return status;
 }
 
-static facet_status make_kernel(struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    TRY(vector_create(s->context->device, s->system.n_free, &s->kernel));
-    solver_fill_constant(s, s->F);
-    TRY(vector_upload(&s->kernel, s->F));
-done:
-    return status;
-}
-
-static facet_status condense(struct facet_solver *s, hdg_rule_maker maker) {
-    const struct base_monitor *monitor = &s->context->monitor;
-    facet_status status = FACET_OK;
-    double begin = base_phase_begin(monitor, FACET_PHASE_CONDENSE);
-    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
-    hdg_describe(s->hdg, &s->system);
-    TRY(hdg_condense(s->hdg));
-done:
-    base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
-    return status;
-}
-
-static facet_status set_up(struct facet_solver *s) {
-    const struct device *device = s->context->device;
-    facet_status status = FACET_OK;
-    int64_t n = s->system.n_free;
-    TRY(ALLOC(s->F, n));
-    TRY(vector_create(device, n, &s->b));
-    TRY(vector_create(device, n, &s->x));
-    TRY(hdg_operator_create(s->hdg, TRACE_CELLS, &s->A));
-    if (s->hdg->singular) TRY(make_kernel(s));
-    s->method = "direct";
-    s->preconditioner = "none";
-    if (n > 0) TRY(solver_choose_method(s));
-    TRY(hdg_solution_create(s->hdg, &s->solution));
-done:
-    return status;
-}
-
 /* The solver's choices and the data of its discretization; nothing is computed. */
 static facet_status prepare(const struct facet_problem *problem, const facet_options *options,
                             struct facet_solver **solver) {
@@ -160,8 +122,7 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
                            hdg_rule_maker maker, struct facet_solver **solver) {
     facet_status status = FACET_OK;
     TRY(prepare(problem, options, solver));
-    TRY(condense(*solver, maker));
-    TRY(set_up(*solver));
+    TRY(mapped_create(*solver, maker));
 done:
     if (status != FACET_OK) facet_solver_destroy(solver);
     return status;
@@ -198,15 +159,7 @@ facet_status facet_solver_create(const facet_problem *problem, const facet_optio
 void facet_solver_destroy(facet_solver **solver) {
     if (solver == NULL || *solver == NULL) return;
     struct facet_solver *s = *solver;
-    hdg_solution_destroy(&s->solution);
-    vector_destroy(&s->b);
-    vector_destroy(&s->x);
-    vector_destroy(&s->kernel);
-    base_free(&s->F);
-    operator_destroy(&s->A);
-    operator_destroy(&s->M);
-    cholesky_destroy(&s->cholesky);
-    hdg_destroy(&s->hdg);
+    if (s->backend != NULL) s->backend->destroy(s);
     field_destroy(&s->tau);
     problem_resolved_destroy(&s->resolved);
     solve_report_clear(&s->report);
@@ -215,83 +168,13 @@ void facet_solver_destroy(facet_solver **solver) {
 }
 
 int64_t facet_solver_n_points(const facet_solver *solver) {
-    if (solver == NULL) return 0;
-    int64_t n = 0;
-    const struct facet_mesh *mesh = solver->problem->mesh;
-    for (int b = 0; b < mesh->n_blocks; b++)
-        n += (int64_t)mesh->blocks[b].count * solver->hdg->space.blocks[b].source.n;
-    return n;
+    return solver != NULL ? solver->backend->n_points(solver) : 0;
 }
 
 facet_status facet_solver_points(const facet_solver *solver, double *x) {
     REQUIRE(solver);
     REQUIRE(x);
-    const struct facet_mesh *mesh = solver->problem->mesh;
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        const struct hdg_table *table = &solver->hdg->space.blocks[b].source;
-        for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
-            mesh_cell_map(&mesh->blocks[b], mesh->dim, c, table->n, table->geo, table->geo_grad, x, NULL);
-            x += (int64_t)table->n * mesh->dim;
-        }
-    }
-    return FACET_OK;
-}
-
-/* The linear system, from s->F to the trace of the solution. */
-static facet_status solve_trace(struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    struct solve_control control = {.rtol = s->options.rtol,
-                                    .max_iterations = s->options.max_iterations,
-                                    .monitor = &s->context->monitor,
-                                    .kernel = s->hdg->singular ? &s->kernel : NULL,
-                                    .flexible = s->flexible};
-    TRY(vector_upload(&s->b, s->F));
-    if (s->cholesky != NULL) {
-        TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
-    } else if (s->system.n_free > 0) {
-        vector_fill(&s->x, 0.0);
-        const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
-        status = strcmp(s->method, "multigrid") == 0
-                     ? solve_multigrid(&s->A, M, &s->b, &s->x, &control, &s->report)
-                 : strcmp(s->method, "fgmres") == 0
-                     ? solve_fgmres(&s->A, M, &s->b, &s->x, &control, &s->report)
-                     : solve_cg(&s->A, M, &s->b, &s->x, &control, &s->report);
-        struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
-        if (mg != NULL && multigrid_failure(mg) != FACET_OK) status = multigrid_failure(mg);
-        TRY(status);
-    } else {
-        solve_report_clear(&s->report);
-        s->report.converged = 1;
-        s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
-    }
-    TRY(vector_download(&s->x, s->F));
-    hdg_set_trace(s->hdg, s->F, &s->solution);
-done:
-    return status;
-}
-
-/* u at the points of a caller's source. These tables know the functions of degree k; where u has more, others
- * at the same points are made. */
-static facet_status copy_out(const struct facet_solver *s, double *u) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    int degree = sample_table_degree(s, HDG_U), components = hdg_field_components(s->hdg, HDG_U);
-    struct hdg_table own = {0};
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        const struct hdg_table *table = &s->hdg->space.blocks[b].source;
-        hdg_table_destroy(&own);
-        if (degree > s->options.degree) {
-            TRY(hdg_table_create(mesh->blocks[b].shape, degree, mesh->order, table->n, table->xi, &own));
-            table = &own;
-        }
-        for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
-            TRY(hdg_evaluate(s->hdg, &s->solution, HDG_U, b, c, table, u));
-            u += (int64_t)table->n * components;
-        }
-    }
-done:
-    hdg_table_destroy(&own);
-    return status;
+    return solver->backend->points(solver, x);
 }
 
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
@@ -301,23 +184,21 @@ facet_status facet_solver_solve(facet_solver *s, const double *source, double *u
     double begin;
     s->solved = 0;
     begin = base_phase_begin(monitor, FACET_PHASE_SOLVE);
-    status = hdg_load(s->hdg, source, &s->solution, s->F);
-    if (status == FACET_OK) status = solve_trace(s);
+    status = s->backend->solve(s, source);
     base_phase_end(&s->timers, monitor, FACET_PHASE_SOLVE, begin);
     if (status != FACET_OK) return status;
     begin = base_phase_begin(monitor, FACET_PHASE_RECOVER);
-    status = hdg_recover(s->hdg, &s->solution);
-    if (status == FACET_OK) status = hdg_conservation(s->hdg, &s->solution, &s->conservation);
+    status = s->backend->recover(s);
     base_phase_end(&s->timers, monitor, FACET_PHASE_RECOVER, begin);
     if (status != FACET_OK) return status;
     if (s->options.postprocess) {
         begin = base_phase_begin(monitor, FACET_PHASE_POSTPROCESS);
-        status = hdg_postprocess(s->hdg, &s->solution);
+        status = s->backend->postprocess(s);
         base_phase_end(&s->timers, monitor, FACET_PHASE_POSTPROCESS, begin);
         if (status != FACET_OK) return status;
     }
     s->solved = 1;
-    return u != NULL ? copy_out(s, u) : FACET_OK;
+    return u != NULL ? s->backend->copy_out(s, u) : FACET_OK;
 }
 
 facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
@@ -343,7 +224,7 @@ facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
     struct hdg_errors e;
     if (!s->solved)
         return base_fail(FACET_ERROR_INPUT, "there is no solution yet: call facet_solver_solve first");
-    facet_status status = hdg_measure_errors(s->hdg, &s->solution, &e);
+    facet_status status = s->backend->measure_errors(s, &e);
     if (status != FACET_OK) return status;
     *errors = (facet_errors){.u_L2 = e.u_L2,
                              .u_Linf = e.u_Linf,
@@ -361,12 +242,9 @@ facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
     return status;
 }
 
-static const struct multigrid *multigrid_of(const struct facet_solver *s) {
-    return s->M.apply != NULL ? operator_multigrid(&s->M) : NULL;
-}
-
 int facet_solver_n_levels(const facet_solver *solver) {
-    return solver != NULL && multigrid_of(solver) != NULL ? multigrid_n_levels(multigrid_of(solver)) : 0;
+    const struct multigrid *mg = solver != NULL ? solver->backend->multigrid(solver) : NULL;
+    return mg != NULL ? multigrid_n_levels(mg) : 0;
 }
 
 facet_status facet_solver_level(const facet_solver *solver, int level, facet_level *info) {
@@ -375,7 +253,7 @@ facet_status facet_solver_level(const facet_solver *solver, int level, facet_lev
     struct mg_summary summary;
     int n = facet_solver_n_levels(solver);
     if (level < 0 || level >= n) return base_fail(FACET_ERROR_INPUT, "there is no level %d of %d", level, n);
-    multigrid_summarize(multigrid_of(solver), level, &summary);
+    multigrid_summarize(solver->backend->multigrid(solver), level, &summary);
     *info = (facet_level){.name = summary.name,
                           .device = summary.device,
                           .precision = summary.single ? "single" : "double",
