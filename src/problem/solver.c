@@ -133,6 +133,7 @@ facet_status problem_check_data(const struct facet_problem *problem, const facet
     facet_status status = FACET_OK;
     struct facet_solver *s = NULL;
     TRY(prepare(problem, options, &s));
+    s->backend = &mapped_backend;
     TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, NULL, NULL, &s->hdg));
     TRY(hdg_check_data(s->hdg, mismatch));
     hdg_describe(s->hdg, &s->system);
