@@ -26,6 +26,7 @@
 #ifndef FACET_BOX_HDG_H
 #define FACET_BOX_HDG_H
 
+#include "box/contract.h"
 #include "box/grid.h"
 #include "box/line.h"
 #include "solve/solve.h"
@@ -37,10 +38,11 @@ struct box_hdg {
     struct box_line *lines; /* one for every rho that occurs (to rounding) */
     int *column_line[3];    /* cells[d]: the line of a column */
     int64_t face_size, cell_size, n_trace,
-        n_volume;            /* n^(dim-1), n^dim, faces x face_size, cells x cell_size */
-    int64_t n_free;          /* n_trace without Dirichlet faces */
-    double *gauss, *weights; /* n: the points of a line */
-    double **gauss_values;   /* per line: n x n, modes at the Gauss points */
+        n_volume;             /* n^(dim-1), n^dim, faces x face_size, cells x cell_size */
+    int64_t n_free;           /* n_trace without Dirichlet faces */
+    double *gauss, *weights;  /* n: the points of a line */
+    double **gauss_values;    /* per line: n x n, modes at the Gauss points */
+    struct box_table *tables; /* per line: what cells are multiplied with */
 };
 
 /* rho[d]: cells[d] numbers, tau h_d / (2 k) of a column. The grid's data are copied. */
@@ -50,6 +52,9 @@ void box_hdg_destroy(struct box_hdg **hdg);
 
 static inline const struct box_line *box_hdg_line(const struct box_hdg *h, int d, int column) {
     return &h->lines[h->column_line[d][column]];
+}
+static inline const struct box_table *box_hdg_table(const struct box_hdg *h, int d, int column) {
+    return &h->tables[h->column_line[d][column]];
 }
 /* V and a_d of a cell; 0 from dim on. Returns lambda V. */
 double box_hdg_metric(const struct box_hdg *h, const int at[3], double a[3]);

@@ -1,0 +1,224 @@
+/* Loads, the right-hand side, and recovery. */
+#include "box/cells.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "box/work.h"
+
+/* ------------------------------------------------------------------------------------- points and modes */
+
+struct points_job {
+    const double *from;
+    double *to;
+    int forward;
+};
+
+static facet_status points_work(const struct box_at *at, double *scratch, void *user) {
+    const struct points_job *job = user;
+    int64_t size = at->h->cell_size;
+    int dim = at->h->grid.dim;
+    double *other = scratch + size + BOX_SLACK;
+    memcpy(scratch, job->from + at->cell * size, (size_t)size * sizeof *scratch);
+    const double *result = job->forward ? box_forward(dim, at->tables, scratch, other)
+                                        : box_backward(dim, at->tables, scratch, other);
+    memcpy(job->to + at->cell * size, result, (size_t)size * sizeof *scratch);
+    return FACET_OK;
+}
+
+facet_status box_hdg_to_points(const struct box_hdg *h, const double *modes, double *values) {
+    struct points_job job = {.from = modes, .to = values};
+    return box_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK), points_work, &job);
+}
+
+facet_status box_hdg_from_points(const struct box_hdg *h, const double *values, double *modes) {
+    struct points_job job = {.from = values, .to = modes, .forward = 1};
+    return box_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK), points_work, &job);
+}
+
+/* ------------------------------------------------------------------------------------- right-hand side */
+
+struct load_job {
+    const double *f, *given; /* values at points; or loads that are given */
+    double *loads, *F;
+};
+
+static facet_status load_work(const struct box_at *at, double *scratch, void *user) {
+    const struct load_job *job = user;
+    int64_t size = at->h->cell_size;
+    double *u = scratch, *other = u + size + BOX_SLACK, *r = other + size + BOX_SLACK;
+    const double *loads = job->given + at->cell * size;
+    if (job->f != NULL) {
+        double *mine = job->loads + at->cell * size;
+        memcpy(u, job->f + at->cell * size, (size_t)size * sizeof *u);
+        const double *modes = box_forward(at->h->grid.dim, at->tables, u, other);
+        for (int64_t i = 0; i < size; i++) mine[i] = at->V * modes[i];
+        loads = mine;
+    }
+    box_at_solve(at, loads, NULL, u);
+    box_at_reduce(at, at->b, u, r);
+    box_at_scatter(at, r, at->a, job->F);
+    return FACET_OK;
+}
+
+/* The cell operator: y += sign (a gamma v - a R' Z^-1 R v). */
+struct apply_job {
+    const double *x;
+    double *y;
+    double sign;
+    int fixed_only; /* x vanishes except on Dirichlet faces */
+};
+
+static int touches_fixed(const struct box_at *at) {
+    for (int d = 0; d < at->h->grid.dim; d++)
+        for (int side = 0; side < 2; side++)
+            if (at->h->grid.sides[d][side] == BOX_DIRICHLET && box_at_boundary(at, d, side)) return 1;
+    return 0;
+}
+
+static facet_status apply_work(const struct box_at *at, double *scratch, void *user) {
+    const struct apply_job *job = user;
+    const struct box_hdg *h = at->h;
+    int64_t size = h->face_size;
+    double *u = scratch, *v = u + h->cell_size + BOX_SLACK, *r = v + box_pairs_size(h), factor[3];
+    if (job->fixed_only && !touches_fixed(at)) return FACET_OK;
+    box_at_gather(at, job->x, v);
+    box_at_solve(at, NULL, v, u);
+    box_at_reduce(at, at->b, u, r);
+    for (int d = 0; d < h->grid.dim; d++) {
+        const double *gamma = box_hdg_line(h, d, at->at[d])->gamma;
+        factor[d] = job->sign * at->a[d];
+        for (int parity = 0; parity < 2; parity++) {
+            const double *from = v + (2 * d + parity) * size;
+            double *to = r + (2 * d + parity) * size;
+            for (int64_t i = 0; i < size; i++) to[i] = gamma[parity] * from[i] - to[i];
+        }
+    }
+    box_at_scatter(at, r, factor, job->y);
+    return FACET_OK;
+}
+
+static facet_status add_applied(const struct box_hdg *h, double sign, const double *x, double *y) {
+    struct apply_job job = {.x = x, .y = y, .sign = sign, .fixed_only = sign < 0.0};
+    return box_for_cells(h, 1, h->cell_size + BOX_SLACK + 2 * box_pairs_size(h), apply_work, &job);
+}
+
+facet_status box_hdg_apply(const struct box_hdg *h, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    double *free = NULL;
+    TRY(ALLOC(free, h->n_trace));
+    memcpy(free, x, (size_t)h->n_trace * sizeof *free);
+    box_fix(h, NULL, free);
+    memset(y, 0, (size_t)h->n_trace * sizeof *y);
+    TRY(add_applied(h, 1.0, free, y));
+    box_fix(h, NULL, y);
+done:
+    base_free(&free);
+    return status;
+}
+
+static void add_neumann(const struct box_hdg *h, const double *neumann, double *F) {
+    const struct box_grid *g = &h->grid;
+    for (int64_t c = 0; c < g->n_cells; c++) {
+        int at[3];
+        box_cell_at(g, c, at);
+        for (int d = 0; d < g->dim; d++)
+            for (int side = 0; side < 2; side++) {
+                if (g->sides[d][side] != BOX_NEUMANN || at[d] != side * (g->cells[d] - 1)) continue;
+                int64_t first = box_face(g, at, d, side) * h->face_size;
+                for (int64_t i = 0; i < h->face_size; i++) F[first + i] += neumann[first + i];
+            }
+    }
+}
+
+/* What known traces contribute, moved to the right. */
+static facet_status add_lift(const struct box_hdg *h, const double *dirichlet, double *F) {
+    facet_status status = FACET_OK;
+    double *extended = NULL;
+    TRY(CALLOC(extended, h->n_trace));
+    box_fix(h, dirichlet, extended);
+    TRY(add_applied(h, -1.0, extended, F));
+done:
+    base_free(&extended);
+    return status;
+}
+
+static facet_status make_right_side(const struct box_hdg *h, struct load_job *job, const double *dirichlet,
+                                    const double *neumann) {
+    facet_status status = FACET_OK;
+    memset(job->F, 0, (size_t)h->n_trace * sizeof *job->F);
+    if (job->given != NULL)
+        TRY(box_for_cells(h, 1, 2 * (h->cell_size + BOX_SLACK) + box_pairs_size(h), load_work, job));
+    if (dirichlet != NULL) TRY(add_lift(h, dirichlet, job->F));
+    if (neumann != NULL) add_neumann(h, neumann, job->F);
+    box_fix(h, NULL, job->F);
+done:
+    return status;
+}
+
+facet_status box_hdg_load(const struct box_hdg *h, const double *f, const double *dirichlet,
+                          const double *neumann, double *loads, double *F) {
+    struct load_job job = {.f = f, .given = f != NULL ? loads : NULL, .loads = loads, .F = F};
+    if (f == NULL) memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
+    return make_right_side(h, &job, dirichlet, neumann);
+}
+
+facet_status box_hdg_condense_loads(const struct box_hdg *h, const double *loads, const double *dirichlet,
+                                    const double *neumann, double *F) {
+    struct load_job job = {.given = loads, .F = F};
+    return make_right_side(h, &job, dirichlet, neumann);
+}
+
+void box_hdg_add_dirichlet(const struct box_hdg *h, const double *dirichlet, double *uhat) {
+    box_fix(h, dirichlet, uhat);
+}
+
+/* ------------------------------------------------------------------------------------- recovery */
+
+struct recover_job {
+    const double *loads, *trace;
+    double *u, *q;
+};
+
+static facet_status recover_work(const struct box_at *at, double *scratch, void *user) {
+    const struct recover_job *job = user;
+    const struct box_hdg *h = at->h;
+    int64_t size = h->cell_size;
+    double *u = scratch, *q = u + size + BOX_SLACK, *v = q + size + BOX_SLACK;
+    box_at_gather(at, job->trace, v);
+    box_at_solve(at, job->loads + at->cell * size, v, u);
+    memcpy(job->u + at->cell * size, u, (size_t)size * sizeof *u);
+    for (int d = 0; job->q != NULL && d < h->grid.dim; d++) {
+        box_at_flux(at, d, u, v, q);
+        memcpy(job->q + d * h->n_volume + at->cell * size, q, (size_t)size * sizeof *q);
+    }
+    return FACET_OK;
+}
+
+facet_status box_hdg_recover(const struct box_hdg *h, const double *loads, const double *uhat, double *u,
+                             double *q) {
+    struct recover_job job = {.loads = loads, .trace = uhat, .u = u, .q = q};
+    return box_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK) + box_pairs_size(h), recover_work, &job);
+}
+
+/* ------------------------------------------------------------------------------------- solutions */
+
+facet_status box_hdg_solution_create(const struct box_hdg *h, struct box_hdg_solution *s) {
+    facet_status status = FACET_OK;
+    *s = (struct box_hdg_solution){0};
+    TRY(CALLOC(s->loads, h->n_volume));
+    TRY(CALLOC(s->trace, h->n_trace));
+    TRY(CALLOC(s->u, h->n_volume));
+    TRY(CALLOC(s->q, h->grid.dim * h->n_volume));
+done:
+    if (status != FACET_OK) box_hdg_solution_destroy(s);
+    return status;
+}
+
+void box_hdg_solution_destroy(struct box_hdg_solution *s) {
+    base_free(&s->loads);
+    base_free(&s->trace);
+    base_free(&s->u);
+    base_free(&s->q);
+    base_free(&s->star);
+}

@@ -1,0 +1,239 @@
+/* Tensor contractions by blocks of registers: eight numbers that lie together times four rows. */
+#include "box/contract.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+#define W 8 /* numbers of a vector */
+#define B 4 /* rows at once */
+typedef double vec __attribute__((vector_size(W * sizeof(double))));
+
+static inline vec load(const double *from) {
+    vec v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+static inline void store(int n, double *to, vec v) {
+    if (n >= W)
+        memcpy(to, &v, sizeof v);
+    else if (n >= W / 2) {
+        memcpy(to, &v, sizeof v / 2);
+        for (int i = W / 2; i < n; i++) to[i] = v[i];
+    } else
+        for (int i = 0; i < n; i++) to[i] = v[i];
+}
+
+/* `rows` (at most B) outputs of W neighbouring columns, r_left of which are wanted. */
+static inline void block(int rows, int n_in, int64_t inner, const double *T, const double *in, double *out,
+                         int r_left) {
+    vec sums[B] = {{0}};
+    for (int q = 0; q < n_in; q++) {
+        vec x = load(in + q * inner);
+        for (int i = 0; i < rows; i++) sums[i] += T[i * n_in + q] * x;
+    }
+    for (int i = 0; i < rows; i++) store(r_left, out + i * inner, sums[i]);
+}
+
+/* One o of box_contract, inner > 1. A last block that is not full begins earlier where it can. */
+static void contract_columns(int n_out, int n_in, int64_t inner, const double *T, const double *in,
+                             double *out) {
+    for (int i = 0; i < n_out; i += B) {
+        const double *rows = T + i * n_in;
+        for (int64_t from = 0; from < inner; from += W) {
+            int64_t r = from + W > inner && inner >= W ? inner - W : from;
+            int left = inner - r < W ? (int)(inner - r) : W;
+            double *to = out + i * inner + r;
+            switch (n_out - i) {
+            case 1:
+                block(1, n_in, inner, rows, in + r, to, left);
+                break;
+            case 2:
+                block(2, n_in, inner, rows, in + r, to, left);
+                break;
+            case 3:
+                block(3, n_in, inner, rows, in + r, to, left);
+                break;
+            default:
+                block(4, n_in, inner, rows, in + r, to, left);
+            }
+        }
+    }
+}
+
+/* inner = 1: vectors run over the outputs, with the columns of T at hand. */
+static void contract_rows(int64_t outer, int n_out, int n_in, const double *T, const double *in,
+                          int64_t in_step, double *out, int64_t out_step) {
+    vec columns[BOX_MAX_LINE];
+    for (int from = 0; from < n_out; from += W) {
+        int left = n_out - from < W ? n_out - from : W;
+        for (int q = 0; q < n_in; q++)
+            for (int i = 0; i < W; i++) columns[q][i] = i < left ? T[(from + i) * n_in + q] : 0.0;
+        int64_t o = 0;
+        for (; o + B <= outer; o += B) {
+            const double *x = in + o * in_step;
+            double *y = out + o * out_step + from;
+            vec sums[B] = {{0}};
+            for (int q = 0; q < n_in; q++)
+                for (int i = 0; i < B; i++) sums[i] += x[i * in_step + q] * columns[q];
+            for (int i = 0; i < B; i++) store(left, y + i * out_step, sums[i]);
+        }
+        for (; o < outer; o++) {
+            vec sum = {0};
+            for (int q = 0; q < n_in; q++) sum += in[o * in_step + q] * columns[q];
+            store(left, out + o * out_step + from, sum);
+        }
+    }
+}
+
+void box_contract(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *in,
+                  int64_t in_step, double *out, int64_t out_step) {
+    if (inner == 1)
+        contract_rows(outer, n_out, n_in, T, in, in_step, out, out_step);
+    else
+        for (int64_t o = 0; o < outer; o++)
+            contract_columns(n_out, n_in, inner, T, in + o * in_step, out + o * out_step);
+}
+
+double *box_contract_all(int dim, const int n_out[3], const int n_in[3], const double *const T[3], double *in,
+                         double *out) {
+    int64_t inner = 1, outer = 1;
+    for (int d = 0; d < dim; d++) outer *= n_in[d];
+    for (int d = 0; d < dim; d++) {
+        double *result = out;
+        outer /= n_in[d];
+        box_contract(outer, n_out[d], n_in[d], inner, T[d], in, n_in[d] * inner, out, n_out[d] * inner);
+        inner *= n_out[d];
+        out = in;
+        in = result;
+    }
+    return in;
+}
+
+/* ------------------------------------------------------------------------------------- even and odd */
+
+/* Sums of opposite points, then differences (upper less lower): n_even and n - n_even of them. */
+static void fold(int64_t outer, int n, int64_t inner, const double *in, double *out) {
+    int pairs = n / 2, n_even = n - pairs;
+    for (int64_t o = 0; o < outer; o++, in += n * inner, out += n * inner) {
+        for (int q = 0; q < pairs; q++) {
+            const double *low = in + q * inner, *high = in + (n - 1 - q) * inner;
+            double *sum = out + q * inner, *difference = out + (n_even + q) * inner;
+            for (int64_t r = 0; r < inner; r++) {
+                sum[r] = high[r] + low[r];
+                difference[r] = high[r] - low[r];
+            }
+        }
+        if (pairs < n_even) memcpy(out + pairs * inner, in + pairs * inner, (size_t)inner * sizeof *out);
+    }
+}
+
+static void unfold(int64_t outer, int n, int64_t inner, const double *in, double *out) {
+    int pairs = n / 2, n_even = n - pairs;
+    for (int64_t o = 0; o < outer; o++, in += n * inner, out += n * inner) {
+        for (int q = 0; q < pairs; q++) {
+            const double *even = in + q * inner, *odd = in + (n_even + q) * inner;
+            double *low = out + q * inner, *high = out + (n - 1 - q) * inner;
+            for (int64_t r = 0; r < inner; r++) {
+                high[r] = even[r] + odd[r];
+                low[r] = even[r] - odd[r];
+            }
+        }
+        if (pairs < n_even) memcpy(out + pairs * inner, in + pairs * inner, (size_t)inner * sizeof *out);
+    }
+}
+
+/* Both parities of one direction. */
+static void halves(int64_t outer, int n, int64_t inner, double *const T[2], const double *in, double *out) {
+    int n_even = (n + 1) / 2, n_odd = n / 2;
+    int64_t step = n * inner;
+    box_contract(outer, n_even, n_even, inner, T[0], in, step, out, step);
+    box_contract(outer, n_odd, n_odd, inner, T[1], in + n_even * inner, step, out + n_even * inner, step);
+}
+
+double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work) {
+    int n = dim > 0 ? tables[0]->n : 1;
+    int64_t inner = 1, outer = 1;
+    for (int d = 0; d < dim; d++) outer *= n;
+    for (int d = 0; d < dim; d++, inner *= n) {
+        outer /= n;
+        fold(outer, n, inner, in, work);
+        halves(outer, n, inner, tables[d]->forward, work, in);
+    }
+    return in;
+}
+
+double *box_backward(int dim, const struct box_table *const tables[3], double *in, double *work) {
+    int n = dim > 0 ? tables[0]->n : 1;
+    int64_t inner = 1, outer = 1;
+    for (int d = 0; d < dim; d++) outer *= n;
+    for (int d = 0; d < dim; d++, inner *= n) {
+        outer /= n;
+        halves(outer, n, inner, tables[d]->backward, in, work);
+        unfold(outer, n, inner, work, in);
+    }
+    return in;
+}
+
+/* ------------------------------------------------------------------------------------- tables */
+
+void box_table_destroy(struct box_table *t) {
+    base_free(&t->store);
+    *t = (struct box_table){0};
+}
+
+static void place(struct box_table *t) {
+    int n = t->n, even = t->n_even, odd = n - even;
+    double *at = t->store;
+    double **squares[2][2] = {{&t->forward[0], &t->backward[0]}, {&t->forward[1], &t->backward[1]}};
+    for (int parity = 0; parity < 2; parity++) {
+        int size = parity == 0 ? even : odd;
+        for (int i = 0; i < 2; i++, at += size * size) *squares[parity][i] = at;
+        t->flux[parity] = at;
+        at += even * odd;
+    }
+    t->ends = at;
+    t->slopes = at + n;
+    t->moments = at + 2 * n;
+}
+
+/* values, derivatives: n x n at the Gauss points. */
+static void fill(struct box_table *t, const double *weights, const double *values,
+                 const double *derivatives) {
+    int n = t->n, even = t->n_even, odd = n - even;
+    for (int m = 0; m < n; m++) {
+        int parity = m >= even, size = parity ? odd : even, first = parity ? even : 0;
+        for (int pair = 0; pair < size; pair++) {
+            int q = n - 1 - pair;
+            t->backward[parity][pair * size + m - first] = values[q * n + m];
+            t->forward[parity][(m - first) * size + pair] = weights[q] * values[q * n + m];
+        }
+        int others = parity ? even : odd, begin = parity ? 0 : even;
+        for (int j = 0; j < others; j++) {
+            double sum = 0.0;
+            for (int q = 0; q < n; q++)
+                sum += weights[q] * values[q * n + begin + j] * derivatives[q * n + m];
+            t->flux[parity][(m - first) * others + j] = sum;
+        }
+        t->moments[m] = 0.0;
+        for (int q = 0; !parity && q < n; q++) t->moments[m] += weights[q] * values[q * n + m];
+    }
+}
+
+facet_status box_table_create(const struct box_line *line, const double *gauss, const double *weights,
+                              struct box_table *t) {
+    facet_status status = FACET_OK;
+    int n = line->n, even = line->n_even, odd = n - even;
+    double *values = NULL, one = 1.0;
+    *t = (struct box_table){.n = n, .n_even = even};
+    TRY(ALLOC(t->store, 2 * (even * even + odd * odd + even * odd) + 3 * n));
+    TRY(ALLOC(values, 2 * n * n));
+    place(t);
+    TRY(box_line_evaluate(line, n, gauss, values, values + n * n));
+    fill(t, weights, values, values + n * n);
+    TRY(box_line_evaluate(line, 1, &one, t->ends, t->slopes));
+done:
+    base_free(&values);
+    if (status != FACET_OK) box_table_destroy(t);
+    return status;
+}

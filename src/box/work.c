@@ -1,0 +1,223 @@
+/* One cell at a time: the algebra of box/hdg.h on gathered sums and differences of opposite faces, and the
+ * loop over all cells. */
+#include "box/work.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/run.h"
+
+static const double zero[1] = {0.0}, one[1] = {1.0};
+
+void box_at_set(const struct box_hdg *h, int64_t cell, struct box_at *at) {
+    const struct box_grid *g = &h->grid;
+    *at = (struct box_at){.h = h, .cell = cell, .V = 1.0};
+    box_cell_at(g, cell, at->at);
+    at->reaction = box_hdg_metric(h, at->at, at->a);
+    at->k = box_conductivity(g, cell);
+    for (int d = 0; d < 3; d++) {
+        if (d >= g->dim) {
+            at->extent[d] = 1;
+            at->b[d] = at->eigenvalues[d] = at->slopes[d] = zero;
+            at->ends[d] = at->moments[d] = one;
+            continue;
+        }
+        const struct box_line *line = box_hdg_line(h, d, at->at[d]);
+        const struct box_table *table = box_hdg_table(h, d, at->at[d]);
+        at->extent[d] = h->n;
+        at->V *= 0.5 * g->widths[d][at->at[d]];
+        at->inverse[d] = 2.0 / g->widths[d][at->at[d]];
+        at->b[d] = line->b;
+        at->eigenvalues[d] = line->eigenvalues;
+        at->ends[d] = table->ends;
+        at->slopes[d] = table->slopes;
+        at->moments[d] = table->moments;
+        at->tables[d] = table;
+        for (int side = 0; side < 2; side++) at->faces[d][side] = box_face(g, at->at, d, side) * h->face_size;
+    }
+}
+
+void box_at_tangents(const struct box_at *at, int d, const struct box_table *tables[3], int directions[2]) {
+    int count = 0;
+    for (int t = 0; t < 3; t++)
+        if (t != d) {
+            tables[count] = at->tables[t];
+            directions[count++] = t;
+        }
+    tables[2] = NULL;
+}
+
+double box_at_area(const struct box_at *at, int d) {
+    return at->V * at->inverse[d];
+}
+
+void box_at_gather(const struct box_at *at, const double *trace, double *v) {
+    int64_t size = at->h->face_size;
+    int dim = at->h->grid.dim;
+    for (int d = 0; d < dim; d++) {
+        const double *low = trace + at->faces[d][0], *high = trace + at->faces[d][1];
+        double *sum = v + 2 * d * size, *difference = sum + size;
+        for (int64_t i = 0; i < size; i++) {
+            sum[i] = high[i] + low[i];
+            difference[i] = high[i] - low[i];
+        }
+    }
+    memset(v + 2 * dim * size, 0, (size_t)(2 * (3 - dim) * size) * sizeof *v);
+}
+
+void box_at_scatter(const struct box_at *at, const double *r, const double factor[3], double *trace) {
+    int64_t size = at->h->face_size;
+    for (int d = 0; d < at->h->grid.dim; d++) {
+        double *low = trace + at->faces[d][0], *high = trace + at->faces[d][1];
+        const double *sum = r + 2 * d * size, *difference = sum + size;
+        for (int64_t i = 0; i < size; i++) high[i] += factor[d] * (sum[i] + difference[i]);
+        for (int64_t i = 0; i < size; i++) low[i] += factor[d] * (sum[i] - difference[i]);
+    }
+}
+
+/* The number of the parity of mode m of n. */
+static inline int parity(int m, int n) {
+    return m >= (n + 1) / 2;
+}
+
+void box_at_reduce(const struct box_at *at, const double *const c[3], const double *u, double *r) {
+    int n0 = at->extent[0], n1 = at->extent[1], n2 = at->extent[2], even = (n0 + 1) / 2;
+    int64_t size = at->h->face_size;
+    const double *c0 = c[0];
+    memset(r, 0, (size_t)(6 * size) * sizeof *r);
+    for (int k = 0; k < n2; k++)
+        for (int j = 0; j < n1; j++) {
+            const double *row = u + ((int64_t)k * n1 + j) * n0;
+            double c1 = c[1][j], c2 = c[2][k], sum = 0.0, difference = 0.0;
+            double *r1 = r + (2 + parity(j, n1)) * size + (int64_t)k * n0;
+            double *r2 = r + (4 + parity(k, n2)) * size + (int64_t)j * n0;
+#pragma omp simd reduction(+ : sum)
+            for (int i = 0; i < even; i++) sum += c0[i] * row[i];
+#pragma omp simd reduction(+ : difference)
+            for (int i = even; i < n0; i++) difference += c0[i] * row[i];
+            r[(int64_t)k * n1 + j] = sum;
+            r[size + (int64_t)k * n1 + j] = difference;
+            if (n1 > 1)
+#pragma omp simd
+                for (int i = 0; i < n0; i++) r1[i] += c1 * row[i];
+            if (n2 > 1)
+#pragma omp simd
+                for (int i = 0; i < n0; i++) r2[i] += c2 * row[i];
+        }
+}
+
+void box_at_solve(const struct box_at *at, const double *loads, const double *v, double *u) {
+    int n0 = at->extent[0], n1 = at->extent[1], n2 = at->extent[2], even = (n0 + 1) / 2;
+    int64_t size = at->h->face_size;
+    double ab[BOX_MAX_DEGREE + 1], aL[BOX_MAX_DEGREE + 1], F[BOX_MAX_DEGREE + 1];
+    for (int i = 0; i < n0; i++) {
+        ab[i] = at->a[0] * at->b[0][i];
+        aL[i] = at->a[0] * at->eigenvalues[0][i] + at->reaction;
+    }
+    for (int k = 0; k < n2; k++)
+        for (int j = 0; j < n1; j++) {
+            int64_t row = ((int64_t)k * n1 + j) * n0;
+            double Z = at->a[1] * at->eigenvalues[1][j] + at->a[2] * at->eigenvalues[2][k];
+            if (loads != NULL)
+                memcpy(F, loads + row, (size_t)n0 * sizeof *F);
+            else
+                memset(F, 0, (size_t)n0 * sizeof *F);
+            if (v != NULL) {
+                double b1 = at->a[1] * at->b[1][j], b2 = at->a[2] * at->b[2][k];
+                double sum = v[(int64_t)k * n1 + j], difference = v[size + (int64_t)k * n1 + j];
+                const double *v1 = v + (2 + parity(j, n1)) * size + (n1 > 1 ? (int64_t)k * n0 : 0);
+                const double *v2 = v + (4 + parity(k, n2)) * size + (n2 > 1 ? (int64_t)j * n0 : 0);
+                for (int i = 0; i < even; i++) F[i] += ab[i] * sum;
+                for (int i = even; i < n0; i++) F[i] += ab[i] * difference;
+                if (n1 > 1)
+                    for (int i = 0; i < n0; i++) F[i] += b1 * v1[i];
+                if (n2 > 1)
+                    for (int i = 0; i < n0; i++) F[i] += b2 * v2[i];
+            }
+            for (int i = 0; i < n0; i++) u[row + i] = F[i] / (Z + aL[i]);
+        }
+}
+
+/* q = k (2/h) [D' u - e_+ uhat_+ + e_- uhat_-] along d: what is even comes from odd modes of u and from the
+ * difference of the ends, what is odd from even modes and the sum. */
+void box_at_flux(const struct box_at *at, int d, const double *u, const double *v, double *q) {
+    const struct box_table *table = at->tables[d];
+    int n = table->n, even = table->n_even, odd = n - even;
+    int64_t size = at->h->face_size, inner = 1, outer = 1;
+    double factor = at->k * at->inverse[d];
+    for (int t = 0; t < at->h->grid.dim; t++) *(t < d ? &inner : &outer) *= t == d ? 1 : at->extent[t];
+    int64_t step = n * inner;
+    box_contract(outer, even, odd, inner, table->flux[0], u + even * inner, step, q, step);
+    box_contract(outer, odd, even, inner, table->flux[1], u, step, q + even * inner, step);
+    for (int64_t o = 0; o < outer; o++)
+        for (int m = 0; m < n; m++) {
+            const double *end = v + (2 * d + (m < even)) * size + o * inner;
+            double *to = q + o * step + m * inner, e = table->ends[m];
+            for (int64_t r = 0; r < inner; r++) to[r] = factor * (to[r] - e * end[r]);
+        }
+}
+
+/* ------------------------------------------------------------------------------------- loops */
+
+/* Cells first .. first + count - 1 of a layer, or of everything. */
+static void walk(const struct box_hdg *h, int64_t first, int64_t count, box_work work, double *scratch,
+                 void *user, struct base_collector *failures) {
+    for (int64_t c = first; c < first + count; c++) {
+        struct box_at at;
+        if (base_collector_failed(failures)) return;
+        box_at_set(h, c, &at);
+        base_collect(failures, c, work(&at, scratch, user));
+    }
+}
+
+/* A layer is what has one index in the last direction. Three colours, the third for the last layer of an odd
+ * number: its neighbour across a periodic side is the first one. */
+facet_status box_for_cells(const struct box_hdg *h, int layers, int64_t size, box_work work, void *user) {
+    facet_status status = FACET_OK;
+    struct base_collector failures;
+    double *scratch = NULL;
+    int n_layers = h->grid.cells[h->grid.dim - 1], threads = base_threads();
+    int64_t layer = h->grid.n_cells / n_layers, slot = (size + 2 * BOX_SLACK + 7) / 8 * 8;
+    if (!layers) {
+        layer = 1 + (h->grid.n_cells - 1) / (64 * (int64_t)threads);
+        n_layers = (int)((h->grid.n_cells + layer - 1) / layer);
+    }
+    base_collector_init(&failures);
+    TRY(CALLOC(scratch, slot * threads));
+    for (int colour = 0; colour < (layers ? 3 : 1); colour++) {
+        int step = layers ? 2 : 1, end = layers ? n_layers - n_layers % 2 : n_layers;
+        int first = colour < 2 ? colour : end;
+        if (colour == 2) end = n_layers;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+        for (int l = first; l < end; l += step) {
+            int64_t from = l * layer, rest = h->grid.n_cells - from;
+            walk(h, from, rest < layer ? rest : layer, work, scratch + omp_get_thread_num() * slot, user,
+                 &failures);
+        }
+    }
+    status = base_collected(&failures);
+done:
+    base_free(&scratch);
+    return status;
+}
+
+void box_fix(const struct box_hdg *h, const double *from, double *trace) {
+    const struct box_grid *g = &h->grid;
+    for (int d = 0; d < g->dim; d++) {
+        int64_t inner = 1, outer = 1;
+        for (int t = 0; t < g->dim; t++) *(t < d ? &inner : &outer) *= t == d ? 1 : g->cells[t];
+        for (int side = 0; side < 2; side++) {
+            int plane = side * g->cells[d];
+            if (g->sides[d][side] != BOX_DIRICHLET) continue;
+            for (int64_t o = 0; o < outer; o++) {
+                int64_t face = g->first_face[d] + (o * g->planes[d] + plane) * inner;
+                size_t bytes = (size_t)(inner * h->face_size) * sizeof *trace;
+                if (from != NULL)
+                    memmove(trace + face * h->face_size, from + face * h->face_size, bytes);
+                else
+                    memset(trace + face * h->face_size, 0, bytes);
+            }
+        }
+    }
+}

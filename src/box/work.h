@@ -1,0 +1,57 @@
+/* What the loops over the cells of a box share: the cell at hand with its lines and metric, and the work
+ * arrays of the threads. */
+#ifndef FACET_BOX_WORK_H
+#define FACET_BOX_WORK_H
+
+#include "box/cells.h"
+
+/* A cell. Directions from dim on have one mode with b = Lambda = 0, so that loops need not know dim. */
+struct box_at {
+    const struct box_hdg *h;
+    int64_t cell;
+    int at[3], extent[3];     /* place; n, or 1 from dim on */
+    double V, reaction, a[3]; /* product of h/2; lambda V; k V (2/h)^2 */
+    double k, inverse[3];     /* k; 2/h */
+    const double *b[3], *eigenvalues[3];
+    const double *ends[3], *slopes[3], *moments[3];
+    const struct box_table *tables[3];
+    int64_t faces[3][2]; /* where the modes of a face begin in vectors of the trace */
+};
+void box_at_set(const struct box_hdg *h, int64_t cell, struct box_at *at);
+/* The tables of the tangential directions of the faces normal to d, and the two directions themselves. */
+void box_at_tangents(const struct box_at *at, int d, const struct box_table *tables[3], int directions[2]);
+/* (h/2) of the tangential directions multiplied. */
+double box_at_area(const struct box_at *at, int d);
+
+/* v[d][0] = upper + lower, v[d][1] = upper - lower; face_size each, one after the other; zeros from dim on.
+ */
+void box_at_gather(const struct box_at *at, const double *trace, double *v);
+/* Adds factor[d] (r^0 + r^1) to the upper faces and factor[d] (r^0 - r^1) to the lower ones; r as v. */
+void box_at_scatter(const struct box_at *at, const double *r, const double factor[3], double *trace);
+/* r[d][parity](tangential) = sum over modes m of this parity of c[d][m] u(m, tangential). */
+void box_at_reduce(const struct box_at *at, const double *const c[3], const double *u, double *r);
+/* u = (loads + sum of a_d b v_d^par) / Z; loads may be NULL (zero), and may be u; v may be NULL. */
+void box_at_solve(const struct box_at *at, const double *loads, const double *v, double *u);
+/* q_d of the cell in modes; work: face_size x 6 at v as gathered, n^dim + slack at work. */
+void box_at_flux(const struct box_at *at, int d, const double *u, const double *v, double *q);
+
+/* Numbers of the arrays v and r above. */
+static inline int64_t box_pairs_size(const struct box_hdg *h) {
+    return 6 * h->face_size;
+}
+
+/* A loop over all cells: work(at, scratch, user) for every cell, `size` numbers of scratch for each thread.
+ * layers: cells that share a face are never at work together, and a face always receives in the same order. A
+ * failure stops the loop; the one of the lowest cell is reported. */
+typedef facet_status (*box_work)(const struct box_at *at, double *scratch, void *user);
+facet_status box_for_cells(const struct box_hdg *h, int layers, int64_t size, box_work work, void *user);
+
+/* Sets a vector of the trace on Dirichlet faces: to `from`, or to zero if that is NULL. */
+void box_fix(const struct box_hdg *h, const double *from, double *trace);
+/* Whether a side of a cell lies on a side of the box that is not periodic. */
+static inline int box_at_boundary(const struct box_at *at, int d, int side) {
+    const struct box_grid *g = &at->h->grid;
+    return g->sides[d][0] != BOX_PERIODIC && at->at[d] == (side ? g->cells[d] - 1 : 0);
+}
+
+#endif
