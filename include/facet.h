@@ -250,22 +250,29 @@ FACET_API facet_status facet_problem_set_gradient_pressure_function(facet_proble
 typedef struct facet_options {
     const char *discretization; /* "hdg" (NULL), or "condensed": continuous elements, condensed to their
                                    boundaries; without tau, u* and q*, and with q = -K grad u at points */
-    int degree;                 /* 1 .. 16; of the formulation gradient also 0 */
+    int degree; /* 1 .. 16, with the operator tensor to 32; of the formulation gradient also 0 */
+    const char *operator_name; /* how the matrix of a cell acts: "auto" (NULL), "mapped": dense, for all
+                                  cells; "tensor": factored, for boxes of quads and hexes with Dirichlet,
+                                  Neumann and periodic sides, coefficients that are constant in every cell,
+                                  and a tau that follows the conductivity; "tp", "tpt", of the discretization
+                                  condensed "mm": the forms of huismann2020. auto: tensor where it applies */
     const char *tau; /* physical tau: number or expression; NULL: mean K of the cell / size of the domain */
     double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */
     int postprocess; /* compute u* and q* */
     const char *formulation; /* elasticity: "symmetric" (NULL), or "gradient": one mu for the whole body */
     const char *plane;       /* elasticity in 2D: "strain" (NULL), or "stress" */
     const char *method; /* "auto" (NULL), "cg", "fgmres", "direct", or "multigrid": cycles by themselves */
-    const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block", "amg", "pmg" */
+    const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block"; of the operator mapped "amg",
+                                   "pmg", of tensor "additive", "chebyshev", "stars" */
     const char *cycle;          /* of amg and pmg: "auto" (NULL), "V", "W", "F", "full" */
     const char *smoother;       /* of pmg: "auto" (NULL), "faces", "cells" */
     int smoother_degree;        /* of pmg: of its Chebyshev polynomial; 0: chosen */
-    const char *precision;      /* of the cycles of pmg: "auto" (NULL), "double", "mixed" (single) */
-    const char *coarse_device;  /* of the coarse levels of pmg; NULL: that of the context */
-    int warm_start;             /* the iteration begins with the trace of the solution before */
-    int watch;                  /* measure the rate of every level (facet_solver_level), which costs time */
-    double rtol;                /* on the true residual |F - K uhat| / |F| */
+    const char *precision; /* of the preconditioners pmg, additive, chebyshev, stars: "auto" (NULL), "double",
+                              "mixed" (single) */
+    const char *coarse_device; /* of the coarse levels of pmg; NULL: that of the context */
+    int warm_start;            /* the iteration begins with the trace of the solution before */
+    int watch;                 /* measure the rate of every level (facet_solver_level), which costs time */
+    double rtol;               /* on the true residual |F - K uhat| / |F| */
     int max_iterations;
 } facet_options;
 /* degree 3, tau chosen, postprocess, rtol 1e-10, max_iterations 10000. */
@@ -274,12 +281,13 @@ FACET_API void facet_options_default(facet_options *options);
 typedef struct facet_report {
     int64_t trace_unknowns, volume_unknowns; /* trace: without the eliminated ones */
     int iterations, converged;
-    const char *method, *preconditioner; /* those that were used */
-    const char *reason;                  /* why the solve stopped */
+    const char *method, *preconditioner, *operator_name; /* those that were used */
+    const char *reason;                                  /* why the solve stopped */
     double residual, rate;
     double seconds[FACET_N_PHASES];
-    double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one;
-                            negative: not available (the condensed method is not conservative cell by cell) */
+    double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one,
+                            computed when the report is asked for; negative: not available (the condensed
+                            method is not conservative cell by cell) */
 } facet_report;
 
 /* A level of the multigrid that was used, 0 being the finest. */
@@ -311,6 +319,15 @@ FACET_API facet_status facet_solver_points(const facet_solver *solver, double *x
 /* source: values at the points (NULL: the problem's own source). u: receives the solution there (or NULL).
  * Elasticity: dim values a point. */
 FACET_API facet_status facet_solver_solve(facet_solver *solver, const double *source, double *u);
+/* The same for callers who want their arrays checked: each has n numbers, or is NULL. A number other than
+ * that of the points (times dim in elasticity) is FACET_ERROR_INPUT, and nothing is read. */
+FACET_API facet_status facet_solver_solve_n(facet_solver *solver, int64_t n, const double *source, double *u);
+/* Where the next iteration begins: with the traces that belong to this u, n numbers at the points. With the
+ * operator tensor; a direct solve has no use for it. */
+FACET_API facet_status facet_solver_set_guess(facet_solver *solver, int64_t n, const double *u);
+/* Another reaction, the same number everywhere, for the solves that follow: an implicit step of another
+ * length. With the operator tensor, where this is much cheaper than a new solver; refused where it is not. */
+FACET_API facet_status facet_solver_set_reaction(facet_solver *solver, double reaction);
 
 FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_report *report);
 /* 0 when no multigrid was used. */

@@ -96,6 +96,7 @@ struct case_file {
     struct {
         char *method;      /* hdg, condensed */
         char *formulation; /* symmetric, gradient */
+        char *operator_name;
         int degree;
         struct case_text tau;
         double tau_hat; /* 0: not given */

@@ -256,6 +256,7 @@ static facet_status read_discretization(struct reader *r) {
     const struct tree_node *map = reader_get(r->tree->root, "discretization");
     if (map) r->file->discretization.place = reader_place(map);
     TRY(reader_text(map, "discretization.method", &r->file->discretization.method));
+    TRY(reader_text(map, "discretization.operator", &r->file->discretization.operator_name));
     if (r->file->equation == FACET_ELASTICITY)
         TRY(reader_text(map, "discretization.formulation", &r->file->discretization.formulation));
     r->file->discretization.degree = reader_integer(map, "discretization.degree");
@@ -391,6 +392,7 @@ void case_destroy(struct case_file **file) {
     base_free(&f->boundary);
     base_free(&f->discretization.method);
     base_free(&f->discretization.formulation);
+    base_free(&f->discretization.operator_name);
     base_free(&f->discretization.tau.text);
     base_free(&f->solver.method);
     base_free(&f->solver.preconditioner);

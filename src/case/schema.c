@@ -225,9 +225,20 @@ static const struct schema_entry table[] = {
      .types = SCHEMA_INTEGER,
      .flags = SCHEMA_FROM | SCHEMA_TO,
      .min = 1,
-     .max = 16,
+     .max = 32,
      .fallback = "3",
-     .help = "The polynomial degree."},
+     .help = "The polynomial degree: to 16, and to 32 on boxes with the operator `tensor`."},
+    {.path = "discretization.operator",
+     .types = SCHEMA_WORD,
+     .words = {"auto", "mapped", "tensor", "tp", "tpt", "mm"},
+     .fallback = "auto",
+     .help =
+         "How the matrix of a cell acts. `mapped`: dense, for all cells. `tensor`: factored into matrices of "
+         "one dimension, for a `box` of quads or hexes with Dirichlet, Neumann and periodic sides, a "
+         "conductivity and a reaction that are numbers in every cell, and a `tau` that follows the "
+         "conductivity (as the default does); `tp`, `tpt` and (of `condensed`) `mm` are the forms of "
+         "huismann2020. `auto`: `tensor` where it applies and nothing else is asked for that needs "
+         "`mapped`."},
     {.path = "discretization.formulation",
      .types = SCHEMA_WORD,
      .words = {"symmetric", "gradient"},
@@ -256,14 +267,20 @@ static const struct schema_entry table[] = {
      .types = SCHEMA_WORD,
      .words = {"auto", "cg", "fgmres", "multigrid", "direct"},
      .fallback = "auto",
-     .help = "Conjugate gradients, flexible GMRES, multigrid cycles by themselves or a sparse factorization; "
-             "`auto` takes the factorization where it is cheaper than an iteration."},
+     .help =
+         "Conjugate gradients, flexible GMRES, multigrid cycles by themselves or a direct solve: a sparse "
+         "factorization, with the operator `tensor` and coefficients that are numbers a fast "
+         "diagonalization. `auto` takes it where it is cheaper than an iteration."},
     {.path = "solver.preconditioner",
      .types = SCHEMA_WORD,
-     .words = {"auto", "none", "jacobi", "block", "amg", "pmg"},
+     .words = {"auto", "none", "jacobi", "block", "amg", "pmg", "additive", "chebyshev", "stars"},
      .fallback = "auto",
-     .help = "For `cg`, `fgmres` and (the last two) `multigrid`: the diagonal, the blocks of the faces, "
-             "algebraic multigrid, or p-multigrid, which never assembles the matrix (`auto`)."},
+     .help =
+         "For `cg`, `fgmres` and (`amg`, `pmg`) `multigrid`: the diagonal, the blocks of the faces, "
+         "algebraic multigrid, or p-multigrid, which never assembles the matrix (`auto`). Of the operator "
+         "`tensor`: the blocks of the faces plus a coarse space of the vertices (`additive`), a V-cycle "
+         "with Chebyshev polynomials over these (`chebyshev`), or with the cells around a vertex solved "
+         "together (`stars`)."},
     {.path = "solver.cycle",
      .types = SCHEMA_WORD,
      .words = {"auto", "V", "W", "F", "full"},
@@ -285,9 +302,9 @@ static const struct schema_entry table[] = {
      .types = SCHEMA_WORD,
      .words = {"auto", "double", "mixed"},
      .fallback = "auto",
-     .help =
-         "Of `pmg`: `mixed` runs the cycles in single precision inside a method in double precision, which "
-         "`auto` does for large systems."},
+     .help = "Of `pmg`, `additive`, `chebyshev` and `stars`: `mixed` runs the preconditioner in single "
+             "precision inside a method "
+             "in double precision, which `auto` does for large systems."},
     {.path = "solver.coarse_device",
      .types = SCHEMA_WORD,
      .words = {"same", "ref", "cpu", "debug", "cuda"},

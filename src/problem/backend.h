@@ -34,12 +34,13 @@ struct backend {
     int64_t (*n_points)(const struct facet_solver *s);
     facet_status (*points)(const struct facet_solver *s, double *x);
 
-    /* Loads the source (values at the points; NULL: the problem's) and solves for the trace; then u and q
-     * and s->conservation; u* if wanted; and u at the points. */
+    /* Loads the source (values at the points; NULL: the problem's) and solves for the trace; then u and q; u*
+     * if wanted; and u at the points. */
     facet_status (*solve)(struct facet_solver *s, const double *source);
     facet_status (*recover)(struct facet_solver *s);
     facet_status (*postprocess)(struct facet_solver *s);
     facet_status (*copy_out)(const struct facet_solver *s, double *u);
+    facet_status (*conservation)(const struct facet_solver *s, double *imbalance); /* see facet_report */
     /* NULL: cannot be done. The next solve begins with the traces of this u; the reaction becomes this
      * number. */
     facet_status (*set_guess)(struct facet_solver *s, const double *u);

@@ -124,8 +124,11 @@ static facet_status load_and_solve(struct facet_solver *s, const double *source)
 }
 
 static facet_status recover(struct facet_solver *s) {
-    facet_status status = hdg_recover(s->hdg, &s->solution);
-    return status == FACET_OK ? hdg_conservation(s->hdg, &s->solution, &s->conservation) : status;
+    return hdg_recover(s->hdg, &s->solution);
+}
+
+static facet_status conservation(const struct facet_solver *s, double *imbalance) {
+    return hdg_conservation(s->hdg, &s->solution, imbalance);
 }
 
 static facet_status postprocess(struct facet_solver *s) {
@@ -278,6 +281,7 @@ const struct backend mapped_backend = {.destroy = destroy,
                                        .points = source_points,
                                        .solve = load_and_solve,
                                        .recover = recover,
+                                       .conservation = conservation,
                                        .postprocess = postprocess,
                                        .copy_out = copy_out,
                                        .multigrid = multigrid_of,

@@ -97,7 +97,6 @@ struct facet_solver {
     struct hdg_system system; /* of a box the numbers of unknowns only */
     const char *method, *preconditioner;
     int solved;
-    double conservation;
     struct solve_report report;
     struct base_timers timers;
 

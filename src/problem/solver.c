@@ -1,11 +1,14 @@
-/* The public solver: condense, assemble and prepare once; then load, solve and recover for every right-hand
- * side. */
+/* The public solver: what the options say, which discretization takes the problem (problem/backend.h), and
+ * the calls of facet.h over it. */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "problem/problem.h"
+#include "problem/box.h"
 #include "solve/multigrid.h"
+
+/* Data are looked at as mapped cells of this degree at most, though a box may have more. */
+#define CHECKED_DEGREE 6
 
 void facet_options_default(facet_options *options) {
     if (options == NULL) return;
@@ -51,9 +54,10 @@ static facet_status check_options(const facet_options *o, facet_equation equatio
     facet_status status = FACET_OK;
     /* Degree 0 exists in the formulation gradient only: fabien2019 measured it. */
     int least = o->formulation != NULL && strcmp(o->formulation, "gradient") == 0 ? 0 : 1;
-    if (o->degree < least || o->degree > PROBLEM_MAX_DEGREE)
-        return base_fail(FACET_ERROR_INPUT, "the degree must be %d to %d, not %d", least, PROBLEM_MAX_DEGREE,
-                         o->degree);
+    if (o->degree < least || o->degree > BOX_MAX_DEGREE)
+        return base_fail(FACET_ERROR_INPUT,
+                         "the degree must be %d to %d (with the operator tensor to %d), not %d", least,
+                         PROBLEM_MAX_DEGREE, BOX_MAX_DEGREE, o->degree);
     if (o->tau_hat < 0.0 || !isfinite(o->tau_hat))
         return base_fail(FACET_ERROR_INPUT, "tau.hat must be positive, not %g", o->tau_hat);
     if (o->discretization != NULL &&
@@ -68,8 +72,10 @@ static facet_status check_options(const facet_options *o, facet_equation equatio
     if (o->max_iterations < 1)
         return base_fail(FACET_ERROR_INPUT, "max_iterations must be at least 1, not %d", o->max_iterations);
     TRY(check_equation(o, equation));
+    TRY(check_word("operator", o->operator_name, "auto, mapped, tensor, tp, tpt, mm"));
     TRY(check_word("method", o->method, "auto, cg, fgmres, multigrid, direct"));
-    TRY(check_word("preconditioner", o->preconditioner, "auto, none, jacobi, block, amg, pmg"));
+    TRY(check_word("preconditioner", o->preconditioner,
+                   "auto, none, jacobi, block, amg, pmg, additive, chebyshev, stars"));
     TRY(check_word("cycle", o->cycle, "auto, V, W, F, full"));
     TRY(check_word("smoother", o->smoother, "auto, faces, cells"));
     TRY(check_word("precision", o->precision, "auto, double, mixed"));
@@ -118,11 +124,73 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------ the backend */
+
+static int is(const char *given, const char *word) {
+    return strcmp(given != NULL ? given : "auto", word) == 0;
+}
+
+/* What only mapped cells, or only boxes, have; NULL: nothing is wanted of the kind. */
+static const char *wants_mapped(const struct facet_solver *s) {
+    const facet_options *o = &s->options;
+    return is(o->preconditioner, "pmg")                    ? "the preconditioner pmg"
+           : is(o->preconditioner, "amg")                  ? "the preconditioner amg"
+           : is(o->method, "fgmres")                       ? "the method fgmres"
+           : is(o->method, "multigrid")                    ? "the method multigrid"
+           : !is(o->cycle, "auto")                         ? "a cycle"
+           : !is(o->smoother, "auto")                      ? "a smoother"
+           : o->smoother_degree > 0                        ? "a smoother_degree"
+           : o->coarse_device != NULL                      ? "a coarse_device"
+           : strcmp(s->context->device->name, "cuda") == 0 ? "the device cuda"
+                                                           : NULL;
+}
+
+static const char *wants_box(const facet_options *o) {
+    return is(o->preconditioner, "additive")    ? "the preconditioner additive"
+           : is(o->preconditioner, "chebyshev") ? "the preconditioner chebyshev"
+           : is(o->preconditioner, "stars")     ? "the preconditioner stars"
+           : o->degree > PROBLEM_MAX_DEGREE     ? "a degree above 16"
+                                                : NULL;
+}
+
+/* Whether the box room takes the problem: then there are data, and s->operator_name is one of its names. An
+ * operator that was asked for and does not apply is refused with the reason. */
+static facet_status choose_backend(struct facet_solver *s, struct box_data *data, int *box) {
+    facet_status status = FACET_OK;
+    const char *name = s->options.operator_name, *mapped = wants_mapped(s), *other = wants_box(&s->options);
+    int any = is(name, "auto");
+    char why[BOX_WHY_BYTES] = "";
+    *box = 0;
+    if (is(name, "mapped")) {
+        if (other != NULL)
+            FAIL(FACET_ERROR_INPUT, "%s needs the operator tensor; mapped has none of it", other);
+        goto done;
+    }
+    if (is(name, "mm") && !is_condensed(&s->options))
+        FAIL(FACET_ERROR_INPUT,
+             "the operator mm belongs to the discretization condensed; hdg has tensor, tp, tpt");
+    if (mapped != NULL && any && other == NULL) goto done;
+    if (mapped != NULL)
+        FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, and %s does not go with it", mapped,
+             any ? other : "the one that was asked for");
+    TRY(box_data_create(&s->resolved, s->options.degree, data, why));
+    *box = why[0] == '\0';
+    if (*box) s->operator_name = any ? "tensor" : name;
+    if (!*box && (!any || other != NULL))
+        FAIL(FACET_ERROR_INPUT, "%s%s needs %s; use operator: mapped%s", any ? "" : "the operator ",
+             any ? other : name, why, any ? " and what it has" : "");
+done:
+    return status;
+}
+
 facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
                            hdg_rule_maker maker, struct facet_solver **solver) {
     facet_status status = FACET_OK;
+    struct box_data data = {0};
+    int box = 0;
     TRY(prepare(problem, options, solver));
-    TRY(mapped_create(*solver, maker));
+    if (maker == NULL) TRY(choose_backend(*solver, &data, &box));
+    TRY(box ? box_create(*solver, &data) : mapped_create(*solver, maker));
 done:
     if (status != FACET_OK) facet_solver_destroy(solver);
     return status;
@@ -132,11 +200,16 @@ facet_status problem_check_data(const struct facet_problem *problem, const facet
                                 struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
     facet_status status = FACET_OK;
     struct facet_solver *s = NULL;
+    struct box_data data = {0};
+    int box;
     TRY(prepare(problem, options, &s));
+    TRY(choose_backend(s, &data, &box));
+    int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
     s->backend = &mapped_backend;
-    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, NULL, NULL, &s->hdg));
+    TRY(hdg_create(s->context->device, &s->resolved.data, degree, NULL, NULL, &s->hdg));
     TRY(hdg_check_data(s->hdg, mismatch));
     hdg_describe(s->hdg, &s->system);
+    if (box) TRY(box_count_unknowns(s, &data));
     if (unknowns != NULL) {
         unknowns[0] = s->system.n_free;
         unknowns[1] = s->system.n_volume;
@@ -146,6 +219,7 @@ facet_status problem_check_data(const struct facet_problem *problem, const facet
         if (strcmp(s->problem->conditions[i].part, mismatch->part) == 0)
             mismatch->part = s->problem->conditions[i].part;
 done:
+    box_data_destroy(&data);
     facet_solver_destroy(&s);
     return status;
 }
@@ -178,6 +252,18 @@ facet_status facet_solver_points(const facet_solver *solver, double *x) {
     return solver->backend->points(solver, x);
 }
 
+/* Whether a caller's array has a number for every point and component. */
+static facet_status check_length(const struct facet_solver *s, const char *function, int64_t n) {
+    int components = s->problem->equation == FACET_ELASTICITY ? s->problem->mesh->dim : 1;
+    int64_t wanted = components * s->backend->n_points(s);
+    if (n == wanted) return FACET_OK;
+    return base_fail(
+        FACET_ERROR_INPUT,
+        "%s: the arrays have %lld numbers, but the solver has %lld points (facet_solver_n_points) "
+        "of %d each",
+        function, (long long)n, (long long)(wanted / components), components);
+}
+
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
     REQUIRE_AS(s, "solver");
     facet_status status = FACET_OK;
@@ -202,9 +288,50 @@ facet_status facet_solver_solve(facet_solver *s, const double *source, double *u
     return u != NULL ? s->backend->copy_out(s, u) : FACET_OK;
 }
 
+facet_status facet_solver_solve_n(facet_solver *s, int64_t n, const double *source, double *u) {
+    REQUIRE_AS(s, "solver");
+    facet_status status = check_length(s, "facet_solver_solve_n", n);
+    return status == FACET_OK ? facet_solver_solve(s, source, u) : status;
+}
+
+facet_status facet_solver_set_guess(facet_solver *s, int64_t n, const double *u) {
+    REQUIRE_AS(s, "solver");
+    REQUIRE(u);
+    facet_status status = FACET_OK;
+    TRY(check_length(s, "facet_solver_set_guess", n));
+    if (s->backend->set_guess == NULL)
+        FAIL(FACET_ERROR_INPUT,
+             "a guess needs the operator tensor, and this solver has %s; use the option warm_start, which "
+             "begins with the solution before",
+             s->operator_name);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(u[i]))
+            FAIL(FACET_ERROR_INPUT, "facet_solver_set_guess: number %lld is %g", (long long)i, u[i]);
+    TRY(s->backend->set_guess(s, u));
+done:
+    return status;
+}
+
+facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
+    REQUIRE_AS(s, "solver");
+    if (!isfinite(reaction) || reaction < 0.0)
+        return base_fail(FACET_ERROR_INPUT, "the reaction must not be negative, but is %g", reaction);
+    if (s->backend->set_reaction == NULL)
+        return base_fail(FACET_ERROR_INPUT,
+                         "another reaction is cheap with the operator tensor only, and this solver has %s; "
+                         "make a new solver",
+                         s->operator_name);
+    return s->backend->set_reaction(s, reaction);
+}
+
 facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
     REQUIRE_AS(s, "solver");
     REQUIRE(report);
+    double conservation = -1.0;
+    if (s->solved) {
+        facet_status status = s->backend->conservation(s, &conservation);
+        if (status != FACET_OK) return status;
+    }
     *report = (facet_report){.trace_unknowns = s->system.n_free,
                              .volume_unknowns = s->system.n_volume,
                              .iterations = s->report.iterations,
@@ -214,7 +341,8 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
                              .reason = s->report.reason != NULL ? s->report.reason : "not started",
                              .residual = s->report.residual,
                              .rate = s->report.rate,
-                             .conservation = s->conservation};
+                             .operator_name = s->operator_name,
+                             .conservation = conservation};
     memcpy(report->seconds, s->timers.seconds, sizeof report->seconds);
     return FACET_OK;
 }
