@@ -158,6 +158,17 @@ void box_at_flux(const struct box_at *at, int d, const double *u, const double *
         }
 }
 
+double box_weigh(const int extent[3], const double *const weights[3], const double *u) {
+    double sum = 0.0;
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++) {
+            const double *row = u + ((int64_t)k * extent[1] + j) * extent[0];
+            double outer = weights[2][k] * weights[1][j];
+            for (int i = 0; i < extent[0]; i++) sum += outer * weights[0][i] * row[i];
+        }
+    return sum;
+}
+
 /* ------------------------------------------------------------------------------------- loops */
 
 /* Cells first .. first + count - 1 of a layer, or of everything. */

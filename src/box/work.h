@@ -32,9 +32,16 @@ void box_at_scatter(const struct box_at *at, const double *r, const double facto
 void box_at_reduce(const struct box_at *at, const double *const c[3], const double *u, double *r);
 /* u = (loads + sum of a_d b v_d^par) / Z; loads may be NULL (zero), and may be u; v may be NULL. */
 void box_at_solve(const struct box_at *at, const double *loads, const double *v, double *u);
-/* q_d of the cell in modes; work: face_size x 6 at v as gathered, n^dim + slack at work. */
+/* q_d of the cell in modes, from its u and the v of its faces. */
 void box_at_flux(const struct box_at *at, int d, const double *u, const double *v, double *q);
 
+/* The sum over all modes of u(i,j,k) weights[0][i] weights[1][j] weights[2][k]. */
+double box_weigh(const int extent[3], const double *const weights[3], const double *u);
+static inline int64_t box_power(int base, int exponent) {
+    int64_t product = 1;
+    for (int i = 0; i < exponent; i++) product *= base;
+    return product;
+}
 /* Numbers of the arrays v and r above. */
 static inline int64_t box_pairs_size(const struct box_hdg *h) {
     return 6 * h->face_size;
