@@ -94,6 +94,10 @@ static inline int box_field_components(const struct box_hdg *h, enum box_field f
 facet_status box_hdg_evaluate_lattice(const struct box_hdg *h, const struct box_hdg_solution *solution,
                                       enum box_field field, int64_t cell, int n, const double *x,
                                       double *values);
+/* The same with counts[d] points x[d] in direction d. */
+facet_status box_hdg_evaluate_product(const struct box_hdg *h, const struct box_hdg_solution *solution,
+                                      enum box_field field, int64_t cell, const int counts[3],
+                                      const double *const x[3], double *values);
 /* Values (n x components) at n points of [0,1]^dim of a cell. */
 facet_status box_hdg_evaluate(const struct box_hdg *h, const struct box_hdg_solution *solution,
                               enum box_field field, int64_t cell, int n, const double *xi, double *values);

@@ -49,7 +49,8 @@ done:
 }
 
 static void describe(struct facet_solver *s, const struct box_hdg *h) {
-    s->system = (struct hdg_system){.n_all = h->n_trace, .n_free = h->n_free, .n_volume = h->n_volume};
+    s->system = (struct hdg_system){.n_all = h->n_trace, .n_free = h->n_free};
+    s->system.n_volume = (1 + h->grid.dim) * h->n_volume; /* u and q */
 }
 
 facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data) {
@@ -304,7 +305,7 @@ static facet_status evaluate(const struct facet_solver *s, enum hdg_field field,
         return box_hdg_evaluate(b->hdg, &b->solution, names[field], b->data.cells[cell], points->n,
                                 points->xi, values);
     TRY(ALLOC(product, points->n * components));
-    TRY(box_hdg_evaluate_lattice(b->hdg, &b->solution, names[field], b->data.cells[cell], points->counts,
+    TRY(box_hdg_evaluate_product(b->hdg, &b->solution, names[field], b->data.cells[cell], points->counts,
                                  (const double *const *)points->coordinates, product));
     for (int i = 0; i < points->n; i++)
         memcpy(values + points->places[i] * components, product + i * components,

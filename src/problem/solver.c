@@ -141,7 +141,7 @@ static const char *wants_mapped(const struct facet_solver *s) {
            : !is(o->smoother, "auto")                      ? "a smoother"
            : o->smoother_degree > 0                        ? "a smoother_degree"
            : o->coarse_device != NULL                      ? "a coarse_device"
-           : strcmp(s->context->device->name, "cuda") == 0 ? "the device cuda"
+           : strcmp(device_name(s->context->device), "cuda") == 0 ? "the device cuda"
                                                            : NULL;
 }
 
