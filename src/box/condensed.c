@@ -341,6 +341,7 @@ void condensed_transform(const struct box_condensed *h, int mask, const double *
     int64_t size = h->size[mask], inner = 1;
     int bits = condensed_bits(mask);
     double *from = x, *to = work;
+    if (size == 0) return;
     for (int b = 0; b < bits; b++) {
         along(size / h->n_inner / inner, h->n_inner, inner, A, transposed, from, to);
         inner *= h->n_inner;

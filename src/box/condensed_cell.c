@@ -247,7 +247,7 @@ static void apply_inside(const struct box_condensed *h, const struct condensed_t
                 int n = t->n, rows = h->grid.dim == 3 ? n : 1;
                 for (int j = 0; j < rows; j++)
                     for (int i = 0; i < n && h->grid.dim > 1; i++)
-                        face[j * n + i] = from[j * n + i] * t->w[i] * (rows > 1 ? t->w[j] : 1.0);
+                        face[j * n + i] = from[j * n + i] * t->w[i] * (h->grid.dim == 3 ? t->w[j] : 1.0);
                 if (h->grid.dim > 1) {
                     condensed_transform(h, mask, h->ends.S, 1, face, spare);
                     from = face;
@@ -271,7 +271,7 @@ static void apply_inside(const struct box_condensed *h, const struct condensed_t
             condensed_transform(h, mask, h->ends.S, 0, face, spare);
             for (int j = 0; j < rows; j++)
                 for (int i = 0; i < n; i++)
-                    to[j * n + i] += face[j * n + i] * t->w[i] * (rows > 1 ? t->w[j] : 1.0);
+                    to[j * n + i] += face[j * n + i] * t->w[i] * (h->grid.dim == 3 ? t->w[j] : 1.0);
         }
     }
 }

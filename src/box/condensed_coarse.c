@@ -127,7 +127,7 @@ static facet_status assemble(const struct condensed_coarse *c, struct csr *csr) 
     TRY(CALLOC(e.matrices, n_cells * CORNERS * (CORNERS + 1) / 2));
     e.starts[0] = e.matrix_starts[0] = 0;
     for (int64_t cell = 0; cell < n_cells; cell++) {
-        int place[CORNERS], n = list_vertices(c, cell, e.unknowns + e.starts[cell], place);
+        int place[CORNERS] = {0}, n = list_vertices(c, cell, e.unknowns + e.starts[cell], place);
         const double *from = kinds + (int64_t)h->cell_kind[cell] * CORNERS * CORNERS;
         double *to = e.matrices + e.matrix_starts[cell], k = box_conductivity(&h->grid, cell);
         for (int i = 0; i < 1 << h->grid.dim; i++)
