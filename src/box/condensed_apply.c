@@ -1,0 +1,217 @@
+/* The condensed operator on the whole box: every cell on its closure, then the sum over the cells. */
+#include <cblas.h>
+#include <omp.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "box/condensed_local.h"
+
+/* Cells of one product of BOX_CCG_MM: what they gather stays in the cache. */
+#define BATCH 64
+
+struct condensed_operator {
+    const struct box_condensed *h;
+    enum box_condensed_form form;
+    struct condensed_tables tables;
+    int n_threads;
+    double *locals;   /* n_cells x n_local: what the cells give */
+    double *scratch;  /* per thread */
+    int64_t room;     /* of a thread */
+    double *matrices; /* BOX_CCG_MM: n_kinds x n_local x n_local */
+};
+
+enum box_basis box_condensed_basis(enum box_condensed_form form, enum box_basis wanted) {
+    if (form == BOX_CCG_MM) return wanted;
+    return form == BOX_CCG_TP ? BOX_NODES : BOX_MODES;
+}
+
+static void destroy(struct condensed_operator *o) {
+    condensed_tables_destroy(&o->tables);
+    base_free(&o->locals);
+    base_free(&o->scratch);
+    base_free(&o->matrices);
+    base_free(&o);
+}
+static void free_operator(struct operator* A) {
+    destroy(A->data);
+}
+
+/* The columns of the cell matrices, one product with a unit vector each: O(p^5) a kind. They are symmetric.
+ */
+static facet_status make_matrices(struct condensed_operator *o, enum box_basis basis) {
+    facet_status status = FACET_OK;
+    const struct box_condensed *h = o->h;
+    int64_t n = h->n_local;
+    enum box_condensed_form by = basis == BOX_NODES ? BOX_CCG_TP : BOX_CCG_PARITY;
+    double *units = NULL, *works = NULL;
+    TRY(ALLOC(o->matrices, h->n_kinds * n * n));
+    TRY(CALLOC(units, o->n_threads * n));
+    TRY(ALLOC(works, o->n_threads * condensed_work(h)));
+#pragma omp parallel num_threads(o->n_threads)
+    {
+        double *unit = units + omp_get_thread_num() * n,
+               *work = works + omp_get_thread_num() * condensed_work(h);
+#pragma omp for schedule(static)
+        for (int64_t c = 0; c < h->n_kinds * n; c++) {
+            unit[c % n] = 1.0;
+            condensed_cell_apply(h, &o->tables, by, (int)(c / n), unit, o->matrices + c * n, work);
+            unit[c % n] = 0.0;
+        }
+    }
+done:
+    base_free(&units);
+    base_free(&works);
+    return status;
+}
+
+static void apply_cells(const struct condensed_operator *o, const double *x, int fixed) {
+    const struct box_condensed *h = o->h;
+#pragma omp parallel num_threads(o->n_threads)
+    {
+        double *local = o->scratch + omp_get_thread_num() * o->room, *work = local + h->n_local;
+#pragma omp for schedule(static)
+        for (int64_t cell = 0; cell < h->grid.n_cells; cell++) {
+            double *y = o->locals + cell * h->n_local, k = box_conductivity(&h->grid, cell);
+            int at[3];
+            box_cell_at(&h->grid, cell, at);
+            condensed_gather(h, x, at, fixed, local);
+            if (k != 1.0)
+                for (int64_t i = 0; i < h->n_local; i++) local[i] *= k;
+            condensed_cell_apply(h, &o->tables, o->form, h->cell_kind[cell], local, y, work);
+        }
+    }
+}
+
+/* As many cells of a kind at a time as a batch holds: one matrix times a block of closures. */
+static void multiply_cells(const struct condensed_operator *o, const double *x) {
+    const struct box_condensed *h = o->h;
+    int n = (int)h->n_local;
+#pragma omp parallel num_threads(o->n_threads)
+    {
+        double *X = o->scratch + omp_get_thread_num() * o->room, *Y = X + (int64_t)BATCH * n;
+        for (int kind = 0; kind < h->n_kinds; kind++) {
+            int64_t first = h->kinds[kind].first, count = h->kinds[kind].count;
+            const double *K = o->matrices + (int64_t)kind * n * n;
+#pragma omp for schedule(static) nowait
+            for (int64_t batch = 0; batch < (count + BATCH - 1) / BATCH; batch++) {
+                int64_t begin = first + batch * BATCH;
+                int size = (int)(first + count - begin < BATCH ? first + count - begin : BATCH);
+                for (int i = 0; i < size; i++) {
+                    int at[3];
+                    box_cell_at(&h->grid, h->order[begin + i], at);
+                    condensed_gather(h, x, at, 0, X + (int64_t)i * n);
+                }
+                cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, size, n, 1.0, K, n, X, n, 0.0, Y,
+                            n);
+                for (int i = 0; i < size; i++) {
+                    int64_t cell = h->order[begin + i];
+                    double k = box_conductivity(&h->grid, cell), *to = o->locals + cell * n;
+                    for (int j = 0; j < n; j++) to[j] = k * Y[(int64_t)i * n + j];
+                }
+            }
+        }
+    }
+}
+
+static void apply(const struct operator* A, const struct vector *x, struct vector *y) {
+    const struct condensed_operator *o = A->data;
+    base_set_blas_threads(1);
+    if (o->form == BOX_CCG_MM)
+        multiply_cells(o, x->data);
+    else
+        apply_cells(o, x->data, 0);
+    condensed_sum(o->h, o->locals, 0, y->data);
+}
+
+static facet_status create(const struct box_condensed *h, enum box_condensed_form form, enum box_basis basis,
+                           struct condensed_operator **operator) {
+    facet_status status = FACET_OK;
+    struct condensed_operator *o;
+    TRY(CALLOC(*operator, 1));
+    o = *operator;
+    o->h = h;
+    o->form = form;
+    o->n_threads = base_threads();
+    o->room = form == BOX_CCG_MM ? 2 * (int64_t)BATCH * h->n_local : h->n_local + condensed_work(h);
+    o->room = (o->room + 15) / 8 * 8;
+    basis = box_condensed_basis(form, basis);
+    TRY(condensed_tables_create(h, basis, &o->tables));
+    TRY(ALLOC(o->locals, h->grid.n_cells * h->n_local));
+    TRY(ALLOC(o->scratch, o->n_threads * o->room));
+    if (form == BOX_CCG_MM) TRY(make_matrices(o, basis));
+done:
+    if (status != FACET_OK && *operator!= NULL) {
+        destroy(*operator);
+        *operator= NULL;
+    }
+    return status;
+}
+
+facet_status box_condensed_operator(const struct box_condensed *h, const struct device *device,
+                                    enum box_condensed_form form, enum box_basis basis, struct operator* A) {
+    static const char *const names[] = {"CCG-MM", "CCG-TP", "CCG-TPT", "CCG by parity"};
+    facet_status status = FACET_OK;
+    struct condensed_operator *o = NULL;
+    *A = (struct operator){0};
+    if (!device_is_host(device))
+        FAIL(FACET_ERROR_INPUT, "the condensed operator of a box runs on the host, not on '%s'",
+             device_name(device));
+    TRY(create(h, form, basis, &o));
+    *A = (struct operator){.n = h->n_trace,
+                           .device = device,
+                           .apply = apply,
+                           .free = free_operator,
+                           .data = o,
+                           .name = names[form]};
+done:
+    return status;
+}
+
+facet_status box_condensed_lift(const struct box_condensed *h, const double *x, double *y) {
+    facet_status status = FACET_OK;
+    struct condensed_operator *o = NULL;
+    TRY(create(h, BOX_CCG_PARITY, BOX_MODES, &o));
+    apply_cells(o, x, 1);
+    condensed_sum(h, o->locals, 0, y);
+done:
+    if (o != NULL) destroy(o);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- operations */
+
+/* What apply_primary does in a cell. */
+static double primary_operations(const struct box_condensed *h, int dense) {
+    double count = 0.0;
+    int dim = h->grid.dim, n = h->n_inner;
+    for (int i = 0; i < h->n_masks; i++) {
+        int mask = h->masks[i], bits = condensed_bits(mask);
+        double numbers = (double)h->size[mask] * (1 << (dim - bits));
+        count += numbers * (2.0 + 2.0 * (dim - bits) + bits * (dense ? 2.0 * n : 2.0)); /* add_own */
+        count += numbers * (3.0 * (dim - bits) + (dense ? bits : 0.0));                 /* mass */
+        for (int d = 0; d < dim; d++)
+            if (!(mask >> d & 1) && (mask | 1 << d) != h->full) count += 4.0 * numbers * n;
+    }
+    return count;
+}
+
+double box_condensed_operations(const struct box_condensed *h, enum box_condensed_form form) {
+    int dim = h->grid.dim, n = h->n_inner;
+    double inside = (double)h->n_inside, faces = 2.0 * dim * (double)h->size[h->full >> 1], local = 0.0;
+    switch (form) {
+    case BOX_CCG_MM:
+        local = 2.0 * (double)h->n_local * (double)h->n_local;
+        break;
+    case BOX_CCG_TP: /* both ways: the faces into modes, and the couplings with the inside */
+        local =
+            primary_operations(h, 1) + 2.0 * faces * (dim - 1) * (2.0 * n + 1.0) + 4.0 * faces * n + inside;
+        break;
+    case BOX_CCG_TPT:
+        local = primary_operations(h, 0) + 4.0 * faces * n + inside;
+        break;
+    case BOX_CCG_PARITY:
+        local = primary_operations(h, 0) + 2.0 * faces * n + inside + 4.0 * faces;
+        break;
+    }
+    return (double)h->grid.n_cells * (local + (double)h->n_local); /* and the sum over cells */
+}
