@@ -1,16 +1,32 @@
-/* What solves the trace system on a box, by the names of the options: directly by fast diagonalization where
- * the coefficients are numbers, else by conjugate gradients with one of the preconditioners. */
+/* What solves the trace system of HDG on a box, by the names of the options: directly by fast diagonalization
+ * where the coefficients are numbers, else by conjugate gradients with one of the preconditioners. */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "box/direct.h"
+#if __has_include("box/stars.h")
+#include "box/stars.h"
+#endif
+#include "box/straight.h"
 #include "problem/box.h"
+#include "solve/multigrid.h"
+
+/* What `auto` takes where there is no direct solve, or where a line of the box has more unknowns than this:
+ * the eigenvectors of its lines are dense matrices. */
+#define AUTO_PRECONDITIONER "block"
+#define AUTO_DIRECT_LINE    1500
 
 struct box_method {
     struct box_direct *direct;
     double conductivity, reaction; /* of the direct solve */
     double *residual;
+
+    /* Operators of solve/ on plain vectors: modes, or (nodal) values at nodes. */
+    struct box_straight *straight;
+    struct operator A, M;
+    struct vector b, x, kernel;
+    int nodal;
 };
 
 static int is(const char *given, const char *word) {
@@ -18,16 +34,24 @@ static int is(const char *given, const char *word) {
 }
 
 void box_method_destroy(struct box_method **method) {
-    if (*method == NULL) return;
-    box_direct_destroy(&(*method)->direct);
-    base_free(&(*method)->residual);
+    struct box_method *m = *method;
+    if (m == NULL) return;
+    box_direct_destroy(&m->direct);
+    base_free(&m->residual);
+    operator_destroy(&m->A);
+    operator_destroy(&m->M);
+    box_straight_destroy(&m->straight);
+    vector_destroy(&m->b);
+    vector_destroy(&m->x);
+    vector_destroy(&m->kernel);
     base_free(method);
 }
 
 const struct multigrid *box_method_multigrid(const struct box_method *method) {
-    (void)method;
-    return NULL;
+    return method->M.apply != NULL ? operator_multigrid(&method->M) : NULL;
 }
+
+/* ------------------------------------------------------------------------------ set-up */
 
 static facet_status make_direct(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -36,28 +60,130 @@ static facet_status make_direct(struct facet_solver *s) {
     m->reaction = box_reaction(&s->box->hdg->grid, 0);
     TRY(ALLOC(m->residual, s->box->hdg->n_trace));
     TRY(box_direct_create(s->box->hdg, &m->direct));
-    s->method = "direct";
-    s->preconditioner = "none";
 done:
     return status;
+}
+
+/* The function 1 on a face: the value 1 at nodes; in modes the product of the moments of tangential lines, that
+ * of a mode being sqrt(2) times what l_0 = 1/sqrt(2) has in it. */
+static void fill_face(const struct box_hdg *h, const int at[3], int d, double *face) {
+    for (int64_t i = 0; i < h->face_size; i++) {
+        int64_t rest = i;
+        face[i] = 1.0;
+        for (int t = 0; t < h->grid.dim; t++) {
+            if (t == d) continue;
+            face[i] *= M_SQRT2 * box_hdg_line(h, t, at[t])->S[rest % h->n];
+            rest /= h->n;
+        }
+    }
+}
+
+/* Constants on the trace, normalised; where they are wanted there are no Dirichlet faces. */
+static facet_status make_kernel(struct facet_solver *s, const struct device *device) {
+    facet_status status = FACET_OK;
+    const struct box_hdg *h = s->box->hdg;
+    struct box_method *m = s->box->method;
+    double *one = NULL, square = 0.0;
+    TRY(ALLOC(one, h->n_trace));
+    for (int64_t c = 0; c < h->grid.n_cells; c++)
+        for (int d = 0; d < h->grid.dim; d++) {
+            int at[3];
+            box_cell_at(&h->grid, c, at);
+            fill_face(h, at, d, one + box_face(&h->grid, at, d, 0) * h->face_size);
+            fill_face(h, at, d, one + box_face(&h->grid, at, d, 1) * h->face_size);
+        }
+    for (int64_t i = 0; i < h->n_trace; i++) {
+        if (m->nodal) one[i] = 1.0;
+        square += one[i] * one[i];
+    }
+    for (int64_t i = 0; i < h->n_trace; i++) one[i] /= sqrt(square);
+    TRY(vector_create(device, h->n_trace, &m->kernel));
+    TRY(vector_upload(&m->kernel, one));
+done:
+    base_free(&one);
+    return status;
+}
+
+/* The box room works on arrays of the host. */
+static facet_status host_of(const struct facet_solver *s, const struct device **device) {
+    *device = s->context->device;
+    return device_is_host(*device) ? FACET_OK : device_find("ref", device);
+}
+
+static facet_status make_plain(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    const struct box_hdg *h = s->box->hdg;
+    struct box_method *m = s->box->method;
+    const struct device *device;
+    int stars = is(s->preconditioner, "stars"), jacobi = is(s->preconditioner, "jacobi");
+    enum box_algorithm algorithm = is(s->operator_name, "tp") ? BOX_TP : BOX_TPT;
+    m->nodal = algorithm == BOX_TP;
+    TRY(host_of(s, &device));
+    if (stars) {
+#if __has_include("box/stars.h")
+        TRY(operator_create_box_plain(device, h, &m->A));
+        TRY(box_two_level_create(device, h, !is(s->options.precision, "double"), &m->M));
+#endif
+    } else {
+        TRY(box_straight_create(h, BOX_LOBATTO, &m->straight));
+        TRY(box_straight_operator(device, m->straight, algorithm, &m->A));
+        if (!is(s->preconditioner, "none"))
+            TRY(box_straight_preconditioner(device, m->straight, algorithm,
+                                            jacobi ? BOX_DIAGONAL : BOX_BLOCK, &m->M));
+    }
+    TRY(vector_create(device, h->n_trace, &m->b));
+    TRY(vector_create(device, h->n_trace, &m->x));
+    if (h->grid.singular) TRY(make_kernel(s, device));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ the choice */
+
+static int line_unknowns(const struct box_hdg *h) {
+    int most = 0;
+    for (int d = 0; d < h->grid.dim; d++) most = h->grid.cells[d] > most ? h->grid.cells[d] : most;
+    return most * h->n;
+}
+
+static facet_status choose(struct facet_solver *s) {
+    const facet_options *o = &s->options;
+    const struct box_hdg *h = s->box->hdg;
+    int ours = is(s->operator_name, "tensor"), any = is(o->preconditioner, "auto");
+    int two_level =
+        is(o->preconditioner, "additive") || is(o->preconditioner, "chebyshev") || is(o->preconditioner, "stars");
+    if (is(o->method, "direct") && !h->grid.separable)
+        return base_fail(FACET_ERROR_INPUT,
+                         "the direct solve with the operator %s needs a conductivity and a reaction that are the "
+                         "same in all cells; use {method: cg}, or operator: mapped",
+                         s->operator_name);
+    if (!ours && two_level)
+        return base_fail(FACET_ERROR_INPUT,
+                         "the preconditioner %s belongs to the operator tensor; %s has none, jacobi and block",
+                         o->preconditioner, s->operator_name);
+    int direct = is(o->method, "direct") ||
+                 (is(o->method, "auto") && any && ours && is(o->precision, "auto") && h->grid.separable &&
+                  line_unknowns(h) <= AUTO_DIRECT_LINE);
+    s->method = direct ? "direct" : "cg";
+    s->preconditioner = direct ? "none" : !any ? o->preconditioner : ours ? AUTO_PRECONDITIONER : "block";
+    if (!is(o->precision, "auto") && (direct || !(two_level || (any && ours))))
+        return base_fail(FACET_ERROR_INPUT,
+                         "precision belongs to the preconditioners pmg, additive, chebyshev and stars");
+    return FACET_OK;
 }
 
 facet_status box_method_create(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    const struct box_hdg *h = s->box->hdg;
-    int insist = is(s->options.method, "direct");
-    if (insist && !h->grid.separable)
-        FAIL(FACET_ERROR_INPUT,
-             "the direct solve with the operator %s needs a conductivity and a reaction that are the same in "
-             "all cells; use {method: cg}, or operator: mapped",
-             s->operator_name);
+    TRY(choose(s));
     TRY(CALLOC(s->box->method, 1));
-    TRY(make_direct(s));
+    TRY(is(s->method, "direct") ? make_direct(s) : make_plain(s));
 done:
     return status;
 }
 
-/* |F - K uhat| / |F|, the residual being left in r. */
+/* ------------------------------------------------------------------------------ solve */
+
+/* |F - K uhat| / |F|, F - K uhat being left in r. */
 static facet_status find_residual(const struct box_hdg *h, const double *F, const double *uhat, double *r,
                                   double *relative) {
     facet_status status = FACET_OK;
@@ -73,22 +199,50 @@ done:
     return status;
 }
 
-static facet_status solve_direct_box(struct facet_solver *s, const double *F, double *uhat) {
+static facet_status solve_directly(struct facet_solver *s, const double *F, double *uhat) {
     facet_status status = FACET_OK;
     struct box_method *m = s->box->method;
     const struct box_hdg *h = s->box->hdg;
-    struct solve_report *report = &s->report;
-    solve_report_clear(report);
+    solve_report_clear(&s->report);
     box_direct_solve(m->direct, m->conductivity, m->reaction, F, uhat);
-    TRY(find_residual(h, F, uhat, m->residual, &report->residual));
-    report->converged = 1;
-    report->iterations = 1;
-    report->reason = "solved directly";
-    report->rate = NAN;
+    TRY(find_residual(h, F, uhat, m->residual, &s->report.residual));
+    s->report.converged = 1;
+    s->report.iterations = 1;
+    s->report.reason = "solved directly";
+    s->report.rate = NAN;
+done:
+    return status;
+}
+
+static facet_status solve_plain(struct facet_solver *s, const double *F, double *uhat,
+                                const struct solve_control *control) {
+    facet_status status = FACET_OK;
+    struct box_method *m = s->box->method;
+    TRY(vector_upload(&m->b, F));
+    TRY(vector_upload(&m->x, uhat));
+    if (m->nodal) { /* a device of the host: its vectors are arrays */
+        box_straight_to_nodes(m->straight, BOX_RESIDUAL, F, m->b.data);
+        box_straight_to_nodes(m->straight, BOX_TRACE, uhat, m->x.data);
+    }
+    TRY(solve_cg(&m->A, m->M.apply != NULL ? &m->M : NULL, &m->b, &m->x, control, &s->report));
+    TRY(vector_download(&m->x, uhat));
+    if (m->nodal) box_straight_to_modes(m->straight, BOX_TRACE, m->x.data, uhat);
 done:
     return status;
 }
 
 facet_status box_method_solve(struct facet_solver *s, const double *F, double *uhat) {
-    return solve_direct_box(s, F, uhat);
+    const struct box_hdg *h = s->box->hdg;
+    struct box_method *m = s->box->method;
+    struct solve_control control = {.rtol = s->options.rtol,
+                                    .max_iterations = s->options.max_iterations,
+                                    .monitor = &s->context->monitor,
+                                    .kernel = h->grid.singular ? &m->kernel : NULL};
+    if (h->n_free == 0) {
+        solve_report_clear(&s->report);
+        s->report.converged = 1;
+        s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
+        return FACET_OK;
+    }
+    return m->direct != NULL ? solve_directly(s, F, uhat) : solve_plain(s, F, uhat, &control);
 }
