@@ -166,7 +166,7 @@ static facet_status sample_piece(struct sampler *p, int32_t cell, const struct b
         if (column->kind == KIND_CELL)
             column->values[written_cell] = cell;
         else if (column->kind == KIND_TRACE)
-            s->backend->mean_trace(s, cell, column->values + written_cell * column->components);
+            TRY(s->backend->mean_trace(s, cell, column->values + written_cell * column->components));
         else
             TRY(sample_column(s, column, cell, points, x, column->values + point * column->components));
     }

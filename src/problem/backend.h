@@ -1,6 +1,7 @@
 /* What a solver asks of its discretization, and the only thing that those who look at solutions know of it.
  *
- * There are two: mapped cells (mapped.c, over src/hdg) and boxes (box.c, over src/box). Cells and faces are
+ * There are three: mapped cells (mapped.c, over src/hdg), and boxes with HDG (box.c) and with the condensed
+ * continuous method (box_condensed.c), both over src/box. Cells and faces are
  * those of the mesh, reference coordinates those of poly/shape.h, and errors and fields are named as in
  * src/hdg/hdg.h, whichever it is.
  */
@@ -67,8 +68,8 @@ struct backend {
      */
     facet_status (*face_flux)(const struct facet_solver *s, int32_t face, double flux[3]);
     /* The mean over the faces of a cell of the trace's mean on them, by components (straight faces). */
-    void (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);
+    facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);
 };
-extern const struct backend mapped_backend, box_backend;
+extern const struct backend mapped_backend, box_backend, box_condensed_backend;
 
 #endif

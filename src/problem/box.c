@@ -55,6 +55,7 @@ static void describe(struct facet_solver *s, const struct box_hdg *h) {
 
 facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data) {
     struct box_hdg *h = NULL;
+    if (s->resolved.data.scheme == HDG_CONDENSED) return box_condensed_count(s, data);
     facet_status status =
         box_hdg_create(&data->grid, s->options.degree, (const double *const *)data->rho, &h);
     if (status == FACET_OK) describe(s, h);
@@ -74,6 +75,11 @@ facet_status box_create(struct facet_solver *s, struct box_data *data) {
     s->backend = &box_backend;
     s->box->data = *data;
     *data = (struct box_data){0};
+    if (s->resolved.data.scheme == HDG_CONDENSED) {
+        TRY(box_condensed_start(s));
+        base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
+        goto done;
+    }
     TRY(create_hdg(s));
     describe(s, s->box->hdg);
     TRY(project_boundary(s));
@@ -327,8 +333,9 @@ done:
     return status;
 }
 
-static void mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
+static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
     values[0] = box_hdg_mean_trace(s->box->hdg, &s->box->solution, s->box->data.cells[cell]);
+    return FACET_OK;
 }
 
 const struct backend box_backend = {.destroy = destroy,

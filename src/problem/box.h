@@ -7,12 +7,15 @@
 #include "problem/box_data.h"
 
 struct box_method; /* box_method.c */
+struct box_continuous;
 
 struct box_backend {
     struct box_data data;
     struct box_method *method;
     double *F; /* n_trace */
     int has_guess;
+
+    struct box_continuous *continuous; /* the condensed continuous method: box_condensed.c */
 
     /* HDG. */
     struct box_hdg *hdg;
@@ -25,6 +28,10 @@ struct box_backend {
 facet_status box_create(struct facet_solver *s, struct box_data *data);
 /* s->system of the solver that box_create would make. */
 facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data);
+
+/* box_condensed.c: the same for the condensed method, once s->box has the data. */
+facet_status box_condensed_start(struct facet_solver *s);
+facet_status box_condensed_count(struct facet_solver *s, const struct box_data *data);
 
 /* box_method.c: what solves K uhat = F, by the names of the options. The names that were used go to the
  * solver. */

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "box/direct.h"
 #if __has_include("box/stars.h")
-#include "box/stars.h"
+#    include "box/stars.h"
 #endif
 #include "box/straight.h"
 #include "problem/box.h"
@@ -64,8 +64,8 @@ done:
     return status;
 }
 
-/* The function 1 on a face: the value 1 at nodes; in modes the product of the moments of tangential lines, that
- * of a mode being sqrt(2) times what l_0 = 1/sqrt(2) has in it. */
+/* The function 1 on a face: the value 1 at nodes; in modes the product of the moments of tangential lines,
+ * that of a mode being sqrt(2) times what l_0 = 1/sqrt(2) has in it. */
 static void fill_face(const struct box_hdg *h, const int at[3], int d, double *face) {
     for (int64_t i = 0; i < h->face_size; i++) {
         int64_t rest = i;
@@ -128,8 +128,8 @@ static facet_status make_plain(struct facet_solver *s) {
         TRY(box_straight_create(h, BOX_LOBATTO, &m->straight));
         TRY(box_straight_operator(device, m->straight, algorithm, &m->A));
         if (!is(s->preconditioner, "none"))
-            TRY(box_straight_preconditioner(device, m->straight, algorithm,
-                                            jacobi ? BOX_DIAGONAL : BOX_BLOCK, &m->M));
+            TRY(box_straight_preconditioner(device, m->straight, algorithm, jacobi ? BOX_DIAGONAL : BOX_BLOCK,
+                                            &m->M));
     }
     TRY(vector_create(device, h->n_trace, &m->b));
     TRY(vector_create(device, h->n_trace, &m->x));
@@ -150,20 +150,22 @@ static facet_status choose(struct facet_solver *s) {
     const facet_options *o = &s->options;
     const struct box_hdg *h = s->box->hdg;
     int ours = is(s->operator_name, "tensor"), any = is(o->preconditioner, "auto");
-    int two_level =
-        is(o->preconditioner, "additive") || is(o->preconditioner, "chebyshev") || is(o->preconditioner, "stars");
+    int two_level = is(o->preconditioner, "additive") || is(o->preconditioner, "chebyshev") ||
+                    is(o->preconditioner, "stars");
     if (is(o->method, "direct") && !h->grid.separable)
-        return base_fail(FACET_ERROR_INPUT,
-                         "the direct solve with the operator %s needs a conductivity and a reaction that are the "
-                         "same in all cells; use {method: cg}, or operator: mapped",
-                         s->operator_name);
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "the direct solve with the operator %s needs a conductivity and a reaction that are the "
+            "same in all cells; use {method: cg}, or operator: mapped",
+            s->operator_name);
     if (!ours && two_level)
-        return base_fail(FACET_ERROR_INPUT,
-                         "the preconditioner %s belongs to the operator tensor; %s has none, jacobi and block",
-                         o->preconditioner, s->operator_name);
-    int direct = is(o->method, "direct") ||
-                 (is(o->method, "auto") && any && ours && is(o->precision, "auto") && h->grid.separable &&
-                  line_unknowns(h) <= AUTO_DIRECT_LINE);
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "the preconditioner %s belongs to the operator tensor; %s has none, jacobi and block",
+            o->preconditioner, s->operator_name);
+    int direct =
+        is(o->method, "direct") || (is(o->method, "auto") && any && ours && is(o->precision, "auto") &&
+                                    h->grid.separable && line_unknowns(h) <= AUTO_DIRECT_LINE);
     s->method = direct ? "direct" : "cg";
     s->preconditioner = direct ? "none" : !any ? o->preconditioner : ours ? AUTO_PRECONDITIONER : "block";
     if (!is(o->precision, "auto") && (direct || !(two_level || (any && ours))))

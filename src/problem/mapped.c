@@ -257,14 +257,14 @@ static facet_status face_flux(const struct facet_solver *s, int32_t face, double
 }
 
 /* Of an orthonormal basis only the first function, a constant, has a mean. */
-static void mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
+static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
     const struct mesh_block *b = mesh_block_of(s->problem->mesh, cell);
     const struct trace_space *trace = &s->hdg->trace;
     int n_faces = shape_n_faces(b->shape), components = hdg_field_components(s->hdg, HDG_U);
     if (components == 1) {
         values[0] =
             hdg_mean_trace(s->hdg, &s->solution, (int)(b - s->problem->mesh->blocks), cell - b->first);
-        return;
+        return FACET_OK;
     }
     for (int c = 0; c < components; c++) values[c] = 0.0;
     for (int f = 0; f < n_faces; f++) {
@@ -274,6 +274,7 @@ static void mean_trace(const struct facet_solver *s, int32_t cell, double *value
         for (int c = 0; c < components; c++)
             values[c] += constant * s->solution.trace[first + c * m] / n_faces;
     }
+    return FACET_OK;
 }
 
 const struct backend mapped_backend = {.destroy = destroy,

@@ -133,16 +133,17 @@ static int is(const char *given, const char *word) {
 /* What only mapped cells, or only boxes, have; NULL: nothing is wanted of the kind. */
 static const char *wants_mapped(const struct facet_solver *s) {
     const facet_options *o = &s->options;
-    return is(o->preconditioner, "pmg")                    ? "the preconditioner pmg"
-           : is(o->preconditioner, "amg")                  ? "the preconditioner amg"
-           : is(o->method, "fgmres")                       ? "the method fgmres"
-           : is(o->method, "multigrid")                    ? "the method multigrid"
-           : !is(o->cycle, "auto")                         ? "a cycle"
-           : !is(o->smoother, "auto")                      ? "a smoother"
-           : o->smoother_degree > 0                        ? "a smoother_degree"
-           : o->coarse_device != NULL                      ? "a coarse_device"
+    return is(o->preconditioner, "pmg")                           ? "the preconditioner pmg"
+           : is(o->preconditioner, "amg")                         ? "the preconditioner amg"
+           : is(o->method, "fgmres")                              ? "the method fgmres"
+           : is(o->method, "direct") && is_condensed(o)           ? "the direct solve of condensed"
+           : is(o->method, "multigrid")                           ? "the method multigrid"
+           : !is(o->cycle, "auto")                                ? "a cycle"
+           : !is(o->smoother, "auto")                             ? "a smoother"
+           : o->smoother_degree > 0                               ? "a smoother_degree"
+           : o->coarse_device != NULL                             ? "a coarse_device"
            : strcmp(device_name(s->context->device), "cuda") == 0 ? "the device cuda"
-                                                           : NULL;
+                                                                  : NULL;
 }
 
 static const char *wants_box(const facet_options *o) {

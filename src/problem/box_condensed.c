@@ -1,0 +1,691 @@
+/* The backend of boxes, condensed continuous elements: over src/box/condensed.h. Sources that are expressions
+ * are projected onto the polynomials of the cells first, so that their integrals are as exact as on mapped
+ * cells. */
+#include "box/condensed.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "box/contract.h"
+#include "poly/jacobi.h"
+#include "poly/rule.h"
+#include "problem/box.h"
+#include "solve/multigrid.h"
+
+/* Gauss points in a direction beyond those of u, for data and norms. */
+#define EXTRA_POINTS 3
+
+/* Where the exact flux through a side comes from: k grad u . n, k being that of the cell. */
+struct side_flux {
+    const struct box_data *data;
+    const struct field *exact;
+    int d;
+    double sign;
+};
+
+struct box_continuous {
+    struct box_condensed *space;
+    struct box_condensed_sides sides;
+    struct side_flux fluxes[3][2];
+    struct field *flux_fields[3][2];
+    double *f, *u;             /* n_cells x n^dim: the source at the Gauss points; coefficients of u */
+    double *trace, *dirichlet; /* n_trace */
+    double shift;
+    double boundary; /* of a singular problem: the integral of |g| over the Neumann sides, about */
+    int has_trace;   /* `trace` is a solution, with `dirichlet` in it */
+    struct operator A, M;
+    enum box_basis basis;
+    struct vector b, x, kernel;
+};
+
+static int is(const char *given, const char *word) {
+    return strcmp(given != NULL ? given : "auto", word) == 0;
+}
+
+static void destroy(struct facet_solver *s) {
+    struct box_backend *b = s->box;
+    if (b == NULL) return;
+    struct box_continuous *c = b->continuous;
+    if (c != NULL) {
+        operator_destroy(&c->A);
+        operator_destroy(&c->M);
+        vector_destroy(&c->b);
+        vector_destroy(&c->x);
+        vector_destroy(&c->kernel);
+        for (int i = 0; i < 6; i++) field_destroy(&c->flux_fields[i / 2][i % 2]);
+        base_free(&c->f);
+        base_free(&c->u);
+        base_free(&c->trace);
+        base_free(&c->dirichlet);
+        box_condensed_destroy(&c->space);
+        base_free(&b->continuous);
+    }
+    base_free(&b->F);
+    box_data_destroy(&b->data);
+    base_free(&s->box);
+}
+
+/* ------------------------------------------------------------------------------ data */
+
+/* The cell that a point lies in, on its upper side where it lies on a border. */
+static int64_t find_cell(const struct box_grid_data *g, const double *x) {
+    int64_t cell = 0;
+    for (int d = g->dim - 1; d >= 0; d--) {
+        int low = 0, high = g->cells[d];
+        while (high - low > 1) {
+            int middle = (low + high) / 2;
+            if (g->coordinates[d][middle] <= x[d])
+                low = middle;
+            else
+                high = middle;
+        }
+        cell = cell * g->cells[d] + low;
+    }
+    return cell;
+}
+
+static int exact_flux(void *user, int n, int dim, const double *x, double *values) {
+    const struct side_flux *flux = user;
+    for (int i = 0; i < n; i++) {
+        double u, grad[3];
+        if (field_eval_jet(flux->exact, 0, 1, dim, x + i * dim, &u, grad, NULL) != FACET_OK) return 1;
+        values[i] =
+            flux->sign * grad[flux->d] * flux->data->conductivity[find_cell(&flux->data->grid, x + i * dim)];
+    }
+    return 0;
+}
+
+static facet_status make_sides(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_continuous *c = s->box->continuous;
+    for (int d = 0; d < s->problem->mesh->dim; d++)
+        for (int side = 0; side < 2; side++) {
+            const struct hdg_condition *condition = s->box->data.conditions[d][side];
+            if (condition == NULL) continue;
+            c->sides.g[d][side] = condition->g != NULL ? condition->g : s->problem->exact;
+            if (condition->g != NULL || condition->kind == HDG_DIRICHLET) continue;
+            c->fluxes[d][side] =
+                (struct side_flux){&s->box->data, s->problem->exact, d, side == 1 ? 1.0 : -1.0};
+            TRY(field_create_function(1, exact_flux, &c->fluxes[d][side], &c->flux_fields[d][side]));
+            c->sides.g[d][side] = c->flux_fields[d][side];
+        }
+done:
+    return status;
+}
+
+/* The integral of |g| over all Neumann sides, by the middles of their faces. */
+static facet_status measure_boundary(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_continuous *c = s->box->continuous;
+    const struct box_grid *g = &c->space->grid;
+    for (int64_t cell = 0; cell < g->n_cells; cell++)
+        for (int f = 0; f < 2 * g->dim; f++) {
+            int d = f / 2, side = f % 2, at[3];
+            double x[3], area = 1.0, value;
+            box_cell_at(g, cell, at);
+            if (g->sides[d][side] != BOX_NEUMANN || at[d] != (side ? g->cells[d] - 1 : 0)) continue;
+            for (int a = 0; a < g->dim; a++) {
+                double middle = g->coordinates[a][at[a]] + 0.5 * g->widths[a][at[a]];
+                x[a] = a == d ? g->coordinates[a][at[a] + side] : middle;
+                area *= a == d ? 1.0 : g->widths[a][at[a]];
+            }
+            TRY(field_eval(c->sides.g[d][side], 1, g->dim, x, &value));
+            c->boundary += area * fabs(value);
+        }
+done:
+    return status;
+}
+
+/* The source, or lambda u - k div grad u of the exact solution, at points of a cell. jets: u, its gradient
+ * and second derivatives there. */
+static facet_status source_at(const struct facet_solver *s, int64_t cell, int n, const double *x,
+                              double *jets, double *f) {
+    facet_status status = FACET_OK;
+    const struct box_data *data = &s->box->data;
+    int dim = data->grid.dim;
+    double *grad = jets + n, *hessian = grad + n * dim;
+    if (s->problem->exact == NULL) {
+        memset(f, 0, (size_t)n * sizeof *f);
+        if (s->problem->source != NULL)
+            TRY(base_wrap(field_eval(s->problem->source, n, dim, x, f), "source"));
+        goto done;
+    }
+    TRY(base_wrap(field_eval_jet(s->problem->exact, 0, n, dim, x, jets, grad, hessian),
+                  "source of the exact solution"));
+    for (int q = 0; q < n; q++) {
+        f[q] = data->reaction[cell] * jets[q];
+        for (int a = 0; a < dim; a++) f[q] -= data->conductivity[cell] * hessian[(q * dim + a) * dim + a];
+    }
+done:
+    return status;
+}
+
+/* T (n x m): from values at m Gauss points to those of the projection onto degree n - 1 at n Gauss points.
+ * fine: the m points in [-1, 1]. */
+static facet_status make_projection(const struct box_condensed *h, int m, double *fine, double *T) {
+    facet_status status = FACET_OK;
+    int n = h->n;
+    double *weights = NULL, *at = NULL;
+    TRY(ALLOC(weights, m));
+    TRY(ALLOC(at, 2 * (n + m) * n));
+    TRY(rule_gauss_jacobi(m, 0.0, 0.0, fine, weights));
+    double *slopes = at + (n + m) * n;
+    for (int i = 0; i < n; i++) jacobi_orthonormal(n - 1, 0.0, 0.0, h->gauss[i], at + i * n, slopes);
+    for (int q = 0; q < m; q++) jacobi_orthonormal(n - 1, 0.0, 0.0, fine[q], at + (n + q) * n, slopes);
+    for (int i = 0; i < n; i++)
+        for (int q = 0; q < m; q++) {
+            T[i * m + q] = 0.0;
+            for (int l = 0; l < n; l++) T[i * m + q] += weights[q] * at[i * n + l] * at[(n + q) * n + l];
+        }
+done:
+    base_free(&weights);
+    base_free(&at);
+    return status;
+}
+
+static facet_status project_source(const struct facet_solver *s, double *f) {
+    facet_status status = FACET_OK;
+    const struct box_condensed *h = s->box->continuous->space;
+    const struct box_grid *g = &h->grid;
+    int dim = g->dim, m = h->n + EXTRA_POINTS, fine_counts[3] = {m, m, m}, counts[3] = {h->n, h->n, h->n};
+    int64_t size = 1, fine_size = 1;
+    double *fine = NULL, *T = NULL, *x = NULL, *jets = NULL, *work = NULL;
+    for (int d = 0; d < dim; d++) {
+        size *= h->n;
+        fine_size *= m;
+    }
+    TRY(ALLOC(fine, m));
+    TRY(ALLOC(T, h->n * m));
+    TRY(ALLOC(x, fine_size * dim));
+    TRY(ALLOC(jets, fine_size * (1 + dim + dim * dim)));
+    TRY(CALLOC(work, 2 * (fine_size + BOX_SLACK)));
+    TRY(make_projection(h, m, fine, T));
+    for (int64_t c = 0; c < g->n_cells; c++) {
+        int at[3];
+        box_cell_at(g, c, at);
+        for (int64_t i = 0; i < fine_size; i++)
+            for (int64_t d = 0, rest = i; d < dim; d++, rest /= m)
+                x[i * dim + d] =
+                    g->coordinates[d][at[d]] + 0.5 * (1.0 + fine[rest % m]) * g->widths[d][at[d]];
+        TRY(source_at(s, c, (int)fine_size, x, jets, work));
+        const double *result = box_contract_all(dim, counts, fine_counts, (const double *const[3]){T, T, T},
+                                                work, work + fine_size + BOX_SLACK);
+        memcpy(f + c * size, result, (size_t)size * sizeof *f);
+    }
+done:
+    base_free(&fine);
+    base_free(&T);
+    base_free(&x);
+    base_free(&jets);
+    base_free(&work);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ set-up */
+
+static facet_status choose(struct facet_solver *s) {
+    const facet_options *o = &s->options;
+    const char *name = o->preconditioner;
+    int ours = is(s->operator_name, "tensor");
+    if (is(o->method, "direct"))
+        return base_fail(FACET_ERROR_INPUT,
+                         "the direct solve of the condensed method needs operator: mapped");
+    if (is(name, "chebyshev") || is(name, "stars"))
+        return base_fail(FACET_ERROR_INPUT,
+                         "the preconditioner %s belongs to the discretization hdg; condensed has additive",
+                         name);
+    if (is(name, "additive") && is(s->operator_name, "tp"))
+        return base_fail(FACET_ERROR_INPUT,
+                         "the preconditioner additive does not go with the operator tp; use tensor");
+    if (!is(o->precision, "auto"))
+        return base_fail(FACET_ERROR_INPUT, "precision belongs to the discretization hdg");
+    s->method = "cg";
+    s->preconditioner = !is(name, "auto") ? name : ours ? "additive" : "block";
+    return FACET_OK;
+}
+
+static facet_status make_operators(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_continuous *c = s->box->continuous;
+    const struct device *device = s->context->device;
+    enum box_condensed_form form = is(s->operator_name, "mm")    ? BOX_CCG_MM
+                                   : is(s->operator_name, "tp")  ? BOX_CCG_TP
+                                   : is(s->operator_name, "tpt") ? BOX_CCG_TPT
+                                                                 : BOX_CCG_PARITY;
+    c->basis = box_condensed_basis(form, BOX_MODES);
+    int nodes = c->basis == BOX_NODES;
+    if (!device_is_host(device)) TRY(device_find("ref", &device));
+    TRY(box_condensed_operator(c->space, device, form, c->basis, &c->A));
+    if (!is(s->preconditioner, "none"))
+        TRY(box_condensed_preconditioner(c->space, device,
+                                         is(s->preconditioner, "additive") ? BOX_CCG_TWO_LEVEL
+                                         : !nodes                          ? BOX_CCG_TRANSFORMED
+                                         : is(s->preconditioner, "jacobi") ? BOX_CCG_DIAGONAL
+                                                                           : BOX_CCG_BLOCK,
+                                         &c->M));
+    TRY(vector_create(device, c->space->n_trace, &c->b));
+    TRY(vector_create(device, c->space->n_trace, &c->x));
+    if (c->space->grid.singular) {
+        double square = 0.0;
+        box_condensed_constant(c->space, c->basis, s->box->F);
+        for (int64_t i = 0; i < c->space->n_trace; i++) square += s->box->F[i] * s->box->F[i];
+        for (int64_t i = 0; i < c->space->n_trace; i++) s->box->F[i] /= sqrt(square);
+        TRY(vector_create(device, c->space->n_trace, &c->kernel));
+        TRY(vector_upload(&c->kernel, s->box->F));
+    }
+done:
+    return status;
+}
+
+/* The operator tp has the mass of the paper, lumped at its nodes; all others the exact one. */
+static facet_status create_space(const struct facet_solver *s, const struct box_data *data,
+                                 struct box_condensed **space) {
+    return box_condensed_create(&data->grid, s->options.degree,
+                                is(s->operator_name, "tp") ? BOX_MASS_COLLOCATED : BOX_MASS_EXACT, space);
+}
+
+facet_status box_condensed_count(struct facet_solver *s, const struct box_data *data) {
+    struct box_condensed *space = NULL;
+    facet_status status = create_space(s, data, &space);
+    if (status == FACET_OK)
+        s->system = (struct hdg_system){
+            .n_all = space->n_trace, .n_free = space->n_free, .n_volume = space->n_volume};
+    box_condensed_destroy(&space);
+    return status;
+}
+
+facet_status box_condensed_start(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_continuous *c;
+    int64_t n_volume = 1;
+    s->backend = &box_condensed_backend;
+    TRY(CALLOC(s->box->continuous, 1));
+    c = s->box->continuous;
+    TRY(choose(s));
+    TRY(create_space(s, &s->box->data, &c->space));
+    for (int d = 0; d < c->space->grid.dim; d++) n_volume *= c->space->n;
+    n_volume *= c->space->grid.n_cells;
+    s->system = (struct hdg_system){
+        .n_all = c->space->n_trace, .n_free = c->space->n_free, .n_volume = c->space->n_volume};
+    TRY(make_sides(s));
+    if (c->space->grid.singular) TRY(measure_boundary(s));
+    TRY(ALLOC(c->f, n_volume));
+    TRY(ALLOC(c->u, n_volume));
+    TRY(CALLOC(c->trace, c->space->n_trace));
+    TRY(ALLOC(c->dirichlet, c->space->n_trace));
+    TRY(ALLOC(s->box->F, c->space->n_trace));
+    TRY(make_operators(s));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ solve */
+
+static int64_t n_points(const struct facet_solver *s) {
+    const struct box_condensed *h = s->box->continuous->space;
+    int64_t n = h->grid.n_cells;
+    for (int d = 0; d < h->grid.dim; d++) n *= h->n;
+    return n;
+}
+
+static facet_status source_points(const struct facet_solver *s, double *x) {
+    const struct box_condensed *h = s->box->continuous->space;
+    box_points_source(&s->box->data, h->n, h->gauss, x);
+    return FACET_OK;
+}
+
+static facet_status solve_trace(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_continuous *c = s->box->continuous;
+    double *F = s->box->F;
+    struct solve_control control = {.rtol = s->options.rtol,
+                                    .max_iterations = s->options.max_iterations,
+                                    .monitor = &s->context->monitor,
+                                    .kernel = c->space->grid.singular ? &c->kernel : NULL};
+    if (c->basis == BOX_NODES) {
+        TRY(box_condensed_change(c->space, BOX_LOAD_TO_NODES, F));
+        TRY(box_condensed_change(c->space, BOX_MODES_TO_NODES, c->trace));
+    }
+    TRY(vector_upload(&c->b, F));
+    TRY(vector_upload(&c->x, c->trace));
+    TRY(solve_cg(&c->A, c->M.apply != NULL ? &c->M : NULL, &c->b, &c->x, &control, &s->report));
+    TRY(vector_download(&c->x, c->trace));
+    if (c->basis == BOX_NODES) TRY(box_condensed_change(c->space, BOX_NODES_TO_MODES, c->trace));
+done:
+    return status;
+}
+
+/* The loads of a singular problem must sum to zero, up to what quadrature leaves: c->shift balances that, and
+ * no more. */
+static facet_status check_balance(const struct facet_solver *s) {
+    const struct box_continuous *c = s->box->continuous;
+    const struct box_grid *g = &c->space->grid;
+    int n = c->space->n;
+    double scale = c->boundary, volume = 1.0;
+    int64_t size = n_points(s) / g->n_cells;
+    for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
+    for (int64_t i = 0; i < n_points(s); i++) {
+        int at[3];
+        double weight = 1.0;
+        box_cell_at(g, i / size, at);
+        for (int64_t d = 0, rest = i % size; d < g->dim; d++, rest /= n)
+            weight *= 0.5 * g->widths[d][at[d]] * c->space->weights[rest % n];
+        scale += weight * fabs(c->f[i]);
+    }
+    double total = c->shift * volume;
+    if (fabs(total) <= 1e-4 * scale) return FACET_OK;
+    return base_fail(
+        FACET_ERROR_INPUT,
+        "with Neumann or periodic conditions everywhere and no reaction, the source and the "
+        "boundary fluxes must balance, but they sum to %.6g (of %.6g in absolute terms); subtract "
+        "it, or give a Dirichlet part",
+        total, scale);
+}
+
+static facet_status load_and_solve(struct facet_solver *s, const double *source) {
+    facet_status status = FACET_OK;
+    struct box_continuous *c = s->box->continuous;
+    if (source != NULL)
+        memcpy(c->f, source, (size_t)n_points(s) * sizeof *source);
+    else
+        TRY(project_source(s, c->f));
+    for (int64_t i = 0; i < c->space->n_trace; i++)
+        c->trace[i] = !s->options.warm_start ? 0.0
+                      : c->has_trace         ? c->trace[i] - c->dirichlet[i]
+                                             : c->trace[i];
+    c->has_trace = 0;
+    TRY(box_condensed_load(c->space, c->f, &c->sides, s->box->F, c->dirichlet, &c->shift));
+    if (c->space->grid.singular) TRY(check_balance(s));
+    TRY(solve_trace(s));
+    for (int64_t i = 0; i < c->space->n_trace; i++) c->trace[i] += c->dirichlet[i];
+    c->has_trace = 1;
+done:
+    return status;
+}
+
+/* Adds a constant to the coefficients of u: 1 has 1 at both ends, and in an even mode what `linear` says of
+ * either end. */
+static void add_constant(const struct box_condensed *h, double constant, double *u) {
+    double one[BOX_MAX_DEGREE + 1];
+    int64_t size = 1;
+    for (int f = 0; f < h->n; f++)
+        one[f] = f < 2 ? 1.0 : box_ends_odd(&h->ends, f - 2) ? 0.0 : 2.0 * h->ends.linear[f - 2];
+    for (int d = 0; d < h->grid.dim; d++) size *= h->n;
+    for (int64_t i = 0; i < h->grid.n_cells * size; i++) {
+        double product = constant;
+        for (int64_t d = 0, rest = i % size; d < h->grid.dim; d++, rest /= h->n) product *= one[rest % h->n];
+        u[i] += product;
+    }
+}
+
+/* A mean over the box by the points of the source. */
+static facet_status exact_mean(const struct facet_solver *s, double *mean) {
+    facet_status status = FACET_OK;
+    const struct box_condensed *h = s->box->continuous->space;
+    const struct box_grid *g = &h->grid;
+    int64_t n = n_points(s), size = n / g->n_cells;
+    double *x = NULL, *values = NULL, volume = 0.0, total = 0.0;
+    TRY(ALLOC(x, n * g->dim));
+    TRY(ALLOC(values, n));
+    TRY(source_points(s, x));
+    TRY(field_eval(s->problem->exact, (int)n, g->dim, x, values));
+    for (int64_t i = 0; i < n; i++) {
+        int at[3];
+        double weight = 1.0;
+        box_cell_at(g, i / size, at);
+        for (int64_t d = 0, rest = i % size; d < g->dim; d++, rest /= h->n)
+            weight *= g->widths[d][at[d]] * h->weights[rest % h->n];
+        volume += weight;
+        total += weight * values[i];
+    }
+    *mean = total / volume;
+done:
+    base_free(&x);
+    base_free(&values);
+    return status;
+}
+
+static facet_status recover(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_continuous *c = s->box->continuous;
+    double mean;
+    TRY(box_condensed_recover(c->space, c->f, c->shift, c->trace, c->u));
+    if (c->space->grid.singular && s->problem->exact != NULL) {
+        TRY(exact_mean(s, &mean));
+        add_constant(c->space, mean, c->u);
+    }
+done:
+    return status;
+}
+
+static facet_status conservation(const struct facet_solver *s, double *imbalance) {
+    (void)s;
+    *imbalance = -1.0;
+    return FACET_OK;
+}
+
+static facet_status copy_out(const struct facet_solver *s, double *u) {
+    return box_condensed_values(s->box->continuous->space, s->box->continuous->u, u);
+}
+
+static const struct multigrid *multigrid_of(const struct facet_solver *s) {
+    return s->box->continuous->M.apply != NULL ? operator_multigrid(&s->box->continuous->M) : NULL;
+}
+
+/* ------------------------------------------------------------------------------ fields */
+
+/* u, or q with its components together, at counts[d] coordinates of [0, 1] in the directions of a cell. */
+static facet_status at_product(const struct facet_solver *s, int64_t cell, const int counts[3],
+                               const double *const coordinates[3], double *u, double *q) {
+    facet_status status = FACET_OK;
+    const struct box_condensed *h = s->box->continuous->space;
+    struct box_condensed_lattice lattice = {0};
+    int dim = h->grid.dim, at[3], n = 1, m[3] = {1, 1, 1};
+    double *x = NULL, *components = NULL;
+    const double *lines[3] = {NULL};
+    for (int d = 0; d < dim; d++) {
+        m[d] = counts[d];
+        n *= m[d];
+    }
+    TRY(ALLOC(x, dim * n));
+    for (int d = 0; d < dim; d++) {
+        lines[d] = x + d * n;
+        for (int i = 0; i < m[d]; i++) x[d * n + i] = 2.0 * coordinates[d][i] - 1.0;
+    }
+    if (q != NULL) TRY(ALLOC(components, dim * n));
+    TRY(box_condensed_lattice_create(h, m, lines, &lattice));
+    box_cell_at(&h->grid, cell, at);
+    TRY(box_condensed_evaluate(h, s->box->continuous->u, at, &lattice, u, components));
+    for (int i = 0; q != NULL && i < n; i++)
+        for (int d = 0; d < dim; d++) q[i * dim + d] = components[d * n + i];
+done:
+    box_condensed_lattice_destroy(&lattice);
+    base_free(&x);
+    base_free(&components);
+    return status;
+}
+
+static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                             const struct backend_points *points, double *values) {
+    facet_status status = FACET_OK;
+    int dim = points->dim, components = field == HDG_Q ? dim : 1, product = points->counts[0] > 0;
+    int64_t number = s->box->data.cells[cell];
+    double *all = NULL;
+    for (int i = 0; i < points->n && !product; i++) {
+        const double *xi = points->xi + i * dim, *at[3] = {xi, xi + 1, xi + 2};
+        double *value = values + i * components;
+        TRY(at_product(s, number, (const int[3]){1, 1, 1}, at, field == HDG_Q ? NULL : value,
+                       field == HDG_Q ? value : NULL));
+    }
+    if (!product) goto done;
+    TRY(ALLOC(all, points->n * components));
+    TRY(at_product(s, number, points->counts, (const double *const *)points->coordinates,
+                   field == HDG_Q ? NULL : all, field == HDG_Q ? all : NULL));
+    for (int i = 0; i < points->n; i++)
+        memcpy(values + points->places[i] * components, all + i * components,
+               (size_t)components * sizeof *values);
+done:
+    base_free(&all);
+    return status;
+}
+
+static facet_status face_flux(const struct facet_solver *s, int32_t face, double flux[3]) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    struct backend_points points = {0};
+    double *xi = NULL, *wA = NULL, *q = NULL;
+    int n, d, side;
+    TRY(box_points_face_rule(s, face, &n, &xi, &wA));
+    TRY(ALLOC(q, n * mesh->dim));
+    TRY(box_points_prepare(s, 0, s->options.degree, n, xi, &points));
+    TRY(evaluate(s, HDG_Q, mesh->face_cells[2 * (int64_t)face], &points, q));
+    box_data_side(mesh->blocks[0].shape, mesh->face_locals[2 * (int64_t)face], &d, &side);
+    flux[0] = 0.0;
+    for (int i = 0; i < n; i++) flux[0] += (side ? 1.0 : -1.0) * wA[i] * q[i * mesh->dim + d];
+done:
+    backend_points_destroy(&points);
+    base_free(&xi);
+    base_free(&wA);
+    base_free(&q);
+    return status;
+}
+
+/* Gauss points of [0, 1], more than the degree needs. */
+struct line {
+    int m;
+    double x[BOX_MAX_DEGREE + 1 + EXTRA_POINTS], w[BOX_MAX_DEGREE + 1 + EXTRA_POINTS];
+};
+
+static facet_status line_create(const struct box_condensed *h, struct line *line) {
+    line->m = h->n + EXTRA_POINTS;
+    facet_status status = rule_gauss_jacobi(line->m, 0.0, 0.0, line->x, line->w);
+    for (int i = 0; i < line->m; i++) {
+        line->x[i] = 0.5 * (1.0 + line->x[i]);
+        line->w[i] *= 0.5;
+    }
+    return status;
+}
+
+/* u at the points of a cell (d = -1), or of its face normal to d at `end` 0 or 1: values, the places x and
+ * the weights, whose sum is the volume or area. Returns the number of points through *n. */
+static facet_status on_lines(const struct facet_solver *s, int64_t cell, int d, double end,
+                             const struct line *line, int *n, double *values, double *weights, double *x) {
+    const struct box_grid *g = &s->box->continuous->space->grid;
+    const double *coordinates[3] = {line->x, line->x, line->x};
+    int counts[3] = {line->m, line->m, line->m}, at[3];
+    if (d >= 0) {
+        counts[d] = 1;
+        coordinates[d] = &end;
+    }
+    *n = 1;
+    for (int a = 0; a < g->dim; a++) *n *= counts[a];
+    box_cell_at(g, cell, at);
+    for (int i = 0; i < *n; i++) {
+        weights[i] = 1.0;
+        for (int a = 0, rest = i; a < g->dim; a++) {
+            int k = rest % counts[a];
+            if (a != d) weights[i] *= line->w[k] * g->widths[a][at[a]];
+            x[i * g->dim + a] = g->coordinates[a][at[a]] + coordinates[a][k] * g->widths[a][at[a]];
+            rest /= counts[a];
+        }
+    }
+    return at_product(s, cell, counts, coordinates, values, NULL);
+}
+
+/* Room for the three arrays of on_lines and one more like the values. */
+static facet_status lines_room(const struct box_condensed *h, const struct line *line, double **room,
+                               int64_t *size) {
+    *size = 1;
+    for (int d = 0; d < h->grid.dim; d++) *size *= line->m;
+    return ALLOC(*room, *size * (3 + h->grid.dim));
+}
+
+static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *mean) {
+    facet_status status = FACET_OK;
+    const struct box_condensed *h = s->box->continuous->space;
+    struct line line;
+    int64_t size;
+    double *u = NULL;
+    TRY(line_create(h, &line));
+    TRY(lines_room(h, &line, &u, &size));
+    mean[0] = 0.0;
+    for (int f = 0; f < 2 * h->grid.dim; f++) {
+        int n;
+        double integral = 0.0, area = 0.0, *weights = u + size;
+        TRY(on_lines(s, s->box->data.cells[cell], f / 2, f % 2, &line, &n, u, weights, weights + 2 * size));
+        for (int i = 0; i < n; i++) {
+            integral += weights[i] * u[i];
+            area += weights[i];
+        }
+        mean[0] += integral / area / (2 * h->grid.dim);
+    }
+done:
+    base_free(&u);
+    return status;
+}
+
+/* The error of u in a cell, or on one of its faces: the largest, and the integral of its square. */
+static facet_status add_error(const struct facet_solver *s, int64_t cell, int d, int side,
+                              const struct line *line, int64_t size, double *room, double *largest,
+                              double *square) {
+    facet_status status = FACET_OK;
+    double *u = room, *weights = u + size, *exact = weights + size, *x = exact + size;
+    int n;
+    TRY(on_lines(s, cell, d, side, line, &n, u, weights, x));
+    TRY(field_eval(s->problem->exact, n, s->problem->mesh->dim, x, exact));
+    for (int i = 0; i < n; i++) {
+        double e = fabs(u[i] - exact[i]);
+        *largest = fmax(*largest, e);
+        *square += weights[i] * e * e;
+    }
+done:
+    return status;
+}
+
+/* Each face counts once, with the cell above it; those at the end of a direction that does not close with the
+ * one below. */
+static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
+    facet_status status = FACET_OK;
+    const struct box_continuous *c = s->box->continuous;
+    const struct box_grid *g = &c->space->grid;
+    struct line line;
+    int64_t size;
+    double *room = NULL, trace = 0.0, unused = 0.0;
+    *errors = (struct hdg_errors){.u_star_L2 = -1.0, .q_star_L2 = -1.0};
+    TRY(box_condensed_errors(c->space, c->u, s->problem->exact, NULL, &errors->u_L2, &errors->q_L2));
+    TRY(line_create(c->space, &line));
+    TRY(lines_room(c->space, &line, &room, &size));
+    for (int64_t cell = 0; cell < g->n_cells; cell++) {
+        int at[3];
+        box_cell_at(g, cell, at);
+        TRY(add_error(s, cell, -1, 0, &line, size, room, &errors->u_Linf, &unused));
+        for (int d = 0; d < g->dim; d++) {
+            int last = at[d] == g->cells[d] - 1 && g->sides[d][1] != BOX_PERIODIC;
+            for (int side = 0; side <= last; side++)
+                TRY(add_error(s, cell, d, side, &line, size, room, &unused, &trace));
+        }
+    }
+    errors->trace_L2 = sqrt(trace);
+done:
+    base_free(&room);
+    return status;
+}
+
+const struct backend box_condensed_backend = {.destroy = destroy,
+                                              .n_points = n_points,
+                                              .points = source_points,
+                                              .solve = load_and_solve,
+                                              .recover = recover,
+                                              .conservation = conservation,
+                                              .copy_out = copy_out,
+                                              .multigrid = multigrid_of,
+                                              .measure_errors = measure_errors,
+                                              .prepare = box_points_prepare,
+                                              .rule = box_points_rule,
+                                              .weights = box_points_weights,
+                                              .map = box_points_map,
+                                              .evaluate = evaluate,
+                                              .face_rule = box_points_face_rule,
+                                              .face_flux = face_flux,
+                                              .mean_trace = mean_trace};
