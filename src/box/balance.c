@@ -73,11 +73,14 @@ static double absolute(const struct box_at *at, int d, double *modes, double *wo
 static double cell_size_of_flux(const struct box_at *at, const struct box_hdg_solution *s, double *scratch) {
     const struct box_hdg *h = at->h;
     int64_t size = h->face_size;
+    size_t bytes = (size_t)h->cell_size * sizeof(double);
     double *r = scratch, *rq = r + box_pairs_size(h), *modes = rq + box_pairs_size(h);
-    double *work = modes + size + BOX_SLACK, sum = 0.0;
-    box_at_reduce(at, at->ends, s->u + at->cell * h->cell_size, r);
+    double *work = modes + size + BOX_SLACK, *cell = work + size + BOX_SLACK, sum = 0.0;
+    memcpy(cell, s->u + at->cell * h->cell_size, bytes);
+    box_at_reduce(at, at->ends, cell, r);
     for (int d = 0; d < h->grid.dim; d++) {
-        box_at_reduce(at, at->ends, s->q + d * h->n_volume + at->cell * h->cell_size, rq);
+        memcpy(cell, s->q + d * h->n_volume + at->cell * h->cell_size, bytes);
+        box_at_reduce(at, at->ends, cell, rq);
         for (int side = 0; side < 2; side++) {
             double sign = side ? 1.0 : -1.0, tau = face_tau(at, d);
             const double *u = r + 2 * d * size, *q = rq + 2 * d * size;
@@ -117,7 +120,8 @@ facet_status box_hdg_conservation(const struct box_hdg *h, const struct box_hdg_
     double worst = 0.0, scale = 0.0;
     TRY(ALLOC(job.cells, 2 * g->n_cells));
     TRY(ALLOC(job.fluxes, 6 * g->n_cells));
-    TRY(box_for_cells(h, 0, 2 * (box_pairs_size(h) + h->face_size + BOX_SLACK), balance_work, &job));
+    int64_t scratch = 2 * (box_pairs_size(h) + h->face_size + BOX_SLACK) + h->cell_size + BOX_SLACK;
+    TRY(box_for_cells(h, 0, scratch, balance_work, &job));
     for (int64_t c = 0; c < g->n_cells; c++) {
         int at[3];
         box_cell_at(g, c, at);

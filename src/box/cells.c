@@ -46,15 +46,15 @@ struct load_job {
 static facet_status load_work(const struct box_at *at, double *scratch, void *user) {
     const struct load_job *job = user;
     int64_t size = at->h->cell_size;
-    double *u = scratch, *other = u + size + BOX_SLACK, *r = other + size + BOX_SLACK;
-    const double *loads = job->given + at->cell * size;
+    double *f = scratch, *other = f + size + BOX_SLACK, *r = other + size + BOX_SLACK, *loads = f;
     if (job->f != NULL) {
-        double *mine = job->loads + at->cell * size;
-        memcpy(u, job->f + at->cell * size, (size_t)size * sizeof *u);
-        const double *modes = box_forward(at->h->grid.dim, at->tables, u, other);
-        for (int64_t i = 0; i < size; i++) mine[i] = at->V * modes[i];
-        loads = mine;
-    }
+        memcpy(f, job->f + at->cell * size, (size_t)size * sizeof *f);
+        loads = box_forward(at->h->grid.dim, at->tables, f, other);
+        for (int64_t i = 0; i < size; i++) loads[i] *= at->V;
+        memcpy(job->loads + at->cell * size, loads, (size_t)size * sizeof *loads);
+    } else
+        memcpy(f, job->given + at->cell * size, (size_t)size * sizeof *f);
+    double *u = loads == f ? other : f;
     box_at_solve(at, loads, NULL, u);
     box_at_reduce(at, at->b, u, r);
     box_at_scatter(at, r, at->a, job->F);
@@ -185,8 +185,9 @@ static facet_status recover_work(const struct box_at *at, double *scratch, void 
     const struct box_hdg *h = at->h;
     int64_t size = h->cell_size;
     double *u = scratch, *q = u + size + BOX_SLACK, *v = q + size + BOX_SLACK;
+    memcpy(q, job->loads + at->cell * size, (size_t)size * sizeof *q);
     box_at_gather(at, job->trace, v);
-    box_at_solve(at, job->loads + at->cell * size, v, u);
+    box_at_solve(at, q, v, u);
     memcpy(job->u + at->cell * size, u, (size_t)size * sizeof *u);
     for (int d = 0; job->q != NULL && d < h->grid.dim; d++) {
         box_at_flux(at, d, u, v, q);

@@ -28,9 +28,10 @@ double box_at_area(const struct box_at *at, int d);
 void box_at_gather(const struct box_at *at, const double *trace, double *v);
 /* Adds factor[d] (r^0 + r^1) to the upper faces and factor[d] (r^0 - r^1) to the lower ones; r as v. */
 void box_at_scatter(const struct box_at *at, const double *r, const double factor[3], double *trace);
-/* r[d][parity](tangential) = sum over modes m of this parity of c[d][m] u(m, tangential). */
+/* r[d][parity](tangential) = sum over modes m of this parity of c[d][m] u(m, tangential). Here and below,
+ * arrays of a cell and v have BOX_SLACK numbers to spare behind them, all finite. */
 void box_at_reduce(const struct box_at *at, const double *const c[3], const double *u, double *r);
-/* u = (loads + sum of a_d b v_d^par) / Z; loads may be NULL (zero), and may be u; v may be NULL. */
+/* u = (loads + sum of a_d b v_d^par) / Z; loads or v may be NULL (zero). */
 void box_at_solve(const struct box_at *at, const double *loads, const double *v, double *u);
 /* q_d of the cell in modes, from its u and the v of its faces. */
 void box_at_flux(const struct box_at *at, int d, const double *u, const double *v, double *q);
@@ -44,7 +45,7 @@ static inline int64_t box_power(int base, int exponent) {
 }
 /* Numbers of the arrays v and r above. */
 static inline int64_t box_pairs_size(const struct box_hdg *h) {
-    return 6 * h->face_size;
+    return 6 * h->face_size + BOX_SLACK;
 }
 
 /* A loop over all cells: work(at, scratch, user) for every cell, `size` numbers of scratch for each thread.
