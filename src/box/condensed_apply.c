@@ -109,30 +109,33 @@ static void multiply_cells(const struct condensed_operator *o, const double *x) 
     }
 }
 
-/* Puts the closures of some cells side by side, times k, and takes them apart again. */
+/* Puts the closures of some cells side by side, times k; lanes without a cell are zero. */
 static void gather_lanes(const struct box_condensed *h, const double *x, const int32_t *cells, int count,
                          double *X) {
-    if (count < CONDENSED_LANES) memset(X, 0, (size_t)(h->n_local * CONDENSED_LANES) * sizeof *X);
-    for (int l = 0; l < count; l++) {
-        const int32_t *entity = h->around + (int64_t)cells[l] * h->n_around;
-        double k = box_conductivity(&h->grid, cells[l]), *to = X + l;
-        for (int i = 0; i < h->n_masks; i++) {
-            int mask = h->masks[i];
-            int64_t size = h->size[mask];
-            for (int side = 0; side < 1 << (h->grid.dim - condensed_bits(mask)); side++, entity++) {
-                const double *from = x + h->first[mask] + (*entity < 0 ? 0 : *entity) * size;
-                double scale = *entity < 0 ? 0.0 : k;
-                for (int64_t t = 0; t < size; t++, to += CONDENSED_LANES) *to = scale * from[t];
+    const double *from[CONDENSED_LANES];
+    double scale[CONDENSED_LANES];
+    int around = 0;
+    for (int i = 0; i < h->n_masks; i++) {
+        int mask = h->masks[i];
+        int64_t size = h->size[mask];
+        for (int side = 0; side < 1 << (h->grid.dim - condensed_bits(mask)); side++, around++) {
+            for (int l = 0; l < CONDENSED_LANES; l++) {
+                int64_t cell = cells[l < count ? l : 0];
+                int32_t entity = h->around[cell * h->n_around + around];
+                scale[l] = l < count && entity >= 0 ? box_conductivity(&h->grid, cell) : 0.0;
+                from[l] = x + h->first[mask] + (entity < 0 ? ~entity : entity) * size;
             }
+            for (int64_t t = 0; t < size; t++, X += CONDENSED_LANES)
+                for (int l = 0; l < CONDENSED_LANES; l++) X[l] = scale[l] * from[l][t];
         }
     }
 }
 static void scatter_lanes(const struct box_condensed *h, const double *Y, const int32_t *cells, int count,
                           double *locals) {
-    for (int l = 0; l < count; l++) {
-        double *to = locals + cells[l] * h->n_local;
-        for (int64_t i = 0; i < h->n_local; i++) to[i] = Y[i * CONDENSED_LANES + l];
-    }
+    double *to[CONDENSED_LANES];
+    for (int l = 0; l < CONDENSED_LANES; l++) to[l] = locals + cells[l < count ? l : 0] * h->n_local;
+    for (int64_t i = 0; i < h->n_local; i++)
+        for (int l = count - 1; l >= 0; l--) to[l][i] = Y[i * CONDENSED_LANES + l];
 }
 
 static void apply_lanes(const struct condensed_operator *o, const double *x) {
