@@ -130,12 +130,21 @@ static void gather_lanes(const struct box_condensed *h, const double *x, const i
         }
     }
 }
+/* In blocks of rows, so that what one cell has read is still near when the next one reads beside it. */
 static void scatter_lanes(const struct box_condensed *h, const double *Y, const int32_t *cells, int count,
                           double *locals) {
-    double *to[CONDENSED_LANES];
-    for (int l = 0; l < CONDENSED_LANES; l++) to[l] = locals + cells[l < count ? l : 0] * h->n_local;
-    for (int64_t i = 0; i < h->n_local; i++)
-        for (int l = count - 1; l >= 0; l--) to[l][i] = Y[i * CONDENSED_LANES + l];
+    int64_t n = h->n_local;
+    for (int64_t first = 0; first < n; first += CONDENSED_LANES) {
+        int rows = (int)(n - first < CONDENSED_LANES ? n - first : CONDENSED_LANES);
+        const double *block = Y + first * CONDENSED_LANES;
+        for (int l = 0; l < count; l++) {
+            double *to = locals + cells[l] * n + first;
+            if (rows == CONDENSED_LANES)
+                for (int i = 0; i < CONDENSED_LANES; i++) to[i] = block[i * CONDENSED_LANES + l];
+            else
+                for (int i = 0; i < rows; i++) to[i] = block[i * CONDENSED_LANES + l];
+        }
+    }
 }
 
 static void apply_lanes(const struct condensed_operator *o, const double *x) {
