@@ -177,7 +177,7 @@ static void dense_apply(const struct box_condensed *h, enum box_basis basis, con
         int at[3];
         box_cell_at(&h->grid, cell, at);
         double *K = dense_cell(h, basis, at);
-        condensed_gather(h, x, at, 0, local);
+        condensed_gather(h, x, cell, 0, local);
         cblas_dgemv(CblasColMajor, CblasNoTrans, (int)n, (int)n, 1, K, (int)n, local, 1, 0, locals + cell * n,
                     1);
         free(K);

@@ -209,21 +209,14 @@ static void release_box(struct box_setup *s, struct box_solved *out) {
 static void polynomials_are_exact(void **state) {
     (void)state;
     for (int dim = 1; dim <= 3; dim++)
-        for (int p = 1; p <= 8; p += p < 4 ? 1 : 4)
+        for (int p = 1; p <= (dim == 3 ? 8 : 32); p *= 2)
             for (int mass = 0; mass < 2; mass++) {
                 char exact[128];
                 struct box_solved out;
                 double u_L2, q_L2;
-                /* the collocated mass is exact for reactions of degree p - 1 only */
-                int top = p;
-                snprintf(exact, sizeof exact, "(0.3 + x)^%d%s%s", top, dim > 1 ? " * (1 - 0.5*y)^" : "",
-                         dim > 1 ? (top == 1   ? "1"
-                                    : top == 2 ? "2"
-                                    : top == 3 ? "3"
-                                    : top == 4 ? "4"
-                                               : "8")
-                                 : "");
-                if (dim > 2) strcat(exact, " * (z + 0.2) + x");
+                const char *const form[3] = {"(0.3 + x)^%d", "(0.3 + x)^%d * (1 - 0.5*y)^%d",
+                                             "(0.3 + x)^%d * (1 - 0.5*y)^%d * (z + 0.2) + x"};
+                snprintf(exact, sizeof exact, form[dim - 1], p, p);
                 struct box_setup s = {.dim = dim,
                                       .cells = {3, dim > 1 ? 2 : 1, dim > 2 ? 2 : 1},
                                       .degree = p,
@@ -237,9 +230,10 @@ static void polynomials_are_exact(void **state) {
                                       .preconditioner = BOX_CCG_TWO_LEVEL};
                 solve_box(&s, &out);
                 ok(box_condensed_errors(out.h, out.u, s.field, NULL, &u_L2, &q_L2));
-                if (mass == BOX_MASS_EXACT || dim == 1) {
-                    near(u_L2, 0, 1e-11);
-                    near(q_L2, 0, 1e-10);
+                if (mass == BOX_MASS_EXACT || dim == 1) { /* or the mass is not exact for degree 2p */
+                    double size = pow(1.3, p);
+                    near(u_L2, 0, 1e-11 * size);
+                    near(q_L2, 0, 1e-10 * size);
                 }
                 release_box(&s, &out);
             }
@@ -442,13 +436,196 @@ static void iterations_fall_in_the_order_of_the_paper(void **state) {
 
 static void two_levels_do_not_feel_the_box(void **state) {
     (void)state;
-    for (int dim = 1; dim <= 3; dim++)
+    assert_true(iterations(1, 16, 5, BOX_CCG_PARITY, BOX_CCG_TWO_LEVEL) <= 2);
+    assert_true(iterations(3, 8, 1, BOX_CCG_PARITY, BOX_CCG_TWO_LEVEL) <= 2);
+    for (int dim = 2; dim <= 3; dim++)
         for (int p = 2; p <= 8; p += 3) {
-            int few = iterations(dim, 4, p, BOX_CCG_PARITY, BOX_CCG_TWO_LEVEL),
-                more = iterations(dim, dim == 3 ? 8 : 16, p, BOX_CCG_PARITY, BOX_CCG_TWO_LEVEL),
-                alone = iterations(dim, dim == 3 ? 8 : 16, p, BOX_CCG_PARITY, BOX_CCG_TRANSFORMED);
+            int fine = dim == 3 ? 8 : 16,
+                few = iterations(dim, fine / 2, p, BOX_CCG_PARITY, BOX_CCG_TWO_LEVEL),
+                more = iterations(dim, fine, p, BOX_CCG_PARITY, BOX_CCG_TWO_LEVEL),
+                alone = iterations(dim, fine, p, BOX_CCG_PARITY, BOX_CCG_TRANSFORMED);
             print_message("dim %d, degree %d: %d, %d; without vertices %d\n", dim, p, few, more, alone);
+            assert_true(more <= few + 4 && 2 * more < alone && more < 40);
         }
+}
+
+/* ---------------------------------------------------------------------------------------------- points */
+
+static void points_lattices_and_values_agree(void **state) {
+    (void)state;
+    static const char *const exact[3] = {"x^3 - x", "x^3*y - y^2", "x^3*y - y^2*z^3"};
+    double xi[3][4] = {{-1, -0.2, 0.3, 1}, {-0.7, 0.1, 0.2, 0.9}, {-0.5, 0, 0.5, 1}};
+    const double *const lines[3] = {xi[0], xi[1], xi[2]};
+    const int m[3] = {4, 3, 2};
+    for (int dim = 1; dim <= 3; dim++) {
+        struct box_setup s = {.dim = dim,
+                              .cells = {3, dim > 1 ? 2 : 1, dim > 2 ? 2 : 1},
+                              .degree = 4,
+                              .graded = 1,
+                              .sides = DIRICHLET_ALL,
+                              .k = 3,
+                              .lambda = 1,
+                              .exact = exact[dim - 1],
+                              .form = BOX_CCG_PARITY,
+                              .preconditioner = BOX_CCG_TRANSFORMED};
+        struct box_solved out;
+        struct box_condensed_lattice lattice;
+        int at[3] = {2, dim > 1, dim > 2}, count = 1, n = 5, size = dim == 1 ? 5 : dim == 2 ? 25 : 125;
+        double u[24], q[72], x[72], at_x[24], q_x[72], value[24], gradient[72], outside[3] = {0.5, 2, 0.5};
+        solve_box(&s, &out);
+        ok(box_condensed_lattice_create(out.h, m, lines, &lattice));
+        ok(box_condensed_evaluate(out.h, out.u, at, &lattice, u, q));
+        for (int d = 0; d < dim; d++) count *= m[d];
+        for (int i = 0; i < count; i++)
+            for (int d = 0, rest = i; d < dim; rest /= m[d], d++)
+                x[i * dim + d] =
+                    s.x[d][at[d]] + 0.5 * (s.x[d][at[d] + 1] - s.x[d][at[d]]) * (1 + xi[d][rest % m[d]]);
+        ok(box_condensed_at_points(out.h, out.u, count, x, at_x, q_x));
+        ok(field_eval_jet(s.field, 0, count, dim, x, value, gradient, NULL));
+        for (int i = 0; i < count; i++) {
+            near(u[i], value[i], 1e-11);
+            near(at_x[i], value[i], 1e-11);
+            for (int d = 0; d < dim; d++) {
+                near(q[d * count + i], -3 * gradient[i * dim + d], 1e-9);
+                near(q_x[i * dim + d], -3 * gradient[i * dim + d], 1e-9);
+            }
+        }
+        double *all = malloc((size_t)(out.h->grid.n_cells * size) * sizeof *all);
+        ok(box_condensed_values(out.h, out.u, all));
+        for (int d = 0; d < dim; d++) x[d] = 0.5 * s.x[d][1] * (1 + out.h->gauss[d]);
+        ok(field_eval(s.field, 1, dim, x, value));
+        near(all[dim == 1 ? 0 : dim == 2 ? n : n + 2 * n * n], value[0], 1e-11);
+        free(all);
+        outside[0] = dim == 1 ? -1 : 0.5;
+        refused(box_condensed_at_points(out.h, out.u, 1, outside, at_x, NULL), FACET_ERROR_INPUT, "outside");
+        box_condensed_lattice_destroy(&lattice);
+        release_box(&s, &out);
+    }
+}
+
+/* A singular problem whose data do not balance is solved for those that do; u has mean zero. */
+static void singular_problems_are_balanced(void **state) {
+    (void)state;
+    for (int dim = 1; dim <= 3; dim++)
+        for (int form = BOX_CCG_MM; form <= BOX_CCG_PARITY; form++) {
+            struct box_setup s = {.dim = dim,
+                                  .cells = {3, dim > 1 ? 2 : 1, dim > 2 ? 1 : 1},
+                                  .degree = 5,
+                                  .graded = 1,
+                                  .mass = BOX_MASS_COLLOCATED,
+                                  .sides = {{BOX_NEUMANN, BOX_NEUMANN},
+                                            {BOX_PERIODIC, BOX_PERIODIC},
+                                            {BOX_PERIODIC, BOX_PERIODIC}},
+                                  .k = 2,
+                                  .f = "7 + 12*(x - 0.5)",
+                                  .form = (enum box_condensed_form)form,
+                                  .preconditioner = form < BOX_CCG_TPT ? BOX_CCG_BLOCK : BOX_CCG_TWO_LEVEL,
+                                  .rtol = 1e-12};
+            struct box_solved out;
+            const char *text = "-(x - 0.5)^3 + 0.75*(x - 0.5)"; /* -2 u'' = 12 (x - 1/2), u' = 0 at 0 and 1 */
+            struct field *exact;
+            double u_L2, q_L2;
+            solve_box(&s, &out);
+            near(out.shift, 7, 1e-12);
+            ok(field_create_texts(1, &text, 0, NULL, &exact));
+            ok(box_condensed_errors(out.h, out.u, exact, NULL, &u_L2, &q_L2));
+            near(u_L2, 0, 1e-10);
+            near(q_L2, 0, 1e-9);
+            field_destroy(&exact);
+            release_box(&s, &out);
+        }
+}
+
+/* ---------------------------------------------------------------------------------------------- faults */
+
+static facet_status whole_way(struct box_setup *s, const double *f, const struct box_grid_data *data,
+                              const struct box_condensed_sides *sides) {
+    facet_status status = FACET_OK;
+    struct box_condensed *h = NULL;
+    struct box_solved out = {0};
+    struct box_condensed_lattice lattice = {0};
+    const int m[3] = {2, 1, 1};
+    const double points[2] = {-0.5, 0.5}, *const lines[3] = {points, points, points},
+                 place[3] = {0.3, 0.3, 0.3};
+    double value[8], q[24], values[2 * 2 * 1 * 64];
+    TRY(box_condensed_create(data, s->degree, s->mass, &h));
+    TRY(try_box(s, f, h, sides, &out));
+    TRY(box_condensed_values(h, out.u, values));
+    TRY(box_condensed_at_points(h, out.u, 1, place, value, q));
+    TRY(box_condensed_lattice_create(h, m, lines, &lattice));
+    TRY(box_condensed_evaluate(h, out.u, (const int[3]){0, 0, 0}, &lattice, value, q));
+    TRY(box_condensed_errors(h, out.u, s->field, NULL, &value[0], &value[1]));
+done:
+    box_condensed_lattice_destroy(&lattice);
+    base_free(&out.u);
+    box_condensed_destroy(&h);
+    return status;
+}
+
+static void nothing_leaks_when_memory_fails(void **state) {
+    (void)state;
+    static const struct {
+        enum box_condensed_form form;
+        int preconditioner;
+    } ways[] = {{BOX_CCG_MM, BOX_CCG_DIAGONAL},
+                {BOX_CCG_TP, BOX_CCG_BLOCK},
+                {BOX_CCG_TPT, BOX_CCG_TRANSFORMED},
+                {BOX_CCG_PARITY, BOX_CCG_TWO_LEVEL}};
+    const char *text = "x + y*z";
+    double x[4] = {0, 0.4, 1}, k[4] = {1, 2, 1, 2}, lambda[4] = {0, 1, 1, 0}, f[4 * 64] = {0};
+    for (int way = 0; way < 4; way++) {
+        struct box_setup s = {.dim = 3,
+                              .degree = 3,
+                              .mass = BOX_MASS_COLLOCATED,
+                              .form = ways[way].form,
+                              .preconditioner = ways[way].preconditioner,
+                              .rtol = 1e-8};
+        struct box_grid_data data = {.dim = 3,
+                                     .cells = {2, 2, 1},
+                                     .coordinates = {x, x, x},
+                                     .sides = MIXED_SIDES,
+                                     .conductivity = k,
+                                     .reaction = lambda};
+        struct box_condensed_sides sides = {0};
+        ok(field_create_texts(1, &text, 0, NULL, &s.field));
+        for (int d = 0; d < 3; d++)
+            for (int side = 0; side < 2; side++) sides.g[d][side] = s.field;
+        ok(whole_way(&s, f, &data, &sides)); /* makes what lives for good */
+        int64_t before = live_blocks(), k_th = 1;
+        facet_status status;
+        do {
+            base_memory_fail_at(k_th++);
+            status = whole_way(&s, f, &data, &sides);
+            base_memory_fail_at(0);
+            if (status != FACET_OK && status != FACET_ERROR_MACHINE)
+                fail_msg("allocation %d: status %d: %s", (int)k_th - 1, (int)status, base_message());
+            assert_int_equal(live_blocks(), before);
+        } while (status != FACET_OK);
+        assert_true(k_th > 50);
+        field_destroy(&s.field);
+    }
+}
+
+static void bad_data_are_refused(void **state) {
+    (void)state;
+    const char *text = "1/(x - x)";
+    struct box_condensed *h;
+    struct box_setup s = {.dim = 2, .cells = {2, 2, 1}, .degree = 3, .sides = MIXED_SIDES, .k = 1};
+    struct box_condensed_sides sides = {0};
+    struct field *g;
+    double shift;
+    create(&s, &h);
+    ok(field_create_texts(1, &text, 0, NULL, &g));
+    double *F = malloc((size_t)h->n_trace * sizeof *F), *fixed = malloc((size_t)h->n_trace * sizeof *F);
+    sides.g[0][0] = g; /* Neumann */
+    refused(box_condensed_load(h, NULL, &sides, F, fixed, &shift), FACET_ERROR_INPUT, "division by zero");
+    sides.g[0][0] = NULL;
+    sides.g[0][1] = g; /* Dirichlet */
+    refused(box_condensed_load(h, NULL, &sides, F, fixed, &shift), FACET_ERROR_INPUT, "division by zero");
+    free(F);
+    free(fixed);
+    field_destroy(&g);
+    box_condensed_destroy(&h);
 }
 
 int main(void) {
@@ -458,6 +635,10 @@ int main(void) {
         cmocka_unit_test(orders_are_those_of_theory),
         cmocka_unit_test(iterations_fall_in_the_order_of_the_paper),
         cmocka_unit_test(two_levels_do_not_feel_the_box),
+        cmocka_unit_test(points_lattices_and_values_agree),
+        cmocka_unit_test(singular_problems_are_balanced),
+        cmocka_unit_test(nothing_leaks_when_memory_fails),
+        cmocka_unit_test(bad_data_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,29 @@ static void number_entities(struct box_condensed *h) {
     h->n_inside = h->size[h->full];
 }
 
+/* The entities around every cell, in the order of its closure. */
+static facet_status list_around(struct box_condensed *h) {
+    facet_status status = FACET_OK;
+    for (int i = 0; i < h->n_masks; i++) h->n_around += 1 << (h->grid.dim - condensed_bits(h->masks[i]));
+    TRY(ALLOC(h->around, h->grid.n_cells * h->n_around));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t cell = 0; cell < h->grid.n_cells; cell++) {
+        int32_t *to = h->around + cell * h->n_around;
+        int at[3], place[3];
+        box_cell_at(&h->grid, cell, at);
+        for (int i = 0; i < h->n_masks; i++) {
+            int mask = h->masks[i];
+            for (int side = 0; side < 1 << (h->grid.dim - condensed_bits(mask)); side++) {
+                int64_t entity = condensed_entity(h, mask, at, side);
+                condensed_entity_at(h, mask, entity, place);
+                *to++ = (int32_t)(condensed_is_fixed(h, mask, place) ? ~entity : entity);
+            }
+        }
+    }
+done:
+    return status;
+}
+
 /* --------------------------------------------------------------------------------------------- kinds */
 
 static int compare_numbers(const void *a, const void *b) {
@@ -210,9 +233,10 @@ facet_status box_condensed_create(const struct box_grid_data *data, int degree, 
     h->n_inner = degree - 1;
     TRY(box_ends_create(degree, mass, &h->ends));
     TRY(box_grid_create(data, &h->grid));
-    if (h->grid.n_cells > INT32_MAX)
+    if (h->grid.n_cells > INT32_MAX / 8)
         FAIL(FACET_ERROR_INPUT, "a box of %lld cells is too large", (long long)h->grid.n_cells);
     number_entities(h);
+    TRY(list_around(h));
     TRY(find_kinds(h));
     TRY(make_inverses(h));
     TRY(ALLOC(h->gauss, h->n));
@@ -230,6 +254,7 @@ void box_condensed_destroy(struct box_condensed **condensed) {
     if (h == NULL) return;
     box_grid_destroy(&h->grid);
     box_ends_destroy(&h->ends);
+    base_free(&h->around);
     base_free(&h->kinds);
     base_free(&h->cell_kind);
     base_free(&h->order);
@@ -242,54 +267,67 @@ void box_condensed_destroy(struct box_condensed **condensed) {
 
 /* ------------------------------------------------------------------------------------------ closures */
 
-void condensed_gather(const struct box_condensed *h, const double *x, const int at[3], int fixed,
+void condensed_gather(const struct box_condensed *h, const double *x, int64_t cell, int fixed,
                       double *local) {
+    const int32_t *entity = h->around + cell * h->n_around;
     for (int i = 0; i < h->n_masks; i++) {
         int mask = h->masks[i];
         int64_t size = h->size[mask];
-        for (int side = 0; side < 1 << (h->grid.dim - condensed_bits(mask)); side++) {
-            int64_t entity = condensed_entity(h, mask, at, side);
-            int place[3];
-            condensed_entity_at(h, mask, entity, place);
-            double *to = local + h->local_first[mask] + side * size;
-            if (!fixed && condensed_is_fixed(h, mask, place))
-                memset(to, 0, (size_t)size * sizeof *to);
+        for (int side = 0; side < 1 << (h->grid.dim - condensed_bits(mask));
+             side++, entity++, local += size) {
+            if (!fixed && *entity < 0)
+                memset(local, 0, (size_t)size * sizeof *local);
             else
-                memcpy(to, x + h->first[mask] + entity * size, (size_t)size * sizeof *to);
+                memcpy(local, x + h->first[mask] + (*entity < 0 ? ~*entity : *entity) * size,
+                       (size_t)size * sizeof *local);
         }
     }
 }
 
-/* The cell that has an entity, which lies at `at` of its lattice, on this side; -1: there is none. */
-static int64_t cell_beside(const struct box_grid *g, int mask, const int at[3], int side) {
-    int place[3] = {at[0], at[1], at[2]};
-    for (int d = 0; d < g->dim; d++) {
-        if (mask >> d & 1) continue;
-        place[d] -= condensed_side(mask, side, d);
-        if (g->sides[d][0] == BOX_PERIODIC) place[d] = (place[d] + g->cells[d]) % g->cells[d];
-        if (place[d] < 0 || place[d] >= g->cells[d]) return -1;
+/* The place in direction d of the cells that have entities at `place` on this side; -1: there are none. */
+static int beside(const struct box_grid *g, int d, int place, int side) {
+    place -= side;
+    if (g->sides[d][0] == BOX_PERIODIC && place < 0) place += g->cells[d];
+    return place < g->cells[d] ? place : -1;
+}
+
+/* A row of entities in direction 0; at: the first of them. */
+static void sum_row(const struct box_condensed *h, const double *locals, int fixed, int mask, int at[3],
+                    double *y) {
+    const struct box_grid *g = &h->grid;
+    int64_t size = h->size[mask];
+    int sides = 1 << (g->dim - condensed_bits(mask)), row_fixed = 0;
+    for (int d = 1; d < g->dim; d++) row_fixed |= !(mask >> d & 1) && box_plane_is_fixed(g, d, at[d]);
+    memset(y, 0, (size_t)(h->extent[mask][0] * size) * sizeof *y);
+    if (row_fixed && !fixed) return;
+    for (int side = 0; side < sides; side++) {
+        const double *from = locals + h->local_first[mask] + side * size;
+        int cell[3] = {0, at[1], at[2]};
+        for (int d = 1; d < g->dim; d++)
+            if (!(mask >> d & 1)) cell[d] = beside(g, d, at[d], condensed_side(mask, side, d));
+        if (cell[1] < 0 || cell[2] < 0) continue;
+        from += box_cell(g, cell) * h->n_local;
+        for (int i = 0; i < h->extent[mask][0]; i++) {
+            int column = mask & 1 ? i : beside(g, 0, i, condensed_side(mask, side, 0));
+            if (column < 0 || (!(mask & 1) && !fixed && box_plane_is_fixed(g, 0, i))) continue;
+            const double *add = from + column * h->n_local;
+            double *to = y + i * size;
+#pragma omp simd
+            for (int64_t t = 0; t < size; t++) to[t] += add[t];
+        }
     }
-    return box_cell(g, place);
 }
 
 void condensed_sum(const struct box_condensed *h, const double *locals, int fixed, double *y) {
 #pragma omp parallel num_threads(base_threads())
     for (int i = 0; i < h->n_masks; i++) {
         int mask = h->masks[i];
-        int64_t size = h->size[mask];
-#pragma omp for schedule(static)
-        for (int64_t entity = 0; entity < h->n_entities[mask]; entity++) {
-            double *to = y + h->first[mask] + entity * size;
-            int at[3];
-            memset(to, 0, (size_t)size * sizeof *to);
-            condensed_entity_at(h, mask, entity, at);
-            if (!fixed && condensed_is_fixed(h, mask, at)) continue;
-            for (int side = 0; side < 1 << (h->grid.dim - condensed_bits(mask)); side++) {
-                int64_t cell = cell_beside(&h->grid, mask, at, side);
-                if (cell < 0) continue;
-                const double *from = locals + cell * h->n_local + h->local_first[mask] + side * size;
-                for (int64_t t = 0; t < size; t++) to[t] += from[t];
-            }
+        const int *extent = h->extent[mask];
+        if (h->size[mask] == 0) continue;
+#pragma omp for schedule(static) nowait
+        for (int64_t row = 0; row < (int64_t)extent[1] * extent[2]; row++) {
+            int at[3] = {0, (int)(row % extent[1]), (int)(row / extent[1])};
+            sum_row(h, locals, fixed, mask, at, y + h->first[mask] + row * extent[0] * h->size[mask]);
         }
     }
 }

@@ -54,9 +54,12 @@ struct box_condensed {
     int64_t n_volume;             /* unknowns before condensation, without Dirichlet ones */
     int n_kinds;
     struct box_condensed_kind *kinds;
-    int32_t *cell_kind;                     /* n_cells */
-    int32_t *order;                         /* n_cells: the cells by kind */
-    double *inverse;                        /* n_kinds x n_inside: 1 / Z for k = 1 */
+    int n_around;       /* entities around a cell: 26 in 3D */
+    int32_t *around;    /* n_cells x n_around: their numbers in their lattices, in the order of the closure;
+                           ~number where Dirichlet values hold */
+    int32_t *cell_kind; /* n_cells */
+    int32_t *order;     /* n_cells: the cells by kind */
+    double *inverse;    /* n_kinds x n_inside: 1 / Z for k = 1 */
     double *gauss, *weights, *gauss_values; /* n, n, n x n: the functions at the Gauss points of a line */
 };
 
@@ -75,7 +78,8 @@ facet_status box_condensed_change(const struct box_condensed *h, enum box_change
  *
  * BOX_CCG_MM: the dense matrix of a cell, one product of matrices for all cells of a kind; 72 (p-1)^4.
  * BOX_CCG_TP: on nodes, 97 (p-1)^3. BOX_CCG_TPT: on modes, 25 (p-1)^3. BOX_CCG_PARITY: on modes, with sums
- * and differences of opposite faces, each of which meets half of the modes, in one sweep; 13 (p-1)^3. */
+ * and differences of opposite entities, each of which meets half of the modes, eight cells at a time and in
+ * one sweep over the inside; 13 (p-1)^3. */
 enum box_condensed_form { BOX_CCG_MM, BOX_CCG_TP, BOX_CCG_TPT, BOX_CCG_PARITY };
 /* The basis matters for BOX_CCG_MM only: TP is on nodes, the others on modes. h must outlive the operator;
  * the device's memory must be the host's. */

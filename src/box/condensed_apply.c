@@ -18,6 +18,7 @@ struct condensed_operator {
     double *scratch;  /* per thread */
     int64_t room;     /* of a thread */
     double *matrices; /* BOX_CCG_MM: n_kinds x n_local x n_local */
+    double *diagonal; /* BOX_CCG_PARITY: n_kinds x n_local */
 };
 
 enum box_basis box_condensed_basis(enum box_condensed_form form, enum box_basis wanted) {
@@ -30,6 +31,7 @@ static void destroy(struct condensed_operator *o) {
     base_free(&o->locals);
     base_free(&o->scratch);
     base_free(&o->matrices);
+    base_free(&o->diagonal);
     base_free(&o);
 }
 static void free_operator(struct operator* A) {
@@ -38,11 +40,10 @@ static void free_operator(struct operator* A) {
 
 /* The columns of the cell matrices, one product with a unit vector each: O(p^5) a kind. They are symmetric.
  */
-static facet_status make_matrices(struct condensed_operator *o, enum box_basis basis) {
+static facet_status make_matrices(struct condensed_operator *o) {
     facet_status status = FACET_OK;
     const struct box_condensed *h = o->h;
     int64_t n = h->n_local;
-    enum box_condensed_form by = basis == BOX_NODES ? BOX_CCG_TP : BOX_CCG_PARITY;
     double *units = NULL, *works = NULL;
     TRY(ALLOC(o->matrices, h->n_kinds * n * n));
     TRY(CALLOC(units, o->n_threads * n));
@@ -54,7 +55,7 @@ static facet_status make_matrices(struct condensed_operator *o, enum box_basis b
 #pragma omp for schedule(static)
         for (int64_t c = 0; c < h->n_kinds * n; c++) {
             unit[c % n] = 1.0;
-            condensed_cell_apply(h, &o->tables, by, (int)(c / n), unit, o->matrices + c * n, work);
+            condensed_cell_apply(h, &o->tables, (int)(c / n), unit, o->matrices + c * n, work);
             unit[c % n] = 0.0;
         }
     }
@@ -72,12 +73,10 @@ static void apply_cells(const struct condensed_operator *o, const double *x, int
 #pragma omp for schedule(static)
         for (int64_t cell = 0; cell < h->grid.n_cells; cell++) {
             double *y = o->locals + cell * h->n_local, k = box_conductivity(&h->grid, cell);
-            int at[3];
-            box_cell_at(&h->grid, cell, at);
-            condensed_gather(h, x, at, fixed, local);
+            condensed_gather(h, x, cell, fixed, local);
             if (k != 1.0)
                 for (int64_t i = 0; i < h->n_local; i++) local[i] *= k;
-            condensed_cell_apply(h, &o->tables, o->form, h->cell_kind[cell], local, y, work);
+            condensed_cell_apply(h, &o->tables, h->cell_kind[cell], local, y, work);
         }
     }
 }
@@ -96,11 +95,8 @@ static void multiply_cells(const struct condensed_operator *o, const double *x) 
             for (int64_t batch = 0; batch < (count + BATCH - 1) / BATCH; batch++) {
                 int64_t begin = first + batch * BATCH;
                 int size = (int)(first + count - begin < BATCH ? first + count - begin : BATCH);
-                for (int i = 0; i < size; i++) {
-                    int at[3];
-                    box_cell_at(&h->grid, h->order[begin + i], at);
-                    condensed_gather(h, x, at, 0, X + (int64_t)i * n);
-                }
+                for (int i = 0; i < size; i++)
+                    condensed_gather(h, x, h->order[begin + i], 0, X + (int64_t)i * n);
                 cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, size, n, 1.0, K, n, X, n, 0.0, Y,
                             n);
                 for (int i = 0; i < size; i++) {
@@ -113,11 +109,71 @@ static void multiply_cells(const struct condensed_operator *o, const double *x) 
     }
 }
 
+/* Puts the closures of some cells side by side, times k; lanes without a cell are zero. */
+static void gather_lanes(const struct box_condensed *h, const double *x, const int32_t *cells, int count,
+                         double *X) {
+    const double *from[CONDENSED_LANES];
+    double scale[CONDENSED_LANES];
+    int around = 0;
+    for (int i = 0; i < h->n_masks; i++) {
+        int mask = h->masks[i];
+        int64_t size = h->size[mask];
+        for (int side = 0; side < 1 << (h->grid.dim - condensed_bits(mask)); side++, around++) {
+            for (int l = 0; l < CONDENSED_LANES; l++) {
+                int64_t cell = cells[l < count ? l : 0];
+                int32_t entity = h->around[cell * h->n_around + around];
+                scale[l] = l < count && entity >= 0 ? box_conductivity(&h->grid, cell) : 0.0;
+                from[l] = x + h->first[mask] + (entity < 0 ? ~entity : entity) * size;
+            }
+            for (int64_t t = 0; t < size; t++, X += CONDENSED_LANES)
+                for (int l = 0; l < CONDENSED_LANES; l++) X[l] = scale[l] * from[l][t];
+        }
+    }
+}
+/* In blocks of rows, so that what one cell has read is still near when the next one reads beside it. */
+static void scatter_lanes(const struct box_condensed *h, const double *Y, const int32_t *cells, int count,
+                          double *locals) {
+    int64_t n = h->n_local;
+    for (int64_t first = 0; first < n; first += CONDENSED_LANES) {
+        int rows = (int)(n - first < CONDENSED_LANES ? n - first : CONDENSED_LANES);
+        const double *block = Y + first * CONDENSED_LANES;
+        for (int l = 0; l < count; l++) {
+            double *to = locals + cells[l] * n + first;
+            if (rows == CONDENSED_LANES)
+                for (int i = 0; i < CONDENSED_LANES; i++) to[i] = block[i * CONDENSED_LANES + l];
+            else
+                for (int i = 0; i < rows; i++) to[i] = block[i * CONDENSED_LANES + l];
+        }
+    }
+}
+
+static void apply_lanes(const struct condensed_operator *o, const double *x) {
+    const struct box_condensed *h = o->h;
+    int64_t n = h->n_local * CONDENSED_LANES;
+#pragma omp parallel num_threads(o->n_threads)
+    {
+        double *X = o->scratch + omp_get_thread_num() * o->room, *Y = X + n, *work = Y + n;
+        for (int kind = 0; kind < h->n_kinds; kind++) {
+            const struct box_condensed_kind *k = &h->kinds[kind];
+#pragma omp for schedule(static) nowait
+            for (int64_t begin = 0; begin < k->count; begin += CONDENSED_LANES) {
+                const int32_t *cells = h->order + k->first + begin;
+                int count = (int)(k->count - begin < CONDENSED_LANES ? k->count - begin : CONDENSED_LANES);
+                gather_lanes(h, x, cells, count, X);
+                condensed_parity_apply(h, kind, o->diagonal + kind * h->n_local, X, Y, work);
+                scatter_lanes(h, Y, cells, count, o->locals);
+            }
+        }
+    }
+}
+
 static void apply(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct condensed_operator *o = A->data;
     base_set_blas_threads(1);
     if (o->form == BOX_CCG_MM)
         multiply_cells(o, x->data);
+    else if (o->form == BOX_CCG_PARITY)
+        apply_lanes(o, x->data);
     else
         apply_cells(o, x->data, 0);
     condensed_sum(o->h, o->locals, 0, y->data);
@@ -133,12 +189,18 @@ static facet_status create(const struct box_condensed *h, enum box_condensed_for
     o->form = form;
     o->n_threads = base_threads();
     o->room = form == BOX_CCG_MM ? 2 * (int64_t)BATCH * h->n_local : h->n_local + condensed_work(h);
+    if (form == BOX_CCG_PARITY) o->room = 2 * CONDENSED_LANES * h->n_local + condensed_parity_work(h);
     o->room = (o->room + 15) / 8 * 8;
     basis = box_condensed_basis(form, basis);
     TRY(condensed_tables_create(h, basis, &o->tables));
     TRY(ALLOC(o->locals, h->grid.n_cells * h->n_local));
     TRY(ALLOC(o->scratch, o->n_threads * o->room));
-    if (form == BOX_CCG_MM) TRY(make_matrices(o, basis));
+    if (form == BOX_CCG_MM) TRY(make_matrices(o));
+    if (form == BOX_CCG_PARITY) {
+        TRY(ALLOC(o->diagonal, h->n_kinds * h->n_local));
+        for (int kind = 0; kind < h->n_kinds; kind++)
+            condensed_parity_diagonal(h, kind, o->diagonal + kind * h->n_local);
+    }
 done:
     if (status != FACET_OK && *operator!= NULL) {
         destroy(*operator);
@@ -170,7 +232,7 @@ done:
 facet_status box_condensed_lift(const struct box_condensed *h, const double *x, double *y) {
     facet_status status = FACET_OK;
     struct condensed_operator *o = NULL;
-    TRY(create(h, BOX_CCG_PARITY, BOX_MODES, &o));
+    TRY(create(h, BOX_CCG_TPT, BOX_MODES, &o));
     apply_cells(o, x, 1);
     condensed_sum(h, o->locals, 0, y);
 done:
@@ -195,6 +257,21 @@ static double primary_operations(const struct box_condensed *h, int dense) {
     return count;
 }
 
+/* What condensed_parity_apply does in a cell beside the inside: sums and differences, the diagonal, and the
+ * terms between neighbours, each mode meeting one of the two parities. */
+static double parity_operations(const struct box_condensed *h) {
+    double count = 0.0;
+    int dim = h->grid.dim;
+    for (int i = 0; i < h->n_masks; i++) {
+        int mask = h->masks[i], normals = dim - condensed_bits(mask);
+        double numbers = (double)h->size[mask] * (1 << normals);
+        count += numbers * (2.0 * normals + 1.0);
+        for (int d = 0; d < dim; d++)
+            if (!(mask >> d & 1) && (mask | 1 << d) != h->full) count += 2.0 * numbers * h->n_inner;
+    }
+    return count;
+}
+
 double box_condensed_operations(const struct box_condensed *h, enum box_condensed_form form) {
     int dim = h->grid.dim, n = h->n_inner;
     double inside = (double)h->n_inside, faces = 2.0 * dim * (double)h->size[h->full >> 1], local = 0.0;
@@ -210,7 +287,7 @@ double box_condensed_operations(const struct box_condensed *h, enum box_condense
         local = primary_operations(h, 0) + 4.0 * faces * n + inside;
         break;
     case BOX_CCG_PARITY:
-        local = primary_operations(h, 0) + 2.0 * faces * n + inside + 4.0 * faces;
+        local = parity_operations(h) + 2.0 * faces * n + inside + 2.0 * faces;
         break;
     }
     return (double)h->grid.n_cells * (local + (double)h->n_local); /* and the sum over cells */

@@ -276,92 +276,12 @@ static void apply_inside(const struct box_condensed *h, const struct condensed_t
     }
 }
 
-/* Sums and differences of the two faces of every direction, times a: v[d] is n_face even numbers, then odd
- * ones. */
-static void split_faces(const struct box_condensed *h, const double *a, const double *x, double *const v[3]) {
-    for (int d = 0; d < h->grid.dim; d++) {
-        int mask = h->full & ~(1 << d);
-        int64_t size = h->size[mask];
-        const double *low = x + h->local_first[mask], *high = low + size;
-#pragma omp simd
-        for (int64_t i = 0; i < size; i++) {
-            v[d][i] = a[d] * (high[i] + low[i]);
-            v[d][size + i] = a[d] * (high[i] - low[i]);
-        }
-    }
-}
-
-static void join_faces(const struct box_condensed *h, const double *a, double *const r[3], double *y) {
-    for (int d = 0; d < h->grid.dim; d++) {
-        int mask = h->full & ~(1 << d);
-        int64_t size = h->size[mask];
-        double *low = y + h->local_first[mask], *high = low + size;
-#pragma omp simd
-        for (int64_t i = 0; i < size; i++) {
-            high[i] -= a[d] * (r[d][i] + r[d][size + i]);
-            low[i] -= a[d] * (r[d][i] - r[d][size + i]);
-        }
-    }
-}
-
-/* The modes i of one parity in the row (j, k): u = (b_i v0 + bj v1 + bk v2) / Z, and what the three faces
- * get of it. Returns the sum of b u, which is what the faces normal to direction 0 get. */
-static inline double sweep_row(int first, int last, const double *restrict b, double v0, double bj,
-                               const double *restrict v1, double bk, const double *restrict v2,
-                               const double *restrict inverse, double *restrict r1, double *restrict r2) {
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (int i = first; i < last; i++) {
-        double u = (b[i] * v0 + bj * v1[i] + bk * v2[i]) * inverse[i];
-        sum += b[i] * u;
-        r1[i] += bj * u;
-        r2[i] += bk * u;
-    }
-    return sum;
-}
-
-/* One sweep over the inside: nothing of it is stored. In fewer dimensions the faces that do not exist are
- * rows of zeros with b = 0. */
-static void apply_inside_parity(const struct box_condensed *h, int kind, const double *x, double *y,
-                                double *work) {
-    const double *inverse = h->inverse + kind * h->n_inside, *a = h->kinds[kind].a, *b = h->ends.b;
-    int n = h->n_inner, n_even = h->ends.n_even, dim = h->grid.dim;
-    int64_t size = dim == 3 ? n * n : n; /* room for a face: at least a row */
-    double *v[3], *r[3];
-    memset(work, 0, (size_t)(12 * size) * sizeof *work);
-    for (int d = 0; d < 3; d++) {
-        v[d] = work + 2 * d * size;
-        r[d] = work + (6 + 2 * d) * size;
-    }
-    split_faces(h, a, x, v);
-    int64_t face = h->size[h->full >> 1];
-    for (int k = 0; k < (dim > 2 ? n : 1); k++) {
-        int64_t odd_k = dim > 2 && k >= n_even ? face : 0;
-        for (int j = 0; j < (dim > 1 ? n : 1); j++, inverse += n) {
-            int64_t odd_j = dim > 1 && j >= n_even ? face : 0, at0 = (int64_t)k * n + j,
-                    at1 = odd_j + (int64_t)k * n, at2 = odd_k + (int64_t)j * n;
-            double bj = dim > 1 ? b[j] : 0.0, bk = dim > 2 ? b[k] : 0.0;
-            if (dim < 3) at2 = 0;
-            r[0][at0] += sweep_row(0, n_even, b, v[0][at0], bj, v[1] + at1, bk, v[2] + at2, inverse,
-                                   r[1] + at1, r[2] + at2);
-            r[0][face + at0] += sweep_row(n_even, n, b, v[0][face + at0], bj, v[1] + at1, bk, v[2] + at2,
-                                          inverse, r[1] + at1, r[2] + at2);
-        }
-    }
-    join_faces(h, a, r, y);
-}
-
 int64_t condensed_work(const struct box_condensed *h) {
-    int64_t n = h->n_inner, face = h->grid.dim == 3 ? n * n : n;
-    return h->n_inside + 2 * face > 12 * face ? h->n_inside + 2 * face + 1 : 12 * face + 1;
+    return h->n_inside + 2 * h->size[h->full >> 1] + 1;
 }
 
-void condensed_cell_apply(const struct box_condensed *h, const struct condensed_tables *t,
-                          enum box_condensed_form form, int kind, const double *x, double *y, double *work) {
+void condensed_cell_apply(const struct box_condensed *h, const struct condensed_tables *t, int kind,
+                          const double *x, double *y, double *work) {
     apply_primary(h, t, &h->kinds[kind], x, y);
-    if (h->n_inner == 0) return;
-    if (form == BOX_CCG_PARITY)
-        apply_inside_parity(h, kind, x, y, work);
-    else
-        apply_inside(h, t, kind, x, y, work);
+    if (h->n_inner > 0) apply_inside(h, t, kind, x, y, work);
 }

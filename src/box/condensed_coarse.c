@@ -79,7 +79,7 @@ static facet_status make_matrices(const struct condensed_coarse *c, double *matr
     for (int kind = 0; kind < h->n_kinds; kind++) {
         double *y = scratch + omp_get_thread_num() * room;
         for (int i = 0; i < corners; i++) {
-            condensed_cell_apply(h, &tables, BOX_CCG_PARITY, kind, functions + i * n, y, y + n);
+            condensed_cell_apply(h, &tables, kind, functions + i * n, y, y + n);
             for (int j = 0; j <= i; j++) {
                 double sum = 0.0;
                 for (int64_t t = 0; t < n; t++) sum += functions[j * n + t] * y[t];

@@ -191,7 +191,7 @@ static void recover_cell(const struct work *w, const double *uhat, int64_t cell,
            *rest = local + h->n_local, k = box_conductivity(&h->grid, cell);
     box_cell_at(&h->grid, cell, at);
     load_cell(w, at, load, rest);
-    condensed_gather(h, uhat, at, 1, local);
+    condensed_gather(h, uhat, cell, 1, local);
     for (int64_t i = 0; i < h->n_inside; i++) inside[i] = load[w->inside[i]] / k;
     for (int d = 0; d < h->grid.dim && h->n_inner > 0; d++) {
         int mask = h->full & ~(1 << d);

@@ -24,8 +24,7 @@ void condensed_entity_at(const struct box_condensed *h, int mask, int64_t entity
 int condensed_is_fixed(const struct box_condensed *h, int mask, const int at[3]);
 
 /* The closure of a cell; fixed: whether Dirichlet entities keep their values or count as zero. */
-void condensed_gather(const struct box_condensed *h, const double *x, const int at[3], int fixed,
-                      double *local);
+void condensed_gather(const struct box_condensed *h, const double *x, int64_t cell, int fixed, double *local);
 /* y = sum over the cells of their closures (n_cells x n_local): zero on Dirichlet entities, or, with `fixed`,
  * there too. */
 void condensed_sum(const struct box_condensed *h, const double *locals, int fixed, double *y);
@@ -46,9 +45,10 @@ facet_status condensed_tables_create(const struct box_condensed *h, enum box_bas
                                      struct condensed_tables *tables);
 void condensed_tables_destroy(struct condensed_tables *tables);
 
-/* y = K_e x for k = 1 on the closure of a cell of a kind. work: condensed_work() numbers. */
-void condensed_cell_apply(const struct box_condensed *h, const struct condensed_tables *tables,
-                          enum box_condensed_form form, int kind, const double *x, double *y, double *work);
+/* y = K_e x for k = 1 on the closure of a cell of a kind, in the basis of the tables. work: condensed_work()
+ * numbers. */
+void condensed_cell_apply(const struct box_condensed *h, const struct condensed_tables *tables, int kind,
+                          const double *x, double *y, double *work);
 int64_t condensed_work(const struct box_condensed *h);
 /* U += scale C_s x for an entity x of T and one, U, of T | d; and the transpose, x += scale C_s' U. C is n
  * numbers along d. */
@@ -60,6 +60,15 @@ void condensed_down(const struct box_condensed *h, int mask, int d, double scale
  * transpose. work: as long. */
 void condensed_transform(const struct box_condensed *h, int mask, const double *A, int transposed, double *x,
                          double *work);
+
+/* condensed_parity.c: the same for CONDENSED_LANES cells of a kind at once, number i of cell l at
+ * [i*CONDENSED_LANES + l]; x is overwritten. diagonal: n_local numbers by condensed_parity_diagonal. work:
+ * condensed_parity_work() numbers. */
+#define CONDENSED_LANES 8
+void condensed_parity_diagonal(const struct box_condensed *h, int kind, double *diagonal);
+void condensed_parity_apply(const struct box_condensed *h, int kind, const double *diagonal, double *x,
+                            double *y, double *work);
+int64_t condensed_parity_work(const struct box_condensed *h);
 
 /* condensed_coarse.c: z += P A_c^-1 P' r with the bi- or trilinear functions of the vertices. */
 struct condensed_coarse;

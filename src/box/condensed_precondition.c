@@ -1,10 +1,11 @@
 /* Preconditioners of the condensed method.
  *
- * The block of a face, edge or vertex with itself is diagonal in modes: for a face normal to d
+ * The block of a face, edge or vertex with itself is diagonal in modes: with M_ee and L_ee the mass and the
+ * stiffness of an end with itself, a cell of k = 1 gives its face normal to d
  *
- *     (lambda V + a_d L_ee / M_ee ... ) summed over its cells - sum_i (a_d b_i)^2 / Z(i, ., .)
+ *     M_ee (lambda V + sum of a Lambda over the other directions) + a_d L_ee - sum_i (a_d b_i)^2 / Z(i, ., .)
  *
- * so its inverse is a diagonal there, and on nodes a product with S' and S in every direction of the entity
+ * so the inverse is a diagonal too, and on nodes a product with S' and S in every direction of the entity
  * (huismann2020, Algorithm 4). */
 #include <omp.h>
 #include <string.h>
@@ -157,7 +158,11 @@ facet_status box_condensed_preconditioner(const struct box_condensed *h, const s
     TRY(box_condensed_diagonal(h, p->inverse));
     for (int64_t i = 0; i < h->n_trace; i++) p->inverse[i] = p->inverse[i] > 0.0 ? 1.0 / p->inverse[i] : 0.0;
     if (which == BOX_CCG_DIAGONAL) TRY(diagonal_of_blocks(h, p->inverse));
-    if (which == BOX_CCG_TWO_LEVEL) TRY(condensed_coarse_create(h, device, &p->coarse));
+    if (which == BOX_CCG_TWO_LEVEL) {
+        TRY(condensed_coarse_create(h, device, &p->coarse));
+        if (h->n_trace == h->n_entities[0]) /* the vertices are all there is */
+            memset(p->inverse, 0, (size_t)h->n_trace * sizeof *p->inverse);
+    }
     *M = (struct operator){.n = h->n_trace,
                            .device = device,
                            .apply = apply,
