@@ -17,6 +17,8 @@
 
 #include <stdint.h>
 
+#include "kernels/box.h"
+
 #define KERNEL_LANES 8
 
 /* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m. The batches of a colour are
@@ -149,6 +151,22 @@ struct kernels {
     void (*affine_flux)(const struct affine_tables *tables, int64_t n_batches, const double *coefficients,
                         const double *u, const double *uhat, double *q);
 
+    /* HDG on a box; kernels/box.h. */
+    double (*box_step)(const struct box_plan *plan, const struct box_step *step, const double *f, double *r,
+                       const double *e, double *d, double *x, double *y);
+    /* r -= alpha y; sums[0] = r . D r, sums[1] = |r|^2 in plain modes; moments (NULL: not wanted): for every
+     * face-pack the sums of r times hats over its blocks. */
+    void (*box_residual)(const struct box_plan *plan, double alpha, const double *y, double *r,
+                         double *moments, double *sums);
+    /* Between vertex values and coefficients of faces. The lattice has packs LANES + 1 numbers in a row
+     * (cells
+     * + 1 of them vertices, the others zero), rows and layers of vertices being cells + 1 of an axis that is
+     * present, else 1. A face with the corners g(-,-) .. g(+,+) has the coefficients of its bilinear function
+     * in 1, xi_q, xi_p, xi_p xi_q; coefficients of lanes that are no free face are zero. box_restrict is the
+     * transpose, for moments that are zero there. */
+    void (*box_prolong)(const struct box_plan *plan, const double *vertices, double *coefficients);
+    void (*box_restrict)(const struct box_plan *plan, const double *moments, double *vertices);
+
     /* Single precision. */
     void (*fill_single)(int64_t n, double a, float *x);
     void (*axpby_single)(int64_t n, double a, const float *x, double b, float *y);
@@ -164,6 +182,12 @@ struct kernels {
     void (*cell_apply_single)(const struct cell_plan *plan, const float *x, float *y);
     void (*convert_to_single)(int64_t n, const double *x, float *y); /* y = x, rounded */
     void (*convert_to_double)(int64_t n, const float *x, double *y); /* y = x */
+    double (*box_step_single)(const struct box_plan *plan, const struct box_step *step, const float *f,
+                              float *r, const float *e, float *d, float *x, float *y);
+    void (*box_residual_single)(const struct box_plan *plan, double alpha, const float *y, float *r,
+                                float *moments, double *sums);
+    void (*box_prolong_single)(const struct box_plan *plan, const double *vertices, float *coefficients);
+    void (*box_restrict_single)(const struct box_plan *plan, const float *moments, double *vertices);
 };
 
 const struct kernels *kernels_ref(void);

@@ -52,6 +52,14 @@ const struct kernels *kernels_ref(void) {
         .cell_apply_single = cell_apply_single_ref,
         .convert_to_single = convert_to_single_ref,
         .convert_to_double = convert_to_double_ref,
+        .box_step = box_step_ref,
+        .box_residual = box_residual_ref,
+        .box_prolong = box_prolong_ref,
+        .box_restrict = box_restrict_ref,
+        .box_step_single = box_step_single_ref,
+        .box_residual_single = box_residual_single_ref,
+        .box_prolong_single = box_prolong_single_ref,
+        .box_restrict_single = box_restrict_single_ref,
     };
     return &table;
 }

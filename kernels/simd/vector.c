@@ -63,6 +63,14 @@ const struct kernels *kernels_simd(void) {
         .cell_apply_single = cell_apply_single_simd,
         .convert_to_single = convert_to_single_simd,
         .convert_to_double = convert_to_double_simd,
+        .box_step = box_step_simd,
+        .box_residual = box_residual_simd,
+        .box_prolong = box_prolong_simd,
+        .box_restrict = box_restrict_simd,
+        .box_step_single = box_step_single_simd,
+        .box_residual_single = box_residual_single_simd,
+        .box_prolong_single = box_prolong_single_simd,
+        .box_restrict_single = box_restrict_single_simd,
     };
     return &table;
 }

@@ -37,6 +37,10 @@ static const struct row rows[] = {
     {"batch_load",      {OWN, OWN, REF}},
     {"batch_recover",   {OWN, OWN, REF}},
     {"affine_flux",     {OWN, OWN, REF}},
+    {"box_step", {OWN, OWN, REF}},
+    {"box_residual", {OWN, OWN, REF}},
+    {"box_prolong", {OWN, OWN, REF}},
+    {"box_restrict", {OWN, OWN, REF}},
     {"fill_single",     {OWN, OWN, REF}},
     {"axpby_single",    {OWN, OWN, REF}},
     {"multiply_single", {OWN, OWN, REF}},
@@ -47,6 +51,10 @@ static const struct row rows[] = {
     {"cell_apply_single", {OWN, OWN, REF}},
     {"convert_to_single", {OWN, OWN, REF}},
     {"convert_to_double", {OWN, OWN, REF}},
+    {"box_step_single", {OWN, OWN, REF}},
+    {"box_residual_single", {OWN, OWN, REF}},
+    {"box_prolong_single", {OWN, OWN, REF}},
+    {"box_restrict_single", {OWN, OWN, REF}},
     /* clang-format on */
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])
