@@ -52,7 +52,7 @@ void box_volume_lattice(const struct box_volume *v, int counts[3]) {
     for (int d = 0; d < 3; d++) counts[d] = v->bases[d]->nodes.fold.n;
 }
 
-static const struct box_table *table_of(const struct box_volume *v, int d, enum points kind) {
+static const struct box_volume_table *table_of(const struct box_volume *v, int d, enum points kind) {
     return kind == GAUSS ? &v->bases[d]->gauss : &v->bases[d]->nodes;
 }
 
@@ -97,7 +97,7 @@ static double *find_row(const struct box_volume *v, enum points kind, int y, int
 /* Plane z of the points to the eigenvectors of the first two directions. */
 static void plane_forward(struct box_volume *v, enum points kind, int z, const double *f, double *one,
                           double *two) {
-    const struct box_table *x = table_of(v, 0, kind), *y = table_of(v, 1, kind);
+    const struct box_volume_table *x = table_of(v, 0, kind), *y = table_of(v, 1, kind);
     int m1 = v->bases[0]->m, m2 = v->bases[1]->m, piece;
     double *row = two;
     for (int j = 0; j < y->fold.n; j++) {
@@ -113,7 +113,7 @@ static void plane_forward(struct box_volume *v, enum points kind, int z, const d
 }
 
 static void plane_back(struct box_volume *v, enum points kind, int z, double *u, double *one, double *two) {
-    const struct box_table *x = table_of(v, 0, kind), *y = table_of(v, 1, kind);
+    const struct box_volume_table *x = table_of(v, 0, kind), *y = table_of(v, 1, kind);
     int m1 = v->bases[0]->m, m2 = v->bases[1]->m, piece;
     double *row = one;
     multiply_rows(y->from, v->bases[1]->sizes, y->fold.sizes, m1, v->planes + (int64_t)z * m1 * m2, one, m1);
@@ -171,7 +171,7 @@ static void pass_columns(struct box_volume *v, const struct passage *p) {
         int count = (int)(columns - begin < CHUNK ? columns - begin : CHUNK);
         double *one = v->scratch + omp_get_thread_num() * v->scratch_size, *E = one + v->scratch_size / 2;
         if (p->in >= 0) {
-            const struct box_table *t = table_of(v, 2, (enum points)p->in);
+            const struct box_volume_table *t = table_of(v, 2, (enum points)p->in);
             box_fold_rows(&t->fold, 0, count, v->planes + begin, columns, one, count);
             multiply_rows(t->to, t->fold.sizes, z->sizes, count, one, E, count);
         }
@@ -184,7 +184,7 @@ static void pass_columns(struct box_volume *v, const struct passage *p) {
         for (int i = 0; i < z->m && v->spectrum != NULL; i++)
             memcpy(v->spectrum + i * columns + begin, E + (int64_t)i * count, (size_t)count * sizeof *E);
         if (p->out >= 0) {
-            const struct box_table *t = table_of(v, 2, (enum points)p->out);
+            const struct box_volume_table *t = table_of(v, 2, (enum points)p->out);
             multiply_rows(t->from, z->sizes, t->fold.sizes, count, E, one, count);
             box_fold_rows(&t->fold, 1, count, one, count, v->planes + begin, columns);
         }

@@ -51,7 +51,7 @@ facet_status box_volume_error(const struct box_volume *volume, const double *u, 
                               double *error);
 
 /* One direction of a volume solve: from points (Gauss points cell by cell, or nodes) to eigenvectors. */
-struct box_table {
+struct box_volume_table {
     struct box_fold fold;    /* of the points */
     double *from[2], *to[2]; /* values at the points of an eigenvector: points x eigenvectors; and the
                                 product with f: eigenvectors x points */
@@ -60,7 +60,7 @@ struct box_basis {
     int m, sizes[2]; /* eigenvectors: all, even, odd */
     double *theta;
     int smallest;
-    struct box_table gauss, nodes; /* nodes: of the continuous space, `to` the transpose of `from` */
+    struct box_volume_table gauss, nodes; /* nodes: of the continuous space, `to` the transpose of `from` */
 };
 facet_status box_basis_create_hdg(const struct box_hdg *h, int d, struct box_basis *basis);
 facet_status box_basis_create_continuous(const struct box_grid *g, int degree, int d,

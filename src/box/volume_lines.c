@@ -10,7 +10,7 @@
 #include "poly/basis.h"
 #include "poly/rule.h"
 
-static void table_destroy(struct box_table *t) {
+static void table_destroy(struct box_volume_table *t) {
     box_fold_destroy(&t->fold);
     for (int b = 0; b < 2; b++) {
         base_free(&t->from[b]);
@@ -45,7 +45,7 @@ done:
 /* Fills the tables of one parity: column e of `from` is what vectors (points x size, by rows) has at the
  * points, folded; to = from' diag(weights). */
 static facet_status fill_table(int b, int size, const double *vectors, const double *weights,
-                               struct box_table *t) {
+                               struct box_volume_table *t) {
     facet_status status = FACET_OK;
     int points = t->fold.sizes[b], first = b == 0 ? 0 : t->fold.sizes[0];
     TRY(ALLOC(t->from[b], points * size));
@@ -78,7 +78,7 @@ static facet_status trivial_basis(struct box_basis *b) {
     double one = 1.0;
     *b = (struct box_basis){.m = 1, .sizes = {1, 0}};
     TRY(CALLOC(b->theta, 1));
-    struct box_table *tables[2] = {&b->gauss, &b->nodes};
+    struct box_volume_table *tables[2] = {&b->gauss, &b->nodes};
     for (int t = 0; t < 2; t++) {
         TRY(box_fold_create(1, NULL, NULL, &tables[t]->fold));
         TRY(fill_table(0, 1, &one, NULL, tables[t]));

@@ -195,12 +195,14 @@ static facet_status load_and_solve(struct facet_solver *s, const double *source)
     double *trace = b->solution.trace;
     b->has_q = 0;
     TRY(load(s, source));
-    if (b->has_guess || s->options.warm_start)
+    int guess = b->has_guess || (b->has_trace && s->options.warm_start);
+    if (guess)
         box_hdg_add_dirichlet(b->hdg, NULL, trace);
     else
         memset(trace, 0, (size_t)b->hdg->n_trace * sizeof *trace);
-    b->has_guess = 0;
-    TRY(box_method_solve(s, b->F, trace));
+    b->has_guess = b->has_trace = 0;
+    TRY(box_method_solve(s, b->F, guess, trace));
+    b->has_trace = 1;
     box_hdg_add_dirichlet(b->hdg, b->dirichlet, trace);
 done:
     return status;

@@ -12,8 +12,8 @@ struct box_continuous;
 struct box_backend {
     struct box_data data;
     struct box_method *method;
-    double *F; /* n_trace */
-    int has_guess;
+    double *F;                /* n_trace */
+    int has_guess, has_trace; /* solution.trace is a guess of the caller's; is a solution */
 
     struct box_continuous *continuous; /* the condensed continuous method: box_condensed.c */
 
@@ -37,8 +37,8 @@ facet_status box_condensed_count(struct facet_solver *s, const struct box_data *
  * solver. */
 facet_status box_method_create(struct facet_solver *s);
 void box_method_destroy(struct box_method **method);
-/* uhat: n_trace, the initial guess and the solution; zero on Dirichlet faces. */
-facet_status box_method_solve(struct facet_solver *s, const double *F, double *uhat);
+/* uhat: n_trace, the initial guess (zero without one) and the solution; zero on Dirichlet faces. */
+facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat);
 const struct multigrid *box_method_multigrid(const struct box_method *method);
 
 /* box_points.c: those of struct backend that need the box alone. */

@@ -5,16 +5,13 @@
 
 #include "base/memory.h"
 #include "box/direct.h"
-#if __has_include("box/stars.h")
-#    include "box/stars.h"
-#endif
-#include "box/straight.h"
-#include "problem/box.h"
-#include "solve/multigrid.h"
+#include "box/solver.h"
+#include "box/stars.h"
+#include "problem/box_paper.h"
 
 /* What `auto` takes where there is no direct solve, or where a line of the box has more unknowns than this:
  * the eigenvectors of its lines are dense matrices. */
-#define AUTO_PRECONDITIONER "block"
+#define AUTO_PRECONDITIONER "additive"
 #define AUTO_DIRECT_LINE    1500
 
 struct box_method {
@@ -22,11 +19,12 @@ struct box_method {
     double conductivity, reaction; /* of the direct solve */
     double *residual;
 
-    /* Operators of solve/ on plain vectors: modes, or (nodal) values at nodes. */
-    struct box_straight *straight;
+    struct box_solver *solver; /* conjugate gradients in lanes */
+
+    /* Operators of solve/ on plain vectors: modes, or values at nodes (box_paper.h). */
+    struct box_paper *paper;
     struct operator A, M;
     struct vector b, x, kernel;
-    int nodal;
 };
 
 static int is(const char *given, const char *word) {
@@ -38,9 +36,10 @@ void box_method_destroy(struct box_method **method) {
     if (m == NULL) return;
     box_direct_destroy(&m->direct);
     base_free(&m->residual);
+    box_solver_destroy(&m->solver);
     operator_destroy(&m->A);
     operator_destroy(&m->M);
-    box_straight_destroy(&m->straight);
+    box_paper_destroy(&m->paper);
     vector_destroy(&m->b);
     vector_destroy(&m->x);
     vector_destroy(&m->kernel);
@@ -48,7 +47,9 @@ void box_method_destroy(struct box_method **method) {
 }
 
 const struct multigrid *box_method_multigrid(const struct box_method *method) {
-    return method->M.apply != NULL ? operator_multigrid(&method->M) : NULL;
+    return method->solver != NULL    ? box_solver_multigrid(method->solver)
+           : method->M.apply != NULL ? operator_multigrid(&method->M)
+                                     : NULL;
 }
 
 /* ------------------------------------------------------------------------------ set-up */
@@ -93,7 +94,7 @@ static facet_status make_kernel(struct facet_solver *s, const struct device *dev
             fill_face(h, at, d, one + box_face(&h->grid, at, d, 1) * h->face_size);
         }
     for (int64_t i = 0; i < h->n_trace; i++) {
-        if (m->nodal) one[i] = 1.0;
+        if (m->paper != NULL && box_paper_is_nodal(m->paper)) one[i] = 1.0;
         square += one[i] * one[i];
     }
     for (int64_t i = 0; i < h->n_trace; i++) one[i] /= sqrt(square);
@@ -115,27 +116,30 @@ static facet_status make_plain(struct facet_solver *s) {
     const struct box_hdg *h = s->box->hdg;
     struct box_method *m = s->box->method;
     const struct device *device;
-    int stars = is(s->preconditioner, "stars"), jacobi = is(s->preconditioner, "jacobi");
-    enum box_algorithm algorithm = is(s->operator_name, "tp") ? BOX_TP : BOX_TPT;
-    m->nodal = algorithm == BOX_TP;
     TRY(host_of(s, &device));
-    if (stars) {
-#if __has_include("box/stars.h")
+    if (is(s->preconditioner, "stars")) {
         TRY(operator_create_box_plain(device, h, &m->A));
         TRY(box_two_level_create(device, h, !is(s->options.precision, "double"), &m->M));
-#endif
     } else {
-        TRY(box_straight_create(h, BOX_LOBATTO, &m->straight));
-        TRY(box_straight_operator(device, m->straight, algorithm, &m->A));
-        if (!is(s->preconditioner, "none"))
-            TRY(box_straight_preconditioner(device, m->straight, algorithm, jacobi ? BOX_DIAGONAL : BOX_BLOCK,
-                                            &m->M));
+        TRY(box_paper_create(device, h, s->operator_name, s->preconditioner, &m->paper, &m->A, &m->M));
     }
     TRY(vector_create(device, h->n_trace, &m->b));
     TRY(vector_create(device, h->n_trace, &m->x));
     if (h->grid.singular) TRY(make_kernel(s, device));
 done:
     return status;
+}
+
+static facet_status make_lanes(struct facet_solver *s) {
+    struct box_solver_options options;
+    const char *name = s->preconditioner;
+    box_solver_options_default(&options);
+    options.preconditioner = is(name, "none")        ? BOX_NONE
+                             : is(name, "additive")  ? BOX_ADDITIVE
+                             : is(name, "chebyshev") ? BOX_CHEBYSHEV
+                                                     : BOX_DIAGONAL;
+    options.mixed = !is(s->options.precision, "double") && options.preconditioner >= BOX_ADDITIVE;
+    return box_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
 }
 
 /* ------------------------------------------------------------------------------ the choice */
@@ -178,7 +182,8 @@ facet_status box_method_create(struct facet_solver *s) {
     facet_status status = FACET_OK;
     TRY(choose(s));
     TRY(CALLOC(s->box->method, 1));
-    TRY(is(s->method, "direct") ? make_direct(s) : make_plain(s));
+    int lanes = is(s->operator_name, "tensor") && !is(s->preconditioner, "stars");
+    TRY(is(s->method, "direct") ? make_direct(s) : lanes ? make_lanes(s) : make_plain(s));
 done:
     return status;
 }
@@ -217,34 +222,32 @@ done:
 }
 
 static facet_status solve_plain(struct facet_solver *s, const double *F, double *uhat,
-                                const struct solve_control *control) {
+                                struct solve_control *control) {
     facet_status status = FACET_OK;
     struct box_method *m = s->box->method;
+    if (m->kernel.n > 0) control->kernel = &m->kernel;
     TRY(vector_upload(&m->b, F));
     TRY(vector_upload(&m->x, uhat));
-    if (m->nodal) { /* a device of the host: its vectors are arrays */
-        box_straight_to_nodes(m->straight, BOX_RESIDUAL, F, m->b.data);
-        box_straight_to_nodes(m->straight, BOX_TRACE, uhat, m->x.data);
-    }
+    if (m->paper != NULL) box_paper_to_basis(m->paper, F, uhat, &m->b, &m->x);
     TRY(solve_cg(&m->A, m->M.apply != NULL ? &m->M : NULL, &m->b, &m->x, control, &s->report));
     TRY(vector_download(&m->x, uhat));
-    if (m->nodal) box_straight_to_modes(m->straight, BOX_TRACE, m->x.data, uhat);
+    if (m->paper != NULL) box_paper_to_modes(m->paper, &m->x, uhat);
 done:
     return status;
 }
 
-facet_status box_method_solve(struct facet_solver *s, const double *F, double *uhat) {
-    const struct box_hdg *h = s->box->hdg;
+facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat) {
     struct box_method *m = s->box->method;
     struct solve_control control = {.rtol = s->options.rtol,
                                     .max_iterations = s->options.max_iterations,
-                                    .monitor = &s->context->monitor,
-                                    .kernel = h->grid.singular ? &m->kernel : NULL};
-    if (h->n_free == 0) {
+                                    .monitor = &s->context->monitor};
+    if (s->box->hdg->n_free == 0) {
         solve_report_clear(&s->report);
         s->report.converged = 1;
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
         return FACET_OK;
     }
-    return m->direct != NULL ? solve_directly(s, F, uhat) : solve_plain(s, F, uhat, &control);
+    return m->direct != NULL   ? solve_directly(s, F, uhat)
+           : m->solver != NULL ? box_solver_solve(m->solver, F, uhat, guess, &control, &s->report)
+                               : solve_plain(s, F, uhat, &control);
 }
