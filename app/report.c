@@ -75,6 +75,8 @@ void report_header(const struct run *run, struct text *out) {
     text_printf(out, "method    %s, %s%sdegree %d", file->discretization.method,
                 file->discretization.formulation ? file->discretization.formulation : "",
                 file->discretization.formulation ? " formulation, " : "", run->degree);
+    if (run->solver && strcmp(run->report.operator_name, "mapped") != 0)
+        text_printf(out, ", operator %s", run->report.operator_name);
     if (run->solver)
         text_printf(out, ": %s, %s in the cells",
                     report_number_of(run->report.trace_unknowns, "trace unknown").text,

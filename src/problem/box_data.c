@@ -55,7 +55,7 @@ static void find_conditions(const struct hdg_data *from, struct box_data *data, 
                      condition->part);
         *known = condition;
     }
-    for (int d = 0; d < mesh->dim; d++)
+    for (int d = 0; d < mesh->dim && why[0] == '\0'; d++)
         for (int side = 0; side < 2; side++)
             data->grid.sides[d][side] = mesh->box.periodic[d]                              ? BOX_PERIODIC
                                         : data->conditions[d][side]->kind == HDG_DIRICHLET ? BOX_DIRICHLET

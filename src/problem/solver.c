@@ -354,6 +354,9 @@ facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
     struct hdg_errors e;
     if (!s->solved)
         return base_fail(FACET_ERROR_INPUT, "there is no solution yet: call facet_solver_solve first");
+    if (s->problem->exact == NULL)
+        return base_fail(FACET_ERROR_INPUT,
+                         "errors are measured against an exact solution, but there is none");
     facet_status status = s->backend->measure_errors(s, &e);
     if (status != FACET_OK) return status;
     *errors = (facet_errors){.u_L2 = e.u_L2,
