@@ -285,12 +285,17 @@ static facet_status create_space(const struct facet_solver *s, const struct box_
                                 is(s->operator_name, "tp") ? BOX_MASS_COLLOCATED : BOX_MASS_EXACT, space);
 }
 
+/* As of mapped cells, the unknowns of the volume are all of them, those of Dirichlet sides included. */
+static void describe(struct facet_solver *s, const struct box_condensed *h) {
+    s->system = (struct hdg_system){.n_all = h->n_trace, .n_free = h->n_free, .n_volume = 1};
+    for (int d = 0; d < h->grid.dim; d++)
+        s->system.n_volume *= (int64_t)h->grid.cells[d] * h->degree + (h->grid.sides[d][0] != BOX_PERIODIC);
+}
+
 facet_status box_condensed_count(struct facet_solver *s, const struct box_data *data) {
     struct box_condensed *space = NULL;
     facet_status status = create_space(s, data, &space);
-    if (status == FACET_OK)
-        s->system = (struct hdg_system){
-            .n_all = space->n_trace, .n_free = space->n_free, .n_volume = space->n_volume};
+    if (status == FACET_OK) describe(s, space);
     box_condensed_destroy(&space);
     return status;
 }
@@ -306,8 +311,7 @@ facet_status box_condensed_start(struct facet_solver *s) {
     TRY(create_space(s, &s->box->data, &c->space));
     for (int d = 0; d < c->space->grid.dim; d++) n_volume *= c->space->n;
     n_volume *= c->space->grid.n_cells;
-    s->system = (struct hdg_system){
-        .n_all = c->space->n_trace, .n_free = c->space->n_free, .n_volume = c->space->n_volume};
+    describe(s, c->space);
     TRY(make_sides(s));
     if (c->space->grid.singular) TRY(measure_boundary(s));
     TRY(ALLOC(c->f, n_volume));
