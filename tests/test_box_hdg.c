@@ -494,6 +494,58 @@ static void test_hybridize(void **state) {
     free(values);
 }
 
+/* No Dirichlet side, no reaction: constants are the kernel, the source is balanced, u is shifted. */
+static void test_singular(void **state) {
+    (void)state;
+    static const char *const texts[3] = {"cos(3*x)+x", "cos(3*x)*y+x", "cos(3*x)*y*z+x"};
+    for (int dim = 1; dim <= 3; dim++) {
+        struct box_kind kind = {.dim = dim,
+                                .degree = 8,
+                                .cells = {3, 2, 2},
+                                .stretch = 1.3,
+                                .tau = 2,
+                                .sides = {BOX_NEUMANN, BOX_NEUMANN, BOX_NEUMANN}};
+        struct box_hdg *h = make_box(&kind);
+        struct field *exact = make_field(texts[dim - 1]);
+        struct box_hdg_data data = {.exact = exact};
+        struct box_hdg_solution s;
+        struct box_hdg_errors e;
+        double *one = random_vector(h->n_trace, 1), *y = random_vector(h->n_trace, 2);
+        double *neumann = random_vector(h->n_trace, 3), shift, scale, mean;
+        assert_true(h->grid.singular);
+        box_hdg_constant(h, one);
+        ok(box_hdg_apply(h, one, y));
+        near(norm2(h->n_trace, y), 0, 1e-10 * norm2(h->n_trace, one));
+        ok(box_hdg_solution_create(h, &s));
+        ok(box_hdg_project_source(h, &data, s.loads));
+        ok(box_hdg_project_boundary(h, &data, NULL, neumann));
+        box_hdg_balance(h, neumann, s.loads, &shift, &scale);
+        near(shift, 0, 1e-8 * scale); /* quadrature */
+        ok(box_hdg_condense_loads(h, s.loads, NULL, neumann, y));
+        solve_trace(h, y, s.trace);
+        ok(box_hdg_recover(h, s.loads, s.trace, s.u, s.q));
+        ok(box_hdg_field_mean(h, exact, &mean));
+        box_hdg_shift(h, mean - box_hdg_mean(h, s.u), &s);
+        ok(box_hdg_postprocess(h, &s));
+        ok(box_hdg_measure_errors(h, &s, exact, &e));
+        near(e.u_L2 + e.trace_L2 + e.u_star_L2, 0, 1e-6);
+        /* an unbalanced source is balanced by what is too much */
+        double *values = random_vector(h->n_volume, 4);
+        for (int64_t i = 0; i < h->n_volume; i++) values[i] = 2.5;
+        ok(box_hdg_load(h, values, NULL, NULL, s.loads, y));
+        box_hdg_balance(h, NULL, s.loads, &shift, &scale);
+        near(shift, 2.5, 1e-12);
+        near(norm2(h->n_volume, s.loads), 0, 1e-12);
+        free(values);
+        free(one);
+        free(y);
+        free(neumann);
+        field_destroy(&exact);
+        box_hdg_solution_destroy(&s);
+        box_hdg_destroy(&h);
+    }
+}
+
 /* The same numbers with any number of threads. */
 static void test_threads(void **state) {
     (void)state;
@@ -581,7 +633,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dense_low), cmocka_unit_test(test_dense_high), cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_hybridize), cmocka_unit_test(test_orders),     cmocka_unit_test(test_mapped),
-        cmocka_unit_test(test_threads),   cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_singular),  cmocka_unit_test(test_threads),    cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,14 @@ double box_weigh(const int extent[3], const double *const weights[3], const doub
     return sum;
 }
 
+double box_at_integral(const struct box_at *at, const double *trace, int d, int side) {
+    const double *weights[3] = {at->moments[0], at->moments[1], at->moments[2]};
+    int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
+    extent[d] = 1;
+    weights[d] = one;
+    return box_weigh(extent, weights, trace + at->faces[d][side]);
+}
+
 /* ------------------------------------------------------------------------------------- loops */
 
 /* Cells first .. first + count - 1 of a layer, or of everything. */

@@ -38,6 +38,8 @@ void box_at_flux(const struct box_at *at, int d, const double *u, const double *
 
 /* The sum over all modes of u(i,j,k) weights[0][i] weights[1][j] weights[2][k]. */
 double box_weigh(const int extent[3], const double *const weights[3], const double *u);
+/* The integral over the reference face of what the trace is there. */
+double box_at_integral(const struct box_at *at, const double *trace, int d, int side);
 static inline int64_t box_power(int base, int exponent) {
     int64_t product = 1;
     for (int i = 0; i < exponent; i++) product *= base;
