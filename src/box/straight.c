@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "box/straight_work.h"
+#include "box/work.h"
 
 void box_straight_destroy(struct box_straight **straight) {
     struct box_straight *s = *straight;
@@ -254,21 +255,22 @@ static void apply_nodes(const struct box_straight *s, int64_t cell, const double
 
 /* ------------------------------------------------------------------------------------- operators */
 
-/* Layers of cells in the last direction: even ones, odd ones, and the last of an odd number. */
 static void apply_layers(const struct box_straight *s, enum box_algorithm algorithm, const double *x,
                          double *y) {
     const struct box_hdg *h = s->h;
-    int n_layers = h->grid.cells[h->grid.dim - 1], pairs = n_layers / 2 * 2;
+    struct box_layers layers;
     int threads = base_threads() < s->threads ? base_threads() : s->threads;
-    int64_t layer = h->grid.n_cells / n_layers;
+    box_layers(&h->grid, &layers);
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
     for (int colour = 0; colour < 3; colour++) {
-        int first = colour < 2 ? colour : pairs, end = colour < 2 ? pairs : n_layers;
+        int first, end;
+        box_layers_colour(&layers, colour, &first, &end);
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (int l = first; l < end; l += 2) {
             double *scratch = s->scratch + omp_get_thread_num() * s->scratch_size;
-            for (int64_t c = l * layer; c < (l + 1) * layer; c++)
-                (algorithm == BOX_TPT ? apply_modes : apply_nodes)(s, c, x, y, scratch);
+            for (int64_t i = 0; i < layers.size; i++)
+                (algorithm == BOX_TPT ? apply_modes : apply_nodes)(s, box_layers_cell(&layers, l, i), x, y,
+                                                                   scratch);
         }
     }
 }

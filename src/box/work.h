@@ -50,6 +50,23 @@ static inline int64_t box_pairs_size(const struct box_hdg *h) {
     return 6 * h->face_size + BOX_SLACK;
 }
 
+/* Cells in layers across the direction that has the most of them: cells of two layers that are not neighbours
+ * share no face. In three colours (even layers, odd layers, and the last of an odd number, whose neighbour
+ * across a periodic side is the first) layers first, first + 2, .. < end may be at work together. */
+struct box_layers {
+    int count;
+    int64_t size, inner; /* cells of a layer; of these, so many lie together */
+};
+int box_layers(const struct box_grid *g, struct box_layers *layers); /* returns the direction */
+static inline void box_layers_colour(const struct box_layers *layers, int colour, int *first, int *end) {
+    int even = layers->count / 2 * 2;
+    *first = colour < 2 ? colour : even;
+    *end = colour < 2 ? even : layers->count;
+}
+static inline int64_t box_layers_cell(const struct box_layers *layers, int layer, int64_t i) {
+    return (i / layers->inner * layers->count + layer) * layers->inner + i % layers->inner;
+}
+
 /* A loop over all cells: work(at, scratch, user) for every cell, `size` numbers of scratch for each thread.
  * layers: cells that share a face are never at work together, and a face always receives in the same order. A
  * failure stops the loop; the one of the lowest cell is reported. */
