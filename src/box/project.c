@@ -119,12 +119,12 @@ done:
     return status;
 }
 
-static facet_status project_cells(const struct box_hdg *h, int n_points, struct project_job *job) {
+static facet_status project_cells(const struct box_hdg *h, int n_points, struct project_job job) {
     facet_status status = FACET_OK;
     struct projector projector = {0};
-    job->projector = &projector;
+    job.projector = &projector;
     TRY(projector_create(h, n_points, &projector));
-    TRY(box_for_cells(h, 0, project_scratch(h, n_points, h->grid.dim), project_work, job));
+    TRY(box_for_cells(h, 0, project_scratch(h, n_points, h->grid.dim), project_work, &job));
 done:
     projector_destroy(&projector);
     return status;
@@ -136,19 +136,19 @@ facet_status box_hdg_project_source(const struct box_hdg *h, const struct box_hd
         memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
         return FACET_OK;
     }
-    facet_status status = project_cells(h, h->n + BOX_EXTRA_POINTS, &job);
+    facet_status status = project_cells(h, h->n + BOX_EXTRA_POINTS, job);
     return data->source != NULL ? base_wrap(status, "source") : status;
 }
 
 facet_status box_hdg_project(const struct box_hdg *h, const struct field *field, double *modes) {
     struct project_job job = {.field = field, .modes = modes};
-    return project_cells(h, h->n + BOX_EXTRA_POINTS, &job);
+    return project_cells(h, h->n + BOX_EXTRA_POINTS, job);
 }
 
 facet_status box_hdg_project_values(const struct box_hdg *h, int n_points, const double *values,
                                     double *modes) {
     struct project_job job = {.given = values, .modes = modes};
-    return project_cells(h, n_points, &job);
+    return project_cells(h, n_points, job);
 }
 
 /* ------------------------------------------------------------------------------------- the boundary */
