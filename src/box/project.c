@@ -141,13 +141,15 @@ facet_status box_hdg_project_source(const struct box_hdg *h, const struct box_hd
 }
 
 facet_status box_hdg_project(const struct box_hdg *h, const struct field *field, double *modes) {
-    struct project_job job = {.field = field, .modes = modes};
+    struct project_job job = {.field = field};
+    job.modes = modes;
     return project_cells(h, h->n + BOX_EXTRA_POINTS, job);
 }
 
 facet_status box_hdg_project_values(const struct box_hdg *h, int n_points, const double *values,
                                     double *modes) {
-    struct project_job job = {.given = values, .modes = modes};
+    struct project_job job = {.given = values};
+    job.modes = modes;
     return project_cells(h, n_points, job);
 }
 

@@ -259,13 +259,12 @@ static void apply_layers(const struct box_straight *s, enum box_algorithm algori
                          double *y) {
     const struct box_hdg *h = s->h;
     struct box_layers layers;
-    int threads = base_threads() < s->threads ? base_threads() : s->threads;
     box_layers(&h->grid, &layers);
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
     for (int colour = 0; colour < 3; colour++) {
         int first, end;
         box_layers_colour(&layers, colour, &first, &end);
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(straight_threads(s)) schedule(static)
         for (int l = first; l < end; l += 2) {
             double *scratch = s->scratch + omp_get_thread_num() * s->scratch_size;
             for (int64_t i = 0; i < layers.size; i++)
@@ -282,7 +281,7 @@ static void tpt_apply(const struct operator* K, const struct vector *x, struct v
     apply_layers(K->data, BOX_TPT, x->data, y->data);
 }
 
-facet_status box_straight_operator(const struct device *device, const struct box_straight *s,
+facet_status box_straight_operator(const struct device *device, struct box_straight *s,
                                    enum box_algorithm algorithm, struct operator* K) {
     if (!device_is_host(device))
         return base_fail(FACET_ERROR_INPUT, "the operators tp and tpt run on the host, not on the device %s",
@@ -290,7 +289,7 @@ facet_status box_straight_operator(const struct device *device, const struct box
     *K = (struct operator){.n = s->h->n_trace,
                            .device = device,
                            .apply = algorithm == BOX_TP ? tp_apply : tpt_apply,
-                           .data = (void *)(uintptr_t)s,
+                           .data = s,
                            .name = algorithm == BOX_TP ? "HDG-TP" : "HDG-TPT"};
     return FACET_OK;
 }
