@@ -5,15 +5,6 @@
 #include "base/memory.h"
 #include "box/work.h"
 
-/* The integral over the reference face of a trace. */
-static double trace_integral(const struct box_at *at, const double *trace, int d, int side) {
-    const double one = 1.0, *weights[3] = {at->moments[0], at->moments[1], at->moments[2]};
-    int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
-    extent[d] = 1;
-    weights[d] = &one;
-    return box_weigh(extent, weights, trace + at->faces[d][side]);
-}
-
 static double face_tau(const struct box_at *at, int d) {
     return at->k * at->inverse[d] * box_hdg_line(at->h, d, at->at[d])->rho;
 }
@@ -27,7 +18,8 @@ static double face_flux(const struct box_at *at, const struct box_hdg_solution *
     weights[d] = end;
     double through = sign * box_weigh(at->extent, weights, s->q + d * h->n_volume + at->cell * h->cell_size);
     double inner = box_weigh(at->extent, weights, s->u + at->cell * h->cell_size);
-    return box_at_area(at, d) * (through + face_tau(at, d) * (inner - trace_integral(at, s->trace, d, side)));
+    return box_at_area(at, d) *
+           (through + face_tau(at, d) * (inner - box_at_integral(at, s->trace, d, side)));
 }
 
 double box_hdg_face_flux(const struct box_hdg *h, const struct box_hdg_solution *s, int64_t cell, int d,
@@ -43,7 +35,7 @@ double box_hdg_mean_trace(const struct box_hdg *h, const struct box_hdg_solution
     int dim = h->grid.dim;
     box_at_set(h, cell, &at);
     for (int d = 0; d < dim; d++)
-        for (int side = 0; side < 2; side++) sum += trace_integral(&at, s->trace, d, side);
+        for (int side = 0; side < 2; side++) sum += box_at_integral(&at, s->trace, d, side);
     return sum / (2.0 * dim * (double)(1 << (dim - 1)));
 }
 

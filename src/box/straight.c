@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "box/straight_work.h"
+#include "box/work.h"
 
 void box_straight_destroy(struct box_straight **straight) {
     struct box_straight *s = *straight;
@@ -254,21 +255,21 @@ static void apply_nodes(const struct box_straight *s, int64_t cell, const double
 
 /* ------------------------------------------------------------------------------------- operators */
 
-/* Layers of cells in the last direction: even ones, odd ones, and the last of an odd number. */
 static void apply_layers(const struct box_straight *s, enum box_algorithm algorithm, const double *x,
                          double *y) {
     const struct box_hdg *h = s->h;
-    int n_layers = h->grid.cells[h->grid.dim - 1], pairs = n_layers / 2 * 2;
-    int threads = base_threads() < s->threads ? base_threads() : s->threads;
-    int64_t layer = h->grid.n_cells / n_layers;
+    struct box_layers layers;
+    box_layers(&h->grid, &layers);
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
     for (int colour = 0; colour < 3; colour++) {
-        int first = colour < 2 ? colour : pairs, end = colour < 2 ? pairs : n_layers;
-#pragma omp parallel for num_threads(threads) schedule(static)
+        int first, end;
+        box_layers_colour(&layers, colour, &first, &end);
+#pragma omp parallel for num_threads(straight_threads(s)) schedule(static)
         for (int l = first; l < end; l += 2) {
             double *scratch = s->scratch + omp_get_thread_num() * s->scratch_size;
-            for (int64_t c = l * layer; c < (l + 1) * layer; c++)
-                (algorithm == BOX_TPT ? apply_modes : apply_nodes)(s, c, x, y, scratch);
+            for (int64_t i = 0; i < layers.size; i++)
+                (algorithm == BOX_TPT ? apply_modes : apply_nodes)(s, box_layers_cell(&layers, l, i), x, y,
+                                                                   scratch);
         }
     }
 }
@@ -280,7 +281,7 @@ static void tpt_apply(const struct operator* K, const struct vector *x, struct v
     apply_layers(K->data, BOX_TPT, x->data, y->data);
 }
 
-facet_status box_straight_operator(const struct device *device, const struct box_straight *s,
+facet_status box_straight_operator(const struct device *device, struct box_straight *s,
                                    enum box_algorithm algorithm, struct operator* K) {
     if (!device_is_host(device))
         return base_fail(FACET_ERROR_INPUT, "the operators tp and tpt run on the host, not on the device %s",
@@ -288,7 +289,7 @@ facet_status box_straight_operator(const struct device *device, const struct box
     *K = (struct operator){.n = s->h->n_trace,
                            .device = device,
                            .apply = algorithm == BOX_TP ? tp_apply : tpt_apply,
-                           .data = (void *)(uintptr_t)s,
+                           .data = s,
                            .name = algorithm == BOX_TP ? "HDG-TP" : "HDG-TPT"};
     return FACET_OK;
 }

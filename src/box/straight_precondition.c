@@ -40,7 +40,7 @@ static void tangential(const struct box_straight *s, int64_t face, enum turn tur
 static void turn_faces(const struct box_straight *s, enum turn first, const double *diagonal,
                        enum turn second, const double *from, double *to) {
     int64_t size = s->h->face_size, step = size + BOX_SLACK;
-    int threads = base_threads() < s->threads ? base_threads() : s->threads;
+    int threads = straight_threads(s);
     int64_t share = (s->h->grid.n_faces + threads - 1) / threads;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; t++) {
@@ -118,7 +118,7 @@ done:
     return status;
 }
 
-facet_status box_straight_preconditioner(const struct device *device, const struct box_straight *s,
+facet_status box_straight_preconditioner(const struct device *device, struct box_straight *s,
                                          enum box_algorithm algorithm, enum box_condition condition,
                                          struct operator* M) {
     facet_status status = FACET_OK;
@@ -127,7 +127,7 @@ facet_status box_straight_preconditioner(const struct device *device, const stru
         return base_fail(FACET_ERROR_INPUT,
                          "the preconditioners of tp and tpt run on the host, not on the device %s",
                          device_name(device));
-    *M = (struct operator){.n = s->h->n_trace, .device = device, .data = (void *)(uintptr_t)s};
+    *M = (struct operator){.n = s->h->n_trace, .device = device, .data = s};
     if (algorithm == BOX_TPT) {
         M->apply = trans_apply;
         M->name = "HDG-trans";

@@ -2,6 +2,7 @@
 #ifndef FACET_BOX_STRAIGHT_WORK_H
 #define FACET_BOX_STRAIGHT_WORK_H
 
+#include "base/run.h"
 #include "box/straight.h"
 
 /* The 1D matrices of a line in a nodal basis: S'MS = 1, S'LS = Lambda, B = S'PR (n x 2, kept as two columns),
@@ -37,7 +38,11 @@ struct box_straight {
 static inline const struct straight_line *straight_line_of(const struct box_straight *s, int d, int column) {
     return &s->lines[s->h->column_line[d][column]];
 }
-/* The first two of the tangential lines of a face normal to d. */
+/* Not more than there were when the work arrays were made. */
+static inline int straight_threads(const struct box_straight *s) {
+    return base_threads() < s->threads ? base_threads() : s->threads;
+}
+/* The tangential lines of a face normal to d; NULL where there is none. */
 void straight_tangents(const struct box_straight *s, const int at[3], int d,
                        const struct straight_line *lines[2]);
 /* out = (T1 x T0) in for a face, T by lines; in, out, work: face_size + BOX_SLACK, all different. */

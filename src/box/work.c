@@ -180,47 +180,71 @@ double box_weigh(const int extent[3], const double *const weights[3], const doub
     return sum;
 }
 
+double box_at_integral(const struct box_at *at, const double *trace, int d, int side) {
+    const double *weights[3] = {at->moments[0], at->moments[1], at->moments[2]};
+    int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
+    extent[d] = 1;
+    weights[d] = one;
+    return box_weigh(extent, weights, trace + at->faces[d][side]);
+}
+
 /* ------------------------------------------------------------------------------------- loops */
 
-/* Cells first .. first + count - 1 of a layer, or of everything. */
-static void walk(const struct box_hdg *h, int64_t first, int64_t count, box_work work, double *scratch,
-                 void *user, struct base_collector *failures) {
-    for (int64_t c = first; c < first + count; c++) {
-        struct box_at at;
-        if (base_collector_failed(failures)) return;
-        box_at_set(h, c, &at);
-        base_collect(failures, c, work(&at, scratch, user));
+int box_layers(const struct box_grid *g, struct box_layers *layers) {
+    int d = g->dim - 1;
+    for (int t = d - 1; t >= 0; t--)
+        if (g->cells[t] > g->cells[d]) d = t;
+    *layers = (struct box_layers){.count = g->cells[d], .inner = 1};
+    for (int t = 0; t < d; t++) layers->inner *= g->cells[t];
+    layers->size = g->n_cells / layers->count;
+    return d;
+}
+
+struct loop {
+    const struct box_hdg *h;
+    box_work work;
+    void *user;
+    double *scratch;
+    int64_t slot;
+    struct base_collector failures;
+};
+
+static void do_cell(struct loop *loop, int64_t cell) {
+    struct box_at at;
+    if (base_collector_failed(&loop->failures)) return;
+    box_at_set(loop->h, cell, &at);
+    base_collect(&loop->failures, cell,
+                 loop->work(&at, loop->scratch + omp_get_thread_num() * loop->slot, loop->user));
+}
+
+static void do_layers(struct loop *loop, int threads) {
+    struct box_layers layers;
+    box_layers(&loop->h->grid, &layers);
+    for (int colour = 0; colour < 3; colour++) {
+        int first, end;
+        box_layers_colour(&layers, colour, &first, &end);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+        for (int l = first; l < end; l += 2)
+            for (int64_t i = 0; i < layers.size; i++) do_cell(loop, box_layers_cell(&layers, l, i));
     }
 }
 
-/* A layer is what has one index in the last direction. Three colours, the third for the last layer of an odd
- * number: its neighbour across a periodic side is the first one. */
 facet_status box_for_cells(const struct box_hdg *h, int layers, int64_t size, box_work work, void *user) {
     facet_status status = FACET_OK;
-    struct base_collector failures;
-    double *scratch = NULL;
-    int n_layers = h->grid.cells[h->grid.dim - 1], threads = base_threads();
-    int64_t layer = h->grid.n_cells / n_layers, slot = (size + 2 * BOX_SLACK + 7) / 8 * 8;
-    if (!layers) {
-        layer = 1 + (h->grid.n_cells - 1) / (64 * (int64_t)threads);
-        n_layers = (int)((h->grid.n_cells + layer - 1) / layer);
+    int threads = base_threads();
+    struct loop loop = {.h = h, .work = work, .user = user, .slot = (size + 2 * BOX_SLACK + 7) / 8 * 8};
+    base_collector_init(&loop.failures);
+    TRY(CALLOC(loop.scratch, loop.slot * threads));
+    if (layers)
+        do_layers(&loop, threads);
+    else {
+        int64_t chunk = 1 + (h->grid.n_cells - 1) / (64 * (int64_t)threads);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, chunk)
+        for (int64_t c = 0; c < h->grid.n_cells; c++) do_cell(&loop, c);
     }
-    base_collector_init(&failures);
-    TRY(CALLOC(scratch, slot * threads));
-    for (int colour = 0; colour < (layers ? 3 : 1); colour++) {
-        int step = layers ? 2 : 1, end = layers ? n_layers - n_layers % 2 : n_layers;
-        int first = colour < 2 ? colour : end;
-        if (colour == 2) end = n_layers;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-        for (int l = first; l < end; l += step) {
-            int64_t from = l * layer, rest = h->grid.n_cells - from;
-            walk(h, from, rest < layer ? rest : layer, work, scratch + omp_get_thread_num() * slot, user,
-                 &failures);
-        }
-    }
-    status = base_collected(&failures);
+    status = base_collected(&loop.failures);
 done:
-    base_free(&scratch);
+    base_free(&loop.scratch);
     return status;
 }
 
