@@ -110,7 +110,8 @@ static void make_box(int dim, int nx, int ny, int nz, int variant, struct test_b
 /* The 1D matrices of a basis, all functions in the order of box/ends.h: modes, or values at nodes. */
 static void line_matrices(const struct box_condensed *h, enum box_basis basis, double *M, double *L) {
     int n = h->n;
-    double *P = calloc((size_t)(n * n), sizeof *P); /* functions of the basis in terms of modes */
+    size_t square = (size_t)n * (size_t)n;
+    double *P = calloc(square, sizeof *P); /* functions of the basis in terms of modes */
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
             M[i * n + j] = i < 2 && j < 2 ? expected_mass(&h->ends, i, j) : i == j;
@@ -119,7 +120,7 @@ static void line_matrices(const struct box_condensed *h, enum box_basis basis, d
             if (basis == BOX_NODES && i >= 2 && j >= 2) /* S^-1 = S' W */
                 P[i * n + j] = h->ends.S[(j - 2) * h->n_inner + i - 2] * h->ends.weights[j - 1];
         }
-    double *T = malloc((size_t)(n * n) * sizeof *T);
+    double *T = malloc(square * sizeof *T);
     for (int which = 0; which < 2; which++) {
         double *A = which ? M : L;
         cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, n, n, 1, P, n, A, n, 0, T, n);
