@@ -216,7 +216,11 @@ static void polynomials_are_exact(void **state) {
                 double u_L2, q_L2;
                 const char *const form[3] = {"(0.3 + x)^%d", "(0.3 + x)^%d * (1 - 0.5*y)^%d",
                                              "(0.3 + x)^%d * (1 - 0.5*y)^%d * (z + 0.2) + x"};
-                snprintf(exact, sizeof exact, form[dim - 1], p, p);
+                /* with the collocated mass a degree less, products of degree 2p not being integrated exactly
+                 */
+                int top = mass == BOX_MASS_EXACT ? p : p - 1;
+                if (top < 1) continue;
+                snprintf(exact, sizeof exact, form[dim - 1], top, top);
                 struct box_setup s = {.dim = dim,
                                       .cells = {3, dim > 1 ? 2 : 1, dim > 2 ? 2 : 1},
                                       .degree = p,
@@ -224,17 +228,15 @@ static void polynomials_are_exact(void **state) {
                                       .mass = (enum box_mass)mass,
                                       .sides = MIXED_SIDES,
                                       .k = 2,
-                                      .lambda = mass == BOX_MASS_EXACT ? 0.7 : 0.0,
+                                      .lambda = 0.7,
                                       .exact = exact,
                                       .form = BOX_CCG_PARITY,
                                       .preconditioner = BOX_CCG_TWO_LEVEL};
                 solve_box(&s, &out);
                 ok(box_condensed_errors(out.h, out.u, s.field, NULL, &u_L2, &q_L2));
-                if (mass == BOX_MASS_EXACT || dim == 1) { /* or the mass is not exact for degree 2p */
-                    double size = pow(1.3, p);
-                    near(u_L2, 0, 1e-11 * size);
-                    near(q_L2, 0, 1e-10 * size);
-                }
+                double size = pow(1.3, p);
+                near(u_L2, 0, 1e-11 * size);
+                near(q_L2, 0, 1e-10 * size);
                 release_box(&s, &out);
             }
 }
@@ -436,6 +438,7 @@ static void iterations_fall_in_the_order_of_the_paper(void **state) {
 
 static void two_levels_do_not_feel_the_box(void **state) {
     (void)state;
+    assert_true(iterations(3, 12, 2, BOX_CCG_PARITY, BOX_CCG_TWO_LEVEL) < 30); /* vertices by AMG */
     assert_true(iterations(1, 16, 5, BOX_CCG_PARITY, BOX_CCG_TWO_LEVEL) <= 2);
     assert_true(iterations(3, 8, 1, BOX_CCG_PARITY, BOX_CCG_TWO_LEVEL) <= 2);
     for (int dim = 2; dim <= 3; dim++)
@@ -509,7 +512,7 @@ static void singular_problems_are_balanced(void **state) {
     for (int dim = 1; dim <= 3; dim++)
         for (int form = BOX_CCG_MM; form <= BOX_CCG_PARITY; form++) {
             struct box_setup s = {.dim = dim,
-                                  .cells = {3, dim > 1 ? 2 : 1, dim > 2 ? 1 : 1},
+                                  .cells = {3, dim > 1 ? 2 : 1, 1},
                                   .degree = 5,
                                   .graded = 1,
                                   .mass = BOX_MASS_COLLOCATED,

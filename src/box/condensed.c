@@ -349,25 +349,39 @@ void box_condensed_constant(const struct box_condensed *h, enum box_basis basis,
     }
 }
 
-/* y[o][i][r] = sum over j of A_ij x[o][j][r], A_ij at A[i*n + j], or at A[j*n + i] if transposed. */
+/* y = A x, A_ij at A[i*n + j], or at A[j*n + i] if transposed. */
+static void multiply(int n, const double *restrict A, int transposed, const double *restrict x,
+                     double *restrict y) {
+    if (transposed) {
+        for (int i = 0; i < n; i++) y[i] = 0.0;
+        for (int j = 0; j < n; j++) {
+#pragma omp simd
+            for (int i = 0; i < n; i++) y[i] += A[j * n + i] * x[j];
+        }
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (int j = 0; j < n; j++) sum += A[i * n + j] * x[j];
+        y[i] = sum;
+    }
+}
+
+/* The same in the middle of three directions: y[o][i][r] = sum over j of A_ij x[o][j][r]. */
 static void along(int64_t outer, int n, int64_t inner, const double *A, int transposed, const double *x,
                   double *y) {
     int row = transposed ? 1 : n, column = transposed ? n : 1;
-    memset(y, 0, (size_t)(outer * n * inner) * sizeof *y);
     for (int64_t o = 0; o < outer; o++, x += n * inner, y += n * inner) {
         if (inner == 1) {
-            for (int i = 0; i < n; i++) {
-                double sum = 0.0;
-                for (int j = 0; j < n; j++) sum += A[i * row + j * column] * x[j];
-                y[i] = sum;
-            }
+            multiply(n, A, transposed, x, y);
             continue;
         }
+        memset(y, 0, (size_t)(n * inner) * sizeof *y);
         for (int i = 0; i < n; i++)
             for (int j = 0; j < n; j++) {
-                double a = A[i * row + j * column];
+                double a = A[i * row + j * column], *to = y + i * inner;
                 const double *from = x + j * inner;
-                double *to = y + i * inner;
 #pragma omp simd
                 for (int64_t r = 0; r < inner; r++) to[r] += a * from[r];
             }

@@ -8,6 +8,14 @@
 
 /* Cells of one product of BOX_CCG_MM: what they gather stays in the cache. */
 #define BATCH 64
+/* So few cells side by side are better taken one by one. */
+#define FEW_LANES 2
+
+/* Cells of one kind: order[first] ... of struct box_condensed. */
+struct batch {
+    int64_t first;
+    int kind, count;
+};
 
 struct condensed_operator {
     const struct box_condensed *h;
@@ -19,6 +27,8 @@ struct condensed_operator {
     int64_t room;     /* of a thread */
     double *matrices; /* BOX_CCG_MM: n_kinds x n_local x n_local */
     double *diagonal; /* BOX_CCG_PARITY: n_kinds x n_local */
+    int64_t n_batches;
+    struct batch *batches; /* of both */
 };
 
 enum box_basis box_condensed_basis(enum box_condensed_form form, enum box_basis wanted) {
@@ -32,6 +42,7 @@ static void destroy(struct condensed_operator *o) {
     base_free(&o->scratch);
     base_free(&o->matrices);
     base_free(&o->diagonal);
+    base_free(&o->batches);
     base_free(&o);
 }
 static void free_operator(struct operator* A) {
@@ -65,47 +76,58 @@ done:
     return status;
 }
 
-static void apply_cells(const struct condensed_operator *o, const double *x, int fixed) {
+/* The cells in batches of at most `size` of one kind. */
+static facet_status make_batches(struct condensed_operator *o, int size) {
+    facet_status status = FACET_OK;
     const struct box_condensed *h = o->h;
-#pragma omp parallel num_threads(o->n_threads)
-    {
-        double *local = o->scratch + omp_get_thread_num() * o->room, *work = local + h->n_local;
-#pragma omp for schedule(static)
-        for (int64_t cell = 0; cell < h->grid.n_cells; cell++) {
-            double *y = o->locals + cell * h->n_local, k = box_conductivity(&h->grid, cell);
-            condensed_gather(h, x, cell, fixed, local);
-            if (k != 1.0)
-                for (int64_t i = 0; i < h->n_local; i++) local[i] *= k;
-            condensed_cell_apply(h, &o->tables, h->cell_kind[cell], local, y, work);
+    for (int kind = 0; kind < h->n_kinds; kind++) o->n_batches += (h->kinds[kind].count + size - 1) / size;
+    TRY(ALLOC(o->batches, o->n_batches));
+    struct batch *to = o->batches;
+    for (int kind = 0; kind < h->n_kinds; kind++)
+        for (int64_t begin = 0; begin < h->kinds[kind].count; begin += size) {
+            int64_t left = h->kinds[kind].count - begin;
+            *to++ = (struct batch){h->kinds[kind].first + begin, kind, (int)(left < size ? left : size)};
         }
-    }
+done:
+    return status;
 }
 
-/* As many cells of a kind at a time as a batch holds: one matrix times a block of closures. */
-static void multiply_cells(const struct condensed_operator *o, const double *x) {
+/* Threads of a product: never more than there is scratch for. */
+static int threads(const struct condensed_operator *o) {
+    return base_threads() < o->n_threads ? base_threads() : o->n_threads;
+}
+
+/* One cell, by its tensor products. */
+static void apply_cell(const struct condensed_operator *o, const double *x, int64_t cell, int fixed,
+                       double *scratch) {
+    const struct box_condensed *h = o->h;
+    double k = box_conductivity(&h->grid, cell);
+    condensed_gather(h, x, cell, fixed, scratch);
+    if (k != 1.0)
+        for (int64_t i = 0; i < h->n_local; i++) scratch[i] *= k;
+    condensed_cell_apply(h, &o->tables, h->cell_kind[cell], scratch, o->locals + cell * h->n_local,
+                         scratch + h->n_local);
+}
+
+static void apply_cells(const struct condensed_operator *o, const double *x, int fixed) {
+#pragma omp parallel for num_threads(threads(o)) schedule(static)
+    for (int64_t cell = 0; cell < o->h->grid.n_cells; cell++)
+        apply_cell(o, x, cell, fixed, o->scratch + omp_get_thread_num() * o->room);
+}
+
+/* One matrix times a block of closures. */
+static void multiply_batch(const struct condensed_operator *o, const struct batch *b, const double *x,
+                           double *scratch) {
     const struct box_condensed *h = o->h;
     int n = (int)h->n_local;
-#pragma omp parallel num_threads(o->n_threads)
-    {
-        double *X = o->scratch + omp_get_thread_num() * o->room, *Y = X + (int64_t)BATCH * n;
-        for (int kind = 0; kind < h->n_kinds; kind++) {
-            int64_t first = h->kinds[kind].first, count = h->kinds[kind].count;
-            const double *K = o->matrices + (int64_t)kind * n * n;
-#pragma omp for schedule(static) nowait
-            for (int64_t batch = 0; batch < (count + BATCH - 1) / BATCH; batch++) {
-                int64_t begin = first + batch * BATCH;
-                int size = (int)(first + count - begin < BATCH ? first + count - begin : BATCH);
-                for (int i = 0; i < size; i++)
-                    condensed_gather(h, x, h->order[begin + i], 0, X + (int64_t)i * n);
-                cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, size, n, 1.0, K, n, X, n, 0.0, Y,
-                            n);
-                for (int i = 0; i < size; i++) {
-                    int64_t cell = h->order[begin + i];
-                    double k = box_conductivity(&h->grid, cell), *to = o->locals + cell * n;
-                    for (int j = 0; j < n; j++) to[j] = k * Y[(int64_t)i * n + j];
-                }
-            }
-        }
+    const double *K = o->matrices + (int64_t)b->kind * n * n;
+    double *X = scratch, *Y = X + (int64_t)BATCH * n;
+    for (int i = 0; i < b->count; i++) condensed_gather(h, x, h->order[b->first + i], 0, X + (int64_t)i * n);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, b->count, n, 1.0, K, n, X, n, 0.0, Y, n);
+    for (int i = 0; i < b->count; i++) {
+        int64_t cell = h->order[b->first + i];
+        double k = box_conductivity(&h->grid, cell), *to = o->locals + cell * n;
+        for (int j = 0; j < n; j++) to[j] = k * Y[(int64_t)i * n + j];
     }
 }
 
@@ -147,33 +169,37 @@ static void scatter_lanes(const struct box_condensed *h, const double *Y, const 
     }
 }
 
-static void apply_lanes(const struct condensed_operator *o, const double *x) {
+static void apply_lanes(const struct condensed_operator *o, const struct batch *b, const double *x,
+                        double *scratch) {
     const struct box_condensed *h = o->h;
+    const int32_t *cells = h->order + b->first;
     int64_t n = h->n_local * CONDENSED_LANES;
-#pragma omp parallel num_threads(o->n_threads)
-    {
-        double *X = o->scratch + omp_get_thread_num() * o->room, *Y = X + n, *work = Y + n;
-        for (int kind = 0; kind < h->n_kinds; kind++) {
-            const struct box_condensed_kind *k = &h->kinds[kind];
-#pragma omp for schedule(static) nowait
-            for (int64_t begin = 0; begin < k->count; begin += CONDENSED_LANES) {
-                const int32_t *cells = h->order + k->first + begin;
-                int count = (int)(k->count - begin < CONDENSED_LANES ? k->count - begin : CONDENSED_LANES);
-                gather_lanes(h, x, cells, count, X);
-                condensed_parity_apply(h, kind, o->diagonal + kind * h->n_local, X, Y, work);
-                scatter_lanes(h, Y, cells, count, o->locals);
-            }
-        }
+    double *X = scratch, *Y = X + n, *work = Y + n;
+    if (b->count <= FEW_LANES) {
+        for (int i = 0; i < b->count; i++) apply_cell(o, x, cells[i], 0, scratch);
+        return;
+    }
+    gather_lanes(h, x, cells, b->count, X);
+    condensed_parity_apply(h, b->kind, o->diagonal + b->kind * h->n_local, X, Y, work);
+    scatter_lanes(h, Y, cells, b->count, o->locals);
+}
+
+static void apply_batches(const struct condensed_operator *o, const double *x) {
+#pragma omp parallel for num_threads(threads(o)) schedule(static)
+    for (int64_t i = 0; i < o->n_batches; i++) {
+        double *scratch = o->scratch + omp_get_thread_num() * o->room;
+        if (o->form == BOX_CCG_MM)
+            multiply_batch(o, &o->batches[i], x, scratch);
+        else
+            apply_lanes(o, &o->batches[i], x, scratch);
     }
 }
 
 static void apply(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct condensed_operator *o = A->data;
     base_set_blas_threads(1);
-    if (o->form == BOX_CCG_MM)
-        multiply_cells(o, x->data);
-    else if (o->form == BOX_CCG_PARITY)
-        apply_lanes(o, x->data);
+    if (o->batches != NULL)
+        apply_batches(o, x->data);
     else
         apply_cells(o, x->data, 0);
     condensed_sum(o->h, o->locals, 0, y->data);
@@ -188,15 +214,22 @@ static facet_status create(const struct box_condensed *h, enum box_condensed_for
     o->h = h;
     o->form = form;
     o->n_threads = base_threads();
-    o->room = form == BOX_CCG_MM ? 2 * (int64_t)BATCH * h->n_local : h->n_local + condensed_work(h);
-    if (form == BOX_CCG_PARITY) o->room = 2 * CONDENSED_LANES * h->n_local + condensed_parity_work(h);
+    o->room = h->n_local + condensed_work(h);
+    int64_t wide = form == BOX_CCG_MM       ? 2 * (int64_t)BATCH * h->n_local
+                   : form == BOX_CCG_PARITY ? 2 * CONDENSED_LANES * h->n_local + condensed_parity_work(h)
+                                            : 0;
+    if (wide > o->room) o->room = wide;
     o->room = (o->room + 15) / 8 * 8;
     basis = box_condensed_basis(form, basis);
     TRY(condensed_tables_create(h, basis, &o->tables));
     TRY(ALLOC(o->locals, h->grid.n_cells * h->n_local));
     TRY(ALLOC(o->scratch, o->n_threads * o->room));
-    if (form == BOX_CCG_MM) TRY(make_matrices(o));
+    if (form == BOX_CCG_MM) {
+        TRY(make_batches(o, BATCH));
+        TRY(make_matrices(o));
+    }
     if (form == BOX_CCG_PARITY) {
+        TRY(make_batches(o, CONDENSED_LANES));
         TRY(ALLOC(o->diagonal, h->n_kinds * h->n_local));
         for (int kind = 0; kind < h->n_kinds; kind++)
             condensed_parity_diagonal(h, kind, o->diagonal + kind * h->n_local);

@@ -203,35 +203,38 @@ static void recover_cell(const struct work *w, const double *uhat, int64_t cell,
     for (int64_t i = 0; i < h->n_inside; i++) u[w->inside[i]] = inside[i] * inverse[i];
 }
 
+/* A product of the same n numbers in every direction, for all coefficients of a cell. */
+static void product(const struct work *w, const double *factors, double *to) {
+    for (int64_t i = 0; i < w->n_cell; i++) {
+        int64_t rest = i;
+        to[i] = 1.0;
+        for (int d = 0; d < w->h->grid.dim; d++, rest /= w->h->n) to[i] *= factors[rest % w->h->n];
+    }
+}
+
 /* Takes the mean off all cells. */
 static void remove_mean(const struct work *w, double *u) {
     const struct box_condensed *h = w->h;
     const struct box_grid *g = &h->grid;
-    int n = h->n, at[3];
-    double moments[BOX_MAX_DEGREE + 1], one[BOX_MAX_DEGREE + 1], integral = 0.0, volume = 0.0;
-    for (int f = 0; f < n; f++) {
-        moments[f] = sqrt(2.0) * h->ends.coefficients[f];
-        one[f] = f < 2 ? 1.0 : box_ends_odd(&h->ends, f - 2) ? 0.0 : 2.0 * h->ends.linear[f - 2];
+    double factors[BOX_MAX_DEGREE + 1] = {0.0}, *moments = w->scratch, *one = moments + w->n_cell,
+                                    integral = 0.0, volume = 0.0;
+    for (int f = 0; f < h->n; f++) factors[f] = sqrt(2.0) * h->ends.coefficients[f]; /* integrals */
+    product(w, factors, moments);
+    for (int f = 0; f < h->n; f++)
+        factors[f] = f < 2 ? 1.0 : box_ends_odd(&h->ends, f - 2) ? 0.0 : 2.0 * h->ends.linear[f - 2];
+    product(w, factors, one);
+#pragma omp parallel for num_threads(w->n_threads) schedule(static) reduction(+ : integral, volume)
+    for (int64_t cell = 0; cell < g->n_cells; cell++) {
+        double V = 1.0;
+        int at[3];
+        box_cell_at(g, cell, at);
+        for (int d = 0; d < g->dim; d++) V *= 0.5 * g->widths[d][at[d]];
+        volume += V * (1 << g->dim);
+        integral += V * cblas_ddot((int)w->n_cell, moments, 1, u + cell * w->n_cell, 1);
     }
-    for (int pass = 0; pass < 2; pass++) {
-        double mean = pass == 0 ? 0.0 : integral / volume;
-        for (int64_t cell = 0; cell < g->n_cells; cell++) {
-            double V = 1.0;
-            box_cell_at(g, cell, at);
-            for (int d = 0; d < g->dim; d++) V *= 0.5 * g->widths[d][at[d]];
-            volume += pass == 0 ? V * (1 << g->dim) : 0.0;
-            for (int64_t i = 0; i < w->n_cell; i++) {
-                int64_t rest = i;
-                double product = 1.0;
-                for (int d = 0; d < g->dim; d++, rest /= n)
-                    product *= pass == 0 ? moments[rest % n] : one[rest % n];
-                if (pass == 0)
-                    integral += V * product * u[cell * w->n_cell + i];
-                else
-                    u[cell * w->n_cell + i] -= mean * product;
-            }
-        }
-    }
+#pragma omp parallel for num_threads(w->n_threads) schedule(static)
+    for (int64_t cell = 0; cell < g->n_cells; cell++)
+        cblas_daxpy((int)w->n_cell, -integral / volume, one, 1, u + cell * w->n_cell, 1);
 }
 
 facet_status box_condensed_recover(const struct box_condensed *h, const double *f, double shift,

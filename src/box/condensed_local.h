@@ -87,7 +87,7 @@ void condensed_tensor(int dim, const int n[3], const int m[3], const double *con
 void condensed_places(const struct box_condensed *h, int32_t *closure, int32_t *inside);
 
 /* condensed_sides.c: the values on Dirichlet entities, zero elsewhere. */
-facet_status condensed_dirichlet(const struct box_condensed *h, const struct box_condensed_sides *sides,
+facet_status condensed_dirichlet(const struct box_condensed *h, const struct box_condensed_sides *given,
                                  double *x);
 /* Adds <g, phi> of the Neumann sides of a cell to its n^dim loads. work: 4 n^dim. */
 facet_status condensed_add_neumann(const struct box_condensed *h, const struct box_condensed_sides *sides,

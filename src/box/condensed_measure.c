@@ -162,8 +162,7 @@ struct measure {
 static facet_status measure_cell(const struct measure *m, int64_t cell, double *scratch, double sums[2]) {
     facet_status status = FACET_OK;
     const struct box_grid *g = &m->h->grid;
-    int dim = g->dim, points = m->lattice.m[0], at[3],
-        with_q = m->q != NULL || field_is_differentiable(m->exact);
+    int dim = g->dim, points = m->h->n + 2, at[3], with_q = m->q != NULL || field_is_differentiable(m->exact);
     int64_t count = m->count;
     double *x = scratch, *u = x + count * dim, *q = u + count, *exact = q + count * dim,
            *flux = exact + count, *work = flux + count * dim, k = box_conductivity(g, cell);

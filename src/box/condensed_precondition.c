@@ -22,6 +22,7 @@ static void cell_diagonal(const struct box_condensed *h, int kind, double *local
         int mask = h->masks[i], sides = 1 << (dim - condensed_bits(mask));
         int64_t size = h->size[mask];
         double *own = local + h->local_first[mask];
+        if (mask != 0 && n < 1) continue;
         for (int64_t t = 0; t < size; t++) {
             int64_t rest = t;
             double ends = 1.0, sum = h->kinds[kind].reaction; /* over the product of the masses */
