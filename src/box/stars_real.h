@@ -66,31 +66,33 @@ static void NAME(multiply)(int M, int N, int K, const REAL *A, int lda, const RE
 /* ------------------------------------------------------------------------------------- the planes */
 
 /* Rows of one or two pieces of n modes to a padded row by parities. */
-static void NAME(fold_row)(const struct NAME(star_axis) * a, int n, const REAL *one, const REAL *two,
-                           REAL *to) {
+static void NAME(fold_row)(const struct NAME(star_axis) * a, int n, const REAL *scales, const REAL *one,
+                           const REAL *two, REAL *to) {
+    REAL s = scales[0], t = scales[1];
     if (a->sizes[1] == 0 || a->cells == 1) { /* one parity: as they are */
-        for (int j = 0; j < n; j++) to[j] = one[j];
-        for (int j = 0; j < n && a->cells == 2; j++) to[n + j] = two[j];
+        for (int j = 0; j < n; j++) to[j] = s * one[j];
+        for (int j = 0; j < n && a->cells == 2; j++) to[n + j] = t * two[j];
         return;
     }
     REAL *odd = to + a->starts[1];
     for (int j = 0; j < n; j++) {
-        REAL other = a->signs[j] * two[j];
-        to[j] = one[j] + other;
-        odd[j] = one[j] - other;
+        REAL first = s * one[j], second = t * a->signs[j] * two[j];
+        to[j] = first + second;
+        odd[j] = first - second;
     }
 }
-static void NAME(unfold_row)(const struct NAME(star_axis) * a, int n, const REAL *from, REAL *one,
-                             REAL *two) {
+static void NAME(unfold_row)(const struct NAME(star_axis) * a, int n, const REAL *scales, const REAL *from,
+                             REAL *one, REAL *two) {
+    REAL s = scales[0], t = scales[1];
     if (a->sizes[1] == 0 || a->cells == 1) {
-        for (int j = 0; j < n; j++) one[j] = from[j];
-        for (int j = 0; j < n && a->cells == 2; j++) two[j] = from[n + j];
+        for (int j = 0; j < n; j++) one[j] = s * from[j];
+        for (int j = 0; j < n && a->cells == 2; j++) two[j] = t * from[n + j];
         return;
     }
     const REAL *odd = from + a->starts[1];
     for (int j = 0; j < n; j++) {
-        one[j] = from[j] + odd[j];
-        two[j] = a->signs[j] * (from[j] - odd[j]);
+        one[j] = s * (from[j] + odd[j]);
+        two[j] = t * a->signs[j] * (from[j] - odd[j]);
     }
 }
 
@@ -115,12 +117,14 @@ static void NAME(fold_rows)(const struct NAME(star_axis) * a, int n, int back, i
 /* hat = Q' Q' of one plane; faces: [slow cell][fast cell], n x n each; on the way
  * back with `step` numbers from row to row. */
 static void NAME(plane_forward)(const struct NAME(star_axis) * fast, const struct NAME(star_axis) * slow,
-                                int n_fast, int n_slow, const REAL *const faces[4], REAL *hat, REAL *work) {
+                                int n_fast, int n_slow, const REAL scales[4], const REAL *const faces[4],
+                                REAL *hat, REAL *work) {
     for (int r = 0; r < slow->m; r++) {
         const REAL *const *cells = faces + (r / n_slow) * 2;
         int at = r % n_slow * n_fast;
         NAME(fold_row)
-        (fast, n_fast, cells[0] + at, fast->cells == 2 ? cells[1] + at : NULL, hat + r * fast->row);
+        (fast, n_fast, scales + (r / n_slow) * 2, cells[0] + at, fast->cells == 2 ? cells[1] + at : NULL,
+         hat + r * fast->row);
     }
     for (int b = 0; b < 2; b++) {
         int start = fast->starts[b];
@@ -137,7 +141,8 @@ static void NAME(plane_forward)(const struct NAME(star_axis) * fast, const struc
 }
 
 static void NAME(plane_back)(const struct NAME(star_axis) * fast, const struct NAME(star_axis) * slow,
-                             int n_fast, int n_slow, int step, REAL *hat, REAL *const faces[4], REAL *work) {
+                             int n_fast, int n_slow, const REAL scales[4], int step, REAL *hat,
+                             REAL *const faces[4], REAL *work) {
     for (int b = 0, first = 0; b < 2; first += slow->sizes[b++])
         if (slow->sizes[b] > 0) NAME(multiply)
     (slow->sizes[b], fast->row, slow->sizes[b], slow->Q[b],
@@ -154,7 +159,8 @@ static void NAME(plane_back)(const struct NAME(star_axis) * fast, const struct N
         REAL *const *cells = faces + (r / n_slow) * 2;
         int at = r % n_slow * step;
         NAME(unfold_row)
-        (fast, n_fast, hat + r * fast->row, cells[0] + at, fast->cells == 2 ? cells[1] + at : NULL);
+        (fast, n_fast, scales + (r / n_slow) * 2, hat + r * fast->row, cells[0] + at,
+         fast->cells == 2 ? cells[1] + at : NULL);
     }
 }
 
@@ -523,27 +529,26 @@ static void NAME(star)(const struct box_stars *s, const struct NAME(stars) * t,
     const REAL *from[4];
     int dim = g->dim, kind = 0, n_fast = dim > 1 ? h->n : 1, n_slow = dim > 2 ? h->n : 1, exact = s->exact;
     int64_t offsets[3][4];
-    double k, shift;
-    star_means(s, at, &k, &shift);
+    double weights[3][4], shift = star_weights(s, at, weights);
+    REAL scales[3][4];
     for (int d = 0; d < 3; d++) a[d] = &t->axes[d][at[d]->kind];
     for (int d = 2; d >= 0; d--) kind = kind * s->n_kinds[d] + at[d]->kind;
     for (int d = 0; d < dim; d++) {
         const struct NAME(star_axis) *fast = a[d == 0 ? 1 : 0], *slow = a[d == 2 ? 1 : 2];
         if (!a[d]->has_plane) continue;
         star_faces(s, at, d, offsets[d]);
-        for (int i = 0; i < 4; i++) from[i] = r + offsets[d][i];
-        NAME(plane_forward)(fast, slow, n_fast, n_slow, from, p->F[d], p->work);
-        REAL scale = (REAL)(1.0 / k);
-        for (int i = 0; i < slow->m * fast->row; i++) {
-            p->F[d][i] *= scale;
-            p->G[d][i] = a[d]->inverse * p->F[d][i];
+        for (int i = 0; i < 4; i++) {
+            from[i] = r + offsets[d][i];
+            scales[d][i] = (REAL)weights[d][i];
         }
+        NAME(plane_forward)(fast, slow, n_fast, n_slow, scales[d], from, p->F[d], p->work);
+        for (int i = 0; i < slow->m * fast->row; i++) p->G[d][i] = a[d]->inverse * p->F[d][i];
     }
     NAME(middle)(a, t->star_inverses != NULL ? t->star_inverses[kind] : NULL, shift, p->F, p->G, p->row);
     for (int d = 0; d < dim; d++) {
         const struct NAME(star_axis) *fast = a[d == 0 ? 1 : 0], *slow = a[d == 2 ? 1 : 2];
         if (!a[d]->has_plane) continue;
-        NAME(plane_back)(fast, slow, n_fast, n_slow, t->padded, p->G[d], p->faces[d], p->work);
+        NAME(plane_back)(fast, slow, n_fast, n_slow, scales[d], t->padded, p->G[d], p->faces[d], p->work);
         for (int i = 0; i < 4; i++) {
             if (i % 2 >= fast->cells || i / 2 >= slow->cells) continue;
             REAL *to = x + offsets[d][i], *rest = r + offsets[d][i], *e = p->faces[d][i];
@@ -556,7 +561,7 @@ static void NAME(star)(const struct box_stars *s, const struct NAME(stars) * t,
         int local[3] = {c % a[0]->cells, c / a[0]->cells % a[1]->cells, c / a[0]->cells / a[1]->cells},
             cell[3];
         REAL *in[3][2] = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
-        for (int d = 0; d < 3; d++) cell[d] = (at[d]->first + local[d]) % g->cells[d];
+        star_cell(s, at, c, cell);
         for (int d = 0; d < dim; d++) {
             REAL *face = p->faces[d][local[d == 2 ? 1 : 2] * 2 + local[d == 0 ? 1 : 0]];
             if (!a[d]->has_plane) continue;
@@ -569,6 +574,56 @@ static void NAME(star)(const struct box_stars *s, const struct NAME(stars) * t,
         }
         NAME(update_cell)(s, t, cell, in, exact, p, r);
     }
+}
+
+/* The largest eigenvalue of the star's matrix times its approximate inverse, from below, by the power method:
+ * the solve leaves r - K e on the faces of the star, and what it adds elsewhere is wiped out. x, r: n_trace,
+ * zero before and after. */
+static double NAME(estimate)(const struct box_stars *s, const struct NAME(stars) * t,
+                             const struct star_place *const at[3], struct NAME(space) * p, REAL *x, REAL *r,
+                             REAL *w) {
+    const struct box_grid *g = &s->h->grid;
+    int64_t offsets[3][4], n = 0;
+    double top = 0.0, square = 1.0;
+    for (int step = 0; step <= POWER_STEPS; step++) {
+        double sum = 0.0;
+        n = 0;
+        for (int d = 0; d < g->dim; d++) {
+            int fast = at[d == 0 ? 1 : 0]->cells, slow = at[d == 2 ? 1 : 2]->cells;
+            if (at[d]->plane < 0) continue;
+            star_faces(s, at, d, offsets[d]);
+            for (int i = 0; i < 4; i++)
+                for (int64_t j = 0; i % 2 < fast && i / 2 < slow && j < s->h->face_size; j++, n++) {
+                    REAL *rest = r + offsets[d][i] + j;
+                    w[n] = step == 0 ? (REAL)(1.0 + (double)(n * 7919 % 101) / 101.0) : w[n] - *rest;
+                    sum += (double)w[n] * (double)w[n];
+                }
+        }
+        if (step > 0) top = sqrt(sum / square);
+        square = sum;
+        for (int c = 0; c < at[0]->cells * at[1]->cells * at[2]->cells; c++) {
+            int cell[3];
+            star_cell(s, at, c, cell);
+            for (int d = 0; d < g->dim; d++)
+                for (int side = 0; side < 2; side++) {
+                    int64_t face = box_face(g, cell, d, side) * s->h->face_size;
+                    memset(r + face, 0, (size_t)s->h->face_size * sizeof *r);
+                    memset(x + face, 0, (size_t)s->h->face_size * sizeof *x);
+                }
+        }
+        if (step == POWER_STEPS || !(sum > 0.0)) break;
+        REAL factor = (REAL)(1.0 / sqrt(sum));
+        square = 1.0;
+        n = 0;
+        for (int d = 0; d < g->dim; d++) {
+            int fast = at[d == 0 ? 1 : 0]->cells, slow = at[d == 2 ? 1 : 2]->cells;
+            for (int i = 0; i < 4 && at[d]->plane >= 0; i++)
+                for (int64_t j = 0; i % 2 < fast && i / 2 < slow && j < s->h->face_size; j++, n++)
+                    r[offsets[d][i] + j] = w[n] *= factor;
+        }
+        NAME(star)(s, t, at, p, x, r);
+    }
+    return top;
 }
 
 /* All stars of the colours given by direction; rows of the last direction in phases that touch no common
@@ -610,6 +665,31 @@ static void NAME(sweep)(struct box_stars *s, const struct NAME(stars) * t, int b
                          c / s->n_colours[0] / s->n_colours[1]};
         NAME(sweep_colour)(s, t, colour, x, r);
     }
+}
+
+/* The factors of all stars: their largest eigenvalue becomes STAR_TOP. */
+static facet_status NAME(make_factors)(struct box_stars *s, const struct NAME(stars) * t) {
+    facet_status status = FACET_OK;
+    int64_t all = (int64_t)s->n_places[0] * s->n_places[1] * s->n_places[2];
+    REAL *x = NULL, *r = NULL, *w = NULL;
+    struct NAME(space) space;
+    TRY(ALLOC(s->factors, all));
+    TRY(CALLOC(x, s->h->n_trace));
+    TRY(CALLOC(r, s->h->n_trace));
+    TRY(ALLOC(w, 12 * s->h->face_size));
+    NAME(lay_out)(s, t, t->scratch, &space);
+    for (int64_t i = 0; i < all; i++) s->factors[i] = 1.0;
+    for (int64_t i = 0; i < all; i++) {
+        const struct star_place *at[3];
+        int64_t rest = i;
+        for (int d = 0; d < 3; rest /= s->n_places[d++]) at[d] = &s->places[d][rest % s->n_places[d]];
+        s->factors[i] = NAME(estimate)(s, t, at, &space, x, r, w) / STAR_TOP;
+    }
+done:
+    base_free(&x);
+    base_free(&r);
+    base_free(&w);
+    return status;
 }
 
 /* r -= K x: layers of the last direction, the even ones first. */
@@ -709,6 +789,7 @@ static facet_status NAME(stars_make)(struct box_stars *s, struct box_axis *const
     TRY(NAME(tables_make)(s, t));
     t->scratch_size = NAME(space_size)(s, t);
     TRY(CALLOC(t->scratch, s->n_work * t->scratch_size));
+    if (!h->grid.separable) TRY(NAME(make_factors)(s, t));
 done:
     return status;
 }
