@@ -102,6 +102,46 @@ static void star_faces(const struct box_stars *s, const struct star_place *const
     }
 }
 
+/* The sums of the rows of a square of numbers, each level adding neighbours. */
+typedef double whole __attribute__((vector_size(64)));
+typedef float whole_single __attribute__((vector_size(64)));
+#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+
+static inline whole sum_rows(const whole *x) {
+    whole two[4], four[2];
+    for (int i = 0; i < 4; i++) {
+        whole a = x[2 * i], b = x[2 * i + 1];
+        two[i] = PICK(a, b, 0, 8, 2, 10, 4, 12, 6, 14) + PICK(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int i = 0; i < 2; i++) {
+        whole a = two[2 * i], b = two[2 * i + 1];
+        four[i] = PICK(a, b, 0, 1, 8, 9, 4, 5, 12, 13) + PICK(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+    return PICK(four[0], four[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+           PICK(four[0], four[1], 4, 5, 6, 7, 12, 13, 14, 15);
+}
+
+static inline whole_single sum_rows_single(const whole_single *x) {
+    whole_single two[8], four[4], eight[2];
+    for (int i = 0; i < 8; i++) {
+        whole_single a = x[2 * i], b = x[2 * i + 1];
+        two[i] = PICK(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30) +
+                 PICK(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    }
+    for (int i = 0; i < 4; i++) {
+        whole_single a = two[2 * i], b = two[2 * i + 1];
+        four[i] = PICK(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
+                  PICK(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    }
+    for (int i = 0; i < 2; i++) {
+        whole_single a = four[2 * i], b = four[2 * i + 1];
+        eight[i] = PICK(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27) +
+                   PICK(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    }
+    return PICK(eight[0], eight[1], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+           PICK(eight[0], eight[1], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+}
+
 #define REAL       double
 #define NAME(what) what
 #include "box/stars_real.h"
