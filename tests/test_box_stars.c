@@ -173,9 +173,178 @@ static void counts_do_not_grow(void **state) {
     }
 }
 
+/* Sweeps have the same bits with any number of threads. */
+static void threads_change_nothing(void **state) {
+    (void)state;
+    int threads = base_threads();
+    for (int b = 5; b < N_BOXES; b++) {
+        struct box_hdg *h;
+        double *x[3], *kernel, *F, *r;
+        ok(plain_create(&boxes[b], &h));
+        size_t n = (size_t)h->n_trace;
+        kernel = calloc(n, sizeof *kernel);
+        F = calloc(n, sizeof *F);
+        r = calloc(n, sizeof *r);
+        plain_load(h, F, kernel);
+        for (int t = 0; t < 3; t++) {
+            struct box_stars *stars;
+            base_set_threads(t + 1);
+            ok(box_stars_create(h, 0, &stars));
+            x[t] = calloc(n, sizeof *F);
+            memcpy(r, F, n * sizeof *r);
+            box_stars_sweep(stars, 0, x[t], r);
+            box_stars_subtract(stars, x[t], r);
+            box_stars_sweep(stars, 1, x[t], r);
+            assert_memory_equal(x[t], x[0], n * sizeof *F);
+            box_stars_destroy(&stars);
+        }
+        for (int t = 0; t < 3; t++) free(x[t]);
+        free(kernel);
+        free(F);
+        free(r);
+        box_hdg_destroy(&h);
+    }
+    base_set_threads(threads);
+}
+
+/* P as a sparse matrix. */
+static void prolongation(const struct box_hdg *h, const struct box_coarse *c, struct mg_transfer *P) {
+    double *unit = calloc((size_t)c->n, sizeof *unit), *column = calloc((size_t)h->n_trace, sizeof *column);
+    struct mg_transfer R = {.n_rows = c->n, .n_columns = h->n_trace};
+    int64_t at = 0;
+    ok(ALLOC(R.offsets, c->n + 1));
+    ok(ALLOC(R.columns, c->n * h->n_trace));
+    ok(ALLOC(R.values, c->n * h->n_trace));
+    for (int64_t j = 0; j < c->n; j++) {
+        R.offsets[j] = at;
+        memset(column, 0, (size_t)h->n_trace * sizeof *column);
+        unit[j] = 1.0;
+        box_coarse_prolong(c, unit, column);
+        unit[j] = 0.0;
+        for (int64_t i = 0; i < h->n_trace; i++)
+            if (column[i] != 0.0) {
+                R.columns[at] = (int32_t)i;
+                R.values[at++] = column[i];
+            }
+    }
+    R.offsets[c->n] = at;
+    ok(mg_transpose(&R, P));
+    mg_transfer_destroy(&R);
+    free(unit);
+    free(column);
+}
+
+/* As a smoother in the general multigrid, the stars give the two-level preconditioner. */
+static void smoother_makes_the_same_cycle(void **state) {
+    (void)state;
+    struct plain_box box = {3, 3, {3, 2, 3}, 'g', "ddnnpp", 2.0, 1.0, 1};
+    struct box_hdg *h;
+    struct box_stars *stars;
+    struct box_coarse c;
+    struct operator A, M, N, solve;
+    struct smoother smoother;
+    struct multigrid *mg;
+    struct mg_transfer P;
+    struct vector f, x, y;
+    ok(plain_create(&box, &h));
+    ok(box_coarse_create(h, &c));
+    ok(box_stars_create(h, 0, &stars));
+    ok(smoother_create_box_stars(&stars, &smoother));
+    ok(operator_create_box_plain(cpu(), h, &A));
+    ok(box_coarse_solver(cpu(), &c, &solve));
+    prolongation(h, &c, &P);
+    ok(multigrid_create(&mg));
+    ok(multigrid_append(mg, "traces", &A, NULL, &smoother));
+    ok(multigrid_connect(mg, &P));
+    ok(multigrid_end(mg, "vertices", &solve));
+    ok(multigrid_finish(mg));
+    ok(operator_create_multigrid(&mg, &M));
+    ok(box_two_level_create(cpu(), h, 0, &N));
+    ok(vector_create(cpu(), h->n_trace, &f));
+    ok(vector_create(cpu(), h->n_trace, &x));
+    ok(vector_create(cpu(), h->n_trace, &y));
+    plain_load(h, f.data, x.data);
+    operator_apply(&M, &f, &x);
+    operator_apply(&N, &f, &y);
+    double size = vector_norm(&y);
+    vector_axpby(-1.0, &x, 1.0, &y);
+    assert_true(vector_norm(&y) <= 1e-12 * size);
+    vector_destroy(&f);
+    vector_destroy(&x);
+    vector_destroy(&y);
+    operator_destroy(&M);
+    operator_destroy(&N);
+    operator_destroy(&A);
+    mg_transfer_destroy(&P);
+    box_coarse_destroy(&c);
+    box_hdg_destroy(&h);
+}
+
+static facet_status make_all(const struct box_hdg *h, int single) {
+    facet_status status = FACET_OK;
+    struct box_stars *stars = NULL;
+    struct smoother smoother = {0};
+    struct operator A = {0}, M = {0};
+    TRY(box_stars_create(h, single, &stars));
+    TRY(smoother_create_box_stars(&stars, &smoother));
+    TRY(operator_create_box_plain(cpu(), h, &A));
+    TRY(box_two_level_create(cpu(), h, single, &M));
+done:
+    box_stars_destroy(&stars);
+    smoother_destroy(&smoother);
+    operator_destroy(&A);
+    operator_destroy(&M);
+    return status;
+}
+
+static void survives_faults(void **state) {
+    (void)state;
+    struct base_memory before, after;
+    for (int b = 0; b < 4; b++) {
+        struct plain_box box = {2, 2, {2, 3}, b < 2 ? 'g' : 'u', "ppnn", 1.0, 1.0, b < 2};
+        struct box_hdg *h;
+        facet_status status = FACET_ERROR_MACHINE;
+        ok(plain_create(&box, &h));
+        base_memory_read(&before);
+        for (int64_t k = 1; status != FACET_OK; k++) {
+            base_memory_fail_at(k);
+            status = make_all(h, b % 2);
+            base_memory_fail_at(0);
+            base_memory_read(&after);
+            assert_true(status == FACET_OK || status == FACET_ERROR_MACHINE);
+            assert_int_equal(after.live_blocks, before.live_blocks);
+        }
+        box_hdg_destroy(&h);
+    }
+}
+
+/* Beyond a certain size the vertices are left to algebraic multigrid. */
+static void many_vertices(void **state) {
+    (void)state;
+    struct plain_box box = {3, 1, {30, 29, 28}, 'u', "dddddd", 2.0, 0.0, 0};
+    int iterations = count(&box, 1);
+    if (getenv("FACET_SHOW") != NULL) printf("many vertices: %d\n", iterations);
+    assert_true(iterations <= 16);
+}
+
+static void refuses_walls(void **state) {
+    (void)state;
+    struct box_hdg *h;
+    struct operator M;
+    const struct device *device;
+    ok(device_find("debug", &device));
+    ok(plain_create(&boxes[2], &h));
+    assert_int_equal(box_two_level_create(device, h, 0, &M), FACET_ERROR_INPUT);
+    assert_int_equal(operator_create_box_plain(device, h, &M), FACET_ERROR_INPUT);
+    box_hdg_destroy(&h);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(coarse_is_galerkin), cmocka_unit_test(sweeps_keep_the_residual),
-        cmocka_unit_test(two_level_is_symmetric), cmocka_unit_test(counts_do_not_grow)};
+        cmocka_unit_test(coarse_is_galerkin),     cmocka_unit_test(sweeps_keep_the_residual),
+        cmocka_unit_test(two_level_is_symmetric), cmocka_unit_test(counts_do_not_grow),
+        cmocka_unit_test(threads_change_nothing), cmocka_unit_test(smoother_makes_the_same_cycle),
+        cmocka_unit_test(many_vertices),          cmocka_unit_test(survives_faults),
+        cmocka_unit_test(refuses_walls)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,10 @@
 #define MAX_TABLES 32
 /* A denominator that is rounding: the constant on a box of one closed cell. */
 #define SINGULAR 1e-13
+/* Approximate solves are scaled so that their product with the matrix has this largest eigenvalue, as the
+ * power method sees it: below 2, or a sweep would not reduce the energy. */
+#define STAR_TOP    1.5
+#define POWER_STEPS 8
 /* Widths that differ by rounding only make one kind. */
 #define SAME_WIDTH 1e-13
 
@@ -33,25 +37,53 @@ struct box_stars {
     int n_column_kinds[3], *column_kinds[3]; /* of cells */
     int n_star_tables, n_cell_tables;        /* 0: none, the inverses are made when needed */
     double shift;                            /* lambda / k where it is constant */
+    double *factors;                         /* of every star where k or lambda vary, by places; or NULL */
     struct stars *in_double;
     struct stars_single *in_single;
 };
 
-/* Mean k, and mean lambda over it, of the cells of a star. */
-static void star_means(const struct box_stars *s, const struct star_place *const at[3], double *k,
-                       double *shift) {
+/* Cell c of a star. */
+static void star_cell(const struct box_stars *s, const struct star_place *const at[3], int c, int cell[3]) {
+    for (int d = 0; d < 3; c /= at[d++]->cells)
+        cell[d] = (at[d]->first + c % at[d]->cells) % s->h->grid.cells[d];
+}
+
+/* Where cells differ in k, a star takes the matrix of k = 1 with its faces scaled by the roots of the mean k
+ * of their two cells, S K_1 S: exact for the rough part of the trace, which a face shares with these cells
+ * alone. weights: 1 / S of the faces of every plane. Returns mean lambda over mean k. */
+static double star_weights(const struct box_stars *s, const struct star_place *const at[3],
+                           double weights[3][4]) {
     const struct box_grid *g = &s->h->grid;
-    int count = at[0]->cells * at[1]->cells * at[2]->cells;
-    double lambda = 0.0;
-    *k = 0.0;
-    for (int c = 0; c < count; c++) {
-        int local[3] = {c % at[0]->cells, c / at[0]->cells % at[1]->cells, c / at[0]->cells / at[1]->cells};
-        int cell[3];
-        for (int d = 0; d < 3; d++) cell[d] = (at[d]->first + local[d]) % g->cells[d];
-        *k += box_conductivity(g, box_cell(g, cell)) / count;
-        lambda += box_reaction(g, box_cell(g, cell)) / count;
+    double k = 0.0, lambda = 0.0, factor = 1.0;
+    int cell[3], count = at[0]->cells * at[1]->cells * at[2]->cells;
+    if (g->separable) {
+        for (int i = 0; i < 12; i++) weights[i / 4][i % 4] = 1.0 / sqrt(box_conductivity(g, 0));
+        return s->shift;
     }
-    *shift = lambda / *k;
+    for (int c = 0; c < count; c++) {
+        star_cell(s, at, c, cell);
+        k += box_conductivity(g, box_cell(g, cell));
+        lambda += box_reaction(g, box_cell(g, cell));
+    }
+    if (s->factors != NULL)
+        factor = s->factors[((at[2] - s->places[2]) * s->n_places[1] + (at[1] - s->places[1])) *
+                                (int64_t)s->n_places[0] +
+                            (at[0] - s->places[0])];
+    for (int d = 0; d < g->dim; d++)
+        for (int i = 0; i < 4; i++) {
+            int fast = d == 0 ? 1 : 0, slow = d == 2 ? 1 : 2;
+            double sum = 0.0;
+            weights[d][i] = 0.0;
+            if (i % 2 >= at[fast]->cells || i / 2 >= at[slow]->cells) continue;
+            cell[fast] = (at[fast]->first + i % 2) % g->cells[fast];
+            cell[slow] = (at[slow]->first + i / 2) % g->cells[slow];
+            for (int side = 0; side < at[d]->cells; side++) {
+                cell[d] = (at[d]->first + side) % g->cells[d];
+                sum += box_conductivity(g, box_cell(g, cell));
+            }
+            weights[d][i] = 1.0 / sqrt(factor * sum / at[d]->cells);
+        }
+    return lambda / k;
 }
 
 /* Where the faces of a star's plane begin in plain modes: [slow cell][fast cell]. */
@@ -68,6 +100,46 @@ static void star_faces(const struct box_stars *s, const struct star_place *const
         cell[slow] = (at[slow]->first + i / 2) % g->cells[slow];
         offsets[i] = box_face(g, cell, d, 0) * s->h->face_size;
     }
+}
+
+/* The sums of the rows of a square of numbers, each level adding neighbours. */
+typedef double whole __attribute__((vector_size(64)));
+typedef float whole_single __attribute__((vector_size(64)));
+#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+
+static inline whole sum_rows(const whole *x) {
+    whole two[4], four[2];
+    for (int i = 0; i < 4; i++) {
+        whole a = x[2 * i], b = x[2 * i + 1];
+        two[i] = PICK(a, b, 0, 8, 2, 10, 4, 12, 6, 14) + PICK(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int i = 0; i < 2; i++) {
+        whole a = two[2 * i], b = two[2 * i + 1];
+        four[i] = PICK(a, b, 0, 1, 8, 9, 4, 5, 12, 13) + PICK(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+    return PICK(four[0], four[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+           PICK(four[0], four[1], 4, 5, 6, 7, 12, 13, 14, 15);
+}
+
+static inline whole_single sum_rows_single(const whole_single *x) {
+    whole_single two[8], four[4], eight[2];
+    for (int i = 0; i < 8; i++) {
+        whole_single a = x[2 * i], b = x[2 * i + 1];
+        two[i] = PICK(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30) +
+                 PICK(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    }
+    for (int i = 0; i < 4; i++) {
+        whole_single a = two[2 * i], b = two[2 * i + 1];
+        four[i] = PICK(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
+                  PICK(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    }
+    for (int i = 0; i < 2; i++) {
+        whole_single a = four[2 * i], b = four[2 * i + 1];
+        eight[i] = PICK(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27) +
+                   PICK(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    }
+    return PICK(eight[0], eight[1], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+           PICK(eight[0], eight[1], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
 }
 
 #define REAL       double
@@ -210,6 +282,7 @@ void box_stars_destroy(struct box_stars **stars) {
         base_free(&s->places[d]);
         base_free(&s->column_kinds[d]);
     }
+    base_free(&s->factors);
     base_free(stars);
 }
 

@@ -66,31 +66,33 @@ static void NAME(multiply)(int M, int N, int K, const REAL *A, int lda, const RE
 /* ------------------------------------------------------------------------------------- the planes */
 
 /* Rows of one or two pieces of n modes to a padded row by parities. */
-static void NAME(fold_row)(const struct NAME(star_axis) * a, int n, const REAL *one, const REAL *two,
-                           REAL *to) {
+static void NAME(fold_row)(const struct NAME(star_axis) * a, int n, const REAL *scales, const REAL *one,
+                           const REAL *two, REAL *to) {
+    REAL s = scales[0], t = scales[1];
     if (a->sizes[1] == 0 || a->cells == 1) { /* one parity: as they are */
-        for (int j = 0; j < n; j++) to[j] = one[j];
-        for (int j = 0; j < n && a->cells == 2; j++) to[n + j] = two[j];
+        for (int j = 0; j < n; j++) to[j] = s * one[j];
+        for (int j = 0; j < n && a->cells == 2; j++) to[n + j] = t * two[j];
         return;
     }
     REAL *odd = to + a->starts[1];
     for (int j = 0; j < n; j++) {
-        REAL other = a->signs[j] * two[j];
-        to[j] = one[j] + other;
-        odd[j] = one[j] - other;
+        REAL first = s * one[j], second = t * a->signs[j] * two[j];
+        to[j] = first + second;
+        odd[j] = first - second;
     }
 }
-static void NAME(unfold_row)(const struct NAME(star_axis) * a, int n, const REAL *from, REAL *one,
-                             REAL *two) {
+static void NAME(unfold_row)(const struct NAME(star_axis) * a, int n, const REAL *scales, const REAL *from,
+                             REAL *one, REAL *two) {
+    REAL s = scales[0], t = scales[1];
     if (a->sizes[1] == 0 || a->cells == 1) {
-        for (int j = 0; j < n; j++) one[j] = from[j];
-        for (int j = 0; j < n && a->cells == 2; j++) two[j] = from[n + j];
+        for (int j = 0; j < n; j++) one[j] = s * from[j];
+        for (int j = 0; j < n && a->cells == 2; j++) two[j] = t * from[n + j];
         return;
     }
     const REAL *odd = from + a->starts[1];
     for (int j = 0; j < n; j++) {
-        one[j] = from[j] + odd[j];
-        two[j] = a->signs[j] * (from[j] - odd[j]);
+        one[j] = s * (from[j] + odd[j]);
+        two[j] = t * a->signs[j] * (from[j] - odd[j]);
     }
 }
 
@@ -115,12 +117,14 @@ static void NAME(fold_rows)(const struct NAME(star_axis) * a, int n, int back, i
 /* hat = Q' Q' of one plane; faces: [slow cell][fast cell], n x n each; on the way
  * back with `step` numbers from row to row. */
 static void NAME(plane_forward)(const struct NAME(star_axis) * fast, const struct NAME(star_axis) * slow,
-                                int n_fast, int n_slow, const REAL *const faces[4], REAL *hat, REAL *work) {
+                                int n_fast, int n_slow, const REAL scales[4], const REAL *const faces[4],
+                                REAL *hat, REAL *work) {
     for (int r = 0; r < slow->m; r++) {
         const REAL *const *cells = faces + (r / n_slow) * 2;
         int at = r % n_slow * n_fast;
         NAME(fold_row)
-        (fast, n_fast, cells[0] + at, fast->cells == 2 ? cells[1] + at : NULL, hat + r * fast->row);
+        (fast, n_fast, scales + (r / n_slow) * 2, cells[0] + at, fast->cells == 2 ? cells[1] + at : NULL,
+         hat + r * fast->row);
     }
     for (int b = 0; b < 2; b++) {
         int start = fast->starts[b];
@@ -137,7 +141,8 @@ static void NAME(plane_forward)(const struct NAME(star_axis) * fast, const struc
 }
 
 static void NAME(plane_back)(const struct NAME(star_axis) * fast, const struct NAME(star_axis) * slow,
-                             int n_fast, int n_slow, int step, REAL *hat, REAL *const faces[4], REAL *work) {
+                             int n_fast, int n_slow, const REAL scales[4], int step, REAL *hat,
+                             REAL *const faces[4], REAL *work) {
     for (int b = 0, first = 0; b < 2; first += slow->sizes[b++])
         if (slow->sizes[b] > 0) NAME(multiply)
     (slow->sizes[b], fast->row, slow->sizes[b], slow->Q[b],
@@ -154,84 +159,132 @@ static void NAME(plane_back)(const struct NAME(star_axis) * fast, const struct N
         REAL *const *cells = faces + (r / n_slow) * 2;
         int at = r % n_slow * step;
         NAME(unfold_row)
-        (fast, n_fast, hat + r * fast->row, cells[0] + at, fast->cells == 2 ? cells[1] + at : NULL);
+        (fast, n_fast, scales + (r / n_slow) * 2, hat + r * fast->row, cells[0] + at,
+         fast->cells == 2 ? cells[1] + at : NULL);
+    }
+}
+
+/* 1 / (rest + theta_1 + theta_2) in rows of theta_1; what does not exceed `least` becomes 0. */
+static void NAME(invert)(const struct NAME(star_axis) * x, const struct NAME(star_axis) * y, double rest,
+                         double least, REAL *table) {
+    for (int j = 0; j < y->m; j++) {
+        double sum = rest + y->theta[j < y->sizes[0] ? j : y->starts[1] + j - y->sizes[0]];
+        for (int i = 0; i < x->row; i++) {
+            double value = sum + x->theta[i];
+            *table++ = value > least ? (REAL)(1.0 / value) : 0;
+        }
     }
 }
 
 /* ------------------------------------------------------------------------------------- the middle */
 
-typedef REAL NAME(half) __attribute__((vector_size(32), may_alias));
-typedef REAL NAME(quarter) __attribute__((vector_size(16), may_alias));
-static inline REAL NAME(sum_lanes)(VECTOR v) {
-    const NAME(half) *h = (const NAME(half) *)&v;
-    NAME(half) two = h[0] + h[1];
-    const NAME(quarter) *q = (const NAME(quarter) *)&two;
-    NAME(quarter) four = q[0] + q[1];
-    return sizeof(REAL) == 8 ? four[0] + four[1]
-                             : (four[0] + four[1]) + (four[2 % (LANES / 4)] + four[3 % (LANES / 4)]);
+/* What one row of numbers needs: vectors of it, known where this is instantiated. */
+#define MOST 5 /* degree 32 in double precision */
+#define EACH(V, call)                                                                                        \
+    switch (V) {                                                                                             \
+    case 1:                                                                                                  \
+        call(1);                                                                                             \
+        break;                                                                                               \
+    case 2:                                                                                                  \
+        call(2);                                                                                             \
+        break;                                                                                               \
+    case 3:                                                                                                  \
+        call(3);                                                                                             \
+        break;                                                                                               \
+    case 4:                                                                                                  \
+        call(4);                                                                                             \
+        break;                                                                                               \
+    default:                                                                                                 \
+        call(V);                                                                                             \
+        break;                                                                                               \
+    }
+
+/* One part of the rows of a plane theta_3, theta_2 in a range of one parity, V vectors of theta_1:
+ * u = (P1 f1 + p2 F2 + p3 F3) inverse;  G1 += P1 u, G2 += p2 u, G3 += p3 u. With on1, on2, on3 constant, what
+ * vanishes by parity is left out. f1, p2, G1: one number a row; F3, G3, inverse: a row every `step`. */
+__attribute__((always_inline)) static inline void NAME(part)(int on1, int on2, int on3, int V, int rows,
+                                                             int step, const REAL *P1, const REAL *f1,
+                                                             const REAL *p2, REAL p3, const REAL *F2,
+                                                             const REAL *F3, const REAL *inverse, REAL *G1,
+                                                             REAL *G2, REAL *G3) {
+    VECTOR f2[2 * MOST], g2[2 * MOST];
+    for (int v = 0; on2 && v < V; v++) {
+        f2[v] = *(const VECTOR *)(F2 + v * LANES);
+        g2[v] = (VECTOR){0};
+    }
+    for (int first = 0; first < rows; first += LANES) {
+        VECTOR sums[LANES];
+        for (int r = 0; r < LANES; r++) sums[r] = (VECTOR){0};
+        for (int r = 0; r < LANES && first + r < rows; r++) {
+            int64_t at = (int64_t)(first + r) * step;
+            for (int v = 0; v < V; v++) {
+                VECTOR u = {0};
+                if (on1) u += f1[first + r] * *(const VECTOR *)(P1 + v * LANES);
+                if (on2) u += p2[first + r] * f2[v];
+                if (on3) u += p3 * *(const VECTOR *)(F3 + at + v * LANES);
+                u *= *(const VECTOR *)(inverse + at + v * LANES);
+                if (on1) sums[r] += u * *(const VECTOR *)(P1 + v * LANES);
+                if (on2) g2[v] += p2[first + r] * u;
+                if (on3) *(VECTOR *)(G3 + at + v * LANES) += p3 * u;
+            }
+        }
+        if (on1) *(VECTOR *)(G1 + first) += NAME(sum_rows)(sums);
+    }
+    for (int v = 0; on2 && v < V; v++) *(VECTOR *)(G2 + v * LANES) += g2[v];
 }
 
-/* One row of eigenvectors of the first direction, vectors `begin` to `end`: with on1, on2, on3 constant, what
- * vanishes by parity is left out. u = (P1 f1 + p2 F2 + p3 F3) inverse;  G1 += P1 u, G2 += p2 u, G3 += p3 u.
- */
-__attribute__((always_inline)) static inline void
-NAME(row)(int on1, int on2, int on3, int begin, int end, const REAL *P1, REAL f1, REAL p2, REAL p3,
-          const REAL *F2, const REAL *F3, const REAL *inverse, REAL *G1, REAL *G2, REAL *G3) {
-    VECTOR sum = {0};
-    for (int x = begin; x < end; x += LANES) {
-        VECTOR u = {0};
-        if (on1) u += f1 * *(const VECTOR *)(P1 + x);
-        if (on2) u += p2 * *(const VECTOR *)(F2 + x);
-        if (on3) u += p3 * *(const VECTOR *)(F3 + x);
-        u *= *(const VECTOR *)(inverse + x);
-        if (on1) sum += u * *(const VECTOR *)(P1 + x);
-        if (on2) *(VECTOR *)(G2 + x) += p2 * u;
-        if (on3) *(VECTOR *)(G3 + x) += p3 * u;
+/* The parts of one parity of theta_1, `on1` its own, for the parities of the others. */
+__attribute__((always_inline)) static inline void NAME(parts)(int on1, int on2, int on3, int V, int rows,
+                                                              int step, const REAL *P1, const REAL *f1,
+                                                              const REAL *p2, REAL p3, const REAL *F2,
+                                                              const REAL *F3, const REAL *inverse, REAL *G1,
+                                                              REAL *G2, REAL *G3) {
+#define PART(a, b, c, n) NAME(part)(a, b, c, n, rows, step, P1, f1, p2, p3, F2, F3, inverse, G1, G2, G3)
+#define PART_00(n)       PART(on1, 0, 0, n)
+#define PART_01(n)       PART(on1, 0, 1, n)
+#define PART_10(n)       PART(on1, 1, 0, n)
+#define PART_11(n)       PART(on1, 1, 1, n)
+    if (on2 && on3) {
+        EACH(V, PART_11)
+    } else if (on2) {
+        EACH(V, PART_10)
+    } else if (on3) {
+        EACH(V, PART_01)
+    } else if (on1) {
+        EACH(V, PART_00)
     }
-    if (on1) *G1 += NAME(sum_lanes)(sum);
+#undef PART_00
+#undef PART_01
+#undef PART_10
+#undef PART_11
+#undef PART
 }
 
 /* F[d]: rows of the slower tangential eigenvectors; G[d] = inverse of G times F, plus P' u. inverses: NULL,
- * or 1 / (shift + theta_1 + theta_2 + theta_3). */
+ * or 1 / (shift + theta_1 + theta_2 + theta_3); buffer: a plane of them. */
 static void NAME(middle)(const struct NAME(star_axis) *const a[3], const REAL *inverses, double shift,
-                         REAL *const F[3], REAL *const G[3], REAL *row_inverse) {
+                         REAL *const F[3], REAL *const G[3], REAL *buffer) {
     const struct NAME(star_axis) *x = a[0], *y = a[1], *z = a[2];
-    int on2_whole = y->has_plane, on3_whole = z->has_plane;
+    int64_t plane = (int64_t)y->m * x->row;
     for (int k = 0; k < z->m; k++) {
-        int on3 = on3_whole && k < z->sizes[0], zp = k < z->sizes[0] ? k : z->starts[1] + k - z->sizes[0];
-        for (int j = 0; j < y->m; j++) {
-            int yp = j < y->sizes[0] ? j : y->starts[1] + j - y->sizes[0];
-            int on2 = on2_whole && j < y->sizes[0];
-            const REAL *inverse = row_inverse;
-            REAL f1 = x->has_plane ? F[0][k * y->row + yp] : 0, *G1 = G[0] + k * y->row + yp;
-            if (inverses == NULL) {
-                double rest = shift + y->theta[yp] + z->theta[zp];
-                for (int i = 0; i < x->row; i++) row_inverse[i] = (REAL)(1.0 / (rest + x->theta[i]));
-            } else
-                inverse = inverses + ((int64_t)k * y->m + j) * x->row;
-#define ROW(on1, two, three, begin, end)                                                                     \
-    NAME(row)                                                                                                \
-    (on1, two, three, begin, end, x->P, f1, y->P[yp], z->P[zp], F[1] + k * x->row, F[2] + j * x->row,        \
-     inverse, G1, G[1] + k * x->row, G[2] + j * x->row)
-            int first = x->starts[1];
-            if (!x->has_plane) first = 0;
-            switch (2 * on2 + on3) {
-            case 0:
-                ROW(1, 0, 0, 0, first);
-                break;
-            case 1:
-                ROW(1, 0, 1, 0, first);
-                ROW(0, 0, 1, first, x->row);
-                break;
-            case 2:
-                ROW(1, 1, 0, 0, first);
-                ROW(0, 1, 0, first, x->row);
-                break;
-            default:
-                ROW(1, 1, 1, 0, first);
-                ROW(0, 1, 1, first, x->row);
+        int on3 = z->has_plane && k < z->sizes[0];
+        int zp = k < z->sizes[0] ? k : z->starts[1] + k - z->sizes[0];
+        const REAL *inverse = inverses != NULL ? inverses + k * plane : buffer;
+        if (inverses == NULL) NAME(invert)(x, y, shift + z->theta[zp], 0.0, buffer);
+        for (int b = 0, first = 0; b < 2; first += y->sizes[b++]) {
+            int on2 = y->has_plane && b == 0, rows = y->sizes[b];
+            REAL *f1 = F[0] + k * y->row + y->starts[b], *G1 = G[0] + k * y->row + y->starts[b];
+            REAL *p2 = y->P + y->starts[b], *F2 = F[1] + k * x->row, *G2 = G[1] + k * x->row;
+            for (int c = 0; c < 2; c++) {
+                int64_t from = x->starts[c], at = (int64_t)first * x->row + from;
+                int V = (int)((c == 0 ? x->starts[1] : x->row) - from) / LANES;
+                if (V == 0) continue;
+                if (c == 0 && x->has_plane) NAME(parts)
+                (1, on2, on3, V, rows, x->row, x->P, f1, p2, z->P[zp], F2, F[2] + at, inverse + at, G1, G2,
+                 G[2] + at);
+                else NAME(parts)(0, on2, on3, V, rows, x->row, NULL, NULL, p2, z->P[zp], F2 + from, F[2] + at,
+                                 inverse + at, NULL, G2 + from, G[2] + at);
             }
-#undef ROW
         }
     }
 }
@@ -239,53 +292,82 @@ static void NAME(middle)(const struct NAME(star_axis) *const a[3], const REAL *i
 /* -------------------------------------------------------------------------------------- the cells */
 
 /* What a cell takes and gives, d by d. One-sided: in[d][0] is the trace of its one face, out[d][0] the
- * residual of the opposite one, `both` the coefficients seen from the two. Two-sided: sums and differences of
- * both faces. All arrays padded rows of the faster tangential direction, zero where there is nothing; the
- * results are without the face terms. */
+ * residual of the opposite one, b_in and b_out the coefficients seen from the two. Two-sided: sums and
+ * differences of both faces. All arrays padded rows of the faster tangential direction, zero where there is
+ * nothing; the results are without the face terms. */
 struct NAME(cell_data) {
-    int n[3], row[3];                     /* modes; padded modes of a line */
-    const REAL *b_in[3][2], *b_out[3][2]; /* of both parities (two-sided) or only [0] */
+    int n[3], row; /* modes; padded */
+    const REAL *b_in[3][2], *b_out[3][2];
     int n_even;
     REAL a[3];
     REAL *in[3][2], *out[3][2];
 };
 
-__attribute__((always_inline)) static inline void NAME(cell)(int two_sided, const struct NAME(cell_data) * c,
-                                                             const REAL *inverses) {
-    int row = c->row[0];
-    for (int k = 0; k < c->n[2]; k++) {
-        int pk = two_sided && k >= c->n_even;
-        REAL in3 = c->a[2] * c->b_in[2][pk][k], out3 = c->b_out[2][pk][k];
-        for (int j = 0; j < c->n[1]; j++) {
-            int pj = two_sided && j >= c->n_even, at = k * c->row[1] + j;
-            REAL in2 = c->a[1] * c->b_in[1][pj][j], out2 = c->b_out[1][pj][j];
-            const REAL *F2 = c->in[1][pj] + k * row, *F3 = c->in[2][pk] + j * row;
-            const REAL *inverse = inverses + (k * c->n[1] + j) * row;
-            REAL *G2 = c->out[1][pj] + k * row, *G3 = c->out[2][pk] + j * row;
-            REAL f = c->a[0] * c->in[0][0][at], g = two_sided ? c->a[0] * c->in[0][1][at] : 0;
-            VECTOR sum = {0}, other = {0};
-            for (int x = 0; x < row; x += LANES) {
-                VECTOR u = f * *(const VECTOR *)(c->b_in[0][0] + x);
-                if (two_sided) u += g * *(const VECTOR *)(c->b_in[0][1] + x);
-                u += in2 * *(const VECTOR *)(F2 + x);
-                u += in3 * *(const VECTOR *)(F3 + x);
-                u *= *(const VECTOR *)(inverse + x);
-                sum += u * *(const VECTOR *)(c->b_out[0][0] + x);
-                if (two_sided) other += u * *(const VECTOR *)(c->b_out[0][1] + x);
-                *(VECTOR *)(G2 + x) += out2 * u;
-                *(VECTOR *)(G3 + x) += out3 * u;
-            }
-            c->out[0][0][at] = NAME(sum_lanes)(sum);
-            if (two_sided) c->out[0][1][at] = NAME(sum_lanes)(other);
+/* Rows `first` to `last` of plane k, all of one parity pj where that matters. */
+__attribute__((always_inline)) static inline void NAME(cell_rows)(int two_sided, int V, int k, int first,
+                                                                  int last, int pj, int pk,
+                                                                  const struct NAME(cell_data) * c,
+                                                                  const REAL *inverses) {
+    int row = V * LANES;
+    const REAL *F2 = c->in[1][pj] + k * row, *F3 = c->in[2][pk], *in1[2], *b2 = c->b_in[1][pj];
+    REAL in3 = c->a[2] * c->b_in[2][pk][k], out3 = c->b_out[2][pk][k], *G3 = c->out[2][pk];
+    VECTOR f2[MOST], g2[MOST], b_in[2][MOST], b_out[2][MOST];
+    for (int v = 0; v < V; v++) {
+        f2[v] = c->a[1] * *(const VECTOR *)(F2 + v * LANES);
+        g2[v] = *(VECTOR *)(c->out[1][pj] + k * row + v * LANES);
+        for (int b = 0; b <= two_sided; b++) {
+            b_in[b][v] = c->a[0] * *(const VECTOR *)(c->b_in[0][b] + v * LANES);
+            b_out[b][v] = *(const VECTOR *)(c->b_out[0][b] + v * LANES);
         }
+    }
+    for (int b = 0; b <= two_sided; b++) in1[b] = c->in[0][b] + k * row;
+    for (int group = first; group < last; group += LANES) {
+        VECTOR sums[2][LANES];
+        int count = last - group < LANES ? last - group : LANES;
+        for (int r = 0; r < LANES; r++) sums[0][r] = sums[1][r] = (VECTOR){0};
+        for (int r = 0; r < count; r++) {
+            int j = group + r;
+            const REAL *inverse = inverses + ((int64_t)k * c->n[1] + j) * row;
+            REAL out2 = c->b_out[1][pj][j];
+            for (int v = 0; v < V; v++) {
+                VECTOR u = in1[0][j] * b_in[0][v];
+                if (two_sided) u += in1[1][j] * b_in[1][v];
+                u += b2[j] * f2[v];
+                u += in3 * *(const VECTOR *)(F3 + j * row + v * LANES);
+                u *= *(const VECTOR *)(inverse + v * LANES);
+                sums[0][r] += u * b_out[0][v];
+                if (two_sided) sums[1][r] += u * b_out[1][v];
+                g2[v] += out2 * u;
+                *(VECTOR *)(G3 + j * row + v * LANES) += out3 * u;
+            }
+        }
+        for (int b = 0; b <= two_sided; b++) {
+            VECTOR total = NAME(sum_rows)(sums[b]);
+            memcpy(c->out[0][b] + k * row + group, &total, (size_t)count * sizeof(REAL));
+        }
+    }
+    for (int v = 0; v < V; v++) *(VECTOR *)(c->out[1][pj] + k * row + v * LANES) = g2[v];
+}
+
+__attribute__((always_inline)) static inline void
+NAME(cell)(int two_sided, int V, const struct NAME(cell_data) * c, const REAL *inverses) {
+    for (int k = 0; k < c->n[2]; k++) {
+        int pk = two_sided && k >= c->n_even, split = two_sided && c->n[1] > 1 ? c->n_even : c->n[1];
+        NAME(cell_rows)(two_sided, V, k, 0, split, 0, pk, c, inverses);
+        if (split < c->n[1]) NAME(cell_rows)(two_sided, V, k, split, c->n[1], 1, pk, c, inverses);
     }
 }
 static void NAME(cell_one)(const struct NAME(cell_data) * c, const REAL *inverses) {
-    NAME(cell)(0, c, inverses);
+#define CELL(V) NAME(cell)(0, V, c, inverses)
+    EACH(c->row / LANES, CELL)
+#undef CELL
 }
 static void NAME(cell_two)(const struct NAME(cell_data) * c, const REAL *inverses) {
-    NAME(cell)(1, c, inverses);
+#define CELL(V) NAME(cell)(1, V, c, inverses)
+    EACH(c->row / LANES, CELL)
+#undef CELL
 }
+#undef EACH
 
 /* ------------------------------------------------------------------------------------- the tables */
 
@@ -387,16 +469,11 @@ static void NAME(star_table)(const struct NAME(star_axis) *const a[3], double sh
         for (int i = 0; i < a[d]->row; i++) top = fmax(top, a[d]->theta[i]);
         largest += top;
     }
-    for (int k = 0; k < a[2]->m; k++)
-        for (int j = 0; j < a[1]->m; j++) {
-            int zp = k < a[2]->sizes[0] ? k : a[2]->starts[1] + k - a[2]->sizes[0];
-            int yp = j < a[1]->sizes[0] ? j : a[1]->starts[1] + j - a[1]->sizes[0];
-            double rest = shift + a[2]->theta[zp] + a[1]->theta[yp];
-            for (int i = 0; i < a[0]->row; i++) {
-                double sum = rest + a[0]->theta[i];
-                *table++ = sum > SINGULAR * largest ? (REAL)(1.0 / sum) : 0;
-            }
-        }
+    for (int k = 0; k < a[2]->m; k++) {
+        int zp = k < a[2]->sizes[0] ? k : a[2]->starts[1] + k - a[2]->sizes[0];
+        NAME(invert)
+        (a[0], a[1], shift + a[2]->theta[zp], SINGULAR * largest, table + (int64_t)k * a[1]->m * a[0]->row);
+    }
 }
 
 /* k / Z of a cell: n x n x padded. */
@@ -438,11 +515,11 @@ static void NAME(lay_out)(const struct box_stars *s, const struct NAME(stars) * 
     }
     p->work = from;
     p->row = from + plane;
-    p->inverse = p->row + 4 * t->padded;
+    p->inverse = p->row + plane;
 }
 static int64_t NAME(space_size)(const struct box_stars *s, const struct NAME(stars) * t) {
     int64_t face = (int64_t)s->h->n * t->padded, plane = 2 * (int64_t)s->h->n * 2 * t->padded;
-    return 7 * plane + 24 * face + 4 * t->padded + s->h->n * face;
+    return 8 * plane + 24 * face + s->h->n * face;
 }
 
 /* to -= factor (scale from - sums), rows of n of a face, those of `from` and `sums` padded. */
@@ -459,7 +536,7 @@ static void NAME(update_cell)(const struct box_stars *s, const struct NAME(stars
                               REAL *const in[3][2], int exact, struct NAME(space) * p, REAL *r) {
     const struct box_hdg *h = s->h;
     const struct box_grid *g = &h->grid;
-    struct NAME(cell_data) c = {.n_even = (h->n + 1) / 2};
+    struct NAME(cell_data) c = {.n_even = (h->n + 1) / 2, .row = t->padded};
     int dim = g->dim, rows = dim > 2 ? h->n : 1, n_fast = dim > 1 ? h->n : 1, kind = 0;
     double a[3], k = box_conductivity(g, box_cell(g, at));
     size_t face = (size_t)h->n * (size_t)t->padded * sizeof(REAL);
@@ -468,7 +545,6 @@ static void NAME(update_cell)(const struct box_stars *s, const struct NAME(stars
         const struct NAME(star_line) *line = &t->lines[d < dim ? h->column_line[d][at[d]] : 0];
         REAL *low = in[d][0], *high = in[d][1];
         c.n[d] = d < dim ? h->n : 1;
-        c.row[d] = t->padded;
         c.a[d] = (REAL)(a[d] / k);
         memset(p->out[d][0], 0, face);
         if (!exact) memset(p->out[d][1], 0, face);
@@ -523,27 +599,26 @@ static void NAME(star)(const struct box_stars *s, const struct NAME(stars) * t,
     const REAL *from[4];
     int dim = g->dim, kind = 0, n_fast = dim > 1 ? h->n : 1, n_slow = dim > 2 ? h->n : 1, exact = s->exact;
     int64_t offsets[3][4];
-    double k, shift;
-    star_means(s, at, &k, &shift);
+    double weights[3][4], shift = star_weights(s, at, weights);
+    REAL scales[3][4];
     for (int d = 0; d < 3; d++) a[d] = &t->axes[d][at[d]->kind];
     for (int d = 2; d >= 0; d--) kind = kind * s->n_kinds[d] + at[d]->kind;
     for (int d = 0; d < dim; d++) {
         const struct NAME(star_axis) *fast = a[d == 0 ? 1 : 0], *slow = a[d == 2 ? 1 : 2];
         if (!a[d]->has_plane) continue;
         star_faces(s, at, d, offsets[d]);
-        for (int i = 0; i < 4; i++) from[i] = r + offsets[d][i];
-        NAME(plane_forward)(fast, slow, n_fast, n_slow, from, p->F[d], p->work);
-        REAL scale = (REAL)(1.0 / k);
-        for (int i = 0; i < slow->m * fast->row; i++) {
-            p->F[d][i] *= scale;
-            p->G[d][i] = a[d]->inverse * p->F[d][i];
+        for (int i = 0; i < 4; i++) {
+            from[i] = r + offsets[d][i];
+            scales[d][i] = (REAL)weights[d][i];
         }
+        NAME(plane_forward)(fast, slow, n_fast, n_slow, scales[d], from, p->F[d], p->work);
+        for (int i = 0; i < slow->m * fast->row; i++) p->G[d][i] = a[d]->inverse * p->F[d][i];
     }
     NAME(middle)(a, t->star_inverses != NULL ? t->star_inverses[kind] : NULL, shift, p->F, p->G, p->row);
     for (int d = 0; d < dim; d++) {
         const struct NAME(star_axis) *fast = a[d == 0 ? 1 : 0], *slow = a[d == 2 ? 1 : 2];
         if (!a[d]->has_plane) continue;
-        NAME(plane_back)(fast, slow, n_fast, n_slow, t->padded, p->G[d], p->faces[d], p->work);
+        NAME(plane_back)(fast, slow, n_fast, n_slow, scales[d], t->padded, p->G[d], p->faces[d], p->work);
         for (int i = 0; i < 4; i++) {
             if (i % 2 >= fast->cells || i / 2 >= slow->cells) continue;
             REAL *to = x + offsets[d][i], *rest = r + offsets[d][i], *e = p->faces[d][i];
@@ -556,7 +631,7 @@ static void NAME(star)(const struct box_stars *s, const struct NAME(stars) * t,
         int local[3] = {c % a[0]->cells, c / a[0]->cells % a[1]->cells, c / a[0]->cells / a[1]->cells},
             cell[3];
         REAL *in[3][2] = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
-        for (int d = 0; d < 3; d++) cell[d] = (at[d]->first + local[d]) % g->cells[d];
+        star_cell(s, at, c, cell);
         for (int d = 0; d < dim; d++) {
             REAL *face = p->faces[d][local[d == 2 ? 1 : 2] * 2 + local[d == 0 ? 1 : 0]];
             if (!a[d]->has_plane) continue;
@@ -569,6 +644,56 @@ static void NAME(star)(const struct box_stars *s, const struct NAME(stars) * t,
         }
         NAME(update_cell)(s, t, cell, in, exact, p, r);
     }
+}
+
+/* The largest eigenvalue of the star's matrix times its approximate inverse, from below, by the power method:
+ * the solve leaves r - K e on the faces of the star, and what it adds elsewhere is wiped out. x, r: n_trace,
+ * zero before and after. */
+static double NAME(estimate)(const struct box_stars *s, const struct NAME(stars) * t,
+                             const struct star_place *const at[3], struct NAME(space) * p, REAL *x, REAL *r,
+                             REAL *w) {
+    const struct box_grid *g = &s->h->grid;
+    int64_t offsets[3][4], n = 0;
+    double top = 0.0, square = 1.0;
+    for (int step = 0; step <= POWER_STEPS; step++) {
+        double sum = 0.0;
+        n = 0;
+        for (int d = 0; d < g->dim; d++) {
+            int fast = at[d == 0 ? 1 : 0]->cells, slow = at[d == 2 ? 1 : 2]->cells;
+            if (at[d]->plane < 0) continue;
+            star_faces(s, at, d, offsets[d]);
+            for (int i = 0; i < 4; i++)
+                for (int64_t j = 0; i % 2 < fast && i / 2 < slow && j < s->h->face_size; j++, n++) {
+                    REAL *rest = r + offsets[d][i] + j;
+                    w[n] = step == 0 ? (REAL)(1.0 + (double)(n * 7919 % 101) / 101.0) : w[n] - *rest;
+                    sum += (double)w[n] * (double)w[n];
+                }
+        }
+        if (step > 0) top = sqrt(sum / square);
+        square = sum;
+        for (int c = 0; c < at[0]->cells * at[1]->cells * at[2]->cells; c++) {
+            int cell[3];
+            star_cell(s, at, c, cell);
+            for (int d = 0; d < g->dim; d++)
+                for (int side = 0; side < 2; side++) {
+                    int64_t face = box_face(g, cell, d, side) * s->h->face_size;
+                    memset(r + face, 0, (size_t)s->h->face_size * sizeof *r);
+                    memset(x + face, 0, (size_t)s->h->face_size * sizeof *x);
+                }
+        }
+        if (step == POWER_STEPS || !(sum > 0.0)) break;
+        REAL factor = (REAL)(1.0 / sqrt(sum));
+        square = 1.0;
+        n = 0;
+        for (int d = 0; d < g->dim; d++) {
+            int fast = at[d == 0 ? 1 : 0]->cells, slow = at[d == 2 ? 1 : 2]->cells;
+            for (int i = 0; i < 4 && at[d]->plane >= 0; i++)
+                for (int64_t j = 0; i % 2 < fast && i / 2 < slow && j < s->h->face_size; j++, n++)
+                    r[offsets[d][i] + j] = w[n] *= factor;
+        }
+        NAME(star)(s, t, at, p, x, r);
+    }
+    return top;
 }
 
 /* All stars of the colours given by direction; rows of the last direction in phases that touch no common
@@ -610,6 +735,31 @@ static void NAME(sweep)(struct box_stars *s, const struct NAME(stars) * t, int b
                          c / s->n_colours[0] / s->n_colours[1]};
         NAME(sweep_colour)(s, t, colour, x, r);
     }
+}
+
+/* The factors of all stars: their largest eigenvalue becomes STAR_TOP. */
+static facet_status NAME(make_factors)(struct box_stars *s, const struct NAME(stars) * t) {
+    facet_status status = FACET_OK;
+    int64_t all = (int64_t)s->n_places[0] * s->n_places[1] * s->n_places[2];
+    REAL *x = NULL, *r = NULL, *w = NULL;
+    struct NAME(space) space;
+    TRY(ALLOC(s->factors, all));
+    TRY(CALLOC(x, s->h->n_trace));
+    TRY(CALLOC(r, s->h->n_trace));
+    TRY(ALLOC(w, 12 * s->h->face_size));
+    NAME(lay_out)(s, t, t->scratch, &space);
+    for (int64_t i = 0; i < all; i++) s->factors[i] = 1.0;
+    for (int64_t i = 0; i < all; i++) {
+        const struct star_place *at[3];
+        int64_t rest = i;
+        for (int d = 0; d < 3; rest /= s->n_places[d++]) at[d] = &s->places[d][rest % s->n_places[d]];
+        s->factors[i] = NAME(estimate)(s, t, at, &space, x, r, w) / STAR_TOP;
+    }
+done:
+    base_free(&x);
+    base_free(&r);
+    base_free(&w);
+    return status;
 }
 
 /* r -= K x: layers of the last direction, the even ones first. */
@@ -709,8 +859,10 @@ static facet_status NAME(stars_make)(struct box_stars *s, struct box_axis *const
     TRY(NAME(tables_make)(s, t));
     t->scratch_size = NAME(space_size)(s, t);
     TRY(CALLOC(t->scratch, s->n_work * t->scratch_size));
+    if (!h->grid.separable) TRY(NAME(make_factors)(s, t));
 done:
     return status;
 }
 #undef VECTOR
 #undef LANES
+#undef MOST
