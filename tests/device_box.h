@@ -41,7 +41,7 @@ static void NAME(run_box)(struct arena *a, int64_t size) {
     struct box_lanes *lanes = NULL;
     struct vector f, r, d, x, y, e, lattice;
     double sums[2];
-    ok(box_lanes_create(a->device, h, 1, &lanes));
+    ok(box_lanes_create(a->device, h, sizeof(REAL) == sizeof(float), &lanes));
     int64_t n = lanes->plan.size, n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * L;
     NAME(random_lanes)(lanes, BOX_RESIDUAL, 1, &f);
     NAME(random_lanes)(lanes, BOX_RESIDUAL, 2, &r);
@@ -84,7 +84,7 @@ static void NAME(run_box_coarse)(struct arena *a, int64_t size) {
     struct box_hdg *h = make_box(&device_boxes[size]);
     struct box_lanes *lanes = NULL;
     struct vector lattice, e;
-    ok(box_lanes_create(a->device, h, 1, &lanes));
+    ok(box_lanes_create(a->device, h, sizeof(REAL) == sizeof(float), &lanes));
     int64_t n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * L;
     NAME(random_lattice)(lanes, &lattice);
     ok(NAME(vector_create)(a->device, n_moments, &e));
