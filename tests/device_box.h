@@ -43,11 +43,11 @@ static void NAME(run_box)(struct arena *a, int64_t size) {
     double sums[2];
     ok(box_lanes_create(a->device, h, sizeof(REAL) == sizeof(float), &lanes));
     int64_t n = lanes->plan.size, n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * L;
-    NAME(random_lanes)(lanes, BOX_RESIDUAL, 1, &f);
-    NAME(random_lanes)(lanes, BOX_RESIDUAL, 2, &r);
-    NAME(random_lanes)(lanes, BOX_UNKNOWN, 3, &d);
-    NAME(random_lanes)(lanes, BOX_UNKNOWN, 4, &x);
-    NAME(random_lanes)(lanes, BOX_RESIDUAL, 5, &y);
+    NAME(random_lanes)(lanes, BOX_LANES_RESIDUAL, 1, &f);
+    NAME(random_lanes)(lanes, BOX_LANES_RESIDUAL, 2, &r);
+    NAME(random_lanes)(lanes, BOX_LANES_UNKNOWN, 3, &d);
+    NAME(random_lanes)(lanes, BOX_LANES_UNKNOWN, 4, &x);
+    NAME(random_lanes)(lanes, BOX_LANES_RESIDUAL, 5, &y);
     NAME(random_lattice)(lanes, &lattice);
     ok(NAME(vector_create)(a->device, n_moments, &e));
     NAME(device_box_prolong)(a->device, &lanes->plan, lattice.data, e.ARRAY);

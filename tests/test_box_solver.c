@@ -3,7 +3,7 @@
  * iteration counts and their independence of the mesh, and failures. */
 #include <math.h>
 
-#include "box/coarse.h"
+#include "box/lanes_coarse.h"
 #include "box/solver.h"
 #include "box_helpers.h"
 
@@ -59,9 +59,9 @@ static double operator_error(const struct box_case *c, const char *device, int s
                   : vector_create(find(device), lanes->plan.size, i ? &x : &y));
     vector_fill(&y, NAN);
     plain_apply(h, in, expected);
-    ok(box_lanes_pack(lanes, BOX_UNKNOWN, in, &x));
+    ok(box_lanes_pack(lanes, BOX_LANES_UNKNOWN, in, &x));
     operator_apply(&A, &x, &y);
-    ok(box_lanes_unpack(lanes, BOX_RESIDUAL, &y, got));
+    ok(box_lanes_unpack(lanes, BOX_LANES_RESIDUAL, &y, got));
     for (int64_t i = 0; i < h->n_trace; i++) got[i] -= expected[i];
     double error = norm(h->n_trace, got) / norm(h->n_trace, expected);
     operator_destroy(&A);
@@ -240,12 +240,12 @@ static void the_coarse_matrix_is_galerkins(void **state) {
     for (size_t s = 0; s < sizeof cases / sizeof *cases; s++) {
         struct box_hdg *h = make_box(&cases[s]);
         struct box_lanes *lanes = NULL;
-        struct box_coarse *coarse = NULL;
+        struct box_lanes_coarse *coarse = NULL;
         struct vector e, back, d, y;
         struct box_step step = {.direction = 1, .product = 1};
         double sums[2], dot, energy;
         ok(box_lanes_create(find("cpu"), h, 0, &lanes));
-        ok(box_coarse_create(lanes, &coarse));
+        ok(box_lanes_coarse_create(lanes, &coarse));
         int64_t n = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;
         ok(vector_create(find("cpu"), n, &e));
         ok(vector_create(find("cpu"), n, &back));
@@ -255,12 +255,12 @@ static void the_coarse_matrix_is_galerkins(void **state) {
         vector_fill(&y, 0.0);
         energy = box_lanes_step(lanes, &step, NULL, &y, &e, &d, NULL, &y);
         box_lanes_residual(lanes, 0.0, &d, &y, &back, sums);
-        ok(box_coarse_correct(coarse, &back, &back, &dot));
+        ok(box_lanes_coarse_correct(coarse, &back, &back, &dot));
         assert_true(fabs(dot - energy) < 1e-10 * energy);
         for (int64_t i = 0; i < n; i++) assert_true(fabs(back.data[i] - e.data[i]) < 1e-9);
         struct vector *all[] = {&e, &back, &d, &y};
         for (int i = 0; i < 4; i++) vector_destroy(all[i]);
-        box_coarse_destroy(&coarse);
+        box_lanes_coarse_destroy(&coarse);
         box_lanes_destroy(&lanes);
         box_hdg_destroy(&h);
     }
@@ -314,7 +314,7 @@ static struct outcome solve_box(const struct box_case *c, const char *device,
 static void all_sorts_of_boxes_are_solved(void **state) {
     (void)state;
     for (int s = 0; s < N_SHAPES; s++)
-        for (int k = BOX_NONE; k <= BOX_CHEBYSHEV; k++)
+        for (int k = BOX_SOLVER_NONE; k <= BOX_SOLVER_CHEBYSHEV; k++)
             for (int mixed = 0; mixed < 2; mixed++) {
                 struct box_case c = shapes[s];
                 c.degree = 3;
@@ -327,7 +327,7 @@ static void other_devices_solve_the_same(void **state) {
     (void)state;
     struct box_case c = shapes[4];
     c.degree = 2;
-    for (int k = BOX_DIAGONAL; k <= BOX_CHEBYSHEV; k++) {
+    for (int k = BOX_SOLVER_DIAGONAL; k <= BOX_SOLVER_CHEBYSHEV; k++) {
         struct outcome cpu = solve_box(&c, "cpu", (enum box_preconditioner)k, 1);
         struct outcome debug = solve_box(&c, "debug", (enum box_preconditioner)k, 1);
         assert_true(abs(cpu.iterations - debug.iterations) <= 1);
@@ -348,7 +348,7 @@ static void a_singular_box_is_solved(void **state) {
          .conductivity = 9},
     };
     for (int s = 0; s < 2; s++)
-        for (int k = BOX_DIAGONAL; k <= BOX_CHEBYSHEV; k++)
+        for (int k = BOX_SOLVER_DIAGONAL; k <= BOX_SOLVER_CHEBYSHEV; k++)
             for (int mixed = 0; mixed < 2; mixed++)
                 assert_true(solve_box(&cases[s], "cpu", (enum box_preconditioner)k, mixed).residual <=
                             1.01e-10);
@@ -370,15 +370,15 @@ static void iterations_do_not_grow_with_the_mesh(void **state) {
         for (int mixed = 0; mixed < 2; mixed++) {
             struct box_case small = cube(4, bounds[b].degree),
                             large = cube(b == 0 ? 16 : 8, bounds[b].degree);
-            int first = solve_box(&small, "cpu", BOX_ADDITIVE, mixed).iterations;
-            int second = solve_box(&large, "cpu", BOX_ADDITIVE, mixed).iterations;
+            int first = solve_box(&small, "cpu", BOX_SOLVER_ADDITIVE, mixed).iterations;
+            int second = solve_box(&large, "cpu", BOX_SOLVER_ADDITIVE, mixed).iterations;
             assert_true(first <= bounds[b].additive && second <= 1.1 * first);
-            assert_true(solve_box(&small, "cpu", BOX_CHEBYSHEV, mixed).iterations <= bounds[b].cycle);
-            assert_true(solve_box(&large, "cpu", BOX_CHEBYSHEV, mixed).iterations <= bounds[b].cycle);
+            assert_true(solve_box(&small, "cpu", BOX_SOLVER_CHEBYSHEV, mixed).iterations <= bounds[b].cycle);
+            assert_true(solve_box(&large, "cpu", BOX_SOLVER_CHEBYSHEV, mixed).iterations <= bounds[b].cycle);
         }
     struct box_case c = cube(8, 7);
-    int diagonal = solve_box(&c, "cpu", BOX_DIAGONAL, 0).iterations,
-        additive = solve_box(&c, "cpu", BOX_ADDITIVE, 0).iterations;
+    int diagonal = solve_box(&c, "cpu", BOX_SOLVER_DIAGONAL, 0).iterations,
+        additive = solve_box(&c, "cpu", BOX_SOLVER_ADDITIVE, 0).iterations;
     assert_true(diagonal >= 2.2 * additive);
 }
 
@@ -387,7 +387,7 @@ static void rough_coefficients_cost_little(void **state) {
     for (int degree = 3; degree <= 7; degree += 4) {
         struct box_case smooth = cube(6, degree), rough = smooth;
         rough.conductivity = 100.0;
-        for (int k = BOX_ADDITIVE; k <= BOX_CHEBYSHEV; k++) {
+        for (int k = BOX_SOLVER_ADDITIVE; k <= BOX_SOLVER_CHEBYSHEV; k++) {
             int first = solve_box(&smooth, "cpu", (enum box_preconditioner)k, 1).iterations;
             int second = solve_box(&rough, "cpu", (enum box_preconditioner)k, 1).iterations;
             assert_true(second <= 2.5 * first);
@@ -453,7 +453,7 @@ static void what_stops_a_solve_is_told(void **state) {
     assert_int_equal(box_solver_solve(solver, F, u, 0, &control, &report), FACET_NOT_CONVERGED);
     box_solver_destroy(&solver);
     box_solver_options_default(&options);
-    options.preconditioner = BOX_CHEBYSHEV;
+    options.preconditioner = BOX_SOLVER_CHEBYSHEV;
     options.chebyshev_degree = 0;
     assert_int_equal(box_solver_create(find("cpu"), h, &options, &solver), FACET_ERROR_INPUT);
     assert_null(solver);
@@ -465,7 +465,7 @@ static void what_stops_a_solve_is_told(void **state) {
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    for (int k = BOX_NONE; k <= BOX_CHEBYSHEV; k++)
+    for (int k = BOX_SOLVER_NONE; k <= BOX_SOLVER_CHEBYSHEV; k++)
         for (int rough = 0; rough < 2; rough++) {
             struct box_case c = cube(2, 2);
             if (rough) c.conductivity = 10.0;

@@ -44,7 +44,7 @@ static void convert_face(const struct box_lanes *lanes, int64_t number, enum box
     const int32_t *order = lanes->order[face.axis];
     int64_t n = p->face[face.axis];
     face_scales(lanes, &face, scales);
-    if ((scaling == BOX_UNKNOWN) == (to != NULL))
+    if ((scaling == BOX_LANES_UNKNOWN) == (to != NULL))
         for (int64_t i = 0; i < n * L; i++) scales[i] = 1.0 / scales[i];
     for (int lane = 0; lane < L; lane++) {
         int64_t first = plain_face(lanes, &face, lane);

@@ -43,7 +43,7 @@ static facet_status make_ratio(struct box_cg *cg) {
     TRY(vector_create(cg->lanes->device, p->size, &v));
     TRY(vector_create(cg->lanes->device, p->size, &cg->spare));
     for (int i = 0; i < 2; i++) {
-        TRY(box_lanes_pack(i == 0 ? cg->fast : cg->lanes, BOX_RESIDUAL, plain, &v));
+        TRY(box_lanes_pack(i == 0 ? cg->fast : cg->lanes, BOX_LANES_RESIDUAL, plain, &v));
         TRY(vector_download(&v, both + i * p->size));
     }
     for (int64_t i = 0; i < p->size; i++) both[i] = both[i] > 0.0 ? both[i] / both[p->size + i] : 0.0;
@@ -84,8 +84,8 @@ static facet_status make_kernel(struct box_cg *cg) {
     }
     TRY(box_lanes_vector(lanes, lanes->plan.size, &cg->kernel));
     TRY(box_lanes_vector(lanes, lanes->plan.size, &cg->kernel_residual));
-    TRY(box_lanes_pack(lanes, BOX_UNKNOWN, plain, &cg->kernel));
-    TRY(box_lanes_pack(lanes, BOX_RESIDUAL, plain, &cg->kernel_residual));
+    TRY(box_lanes_pack(lanes, BOX_LANES_UNKNOWN, plain, &cg->kernel));
+    TRY(box_lanes_pack(lanes, BOX_LANES_RESIDUAL, plain, &cg->kernel_residual));
     cg->kernel_square = vector_dot(&cg->kernel, &cg->kernel_residual);
 done:
     base_free(&plain);
@@ -154,7 +154,7 @@ static facet_status precondition(struct box_cg *cg, const double sums[2], struct
         TRY(box_cycle_failure(cg->M));
         goto done;
     }
-    if (cg->coarse != NULL) TRY(box_coarse_correct(cg->coarse, &cg->moments, &cg->coefficients, &dot));
+    if (cg->coarse != NULL) TRY(box_lanes_coarse_correct(cg->coarse, &cg->moments, &cg->coefficients, &dot));
     s->rz = sums[0] + dot;
 done:
     return status;

@@ -3,12 +3,12 @@
 #ifndef FACET_BOX_CG_H
 #define FACET_BOX_CG_H
 
-#include "box/coarse.h"
+#include "box/lanes_coarse.h"
 
 struct box_cg {
-    const struct box_lanes *lanes; /* of double precision */
-    const struct box_lanes *fast;  /* of the iteration: the same, or single ones */
-    struct box_coarse *coarse;     /* NULL: the diagonal alone */
+    const struct box_lanes *lanes;   /* of double precision */
+    const struct box_lanes *fast;    /* of the iteration: the same, or single ones */
+    struct box_lanes_coarse *coarse; /* NULL: the diagonal alone */
     const struct operator* M; /* a cycle (box/precondition.h) instead of diagonal and coarse space, or NULL */
     struct vector r, p, y;    /* of the iteration */
     struct vector z;          /* of M */

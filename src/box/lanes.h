@@ -40,7 +40,7 @@ facet_status box_lanes_vector(const struct box_lanes *lanes, int64_t n, struct v
 
 /* From plain modes (n_trace numbers, on the host) to a vector of the device and back. Fixed faces are taken
  * as zero, and left alone. */
-enum box_scaling { BOX_UNKNOWN, BOX_RESIDUAL };
+enum box_scaling { BOX_LANES_UNKNOWN, BOX_LANES_RESIDUAL };
 facet_status box_lanes_pack(const struct box_lanes *lanes, enum box_scaling scaling, const double *plain,
                             struct vector *to);
 facet_status box_lanes_unpack(const struct box_lanes *lanes, enum box_scaling scaling,

@@ -11,7 +11,7 @@
 
 struct box_cycle {
     const struct box_lanes *lanes;
-    struct box_coarse *coarse;
+    struct box_lanes_coarse *coarse;
     int degree;
     double top, a[MG_MAX_DEGREE], b[MG_MAX_DEGREE]; /* d = a D r + b d */
     struct vector r, d, y, moments, coefficients;
@@ -59,7 +59,7 @@ static void cycle_apply(const struct operator* M, const struct vector *f, struct
     double sums[2], dot;
     smooth(c, f, 1, 1, x);
     box_lanes_residual(c->lanes, 1.0, &c->y, &c->r, &c->moments, sums);
-    facet_status status = box_coarse_correct(c->coarse, &c->moments, &c->coefficients, &dot);
+    facet_status status = box_lanes_coarse_correct(c->coarse, &c->moments, &c->coefficients, &dot);
     if (status != FACET_OK && c->failure == FACET_OK) c->failure = status;
     box_lanes_step(c->lanes, &correct, NULL, &c->r, &c->coefficients, &c->d, x, &c->y);
     smooth(c, &c->r, 0, 0, x);
@@ -80,7 +80,7 @@ static facet_status estimate_top(const struct box_lanes *lanes, double *top) {
     TRY(box_lanes_vector(lanes, lanes->plan.size, &r));
     TRY(box_lanes_vector(lanes, lanes->plan.size, &p));
     TRY(box_lanes_vector(lanes, lanes->plan.size, &y));
-    TRY(box_lanes_pack(lanes, BOX_RESIDUAL, noise, &r));
+    TRY(box_lanes_pack(lanes, BOX_LANES_RESIDUAL, noise, &r));
     vector_fill(&y, 0.0);
     box_lanes_residual(lanes, 0.0, &y, &r, NULL, sums);
     double rz = sums[0], first = rz;
@@ -105,8 +105,8 @@ done:
     return status;
 }
 
-facet_status operator_create_box_cycle(const struct box_lanes *lanes, struct box_coarse *coarse, int degree,
-                                       struct operator* M) {
+facet_status operator_create_box_cycle(const struct box_lanes *lanes, struct box_lanes_coarse *coarse,
+                                       int degree, struct operator* M) {
     facet_status status = FACET_OK;
     struct box_cycle *c = NULL;
     int64_t n = lanes->plan.size, n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;

@@ -5,11 +5,11 @@
 #ifndef FACET_BOX_PRECONDITION_H
 #define FACET_BOX_PRECONDITION_H
 
-#include "box/coarse.h"
+#include "box/lanes_coarse.h"
 
 /* lanes and coarse must outlive M, which is of the precision of the lanes. */
-facet_status operator_create_box_cycle(const struct box_lanes *lanes, struct box_coarse *coarse, int degree,
-                                       struct operator* M);
+facet_status operator_create_box_cycle(const struct box_lanes *lanes, struct box_lanes_coarse *coarse,
+                                       int degree, struct operator* M);
 /* What went wrong in a cycle (the coarse solve may want memory). */
 facet_status box_cycle_failure(const struct operator* M);
 /* The largest eigenvalue of D K that the polynomials expect. */

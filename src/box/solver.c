@@ -9,7 +9,7 @@ struct box_solver {
     const struct device *device;
     struct box_solver_options options;
     struct box_lanes *lanes, *single; /* single: NULL unless mixed */
-    struct box_coarse *coarse;
+    struct box_lanes_coarse *coarse;
     struct operator cycle, exact_cycle;
     struct box_cg cg;
     struct box_cg exact; /* in double precision, made when single is not enough */
@@ -17,7 +17,8 @@ struct box_solver {
 };
 
 void box_solver_options_default(struct box_solver_options *options) {
-    *options = (struct box_solver_options){.preconditioner = BOX_ADDITIVE, .mixed = 1, .chebyshev_degree = 4};
+    *options =
+        (struct box_solver_options){.preconditioner = BOX_SOLVER_ADDITIVE, .mixed = 1, .chebyshev_degree = 4};
 }
 
 const char *box_preconditioner_name(enum box_preconditioner preconditioner) {
@@ -34,7 +35,7 @@ static facet_status forget_diagonal(struct box_lanes *lanes) {
     TRY(ALLOC(ones, n));
     for (int64_t i = 0; i < n; i++) ones[i] = 1.0;
     TRY(box_lanes_vector(lanes, lanes->plan.size, &v));
-    TRY(box_lanes_pack(lanes, BOX_UNKNOWN, ones, &v));
+    TRY(box_lanes_pack(lanes, BOX_LANES_UNKNOWN, ones, &v));
     if (lanes->single)
         device_multiply_single(lanes->device, v.n, v.single, v.single, (float *)lanes->plan.f32.diagonal);
     else
@@ -52,7 +53,7 @@ static facet_status make_iteration(struct box_solver *s, const struct box_lanes 
     cg->lanes = s->lanes;
     cg->fast = fast;
     cg->coarse = s->coarse;
-    if (s->coarse != NULL && s->options.preconditioner == BOX_CHEBYSHEV) {
+    if (s->coarse != NULL && s->options.preconditioner == BOX_SOLVER_CHEBYSHEV) {
         TRY(operator_create_box_cycle(fast, s->coarse, s->options.chebyshev_degree, cycle));
         cg->M = cycle;
     }
@@ -77,13 +78,14 @@ facet_status box_solver_create(const struct device *device, const struct box_hdg
     enum box_preconditioner kind = s->options.preconditioner;
     TRY(box_lanes_create(device, hdg, 0, &s->lanes));
     if (s->options.mixed) TRY(box_lanes_create(device, hdg, 1, &s->single));
-    if (kind == BOX_NONE) {
+    if (kind == BOX_SOLVER_NONE) {
         TRY(forget_diagonal(s->lanes));
         if (s->single != NULL) TRY(forget_diagonal(s->single));
     }
-    if (kind == BOX_ADDITIVE || kind == BOX_CHEBYSHEV) TRY(box_coarse_create(s->lanes, &s->coarse));
-    if (s->coarse != NULL && box_coarse_size(s->coarse) == 0)
-        box_coarse_destroy(&s->coarse); /* none is free */
+    if (kind == BOX_SOLVER_ADDITIVE || kind == BOX_SOLVER_CHEBYSHEV)
+        TRY(box_lanes_coarse_create(s->lanes, &s->coarse));
+    if (s->coarse != NULL && box_lanes_coarse_size(s->coarse) == 0)
+        box_lanes_coarse_destroy(&s->coarse); /* none is free */
     TRY(make_iteration(s, s->single != NULL ? s->single : s->lanes, &s->cycle, &s->cg));
 done:
     if (status != FACET_OK) box_solver_destroy(solver);
@@ -97,7 +99,7 @@ void box_solver_destroy(struct box_solver **solver) {
     box_cg_destroy(&s->exact);
     operator_destroy(&s->cycle);
     operator_destroy(&s->exact_cycle);
-    box_coarse_destroy(&s->coarse);
+    box_lanes_coarse_destroy(&s->coarse);
     box_lanes_destroy(&s->single);
     box_lanes_destroy(&s->lanes);
     base_free(solver);
@@ -109,7 +111,7 @@ static facet_status go_on(struct box_solver *s, const double *F, const struct so
     facet_status status = FACET_OK;
     int stalled;
     if (s->exact.F.n == 0) TRY(make_iteration(s, s->lanes, &s->exact_cycle, &s->exact));
-    TRY(box_lanes_pack(s->lanes, BOX_RESIDUAL, F, &s->exact.F));
+    TRY(box_lanes_pack(s->lanes, BOX_LANES_RESIDUAL, F, &s->exact.F));
     vector_axpby(1.0, &s->cg.solution, 0.0, &s->exact.solution);
     status = box_cg_solve(&s->exact, control, report, &stalled);
     vector_axpby(1.0, &s->exact.solution, 0.0, &s->cg.solution);
@@ -123,9 +125,9 @@ facet_status box_solver_solve(struct box_solver *s, const double *F, double *uha
     double clock = base_seconds();
     int stalled;
     solve_report_clear(report);
-    TRY(box_lanes_pack(s->lanes, BOX_RESIDUAL, F, &s->cg.F));
+    TRY(box_lanes_pack(s->lanes, BOX_LANES_RESIDUAL, F, &s->cg.F));
     if (use_guess)
-        TRY(box_lanes_pack(s->lanes, BOX_UNKNOWN, uhat, &s->cg.solution));
+        TRY(box_lanes_pack(s->lanes, BOX_LANES_UNKNOWN, uhat, &s->cg.solution));
     else
         vector_fill(&s->cg.solution, 0.0);
     s->convert_seconds = base_seconds() - clock;
@@ -136,7 +138,7 @@ facet_status box_solver_solve(struct box_solver *s, const double *F, double *uha
         goto done;
     }
     clock = base_seconds();
-    TRY(box_lanes_unpack(s->lanes, BOX_UNKNOWN, &s->cg.solution, uhat));
+    TRY(box_lanes_unpack(s->lanes, BOX_LANES_UNKNOWN, &s->cg.solution, uhat));
     s->convert_seconds += base_seconds() - clock;
     status = solved;
 done:
@@ -144,7 +146,7 @@ done:
 }
 
 struct multigrid *box_solver_multigrid(const struct box_solver *s) {
-    return s->coarse != NULL ? box_coarse_multigrid(s->coarse) : NULL;
+    return s->coarse != NULL ? box_lanes_coarse_multigrid(s->coarse) : NULL;
 }
 
 double box_solver_convert_seconds(const struct box_solver *s) {

@@ -1,5 +1,5 @@
 /* The coarse space: its numbering, its matrix, and its solve. */
-#include "box/coarse.h"
+#include "box/lanes_coarse.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -13,7 +13,7 @@
 #define MAX_DIRECT  4000  /* unknowns that Cholesky is given */
 #define SMALL_ANGLE 1e-11 /* an eigenvalue below this part of the largest is the kernel's */
 
-struct box_coarse {
+struct box_lanes_coarse {
     const struct box_lanes *lanes;
     int size[3];        /* of the lattice of kernels/box.h */
     int n[3];           /* unknowns along each axis */
@@ -29,8 +29,8 @@ struct box_coarse {
     double *staged;        /* on the host, where the device's memory is elsewhere */
 };
 
-void box_coarse_destroy(struct box_coarse **coarse) {
-    struct box_coarse *c = *coarse;
+void box_lanes_coarse_destroy(struct box_lanes_coarse **coarse) {
+    struct box_lanes_coarse *c = *coarse;
     if (c == NULL) return;
     for (int axis = 0; axis < 3; axis++) {
         base_free(&c->number[axis]);
@@ -48,11 +48,11 @@ void box_coarse_destroy(struct box_coarse **coarse) {
     base_free(coarse);
 }
 
-int64_t box_coarse_size(const struct box_coarse *c) {
+int64_t box_lanes_coarse_size(const struct box_lanes_coarse *c) {
     return c->total;
 }
 
-struct multigrid *box_coarse_multigrid(const struct box_coarse *c) {
+struct multigrid *box_lanes_coarse_multigrid(const struct box_lanes_coarse *c) {
     return c->solve.apply != NULL ? operator_multigrid(&c->solve) : NULL;
 }
 
@@ -61,7 +61,7 @@ struct multigrid *box_coarse_multigrid(const struct box_coarse *c) {
 /* With v = the product of 1 and xi: the sum (even) or difference (odd) of its values on the two faces of axis
  * d is 2 T_d, T_d its factors along the other axes. v'Kv = k [sum_d a_d gamma 4 |T_d|^2 - sum over the modes
  * of these parities of (sum_d 2 a_d b T_d)^2 / Z]. */
-void box_coarse_energies(const struct box_lanes *lanes, const int cell[3], double energies[8]) {
+void box_lanes_coarse_energies(const struct box_lanes *lanes, const int cell[3], double energies[8]) {
     const struct box_plan *p = &lanes->plan;
     const struct box_hdg *h = lanes->hdg;
     int at[3] = {0}, m[3];
@@ -122,7 +122,7 @@ struct energies {
     int known;
 };
 
-static const double *energies_of(const struct box_coarse *c, const int cell[3], struct energies *last) {
+static const double *energies_of(const struct box_lanes_coarse *c, const int cell[3], struct energies *last) {
     const struct box_hdg *h = c->lanes->hdg;
     int at[3] = {0}, same = last->known, lines[3];
     double metric[4];
@@ -137,7 +137,7 @@ static const double *energies_of(const struct box_coarse *c, const int cell[3], 
     for (int d = 0; d < 3; d++)
         if (lines[d] != last->lines[d]) same = 0;
     if (!same) {
-        box_coarse_energies(c->lanes, cell, last->values);
+        box_lanes_coarse_energies(c->lanes, cell, last->values);
         factor = 1.0;
     }
     for (int i = 0; i < 8; i++) last->values[i] *= factor;
@@ -151,7 +151,7 @@ static const double *energies_of(const struct box_coarse *c, const int cell[3], 
  * lines */
 
 /* Mass and stiffness of linear elements along an axis. */
-static void assemble_line(const struct box_coarse *c, int axis, double *M, double *A) {
+static void assemble_line(const struct box_lanes_coarse *c, int axis, double *M, double *A) {
     const struct box_plan *p = &c->lanes->plan;
     int n = c->n[axis], d = c->lanes->direction[axis];
     for (int i = 0; i < p->cells[axis]; i++) {
@@ -167,7 +167,7 @@ static void assemble_line(const struct box_coarse *c, int axis, double *M, doubl
 }
 
 /* A Q = M Q mu, Q'MQ = 1; an absent axis has the number 1. */
-static facet_status solve_line(struct box_coarse *c, int axis, double *mu) {
+static facet_status solve_line(struct box_lanes_coarse *c, int axis, double *mu) {
     facet_status status = FACET_OK;
     int n = c->n[axis];
     double *M = NULL;
@@ -190,7 +190,7 @@ done:
 
 /* The mean over all cells of the coefficients of A in products of mass (0) and stiffness (1). On an element
  * of width h the mass has the eigenvalues h/2 (even) and h/6 (odd), the stiffness 0 and 2/h. */
-static void mean_coefficients(const struct box_coarse *c, double mean[8]) {
+static void mean_coefficients(const struct box_lanes_coarse *c, double mean[8]) {
     const struct box_plan *p = &c->lanes->plan;
     struct energies last = {.known = 0};
     double share = 1.0 / (double)c->lanes->hdg->grid.n_cells;
@@ -215,7 +215,7 @@ static void mean_coefficients(const struct box_coarse *c, double mean[8]) {
             }
 }
 
-static facet_status make_products(struct box_coarse *c) {
+static facet_status make_products(struct box_lanes_coarse *c) {
     facet_status status = FACET_OK;
     double *mu[3] = {0}, mean[8], largest = 0.0;
     for (int axis = 0; axis < 3; axis++) {
@@ -247,7 +247,7 @@ done:
 }
 
 /* Along every axis y = Q x (back) or Q'x; x and work change places. */
-static void transform(const struct box_coarse *c, int back, double **x, double **work) {
+static void transform(const struct box_lanes_coarse *c, int back, double **x, double **work) {
     const int *n = c->n;
     int64_t plane = (int64_t)n[0] * n[1];
     double *swap;
@@ -266,14 +266,14 @@ static void transform(const struct box_coarse *c, int back, double **x, double *
 
 /* ------------------------------------------------------------------------------------------ assembled */
 
-static int64_t unknown(const struct box_coarse *c, int i, int j, int k) {
+static int64_t unknown(const struct box_lanes_coarse *c, int i, int j, int k) {
     int32_t a = c->number[0][i], b = c->number[1][j], d = c->number[2][k];
     return a < 0 || b < 0 || d < 0 ? -1 : ((int64_t)d * c->n[1] + b) * c->n[0] + a;
 }
 
 /* The matrix of one cell: sum over the eight products of energy / 64 e e', e = their signs at the vertices.
  */
-static void add_cell(const struct box_coarse *c, const int at[3], const double *energies,
+static void add_cell(const struct box_lanes_coarse *c, const int at[3], const double *energies,
                      struct csr_elements *elements) {
     const int *present = c->lanes->plan.present;
     int64_t e = elements->n_elements++, start = elements->starts[e];
@@ -312,7 +312,7 @@ static void add_cell(const struct box_coarse *c, const int at[3], const double *
     if (e + 2 <= c->lanes->hdg->grid.n_cells) elements->starts[e + 2] = elements->starts[e + 1];
 }
 
-static facet_status assemble(const struct box_coarse *c, struct csr *csr) {
+static facet_status assemble(const struct box_lanes_coarse *c, struct csr *csr) {
     facet_status status = FACET_OK;
     const struct box_plan *p = &c->lanes->plan;
     int64_t n = c->lanes->hdg->grid.n_cells;
@@ -333,7 +333,7 @@ done:
     return status;
 }
 
-static facet_status make_assembled(struct box_coarse *c, const struct device *host) {
+static facet_status make_assembled(struct box_lanes_coarse *c, const struct device *host) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     struct cholesky *cholesky = NULL;
@@ -369,7 +369,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the whole */
 
-static facet_status number_vertices(struct box_coarse *c) {
+static facet_status number_vertices(struct box_lanes_coarse *c) {
     facet_status status = FACET_OK;
     const struct box_plan *p = &c->lanes->plan;
     box_lattice(p, L, c->size);
@@ -387,10 +387,10 @@ done:
     return status;
 }
 
-facet_status box_coarse_create(const struct box_lanes *lanes, struct box_coarse **coarse) {
+facet_status box_lanes_coarse_create(const struct box_lanes *lanes, struct box_lanes_coarse **coarse) {
     facet_status status = FACET_OK;
     const struct device *host;
-    struct box_coarse *c;
+    struct box_lanes_coarse *c;
     TRY(CALLOC(*coarse, 1));
     c = *coarse;
     c->lanes = lanes;
@@ -407,12 +407,12 @@ facet_status box_coarse_create(const struct box_lanes *lanes, struct box_coarse 
     else
         TRY(make_assembled(c, host));
 done:
-    if (status != FACET_OK) box_coarse_destroy(coarse);
+    if (status != FACET_OK) box_lanes_coarse_destroy(coarse);
     return status;
 }
 
 /* x = A^-1 b. */
-static facet_status solve_unknowns(struct box_coarse *c) {
+static facet_status solve_unknowns(struct box_lanes_coarse *c) {
     facet_status status = FACET_OK;
     if (c->total == 0) return FACET_OK;
     if (c->inverse != NULL) {
@@ -433,7 +433,7 @@ done:
 }
 
 /* Sums of vertices that are one unknown, into b; and x to all vertices, others being zero. */
-static void fold(struct box_coarse *c, const double *lattice) {
+static void fold(struct box_lanes_coarse *c, const double *lattice) {
     memset(c->b, 0, (size_t)c->total * sizeof *c->b);
     for (int k = 0; k < c->size[2]; k++)
         for (int j = 0; j < c->size[1]; j++)
@@ -442,7 +442,7 @@ static void fold(struct box_coarse *c, const double *lattice) {
                 if (to >= 0) c->b[to] += *lattice;
             }
 }
-static void spread(const struct box_coarse *c, double *lattice) {
+static void spread(const struct box_lanes_coarse *c, double *lattice) {
     for (int k = 0; k < c->size[2]; k++)
         for (int j = 0; j < c->size[1]; j++)
             for (int i = 0; i < c->size[0]; i++, lattice++) {
@@ -451,8 +451,8 @@ static void spread(const struct box_coarse *c, double *lattice) {
             }
 }
 
-facet_status box_coarse_correct(struct box_coarse *c, const struct vector *moments,
-                                struct vector *coefficients, double *dot) {
+facet_status box_lanes_coarse_correct(struct box_lanes_coarse *c, const struct vector *moments,
+                                      struct vector *coefficients, double *dot) {
     facet_status status = FACET_OK;
     const struct box_lanes *lanes = c->lanes;
     int single = moments->single != NULL;
