@@ -41,6 +41,8 @@
 #define KERNEL_BOX_METRIC 5
 /* Coefficients of a face in the coarse space: the parities of a block. */
 #define KERNEL_BOX_MOMENTS 4
+/* Lanes between the arrays of scratch, so that they do not begin at the same place of a cache. */
+#define KERNEL_BOX_GAP 10
 
 /* Numbers of a plan. Tables of axis 0 have one entry for each lane of a pack ([pack][mode][LANES]), those of
  * axes 1 and 2 one for each cell ([cell][mode]). */
@@ -92,7 +94,9 @@ struct box_step {
 static inline int64_t box_scratch(const struct box_plan *p, int own, int lanes) {
     int64_t volume = (int64_t)p->modes[0] * p->modes[1] * p->modes[2], faces = 0;
     for (int d = 0; d < 3; d++) faces += volume / p->modes[d];
-    return (4 * faces + (own ? volume : 0) + p->face[0] + p->face[2] * p->cells[1] * p->packs) * lanes;
+    return (4 * faces + 12 * KERNEL_BOX_GAP + (own ? volume : 0) + p->face[0] + p->face[1] +
+            p->face[2] * p->cells[1] * p->packs) *
+           lanes;
 }
 
 /* Where a face-pack begins. Row -1 of axis 1, layer -1 of axis 2 and pack -1 of axis 0 are the extra ones. */

@@ -7,6 +7,7 @@ struct NAME(workspace) {
     LANE *own;   /* weights of a pack whose lanes differ */
     LANE *below; /* what goes to the plane below the first layer */
     REAL *wrap;  /* of a row: what goes to its last face */
+    LANE *same;  /* what goes to the lower face where it is the upper one */
     double dot;
 };
 
@@ -15,7 +16,7 @@ static void NAME(workspace_lay_out)(const struct box_plan *p, int thread, struct
     int64_t volume = (int64_t)p->modes[0] * p->modes[1] * p->modes[2];
     for (int d = 0; d < 3; d++)
         for (int parity = 0; parity < 2; parity++) {
-            int64_t room = volume / p->modes[d];
+            int64_t room = volume / p->modes[d] + KERNEL_BOX_GAP;
             w->in[d][parity] = at;
             w->out[d][parity] = at + room;
             if (!p->present[d]) memset((void *)at, 0, (size_t)room * sizeof *at);
@@ -23,6 +24,8 @@ static void NAME(workspace_lay_out)(const struct box_plan *p, int thread, struct
         }
     w->wrap = (REAL *)at;
     at += p->face[0];
+    w->same = at;
+    at += p->face[1];
     w->below = at;
     at += p->face[2] * p->cells[1] * p->packs;
     w->own = at;
@@ -85,8 +88,8 @@ INLINE const REAL *NAME(tiles)(int I, int first_i, int own, int Nj, int Nk, cons
         w += I * KERNEL_BOX_J * Nk * lanes;
         for (j = KERNEL_BOX_J; j + KERNEL_BOX_J <= Nj; j += KERNEL_BOX_J, w += I * KERNEL_BOX_J * Nk * lanes)
             NAME(tile)
-            (I, KERNEL_BOX_J, first_i, 0, own, Nj, Nk, in0 + j * Nk, in1, in2 + j, w, out0 + j * Nk, out1,
-             out2 + j);
+        (I, KERNEL_BOX_J, first_i, 0, own, Nj, Nk, in0 + j * Nk, in1, in2 + j, w, out0 + j * Nk, out1,
+         out2 + j);
     }
     _Static_assert(KERNEL_BOX_J == 2, "one mode may be left over");
     if (j < Nj) {
@@ -94,7 +97,7 @@ INLINE const REAL *NAME(tiles)(int I, int first_i, int own, int Nj, int Nk, cons
             NAME(tile)(I, 1, first_i, 1, own, Nj, Nk, in0, in1, in2, w, out0, out1, out2);
         else
             NAME(tile)
-            (I, 1, first_i, 0, own, Nj, Nk, in0 + j * Nk, in1, in2 + j, w, out0 + j * Nk, out1, out2 + j);
+        (I, 1, first_i, 0, own, Nj, Nk, in0 + j * Nk, in1, in2 + j, w, out0 + j * Nk, out1, out2 + j);
         w += I * Nk * lanes;
     }
     return w;
@@ -164,7 +167,8 @@ static void NAME(weigh)(const struct box_plan *p, const struct NAME(place) * at,
 }
 
 /* Sums and differences of a face-pack and the one below it. */
-INLINE void NAME(pair)(int64_t n, LANE a, const LANE *upper, const LANE *lower, LANE *sum, LANE *difference) {
+static __attribute__((noinline)) void NAME(pair)(int64_t n, LANE a, const LANE *upper, const LANE *lower,
+                                                 LANE *restrict sum, LANE *restrict difference) {
     for (int64_t t = 0; t < n; t++) {
         LANE u = upper[t], l = lower[t];
         sum[t] = a * (u + l);
@@ -181,8 +185,8 @@ INLINE LANE NAME(shift_down)(LANE u) {
 }
 
 /* The same along x: the face below lane 0 is lane `last` of another pack, or zero. */
-INLINE void NAME(pair_x)(int64_t n, LANE a, const LANE *upper, const REAL *before, LANE *sum,
-                         LANE *difference) {
+static __attribute__((noinline)) void NAME(pair_x)(int64_t n, LANE a, const LANE *upper, const REAL *before,
+                                                   LANE *restrict sum, LANE *restrict difference) {
     for (int64_t t = 0; t < n; t++) {
         LANE u = upper[t], l = NAME(shift_up)(u, before[t * L]);
         sum[t] = a * (u + l);
@@ -240,81 +244,111 @@ static void NAME(multiply_blocks)(const struct box_plan *p, const struct NAME(pl
     }
 }
 
+/* What a pack gives to its faces along one axis. */
+struct NAME(faces) {
+    LANE a, ka, g0, g1, mask; /* metric, k a, k gamma, and 0 in the lane of a fixed upper face along x */
+    const LANE *in0, *in1, *out0, *out1;
+    const LANE *lanes; /* B of the slow axis: of lanes, or one number a mode */
+    const REAL *outer, *inner;
+    int slow, fast;
+};
+
+static void NAME(prepare)(const struct box_plan *p, int axis, const struct NAME(place) * at,
+                          const struct NAME(workspace) * w, struct NAME(faces) * f) {
+    const TABLES *n = NUMBERS(p);
+    const int column[3] = {at->pack, at->row, at->layer};
+    LANE k = at->metric[4];
+    f->slow = axis == 0 ? 1 : 0;
+    f->fast = axis == 2 ? 1 : 2;
+    f->a = at->metric[axis];
+    f->ka = k * f->a;
+    f->mask = (LANE){0} + 1;
+    if (axis == 0) {
+        f->g0 = k * ((const LANE *)n->gamma[0])[2 * at->pack];
+        f->g1 = k * ((const LANE *)n->gamma[0])[2 * at->pack + 1];
+        if (p->fixed[0][1] && at->pack == (p->cells[0] - 1) / L) f->mask[(p->cells[0] - 1) % L] = 0;
+    } else {
+        f->g0 = k * n->gamma[axis][2 * column[axis]];
+        f->g1 = k * n->gamma[axis][2 * column[axis] + 1];
+    }
+    f->in0 = w->in[axis][0];
+    f->in1 = w->in[axis][1];
+    f->out0 = w->out[axis][0];
+    f->out1 = w->out[axis][1];
+    f->lanes = f->slow == 0 ? (const LANE *)n->squares[0] + (int64_t)at->pack * p->modes[0] : NULL;
+    f->outer = n->squares[1] + (int64_t)at->row * p->modes[1];
+    f->inner = n->squares[f->fast] + (int64_t)column[f->fast] * p->modes[f->fast];
+}
+
 /* How a contribution reaches its face. */
 enum NAME(manner) { NAME(STORE), NAME(ADD), NAME(DROP) };
 
-/* What the cells of a pack give to their upper and lower faces along an axis, block by block: with
- * q_parity = k (gamma_parity B B in_parity - a out_parity), q_0 + q_1 and q_0 - q_1. along_x: the lower faces
- * are the upper ones of the lanes before. */
-INLINE double NAME(scatter)(const struct box_plan *p, int axis, const struct NAME(place) * at, int along_x,
-                            enum NAME(manner) up, enum NAME(manner) down, int add_before, REAL *upper,
-                            REAL *lower, const struct NAME(workspace) * w) {
-    const TABLES *n = NUMBERS(p);
-    int slow = axis == 0 ? 1 : 0, fast = axis == 2 ? 1 : 2;
-    LANE a = at->metric[axis], k = at->metric[4], g0, g1, dot = {0}, mask = (LANE){0} + 1;
-    const int column[3] = {at->pack, at->row, at->layer};
-    if (axis == 0) {
-        g0 = k * ((const LANE *)n->gamma[0])[2 * at->pack];
-        g1 = k * ((const LANE *)n->gamma[0])[2 * at->pack + 1];
-        if (p->fixed[0][1] && at->pack == (p->cells[0] - 1) / L) mask[(p->cells[0] - 1) % L] = 0;
-    } else {
-        g0 = k * n->gamma[axis][2 * column[axis]];
-        g1 = k * n->gamma[axis][2 * column[axis] + 1];
-    }
-    LANE ka = k * a;
-    int64_t t = 0;
-    const REAL *inner = n->squares[fast] + (int64_t)column[fast] * p->modes[fast];
-    for (int o = 0; o < p->modes[slow]; o++) {
-        int odd = o >= p->even[slow], local = o - box_first(p, slow, odd);
-        LANE outer = slow == 0 ? ((const LANE *)n->squares[0])[at->pack * p->modes[0] + o]
-                               : (LANE){0} + n->squares[slow][(int64_t)column[slow] * p->modes[slow] + o];
-        LANE h0 = g0 * outer, h1 = g1 * outer;
+/* What the cells of a pack give to their upper and lower faces along an axis: with
+ * q_parity = k (gamma_parity B B in_parity - a out_parity), q_0 + q_1 and q_0 - q_1; returns d . y of these.
+ * along_x: the lower faces are the upper ones of the lanes before, and the first lane's goes to `lower`. */
+INLINE double NAME(scatter)(const struct box_plan *p, const struct NAME(faces) * f, int along_x,
+                            enum NAME(manner) up, enum NAME(manner) down, REAL *restrict upper,
+                            REAL *restrict lower) {
+    LANE dot = {0}, *restrict y = (LANE *)upper, *restrict z = (LANE *)lower;
+    const LANE a = f->a, ka = f->ka, mask = f->mask;
+    for (int odd = 0; odd < 2; odd++)
         for (int parity = 0; parity < 2; parity++) {
-            int count = box_count(p, fast, parity);
-            const REAL *B = inner + box_first(p, fast, parity);
-            t = box_block(p, slow, fast, odd, parity) + (int64_t)local * count;
-            for (int i = 0; i < count; i++, t++) {
-                LANE v0 = w->in[axis][0][t], v1 = w->in[axis][1][t];
-                LANE q0 = h0 * B[i] * v0 - ka * w->out[axis][0][t];
-                LANE q1 = h1 * B[i] * v1 - ka * w->out[axis][1][t];
-                LANE plus = q0 + q1, minus = q0 - q1;
-                dot += q0 * v0 + q1 * v1;
-                LANE *y = (LANE *)upper + t, *z = (LANE *)lower + t;
-                if (along_x) {
-                    *y = plus * mask + NAME(shift_down)(minus);
-                    if (add_before)
-                        lower[t * L] += minus[0];
-                    else
-                        lower[t * L] = minus[0];
-                    continue;
+            int first = box_first(p, f->slow, odd), last = first + box_count(p, f->slow, odd);
+            int count = box_count(p, f->fast, parity);
+            const REAL *B = f->inner + box_first(p, f->fast, parity);
+            int64_t t = box_block(p, f->slow, f->fast, odd, parity);
+            for (int o = first; o < last; o++) {
+                LANE outer = f->lanes != NULL ? f->lanes[o] : (LANE){0} + f->outer[o];
+                LANE h0 = f->g0 * outer, h1 = f->g1 * outer;
+                for (int i = 0; i < count; i++, t++) {
+                    LANE v0 = f->in0[t], v1 = f->in1[t];
+                    LANE q0 = B[i] * h0 * v0 - ka * f->out0[t], q1 = B[i] * h1 * v1 - ka * f->out1[t];
+                    LANE plus = q0 + q1, minus = q0 - q1;
+                    dot += q0 * v0 + q1 * v1;
+                    if (along_x) {
+                        y[t] = plus * mask + NAME(shift_down)(minus);
+                        lower[t * L] = down == NAME(ADD) ? lower[t * L] + minus[0] : minus[0];
+                        continue;
+                    }
+                    y[t] = up == NAME(DROP) ? (LANE){0} : up == NAME(ADD) ? y[t] + plus : plus;
+                    if (down != NAME(DROP)) z[t] = down == NAME(ADD) ? z[t] + minus : minus;
                 }
-                *y = up == NAME(DROP) ? (LANE){0} : up == NAME(ADD) ? *y + plus : plus;
-                if (down == NAME(ADD))
-                    *z += minus;
-                else if (down == NAME(STORE))
-                    *z = minus;
             }
         }
-    }
     double sum = 0.0;
-    for (int i = 0; i < L; i++) /* lanes without a cell have no metric to divide by, and no product */
-        if (a[i] != 0) sum += (double)(dot[i] / a[i]);
+    for (int i = 0; i < L; i++) sum += (double)(dot[i] / a[i]);
     return sum;
 }
+
+#define SCATTER(name, along_x, up, down)                                                                     \
+    static __attribute__((noinline)) double NAME(name)(                                                      \
+        const struct box_plan *p, const struct NAME(faces) * f, REAL * upper, REAL * lower) {                \
+        return NAME(scatter)(p, f, along_x, NAME(up), NAME(down), upper, lower);                             \
+    }
+SCATTER(row_begin, 1, STORE, STORE)
+SCATTER(row_on, 1, STORE, ADD)
+SCATTER(store_add, 0, STORE, ADD)
+SCATTER(store_store, 0, STORE, STORE)
+SCATTER(store_drop, 0, STORE, DROP)
+SCATTER(add_add, 0, ADD, ADD)
+SCATTER(drop_add, 0, DROP, ADD)
+SCATTER(drop_store, 0, DROP, STORE)
+SCATTER(drop_drop, 0, DROP, DROP)
+#undef SCATTER
 
 static void NAME(scatter_x)(const struct box_plan *p, const struct NAME(place) * at, REAL *y,
                             struct NAME(workspace) * w) {
     int last = p->cells[0] - 1;
-    REAL *upper = y + box_face_0(p, at->layer, at->row, at->pack, L);
+    REAL *upper = y + box_face_0(p, at->layer, at->row, at->pack, L), *before = upper - p->face[0] * L;
+    struct NAME(faces) f;
+    NAME(prepare)(p, 0, at, w, &f);
     if (at->pack > 0) {
-        w->dot +=
-            NAME(scatter)(p, 0, at, 1, NAME(STORE), NAME(ADD), 1, upper, upper - p->face[0] * L + L - 1, w);
+        w->dot += NAME(row_on)(p, &f, upper, before + L - 1);
     } else if (p->extra[0]) {
-        memset(upper - p->face[0] * L, 0, (size_t)p->face[0] * L * sizeof *upper);
-        w->dot +=
-            NAME(scatter)(p, 0, at, 1, NAME(STORE), NAME(ADD), 0, upper, upper - p->face[0] * L + L - 1, w);
+        memset(before, 0, (size_t)p->face[0] * L * sizeof *upper);
+        w->dot += NAME(row_begin)(p, &f, upper, before + L - 1);
     } else {
-        w->dot += NAME(scatter)(p, 0, at, 1, NAME(STORE), NAME(ADD), 0, upper, w->wrap, w);
+        w->dot += NAME(row_begin)(p, &f, upper, w->wrap);
     }
     if (!p->periodic[0] || at->pack != last / L) return;
     upper += last % L;
@@ -326,24 +360,23 @@ static void NAME(scatter_y)(const struct box_plan *p, const struct NAME(place) *
     int l = at->layer, r = at->row, last = p->cells[1] - 1, first = r == 0 && !p->extra[1];
     REAL *upper = y + box_face_1(p, l, r, at->pack, L),
          *lower = y + box_face_1(p, l, first ? last : r - 1, at->pack, L);
-    /* Periodic rows store at the far end first, which the last row then adds to. */
-    if (p->periodic[1] && r == 0 && last == 0) {
-        w->dot += NAME(scatter)(p, 1, at, 0, NAME(STORE), NAME(ADD), 0, upper, lower, w);
-    } else if (p->periodic[1] && r == last) {
-        w->dot += NAME(scatter)(p, 1, at, 0, NAME(ADD), NAME(ADD), 0, upper, lower, w);
+    struct NAME(faces) f;
+    NAME(prepare)(p, 1, at, w, &f);
+    if (p->periodic[1] && last == 0) { /* both are the same face */
+        w->dot += NAME(store_store)(p, &f, upper, (REAL *)w->same);
+        for (int64_t t = 0; t < p->face[1]; t++) ((LANE *)upper)[t] += w->same[t];
+    } else if (p->periodic[1] && r == last) { /* the first row has stored at the far end */
+        w->dot += NAME(add_add)(p, &f, upper, lower);
     } else if (r == last && p->fixed[1][1]) {
-        if (first)
-            w->dot += NAME(scatter)(p, 1, at, 0, NAME(DROP), NAME(DROP), 0, upper, lower, w);
-        else if (r == 0)
-            w->dot += NAME(scatter)(p, 1, at, 0, NAME(DROP), NAME(STORE), 0, upper, lower, w);
-        else
-            w->dot += NAME(scatter)(p, 1, at, 0, NAME(DROP), NAME(ADD), 0, upper, lower, w);
+        w->dot += first    ? NAME(drop_drop)(p, &f, upper, lower)
+                  : r == 0 ? NAME(drop_store)(p, &f, upper, lower)
+                           : NAME(drop_add)(p, &f, upper, lower);
     } else if (r > 0) {
-        w->dot += NAME(scatter)(p, 1, at, 0, NAME(STORE), NAME(ADD), 0, upper, lower, w);
+        w->dot += NAME(store_add)(p, &f, upper, lower);
     } else if (p->extra[1] || p->periodic[1]) {
-        w->dot += NAME(scatter)(p, 1, at, 0, NAME(STORE), NAME(STORE), 0, upper, lower, w);
+        w->dot += NAME(store_store)(p, &f, upper, lower);
     } else {
-        w->dot += NAME(scatter)(p, 1, at, 0, NAME(STORE), NAME(DROP), 0, upper, lower, w);
+        w->dot += NAME(store_drop)(p, &f, upper, lower);
     }
 }
 
@@ -354,14 +387,12 @@ static void NAME(scatter_z)(const struct box_plan *p, const struct NAME(place) *
     REAL *upper = y + box_face_2(p, l, r, at->pack, L);
     REAL *lower = below ? (REAL *)(w->below + ((int64_t)r * p->packs + at->pack) * p->face[2])
                         : y + box_face_2(p, l - 1, r, at->pack, L);
-    if (dropped && below)
-        w->dot += NAME(scatter)(p, 2, at, 0, NAME(DROP), NAME(STORE), 0, upper, lower, w);
-    else if (dropped)
-        w->dot += NAME(scatter)(p, 2, at, 0, NAME(DROP), NAME(ADD), 0, upper, lower, w);
-    else if (below)
-        w->dot += NAME(scatter)(p, 2, at, 0, NAME(STORE), NAME(STORE), 0, upper, lower, w);
-    else
-        w->dot += NAME(scatter)(p, 2, at, 0, NAME(STORE), NAME(ADD), 0, upper, lower, w);
+    struct NAME(faces) f;
+    NAME(prepare)(p, 2, at, w, &f);
+    w->dot += dropped && below ? NAME(drop_store)(p, &f, upper, lower)
+              : dropped        ? NAME(drop_add)(p, &f, upper, lower)
+              : below          ? NAME(store_store)(p, &f, upper, lower)
+                               : NAME(store_add)(p, &f, upper, lower);
 }
 
 /* y = K d of a layer, but for what the layer above adds to its upper faces. */

@@ -44,7 +44,7 @@ static void convert_face(const struct box_lanes *lanes, int64_t number, enum box
     const int32_t *order = lanes->order[face.axis];
     int64_t n = p->face[face.axis];
     face_scales(lanes, &face, scales);
-    if ((scaling == BOX_UNKNOWN) == (to != NULL))
+    if ((scaling == BOX_LANES_UNKNOWN) == (to != NULL))
         for (int64_t i = 0; i < n * L; i++) scales[i] = 1.0 / scales[i];
     for (int lane = 0; lane < L; lane++) {
         int64_t first = plain_face(lanes, &face, lane);
@@ -137,23 +137,30 @@ static void box_apply(const struct operator* A, const struct vector *x, struct v
     box_lanes_step(A->data, &(struct box_step){.product = 1}, NULL, NULL, NULL, &d, NULL, y);
 }
 
+static void free_lanes(struct operator* A) {
+    struct box_lanes *lanes = A->data;
+    box_lanes_destroy(&lanes);
+    A->data = NULL;
+}
+
 static facet_status box_to_single(const struct operator* A, struct operator* S) {
     const struct box_lanes *lanes = A->data;
-    if (!lanes->single) return base_fail(FACET_ERROR_INPUT, "these lanes were made without single precision");
-    *S = *A;
-    S->single = 1;
-    S->to_single = NULL;
+    struct box_lanes *rounded = NULL;
+    facet_status status = box_lanes_create(lanes->device, lanes->hdg, 1, &rounded);
+    if (status != FACET_OK) return status;
+    operator_create_box(rounded, S);
+    S->free = free_lanes;
     return FACET_OK;
 }
 
-facet_status operator_create_box(const struct box_lanes *lanes, struct operator* A) {
+void operator_create_box(const struct box_lanes *lanes, struct operator* A) {
     *A = (struct operator){.n = lanes->plan.size,
                            .device = lanes->device,
                            .apply = box_apply,
                            .data = (void *)lanes,
                            .name = "HDG on a box",
-                           .to_single = box_to_single};
-    return FACET_OK;
+                           .single = lanes->single,
+                           .to_single = lanes->single ? NULL : box_to_single};
 }
 
 static void diagonal_apply(const struct operator* D, const struct vector *x, struct vector *y) {
@@ -164,9 +171,9 @@ static void diagonal_apply(const struct operator* D, const struct vector *x, str
         device_multiply(lanes->device, x->n, lanes->plan.f64.diagonal, x->data, y->data);
 }
 
-facet_status operator_create_box_diagonal(const struct box_lanes *lanes, struct operator* D) {
-    facet_status status = operator_create_box(lanes, D);
+void operator_create_box_diagonal(const struct box_lanes *lanes, struct operator* D) {
+    operator_create_box(lanes, D);
     D->apply = diagonal_apply;
+    D->to_single = NULL;
     D->name = "the diagonal of HDG on a box";
-    return status;
 }

@@ -6,8 +6,12 @@
 #include "base/memory.h"
 #include "box/precondition.h"
 
-/* In single precision the true residual is computed when the recursive one has fallen by this factor. */
-#define UPDATE 1e-4
+/* In single precision the true residual is computed when the recursive one has fallen by this factor. Where
+ * it turns out to be much larger, rounding has spoilt the directions too: they are forgotten, and the next
+ * sweep is shorter. */
+#define UPDATE   1e-3
+#define SHORTEST 0.1
+#define SPOILT   1.5
 
 void box_cg_destroy(struct box_cg *cg) {
     struct vector *all[] = {&cg->r,        &cg->p,
@@ -19,8 +23,37 @@ void box_cg_destroy(struct box_cg *cg) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) vector_destroy(all[i]);
 }
 
-static facet_status make(const struct box_cg *cg, int64_t n, int single, struct vector *v) {
-    return single ? vector_create_single(cg->lanes->device, n, v) : vector_create(cg->lanes->device, n, v);
+/* b b of the single lanes over that of the double ones, if they differ: residuals on their way to single
+ * precision are multiplied by it, and unknowns on their way back. */
+static facet_status make_ratio(struct box_cg *cg) {
+    facet_status status = FACET_OK;
+    const struct box_plan *p = &cg->lanes->plan;
+    double *plain = NULL, *both = NULL;
+    struct vector v = {0};
+    int differ = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        int columns = axis == 0 ? p->packs * KERNEL_LANES : p->cells[axis];
+        for (int i = 0; i < columns * p->modes[axis]; i++)
+            differ |= cg->fast->b[axis][i] != cg->lanes->b[axis][i];
+    }
+    if (!differ) return FACET_OK;
+    TRY(ALLOC(plain, cg->lanes->hdg->n_trace));
+    TRY(ALLOC(both, 2 * p->size));
+    for (int64_t i = 0; i < cg->lanes->hdg->n_trace; i++) plain[i] = 1.0;
+    TRY(vector_create(cg->lanes->device, p->size, &v));
+    TRY(vector_create(cg->lanes->device, p->size, &cg->spare));
+    for (int i = 0; i < 2; i++) {
+        TRY(box_lanes_pack(i == 0 ? cg->fast : cg->lanes, BOX_LANES_RESIDUAL, plain, &v));
+        TRY(vector_download(&v, both + i * p->size));
+    }
+    for (int64_t i = 0; i < p->size; i++) both[i] = both[i] > 0.0 ? both[i] / both[p->size + i] : 0.0;
+    TRY(vector_create(cg->lanes->device, p->size, &cg->ratio));
+    TRY(vector_upload(&cg->ratio, both));
+done:
+    base_free(&plain);
+    base_free(&both);
+    vector_destroy(&v);
+    return status;
 }
 
 /* The constant in plain modes: 1 is `hats` in even modes, and nothing in odd ones. */
@@ -49,10 +82,10 @@ static facet_status make_kernel(struct box_cg *cg) {
                     plain[box_face(g, at, d, side) * h->face_size + t] = value;
                 }
     }
-    TRY(make(cg, lanes->plan.size, 0, &cg->kernel));
-    TRY(make(cg, lanes->plan.size, 0, &cg->kernel_residual));
-    TRY(box_lanes_pack(lanes, BOX_UNKNOWN, plain, &cg->kernel));
-    TRY(box_lanes_pack(lanes, BOX_RESIDUAL, plain, &cg->kernel_residual));
+    TRY(box_lanes_vector(lanes, lanes->plan.size, &cg->kernel));
+    TRY(box_lanes_vector(lanes, lanes->plan.size, &cg->kernel_residual));
+    TRY(box_lanes_pack(lanes, BOX_LANES_UNKNOWN, plain, &cg->kernel));
+    TRY(box_lanes_pack(lanes, BOX_LANES_RESIDUAL, plain, &cg->kernel_residual));
     cg->kernel_square = vector_dot(&cg->kernel, &cg->kernel_residual);
 done:
     base_free(&plain);
@@ -63,19 +96,20 @@ facet_status box_cg_create(struct box_cg *cg) {
     facet_status status = FACET_OK;
     const struct box_plan *p = &cg->lanes->plan;
     int64_t n = p->size, n_moments = p->n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;
-    TRY(make(cg, n, 0, &cg->F));
-    TRY(make(cg, n, 0, &cg->solution));
-    TRY(make(cg, n, cg->single, &cg->r));
-    TRY(make(cg, n, cg->single, &cg->p));
-    TRY(make(cg, n, cg->single, &cg->y));
-    if (cg->single) {
-        TRY(make(cg, n, 1, &cg->x));
-        TRY(make(cg, n, 0, &cg->residual));
+    TRY(box_lanes_vector(cg->lanes, n, &cg->F));
+    TRY(box_lanes_vector(cg->lanes, n, &cg->solution));
+    TRY(box_lanes_vector(cg->fast, n, &cg->r));
+    TRY(box_lanes_vector(cg->fast, n, &cg->p));
+    TRY(box_lanes_vector(cg->fast, n, &cg->y));
+    if (cg->fast != cg->lanes) {
+        TRY(box_lanes_vector(cg->fast, n, &cg->x));
+        TRY(box_lanes_vector(cg->lanes, n, &cg->residual));
+        TRY(make_ratio(cg));
     }
-    if (cg->M != NULL) TRY(make(cg, n, cg->single, &cg->z));
+    if (cg->M != NULL) TRY(box_lanes_vector(cg->fast, n, &cg->z));
     if (cg->coarse != NULL && cg->M == NULL) {
-        TRY(make(cg, n_moments, cg->single, &cg->moments));
-        TRY(make(cg, n_moments, cg->single, &cg->coefficients));
+        TRY(box_lanes_vector(cg->fast, n_moments, &cg->moments));
+        TRY(box_lanes_vector(cg->fast, n_moments, &cg->coefficients));
     }
     if (cg->lanes->hdg->grid.singular) TRY(make_kernel(cg));
 done:
@@ -99,7 +133,7 @@ struct state {
 
 /* r = F - K solution; its norm. */
 static double true_residual(struct box_cg *cg) {
-    struct vector *r = cg->single ? &cg->residual : &cg->r;
+    struct vector *r = cg->fast != cg->lanes ? &cg->residual : &cg->r;
     struct box_step step = {.product = 1};
     double sums[2];
     box_lanes_step(cg->lanes, &step, NULL, NULL, NULL, &cg->solution, NULL, r);
@@ -128,35 +162,43 @@ done:
 
 /* The first sweep; returns p . K p. */
 static double advance(struct box_cg *cg, struct state *s) {
-    struct vector *x = cg->single ? &cg->x : &cg->solution;
+    struct vector *x = cg->fast != cg->lanes ? &cg->x : &cg->solution;
     struct box_step step = {.product = 1};
     double beta = s->fresh ? 0.0 : s->rz / s->previous_rz;
     if (cg->M != NULL) {
         if (s->alpha != 0.0) vector_axpby(s->alpha, &cg->p, 1.0, x);
         vector_axpby(1.0, &cg->z, beta, &cg->p);
-        return box_lanes_step(cg->lanes, &step, NULL, NULL, NULL, &cg->p, NULL, &cg->y);
+        return box_lanes_step(cg->fast, &step, NULL, NULL, NULL, &cg->p, NULL, &cg->y);
     }
     step.direction = 1;
     step.a = 1.0;
     step.b = beta;
     step.x_old = s->alpha;
-    return box_lanes_step(cg->lanes, &step, NULL, &cg->r, cg->coarse != NULL ? &cg->coefficients : NULL,
+    return box_lanes_step(cg->fast, &step, NULL, &cg->r, cg->coarse != NULL ? &cg->coefficients : NULL,
                           &cg->p, s->alpha != 0.0 ? x : NULL, &cg->y);
+}
+
+/* y = ratio x, or y = x where the lanes scale alike; returns where it is. */
+static const struct vector *rescale(struct box_cg *cg, const struct vector *x) {
+    if (cg->ratio.n == 0) return x;
+    device_multiply(x->device, x->n, cg->ratio.data, x->data, cg->spare.data);
+    return &cg->spare;
 }
 
 /* The solution with all steps made, and its true residual, which becomes r. */
 static facet_status update(struct box_cg *cg, struct state *s) {
     facet_status status = FACET_OK;
-    struct vector *x = cg->single ? &cg->x : &cg->solution;
+    int mixed = cg->fast != cg->lanes;
+    struct vector *x = mixed ? &cg->x : &cg->solution;
     if (s->alpha != 0.0) vector_axpby(s->alpha, &cg->p, 1.0, x);
     s->alpha = 0.0;
-    if (cg->single) { /* y is free: it lends its room no precision, so the residual's is used */
+    if (mixed) {
         TRY(vector_convert(&cg->x, &cg->residual));
-        vector_axpby(1.0, &cg->residual, 1.0, &cg->solution);
+        vector_axpby(1.0, rescale(cg, &cg->residual), 1.0, &cg->solution);
         vector_fill(&cg->x, 0.0);
     }
     s->norm = true_residual(cg);
-    if (cg->single) TRY(vector_convert(&cg->residual, &cg->r));
+    if (mixed) TRY(vector_convert(rescale(cg, &cg->residual), &cg->r));
 done:
     return status;
 }
@@ -165,7 +207,7 @@ done:
 static facet_status begin(struct box_cg *cg, struct state *s) {
     double sums[2];
     vector_fill(&cg->y, 0.0);
-    box_lanes_residual(cg->lanes, 0.0, &cg->y, &cg->r, cg->moments.n > 0 ? &cg->moments : NULL, sums);
+    box_lanes_residual(cg->fast, 0.0, &cg->y, &cg->r, cg->moments.n > 0 ? &cg->moments : NULL, sums);
     return precondition(cg, sums, s);
 }
 
@@ -189,8 +231,7 @@ static facet_status sweep(struct box_cg *cg, const struct solve_control *control
             break;
         }
         s->alpha = s->rz / py;
-        box_lanes_residual(cg->lanes, s->alpha, &cg->y, &cg->r, cg->moments.n > 0 ? &cg->moments : NULL,
-                           sums);
+        box_lanes_residual(cg->fast, s->alpha, &cg->y, &cg->r, cg->moments.n > 0 ? &cg->moments : NULL, sums);
         s->norm = sqrt(sums[1]);
         report->iterations++;
         TRY(solve_record(control, report, s->norm));
@@ -213,39 +254,44 @@ static double normalize(struct box_cg *cg) {
     return scale;
 }
 
-facet_status box_cg_solve(struct box_cg *cg, const struct solve_control *control,
-                          struct solve_report *report) {
+/* The last word on a solve whose true residual is s->norm. */
+static facet_status conclude(const struct box_cg *cg, const struct solve_control *control, double norm,
+                             const char *reason, struct solve_report *report, int *stalled) {
+    if (norm <= control->rtol) return solve_finish(report, 1, "the tolerance was reached", norm);
+    *stalled = cg->fast != cg->lanes && report->iterations < control->max_iterations && isfinite(norm);
+    if (*stalled) return FACET_OK;
+    if (reason == NULL)
+        reason = isfinite(norm) ? "the true residual no longer falls: the tolerance is below rounding"
+                                : "a value is not finite";
+    return solve_finish(report, 0, reason, norm);
+}
+
+facet_status box_cg_solve(struct box_cg *cg, const struct solve_control *control, struct solve_report *report,
+                          int *stalled) {
     facet_status status = FACET_OK;
     struct state s = {.fresh = 1};
     const char *reason = NULL;
-    solve_report_clear(report);
-    double scale = normalize(cg), before;
+    int mixed = cg->fast != cg->lanes;
+    double scale = normalize(cg), before, reduction = mixed ? UPDATE : 0.0;
+    *stalled = 0;
     if (scale == 0.0) {
         vector_fill(&cg->solution, 0.0);
         return solve_finish(report, 1, "the right-hand side is zero", 0.0);
     }
-    if (cg->single) vector_fill(&cg->x, 0.0);
+    if (mixed) vector_fill(&cg->x, 0.0);
     TRY(update(cg, &s));
-    TRY(solve_record(control, report, s.norm));
+    if (report->n_history == 0) TRY(solve_record(control, report, s.norm));
     do { /* a sweep, then the truth */
         before = s.norm;
         if (s.norm <= control->rtol) break;
         TRY(begin(cg, &s));
-        TRY(sweep(cg, control, cg->single ? fmax(control->rtol, UPDATE * s.norm) : control->rtol, report, &s,
-                  &reason));
+        TRY(sweep(cg, control, fmax(control->rtol, reduction * s.norm), report, &s, &reason));
+        double recursive = s.norm;
         TRY(update(cg, &s));
-        if (!cg->single) s.fresh = 1;
+        if (!mixed || s.norm > SPOILT * recursive) s.fresh = 1;
+        if (mixed && s.norm > SPOILT * recursive) reduction = fmin(SHORTEST, 10.0 * reduction);
     } while (reason == NULL && s.norm > control->rtol && s.norm < 0.5 * before);
-    if (s.norm <= control->rtol)
-        status = solve_finish(report, 1, "the tolerance was reached", s.norm);
-    else
-        status =
-            solve_finish(report, 0,
-                         reason != NULL      ? reason
-                         : !isfinite(s.norm) ? "a value is not finite"
-                                             : "the true residual no longer falls: the tolerance is below "
-                                               "rounding",
-                         s.norm);
+    status = conclude(cg, control, s.norm, reason, report, stalled);
 done:
     remove_constant(cg, &cg->kernel, &cg->kernel_residual, &cg->solution);
     vector_axpby(0.0, &cg->F, scale, &cg->solution);

@@ -6,8 +6,9 @@
 
 #include "base/memory.h"
 
-#define L          KERNEL_LANES
-#define SPURIOUS_B 1e-7
+#define L                 KERNEL_LANES
+#define SPURIOUS_B        1e-14
+#define SPURIOUS_B_SINGLE 1e-6
 
 /* ------------------------------------------------------------------------------------------ layout */
 
@@ -51,24 +52,31 @@ static void lay_out(struct box_plan *p) {
 
 /* ------------------------------------------------------------------------------------------ arrays */
 
-/* Hands an array of the host to the device, in double precision and, where wanted, in single. */
-facet_status box_lanes_give(struct box_lanes *lanes, const double *host, int64_t n, int single,
-                            const double **f64, const float **f32) {
+facet_status box_lanes_give(struct box_lanes *lanes, const double *host, int64_t n, const double **f64,
+                            const float **f32) {
     facet_status status = FACET_OK;
     double *copy = NULL;
     float *rounded = NULL;
     TRY(device_copy(lanes->device, &copy, host, (size_t)n, sizeof *host));
-    lanes->owned[lanes->n_owned++] = copy;
-    *f64 = copy;
-    if (!single) goto done;
-    TRY(device_copy_single(lanes->device, &rounded, copy, n));
-    lanes->owned[lanes->n_owned++] = rounded;
-    *f32 = rounded;
+    if (lanes->single) {
+        TRY(device_copy_single(lanes->device, &rounded, copy, n));
+        lanes->owned[lanes->n_owned++] = rounded;
+        *f32 = rounded;
+    } else {
+        lanes->owned[lanes->n_owned++] = copy;
+        *f64 = copy;
+        copy = NULL;
+    }
 done:
+    device_free(lanes->device, &copy);
     return status;
 }
 
-static facet_status make_scratch(struct box_lanes *lanes, int single) {
+facet_status box_lanes_vector(const struct box_lanes *lanes, int64_t n, struct vector *v) {
+    return lanes->single ? vector_create_single(lanes->device, n, v) : vector_create(lanes->device, n, v);
+}
+
+static facet_status make_scratch(struct box_lanes *lanes) {
     facet_status status = FACET_OK;
     struct box_plan *p = &lanes->plan;
     double *zeros = NULL;
@@ -76,14 +84,15 @@ static facet_status make_scratch(struct box_lanes *lanes, int single) {
     if (p->face[1] > largest) largest = p->face[1];
     if (p->face[2] > largest) largest = p->face[2];
     TRY(CALLOC(zeros, largest * L));
-    TRY(box_lanes_give(lanes, zeros, largest * L, single, &p->f64.zeros, &p->f32.zeros));
+    TRY(box_lanes_give(lanes, zeros, largest * L, &p->f64.zeros, &p->f32.zeros));
     p->scratch_size = box_scratch(p, lanes->own_weights, L);
     size_t count = (size_t)p->threads * (size_t)p->scratch_size;
-    TRY(device_alloc(lanes->device, &p->f64.scratch, count, sizeof(double)));
-    lanes->owned[lanes->n_owned++] = p->f64.scratch;
-    if (single) {
+    if (lanes->single) {
         TRY(device_alloc(lanes->device, &p->f32.scratch, count, sizeof(float)));
         lanes->owned[lanes->n_owned++] = p->f32.scratch;
+    } else {
+        TRY(device_alloc(lanes->device, &p->f64.scratch, count, sizeof(double)));
+        lanes->owned[lanes->n_owned++] = p->f64.scratch;
     }
 done:
     base_free(&zeros);
@@ -119,7 +128,7 @@ static int lane_column(const struct box_plan *p, int pack, int lane) {
     return c < p->cells[0] ? c : p->cells[0] - 1;
 }
 
-static facet_status make_columns(struct box_lanes *lanes, int axis, int single) {
+static facet_status make_columns(struct box_lanes *lanes, int axis) {
     facet_status status = FACET_OK;
     struct box_plan *p = &lanes->plan;
     int d = lanes->direction[axis], width = axis == 0 ? L : 1, m = p->modes[axis];
@@ -135,13 +144,12 @@ static facet_status make_columns(struct box_lanes *lanes, int axis, int single) 
             for (int parity = 0; d >= 0 && parity < 2; parity++)
                 gamma[(2 * c + parity) * width + lane] = box_hdg_line(lanes->hdg, d, column)->gamma[parity];
         }
-    TRY(box_lanes_give(lanes, table[TABLE_SQUARES], n, single, &p->f64.squares[axis], &p->f32.squares[axis]));
-    TRY(box_lanes_give(lanes, table[TABLE_INVERSES], n, single, &p->f64.inverses[axis],
-                       &p->f32.inverses[axis]));
-    TRY(box_lanes_give(lanes, table[TABLE_EIGENVALUES], n, single, &p->f64.eigenvalues[axis],
+    TRY(box_lanes_give(lanes, table[TABLE_SQUARES], n, &p->f64.squares[axis], &p->f32.squares[axis]));
+    TRY(box_lanes_give(lanes, table[TABLE_INVERSES], n, &p->f64.inverses[axis], &p->f32.inverses[axis]));
+    TRY(box_lanes_give(lanes, table[TABLE_EIGENVALUES], n, &p->f64.eigenvalues[axis],
                        &p->f32.eigenvalues[axis]));
-    TRY(box_lanes_give(lanes, table[TABLE_HATS], n, single, &p->f64.hats[axis], &p->f32.hats[axis]));
-    TRY(box_lanes_give(lanes, gamma, 2 * columns * width, single, &p->f64.gamma[axis], &p->f32.gamma[axis]));
+    TRY(box_lanes_give(lanes, table[TABLE_HATS], n, &p->f64.hats[axis], &p->f32.hats[axis]));
+    TRY(box_lanes_give(lanes, gamma, 2 * columns * width, &p->f64.gamma[axis], &p->f32.gamma[axis]));
     lanes->b[axis] = table[TABLE_B];
     lanes->hats[axis] = table[TABLE_HATS];
     table[TABLE_B] = table[TABLE_HATS] = NULL;
@@ -159,7 +167,7 @@ static facet_status make_line_squares(struct box_lanes *lanes) {
         double largest = 0.0;
         for (int m = 0; m < h->n; m++) largest = fmax(largest, h->lines[l].b[m]);
         for (int m = 0; m < h->n; m++) {
-            double b = fmax(h->lines[l].b[m], SPURIOUS_B * largest);
+            double b = fmax(h->lines[l].b[m], (lanes->single ? SPURIOUS_B_SINGLE : SPURIOUS_B) * largest);
             lanes->line_squares[l * h->n + m] = b * b;
         }
     }
@@ -191,11 +199,11 @@ facet_status box_lanes_create(const struct device *device, const struct box_hdg 
     lay_out(&lanes->plan);
     TRY(make_line_squares(lanes));
     for (int axis = 0; axis < 3; axis++) {
-        TRY(make_columns(lanes, axis, single));
+        TRY(make_columns(lanes, axis));
         TRY(make_order(lanes, axis));
     }
     TRY(box_lanes_make_cells(lanes));
-    TRY(make_scratch(lanes, single));
+    TRY(make_scratch(lanes));
 done:
     if (status != FACET_OK) box_lanes_destroy(result);
     return status;

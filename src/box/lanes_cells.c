@@ -189,10 +189,9 @@ facet_status box_lanes_make_cells(struct box_lanes *lanes) {
     TRY(device_copy(lanes->device, &tables, all.tables, (size_t)n_packs, sizeof *all.tables));
     lanes->owned[lanes->n_owned++] = tables;
     p->tables = tables;
-    TRY(box_lanes_give(lanes, all.metric, n_packs * KERNEL_BOX_METRIC * L, lanes->single, &p->f64.metric,
-                       &p->f32.metric));
-    TRY(box_lanes_give(lanes, weights, all.n * volume, lanes->single, &p->f64.weights, &p->f32.weights));
-    TRY(box_lanes_give(lanes, all.sum, p->size, lanes->single, &p->f64.diagonal, &p->f32.diagonal));
+    TRY(box_lanes_give(lanes, all.metric, n_packs * KERNEL_BOX_METRIC * L, &p->f64.metric, &p->f32.metric));
+    TRY(box_lanes_give(lanes, weights, all.n * volume, &p->f64.weights, &p->f32.weights));
+    TRY(box_lanes_give(lanes, all.sum, p->size, &p->f64.diagonal, &p->f32.diagonal));
 done:
     base_free(&all.kinds);
     base_free(&all.diagonals);

@@ -77,10 +77,10 @@ static facet_status estimate_top(const struct box_lanes *lanes, double *top) {
         seed = seed * 1664525u + 1013904223u;
         noise[i] = (double)(seed >> 8) / 8388608.0 - 1.0;
     }
-    TRY(vector_create(lanes->device, lanes->plan.size, &r));
-    TRY(vector_create(lanes->device, lanes->plan.size, &p));
-    TRY(vector_create(lanes->device, lanes->plan.size, &y));
-    TRY(box_lanes_pack(lanes, BOX_RESIDUAL, noise, &r));
+    TRY(box_lanes_vector(lanes, lanes->plan.size, &r));
+    TRY(box_lanes_vector(lanes, lanes->plan.size, &p));
+    TRY(box_lanes_vector(lanes, lanes->plan.size, &y));
+    TRY(box_lanes_pack(lanes, BOX_LANES_RESIDUAL, noise, &r));
     vector_fill(&y, 0.0);
     box_lanes_residual(lanes, 0.0, &y, &r, NULL, sums);
     double rz = sums[0], first = rz;
@@ -106,7 +106,7 @@ done:
 }
 
 facet_status operator_create_box_cycle(const struct box_lanes *lanes, struct box_lanes_coarse *coarse,
-                                       int degree, int single, struct operator* M) {
+                                       int degree, struct operator* M) {
     facet_status status = FACET_OK;
     struct box_cycle *c = NULL;
     int64_t n = lanes->plan.size, n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;
@@ -115,7 +115,7 @@ facet_status operator_create_box_cycle(const struct box_lanes *lanes, struct box
                            .apply = cycle_apply,
                            .free = cycle_free,
                            .name = "the cycle on a box",
-                           .single = single};
+                           .single = lanes->single};
     if (degree < 1 || degree > MG_MAX_DEGREE)
         FAIL(FACET_ERROR_INPUT, "the degree of a smoother must be 1 to %d, not %d", MG_MAX_DEGREE, degree);
     TRY(CALLOC(c, 1));
@@ -124,9 +124,7 @@ facet_status operator_create_box_cycle(const struct box_lanes *lanes, struct box
     c->coarse = coarse;
     c->degree = degree;
     struct vector *vectors[] = {&c->r, &c->d, &c->y, &c->moments, &c->coefficients};
-    for (int i = 0; i < 5; i++)
-        TRY(single ? vector_create_single(lanes->device, i < 3 ? n : n_moments, vectors[i])
-                   : vector_create(lanes->device, i < 3 ? n : n_moments, vectors[i]));
+    for (int i = 0; i < 5; i++) TRY(box_lanes_vector(lanes, i < 3 ? n : n_moments, vectors[i]));
     TRY(estimate_top(lanes, &c->top));
     for (int k = 0; k < degree; k++) {
         c->a[k] = (8.0 * k + 4.0) / (2.0 * k + 3.0) / c->top;

@@ -7,9 +7,9 @@
 
 #include "box/lanes_coarse.h"
 
-/* lanes and coarse must outlive M. single: on vectors of single precision. */
+/* lanes and coarse must outlive M, which is of the precision of the lanes. */
 facet_status operator_create_box_cycle(const struct box_lanes *lanes, struct box_lanes_coarse *coarse,
-                                       int degree, int single, struct operator* M);
+                                       int degree, struct operator* M);
 /* What went wrong in a cycle (the coarse solve may want memory). */
 facet_status box_cycle_failure(const struct operator* M);
 /* The largest eigenvalue of D K that the polynomials expect. */

@@ -7,7 +7,7 @@
  * Preconditioners, z = B r:
  *     none        the identity on plain modes
  *     diagonal    the inverse diagonal D of K, which is diagonal on every face: face-block Jacobi
- *     additive    D + P A^-1 P', with the continuous linear functions of the cell mesh (box/coarse.h)
+ *     additive    D + P A^-1 P', with the continuous linear functions of the cell mesh (box/lanes_coarse.h)
  *     chebyshev   a V-cycle: polynomials of the fourth kind in D K around the same coarse space
  *
  * mixed: the iteration runs in single precision. Whenever the residual has fallen far enough, the solution is
@@ -19,7 +19,7 @@
 #include "box/hdg.h"
 #include "solve/multigrid.h"
 
-enum box_preconditioner { BOX_NONE, BOX_DIAGONAL, BOX_ADDITIVE, BOX_CHEBYSHEV };
+enum box_preconditioner { BOX_SOLVER_NONE, BOX_SOLVER_DIAGONAL, BOX_SOLVER_ADDITIVE, BOX_SOLVER_CHEBYSHEV };
 struct box_solver_options {
     enum box_preconditioner preconditioner;
     int mixed;

@@ -65,20 +65,6 @@ done:
     return status;
 }
 
-/* The function 1 on a face: the value 1 at nodes; in modes the product of the moments of tangential lines,
- * that of a mode being sqrt(2) times what l_0 = 1/sqrt(2) has in it. */
-static void fill_face(const struct box_hdg *h, const int at[3], int d, double *face) {
-    for (int64_t i = 0; i < h->face_size; i++) {
-        int64_t rest = i;
-        face[i] = 1.0;
-        for (int t = 0; t < h->grid.dim; t++) {
-            if (t == d) continue;
-            face[i] *= M_SQRT2 * box_hdg_line(h, t, at[t])->S[rest % h->n];
-            rest /= h->n;
-        }
-    }
-}
-
 /* Constants on the trace, normalised; where they are wanted there are no Dirichlet faces. */
 static facet_status make_kernel(struct facet_solver *s, const struct device *device) {
     facet_status status = FACET_OK;
@@ -86,13 +72,7 @@ static facet_status make_kernel(struct facet_solver *s, const struct device *dev
     struct box_method *m = s->box->method;
     double *one = NULL, square = 0.0;
     TRY(ALLOC(one, h->n_trace));
-    for (int64_t c = 0; c < h->grid.n_cells; c++)
-        for (int d = 0; d < h->grid.dim; d++) {
-            int at[3];
-            box_cell_at(&h->grid, c, at);
-            fill_face(h, at, d, one + box_face(&h->grid, at, d, 0) * h->face_size);
-            fill_face(h, at, d, one + box_face(&h->grid, at, d, 1) * h->face_size);
-        }
+    box_hdg_constant(h, one);
     for (int64_t i = 0; i < h->n_trace; i++) {
         if (m->paper != NULL && box_paper_is_nodal(m->paper)) one[i] = 1.0;
         square += one[i] * one[i];
@@ -134,11 +114,11 @@ static facet_status make_lanes(struct facet_solver *s) {
     struct box_solver_options options;
     const char *name = s->preconditioner;
     box_solver_options_default(&options);
-    options.preconditioner = is(name, "none")        ? BOX_NONE
-                             : is(name, "additive")  ? BOX_ADDITIVE
-                             : is(name, "chebyshev") ? BOX_CHEBYSHEV
-                                                     : BOX_DIAGONAL;
-    options.mixed = !is(s->options.precision, "double") && options.preconditioner >= BOX_ADDITIVE;
+    options.preconditioner = is(name, "none")        ? BOX_SOLVER_NONE
+                             : is(name, "additive")  ? BOX_SOLVER_ADDITIVE
+                             : is(name, "chebyshev") ? BOX_SOLVER_CHEBYSHEV
+                                                     : BOX_SOLVER_DIAGONAL;
+    options.mixed = !is(s->options.precision, "double") && options.preconditioner >= BOX_SOLVER_ADDITIVE;
     return box_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
 }
 
