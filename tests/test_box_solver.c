@@ -369,7 +369,7 @@ static void iterations_do_not_grow_with_the_mesh(void **state) {
     for (int b = 0; b < 2; b++)
         for (int mixed = 0; mixed < 2; mixed++) {
             struct box_case small = cube(4, bounds[b].degree),
-                            large = cube(b == 0 ? 12 : 8, bounds[b].degree);
+                            large = cube(b == 0 ? 16 : 8, bounds[b].degree);
             int first = solve_box(&small, "cpu", BOX_SOLVER_ADDITIVE, mixed).iterations;
             int second = solve_box(&large, "cpu", BOX_SOLVER_ADDITIVE, mixed).iterations;
             assert_true(first <= bounds[b].additive && second <= 1.1 * first);
