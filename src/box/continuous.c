@@ -1,0 +1,307 @@
+/* Continuous elements on a box: what is made once, and the solve. */
+#include "box/continuous.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "box/continuous_cells.h"
+#include "box/levels.h"
+#include "poly/rule.h"
+
+void box_continuous_options_default(struct box_continuous_options *options) {
+    *options = (struct box_continuous_options){.cycle = MG_FULL, .steps = 1, .reversed = -1, .single = 1};
+}
+
+/* ------------------------------------------------------------------------------------- set-up */
+
+static facet_status choose(const struct box_continuous_options *wanted, const struct box_grid *grid,
+                           struct box_continuous_options *o) {
+    *o = *wanted;
+    if (o->smoother < 0 || o->smoother >= BOX_N_SMOOTHERS)
+        return base_fail(FACET_ERROR_INPUT, "there is no smoother number %d", (int)o->smoother);
+    if (o->steps < 1 || o->steps > MG_MAX_DEGREE)
+        return base_fail(FACET_ERROR_INPUT, "a smoother takes 1 to %d steps, not %d", MG_MAX_DEGREE,
+                         o->steps);
+    if (o->cycle == MG_K) return base_fail(FACET_ERROR_INPUT, "the levels of a box have no K-cycle");
+    if (o->solver == BOX_SOLVER_AUTO)
+        o->solver = o->smoother == BOX_SMOOTHER_ADDITIVE                    ? BOX_SOLVER_FGMRES
+                    : grid->separable && o->smoother == BOX_SMOOTHER_VERTEX ? BOX_SOLVER_MULTIGRID
+                                                                            : BOX_SOLVER_CG;
+    if (o->solver == BOX_SOLVER_DIRECT && !grid->separable)
+        return base_fail(FACET_ERROR_INPUT,
+                         "the direct solver needs the same conductivity and reaction in all "
+                         "cells");
+    if (o->reversed < 0) o->reversed = o->solver == BOX_SOLVER_CG;
+    return FACET_OK;
+}
+
+static void free_direct(struct operator* M) {
+    struct box_separable *direct = M->data;
+    box_separable_destroy(&direct);
+    M->data = NULL;
+}
+
+static void apply_direct(const struct operator* M, const struct vector *b, struct vector *u) {
+    box_separable_solve(M->data, b->data, u->data);
+}
+
+/* The operator, and the multigrid or the direct solver. */
+static facet_status make_solver(struct box_continuous *c) {
+    facet_status status = FACET_OK;
+    int direct = c->options.solver == BOX_SOLVER_DIRECT;
+    struct box_separable *separable = NULL;
+    if (direct && !device_is_host(c->device))
+        FAIL(FACET_ERROR_INPUT, "the direct solver works in memory of the host, not on the device '%s'",
+             device_name(c->device));
+    TRY(box_levels_create(c->device, &c->grid, &c->element, &c->options, direct ? NULL : &c->M, &c->levels));
+    if (!direct) goto done;
+    TRY(box_separable_create(&c->grid, &c->element, &separable));
+    c->M = (struct operator){.n = c->n_all,
+                             .device = c->device,
+                             .apply = apply_direct,
+                             .free = free_direct,
+                             .data = separable,
+                             .name = "fast diagonalization"};
+done:
+    return status;
+}
+
+static facet_status list_fixed(struct box_continuous *c) {
+    facet_status status = FACET_OK;
+    int64_t n_fixed = c->n_all - c->n_free, count = 0;
+    TRY(ALLOC(c->fixed, n_fixed));
+    TRY(CALLOC(c->fixed_values, n_fixed));
+    for (int z = 0; z < c->n_nodes[2] && n_fixed > 0; z++)
+        for (int y = 0; y < c->n_nodes[1]; y++)
+            for (int x = 0; x < c->n_nodes[0]; x++) {
+                int at[3] = {x, y, z}, fixed = 0;
+                for (int d = 0; d < c->grid.dim; d++)
+                    fixed |= (at[d] == 0 && c->grid.sides[d][0] == BOX_DIRICHLET) ||
+                             (at[d] == c->n_nodes[d] - 1 && c->grid.sides[d][1] == BOX_DIRICHLET);
+                if (fixed) c->fixed[count++] = ((int64_t)z * c->n_nodes[1] + y) * c->n_nodes[0] + x;
+            }
+done:
+    return status;
+}
+
+/* Counts, and the integrals of the 1D functions. */
+static facet_status describe(struct box_continuous *c) {
+    facet_status status = FACET_OK;
+    const struct box_grid *g = &c->grid;
+    int k = c->degree, n = c->n;
+    c->n_all = c->n_free = c->cell_size = 1;
+    c->volume = 1.0;
+    for (int d = 0; d < 3; d++) {
+        int real = d < g->dim, periodic = real && g->sides[d][0] == BOX_PERIODIC, free_nodes;
+        c->n_nodes[d] = free_nodes = real ? k * g->cells[d] + !periodic : 1;
+        for (int side = 0; real && side < 2; side++) free_nodes -= g->sides[d][side] == BOX_DIRICHLET;
+        c->n_all *= c->n_nodes[d];
+        c->n_free *= free_nodes;
+        if (real) c->cell_size *= n;
+        TRY(CALLOC(c->moments[d], c->n_nodes[d]));
+        if (!real) c->moments[d][0] = 1.0;
+        for (int cell = 0; real && cell < g->cells[d]; cell++)
+            for (int i = 0; i < n; i++)
+                for (int j = 0; j < n; j++)
+                    c->moments[d][(cell * k + i) % c->n_nodes[d]] +=
+                        g->widths[d][cell] * c->element.mass[i * n + j];
+        if (real) c->volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
+    }
+    c->n_volume = g->n_cells * c->cell_size;
+    TRY(ALLOC(c->gauss, n));
+    double *weights = NULL;
+    TRY(ALLOC(weights, n));
+    status = rule_gauss_jacobi(n, 0.0, 0.0, c->gauss, weights);
+    base_free(&weights);
+    for (int q = 0; q < n; q++) c->gauss[q] = 0.5 * (1.0 + c->gauss[q]);
+done:
+    return status;
+}
+
+/* The kernel of a singular problem: the constant of length 1. */
+static facet_status make_kernel(struct box_continuous *c) {
+    facet_status status = FACET_OK;
+    vector_destroy(&c->kernel);
+    c->kernel = (struct vector){0};
+    if (!c->grid.singular) return FACET_OK;
+    TRY(vector_create(c->device, c->n_all, &c->kernel));
+    vector_fill(&c->kernel, 1.0 / sqrt((double)c->n_all));
+done:
+    return status;
+}
+
+facet_status box_continuous_create(const struct device *device, const struct box_grid_data *data, int degree,
+                                   const struct box_continuous_options *options,
+                                   struct box_continuous **continuous) {
+    facet_status status = FACET_OK;
+    struct box_continuous *c = NULL;
+    *continuous = NULL;
+    if (degree < 1 || degree > BRICK_MAX_DEGREE)
+        FAIL(FACET_ERROR_INPUT, "continuous elements on boxes have degree 1 to %d, not %d", BRICK_MAX_DEGREE,
+             degree);
+    TRY(CALLOC(c, 1));
+    c->device = device;
+    c->degree = degree;
+    c->n = degree + 1;
+    TRY(box_grid_create(data, &c->grid));
+    TRY(choose(options, &c->grid, &c->options));
+    TRY(box_element_create(degree, &c->element));
+    TRY(describe(c));
+    TRY(list_fixed(c));
+    TRY(vector_create(device, c->n_all, &c->b));
+    TRY(vector_create(device, c->n_all, &c->u));
+    vector_fill(&c->b, 0.0);
+    vector_fill(&c->u, 0.0);
+    TRY(make_kernel(c));
+    TRY(make_solver(c));
+    *continuous = c;
+done:
+    if (status != FACET_OK) box_continuous_destroy(&c);
+    return status;
+}
+
+void box_continuous_destroy(struct box_continuous **continuous) {
+    struct box_continuous *c = *continuous;
+    if (c == NULL) return;
+    operator_destroy(&c->M);
+    box_levels_destroy(&c->levels);
+    vector_destroy(&c->b);
+    vector_destroy(&c->u);
+    vector_destroy(&c->kernel);
+    for (int d = 0; d < 3; d++) base_free(&c->moments[d]);
+    base_free(&c->fixed);
+    base_free(&c->fixed_values);
+    base_free(&c->gauss);
+    box_element_destroy(&c->element);
+    box_grid_destroy(&c->grid);
+    base_free(continuous);
+}
+
+const struct operator* box_continuous_operator(const struct box_continuous *c) {
+    return &c->levels->A;
+}
+
+const struct multigrid *box_continuous_multigrid(const struct box_continuous *c) {
+    return c->options.solver == BOX_SOLVER_DIRECT ? NULL : operator_multigrid(&c->M);
+}
+
+/* ------------------------------------------------------------------------------------- another reaction */
+
+/* The grid with this reaction in all cells. */
+static facet_status change_grid(struct box_grid *g, double reaction) {
+    facet_status status = FACET_OK;
+    int fixed = 0, uniform = 1;
+    if (g->reaction == NULL) TRY(ALLOC(g->reaction, g->n_cells));
+    for (int64_t cell = 0; cell < g->n_cells; cell++) {
+        g->reaction[cell] = reaction;
+        uniform = uniform && box_conductivity(g, cell) == box_conductivity(g, 0);
+    }
+    for (int d = 0; d < g->dim; d++)
+        for (int side = 0; side < 2; side++) fixed |= g->sides[d][side] == BOX_DIRICHLET;
+    g->separable = uniform;
+    g->singular = !fixed && reaction == 0.0;
+done:
+    return status;
+}
+
+facet_status box_continuous_set_reaction(struct box_continuous *c, double reaction) {
+    facet_status status = FACET_OK;
+    int singular = c->grid.singular, separable = c->grid.separable;
+    if (!(reaction >= 0.0) || !isfinite(reaction))
+        FAIL(FACET_ERROR_INPUT, "the reaction must be a number that is not negative, not %g", reaction);
+    TRY(change_grid(&c->grid, reaction));
+    if (singular == c->grid.singular && separable == c->grid.separable && box_levels_can_change(c->levels)) {
+        box_levels_set_reaction(c->levels, reaction);
+        if (c->options.solver == BOX_SOLVER_DIRECT) box_separable_set_reaction(c->M.data, reaction);
+        goto done;
+    }
+    operator_destroy(&c->M);
+    box_levels_destroy(&c->levels);
+    TRY(make_kernel(c));
+    TRY(make_solver(c));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- solve */
+
+/* One solve and steps of refinement, which the rounding of the eigenvectors may ask for. */
+static facet_status solve_direct_box(struct box_continuous *c, const struct solve_control *control,
+                                     struct solve_report *report) {
+    facet_status status = FACET_OK;
+    struct vector r = {0};
+    const struct operator* A = & c->levels->A;
+    double scale = vector_norm(&c->b), norm = scale, before;
+    solve_report_clear(report);
+    TRY(vector_create(c->device, c->n_all, &r));
+    vector_fill(&c->u, 0.0);
+    TRY(solve_report_add(report, 1.0));
+    vector_axpby(1.0, &c->b, 0.0, &r);
+    do {
+        before = norm;
+        operator_apply(&c->M, &r, &r);
+        vector_axpby(1.0, &r, 1.0, &c->u);
+        operator_residual(A, &c->b, &c->u, &r);
+        if (control->kernel != NULL) vector_axpby(-vector_dot(control->kernel, &r), control->kernel, 1.0, &r);
+        norm = vector_norm(&r);
+        report->iterations++;
+        TRY(solve_report_add(report, scale > 0.0 ? norm / scale : 0.0));
+        base_report_iteration(control->monitor, report->iterations, scale > 0.0 ? norm / scale : 0.0);
+        TRY(base_check_interrupt());
+    } while (norm > control->rtol * scale && norm < 0.5 * before &&
+             report->iterations < control->max_iterations);
+    report->residual = scale > 0.0 ? norm / scale : 0.0;
+    report->converged = norm <= control->rtol * scale;
+    report->reason = report->converged ? "the tolerance was reached" : "the residual no longer falls";
+    if (!report->converged)
+        FAIL(FACET_NOT_CONVERGED, "the solve did not converge: %s, relative residual %.2e", report->reason,
+             report->residual);
+done:
+    vector_destroy(&r);
+    return status;
+}
+
+static facet_status run_solver(struct box_continuous *c, const struct solve_control *control,
+                               struct solve_report *report) {
+    const struct operator* A = & c->levels->A;
+    switch (c->options.solver) {
+    case BOX_SOLVER_DIRECT:
+        return solve_direct_box(c, control, report);
+    case BOX_SOLVER_CG:
+        return solve_cg(A, &c->M, &c->b, &c->u, control, report);
+    case BOX_SOLVER_FGMRES:
+        return solve_fgmres(A, &c->M, &c->b, &c->u, control, report);
+    default:
+        return solve_multigrid(A, &c->M, &c->b, &c->u, control, report);
+    }
+}
+
+/* A singular solution gets its mean. */
+static facet_status shift(struct box_continuous *c) {
+    facet_status status = FACET_OK;
+    double mean;
+    if (!c->grid.singular) return FACET_OK;
+    TRY(box_continuous_mean(c, &mean));
+    vector_axpby((c->mean - mean) * sqrt((double)c->n_all), &c->kernel, 1.0, &c->u);
+done:
+    return status;
+}
+
+facet_status box_continuous_solve(struct box_continuous *c, const struct solve_control *control,
+                                  struct solve_report *report) {
+    facet_status status = FACET_OK, solved;
+    struct solve_control own = *control;
+    struct multigrid *mg = operator_multigrid(&c->M);
+    own.kernel = c->grid.singular ? &c->kernel : NULL;
+    own.flexible = c->options.smoother == BOX_SMOOTHER_ADDITIVE || c->options.single || !c->options.reversed;
+    TRY(box_levels_prepare(c->levels));
+    TRY(box_nodes_fix(c, NULL, &c->u));
+    solved = run_solver(c, &own, report);
+    TRY(box_nodes_fix(c, c->fixed_values, &c->u));
+    TRY(solved);
+    if (mg != NULL) TRY(multigrid_failure(mg));
+    TRY(shift(c));
+done:
+    return status;
+}
