@@ -142,6 +142,10 @@ done:
     return status;
 }
 
+facet_status box_levels_diagonal(const struct box_levels *levels, struct operator* D) {
+    return create_diagonal(&levels->levels[0], &levels->A, D);
+}
+
 /* Damped Jacobi is the polynomial of degree 1 of the fourth kind: 4/3 of the inverse of the largest
  * eigenvalue.
  */

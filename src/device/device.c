@@ -319,6 +319,8 @@ void device_box_prolong_single(const struct device *device, const struct box_pla
 void device_box_restrict_single(const struct device *device, const struct box_plan *plan,
                                 const float *moments, double *vertices) {
     RUN(device, box_restrict_single(plan, moments, vertices));
+}
+
 void device_brick_apply(const struct device *device, const struct brick_cells *cells, double a,
                         const double *x, double b, const double *f, double *y, double *scratch) {
     RUN(device, brick_apply(cells, a, x, b, f, y, scratch));
