@@ -9,8 +9,9 @@
 #include "problem/box.h"
 
 /* `auto` solves directly as long as no line of the box has more nodes: the modes of a line are a dense
- * matrix, whose eigenvectors cost the cube of its size, and every solve a multiple of it per node. */
-#define AUTO_DIRECT_LINE 1200
+ * matrix, whose eigenvectors cost the cube of its size and which every solve multiplies with
+ * (docs/continuous.md). */
+#define AUTO_DIRECT_LINE 300
 /* `auto` runs cycles in single precision from so many nodes on. */
 #define AUTO_MIXED 100000
 /* The degree of the smoother chebyshev, unless it is given. */
@@ -134,6 +135,7 @@ static facet_status choose_method(const struct facet_solver *s, const struct box
     const char *key = cycle_key(o);
     int any = is(o->preconditioner, "auto"), uniform = is_uniform(data);
     int plain = is(o->preconditioner, "none") || is(o->preconditioner, "jacobi");
+    int exact = uniform && !plain && (is(o->smoother, "auto") || is(o->smoother, "patches"));
     int64_t all;
     if (is(o->method, "direct") && !uniform)
         return base_fail(
@@ -150,9 +152,9 @@ static facet_status choose_method(const struct facet_solver *s, const struct box
     if (is(o->method, "auto"))
         *solver = uniform && any && key == NULL && count_nodes(s, data, &all) <= AUTO_DIRECT_LINE
                       ? BOX_SOLVER_DIRECT
-                  : is(o->cycle, "full")                             ? BOX_SOLVER_MULTIGRID
-                  : is(o->smoother, "additive") || is(o->cycle, "F") ? BOX_SOLVER_FGMRES
-                                                                     : BOX_SOLVER_CG;
+                  : is(o->cycle, "full") || (exact && is(o->cycle, "auto")) ? BOX_SOLVER_MULTIGRID
+                  : is(o->smoother, "additive") || is(o->cycle, "F")        ? BOX_SOLVER_FGMRES
+                                                                            : BOX_SOLVER_CG;
     else
         *solver = is(o->method, "direct")   ? BOX_SOLVER_DIRECT
                   : is(o->method, "cg")     ? BOX_SOLVER_CG
