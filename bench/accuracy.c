@@ -10,6 +10,7 @@ facet_status accuracy_run(const struct accuracy_case *a, struct hdg_errors *erro
     facet_options options;
     facet_box box = {.dim = 2, .upper = {1.0, 1.0}, .cells = {a->cells, a->cells}, .shape = a->shape};
     facet_options_default(&options);
+    options.operator_name = "mapped";
     options.degree = a->degree;
     options.tau = a->tau;
     options.rtol = 1e-11;

@@ -34,6 +34,7 @@ static facet_status trace_problem_create(const struct bench_options *bench, cons
     facet_options options;
     facet_box box = {.dim = 2, .upper = {1.0, 1.0}, .cells = {n, n}, .shape = shape};
     facet_options_default(&options);
+    options.operator_name = "mapped";
     options.degree = degree;
     options.tau = bench->tau != NULL ? bench->tau : "1";
     options.method = "cg";

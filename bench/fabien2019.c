@@ -39,6 +39,7 @@ facet_status fabien2019_create(const struct bench_options *bench, const struct f
     for (int a = 0; a < 3; a++) box.lower[a] = p->lower, box.upper[a] = p->upper;
     snprintf(lambda, sizeof lambda, "%.17g", c->lambda);
     facet_options_default(&options);
+    options.operator_name = "mapped";
     options.degree = c->degree;
     options.formulation = "gradient";
     options.tau = c->tau;

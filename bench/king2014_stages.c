@@ -186,6 +186,7 @@ done:
 
 static void default_options(const struct bench_options *bench, int order, facet_options *options) {
     facet_options_default(options);
+    options->operator_name = "mapped";
     options->degree = order;
     options->tau = bench->tau != NULL ? bench->tau : "1";
     options->postprocess = 0;

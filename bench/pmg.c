@@ -98,6 +98,7 @@ static facet_status system_create(const struct bench_options *bench, const struc
                      .cells = {d->n, d->n, d->n},
                      .shape = d->shape};
     facet_options_default(&options);
+    options.operator_name = "mapped";
     options.degree = degree;
     options.tau = bench->tau;
     options.method = "cg";

@@ -61,6 +61,7 @@ facet_status subject_create(const struct bench_options *bench, const struct subj
     facet_box box = subject_box(shape, cells);
     facet_options options;
     facet_options_default(&options);
+    options.operator_name = "mapped";
     options.degree = degree;
     options.method = "cg";
     options.preconditioner = "none";

@@ -17,6 +17,7 @@
 
 #include <stdint.h>
 
+#include "kernels/box.h"
 #include "kernels/brick.h"
 
 #define KERNEL_LANES 8
@@ -151,6 +152,21 @@ struct kernels {
     void (*affine_flux)(const struct affine_tables *tables, int64_t n_batches, const double *coefficients,
                         const double *u, const double *uhat, double *q);
 
+    /* HDG on a box; kernels/box.h. */
+    double (*box_step)(const struct box_plan *plan, const struct box_step *step, const double *f, double *r,
+                       const double *e, double *d, double *x, double *y);
+    /* r -= alpha y; sums (on the host): r . D r, and |r|^2 in plain modes; moments (NULL: not wanted): for
+     * every face-pack the sums of r times hats over its blocks. */
+    void (*box_residual)(const struct box_plan *plan, double alpha, const double *y, double *r,
+                         double *moments, double *sums);
+    /* Between vertex values and coefficients of faces. The lattice has packs LANES + 1 numbers in a row
+     * (cells
+     * + 1 of them vertices, the others zero), rows and layers of vertices being cells + 1 of an axis that is
+     * present, else 1. A face with the corners g(-,-) .. g(+,+) has the coefficients of its bilinear function
+     * in 1, xi_q, xi_p, xi_p xi_q; those of lanes without a face are zero. Vertices of fixed planes must be
+     * zero. box_restrict is the transpose. */
+    void (*box_prolong)(const struct box_plan *plan, const double *vertices, double *coefficients);
+    void (*box_restrict)(const struct box_plan *plan, const double *moments, double *vertices);
     /* Continuous elements on bricks (kernels/brick.h). Nodes that carry Dirichlet values are called fixed.
      *
      * y = a A x + b f on free nodes, 0 on fixed ones, whose x counts as it stands. b = 0 or f = NULL: no f.
@@ -196,6 +212,12 @@ struct kernels {
     void (*cell_apply_single)(const struct cell_plan *plan, const float *x, float *y);
     void (*convert_to_single)(int64_t n, const double *x, float *y); /* y = x, rounded */
     void (*convert_to_double)(int64_t n, const float *x, double *y); /* y = x */
+    double (*box_step_single)(const struct box_plan *plan, const struct box_step *step, const float *f,
+                              float *r, const float *e, float *d, float *x, float *y);
+    void (*box_residual_single)(const struct box_plan *plan, double alpha, const float *y, float *r,
+                                float *moments, double *sums);
+    void (*box_prolong_single)(const struct box_plan *plan, const double *vertices, float *coefficients);
+    void (*box_restrict_single)(const struct box_plan *plan, const float *moments, double *vertices);
     void (*brick_apply_single)(const struct brick_cells *cells, double a, const float *x, double b,
                                const float *f, float *y, float *scratch);
     void (*brick_diagonal_single)(const struct brick_cells *cells, float *d);

@@ -258,6 +258,7 @@ static inline facet_status try_solve(const struct setup *p, struct solved *s) {
     *s = (struct solved){0};
     facet_options_default(&options);
     options.discretization = p->discretization;
+    options.operator_name = "mapped"; /* on boxes too: src/hdg is looked at */
     options.degree = p->degree;
     options.tau = p->tau;
     options.tau_hat = p->tau_hat;

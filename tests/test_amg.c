@@ -297,6 +297,7 @@ static void make_trace(const char *shape, int n, int degree, int neumann, struct
     facet_options options;
     facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {n, n}, .shape = shape};
     facet_options_default(&options);
+    options.operator_name = "mapped";
     options.degree = degree;
     options.method = "cg";
     options.preconditioner = "none";

@@ -272,8 +272,9 @@ class Refusals(Program):
         self.refused(given + "discretization: {tau: 0}\n", "tau")
         self.refused(given + "discretization: {tau: 0.5 - x}\n", "tau", "x=")
         self.refused(given + "discretization: {tau: {hat: -1}}\n", "tau")
-        for degree in (0, 17, "two"):
-            self.refused(given + f"discretization: {{degree: {degree}}}\n", "degree", "16")
+        for degree in (0, 33, "two"):
+            self.refused(given + f"discretization: {{degree: {degree}}}\n", "case.yaml:4:", "degree", "32")
+        self.refused(given + "discretization: {degree: 17}\n", "case.yaml:4:", "degree", "16", "tensor")
         self.refused(given + "source: 1/(x - x)\n", "division by zero")
         self.refused(given + "source: log(x - 0.5)\n", "logarithm")
         self.refused(BOX + "boundary: [{on: xmin, dirichlet: 0}, {on: xmin, neumann: 0}, {on: rest, neumann: 0}]\n",

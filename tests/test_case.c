@@ -355,7 +355,7 @@ static void test_bad_settings(void **state) {
         {"=3", "--set : ", "key=value"},
         {"a..b=3", "--set a..b: ", "empty part"},
         {"solver.=3", "--set solver.: ", "empty part"},
-        {"discretization.degree=17", "--set discretization.degree: ", "from 1 to 16"},
+        {"discretization.degree=17", "--set discretization.degree: ", "at most 16"},
         {"discretization.degre=3", "--set discretization.degre: ", "did you mean \"degree\"?"},
         {"boundary.2.neumann=x", "--set boundary.2.neumann: ", "from 0 to 1"},
         {"boundary.-1.neumann=x", "--set boundary.-1.neumann: ", "from 0 to 1"},

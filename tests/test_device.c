@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "box/lanes.h"
+#include "box_lanes_helpers.h"
 #include "brick_helpers.h"
 #include "device/device.h"
 #include "hdg_helpers.h"
@@ -67,16 +69,66 @@ static void arena_destroy(struct arena *a) {
     if (a->out != NULL) test_free(a->out);
 }
 
+/* ------------------------------------------------------------------------------------------ boxes */
+
+/* One pack and several, rows that end within a pack, all sides, lanes alike and different, blocks of parities
+ * that leave every remainder of a tile, one cell, one layer, all dimensions. */
+static const struct box_case device_boxes[] = {
+    {.dim = 3, .degree = 3, .cells = {9, 4, 5}, .sides = {{0, 0}, {0, 0}, {0, 0}}, .rho = 3, .length = 2},
+    {.dim = 3,
+     .degree = 4,
+     .cells = {10, 2, 3},
+     .sides = {{2, 2}, {2, 2}, {2, 2}},
+     .rho = 3,
+     .length = 2,
+     .reaction = 1},
+    {.dim = 3,
+     .degree = 2,
+     .cells = {17, 3, 4},
+     .sides = {{1, 0}, {1, 0}, {1, 1}},
+     .rho = 3,
+     .length = 2,
+     .graded = 1,
+     .varied_lines = 1,
+     .conductivity = 10,
+     .reaction = -1},
+    {.dim = 3,
+     .degree = 8,
+     .cells = {3, 2, 2},
+     .sides = {{0, 1}, {0, 1}, {0, 0}},
+     .rho = 3,
+     .length = 2,
+     .conductivity = 10},
+    {.dim = 3,
+     .degree = 1,
+     .cells = {1, 1, 1},
+     .sides = {{2, 2}, {2, 2}, {2, 2}},
+     .rho = 3,
+     .length = 2,
+     .reaction = 1},
+    {.dim = 2,
+     .degree = 6,
+     .cells = {11, 7},
+     .sides = {{0, 1}, {1, 0}},
+     .rho = 3,
+     .length = 2,
+     .graded = 1,
+     .reaction = -1},
+    {.dim = 2, .degree = 9, .cells = {8, 9}, .sides = {{2, 2}, {2, 2}}, .rho = 3, .length = 2, .reaction = 1},
+    {.dim = 1, .degree = 3, .cells = {13}, .sides = {{1, 0}}, .rho = 3, .length = 2},
+};
+
 /* ------------------------------------------------------------------------------------------ both precisions
  */
+
+/* The GPU has no additive patches. */
+static int last_variant = PATCH_ADDITIVE;
 
 #define REAL       double
 #define NAME(what) what
 #define ARRAY      data
 #define MATRICES   matrices
-/* The GPU has no additive patches. */
-static int last_variant = PATCH_ADDITIVE;
-
+#include "device_box.h"
 #include "device_real.h"
 
 #include "device_brick_real.h"
@@ -89,6 +141,7 @@ static int last_variant = PATCH_ADDITIVE;
 #define NAME(what) what##_single
 #define ARRAY      single
 #define MATRICES   single
+#include "device_box.h"
 #include "device_real.h"
 
 #include "device_brick_real.h"
@@ -336,6 +389,10 @@ static const struct check {
     {"block_smooth_single", NULL, run_block_smooth_single, 1e-6, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
     {"cell_apply_single", NULL, run_cell_apply_single, 1e-5, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"convert_to_single", NULL, run_to_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"box_step", "box_residual", run_box, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, -1}},
+    {"box_prolong", "box_restrict", run_box_coarse, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, -1}},
+    {"box_step_single", "box_residual_single", run_box_single, 1e-4, {0, 1, 2, 3, 4, 5, 6, 7, -1}},
+    {"box_prolong_single", "box_restrict_single", run_box_coarse_single, 1e-6, {0, 1, 2, 3, 4, 5, 6, 7, -1}},
     {"convert_to_double", NULL, run_to_double, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"brick_apply_single", NULL, run_brick_apply_single, 2e-4, {0, 1, 2, 3, 4, 5, 6, 9, 11, 13, 14, -1}},
     {"brick_diagonal_single",

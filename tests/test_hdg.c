@@ -220,6 +220,7 @@ static void conductivity_may_be_given_in_many_ways(void **state) {
                 int components = counts[way];
                 facet_options_default(&options);
                 options.degree = degree;
+                options.operator_name = "mapped";
                 options.tau = "1.5";
                 ok(facet_context_create(NULL, &s.context));
                 ok(facet_problem_create(s.context, mesh, FACET_DIFFUSION, &s.problem));

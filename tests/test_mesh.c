@@ -423,6 +423,50 @@ static void test_periodic(void **state) {
                 }
 }
 
+/* A box of quads or hexes knows what it is, also refined: every brick is one cell, whose local axes are those
+ * of the box. Simplices and others are no boxes. */
+static void test_remembered_box(void **state) {
+    static const double graded[4] = {-1, 0, 0.5, 3};
+    (void)state;
+    for (int dim = 2; dim <= 3; dim++)
+        for (int times = 0; times < 3; times++) {
+            facet_box box = {.dim = dim,
+                             .upper = {0, 2, 1},
+                             .cells = {3, 2, 1},
+                             .shape = dim == 2 ? "quad" : "hex",
+                             .coordinates = {graded},
+                             .periodic = {0, 1, 0}};
+            struct facet_mesh *mesh, *fine;
+            assert_int_equal(mesh_create_box(&box, &mesh), FACET_OK);
+            for (int k = 0; k < times; k++) {
+                assert_int_equal(mesh_refine(mesh, &fine), FACET_OK);
+                mesh_destroy(&mesh);
+                mesh = fine;
+            }
+            int seen[12 * 8 * 4] = {0};
+            for (int a = 0; a < dim; a++) assert_int_equal(mesh->box.cells[a], box.cells[a] << times);
+            assert_true(!mesh->box.periodic[0] && mesh->box.periodic[1] && !mesh->box.periodic[2]);
+            for (int32_t c = 0; c < mesh->n_cells; c++) {
+                int at[3];
+                const double *low = mesh_cell_nodes(mesh, c);
+                const double *high = low + ((1 << dim) - 1) * dim;
+                mesh_box_index(mesh, c, at);
+                for (int a = 0; a < dim; a++) {
+                    assert_float_equal(low[a], mesh->box.coordinates[a][at[a]], 1e-14);
+                    assert_float_equal(high[a], mesh->box.coordinates[a][at[a] + 1], 1e-14);
+                }
+                assert_int_equal(seen[(at[2] * mesh->box.cells[1] + at[1]) * mesh->box.cells[0] + at[0]]++,
+                                 0);
+            }
+            mesh_destroy(&mesh);
+        }
+    facet_box simplices = {.dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "triangle"};
+    struct facet_mesh *mesh;
+    assert_int_equal(mesh_create_box(&simplices, &mesh), FACET_OK);
+    assert_int_equal(mesh->box.cells[0], 0);
+    mesh_destroy(&mesh);
+}
+
 static void test_box_3d(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {
@@ -1050,6 +1094,7 @@ int main(void) {
         cmocka_unit_test(test_box_right_split),
         cmocka_unit_test(test_graded_box),
         cmocka_unit_test(test_periodic),
+        cmocka_unit_test(test_remembered_box),
         cmocka_unit_test(test_box_3d),
         cmocka_unit_test(test_scrambled),
         cmocka_unit_test(test_groups_in_place),

@@ -200,7 +200,7 @@ static void options_have_limits(void **state) {
     facet_options bad[10];
     for (int i = 0; i < 10; i++) bad[i] = good;
     bad[0].degree = 0;
-    bad[1].degree = 17;
+    bad[1].degree = 33;
     bad[2].rtol = 0;
     bad[3].rtol = NAN;
     bad[4].max_iterations = 0;

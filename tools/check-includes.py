@@ -18,7 +18,7 @@ USES = {
     "mesh": ["poly"],
     "trace": ["mesh", "solve"],
     "hdg": ["trace", "expr"],
-    "box": ["trace"],
+    "box": ["trace", "expr"],
     "problem": ["hdg", "box", "expr"],
     "io": ["problem"],
     "dist": ["problem"],

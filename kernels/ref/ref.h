@@ -21,6 +21,18 @@ void batch_recover_ref(int64_t n_batches, int N, int n, const double *factor, co
                        const double *uhat, double *f);
 void affine_flux_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                      const double *u, const double *uhat, double *q);
+double box_step_ref(const struct box_plan *p, const struct box_step *step, const double *f, double *r,
+                    const double *e, double *d, double *x, double *y);
+void box_residual_ref(const struct box_plan *p, double alpha, const double *y, double *r, double *moments,
+                      double *sums);
+void box_prolong_ref(const struct box_plan *p, const double *vertices, double *coefficients);
+void box_restrict_ref(const struct box_plan *p, const double *moments, double *vertices);
+double box_step_single_ref(const struct box_plan *p, const struct box_step *step, const float *f, float *r,
+                           const float *e, float *d, float *x, float *y);
+void box_residual_single_ref(const struct box_plan *p, double alpha, const float *y, float *r, float *moments,
+                             double *sums);
+void box_prolong_single_ref(const struct box_plan *p, const double *vertices, float *coefficients);
+void box_restrict_single_ref(const struct box_plan *p, const float *moments, double *vertices);
 
 void brick_apply_ref(const struct brick_cells *c, double a, const double *x, double b, const double *f,
                      double *y, double *scratch);

@@ -5,15 +5,6 @@
 #include "base/memory.h"
 #include "box/work.h"
 
-/* The integral over the reference face of a trace. */
-static double trace_integral(const struct box_at *at, const double *trace, int d, int side) {
-    const double one = 1.0, *weights[3] = {at->moments[0], at->moments[1], at->moments[2]};
-    int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
-    extent[d] = 1;
-    weights[d] = &one;
-    return box_weigh(extent, weights, trace + at->faces[d][side]);
-}
-
 static double face_tau(const struct box_at *at, int d) {
     return at->k * at->inverse[d] * box_hdg_line(at->h, d, at->at[d])->rho;
 }
@@ -27,7 +18,8 @@ static double face_flux(const struct box_at *at, const struct box_hdg_solution *
     weights[d] = end;
     double through = sign * box_weigh(at->extent, weights, s->q + d * h->n_volume + at->cell * h->cell_size);
     double inner = box_weigh(at->extent, weights, s->u + at->cell * h->cell_size);
-    return box_at_area(at, d) * (through + face_tau(at, d) * (inner - trace_integral(at, s->trace, d, side)));
+    return box_at_area(at, d) *
+           (through + face_tau(at, d) * (inner - box_at_integral(at, s->trace, d, side)));
 }
 
 double box_hdg_face_flux(const struct box_hdg *h, const struct box_hdg_solution *s, int64_t cell, int d,
@@ -43,7 +35,7 @@ double box_hdg_mean_trace(const struct box_hdg *h, const struct box_hdg_solution
     int dim = h->grid.dim;
     box_at_set(h, cell, &at);
     for (int d = 0; d < dim; d++)
-        for (int side = 0; side < 2; side++) sum += trace_integral(&at, s->trace, d, side);
+        for (int side = 0; side < 2; side++) sum += box_at_integral(&at, s->trace, d, side);
     return sum / (2.0 * dim * (double)(1 << (dim - 1)));
 }
 
@@ -73,11 +65,14 @@ static double absolute(const struct box_at *at, int d, double *modes, double *wo
 static double cell_size_of_flux(const struct box_at *at, const struct box_hdg_solution *s, double *scratch) {
     const struct box_hdg *h = at->h;
     int64_t size = h->face_size;
+    size_t bytes = (size_t)h->cell_size * sizeof(double);
     double *r = scratch, *rq = r + box_pairs_size(h), *modes = rq + box_pairs_size(h);
-    double *work = modes + size + BOX_SLACK, sum = 0.0;
-    box_at_reduce(at, at->ends, s->u + at->cell * h->cell_size, r);
+    double *work = modes + size + BOX_SLACK, *cell = work + size + BOX_SLACK, sum = 0.0;
+    memcpy(cell, s->u + at->cell * h->cell_size, bytes);
+    box_at_reduce(at, at->ends, cell, r);
     for (int d = 0; d < h->grid.dim; d++) {
-        box_at_reduce(at, at->ends, s->q + d * h->n_volume + at->cell * h->cell_size, rq);
+        memcpy(cell, s->q + d * h->n_volume + at->cell * h->cell_size, bytes);
+        box_at_reduce(at, at->ends, cell, rq);
         for (int side = 0; side < 2; side++) {
             double sign = side ? 1.0 : -1.0, tau = face_tau(at, d);
             const double *u = r + 2 * d * size, *q = rq + 2 * d * size;
@@ -117,7 +112,8 @@ facet_status box_hdg_conservation(const struct box_hdg *h, const struct box_hdg_
     double worst = 0.0, scale = 0.0;
     TRY(ALLOC(job.cells, 2 * g->n_cells));
     TRY(ALLOC(job.fluxes, 6 * g->n_cells));
-    TRY(box_for_cells(h, 0, 2 * (box_pairs_size(h) + h->face_size + BOX_SLACK), balance_work, &job));
+    int64_t scratch = 2 * (box_pairs_size(h) + h->face_size + BOX_SLACK) + h->cell_size + BOX_SLACK;
+    TRY(box_for_cells(h, 0, scratch, balance_work, &job));
     for (int64_t c = 0; c < g->n_cells; c++) {
         int at[3];
         box_cell_at(g, c, at);

@@ -6,7 +6,6 @@
 #include "box/grid.h"
 #include "box/modes.h"
 #include "device/device.h"
-#include "kernels/brick.h"
 
 struct box_brick {
     const struct device *device;

@@ -27,12 +27,14 @@ static facet_status points_work(const struct box_at *at, double *scratch, void *
 }
 
 facet_status box_hdg_to_points(const struct box_hdg *h, const double *modes, double *values) {
-    struct points_job job = {.from = modes, .to = values};
+    struct points_job job = {.from = modes};
+    job.to = values;
     return box_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK), points_work, &job);
 }
 
 facet_status box_hdg_from_points(const struct box_hdg *h, const double *values, double *modes) {
-    struct points_job job = {.from = values, .to = modes, .forward = 1};
+    struct points_job job = {.from = values, .forward = 1};
+    job.to = modes;
     return box_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK), points_work, &job);
 }
 
@@ -46,15 +48,15 @@ struct load_job {
 static facet_status load_work(const struct box_at *at, double *scratch, void *user) {
     const struct load_job *job = user;
     int64_t size = at->h->cell_size;
-    double *u = scratch, *other = u + size + BOX_SLACK, *r = other + size + BOX_SLACK;
-    const double *loads = job->given + at->cell * size;
+    double *f = scratch, *other = f + size + BOX_SLACK, *r = other + size + BOX_SLACK, *loads = f;
     if (job->f != NULL) {
-        double *mine = job->loads + at->cell * size;
-        memcpy(u, job->f + at->cell * size, (size_t)size * sizeof *u);
-        const double *modes = box_forward(at->h->grid.dim, at->tables, u, other);
-        for (int64_t i = 0; i < size; i++) mine[i] = at->V * modes[i];
-        loads = mine;
-    }
+        memcpy(f, job->f + at->cell * size, (size_t)size * sizeof *f);
+        loads = box_forward(at->h->grid.dim, at->tables, f, other);
+        for (int64_t i = 0; i < size; i++) loads[i] *= at->V;
+        memcpy(job->loads + at->cell * size, loads, (size_t)size * sizeof *loads);
+    } else
+        memcpy(f, job->given + at->cell * size, (size_t)size * sizeof *f);
+    double *u = loads == f ? other : f;
     box_at_solve(at, loads, NULL, u);
     box_at_reduce(at, at->b, u, r);
     box_at_scatter(at, r, at->a, job->F);
@@ -99,7 +101,8 @@ static facet_status apply_work(const struct box_at *at, double *scratch, void *u
 }
 
 static facet_status add_applied(const struct box_hdg *h, double sign, const double *x, double *y) {
-    struct apply_job job = {.x = x, .y = y, .sign = sign, .fixed_only = sign < 0.0};
+    struct apply_job job = {.x = x, .sign = sign, .fixed_only = sign < 0.0};
+    job.y = y;
     return box_for_cells(h, 1, h->cell_size + BOX_SLACK + 2 * box_pairs_size(h), apply_work, &job);
 }
 
@@ -158,14 +161,16 @@ done:
 
 facet_status box_hdg_load(const struct box_hdg *h, const double *f, const double *dirichlet,
                           const double *neumann, double *loads, double *F) {
-    struct load_job job = {.f = f, .given = f != NULL ? loads : NULL, .loads = loads, .F = F};
+    struct load_job job = {.f = f, .given = f != NULL ? loads : NULL, .loads = loads};
+    job.F = F;
     if (f == NULL) memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
     return make_right_side(h, &job, dirichlet, neumann);
 }
 
 facet_status box_hdg_condense_loads(const struct box_hdg *h, const double *loads, const double *dirichlet,
                                     const double *neumann, double *F) {
-    struct load_job job = {.given = loads, .F = F};
+    struct load_job job = {.given = loads};
+    job.F = F;
     return make_right_side(h, &job, dirichlet, neumann);
 }
 
@@ -185,8 +190,9 @@ static facet_status recover_work(const struct box_at *at, double *scratch, void 
     const struct box_hdg *h = at->h;
     int64_t size = h->cell_size;
     double *u = scratch, *q = u + size + BOX_SLACK, *v = q + size + BOX_SLACK;
+    memcpy(q, job->loads + at->cell * size, (size_t)size * sizeof *q);
     box_at_gather(at, job->trace, v);
-    box_at_solve(at, job->loads + at->cell * size, v, u);
+    box_at_solve(at, q, v, u);
     memcpy(job->u + at->cell * size, u, (size_t)size * sizeof *u);
     for (int d = 0; job->q != NULL && d < h->grid.dim; d++) {
         box_at_flux(at, d, u, v, q);
@@ -197,7 +203,9 @@ static facet_status recover_work(const struct box_at *at, double *scratch, void 
 
 facet_status box_hdg_recover(const struct box_hdg *h, const double *loads, const double *uhat, double *u,
                              double *q) {
-    struct recover_job job = {.loads = loads, .trace = uhat, .u = u, .q = q};
+    struct recover_job job = {.loads = loads, .trace = uhat};
+    job.u = u;
+    job.q = q;
     return box_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK) + box_pairs_size(h), recover_work, &job);
 }
 

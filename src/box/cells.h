@@ -82,6 +82,13 @@ void box_hdg_solution_destroy(struct box_hdg_solution *solution);
 facet_status box_hdg_postprocess(const struct box_hdg *h, struct box_hdg_solution *solution);
 /* Adds a constant to u, u* and the trace: for singular problems, whose u is known up to one. */
 void box_hdg_shift(const struct box_hdg *h, double by, struct box_hdg_solution *solution);
+/* The function 1 as a trace, zero on Dirichlet faces: the kernel of K if the problem is singular. */
+void box_hdg_constant(const struct box_hdg *h, double *trace);
+/* Takes off the source the constant *shift with which the integrals of f and of the Neumann data (or NULL)
+ * vanish together, as a singular problem needs it. *scale: the sum of the moduli of these integrals by cells
+ * and faces, divided by the volume like *shift, to judge it by. */
+void box_hdg_balance(const struct box_hdg *h, const double *neumann, double *loads, double *shift,
+                     double *scale);
 /* The mean of u over the box; of a function. */
 double box_hdg_mean(const struct box_hdg *h, const double *u);
 facet_status box_hdg_field_mean(const struct box_hdg *h, const struct field *field, double *mean);
@@ -94,6 +101,10 @@ static inline int box_field_components(const struct box_hdg *h, enum box_field f
 facet_status box_hdg_evaluate_lattice(const struct box_hdg *h, const struct box_hdg_solution *solution,
                                       enum box_field field, int64_t cell, int n, const double *x,
                                       double *values);
+/* The same with counts[d] points x[d] in direction d. */
+facet_status box_hdg_evaluate_product(const struct box_hdg *h, const struct box_hdg_solution *solution,
+                                      enum box_field field, int64_t cell, const int counts[3],
+                                      const double *const x[3], double *values);
 /* Values (n x components) at n points of [0,1]^dim of a cell. */
 facet_status box_hdg_evaluate(const struct box_hdg *h, const struct box_hdg_solution *solution,
                               enum box_field field, int64_t cell, int n, const double *xi, double *values);

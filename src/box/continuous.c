@@ -15,6 +15,13 @@ void box_continuous_options_default(struct box_continuous_options *options) {
 
 /* ------------------------------------------------------------------------------------- set-up */
 
+/* Whether a multigrid is needed. */
+static int has_cycle(const struct box_continuous *c) {
+    int krylov = c->options.solver == BOX_SOLVER_CG || c->options.solver == BOX_SOLVER_FGMRES;
+    return c->options.solver != BOX_SOLVER_DIRECT &&
+           (!krylov || c->options.preconditioner == BOX_PRECONDITION_CYCLE);
+}
+
 static facet_status choose(const struct box_continuous_options *wanted, const struct box_grid *grid,
                            struct box_continuous_options *o) {
     *o = *wanted;
@@ -36,34 +43,35 @@ static facet_status choose(const struct box_continuous_options *wanted, const st
     return FACET_OK;
 }
 
-static void free_direct(struct operator* M) {
-    struct box_separable *direct = M->data;
-    box_separable_destroy(&direct);
-    M->data = NULL;
-}
-
-static void apply_direct(const struct operator* M, const struct vector *b, struct vector *u) {
-    box_separable_solve(M->data, b->data, u->data);
-}
-
-/* The operator, and the multigrid or the direct solver. */
+/* The operator, and the multigrid or what else solves: made of the grid and the options as they are now, put
+ * in the place of those before. A failure leaves these. */
 static facet_status make_solver(struct box_continuous *c) {
     facet_status status = FACET_OK;
-    int direct = c->options.solver == BOX_SOLVER_DIRECT;
+    const struct box_continuous_options *o = &c->options;
+    int direct = o->solver == BOX_SOLVER_DIRECT, cycle = has_cycle(c);
+    struct box_levels *levels = NULL;
     struct box_separable *separable = NULL;
-    if (direct && !device_is_host(c->device))
-        FAIL(FACET_ERROR_INPUT, "the direct solver works in memory of the host, not on the device '%s'",
-             device_name(c->device));
-    TRY(box_levels_create(c->device, &c->grid, &c->element, &c->options, direct ? NULL : &c->M, &c->levels));
-    if (!direct) goto done;
-    TRY(box_separable_create(&c->grid, &c->element, &separable));
-    c->M = (struct operator){.n = c->n_all,
-                             .device = c->device,
-                             .apply = apply_direct,
-                             .free = free_direct,
-                             .data = separable,
-                             .name = "fast diagonalization"};
+    struct operator M = {0};
+    TRY(box_levels_create(c->device, &c->grid, &c->element, o, cycle ? &M : NULL, &levels));
+    if (direct) {
+        TRY(box_separable_create(&c->grid, &c->element, &separable));
+        TRY(operator_create_separable(c->device, separable, &M));
+    } else if (!cycle && o->preconditioner == BOX_PRECONDITION_DIAGONAL) {
+        TRY(box_levels_diagonal(levels, &M));
+    }
+    struct operator old_M = c->M;
+    struct box_levels *old_levels = c->levels;
+    struct box_separable *old_direct = c->direct;
+    c->M = M;
+    c->levels = levels;
+    c->direct = separable;
+    M = old_M;
+    levels = old_levels;
+    separable = old_direct;
 done:
+    operator_destroy(&M);
+    box_levels_destroy(&levels);
+    box_separable_destroy(&separable);
     return status;
 }
 
@@ -120,13 +128,11 @@ done:
 }
 
 /* The kernel of a singular problem: the constant of length 1. */
-static facet_status make_kernel(struct box_continuous *c) {
+static facet_status make_kernel(const struct box_continuous *c, struct vector *kernel) {
     facet_status status = FACET_OK;
-    vector_destroy(&c->kernel);
-    c->kernel = (struct vector){0};
     if (!c->grid.singular) return FACET_OK;
-    TRY(vector_create(c->device, c->n_all, &c->kernel));
-    vector_fill(&c->kernel, 1.0 / sqrt((double)c->n_all));
+    TRY(vector_create(c->device, c->n_all, kernel));
+    vector_fill(kernel, 1.0 / sqrt((double)c->n_all));
 done:
     return status;
 }
@@ -153,7 +159,7 @@ facet_status box_continuous_create(const struct device *device, const struct box
     TRY(vector_create(device, c->n_all, &c->u));
     vector_fill(&c->b, 0.0);
     vector_fill(&c->u, 0.0);
-    TRY(make_kernel(c));
+    TRY(make_kernel(c, &c->kernel));
     TRY(make_solver(c));
     *continuous = c;
 done:
@@ -165,6 +171,7 @@ void box_continuous_destroy(struct box_continuous **continuous) {
     struct box_continuous *c = *continuous;
     if (c == NULL) return;
     operator_destroy(&c->M);
+    box_separable_destroy(&c->direct);
     box_levels_destroy(&c->levels);
     vector_destroy(&c->b);
     vector_destroy(&c->u);
@@ -182,45 +189,54 @@ const struct operator* box_continuous_operator(const struct box_continuous *c) {
     return &c->levels->A;
 }
 
-const struct multigrid *box_continuous_multigrid(const struct box_continuous *c) {
-    return c->options.solver == BOX_SOLVER_DIRECT ? NULL : operator_multigrid(&c->M);
+struct multigrid *box_continuous_multigrid(const struct box_continuous *c) {
+    return operator_multigrid(&c->M);
 }
 
 /* ------------------------------------------------------------------------------------- another reaction */
 
-/* The grid with this reaction in all cells. */
-static facet_status change_grid(struct box_grid *g, double reaction) {
-    facet_status status = FACET_OK;
+/* What the grid says of this reaction in all cells, values[]. */
+static void change_grid(struct box_grid *g, double *values, double reaction) {
     int fixed = 0, uniform = 1;
-    if (g->reaction == NULL) TRY(ALLOC(g->reaction, g->n_cells));
     for (int64_t cell = 0; cell < g->n_cells; cell++) {
-        g->reaction[cell] = reaction;
+        values[cell] = reaction;
         uniform = uniform && box_conductivity(g, cell) == box_conductivity(g, 0);
     }
     for (int d = 0; d < g->dim; d++)
         for (int side = 0; side < 2; side++) fixed |= g->sides[d][side] == BOX_DIRICHLET;
+    g->reaction = values;
     g->separable = uniform;
     g->singular = !fixed && reaction == 0.0;
-done:
-    return status;
 }
 
 facet_status box_continuous_set_reaction(struct box_continuous *c, double reaction) {
     facet_status status = FACET_OK;
-    int singular = c->grid.singular, separable = c->grid.separable;
+    struct box_grid before = c->grid;
+    struct vector kernel = {0};
+    double *values = NULL;
+    int cheap = box_levels_can_change(c->levels);
     if (!(reaction >= 0.0) || !isfinite(reaction))
         FAIL(FACET_ERROR_INPUT, "the reaction must be a number that is not negative, not %g", reaction);
-    TRY(change_grid(&c->grid, reaction));
-    if (singular == c->grid.singular && separable == c->grid.separable && box_levels_can_change(c->levels)) {
+    TRY(ALLOC(values, c->grid.n_cells));
+    change_grid(&c->grid, values, reaction);
+    cheap = cheap && before.singular == c->grid.singular && before.separable == c->grid.separable &&
+            (has_cycle(c) || c->direct != NULL || c->options.preconditioner == BOX_PRECONDITION_NONE);
+    if (cheap) {
+        c->levels->levels[0].grid = c->grid;
         box_levels_set_reaction(c->levels, reaction);
-        if (c->options.solver == BOX_SOLVER_DIRECT) box_separable_set_reaction(c->M.data, reaction);
-        goto done;
+        if (c->direct != NULL) box_separable_set_reaction(c->direct, reaction);
+    } else {
+        TRY(make_kernel(c, &kernel));
+        TRY(make_solver(c));
+        struct vector old = c->kernel;
+        c->kernel = kernel;
+        kernel = old;
     }
-    operator_destroy(&c->M);
-    box_levels_destroy(&c->levels);
-    TRY(make_kernel(c));
-    TRY(make_solver(c));
+    values = before.reaction; /* the old ones go */
 done:
+    if (status != FACET_OK) c->grid = before;
+    vector_destroy(&kernel);
+    base_free(&values);
     return status;
 }
 
@@ -264,14 +280,14 @@ done:
 
 static facet_status run_solver(struct box_continuous *c, const struct solve_control *control,
                                struct solve_report *report) {
-    const struct operator* A = & c->levels->A;
+    const struct operator* A = & c->levels->A, *M = c->M.apply != NULL ? &c->M : NULL;
     switch (c->options.solver) {
     case BOX_SOLVER_DIRECT:
         return solve_direct_box(c, control, report);
     case BOX_SOLVER_CG:
-        return solve_cg(A, &c->M, &c->b, &c->u, control, report);
+        return solve_cg(A, M, &c->b, &c->u, control, report);
     case BOX_SOLVER_FGMRES:
-        return solve_fgmres(A, &c->M, &c->b, &c->u, control, report);
+        return solve_fgmres(A, M, &c->b, &c->u, control, report);
     default:
         return solve_multigrid(A, &c->M, &c->b, &c->u, control, report);
     }
@@ -294,7 +310,8 @@ facet_status box_continuous_solve(struct box_continuous *c, const struct solve_c
     struct solve_control own = *control;
     struct multigrid *mg = operator_multigrid(&c->M);
     own.kernel = c->grid.singular ? &c->kernel : NULL;
-    own.flexible = c->options.smoother == BOX_SMOOTHER_ADDITIVE || c->options.single || !c->options.reversed;
+    own.flexible = mg != NULL && (c->options.smoother == BOX_SMOOTHER_ADDITIVE || c->options.single ||
+                                  !c->options.reversed);
     TRY(box_levels_prepare(c->levels));
     TRY(box_nodes_fix(c, NULL, &c->u));
     solved = run_solver(c, &own, report);

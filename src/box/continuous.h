@@ -47,8 +47,12 @@ enum box_solver {
     BOX_SOLVER_DIRECT
 };
 
+/* What CG and FGMRES precondition with: a cycle, nothing, or the diagonal. */
+enum box_preconditioner { BOX_PRECONDITION_CYCLE, BOX_PRECONDITION_NONE, BOX_PRECONDITION_DIAGONAL };
+
 struct box_continuous_options {
     enum box_solver solver;
+    enum box_preconditioner preconditioner;
     enum box_smoother smoother;
     enum patch_variant variant; /* of vertex patches: the structures of cui2024, Table 4 */
     enum mg_cycle cycle;        /* V, W, F or FULL; FULL is for MULTIGRID alone, others take V instead */
@@ -60,6 +64,7 @@ struct box_continuous_options {
 void box_continuous_options_default(struct box_continuous_options *options);
 
 struct box_levels;
+struct box_separable;
 struct box_continuous {
     const struct device *device;
     struct box_grid grid;
@@ -76,7 +81,8 @@ struct box_continuous {
     double *moments[3]; /* n_nodes[d]: integrals of the 1D functions; 1 from dim on */
     double volume;
     struct box_levels *levels;
-    struct operator M;    /* the multigrid, or the direct solver */
+    struct operator M;            /* the multigrid, the diagonal (none: empty), or the direct solver, */
+    struct box_separable *direct; /* which borrows this */
     struct vector b, u;   /* right-hand side, zero on fixed nodes; solution with its boundary values */
     struct vector kernel; /* of a singular problem: the constant */
     double mean;          /* what the mean of a singular solution is made: that of the exact one, or 0 */
@@ -89,11 +95,11 @@ facet_status box_continuous_create(const struct device *device, const struct box
 void box_continuous_destroy(struct box_continuous **continuous);
 /* The matrix on the finest level. */
 const struct operator* box_continuous_operator(const struct box_continuous *c);
-/* NULL with the direct solver. */
-const struct multigrid *box_continuous_multigrid(const struct box_continuous *c);
+/* NULL where there is none. */
+struct multigrid *box_continuous_multigrid(const struct box_continuous *c);
 
-/* The reaction becomes this number in all cells; not between a load and its solve. Refused where that makes
- * the problem singular or regular. */
+/* The reaction becomes this number in all cells; not between a load and its solve. Cheap, unless it makes the
+ * problem singular or regular, or the reaction was not one number before. A failure leaves all as it was. */
 facet_status box_continuous_set_reaction(struct box_continuous *c, double reaction);
 
 /* ------------------------------------------------------------------------------------- data */
@@ -126,9 +132,13 @@ void box_continuous_points(const struct box_continuous *c, double *x);
 /* u has one component, q = -k grad u dim. */
 enum box_continuous_field { BOX_CONTINUOUS_U, BOX_CONTINUOUS_Q };
 /* Values at the lattice of the 1D points x in [0, 1] of a cell (n^dim x components, direction 0 fastest); at
- * n points of [0,1]^dim of a cell (n x components). */
+ * the products of counts[d] points x[d] of every direction, likewise; at n points of [0,1]^dim of a cell
+ * (n x components). */
 facet_status box_continuous_evaluate_lattice(const struct box_continuous *c, enum box_continuous_field field,
                                              int64_t cell, int n, const double *x, double *values);
+facet_status box_continuous_evaluate_product(const struct box_continuous *c, enum box_continuous_field field,
+                                             int64_t cell, const int counts[3], const double *const x[3],
+                                             double *values);
 facet_status box_continuous_evaluate(const struct box_continuous *c, enum box_continuous_field field,
                                      int64_t cell, int n, const double *xi, double *values);
 

@@ -44,30 +44,43 @@ done:
     return status;
 }
 
-facet_status box_continuous_evaluate_lattice(const struct box_continuous *c, enum box_continuous_field field,
-                                             int64_t cell, int n, const double *x, double *values) {
+facet_status box_continuous_evaluate_product(const struct box_continuous *c, enum box_continuous_field field,
+                                             int64_t cell, const int counts[3], const double *const x[3],
+                                             double *values) {
     facet_status status = FACET_OK;
-    struct box_samples s = {0};
-    int at[3], counts[3] = {n, n, n}, components = n_components(c, field);
-    int64_t room = box_cell_room(c, n), points = 1;
+    struct box_samples s[3] = {{0}};
+    const double *tables[3] = {NULL}, *slopes[3] = {NULL};
+    int at[3], most = 1, components = n_components(c, field);
+    int64_t points = 1;
     double *local = NULL, *work = NULL;
-    TRY(box_samples_create(c, n, x, &s));
+    for (int d = 0; d < c->grid.dim; d++) {
+        TRY(box_samples_create(c, counts[d], x[d], &s[d]));
+        tables[d] = s[d].values;
+        slopes[d] = s[d].slopes;
+        points *= counts[d];
+        most = counts[d] > most ? counts[d] : most;
+    }
+    int64_t room = box_cell_room(c, most);
     TRY(CALLOC(local, c->cell_size));
     TRY(CALLOC(work, 2 * room));
     box_cell_at(&c->grid, cell, at);
     TRY(fetch_cell(c, at, local));
-    const double *tables[3] = {s.values, s.values, s.values}, *slopes[3] = {s.slopes, s.slopes, s.slopes};
-    for (int d = 0; d < c->grid.dim; d++) points *= n;
     for (int component = 0; component < components; component++) {
         const double *result =
             evaluate_component(c, field, component, at, local, counts, tables, slopes, room, work);
         for (int64_t i = 0; i < points; i++) values[i * components + component] = result[i];
     }
 done:
-    box_samples_destroy(&s);
+    for (int d = 0; d < 3; d++) box_samples_destroy(&s[d]);
     base_free(&local);
     base_free(&work);
     return status;
+}
+
+facet_status box_continuous_evaluate_lattice(const struct box_continuous *c, enum box_continuous_field field,
+                                             int64_t cell, int n, const double *x, double *values) {
+    return box_continuous_evaluate_product(c, field, cell, (const int[3]){n, n, n},
+                                           (const double *const[3]){x, x, x}, values);
 }
 
 facet_status box_continuous_evaluate(const struct box_continuous *c, enum box_continuous_field field,

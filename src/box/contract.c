@@ -4,35 +4,19 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "box/vec.h"
 
-#define W 8 /* numbers of a vector */
 #define B 4 /* rows at once */
-typedef double vec __attribute__((vector_size(W * sizeof(double))));
 
-static inline vec load(const double *from) {
-    vec v;
-    memcpy(&v, from, sizeof v);
-    return v;
-}
-static inline void store(int n, double *to, vec v) {
-    if (n >= W)
-        memcpy(to, &v, sizeof v);
-    else if (n >= W / 2) {
-        memcpy(to, &v, sizeof v / 2);
-        for (int i = W / 2; i < n; i++) to[i] = v[i];
-    } else
-        for (int i = 0; i < n; i++) to[i] = v[i];
-}
-
-/* `rows` (at most B) outputs of W neighbouring columns, r_left of which are wanted. */
+/* `rows` (at most B) outputs of VEC neighbouring columns, r_left of which are wanted. */
 static inline void block(int rows, int n_in, int64_t inner, const double *T, const double *in, double *out,
                          int r_left) {
     vec sums[B] = {{0}};
     for (int q = 0; q < n_in; q++) {
-        vec x = load(in + q * inner);
+        vec x = vec_load(in + q * inner);
         for (int i = 0; i < rows; i++) sums[i] += T[i * n_in + q] * x;
     }
-    for (int i = 0; i < rows; i++) store(r_left, out + i * inner, sums[i]);
+    for (int i = 0; i < rows; i++) vec_store(r_left, out + i * inner, sums[i]);
 }
 
 /* One o of box_contract, inner > 1. A last block that is not full begins earlier where it can. */
@@ -40,9 +24,9 @@ static void contract_columns(int n_out, int n_in, int64_t inner, const double *T
                              double *out) {
     for (int i = 0; i < n_out; i += B) {
         const double *rows = T + i * n_in;
-        for (int64_t from = 0; from < inner; from += W) {
-            int64_t r = from + W > inner && inner >= W ? inner - W : from;
-            int left = inner - r < W ? (int)(inner - r) : W;
+        for (int64_t from = 0; from < inner; from += VEC) {
+            int64_t r = from + VEC > inner && inner >= VEC ? inner - VEC : from;
+            int left = inner - r < VEC ? (int)(inner - r) : VEC;
             double *to = out + i * inner + r;
             switch (n_out - i) {
             case 1:
@@ -65,10 +49,10 @@ static void contract_columns(int n_out, int n_in, int64_t inner, const double *T
 static void contract_rows(int64_t outer, int n_out, int n_in, const double *T, const double *in,
                           int64_t in_step, double *out, int64_t out_step) {
     vec columns[BOX_MAX_LINE];
-    for (int from = 0; from < n_out; from += W) {
-        int left = n_out - from < W ? n_out - from : W;
+    for (int from = 0; from < n_out; from += VEC) {
+        int left = n_out - from < VEC ? n_out - from : VEC;
         for (int q = 0; q < n_in; q++)
-            for (int i = 0; i < W; i++) columns[q][i] = i < left ? T[(from + i) * n_in + q] : 0.0;
+            for (int i = 0; i < VEC; i++) columns[q][i] = i < left ? T[(from + i) * n_in + q] : 0.0;
         int64_t o = 0;
         for (; o + B <= outer; o += B) {
             const double *x = in + o * in_step;
@@ -76,12 +60,12 @@ static void contract_rows(int64_t outer, int n_out, int n_in, const double *T, c
             vec sums[B] = {{0}};
             for (int q = 0; q < n_in; q++)
                 for (int i = 0; i < B; i++) sums[i] += x[i * in_step + q] * columns[q];
-            for (int i = 0; i < B; i++) store(left, y + i * out_step, sums[i]);
+            for (int i = 0; i < B; i++) vec_store(left, y + i * out_step, sums[i]);
         }
         for (; o < outer; o++) {
             vec sum = {0};
             for (int q = 0; q < n_in; q++) sum += in[o * in_step + q] * columns[q];
-            store(left, out + o * out_step + from, sum);
+            vec_store(left, out + o * out_step + from, sum);
         }
     }
 }
@@ -143,6 +127,31 @@ static void unfold(int64_t outer, int n, int64_t inner, const double *in, double
     }
 }
 
+/* Direction 0 in one go, by a full matrix of padded columns (n x vec_padded(n)): sums and differences inside
+ * a row would cost more than the half of the products that they save. */
+static void full_rows(int64_t rows, int n, const double *columns, const double *in, double *out) {
+    int padded = vec_padded(n);
+    for (int from = 0; from < n; from += VEC) {
+        const double *T = columns + from;
+        int64_t o = 0;
+        for (; o + B <= rows; o += B) {
+            const double *x = in + o * n;
+            double *y = out + o * n + from;
+            vec sums[B] = {{0}};
+            for (int q = 0; q < n; q++) {
+                vec column = vec_load(T + q * padded);
+                for (int i = 0; i < B; i++) sums[i] += x[i * n + q] * column;
+            }
+            for (int i = 0; i < B; i++) vec_store(n - from, y + i * n, sums[i]);
+        }
+        for (; o < rows; o++) {
+            vec sum = {0};
+            for (int q = 0; q < n; q++) sum += in[o * n + q] * vec_load(T + q * padded);
+            vec_store(n - from, out + o * n + from, sum);
+        }
+    }
+}
+
 /* Both parities of one direction. */
 static void halves(int64_t outer, int n, int64_t inner, double *const T[2], const double *in, double *out) {
     int n_even = (n + 1) / 2, n_odd = n / 2;
@@ -151,28 +160,34 @@ static void halves(int64_t outer, int n, int64_t inner, double *const T[2], cons
     box_contract(outer, n_odd, n_odd, inner, T[1], in + n_even * inner, step, out + n_even * inner, step);
 }
 
+static int64_t count_rows(int dim, int n) {
+    return dim == 1 ? 1 : dim == 2 ? n : (int64_t)n * n;
+}
+
 double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work) {
-    int n = dim > 0 ? tables[0]->n : 1;
-    int64_t inner = 1, outer = 1;
-    for (int d = 0; d < dim; d++) outer *= n;
-    for (int d = 0; d < dim; d++, inner *= n) {
+    if (dim == 0) return in;
+    int n = tables[0]->n;
+    int64_t inner = n, outer = count_rows(dim, n);
+    full_rows(outer, n, tables[0]->full[0], in, work);
+    for (int d = 1; d < dim; d++, inner *= n) {
         outer /= n;
-        fold(outer, n, inner, in, work);
-        halves(outer, n, inner, tables[d]->forward, work, in);
+        fold(outer, n, inner, work, in);
+        halves(outer, n, inner, tables[d]->forward, in, work);
     }
-    return in;
+    return work;
 }
 
 double *box_backward(int dim, const struct box_table *const tables[3], double *in, double *work) {
-    int n = dim > 0 ? tables[0]->n : 1;
-    int64_t inner = 1, outer = 1;
-    for (int d = 0; d < dim; d++) outer *= n;
-    for (int d = 0; d < dim; d++, inner *= n) {
+    if (dim == 0) return in;
+    int n = tables[0]->n;
+    int64_t inner = n, outer = count_rows(dim, n);
+    full_rows(outer, n, tables[0]->full[1], in, work);
+    for (int d = 1; d < dim; d++, inner *= n) {
         outer /= n;
-        halves(outer, n, inner, tables[d]->backward, in, work);
-        unfold(outer, n, inner, work, in);
+        halves(outer, n, inner, tables[d]->backward, work, in);
+        unfold(outer, n, inner, in, work);
     }
-    return in;
+    return work;
 }
 
 /* ------------------------------------------------------------------------------------- tables */
@@ -192,6 +207,7 @@ static void place(struct box_table *t) {
         t->flux[parity] = at;
         at += even * odd;
     }
+    for (int i = 0; i < 2; i++, at += n * vec_padded(n)) t->full[i] = at;
     t->ends = at;
     t->slopes = at + n;
     t->moments = at + 2 * n;
@@ -215,6 +231,10 @@ static void fill(struct box_table *t, const double *weights, const double *value
                 sum += weights[q] * values[q * n + begin + j] * derivatives[q * n + m];
             t->flux[parity][(m - first) * others + j] = sum;
         }
+        for (int q = 0; q < n; q++) {
+            t->full[0][q * vec_padded(n) + m] = weights[q] * values[q * n + m];
+            t->full[1][m * vec_padded(n) + q] = values[q * n + m];
+        }
         t->moments[m] = 0.0;
         for (int q = 0; !parity && q < n; q++) t->moments[m] += weights[q] * values[q * n + m];
     }
@@ -226,7 +246,7 @@ facet_status box_table_create(const struct box_line *line, const double *gauss, 
     int n = line->n, even = line->n_even, odd = n - even;
     double *values = NULL, one = 1.0;
     *t = (struct box_table){.n = n, .n_even = even};
-    TRY(ALLOC(t->store, 2 * (even * even + odd * odd + even * odd) + 3 * n));
+    TRY(CALLOC(t->store, 2 * (even * even + odd * odd + even * odd + n * vec_padded(n)) + 3 * n));
     TRY(ALLOC(values, 2 * n * n));
     place(t);
     TRY(box_line_evaluate(line, n, gauss, values, values + n * n));

@@ -24,6 +24,7 @@ struct box_table {
     int n, n_even;
     double *forward[2];  /* even, odd: modes x pairs, weights included */
     double *backward[2]; /* pairs x modes */
+    double *full[2];     /* forward and backward whole, by columns: n x (n rounded up to whole vectors) */
     double *flux[2];     /* (mode_j, mode_i'): even i x odd j; odd i x even j */
     double *ends;        /* n: modes at +1; those at -1 are the same, odd ones negative */
     double *slopes;      /* n: derivatives of the modes at +1 */

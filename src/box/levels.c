@@ -114,6 +114,19 @@ static void free_diagonal(struct operator* D) {
     base_free(&D->data);
 }
 
+/* Zero on nodes with Dirichlet values, so that iterations for eigenvalues do not see them. */
+static void invert_diagonal(const struct box_level *l, double *diagonal) {
+    const struct box_grid *g = &l->grid;
+    const int *n = l->brick.cells.n_nodes;
+    for (int64_t i = 0; i < l->n; i++) {
+        int at[3] = {(int)(i % n[0]), (int)(i / n[0] % n[1]), (int)(i / n[0] / n[1])}, fixed = 0;
+        for (int d = 0; d < g->dim; d++)
+            fixed |= (at[d] == 0 && g->sides[d][0] == BOX_DIRICHLET) ||
+                     (at[d] == n[d] - 1 && g->sides[d][1] == BOX_DIRICHLET);
+        diagonal[i] = fixed ? 0.0 : 1.0 / diagonal[i];
+    }
+}
+
 static facet_status create_diagonal(const struct box_level *l, const struct operator* A, struct operator* D) {
     facet_status status = FACET_OK;
     struct vector *inverse = NULL;
@@ -130,7 +143,7 @@ static facet_status create_diagonal(const struct box_level *l, const struct oper
     TRY(ALLOC(host, A->n));
     device_brick_diagonal(A->device, &l->brick.cells, inverse->data);
     TRY(vector_download(inverse, host));
-    for (int64_t i = 0; i < A->n; i++) host[i] = 1.0 / host[i];
+    invert_diagonal(l, host);
     if (A->single) {
         vector_destroy(inverse);
         TRY(vector_create_single(A->device, A->n, inverse));
@@ -140,6 +153,10 @@ done:
     base_free(&host);
     if (status != FACET_OK) operator_destroy(D);
     return status;
+}
+
+facet_status box_levels_diagonal(const struct box_levels *levels, struct operator* D) {
+    return create_diagonal(&levels->levels[0], &levels->A, D);
 }
 
 /* Damped Jacobi is the polynomial of degree 1 of the fourth kind: 4/3 of the inverse of the largest

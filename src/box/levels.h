@@ -42,6 +42,8 @@ facet_status box_levels_prepare(struct box_levels *levels);
 int box_levels_can_change(const struct box_levels *levels);
 void box_levels_set_reaction(struct box_levels *levels, double reaction);
 
+/* The inverse of the diagonal of the finest level, in double precision. */
+facet_status box_levels_diagonal(const struct box_levels *levels, struct operator* D);
 /* The assembled matrix, an identity on nodes with Dirichlet values. */
 facet_status box_levels_assemble(const struct box_level *level, const struct box_element *element,
                                  struct csr *csr);

@@ -83,18 +83,22 @@ static facet_status check_field(const struct box_hdg_solution *s, enum box_field
     return FACET_OK;
 }
 
-facet_status box_hdg_evaluate_lattice(const struct box_hdg *h, const struct box_hdg_solution *s,
-                                      enum box_field field, int64_t cell, int n, const double *x,
-                                      double *values) {
+facet_status box_hdg_evaluate_product(const struct box_hdg *h, const struct box_hdg_solution *s,
+                                      enum box_field field, int64_t cell, const int counts[3],
+                                      const double *const x[3], double *values) {
     facet_status status = FACET_OK;
     struct box_at at;
     struct lattice lattice = {.counts = {1, 1, 1}};
     double *store = NULL, *work = NULL, *reference = NULL;
+    int n = 1, dim = h->grid.dim;
     TRY(check_field(s, field));
     box_at_set(h, cell, &at);
-    TRY(ALLOC(reference, 3 * n));
-    for (int i = 0; i < 3 * n; i++) reference[i] = 2.0 * x[i % n] - 1.0;
+    for (int d = 0; d < dim; d++) n = counts[d] > n ? counts[d] : n;
+    TRY(ALLOC(reference, dim * n)); /* shorter directions are filled up; these rows are not read */
+    for (int d = 0; d < dim; d++)
+        for (int i = 0; i < n; i++) reference[d * n + i] = i < counts[d] ? 2.0 * x[d][i] - 1.0 : 0.0;
     TRY(lattice_create(&at, n, reference, &lattice, &store));
+    for (int d = 0; d < dim; d++) lattice.counts[d] = counts[d];
     TRY(CALLOC(work, 2 * largest_size(h, lattice.counts)));
     evaluate_field(&at, s, field, &lattice, work, values);
 done:
@@ -102,6 +106,13 @@ done:
     base_free(&work);
     base_free(&reference);
     return status;
+}
+
+facet_status box_hdg_evaluate_lattice(const struct box_hdg *h, const struct box_hdg_solution *s,
+                                      enum box_field field, int64_t cell, int n, const double *x,
+                                      double *values) {
+    return box_hdg_evaluate_product(h, s, field, cell, (const int[3]){n, n, n},
+                                    (const double *const[3]){x, x, x}, values);
 }
 
 facet_status box_hdg_evaluate(const struct box_hdg *h, const struct box_hdg_solution *s, enum box_field field,

@@ -11,7 +11,6 @@
 #include "box/grid.h"
 #include "box/modes.h"
 #include "device/device.h"
-#include "kernels/brick.h"
 
 struct box_patches {
     const struct device *device;

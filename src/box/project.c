@@ -119,12 +119,12 @@ done:
     return status;
 }
 
-static facet_status project_cells(const struct box_hdg *h, int n_points, struct project_job *job) {
+static facet_status project_cells(const struct box_hdg *h, int n_points, struct project_job job) {
     facet_status status = FACET_OK;
     struct projector projector = {0};
-    job->projector = &projector;
+    job.projector = &projector;
     TRY(projector_create(h, n_points, &projector));
-    TRY(box_for_cells(h, 0, project_scratch(h, n_points, h->grid.dim), project_work, job));
+    TRY(box_for_cells(h, 0, project_scratch(h, n_points, h->grid.dim), project_work, &job));
 done:
     projector_destroy(&projector);
     return status;
@@ -136,19 +136,21 @@ facet_status box_hdg_project_source(const struct box_hdg *h, const struct box_hd
         memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
         return FACET_OK;
     }
-    facet_status status = project_cells(h, h->n + BOX_EXTRA_POINTS, &job);
+    facet_status status = project_cells(h, h->n + BOX_EXTRA_POINTS, job);
     return data->source != NULL ? base_wrap(status, "source") : status;
 }
 
 facet_status box_hdg_project(const struct box_hdg *h, const struct field *field, double *modes) {
-    struct project_job job = {.field = field, .modes = modes};
-    return project_cells(h, h->n + BOX_EXTRA_POINTS, &job);
+    struct project_job job = {.field = field};
+    job.modes = modes;
+    return project_cells(h, h->n + BOX_EXTRA_POINTS, job);
 }
 
 facet_status box_hdg_project_values(const struct box_hdg *h, int n_points, const double *values,
                                     double *modes) {
-    struct project_job job = {.given = values, .modes = modes};
-    return project_cells(h, n_points, &job);
+    struct project_job job = {.given = values};
+    job.modes = modes;
+    return project_cells(h, n_points, job);
 }
 
 /* ------------------------------------------------------------------------------------- the boundary */
@@ -309,23 +311,69 @@ static void add_constant(const int extent[3], const double *const moments[3], do
                     by * moments[0][i] * moments[1][j] * moments[2][k];
 }
 
+static void add_trace_constant(const struct box_at *at, int d, int side, double by, double *trace) {
+    const double one = 1.0, *moments[3] = {at->moments[0], at->moments[1], at->moments[2]};
+    int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
+    extent[d] = 1;
+    moments[d] = &one;
+    add_constant(extent, moments, by, trace + at->faces[d][side]);
+}
+
+/* Every face once: by the cell above it, or by the last one. */
+static void add_to_trace(const struct box_hdg *h, double by, double *trace) {
+    for (int64_t c = 0; c < h->grid.n_cells; c++) {
+        struct box_at at;
+        box_at_set(h, c, &at);
+        for (int d = 0; d < h->grid.dim; d++) {
+            add_trace_constant(&at, d, 0, by, trace);
+            if (box_at_boundary(&at, d, 1)) add_trace_constant(&at, d, 1, by, trace);
+        }
+    }
+}
+
+void box_hdg_constant(const struct box_hdg *h, double *trace) {
+    memset(trace, 0, (size_t)h->n_trace * sizeof *trace);
+    add_to_trace(h, 1.0, trace);
+    box_fix(h, NULL, trace);
+}
+
 void box_hdg_shift(const struct box_hdg *h, double by, struct box_hdg_solution *s) {
-    const double one = 1.0;
     int64_t star = box_power(h->n + 1, h->grid.dim);
     for (int64_t c = 0; c < h->grid.n_cells; c++) {
         struct box_at at;
         box_at_set(h, c, &at);
         add_constant(at.extent, at.moments, by, s->u + c * h->cell_size);
-        if (s->star != NULL)
-            s->star[c * star] += by * (h->grid.dim == 2 ? 2.0 : h->grid.dim == 1 ? M_SQRT2 : 2.0 * M_SQRT2);
-        for (int d = 0; d < h->grid.dim; d++)
+        if (s->star != NULL) s->star[c * star] += by * sqrt((double)(1 << h->grid.dim));
+    }
+    add_to_trace(h, by, s->trace);
+}
+
+/* Neumann data are integrals already: their coefficient of the constant is what the moments make of them. */
+void box_hdg_balance(const struct box_hdg *h, const double *neumann, double *loads, double *shift,
+                     double *scale) {
+    const struct box_grid *g = &h->grid;
+    double sum = 0.0, volume = 0.0;
+    *scale = 0.0;
+    for (int64_t c = 0; c < g->n_cells; c++) {
+        struct box_at at;
+        box_at_set(h, c, &at);
+        double inside = box_weigh(at.extent, at.moments, loads + c * h->cell_size);
+        sum += inside;
+        *scale += fabs(inside);
+        volume += at.V * (double)(1 << g->dim);
+        for (int d = 0; neumann != NULL && d < g->dim; d++)
             for (int side = 0; side < 2; side++) {
-                if (side == 1 && !box_at_boundary(&at, d, 1)) continue;
-                int extent[3] = {at.extent[0], at.extent[1], at.extent[2]};
-                const double *moments[3] = {at.moments[0], at.moments[1], at.moments[2]};
-                extent[d] = 1;
-                moments[d] = &one;
-                add_constant(extent, moments, by, s->trace + at.faces[d][side]);
+                if (g->sides[d][side] != BOX_NEUMANN || !box_at_boundary(&at, d, side)) continue;
+                double through = box_at_integral(&at, neumann, d, side);
+                sum += through;
+                *scale += fabs(through);
             }
+    }
+    *shift = sum / volume;
+    *scale /= volume;
+    for (int64_t c = 0; c < g->n_cells; c++) {
+        struct box_at at;
+        box_at_set(h, c, &at);
+        add_constant(at.extent, at.moments, -*shift * at.V, loads + c * h->cell_size);
     }
 }

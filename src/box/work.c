@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "box/vec.h"
 
 static const double zero[1] = {0.0}, one[1] = {1.0};
 
@@ -81,61 +82,71 @@ static inline int parity(int m, int n) {
     return m >= (n + 1) / 2;
 }
 
+#define PADDED ((BOX_MAX_DEGREE + VEC) / VEC * VEC + VEC)
+
+/* Rows are read in whole vectors; what lies behind a row is multiplied by zero. Sums along directions 1 and 2
+ * are gathered in padded rows. */
 void box_at_reduce(const struct box_at *at, const double *const c[3], const double *u, double *r) {
-    int n0 = at->extent[0], n1 = at->extent[1], n2 = at->extent[2], even = (n0 + 1) / 2;
+    int n0 = at->extent[0], n1 = at->extent[1], n2 = at->extent[2], padded = vec_padded(n0);
     int64_t size = at->h->face_size;
-    const double *c0 = c[0];
+    double c0[2][PADDED] = {{0.0}}, r1[2][PADDED], r2[2][(BOX_MAX_DEGREE + 1) * PADDED];
+    for (int i = 0; i < n0; i++) c0[parity(i, n0)][i] = c[0][i];
     memset(r, 0, (size_t)(6 * size) * sizeof *r);
-    for (int k = 0; k < n2; k++)
+    for (int p = 0; n2 > 1 && p < 2; p++) memset(r2[p], 0, (size_t)(n1 * padded) * sizeof **r2);
+    for (int k = 0; k < n2; k++) {
+        double *high = r2[parity(k, n2)], c2 = c[2][k];
+        memset(r1, 0, sizeof r1);
         for (int j = 0; j < n1; j++) {
             const double *row = u + ((int64_t)k * n1 + j) * n0;
-            double c1 = c[1][j], c2 = c[2][k], sum = 0.0, difference = 0.0;
-            double *r1 = r + (2 + parity(j, n1)) * size + (int64_t)k * n0;
-            double *r2 = r + (4 + parity(k, n2)) * size + (int64_t)j * n0;
-#pragma omp simd reduction(+ : sum)
-            for (int i = 0; i < even; i++) sum += c0[i] * row[i];
-#pragma omp simd reduction(+ : difference)
-            for (int i = even; i < n0; i++) difference += c0[i] * row[i];
-            r[(int64_t)k * n1 + j] = sum;
-            r[size + (int64_t)k * n1 + j] = difference;
-            if (n1 > 1)
-#pragma omp simd
-                for (int i = 0; i < n0; i++) r1[i] += c1 * row[i];
-            if (n2 > 1)
-#pragma omp simd
-                for (int i = 0; i < n0; i++) r2[i] += c2 * row[i];
+            double *middle = r1[parity(j, n1)], c1 = c[1][j];
+            vec sum = {0}, difference = {0};
+            for (int i = 0; i < padded; i += VEC) {
+                vec x = vec_load(row + i);
+                sum += vec_load(c0[0] + i) * x;
+                difference += vec_load(c0[1] + i) * x;
+                vec_put(middle + i, vec_load(middle + i) + c1 * x);
+                if (n2 > 1) vec_put(high + j * padded + i, vec_load(high + j * padded + i) + c2 * x);
+            }
+            r[(int64_t)k * n1 + j] = vec_sum(sum);
+            r[size + (int64_t)k * n1 + j] = vec_sum(difference);
         }
+        for (int p = 0; n1 > 1 && p < 2; p++)
+            memcpy(r + (2 + p) * size + (int64_t)k * n0, r1[p], (size_t)n0 * sizeof *r);
+    }
+    for (int p = 0; n2 > 1 && p < 2; p++)
+        for (int j = 0; j < n1; j++)
+            memcpy(r + (4 + p) * size + (int64_t)j * n0, r2[p] + j * padded, (size_t)n0 * sizeof *r);
 }
 
+/* Rows are written in whole vectors too, each over the beginning of the next, which comes after it. */
 void box_at_solve(const struct box_at *at, const double *loads, const double *v, double *u) {
-    int n0 = at->extent[0], n1 = at->extent[1], n2 = at->extent[2], even = (n0 + 1) / 2;
+    int n0 = at->extent[0], n1 = at->extent[1], n2 = at->extent[2], padded = vec_padded(n0);
     int64_t size = at->h->face_size;
-    double ab[BOX_MAX_DEGREE + 1], aL[BOX_MAX_DEGREE + 1], F[BOX_MAX_DEGREE + 1];
-    for (int i = 0; i < n0; i++) {
-        ab[i] = at->a[0] * at->b[0][i];
-        aL[i] = at->a[0] * at->eigenvalues[0][i] + at->reaction;
+    double ab[2][PADDED] = {{0.0}}, aL[PADDED];
+    for (int i = 0; i < padded; i++) {
+        aL[i] = i < n0 ? at->a[0] * at->eigenvalues[0][i] + at->reaction : 1.0;
+        if (i < n0) ab[parity(i, n0)][i] = at->a[0] * at->b[0][i];
     }
     for (int k = 0; k < n2; k++)
         for (int j = 0; j < n1; j++) {
-            int64_t row = ((int64_t)k * n1 + j) * n0;
+            int64_t row = (int64_t)k * n1 + j;
             double Z = at->a[1] * at->eigenvalues[1][j] + at->a[2] * at->eigenvalues[2][k];
-            if (loads != NULL)
-                memcpy(F, loads + row, (size_t)n0 * sizeof *F);
-            else
-                memset(F, 0, (size_t)n0 * sizeof *F);
+            double b1 = at->a[1] * at->b[1][j], b2 = at->a[2] * at->b[2][k], sum = 0.0, difference = 0.0;
+            const double *v1 = NULL, *v2 = NULL;
             if (v != NULL) {
-                double b1 = at->a[1] * at->b[1][j], b2 = at->a[2] * at->b[2][k];
-                double sum = v[(int64_t)k * n1 + j], difference = v[size + (int64_t)k * n1 + j];
-                const double *v1 = v + (2 + parity(j, n1)) * size + (n1 > 1 ? (int64_t)k * n0 : 0);
-                const double *v2 = v + (4 + parity(k, n2)) * size + (n2 > 1 ? (int64_t)j * n0 : 0);
-                for (int i = 0; i < even; i++) F[i] += ab[i] * sum;
-                for (int i = even; i < n0; i++) F[i] += ab[i] * difference;
-                if (n1 > 1)
-                    for (int i = 0; i < n0; i++) F[i] += b1 * v1[i];
-                if (n2 > 1)
-                    for (int i = 0; i < n0; i++) F[i] += b2 * v2[i];
+                sum = v[row];
+                difference = v[size + row];
+                v1 = v + (2 + parity(j, n1)) * size + (int64_t)k * n0;
+                v2 = v + (4 + parity(k, n2)) * size + (int64_t)j * n0;
             }
-            for (int i = 0; i < n0; i++) u[row + i] = F[i] / (Z + aL[i]);
+            for (int i = 0; i < padded; i += VEC) {
+                vec F = {0};
+                if (loads != NULL) F = vec_load(loads + row * n0 + i);
+                if (v != NULL) F += sum * vec_load(ab[0] + i) + difference * vec_load(ab[1] + i);
+                if (v != NULL && n1 > 1) F += b1 * vec_load(v1 + i);
+                if (v != NULL && n2 > 1) F += b2 * vec_load(v2 + i);
+                vec_put(u + row * n0 + i, F / (Z + vec_load(aL + i)));
+            }
         }
 }
 
@@ -169,47 +180,71 @@ double box_weigh(const int extent[3], const double *const weights[3], const doub
     return sum;
 }
 
+double box_at_integral(const struct box_at *at, const double *trace, int d, int side) {
+    const double *weights[3] = {at->moments[0], at->moments[1], at->moments[2]};
+    int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
+    extent[d] = 1;
+    weights[d] = one;
+    return box_weigh(extent, weights, trace + at->faces[d][side]);
+}
+
 /* ------------------------------------------------------------------------------------- loops */
 
-/* Cells first .. first + count - 1 of a layer, or of everything. */
-static void walk(const struct box_hdg *h, int64_t first, int64_t count, box_work work, double *scratch,
-                 void *user, struct base_collector *failures) {
-    for (int64_t c = first; c < first + count; c++) {
-        struct box_at at;
-        if (base_collector_failed(failures)) return;
-        box_at_set(h, c, &at);
-        base_collect(failures, c, work(&at, scratch, user));
+int box_layers(const struct box_grid *g, struct box_layers *layers) {
+    int d = g->dim - 1;
+    for (int t = d - 1; t >= 0; t--)
+        if (g->cells[t] > g->cells[d]) d = t;
+    *layers = (struct box_layers){.count = g->cells[d], .inner = 1};
+    for (int t = 0; t < d; t++) layers->inner *= g->cells[t];
+    layers->size = g->n_cells / layers->count;
+    return d;
+}
+
+struct loop {
+    const struct box_hdg *h;
+    box_work work;
+    void *user;
+    double *scratch;
+    int64_t slot;
+    struct base_collector failures;
+};
+
+static void do_cell(struct loop *loop, int64_t cell) {
+    struct box_at at;
+    if (base_collector_failed(&loop->failures)) return;
+    box_at_set(loop->h, cell, &at);
+    base_collect(&loop->failures, cell,
+                 loop->work(&at, loop->scratch + omp_get_thread_num() * loop->slot, loop->user));
+}
+
+static void do_layers(struct loop *loop, int threads) {
+    struct box_layers layers;
+    box_layers(&loop->h->grid, &layers);
+    for (int colour = 0; colour < 3; colour++) {
+        int first, end;
+        box_layers_colour(&layers, colour, &first, &end);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+        for (int l = first; l < end; l += 2)
+            for (int64_t i = 0; i < layers.size; i++) do_cell(loop, box_layers_cell(&layers, l, i));
     }
 }
 
-/* A layer is what has one index in the last direction. Three colours, the third for the last layer of an odd
- * number: its neighbour across a periodic side is the first one. */
 facet_status box_for_cells(const struct box_hdg *h, int layers, int64_t size, box_work work, void *user) {
     facet_status status = FACET_OK;
-    struct base_collector failures;
-    double *scratch = NULL;
-    int n_layers = h->grid.cells[h->grid.dim - 1], threads = base_threads();
-    int64_t layer = h->grid.n_cells / n_layers, slot = (size + 2 * BOX_SLACK + 7) / 8 * 8;
-    if (!layers) {
-        layer = 1 + (h->grid.n_cells - 1) / (64 * (int64_t)threads);
-        n_layers = (int)((h->grid.n_cells + layer - 1) / layer);
+    int threads = base_threads();
+    struct loop loop = {.h = h, .work = work, .user = user, .slot = (size + 2 * BOX_SLACK + 7) / 8 * 8};
+    base_collector_init(&loop.failures);
+    TRY(CALLOC(loop.scratch, loop.slot * threads));
+    if (layers)
+        do_layers(&loop, threads);
+    else {
+        int64_t chunk = 1 + (h->grid.n_cells - 1) / (64 * (int64_t)threads);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, chunk)
+        for (int64_t c = 0; c < h->grid.n_cells; c++) do_cell(&loop, c);
     }
-    base_collector_init(&failures);
-    TRY(CALLOC(scratch, slot * threads));
-    for (int colour = 0; colour < (layers ? 3 : 1); colour++) {
-        int step = layers ? 2 : 1, end = layers ? n_layers - n_layers % 2 : n_layers;
-        int first = colour < 2 ? colour : end;
-        if (colour == 2) end = n_layers;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-        for (int l = first; l < end; l += step) {
-            int64_t from = l * layer, rest = h->grid.n_cells - from;
-            walk(h, from, rest < layer ? rest : layer, work, scratch + omp_get_thread_num() * slot, user,
-                 &failures);
-        }
-    }
-    status = base_collected(&failures);
+    status = base_collected(&loop.failures);
 done:
-    base_free(&scratch);
+    base_free(&loop.scratch);
     return status;
 }
 

@@ -28,15 +28,18 @@ double box_at_area(const struct box_at *at, int d);
 void box_at_gather(const struct box_at *at, const double *trace, double *v);
 /* Adds factor[d] (r^0 + r^1) to the upper faces and factor[d] (r^0 - r^1) to the lower ones; r as v. */
 void box_at_scatter(const struct box_at *at, const double *r, const double factor[3], double *trace);
-/* r[d][parity](tangential) = sum over modes m of this parity of c[d][m] u(m, tangential). */
+/* r[d][parity](tangential) = sum over modes m of this parity of c[d][m] u(m, tangential). Here and below,
+ * arrays of a cell and v have BOX_SLACK numbers to spare behind them, all finite. */
 void box_at_reduce(const struct box_at *at, const double *const c[3], const double *u, double *r);
-/* u = (loads + sum of a_d b v_d^par) / Z; loads may be NULL (zero), and may be u; v may be NULL. */
+/* u = (loads + sum of a_d b v_d^par) / Z; loads or v may be NULL (zero). */
 void box_at_solve(const struct box_at *at, const double *loads, const double *v, double *u);
 /* q_d of the cell in modes, from its u and the v of its faces. */
 void box_at_flux(const struct box_at *at, int d, const double *u, const double *v, double *q);
 
 /* The sum over all modes of u(i,j,k) weights[0][i] weights[1][j] weights[2][k]. */
 double box_weigh(const int extent[3], const double *const weights[3], const double *u);
+/* The integral over the reference face of what the trace is there. */
+double box_at_integral(const struct box_at *at, const double *trace, int d, int side);
 static inline int64_t box_power(int base, int exponent) {
     int64_t product = 1;
     for (int i = 0; i < exponent; i++) product *= base;
@@ -44,7 +47,24 @@ static inline int64_t box_power(int base, int exponent) {
 }
 /* Numbers of the arrays v and r above. */
 static inline int64_t box_pairs_size(const struct box_hdg *h) {
-    return 6 * h->face_size;
+    return 6 * h->face_size + BOX_SLACK;
+}
+
+/* Cells in layers across the direction that has the most of them: cells of two layers that are not neighbours
+ * share no face. In three colours (even layers, odd layers, and the last of an odd number, whose neighbour
+ * across a periodic side is the first) layers first, first + 2, .. < end may be at work together. */
+struct box_layers {
+    int count;
+    int64_t size, inner; /* cells of a layer; of these, so many lie together */
+};
+int box_layers(const struct box_grid *g, struct box_layers *layers); /* returns the direction */
+static inline void box_layers_colour(const struct box_layers *layers, int colour, int *first, int *end) {
+    int even = layers->count / 2 * 2;
+    *first = colour < 2 ? colour : even;
+    *end = colour < 2 ? even : layers->count;
+}
+static inline int64_t box_layers_cell(const struct box_layers *layers, int layer, int64_t i) {
+    return (i / layers->inner * layers->count + layer) * layers->inner + i % layers->inner;
 }
 
 /* A loop over all cells: work(at, scratch, user) for every cell, `size` numbers of scratch for each thread.

@@ -94,8 +94,9 @@ struct case_file {
     struct case_boundary *boundary;
 
     struct {
-        char *method;      /* hdg, condensed */
+        char *method;      /* hdg, condensed, continuous */
         char *formulation; /* symmetric, gradient */
+        char *operator_name;
         int degree;
         struct case_text tau;
         double tau_hat; /* 0: not given */

@@ -251,14 +251,30 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the rest */
 
+/* Degrees that only the tensor operators have. That these apply is seen later. */
+static void check_degree(struct reader *r, const struct tree_node *map) {
+    const struct tree_node *node = reader_get(map, "discretization.degree");
+    const char *shape = r->file->mesh.box.shape;
+    int box = r->file->mesh.is_box && shape && (!strcmp(shape, "quad") || !strcmp(shape, "hex"));
+    int mapped = !strcmp(r->file->discretization.operator_name, "mapped");
+    if (!node || r->file->discretization.degree <= 16) return;
+    if (r->file->equation == FACET_ELASTICITY || !box || mapped)
+        issues_add(r->issues, node,
+                   "discretization.degree: must be at most 16%s; up to 32 it needs equation: diffusion on a "
+                   "mesh.box of shape quad or hex, with operator: tensor",
+                   mapped ? " with operator: mapped" : "");
+}
+
 static facet_status read_discretization(struct reader *r) {
     facet_status status = FACET_OK;
     const struct tree_node *map = reader_get(r->tree->root, "discretization");
     if (map) r->file->discretization.place = reader_place(map);
     TRY(reader_text(map, "discretization.method", &r->file->discretization.method));
+    TRY(reader_text(map, "discretization.operator", &r->file->discretization.operator_name));
     if (r->file->equation == FACET_ELASTICITY)
         TRY(reader_text(map, "discretization.formulation", &r->file->discretization.formulation));
     r->file->discretization.degree = reader_integer(map, "discretization.degree");
+    check_degree(r, map);
     r->file->discretization.postprocess = reader_boolean(map, "discretization.postprocess");
     TRY(reader_read_tau(r, map));
 done:
@@ -391,6 +407,7 @@ void case_destroy(struct case_file **file) {
     base_free(&f->boundary);
     base_free(&f->discretization.method);
     base_free(&f->discretization.formulation);
+    base_free(&f->discretization.operator_name);
     base_free(&f->discretization.tau.text);
     base_free(&f->solver.method);
     base_free(&f->solver.preconditioner);

@@ -271,6 +271,7 @@ static void choose_options(const struct case_file *file, int degree, facet_optio
     options->degree = degree > 0 ? degree : file->discretization.degree;
     options->formulation = file->discretization.formulation;
     options->plane = file->plane;
+    options->operator_name = file->discretization.operator_name;
     options->tau = file->discretization.tau.text;
     options->tau_hat = file->discretization.tau_hat;
     options->postprocess = file->discretization.postprocess;
@@ -401,9 +402,10 @@ static facet_status make_mesh(struct run *run, int refine) {
 
 /* The report of the solver with the phases that are not its own. A matrix that could not be factored leaves
  * no solver behind. */
-static void make_report(struct run *run) {
+static facet_status make_report(struct run *run) {
     if (run->solver != NULL) {
-        facet_solver_report(run->solver, &run->report);
+        facet_status status = facet_solver_report(run->solver, &run->report);
+        if (status != FACET_OK) return status;
     } else {
         run->report = (facet_report){.method = "direct",
                                      .preconditioner = "none",
@@ -414,6 +416,7 @@ static void make_report(struct run *run) {
     run->has_report = 1;
     for (int phase = 0; phase < FACET_N_PHASES; phase++)
         run->timers.seconds[phase] += run->report.seconds[phase];
+    return FACET_OK;
 }
 
 facet_status run_check_data(const struct case_file *file, const facet_problem *problem,
@@ -436,8 +439,9 @@ static facet_status solve(struct run *run) {
     TRY(in_file(facet_solver_solve(run->solver, NULL, NULL), file));
     TRY(base_check_interrupt());
 done:
-    if (status == FACET_OK || status == FACET_NOT_CONVERGED) make_report(run);
-    return status;
+    if (status != FACET_OK && status != FACET_NOT_CONVERGED) return status;
+    facet_status reported = make_report(run);
+    return reported != FACET_OK ? reported : status;
 }
 
 static int has_targets(const struct run *run) {

@@ -375,6 +375,51 @@ void device_cell_apply_single(const struct device *device, const struct cell_pla
     RUN(device, cell_apply_single(plan, x, y));
 }
 
+double device_box_step(const struct device *device, const struct box_plan *plan, const struct box_step *step,
+                       const double *f, double *r, const double *e, double *d, double *x, double *y) {
+    double dot = enter(device)->box_step(plan, step, f, r, e, d, x, y);
+    leave(device);
+    return dot;
+}
+
+void device_box_residual(const struct device *device, const struct box_plan *plan, double alpha,
+                         const double *y, double *r, double *moments, double *sums) {
+    RUN(device, box_residual(plan, alpha, y, r, moments, sums));
+}
+
+void device_box_prolong(const struct device *device, const struct box_plan *plan, const double *vertices,
+                        double *coefficients) {
+    RUN(device, box_prolong(plan, vertices, coefficients));
+}
+
+void device_box_restrict(const struct device *device, const struct box_plan *plan, const double *moments,
+                         double *vertices) {
+    RUN(device, box_restrict(plan, moments, vertices));
+}
+
+double device_box_step_single(const struct device *device, const struct box_plan *plan,
+                              const struct box_step *step, const float *f, float *r, const float *e, float *d,
+                              float *x, float *y) {
+    double dot = enter(device)->box_step_single(plan, step, f, r, e, d, x, y);
+    leave(device);
+    return dot;
+}
+
+void device_box_residual_single(const struct device *device, const struct box_plan *plan, double alpha,
+                                const float *y, float *r, float *moments, double *sums) {
+    RUN(device, box_residual_single(plan, alpha, y, r, moments, sums));
+}
+
+void device_box_prolong_single(const struct device *device, const struct box_plan *plan,
+                               const double *vertices, float *coefficients) {
+    RUN(device, box_prolong_single(plan, vertices, coefficients));
+}
+
+void device_box_restrict_single(const struct device *device, const struct box_plan *plan,
+                                const float *moments, double *vertices) {
+    RUN(device, box_restrict_single(plan, moments, vertices));
+}
+
 void device_brick_apply(const struct device *device, const struct brick_cells *cells, double a,
                         const double *x, double b, const double *f, double *y, double *scratch) {
     RUN(device, brick_apply(cells, a, x, b, f, y, scratch));

@@ -163,6 +163,23 @@ void device_cell_apply_single(const struct device *device, const struct cell_pla
                               float *y);
 void device_convert_to_single(const struct device *device, int64_t n, const double *x, float *y);
 void device_convert_to_double(const struct device *device, int64_t n, const float *x, double *y);
+double device_box_step(const struct device *device, const struct box_plan *plan, const struct box_step *step,
+                       const double *f, double *r, const double *e, double *d, double *x, double *y);
+void device_box_residual(const struct device *device, const struct box_plan *plan, double alpha,
+                         const double *y, double *r, double *moments, double *sums);
+void device_box_prolong(const struct device *device, const struct box_plan *plan, const double *vertices,
+                        double *coefficients);
+void device_box_restrict(const struct device *device, const struct box_plan *plan, const double *moments,
+                         double *vertices);
+double device_box_step_single(const struct device *device, const struct box_plan *plan,
+                              const struct box_step *step, const float *f, float *r, const float *e, float *d,
+                              float *x, float *y);
+void device_box_residual_single(const struct device *device, const struct box_plan *plan, double alpha,
+                                const float *y, float *r, float *moments, double *sums);
+void device_box_prolong_single(const struct device *device, const struct box_plan *plan,
+                               const double *vertices, float *coefficients);
+void device_box_restrict_single(const struct device *device, const struct box_plan *plan,
+                                const float *moments, double *vertices);
 /* Allocates n numbers and fills them with x, rounded. */
 facet_status device_copy_single(const struct device *device, float **pointer, const double *x, int64_t n);
 

@@ -53,7 +53,12 @@ static facet_status find_column(const struct facet_solver *s, const char *name, 
     if (strcmp(name, "trace") == 0) {
         column->kind = KIND_TRACE;
         if (elastic) column->components = dim;
-        return FACET_OK;
+        if (s->backend->mean_trace != NULL) return FACET_OK;
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "output: the field 'trace' belongs to discretization: {method: hdg} or condensed; the %s "
+            "method has no trace",
+            s->options.discretization);
     }
     if (strcmp(name, "error") == 0) {
         column->kind = KIND_ERROR;
@@ -73,7 +78,7 @@ static int add_elastic(const struct facet_solver *s, const char **all, int n) {
     all[n++] = "von_mises";
     all[n++] = "stress";
     all[n++] = "strain";
-    if (s->hdg->data.formulation != HDG_GRADIENT) return n;
+    if (s->resolved.data.formulation != HDG_GRADIENT) return n;
     all[n++] = "H";
     all[n++] = "p";
     all[n++] = "vorticity";
@@ -85,7 +90,7 @@ static facet_status choose_columns(struct sampler *p, int n, const char *const *
     const struct facet_solver *s = p->solver;
     const char *all[MAX_FIELDS];
     if (n == 0) {
-        int star = s->solution.star[0] != NULL, elastic = s->problem->equation == FACET_ELASTICITY;
+        int star = s->options.postprocess, elastic = s->problem->equation == FACET_ELASTICITY;
         if (star) all[n++] = "u_star";
         all[n++] = "u";
         if (!elastic) all[n++] = "q";
@@ -139,61 +144,36 @@ static void piece_lattice(const struct sampler *p, enum shape shape, int piece, 
     }
 }
 
-/* Values of one column at the points of a table of one cell; error: u - exact at x. */
-static facet_status sample_column(const struct facet_solver *s, const struct column *column, int block,
-                                  int32_t cell, const struct hdg_table *table, const double *x,
-                                  double *values) {
+/* Values of one column at the points of one cell; error: u - exact at x. */
+static facet_status sample_column(const struct facet_solver *s, const struct column *column, int32_t cell,
+                                  const struct backend_points *points, const double *x, double *values) {
     facet_status status = FACET_OK;
     double *exact = NULL;
-    TRY(hdg_evaluate(s->hdg, &s->solution, column->kind == KIND_ERROR ? HDG_U : column->field, block, cell,
-                     table, values));
+    TRY(s->backend->evaluate(s, column->kind == KIND_ERROR ? HDG_U : column->field, cell, points, values));
     if (column->kind != KIND_ERROR) goto done;
-    TRY(ALLOC(exact, table->n * column->components));
-    TRY(field_eval(s->problem->exact, table->n, table->dim, x, exact));
-    for (int i = 0; i < table->n * column->components; i++) values[i] -= exact[i];
+    TRY(ALLOC(exact, points->n * column->components));
+    TRY(field_eval(s->problem->exact, points->n, points->dim, x, exact));
+    for (int i = 0; i < points->n * column->components; i++) values[i] -= exact[i];
 done:
     base_free(&exact);
     return status;
 }
 
-/* The mean over the faces of a cell of the trace's mean on them, by components (straight faces): of an
- * orthonormal basis only the first function, a constant, has a mean. */
-static void mean_trace(const struct facet_solver *s, int block, int32_t cell, int components,
-                       double *values) {
-    const struct mesh_block *b = &s->problem->mesh->blocks[block];
-    const struct trace_space *trace = &s->hdg->trace;
-    int n_faces = shape_n_faces(b->shape);
-    if (components == 1) {
-        values[0] = hdg_mean_trace(s->hdg, &s->solution, block, cell);
-        return;
-    }
-    for (int c = 0; c < components; c++) values[c] = 0.0;
-    for (int f = 0; f < n_faces; f++) {
-        int32_t face = b->faces[(int64_t)cell * n_faces + f];
-        int64_t first = trace->face_first[face], m = (trace->face_first[face + 1] - first) / components;
-        double constant = 1.0 / sqrt(shape_measure(shape_face_shape(b->shape, f)));
-        for (int c = 0; c < components; c++)
-            values[c] += constant * s->solution.trace[first + c * m] / n_faces;
-    }
-}
-
 /* One piece of one cell into the arrays. */
-static facet_status sample_piece(struct sampler *p, int block, int32_t cell, const struct hdg_table *table,
+static facet_status sample_piece(struct sampler *p, int32_t cell, const struct backend_points *points,
                                  int64_t point, int64_t written_cell) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = p->solver->problem->mesh;
-    double *x = p->points + point * mesh->dim;
-    mesh_cell_map(&mesh->blocks[block], mesh->dim, cell, table->n, table->geo, table->geo_grad, x, NULL);
+    const struct facet_solver *s = p->solver;
+    double *x = p->points + point * points->dim;
+    s->backend->map(s, cell, points, x);
     for (int c = 0; c < p->n_columns; c++) {
         struct column *column = &p->columns[c];
         if (column->kind == KIND_CELL)
-            column->values[written_cell] = mesh->blocks[block].first + cell;
+            column->values[written_cell] = cell;
         else if (column->kind == KIND_TRACE)
-            mean_trace(p->solver, block, cell, column->components,
-                       column->values + written_cell * column->components);
+            TRY(s->backend->mean_trace(s, cell, column->values + written_cell * column->components));
         else
-            TRY(sample_column(p->solver, column, block, cell, table, x,
-                              column->values + point * column->components));
+            TRY(sample_column(s, column, cell, points, x, column->values + point * column->components));
     }
 done:
     return status;
@@ -202,28 +182,28 @@ done:
 /* All cells of a block, from point `first_point` and written cell `first_cell` on. */
 static facet_status sample_block(struct sampler *p, int block, int64_t first_point, int64_t first_cell) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = p->solver->problem->mesh;
-    enum shape shape = mesh->blocks[block].shape;
+    const struct facet_solver *s = p->solver;
+    const struct mesh_block *b = &s->problem->mesh->blocks[block];
     struct base_collector failures;
-    struct hdg_table tables[8] = {0};
+    struct backend_points points[8] = {0};
     double *xi = NULL;
-    int n = shape_n_nodes(shape, p->order);
+    int n = shape_n_nodes(b->shape, p->order);
     base_collector_init(&failures);
-    TRY(ALLOC(xi, n * mesh->dim));
+    TRY(ALLOC(xi, n * shape_dim(b->shape)));
     for (int k = 0; k < p->pieces; k++) {
-        piece_lattice(p, shape, k, xi);
-        TRY(hdg_table_create(shape, p->solver->options.degree + 1, mesh->order, n, xi, &tables[k]));
+        piece_lattice(p, b->shape, k, xi);
+        TRY(s->backend->prepare(s, block, s->options.degree + 1, n, xi, &points[k]));
     }
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int32_t cell = 0; cell < mesh->blocks[block].count; cell++)
+    for (int32_t cell = 0; cell < b->count; cell++)
         for (int k = 0; k < p->pieces; k++) {
             int64_t at = (int64_t)cell * p->pieces + k;
             base_collect(&failures, cell,
-                         sample_piece(p, block, cell, &tables[k], first_point + at * n, first_cell + at));
+                         sample_piece(p, b->first + cell, &points[k], first_point + at * n, first_cell + at));
         }
     TRY(base_collected(&failures));
 done:
-    for (int k = 0; k < 8; k++) hdg_table_destroy(&tables[k]);
+    for (int k = 0; k < 8; k++) backend_points_destroy(&points[k]);
     base_free(&xi);
     return status;
 }

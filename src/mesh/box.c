@@ -318,6 +318,12 @@ facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh) {
     TRY(lay_cells(&g));
     TRY(name_sides(&g));
     TRY(mesh_create(&g.input, mesh));
+    for (int a = 0; a < g.dim && !shape_is_simplex(g.even->shape); a++) { /* the mesh remembers */
+        (*mesh)->box.cells[a] = box->cells[a];
+        (*mesh)->box.periodic[a] = box->periodic[a] != 0;
+        (*mesh)->box.coordinates[a] = g.coordinates[a];
+        g.coordinates[a] = NULL;
+    }
 done:
     for (int a = 0; a < 3; a++) base_free(&g.coordinates[a]);
     for (int s = 0; s < 6; s++) base_free(&g.side_faces[s]);
@@ -328,5 +334,36 @@ done:
     base_free(&g.vertices);
     base_free(&g.nodes);
     base_free(&g.periodic);
+    return status;
+}
+
+/* By the middle of the cell, in the interval that contains it. */
+void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]) {
+    const double *first = mesh_cell_nodes(mesh, cell);
+    const double *last = first + (mesh_block_of(mesh, cell)->n_nodes - 1) * mesh->dim; /* opposite corner */
+    for (int a = 0; a < 3; a++) {
+        int low = 0, high = a < mesh->dim ? mesh->box.cells[a] : 1;
+        while (high - low > 1) {
+            int middle = (low + high) / 2;
+            if (mesh->box.coordinates[a][middle] < 0.5 * (first[a] + last[a]))
+                low = middle;
+            else
+                high = middle;
+        }
+        index[a] = low;
+    }
+}
+
+facet_status mesh_refine_box(const struct mesh_box *box, struct mesh_box *fine) {
+    facet_status status = FACET_OK;
+    for (int a = 0; a < 3 && box->cells[a] > 0; a++) {
+        const double *x = box->coordinates[a];
+        fine->periodic[a] = box->periodic[a];
+        TRY(ALLOC(fine->coordinates[a], 2 * box->cells[a] + 1));
+        fine->cells[a] = 2 * box->cells[a];
+        for (int i = 0; i <= fine->cells[a]; i++)
+            fine->coordinates[a][i] = i % 2 == 0 ? x[i / 2] : 0.5 * (x[i / 2] + x[i / 2 + 1]);
+    }
+done:
     return status;
 }

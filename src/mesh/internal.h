@@ -116,6 +116,8 @@ double mesh_bytes_per_cell(enum shape shape, int order);
 /* FACET_ERROR_INPUT for more than 32-bit numbers can count, FACET_ERROR_MACHINE for more than the memory
  * holds. */
 facet_status mesh_check_box(enum shape shape, double cells, double points);
+/* box.c: the box of the refined mesh; nothing where there is none. */
+facet_status mesh_refine_box(const struct mesh_box *box, struct mesh_box *fine);
 
 static inline int mesh_block_index(const struct facet_mesh *mesh, int32_t cell) {
     return mesh->n_blocks > 1 && cell >= mesh->blocks[1].first;

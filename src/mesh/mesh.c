@@ -249,6 +249,7 @@ void mesh_destroy(struct facet_mesh **mesh) {
         base_free(&m->groups[g].ids);
     }
     base_free(&m->groups);
+    for (int d = 0; d < 3; d++) base_free(&m->box.coordinates[d]);
     base_free(mesh);
 }
 

@@ -45,8 +45,17 @@ struct mesh_group {
     int32_t *ids; /* ascending cell or face numbers */
 };
 
+/* The box that a mesh of quads or hexes was made as: its cells are the products of the intervals between the
+ * coordinates, in an order of the mesh's own. */
+struct mesh_box {
+    int cells[3]; /* 0: the mesh is no such box */
+    double *coordinates[3];
+    int periodic[3];
+};
+
 struct facet_mesh {
     int dim, order;
+    struct mesh_box box;
     int32_t n_vertices, n_cells, n_faces, n_boundary_faces;
     int n_blocks;
     struct mesh_block blocks[MESH_MAX_BLOCKS];
@@ -97,6 +106,8 @@ void mesh_destroy(struct facet_mesh **mesh);
 /* The generator behind facet_mesh_create_box. Group names xmin, xmax, ymin, ymax, zmin, zmax (not for
  * periodic directions). */
 facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh);
+/* Where a cell of a mesh that is a box lies: its index in every direction. */
+void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]);
 /* Gmsh MSH 2.2 or 4.1, ASCII or binary. */
 facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh);
 /* Every cell into 2^dim; curved geometry is evaluated, groups and periodicity are kept. */

@@ -407,7 +407,9 @@ facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine
     TRY(split_groups(&r));
     TRY(split_periodic(&r));
     TRY(mesh_create(&r.input, fine));
+    TRY(mesh_refine_box(&mesh->box, &(*fine)->box));
 done:
+    if (status != FACET_OK) mesh_destroy(fine);
     refinement_free(&r);
     return status;
 }

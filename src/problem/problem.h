@@ -3,9 +3,10 @@
 #ifndef FACET_PROBLEM_PROBLEM_H
 #define FACET_PROBLEM_PROBLEM_H
 
-#include "hdg/hdg.h"
+#include "box/grid.h"
+#include "problem/backend.h"
 
-#define PROBLEM_MAX_DEGREE 16
+#define PROBLEM_MAX_DEGREE 16 /* of mapped cells; boxes have BOX_MAX_DEGREE */
 
 struct problem_moduli; /* material.c: makes one modulus of a caller's function of two */
 struct problem_region {
@@ -83,25 +84,33 @@ void problem_find_pieces(const struct facet_mesh *mesh, int32_t *piece);
 facet_status problem_check_rigid(const struct problem *problem, const struct problem_resolved *resolved,
                                  struct text *errors);
 
+struct box_backend; /* box.c */
+
 struct facet_solver {
+    const struct backend *backend;
+    const char *operator_name; /* that is used: "mapped", "tensor", "tp", "tpt", "mm" */
     struct problem *problem;
     const struct facet_context *context;
     facet_options options;
     struct problem_resolved resolved;
     struct field *tau;
+    struct hdg_system system; /* of a box the numbers of unknowns only */
+    const char *method, *preconditioner;
+    int solved;
+    struct solve_report report;
+    struct base_timers timers;
+
+    /* Boxes. */
+    struct box_backend *box;
+
+    /* Mapped cells. */
     struct hdg *hdg;
-    struct hdg_system system; /* of hdg */
     struct operator A, M;
     struct cholesky *cholesky;
-    const char *method, *preconditioner;
     int flexible; /* the preconditioner changes from step to step */
     struct vector b, x, kernel;
     double *F; /* n_free */
     struct hdg_solution solution;
-    int solved;
-    double conservation;
-    struct solve_report report;
-    struct base_timers timers;
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
 
@@ -109,7 +118,9 @@ struct facet_solver {
 facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
 
-/* method.c: the method, and its preconditioner or factor. */
+/* mapped.c: all of a solver on mapped cells that is made once. */
+facet_status mapped_create(struct facet_solver *solver, hdg_rule_maker maker);
+/* method.c: its method, and the preconditioner or factor. */
 facet_status solver_choose_method(struct facet_solver *solver);
 /* The constant function in the free numbering, normalised. */
 void solver_fill_constant(const struct facet_solver *solver, double *constant);
@@ -123,7 +134,7 @@ facet_status problem_check_data(const struct facet_problem *problem, const facet
 facet_status sample_find_field(const struct facet_solver *solver, const char *name, enum hdg_field *field,
                                int *components);
 #define SAMPLE_MAX_COMPONENTS 9
-/* The degree of a table with which hdg_evaluate gives the field, and that of the field itself. */
+/* The degree for which points must be prepared to give the field, and that of the field itself. */
 int sample_table_degree(const struct facet_solver *solver, enum hdg_field field);
 enum sample_take { SAMPLE_INTEGRAL, SAMPLE_MEAN, SAMPLE_MAX, SAMPLE_MIN };
 /* A field over the domain (on NULL), a cell group, or a boundary part. component -1: all; values:

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "poly/basis.h"
 #include "problem/problem.h"
 
 facet_status sample_find_field(const struct facet_solver *s, const char *name, enum hdg_field *field,
@@ -33,28 +32,45 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
                              elastic ? "diffusion" : "elasticity");
         if (elastic && !hdg_has_field(s->hdg, *field))
             return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to the formulation gradient", name);
-        *components = hdg_field_components(s->hdg, *field);
-        if ((*field == HDG_U_STAR || *field == HDG_Q_STAR) && s->hdg->data.scheme == HDG_CONDENSED)
-            return base_fail(FACET_ERROR_INPUT,
-                             "the field '%s' belongs to discretization: {method: hdg}; the condensed method "
-                             "has u and q",
-                             name);
-        if ((*field == HDG_U_STAR || *field == HDG_Q_STAR) && s->solution.star[0] == NULL)
+        *components = elastic                                   ? hdg_field_components(s->hdg, *field)
+                      : *field == HDG_Q || *field == HDG_Q_STAR ? s->problem->mesh->dim
+                                                                : 1;
+        int star = *field == HDG_U_STAR || *field == HDG_Q_STAR;
+        if (star && s->resolved.data.scheme == HDG_CONDENSED)
+            return base_fail(
+                FACET_ERROR_INPUT,
+                "the field '%s' belongs to discretization: {method: hdg}; the %s method has u and "
+                "q",
+                name, s->options.discretization);
+        if (star && !s->options.postprocess)
             return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}",
                              name);
         return FACET_OK;
     }
     return base_fail(FACET_ERROR_INPUT, "there is no field '%s'; fields: %s", name,
                      !elastic ? "u, u_star, q, q_star"
-                     : s->hdg->data.formulation == HDG_GRADIENT
+                     : s->resolved.data.formulation == HDG_GRADIENT
                          ? "u, u_star, H, p, stress, strain, von_mises, vorticity"
                          : "u, stress, strain, von_mises");
 }
 
 int sample_table_degree(const struct facet_solver *s, enum hdg_field field) {
-    const struct hdg_data *data = &s->hdg->data;
+    const struct hdg_data *data = &s->resolved.data;
     int symmetric = data->scheme == HDG_ELASTIC && data->formulation == HDG_SYMMETRIC;
     return s->options.degree + (symmetric || field == HDG_U_STAR || field == HDG_Q_STAR);
+}
+
+void backend_points_destroy(struct backend_points *points) {
+    base_free(&points->xi);
+    base_free(&points->weights);
+    hdg_table_destroy(&points->own);
+    for (int d = 0; d < 3; d++) base_free(&points->coordinates[d]);
+    base_free(&points->places);
+    *points = (struct backend_points){0};
+}
+
+static int block_number(const struct facet_mesh *mesh, int32_t cell) {
+    return (int)(mesh_block_of(mesh, cell) - mesh->blocks);
 }
 
 facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int64_t n_points, const double *x,
@@ -68,7 +84,7 @@ facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int6
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     struct mesh_locator *locator = NULL;
-    struct hdg_table table = {0};
+    struct backend_points points = {0};
     enum hdg_field field;
     int components;
     TRY(sample_find_field(s, name, &field, &components));
@@ -83,14 +99,11 @@ facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int6
             FAIL(FACET_ERROR_INPUT, "the point (%g, %g%s) lies outside the mesh", x[i * mesh->dim],
                  x[i * mesh->dim + 1], z);
         }
-        const struct mesh_block *block = mesh_block_of(mesh, cell);
-        hdg_table_destroy(&table);
-        TRY(hdg_table_create(block->shape, sample_table_degree(s, field), mesh->order, 1, xi, &table));
-        TRY(hdg_evaluate(s->hdg, &s->solution, field, (int)(block - mesh->blocks), cell - block->first,
-                         &table, values + i * components));
+        TRY(s->backend->prepare(s, block_number(mesh, cell), sample_table_degree(s, field), 1, xi, &points));
+        TRY(s->backend->evaluate(s, field, cell, &points, values + i * components));
     }
 done:
-    hdg_table_destroy(&table);
+    backend_points_destroy(&points);
     mesh_locator_destroy(&locator);
     return status;
 }
@@ -122,9 +135,26 @@ static void gather(struct gathered *g, int n, const double *weights, const doubl
     }
 }
 
-/* Order of the lattices on which extremes are sought. */
+/* Order of the lattices on which extremes are sought; on a box fine ones are cheap. */
 static int lattice_order(const struct facet_solver *s) {
-    return 2 * (s->options.degree + 1) < 10 ? 2 * (s->options.degree + 1) : 10;
+    int wanted = 2 * (s->options.degree + 1), most = s->box != NULL ? BOX_MAX_DEGREE : 10;
+    return wanted < most ? wanted : most;
+}
+
+/* The lattice of the cells of a block, for extremes. */
+static facet_status prepare_lattice(const struct facet_solver *s, enum hdg_field field, int block,
+                                    struct backend_points *points) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    enum shape shape = mesh->blocks[block].shape;
+    double *xi = NULL;
+    int n = shape_n_nodes(shape, lattice_order(s));
+    TRY(ALLOC(xi, n * mesh->dim));
+    shape_nodes(shape, lattice_order(s), xi);
+    TRY(s->backend->prepare(s, block, sample_table_degree(s, field), n, xi, points));
+done:
+    base_free(&xi);
+    return status;
 }
 
 /* Cells: integrals by the norm rule; extremes at a lattice that includes edges and vertices. */
@@ -132,48 +162,51 @@ static facet_status over_cells(const struct facet_solver *s, enum hdg_field fiel
                                const struct mesh_group *group, int extremes, struct gathered *g) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    struct hdg_geometry geometry = {0};
-    struct hdg_table lattice = {0};
-    double *values = NULL, *xi = NULL;
+    struct backend_points points = {0};
+    double *values = NULL, *wJ = NULL;
     int32_t n_cells = group != NULL ? group->count : mesh->n_cells;
-    int last_block = -1, n = 0;
-    const struct hdg_table *table = NULL;
+    int last_block = -1;
     for (int32_t i = 0; i < n_cells; i++) {
         int32_t cell = group != NULL ? group->ids[i] : i;
-        const struct mesh_block *block = mesh_block_of(mesh, cell);
-        int b = (int)(block - mesh->blocks);
+        int b = block_number(mesh, cell);
         if (b != last_block) {
-            const struct hdg_block_space *space = &s->hdg->space.blocks[b];
-            int order = lattice_order(s);
-            hdg_table_destroy(&lattice);
-            hdg_geometry_destroy(&geometry);
+            TRY(extremes ? prepare_lattice(s, field, b, &points) : s->backend->rule(s, b, &points));
             base_free(&values);
-            base_free(&xi);
-            n = shape_n_nodes(block->shape, order);
-            TRY(ALLOC(xi, n * mesh->dim));
-            shape_nodes(block->shape, order, xi);
-            if (extremes)
-                TRY(hdg_table_create(block->shape, sample_table_degree(s, field), mesh->order, n, xi,
-                                     &lattice));
-            table = extremes ? &lattice : &space->norm_star;
-            n = table->n;
-            TRY(hdg_geometry_create(n, mesh->dim, &geometry));
-            TRY(ALLOC(values, n * g->components));
+            base_free(&wJ);
+            TRY(ALLOC(values, points.n * g->components));
+            if (!extremes) TRY(ALLOC(wJ, points.n));
             last_block = b;
         }
-        if (!extremes) hdg_cell_geometry(&s->hdg->space, b, cell - block->first, table, &geometry);
-        TRY(hdg_evaluate(s->hdg, &s->solution, field, b, cell - block->first, table, values));
-        gather(g, n, extremes ? NULL : geometry.wJ, values);
+        if (!extremes) TRY(s->backend->weights(s, cell, &points, wJ));
+        TRY(s->backend->evaluate(s, field, cell, &points, values));
+        gather(g, points.n, wJ, values);
     }
 done:
-    hdg_table_destroy(&lattice);
-    hdg_geometry_destroy(&geometry);
+    backend_points_destroy(&points);
     base_free(&values);
-    base_free(&xi);
+    base_free(&wJ);
     return status;
 }
 
-/* Extremes over one face, at a lattice that includes its ends, seen from its first cell. */
+/* A field at points of one face, seen from its first cell, gathered with weights or (NULL) for extremes. */
+static facet_status at_face(const struct facet_solver *s, enum hdg_field field, int32_t face, int n,
+                            const double *xi, const double *weights, struct gathered *g) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    int32_t cell = mesh->face_cells[2 * (int64_t)face];
+    struct backend_points points = {0};
+    double *values = NULL;
+    TRY(ALLOC(values, n * g->components));
+    TRY(s->backend->prepare(s, block_number(mesh, cell), sample_table_degree(s, field), n, xi, &points));
+    TRY(s->backend->evaluate(s, field, cell, &points, values));
+    gather(g, n, weights, values);
+done:
+    backend_points_destroy(&points);
+    base_free(&values);
+    return status;
+}
+
+/* Extremes over one face, at a lattice that includes its ends. */
 static facet_status extremes_of_face(const struct facet_solver *s, enum hdg_field field, int32_t face,
                                      struct gathered *g) {
     facet_status status = FACET_OK;
@@ -185,79 +218,46 @@ static facet_status extremes_of_face(const struct facet_solver *s, enum hdg_fiel
     int n = shape_n_nodes(shape, lattice_order(s)),
         orientation =
             block->orientations[(int64_t)(cell - block->first) * shape_n_faces(block->shape) + local];
-    struct hdg_table table = {0};
-    double *frame = NULL, *xi = NULL, *values = NULL;
+    double *frame = NULL, *xi = NULL;
     TRY(ALLOC(frame, n * (dim - 1)));
     TRY(ALLOC(xi, n * dim));
-    TRY(ALLOC(values, n * g->components));
     shape_nodes(shape, lattice_order(s), frame);
     for (int p = 0; p < n; p++)
         shape_face_point(block->shape, local, orientation, frame + p * (dim - 1), xi + p * dim);
-    TRY(hdg_table_create(block->shape, sample_table_degree(s, field), mesh->order, n, xi, &table));
-    TRY(hdg_evaluate(s->hdg, &s->solution, field, (int)(block - mesh->blocks), cell - block->first, &table,
-                     values));
-    gather(g, n, NULL, values);
+    TRY(at_face(s, field, face, n, xi, NULL, g));
 done:
-    hdg_table_destroy(&table);
     base_free(&frame);
     base_free(&xi);
-    base_free(&values);
     return status;
 }
 
-/* One face of a part: values of a field (or of the numerical flux or traction, whose integral is exact) seen
- * from its first cell. */
+/* One face of a part: values of a field, or (NULL) of the numerical flux or traction, whose integral is
+ * exact. */
 static facet_status over_face(const struct facet_solver *s, const enum hdg_field *field, int32_t face,
-                              struct hdg_geometry *geometry, struct gathered *g) {
+                              struct gathered *g) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    int b = (int)(block - mesh->blocks), local = mesh->face_locals[2 * (int64_t)face], dim = mesh->dim;
-    const struct hdg_face_table *rule = &s->hdg->space.blocks[b].norm_face;
-    int n = rule->rule.n, n_faces = s->hdg->space.blocks[b].n_faces;
-    struct hdg_table table = {0};
-    double *normal = NULL, *x = NULL, *values = NULL, flux[3];
-    int orientation = block->orientations[(int64_t)(cell - block->first) * n_faces + local];
-    TRY(ALLOC(normal, n * dim));
-    TRY(ALLOC(x, n * dim));
-    TRY(ALLOC(values, n * SAMPLE_MAX_COMPONENTS));
-    hdg_face_geometry(&s->hdg->space, b, cell - block->first, local, rule, geometry, x, normal);
-    for (int p = 0; p < n; p++) { /* weights in place of the first coordinates */
-        double square = 0.0;
-        for (int a = 0; a < dim; a++) square += normal[p * dim + a] * normal[p * dim + a];
-        x[p] = sqrt(square);
-    }
+    double *xi = NULL, *wA = NULL, flux[3];
+    int n;
+    TRY(s->backend->face_rule(s, face, &n, &xi, &wA));
     if (field != NULL) {
-        TRY(hdg_table_create(block->shape, sample_table_degree(s, *field), mesh->order, n,
-                             rule->side[local][orientation].xi, &table));
-        TRY(hdg_evaluate(s->hdg, &s->solution, *field, b, cell - block->first, &table, values));
-        gather(g, n, x, values);
+        TRY(at_face(s, *field, face, n, xi, wA, g));
         goto done;
     }
-    TRY(s->problem->equation == FACET_ELASTICITY
-            ? hdg_face_traction(s->hdg, &s->solution, b, cell - block->first, local, flux)
-            : hdg_face_flux(s->hdg, &s->solution, b, cell - block->first, local, flux));
+    TRY(s->backend->face_flux(s, face, flux));
     for (int c = 0; c < g->components; c++) g->integral[c] += flux[c];
-    for (int p = 0; p < n; p++) g->measure += x[p];
+    for (int p = 0; p < n; p++) g->measure += wA[p];
 done:
-    hdg_table_destroy(&table);
-    base_free(&normal);
-    base_free(&x);
-    base_free(&values);
+    base_free(&xi);
+    base_free(&wA);
     return status;
 }
 
 static facet_status over_part(const struct facet_solver *s, const enum hdg_field *field,
                               const struct mesh_group *part, int extremes, struct gathered *g) {
     facet_status status = FACET_OK;
-    struct hdg_geometry geometry = {0};
-    TRY(hdg_geometry_create(hdg_max_points(&s->hdg->space), s->problem->mesh->dim, &geometry));
     for (int32_t i = 0; i < part->count; i++)
-        TRY(extremes ? extremes_of_face(s, *field, part->ids[i], g)
-                     : over_face(s, field, part->ids[i], &geometry, g));
+        TRY(extremes ? extremes_of_face(s, *field, part->ids[i], g) : over_face(s, field, part->ids[i], g));
 done:
-    hdg_geometry_destroy(&geometry);
     return status;
 }
 

@@ -1,11 +1,15 @@
-/* The public solver: condense, assemble and prepare once; then load, solve and recover for every right-hand
- * side. */
+/* The public solver: what the options say, which discretization takes the problem (problem/backend.h), and
+ * the calls of facet.h over it. */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "problem/problem.h"
+#include "box/continuous.h"
+#include "problem/box.h"
 #include "solve/multigrid.h"
+
+/* Data are looked at as mapped cells of this degree at most, though a box may have more. */
+#define CHECKED_DEGREE 6
 
 void facet_options_default(facet_options *options) {
     if (options == NULL) return;
@@ -20,6 +24,10 @@ static int one_of(const char *word, const char *const *words) {
 
 static int is_condensed(const facet_options *o) {
     return o->discretization != NULL && strcmp(o->discretization, "condensed") == 0;
+}
+
+static int is_continuous(const facet_options *o) {
+    return o->discretization != NULL && strcmp(o->discretization, "continuous") == 0;
 }
 
 /* word (NULL: not given) must be one of those in `valid`, which are separated by ", ". */
@@ -41,80 +49,73 @@ static facet_status check_equation(const facet_options *o, facet_equation equati
     TRY(check_word("plane", o->plane, "strain, stress"));
     if (!elastic && (o->formulation != NULL || o->plane != NULL))
         FAIL(FACET_ERROR_INPUT, "%s belongs to elasticity", o->plane != NULL ? "plane" : "a formulation");
-    if (elastic && is_condensed(o))
-        FAIL(FACET_ERROR_INPUT, "the discretization condensed belongs to diffusion; elasticity has hdg");
+    if (elastic && (is_condensed(o) || is_continuous(o)))
+        FAIL(FACET_ERROR_INPUT, "the discretization %s belongs to diffusion; elasticity has hdg",
+             o->discretization);
 done:
     return status;
+}
+
+/* What continuous elements do not have, and what only they have. */
+static facet_status check_continuous(const facet_options *o) {
+    const char *const smoothers[] = {"patches", "additive", "point", "jacobi", "chebyshev", NULL};
+    const char *const preconditioners[] = {"gmg", "patches", NULL}, *const operators[] = {"auto", "tensor",
+                                                                                          NULL};
+    if (is_continuous(o)) {
+        if (o->degree > BRICK_MAX_DEGREE)
+            return base_fail(FACET_ERROR_INPUT,
+                             "the degree of the discretization continuous must be 1 to %d, not %d; hdg and "
+                             "condensed have more",
+                             BRICK_MAX_DEGREE, o->degree);
+        if (o->operator_name != NULL && !one_of(o->operator_name, operators))
+            return base_fail(
+                FACET_ERROR_INPUT,
+                "the operator %s belongs to the discretizations hdg and condensed; continuous has "
+                "tensor",
+                o->operator_name);
+        return FACET_OK;
+    }
+    int smoother = o->smoother != NULL && one_of(o->smoother, smoothers);
+    if (smoother || (o->preconditioner != NULL && one_of(o->preconditioner, preconditioners)))
+        return base_fail(FACET_ERROR_INPUT, "the %s %s belongs to the discretization continuous",
+                         smoother ? "smoother" : "preconditioner",
+                         smoother ? o->smoother : o->preconditioner);
+    return FACET_OK;
 }
 
 static facet_status check_options(const facet_options *o, facet_equation equation) {
     facet_status status = FACET_OK;
     /* Degree 0 exists in the formulation gradient only: fabien2019 measured it. */
     int least = o->formulation != NULL && strcmp(o->formulation, "gradient") == 0 ? 0 : 1;
-    if (o->degree < least || o->degree > PROBLEM_MAX_DEGREE)
-        return base_fail(FACET_ERROR_INPUT, "the degree must be %d to %d, not %d", least, PROBLEM_MAX_DEGREE,
-                         o->degree);
+    if (o->degree < least || o->degree > BOX_MAX_DEGREE)
+        return base_fail(FACET_ERROR_INPUT,
+                         "the degree must be %d to %d (with the operator tensor to %d), not %d", least,
+                         PROBLEM_MAX_DEGREE, BOX_MAX_DEGREE, o->degree);
     if (o->tau_hat < 0.0 || !isfinite(o->tau_hat))
         return base_fail(FACET_ERROR_INPUT, "tau.hat must be positive, not %g", o->tau_hat);
-    if (o->discretization != NULL &&
-        !one_of(o->discretization, (const char *const[]){"hdg", "condensed", NULL}))
-        return base_fail(FACET_ERROR_INPUT, "unknown discretization '%s'; valid: hdg, condensed",
-                         o->discretization);
-    if (is_condensed(o) && (o->tau != NULL || o->tau_hat > 0.0))
+    TRY(check_word("discretization", o->discretization, "hdg, condensed, continuous"));
+    if ((is_condensed(o) || is_continuous(o)) && (o->tau != NULL || o->tau_hat > 0.0))
         return base_fail(FACET_ERROR_INPUT,
-                         "tau belongs to the discretization hdg; the condensed one has no stabilization");
+                         "tau belongs to the discretization hdg; the %s one has no stabilization",
+                         o->discretization);
     if (!(o->rtol > 0.0 && o->rtol < 1.0))
         return base_fail(FACET_ERROR_INPUT, "rtol must lie between 0 and 1, not %g", o->rtol);
     if (o->max_iterations < 1)
         return base_fail(FACET_ERROR_INPUT, "max_iterations must be at least 1, not %d", o->max_iterations);
     TRY(check_equation(o, equation));
+    TRY(check_word("operator", o->operator_name, "auto, mapped, tensor, tp, tpt, mm"));
     TRY(check_word("method", o->method, "auto, cg, fgmres, multigrid, direct"));
-    TRY(check_word("preconditioner", o->preconditioner, "auto, none, jacobi, block, amg, pmg"));
+    TRY(check_word("preconditioner", o->preconditioner,
+                   "auto, none, jacobi, block, amg, pmg, additive, chebyshev, stars, gmg, patches"));
     TRY(check_word("cycle", o->cycle, "auto, V, W, F, full"));
-    TRY(check_word("smoother", o->smoother, "auto, faces, cells"));
+    TRY(check_word("smoother", o->smoother,
+                   "auto, faces, cells, patches, additive, point, jacobi, chebyshev"));
     TRY(check_word("precision", o->precision, "auto, double, mixed"));
+    TRY(check_continuous(o));
     if (o->coarse_device != NULL) {
         const struct device *device;
         TRY(base_wrap(device_find(o->coarse_device, &device), "coarse_device"));
     }
-done:
-    return status;
-}
-
-static facet_status make_kernel(struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    TRY(vector_create(s->context->device, s->system.n_free, &s->kernel));
-    solver_fill_constant(s, s->F);
-    TRY(vector_upload(&s->kernel, s->F));
-done:
-    return status;
-}
-
-static facet_status condense(struct facet_solver *s, hdg_rule_maker maker) {
-    const struct base_monitor *monitor = &s->context->monitor;
-    facet_status status = FACET_OK;
-    double begin = base_phase_begin(monitor, FACET_PHASE_CONDENSE);
-    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
-    hdg_describe(s->hdg, &s->system);
-    TRY(hdg_condense(s->hdg));
-done:
-    base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
-    return status;
-}
-
-static facet_status set_up(struct facet_solver *s) {
-    const struct device *device = s->context->device;
-    facet_status status = FACET_OK;
-    int64_t n = s->system.n_free;
-    TRY(ALLOC(s->F, n));
-    TRY(vector_create(device, n, &s->b));
-    TRY(vector_create(device, n, &s->x));
-    TRY(hdg_operator_create(s->hdg, TRACE_CELLS, &s->A));
-    if (s->hdg->singular) TRY(make_kernel(s));
-    s->method = "direct";
-    s->preconditioner = "none";
-    if (n > 0) TRY(solver_choose_method(s));
-    TRY(hdg_solution_create(s->hdg, &s->solution));
 done:
     return status;
 }
@@ -134,12 +135,13 @@ static facet_status prepare(const struct facet_problem *problem, const facet_opt
     s->context = problem->shared->context;
     s->options = *options;
     s->options.tau = NULL; /* the caller's text; kept as a field */
-    s->options.discretization = is_condensed(options) ? "condensed" : "hdg";
+    int continuous = is_continuous(options), star = !continuous && !is_condensed(options);
+    s->options.discretization = continuous ? "continuous" : star ? "hdg" : "condensed";
     int gradient = options->formulation != NULL && strcmp(options->formulation, "gradient") == 0;
     int elastic = problem->shared->equation == FACET_ELASTICITY;
     s->options.formulation = !elastic ? NULL : gradient ? "gradient" : "symmetric";
-    s->options.plane = NULL;                                                         /* the data say it */
-    if (is_condensed(options) || (elastic && !gradient)) s->options.postprocess = 0; /* there is none */
+    s->options.plane = NULL;                                         /* the data say it */
+    if (!star || (elastic && !gradient)) s->options.postprocess = 0; /* there is none */
     s->problem = problem->shared;
     s->problem->references++;
     TRY(problem_resolve(s->problem, options, &s->resolved));
@@ -148,7 +150,7 @@ static facet_status prepare(const struct facet_problem *problem, const facet_opt
             field_create_texts(1, &options->tau, s->problem->n_parameters, s->problem->parameters, &s->tau),
             "tau"));
     if (s->tau != NULL) TRY(base_wrap(field_check_coordinates(s->tau, s->problem->mesh->dim), "tau"));
-    if (!elastic) s->resolved.data.scheme = is_condensed(options) ? HDG_CONDENSED : HDG_HYBRID;
+    if (!elastic) s->resolved.data.scheme = star ? HDG_HYBRID : HDG_CONDENSED;
     s->resolved.data.tau = s->tau;
     s->resolved.data.tau_hat = options->tau_hat;
 done:
@@ -156,12 +158,83 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------ the backend */
+
+static int is(const char *given, const char *word) {
+    return strcmp(given != NULL ? given : "auto", word) == 0;
+}
+
+/* What only mapped cells, or only boxes, have; NULL: nothing is wanted of the kind. */
+static const char *wants_mapped(const struct facet_solver *s) {
+    const facet_options *o = &s->options;
+    return is(o->preconditioner, "pmg")                           ? "the preconditioner pmg"
+           : is(o->preconditioner, "amg")                         ? "the preconditioner amg"
+           : is(o->method, "fgmres")                              ? "the method fgmres"
+           : is(o->method, "direct") && is_condensed(o)           ? "the direct solve of condensed"
+           : is(o->method, "multigrid")                           ? "the method multigrid"
+           : !is(o->cycle, "auto")                                ? "a cycle"
+           : !is(o->smoother, "auto")                             ? "a smoother"
+           : o->smoother_degree > 0                               ? "a smoother_degree"
+           : o->coarse_device != NULL                             ? "a coarse_device"
+           : strcmp(device_name(s->context->device), "cuda") == 0 ? "the device cuda"
+                                                                  : NULL;
+}
+
+static const char *wants_box(const facet_options *o) {
+    return is(o->preconditioner, "additive")    ? "the preconditioner additive"
+           : is(o->preconditioner, "chebyshev") ? "the preconditioner chebyshev"
+           : is(o->preconditioner, "stars")     ? "the preconditioner stars"
+           : o->degree > PROBLEM_MAX_DEGREE     ? "a degree above 16"
+                                                : NULL;
+}
+
+/* Whether the box room takes the problem: then there are data, and s->operator_name is one of its names. An
+ * operator that was asked for and does not apply is refused with the reason. */
+static facet_status choose_backend(struct facet_solver *s, struct box_data *data, int *box) {
+    facet_status status = FACET_OK;
+    const char *name = s->options.operator_name, *mapped = wants_mapped(s), *other = wants_box(&s->options);
+    int any = is(name, "auto");
+    char why[BOX_WHY_BYTES] = "";
+    *box = 0;
+    if (is_continuous(&s->options)) {
+        s->operator_name = "tensor";
+        *box = 1;
+        TRY(box_data_create(&s->resolved, s->options.degree, data, why));
+        if (why[0] != '\0')
+            FAIL(FACET_ERROR_INPUT,
+                 "the discretization continuous needs %s; use the discretization condensed", why);
+        goto done;
+    }
+    if (is(name, "mapped")) {
+        if (other != NULL)
+            FAIL(FACET_ERROR_INPUT, "%s needs the operator tensor; mapped has none of it", other);
+        goto done;
+    }
+    if (is(name, "mm") && !is_condensed(&s->options))
+        FAIL(FACET_ERROR_INPUT,
+             "the operator mm belongs to the discretization condensed; hdg has tensor, tp, tpt");
+    if (mapped != NULL && any && other == NULL) goto done;
+    if (mapped != NULL)
+        FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, and %s does not go with it", mapped,
+             any ? other : "the one that was asked for");
+    TRY(box_data_create(&s->resolved, s->options.degree, data, why));
+    *box = why[0] == '\0';
+    if (*box) s->operator_name = any ? "tensor" : name;
+    if (!*box && (!any || other != NULL))
+        FAIL(FACET_ERROR_INPUT, "%s%s needs %s; use operator: mapped%s", any ? "" : "the operator ",
+             any ? other : name, why, any ? " and what it has" : "");
+done:
+    return status;
+}
+
 facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
                            hdg_rule_maker maker, struct facet_solver **solver) {
     facet_status status = FACET_OK;
+    struct box_data data = {0};
+    int box = 0;
     TRY(prepare(problem, options, solver));
-    TRY(condense(*solver, maker));
-    TRY(set_up(*solver));
+    if (maker == NULL) TRY(choose_backend(*solver, &data, &box));
+    TRY(box ? box_create(*solver, &data) : mapped_create(*solver, maker));
 done:
     if (status != FACET_OK) facet_solver_destroy(solver);
     return status;
@@ -171,10 +244,16 @@ facet_status problem_check_data(const struct facet_problem *problem, const facet
                                 struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
     facet_status status = FACET_OK;
     struct facet_solver *s = NULL;
+    struct box_data data = {0};
+    int box;
     TRY(prepare(problem, options, &s));
-    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, NULL, NULL, &s->hdg));
+    TRY(choose_backend(s, &data, &box));
+    int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
+    s->backend = &mapped_backend;
+    TRY(hdg_create(s->context->device, &s->resolved.data, degree, NULL, NULL, &s->hdg));
     TRY(hdg_check_data(s->hdg, mismatch));
     hdg_describe(s->hdg, &s->system);
+    if (box) TRY(box_count_unknowns(s, &data));
     if (unknowns != NULL) {
         unknowns[0] = s->system.n_free;
         unknowns[1] = s->system.n_volume;
@@ -184,6 +263,7 @@ facet_status problem_check_data(const struct facet_problem *problem, const facet
         if (strcmp(s->problem->conditions[i].part, mismatch->part) == 0)
             mismatch->part = s->problem->conditions[i].part;
 done:
+    box_data_destroy(&data);
     facet_solver_destroy(&s);
     return status;
 }
@@ -198,15 +278,7 @@ facet_status facet_solver_create(const facet_problem *problem, const facet_optio
 void facet_solver_destroy(facet_solver **solver) {
     if (solver == NULL || *solver == NULL) return;
     struct facet_solver *s = *solver;
-    hdg_solution_destroy(&s->solution);
-    vector_destroy(&s->b);
-    vector_destroy(&s->x);
-    vector_destroy(&s->kernel);
-    base_free(&s->F);
-    operator_destroy(&s->A);
-    operator_destroy(&s->M);
-    cholesky_destroy(&s->cholesky);
-    hdg_destroy(&s->hdg);
+    if (s->backend != NULL) s->backend->destroy(s);
     field_destroy(&s->tau);
     problem_resolved_destroy(&s->resolved);
     solve_report_clear(&s->report);
@@ -215,83 +287,25 @@ void facet_solver_destroy(facet_solver **solver) {
 }
 
 int64_t facet_solver_n_points(const facet_solver *solver) {
-    if (solver == NULL) return 0;
-    int64_t n = 0;
-    const struct facet_mesh *mesh = solver->problem->mesh;
-    for (int b = 0; b < mesh->n_blocks; b++)
-        n += (int64_t)mesh->blocks[b].count * solver->hdg->space.blocks[b].source.n;
-    return n;
+    return solver != NULL ? solver->backend->n_points(solver) : 0;
 }
 
 facet_status facet_solver_points(const facet_solver *solver, double *x) {
     REQUIRE(solver);
     REQUIRE(x);
-    const struct facet_mesh *mesh = solver->problem->mesh;
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        const struct hdg_table *table = &solver->hdg->space.blocks[b].source;
-        for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
-            mesh_cell_map(&mesh->blocks[b], mesh->dim, c, table->n, table->geo, table->geo_grad, x, NULL);
-            x += (int64_t)table->n * mesh->dim;
-        }
-    }
-    return FACET_OK;
+    return solver->backend->points(solver, x);
 }
 
-/* The linear system, from s->F to the trace of the solution. */
-static facet_status solve_trace(struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    struct solve_control control = {.rtol = s->options.rtol,
-                                    .max_iterations = s->options.max_iterations,
-                                    .monitor = &s->context->monitor,
-                                    .kernel = s->hdg->singular ? &s->kernel : NULL,
-                                    .flexible = s->flexible};
-    TRY(vector_upload(&s->b, s->F));
-    if (s->cholesky != NULL) {
-        TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
-    } else if (s->system.n_free > 0) {
-        vector_fill(&s->x, 0.0);
-        const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
-        status = strcmp(s->method, "multigrid") == 0
-                     ? solve_multigrid(&s->A, M, &s->b, &s->x, &control, &s->report)
-                 : strcmp(s->method, "fgmres") == 0
-                     ? solve_fgmres(&s->A, M, &s->b, &s->x, &control, &s->report)
-                     : solve_cg(&s->A, M, &s->b, &s->x, &control, &s->report);
-        struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
-        if (mg != NULL && multigrid_failure(mg) != FACET_OK) status = multigrid_failure(mg);
-        TRY(status);
-    } else {
-        solve_report_clear(&s->report);
-        s->report.converged = 1;
-        s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
-    }
-    TRY(vector_download(&s->x, s->F));
-    hdg_set_trace(s->hdg, s->F, &s->solution);
-done:
-    return status;
-}
-
-/* u at the points of a caller's source. These tables know the functions of degree k; where u has more, others
- * at the same points are made. */
-static facet_status copy_out(const struct facet_solver *s, double *u) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    int degree = sample_table_degree(s, HDG_U), components = hdg_field_components(s->hdg, HDG_U);
-    struct hdg_table own = {0};
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        const struct hdg_table *table = &s->hdg->space.blocks[b].source;
-        hdg_table_destroy(&own);
-        if (degree > s->options.degree) {
-            TRY(hdg_table_create(mesh->blocks[b].shape, degree, mesh->order, table->n, table->xi, &own));
-            table = &own;
-        }
-        for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
-            TRY(hdg_evaluate(s->hdg, &s->solution, HDG_U, b, c, table, u));
-            u += (int64_t)table->n * components;
-        }
-    }
-done:
-    hdg_table_destroy(&own);
-    return status;
+/* Whether a caller's array has a number for every point and component. */
+static facet_status check_length(const struct facet_solver *s, const char *function, int64_t n) {
+    int components = s->problem->equation == FACET_ELASTICITY ? s->problem->mesh->dim : 1;
+    int64_t wanted = components * s->backend->n_points(s);
+    if (n == wanted) return FACET_OK;
+    return base_fail(
+        FACET_ERROR_INPUT,
+        "%s: the arrays have %lld numbers, but the solver has %lld points (facet_solver_n_points) "
+        "of %d each",
+        function, (long long)n, (long long)(wanted / components), components);
 }
 
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
@@ -301,28 +315,69 @@ facet_status facet_solver_solve(facet_solver *s, const double *source, double *u
     double begin;
     s->solved = 0;
     begin = base_phase_begin(monitor, FACET_PHASE_SOLVE);
-    status = hdg_load(s->hdg, source, &s->solution, s->F);
-    if (status == FACET_OK) status = solve_trace(s);
+    status = s->backend->solve(s, source);
     base_phase_end(&s->timers, monitor, FACET_PHASE_SOLVE, begin);
     if (status != FACET_OK) return status;
     begin = base_phase_begin(monitor, FACET_PHASE_RECOVER);
-    status = hdg_recover(s->hdg, &s->solution);
-    if (status == FACET_OK) status = hdg_conservation(s->hdg, &s->solution, &s->conservation);
+    status = s->backend->recover(s);
     base_phase_end(&s->timers, monitor, FACET_PHASE_RECOVER, begin);
     if (status != FACET_OK) return status;
     if (s->options.postprocess) {
         begin = base_phase_begin(monitor, FACET_PHASE_POSTPROCESS);
-        status = hdg_postprocess(s->hdg, &s->solution);
+        status = s->backend->postprocess(s);
         base_phase_end(&s->timers, monitor, FACET_PHASE_POSTPROCESS, begin);
         if (status != FACET_OK) return status;
     }
     s->solved = 1;
-    return u != NULL ? copy_out(s, u) : FACET_OK;
+    return u != NULL ? s->backend->copy_out(s, u) : FACET_OK;
+}
+
+facet_status facet_solver_solve_n(facet_solver *s, int64_t n, const double *source, double *u) {
+    REQUIRE_AS(s, "solver");
+    facet_status status = check_length(s, "facet_solver_solve_n", n);
+    return status == FACET_OK ? facet_solver_solve(s, source, u) : status;
+}
+
+facet_status facet_solver_set_guess(facet_solver *s, int64_t n, const double *u) {
+    REQUIRE_AS(s, "solver");
+    REQUIRE(u);
+    facet_status status = FACET_OK;
+    TRY(check_length(s, "facet_solver_set_guess", n));
+    if (s->backend->set_guess == NULL)
+        FAIL(FACET_ERROR_INPUT,
+             "a guess needs the discretization hdg and the operator tensor, or continuous, and this solver "
+             "has "
+             "%s and %s; use the option warm_start, which begins with the solution before",
+             s->options.discretization, s->operator_name);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(u[i]))
+            FAIL(FACET_ERROR_INPUT, "facet_solver_set_guess: number %lld is %g", (long long)i, u[i]);
+    TRY(s->backend->set_guess(s, u));
+done:
+    return status;
+}
+
+facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
+    REQUIRE_AS(s, "solver");
+    if (!isfinite(reaction) || reaction < 0.0)
+        return base_fail(FACET_ERROR_INPUT, "the reaction must not be negative, but is %g", reaction);
+    if (s->backend->set_reaction == NULL)
+        return base_fail(FACET_ERROR_INPUT,
+                         "another reaction is cheap with the discretization hdg and the operator tensor, or "
+                         "continuous, and "
+                         "this solver has %s and %s; make a new solver",
+                         s->options.discretization, s->operator_name);
+    return s->backend->set_reaction(s, reaction);
 }
 
 facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
     REQUIRE_AS(s, "solver");
     REQUIRE(report);
+    double conservation = -1.0;
+    if (s->solved) {
+        facet_status status = s->backend->conservation(s, &conservation);
+        if (status != FACET_OK) return status;
+    }
     *report = (facet_report){.trace_unknowns = s->system.n_free,
                              .volume_unknowns = s->system.n_volume,
                              .iterations = s->report.iterations,
@@ -332,7 +387,8 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
                              .reason = s->report.reason != NULL ? s->report.reason : "not started",
                              .residual = s->report.residual,
                              .rate = s->report.rate,
-                             .conservation = s->conservation};
+                             .operator_name = s->operator_name,
+                             .conservation = conservation};
     memcpy(report->seconds, s->timers.seconds, sizeof report->seconds);
     return FACET_OK;
 }
@@ -343,7 +399,10 @@ facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
     struct hdg_errors e;
     if (!s->solved)
         return base_fail(FACET_ERROR_INPUT, "there is no solution yet: call facet_solver_solve first");
-    facet_status status = hdg_measure_errors(s->hdg, &s->solution, &e);
+    if (s->problem->exact == NULL)
+        return base_fail(FACET_ERROR_INPUT,
+                         "errors are measured against an exact solution, but there is none");
+    facet_status status = s->backend->measure_errors(s, &e);
     if (status != FACET_OK) return status;
     *errors = (facet_errors){.u_L2 = e.u_L2,
                              .u_Linf = e.u_Linf,
@@ -361,12 +420,9 @@ facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
     return status;
 }
 
-static const struct multigrid *multigrid_of(const struct facet_solver *s) {
-    return s->M.apply != NULL ? operator_multigrid(&s->M) : NULL;
-}
-
 int facet_solver_n_levels(const facet_solver *solver) {
-    return solver != NULL && multigrid_of(solver) != NULL ? multigrid_n_levels(multigrid_of(solver)) : 0;
+    const struct multigrid *mg = solver != NULL ? solver->backend->multigrid(solver) : NULL;
+    return mg != NULL ? multigrid_n_levels(mg) : 0;
 }
 
 facet_status facet_solver_level(const facet_solver *solver, int level, facet_level *info) {
@@ -375,7 +431,7 @@ facet_status facet_solver_level(const facet_solver *solver, int level, facet_lev
     struct mg_summary summary;
     int n = facet_solver_n_levels(solver);
     if (level < 0 || level >= n) return base_fail(FACET_ERROR_INPUT, "there is no level %d of %d", level, n);
-    multigrid_summarize(multigrid_of(solver), level, &summary);
+    multigrid_summarize(solver->backend->multigrid(solver), level, &summary);
     *info = (facet_level){.name = summary.name,
                           .device = summary.device,
                           .precision = summary.single ? "single" : "double",

@@ -32,11 +32,6 @@ void solve_remove_kernel(const struct vector *kernel, struct vector *x);
 /* r = b - A x without its kernel part; returns |r|. */
 double solve_true_residual(const struct operator* A, const struct vector *b, const struct vector *x,
                            const struct vector *kernel, struct vector *r);
-/* One more entry of the history, told to the monitor; fails when interrupted. */
-facet_status solve_record(const struct solve_control *control, struct solve_report *report, double residual);
-/* Completes the report. */
-facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual);
-
 /* Whether a residual of this norm is rounding, and what is then said; r and d are overwritten. */
 int solve_is_rounding(const struct operator* A, const struct vector *x, const struct solve_control *control,
                       double norm, double scale, struct vector *r, struct vector *d);

@@ -88,6 +88,10 @@ struct solve_report {
 };
 void solve_report_clear(struct solve_report *report); /* empties it, keeps nothing */
 facet_status solve_report_add(struct solve_report *report, double residual);
+/* One more entry of the history, told to the monitor; fails when interrupted. */
+facet_status solve_record(const struct solve_control *control, struct solve_report *report, double residual);
+/* Completes the report. */
+facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual);
 
 /* Preconditioned conjugate gradients; M may be NULL. x: initial guess and solution. Returns FACET_OK when it
  * converged, FACET_NOT_CONVERGED (with the reason) when not, x being the last iterate. */

@@ -1,0 +1,176 @@
+/* HDG on a box of Cartesian cells (src/box/hdg.h): how the kernels box_step, box_residual, box_restrict and
+ * box_prolong see it.
+ *
+ * Axes. A cell has three axes: 0 is x, along which KERNEL_LANES neighbours form a pack, and 2 is the last
+ * direction, whose layers of cells follow each other in memory. In 2D axis 1 is absent, in 1D axes 1 and 2:
+ * an absent axis has one cell, one mode, no faces and metric 0.
+ *
+ * Modes. Along axis d modes 0 .. even[d]-1 are even, the others odd. The unknowns v are those of plain modes
+ * divided by b_j b_k of the two tangential axes (residuals are multiplied), so that with the sums (parity 0)
+ * and differences (parity 1) v_d^0, v_d^1 of the two faces of a cell and
+ *
+ *     s(i,j,k) = a_0 v_0^par(i)(j,k) + a_1 v_1^par(j)(i,k) + a_2 v_2^par(k)(i,j),
+ *     w(i,j,k) = B_i B_j B_k / (reaction + a_0 Lambda_i + a_1 Lambda_j + a_2 Lambda_k),  B = b^2
+ *
+ * the cell gives k a_d [gamma_par B B v_d^par - sum of w s over the modes of parity par along d], and its
+ * upper and lower face the sum and the difference of the two.
+ *
+ * Order of the modes on a face: of its two axes p < q, blocks of parities (even, even), (even, odd), (odd,
+ * even), (odd, odd) of (p, q), and in a block q fastest.
+ *
+ * Vectors. Face-packs of face[d] x LANES numbers. The upper face of a cell along axis d belongs to its pack
+ * and lane; faces below the first cells exist only where extra[d] (free and not periodic): along x they are
+ * lane LANES-1 of one more pack in front of each row, along axes 1 and 2 one more row, or plane, in front. A
+ * vector is the extra plane of axis 2, then the layers: { faces of axis 0 by rows, of axis 1 by rows, of axis
+ * 2 by rows }.
+ *
+ *     row of faces of axis 0:  [extra] [pack 0] [pack 1] ..     numbers in a pack: [mode][lane]
+ *
+ * Lanes without a cell have k = 0; they, the faces of fixed (Dirichlet) planes and the lanes of extra packs
+ * that are no face hold zeros in all vectors, and products leave zeros there.
+ */
+#ifndef FACET_KERNELS_BOX_H
+#define FACET_KERNELS_BOX_H
+
+#include <stdint.h>
+
+/* Weights are stored in the order in which tiles of I x J modes of one parity each are read. */
+#define KERNEL_BOX_I 4
+#define KERNEL_BOX_J 2
+/* Metric of a pack: a_0, a_1, a_2, reaction (lambda V / k), all for k = 1, then k. */
+#define KERNEL_BOX_METRIC 5
+/* Coefficients of a face in the coarse space: the parities of a block. */
+#define KERNEL_BOX_MOMENTS 4
+/* Lanes between the arrays of scratch, so that they do not begin at the same place of a cache. */
+#define KERNEL_BOX_GAP 10
+
+/* Numbers of a plan. Tables of axis 0 have one entry for each lane of a pack ([pack][mode][LANES]), those of
+ * axes 1 and 2 one for each cell ([cell][mode]). */
+#define KERNEL_BOX_NUMBERS(REAL)                                                                             \
+    {                                                                                                        \
+        const REAL *metric;         /* layer x row x pack x METRIC x LANES */                                \
+        const REAL *weights;        /* tables of w, modes[0] modes[1] modes[2] numbers each: for the eight   \
+                                       parities (of axis 0 slowest), i in steps of I, j in steps of J, all   \
+                                       k, then i and j of the tile, j fastest */                             \
+        const REAL *squares[3];     /* B */                                                                  \
+        const REAL *inverses[3];    /* 1 / B */                                                              \
+        const REAL *eigenvalues[3]; /* Lambda */                                                             \
+        const REAL *gamma[3];       /* of the two parities, instead of modes */                              \
+        const REAL *hats[3];        /* the function 1 in even modes, xi in odd ones, over b */               \
+        const REAL *diagonal;       /* a vector: inverse diagonal of K; 0 where there is no unknown */       \
+        const REAL *zeros;          /* the largest face-pack */                                              \
+        REAL *scratch;              /* threads x scratch_size numbers */                                     \
+    }
+struct box_numbers KERNEL_BOX_NUMBERS(double);
+struct box_numbers_single KERNEL_BOX_NUMBERS(float);
+
+struct box_plan {
+    int modes[3], even[3], cells[3], packs;
+    int present[3], extra[3], periodic[3], fixed[3][2];
+    int64_t face[3];    /* modes of a face; 0: absent */
+    int64_t section[3]; /* numbers of one axis in a layer */
+    int64_t layer, front, size;
+    int64_t faces[3], layer_faces, front_faces, n_faces; /* the same in face-packs */
+    int threads;                                         /* at most so many work */
+    int64_t scratch_size;
+    const int32_t *tables; /* per pack: its table of weights; -1: its lanes differ, and w is computed */
+    struct box_numbers f64;
+    struct box_numbers_single f32;
+};
+
+/* Layer by layer, all with NULL for what is not wanted:
+ *     r = f - y (f NULL: r stays; subtract 0: r = f)
+ *     x += x_old d;   d = a D r + P e + b d;   x += x_new d      (direction 0: none of this line)
+ *     y = K d                                                    (product 0: not)
+ * f may be r. b = 0 ignores d, assign ignores x. e: KERNEL_BOX_MOMENTS x LANES numbers for each face-pack.
+ * Returns d . y of the new y. */
+struct box_step {
+    int subtract, direction, product, assign;
+    double x_old, a, b, x_new;
+};
+
+/* Numbers of scratch that a thread needs: sums and differences, products, weights of one pack, and what it
+ * adds below its first layer. */
+static inline int64_t box_scratch(const struct box_plan *p, int own, int lanes) {
+    int64_t volume = (int64_t)p->modes[0] * p->modes[1] * p->modes[2], faces = 0;
+    for (int d = 0; d < 3; d++) faces += volume / p->modes[d];
+    return (4 * faces + 12 * KERNEL_BOX_GAP + (own ? volume : 0) + p->face[0] + p->face[1] +
+            p->face[2] * p->cells[1] * p->packs) *
+           lanes;
+}
+
+/* Where a face-pack begins. Row -1 of axis 1, layer -1 of axis 2 and pack -1 of axis 0 are the extra ones. */
+static inline int64_t box_face_0(const struct box_plan *p, int layer, int row, int pack, int lanes) {
+    return p->front + layer * p->layer +
+           ((int64_t)row * (p->packs + p->extra[0]) + p->extra[0] + pack) * p->face[0] * lanes;
+}
+static inline int64_t box_face_1(const struct box_plan *p, int layer, int row, int pack, int lanes) {
+    return p->front + layer * p->layer + p->section[0] +
+           ((int64_t)(row + p->extra[1]) * p->packs + pack) * p->face[1] * lanes;
+}
+static inline int64_t box_face_2(const struct box_plan *p, int layer, int row, int pack, int lanes) {
+    int64_t begin = layer < 0 ? 0 : p->front + layer * p->layer + p->section[0] + p->section[1];
+    return begin + ((int64_t)row * p->packs + pack) * p->face[2] * lanes;
+}
+/* Where mode 0 of the face above (side 1) or below (side 0) a cell lies, its lane included; -1: fixed. */
+static inline int64_t box_where(const struct box_plan *p, int axis, const int cell[3], int side, int lanes) {
+    int at[3] = {cell[0], cell[1], cell[2]}, last = p->cells[axis] - 1;
+    if (side == 0 && at[axis]-- == 0 && p->periodic[axis]) at[axis] = last;
+    if (at[axis] < 0 ? !p->extra[axis] : at[axis] == last && p->fixed[axis][1]) return -1;
+    int pack = at[0] < 0 ? -1 : at[0] / lanes, lane = at[0] < 0 ? lanes - 1 : at[0] % lanes;
+    return lane + (axis == 0   ? box_face_0(p, at[2], at[1], pack, lanes)
+                   : axis == 1 ? box_face_1(p, at[2], at[1], pack, lanes)
+                               : box_face_2(p, at[2], at[1], pack, lanes));
+}
+/* Modes of one parity along an axis: the first, and how many. */
+static inline int box_first(const struct box_plan *p, int axis, int parity) {
+    return parity ? p->even[axis] : 0;
+}
+static inline int box_count(const struct box_plan *p, int axis, int parity) {
+    return parity ? p->modes[axis] - p->even[axis] : p->even[axis];
+}
+/* A face-pack by its number: its axis, first number, place (pack -1, row -1, layer -1: extra ones). */
+struct box_face_pack {
+    int axis, at[3];
+    int64_t begin;
+};
+static inline struct box_face_pack box_face_pack(const struct box_plan *p, int64_t number, int lanes) {
+    struct box_face_pack f = {.axis = 2, .at = {0, 0, -1}};
+    int64_t wide = p->packs + p->extra[0];
+    if (number >= p->front_faces) {
+        number -= p->front_faces;
+        f.at[2] = (int)(number / p->layer_faces);
+        number %= p->layer_faces;
+        for (f.axis = 0; number >= p->faces[f.axis]; f.axis++) number -= p->faces[f.axis];
+    }
+    if (f.axis != 0) wide = p->packs;
+    f.at[0] = (int)(number % wide) - (f.axis == 0 ? p->extra[0] : 0);
+    f.at[1] = (int)(number / wide) - (f.axis == 1 ? p->extra[1] : 0);
+    f.begin = f.axis == 0   ? box_face_0(p, f.at[2], f.at[1], f.at[0], lanes)
+              : f.axis == 1 ? box_face_1(p, f.at[2], f.at[1], f.at[0], lanes)
+                            : box_face_2(p, f.at[2], f.at[1], f.at[0], lanes);
+    return f;
+}
+/* The columns whose tables a face-pack uses along its tangential axes; that of an extra row or plane is 0. */
+static inline int box_column(const struct box_face_pack *f, int axis) {
+    return f->at[axis] < 0 ? 0 : f->at[axis];
+}
+/* Vertices in a row, rows and layers of the lattice. */
+static inline void box_lattice(const struct box_plan *p, int lanes, int size[3]) {
+    size[0] = p->packs * lanes + 1;
+    size[1] = p->present[1] ? p->cells[1] + 1 : 1;
+    size[2] = p->present[2] ? p->cells[2] + 1 : 1;
+}
+/* Where the block of parities (alpha, beta) begins on a face of axes a < b. */
+static inline int64_t box_block(const struct box_plan *p, int a, int b, int alpha, int beta) {
+    return (int64_t)box_first(p, a, alpha) * p->modes[b] +
+           (int64_t)box_count(p, a, alpha) * box_first(p, b, beta);
+}
+/* The mode of a face of axes a < b that modes i along a and j along b fall on. */
+static inline int64_t box_face_mode(const struct box_plan *p, int a, int b, int i, int j) {
+    int alpha = i >= p->even[a], beta = j >= p->even[b];
+    return box_block(p, a, b, alpha, beta) + (int64_t)(i - box_first(p, a, alpha)) * box_count(p, b, beta) +
+           j - box_first(p, b, beta);
+}
+
+#endif

@@ -1,0 +1,299 @@
+/* The iteration. Its scale is that of F, which is divided by its norm, so that single precision has room. */
+#include "box/cg.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "box/precondition.h"
+
+/* In single precision the true residual is computed when the recursive one has fallen by this factor. Where
+ * it turns out to be much larger, rounding has spoilt the directions too: they are forgotten, and the next
+ * sweep is shorter. */
+#define UPDATE   1e-3
+#define SHORTEST 0.1
+#define SPOILT   1.5
+
+void box_cg_destroy(struct box_cg *cg) {
+    struct vector *all[] = {&cg->r,        &cg->p,
+                            &cg->y,        &cg->x,
+                            &cg->z,        &cg->moments,
+                            &cg->F,        &cg->solution,
+                            &cg->residual, &cg->coefficients,
+                            &cg->kernel,   &cg->kernel_residual};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) vector_destroy(all[i]);
+}
+
+/* b b of the single lanes over that of the double ones, if they differ: residuals on their way to single
+ * precision are multiplied by it, and unknowns on their way back. */
+static facet_status make_ratio(struct box_cg *cg) {
+    facet_status status = FACET_OK;
+    const struct box_plan *p = &cg->lanes->plan;
+    double *plain = NULL, *both = NULL;
+    struct vector v = {0};
+    int differ = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        int columns = axis == 0 ? p->packs * KERNEL_LANES : p->cells[axis];
+        for (int i = 0; i < columns * p->modes[axis]; i++)
+            differ |= cg->fast->b[axis][i] != cg->lanes->b[axis][i];
+    }
+    if (!differ) return FACET_OK;
+    TRY(ALLOC(plain, cg->lanes->hdg->n_trace));
+    TRY(ALLOC(both, 2 * p->size));
+    for (int64_t i = 0; i < cg->lanes->hdg->n_trace; i++) plain[i] = 1.0;
+    TRY(vector_create(cg->lanes->device, p->size, &v));
+    TRY(vector_create(cg->lanes->device, p->size, &cg->spare));
+    for (int i = 0; i < 2; i++) {
+        TRY(box_lanes_pack(i == 0 ? cg->fast : cg->lanes, BOX_LANES_RESIDUAL, plain, &v));
+        TRY(vector_download(&v, both + i * p->size));
+    }
+    for (int64_t i = 0; i < p->size; i++) both[i] = both[i] > 0.0 ? both[i] / both[p->size + i] : 0.0;
+    TRY(vector_create(cg->lanes->device, p->size, &cg->ratio));
+    TRY(vector_upload(&cg->ratio, both));
+done:
+    base_free(&plain);
+    base_free(&both);
+    vector_destroy(&v);
+    return status;
+}
+
+/* The constant in plain modes: 1 is `hats` in even modes, and nothing in odd ones. */
+static facet_status make_kernel(struct box_cg *cg) {
+    facet_status status = FACET_OK;
+    const struct box_lanes *lanes = cg->lanes;
+    const struct box_hdg *h = lanes->hdg;
+    const struct box_grid *g = &h->grid;
+    double *plain = NULL;
+    TRY(CALLOC(plain, h->n_trace));
+    for (int64_t cell = 0; cell < g->n_cells; cell++) {
+        int at[3];
+        box_cell_at(g, cell, at);
+        for (int d = 0; d < g->dim; d++)
+            for (int side = 0; side < 2; side++)
+                for (int64_t t = 0; t < h->face_size; t++) {
+                    double value = 1.0;
+                    int64_t rest = t;
+                    for (int o = 0; o < g->dim; o++) {
+                        if (o == d) continue;
+                        const struct box_line *line = box_hdg_line(h, o, at[o]);
+                        int m = (int)(rest % h->n);
+                        value *= m < line->n_even ? sqrt(2.0) * line->S[m] : 0.0;
+                        rest /= h->n;
+                    }
+                    plain[box_face(g, at, d, side) * h->face_size + t] = value;
+                }
+    }
+    TRY(box_lanes_vector(lanes, lanes->plan.size, &cg->kernel));
+    TRY(box_lanes_vector(lanes, lanes->plan.size, &cg->kernel_residual));
+    TRY(box_lanes_pack(lanes, BOX_LANES_UNKNOWN, plain, &cg->kernel));
+    TRY(box_lanes_pack(lanes, BOX_LANES_RESIDUAL, plain, &cg->kernel_residual));
+    cg->kernel_square = vector_dot(&cg->kernel, &cg->kernel_residual);
+done:
+    base_free(&plain);
+    return status;
+}
+
+facet_status box_cg_create(struct box_cg *cg) {
+    facet_status status = FACET_OK;
+    const struct box_plan *p = &cg->lanes->plan;
+    int64_t n = p->size, n_moments = p->n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;
+    TRY(box_lanes_vector(cg->lanes, n, &cg->F));
+    TRY(box_lanes_vector(cg->lanes, n, &cg->solution));
+    TRY(box_lanes_vector(cg->fast, n, &cg->r));
+    TRY(box_lanes_vector(cg->fast, n, &cg->p));
+    TRY(box_lanes_vector(cg->fast, n, &cg->y));
+    if (cg->fast != cg->lanes) {
+        TRY(box_lanes_vector(cg->fast, n, &cg->x));
+        TRY(box_lanes_vector(cg->lanes, n, &cg->residual));
+        TRY(make_ratio(cg));
+    }
+    if (cg->M != NULL) TRY(box_lanes_vector(cg->fast, n, &cg->z));
+    if (cg->coarse != NULL && cg->M == NULL) {
+        TRY(box_lanes_vector(cg->fast, n_moments, &cg->moments));
+        TRY(box_lanes_vector(cg->fast, n_moments, &cg->coefficients));
+    }
+    if (cg->lanes->hdg->grid.singular) TRY(make_kernel(cg));
+done:
+    return status;
+}
+
+/* Without the constant: along = kernel and against = kernel_residual for unknowns, the other way for
+ * residuals. */
+static void remove_constant(const struct box_cg *cg, const struct vector *along, const struct vector *against,
+                            struct vector *x) {
+    if (cg->kernel.n > 0) vector_axpby(-vector_dot(against, x) / cg->kernel_square, along, 1.0, x);
+}
+
+/* What an iteration carries. */
+struct state {
+    double norm;            /* of r, in plain modes */
+    double rz, previous_rz; /* r . B r */
+    double alpha;           /* step along p that the solution has not made yet */
+    int fresh;              /* p holds nothing */
+};
+
+/* r = F - K solution; its norm. */
+static double true_residual(struct box_cg *cg) {
+    struct vector *r = cg->fast != cg->lanes ? &cg->residual : &cg->r;
+    struct box_step step = {.product = 1};
+    double sums[2];
+    box_lanes_step(cg->lanes, &step, NULL, NULL, NULL, &cg->solution, NULL, r);
+    vector_axpby(1.0, &cg->F, -1.0, r);
+    remove_constant(cg, &cg->kernel_residual, &cg->kernel, r);
+    box_lanes_residual(cg->lanes, 0.0, r, r, NULL, sums);
+    return sqrt(sums[1]);
+}
+
+/* r . B r of the present r, from its sums and moments; coefficients of P e, or z. */
+static facet_status precondition(struct box_cg *cg, const double sums[2], struct state *s) {
+    facet_status status = FACET_OK;
+    double dot = 0.0;
+    s->previous_rz = s->rz;
+    if (cg->M != NULL) {
+        operator_apply(cg->M, &cg->r, &cg->z);
+        s->rz = vector_dot(&cg->r, &cg->z);
+        TRY(box_cycle_failure(cg->M));
+        goto done;
+    }
+    if (cg->coarse != NULL) TRY(box_lanes_coarse_correct(cg->coarse, &cg->moments, &cg->coefficients, &dot));
+    s->rz = sums[0] + dot;
+done:
+    return status;
+}
+
+/* The first sweep; returns p . K p. */
+static double advance(struct box_cg *cg, struct state *s) {
+    struct vector *x = cg->fast != cg->lanes ? &cg->x : &cg->solution;
+    struct box_step step = {.product = 1};
+    double beta = s->fresh ? 0.0 : s->rz / s->previous_rz;
+    if (cg->M != NULL) {
+        if (s->alpha != 0.0) vector_axpby(s->alpha, &cg->p, 1.0, x);
+        vector_axpby(1.0, &cg->z, beta, &cg->p);
+        return box_lanes_step(cg->fast, &step, NULL, NULL, NULL, &cg->p, NULL, &cg->y);
+    }
+    step.direction = 1;
+    step.a = 1.0;
+    step.b = beta;
+    step.x_old = s->alpha;
+    return box_lanes_step(cg->fast, &step, NULL, &cg->r, cg->coarse != NULL ? &cg->coefficients : NULL,
+                          &cg->p, s->alpha != 0.0 ? x : NULL, &cg->y);
+}
+
+/* y = ratio x, or y = x where the lanes scale alike; returns where it is. */
+static const struct vector *rescale(struct box_cg *cg, const struct vector *x) {
+    if (cg->ratio.n == 0) return x;
+    device_multiply(x->device, x->n, cg->ratio.data, x->data, cg->spare.data);
+    return &cg->spare;
+}
+
+/* The solution with all steps made, and its true residual, which becomes r. */
+static facet_status update(struct box_cg *cg, struct state *s) {
+    facet_status status = FACET_OK;
+    int mixed = cg->fast != cg->lanes;
+    struct vector *x = mixed ? &cg->x : &cg->solution;
+    if (s->alpha != 0.0) vector_axpby(s->alpha, &cg->p, 1.0, x);
+    s->alpha = 0.0;
+    if (mixed) {
+        TRY(vector_convert(&cg->x, &cg->residual));
+        vector_axpby(1.0, rescale(cg, &cg->residual), 1.0, &cg->solution);
+        vector_fill(&cg->x, 0.0);
+    }
+    s->norm = true_residual(cg);
+    if (mixed) TRY(vector_convert(rescale(cg, &cg->residual), &cg->r));
+done:
+    return status;
+}
+
+/* Sums and moments of r as it is, for the preconditioner. */
+static facet_status begin(struct box_cg *cg, struct state *s) {
+    double sums[2];
+    vector_fill(&cg->y, 0.0);
+    box_lanes_residual(cg->fast, 0.0, &cg->y, &cg->r, cg->moments.n > 0 ? &cg->moments : NULL, sums);
+    return precondition(cg, sums, s);
+}
+
+/* Steps until the recursive residual is below `goal` or something stops them, with a reason. */
+static facet_status sweep(struct box_cg *cg, const struct solve_control *control, double goal,
+                          struct solve_report *report, struct state *s, const char **reason) {
+    facet_status status = FACET_OK;
+    double sums[2];
+    while (s->norm > goal) {
+        if (report->iterations >= control->max_iterations) {
+            *reason = "the iteration limit was reached";
+            break;
+        }
+        double py = advance(cg, s);
+        s->fresh = 0;
+        s->alpha = 0.0;
+        if (!(py > 0.0) || !(s->rz > 0.0)) {
+            *reason = isfinite(py) && isfinite(s->rz)
+                          ? "the matrix or the preconditioner is not positive definite"
+                          : "a value is not finite";
+            break;
+        }
+        s->alpha = s->rz / py;
+        box_lanes_residual(cg->fast, s->alpha, &cg->y, &cg->r, cg->moments.n > 0 ? &cg->moments : NULL, sums);
+        s->norm = sqrt(sums[1]);
+        report->iterations++;
+        TRY(solve_record(control, report, s->norm));
+        if (s->norm > goal) TRY(precondition(cg, sums, s));
+    }
+done:
+    return status;
+}
+
+/* F and the first guess in units of |F|. */
+static double normalize(struct box_cg *cg) {
+    double sums[2];
+    remove_constant(cg, &cg->kernel_residual, &cg->kernel, &cg->F);
+    remove_constant(cg, &cg->kernel, &cg->kernel_residual, &cg->solution);
+    box_lanes_residual(cg->lanes, 0.0, &cg->F, &cg->F, NULL, sums);
+    double scale = sqrt(sums[1]);
+    if (!(scale > 0.0) || !isfinite(scale)) return scale;
+    vector_axpby(0.0, &cg->solution, 1.0 / scale, &cg->F);
+    vector_axpby(0.0, &cg->F, 1.0 / scale, &cg->solution);
+    return scale;
+}
+
+/* The last word on a solve whose true residual is s->norm. */
+static facet_status conclude(const struct box_cg *cg, const struct solve_control *control, double norm,
+                             const char *reason, struct solve_report *report, int *stalled) {
+    if (norm <= control->rtol) return solve_finish(report, 1, "the tolerance was reached", norm);
+    *stalled = cg->fast != cg->lanes && report->iterations < control->max_iterations && isfinite(norm);
+    if (*stalled) return FACET_OK;
+    if (reason == NULL)
+        reason = isfinite(norm) ? "the true residual no longer falls: the tolerance is below rounding"
+                                : "a value is not finite";
+    return solve_finish(report, 0, reason, norm);
+}
+
+facet_status box_cg_solve(struct box_cg *cg, const struct solve_control *control, struct solve_report *report,
+                          int *stalled) {
+    facet_status status = FACET_OK;
+    struct state s = {.fresh = 1};
+    const char *reason = NULL;
+    int mixed = cg->fast != cg->lanes;
+    double scale = normalize(cg), before, reduction = mixed ? UPDATE : 0.0;
+    *stalled = 0;
+    if (scale == 0.0) {
+        vector_fill(&cg->solution, 0.0);
+        return solve_finish(report, 1, "the right-hand side is zero", 0.0);
+    }
+    if (mixed) vector_fill(&cg->x, 0.0);
+    TRY(update(cg, &s));
+    if (report->n_history == 0) TRY(solve_record(control, report, s.norm));
+    do { /* a sweep, then the truth */
+        before = s.norm;
+        if (s.norm <= control->rtol) break;
+        TRY(begin(cg, &s));
+        TRY(sweep(cg, control, fmax(control->rtol, reduction * s.norm), report, &s, &reason));
+        double recursive = s.norm;
+        TRY(update(cg, &s));
+        if (!mixed || s.norm > SPOILT * recursive) s.fresh = 1;
+        if (mixed && s.norm > SPOILT * recursive) reduction = fmin(SHORTEST, 10.0 * reduction);
+    } while (reason == NULL && s.norm > control->rtol && s.norm < 0.5 * before);
+    status = conclude(cg, control, s.norm, reason, report, stalled);
+done:
+    remove_constant(cg, &cg->kernel, &cg->kernel_residual, &cg->solution);
+    vector_axpby(0.0, &cg->F, scale, &cg->solution);
+    return status;
+}

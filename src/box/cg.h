@@ -1,0 +1,31 @@
+/* Conjugate gradients on vectors in lanes, in one precision, restarted from true residuals of double
+ * precision. */
+#ifndef FACET_BOX_CG_H
+#define FACET_BOX_CG_H
+
+#include "box/lanes_coarse.h"
+
+struct box_cg {
+    const struct box_lanes *lanes;   /* of double precision */
+    const struct box_lanes *fast;    /* of the iteration: the same, or single ones */
+    struct box_lanes_coarse *coarse; /* NULL: the diagonal alone */
+    const struct operator* M; /* a cycle (box/precondition.h) instead of diagonal and coarse space, or NULL */
+    struct vector r, p, y;    /* of the iteration */
+    struct vector z;          /* of M */
+    struct vector moments, coefficients;
+    struct vector x; /* what came since the last update; unused in double precision */
+    struct vector F, solution, residual, spare;
+    struct vector ratio; /* of the scales of the two lanes, where they differ; else empty */
+    struct vector kernel,
+        kernel_residual; /* the constant, scaled as an unknown and as a residual; or empty */
+    double kernel_square;
+};
+/* Makes the vectors; lanes, fast, coarse and M are set. */
+facet_status box_cg_create(struct box_cg *cg);
+void box_cg_destroy(struct box_cg *cg); /* safe on a zeroed struct, and twice */
+/* From F and solution (first guess) to the solution. The report is added to. *stalled: single precision got
+ * no further, and double may; nothing is said about it then (FACET_OK). */
+facet_status box_cg_solve(struct box_cg *cg, const struct solve_control *control, struct solve_report *report,
+                          int *stalled);
+
+#endif

@@ -1,0 +1,154 @@
+/* The solver as callers see it: plain modes in, plain modes out. */
+#include "box/solver.h"
+
+#include "base/memory.h"
+#include "box/cg.h"
+#include "box/precondition.h"
+
+struct box_solver {
+    const struct device *device;
+    struct box_solver_options options;
+    struct box_lanes *lanes, *single; /* single: NULL unless mixed */
+    struct box_lanes_coarse *coarse;
+    struct operator cycle, exact_cycle;
+    struct box_cg cg;
+    struct box_cg exact; /* in double precision, made when single is not enough */
+    double convert_seconds;
+};
+
+void box_solver_options_default(struct box_solver_options *options) {
+    *options =
+        (struct box_solver_options){.preconditioner = BOX_SOLVER_ADDITIVE, .mixed = 1, .chebyshev_degree = 4};
+}
+
+const char *box_preconditioner_name(enum box_preconditioner preconditioner) {
+    static const char *const names[] = {"none", "diagonal", "additive", "chebyshev"};
+    return names[preconditioner];
+}
+
+/* The identity on plain modes instead of the inverse diagonal: 1 / (b b)^2 in lanes. */
+static facet_status forget_diagonal(struct box_lanes *lanes) {
+    facet_status status = FACET_OK;
+    int64_t n = lanes->hdg->n_trace;
+    double *ones = NULL;
+    struct vector v = {0};
+    TRY(ALLOC(ones, n));
+    for (int64_t i = 0; i < n; i++) ones[i] = 1.0;
+    TRY(box_lanes_vector(lanes, lanes->plan.size, &v));
+    TRY(box_lanes_pack(lanes, BOX_LANES_UNKNOWN, ones, &v));
+    if (lanes->single)
+        device_multiply_single(lanes->device, v.n, v.single, v.single, (float *)lanes->plan.f32.diagonal);
+    else
+        device_multiply(lanes->device, v.n, v.data, v.data, (double *)lanes->plan.f64.diagonal);
+done:
+    base_free(&ones);
+    vector_destroy(&v);
+    return status;
+}
+
+/* The iteration in the precision of `fast`, with the cycle it may need. */
+static facet_status make_iteration(struct box_solver *s, const struct box_lanes *fast, struct operator* cycle,
+                                   struct box_cg *cg) {
+    facet_status status = FACET_OK;
+    cg->lanes = s->lanes;
+    cg->fast = fast;
+    cg->coarse = s->coarse;
+    if (s->coarse != NULL && s->options.preconditioner == BOX_SOLVER_CHEBYSHEV) {
+        TRY(operator_create_box_cycle(fast, s->coarse, s->options.chebyshev_degree, cycle));
+        cg->M = cycle;
+    }
+    TRY(box_cg_create(cg));
+done:
+    if (status != FACET_OK) {
+        box_cg_destroy(cg);
+        operator_destroy(cycle);
+    }
+    return status;
+}
+
+facet_status box_solver_create(const struct device *device, const struct box_hdg *hdg,
+                               const struct box_solver_options *options, struct box_solver **solver) {
+    facet_status status = FACET_OK;
+    struct box_solver *s;
+    TRY(CALLOC(*solver, 1));
+    s = *solver;
+    s->device = device;
+    box_solver_options_default(&s->options);
+    if (options != NULL) s->options = *options;
+    enum box_preconditioner kind = s->options.preconditioner;
+    TRY(box_lanes_create(device, hdg, 0, &s->lanes));
+    if (s->options.mixed) TRY(box_lanes_create(device, hdg, 1, &s->single));
+    if (kind == BOX_SOLVER_NONE) {
+        TRY(forget_diagonal(s->lanes));
+        if (s->single != NULL) TRY(forget_diagonal(s->single));
+    }
+    if (kind == BOX_SOLVER_ADDITIVE || kind == BOX_SOLVER_CHEBYSHEV)
+        TRY(box_lanes_coarse_create(s->lanes, &s->coarse));
+    if (s->coarse != NULL && box_lanes_coarse_size(s->coarse) == 0)
+        box_lanes_coarse_destroy(&s->coarse); /* none is free */
+    TRY(make_iteration(s, s->single != NULL ? s->single : s->lanes, &s->cycle, &s->cg));
+done:
+    if (status != FACET_OK) box_solver_destroy(solver);
+    return status;
+}
+
+void box_solver_destroy(struct box_solver **solver) {
+    struct box_solver *s = *solver;
+    if (s == NULL) return;
+    box_cg_destroy(&s->cg);
+    box_cg_destroy(&s->exact);
+    operator_destroy(&s->cycle);
+    operator_destroy(&s->exact_cycle);
+    box_lanes_coarse_destroy(&s->coarse);
+    box_lanes_destroy(&s->single);
+    box_lanes_destroy(&s->lanes);
+    base_free(solver);
+}
+
+/* Goes on in double precision from where single precision came to. */
+static facet_status go_on(struct box_solver *s, const double *F, const struct solve_control *control,
+                          struct solve_report *report) {
+    facet_status status = FACET_OK;
+    int stalled;
+    if (s->exact.F.n == 0) TRY(make_iteration(s, s->lanes, &s->exact_cycle, &s->exact));
+    TRY(box_lanes_pack(s->lanes, BOX_LANES_RESIDUAL, F, &s->exact.F));
+    vector_axpby(1.0, &s->cg.solution, 0.0, &s->exact.solution);
+    status = box_cg_solve(&s->exact, control, report, &stalled);
+    vector_axpby(1.0, &s->exact.solution, 0.0, &s->cg.solution);
+done:
+    return status;
+}
+
+facet_status box_solver_solve(struct box_solver *s, const double *F, double *uhat, int use_guess,
+                              const struct solve_control *control, struct solve_report *report) {
+    facet_status status = FACET_OK, solved;
+    double clock = base_seconds();
+    int stalled;
+    solve_report_clear(report);
+    TRY(box_lanes_pack(s->lanes, BOX_LANES_RESIDUAL, F, &s->cg.F));
+    if (use_guess)
+        TRY(box_lanes_pack(s->lanes, BOX_LANES_UNKNOWN, uhat, &s->cg.solution));
+    else
+        vector_fill(&s->cg.solution, 0.0);
+    s->convert_seconds = base_seconds() - clock;
+    solved = box_cg_solve(&s->cg, control, report, &stalled);
+    if (solved == FACET_OK && stalled) solved = go_on(s, F, control, report);
+    if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) {
+        status = solved;
+        goto done;
+    }
+    clock = base_seconds();
+    TRY(box_lanes_unpack(s->lanes, BOX_LANES_UNKNOWN, &s->cg.solution, uhat));
+    s->convert_seconds += base_seconds() - clock;
+    status = solved;
+done:
+    return status;
+}
+
+struct multigrid *box_solver_multigrid(const struct box_solver *s) {
+    return s->coarse != NULL ? box_lanes_coarse_multigrid(s->coarse) : NULL;
+}
+
+double box_solver_convert_seconds(const struct box_solver *s) {
+    return s->convert_seconds;
+}

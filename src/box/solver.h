@@ -1,0 +1,49 @@
+/* Our solver for HDG on a box: conjugate gradients in lanes (box/lanes.h), set up once, used many times.
+ *
+ * A step is two sweeps over the vectors, each layer being updated while it is in cache:
+ *     x += alpha p,  p = z + beta p,  y = K p,  p.y          (z = D r + P e is never stored)
+ *     r -= alpha y,  r.D r,  |r|,  P'r
+ *
+ * Preconditioners, z = B r:
+ *     none        the identity on plain modes
+ *     diagonal    the inverse diagonal D of K, which is diagonal on every face: face-block Jacobi
+ *     additive    D + P A^-1 P', with the continuous linear functions of the cell mesh (box/lanes_coarse.h)
+ *     chebyshev   a V-cycle: polynomials of the fourth kind in D K around the same coarse space
+ *
+ * mixed: the iteration runs in single precision. Whenever the residual has fallen far enough, the solution is
+ * added to one of double precision and the residual is computed anew in double; the search goes on from it
+ * with the directions it had. */
+#ifndef FACET_BOX_SOLVER_H
+#define FACET_BOX_SOLVER_H
+
+#include "box/hdg.h"
+#include "solve/multigrid.h"
+
+enum box_preconditioner { BOX_SOLVER_NONE, BOX_SOLVER_DIAGONAL, BOX_SOLVER_ADDITIVE, BOX_SOLVER_CHEBYSHEV };
+struct box_solver_options {
+    enum box_preconditioner preconditioner;
+    int mixed;
+    int chebyshev_degree; /* 1 .. MG_MAX_DEGREE */
+};
+void box_solver_options_default(struct box_solver_options *options); /* additive, mixed, 4 */
+
+struct box_solver;
+/* hdg must outlive the solver. options: NULL for the defaults. */
+facet_status box_solver_create(const struct device *device, const struct box_hdg *hdg,
+                               const struct box_solver_options *options, struct box_solver **solver);
+void box_solver_destroy(struct box_solver **solver);
+
+/* K uhat = F; both n_trace numbers in plain modes on the host. uhat: the first guess (use_guess) and the
+ * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain
+ * modes, by the true residual. A singular K (constants): F's part along it is dropped, and the solution has
+ * none. control->kernel is not used. Returns and reports as solve_cg. */
+facet_status box_solver_solve(struct box_solver *solver, const double *F, double *uhat, int use_guess,
+                              const struct solve_control *control, struct solve_report *report);
+
+/* The multigrid that solves the coarse space; NULL: none. */
+struct multigrid *box_solver_multigrid(const struct box_solver *solver);
+const char *box_preconditioner_name(enum box_preconditioner preconditioner);
+/* Seconds spent in the last solve between plain modes and lanes. */
+double box_solver_convert_seconds(const struct box_solver *solver);
+
+#endif

@@ -1,0 +1,76 @@
+/* What a solver asks of its discretization, and the only thing that those who look at solutions know of it.
+ *
+ * There are four: mapped cells (mapped.c, over src/hdg), and boxes with HDG (box.c), with the condensed
+ * continuous method (box_condensed.c) and with continuous elements (box_continuous.c), all over src/box.
+ * Cells and faces are those of the mesh, reference coordinates those of poly/shape.h, and errors and fields
+ * are named as in src/hdg/hdg.h, whichever it is.
+ */
+#ifndef FACET_PROBLEM_BACKEND_H
+#define FACET_PROBLEM_BACKEND_H
+
+#include "hdg/hdg.h"
+
+struct facet_solver;
+struct multigrid;
+
+/* Points of the reference cell at which fields are wanted in many cells, prepared for that. On a box a set of
+ * points that is a product of coordinates (lattices, rules, points of a face), in whatever order, is seen to
+ * be one and evaluated direction by direction. */
+struct backend_points {
+    int n, dim;
+    double *xi;                    /* n x dim */
+    double *weights;               /* n, of a rule for the reference cell; NULL: no rule */
+    const struct hdg_table *table; /* mapped: own, or one of the space */
+    struct hdg_table own;
+    int counts[3];          /* box: distinct coordinates in every direction, 0: no product */
+    double *coordinates[3]; /* these */
+    int32_t *places;        /* box: n, where a point of the product stands among the points */
+};
+/* Safe on a zeroed struct, and twice. */
+void backend_points_destroy(struct backend_points *points);
+
+struct backend {
+    void (*destroy)(struct facet_solver *s);
+    /* The points of a caller's source. */
+    int64_t (*n_points)(const struct facet_solver *s);
+    facet_status (*points)(const struct facet_solver *s, double *x);
+
+    /* Loads the source (values at the points; NULL: the problem's) and solves the system; then u and q; u*
+     * if wanted; and u at the points. */
+    facet_status (*solve)(struct facet_solver *s, const double *source);
+    facet_status (*recover)(struct facet_solver *s);
+    facet_status (*postprocess)(struct facet_solver *s);
+    facet_status (*copy_out)(const struct facet_solver *s, double *u);
+    facet_status (*conservation)(const struct facet_solver *s, double *imbalance); /* see facet_report */
+    /* NULL: cannot be done. The next solve begins with the traces of this u; the reaction becomes this
+     * number. */
+    facet_status (*set_guess)(struct facet_solver *s, const double *u);
+    facet_status (*set_reaction)(struct facet_solver *s, double reaction);
+    /* NULL where there is none. */
+    const struct multigrid *(*multigrid)(const struct facet_solver *s);
+    facet_status (*measure_errors)(const struct facet_solver *s, struct hdg_errors *errors);
+
+    /* Fields. prepare: for cells of a block and fields of a degree (sample_table_degree) or less. rule: the
+     * points at which integrals over a cell are taken. weights: weights x det J of a cell, n. map: x, n x
+     * dim. */
+    facet_status (*prepare)(const struct facet_solver *s, int block, int degree, int n, const double *xi,
+                            struct backend_points *points);
+    facet_status (*rule)(const struct facet_solver *s, int block, struct backend_points *points);
+    facet_status (*weights)(const struct facet_solver *s, int32_t cell, const struct backend_points *points,
+                            double *wJ);
+    void (*map)(const struct facet_solver *s, int32_t cell, const struct backend_points *points, double *x);
+    facet_status (*evaluate)(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                             const struct backend_points *points, double *values);
+    /* The points at which integrals over a face are taken, seen from its first cell: *n of them, xi (n x dim)
+     * and weights x area element, which the caller frees. */
+    facet_status (*face_rule)(const struct facet_solver *s, int32_t face, int *n, double **xi, double **wA);
+    /* Integral of the numerical flux out of (diffusion) or traction upon (elasticity) the face's first cell.
+     */
+    facet_status (*face_flux)(const struct facet_solver *s, int32_t face, double flux[3]);
+    /* The mean over the faces of a cell of the trace's mean on them, by components (straight faces). NULL:
+     * there is no trace. */
+    facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);
+};
+extern const struct backend mapped_backend, box_backend, box_condensed_backend, box_continuous_backend;
+
+#endif

@@ -1,0 +1,333 @@
+/* The backend of boxes, HDG: over src/box, with the cell matrices factored into 1D ones. Cells of src/box are
+ * numbered direction 0 fastest, those of the mesh may be otherwise: box_data.cells translates. */
+#include "problem/box.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* ------------------------------------------------------------------------------ set-up */
+
+static void destroy(struct facet_solver *s) {
+    struct box_backend *b = s->box;
+    if (b == NULL) return;
+    box_method_destroy(&b->method);
+    box_hdg_solution_destroy(&b->solution);
+    base_free(&b->dirichlet);
+    base_free(&b->neumann);
+    base_free(&b->F);
+    box_hdg_destroy(&b->hdg);
+    box_data_destroy(&b->data);
+    base_free(&s->box);
+}
+
+/* What src/box derives data from. */
+static struct box_hdg_data given_data(const struct facet_solver *s) {
+    struct box_hdg_data given = {.source = s->problem->source, .exact = s->problem->exact};
+    for (int d = 0; d < s->problem->mesh->dim; d++)
+        for (int side = 0; side < 2; side++)
+            if (s->box->data.conditions[d][side] != NULL)
+                given.boundary[d][side] = s->box->data.conditions[d][side]->g;
+    return given;
+}
+
+static facet_status create_hdg(struct facet_solver *s) {
+    struct box_backend *b = s->box;
+    return box_hdg_create(&b->data.grid, s->options.degree, (const double *const *)b->data.rho, &b->hdg);
+}
+
+static facet_status project_boundary(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    struct box_hdg_data given = given_data(s);
+    TRY(ALLOC(b->dirichlet, b->hdg->n_trace));
+    TRY(ALLOC(b->neumann, b->hdg->n_trace));
+    TRY(box_hdg_project_boundary(b->hdg, &given, b->dirichlet, b->neumann));
+done:
+    return status;
+}
+
+static void describe(struct facet_solver *s, const struct box_hdg *h) {
+    s->system = (struct hdg_system){.n_all = h->n_trace, .n_free = h->n_free};
+    s->system.n_volume = (1 + h->grid.dim) * h->n_volume; /* u and q */
+}
+
+static int is_continuous(const struct facet_solver *s) {
+    return strcmp(s->options.discretization, "continuous") == 0;
+}
+
+facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data) {
+    struct box_hdg *h = NULL;
+    if (is_continuous(s)) return box_continuous_count(s, data);
+    if (s->resolved.data.scheme == HDG_CONDENSED) return box_condensed_count(s, data);
+    facet_status status =
+        box_hdg_create(&data->grid, s->options.degree, (const double *const *)data->rho, &h);
+    if (status == FACET_OK) describe(s, h);
+    box_hdg_destroy(&h);
+    return status;
+}
+
+facet_status box_create(struct facet_solver *s, struct box_data *data) {
+    const struct base_monitor *monitor = &s->context->monitor;
+    facet_status status = FACET_OK;
+    facet_phase phase = is_continuous(s) ? FACET_PHASE_SETUP : FACET_PHASE_CONDENSE;
+    double begin = base_phase_begin(monitor, phase);
+    status = CALLOC(s->box, 1);
+    if (status != FACET_OK) {
+        box_data_destroy(data);
+        return status;
+    }
+    s->backend = &box_backend;
+    s->box->data = *data;
+    *data = (struct box_data){0};
+    if (s->resolved.data.scheme == HDG_CONDENSED) {
+        TRY(is_continuous(s) ? box_continuous_start(s) : box_condensed_start(s));
+        base_phase_end(&s->timers, monitor, phase, begin);
+        goto done;
+    }
+    TRY(create_hdg(s));
+    describe(s, s->box->hdg);
+    TRY(project_boundary(s));
+    TRY(ALLOC(s->box->F, s->box->hdg->n_trace));
+    TRY(box_hdg_solution_create(s->box->hdg, &s->box->solution));
+    base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
+    begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
+    TRY(box_method_create(s));
+    base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ solve */
+
+static int64_t n_points(const struct facet_solver *s) {
+    return s->box->hdg->n_volume;
+}
+
+static facet_status source_points(const struct facet_solver *s, double *x) {
+    box_points_source(&s->box->data, s->box->hdg->n, s->box->hdg->gauss, x);
+    return FACET_OK;
+}
+
+/* A singular problem: what quadrature leaves of the sum of all loads is taken off the source, and no more. */
+static facet_status balance(const struct box_backend *b) {
+    double shift, scale, volume = 1.0;
+    box_hdg_balance(b->hdg, b->neumann, b->solution.loads, &shift, &scale);
+    if (fabs(shift) <= 1e-4 * scale) return FACET_OK;
+    for (int d = 0; d < b->hdg->grid.dim; d++)
+        volume *= b->hdg->grid.coordinates[d][b->hdg->grid.cells[d]] - b->hdg->grid.coordinates[d][0];
+    return base_fail(
+        FACET_ERROR_INPUT,
+        "with Neumann or periodic conditions everywhere and no reaction, the source and the "
+        "boundary fluxes must balance, but they sum to %.6g (of %.6g in absolute terms); subtract "
+        "it, or give a Dirichlet part",
+        shift * volume, scale * volume);
+}
+
+static facet_status load(struct facet_solver *s, const double *source) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    struct box_hdg_data given = given_data(s);
+    double *loads = b->solution.loads;
+    if (source != NULL) TRY(box_hdg_load(b->hdg, source, b->dirichlet, b->neumann, loads, b->F));
+    if (source == NULL) TRY(box_hdg_project_source(b->hdg, &given, loads));
+    if (b->hdg->grid.singular) TRY(balance(b));
+    if (source == NULL || b->hdg->grid.singular)
+        TRY(box_hdg_condense_loads(b->hdg, loads, b->dirichlet, b->neumann, b->F));
+done:
+    return status;
+}
+
+static facet_status load_and_solve(struct facet_solver *s, const double *source) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    double *trace = b->solution.trace;
+    b->has_q = 0;
+    TRY(load(s, source));
+    int guess = b->has_guess || (b->has_trace && s->options.warm_start);
+    if (guess)
+        box_hdg_add_dirichlet(b->hdg, NULL, trace);
+    else
+        memset(trace, 0, (size_t)b->hdg->n_trace * sizeof *trace);
+    b->has_guess = b->has_trace = 0;
+    TRY(box_method_solve(s, b->F, guess, trace));
+    b->has_trace = 1;
+    box_hdg_add_dirichlet(b->hdg, b->dirichlet, trace);
+done:
+    return status;
+}
+
+/* q is computed when someone asks for it: a flow code that wants u does not pay for it. */
+static facet_status need_q(const struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    if (b->has_q) return FACET_OK;
+    TRY(box_hdg_recover(b->hdg, b->solution.loads, b->solution.trace, b->solution.u, b->solution.q));
+    b->has_q = 1;
+done:
+    return status;
+}
+
+static facet_status recover(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    struct box_hdg_solution *solution = &b->solution;
+    int with_q = s->options.postprocess;
+    TRY(box_hdg_recover(b->hdg, solution->loads, solution->trace, solution->u, with_q ? solution->q : NULL));
+    b->has_q = with_q;
+    if (b->hdg->grid.singular) { /* u is known up to a constant: the mean of the exact solution, or zero */
+        double mean = 0.0;
+        if (s->problem->exact != NULL) TRY(box_hdg_field_mean(b->hdg, s->problem->exact, &mean));
+        box_hdg_shift(b->hdg, mean - box_hdg_mean(b->hdg, solution->u), solution);
+    }
+done:
+    return status;
+}
+
+static facet_status postprocess(struct facet_solver *s) {
+    facet_status status = need_q(s);
+    return status == FACET_OK ? box_hdg_postprocess(s->box->hdg, &s->box->solution) : status;
+}
+
+static facet_status copy_out(const struct facet_solver *s, double *u) {
+    return box_hdg_to_points(s->box->hdg, s->box->solution.u, u);
+}
+
+static facet_status conservation(const struct facet_solver *s, double *imbalance) {
+    facet_status status = need_q(s);
+    return status == FACET_OK ? box_hdg_conservation(s->box->hdg, &s->box->solution, imbalance) : status;
+}
+
+static facet_status set_guess(struct facet_solver *s, const double *u) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    s->solved = 0; /* the trace is overwritten */
+    TRY(box_hdg_hybridize(b->hdg, u, b->dirichlet, b->neumann, b->solution.trace));
+    b->has_guess = 1;
+done:
+    return status;
+}
+
+/* Lines and boundary data do not depend on the reaction; what does is made anew, and a failure leaves the
+ * solver as it was. */
+static facet_status set_reaction(struct facet_solver *s, double reaction) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    struct box_hdg *hdg = b->hdg;
+    struct box_method *method = b->method;
+    double *before = b->data.reaction, *after = NULL;
+    TRY(ALLOC(after, hdg->grid.n_cells));
+    for (int64_t c = 0; c < hdg->grid.n_cells; c++) after[c] = reaction;
+    b->data.grid.reaction = b->data.reaction = after;
+    b->hdg = NULL;
+    b->method = NULL;
+    TRY(create_hdg(s));
+    TRY(box_method_create(s));
+    s->solved = 0;
+done:
+    if (status != FACET_OK && after != NULL) { /* the new ones go */
+        struct box_method *failed = b->method;
+        struct box_hdg *unused = b->hdg;
+        b->hdg = hdg;
+        b->method = method;
+        b->data.grid.reaction = b->data.reaction = before;
+        hdg = unused;
+        method = failed;
+        before = after;
+    }
+    if (after != NULL) {
+        box_method_destroy(&method);
+        box_hdg_destroy(&hdg);
+        base_free(&before);
+    }
+    return status;
+}
+
+static const struct multigrid *multigrid_of(const struct facet_solver *s) {
+    return s->box->method != NULL ? box_method_multigrid(s->box->method) : NULL;
+}
+
+static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
+    facet_status status = FACET_OK;
+    struct box_hdg_errors e;
+    TRY(need_q(s));
+    TRY(box_hdg_measure_errors(s->box->hdg, &s->box->solution, s->problem->exact, &e));
+    *errors = (struct hdg_errors){.u_L2 = e.u_L2,
+                                  .u_Linf = e.u_Linf,
+                                  .q_L2 = e.q_L2,
+                                  .u_star_L2 = s->options.postprocess ? e.u_star_L2 : -1.0,
+                                  .q_star_L2 = s->options.postprocess ? e.q_star_L2 : -1.0,
+                                  .trace_L2 = e.trace_L2};
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ fields */
+
+/* Fields are evaluated by several threads at once; so what they need is made here. */
+static facet_status prepare(const struct facet_solver *s, int block, int degree, int n, const double *xi,
+                            struct backend_points *points) {
+    facet_status status = need_q(s);
+    return status == FACET_OK ? box_points_prepare(s, block, degree, n, xi, points) : status;
+}
+
+static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                             const struct backend_points *points, double *values) {
+    static const enum box_field names[] = {
+        [HDG_U] = BOX_U, [HDG_U_STAR] = BOX_U_STAR, [HDG_Q] = BOX_Q, [HDG_Q_STAR] = BOX_Q_STAR};
+    facet_status status = FACET_OK;
+    const struct box_backend *b = s->box;
+    int components = box_field_components(b->hdg, names[field]);
+    double *product = NULL;
+    if (points->counts[0] == 0)
+        return box_hdg_evaluate(b->hdg, &b->solution, names[field], b->data.cells[cell], points->n,
+                                points->xi, values);
+    TRY(ALLOC(product, points->n * components));
+    TRY(box_hdg_evaluate_product(b->hdg, &b->solution, names[field], b->data.cells[cell], points->counts,
+                                 (const double *const *)points->coordinates, product));
+    for (int i = 0; i < points->n; i++)
+        memcpy(values + points->places[i] * components, product + i * components,
+               (size_t)components * sizeof *values);
+done:
+    base_free(&product);
+    return status;
+}
+
+static facet_status face_flux(const struct facet_solver *s, int32_t face, double flux[3]) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    int d, side;
+    TRY(need_q(s));
+    box_data_side(mesh->blocks[0].shape, mesh->face_locals[2 * (int64_t)face], &d, &side);
+    flux[0] = box_hdg_face_flux(s->box->hdg, &s->box->solution,
+                                s->box->data.cells[mesh->face_cells[2 * (int64_t)face]], d, side);
+done:
+    return status;
+}
+
+static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
+    values[0] = box_hdg_mean_trace(s->box->hdg, &s->box->solution, s->box->data.cells[cell]);
+    return FACET_OK;
+}
+
+const struct backend box_backend = {.destroy = destroy,
+                                    .n_points = n_points,
+                                    .points = source_points,
+                                    .solve = load_and_solve,
+                                    .recover = recover,
+                                    .conservation = conservation,
+                                    .postprocess = postprocess,
+                                    .copy_out = copy_out,
+                                    .set_guess = set_guess,
+                                    .set_reaction = set_reaction,
+                                    .multigrid = multigrid_of,
+                                    .measure_errors = measure_errors,
+                                    .prepare = prepare,
+                                    .rule = box_points_rule,
+                                    .weights = box_points_weights,
+                                    .map = box_points_map,
+                                    .evaluate = evaluate,
+                                    .face_rule = box_points_face_rule,
+                                    .face_flux = face_flux,
+                                    .mean_trace = mean_trace};

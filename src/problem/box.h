@@ -1,0 +1,65 @@
+/* Solvers on boxes, between the files that make them: box.c (HDG), box_condensed.c (the condensed continuous
+ * method), box_continuous.c (continuous elements), box_method.c (operators and preconditioners of HDG),
+ * box_points.c (where fields are wanted). */
+#ifndef FACET_PROBLEM_BOX_H
+#define FACET_PROBLEM_BOX_H
+
+#include "box/cells.h"
+#include "problem/box_data.h"
+
+struct box_method; /* box_method.c */
+struct condensed_backend;
+struct box_continuous; /* box/continuous.h */
+
+struct box_backend {
+    struct box_data data;
+    struct box_method *method;
+    double *F;                /* n_trace */
+    int has_guess, has_trace; /* there is a guess of the caller's; a solution before */
+
+    struct condensed_backend *condensed; /* the condensed continuous method: box_condensed.c */
+    struct box_continuous *continuous;   /* continuous elements: box_continuous.c */
+
+    /* HDG. */
+    struct box_hdg *hdg;
+    struct box_hdg_solution solution;
+    double *dirichlet, *neumann; /* n_trace; NULL: zero */
+    int has_q;                   /* solution.q is that of solution.trace */
+};
+
+/* box.c: everything but the choice of the backend. Takes the data over, also on failure. */
+facet_status box_create(struct facet_solver *s, struct box_data *data);
+/* s->system of the solver that box_create would make. */
+facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data);
+
+/* box_condensed.c: the same for the condensed method, once s->box has the data. */
+facet_status box_condensed_start(struct facet_solver *s);
+facet_status box_condensed_count(struct facet_solver *s, const struct box_data *data);
+
+/* box_continuous.c: the same for continuous elements. box_continuous_count also refuses what
+ * box_continuous_start would refuse of the options. */
+facet_status box_continuous_start(struct facet_solver *s);
+facet_status box_continuous_count(struct facet_solver *s, const struct box_data *data);
+
+/* box_method.c: what solves K uhat = F, by the names of the options. The names that were used go to the
+ * solver. */
+facet_status box_method_create(struct facet_solver *s);
+void box_method_destroy(struct box_method **method);
+/* uhat: n_trace, the initial guess (zero without one) and the solution; zero on Dirichlet faces. */
+facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat);
+const struct multigrid *box_method_multigrid(const struct box_method *method);
+
+/* box_points.c: those of struct backend that need the box alone. */
+facet_status box_points_prepare(const struct facet_solver *s, int block, int degree, int n, const double *xi,
+                                struct backend_points *points);
+facet_status box_points_rule(const struct facet_solver *s, int block, struct backend_points *points);
+facet_status box_points_weights(const struct facet_solver *s, int32_t cell,
+                                const struct backend_points *points, double *wJ);
+void box_points_map(const struct facet_solver *s, int32_t cell, const struct backend_points *points,
+                    double *x);
+facet_status box_points_face_rule(const struct facet_solver *s, int32_t face, int *n, double **xi,
+                                  double **wA);
+/* The points of a source: the products of n Gauss points in every cell. */
+void box_points_source(const struct box_data *data, int n, const double *gauss, double *x);
+
+#endif

@@ -1,0 +1,29 @@
+/* A problem as the box room sees it: whether the mesh is a box and the data such that the tensor operators
+ * apply, and these data cell by cell. */
+#ifndef FACET_PROBLEM_BOX_DATA_H
+#define FACET_PROBLEM_BOX_DATA_H
+
+#include "box/grid.h"
+#include "problem/problem.h"
+
+struct box_data {
+    struct box_grid_data grid; /* coordinates: the mesh's; the arrays below */
+    double *conductivity, *reaction;
+    double *rho[3];                               /* cells[d]: tau h_d / (2 k) of a column; 0 without tau */
+    const struct hdg_condition *conditions[3][2]; /* NULL: periodic */
+    int64_t *cells;                               /* of the mesh: their numbers in the box */
+};
+
+/* `why` receives the reason and the remedy when the tensor operators do not apply, "" when they do; only then
+ * there are data. Coefficients are taken as constant in a cell when they are the same at BOX_SAMPLES points a
+ * direction at most. A coefficient that no discretization could take is FACET_ERROR_INPUT. */
+#define BOX_SAMPLES   10
+#define BOX_WHY_BYTES 320
+facet_status box_data_create(const struct problem_resolved *resolved, int degree, struct box_data *data,
+                             char why[BOX_WHY_BYTES]);
+void box_data_destroy(struct box_data *data); /* safe on a zeroed struct, and twice */
+
+/* The direction and the side (0, 1) on which a face of a quad or hex lies. */
+void box_data_side(enum shape shape, int local, int *d, int *side);
+
+#endif

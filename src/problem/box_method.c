@@ -1,0 +1,233 @@
+/* What solves the trace system of HDG on a box, by the names of the options: directly by fast diagonalization
+ * where the coefficients are numbers, else by conjugate gradients with one of the preconditioners. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "box/direct.h"
+#include "box/solver.h"
+#include "box/stars.h"
+#include "problem/box_paper.h"
+
+/* What `auto` takes where there is no direct solve, or where a line of the box has more unknowns than this:
+ * the eigenvectors of its lines are dense matrices. */
+#define AUTO_PRECONDITIONER "additive"
+#define AUTO_DIRECT_LINE    1500
+
+struct box_method {
+    struct box_direct *direct;
+    double conductivity, reaction; /* of the direct solve */
+    double *residual;
+
+    struct box_solver *solver; /* conjugate gradients in lanes */
+
+    /* Operators of solve/ on plain vectors: modes, or values at nodes (box_paper.h). */
+    struct box_paper *paper;
+    struct operator A, M;
+    struct vector b, x, kernel;
+};
+
+static int is(const char *given, const char *word) {
+    return strcmp(given != NULL ? given : "auto", word) == 0;
+}
+
+void box_method_destroy(struct box_method **method) {
+    struct box_method *m = *method;
+    if (m == NULL) return;
+    box_direct_destroy(&m->direct);
+    base_free(&m->residual);
+    box_solver_destroy(&m->solver);
+    operator_destroy(&m->A);
+    operator_destroy(&m->M);
+    box_paper_destroy(&m->paper);
+    vector_destroy(&m->b);
+    vector_destroy(&m->x);
+    vector_destroy(&m->kernel);
+    base_free(method);
+}
+
+const struct multigrid *box_method_multigrid(const struct box_method *method) {
+    return method->solver != NULL    ? box_solver_multigrid(method->solver)
+           : method->M.apply != NULL ? operator_multigrid(&method->M)
+                                     : NULL;
+}
+
+/* ------------------------------------------------------------------------------ set-up */
+
+static facet_status make_direct(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_method *m = s->box->method;
+    m->conductivity = box_conductivity(&s->box->hdg->grid, 0);
+    m->reaction = box_reaction(&s->box->hdg->grid, 0);
+    TRY(ALLOC(m->residual, s->box->hdg->n_trace));
+    TRY(box_direct_create(s->box->hdg, &m->direct));
+done:
+    return status;
+}
+
+/* Constants on the trace, normalised; where they are wanted there are no Dirichlet faces. */
+static facet_status make_kernel(struct facet_solver *s, const struct device *device) {
+    facet_status status = FACET_OK;
+    const struct box_hdg *h = s->box->hdg;
+    struct box_method *m = s->box->method;
+    double *one = NULL, square = 0.0;
+    TRY(ALLOC(one, h->n_trace));
+    box_hdg_constant(h, one);
+    for (int64_t i = 0; i < h->n_trace; i++) {
+        if (m->paper != NULL && box_paper_is_nodal(m->paper)) one[i] = 1.0;
+        square += one[i] * one[i];
+    }
+    for (int64_t i = 0; i < h->n_trace; i++) one[i] /= sqrt(square);
+    TRY(vector_create(device, h->n_trace, &m->kernel));
+    TRY(vector_upload(&m->kernel, one));
+done:
+    base_free(&one);
+    return status;
+}
+
+/* The box room works on arrays of the host. */
+static facet_status host_of(const struct facet_solver *s, const struct device **device) {
+    *device = s->context->device;
+    return device_is_host(*device) ? FACET_OK : device_find("ref", device);
+}
+
+static facet_status make_plain(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    const struct box_hdg *h = s->box->hdg;
+    struct box_method *m = s->box->method;
+    const struct device *device;
+    TRY(host_of(s, &device));
+    if (is(s->preconditioner, "stars")) {
+        TRY(operator_create_box_plain(device, h, &m->A));
+        TRY(box_two_level_create(device, h, !is(s->options.precision, "double"), &m->M));
+    } else {
+        TRY(box_paper_create(device, h, s->operator_name, s->preconditioner, &m->paper, &m->A, &m->M));
+    }
+    TRY(vector_create(device, h->n_trace, &m->b));
+    TRY(vector_create(device, h->n_trace, &m->x));
+    if (h->grid.singular) TRY(make_kernel(s, device));
+done:
+    return status;
+}
+
+static facet_status make_lanes(struct facet_solver *s) {
+    struct box_solver_options options;
+    const char *name = s->preconditioner;
+    box_solver_options_default(&options);
+    options.preconditioner = is(name, "none")        ? BOX_SOLVER_NONE
+                             : is(name, "additive")  ? BOX_SOLVER_ADDITIVE
+                             : is(name, "chebyshev") ? BOX_SOLVER_CHEBYSHEV
+                                                     : BOX_SOLVER_DIAGONAL;
+    options.mixed = !is(s->options.precision, "double") && options.preconditioner >= BOX_SOLVER_ADDITIVE;
+    return box_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
+}
+
+/* ------------------------------------------------------------------------------ the choice */
+
+static int line_unknowns(const struct box_hdg *h) {
+    int most = 0;
+    for (int d = 0; d < h->grid.dim; d++) most = h->grid.cells[d] > most ? h->grid.cells[d] : most;
+    return most * h->n;
+}
+
+static facet_status choose(struct facet_solver *s) {
+    const facet_options *o = &s->options;
+    const struct box_hdg *h = s->box->hdg;
+    int ours = is(s->operator_name, "tensor"), any = is(o->preconditioner, "auto");
+    int two_level = is(o->preconditioner, "additive") || is(o->preconditioner, "chebyshev") ||
+                    is(o->preconditioner, "stars");
+    if (is(o->method, "direct") && !h->grid.separable)
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "the direct solve with the operator %s needs a conductivity and a reaction that are the "
+            "same in all cells; use {method: cg}, or operator: mapped",
+            s->operator_name);
+    if (!ours && two_level)
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "the preconditioner %s belongs to the operator tensor; %s has none, jacobi and block",
+            o->preconditioner, s->operator_name);
+    int direct =
+        is(o->method, "direct") || (is(o->method, "auto") && any && ours && is(o->precision, "auto") &&
+                                    h->grid.separable && line_unknowns(h) <= AUTO_DIRECT_LINE);
+    s->method = direct ? "direct" : "cg";
+    s->preconditioner = direct ? "none" : !any ? o->preconditioner : ours ? AUTO_PRECONDITIONER : "block";
+    if (!is(o->precision, "auto") && (direct || !(two_level || (any && ours))))
+        return base_fail(FACET_ERROR_INPUT,
+                         "precision belongs to the preconditioners pmg, additive, chebyshev and stars");
+    return FACET_OK;
+}
+
+facet_status box_method_create(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    TRY(choose(s));
+    TRY(CALLOC(s->box->method, 1));
+    int lanes = is(s->operator_name, "tensor") && !is(s->preconditioner, "stars");
+    TRY(is(s->method, "direct") ? make_direct(s) : lanes ? make_lanes(s) : make_plain(s));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ solve */
+
+/* |F - K uhat| / |F|, F - K uhat being left in r. */
+static facet_status find_residual(const struct box_hdg *h, const double *F, const double *uhat, double *r,
+                                  double *relative) {
+    facet_status status = FACET_OK;
+    double square = 0.0, scale = 0.0;
+    TRY(box_hdg_apply(h, uhat, r));
+    for (int64_t i = 0; i < h->n_trace; i++) {
+        r[i] = F[i] - r[i];
+        square += r[i] * r[i];
+        scale += F[i] * F[i];
+    }
+    *relative = scale > 0.0 ? sqrt(square / scale) : 0.0;
+done:
+    return status;
+}
+
+static facet_status solve_directly(struct facet_solver *s, const double *F, double *uhat) {
+    facet_status status = FACET_OK;
+    struct box_method *m = s->box->method;
+    const struct box_hdg *h = s->box->hdg;
+    solve_report_clear(&s->report);
+    box_direct_solve(m->direct, m->conductivity, m->reaction, F, uhat);
+    TRY(find_residual(h, F, uhat, m->residual, &s->report.residual));
+    s->report.converged = 1;
+    s->report.iterations = 1;
+    s->report.reason = "solved directly";
+    s->report.rate = NAN;
+done:
+    return status;
+}
+
+static facet_status solve_plain(struct facet_solver *s, const double *F, double *uhat,
+                                struct solve_control *control) {
+    facet_status status = FACET_OK;
+    struct box_method *m = s->box->method;
+    if (m->kernel.n > 0) control->kernel = &m->kernel;
+    TRY(vector_upload(&m->b, F));
+    TRY(vector_upload(&m->x, uhat));
+    if (m->paper != NULL) box_paper_to_basis(m->paper, F, uhat, &m->b, &m->x);
+    TRY(solve_cg(&m->A, m->M.apply != NULL ? &m->M : NULL, &m->b, &m->x, control, &s->report));
+    TRY(vector_download(&m->x, uhat));
+    if (m->paper != NULL) box_paper_to_modes(m->paper, &m->x, uhat);
+done:
+    return status;
+}
+
+facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat) {
+    struct box_method *m = s->box->method;
+    struct solve_control control = {.rtol = s->options.rtol,
+                                    .max_iterations = s->options.max_iterations,
+                                    .monitor = &s->context->monitor};
+    if (s->box->hdg->n_free == 0) {
+        solve_report_clear(&s->report);
+        s->report.converged = 1;
+        s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
+        return FACET_OK;
+    }
+    return m->direct != NULL   ? solve_directly(s, F, uhat)
+           : m->solver != NULL ? box_solver_solve(m->solver, F, uhat, guess, &control, &s->report)
+                               : solve_plain(s, F, uhat, &control);
+}

@@ -1,0 +1,196 @@
+/* Points in the cells of a box. Most sets of points are products of coordinates in every direction: lattices,
+ * rules, points of a face. They are recognized here, so that evaluation costs O(p^4) for all of them and not
+ * O(p^3) for each. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "poly/rule.h"
+#include "problem/box.h"
+
+/* Coordinates of the reference cell that differ by less are one. */
+#define SAME 1e-13
+
+static int by_value(const void *a, const void *b) {
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The number of the coordinate that is x. */
+static int find(int n, const double *sorted, double x) {
+    int low = 0, high = n;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (sorted[middle] <= x + SAME)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The distinct coordinates of direction d, ascending. */
+static facet_status find_coordinates(struct backend_points *p, int d) {
+    facet_status status = FACET_OK;
+    double *x;
+    TRY(ALLOC(p->coordinates[d], p->n));
+    x = p->coordinates[d];
+    for (int i = 0; i < p->n; i++) x[i] = p->xi[i * p->dim + d];
+    qsort(x, (size_t)p->n, sizeof *x, by_value);
+    for (int i = 0; i < p->n; i++)
+        if (p->counts[d] == 0 || x[i] > x[p->counts[d] - 1] + SAME) x[p->counts[d]++] = x[i];
+done:
+    return status;
+}
+
+/* Whether the points are all combinations of their coordinates, each once; their places then. */
+static facet_status find_product(struct backend_points *p) {
+    facet_status status = FACET_OK;
+    int64_t n = 1;
+    for (int d = 0; d < p->dim; d++) {
+        TRY(find_coordinates(p, d));
+        n *= p->counts[d];
+    }
+    int product = n == p->n;
+    if (product) TRY(ALLOC(p->places, p->n));
+    for (int i = 0; product && i < p->n; i++) p->places[i] = -1;
+    for (int i = 0; product && i < p->n; i++) {
+        int at = 0;
+        for (int d = p->dim - 1; d >= 0; d--)
+            at = at * p->counts[d] + find(p->counts[d], p->coordinates[d], p->xi[i * p->dim + d]);
+        product = p->places[at] < 0;
+        p->places[at] = i;
+    }
+    if (!product) {
+        for (int d = 0; d < 3; d++) p->counts[d] = 0;
+        base_free(&p->places);
+    }
+done:
+    return status;
+}
+
+facet_status box_points_prepare(const struct facet_solver *s, int block, int degree, int n, const double *xi,
+                                struct backend_points *points) {
+    facet_status status = FACET_OK;
+    (void)block;
+    (void)degree;
+    backend_points_destroy(points);
+    points->n = n;
+    points->dim = s->problem->mesh->dim;
+    TRY(ALLOC(points->xi, n * points->dim));
+    memcpy(points->xi, xi, (size_t)(n * points->dim) * sizeof *xi);
+    TRY(find_product(points));
+done:
+    return status;
+}
+
+/* The product of a Gauss rule in m directions of [0, 1], exact for squares of u* and more: xi is n x m. */
+static facet_status make_rule(int degree, int m, int *n, double **xi, double **weights) {
+    facet_status status = FACET_OK;
+    int k = degree + 4;
+    double *x = NULL, *w = NULL;
+    *n = 1;
+    for (int d = 0; d < m; d++) *n *= k;
+    TRY(ALLOC(x, k));
+    TRY(ALLOC(w, k));
+    TRY(ALLOC(*xi, *n * m));
+    TRY(ALLOC(*weights, *n));
+    TRY(rule_gauss_jacobi(k, 0.0, 0.0, x, w));
+    for (int i = 0; i < *n; i++) {
+        (*weights)[i] = 1.0;
+        for (int d = 0, rest = i; d < m; d++, rest /= k) {
+            (*xi)[i * m + d] = 0.5 * (1.0 + x[rest % k]);
+            (*weights)[i] *= 0.5 * w[rest % k];
+        }
+    }
+done:
+    base_free(&x);
+    base_free(&w);
+    return status;
+}
+
+facet_status box_points_rule(const struct facet_solver *s, int block, struct backend_points *points) {
+    facet_status status = FACET_OK;
+    double *xi = NULL, *weights = NULL;
+    int n;
+    TRY(make_rule(s->options.degree, s->problem->mesh->dim, &n, &xi, &weights));
+    TRY(s->backend->prepare(s, block, s->options.degree, n, xi, points));
+    points->weights = weights;
+    weights = NULL;
+done:
+    base_free(&xi);
+    base_free(&weights);
+    return status;
+}
+
+/* Lower corner and widths of a cell of the mesh. */
+static void find_cell(const struct facet_solver *s, int32_t cell, double lower[3], double widths[3]) {
+    const struct mesh_box *box = &s->problem->mesh->box;
+    int64_t rest = s->box->data.cells[cell];
+    for (int d = 0; d < s->problem->mesh->dim; d++, rest /= box->cells[d - 1]) {
+        const double *ends = box->coordinates[d] + rest % box->cells[d];
+        lower[d] = ends[0];
+        widths[d] = ends[1] - ends[0];
+    }
+}
+
+facet_status box_points_weights(const struct facet_solver *s, int32_t cell,
+                                const struct backend_points *points, double *wJ) {
+    double lower[3], widths[3], volume = 1.0;
+    find_cell(s, cell, lower, widths);
+    for (int d = 0; d < points->dim; d++) volume *= widths[d];
+    for (int i = 0; i < points->n; i++) wJ[i] = volume * points->weights[i];
+    return FACET_OK;
+}
+
+void box_points_map(const struct facet_solver *s, int32_t cell, const struct backend_points *points,
+                    double *x) {
+    double lower[3], widths[3];
+    find_cell(s, cell, lower, widths);
+    for (int i = 0; i < points->n; i++)
+        for (int d = 0; d < points->dim; d++)
+            x[i * points->dim + d] = lower[d] + widths[d] * points->xi[i * points->dim + d];
+}
+
+facet_status box_points_face_rule(const struct facet_solver *s, int32_t face, int *n, double **xi,
+                                  double **wA) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    int32_t cell = mesh->face_cells[2 * (int64_t)face];
+    int local = mesh->face_locals[2 * (int64_t)face], dim = mesh->dim, normal, side;
+    enum shape shape = mesh->blocks[0].shape;
+    double lower[3], widths[3], area = 1.0, *frame = NULL;
+    *xi = *wA = NULL;
+    TRY(make_rule(s->options.degree, dim - 1, n, &frame, wA));
+    TRY(ALLOC(*xi, *n * dim));
+    find_cell(s, cell, lower, widths);
+    box_data_side(shape, local, &normal, &side);
+    for (int d = 0; d < dim; d++) area *= d != normal ? widths[d] : 1.0;
+    for (int i = 0; i < *n; i++) {
+        shape_face_point(shape, local, 0, frame + i * (dim - 1), *xi + i * dim);
+        (*wA)[i] *= area;
+    }
+done:
+    base_free(&frame);
+    return status;
+}
+
+void box_points_source(const struct box_data *data, int n, const double *gauss, double *x) {
+    const struct box_grid_data *g = &data->grid;
+    int64_t n_cells = 1, size = 1;
+    for (int d = 0; d < g->dim; d++) {
+        n_cells *= g->cells[d];
+        size *= n;
+    }
+    for (int64_t c = 0; c < n_cells; c++)
+        for (int64_t i = 0; i < size; i++) {
+            int64_t cell = c, point = i;
+            for (int d = 0; d < g->dim; d++) {
+                const double *ends = g->coordinates[d] + cell % g->cells[d];
+                *x++ = ends[0] + 0.5 * (1.0 + gauss[point % n]) * (ends[1] - ends[0]);
+                cell /= g->cells[d];
+                point /= n;
+            }
+        }
+}

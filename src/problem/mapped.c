@@ -1,0 +1,297 @@
+/* The backend of mapped cells: triangles, quads, tets and hexes of any geometry, over src/hdg. Condense,
+ * assemble and prepare once; then load, solve and recover for every right-hand side. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "problem/problem.h"
+#include "solve/multigrid.h"
+
+/* ------------------------------------------------------------------------------ set-up */
+
+static facet_status make_kernel(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    TRY(vector_create(s->context->device, s->system.n_free, &s->kernel));
+    solver_fill_constant(s, s->F);
+    TRY(vector_upload(&s->kernel, s->F));
+done:
+    return status;
+}
+
+static facet_status condense(struct facet_solver *s, hdg_rule_maker maker) {
+    const struct base_monitor *monitor = &s->context->monitor;
+    facet_status status = FACET_OK;
+    double begin = base_phase_begin(monitor, FACET_PHASE_CONDENSE);
+    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
+    hdg_describe(s->hdg, &s->system);
+    TRY(hdg_condense(s->hdg));
+done:
+    base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
+    return status;
+}
+
+facet_status mapped_create(struct facet_solver *s, hdg_rule_maker maker) {
+    const struct device *device = s->context->device;
+    facet_status status = FACET_OK;
+    s->backend = &mapped_backend;
+    s->operator_name = "mapped";
+    TRY(condense(s, maker));
+    int64_t n = s->system.n_free;
+    TRY(ALLOC(s->F, n));
+    TRY(vector_create(device, n, &s->b));
+    TRY(vector_create(device, n, &s->x));
+    vector_fill(&s->x, 0.0);
+    TRY(hdg_operator_create(s->hdg, TRACE_CELLS, &s->A));
+    if (s->hdg->singular) TRY(make_kernel(s));
+    s->method = "direct";
+    s->preconditioner = "none";
+    if (n > 0) TRY(solver_choose_method(s));
+    TRY(hdg_solution_create(s->hdg, &s->solution));
+done:
+    return status;
+}
+
+static void destroy(struct facet_solver *s) {
+    hdg_solution_destroy(&s->solution);
+    vector_destroy(&s->b);
+    vector_destroy(&s->x);
+    vector_destroy(&s->kernel);
+    base_free(&s->F);
+    operator_destroy(&s->A);
+    operator_destroy(&s->M);
+    cholesky_destroy(&s->cholesky);
+    hdg_destroy(&s->hdg);
+}
+
+/* ------------------------------------------------------------------------------ solve */
+
+static int64_t n_points(const struct facet_solver *s) {
+    int64_t n = 0;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    for (int b = 0; b < mesh->n_blocks; b++)
+        n += (int64_t)mesh->blocks[b].count * s->hdg->space.blocks[b].source.n;
+    return n;
+}
+
+static facet_status source_points(const struct facet_solver *s, double *x) {
+    const struct facet_mesh *mesh = s->problem->mesh;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct hdg_table *table = &s->hdg->space.blocks[b].source;
+        for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
+            mesh_cell_map(&mesh->blocks[b], mesh->dim, c, table->n, table->geo, table->geo_grad, x, NULL);
+            x += (int64_t)table->n * mesh->dim;
+        }
+    }
+    return FACET_OK;
+}
+
+/* The linear system, from s->F to the trace of the solution. */
+static facet_status solve_trace(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct solve_control control = {.rtol = s->options.rtol,
+                                    .max_iterations = s->options.max_iterations,
+                                    .monitor = &s->context->monitor,
+                                    .kernel = s->hdg->singular ? &s->kernel : NULL,
+                                    .flexible = s->flexible};
+    TRY(vector_upload(&s->b, s->F));
+    if (s->cholesky != NULL) {
+        TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
+    } else if (s->system.n_free > 0) {
+        if (!s->options.warm_start) vector_fill(&s->x, 0.0);
+        const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
+        status = strcmp(s->method, "multigrid") == 0
+                     ? solve_multigrid(&s->A, M, &s->b, &s->x, &control, &s->report)
+                 : strcmp(s->method, "fgmres") == 0
+                     ? solve_fgmres(&s->A, M, &s->b, &s->x, &control, &s->report)
+                     : solve_cg(&s->A, M, &s->b, &s->x, &control, &s->report);
+        struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
+        if (mg != NULL && multigrid_failure(mg) != FACET_OK) status = multigrid_failure(mg);
+        TRY(status);
+    } else {
+        solve_report_clear(&s->report);
+        s->report.converged = 1;
+        s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
+    }
+    TRY(vector_download(&s->x, s->F));
+    hdg_set_trace(s->hdg, s->F, &s->solution);
+done:
+    return status;
+}
+
+static facet_status load_and_solve(struct facet_solver *s, const double *source) {
+    facet_status status = hdg_load(s->hdg, source, &s->solution, s->F);
+    return status == FACET_OK ? solve_trace(s) : status;
+}
+
+static facet_status recover(struct facet_solver *s) {
+    return hdg_recover(s->hdg, &s->solution);
+}
+
+static facet_status conservation(const struct facet_solver *s, double *imbalance) {
+    return hdg_conservation(s->hdg, &s->solution, imbalance);
+}
+
+static facet_status postprocess(struct facet_solver *s) {
+    return hdg_postprocess(s->hdg, &s->solution);
+}
+
+/* These tables know the functions of degree k; where u has more, others at the same points are made. */
+static facet_status copy_out(const struct facet_solver *s, double *u) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    int degree = sample_table_degree(s, HDG_U), components = hdg_field_components(s->hdg, HDG_U);
+    struct hdg_table own = {0};
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct hdg_table *table = &s->hdg->space.blocks[b].source;
+        hdg_table_destroy(&own);
+        if (degree > s->options.degree) {
+            TRY(hdg_table_create(mesh->blocks[b].shape, degree, mesh->order, table->n, table->xi, &own));
+            table = &own;
+        }
+        for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
+            TRY(hdg_evaluate(s->hdg, &s->solution, HDG_U, b, c, table, u));
+            u += (int64_t)table->n * components;
+        }
+    }
+done:
+    hdg_table_destroy(&own);
+    return status;
+}
+
+static const struct multigrid *multigrid_of(const struct facet_solver *s) {
+    return s->M.apply != NULL ? operator_multigrid(&s->M) : NULL;
+}
+
+static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
+    return hdg_measure_errors(s->hdg, &s->solution, errors);
+}
+
+/* ------------------------------------------------------------------------------ fields */
+
+static facet_status prepare(const struct facet_solver *s, int block, int degree, int n, const double *xi,
+                            struct backend_points *points) {
+    const struct facet_mesh *mesh = s->problem->mesh;
+    backend_points_destroy(points);
+    points->n = n;
+    points->dim = mesh->dim;
+    points->table = &points->own;
+    return hdg_table_create(mesh->blocks[block].shape, degree, mesh->order, n, xi, &points->own);
+}
+
+static facet_status use_rule(const struct facet_solver *s, int block, struct backend_points *points) {
+    backend_points_destroy(points);
+    points->table = &s->hdg->space.blocks[block].norm_star;
+    points->n = points->table->n;
+    points->dim = points->table->dim;
+    return FACET_OK;
+}
+
+static facet_status find_weights(const struct facet_solver *s, int32_t cell,
+                                 const struct backend_points *points, double *wJ) {
+    facet_status status = FACET_OK;
+    const struct mesh_block *block = mesh_block_of(s->problem->mesh, cell);
+    struct hdg_geometry geometry = {0};
+    TRY(hdg_geometry_create(points->n, points->dim, &geometry));
+    hdg_cell_geometry(&s->hdg->space, (int)(block - s->problem->mesh->blocks), cell - block->first,
+                      points->table, &geometry);
+    memcpy(wJ, geometry.wJ, (size_t)points->n * sizeof *wJ);
+done:
+    hdg_geometry_destroy(&geometry);
+    return status;
+}
+
+static void map_points(const struct facet_solver *s, int32_t cell, const struct backend_points *points,
+                       double *x) {
+    const struct mesh_block *block = mesh_block_of(s->problem->mesh, cell);
+    mesh_cell_map(block, points->dim, cell - block->first, points->n, points->table->geo,
+                  points->table->geo_grad, x, NULL);
+}
+
+static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                             const struct backend_points *points, double *values) {
+    const struct mesh_block *block = mesh_block_of(s->problem->mesh, cell);
+    return hdg_evaluate(s->hdg, &s->solution, field, (int)(block - s->problem->mesh->blocks),
+                        cell - block->first, points->table, values);
+}
+
+static facet_status face_rule(const struct facet_solver *s, int32_t face, int *n, double **xi, double **wA) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    int32_t cell = mesh->face_cells[2 * (int64_t)face];
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    int b = (int)(block - mesh->blocks), local = mesh->face_locals[2 * (int64_t)face], dim = mesh->dim;
+    const struct hdg_face_table *rule = &s->hdg->space.blocks[b].norm_face;
+    int orientation =
+        block->orientations[(int64_t)(cell - block->first) * shape_n_faces(block->shape) + local];
+    struct hdg_geometry geometry = {0};
+    double *normal = NULL, *x = NULL;
+    *xi = *wA = NULL;
+    *n = rule->rule.n;
+    TRY(hdg_geometry_create(hdg_max_points(&s->hdg->space), dim, &geometry));
+    TRY(ALLOC(normal, *n * dim));
+    TRY(ALLOC(x, *n * dim));
+    TRY(ALLOC(*xi, *n * dim));
+    TRY(ALLOC(*wA, *n));
+    memcpy(*xi, rule->side[local][orientation].xi, (size_t)(*n * dim) * sizeof **xi);
+    hdg_face_geometry(&s->hdg->space, b, cell - block->first, local, rule, &geometry, x, normal);
+    for (int p = 0; p < *n; p++) {
+        double square = 0.0;
+        for (int a = 0; a < dim; a++) square += normal[p * dim + a] * normal[p * dim + a];
+        (*wA)[p] = sqrt(square);
+    }
+done:
+    hdg_geometry_destroy(&geometry);
+    base_free(&normal);
+    base_free(&x);
+    return status;
+}
+
+static facet_status face_flux(const struct facet_solver *s, int32_t face, double flux[3]) {
+    const struct facet_mesh *mesh = s->problem->mesh;
+    int32_t cell = mesh->face_cells[2 * (int64_t)face];
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    int b = (int)(block - mesh->blocks), local = mesh->face_locals[2 * (int64_t)face];
+    return s->problem->equation == FACET_ELASTICITY
+               ? hdg_face_traction(s->hdg, &s->solution, b, cell - block->first, local, flux)
+               : hdg_face_flux(s->hdg, &s->solution, b, cell - block->first, local, flux);
+}
+
+/* Of an orthonormal basis only the first function, a constant, has a mean. */
+static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
+    const struct mesh_block *b = mesh_block_of(s->problem->mesh, cell);
+    const struct trace_space *trace = &s->hdg->trace;
+    int n_faces = shape_n_faces(b->shape), components = hdg_field_components(s->hdg, HDG_U);
+    if (components == 1) {
+        values[0] =
+            hdg_mean_trace(s->hdg, &s->solution, (int)(b - s->problem->mesh->blocks), cell - b->first);
+        return FACET_OK;
+    }
+    for (int c = 0; c < components; c++) values[c] = 0.0;
+    for (int f = 0; f < n_faces; f++) {
+        int32_t face = b->faces[(int64_t)(cell - b->first) * n_faces + f];
+        int64_t first = trace->face_first[face], m = (trace->face_first[face + 1] - first) / components;
+        double constant = 1.0 / sqrt(shape_measure(shape_face_shape(b->shape, f)));
+        for (int c = 0; c < components; c++)
+            values[c] += constant * s->solution.trace[first + c * m] / n_faces;
+    }
+    return FACET_OK;
+}
+
+const struct backend mapped_backend = {.destroy = destroy,
+                                       .n_points = n_points,
+                                       .points = source_points,
+                                       .solve = load_and_solve,
+                                       .recover = recover,
+                                       .conservation = conservation,
+                                       .postprocess = postprocess,
+                                       .copy_out = copy_out,
+                                       .multigrid = multigrid_of,
+                                       .measure_errors = measure_errors,
+                                       .prepare = prepare,
+                                       .rule = use_rule,
+                                       .weights = find_weights,
+                                       .map = map_points,
+                                       .evaluate = evaluate,
+                                       .face_rule = face_rule,
+                                       .face_flux = face_flux,
+                                       .mean_trace = mean_trace};
