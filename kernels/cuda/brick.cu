@@ -309,12 +309,178 @@ void run_plain(const struct brick_cells *c, double a, const R *x, double b, cons
     launched(diagonal ? "brick_diagonal" : "brick_apply");
 }
 
+// ------------------------------------------------------------------------------ degree 1
+
+// Nodes instead of cells: with one k and one lambda the product is a stencil, in every direction the rows of M and A of a node.
+struct linear_rows {
+    double M[3], A[3];
+};
+__device__ inline linear_rows rows_of(const double *widths, int cells, int periodic, int i) {
+    const double l = i > 0 ? widths[i - 1] : periodic ? widths[cells - 1] : 0.0;
+    const double r = i < cells ? widths[i] : 0.0, al = l > 0.0 ? 1.0 / l : 0.0, ar = r > 0.0 ? 1.0 / r : 0.0;
+    return {{l / 6.0, (l + r) / 3.0, r / 6.0}, {-al, al + ar, -ar}};
+}
+
+template <typename R> struct linear_launch {
+    int cells[3], periodic[3], fixed[3][2], n_nodes[3], chunk;
+    const double *widths[3];
+    R a, b, k, lambda;
+    const R *x, *f;
+    R *y;
+};
+
+// A thread goes through a chunk of a column of nodes; what a plane gives along 0 and 1 serves for three planes.
+template <typename R> __global__ void linear_kernel(const __grid_constant__ linear_launch<R> p) {
+    const int X = blockIdx.x * blockDim.x + threadIdx.x, Y = blockIdx.y * blockDim.y + threadIdx.y;
+    const int begin = blockIdx.z * p.chunk, end = begin + p.chunk < p.n_nodes[2] ? begin + p.chunk : p.n_nodes[2];
+    if (X >= p.n_nodes[0] || Y >= p.n_nodes[1]) return;
+    const linear_rows r0 = rows_of(p.widths[0], p.cells[0], p.periodic[0], X);
+    const linear_rows r1 = rows_of(p.widths[1], p.cells[1], p.periodic[1], Y);
+    int x[3], y[3];
+    for (int i = 0; i < 3; i++) {
+        x[i] = X + i - 1;
+        y[i] = Y + i - 1;
+        if (p.periodic[0]) x[i] = wrapped(x[i], p.n_nodes[0]);
+        if (p.periodic[1]) y[i] = wrapped(y[i], p.n_nodes[1]);
+        x[i] = x[i] < 0 || x[i] >= p.n_nodes[0] ? X : x[i]; // with the factor zero
+        y[i] = y[i] < 0 || y[i] >= p.n_nodes[1] ? Y : y[i];
+    }
+    const bool fixed = (p.fixed[0][0] && X == 0) || (p.fixed[0][1] && X == p.n_nodes[0] - 1) || (p.fixed[1][0] && Y == 0) ||
+                       (p.fixed[1][1] && Y == p.n_nodes[1] - 1);
+    const int64_t plane = (int64_t)p.n_nodes[0] * p.n_nodes[1];
+    R mass[3], stiff[3]; // of the planes below, here and above
+    auto take = [&](int z, int slot) {
+        mass[slot] = stiff[slot] = 0;
+        if (p.periodic[2]) z = wrapped(z, p.n_nodes[2]);
+        if (z < 0 || z >= p.n_nodes[2]) return;
+        const R *at = p.x + z * plane;
+#pragma unroll
+        for (int j = 0; j < 3; j++) {
+            R m = 0, a = 0;
+#pragma unroll
+            for (int i = 0; i < 3; i++) {
+                const R value = at[x[i] + (int64_t)y[j] * p.n_nodes[0]];
+                m += (R)r0.M[i] * value;
+                a += (R)r0.A[i] * value;
+            }
+            mass[slot] += (R)r1.M[j] * m;
+            stiff[slot] += (R)r1.M[j] * a + (R)r1.A[j] * m;
+        }
+    };
+    take(begin - 1, 0);
+    take(begin, 1);
+    for (int z = begin; z < end; z++) {
+        take(z + 1, 2);
+        const linear_rows r2 = rows_of(p.widths[2], p.cells[2], p.periodic[2], z);
+        R sum = 0;
+#pragma unroll
+        for (int i = 0; i < 3; i++)
+            sum += (R)r2.M[i] * (p.k * stiff[i] + p.lambda * mass[i]) + p.k * (R)r2.A[i] * mass[i];
+        const int64_t at = X + (int64_t)Y * p.n_nodes[0] + z * plane;
+        const bool hold = fixed || (p.fixed[2][0] && z == 0) || (p.fixed[2][1] && z == p.n_nodes[2] - 1);
+        p.y[at] = hold ? R(0) : p.a * sum + (p.f != nullptr ? p.b * p.f[at] : R(0));
+        mass[0] = mass[1];
+        stiff[0] = stiff[1];
+        mass[1] = mass[2];
+        stiff[1] = stiff[2];
+    }
+}
+
+template <typename R> void run_linear(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y) {
+    linear_launch<R> l;
+    for (int d = 0; d < 3; d++) {
+        l.cells[d] = c->cells[d];
+        l.periodic[d] = c->periodic[d];
+        l.n_nodes[d] = c->n_nodes[d];
+        l.widths[d] = c->widths[d];
+        for (int s = 0; s < 2; s++) l.fixed[d][s] = c->fixed[d][s];
+    }
+    l.a = (R)a;
+    l.b = (R)b;
+    l.k = (R)c->k;
+    l.lambda = (R)c->lambda;
+    l.x = x;
+    l.f = b != 0.0 ? f : nullptr;
+    l.y = y;
+    l.chunk = c->n_nodes[2] > 64 ? 32 : 8;
+    if (!may_launch()) return;
+    const dim3 threads(32, 4), blocks((unsigned)((c->n_nodes[0] + 31) / 32), (unsigned)((c->n_nodes[1] + 3) / 4),
+                                      (unsigned)((c->n_nodes[2] + l.chunk - 1) / l.chunk));
+    linear_kernel<R><<<blocks, threads>>>(l);
+    launched("brick_apply");
+}
+
+// The middle of a cell between its ends, in the order of the nodes: E of degree 1 with the split s has the rows (1, 0),
+// (1 - s, s), (0, 1); equal halves only.
+template <typename R> __global__ void linear_prolong(const __grid_constant__ struct brick_transfer t, const R *from, R *to) {
+    const struct brick_transfer_axis *ax = t.axis;
+    const int X = blockIdx.x * blockDim.x + threadIdx.x, Y = blockIdx.y * blockDim.y + threadIdx.y, Z = blockIdx.z;
+    if (X >= ax[0].n_fine || Y >= ax[1].n_fine) return;
+    const int at[3] = {X, Y, Z};
+    int low[3], high[3];
+    for (int d = 0; d < 3; d++) {
+        low[d] = at[d] / 2;
+        high[d] = (at[d] + 1) / 2;
+        if (high[d] >= ax[d].n_coarse) high[d] -= ax[d].n_coarse; // of a ring
+    }
+    R sum = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        const int64_t x = i & 1 ? high[0] : low[0], y = i & 2 ? high[1] : low[1], z = i & 4 ? high[2] : low[2];
+        sum += from[x + (y + z * ax[1].n_coarse) * ax[0].n_coarse];
+    }
+    to[X + ((int64_t)Y + (int64_t)Z * ax[1].n_fine) * ax[0].n_fine] += R(0.125) * sum;
+}
+
+template <typename R> __global__ void linear_restrict(const __grid_constant__ struct brick_transfer t, const R *from, R *to) {
+    const struct brick_transfer_axis *ax = t.axis;
+    const int X = blockIdx.x * blockDim.x + threadIdx.x, Y = blockIdx.y * blockDim.y + threadIdx.y, Z = blockIdx.z;
+    if (X >= ax[0].n_coarse || Y >= ax[1].n_coarse) return;
+    const int at[3] = {X, Y, Z};
+    bool fixed = false;
+    for (int d = 0; d < 3; d++)
+        fixed = fixed || (ax[d].fixed[0] && at[d] == 0) || (ax[d].fixed[1] && at[d] == ax[d].n_coarse - 1);
+    R sum = 0;
+    for (int c = -1; c <= 1 && !fixed; c++)
+        for (int b = -1; b <= 1; b++)
+#pragma unroll
+            for (int a = -1; a <= 1; a++) {
+                const int offset[3] = {a, b, c};
+                int64_t fine = 0;
+                R w = 1;
+                for (int d = 2; d >= 0; d--) {
+                    int i = 2 * at[d] + offset[d];
+                    if (ax[d].periodic) i = wrapped(i, ax[d].n_fine);
+                    if (i < 0 || i >= ax[d].n_fine) w = 0;
+                    fine = fine * ax[d].n_fine + i;
+                    if (offset[d] != 0) w *= R(0.5);
+                }
+                if (w != 0) sum += w * from[fine];
+            }
+    to[X + ((int64_t)Y + (int64_t)Z * ax[1].n_coarse) * ax[0].n_coarse] = sum;
+}
+
+template <typename R> void run_linear_transfer(const struct brick_transfer *t, const R *from, R *to, bool up) {
+    const struct brick_transfer_axis *ax = t->axis;
+    const int n[3] = {up ? ax[0].n_fine : ax[0].n_coarse, up ? ax[1].n_fine : ax[1].n_coarse, up ? ax[2].n_fine : ax[2].n_coarse};
+    const dim3 threads(32, 4), blocks((unsigned)((n[0] + 31) / 32), (unsigned)((n[1] + 3) / 4), (unsigned)n[2]);
+    if (!may_launch()) return;
+    if (up)
+        linear_prolong<R><<<blocks, threads>>>(*t, from, to);
+    else
+        linear_restrict<R><<<blocks, threads>>>(*t, from, to);
+    launched(up ? "brick_prolong" : "brick_restrict");
+}
+
 template <typename R> void apply(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y) {
     const int k = c->element[0].k;
     bool solid = c->element[1].k == k && c->element[2].k == k;
     for (int d = 0; d < 3; d++) solid = solid && !(c->periodic[d] && c->cells[d] == 1);
     switch (solid ? k : 0) {
-    case 1: return run_apply<R, 2>(c, a, x, b, f, y);
+    case 1:
+        return c->conductivity == nullptr && c->reaction == nullptr && c->n_nodes[1] < 262140 && c->n_nodes[2] < 65536
+                   ? run_linear<R>(c, a, x, b, f, y)
+                   : run_apply<R, 2>(c, a, x, b, f, y);
     case 2: return run_apply<R, 3>(c, a, x, b, f, y);
     case 3: return run_apply<R, 4>(c, a, x, b, f, y);
     case 4: return run_apply<R, 5>(c, a, x, b, f, y);
@@ -587,8 +753,9 @@ template <typename R> void transfer(const struct brick_transfer *t, const R *fro
         regular = regular && ax[d].halved && ax[d].n_tables == 1 && ax[d].k == ax[0].k && !(ax[d].periodic && ax[d].n_cells == 1);
     for (int d = 1; d < 3 && regular; d++) // the same split everywhere
         for (int i = 0; i < (2 * ax[0].k + 1) * (ax[0].k + 1); i++) regular = regular && ax[d].host[i] == ax[0].host[i];
+    const bool halves = regular && ax[0].k == 1 && ax[0].host[2] == 0.5 && ax[1].n_fine < 262140 && ax[2].n_fine < 65536;
     switch (regular ? ax[0].k : 0) {
-    case 1: return run_transfer<R, 2>(t, from, to, up);
+    case 1: return halves ? run_linear_transfer<R>(t, from, to, up) : run_transfer<R, 2>(t, from, to, up);
     case 2: return run_transfer<R, 3>(t, from, to, up);
     case 3: return run_transfer<R, 4>(t, from, to, up);
     case 4: return run_transfer<R, 5>(t, from, to, up);
