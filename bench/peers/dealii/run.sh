@@ -48,13 +48,13 @@ install_package() {
 
 # One process at a time: the compiler takes up to 3 GB.
 build_peer() { # NAME FLAGS
-    say "building with the flags of the package${2:+ and $2}"
-    cmake -S "$here" -B "$build/$1" -DCMAKE_BUILD_TYPE=Release -DPEER_FLAGS="$2" >"$build/$1.log" 2>&1 &&
-        cmake --build "$build/$1" >>"$build/$1.log" 2>&1 || {
+    say "building with the flags of the package${2:+ and ${2//;/ }}"
+    if ! { cmake -S "$here" -B "$build/$1" -DCMAKE_BUILD_TYPE=Release -DPEER_FLAGS="$2" &&
+        cmake --build "$build/$1"; } >"$build/$1.log" 2>&1; then
         tail -20 "$build/$1.log" >&2
         say "the build failed; all of it is in $build/$1.log"
         exit 3
-    }
+    fi
 }
 
 run_peer() { # NAME DEGREE CORES
@@ -79,8 +79,7 @@ CASE
 }
 
 run_facet() { # DEGREE CORES
-    local i
-    for i in $(seq "$repeats"); do
+    for _ in $(seq "$repeats"); do
         if ! "$facet" solve "$build/case.yaml" --threads "$2" --quiet --json "$build/facet.json" 2>"$build/facet.err"; then
             say "facet refused degree $1: $(head -1 "$build/facet.err")"
             return 0
