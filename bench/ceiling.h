@@ -13,6 +13,8 @@ struct triad {
     double *a, *b, *c;
 };
 facet_status triad_create(struct triad *triad);
+/* The same over three arrays of `bytes` together, which may fit into a cache. */
+facet_status triad_create_bytes(int64_t bytes, struct triad *triad);
 void triad_destroy(struct triad *triad);
 /* Seconds of one pass with base_threads() threads. */
 double triad_run(struct triad *triad);
@@ -23,12 +25,19 @@ double triad_bytes(const struct triad *triad);
  * a machine that is shared it is called again and again between what it is to judge. */
 facet_status ceiling_dgemm(double *rate);
 
+/* Processor time of the calling thread: what a loop of one thread costs, whoever else is at work. */
+double ceiling_cpu_seconds(void);
+/* The middle of n numbers, which are sorted. */
+double ceiling_median(int n, double *values);
+
 /* Bytes of the last-level cache that one processor sees. */
 int64_t ceiling_cache_bytes(void);
 
 /* Resident memory of the process, in bytes: now, and the most since the last call of ceiling_reset_peak. */
 int64_t ceiling_resident_bytes(void);
 int64_t ceiling_peak_bytes(void);
+/* Memory that the system could still give; 0: unknown. */
+int64_t ceiling_available_bytes(void);
 void ceiling_reset_peak(void);
 
 #endif
