@@ -16,7 +16,7 @@ facet_status triad_create(struct triad *triad);
 /* The same over three arrays of `bytes` together, which may fit into a cache. */
 facet_status triad_create_bytes(int64_t bytes, struct triad *triad);
 void triad_destroy(struct triad *triad);
-/* Seconds of one pass with base_threads() threads. */
+/* Seconds (ceiling_clock) of one pass with base_threads() threads. */
 double triad_run(struct triad *triad);
 /* Bytes of one pass as STREAM counts them: two arrays read, one written. */
 double triad_bytes(const struct triad *triad);
@@ -25,8 +25,9 @@ double triad_bytes(const struct triad *triad);
  * a machine that is shared it is called again and again between what it is to judge. */
 facet_status ceiling_dgemm(double *rate);
 
-/* Processor time of the calling thread: what a loop of one thread costs, whoever else is at work. */
-double ceiling_cpu_seconds(void);
+/* Seconds: with one thread its processor time, which is what a loop costs whoever else is at work; with more
+ * the time on the wall. */
+double ceiling_clock(void);
 /* The middle of n numbers, which are sorted. */
 double ceiling_median(int n, double *values);
 

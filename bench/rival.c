@@ -33,8 +33,10 @@ static int space_of(int kind) {
     return RIVALS_OF_HDG & RIVAL_BIT(kind) ? SPACE_HDG : SPACE_CONDENSED;
 }
 
+static int on_the_wall;
+
 double rival_clock(void) {
-    return base_threads() == 1 ? ceiling_cpu_seconds() : base_seconds();
+    return on_the_wall ? base_seconds() : ceiling_clock();
 }
 
 double rival_micro(const struct contest *c, enum rival_kind kind) {
@@ -134,6 +136,7 @@ facet_status contest_run(const struct bench_options *options, struct contest *c)
     const struct device *device;
     struct ring ring = {0};
     for (int kind = 0; kind < N_RIVALS; kind++) c->results[kind] = (struct rival_result){0};
+    on_the_wall = c->wall;
     TRY(device_find(options->device, &device));
     if (!device_is_host(device)) TRY(device_find("cpu", &device));
     TRY(ring_create(device, c, &ring));

@@ -28,7 +28,7 @@ enum rival_kind {
     N_RIVALS
 };
 #define RIVAL_BIT(kind) (1u << (kind))
-#define RIVALS_OF_PAPER ((1u << 8) - 1)
+#define RIVALS_ALL      (RIVAL_BIT(N_RIVALS) - 1)
 #define RIVALS_OF_HDG   0x6f0fu /* those whose discretization is HDG */
 const char *rival_name(enum rival_kind kind);
 
@@ -71,16 +71,19 @@ facet_status rival_volume_create(const struct box_hdg *h, struct box_volume **vo
 void rival_volume_destroy(struct box_volume **volume);
 void rival_volume_solve(struct box_volume *volume, const double *f, double *u);
 
-/* The clock of a run: processor time with one thread, else that of the wall. */
+/* K uhat = F on the trace, directly, where k = 1 and lambda = 0 everywhere. */
+facet_status rival_solve_trace(const struct box_hdg *h, const double *F, double *uhat);
+
+/* The clock of a run: ceiling_clock, or that of the wall where threads are compared. */
 double rival_clock(void);
 
 /* Runs all of `kinds` (bits) `passes` times in turn. A rival whose first run took longer than `patience`
- * seconds is not run again; one that is expected to take longer than `expected[kind]` allows is the caller's
- * to leave out. with_errors: of the solutions too. */
+ * seconds is not run again. with_errors: of the solutions too. */
 struct contest {
     struct wave_case wave;
     unsigned kinds;
     int passes, with_errors;
+    int wall; /* all times are those of the wall */
     double patience, rtol;
     struct rival_result results[N_RIVALS];
 };

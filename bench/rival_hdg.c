@@ -244,6 +244,14 @@ static facet_status error(struct rival_space *space, double *e) {
     return wave_error(space->wave, evaluate, space, e);
 }
 
+facet_status rival_solve_trace(const struct box_hdg *h, const double *F, double *uhat) {
+    struct box_direct *direct = NULL;
+    facet_status status = box_direct_create(h, &direct);
+    if (status == FACET_OK) box_direct_solve(direct, 1.0, 0.0, F, uhat);
+    box_direct_destroy(&direct);
+    return status;
+}
+
 static void destroy(struct rival_space *space) {
     struct hdg_data *d = space->data;
     if (d == NULL) return;
