@@ -29,6 +29,7 @@ struct hdg_solver {
     struct box_solver *ours;
     struct box_direct *direct;
     struct box_volume *volume;
+    double *lift; /* of the volume solve: the solution with the boundary values alone, at the Gauss points */
 };
 
 static int is_nodal(enum rival_kind kind) {
@@ -46,6 +47,7 @@ static void drop(struct rival_space *space, void **solver) {
     box_solver_destroy(&s->ours);
     box_direct_destroy(&s->direct);
     rival_volume_destroy(&s->volume);
+    base_free(&s->lift);
     base_free(&s);
     *solver = NULL;
 }
@@ -76,6 +78,20 @@ static facet_status create_lanes(struct rival_space *space, struct hdg_solver *s
     return box_solver_create(space->device, d->h, &options, &s->ours);
 }
 
+static facet_status create_volume(struct rival_space *space, struct hdg_solver *s) {
+    facet_status status = FACET_OK;
+    struct hdg_data *d = space->data;
+    TRY(rival_volume_create(d->h, &s->volume));
+    TRY(ALLOC(s->lift, d->h->n_volume));
+    TRY(box_hdg_load(d->h, NULL, d->dirichlet, NULL, d->loads, d->F));
+    TRY(rival_solve_trace(d->h, d->F, d->uhat));
+    box_hdg_add_dirichlet(d->h, d->dirichlet, d->uhat);
+    TRY(box_hdg_recover(d->h, d->loads, d->uhat, d->u, NULL));
+    TRY(box_hdg_to_points(d->h, d->u, s->lift));
+done:
+    return status;
+}
+
 static facet_status create(struct rival_space *space, enum rival_kind kind, void **solver) {
     facet_status status = FACET_OK;
     struct hdg_data *d = space->data;
@@ -91,7 +107,7 @@ static facet_status create(struct rival_space *space, enum rival_kind kind, void
     } else if (kind == RIVAL_DIRECT)
         TRY(box_direct_create(d->h, &s->direct));
     else if (kind == RIVAL_VOLUME)
-        TRY(rival_volume_create(d->h, &s->volume));
+        TRY(create_volume(space, s));
     else
         TRY(create_lanes(space, s));
     if (s->A.apply != NULL) {
@@ -154,35 +170,13 @@ static facet_status iterate(struct rival_space *space, struct hdg_solver *s, str
     return status;
 }
 
-/* Values at the Gauss points of the f whose loads are those of the cells and of the Dirichlet faces. */
-static facet_status lift_loads(struct hdg_data *d) {
-    const struct box_hdg *h = d->h;
-    const struct box_grid *g = &h->grid;
-    for (int64_t cell = 0; cell < g->n_cells; cell++) {
-        int at[3];
-        double a[3], V = 1.0, *f = d->points + cell * h->cell_size;
-        box_cell_at(g, cell, at);
-        box_hdg_metric(h, at, a);
-        for (int e = 0; e < 3; e++) V *= 0.5 * g->widths[e][at[e]];
-        memcpy(f, d->loads + cell * h->cell_size, (size_t)h->cell_size * sizeof *f);
-        for (int e = 0; e < 6; e++) {
-            int direction = e / 2, side = e % 2,
-                inner = direction == 0   ? 1
-                        : direction == 1 ? h->n
-                                         : h->n * h->n;
-            if (at[direction] != (side ? g->cells[direction] - 1 : 0)) continue;
-            const struct box_line *line = box_hdg_line(h, direction, at[direction]);
-            const double *face = d->dirichlet + box_face(g, at, direction, side) * h->face_size;
-            for (int64_t t = 0; t < h->face_size; t++)
-                for (int m = 0; m < h->n; m++) {
-                    double sign = side == 0 && m >= line->n_even ? -1.0 : 1.0;
-                    f[t % inner + (m + t / inner * h->n) * inner] +=
-                        a[direction] * sign * line->b[m] * face[t];
-                }
-        }
-        for (int64_t i = 0; i < h->cell_size; i++) f[i] /= V;
-    }
-    return box_hdg_to_points(h, d->points, d->points);
+/* The solve in the volume has zero boundary values; what those given add does not change from solve to solve.
+ */
+static void solve_in_volume(struct rival_space *space, struct hdg_solver *s) {
+    struct hdg_data *d = space->data;
+    rival_volume_solve(s->volume, space->wave->source, d->points);
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < d->h->n_volume; i++) d->points[i] += s->lift[i];
 }
 
 static facet_status solve(struct rival_space *space, struct hdg_solver *s, struct solve_report *report,
@@ -192,17 +186,15 @@ static facet_status solve(struct rival_space *space, struct hdg_solver *s, struc
     struct solve_control control = {.rtol = d->rtol, .max_iterations = MAX_ITERATIONS};
     if (s->A.apply != NULL) return iterate(space, s, report, seconds);
     memcpy(d->uhat, d->guess, (size_t)d->h->n_trace * sizeof *d->uhat);
-    if (s->volume != NULL) TRY(lift_loads(d));
     double begin = rival_clock();
     if (s->ours != NULL)
         status = box_solver_solve(s->ours, d->F, d->uhat, 1, &control, report);
     else if (s->direct != NULL)
         box_direct_solve(s->direct, 1.0, 0.0, d->F, d->uhat);
     else
-        rival_volume_solve(s->volume, d->points, d->points);
+        solve_in_volume(space, s);
     *seconds = rival_clock() - begin;
     if (s->ours == NULL) report->converged = 1;
-done:
     return status;
 }
 

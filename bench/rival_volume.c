@@ -4,7 +4,9 @@
 
 #include "base/memory.h"
 #include "bench/rival.h"
+#include "box/contract.h"
 #include "box/volume.h"
+#include "poly/jacobi.h"
 #include "poly/rule.h"
 
 facet_status rival_volume_create(const struct box_hdg *h, struct box_volume **volume) {
@@ -19,53 +21,95 @@ void rival_volume_solve(struct box_volume *volume, const double *f, double *u) {
     box_volume_solve(volume, 1.0, 0.0, f, u);
 }
 
+/* The boundary values do not change from solve to solve: what they do to u is computed once. */
 struct continuous_data {
     struct box_grid grid;
-    struct box_volume *volume; /* of the solver, for errors */
-    double *boundary, *nodes, *u;
-    int64_t n_nodes;
+    double *nodes;    /* of the lattice: the boundary values */
+    double *lift, *u; /* at the Gauss points: of the boundary values alone; the solution */
+    double *T, *work; /* from Gauss points to those of the norm; n_points x n */
 };
 
 static void drop(struct rival_space *space, void **solver) {
-    struct continuous_data *d = space->data;
     struct box_volume *volume = *solver;
+    (void)space;
     box_volume_destroy(&volume);
-    d->volume = NULL;
     *solver = NULL;
 }
 
 static facet_status create(struct rival_space *space, enum rival_kind kind, void **solver) {
+    facet_status status = FACET_OK;
     struct continuous_data *d = space->data;
+    struct box_volume *volume = NULL;
     (void)kind;
-    facet_status status = box_volume_create_continuous(&d->grid, space->wave->given.degree, &d->volume);
-    *solver = d->volume;
+    TRY(box_volume_create_continuous(&d->grid, space->wave->given.degree, &volume));
+    *solver = volume;
+    box_volume_solve_data(volume, 1.0, 0.0, NULL, NULL, d->nodes, d->lift);
+done:
     return status;
 }
 
 static facet_status run(struct rival_space *space, void *solver, double seconds[N_RIVAL_STAGES],
                         struct solve_report *report) {
     struct continuous_data *d = space->data;
+    int64_t n = box_volume_size(solver);
     memset(seconds, 0, N_RIVAL_STAGES * sizeof *seconds);
-    memcpy(d->nodes, d->boundary, (size_t)d->n_nodes * sizeof *d->nodes);
     double begin = rival_clock();
-    box_volume_solve_data(solver, 1.0, 0.0, space->wave->source, NULL, d->nodes, d->u);
+    box_volume_solve(solver, 1.0, 0.0, space->wave->source, d->u);
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t i = 0; i < n; i++) d->u[i] += d->lift[i];
     seconds[RIVAL_SOLVE] = rival_clock() - begin;
     report->converged = 1;
     return FACET_OK;
 }
 
-static facet_status error(struct rival_space *space, double *e) {
+static facet_status evaluate(void *user, int64_t cell, double *values) {
+    struct rival_space *space = user;
     struct continuous_data *d = space->data;
-    return box_volume_error(d->volume, d->u, space->wave->exact, e);
+    int n = space->wave->given.degree + 1, m = space->wave->n_points;
+    const int from[3] = {n, n, n}, to[3] = {m, m, m};
+    int64_t size = (int64_t)n * n * n, fine = (int64_t)m * m * m;
+    memcpy(d->work, d->u + cell * size, (size_t)size * sizeof *d->work);
+    const double *result = box_contract_all(3, to, from, (const double *const[3]){d->T, d->T, d->T}, d->work,
+                                            d->work + fine + BOX_SLACK);
+    memcpy(values, result, (size_t)fine * sizeof *values);
+    return FACET_OK;
+}
+
+static facet_status error(struct rival_space *space, double *e) {
+    return wave_error(space->wave, evaluate, space, e);
+}
+
+/* T_qi = sum over l of l_l(fine q) w_i l_l(Gauss i): exact for polynomials of the degree. */
+static facet_status make_table(const struct wave *wave, double **T) {
+    facet_status status = FACET_OK;
+    int n = wave->given.degree + 1, m = wave->n_points;
+    double *gauss = NULL;
+    TRY(ALLOC(*T, m * n));
+    TRY(ALLOC(gauss, 5 * n));
+    double *weights = gauss + n, *here = weights + n, *there = here + n, *slopes = there + n;
+    TRY(rule_gauss_jacobi(n, 0.0, 0.0, gauss, weights));
+    for (int q = 0; q < m; q++) {
+        jacobi_orthonormal(n - 1, 0.0, 0.0, wave->points[q], there, slopes);
+        for (int i = 0; i < n; i++) {
+            jacobi_orthonormal(n - 1, 0.0, 0.0, gauss[i], here, slopes);
+            (*T)[q * n + i] = 0.0;
+            for (int l = 0; l < n; l++) (*T)[q * n + i] += weights[i] * here[l] * there[l];
+        }
+    }
+done:
+    base_free(&gauss);
+    return status;
 }
 
 static void destroy(struct rival_space *space) {
     struct continuous_data *d = space->data;
     if (d == NULL) return;
     box_grid_destroy(&d->grid);
-    base_free(&d->boundary);
     base_free(&d->nodes);
+    base_free(&d->lift);
     base_free(&d->u);
+    base_free(&d->T);
+    base_free(&d->work);
     base_free(&d);
     space->data = NULL;
 }
@@ -119,11 +163,12 @@ facet_status rival_space_continuous(const struct wave *wave, const struct device
     TRY(CALLOC(d, 1));
     space->data = d;
     TRY(box_grid_create(&wave->data, &d->grid));
-    d->n_nodes = (int64_t)line * line * line;
-    TRY(CALLOC(d->boundary, d->n_nodes));
-    TRY(ALLOC(d->nodes, d->n_nodes));
+    TRY(CALLOC(d->nodes, (int64_t)line * line * line));
+    TRY(ALLOC(d->lift, d->grid.n_cells * n * n * n));
     TRY(ALLOC(d->u, d->grid.n_cells * n * n * n));
-    TRY(fill_boundary(wave, line, d->boundary));
+    TRY(CALLOC(d->work, 2 * ((int64_t)wave->n_points * wave->n_points * wave->n_points + BOX_SLACK)));
+    TRY(make_table(wave, &d->T));
+    TRY(fill_boundary(wave, line, d->nodes));
 done:
     return status;
 }
