@@ -244,12 +244,12 @@ facet_status bench_hdg_pays(const struct bench_options *options) {
     one.threads = 1;
     base_set_threads(1);
     for (int s = 0; s < 2; s++) {
-        struct wave_case given = {.cells = options->quick ? 2 : solutions[s].cells,
+        struct wave_case given = {.cells = options->quick ? 4 : solutions[s].cells,
                                   .k = solutions[s].k,
                                   .tau = options->tau != NULL ? atof(options->tau) : 1.0,
                                   .aspect = 1.0,
                                   .contrast = 1.0};
-        int n = options->quick ? 2 : MAX_DEGREE;
+        int n = options->quick ? 8 : MAX_DEGREE;
         for (int i = 0; i < n; i++) {
             given.degree = i + 1;
             TRY(measure(&one, &given, points[i]));
