@@ -18,6 +18,7 @@ facet_status triad_create_bytes(int64_t bytes, struct triad *triad);
 void triad_destroy(struct triad *triad);
 /* Seconds (ceiling_clock) of one pass with base_threads() threads. */
 double triad_run(struct triad *triad);
+double triad_repeat(struct triad *triad, int count); /* of so many passes together */
 /* Bytes of one pass as STREAM counts them: two arrays read, one written. */
 double triad_bytes(const struct triad *triad);
 
