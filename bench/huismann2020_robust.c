@@ -76,7 +76,7 @@ static facet_status penalties(const struct bench_options *options) {
     }
     TRY(bench_emit(
         options, "huismann2020-penalty",
-        "huismann2020, Figure 5: iterations and errors by penalty, 8^3 cells. In the paper a tau 25 times "
+        "huismann2020, Figure 5: iterations and errors by penalty. In the paper a tau 25 times "
         "as large costs HDG-trans a factor of 1.5 at p = 2 and far less at p = 32, and lowers the error "
         "(huismann2020, section 5.5).",
         table));
@@ -149,8 +149,8 @@ static facet_status contrasts(const struct bench_options *options, double ratios
         }
     TRY(bench_emit(
         options, "huismann2020-contrast",
-        "Iterations with a random conductivity in every cell, 1 .. 100, uniform in the logarithm, tau = 25 "
-        "times it; and their ratio to those of conductivity 1. The direct solvers do not apply.",
+        "Iterations with a random conductivity in every cell, 1 .. 100, uniform in the logarithm, tau "
+        "growing with it; and their ratio to those of conductivity 1. The direct solvers do not apply.",
         table));
 done:
     base_free(&c);

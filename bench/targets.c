@@ -34,7 +34,12 @@ void targets_at_most(struct targets *t, const char *what, double limit, double m
 }
 
 facet_status targets_emit(const struct bench_options *options, const char *name, struct targets *t) {
-    return bench_emit(options, name, "What was to be reached, and what this run measured.", t->table);
+    return bench_emit(options, name,
+                      options->quick
+                          ? "Targets are those of the whole bench; --quick takes tiny sizes, which say "
+                            "nothing about them."
+                          : "What was to be reached, and what this run measured.",
+                      t->table);
 }
 
 double targets_lower(double a, double b) {
