@@ -30,7 +30,8 @@ const char *rival_name(enum rival_kind kind) {
 
 static int space_of(int kind) {
     if (kind == RIVAL_CONTINUOUS) return SPACE_CONTINUOUS;
-    return RIVALS_OF_HDG & RIVAL_BIT(kind) ? SPACE_HDG : SPACE_CONDENSED;
+    int condensed = (kind >= RIVAL_CCG_UNPREC && kind <= RIVAL_CCG_TRANS) || kind == RIVAL_CONDENSED;
+    return condensed ? SPACE_CONDENSED : SPACE_HDG;
 }
 
 static int on_the_wall;
@@ -59,7 +60,7 @@ double rival_bytes(const struct wave_case *wave, unsigned kinds) {
     for (int kind = 0; kind < N_RIVALS; kind++)
         if (kinds & RIVAL_BIT(kind)) spaces[space_of(kind)] = 1;
     volumes += 3.0 * spaces[SPACE_HDG] + 1.2 * spaces[SPACE_CONDENSED] + 3.0 * spaces[SPACE_CONTINUOUS];
-    if (kinds & 0xfu) volumes += 1.0;
+    if (kinds & (RIVAL_BIT(RIVAL_CCG_UNPREC) - 1)) volumes += 1.0;
     return 8.0 * wave_unknowns(wave) * (volumes + 60.0 / (wave->degree + 1.0));
 }
 

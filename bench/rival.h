@@ -29,7 +29,6 @@ enum rival_kind {
 };
 #define RIVAL_BIT(kind) (1u << (kind))
 #define RIVALS_ALL      (RIVAL_BIT(N_RIVALS) - 1)
-#define RIVALS_OF_HDG   0x6f0fu /* those whose discretization is HDG */
 const char *rival_name(enum rival_kind kind);
 
 enum rival_stage { RIVAL_GUESS, RIVAL_LOAD, RIVAL_SOLVE, RIVAL_RECOVER, N_RIVAL_STAGES };
