@@ -29,7 +29,8 @@
  *     The number of threads is a property of the process. Different solvers may be used from different
  *     threads; one solver may not.
  *
- * The life of a program (see examples/01_box.c, examples/02_annulus.c):
+ * The life of a program (see examples/01_box.c, examples/02_annulus.c,
+ * examples/03_steps.c):
  *
  *     facet_context *ctx;   facet_context_create("cpu", &ctx);
  *     facet_mesh *mesh;     facet_mesh_read(ctx, "part.msh", &mesh);
@@ -322,11 +323,12 @@ FACET_API facet_status facet_solver_solve(facet_solver *solver, const double *so
 /* The same for callers who want their arrays checked: each has n numbers, or is NULL. A number other than
  * that of the points (times dim in elasticity) is FACET_ERROR_INPUT, and nothing is read. */
 FACET_API facet_status facet_solver_solve_n(facet_solver *solver, int64_t n, const double *source, double *u);
-/* Where the next iteration begins: with the traces that belong to this u, n numbers at the points. With the
- * operator tensor; a direct solve has no use for it. */
+/* Where the next iteration begins: with the traces that belong to this u, n numbers at the points. With
+ * hdg and the operator tensor; a direct solve has no use for it. */
 FACET_API facet_status facet_solver_set_guess(facet_solver *solver, int64_t n, const double *u);
 /* Another reaction, the same number everywhere, for the solves that follow: an implicit step of another
- * length. With the operator tensor, where this is much cheaper than a new solver; refused where it is not. */
+ * length. With hdg and the operator tensor, where this is much cheaper than a new solver; refused where it is
+ * not. */
 FACET_API facet_status facet_solver_set_reaction(facet_solver *solver, double reaction);
 
 FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_report *report);

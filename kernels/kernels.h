@@ -154,16 +154,16 @@ struct kernels {
     /* HDG on a box; kernels/box.h. */
     double (*box_step)(const struct box_plan *plan, const struct box_step *step, const double *f, double *r,
                        const double *e, double *d, double *x, double *y);
-    /* r -= alpha y; sums[0] = r . D r, sums[1] = |r|^2 in plain modes; moments (NULL: not wanted): for every
-     * face-pack the sums of r times hats over its blocks. */
+    /* r -= alpha y; sums (on the host): r . D r, and |r|^2 in plain modes; moments (NULL: not wanted): for
+     * every face-pack the sums of r times hats over its blocks. */
     void (*box_residual)(const struct box_plan *plan, double alpha, const double *y, double *r,
                          double *moments, double *sums);
     /* Between vertex values and coefficients of faces. The lattice has packs LANES + 1 numbers in a row
      * (cells
      * + 1 of them vertices, the others zero), rows and layers of vertices being cells + 1 of an axis that is
      * present, else 1. A face with the corners g(-,-) .. g(+,+) has the coefficients of its bilinear function
-     * in 1, xi_q, xi_p, xi_p xi_q; coefficients of lanes that are no free face are zero. box_restrict is the
-     * transpose, for moments that are zero there. */
+     * in 1, xi_q, xi_p, xi_p xi_q; those of lanes without a face are zero. Vertices of fixed planes must be
+     * zero. box_restrict is the transpose. */
     void (*box_prolong)(const struct box_plan *plan, const double *vertices, double *coefficients);
     void (*box_restrict)(const struct box_plan *plan, const double *moments, double *vertices);
 

@@ -182,6 +182,20 @@ class Examples(unittest.TestCase):
         self.assertLess(abs(values["mean"]), 1e-12)
         self.assert_close(values["corner"], math.e - (math.e - 1) * math.sin(1), 1e-7)
 
+    def test_box_hdg(self):
+        result = self.solve("box-hdg")
+        self.assertEqual(result["solver"]["method"], "direct")
+        self.assert_errors(result, u=9.4e-5, q=1.5e-3, u_star=6.2e-5)
+        ways = [("tensor", "none"), ("tensor", "block"), ("tensor", "additive"), ("tensor", "chebyshev"), ("tensor", "stars"),
+                ("tp", "jacobi"), ("tp", "block"), ("tpt", "block")]
+        for operator, preconditioner in ways:
+            other = self.solve("box-hdg", discretization__operator=operator, solver__method="cg",
+                               solver__preconditioner=preconditioner)
+            self.assertEqual(other["solver"]["preconditioner"], preconditioner)
+            self.assert_close(other["values"]["somewhere"], result["values"]["somewhere"], 1e-8)
+            self.assert_close(other["errors"]["u"]["L2"], result["errors"]["u"]["L2"], 1e-6)
+        self.assertLess(other["solver"]["iterations"], 100)
+
     def test_periodic(self):
         result = self.solve("periodic")
         self.assertEqual(result["mesh"]["faces"], 3 * 64)  # every face has two cells

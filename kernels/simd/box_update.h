@@ -108,7 +108,8 @@ static void NAME(update)(const struct box_plan *p, const struct box_step *step, 
 
 #ifndef BOX_THREADS
 #    define BOX_THREADS 64
-#    define BOX_SMALL   8192 /* below this a parallel region costs more than it gains */
+#    define BOX_SMALL   8192 /* numbers, */
+#    define BOX_FACES   1024 /* and face-packs, below which a parallel region costs more than it gains */
 /* Threads that have layers to work on. */
 static int box_threads(const struct box_plan *p) {
     int n = base_threads() < p->threads ? base_threads() : p->threads;
@@ -230,6 +231,8 @@ static lane NAME(mask)(const struct box_plan *p, const struct box_face_pack *f) 
 }
 
 void NAME(box_prolong)(const struct box_plan *p, const double *vertices, REAL *coefficients) {
+    int n_threads = box_threads(p);
+#pragma omp parallel for schedule(static) num_threads(n_threads) if (n_threads > 1 && p->n_faces > BOX_FACES)
     for (int64_t number = 0; number < p->n_faces; number++) {
         struct box_face_pack face = box_face_pack(p, number, L);
         int64_t corner[4];

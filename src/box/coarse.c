@@ -8,7 +8,7 @@
 #include "solve/amg.h"
 
 /* A factor beyond so many vertices takes longer to apply than a cycle of multigrid. */
-#define CHOLESKY_VERTICES 20000
+#define CHOLESKY_VERTICES 60000
 
 void box_coarse_destroy(struct box_coarse *c) {
     for (int l = 0; c->ends != NULL && l < c->h->n_lines; l++) base_free(&c->ends[l]);
@@ -272,7 +272,7 @@ facet_status box_coarse_solver(const struct device *device, const struct box_coa
     }
     struct amg_options options;
     amg_options_default(&options);
-    options.cycle = MG_V;
+    options.cycle = MG_W;
     options.n_kernel = c->h->grid.singular ? 1 : 0;
     TRY(ALLOC(ones, c->n));
     for (int64_t i = 0; i < c->n; i++) ones[i] = 1.0;

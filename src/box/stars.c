@@ -144,11 +144,13 @@ static inline whole_single sum_rows_single(const whole_single *x) {
 
 #define REAL       double
 #define NAME(what) what
+#include "box/stars_loops_real.h"
 #include "box/stars_real.h"
 #undef REAL
 #undef NAME
 #define REAL       float
 #define NAME(what) what##_single
+#include "box/stars_loops_real.h"
 #include "box/stars_real.h"
 #undef REAL
 #undef NAME

@@ -203,17 +203,38 @@ done:
     return status;
 }
 
-/* The lines do not depend on the reaction, nor do the boundary data. */
+/* Lines and boundary data do not depend on the reaction; what does is made anew, and a failure leaves the
+ * solver as it was. */
 static facet_status set_reaction(struct facet_solver *s, double reaction) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    for (int64_t c = 0; c < b->hdg->grid.n_cells; c++) b->data.reaction[c] = reaction;
-    s->solved = 0;
-    box_method_destroy(&b->method);
-    box_hdg_destroy(&b->hdg);
+    struct box_hdg *hdg = b->hdg;
+    struct box_method *method = b->method;
+    double *before = b->data.reaction, *after = NULL;
+    TRY(ALLOC(after, hdg->grid.n_cells));
+    for (int64_t c = 0; c < hdg->grid.n_cells; c++) after[c] = reaction;
+    b->data.grid.reaction = b->data.reaction = after;
+    b->hdg = NULL;
+    b->method = NULL;
     TRY(create_hdg(s));
     TRY(box_method_create(s));
+    s->solved = 0;
 done:
+    if (status != FACET_OK && after != NULL) { /* the new ones go */
+        struct box_method *failed = b->method;
+        struct box_hdg *unused = b->hdg;
+        b->hdg = hdg;
+        b->method = method;
+        b->data.grid.reaction = b->data.reaction = before;
+        hdg = unused;
+        method = failed;
+        before = after;
+    }
+    if (after != NULL) {
+        box_method_destroy(&method);
+        box_hdg_destroy(&hdg);
+        base_free(&before);
+    }
     return status;
 }
 

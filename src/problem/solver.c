@@ -302,9 +302,10 @@ facet_status facet_solver_set_guess(facet_solver *s, int64_t n, const double *u)
     TRY(check_length(s, "facet_solver_set_guess", n));
     if (s->backend->set_guess == NULL)
         FAIL(FACET_ERROR_INPUT,
-             "a guess needs the operator tensor, and this solver has %s; use the option warm_start, which "
-             "begins with the solution before",
-             s->operator_name);
+             "a guess needs the discretization hdg and the operator tensor, and this solver has %s and %s; "
+             "use "
+             "the option warm_start, which begins with the solution before",
+             s->options.discretization, s->operator_name);
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(u[i]))
             FAIL(FACET_ERROR_INPUT, "facet_solver_set_guess: number %lld is %g", (long long)i, u[i]);
@@ -318,10 +319,11 @@ facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
     if (!isfinite(reaction) || reaction < 0.0)
         return base_fail(FACET_ERROR_INPUT, "the reaction must not be negative, but is %g", reaction);
     if (s->backend->set_reaction == NULL)
-        return base_fail(FACET_ERROR_INPUT,
-                         "another reaction is cheap with the operator tensor only, and this solver has %s; "
-                         "make a new solver",
-                         s->operator_name);
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "another reaction is cheap with the discretization hdg and the operator tensor only, and this "
+            "solver has %s and %s; make a new solver",
+            s->options.discretization, s->operator_name);
     return s->backend->set_reaction(s, reaction);
 }
 
