@@ -107,8 +107,12 @@ static facet_status check_case(const struct app_options *options, facet_context 
     report_groups(mesh, mesh->dim, NULL, out);
     report_groups(mesh, mesh->dim - 1, file, out);
     TRY(run_check_data(file, problem, &mismatch, unknowns));
-    text_printf(out, "unknowns  degree %d: %s on the trace, %s in the cells\n", file->discretization.degree,
-                report_count(unknowns[0]).text, report_count(unknowns[1]).text);
+    text_printf(out, "unknowns  degree %d: ", file->discretization.degree);
+    if (unknowns[0] < 0)
+        text_printf(out, "%s\n", report_count(unknowns[1]).text);
+    else
+        text_printf(out, "%s on the trace, %s in the cells\n", report_count(unknowns[0]).text,
+                    report_count(unknowns[1]).text);
     report_mismatch(&mismatch, out);
 done:
     facet_problem_destroy(&problem);

@@ -79,7 +79,8 @@ static void add_row(struct converge *c, const struct run *run, int refine, const
     table_cell(c->table, "%d", run->degree);
     table_cell(c->table, "%d", refine);
     table_cell(c->table, "%d", run->mesh->n_cells);
-    table_cell(c->table, "%lld", (long long)run->report.trace_unknowns);
+    int64_t trace = run->report.trace_unknowns;
+    table_cell(c->table, "%lld", (long long)(trace < 0 ? run->report.volume_unknowns : trace));
     for (int i = 0; i < kind->n; i++) {
         double error = member(&run->errors, &kind->shown[i]);
         double observed = rates ? member(rates, &kind->shown[i]) : NAN;

@@ -77,7 +77,9 @@ void report_header(const struct run *run, struct text *out) {
                 file->discretization.formulation ? " formulation, " : "", run->degree);
     if (run->solver && strcmp(run->report.operator_name, "mapped") != 0)
         text_printf(out, ", operator %s", run->report.operator_name);
-    if (run->solver)
+    if (run->solver && run->report.trace_unknowns < 0)
+        text_printf(out, ": %s", report_number_of(run->report.volume_unknowns, "unknown").text);
+    else if (run->solver)
         text_printf(out, ": %s, %s in the cells",
                     report_number_of(run->report.trace_unknowns, "trace unknown").text,
                     report_count(run->report.volume_unknowns).text);
@@ -176,8 +178,10 @@ static void put_times(const struct run *run, struct text *out) {
         text_printf(out, "%s%s %s", n++ % 4 == 0 ? "\n          " : ", ",
                     facet_phase_name((facet_phase)phase), report_seconds(seconds).text);
     }
-    text_printf(out, "\nspeed     %.3g trace unknowns per second of the whole run\n",
-                run->total_seconds > 0.0 ? (double)run->report.trace_unknowns / run->total_seconds : 0.0);
+    int64_t trace = run->report.trace_unknowns, unknowns = trace < 0 ? run->report.volume_unknowns : trace;
+    text_printf(out, "\nspeed     %.3g %sunknowns per second of the whole run\n",
+                run->total_seconds > 0.0 ? (double)unknowns / run->total_seconds : 0.0,
+                trace < 0 ? "" : "trace ");
     text_printf(out, "memory    %s at its peak\n", report_bytes((double)base_peak_resident_bytes()).text);
 }
 

@@ -34,6 +34,8 @@ facet_status bench_fabien2017_roofline(const struct bench_options *options);
 facet_status bench_fabien2019_accuracy(const struct bench_options *options);
 facet_status bench_fabien2019_tas(const struct bench_options *options);
 facet_status bench_fabien2019_iterations(const struct bench_options *options);
+facet_status bench_cui2024_iterations(const struct bench_options *options);
+facet_status bench_cui2024_precision(const struct bench_options *options);
 facet_status bench_local3d(const struct bench_options *options);
 facet_status bench_pmg(const struct bench_options *options);
 facet_status bench_pmg_large(const struct bench_options *options);

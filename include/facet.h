@@ -30,7 +30,7 @@
  *     threads; one solver may not.
  *
  * The life of a program (see examples/01_box.c, examples/02_annulus.c,
- * examples/03_steps.c):
+ * examples/03_steps.c, examples/04_pressure.c):
  *
  *     facet_context *ctx;   facet_context_create("cpu", &ctx);
  *     facet_mesh *mesh;     facet_mesh_read(ctx, "part.msh", &mesh);
@@ -249,9 +249,13 @@ FACET_API facet_status facet_problem_set_gradient_pressure_function(facet_proble
 /* ------------------------------------------------------------------------------------------ solver */
 
 typedef struct facet_options {
-    const char *discretization; /* "hdg" (NULL), or "condensed": continuous elements, condensed to their
-                                   boundaries; without tau, u* and q*, and with q = -K grad u at points */
-    int degree; /* 1 .. 16, with the operator tensor to 32; of the formulation gradient also 0 */
+    const char *discretization; /* "hdg" (NULL); "condensed": continuous elements, condensed to their
+                                   boundaries; without tau, u* and q*, and with q = -K grad u at points;
+                                   "continuous": the same elements solved whole, on boxes of quads and hexes
+                                   with Dirichlet, Neumann and periodic sides and coefficients that are
+                                   constant in every cell */
+    int degree; /* 1 .. 16, with the operator tensor to 32, continuous to 15; of the formulation gradient
+                   also 0 */
     const char *operator_name; /* how the matrix of a cell acts: "auto" (NULL), "mapped": dense, for all
                                   cells; "tensor": factored, for boxes of quads and hexes with Dirichlet,
                                   Neumann and periodic sides, coefficients that are constant in every cell,
@@ -264,12 +268,14 @@ typedef struct facet_options {
     const char *plane;       /* elasticity in 2D: "strain" (NULL), or "stress" */
     const char *method; /* "auto" (NULL), "cg", "fgmres", "direct", or "multigrid": cycles by themselves */
     const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block"; of the operator mapped "amg",
-                                   "pmg", of tensor "additive", "chebyshev", "stars" */
-    const char *cycle;          /* of amg and pmg: "auto" (NULL), "V", "W", "F", "full" */
-    const char *smoother;       /* of pmg: "auto" (NULL), "faces", "cells" */
-    int smoother_degree;        /* of pmg: of its Chebyshev polynomial; 0: chosen */
-    const char *precision; /* of the preconditioners pmg, additive, chebyshev, stars: "auto" (NULL), "double",
-                              "mixed" (single) */
+                                   "pmg", of tensor "additive", "chebyshev", "stars"; of continuous "none",
+                                   "jacobi", and cycles: "gmg", or with vertex patches "patches" */
+    const char *cycle;          /* of all these cycles: "auto" (NULL), "V", "W", "F", "full" */
+    const char *smoother;       /* "auto" (NULL); of pmg "faces", "cells"; of continuous "patches",
+                                   "additive", "point", "jacobi", "chebyshev" */
+    int smoother_degree;        /* of a Chebyshev polynomial, or steps of the other smoothers; 0: chosen */
+    const char *precision;     /* of the preconditioners pmg, additive, chebyshev, stars, gmg, patches: "auto"
+                                  (NULL), "double", "mixed" (single) */
     const char *coarse_device; /* of the coarse levels of pmg; NULL: that of the context */
     int warm_start;            /* the iteration begins with the trace of the solution before */
     int watch;                 /* measure the rate of every level (facet_solver_level), which costs time */
@@ -280,7 +286,8 @@ typedef struct facet_options {
 FACET_API void facet_options_default(facet_options *options);
 
 typedef struct facet_report {
-    int64_t trace_unknowns, volume_unknowns; /* trace: without the eliminated ones */
+    int64_t trace_unknowns, volume_unknowns; /* trace: without the eliminated ones; negative: there is no
+                                                trace, all unknowns are those of the volume */
     int iterations, converged;
     const char *method, *preconditioner, *operator_name; /* those that were used */
     const char *reason;                                  /* why the solve stopped */
@@ -323,12 +330,12 @@ FACET_API facet_status facet_solver_solve(facet_solver *solver, const double *so
 /* The same for callers who want their arrays checked: each has n numbers, or is NULL. A number other than
  * that of the points (times dim in elasticity) is FACET_ERROR_INPUT, and nothing is read. */
 FACET_API facet_status facet_solver_solve_n(facet_solver *solver, int64_t n, const double *source, double *u);
-/* Where the next iteration begins: with the traces that belong to this u, n numbers at the points. With
- * hdg and the operator tensor; a direct solve has no use for it. */
+/* Where the next iteration begins: with this u, n numbers at the points, or the traces that belong to it.
+ * With hdg and the operator tensor, and with continuous; a direct solve has no use for it. */
 FACET_API facet_status facet_solver_set_guess(facet_solver *solver, int64_t n, const double *u);
 /* Another reaction, the same number everywhere, for the solves that follow: an implicit step of another
- * length. With hdg and the operator tensor, where this is much cheaper than a new solver; refused where it is
- * not. */
+ * length. With hdg and the operator tensor, and with continuous, where this is much cheaper than a new
+ * solver; refused where it is not. */
 FACET_API facet_status facet_solver_set_reaction(facet_solver *solver, double reaction);
 
 FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_report *report);

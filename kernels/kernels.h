@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "kernels/box.h"
+#include "kernels/brick.h"
 
 #define KERNEL_LANES 8
 
@@ -166,6 +167,35 @@ struct kernels {
      * zero. box_restrict is the transpose. */
     void (*box_prolong)(const struct box_plan *plan, const double *vertices, double *coefficients);
     void (*box_restrict)(const struct box_plan *plan, const double *moments, double *vertices);
+    /* Continuous elements on bricks (kernels/brick.h). Nodes that carry Dirichlet values are called fixed.
+     *
+     * y = a A x + b f on free nodes, 0 on fixed ones, whose x counts as it stands. b = 0 or f = NULL: no f.
+     * scratch: brick_scratch numbers, of the precision of the vectors; so for the next ones. */
+    void (*brick_apply)(const struct brick_cells *cells, double a, const double *x, double b, const double *f,
+                        double *y, double *scratch);
+    int64_t (*brick_scratch)(const struct brick_cells *cells); /* of brick_apply and point_sweep */
+    /* The diagonal of A; 1 on fixed nodes. */
+    void (*brick_diagonal)(const struct brick_cells *cells, double *d);
+    /* One step of Gauss-Seidel: free nodes one after another such that their equation A x = b holds. A layer
+     * is a cell in the last direction that has more than one, with its nodes except the last (which is the
+     * first of the next layer; of the last layer too where there is no next). Even layers come first, then
+     * odd ones, then the last one if the direction is periodic with an odd number; within a layer nodes are
+     * lexicographic. backward: the same in reverse. */
+    void (*point_sweep)(const struct brick_cells *cells, int backward, const double *b, double *x,
+                        double *scratch);
+    /* fine += P coarse, all nodes. scratch: transfer_scratch numbers. */
+    void (*brick_prolong)(const struct brick_transfer *transfer, const double *coarse, double *fine,
+                          double *scratch);
+    /* coarse = P' fine on free nodes, 0 on fixed ones; each fine node counts once. */
+    void (*brick_restrict)(const struct brick_transfer *transfer, const double *fine, double *coarse,
+                           double *scratch);
+    int64_t (*transfer_scratch)(const struct brick_transfer *transfer);
+    /* One step over all patches, colour by colour, backward in reverse order of the colours: x of the free
+     * nodes of a patch such that its equations hold. x of fixed nodes counts as it stands. scratch:
+     * patch_scratch numbers. */
+    void (*patch_sweep)(const struct brick_patches *patches, int backward, const double *b, double *x,
+                        double *scratch);
+    int64_t (*patch_scratch)(const struct brick_patches *patches);
 
     /* Single precision. */
     void (*fill_single)(int64_t n, double a, float *x);
@@ -188,6 +218,17 @@ struct kernels {
                                 float *moments, double *sums);
     void (*box_prolong_single)(const struct box_plan *plan, const double *vertices, float *coefficients);
     void (*box_restrict_single)(const struct box_plan *plan, const float *moments, double *vertices);
+    void (*brick_apply_single)(const struct brick_cells *cells, double a, const float *x, double b,
+                               const float *f, float *y, float *scratch);
+    void (*brick_diagonal_single)(const struct brick_cells *cells, float *d);
+    void (*point_sweep_single)(const struct brick_cells *cells, int backward, const float *b, float *x,
+                               float *scratch);
+    void (*brick_prolong_single)(const struct brick_transfer *transfer, const float *coarse, float *fine,
+                                 float *scratch);
+    void (*brick_restrict_single)(const struct brick_transfer *transfer, const float *fine, float *coarse,
+                                  float *scratch);
+    void (*patch_sweep_single)(const struct brick_patches *patches, int backward, const float *b, float *x,
+                               float *scratch);
 };
 
 const struct kernels *kernels_ref(void);

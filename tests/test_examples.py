@@ -196,6 +196,26 @@ class Examples(unittest.TestCase):
             self.assert_close(other["errors"]["u"]["L2"], result["errors"]["u"]["L2"], 1e-6)
         self.assertLess(other["solver"]["iterations"], 100)
 
+    def test_continuous(self):
+        result = self.solve("continuous")
+        self.assertEqual((result["method"], result["solver"]["method"]), ("continuous", "direct"))
+        self.assertEqual(result["unknowns"], {"volume": 17 ** 3})
+        self.assert_errors(result, u=6.9e-7, q=3.4e-5)
+        cycles = self.solve("continuous", solver__method="multigrid")
+        self.assertLessEqual(cycles["solver"]["iterations"], 4)
+        self.assert_close(cycles["values"]["middle"], result["values"]["middle"], 1e-9)
+        rows = self.run_facet("converge", case("continuous"), "--refine", "0:2", "--degree", "1:4")
+        self.assertEqual(self.assert_orders(rows, {"u": (1, 0.3), "q": (0, 0.3)}), 4 * 2 * 2)
+
+    def test_continuous_jumps(self):
+        result = self.solve("continuous-jumps")
+        values = result["values"]
+        self.assertEqual((result["solver"]["method"], result["solver"]["preconditioner"]), ("cg", "patches"))
+        self.assert_close(values["flow_in"], -values["flow_out"], 1e-7)
+        other = self.solve("continuous-jumps", discretization__method="condensed")["values"]
+        for name in values:
+            self.assert_close(values[name], other[name], 1e-7)
+
     def test_periodic(self):
         result = self.solve("periodic")
         self.assertEqual(result["mesh"]["faces"], 3 * 64)  # every face has two cells

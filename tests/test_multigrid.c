@@ -608,7 +608,7 @@ static void keys_that_do_nothing_are_refused(void **state) {
     options.smoother = NULL;
     options.method = "multigrid";
     refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "amg or pmg, not block");
-    options.preconditioner = "gmg";
+    options.preconditioner = "ilu";
     refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "unknown preconditioner");
     facet_options_default(&options);
     options.preconditioner = "pmg";

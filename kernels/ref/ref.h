@@ -34,4 +34,27 @@ void box_residual_single_ref(const struct box_plan *p, double alpha, const float
 void box_prolong_single_ref(const struct box_plan *p, const double *vertices, float *coefficients);
 void box_restrict_single_ref(const struct box_plan *p, const float *moments, double *vertices);
 
+void brick_apply_ref(const struct brick_cells *c, double a, const double *x, double b, const double *f,
+                     double *y, double *scratch);
+void brick_diagonal_ref(const struct brick_cells *c, double *d);
+void point_sweep_ref(const struct brick_cells *c, int backward, const double *b, double *x, double *scratch);
+void brick_prolong_ref(const struct brick_transfer *t, const double *coarse, double *fine, double *scratch);
+void brick_restrict_ref(const struct brick_transfer *t, const double *fine, double *coarse, double *scratch);
+void patch_sweep_ref(const struct brick_patches *p, int backward, const double *b, double *x,
+                     double *scratch);
+void brick_apply_single_ref(const struct brick_cells *c, double a, const float *x, double b, const float *f,
+                            float *y, float *scratch);
+void brick_diagonal_single_ref(const struct brick_cells *c, float *d);
+void point_sweep_single_ref(const struct brick_cells *c, int backward, const float *b, float *x,
+                            float *scratch);
+void brick_prolong_single_ref(const struct brick_transfer *t, const float *coarse, float *fine,
+                              float *scratch);
+void brick_restrict_single_ref(const struct brick_transfer *t, const float *fine, float *coarse,
+                               float *scratch);
+void patch_sweep_single_ref(const struct brick_patches *p, int backward, const float *b, float *x,
+                            float *scratch);
+int64_t brick_scratch_ref(const struct brick_cells *c);
+int64_t transfer_scratch_ref(const struct brick_transfer *t);
+int64_t patch_scratch_ref(const struct brick_patches *p);
+
 #endif

@@ -60,6 +60,21 @@ const struct kernels *kernels_ref(void) {
         .box_residual_single = box_residual_single_ref,
         .box_prolong_single = box_prolong_single_ref,
         .box_restrict_single = box_restrict_single_ref,
+        .brick_apply = brick_apply_ref,
+        .brick_apply_single = brick_apply_single_ref,
+        .brick_diagonal = brick_diagonal_ref,
+        .brick_diagonal_single = brick_diagonal_single_ref,
+        .point_sweep = point_sweep_ref,
+        .point_sweep_single = point_sweep_single_ref,
+        .brick_prolong = brick_prolong_ref,
+        .brick_prolong_single = brick_prolong_single_ref,
+        .brick_restrict = brick_restrict_ref,
+        .brick_restrict_single = brick_restrict_single_ref,
+        .patch_sweep = patch_sweep_ref,
+        .patch_sweep_single = patch_sweep_single_ref,
+        .brick_scratch = brick_scratch_ref,
+        .transfer_scratch = transfer_scratch_ref,
+        .patch_scratch = patch_scratch_ref,
     };
     return &table;
 }

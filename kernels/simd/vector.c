@@ -71,6 +71,21 @@ const struct kernels *kernels_simd(void) {
         .box_residual_single = box_residual_single_simd,
         .box_prolong_single = box_prolong_single_simd,
         .box_restrict_single = box_restrict_single_simd,
+        .brick_apply = brick_apply_simd,
+        .brick_apply_single = brick_apply_single_simd,
+        .brick_diagonal = brick_diagonal_simd,
+        .brick_diagonal_single = brick_diagonal_single_simd,
+        .point_sweep = point_sweep_simd,
+        .point_sweep_single = point_sweep_single_simd,
+        .brick_prolong = brick_prolong_simd,
+        .brick_prolong_single = brick_prolong_single_simd,
+        .brick_restrict = brick_restrict_simd,
+        .brick_restrict_single = brick_restrict_single_simd,
+        .patch_sweep = patch_sweep_simd,
+        .patch_sweep_single = patch_sweep_single_simd,
+        .brick_scratch = brick_scratch_simd,
+        .transfer_scratch = transfer_scratch_simd,
+        .patch_scratch = patch_scratch_simd,
     };
     return &table;
 }

@@ -94,7 +94,7 @@ struct case_file {
     struct case_boundary *boundary;
 
     struct {
-        char *method;      /* hdg, condensed */
+        char *method;      /* hdg, condensed, continuous */
         char *formulation; /* symmetric, gradient */
         char *operator_name;
         int degree;

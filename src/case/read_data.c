@@ -265,8 +265,9 @@ done:
 facet_status reader_read_tau(struct reader *r, const struct tree_node *discretization) {
     const struct tree_node *tau = reader_get(discretization, "discretization.tau");
     if (!tau) return FACET_OK;
-    if (r->file->discretization.method && !strcmp(r->file->discretization.method, "condensed"))
-        issues_add(r->issues, tau, "discretization.tau: belongs to method: hdg; condensed has none");
+    if (r->file->discretization.method && strcmp(r->file->discretization.method, "hdg") != 0)
+        issues_add(r->issues, tau, "discretization.tau: belongs to method: hdg; %s has none",
+                   r->file->discretization.method);
     if (tau->kind == TREE_MAP) {
         r->file->discretization.tau_hat = reader_number(tau, "discretization.tau.hat");
         return FACET_OK;

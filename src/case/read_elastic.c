@@ -38,9 +38,10 @@ void reader_check_equation(struct reader *r) {
     }
     reader_refuse_key(r, root, "", "conductivity");
     reader_refuse_key(r, root, "", "reaction");
-    if (method && !strcmp(method->text, "condensed"))
+    if (method && strcmp(method->text, "hdg") != 0)
         issues_add(r->issues, method,
-                   "discretization.method: condensed belongs to equation: diffusion; elasticity has hdg");
+                   "discretization.method: %s belongs to equation: diffusion; elasticity has hdg",
+                   method->text);
     if (plane && r->dim == 3)
         issues_add(r->issues, plane, "plane: belongs to 2D, but the box has 3 dimensions; remove it");
 }

@@ -66,9 +66,12 @@ static void check_field(struct reader *r, const struct tree_node *node, const ch
     const char *method = r->file->discretization.method;
     int star = is_any_of(node->text, "u_star", "q_star");
     if (!check_owner(r, node, name)) return;
-    if (star && method && !strcmp(method, "condensed"))
-        issues_add(r->issues, node, "%s: %s belongs to discretization.method: hdg; condensed has u and q",
-                   name, node->text);
+    int continuous = method && !strcmp(method, "continuous");
+    if (star && (continuous || (method && !strcmp(method, "condensed"))))
+        issues_add(r->issues, node, "%s: %s belongs to discretization.method: hdg; %s has u and q", name,
+                   node->text, method);
+    else if (continuous && !strcmp(node->text, "trace"))
+        issues_add(r->issues, node, "%s: trace belongs to discretization.method: hdg and condensed", name);
     else if (star && !r->file->discretization.postprocess)
         issues_add(r->issues, node, "%s: %s needs discretization.postprocess: true", name, node->text);
     if (!strcmp(node->text, "error") && !tree_find(r->tree->root, "exact"))

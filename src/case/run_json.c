@@ -102,7 +102,7 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     json_object_end(json);
     if (run->solver != NULL) {
         json_object_begin(json, "unknowns");
-        json_integer(json, "trace", run->report.trace_unknowns);
+        if (run->report.trace_unknowns >= 0) json_integer(json, "trace", run->report.trace_unknowns);
         json_integer(json, "volume", run->report.volume_unknowns);
         json_object_end(json);
     }

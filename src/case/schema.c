@@ -217,17 +217,23 @@ static const struct schema_entry table[] = {
 
     {.path = "discretization.method",
      .types = SCHEMA_WORD,
-     .words = {"hdg", "condensed"},
+     .words = {"hdg", "condensed", "continuous"},
      .fallback = "hdg",
-     .help = "`hdg`: hybridized discontinuous Galerkin. `condensed`: continuous elements, condensed to their "
-             "boundaries, without `tau`, `u_star` and `q_star`, and with q = -K grad u."},
+     .help =
+         "`hdg`: hybridized discontinuous Galerkin. `condensed`: continuous elements, condensed to their "
+         "boundaries, without `tau`, `u_star` and `q_star`, and with q = -K grad u. `continuous`: the same "
+         "elements solved whole (cui2024), for a `box` of quads or hexes with Dirichlet, Neumann and "
+         "periodic "
+         "sides, and a conductivity and a reaction that are numbers in every cell."},
     {.path = "discretization.degree",
      .types = SCHEMA_INTEGER,
      .flags = SCHEMA_FROM | SCHEMA_TO,
      .min = 1,
      .max = 32,
      .fallback = "3",
-     .help = "The polynomial degree: to 16, and to 32 on boxes with the operator `tensor`."},
+     .help =
+         "The polynomial degree: to 16, and to 32 on boxes with the operator `tensor`; of `continuous` to "
+         "15."},
     {.path = "discretization.operator",
      .types = SCHEMA_WORD,
      .words = {"auto", "mapped", "tensor", "tp", "tpt", "mm"},
@@ -273,36 +279,47 @@ static const struct schema_entry table[] = {
          "diagonalization. `auto` takes it where it is cheaper than an iteration."},
     {.path = "solver.preconditioner",
      .types = SCHEMA_WORD,
-     .words = {"auto", "none", "jacobi", "block", "amg", "pmg", "additive", "chebyshev", "stars"},
+     .words = {"auto", "none", "jacobi", "block", "amg", "pmg", "additive", "chebyshev", "stars", "gmg",
+               "patches"},
      .fallback = "auto",
      .help =
          "For `cg`, `fgmres` and (`amg`, `pmg`) `multigrid`: the diagonal, the blocks of the faces, "
          "algebraic multigrid, or p-multigrid, which never assembles the matrix (`auto`). Of the operator "
          "`tensor`: the blocks of the faces plus a coarse space of the vertices (`additive`), a V-cycle "
          "with Chebyshev polynomials over these (`chebyshev`), or with the cells around a vertex solved "
-         "together (`stars`)."},
+         "together (`stars`). Of `method: continuous`: a cycle over halved boxes with any `smoother` "
+         "(`gmg`), "
+         "or with exact solves in the cells around every vertex (`patches`, which is `auto`)."},
     {.path = "solver.cycle",
      .types = SCHEMA_WORD,
      .words = {"auto", "V", "W", "F", "full"},
      .fallback = "auto",
-     .help = "Of `amg` and `pmg`: how often the coarse levels are visited."},
+     .help =
+         "Of `amg`, `pmg`, `gmg` and `patches`: how often the coarse levels are visited. `full` begins with "
+         "the coarsest level and goes on with V-cycles; `gmg` and `patches` have it with `method: multigrid` "
+         "alone, where it is `auto`."},
     {.path = "solver.smoother",
      .types = SCHEMA_WORD,
-     .words = {"auto", "faces", "cells"},
+     .words = {"auto", "faces", "cells", "patches", "additive", "point", "jacobi", "chebyshev"},
      .fallback = "auto",
-     .help = "Of `pmg`: a Chebyshev polynomial over the blocks of single faces, or of all faces of a cell."},
+     .help =
+         "Of `pmg`: a Chebyshev polynomial over the blocks of single faces, or of all faces of a cell. Of "
+         "`method: continuous`: vertex patches colour by colour (`patches`, which is `auto`) or all at once "
+         "and weighted (`additive`), Gauss-Seidel (`point`), damped Jacobi, or a Chebyshev polynomial over "
+         "the diagonal."},
     {.path = "solver.smoother_degree",
      .types = SCHEMA_INTEGER,
      .flags = SCHEMA_FROM | SCHEMA_TO,
      .min = 0,
      .max = 16,
      .fallback = "0",
-     .help = "Of this polynomial; 0: chosen."},
+     .help = "Of this polynomial; 0: chosen. Of `patches`, `additive` and `point`: how many steps."},
     {.path = "solver.precision",
      .types = SCHEMA_WORD,
      .words = {"auto", "double", "mixed"},
      .fallback = "auto",
-     .help = "Of `pmg`, `additive`, `chebyshev` and `stars`: `mixed` runs the preconditioner in single "
+     .help = "Of `pmg`, `gmg`, `patches`, `additive`, `chebyshev` and `stars`: `mixed` runs the "
+             "preconditioner in single "
              "precision inside a method "
              "in double precision, which `auto` does for large systems."},
     {.path = "solver.coarse_device",

@@ -41,6 +41,15 @@ static const struct row rows[] = {
     {"box_residual", {OWN, OWN, REF}},
     {"box_prolong", {OWN, OWN, REF}},
     {"box_restrict", {OWN, OWN, REF}},
+    {"brick_apply", {OWN, OWN, REF}},
+    {"brick_scratch", {OWN, OWN, REF}},
+    {"brick_diagonal", {OWN, OWN, REF}},
+    {"point_sweep", {OWN, OWN, REF}},
+    {"brick_prolong", {OWN, OWN, REF}},
+    {"brick_restrict", {OWN, OWN, REF}},
+    {"transfer_scratch", {OWN, OWN, REF}},
+    {"patch_sweep", {OWN, OWN, REF}},
+    {"patch_scratch", {OWN, OWN, REF}},
     {"fill_single",     {OWN, OWN, REF}},
     {"axpby_single",    {OWN, OWN, REF}},
     {"multiply_single", {OWN, OWN, REF}},
@@ -55,6 +64,12 @@ static const struct row rows[] = {
     {"box_residual_single", {OWN, OWN, REF}},
     {"box_prolong_single", {OWN, OWN, REF}},
     {"box_restrict_single", {OWN, OWN, REF}},
+    {"brick_apply_single", {OWN, OWN, REF}},
+    {"brick_diagonal_single", {OWN, OWN, REF}},
+    {"point_sweep_single", {OWN, OWN, REF}},
+    {"brick_prolong_single", {OWN, OWN, REF}},
+    {"brick_restrict_single", {OWN, OWN, REF}},
+    {"patch_sweep_single", {OWN, OWN, REF}},
     /* clang-format on */
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])

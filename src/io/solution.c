@@ -53,7 +53,12 @@ static facet_status find_column(const struct facet_solver *s, const char *name, 
     if (strcmp(name, "trace") == 0) {
         column->kind = KIND_TRACE;
         if (elastic) column->components = dim;
-        return FACET_OK;
+        if (s->backend->mean_trace != NULL) return FACET_OK;
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "output: the field 'trace' belongs to discretization: {method: hdg} or condensed; the %s "
+            "method has no trace",
+            s->options.discretization);
     }
     if (strcmp(name, "error") == 0) {
         column->kind = KIND_ERROR;

@@ -1,9 +1,9 @@
 /* What a solver asks of its discretization, and the only thing that those who look at solutions know of it.
  *
- * There are three: mapped cells (mapped.c, over src/hdg), and boxes with HDG (box.c) and with the condensed
- * continuous method (box_condensed.c), both over src/box. Cells and faces are
- * those of the mesh, reference coordinates those of poly/shape.h, and errors and fields are named as in
- * src/hdg/hdg.h, whichever it is.
+ * There are four: mapped cells (mapped.c, over src/hdg), and boxes with HDG (box.c), with the condensed
+ * continuous method (box_condensed.c) and with continuous elements (box_continuous.c), all over src/box.
+ * Cells and faces are those of the mesh, reference coordinates those of poly/shape.h, and errors and fields
+ * are named as in src/hdg/hdg.h, whichever it is.
  */
 #ifndef FACET_PROBLEM_BACKEND_H
 #define FACET_PROBLEM_BACKEND_H
@@ -35,7 +35,7 @@ struct backend {
     int64_t (*n_points)(const struct facet_solver *s);
     facet_status (*points)(const struct facet_solver *s, double *x);
 
-    /* Loads the source (values at the points; NULL: the problem's) and solves for the trace; then u and q; u*
+    /* Loads the source (values at the points; NULL: the problem's) and solves the system; then u and q; u*
      * if wanted; and u at the points. */
     facet_status (*solve)(struct facet_solver *s, const double *source);
     facet_status (*recover)(struct facet_solver *s);
@@ -67,9 +67,10 @@ struct backend {
     /* Integral of the numerical flux out of (diffusion) or traction upon (elasticity) the face's first cell.
      */
     facet_status (*face_flux)(const struct facet_solver *s, int32_t face, double flux[3]);
-    /* The mean over the faces of a cell of the trace's mean on them, by components (straight faces). */
+    /* The mean over the faces of a cell of the trace's mean on them, by components (straight faces). NULL:
+     * there is no trace. */
     facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);
 };
-extern const struct backend mapped_backend, box_backend, box_condensed_backend;
+extern const struct backend mapped_backend, box_backend, box_condensed_backend, box_continuous_backend;
 
 #endif

@@ -53,8 +53,13 @@ static void describe(struct facet_solver *s, const struct box_hdg *h) {
     s->system.n_volume = (1 + h->grid.dim) * h->n_volume; /* u and q */
 }
 
+static int is_continuous(const struct facet_solver *s) {
+    return strcmp(s->options.discretization, "continuous") == 0;
+}
+
 facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data) {
     struct box_hdg *h = NULL;
+    if (is_continuous(s)) return box_continuous_count(s, data);
     if (s->resolved.data.scheme == HDG_CONDENSED) return box_condensed_count(s, data);
     facet_status status =
         box_hdg_create(&data->grid, s->options.degree, (const double *const *)data->rho, &h);
@@ -66,7 +71,8 @@ facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *d
 facet_status box_create(struct facet_solver *s, struct box_data *data) {
     const struct base_monitor *monitor = &s->context->monitor;
     facet_status status = FACET_OK;
-    double begin = base_phase_begin(monitor, FACET_PHASE_CONDENSE);
+    facet_phase phase = is_continuous(s) ? FACET_PHASE_SETUP : FACET_PHASE_CONDENSE;
+    double begin = base_phase_begin(monitor, phase);
     status = CALLOC(s->box, 1);
     if (status != FACET_OK) {
         box_data_destroy(data);
@@ -76,8 +82,8 @@ facet_status box_create(struct facet_solver *s, struct box_data *data) {
     s->box->data = *data;
     *data = (struct box_data){0};
     if (s->resolved.data.scheme == HDG_CONDENSED) {
-        TRY(box_condensed_start(s));
-        base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
+        TRY(is_continuous(s) ? box_continuous_start(s) : box_condensed_start(s));
+        base_phase_end(&s->timers, monitor, phase, begin);
         goto done;
     }
     TRY(create_hdg(s));

@@ -1,5 +1,6 @@
 /* Solvers on boxes, between the files that make them: box.c (HDG), box_condensed.c (the condensed continuous
- * method), box_method.c (operators and preconditioners of both), box_points.c (where fields are wanted). */
+ * method), box_continuous.c (continuous elements), box_method.c (operators and preconditioners of HDG),
+ * box_points.c (where fields are wanted). */
 #ifndef FACET_PROBLEM_BOX_H
 #define FACET_PROBLEM_BOX_H
 
@@ -7,15 +8,17 @@
 #include "problem/box_data.h"
 
 struct box_method; /* box_method.c */
-struct box_continuous;
+struct condensed_backend;
+struct box_continuous; /* box/continuous.h */
 
 struct box_backend {
     struct box_data data;
     struct box_method *method;
     double *F;                /* n_trace */
-    int has_guess, has_trace; /* solution.trace is a guess of the caller's; is a solution */
+    int has_guess, has_trace; /* there is a guess of the caller's; a solution before */
 
-    struct box_continuous *continuous; /* the condensed continuous method: box_condensed.c */
+    struct condensed_backend *condensed; /* the condensed continuous method: box_condensed.c */
+    struct box_continuous *continuous;   /* continuous elements: box_continuous.c */
 
     /* HDG. */
     struct box_hdg *hdg;
@@ -32,6 +35,11 @@ facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *d
 /* box_condensed.c: the same for the condensed method, once s->box has the data. */
 facet_status box_condensed_start(struct facet_solver *s);
 facet_status box_condensed_count(struct facet_solver *s, const struct box_data *data);
+
+/* box_continuous.c: the same for continuous elements. box_continuous_count also refuses what
+ * box_continuous_start would refuse of the options. */
+facet_status box_continuous_start(struct facet_solver *s);
+facet_status box_continuous_count(struct facet_solver *s, const struct box_data *data);
 
 /* box_method.c: what solves K uhat = F, by the names of the options. The names that were used go to the
  * solver. */

@@ -19,7 +19,7 @@ static int is(const char *given, const char *word) {
 static void destroy(struct facet_solver *s) {
     struct box_backend *b = s->box;
     if (b == NULL) return;
-    struct box_continuous *c = b->continuous;
+    struct condensed_backend *c = b->condensed;
     if (c != NULL) {
         operator_destroy(&c->A);
         operator_destroy(&c->M);
@@ -32,7 +32,7 @@ static void destroy(struct facet_solver *s) {
         base_free(&c->trace);
         base_free(&c->dirichlet);
         box_condensed_destroy(&c->space);
-        base_free(&b->continuous);
+        base_free(&b->condensed);
     }
     base_free(&b->F);
     box_data_destroy(&b->data);
@@ -71,7 +71,7 @@ static int exact_flux(void *user, int n, int dim, const double *x, double *value
 
 static facet_status make_sides(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    struct box_continuous *c = s->box->continuous;
+    struct condensed_backend *c = s->box->condensed;
     for (int d = 0; d < s->problem->mesh->dim; d++)
         for (int side = 0; side < 2; side++) {
             const struct hdg_condition *condition = s->box->data.conditions[d][side];
@@ -90,7 +90,7 @@ done:
 /* The integral of |g| over all Neumann sides, by the middles of their faces. */
 static facet_status measure_boundary(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    struct box_continuous *c = s->box->continuous;
+    struct condensed_backend *c = s->box->condensed;
     const struct box_grid *g = &c->space->grid;
     for (int64_t cell = 0; cell < g->n_cells; cell++)
         for (int f = 0; f < 2 * g->dim; f++) {
@@ -159,7 +159,7 @@ done:
 
 static facet_status project_source(const struct facet_solver *s, double *f) {
     facet_status status = FACET_OK;
-    const struct box_condensed *h = s->box->continuous->space;
+    const struct box_condensed *h = s->box->condensed->space;
     const struct box_grid *g = &h->grid;
     int dim = g->dim, m = h->n + EXTRA_POINTS, fine_counts[3] = {m, m, m}, counts[3] = {h->n, h->n, h->n};
     int64_t size = 1, fine_size = 1;
@@ -220,7 +220,7 @@ static facet_status choose(struct facet_solver *s) {
 
 static facet_status make_operators(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    struct box_continuous *c = s->box->continuous;
+    struct condensed_backend *c = s->box->condensed;
     const struct device *device = s->context->device;
     enum box_condensed_form form = is(s->operator_name, "mm")    ? BOX_CCG_MM
                                    : is(s->operator_name, "tp")  ? BOX_CCG_TP
@@ -275,11 +275,11 @@ facet_status box_condensed_count(struct facet_solver *s, const struct box_data *
 
 facet_status box_condensed_start(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    struct box_continuous *c;
+    struct condensed_backend *c;
     int64_t n_volume = 1;
     s->backend = &box_condensed_backend;
-    TRY(CALLOC(s->box->continuous, 1));
-    c = s->box->continuous;
+    TRY(CALLOC(s->box->condensed, 1));
+    c = s->box->condensed;
     TRY(choose(s));
     TRY(create_space(s, &s->box->data, &c->space));
     for (int d = 0; d < c->space->grid.dim; d++) n_volume *= c->space->n;
@@ -300,21 +300,21 @@ done:
 /* ------------------------------------------------------------------------------ solve */
 
 static int64_t n_points(const struct facet_solver *s) {
-    const struct box_condensed *h = s->box->continuous->space;
+    const struct box_condensed *h = s->box->condensed->space;
     int64_t n = h->grid.n_cells;
     for (int d = 0; d < h->grid.dim; d++) n *= h->n;
     return n;
 }
 
 static facet_status source_points(const struct facet_solver *s, double *x) {
-    const struct box_condensed *h = s->box->continuous->space;
+    const struct box_condensed *h = s->box->condensed->space;
     box_points_source(&s->box->data, h->n, h->gauss, x);
     return FACET_OK;
 }
 
 static facet_status solve_trace(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    struct box_continuous *c = s->box->continuous;
+    struct condensed_backend *c = s->box->condensed;
     double *F = s->box->F;
     struct solve_control control = {.rtol = s->options.rtol,
                                     .max_iterations = s->options.max_iterations,
@@ -336,7 +336,7 @@ done:
 /* The loads of a singular problem must sum to zero, up to what quadrature leaves: c->shift balances that, and
  * no more. */
 static facet_status check_balance(const struct facet_solver *s) {
-    const struct box_continuous *c = s->box->continuous;
+    const struct condensed_backend *c = s->box->condensed;
     const struct box_grid *g = &c->space->grid;
     int n = c->space->n;
     double scale = c->boundary, volume = 1.0;
@@ -362,7 +362,7 @@ static facet_status check_balance(const struct facet_solver *s) {
 
 static facet_status load_and_solve(struct facet_solver *s, const double *source) {
     facet_status status = FACET_OK;
-    struct box_continuous *c = s->box->continuous;
+    struct condensed_backend *c = s->box->condensed;
     if (source != NULL)
         memcpy(c->f, source, (size_t)n_points(s) * sizeof *source);
     else
@@ -399,7 +399,7 @@ static void add_constant(const struct box_condensed *h, double constant, double 
 /* A mean over the box by the points of the source. */
 static facet_status exact_mean(const struct facet_solver *s, double *mean) {
     facet_status status = FACET_OK;
-    const struct box_condensed *h = s->box->continuous->space;
+    const struct box_condensed *h = s->box->condensed->space;
     const struct box_grid *g = &h->grid;
     int64_t n = n_points(s), size = n / g->n_cells;
     double *x = NULL, *values = NULL, volume = 0.0, total = 0.0;
@@ -425,7 +425,7 @@ done:
 
 static facet_status recover(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    struct box_continuous *c = s->box->continuous;
+    struct condensed_backend *c = s->box->condensed;
     double mean;
     TRY(box_condensed_recover(c->space, c->f, c->shift, c->trace, c->u));
     if (c->space->grid.singular && s->problem->exact != NULL) {
@@ -443,11 +443,11 @@ static facet_status conservation(const struct facet_solver *s, double *imbalance
 }
 
 static facet_status copy_out(const struct facet_solver *s, double *u) {
-    return box_condensed_values(s->box->continuous->space, s->box->continuous->u, u);
+    return box_condensed_values(s->box->condensed->space, s->box->condensed->u, u);
 }
 
 static const struct multigrid *multigrid_of(const struct facet_solver *s) {
-    return s->box->continuous->M.apply != NULL ? operator_multigrid(&s->box->continuous->M) : NULL;
+    return s->box->condensed->M.apply != NULL ? operator_multigrid(&s->box->condensed->M) : NULL;
 }
 
 const struct backend box_condensed_backend = {.destroy = destroy,

@@ -17,7 +17,7 @@ struct side_flux {
     double sign;
 };
 
-struct box_continuous {
+struct condensed_backend {
     struct box_condensed *space;
     struct box_condensed_sides sides;
     struct side_flux fluxes[3][2];

@@ -11,7 +11,7 @@
 static facet_status at_product(const struct facet_solver *s, int64_t cell, const int counts[3],
                                const double *const coordinates[3], double *u, double *q) {
     facet_status status = FACET_OK;
-    const struct box_condensed *h = s->box->continuous->space;
+    const struct box_condensed *h = s->box->condensed->space;
     struct box_condensed_lattice lattice = {0};
     int dim = h->grid.dim, at[3], n = 1, m[3] = {1, 1, 1};
     double *x = NULL, *components = NULL;
@@ -28,7 +28,7 @@ static facet_status at_product(const struct facet_solver *s, int64_t cell, const
     if (q != NULL) TRY(ALLOC(components, dim * n));
     TRY(box_condensed_lattice_create(h, m, lines, &lattice));
     box_cell_at(&h->grid, cell, at);
-    TRY(box_condensed_evaluate(h, s->box->continuous->u, at, &lattice, u, components));
+    TRY(box_condensed_evaluate(h, s->box->condensed->u, at, &lattice, u, components));
     for (int i = 0; q != NULL && i < n; i++)
         for (int d = 0; d < dim; d++) q[i * dim + d] = components[d * n + i];
 done:
@@ -103,7 +103,7 @@ static facet_status line_create(const struct box_condensed *h, struct line *line
  * the weights, whose sum is the volume or area. Returns the number of points through *n. */
 static facet_status on_lines(const struct facet_solver *s, int64_t cell, int d, double end,
                              const struct line *line, int *n, double *values, double *weights, double *x) {
-    const struct box_grid *g = &s->box->continuous->space->grid;
+    const struct box_grid *g = &s->box->condensed->space->grid;
     const double *coordinates[3] = {line->x, line->x, line->x};
     int counts[3] = {line->m, line->m, line->m}, at[3];
     if (d >= 0) {
@@ -135,7 +135,7 @@ static facet_status lines_room(const struct box_condensed *h, const struct line 
 
 facet_status condensed_mean_trace(const struct facet_solver *s, int32_t cell, double *mean) {
     facet_status status = FACET_OK;
-    const struct box_condensed *h = s->box->continuous->space;
+    const struct box_condensed *h = s->box->condensed->space;
     struct line line;
     int64_t size;
     double *u = NULL;
@@ -179,7 +179,7 @@ done:
  * one below. */
 facet_status condensed_measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     facet_status status = FACET_OK;
-    const struct box_continuous *c = s->box->continuous;
+    const struct condensed_backend *c = s->box->condensed;
     const struct box_grid *g = &c->space->grid;
     struct line line;
     int64_t size;

@@ -37,10 +37,11 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
                                                                 : 1;
         int star = *field == HDG_U_STAR || *field == HDG_Q_STAR;
         if (star && s->resolved.data.scheme == HDG_CONDENSED)
-            return base_fail(FACET_ERROR_INPUT,
-                             "the field '%s' belongs to discretization: {method: hdg}; the condensed method "
-                             "has u and q",
-                             name);
+            return base_fail(
+                FACET_ERROR_INPUT,
+                "the field '%s' belongs to discretization: {method: hdg}; the %s method has u and "
+                "q",
+                name, s->options.discretization);
         if (star && !s->options.postprocess)
             return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}",
                              name);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "box/continuous.h"
 #include "problem/box.h"
 #include "solve/multigrid.h"
 
@@ -25,6 +26,10 @@ static int is_condensed(const facet_options *o) {
     return o->discretization != NULL && strcmp(o->discretization, "condensed") == 0;
 }
 
+static int is_continuous(const facet_options *o) {
+    return o->discretization != NULL && strcmp(o->discretization, "continuous") == 0;
+}
+
 /* word (NULL: not given) must be one of those in `valid`, which are separated by ", ". */
 static facet_status check_word(const char *key, const char *word, const char *valid) {
     for (const char *at = valid; word != NULL && at != NULL; at = strstr(at, ", ")) {
@@ -44,10 +49,38 @@ static facet_status check_equation(const facet_options *o, facet_equation equati
     TRY(check_word("plane", o->plane, "strain, stress"));
     if (!elastic && (o->formulation != NULL || o->plane != NULL))
         FAIL(FACET_ERROR_INPUT, "%s belongs to elasticity", o->plane != NULL ? "plane" : "a formulation");
-    if (elastic && is_condensed(o))
-        FAIL(FACET_ERROR_INPUT, "the discretization condensed belongs to diffusion; elasticity has hdg");
+    if (elastic && (is_condensed(o) || is_continuous(o)))
+        FAIL(FACET_ERROR_INPUT, "the discretization %s belongs to diffusion; elasticity has hdg",
+             o->discretization);
 done:
     return status;
+}
+
+/* What continuous elements do not have, and what only they have. */
+static facet_status check_continuous(const facet_options *o) {
+    const char *const smoothers[] = {"patches", "additive", "point", "jacobi", "chebyshev", NULL};
+    const char *const preconditioners[] = {"gmg", "patches", NULL}, *const operators[] = {"auto", "tensor",
+                                                                                          NULL};
+    if (is_continuous(o)) {
+        if (o->degree > BRICK_MAX_DEGREE)
+            return base_fail(FACET_ERROR_INPUT,
+                             "the degree of the discretization continuous must be 1 to %d, not %d; hdg and "
+                             "condensed have more",
+                             BRICK_MAX_DEGREE, o->degree);
+        if (o->operator_name != NULL && !one_of(o->operator_name, operators))
+            return base_fail(
+                FACET_ERROR_INPUT,
+                "the operator %s belongs to the discretizations hdg and condensed; continuous has "
+                "tensor",
+                o->operator_name);
+        return FACET_OK;
+    }
+    int smoother = o->smoother != NULL && one_of(o->smoother, smoothers);
+    if (smoother || (o->preconditioner != NULL && one_of(o->preconditioner, preconditioners)))
+        return base_fail(FACET_ERROR_INPUT, "the %s %s belongs to the discretization continuous",
+                         smoother ? "smoother" : "preconditioner",
+                         smoother ? o->smoother : o->preconditioner);
+    return FACET_OK;
 }
 
 static facet_status check_options(const facet_options *o, facet_equation equation) {
@@ -60,13 +93,11 @@ static facet_status check_options(const facet_options *o, facet_equation equatio
                          PROBLEM_MAX_DEGREE, BOX_MAX_DEGREE, o->degree);
     if (o->tau_hat < 0.0 || !isfinite(o->tau_hat))
         return base_fail(FACET_ERROR_INPUT, "tau.hat must be positive, not %g", o->tau_hat);
-    if (o->discretization != NULL &&
-        !one_of(o->discretization, (const char *const[]){"hdg", "condensed", NULL}))
-        return base_fail(FACET_ERROR_INPUT, "unknown discretization '%s'; valid: hdg, condensed",
-                         o->discretization);
-    if (is_condensed(o) && (o->tau != NULL || o->tau_hat > 0.0))
+    TRY(check_word("discretization", o->discretization, "hdg, condensed, continuous"));
+    if ((is_condensed(o) || is_continuous(o)) && (o->tau != NULL || o->tau_hat > 0.0))
         return base_fail(FACET_ERROR_INPUT,
-                         "tau belongs to the discretization hdg; the condensed one has no stabilization");
+                         "tau belongs to the discretization hdg; the %s one has no stabilization",
+                         o->discretization);
     if (!(o->rtol > 0.0 && o->rtol < 1.0))
         return base_fail(FACET_ERROR_INPUT, "rtol must lie between 0 and 1, not %g", o->rtol);
     if (o->max_iterations < 1)
@@ -75,10 +106,12 @@ static facet_status check_options(const facet_options *o, facet_equation equatio
     TRY(check_word("operator", o->operator_name, "auto, mapped, tensor, tp, tpt, mm"));
     TRY(check_word("method", o->method, "auto, cg, fgmres, multigrid, direct"));
     TRY(check_word("preconditioner", o->preconditioner,
-                   "auto, none, jacobi, block, amg, pmg, additive, chebyshev, stars"));
+                   "auto, none, jacobi, block, amg, pmg, additive, chebyshev, stars, gmg, patches"));
     TRY(check_word("cycle", o->cycle, "auto, V, W, F, full"));
-    TRY(check_word("smoother", o->smoother, "auto, faces, cells"));
+    TRY(check_word("smoother", o->smoother,
+                   "auto, faces, cells, patches, additive, point, jacobi, chebyshev"));
     TRY(check_word("precision", o->precision, "auto, double, mixed"));
+    TRY(check_continuous(o));
     if (o->coarse_device != NULL) {
         const struct device *device;
         TRY(base_wrap(device_find(o->coarse_device, &device), "coarse_device"));
@@ -102,12 +135,13 @@ static facet_status prepare(const struct facet_problem *problem, const facet_opt
     s->context = problem->shared->context;
     s->options = *options;
     s->options.tau = NULL; /* the caller's text; kept as a field */
-    s->options.discretization = is_condensed(options) ? "condensed" : "hdg";
+    int continuous = is_continuous(options), star = !continuous && !is_condensed(options);
+    s->options.discretization = continuous ? "continuous" : star ? "hdg" : "condensed";
     int gradient = options->formulation != NULL && strcmp(options->formulation, "gradient") == 0;
     int elastic = problem->shared->equation == FACET_ELASTICITY;
     s->options.formulation = !elastic ? NULL : gradient ? "gradient" : "symmetric";
-    s->options.plane = NULL;                                                         /* the data say it */
-    if (is_condensed(options) || (elastic && !gradient)) s->options.postprocess = 0; /* there is none */
+    s->options.plane = NULL;                                         /* the data say it */
+    if (!star || (elastic && !gradient)) s->options.postprocess = 0; /* there is none */
     s->problem = problem->shared;
     s->problem->references++;
     TRY(problem_resolve(s->problem, options, &s->resolved));
@@ -116,7 +150,7 @@ static facet_status prepare(const struct facet_problem *problem, const facet_opt
             field_create_texts(1, &options->tau, s->problem->n_parameters, s->problem->parameters, &s->tau),
             "tau"));
     if (s->tau != NULL) TRY(base_wrap(field_check_coordinates(s->tau, s->problem->mesh->dim), "tau"));
-    if (!elastic) s->resolved.data.scheme = is_condensed(options) ? HDG_CONDENSED : HDG_HYBRID;
+    if (!elastic) s->resolved.data.scheme = star ? HDG_HYBRID : HDG_CONDENSED;
     s->resolved.data.tau = s->tau;
     s->resolved.data.tau_hat = options->tau_hat;
 done:
@@ -162,6 +196,15 @@ static facet_status choose_backend(struct facet_solver *s, struct box_data *data
     int any = is(name, "auto");
     char why[BOX_WHY_BYTES] = "";
     *box = 0;
+    if (is_continuous(&s->options)) {
+        s->operator_name = "tensor";
+        *box = 1;
+        TRY(box_data_create(&s->resolved, s->options.degree, data, why));
+        if (why[0] != '\0')
+            FAIL(FACET_ERROR_INPUT,
+                 "the discretization continuous needs %s; use the discretization condensed", why);
+        goto done;
+    }
     if (is(name, "mapped")) {
         if (other != NULL)
             FAIL(FACET_ERROR_INPUT, "%s needs the operator tensor; mapped has none of it", other);
@@ -302,9 +345,9 @@ facet_status facet_solver_set_guess(facet_solver *s, int64_t n, const double *u)
     TRY(check_length(s, "facet_solver_set_guess", n));
     if (s->backend->set_guess == NULL)
         FAIL(FACET_ERROR_INPUT,
-             "a guess needs the discretization hdg and the operator tensor, and this solver has %s and %s; "
-             "use "
-             "the option warm_start, which begins with the solution before",
+             "a guess needs the discretization hdg and the operator tensor, or continuous, and this solver "
+             "has "
+             "%s and %s; use the option warm_start, which begins with the solution before",
              s->options.discretization, s->operator_name);
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(u[i]))
@@ -319,11 +362,11 @@ facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
     if (!isfinite(reaction) || reaction < 0.0)
         return base_fail(FACET_ERROR_INPUT, "the reaction must not be negative, but is %g", reaction);
     if (s->backend->set_reaction == NULL)
-        return base_fail(
-            FACET_ERROR_INPUT,
-            "another reaction is cheap with the discretization hdg and the operator tensor only, and this "
-            "solver has %s and %s; make a new solver",
-            s->options.discretization, s->operator_name);
+        return base_fail(FACET_ERROR_INPUT,
+                         "another reaction is cheap with the discretization hdg and the operator tensor, or "
+                         "continuous, and "
+                         "this solver has %s and %s; make a new solver",
+                         s->options.discretization, s->operator_name);
     return s->backend->set_reaction(s, reaction);
 }
 

@@ -26,8 +26,7 @@ void solve_remove_kernel(const struct vector *kernel, struct vector *x) {
 
 double solve_true_residual(const struct operator* A, const struct vector *b, const struct vector *x,
                            const struct vector *kernel, struct vector *r) {
-    operator_apply(A, x, r);
-    vector_axpby(1.0, b, -1.0, r);
+    operator_residual(A, b, x, r);
     solve_remove_kernel(kernel, r);
     return vector_norm(r);
 }

@@ -24,6 +24,16 @@ static void smooth(struct mg_level *l, const struct vector *f, int from_zero, st
     tick(l, MG_SMOOTH, &clock);
 }
 
+static void smooth_after(struct mg_level *l, const struct vector *f, struct vector *x) {
+    double clock = base_seconds();
+    if (l->smoother.post == NULL) {
+        smooth(l, f, 0, x);
+        return;
+    }
+    l->smoother.post(&l->smoother, l->A, f, x);
+    tick(l, MG_SMOOTH, &clock);
+}
+
 /* y = T x, T on the device of level l. */
 static void apply_transfer(const struct mg_level *l, const struct mg_device_transfer *T,
                            const struct vector *x, struct vector *y) {
@@ -34,17 +44,36 @@ static void apply_transfer(const struct mg_level *l, const struct mg_device_tran
         device_csr_apply(l->device, T->n_rows, T->offsets, T->columns, T->values, x->data, y->data);
 }
 
+/* coarse = P' fine. */
+static void restrict_vector(const struct mg_level *l, const struct vector *fine, struct vector *coarse) {
+    if (l->link.restrict_ != NULL)
+        l->link.restrict_(&l->link, fine, coarse);
+    else
+        apply_transfer(l, &l->R, fine, coarse);
+}
+
+/* fine += factor P coarse; fine = P coarse when from_zero. */
+static void prolong_vector(const struct mg_level *l, double factor, int from_zero,
+                           const struct vector *coarse, struct vector *fine) {
+    struct vector t = l->t;
+    if (l->link.prolong != NULL) { /* with a factor of 1: multigrid_link has no other */
+        if (from_zero) vector_fill(fine, 0.0);
+        l->link.prolong(&l->link, coarse, fine);
+        return;
+    }
+    apply_transfer(l, &l->P, coarse, from_zero ? fine : &t);
+    if (!from_zero) vector_axpby(factor, &t, 1.0, fine);
+}
+
 /* rhs of the next level = P'(f - A x). */
 static void restrict_residual(struct multigrid *mg, int level, const struct vector *f,
                               const struct vector *x) {
     struct mg_level *l = &mg->levels[level], *next = l + 1;
-    struct vector r = l->r, t = l->t, coarse = l->near_rhs.n > 0 ? l->near_rhs : next->rhs;
+    struct vector r = l->r, coarse = l->near_rhs.n > 0 ? l->near_rhs : next->rhs;
     double clock = base_seconds();
-    operator_apply(l->A, x, &t);
-    vector_axpby(1.0, f, 0.0, &r);
-    vector_axpby(-1.0, &t, 1.0, &r);
+    operator_residual(l->A, f, x, &r);
     tick(l, MG_RESIDUAL, &clock);
-    apply_transfer(l, &l->R, &r, &coarse);
+    restrict_vector(l, &r, &coarse);
     if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, &next->rhs));
     tick(l, MG_TRANSFER, &clock);
 }
@@ -52,14 +81,13 @@ static void restrict_residual(struct multigrid *mg, int level, const struct vect
 /* x += factor P (solution of the next level); x = that when from_zero. */
 static void correct(struct multigrid *mg, int level, double factor, int from_zero, struct vector *x) {
     struct mg_level *l = &mg->levels[level], *next = l + 1;
-    struct vector t = l->t, coarse = next->x;
+    struct vector coarse = next->x;
     double clock = base_seconds();
     if (l->near_x.n > 0) {
         coarse = l->near_x;
         mg_pass(mg, vector_convert(&next->x, &coarse));
     }
-    apply_transfer(l, &l->P, &coarse, from_zero ? x : &t);
-    if (!from_zero) vector_axpby(factor, &t, 1.0, x);
+    prolong_vector(l, factor, from_zero, &coarse, x);
     tick(l, MG_TRANSFER, &clock);
 }
 
@@ -105,11 +133,9 @@ static void solve_level(struct multigrid *mg, int level, enum mg_cycle visit) {
 static void watch(struct multigrid *mg, int level, double before, const struct vector *f,
                   const struct vector *x) {
     struct mg_level *l = &mg->levels[level];
-    struct vector r = l->r, t = l->t;
+    struct vector r = l->r;
     if (!mg->watching || level == mg->n_levels - 1 || !(before > 0.0)) return;
-    operator_apply(l->A, x, &t);
-    vector_axpby(1.0, f, 0.0, &r);
-    vector_axpby(-1.0, &t, 1.0, &r);
+    operator_residual(l->A, f, x, &r);
     l->residual = vector_norm(&r) / before;
     if (l->residual > 0.0) l->log_sum += log(l->residual);
     l->watched++;
@@ -131,7 +157,7 @@ static void cycle(struct multigrid *mg, int level, enum mg_cycle kind, const str
     restrict_residual(mg, level, f, x);
     solve_level(mg, level + 1, l->visit == MG_K ? MG_K : kind);
     correct(mg, level, l->factor, 0, x);
-    smooth(l, f, 0, x);
+    smooth_after(l, f, x);
     watch(mg, level, before, f, x);
 }
 
@@ -144,7 +170,7 @@ static void full_cycle(struct multigrid *mg, int level, const struct vector *f, 
         return;
     }
     struct vector coarse = l->near_rhs.n > 0 ? l->near_rhs : next->full;
-    apply_transfer(l, &l->R, f, &coarse);
+    restrict_vector(l, f, &coarse);
     if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, &next->full));
     full_cycle(mg, level + 1, &next->full, &next->x);
     correct(mg, level, 1.0, 1, x);
@@ -208,7 +234,11 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
         status = solve_finish(report, 1, "the right-hand side is zero", 0.0);
         goto done;
     }
-    double norm = solve_true_residual(A, b, x, control->kernel, &r);
+    double norm = scale;
+    if (control->kernel == NULL && vector_norm(x) == 0.0)
+        vector_axpby(1.0, b, 0.0, &r); /* saves a product */
+    else
+        norm = solve_true_residual(A, b, x, control->kernel, &r);
     const char *reason = NULL;
     TRY(solve_record(control, report, norm / scale));
     while (norm > control->rtol * scale && reason == NULL) {

@@ -40,11 +40,26 @@ struct mg_transfer {
 void mg_transfer_destroy(struct mg_transfer *P); /* safe on a zeroed struct, and twice */
 facet_status mg_transpose(const struct mg_transfer *P, struct mg_transfer *R);
 
+/* The same without a matrix: a prolongation P as a pair of functions. */
+struct mg_link {
+    int64_t n_fine, n_coarse;
+    void (*prolong)(const struct mg_link *link, const struct vector *coarse,
+                    struct vector *fine); /* fine += P coarse */
+    void (*restrict_)(const struct mg_link *link, const struct vector *fine,
+                      struct vector *coarse); /* coarse = P' fine */
+    void (*free)(struct mg_link *link);
+    void *data;
+};
+void mg_link_destroy(struct mg_link *link); /* safe on a zeroed struct, and twice */
+
 /* What removes the rough part of the error. */
 struct smoother {
     /* A few steps on A x = f. from_zero: x is not read. Must be the same linear operation each time. */
     void (*smooth)(const struct smoother *s, const struct operator* A, const struct vector *f, int from_zero,
                    struct vector *x);
+    /* After the coarse correction; NULL: as before it. A cycle is symmetric when this is the adjoint. */
+    void (*post)(const struct smoother *s, const struct operator* A, const struct vector *f,
+                 struct vector *x);
     void (*free)(struct smoother *s);
     void *data;
 };
@@ -68,9 +83,13 @@ facet_status multigrid_append(struct multigrid *mg, const char *name, const stru
                               struct operator* owned, struct smoother *smoother);
 /* From the level appended next to the level appended last; copied to that level's device. */
 facet_status multigrid_connect(struct multigrid *mg, const struct mg_transfer *P);
+/* The same by functions, whose vectors are of that level's device and precision. Taken over (emptied), also
+ * on failure. */
+facet_status multigrid_link(struct multigrid *mg, struct mg_link *link);
 /* The coarsest level: `solve` gives x from f. Taken over, also on failure. */
 facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve);
-/* How the level below the last appended one is visited (V), and the factor of its correction (1). */
+/* How the level below the last appended one is visited (V), and the factor of its correction (1; a link
+ * knows no other). */
 void multigrid_visit(struct multigrid *mg, enum mg_cycle visit, double factor);
 /* Entries of the last appended level's matrix and bytes it takes, for the report. */
 void multigrid_describe(struct multigrid *mg, int64_t entries, double bytes);

@@ -35,6 +35,11 @@ done:
     return status;
 }
 
+void mg_link_destroy(struct mg_link *link) {
+    if (link->free != NULL) link->free(link);
+    *link = (struct mg_link){0};
+}
+
 static void transfer_free(const struct device *device, struct mg_device_transfer *T) {
     device_free(device, &T->offsets);
     device_free(device, &T->columns);
@@ -65,6 +70,7 @@ done:
 static void level_free(struct mg_level *l) {
     operator_destroy(&l->own);
     smoother_destroy(&l->smoother);
+    mg_link_destroy(&l->link);
     if (l->device != NULL) {
         transfer_free(l->device, &l->P);
         transfer_free(l->device, &l->R);
@@ -139,6 +145,20 @@ done:
     return status;
 }
 
+facet_status multigrid_link(struct multigrid *mg, struct mg_link *link) {
+    facet_status status = FACET_OK;
+    struct mg_level *l = &mg->levels[mg->n_levels - 1];
+    if (link->n_fine != l->n)
+        FAIL(FACET_ERROR_INPUT, "the prolongation to level '%s' is for %lld unknowns, not %lld", l->name,
+             (long long)link->n_fine, (long long)l->n);
+    l->link = *link;
+    l->n_coarse = link->n_coarse;
+    *link = (struct mg_link){0};
+done:
+    mg_link_destroy(link);
+    return status;
+}
+
 facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve) {
     facet_status status = FACET_OK;
     TRY(begin_level(mg, name, solve));
@@ -175,8 +195,9 @@ static facet_status finish_level(struct multigrid *mg, int level) {
     }
     if (last) goto done;
     TRY(make_vector(l, l->n, &l->r));
-    TRY(make_vector(l, l->n, &l->t));
-    if (level > 0 && mg->levels[level - 1].visit == MG_K) {
+    int flexible = level > 0 && mg->levels[level - 1].visit == MG_K;
+    if (l->link.prolong == NULL || flexible) TRY(make_vector(l, l->n, &l->t));
+    if (flexible) {
         TRY(make_vector(l, l->n, &l->c));
         TRY(make_vector(l, l->n, &l->v));
     }

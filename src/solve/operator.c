@@ -16,6 +16,16 @@ void operator_apply(const struct operator* A, const struct vector *x, struct vec
     A->apply(A, x, y);
 }
 
+void operator_residual(const struct operator* A, const struct vector *f, const struct vector *x,
+                       struct vector *r) {
+    if (A->residual != NULL) {
+        A->residual(A, f, x, r);
+        return;
+    }
+    operator_apply(A, x, r);
+    vector_axpby(1.0, f, -1.0, r);
+}
+
 void operator_destroy(struct operator* A) {
     if (A->free != NULL) A->free(A);
     *A = (struct operator){0};

@@ -70,7 +70,8 @@ static facet_status estimate_top(const struct operator* A, struct chebyshev *c, 
     while (n < LANCZOS_STEPS && rz > 1e-10 * first) {
         operator_apply(A, p, q);
         double alpha = rz / vector_dot(p, q);
-        if (!(alpha > 0.0) || !isfinite(alpha)) break;
+        /* Of a singular A only the kernel is left when everything else has been found. */
+        if (!(alpha > 0.0) || !isfinite(alpha) || (n > 0 && 1.0 / alpha < 1e-8 * diagonal[0])) break;
         diagonal[n] = 1.0 / alpha + (n > 0 ? beta / previous : 0.0);
         vector_axpby(-alpha, q, 1.0, r);
         operator_apply(&c->D, r, z);

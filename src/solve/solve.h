@@ -43,8 +43,14 @@ struct operator{
     int single;       /* its vectors are in single precision */
     /* Fills a zeroed operator of single precision; NULL: there is none. */
     facet_status (*to_single)(const struct operator* A, struct operator* single);
+    /* r = f - A x in one pass; NULL: by apply. */
+    void (*residual)(const struct operator* A, const struct vector *f, const struct vector *x,
+                     struct vector *r);
 };
 void operator_apply(const struct operator* A, const struct vector *x, struct vector *y);
+/* r = f - A x; r is neither of them. */
+void operator_residual(const struct operator* A, const struct vector *f, const struct vector *x,
+                       struct vector *r);
 void operator_destroy(struct operator* A); /* safe on a zeroed struct, and twice */
 /* The same operator, rounded to single precision, on the same device. It owns all its data: A may go. An
  * operator that has no single precision, or is in it already, is refused by name. */

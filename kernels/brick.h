@@ -1,0 +1,208 @@
+/* Continuous elements on a brick of Cartesian cells: what the kernels of box/continuous.h are told.
+ *
+ * Nodes. Direction d has n_nodes[d] nodes, its ends included also where they carry Dirichlet values (then
+ * nothing writes them); on a periodic direction the last node is the one before the first. Vectors are
+ * lexicographic, direction 0 fastest. Directions beyond the dimension have one node.
+ *
+ * Patches. In one direction a patch is a column: m free nodes from `first` on (modulo n_nodes on a periodic
+ * direction), with a shell node on either side whose value is given, or none where the domain ends. A line is
+ * what columns of one kind share: the mass M and the stiffness A (m rows, m + 2 columns: shell, free nodes,
+ * shell; zeros for no shell), and the modes S with S'M S = 1, S'A S = Lambda on the free nodes. A patch is a
+ * triple of columns, its matrix
+ *
+ *     lambda M M M + k (A M M + M A M + M M A).
+ *
+ * Columns of one colour share no free node, nor does one have a shell node among the free nodes of another.
+ * Colours follow each other; the colours of direction 2 change slowest, those of direction 0 fastest.
+ */
+#ifndef FACET_KERNELS_BRICK_H
+#define FACET_KERNELS_BRICK_H
+
+#include <stdint.h>
+
+#define BRICK_MAX_DEGREE  15
+#define BRICK_MAX_FREE    (2 * BRICK_MAX_DEGREE - 1)
+#define BRICK_MAX_COLOURS 3
+
+/* Where the tables of a line stand. With `even` > 0 the line is symmetric: the first even = (m + 1) / 2 modes
+ * are even, the others odd, and F, B, T keep the two blocks only, for the sums and differences of opposite
+ * nodes (the middle node counts once, as a sum). */
+struct brick_layout {
+    int S;           /* m x m by nodes: S[i*m + a] */
+    int eigenvalues; /* m */
+    int mass;        /* m x (m + 2) */
+    int stiffness;   /* m x (m + 2) */
+    int mu, alpha;   /* 2 x m: S' times the columns of the left and the right shell node, of M and of A */
+    int F;           /* modes from loads, S' */
+    int B;           /* nodes from modes, S */
+    int T;           /* modes from nodes, S' M */
+    int count;
+};
+static inline struct brick_layout brick_layout(int m, int even) {
+    struct brick_layout at;
+    int odd = m - even, block = even > 0 ? even * even + odd * odd : m * m;
+    at.S = 0;
+    at.eigenvalues = m * m;
+    at.mass = at.eigenvalues + m;
+    at.stiffness = at.mass + m * (m + 2);
+    at.mu = at.stiffness + m * (m + 2);
+    at.alpha = at.mu + 2 * m;
+    at.F = at.alpha + 2 * m;
+    at.B = at.F + block;
+    at.T = at.B + block;
+    at.count = at.T + block;
+    return at;
+}
+
+struct brick_line {
+    int m, even;
+    const double *table; /* brick_layout.count numbers */
+    const float *single; /* the same, rounded */
+};
+
+struct brick_axis {
+    int n_nodes, periodic;
+    int n_columns;
+    int n_colours;
+    const int32_t *first;  /* n_columns: ascending */
+    const int32_t *lines;  /* n_columns: which of the plan's lines */
+    const int32_t *colour; /* n_columns */
+    const int32_t
+        *cell; /* n_columns: the first cell of the column (that before cell 0 of a ring is the last) */
+    const int32_t *cells; /* n_columns: its cells, 1 or 2 */
+    const int32_t *order; /* n_columns: such that neighbours come in the order of their colours, and
+                             everything near in  space is near in time */
+};
+
+/* ------------------------------------------------------------------------------ cells */
+
+/* One element of degree k on [0, 1] with n = k + 1 nodes: mass M and stiffness A, and T with M = T'T,
+ * A = T' Lambda T. The first (n + 1) / 2 modes are even, the others odd; F = T and B = T' keep the two
+ * blocks, as those of a symmetric line. A direction beyond the dimension has degree 0: M = T = 1, A = Lambda
+ * = 0, and one cell of width 1. */
+struct brick_element_layout {
+    int mass, stiffness, T, eigenvalues, F, B, count;
+};
+static inline struct brick_element_layout brick_element_layout(int k) {
+    struct brick_element_layout at;
+    int n = k + 1, even = (n + 1) / 2, odd = n - even, block = even * even + odd * odd;
+    at.mass = 0;
+    at.stiffness = n * n;
+    at.T = 2 * n * n;
+    at.eigenvalues = 3 * n * n;
+    at.F = at.eigenvalues + n;
+    at.B = at.F + block;
+    at.count = at.B + block;
+    return at;
+}
+
+struct brick_element {
+    int k;
+    const double *table; /* brick_element_layout.count numbers */
+    const float *single;
+};
+
+/* The operator A = sum over cells of lambda M M M + k (A M M + M A M + M M A), with k and lambda constant on
+ * every cell (not to be mixed up with the degree). Arrays are on the device; cells are numbered with
+ * direction 0 fastest. */
+struct brick_cells {
+    struct brick_element element[3];
+    int cells[3], n_nodes[3], periodic[3];
+    int fixed[3][2];            /* which ends carry Dirichlet values */
+    const double *widths[3];    /* cells[d] */
+    const double *conductivity; /* one number a cell, or NULL: `k` everywhere */
+    const double *reaction;     /* NULL: `lambda` everywhere */
+    double k, lambda;
+};
+
+static inline int64_t brick_n_nodes(const struct brick_cells *c) {
+    return (int64_t)c->n_nodes[0] * c->n_nodes[1] * c->n_nodes[2];
+}
+static inline int64_t brick_n_cells(const struct brick_cells *c) {
+    return (int64_t)c->cells[0] * c->cells[1] * c->cells[2];
+}
+static inline int64_t brick_cell(const struct brick_cells *c, const int cell[3]) {
+    return ((int64_t)cell[2] * c->cells[1] + cell[1]) * c->cells[0] + cell[0];
+}
+static inline void brick_cell_at(const struct brick_cells *c, int64_t number, int cell[3]) {
+    cell[0] = (int)(number % c->cells[0]);
+    cell[1] = (int)(number / c->cells[0] % c->cells[1]);
+    cell[2] = (int)(number / c->cells[0] / c->cells[1]);
+}
+static inline void brick_node_at(const struct brick_cells *c, int64_t node, int at[3]) {
+    at[0] = (int)(node % c->n_nodes[0]);
+    at[1] = (int)(node / c->n_nodes[0] % c->n_nodes[1]);
+    at[2] = (int)(node / c->n_nodes[0] / c->n_nodes[1]);
+}
+/* The node that is number i of a cell's (k + 1) x (k + 1) x (k + 1), direction 0 fastest. */
+static inline int64_t brick_cell_node(const struct brick_cells *c, const int cell[3], int i) {
+    const int n0 = c->element[0].k + 1, n1 = c->element[1].k + 1;
+    const int local[3] = {i % n0, i / n0 % n1, i / n0 / n1};
+    int64_t node = 0;
+    for (int d = 2; d >= 0; d--)
+        node = node * c->n_nodes[d] + (cell[d] * c->element[d].k + local[d]) % c->n_nodes[d];
+    return node;
+}
+static inline int brick_is_fixed(const struct brick_cells *c, int64_t node) {
+    int at[3];
+    brick_node_at(c, node, at);
+    for (int d = 0; d < 3; d++)
+        if ((c->fixed[d][0] && at[d] == 0) || (c->fixed[d][1] && at[d] == c->n_nodes[d] - 1)) return 1;
+    return 0;
+}
+/* The direction whose cells are the layers: the last one with more than one cell, or 0. */
+static inline int brick_layers(const struct brick_cells *c) {
+    return c->cells[2] > 1 ? 2 : c->cells[1] > 1 ? 1 : 0;
+}
+static inline double brick_conductivity(const struct brick_cells *c, const int cell[3]) {
+    return c->conductivity ? c->conductivity[brick_cell(c, cell)] : c->k;
+}
+static inline double brick_reaction(const struct brick_cells *c, const int cell[3]) {
+    return c->reaction ? c->reaction[brick_cell(c, cell)] : c->lambda;
+}
+
+/* Embedding of the functions on a brick of fewer cells: along a halved direction, cell c of the coarse brick
+ * is cells 2c and 2c + 1 of the fine one, and E gives the values at the 2k + 1 fine nodes from the k + 1
+ * coarse ones (rows: fine nodes). P is the tensor product of the directions; directions that are not halved
+ * have the same nodes. */
+struct brick_transfer_axis {
+    int k, halved, periodic;
+    int n_cells;          /* coarse ones */
+    int n_coarse, n_fine; /* nodes */
+    int fixed[2];         /* which ends carry Dirichlet values */
+    const int32_t *which; /* n_cells: the table of each; on the device, as the tables are */
+    const double *tables; /* (2k + 1) x (k + 1) each; NULL where not halved */
+    const float *single;
+};
+struct brick_transfer {
+    struct brick_transfer_axis axis[3];
+};
+
+/* ------------------------------------------------------------------------------ smoothing */
+
+/* How a step over the patches is arranged. All but PATCH_ADDITIVE have the same result up to rounding.
+ * PATCH_BOUNDARY and the others differ in where the residual comes from: from the shell alone; from A x of
+ * the closed patch, solved at once (fused) or after those of all patches of the colour (separate); from A x
+ * of the whole brick, once for every colour (global). PATCH_ADDITIVE solves all patches with one residual and
+ * adds damping/c of the correction at a node that is free in c patches. */
+enum patch_variant { PATCH_BOUNDARY, PATCH_FUSED, PATCH_SEPARATE, PATCH_GLOBAL, PATCH_ADDITIVE };
+
+/* A smoothing step. All arrays of the plan itself are on the host, tables and those of `cells` on the device.
+ * Where k or lambda vary from cell to cell, patches are solved approximately, A_1 being the matrix with k = 1
+ * and the ratio of the means of lambda and k over the patch (by volume):
+ *
+ *     x += omega s A_1^-1 s (b - A x),   s about k^-1/2 at the nodes,
+ *
+ * and PATCH_BOUNDARY means PATCH_FUSED. The residual is always that of the true operator. */
+struct brick_patches {
+    struct brick_axis axis[3];
+    int n_lines;
+    const struct brick_line *lines;
+    const struct brick_cells *cells;
+    enum patch_variant variant;
+    double damping;            /* omega, and that of PATCH_ADDITIVE; exact patches of the others have none */
+    const double *scale;       /* s on the device; needed where k or lambda vary */
+    const float *scale_single; /* the same, rounded */
+};
+
+#endif

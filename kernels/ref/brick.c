@@ -1,0 +1,45 @@
+/* Plain C: the specification of the kernels on bricks, whose bodies stand in brick_real.h. */
+#include "kernels/brick.h"
+
+#include <stddef.h>
+
+#include "kernels/ref/ref.h"
+
+#define REAL       double
+#define NAME(what) what##_ref
+#define TABLE      table
+#define TABLE_S    tables
+#define SCALE      scale
+#include "kernels/ref/brick_real.h"
+#undef REAL
+#undef NAME
+#undef TABLE
+#undef TABLE_S
+#undef SCALE
+
+#define REAL       float
+#define NAME(what) what##_single_ref
+#define TABLE      single
+#define TABLE_S    single
+#define SCALE      scale_single
+#include "kernels/ref/brick_real.h"
+
+static int64_t cell_size(const struct brick_cells *c) {
+    return (int64_t)(c->element[0].k + 1) * (c->element[1].k + 1) * (c->element[2].k + 1);
+}
+
+int64_t brick_scratch_ref(const struct brick_cells *c) {
+    return 4 * cell_size(c);
+}
+
+int64_t transfer_scratch_ref(const struct brick_transfer *t) {
+    (void)t;
+    return 0;
+}
+
+int64_t patch_scratch_ref(const struct brick_patches *p) {
+    int64_t m = 1;
+    for (int l = 0; l < p->n_lines; l++)
+        if (p->lines[l].m > m) m = p->lines[l].m;
+    return 2 * m * m * m + 4 * cell_size(p->cells) + brick_n_nodes(p->cells);
+}

@@ -1,0 +1,73 @@
+/* Continuous elements on bricks: vertex patches, in both precisions; the bodies stand in brick_patch_real.h
+ * (a batch of patches), brick_residual_real.h (residuals from cells) and brick_sweep_real.h (the steps). */
+#include "kernels/brick.h"
+
+#ifdef _OPENMP
+#    include <omp.h>
+#endif
+#include <stddef.h>
+
+#include "kernels/simd/lane.h"
+
+/* What is done with a batch: the whole step with the boundary form, or with residuals from cells; residuals
+ * into a vector; corrections from such residuals, weighted or not. */
+enum patch_work { WORK_BOUNDARY, WORK_FUSED, WORK_RESIDUAL, WORK_CORRECT, WORK_WEIGHTED };
+
+/* Whether the patches are solved for residuals. */
+static int is_plain(const struct brick_patches *p) {
+    return p->variant != PATCH_BOUNDARY || p->cells->conductivity != NULL || p->cells->reaction != NULL;
+}
+
+static int largest(const struct brick_patches *p) {
+    int m = 1;
+    for (int l = 0; l < p->n_lines; l++)
+        if (p->lines[l].m > m) m = p->lines[l].m;
+    return m;
+}
+
+static int64_t whole_lanes(int64_t n) {
+    return (n + L - 1) / L * L;
+}
+
+#define SIZES(F)                                                                                             \
+    F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(11) F(13) F(15) F(17) F(19) F(21) F(23) F(25) F(27) F(29)
+
+/* Lengths of rows that go between vectors and modes without a stop in memory. */
+#define ROW_SIZES(F) F(3) F(5) F(7) F(9) F(11) F(13) F(15)
+
+#define REAL        double
+#define LANE        lane
+#define LANES(what) lane_##what
+#define TABLE       table
+#define SCALE       scale
+#define NAME(what)  what##_simd
+#include "kernels/simd/brick_patch_real.h"
+
+#include "kernels/simd/brick_residual_real.h"
+
+#include "kernels/simd/brick_sweep_real.h"
+#undef REAL
+#undef LANE
+#undef LANES
+#undef TABLE
+#undef SCALE
+#undef NAME
+
+#define REAL        float
+#define LANE        lane_single
+#define LANES(what) lane_##what##_single
+#define TABLE       single
+#define SCALE       scale_single
+#define NAME(what)  what##_single_simd
+#include "kernels/simd/brick_patch_real.h"
+
+#include "kernels/simd/brick_residual_real.h"
+
+#include "kernels/simd/brick_sweep_real.h"
+
+int64_t patch_scratch_simd(const struct brick_patches *p) {
+    const int64_t batches = base_threads() * batch_lanes_simd(largest(p), p->cells->element[0].k + 1) * L;
+    if (p->variant == PATCH_BOUNDARY || p->variant == PATCH_FUSED) return batches;
+    const int64_t apply = brick_scratch_simd(p->cells);
+    return whole_lanes(brick_n_nodes(p->cells)) + (batches > apply ? batches : apply);
+}

@@ -1,0 +1,153 @@
+/* Continuous elements Q_k on a box, degree 1 .. 15, solved by multigrid with exact vertex patches (cui2024):
+ *
+ *     lambda u - div(k grad u) = f,   lambda >= 0 and k > 0 constant on every cell
+ *
+ * Vectors hold a value for every node (Gauss-Lobatto points in each direction, lexicographic, direction 0
+ * fastest), the nodes on Dirichlet sides included: operators leave zero there, so that no numbering of free
+ * unknowns is needed. On a periodic direction the last node is the one before the first. kernels/brick.h has
+ * the details.
+ *
+ * Arrays at Gauss points, what callers give and get, are those of box/hdg.h: n = k + 1 points in each
+ * direction of every cell, cells in the order of box/grid.h, direction 0 fastest in a cell.
+ *
+ * Levels. Every direction with an even number of cells is halved until none can be; where only some can,
+ * only these are. k and lambda of a coarse cell are means over its cells. The last level is solved exactly:
+ * by one patch, by fast diagonalization of the whole box (one k, one lambda), or by a Cholesky factor.
+ *
+ *     box_continuous_create(...);                once
+ *     box_continuous_load(c, &data);             as often as data change
+ *     box_continuous_solve(c, &control, &report);
+ *     box_continuous_measure_errors(...), box_continuous_evaluate(...)
+ */
+#ifndef FACET_BOX_CONTINUOUS_H
+#define FACET_BOX_CONTINUOUS_H
+
+#include "box/grid.h"
+#include "box/patches.h"
+#include "expr/field.h"
+#include "solve/multigrid.h"
+
+/* VERTEX: multiplicative patches by colours; ADDITIVE: all patches from one residual, weighted; POINT:
+ * Gauss-Seidel; JACOBI: damped; CHEBYSHEV: polynomials in the diagonally scaled matrix. */
+enum box_smoother {
+    BOX_SMOOTHER_VERTEX,
+    BOX_SMOOTHER_ADDITIVE,
+    BOX_SMOOTHER_POINT,
+    BOX_SMOOTHER_JACOBI,
+    BOX_SMOOTHER_CHEBYSHEV,
+    BOX_N_SMOOTHERS
+};
+/* AUTO: MULTIGRID for one k and lambda, CG for others. MULTIGRID: cycles by themselves (Algorithm 2.2 with
+ * MG_FULL, whose start is the first iteration). DIRECT: fast diagonalization, one k and one lambda only. */
+enum box_solver {
+    BOX_SOLVER_AUTO,
+    BOX_SOLVER_MULTIGRID,
+    BOX_SOLVER_CG,
+    BOX_SOLVER_FGMRES,
+    BOX_SOLVER_DIRECT
+};
+
+/* What CG and FGMRES precondition with: a cycle, nothing, or the diagonal. */
+enum box_preconditioner { BOX_PRECONDITION_CYCLE, BOX_PRECONDITION_NONE, BOX_PRECONDITION_DIAGONAL };
+
+struct box_continuous_options {
+    enum box_solver solver;
+    enum box_preconditioner preconditioner;
+    enum box_smoother smoother;
+    enum patch_variant variant; /* of vertex patches: the structures of cui2024, Table 4 */
+    enum mg_cycle cycle;        /* V, W, F or FULL; FULL is for MULTIGRID alone, others take V instead */
+    int steps;    /* of the smoother, before and after the coarse correction; degree of CHEBYSHEV */
+    int reversed; /* order after the correction: 1 reversed (symmetric), 0 the same, -1 as the
+                     solver wants it (reversed for CG) */
+    int single;   /* the levels in single precision */
+};
+void box_continuous_options_default(struct box_continuous_options *options);
+
+struct box_levels;
+struct box_separable;
+struct box_continuous {
+    const struct device *device;
+    struct box_grid grid;
+    struct box_continuous_options options; /* with everything chosen */
+    int degree, n;                         /* n = degree + 1 */
+    int n_nodes[3];                        /* 1 from dim on */
+    int64_t n_all, n_free;                 /* nodes; those without Dirichlet values */
+    int64_t cell_size, n_volume;           /* n^dim, cells x n^dim */
+    int64_t *fixed;                        /* n_all - n_free: nodes with Dirichlet values, ascending */
+    double *fixed_values;                  /* what box_continuous_load found for them */
+    struct box_element element;
+    double *gauss;      /* n points of a line, on [0, 1] */
+    double *moments[3]; /* n_nodes[d]: integrals of the 1D functions; 1 from dim on */
+    double volume;
+    struct box_levels *levels;
+    struct operator M;            /* the multigrid, the diagonal (none: empty), or the direct solver, */
+    struct box_separable *direct; /* which borrows this */
+    struct vector b, u;   /* right-hand side, zero on fixed nodes; solution with its boundary values */
+    struct vector kernel; /* of a singular problem: the constant */
+    double mean;          /* what the mean of a singular solution is made: that of the exact one, or 0 */
+};
+
+/* The grid's data are copied. Degree 1 .. 15. */
+facet_status box_continuous_create(const struct device *device, const struct box_grid_data *data, int degree,
+                                   const struct box_continuous_options *options,
+                                   struct box_continuous **continuous);
+void box_continuous_destroy(struct box_continuous **continuous);
+/* The matrix on the finest level. */
+const struct operator* box_continuous_operator(const struct box_continuous *c);
+/* NULL where there is none. */
+struct multigrid *box_continuous_multigrid(const struct box_continuous *c);
+
+/* The reaction becomes this number in all cells; not between a load and its solve. Cheap, unless it makes the
+ * problem singular or regular, or the reaction was not one number before. A failure leaves all as it was. */
+facet_status box_continuous_set_reaction(struct box_continuous *c, double reaction);
+
+/* ------------------------------------------------------------------------------------- data */
+
+/* What a problem is given by; all of it belongs to the caller. Where something is NULL and the exact solution
+ * is known, it is derived from that; else it is zero. */
+struct box_continuous_data {
+    const double *values;               /* f at the Gauss points, or */
+    const struct field *source;         /* f */
+    const struct field *boundary[3][2]; /* by side: u on a Dirichlet side, k grad u . n on a Neumann side */
+    const struct field *exact;
+};
+/* Loads are integrated with the Gauss points (values) or three more in each direction (fields). Dirichlet
+ * values are interpolated at the nodes; where two sides meet, the one of the higher direction counts. A
+ * singular problem whose loads do not balance is refused. */
+facet_status box_continuous_load(struct box_continuous *c, const struct box_continuous_data *data);
+/* The next solve begins with this u, given at the Gauss points; NULL: with zero. Without a call it begins
+ * with the last solution. */
+facet_status box_continuous_set_guess(struct box_continuous *c, const double *values);
+/* control->kernel and ->flexible are set here. */
+facet_status box_continuous_solve(struct box_continuous *c, const struct solve_control *control,
+                                  struct solve_report *report);
+
+/* ------------------------------------------------------------------------------------- results */
+
+/* u at the Gauss points, n_volume; their coordinates, n_volume x dim. */
+facet_status box_continuous_get(const struct box_continuous *c, double *values);
+void box_continuous_points(const struct box_continuous *c, double *x);
+
+/* u has one component, q = -k grad u dim. */
+enum box_continuous_field { BOX_CONTINUOUS_U, BOX_CONTINUOUS_Q };
+/* Values at the lattice of the 1D points x in [0, 1] of a cell (n^dim x components, direction 0 fastest); at
+ * the products of counts[d] points x[d] of every direction, likewise; at n points of [0,1]^dim of a cell
+ * (n x components). */
+facet_status box_continuous_evaluate_lattice(const struct box_continuous *c, enum box_continuous_field field,
+                                             int64_t cell, int n, const double *x, double *values);
+facet_status box_continuous_evaluate_product(const struct box_continuous *c, enum box_continuous_field field,
+                                             int64_t cell, const int counts[3], const double *const x[3],
+                                             double *values);
+facet_status box_continuous_evaluate(const struct box_continuous *c, enum box_continuous_field field,
+                                     int64_t cell, int n, const double *xi, double *values);
+
+/* True L2 norms, over-integrated; Linf at the points of the norm. */
+struct box_continuous_errors {
+    double u_L2, u_Linf, q_L2;
+};
+facet_status box_continuous_measure_errors(const struct box_continuous *c, const struct field *exact,
+                                           struct box_continuous_errors *errors);
+/* The mean of u over the box. */
+facet_status box_continuous_mean(const struct box_continuous *c, double *mean);
+
+#endif
