@@ -41,5 +41,12 @@ facet_status bench_local3d(const struct bench_options *options);
 facet_status bench_pmg(const struct bench_options *options);
 facet_status bench_pmg_large(const struct bench_options *options);
 facet_status bench_amg(const struct bench_options *options);
+facet_status bench_huismann2020(const struct bench_options *options);
+facet_status bench_huismann2020_operators(const struct bench_options *options);
+facet_status bench_huismann2020_solvers(const struct bench_options *options);
+facet_status bench_huismann2020_high(const struct bench_options *options);
+facet_status bench_huismann2020_mesh(const struct bench_options *options);
+facet_status bench_huismann2020_robust(const struct bench_options *options);
+facet_status bench_hdg_pays(const struct bench_options *options);
 
 #endif

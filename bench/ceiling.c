@@ -4,7 +4,9 @@
 #include <cblas.h>
 #include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "base/run.h"
@@ -23,9 +25,30 @@ int64_t ceiling_cache_bytes(void) {
     return (kib > 0 ? kib : 32768) * 1024;
 }
 
+double ceiling_clock(void) {
+    struct timespec now;
+    if (base_threads() > 1) return base_seconds();
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double ceiling_median(int n, double *values) {
+    qsort(values, (size_t)n, sizeof *values, ascending);
+    return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
+
 facet_status triad_create(struct triad *t) {
+    return triad_create_bytes(3 * TRIAD_CACHES * ceiling_cache_bytes(), t);
+}
+
+facet_status triad_create_bytes(int64_t bytes, struct triad *t) {
     facet_status status = FACET_OK;
-    *t = (struct triad){.n = TRIAD_CACHES * ceiling_cache_bytes() / (int64_t)sizeof(double)};
+    *t = (struct triad){.n = bytes / 3 / (int64_t)sizeof(double)};
     TRY(ALLOC(t->a, t->n));
     TRY(ALLOC(t->b, t->n));
     TRY(ALLOC(t->c, t->n));
@@ -46,12 +69,19 @@ void triad_destroy(struct triad *t) {
     base_free(&t->c);
 }
 
-double triad_run(struct triad *t) {
-    double *restrict a = t->a, begin = base_seconds();
+double triad_repeat(struct triad *t, int count) {
+    double *restrict a = t->a, begin = ceiling_clock();
     const double *restrict b = t->b, *restrict c = t->c;
+    for (int k = 0; k < count; k++) {
 #pragma omp parallel for simd num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < t->n; i++) a[i] = b[i] + 3.0 * c[i];
-    return base_seconds() - begin;
+        for (int64_t i = 0; i < t->n; i++) a[i] = b[i] + 3.0 * c[i];
+        __asm__ volatile("" ::: "memory"); /* every pass is made */
+    }
+    return ceiling_clock() - begin;
+}
+
+double triad_run(struct triad *t) {
+    return triad_repeat(t, 1);
 }
 
 double triad_bytes(const struct triad *t) {
@@ -62,9 +92,9 @@ double triad_bytes(const struct triad *t) {
 static double dgemm_rate(int n, const double *A, const double *B, double *C) {
     double best = 0.0;
     for (int r = 0; r < REPETITIONS; r++) {
-        double begin = base_seconds();
+        double begin = ceiling_clock();
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0, A, n, B, n, 0.0, C, n);
-        double now = 2.0 * n * n * n / (base_seconds() - begin);
+        double now = 2.0 * n * n * n / (ceiling_clock() - begin);
         best = now > best ? now : best;
     }
     return best;
@@ -94,12 +124,12 @@ done:
     return status;
 }
 
-/* A line of /proc/self/status in bytes; 0 where there is none. */
-static int64_t process_status(const char *key) {
+/* A line of a file of /proc in bytes; 0 where there is none. */
+static int64_t read_line(const char *path, const char *key) {
     char line[256];
     long long kib = 0;
     size_t length = strlen(key);
-    FILE *file = fopen("/proc/self/status", "r");
+    FILE *file = fopen(path, "r");
     if (file == NULL) return 0;
     while (fgets(line, sizeof line, file) != NULL)
         if (strncmp(line, key, length) == 0 && sscanf(line + length, ": %lld kB", &kib) == 1) break;
@@ -108,11 +138,15 @@ static int64_t process_status(const char *key) {
 }
 
 int64_t ceiling_resident_bytes(void) {
-    return process_status("VmRSS");
+    return read_line("/proc/self/status", "VmRSS");
 }
 
 int64_t ceiling_peak_bytes(void) {
-    return process_status("VmHWM");
+    return read_line("/proc/self/status", "VmHWM");
+}
+
+int64_t ceiling_available_bytes(void) {
+    return read_line("/proc/meminfo", "MemAvailable");
 }
 
 void ceiling_reset_peak(void) {

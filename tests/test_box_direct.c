@@ -321,6 +321,26 @@ static double measured_error(const char *sides, const char *u_text, const char *
     return error;
 }
 
+/* One unknown in every direction: a source by itself and beside boundary data that are zero. */
+static void one_unknown(void **state) {
+    (void)state;
+    struct plain_box box = {3, 1, {2, 2, 2}, 'u', "dddddd", 1.0, 0.0, 0};
+    struct box_hdg *h;
+    struct box_volume *volume;
+    double f[64], u[64], other[64], nodes[27] = {0}, largest = 0.0;
+    ok(plain_create(&box, &h));
+    ok(box_volume_create_continuous(&h->grid, 1, &volume));
+    assert_int_equal(box_volume_size(volume), 64);
+    for (int i = 0; i < 64; i++) f[i] = 1.0 + i % 5;
+    box_volume_solve(volume, 1.5, 2.0, f, u);
+    box_volume_solve_data(volume, 1.5, 2.0, f, NULL, nodes, other);
+    for (int i = 0; i < 64; i++) largest = fmax(largest, fabs(u[i]));
+    for (int i = 0; i < 64; i++) assert_true(fabs(u[i] - other[i]) <= 1e-13 * largest);
+    assert_true(largest > 0.0);
+    box_volume_destroy(&volume);
+    box_hdg_destroy(&h);
+}
+
 static void continuous_has_order(void **state) {
     (void)state;
     static const char *const u = "sin(pi*x)*cos(pi*y)", *const f = "(3 + 2*2*pi^2)*sin(pi*x)*cos(pi*y)";
@@ -405,12 +425,10 @@ static void refuses(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trace_solves),
-                                       cmocka_unit_test(trace_solves_again),
-                                       cmocka_unit_test(volume_is_trace),
-                                       cmocka_unit_test(continuous_is_exact),
-                                       cmocka_unit_test(continuous_has_order),
-                                       cmocka_unit_test(survives_faults),
-                                       cmocka_unit_test(refuses)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trace_solves),    cmocka_unit_test(trace_solves_again),
+        cmocka_unit_test(volume_is_trace), cmocka_unit_test(continuous_is_exact),
+        cmocka_unit_test(one_unknown),     cmocka_unit_test(continuous_has_order),
+        cmocka_unit_test(survives_faults), cmocka_unit_test(refuses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

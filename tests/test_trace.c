@@ -349,8 +349,10 @@ static void all_forms_agree_on_every_example(void **state) {
             facet_context *context;
             facet_mesh *mesh;
             struct run run = {0};
-            ok(case_read(found.gl_pathv[i], 1, (const char *const[]){"discretization.operator=mapped"},
-                         &file));
+            /* dense matrices: not of the degree that a box is solved with */
+            int box = strstr(found.gl_pathv[i], "box-hdg") != NULL;
+            const char *const settings[] = {"discretization.operator=mapped", "discretization.degree=2"};
+            ok(case_read(found.gl_pathv[i], box ? 2 : 1, settings, &file));
             ok(facet_context_create(devices[device], &context));
             ok(run_mesh(file, context, 0, &mesh));
             int solid = mesh->dim == 3, large = mesh->n_cells > 1500;

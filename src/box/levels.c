@@ -1,7 +1,6 @@
 /* Levels of continuous elements: the operators, transfers and smoothers that the multigrid is made of. */
 #include "box/levels.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -319,8 +318,6 @@ void box_levels_destroy(struct box_levels **levels) {
     base_free(levels);
 }
 
-/* Where k jumps, the scaled patch (kernels/brick.h) underestimates functions that are constant times the root
- * of k by a factor that grows with the degree: beyond a damping of about 2/k the sweep amplifies them. */
 static facet_status fill_level(struct box_level *l) {
     facet_status status = FACET_OK;
     const struct box_levels *all = l->all;
@@ -328,7 +325,6 @@ static facet_status fill_level(struct box_level *l) {
     l->n = brick_n_nodes(&l->brick.cells);
     if (all->options->smoother == BOX_SMOOTHER_VERTEX || all->options->smoother == BOX_SMOOTHER_ADDITIVE) {
         TRY(box_patches_create(all->device, &l->grid, all->element, &l->brick.cells, &l->patches));
-        if (!l->grid.separable) l->patches.plan.damping = fmin(0.7, 2.0 / all->element->k);
         l->patches.plan.variant =
             all->options->smoother == BOX_SMOOTHER_ADDITIVE ? PATCH_ADDITIVE : all->options->variant;
     }

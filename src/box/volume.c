@@ -58,6 +58,11 @@ static const struct box_volume_table *table_of(const struct box_volume *v, int d
 
 /* ------------------------------------------------------------------------------------ transforms */
 
+/* What a parity without inputs gives. */
+static void clear(int rows, int columns, double *C, int64_t step) {
+    for (int i = 0; i < rows; i++) memset(C + i * step, 0, (size_t)columns * sizeof *C);
+}
+
 /* C = A B' along the columns (A: rows x all inputs, parity by parity), B the table of one direction. */
 static void multiply_columns(double *const B[2], const int in[2], const int out[2], int rows, const double *A,
                              double *C) {
@@ -66,6 +71,8 @@ static void multiply_columns(double *const B[2], const int in[2], const int out[
         if (in[b] > 0 && out[b] > 0)
             cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, out[b], in[b], 1.0, A + from, ld_in,
                         B[b], in[b], 0.0, C + to, ld_out);
+        else
+            clear(rows, out[b], C + to, ld_out);
 }
 /* C = B A along the rows. */
 static void multiply_rows(double *const B[2], const int in[2], const int out[2], int columns, const double *A,
@@ -74,6 +81,8 @@ static void multiply_rows(double *const B[2], const int in[2], const int out[2],
         if (in[b] > 0 && out[b] > 0)
             cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, out[b], columns, in[b], 1.0, B[b], in[b],
                         A + (int64_t)from * columns, columns, 0.0, C + to * C_step, (int)C_step);
+        else
+            clear(out[b], columns, C + to * C_step, C_step);
 }
 
 /* Row (y, z) of points: pieces of n numbers every `step` (Gauss points lie cell by cell), or one piece. */

@@ -234,7 +234,11 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
         status = solve_finish(report, 1, "the right-hand side is zero", 0.0);
         goto done;
     }
-    double norm = solve_true_residual(A, b, x, control->kernel, &r);
+    double norm = scale;
+    if (control->kernel == NULL && vector_norm(x) == 0.0)
+        vector_axpby(1.0, b, 0.0, &r); /* saves a product */
+    else
+        norm = solve_true_residual(A, b, x, control->kernel, &r);
     const char *reason = NULL;
     TRY(solve_record(control, report, norm / scale));
     while (norm > control->rtol * scale && reason == NULL) {
