@@ -86,7 +86,7 @@ facet_status cui2024_run(const struct bench_options *options, const struct cui20
         if (status != FACET_NOT_CONVERGED) TRY(status);
         status = FACET_OK;
     }
-    int full = box->options.solver == BOX_SOLVER_MULTIGRID && box->options.cycle == MG_FULL;
+    int full = box->options.solver == BOX_CONTINUOUS_MULTIGRID && box->options.cycle == MG_FULL;
     result->n = box->n_free;
     result->converged = report.converged;
     result->residual = report.residual;

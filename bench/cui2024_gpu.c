@@ -204,7 +204,7 @@ static facet_status solve(const struct device *device, int degree, int cells, in
         data.conductivity = k;
     }
     box_continuous_options_default(&how);
-    how.solver = contrast > 1.0 ? BOX_SOLVER_CG : BOX_SOLVER_MULTIGRID;
+    how.solver = contrast > 1.0 ? BOX_CONTINUOUS_CG : BOX_CONTINUOUS_MULTIGRID;
     how.single = single;
     setup = base_seconds();
     TRY(box_continuous_create(device, &data, degree, &how, &c));

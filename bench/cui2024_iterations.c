@@ -19,7 +19,7 @@ static facet_status count(const struct bench_options *options, int dim, int leve
     struct cui2024_case c = {.dim = dim, .cells = 1 << level, .degree = degree, .contrast = 1.0};
     box_continuous_options_default(&c.options);
     c.options.single = 0;
-    c.options.solver = BOX_SOLVER_MULTIGRID;
+    c.options.solver = BOX_CONTINUOUS_MULTIGRID;
     c.options.smoother = smoother;
     return cui2024_run(options, &c, 1, result);
 }

@@ -20,7 +20,7 @@ struct condensed_data {
 
 struct condensed_solver {
     enum rival_kind kind;
-    enum box_basis basis;
+    enum box_condensed_unknowns basis;
     struct operator A, M;
     struct vector b, x;
 };

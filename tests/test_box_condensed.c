@@ -108,7 +108,7 @@ static void make_box(int dim, int nx, int ny, int nz, int variant, struct test_b
 }
 
 /* The 1D matrices of a basis, all functions in the order of box/ends.h: modes, or values at nodes. */
-static void line_matrices(const struct box_condensed *h, enum box_basis basis, double *M, double *L) {
+static void line_matrices(const struct box_condensed *h, enum box_condensed_unknowns basis, double *M, double *L) {
     int n = h->n;
     size_t square = (size_t)n * (size_t)n;
     double *P = calloc(square, sizeof *P); /* functions of the basis in terms of modes */
@@ -131,7 +131,7 @@ static void line_matrices(const struct box_condensed *h, enum box_basis basis, d
 }
 
 /* The Schur complement of a cell on its closure, by LAPACK from the full matrix of products. */
-static double *dense_cell(const struct box_condensed *h, enum box_basis basis, const int at[3]) {
+static double *dense_cell(const struct box_condensed *h, enum box_condensed_unknowns basis, const int at[3]) {
     const struct box_grid *g = &h->grid;
     int n = h->n, nb = (int)h->n_local, ni = (int)h->n_inside, all = nb + ni;
     int64_t cell = box_cell(g, at);
@@ -170,7 +170,7 @@ static double *dense_cell(const struct box_condensed *h, enum box_basis basis, c
 }
 
 /* y = K x by dense matrices of all cells. */
-static void dense_apply(const struct box_condensed *h, enum box_basis basis, const double *x, double *y) {
+static void dense_apply(const struct box_condensed *h, enum box_condensed_unknowns basis, const double *x, double *y) {
     int64_t n = h->n_local;
     double *locals = malloc((size_t)(h->grid.n_cells * n) * sizeof *locals),
            *local = malloc((size_t)n * sizeof *local);
@@ -198,7 +198,7 @@ static void random_vector(int64_t n, double *x) {
     for (int64_t i = 0; i < n; i++) x[i] = random_signed(&seed);
 }
 
-static void apply_form(const struct box_condensed *h, enum box_condensed_form form, enum box_basis basis,
+static void apply_form(const struct box_condensed *h, enum box_condensed_form form, enum box_condensed_unknowns basis,
                        const double *x, double *y) {
     struct operator A;
     struct vector in, out;
@@ -216,7 +216,7 @@ static void apply_form(const struct box_condensed *h, enum box_condensed_form fo
 static void check_operators(const struct test_box *b, int p, enum box_mass mass) {
     static const struct {
         enum box_condensed_form form;
-        enum box_basis basis;
+        enum box_condensed_unknowns basis;
     } ways[] = {{BOX_CCG_MM, BOX_MODES},
                 {BOX_CCG_TPT, BOX_MODES},
                 {BOX_CCG_PARITY, BOX_MODES},

@@ -117,7 +117,7 @@ static double *source_values(const struct box_setup *s, const struct box_condens
 static facet_status try_box(struct box_setup *s, const double *f, struct box_condensed *h,
                             const struct box_condensed_sides *sides, struct box_solved *out) {
     facet_status status = FACET_OK;
-    enum box_basis basis = box_condensed_basis(s->form, BOX_NODES);
+    enum box_condensed_unknowns basis = box_condensed_basis(s->form, BOX_NODES);
     struct operator A = {0}, M = {0};
     struct vector F = {0}, x = {0}, kernel = {0};
     struct solve_report report = {0};

@@ -211,7 +211,7 @@ static void test_singular(void **state) {
             s.sides[0][0] = s.sides[0][1] = BOX_PERIODIC;
             s.sides[1][0] = s.sides[1][1] = BOX_NEUMANN;
             s.options.single = variant == 1;
-            s.options.solver = variant == 2 ? BOX_SOLVER_CG : BOX_SOLVER_AUTO;
+            s.options.solver = variant == 2 ? BOX_CONTINUOUS_CG : BOX_CONTINUOUS_AUTO;
             check_order(s, 8);
         }
     struct setting s = basic(2, 4, 2);
@@ -281,20 +281,20 @@ static double difference(const struct setting *a, const struct setting *b) {
 static void test_solvers_agree(void **state) {
     (void)state;
     static const struct {
-        enum box_solver solver;
+        enum box_continuous_solver solver;
         enum box_smoother smoother;
         enum mg_cycle cycle;
         int single, steps;
     } ways[] = {
-        {BOX_SOLVER_MULTIGRID, BOX_SMOOTHER_VERTEX, MG_FULL, 1, 1},
-        {BOX_SOLVER_MULTIGRID, BOX_SMOOTHER_VERTEX, MG_W, 0, 1},
-        {BOX_SOLVER_CG, BOX_SMOOTHER_VERTEX, MG_V, 1, 1},
-        {BOX_SOLVER_FGMRES, BOX_SMOOTHER_VERTEX, MG_F, 1, 1},
-        {BOX_SOLVER_CG, BOX_SMOOTHER_POINT, MG_V, 0, 2},
-        {BOX_SOLVER_CG, BOX_SMOOTHER_CHEBYSHEV, MG_V, 0, 4},
-        {BOX_SOLVER_CG, BOX_SMOOTHER_JACOBI, MG_V, 1, 1},
-        {BOX_SOLVER_FGMRES, BOX_SMOOTHER_ADDITIVE, MG_V, 0, 1},
-        {BOX_SOLVER_DIRECT, BOX_SMOOTHER_VERTEX, MG_V, 0, 1},
+        {BOX_CONTINUOUS_MULTIGRID, BOX_SMOOTHER_VERTEX, MG_FULL, 1, 1},
+        {BOX_CONTINUOUS_MULTIGRID, BOX_SMOOTHER_VERTEX, MG_W, 0, 1},
+        {BOX_CONTINUOUS_CG, BOX_SMOOTHER_VERTEX, MG_V, 1, 1},
+        {BOX_CONTINUOUS_FGMRES, BOX_SMOOTHER_VERTEX, MG_F, 1, 1},
+        {BOX_CONTINUOUS_CG, BOX_SMOOTHER_POINT, MG_V, 0, 2},
+        {BOX_CONTINUOUS_CG, BOX_SMOOTHER_CHEBYSHEV, MG_V, 0, 4},
+        {BOX_CONTINUOUS_CG, BOX_SMOOTHER_JACOBI, MG_V, 1, 1},
+        {BOX_CONTINUOUS_FGMRES, BOX_SMOOTHER_ADDITIVE, MG_V, 0, 1},
+        {BOX_CONTINUOUS_DIRECT, BOX_SMOOTHER_VERTEX, MG_V, 0, 1},
     };
     struct setting a = basic(2, 12, 3);
     a.sides[1][1] = BOX_NEUMANN;
@@ -327,7 +327,7 @@ static void test_cells(void **state) {
             struct setting a = basic(2, odd ? 7 : 8, k), b;
             a.contrast = 100.0;
             b = a;
-            b.options.solver = BOX_SOLVER_FGMRES;
+            b.options.solver = BOX_CONTINUOUS_FGMRES;
             b.options.single = 1;
             b.options.steps = 2;
             assert_true(difference(&a, &b) < 1e-8);
@@ -440,20 +440,20 @@ static void test_faults(void **state) {
     s.sides[0][0] = BOX_NEUMANN;
     check_faults(&s);
     s.options.single = 1;
-    s.options.solver = BOX_SOLVER_FGMRES;
+    s.options.solver = BOX_CONTINUOUS_FGMRES;
     s.options.smoother = BOX_SMOOTHER_CHEBYSHEV;
     check_faults(&s);
     s.cells[0] = s.cells[1] = 3;
     s.contrast = 10.0;
-    s.options.solver = BOX_SOLVER_CG;
+    s.options.solver = BOX_CONTINUOUS_CG;
     s.options.smoother = BOX_SMOOTHER_VERTEX;
     check_faults(&s);
     s.cells[0] = 6;
     check_faults(&s);
     s.contrast = 1.0;
-    s.options.solver = BOX_SOLVER_DIRECT;
+    s.options.solver = BOX_CONTINUOUS_DIRECT;
     check_faults(&s);
-    s.options.solver = BOX_SOLVER_AUTO;
+    s.options.solver = BOX_CONTINUOUS_AUTO;
     s.device = "debug";
     check_faults(&s);
 }

@@ -334,7 +334,7 @@ void condensed_sum(const struct box_condensed *h, const double *locals, int fixe
 
 /* -------------------------------------------------------------------------------------------- bases */
 
-void box_condensed_constant(const struct box_condensed *h, enum box_basis basis, double *x) {
+void box_condensed_constant(const struct box_condensed *h, enum box_condensed_unknowns basis, double *x) {
     for (int i = 0; i < h->n_masks; i++) {
         int mask = h->masks[i], n = h->n_inner;
         int64_t size = h->size[mask];

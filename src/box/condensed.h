@@ -67,9 +67,9 @@ facet_status box_condensed_create(const struct box_grid_data *data, int degree, 
                                   struct box_condensed **condensed);
 void box_condensed_destroy(struct box_condensed **condensed);
 
-enum box_basis { BOX_MODES, BOX_NODES };
+enum box_condensed_unknowns { BOX_MODES, BOX_NODES };
 /* The function 1 in the basis, Dirichlet entities included. */
-void box_condensed_constant(const struct box_condensed *h, enum box_basis basis, double *x);
+void box_condensed_constant(const struct box_condensed *h, enum box_condensed_unknowns basis, double *x);
 /* The other basis: of unknowns, x_nodes = S x_modes, in place; of right-hand sides, F_modes = S' F_nodes. */
 enum box_change { BOX_MODES_TO_NODES, BOX_NODES_TO_MODES, BOX_LOAD_TO_NODES, BOX_LOAD_TO_MODES };
 facet_status box_condensed_change(const struct box_condensed *h, enum box_change change, double *x);
@@ -84,8 +84,10 @@ enum box_condensed_form { BOX_CCG_MM, BOX_CCG_TP, BOX_CCG_TPT, BOX_CCG_PARITY };
 /* The basis matters for BOX_CCG_MM only: TP is on nodes, the others on modes. h must outlive the operator;
  * the device's memory must be the host's. */
 facet_status box_condensed_operator(const struct box_condensed *h, const struct device *device,
-                                    enum box_condensed_form form, enum box_basis basis, struct operator* A);
-enum box_basis box_condensed_basis(enum box_condensed_form form, enum box_basis wanted);
+                                    enum box_condensed_form form, enum box_condensed_unknowns basis,
+                                    struct operator* A);
+enum box_condensed_unknowns box_condensed_basis(enum box_condensed_form form,
+                                                enum box_condensed_unknowns wanted);
 /* Floating-point operations of one application. */
 double box_condensed_operations(const struct box_condensed *h, enum box_condensed_form form);
 /* y = K x with the values of x on Dirichlet entities (modes); zero on them in y. */

@@ -31,7 +31,8 @@ struct condensed_operator {
     struct batch *batches; /* of both */
 };
 
-enum box_basis box_condensed_basis(enum box_condensed_form form, enum box_basis wanted) {
+enum box_condensed_unknowns box_condensed_basis(enum box_condensed_form form,
+                                                enum box_condensed_unknowns wanted) {
     if (form == BOX_CCG_MM) return wanted;
     return form == BOX_CCG_TP ? BOX_NODES : BOX_MODES;
 }
@@ -205,8 +206,8 @@ static void apply(const struct operator* A, const struct vector *x, struct vecto
     condensed_sum(o->h, o->locals, 0, y->data);
 }
 
-static facet_status create(const struct box_condensed *h, enum box_condensed_form form, enum box_basis basis,
-                           struct condensed_operator **operator) {
+static facet_status create(const struct box_condensed *h, enum box_condensed_form form,
+                           enum box_condensed_unknowns basis, struct condensed_operator **operator) {
     facet_status status = FACET_OK;
     struct condensed_operator *o;
     TRY(CALLOC(*operator, 1));
@@ -243,7 +244,8 @@ done:
 }
 
 facet_status box_condensed_operator(const struct box_condensed *h, const struct device *device,
-                                    enum box_condensed_form form, enum box_basis basis, struct operator* A) {
+                                    enum box_condensed_form form, enum box_condensed_unknowns basis,
+                                    struct operator* A) {
     static const char *const names[] = {"CCG-MM", "CCG-TP", "CCG-TPT", "CCG by parity"};
     facet_status status = FACET_OK;
     struct condensed_operator *o = NULL;

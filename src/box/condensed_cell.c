@@ -43,7 +43,7 @@ done:
     return status;
 }
 
-facet_status condensed_tables_create(const struct box_condensed *h, enum box_basis basis,
+facet_status condensed_tables_create(const struct box_condensed *h, enum box_condensed_unknowns basis,
                                      struct condensed_tables *t) {
     facet_status status = FACET_OK;
     const struct box_ends *e = &h->ends;

@@ -41,7 +41,7 @@ struct condensed_tables {
     const double *eigenvalues;
     double *coupling[2]; /* n each: L of an end with the modes, whatever the basis */
 };
-facet_status condensed_tables_create(const struct box_condensed *h, enum box_basis basis,
+facet_status condensed_tables_create(const struct box_condensed *h, enum box_condensed_unknowns basis,
                                      struct condensed_tables *tables);
 void condensed_tables_destroy(struct condensed_tables *tables);
 

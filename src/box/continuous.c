@@ -17,8 +17,8 @@ void box_continuous_options_default(struct box_continuous_options *options) {
 
 /* Whether a multigrid is needed. */
 static int has_cycle(const struct box_continuous *c) {
-    int krylov = c->options.solver == BOX_SOLVER_CG || c->options.solver == BOX_SOLVER_FGMRES;
-    return c->options.solver != BOX_SOLVER_DIRECT &&
+    int krylov = c->options.solver == BOX_CONTINUOUS_CG || c->options.solver == BOX_CONTINUOUS_FGMRES;
+    return c->options.solver != BOX_CONTINUOUS_DIRECT &&
            (!krylov || c->options.preconditioner == BOX_PRECONDITION_CYCLE);
 }
 
@@ -31,15 +31,15 @@ static facet_status choose(const struct box_continuous_options *wanted, const st
         return base_fail(FACET_ERROR_INPUT, "a smoother takes 1 to %d steps, not %d", MG_MAX_DEGREE,
                          o->steps);
     if (o->cycle == MG_K) return base_fail(FACET_ERROR_INPUT, "the levels of a box have no K-cycle");
-    if (o->solver == BOX_SOLVER_AUTO)
-        o->solver = o->smoother == BOX_SMOOTHER_ADDITIVE                    ? BOX_SOLVER_FGMRES
-                    : grid->separable && o->smoother == BOX_SMOOTHER_VERTEX ? BOX_SOLVER_MULTIGRID
-                                                                            : BOX_SOLVER_CG;
-    if (o->solver == BOX_SOLVER_DIRECT && !grid->separable)
+    if (o->solver == BOX_CONTINUOUS_AUTO)
+        o->solver = o->smoother == BOX_SMOOTHER_ADDITIVE                    ? BOX_CONTINUOUS_FGMRES
+                    : grid->separable && o->smoother == BOX_SMOOTHER_VERTEX ? BOX_CONTINUOUS_MULTIGRID
+                                                                            : BOX_CONTINUOUS_CG;
+    if (o->solver == BOX_CONTINUOUS_DIRECT && !grid->separable)
         return base_fail(FACET_ERROR_INPUT,
                          "the direct solver needs the same conductivity and reaction in all "
                          "cells");
-    if (o->reversed < 0) o->reversed = o->solver == BOX_SOLVER_CG;
+    if (o->reversed < 0) o->reversed = o->solver == BOX_CONTINUOUS_CG;
     return FACET_OK;
 }
 
@@ -48,7 +48,7 @@ static facet_status choose(const struct box_continuous_options *wanted, const st
 static facet_status make_solver(struct box_continuous *c) {
     facet_status status = FACET_OK;
     const struct box_continuous_options *o = &c->options;
-    int direct = o->solver == BOX_SOLVER_DIRECT, cycle = has_cycle(c);
+    int direct = o->solver == BOX_CONTINUOUS_DIRECT, cycle = has_cycle(c);
     struct box_levels *levels = NULL;
     struct box_separable *separable = NULL;
     struct operator M = {0};
@@ -282,11 +282,11 @@ static facet_status run_solver(struct box_continuous *c, const struct solve_cont
                                struct solve_report *report) {
     const struct operator* A = & c->levels->A, *M = c->M.apply != NULL ? &c->M : NULL;
     switch (c->options.solver) {
-    case BOX_SOLVER_DIRECT:
+    case BOX_CONTINUOUS_DIRECT:
         return solve_direct_box(c, control, report);
-    case BOX_SOLVER_CG:
+    case BOX_CONTINUOUS_CG:
         return solve_cg(A, M, &c->b, &c->u, control, report);
-    case BOX_SOLVER_FGMRES:
+    case BOX_CONTINUOUS_FGMRES:
         return solve_fgmres(A, M, &c->b, &c->u, control, report);
     default:
         return solve_multigrid(A, &c->M, &c->b, &c->u, control, report);

@@ -39,19 +39,19 @@ enum box_smoother {
 };
 /* AUTO: MULTIGRID for one k and lambda, CG for others. MULTIGRID: cycles by themselves (Algorithm 2.2 with
  * MG_FULL, whose start is the first iteration). DIRECT: fast diagonalization, one k and one lambda only. */
-enum box_solver {
-    BOX_SOLVER_AUTO,
-    BOX_SOLVER_MULTIGRID,
-    BOX_SOLVER_CG,
-    BOX_SOLVER_FGMRES,
-    BOX_SOLVER_DIRECT
+enum box_continuous_solver {
+    BOX_CONTINUOUS_AUTO,
+    BOX_CONTINUOUS_MULTIGRID,
+    BOX_CONTINUOUS_CG,
+    BOX_CONTINUOUS_FGMRES,
+    BOX_CONTINUOUS_DIRECT
 };
 
 /* What CG and FGMRES precondition with: a cycle, nothing, or the diagonal. */
 enum box_preconditioner { BOX_PRECONDITION_CYCLE, BOX_PRECONDITION_NONE, BOX_PRECONDITION_DIAGONAL };
 
 struct box_continuous_options {
-    enum box_solver solver;
+    enum box_continuous_solver solver;
     enum box_preconditioner preconditioner;
     enum box_smoother smoother;
     enum patch_variant variant; /* of vertex patches: the structures of cui2024, Table 4 */

@@ -385,7 +385,7 @@ static facet_status make_multigrid(struct box_levels *all, struct operator* M) {
     TRY(multigrid_create(&mg));
     for (int i = 0; i < all->n_levels; i++) TRY(add_level(all, i, mg));
     TRY(multigrid_finish(mg));
-    int full = all->options->cycle == MG_FULL && all->options->solver != BOX_SOLVER_MULTIGRID;
+    int full = all->options->cycle == MG_FULL && all->options->solver != BOX_CONTINUOUS_MULTIGRID;
     TRY(multigrid_set_cycle(mg, full ? MG_V : all->options->cycle));
     TRY(operator_create_multigrid(&mg, M));
 done:

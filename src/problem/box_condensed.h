@@ -28,7 +28,7 @@ struct condensed_backend {
     double boundary; /* of a singular problem: the integral of |g| over the Neumann sides, about */
     int has_trace;   /* `trace` is a solution, with `dirichlet` in it */
     struct operator A, M;
-    enum box_basis basis;
+    enum box_condensed_unknowns basis;
     struct vector b, x, kernel;
 };
 

@@ -66,13 +66,13 @@ static facet_status choose_smoother(const facet_options *o, struct choice *c) {
 static facet_status choose_cycle(const facet_options *o, struct choice *c) {
     static const char *const words[] = {"V", "W", "F", "full", NULL};
     static const enum mg_cycle cycles[] = {MG_V, MG_W, MG_F, MG_FULL};
-    int multigrid = c->options.solver == BOX_SOLVER_MULTIGRID;
+    int multigrid = c->options.solver == BOX_CONTINUOUS_MULTIGRID;
     c->options.cycle =
         is(o->cycle, "auto") ? (multigrid ? MG_FULL : MG_V) : cycles[find_word(words, o->cycle)];
     if (c->options.cycle == MG_FULL && !multigrid)
         return base_fail(FACET_ERROR_INPUT, "the cycle full goes with the method multigrid, not with %s",
                          c->method);
-    if (c->options.cycle == MG_F && c->options.solver == BOX_SOLVER_CG)
+    if (c->options.cycle == MG_F && c->options.solver == BOX_CONTINUOUS_CG)
         return base_fail(FACET_ERROR_INPUT,
                          "the cycle F is not symmetric, as cg needs it; use {method: fgmres}");
     return FACET_OK;
@@ -89,10 +89,13 @@ static facet_status check_words(const struct facet_solver *s) {
                          o->preconditioner);
     if (o->coarse_device != NULL)
         return base_fail(FACET_ERROR_INPUT, "a coarse_device belongs to the preconditioner pmg");
-    if (strcmp(device_name(s->context->device), "cuda") == 0)
-        return base_fail(FACET_ERROR_INPUT,
-                         "the discretization continuous does not run on the device cuda yet; use cpu");
-    return FACET_OK;
+    static const char *const kernels[] = {"brick_apply", "brick_prolong", "brick_restrict", "patch_sweep",
+                                          NULL};
+    static const char *const points[] = {"point_sweep", NULL};
+    facet_status status = device_require(s->context->device, "the discretization continuous", kernels);
+    if (status == FACET_OK && is(o->smoother, "point"))
+        status = device_require(s->context->device, "the smoother point", points);
+    return status;
 }
 
 /* The first key that only cycles know; NULL: none was given. */
@@ -127,10 +130,10 @@ static int count_nodes(const struct facet_solver *s, const struct box_data *data
 
 static facet_status choose_method(const struct facet_solver *s, const struct box_data *data,
                                   struct choice *c) {
-    static const char *const names[] = {[BOX_SOLVER_MULTIGRID] = "multigrid",
-                                        [BOX_SOLVER_CG] = "cg",
-                                        [BOX_SOLVER_FGMRES] = "fgmres",
-                                        [BOX_SOLVER_DIRECT] = "direct"};
+    static const char *const names[] = {[BOX_CONTINUOUS_MULTIGRID] = "multigrid",
+                                        [BOX_CONTINUOUS_CG] = "cg",
+                                        [BOX_CONTINUOUS_FGMRES] = "fgmres",
+                                        [BOX_CONTINUOUS_DIRECT] = "direct"};
     const facet_options *o = &s->options;
     const char *key = cycle_key(o);
     int any = is(o->preconditioner, "auto"), uniform = is_uniform(data);
@@ -148,18 +151,18 @@ static facet_status choose_method(const struct facet_solver *s, const struct box
     if (plain && (key != NULL || is(o->method, "multigrid")))
         return base_fail(FACET_ERROR_INPUT, "%s needs the preconditioner gmg or patches, not %s",
                          key != NULL ? key : "the method multigrid", o->preconditioner);
-    enum box_solver *solver = &c->options.solver;
+    enum box_continuous_solver *solver = &c->options.solver;
     if (is(o->method, "auto"))
         *solver = uniform && any && key == NULL && count_nodes(s, data, &all) <= AUTO_DIRECT_LINE
-                      ? BOX_SOLVER_DIRECT
-                  : is(o->cycle, "full") || (exact && is(o->cycle, "auto")) ? BOX_SOLVER_MULTIGRID
-                  : is(o->smoother, "additive") || is(o->cycle, "F")        ? BOX_SOLVER_FGMRES
-                                                                            : BOX_SOLVER_CG;
+                      ? BOX_CONTINUOUS_DIRECT
+                  : is(o->cycle, "full") || (exact && is(o->cycle, "auto")) ? BOX_CONTINUOUS_MULTIGRID
+                  : is(o->smoother, "additive") || is(o->cycle, "F")        ? BOX_CONTINUOUS_FGMRES
+                                                                            : BOX_CONTINUOUS_CG;
     else
-        *solver = is(o->method, "direct")   ? BOX_SOLVER_DIRECT
-                  : is(o->method, "cg")     ? BOX_SOLVER_CG
-                  : is(o->method, "fgmres") ? BOX_SOLVER_FGMRES
-                                            : BOX_SOLVER_MULTIGRID;
+        *solver = is(o->method, "direct")   ? BOX_CONTINUOUS_DIRECT
+                  : is(o->method, "cg")     ? BOX_CONTINUOUS_CG
+                  : is(o->method, "fgmres") ? BOX_CONTINUOUS_FGMRES
+                                            : BOX_CONTINUOUS_MULTIGRID;
     c->method = names[*solver];
     return FACET_OK;
 }
@@ -174,7 +177,7 @@ static facet_status choose(const struct facet_solver *s, const struct box_data *
     TRY(check_words(s));
     TRY(choose_method(s, data, c));
     int plain = is(o->preconditioner, "none") || is(o->preconditioner, "jacobi");
-    if (c->options.solver == BOX_SOLVER_DIRECT || plain) {
+    if (c->options.solver == BOX_CONTINUOUS_DIRECT || plain) {
         c->preconditioner = is(o->preconditioner, "jacobi") ? "jacobi" : "none";
         c->options.preconditioner =
             is(o->preconditioner, "jacobi") ? BOX_PRECONDITION_DIAGONAL : BOX_PRECONDITION_NONE;

@@ -167,17 +167,16 @@ static int is(const char *given, const char *word) {
 /* What only mapped cells, or only boxes, have; NULL: nothing is wanted of the kind. */
 static const char *wants_mapped(const struct facet_solver *s) {
     const facet_options *o = &s->options;
-    return is(o->preconditioner, "pmg")                           ? "the preconditioner pmg"
-           : is(o->preconditioner, "amg")                         ? "the preconditioner amg"
-           : is(o->method, "fgmres")                              ? "the method fgmres"
-           : is(o->method, "direct") && is_condensed(o)           ? "the direct solve of condensed"
-           : is(o->method, "multigrid")                           ? "the method multigrid"
-           : !is(o->cycle, "auto")                                ? "a cycle"
-           : !is(o->smoother, "auto")                             ? "a smoother"
-           : o->smoother_degree > 0                               ? "a smoother_degree"
-           : o->coarse_device != NULL                             ? "a coarse_device"
-           : strcmp(device_name(s->context->device), "cuda") == 0 ? "the device cuda"
-                                                                  : NULL;
+    return is(o->preconditioner, "pmg")                 ? "the preconditioner pmg"
+           : is(o->preconditioner, "amg")               ? "the preconditioner amg"
+           : is(o->method, "fgmres")                    ? "the method fgmres"
+           : is(o->method, "direct") && is_condensed(o) ? "the direct solve of condensed"
+           : is(o->method, "multigrid")                 ? "the method multigrid"
+           : !is(o->cycle, "auto")                      ? "a cycle"
+           : !is(o->smoother, "auto")                   ? "a smoother"
+           : o->smoother_degree > 0                     ? "a smoother_degree"
+           : o->coarse_device != NULL                   ? "a coarse_device"
+                                                        : NULL;
 }
 
 static const char *wants_box(const facet_options *o) {
@@ -232,7 +231,12 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
     facet_status status = FACET_OK;
     struct box_data data = {0};
     int box = 0;
+    static const char *const kernels[] = {"condense_affine", "cell_apply", NULL};
     TRY(prepare(problem, options, solver));
+    if (!is_continuous(&(*solver)->options))
+        TRY(base_wrap(
+            device_require((*solver)->context->device, "all but the discretization continuous", kernels),
+            "device"));
     if (maker == NULL) TRY(choose_backend(*solver, &data, &box));
     TRY(box ? box_create(*solver, &data) : mapped_create(*solver, maker));
 done:
