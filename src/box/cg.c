@@ -4,7 +4,10 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "box/cells.h"
 #include "box/precondition.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 /* In single precision the true residual is computed when the recursive one has fallen by this factor. Where
  * it turns out to be much larger, rounding has spoilt the directions too: they are forgotten, and the next
@@ -209,6 +212,60 @@ static facet_status begin(struct box_cg *cg, struct state *s) {
     vector_fill(&cg->y, 0.0);
     box_lanes_residual(cg->fast, 0.0, &cg->y, &cg->r, cg->moments.n > 0 ? &cg->moments : NULL, sums);
     return precondition(cg, sums, s);
+}
+
+/* r of the iteration from plain modes on the host. */
+static facet_status put_residual(struct box_cg *cg, const double *plain) {
+    facet_status status = FACET_OK;
+    TRY(box_lanes_pack(cg->lanes, BOX_LANES_RESIDUAL, plain, &cg->F));
+    TRY(vector_convert(rescale(cg, &cg->F), &cg->r));
+done:
+    return status;
+}
+
+/* With p = B r, and e the difference of K p in both precisions, sqrt(e.B e / p.K p); e becomes r. */
+static facet_status probe(struct box_cg *cg, double *error) {
+    facet_status status = FACET_OK;
+    struct box_step product = {.product = 1};
+    struct state s = {.fresh = 1};
+    TRY(begin(cg, &s));
+    advance(cg, &s);
+    TRY(vector_convert(&cg->p, &cg->residual));
+    vector_axpby(1.0, rescale(cg, &cg->residual), 0.0, &cg->solution);
+    double energy = box_lanes_step(cg->lanes, &product, NULL, NULL, NULL, &cg->solution, NULL, &cg->F);
+    TRY(vector_convert(&cg->y, &cg->residual));
+    vector_axpby(1.0, rescale(cg, &cg->F), -1.0, &cg->residual);
+    TRY(vector_convert(&cg->residual, &cg->r));
+    TRY(begin(cg, &s));
+    *error = sqrt(s.rz / energy);
+done:
+    return status;
+}
+
+facet_status box_cg_error(struct box_cg *cg, double *error) {
+    facet_status status = FACET_OK;
+    const struct box_hdg *h = cg->lanes->hdg;
+    double *plain = NULL, one[4] = {0};
+    uint32_t seed = 12345;
+    *error = 0.0;
+    TRY(CALLOC(plain, h->n_trace));
+    for (int start = h->grid.singular ? 1 : 0; start < 2; start++) {
+        if (start == 0) box_hdg_constant(h, plain);
+        for (int64_t i = 0; start == 1 && i < h->n_trace; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            plain[i] = (double)(seed >> 8) / 8388608.0 - 1.0;
+        }
+        TRY(put_residual(cg, plain));
+        for (int round = 0; round < 2; round++) {
+            TRY(probe(cg, &one[2 * start + round]));
+            if (!(one[2 * start + round] <= *error)) *error = one[2 * start + round];
+        }
+    }
+    if (getenv("PROBE"))
+        fprintf(stderr, "probe const %.2e %.2e noise %.2e %.2e\n", one[0], one[1], one[2], one[3]);
+done:
+    base_free(&plain);
+    return status;
 }
 
 /* Steps until the recursive residual is below `goal` or something stops them, with a reason. */

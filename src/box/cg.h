@@ -27,5 +27,9 @@ void box_cg_destroy(struct box_cg *cg); /* safe on a zeroed struct, and twice */
  * no further, and double may; nothing is said about it then (FACET_OK). */
 facet_status box_cg_solve(struct box_cg *cg, const struct solve_control *control, struct solve_report *report,
                           int *stalled);
+/* How far K of the iteration is from K: an estimate of the largest |e| / |p|, e = (K - K_fast) p, in the
+ * norms of K^-1 and K, with the preconditioner in place of K^-1. Only where fast is single; F and solution
+ * are overwritten. */
+facet_status box_cg_error(struct box_cg *cg, double *error);
 
 #endif

@@ -87,6 +87,8 @@ facet_status box_solver_create(const struct device *device, const struct box_hdg
     if (s->coarse != NULL && box_lanes_coarse_size(s->coarse) == 0)
         box_lanes_coarse_destroy(&s->coarse); /* none is free */
     TRY(make_iteration(s, s->single != NULL ? s->single : s->lanes, &s->cycle, &s->cg));
+    double error;
+    if (s->single != NULL) TRY(box_cg_error(&s->cg, &error));
 done:
     if (status != FACET_OK) box_solver_destroy(solver);
     return status;
