@@ -108,20 +108,23 @@ static void NAME(update)(const struct box_plan *p, const struct box_step *step, 
 
 #ifndef BOX_THREADS
 #    define BOX_THREADS 64
-#    define BOX_SMALL   8192 /* numbers, */
-#    define BOX_FACES   1024 /* and face-packs, below which a parallel region costs more than it gains */
-/* Threads that have layers to work on. */
-static int box_threads(const struct box_plan *p) {
-    int n = base_threads() < p->threads ? base_threads() : p->threads;
+#    define BOX_FACES   1024 /* face-packs below which a parallel region costs more than it gains */
+/* Threads that have layers to work on, in a loop over `points`. */
+static int box_threads(const struct box_plan *p, int64_t points) {
+    int n = base_threads_for(points);
+    if (n > p->threads) n = p->threads;
     if (n > BOX_THREADS) n = BOX_THREADS;
     if (n > p->cells[2]) n = p->cells[2];
-    return p->size < BOX_SMALL ? 1 : n;
+    return n;
+}
+static int64_t box_points(const struct box_plan *p) {
+    return (int64_t)p->packs * L * p->cells[1] * p->cells[2] * p->modes[0] * p->modes[1] * p->modes[2];
 }
 #endif
 
 double NAME(box_step)(const struct box_plan *p, const struct box_step *step, const REAL *f, REAL *r,
                       const REAL *e, REAL *d, REAL *x, REAL *y) {
-    int n_threads = box_threads(p);
+    int n_threads = box_threads(p, step->product ? box_points(p) : p->size);
     double dots[BOX_THREADS] = {0}, sum = 0.0;
 #pragma omp parallel num_threads(n_threads) if (n_threads > 1)
     {
@@ -187,7 +190,7 @@ INLINE void NAME(residual_face)(const struct box_plan *p, const struct box_face_
 
 void NAME(box_residual)(const struct box_plan *p, double alpha, const REAL *y, REAL *r, REAL *moments,
                         double *sums) {
-    int n_threads = box_threads(p);
+    int n_threads = box_threads(p, p->size);
     double parts[BOX_THREADS][2] = {{0}};
 #pragma omp parallel num_threads(n_threads) if (n_threads > 1)
     {
@@ -231,7 +234,7 @@ static lane NAME(mask)(const struct box_plan *p, const struct box_face_pack *f) 
 }
 
 void NAME(box_prolong)(const struct box_plan *p, const double *vertices, REAL *coefficients) {
-    int n_threads = box_threads(p);
+    int n_threads = box_threads(p, p->size);
 #pragma omp parallel for schedule(static) num_threads(n_threads) if (n_threads > 1 && p->n_faces > BOX_FACES)
     for (int64_t number = 0; number < p->n_faces; number++) {
         struct box_face_pack face = box_face_pack(p, number, L);

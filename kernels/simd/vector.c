@@ -2,8 +2,8 @@
  * over fixed pieces, so that a result depends neither on scheduling nor on the number of threads. */
 #include "kernels/simd/lane.h"
 
-#define PIECE      4096 /* entries of one partial sum */
-#define SMALL      8192 /* below this a parallel region costs more than it gains */
+#define PIECE      4096  /* entries of one partial sum */
+#define SMALL      32768 /* below this a parallel region costs more than it gains */
 #define MAX_PIECES 1024
 
 #define REAL       double

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <time.h>
 
+#define SMALL_LOOP 50000 /* points */
+
 static atomic_int n_threads;
 static volatile sig_atomic_t interrupted;
 
@@ -18,6 +20,10 @@ int base_threads(void) {
     if (n > 0) return n;
     n = omp_get_max_threads();
     return n > 0 ? n : 1;
+}
+
+int base_threads_for(int64_t points) {
+    return points < SMALL_LOOP ? 1 : base_threads();
 }
 
 void base_set_threads(int n) {

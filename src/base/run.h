@@ -7,6 +7,9 @@
 
 /* Threads of every parallel loop (a property of the process): `num_threads(base_threads())`. At least 1. */
 int base_threads(void);
+/* The same for a loop over `points` (of about a nanosecond each or more): 1 where that is so little that the
+ * threads would wait for each other longer than they work, most of all on a machine that others use too. */
+int base_threads_for(int64_t points);
 /* 0: as many as the process may use. */
 void base_set_threads(int n);
 /* Threads inside BLAS and LAPACK calls: 1 inside parallel loops, base_threads() for one large factorisation.

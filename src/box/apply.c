@@ -65,7 +65,7 @@ static void convert_face(const struct box_lanes *lanes, int64_t number, enum box
 static void convert_all(const struct box_lanes *lanes, enum box_scaling scaling, const double *plain,
                         double *to, const double *from, double *back) {
     int64_t n = lanes->plan.n_faces;
-#pragma omp parallel num_threads(base_threads()) if (lanes->plan.size > 8192)
+#pragma omp parallel num_threads(base_threads_for(lanes->plan.size))
     {
         double scales[(BOX_MAX_DEGREE + 1) * (BOX_MAX_DEGREE + 1) * L];
 #pragma omp for schedule(static)

@@ -1,17 +1,28 @@
 /* The iteration. Its scale is that of F, which is divided by its norm, so that single precision has room. */
 #include "box/cg.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "base/memory.h"
+#include "box/cells.h"
 #include "box/precondition.h"
+#include <stdio.h>
+#include <stdlib.h>
 
-/* In single precision the true residual is computed when the recursive one has fallen by this factor. Where
- * it turns out to be much larger, rounding has spoilt the directions too: they are forgotten, and the next
- * sweep is shorter. */
-#define UPDATE   1e-3
-#define SHORTEST 0.1
-#define SPOILT   1.5
+/* In single precision the true residual is computed when the recursive one has fallen by a factor that the
+ * error of the products leaves room for, and after so many steps anyway. */
+#define LEAST_REDUCTION 3e-2
+#define MOST_REDUCTION  1e-3
+#define ERROR_ROOM      30.0
+#define MOST_STEPS      20
+/* Where the residual has drifted from the true one by this part, the directions no longer fit it: conjugate
+ * gradients with an old direction and a new residual may stagnate for ever. They are forgotten. */
+#define DRIFT 1e-2
+/* Single precision is given up where the drift is this part, where it halves no residual after forgetting,
+ * or after so many updates without half the residual. */
+#define MOST_DRIFT   0.5
+#define IDLE_UPDATES 5
 
 void box_cg_destroy(struct box_cg *cg) {
     struct vector *all[] = {&cg->r,        &cg->p,
@@ -19,7 +30,8 @@ void box_cg_destroy(struct box_cg *cg) {
                             &cg->z,        &cg->moments,
                             &cg->F,        &cg->solution,
                             &cg->residual, &cg->coefficients,
-                            &cg->kernel,   &cg->kernel_residual};
+                            &cg->kernel,   &cg->kernel_residual,
+                            &cg->ratio,    &cg->spare};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) vector_destroy(all[i]);
 }
 
@@ -129,6 +141,9 @@ struct state {
     double rz, previous_rz; /* r . B r */
     double alpha;           /* step along p that the solution has not made yet */
     int fresh;              /* p holds nothing */
+    double drift;           /* |r - true residual| / |true residual| at the last update */
+    double best;            /* true residual so far, up to a half; */
+    int idle;               /* updates since then */
 };
 
 /* r = F - K solution; its norm. */
@@ -185,20 +200,50 @@ static const struct vector *rescale(struct box_cg *cg, const struct vector *x) {
     return &cg->spare;
 }
 
-/* The solution with all steps made, and its true residual, which becomes r. */
+/* The solution gets x times `sign`. */
+static facet_status add_steps(struct box_cg *cg, double sign) {
+    facet_status status = FACET_OK;
+    TRY(vector_convert(&cg->x, &cg->residual));
+    vector_axpby(sign, rescale(cg, &cg->residual), 1.0, &cg->solution);
+done:
+    return status;
+}
+
+/* r becomes the true residual, rounded; how far it was from it. */
+static facet_status replace_residual(struct box_cg *cg, struct state *s) {
+    facet_status status = FACET_OK;
+    double sums[2];
+    TRY(vector_convert(rescale(cg, &cg->residual), &cg->y));
+    vector_axpby(1.0, &cg->y, -1.0, &cg->r);
+    box_lanes_residual(cg->fast, 0.0, &cg->y, &cg->r, NULL, sums);
+    s->drift = sqrt(sums[1]) / s->norm;
+    vector_axpby(1.0, &cg->y, 0.0, &cg->r);
+done:
+    return status;
+}
+
+/* The solution with all steps made, and its true residual, which becomes r. Steps in single precision that
+ * made things worse are taken back. */
 static facet_status update(struct box_cg *cg, struct state *s) {
     facet_status status = FACET_OK;
     int mixed = cg->fast != cg->lanes;
     struct vector *x = mixed ? &cg->x : &cg->solution;
     if (s->alpha != 0.0) vector_axpby(s->alpha, &cg->p, 1.0, x);
     s->alpha = 0.0;
-    if (mixed) {
-        TRY(vector_convert(&cg->x, &cg->residual));
-        vector_axpby(1.0, rescale(cg, &cg->residual), 1.0, &cg->solution);
-        vector_fill(&cg->x, 0.0);
+    if (!mixed) {
+        s->norm = true_residual(cg);
+        return FACET_OK;
     }
+    int finite = isfinite(vector_dot(x, x));
+    if (finite) TRY(add_steps(cg, 1.0));
     s->norm = true_residual(cg);
-    if (mixed) TRY(vector_convert(rescale(cg, &cg->residual), &cg->r));
+    TRY(replace_residual(cg, s));
+    if (!finite) s->drift = INFINITY;
+    if (finite && !(s->drift <= MOST_DRIFT) && !(s->norm <= s->best)) {
+        TRY(add_steps(cg, -1.0));
+        s->norm = true_residual(cg);
+    }
+    vector_fill(x, 0.0);
 done:
     return status;
 }
@@ -211,12 +256,62 @@ static facet_status begin(struct box_cg *cg, struct state *s) {
     return precondition(cg, sums, s);
 }
 
-/* Steps until the recursive residual is below `goal` or something stops them, with a reason. */
-static facet_status sweep(struct box_cg *cg, const struct solve_control *control, double goal,
+/* r of the iteration from plain modes on the host. */
+static facet_status put_residual(struct box_cg *cg, const double *plain) {
+    facet_status status = FACET_OK;
+    TRY(box_lanes_pack(cg->lanes, BOX_LANES_RESIDUAL, plain, &cg->F));
+    TRY(vector_convert(rescale(cg, &cg->F), &cg->r));
+done:
+    return status;
+}
+
+/* With p = B r, and e the difference of K p in both precisions, sqrt(e.B e / p.K p); e becomes r. */
+static facet_status probe(struct box_cg *cg, double *error) {
+    facet_status status = FACET_OK;
+    struct box_step product = {.product = 1};
+    struct state s = {.fresh = 1};
+    TRY(begin(cg, &s));
+    advance(cg, &s);
+    TRY(vector_convert(&cg->p, &cg->residual));
+    vector_axpby(1.0, rescale(cg, &cg->residual), 0.0, &cg->solution);
+    double energy = box_lanes_step(cg->lanes, &product, NULL, NULL, NULL, &cg->solution, NULL, &cg->F);
+    TRY(vector_convert(&cg->y, &cg->residual));
+    vector_axpby(1.0, rescale(cg, &cg->F), -1.0, &cg->residual);
+    TRY(vector_convert(&cg->residual, &cg->r));
+    TRY(begin(cg, &s));
+    *error = s.rz == 0.0 ? 0.0 : sqrt(s.rz / energy);
+done:
+    return status;
+}
+
+facet_status box_cg_error(struct box_cg *cg) {
+    facet_status status = FACET_OK;
+    const struct box_hdg *h = cg->lanes->hdg;
+    double *plain = NULL, error;
+    uint32_t seed = 12345;
+    TRY(ALLOC(plain, h->n_trace));
+    box_hdg_constant(h, plain);
+    for (int64_t i = 0; h->grid.singular && i < h->n_trace; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        plain[i] = (double)(seed >> 8) / 8388608.0 - 1.0;
+    }
+    TRY(put_residual(cg, plain));
+    for (int round = 0; round < 1 + h->grid.singular && !isnan(cg->error); round++) {
+        TRY(probe(cg, &error));
+        if (!(error <= cg->error)) cg->error = error;
+    }
+done:
+    base_free(&plain);
+    return status;
+}
+
+/* Steps until the recursive residual is below `goal`, or `most` of them, or something stops them, with a
+ * reason. */
+static facet_status sweep(struct box_cg *cg, const struct solve_control *control, double goal, int most,
                           struct solve_report *report, struct state *s, const char **reason) {
     facet_status status = FACET_OK;
     double sums[2];
-    while (s->norm > goal) {
+    for (int step = 0; s->norm > goal && step < most; step++) {
         if (report->iterations >= control->max_iterations) {
             *reason = "the iteration limit was reached";
             break;
@@ -235,7 +330,7 @@ static facet_status sweep(struct box_cg *cg, const struct solve_control *control
         s->norm = sqrt(sums[1]);
         report->iterations++;
         TRY(solve_record(control, report, s->norm));
-        if (s->norm > goal) TRY(precondition(cg, sums, s));
+        if (s->norm > goal && step + 1 < most) TRY(precondition(cg, sums, s));
     }
 done:
     return status;
@@ -266,31 +361,50 @@ static facet_status conclude(const struct box_cg *cg, const struct solve_control
     return solve_finish(report, 0, reason, norm);
 }
 
+/* After an update: what becomes of the directions, and whether it is worth going on. */
+static int goes_on(const struct box_cg *cg, double before, struct state *s) {
+    if (cg->fast == cg->lanes) {
+        s->fresh = 1;
+        return s->norm < 0.5 * before;
+    }
+    if (s->norm < 0.5 * s->best) {
+        s->best = s->norm;
+        s->idle = 0;
+    } else {
+        s->idle++;
+    }
+    s->fresh = !(s->drift <= DRIFT);
+    return s->drift <= MOST_DRIFT && s->idle < (s->fresh ? 1 : IDLE_UPDATES);
+}
+
 facet_status box_cg_solve(struct box_cg *cg, const struct solve_control *control, struct solve_report *report,
                           int *stalled) {
     facet_status status = FACET_OK;
-    struct state s = {.fresh = 1};
+    struct state s = {.fresh = 1, .best = INFINITY};
     const char *reason = NULL;
-    int mixed = cg->fast != cg->lanes;
-    double scale = normalize(cg), before, reduction = mixed ? UPDATE : 0.0;
+    int mixed = cg->fast != cg->lanes, most = mixed ? MOST_STEPS : INT_MAX, on;
+    double scale = normalize(cg);
+    double reduction = mixed ? fmin(LEAST_REDUCTION, fmax(MOST_REDUCTION, ERROR_ROOM * cg->error)) : 0.0;
     *stalled = 0;
     if (scale == 0.0) {
         vector_fill(&cg->solution, 0.0);
         return solve_finish(report, 1, "the right-hand side is zero", 0.0);
     }
-    if (mixed) vector_fill(&cg->x, 0.0);
+    if (mixed) {
+        vector_fill(&cg->x, 0.0);
+        vector_fill(&cg->r, 0.0);
+    }
     TRY(update(cg, &s));
+    s.best = s.norm;
     if (report->n_history == 0) TRY(solve_record(control, report, s.norm));
     do { /* a sweep, then the truth */
-        before = s.norm;
+        double before = s.norm;
         if (s.norm <= control->rtol) break;
         TRY(begin(cg, &s));
-        TRY(sweep(cg, control, fmax(control->rtol, reduction * s.norm), report, &s, &reason));
-        double recursive = s.norm;
+        TRY(sweep(cg, control, fmax(control->rtol, reduction * s.norm), most, report, &s, &reason));
         TRY(update(cg, &s));
-        if (!mixed || s.norm > SPOILT * recursive) s.fresh = 1;
-        if (mixed && s.norm > SPOILT * recursive) reduction = fmin(SHORTEST, 10.0 * reduction);
-    } while (reason == NULL && s.norm > control->rtol && s.norm < 0.5 * before);
+        on = goes_on(cg, before, &s);
+    } while (on && reason == NULL && s.norm > control->rtol);
     status = conclude(cg, control, s.norm, reason, report, stalled);
 done:
     remove_constant(cg, &cg->kernel, &cg->kernel_residual, &cg->solution);

@@ -19,6 +19,7 @@ struct box_cg {
     struct vector kernel,
         kernel_residual; /* the constant, scaled as an unknown and as a residual; or empty */
     double kernel_square;
+    double error; /* of the products of single precision, by box_cg_error */
 };
 /* Makes the vectors; lanes, fast, coarse and M are set. */
 facet_status box_cg_create(struct box_cg *cg);
@@ -27,5 +28,10 @@ void box_cg_destroy(struct box_cg *cg); /* safe on a zeroed struct, and twice */
  * no further, and double may; nothing is said about it then (FACET_OK). */
 facet_status box_cg_solve(struct box_cg *cg, const struct solve_control *control, struct solve_report *report,
                           int *stalled);
+/* cg->error: how far K of the iteration is from K, an estimate of the largest |e| / |p|, e = (K - K_fast) p,
+ * in the norms of K^-1 and K, with the preconditioner in place of K^-1; not a number where that is so. Tried
+ * on what the preconditioner makes of constants, which comes near the lowest mode; where these are a kernel,
+ * of noise and of its error. Only where fast is single; F and solution are overwritten. */
+facet_status box_cg_error(struct box_cg *cg);
 
 #endif

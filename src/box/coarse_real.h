@@ -3,7 +3,7 @@
 
 void NAME(box_coarse_prolong)(const struct box_coarse *c, const double *x, REAL *trace) {
     const struct box_grid *g = &c->h->grid;
-#pragma omp parallel for schedule(static) num_threads(base_threads())
+#pragma omp parallel for schedule(static) num_threads(base_threads_for(c->h->n_trace))
     for (int64_t face = 0; face < g->n_faces; face++) {
         struct face_frame f;
         double corners[4];
@@ -36,7 +36,7 @@ static void NAME(face_sums)(const struct face_frame *f, const REAL *from, double
 void NAME(box_coarse_restrict)(const struct box_coarse *c, const REAL *trace, double *x) {
     const struct box_grid *g = &c->h->grid;
     double(*sums)[4] = c->sums;
-#pragma omp parallel for schedule(static) num_threads(base_threads())
+#pragma omp parallel for schedule(static) num_threads(base_threads_for(c->h->n_trace))
     for (int64_t face = 0; face < g->n_faces; face++) {
         struct face_frame f;
         for (int v = 0; v < 4; v++) sums[face][v] = 0.0;

@@ -70,7 +70,7 @@ static facet_status list_around(struct box_condensed *h) {
     facet_status status = FACET_OK;
     for (int i = 0; i < h->n_masks; i++) h->n_around += 1 << (h->grid.dim - condensed_bits(h->masks[i]));
     TRY(ALLOC(h->around, h->grid.n_cells * h->n_around));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
+#pragma omp parallel for num_threads(base_threads_for(h->grid.n_cells * h->n_around)) schedule(static)
     for (int64_t cell = 0; cell < h->grid.n_cells; cell++) {
         int32_t *to = h->around + cell * h->n_around;
         int at[3], place[3];
@@ -319,7 +319,7 @@ static void sum_row(const struct box_condensed *h, const double *locals, int fix
 }
 
 void condensed_sum(const struct box_condensed *h, const double *locals, int fixed, double *y) {
-#pragma omp parallel num_threads(base_threads())
+#pragma omp parallel num_threads(base_threads_for(h->grid.n_cells * h->n_local))
     for (int i = 0; i < h->n_masks; i++) {
         int mask = h->masks[i];
         const int *extent = h->extent[mask];

@@ -214,7 +214,7 @@ static facet_status create(const struct box_condensed *h, enum box_condensed_for
     o = *operator;
     o->h = h;
     o->form = form;
-    o->n_threads = base_threads();
+    o->n_threads = base_threads_for(h->grid.n_cells * h->n_local);
     o->room = h->n_local + condensed_work(h);
     int64_t wide = form == BOX_CCG_MM       ? 2 * (int64_t)BATCH * h->n_local
                    : form == BOX_CCG_PARITY ? 2 * CONDENSED_LANES * h->n_local + condensed_parity_work(h)

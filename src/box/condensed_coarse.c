@@ -67,7 +67,7 @@ static void corner_function(const struct condensed_coarse *c, int corner, double
 static facet_status make_matrices(const struct condensed_coarse *c, double *matrices) {
     facet_status status = FACET_OK;
     const struct box_condensed *h = c->h;
-    int corners = 1 << h->grid.dim, n_threads = base_threads();
+    int corners = 1 << h->grid.dim, n_threads = base_threads_for(h->n_kinds * h->n_inside);
     int64_t n = h->n_local, room = n + condensed_work(h);
     struct condensed_tables tables = {0};
     double *functions = NULL, *scratch = NULL;
@@ -265,7 +265,7 @@ static int64_t entity_at_corner(const struct box_condensed *h, int mask, const i
 
 static void restrict_all(struct condensed_coarse *c, const double *r) {
     const struct box_condensed *h = c->h;
-#pragma omp parallel num_threads(base_threads())
+#pragma omp parallel num_threads(base_threads_for(h->n_trace))
     {
         for (int i = 0; i < h->n_masks; i++) {
             int mask = h->masks[i], bits = condensed_bits(mask);
@@ -294,7 +294,7 @@ static void restrict_all(struct condensed_coarse *c, const double *r) {
 
 static void prolong_all(const struct condensed_coarse *c, double *z) {
     const struct box_condensed *h = c->h;
-#pragma omp parallel num_threads(base_threads())
+#pragma omp parallel num_threads(base_threads_for(h->n_trace))
     for (int i = 0; i < h->n_masks; i++) {
         int mask = h->masks[i], bits = condensed_bits(mask);
 #pragma omp for schedule(static) nowait

@@ -80,8 +80,9 @@ static void work_destroy(struct work *w) {
 static facet_status work_create(const struct box_condensed *h, struct work *w) {
     facet_status status = FACET_OK;
     int n = h->n;
-    *w = (struct work){.h = h, .n_threads = base_threads(), .n_cell = 1};
+    *w = (struct work){.h = h, .n_cell = 1};
     for (int d = 0; d < h->grid.dim; d++) w->n_cell *= n;
+    w->n_threads = base_threads_for(h->grid.n_cells * w->n_cell);
     w->room = (6 * w->n_cell + h->n_inside + h->n_local + 7) / 8 * 8;
     TRY(condensed_tables_create(h, BOX_MODES, &w->tables));
     TRY(ALLOC(w->weighted, n * n));

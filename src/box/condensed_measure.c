@@ -79,7 +79,7 @@ done:
 
 facet_status box_condensed_values(const struct box_condensed *h, const double *u, double *values) {
     facet_status status = FACET_OK;
-    int extent[3] = {h->n, h->n, h->n}, n_threads = base_threads();
+    int extent[3] = {h->n, h->n, h->n}, n_threads = base_threads_for(h->grid.n_cells * cell_size(h));
     int64_t size = cell_size(h);
     const double *const A[3] = {h->gauss_values, h->gauss_values, h->gauss_values};
     double *work = NULL;
@@ -194,7 +194,8 @@ done:
 facet_status box_condensed_errors(const struct box_condensed *h, const double *u, const struct field *exact,
                                   const struct field *q, double *u_L2, double *q_L2) {
     facet_status status = FACET_OK;
-    int points = h->n + 2, n_threads = base_threads(), dim = h->grid.dim, m[3] = {points, points, points};
+    int points = h->n + 2, n_threads = base_threads_for(h->grid.n_cells * cell_size(h)), dim = h->grid.dim,
+        m[3] = {points, points, points};
     struct measure measure = {.h = h, .u = u, .exact = exact, .q = q, .count = 1};
     const double *const x[3] = {measure.points, measure.points, measure.points};
     struct base_collector collector;

@@ -55,9 +55,9 @@ facet_status box_condensed_diagonal(const struct box_condensed *h, double *diago
     int64_t n = h->n_local;
     TRY(ALLOC(kinds, h->n_kinds * n));
     TRY(ALLOC(locals, h->grid.n_cells * n));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
+#pragma omp parallel for num_threads(base_threads_for(h->n_kinds * h->n_inside)) schedule(static)
     for (int kind = 0; kind < h->n_kinds; kind++) cell_diagonal(h, kind, kinds + kind * n);
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
+#pragma omp parallel for num_threads(base_threads_for(n * h->grid.n_cells)) schedule(static)
     for (int64_t cell = 0; cell < h->grid.n_cells; cell++) {
         const double *from = kinds + h->cell_kind[cell] * n;
         double k = box_conductivity(&h->grid, cell);
@@ -153,7 +153,7 @@ facet_status box_condensed_preconditioner(const struct box_condensed *h, const s
     TRY(CALLOC(p, 1));
     p->h = h;
     p->which = which;
-    p->n_threads = base_threads();
+    p->n_threads = base_threads_for(h->n_trace);
     TRY(ALLOC(p->inverse, h->n_trace));
     TRY(ALLOC(p->work, p->n_threads * h->size[h->full >> 1]));
     TRY(box_condensed_diagonal(h, p->inverse));

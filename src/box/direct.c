@@ -387,7 +387,7 @@ facet_status box_direct_create(const struct box_hdg *h, struct box_direct **dire
                  (long long)size);
     }
     TRY(ALLOC(s->slab, (int64_t)SLAB * s->axes[0]->m * s->axes[1]->m));
-    s->n_work = base_threads();
+    s->n_work = base_threads_for(h->n_volume);
     s->scratch_size = 2 * largest;
     TRY(ALLOC(s->scratch, s->n_work * s->scratch_size));
     TRY(make_kernel(s));

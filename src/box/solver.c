@@ -5,6 +5,9 @@
 #include "box/cg.h"
 #include "box/precondition.h"
 
+/* Of the products of single precision; beyond it, conjugate gradients need many more steps than in double. */
+#define MOST_ERROR 3e-3
+
 struct box_solver {
     const struct device *device;
     struct box_solver_options options;
@@ -13,6 +16,7 @@ struct box_solver {
     struct operator cycle, exact_cycle;
     struct box_cg cg;
     struct box_cg exact; /* in double precision, made when single is not enough */
+    struct box_cg *now;  /* the one in use */
     double convert_seconds;
 };
 
@@ -66,6 +70,20 @@ done:
     return status;
 }
 
+/* Whether the iteration may run in single precision; if not, it is made anew in double. */
+static facet_status judge_single(struct box_solver *s) {
+    facet_status status = FACET_OK;
+    TRY(box_cg_error(&s->cg));
+    if (s->cg.error <= MOST_ERROR) goto done;
+    box_cg_destroy(&s->cg);
+    operator_destroy(&s->cycle);
+    box_lanes_destroy(&s->single);
+    s->cg = (struct box_cg){0};
+    TRY(make_iteration(s, s->lanes, &s->cycle, &s->cg));
+done:
+    return status;
+}
+
 facet_status box_solver_create(const struct device *device, const struct box_hdg *hdg,
                                const struct box_solver_options *options, struct box_solver **solver) {
     facet_status status = FACET_OK;
@@ -73,6 +91,7 @@ facet_status box_solver_create(const struct device *device, const struct box_hdg
     TRY(CALLOC(*solver, 1));
     s = *solver;
     s->device = device;
+    s->now = &s->cg;
     box_solver_options_default(&s->options);
     if (options != NULL) s->options = *options;
     enum box_preconditioner kind = s->options.preconditioner;
@@ -87,6 +106,7 @@ facet_status box_solver_create(const struct device *device, const struct box_hdg
     if (s->coarse != NULL && box_lanes_coarse_size(s->coarse) == 0)
         box_lanes_coarse_destroy(&s->coarse); /* none is free */
     TRY(make_iteration(s, s->single != NULL ? s->single : s->lanes, &s->cycle, &s->cg));
+    if (s->single != NULL) TRY(judge_single(s));
 done:
     if (status != FACET_OK) box_solver_destroy(solver);
     return status;
@@ -105,7 +125,7 @@ void box_solver_destroy(struct box_solver **solver) {
     base_free(solver);
 }
 
-/* Goes on in double precision from where single precision came to. */
+/* Goes on in double precision from where single precision came to, and stays there. */
 static facet_status go_on(struct box_solver *s, const double *F, const struct solve_control *control,
                           struct solve_report *report) {
     facet_status status = FACET_OK;
@@ -113,8 +133,8 @@ static facet_status go_on(struct box_solver *s, const double *F, const struct so
     if (s->exact.F.n == 0) TRY(make_iteration(s, s->lanes, &s->exact_cycle, &s->exact));
     TRY(box_lanes_pack(s->lanes, BOX_LANES_RESIDUAL, F, &s->exact.F));
     vector_axpby(1.0, &s->cg.solution, 0.0, &s->exact.solution);
-    status = box_cg_solve(&s->exact, control, report, &stalled);
-    vector_axpby(1.0, &s->exact.solution, 0.0, &s->cg.solution);
+    s->now = &s->exact;
+    status = box_cg_solve(s->now, control, report, &stalled);
 done:
     return status;
 }
@@ -125,20 +145,20 @@ facet_status box_solver_solve(struct box_solver *s, const double *F, double *uha
     double clock = base_seconds();
     int stalled;
     solve_report_clear(report);
-    TRY(box_lanes_pack(s->lanes, BOX_LANES_RESIDUAL, F, &s->cg.F));
+    TRY(box_lanes_pack(s->lanes, BOX_LANES_RESIDUAL, F, &s->now->F));
     if (use_guess)
-        TRY(box_lanes_pack(s->lanes, BOX_LANES_UNKNOWN, uhat, &s->cg.solution));
+        TRY(box_lanes_pack(s->lanes, BOX_LANES_UNKNOWN, uhat, &s->now->solution));
     else
-        vector_fill(&s->cg.solution, 0.0);
+        vector_fill(&s->now->solution, 0.0);
     s->convert_seconds = base_seconds() - clock;
-    solved = box_cg_solve(&s->cg, control, report, &stalled);
+    solved = box_cg_solve(s->now, control, report, &stalled);
     if (solved == FACET_OK && stalled) solved = go_on(s, F, control, report);
     if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) {
         status = solved;
         goto done;
     }
     clock = base_seconds();
-    TRY(box_lanes_unpack(s->lanes, BOX_LANES_UNKNOWN, &s->cg.solution, uhat));
+    TRY(box_lanes_unpack(s->lanes, BOX_LANES_UNKNOWN, &s->now->solution, uhat));
     s->convert_seconds += base_seconds() - clock;
     status = solved;
 done:

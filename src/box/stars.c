@@ -295,7 +295,7 @@ facet_status box_stars_create(const struct box_hdg *h, int single, struct box_st
     TRY(CALLOC(*stars, 1));
     s = *stars;
     s->h = h;
-    s->n_work = base_threads();
+    s->n_work = base_threads_for(h->n_volume / 2); /* several points each, in colours */
     for (int d = 0; d < 3; d++) {
         TRY(make_places(s, d));
         TRY(make_kinds(s, d, &axes[d]));

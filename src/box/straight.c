@@ -98,7 +98,7 @@ facet_status box_straight_create(const struct box_hdg *h, enum box_basis basis,
     s = *straight;
     s->h = h;
     s->basis = basis;
-    s->threads = base_threads();
+    s->threads = base_threads_for(h->n_volume);
     s->scratch_size = (h->cell_size + 18 * (h->face_size + BOX_SLACK) + 15) / 8 * 8;
     TRY(CALLOC(s->lines, h->n_lines));
     TRY(ALLOC(s->nodes, h->n));

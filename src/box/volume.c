@@ -466,7 +466,7 @@ static facet_status create(const struct box_grid *g, int degree, const struct bo
     TRY(ALLOC(v->planes, most[2] * v->bases[0]->m * v->bases[1]->m));
     scratch = most[0] * most[1] > CHUNK * most[2] ? most[0] * most[1] : CHUNK * most[2];
     v->scratch_size = 2 * (scratch > 2 * cell ? scratch : 2 * cell);
-    v->n_work = base_threads();
+    v->n_work = base_threads_for(g->n_cells * cell);
     TRY(ALLOC(v->scratch, v->n_work * v->scratch_size));
     if (h == NULL) TRY(make_continuous(v));
 done:

@@ -231,7 +231,7 @@ static void do_layers(struct loop *loop, int threads) {
 
 facet_status box_for_cells(const struct box_hdg *h, int layers, int64_t size, box_work work, void *user) {
     facet_status status = FACET_OK;
-    int threads = base_threads();
+    int threads = base_threads_for(h->n_volume);
     struct loop loop = {.h = h, .work = work, .user = user, .slot = (size + 2 * BOX_SLACK + 7) / 8 * 8};
     base_collector_init(&loop.failures);
     TRY(CALLOC(loop.scratch, loop.slot * threads));

@@ -13,6 +13,8 @@
  * the eigenvectors of its lines are dense matrices. */
 #define AUTO_PRECONDITIONER "additive"
 #define AUTO_DIRECT_LINE    1500
+/* Trace unknowns from which `auto` takes mixed precision. */
+#define LARGE_SYSTEM 100000
 
 struct box_method {
     struct box_direct *direct;
@@ -91,6 +93,12 @@ static facet_status host_of(const struct facet_solver *s, const struct device **
     return device_is_host(*device) ? FACET_OK : device_find("ref", device);
 }
 
+/* Single precision inside: as wanted, or for large systems. */
+static int wants_mixed(const struct facet_solver *s) {
+    return is(s->options.precision, "mixed") ||
+           (is(s->options.precision, "auto") && s->box->hdg->n_free >= LARGE_SYSTEM);
+}
+
 static facet_status make_plain(struct facet_solver *s) {
     facet_status status = FACET_OK;
     const struct box_hdg *h = s->box->hdg;
@@ -99,7 +107,7 @@ static facet_status make_plain(struct facet_solver *s) {
     TRY(host_of(s, &device));
     if (is(s->preconditioner, "stars")) {
         TRY(operator_create_box_plain(device, h, &m->A));
-        TRY(box_two_level_create(device, h, !is(s->options.precision, "double"), &m->M));
+        TRY(box_two_level_create(device, h, wants_mixed(s), &m->M));
     } else {
         TRY(box_paper_create(device, h, s->operator_name, s->preconditioner, &m->paper, &m->A, &m->M));
     }
@@ -118,7 +126,7 @@ static facet_status make_lanes(struct facet_solver *s) {
                              : is(name, "additive")  ? BOX_SOLVER_ADDITIVE
                              : is(name, "chebyshev") ? BOX_SOLVER_CHEBYSHEV
                                                      : BOX_SOLVER_DIAGONAL;
-    options.mixed = !is(s->options.precision, "double") && options.preconditioner >= BOX_SOLVER_ADDITIVE;
+    options.mixed = wants_mixed(s) && options.preconditioner >= BOX_SOLVER_ADDITIVE;
     return box_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
 }
 
