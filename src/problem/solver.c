@@ -265,11 +265,28 @@ static facet_status check_length(const struct facet_solver *s, const char *funct
         function, (long long)n, (long long)(wanted / components), components);
 }
 
+/* Whether all numbers of a caller's array are finite; one that is not is named. */
+static facet_status check_finite(const char *function, const char *array, int64_t n, const double *values) {
+    int64_t wrong = n;
+#pragma omp parallel for reduction(min : wrong) num_threads(base_threads()) if (n > 100000)
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(values[i]) && i < wrong) wrong = i;
+    if (wrong == n) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "%s: number %lld of %s is %g", function, (long long)wrong, array,
+                     values[wrong]);
+}
+
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
     REQUIRE_AS(s, "solver");
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
     double begin;
+    if (source != NULL) {
+        int components = s->problem->equation == FACET_ELASTICITY ? s->problem->mesh->dim : 1;
+        status =
+            check_finite("facet_solver_solve", "the source", components * s->backend->n_points(s), source);
+        if (status != FACET_OK) return status;
+    }
     s->solved = 0;
     begin = base_phase_begin(monitor, FACET_PHASE_SOLVE);
     status = s->backend->solve(s, source);
@@ -306,9 +323,7 @@ facet_status facet_solver_set_guess(facet_solver *s, int64_t n, const double *u)
              "use "
              "the option warm_start, which begins with the solution before",
              s->options.discretization, s->operator_name);
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(u[i]))
-            FAIL(FACET_ERROR_INPUT, "facet_solver_set_guess: number %lld is %g", (long long)i, u[i]);
+    TRY(check_finite("facet_solver_set_guess", "the guess", n, u));
     TRY(s->backend->set_guess(s, u));
 done:
     return status;
@@ -317,7 +332,8 @@ done:
 facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
     REQUIRE_AS(s, "solver");
     if (!isfinite(reaction) || reaction < 0.0)
-        return base_fail(FACET_ERROR_INPUT, "the reaction must not be negative, but is %g", reaction);
+        return base_fail(FACET_ERROR_INPUT, "the reaction must %s, but is %g",
+                         isfinite(reaction) ? "not be negative" : "be finite", reaction);
     if (s->backend->set_reaction == NULL)
         return base_fail(
             FACET_ERROR_INPUT,
