@@ -223,7 +223,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     struct box_hdg *hdg = b->hdg;
     struct box_method *method = b->method;
     int apart = b->apart;
-    double *before = b->data.reaction, *after = NULL;
+    double weak = b->reaction, *before = b->data.reaction, *after = NULL;
     TRY(ALLOC(after, hdg->grid.n_cells));
     for (int64_t c = 0; c < hdg->grid.n_cells; c++) after[c] = reaction;
     b->data.grid.reaction = b->data.reaction = after;
@@ -239,6 +239,7 @@ done:
         b->hdg = hdg;
         b->method = method;
         b->apart = apart;
+        b->reaction = weak;
         b->data.grid.reaction = b->data.reaction = before;
         hdg = unused;
         method = failed;

@@ -130,56 +130,76 @@ static int is(const char *given, const char *word) {
     return strcmp(given != NULL ? given : "auto", word) == 0;
 }
 
-/* What only mapped cells, or only boxes, have; NULL: nothing is wanted of the kind. */
-static const char *wants_mapped(const struct facet_solver *s) {
+/* What only mapped cells, or only boxes, have, and what to do without it; no name: nothing is wanted of the
+ * kind. */
+struct want {
+    const char *name, *instead;
+};
+
+static struct want wants_mapped(const struct facet_solver *s) {
     const facet_options *o = &s->options;
-    return is(o->preconditioner, "pmg")                           ? "the preconditioner pmg"
-           : is(o->preconditioner, "amg")                         ? "the preconditioner amg"
-           : is(o->method, "fgmres")                              ? "the method fgmres"
-           : is(o->method, "direct") && is_condensed(o)           ? "the direct solve of condensed"
-           : is(o->method, "multigrid")                           ? "the method multigrid"
-           : !is(o->cycle, "auto")                                ? "a cycle"
-           : !is(o->smoother, "auto")                             ? "a smoother"
-           : o->smoother_degree > 0                               ? "a smoother_degree"
-           : o->coarse_device != NULL                             ? "a coarse_device"
-           : strcmp(device_name(s->context->device), "cuda") == 0 ? "the device cuda"
-                                                                  : NULL;
+    const struct {
+        int asked;
+        struct want want;
+    } all[] = {
+        {is(o->preconditioner, "pmg"), {"the preconditioner pmg", "another preconditioner"}},
+        {is(o->preconditioner, "amg"), {"the preconditioner amg", "another preconditioner"}},
+        {is(o->method, "fgmres"), {"the method fgmres", "the method cg"}},
+        {is(o->method, "direct") && is_condensed(o), {"the direct solve of condensed", "the method cg"}},
+        {is(o->method, "multigrid"), {"the method multigrid", "the method cg"}},
+        {!is(o->cycle, "auto"), {"a cycle", "no cycle"}},
+        {!is(o->smoother, "auto"), {"a smoother", "no smoother"}},
+        {o->smoother_degree > 0, {"a smoother_degree", "no smoother_degree"}},
+        {o->coarse_device != NULL, {"a coarse_device", "no coarse_device"}},
+        {strcmp(device_name(s->context->device), "cuda") == 0, {"the device cuda", "the device cpu"}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].asked) return all[i].want;
+    return (struct want){NULL, NULL};
 }
 
-static const char *wants_box(const facet_options *o) {
-    return is(o->preconditioner, "additive")    ? "the preconditioner additive"
-           : is(o->preconditioner, "chebyshev") ? "the preconditioner chebyshev"
-           : is(o->preconditioner, "stars")     ? "the preconditioner stars"
-           : o->degree > PROBLEM_MAX_DEGREE     ? "a degree above 16"
-                                                : NULL;
+static struct want wants_box(const facet_options *o) {
+    static const char instead[] = "another preconditioner, or auto";
+    return is(o->preconditioner, "additive")    ? (struct want){"the preconditioner additive", instead}
+           : is(o->preconditioner, "chebyshev") ? (struct want){"the preconditioner chebyshev", instead}
+           : is(o->preconditioner, "stars")     ? (struct want){"the preconditioner stars", instead}
+           : o->degree > PROBLEM_MAX_DEGREE     ? (struct want){"a degree above 16", "a degree of at most 16"}
+                                                : (struct want){NULL, NULL};
 }
 
 /* Whether the box room takes the problem: then there are data, and s->operator_name is one of its names. An
  * operator that was asked for and does not apply is refused with the reason. */
 static facet_status choose_backend(struct facet_solver *s, struct box_data *data, int *box) {
     facet_status status = FACET_OK;
-    const char *name = s->options.operator_name, *mapped = wants_mapped(s), *other = wants_box(&s->options);
+    const char *name = s->options.operator_name;
+    struct want mapped = wants_mapped(s), other = wants_box(&s->options);
     int any = is(name, "auto");
-    char why[BOX_WHY_BYTES] = "";
+    char *why = s->why_mapped;
     *box = 0;
     if (is(name, "mapped")) {
-        if (other != NULL)
-            FAIL(FACET_ERROR_INPUT, "%s needs the operator tensor; mapped has none of it", other);
+        if (other.name != NULL)
+            FAIL(FACET_ERROR_INPUT, "%s needs the operator tensor, not mapped; use operator: auto, or %s",
+                 other.name, other.instead);
         goto done;
     }
     if (is(name, "mm") && !is_condensed(&s->options))
         FAIL(FACET_ERROR_INPUT,
              "the operator mm belongs to the discretization condensed; hdg has tensor, tp, tpt");
-    if (mapped != NULL && any && other == NULL) goto done;
-    if (mapped != NULL)
-        FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, and %s does not go with it", mapped,
-             any ? other : "the one that was asked for");
+    if (mapped.name != NULL && any && other.name == NULL) goto done;
+    if (mapped.name != NULL && any)
+        FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, and %s the operator tensor; use %s, or %s",
+             mapped.name, other.name, mapped.instead, other.instead);
+    if (mapped.name != NULL)
+        FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, not %s; use operator: mapped, or %s",
+             mapped.name, name, mapped.instead);
     TRY(box_data_create(&s->resolved, s->options.degree, data, why));
     *box = why[0] == '\0';
     if (*box) s->operator_name = any ? "tensor" : name;
-    if (!*box && (!any || other != NULL))
-        FAIL(FACET_ERROR_INPUT, "%s%s needs %s; use operator: mapped%s", any ? "" : "the operator ",
-             any ? other : name, why, any ? " and what it has" : "");
+    if (!*box && !any) FAIL(FACET_ERROR_INPUT, "the operator %s needs %s; use operator: mapped", name, why);
+    if (!*box && other.name != NULL)
+        FAIL(FACET_ERROR_INPUT, "%s needs %s; use %s", other.name, why, other.instead);
+    if (s->problem->mesh->box.cells[0] == 0 || s->problem->equation == FACET_ELASTICITY)
+        why[0] = '\0'; /* nobody expects it */
 done:
     return status;
 }
