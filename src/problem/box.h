@@ -24,6 +24,7 @@ struct box_backend {
     int has_q;                   /* solution.q is that of solution.trace */
     int apart;                   /* u is `constant` + what the solution holds: box_constant.c */
     double constant, reaction;
+    int delicate;        /* the reaction is so weak that preconditioners need double precision */
     int all_is_constant; /* nothing is left to solve for */
 };
 

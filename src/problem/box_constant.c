@@ -12,6 +12,7 @@
 
 /* Of lambda / (k / length^2). */
 #define WEAK       1.0
+#define DELICATE   1e-5 /* constants are nearly a kernel: single precision cannot tell */
 #define NEGLIGIBLE 1e-12
 /* What is this small against what it comes from is rounding. */
 #define ROUNDING 1e-14
@@ -20,7 +21,7 @@ void box_constant_choose(struct box_backend *b, struct box_grid_data *grid) {
     int64_t n_cells = 1;
     *grid = b->data.grid;
     double lambda = grid->reaction != NULL ? grid->reaction[0] : 0.0, k = 0.0, length = 0.0;
-    b->apart = 0;
+    b->apart = b->delicate = 0;
     for (int d = 0; d < grid->dim; d++) {
         if (grid->sides[d][0] == BOX_DIRICHLET || grid->sides[d][1] == BOX_DIRICHLET) return;
         length = fmax(length, grid->coordinates[d][grid->cells[d]] - grid->coordinates[d][0]);
@@ -31,6 +32,7 @@ void box_constant_choose(struct box_backend *b, struct box_grid_data *grid) {
         k = fmax(k, grid->conductivity != NULL ? grid->conductivity[c] : 1.0);
     }
     b->apart = lambda > 0.0 && lambda * length * length < WEAK * k;
+    b->delicate = b->apart && lambda * length * length < DELICATE * k;
     b->reaction = lambda;
     if (b->apart && lambda * length * length < NEGLIGIBLE * k) grid->reaction = NULL;
 }

@@ -111,6 +111,10 @@ done:
     return status;
 }
 
+static int may_be_single(const struct facet_solver *s) {
+    return !is(s->options.precision, "double") && (!s->box->delicate || s->box->hdg->grid.singular);
+}
+
 static facet_status make_plain(struct facet_solver *s) {
     facet_status status = FACET_OK;
     const struct box_hdg *h = s->box->hdg;
@@ -119,7 +123,7 @@ static facet_status make_plain(struct facet_solver *s) {
     TRY(host_of(s, &device));
     if (is(s->preconditioner, "stars")) {
         TRY(operator_create_box_plain(device, h, &m->A));
-        TRY(box_two_level_create(device, h, !is(s->options.precision, "double"), &m->M));
+        TRY(box_two_level_create(device, h, may_be_single(s), &m->M));
     } else {
         TRY(box_paper_create(device, h, s->operator_name, s->preconditioner, &m->paper, &m->A, &m->M));
     }
@@ -138,7 +142,7 @@ static facet_status make_lanes(struct facet_solver *s) {
                              : is(name, "additive")  ? BOX_SOLVER_ADDITIVE
                              : is(name, "chebyshev") ? BOX_SOLVER_CHEBYSHEV
                                                      : BOX_SOLVER_DIAGONAL;
-    options.mixed = !is(s->options.precision, "double") && options.preconditioner >= BOX_SOLVER_ADDITIVE;
+    options.mixed = may_be_single(s) && options.preconditioner >= BOX_SOLVER_ADDITIVE;
     return box_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
 }
 
