@@ -347,7 +347,7 @@ static const struct schema_entry table[] = {
      .min = 1,
      .max = 10,
      .help = "The degree of the cells in the file; by default chosen from the degree of the solution. "
-             "Above 10 (u_star of degree 10 and more) cells are written in 2^dim parts, each of a little "
+             "Above 10 (`u_star` from degree 10 on) cells are written in 2^dim parts, each of a little "
              "more than half the degree."},
 
     {.path = "values[].name",
