@@ -84,6 +84,8 @@ void report_header(const struct run *run, struct text *out) {
                     report_number_of(run->report.trace_unknowns, "trace unknown").text,
                     report_count(run->report.volume_unknowns).text);
     text_printf(out, "\n");
+    if (run->solver && run->solver->why_mapped[0] != '\0')
+        text_printf(out, "          operator mapped: tensor needs %s\n", run->solver->why_mapped);
 }
 
 static void put_solver(const facet_report *r, struct text *out) {

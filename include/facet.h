@@ -324,14 +324,16 @@ FACET_API void facet_solver_destroy(facet_solver **solver);
 FACET_API int64_t facet_solver_n_points(const facet_solver *solver);
 FACET_API facet_status facet_solver_points(const facet_solver *solver, double *x);
 
-/* source: values at the points (NULL: the problem's own source). u: receives the solution there (or NULL).
- * Elasticity: dim values a point. */
+/* source: values at the points (NULL: the problem's own source), all finite. u: receives the solution there
+ * (or NULL). Elasticity: dim values a point. */
 FACET_API facet_status facet_solver_solve(facet_solver *solver, const double *source, double *u);
 /* The same for callers who want their arrays checked: each has n numbers, or is NULL. A number other than
  * that of the points (times dim in elasticity) is FACET_ERROR_INPUT, and nothing is read. */
 FACET_API facet_status facet_solver_solve_n(facet_solver *solver, int64_t n, const double *source, double *u);
-/* Where the next iteration begins: with this u, n numbers at the points, or the traces that belong to it.
- * With hdg and the operator tensor, and with continuous; a direct solve has no use for it. */
+/* Where the next iteration begins: with this u, n numbers at the points (continuous), or with the traces that
+ * belong to it and to q = -K grad u (hdg with the operator tensor). That q is not HDG's, so that even the
+ * solution itself is only a good guess (30 iterations instead of 37, say): to begin where the solve before
+ * ended, use the option warm_start. A direct solve has no use for either. */
 FACET_API facet_status facet_solver_set_guess(facet_solver *solver, int64_t n, const double *u);
 /* Another reaction, the same number everywhere, for the solves that follow: an implicit step of another
  * length. With hdg and the operator tensor, and with continuous, where this is much cheaper than a new

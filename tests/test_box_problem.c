@@ -255,6 +255,10 @@ static void tensor_is_chosen_where_it_applies(void **state) {
         ok(make_solver(&m, "auto", NULL, NULL));
         ok(facet_solver_report(m.solver, &report));
         assert_string_equal(report.operator_name, table[i].why != NULL ? "mapped" : "tensor");
+        if (table[i].why != NULL)
+            assert_non_null(strstr(m.solver->why_mapped, table[i].why));
+        else
+            assert_int_equal(m.solver->why_mapped[0], '\0');
         if (table[i].why != NULL) {
             refused(make_solver(&m, "tensor", NULL, NULL), FACET_ERROR_INPUT, table[i].why);
             refused(make_solver(&m, "tpt", NULL, NULL), FACET_ERROR_INPUT, "use operator: mapped");
@@ -263,7 +267,8 @@ static void tensor_is_chosen_where_it_applies(void **state) {
         ok(make_solver(&m, NULL, "cg", "pmg")); /* what only mapped cells have */
         ok(facet_solver_report(m.solver, &report));
         assert_string_equal(report.operator_name, "mapped");
-        refused(make_solver(&m, "tensor", "cg", "pmg"), FACET_ERROR_INPUT, "pmg needs the operator mapped");
+        refused(make_solver(&m, "tensor", "cg", "pmg"), FACET_ERROR_INPUT,
+                "pmg needs the operator mapped, not tensor; use operator: mapped");
         refused(make_solver(&m, "mapped", "cg", "additive"), FACET_ERROR_INPUT, "needs the operator tensor");
         let_go(&m);
     }
@@ -296,6 +301,7 @@ static void other_meshes_and_conditions_are_mapped(void **state) {
     refused(make_solver(&m, "tp", NULL, NULL), FACET_ERROR_INPUT, "a mesh.box of quads or hexes");
     m.options.degree = 17;
     refused(make_solver(&m, NULL, NULL, NULL), FACET_ERROR_INPUT, "a degree above 16");
+    refused(make_solver(&m, NULL, NULL, NULL), FACET_ERROR_INPUT, "use a degree of at most 16");
     let_go(&m);
 }
 
@@ -334,6 +340,12 @@ static void bad_input_is_refused(void **state) {
         ok(make_problem(&draft, &m));
         ok(make_solver(&m, "tensor", NULL, NULL));
         refused(facet_solver_solve(m.solver, NULL, NULL), FACET_ERROR_INPUT, "must balance");
+        struct hdg_mismatch mismatch;
+        refused(problem_check_data(m.problem, &m.options, &mismatch, NULL), FACET_ERROR_INPUT,
+                "must balance");
+        facet_solver_destroy(&m.solver);
+        ok(facet_problem_set_source(m.problem, "x-0.65"));
+        ok(problem_check_data(m.problem, &m.options, &mismatch, NULL));
         let_go(&m);
     }
     facet_box box = {.dim = 2, .upper = {0, 1}, .cells = {2, 1}, .coordinates = {flat}, .shape = "quad"};
@@ -376,6 +388,93 @@ static void arrays_of_the_caller(void **state) {
             refused(facet_solver_solve_n(m.solver, n + 1, NULL, v), FACET_ERROR_INPUT,
                     "numbers, but the solver");
             test_free(x), test_free(f), test_free(u), test_free(v);
+            let_go(&m);
+        }
+}
+
+static void numbers_that_are_not_finite_are_refused(void **state) {
+    static const char *const names[][3] = {
+        {"tensor", "direct", NULL}, {"tensor", "cg", "additive"}, {"tp", "cg", NULL}, {"mapped", NULL, NULL}};
+    (void)state;
+    for (int k = 0; k < 5; k++) {
+        struct made m;
+        struct draft draft = {.dim = 2, .degree = 3, .dirichlet = "0"};
+        const char *const *name = names[k < 4 ? k : 1];
+        if (k == 4) draft.discretization = "condensed";
+        ok(make_problem(&draft, &m));
+        ok(make_solver(&m, name[0], name[1], k == 4 ? NULL : name[2]));
+        int64_t n = facet_solver_n_points(m.solver);
+        double *f = test_calloc((size_t)n, sizeof *f);
+        f[3] = 1;
+        ok(facet_solver_solve_n(m.solver, n, f, NULL));
+        f[n - 1] = NAN;
+        refused(facet_solver_solve_n(m.solver, n, f, NULL), FACET_ERROR_INPUT, "of the source is nan");
+        f[5] = INFINITY;
+        refused(facet_solver_solve(m.solver, f, NULL), FACET_ERROR_INPUT, "number 5 of the source is inf");
+        refused(facet_solver_set_reaction(m.solver, INFINITY), FACET_ERROR_INPUT, "must be finite");
+        refused(facet_solver_set_reaction(m.solver, NAN), FACET_ERROR_INPUT, "must be finite");
+        ok(facet_solver_evaluate(m.solver, "u", 1, (double[2]){0.5, 0.5}, f)); /* the solution before */
+        test_free(f);
+        let_go(&m);
+    }
+}
+
+/* Without a hold and with lambda -> 0, u -> mean(f) / lambda + v, where v is the solution without the mean of
+ * f; q and the flux keep their digits, though u has lost them. */
+static void weak_reactions_keep_the_flux(void **state) {
+    static const char *const names[][3] = {{"tensor", "direct", NULL},
+                                           {"tensor", "cg", "additive"},
+                                           {"tensor", "cg", "chebyshev"},
+                                           {"tensor", "cg", "stars"},
+                                           {"tpt", "cg", NULL}};
+    static const double weak[] = {1e-30, 1e-13, 1e-10, 1e-6};
+    const double x[4] = {0.2, 0.3, 1.1, 0.8};
+    (void)state;
+    for (int k = 0; k < 5; k++)
+        for (int periodic = 0; periodic < 2; periodic++) {
+            struct made m;
+            struct draft draft = {.dim = 2,
+                                  .degree = 3,
+                                  .reaction = "1",
+                                  .source = "3+sin(2*pi*y)",
+                                  .periodic = {0, periodic},
+                                  .neumann = "rest",
+                                  .other = "0",
+                                  .refine = 1};
+            double limit[4], q[4], star[4], u[2], flux, mean;
+            int n;
+            facet_report report;
+            ok(make_problem(&draft, &m));
+            ok(make_solver(&m, names[k][0], names[k][1], names[k][2]));
+            int64_t n_points = facet_solver_n_points(m.solver);
+            double *f = test_malloc((size_t)(2 * n_points) * sizeof *f);
+            ok(facet_solver_points(m.solver, f));
+            for (int64_t i = 0; i < n_points; i++) f[i] = sin(2 * M_PI * f[2 * i + 1]);
+            ok(facet_solver_set_reaction(m.solver, 0));
+            ok(facet_solver_solve(m.solver, f, NULL));
+            ok(facet_solver_evaluate(m.solver, "q", 2, x, limit));
+            for (int w = 0; w < 4; w++) {
+                for (int64_t i = 0; i < n_points; i++) f[i] += w == 0 ? 3.0 : 0.0;
+                ok(facet_solver_set_reaction(m.solver, weak[w]));
+                ok(facet_solver_solve(m.solver, f, f + n_points));
+                ok(facet_solver_report(m.solver, &report));
+                assert_true(report.converged && report.residual < 1e-10 && report.conservation < 1e-9);
+                ok(facet_solver_evaluate(m.solver, "q", 2, x, q));
+                ok(facet_solver_evaluate(m.solver, "q_star", 2, x, star));
+                for (int i = 0; i < 4; i++) near(q[i], limit[i], 1e-8 + weak[w]);
+                for (int i = 0; i < 4; i++) near(star[i], q[i], 2e-2);
+                ok(facet_solver_evaluate(m.solver, "u", 2, x, u));
+                ok(sample_take(m.solver, "u", -1, SAMPLE_MEAN, NULL, &mean, &n));
+                ok(sample_take(m.solver, "flux", -1, SAMPLE_MEAN, "xmax", &flux, &n));
+                near(mean * weak[w], 3.0, 1e-10);
+                near(f[n_points] * weak[w], 3.0, 1e-6);
+                near(u[1] * weak[w], 3.0, 1e-6);
+                near(flux, 0.0, 1e-9);
+            }
+            for (int64_t i = 0; i < n_points; i++) f[i] = -2.0;
+            ok(facet_solver_solve(m.solver, f, f + n_points)); /* nothing but the constant */
+            near(f[n_points + 1] * weak[3], -2.0, 1e-12);
+            test_free(f);
             let_go(&m);
         }
 }
@@ -476,7 +575,7 @@ static void high_degrees(void **state) {
 static facet_status whole_way(int variant) {
     static const char *const names[][2] = {
         {"tensor", NULL}, {"tensor", "additive"}, {"tensor", "chebyshev"}, {"tensor", "stars"},
-        {"tp", "block"},  {"tensor", NULL},       {"mm", "block"}};
+        {"tp", "block"},  {"tensor", NULL},       {"mm", "block"},         {"tensor", NULL}};
     struct draft draft = {.dim = 2, .degree = 2, .conductivity = "y<0.5?1:2", .exact = "x*y"};
     facet_status status = FACET_OK;
     struct made m = {0};
@@ -484,8 +583,13 @@ static facet_status whole_way(int variant) {
     facet_errors errors;
     double u, x[2] = {0.4, 0.3}, *guess = NULL;
     int n;
-    if (variant == 0) draft.conductivity = "3";
-    if (variant > 4) draft.discretization = "condensed";
+    if (variant == 0 || variant == 7) draft.conductivity = "3";
+    if (variant == 7) {
+        draft.reaction = "1e-7";
+        draft.neumann = "rest";
+        draft.other = "exact";
+    }
+    if (variant == 5 || variant == 6) draft.discretization = "condensed";
     TRY(make_problem(&draft, &m));
     TRY(make_solver(&m, names[variant][0], NULL, names[variant][1]));
     TRY(facet_solver_solve(m.solver, NULL, NULL));
@@ -495,7 +599,7 @@ static facet_status whole_way(int variant) {
     TRY(sample_take(m.solver, "u", -1, SAMPLE_MAX, NULL, &u, &n));
     TRY(sample_take(m.solver, "flux", -1, SAMPLE_MEAN, "xmin", &u, &n));
     TRY(facet_solver_write(m.solver, "/dev/null", "u,q,error,trace"));
-    if (variant > 4) goto done;
+    if (variant == 5 || variant == 6) goto done;
     TRY(CALLOC(guess, facet_solver_n_points(m.solver)));
     TRY(facet_solver_set_guess(m.solver, facet_solver_n_points(m.solver), guess));
     TRY(facet_solver_set_reaction(m.solver, 2));
@@ -509,7 +613,7 @@ done:
 static void every_allocation_may_fail(void **state) {
     (void)state;
     base_set_threads(1);
-    for (int variant = 0; variant < 7; variant++) {
+    for (int variant = 0; variant < 8; variant++) {
         facet_status status = FACET_ERROR_MACHINE;
         ok(whole_way(variant));
         int64_t before = live_blocks();
@@ -537,6 +641,8 @@ int main(void) {
         cmocka_unit_test(other_meshes_and_conditions_are_mapped),
         cmocka_unit_test(bad_input_is_refused),
         cmocka_unit_test(arrays_of_the_caller),
+        cmocka_unit_test(numbers_that_are_not_finite_are_refused),
+        cmocka_unit_test(weak_reactions_keep_the_flux),
         cmocka_unit_test(a_good_guess_saves_iterations),
         cmocka_unit_test(the_reaction_may_change),
         cmocka_unit_test(high_degrees),

@@ -310,6 +310,30 @@ static void direct(struct system *s, int64_t pin) {
     cholesky_destroy(&c);
 }
 
+/* Block Jacobi of decoupled blocks is the inverse; that of coupled ones is not, and must not pass for one. */
+static void a_direct_solve_judges_itself(void **state) {
+    (void)state;
+    for (int coupled = 0; coupled < 2; coupled++) {
+        struct system s;
+        struct operator M = {0};
+        int n_blocks = coupled ? 12 : 1;
+        chain_system(&s, n_blocks, 3, 0.3, 0);
+        ok(operator_create_block_jacobi(device(), &s.csr, s.n_blocks, s.offsets, &M));
+        s.control.max_iterations = 3;
+        vector_fill(&s.x, 7.0);
+        if (coupled) {
+            refused(solve_refined(&s.A, &M, &s.b, &s.x, &s.control, &s.report), FACET_NOT_CONVERGED,
+                    "did not converge");
+            assert_true(!s.report.converged && s.report.residual > s.control.rtol);
+        } else {
+            ok(solve_refined(&s.A, &M, &s.b, &s.x, &s.control, &s.report));
+            is_exact(&s, 1e-9);
+        }
+        operator_destroy(&M);
+        system_destroy(&s);
+    }
+}
+
 /* Small matrices are factored column by column, large ones in supernodes. */
 static void cholesky_agrees_with_cg_and_the_exact_solution(void **state) {
     (void)state;
@@ -460,6 +484,7 @@ int main(void) {
         cmocka_unit_test(an_indefinite_matrix_is_noticed),
         cmocka_unit_test(a_zero_right_hand_side_has_the_zero_solution),
         cmocka_unit_test(a_singular_system_is_solved_beside_its_kernel),
+        cmocka_unit_test(a_direct_solve_judges_itself),
         cmocka_unit_test(cholesky_agrees_with_cg_and_the_exact_solution),
         cmocka_unit_test(a_pinned_singular_matrix_is_factored),
         cmocka_unit_test(cholesky_refuses_indefinite_matrices),

@@ -342,6 +342,13 @@ void box_axis_destroy(struct box_axis *a) {
     *a = (struct box_axis){0};
 }
 
+/* Whether constants have no energy. */
+static int is_free(const struct box_chain *chain) {
+    for (int c = 0; c < chain->n_cells; c++)
+        if (chain->low[c] < 0 || chain->high[c] < 0) return 0;
+    return 1;
+}
+
 facet_status box_axis_create(const struct box_chain *chain, struct box_axis *a) {
     facet_status status = FACET_OK;
     struct chain_matrices matrices = {0};
@@ -360,6 +367,7 @@ facet_status box_axis_create(const struct box_chain *chain, struct box_axis *a) 
     }
     for (int i = 1; i < a->m; i++)
         if (a->theta[i] < a->theta[a->smallest]) a->smallest = i;
+    if (is_free(chain)) a->theta[a->smallest] = 0.0;
 done:
     chain_free(&matrices);
     if (status != FACET_OK) box_axis_destroy(a);

@@ -6,21 +6,36 @@
 #include "base/memory.h"
 #include "hdg/elastic.h"
 
+struct check_job {
+    double *totals[MESH_MAX_BLOCKS]; /* see local_check_balance */
+    int has_reaction;
+};
+
 /* K, lambda and f of one cell; evaluating them is the check. */
 static facet_status cell_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    (void)user;
+    struct check_job *job = user;
+    double *total = job->totals[block] + 2 * (int64_t)cell;
     TRY(local_begin(l, block, cell));
     if (h->data.scheme == HDG_ELASTIC) {
         TRY(elastic_load(l, block, cell, NULL, l->vector));
         goto done;
     }
     TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
+    for (int q = 0; q < b->cell.n; q++)
+        if (l->values[q] > 0.0)
+#pragma omp atomic write
+            job->has_reaction = 1;
     hdg_cell_geometry(&h->space, block, cell, &b->source, &l->geometry);
     TRY(local_place(
         local_source(l, local_region(&h->data, block, cell), b->source.n, l->geometry.x, l->values), l));
+    total[0] = total[1] = 0.0;
+    for (int q = 0; q < b->source.n; q++) {
+        total[0] += l->values[q] * l->geometry.wJ[q];
+        total[1] += fabs(l->values[q] * l->geometry.wJ[q]);
+    }
 done:
     return status;
 }
@@ -73,11 +88,27 @@ done:
     return status;
 }
 
+/* Neumann or periodic conditions everywhere. A Robin part whose a is zero is left to the solve. */
+static int has_no_hold(const struct hdg *h) {
+    for (int32_t f = 0; f < h->data.mesh->n_faces; f++) {
+        int32_t c = h->data.face_condition[f];
+        if (c >= 0 && h->data.conditions[c].kind != HDG_NEUMANN) return 0;
+    }
+    return h->data.scheme != HDG_ELASTIC;
+}
+
 facet_status hdg_check_data(const struct hdg *h, struct hdg_mismatch *mismatch) {
     facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    struct check_job job = {0};
+    double sum;
     *mismatch = (struct hdg_mismatch){0};
-    TRY(local_for_all_cells(h, cell_work, NULL));
+    for (int b = 0; b < mesh->n_blocks; b++) TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
+    TRY(local_for_all_cells(h, cell_work, &job));
     if (h->data.exact != NULL) TRY(find_mismatch(h, mismatch));
+    if (!job.has_reaction && mismatch->part == NULL && has_no_hold(h))
+        TRY(local_check_balance(h, job.totals, &sum));
 done:
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.totals[b]);
     return status;
 }

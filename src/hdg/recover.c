@@ -78,9 +78,7 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
     return FACET_OK;
 }
 
-/* The sum of the loads on a singular problem must vanish: *shift balances what quadrature leaves, and no
- * more. */
-static facet_status balance(const struct hdg *h, const struct load_job *job, double *shift) {
+facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double *sum) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct hdg_system system;
@@ -90,14 +88,14 @@ static facet_status balance(const struct hdg *h, const struct load_job *job, dou
     hdg_free_constant(h, constant);
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
-            total += job->totals[b][2 * c];
-            scale += job->totals[b][2 * c + 1];
+            total += totals[b][2 * c];
+            scale += totals[b][2 * c + 1];
         }
     for (int64_t i = 0; i < system.n_free; i++) {
         total += constant[i] * h->boundary[i];
         scale += fabs(constant[i] * h->boundary[i]);
     }
-    *shift = total / h->volume;
+    *sum = total;
     if (!(fabs(total) <= 1e-4 * scale))
         FAIL(FACET_ERROR_INPUT,
              "with Neumann or periodic conditions everywhere and no reaction, the source and the boundary "
@@ -145,8 +143,9 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     }
     TRY(local_for_all_cells(h, load_work, &job));
     if (h->singular) {
-        TRY(balance(h, &job, &s->shift));
-        job.shift = s->shift;
+        double sum;
+        TRY(local_check_balance(h, job.totals, &sum));
+        job.shift = s->shift = sum / h->volume; /* balances what quadrature leaves */
         TRY(local_for_all_cells(h, load_work, &job));
     }
     for (int b = 0; b < mesh->n_blocks; b++) TRY(load_block(h, b, s->loads[b], locals[b]));

@@ -106,7 +106,8 @@ done:
     return status;
 }
 
-/* Order of the cells: that of the richest field or of the geometry; above 10 the cells are split. */
+/* Order of the cells: that of the richest field or of the geometry; above 10 the cells are split, and the
+ * parts need one more than half of it, the solution being smoother in them. */
 static void choose_order(struct sampler *p, int order) {
     int wanted = p->solver->problem->mesh->order;
     for (int c = 0; c < p->n_columns; c++) {
@@ -117,7 +118,8 @@ static void choose_order(struct sampler *p, int order) {
         wanted = degree > wanted ? degree : wanted;
     }
     p->pieces = order == 0 && wanted > MAX_ORDER ? 1 << p->solver->problem->mesh->dim : 1;
-    p->order = order > 0 ? order : wanted < MAX_ORDER ? wanted : MAX_ORDER;
+    int enough = wanted <= MAX_ORDER ? wanted : (wanted + 1) / 2 + 1;
+    p->order = order > 0 ? order : enough < MAX_ORDER ? enough : MAX_ORDER;
 }
 
 /* Lattice points of piece k of a reference cell: the cell itself, or one of its 2^dim parts, whose corners

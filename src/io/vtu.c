@@ -24,6 +24,7 @@ enum {
     ZLIB_LEVEL = 1,        /* mantissas hardly compress at any level; zeros and counters do at the lowest */
     N_GRID_ARRAYS = 4      /* points, connectivity, offsets, types: after the fields */
 };
+#define WORTHWHILE 0.7
 
 struct layout {
     const struct vtu_grid *grid;
@@ -48,6 +49,7 @@ struct array {
     /* compressed */
     size_t block_bytes, last_bytes;
     int64_t n_blocks;
+    int level; /* of zlib */
     unsigned char **blocks;
     uint64_t *sizes;
 };
@@ -162,7 +164,7 @@ static facet_status pack_block(const struct layout *layout, struct array *array,
     uLongf bytes = packed_bytes;
 
     array->fill(layout, array, first, n, raw);
-    const int result = compress2(packed, &bytes, raw, (uLong)((size_t)n * array->tuple_bytes), ZLIB_LEVEL);
+    const int result = compress2(packed, &bytes, raw, (uLong)((size_t)n * array->tuple_bytes), array->level);
     if (result != Z_OK) {
         FAIL(FACET_ERROR_MACHINE, "the array '%s' could not be compressed: %s", array->name, zError(result));
     }
@@ -170,6 +172,25 @@ static facet_status pack_block(const struct layout *layout, struct array *array,
     memcpy(array->blocks[b], packed, bytes);
     array->sizes[b] = bytes;
 done:
+    return status;
+}
+
+/* Compressing mantissas costs more than all else, and saves little: an array whose middle block hardly
+ * shrinks is stored. */
+static facet_status choose_level(const struct layout *layout, struct array *array, size_t packed_bytes) {
+    facet_status status = FACET_OK;
+    unsigned char *raw = NULL, *packed = NULL;
+    const int64_t middle = array->n_blocks / 2;
+    array->level = ZLIB_LEVEL;
+    if (array->n_blocks < 2) goto done;
+    TRY(base_alloc(&raw, array->block_bytes, 1));
+    TRY(base_alloc(&packed, packed_bytes, 1));
+    TRY(pack_block(layout, array, middle, raw, packed, packed_bytes));
+    if ((double)array->sizes[middle] > WORTHWHILE * (double)array->block_bytes) array->level = 0;
+    base_free(&array->blocks[middle]);
+done:
+    base_free(&raw);
+    base_free(&packed);
     return status;
 }
 
@@ -185,6 +206,7 @@ static facet_status pack_array(const struct layout *layout, struct array *array)
     TRY(CALLOC(array->blocks, n_blocks));
     array->n_blocks = n_blocks;
     TRY(CALLOC(array->sizes, n_blocks));
+    TRY(choose_level(layout, array, packed_bytes));
 
     base_collector_init(&collector);
 #pragma omp parallel num_threads(base_threads())

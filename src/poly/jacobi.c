@@ -23,6 +23,7 @@ long double jacobi_root(int n, long double a, long double b) {
 /* lgammal_r, because lgammal writes the sign into a global variable that threads would share. */
 long double jacobi_mass(long double a, long double b) {
     int sign;
+    if (a == 0 && b == 0) return 2; /* the common case, and lgammal takes its time */
     return expl((a + b + 1) * logl(2.0L) + lgammal_r(a + 1, &sign) + lgammal_r(b + 1, &sign) -
                 lgammal_r(a + b + 2, &sign));
 }

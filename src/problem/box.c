@@ -34,7 +34,9 @@ static struct box_hdg_data given_data(const struct facet_solver *s) {
 
 static facet_status create_hdg(struct facet_solver *s) {
     struct box_backend *b = s->box;
-    return box_hdg_create(&b->data.grid, s->options.degree, (const double *const *)b->data.rho, &b->hdg);
+    struct box_grid_data grid;
+    box_constant_choose(b, &grid);
+    return box_hdg_create(&grid, s->options.degree, (const double *const *)b->data.rho, &b->hdg);
 }
 
 static facet_status project_boundary(struct facet_solver *s) {
@@ -132,9 +134,13 @@ static facet_status load(struct facet_solver *s, const double *source) {
     double *loads = b->solution.loads;
     if (source != NULL) TRY(box_hdg_load(b->hdg, source, b->dirichlet, b->neumann, loads, b->F));
     if (source == NULL) TRY(box_hdg_project_source(b->hdg, &given, loads));
-    if (b->hdg->grid.singular) TRY(balance(b));
-    if (source == NULL || b->hdg->grid.singular)
+    b->constant = 0.0;
+    b->all_is_constant = 0;
+    if (b->hdg->grid.singular && !b->apart) TRY(balance(b));
+    if (b->apart) TRY(box_constant_take(b, source == NULL && given.source == NULL ? given.exact : NULL));
+    if (source == NULL || b->hdg->grid.singular || b->apart)
         TRY(box_hdg_condense_loads(b->hdg, loads, b->dirichlet, b->neumann, b->F));
+    if (b->all_is_constant) memset(b->F, 0, (size_t)b->hdg->n_trace * sizeof *b->F);
 done:
     return status;
 }
@@ -176,11 +182,13 @@ static facet_status recover(struct facet_solver *s) {
     int with_q = s->options.postprocess;
     TRY(box_hdg_recover(b->hdg, solution->loads, solution->trace, solution->u, with_q ? solution->q : NULL));
     b->has_q = with_q;
-    if (b->hdg->grid.singular) { /* u is known up to a constant: the mean of the exact solution, or zero */
+    if (b->hdg->grid.singular &&
+        !b->apart) { /* u is known up to a constant: the mean of the exact solution, or zero */
         double mean = 0.0;
         if (s->problem->exact != NULL) TRY(box_hdg_field_mean(b->hdg, s->problem->exact, &mean));
         box_hdg_shift(b->hdg, mean - box_hdg_mean(b->hdg, solution->u), solution);
     }
+    if (b->apart) box_hdg_shift(b->hdg, -box_hdg_mean(b->hdg, solution->u), solution);
 done:
     return status;
 }
@@ -191,7 +199,10 @@ static facet_status postprocess(struct facet_solver *s) {
 }
 
 static facet_status copy_out(const struct facet_solver *s, double *u) {
-    return box_hdg_to_points(s->box->hdg, s->box->solution.u, u);
+    const struct box_backend *b = s->box;
+    facet_status status = box_hdg_to_points(b->hdg, b->solution.u, u);
+    for (int64_t i = 0; status == FACET_OK && b->apart && i < b->hdg->n_volume; i++) u[i] += b->constant;
+    return status;
 }
 
 static facet_status conservation(const struct facet_solver *s, double *imbalance) {
@@ -204,6 +215,7 @@ static facet_status set_guess(struct facet_solver *s, const double *u) {
     struct box_backend *b = s->box;
     s->solved = 0; /* the trace is overwritten */
     TRY(box_hdg_hybridize(b->hdg, u, b->dirichlet, b->neumann, b->solution.trace));
+    if (b->apart) TRY(box_constant_drop(b->hdg, b->solution.trace));
     b->has_guess = 1;
 done:
     return status;
@@ -216,7 +228,8 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     struct box_backend *b = s->box;
     struct box_hdg *hdg = b->hdg;
     struct box_method *method = b->method;
-    double *before = b->data.reaction, *after = NULL;
+    int apart = b->apart;
+    double weak = b->reaction, *before = b->data.reaction, *after = NULL;
     TRY(ALLOC(after, hdg->grid.n_cells));
     for (int64_t c = 0; c < hdg->grid.n_cells; c++) after[c] = reaction;
     b->data.grid.reaction = b->data.reaction = after;
@@ -231,6 +244,8 @@ done:
         struct box_hdg *unused = b->hdg;
         b->hdg = hdg;
         b->method = method;
+        b->apart = apart;
+        b->reaction = weak;
         b->data.grid.reaction = b->data.reaction = before;
         hdg = unused;
         method = failed;
@@ -252,7 +267,7 @@ static facet_status measure_errors(const struct facet_solver *s, struct hdg_erro
     facet_status status = FACET_OK;
     struct box_hdg_errors e;
     TRY(need_q(s));
-    TRY(box_hdg_measure_errors(s->box->hdg, &s->box->solution, s->problem->exact, &e));
+    TRY(box_constant_measure(s->box, s->problem->exact, &e));
     *errors = (struct hdg_errors){.u_L2 = e.u_L2,
                                   .u_Linf = e.u_Linf,
                                   .q_L2 = e.q_L2,
@@ -280,9 +295,11 @@ static facet_status evaluate(const struct facet_solver *s, enum hdg_field field,
     const struct box_backend *b = s->box;
     int components = box_field_components(b->hdg, names[field]);
     double *product = NULL;
-    if (points->counts[0] == 0)
-        return box_hdg_evaluate(b->hdg, &b->solution, names[field], b->data.cells[cell], points->n,
-                                points->xi, values);
+    if (points->counts[0] == 0) {
+        TRY(box_hdg_evaluate(b->hdg, &b->solution, names[field], b->data.cells[cell], points->n, points->xi,
+                             values));
+        goto done;
+    }
     TRY(ALLOC(product, points->n * components));
     TRY(box_hdg_evaluate_product(b->hdg, &b->solution, names[field], b->data.cells[cell], points->counts,
                                  (const double *const *)points->coordinates, product));
@@ -290,6 +307,8 @@ static facet_status evaluate(const struct facet_solver *s, enum hdg_field field,
         memcpy(values + points->places[i] * components, product + i * components,
                (size_t)components * sizeof *values);
 done:
+    for (int i = 0; status == FACET_OK && b->apart && components == 1 && i < points->n; i++)
+        values[i] += b->constant;
     base_free(&product);
     return status;
 }
@@ -307,7 +326,8 @@ done:
 }
 
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
-    values[0] = box_hdg_mean_trace(s->box->hdg, &s->box->solution, s->box->data.cells[cell]);
+    values[0] =
+        s->box->constant + box_hdg_mean_trace(s->box->hdg, &s->box->solution, s->box->data.cells[cell]);
     return FACET_OK;
 }
 

@@ -25,6 +25,10 @@ struct box_backend {
     struct box_hdg_solution solution;
     double *dirichlet, *neumann; /* n_trace; NULL: zero */
     int has_q;                   /* solution.q is that of solution.trace */
+    int apart;                   /* u is `constant` + what the solution holds: box_constant.c */
+    double constant, reaction;
+    int delicate;        /* the reaction is so weak that preconditioners need double precision */
+    int all_is_constant; /* nothing is left to solve for */
 };
 
 /* box.c: everything but the choice of the backend. Takes the data over, also on failure. */
@@ -40,6 +44,15 @@ facet_status box_condensed_count(struct facet_solver *s, const struct box_data *
  * box_continuous_start would refuse of the options. */
 facet_status box_continuous_start(struct facet_solver *s);
 facet_status box_continuous_count(struct facet_solver *s, const struct box_data *data);
+
+/* box_constant.c: whether the reaction is so weak that the constant is kept apart, and the grid that the
+ * discretization is then made from; the constant is taken off the loads (exact: where they come from, or
+ * NULL); errors of the whole; a trace without its constant, to begin with. */
+void box_constant_choose(struct box_backend *b, struct box_grid_data *grid);
+facet_status box_constant_take(struct box_backend *b, const struct field *exact);
+facet_status box_constant_measure(const struct box_backend *b, const struct field *exact,
+                                  struct box_hdg_errors *errors);
+facet_status box_constant_drop(const struct box_hdg *h, double *trace);
 
 /* box_method.c: what solves K uhat = F, by the names of the options. The names that were used go to the
  * solver. */

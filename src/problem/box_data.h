@@ -18,7 +18,7 @@ struct box_data {
  * there are data. Coefficients are taken as constant in a cell when they are the same at BOX_SAMPLES points a
  * direction at most. A coefficient that no discretization could take is FACET_ERROR_INPUT. */
 #define BOX_SAMPLES   10
-#define BOX_WHY_BYTES 320
+#define BOX_WHY_BYTES PROBLEM_WHY_BYTES
 facet_status box_data_create(const struct problem_resolved *resolved, int degree, struct box_data *data,
                              char why[BOX_WHY_BYTES]);
 void box_data_destroy(struct box_data *data); /* safe on a zeroed struct, and twice */

@@ -18,8 +18,9 @@
 
 struct box_method {
     struct box_direct *direct;
-    double conductivity, reaction; /* of the direct solve */
-    double *residual;
+    const struct box_hdg *hdg; /* the rest is that of the direct solve */
+    double conductivity, reaction;
+    struct base_collector failure; /* of its products */
 
     struct box_solver *solver; /* conjugate gradients in lanes */
 
@@ -37,7 +38,6 @@ void box_method_destroy(struct box_method **method) {
     struct box_method *m = *method;
     if (m == NULL) return;
     box_direct_destroy(&m->direct);
-    base_free(&m->residual);
     box_solver_destroy(&m->solver);
     operator_destroy(&m->A);
     operator_destroy(&m->M);
@@ -55,17 +55,6 @@ const struct multigrid *box_method_multigrid(const struct box_method *method) {
 }
 
 /* ------------------------------------------------------------------------------ set-up */
-
-static facet_status make_direct(struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    struct box_method *m = s->box->method;
-    m->conductivity = box_conductivity(&s->box->hdg->grid, 0);
-    m->reaction = box_reaction(&s->box->hdg->grid, 0);
-    TRY(ALLOC(m->residual, s->box->hdg->n_trace));
-    TRY(box_direct_create(s->box->hdg, &m->direct));
-done:
-    return status;
-}
 
 /* Constants on the trace, normalised; where they are wanted there are no Dirichlet faces. */
 static facet_status make_kernel(struct facet_solver *s, const struct device *device) {
@@ -93,8 +82,40 @@ static facet_status host_of(const struct facet_solver *s, const struct device **
     return device_is_host(*device) ? FACET_OK : device_find("ref", device);
 }
 
-/* Single precision inside: as wanted, or for large systems. */
+/* Both operators of the direct solve work on the arrays of struct box_method. */
+static void apply_product(const struct operator* A, const struct vector *x, struct vector *y) {
+    struct box_method *m = A->data;
+    facet_status status = box_hdg_apply(m->hdg, x->data, y->data);
+    if (status == FACET_OK) return;
+    base_collect(&m->failure, 0, status);
+    vector_fill(y, NAN);
+}
+
+static void apply_direct(const struct operator* M, const struct vector *x, struct vector *y) {
+    struct box_method *m = M->data;
+    box_direct_solve(m->direct, m->conductivity, m->reaction, x->data, y->data);
+}
+
+static facet_status make_direct(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_method *m = s->box->method;
+    const struct box_hdg *h = s->box->hdg;
+    const struct device *device;
+    TRY(host_of(s, &device));
+    m->hdg = h;
+    m->conductivity = box_conductivity(&h->grid, 0);
+    m->reaction = box_reaction(&h->grid, 0);
+    m->A = (struct operator){.n = h->n_trace, .device = device, .apply = apply_product, .data = m};
+    m->M = (struct operator){.n = h->n_trace, .device = device, .apply = apply_direct, .data = m};
+    TRY(box_direct_create(h, &m->direct));
+    if (h->grid.singular) TRY(make_kernel(s, device));
+done:
+    return status;
+}
+
+/* Single precision inside: as wanted, or for large systems, and not where it is known to be hopeless. */
 static int wants_mixed(const struct facet_solver *s) {
+    if (s->box->delicate && !s->box->hdg->grid.singular) return 0;
     return is(s->options.precision, "mixed") ||
            (is(s->options.precision, "auto") && s->box->hdg->n_free >= LARGE_SYSTEM);
 }
@@ -178,35 +199,16 @@ done:
 
 /* ------------------------------------------------------------------------------ solve */
 
-/* |F - K uhat| / |F|, F - K uhat being left in r. */
-static facet_status find_residual(const struct box_hdg *h, const double *F, const double *uhat, double *r,
-                                  double *relative) {
-    facet_status status = FACET_OK;
-    double square = 0.0, scale = 0.0;
-    TRY(box_hdg_apply(h, uhat, r));
-    for (int64_t i = 0; i < h->n_trace; i++) {
-        r[i] = F[i] - r[i];
-        square += r[i] * r[i];
-        scale += F[i] * F[i];
-    }
-    *relative = scale > 0.0 ? sqrt(square / scale) : 0.0;
-done:
-    return status;
-}
-
-static facet_status solve_directly(struct facet_solver *s, const double *F, double *uhat) {
-    facet_status status = FACET_OK;
+/* On the arrays as they are: the device is one whose memory is the host's. */
+static facet_status solve_directly(struct facet_solver *s, const double *F, double *uhat,
+                                   struct solve_control *control) {
     struct box_method *m = s->box->method;
-    const struct box_hdg *h = s->box->hdg;
-    solve_report_clear(&s->report);
-    box_direct_solve(m->direct, m->conductivity, m->reaction, F, uhat);
-    TRY(find_residual(h, F, uhat, m->residual, &s->report.residual));
-    s->report.converged = 1;
-    s->report.iterations = 1;
-    s->report.reason = "solved directly";
-    s->report.rate = NAN;
-done:
-    return status;
+    struct vector b = {.device = m->A.device, .n = m->A.n, .data = (double *)F};
+    struct vector x = {.device = m->A.device, .n = m->A.n, .data = uhat};
+    if (m->kernel.n > 0) control->kernel = &m->kernel;
+    base_collector_init(&m->failure);
+    facet_status status = solve_refined(&m->A, &m->M, &b, &x, control, &s->report);
+    return base_collector_failed(&m->failure) ? base_collected(&m->failure) : status;
 }
 
 static facet_status solve_plain(struct facet_solver *s, const double *F, double *uhat,
@@ -235,7 +237,7 @@ facet_status box_method_solve(struct facet_solver *s, const double *F, int guess
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
         return FACET_OK;
     }
-    return m->direct != NULL   ? solve_directly(s, F, uhat)
+    return m->direct != NULL   ? solve_directly(s, F, uhat, &control)
            : m->solver != NULL ? box_solver_solve(m->solver, F, uhat, guess, &control, &s->report)
                                : solve_plain(s, F, uhat, &control);
 }

@@ -85,10 +85,13 @@ facet_status problem_check_rigid(const struct problem *problem, const struct pro
                                  struct text *errors);
 
 struct box_backend; /* box.c */
+#define PROBLEM_WHY_BYTES 320
 
 struct facet_solver {
     const struct backend *backend;
-    const char *operator_name; /* that is used: "mapped", "tensor", "tp", "tpt", "mm" */
+    const char *operator_name;          /* that is used: "mapped", "tensor", "tp", "tpt", "mm" */
+    char why_mapped[PROBLEM_WHY_BYTES]; /* what `tensor` would have needed on a box where `auto` could not
+                                           take it; else "" */
     struct problem *problem;
     const struct facet_context *context;
     facet_options options;

@@ -164,36 +164,50 @@ static int is(const char *given, const char *word) {
     return strcmp(given != NULL ? given : "auto", word) == 0;
 }
 
-/* What only mapped cells, or only boxes, have; NULL: nothing is wanted of the kind. */
-static const char *wants_mapped(const struct facet_solver *s) {
+/* What only mapped cells, or only boxes, have, and what to do without it; no name: nothing is wanted of the
+ * kind. */
+struct want {
+    const char *name, *instead;
+};
+
+static struct want wants_mapped(const struct facet_solver *s) {
     const facet_options *o = &s->options;
-    return is(o->preconditioner, "pmg")                 ? "the preconditioner pmg"
-           : is(o->preconditioner, "amg")               ? "the preconditioner amg"
-           : is(o->method, "fgmres")                    ? "the method fgmres"
-           : is(o->method, "direct") && is_condensed(o) ? "the direct solve of condensed"
-           : is(o->method, "multigrid")                 ? "the method multigrid"
-           : !is(o->cycle, "auto")                      ? "a cycle"
-           : !is(o->smoother, "auto")                   ? "a smoother"
-           : o->smoother_degree > 0                     ? "a smoother_degree"
-           : o->coarse_device != NULL                   ? "a coarse_device"
-                                                        : NULL;
+    const struct {
+        int asked;
+        struct want want;
+    } all[] = {
+        {is(o->preconditioner, "pmg"), {"the preconditioner pmg", "another preconditioner"}},
+        {is(o->preconditioner, "amg"), {"the preconditioner amg", "another preconditioner"}},
+        {is(o->method, "fgmres"), {"the method fgmres", "the method cg"}},
+        {is(o->method, "direct") && is_condensed(o), {"the direct solve of condensed", "the method cg"}},
+        {is(o->method, "multigrid"), {"the method multigrid", "the method cg"}},
+        {!is(o->cycle, "auto"), {"a cycle", "no cycle"}},
+        {!is(o->smoother, "auto"), {"a smoother", "no smoother"}},
+        {o->smoother_degree > 0, {"a smoother_degree", "no smoother_degree"}},
+        {o->coarse_device != NULL, {"a coarse_device", "no coarse_device"}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].asked) return all[i].want;
+    return (struct want){NULL, NULL};
 }
 
-static const char *wants_box(const facet_options *o) {
-    return is(o->preconditioner, "additive")    ? "the preconditioner additive"
-           : is(o->preconditioner, "chebyshev") ? "the preconditioner chebyshev"
-           : is(o->preconditioner, "stars")     ? "the preconditioner stars"
-           : o->degree > PROBLEM_MAX_DEGREE     ? "a degree above 16"
-                                                : NULL;
+static struct want wants_box(const facet_options *o) {
+    static const char instead[] = "another preconditioner, or auto";
+    return is(o->preconditioner, "additive")    ? (struct want){"the preconditioner additive", instead}
+           : is(o->preconditioner, "chebyshev") ? (struct want){"the preconditioner chebyshev", instead}
+           : is(o->preconditioner, "stars")     ? (struct want){"the preconditioner stars", instead}
+           : o->degree > PROBLEM_MAX_DEGREE     ? (struct want){"a degree above 16", "a degree of at most 16"}
+                                                : (struct want){NULL, NULL};
 }
 
 /* Whether the box room takes the problem: then there are data, and s->operator_name is one of its names. An
  * operator that was asked for and does not apply is refused with the reason. */
 static facet_status choose_backend(struct facet_solver *s, struct box_data *data, int *box) {
     facet_status status = FACET_OK;
-    const char *name = s->options.operator_name, *mapped = wants_mapped(s), *other = wants_box(&s->options);
+    const char *name = s->options.operator_name;
+    struct want mapped = wants_mapped(s), other = wants_box(&s->options);
     int any = is(name, "auto");
-    char why[BOX_WHY_BYTES] = "";
+    char *why = s->why_mapped;
     *box = 0;
     if (is_continuous(&s->options)) {
         s->operator_name = "tensor";
@@ -205,23 +219,29 @@ static facet_status choose_backend(struct facet_solver *s, struct box_data *data
         goto done;
     }
     if (is(name, "mapped")) {
-        if (other != NULL)
-            FAIL(FACET_ERROR_INPUT, "%s needs the operator tensor; mapped has none of it", other);
+        if (other.name != NULL)
+            FAIL(FACET_ERROR_INPUT, "%s needs the operator tensor, not mapped; use operator: auto, or %s",
+                 other.name, other.instead);
         goto done;
     }
     if (is(name, "mm") && !is_condensed(&s->options))
         FAIL(FACET_ERROR_INPUT,
              "the operator mm belongs to the discretization condensed; hdg has tensor, tp, tpt");
-    if (mapped != NULL && any && other == NULL) goto done;
-    if (mapped != NULL)
-        FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, and %s does not go with it", mapped,
-             any ? other : "the one that was asked for");
+    if (mapped.name != NULL && any && other.name == NULL) goto done;
+    if (mapped.name != NULL && any)
+        FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, and %s the operator tensor; use %s, or %s",
+             mapped.name, other.name, mapped.instead, other.instead);
+    if (mapped.name != NULL)
+        FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, not %s; use operator: mapped, or %s",
+             mapped.name, name, mapped.instead);
     TRY(box_data_create(&s->resolved, s->options.degree, data, why));
     *box = why[0] == '\0';
     if (*box) s->operator_name = any ? "tensor" : name;
-    if (!*box && (!any || other != NULL))
-        FAIL(FACET_ERROR_INPUT, "%s%s needs %s; use operator: mapped%s", any ? "" : "the operator ",
-             any ? other : name, why, any ? " and what it has" : "");
+    if (!*box && !any) FAIL(FACET_ERROR_INPUT, "the operator %s needs %s; use operator: mapped", name, why);
+    if (!*box && other.name != NULL)
+        FAIL(FACET_ERROR_INPUT, "%s needs %s; use %s", other.name, why, other.instead);
+    if (s->problem->mesh->box.cells[0] == 0 || s->problem->equation == FACET_ELASTICITY)
+        why[0] = '\0'; /* nobody expects it */
 done:
     return status;
 }
@@ -312,11 +332,28 @@ static facet_status check_length(const struct facet_solver *s, const char *funct
         function, (long long)n, (long long)(wanted / components), components);
 }
 
+/* Whether all numbers of a caller's array are finite; one that is not is named. */
+static facet_status check_finite(const char *function, const char *array, int64_t n, const double *values) {
+    int64_t wrong = n;
+#pragma omp parallel for reduction(min : wrong) num_threads(base_threads()) if (n > 100000)
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(values[i]) && i < wrong) wrong = i;
+    if (wrong == n) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "%s: number %lld of %s is %g", function, (long long)wrong, array,
+                     values[wrong]);
+}
+
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
     REQUIRE_AS(s, "solver");
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
     double begin;
+    if (source != NULL) {
+        int components = s->problem->equation == FACET_ELASTICITY ? s->problem->mesh->dim : 1;
+        status =
+            check_finite("facet_solver_solve", "the source", components * s->backend->n_points(s), source);
+        if (status != FACET_OK) return status;
+    }
     s->solved = 0;
     begin = base_phase_begin(monitor, FACET_PHASE_SOLVE);
     status = s->backend->solve(s, source);
@@ -353,9 +390,7 @@ facet_status facet_solver_set_guess(facet_solver *s, int64_t n, const double *u)
              "has "
              "%s and %s; use the option warm_start, which begins with the solution before",
              s->options.discretization, s->operator_name);
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(u[i]))
-            FAIL(FACET_ERROR_INPUT, "facet_solver_set_guess: number %lld is %g", (long long)i, u[i]);
+    TRY(check_finite("facet_solver_set_guess", "the guess", n, u));
     TRY(s->backend->set_guess(s, u));
 done:
     return status;
@@ -364,7 +399,8 @@ done:
 facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
     REQUIRE_AS(s, "solver");
     if (!isfinite(reaction) || reaction < 0.0)
-        return base_fail(FACET_ERROR_INPUT, "the reaction must not be negative, but is %g", reaction);
+        return base_fail(FACET_ERROR_INPUT, "the reaction must %s, but is %g",
+                         isfinite(reaction) ? "not be negative" : "be finite", reaction);
     if (s->backend->set_reaction == NULL)
         return base_fail(FACET_ERROR_INPUT,
                          "another reaction is cheap with the discretization hdg and the operator tensor, or "

@@ -197,16 +197,17 @@ done:
     return status;
 }
 
-facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, const struct vector *b,
-                          struct vector *x, const struct solve_control *control,
-                          struct solve_report *report) {
+/* d = the direct solution for r. */
+typedef facet_status correction(void *data, const struct vector *r, struct vector *d);
+
+static facet_status refine(const struct operator* A, correction *correct, void *data, const struct vector *b,
+                           struct vector *x, const struct solve_control *control,
+                           struct solve_report *report) {
     facet_status status = FACET_OK;
     struct vector r = {0}, d = {0};
-    double *host = NULL;
     solve_report_clear(report);
     TRY(vector_create(b->device, b->n, &r));
     TRY(vector_create(b->device, b->n, &d));
-    TRY(ALLOC(host, 2 * b->n));
     double scale = vector_norm(b), norm = scale, before;
     vector_fill(x, 0.0);
     if (scale == 0.0) {
@@ -217,9 +218,7 @@ facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, c
     TRY(solve_record(control, report, 1.0));
     do {
         before = norm;
-        TRY(vector_download(&r, host));
-        TRY(cholesky_solve(cholesky, host, host + b->n));
-        TRY(vector_upload(&d, host + b->n));
+        TRY(correct(data, &r, &d));
         vector_axpby(1.0, &d, 1.0, x);
         solve_remove_kernel(control->kernel, x);
         norm = solve_true_residual(A, b, x, control->kernel, &r);
@@ -240,6 +239,41 @@ facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, c
 done:
     vector_destroy(&r);
     vector_destroy(&d);
-    base_free(&host);
     return status;
+}
+
+struct cholesky_correction {
+    struct cholesky *cholesky;
+    double *host; /* two vectors */
+};
+
+static facet_status correct_by_cholesky(void *data, const struct vector *r, struct vector *d) {
+    facet_status status = FACET_OK;
+    const struct cholesky_correction *c = data;
+    TRY(vector_download(r, c->host));
+    TRY(cholesky_solve(c->cholesky, c->host, c->host + r->n));
+    TRY(vector_upload(d, c->host + r->n));
+done:
+    return status;
+}
+
+facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, const struct vector *b,
+                          struct vector *x, const struct solve_control *control,
+                          struct solve_report *report) {
+    struct cholesky_correction c = {.cholesky = cholesky};
+    facet_status status = ALLOC(c.host, 2 * b->n);
+    if (status == FACET_OK) status = refine(A, correct_by_cholesky, &c, b, x, control, report);
+    base_free(&c.host);
+    return status;
+}
+
+static facet_status correct_by_operator(void *data, const struct vector *r, struct vector *d) {
+    operator_apply(data, r, d);
+    return FACET_OK;
+}
+
+facet_status solve_refined(const struct operator* A, struct operator* inverse, const struct vector *b,
+                           struct vector *x, const struct solve_control *control,
+                           struct solve_report *report) {
+    return refine(A, correct_by_operator, inverse, b, x, control, report);
 }

@@ -132,5 +132,9 @@ const char *cholesky_library(void); /* "CHOLMOD 3.0.14" or "LAPACK (dense)" */
 /* Direct solve with iterative refinement until the true residual meets rtol. */
 facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, const struct vector *b,
                           struct vector *x, const struct solve_control *control, struct solve_report *report);
+/* The same where the direct solve is an operator, the inverse of A up to rounding. */
+facet_status solve_refined(const struct operator* A, struct operator* inverse, const struct vector *b,
+                           struct vector *x, const struct solve_control *control,
+                           struct solve_report *report);
 
 #endif

@@ -1,0 +1,103 @@
+/* Weak reactions. Without a Dirichlet side and with a small lambda, the same everywhere, u is nearly the
+ * large number c = (integral of f and of the Neumann data) / (lambda volume), and all that makes q is lost
+ * under its rounding. But u = c + v exactly, also in the discretization, with v from the loads less lambda c:
+ * their sum vanishes, and so does the mean of v, however small lambda is. So v is what is solved for and kept
+ * (trace, u, u* of the solution), and c is added to what leaves the solver. Where lambda would change v by
+ * less than NEGLIGIBLE it is left out of the matrix, and constants are its kernel. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "problem/box.h"
+
+/* Of lambda / (k / length^2). */
+#define WEAK       1.0
+#define DELICATE   1e-5 /* constants are nearly a kernel: single precision cannot tell */
+#define NEGLIGIBLE 1e-12
+/* What is this small against what it comes from is rounding. */
+#define ROUNDING 1e-14
+
+void box_constant_choose(struct box_backend *b, struct box_grid_data *grid) {
+    int64_t n_cells = 1;
+    *grid = b->data.grid;
+    double lambda = grid->reaction != NULL ? grid->reaction[0] : 0.0, k = 0.0, length = 0.0;
+    b->apart = b->delicate = 0;
+    for (int d = 0; d < grid->dim; d++) {
+        if (grid->sides[d][0] == BOX_DIRICHLET || grid->sides[d][1] == BOX_DIRICHLET) return;
+        length = fmax(length, grid->coordinates[d][grid->cells[d]] - grid->coordinates[d][0]);
+        n_cells *= grid->cells[d];
+    }
+    for (int64_t c = 0; c < n_cells; c++) {
+        if (grid->reaction != NULL && grid->reaction[c] != lambda) return;
+        k = fmax(k, grid->conductivity != NULL ? grid->conductivity[c] : 1.0);
+    }
+    b->apart = lambda > 0.0 && lambda * length * length < WEAK * k;
+    b->delicate = b->apart && lambda * length * length < DELICATE * k;
+    b->reaction = lambda;
+    if (b->apart && lambda * length * length < NEGLIGIBLE * k) grid->reaction = NULL;
+}
+
+/* Where lambda is not in the matrix, it was not in a source made from the exact solution either. */
+facet_status box_constant_take(struct box_backend *b, const struct field *exact) {
+    facet_status status = FACET_OK;
+    const struct box_hdg *h = b->hdg;
+    double shift, scale, mean = 0.0, left = 0.0, taken = 0.0;
+    if (exact != NULL && h->grid.singular) TRY(box_hdg_field_mean(h, exact, &mean));
+    box_hdg_balance(h, b->neumann, b->solution.loads, &shift, &scale);
+    b->constant = mean + (fabs(shift) <= ROUNDING * scale ? 0.0 : shift / b->reaction);
+    if (!isfinite(b->constant))
+        FAIL(FACET_ERROR_INPUT, "with the reaction %g the mean of u, %g / %g, is beyond double precision",
+             b->reaction, shift, b->reaction);
+    for (int64_t i = 0; i < h->n_volume; i++) left += b->solution.loads[i] * b->solution.loads[i];
+    for (int64_t i = 0; i < h->n_trace; i++) left += b->neumann[i] * b->neumann[i];
+    for (int64_t c = 0; c < h->grid.n_cells; c++) { /* a constant f has the integrals f V 2^(dim/2) */
+        int at[3];
+        double volume = 1.0;
+        box_cell_at(&h->grid, c, at);
+        for (int d = 0; d < h->grid.dim; d++) volume *= 0.5 * h->grid.widths[d][at[d]];
+        taken += shift * shift * volume * volume * (double)(1 << h->grid.dim);
+    }
+    b->all_is_constant = left <= ROUNDING * ROUNDING * taken;
+    if (b->all_is_constant) memset(b->solution.loads, 0, (size_t)h->n_volume * sizeof *b->solution.loads);
+done:
+    return status;
+}
+
+facet_status box_constant_measure(const struct box_backend *b, const struct field *exact,
+                                  struct box_hdg_errors *errors) {
+    facet_status status = FACET_OK;
+    const struct box_hdg *h = b->hdg;
+    const struct box_hdg_solution *from = &b->solution;
+    struct box_hdg_solution whole = {.loads = from->loads, .q = from->q};
+    int64_t star = h->grid.n_cells;
+    for (int d = 0; d < h->grid.dim; d++) star *= h->n + 1;
+    if (b->constant == 0.0) return box_hdg_measure_errors(h, from, exact, errors);
+    TRY(ALLOC(whole.trace, h->n_trace));
+    TRY(ALLOC(whole.u, h->n_volume));
+    if (from->star != NULL) TRY(ALLOC(whole.star, star));
+    memcpy(whole.trace, from->trace, (size_t)h->n_trace * sizeof *whole.trace);
+    memcpy(whole.u, from->u, (size_t)h->n_volume * sizeof *whole.u);
+    if (from->star != NULL) memcpy(whole.star, from->star, (size_t)star * sizeof *whole.star);
+    box_hdg_shift(h, b->constant, &whole);
+    TRY(box_hdg_measure_errors(h, &whole, exact, errors));
+done:
+    base_free(&whole.trace);
+    base_free(&whole.u);
+    base_free(&whole.star);
+    return status;
+}
+
+facet_status box_constant_drop(const struct box_hdg *h, double *trace) {
+    facet_status status = FACET_OK;
+    double *one = NULL, dot = 0.0, square = 0.0;
+    TRY(ALLOC(one, h->n_trace));
+    box_hdg_constant(h, one);
+    for (int64_t i = 0; i < h->n_trace; i++) {
+        dot += one[i] * trace[i];
+        square += one[i] * one[i];
+    }
+    for (int64_t i = 0; i < h->n_trace; i++) trace[i] -= dot / square * one[i];
+done:
+    base_free(&one);
+    return status;
+}
