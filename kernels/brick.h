@@ -192,21 +192,41 @@ struct brick_transfer {
 enum patch_variant { PATCH_BOUNDARY, PATCH_FUSED, PATCH_SEPARATE, PATCH_GLOBAL, PATCH_ADDITIVE };
 
 /* A smoothing step. All arrays of the plan itself are on the host, tables and those of `cells` on the device.
- * Where k or lambda vary from cell to cell, patches are solved approximately, A_1 being the matrix with k = 1
- * and the ratio of the means of lambda and k over the patch (by volume):
+ * Where k or lambda vary from cell to cell PATCH_BOUNDARY means PATCH_FUSED: the residual is always that of
+ * the true operator. Such patches are solved in one of two ways.
  *
- *     x += omega s A_1^-1 s (b - A x),   s about k^-1/2 at the nodes,
+ * inner = 0: with the matrix A_1 of k = 1 and the ratio of the means of lambda and k over the patch (by
+ * volume),
  *
- * and PATCH_BOUNDARY means PATCH_FUSED. The residual is always that of the true operator. */
+ *     x += omega s A_1^-1 s (b - A x),   s about k^-1/2 at the nodes.
+ *
+ * inner = n > 0: by n steps of Chebyshev's iteration on A e = r, A being the true matrix of the patch (zero
+ * outside) and B the separable one with the largest k and the largest lambda of the patch's cells:
+ *
+ *     d = alpha B^-1 r + beta d,   e += d,   r -= A d.
+ *
+ * Energies are sums over cells, and in every cell that of A is at most that of B and at least q times it, q
+ * being the least ratio of a cell's k or lambda to the largest. So B^-1 A has its eigenvalues in [q, 1],
+ * however k jumps. On the interval [low, 1], theta and delta being its middle and half its length, the error
+ * is multiplied by p(B^-1 A), p(t) = T_n((theta - t) / delta) / T_n(theta / delta). Since 0 < p < 1 below
+ * `low` and |p| < 1 within the interval, (1 - p(B^-1 A)) A^-1 is symmetric positive definite and the energy
+ * of the error falls, whatever `low` is. low = min(4 q, (1 + q) / 2), with 0.01 for a smaller q, leaves to
+ * other patches what is slowest in this one. Where q = 1 the first step is exact. */
 struct brick_patches {
     struct brick_axis axis[3];
     int n_lines;
     const struct brick_line *lines;
     const struct brick_cells *cells;
     enum patch_variant variant;
-    double damping;            /* omega, and that of PATCH_ADDITIVE; exact patches of the others have none */
-    const double *scale;       /* s on the device; needed where k or lambda vary */
+    int inner;                 /* steps inside a patch where k or lambda vary */
+    double damping;            /* omega, and that of PATCH_ADDITIVE; others have none */
+    const double *scale;       /* s on the device; needed where k or lambda vary and inner is 0 */
     const float *scale_single; /* the same, rounded */
 };
+
+static inline double brick_chebyshev_low(double q) {
+    if (q < 0.01) q = 0.01;
+    return 4 * q < 0.5 * (1 + q) ? 4 * q : 0.5 * (1 + q);
+}
 
 #endif

@@ -162,10 +162,11 @@ static void transfers_embed_and_are_transposed(void **state) {
 /* Smoothing steps do not move the solution, and the energy of an error never grows (additive patches promise
  * the first only); a brick that is one patch is solved at once. smoother: a variant of patches, or -1 for
  * points. */
-static void check_smoother(int number, int smoother) {
+static void check_smoother(int number, int smoother, int inner) {
     struct brick_setup s;
     brick_setup_create(ref(), number, &s);
     if (smoother >= 0) s.patches.plan.variant = (enum patch_variant)smoother;
+    s.patches.plan.inner = inner;
     int exact = s.grid.separable && smoother >= 0 && smoother != PATCH_ADDITIVE;
     for (int d = 0; d < 3; d++) exact &= s.patches.plan.axis[d].n_columns == 1;
     int64_t room =
@@ -208,8 +209,63 @@ static void smoothers_reduce_the_energy(void **state) {
     static const int bricks[] = {1, 3, 5, 6, 9, 10, 11, 13, 14, 16, 17};
     for (int i = 0; i < (int)(sizeof bricks / sizeof *bricks); i++) {
         for (int variant = PATCH_BOUNDARY; variant <= PATCH_ADDITIVE; variant++)
-            check_smoother(bricks[i], variant);
-        if (brick_cases[bricks[i]].dim < 3 || brick_cases[bricks[i]].k < 3) check_smoother(bricks[i], -1);
+            for (int inner = 0; inner <= (brick_cases[bricks[i]].k_varies ? 4 : 0); inner += 2)
+                check_smoother(bricks[i], variant, inner);
+        if (brick_cases[bricks[i]].dim < 3 || brick_cases[bricks[i]].k < 3) check_smoother(bricks[i], -1, 0);
+    }
+}
+
+/* A step and one in reverse from zero are a symmetric positive definite matrix, also with jumps of 1e6: all
+ * its columns, its symmetry, and the pivots of its elimination. */
+static void check_definite(int number, int inner, double jump) {
+    struct brick_setup s;
+    brick_setup_create(ref(), number, &s);
+    double *k = numbers(s.grid.n_cells, 0);
+    for (int64_t i = 0; i < s.grid.n_cells; i++) k[i] = i * 7 % 3 == 0 ? jump : 1 + 0.1 * (double)i;
+    const double *own = s.brick.cells.conductivity;
+    s.brick.cells.conductivity = k;
+    s.patches.plan.inner = inner;
+    int64_t n = s.n, n_free = 0;
+    double *M = numbers(n * n, 0), *b = numbers(n, 0),
+           *scratch = numbers(device_patch_scratch(s.device, &s.patches.plan), 0), largest = 0;
+    for (int64_t j = 0; j < n; j++) {
+        if (brick_is_fixed(&s.brick.cells, j)) continue;
+        double *column = M + n_free++ * n;
+        memset(b, 0, (size_t)n * sizeof *b);
+        memset(column, 0, (size_t)n * sizeof *b);
+        b[j] = 1;
+        for (int backward = 0; backward < 2; backward++)
+            device_patch_sweep(s.device, &s.patches.plan, backward, b, column, scratch);
+        int64_t at = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (!brick_is_fixed(&s.brick.cells, i)) column[at++] = column[i];
+        largest = fmax(largest, norm(at, column));
+    }
+    for (int64_t i = 0; i < n_free; i++)
+        for (int64_t j = 0; j < i; j++) near(M[i * n + j], M[j * n + i], 1e-10 * largest);
+    for (int64_t i = 0; i < n_free; i++) {
+        assert_true(M[i * n + i] > 0);
+        for (int64_t r = i + 1; r < n_free; r++) {
+            const double factor = M[r * n + i] / M[i * n + i];
+            for (int64_t j = i; j < n_free; j++) M[r * n + j] -= factor * M[i * n + j];
+        }
+    }
+    s.brick.cells.conductivity = own;
+    test_free(k);
+    test_free(M);
+    test_free(b);
+    test_free(scratch);
+    brick_setup_destroy(&s);
+}
+
+static void inner_steps_are_symmetric_positive_definite(void **state) {
+    (void)state;
+    for (int inner = 1; inner <= 4; inner++) {
+        check_definite(6, inner, 100);
+        check_definite(9, inner, 1e6);
+        check_definite(10, inner, 100);
+        check_definite(10, inner, 1e6);
+        check_definite(15, inner, 1e6);
     }
 }
 
@@ -266,6 +322,7 @@ int main(void) {
         cmocka_unit_test(the_operator_is_symmetric_and_has_its_diagonal),
         cmocka_unit_test(transfers_embed_and_are_transposed),
         cmocka_unit_test(smoothers_reduce_the_energy),
+        cmocka_unit_test(inner_steps_are_symmetric_positive_definite),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(bricks_that_do_not_fit_are_refused),
     };

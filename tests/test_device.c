@@ -121,7 +121,7 @@ static const struct box_case device_boxes[] = {
 /* ------------------------------------------------------------------------------------------ both precisions
  */
 
-/* The GPU has no additive patches. */
+/* The GPU has no additive patches and no inner steps. */
 static int last_variant = PATCH_ADDITIVE;
 
 #define REAL       double

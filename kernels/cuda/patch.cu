@@ -446,7 +446,8 @@ template <typename R> void sweep(const struct brick_patches *p, int backward, co
 } // namespace facet
 
 int64_t patch_scratch_cuda(const struct brick_patches *p) {
-    if (p->variant == PATCH_ADDITIVE) return -1;
+    const bool varies = p->cells->conductivity != nullptr || p->cells->reaction != nullptr;
+    if (p->variant == PATCH_ADDITIVE || (varies && p->inner > 0)) return -1;
     int64_t m[3] = {1, 1, 1};
     for (int d = 0; d < 3; d++)
         for (int i = 0; i < p->axis[d].n_columns; i++)

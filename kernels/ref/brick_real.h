@@ -266,34 +266,35 @@ static int NAME(free_node)(const struct brick_patches *p, const int column[3], c
     return at;
 }
 
-/* r -= A x on the free nodes of a patch; means of k and lambda over its cells. */
-static void NAME(patch_residual)(const struct brick_patches *p, const int column[3], const REAL *x, REAL *r,
-                                 double *mean_k, double *mean_lambda, REAL *work) {
+/* Cell s of a patch, bit d of s for the second one in direction d; returns 0 if there is none. */
+static int NAME(patch_cell)(const struct brick_patches *p, const int column[3], int s, int cell[3]) {
+    for (int d = 0; d < 3; d++) {
+        const struct brick_axis *ax = &p->axis[d];
+        if ((s >> d & 1) >= ax->cells[column[d]]) return 0;
+        cell[d] = (ax->cell[column[d]] + (s >> d & 1) + p->cells->cells[d]) % p->cells->cells[d];
+    }
+    return 1;
+}
+
+/* r -= A x on the free nodes of a patch; x by the nodes of the brick, or with `local` by the free nodes of
+ * the patch and zero elsewhere. */
+static void NAME(patch_residual)(const struct brick_patches *p, const int column[3], int local, const REAL *x,
+                                 REAL *r, REAL *work) {
     const struct brick_cells *c = p->cells;
     const int size = (c->element[0].k + 1) * (c->element[1].k + 1) * (c->element[2].k + 1);
-    double volume = 0, sum_k = 0, sum_lambda = 0;
     for (int s = 0; s < 8; s++) {
-        int cell[3], exists = 1;
-        double V = 1;
-        for (int d = 0; d < 3; d++) {
-            cell[d] = (p->axis[d].cell[column[d]] + (s >> d & 1) + c->cells[d]) % c->cells[d];
-            if ((s >> d & 1) >= p->axis[d].cells[column[d]]) exists = 0;
-            V *= c->widths[d][cell[d]];
+        int cell[3];
+        if (!NAME(patch_cell)(p, column, s, cell)) continue;
+        for (int i = 0; i < size; i++) {
+            const int at = NAME(free_node)(p, column, cell, i);
+            work[i] = !local ? x[brick_cell_node(c, cell, i)] : at >= 0 ? x[at] : 0;
         }
-        if (!exists) continue;
-        volume += V;
-        sum_k += V * brick_conductivity(c, cell);
-        sum_lambda += V * brick_reaction(c, cell);
-        if (x == NULL) continue;
-        for (int i = 0; i < size; i++) work[i] = x[brick_cell_node(c, cell, i)];
         NAME(cell_product)(c, cell, work, work + size, work + 2 * size);
         for (int i = 0; i < size; i++) {
             const int at = NAME(free_node)(p, column, cell, i);
             if (at >= 0) r[at] -= work[size + i];
         }
     }
-    *mean_k = sum_k / volume;
-    *mean_lambda = sum_lambda / volume;
 }
 
 /* The number of columns of a direction in which a node is free. */
@@ -316,45 +317,115 @@ static int64_t NAME(free_number)(const struct brick_patches *p, const int first[
     return node;
 }
 
-/* x += w S Z^-1 S' r on the free nodes of a patch, where r = b - A x, or b itself if `additive`; then the
- * number of patches that share a node divides w. */
-static void NAME(patch_solve)(const struct brick_patches *p, const int column[3], int additive, const REAL *b,
-                              REAL *x, REAL *scratch) {
+/* What solves a patch: its modes, where its nodes are, and the coefficients of the separable matrix. */
+struct NAME(patch) {
     const REAL *S[3], *e[3];
-    int m[3], first[3];
-    double k, lambda;
+    int m[3], first[3], size;
+    int inner, scaled;
+    double k, lambda, least; /* least: the smallest ratio of a cell's k or lambda to the largest */
+};
+
+static void NAME(set_coefficients)(const struct brick_patches *p, const int column[3],
+                                   struct NAME(patch) * q) {
+    const struct brick_cells *c = p->cells;
+    double volume = 0, sum_k = 0, sum_lambda = 0, k[2] = {INFINITY, 0}, lambda[2] = {INFINITY, 0};
+    for (int s = 0; s < 8; s++) {
+        int cell[3];
+        if (!NAME(patch_cell)(p, column, s, cell)) continue;
+        const double here[2] = {brick_conductivity(c, cell), brick_reaction(c, cell)};
+        double V = 1;
+        for (int d = 0; d < 3; d++) V *= c->widths[d][cell[d]];
+        volume += V;
+        sum_k += V * here[0];
+        sum_lambda += V * here[1];
+        k[0] = fmin(k[0], here[0]);
+        k[1] = fmax(k[1], here[0]);
+        lambda[0] = fmin(lambda[0], here[1]);
+        lambda[1] = fmax(lambda[1], here[1]);
+    }
+    q->k = q->inner > 0 ? k[1] : q->scaled ? 1 : sum_k / volume;
+    q->lambda = q->inner > 0 ? lambda[1] : q->scaled ? sum_lambda / sum_k : sum_lambda / volume;
+    q->least = k[0] / k[1];
+    if (lambda[1] > 0) q->least = fmin(q->least, lambda[0] / lambda[1]);
+}
+
+static struct NAME(patch) NAME(patch_at)(const struct brick_patches *p, const int column[3]) {
+    const int approximate = p->cells->conductivity != NULL || p->cells->reaction != NULL;
+    struct NAME(patch) q = {.size = 1, .inner = approximate ? p->inner : 0};
+    q.scaled = approximate && q.inner == 0;
     for (int d = 0; d < 3; d++) {
         const struct brick_line *line = &p->lines[p->axis[d].lines[column[d]]];
         const struct brick_layout at = brick_layout(line->m, line->even);
-        S[d] = line->TABLE + at.S;
-        e[d] = line->TABLE + at.eigenvalues;
-        m[d] = line->m;
-        first[d] = p->axis[d].first[column[d]] + p->axis[d].n_nodes;
+        q.S[d] = line->TABLE + at.S;
+        q.e[d] = line->TABLE + at.eigenvalues;
+        q.m[d] = line->m;
+        q.first[d] = p->axis[d].first[column[d]] + p->axis[d].n_nodes;
+        q.size *= line->m;
     }
-    const int size = m[0] * m[1] * m[2];
-    const int approximate = p->cells->conductivity != NULL || p->cells->reaction != NULL;
-    REAL *r = scratch, *t = r + size;
-    for (int i = 0; i < size; i++) r[i] = b[NAME(free_number)(p, first, m, i)];
-    NAME(patch_residual)(p, column, additive ? NULL : x, r, &k, &lambda, t + size);
-    if (approximate) {
-        lambda /= k;
-        k = 1;
-        for (int i = 0; i < size; i++) r[i] *= p->SCALE[NAME(free_number)(p, first, m, i)];
+    NAME(set_coefficients)(p, column, &q);
+    return q;
+}
+
+/* z = S Z^-1 S' r, scaled on both sides or not; r is spent. */
+static void NAME(separable_solve)(const struct brick_patches *p, const struct NAME(patch) * q, REAL *r,
+                                  REAL *z) {
+    const int *m = q->m;
+    for (int i = 0; i < q->size && q->scaled; i++) r[i] *= p->SCALE[NAME(free_number)(p, q->first, m, i)];
+    NAME(contract_all)(m, m, q->S, 1, r, z);
+    for (int i = 0; i < q->size; i++)
+        z[i] /= (REAL)q->lambda +
+                (REAL)q->k * (q->e[0][i % m[0]] + q->e[1][i / m[0] % m[1]] + q->e[2][i / m[0] / m[1]]);
+    NAME(contract_all)(m, m, q->S, 0, z, r);
+    for (int i = 0; i < q->size; i++)
+        z[i] = q->scaled ? r[i] * p->SCALE[NAME(free_number)(p, q->first, m, i)] : r[i];
+}
+
+/* e from r by Chebyshev's iteration; r is spent. */
+static void NAME(iterate)(const struct brick_patches *p, const int column[3], const struct NAME(patch) * q,
+                          REAL *r, REAL *e, REAL *work) {
+    const int size = q->size;
+    REAL *t = work, *z = t + size, *d = z + size;
+    const double low = brick_chebyshev_low(q->least), theta = 0.5 * (1 + low), delta = 0.5 * (1 - low);
+    double alpha = 1 / theta, beta = 0, rho = delta / theta;
+    for (int i = 0; i < size; i++) d[i] = e[i] = 0;
+    for (int step = 0; step < (q->least < 1 ? q->inner : 1); step++) {
+        if (step > 0) {
+            const double over = 1 / (2 * theta - rho * delta);
+            NAME(patch_residual)(p, column, 1, d, r, d + size);
+            alpha = 2 * over;
+            beta = over * delta * rho;
+            rho = over * delta;
+        }
+        for (int i = 0; i < size; i++) t[i] = r[i];
+        NAME(separable_solve)(p, q, t, z);
+        for (int i = 0; i < size; i++) {
+            d[i] = (REAL)alpha * z[i] + (REAL)beta * d[i];
+            e[i] += d[i];
+        }
     }
-    NAME(contract_all)(m, m, S, 1, r, t);
-    for (int i = 0; i < size; i++)
-        t[i] /= (REAL)lambda + (REAL)k * (e[0][i % m[0]] + e[1][i / m[0] % m[1]] + e[2][i / m[0] / m[1]]);
-    NAME(contract_all)(m, m, S, 0, t, r);
-    for (int i = 0; i < size; i++) {
-        const int64_t node = NAME(free_number)(p, first, m, i);
-        REAL weight = additive || approximate ? (REAL)p->damping : 1;
+}
+
+/* x += w e on the free nodes of a patch, e being what its (approximate) matrix gives for r = b - A x, or b
+ * itself if `additive`; then the number of patches that share a node divides w. */
+static void NAME(patch_solve)(const struct brick_patches *p, const int column[3], int additive, const REAL *b,
+                              REAL *x, REAL *scratch) {
+    const struct NAME(patch) q = NAME(patch_at)(p, column);
+    REAL *r = scratch, *e = r + q.size, *work = e + q.size;
+    for (int i = 0; i < q.size; i++) r[i] = b[NAME(free_number)(p, q.first, q.m, i)];
+    if (!additive) NAME(patch_residual)(p, column, 0, x, r, work);
+    if (q.inner > 0)
+        NAME(iterate)(p, column, &q, r, e, work);
+    else
+        NAME(separable_solve)(p, &q, r, e);
+    for (int i = 0; i < q.size; i++) {
+        const int64_t node = NAME(free_number)(p, q.first, q.m, i);
+        REAL weight = additive || q.scaled ? (REAL)p->damping : 1;
         if (additive) {
             int at[3];
             brick_node_at(p->cells, node, at);
             for (int d = 0; d < 3; d++) weight /= (REAL)NAME(overlaps)(p, d, at[d]);
         }
-        if (approximate) weight *= p->SCALE[node];
-        x[node] += weight * r[i];
+        x[node] += weight * e[i];
     }
 }
 

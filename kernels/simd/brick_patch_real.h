@@ -103,11 +103,14 @@ struct NAME(batch) {
     int32_t first[L]; /* of the lanes in direction 0 */
     int column[L], column1, column2;
     int plain;       /* the volume holds residuals, not loads: there is no shell */
-    int approximate; /* k or lambda vary: patches are scaled to k = 1 */
+    int approximate; /* k or lambda vary: patches are solved with k = 1 */
     int divides;     /* and have each a lambda of their own, `ratio` */
     LANE ratio;
-    int chained;        /* the right shell node of a lane is the left one of the next */
-    int n_lanes, wraps; /* lanes that exist; whether some column of direction 0 wraps round */
+    int inner;                      /* steps of Chebyshev's iteration in approximate patches; 0: scaled */
+    LANE largest, least;            /* k of the separable matrix, and the least eigenvalue of A over it */
+    LANE *residual, *step, *result; /* of the iteration, like `volume` */
+    int chained;                    /* the right shell node of a lane is the left one of the next */
+    int n_lanes, wraps;             /* lanes that exist; whether some column of direction 0 wraps round */
 };
 
 INLINE int NAME(wrap)(int node, int n_nodes) {
@@ -475,7 +478,7 @@ static void NAME(solve_batch)(const struct brick_patches *p, struct NAME(batch) 
 /* Scratch of one thread, in lanes. */
 INLINE int64_t NAME(batch_lanes)(int64_t m, int64_t n) {
     const int64_t face = (m + 2) * (m + 2);
-    return m * m * m + 3 * 2 * face + 6 * 2 * m * m + 4 * face + (m * m * m + L - 1) / L + n * n * n;
+    return 4 * m * m * m + 3 * 2 * face + 6 * 2 * m * m + 4 * face + (m * m * m + L - 1) / L + n * n * n;
 }
 
 static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *scratch,
@@ -488,7 +491,11 @@ static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *sc
     if (t->approximate) {
         t->k = 1;
         t->lambda = 0;
+        t->inner = p->inner;
     }
+    t->residual = scratch += m * m * m;
+    t->step = scratch += m * m * m;
+    t->result = scratch += m * m * m;
     scratch += m * m * m;
     for (int d = 0; d < 3; d++, scratch += 2 * face) t->shell[d] = scratch;
     for (int d = 0; d < 3; d++, scratch += 4 * m * m) {

@@ -8,16 +8,16 @@ static void NAME(work_batch)(const struct brick_patches *p, struct NAME(batch) *
         NAME(solve_batch)(p, t, p->axis[1].first[t->column1], p->axis[2].first[t->column2], b, x);
         break;
     case WORK_FUSED:
-        NAME(load_batch)(p, t, b, x, 1);
+        NAME(load_batch)(p, t, b, x);
         NAME(correct_batch)(p, t, 0, x);
         break;
     case WORK_RESIDUAL:
-        NAME(load_batch)(p, t, b, x, 0);
+        NAME(load_batch)(p, t, b, x);
         NAME(store_batch)(p, t, r);
         break;
     case WORK_CORRECT:
     case WORK_WEIGHTED:
-        NAME(load_batch)(p, t, b, NULL, 1);
+        NAME(load_batch)(p, t, b, NULL);
         NAME(correct_batch)(p, t, work == WORK_WEIGHTED, x);
         break;
     }

@@ -9,8 +9,13 @@
 #include "box/levels.h"
 #include "poly/rule.h"
 
+/* Inside patches where k varies: with fewer, k = 7 in 3D takes more than three times the cycles of constant k
+ * at jumps of 100. */
+#define INNER_STEPS 4
+
 void box_continuous_options_default(struct box_continuous_options *options) {
-    *options = (struct box_continuous_options){.cycle = MG_FULL, .steps = 1, .reversed = -1, .single = 1};
+    *options = (struct box_continuous_options){
+        .cycle = MG_FULL, .steps = 1, .reversed = -1, .single = 1, .inner = -1};
 }
 
 /* ------------------------------------------------------------------------------------- set-up */
@@ -22,8 +27,8 @@ static int has_cycle(const struct box_continuous *c) {
            (!krylov || c->options.preconditioner == BOX_PRECONDITION_CYCLE);
 }
 
-static facet_status choose(const struct box_continuous_options *wanted, const struct box_grid *grid,
-                           struct box_continuous_options *o) {
+static facet_status choose(const struct device *device, const struct box_continuous_options *wanted,
+                           const struct box_grid *grid, struct box_continuous_options *o) {
     *o = *wanted;
     if (o->smoother < 0 || o->smoother >= BOX_N_SMOOTHERS)
         return base_fail(FACET_ERROR_INPUT, "there is no smoother number %d", (int)o->smoother);
@@ -39,6 +44,9 @@ static facet_status choose(const struct box_continuous_options *wanted, const st
         return base_fail(FACET_ERROR_INPUT,
                          "the direct solver needs the same conductivity and reaction in all "
                          "cells");
+    if (o->inner > MG_MAX_DEGREE)
+        return base_fail(FACET_ERROR_INPUT, "a patch takes 0 to %d steps, not %d", MG_MAX_DEGREE, o->inner);
+    if (o->inner < 0) o->inner = device_is_host(device) ? INNER_STEPS : 0;
     if (o->reversed < 0) o->reversed = o->solver == BOX_CONTINUOUS_CG;
     return FACET_OK;
 }
@@ -151,7 +159,7 @@ facet_status box_continuous_create(const struct device *device, const struct box
     c->degree = degree;
     c->n = degree + 1;
     TRY(box_grid_create(data, &c->grid));
-    TRY(choose(options, &c->grid, &c->options));
+    TRY(choose(device, options, &c->grid, &c->options));
     TRY(box_element_create(degree, &c->element));
     TRY(describe(c));
     TRY(list_fixed(c));

@@ -327,6 +327,7 @@ static facet_status fill_level(struct box_level *l) {
         TRY(box_patches_create(all->device, &l->grid, all->element, &l->brick.cells, &l->patches));
         l->patches.plan.variant =
             all->options->smoother == BOX_SMOOTHER_ADDITIVE ? PATCH_ADDITIVE : all->options->variant;
+        l->patches.plan.inner = all->options->inner;
     }
 done:
     return status;

@@ -17,8 +17,8 @@ struct box_patches {
     struct brick_patches plan;
     struct brick_line *lines;
 };
-/* `cells` (box/brick.h) must outlive it. The variant is PATCH_BOUNDARY and the damping 1; the caller may
- * change both in the plan. */
+/* `cells` (box/brick.h) must outlive it. The variant is PATCH_BOUNDARY, there are no inner steps, the damping
+ * is 1 or that of approximate patches; the caller may change all three in the plan. */
 facet_status box_patches_create(const struct device *device, const struct box_grid *grid,
                                 const struct box_element *element, const struct brick_cells *cells,
                                 struct box_patches *patches);

@@ -161,20 +161,24 @@ static void cycle(struct multigrid *mg, int level, enum mg_cycle kind, const str
     watch(mg, level, before, f, x);
 }
 
-/* Full multigrid: the right-hand side goes down unsmoothed, the solution comes up with a cycle on each level.
- */
-static void full_cycle(struct multigrid *mg, int level, const struct vector *f, struct vector *x) {
+static void full_cycle(struct multigrid *mg, int level, const struct vector *f, struct vector *x);
+
+/* What the full cycle gives on the next level, not for the last one. */
+static void guess(struct multigrid *mg, int level, const struct vector *f, struct vector *x) {
     struct mg_level *l = &mg->levels[level], *next = l + 1;
-    if (level == mg->n_levels - 1) {
-        cycle(mg, level, MG_V, f, 1, x);
-        return;
-    }
     struct vector coarse = l->near_rhs.n > 0 ? l->near_rhs : next->full;
     restrict_vector(l, f, &coarse);
     if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, &next->full));
     full_cycle(mg, level + 1, &next->full, &next->x);
     correct(mg, level, 1.0, 1, x);
-    cycle(mg, level, MG_V, f, 0, x);
+}
+
+/* Full multigrid: the right-hand side goes down unsmoothed, the solution comes up with a cycle on each level.
+ */
+static void full_cycle(struct multigrid *mg, int level, const struct vector *f, struct vector *x) {
+    const int last = level == mg->n_levels - 1;
+    if (!last) guess(mg, level, f, x);
+    cycle(mg, level, MG_V, f, last, x);
 }
 
 /* ------------------------------------------------------------------------------ preconditioner and solver */
@@ -217,6 +221,17 @@ struct multigrid *operator_multigrid(const struct operator* M) {
     return M->apply == mg_apply ? M->data : NULL;
 }
 
+/* The full cycle where the levels are in single precision: x += what the next level gives for r, without the
+ * cycle on the finest level. That one is for the residual in double precision, since the rounding of a vector
+ * as large as the solution would spoil what it gains. */
+static void guess_rounded(struct multigrid *mg, const struct vector *r, struct vector *d, struct vector *x) {
+    struct vector rounded = mg->out;
+    mg_pass(mg, vector_convert(r, &mg->in));
+    guess(mg, 0, &mg->in, &rounded);
+    mg_pass(mg, vector_convert(&mg->out, d));
+    vector_axpby(1.0, d, 1.0, x);
+}
+
 facet_status solve_multigrid(const struct operator* A, const struct operator* M, const struct vector *b,
                              struct vector *x, const struct solve_control *control,
                              struct solve_report *report) {
@@ -243,6 +258,12 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     TRY(solve_record(control, report, norm / scale));
     while (norm > control->rtol * scale && reason == NULL) {
         before = norm;
+        if (mg->cycle == MG_FULL && mg->in.n > 0 && mg->n_levels > 1) {
+            guess_rounded(mg, &r, &d, x);
+            solve_remove_kernel(control->kernel, x);
+            solve_true_residual(A, b, x, control->kernel, &r);
+            mg->cycle = MG_V;
+        }
         operator_apply(M, &r, &d);
         vector_axpby(1.0, &d, 1.0, x);
         solve_remove_kernel(control->kernel, x);

@@ -108,8 +108,9 @@ void multigrid_watch(struct multigrid *mg, int on);
 facet_status operator_create_multigrid(struct multigrid **mg, struct operator* M);
 struct multigrid *operator_multigrid(const struct operator* M); /* NULL when it is none */
 /* Cycles by themselves, A being the operator in double precision: x += B (b - A x) until the true residual
- * meets rtol. FULL gives the first guess by one full cycle and goes on with V-cycles. Arguments and results
- * as for solve_cg. */
+ * meets rtol. FULL gives the first guess by one full cycle and goes on with V-cycles; with
+ * levels in single precision the last part of the full cycle is for the residual in double precision.
+ * Arguments and results as for solve_cg. */
 facet_status solve_multigrid(const struct operator* A, const struct operator* M, const struct vector *b,
                              struct vector *x, const struct solve_control *control,
                              struct solve_report *report);
