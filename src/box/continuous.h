@@ -60,8 +60,8 @@ struct box_continuous_options {
     int reversed; /* order after the correction: 1 reversed (symmetric), 0 the same, -1 as the
                      solver wants it (reversed for CG) */
     int single;   /* the levels in single precision */
-    int inner;    /* steps inside the patches where k or lambda vary (kernels/brick.h); -1: 4 on the
-                     host, 0 on other devices */
+    int inner;    /* steps inside the patches where k or lambda vary (kernels/brick.h); -1: 4, but
+                     none on the GPU */
 };
 void box_continuous_options_default(struct box_continuous_options *options);
 
