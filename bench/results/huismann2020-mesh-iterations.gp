@@ -1,0 +1,37 @@
+# gnuplot huismann2020-mesh-iterations.gp draws huismann2020-mesh-iterations.png and huismann2020-mesh-iterations.svg from huismann2020-mesh-iterations.dat
+set title "Solvers (huismann2020, Figure 6)"
+set xlabel "cells of a direction"
+set ylabel "iterations"
+set grid
+set key outside
+set logscale xy
+set terminal pngcairo size 1000,600
+set output "huismann2020-mesh-iterations.png"
+plot "huismann2020-mesh-iterations.dat" index 0 with linespoints lw 2 title "HDG-unprec", \
+     "huismann2020-mesh-iterations.dat" index 1 with linespoints lw 2 title "HDG-diag", \
+     "huismann2020-mesh-iterations.dat" index 2 with linespoints lw 2 title "HDG-block", \
+     "huismann2020-mesh-iterations.dat" index 3 with linespoints lw 2 title "HDG-trans", \
+     "huismann2020-mesh-iterations.dat" index 4 with linespoints lw 2 title "CCG-unprec", \
+     "huismann2020-mesh-iterations.dat" index 5 with linespoints lw 2 title "CCG-diag", \
+     "huismann2020-mesh-iterations.dat" index 6 with linespoints lw 2 title "CCG-block", \
+     "huismann2020-mesh-iterations.dat" index 7 with linespoints lw 2 title "CCG-trans", \
+     "huismann2020-mesh-iterations.dat" index 8 with linespoints lw 2 title "trans, our operator", \
+     "huismann2020-mesh-iterations.dat" index 9 with linespoints lw 2 title "additive", \
+     "huismann2020-mesh-iterations.dat" index 10 with linespoints lw 2 title "Chebyshev", \
+     "huismann2020-mesh-iterations.dat" index 11 with linespoints lw 2 title "vertex stars", \
+     "huismann2020-mesh-iterations.dat" index 12 with linespoints lw 2 title "condensed, two levels"
+set terminal svg size 1000,600
+set output "huismann2020-mesh-iterations.svg"
+plot "huismann2020-mesh-iterations.dat" index 0 with linespoints lw 2 title "HDG-unprec", \
+     "huismann2020-mesh-iterations.dat" index 1 with linespoints lw 2 title "HDG-diag", \
+     "huismann2020-mesh-iterations.dat" index 2 with linespoints lw 2 title "HDG-block", \
+     "huismann2020-mesh-iterations.dat" index 3 with linespoints lw 2 title "HDG-trans", \
+     "huismann2020-mesh-iterations.dat" index 4 with linespoints lw 2 title "CCG-unprec", \
+     "huismann2020-mesh-iterations.dat" index 5 with linespoints lw 2 title "CCG-diag", \
+     "huismann2020-mesh-iterations.dat" index 6 with linespoints lw 2 title "CCG-block", \
+     "huismann2020-mesh-iterations.dat" index 7 with linespoints lw 2 title "CCG-trans", \
+     "huismann2020-mesh-iterations.dat" index 8 with linespoints lw 2 title "trans, our operator", \
+     "huismann2020-mesh-iterations.dat" index 9 with linespoints lw 2 title "additive", \
+     "huismann2020-mesh-iterations.dat" index 10 with linespoints lw 2 title "Chebyshev", \
+     "huismann2020-mesh-iterations.dat" index 11 with linespoints lw 2 title "vertex stars", \
+     "huismann2020-mesh-iterations.dat" index 12 with linespoints lw 2 title "condensed, two levels"

@@ -1,0 +1,43 @@
+# gnuplot huismann2020-mesh-micro.gp draws huismann2020-mesh-micro.png and huismann2020-mesh-micro.svg from huismann2020-mesh-micro.dat
+set title "Solvers (huismann2020, Figure 6)"
+set xlabel "cells of a direction"
+set ylabel "us per unknown"
+set grid
+set key outside
+set logscale xy
+set terminal pngcairo size 1000,600
+set output "huismann2020-mesh-micro.png"
+plot "huismann2020-mesh-micro.dat" index 0 with linespoints lw 2 title "HDG-unprec", \
+     "huismann2020-mesh-micro.dat" index 1 with linespoints lw 2 title "HDG-diag", \
+     "huismann2020-mesh-micro.dat" index 2 with linespoints lw 2 title "HDG-block", \
+     "huismann2020-mesh-micro.dat" index 3 with linespoints lw 2 title "HDG-trans", \
+     "huismann2020-mesh-micro.dat" index 4 with linespoints lw 2 title "CCG-unprec", \
+     "huismann2020-mesh-micro.dat" index 5 with linespoints lw 2 title "CCG-diag", \
+     "huismann2020-mesh-micro.dat" index 6 with linespoints lw 2 title "CCG-block", \
+     "huismann2020-mesh-micro.dat" index 7 with linespoints lw 2 title "CCG-trans", \
+     "huismann2020-mesh-micro.dat" index 8 with linespoints lw 2 title "trans, our operator", \
+     "huismann2020-mesh-micro.dat" index 9 with linespoints lw 2 title "additive", \
+     "huismann2020-mesh-micro.dat" index 10 with linespoints lw 2 title "Chebyshev", \
+     "huismann2020-mesh-micro.dat" index 11 with linespoints lw 2 title "vertex stars", \
+     "huismann2020-mesh-micro.dat" index 12 with linespoints lw 2 title "condensed, two levels", \
+     "huismann2020-mesh-micro.dat" index 13 with linespoints lw 2 title "direct, trace", \
+     "huismann2020-mesh-micro.dat" index 14 with linespoints lw 2 title "direct, volume", \
+     "huismann2020-mesh-micro.dat" index 15 with linespoints lw 2 title "continuous, direct"
+set terminal svg size 1000,600
+set output "huismann2020-mesh-micro.svg"
+plot "huismann2020-mesh-micro.dat" index 0 with linespoints lw 2 title "HDG-unprec", \
+     "huismann2020-mesh-micro.dat" index 1 with linespoints lw 2 title "HDG-diag", \
+     "huismann2020-mesh-micro.dat" index 2 with linespoints lw 2 title "HDG-block", \
+     "huismann2020-mesh-micro.dat" index 3 with linespoints lw 2 title "HDG-trans", \
+     "huismann2020-mesh-micro.dat" index 4 with linespoints lw 2 title "CCG-unprec", \
+     "huismann2020-mesh-micro.dat" index 5 with linespoints lw 2 title "CCG-diag", \
+     "huismann2020-mesh-micro.dat" index 6 with linespoints lw 2 title "CCG-block", \
+     "huismann2020-mesh-micro.dat" index 7 with linespoints lw 2 title "CCG-trans", \
+     "huismann2020-mesh-micro.dat" index 8 with linespoints lw 2 title "trans, our operator", \
+     "huismann2020-mesh-micro.dat" index 9 with linespoints lw 2 title "additive", \
+     "huismann2020-mesh-micro.dat" index 10 with linespoints lw 2 title "Chebyshev", \
+     "huismann2020-mesh-micro.dat" index 11 with linespoints lw 2 title "vertex stars", \
+     "huismann2020-mesh-micro.dat" index 12 with linespoints lw 2 title "condensed, two levels", \
+     "huismann2020-mesh-micro.dat" index 13 with linespoints lw 2 title "direct, trace", \
+     "huismann2020-mesh-micro.dat" index 14 with linespoints lw 2 title "direct, volume", \
+     "huismann2020-mesh-micro.dat" index 15 with linespoints lw 2 title "continuous, direct"
