@@ -4,10 +4,10 @@
  *     cc examples/03_steps.c $(pkg-config --cflags --libs facet) -lm -o 03_steps
  *     ./03_steps                         (PKG_CONFIG_PATH names PREFIX/lib/pkgconfig if PREFIX is your own)
  *
- * A step of length dt solves lambda v - div grad v = lambda u with lambda = 1 / dt. The solver is set up once;
- * sources and solutions are arrays of the caller at the solver's points. On a box of hexes with such data each
- * solve is direct and costs about as much as a few passes over the arrays. After half of the steps their
- * length changes, which needs no new solver.
+ * A step of length dt solves lambda v - div grad v = lambda u with lambda = 1 / dt. The solver is set up
+ * once; sources and solutions are arrays of the caller at the solver's points. On a box of hexes with such
+ * data each solve is direct and costs about as much as a few passes over the arrays. After half of the steps
+ * their length changes, which needs no new solver.
  *
  * u = sin x sin y sin z is divided by 1 + 3 dt in every step: that is what the result is compared with.
  */

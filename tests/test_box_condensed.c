@@ -108,7 +108,8 @@ static void make_box(int dim, int nx, int ny, int nz, int variant, struct test_b
 }
 
 /* The 1D matrices of a basis, all functions in the order of box/ends.h: modes, or values at nodes. */
-static void line_matrices(const struct box_condensed *h, enum box_condensed_unknowns basis, double *M, double *L) {
+static void line_matrices(const struct box_condensed *h, enum box_condensed_unknowns basis, double *M,
+                          double *L) {
     int n = h->n;
     size_t square = (size_t)n * (size_t)n;
     double *P = calloc(square, sizeof *P); /* functions of the basis in terms of modes */
@@ -170,7 +171,8 @@ static double *dense_cell(const struct box_condensed *h, enum box_condensed_unkn
 }
 
 /* y = K x by dense matrices of all cells. */
-static void dense_apply(const struct box_condensed *h, enum box_condensed_unknowns basis, const double *x, double *y) {
+static void dense_apply(const struct box_condensed *h, enum box_condensed_unknowns basis, const double *x,
+                        double *y) {
     int64_t n = h->n_local;
     double *locals = malloc((size_t)(h->grid.n_cells * n) * sizeof *locals),
            *local = malloc((size_t)n * sizeof *local);
@@ -198,8 +200,8 @@ static void random_vector(int64_t n, double *x) {
     for (int64_t i = 0; i < n; i++) x[i] = random_signed(&seed);
 }
 
-static void apply_form(const struct box_condensed *h, enum box_condensed_form form, enum box_condensed_unknowns basis,
-                       const double *x, double *y) {
+static void apply_form(const struct box_condensed *h, enum box_condensed_form form,
+                       enum box_condensed_unknowns basis, const double *x, double *y) {
     struct operator A;
     struct vector in, out;
     ok(box_condensed_operator(h, cpu(), form, basis, &A));

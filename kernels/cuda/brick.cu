@@ -1,8 +1,9 @@
 // The operator of continuous elements on a brick, its diagonal, and the transfers between bricks.
 //
-// Cells share nodes, and contributions are added without atomics, in an order that is always the same: cells are coloured, one
-// launch for each colour, and the first colour that touches a node writes it. In the operator a block goes through a chunk of a
-// column of cells along the last direction, keeping what the upper nodes of a cell receive in registers until the next cell adds to it.
+// Cells share nodes, and contributions are added without atomics, in an order that is always the same: cells
+// are coloured, one launch for each colour, and the first colour that touches a node writes it. In the
+// operator a block goes through a chunk of a column of cells along the last direction, keeping what the upper
+// nodes of a cell receive in registers until the next cell adds to it.
 #include <type_traits>
 
 #include "kernels/cuda/internal.cuh"
@@ -11,7 +12,6 @@
 namespace facet {
 
 namespace {
-
 
 // The colours of n things in a row, a ring of an odd number needing three.
 __host__ __device__ inline int colour_of(int i, int n, int periodic) {
@@ -48,17 +48,19 @@ template <typename R, int N> struct apply_launch {
     R F[E * E + O * O], eigenvalues[N];
     R a, b, k, lambda;
     int cells[3], periodic[3], fixed[3][2], n_nodes[3];
-    int chunk, chunks;        // cells of a chunk along the last direction
-    int colour[3], count[3];  // columns and chunks of this launch
+    int chunk, chunks;       // cells of a chunk along the last direction
+    int colour[3], count[3]; // columns and chunks of this launch
     const double *widths[3], *conductivity, *reaction;
     const R *x, *f;
     R *y;
 };
 
-template <int N> constexpr int columns_of = N * N >= 96 ? 1 : 160 / (N * N) > 32 ? 32 : 160 / (N * N);
+template <int N> constexpr int columns_of = N *N >= 96 ? 1 : 160 / (N * N) > 32 ? 32 : 160 / (N * N);
 template <int N> constexpr int apply_threads = (columns_of<N> * N * N + 31) / 32 * 32;
 
-template <typename R, int N> __global__ void __launch_bounds__(apply_threads<N>) apply_kernel(const __grid_constant__ apply_launch<R, N> p) {
+template <typename R, int N>
+__global__ void __launch_bounds__(apply_threads<N>)
+    apply_kernel(const __grid_constant__ apply_launch<R, N> p) {
     __shared__ R all[columns_of<N>][N][N][N];
     const int which = threadIdx.x / (N * N), line = threadIdx.x % (N * N), u = line % N, v = line / N;
     const int64_t total = (int64_t)p.count[0] * p.count[1] * p.count[2];
@@ -72,8 +74,8 @@ template <typename R, int N> __global__ void __launch_bounds__(apply_threads<N>)
     R(&V)[N][N][N] = all[which < columns_of<N> ? which : 0];
 
     int X = ix * (N - 1) + u, Y = iy * (N - 1) + v;
-    bool fixed = (p.fixed[0][0] && X == 0) || (p.fixed[0][1] && X == p.n_nodes[0] - 1) || (p.fixed[1][0] && Y == 0) ||
-                 (p.fixed[1][1] && Y == p.n_nodes[1] - 1);
+    bool fixed = (p.fixed[0][0] && X == 0) || (p.fixed[0][1] && X == p.n_nodes[0] - 1) ||
+                 (p.fixed[1][0] && Y == 0) || (p.fixed[1][1] && Y == p.n_nodes[1] - 1);
     if (X >= p.n_nodes[0]) X -= p.n_nodes[0];
     if (Y >= p.n_nodes[1]) Y -= p.n_nodes[1];
     bool first = true;
@@ -229,7 +231,8 @@ template <typename R> struct plain_launch {
 template <typename R> __global__ void plain_kernel(const __grid_constant__ plain_launch<R> p) {
     const struct brick_cells &c = p.cells;
     const int64_t n = (int64_t)c.n_nodes[0] * c.n_nodes[1] * c.n_nodes[2];
-    for (int64_t node = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; node < n; node += (int64_t)gridDim.x * blockDim.x) {
+    for (int64_t node = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; node < n;
+         node += (int64_t)gridDim.x * blockDim.x) {
         const int at[3] = {(int)(node % c.n_nodes[0]), (int)(node / c.n_nodes[0] % c.n_nodes[1]),
                            (int)(node / c.n_nodes[0] / c.n_nodes[1])};
         int first[3], count[3], local[3][2];
@@ -276,8 +279,9 @@ template <typename R> __global__ void plain_kernel(const __grid_constant__ plain
                             to = to * c.n_nodes[d] + (cell[d] * c.element[d].k + i[d]) % c.n_nodes[d];
                         if (p.diagonal && to != node) continue;
                         const R mx = h[0] * M[0][x], my = h[1] * M[1][y], mz = h[2] * M[2][z];
-                        const R w = lambda * mx * my * mz + k * (A[0][x] / h[0] * my * mz + mx * (A[1][y] / h[1]) * mz +
-                                                                 mx * my * (A[2][z] / h[2]));
+                        const R w = lambda * mx * my * mz +
+                                    k * (A[0][x] / h[0] * my * mz + mx * (A[1][y] / h[1]) * mz +
+                                         mx * my * (A[2][z] / h[2]));
                         sum += p.diagonal ? w : w * p.x[to];
                     }
         }
@@ -311,7 +315,8 @@ void run_plain(const struct brick_cells *c, double a, const R *x, double b, cons
 
 // ------------------------------------------------------------------------------ degree 1
 
-// Nodes instead of cells: with one k and one lambda the product is a stencil, in every direction the rows of M and A of a node.
+// Nodes instead of cells: with one k and one lambda the product is a stencil, in every direction the rows of
+// M and A of a node.
 struct linear_rows {
     double M[3], A[3];
 };
@@ -329,10 +334,12 @@ template <typename R> struct linear_launch {
     R *y;
 };
 
-// A thread goes through a chunk of a column of nodes; what a plane gives along 0 and 1 serves for three planes.
+// A thread goes through a chunk of a column of nodes; what a plane gives along 0 and 1 serves for three
+// planes.
 template <typename R> __global__ void linear_kernel(const __grid_constant__ linear_launch<R> p) {
     const int X = blockIdx.x * blockDim.x + threadIdx.x, Y = blockIdx.y * blockDim.y + threadIdx.y;
-    const int begin = blockIdx.z * p.chunk, end = begin + p.chunk < p.n_nodes[2] ? begin + p.chunk : p.n_nodes[2];
+    const int begin = blockIdx.z * p.chunk,
+              end = begin + p.chunk < p.n_nodes[2] ? begin + p.chunk : p.n_nodes[2];
     if (X >= p.n_nodes[0] || Y >= p.n_nodes[1]) return;
     const linear_rows r0 = rows_of(p.widths[0], p.cells[0], p.periodic[0], X);
     const linear_rows r1 = rows_of(p.widths[1], p.cells[1], p.periodic[1], Y);
@@ -345,8 +352,8 @@ template <typename R> __global__ void linear_kernel(const __grid_constant__ line
         x[i] = x[i] < 0 || x[i] >= p.n_nodes[0] ? X : x[i]; // with the factor zero
         y[i] = y[i] < 0 || y[i] >= p.n_nodes[1] ? Y : y[i];
     }
-    const bool fixed = (p.fixed[0][0] && X == 0) || (p.fixed[0][1] && X == p.n_nodes[0] - 1) || (p.fixed[1][0] && Y == 0) ||
-                       (p.fixed[1][1] && Y == p.n_nodes[1] - 1);
+    const bool fixed = (p.fixed[0][0] && X == 0) || (p.fixed[0][1] && X == p.n_nodes[0] - 1) ||
+                       (p.fixed[1][0] && Y == 0) || (p.fixed[1][1] && Y == p.n_nodes[1] - 1);
     const int64_t plane = (int64_t)p.n_nodes[0] * p.n_nodes[1];
     R mass[3], stiff[3]; // of the planes below, here and above
     auto take = [&](int z, int slot) {
@@ -386,7 +393,8 @@ template <typename R> __global__ void linear_kernel(const __grid_constant__ line
     }
 }
 
-template <typename R> void run_linear(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y) {
+template <typename R>
+void run_linear(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y) {
     linear_launch<R> l;
     for (int d = 0; d < 3; d++) {
         l.cells[d] = c->cells[d];
@@ -404,17 +412,20 @@ template <typename R> void run_linear(const struct brick_cells *c, double a, con
     l.y = y;
     l.chunk = c->n_nodes[2] > 64 ? 32 : 8;
     if (!may_launch()) return;
-    const dim3 threads(32, 4), blocks((unsigned)((c->n_nodes[0] + 31) / 32), (unsigned)((c->n_nodes[1] + 3) / 4),
-                                      (unsigned)((c->n_nodes[2] + l.chunk - 1) / l.chunk));
+    const dim3 threads(32, 4),
+        blocks((unsigned)((c->n_nodes[0] + 31) / 32), (unsigned)((c->n_nodes[1] + 3) / 4),
+               (unsigned)((c->n_nodes[2] + l.chunk - 1) / l.chunk));
     linear_kernel<R><<<blocks, threads>>>(l);
     launched("brick_apply");
 }
 
-// The middle of a cell between its ends, in the order of the nodes: E of degree 1 with the split s has the rows (1, 0),
-// (1 - s, s), (0, 1); equal halves only.
-template <typename R> __global__ void linear_prolong(const __grid_constant__ struct brick_transfer t, const R *from, R *to) {
+// The middle of a cell between its ends, in the order of the nodes: E of degree 1 with the split s has the
+// rows (1, 0), (1 - s, s), (0, 1); equal halves only.
+template <typename R>
+__global__ void linear_prolong(const __grid_constant__ struct brick_transfer t, const R *from, R *to) {
     const struct brick_transfer_axis *ax = t.axis;
-    const int X = blockIdx.x * blockDim.x + threadIdx.x, Y = blockIdx.y * blockDim.y + threadIdx.y, Z = blockIdx.z;
+    const int X = blockIdx.x * blockDim.x + threadIdx.x, Y = blockIdx.y * blockDim.y + threadIdx.y,
+              Z = blockIdx.z;
     if (X >= ax[0].n_fine || Y >= ax[1].n_fine) return;
     const int at[3] = {X, Y, Z};
     int low[3], high[3];
@@ -426,15 +437,18 @@ template <typename R> __global__ void linear_prolong(const __grid_constant__ str
     R sum = 0;
 #pragma unroll
     for (int i = 0; i < 8; i++) {
-        const int64_t x = i & 1 ? high[0] : low[0], y = i & 2 ? high[1] : low[1], z = i & 4 ? high[2] : low[2];
+        const int64_t x = i & 1 ? high[0] : low[0], y = i & 2 ? high[1] : low[1],
+                      z = i & 4 ? high[2] : low[2];
         sum += from[x + (y + z * ax[1].n_coarse) * ax[0].n_coarse];
     }
     to[X + ((int64_t)Y + (int64_t)Z * ax[1].n_fine) * ax[0].n_fine] += R(0.125) * sum;
 }
 
-template <typename R> __global__ void linear_restrict(const __grid_constant__ struct brick_transfer t, const R *from, R *to) {
+template <typename R>
+__global__ void linear_restrict(const __grid_constant__ struct brick_transfer t, const R *from, R *to) {
     const struct brick_transfer_axis *ax = t.axis;
-    const int X = blockIdx.x * blockDim.x + threadIdx.x, Y = blockIdx.y * blockDim.y + threadIdx.y, Z = blockIdx.z;
+    const int X = blockIdx.x * blockDim.x + threadIdx.x, Y = blockIdx.y * blockDim.y + threadIdx.y,
+              Z = blockIdx.z;
     if (X >= ax[0].n_coarse || Y >= ax[1].n_coarse) return;
     const int at[3] = {X, Y, Z};
     bool fixed = false;
@@ -460,10 +474,13 @@ template <typename R> __global__ void linear_restrict(const __grid_constant__ st
     to[X + ((int64_t)Y + (int64_t)Z * ax[1].n_coarse) * ax[0].n_coarse] = sum;
 }
 
-template <typename R> void run_linear_transfer(const struct brick_transfer *t, const R *from, R *to, bool up) {
+template <typename R>
+void run_linear_transfer(const struct brick_transfer *t, const R *from, R *to, bool up) {
     const struct brick_transfer_axis *ax = t->axis;
-    const int n[3] = {up ? ax[0].n_fine : ax[0].n_coarse, up ? ax[1].n_fine : ax[1].n_coarse, up ? ax[2].n_fine : ax[2].n_coarse};
-    const dim3 threads(32, 4), blocks((unsigned)((n[0] + 31) / 32), (unsigned)((n[1] + 3) / 4), (unsigned)n[2]);
+    const int n[3] = {up ? ax[0].n_fine : ax[0].n_coarse, up ? ax[1].n_fine : ax[1].n_coarse,
+                      up ? ax[2].n_fine : ax[2].n_coarse};
+    const dim3 threads(32, 4),
+        blocks((unsigned)((n[0] + 31) / 32), (unsigned)((n[1] + 3) / 4), (unsigned)n[2]);
     if (!may_launch()) return;
     if (up)
         linear_prolong<R><<<blocks, threads>>>(*t, from, to);
@@ -472,30 +489,40 @@ template <typename R> void run_linear_transfer(const struct brick_transfer *t, c
     launched(up ? "brick_prolong" : "brick_restrict");
 }
 
-template <typename R> void apply(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y) {
+template <typename R>
+void apply(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y) {
     const int k = c->element[0].k;
     bool solid = c->element[1].k == k && c->element[2].k == k;
     for (int d = 0; d < 3; d++) solid = solid && !(c->periodic[d] && c->cells[d] == 1);
     switch (solid ? k : 0) {
     case 1:
-        return c->conductivity == nullptr && c->reaction == nullptr && c->n_nodes[1] < 262140 && c->n_nodes[2] < 65536
+        return c->conductivity == nullptr && c->reaction == nullptr && c->n_nodes[1] < 262140 &&
+                       c->n_nodes[2] < 65536
                    ? run_linear<R>(c, a, x, b, f, y)
                    : run_apply<R, 2>(c, a, x, b, f, y);
-    case 2: return run_apply<R, 3>(c, a, x, b, f, y);
-    case 3: return run_apply<R, 4>(c, a, x, b, f, y);
-    case 4: return run_apply<R, 5>(c, a, x, b, f, y);
-    case 5: return run_apply<R, 6>(c, a, x, b, f, y);
-    case 6: return run_apply<R, 7>(c, a, x, b, f, y);
-    case 7: return run_apply<R, 8>(c, a, x, b, f, y);
-    case 8: return run_apply<R, 9>(c, a, x, b, f, y);
-    default: return run_plain<R>(c, a, x, b, f, y, 0);
+    case 2:
+        return run_apply<R, 3>(c, a, x, b, f, y);
+    case 3:
+        return run_apply<R, 4>(c, a, x, b, f, y);
+    case 4:
+        return run_apply<R, 5>(c, a, x, b, f, y);
+    case 5:
+        return run_apply<R, 6>(c, a, x, b, f, y);
+    case 6:
+        return run_apply<R, 7>(c, a, x, b, f, y);
+    case 7:
+        return run_apply<R, 8>(c, a, x, b, f, y);
+    case 8:
+        return run_apply<R, 9>(c, a, x, b, f, y);
+    default:
+        return run_plain<R>(c, a, x, b, f, y, 0);
     }
 }
 
 // ------------------------------------------------------------------------------ transfers
 
-// The embedding of one coarse cell in each direction, 2N - 1 fine nodes from N coarse ones. A cell owns the fine nodes up to its
-// upper ends, which the next one owns; the last cell owns them itself.
+// The embedding of one coarse cell in each direction, 2N - 1 fine nodes from N coarse ones. A cell owns the
+// fine nodes up to its upper ends, which the next one owns; the last cell owns them itself.
 template <typename R, int N> struct transfer_launch {
     static constexpr int W = 2 * N - 1;
     R E[W * N];
@@ -505,9 +532,11 @@ template <typename R, int N> struct transfer_launch {
     R *to;
 };
 
-template <int N> constexpr int transfer_threads = N * N <= 32 ? 64 : 128;
+template <int N> constexpr int transfer_threads = N *N <= 32 ? 64 : 128;
 
-template <typename R, int N> __global__ void __launch_bounds__(transfer_threads<N>) prolong_kernel(const __grid_constant__ transfer_launch<R, N> p) {
+template <typename R, int N>
+__global__ void __launch_bounds__(transfer_threads<N>)
+    prolong_kernel(const __grid_constant__ transfer_launch<R, N> p) {
     constexpr int W = 2 * N - 1, T = transfer_threads<N>;
     __shared__ R A[W][N][N], B[W][W][N];
     const int cell[3] = {(int)(blockIdx.x % p.cells[0]), (int)(blockIdx.x / p.cells[0] % p.cells[1]),
@@ -520,7 +549,8 @@ template <typename R, int N> __global__ void __launch_bounds__(transfer_threads<
         const int64_t base = coarse(0, l % N) + (int64_t)coarse(1, l / N) * p.n_coarse[0];
         R in[N];
 #pragma unroll
-        for (int c = 0; c < N; c++) in[c] = p.from[base + (int64_t)coarse(2, c) * p.n_coarse[0] * p.n_coarse[1]];
+        for (int c = 0; c < N; c++)
+            in[c] = p.from[base + (int64_t)coarse(2, c) * p.n_coarse[0] * p.n_coarse[1]];
 #pragma unroll
         for (int i = 0; i < W; i++) {
             R sum = 0;
@@ -550,11 +580,15 @@ template <typename R, int N> __global__ void __launch_bounds__(transfer_threads<
         R sum = 0;
 #pragma unroll
         for (int c = 0; c < N; c++) sum += p.E[x * N + c] * B[z][y][c];
-        p.to[cell[0] * (W - 1) + x + ((int64_t)(cell[1] * (W - 1) + y) + (int64_t)(cell[2] * (W - 1) + z) * p.n_fine[1]) * p.n_fine[0]] += sum;
+        p.to[cell[0] * (W - 1) + x +
+             ((int64_t)(cell[1] * (W - 1) + y) + (int64_t)(cell[2] * (W - 1) + z) * p.n_fine[1]) *
+                 p.n_fine[0]] += sum;
     }
 }
 
-template <typename R, int N> __global__ void __launch_bounds__(transfer_threads<N>) restrict_kernel(const __grid_constant__ transfer_launch<R, N> p) {
+template <typename R, int N>
+__global__ void __launch_bounds__(transfer_threads<N>)
+    restrict_kernel(const __grid_constant__ transfer_launch<R, N> p) {
     constexpr int W = 2 * N - 1, T = transfer_threads<N>;
     __shared__ R A[W][W][N], B[W][N][N];
     const int cell[3] = {item_of((int)(blockIdx.x % p.count[0]), p.cells[0], p.colour[0]),
@@ -562,15 +596,18 @@ template <typename R, int N> __global__ void __launch_bounds__(transfer_threads<
                          item_of((int)(blockIdx.x / p.count[0] / p.count[1]), p.cells[2], p.colour[2])};
     int own[3];
     for (int d = 0; d < 3; d++) own[d] = W - 1 + (!p.periodic[d] && cell[d] == p.cells[d] - 1);
-    // Along 0, from memory: a row of fine nodes a thread, entries of neighbouring threads being in neighbouring rows.
+    // Along 0, from memory: a row of fine nodes a thread, entries of neighbouring threads being in
+    // neighbouring rows.
     for (int l = threadIdx.x; l < W * W; l += T) {
         const int y = l % W, z = l / W;
         R out[N];
 #pragma unroll
         for (int c = 0; c < N; c++) out[c] = 0;
         if (y < own[1] && z < own[2]) {
-            const R *row = p.from + (int64_t)cell[0] * (W - 1) +
-                           ((int64_t)(cell[1] * (W - 1) + y) + (int64_t)(cell[2] * (W - 1) + z) * p.n_fine[1]) * p.n_fine[0];
+            const R *row =
+                p.from + (int64_t)cell[0] * (W - 1) +
+                ((int64_t)(cell[1] * (W - 1) + y) + (int64_t)(cell[2] * (W - 1) + z) * p.n_fine[1]) *
+                    p.n_fine[0];
 #pragma unroll
             for (int i = 0; i < W; i++) {
                 const R value = i < own[0] ? row[i] : R(0);
@@ -631,7 +668,8 @@ template <typename R, int N> __global__ void __launch_bounds__(transfer_threads<
     }
 }
 
-template <typename R, int N> void run_transfer(const struct brick_transfer *t, const R *from, R *to, bool up) {
+template <typename R, int N>
+void run_transfer(const struct brick_transfer *t, const R *from, R *to, bool up) {
     transfer_launch<R, N> l;
     for (int i = 0; i < l.W * N; i++) l.E[i] = (R)t->axis[0].host[i];
     int64_t total = 1;
@@ -655,7 +693,8 @@ template <typename R, int N> void run_transfer(const struct brick_transfer *t, c
         for (l.colour[1] = 0; l.colour[1] < colours_of(l.cells[1], l.periodic[1]); l.colour[1]++)
             for (l.colour[0] = 0; l.colour[0] < colours_of(l.cells[0], l.periodic[0]); l.colour[0]++) {
                 total = 1;
-                for (int d = 0; d < 3; d++) total *= l.count[d] = count_of(l.cells[d], l.periodic[d], l.colour[d]);
+                for (int d = 0; d < 3; d++)
+                    total *= l.count[d] = count_of(l.cells[d], l.periodic[d], l.colour[d]);
                 if (total > 0) restrict_kernel<R, N><<<(unsigned)total, threads>>>(l);
             }
     launched("brick_restrict");
@@ -668,8 +707,11 @@ template <typename R> struct plain_transfer {
     const R *from;
     R *to;
 };
-// What fine node i takes from the coarse nodes of its cell: where they begin, how many, and with which factors.
-template <typename R> __device__ int weights(const struct brick_transfer_axis &ax, const R *tables, int i, int *first, const R **row) {
+// What fine node i takes from the coarse nodes of its cell: where they begin, how many, and with which
+// factors.
+template <typename R>
+__device__ int weights(const struct brick_transfer_axis &ax, const R *tables, int i, int *first,
+                       const R **row) {
     if (!ax.halved) {
         *first = i;
         *row = nullptr;
@@ -687,7 +729,8 @@ template <typename R> __device__ int weights(const struct brick_transfer_axis &a
 template <typename R> __global__ void plain_prolong(const __grid_constant__ plain_transfer<R> p) {
     const struct brick_transfer_axis *ax = p.t.axis;
     const int64_t n = (int64_t)ax[0].n_fine * ax[1].n_fine * ax[2].n_fine;
-    for (int64_t node = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; node < n; node += (int64_t)gridDim.x * blockDim.x) {
+    for (int64_t node = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; node < n;
+         node += (int64_t)gridDim.x * blockDim.x) {
         const int at[3] = {(int)(node % ax[0].n_fine), (int)(node / ax[0].n_fine % ax[1].n_fine),
                            (int)(node / ax[0].n_fine / ax[1].n_fine)};
         int first[3], count[3];
@@ -697,7 +740,8 @@ template <typename R> __global__ void plain_prolong(const __grid_constant__ plai
         for (int c = 0; c < count[2]; c++)
             for (int b = 0; b < count[1]; b++)
                 for (int a = 0; a < count[0]; a++) {
-                    const R w = (row[0] ? row[0][a] : R(1)) * (row[1] ? row[1][b] : R(1)) * (row[2] ? row[2][c] : R(1));
+                    const R w = (row[0] ? row[0][a] : R(1)) * (row[1] ? row[1][b] : R(1)) *
+                                (row[2] ? row[2][c] : R(1));
                     const int x = (first[0] + a) % ax[0].n_coarse, y = (first[1] + b) % ax[1].n_coarse;
                     const int z = (first[2] + c) % ax[2].n_coarse;
                     sum += w * p.from[x + ((int64_t)y + (int64_t)z * ax[1].n_coarse) * ax[0].n_coarse];
@@ -708,13 +752,15 @@ template <typename R> __global__ void plain_prolong(const __grid_constant__ plai
 template <typename R> __global__ void plain_restrict(const __grid_constant__ plain_transfer<R> p) {
     const struct brick_transfer_axis *ax = p.t.axis;
     const int64_t n = (int64_t)ax[0].n_coarse * ax[1].n_coarse * ax[2].n_coarse;
-    for (int64_t node = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; node < n; node += (int64_t)gridDim.x * blockDim.x) {
+    for (int64_t node = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; node < n;
+         node += (int64_t)gridDim.x * blockDim.x) {
         const int at[3] = {(int)(node % ax[0].n_coarse), (int)(node / ax[0].n_coarse % ax[1].n_coarse),
                            (int)(node / ax[0].n_coarse / ax[1].n_coarse)};
         int low[3], high[3]; // fine nodes that may take something from this one
         bool fixed = false;
         for (int d = 0; d < 3; d++) {
-            fixed = fixed || (ax[d].fixed[0] && at[d] == 0) || (ax[d].fixed[1] && at[d] == ax[d].n_coarse - 1);
+            fixed =
+                fixed || (ax[d].fixed[0] && at[d] == 0) || (ax[d].fixed[1] && at[d] == ax[d].n_coarse - 1);
             low[d] = high[d] = at[d];
             if (!ax[d].halved) continue;
             const int cell = at[d] / ax[d].k, inside = at[d] % ax[d].k != 0;
@@ -740,7 +786,9 @@ template <typename R> __global__ void plain_restrict(const __grid_constant__ pla
                             if ((first + i) % ax[d].n_coarse == at[d]) part += row ? row[i] : R(1);
                         w *= part;
                     }
-                    if (w != 0) sum += w * p.from[fine[0] + ((int64_t)fine[1] + (int64_t)fine[2] * ax[1].n_fine) * ax[0].n_fine];
+                    if (w != 0)
+                        sum += w * p.from[fine[0] + ((int64_t)fine[1] + (int64_t)fine[2] * ax[1].n_fine) *
+                                                        ax[0].n_fine];
                 }
         p.to[node] = fixed ? R(0) : sum;
     }
@@ -750,20 +798,32 @@ template <typename R> void transfer(const struct brick_transfer *t, const R *fro
     const struct brick_transfer_axis *ax = t->axis;
     bool regular = true;
     for (int d = 0; d < 3; d++)
-        regular = regular && ax[d].halved && ax[d].n_tables == 1 && ax[d].k == ax[0].k && !(ax[d].periodic && ax[d].n_cells == 1);
+        regular = regular && ax[d].halved && ax[d].n_tables == 1 && ax[d].k == ax[0].k &&
+                  !(ax[d].periodic && ax[d].n_cells == 1);
     for (int d = 1; d < 3 && regular; d++) // the same split everywhere
-        for (int i = 0; i < (2 * ax[0].k + 1) * (ax[0].k + 1); i++) regular = regular && ax[d].host[i] == ax[0].host[i];
-    const bool halves = regular && ax[0].k == 1 && ax[0].host[2] == 0.5 && ax[1].n_fine < 262140 && ax[2].n_fine < 65536;
+        for (int i = 0; i < (2 * ax[0].k + 1) * (ax[0].k + 1); i++)
+            regular = regular && ax[d].host[i] == ax[0].host[i];
+    const bool halves =
+        regular && ax[0].k == 1 && ax[0].host[2] == 0.5 && ax[1].n_fine < 262140 && ax[2].n_fine < 65536;
     switch (regular ? ax[0].k : 0) {
-    case 1: return halves ? run_linear_transfer<R>(t, from, to, up) : run_transfer<R, 2>(t, from, to, up);
-    case 2: return run_transfer<R, 3>(t, from, to, up);
-    case 3: return run_transfer<R, 4>(t, from, to, up);
-    case 4: return run_transfer<R, 5>(t, from, to, up);
-    case 5: return run_transfer<R, 6>(t, from, to, up);
-    case 6: return run_transfer<R, 7>(t, from, to, up);
-    case 7: return run_transfer<R, 8>(t, from, to, up);
-    case 8: return run_transfer<R, 9>(t, from, to, up);
-    default: break;
+    case 1:
+        return halves ? run_linear_transfer<R>(t, from, to, up) : run_transfer<R, 2>(t, from, to, up);
+    case 2:
+        return run_transfer<R, 3>(t, from, to, up);
+    case 3:
+        return run_transfer<R, 4>(t, from, to, up);
+    case 4:
+        return run_transfer<R, 5>(t, from, to, up);
+    case 5:
+        return run_transfer<R, 6>(t, from, to, up);
+    case 6:
+        return run_transfer<R, 7>(t, from, to, up);
+    case 7:
+        return run_transfer<R, 8>(t, from, to, up);
+    case 8:
+        return run_transfer<R, 9>(t, from, to, up);
+    default:
+        break;
     }
     plain_transfer<R> l;
     l.t = *t;
@@ -790,19 +850,19 @@ int64_t brick_scratch_cuda(const struct brick_cells *) {
 int64_t transfer_scratch_cuda(const struct brick_transfer *) {
     return 0;
 }
-#define ENTRIES(REAL, NAME)                                                                                               \
-    void NAME(brick_apply)(const struct brick_cells *c, double a, const REAL *x, double b, const REAL *f, REAL *y,        \
-                           REAL *) {                                                                                      \
-        facet::apply<REAL>(c, a, x, b, f, y);                                                                             \
-    }                                                                                                                     \
-    void NAME(brick_diagonal)(const struct brick_cells *c, REAL *d) {                                                     \
-        facet::run_plain<REAL>(c, 1.0, nullptr, 0.0, nullptr, d, 1);                                                      \
-    }                                                                                                                     \
-    void NAME(brick_prolong)(const struct brick_transfer *t, const REAL *coarse, REAL *fine, REAL *) {                    \
-        facet::transfer<REAL>(t, coarse, fine, true);                                                                     \
-    }                                                                                                                     \
-    void NAME(brick_restrict)(const struct brick_transfer *t, const REAL *fine, REAL *coarse, REAL *) {                   \
-        facet::transfer<REAL>(t, fine, coarse, false);                                                                    \
+#define ENTRIES(REAL, NAME)                                                                                  \
+    void NAME(brick_apply)(const struct brick_cells *c, double a, const REAL *x, double b, const REAL *f,    \
+                           REAL *y, REAL *) {                                                                \
+        facet::apply<REAL>(c, a, x, b, f, y);                                                                \
+    }                                                                                                        \
+    void NAME(brick_diagonal)(const struct brick_cells *c, REAL *d) {                                        \
+        facet::run_plain<REAL>(c, 1.0, nullptr, 0.0, nullptr, d, 1);                                         \
+    }                                                                                                        \
+    void NAME(brick_prolong)(const struct brick_transfer *t, const REAL *coarse, REAL *fine, REAL *) {       \
+        facet::transfer<REAL>(t, coarse, fine, true);                                                        \
+    }                                                                                                        \
+    void NAME(brick_restrict)(const struct brick_transfer *t, const REAL *fine, REAL *coarse, REAL *) {      \
+        facet::transfer<REAL>(t, fine, coarse, false);                                                       \
     }
 ENTRIES(double, DOUBLE_NAME)
 ENTRIES(float, SINGLE_NAME)

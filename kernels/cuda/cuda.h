@@ -1,6 +1,6 @@
-/* The device cuda as src/device sees it: memory of the GPU and the table of kernels. Everything runs on one stream, in the
- * order of the calls; copies to the host wait for it. An error of the CUDA runtime is kept: after the first one nothing is
- * launched any more, and cuda_failure says what happened. */
+/* The device cuda as src/device sees it: memory of the GPU and the table of kernels. Everything runs on one
+ * stream, in the order of the calls; copies to the host wait for it. An error of the CUDA runtime is kept:
+ * after the first one nothing is launched any more, and cuda_failure says what happened. */
 #ifndef FACET_KERNELS_CUDA_CUDA_H
 #define FACET_KERNELS_CUDA_CUDA_H
 

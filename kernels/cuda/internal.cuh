@@ -24,11 +24,12 @@ constexpr int MAX_PARTIAL = 1024;
 } // namespace facet
 
 // The functions that kernels_cuda() gathers into its table.
-#define BRICK_FUNCTIONS(REAL, NAME)                                                                                       \
-    void NAME(brick_apply)(const struct brick_cells *, double, const REAL *, double, const REAL *, REAL *, REAL *);       \
-    void NAME(brick_diagonal)(const struct brick_cells *, REAL *);                                                        \
-    void NAME(brick_prolong)(const struct brick_transfer *, const REAL *, REAL *, REAL *);                                \
-    void NAME(brick_restrict)(const struct brick_transfer *, const REAL *, REAL *, REAL *);                               \
+#define BRICK_FUNCTIONS(REAL, NAME)                                                                          \
+    void NAME(brick_apply)(const struct brick_cells *, double, const REAL *, double, const REAL *, REAL *,   \
+                           REAL *);                                                                          \
+    void NAME(brick_diagonal)(const struct brick_cells *, REAL *);                                           \
+    void NAME(brick_prolong)(const struct brick_transfer *, const REAL *, REAL *, REAL *);                   \
+    void NAME(brick_restrict)(const struct brick_transfer *, const REAL *, REAL *, REAL *);                  \
     void NAME(patch_sweep)(const struct brick_patches *, int, const REAL *, REAL *, REAL *);
 #define DOUBLE_NAME(what) what##_cuda
 #define SINGLE_NAME(what) what##_single_cuda

@@ -1,6 +1,6 @@
-// Smoothing steps over the patches of a brick: the colours one after the other, each in as few launches as its columns have
-// kinds. Patches inside a uniform brick go to patch.cuh; those with other columns (at Neumann ends, of cells of different
-// widths, in two dimensions) to a general kernel.
+// Smoothing steps over the patches of a brick: the colours one after the other, each in as few launches as
+// its columns have kinds. Patches inside a uniform brick go to patch.cuh; those with other columns (at
+// Neumann ends, of cells of different widths, in two dimensions) to a general kernel.
 #include <type_traits>
 #include <vector>
 
@@ -13,7 +13,8 @@ namespace {
 
 constexpr int MAX_DEGREE = 8, MAX_FREE = 2 * MAX_DEGREE - 1;
 
-// ------------------------------------------------------------------------------ what a launch takes, by degree
+// ------------------------------------------------------------------------------ what a launch takes, by
+// degree
 
 // Blocks that share a multiprocessor: found by measurement on an H200.
 template <typename R, int M> constexpr int blocks_of() {
@@ -39,7 +40,8 @@ template <typename R> const R *scale_of(const struct brick_patches *p) {
 
 template <typename R, int M> void copy_table(const struct brick_line *line, patch_table<R, M> *t) {
     const struct brick_layout at = ::brick_layout(M, even_of<M>);
-    constexpr int blocks = patch_table<R, M>::E * patch_table<R, M>::E + patch_table<R, M>::O * patch_table<R, M>::O;
+    constexpr int blocks =
+        patch_table<R, M>::E * patch_table<R, M>::E + patch_table<R, M>::O * patch_table<R, M>::O;
     for (int i = 0; i < blocks; i++) {
         t->S[i] = (R)line->host[at.B + i];
         t->T[i] = (R)line->host[at.T + i];
@@ -57,8 +59,8 @@ template <typename R, int M> __global__ void invert(patch_launch<R, M> p, R *inv
                                             p.line[2].eigenvalues[i / M / M]));
 }
 
-// Columns of one colour that one launch can take: of one line and at equal distances, inside the brick (regular), or of one
-// size.
+// Columns of one colour that one launch can take: of one line and at equal distances, inside the brick
+// (regular), or of one size.
 struct family {
     int regular, m, even, cells;
     std::vector<int> first, cell, line;
@@ -94,8 +96,8 @@ std::vector<family> find_families(const struct brick_patches *p, int d, int colo
 // ------------------------------------------------------------------------------ the fast kernel
 
 template <typename R, int M>
-bool run_fast(const struct brick_patches *p, const family *const g[3], const R *b, R *x, R *inverse, bool correction,
-              const struct brick_line **cached) {
+bool run_fast(const struct brick_patches *p, const family *const g[3], const R *b, R *x, R *inverse,
+              bool correction, const struct brick_line **cached) {
     patch_launch<R, M> l;
     int64_t total = 1;
     for (int d = 0; d < 3; d++) {
@@ -116,14 +118,18 @@ bool run_fast(const struct brick_patches *p, const family *const g[3], const R *
     l.stride[1] = (int64_t)l.n_nodes[0] * l.n_nodes[1];
     l.wraps = 0;
     for (int d = 0; d < 3; d++)
-        l.wraps |= p->axis[d].periodic && (l.first[d] < 1 || l.first[d] + l.count[d] * (M + 1) > l.n_nodes[d]);
+        l.wraps |=
+            p->axis[d].periodic && (l.first[d] < 1 || l.first[d] + l.count[d] * (M + 1) > l.n_nodes[d]);
     l.conductivity = p->cells->conductivity;
     l.reaction = p->cells->reaction;
     l.scale = scale_of<R>(p);
     l.damping = (R)p->damping;
     const size_t bytes = sizeof(patch_shared<R, M>) * patches_of<M>;
-    auto kernel = correction ? patch_kernel<R, M, blocks_of<R, M>(), false> : patch_kernel<R, M, blocks_of<R, M>(), true>;
-    if (!good(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes), "patch_sweep")) return true;
+    auto kernel = correction ? patch_kernel<R, M, blocks_of<R, M>(), false>
+                             : patch_kernel<R, M, blocks_of<R, M>(), true>;
+    if (!good(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+              "patch_sweep"))
+        return true;
     if (!correction && (cached[0] != &p->lines[g[0]->line[0]] || cached[1] != &p->lines[g[1]->line[0]] ||
                         cached[2] != &p->lines[g[2]->line[0]])) {
         invert<R, M><<<16, 256>>>(l, inverse);
@@ -136,8 +142,8 @@ bool run_fast(const struct brick_patches *p, const family *const g[3], const R *
 
 // ------------------------------------------------------------------------------ any patch
 
-// All patches of a product of three lists of columns, a block for each. The residual of the closed patch is computed here, or,
-// for a correction, given.
+// All patches of a product of three lists of columns, a block for each. The residual of the closed patch is
+// computed here, or, for a correction, given.
 constexpr int LIST = 400;
 template <typename R> struct column_list {
     int count, m, cells;
@@ -160,19 +166,22 @@ static_assert(sizeof(general_launch<double>) < 32000, "arguments of a kernel");
 
 // out(..i..) (+)= sum_j C(i, j) in(..j..) along direction d; n: sizes of `in`.
 template <typename R>
-__device__ void contract(const int n[3], int d, int n_out, const R *C, bool transposed, const R *in, R *out, bool add) {
+__device__ void contract(const int n[3], int d, int n_out, const R *C, bool transposed, const R *in, R *out,
+                         bool add) {
     const int stride = d == 0 ? 1 : d == 1 ? n[0] : n[0] * n[1], size = n[0] * n[1] * n[2] / n[d] * n_out;
     for (int t = threadIdx.x; t < size; t += blockDim.x) {
         const int s = t % stride, i = t / stride % n_out, o = t / stride / n_out;
         R sum = 0;
-        for (int j = 0; j < n[d]; j++) sum += (transposed ? C[j * n_out + i] : C[i * n[d] + j]) * in[(o * n[d] + j) * stride + s];
+        for (int j = 0; j < n[d]; j++)
+            sum += (transposed ? C[j * n_out + i] : C[i * n[d] + j]) * in[(o * n[d] + j) * stride + s];
         out[t] = add ? out[t] + sum : sum;
     }
     __syncthreads();
 }
 
-template <typename R> __device__ double general_mean(const general_launch<R> &p, const double *values, double constant,
-                                                      const int column[3]) {
+template <typename R>
+__device__ double general_mean(const general_launch<R> &p, const double *values, double constant,
+                               const int column[3]) {
     if (values == nullptr) return constant;
     double sum = 0, volume = 0;
     for (int c = 0; c < p.list[2].cells; c++)
@@ -193,7 +202,8 @@ template <typename R> __device__ double general_mean(const general_launch<R> &p,
 
 template <typename R> __global__ void general_kernel(const __grid_constant__ general_launch<R> p) {
     extern __shared__ __align__(16) unsigned char memory[];
-    const int column[3] = {(int)(blockIdx.x % p.list[0].count), (int)(blockIdx.x / p.list[0].count % p.list[1].count),
+    const int column[3] = {(int)(blockIdx.x % p.list[0].count),
+                           (int)(blockIdx.x / p.list[0].count % p.list[1].count),
                            (int)(blockIdx.x / p.list[0].count / p.list[1].count)};
     int m[3], with[3];
     const R *M[3], *A[3], *S[3], *e[3];
@@ -232,7 +242,8 @@ template <typename R> __global__ void general_kernel(const __grid_constant__ gen
             X[i] = at >= 0 ? p.x[at] : 0;
         }
         __syncthreads();
-        const int n2[3] = {with[0], with[1], with[2]}, n1[3] = {with[0], with[1], m[2]}, n0[3] = {with[0], m[1], m[2]};
+        const int n2[3] = {with[0], with[1], with[2]}, n1[3] = {with[0], with[1], m[2]},
+                  n0[3] = {with[0], m[1], m[2]};
         contract<R>(n2, 2, m[2], M[2], false, X, zM, false);
         contract<R>(n2, 2, m[2], A[2], false, X, zA, false);
         contract<R>(n1, 1, m[1], M[1], false, zM, y0, false);
@@ -321,7 +332,8 @@ void run_general(const struct brick_patches *p, const family *const g[3], const 
                 }
                 const int64_t m[3] = {g[0]->m, g[1]->m, g[2]->m};
                 const size_t bytes = (size_t)general_numbers(m, correction) * sizeof(R);
-                good(cudaFuncSetAttribute(general_kernel<R>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+                good(cudaFuncSetAttribute(general_kernel<R>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          (int)bytes),
                      "patch_sweep");
                 if (!may_launch()) return;
                 general_kernel<R><<<(unsigned)total, 128, bytes>>>(l);
@@ -331,17 +343,26 @@ void run_general(const struct brick_patches *p, const family *const g[3], const 
 
 // ------------------------------------------------------------------------------ a sweep
 
-template <typename R> bool run_fast_any(int m, const struct brick_patches *p, const family *const g[3], const R *b, R *x,
-                                        R *inverse, bool correction, const struct brick_line **cached) {
+template <typename R>
+bool run_fast_any(int m, const struct brick_patches *p, const family *const g[3], const R *b, R *x,
+                  R *inverse, bool correction, const struct brick_line **cached) {
     switch (m) {
-    case 3: return run_fast<R, 3>(p, g, b, x, inverse, correction, cached);
-    case 5: return run_fast<R, 5>(p, g, b, x, inverse, correction, cached);
-    case 7: return run_fast<R, 7>(p, g, b, x, inverse, correction, cached);
-    case 9: return run_fast<R, 9>(p, g, b, x, inverse, correction, cached);
-    case 11: return run_fast<R, 11>(p, g, b, x, inverse, correction, cached);
-    case 13: return run_fast<R, 13>(p, g, b, x, inverse, correction, cached);
-    case 15: return run_fast<R, 15>(p, g, b, x, inverse, correction, cached);
-    default: return false;
+    case 3:
+        return run_fast<R, 3>(p, g, b, x, inverse, correction, cached);
+    case 5:
+        return run_fast<R, 5>(p, g, b, x, inverse, correction, cached);
+    case 7:
+        return run_fast<R, 7>(p, g, b, x, inverse, correction, cached);
+    case 9:
+        return run_fast<R, 9>(p, g, b, x, inverse, correction, cached);
+    case 11:
+        return run_fast<R, 11>(p, g, b, x, inverse, correction, cached);
+    case 13:
+        return run_fast<R, 13>(p, g, b, x, inverse, correction, cached);
+    case 15:
+        return run_fast<R, 15>(p, g, b, x, inverse, correction, cached);
+    default:
+        return false;
     }
 }
 
@@ -356,7 +377,8 @@ template <typename R> struct point_launch {
 template <typename R> __global__ void point_kernel(const __grid_constant__ point_launch<R> p) {
     const int ix = blockIdx.x * blockDim.x + threadIdx.x, iy = blockIdx.y, iz = blockIdx.z;
     if (ix >= p.count[0]) return;
-    const int64_t node = p.first[0] + 2 * ix + (p.first[1] + 2 * iy) * p.stride[0] + (p.first[2] + 2 * iz) * p.stride[1];
+    const int64_t node =
+        p.first[0] + 2 * ix + (p.first[1] + 2 * iy) * p.stride[0] + (p.first[2] + 2 * iz) * p.stride[1];
     R sum = p.b[node], diagonal = 1;
 #pragma unroll
     for (int c = 0; c < 3; c++)
@@ -365,8 +387,9 @@ template <typename R> __global__ void point_kernel(const __grid_constant__ point
 #pragma unroll
             for (int a = 0; a < 3; a++) {
                 const R mm = p.M[1][b] * p.M[2][c];
-                const R w = p.M[0][a] * (p.lambda * mm + p.k * (p.A[1][b] * p.M[2][c] + p.M[1][b] * p.A[2][c])) +
-                            p.k * p.A[0][a] * mm;
+                const R w =
+                    p.M[0][a] * (p.lambda * mm + p.k * (p.A[1][b] * p.M[2][c] + p.M[1][b] * p.A[2][c])) +
+                    p.k * p.A[0][a] * mm;
                 if (a == 1 && b == 1 && c == 1)
                     diagonal = w;
                 else
@@ -374,7 +397,8 @@ template <typename R> __global__ void point_kernel(const __grid_constant__ point
             }
     p.x[node] = sum / diagonal;
 }
-template <typename R> void run_points(const struct brick_patches *p, const family *const g[3], const R *b, R *x) {
+template <typename R>
+void run_points(const struct brick_patches *p, const family *const g[3], const R *b, R *x) {
     point_launch<R> l;
     for (int d = 0; d < 3; d++) {
         const struct brick_line *line = &p->lines[g[d]->line[0]];
@@ -393,18 +417,22 @@ template <typename R> void run_points(const struct brick_patches *p, const famil
     l.b = b;
     l.x = x;
     const int threads = l.count[0] < 128 ? 64 : 128;
-    point_kernel<R><<<dim3((unsigned)((l.count[0] + threads - 1) / threads), (unsigned)l.count[1], (unsigned)l.count[2]), threads>>>(l);
+    point_kernel<R>
+        <<<dim3((unsigned)((l.count[0] + threads - 1) / threads), (unsigned)l.count[1], (unsigned)l.count[2]),
+           threads>>>(l);
     launched("patch_sweep");
 }
 
-template <typename R> void apply(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y, R *scratch) {
+template <typename R>
+void apply(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y, R *scratch) {
     if constexpr (std::is_same_v<R, double>)
         brick_apply_cuda(c, a, x, b, f, y, scratch);
     else
         brick_apply_single_cuda(c, a, x, b, f, y, scratch);
 }
 
-// Whether every colour begins with the residual of the whole brick: so do patches that are not solved exactly.
+// Whether every colour begins with the residual of the whole brick: so do patches that are not solved
+// exactly.
 bool is_global(const struct brick_patches *p) {
     return p->cells->conductivity != nullptr || p->cells->reaction != nullptr || p->variant == PATCH_GLOBAL ||
            p->variant == PATCH_SEPARATE;
@@ -418,7 +446,8 @@ template <typename R> void sweep(const struct brick_patches *p, int backward, co
     const struct brick_line *cached[3] = {nullptr, nullptr, nullptr};
     for (int step = 0; step < total && may_launch(); step++) {
         const int colour = backward ? total - 1 - step : step;
-        const int want[3] = {colour % colours[0], colour / colours[0] % colours[1], colour / colours[0] / colours[1]};
+        const int want[3] = {colour % colours[0], colour / colours[0] % colours[1],
+                             colour / colours[0] / colours[1]};
         const std::vector<family> families[3] = {find_families(p, 0, want[0]), find_families(p, 1, want[1]),
                                                  find_families(p, 2, want[2])};
         if (global) apply<R>(p->cells, -1.0, x, 1.0, b, residual, nullptr);
@@ -429,9 +458,11 @@ template <typename R> void sweep(const struct brick_patches *p, int backward, co
                     const family *const g[3] = {&f0, &f1, &f2};
                     const int m = f0.m;
                     bool done = false;
-                    const bool same = p->variant != PATCH_FUSED && m == f1.m && m == f2.m && f0.regular && f1.regular && f2.regular;
+                    const bool same = p->variant != PATCH_FUSED && m == f1.m && m == f2.m && f0.regular &&
+                                      f1.regular && f2.regular;
                     const bool ring = p->axis[0].periodic || p->axis[1].periodic || p->axis[2].periodic;
-                    if (same && m == 1 && !global && !ring && f1.first.size() < 65536 && f2.first.size() < 65536) {
+                    if (same && m == 1 && !global && !ring && f1.first.size() < 65536 &&
+                        f2.first.size() < 65536) {
                         run_points<R>(p, g, b, x);
                         done = true;
                     } else if (same) {
@@ -453,12 +484,15 @@ int64_t patch_scratch_cuda(const struct brick_patches *p) {
         for (int i = 0; i < p->axis[d].n_columns; i++)
             if (p->lines[p->axis[d].lines[i]].m > m[d]) m[d] = p->lines[p->axis[d].lines[i]].m;
     if (facet::general_numbers(m, false) * (int64_t)sizeof(double) > facet::MOST_SHARED) return -1;
-    return facet::MAX_FREE * facet::MAX_FREE * facet::MAX_FREE + (facet::is_global(p) ? brick_n_nodes(p->cells) : 0);
+    return facet::MAX_FREE * facet::MAX_FREE * facet::MAX_FREE +
+           (facet::is_global(p) ? brick_n_nodes(p->cells) : 0);
 }
 
-void patch_sweep_cuda(const struct brick_patches *p, int backward, const double *b, double *x, double *scratch) {
+void patch_sweep_cuda(const struct brick_patches *p, int backward, const double *b, double *x,
+                      double *scratch) {
     facet::sweep<double>(p, backward, b, x, scratch);
 }
-void patch_sweep_single_cuda(const struct brick_patches *p, int backward, const float *b, float *x, float *scratch) {
+void patch_sweep_single_cuda(const struct brick_patches *p, int backward, const float *b, float *x,
+                             float *scratch) {
     facet::sweep<float>(p, backward, b, x, scratch);
 }

@@ -1,8 +1,9 @@
 // Vertex patches on the GPU: one colour of the patches inside a uniform brick per launch.
 //
-// A block solves one patch (several where they are small) in shared memory, by the boundary form of kernels/simd/brick_real.h.
-// A thread owns a line of M = 2k - 1 nodes, holds it in registers and multiplies it by the even and odd blocks of the modes,
-// which are arguments of the kernel: their entries come as constant operands of the multiply-add, without a load.
+// A block solves one patch (several where they are small) in shared memory, by the boundary form of
+// kernels/simd/brick_real.h. A thread owns a line of M = 2k - 1 nodes, holds it in registers and multiplies
+// it by the even and odd blocks of the modes, which are arguments of the kernel: their entries come as
+// constant operands of the multiply-add, without a load.
 #ifndef FACET_KERNELS_CUDA_PATCH_CUH
 #define FACET_KERNELS_CUDA_PATCH_CUH
 
@@ -13,8 +14,8 @@ namespace facet {
 template <int M> constexpr int even_of = (M + 1) / 2;
 template <int M> constexpr int odd_of = M / 2;
 
-// What one direction gives: blocks of S (rows: nodes, columns: modes) and of S'M (rows: modes), eigenvalues, and what the right
-// shell node does.
+// What one direction gives: blocks of S (rows: nodes, columns: modes) and of S'M (rows: modes), eigenvalues,
+// and what the right shell node does.
 template <typename R, int M> struct patch_table {
     static constexpr int E = even_of<M>, O = odd_of<M>;
     R S[E * E + O * O], T[E * E + O * O];
@@ -27,13 +28,14 @@ template <typename R, int M> struct patch_launch {
     const R *inverse; // M x M x M by (c, b, a)
     const R *b;
     R *x;
-    int64_t stride[2];         // of a row, of a plane of nodes
-    int first[3], count[3];    // the first patch of the colour, and how many
-    int n_nodes[3];            // for periodic directions
+    int64_t stride[2];      // of a row, of a plane of nodes
+    int first[3], count[3]; // the first patch of the colour, and how many
+    int n_nodes[3];         // for periodic directions
     int wraps;
-    // Without the shell b is the residual and x receives the correction. With a scale s the patch is approximate: the correction
-    // is damping s A_1^-1 s b, A_1 with k = 1 and the ratio of the means of lambda and k over the eight cells of the patch, cell
-    // (0, 0, 0) of the first patch being first_cell (arrays that are NULL: as above).
+    // Without the shell b is the residual and x receives the correction. With a scale s the patch is
+    // approximate: the correction is damping s A_1^-1 s b, A_1 with k = 1 and the ratio of the means of
+    // lambda and k over the eight cells of the patch, cell (0, 0, 0) of the first patch being first_cell
+    // (arrays that are NULL: as above).
     const R *scale;
     R damping;
     const double *conductivity, *reaction;
@@ -48,7 +50,8 @@ __device__ R patch_mean(const patch_launch<R, M> &p, const double *values, doubl
     for (int i = 0; i < 8; i++) {
         int cell[3];
         for (int d = 0; d < 3; d++)
-            cell[d] = (p.first_cell[d] + (at[d] - p.first[d]) / (M + 1) * 2 + (i >> d & 1) + p.cells[d]) % p.cells[d];
+            cell[d] = (p.first_cell[d] + (at[d] - p.first[d]) / (M + 1) * 2 + (i >> d & 1) + p.cells[d]) %
+                      p.cells[d];
         sum += values[((int64_t)cell[2] * p.cells[1] + cell[1]) * p.cells[0] + cell[0]];
     }
     return (R)(0.125 * sum);
@@ -80,7 +83,8 @@ __device__ __forceinline__ void multiply(const R *C, const R (&half)[M], R (&out
     for (int a = 0; a < O; a++) {
         R s = 0;
 #pragma unroll
-        for (int i = 0; i < O; i++) s += (TRANSPOSED ? C[E * E + i * O + a] : C[E * E + a * O + i]) * half[E + i];
+        for (int i = 0; i < O; i++)
+            s += (TRANSPOSED ? C[E * E + i * O + a] : C[E * E + a * O + i]) * half[E + i];
         out[E + a] = s;
     }
 }
@@ -106,14 +110,14 @@ __device__ __forceinline__ void to_nodes(const R *C, const R (&in)[M], R (&out)[
 }
 
 // Patches of a block, and its threads.
-template <int M> constexpr int patches_of = M * M >= 96 ? 1 : 192 / (M * M) > 16 ? 16 : 192 / (M * M);
+template <int M> constexpr int patches_of = M *M >= 96 ? 1 : 192 / (M * M) > 16 ? 16 : 192 / (M * M);
 template <int M> constexpr int threads_of = (patches_of<M> * M * M + 31) / 32 * 32;
 
 template <typename R, int M> struct patch_shared {
     R volume[M * M * M];
-    R X[2][M + 2][M + 2]; // pairs of sums and differences: [z][y]
-    R Y[2][M + 2][M];     // [z][x]
-    R Z[2][M][M];         // [y][x]
+    R X[2][M + 2][M + 2];               // pairs of sums and differences: [z][y]
+    R Y[2][M + 2][M];                   // [z][x]
+    R Z[2][M][M];                       // [y][x]
     R XM[2][M][M + 2], XA[2][M][M + 2]; // X along y: [b][z]
     R P0[2][M][M], Q0[2][M][M];         // [b][c]
     R P1[2][M][M], Q1[2][M][M];         // [a][c]
@@ -124,7 +128,9 @@ __device__ __forceinline__ int wrapped(int node, int n) {
     return node < 0 ? node + n : node >= n ? node - n : node;
 }
 
-template <typename R, int M, int BLOCKS, bool SHELL> __global__ void __launch_bounds__(threads_of<M>, BLOCKS) patch_kernel(const __grid_constant__ patch_launch<R, M> p) {
+template <typename R, int M, int BLOCKS, bool SHELL>
+__global__ void __launch_bounds__(threads_of<M>, BLOCKS)
+    patch_kernel(const __grid_constant__ patch_launch<R, M> p) {
     constexpr int E = even_of<M>, W = M + 2, NP = patches_of<M>, NT = threads_of<M>;
     extern __shared__ __align__(16) unsigned char memory[];
     const int64_t total = (int64_t)p.count[0] * p.count[1] * p.count[2];
@@ -241,7 +247,8 @@ template <typename R, int M, int BLOCKS, bool SHELL> __global__ void __launch_bo
                 const R edge = c < E ? right + left : right - left;
                 const R MM = out[c] + p.line[2].mu[c] * edge;
                 t.Q0[pair][b][c] = p.k * MM;
-                t.P0[pair][b][c] = p.k * (p.line[2].eigenvalues[c] * out[c] + p.line[2].alpha[c] * edge) + p.lambda * MM;
+                t.P0[pair][b][c] =
+                    p.k * (p.line[2].eigenvalues[c] * out[c] + p.line[2].alpha[c] * edge) + p.lambda * MM;
             }
             left = t.XA[pair][b][0];
             right = t.XA[pair][b][M + 1];
@@ -253,7 +260,8 @@ template <typename R, int M, int BLOCKS, bool SHELL> __global__ void __launch_bo
                 t.P0[pair][b][c] += p.k * (out[c] + p.line[2].mu[c] * (c < E ? right + left : right - left));
         } else if (l < SX + SY) {
             const int pair = (l - SX) / M, a = (l - SX) % M;
-            const R left = t.Y[pair][0][a], right = t.Y[pair][M + 1][a], along = p.k * p.line[0].eigenvalues[a] + p.lambda;
+            const R left = t.Y[pair][0][a], right = t.Y[pair][M + 1][a],
+                    along = p.k * p.line[0].eigenvalues[a] + p.lambda;
 #pragma unroll
             for (int j = 0; j < M; j++) in[j] = t.Y[pair][j + 1][a];
             to_modes<R, M, true>(p.line[2].T, in, out);
@@ -262,7 +270,8 @@ template <typename R, int M, int BLOCKS, bool SHELL> __global__ void __launch_bo
                 const R edge = c < E ? right + left : right - left;
                 const R MM = out[c] + p.line[2].mu[c] * edge;
                 t.Q1[pair][a][c] = p.k * MM;
-                t.P1[pair][a][c] = p.k * (p.line[2].eigenvalues[c] * out[c] + p.line[2].alpha[c] * edge) + along * MM;
+                t.P1[pair][a][c] =
+                    p.k * (p.line[2].eigenvalues[c] * out[c] + p.line[2].alpha[c] * edge) + along * MM;
             }
         } else {
             const int pair = (l - SX - SY) / M, a = (l - SX - SY) % M;
@@ -286,8 +295,10 @@ template <typename R, int M, int BLOCKS, bool SHELL> __global__ void __launch_bo
         for (int i = 0; i < M; i++) in[i] = s.volume[i * M * M + line];
         to_modes<R, M, false>(p.line[2].S, in, out);
         if constexpr (SHELL) {
-            const R mu0 = p.line[0].mu[a], alpha0 = p.line[0].alpha[a], mu1 = p.line[1].mu[b], alpha1 = p.line[1].alpha[b];
-            const R *P0 = s.P0[a >= E][b], *Q0 = s.Q0[a >= E][b], *P1 = s.P1[b >= E][a], *Q1 = s.Q1[b >= E][a];
+            const R mu0 = p.line[0].mu[a], alpha0 = p.line[0].alpha[a], mu1 = p.line[1].mu[b],
+                    alpha1 = p.line[1].alpha[b];
+            const R *P0 = s.P0[a >= E][b], *Q0 = s.Q0[a >= E][b], *P1 = s.P1[b >= E][a],
+                    *Q1 = s.Q1[b >= E][a];
             const R P2[2] = {s.P2[0][b][a], s.P2[1][b][a]}, Q2[2] = {s.Q2[0][b][a], s.Q2[1][b][a]};
 #pragma unroll
             for (int c = 0; c < M; c++) {

@@ -63,8 +63,8 @@ const char *cuda_start(void) {
         return reason;
     }
     n_multiprocessors = properties.multiProcessorCount;
-    snprintf(description, sizeof description, "%s, %d multiprocessors, %.1f GiB", properties.name, n_multiprocessors,
-             (double)properties.totalGlobalMem / 1073741824.0);
+    snprintf(description, sizeof description, "%s, %d multiprocessors, %.1f GiB", properties.name,
+             n_multiprocessors, (double)properties.totalGlobalMem / 1073741824.0);
     started = true;
     return nullptr;
 }

@@ -1,5 +1,5 @@
-// Vectors, sparse rows and blocks on the GPU, and the table of all kernels that exist there. Sums are taken over fixed pieces:
-// the same bits each time.
+// Vectors, sparse rows and blocks on the GPU, and the table of all kernels that exist there. Sums are taken
+// over fixed pieces: the same bits each time.
 #include "kernels/cuda/internal.cuh"
 
 using facet::launched;
@@ -15,14 +15,15 @@ int blocks_for(int64_t n) {
 }
 
 // One number for each index of a grid that strides over n.
-#define EACH(i, n)                                                                                                        \
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += (int64_t)gridDim.x * blockDim.x)
-#define LAUNCH(kernel, n, ...)                                                                                            \
-    do {                                                                                                                  \
-        if ((n) > 0 && may_launch()) {                                                                                    \
-            kernel<<<blocks_for(n), THREADS>>>(__VA_ARGS__);                                                              \
-            launched(#kernel);                                                                                            \
-        }                                                                                                                 \
+#define EACH(i, n)                                                                                           \
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (n);                                \
+         i += (int64_t)gridDim.x * blockDim.x)
+#define LAUNCH(kernel, n, ...)                                                                               \
+    do {                                                                                                     \
+        if ((n) > 0 && may_launch()) {                                                                       \
+            kernel<<<blocks_for(n), THREADS>>>(__VA_ARGS__);                                                 \
+            launched(#kernel);                                                                               \
+        }                                                                                                    \
     } while (0)
 
 template <typename R> __global__ void fill(int64_t n, R a, R *x) {
@@ -62,8 +63,9 @@ __global__ void dot_end(int n, double *partial) {
 }
 
 // A warp for every row.
-template <typename R> __global__ void csr_apply(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const R *values,
-                                                const R *x, R *y) {
+template <typename R>
+__global__ void csr_apply(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const R *values,
+                          const R *x, R *y) {
     const int lane = threadIdx.x % 32;
     for (int64_t row = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32; row < n_rows;
          row += (int64_t)gridDim.x * blockDim.x / 32) {
@@ -114,12 +116,12 @@ static double dot_cuda(int64_t n, const double *x, const double *y) {
 static double dot_single_cuda(int64_t n, const float *x, const float *y) {
     return dot(n, x, y);
 }
-static void csr_apply_cuda(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const double *values,
-                           const double *x, double *y) {
+static void csr_apply_cuda(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
+                           const double *values, const double *x, double *y) {
     LAUNCH(csr_apply, n_rows * 32, n_rows, offsets, columns, values, x, y);
 }
-static void csr_apply_single_cuda(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const float *values,
-                                  const float *x, float *y) {
+static void csr_apply_single_cuda(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
+                                  const float *values, const float *x, float *y) {
     LAUNCH(csr_apply, n_rows * 32, n_rows, offsets, columns, values, x, y);
 }
 static void convert_to_single_cuda(int64_t n, const double *x, float *y) {
