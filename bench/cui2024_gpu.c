@@ -176,7 +176,8 @@ static facet_status make_product(const struct box_continuous *c, struct product 
                 p->weight[cell * k + i] += m;
             }
     }
-    for (int i = 0; i < n; i++) p->exact[i] = sin(M_PI * h * (i / k + c->element.nodes[i % k]));
+    for (int cell = 0; cell < cells; cell++)
+        for (int i = 0; i <= k; i++) p->exact[cell * k + i] = sin(M_PI * h * (cell + c->element.nodes[i]));
     p->exact[n - 1] = 0.0;
 done:
     return status;

@@ -149,7 +149,8 @@ static void say_verdict(const struct point (*points)[N_METHODS], int n, struct t
     int wins[N_METHODS] = {0}, n_levels = 0;
     double logs[N_METHODS] = {0.0};
     int reached[N_METHODS] = {0};
-    for (double error = 1.0; error > 1e-13; error *= 0.1) {
+    for (int digits = 0; digits <= 12; digits++) {
+        const double error = pow(10.0, -digits);
         double seconds[N_METHODS];
         int first = 0;
         for (int m = 0; m < N_METHODS; m++) {

@@ -27,8 +27,7 @@ void box_direct_destroy(struct box_direct **direct);
 /* uhat from F, plain modes (n_trace); F is not read on Dirichlet faces, uhat is zero there. k > 0,
  * lambda >= 0. In the singular case (no Dirichlet side, lambda = 0) what F has along the constant is taken
  * out, and uhat has none of it. */
-void box_direct_solve(struct box_direct *direct, double conductivity, double reaction, const double *F,
-                      double *uhat);
+void box_direct_solve(struct box_direct *s, double k, double lambda, const double *F, double *uhat);
 /* The same as an operator on a device whose memory the host can read: the preconditioner for a box that is
  * nearly separable, or the whole solve. direct is taken over, also on failure. */
 facet_status operator_create_box_direct(const struct device *device, double conductivity, double reaction,

@@ -27,8 +27,8 @@ struct box_lanes {
 };
 /* single: for vectors of single precision, not double. */
 facet_status box_lanes_create(const struct device *device, const struct box_hdg *hdg, int single,
-                              struct box_lanes **lanes);
-void box_lanes_destroy(struct box_lanes **lanes); /* safe on NULL, and twice */
+                              struct box_lanes **result);
+void box_lanes_destroy(struct box_lanes **result); /* safe on NULL, and twice */
 /* Parts of it: an array for the device that the lanes own, in their precision; metric, weights and diagonal
  * of all cells. */
 facet_status box_lanes_give(struct box_lanes *lanes, const double *host, int64_t n, const double **f64,

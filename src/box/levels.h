@@ -37,10 +37,10 @@ facet_status box_levels_create(const struct device *device, const struct box_gri
                                struct box_levels **levels);
 void box_levels_destroy(struct box_levels **levels);
 /* Room for as many threads as there are now; at the beginning of a solve. */
-facet_status box_levels_prepare(struct box_levels *levels);
+facet_status box_levels_prepare(struct box_levels *all);
 /* Whether box_levels_set_reaction will do, or all must be made anew. */
-int box_levels_can_change(const struct box_levels *levels);
-void box_levels_set_reaction(struct box_levels *levels, double reaction);
+int box_levels_can_change(const struct box_levels *all);
+void box_levels_set_reaction(struct box_levels *all, double reaction);
 
 /* The inverse of the diagonal of the finest level, in double precision. */
 facet_status box_levels_diagonal(const struct box_levels *levels, struct operator* D);

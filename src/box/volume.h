@@ -32,8 +32,7 @@ int64_t box_volume_size(const struct box_volume *volume); /* (degree + 1)^dim x 
 /* f and u: degree + 1 Gauss points a direction in every cell, direction 0 fastest, cells in the order of the
  * grid; u may be f. Zero Dirichlet values and zero Neumann data. In the singular case (no Dirichlet side,
  * lambda = 0) the mean of f is taken out, and u has none. */
-void box_volume_solve(struct box_volume *volume, double conductivity, double reaction, const double *f,
-                      double *u);
+void box_volume_solve(struct box_volume *v, double k, double lambda, const double *f, double *u);
 
 /* The continuous space has a lattice of nodes: degree x cells + 1 a direction, or degree x cells where it is
  * periodic; direction 0 fastest, those with Dirichlet values included. */
@@ -43,8 +42,8 @@ void box_volume_nodes(struct box_volume *volume, double *values);
 /* The same with boundary data. nodes: on entry the Dirichlet values at the nodes of Dirichlet sides (others
  * are not read), on return the solution. load: NULL, or integrals of Neumann data times the nodal functions.
  * u, at the Gauss points, may be NULL. */
-void box_volume_solve_data(struct box_volume *volume, double conductivity, double reaction, const double *f,
-                           const double *load, double *nodes, double *u);
+void box_volume_solve_data(struct box_volume *v, double k, double lambda, const double *f, const double *load,
+                           double *nodes, double *u);
 
 /* The L2 norm of u, values at the Gauss points, minus a function; over-integrated. */
 facet_status box_volume_error(const struct box_volume *volume, const double *u, const struct field *exact,
