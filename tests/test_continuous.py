@@ -53,6 +53,27 @@ class Continuous(unittest.TestCase):
         self.assertNotIn("values", result)
         self.assertIn("did not converge", message)
 
+    def test_weak_reaction(self):
+        """Without a Dirichlet part and with a reaction far below k / L^2 the constant is large, and rounding is all that is left."""
+        free = ["exact=cos(pi*x)*cos(pi*y)+1", "boundary=[{on: rest, neumann: exact}]", "discretization.degree=5"]
+        square = "mesh={box: {lower: [0, 0], upper: [1, 1], cells: [4, 4], shape: quad}}"
+        for reaction, most in (("1e-4", 2e-7), ("1e-8", 2e-7), ("1e-10", 1e-5)):
+            result, _ = self.solve(square, *free, f"reaction={reaction}")
+            self.assertLess(result["errors"]["u"]["L2"], most, reaction)
+        for conductivity in ("1e2", "1e3"):
+            result, _ = self.solve(
+                "mesh={box: {lower: [0, 0], upper: [1, 0.05], cells: [4, 4], shape: quad, periodic: [x, y]}}",
+                "exact=1.5+sin(2*pi*x)", "values=[{name: mean, field: u, take: mean}]", f"conductivity={conductivity}",
+                "reaction=1", "discretization.degree=7")
+            self.assertTrue(result["solver"]["converged"])
+            self.assertLess(abs(result["values"]["mean"] - 1.5), 1e-6)
+
+    def test_stretched_cells_are_solved_directly(self):
+        flat, _ = self.solve("mesh={box: {lower: [0, 0], upper: [1, 0.01], cells: [80, 80], shape: quad}}",
+                             "discretization.degree=4", "values=[]")
+        self.assertEqual(flat["solver"]["method"], "direct")
+        self.assertLess(flat["errors"]["u"]["L2"], 1e-9)
+
     def test_refused(self):
         for settings, text in (
                 (["boundary=[{on: xmin, robin: {a: 1, g: exact}}]"], "use the discretization condensed"),

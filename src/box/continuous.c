@@ -250,48 +250,12 @@ done:
 
 /* ------------------------------------------------------------------------------------- solve */
 
-/* One solve and steps of refinement, which the rounding of the eigenvectors may ask for. */
-static facet_status solve_direct_box(struct box_continuous *c, const struct solve_control *control,
-                                     struct solve_report *report) {
-    facet_status status = FACET_OK;
-    struct vector r = {0};
-    const struct operator* A = & c->levels->A;
-    double scale = vector_norm(&c->b), norm = scale, before;
-    solve_report_clear(report);
-    TRY(vector_create(c->device, c->n_all, &r));
-    vector_fill(&c->u, 0.0);
-    TRY(solve_report_add(report, 1.0));
-    vector_axpby(1.0, &c->b, 0.0, &r);
-    do {
-        before = norm;
-        operator_apply(&c->M, &r, &r);
-        vector_axpby(1.0, &r, 1.0, &c->u);
-        operator_residual(A, &c->b, &c->u, &r);
-        if (control->kernel != NULL) vector_axpby(-vector_dot(control->kernel, &r), control->kernel, 1.0, &r);
-        norm = vector_norm(&r);
-        report->iterations++;
-        TRY(solve_report_add(report, scale > 0.0 ? norm / scale : 0.0));
-        base_report_iteration(control->monitor, report->iterations, scale > 0.0 ? norm / scale : 0.0);
-        TRY(base_check_interrupt());
-    } while (norm > control->rtol * scale && norm < 0.5 * before &&
-             report->iterations < control->max_iterations);
-    report->residual = scale > 0.0 ? norm / scale : 0.0;
-    report->converged = norm <= control->rtol * scale;
-    report->reason = report->converged ? "the tolerance was reached" : "the residual no longer falls";
-    if (!report->converged)
-        FAIL(FACET_NOT_CONVERGED, "the solve did not converge: %s, relative residual %.2e", report->reason,
-             report->residual);
-done:
-    vector_destroy(&r);
-    return status;
-}
-
 static facet_status run_solver(struct box_continuous *c, const struct solve_control *control,
                                struct solve_report *report) {
     const struct operator* A = & c->levels->A, *M = c->M.apply != NULL ? &c->M : NULL;
     switch (c->options.solver) {
     case BOX_CONTINUOUS_DIRECT:
-        return solve_direct_box(c, control, report);
+        return solve_refined(A, &c->M, &c->b, &c->u, control, report);
     case BOX_CONTINUOUS_CG:
         return solve_cg(A, M, &c->b, &c->u, control, report);
     case BOX_CONTINUOUS_FGMRES:

@@ -51,6 +51,7 @@ static facet_status make_modes(const struct box_grid *g, const struct box_elemen
                 A[(int64_t)row * with + column + 1] += e->stiffness[i * n + j] / g->widths[d][c];
             }
     TRY(box_modes(m, box_is_symmetric(m, M, A) ? (m + 1) / 2 : 0, M, A, s->S[d], s->theta[d]));
+    if (d < g->dim && m == s->n_nodes[d]) s->theta[d][0] = 0.0; /* free ends, or a ring: the constant */
 done:
     base_free(&M);
     base_free(&A);

@@ -12,6 +12,9 @@
  * matrix, whose eigenvectors cost the cube of its size and which every solve multiplies with
  * (docs/continuous.md). */
 #define AUTO_DIRECT_LINE 300
+/* Stretched cells take many cycles: beyond this ratio of widths lines may have so many. */
+#define AUTO_STRETCH        3.0
+#define AUTO_STRETCHED_LINE 3000
 /* `auto` runs cycles in single precision from so many nodes on. */
 #define AUTO_MIXED 100000
 /* The degree of the smoother chebyshev, unless it is given. */
@@ -107,6 +110,18 @@ static const char *cycle_key(const facet_options *o) {
                                        : NULL;
 }
 
+/* The largest width of a cell over the smallest. */
+static double stretch(const struct box_data *data) {
+    double low = INFINITY, high = 0.0;
+    for (int d = 0; d < data->grid.dim; d++)
+        for (int i = 0; i < data->grid.cells[d]; i++) {
+            double h = data->grid.coordinates[d][i + 1] - data->grid.coordinates[d][i];
+            low = fmin(low, h);
+            high = fmax(high, h);
+        }
+    return high / low;
+}
+
 static int is_uniform(const struct box_data *data) {
     int64_t n = 1;
     for (int d = 0; d < data->grid.dim; d++) n *= data->grid.cells[d];
@@ -152,9 +167,9 @@ static facet_status choose_method(const struct facet_solver *s, const struct box
         return base_fail(FACET_ERROR_INPUT, "%s needs the preconditioner gmg or patches, not %s",
                          key != NULL ? key : "the method multigrid", o->preconditioner);
     enum box_continuous_solver *solver = &c->options.solver;
+    int most = stretch(data) > AUTO_STRETCH ? AUTO_STRETCHED_LINE : AUTO_DIRECT_LINE;
     if (is(o->method, "auto"))
-        *solver = uniform && any && key == NULL && count_nodes(s, data, &all) <= AUTO_DIRECT_LINE
-                      ? BOX_CONTINUOUS_DIRECT
+        *solver = uniform && any && key == NULL && count_nodes(s, data, &all) <= most ? BOX_CONTINUOUS_DIRECT
                   : is(o->cycle, "full") || (exact && is(o->cycle, "auto")) ? BOX_CONTINUOUS_MULTIGRID
                   : is(o->smoother, "additive") || is(o->cycle, "F")        ? BOX_CONTINUOUS_FGMRES
                                                                             : BOX_CONTINUOUS_CG;

@@ -278,7 +278,9 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
         else if (norm > control->rtol * scale && report->iterations >= control->max_iterations)
             reason = "the iteration limit was reached";
     }
+    int rounding = reason != NULL && solve_is_rounding(A, x, control, norm, scale, &r, &d);
     status = reason == NULL ? solve_finish(report, 1, "the tolerance was reached", norm / scale)
+             : rounding     ? solve_finish(report, 1, solve_rounding_reason, norm / scale)
                             : solve_finish(report, 0, reason, norm / scale);
 done:
     mg->cycle = wanted;
