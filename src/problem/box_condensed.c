@@ -465,5 +465,5 @@ const struct backend box_condensed_backend = {.destroy = destroy,
                                               .map = box_points_map,
                                               .evaluate = condensed_evaluate,
                                               .face_rule = box_points_face_rule,
-                                              .face_flux = condensed_face_flux,
+                                              .face_flux = box_points_face_flux,
                                               .mean_trace = condensed_mean_trace};

@@ -35,7 +35,6 @@ struct condensed_backend {
 /* box_condensed_fields.c: those of struct backend. */
 facet_status condensed_evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                                 const struct backend_points *points, double *values);
-facet_status condensed_face_flux(const struct facet_solver *s, int32_t face, double flux[3]);
 facet_status condensed_mean_trace(const struct facet_solver *s, int32_t cell, double *mean);
 facet_status condensed_measure_errors(const struct facet_solver *s, struct hdg_errors *errors);
 

@@ -62,27 +62,6 @@ done:
     return status;
 }
 
-facet_status condensed_face_flux(const struct facet_solver *s, int32_t face, double flux[3]) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    struct backend_points points = {0};
-    double *xi = NULL, *wA = NULL, *q = NULL;
-    int n, d, side;
-    TRY(box_points_face_rule(s, face, &n, &xi, &wA));
-    TRY(ALLOC(q, n * mesh->dim));
-    TRY(box_points_prepare(s, 0, s->options.degree, n, xi, &points));
-    TRY(condensed_evaluate(s, HDG_Q, mesh->face_cells[2 * (int64_t)face], &points, q));
-    box_data_side(mesh->blocks[0].shape, mesh->face_locals[2 * (int64_t)face], &d, &side);
-    flux[0] = 0.0;
-    for (int i = 0; i < n; i++) flux[0] += (side ? 1.0 : -1.0) * wA[i] * q[i * mesh->dim + d];
-done:
-    backend_points_destroy(&points);
-    base_free(&xi);
-    base_free(&wA);
-    base_free(&q);
-    return status;
-}
-
 /* Gauss points of [0, 1], more than the degree needs. */
 struct line {
     int m;
