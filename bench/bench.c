@@ -19,6 +19,8 @@ const struct bench *bench_list(void) {
         {"fabien2017-roofline",
          "Figures 14 to 17: the trace product against the roofs, speed of the stages by threads",
          bench_fabien2017_roofline},
+        {"fabien2017-postprocess", "Figure 18: work and precision of u* against u of one degree more",
+         bench_fabien2017_postprocess},
         {"fabien2019-accuracy", "Tables 1 to 3: errors of elasticity on tets, up to lambda = 1e6 mu",
          bench_fabien2019_accuracy},
         {"fabien2019-tas", "Figures 14, 16 and 17: digits of efficacy and unknowns per second, k = 1..6",

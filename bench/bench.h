@@ -31,6 +31,7 @@ facet_status bench_emit(const struct bench_options *options, const char *name, c
 facet_status bench_king2014(const struct bench_options *options);
 facet_status bench_fabien2017_accuracy(const struct bench_options *options);
 facet_status bench_fabien2017_roofline(const struct bench_options *options);
+facet_status bench_fabien2017_postprocess(const struct bench_options *options);
 facet_status bench_fabien2019_accuracy(const struct bench_options *options);
 facet_status bench_fabien2019_tas(const struct bench_options *options);
 facet_status bench_fabien2019_iterations(const struct bench_options *options);
