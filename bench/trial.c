@@ -1,0 +1,184 @@
+/* Trace systems on boxes with noise on the right, and preconditioners tried on them. See trial.h. */
+#include "bench/trial.h"
+
+#include <string.h>
+
+#include "solve/amg.h"
+#include "solve/internal.h"
+
+#define RTOL           1e-10
+#define MAX_ITERATIONS 500
+
+int trial_dimension(const char *shape) {
+    return strcmp(shape, "tet") == 0 || strcmp(shape, "hex") == 0 ? 3 : 2;
+}
+
+void trial_destroy(struct trial *s) {
+    facet_solver_destroy(&s->solver);
+    facet_problem_destroy(&s->problem);
+    facet_mesh_destroy(&s->mesh);
+    facet_context_destroy(&s->context);
+}
+
+/* A number in -1 .. 1 from any other. */
+static double scatter(uint64_t i) {
+    uint64_t h = (i + 1) * 0x9e3779b97f4a7c15u;
+    h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
+    return (double)((h ^ (h >> 32)) >> 11) / 4503599627370496.0 - 1.0;
+}
+
+/* The same box with its inner vertices moved: cells of many forms, none of them affine but simplices. */
+static facet_status distort(const struct trial_domain *d, struct facet_mesh *box, struct facet_mesh **out) {
+    facet_status status = FACET_OK;
+    const struct mesh_block *b = &box->blocks[0];
+    int dim = box->dim, nv = shape_n_vertices(b->shape);
+    struct mesh_input in = {.dim = dim, .order = 1, .n_vertices = box->n_vertices, .n_cells = b->count};
+    uint8_t *shapes = NULL;
+    int64_t *offsets = NULL;
+    double *nodes = NULL;
+    TRY(ALLOC(shapes, b->count));
+    TRY(ALLOC(offsets, b->count + 1));
+    TRY(ALLOC(nodes, (int64_t)b->count * nv * dim));
+    memcpy(nodes, b->nodes, (size_t)b->count * (size_t)(nv * dim) * sizeof *nodes);
+    for (int64_t c = 0; c < b->count; c++) {
+        shapes[c] = (uint8_t)b->shape;
+        for (int v = 0; v < nv; v++) {
+            double *x = nodes + (c * nv + shape_vertex_node(b->shape, 1, v)) * dim;
+            int inside = 1;
+            for (int a = 0; a < dim; a++) {
+                double length = a == 0 ? d->stretch : 1.0;
+                inside &= x[a] > 1e-9 * length && x[a] < (1.0 - 1e-9) * length;
+            }
+            for (int a = 0; a < dim && inside; a++)
+                x[a] += d->displacement * (a == 0 ? d->stretch : 1.0) / d->n *
+                        scatter((uint64_t)b->vertices[c * nv + v] * 3 + (uint64_t)a);
+        }
+    }
+    for (int64_t c = 0; c <= b->count; c++) offsets[c] = c * nv;
+    in.shapes = shapes;
+    in.vertex_offsets = in.node_offsets = offsets;
+    in.vertices = b->vertices;
+    in.nodes = nodes;
+    TRY(mesh_create(&in, out));
+done:
+    base_free(&shapes);
+    base_free(&offsets);
+    base_free(&nodes);
+    return status;
+}
+
+facet_status trial_create(const struct bench_options *bench, const struct trial_domain *d, int degree,
+                          struct trial *s) {
+    facet_status status = FACET_OK;
+    facet_options options;
+    struct facet_mesh *moved = NULL;
+    facet_box box = {.dim = trial_dimension(d->shape),
+                     .upper = {d->stretch, 1.0, 1.0},
+                     .cells = {d->n, d->n, d->n},
+                     .shape = d->shape};
+    facet_options_default(&options);
+    options.operator_name = "mapped";
+    options.degree = degree;
+    options.tau = bench->tau;
+    options.method = "cg";
+    options.preconditioner = "none";
+    options.postprocess = 0;
+    TRY(facet_context_create(bench->device, &s->context));
+    TRY(facet_mesh_create_box(s->context, &box, &s->mesh));
+    if (d->displacement > 0.0) {
+        TRY(distort(d, s->mesh, &moved));
+        facet_mesh_destroy(&s->mesh);
+        s->mesh = moved;
+    }
+    TRY(facet_problem_create(s->context, s->mesh, FACET_DIFFUSION, &s->problem));
+    if (d->conductivity != NULL) TRY(facet_problem_set_conductivity(s->problem, NULL, 1, &d->conductivity));
+    TRY(facet_problem_set_dirichlet(s->problem, "rest", "0"));
+    TRY(facet_solver_create(s->problem, &options, &s->solver));
+    TRY(solve_fill_noise(&s->solver->b));
+done:
+    return status;
+}
+
+/* Conjugate gradients with M, which is destroyed. */
+facet_status trial_iterate(struct trial *s, const struct operator* A, struct operator* M,
+                           struct trial_outcome *o) {
+    facet_status status = FACET_OK;
+    struct solve_report report = {0};
+    struct multigrid *mg = operator_multigrid(M);
+    struct solve_control control = {
+        .rtol = RTOL, .max_iterations = MAX_ITERATIONS, .flexible = multigrid_is_flexible(mg)};
+    struct facet_solver *v = s->solver;
+    double begin = base_seconds();
+    o->n_levels = multigrid_n_levels(mg);
+    vector_fill(&v->x, 0.0);
+    status = solve_cg(A, M, &v->b, &v->x, &control, &report);
+    o->solve = base_seconds() - begin;
+    o->iterations = report.converged ? report.iterations : -report.iterations;
+    if (status == FACET_NOT_CONVERGED) status = FACET_OK;
+    solve_report_clear(&report);
+    return status;
+}
+
+/* A Cholesky factor is not in the counts of our allocator. */
+static double factor_bytes(const struct multigrid *mg) {
+    struct mg_summary last;
+    multigrid_summarize(mg, multigrid_n_levels(mg) - 1, &last);
+    return strcmp(last.name, "inverse") == 0 || strcmp(last.name, "blocks") == 0 ? 0.0 : last.bytes;
+}
+
+facet_status trial_solve(struct trial *s, struct multigrid **mg, double begin,
+                         const struct base_memory *before, struct trial_outcome *o) {
+    facet_status status = FACET_OK;
+    struct operator M = {0};
+    struct base_memory held, after;
+    double factor = factor_bytes(*mg);
+    TRY(operator_create_multigrid(mg, &M));
+    o->setup = base_seconds() - begin;
+    base_memory_read(&held);
+    TRY(trial_iterate(s, &s->solver->A, &M, o));
+    base_memory_read(&after);
+    o->held = (double)(held.live_bytes - before->live_bytes) + factor;
+    o->peak = (double)(after.peak_bytes - before->live_bytes) + factor;
+done:
+    operator_destroy(&M);
+    return status;
+}
+
+/* On the assembled matrix, fine level included. */
+facet_status trial_solve_amg(struct trial *s, struct trial_outcome *o) {
+    facet_status status = FACET_OK;
+    struct facet_solver *v = s->solver;
+    struct operator A = {0}, M = {0};
+    struct csr csr = {0};
+    struct amg_options options;
+    struct base_memory before, held, after;
+    base_memory_reset_peak();
+    base_memory_read(&before);
+    amg_options_default(&options);
+    options.fine = &A;
+    double begin = base_seconds();
+    TRY(hdg_assemble(v->hdg, &csr));
+    TRY(operator_create_csr(s->context->device, &csr, &A));
+    solver_fill_constant(v, v->F);
+    TRY(operator_create_amg(s->context->device, &csr, v->system.n_blocks, v->system.block_offsets, 1, v->F,
+                            &options, &M));
+    csr_destroy(&csr);
+    o->setup = base_seconds() - begin;
+    base_memory_read(&held);
+    TRY(trial_iterate(s, &A, &M, o));
+    base_memory_read(&after);
+    o->held = (double)(held.live_bytes - before.live_bytes);
+    o->peak = (double)(after.peak_bytes - before.live_bytes);
+done:
+    csr_destroy(&csr);
+    operator_destroy(&A);
+    operator_destroy(&M);
+    return status;
+}
+
+void trial_put_count(struct table *table, int iterations) {
+    if (iterations < 0)
+        table_cell(table, "> %d", -iterations);
+    else
+        table_cell(table, "%d", iterations);
+}

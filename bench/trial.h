@@ -1,0 +1,46 @@
+/* Trace systems of diffusion on boxes with homogeneous Dirichlet sides and noise on the right, which no
+ * coarse space favours: what preconditioners are tried on. */
+#ifndef FACET_BENCH_TRIAL_H
+#define FACET_BENCH_TRIAL_H
+
+#include "base/memory.h"
+#include "bench/bench.h"
+#include "problem/problem.h"
+#include "solve/multigrid.h"
+
+struct trial_domain {
+    const char *shape;
+    int n;                    /* bricks along each side */
+    double stretch;           /* length of the box in x, 1 in the others */
+    double displacement;      /* of the inner vertices, in parts of a brick */
+    const char *conductivity; /* NULL: 1 */
+};
+struct trial {
+    facet_context *context;
+    facet_mesh *mesh;
+    facet_problem *problem;
+    facet_solver *solver;
+};
+struct trial_outcome {
+    int iterations, n_levels; /* negative: did not converge */
+    double setup, solve;      /* seconds */
+    double held, peak;        /* bytes beyond the element matrices: during the iteration, and at most */
+};
+int trial_dimension(const char *shape);
+facet_status trial_create(const struct bench_options *bench, const struct trial_domain *domain, int degree,
+                          struct trial *trial);
+void trial_destroy(struct trial *trial);
+
+/* Conjugate gradients to 1e-10 with a multigrid M: iterations, levels, seconds of the solve. */
+facet_status trial_iterate(struct trial *trial, const struct operator* A, struct operator* M,
+                           struct trial_outcome *outcome);
+/* The same with the multigrid, which is taken over; begin and before: clock and memory when its set-up began.
+ */
+facet_status trial_solve(struct trial *trial, struct multigrid **mg, double begin,
+                         const struct base_memory *before, struct trial_outcome *outcome);
+/* With algebraic multigrid on the assembled matrix, assembly included. */
+facet_status trial_solve_amg(struct trial *trial, struct trial_outcome *outcome);
+/* "12", or "> 500" of what did not converge. */
+void trial_put_count(struct table *table, int iterations);
+
+#endif
