@@ -196,6 +196,10 @@ struct kernels {
     void (*patch_sweep)(const struct brick_patches *patches, int backward, const double *b, double *x,
                         double *scratch);
     int64_t (*patch_scratch)(const struct brick_patches *patches);
+    /* u = the direct solution for b on free nodes, 0 on fixed ones. u may be b. scratch: modes_scratch
+     * numbers. */
+    void (*modes_solve)(const struct brick_modes *modes, const double *b, double *u, double *scratch);
+    int64_t (*modes_scratch)(const struct brick_modes *modes);
 
     /* Single precision. */
     void (*fill_single)(int64_t n, double a, float *x);
@@ -212,6 +216,7 @@ struct kernels {
     void (*cell_apply_single)(const struct cell_plan *plan, const float *x, float *y);
     void (*convert_to_single)(int64_t n, const double *x, float *y); /* y = x, rounded */
     void (*convert_to_double)(int64_t n, const float *x, double *y); /* y = x */
+    void (*add_single)(int64_t n, const float *x, double *y);        /* y += x */
     double (*box_step_single)(const struct box_plan *plan, const struct box_step *step, const float *f,
                               float *r, const float *e, float *d, float *x, float *y);
     void (*box_residual_single)(const struct box_plan *plan, double alpha, const float *y, float *r,

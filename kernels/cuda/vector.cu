@@ -38,6 +38,9 @@ template <typename R> __global__ void multiply(int64_t n, const R *d, const R *x
 template <typename X, typename Y> __global__ void convert(int64_t n, const X *x, Y *y) {
     EACH(i, n) y[i] = (Y)x[i];
 }
+template <typename X, typename Y> __global__ void add(int64_t n, const X *x, Y *y) {
+    EACH(i, n) y[i] += (Y)x[i];
+}
 
 __device__ double sum_of_block(double sum) {
     __shared__ double warps[THREADS / 32];
@@ -130,6 +133,9 @@ static void convert_to_single_cuda(int64_t n, const double *x, float *y) {
 static void convert_to_double_cuda(int64_t n, const float *x, double *y) {
     LAUNCH(convert, n, n, x, y);
 }
+static void add_single_cuda(int64_t n, const float *x, double *y) {
+    LAUNCH(add, n, n, x, y);
+}
 
 const struct kernels *kernels_cuda(void) {
     static struct kernels table;
@@ -145,6 +151,9 @@ const struct kernels *kernels_cuda(void) {
     table.csr_apply_single = csr_apply_single_cuda;
     table.convert_to_single = convert_to_single_cuda;
     table.convert_to_double = convert_to_double_cuda;
+    table.add_single = add_single_cuda;
+    table.modes_solve = modes_solve_cuda;
+    table.modes_scratch = modes_scratch_cuda;
     table.brick_apply = brick_apply_cuda;
     table.brick_scratch = brick_scratch_cuda;
     table.brick_diagonal = brick_diagonal_cuda;

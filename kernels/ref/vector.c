@@ -22,6 +22,10 @@ static void convert_to_double_ref(int64_t n, const float *x, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] = x[i];
 }
 
+static void add_single_ref(int64_t n, const float *x, double *y) {
+    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+}
+
 const struct kernels *kernels_ref(void) {
     static const struct kernels table = {
         .fill = fill_ref,
@@ -52,6 +56,9 @@ const struct kernels *kernels_ref(void) {
         .cell_apply_single = cell_apply_single_ref,
         .convert_to_single = convert_to_single_ref,
         .convert_to_double = convert_to_double_ref,
+        .add_single = add_single_ref,
+        .modes_solve = modes_solve_ref,
+        .modes_scratch = modes_scratch_ref,
         .box_step = box_step_ref,
         .box_residual = box_residual_ref,
         .box_prolong = box_prolong_ref,

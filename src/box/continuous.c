@@ -62,8 +62,8 @@ static facet_status make_solver(struct box_continuous *c) {
     struct operator M = {0};
     TRY(box_levels_create(c->device, &c->grid, &c->element, o, cycle ? &M : NULL, &levels));
     if (direct) {
-        TRY(box_separable_create(&c->grid, &c->element, &separable));
-        TRY(operator_create_separable(c->device, separable, &M));
+        TRY(box_separable_create(c->device, &c->grid, &c->element, &separable));
+        operator_create_separable(separable, &M);
     } else if (!cycle && o->preconditioner == BOX_PRECONDITION_DIAGONAL) {
         TRY(box_levels_diagonal(levels, &M));
     }

@@ -291,8 +291,8 @@ static facet_status create_last(struct box_levels *levels, int single, struct op
         M->apply = solve_patch;
         M->residual = NULL;
     } else if (l->grid.separable) {
-        TRY(box_separable_create(&l->grid, levels->element, &levels->separable));
-        TRY(operator_create_separable(levels->device, levels->separable, M));
+        TRY(box_separable_create(levels->device, &l->grid, levels->element, &levels->separable));
+        operator_create_separable(levels->separable, M);
     } else {
         TRY(create_factor(l, M));
     }
@@ -373,6 +373,8 @@ static facet_status add_level(struct box_levels *all, int i, struct multigrid *m
     A = level_operator(l, all->options->single);
     TRY(create_smoother(l, &A, &s));
     TRY(multigrid_append(mg, name, NULL, &A, &s));
+    A = level_operator(l, 0);
+    if (all->options->single) multigrid_refine(mg, &A);
     struct mg_link link = {
         .n_fine = l->n, .n_coarse = l[1].n, .prolong = prolong, .restrict_ = restrict_, .data = l};
     TRY(multigrid_link(mg, &link));

@@ -230,6 +230,10 @@ void device_convert_to_double(const struct device *device, int64_t n, const floa
     RUN(device, convert_to_double(n, x, y));
 }
 
+void device_add_single(const struct device *device, int64_t n, const float *x, double *y) {
+    RUN(device, add_single(n, x, y));
+}
+
 facet_status device_copy_single(const struct device *device, float **pointer, const double *x, int64_t n) {
     facet_status status = device_alloc(device, pointer, (size_t)n, sizeof **pointer);
     if (status == FACET_OK) device_convert_to_single(device, n, x, *pointer);
@@ -488,4 +492,13 @@ void device_brick_restrict_single(const struct device *device, const struct bric
 void device_patch_sweep_single(const struct device *device, const struct brick_patches *patches, int backward,
                                const float *b, float *x, float *scratch) {
     RUN(device, patch_sweep_single(patches, backward, b, x, scratch));
+}
+
+void device_modes_solve(const struct device *device, const struct brick_modes *modes, const double *b,
+                            double *u, double *scratch) {
+    RUN(device, modes_solve(modes, b, u, scratch));
+}
+
+int64_t device_modes_scratch(const struct device *device, const struct brick_modes *modes) {
+    return device->kernels()->modes_scratch(modes);
 }

@@ -66,7 +66,7 @@ facet_status device_duplicate(const struct device *device, void *pointer, const 
 
 /* A vector on a device, in double or in single precision: one of the two device addresses is NULL (both are,
  * if it is empty). The vectors of one call must be of one device and one precision, except for
- * vector_convert; nothing checks it. */
+ * vector_convert and vector_add; nothing checks it. */
 struct vector {
     const struct device *device;
     int64_t n;
@@ -85,7 +85,8 @@ facet_status vector_upload(struct vector *vector, const double *from_host);
 facet_status vector_download(const struct vector *vector, double *to_host);
 void vector_fill(struct vector *x, double a);
 void vector_axpby(double a, const struct vector *x, double b, struct vector *y); /* y = a x + b y */
-double vector_dot(const struct vector *x, const struct vector *y);               /* summed in double */
+void vector_add(const struct vector *x, struct vector *y); /* y += x; a single x may be added to a double y */
+double vector_dot(const struct vector *x, const struct vector *y); /* summed in double */
 double vector_norm(const struct vector *x);
 
 void device_fill(const struct device *device, int64_t n, double a, double *x);
@@ -135,6 +136,9 @@ void device_patch_sweep(const struct device *device, const struct brick_patches 
 int64_t device_brick_scratch(const struct device *device, const struct brick_cells *cells);
 int64_t device_transfer_scratch(const struct device *device, const struct brick_transfer *transfer);
 int64_t device_patch_scratch(const struct device *device, const struct brick_patches *patches);
+void device_modes_solve(const struct device *device, const struct brick_modes *modes, const double *b,
+                            double *u, double *scratch);
+int64_t device_modes_scratch(const struct device *device, const struct brick_modes *modes);
 void device_brick_apply_single(const struct device *device, const struct brick_cells *cells, double a,
                                const float *x, double b, const float *f, float *y, float *scratch);
 void device_brick_diagonal_single(const struct device *device, const struct brick_cells *cells, float *d);
@@ -163,6 +167,7 @@ void device_cell_apply_single(const struct device *device, const struct cell_pla
                               float *y);
 void device_convert_to_single(const struct device *device, int64_t n, const double *x, float *y);
 void device_convert_to_double(const struct device *device, int64_t n, const float *x, double *y);
+void device_add_single(const struct device *device, int64_t n, const float *x, double *y);
 double device_box_step(const struct device *device, const struct box_plan *plan, const struct box_step *step,
                        const double *f, double *r, const double *e, double *d, double *x, double *y);
 void device_box_residual(const struct device *device, const struct box_plan *plan, double alpha,
