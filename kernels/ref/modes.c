@@ -31,7 +31,7 @@ static void fold(const struct brick_modes *m, const double *b, double *w, double
         const int at[3] = {(int)(entry % length[0]), (int)(entry / length[0] % length[1]),
                            (int)(entry / length[0] / length[1])};
         int nodes[3][2], count[3];
-        double signs[3];
+        double signs[3] = {1.0, 1.0, 1.0};
         if (u == NULL) w[entry] = 0.0;
         for (int d = 0; d < 3; d++)
             count[d] = nodes_of(m, d, at[d] / m->size[d], at[d] % m->size[d], nodes[d], &signs[d]);

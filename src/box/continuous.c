@@ -2,20 +2,15 @@
 #include "box/continuous.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "box/continuous_cells.h"
 #include "box/levels.h"
 #include "poly/rule.h"
 
-/* Inside patches where k varies: with fewer, k = 7 in 3D takes more than three times the cycles of constant k
- * at jumps of 100. */
-#define INNER_STEPS 4
-
 void box_continuous_options_default(struct box_continuous_options *options) {
     *options = (struct box_continuous_options){
-        .cycle = MG_FULL, .steps = 1, .reversed = -1, .single = 1, .inner = -1};
+        .cycle = MG_FULL, .steps = 1, .reversed = -1, .single = 1, .direct = -1, .inner = -1};
 }
 
 /* ------------------------------------------------------------------------------------- set-up */
@@ -46,7 +41,7 @@ static facet_status choose(const struct device *device, const struct box_continu
                          "cells");
     if (o->inner > MG_MAX_DEGREE)
         return base_fail(FACET_ERROR_INPUT, "a patch takes 0 to %d steps, not %d", MG_MAX_DEGREE, o->inner);
-    if (o->inner < 0) o->inner = strcmp(device_name(device), "cuda") == 0 ? 0 : INNER_STEPS; /* it has none */
+    if (o->direct < 0) o->direct = device_direct_size(device);
     if (o->reversed < 0) o->reversed = o->solver == BOX_CONTINUOUS_CG;
     return FACET_OK;
 }

@@ -56,12 +56,14 @@ struct box_continuous_options {
     enum box_smoother smoother;
     enum patch_variant variant; /* of vertex patches: the structures of cui2024, Table 4 */
     enum mg_cycle cycle;        /* V, W, F or FULL; FULL is for MULTIGRID alone, others take V instead */
-    int steps;    /* of the smoother, before and after the coarse correction; degree of CHEBYSHEV */
-    int reversed; /* order after the correction: 1 reversed (symmetric), 0 the same, -1 as the
-                     solver wants it (reversed for CG) */
-    int single;   /* the levels in single precision */
-    int inner;    /* steps inside the patches where k or lambda vary (kernels/brick.h); -1: 4, but
-                     none on the GPU */
+    int steps;      /* of the smoother, before and after the coarse correction; degree of CHEBYSHEV */
+    int reversed;   /* order after the correction: 1 reversed (symmetric), 0 the same, -1 as the
+                       solver wants it (reversed for CG) */
+    int single;     /* the levels in single precision */
+    int64_t direct; /* levels end where so many unknowns are left, solved directly (one k, one lambda,
+                       patches); 0: where no direction can be halved; -1: as the device likes it */
+    int inner;      /* steps inside the patches where k or lambda vary (kernels/brick.h); -1: 4 where
+                       the device has them */
 };
 void box_continuous_options_default(struct box_continuous_options *options);
 

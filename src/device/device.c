@@ -495,10 +495,16 @@ void device_patch_sweep_single(const struct device *device, const struct brick_p
 }
 
 void device_modes_solve(const struct device *device, const struct brick_modes *modes, const double *b,
-                            double *u, double *scratch) {
+                        double *u, double *scratch) {
     RUN(device, modes_solve(modes, b, u, scratch));
 }
 
 int64_t device_modes_scratch(const struct device *device, const struct brick_modes *modes) {
     return device->kernels()->modes_scratch(modes);
+}
+
+/* Measured on an H200: 111^3 unknowns take 0.13 ms, where a cycle over smaller and smaller levels launches
+ * hundreds of kernels that are over before the next one arrives. */
+int64_t device_direct_size(const struct device *device) {
+    return device->place == GPU ? 128 * 128 * 128 : 0;
 }

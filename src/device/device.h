@@ -122,6 +122,8 @@ void device_block_smooth(const struct device *device, int64_t n_blocks, const in
                          const double *f, const double *t, double *r, double *d, double *x);
 
 /* Continuous elements on bricks. */
+/* Unknowns that are solved faster by modes_solve than by more levels of a multigrid; 0: none. */
+int64_t device_direct_size(const struct device *device);
 void device_brick_apply(const struct device *device, const struct brick_cells *cells, double a,
                         const double *x, double b, const double *f, double *y, double *scratch);
 void device_brick_diagonal(const struct device *device, const struct brick_cells *cells, double *d);
@@ -137,7 +139,7 @@ int64_t device_brick_scratch(const struct device *device, const struct brick_cel
 int64_t device_transfer_scratch(const struct device *device, const struct brick_transfer *transfer);
 int64_t device_patch_scratch(const struct device *device, const struct brick_patches *patches);
 void device_modes_solve(const struct device *device, const struct brick_modes *modes, const double *b,
-                            double *u, double *scratch);
+                        double *u, double *scratch);
 int64_t device_modes_scratch(const struct device *device, const struct brick_modes *modes);
 void device_brick_apply_single(const struct device *device, const struct brick_cells *cells, double a,
                                const float *x, double b, const float *f, float *y, float *scratch);
