@@ -230,7 +230,16 @@ __global__ void __launch_bounds__(tile<N>::T) uniform_kernel(const __grid_consta
             const R *v = V + c * S::WY * LX + S::place(K + lx), *q = P + c * S::WY * LX + S::place(K + lx);
             const bool fixed = (p.fixed[0][0] && X == 0) || (p.fixed[0][1] && X == p.n_nodes[0] - 1) ||
                                (p.fixed[2][0] && Z == 0) || (p.fixed[2][1] && Z == p.n_nodes[2] - 1);
-            R over = 0, first_s = q[0], first_b = v[0];
+            R over = 0, first_s = q[0], first_b = v[0], now[K], next[K];
+            auto take = [&](int cell, R(&to)[K]) { // f of a cell, while the one before is computed
+#pragma unroll
+                for (int j = 0; j < K; j++) {
+                    const int Y = Y0 + cell * K + j;
+                    const bool there = p.f != nullptr && cell <= TY && Y < p.n_nodes[1];
+                    to[j] = there ? p.f[X + Y * row + Z * plane] : R(0);
+                }
+            };
+            take(1, now);
             for (int cell = 0; cell <= TY; cell++) {
                 const R m = my[cell], a = ay[cell];
                 R in[N], half[N], s[N], t[N];
@@ -252,6 +261,7 @@ __global__ void __launch_bounds__(tile<N>::T) uniform_kernel(const __grid_consta
                 in[0] += over;
                 over = in[K];
                 if (cell == 0) continue;
+                take(cell + 1, next);
                 const int Y = Y0 + cell * K;
                 int64_t at = X + Y * row + Z * plane;
 #pragma unroll
@@ -259,9 +269,10 @@ __global__ void __launch_bounds__(tile<N>::T) uniform_kernel(const __grid_consta
                     if (Y + j >= p.n_nodes[1]) break;
                     const bool hold = fixed || (p.fixed[1][0] && Y + j == 0) ||
                                       (p.fixed[1][1] && Y + j == p.n_nodes[1] - 1);
-                    const R sum = p.f != nullptr ? p.b * p.f[at] + p.a * in[j] : p.a * in[j];
-                    p.y[at] = hold ? R(0) : sum;
+                    p.y[at] = hold ? R(0) : p.b * now[j] + p.a * in[j];
                 }
+#pragma unroll
+                for (int j = 0; j < K; j++) now[j] = next[j];
             }
         }
         __syncthreads();

@@ -157,6 +157,7 @@ facet_status box_continuous_create(const struct device *device, const struct box
     TRY(choose(device, options, &c->grid, &c->options));
     TRY(box_element_create(degree, &c->element));
     TRY(describe(c));
+    TRY(box_continuous_check_memory(c));
     TRY(list_fixed(c));
     TRY(vector_create(device, c->n_all, &c->b));
     TRY(vector_create(device, c->n_all, &c->u));

@@ -97,6 +97,10 @@ facet_status box_continuous_create(const struct device *device, const struct box
                                    const struct box_continuous_options *options,
                                    struct box_continuous **continuous);
 void box_continuous_destroy(struct box_continuous **continuous);
+/* About the bytes that it takes on its device with a solve, and a refusal where these are not free: with their
+ * number, and a number of cells that would fit. */
+double box_continuous_bytes(const struct box_continuous *c);
+facet_status box_continuous_check_memory(const struct box_continuous *c);
 /* The matrix on the finest level. */
 const struct operator* box_continuous_operator(const struct box_continuous *c);
 /* NULL where there is none. */

@@ -164,18 +164,6 @@ done:
     return status;
 }
 
-double box_separable_bytes(const struct box_grid *g, const struct box_element *e) {
-    struct box_separable s = {0};
-    double count = 2.0, tables = 0.0;
-    count_nodes(g, e, &s);
-    for (int d = 0; d < 3; d++) {
-        const double length = d < g->dim ? (s.n[d] + 31) / 32 * 32.0 : 1.0;
-        count *= length;
-        tables += 2.0 * length * length;
-    }
-    return 8.0 * (count + tables);
-}
-
 void box_separable_set_reaction(struct box_separable *s, double reaction) {
     s->reaction = s->modes.reaction = reaction;
 }

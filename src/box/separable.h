@@ -19,8 +19,6 @@ facet_status box_separable_create(const struct device *device, const struct box_
                                   const struct box_element *element, struct box_separable **separable);
 void box_separable_destroy(struct box_separable **separable);
 void box_separable_set_reaction(struct box_separable *separable, double reaction);
-/* About the bytes it takes on a device that is not the host, to be known before. */
-double box_separable_bytes(const struct box_grid *grid, const struct box_element *element);
 /* Vectors of all nodes, b and u may be one; u is zero on nodes with Dirichlet values. In the singular case
  * the constant part of b is taken out, and u has none (in the sense of M). `separable` is borrowed and must
  * outlive M. */

@@ -1,6 +1,7 @@
 /* The devices, and one function for every kernel that opens the wall around it. */
 #include "device/device.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -66,6 +67,33 @@ const char *device_describe(const struct device *device) {
 #endif
     (void)device;
     return "";
+}
+
+struct device_copies device_copies(const struct device *device) {
+    struct device_copies copies = {0};
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) {
+        struct cuda_copies of = cuda_copies();
+        copies = (struct device_copies){of.bytes, of.seconds, of.calls};
+    }
+#endif
+    (void)device;
+    return copies;
+}
+
+static double pretended;
+
+double device_free_bytes(const struct device *device) {
+    if (pretended > 0.0) return pretended;
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) return cuda_free_bytes();
+#endif
+    (void)device;
+    return INFINITY;
+}
+
+void device_pretend_free(double bytes) {
+    pretended = bytes;
 }
 
 facet_status device_check(const struct device *device) {
