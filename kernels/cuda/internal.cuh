@@ -23,6 +23,8 @@ constexpr int MAX_PARTIAL = 1024;
 // The operator with one k and one lambda, degrees 2 to 8; false: not this brick.
 template <typename R>
 bool apply_uniform(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y);
+// Transfers where all cells are cut in the same way in all directions, degrees 2 to 8; false: not these.
+template <typename R> bool transfer_tiles(const struct brick_transfer *t, const R *from, R *to, bool up);
 
 } // namespace facet
 
