@@ -59,13 +59,18 @@ boundary:
 discretization: {method: continuous, degree: 3}
 CASE
     for tool in memcheck racecheck; do
-        for how in multigrid direct; do
-            check "$tool, $how" "$log" "$sanitizer" --tool "$tool" --error-exitcode 1 \
-                "$build/facet" solve "$case" --device cuda --set solver.method=$how
+        sanitize() { # NAME OPTIONS...: one solve of the case
+            name=$1
+            shift
+            check "$tool, $name" "$log" timeout 60 "$sanitizer" --tool "$tool" --error-exitcode 1 \
+                "$build/facet" solve "$case" --device cuda "$@"
+        }
+        for degree in 1 3 7; do
+            sanitize "degree $degree" --set solver.method=multigrid --set discretization.degree=$degree
         done
-        if path=$(program test_gpu); then
-            check "$tool, test_gpu" "$log" timeout 120 "$sanitizer" --tool "$tool" --error-exitcode 1 "$path"
-        fi
+        sanitize "mixed" --set solver.method=multigrid --set solver.precision=mixed
+        sanitize "k of the cells" --set "conductivity=1+floor(8*x)" --set discretization.degree=2
+        sanitize "direct" --set solver.method=direct
     done
     rm -f "$case"
 else
