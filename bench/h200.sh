@@ -6,7 +6,8 @@
 #
 # BUILD is a directory with facet and the test programs test_device, test_gpu and test_patch_kernels (or with
 # tests/ below it), built with -DFACET_CUDA=ON; what is not there is left out, with a line that says so. RESULTS is
-# where tables and logs go, bench/results/h200 unless given. Exit status: 0 when all checks passed.
+# where tables and logs go, bench/results/h200 unless given; BENCHES= in the environment leaves out the benchmarks.
+# Exit status: 0 when all checks passed.
 set -u
 
 if [ $# -lt 1 ] || [ ! -x "$1/facet" ]; then
@@ -77,7 +78,7 @@ else
     echo "compute-sanitizer: not found"
 fi
 
-for bench in cui2024-gpu huismann2020-gpu; do
+for bench in ${BENCHES-cui2024-gpu huismann2020-gpu}; do
     if "$build/facet" bench 2>/dev/null | grep -q "$bench"; then
         "$build/facet" bench "$bench" --device cuda --output "$results" || failed=1
     else

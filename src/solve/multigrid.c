@@ -315,9 +315,10 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     }
     double norm = scale;
     const int from_zero = control->kernel == NULL && vector_norm(x) == 0.0;
-    if (from_zero)
+    const int refined = from_zero && mg->cycle == MG_FULL && mg->in.n > 0 && mg->refined;
+    if (from_zero && !refined)
         vector_axpby(1.0, b, 0.0, &r); /* saves a product */
-    else
+    else if (!from_zero)
         norm = solve_true_residual(A, b, x, control->kernel, &r);
     const char *reason = NULL;
     TRY(solve_record(control, report, norm / scale));
