@@ -108,6 +108,8 @@ struct kernels {
                   double *y); /* y = a x + b y; b = 0 ignores y */
     void (*multiply)(int64_t n, const double *d, const double *x, double *y); /* y_i = d_i x_i */
     double (*dot)(int64_t n, const double *x, const double *y);
+    /* x at n different places becomes the values; NULL: zero. */
+    void (*put_entries)(int64_t n, const int64_t *places, const double *values, double *x);
     /* y = A x, A in compressed rows: row i holds entries offsets[i] .. offsets[i+1]-1. */
     void (*csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const double *values,
                       const double *x, double *y);

@@ -220,6 +220,19 @@ static void run_facet_apply(struct arena *a, int64_t n_rows) {
     test_free(sizes);
 }
 
+/* Every third entry, or so, backwards. */
+static void run_put_entries(struct arena *a, int64_t n) {
+    int64_t *places = test_malloc(((size_t)n + 1) * sizeof *places);
+    for (int64_t i = 0; i < n; i++) places[i] = 3 * (n - 1 - i) + i % 2;
+    int64_t *there = put(a, places, n, sizeof *places);
+    double *x = put_random(a, 3 * n, 1);
+    device_put_entries(a->device, n, there, put_random(a, n, 2), x);
+    take(a, x, 3 * n);
+    device_put_entries(a->device, n / 2, there, NULL, x);
+    take(a, x, 3 * n);
+    test_free(places);
+}
+
 static void run_add_single(struct arena *a, int64_t n) {
     double *y = put_random(a, n, 2);
     device_add_single(a->device, n, put_random_single(a, n, 1), y);
@@ -387,6 +400,7 @@ static const struct check {
     {"axpby", NULL, run_axpby, 1e-15, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"multiply", NULL, run_multiply, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"dot", NULL, run_dot, 1e-12, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"put_entries", NULL, run_put_entries, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"csr_apply", NULL, run_csr, 1e-14, {0, 1, 2, 3, 7, 63, 513, 4097, 10007, -1}},
     {"ell_apply", NULL, run_ell, 1e-14, {0, 1, 2, 7, 8, 9, 63, 513, 4097, 10007, -1}},
     {"block_apply", NULL, run_block_apply, 1e-14, {0, 1, 2, 3, 7, 64, 65, 513, 5003, -1}},

@@ -41,6 +41,9 @@ template <typename X, typename Y> __global__ void convert(int64_t n, const X *x,
 template <typename X, typename Y> __global__ void add(int64_t n, const X *x, Y *y) {
     EACH(i, n) y[i] += (Y)x[i];
 }
+__global__ void put_entries(int64_t n, const int64_t *places, const double *values, double *x) {
+    EACH(i, n) x[places[i]] = values != nullptr ? values[i] : 0.0;
+}
 
 __device__ double sum_of_block(double sum) {
     __shared__ double warps[THREADS / 32];
@@ -136,6 +139,9 @@ static void convert_to_double_cuda(int64_t n, const float *x, double *y) {
 static void add_single_cuda(int64_t n, const float *x, double *y) {
     LAUNCH(add, n, n, x, y);
 }
+static void put_entries_cuda(int64_t n, const int64_t *places, const double *values, double *x) {
+    LAUNCH(put_entries, n, n, places, values, x);
+}
 
 const struct kernels *kernels_cuda(void) {
     static struct kernels table;
@@ -152,6 +158,7 @@ const struct kernels *kernels_cuda(void) {
     table.convert_to_single = convert_to_single_cuda;
     table.convert_to_double = convert_to_double_cuda;
     table.add_single = add_single_cuda;
+    table.put_entries = put_entries_cuda;
     table.modes_solve = modes_solve_cuda;
     table.modes_scratch = modes_scratch_cuda;
     table.brick_apply = brick_apply_cuda;

@@ -1,5 +1,7 @@
 /* Plain C: the specification of the vector and matrix kernels, whose bodies stand in vector_real.h, and the
  * table of all that kernels/ref holds. */
+#include <stddef.h>
+
 #include "kernels/ref/ref.h"
 
 #define REAL       double
@@ -22,6 +24,10 @@ static void convert_to_double_ref(int64_t n, const float *x, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] = x[i];
 }
 
+static void put_entries_ref(int64_t n, const int64_t *places, const double *values, double *x) {
+    for (int64_t i = 0; i < n; i++) x[places[i]] = values != NULL ? values[i] : 0.0;
+}
+
 static void add_single_ref(int64_t n, const float *x, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] += x[i];
 }
@@ -32,6 +38,7 @@ const struct kernels *kernels_ref(void) {
         .axpby = axpby_ref,
         .multiply = multiply_ref,
         .dot = dot_ref,
+        .put_entries = put_entries_ref,
         .csr_apply = csr_apply_ref,
         .block_apply = block_apply_ref,
         .block_smooth = block_smooth_ref,

@@ -34,6 +34,12 @@ static void convert_to_double_simd(int64_t n, const float *restrict x, double *r
     for (int64_t i = 0; i < n; i++) y[i] = x[i];
 }
 
+static void put_entries_simd(int64_t n, const int64_t *restrict places, const double *restrict values,
+                             double *restrict x) {
+#pragma omp parallel for num_threads(base_threads()) if (n > SMALL)
+    for (int64_t i = 0; i < n; i++) x[places[i]] = values != NULL ? values[i] : 0.0;
+}
+
 static void add_single_simd(int64_t n, const float *restrict x, double *restrict y) {
 #pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
     for (int64_t i = 0; i < n; i++) y[i] += x[i];
@@ -45,6 +51,7 @@ const struct kernels *kernels_simd(void) {
         .axpby = axpby_simd,
         .multiply = multiply_simd,
         .dot = dot_simd,
+        .put_entries = put_entries_simd,
         .csr_apply = csr_apply_simd,
         .block_apply = block_apply_simd,
         .block_smooth = block_smooth_simd,

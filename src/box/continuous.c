@@ -163,6 +163,7 @@ facet_status box_continuous_create(const struct device *device, const struct box
     TRY(vector_create(device, c->n_all, &c->u));
     vector_fill(&c->b, 0.0);
     vector_fill(&c->u, 0.0);
+    c->fixed_is_zero = 1;
     TRY(make_kernel(c, &c->kernel));
     TRY(make_solver(c));
     *continuous = c;
@@ -181,6 +182,7 @@ void box_continuous_destroy(struct box_continuous **continuous) {
     vector_destroy(&c->u);
     vector_destroy(&c->kernel);
     for (int d = 0; d < 3; d++) base_free(&c->moments[d]);
+    device_free(c->device, &c->fixed_places);
     base_free(&c->fixed);
     base_free(&c->fixed_values);
     base_free(&c->gauss);

@@ -78,6 +78,7 @@ struct box_continuous {
     int64_t n_all, n_free;                 /* nodes; those without Dirichlet values */
     int64_t cell_size, n_volume;           /* n^dim, cells x n^dim */
     int64_t *fixed;                        /* n_all - n_free: nodes with Dirichlet values, ascending */
+    int64_t *fixed_places;                 /* the same on a device that is not the host */
     double *fixed_values;                  /* what box_continuous_load found for them */
     int fixed_is_zero;                     /* u is known to be zero there */
     struct box_element element;
@@ -97,8 +98,8 @@ facet_status box_continuous_create(const struct device *device, const struct box
                                    const struct box_continuous_options *options,
                                    struct box_continuous **continuous);
 void box_continuous_destroy(struct box_continuous **continuous);
-/* About the bytes that it takes on its device with a solve, and a refusal where these are not free: with their
- * number, and a number of cells that would fit. */
+/* About the bytes that it takes on its device with a solve, and a refusal where these are not free: with
+ * their number, and a number of cells that would fit. */
 double box_continuous_bytes(const struct box_continuous *c);
 facet_status box_continuous_check_memory(const struct box_continuous *c);
 /* The matrix on the finest level. */

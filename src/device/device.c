@@ -285,6 +285,11 @@ void device_axpby_single(const struct device *device, int64_t n, double a, const
     RUN(device, axpby_single(n, a, x, b, y));
 }
 
+void device_put_entries(const struct device *device, int64_t n, const int64_t *places, const double *values,
+                        double *x) {
+    RUN(device, put_entries(n, places, values, x));
+}
+
 double device_dot(const struct device *device, int64_t n, const double *x, const double *y) {
     double sum = enter(device)->dot(n, x, y);
     leave(device);

@@ -103,6 +103,8 @@ double vector_norm(const struct vector *x);
 void device_fill(const struct device *device, int64_t n, double a, double *x);
 void device_axpby(const struct device *device, int64_t n, double a, const double *x, double b, double *y);
 double device_dot(const struct device *device, int64_t n, const double *x, const double *y);
+void device_put_entries(const struct device *device, int64_t n, const int64_t *places, const double *values,
+                        double *x);
 void device_multiply(const struct device *device, int64_t n, const double *d, const double *x, double *y);
 void device_csr_apply(const struct device *device, int64_t n_rows, const int64_t *offsets,
                       const int32_t *columns, const double *values, const double *x, double *y);

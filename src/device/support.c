@@ -23,6 +23,7 @@ static const struct row rows[] = {
     {"axpby",           {OWN, OWN, REF, OWN}},
     {"multiply",        {OWN, OWN, REF, OWN}},
     {"dot",             {OWN, OWN, REF, OWN}},
+    {"put_entries",     {OWN, OWN, REF, OWN}},
     {"csr_apply",       {OWN, OWN, REF, OWN}},
     {"ell_apply",       {OWN, OWN, REF, NONE}},
     {"block_apply",     {OWN, OWN, REF, NONE}},
