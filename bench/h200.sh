@@ -64,7 +64,7 @@ CASE
             name=$1
             shift
             check "$tool, $name" "$log" timeout 60 "$sanitizer" --tool "$tool" --error-exitcode 1 \
-                "$build/facet" solve "$case" --device cuda "$@"
+                "$build/facet" solve "$case" --quiet --device cuda "$@"
         }
         for degree in 1 3 7; do
             sanitize "degree $degree" --set solver.method=multigrid --set discretization.degree=$degree
