@@ -182,6 +182,36 @@ struct brick_transfer {
     struct brick_transfer_axis axis[3];
 };
 
+/* ------------------------------------------------------------------------------ direct solution */
+
+/* One k and one lambda: with the modes S'M S = 1, S'A S = Theta of the free nodes of whole directions,
+ *
+ *     u = S S S [lambda + k (theta_0 + theta_1 + theta_2)]^-1 S'S'S' b.
+ *
+ * With even > 0 a direction is symmetric, its first `even` modes are even, the others odd, and each parity
+ * has a matrix of its own for the sums or differences of opposite nodes (the middle node counts once, as a
+ * sum). Such a block (one or two) is padded with zeros to `size` rows and columns, theta with ones. */
+struct brick_modes {
+    int n_nodes[3], first[3], n[3]; /* all nodes; the first free one, how many */
+    int even[3];
+    int size[3];               /* a multiple of 16; 1 where the direction is none */
+    const double *forward[3];  /* blocks x size x size: modes from loads, S' */
+    const double *backward[3]; /* nodes from modes, S */
+    const double *theta[3];    /* blocks x size */
+    double conductivity, reaction;
+    int singular; /* without reaction the constant, mode 0 of all directions, has eigenvalue zero: it is left
+                     out */
+};
+static inline int brick_modes_blocks(const struct brick_modes *m, int d) {
+    return m->even[d] > 0 && m->even[d] < m->n[d] ? 2 : 1;
+}
+/* Numbers of a work array: blocks in place of free nodes. */
+static inline int64_t brick_modes_count(const struct brick_modes *m) {
+    int64_t n = 1;
+    for (int d = 0; d < 3; d++) n *= (int64_t)brick_modes_blocks(m, d) * m->size[d];
+    return n;
+}
+
 /* ------------------------------------------------------------------------------ smoothing */
 
 /* How a step over the patches is arranged. All but PATCH_ADDITIVE have the same result up to rounding.

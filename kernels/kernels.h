@@ -108,6 +108,8 @@ struct kernels {
                   double *y); /* y = a x + b y; b = 0 ignores y */
     void (*multiply)(int64_t n, const double *d, const double *x, double *y); /* y_i = d_i x_i */
     double (*dot)(int64_t n, const double *x, const double *y);
+    /* x at n different places becomes the values; NULL: zero. */
+    void (*put_entries)(int64_t n, const int64_t *places, const double *values, double *x);
     /* y = A x, A in compressed rows: row i holds entries offsets[i] .. offsets[i+1]-1. */
     void (*csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const double *values,
                       const double *x, double *y);
@@ -196,6 +198,10 @@ struct kernels {
     void (*patch_sweep)(const struct brick_patches *patches, int backward, const double *b, double *x,
                         double *scratch);
     int64_t (*patch_scratch)(const struct brick_patches *patches);
+    /* u = the direct solution for b on free nodes, 0 on fixed ones. u may be b. scratch: modes_scratch
+     * numbers. */
+    void (*modes_solve)(const struct brick_modes *modes, const double *b, double *u, double *scratch);
+    int64_t (*modes_scratch)(const struct brick_modes *modes);
 
     /* Single precision. */
     void (*fill_single)(int64_t n, double a, float *x);
@@ -212,6 +218,7 @@ struct kernels {
     void (*cell_apply_single)(const struct cell_plan *plan, const float *x, float *y);
     void (*convert_to_single)(int64_t n, const double *x, float *y); /* y = x, rounded */
     void (*convert_to_double)(int64_t n, const float *x, double *y); /* y = x */
+    void (*add_single)(int64_t n, const float *x, double *y);        /* y += x */
     double (*box_step_single)(const struct box_plan *plan, const struct box_step *step, const float *f,
                               float *r, const float *e, float *d, float *x, float *y);
     void (*box_residual_single)(const struct box_plan *plan, double alpha, const float *y, float *r,

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -487,6 +488,60 @@ static void test_faults(void **state) {
     check_faults(&s);
 }
 
+/* With levels in single precision the full cycle is as good as in double, also where rounding the solution
+ * would be seen. */
+static void test_mixed(void **state) {
+    (void)state;
+    static const int sizes[][2] = {{1, 16}, {2, 16}, {3, 16}, {5, 8}, {7, 8}};
+    for (int i = 0; i < 5; i++) {
+        struct box_continuous_errors errors;
+        struct setting s = basic(3, sizes[i][1], sizes[i][0]);
+        s.options.solver = BOX_CONTINUOUS_MULTIGRID;
+        int in_double = measure(&s, 1e-9, &errors);
+        s.options.single = 1;
+        assert_int_equal(measure(&s, 1e-9, &errors), in_double);
+    }
+}
+
+/* Levels that end in a direct solution: the same answer in no more cycles, with another reaction too. */
+static void test_direct_levels(void **state) {
+    (void)state;
+    struct box_continuous_errors levels, direct;
+    struct setting s = basic(3, 8, 3);
+    s.options.solver = BOX_CONTINUOUS_MULTIGRID;
+    int most = measure(&s, 1e-10, &levels);
+    s.options.direct = 3000;
+    assert_true(measure(&s, 1e-10, &direct) <= most);
+    assert_true(fabs(levels.u_L2 - direct.u_L2) <= 1e-6 * levels.u_L2);
+    s.device = "debug";
+    assert_true(measure(&s, 1e-10, &direct) <= most);
+    assert_true(fabs(levels.u_L2 - direct.u_L2) <= 1e-6 * levels.u_L2);
+}
+
+/* What does not fit is refused before it is tried, with a size that fits. */
+static void test_memory(void **state) {
+    (void)state;
+    struct box_continuous *c;
+    struct setting s = basic(3, 16, 3);
+    if (build(&s, &c) != FACET_OK) fail_msg("%s", base_message());
+    double needed = box_continuous_bytes(c);
+    assert_true(needed > 40.0 * (double)c->n_all && needed < 60.0 * (double)c->n_all);
+    box_continuous_destroy(&c);
+    device_pretend_free(0.2 * needed);
+    assert_int_equal(build(&s, &c), FACET_ERROR_MACHINE);
+    int cells = 0;
+    const char *at = strstr(base_message(), "of this degree");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "of this degree %d", &cells), 1);
+    assert_true(cells >= 8 && cells < 16);
+    s = basic(3, cells, 3);
+    if (build(&s, &c) != FACET_OK) fail_msg("%s", base_message());
+    box_continuous_destroy(&c);
+    device_pretend_free(10.0);
+    assert_int_equal(build(&s, &c), FACET_ERROR_MACHINE);
+    device_pretend_free(0.0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operator),      cmocka_unit_test(test_orders),
@@ -494,7 +549,8 @@ int main(void) {
         cmocka_unit_test(test_iterations),    cmocka_unit_test(test_cells),
         cmocka_unit_test(test_solvers_agree), cmocka_unit_test(test_jumps),
         cmocka_unit_test(test_changes),       cmocka_unit_test(test_evaluation),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_mixed),         cmocka_unit_test(test_direct_levels),
+        cmocka_unit_test(test_memory),        cmocka_unit_test(test_faults),
     };
     base_set_threads(1); /* the boxes are small */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -386,6 +386,7 @@ void run_linear(const struct brick_cells *c, double a, const R *x, double b, con
 template <typename R>
 void apply(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y) {
     const int k = c->element[0].k;
+    if (apply_uniform<R>(c, a, x, b, f, y)) return;
     bool solid = c->element[1].k == k && c->element[2].k == k;
     for (int d = 0; d < 3; d++) solid = solid && !(c->periodic[d] && c->cells[d] == 1);
     switch (solid ? k : 0) {

@@ -20,6 +20,11 @@ int multiprocessors();
 // Room for small results of reductions.
 double *partial_sums();
 constexpr int MAX_PARTIAL = 1024;
+// The operator with one k and one lambda, degrees 2 to 8; false: not this brick.
+template <typename R>
+bool apply_uniform(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y);
+// Transfers where all cells are cut in the same way in all directions, degrees 2 to 8; false: not these.
+template <typename R> bool transfer_tiles(const struct brick_transfer *t, const R *from, R *to, bool up);
 
 } // namespace facet
 
@@ -38,5 +43,7 @@ BRICK_FUNCTIONS(float, SINGLE_NAME)
 int64_t brick_scratch_cuda(const struct brick_cells *);
 int64_t transfer_scratch_cuda(const struct brick_transfer *);
 int64_t patch_scratch_cuda(const struct brick_patches *);
+void modes_solve_cuda(const struct brick_modes *, const double *, double *, double *);
+int64_t modes_scratch_cuda(const struct brick_modes *);
 
 #endif

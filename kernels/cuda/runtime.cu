@@ -86,6 +86,12 @@ void cuda_free(void *address) {
     if (address != nullptr) cudaFree(address);
 }
 
+double cuda_free_bytes(void) {
+    size_t available = 0, total = 0;
+    good(cudaMemGetInfo(&available, &total), "a question about memory");
+    return (double)available;
+}
+
 static void copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
     double begin = now();
     if (bytes == 0 || !facet::may_launch()) return;

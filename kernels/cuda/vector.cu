@@ -38,6 +38,12 @@ template <typename R> __global__ void multiply(int64_t n, const R *d, const R *x
 template <typename X, typename Y> __global__ void convert(int64_t n, const X *x, Y *y) {
     EACH(i, n) y[i] = (Y)x[i];
 }
+template <typename X, typename Y> __global__ void add(int64_t n, const X *x, Y *y) {
+    EACH(i, n) y[i] += (Y)x[i];
+}
+__global__ void put_entries(int64_t n, const int64_t *places, const double *values, double *x) {
+    EACH(i, n) x[places[i]] = values != nullptr ? values[i] : 0.0;
+}
 
 __device__ double sum_of_block(double sum) {
     __shared__ double warps[THREADS / 32];
@@ -130,6 +136,12 @@ static void convert_to_single_cuda(int64_t n, const double *x, float *y) {
 static void convert_to_double_cuda(int64_t n, const float *x, double *y) {
     LAUNCH(convert, n, n, x, y);
 }
+static void add_single_cuda(int64_t n, const float *x, double *y) {
+    LAUNCH(add, n, n, x, y);
+}
+static void put_entries_cuda(int64_t n, const int64_t *places, const double *values, double *x) {
+    LAUNCH(put_entries, n, n, places, values, x);
+}
 
 const struct kernels *kernels_cuda(void) {
     static struct kernels table;
@@ -145,6 +157,10 @@ const struct kernels *kernels_cuda(void) {
     table.csr_apply_single = csr_apply_single_cuda;
     table.convert_to_single = convert_to_single_cuda;
     table.convert_to_double = convert_to_double_cuda;
+    table.add_single = add_single_cuda;
+    table.put_entries = put_entries_cuda;
+    table.modes_solve = modes_solve_cuda;
+    table.modes_scratch = modes_scratch_cuda;
     table.brick_apply = brick_apply_cuda;
     table.brick_scratch = brick_scratch_cuda;
     table.brick_diagonal = brick_diagonal_cuda;

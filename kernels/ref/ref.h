@@ -56,5 +56,7 @@ void patch_sweep_single_ref(const struct brick_patches *p, int backward, const f
 int64_t brick_scratch_ref(const struct brick_cells *c);
 int64_t transfer_scratch_ref(const struct brick_transfer *t);
 int64_t patch_scratch_ref(const struct brick_patches *p);
+void modes_solve_ref(const struct brick_modes *m, const double *b, double *u, double *scratch);
+int64_t modes_scratch_ref(const struct brick_modes *m);
 
 #endif

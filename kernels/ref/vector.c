@@ -1,5 +1,7 @@
 /* Plain C: the specification of the vector and matrix kernels, whose bodies stand in vector_real.h, and the
  * table of all that kernels/ref holds. */
+#include <stddef.h>
+
 #include "kernels/ref/ref.h"
 
 #define REAL       double
@@ -22,12 +24,21 @@ static void convert_to_double_ref(int64_t n, const float *x, double *y) {
     for (int64_t i = 0; i < n; i++) y[i] = x[i];
 }
 
+static void put_entries_ref(int64_t n, const int64_t *places, const double *values, double *x) {
+    for (int64_t i = 0; i < n; i++) x[places[i]] = values != NULL ? values[i] : 0.0;
+}
+
+static void add_single_ref(int64_t n, const float *x, double *y) {
+    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+}
+
 const struct kernels *kernels_ref(void) {
     static const struct kernels table = {
         .fill = fill_ref,
         .axpby = axpby_ref,
         .multiply = multiply_ref,
         .dot = dot_ref,
+        .put_entries = put_entries_ref,
         .csr_apply = csr_apply_ref,
         .block_apply = block_apply_ref,
         .block_smooth = block_smooth_ref,
@@ -52,6 +63,9 @@ const struct kernels *kernels_ref(void) {
         .cell_apply_single = cell_apply_single_ref,
         .convert_to_single = convert_to_single_ref,
         .convert_to_double = convert_to_double_ref,
+        .add_single = add_single_ref,
+        .modes_solve = modes_solve_ref,
+        .modes_scratch = modes_scratch_ref,
         .box_step = box_step_ref,
         .box_residual = box_residual_ref,
         .box_prolong = box_prolong_ref,

@@ -1,5 +1,6 @@
 /* The same kernels with threads and vector instructions; the bodies stand in vector_real.h. Sums are taken
  * over fixed pieces, so that a result depends neither on scheduling nor on the number of threads. */
+#include "kernels/ref/ref.h"
 #include "kernels/simd/lane.h"
 
 #define PIECE      4096  /* entries of one partial sum */
@@ -33,12 +34,24 @@ static void convert_to_double_simd(int64_t n, const float *restrict x, double *r
     for (int64_t i = 0; i < n; i++) y[i] = x[i];
 }
 
+static void put_entries_simd(int64_t n, const int64_t *restrict places, const double *restrict values,
+                             double *restrict x) {
+#pragma omp parallel for num_threads(base_threads()) if (n > SMALL)
+    for (int64_t i = 0; i < n; i++) x[places[i]] = values != NULL ? values[i] : 0.0;
+}
+
+static void add_single_simd(int64_t n, const float *restrict x, double *restrict y) {
+#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+}
+
 const struct kernels *kernels_simd(void) {
     static const struct kernels table = {
         .fill = fill_simd,
         .axpby = axpby_simd,
         .multiply = multiply_simd,
         .dot = dot_simd,
+        .put_entries = put_entries_simd,
         .csr_apply = csr_apply_simd,
         .block_apply = block_apply_simd,
         .block_smooth = block_smooth_simd,
@@ -63,6 +76,9 @@ const struct kernels *kernels_simd(void) {
         .cell_apply_single = cell_apply_single_simd,
         .convert_to_single = convert_to_single_simd,
         .convert_to_double = convert_to_double_simd,
+        .add_single = add_single_simd,
+        .modes_solve = modes_solve_ref, /* box/separable.c has better on the host */
+        .modes_scratch = modes_scratch_ref,
         .box_step = box_step_simd,
         .box_residual = box_residual_simd,
         .box_prolong = box_prolong_simd,

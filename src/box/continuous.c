@@ -2,20 +2,15 @@
 #include "box/continuous.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "box/continuous_cells.h"
 #include "box/levels.h"
 #include "poly/rule.h"
 
-/* Inside patches where k varies: with fewer, k = 7 in 3D takes more than three times the cycles of constant k
- * at jumps of 100. */
-#define INNER_STEPS 4
-
 void box_continuous_options_default(struct box_continuous_options *options) {
     *options = (struct box_continuous_options){
-        .cycle = MG_FULL, .steps = 1, .reversed = -1, .single = 1, .inner = -1};
+        .cycle = MG_FULL, .steps = 1, .reversed = -1, .single = 1, .direct = -1, .inner = -1};
 }
 
 /* ------------------------------------------------------------------------------------- set-up */
@@ -46,7 +41,7 @@ static facet_status choose(const struct device *device, const struct box_continu
                          "cells");
     if (o->inner > MG_MAX_DEGREE)
         return base_fail(FACET_ERROR_INPUT, "a patch takes 0 to %d steps, not %d", MG_MAX_DEGREE, o->inner);
-    if (o->inner < 0) o->inner = strcmp(device_name(device), "cuda") == 0 ? 0 : INNER_STEPS; /* it has none */
+    if (o->direct < 0) o->direct = device_direct_size(device);
     if (o->reversed < 0) o->reversed = o->solver == BOX_CONTINUOUS_CG;
     return FACET_OK;
 }
@@ -62,8 +57,8 @@ static facet_status make_solver(struct box_continuous *c) {
     struct operator M = {0};
     TRY(box_levels_create(c->device, &c->grid, &c->element, o, cycle ? &M : NULL, &levels));
     if (direct) {
-        TRY(box_separable_create(&c->grid, &c->element, &separable));
-        TRY(operator_create_separable(c->device, separable, &M));
+        TRY(box_separable_create(c->device, &c->grid, &c->element, &separable));
+        operator_create_separable(separable, &M);
     } else if (!cycle && o->preconditioner == BOX_PRECONDITION_DIAGONAL) {
         TRY(box_levels_diagonal(levels, &M));
     }
@@ -162,11 +157,13 @@ facet_status box_continuous_create(const struct device *device, const struct box
     TRY(choose(device, options, &c->grid, &c->options));
     TRY(box_element_create(degree, &c->element));
     TRY(describe(c));
+    TRY(box_continuous_check_memory(c));
     TRY(list_fixed(c));
     TRY(vector_create(device, c->n_all, &c->b));
     TRY(vector_create(device, c->n_all, &c->u));
     vector_fill(&c->b, 0.0);
     vector_fill(&c->u, 0.0);
+    c->fixed_is_zero = 1;
     TRY(make_kernel(c, &c->kernel));
     TRY(make_solver(c));
     *continuous = c;
@@ -185,6 +182,7 @@ void box_continuous_destroy(struct box_continuous **continuous) {
     vector_destroy(&c->u);
     vector_destroy(&c->kernel);
     for (int d = 0; d < 3; d++) base_free(&c->moments[d]);
+    device_free(c->device, &c->fixed_places);
     base_free(&c->fixed);
     base_free(&c->fixed_values);
     base_free(&c->gauss);

@@ -56,12 +56,14 @@ struct box_continuous_options {
     enum box_smoother smoother;
     enum patch_variant variant; /* of vertex patches: the structures of cui2024, Table 4 */
     enum mg_cycle cycle;        /* V, W, F or FULL; FULL is for MULTIGRID alone, others take V instead */
-    int steps;    /* of the smoother, before and after the coarse correction; degree of CHEBYSHEV */
-    int reversed; /* order after the correction: 1 reversed (symmetric), 0 the same, -1 as the
-                     solver wants it (reversed for CG) */
-    int single;   /* the levels in single precision */
-    int inner;    /* steps inside the patches where k or lambda vary (kernels/brick.h); -1: 4, but
-                     none on the GPU */
+    int steps;      /* of the smoother, before and after the coarse correction; degree of CHEBYSHEV */
+    int reversed;   /* order after the correction: 1 reversed (symmetric), 0 the same, -1 as the
+                       solver wants it (reversed for CG) */
+    int single;     /* the levels in single precision */
+    int64_t direct; /* levels end where so many unknowns are left, solved directly (one k, one lambda,
+                       patches); 0: where no direction can be halved; -1: as the device likes it */
+    int inner;      /* steps inside the patches where k or lambda vary (kernels/brick.h); -1: 4 where
+                       the device has them */
 };
 void box_continuous_options_default(struct box_continuous_options *options);
 
@@ -76,6 +78,7 @@ struct box_continuous {
     int64_t n_all, n_free;                 /* nodes; those without Dirichlet values */
     int64_t cell_size, n_volume;           /* n^dim, cells x n^dim */
     int64_t *fixed;                        /* n_all - n_free: nodes with Dirichlet values, ascending */
+    int64_t *fixed_places;                 /* the same on a device that is not the host */
     double *fixed_values;                  /* what box_continuous_load found for them */
     int fixed_is_zero;                     /* u is known to be zero there */
     struct box_element element;
@@ -95,6 +98,10 @@ facet_status box_continuous_create(const struct device *device, const struct box
                                    const struct box_continuous_options *options,
                                    struct box_continuous **continuous);
 void box_continuous_destroy(struct box_continuous **continuous);
+/* About the bytes that it takes on its device with a solve, and a refusal where these are not free: with
+ * their number, and a number of cells that would fit. */
+double box_continuous_bytes(const struct box_continuous *c);
+facet_status box_continuous_check_memory(const struct box_continuous *c);
 /* The matrix on the finest level. */
 const struct operator* box_continuous_operator(const struct box_continuous *c);
 /* NULL where there is none. */

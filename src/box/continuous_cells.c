@@ -216,7 +216,7 @@ facet_status box_nodes_close(struct vector *v, int write, double **nodes) {
 
 facet_status box_nodes_fix(struct box_continuous *c, const double *values, struct vector *v) {
     facet_status status = FACET_OK;
-    double *nodes = NULL;
+    double *sent = NULL;
     int64_t n_fixed = c->n_all - c->n_free, first = 0;
     while (values != NULL && first < n_fixed && values[first] == 0.0) first++;
     if (n_fixed == 0) return FACET_OK;
@@ -224,11 +224,16 @@ facet_status box_nodes_fix(struct box_continuous *c, const double *values, struc
     int zero = values == NULL || first == n_fixed, solution = v == &c->u;
     if (solution && zero && c->fixed_is_zero) return FACET_OK;
     if (solution) c->fixed_is_zero = zero;
-    TRY(box_nodes_open(v, &nodes));
-    for (int64_t i = 0; i < n_fixed; i++) nodes[c->fixed[i]] = values != NULL ? values[i] : 0.0;
-    TRY(box_nodes_close(v, 1, &nodes));
+    if (device_is_host(v->device)) {
+        device_put_entries(v->device, n_fixed, c->fixed, zero ? NULL : values, v->data);
+        return FACET_OK;
+    }
+    if (c->fixed_places == NULL)
+        TRY(device_copy(v->device, &c->fixed_places, c->fixed, (size_t)n_fixed, sizeof *c->fixed));
+    if (!zero) TRY(device_copy(v->device, &sent, values, (size_t)n_fixed, sizeof *values));
+    device_put_entries(v->device, n_fixed, c->fixed_places, sent, v->data);
 done:
-    box_nodes_close(v, 0, &nodes);
+    device_free(v->device, &sent);
     return status;
 }
 

@@ -1,4 +1,5 @@
-/* Fast diagonalization of a whole box: 1D modes by a dense eigensolver, transforms slab by slab. */
+/* Fast diagonalization of a whole box: 1D modes by a dense eigensolver, transforms slab by slab on the host
+ * and by one kernel elsewhere. */
 #include "box/separable.h"
 
 #include <cblas.h>
@@ -10,12 +11,16 @@
 #define CHUNK 256 /* rows of a transform in the last direction */
 
 struct box_separable {
+    const struct device *device;
     int n_nodes[3], first[3], n[3]; /* all nodes; the first free one, how many */
+    int even[3];                    /* modes; 0: not symmetric */
     double *S[3];                   /* n x n, rows: nodes */
     double *theta[3];
     double conductivity, reaction;
     int singular;
-    double *w, *t; /* all free nodes */
+    double *w, *t;            /* on the host: all free nodes */
+    struct brick_modes modes; /* on other devices, with tables of its own, and room for the kernel */
+    double *scratch;
 };
 
 void box_separable_destroy(struct box_separable **separable) {
@@ -24,7 +29,11 @@ void box_separable_destroy(struct box_separable **separable) {
     for (int d = 0; d < 3; d++) {
         base_free(&s->S[d]);
         base_free(&s->theta[d]);
+        device_free(s->device, (void *)&s->modes.forward[d]);
+        device_free(s->device, (void *)&s->modes.backward[d]);
+        device_free(s->device, (void *)&s->modes.theta[d]);
     }
+    device_free(s->device, &s->scratch);
     base_free(&s->w);
     base_free(&s->t);
     base_free(separable);
@@ -50,7 +59,8 @@ static facet_status make_modes(const struct box_grid *g, const struct box_elemen
                 M[(int64_t)row * with + column + 1] += g->widths[d][c] * e->mass[i * n + j];
                 A[(int64_t)row * with + column + 1] += e->stiffness[i * n + j] / g->widths[d][c];
             }
-    TRY(box_modes(m, box_is_symmetric(m, M, A) ? (m + 1) / 2 : 0, M, A, s->S[d], s->theta[d]));
+    s->even[d] = box_is_symmetric(m, M, A) ? (m + 1) / 2 : 0;
+    TRY(box_modes(m, s->even[d], M, A, s->S[d], s->theta[d]));
     if (d < g->dim && m == s->n_nodes[d]) s->theta[d][0] = 0.0; /* free ends, or a ring: the constant */
 done:
     base_free(&M);
@@ -58,15 +68,62 @@ done:
     return status;
 }
 
-facet_status box_separable_create(const struct box_grid *g, const struct box_element *e,
-                                  struct box_separable **separable) {
+/* The blocks of one direction as kernels/brick.h has them. */
+static facet_status put_blocks(struct box_separable *s, int d) {
     facet_status status = FACET_OK;
-    struct box_separable *s = NULL;
+    struct brick_modes *to = &s->modes;
+    const int m = s->n[d], blocks = brick_modes_blocks(to, d), size = to->size[d];
+    const int64_t count = (int64_t)blocks * size * size;
+    double *forward = NULL, *backward = NULL, *theta = NULL;
+    TRY(CALLOC(forward, count));
+    TRY(CALLOC(backward, count));
+    TRY(ALLOC(theta, blocks * size));
+    for (int i = 0; i < blocks * size; i++) theta[i] = 1.0;
+    for (int p = 0; p < blocks; p++) {
+        const int begin = p * s->even[d], rows = blocks == 1 ? m : p ? m - s->even[d] : s->even[d];
+        for (int a = 0; a < rows; a++) {
+            theta[p * size + a] = s->theta[d][begin + a];
+            for (int i = 0; i < rows; i++) {
+                const double value = s->S[d][(int64_t)i * m + begin + a];
+                forward[((int64_t)p * size + a) * size + i] = value;
+                backward[((int64_t)p * size + i) * size + a] = value;
+            }
+        }
+    }
+    TRY(device_copy(s->device, &to->forward[d], forward, (size_t)count, sizeof *forward));
+    TRY(device_copy(s->device, &to->backward[d], backward, (size_t)count, sizeof *backward));
+    TRY(device_copy(s->device, &to->theta[d], theta, (size_t)(blocks * size), sizeof *theta));
+done:
+    base_free(&forward);
+    base_free(&backward);
+    base_free(&theta);
+    return status;
+}
+
+static facet_status put_modes(const struct box_grid *g, struct box_separable *s) {
+    facet_status status = FACET_OK;
+    struct brick_modes *to = &s->modes;
+    to->conductivity = s->conductivity;
+    to->reaction = s->reaction;
+    to->singular = s->singular;
+    for (int d = 0; d < 3; d++) {
+        const int largest = s->even[d] > 0 ? s->even[d] : s->n[d];
+        to->n_nodes[d] = s->n_nodes[d];
+        to->first[d] = s->first[d];
+        to->n[d] = s->n[d];
+        to->even[d] = s->even[d];
+        to->size[d] = d < g->dim ? (largest + 15) / 16 * 16 : 1;
+        TRY(put_blocks(s, d));
+    }
+    TRY(device_alloc(s->device, &s->scratch, (size_t)device_modes_scratch(s->device, to),
+                     sizeof *s->scratch));
+done:
+    return status;
+}
+
+/* The free nodes; returns their number. */
+static int64_t count_nodes(const struct box_grid *g, const struct box_element *e, struct box_separable *s) {
     int64_t n_free = 1;
-    *separable = NULL;
-    TRY(CALLOC(s, 1));
-    s->conductivity = box_conductivity(g, 0);
-    s->reaction = box_reaction(g, 0);
     s->singular = 1;
     for (int d = 0; d < 3; d++) {
         int real = d < g->dim, periodic = real && g->sides[d][0] == BOX_PERIODIC;
@@ -79,10 +136,28 @@ facet_status box_separable_create(const struct box_grid *g, const struct box_ele
             }
         n_free *= s->n[d];
     }
+    return n_free;
+}
+
+facet_status box_separable_create(const struct device *device, const struct box_grid *g,
+                                  const struct box_element *e, struct box_separable **separable) {
+    facet_status status = FACET_OK;
+    struct box_separable *s = NULL;
+    *separable = NULL;
+    TRY(CALLOC(s, 1));
+    s->device = device;
+    s->conductivity = box_conductivity(g, 0);
+    s->reaction = box_reaction(g, 0);
+    int64_t n_free = count_nodes(g, e, s);
     if (n_free == 0) goto done; /* nothing to solve: everything is given */
     for (int d = 0; d < 3; d++) TRY(make_modes(g, e, d, s));
-    TRY(ALLOC(s->w, n_free));
-    TRY(ALLOC(s->t, n_free));
+    if (device_is_host(device)) {
+        TRY(ALLOC(s->w, n_free));
+        TRY(ALLOC(s->t, n_free));
+    } else {
+        TRY(put_modes(g, s));
+        for (int d = 0; d < 3; d++) base_free(&s->S[d]);
+    }
 done:
     if (status != FACET_OK) box_separable_destroy(&s);
     *separable = s;
@@ -90,7 +165,7 @@ done:
 }
 
 void box_separable_set_reaction(struct box_separable *s, double reaction) {
-    s->reaction = reaction;
+    s->reaction = s->modes.reaction = reaction;
 }
 
 /* to = S' or S along directions 0 and 1 of one slab; `to` may not be `from`, both are n0 x n1; the result
@@ -147,12 +222,8 @@ static void copy_rows(struct box_separable *s, const double *from_all, double *t
         }
 }
 
-void box_separable_solve(struct box_separable *s, const double *b, double *u) {
+static void solve(struct box_separable *s, const double *b, double *u) {
     int64_t slab = (int64_t)s->n[0] * s->n[1];
-    if (s->w == NULL) {
-        memset(u, 0, sizeof *u * (size_t)s->n_nodes[0] * (size_t)s->n_nodes[1] * (size_t)s->n_nodes[2]);
-        return;
-    }
     base_set_blas_threads(1);
     copy_rows(s, b, NULL);
     transform_slabs(s, 0);
@@ -165,45 +236,20 @@ void box_separable_solve(struct box_separable *s, const double *b, double *u) {
 
 /* ------------------------------------------------------------------------------------- operator */
 
-struct separable_operator {
-    struct box_separable *separable;
-    double *b, *u; /* where the host cannot reach the device */
-};
-
 static void apply(const struct operator* M, const struct vector *b, struct vector *u) {
-    struct separable_operator *o = M->data;
-    if (o->b == NULL) {
-        box_separable_solve(o->separable, b->data, u->data);
-        return;
-    }
-    vector_download(b, o->b); /* between host memory and a device of double precision nothing can fail */
-    box_separable_solve(o->separable, o->b, o->u);
-    vector_upload(u, o->u);
+    struct box_separable *s = M->data;
+    if (s->theta[0] == NULL)
+        vector_fill(u, 0.0);
+    else if (s->w != NULL)
+        solve(s, b->data, u->data);
+    else
+        device_modes_solve(s->device, &s->modes, b->data, u->data, s->scratch);
 }
 
-static void free_operator(struct operator* M) {
-    struct separable_operator *o = M->data;
-    if (o == NULL) return;
-    base_free(&o->b);
-    base_free(&o->u);
-    base_free(&M->data);
-}
-
-facet_status operator_create_separable(const struct device *device, struct box_separable *s,
-                                       struct operator* M) {
-    facet_status status = FACET_OK;
-    struct separable_operator *o = NULL;
-    int64_t n = (int64_t)s->n_nodes[0] * s->n_nodes[1] * s->n_nodes[2];
-    *M = (struct operator){
-        .n = n, .device = device, .apply = apply, .free = free_operator, .name = "fast diagonalization"};
-    TRY(CALLOC(o, 1));
-    M->data = o;
-    o->separable = s;
-    if (!device_is_host(device)) {
-        TRY(ALLOC(o->b, n));
-        TRY(ALLOC(o->u, n));
-    }
-done:
-    if (status != FACET_OK) operator_destroy(M);
-    return status;
+void operator_create_separable(struct box_separable *s, struct operator* M) {
+    *M = (struct operator){.n = (int64_t)s->n_nodes[0] * s->n_nodes[1] * s->n_nodes[2],
+                           .device = s->device,
+                           .apply = apply,
+                           .data = s,
+                           .name = "fast diagonalization"};
 }

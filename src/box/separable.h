@@ -15,16 +15,13 @@
 
 struct box_separable;
 /* k and lambda are those of the first cell. One solve at a time: the work arrays belong to the object. */
-facet_status box_separable_create(const struct box_grid *grid, const struct box_element *element,
-                                  struct box_separable **separable);
+facet_status box_separable_create(const struct device *device, const struct box_grid *grid,
+                                  const struct box_element *element, struct box_separable **separable);
 void box_separable_destroy(struct box_separable **separable);
 void box_separable_set_reaction(struct box_separable *separable, double reaction);
-/* Vectors of all nodes on the host, b and u may be one; u is zero on nodes with Dirichlet values. In the
- * singular case the constant part of b is taken out, and u has none (in the sense of M). */
-void box_separable_solve(struct box_separable *separable, const double *b, double *u);
-/* The same as an operator on a device; what the host cannot reach travels there and back. `separable` is
- * borrowed and must outlive it. */
-facet_status operator_create_separable(const struct device *device, struct box_separable *separable,
-                                       struct operator* M);
+/* Vectors of all nodes, b and u may be one; u is zero on nodes with Dirichlet values. In the singular case
+ * the constant part of b is taken out, and u has none (in the sense of M). `separable` is borrowed and must
+ * outlive M. */
+void operator_create_separable(struct box_separable *separable, struct operator* M);
 
 #endif

@@ -1,6 +1,7 @@
 /* The devices, and one function for every kernel that opens the wall around it. */
 #include "device/device.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -66,6 +67,33 @@ const char *device_describe(const struct device *device) {
 #endif
     (void)device;
     return "";
+}
+
+struct device_copies device_copies(const struct device *device) {
+    struct device_copies copies = {0};
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) {
+        struct cuda_copies of = cuda_copies();
+        copies = (struct device_copies){of.bytes, of.seconds, of.calls};
+    }
+#endif
+    (void)device;
+    return copies;
+}
+
+static double pretended;
+
+double device_free_bytes(const struct device *device) {
+    if (pretended > 0.0) return pretended;
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) return cuda_free_bytes();
+#endif
+    (void)device;
+    return INFINITY;
+}
+
+void device_pretend_free(double bytes) {
+    pretended = bytes;
 }
 
 facet_status device_check(const struct device *device) {
@@ -230,6 +258,10 @@ void device_convert_to_double(const struct device *device, int64_t n, const floa
     RUN(device, convert_to_double(n, x, y));
 }
 
+void device_add_single(const struct device *device, int64_t n, const float *x, double *y) {
+    RUN(device, add_single(n, x, y));
+}
+
 facet_status device_copy_single(const struct device *device, float **pointer, const double *x, int64_t n) {
     facet_status status = device_alloc(device, pointer, (size_t)n, sizeof **pointer);
     if (status == FACET_OK) device_convert_to_single(device, n, x, *pointer);
@@ -251,6 +283,11 @@ void device_axpby(const struct device *device, int64_t n, double a, const double
 void device_axpby_single(const struct device *device, int64_t n, double a, const float *x, double b,
                          float *y) {
     RUN(device, axpby_single(n, a, x, b, y));
+}
+
+void device_put_entries(const struct device *device, int64_t n, const int64_t *places, const double *values,
+                        double *x) {
+    RUN(device, put_entries(n, places, values, x));
 }
 
 double device_dot(const struct device *device, int64_t n, const double *x, const double *y) {
@@ -488,4 +525,19 @@ void device_brick_restrict_single(const struct device *device, const struct bric
 void device_patch_sweep_single(const struct device *device, const struct brick_patches *patches, int backward,
                                const float *b, float *x, float *scratch) {
     RUN(device, patch_sweep_single(patches, backward, b, x, scratch));
+}
+
+void device_modes_solve(const struct device *device, const struct brick_modes *modes, const double *b,
+                        double *u, double *scratch) {
+    RUN(device, modes_solve(modes, b, u, scratch));
+}
+
+int64_t device_modes_scratch(const struct device *device, const struct brick_modes *modes) {
+    return device->kernels()->modes_scratch(modes);
+}
+
+/* Measured on an H200: 111^3 unknowns take 0.13 ms, where a cycle over smaller and smaller levels launches
+ * hundreds of kernels that are over before the next one arrives. */
+int64_t device_direct_size(const struct device *device) {
+    return device->place == GPU ? 128 * 128 * 128 : 0;
 }

@@ -36,6 +36,17 @@ const char *device_support_name(enum device_support support); /* "-", "ref", "ow
 
 /* What it is, "" for the host's own. */
 const char *device_describe(const struct device *device);
+/* Bytes that are free on the device; infinite where that is the host's memory, which says so itself. A test
+ * may pretend that there are so many (0: no more). */
+double device_free_bytes(const struct device *device);
+void device_pretend_free(double bytes);
+/* Copies between the host and a device that is not the host, so far: bytes, calls, and the seconds they took;
+ * sums of dot products are not counted. */
+struct device_copies {
+    double bytes, seconds;
+    long calls;
+};
+struct device_copies device_copies(const struct device *device);
 /* FACET_OK, or what went wrong on the device since the program began. Kernels return nothing: solvers ask at
  * their end. */
 facet_status device_check(const struct device *device);
@@ -66,7 +77,7 @@ facet_status device_duplicate(const struct device *device, void *pointer, const 
 
 /* A vector on a device, in double or in single precision: one of the two device addresses is NULL (both are,
  * if it is empty). The vectors of one call must be of one device and one precision, except for
- * vector_convert; nothing checks it. */
+ * vector_convert and vector_add; nothing checks it. */
 struct vector {
     const struct device *device;
     int64_t n;
@@ -85,12 +96,15 @@ facet_status vector_upload(struct vector *vector, const double *from_host);
 facet_status vector_download(const struct vector *vector, double *to_host);
 void vector_fill(struct vector *x, double a);
 void vector_axpby(double a, const struct vector *x, double b, struct vector *y); /* y = a x + b y */
-double vector_dot(const struct vector *x, const struct vector *y);               /* summed in double */
+void vector_add(const struct vector *x, struct vector *y); /* y += x; a single x may be added to a double y */
+double vector_dot(const struct vector *x, const struct vector *y); /* summed in double */
 double vector_norm(const struct vector *x);
 
 void device_fill(const struct device *device, int64_t n, double a, double *x);
 void device_axpby(const struct device *device, int64_t n, double a, const double *x, double b, double *y);
 double device_dot(const struct device *device, int64_t n, const double *x, const double *y);
+void device_put_entries(const struct device *device, int64_t n, const int64_t *places, const double *values,
+                        double *x);
 void device_multiply(const struct device *device, int64_t n, const double *d, const double *x, double *y);
 void device_csr_apply(const struct device *device, int64_t n_rows, const int64_t *offsets,
                       const int32_t *columns, const double *values, const double *x, double *y);
@@ -121,6 +135,8 @@ void device_block_smooth(const struct device *device, int64_t n_blocks, const in
                          const double *f, const double *t, double *r, double *d, double *x);
 
 /* Continuous elements on bricks. */
+/* Unknowns that are solved faster by modes_solve than by more levels of a multigrid; 0: none. */
+int64_t device_direct_size(const struct device *device);
 void device_brick_apply(const struct device *device, const struct brick_cells *cells, double a,
                         const double *x, double b, const double *f, double *y, double *scratch);
 void device_brick_diagonal(const struct device *device, const struct brick_cells *cells, double *d);
@@ -135,6 +151,9 @@ void device_patch_sweep(const struct device *device, const struct brick_patches 
 int64_t device_brick_scratch(const struct device *device, const struct brick_cells *cells);
 int64_t device_transfer_scratch(const struct device *device, const struct brick_transfer *transfer);
 int64_t device_patch_scratch(const struct device *device, const struct brick_patches *patches);
+void device_modes_solve(const struct device *device, const struct brick_modes *modes, const double *b,
+                        double *u, double *scratch);
+int64_t device_modes_scratch(const struct device *device, const struct brick_modes *modes);
 void device_brick_apply_single(const struct device *device, const struct brick_cells *cells, double a,
                                const float *x, double b, const float *f, float *y, float *scratch);
 void device_brick_diagonal_single(const struct device *device, const struct brick_cells *cells, float *d);
@@ -163,6 +182,7 @@ void device_cell_apply_single(const struct device *device, const struct cell_pla
                               float *y);
 void device_convert_to_single(const struct device *device, int64_t n, const double *x, float *y);
 void device_convert_to_double(const struct device *device, int64_t n, const float *x, double *y);
+void device_add_single(const struct device *device, int64_t n, const float *x, double *y);
 double device_box_step(const struct device *device, const struct box_plan *plan, const struct box_step *step,
                        const double *f, double *r, const double *e, double *d, double *x, double *y);
 void device_box_residual(const struct device *device, const struct box_plan *plan, double alpha,

@@ -36,6 +36,13 @@ void vector_axpby(double a, const struct vector *x, double b, struct vector *y) 
         device_axpby(x->device, x->n, a, x->data, b, y->data);
 }
 
+void vector_add(const struct vector *x, struct vector *y) {
+    if (x->single != NULL && y->single == NULL)
+        device_add_single(x->device, x->n, x->single, y->data);
+    else
+        vector_axpby(1.0, x, 1.0, y);
+}
+
 double vector_dot(const struct vector *x, const struct vector *y) {
     return x->single != NULL ? device_dot_single(x->device, x->n, x->single, y->single)
                              : device_dot(x->device, x->n, x->data, y->data);

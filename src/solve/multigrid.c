@@ -224,12 +224,76 @@ struct multigrid *operator_multigrid(const struct operator* M) {
 /* The full cycle where the levels are in single precision: x += what the next level gives for r, without the
  * cycle on the finest level. That one is for the residual in double precision, since the rounding of a vector
  * as large as the solution would spoil what it gains. */
-static void guess_rounded(struct multigrid *mg, const struct vector *r, struct vector *d, struct vector *x) {
+static void guess_rounded(struct multigrid *mg, const struct vector *r, struct vector *x) {
     struct vector rounded = mg->out;
     mg_pass(mg, vector_convert(r, &mg->in));
     guess(mg, 0, &mg->in, &rounded);
-    mg_pass(mg, vector_convert(&mg->out, d));
-    vector_axpby(1.0, d, 1.0, x);
+    vector_add(&mg->out, x);
+}
+
+/* The same with all in double precision but the cycles, which are on residuals: x of a level from its f, r
+ * being room for the residual. */
+static void full_refined(struct multigrid *mg, int level, const struct vector *f, struct vector *x,
+                         struct vector *r) {
+    struct mg_level *l = &mg->levels[level], *next = l + 1;
+    if (level == mg->n_levels - 1) {
+        mg_pass(mg, vector_convert(f, &l->rhs));
+        cycle(mg, level, MG_V, &l->rhs, 1, &l->x);
+        mg_pass(mg, vector_convert(&l->x, x));
+        return;
+    }
+    l->link.restrict_(&l->link, f, &next->f64);
+    full_refined(mg, level + 1, &next->f64, &next->x64, &next->r64);
+    vector_fill(x, 0.0);
+    l->link.prolong(&l->link, &next->x64, x);
+    operator_residual(&l->exact, f, x, r);
+    struct vector rhs = level > 0 ? l->rhs : mg->in, d = level > 0 ? l->x : mg->out;
+    mg_pass(mg, vector_convert(r, &rhs));
+    cycle(mg, level, MG_V, &rhs, 1, &d);
+    vector_add(&d, x);
+}
+
+/* x += one cycle for the residual r. d (room for a correction) is needed where the levels are in double
+ * precision. */
+static void step(const struct operator* M, const struct vector *r, struct vector *d, struct vector *x) {
+    struct multigrid *mg = M->data;
+    if (mg->in.n == 0) {
+        operator_apply(M, r, d);
+        vector_axpby(1.0, d, 1.0, x);
+        return;
+    }
+    struct vector rounded = mg->out;
+    mg_pass(mg, vector_convert(r, &mg->in));
+    cycle(mg, 0, mg->cycle, &mg->in, 1, &rounded);
+    vector_add(&rounded, x);
+}
+
+/* The first step of a solve: a full cycle for the residual r. */
+static facet_status first_step(const struct operator* A, const struct operator* M, const struct vector *b,
+                               const struct solve_control *control, int from_zero, struct vector *r,
+                               struct vector *d, struct vector *x) {
+    facet_status status = FACET_OK;
+    struct multigrid *mg = M->data;
+    struct vector more = {0};
+    if (mg->in.n == 0 || mg->n_levels == 1) {
+        step(M, r, d, x);
+    } else if (mg->refined && from_zero) {
+        full_refined(mg, 0, b, x, r);
+    } else if (mg->refined) {
+        if (d->n == 0) TRY(vector_create(b->device, b->n, d));
+        TRY(vector_create(b->device, b->n, &more));
+        full_refined(mg, 0, r, d, &more);
+        vector_axpby(1.0, d, 1.0, x);
+    } else {
+        guess_rounded(mg, r, x);
+        solve_remove_kernel(control->kernel, x);
+        solve_true_residual(A, b, x, control->kernel, r);
+        mg->cycle = MG_V;
+        step(M, r, d, x);
+    }
+done:
+    vector_destroy(&more);
+    return status;
 }
 
 facet_status solve_multigrid(const struct operator* A, const struct operator* M, const struct vector *b,
@@ -241,7 +305,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     enum mg_cycle wanted = mg->cycle;
     solve_report_clear(report);
     TRY(vector_create(b->device, b->n, &r));
-    TRY(vector_create(b->device, b->n, &d));
+    if (mg->in.n == 0) TRY(vector_create(b->device, b->n, &d));
     solve_remove_kernel(control->kernel, x);
     double scale = vector_norm(b), before;
     if (scale == 0.0) {
@@ -250,22 +314,20 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
         goto done;
     }
     double norm = scale;
-    if (control->kernel == NULL && vector_norm(x) == 0.0)
+    const int from_zero = control->kernel == NULL && vector_norm(x) == 0.0;
+    const int refined = from_zero && mg->cycle == MG_FULL && mg->in.n > 0 && mg->refined;
+    if (from_zero && !refined)
         vector_axpby(1.0, b, 0.0, &r); /* saves a product */
-    else
+    else if (!from_zero)
         norm = solve_true_residual(A, b, x, control->kernel, &r);
     const char *reason = NULL;
     TRY(solve_record(control, report, norm / scale));
     while (norm > control->rtol * scale && reason == NULL) {
         before = norm;
-        if (mg->cycle == MG_FULL && mg->in.n > 0 && mg->n_levels > 1) {
-            guess_rounded(mg, &r, &d, x);
-            solve_remove_kernel(control->kernel, x);
-            solve_true_residual(A, b, x, control->kernel, &r);
-            mg->cycle = MG_V;
-        }
-        operator_apply(M, &r, &d);
-        vector_axpby(1.0, &d, 1.0, x);
+        if (mg->cycle == MG_FULL)
+            TRY(first_step(A, M, b, control, from_zero, &r, &d, x));
+        else
+            step(M, &r, &d, x);
         solve_remove_kernel(control->kernel, x);
         norm = solve_true_residual(A, b, x, control->kernel, &r);
         report->iterations++;
@@ -278,6 +340,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
         else if (norm > control->rtol * scale && report->iterations >= control->max_iterations)
             reason = "the iteration limit was reached";
     }
+    if (reason != NULL && d.n == 0) TRY(vector_create(b->device, b->n, &d));
     int rounding = reason != NULL && solve_is_rounding(A, x, control, norm, scale, &r, &d);
     status = reason == NULL ? solve_finish(report, 1, "the tolerance was reached", norm / scale)
              : rounding     ? solve_finish(report, 1, solve_rounding_reason, norm / scale)

@@ -86,6 +86,11 @@ facet_status multigrid_connect(struct multigrid *mg, const struct mg_transfer *P
 /* The same by functions, whose vectors are of that level's device and precision. Taken over (emptied), also
  * on failure. */
 facet_status multigrid_link(struct multigrid *mg, struct mg_link *link);
+/* The operator of the last appended level in double precision, for a level in single precision with a link.
+ * Where all levels have one, the full cycle keeps right-hand sides, solutions and residuals in double
+ * precision, and only the cycles on the residuals are in single: what they add is small, and so is its
+ * rounding. Taken over (emptied). */
+void multigrid_refine(struct multigrid *mg, struct operator* A);
 /* The coarsest level: `solve` gives x from f. Taken over, also on failure. */
 facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve);
 /* How the level below the last appended one is visited (V), and the factor of its correction (1; a link
@@ -109,7 +114,8 @@ facet_status operator_create_multigrid(struct multigrid **mg, struct operator* M
 struct multigrid *operator_multigrid(const struct operator* M); /* NULL when it is none */
 /* Cycles by themselves, A being the operator in double precision: x += B (b - A x) until the true residual
  * meets rtol. FULL gives the first guess by one full cycle and goes on with V-cycles; with
- * levels in single precision the last part of the full cycle is for the residual in double precision.
+ * levels in single precision it is that of multigrid_refine, or its last part at least is for the residual
+ * in double precision.
  * Arguments and results as for solve_cg. */
 facet_status solve_multigrid(const struct operator* A, const struct operator* M, const struct vector *b,
                              struct vector *x, const struct solve_control *control,

@@ -69,14 +69,15 @@ done:
 
 static void level_free(struct mg_level *l) {
     operator_destroy(&l->own);
+    operator_destroy(&l->exact);
     smoother_destroy(&l->smoother);
     mg_link_destroy(&l->link);
     if (l->device != NULL) {
         transfer_free(l->device, &l->P);
         transfer_free(l->device, &l->R);
     }
-    struct vector *vectors[] = {&l->r, &l->t, &l->rhs,      &l->x,     &l->full,
-                                &l->c, &l->v, &l->near_rhs, &l->near_x};
+    struct vector *vectors[] = {&l->r, &l->t, &l->rhs,      &l->x,      &l->full, &l->f64,
+                                &l->c, &l->v, &l->near_rhs, &l->near_x, &l->x64,  &l->r64};
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) vector_destroy(vectors[i]);
 }
 
@@ -159,6 +160,11 @@ done:
     return status;
 }
 
+void multigrid_refine(struct multigrid *mg, struct operator* A) {
+    mg->levels[mg->n_levels - 1].exact = *A;
+    *A = (struct operator){0};
+}
+
 facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve) {
     facet_status status = FACET_OK;
     TRY(begin_level(mg, name, solve));
@@ -222,12 +228,28 @@ done:
     return status;
 }
 
+/* The vectors of the full cycle on a level. */
+static facet_status prepare_full(struct multigrid *mg, int level) {
+    facet_status status = FACET_OK;
+    struct mg_level *l = &mg->levels[level];
+    struct vector *vectors[3] = {&l->f64, &l->x64, &l->r64};
+    if (!mg->refined) return make_vector(l, l->n, &l->full);
+    for (int i = 0; i < (level == mg->n_levels - 1 ? 2 : 3); i++)
+        if (vectors[i]->n == 0) TRY(vector_create(l->device, l->n, vectors[i]));
+done:
+    return status;
+}
+
 facet_status multigrid_set_cycle(struct multigrid *mg, enum mg_cycle cycle) {
     facet_status status = FACET_OK;
     mg->cycle = cycle;
+    mg->refined = mg->n_levels > 1;
     for (int i = 0; i < mg->n_levels; i++) mg->levels[i].visit = MG_V;
-    for (int i = 1; i < mg->n_levels && cycle == MG_FULL; i++)
-        TRY(make_vector(&mg->levels[i], mg->levels[i].n, &mg->levels[i].full));
+    for (int i = 0; i < mg->n_levels - 1; i++)
+        if (mg->levels[i].exact.apply == NULL || mg->levels[i].link.prolong == NULL ||
+            mg->levels[i].device != mg->levels[i + 1].device)
+            mg->refined = 0;
+    for (int i = 1; i < mg->n_levels && cycle == MG_FULL; i++) TRY(prepare_full(mg, i));
 done:
     return status;
 }

@@ -22,6 +22,7 @@ struct mg_level {
     double bytes;
     const struct operator* A; /* &own, or the caller's; NULL on the last level */
     struct operator own;
+    struct operator exact; /* in double precision, of a level in single; or empty */
     struct smoother smoother;
     enum mg_cycle visit; /* of the level below: MG_K, or MG_V for what the cycle says */
     double factor;
@@ -30,6 +31,7 @@ struct mg_level {
     struct mg_link link; /* instead of P and R; then nothing but a K-cycle needs t */
     struct vector r, t;
     struct vector rhs, x, full;     /* below the finest level: the problem there */
+    struct vector f64, x64, r64;    /* the same in double, where `exact` is given */
     struct vector c, v;             /* where conjugate gradients are used: the first step and its image */
     struct vector near_rhs, near_x; /* of the next level, on this one's device and in its precision, where
                                        they differ */
@@ -45,6 +47,7 @@ struct multigrid {
     int watching, ended;
     const struct device *outer; /* where M works, if not where the finest level does */
     struct vector in, out;      /* of the finest level, where M works in another precision */
+    int refined;                /* all levels but the last have their operator in double precision */
     facet_status failure;       /* of a transfer between devices in a cycle */
 };
 
