@@ -246,21 +246,32 @@ done:
     return status;
 }
 
+/* Whether there is a next coarser mesh, and an unknown on it. */
+static int has_coarser(const struct trace_space *space, const struct mesh_hierarchy *hierarchy, int mesh) {
+    for (int64_t k = 0; mesh < hierarchy->n && k < space->n_free_faces; k++)
+        if (hierarchy->nestings[mesh].face_parents[space->free_faces[k]] >= 0) return 1;
+    return 0;
+}
+
 static facet_status make_levels(struct builder *b, struct stage *s, const struct operator* A,
                                 const struct mesh_hierarchy *hierarchy) {
     facet_status status = FACET_OK;
     int done = 0;
+    int mesh = 0; /* the nesting below the stage */
     TRY(append(b, s, A));
-    while (s->space->degree > 1) {
-        TRY(descend_degree(b, s, next_degree(b->o.degrees, s->space->degree)));
-        TRY(append(b, s, NULL));
-    }
-    for (int i = 0; i < hierarchy->n && !done; i++) {
-        int last = i + 1 == hierarchy->n;
-        TRY(descend_mesh(b, s, &hierarchy->nestings[i]));
-        if (last || s->space->n_free <= SMALL_LEVEL) TRY(end_here(b, s, &done));
+    while (!done) {
+        if (s->space->degree > 1) {
+            TRY(descend_degree(b, s, next_degree(b->o.degrees, s->space->degree)));
+        } else if (has_coarser(s->space, hierarchy, mesh)) {
+            TRY(descend_mesh(b, s, &hierarchy->nestings[mesh++]));
+        } else {
+            TRY(end_below(b, s));
+            break;
+        }
+        if (s->space->degree <= 1 &&
+            (s->space->n_free <= SMALL_LEVEL || !has_coarser(s->space, hierarchy, mesh)))
+            TRY(end_here(b, s, &done));
         if (!done) TRY(append(b, s, NULL));
-        if (!done && last) TRY(end_below(b, s));
     }
 done:
     return status;
