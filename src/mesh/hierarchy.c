@@ -19,31 +19,31 @@ static const char *cells_text(const struct mesh_box *box, int dim, char *text, s
 static int can_halve(const struct facet_mesh *mesh, const struct mesh_box *box, int32_t least, char *why,
                      size_t bytes) {
     char text[64];
-    int odd = 0, own_neighbour = 0;
+    int odd = 0, one_left = 0, odd_left = 0, five = mesh->split && strcmp(mesh->split, "five") == 0;
     if (box->cells[0] == 0) {
         snprintf(why, bytes,
                  "the mesh is no box and was not refined: refine a coarse one with mesh.refine "
                  "(facet_mesh_refine)");
         return 0;
     }
-    if (mesh->split && strcmp(mesh->split, "five") == 0) {
-        snprintf(why, bytes,
-                 "boxes of tets split in five are not nested: use split 'six', or refine a coarse box with "
-                 "mesh.refine");
-        return 0;
-    }
     cells_text(box, mesh->dim, text, sizeof text);
     for (int a = 0; a < mesh->dim; a++) {
         odd |= box->cells[a] % 2;
-        own_neighbour |= box->periodic[a] && box->cells[a] < 4;
+        one_left |= box->periodic[a] && box->cells[a] < 4;
+        odd_left |= five && box->periodic[a] && box->cells[a] % 4 != 0;
     }
     if (odd)
         snprintf(why, bytes,
                  "the box has %s cells, and odd numbers cannot be halved: use even ones, or refine a coarse "
                  "box with mesh.refine",
                  text);
-    else if (own_neighbour)
+    else if (one_left)
         snprintf(why, bytes, "the box has %s cells, and half of them would leave one in a periodic direction",
+                 text);
+    else if (odd_left)
+        snprintf(why, bytes,
+                 "the box has %s cells split in five tets, and half of them would leave an odd number in a "
+                 "periodic direction",
                  text);
     else if (mesh->n_cells >> mesh->dim < least)
         snprintf(why, bytes,

@@ -33,7 +33,7 @@ struct mesh_finder {
 };
 
 static double nearest_half(double x, double near) {
-    double half = 0.5 * round(2 * x);
+    double half = 0.5 * round(2 * x) + 0.0; /* no -0 */
     return fabs(x - half) <= near ? half : x;
 }
 
