@@ -80,7 +80,7 @@ struct solve_control {
 };
 struct solve_report {
     int iterations, converged;
-    const char *reason;
+    const char *reason; /* lives as long as the preconditioner */
     double residual; /* true, relative */
     double rate;     /* geometric mean of the reduction per iteration */
     int n_history, history_capacity;
