@@ -289,7 +289,7 @@ static facet_status solve_once(const struct bench_options *bench, int p, int ful
     TRY(facet_solver_report(solver, &report));
     *residual = report.residual;
     if (full && report.iterations != 1)
-        FAIL(FACET_ERROR_INTERNAL, "%d cycles instead of one", report.iterations);
+        FAIL(FACET_NOT_CONVERGED, "%d cycles instead of one", report.iterations);
 done:
     facet_solver_destroy(&solver);
     facet_problem_destroy(&problem);
