@@ -86,6 +86,8 @@ void report_header(const struct run *run, struct text *out) {
     text_printf(out, "\n");
     if (run->solver && run->solver->why_mapped[0] != '\0')
         text_printf(out, "          operator mapped: tensor needs %s\n", run->solver->why_mapped);
+    if (run->solver && run->solver->why_pmg[0] != '\0')
+        text_printf(out, "          preconditioner pmg instead of gmg: %s\n", run->solver->why_pmg);
 }
 
 static void put_solver(const facet_report *r, struct text *out) {

@@ -31,6 +31,7 @@ facet_status bench_emit(const struct bench_options *options, const char *name, c
 facet_status bench_king2014(const struct bench_options *options);
 facet_status bench_fabien2017_accuracy(const struct bench_options *options);
 facet_status bench_fabien2017_roofline(const struct bench_options *options);
+facet_status bench_fabien2017_multigrid(const struct bench_options *options);
 facet_status bench_fabien2017_postprocess(const struct bench_options *options);
 facet_status bench_fabien2019_accuracy(const struct bench_options *options);
 facet_status bench_fabien2019_tas(const struct bench_options *options);
@@ -41,6 +42,7 @@ facet_status bench_cui2024_precision(const struct bench_options *options);
 facet_status bench_local3d(const struct bench_options *options);
 facet_status bench_pmg(const struct bench_options *options);
 facet_status bench_pmg_large(const struct bench_options *options);
+facet_status bench_gmg(const struct bench_options *options);
 facet_status bench_amg(const struct bench_options *options);
 facet_status bench_huismann2020(const struct bench_options *options);
 facet_status bench_huismann2020_operators(const struct bench_options *options);

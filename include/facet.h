@@ -268,15 +268,21 @@ typedef struct facet_options {
     const char *plane;       /* elasticity in 2D: "strain" (NULL), or "stress" */
     const char *method; /* "auto" (NULL), "cg", "fgmres", "direct", or "multigrid": cycles by themselves */
     const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block"; of the operator mapped "amg",
-                                   "pmg", of tensor "additive", "chebyshev", "stars"; of continuous "none",
-                                   "jacobi", and cycles: "gmg", or with vertex patches "patches" */
+                                   "pmg", and of hdg "gmg" (pmg where there is no coarser mesh); of tensor
+                                   "additive", "chebyshev", "stars"; of continuous "none", "jacobi", and
+                                   cycles: "gmg", or with vertex patches "patches" */
     const char *cycle;          /* of all these cycles: "auto" (NULL), "V", "W", "F", "full" */
-    const char *smoother;       /* "auto" (NULL); of pmg "faces", "cells"; of continuous "patches",
-                                   "additive", "point", "jacobi", "chebyshev" */
+    const char *smoother;       /* "auto" (NULL); of pmg "faces", "cells"; of gmg also "vertices", "fsai",
+                                   "sweep-cells", "sweep-vertices"; of continuous "patches", "additive",
+                                   "point", "jacobi", "chebyshev" */
     int smoother_degree;        /* of a Chebyshev polynomial, or steps of the other smoothers; 0: chosen */
     const char *precision;     /* of the preconditioners pmg, additive, chebyshev, stars, gmg, patches: "auto"
                                   (NULL), "double", "mixed" (single) */
-    const char *coarse_device; /* of the coarse levels of pmg; NULL: that of the context */
+    const char *coarse_device; /* of the coarse levels of pmg and gmg; NULL: that of the context */
+    int64_t coarse_unknowns;   /* of gmg: levels of at most so many unknowns are coarse; 0: the last one */
+    const char *degrees;       /* of gmg, those between the degree and 1: "auto" (NULL), "arithmetic", "even",
+                                  "geometric", "straight" */
+    double fill;               /* of the smoother fsai: its entries against those of the matrix; 0: 1 */
     int warm_start;            /* the iteration begins with the trace of the solution before */
     int watch;                 /* measure the rate of every level (facet_solver_level), which costs time */
     double rtol;               /* on the true residual |F - K uhat| / |F| */

@@ -262,7 +262,7 @@ static void bad_words_are_refused(void **state) {
     } bad[] = {
         {{.preconditioner = "amg"}, NULL, "none, jacobi, gmg and patches", 0, 0},
         {{.preconditioner = "stars"}, NULL, "none, jacobi, gmg and patches", 0, 0},
-        {{.smoother = "faces"}, NULL, "belongs to the preconditioner pmg", 0, 0},
+        {{.smoother = "faces"}, NULL, "belongs to the discretization hdg", 0, 0},
         {{.preconditioner = "patches", .smoother = "jacobi"}, NULL, "goes with gmg", 0, 0},
         {{.smoother = "jacobi"}, NULL, "takes one step", 0, 3},
         {{.method = "cg", .cycle = "full"}, NULL, "goes with the method multigrid", 0, 0},

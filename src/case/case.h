@@ -104,8 +104,9 @@ struct case_file {
         struct case_place place;
     } discretization;
     struct {
-        char *method, *preconditioner, *cycle, *smoother, *precision, *coarse_device;
-        int smoother_degree;
+        char *method, *preconditioner, *cycle, *smoother, *precision, *coarse_device, *degrees;
+        int smoother_degree, coarse_unknowns;
+        double fill;
         double rtol;
         int max_iterations;
     } solver;

@@ -291,6 +291,9 @@ static facet_status read_solver(struct reader *r) {
     TRY(reader_text(map, "solver.smoother", &r->file->solver.smoother));
     TRY(reader_text(map, "solver.precision", &r->file->solver.precision));
     TRY(reader_text(map, "solver.coarse_device", &r->file->solver.coarse_device));
+    r->file->solver.coarse_unknowns = reader_integer(map, "solver.coarse_unknowns");
+    TRY(reader_text(map, "solver.degrees", &r->file->solver.degrees));
+    r->file->solver.fill = reader_number(map, "solver.fill");
     r->file->solver.smoother_degree = reader_integer(map, "solver.smoother_degree");
     r->file->solver.rtol = reader_number(map, "solver.rtol");
     r->file->solver.max_iterations = reader_integer(map, "solver.max_iterations");
@@ -415,6 +418,7 @@ void case_destroy(struct case_file **file) {
     base_free(&f->solver.smoother);
     base_free(&f->solver.precision);
     base_free(&f->solver.coarse_device);
+    base_free(&f->solver.degrees);
     base_free(&f->output.file);
     for (int i = 0; i < f->output.n_fields; i++) base_free(&f->output.fields[i]);
     base_free(&f->output.fields);

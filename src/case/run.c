@@ -282,6 +282,9 @@ static void choose_options(const struct case_file *file, int degree, facet_optio
     options->smoother_degree = file->solver.smoother_degree;
     options->precision = file->solver.precision;
     if (strcmp(file->solver.coarse_device, "same") != 0) options->coarse_device = file->solver.coarse_device;
+    options->coarse_unknowns = file->solver.coarse_unknowns;
+    options->degrees = file->solver.degrees;
+    options->fill = file->solver.fill;
     options->rtol = file->solver.rtol;
     options->max_iterations = file->solver.max_iterations;
 }

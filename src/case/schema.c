@@ -286,8 +286,10 @@ static const struct schema_entry table[] = {
                "patches"},
      .fallback = "auto",
      .help =
-         "For `cg`, `fgmres` and (`amg`, `pmg`) `multigrid`: the diagonal, the blocks of the faces, "
-         "algebraic multigrid, or p-multigrid, which never assembles the matrix (`auto`). Of the operator "
+         "For `cg`, `fgmres` and (`amg`, `pmg`, `gmg`) `multigrid`: the diagonal, the blocks of the faces, "
+         "algebraic multigrid, p-multigrid, which never assembles the matrix (`auto`), or (`hdg`) geometric "
+         "multigrid over lower degrees and coarser meshes, those the mesh was refined from or halved boxes; "
+         "without any it is `pmg`. Of the operator "
          "`tensor`: the blocks of the faces plus a coarse space of the vertices (`additive`), a V-cycle "
          "with Chebyshev polynomials over these (`chebyshev`), or with the cells around a vertex solved "
          "together (`stars`). Of `method: continuous`: a cycle over halved boxes with any `smoother` "
@@ -303,10 +305,13 @@ static const struct schema_entry table[] = {
          "alone, where it is `auto`."},
     {.path = "solver.smoother",
      .types = SCHEMA_WORD,
-     .words = {"auto", "faces", "cells", "patches", "additive", "point", "jacobi", "chebyshev"},
+     .words = {"auto", "faces", "cells", "vertices", "fsai", "sweep-cells", "sweep-vertices", "patches",
+               "additive", "point", "jacobi", "chebyshev"},
      .fallback = "auto",
      .help =
-         "Of `pmg`: a Chebyshev polynomial over the blocks of single faces, or of all faces of a cell. Of "
+         "Of `pmg` and `gmg`: a Chebyshev polynomial over the blocks of single faces, or of all faces of a "
+         "cell. Of `gmg` also over those around a vertex, or over a factored sparse approximate inverse "
+         "(`fsai`), or sweeps over patches one after the other. Of "
          "`method: continuous`: vertex patches colour by colour (`patches`, which is `auto`) or all at once "
          "and weighted (`additive`), Gauss-Seidel (`point`), damped Jacobi, or a Chebyshev polynomial over "
          "the diagonal."},
@@ -316,7 +321,7 @@ static const struct schema_entry table[] = {
      .min = 0,
      .max = 16,
      .fallback = "0",
-     .help = "Of this polynomial; 0: chosen. Of `patches`, `additive` and `point`: how many steps."},
+     .help = "Of this polynomial; 0: chosen. Of sweeps, `patches`, `additive` and `point`: how many steps."},
     {.path = "solver.precision",
      .types = SCHEMA_WORD,
      .words = {"auto", "double", "mixed"},
@@ -329,7 +334,27 @@ static const struct schema_entry table[] = {
      .types = SCHEMA_WORD,
      .words = {"same", "ref", "cpu", "debug", "cuda"},
      .fallback = "same",
-     .help = "Of `pmg`: where the coarse levels live."},
+     .help = "Of `pmg` and `gmg`: where the coarse levels live."},
+    {.path = "solver.coarse_unknowns",
+     .types = SCHEMA_INTEGER,
+     .flags = SCHEMA_FROM | SCHEMA_TO,
+     .min = 0,
+     .max = 1000000000,
+     .fallback = "0",
+     .help = "Of `gmg`: levels of at most so many unknowns live on `coarse_device`; 0: the last one."},
+    {.path = "solver.degrees",
+     .types = SCHEMA_WORD,
+     .words = {"auto", "arithmetic", "even", "geometric", "straight"},
+     .fallback = "auto",
+     .help = "Of `gmg` of `hdg`: the degrees of the levels between the degree and 1: one less each time, the "
+             "even ones, half each time, or none."},
+    {.path = "solver.fill",
+     .types = SCHEMA_NUMBER,
+     .flags = SCHEMA_FROM | SCHEMA_TO,
+     .min = 0,
+     .max = 20,
+     .fallback = "0",
+     .help = "Of the smoother `fsai`: how many entries it has against the matrix; 0: chosen."},
     {.path = "solver.rtol",
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_ABOVE | SCHEMA_BELOW,

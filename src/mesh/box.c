@@ -37,6 +37,7 @@ struct generator {
     const facet_box *box;
     int dim;
     const struct cut *even, *odd; /* for bricks whose index sum is even, odd */
+    const char *split;            /* NULL: bricks stay whole */
     int64_t strides[3];           /* of the lattice of points */
     int64_t n_points, n_bricks;
     double *coordinates[3];
@@ -91,6 +92,7 @@ static facet_status choose_cut(struct generator *g) {
         if (g->even || (split && strcmp(split, splits[i].name) != 0)) continue;
         g->even = splits[i].even;
         g->odd = splits[i].odd;
+        g->split = splits[i].name;
     }
     if (!g->even)
         FAIL(FACET_ERROR_INPUT, "unknown split '%s' of a box of shape %s; known are: %s", split, shape,
@@ -318,10 +320,12 @@ facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh) {
     TRY(lay_cells(&g));
     TRY(name_sides(&g));
     TRY(mesh_create(&g.input, mesh));
-    for (int a = 0; a < g.dim && !shape_is_simplex(g.even->shape); a++) { /* the mesh remembers */
-        (*mesh)->box.cells[a] = box->cells[a];
-        (*mesh)->box.periodic[a] = box->periodic[a] != 0;
-        (*mesh)->box.coordinates[a] = g.coordinates[a];
+    struct mesh_box *made = g.split ? &(*mesh)->cut : &(*mesh)->box; /* the mesh remembers */
+    (*mesh)->split = g.split;
+    for (int a = 0; a < g.dim; a++) {
+        made->cells[a] = box->cells[a];
+        made->periodic[a] = box->periodic[a] != 0;
+        made->coordinates[a] = g.coordinates[a];
         g.coordinates[a] = NULL;
     }
 done:

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "mesh/mesh.h"
+#include "mesh/nesting.h"
 
 /* ------------------------------------------------------------------------------------------ faults */
 
@@ -127,6 +128,44 @@ static inline const double *mesh_cell_nodes(const struct facet_mesh *mesh, int32
     const struct mesh_block *block = &mesh->blocks[mesh_block_index(mesh, cell)];
     return block->nodes + (int64_t)(cell - block->first) * block->n_nodes * mesh->dim;
 }
+
+/* ------------------------------------------------------------------------------------------ refinement */
+
+#define MESH_MAX_CHILDREN 8
+#define MESH_MAX_MIDDLES  27 /* nodes of the hex lattice of order 2 */
+
+/* Children as numbers of nodes of the order-2 lattice; the first is (0,0,0), then the first coordinate runs
+ * fastest. */
+struct mesh_children {
+    int n;
+    int vertices[MESH_MAX_CHILDREN][SHAPE_MAX_VERTICES];
+};
+/* The variants of a shape's refinement; one but for tets. */
+const struct mesh_children *mesh_children_of(enum shape shape, int *n_variants);
+
+/* ------------------------------------------------------------------------------------------ nesting */
+
+/* Ways to find the parent of a cell: by the order in which a refinement puts the children; by the intervals
+ * of boxes of quads or hexes; among the simplices of one brick of a box; by a search of the whole mesh. */
+enum mesh_way { MESH_BY_ORDER, MESH_BY_INTERVALS, MESH_BY_BRICKS, MESH_BY_SEARCH, MESH_N_WAYS };
+struct mesh_finder;
+/* *finder = NULL when the meshes cannot be nested in this way. */
+facet_status mesh_finder_create(enum mesh_way way, const struct facet_mesh *fine,
+                                const struct facet_mesh *coarse, struct mesh_finder **finder);
+void mesh_finder_destroy(struct mesh_finder **finder);
+/* The coarse cell around a fine one and its image there, a guess still to be checked; *parent = -1: there is
+ * none. May be called from several threads. */
+facet_status mesh_find_parent(const struct mesh_finder *finder, int32_t cell, int32_t *parent,
+                              struct mesh_kind *image);
+
+/* ------------------------------------------------------------------------------------------ location */
+
+/* The reference coordinates of a point in one cell; lattice: shape_nodes of the cell (not read when it is
+ * affine). *found = 0 when Newton did not arrive. */
+facet_status mesh_invert(const struct facet_mesh *mesh, int32_t cell, const double *lattice,
+                         const double *target, double *xi, int *found);
+/* How far xi lies outside the reference cell; negative inside. */
+double mesh_outside_by(enum shape shape, const double *xi);
 
 /* ------------------------------------------------------------------------------------------ tree of boxes */
 

@@ -71,8 +71,7 @@ static int solve_small(int dim, const double *J, const double *r, double *step) 
     return 1;
 }
 
-/* How far xi lies outside the reference cell; negative inside. */
-static double outside_by(enum shape shape, const double *xi) {
+double mesh_outside_by(enum shape shape, const double *xi) {
     int dim = shape_dim(shape), simplex = shape_is_simplex(shape);
     double worst = -INFINITY, sum = 0;
     for (int a = 0; a < dim; a++) {
@@ -107,12 +106,11 @@ done:
     return status;
 }
 
-static facet_status invert_cell(const struct mesh_locator *locator, int32_t cell, const double *target,
-                                double *xi, int *found) {
+facet_status mesh_invert(const struct facet_mesh *mesh, int32_t cell, const double *lattice,
+                         const double *target, double *xi, int *found) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = locator->mesh;
-    int b = mesh_block_index(mesh, cell), dim = mesh->dim;
-    const struct mesh_block *block = &mesh->blocks[b];
+    int dim = mesh->dim;
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
     const double *nodes = mesh_cell_nodes(mesh, cell), *vertices = shape_vertices(block->shape);
     if (block->affine[cell - block->first]) {
         double J[9], r[3];
@@ -127,9 +125,9 @@ static facet_status invert_cell(const struct mesh_locator *locator, int32_t cell
         for (int v = 0; v < n_vertices; v++) xi[a] += vertices[v * dim + a] / n_vertices;
     }
     TRY(invert(mesh, block, nodes, target, xi, found));
-    if (*found && outside_by(block->shape, xi) <= OUTSIDE) goto done;
+    if (*found && mesh_outside_by(block->shape, xi) <= OUTSIDE) goto done;
     int nearest = mesh_nearest_node(block->n_nodes, dim, nodes, target);
-    for (int a = 0; a < dim; a++) xi[a] = locator->lattices[b][nearest * dim + a];
+    for (int a = 0; a < dim; a++) xi[a] = lattice[nearest * dim + a];
     TRY(invert(mesh, block, nodes, target, xi, found));
 done:
     return status;
@@ -171,10 +169,11 @@ static int visit_cell(void *user, int32_t cell) {
     const struct facet_mesh *mesh = search->locator->mesh;
     double xi[3] = {0}, roundings;
     int found;
-    search->status = invert_cell(search->locator, cell, search->target, xi, &found);
+    search->status = mesh_invert(mesh, cell, search->locator->lattices[mesh_block_index(mesh, cell)],
+                                 search->target, xi, &found);
     if (search->status != FACET_OK) return 1;
     if (!found) return 0;
-    double outside = outside_by(mesh_block_of(mesh, cell)->shape, xi);
+    double outside = mesh_outside_by(mesh_block_of(mesh, cell)->shape, xi);
     if (search->cell >= 0 && outside >= search->outside) return 0;
     if (outside > OUTSIDE) {
         /* A cell may be so thin that one rounding of the coordinates is more than OUTSIDE of it. */

@@ -234,6 +234,7 @@ done:
 void mesh_destroy(struct facet_mesh **mesh) {
     struct facet_mesh *m = *mesh;
     if (!m) return;
+    mesh_destroy(&m->coarse);
     for (int b = 0; b < m->n_blocks; b++) {
         base_free(&m->blocks[b].vertices);
         base_free(&m->blocks[b].faces);
@@ -249,7 +250,10 @@ void mesh_destroy(struct facet_mesh **mesh) {
         base_free(&m->groups[g].ids);
     }
     base_free(&m->groups);
-    for (int d = 0; d < 3; d++) base_free(&m->box.coordinates[d]);
+    for (int d = 0; d < 3; d++) {
+        base_free(&m->box.coordinates[d]);
+        base_free(&m->cut.coordinates[d]);
+    }
     base_free(mesh);
 }
 

@@ -56,6 +56,9 @@ struct mesh_box {
 struct facet_mesh {
     int dim, order;
     struct mesh_box box;
+    struct mesh_box cut;       /* likewise the box whose bricks were cut into simplices, in its own order */
+    const char *split;         /* how they were cut (static text, as in facet_box), NULL without `cut` */
+    struct facet_mesh *coarse; /* owned: the mesh that this one was refined from; NULL: none is kept */
     int32_t n_vertices, n_cells, n_faces, n_boundary_faces;
     int n_blocks;
     struct mesh_block blocks[MESH_MAX_BLOCKS];
@@ -110,11 +113,15 @@ facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh);
 void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]);
 /* Gmsh MSH 2.2 or 4.1, ASCII or binary. */
 facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh);
-/* Every cell into 2^dim; curved geometry is evaluated, groups and periodicity are kept. */
+/* Every cell into 2^dim; curved geometry is evaluated, groups and periodicity are kept. Children stand
+ * together, in the order of the cells. The fine mesh does not keep the coarse one, which stays the caller's.
+ */
 facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine);
 /* Whether the mesh can be refined so many times: FACET_ERROR_INPUT when 32-bit numbers cannot count the
  * cells, FACET_ERROR_MACHINE when the memory that is available now would not hold them. */
 facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times);
+/* Refines a mesh in place and so many times; it keeps all the meshes it came from (nesting.h). */
+facet_status mesh_refine_keeping(struct facet_mesh *mesh, int times);
 
 const struct mesh_block *mesh_block_of(const struct facet_mesh *mesh, int32_t cell);
 /* "(0.5, 1)": the middle of a cell, or of its face `local` (-1: the cell itself), for messages. */

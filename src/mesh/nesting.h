@@ -14,6 +14,8 @@
 #include "mesh/mesh.h"
 
 #define NESTING_MAX_LEVELS 24
+/* A mesh with more is not nested: that takes a box graded without any rule. */
+#define NESTING_MAX_KINDS 65536
 
 struct mesh_kind {
     enum shape shape; /* of the cell and its parent */

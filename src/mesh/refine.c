@@ -9,31 +9,21 @@
 #include "mesh/internal.h"
 #include "poly/basis.h"
 
-#define MAX_CHILDREN 8
-#define MAX_MIDDLES  27 /* nodes of the hex lattice of order 2 */
-
-/* Children as numbers of nodes of the order-2 lattice; the first is (0,0,0), then the first coordinate runs
- * fastest. */
-struct children {
-    int n;
-    int vertices[MAX_CHILDREN][SHAPE_MAX_VERTICES];
-};
-
-static const struct children segment = {2, {{0, 1}, {1, 2}}};
-static const struct children triangle = {4, {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}, {1, 4, 3}}};
-static const struct children quad = {4, {{0, 1, 4, 3}, {1, 2, 5, 4}, {3, 4, 7, 6}, {4, 5, 8, 7}}};
-static const struct children hex = {8,
-                                    {{0, 1, 4, 3, 9, 10, 13, 12},
-                                     {1, 2, 5, 4, 10, 11, 14, 13},
-                                     {3, 4, 7, 6, 12, 13, 16, 15},
-                                     {4, 5, 8, 7, 13, 14, 17, 16},
-                                     {9, 10, 13, 12, 18, 19, 22, 21},
-                                     {10, 11, 14, 13, 19, 20, 23, 22},
-                                     {12, 13, 16, 15, 21, 22, 25, 24},
-                                     {13, 14, 17, 16, 22, 23, 26, 25}}};
+static const struct mesh_children segment = {2, {{0, 1}, {1, 2}}};
+static const struct mesh_children triangle = {4, {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}, {1, 4, 3}}};
+static const struct mesh_children quad = {4, {{0, 1, 4, 3}, {1, 2, 5, 4}, {3, 4, 7, 6}, {4, 5, 8, 7}}};
+static const struct mesh_children hex = {8,
+                                         {{0, 1, 4, 3, 9, 10, 13, 12},
+                                          {1, 2, 5, 4, 10, 11, 14, 13},
+                                          {3, 4, 7, 6, 12, 13, 16, 15},
+                                          {4, 5, 8, 7, 13, 14, 17, 16},
+                                          {9, 10, 13, 12, 18, 19, 22, 21},
+                                          {10, 11, 14, 13, 19, 20, 23, 22},
+                                          {12, 13, 16, 15, 21, 22, 25, 24},
+                                          {13, 14, 17, 16, 22, 23, 26, 25}}};
 /* Four tets at the corners; the octahedron between them has the middles 1-8, 3-7, 4-6 as diagonals, and is
  * cut along one of them. The shortest keeps the children from growing thin. */
-static const struct children tets[3] = {
+static const struct mesh_children tets[3] = {
     {8,
      {{0, 1, 3, 6},
       {1, 2, 4, 7},
@@ -63,8 +53,7 @@ static const struct children tets[3] = {
       {4, 6, 7, 1}}},
 };
 
-/* The variants of a shape's refinement; one but for tets. */
-static const struct children *children_of(enum shape shape, int *n_variants) {
+const struct mesh_children *mesh_children_of(enum shape shape, int *n_variants) {
     *n_variants = shape == SHAPE_TET ? 3 : 1;
     return shape == SHAPE_SEGMENT    ? &segment
            : shape == SHAPE_TRIANGLE ? &triangle
@@ -77,10 +66,10 @@ static const struct children *children_of(enum shape shape, int *n_variants) {
 struct plan {
     enum shape shape;
     int dim, n_middles, n_variants, n_nodes;
-    const struct children *children;
-    double middles[MAX_MIDDLES * 3]; /* the lattice of order 2 */
-    int n_parents[MAX_MIDDLES];      /* the parent's vertices a middle lies between */
-    int parents[MAX_MIDDLES][SHAPE_MAX_VERTICES];
+    const struct mesh_children *children;
+    double middles[MESH_MAX_MIDDLES * 3]; /* the lattice of order 2 */
+    int n_parents[MESH_MAX_MIDDLES];      /* the parent's vertices a middle lies between */
+    int parents[MESH_MAX_MIDDLES][SHAPE_MAX_VERTICES];
     double *values[3]; /* for each variant: (children x n_nodes) x n_nodes, Lagrange values at the children's
                           nodes */
 };
@@ -140,18 +129,18 @@ static facet_status plan_init(struct plan *plan, enum shape shape, int order) {
     plan->dim = dim;
     plan->n_middles = shape_n_nodes(shape, 2);
     plan->n_nodes = shape_n_nodes(shape, order);
-    plan->children = children_of(shape, &plan->n_variants);
+    plan->children = mesh_children_of(shape, &plan->n_variants);
     shape_nodes(shape, 2, plan->middles);
     for (int m = 0; m < plan->n_middles; m++)
         for (int v = 0; v < shape_n_vertices(shape); v++)
             if (lies_between(shape, plan->middles + m * dim, shape_vertices(shape) + v * dim))
                 plan->parents[m][plan->n_parents[m]++] = v;
-    int64_t n = (int64_t)MAX_CHILDREN * plan->n_nodes;
+    int64_t n = (int64_t)MESH_MAX_CHILDREN * plan->n_nodes;
     TRY(ALLOC(lattice, plan->n_nodes * dim));
     TRY(ALLOC(xi, n * dim));
     shape_nodes(shape, order, lattice);
     for (int k = 0; k < plan->n_variants; k++) {
-        const struct children *children = &plan->children[k];
+        const struct mesh_children *children = &plan->children[k];
         for (int c = 0; c < children->n; c++)
             child_nodes(plan, children->vertices[c], lattice, xi + (int64_t)c * plan->n_nodes * dim);
         TRY(ALLOC(plan->values[k], n * plan->n_nodes));
@@ -242,7 +231,7 @@ static void make_children(struct refinement *r, int b) {
         const int32_t *points = r->points + r->point_offsets[b] + (int64_t)c * plan->n_middles;
         int variant = choose_variant(mesh, plan, nodes);
         const double *values = plan->values[variant];
-        const struct children *children = &plan->children[variant];
+        const struct mesh_children *children = &plan->children[variant];
         for (int k = 0; k < children->n; k++, cell++) {
             r->shapes[cell] = (uint8_t)plan->shape;
             for (int v = 0; v < n_vertices; v++) r->vertices[vertex++] = points[children->vertices[k][v]];
@@ -296,7 +285,7 @@ static int split_face(const struct refinement *r, int32_t face, int side, int st
     const struct plan *plan = &r->plans[b];
     int64_t in_block = cell - block->first;
     enum shape face_shape = (enum shape)mesh->face_shapes[face];
-    const struct children *children = children_of(face_shape, &n_variants);
+    const struct mesh_children *children = mesh_children_of(face_shape, &n_variants);
     mesh_face_nodes(plan->shape, local, block->orientations[in_block * shape_n_faces(plan->shape) + local], 2,
                     nodes);
     const int32_t *points = r->points + r->point_offsets[b] + in_block * plan->n_middles;
@@ -411,5 +400,20 @@ facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine
 done:
     if (status != FACET_OK) mesh_destroy(fine);
     refinement_free(&r);
+    return status;
+}
+
+facet_status mesh_refine_keeping(struct facet_mesh *mesh, int times) {
+    facet_status status = FACET_OK;
+    struct facet_mesh *fine = NULL;
+    TRY(mesh_check_refinement(mesh, times));
+    for (int i = 0; i < times; i++) {
+        TRY(mesh_refine(mesh, &fine));
+        struct facet_mesh old = *mesh; /* the caller's handle becomes the fine mesh */
+        *mesh = *fine;
+        *fine = old;
+        mesh->coarse = fine;
+    }
+done:
     return status;
 }

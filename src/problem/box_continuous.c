@@ -44,11 +44,10 @@ static facet_status choose_smoother(const facet_options *o, struct choice *c) {
         [BOX_SMOOTHER_CHEBYSHEV] = "chebyshev", [BOX_N_SMOOTHERS] = NULL};
     int found = is(o->smoother, "auto") ? BOX_SMOOTHER_VERTEX : find_word(words, o->smoother);
     if (found < 0)
-        return base_fail(
-            FACET_ERROR_INPUT,
-            "the smoother %s belongs to the preconditioner pmg; the discretization continuous has "
-            "patches, additive, point, jacobi and chebyshev",
-            o->smoother);
+        return base_fail(FACET_ERROR_INPUT,
+                         "the smoother %s belongs to the discretization hdg; continuous has "
+                         "patches, additive, point, jacobi and chebyshev",
+                         o->smoother);
     c->options.smoother = (enum box_smoother)found;
     int patches = found == BOX_SMOOTHER_VERTEX || found == BOX_SMOOTHER_ADDITIVE;
     if (is(o->preconditioner, "patches") && !patches)
@@ -90,8 +89,12 @@ static facet_status check_words(const struct facet_solver *s) {
                          "the preconditioner %s does not belong to the discretization continuous, which has "
                          "none, jacobi, gmg and patches",
                          o->preconditioner);
-    if (o->coarse_device != NULL)
-        return base_fail(FACET_ERROR_INPUT, "a coarse_device belongs to the preconditioner pmg");
+    const char *key = o->coarse_device != NULL  ? "a coarse_device"
+                      : o->coarse_unknowns > 0  ? "coarse_unknowns"
+                      : !is(o->degrees, "auto") ? "a sequence of degrees"
+                      : o->fill > 0.0           ? "a fill"
+                                                : NULL;
+    if (key != NULL) return base_fail(FACET_ERROR_INPUT, "%s belongs to the discretization hdg", key);
     static const char *const kernels[] = {"brick_apply", "brick_prolong", "brick_restrict", "patch_sweep",
                                           NULL};
     static const char *const points[] = {"point_sweep", NULL};

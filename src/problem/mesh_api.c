@@ -1,5 +1,4 @@
 /* The public face of the mesh room. */
-#include "base/memory.h"
 #include "problem/problem.h"
 
 facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh) {
@@ -20,17 +19,7 @@ facet_status facet_mesh_read(facet_context *context, const char *path, facet_mes
 
 facet_status facet_mesh_refine(facet_mesh *mesh, int times) {
     REQUIRE(mesh);
-    facet_status status = mesh_check_refinement(mesh, times);
-    for (int i = 0; i < times && status == FACET_OK; i++) {
-        struct facet_mesh *fine, old;
-        status = mesh_refine(mesh, &fine);
-        if (status != FACET_OK) break;
-        old = *mesh; /* the caller's handle becomes the fine mesh */
-        *mesh = *fine;
-        *fine = old;
-        mesh_destroy(&fine);
-    }
-    return status;
+    return mesh_refine_keeping(mesh, times);
 }
 
 facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) {

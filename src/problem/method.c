@@ -1,12 +1,13 @@
 /* Which method solves the trace system: direct, or a Krylov method or multigrid cycles by themselves, with
  * which preconditioner. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "problem/problem.h"
 #include "solve/amg.h"
-#include "trace/pmg.h"
+#include "trace/gmg.h"
 
 /* A factor may take this part of the memory that is available. */
 #define FACTOR_MEMORY_SHARE 0.4
@@ -116,6 +117,26 @@ static int is_nearly_incompressible(const struct hdg_data *data) {
     return 0;
 }
 
+static enum pmg_precision find_precision(const facet_options *o) {
+    return is(o->precision, "mixed")    ? PMG_MIXED
+           : is(o->precision, "double") ? PMG_DOUBLE
+                                        : PMG_PRECISION_AUTO;
+}
+
+/* The levels become the preconditioner, visited as the options say. */
+static facet_status take_multigrid(struct facet_solver *s, struct multigrid **mg) {
+    facet_status status = FACET_OK;
+    const char *cycle = s->options.cycle;
+    if (!is(cycle, "auto"))
+        TRY(multigrid_set_cycle(*mg, is(cycle, "W")      ? MG_W
+                                     : is(cycle, "F")    ? MG_F
+                                     : is(cycle, "full") ? MG_FULL
+                                                         : MG_V));
+    TRY(operator_create_multigrid(mg, &s->M));
+done:
+    return status;
+}
+
 static facet_status make_pmg(struct facet_solver *s) {
     facet_status status = FACET_OK;
     double *modes = NULL;
@@ -132,24 +153,64 @@ static facet_status make_pmg(struct facet_solver *s) {
         TRY(hdg_rigid_modes(s->hdg, modes));
         options.modes = modes;
     }
-    options.precision = is(s->options.precision, "mixed")    ? PMG_MIXED
-                        : is(s->options.precision, "double") ? PMG_DOUBLE
-                                                             : PMG_PRECISION_AUTO;
+    options.precision = find_precision(&s->options);
     options.degree = s->options.smoother_degree;
     options.smoother = is(s->options.smoother, "faces")   ? PMG_FACES
                        : is(s->options.smoother, "cells") ? PMG_CELLS
                                                           : PMG_SMOOTHER_AUTO;
     if (s->options.coarse_device != NULL) TRY(device_find(s->options.coarse_device, &options.coarse_device));
     TRY(trace_pmg_create(&s->hdg->trace, &s->hdg->matrices, &s->A, &options, &mg));
-    if (!is(s->options.cycle, "auto"))
-        TRY(multigrid_set_cycle(mg, is(s->options.cycle, "W")      ? MG_W
-                                    : is(s->options.cycle, "F")    ? MG_F
-                                    : is(s->options.cycle, "full") ? MG_FULL
-                                                                   : MG_V));
-    TRY(operator_create_multigrid(&mg, &s->M));
+    TRY(take_multigrid(s, &mg));
 done:
     base_free(&modes);
     multigrid_destroy(&mg);
+    return status;
+}
+
+static void choose_gmg(const struct facet_solver *s, struct gmg_options *options) {
+    const facet_options *o = &s->options;
+    gmg_options_default(options);
+    options->singular = s->hdg->singular;
+    options->incompressible = is_nearly_incompressible(&s->hdg->data);
+    options->n_modes = s->hdg->data.scheme == HDG_ELASTIC ? hdg_n_rigid_modes(s->hdg) : 0;
+    options->precision = find_precision(o);
+    options->steps = o->smoother_degree;
+    options->fill = o->fill;
+    options->coarse_unknowns = o->coarse_unknowns;
+    options->degrees = is(o->degrees, "arithmetic")  ? GMG_ARITHMETIC
+                       : is(o->degrees, "even")      ? GMG_EVEN
+                       : is(o->degrees, "geometric") ? GMG_GEOMETRIC
+                       : is(o->degrees, "straight")  ? GMG_STRAIGHT
+                                                     : GMG_DEGREES_AUTO;
+    options->smoother = is(o->smoother, "faces")            ? GMG_FACES
+                        : is(o->smoother, "cells")          ? GMG_CELLS
+                        : is(o->smoother, "vertices")       ? GMG_VERTICES
+                        : is(o->smoother, "fsai")           ? GMG_FSAI
+                        : is(o->smoother, "sweep-cells")    ? GMG_SWEEP_CELLS
+                        : is(o->smoother, "sweep-vertices") ? GMG_SWEEP_VERTICES
+                                                            : GMG_SMOOTHER_AUTO;
+}
+
+/* Without a coarser mesh it is p-multigrid, and s->why_pmg says why. */
+static facet_status make_gmg(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct gmg_options options;
+    struct mesh_hierarchy hierarchy = {0};
+    struct multigrid *mg = NULL;
+    TRY(mesh_hierarchy_create(s->problem->mesh, 1, &hierarchy));
+    if (hierarchy.n == 0) {
+        snprintf(s->why_pmg, sizeof s->why_pmg, "%s", hierarchy.why);
+        s->preconditioner = "pmg";
+        TRY(make_pmg(s));
+        goto done;
+    }
+    choose_gmg(s, &options);
+    if (s->options.coarse_device != NULL) TRY(device_find(s->options.coarse_device, &options.coarse_device));
+    TRY(trace_gmg_create(&s->hdg->trace, &s->hdg->matrices, &s->A, &hierarchy, &options, &mg));
+    TRY(take_multigrid(s, &mg));
+done:
+    multigrid_destroy(&mg);
+    mesh_hierarchy_destroy(&hierarchy);
     return status;
 }
 
@@ -173,6 +234,7 @@ done:
 static facet_status make_preconditioner(struct facet_solver *s, const struct csr *csr) {
     facet_status status = FACET_OK;
     if (strcmp(s->preconditioner, "pmg") == 0) TRY(make_pmg(s));
+    if (strcmp(s->preconditioner, "gmg") == 0) TRY(make_gmg(s));
     if (strcmp(s->preconditioner, "amg") == 0) TRY(make_amg(s, csr));
     if (strcmp(s->preconditioner, "jacobi") == 0 || strcmp(s->preconditioner, "block") == 0)
         TRY(make_jacobi(s));
@@ -184,10 +246,25 @@ done:
 }
 
 /* Which keys do nothing with the method that was chosen? They are refused, not ignored. */
-static facet_status check_unused(const struct facet_solver *s, int multigrid, int pmg) {
+static facet_status check_unused(const struct facet_solver *s) {
     const facet_options *o = &s->options;
-    if (!is(o->cycle, "auto") && !multigrid)
-        return base_fail(FACET_ERROR_INPUT, "a cycle belongs to the preconditioners amg and pmg");
+    int pmg = strcmp(s->preconditioner, "pmg") == 0, gmg = strcmp(s->preconditioner, "gmg") == 0;
+    if (!is(o->cycle, "auto") && !pmg && !gmg && strcmp(s->preconditioner, "amg") != 0)
+        return base_fail(FACET_ERROR_INPUT, "a cycle belongs to the preconditioners amg, pmg and gmg");
+    if (gmg && o->fill > 0.0 && !is(o->smoother, "fsai"))
+        return base_fail(FACET_ERROR_INPUT, "fill belongs to the smoother fsai");
+    if (gmg && o->coarse_unknowns > 0 && o->coarse_device == NULL)
+        return base_fail(FACET_ERROR_INPUT, "coarse_unknowns needs a coarse_device");
+    if (gmg) return FACET_OK;
+    const char *only = !is(o->degrees, "auto")  ? "a sequence of degrees"
+                       : o->fill > 0.0          ? "fill"
+                       : o->coarse_unknowns > 0 ? "coarse_unknowns"
+                                                : NULL;
+    if (only != NULL) return base_fail(FACET_ERROR_INPUT, "%s belongs to the preconditioner gmg", only);
+    if (pmg && !is(o->smoother, "auto") && !is(o->smoother, "faces") && !is(o->smoother, "cells"))
+        return base_fail(FACET_ERROR_INPUT,
+                         "the smoother %s belongs to the preconditioner gmg; pmg has faces and cells",
+                         o->smoother);
     if (pmg) return FACET_OK;
     const char *key = !is(o->smoother, "auto")    ? "smoother"
                       : o->smoother_degree > 0    ? "smoother_degree"
@@ -195,7 +272,7 @@ static facet_status check_unused(const struct facet_solver *s, int multigrid, in
                       : !is(o->precision, "auto") ? "precision"
                                                   : NULL;
     if (key == NULL) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "%s belongs to the preconditioner pmg", key);
+    return base_fail(FACET_ERROR_INPUT, "%s belongs to the preconditioners pmg and gmg", key);
 }
 
 /* A matrix that is not symmetric is for FGMRES, with what the symmetric part of it gives. */
@@ -207,7 +284,7 @@ static facet_status check_nonsymmetric(const struct facet_solver *s) {
                          "%s, and the method %s needs one that is; use fgmres, or the formulation symmetric",
                          why, s->options.method);
     if (is(s->options.preconditioner, "amg"))
-        return base_fail(FACET_ERROR_INPUT, "%s, and amg needs one that is; use pmg", why);
+        return base_fail(FACET_ERROR_INPUT, "%s, and amg needs one that is; use pmg or gmg", why);
     return FACET_OK;
 }
 
@@ -223,7 +300,8 @@ facet_status solver_choose_method(struct facet_solver *s) {
     int insist = strcmp(method, "direct") == 0, mg = strcmp(method, "multigrid") == 0;
     int tuned = s->options.smoother_degree > 0 || !is(s->options.smoother, "auto") ||
                 !is(s->options.cycle, "auto") || !is(s->options.precision, "auto") ||
-                s->options.coarse_device != NULL;
+                s->options.coarse_device != NULL || s->options.coarse_unknowns > 0 || s->options.fill > 0.0 ||
+                !is(s->options.degrees, "auto");
     int direct = insist || (strcmp(method, "auto") == 0 && any && !tuned && !fgmres &&
                             s->system.n_free <= cholesky_reasonable_size() &&
                             (!hybrid || assembled_bytes(s) <= LARGE_ASSEMBLED));
@@ -231,11 +309,11 @@ facet_status solver_choose_method(struct facet_solver *s) {
     TRY(check_nonsymmetric(s));
     s->method = insist ? "direct" : mg ? "multigrid" : fgmres ? "fgmres" : "cg";
     s->preconditioner = insist ? "none" : !any ? wanted : hybrid ? "pmg" : "amg";
-    int pmg = strcmp(s->preconditioner, "pmg") == 0, amg = strcmp(s->preconditioner, "amg") == 0;
-    if (mg && !pmg && !amg)
-        FAIL(FACET_ERROR_INPUT, "the method multigrid takes the preconditioner amg or pmg, not %s",
+    int amg = strcmp(s->preconditioner, "amg") == 0;
+    if (mg && !amg && strcmp(s->preconditioner, "pmg") != 0 && strcmp(s->preconditioner, "gmg") != 0)
+        FAIL(FACET_ERROR_INPUT, "the method multigrid takes the preconditioner amg, pmg or gmg, not %s",
              s->preconditioner);
-    TRY(check_unused(s, pmg || amg, pmg));
+    TRY(check_unused(s));
     if (direct || amg) {
         double begin = base_phase_begin(monitor, FACET_PHASE_ASSEMBLE);
         status = hdg_assemble(s->hdg, &csr);

@@ -92,6 +92,7 @@ struct facet_solver {
     const char *operator_name;          /* that is used: "mapped", "tensor", "tp", "tpt", "mm" */
     char why_mapped[PROBLEM_WHY_BYTES]; /* what `tensor` would have needed on a box where `auto` could not
                                            take it; else "" */
+    char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
     struct problem *problem;
     const struct facet_context *context;
     facet_options options;

@@ -59,8 +59,7 @@ done:
 /* What continuous elements do not have, and what only they have. */
 static facet_status check_continuous(const facet_options *o) {
     const char *const smoothers[] = {"patches", "additive", "point", "jacobi", "chebyshev", NULL};
-    const char *const preconditioners[] = {"gmg", "patches", NULL}, *const operators[] = {"auto", "tensor",
-                                                                                          NULL};
+    const char *const preconditioners[] = {"patches", NULL}, *const operators[] = {"auto", "tensor", NULL};
     if (is_continuous(o)) {
         if (o->degree > BRICK_MAX_DEGREE)
             return base_fail(FACET_ERROR_INPUT,
@@ -80,6 +79,9 @@ static facet_status check_continuous(const facet_options *o) {
         return base_fail(FACET_ERROR_INPUT, "the %s %s belongs to the discretization continuous",
                          smoother ? "smoother" : "preconditioner",
                          smoother ? o->smoother : o->preconditioner);
+    if (is_condensed(o) && o->preconditioner != NULL && strcmp(o->preconditioner, "gmg") == 0)
+        return base_fail(FACET_ERROR_INPUT,
+                         "the preconditioner gmg belongs to the discretizations hdg and continuous; use amg");
     return FACET_OK;
 }
 
@@ -108,8 +110,16 @@ static facet_status check_options(const facet_options *o, facet_equation equatio
     TRY(check_word("preconditioner", o->preconditioner,
                    "auto, none, jacobi, block, amg, pmg, additive, chebyshev, stars, gmg, patches"));
     TRY(check_word("cycle", o->cycle, "auto, V, W, F, full"));
-    TRY(check_word("smoother", o->smoother,
-                   "auto, faces, cells, patches, additive, point, jacobi, chebyshev"));
+    TRY(check_word(
+        "smoother", o->smoother,
+        "auto, faces, cells, vertices, fsai, sweep-cells, sweep-vertices, patches, additive, point, "
+        "jacobi, chebyshev"));
+    TRY(check_word("degrees", o->degrees, "auto, arithmetic, even, geometric, straight"));
+    if (!(o->fill >= 0.0 && isfinite(o->fill)))
+        return base_fail(FACET_ERROR_INPUT, "fill must not be negative: %g", o->fill);
+    if (o->coarse_unknowns < 0)
+        return base_fail(FACET_ERROR_INPUT, "coarse_unknowns must not be negative: %lld",
+                         (long long)o->coarse_unknowns);
     TRY(check_word("precision", o->precision, "auto, double, mixed"));
     TRY(check_continuous(o));
     if (o->coarse_device != NULL) {
@@ -177,6 +187,7 @@ static struct want wants_mapped(const struct facet_solver *s) {
         struct want want;
     } all[] = {
         {is(o->preconditioner, "pmg"), {"the preconditioner pmg", "another preconditioner"}},
+        {is(o->preconditioner, "gmg"), {"the preconditioner gmg", "another preconditioner"}},
         {is(o->preconditioner, "amg"), {"the preconditioner amg", "another preconditioner"}},
         {is(o->method, "fgmres"), {"the method fgmres", "the method cg"}},
         {is(o->method, "direct") && is_condensed(o), {"the direct solve of condensed", "the method cg"}},
@@ -185,6 +196,9 @@ static struct want wants_mapped(const struct facet_solver *s) {
         {!is(o->smoother, "auto"), {"a smoother", "no smoother"}},
         {o->smoother_degree > 0, {"a smoother_degree", "no smoother_degree"}},
         {o->coarse_device != NULL, {"a coarse_device", "no coarse_device"}},
+        {o->coarse_unknowns > 0, {"coarse_unknowns", "no coarse_unknowns"}},
+        {!is(o->degrees, "auto"), {"a sequence of degrees", "no degrees"}},
+        {o->fill > 0.0, {"a fill", "no fill"}},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i].asked) return all[i].want;

@@ -173,8 +173,9 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
     }
     if (norm <= goal) reason = "the tolerance was reached";
     if (rounding) reason = solve_rounding_reason;
-    status = solve_finish(report, norm <= goal || rounding, reason != NULL ? reason : "a value is not finite",
-                          norm / scale);
+    if (reason == NULL) reason = "a value is not finite";
+    status = norm <= goal || rounding ? solve_finish(report, 1, reason, norm / scale)
+                                      : solve_fail(report, M, reason, norm / scale);
 done:
     arnoldi_destroy(&a);
     return status;

@@ -8,9 +8,12 @@
 #include "solve/solve.h"
 
 struct fsai_options {
-    /* nnz(G) against the lower triangle of A. 1: its pattern. More: each row grows by the entries (or whole
-     * blocks) that reduce its functional most, until the fill is reached. */
+    /* nnz(G) against the lower triangle of A. 1: its pattern, whole blocks of it. More: the columns that
+     * reduce the Kaporin number of GAG' most come in, until the fill is reached. */
     double fill;
+    /* The pattern begins with the blocks themselves instead of that of A, and any fill is reached by growth:
+     * a much better M for the same nnz. */
+    int free_pattern;
     int64_t n_blocks;             /* of unknowns that belong together (faces), or 0: unknowns one by one */
     const int64_t *block_offsets; /* n_blocks + 1 */
 };
@@ -22,5 +25,10 @@ struct fsai_report {
 facet_status operator_create_fsai(const struct device *device, const struct csr *csr,
                                   const struct fsai_options *options, struct operator* M,
                                   struct fsai_report *report);
+/* The ratio for smoother_create_chebyshev (POLYNOMIAL_FIRST, two steps) that gave the smallest rates of
+ * V-cycles with inherited coarse operators on quads: 4 for the pattern of A, falling to 2 as M gets better.
+ * HDG_RATES. Where tau h is small the slow modes along rows of cells (trace/coarse.h) want a larger ratio: 4
+ * to 6 at tau h = 1/64, p = 1. */
+double fsai_ratio(const struct fsai_options *options);
 
 #endif

@@ -36,5 +36,9 @@ double solve_true_residual(const struct operator* A, const struct vector *b, con
 int solve_is_rounding(const struct operator* A, const struct vector *x, const struct solve_control *control,
                       double norm, double scale, struct vector *r, struct vector *d);
 extern const char solve_rounding_reason[];
+/* Completes the report of a solve that did not converge. If M is a multigrid of which a part does not work,
+ * that is the reason. */
+facet_status solve_fail(struct solve_report *report, const struct operator* M, const char *reason,
+                        double residual);
 
 #endif

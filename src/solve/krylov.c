@@ -186,12 +186,13 @@ facet_status solve_cg(const struct operator* A, const struct operator* M, const 
             goto done;
         }
         if (reason != NULL) {
-            status = solve_finish(report, 0, reason, norm / scale);
+            status = solve_fail(report, M, reason, norm / scale);
             goto done;
         }
     } while (norm < 0.5 * before);
-    int rounding = solve_is_rounding(A, x, control, norm, scale, &v.q, &v.p);
-    status = solve_finish(report, rounding, rounding ? solve_rounding_reason : stalled(norm), norm / scale);
+    status = solve_is_rounding(A, x, control, norm, scale, &v.q, &v.p)
+                 ? solve_finish(report, 1, solve_rounding_reason, norm / scale)
+                 : solve_fail(report, M, stalled(norm), norm / scale);
 done:
     cg_destroy(&v);
     return status;

@@ -44,17 +44,15 @@ static void apply_transfer(const struct mg_level *l, const struct mg_device_tran
         device_csr_apply(l->device, T->n_rows, T->offsets, T->columns, T->values, x->data, y->data);
 }
 
-/* coarse = P' fine. */
-static void restrict_vector(const struct mg_level *l, const struct vector *fine, struct vector *coarse) {
+void mg_restrict(const struct mg_level *l, const struct vector *fine, struct vector *coarse) {
     if (l->link.restrict_ != NULL)
         l->link.restrict_(&l->link, fine, coarse);
     else
         apply_transfer(l, &l->R, fine, coarse);
 }
 
-/* fine += factor P coarse; fine = P coarse when from_zero. */
-static void prolong_vector(const struct mg_level *l, double factor, int from_zero,
-                           const struct vector *coarse, struct vector *fine) {
+void mg_prolong(const struct mg_level *l, double factor, int from_zero, const struct vector *coarse,
+                struct vector *fine) {
     struct vector t = l->t;
     if (l->link.prolong != NULL) { /* with a factor of 1: multigrid_link has no other */
         if (from_zero) vector_fill(fine, 0.0);
@@ -73,7 +71,7 @@ static void restrict_residual(struct multigrid *mg, int level, const struct vect
     double clock = base_seconds();
     operator_residual(l->A, f, x, &r);
     tick(l, MG_RESIDUAL, &clock);
-    restrict_vector(l, &r, &coarse);
+    mg_restrict(l, &r, &coarse);
     if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, &next->rhs));
     tick(l, MG_TRANSFER, &clock);
 }
@@ -87,7 +85,7 @@ static void correct(struct multigrid *mg, int level, double factor, int from_zer
         coarse = l->near_x;
         mg_pass(mg, vector_convert(&next->x, &coarse));
     }
-    prolong_vector(l, factor, from_zero, &coarse, x);
+    mg_prolong(l, factor, from_zero, &coarse, x);
     tick(l, MG_TRANSFER, &clock);
 }
 
@@ -167,7 +165,7 @@ static void full_cycle(struct multigrid *mg, int level, const struct vector *f, 
 static void guess(struct multigrid *mg, int level, const struct vector *f, struct vector *x) {
     struct mg_level *l = &mg->levels[level], *next = l + 1;
     struct vector coarse = l->near_rhs.n > 0 ? l->near_rhs : next->full;
-    restrict_vector(l, f, &coarse);
+    mg_restrict(l, f, &coarse);
     if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, &next->full));
     full_cycle(mg, level + 1, &next->full, &next->x);
     correct(mg, level, 1.0, 1, x);
@@ -344,7 +342,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     int rounding = reason != NULL && solve_is_rounding(A, x, control, norm, scale, &r, &d);
     status = reason == NULL ? solve_finish(report, 1, "the tolerance was reached", norm / scale)
              : rounding     ? solve_finish(report, 1, solve_rounding_reason, norm / scale)
-                            : solve_finish(report, 0, reason, norm / scale);
+                            : solve_fail(report, M, reason, norm / scale);
 done:
     mg->cycle = wanted;
     vector_destroy(&r);

@@ -49,7 +49,14 @@ struct multigrid {
     struct vector in, out;      /* of the finest level, where M works in another precision */
     int refined;                /* all levels but the last have their operator in double precision */
     facet_status failure;       /* of a transfer between devices in a cycle */
+    char diagnosis[MG_DIAGNOSIS_BYTES];
 };
+
+/* coarse = P' fine; both of the device and precision of level l. */
+void mg_restrict(const struct mg_level *l, const struct vector *fine, struct vector *coarse);
+/* fine += factor P coarse; fine = P coarse when from_zero. */
+void mg_prolong(const struct mg_level *l, double factor, int from_zero, const struct vector *coarse,
+                struct vector *fine);
 
 /* A cycle cannot fail half-way; what fails in it is kept. */
 static inline void mg_pass(struct multigrid *mg, facet_status status) {

@@ -80,9 +80,9 @@ struct solve_control {
 };
 struct solve_report {
     int iterations, converged;
-    const char *reason;
-    double residual; /* true, relative */
-    double rate;     /* geometric mean of the reduction per iteration */
+    const char *reason; /* lives as long as the preconditioner */
+    double residual;    /* true, relative */
+    double rate;        /* geometric mean of the reduction per iteration */
     int n_history, history_capacity;
     double *history; /* relative residual before iteration 1, after it, ... */
 };

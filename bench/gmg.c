@@ -1,0 +1,113 @@
+/* Geometric multigrid on the trace against p-multigrid and algebraic multigrid on the assembled matrix: time,
+ * memory, and time per unknown from small to large. docs/gmg.md discusses the tables; the right-hand side is
+ * noise. */
+#include "trace/gmg.h"
+#include "bench/trial.h"
+
+#include <stdio.h>
+
+enum rival { AMG, PMG, GMG, N_RIVALS };
+static const char *const rival_names[N_RIVALS] = {"amg, assembled", "pmg", "gmg"};
+
+static facet_status solve_levels(struct trial *s, enum rival rival, struct trial_outcome *o) {
+    facet_status status = FACET_OK;
+    struct facet_solver *v = s->solver;
+    struct mesh_hierarchy hierarchy = {0};
+    struct multigrid *mg = NULL;
+    struct gmg_options gmg;
+    struct pmg_options pmg;
+    struct base_memory before;
+    gmg_options_default(&gmg);
+    pmg_options_default(&pmg);
+    base_memory_reset_peak();
+    base_memory_read(&before);
+    double begin = base_seconds();
+    if (rival == GMG) {
+        TRY(mesh_hierarchy_create(v->problem->mesh, 4, &hierarchy));
+        TRY(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &hierarchy, &gmg, &mg));
+    } else {
+        TRY(trace_pmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &pmg, &mg));
+    }
+    TRY(trial_solve(s, &mg, begin, &before, o));
+done:
+    multigrid_destroy(&mg);
+    mesh_hierarchy_destroy(&hierarchy);
+    return status;
+}
+
+/* All rivals on one mesh; AMG only where it is asked for. */
+static facet_status compare(const struct bench_options *bench, const char *shape, int n, int degree, int amg,
+                            struct table *table) {
+    facet_status status = FACET_OK;
+    struct trial s = {0};
+    struct trial_domain d = {shape, n, 1.0, 0.0, NULL};
+    struct trial_outcome o[N_RIVALS] = {0};
+    facet_report report;
+    TRY(trial_create(bench, &d, degree, &s));
+    TRY(facet_solver_report(s.solver, &report));
+    double condense = report.seconds[FACET_PHASE_CONDENSE], n_free = (double)s.solver->system.n_free;
+    for (int r = amg ? AMG : PMG; r < N_RIVALS; r++) {
+        TRY(r == AMG ? trial_solve_amg(&s, &o[r]) : solve_levels(&s, (enum rival)r, &o[r]));
+        double seconds = o[r].setup + o[r].solve, other = o[AMG].setup + o[AMG].solve;
+        table_cell(table, "%s %d^%d", shape, n, trial_dimension(shape));
+        table_cell(table, "%d", degree);
+        table_cell(table, "%.0f", n_free);
+        table_cell(table, "%s", rival_names[r]);
+        trial_put_count(table, o[r].iterations);
+        table_cell(table, "%.2f", condense);
+        table_cell(table, "%.2f", o[r].setup);
+        table_cell(table, "%.2f", o[r].solve);
+        table_cell(table, "%.3f", 1e6 * seconds / n_free);
+        table_cell(table, amg ? "%.2f" : " ", other / seconds);
+        table_cell(table, amg ? "%.2f" : " ", (condense + other) / (condense + seconds));
+        table_cell(table, "%.0f", o[r].held / 1e6);
+        table_cell(table, "%.0f", o[r].peak / 1e6);
+        table_cell(table, amg ? "%.2f" : " ", o[AMG].peak / o[r].peak);
+    }
+    table_rule(table);
+done:
+    trial_destroy(&s);
+    return status;
+}
+
+facet_status bench_gmg(const struct bench_options *options) {
+    facet_status status = FACET_OK;
+    struct table *table = NULL;
+    static const char *const headers[] = {"cells",
+                                          "p",
+                                          "unknowns",
+                                          "preconditioner",
+                                          "iterations",
+                                          "condense s",
+                                          "setup s",
+                                          "solve s",
+                                          "us/unknown",
+                                          "faster than amg",
+                                          "with condensation",
+                                          "MB held",
+                                          "MB peak",
+                                          "less than amg"};
+    static const int degrees[4] = {1, 2, 4, 6};
+    TRY(table_create(14, headers, &table));
+    for (int n = 128; n <= (options->quick ? 128 : 1024); n *= 2)
+        TRY(compare(options, "quad", n, 4, n == 512 || options->quick, table));
+    TRY(bench_emit(options, "gmg-large",
+                   "Conjugate gradients to 1e-10 on squares, p = 4: geometric multigrid, p-multigrid, and "
+                   "algebraic multigrid on the assembled matrix, assembly included. Microseconds: set-up and "
+                   "solve; the second 'faster' counts the element matrices, which all need. Memory: beyond "
+                   "the element matrices.",
+                   table));
+    table_destroy(&table);
+    TRY(table_create(14, headers, &table));
+    for (int i = 0; i < 4; i++) {
+        int k = degrees[i], few = options->quick;
+        TRY(compare(options, "quad", few ? 32 : 256, k, 1, table));
+        TRY(compare(options, "triangle", few ? 32 : 256, k, 1, table));
+        if (k <= 4) TRY(compare(options, "hex", few ? 4 : 16, k, 1, table));
+        if (k <= 4) TRY(compare(options, "tet", few ? 4 : 16, k, 1, table));
+    }
+    TRY(bench_emit(options, "gmg-shapes", "The same on all shapes.", table));
+done:
+    table_destroy(&table);
+    return status;
+}

@@ -1,0 +1,125 @@
+/* The meshes under a mesh: those it was refined from, then boxes with half as many cells in every direction.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "mesh/internal.h"
+
+/* "15 x 16" */
+static const char *cells_text(const struct mesh_box *box, int dim, char *text, size_t bytes) {
+    if (dim == 2)
+        snprintf(text, bytes, "%d x %d", box->cells[0], box->cells[1]);
+    else
+        snprintf(text, bytes, "%d x %d x %d", box->cells[0], box->cells[1], box->cells[2]);
+    return text;
+}
+
+/* Whether a box can be halved; if not, why. */
+static int can_halve(const struct facet_mesh *mesh, const struct mesh_box *box, int32_t least, char *why,
+                     size_t bytes) {
+    char text[64];
+    int odd = 0, one_left = 0, odd_left = 0, five = mesh->split && strcmp(mesh->split, "five") == 0;
+    if (box->cells[0] == 0) {
+        snprintf(why, bytes,
+                 "the mesh is no box and was not refined: refine a coarse one with mesh.refine "
+                 "(facet_mesh_refine)");
+        return 0;
+    }
+    cells_text(box, mesh->dim, text, sizeof text);
+    for (int a = 0; a < mesh->dim; a++) {
+        odd |= box->cells[a] % 2;
+        one_left |= box->periodic[a] && box->cells[a] < 4;
+        odd_left |= five && box->periodic[a] && box->cells[a] % 4 != 0;
+    }
+    if (odd)
+        snprintf(why, bytes,
+                 "the box has %s cells, and odd numbers cannot be halved: use even ones, or refine a coarse "
+                 "box with mesh.refine",
+                 text);
+    else if (one_left)
+        snprintf(why, bytes, "the box has %s cells, and half of them would leave one in a periodic direction",
+                 text);
+    else if (odd_left)
+        snprintf(why, bytes,
+                 "the box has %s cells split in five tets, and half of them would leave an odd number in a "
+                 "periodic direction",
+                 text);
+    else if (mesh->n_cells >> mesh->dim < least)
+        snprintf(why, bytes,
+                 "the box has %s cells, and half of them in every direction are too few for a coarse mesh",
+                 text);
+    else
+        return 1;
+    return 0;
+}
+
+static facet_status halve(const struct facet_mesh *mesh, const struct mesh_box *box,
+                          struct facet_mesh **half) {
+    facet_status status = FACET_OK;
+    double *coordinates[3] = {NULL};
+    facet_box made = {.dim = mesh->dim, .shape = shape_name(mesh->blocks[0].shape), .split = mesh->split};
+    *half = NULL;
+    for (int a = 0; a < mesh->dim; a++) {
+        int n = made.cells[a] = box->cells[a] / 2;
+        TRY(ALLOC(coordinates[a], n + 1));
+        for (int i = 0; i <= n; i++) coordinates[a][i] = box->coordinates[a][2 * i];
+        made.coordinates[a] = coordinates[a];
+        made.periodic[a] = box->periodic[a];
+    }
+    TRY(mesh_create_box(&made, half));
+done:
+    for (int a = 0; a < 3; a++) base_free(&coordinates[a]);
+    return status;
+}
+
+/* The next nesting under `mesh`; *nested = 0 when there is none. */
+static facet_status add_level(struct mesh_hierarchy *h, const struct facet_mesh *mesh, int32_t least,
+                              char *why, size_t bytes, int *nested) {
+    facet_status status = FACET_OK;
+    struct facet_mesh *half = NULL;
+    const struct facet_mesh *coarse = mesh->coarse;
+    *nested = 0;
+    if (!coarse) {
+        const struct mesh_box *box = mesh->split ? &mesh->cut : &mesh->box;
+        if (!can_halve(mesh, box, least, why, bytes)) goto done;
+        TRY(halve(mesh, box, &half));
+        coarse = half;
+    }
+    TRY(mesh_nest(mesh, coarse, &h->nestings[h->n], nested));
+    if (*nested) {
+        h->owned[h->n++] = half;
+        half = NULL;
+    } else
+        snprintf(why, bytes,
+                 mesh->split ? "the box is graded, and simplices of graded boxes are not nested: refine a "
+                               "coarse box with mesh.refine"
+                             : "the cells do not lie in those of the coarser mesh");
+done:
+    mesh_destroy(&half);
+    return status;
+}
+
+facet_status mesh_hierarchy_create(const struct facet_mesh *mesh, int32_t least,
+                                   struct mesh_hierarchy *hierarchy) {
+    facet_status status = FACET_OK;
+    char why[sizeof hierarchy->why] = "";
+    int nested = 1;
+    *hierarchy = (struct mesh_hierarchy){0};
+    while (nested && hierarchy->n < NESTING_MAX_LEVELS) {
+        const struct facet_mesh *last = hierarchy->n ? hierarchy->nestings[hierarchy->n - 1].coarse : mesh;
+        TRY(add_level(hierarchy, last, least, why, sizeof why, &nested));
+    }
+    if (hierarchy->n == 0) memcpy(hierarchy->why, why, sizeof why);
+done:
+    if (status != FACET_OK) mesh_hierarchy_destroy(hierarchy);
+    return status;
+}
+
+void mesh_hierarchy_destroy(struct mesh_hierarchy *hierarchy) {
+    for (int i = 0; i < hierarchy->n; i++) {
+        mesh_nesting_destroy(&hierarchy->nestings[i]);
+        mesh_destroy(&hierarchy->owned[i]);
+    }
+    hierarchy->n = 0;
+}

@@ -1,0 +1,305 @@
+/* The levels of geometric multigrid on the trace. See gmg.h. */
+#include "trace/gmg.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "solve/fsai.h"
+#include "trace/coarse.h"
+#include "trace/levels.h"
+#include "trace/nested.h"
+#include "trace/patches.h"
+#include "trace/sides.h"
+
+/* A level of so few unknowns ends the list, whatever meshes are below it. */
+#define SMALL_LEVEL 2000
+/* The part of the spectrum over an approximate inverse that its polynomial damps: the better it is, the
+ * smaller. */
+#define FSAI_RATIO      4.0
+#define FSAI_BEST_RATIO 2.0
+#define FSAI_BEST_FILL  2.5
+
+void gmg_options_default(struct gmg_options *options) {
+    *options = (struct gmg_options){0};
+}
+
+/* The level at hand while the list grows: the finest one borrows, the others own. */
+struct stage {
+    const struct trace_space *space;
+    const struct trace_matrices *matrices;
+    struct trace_space own_space;
+    struct trace_matrices own_matrices;
+    int given; /* the matrices live inside their level */
+    char name[32];
+};
+
+struct builder {
+    struct gmg_options o;
+    const struct device *device, *coarse_device;
+    struct multigrid *mg;
+    int single;
+    struct trace_ending end;
+};
+
+static void stage_destroy(struct stage *s) {
+    trace_space_destroy(&s->own_space);
+    if (!s->given) trace_matrices_destroy(&s->own_matrices);
+}
+
+/* *next becomes *s. */
+static void stage_advance(struct stage *s, struct stage *next) {
+    stage_destroy(s);
+    *s = *next;
+    *next = (struct stage){0};
+    s->space = &s->own_space;
+    s->matrices = &s->own_matrices;
+}
+
+static const struct device *device_of(const struct builder *b, const struct trace_space *space) {
+    return space->n_free <= b->o.coarse_unknowns ? b->coarse_device : b->device;
+}
+
+/* ------------------------------------------------------------------------------ smoothers */
+
+static facet_status make_fsai(const struct builder *b, const struct stage *s, struct trace_level *level) {
+    facet_status status = FACET_OK;
+    struct csr csr = {0};
+    struct fsai_options options = {.fill = b->o.fill > 0.0 ? b->o.fill : 1.0,
+                                   .n_blocks = s->space->n_free_faces,
+                                   .block_offsets = s->space->free_offsets};
+    double better = fmin(fmax((options.fill - 1.0) / (FSAI_BEST_FILL - 1.0), 0.0), 1.0);
+    TRY(trace_assemble(s->space, s->matrices, &csr));
+    TRY(operator_create_fsai(s->matrices->device, &csr, &options, &level->D, NULL));
+    level->kind = POLYNOMIAL_FIRST;
+    level->ratio = FSAI_RATIO + better * (FSAI_BEST_RATIO - FSAI_RATIO);
+done:
+    csr_destroy(&csr);
+    return status;
+}
+
+static facet_status make_smoother(const struct builder *b, const struct stage *s, struct trace_level *level) {
+    const struct trace_space *space = s->space;
+    int lonely = trace_has_lonely_cells(space->mesh);
+    level->kind = POLYNOMIAL_FOURTH;
+    level->ratio = 1.0;
+    level->degree = b->o.steps;
+    switch (lonely && b->o.smoother != GMG_FSAI ? GMG_FACES : b->o.smoother) {
+    case GMG_FSAI:
+        return make_fsai(b, s, level);
+    case GMG_CELLS:
+        return trace_block_inverse(space, s->matrices, 1, &level->D);
+    case GMG_VERTICES:
+        return operator_create_patches(space, s->matrices, TRACE_PATCH_VERTEX, &level->D);
+    case GMG_SWEEP_CELLS:
+        return smoother_create_sweep(space, s->matrices, TRACE_PATCH_CELL, b->o.steps, b->single,
+                                     &level->smoother);
+    case GMG_SWEEP_VERTICES:
+        return smoother_create_sweep(space, s->matrices, TRACE_PATCH_VERTEX, b->o.steps, b->single,
+                                     &level->smoother);
+    default:
+        return trace_block_inverse(space, s->matrices, 0, &level->D);
+    }
+}
+
+/* Appends the stage. A: the product, borrowed; NULL: made here. */
+static facet_status append(struct builder *b, struct stage *s, const struct operator* A) {
+    facet_status status = FACET_OK;
+    struct base_memory before, after;
+    struct trace_level level = {.name = s->name, .single = b->single, .A = A};
+    base_memory_read(&before);
+    TRY(make_smoother(b, s, &level));
+    if (A == NULL) TRY(trace_operator_create(s->space, s->matrices, TRACE_CELLS, &level.own));
+    if (A == NULL && !b->single) { /* else the level has its own, rounded */
+        struct trace_matrices moved = s->own_matrices;
+        trace_operator_own(&level.own, &moved);
+        s->given = 1;
+    }
+    TRY(trace_level_append(b->mg, &level));
+    base_memory_read(&after);
+    multigrid_describe(b->mg, 0, (double)(after.live_bytes - before.live_bytes));
+done:
+    trace_level_destroy(&level);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ coarser levels */
+
+static int next_degree(enum gmg_degrees degrees, int degree) {
+    switch (degrees) {
+    case GMG_ARITHMETIC:
+        return degree - 1;
+    case GMG_EVEN:
+        return degree > 2 ? (degree - 1) / 2 * 2 : 1;
+    case GMG_GEOMETRIC:
+        return degree / 2;
+    default:
+        return 1;
+    }
+}
+
+/* The matrices of the stage go to the device where they belong. */
+static facet_status move_matrices(const struct device *device, struct stage *s) {
+    facet_status status = FACET_OK;
+    struct trace_matrices *from = &s->own_matrices, to = {0};
+    struct trace_view view = {.matrices = from};
+    if (from->device == device) return FACET_OK;
+    TRY(trace_matrices_create(device, &s->own_space, &to));
+    TRY(trace_view_open(from, &view));
+    for (int k = 0; k < to.n_blocks; k++) {
+        size_t n = (size_t)to.n[k], count = (size_t)to.n_batches[k] * (n * (n + 1) / 2) * TRACE_LANES;
+        TRY(device_upload(device, to.values[k], view.values[k], count * sizeof(double)));
+    }
+done:
+    trace_view_close(&view);
+    if (status == FACET_OK) {
+        trace_matrices_destroy(from);
+        *from = to;
+    } else {
+        trace_matrices_destroy(&to);
+    }
+    return status;
+}
+
+/* The stage of lower degree on the same mesh; connected to *s, which becomes it. */
+static facet_status descend_degree(struct builder *b, struct stage *s, int degree) {
+    facet_status status = FACET_OK;
+    struct stage next = {0};
+    struct mg_transfer P = {0};
+    TRY(trace_lower_space(s->space, degree, &next.own_space));
+    snprintf(next.name, sizeof next.name, "k=%d", degree);
+    TRY(trace_inject(s->space, &next.own_space, &P));
+    TRY(multigrid_connect(b->mg, &P));
+    TRY(b->o.rediscretize != NULL
+            ? b->o.rediscretize(b->o.user, &next.own_space, &next.own_matrices)
+            : trace_matrices_lower(s->space, &next.own_space, s->matrices, &next.own_matrices));
+    TRY(move_matrices(device_of(b, &next.own_space), &next));
+    stage_advance(s, &next);
+done:
+    mg_transfer_destroy(&P);
+    stage_destroy(&next);
+    return status;
+}
+
+/* The stage on the next coarser mesh; likewise. */
+static facet_status descend_mesh(struct builder *b, struct stage *s, const struct mesh_nesting *nesting) {
+    facet_status status = FACET_OK;
+    struct stage next = {0};
+    struct mg_transfer P = {0};
+    int inherit = b->o.rediscretize == NULL;
+    TRY(trace_nested_space(s->space, nesting, &next.own_space));
+    snprintf(next.name, sizeof next.name, "k=%d, %d cells", s->space->degree, (int)nesting->coarse->n_cells);
+    TRY(trace_nested_create(s->space, s->matrices, nesting, &next.own_space, device_of(b, &next.own_space),
+                            &P, inherit ? &next.own_matrices : NULL));
+    TRY(multigrid_connect(b->mg, &P));
+    if (!inherit) TRY(b->o.rediscretize(b->o.user, &next.own_space, &next.own_matrices));
+    TRY(move_matrices(device_of(b, &next.own_space), &next));
+    stage_advance(s, &next);
+done:
+    mg_transfer_destroy(&P);
+    stage_destroy(&next);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ the end */
+
+/* Ends the list with a factor of the stage, if that is cheap. */
+static facet_status end_here(struct builder *b, const struct stage *s, int *done) {
+    facet_status status = FACET_OK;
+    struct trace_last last = {0};
+    double entries = 0.0;
+    *done = 0;
+    for (int k = 0; k < s->matrices->n_blocks; k++)
+        entries += (double)s->matrices->n[k] * s->matrices->n[k] * s->space->mesh->blocks[k].count;
+    if (!trace_is_worth_ordering(&b->end, s->space->n_free, entries)) goto done;
+    TRY(trace_last_matrix(s->space, s->matrices, s->name, &last));
+    TRY(trace_end_factored(&b->end, &last, done));
+done:
+    trace_last_destroy(&last);
+    return status;
+}
+
+/* Ends it below the coarsest mesh: continuous linear functions, or constants where those would lock. */
+static facet_status end_below(struct builder *b, const struct stage *s) {
+    facet_status status = FACET_OK;
+    struct mg_transfer P = {0};
+    struct trace_last last = {0};
+    TRY(b->end.continuous ? trace_last_continuous(s->space, s->matrices, 0, b->o.n_modes, NULL, &P, &last)
+                          : trace_last_traces(s->space, s->matrices, 0, b->o.n_modes, NULL, &P, &last));
+    TRY(multigrid_connect(b->mg, &P));
+    TRY(trace_end_list(&b->end, &last));
+done:
+    mg_transfer_destroy(&P);
+    trace_last_destroy(&last);
+    return status;
+}
+
+static facet_status choose(struct builder *b, const struct trace_space *space,
+                           const struct trace_matrices *matrices) {
+    facet_status status = FACET_OK;
+    struct gmg_options *o = &b->o;
+    if (o->degrees == GMG_DEGREES_AUTO) o->degrees = GMG_STRAIGHT;
+    if (o->smoother == GMG_SMOOTHER_AUTO) o->smoother = GMG_FACES;
+    if (o->steps == 0) o->steps = 2;
+    TRY(trace_choose_single(space, matrices, o->precision, o->incompressible, &b->single));
+done:
+    return status;
+}
+
+/* Whether there is a next coarser mesh, and an unknown on it. */
+static int has_coarser(const struct trace_space *space, const struct mesh_hierarchy *hierarchy, int mesh) {
+    for (int64_t k = 0; mesh < hierarchy->n && k < space->n_free_faces; k++)
+        if (hierarchy->nestings[mesh].face_parents[space->free_faces[k]] >= 0) return 1;
+    return 0;
+}
+
+static facet_status make_levels(struct builder *b, struct stage *s, const struct operator* A,
+                                const struct mesh_hierarchy *hierarchy) {
+    facet_status status = FACET_OK;
+    int done = 0;
+    int mesh = 0; /* the nesting below the stage */
+    TRY(append(b, s, A));
+    while (!done) {
+        if (s->space->degree > 1) {
+            TRY(descend_degree(b, s, next_degree(b->o.degrees, s->space->degree)));
+        } else if (has_coarser(s->space, hierarchy, mesh)) {
+            TRY(descend_mesh(b, s, &hierarchy->nestings[mesh++]));
+        } else {
+            TRY(end_below(b, s));
+            break;
+        }
+        if (s->space->degree <= 1 &&
+            (s->space->n_free <= SMALL_LEVEL || !has_coarser(s->space, hierarchy, mesh)))
+            TRY(end_here(b, s, &done));
+        if (!done) TRY(append(b, s, NULL));
+    }
+done:
+    return status;
+}
+
+facet_status trace_gmg_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                              const struct operator* A, const struct mesh_hierarchy *hierarchy,
+                              const struct gmg_options *options, struct multigrid **mg) {
+    facet_status status = FACET_OK;
+    struct builder b = {.o = *options, .device = matrices->device};
+    struct stage s = {.space = space, .matrices = matrices};
+    *mg = NULL;
+    if (hierarchy->n == 0) FAIL(FACET_ERROR_INPUT, "geometric multigrid needs a coarser mesh");
+    b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
+    TRY(choose(&b, space, matrices));
+    TRY(multigrid_create(mg));
+    b.mg = *mg;
+    b.end = (struct trace_ending){.mg = *mg,
+                                  .device = b.coarse_device,
+                                  .singular = options->singular,
+                                  .incompressible = options->incompressible,
+                                  .continuous = !options->incompressible,
+                                  .fine_bytes = trace_operator_bytes(A)};
+    snprintf(s.name, sizeof s.name, "k=%d", space->degree);
+    TRY(make_levels(&b, &s, A, hierarchy));
+    TRY(multigrid_finish(*mg));
+done:
+    stage_destroy(&s);
+    if (status != FACET_OK) multigrid_destroy(mg);
+    return status;
+}

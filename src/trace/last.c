@@ -1,0 +1,233 @@
+/* The last space of a multigrid on the trace, and how the list of levels ends: a factor, or algebraic
+ * multigrid. See levels.h. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "solve/amg.h"
+#include "trace/coarse.h"
+#include "trace/levels.h"
+
+/* The factor of the last space may take this part of the bytes of the finest level, or so many bytes. */
+#define FACTOR_SHARE 1.0
+#define SMALL_FACTOR 3.2e7
+/* Where aggregates would lock, the factor may take this part of the memory. */
+#define FACTOR_MEMORY_SHARE 0.3
+/* To order a matrix costs about as much as passing so many bytes for each of its entries; it may cost what so
+ * many products do, and a small one is always tried. */
+#define ORDERING_BYTES    2500.0
+#define ORDERING_PRODUCTS 15.0
+#define SMALL_ENTRIES     400000
+/* A row mode couples strongly from this part of the strongest coupling of its node. */
+#define STRONG_ROW 0.25
+
+void trace_last_destroy(struct trace_last *l) {
+    csr_destroy(&l->csr);
+    base_free(&l->offsets);
+    base_free(&l->kinds);
+    base_free(&l->modes);
+}
+
+static facet_status last_alloc(struct trace_last *l, int64_t n_nodes, int64_t n, int n_modes) {
+    facet_status status = FACET_OK;
+    l->n_nodes = n_nodes;
+    l->n_modes = n_modes;
+    TRY(ALLOC(l->offsets, n_nodes + 1));
+    TRY(CALLOC(l->kinds, n_nodes));
+    TRY(CALLOC(l->modes, n * n_modes));
+done:
+    return status;
+}
+
+/* Row modes are smooth when neighbours along the row are equal, up to the sign of odd polynomials, which
+ * depends on the frames of their faces: walking along the strong couplings gives every one the sign that
+ * makes these negative. Signs go into the first mode. */
+static facet_status sign_rows(struct trace_last *l, int64_t first) {
+    facet_status status = FACET_OK;
+    const struct csr *A = &l->csr;
+    int64_t n = A->n, *stack = NULL;
+    double *sign = l->modes, *least = NULL;
+    TRY(ALLOC(stack, n));
+    TRY(CALLOC(least, n));
+    for (int64_t i = first; i < n; i++)
+        for (int64_t k = A->offsets[i]; k < A->offsets[i + 1]; k++)
+            if (A->columns[k] >= first && A->columns[k] != i)
+                least[i] = fmax(least[i], STRONG_ROW * fabs(A->values[k]));
+    for (int64_t start = first; start < n; start++) {
+        int64_t depth = 0;
+        if (sign[start] != 0.0) continue;
+        sign[start] = 1.0;
+        stack[depth++] = start;
+        while (depth > 0) {
+            int64_t i = stack[--depth];
+            for (int64_t k = A->offsets[i]; k < A->offsets[i + 1]; k++) {
+                int64_t j = A->columns[k];
+                if (j < first || sign[j] != 0.0 || !(fabs(A->values[k]) >= least[i]) || A->values[k] == 0.0)
+                    continue;
+                sign[j] = A->values[k] < 0.0 ? sign[i] : -sign[i];
+                stack[depth++] = j;
+            }
+        }
+    }
+done:
+    base_free(&stack);
+    base_free(&least);
+    return status;
+}
+
+facet_status trace_last_traces(const struct trace_space *space, const struct trace_matrices *matrices,
+                               int degree, int n_modes, const double *modes, struct mg_transfer *P,
+                               struct trace_last *l) {
+    facet_status status = FACET_OK;
+    struct trace_space low = {0};
+    int nc = space->n_components;
+    if (modes == NULL) n_modes = nc;
+    TRY(trace_lower_space(space, degree, &low));
+    TRY(trace_inject(space, &low, P));
+    TRY(trace_galerkin(space, matrices, P, &l->csr));
+    TRY(last_alloc(l, low.n_free_faces, low.n_free, n_modes));
+    memcpy(l->offsets, low.free_offsets, (size_t)(low.n_free_faces + 1) * sizeof *l->offsets);
+    for (int64_t row = 0; row < P->n_rows && modes != NULL; row++)
+        for (int64_t k = P->offsets[row]; k < P->offsets[row + 1]; k++)
+            for (int a = 0; a < n_modes; a++)
+                l->modes[a * low.n_free + P->columns[k]] = modes[a * P->n_rows + row];
+    for (int64_t k = 0; k < low.n_free_faces && modes == NULL; k++) {
+        int64_t first = low.free_offsets[k], m = (low.free_offsets[k + 1] - first) / nc;
+        double one = sqrt(shape_measure((enum shape)low.mesh->face_shapes[low.free_faces[k]]));
+        for (int c = 0; c < nc; c++) l->modes[c * low.n_free + first + c * m] = one;
+    }
+    l->name = degree == 0 ? "k=0" : "k=1";
+done:
+    trace_space_destroy(&low);
+    return status;
+}
+
+/* The near-null vectors of a continuous space: the components by themselves, or rigid motions. */
+static void fill_modes(const struct facet_mesh *mesh, const struct trace_nodes *nodes, const double *points,
+                       int rigid, struct trace_last *l) {
+    int64_t n = l->csr.n;
+    int dim = mesh->dim;
+    for (int64_t i = 0; i < nodes->n_vertices; i++)
+        for (int64_t j = nodes->offsets[i]; j < nodes->offsets[i + 1]; j++) {
+            int c = nodes->components[j];
+            l->modes[c * n + j] = 1.0;
+            for (int r = 0; rigid && r < (dim == 2 ? 1 : 3); r++) { /* e_r x x */
+                const double *x = points + (int64_t)nodes->vertices[i] * dim;
+                double *mode = l->modes + (dim + r) * n;
+                int a = dim == 2 ? 0 : (r + 1) % 3, b = dim == 2 ? 1 : (r + 2) % 3;
+                mode[j] = c == b ? x[a] : c == a ? -x[b] : 0.0;
+            }
+        }
+}
+
+/* Coordinates of the vertices of a mesh, from the middle of the box around them. */
+static void vertex_points(const struct facet_mesh *mesh, double *points) {
+    int dim = mesh->dim;
+    double lower[3] = {INFINITY, INFINITY, INFINITY}, upper[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int k = 0; k < mesh->n_blocks; k++) {
+        const struct mesh_block *b = &mesh->blocks[k];
+        int nv = shape_n_vertices(b->shape);
+        for (int64_t c = 0; c < b->count; c++)
+            for (int v = 0; v < nv; v++)
+                memcpy(points + (int64_t)b->vertices[c * nv + v] * dim,
+                       b->nodes + (c * b->n_nodes + shape_vertex_node(b->shape, mesh->order, v)) * dim,
+                       (size_t)dim * sizeof *points);
+    }
+    for (int64_t i = 0; i < (int64_t)mesh->n_vertices * dim; i++) {
+        lower[i % dim] = fmin(lower[i % dim], points[i]);
+        upper[i % dim] = fmax(upper[i % dim], points[i]);
+    }
+    for (int64_t i = 0; i < (int64_t)mesh->n_vertices * dim; i++)
+        points[i] -= 0.5 * (lower[i % dim] + upper[i % dim]);
+}
+
+facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
+                                   int rows, int n_modes, const double *modes, struct mg_transfer *P,
+                                   struct trace_last *l) {
+    facet_status status = FACET_OK;
+    struct trace_nodes nodes = {0};
+    double *points = NULL;
+    const struct facet_mesh *mesh = space->mesh;
+    int nc = space->n_components, rigid = n_modes > nc;
+    TRY(trace_continuous_nodes(space, rows, &nodes));
+    if (nodes.n == 0) { /* every vertex lies on an eliminated face */
+        TRY(trace_last_traces(space, matrices, 0, n_modes, modes, P, l));
+        goto done;
+    }
+    TRY(trace_galerkin(space, matrices, &nodes.P, &l->csr));
+    TRY(last_alloc(l, nodes.n, nodes.P.n_columns, rigid ? n_modes : nc));
+    memcpy(l->offsets, nodes.offsets, (size_t)(nodes.n + 1) * sizeof *l->offsets);
+    for (int64_t i = nodes.n_vertices; i < nodes.n; i++) l->kinds[i] = 1;
+    TRY(ALLOC(points, (int64_t)mesh->n_vertices * mesh->dim));
+    vertex_points(mesh, points);
+    fill_modes(mesh, &nodes, points, rigid, l);
+    TRY(sign_rows(l, nodes.offsets[nodes.n_vertices]));
+    *P = nodes.P;
+    nodes.P = (struct mg_transfer){0};
+    l->name = nodes.n > nodes.n_vertices ? "linear+rows" : "linear";
+done:
+    base_free(&points);
+    trace_nodes_destroy(&nodes);
+    return status;
+}
+
+facet_status trace_last_matrix(const struct trace_space *space, const struct trace_matrices *matrices,
+                               const char *name, struct trace_last *l) {
+    facet_status status = FACET_OK;
+    TRY(trace_assemble(space, matrices, &l->csr));
+    TRY(last_alloc(l, space->n_free_faces, space->n_free, 0));
+    memcpy(l->offsets, space->free_offsets, (size_t)(space->n_free_faces + 1) * sizeof *l->offsets);
+    l->name = name;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ the end of the list */
+
+int trace_is_worth_ordering(const struct trace_ending *end, int64_t n, double entries) {
+    if (end->incompressible) return n <= cholesky_reasonable_size(); /* aggregates would lock */
+    return n <= cholesky_reasonable_size() &&
+           (entries <= SMALL_ENTRIES || ORDERING_BYTES * entries <= ORDERING_PRODUCTS * end->fine_bytes);
+}
+
+facet_status trace_end_factored(const struct trace_ending *end, struct trace_last *l, int *done) {
+    facet_status status = FACET_OK;
+    struct cholesky *cholesky = NULL;
+    struct operator solve = {0};
+    double bytes;
+    int64_t n = l->csr.n, entries = l->csr.offsets[n];
+    *done = 0;
+    if (end->last == PMG_AMG) goto done;
+    if (end->last == PMG_LAST_AUTO && !trace_is_worth_ordering(end, n, (double)entries)) goto done;
+    TRY(cholesky_analyze(&l->csr, l->n_nodes, l->offsets, end->singular ? 0 : -1, &cholesky, &bytes));
+    double most = end->incompressible ? FACTOR_MEMORY_SHARE * (double)base_available_bytes()
+                                      : fmax(FACTOR_SHARE * end->fine_bytes, SMALL_FACTOR);
+    if (end->last == PMG_LAST_AUTO && bytes > most) goto done;
+    TRY(cholesky_factor_last(cholesky, &l->csr));
+    TRY(operator_create_cholesky(end->device, n, &cholesky, &solve));
+    TRY(multigrid_end(end->mg, l->name, &solve));
+    multigrid_describe(end->mg, entries, bytes);
+    *done = 1;
+done:
+    cholesky_destroy(&cholesky);
+    operator_destroy(&solve);
+    return status;
+}
+
+facet_status trace_end_list(const struct trace_ending *end, struct trace_last *l) {
+    facet_status status = FACET_OK;
+    struct amg_options amg;
+    int done;
+    TRY(trace_end_factored(end, l, &done));
+    if (done) goto done;
+    amg_options_default(&amg);
+    amg.kinds = l->kinds;
+    amg.name = l->name;
+    amg.n_kernel = end->singular ? l->n_modes : 0;
+    if (end->continuous) amg.leading = 0;
+    multigrid_visit(end->mg, MG_K, 1.0);
+    TRY(multigrid_append_amg(end->mg, end->device, &l->csr, l->n_nodes, l->offsets, l->n_modes, l->modes,
+                             &amg));
+done:
+    return status;
+}

@@ -1,0 +1,132 @@
+/* Levels of traces: what p-multigrid and geometric multigrid have in common. See levels.h. */
+#include "trace/levels.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "trace/coarse.h"
+
+/* Single precision is worth its copies from so many unknowns on, and safe up to such a spread. */
+#define LARGE_SYSTEM 100000
+#define LARGE_SPREAD 1e8
+
+int trace_has_tensor_cells(const struct facet_mesh *mesh) {
+    for (int k = 0; k < mesh->n_blocks; k++)
+        if (mesh->blocks[k].count > 0 && !shape_is_simplex(mesh->blocks[k].shape)) return 1;
+    return 0;
+}
+
+int trace_has_lonely_cells(const struct facet_mesh *mesh) {
+    for (int32_t f = 0; f < mesh->n_faces; f++)
+        if (mesh->face_cells[2 * (int64_t)f] == mesh->face_cells[2 * (int64_t)f + 1]) return 1;
+    return 0;
+}
+
+facet_status trace_choose_single(const struct trace_space *space, const struct trace_matrices *matrices,
+                                 enum pmg_precision precision, int incompressible, int *single) {
+    double spread;
+    *single = precision == PMG_MIXED;
+    if (precision == PMG_DOUBLE ||
+        (precision == PMG_PRECISION_AUTO && (space->n_free < LARGE_SYSTEM || incompressible)))
+        return FACET_OK;
+    facet_status status = trace_spread(space, matrices, &spread);
+    if (status != FACET_OK) return status;
+    if (*single && !isfinite(spread))
+        return base_fail(FACET_ERROR_INPUT, "the numbers of this problem are beyond single precision; use "
+                                            "{precision: double}");
+    if (precision == PMG_PRECISION_AUTO) *single = spread < LARGE_SPREAD;
+    return FACET_OK;
+}
+
+facet_status trace_measure_work(const struct trace_space *space, const struct trace_matrices *matrices,
+                                int rows, double *constant) {
+    facet_status status = FACET_OK;
+    struct trace_space all = {0};
+    struct trace_nodes nodes = {0};
+    uint8_t *none = NULL;
+    TRY(CALLOC(none, space->mesh->n_faces));
+    TRY(trace_space_create(space->mesh, space->degree, space->n_components, none, &all));
+    TRY(trace_continuous_nodes(&all, rows, &nodes));
+    TRY(trace_smoothing_constant(&all, matrices, &nodes.P, constant));
+done:
+    trace_nodes_destroy(&nodes);
+    trace_space_destroy(&all);
+    base_free(&none);
+    return status;
+}
+
+facet_status trace_block_inverse(const struct trace_space *space, const struct trace_matrices *matrices,
+                                 int cells, struct operator* D) {
+    facet_status status = FACET_OK;
+    struct trace_matrices patches = {0};
+    double *blocks = NULL;
+    TRY(trace_face_blocks(space, matrices, &blocks));
+    if (cells) {
+        TRY(trace_cell_patches(space, matrices, blocks, &patches));
+        TRY(trace_operator_create(space, &patches, TRACE_CELLS, D));
+        trace_operator_own(D, &patches);
+    } else {
+        TRY(operator_create_blocks(matrices->device, space->n_free_faces, space->free_offsets, blocks, D));
+    }
+done:
+    trace_matrices_destroy(&patches);
+    base_free(&blocks);
+    return status;
+}
+
+facet_status trace_lower_space(const struct trace_space *space, int degree, struct trace_space *low) {
+    facet_status status = FACET_OK;
+    uint8_t *eliminated = NULL;
+    TRY(ALLOC(eliminated, space->mesh->n_faces));
+    for (int32_t f = 0; f < space->mesh->n_faces; f++) eliminated[f] = space->face_free[f] < 0;
+    TRY(trace_space_create(space->mesh, degree, space->n_components, eliminated, low));
+    if (space->fixed == NULL) goto done;
+    TRY(ALLOC(low->fixed, low->n_free));
+    for (int64_t b = 0; b < space->n_free_faces; b++) {
+        int64_t first = space->free_offsets[b], to = low->free_offsets[b];
+        int64_t m = (space->free_offsets[b + 1] - first) / space->n_components;
+        int64_t m_low = (low->free_offsets[b + 1] - to) / space->n_components;
+        for (int64_t i = 0; i < m_low * space->n_components; i++)
+            low->fixed[to + i] = space->fixed[first + i / m_low * m + i % m_low];
+    }
+done:
+    base_free(&eliminated);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ appending */
+
+void trace_level_destroy(struct trace_level *l) {
+    operator_destroy(&l->own);
+    operator_destroy(&l->D);
+    smoother_destroy(&l->smoother);
+    l->A = NULL;
+}
+
+/* *A becomes its twin in single precision. */
+static facet_status round_operator(struct operator* A) {
+    struct operator single = {0};
+    facet_status status = operator_create_single(A, &single);
+    if (status != FACET_OK) return status;
+    operator_destroy(A);
+    *A = single;
+    return FACET_OK;
+}
+
+facet_status trace_level_append(struct multigrid *mg, struct trace_level *l) {
+    facet_status status = FACET_OK;
+    if (l->single && l->D.apply != NULL) TRY(round_operator(&l->D));
+    if (l->single && l->A != NULL) {
+        TRY(operator_create_single(l->A, &l->own));
+        l->A = NULL;
+    } else if (l->single) {
+        TRY(round_operator(&l->own));
+    }
+    if (l->smoother.smooth == NULL)
+        TRY(smoother_create_chebyshev(l->A != NULL ? l->A : &l->own, &l->D, l->kind, l->ratio, l->degree,
+                                      &l->smoother));
+    TRY(multigrid_append(mg, l->name, l->A, l->A == NULL ? &l->own : NULL, &l->smoother));
+done:
+    trace_level_destroy(l);
+    return status;
+}

@@ -1,0 +1,450 @@
+/* The extension of least energy from the faces of coarse cells to the fine faces inside them, and the
+ * element matrices of the coarse cells: eight coarse cells at a time, one in every lane.
+ *
+ * With the fine cells of a coarse cell summed up, A = K_ii (faces inside), Y = K_ib J and S = J' K_bb J, and
+ * A = L L': Y becomes L^-1 Y, S becomes S - Y'Y, and the extension is -L^-T Y. Cells with fewer inner faces
+ * than their neighbours in the batch have rows of the identity in A. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "trace/nested.h"
+#include "trace/sides.h"
+
+#define L TRACE_LANES
+/* Columns that share a load. */
+#define TILE 4
+
+typedef double lane __attribute__((vector_size(L * sizeof(double))));
+
+struct extension {
+    const struct trace_space *fine, *coarse;
+    const struct mesh_nesting *nesting;
+    const struct nested_faces *faces;
+    const struct trace_view *view;
+    struct mg_transfer *P;
+    int block, fine_block; /* of the coarse cells and their children */
+    int n_faces;
+    int n_children;         /* of a coarse cell, at most */
+    int m, M;               /* functions of a face; times components */
+    int n_inside, n_around; /* rows of A at most; columns of Y */
+};
+
+struct work {
+    struct nested_side *sides; /* n_children x n_faces, of the cell at hand */
+    int *slots;                /* likewise: the place among the inner faces; -1: none */
+    int32_t *inner[L];         /* the inner faces of every lane */
+    int n_inner[L];
+    double *W; /* M x M */
+    lane *A, *Y;
+};
+
+static facet_status work_create(const struct extension *e, struct work *w) {
+    facet_status status = FACET_OK;
+    int64_t n = e->n_inside, n_sides = (int64_t)e->n_children * e->n_faces;
+    *w = (struct work){0};
+    TRY(ALLOC(w->sides, n_sides));
+    TRY(ALLOC(w->slots, n_sides));
+    for (int l = 0; l < L; l++) TRY(ALLOC(w->inner[l], n_sides));
+    TRY(ALLOC(w->W, e->M * e->M));
+    TRY(ALLOC(w->A, n * (n + 1) / 2));
+    TRY(ALLOC(w->Y, n * e->n_around));
+done:
+    return status;
+}
+
+static void work_destroy(struct work *w) {
+    base_free(&w->sides);
+    base_free(&w->slots);
+    for (int l = 0; l < L; l++) base_free(&w->inner[l]);
+    base_free(&w->W);
+    base_free(&w->A);
+    base_free(&w->Y);
+}
+
+static inline int64_t row_start(int64_t i) {
+    return i * (i + 1) / 2;
+}
+
+/* ------------------------------------------------------------------------------ gathering */
+
+/* Looks at the faces of all fine cells of a coarse one. */
+static void find_sides(const struct extension *e, int32_t cell, struct work *w, int l) {
+    const struct mesh_nesting *nesting = e->nesting;
+    int32_t first = nesting->starts[cell], n = nesting->starts[cell + 1] - first;
+    w->n_inner[l] = 0;
+    for (int c = 0; c < n; c++)
+        for (int f = 0; f < e->n_faces; f++) {
+            struct nested_side *side = &w->sides[c * e->n_faces + f];
+            int *slot = &w->slots[c * e->n_faces + f];
+            nested_side(e->faces, nesting, nesting->children[first + c], f, side);
+            *slot = -1;
+            if (side->local >= 0 || e->fine->face_free[side->face] < 0) continue;
+            for (*slot = 0; *slot < w->n_inner[l] && w->inner[l][*slot] != side->face;) (*slot)++;
+            w->inner[l][*slot] = side->face;
+            if (*slot == w->n_inner[l]) w->n_inner[l]++;
+        }
+}
+
+/* Whether a component of a face on the boundary of the coarse cell follows the coarse polynomial. It does not
+ * where it is given, unless the whole coarse face is eliminated, whose entries then only describe the cell.
+ */
+static int follows(const struct extension *e, const struct nested_side *side, int component) {
+    int64_t first = e->fine->face_free[side->face];
+    if (first < 0) return e->coarse->face_free[e->nesting->face_parents[side->face]] < 0;
+    return e->fine->fixed == NULL || !e->fine->fixed[first + component * e->m];
+}
+
+/* W = K_fg J_g, the block of two faces of a fine cell, g being on the boundary of the coarse one. */
+static void restrict_columns(const struct extension *e, const double *K, int f, int g,
+                             const struct nested_side *side, double *W) {
+    int m = e->m, M = e->M;
+    for (int a = 0; a < M; a++)
+        for (int c = 0; c < M / m; c++) {
+            double *to = W + a * M + c * m;
+            memset(to, 0, (size_t)m * sizeof *to);
+            if (!follows(e, side, c)) continue;
+            for (int i = 0; i < m; i++) {
+                double entry = trace_entry(K, f * M + a, g * M + c * m + i);
+                for (int j = 0; j < m; j++) to[j] += entry * side->J[i * m + j];
+            }
+        }
+}
+
+/* S += J_f' W, lower triangle. */
+static void add_around(const struct extension *e, const struct nested_side *f, const struct nested_side *g,
+                       const double *W, double *S) {
+    int m = e->m, M = e->M;
+    for (int c = 0; c < M / m; c++) {
+        if (!follows(e, f, c)) continue;
+        for (int i = 0; i < m; i++) {
+            int row = f->local * M + c * m + i, column = g->local * M;
+            for (int b = 0; b < M && column + b <= row; b++) {
+                double sum = 0.0;
+                for (int j = 0; j < m; j++) sum += f->J[j * m + i] * W[(c * m + j) * M + b];
+                S[(row_start(row) + column + b) * L] += sum;
+            }
+        }
+    }
+}
+
+/* Adds a fine cell to the lane: A, Y and S (NULL: not wanted) point to the lane's entries. */
+static void add_child(const struct extension *e, const double *K, const struct nested_side *sides,
+                      const int *slots, double *W, double *A, double *Y, double *S) {
+    int M = e->M;
+    for (int f = 0; f < e->n_faces; f++)
+        for (int g = 0; g < e->n_faces; g++) {
+            if (sides[g].local >= 0 && (slots[f] >= 0 || (sides[f].local >= 0 && S != NULL)))
+                restrict_columns(e, K, f, g, &sides[g], W);
+            if (slots[f] >= 0 && sides[g].local >= 0)
+                for (int a = 0; a < M; a++)
+                    for (int b = 0; b < M; b++)
+                        Y[((int64_t)(slots[f] * M + a) * e->n_around + sides[g].local * M + b) * L] +=
+                            W[a * M + b];
+            else if (slots[f] >= 0 && slots[g] >= 0 && slots[f] >= slots[g])
+                for (int a = 0; a < M; a++)
+                    for (int b = 0; b < (f == g ? a + 1 : M); b++)
+                        A[(row_start(slots[f] * M + a) + slots[g] * M + b) * L] +=
+                            trace_entry(K, f * M + a, g * M + b);
+            else if (sides[f].local >= 0 && sides[g].local >= 0 && S != NULL)
+                add_around(e, &sides[f], &sides[g], W, S);
+        }
+}
+
+/* The matrices of all fine cells of a coarse one. */
+static void add_cell(const struct extension *e, int32_t cell, struct work *w, int l, double *S) {
+    const struct mesh_nesting *nesting = e->nesting;
+    const struct mesh_block *b = &e->fine->mesh->blocks[e->fine_block];
+    int32_t first = nesting->starts[cell], n = nesting->starts[cell + 1] - first;
+    find_sides(e, cell, w, l);
+    for (int c = 0; c < n; c++)
+        add_child(e, trace_view_cell(e->view, e->fine_block, nesting->children[first + c] - b->first),
+                  w->sides + c * e->n_faces, w->slots + c * e->n_faces, w->W, (double *)w->A + l,
+                  (double *)w->Y + l, S);
+}
+
+/* ------------------------------------------------------------------------------ dense algebra in lanes */
+
+/* A = L L'; the diagonal receives its inverse. 0 when a pivot of some lane is not positive. */
+static int factor(int n, lane *A) {
+    int positive = 1;
+    for (int i = 0; i < n; i++) {
+        lane *row = A + row_start(i);
+        for (int j = 0; j <= i; j++) {
+            const lane *other = A + row_start(j);
+            lane sum = row[j], more = {0};
+            int k = 0;
+            for (; k + 1 < j; k += 2) {
+                sum -= row[k] * other[k];
+                more -= row[k + 1] * other[k + 1];
+            }
+            if (k < j) sum -= row[k] * other[k];
+            sum += more;
+            row[j] = j < i ? sum * other[j] : sum;
+        }
+        for (int l = 0; l < L; l++) {
+            if (!(row[i][l] > 0.0)) positive = 0;
+            row[i][l] = 1.0 / sqrt(row[i][l]);
+        }
+    }
+    return positive;
+}
+
+/* to[0 .. width-1] -= sum over k of a[k] (rows of Y), k = 0 .. n-1, a at strides of its own. */
+static inline void subtract_rows(int n, const lane *a, const lane *Y, int64_t stride, int width, lane *to) {
+    int j = 0;
+    for (; j + TILE <= width; j += TILE) {
+        lane s0 = to[j], s1 = to[j + 1], s2 = to[j + 2], s3 = to[j + 3];
+        for (int k = 0; k < n; k++) {
+            const lane *y = Y + k * stride + j;
+            s0 -= a[k] * y[0];
+            s1 -= a[k] * y[1];
+            s2 -= a[k] * y[2];
+            s3 -= a[k] * y[3];
+        }
+        to[j] = s0;
+        to[j + 1] = s1;
+        to[j + 2] = s2;
+        to[j + 3] = s3;
+    }
+    for (; j < width; j++)
+        for (int k = 0; k < n; k++) to[j] -= a[k] * Y[k * stride + j];
+}
+
+static void forward(int n, const lane *A, int width, lane *Y) {
+    for (int i = 0; i < n; i++) {
+        const lane *row = A + row_start(i);
+        lane *to = Y + (int64_t)i * width;
+        subtract_rows(i, row, Y, width, width, to);
+        for (int j = 0; j < width; j++) to[j] *= row[i];
+    }
+}
+
+/* column: scratch of n. */
+static void backward(int n, const lane *A, int width, lane *Y, lane *column) {
+    for (int i = n - 1; i >= 0; i--) {
+        lane *to = Y + (int64_t)i * width, inverse = A[row_start(i) + i];
+        for (int k = i + 1; k < n; k++) column[k] = A[row_start(k) + i];
+        subtract_rows(n - i - 1, column + i + 1, to + width, width, width, to);
+        for (int j = 0; j < width; j++) to[j] *= inverse;
+    }
+}
+
+/* S -= Y'Y, lower triangle. */
+static void subtract_square(int n, int width, const lane *Y, lane *S, lane *column) {
+    for (int i = 0; i < width; i++) {
+        for (int k = 0; k < n; k++) column[k] = Y[(int64_t)k * width + i];
+        subtract_rows(n, column, Y, width, i + 1, S + row_start(i));
+    }
+}
+
+/* ------------------------------------------------------------------------------ batches */
+
+/* Unknowns whose value is given have nothing but a diagonal, as large as that of the others. */
+static void complete_fixed(const struct extension *e, int32_t cell, double *S) {
+    const struct mesh_block *b = &e->coarse->mesh->blocks[e->block];
+    const int32_t *faces = b->faces + (int64_t)(cell - b->first) * e->n_faces;
+    double largest = 0.0;
+    for (int i = 0; i < e->n_around; i++) largest = fmax(largest, S[(row_start(i) + i) * L]);
+    for (int i = 0; i < e->n_around && e->coarse->fixed != NULL; i++) {
+        int64_t first = e->coarse->face_free[faces[i / e->M]];
+        if (first >= 0 && e->coarse->fixed[first + i % e->M])
+            S[(row_start(i) + i) * L] = largest > 0.0 ? largest : 1.0;
+    }
+}
+
+/* The rows of P on the inner faces of a coarse cell. */
+static void write_rows(const struct extension *e, int32_t cell, const struct work *w, int l) {
+    const struct mesh_block *b = &e->coarse->mesh->blocks[e->block];
+    const int32_t *faces = b->faces + (int64_t)(cell - b->first) * e->n_faces;
+    int M = e->M;
+    for (int row = 0; row < w->n_inner[l] * M; row++) {
+        int64_t to = e->fine->face_free[w->inner[l][row / M]] + row % M, at = e->P->offsets[to];
+        const lane *from = w->Y + (int64_t)row * e->n_around;
+        if (at == e->P->offsets[to + 1]) continue; /* given */
+        for (int f = 0; f < e->n_faces; f++)
+            for (int i = 0; i < M && e->coarse->face_free[faces[f]] >= 0; i++, at++) {
+                e->P->columns[at] = (int32_t)(e->coarse->face_free[faces[f]] + i);
+                e->P->values[at] = -from[f * M + i][l];
+            }
+    }
+}
+
+/* S: the batch's coarse matrices, or NULL. */
+static facet_status extend_batch(const struct extension *e, int64_t batch, struct work *w, lane *column,
+                                 lane *S) {
+    const struct mesh_block *b = &e->coarse->mesh->blocks[e->block];
+    int width = e->n_around, n = 0, lanes = b->count - batch * L < L ? (int)(b->count - batch * L) : L;
+    memset(w->A, 0, (size_t)row_start(e->n_inside) * sizeof *w->A);
+    memset(w->Y, 0, (size_t)e->n_inside * (size_t)width * sizeof *w->Y);
+    if (S != NULL) memset(S, 0, (size_t)row_start(width) * sizeof *S);
+    for (int l = 0; l < lanes; l++) {
+        add_cell(e, b->first + (int32_t)batch * L + l, w, l, S == NULL ? NULL : (double *)S + l);
+        if (w->n_inner[l] * e->M > n) n = w->n_inner[l] * e->M;
+    }
+    for (int l = 0; l < L; l++)
+        for (int i = l < lanes ? w->n_inner[l] * e->M : 0; i < n; i++) w->A[row_start(i) + i][l] = 1.0;
+    if (!factor(n, w->A))
+        return base_fail(FACET_NOT_CONVERGED,
+                         "the matrix is not positive definite: faces inside the coarse cells from %d on",
+                         (int)(b->first + batch * L));
+    forward(n, w->A, width, w->Y);
+    if (S != NULL) subtract_square(n, width, w->Y, S, column);
+    backward(n, w->A, width, w->Y, column);
+    for (int l = 0; l < lanes; l++) {
+        int32_t cell = b->first + (int32_t)batch * L + l;
+        write_rows(e, cell, w, l);
+        if (S != NULL) complete_fixed(e, cell, (double *)S + l);
+    }
+    return FACET_OK;
+}
+
+/* S: all coarse matrices of the block, or NULL. */
+static facet_status extend_block(const struct extension *e, double *S) {
+    struct base_collector failures;
+    int64_t n_batches = trace_n_batches(e->coarse->mesh, e->block), size = row_start(e->n_around) * L;
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(base_threads_for(n_batches *size))
+    {
+        struct work w;
+        lane *column = NULL;
+        facet_status mine = work_create(e, &w);
+        if (mine == FACET_OK) mine = ALLOC(column, e->n_inside);
+        base_collect(&failures, -1, mine);
+#pragma omp for schedule(static)
+        for (int64_t batch = 0; batch < n_batches; batch++) {
+            if (mine != FACET_OK) continue;
+            mine = extend_batch(e, batch, &w, column, S == NULL ? NULL : (lane *)(S + batch * size));
+            base_collect(&failures, (int)batch, mine);
+        }
+        work_destroy(&w);
+        base_free(&column);
+    }
+    return base_collected(&failures);
+}
+
+/* The most children and inner faces a cell of the block has. */
+static void measure_block(struct extension *e) {
+    const struct mesh_block *b = &e->coarse->mesh->blocks[e->block];
+    const struct mesh_nesting *nesting = e->nesting;
+    e->n_faces = shape_n_faces(b->shape);
+    for (int k = 0; k < e->fine->mesh->n_blocks; k++)
+        if (e->fine->mesh->blocks[k].shape == b->shape) e->fine_block = k;
+    e->M = trace_cell_size(e->coarse, e->block) / e->n_faces;
+    e->m = e->M / e->coarse->n_components;
+    e->n_around = e->n_faces * e->M;
+    e->n_children = e->n_inside = 0;
+    for (int32_t c = b->first; c < b->first + b->count; c++) {
+        int n = nesting->starts[c + 1] - nesting->starts[c], n_sides = 0;
+        for (int i = 0; i < n; i++)
+            for (int f = 0; f < e->n_faces; f++) {
+                int kind = nesting->kinds[nesting->children[nesting->starts[c] + i]];
+                n_sides += e->faces->sides[kind * SHAPE_MAX_FACES + f] < 0;
+            }
+        if (n > e->n_children) e->n_children = n;
+        if (n_sides / 2 * e->M > e->n_inside) e->n_inside = n_sides / 2 * e->M;
+    }
+}
+
+/* ------------------------------------------------------------------------------ rows of P */
+
+/* Entries of row i (component and function) of a free fine face. */
+static int64_t count_entries(const struct extension *e, int32_t face, int M, int i) {
+    const struct facet_mesh *mesh = e->fine->mesh;
+    int32_t cell = mesh->face_cells[2 * (int64_t)face];
+    int64_t first = e->fine->face_free[face], n = 0;
+    int m = M / e->fine->n_components;
+    struct nested_side side;
+    if (e->fine->fixed != NULL && e->fine->fixed[first + i]) return 0;
+    nested_side(e->faces, e->nesting, cell, mesh->face_locals[2 * (int64_t)face], &side);
+    if (side.local >= 0) {
+        for (int j = 0; j < m; j++) n += side.J[i % m * m + j] != 0.0;
+        return n;
+    }
+    int32_t parent = e->nesting->parents[cell];
+    const struct mesh_block *b = mesh_block_of(e->coarse->mesh, parent);
+    for (int f = 0; f < shape_n_faces(b->shape); f++)
+        if (e->coarse->face_free[b->faces[(int64_t)(parent - b->first) * shape_n_faces(b->shape) + f]] >= 0)
+            n += M;
+    return n;
+}
+
+/* The rows of the fine faces on coarse faces. */
+static void write_restrictions(const struct extension *e) {
+    const struct facet_mesh *mesh = e->fine->mesh;
+    int nc = e->fine->n_components;
+#pragma omp parallel for num_threads(base_threads_for(e->fine->n_free)) schedule(static)
+    for (int64_t b = 0; b < e->fine->n_free_faces; b++) {
+        int32_t face = e->fine->free_faces[b];
+        int64_t first = e->fine->free_offsets[b], m = (e->fine->free_offsets[b + 1] - first) / nc;
+        struct nested_side side;
+        if (e->nesting->face_parents[face] < 0) continue;
+        nested_side(e->faces, e->nesting, mesh->face_cells[2 * (int64_t)face],
+                    mesh->face_locals[2 * (int64_t)face], &side);
+        int64_t to = e->coarse->face_free[e->nesting->face_parents[face]];
+        for (int64_t i = 0; i < m * nc; i++) {
+            int64_t at = e->P->offsets[first + i];
+            if (at == e->P->offsets[first + i + 1]) continue;
+            for (int64_t j = 0; j < m; j++) {
+                if (side.J[i % m * m + j] == 0.0) continue;
+                e->P->columns[at] = (int32_t)(to + i / m * m + j);
+                e->P->values[at++] = side.J[i % m * m + j];
+            }
+        }
+    }
+}
+
+static facet_status make_rows(const struct extension *e) {
+    facet_status status = FACET_OK;
+    struct mg_transfer *P = e->P;
+    TRY(ALLOC(P->offsets, P->n_rows + 1));
+    P->offsets[0] = 0;
+#pragma omp parallel for num_threads(base_threads_for(P->n_rows)) schedule(static)
+    for (int64_t b = 0; b < e->fine->n_free_faces; b++) {
+        int64_t first = e->fine->free_offsets[b], M = e->fine->free_offsets[b + 1] - first;
+        for (int64_t i = 0; i < M; i++)
+            P->offsets[first + i + 1] = count_entries(e, e->fine->free_faces[b], (int)M, (int)i);
+    }
+    for (int64_t i = 0; i < P->n_rows; i++) P->offsets[i + 1] += P->offsets[i];
+    TRY(ALLOC(P->columns, P->offsets[P->n_rows]));
+    TRY(ALLOC(P->values, P->offsets[P->n_rows]));
+    write_restrictions(e);
+done:
+    return status;
+}
+
+facet_status trace_nested_create(const struct trace_space *fine, const struct trace_matrices *matrices,
+                                 const struct mesh_nesting *nesting, const struct trace_space *coarse,
+                                 const struct device *device, struct mg_transfer *P,
+                                 struct trace_matrices *coarse_matrices) {
+    facet_status status = FACET_OK;
+    struct nested_faces faces = {0};
+    struct trace_view view = {.matrices = matrices};
+    struct extension e = {
+        .fine = fine, .coarse = coarse, .nesting = nesting, .faces = &faces, .view = &view, .P = P};
+    double *S = NULL;
+    *P = (struct mg_transfer){.n_rows = fine->n_free, .n_columns = coarse->n_free};
+    if (coarse_matrices != NULL) *coarse_matrices = (struct trace_matrices){0};
+    TRY(nested_faces_create(fine, nesting, &faces));
+    TRY(make_rows(&e));
+    TRY(trace_view_open(matrices, &view));
+    if (coarse_matrices != NULL) TRY(trace_matrices_create(device, coarse, coarse_matrices));
+    for (e.block = 0; e.block < coarse->mesh->n_blocks; e.block++) {
+        measure_block(&e);
+        int64_t count = trace_n_batches(coarse->mesh, e.block) * row_start(e.n_around) * L;
+        if (coarse_matrices != NULL) TRY(ALLOC(S, count));
+        TRY(extend_block(&e, S));
+        if (coarse_matrices != NULL)
+            TRY(device_upload(device, coarse_matrices->values[e.block], S, (size_t)count * sizeof *S));
+        base_free(&S);
+    }
+done:
+    trace_view_close(&view);
+    nested_faces_destroy(&faces);
+    base_free(&S);
+    if (status != FACET_OK) {
+        mg_transfer_destroy(P);
+        if (coarse_matrices != NULL) trace_matrices_destroy(coarse_matrices);
+    }
+    return status;
+}
