@@ -142,9 +142,8 @@ __global__ void __launch_bounds__(THREADS) update_coarse(const __grid_constant__
 // ------------------------------------------------------------------------------ residuals
 
 template <typename R>
-__global__ void __launch_bounds__(THREADS)
-    residual(const __grid_constant__ struct box_plan p, R alpha, const R *y, R *r, R *moments,
-             double *partial) {
+__global__ void __launch_bounds__(THREADS) residual(const __grid_constant__ struct box_plan p, R alpha,
+                                                    const R *y, R *r, R *moments, double *partial) {
     const auto &n = numbers(p, R());
     const int lane = threadIdx.x % L, row = threadIdx.x % WARP / L, warp = threadIdx.x / WARP;
     double energy = 0, norm = 0;
@@ -198,8 +197,7 @@ __device__ __forceinline__ int sign(int q, int c) {
 
 // One thread for each lane of a face-pack.
 template <typename R>
-__global__ void prolong(const __grid_constant__ struct box_plan p, const double *vertices,
-                        R *coefficients) {
+__global__ void prolong(const __grid_constant__ struct box_plan p, const double *vertices, R *coefficients) {
     int size[3];
     box_lattice(&p, L, size);
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < p.n_faces * L;
@@ -273,9 +271,9 @@ template <typename R>
 double step(const struct box_plan *plan, const struct box_step *s, const R *f, R *r, const R *e, R *d, R *x,
             R *y) {
     if (!may_launch()) return 0;
-    const update_launch<R> g = {*plan,     (R)s->x_old, (R)s->a, (R)s->b, (R)s->x_new, s->subtract,
-                                s->direction, s->assign,  f,       e,       y,           r,
-                                d,         x};
+    const update_launch<R> g = {
+        *plan,     (R)s->x_old, (R)s->a, (R)s->b, (R)s->x_new, s->subtract, s->direction,
+        s->assign, f,           e,       y,       r,           d,           x};
     if (s->direction && e != nullptr)
         update_coarse<R><<<blocks_for(plan->n_faces, WARPS), THREADS>>>(g);
     else if (f != nullptr || s->direction)
@@ -333,8 +331,7 @@ extern "C" {
     }                                                                                                        \
     void NAME(box_prolong)(const struct box_plan *plan, const double *vertices, R *coefficients) {           \
         if (!may_launch()) return;                                                                           \
-        facet::prolong<R>                                                                                    \
-            <<<facet::blocks_for(plan->n_faces * L, 256), 256>>>(*plan, vertices, coefficients);             \
+        facet::prolong<R><<<facet::blocks_for(plan->n_faces *L, 256), 256>>>(*plan, vertices, coefficients); \
         launched("box_prolong");                                                                             \
     }                                                                                                        \
     void NAME(box_restrict)(const struct box_plan *plan, const R *moments, double *vertices) {               \

@@ -21,9 +21,6 @@ namespace facet {
 namespace {
 
 constexpr int L = LANES;
-#ifndef MARCH_BLOCKS
-#    define MARCH_BLOCKS (N <= 8 ? 3 : 1)
-#endif
 
 // ------------------------------------------------------------------------------ fast
 
@@ -37,12 +34,18 @@ template <typename R> struct product_launch {
 };
 
 // Where modes stand, all known when compiled.
-template <int N> struct shape {
+template <typename R, int N> struct shape {
     static constexpr int ODD = N / 2, EVEN = N - ODD, FACE = N * N, THREADS = 32 * N;
-    static constexpr int LOADS = (FACE * L + THREADS - 1) / THREADS;     // numbers of a face for each thread
-    static constexpr int ROW = N % 2 == 0 ? N + 1 : N, PLANE = N * ROW + 1; // of the weights: no two of a warp
-                                                                            // in one bank
+    static constexpr int LOADS = (FACE * L + THREADS - 1) / THREADS; // numbers of a face for each thread
+    static constexpr int ROW = N % 2 == 0 ? N + 1 : N, PLANE = N * ROW + 1; // of the weights: no two of a
+                                                                            // warp in one bank
     static constexpr int WEIGHTS = N * PLANE;
+    // The faces below axis 1 go through shared memory where it has room for them too.
+    static constexpr bool STAGES = sizeof(R) * N <= 120;
+    static constexpr int RAW = (STAGES ? 4 : 3) * FACE * L + FACE;
+    static constexpr int LATE = FACE * L + FACE;
+    // Blocks of a multiprocessor: as many threads as their registers allow.
+    static constexpr int BLOCKS = (N <= (sizeof(R) == 8 ? 10 : 12) ? 768 : 512) / THREADS;
     static __device__ __forceinline__ int first(int parity) {
         return parity ? EVEN : 0;
     }
@@ -63,9 +66,7 @@ template <int N> struct shape {
                   J = Nj - j0 < KERNEL_BOX_J ? Nj - j0 : KERNEL_BOX_J;
         return begin + i0 * Nj * Nk + I * j0 * Nk + (k * I + i - i0) * J + j - j0;
     }
-    template <typename R> static constexpr size_t bytes() {
-        return (6 * FACE * L + WEIGHTS) * sizeof(R);
-    }
+    static constexpr size_t BYTES = (6 * FACE * L + RAW + 2 * LATE + WEIGHTS + 3 * N + 6) * sizeof(R);
 };
 
 // Where a block stands.
@@ -87,51 +88,67 @@ template <typename R> __device__ place take_number(const product_launch<R> &g, i
     return at;
 }
 
+// What was stored before is seen by everyone who sees this number, of the whole block after a barrier.
+// Readers go to the second-level cache (__ldcg), so that no cache need be emptied.
+__device__ __forceinline__ void publish(int *done, int layers) {
+    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(done), "r"(layers) : "memory");
+}
 __device__ __forceinline__ void wait_for(const int *done, int layers) {
-    while (*(const volatile int *)done < layers) __nanosleep(40);
-    __threadfence();
+    int seen;
+    do asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(done) : "memory");
+    while (seen < layers);
 }
 
-// The face-packs of a layer: own ones, and those below them (-1: none, the values there are zero).
+// The face-packs of the first layer: own ones, and those below them (-1: none, the values there are zero). In
+// the next layers they lie p.layer further.
 struct faces {
     int64_t own[3], below1, left; // left: mode 0 of the face below lane 0
 };
-__device__ faces find_faces(const struct box_plan &p, const place &at, int layer) {
-    faces f;
-    const int cell[3] = {at.pack * L, at.row, layer};
-    f.own[0] = box_face_0(&p, layer, at.row, at.pack, L);
-    f.own[1] = box_face_1(&p, layer, at.row, at.pack, L);
-    f.own[2] = box_face_2(&p, layer, at.row, at.pack, L);
-    f.below1 = box_where(&p, 1, cell, 0, L);
-    f.left = box_where(&p, 0, cell, 0, L);
-    return f;
+__device__ void find_faces(const struct box_plan &p, const place &at, faces *f) {
+    const int cell[3] = {at.pack * L, at.row, at.first};
+    f->own[0] = box_face_0(&p, at.first, at.row, at.pack, L);
+    f->own[1] = box_face_1(&p, at.first, at.row, at.pack, L);
+    f->own[2] = box_face_2(&p, at.first, at.row, at.pack, L);
+    f->below1 = box_where(&p, 1, cell, 0, L);
+    f->left = box_where(&p, 0, cell, 0, L);
 }
 
-// What a thread reads of a layer.
-template <typename R, int N> struct loads {
-    R up[3][shape<N>::LOADS], below1[shape<N>::LOADS], left[shape<N>::LOADS];
-};
+// Copies one number to shared memory without waiting for it; zero unless `there`.
+template <typename R> __device__ __forceinline__ void fetch(R *to, const R *from, bool there) {
+    const unsigned address = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;\n" ::"r"(address), "l"(from),
+                 "n"((int)sizeof(R)), "r"(there ? (int)sizeof(R) : 0));
+}
+__device__ __forceinline__ void fetched() {
+    asm volatile("cp.async.wait_all;\n" ::);
+}
+
+// What a thread reads of the next layer: its numbers of the own faces, of those below axis 1, and of the one
+// left of lane 0. Nobody else touches its places.
 template <typename R, int N>
-__device__ __forceinline__ void load(const product_launch<R> &g, const place &at, int layer,
-                                     loads<R, N> &in) {
-    typedef shape<N> S;
-    const faces f = find_faces(g.plan, at, layer);
-    const int lane = threadIdx.x % L;
+__device__ __forceinline__ void fetch_layer(const product_launch<R> &g, const faces &f, int64_t shift,
+                                            R *raw) {
+    typedef shape<R, N> S;
+    const R *d = g.d + shift + threadIdx.x;
 #pragma unroll
     for (int x = 0; x < S::LOADS; x++) {
-        const int e = threadIdx.x + x * S::THREADS;
-        const bool there = S::FACE * L % S::THREADS == 0 || e < S::FACE * L;
+        const int e = x * S::THREADS;
+        if (S::FACE * L % S::THREADS != 0 && threadIdx.x + e >= S::FACE * L) continue;
+        R *to = raw + threadIdx.x + e;
 #pragma unroll
-        for (int axis = 0; axis < 3; axis++) in.up[axis][x] = there ? g.d[f.own[axis] + e] : R(0);
-        in.below1[x] = there && f.below1 >= 0 ? g.d[f.below1 + e] : R(0);
-        in.left[x] = there && lane == 0 && f.left >= 0 ? g.d[f.left + e] : R(0);
+        for (int axis = 0; axis < 3; axis++) fetch(to + axis * S::FACE * L, d + f.own[axis] + e, true);
+        if (S::STAGES)
+            fetch(to + 3 * S::FACE * L, d + (f.below1 >= 0 ? f.below1 : f.own[1]) + e, f.below1 >= 0);
+        if (threadIdx.x % L == 0)
+            fetch(raw + S::RAW - S::FACE + (threadIdx.x + e) / L, d + (f.left >= 0 ? f.left : f.own[0]) + e,
+                  f.left >= 0);
     }
 }
 
-// Sums along j and k of the modes (i, parities pj and pk), and along i of the modes (j, pi, pk), with what the
-// faces themselves contribute; out1[k], out2[j], out0[k]. Returns the energy.
+// Sums along j and k of the modes (i, parities pj and pk), and along i of the modes (j, pi, pk), with what
+// the faces themselves contribute; out1[k], out2[j], out0[k]. Returns the energy.
 template <typename R, int N> struct sums {
-    static constexpr int H = shape<N>::EVEN;
+    static constexpr int H = shape<R, N>::EVEN;
     R out0[H], out1[H], out2[H];
     int at0, at1, at2; // where they belong
     int n0, n1, n2;
@@ -139,17 +156,14 @@ template <typename R, int N> struct sums {
 };
 
 template <typename R, int N>
-__device__ __forceinline__ double multiply(const product_launch<R> &g, const place &at, int layer,
-                                           const R (&a)[3], R k_cell, const R *V, const R *W,
+__device__ __forceinline__ double multiply(const R (&a)[3], R k_cell, const R *V, const R *W, const R *B,
                                            sums<R, N> &o) {
-    typedef shape<N> S;
+    typedef shape<R, N> S;
     constexpr int H = S::EVEN, SIZE = S::FACE * L;
-    const auto &n = numbers(g.plan, R());
     const int lane = threadIdx.x % L, rest = threadIdx.x / L, line = rest % N, which = rest / N;
     const int p = which >> 1, q = which & 1, pl = line >= S::EVEN, in_line = line - S::first(pl);
     const int np = S::count(p), nq = S::count(q);
-    const R *B0 = n.squares[0] + (int64_t)at.pack * N * L + lane, *B1 = n.squares[1] + (int64_t)at.row * N,
-            *B2 = n.squares[2] + (int64_t)layer * N;
+    const R *gamma = B + 3 * N;
     double energy = 0;
     { // i = line, j of parity p, k of parity q
         const R *v0 = V + pl * SIZE + S::block(p, q) * L + lane;
@@ -174,17 +188,16 @@ __device__ __forceinline__ double multiply(const product_launch<R> &g, const pla
                     sum1[k] += weight * s;
                     sum2[j] += weight * s;
                 }
-        const R c1 = k_cell * __ldg(n.gamma[1] + 2 * at.row + p) * B0[line * L],
-                c2 = k_cell * __ldg(n.gamma[2] + 2 * layer + q) * B0[line * L];
+        const R c1 = k_cell * gamma[2 + p] * B[line], c2 = k_cell * gamma[4 + q] * B[line];
         R e1 = 0, e2 = 0;
 #pragma unroll
         for (int x = 0; x < H; x++) {
             if (x < nq) {
-                o.out1[x] = c1 * __ldg(B2 + S::first(q) + x) * value1[x] - k_cell * a[1] * sum1[x];
+                o.out1[x] = c1 * B[2 * N + S::first(q) + x] * value1[x] - k_cell * a[1] * sum1[x];
                 e1 += o.out1[x] * value1[x];
             }
             if (x < np) {
-                o.out2[x] = c2 * __ldg(B1 + S::first(p) + x) * value2[x] - k_cell * a[2] * sum2[x];
+                o.out2[x] = c2 * B[N + S::first(p) + x] * value2[x] - k_cell * a[2] * sum2[x];
                 e2 += o.out2[x] * value2[x];
             }
         }
@@ -211,12 +224,12 @@ __device__ __forceinline__ double multiply(const product_launch<R> &g, const pla
                 if (i < np && k < nq)
                     sum[k] += w[i * S::PLANE + k] * (v1[(i * nq + k) * L] + (value[k] + high));
         }
-        const R c0 = k_cell * n.gamma[0][(2 * at.pack + p) * L + lane] * __ldg(B1 + line);
+        const R c0 = k_cell * gamma[p] * B[N + line];
         R e0 = 0;
 #pragma unroll
         for (int x = 0; x < H; x++)
             if (x < nq) {
-                o.out0[x] = c0 * __ldg(B2 + S::first(q) + x) * value[x] - k_cell * a[0] * sum[x];
+                o.out0[x] = c0 * B[2 * N + S::first(q) + x] * value[x] - k_cell * a[0] * sum[x];
                 e0 += o.out0[x] * value[x];
             }
         energy += (double)e0 / (double)a[0];
@@ -225,51 +238,73 @@ __device__ __forceinline__ double multiply(const product_launch<R> &g, const pla
 }
 
 template <typename R, int N> __device__ __forceinline__ void put_sums(const sums<R, N> &o, R *V) {
-    constexpr int SIZE = shape<N>::FACE * L;
+    constexpr int SIZE = shape<R, N>::FACE * L;
 #pragma unroll
-    for (int x = 0; x < shape<N>::EVEN; x++) {
+    for (int x = 0; x < shape<R, N>::EVEN; x++) {
         if (x < o.n0) V[o.par0 * SIZE + o.at0 + x * L] = o.out0[x];
         if (x < o.n1) V[(2 + o.par1) * SIZE + o.at1 + x * L] = o.out1[x];
         if (x < o.n2) V[(4 + o.par2) * SIZE + o.at2 + x * L] = o.out2[x];
     }
 }
 
-// What goes to faces that another block stores first.
-template <typename R, int N> struct pending {
-    R left[shape<N>::LOADS], below1[shape<N>::LOADS];
-    int layer; // -1: nothing
-};
-
-// Adds it, when those blocks have done the layer.
+// Adds what goes to faces that other blocks have stored, the layer before the last one; late: two layers of
+// it, a place for each number and thread.
 template <typename R, int N>
-__device__ __forceinline__ void settle(const product_launch<R> &g, const place &at, bool adds_left,
-                                       bool adds_below, pending<R, N> &late) {
-    typedef shape<N> S;
-    if (late.layer < 0) return;
-    const int *done = g.done + at.piece * g.columns + at.column;
-    if (threadIdx.x == 0 && adds_left) wait_for(done - 1, late.layer - at.first + 1);
-    if (threadIdx.x == 32 && adds_below) wait_for(done - g.plan.packs, late.layer - at.first + 1);
-    __syncthreads();
-    const faces f = find_faces(g.plan, at, late.layer);
+__device__ __forceinline__ void settle(const product_launch<R> &g, const faces &f, int64_t shift,
+                                       bool adds_left, bool adds_below, const R *late) {
+    typedef shape<R, N> S;
+    R *y = g.y + shift + threadIdx.x;
 #pragma unroll
     for (int x = 0; x < S::LOADS; x++) {
-        const int e = threadIdx.x + x * S::THREADS;
-        if (S::FACE * L % S::THREADS != 0 && e >= S::FACE * L) continue;
-        if (adds_below) g.y[f.below1 + e] = __ldcg(g.y + f.below1 + e) + late.below1[x];
-        if (adds_left && threadIdx.x % L == 0) g.y[f.left + e] = __ldcg(g.y + f.left + e) + late.left[x];
+        const int e = x * S::THREADS;
+        if (S::FACE * L % S::THREADS != 0 && threadIdx.x + e >= S::FACE * L) continue;
+        if (adds_below) y[f.below1 + e] = __ldcg(y + f.below1 + e) + late[threadIdx.x + e];
+        if (adds_left && threadIdx.x % L == 0)
+            y[f.left + e] = __ldcg(y + f.left + e) + late[S::FACE * L + (threadIdx.x + e) / L];
     }
-    late.layer = -1;
+}
+
+// The metric of a pack and its table.
+template <typename R> struct metric {
+    R a[3], k;
+    int table;
+};
+template <typename R>
+__device__ __forceinline__ metric<R> read_metric(const product_launch<R> &g, const place &at, int layer) {
+    const int64_t pack = ((int64_t)layer * g.plan.cells[1] + at.row) * g.plan.packs + at.pack;
+    const R *from = numbers(g.plan, R()).metric + pack * KERNEL_BOX_METRIC * L + threadIdx.x % L;
+    return {{from[0], from[L], from[2 * L]}, from[4 * L], g.plan.tables[pack]};
+}
+
+// The weights of a table, and what the cells that use it have in common: B of the three axes, gamma.
+template <typename R, int N>
+__device__ void stage_tables(const product_launch<R> &g, const place &at, int layer, int table, R *W) {
+    typedef shape<R, N> S;
+    const auto &n = numbers(g.plan, R());
+    const R *from = n.weights + (int64_t)table * N * N * N;
+    const int column[3] = {at.pack, at.row, layer};
+    R *B = W + S::WEIGHTS;
+    for (int i = threadIdx.x; i < N * N * N; i += S::THREADS)
+        W[i / (N * N) * S::PLANE + i / N % N * S::ROW + i % N] =
+            from[S::weight(i / (N * N), i / N % N, i % N)];
+    for (int i = threadIdx.x; i < 3 * N; i += S::THREADS)
+        B[i] = entry(n.squares, i / N, N, column[i / N], 0, i % N);
+    if (threadIdx.x < 6)
+        B[3 * N + threadIdx.x] =
+            entry(n.gamma, threadIdx.x / 2, 2, column[threadIdx.x / 2], 0, threadIdx.x % 2);
 }
 
 template <typename R, int N>
-__global__ void __launch_bounds__(32 * N, MARCH_BLOCKS)
+__global__ void __launch_bounds__(32 * N, shape<R, N>::BLOCKS)
     march(const __grid_constant__ product_launch<R> g) {
-    typedef shape<N> S;
+    typedef shape<R, N> S;
+    constexpr int SIZE = S::FACE * L;
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ int number;
-    R *V = (R *)memory, *W = V + 6 * S::FACE * L;
+    __shared__ faces f;
+    __shared__ double warps[N];
+    R *V = (R *)memory, *raw = V + 6 * SIZE, *late = raw + S::RAW, *W = late + 2 * S::LATE;
     const struct box_plan &p = g.plan;
-    const auto &n = numbers(p, R());
     const place at = take_number(g, &number);
     const int lane = threadIdx.x % L, x_cell = at.pack * L + lane;
     // Which of the shared faces this block finishes. Around a period the first one stores, the last one adds.
@@ -281,138 +316,116 @@ __global__ void __launch_bounds__(32 * N, MARCH_BLOCKS)
     int *my_done = g.done + at.piece * g.columns + at.column;
     int table = -1;
     double energy = 0;
-    loads<R, N> in;
-    pending<R, N> late;
-    R below2[S::LOADS], carry[S::LOADS], held[S::LOADS]; // d and y of the face below; y of the lowest one
-    late.layer = -1;
-    load<R, N>(g, at, at.first, in);
-    {
-        const int cell[3] = {at.pack * L, at.row, at.first};
-        const int64_t below = box_where(&p, 2, cell, 0, L);
-#pragma unroll
-        for (int x = 0; x < S::LOADS; x++) {
-            const int e = threadIdx.x + x * S::THREADS;
-            below2[x] = below >= 0 && e < S::FACE * L ? g.d[below + e] : R(0);
-        }
-    }
-    for (int layer = at.first; layer < at.last; layer++) {
-        const int64_t pack = ((int64_t)layer * p.cells[1] + at.row) * p.packs + at.pack;
-        const R *metric = n.metric + pack * KERNEL_BOX_METRIC * L + lane;
-        const R a[3] = {metric[0], metric[L], metric[2 * L]}, k_cell = metric[4 * L];
-        if (p.tables[pack] != table) { // of the whole block
-            __syncthreads();
-            table = p.tables[pack];
-            for (int i = threadIdx.x; i < N * N * N; i += S::THREADS)
-                W[i / (N * N) * S::PLANE + i / N % N * S::ROW + i % N] =
-                    n.weights[(int64_t)table * N * N * N + S::weight(i / (N * N), i / N % N, i % N)];
-        }
-#pragma unroll
-        for (int x = 0; x < S::LOADS; x++) {
-            const int e = threadIdx.x + x * S::THREADS;
-            R left = __shfl_up_sync(0xffffffffu, in.up[0][x], 1, L);
-            if (lane == 0) left = in.left[x];
-            if (S::FACE * L % S::THREADS != 0 && e >= S::FACE * L) continue;
-            V[e] = a[0] * (in.up[0][x] + left);
-            V[S::FACE * L + e] = a[0] * (in.up[0][x] - left);
-            V[2 * S::FACE * L + e] = a[1] * (in.up[1][x] + in.below1[x]);
-            V[3 * S::FACE * L + e] = a[1] * (in.up[1][x] - in.below1[x]);
-            V[4 * S::FACE * L + e] = a[2] * (in.up[2][x] + below2[x]);
-            V[5 * S::FACE * L + e] = a[2] * (in.up[2][x] - below2[x]);
-            below2[x] = in.up[2][x];
-        }
-        __syncthreads();
-        if (layer + 1 < at.last) load<R, N>(g, at, layer + 1, in);
-        sums<R, N> o;
-        energy += multiply<R, N>(g, at, layer, a, k_cell, V, W, o);
-        __syncthreads();
-        put_sums<R, N>(o, V);
-        settle<R, N>(g, at, adds_left, adds_below, late);
-        __syncthreads();
-
-        const faces f = find_faces(p, at, layer);
-        const int64_t under = box_face_2(&p, layer - 1, at.row, at.pack, L);
-        if (closes0 || closes1) { // the first of the period has stored already
-            const int *first1 = g.done + at.piece * g.columns + at.pack, *first0 = my_done - at.pack;
-            if (threadIdx.x == 0 && closes0) wait_for(first0, layer - at.first + 1);
-            if (threadIdx.x == 32 && closes1) wait_for(first1, layer - at.first + 1);
-            __syncthreads();
-        }
-#pragma unroll
-        for (int x = 0; x < S::LOADS; x++) {
-            const int e = threadIdx.x + x * S::THREADS;
-            const bool there = S::FACE * L % S::THREADS == 0 || e < S::FACE * L;
-            const int at_e = there ? e : 0;
-            R high[3], low[3];
-#pragma unroll
-            for (int axis = 0; axis < 3; axis++) {
-                const R even = V[2 * axis * S::FACE * L + at_e], odd = V[(2 * axis + 1) * S::FACE * L + at_e];
-                high[axis] = even + odd;
-                low[axis] = even - odd;
-            }
-            R right = __shfl_down_sync(0xffffffffu, low[0], 1, L);
-            late.left[x] = low[0];
-            late.below1[x] = low[1];
-            if (!there) continue;
-            R y0 = lane == L - 1 ? high[0] : high[0] + right, y1 = high[1];
-            if (closes0 && x_cell == p.cells[0] - 1) y0 += __ldcg(g.y + f.own[0] + e);
-            if (closes1) y1 += __ldcg(g.y + f.own[1] + e);
-            g.y[f.own[0] + e] = fixed0 ? R(0) : y0;
-            g.y[f.own[1] + e] = fixed1 ? R(0) : y1;
-            if (!adds_below && f.below1 >= 0) g.y[f.below1 + e] = low[1];
-            if (!adds_left && f.left >= 0) {
-                if (lane == 0) g.y[f.left + e] = low[0];
-                if (lane > 0 && !p.periodic[0]) g.y[f.own[0] - S::FACE * L + e - 1] = 0; // of the extra pack
-            }
-            if (layer > at.first)
-                g.y[under + e] = carry[x] + low[2];
-            else
-                held[x] = low[2];
-            carry[x] = high[2];
-        }
-        if (layer == at.first && at.first > 0) { // the piece below adds to it
-#pragma unroll
-            for (int x = 0; x < S::LOADS; x++)
-                if (threadIdx.x + x * S::THREADS < S::FACE * L)
-                    g.y[under + threadIdx.x + x * S::THREADS] = held[x];
-        }
-        late.layer = adds_left || adds_below ? layer : -1;
-        __threadfence();
-        __syncthreads();
-        if (threadIdx.x == 0) *(volatile int *)my_done = layer - at.first + 1;
-    }
-    settle<R, N>(g, at, adds_left, adds_below, late);
-
-    // The ends: the highest face of the piece, and the lowest one of the first piece.
-    const bool top = at.last == p.cells[2], whole = g.pieces == 1;
-    const int64_t above = box_face_2(&p, at.last - 1, at.row, at.pack, L);
-    const int64_t round = box_face_2(&p, p.cells[2] - 1, at.row, at.pack, L);
-    if (threadIdx.x == 0 && !top) wait_for(my_done + g.columns, 1);
+    R below2[S::LOADS], carry[S::LOADS]; // d and y of the face below
+    if (threadIdx.x == 0) find_faces(p, at, &f);
     __syncthreads();
+    fetch_layer<R, N>(g, f, 0, raw);
+    metric<R> now = read_metric(g, at, at.first);
+    const int64_t lowest = box_where(&p, 2, (const int[3]){at.pack * L, at.row, at.first}, 0, L);
 #pragma unroll
     for (int x = 0; x < S::LOADS; x++) {
         const int e = threadIdx.x + x * S::THREADS;
-        if (e >= S::FACE * L) continue;
-        R value = carry[x];
-        if (!top) value += __ldcg(g.y + above + e);
-        if (top && p.fixed[2][1]) value = 0;
-        if (whole && p.periodic[2]) value += held[x];
-        g.y[above + e] = value;
-        if (at.first == 0 && p.extra[2]) g.y[box_face_2(&p, -1, at.row, at.pack, L) + e] = held[x];
+        below2[x] = lowest >= 0 && e < SIZE ? g.d[lowest + e] : R(0);
     }
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) *(volatile int *)my_done = at.last - at.first + 1;
-    if (at.piece == 0 && p.periodic[2] && !whole) {
-        const int top_piece = g.pieces - 1, size = p.cells[2] - (int)((int64_t)p.cells[2] * top_piece / g.pieces);
-        if (threadIdx.x == 0) wait_for(g.done + top_piece * g.columns + at.column, size + 1);
-        __syncthreads();
+    for (int layer = at.first; layer < at.last; layer++) {
+        const int64_t shift = (layer - at.first) * p.layer;
+        const int done = layer - at.first;
+        if (now.table != table) { // of the whole block
+            __syncthreads();
+            table = now.table;
+            stage_tables<R, N>(g, at, layer, table, W);
+        }
+        fetched();
+#pragma unroll
         for (int x = 0; x < S::LOADS; x++) {
             const int e = threadIdx.x + x * S::THREADS;
-            if (e < S::FACE * L) g.y[round + e] = __ldcg(g.y + round + e) + held[x];
+            const bool there = SIZE % S::THREADS == 0 || e < SIZE;
+            const R up = there ? raw[e] : R(0);
+            R left = __shfl_up_sync(0xffffffffu, up, 1, L);
+            if (!there) continue;
+            if (lane == 0) left = raw[S::RAW - S::FACE + e / L];
+            const R up1 = raw[SIZE + e], up2 = raw[2 * SIZE + e];
+            const R below1 = S::STAGES ? raw[3 * SIZE + e] : f.below1 >= 0 ? g.d[shift + f.below1 + e] : R(0);
+            V[e] = now.a[0] * (up + left);
+            V[SIZE + e] = now.a[0] * (up - left);
+            V[2 * SIZE + e] = now.a[1] * (up1 + below1);
+            V[3 * SIZE + e] = now.a[1] * (up1 - below1);
+            V[4 * SIZE + e] = now.a[2] * (up2 + below2[x]);
+            V[5 * SIZE + e] = now.a[2] * (up2 - below2[x]);
+            below2[x] = up2;
+        }
+        __syncthreads();
+        if (layer + 1 < at.last) fetch_layer<R, N>(g, f, shift + p.layer, raw);
+        sums<R, N> o;
+        energy += multiply<R, N>(now.a, now.k, V, W, W + S::WEIGHTS, o);
+        if (layer + 1 < at.last) now = read_metric(g, at, layer + 1);
+        if (done >= 2) { // the layer before the last one: its faces are stored by now, or soon
+            if (threadIdx.x == 0 && adds_left) wait_for(my_done - 1, done - 1);
+            if (threadIdx.x == 32 && adds_below) wait_for(my_done - p.packs, done - 1);
+        }
+        if (threadIdx.x == 64 && closes0) wait_for(my_done - at.pack, done + 1);
+        if (threadIdx.x == 96 && closes1) wait_for(my_done - at.column + at.pack, done + 1);
+        __syncthreads();
+        if (threadIdx.x == 0) publish(my_done, done); // what the layer before stored
+        put_sums<R, N>(o, V);
+        if (done >= 2)
+            settle<R, N>(g, f, shift - 2 * p.layer, adds_left, adds_below, late + done % 2 * S::LATE);
+        __syncthreads();
+
+        R *y = g.y + shift;
+        const bool lowest_layer = layer == at.first;
+        const int64_t under = lowest_layer ? lowest : f.own[2] - p.layer + shift;
+#pragma unroll
+        for (int x = 0; x < S::LOADS; x++) {
+            const int e = threadIdx.x + x * S::THREADS;
+            const bool there = SIZE % S::THREADS == 0 || e < SIZE;
+            const int from = there ? e : 0;
+            const R low0 = V[from] - V[SIZE + from], high0 = V[from] + V[SIZE + from];
+            const R right = __shfl_down_sync(0xffffffffu, low0, 1, L);
+            if (!there) continue;
+            const R low1 = V[2 * SIZE + e] - V[3 * SIZE + e], low2 = V[4 * SIZE + e] - V[5 * SIZE + e];
+            R y0 = lane == L - 1 ? high0 : high0 + right, y1 = V[2 * SIZE + e] + V[3 * SIZE + e];
+            if (closes0 && x_cell == p.cells[0] - 1) y0 += __ldcg(y + f.own[0] + e);
+            if (closes1) y1 += __ldcg(y + f.own[1] + e);
+            y[f.own[0] + e] = fixed0 ? R(0) : y0;
+            y[f.own[1] + e] = fixed1 ? R(0) : y1;
+            if (adds_below)
+                late[done % 2 * S::LATE + e] = low1;
+            else if (f.below1 >= 0)
+                y[f.below1 + e] = low1;
+            if (adds_left && lane == 0) late[done % 2 * S::LATE + SIZE + e / L] = low0;
+            if (!adds_left && f.left >= 0) {
+                if (lane == 0) y[f.left + e] = low0;
+                if (lane > 0 && !p.periodic[0]) y[f.own[0] - SIZE + e - 1] = 0; // of the extra pack
+            }
+            if (under >= 0) g.y[under + e] = lowest_layer ? low2 : carry[x] + low2;
+            carry[x] = V[4 * SIZE + e] + V[5 * SIZE + e];
         }
     }
 
-    __shared__ double warps[N];
+    // The last two layers, and the highest face of the piece.
+    const int count = at.last - at.first;
+    const int64_t shift = (int64_t)(count - 1) * p.layer;
+    const bool top = at.last == p.cells[2];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        publish(my_done, count);
+        if (adds_left) wait_for(my_done - 1, count);
+    }
+    if (threadIdx.x == 32 && adds_below) wait_for(my_done - p.packs, count);
+    if (threadIdx.x == 64 && !top) wait_for(my_done + g.columns, 1);
+    __syncthreads();
+    if (count >= 2) settle<R, N>(g, f, shift - p.layer, adds_left, adds_below, late + count % 2 * S::LATE);
+    settle<R, N>(g, f, shift, adds_left, adds_below, late + (count - 1) % 2 * S::LATE);
+#pragma unroll
+    for (int x = 0; x < S::LOADS; x++) {
+        const int e = threadIdx.x + x * S::THREADS;
+        if (e >= SIZE) continue;
+        R *y = g.y + shift + f.own[2] + e;
+        // a period is one piece, whose lowest face is this one: stored by this thread
+        *y = top && p.fixed[2][1] ? R(0) : !top || p.periodic[2] ? __ldcg(y) + carry[x] : carry[x];
+    }
+
     for (int offset = 16; offset > 0; offset /= 2) energy += __shfl_down_sync(0xffffffffu, energy, offset);
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = energy;
     __syncthreads();
@@ -427,12 +440,12 @@ constexpr int BLOCKS_WANTED = 8; // of a multiprocessor, so that pieces are made
 constexpr int LEAST_LAYERS = 4;
 
 template <typename R, int N> double launch_march(const struct box_plan *plan, const R *d, R *y) {
-    typedef shape<N> S;
+    typedef shape<R, N> S;
     product_launch<R> g = {*plan, d, y};
     g.columns = plan->packs * plan->cells[1];
     g.pieces = (BLOCKS_WANTED * multiprocessors() + g.columns - 1) / g.columns;
     if (g.pieces > plan->cells[2] / LEAST_LAYERS) g.pieces = plan->cells[2] / LEAST_LAYERS;
-    if (g.pieces < 1) g.pieces = 1;
+    if (g.pieces < 1 || plan->periodic[2]) g.pieces = 1;
     const int64_t blocks = (int64_t)g.pieces * g.columns;
     const size_t counts = (size_t)(blocks + 2) / 2 * 2 * sizeof(int);
     g.next = (int *)box_room(counts + (size_t)blocks * sizeof(double));
@@ -441,14 +454,13 @@ template <typename R, int N> double launch_march(const struct box_plan *plan, co
     g.partial = (double *)((char *)g.next + counts);
     static bool ready;
     if (!ready) {
-        good(cudaFuncSetAttribute(march<R, N>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  (int)S::template bytes<R>()),
+        good(cudaFuncSetAttribute(march<R, N>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES),
              "box_step");
         ready = true;
     }
     good(cudaMemsetAsync(g.next, 0, counts), "box_step");
     if (!may_launch()) return 0;
-    march<R, N><<<(unsigned)blocks, S::THREADS, S::template bytes<R>()>>>(g);
+    march<R, N><<<(unsigned)blocks, S::THREADS, S::BYTES>>>(g);
     launched("box_step");
     double sum = 0;
     box_sum(blocks, 1, g.partial, &sum);
@@ -552,9 +564,9 @@ __global__ void general(const __grid_constant__ struct box_plan p, const R *d, R
                     const R gamma = entry(n.gamma, axis, 2, c.column(axis), c.lane, parity);
                     m[axis] = box_first(&p, axis, parity);
                     const bool none = box_count(&p, axis, parity) == 0;
-                    out[parity] = none ? R(0)
-                                       : c.k * c.a[axis] *
-                                             (gamma * c.square(s, m[s]) * c.square(f, m[f]) * own - sum);
+                    out[parity] =
+                        none ? R(0)
+                             : c.k * c.a[axis] * (gamma * c.square(s, m[s]) * c.square(f, m[f]) * own - sum);
                     energy += (double)out[parity] * (double)own;
                 }
                 if (c.where[axis][1] >= 0) atomicAdd(y + c.where[axis][1] + t * L, out[0] + out[1]);
