@@ -97,6 +97,26 @@ struct box_step {
     double x_old, a, b, x_new;
 };
 
+/* Cells at their Gauss points: what box_load and box_recover need beside the plan, whose double precision
+ * they use. An array of cells has modes[0] modes[1] modes[2] numbers for each, axis 0 fastest, and so have
+ * the cells. In the modes of a cell, b being the root of B and V the volume of half the widths,
+ *
+ *     u = (V forward f + b_i b_j b_k k (a_0 v_0 + a_1 v_1 + a_2 v_2)) / k Z,   Z the denominator of w,
+ *
+ * and the faces of axis d receive k a_d [sum of b_i b_j b_k u along d - gamma B B v_d of known traces], sum
+ * and difference of the two parities. */
+#define KERNEL_BOX_MAX_POINTS 28 /* modes of an axis, at most, on devices other than the host */
+struct box_points {
+    const int32_t *lines[3]; /* of the cells of an axis */
+    const double *forward,
+        *backward;           /* n x n for each line: [mode][point], weights included; [point][mode] */
+    const double *halves[3]; /* half the widths of the cells of an axis; 1 where it is absent */
+    /* By sides of the box: traces (fixed ones, scaled as unknowns) or what is added to the right-hand side
+     * (others); NULL: zero. Faces of axis d by the cells of the fast tangential axis, then the slow one,
+     * which is fastest; modes in the order of a face. */
+    const double *sides[3][2];
+};
+
 /* Numbers of scratch that a thread needs: sums and differences, products, weights of one pack, and what it
  * adds below its first layer. */
 KERNEL_BOX_INLINE int64_t box_scratch(const struct box_plan *p, int own, int lanes) {

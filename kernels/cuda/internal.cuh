@@ -44,6 +44,10 @@ BRICK_FUNCTIONS(float, SINGLE_NAME)
 extern "C" {
 BOX_FUNCTIONS(double, DOUBLE_NAME)
 BOX_FUNCTIONS(float, SINGLE_NAME)
+void box_load_cuda(const struct box_plan *, const struct box_points *, const double *, double *);
+void box_recover_cuda(const struct box_plan *, const struct box_points *, const double *, const double *,
+                      double *);
+void axis_apply_cuda(int64_t, int, int, int64_t, const double *, const double *, double *);
 }
 int64_t brick_scratch_cuda(const struct brick_cells *);
 int64_t transfer_scratch_cuda(const struct brick_transfer *);

@@ -166,6 +166,9 @@ const struct kernels *kernels_cuda(void) {
     table.box_residual_single = box_residual_single_cuda;
     table.box_prolong_single = box_prolong_single_cuda;
     table.box_restrict_single = box_restrict_single_cuda;
+    table.box_load = box_load_cuda;
+    table.box_recover = box_recover_cuda;
+    table.axis_apply = axis_apply_cuda;
     return &table;
 }
 

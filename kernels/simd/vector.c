@@ -1,5 +1,6 @@
 /* The same kernels with threads and vector instructions; the bodies stand in vector_real.h. Sums are taken
  * over fixed pieces, so that a result depends neither on scheduling nor on the number of threads. */
+#include "kernels/ref/ref.h"
 #include "kernels/simd/lane.h"
 
 #define PIECE      4096  /* entries of one partial sum */
@@ -67,6 +68,9 @@ const struct kernels *kernels_simd(void) {
         .box_residual = box_residual_simd,
         .box_prolong = box_prolong_simd,
         .box_restrict = box_restrict_simd,
+        .box_load = box_load_ref,
+        .box_recover = box_recover_ref,
+        .axis_apply = axis_apply_ref,
         .box_step_single = box_step_single_simd,
         .box_residual_single = box_residual_single_simd,
         .box_prolong_single = box_prolong_single_simd,

@@ -397,6 +397,21 @@ void device_box_restrict(const struct device *device, const struct box_plan *pla
     RUN(device, box_restrict(plan, moments, vertices));
 }
 
+void device_box_load(const struct device *device, const struct box_plan *plan,
+                     const struct box_points *points, const double *f, double *F) {
+    RUN(device, box_load(plan, points, f, F));
+}
+
+void device_box_recover(const struct device *device, const struct box_plan *plan,
+                        const struct box_points *points, const double *trace, const double *f, double *u) {
+    RUN(device, box_recover(plan, points, trace, f, u));
+}
+
+void device_axis_apply(const struct device *device, int64_t outer, int n_out, int n_in, int64_t inner,
+                       const double *T, const double *x, double *y) {
+    RUN(device, axis_apply(outer, n_out, n_in, inner, T, x, y));
+}
+
 double device_box_step_single(const struct device *device, const struct box_plan *plan,
                               const struct box_step *step, const float *f, float *r, const float *e, float *d,
                               float *x, float *y) {

@@ -171,6 +171,12 @@ void device_box_prolong(const struct device *device, const struct box_plan *plan
                         double *coefficients);
 void device_box_restrict(const struct device *device, const struct box_plan *plan, const double *moments,
                          double *vertices);
+void device_box_load(const struct device *device, const struct box_plan *plan,
+                     const struct box_points *points, const double *f, double *F);
+void device_box_recover(const struct device *device, const struct box_plan *plan,
+                        const struct box_points *points, const double *trace, const double *f, double *u);
+void device_axis_apply(const struct device *device, int64_t outer, int n_out, int n_in, int64_t inner,
+                       const double *T, const double *x, double *y);
 double device_box_step_single(const struct device *device, const struct box_plan *plan,
                               const struct box_step *step, const float *f, float *r, const float *e, float *d,
                               float *x, float *y);
