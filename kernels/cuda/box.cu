@@ -1,13 +1,13 @@
 // Vectors on boxes (kernels/box.h): what precedes the product in a step, residuals, and the way to the coarse
-// space and back. All of it moves bytes and little else: a warp takes one face-pack after another, and its
-// four modes of eight lanes read whole lines of memory.
+// space and back. All of it moves bytes and little else: a warp takes one face-pack after another, eight
+// modes at a time, each thread two of the eight lanes.
 #include "kernels/cuda/box.cuh"
 
 namespace facet {
 
 namespace {
 
-constexpr int L = LANES, WARP = 32, ROWS = WARP / L, WARPS = 8, THREADS = WARP * WARPS;
+constexpr int L = LANES, WARP = 32, PAIRS = L / 2, ROWS = WARP / PAIRS, WARPS = 8, THREADS = WARP * WARPS;
 constexpr int MOMENTS = KERNEL_BOX_MOMENTS;
 
 void *room;
@@ -28,6 +28,30 @@ __global__ void sum_all(int64_t n, int width, const double *partial, double *out
         if (threadIdx.x == 0) out[w] = sums[0];
         __syncthreads();
     }
+}
+
+// ------------------------------------------------------------------------------ two lanes
+
+template <typename R> struct __align__(2 * sizeof(R)) pair {
+    R x, y;
+};
+template <typename R> __device__ __forceinline__ pair<R> get(const R *from) {
+    return *(const pair<R> *)from;
+}
+template <typename R> __device__ __forceinline__ void put(R *to, pair<R> v) {
+    *(pair<R> *)to = v;
+}
+template <typename R> __device__ __forceinline__ pair<R> operator+(pair<R> a, pair<R> b) {
+    return {a.x + b.x, a.y + b.y};
+}
+template <typename R> __device__ __forceinline__ pair<R> operator-(pair<R> a, pair<R> b) {
+    return {a.x - b.x, a.y - b.y};
+}
+template <typename R> __device__ __forceinline__ pair<R> operator*(pair<R> a, pair<R> b) {
+    return {a.x * b.x, a.y * b.y};
+}
+template <typename R> __device__ __forceinline__ pair<R> operator*(R a, pair<R> b) {
+    return {a * b.x, a * b.y};
 }
 
 // ------------------------------------------------------------------------------ face-packs
@@ -56,17 +80,23 @@ __device__ struct box_face_pack find_pack(const struct box_plan &p, int64_t numb
     return f;
 }
 
-// Tables of the two tangential axes of a face-pack, for one lane.
+// Tables of the two tangential axes of a face-pack, for two lanes.
 template <typename R> struct tangents {
     const R *slow, *fast;
-    int step; // between modes of the slow axis
+    bool lanes; // those of the slow axis differ
 
     __device__ tangents(const struct box_plan &p, const R *const *table, const struct box_face_pack &f,
                         int lane) {
         const int s = slow_axis(f.axis), q = fast_axis(f.axis);
-        step = s == 0 ? L : 1;
-        slow = table[s] + (int64_t)box_column(&f, s) * p.modes[s] * step + (s == 0 ? lane : 0);
+        lanes = s == 0;
+        slow = table[s] + (int64_t)box_column(&f, s) * p.modes[s] * (lanes ? L : 1) + (lanes ? lane : 0);
         fast = table[q] + (int64_t)box_column(&f, q) * p.modes[q];
+    }
+    __device__ __forceinline__ pair<R> product(int o, int i) const {
+        const R f = __ldg(fast + i);
+        if (lanes) return f * get(slow + o * L);
+        const R one = f * __ldg(slow + o);
+        return {one, one};
     }
 };
 
@@ -94,46 +124,48 @@ template <typename R> struct update_launch {
     R *r, *d, *x;
 };
 
-// Number `at`, with P e there.
+// The numbers `at` and the next one, with P e there.
 template <typename R>
-__device__ __forceinline__ void update(const update_launch<R> &g, int64_t at, R coarse) {
-    R r = 0;
+__device__ __forceinline__ void update(const update_launch<R> &g, int64_t at, pair<R> coarse) {
+    pair<R> r, old = {0, 0}, x = {0, 0};
     if (g.f != nullptr) {
-        r = g.subtract ? g.f[at] - g.y[at] : g.f[at];
-        g.r[at] = r;
+        r = get(g.f + at);
+        if (g.subtract) r = r - get(g.y + at);
+        put(g.r + at, r);
     } else
-        r = g.r[at];
+        r = get(g.r + at);
     if (!g.direction) return;
-    const R old = g.b != 0 || g.x_old != 0 ? g.d[at] : R(0);
-    const R next = g.a * numbers(g.plan, R()).diagonal[at] * r + coarse + g.b * old;
-    g.d[at] = next;
-    if (g.x != nullptr) g.x[at] = (g.assign ? R(0) : g.x[at]) + g.x_old * old + g.x_new * next;
+    if (g.b != 0 || g.x_old != 0) old = get(g.d + at);
+    if (g.x != nullptr && !g.assign) x = get(g.x + at);
+    const pair<R> next = g.a * (get(numbers(g.plan, R()).diagonal + at) * r) + coarse + g.b * old;
+    put(g.d + at, next);
+    if (g.x != nullptr) put(g.x + at, x + g.x_old * old + g.x_new * next);
 }
 
 template <typename R> __global__ void update_plain(const __grid_constant__ update_launch<R> g) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
-#pragma unroll 4
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < g.plan.size; i += step)
-        update(g, i, R(0));
+#pragma unroll 2
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < g.plan.size / 2; i += step)
+        update(g, 2 * i, pair<R>{0, 0});
 }
 
 template <typename R>
 __global__ void __launch_bounds__(THREADS) update_coarse(const __grid_constant__ update_launch<R> g) {
     const struct box_plan &p = g.plan;
-    const int lane = threadIdx.x % L, row = threadIdx.x % WARP / L;
+    const int lane = threadIdx.x % PAIRS * 2, row = threadIdx.x % WARP / PAIRS;
     for (int64_t number = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP; number < p.n_faces;
          number += (int64_t)gridDim.x * WARPS) {
         const struct box_face_pack face = find_pack(p, number);
         const tangents<R> hats(p, numbers(p, R()).hats, face, lane);
+#pragma unroll
         for (int q = 0; q < MOMENTS; q++) {
             const parities block(p, face.axis, q);
-            const R e = g.e[(number * MOMENTS + q) * L + lane];
-#pragma unroll 4
+            const pair<R> e = get(g.e + (number * MOMENTS + q) * L + lane);
+#pragma unroll 2
             for (int t = row; t < block.count; t += ROWS) {
                 const int o = t / block.width, i = t - o * block.width;
-                const R hat =
-                    __ldg(hats.slow + (block.slow + o) * hats.step) * __ldg(hats.fast + block.fast + i);
-                update(g, face.begin + (int64_t)(block.first + t) * L + lane, hat * e);
+                update(g, face.begin + (int64_t)(block.first + t) * L + lane,
+                       hats.product(block.slow + o, block.fast + i) * e);
             }
         }
     }
@@ -145,34 +177,40 @@ template <typename R>
 __global__ void __launch_bounds__(THREADS) residual(const __grid_constant__ struct box_plan p, R alpha,
                                                     const R *y, R *r, R *moments, double *partial) {
     const auto &n = numbers(p, R());
-    const int lane = threadIdx.x % L, row = threadIdx.x % WARP / L, warp = threadIdx.x / WARP;
+    const int lane = threadIdx.x % PAIRS * 2, row = threadIdx.x % WARP / PAIRS, warp = threadIdx.x / WARP;
     double energy = 0, norm = 0;
     for (int64_t number = (int64_t)blockIdx.x * WARPS + warp; number < p.n_faces;
          number += (int64_t)gridDim.x * WARPS) {
         const struct box_face_pack face = find_pack(p, number);
         const tangents<R> hats(p, n.hats, face, lane), inverses(p, n.inverses, face, lane);
-        R products = 0, squares = 0;
+        pair<R> products = {0, 0}, squares = {0, 0};
+#pragma unroll
         for (int q = 0; q < MOMENTS; q++) {
             const parities block(p, face.axis, q);
-            R moment = 0;
-#pragma unroll 4
+            pair<R> moment = {0, 0};
+#pragma unroll 2
             for (int t = row; t < block.count; t += ROWS) {
                 const int o = t / block.width, i = t - o * block.width;
                 const int64_t at = face.begin + (int64_t)(block.first + t) * L + lane;
-                const R value = alpha != 0 ? r[at] - alpha * y[at] : r[at];
-                if (alpha != 0) r[at] = value;
-                products += value * (n.diagonal[at] * value);
-                squares += value * value * __ldg(inverses.slow + (block.slow + o) * inverses.step) *
-                           __ldg(inverses.fast + block.fast + i);
-                moment += value * __ldg(hats.slow + (block.slow + o) * hats.step) *
-                          __ldg(hats.fast + block.fast + i);
+                pair<R> value = get(r + at);
+                if (alpha != 0) {
+                    value = value - alpha * get(y + at);
+                    put(r + at, value);
+                }
+                products = products + value * (get(n.diagonal + at) * value);
+                squares = squares + value * value * inverses.product(block.slow + o, block.fast + i);
+                if (moments != nullptr)
+                    moment = moment + value * hats.product(block.slow + o, block.fast + i);
             }
-            moment += __shfl_xor_sync(0xffffffffu, moment, 8);
-            moment += __shfl_xor_sync(0xffffffffu, moment, 16);
-            if (moments != nullptr && row == 0) moments[(number * MOMENTS + q) * L + lane] = moment;
+            if (moments == nullptr) continue;
+            for (int offset = PAIRS; offset < WARP; offset *= 2) {
+                moment.x += __shfl_xor_sync(0xffffffffu, moment.x, offset);
+                moment.y += __shfl_xor_sync(0xffffffffu, moment.y, offset);
+            }
+            if (row == 0) put(moments + (number * MOMENTS + q) * L + lane, moment);
         }
-        energy += (double)products;
-        norm += (double)squares;
+        energy += (double)products.x + (double)products.y;
+        norm += (double)squares.x + (double)squares.y;
     }
     __shared__ double sums[WARPS][2];
     for (int offset = WARP / 2; offset > 0; offset /= 2) {

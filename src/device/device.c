@@ -215,6 +215,18 @@ facet_status device_duplicate(const struct device *device, void *pointer, const 
     return FACET_OK;
 }
 
+void device_move(const struct device *device, void *to, const void *from, size_t bytes) {
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) {
+        cuda_duplicate(to, from, bytes);
+        return;
+    }
+#endif
+    enter(device);
+    if (bytes > 0) memcpy(to, from, bytes);
+    leave(device);
+}
+
 /* Runs one kernel with the wall open. */
 #define RUN(device, call)                                                                                    \
     do {                                                                                                     \

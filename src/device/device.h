@@ -64,6 +64,9 @@ void device_unview(const struct device *device, const void *array, const void **
 facet_status device_duplicate(const struct device *device, void *pointer, const void *from, size_t count,
                               size_t size);
 
+/* Between two arrays of one device. */
+void device_move(const struct device *device, void *to, const void *from, size_t bytes);
+
 /* A vector on a device, in double or in single precision: one of the two device addresses is NULL (both are,
  * if it is empty). The vectors of one call must be of one device and one precision, except for
  * vector_convert; nothing checks it. */
