@@ -150,6 +150,48 @@ static void whole_solves_are_those_of_the_host(void **state) {
     assert_int_equal(live_blocks(), before);
 }
 
+/* u at the points after so many iterations in double precision. */
+static void iterate(const char *name, const struct data *d, enum box_preconditioner kind, double *u) {
+    const struct device *device;
+    const struct solve_control control = {.rtol = 1e-30, .max_iterations = 6};
+    const struct box_solver_options options = {.preconditioner = kind, .chebyshev_degree = 4};
+    struct box_solver *solver = NULL;
+    struct solve_report report = {0};
+    struct vector f;
+    ok(device_find(name, &device));
+    ok(box_solver_create(device, d->h, &options, &solver));
+    ok(vector_create(device, d->h->n_volume, &f));
+    ok(vector_upload(&f, d->f));
+    ok(box_solver_set_boundary(solver, d->dirichlet, d->neumann));
+    assert_int_equal(box_solver_solve_points(solver, &f, &f, &control, &report, NULL), FACET_NOT_CONVERGED);
+    assert_int_equal(report.iterations, 6);
+    ok(vector_download(&f, u));
+    solve_report_clear(&report);
+    vector_destroy(&f);
+    box_solver_destroy(&solver);
+}
+
+/* After equal iterations the devices have the same solution, up to rounding; the GPU too where there is one.
+ */
+static void devices_agree_after_equal_iterations(void **state) {
+    (void)state;
+    static const enum box_preconditioner kinds[] = {BOX_SOLVER_NONE, BOX_SOLVER_DIAGONAL, BOX_SOLVER_ADDITIVE,
+                                                    BOX_SOLVER_CHEBYSHEV};
+    const struct device *gpu;
+    int n_devices = device_find("cuda", &gpu) == FACET_OK ? 3 : 2;
+    static const char *const names[] = {"ref", "debug", "cuda"};
+    for (int k = 0; k < 3 * 4; k++) { /* a line of 13 cells is solved before */
+        struct data d;
+        data_create(&boxes[k / 4], &d);
+        iterate("cpu", &d, kinds[k % 4], d.u);
+        for (int i = 0; i < n_devices; i++) {
+            iterate(names[i], &d, kinds[k % 4], d.back);
+            assert_true(relative(d.h->n_volume, d.back, d.u) < 1e-12);
+        }
+        data_destroy(&d);
+    }
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
     static const char *const names[] = {"ref", "debug"};
@@ -178,6 +220,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loads_and_recovery_are_those_of_the_host),
         cmocka_unit_test(whole_solves_are_those_of_the_host),
+        cmocka_unit_test(devices_agree_after_equal_iterations),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

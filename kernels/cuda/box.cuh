@@ -38,7 +38,8 @@ void *box_room(size_t bytes);
 // on the host.
 bool box_sum(int64_t n, int width, double *partial, double *out);
 
-// y = K d; returns d . y.
+// y = K d; returns d . y. The general one takes any box.
+template <typename R> double box_product_general(const struct box_plan *plan, const R *d, R *y);
 template <typename R> double box_product(const struct box_plan *plan, const R *d, R *y);
 
 } // namespace facet
