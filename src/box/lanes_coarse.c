@@ -311,11 +311,12 @@ static void transform(const struct box_lanes_coarse *c, int back, double **x, do
     cblas_dgemm(CblasColMajor, back ? CblasNoTrans : CblasTrans, CblasNoTrans, n[0], n[1] * n[2], n[0], 1.0,
                 c->Q[0], n[0], *x, n[0], 0.0, *work, n[0]);
     swap = *x, *x = *work, *work = swap;
-    for (int k = 0; k < n[2] && n[1] > 1; k++)
+    const int *present = c->lanes->plan.present; /* an axis with one unknown still scales it */
+    for (int k = 0; k < n[2] && present[1]; k++)
         cblas_dgemm(CblasColMajor, CblasNoTrans, back ? CblasTrans : CblasNoTrans, n[0], n[1], n[1], 1.0,
                     *x + k * plane, n[0], c->Q[1], n[1], 0.0, *work + k * plane, n[0]);
-    if (n[1] > 1) swap = *x, *x = *work, *work = swap;
-    if (n[2] == 1 && !c->lanes->plan.present[2]) return;
+    if (present[1]) swap = *x, *x = *work, *work = swap;
+    if (!present[2]) return;
     cblas_dgemm(CblasColMajor, CblasNoTrans, back ? CblasTrans : CblasNoTrans, (int)plane, n[2], n[2], 1.0,
                 *x, (int)plane, c->Q[2], n[2], 0.0, *work, (int)plane);
     swap = *x, *x = *work, *work = swap;
