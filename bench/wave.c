@@ -114,6 +114,10 @@ done:
     return status;
 }
 
+facet_status wave_values(const struct wave *w, int n_points, const double *points, double *values) {
+    return fill(w, 0, n_points, points, values);
+}
+
 /* ------------------------------------------------------------------------------------------ the case */
 
 static facet_status make_grid(struct wave *w) {
@@ -148,14 +152,21 @@ static facet_status make_exact(struct wave *w) {
     return field_create_texts(1, &text, 1, &k, &w->exact);
 }
 
+facet_status wave_create_grid(const struct wave_case *given, struct wave *w) {
+    facet_status status = FACET_OK;
+    *w = (struct wave){.given = *given, .n_points = given->degree + 1 + N_EXTRA};
+    TRY(make_grid(w));
+    TRY(make_exact(w));
+done:
+    return status;
+}
+
 facet_status wave_create(const struct wave_case *given, int with_values, struct wave *w) {
     facet_status status = FACET_OK;
     int n = given->degree + 1;
     int64_t n_cells = (int64_t)given->cells * given->cells * given->cells;
     double *gauss = NULL;
-    *w = (struct wave){.given = *given, .n_points = n + N_EXTRA};
-    TRY(make_grid(w));
-    TRY(make_exact(w));
+    TRY(wave_create_grid(given, w));
     TRY(ALLOC(gauss, 2 * n));
     TRY(rule_gauss_jacobi(n, 0.0, 0.0, gauss, gauss + n));
     TRY(ALLOC(w->source, n_cells * n * n * n));

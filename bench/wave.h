@@ -29,11 +29,16 @@ struct wave {
     double *values;           /* u at n_points^3 points of every cell; NULL: not wanted */
 };
 facet_status wave_create(const struct wave_case *given, int with_values, struct wave *wave);
+/* The same without source and points. */
+facet_status wave_create_grid(const struct wave_case *given, struct wave *wave);
 void wave_destroy(struct wave *wave); /* safe on a zeroed struct, and twice */
 
 /* The L2 norm of `values` - u; values: n_points^3 of a cell, direction 0 fastest, given cell by cell. */
 typedef facet_status (*wave_evaluate)(void *user, int64_t cell, double *values);
 facet_status wave_error(const struct wave *wave, wave_evaluate evaluate, void *user, double *error);
+
+/* u at the products of n_points points of [-1, 1] of every cell. */
+facet_status wave_values(const struct wave *wave, int n_points, const double *points, double *values);
 
 /* A number in -1 .. 1 from any other. */
 double wave_noise(uint64_t i);

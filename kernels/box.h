@@ -34,6 +34,13 @@
 
 #include <stdint.h>
 
+/* These functions run on the GPU too. */
+#ifdef __CUDACC__
+#    define KERNEL_BOX_INLINE static __host__ __device__ inline
+#else
+#    define KERNEL_BOX_INLINE static inline
+#endif
+
 /* Weights are stored in the order in which tiles of I x J modes of one parity each are read. */
 #define KERNEL_BOX_I 4
 #define KERNEL_BOX_J 2
@@ -74,6 +81,7 @@ struct box_plan {
     int threads;                                         /* at most so many work */
     int64_t scratch_size;
     const int32_t *tables; /* per pack: its table of weights; -1: its lanes differ, and w is computed */
+    int own_weights;       /* some packs have none */
     struct box_numbers f64;
     struct box_numbers_single f32;
 };
@@ -89,9 +97,29 @@ struct box_step {
     double x_old, a, b, x_new;
 };
 
+/* Cells at their Gauss points: what box_load and box_recover need beside the plan, whose double precision
+ * they use. An array of cells has modes[0] modes[1] modes[2] numbers for each, axis 0 fastest, and so have
+ * the cells. In the modes of a cell, b being the root of B and V the volume of half the widths,
+ *
+ *     u = (V forward f + b_i b_j b_k k (a_0 v_0 + a_1 v_1 + a_2 v_2)) / k Z,   Z the denominator of w,
+ *
+ * and the faces of axis d receive k a_d [sum of b_i b_j b_k u along d - gamma B B v_d of known traces], sum
+ * and difference of the two parities. */
+#define KERNEL_BOX_MAX_POINTS 28 /* modes of an axis, at most, on devices other than the host */
+struct box_points {
+    const int32_t *lines[3]; /* of the cells of an axis */
+    const double *forward,
+        *backward;           /* n x n for each line: [mode][point], weights included; [point][mode] */
+    const double *halves[3]; /* half the widths of the cells of an axis; 1 where it is absent */
+    /* By sides of the box: traces (fixed ones, scaled as unknowns) or what is added to the right-hand side
+     * (others); NULL: zero. Faces of axis d by the cells of the fast tangential axis, then the slow one,
+     * which is fastest; modes in the order of a face. */
+    const double *sides[3][2];
+};
+
 /* Numbers of scratch that a thread needs: sums and differences, products, weights of one pack, and what it
  * adds below its first layer. */
-static inline int64_t box_scratch(const struct box_plan *p, int own, int lanes) {
+KERNEL_BOX_INLINE int64_t box_scratch(const struct box_plan *p, int own, int lanes) {
     int64_t volume = (int64_t)p->modes[0] * p->modes[1] * p->modes[2], faces = 0;
     for (int d = 0; d < 3; d++) faces += volume / p->modes[d];
     return (4 * faces + 12 * KERNEL_BOX_GAP + (own ? volume : 0) + p->face[0] + p->face[1] +
@@ -100,20 +128,21 @@ static inline int64_t box_scratch(const struct box_plan *p, int own, int lanes) 
 }
 
 /* Where a face-pack begins. Row -1 of axis 1, layer -1 of axis 2 and pack -1 of axis 0 are the extra ones. */
-static inline int64_t box_face_0(const struct box_plan *p, int layer, int row, int pack, int lanes) {
+KERNEL_BOX_INLINE int64_t box_face_0(const struct box_plan *p, int layer, int row, int pack, int lanes) {
     return p->front + layer * p->layer +
            ((int64_t)row * (p->packs + p->extra[0]) + p->extra[0] + pack) * p->face[0] * lanes;
 }
-static inline int64_t box_face_1(const struct box_plan *p, int layer, int row, int pack, int lanes) {
+KERNEL_BOX_INLINE int64_t box_face_1(const struct box_plan *p, int layer, int row, int pack, int lanes) {
     return p->front + layer * p->layer + p->section[0] +
            ((int64_t)(row + p->extra[1]) * p->packs + pack) * p->face[1] * lanes;
 }
-static inline int64_t box_face_2(const struct box_plan *p, int layer, int row, int pack, int lanes) {
+KERNEL_BOX_INLINE int64_t box_face_2(const struct box_plan *p, int layer, int row, int pack, int lanes) {
     int64_t begin = layer < 0 ? 0 : p->front + layer * p->layer + p->section[0] + p->section[1];
     return begin + ((int64_t)row * p->packs + pack) * p->face[2] * lanes;
 }
 /* Where mode 0 of the face above (side 1) or below (side 0) a cell lies, its lane included; -1: fixed. */
-static inline int64_t box_where(const struct box_plan *p, int axis, const int cell[3], int side, int lanes) {
+KERNEL_BOX_INLINE int64_t box_where(const struct box_plan *p, int axis, const int cell[3], int side,
+                                    int lanes) {
     int at[3] = {cell[0], cell[1], cell[2]}, last = p->cells[axis] - 1;
     if (side == 0 && at[axis]-- == 0 && p->periodic[axis]) at[axis] = last;
     if (at[axis] < 0 ? !p->extra[axis] : at[axis] == last && p->fixed[axis][1]) return -1;
@@ -123,10 +152,10 @@ static inline int64_t box_where(const struct box_plan *p, int axis, const int ce
                                : box_face_2(p, at[2], at[1], pack, lanes));
 }
 /* Modes of one parity along an axis: the first, and how many. */
-static inline int box_first(const struct box_plan *p, int axis, int parity) {
+KERNEL_BOX_INLINE int box_first(const struct box_plan *p, int axis, int parity) {
     return parity ? p->even[axis] : 0;
 }
-static inline int box_count(const struct box_plan *p, int axis, int parity) {
+KERNEL_BOX_INLINE int box_count(const struct box_plan *p, int axis, int parity) {
     return parity ? p->modes[axis] - p->even[axis] : p->even[axis];
 }
 /* A face-pack by its number: its axis, first number, place (pack -1, row -1, layer -1: extra ones). */
@@ -134,7 +163,7 @@ struct box_face_pack {
     int axis, at[3];
     int64_t begin;
 };
-static inline struct box_face_pack box_face_pack(const struct box_plan *p, int64_t number, int lanes) {
+KERNEL_BOX_INLINE struct box_face_pack box_face_pack(const struct box_plan *p, int64_t number, int lanes) {
     struct box_face_pack f = {.axis = 2, .at = {0, 0, -1}};
     int64_t wide = p->packs + p->extra[0];
     if (number >= p->front_faces) {
@@ -152,22 +181,22 @@ static inline struct box_face_pack box_face_pack(const struct box_plan *p, int64
     return f;
 }
 /* The columns whose tables a face-pack uses along its tangential axes; that of an extra row or plane is 0. */
-static inline int box_column(const struct box_face_pack *f, int axis) {
+KERNEL_BOX_INLINE int box_column(const struct box_face_pack *f, int axis) {
     return f->at[axis] < 0 ? 0 : f->at[axis];
 }
 /* Vertices in a row, rows and layers of the lattice. */
-static inline void box_lattice(const struct box_plan *p, int lanes, int size[3]) {
+KERNEL_BOX_INLINE void box_lattice(const struct box_plan *p, int lanes, int size[3]) {
     size[0] = p->packs * lanes + 1;
     size[1] = p->present[1] ? p->cells[1] + 1 : 1;
     size[2] = p->present[2] ? p->cells[2] + 1 : 1;
 }
 /* Where the block of parities (alpha, beta) begins on a face of axes a < b. */
-static inline int64_t box_block(const struct box_plan *p, int a, int b, int alpha, int beta) {
+KERNEL_BOX_INLINE int64_t box_block(const struct box_plan *p, int a, int b, int alpha, int beta) {
     return (int64_t)box_first(p, a, alpha) * p->modes[b] +
            (int64_t)box_count(p, a, alpha) * box_first(p, b, beta);
 }
 /* The mode of a face of axes a < b that modes i along a and j along b fall on. */
-static inline int64_t box_face_mode(const struct box_plan *p, int a, int b, int i, int j) {
+KERNEL_BOX_INLINE int64_t box_face_mode(const struct box_plan *p, int a, int b, int i, int j) {
     int alpha = i >= p->even[a], beta = j >= p->even[b];
     return box_block(p, a, b, alpha, beta) + (int64_t)(i - box_first(p, a, alpha)) * box_count(p, b, beta) +
            j - box_first(p, b, beta);

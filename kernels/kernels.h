@@ -195,6 +195,15 @@ struct kernels {
      * zero. box_restrict is the transpose. */
     void (*box_prolong)(const struct box_plan *plan, const double *vertices, double *coefficients);
     void (*box_restrict)(const struct box_plan *plan, const double *moments, double *vertices);
+    /* The right-hand side in lanes from f at the points of all cells (NULL: zero); u at the points from the
+     * trace in lanes and f, which may be u. */
+    void (*box_load)(const struct box_plan *plan, const struct box_points *points, const double *f,
+                     double *F);
+    void (*box_recover)(const struct box_plan *plan, const struct box_points *points, const double *trace,
+                        const double *f, double *u);
+    /* y[o][i][r] = sum over q of T[i n_in + q] x[o][q][r], o < outer, i < n_out, q < n_in, r < inner. */
+    void (*axis_apply)(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *x,
+                       double *y);
     /* Continuous elements on bricks (kernels/brick.h). Nodes that carry Dirichlet values are called fixed.
      *
      * y = a A x + b f on free nodes, 0 on fixed ones, whose x counts as it stands. b = 0 or f = NULL: no f.

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "box/lanes.h"
+#include "box/lanes_points.h"
 #include "box/separable.h"
 #include "box_lanes_helpers.h"
 #include "brick_helpers.h"
@@ -116,6 +116,16 @@ static const struct box_case device_boxes[] = {
      .graded = 1,
      .reaction = -1},
     {.dim = 2, .degree = 9, .cells = {8, 9}, .sides = {{2, 2}, {2, 2}}, .rho = 3, .length = 2, .reaction = 1},
+    {.dim = 3, .degree = 7, .cells = {10, 3, 4}, .sides = {{2, 2}, {2, 2}, {0, 1}}, .rho = 3, .length = 2},
+    {.dim = 3,
+     .degree = 3,
+     .cells = {9, 2, 17},
+     .sides = {{1, 1}, {1, 0}, {1, 0}},
+     .rho = 3,
+     .length = 2,
+     .conductivity = 10},
+    {.dim = 3, .degree = 15, .cells = {2, 2, 1}, .sides = {{0, 1}, {1, 1}, {2, 2}}, .rho = 3, .length = 2},
+    {.dim = 3, .degree = 5, .cells = {9, 3, 5}, .sides = {{0, 0}, {2, 2}, {2, 2}}, .rho = 3, .length = 2},
     {.dim = 1, .degree = 3, .cells = {13}, .sides = {{1, 0}}, .rho = 3, .length = 2},
 };
 
@@ -160,6 +170,43 @@ static int last_variant = PATCH_ADDITIVE;
 #undef MATRICES
 #undef PANELS
 #undef INVERSES
+
+/* Loads and recovery with data on all sides; what comes back is u at the points. */
+static void run_box_points(struct arena *a, int64_t size) {
+    struct box_hdg *h = make_box(&device_boxes[size]);
+    struct box_lanes *lanes = NULL;
+    struct box_lanes_points *points = NULL;
+    struct vector f, F, trace;
+    double *sides = random_numbers(2 * h->n_trace, 11), *values = random_numbers(h->n_volume, 12);
+    ok(box_lanes_create(a->device, h, 0, &lanes));
+    ok(box_lanes_points_create(lanes, sides, sides + h->n_trace, &points));
+    upload(a->device, h->n_volume, values, &f);
+    ok(vector_create(a->device, lanes->plan.size, &F));
+    random_lanes(lanes, BOX_LANES_UNKNOWN, 3, &trace);
+    box_lanes_load(points, NULL, &F);
+    take_scaled(a, F.data, F.n);
+    box_lanes_load(points, &f, &F);
+    take_scaled(a, F.data, F.n);
+    box_lanes_recover(points, &trace, &f, &f);
+    take_scaled(a, f.data, f.n);
+    vector_destroy(&f);
+    vector_destroy(&F);
+    vector_destroy(&trace);
+    test_free(sides);
+    test_free(values);
+    box_lanes_points_destroy(&points);
+    box_lanes_destroy(&lanes);
+    box_hdg_destroy(&h);
+}
+
+static void run_axis_apply(struct arena *a, int64_t size) {
+    int64_t outer = 1 + size % 7, inner = size % 3 == 0 ? 1 : size;
+    int n_in = 1 + (int)(size % 67), n_out = 1 + (int)(size % 71);
+    double *y = put_nan(a, outer * n_out * inner);
+    device_axis_apply(a->device, outer, n_out, n_in, inner, put_random(a, n_out * n_in, 1),
+                      put_random(a, outer * n_in * inner, 2), y);
+    take(a, y, outer * n_out * inner);
+}
 
 static void run_to_single(struct arena *a, int64_t n) {
     float *y = put_nan_single(a, n);
@@ -404,7 +451,7 @@ static const struct check {
     const char *kernel, *also; /* also: a second kernel that this check runs */
     void (*run)(struct arena *a, int64_t size);
     double tolerance; /* relative, of numbers of size 1 */
-    int64_t sizes[12];
+    int64_t sizes[16];
 } checks[] = {
     {"fill", NULL, run_fill, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"axpby", NULL, run_axpby, 1e-15, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
@@ -445,10 +492,20 @@ static const struct check {
     {"cell_apply_single", NULL, run_cell_apply_single, 1e-5, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"facet_sweep_single", NULL, run_facet_sweep_single, 1e-4, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"convert_to_single", NULL, run_to_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
-    {"box_step", "box_residual", run_box, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, -1}},
-    {"box_prolong", "box_restrict", run_box_coarse, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, -1}},
-    {"box_step_single", "box_residual_single", run_box_single, 1e-4, {0, 1, 2, 3, 4, 5, 6, 7, -1}},
-    {"box_prolong_single", "box_restrict_single", run_box_coarse_single, 1e-6, {0, 1, 2, 3, 4, 5, 6, 7, -1}},
+    {"box_step", "box_residual", run_box, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},
+    {"box_load", "box_recover", run_box_points, 1e-11, {0, 1, 2, 4, 5, 6, 8, 11, -1}},
+    {"axis_apply", NULL, run_axis_apply, 1e-13, {0, 1, 2, 3, 7, 63, 64, 65, 129, 201, -1}},
+    {"box_prolong", "box_restrict", run_box_coarse, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},
+    {"box_step_single",
+     "box_residual_single",
+     run_box_single,
+     1e-4,
+     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},
+    {"box_prolong_single",
+     "box_restrict_single",
+     run_box_coarse_single,
+     1e-6,
+     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},
     {"convert_to_double", NULL, run_to_double, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"brick_apply_single", NULL, run_brick_apply_single, 2e-4, {0, 1, 3, 4, 18, 19, 20, 21, 22, 23, 24, -1}},
     {"brick_diagonal_single",

@@ -174,6 +174,17 @@ const struct kernels *kernels_cuda(void) {
     table.brick_prolong_single = brick_prolong_single_cuda;
     table.brick_restrict_single = brick_restrict_single_cuda;
     table.patch_sweep_single = patch_sweep_single_cuda;
+    table.box_step = box_step_cuda;
+    table.box_residual = box_residual_cuda;
+    table.box_prolong = box_prolong_cuda;
+    table.box_restrict = box_restrict_cuda;
+    table.box_step_single = box_step_single_cuda;
+    table.box_residual_single = box_residual_single_cuda;
+    table.box_prolong_single = box_prolong_single_cuda;
+    table.box_restrict_single = box_restrict_single_cuda;
+    table.box_load = box_load_cuda;
+    table.box_recover = box_recover_cuda;
+    table.axis_apply = axis_apply_cuda;
     return &table;
 }
 

@@ -32,6 +32,11 @@ void box_residual_ref(const struct box_plan *p, double alpha, const double *y, d
                       double *sums);
 void box_prolong_ref(const struct box_plan *p, const double *vertices, double *coefficients);
 void box_restrict_ref(const struct box_plan *p, const double *moments, double *vertices);
+void box_load_ref(const struct box_plan *p, const struct box_points *points, const double *f, double *F);
+void box_recover_ref(const struct box_plan *p, const struct box_points *points, const double *trace,
+                     const double *f, double *u);
+void axis_apply_ref(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *x,
+                    double *y);
 double box_step_single_ref(const struct box_plan *p, const struct box_step *step, const float *f, float *r,
                            const float *e, float *d, float *x, float *y);
 void box_residual_single_ref(const struct box_plan *p, double alpha, const float *y, float *r, float *moments,

@@ -85,7 +85,7 @@ static facet_status make_scratch(struct box_lanes *lanes) {
     if (p->face[2] > largest) largest = p->face[2];
     TRY(CALLOC(zeros, largest * L));
     TRY(box_lanes_give(lanes, zeros, largest * L, &p->f64.zeros, &p->f32.zeros));
-    p->scratch_size = box_scratch(p, lanes->own_weights, L);
+    p->scratch_size = box_scratch(p, p->own_weights, L);
     size_t count = (size_t)p->threads * (size_t)p->scratch_size;
     if (lanes->single) {
         TRY(device_alloc(lanes->device, &p->f32.scratch, count, sizeof(float)));

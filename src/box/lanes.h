@@ -17,7 +17,6 @@ struct box_lanes {
     int direction[3];     /* of an axis; -1: absent */
     int single;           /* numbers and vectors are of single precision */
     int n_tables;         /* of weights */
-    int own_weights;      /* some packs have none, since their lanes differ */
     double *line_squares; /* lines x n: b^2 */
     double *b[3];         /* tables of b, as `squares` of the plan, on the host */
     double *hats[3];

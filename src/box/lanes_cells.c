@@ -139,7 +139,7 @@ static facet_status make_pack(struct box_lanes *lanes, int layer, int row, int p
     }
     if (shared) TRY(find_kind(lanes, all, &kinds[0], &table));
     all->tables[number] = table;
-    if (!shared) lanes->own_weights = 1;
+    if (!shared) lanes->plan.own_weights = 1;
     for (int lane = 0; lane < L && pack * L + lane < p->cells[0]; lane++) {
         int cell[3] = {pack * L + lane, row, layer};
         if (!shared) cell_diagonal(lanes, &kinds[lane], own);

@@ -21,6 +21,10 @@ struct box_lanes_coarse {
     int64_t total;
     /* Constant coefficients: eigenvectors (n x n, one after the other) and inverse eigenvalues. */
     double *Q[3], *inverse, *work;
+    /* The same on a device that is not the host: eigenvectors by vertices of the lattice and back, all in one
+     * matrix an axis. */
+    double *forward[3], *backward[3];
+    struct vector device_inverse, spectrum, scaled, spare;
     /* Otherwise. */
     struct operator solve;
     double *b, *x;         /* unknowns, on the host */
@@ -35,7 +39,13 @@ void box_lanes_coarse_destroy(struct box_lanes_coarse **coarse) {
     for (int axis = 0; axis < 3; axis++) {
         base_free(&c->number[axis]);
         base_free(&c->Q[axis]);
+        device_free(c->lanes->device, &c->forward[axis]);
+        device_free(c->lanes->device, &c->backward[axis]);
     }
+    vector_destroy(&c->device_inverse);
+    vector_destroy(&c->spectrum);
+    vector_destroy(&c->scaled);
+    vector_destroy(&c->spare);
     base_free(&c->inverse);
     base_free(&c->work);
     base_free(&c->b);
@@ -246,6 +256,53 @@ done:
     return status;
 }
 
+/* With S, which sums the vertices that are one unknown: forward = Q'S, backward its transpose. */
+static facet_status make_device_lines(struct box_lanes_coarse *c, int axis) {
+    facet_status status = FACET_OK;
+    const struct device *device = c->lanes->device;
+    int n = c->n[axis], size = c->size[axis];
+    double *both = NULL;
+    TRY(CALLOC(both, 2 * n * size));
+    for (int e = 0; e < n; e++)
+        for (int v = 0; v < size; v++)
+            if (c->number[axis][v] >= 0)
+                both[e * size + v] = both[n * size + v * n + e] = c->Q[axis][e * n + c->number[axis][v]];
+    TRY(device_copy(device, &c->forward[axis], both, (size_t)(n * size), sizeof *both));
+    TRY(device_copy(device, &c->backward[axis], both + n * size, (size_t)(n * size), sizeof *both));
+done:
+    base_free(&both);
+    return status;
+}
+
+static facet_status make_device_products(struct box_lanes_coarse *c) {
+    facet_status status = FACET_OK;
+    const struct device *device = c->lanes->device;
+    for (int axis = 0; axis < 3; axis++) TRY(make_device_lines(c, axis));
+    TRY(vector_create(device, c->total, &c->device_inverse));
+    TRY(vector_upload(&c->device_inverse, c->inverse));
+    TRY(vector_create(device, c->total, &c->spectrum));
+    TRY(vector_create(device, c->total, &c->scaled));
+    TRY(vector_create(device, c->lattice.n, &c->spare));
+done:
+    return status;
+}
+
+/* The lattice becomes that of A^-1 of it, on the device. */
+static void solve_on_device(struct box_lanes_coarse *c, double *dot) {
+    const struct device *device = c->lanes->device;
+    const int *n = c->n, *size = c->size;
+    double *lattice = c->lattice.data, *spare = c->spare.data;
+    int64_t rows = (int64_t)size[1] * size[2], plane = (int64_t)n[0] * n[1];
+    device_axis_apply(device, rows, n[0], size[0], 1, c->forward[0], lattice, spare);
+    device_axis_apply(device, size[2], n[1], size[1], n[0], c->forward[1], spare, lattice);
+    device_axis_apply(device, 1, n[2], size[2], plane, c->forward[2], lattice, c->spectrum.data);
+    device_multiply(device, c->total, c->device_inverse.data, c->spectrum.data, c->scaled.data);
+    *dot = vector_dot(&c->spectrum, &c->scaled);
+    device_axis_apply(device, 1, size[2], n[2], plane, c->backward[2], c->scaled.data, lattice);
+    device_axis_apply(device, size[2], size[1], n[1], n[0], c->backward[1], lattice, spare);
+    device_axis_apply(device, rows, size[0], n[0], 1, c->backward[0], spare, lattice);
+}
+
 /* Along every axis y = Q x (back) or Q'x; x and work change places. */
 static void transform(const struct box_lanes_coarse *c, int back, double **x, double **work) {
     const int *n = c->n;
@@ -254,11 +311,12 @@ static void transform(const struct box_lanes_coarse *c, int back, double **x, do
     cblas_dgemm(CblasColMajor, back ? CblasNoTrans : CblasTrans, CblasNoTrans, n[0], n[1] * n[2], n[0], 1.0,
                 c->Q[0], n[0], *x, n[0], 0.0, *work, n[0]);
     swap = *x, *x = *work, *work = swap;
-    for (int k = 0; k < n[2] && n[1] > 1; k++)
+    const int *present = c->lanes->plan.present; /* an axis with one unknown still scales it */
+    for (int k = 0; k < n[2] && present[1]; k++)
         cblas_dgemm(CblasColMajor, CblasNoTrans, back ? CblasTrans : CblasNoTrans, n[0], n[1], n[1], 1.0,
                     *x + k * plane, n[0], c->Q[1], n[1], 0.0, *work + k * plane, n[0]);
-    if (n[1] > 1) swap = *x, *x = *work, *work = swap;
-    if (n[2] == 1 && !c->lanes->plan.present[2]) return;
+    if (present[1]) swap = *x, *x = *work, *work = swap;
+    if (!present[2]) return;
     cblas_dgemm(CblasColMajor, CblasNoTrans, back ? CblasTrans : CblasNoTrans, (int)plane, n[2], n[2], 1.0,
                 *x, (int)plane, c->Q[2], n[2], 0.0, *work, (int)plane);
     swap = *x, *x = *work, *work = swap;
@@ -398,14 +456,14 @@ facet_status box_lanes_coarse_create(const struct box_lanes *lanes, struct box_l
     TRY(number_vertices(c));
     int64_t n_lattice = (int64_t)c->size[0] * c->size[1] * c->size[2];
     TRY(vector_create(lanes->device, n_lattice, &c->lattice));
-    if (!device_is_host(lanes->device)) TRY(ALLOC(c->staged, n_lattice));
     TRY(ALLOC(c->b, c->total));
     TRY(ALLOC(c->x, c->total));
     if (c->total == 0) goto done;
-    if (lanes->hdg->grid.separable)
-        TRY(make_products(c));
-    else
-        TRY(make_assembled(c, host));
+    int on_device = lanes->hdg->grid.separable && !device_is_host(lanes->device);
+    if (!on_device && !device_is_host(lanes->device)) TRY(ALLOC(c->staged, n_lattice));
+    if (lanes->hdg->grid.separable) TRY(make_products(c));
+    if (on_device) TRY(make_device_products(c));
+    if (!lanes->hdg->grid.separable) TRY(make_assembled(c, host));
 done:
     if (status != FACET_OK) box_lanes_coarse_destroy(coarse);
     return status;
@@ -460,6 +518,10 @@ facet_status box_lanes_coarse_correct(struct box_lanes_coarse *c, const struct v
         device_box_restrict_single(lanes->device, &lanes->plan, moments->single, c->lattice.data);
     else
         device_box_restrict(lanes->device, &lanes->plan, moments->data, c->lattice.data);
+    if (c->spectrum.n > 0) {
+        solve_on_device(c, dot);
+        goto prolong;
+    }
     if (c->staged != NULL) TRY(vector_download(&c->lattice, c->staged));
     fold(c, c->staged != NULL ? c->staged : c->lattice.data);
     TRY(solve_unknowns(c));
@@ -467,6 +529,7 @@ facet_status box_lanes_coarse_correct(struct box_lanes_coarse *c, const struct v
     for (int64_t i = 0; i < c->total; i++) *dot += c->b[i] * c->x[i];
     spread(c, c->staged != NULL ? c->staged : c->lattice.data);
     if (c->staged != NULL) TRY(vector_upload(&c->lattice, c->staged));
+prolong:
     if (single)
         device_box_prolong_single(lanes->device, &lanes->plan, c->lattice.data, coefficients->single);
     else

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "box/cg.h"
+#include "box/lanes_points.h"
 #include "box/precondition.h"
 
 /* Of the products of single precision; beyond it, conjugate gradients need many more steps than in double. */
@@ -18,6 +19,7 @@ struct box_solver {
     struct box_cg exact; /* in double precision, made when single is not enough */
     struct box_cg *now;  /* the one in use */
     double convert_seconds;
+    struct box_lanes_points *points; /* NULL until boundary data are set */
 };
 
 void box_solver_options_default(struct box_solver_options *options) {
@@ -120,18 +122,27 @@ void box_solver_destroy(struct box_solver **solver) {
     operator_destroy(&s->cycle);
     operator_destroy(&s->exact_cycle);
     box_lanes_coarse_destroy(&s->coarse);
+    box_lanes_points_destroy(&s->points);
     box_lanes_destroy(&s->single);
     box_lanes_destroy(&s->lanes);
     base_free(solver);
 }
 
+/* The right-hand side in lanes: from plain modes on the host, or (F = NULL) from f at the points. */
+static facet_status put_right_side(struct box_solver *s, const double *F, const struct vector *f,
+                                   struct box_cg *cg) {
+    if (F != NULL) return box_lanes_pack(s->lanes, BOX_LANES_RESIDUAL, F, &cg->F);
+    box_lanes_load(s->points, f, &cg->F);
+    return FACET_OK;
+}
+
 /* Goes on in double precision from where single precision came to, and stays there. */
-static facet_status go_on(struct box_solver *s, const double *F, const struct solve_control *control,
-                          struct solve_report *report) {
+static facet_status go_on(struct box_solver *s, const double *F, const struct vector *f,
+                          const struct solve_control *control, struct solve_report *report) {
     facet_status status = FACET_OK;
     int stalled;
     if (s->exact.F.n == 0) TRY(make_iteration(s, s->lanes, &s->exact_cycle, &s->exact));
-    TRY(box_lanes_pack(s->lanes, BOX_LANES_RESIDUAL, F, &s->exact.F));
+    TRY(put_right_side(s, F, f, &s->exact));
     vector_axpby(1.0, &s->cg.solution, 0.0, &s->exact.solution);
     s->now = &s->exact;
     status = box_cg_solve(s->now, control, report, &stalled);
@@ -152,7 +163,7 @@ facet_status box_solver_solve(struct box_solver *s, const double *F, double *uha
         vector_fill(&s->now->solution, 0.0);
     s->convert_seconds = base_seconds() - clock;
     solved = box_cg_solve(s->now, control, report, &stalled);
-    if (solved == FACET_OK && stalled) solved = go_on(s, F, control, report);
+    if (solved == FACET_OK && stalled) solved = go_on(s, F, NULL, control, report);
     if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) {
         status = solved;
         goto done;
@@ -160,6 +171,40 @@ facet_status box_solver_solve(struct box_solver *s, const double *F, double *uha
     clock = base_seconds();
     TRY(box_lanes_unpack(s->lanes, BOX_LANES_UNKNOWN, &s->now->solution, uhat));
     s->convert_seconds += base_seconds() - clock;
+    status = solved;
+done:
+    return status;
+}
+
+facet_status box_solver_set_boundary(struct box_solver *s, const double *dirichlet, const double *neumann) {
+    box_lanes_points_destroy(&s->points);
+    return box_lanes_points_create(s->lanes, dirichlet, neumann, &s->points);
+}
+
+facet_status box_solver_solve_points(struct box_solver *s, const struct vector *f, struct vector *u,
+                                     const struct solve_control *control, struct solve_report *report,
+                                     double seconds[3]) {
+    facet_status status = FACET_OK, solved;
+    double clock[4] = {base_seconds()};
+    int stalled;
+    solve_report_clear(report);
+    if (s->points == NULL) TRY(box_solver_set_boundary(s, NULL, NULL));
+    TRY(put_right_side(s, NULL, f, s->now));
+    vector_fill(&s->now->solution, 0.0);
+    TRY(device_check(s->device)); /* waits, so that times are those of the parts */
+    clock[1] = base_seconds();
+    solved = box_cg_solve(s->now, control, report, &stalled);
+    if (solved == FACET_OK && stalled) solved = go_on(s, NULL, f, control, report);
+    TRY(device_check(s->device));
+    if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) {
+        status = solved;
+        goto done;
+    }
+    clock[2] = base_seconds();
+    box_lanes_recover(s->points, &s->now->solution, f, u);
+    TRY(device_check(s->device));
+    clock[3] = base_seconds();
+    for (int i = 0; seconds != NULL && i < 3; i++) seconds[i] = clock[i + 1] - clock[i];
     status = solved;
 done:
     return status;

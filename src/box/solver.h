@@ -40,6 +40,16 @@ void box_solver_destroy(struct box_solver **solver);
 facet_status box_solver_solve(struct box_solver *solver, const double *F, double *uhat, int use_guess,
                               const struct solve_control *control, struct solve_report *report);
 
+/* The same with all that comes before and after on the device of the solver: from f to u at the Gauss points,
+ * vectors of n_volume numbers there; u may be f. The boundary data (as box_hdg_load takes them; NULL: zero)
+ * are set before, once. seconds (or NULL) receives what loading, solving and recovering took. No constant is
+ * added to a singular problem's u. */
+facet_status box_solver_set_boundary(struct box_solver *solver, const double *dirichlet,
+                                     const double *neumann);
+facet_status box_solver_solve_points(struct box_solver *solver, const struct vector *f, struct vector *u,
+                                     const struct solve_control *control, struct solve_report *report,
+                                     double seconds[3]);
+
 /* The multigrid that solves the coarse space; NULL: none. */
 struct multigrid *box_solver_multigrid(const struct box_solver *solver);
 const char *box_preconditioner_name(enum box_preconditioner preconditioner);

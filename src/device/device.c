@@ -243,6 +243,18 @@ facet_status device_duplicate(const struct device *device, void *pointer, const 
     return FACET_OK;
 }
 
+void device_move(const struct device *device, void *to, const void *from, size_t bytes) {
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) {
+        cuda_duplicate(to, from, bytes);
+        return;
+    }
+#endif
+    enter(device);
+    if (bytes > 0) memcpy(to, from, bytes);
+    leave(device);
+}
+
 /* Runs one kernel with the wall open. */
 #define RUN(device, call)                                                                                    \
     do {                                                                                                     \
@@ -446,6 +458,21 @@ void device_box_prolong(const struct device *device, const struct box_plan *plan
 void device_box_restrict(const struct device *device, const struct box_plan *plan, const double *moments,
                          double *vertices) {
     RUN(device, box_restrict(plan, moments, vertices));
+}
+
+void device_box_load(const struct device *device, const struct box_plan *plan,
+                     const struct box_points *points, const double *f, double *F) {
+    RUN(device, box_load(plan, points, f, F));
+}
+
+void device_box_recover(const struct device *device, const struct box_plan *plan,
+                        const struct box_points *points, const double *trace, const double *f, double *u) {
+    RUN(device, box_recover(plan, points, trace, f, u));
+}
+
+void device_axis_apply(const struct device *device, int64_t outer, int n_out, int n_in, int64_t inner,
+                       const double *T, const double *x, double *y) {
+    RUN(device, axis_apply(outer, n_out, n_in, inner, T, x, y));
 }
 
 double device_box_step_single(const struct device *device, const struct box_plan *plan,

@@ -75,6 +75,9 @@ void device_unview(const struct device *device, const void *array, const void **
 facet_status device_duplicate(const struct device *device, void *pointer, const void *from, size_t count,
                               size_t size);
 
+/* Between two arrays of one device. */
+void device_move(const struct device *device, void *to, const void *from, size_t bytes);
+
 /* A vector on a device, in double or in single precision: one of the two device addresses is NULL (both are,
  * if it is empty). The vectors of one call must be of one device and one precision, except for
  * vector_convert and vector_add; nothing checks it. */
@@ -196,6 +199,12 @@ void device_box_prolong(const struct device *device, const struct box_plan *plan
                         double *coefficients);
 void device_box_restrict(const struct device *device, const struct box_plan *plan, const double *moments,
                          double *vertices);
+void device_box_load(const struct device *device, const struct box_plan *plan,
+                     const struct box_points *points, const double *f, double *F);
+void device_box_recover(const struct device *device, const struct box_plan *plan,
+                        const struct box_points *points, const double *trace, const double *f, double *u);
+void device_axis_apply(const struct device *device, int64_t outer, int n_out, int n_in, int64_t inner,
+                       const double *T, const double *x, double *y);
 double device_box_step_single(const struct device *device, const struct box_plan *plan,
                               const struct box_step *step, const float *f, float *r, const float *e, float *d,
                               float *x, float *y);

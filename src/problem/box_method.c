@@ -76,9 +76,25 @@ done:
     return status;
 }
 
-/* The box room works on arrays of the host. */
+/* A device with kernels of its own only: what works on arrays of the host is not there. */
+static int is_far(const struct device *device) {
+    return !device_is_host(device) && !is(device_name(device), "debug");
+}
+
+/* What is not in lanes works on arrays of the host. */
 static facet_status host_of(const struct facet_solver *s, const struct device **device) {
     *device = s->context->device;
+    if (is_far(*device))
+        return base_fail(FACET_ERROR_INPUT,
+                         "device: '%s' has no %s %s for hdg on boxes; use solver: {method: cg, "
+                         "preconditioner: additive}, or chebyshev, block, none, or another device",
+                         device_name(*device),
+                         is(s->method, "direct")          ? "method"
+                         : is(s->preconditioner, "stars") ? "preconditioner"
+                                                          : "operator",
+                         is(s->method, "direct")          ? "direct"
+                         : is(s->preconditioner, "stars") ? "stars"
+                                                          : s->operator_name);
     return device_is_host(*device) ? FACET_OK : device_find("ref", device);
 }
 
@@ -140,8 +156,13 @@ done:
 }
 
 static facet_status make_lanes(struct facet_solver *s) {
+    static const char *const kernels[] = {
+        "box_step",        "box_residual",        "box_prolong",        "box_restrict",        "axis_apply",
+        "box_step_single", "box_residual_single", "box_prolong_single", "box_restrict_single", NULL};
     struct box_solver_options options;
     const char *name = s->preconditioner;
+    facet_status status = device_require(s->context->device, "hdg on boxes", kernels);
+    if (status != FACET_OK) return base_wrap(status, "device");
     box_solver_options_default(&options);
     options.preconditioner = is(name, "none")        ? BOX_SOLVER_NONE
                              : is(name, "additive")  ? BOX_SOLVER_ADDITIVE
@@ -176,9 +197,9 @@ static facet_status choose(struct facet_solver *s) {
             FACET_ERROR_INPUT,
             "the preconditioner %s belongs to the operator tensor; %s has none, jacobi and block",
             o->preconditioner, s->operator_name);
-    int direct =
-        is(o->method, "direct") || (is(o->method, "auto") && any && ours && is(o->precision, "auto") &&
-                                    h->grid.separable && line_unknowns(h) <= AUTO_DIRECT_LINE);
+    int direct = is(o->method, "direct") ||
+                 (is(o->method, "auto") && any && ours && is(o->precision, "auto") && h->grid.separable &&
+                  line_unknowns(h) <= AUTO_DIRECT_LINE && !is_far(s->context->device));
     s->method = direct ? "direct" : "cg";
     s->preconditioner = direct ? "none" : !any ? o->preconditioner : ours ? AUTO_PRECONDITIONER : "block";
     if (!is(o->precision, "auto") && (direct || !(two_level || (any && ours))))

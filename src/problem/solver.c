@@ -267,14 +267,18 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
     int box = 0;
     static const char *const kernels[] = {"condense_affine", "cell_apply", NULL};
     TRY(prepare(problem, options, solver));
-    if (!is_continuous(&(*solver)->options))
-        TRY(base_wrap(
-            device_require((*solver)->context->device, "all but the discretization continuous", kernels),
-            "device"));
     if (maker == NULL) TRY(choose_backend(*solver, &data, &box));
+    int fast = box && (*solver)->resolved.data.scheme == HDG_HYBRID; /* box_method.c asks for what it needs */
+    if (!is_continuous(&(*solver)->options) && !fast)
+        TRY(base_wrap(device_require((*solver)->context->device,
+                                     "all but hdg and the discretization continuous on boxes", kernels),
+                      "device"));
     TRY(box ? box_create(*solver, &data) : mapped_create(*solver, maker));
 done:
-    if (status != FACET_OK) facet_solver_destroy(solver);
+    if (status != FACET_OK) {
+        box_data_destroy(&data);
+        facet_solver_destroy(solver);
+    }
     return status;
 }
 

@@ -1,0 +1,386 @@
+// Vectors on boxes (kernels/box.h): what precedes the product in a step, residuals, and the way to the coarse
+// space and back. All of it moves bytes and little else: a warp takes one face-pack after another, eight
+// modes at a time, each thread two of the eight lanes.
+#include "kernels/cuda/box.cuh"
+
+namespace facet {
+
+namespace {
+
+constexpr int L = LANES, WARP = 32, PAIRS = L / 2, ROWS = WARP / PAIRS, WARPS = 8, THREADS = WARP * WARPS;
+constexpr int MOMENTS = KERNEL_BOX_MOMENTS;
+
+void *room;
+size_t room_bytes;
+
+// ------------------------------------------------------------------------------ sums
+
+__global__ void sum_all(int64_t n, int width, const double *partial, double *out) {
+    __shared__ double sums[THREADS];
+    for (int w = 0; w < width; w++) {
+        double sum = 0;
+        for (int64_t i = threadIdx.x; i < n; i += THREADS) sum += partial[i * width + w];
+        sums[threadIdx.x] = sum;
+        for (int half = THREADS / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+        }
+        if (threadIdx.x == 0) out[w] = sums[0];
+        __syncthreads();
+    }
+}
+
+// ------------------------------------------------------------------------------ two lanes
+
+template <typename R> struct __align__(2 * sizeof(R)) pair {
+    R x, y;
+};
+template <typename R> __device__ __forceinline__ pair<R> get(const R *from) {
+    return *(const pair<R> *)from;
+}
+template <typename R> __device__ __forceinline__ void put(R *to, pair<R> v) {
+    *(pair<R> *)to = v;
+}
+template <typename R> __device__ __forceinline__ pair<R> operator+(pair<R> a, pair<R> b) {
+    return {a.x + b.x, a.y + b.y};
+}
+template <typename R> __device__ __forceinline__ pair<R> operator-(pair<R> a, pair<R> b) {
+    return {a.x - b.x, a.y - b.y};
+}
+template <typename R> __device__ __forceinline__ pair<R> operator*(pair<R> a, pair<R> b) {
+    return {a.x * b.x, a.y * b.y};
+}
+template <typename R> __device__ __forceinline__ pair<R> operator*(R a, pair<R> b) {
+    return {a * b.x, a * b.y};
+}
+
+// ------------------------------------------------------------------------------ face-packs
+
+// A face-pack by its number, with divisions of 32 bits where these are enough.
+__device__ struct box_face_pack find_pack(const struct box_plan &p, int64_t number) {
+    if (p.n_faces > 0x7fffffff) return box_face_pack(&p, number, L);
+    struct box_face_pack f;
+    unsigned rest = (unsigned)number, wide;
+    f.axis = 2;
+    f.at[2] = -1;
+    if (number >= p.front_faces) {
+        rest -= (unsigned)p.front_faces;
+        f.at[2] = (int)(rest / (unsigned)p.layer_faces);
+        rest -= (unsigned)f.at[2] * (unsigned)p.layer_faces;
+        for (f.axis = 0; rest >= (unsigned)p.faces[f.axis]; f.axis++) rest -= (unsigned)p.faces[f.axis];
+    }
+    wide = (unsigned)(p.packs + (f.axis == 0 ? p.extra[0] : 0));
+    f.at[1] = (int)(rest / wide);
+    f.at[0] = (int)(rest - (unsigned)f.at[1] * wide);
+    if (f.axis == 0) f.at[0] -= p.extra[0];
+    if (f.axis == 1) f.at[1] -= p.extra[1];
+    f.begin = f.axis == 0   ? box_face_0(&p, f.at[2], f.at[1], f.at[0], L)
+              : f.axis == 1 ? box_face_1(&p, f.at[2], f.at[1], f.at[0], L)
+                            : box_face_2(&p, f.at[2], f.at[1], f.at[0], L);
+    return f;
+}
+
+// Tables of the two tangential axes of a face-pack, for two lanes.
+template <typename R> struct tangents {
+    const R *slow, *fast;
+    bool lanes; // those of the slow axis differ
+
+    __device__ tangents(const struct box_plan &p, const R *const *table, const struct box_face_pack &f,
+                        int lane) {
+        const int s = slow_axis(f.axis), q = fast_axis(f.axis);
+        lanes = s == 0;
+        slow = table[s] + (int64_t)box_column(&f, s) * p.modes[s] * (lanes ? L : 1) + (lanes ? lane : 0);
+        fast = table[q] + (int64_t)box_column(&f, q) * p.modes[q];
+    }
+    __device__ __forceinline__ pair<R> product(int o, int i) const {
+        const R f = __ldg(fast + i);
+        if (lanes) return f * get(slow + o * L);
+        const R one = f * __ldg(slow + o);
+        return {one, one};
+    }
+};
+
+// The blocks of parities of a face-pack: first mode, rows and width, and the modes where they begin.
+struct parities {
+    int first, slow, fast, width, count;
+
+    __device__ parities(const struct box_plan &p, int axis, int q) {
+        const int s = slow_axis(axis), f = fast_axis(axis);
+        first = (int)box_block(&p, s, f, q / 2, q % 2);
+        slow = box_first(&p, s, q / 2);
+        fast = box_first(&p, f, q % 2);
+        width = box_count(&p, f, q % 2);
+        count = box_count(&p, s, q / 2) * width;
+    }
+};
+
+// ------------------------------------------------------------------------------ steps
+
+template <typename R> struct update_launch {
+    struct box_plan plan;
+    R x_old, a, b, x_new;
+    int subtract, direction, assign;
+    const R *f, *e, *y;
+    R *r, *d, *x;
+};
+
+// The numbers `at` and the next one, with P e there.
+template <typename R>
+__device__ __forceinline__ void update(const update_launch<R> &g, int64_t at, pair<R> coarse) {
+    pair<R> r, old = {0, 0}, x = {0, 0};
+    if (g.f != nullptr) {
+        r = get(g.f + at);
+        if (g.subtract) r = r - get(g.y + at);
+        put(g.r + at, r);
+    } else
+        r = get(g.r + at);
+    if (!g.direction) return;
+    if (g.b != 0 || g.x_old != 0) old = get(g.d + at);
+    if (g.x != nullptr && !g.assign) x = get(g.x + at);
+    const pair<R> next = g.a * (get(numbers(g.plan, R()).diagonal + at) * r) + coarse + g.b * old;
+    put(g.d + at, next);
+    if (g.x != nullptr) put(g.x + at, x + g.x_old * old + g.x_new * next);
+}
+
+template <typename R> __global__ void update_plain(const __grid_constant__ update_launch<R> g) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+#pragma unroll 2
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < g.plan.size / 2; i += step)
+        update(g, 2 * i, pair<R>{0, 0});
+}
+
+template <typename R>
+__global__ void __launch_bounds__(THREADS) update_coarse(const __grid_constant__ update_launch<R> g) {
+    const struct box_plan &p = g.plan;
+    const int lane = threadIdx.x % PAIRS * 2, row = threadIdx.x % WARP / PAIRS;
+    for (int64_t number = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP; number < p.n_faces;
+         number += (int64_t)gridDim.x * WARPS) {
+        const struct box_face_pack face = find_pack(p, number);
+        const tangents<R> hats(p, numbers(p, R()).hats, face, lane);
+#pragma unroll
+        for (int q = 0; q < MOMENTS; q++) {
+            const parities block(p, face.axis, q);
+            const pair<R> e = get(g.e + (number * MOMENTS + q) * L + lane);
+#pragma unroll 2
+            for (int t = row; t < block.count; t += ROWS) {
+                const int o = t / block.width, i = t - o * block.width;
+                update(g, face.begin + (int64_t)(block.first + t) * L + lane,
+                       hats.product(block.slow + o, block.fast + i) * e);
+            }
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------ residuals
+
+template <typename R>
+__global__ void __launch_bounds__(THREADS) residual(const __grid_constant__ struct box_plan p, R alpha,
+                                                    const R *y, R *r, R *moments, double *partial) {
+    const auto &n = numbers(p, R());
+    const int lane = threadIdx.x % PAIRS * 2, row = threadIdx.x % WARP / PAIRS, warp = threadIdx.x / WARP;
+    double energy = 0, norm = 0;
+    for (int64_t number = (int64_t)blockIdx.x * WARPS + warp; number < p.n_faces;
+         number += (int64_t)gridDim.x * WARPS) {
+        const struct box_face_pack face = find_pack(p, number);
+        const tangents<R> hats(p, n.hats, face, lane), inverses(p, n.inverses, face, lane);
+        pair<R> products = {0, 0}, squares = {0, 0};
+#pragma unroll
+        for (int q = 0; q < MOMENTS; q++) {
+            const parities block(p, face.axis, q);
+            pair<R> moment = {0, 0};
+#pragma unroll 2
+            for (int t = row; t < block.count; t += ROWS) {
+                const int o = t / block.width, i = t - o * block.width;
+                const int64_t at = face.begin + (int64_t)(block.first + t) * L + lane;
+                pair<R> value = get(r + at);
+                if (alpha != 0) {
+                    value = value - alpha * get(y + at);
+                    put(r + at, value);
+                }
+                products = products + value * (get(n.diagonal + at) * value);
+                squares = squares + value * value * inverses.product(block.slow + o, block.fast + i);
+                if (moments != nullptr)
+                    moment = moment + value * hats.product(block.slow + o, block.fast + i);
+            }
+            if (moments == nullptr) continue;
+            for (int offset = PAIRS; offset < WARP; offset *= 2) {
+                moment.x += __shfl_xor_sync(0xffffffffu, moment.x, offset);
+                moment.y += __shfl_xor_sync(0xffffffffu, moment.y, offset);
+            }
+            if (row == 0) put(moments + (number * MOMENTS + q) * L + lane, moment);
+        }
+        energy += (double)products.x + (double)products.y;
+        norm += (double)squares.x + (double)squares.y;
+    }
+    __shared__ double sums[WARPS][2];
+    for (int offset = WARP / 2; offset > 0; offset /= 2) {
+        energy += __shfl_down_sync(0xffffffffu, energy, offset);
+        norm += __shfl_down_sync(0xffffffffu, norm, offset);
+    }
+    if (threadIdx.x % WARP == 0) sums[warp][0] = energy, sums[warp][1] = norm;
+    __syncthreads();
+    if (threadIdx.x < 2) {
+        double sum = 0;
+        for (int w = 0; w < WARPS; w++) sum += sums[w][threadIdx.x];
+        partial[2 * (int64_t)blockIdx.x + threadIdx.x] = sum;
+    }
+}
+
+// ------------------------------------------------------------------------------ the coarse space
+
+// The sign of corner c (bit 1: slow axis) in coefficient q: 1, xi of the fast axis, of the slow one, both.
+__device__ __forceinline__ int sign(int q, int c) {
+    return (q & 1 && !(c & 1) ? -1 : 1) * (q & 2 && !(c & 2) ? -1 : 1);
+}
+
+// One thread for each lane of a face-pack.
+template <typename R>
+__global__ void prolong(const __grid_constant__ struct box_plan p, const double *vertices, R *coefficients) {
+    int size[3];
+    box_lattice(&p, L, size);
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < p.n_faces * L;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        const int lane = (int)(i % L);
+        const struct box_face_pack f = find_pack(p, i / L);
+        const int x = f.at[0] * L + lane;
+        const bool there = f.at[0] < 0 ? lane == L - 1 : x < p.cells[0];
+        double corner[4] = {0, 0, 0, 0};
+        for (int c = 0; c < 4 && there; c++) {
+            int v[3] = {x, f.at[1], f.at[2]};
+            v[f.axis]++;
+            if (p.present[slow_axis(f.axis)]) v[slow_axis(f.axis)] += c >> 1;
+            if (p.present[fast_axis(f.axis)]) v[fast_axis(f.axis)] += c & 1;
+            corner[c] = vertices[((int64_t)v[2] * size[1] + v[1]) * size[0] + v[0]];
+        }
+        for (int q = 0; q < MOMENTS; q++) {
+            double sum = 0;
+            for (int c = 0; c < 4; c++) sum += 0.25 * sign(q, c) * corner[c];
+            coefficients[(i / L * MOMENTS + q) * L + lane] = (R)sum;
+        }
+    }
+}
+
+// The number of a face-pack.
+__device__ int64_t pack_number(const struct box_plan &p, int axis, int layer, int row, int pack) {
+    if (layer < 0) return (int64_t)row * p.packs + pack;
+    int64_t number = p.front_faces + layer * p.layer_faces;
+    if (axis == 0) return number + (int64_t)row * (p.packs + p.extra[0]) + p.extra[0] + pack;
+    number += p.faces[0];
+    if (axis == 1) return number + (int64_t)(row + p.extra[1]) * p.packs + pack;
+    return number + p.faces[1] + (int64_t)row * p.packs + pack;
+}
+
+// One thread for each vertex: what the faces around it hold, in a fixed order.
+template <typename R>
+__global__ void restrict_all(const __grid_constant__ struct box_plan p, const R *moments, double *vertices) {
+    int size[3];
+    box_lattice(&p, L, size);
+    const int64_t n = (int64_t)size[0] * size[1] * size[2];
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        const int v[3] = {(int)(i % size[0]), (int)(i / size[0] % size[1]), (int)(i / size[0] / size[1])};
+        double sum = 0;
+        for (int axis = 0; axis < 3; axis++) {
+            if (!p.present[axis] || v[axis] > p.cells[axis] || (v[axis] == 0 && !p.extra[axis])) continue;
+            for (int c = 0; c < 4; c++) {
+                int at[3] = {v[0], v[1], v[2]};
+                const int s = slow_axis(axis), f = fast_axis(axis);
+                at[axis]--;
+                if (p.present[s]) at[s] -= c >> 1;
+                if (p.present[f]) at[f] -= c & 1;
+                if (at[s] < 0 || at[s] >= p.cells[s] || at[f] < 0 || at[f] >= p.cells[f]) continue;
+                const int pack = at[0] < 0 ? -1 : at[0] / L, lane = at[0] < 0 ? L - 1 : at[0] % L;
+                const R *m = moments + pack_number(p, axis, at[2], at[1], pack) * MOMENTS * L + lane;
+                for (int q = 0; q < MOMENTS; q++) sum += 0.25 * sign(q, c) * (double)m[q * L];
+            }
+        }
+        vertices[i] = sum;
+    }
+}
+
+// ------------------------------------------------------------------------------ launches
+
+int blocks_for(int64_t n, int each) {
+    const int64_t blocks = (n + each - 1) / each, most = 16 * (int64_t)multiprocessors();
+    return (int)(blocks < 1 ? 1 : blocks < most ? blocks : most);
+}
+
+template <typename R>
+double step(const struct box_plan *plan, const struct box_step *s, const R *f, R *r, const R *e, R *d, R *x,
+            R *y) {
+    if (!may_launch()) return 0;
+    const update_launch<R> g = {
+        *plan,     (R)s->x_old, (R)s->a, (R)s->b, (R)s->x_new, s->subtract, s->direction,
+        s->assign, f,           e,       y,       r,           d,           x};
+    if (s->direction && e != nullptr)
+        update_coarse<R><<<blocks_for(plan->n_faces, WARPS), THREADS>>>(g);
+    else if (f != nullptr || s->direction)
+        update_plain<R><<<blocks_for(plan->size, THREADS), THREADS>>>(g);
+    launched("box_step");
+    return s->product ? box_product(plan, (const R *)d, y) : 0;
+}
+
+template <typename R>
+void take_residual(const struct box_plan *plan, double alpha, const R *y, R *r, R *moments, double *sums) {
+    const int blocks = blocks_for(plan->n_faces, WARPS);
+    double *partial = (double *)box_room(2 * (size_t)blocks * sizeof(double));
+    sums[0] = sums[1] = 0;
+    if (partial == nullptr || !may_launch()) return;
+    residual<R><<<blocks, THREADS>>>(*plan, (R)alpha, y, r, moments, partial);
+    launched("box_residual");
+    box_sum(blocks, 2, partial, sums);
+}
+
+} // namespace
+
+void *box_room(size_t bytes) {
+    if (bytes <= room_bytes) return room;
+    cudaFree(room);
+    room = nullptr;
+    room_bytes = 0;
+    if (!good(cudaMalloc(&room, bytes), "the room for sums on boxes")) return nullptr;
+    room_bytes = bytes;
+    return room;
+}
+
+bool box_sum(int64_t n, int width, double *partial, double *out) {
+    sum_all<<<1, THREADS>>>(n, width, partial, partial_sums());
+    launched("a sum on a box");
+    return good(cudaMemcpy(out, partial_sums(), (size_t)width * sizeof *out, cudaMemcpyDeviceToHost),
+                "a sum on a box");
+}
+
+} // namespace facet
+
+using facet::L;
+using facet::launched;
+using facet::may_launch;
+
+extern "C" {
+
+#define FUNCTIONS(R, NAME)                                                                                   \
+    double NAME(box_step)(const struct box_plan *plan, const struct box_step *s, const R *f, R *r,           \
+                          const R *e, R *d, R *x, R *y) {                                                    \
+        return facet::step<R>(plan, s, f, r, e, d, x, y);                                                    \
+    }                                                                                                        \
+    void NAME(box_residual)(const struct box_plan *plan, double alpha, const R *y, R *r, R *moments,         \
+                            double *sums) {                                                                  \
+        facet::take_residual<R>(plan, alpha, y, r, moments, sums);                                           \
+    }                                                                                                        \
+    void NAME(box_prolong)(const struct box_plan *plan, const double *vertices, R *coefficients) {           \
+        if (!may_launch()) return;                                                                           \
+        facet::prolong<R><<<facet::blocks_for(plan->n_faces *L, 256), 256>>>(*plan, vertices, coefficients); \
+        launched("box_prolong");                                                                             \
+    }                                                                                                        \
+    void NAME(box_restrict)(const struct box_plan *plan, const R *moments, double *vertices) {               \
+        int size[3];                                                                                         \
+        if (!may_launch()) return;                                                                           \
+        box_lattice(plan, L, size);                                                                          \
+        facet::restrict_all<R><<<facet::blocks_for((int64_t)size[0] * size[1] * size[2], 256), 256>>>(       \
+            *plan, moments, vertices);                                                                       \
+        launched("box_restrict");                                                                            \
+    }
+FUNCTIONS(double, DOUBLE_NAME)
+FUNCTIONS(float, SINGLE_NAME)
+
+} // extern "C"

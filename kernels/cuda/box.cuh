@@ -1,0 +1,47 @@
+// What the files on boxes (kernels/box.h) share on the GPU.
+#ifndef FACET_KERNELS_CUDA_BOX_CUH
+#define FACET_KERNELS_CUDA_BOX_CUH
+
+#include "kernels/cuda/internal.cuh"
+
+namespace facet {
+
+constexpr int LANES = KERNEL_LANES;
+
+__host__ __device__ inline const struct box_numbers &numbers(const struct box_plan &p, double) {
+    return p.f64;
+}
+__host__ __device__ inline const struct box_numbers_single &numbers(const struct box_plan &p, float) {
+    return p.f32;
+}
+
+// The two tangential axes of a face.
+__host__ __device__ inline int slow_axis(int axis) {
+    return axis == 0 ? 1 : 0;
+}
+__host__ __device__ inline int fast_axis(int axis) {
+    return axis == 2 ? 1 : 2;
+}
+
+// Entry `mode` of a table of an axis, for a pack (axis 0) or cell and a lane.
+template <typename R>
+__device__ __forceinline__ R entry(const R *const *table, int axis, int modes, int column, int lane,
+                                   int mode) {
+    const int64_t at = (int64_t)column * modes + mode;
+    return axis == 0 ? __ldg(table[0] + at * LANES + lane) : __ldg(table[axis] + at);
+}
+
+// Room on the GPU that all kernels on boxes use one after the other, at least so many bytes; nullptr, and the
+// failure kept, where there is none.
+void *box_room(size_t bytes);
+// Whether the sum was read: of n numbers (on the GPU) in a fixed order, in groups of `width`, each to out[i]
+// on the host.
+bool box_sum(int64_t n, int width, double *partial, double *out);
+
+// y = K d; returns d . y. The general one takes any box.
+template <typename R> double box_product_general(const struct box_plan *plan, const R *d, R *y);
+template <typename R> double box_product(const struct box_plan *plan, const R *d, R *y);
+
+} // namespace facet
+
+#endif
