@@ -7,7 +7,10 @@
 #ifndef FACET_KERNELS_CUDA_PATCH_CUH
 #define FACET_KERNELS_CUDA_PATCH_CUH
 
+#include <math.h>
 #include <stdint.h>
+
+#include "kernels/brick.h"
 
 namespace facet {
 
@@ -22,6 +25,96 @@ template <typename R, int M> struct patch_table {
     R eigenvalues[M], mu[M], alpha[M];
 };
 
+// A correction from a given residual: b is the residual and x receives it. With a scale s the patch is
+// approximate: the correction is damping s A_1^-1 s b, A_1 with k = 1 and the ratio of the means of lambda
+// and k over the eight cells of the patch, cell (0, 0, 0) of the first patch being first_cell (arrays that
+// are NULL: as for all). With inner > 0 it is step number `inner` - 1 of Chebyshev's iteration, direction d.
+template <typename R> struct patch_step {
+    const R *scale;
+    R damping;
+    int inner;
+    R *d;
+    const double *conductivity, *reaction;
+    int first_cell[3], cells[3];
+};
+struct patch_weights {
+    double k, lambda;   // of the separable matrix
+    double alpha, beta; // of what it gives, and of the last direction
+};
+
+// The factors of a step of Chebyshev's iteration on [low, 1] (kernels/brick.h); least = 1: the first is
+// exact.
+__device__ inline void chebyshev(double least, int step, double *alpha, double *beta) {
+    const double low = ::brick_chebyshev_low(least), theta = 0.5 * (1 + low), delta = 0.5 * (1 - low);
+    double rho = delta / theta;
+    *alpha = least < 1 || step == 0 ? 1 / theta : 0;
+    *beta = 0;
+    for (int i = 0; i < step && least < 1; i++) {
+        const double over = 1 / (2 * theta - rho * delta);
+        *alpha = 2 * over;
+        *beta = over * delta * rho;
+        rho = over * delta;
+    }
+}
+
+// Mean and extremes of a coefficient over the cells of a patch.
+struct patch_range {
+    double mean, least, most;
+};
+
+// From what was found of k and lambda.
+template <typename R>
+__device__ patch_weights weights_from(const patch_step<R> &p, const patch_range &k,
+                                      const patch_range &lambda) {
+    patch_weights w = {k.mean, lambda.mean, 1, 0};
+    if (p.inner > 0) {
+        double least = k.least / k.most;
+        if (lambda.most > 0 && lambda.least / lambda.most < least) least = lambda.least / lambda.most;
+        w.k = k.most;
+        w.lambda = lambda.most;
+        chebyshev(least, p.inner - 1, &w.alpha, &w.beta);
+    } else if (p.scale != nullptr) {
+        w = {1, lambda.mean / k.mean, (double)p.damping, 0};
+    }
+    return w;
+}
+
+// For the patch with the numbers `at` inside its family, whose cells are equal in pairs; DIM directions.
+template <typename R, int DIM>
+__device__ patch_weights step_weights(const patch_step<R> &p, const int at[3], double k, double lambda) {
+    patch_range range[2] = {{k, k, k}, {lambda, lambda, lambda}};
+    for (int which = 0; which < 2; which++) {
+        const double *values = which ? p.reaction : p.conductivity;
+        if (values == nullptr) continue;
+        double sum = 0, least = INFINITY, most = 0;
+        for (int i = 0; i < 1 << DIM; i++) {
+            int cell[3];
+            for (int d = 0; d < 3; d++)
+                cell[d] = (p.first_cell[d] + at[d] * 2 + (i >> d & 1) + p.cells[d]) % p.cells[d];
+            const double value = values[((int64_t)cell[2] * p.cells[1] + cell[1]) * p.cells[0] + cell[0]];
+            sum += value;
+            least = fmin(least, value);
+            most = fmax(most, value);
+        }
+        range[which] = {sum / (1 << DIM), least, most};
+    }
+    return weights_from(p, range[0], range[1]);
+}
+
+// x at a node from the value z there of what the separable matrix gives.
+template <typename R>
+__device__ __forceinline__ void step_update(const patch_step<R> &p, const patch_weights &w, int64_t at,
+                                            double z, R *x) {
+    R change = (R)(w.alpha * z);
+    if (p.inner > 0) {
+        if (w.beta != 0) change += (R)w.beta * p.d[at];
+        if (p.d != nullptr) p.d[at] = change;
+    } else if (p.scale != nullptr) {
+        change *= p.scale[at];
+    }
+    x[at] += change;
+}
+
 template <typename R, int M> struct patch_launch {
     patch_table<R, M> line[3];
     R k, lambda;
@@ -32,30 +125,8 @@ template <typename R, int M> struct patch_launch {
     int first[3], count[3]; // the first patch of the colour, and how many
     int n_nodes[3];         // for periodic directions
     int wraps;
-    // Without the shell b is the residual and x receives the correction. With a scale s the patch is
-    // approximate: the correction is damping s A_1^-1 s b, A_1 with k = 1 and the ratio of the means of
-    // lambda and k over the eight cells of the patch, cell (0, 0, 0) of the first patch being first_cell
-    // (arrays that are NULL: as above).
-    const R *scale;
-    R damping;
-    const double *conductivity, *reaction;
-    int first_cell[3], cells[3];
+    patch_step<R> step; // without the shell
 };
-
-// The mean over the cells of a patch, of which the widths are equal in pairs.
-template <typename R, int M>
-__device__ R patch_mean(const patch_launch<R, M> &p, const double *values, double constant, const int at[3]) {
-    if (values == nullptr) return (R)constant;
-    double sum = 0;
-    for (int i = 0; i < 8; i++) {
-        int cell[3];
-        for (int d = 0; d < 3; d++)
-            cell[d] = (p.first_cell[d] + (at[d] - p.first[d]) / (M + 1) * 2 + (i >> d & 1) + p.cells[d]) %
-                      p.cells[d];
-        sum += values[((int64_t)cell[2] * p.cells[1] + cell[1]) * p.cells[0] + cell[0]];
-    }
-    return (R)(0.125 * sum);
-}
 
 // Sums and differences of opposite entries, and back; the middle one of an odd number counts as a sum.
 template <typename R, int M> __device__ __forceinline__ void split(const R (&in)[M], R (&half)[M]) {
@@ -160,12 +231,19 @@ __global__ void __launch_bounds__(threads_of<M>, BLOCKS)
     patch_shared<R, M> &s = all[which < NP ? which : 0];
     int own[3];
     origin(active ? which : 0, own);
+    patch_weights weights;
+    if constexpr (!SHELL) {
+        const int at[3] = {(own[0] - p.first[0]) / (M + 1), (own[1] - p.first[1]) / (M + 1),
+                           (own[2] - p.first[2]) / (M + 1)};
+        weights = step_weights<R, 3>(p.step, at, (double)p.k, (double)p.lambda);
+    }
     if (active) {
         const int64_t base = node(own, u, v, 0);
 #pragma unroll
         for (int c = 0; c < M; c++) {
             const int64_t at = p.wraps ? node(own, u, v, c) : base + c * p.stride[1];
-            s.volume[c * M * M + line] = !SHELL && p.scale != nullptr ? p.b[at] * p.scale[at] : p.b[at];
+            s.volume[c * M * M + line] =
+                !SHELL && p.step.scale != nullptr ? p.b[at] * p.step.scale[at] : p.b[at];
         }
     }
     if (SHELL && active) {
@@ -312,12 +390,8 @@ __global__ void __launch_bounds__(threads_of<M>, BLOCKS)
                 in[c] = r * __ldg(p.inverse + c * M * M + line);
             }
         } else {
-            R k = patch_mean(p, p.conductivity, p.k, own), lambda = patch_mean(p, p.reaction, p.lambda, own);
-            if (p.scale != nullptr) {
-                lambda /= k;
-                k = 1;
-            }
-            const R along = lambda + k * (p.line[0].eigenvalues[a] + p.line[1].eigenvalues[b]);
+            const R k = (R)weights.k,
+                    along = (R)weights.lambda + k * (p.line[0].eigenvalues[a] + p.line[1].eigenvalues[b]);
 #pragma unroll
             for (int c = 0; c < M; c++) in[c] = out[c] / (along + k * p.line[2].eigenvalues[c]);
         }
@@ -351,7 +425,7 @@ __global__ void __launch_bounds__(threads_of<M>, BLOCKS)
             if (SHELL)
                 p.x[at] = value;
             else
-                p.x[at] += p.scale != nullptr ? p.damping * p.scale[at] * value : value;
+                step_update<R>(p.step, weights, at, (double)value, p.x);
         }
     }
 }
