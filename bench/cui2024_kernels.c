@@ -370,3 +370,24 @@ facet_status cui2024_kernels(const struct bench_options *options, const struct d
 done:
     return status;
 }
+
+/* One step by every kernel of some degrees, for a profiler to look at. */
+facet_status bench_cui2024_gpu_profile(const struct bench_options *options) {
+    facet_status status = FACET_OK;
+    const struct device *device;
+    struct subject s = {0};
+    TRY(device_find(options->device, &device));
+    for (int k = 3; k <= 7; k += 2) {
+        TRY(subject_create(device, 3, k, options->quick ? 8 : k == 3 ? 64 : 48, 0, &s));
+        for (int i = 1; i < DEFAULT; i++) {
+            s.patches.plan.variant = kernels[i].variant;
+            s.patches.plan.kernel = kernels[i].kernel;
+            smooth(&s);
+            TRY(device_check(device));
+        }
+        subject_destroy(&s);
+    }
+done:
+    subject_destroy(&s);
+    return status;
+}

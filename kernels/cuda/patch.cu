@@ -53,13 +53,14 @@ int inner_steps(const struct brick_patches *p) {
     return varies(p) && p->inner > 0 ? p->inner : 0;
 }
 
-// The fastest kernel of regular patches in three dimensions by degree: bench/results/h200. The fused and the
+// The fastest kernel of regular patches by degree, as measured: bench/results/h200. The fused and the
 // separate variant are the paper's, and their best is its best.
-constexpr enum patch_kernel BEST[2][9] = {
-    {PATCH_KERNEL_BEST, PATCH_KERNEL_BEST, PATCH_KERNEL_LINES, PATCH_KERNEL_TENSOR, PATCH_KERNEL_TENSOR,
-     PATCH_KERNEL_TENSOR, PATCH_KERNEL_TENSOR, PATCH_KERNEL_TENSOR, PATCH_KERNEL_TENSOR}, // f64
-    {PATCH_KERNEL_BEST, PATCH_KERNEL_BEST, PATCH_KERNEL_LINES, PATCH_KERNEL_TENSOR, PATCH_KERNEL_TENSOR,
-     PATCH_KERNEL_TENSOR, PATCH_KERNEL_TENSOR, PATCH_KERNEL_TENSOR, PATCH_KERNEL_TENSOR}, // f32
+constexpr enum patch_kernel LINES = PATCH_KERNEL_LINES, TENSOR = PATCH_KERNEL_TENSOR,
+                            NONE = PATCH_KERNEL_BEST;
+constexpr enum patch_kernel BEST[3][9] = {
+    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, TENSOR, TENSOR}, // 3D, f64
+    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, LINES, TENSOR},  // 3D, f32
+    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, LINES, LINES},   // 2D
 };
 
 template <typename R> enum patch_kernel kernel_for(const struct brick_patches *p, int m) {
@@ -69,7 +70,7 @@ template <typename R> enum patch_kernel kernel_for(const struct brick_patches *p
         return wanted == PATCH_KERNEL_BASIC || wanted == PATCH_KERNEL_LINEAR ? wanted
                                                                              : PATCH_KERNEL_CONFLICT_FREE;
     if (wanted == PATCH_KERNEL_LINES || wanted == PATCH_KERNEL_TENSOR) return wanted;
-    return m <= 15 ? BEST[sizeof(R) == 4][(m + 1) / 2] : PATCH_KERNEL_BEST;
+    return m <= 15 ? BEST[p->axis[2].n_nodes == 1 ? 2 : sizeof(R) == 4][(m + 1) / 2] : NONE;
 }
 
 // Patches of one kind, by the best kernel that takes them.
@@ -83,10 +84,11 @@ template <typename R> void solve_patches(const patch_call<R> &call) {
     bool done = false;
     if (cube && !call.correction && kernel >= PATCH_KERNEL_BASIC && kernel <= PATCH_KERNEL_CONFLICT_FREE)
         done = run_ladder<R>(call, kernel);
-    if (!done && m == 1 && !call.correction && (cube || (plane && flat))) done = run_points<R>(call);
-    if (!done && cube && kernel != PATCH_KERNEL_LINES) done = run_tensor<R>(call);
-    if (!done && cube) done = run_lines<R>(call);
-    if (!done && plane && flat) done = run_tensor_plane<R>(call);
+    if (!done && m == 1 && (cube || (plane && flat))) done = run_points<R>(call);
+    if (!done && kernel == PATCH_KERNEL_TENSOR)
+        done = cube ? run_tensor<R>(call) : plane && flat && run_tensor_plane<R>(call);
+    if (!done && (cube || (plane && flat))) done = run_lines<R>(call);
+    if (!done && !flat) done = run_ladder<R>(call, PATCH_KERNEL_CONFLICT_FREE);
     if (!done) run_general<R>(call);
 }
 

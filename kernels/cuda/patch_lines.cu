@@ -1,4 +1,6 @@
-// Launches of the kernel of patch.cuh, which keeps lines of nodes in registers.
+// Launches of the kernels that keep lines of nodes in registers: patch.cuh in three dimensions,
+// patch_flat.cuh in two.
+#include "kernels/cuda/patch_flat.cuh"
 #include "kernels/cuda/patch_plan.cuh"
 
 namespace facet {
@@ -33,11 +35,11 @@ template <typename R, int M> __global__ void invert(patch_launch<R, M> p, R *inv
                                             p.line[2].eigenvalues[i / M / M]));
 }
 
-template <typename R, int M> bool run(const patch_call<R> &call) {
+template <typename R, int M> patch_launch<R, M> describe(const patch_call<R> &call, int dim) {
     const struct brick_patches *p = call.plan;
-    patch_launch<R, M> l;
+    patch_launch<R, M> l = {};
     for (int d = 0; d < 3; d++) {
-        copy_table<R, M>(call.line(d), &l.line[d]);
+        if (d < dim) copy_table<R, M>(call.line(d), &l.line[d]);
         l.first[d] = call.g[d]->first[0];
         l.count[d] = (int)call.g[d]->first.size();
         l.n_nodes[d] = p->axis[d].n_nodes;
@@ -51,7 +53,19 @@ template <typename R, int M> bool run(const patch_call<R> &call) {
     l.stride[1] = (int64_t)l.n_nodes[0] * l.n_nodes[1];
     l.wraps = call.wraps();
     l.step = step_of(call);
-    const size_t bytes = sizeof(patch_shared<R, M>) * patches_of<M>;
+    return l;
+}
+
+template <typename R, int M> bool run(const patch_call<R> &call, int dim) {
+    const patch_launch<R, M> l = describe<R, M>(call, dim);
+    if (dim == 2) {
+        constexpr int NP = flat_patches<M>, NT = flat_threads<M>;
+        auto kernel = call.correction ? flat_kernel<R, M, false> : flat_kernel<R, M, true>;
+        kernel<<<(unsigned)((call.patches() + NP - 1) / NP), NT>>>(l);
+        launched("patch_sweep");
+        return true;
+    }
+    const size_t bytes = sizeof(patch_shared<R, M>) * patches_of<M> + sizeof(line_shared<R, M>);
     auto kernel = call.correction ? patch_kernel<R, M, blocks_of<R, M>(), false>
                                   : patch_kernel<R, M, blocks_of<R, M>(), true>;
     if (!allow_shared(kernel, bytes)) return true;
@@ -66,21 +80,22 @@ template <typename R, int M> bool run(const patch_call<R> &call) {
 } // namespace
 
 template <typename R> bool run_lines(const patch_call<R> &call) {
+    const int dim = call.plan->axis[2].n_nodes > 1 ? 3 : 2;
     switch (call.g[0]->m) {
     case 3:
-        return run<R, 3>(call);
+        return run<R, 3>(call, dim);
     case 5:
-        return run<R, 5>(call);
+        return run<R, 5>(call, dim);
     case 7:
-        return run<R, 7>(call);
+        return run<R, 7>(call, dim);
     case 9:
-        return run<R, 9>(call);
+        return run<R, 9>(call, dim);
     case 11:
-        return run<R, 11>(call);
+        return run<R, 11>(call, dim);
     case 13:
-        return run<R, 13>(call);
+        return run<R, 13>(call, dim);
     case 15:
-        return run<R, 15>(call);
+        return run<R, 15>(call, dim);
     default:
         return false;
     }

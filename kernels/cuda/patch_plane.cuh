@@ -51,8 +51,7 @@ __device__ __forceinline__ void subtract_shell(const tensor_launch<R> &p, int64_
 #pragma unroll
         for (int pa = 0; pa < 2; pa++) {
             double mass[TILES][2], stiffness[TILES][2], sum[2] = {0, 0};
-            left_product(A[pb], f[pb][pa], mass);
-            left_product(B[pb], f[pb][pa], stiffness);
+            left_pair(A[pb], B[pb], f[pb][pa], mass, stiffness);
             right_product(mass, D[pa], sum);
             right_product(stiffness, C[pa], sum);
             modes[pb][pa][0] -= sum[0];
@@ -78,23 +77,15 @@ __global__ void __launch_bounds__(32 * PLANE_WARPS) plane_kernel(const __grid_co
         double A[2][STEPS], B[2][STEPS];
         load_factor(t->y_modes, A);
         load_factor(t->x_modes, B);
-#pragma unroll
-        for (int pb = 0; pb < 2; pb++)
-#pragma unroll
-            for (int pa = 0; pa < 2; pa++) {
-                double c[1][2];
-                left_product(A[pb], f[pb][pa], c);
-                modes[pb][pa][0] = modes[pb][pa][1] = 0;
-                right_product(c, B[pa], modes[pb][pa]);
-            }
+        both_products(A, f, B, modes);
     }
     if constexpr (SHELL) subtract_shell<R, K>(p, origin, modes);
 
     patch_weights w = {p.k, p.lambda, 1, 0};
     if constexpr (!SHELL) w = step_weights<R, 2>(p.step, patch, p.k, p.lambda);
     double A[2][STEPS], B[2][2], out[2][2][2];
-    load_factor(t->x_nodes_rows, A);
-    load_factor(t->y_nodes_columns, B);
+    load_factor(t->x_nodes, A);
+    load_factor(t->y_nodes, B);
 #pragma unroll
     for (int pb = 0; pb < 2; pb++) {
         const double e1 = __ldg(&t->e1[pb * E + r < M ? pb * E + r : 0]);
@@ -103,7 +94,7 @@ __global__ void __launch_bounds__(32 * PLANE_WARPS) plane_kernel(const __grid_co
             double c[2] = {0, 0};
 #pragma unroll
             for (int i = 0; i < STEPS; i++) {
-                const double e0 = __ldg(&t->e0[(pa * shape::WIDTH + q + 4 * i) % 16]);
+                const double e0 = __ldg(&t->e0[pa * 8 + q + 4 * i]);
                 const bool exists = r < (pb ? O : E) && q + 4 * i < (pa ? O : E);
                 mma(c, A[pa][i], exists ? modes[pb][pa][i] / (w.lambda + w.k * (e0 + e1)) : 0);
             }
@@ -112,23 +103,7 @@ __global__ void __launch_bounds__(32 * PLANE_WARPS) plane_kernel(const __grid_co
             mma(out[pa][pb], c[1], B[pb][1]);
         }
     }
-#pragma unroll
-    for (int j = 0; j < STEPS; j++) { // rows are nodes of x, columns nodes of y
-        const int n = q + 4 * j;
-        const double s0 = out[0][0][j] + out[0][1][j], d0 = out[0][0][j] - out[0][1][j],
-                     s1 = out[1][0][j] + out[1][1][j], d1 = out[1][0][j] - out[1][1][j];
-        const int64_t low = origin + n * p.stride[0], high = origin + (M - 1 - n) * p.stride[0];
-        auto put = [&](int64_t at, double value) {
-            if constexpr (SHELL)
-                p.x[at] = (R)value;
-            else
-                step_update<R>(p.step, w, at, value, p.x);
-        };
-        if (r < E && n < E) put(low + r, s0 + s1);
-        if (r < E && n < O) put(high + r, d0 + d1);
-        if (r < O && n < E) put(low + M - 1 - r, s0 - s1);
-        if (r < O && n < O) put(high + M - 1 - r, d0 - d1);
-    }
+    put_nodes<R, K, SHELL>(p, w, origin, out);
 }
 
 } // namespace facet

@@ -1,4 +1,5 @@
-// Patches of one node, those of degree 1: Gauss-Seidel on the 9 or 27 nodes around.
+// Patches of one node, those of degree 1: Gauss-Seidel on the 9 or 27 nodes around, and corrections from a
+// residual.
 #include "kernels/cuda/patch_plan.cuh"
 
 namespace facet {
@@ -11,7 +12,19 @@ template <typename R> struct point_launch {
     int64_t stride[2];
     const R *b;
     R *x;
+    R modes, eigenvalues; // the square of S, and the sum of the directions
+    patch_step<R> step;
 };
+template <typename R, int DIM> __global__ void correct_kernel(const __grid_constant__ point_launch<R> p) {
+    const int ix = blockIdx.x * blockDim.x + threadIdx.x, at[3] = {ix, (int)blockIdx.y, (int)blockIdx.z};
+    if (ix >= p.count[0]) return;
+    const int64_t node =
+        p.first[0] + 2 * ix + (p.first[1] + 2 * at[1]) * p.stride[0] + (p.first[2] + 2 * at[2]) * p.stride[1];
+    const patch_weights w = step_weights<R, DIM>(p.step, at, (double)p.k, (double)p.lambda);
+    R load = p.b[node];
+    if (p.step.scale != nullptr) load *= p.step.scale[node];
+    step_update<R>(p.step, w, node, p.modes * load / (w.lambda + w.k * p.eigenvalues), p.x);
+}
 template <typename R, int DIM> __global__ void point_kernel(const __grid_constant__ point_launch<R> p) {
     constexpr int begin = DIM == 3 ? 0 : 1, end = DIM == 3 ? 3 : 2; // planes of neighbours
     const int ix = blockIdx.x * blockDim.x + threadIdx.x, iy = blockIdx.y, iz = blockIdx.z;
@@ -42,6 +55,7 @@ template <typename R, int DIM> __global__ void point_kernel(const __grid_constan
 template <typename R> bool run_points(const patch_call<R> &call) {
     const struct brick_patches *p = call.plan;
     point_launch<R> l;
+    double modes = 1, eigenvalues = 0;
     for (int d = 0; d < 3; d++) {
         const struct brick_line *line = call.line(d);
         const struct brick_layout at = ::brick_layout(1, line->even);
@@ -50,6 +64,8 @@ template <typename R> bool run_points(const patch_call<R> &call) {
             l.M[d][i] = (R)line->host[at.mass + i];
             l.A[d][i] = (R)line->host[at.stiffness + i];
         }
+        modes *= line->host[at.S] * line->host[at.S];
+        eigenvalues += line->host[at.eigenvalues];
         l.first[d] = call.g[d]->first[0];
         l.count[d] = (int)call.g[d]->first.size();
     }
@@ -59,13 +75,16 @@ template <typename R> bool run_points(const patch_call<R> &call) {
     l.stride[1] = (int64_t)p->axis[0].n_nodes * p->axis[1].n_nodes;
     l.b = call.b;
     l.x = call.x;
+    l.modes = (R)modes;
+    l.eigenvalues = (R)eigenvalues;
+    l.step = step_of(call);
     const int threads = l.count[0] < 128 ? 64 : 128;
     const dim3 blocks((unsigned)((l.count[0] + threads - 1) / threads), (unsigned)l.count[1],
                       (unsigned)l.count[2]);
-    if (p->axis[2].n_nodes > 1)
-        point_kernel<R, 3><<<blocks, threads>>>(l);
-    else
-        point_kernel<R, 2><<<blocks, threads>>>(l);
+    const bool flat = p->axis[2].n_nodes == 1;
+    auto kernel = call.correction ? (flat ? correct_kernel<R, 2> : correct_kernel<R, 3>)
+                                  : (flat ? point_kernel<R, 2> : point_kernel<R, 3>);
+    kernel<<<blocks, threads>>>(l);
     launched("patch_sweep");
     return true;
 }

@@ -10,11 +10,7 @@ namespace {
 static_assert(sizeof(tensor_tables) <= TABLE_NUMBERS * sizeof(float), "room for the tables");
 
 // Blocks that share a multiprocessor, by degree: found by measurement on an H200.
-#ifndef TENSOR_BLOCKS
-#    define TENSOR_BLOCKS                                                                                    \
-        { 0, 0, 0, 8, 6, 5, 5, 4, 3 }
-#endif
-constexpr int TENSOR_BLOCKS_OF[9] = TENSOR_BLOCKS;
+constexpr int BLOCKS_OF[9] = {0, 0, 0, 0, 0, 5, 4, 4, 2};
 
 template <typename R> tensor_launch<R> describe(const patch_call<R> &call) {
     const struct brick_patches *p = call.plan;
@@ -22,6 +18,7 @@ template <typename R> tensor_launch<R> describe(const patch_call<R> &call) {
     l.tables = (const tensor_tables *)call.tables;
     l.k = p->cells->k;
     l.lambda = p->cells->lambda;
+    l.lambda_over_k = l.lambda / l.k;
     l.b = call.b;
     l.x = call.x;
     l.stride[0] = p->axis[0].n_nodes;
@@ -47,7 +44,7 @@ template <int K, typename R> void make_tables(const patch_call<R> &call, int thi
 
 template <typename R, int K> bool run(const patch_call<R> &call) {
     const tensor_launch<R> l = describe(call);
-    constexpr int BLOCKS = TENSOR_BLOCKS_OF[K];
+    constexpr int BLOCKS = BLOCKS_OF[K];
     auto kernel = call.correction ? tensor_kernel<R, K, BLOCKS, false> : tensor_kernel<R, K, BLOCKS, true>;
     if (!allow_shared(kernel, sizeof(tensor_shared<K>))) return true;
     make_tables<K>(call, 2, (const void *)&run<R, K>);
@@ -73,10 +70,6 @@ template <typename R, int K> bool run_plane(const patch_call<R> &call) {
 template <typename R> bool run_tensor(const patch_call<R> &call) {
     if (call.wraps()) return false;
     switch (call.g[0]->m) {
-    case 5:
-        return run<R, 3>(call);
-    case 7:
-        return run<R, 4>(call);
     case 9:
         return run<R, 5>(call);
     case 11:

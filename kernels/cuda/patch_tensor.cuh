@@ -1,11 +1,11 @@
 // Vertex patches of (2k - 1)^3 nodes on the FP64 tensor cores: one colour of the patches inside a uniform
-// brick per launch, k = 3 .. 8.
+// brick per launch, k = 5 .. 8.
 //
 // A block of k warps solves one patch. Even and odd functions are apart, so that every matrix is at most
 // 8 x 8 (E = k even ones, O = k - 1 odd ones) and a plane of nodes is four blocks, one for each pair of
-// parities: a warp transforms a plane in both of its directions by products m8n8k4 without leaving its
-// registers, because the accumulators of the first product have the layout that the second one takes as its
-// left factor. The third direction goes through shared memory, once there and once back:
+// parities: a warp transforms a plane in both of its directions without leaving its registers, because the
+// accumulators of the first product have the layout that the second one takes as its left factor. The third
+// direction goes through shared memory, once there and once back:
 //
 //     planes of b, faces of the shell -> modes of x and y | modes of z, division, nodes of z | planes -> x
 //
@@ -14,8 +14,9 @@
 //
 // Lanes. q = lane % 4, r = lane / 4. A left factor has row r and column q, a right one row q and column r, an
 // accumulator row r and columns 2q, 2q + 1. Column n of a right factor stands for number swap(n) = n / 2 + 4
-// (n % 2), so that the two accumulators are numbers q and q + 4, just what the next product takes in its two
-// steps of four.
+// (n % 2) where the result is contracted again, so that the two accumulators are numbers q and q + 4, just
+// what the next product takes in its two steps of four. Two products with one right factor are one of twice
+// the rows, which a Hopper does in the time of one.
 #ifndef FACET_KERNELS_CUDA_PATCH_TENSOR_CUH
 #define FACET_KERNELS_CUDA_PATCH_TENSOR_CUH
 
@@ -27,9 +28,8 @@ template <int K> struct tensor_shape {
     static constexpr int M = 2 * K - 1, E = K, O = K - 1;
     static constexpr int STEPS = (E + 3) / 4, STEPS_EDGE = (E + 4) / 4; // of four, without and with the edge
     static constexpr int TILES_EDGE = (E + 8) / 8;                      // columns of a plane with its edge
-    static constexpr int WIDTH = E > 4 ? 8 : 4, ROW = 2 * WIDTH;        // shared memory: even, then odd modes
-    static constexpr int PLANE = ROW * M + 4; // 4 or 12 modulo 16: planes lie in different banks
-    static constexpr int ROW_TILES = ROW / 8, TILES = M * ROW_TILES;
+    static constexpr int WIDTH = 8, ROW = 2 * WIDTH; // in shared memory: even, then odd modes
+    static constexpr int PLANE = ROW * M + 4;        // 4 modulo 16: planes lie in different banks
     static constexpr int THREADS = 32 * K;
     static constexpr int FACE = M * ROW; // numbers
 };
@@ -48,13 +48,12 @@ struct tensor_factor {
 // Matrices of a patch: from loads to modes and back in x, y, z; of the faces, with an edge (T|mu), (Lambda
 // T|alpha), k Lambda T + lambda T, k T, and without.
 struct tensor_tables {
-    tensor_factor x_modes, x_nodes, y_modes, y_nodes, z_modes, z_nodes;
-    tensor_factor x_nodes_rows, y_nodes_columns; // in two dimensions
+    tensor_factor x_modes, x_nodes, y_modes, y_nodes, z_modes, z_nodes; // x_nodes, y_modes: left factors
     tensor_factor y_mass_edge, y_stiffness_edge, z_sum_edge, z_mass_edge, x_mass, y_mass, x_mass_columns;
     double mu0[16], alpha0[16], e0[16];       // by the columns of shared memory
     double mu1[16], alpha1[16], e1[16];       // by modes
     double mu2[2][8], alpha2[2][8], e2[2][8]; // by parity and number
-    double inverse[30][4][32];                // by tiles: parity and step of z, lane
+    double inverse[15][2][4][32];             // by modes of y, parities of x: parity and step of z, lane
 };
 
 __host__ __device__ constexpr int swapped(int n) {
@@ -62,14 +61,29 @@ __host__ __device__ constexpr int swapped(int n) {
 }
 // Conflicts are avoided by where four columns lie, which depends on the row.
 template <int K> __device__ __forceinline__ int place(int row, int column) {
-    using shape = tensor_shape<K>;
-    return row * shape::ROW + (column ^ (shape::ROW == 16 ? (row & 3) << 2 : (row & 2) << 1));
+    return row * tensor_shape<K>::ROW + (column ^ ((row & 3) << 2));
 }
 
 __device__ __forceinline__ void mma(double (&c)[2], double a, double b) {
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
         : "+d"(c[0]), "+d"(c[1])
         : "d"(a), "d"(b));
+}
+
+// c += (low; high) B with B of eight rows: two products of one right factor.
+__device__ __forceinline__ void mma_pair(double (&low)[2], double (&high)[2], double low0, double high0,
+                                         double low1, double high1, double b0, double b1) {
+#if __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+d"(low[0]), "+d"(low[1]), "+d"(high[0]), "+d"(high[1])
+        : "d"(low0), "d"(high0), "d"(low1), "d"(high1), "d"(b0), "d"(b1));
+#else
+    mma(low, low0, b0);
+    mma(low, low1, b1);
+    mma(high, high0, b0);
+    mma(high, high1, b1);
+#endif
 }
 
 // ------------------------------------------------------------------------------ tables
@@ -124,12 +138,11 @@ __global__ void fill_tables(tensor_line x, tensor_line y, tensor_line z, double 
         auto put = [&](tensor_factor &f, double value) { f.at[p][s][lane] = value; };
         // left factors: row r, column q
         put(t->y_modes, y.S(p, q, r) * y.half(q));
-        put(t->y_nodes, y.S(p, r, q));
         put(t->y_mass_edge, y.mass_edge(p, r, q));
         put(t->y_stiffness_edge, y.stiffness_edge(p, r, q));
         put(t->x_mass, x.T(p, r, q) * x.half(q));
         put(t->y_mass, y.T(p, r, q) * y.half(q));
-        put(t->x_nodes_rows, x.S(p, r, q));
+        put(t->x_nodes, x.S(p, r, q));
         // right factors: row q, column n
         put(t->x_modes, x.S(p, q, n) * x.half(q));
         put(t->z_modes, z.S(p, q, n) * z.half(q));
@@ -137,14 +150,11 @@ __global__ void fill_tables(tensor_line x, tensor_line y, tensor_line z, double 
         put(t->z_mass_edge, k * z.mass_edge(p, n, q));
         put(t->z_sum_edge, k * z.stiffness_edge(p, n, q) + lambda * z.mass_edge(p, n, q));
         put(t->x_mass_columns, k * x.T(p, n, q) * x.half(q));
-        // planes come back by columns of shared memory in their order, if these are eight: then the
-        // accumulators are numbers 2q and 2q + 1
-        const int mode = shape::WIDTH == 8 ? 2 * (lane % 4) + s : q;
-        put(t->x_nodes, s < 2 ? x.S(p, n, mode) : 0);
-        put(t->y_nodes_columns, s < 2 ? y.S(p, n, 2 * (lane % 4) + s) : 0);
+        // the columns of the product before it in their order: its accumulators are numbers 2q and 2q + 1
+        put(t->y_nodes, s < 2 ? y.S(p, n, 2 * (lane % 4) + s) : 0);
     }
     for (int i = threadIdx.x; i < 16; i += blockDim.x) {
-        const int p = i / shape::WIDTH % 2, n = i % shape::WIDTH;
+        const int p = i / 8, n = i % 8;
         t->mu0[i] = x.mu(p, n);
         t->alpha0[i] = x.alpha(p, n);
         t->e0[i] = x.eigenvalue(p, n);
@@ -156,15 +166,13 @@ __global__ void fill_tables(tensor_line x, tensor_line y, tensor_line z, double 
         t->alpha2[i / 8][i % 8] = z.alpha(i / 8, i % 8);
         t->e2[i / 8][i % 8] = z.eigenvalue(i / 8, i % 8);
     }
-    for (int i = threadIdx.x; i < shape::TILES * 128; i += blockDim.x) {
-        const int tile = i / 128, p = i / 64 % 2, s = i / 32 % 2, lane = i % 32, c = lane % 4 + 4 * s,
-                  b = tile / shape::ROW_TILES, pb = b >= shape::E,
-                  column = tile % shape::ROW_TILES * 8 + lane / 4, pa = column / shape::WIDTH,
-                  a = column % shape::WIDTH;
+    for (int i = threadIdx.x; i < shape::M * 256; i += blockDim.x) {
+        const int b = i / 256, pb = b >= shape::E, pa = i / 128 % 2, p = i / 64 % 2, s = i / 32 % 2,
+                  lane = i % 32, c = lane % 4 + 4 * s, a = lane / 4;
         const bool exists = c < z.size(p) && a < x.size(pa);
         const double sum =
             lambda + k * (x.eigenvalue(pa, a) + y.eigenvalue(pb, pb ? b - shape::E : b) + z.eigenvalue(p, c));
-        t->inverse[tile][p * 2 + s][lane] = exists ? 1 / sum : 0;
+        t->inverse[b][pa][p * 2 + s][lane] = exists ? 1 / sum : 0;
     }
 }
 
@@ -246,6 +254,45 @@ __device__ __forceinline__ void right_product(const double (&c)[TILES][2], const
 #pragma unroll
     for (int s = 0; s < STEPS; s++) mma(out, c[s / 2][s % 2], B[s]);
 }
+// Two of them with the same right factor.
+template <int STEPS, int TILES>
+__device__ __forceinline__ void left_pair(const double (&A)[STEPS], const double (&B)[STEPS],
+                                          const double (&f)[TILES][STEPS], double (&a)[TILES][2],
+                                          double (&b)[TILES][2]) {
+#pragma unroll
+    for (int t = 0; t < TILES; t++) {
+        a[t][0] = a[t][1] = b[t][0] = b[t][1] = 0;
+        if constexpr (STEPS > 1) mma_pair(a[t], b[t], A[0], B[0], A[1], B[1], f[t][0], f[t][1]);
+#pragma unroll
+        for (int s = STEPS > 1 ? 2 : 0; s < STEPS; s++) {
+            mma(a[t], A[s], f[t][s]);
+            mma(b[t], B[s], f[t][s]);
+        }
+    }
+}
+template <int STEPS, int TILES>
+__device__ __forceinline__ void right_pair(const double (&a)[TILES][2], const double (&b)[TILES][2],
+                                           const double (&B)[STEPS], double (&a_out)[2], double (&b_out)[2]) {
+    if constexpr (STEPS > 1) mma_pair(a_out, b_out, a[0][0], b[0][0], a[0][1], b[0][1], B[0], B[1]);
+#pragma unroll
+    for (int s = STEPS > 1 ? 2 : 0; s < STEPS; s++) {
+        mma(a_out, a[s / 2][s % 2], B[s]);
+        mma(b_out, b[s / 2][s % 2], B[s]);
+    }
+}
+// A plane in both directions: out[p][q] = A[p] f[p][q] B[q].
+template <int STEPS>
+__device__ __forceinline__ void both_products(const double (&A)[2][STEPS], const double (&f)[2][2][1][STEPS],
+                                              const double (&B)[2][STEPS], double (&out)[2][2][2]) {
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+        double c[2][1][2];
+        left_product(A[0], f[0][j], c[0]);
+        left_product(A[1], f[1][j], c[1]);
+        out[0][j][0] = out[0][j][1] = out[1][j][0] = out[1][j][1] = 0;
+        right_pair(c[0], c[1], B[j], out[0][j], out[1][j]);
+    }
+}
 
 // Where accumulators lie in an array of shared memory.
 template <int K>
@@ -277,11 +324,9 @@ __device__ __forceinline__ void face_x(const tensor_tables *t, const R *origin, 
 #pragma unroll
         for (int pc = 0; pc < 2; pc++) {
             double mass[TILES][2], stiffness[TILES][2], P[2] = {0, 0}, Q[2] = {0, 0};
-            left_product(A[pb], F.f[pb][pc], mass);
-            left_product(B[pb], F.f[pb][pc], stiffness);
-            right_product(mass, C[pc], Q);
+            left_pair(A[pb], B[pb], F.f[pb][pc], mass, stiffness);
+            right_pair(mass, stiffness, C[pc], Q, P);
             right_product(mass, D[pc], P);
-            right_product(stiffness, C[pc], P);
             put_block<K>(s.Q0[pair], pb, pc, Q);
             put_block<K>(s.P0[pair], pb, pc, P);
         }
@@ -299,18 +344,19 @@ __device__ __forceinline__ void face_y(const tensor_tables *t, const R *origin, 
     load_factor(t->z_mass_edge, C);
     load_factor(t->z_sum_edge, D);
 #pragma unroll
-    for (int pa = 0; pa < 2; pa++) {
-        const double e = __ldg(&t->e0[(pa * shape::WIDTH + threadIdx.x % 32 / 4) % 16]);
+    for (int pc = 0; pc < 2; pc++) {
+        double mass[2][TILES][2], P[2][2] = {{0, 0}, {0, 0}}, Q[2][2] = {{0, 0}, {0, 0}};
+        left_product(A[0], F.f[0][pc], mass[0]);
+        left_product(A[1], F.f[1][pc], mass[1]);
+        right_pair(mass[0], mass[1], C[pc], Q[0], Q[1]);
+        right_pair(mass[0], mass[1], D[pc], P[0], P[1]);
 #pragma unroll
-        for (int pc = 0; pc < 2; pc++) {
-            double mass[TILES][2], P[2] = {0, 0}, Q[2] = {0, 0};
-            left_product(A[pa], F.f[pa][pc], mass);
-            right_product(mass, C[pc], Q);
-            right_product(mass, D[pc], P);
-            P[0] += e * Q[0];
-            P[1] += e * Q[1];
-            put_block<K>(s.Q1[pair], pa, pc, Q);
-            put_block<K>(s.P1[pair], pa, pc, P);
+        for (int pa = 0; pa < 2; pa++) {
+            const double e = __ldg(&t->e0[pa * 8 + threadIdx.x % 32 / 4]);
+            P[pa][0] += e * Q[pa][0];
+            P[pa][1] += e * Q[pa][1];
+            put_block<K>(s.Q1[pair], pa, pc, Q[pa]);
+            put_block<K>(s.P1[pair], pa, pc, P[pa]);
         }
     }
 }
@@ -324,22 +370,19 @@ __device__ __forceinline__ void face_z(const tensor_tables *t, const R *origin, 
     double A[2][shape::STEPS], B[2][shape::STEPS];
     load_factor(t->y_mass, A);
     load_factor(t->x_mass_columns, B);
+    double Q[2][2][2];
+    both_products(A, F.f, B, Q);
 #pragma unroll
     for (int pb = 0; pb < 2; pb++)
 #pragma unroll
-        for (int pa = 0; pa < 2; pa++) {
-            double mass[1][2], Q[2] = {0, 0};
-            left_product(A[pb], F.f[pb][pa], mass);
-            right_product(mass, B[pa], Q);
-            put_block<K>(s.Q2[pair], pb, pa, Q);
-        }
+        for (int pa = 0; pa < 2; pa++) put_block<K>(s.Q2[pair], pb, pa, Q[pb][pa]);
 }
 
 // ------------------------------------------------------------------------------ the kernel
 
 template <typename R> struct tensor_launch {
     const tensor_tables *tables;
-    double k, lambda;
+    double k, lambda, lambda_over_k;
     const R *b;
     R *x;
     int64_t stride[2];
@@ -367,6 +410,113 @@ __device__ __forceinline__ void load_loads(const tensor_launch<R> &p, int64_t fr
         f[0][1][0][i] = out[0][1];
         f[1][0][0][i] = out[1][0];
         f[1][1][0][i] = out[1][1];
+    }
+}
+
+// x from out[x parity][y parity], whose rows are nodes of x and whose columns are nodes of y.
+template <typename R, int K, bool SHELL>
+__device__ __forceinline__ void put_nodes(const tensor_launch<R> &p, const patch_weights &w, int64_t from,
+                                          const double (&out)[2][2][2]) {
+    using shape = tensor_shape<K>;
+    constexpr int M = shape::M, E = shape::E, O = shape::O;
+    const int q = threadIdx.x % 4, r = threadIdx.x % 32 / 4;
+    auto put = [&](int64_t at, double value) {
+        if constexpr (SHELL)
+            p.x[at] = (R)value;
+        else
+            step_update<R>(p.step, w, at, value, p.x);
+    };
+#pragma unroll
+    for (int j = 0; j < shape::STEPS; j++) {
+        const int n = q + 4 * j;
+        const double s0 = out[0][0][j] + out[0][1][j], d0 = out[0][0][j] - out[0][1][j],
+                     s1 = out[1][0][j] + out[1][1][j], d1 = out[1][0][j] - out[1][1][j];
+        const int64_t low = from + n * p.stride[0], high = from + (M - 1 - n) * p.stride[0];
+        if (r < E && n < E) put(low + r, s0 + s1);
+        if (r < O && n < E) put(low + M - 1 - r, s0 - s1);
+        if (r < E && n < O) put(high + r, d0 + d1);
+        if (r < O && n < O) put(high + M - 1 - r, d0 - d1);
+    }
+}
+
+// Along z, for one mode of y and all of x, even and odd ones in the two halves of a pair: into modes, the
+// shell, the division, and back.
+template <typename R, int K, bool SHELL>
+__device__ __forceinline__ void solve_lines(const tensor_launch<R> &p, const patch_weights &w, int b,
+                                            tensor_shared<K> &s) {
+    using shape = tensor_shape<K>;
+    constexpr int M = shape::M, E = shape::E, O = shape::O, STEPS = shape::STEPS;
+    const tensor_tables *t = p.tables;
+    const int lane = threadIdx.x % 32, q = lane % 4, r = lane / 4, pb = b >= E;
+    double *const line[2] = {s.volume + place<K>(b, r), s.volume + place<K>(b, 8 + r)};
+    double c[2][2][2] = {}; // [parity of z][parity of x]
+    {
+        double A[2][STEPS];
+        load_factor(t->z_modes, A);
+        double f[2][2][STEPS];
+#pragma unroll
+        for (int i = 0; i < STEPS; i++) {
+            const int n = q + 4 * i < E ? q + 4 * i : E - 1;
+#pragma unroll
+            for (int pa = 0; pa < 2; pa++) {
+                const double low = line[pa][n * shape::PLANE], high = line[pa][(M - 1 - n) * shape::PLANE];
+                f[0][pa][i] = low + high;
+                f[1][pa][i] = low - high;
+            }
+        }
+#pragma unroll
+        for (int pc = 0; pc < 2; pc++)
+            mma_pair(c[pc][0], c[pc][1], f[pc][0][0], f[pc][1][0], f[pc][0][1], f[pc][1][1], A[pc][0],
+                     A[pc][1]);
+    }
+    const double e1 = __ldg(&t->e1[b]);
+    double mu1 = 0, alpha1 = 0;
+    if constexpr (SHELL) {
+        mu1 = __ldg(&t->mu1[b]);
+        alpha1 = __ldg(&t->alpha1[b]);
+    }
+#pragma unroll
+    for (int pa = 0; pa < 2; pa++) {
+        const int a = pa * E + (r < (pa ? O : E) ? r : 0), column = pa * 8 + r;
+        const double e0 = __ldg(&t->e0[column]);
+        double mu0 = 0, alpha0 = 0;
+        if constexpr (SHELL) {
+            mu0 = __ldg(&t->mu0[column]);
+            alpha0 = __ldg(&t->alpha0[column]);
+        }
+#pragma unroll
+        for (int pc = 0; pc < 2; pc++)
+#pragma unroll
+            for (int i = 0; i < STEPS; i++) {
+                const int n = q + 4 * i, at0 = place<K>(b, pc * 8 + n), at1 = place<K>(a, pc * 8 + n);
+                double value = c[pc][pa][i];
+                if constexpr (SHELL) {
+                    value -= mu0 * s.P0[pa][at0] + alpha0 * s.Q0[pa][at0];
+                    value -= mu1 * s.P1[pb][at1] + alpha1 * s.Q1[pb][at1];
+                    value -=
+                        (__ldg(&t->mu2[pc][n]) * (p.lambda_over_k + e0 + e1) + __ldg(&t->alpha2[pc][n])) *
+                        s.Q2[pc][place<K>(b, column)];
+                    value *= __ldg(&t->inverse[b][pa][pc * 2 + i][lane]);
+                } else {
+                    value /= w.lambda + w.k * (e0 + e1 + __ldg(&t->e2[pc][n]));
+                }
+                c[pc][pa][i] = n < (pc ? O : E) ? value : 0; // what lay there may be no number
+            }
+    }
+    double B[2][STEPS], out[2][2][2] = {};
+    load_factor(t->z_nodes, B);
+#pragma unroll
+    for (int pc = 0; pc < 2; pc++)
+        mma_pair(out[pc][0], out[pc][1], c[pc][0][0], c[pc][1][0], c[pc][0][1], c[pc][1][1], B[pc][0],
+                 B[pc][1]);
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) {
+        const int n = q + 4 * i;
+#pragma unroll
+        for (int pa = 0; pa < 2; pa++) {
+            if (n < E) line[pa][n * shape::PLANE] = out[0][pa][i] + out[1][pa][i];
+            if (n < O) line[pa][(M - 1 - n) * shape::PLANE] = out[0][pa][i] - out[1][pa][i];
+        }
     }
 }
 
@@ -399,121 +549,49 @@ __global__ void __launch_bounds__(32 * K, BLOCKS) tensor_kernel(const __grid_con
             load_loads<R, K, SHELL>(p, origin + z * p.stride[1], f);
             load_factor(t->y_modes, A);
             load_factor(t->x_modes, B);
+            double modes[2][2][2];
+            both_products(A, f, B, modes);
 #pragma unroll
             for (int pb = 0; pb < 2; pb++)
 #pragma unroll
-                for (int pa = 0; pa < 2; pa++) {
-                    double c[1][2], modes[2] = {0, 0};
-                    left_product(A[pb], f[pb][pa], c);
-                    right_product(c, B[pa], modes);
-                    put_block<K>(s.volume + z * shape::PLANE, pb, pa, modes);
-                }
+                for (int pa = 0; pa < 2; pa++)
+                    put_block<K>(s.volume + z * shape::PLANE, pb, pa, modes[pb][pa]);
         }
     }
     __syncthreads();
 
-    // Along z: a tile of eight points into modes, the shell, the division, and back.
     patch_weights w = {p.k, p.lambda, 1, 0};
     if constexpr (!SHELL) w = step_weights<R, 3>(p.step, patch, p.k, p.lambda);
-    {
-        double A[2][STEPS], B[2][STEPS];
-        load_factor(t->z_modes, A);
-        load_factor(t->z_nodes, B);
 #pragma unroll 1
-        for (int tile = warp; tile < shape::TILES; tile += K) {
-            const int b = tile / shape::ROW_TILES, pb = b >= E, column = tile % shape::ROW_TILES * 8 + r,
-                      pa = column / WIDTH, na = column % WIDTH < (pa ? O : E) ? column % WIDTH : 0,
-                      a = pa * E + na;
-            double *line = s.volume + place<K>(b, column);
-            double c[2][2] = {{0, 0}, {0, 0}}, out[2][2] = {{0, 0}, {0, 0}};
-#pragma unroll
-            for (int i = 0; i < STEPS; i++) {
-                const int n = q + 4 * i < E ? q + 4 * i : E - 1;
-                const double low = line[n * shape::PLANE], high = line[(M - 1 - n) * shape::PLANE];
-                mma(c[0], low + high, A[0][i]);
-                mma(c[1], low - high, A[1][i]);
-            }
-            const double e0 = __ldg(&t->e0[column]), e1 = __ldg(&t->e1[b]);
-            double mu0 = 0, alpha0 = 0, mu1 = 0, alpha1 = 0;
-            if constexpr (SHELL) {
-                mu0 = __ldg(&t->mu0[column]);
-                alpha0 = __ldg(&t->alpha0[column]);
-                mu1 = __ldg(&t->mu1[b]);
-                alpha1 = __ldg(&t->alpha1[b]);
-            }
-#pragma unroll
-            for (int pc = 0; pc < 2; pc++)
-#pragma unroll
-                for (int i = 0; i < STEPS; i++) {
-                    const int n = q + 4 * i, at0 = place<K>(b, pc * WIDTH + n),
-                              at1 = place<K>(a, pc * WIDTH + n);
-                    double value = c[pc][i];
-                    if constexpr (SHELL) {
-                        value -= mu0 * s.P0[pa][at0] + alpha0 * s.Q0[pa][at0];
-                        value -= mu1 * s.P1[pb][at1] + alpha1 * s.Q1[pb][at1];
-                        const double sum = p.lambda / p.k + e0 + e1;
-                        value -= (__ldg(&t->mu2[pc][n]) * sum + __ldg(&t->alpha2[pc][n])) *
-                                 s.Q2[pc][place<K>(b, column)];
-                        value *= __ldg(&t->inverse[tile][pc * 2 + i][lane]);
-                    } else {
-                        value /= w.lambda + w.k * (e0 + e1 + __ldg(&t->e2[pc][n]));
-                    }
-                    if (n >= (pc ? O : E)) value = 0; // what lay there may be no number
-                    mma(out[pc], value, B[pc][i]);
-                }
-#pragma unroll
-            for (int i = 0; i < STEPS; i++) {
-                const int n = q + 4 * i;
-                if (n < E) line[n * shape::PLANE] = out[0][i] + out[1][i];
-                if (n < O) line[(M - 1 - n) * shape::PLANE] = out[0][i] - out[1][i];
-            }
-        }
-    }
+    for (int b = warp; b < M; b += K) solve_lines<R, K, SHELL>(p, w, b, s);
     __syncthreads();
 
-    // Planes from modes to nodes, and out.
+    // Planes from modes to nodes, x first so that its nodes are the rows, and out.
     double A[2][STEPS], B[2][2];
-    load_factor(t->y_nodes, A);
-    load_factor(t->x_nodes, B);
+    load_factor(t->x_nodes, A);
+    load_factor(t->y_nodes, B);
 #pragma unroll 1
     for (int z = warp; z < M; z += K) {
         const double *plane = s.volume + z * shape::PLANE;
         double out[2][2][2];
 #pragma unroll
-        for (int py = 0; py < 2; py++)
+        for (int py = 0; py < 2; py++) {
+            const int last = py ? O - 1 : E - 1, row = py * E + (r < last ? r : last);
+            double c[2][1][2];
 #pragma unroll
             for (int px = 0; px < 2; px++) {
-                const int most = px ? O - 1 : E - 1, n = WIDTH == 8 ? r : swapped(r),
-                          column = px * WIDTH + (n < most ? n : most);
-                double f[1][STEPS], c[1][2];
+                double f[1][STEPS];
 #pragma unroll
                 for (int i = 0; i < STEPS; i++) {
-                    const int last = py ? O - 1 : E - 1, row = q + 4 * i < last ? q + 4 * i : last;
-                    f[0][i] = plane[place<K>(py * E + row, column)];
+                    const int most = px ? O - 1 : E - 1, n = q + 4 * i < most ? q + 4 * i : most;
+                    f[0][i] = plane[place<K>(row, px * WIDTH + n)];
                 }
-                left_product(A[py], f, c);
-                out[py][px][0] = out[py][px][1] = 0;
-                mma(out[py][px], c[0][0], B[px][0]);
-                if (WIDTH == 8) mma(out[py][px], c[0][1], B[px][1]);
+                left_product(A[px], f, c[px]);
+                out[px][py][0] = out[px][py][1] = 0;
             }
-        const int64_t low = origin + z * p.stride[1] + r * p.stride[0],
-                      high = origin + z * p.stride[1] + (M - 1 - r) * p.stride[0];
-#pragma unroll
-        for (int j = 0; j < STEPS; j++) {
-            const int n = q + 4 * j;
-            const double s0 = out[0][0][j] + out[0][1][j], d0 = out[0][0][j] - out[0][1][j],
-                         s1 = out[1][0][j] + out[1][1][j], d1 = out[1][0][j] - out[1][1][j];
-            auto put = [&](int64_t at, double value) {
-                if constexpr (SHELL)
-                    p.x[at] = (R)value;
-                else
-                    step_update<R>(p.step, w, at, value, p.x);
-            };
-            if (r < E && n < E) put(low + n, s0 + s1);
-            if (r < E && n < O) put(low + M - 1 - n, d0 + d1);
-            if (r < O && n < E) put(high + n, s0 - s1);
-            if (r < O && n < O) put(high + M - 1 - n, d0 - d1);
+            right_pair(c[0], c[1], B[py], out[0][py], out[1][py]);
         }
+        put_nodes<R, K, SHELL>(p, w, origin + z * p.stride[1], out);
     }
 }
 
