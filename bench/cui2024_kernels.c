@@ -18,7 +18,7 @@
 #define PEAK_F64   28.9e12
 #define PEAK_F32   54e12
 
-/* A cube or square of cells with all that a kernel asks for. */
+/* A square of cells, or so many layers of them, with all that a kernel asks for. */
 struct subject {
     const struct device *device;
     struct box_grid grid;
@@ -40,10 +40,11 @@ static void subject_destroy(struct subject *s) {
     box_grid_destroy(&s->grid);
 }
 
-static facet_status subject_create(const struct device *device, int dim, int degree, int cells, int single,
+static facet_status subject_create(const struct device *device, int degree, int cells, int depth, int single,
                                    struct subject *s) {
     facet_status status = FACET_OK;
-    struct box_grid_data data = {.dim = dim, .cells = {cells, cells, dim == 3 ? cells : 1}};
+    const int dim = depth > 1 ? 3 : 2;
+    struct box_grid_data data = {.dim = dim, .cells = {cells, cells, depth}};
     double *x = NULL;
     *s = (struct subject){.device = device};
     TRY(ALLOC(x, cells + 1));
@@ -159,6 +160,15 @@ static double memory_bytes(int dim, int single) {
     return (1 << dim) * 3.0 * (single ? 4.0 : 8.0);
 }
 
+/* Whether the GPU has code of its own for it: in 2D the default is one of two, the rest 3D. */
+static int has_kernel(int dim, int degree, int kernel) {
+    if (dim == 2) return kernel == 0 || kernel >= LINES;
+    return kernel != TENSOR || degree >= 5;
+}
+static int has_column(int dim, int kernel) {
+    return has_kernel(dim, MAX_DEGREE, kernel);
+}
+
 struct row {
     int degree;
     int64_t n;
@@ -172,12 +182,13 @@ static facet_status measure_row(const struct bench_options *options, const struc
     struct subject s = {0};
     static const int cells[2][9] = {{0, 4096, 2048, 1536, 1024, 1024, 768, 768, 640},
                                     {0, 320, 160, 112, 80, 64, 56, 48, 40}};
-    TRY(subject_create(device, dim, degree, options->quick ? 8 : cells[dim == 3][degree], single, &s));
+    const int n = options->quick ? 8 : cells[dim == 3][degree];
+    TRY(subject_create(device, degree, n, dim == 3 ? n : 1, single, &s));
     *row = (struct row){.degree = degree, .n = s.n};
     TRY(measure(&s, copy, &row->copy));
     row->copy *= 2.0 * (single ? 4.0 : 8.0);
     for (int i = 0; i < N_KERNELS; i++) {
-        if (dim == 2 && i > 0 && i != DEFAULT) continue;
+        if (!has_kernel(dim, degree, i)) continue;
         s.patches.plan.variant = kernels[i].variant;
         s.patches.plan.kernel = kernels[i].kernel;
         TRY(measure(&s, smooth, &row->rate[i]));
@@ -197,7 +208,7 @@ static facet_status emit_rates(const struct bench_options *options, int dim, int
     char name[64], title[512];
     int columns = 2;
     for (int i = 0; i < N_KERNELS; i++)
-        if (rows[0].rate[i] > 0.0) headers[columns++] = kernels[i].name;
+        if (has_column(dim, i)) headers[columns++] = kernels[i].name;
     headers[columns++] = "of copy";
     if (dim == 3) {
         headers[columns++] = "/ fused c.-f.";
@@ -210,7 +221,8 @@ static facet_status emit_rates(const struct bench_options *options, int dim, int
         table_cell(table, "%d", rows[r].degree);
         table_cell(table, "%.0f M", 1e-6 * (double)rows[r].n);
         for (int i = 0; i < N_KERNELS; i++)
-            if (rows[0].rate[i] > 0.0) table_cell(table, "%.2f", 1e-9 * rows[r].rate[i]);
+            if (has_column(dim, i))
+                table_cell(table, rows[r].rate[i] > 0.0 ? "%.2f" : "-", 1e-9 * rows[r].rate[i]);
         table_cell(table, "%.2f", best * memory_bytes(dim, single) / rows[r].copy);
         if (dim < 3) continue;
         double flops = best * step_operations(rows[r].degree);
@@ -232,9 +244,10 @@ static facet_status emit_rates(const struct bench_options *options, int dim, int
                           .x_label = "degree",
                           .y_label = "10^9 unknowns per second"};
     for (int i = 0; i < N_KERNELS; i++) {
-        if (rows[0].rate[i] <= 0.0) continue;
+        if (!has_column(dim, i)) continue;
         struct plot_series *series = plot_add(plot, kernels[i].name, "linespoints");
-        for (int r = 0; r < MAX_DEGREE; r++) plot_point(series, rows[r].degree, 1e-9 * rows[r].rate[i]);
+        for (int r = 0; r < MAX_DEGREE; r++)
+            if (rows[r].rate[i] > 0.0) plot_point(series, rows[r].degree, 1e-9 * rows[r].rate[i]);
     }
     TRY(plot_write(options, plot));
 done:
@@ -278,7 +291,7 @@ static facet_status emit_roofline(const struct bench_options *options, const str
                                          plot_add(&plots[1], kernels[kernel].name, "linespoints")};
         for (int r = 1; r < MAX_DEGREE; r++) {
             const int k = rows[r].degree;
-            if (kernel == TENSOR && k < 3) continue;
+            if (rows[r].rate[kernel] <= 0.0) continue;
             double rate = rows[r].rate[kernel], flops = operations(kernel, k),
                    chip = 8.0 * chip_numbers(kernel, k), bytes = memory_bytes(3, 0);
             double parts[3] = {rate * chip / CHIP_BYTES, rate * bytes / rows[r].copy,
@@ -326,7 +339,8 @@ static facet_status emit_throughput(const struct bench_options *options, const s
     for (int k = 1; k <= MAX_DEGREE; k++) {
         double step[2], product[2], copied[2];
         for (int single = 0; single < 2; single++) {
-            TRY(subject_create(device, 3, k, options->quick ? 8 : cells[k], single, &s));
+            const int n = options->quick ? 8 : cells[k];
+            TRY(subject_create(device, k, n, n, single, &s));
             s.patches.plan.variant = PATCH_BOUNDARY;
             TRY(measure(&s, smooth, &step[single]));
             TRY(measure(&s, copy, &copied[single]));
@@ -371,14 +385,15 @@ done:
     return status;
 }
 
-/* One step by every kernel of some degrees, for a profiler to look at. */
+/* One step by every kernel of some degrees, for a profiler to look at: on two layers of cells, which are four
+ * colours. */
 facet_status bench_cui2024_gpu_profile(const struct bench_options *options) {
     facet_status status = FACET_OK;
     const struct device *device;
     struct subject s = {0};
     TRY(device_find(options->device, &device));
     for (int k = 3; k <= 7; k += 2) {
-        TRY(subject_create(device, 3, k, options->quick ? 8 : k == 3 ? 64 : 48, 0, &s));
+        TRY(subject_create(device, k, options->quick ? 8 : 128, 2, 0, &s));
         for (int i = 1; i < DEFAULT; i++) {
             s.patches.plan.variant = kernels[i].variant;
             s.patches.plan.kernel = kernels[i].kernel;

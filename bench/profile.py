@@ -103,7 +103,7 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     text = "# cui2024-gpu-profile\n\n" + (
-        "One smoothing step of 48^3 cells (64^3 at degree 3), f64, by hardware counters (cui2024, Table 5; there Q_3: "
+        "One smoothing step of 128 x 128 x 2 cells (four colours), f64, by hardware counters (cui2024, Table 5; there Q_3: "
         "FP64 19, 21, 24 %, conflicts 113, 163, 0 for basic, linear, conflict-free). "
         "Wavefronts and conflicts are those of shared memory.\n\n"
         "- command: `python3 bench/profile.py build/facet bench/results/h200`\n\n")

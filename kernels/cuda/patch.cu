@@ -57,10 +57,11 @@ int inner_steps(const struct brick_patches *p) {
 // separate variant are the paper's, and their best is its best.
 constexpr enum patch_kernel LINES = PATCH_KERNEL_LINES, TENSOR = PATCH_KERNEL_TENSOR,
                             NONE = PATCH_KERNEL_BEST;
-constexpr enum patch_kernel BEST[3][9] = {
+constexpr enum patch_kernel BEST[4][9] = {
     {NONE, NONE, LINES, LINES, LINES, LINES, LINES, TENSOR, TENSOR}, // 3D, f64
     {NONE, NONE, LINES, LINES, LINES, LINES, LINES, LINES, TENSOR},  // 3D, f32
-    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, LINES, LINES},   // 2D
+    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, TENSOR, TENSOR}, // 2D, f64
+    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, LINES, LINES},   // 2D, f32
 };
 
 template <typename R> enum patch_kernel kernel_for(const struct brick_patches *p, int m) {
@@ -70,7 +71,7 @@ template <typename R> enum patch_kernel kernel_for(const struct brick_patches *p
         return wanted == PATCH_KERNEL_BASIC || wanted == PATCH_KERNEL_LINEAR ? wanted
                                                                              : PATCH_KERNEL_CONFLICT_FREE;
     if (wanted == PATCH_KERNEL_LINES || wanted == PATCH_KERNEL_TENSOR) return wanted;
-    return m <= 15 ? BEST[p->axis[2].n_nodes == 1 ? 2 : sizeof(R) == 4][(m + 1) / 2] : NONE;
+    return m <= 15 ? BEST[2 * (p->axis[2].n_nodes == 1) + (sizeof(R) == 4)][(m + 1) / 2] : NONE;
 }
 
 // Patches of one kind, by the best kernel that takes them.

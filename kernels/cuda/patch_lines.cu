@@ -10,7 +10,7 @@ namespace {
 // Blocks that share a multiprocessor: found by measurement on an H200.
 template <typename R, int M> constexpr int blocks_of() {
     constexpr int k = (M + 1) / 2;
-    constexpr int f64[9] = {0, 8, 6, 5, 5, 4, 5, 3, 2}, f32[9] = {0, 8, 8, 8, 8, 8, 8, 6, 2};
+    constexpr int f64[9] = {0, 8, 3, 4, 5, 4, 5, 3, 2}, f32[9] = {0, 8, 5, 8, 8, 6, 4, 6, 3};
     return sizeof(R) == 8 ? f64[k] : f32[k];
 }
 

@@ -29,8 +29,7 @@ __device__ __forceinline__ void subtract_shell(const tensor_launch<R> &p, int64_
 #pragma unroll
         for (int s = 0; s < STEPS; s++) {
             const int row = q + 4 * s;
-            const int64_t l = lower_node<K, true>(row) * p.stride[0],
-                          h = upper_node<K, true>(row) * p.stride[0];
+            const int l = lower_node<K, true>(row) * p.stride[0], h = upper_node<K, true>(row) * p.stride[0];
             double out[2][2] = {{0, 0}, {0, 0}};
             if ((row == E && column <= E) || (column == E && row < E))
                 fold((double)p.x[l + low], (double)p.x[l + high], (double)p.x[h + low], (double)p.x[h + high],

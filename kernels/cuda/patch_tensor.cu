@@ -10,7 +10,7 @@ namespace {
 static_assert(sizeof(tensor_tables) <= TABLE_NUMBERS * sizeof(float), "room for the tables");
 
 // Blocks that share a multiprocessor, by degree: found by measurement on an H200.
-constexpr int BLOCKS_OF[9] = {0, 0, 0, 0, 0, 5, 4, 4, 2};
+constexpr int BLOCKS_OF[9] = {0, 0, 0, 0, 0, 5, 4, 3, 2};
 
 template <typename R> tensor_launch<R> describe(const patch_call<R> &call) {
     const struct brick_patches *p = call.plan;
@@ -22,7 +22,7 @@ template <typename R> tensor_launch<R> describe(const patch_call<R> &call) {
     l.b = call.b;
     l.x = call.x;
     l.stride[0] = p->axis[0].n_nodes;
-    l.stride[1] = (int64_t)p->axis[0].n_nodes * p->axis[1].n_nodes;
+    l.stride[1] = p->axis[0].n_nodes * p->axis[1].n_nodes;
     for (int d = 0; d < 3; d++) {
         l.first[d] = call.g[d]->first[0];
         l.count[d] = (int)call.g[d]->first.size();
@@ -67,8 +67,17 @@ template <typename R, int K> bool run_plane(const patch_call<R> &call) {
 
 } // namespace
 
+// Whether the offsets inside a patch are ints, and the GPU has such tensor cores.
+template <typename R> static bool suits(const patch_call<R> &call) {
+    int device = 0, major = 0;
+    good(cudaGetDevice(&device), "patch_sweep");
+    good(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "patch_sweep");
+    const int64_t plane = (int64_t)call.plan->axis[0].n_nodes * call.plan->axis[1].n_nodes;
+    return !call.wraps() && plane * 17 < INT32_MAX && major >= 8;
+}
+
 template <typename R> bool run_tensor(const patch_call<R> &call) {
-    if (call.wraps()) return false;
+    if (!suits(call)) return false;
     switch (call.g[0]->m) {
     case 9:
         return run<R, 5>(call);
@@ -86,7 +95,7 @@ template bool run_tensor<double>(const patch_call<double> &);
 template bool run_tensor<float>(const patch_call<float> &);
 
 template <typename R> bool run_tensor_plane(const patch_call<R> &call) {
-    if (call.wraps()) return false;
+    if (!suits(call)) return false;
     switch (call.g[0]->m) {
     case 3:
         return run_plane<R, 2>(call);

@@ -21,18 +21,10 @@
 #define FACET_KERNELS_CUDA_PATCH_TENSOR_CUH
 
 #include "kernels/cuda/patch.cuh"
+#include "kernels/cuda/patch_tables.cuh"
 
 namespace facet {
 
-template <int K> struct tensor_shape {
-    static constexpr int M = 2 * K - 1, E = K, O = K - 1;
-    static constexpr int STEPS = (E + 3) / 4, STEPS_EDGE = (E + 4) / 4; // of four, without and with the edge
-    static constexpr int TILES_EDGE = (E + 8) / 8;                      // columns of a plane with its edge
-    static constexpr int WIDTH = 8, ROW = 2 * WIDTH; // in shared memory: even, then odd modes
-    static constexpr int PLANE = ROW * M + 4;        // 4 modulo 16: planes lie in different banks
-    static constexpr int THREADS = 32 * K;
-    static constexpr int FACE = M * ROW; // numbers
-};
 template <int K> struct tensor_shared {
     using shape = tensor_shape<K>;
     double volume[shape::M * shape::PLANE];
@@ -41,33 +33,19 @@ template <int K> struct tensor_shared {
     double Q2[2][shape::FACE];                     // [b][a]
 };
 
-// Factors in the order of the lanes: [parity][step][lane].
-struct tensor_factor {
-    double at[2][3][32];
-};
-// Matrices of a patch: from loads to modes and back in x, y, z; of the faces, with an edge (T|mu), (Lambda
-// T|alpha), k Lambda T + lambda T, k T, and without.
-struct tensor_tables {
-    tensor_factor x_modes, x_nodes, y_modes, y_nodes, z_modes, z_nodes; // x_nodes, y_modes: left factors
-    tensor_factor y_mass_edge, y_stiffness_edge, z_sum_edge, z_mass_edge, x_mass, y_mass, x_mass_columns;
-    double mu0[16], alpha0[16], e0[16];       // by the columns of shared memory
-    double mu1[16], alpha1[16], e1[16];       // by modes
-    double mu2[2][8], alpha2[2][8], e2[2][8]; // by parity and number
-    double inverse[15][2][4][32];             // by modes of y, parities of x: parity and step of z, lane
-};
-
-__host__ __device__ constexpr int swapped(int n) {
-    return n / 2 + 4 * (n % 2);
-}
 // Conflicts are avoided by where four columns lie, which depends on the row.
 template <int K> __device__ __forceinline__ int place(int row, int column) {
     return row * tensor_shape<K>::ROW + (column ^ ((row & 3) << 2));
 }
 
 __device__ __forceinline__ void mma(double (&c)[2], double a, double b) {
+#if __CUDA_ARCH__ >= 800
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
         : "+d"(c[0]), "+d"(c[1])
         : "d"(a), "d"(b));
+#else
+    __trap(); // never launched there
+#endif
 }
 
 // c += (low; high) B with B of eight rows: two products of one right factor.
@@ -86,96 +64,6 @@ __device__ __forceinline__ void mma_pair(double (&low)[2], double (&high)[2], do
 #endif
 }
 
-// ------------------------------------------------------------------------------ tables
-
-// One table of a line by half indices: S or T of a parity, 0 beyond it. The middle node stands for two.
-struct tensor_line {
-    const double *table;
-    int m, even;
-    __device__ int size(int parity) const {
-        return parity ? m - even : even;
-    }
-    __device__ double S(int parity, int node, int mode) const {
-        if (node >= size(parity) || mode >= size(parity)) return 0;
-        return table[::brick_layout(m, even).B + (parity ? even * even : 0) + node * size(parity) + mode];
-    }
-    __device__ double T(int parity, int mode, int node) const {
-        if (node >= size(parity) || mode >= size(parity)) return 0;
-        return table[::brick_layout(m, even).T + (parity ? even * even : 0) + mode * size(parity) + node];
-    }
-    __device__ double half(int node) const {
-        return node == even - 1 ? 0.5 : 1;
-    }
-    __device__ double of_mode(int at, int parity, int mode) const {
-        return mode < size(parity) ? table[at + (parity ? even : 0) + mode] : 0;
-    }
-    __device__ double mu(int parity, int mode) const {
-        return of_mode(::brick_layout(m, even).mu + m, parity, mode);
-    }
-    __device__ double alpha(int parity, int mode) const {
-        return of_mode(::brick_layout(m, even).alpha + m, parity, mode);
-    }
-    __device__ double eigenvalue(int parity, int mode) const {
-        return of_mode(::brick_layout(m, even).eigenvalues, parity, mode);
-    }
-    // (T|mu) and (Lambda T|alpha), with the edge as number `even`.
-    __device__ double mass_edge(int parity, int mode, int node) const {
-        return node == even ? mu(parity, mode) : T(parity, mode, node) * half(node);
-    }
-    __device__ double stiffness_edge(int parity, int mode, int node) const {
-        return node == even ? alpha(parity, mode)
-                            : eigenvalue(parity, mode) * T(parity, mode, node) * half(node);
-    }
-};
-
-template <int K>
-__global__ void fill_tables(tensor_line x, tensor_line y, tensor_line z, double k, double lambda,
-                            tensor_tables *t) {
-    using shape = tensor_shape<K>;
-    for (int i = threadIdx.x; i < 2 * 3 * 32; i += blockDim.x) {
-        const int p = i / 96, s = i / 32 % 3, lane = i % 32, q = lane % 4 + 4 * s, r = lane / 4,
-                  n = swapped(r);
-        auto put = [&](tensor_factor &f, double value) { f.at[p][s][lane] = value; };
-        // left factors: row r, column q
-        put(t->y_modes, y.S(p, q, r) * y.half(q));
-        put(t->y_mass_edge, y.mass_edge(p, r, q));
-        put(t->y_stiffness_edge, y.stiffness_edge(p, r, q));
-        put(t->x_mass, x.T(p, r, q) * x.half(q));
-        put(t->y_mass, y.T(p, r, q) * y.half(q));
-        put(t->x_nodes, x.S(p, r, q));
-        // right factors: row q, column n
-        put(t->x_modes, x.S(p, q, n) * x.half(q));
-        put(t->z_modes, z.S(p, q, n) * z.half(q));
-        put(t->z_nodes, z.S(p, n, q));
-        put(t->z_mass_edge, k * z.mass_edge(p, n, q));
-        put(t->z_sum_edge, k * z.stiffness_edge(p, n, q) + lambda * z.mass_edge(p, n, q));
-        put(t->x_mass_columns, k * x.T(p, n, q) * x.half(q));
-        // the columns of the product before it in their order: its accumulators are numbers 2q and 2q + 1
-        put(t->y_nodes, s < 2 ? y.S(p, n, 2 * (lane % 4) + s) : 0);
-    }
-    for (int i = threadIdx.x; i < 16; i += blockDim.x) {
-        const int p = i / 8, n = i % 8;
-        t->mu0[i] = x.mu(p, n);
-        t->alpha0[i] = x.alpha(p, n);
-        t->e0[i] = x.eigenvalue(p, n);
-        const int b = i < shape::M ? i : 0, pb = b >= shape::E, nb = pb ? b - shape::E : b;
-        t->mu1[i] = y.mu(pb, nb);
-        t->alpha1[i] = y.alpha(pb, nb);
-        t->e1[i] = y.eigenvalue(pb, nb);
-        t->mu2[i / 8][i % 8] = z.mu(i / 8, i % 8);
-        t->alpha2[i / 8][i % 8] = z.alpha(i / 8, i % 8);
-        t->e2[i / 8][i % 8] = z.eigenvalue(i / 8, i % 8);
-    }
-    for (int i = threadIdx.x; i < shape::M * 256; i += blockDim.x) {
-        const int b = i / 256, pb = b >= shape::E, pa = i / 128 % 2, p = i / 64 % 2, s = i / 32 % 2,
-                  lane = i % 32, c = lane % 4 + 4 * s, a = lane / 4;
-        const bool exists = c < z.size(p) && a < x.size(pa);
-        const double sum =
-            lambda + k * (x.eigenvalue(pa, a) + y.eigenvalue(pb, pb ? b - shape::E : b) + z.eigenvalue(p, c));
-        t->inverse[b][pa][p * 2 + s][lane] = exists ? 1 / sum : 0;
-    }
-}
-
 // ------------------------------------------------------------------------------ pieces
 
 template <int STEPS>
@@ -184,6 +72,12 @@ __device__ __forceinline__ void load_factor(const tensor_factor &f, double (&to)
     for (int p = 0; p < 2; p++)
 #pragma unroll
         for (int s = 0; s < STEPS; s++) to[p][s] = __ldg(&f.at[p][s][threadIdx.x % 32]);
+}
+
+template <int STEPS>
+__device__ __forceinline__ void load_factor(const tensor_factor &f, int parity, double (&to)[STEPS]) {
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) to[s] = __ldg(&f.at[parity][s][threadIdx.x % 32]);
 }
 
 // Sums and differences of four nodes across the middles of both directions: out[row parity][column parity].
@@ -213,20 +107,20 @@ template <typename R, int K, bool ROW_EDGE, bool COLUMN_EDGE> struct face_plane 
     static constexpr int STEPS = ROW_EDGE ? shape::STEPS_EDGE : shape::STEPS,
                          TILES = COLUMN_EDGE ? shape::TILES_EDGE : 1;
     double f[2][2][TILES][STEPS];
-    __device__ __forceinline__ void load(const R *left, const R *right, double sign, int64_t row_stride,
-                                         int64_t column_stride) {
+    __device__ __forceinline__ void load(const R *left, const R *right, double sign, int row_stride,
+                                         int column_stride) {
         const int q = threadIdx.x % 4, r = threadIdx.x % 32 / 4;
 #pragma unroll
         for (int t = 0; t < TILES; t++) {
             const int column = 8 * t + swapped(r);
-            const int64_t low = lower_node<K, COLUMN_EDGE>(column) * column_stride,
-                          high = upper_node<K, COLUMN_EDGE>(column) * column_stride;
+            const int low = lower_node<K, COLUMN_EDGE>(column) * column_stride,
+                      high = upper_node<K, COLUMN_EDGE>(column) * column_stride;
 #pragma unroll
             for (int s = 0; s < STEPS; s++) {
-                const int64_t l = lower_node<K, ROW_EDGE>(q + 4 * s) * row_stride,
-                              h = upper_node<K, ROW_EDGE>(q + 4 * s) * row_stride;
+                const int l = lower_node<K, ROW_EDGE>(q + 4 * s) * row_stride,
+                          h = upper_node<K, ROW_EDGE>(q + 4 * s) * row_stride;
                 double out[2][2];
-                auto at = [&](int64_t i) { return (double)right[i] + sign * (double)left[i]; };
+                auto at = [&](int i) { return (double)right[i] + sign * (double)left[i]; };
                 fold(at(l + low), at(l + high), at(h + low), at(h + high), out);
                 f[0][0][t][s] = out[0][0];
                 f[0][1][t][s] = out[0][1];
@@ -308,32 +202,33 @@ __device__ __forceinline__ void put_block(double *to, int row_parity, int column
 
 // Faces across x: P = (A M + M A + lambda M M) F and Q = M M F, by modes of y and z.
 template <typename R, int K>
-__device__ __forceinline__ void face_x(const tensor_tables *t, const R *origin, const int64_t (&stride)[2],
+__device__ __forceinline__ void face_x(const tensor_tables *t, const R *origin, const int (&stride)[2],
                                        int pair, tensor_shared<K> &s) {
     using shape = tensor_shape<K>;
     constexpr int STEPS = shape::STEPS_EDGE, TILES = shape::TILES_EDGE;
     face_plane<R, K, true, true> F;
     F.load(origin - 1, origin + shape::M, pair ? -1 : 1, stride[0], stride[1]);
-    double A[2][STEPS], B[2][STEPS], C[2][STEPS], D[2][STEPS];
-    load_factor(t->y_mass_edge, A);
-    load_factor(t->y_stiffness_edge, B);
-    load_factor(t->z_mass_edge, C);
-    load_factor(t->z_sum_edge, D);
 #pragma unroll
-    for (int pb = 0; pb < 2; pb++)
+    for (int pb = 0; pb < 2; pb++) {
+        double A[STEPS], B[STEPS];
+        load_factor(t->y_mass_edge, pb, A);
+        load_factor(t->y_stiffness_edge, pb, B);
 #pragma unroll
         for (int pc = 0; pc < 2; pc++) {
-            double mass[TILES][2], stiffness[TILES][2], P[2] = {0, 0}, Q[2] = {0, 0};
-            left_pair(A[pb], B[pb], F.f[pb][pc], mass, stiffness);
-            right_pair(mass, stiffness, C[pc], Q, P);
-            right_product(mass, D[pc], P);
+            double mass[TILES][2], stiffness[TILES][2], P[2] = {0, 0}, Q[2] = {0, 0}, C[STEPS];
+            left_pair(A, B, F.f[pb][pc], mass, stiffness);
+            load_factor(t->z_mass_edge, pc, C);
+            right_pair(mass, stiffness, C, Q, P);
+            load_factor(t->z_sum_edge, pc, C);
+            right_product(mass, C, P);
             put_block<K>(s.Q0[pair], pb, pc, Q);
             put_block<K>(s.P0[pair], pb, pc, P);
         }
+    }
 }
 // Across y: without the edges at the faces across x, by modes of x and z.
 template <typename R, int K>
-__device__ __forceinline__ void face_y(const tensor_tables *t, const R *origin, const int64_t (&stride)[2],
+__device__ __forceinline__ void face_y(const tensor_tables *t, const R *origin, const int (&stride)[2],
                                        int pair, tensor_shared<K> &s) {
     using shape = tensor_shape<K>;
     constexpr int TILES = shape::TILES_EDGE;
@@ -362,7 +257,7 @@ __device__ __forceinline__ void face_y(const tensor_tables *t, const R *origin, 
 }
 // Across z: without edges.
 template <typename R, int K>
-__device__ __forceinline__ void face_z(const tensor_tables *t, const R *origin, const int64_t (&stride)[2],
+__device__ __forceinline__ void face_z(const tensor_tables *t, const R *origin, const int (&stride)[2],
                                        int pair, tensor_shared<K> &s) {
     using shape = tensor_shape<K>;
     face_plane<R, K, false, false> F;
@@ -385,7 +280,7 @@ template <typename R> struct tensor_launch {
     double k, lambda, lambda_over_k;
     const R *b;
     R *x;
-    int64_t stride[2];
+    int stride[2]; // of a row and of a plane: offsets inside a patch are ints
     int first[3], count[3];
     patch_step<R> step;
 };
@@ -396,14 +291,14 @@ __device__ __forceinline__ void load_loads(const tensor_launch<R> &p, int64_t fr
                                            double (&f)[2][2][1][tensor_shape<K>::STEPS]) {
     const int q = threadIdx.x % 4, column = swapped(threadIdx.x % 32 / 4);
     const int low = lower_node<K, false>(column), high = upper_node<K, false>(column);
-    auto at = [&](int64_t n) {
-        const double value = (double)p.b[n];
-        return !SHELL && p.step.scale != nullptr ? value * (double)p.step.scale[n] : value;
+    auto at = [&](int n) {
+        const double value = (double)p.b[from + n];
+        return !SHELL && p.step.scale != nullptr ? value * (double)p.step.scale[from + n] : value;
     };
 #pragma unroll
     for (int i = 0; i < tensor_shape<K>::STEPS; i++) {
-        const int64_t l = from + lower_node<K, false>(q + 4 * i) * p.stride[0],
-                      h = from + upper_node<K, false>(q + 4 * i) * p.stride[0];
+        const int l = lower_node<K, false>(q + 4 * i) * p.stride[0],
+                  h = upper_node<K, false>(q + 4 * i) * p.stride[0];
         double out[2][2];
         fold(at(l + low), at(l + high), at(h + low), at(h + high), out);
         f[0][0][0][i] = out[0][0];
@@ -431,7 +326,7 @@ __device__ __forceinline__ void put_nodes(const tensor_launch<R> &p, const patch
         const int n = q + 4 * j;
         const double s0 = out[0][0][j] + out[0][1][j], d0 = out[0][0][j] - out[0][1][j],
                      s1 = out[1][0][j] + out[1][1][j], d1 = out[1][0][j] - out[1][1][j];
-        const int64_t low = from + n * p.stride[0], high = from + (M - 1 - n) * p.stride[0];
+        const int64_t low = from + (int64_t)n * p.stride[0], high = from + (int64_t)(M - 1 - n) * p.stride[0];
         if (r < E && n < E) put(low + r, s0 + s1);
         if (r < O && n < E) put(low + M - 1 - r, s0 - s1);
         if (r < E && n < O) put(high + r, d0 + d1);
@@ -439,84 +334,58 @@ __device__ __forceinline__ void put_nodes(const tensor_launch<R> &p, const patch
     }
 }
 
-// Along z, for one mode of y and all of x, even and odd ones in the two halves of a pair: into modes, the
-// shell, the division, and back.
+// Along z, for one mode of y and the modes of x of one parity: into modes, the shell, the division, and back.
+// Both parities at once would halve the products, but need more registers than there are.
 template <typename R, int K, bool SHELL>
-__device__ __forceinline__ void solve_lines(const tensor_launch<R> &p, const patch_weights &w, int b,
+__device__ __forceinline__ void solve_lines(const tensor_launch<R> &p, const patch_weights &w, int b, int pa,
                                             tensor_shared<K> &s) {
     using shape = tensor_shape<K>;
     constexpr int M = shape::M, E = shape::E, O = shape::O, STEPS = shape::STEPS;
     const tensor_tables *t = p.tables;
-    const int lane = threadIdx.x % 32, q = lane % 4, r = lane / 4, pb = b >= E;
-    double *const line[2] = {s.volume + place<K>(b, r), s.volume + place<K>(b, 8 + r)};
-    double c[2][2][2] = {}; // [parity of z][parity of x]
-    {
-        double A[2][STEPS];
-        load_factor(t->z_modes, A);
-        double f[2][2][STEPS];
+    const int lane = threadIdx.x % 32, q = lane % 4, r = lane / 4, pb = b >= E, column = pa * 8 + r,
+              a = pa * E + (r < (pa ? O : E) ? r : 0);
+    double *const line = s.volume + place<K>(b, column);
+    double A[2][STEPS], c[2][2] = {}, out[2][2] = {}; // by parity of z
+    load_factor(t->z_modes, A);
 #pragma unroll
-        for (int i = 0; i < STEPS; i++) {
-            const int n = q + 4 * i < E ? q + 4 * i : E - 1;
-#pragma unroll
-            for (int pa = 0; pa < 2; pa++) {
-                const double low = line[pa][n * shape::PLANE], high = line[pa][(M - 1 - n) * shape::PLANE];
-                f[0][pa][i] = low + high;
-                f[1][pa][i] = low - high;
-            }
-        }
-#pragma unroll
-        for (int pc = 0; pc < 2; pc++)
-            mma_pair(c[pc][0], c[pc][1], f[pc][0][0], f[pc][1][0], f[pc][0][1], f[pc][1][1], A[pc][0],
-                     A[pc][1]);
+    for (int i = 0; i < STEPS; i++) {
+        const int n = q + 4 * i < E ? q + 4 * i : E - 1;
+        const double low = line[n * shape::PLANE], high = line[(M - 1 - n) * shape::PLANE];
+        mma(c[0], low + high, A[0][i]);
+        mma(c[1], low - high, A[1][i]);
     }
-    const double e1 = __ldg(&t->e1[b]);
-    double mu1 = 0, alpha1 = 0;
+    const double e = __ldg(&t->e0[column]) + __ldg(&t->e1[b]);
+    double mu0 = 0, alpha0 = 0, mu1 = 0, alpha1 = 0;
     if constexpr (SHELL) {
+        mu0 = __ldg(&t->mu0[column]);
+        alpha0 = __ldg(&t->alpha0[column]);
         mu1 = __ldg(&t->mu1[b]);
         alpha1 = __ldg(&t->alpha1[b]);
     }
-#pragma unroll
-    for (int pa = 0; pa < 2; pa++) {
-        const int a = pa * E + (r < (pa ? O : E) ? r : 0), column = pa * 8 + r;
-        const double e0 = __ldg(&t->e0[column]);
-        double mu0 = 0, alpha0 = 0;
-        if constexpr (SHELL) {
-            mu0 = __ldg(&t->mu0[column]);
-            alpha0 = __ldg(&t->alpha0[column]);
-        }
-#pragma unroll
-        for (int pc = 0; pc < 2; pc++)
-#pragma unroll
-            for (int i = 0; i < STEPS; i++) {
-                const int n = q + 4 * i, at0 = place<K>(b, pc * 8 + n), at1 = place<K>(a, pc * 8 + n);
-                double value = c[pc][pa][i];
-                if constexpr (SHELL) {
-                    value -= mu0 * s.P0[pa][at0] + alpha0 * s.Q0[pa][at0];
-                    value -= mu1 * s.P1[pb][at1] + alpha1 * s.Q1[pb][at1];
-                    value -=
-                        (__ldg(&t->mu2[pc][n]) * (p.lambda_over_k + e0 + e1) + __ldg(&t->alpha2[pc][n])) *
-                        s.Q2[pc][place<K>(b, column)];
-                    value *= __ldg(&t->inverse[b][pa][pc * 2 + i][lane]);
-                } else {
-                    value /= w.lambda + w.k * (e0 + e1 + __ldg(&t->e2[pc][n]));
-                }
-                c[pc][pa][i] = n < (pc ? O : E) ? value : 0; // what lay there may be no number
-            }
-    }
-    double B[2][STEPS], out[2][2][2] = {};
-    load_factor(t->z_nodes, B);
+    load_factor(t->z_nodes, A);
 #pragma unroll
     for (int pc = 0; pc < 2; pc++)
-        mma_pair(out[pc][0], out[pc][1], c[pc][0][0], c[pc][1][0], c[pc][0][1], c[pc][1][1], B[pc][0],
-                 B[pc][1]);
+#pragma unroll
+        for (int i = 0; i < STEPS; i++) {
+            const int n = q + 4 * i, at0 = place<K>(b, pc * 8 + n), at1 = place<K>(a, pc * 8 + n);
+            double value = c[pc][i];
+            if constexpr (SHELL) {
+                value -= mu0 * s.P0[pa][at0] + alpha0 * s.Q0[pa][at0];
+                value -= mu1 * s.P1[pb][at1] + alpha1 * s.Q1[pb][at1];
+                value -= (__ldg(&t->mu2[pc][n]) * (p.lambda_over_k + e) + __ldg(&t->alpha2[pc][n])) *
+                         s.Q2[pc][place<K>(b, column)];
+                value *= __ldg(&t->inverse[b][pa][pc * 2 + i][lane]);
+            } else {
+                value /= w.lambda + w.k * (e + __ldg(&t->e2[pc][n]));
+            }
+            if (n >= (pc ? O : E)) value = 0; // what lay there may be no number
+            mma(out[pc], value, A[pc][i]);
+        }
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
         const int n = q + 4 * i;
-#pragma unroll
-        for (int pa = 0; pa < 2; pa++) {
-            if (n < E) line[pa][n * shape::PLANE] = out[0][pa][i] + out[1][pa][i];
-            if (n < O) line[pa][(M - 1 - n) * shape::PLANE] = out[0][pa][i] - out[1][pa][i];
-        }
+        if (n < E) line[n * shape::PLANE] = out[0][i] + out[1][i];
+        if (n < O) line[(M - 1 - n) * shape::PLANE] = out[0][i] - out[1][i];
     }
 }
 
@@ -530,40 +399,44 @@ __global__ void __launch_bounds__(32 * K, BLOCKS) tensor_kernel(const __grid_con
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, q = lane % 4, r = lane / 4;
     const int patch[3] = {(int)(blockIdx.x % p.count[0]), (int)(blockIdx.x / p.count[0] % p.count[1]),
                           (int)(blockIdx.x / p.count[0] / p.count[1])};
-    const int64_t origin = p.first[0] + patch[0] * (M + 1) + (p.first[1] + patch[1] * (M + 1)) * p.stride[0] +
-                           (p.first[2] + patch[2] * (M + 1)) * p.stride[1];
+    const int64_t origin = p.first[0] + patch[0] * (M + 1) +
+                           (int64_t)(p.first[1] + patch[1] * (M + 1)) * p.stride[0] +
+                           (int64_t)(p.first[2] + patch[2] * (M + 1)) * p.stride[1];
 
-    // Planes of loads, and the faces of the shell.
-    constexpr int FACES = SHELL ? 6 : 0;
-#pragma unroll 1
-    for (int job = warp; job < M + FACES; job += K) {
-        if (SHELL && job < 2) {
-            face_x<R, K>(t, p.x + origin, p.stride, job, s);
-        } else if (SHELL && job < 4) {
-            face_y<R, K>(t, p.x + origin, p.stride, job - 2, s);
-        } else if (SHELL && job < 6) {
-            face_z<R, K>(t, p.x + origin, p.stride, job - 4, s);
-        } else {
-            const int z = job - FACES;
-            double f[2][2][1][STEPS], A[2][STEPS], B[2][STEPS];
-            load_loads<R, K, SHELL>(p, origin + z * p.stride[1], f);
-            load_factor(t->y_modes, A);
-            load_factor(t->x_modes, B);
-            double modes[2][2][2];
-            both_products(A, f, B, modes);
+    // Two planes of loads, both on their way before the first is used, and a face of the shell.
+    {
+        double f[2][2][2][1][STEPS];
+        const int z[2] = {warp, warp + K < M ? warp + K : M - 1};
+        load_loads<R, K, SHELL>(p, origin + (int64_t)z[0] * p.stride[1], f[0]);
+        load_loads<R, K, SHELL>(p, origin + (int64_t)z[1] * p.stride[1], f[1]);
+        double A[2][STEPS], B[2][STEPS], modes[2][2][2];
+        load_factor(t->y_modes, A);
+        load_factor(t->x_modes, B);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            both_products(A, f[i], B, modes);
+            if (i == 1 && warp + K >= M) break;
 #pragma unroll
             for (int pb = 0; pb < 2; pb++)
 #pragma unroll
                 for (int pa = 0; pa < 2; pa++)
-                    put_block<K>(s.volume + z * shape::PLANE, pb, pa, modes[pb][pa]);
+                    put_block<K>(s.volume + z[i] * shape::PLANE, pb, pa, modes[pb][pa]);
         }
+    }
+    for (int face = warp; SHELL && face < 6; face += K) {
+        if (face < 2)
+            face_x<R, K>(t, p.x + origin, p.stride, face, s);
+        else if (face < 4)
+            face_y<R, K>(t, p.x + origin, p.stride, face - 2, s);
+        else
+            face_z<R, K>(t, p.x + origin, p.stride, face - 4, s);
     }
     __syncthreads();
 
     patch_weights w = {p.k, p.lambda, 1, 0};
     if constexpr (!SHELL) w = step_weights<R, 3>(p.step, patch, p.k, p.lambda);
 #pragma unroll 1
-    for (int b = warp; b < M; b += K) solve_lines<R, K, SHELL>(p, w, b, s);
+    for (int tile = warp; tile < 2 * M; tile += K) solve_lines<R, K, SHELL>(p, w, tile / 2, tile % 2, s);
     __syncthreads();
 
     // Planes from modes to nodes, x first so that its nodes are the rows, and out.
@@ -591,7 +464,7 @@ __global__ void __launch_bounds__(32 * K, BLOCKS) tensor_kernel(const __grid_con
             }
             right_pair(c[0], c[1], B[py], out[0][py], out[1][py]);
         }
-        put_nodes<R, K, SHELL>(p, w, origin + z * p.stride[1], out);
+        put_nodes<R, K, SHELL>(p, w, origin + (int64_t)z * p.stride[1], out);
     }
 }
 
