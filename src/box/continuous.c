@@ -46,7 +46,7 @@ static facet_status choose(const struct device *device, const struct box_continu
                          "cells");
     if (o->inner > MG_MAX_DEGREE)
         return base_fail(FACET_ERROR_INPUT, "a patch takes 0 to %d steps, not %d", MG_MAX_DEGREE, o->inner);
-    if (o->inner < 0) o->inner = strcmp(device_name(device), "cuda") == 0 ? 0 : INNER_STEPS; /* it has none */
+    if (o->inner < 0) o->inner = strcmp(device_name(device), "cuda") == 0 ? 0 : INNER_STEPS; /* faster there */
     if (o->reversed < 0) o->reversed = o->solver == BOX_CONTINUOUS_CG;
     return FACET_OK;
 }
