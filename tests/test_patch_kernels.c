@@ -70,7 +70,8 @@ static void smooth(const struct device *device, struct smoothing *s, int single,
     vector_destroy(&value);
 }
 
-static int check(const struct device *device, struct smoothing *s, int single, int64_t n, const double *want) {
+static int check(const struct device *device, struct smoothing *s, int single, int64_t n,
+                 const double *want) {
     double *x = test_malloc((size_t)n * sizeof *x), *again = test_malloc((size_t)n * sizeof *again);
     double largest = 0, worst = 0;
     smooth(device, s, single, x);
