@@ -34,8 +34,12 @@ const struct bench *bench_list(void) {
          "Tables 1 to 3: V-cycles with vertex patches and point Gauss-Seidel, k = 1..10",
          bench_cui2024_iterations},
         {"cui2024-gpu",
-         "Figures 9 and 15, Table 7: smoothing, products and whole solves on the device given by --device",
+         "Figures 9, 15, 17, 19, 20, Table 7: smoothing by kernel, products and solves on the device given "
+         "by "
+         "--device",
          bench_cui2024_gpu},
+        {"cui2024-gpu-profile", "one smoothing step by every kernel, for bench/profile.py (Table 5)",
+         bench_cui2024_gpu_profile},
         {"cui2024-precision", "Table 7: cycles in single precision, the direct solve, jumping coefficients",
          bench_cui2024_precision},
         {"local-3d", "local solvers, recovery and trace products on tets and hexes, against the roofs",

@@ -38,6 +38,7 @@ facet_status bench_fabien2019_tas(const struct bench_options *options);
 facet_status bench_fabien2019_iterations(const struct bench_options *options);
 facet_status bench_cui2024_iterations(const struct bench_options *options);
 facet_status bench_cui2024_gpu(const struct bench_options *options);
+facet_status bench_cui2024_gpu_profile(const struct bench_options *options);
 facet_status bench_cui2024_precision(const struct bench_options *options);
 facet_status bench_local3d(const struct bench_options *options);
 facet_status bench_pmg(const struct bench_options *options);

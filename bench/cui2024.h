@@ -22,6 +22,8 @@ struct cui2024_result {
 /* The unit cube with u = 0 all around, solved to 1e-9. */
 facet_status cui2024_run(const struct bench_options *options, const struct cui2024_case *c, int repetitions,
                          struct cui2024_result *result);
+/* Smoothing steps by every kernel, rooflines, and products, on one device. */
+facet_status cui2024_kernels(const struct bench_options *options, const struct device *device);
 /* Free nodes of a case. */
 int64_t cui2024_size(int dim, int cells, int degree);
 

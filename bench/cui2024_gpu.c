@@ -1,158 +1,12 @@
-/* cui2024 on the GPU: one smoothing step and one product by degree (Figures 9 and 15), whole solves of the
- * sizes of Table 7, and the same where k jumps from cell to cell. Runs on the device it is given, so that
- * `--device cpu` shows the same on the host. */
+/* cui2024 on the GPU: whole solves of the sizes of Table 7, and the same where k jumps from cell to cell; its
+ * kernels are measured in cui2024_kernels.c. Runs on the device it is given, so that `--device cpu` shows the
+ * same on the host. */
 #include <math.h>
 #include <stdio.h>
 
 #include "base/memory.h"
 #include "bench/cui2024.h"
-#include "box/brick.h"
 #include "box/levels.h"
-
-#define REPEATS 4
-#define INNER   3
-
-/* A cube of cells with all that a kernel asks for. */
-struct subject {
-    const struct device *device;
-    struct box_grid grid;
-    struct box_element element;
-    struct box_brick brick;
-    struct box_patches patches;
-    struct vector b, x, y;
-    double *scratch;
-    int64_t n;
-};
-
-static void subject_destroy(struct subject *s) {
-    vector_destroy(&s->b);
-    vector_destroy(&s->x);
-    vector_destroy(&s->y);
-    if (s->device != NULL) device_free(s->device, &s->scratch);
-    box_patches_destroy(&s->patches);
-    box_brick_destroy(&s->brick);
-    box_element_destroy(&s->element);
-    box_grid_destroy(&s->grid);
-}
-
-static facet_status subject_create(const struct device *device, int degree, int cells, int single,
-                                   enum patch_variant variant, struct subject *s) {
-    facet_status status = FACET_OK;
-    struct box_grid_data data = {.dim = 3, .cells = {cells, cells, cells}};
-    double *x = NULL;
-    *s = (struct subject){.device = device};
-    TRY(ALLOC(x, cells + 1));
-    for (int i = 0; i <= cells; i++) x[i] = (double)i / cells;
-    for (int d = 0; d < 3; d++) data.coordinates[d] = x;
-    TRY(box_grid_create(&data, &s->grid));
-    TRY(box_element_create(degree, &s->element));
-    TRY(box_brick_create(device, &s->grid, &s->element, &s->brick));
-    TRY(box_patches_create(device, &s->grid, &s->element, &s->brick.cells, &s->patches));
-    s->patches.plan.variant = variant;
-    s->n = brick_n_nodes(&s->brick.cells);
-    struct vector *vectors[3] = {&s->b, &s->x, &s->y};
-    for (int i = 0; i < 3; i++) {
-        TRY(single ? vector_create_single(device, s->n, vectors[i])
-                   : vector_create(device, s->n, vectors[i]));
-        vector_fill(vectors[i], i == 0 ? 1.0 : 0.0);
-    }
-    int64_t patch = device_patch_scratch(device, &s->patches.plan),
-            cell = device_brick_scratch(device, &s->brick.cells);
-    if (patch < 0) FAIL(FACET_ERROR_INPUT, "the device %s has no such patches", device_name(device));
-    TRY(device_alloc(device, &s->scratch, (size_t)(patch > cell ? patch : cell), sizeof *s->scratch));
-done:
-    base_free(&x);
-    if (status != FACET_OK) subject_destroy(s);
-    return status;
-}
-
-static void smooth(struct subject *s) {
-    if (s->b.single != NULL)
-        device_patch_sweep_single(s->device, &s->patches.plan, 0, s->b.single, s->x.single,
-                                  (float *)s->scratch);
-    else
-        device_patch_sweep(s->device, &s->patches.plan, 0, s->b.data, s->x.data, s->scratch);
-}
-
-static void apply(struct subject *s) {
-    if (s->b.single != NULL)
-        device_brick_apply_single(s->device, &s->brick.cells, 1.0, s->b.single, 0.0, NULL, s->y.single,
-                                  (float *)s->scratch);
-    else
-        device_brick_apply(s->device, &s->brick.cells, 1.0, s->b.data, 0.0, NULL, s->y.data, s->scratch);
-}
-
-/* Unknowns per second, the best of some runs. */
-static facet_status measure(struct subject *s, void (*run)(struct subject *), double *rate) {
-    facet_status status = FACET_OK;
-    double best = INFINITY;
-    run(s);
-    TRY(device_check(s->device));
-    for (int i = 0; i < REPEATS; i++) {
-        double begin = base_seconds();
-        for (int j = 0; j < INNER; j++) run(s);
-        TRY(device_check(s->device)); /* waits */
-        best = fmin(best, (base_seconds() - begin) / INNER);
-    }
-    *rate = (double)s->n / best;
-done:
-    return status;
-}
-
-/* Operations of one step of exact patches (useful ones: both blocks of six transforms, the shell, the
- * division). */
-static double step_operations(int k) {
-    double m = 2.0 * k - 1.0, even = floor(0.5 * (m + 1.0)), odd = m - even, blocks = even * even + odd * odd;
-    return 2.0 * (6.0 * m * m * blocks + 14.0 * m * blocks + 7.0 * m * m * m) / (k * (double)k * k);
-}
-
-static facet_status throughput(const struct bench_options *options, const struct device *device) {
-    facet_status status = FACET_OK;
-    struct table *table = NULL;
-    struct subject s = {0};
-    static const char *const headers[] = {
-        "k",          "unknowns",   "smooth f64", "of it TFLOP/s",   "fused f64",
-        "global f64", "smooth f32", "apply f64",  "B/DoF over copy", "apply f32"};
-    static const int cells[9] = {0, 512, 256, 192, 128, 112, 96, 88, 72};
-    TRY(table_create(10, headers, &table));
-    for (int k = 1; k <= 8; k++) {
-        int n = options->quick ? 8 : cells[k];
-        double rate[6] = {0};
-        for (int way = 0; way < 4; way++) {
-            static const enum patch_variant variants[4] = {PATCH_BOUNDARY, PATCH_FUSED, PATCH_GLOBAL,
-                                                           PATCH_BOUNDARY};
-            int slow = way == 1 || way == 2;
-            TRY(subject_create(device, k, slow && n > 48 ? 48 : n, way == 3, variants[way], &s));
-            TRY(measure(&s, smooth, &rate[way]));
-            if (!slow) TRY(measure(&s, apply, &rate[way == 0 ? 4 : 5]));
-            if (way == 0) {
-                table_cell(table, "%d", k);
-                table_cell(table, "%.0f M", 1e-6 * (double)s.n);
-            }
-            subject_destroy(&s);
-            TRY(base_check_interrupt());
-        }
-        table_cell(table, "%.2f", 1e-9 * rate[0]);
-        table_cell(table, "%.2f", 1e-12 * rate[0] * step_operations(k));
-        table_cell(table, "%.2f", 1e-9 * rate[1]);
-        table_cell(table, "%.2f", 1e-9 * rate[2]);
-        table_cell(table, "%.2f", 1e-9 * rate[3]);
-        table_cell(table, "%.1f", 1e-9 * rate[4]);
-        table_cell(table, "%.2f", rate[4] * 16.0 / 4.27e12);
-        table_cell(table, "%.1f", 1e-9 * rate[5]);
-    }
-    TRY(bench_emit(options, "cui2024-gpu-throughput",
-                   "Billions of unknowns per second of one smoothing step (all colours) and of one product, "
-                   "constant k. fused "
-                   "(the residual of the closed patch, general kernel) and global (the residual of the whole "
-                   "cube for every "
-                   "colour) on 48^3 cells. Bytes: 16 per unknown of a product, over 4.27 TB/s.",
-                   table));
-done:
-    subject_destroy(&s);
-    table_destroy(&table);
-    return status;
-}
 
 /* The loads of f = 3 pi^2 prod sin(pi x_d) are products of 1D loads, and so are the values of the solution at
  * the nodes. */
@@ -189,6 +43,7 @@ struct way {
     enum box_continuous_solver solver;
     int single;
     double contrast; /* k of the cells between 1 and this */
+    int inner;       /* steps inside a patch */
 };
 
 static facet_status create(const struct device *device, int degree, int cells, const struct way *way,
@@ -210,6 +65,7 @@ static facet_status create(const struct device *device, int degree, int cells, c
     box_continuous_options_default(&how);
     how.solver = way->solver;
     how.single = way->single;
+    how.inner = way->inner;
     TRY(box_continuous_create(device, &data, degree, &how, c));
 done:
     base_free(&x);
@@ -302,10 +158,11 @@ static facet_status solves(const struct bench_options *options, const struct dev
     static const char *const headers[] = {
         "k",       "cells",   "unknowns", "how",       "error at nodes", "iterations", "setup s",
         "loads s", "solve s", "GDoF/s",   "copied MB", "paper, A100 s",  "asked s"};
-    static const struct way ways[] = {{"double", BOX_CONTINUOUS_MULTIGRID, 0, 1.0},
-                                      {"mixed", BOX_CONTINUOUS_MULTIGRID, 1, 1.0},
-                                      {"direct", BOX_CONTINUOUS_DIRECT, 0, 1.0},
-                                      {"mixed, k jumps by 100, CG", BOX_CONTINUOUS_CG, 1, 100.0}};
+    static const struct way ways[] = {{"double", BOX_CONTINUOUS_MULTIGRID, 0, 1.0, 0},
+                                      {"mixed", BOX_CONTINUOUS_MULTIGRID, 1, 1.0, 0},
+                                      {"direct", BOX_CONTINUOUS_DIRECT, 0, 1.0, 0},
+                                      {"mixed, k jumps by 100, CG", BOX_CONTINUOUS_CG, 1, 100.0, 0},
+                                      {"the same, 4 inner steps", BOX_CONTINUOUS_CG, 1, 100.0, 4}};
     static const struct {
         int degree, cells;
         const char *printed[2]; /* cui2024, Table 7: double, mixed */
@@ -315,8 +172,8 @@ static facet_status solves(const struct bench_options *options, const struct dev
                  {7, 128, {"5.891", "3.326"}, {"0.9", "0.45"}}};
     TRY(table_create(13, headers, &table));
     for (int i = 0; i < 3; i++)
-        for (int w = 0; w < 4; w++) {
-            int cells = options->quick ? 8 : w == 3 ? sizes[i].cells / 2 : sizes[i].cells;
+        for (int w = 0; w < 5; w++) {
+            int cells = options->quick ? 8 : w >= 3 ? sizes[i].cells / 2 : sizes[i].cells;
             TRY(solve(device, sizes[i].degree, cells, &ways[w], table));
             table_cell(table, "%s", w < 2 && !options->quick ? sizes[i].printed[w] : "-");
             table_cell(table, "%s", w < 2 && !options->quick ? sizes[i].asked[w] : "-");
@@ -339,7 +196,7 @@ facet_status bench_cui2024_gpu(const struct bench_options *options) {
     facet_status status = FACET_OK;
     const struct device *device;
     TRY(device_find(options->device, &device));
-    TRY(throughput(options, device));
+    TRY(cui2024_kernels(options, device));
     TRY(solves(options, device));
 done:
     return status;

@@ -20,6 +20,12 @@
 
 #include <stdint.h>
 
+#ifdef __CUDACC__
+#define BRICK_INLINE __host__ __device__ static inline
+#else
+#define BRICK_INLINE static inline
+#endif
+
 #define BRICK_MAX_DEGREE  15
 #define BRICK_MAX_FREE    (2 * BRICK_MAX_DEGREE - 1)
 #define BRICK_MAX_COLOURS 3
@@ -38,7 +44,7 @@ struct brick_layout {
     int T;           /* modes from nodes, S' M */
     int count;
 };
-static inline struct brick_layout brick_layout(int m, int even) {
+BRICK_INLINE struct brick_layout brick_layout(int m, int even) {
     struct brick_layout at;
     int odd = m - even, block = even > 0 ? even * even + odd * odd : m * m;
     at.S = 0;
@@ -221,6 +227,22 @@ static inline int64_t brick_modes_count(const struct brick_modes *m) {
  * adds damping/c of the correction at a node that is free in c patches. */
 enum patch_variant { PATCH_BOUNDARY, PATCH_FUSED, PATCH_SEPARATE, PATCH_GLOBAL, PATCH_ADDITIVE };
 
+/* Code of a device that has several for one variant, all with the same result up to rounding; a kernel that
+ * does not fit the variant, the degree or the patch gives way to PATCH_KERNEL_BEST, the fastest that was
+ * measured. For the fused and the separate variant those of cui2024, section 4.1: threads as the nodes of the
+ * closed patch lie, of which those on the shell idle (basic); numbered by the nodes inside (linear); and with
+ * arrays and loops such that no two threads meet in a bank of shared memory (conflict-free). For the boundary
+ * variant (and the corrections of the global one) lines of nodes in registers (lines), and products of
+ * 8 x 8 blocks on tensor cores (tensor). */
+enum patch_kernel {
+    PATCH_KERNEL_BEST,
+    PATCH_KERNEL_BASIC,
+    PATCH_KERNEL_LINEAR,
+    PATCH_KERNEL_CONFLICT_FREE,
+    PATCH_KERNEL_LINES,
+    PATCH_KERNEL_TENSOR
+};
+
 /* A smoothing step. All arrays of the plan itself are on the host, tables and those of `cells` on the device.
  * Where k or lambda vary from cell to cell PATCH_BOUNDARY means PATCH_FUSED: the residual is always that of
  * the true operator. Such patches are solved in one of two ways.
@@ -248,13 +270,14 @@ struct brick_patches {
     const struct brick_line *lines;
     const struct brick_cells *cells;
     enum patch_variant variant;
+    enum patch_kernel kernel;
     int inner;                 /* steps inside a patch where k or lambda vary */
     double damping;            /* omega, and that of PATCH_ADDITIVE; others have none */
     const double *scale;       /* s on the device; needed where k or lambda vary and inner is 0 */
     const float *scale_single; /* the same, rounded */
 };
 
-static inline double brick_chebyshev_low(double q) {
+BRICK_INLINE double brick_chebyshev_low(double q) {
     if (q < 0.01) q = 0.01;
     return 4 * q < 0.5 * (1 + q) ? 4 * q : 0.5 * (1 + q);
 }

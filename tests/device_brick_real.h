@@ -67,8 +67,7 @@ static void NAME(run_brick_restrict)(struct arena *a, int64_t number) {
 
 /* All variants, forward and backward, with inner steps where coefficients vary. */
 static void NAME(run_patch_sweep)(struct arena *a, int64_t number) {
-    const int varies =
-        (brick_cases[number].k_varies || brick_cases[number].lambda_varies) && last_variant == PATCH_ADDITIVE;
+    const int varies = brick_cases[number].k_varies || brick_cases[number].lambda_varies;
     for (int run = 0; run < (varies ? 2 : 1) * (last_variant + 1); run++) {
         struct brick_setup s;
         brick_setup_create(a->device, (int)number, &s);

@@ -132,7 +132,7 @@ static const struct box_case device_boxes[] = {
 /* ------------------------------------------------------------------------------------------ both precisions
  */
 
-/* The GPU has no additive patches and no inner steps. */
+/* The GPU has no additive patches. */
 static int last_variant = PATCH_ADDITIVE;
 
 #define REAL       double

@@ -7,7 +7,6 @@
 
 /* Inside patches where k varies: with fewer, k = 7 in 3D takes more than three times the cycles of constant k
  * at jumps of 100. */
-#define INNER_STEPS 4
 /* Nodes of a direction whose modes are found by a dense eigensolver for a coarse level. */
 #define LONGEST_DIRECT 512
 
@@ -344,9 +343,8 @@ static facet_status fill_level(struct box_level *l) {
         TRY(box_patches_create(all->device, &l->grid, all->element, &l->brick.cells, &l->patches));
         l->patches.plan.variant =
             all->options->smoother == BOX_SMOOTHER_ADDITIVE ? PATCH_ADDITIVE : all->options->variant;
-        l->patches.plan.inner = all->options->inner < 0 ? INNER_STEPS : all->options->inner;
-        if (all->options->inner < 0 && device_patch_scratch(all->device, &l->patches.plan) < 0)
-            l->patches.plan.inner = 0; /* the device has none */
+        l->patches.plan.inner =
+            all->options->inner < 0 ? device_inner_steps(all->device) : all->options->inner;
     }
 done:
     return status;

@@ -143,6 +143,8 @@ void device_block_smooth(const struct device *device, int64_t n_blocks, const in
 /* Continuous elements on bricks. */
 /* Unknowns that are solved faster by modes_solve than by more levels of a multigrid; 0: none. */
 int64_t device_direct_size(const struct device *device);
+/* Steps inside a patch that pay where k varies from cell to cell. */
+int device_inner_steps(const struct device *device);
 void device_brick_apply(const struct device *device, const struct brick_cells *cells, double a,
                         const double *x, double b, const double *f, double *y, double *scratch);
 void device_brick_diagonal(const struct device *device, const struct brick_cells *cells, double *d);
