@@ -50,6 +50,26 @@ struct facet_plan {
     const double *values;
 };
 
+/* Patches of row blocks whose unknowns are solved for together. Patch p has the row blocks blocks[first[p]]
+ * .. blocks[first[p + 1] - 1], all different; its unknowns are theirs in this order. The patches of a colour
+ * follow each other, and no panel leads from one to another of them, so that they may be worked on at the
+ * same time.
+ */
+struct facet_patches {
+    struct facet_plan rows;
+    const float *single; /* the values of the panels for facet_sweep_single, which reads nothing of those of
+                            `rows` and of `inverses` */
+    int64_t n_patches;
+    const int64_t *first;         /* n_patches + 1 */
+    const int64_t *blocks;        /* row blocks */
+    const int64_t *starts;        /* n_patches: where the inverse of a patch begins */
+    const double *inverses;       /* symmetric, all rows of it */
+    const float *inverses_single; /* likewise */
+    int n_colours;
+    const int64_t *colour_starts; /* n_colours + 1: patches; on the host */
+    int64_t largest;              /* unknowns of the largest patch */
+};
+
 /* Reference matrices of affine cells: one shape and degree, faces in orientation 0. Symmetric pairs (b, c), b
  * <= c, in the order 00 01 11 (02 12 22: by c, then b).
  *
@@ -127,6 +147,12 @@ struct kernels {
     void (*cell_apply)(const struct cell_plan *plan, const double *x, double *y);   /* y += K x */
     /* The run (>= 1) that cell_apply likes best when the matrices of a batch have so many bytes. */
     int64_t (*cell_run)(int64_t batch_bytes);
+    /* One step over all patches, colour by colour (backward: from the last colour to the first): x_p = x_p +
+     * B_p (f - K x)_p, K being the panels, B_p the inverse of a patch. scratch: facet_sweep_scratch numbers
+     * of the precision of the vectors. */
+    void (*facet_sweep)(const struct facet_patches *patches, int backward, const double *f, double *x,
+                        double *scratch);
+    int64_t (*facet_sweep_scratch)(const struct facet_patches *patches);
 
     /* Condenses batches of affine cells from their coefficients (batch x affine_layout.count x LANES), faces
      * in the orientations of each cell: with S, R and H + G'A^-1 G as in src/hdg/hdg.h, factor (batch x
@@ -210,6 +236,8 @@ struct kernels {
                                 const float *matrices, double a, double b, double c, const float *f,
                                 const float *t, float *r, float *d, float *x);
     void (*cell_apply_single)(const struct cell_plan *plan, const float *x, float *y);
+    void (*facet_sweep_single)(const struct facet_patches *patches, int backward, const float *f, float *x,
+                               float *scratch);
     void (*convert_to_single)(int64_t n, const double *x, float *y); /* y = x, rounded */
     void (*convert_to_double)(int64_t n, const float *x, double *y); /* y = x */
     double (*box_step_single)(const struct box_plan *plan, const struct box_step *step, const float *f,

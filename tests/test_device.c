@@ -128,27 +128,37 @@ static int last_variant = PATCH_ADDITIVE;
 #define NAME(what) what
 #define ARRAY      data
 #define MATRICES   matrices
+#define PANELS     rows.values
+#define INVERSES   inverses
 #include "device_box.h"
 #include "device_real.h"
 
 #include "device_brick_real.h"
+#include "device_sweep_real.h"
 #undef REAL
 #undef NAME
 #undef ARRAY
 #undef MATRICES
+#undef PANELS
+#undef INVERSES
 
 #define REAL       float
 #define NAME(what) what##_single
 #define ARRAY      single
 #define MATRICES   single
+#define PANELS     single
+#define INVERSES   inverses_single
 #include "device_box.h"
 #include "device_real.h"
 
 #include "device_brick_real.h"
+#include "device_sweep_real.h"
 #undef REAL
 #undef NAME
 #undef ARRAY
 #undef MATRICES
+#undef PANELS
+#undef INVERSES
 
 static void run_to_single(struct arena *a, int64_t n) {
     float *y = put_nan_single(a, n);
@@ -369,6 +379,7 @@ static const struct check {
     {"block_smooth", NULL, run_block_smooth, 1e-14, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
     {"facet_apply", NULL, run_facet_apply, 1e-13, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
     {"cell_apply", "cell_run", run_cell_apply, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
+    {"facet_sweep", "facet_sweep_scratch", run_facet_sweep, 1e-12, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"condense_affine", "condense_scratch", run_condense, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"condense_sum", "condense_sum_scratch", run_condense_sum, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"batch_load", NULL, run_batch_load, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
@@ -388,6 +399,7 @@ static const struct check {
     {"block_apply_single", NULL, run_block_apply_single, 1e-6, {0, 1, 2, 3, 7, 64, 65, 513, 5003, -1}},
     {"block_smooth_single", NULL, run_block_smooth_single, 1e-6, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
     {"cell_apply_single", NULL, run_cell_apply_single, 1e-5, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
+    {"facet_sweep_single", NULL, run_facet_sweep_single, 1e-4, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"convert_to_single", NULL, run_to_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"box_step", "box_residual", run_box, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, -1}},
     {"box_prolong", "box_restrict", run_box_coarse, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, -1}},

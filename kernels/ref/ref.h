@@ -10,6 +10,11 @@ void facet_apply_ref(const struct facet_plan *plan, const double *x, double *y);
 void cell_apply_ref(const struct cell_plan *plan, const double *x, double *y);
 void cell_apply_single_ref(const struct cell_plan *plan, const float *x, float *y);
 int64_t cell_run_ref(int64_t batch_bytes);
+void facet_sweep_ref(const struct facet_patches *p, int backward, const double *f, double *x,
+                     double *scratch);
+void facet_sweep_single_ref(const struct facet_patches *p, int backward, const float *f, float *x,
+                            float *scratch);
+int64_t facet_sweep_scratch_ref(const struct facet_patches *p);
 int64_t condense_affine_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                             double *factor, double *U, double *K, double *scratch);
 int64_t condense_scratch_ref(const struct affine_tables *t);

@@ -112,6 +112,11 @@ void facet_apply_simd(const struct facet_plan *plan, const double *x, double *y)
 void cell_apply_simd(const struct cell_plan *plan, const double *x, double *y);
 void cell_apply_single_simd(const struct cell_plan *plan, const float *x, float *y);
 int64_t cell_run_simd(int64_t batch_bytes);
+void facet_sweep_simd(const struct facet_patches *p, int backward, const double *f, double *x,
+                      double *scratch);
+void facet_sweep_single_simd(const struct facet_patches *p, int backward, const float *f, float *x,
+                             float *scratch);
+int64_t facet_sweep_scratch_simd(const struct facet_patches *p);
 int64_t condense_affine_simd(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                              double *factor, double *U, double *K, double *scratch);
 int64_t condense_scratch_simd(const struct affine_tables *t);

@@ -293,6 +293,20 @@ void device_facet_apply(const struct device *device, const struct facet_plan *pl
     RUN(device, facet_apply(plan, x, y));
 }
 
+void device_facet_sweep(const struct device *device, const struct facet_patches *patches, int backward,
+                        const double *f, double *x, double *scratch) {
+    RUN(device, facet_sweep(patches, backward, f, x, scratch));
+}
+
+void device_facet_sweep_single(const struct device *device, const struct facet_patches *patches, int backward,
+                               const float *f, float *x, float *scratch) {
+    RUN(device, facet_sweep_single(patches, backward, f, x, scratch));
+}
+
+int64_t device_facet_sweep_scratch(const struct device *device, const struct facet_patches *patches) {
+    return device->kernels()->facet_sweep_scratch(patches);
+}
+
 int64_t device_cell_run(const struct device *device, int64_t batch_bytes) {
     int64_t run = enter(device)->cell_run(batch_bytes);
     leave(device);

@@ -100,6 +100,9 @@ void device_block_apply(const struct device *device, int64_t n_blocks, const int
                         const int64_t *starts, const double *matrices, const double *x, double *y);
 void device_facet_apply(const struct device *device, const struct facet_plan *plan, const double *x,
                         double *y);
+void device_facet_sweep(const struct device *device, const struct facet_patches *patches, int backward,
+                        const double *f, double *x, double *scratch);
+int64_t device_facet_sweep_scratch(const struct device *device, const struct facet_patches *patches);
 int64_t device_cell_run(const struct device *device, int64_t batch_bytes);
 void device_cell_apply(const struct device *device, const struct cell_plan *plan, const double *x, double *y);
 int64_t device_condense_affine(const struct device *device, const struct affine_tables *tables,
@@ -161,6 +164,8 @@ void device_block_smooth_single(const struct device *device, int64_t n_blocks, c
                                 const float *f, const float *t, float *r, float *d, float *x);
 void device_cell_apply_single(const struct device *device, const struct cell_plan *plan, const float *x,
                               float *y);
+void device_facet_sweep_single(const struct device *device, const struct facet_patches *patches, int backward,
+                               const float *f, float *x, float *scratch);
 void device_convert_to_single(const struct device *device, int64_t n, const double *x, float *y);
 void device_convert_to_double(const struct device *device, int64_t n, const float *x, double *y);
 double device_box_step(const struct device *device, const struct box_plan *plan, const struct box_step *step,

@@ -101,10 +101,10 @@ facet_status multigrid_set_cycle(struct multigrid *mg, enum mg_cycle cycle);
 int multigrid_is_flexible(const struct multigrid *mg); /* not symmetric, or not linear */
 /* What went wrong in a cycle (a transfer between devices needs memory); solvers ask after they are done. */
 facet_status multigrid_failure(const struct multigrid *mg);
-/* After an iteration with mg failed: *diagnosis = which part of it is to blame, or NULL when all parts do what
- * they should (a stall). Belongs to mg, until the next call. A smoother diverges when it multiplies the energy
- * of some error by more than 1 (a Chebyshev polynomial whose top is too low); the coarse solve fails when it
- * gives values that are not finite, or does not reduce the error of the coarse problem P'AP. */
+/* After an iteration with mg failed: *diagnosis = which part of it is to blame, or NULL when all parts do
+ * what they should (a stall). Belongs to mg, until the next call. A smoother diverges when it multiplies the
+ * energy of some error by more than 1 (a Chebyshev polynomial whose top is too low); the coarse solve fails
+ * when it gives values that are not finite, or does not reduce the error of the coarse problem P'AP. */
 #define MG_DIAGNOSIS_BYTES 256
 facet_status multigrid_diagnose(struct multigrid *mg, const char **diagnosis);
 /* Measures the reduction of the residual by every visit of a level, which costs a product each. */

@@ -54,8 +54,8 @@ static facet_status try_smoother(const struct mg_level *l, int level, char *text
     if (!(factor > DIVERGENCE)) goto done;
     if (top > 0.0) snprintf(expects, sizeof expects, "; it expects eigenvalues up to %.3g", top);
     snprintf(text, MG_DIAGNOSIS_BYTES,
-             "the smoother of level %d (%s) diverges: it multiplies the energy norm of an error by %.3g%s", level,
-             l->name, factor, expects);
+             "the smoother of level %d (%s) diverges: it multiplies the energy norm of an error by %.3g%s",
+             level, l->name, factor, expects);
 done:
     vector_destroy(&f);
     vector_destroy(&x);

@@ -81,8 +81,8 @@ struct solve_control {
 struct solve_report {
     int iterations, converged;
     const char *reason; /* lives as long as the preconditioner */
-    double residual; /* true, relative */
-    double rate;     /* geometric mean of the reduction per iteration */
+    double residual;    /* true, relative */
+    double rate;        /* geometric mean of the reduction per iteration */
     int n_history, history_capacity;
     double *history; /* relative residual before iteration 1, after it, ... */
 };

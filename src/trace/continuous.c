@@ -261,8 +261,9 @@ void continuous_constant(const struct continuous_space *space, double *full) {
 /* Every unknown is an entity. */
 static void unknown_slots(const struct continuous_space *space, const int64_t *first,
                           struct trace_slots *slots) {
-    *slots = (struct trace_slots){.mesh = space->mesh, .n_entities = space->n_all, .first = first};
+    *slots = (struct trace_slots){.n_entities = space->n_all, .first = first};
     for (int b = 0; b < space->mesh->n_blocks; b++) {
+        slots->count[b] = space->mesh->blocks[b].count;
         slots->n_slots[b] = space->n[b];
         slots->entities[b] = space->unknowns[b];
     }

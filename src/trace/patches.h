@@ -1,6 +1,7 @@
 /* Schwarz smoothers on the trace: the unknowns of some faces solved together. A patch is all faces of a cell,
  * or all faces around a vertex (2D), an edge or a vertex (3D). Patches of eliminated faces alone, and of
- * periodic meshes so small that a patch meets itself, are left out; every free face must be in some patch. */
+ * periodic meshes so small that a patch has a face twice, are left out; a free face that is then in no patch
+ * is one by itself. */
 #ifndef FACET_TRACE_PATCHES_H
 #define FACET_TRACE_PATCHES_H
 
@@ -14,8 +15,9 @@ enum trace_patch { TRACE_PATCH_CELL, TRACE_PATCH_VERTEX, TRACE_PATCH_EDGE };
 facet_status operator_create_patches(const struct trace_space *space, const struct trace_matrices *matrices,
                                      enum trace_patch kind, struct operator* D);
 /* Multiplicative: `steps` sweeps over all patches in the order of their colours before, and in the reverse
- * order after the coarse correction, so that a cycle is symmetric. Patches of one colour share no cell. The
- * matrices must outlive it; single: all numbers are rounded (the matrices are copied). */
+ * order after the coarse correction, so that a cycle is symmetric. Patches of one colour share no cell. K is
+ * copied by rows of faces, so the matrices may go: with t patches of n unknowns around a face of m that is 7
+ * m^2 (quads; 11 on hexes) for the row of a face and n^2 for each patch. single: all numbers are rounded. */
 facet_status smoother_create_sweep(const struct trace_space *space, const struct trace_matrices *matrices,
                                    enum trace_patch kind, int steps, int single, struct smoother *s);
 

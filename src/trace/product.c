@@ -51,16 +51,21 @@ static void product_free(struct operator* A) {
     base_free(&A->data);
 }
 
+void trace_slots_add(const struct operator* A, const struct vector *x, struct vector *y) {
+    const struct product *p = A->data;
+    for (int b = 0; b < p->n_blocks; b++)
+        if (A->single)
+            device_cell_apply_single(A->device, &p->cells[b], x->single, y->single);
+        else
+            device_cell_apply(A->device, &p->cells[b], x->data, y->data);
+}
+
 static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct product *p = A->data;
     switch (p->form) {
     case TRACE_CELLS:
         vector_fill(y, 0.0);
-        for (int b = 0; b < p->n_blocks; b++)
-            if (A->single)
-                device_cell_apply_single(A->device, &p->cells[b], x->single, y->single);
-            else
-                device_cell_apply(A->device, &p->cells[b], x->data, y->data);
+        trace_slots_add(A, x, y);
         break;
     case TRACE_FACETS:
         device_facet_apply(A->device, &p->facets, x->data, y->data);
@@ -85,14 +90,18 @@ double trace_operator_bytes(const struct operator* A) {
 
 /* ---------------------------------------------------------------------------------------------- cells */
 
+static int64_t n_batches_of(const struct trace_slots *slots, int block) {
+    return (slots->count[block] + TRACE_LANES - 1) / TRACE_LANES;
+}
+
 /* maps: first unknown of every slot of every cell, batch x n_slots x LANES (-1: none). */
 static void fill_maps(const struct trace_slots *slots, int block, int64_t *maps) {
     int n_slots = slots->n_slots[block];
-    for (int64_t cell = 0; cell < trace_n_batches(slots->mesh, block) * TRACE_LANES; cell++) {
+    for (int64_t cell = 0; cell < n_batches_of(slots, block) * TRACE_LANES; cell++) {
         int64_t *map = maps + cell / TRACE_LANES * n_slots * TRACE_LANES + cell % TRACE_LANES;
         const int32_t *entities = slots->entities[block] + cell * n_slots;
         for (int s = 0; s < n_slots; s++)
-            map[s * TRACE_LANES] = cell < slots->mesh->blocks[block].count ? slots->first[entities[s]] : -1;
+            map[s * TRACE_LANES] = cell < slots->count[block] ? slots->first[entities[s]] : -1;
     }
 }
 
@@ -106,7 +115,7 @@ static int64_t choose_run(const struct trace_matrices *matrices, int block) {
 
 /* Entities of the batches begin .. end-1: where they stand among the slots. */
 static void slot_range(const struct trace_slots *slots, int block, int64_t *begin, int64_t *end) {
-    int64_t n_slots = slots->n_slots[block], all = slots->mesh->blocks[block].count * n_slots;
+    int64_t n_slots = slots->n_slots[block], all = slots->count[block] * n_slots;
     *begin *= TRACE_LANES * n_slots;
     *end *= TRACE_LANES * n_slots;
     if (*end > all) *end = all;
@@ -143,7 +152,7 @@ static facet_status colour_runs(const struct trace_slots *slots, const struct tr
                                 int block, const double *x, struct colouring *c) {
     facet_status status = FACET_OK;
     const int32_t *entities = slots->entities[block];
-    int64_t n_batches = trace_n_batches(slots->mesh, block);
+    int64_t n_batches = n_batches_of(slots, block);
     int m = slot_size(slots, matrices, block), n_shared = 0, n_own = 0;
     uint64_t *taken = NULL;
     c->run = x == NULL ? choose_run(matrices, block) : 1;
@@ -219,7 +228,7 @@ static facet_status make_cells(const struct trace_slots *slots, const struct tra
         int64_t n = matrices->n[b];
         p->n_blocks = b + 1;
         TRY(make_cell_plan(slots, matrices, b, x, &p->cells[b]));
-        int64_t n_entries = slots->mesh->blocks[b].count * (n * (n + 1) / 2);
+        int64_t n_entries = slots->count[b] * (n * (n + 1) / 2);
         p->bytes += 8.0 * (double)n_entries;
     }
 done:
@@ -463,8 +472,9 @@ done:
 /* Every face is a slot. first: of the faces, in the numbering that is wanted. */
 static void face_slots(const struct trace_space *space, const int64_t *first, struct trace_slots *slots) {
     const struct facet_mesh *mesh = space->mesh;
-    *slots = (struct trace_slots){.mesh = mesh, .n_entities = mesh->n_faces, .first = first};
+    *slots = (struct trace_slots){.n_entities = mesh->n_faces, .first = first};
     for (int b = 0; b < mesh->n_blocks; b++) {
+        slots->count[b] = mesh->blocks[b].count;
         slots->n_slots[b] = shape_n_faces(mesh->blocks[b].shape);
         slots->entities[b] = mesh->blocks[b].faces;
     }

@@ -10,7 +10,7 @@
 #include "trace/trace.h"
 
 struct trace_slots {
-    const struct facet_mesh *mesh;
+    int64_t count[MESH_MAX_BLOCKS]; /* cells */
     int n_slots[MESH_MAX_BLOCKS];
     const int32_t *entities[MESH_MAX_BLOCKS];
     int64_t n_entities;
@@ -20,6 +20,8 @@ struct trace_slots {
 /* The operator of n unknowns in the form TRACE_CELLS; it refers to the matrices, but not to the slots. */
 facet_status trace_slots_operator(const struct trace_slots *slots, const struct trace_matrices *matrices,
                                   int64_t n, struct operator* A);
+/* y += A x of such an operator. */
+void trace_slots_add(const struct operator* A, const struct vector *x, struct vector *y);
 /* y = K x once, on the host's vectors of n numbers. */
 facet_status trace_slots_product(const struct trace_slots *slots, const struct trace_matrices *matrices,
                                  int64_t n, const double *x, double *y);

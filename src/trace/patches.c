@@ -1,0 +1,432 @@
+/* Schwarz smoothers on the trace: patches added up, or swept one colour after another. See patches.h. */
+#include "trace/patches.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "trace/coarse.h"
+#include "trace/patch_sets.h"
+#include "trace/slots.h"
+
+/* Unknowns of a patch that the product with lanes of them has room for. */
+#define MAX_ADDITIVE 1728
+
+/* Of one thread that inverts patches. */
+struct inverter {
+    int32_t *place;
+    double *B;
+};
+
+static void inverter_destroy(struct inverter *v) {
+    base_free(&v->place);
+    base_free(&v->B);
+}
+
+static facet_status inverter_create(const struct trace_space *space, const struct patch_set *set,
+                                    struct inverter *v) {
+    facet_status status = FACET_OK;
+    TRY(ALLOC(v->B, set->largest * set->largest));
+    TRY(ALLOC(v->place, space->n_free_faces));
+    for (int64_t b = 0; b < space->n_free_faces; b++) v->place[b] = -1;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ additive */
+
+/* A sum of operators over patches of one size each. */
+struct sum {
+    int n;
+    struct operator* parts;
+};
+
+static void sum_apply(const struct operator* D, const struct vector *x, struct vector *y) {
+    const struct sum *sum = D->data;
+    vector_fill(y, 0.0);
+    for (int i = 0; i < sum->n; i++) trace_slots_add(&sum->parts[i], x, y);
+}
+
+static void sum_free(struct operator* D) {
+    struct sum *sum = D->data;
+    if (sum == NULL) return;
+    for (int i = 0; i < sum->n; i++) operator_destroy(&sum->parts[i]);
+    base_free(&sum->parts);
+    base_free(&D->data);
+}
+
+static facet_status sum_to_single(const struct operator* D, struct operator* S);
+
+static facet_status begin_sum(const struct device *device, int64_t n, int n_parts, struct operator* D,
+                              struct sum **sum) {
+    facet_status status = FACET_OK;
+    *D = (struct operator){.n = n,
+                           .device = device,
+                           .apply = sum_apply,
+                           .free = sum_free,
+                           .name = "the patches",
+                           .to_single = sum_to_single};
+    TRY(CALLOC(*sum, 1));
+    D->data = *sum;
+    TRY(CALLOC((*sum)->parts, n_parts));
+    (*sum)->n = n_parts;
+done:
+    return status;
+}
+
+static facet_status sum_to_single(const struct operator* D, struct operator* S) {
+    facet_status status = FACET_OK;
+    const struct sum *from = D->data;
+    struct sum *to;
+    TRY(begin_sum(D->device, D->n, from->n, S, &to));
+    S->single = 1;
+    for (int i = 0; i < from->n; i++) TRY(operator_create_single(&from->parts[i], &to->parts[i]));
+done:
+    return status;
+}
+
+/* Patches of as many faces with as many unknowns. */
+struct patch_class {
+    int n_faces, m;
+    int64_t count;
+};
+
+/* The class of every patch. */
+static facet_status classify(const struct trace_space *space, const struct patch_set *set, int32_t *of,
+                             int *n_classes, struct patch_class **classes) {
+    facet_status status = FACET_OK;
+    int n = 0, room = 0;
+    for (int64_t p = 0; p < set->n; p++) {
+        int n_faces = (int)(set->first[p + 1] - set->first[p]), c = 0;
+        int64_t size = patch_size(space, set, p);
+        if (size > MAX_ADDITIVE)
+            FAIL(FACET_ERROR_INPUT, "a patch has %lld unknowns, more than %d; use patches of cells",
+                 (long long)size, MAX_ADDITIVE);
+        struct patch_class mine = {n_faces, (int)(size / n_faces), 1};
+        while (c < n && ((*classes)[c].n_faces != n_faces || (*classes)[c].m != mine.m)) c++;
+        of[p] = c;
+        if (c < n) {
+            (*classes)[c].count++;
+            continue;
+        }
+        if (n == room) TRY(base_realloc(classes, (size_t)(room += 16), sizeof **classes));
+        (*classes)[n++] = mine;
+    }
+done:
+    *n_classes = n;
+    return status;
+}
+
+/* Lower triangle of B, weighted, into the lane at `to`. */
+static void store_lane(const struct patch_class *c, const int64_t *blocks, const double *weight,
+                       const double *B, double *to) {
+    int n = c->n_faces * c->m;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++, to += TRACE_LANES)
+            *to = B[(int64_t)i * n + j] * weight[blocks[i / c->m]] * weight[blocks[j / c->m]];
+}
+
+/* host: the inverses of `list` in lanes. weight: of the blocks. */
+static facet_status invert_class(const struct trace_space *space, const struct block_rows *rows,
+                                 const struct patch_set *set, const struct patch_class *c,
+                                 const int64_t *list, const double *weight, double *host) {
+    struct base_collector failures;
+    int64_t n = (int64_t)c->n_faces * c->m, size = n * (n + 1) / 2;
+    base_collector_init(&failures);
+    base_set_blas_threads(1);
+#pragma omp parallel num_threads(base_threads())
+    {
+        struct inverter v = {0};
+        facet_status mine = inverter_create(space, set, &v);
+        base_collect(&failures, -1, mine);
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < c->count; k++) {
+            if (mine != FACET_OK) continue;
+            mine = patch_invert(space, rows, set, list[k], v.place, v.B);
+            base_collect(&failures, k, mine);
+            if (mine == FACET_OK)
+                store_lane(c, set->blocks + set->first[list[k]], weight, v.B,
+                           host + k / TRACE_LANES * size * TRACE_LANES + k % TRACE_LANES);
+        }
+        inverter_destroy(&v);
+    }
+    return base_collected(&failures);
+}
+
+static facet_status class_operator(const struct device *device, const struct trace_space *space,
+                                   const struct block_rows *rows, const struct patch_set *set,
+                                   const struct patch_class *c, const int64_t *list, const double *weight,
+                                   struct operator* A) {
+    facet_status status = FACET_OK;
+    int64_t n = (int64_t)c->n_faces * c->m, n_batches = (c->count + TRACE_LANES - 1) / TRACE_LANES;
+    struct trace_matrices matrices = {
+        .device = device, .n_blocks = 1, .n = {(int)n}, .n_batches = {n_batches}};
+    struct trace_slots slots = {.count = {c->count},
+                                .n_slots = {c->n_faces},
+                                .n_entities = space->n_free_faces,
+                                .first = space->free_offsets};
+    int64_t n_values = n_batches * (n * (n + 1) / 2) * TRACE_LANES;
+    double *host = NULL;
+    int32_t *entities = NULL;
+    TRY(CALLOC(host, n_values));
+    TRY(invert_class(space, rows, set, c, list, weight, host));
+    TRY(device_copy(device, &matrices.values[0], host, (size_t)n_values, sizeof *host));
+    base_free(&host);
+    TRY(ALLOC(entities, c->count * c->n_faces));
+    for (int64_t k = 0; k < c->count; k++)
+        for (int f = 0; f < c->n_faces; f++)
+            entities[k * c->n_faces + f] = (int32_t)set->blocks[set->first[list[k]] + f];
+    slots.entities[0] = entities;
+    TRY(trace_slots_operator(&slots, &matrices, space->n_free, A));
+    trace_operator_own(A, &matrices);
+done:
+    base_free(&host);
+    base_free(&entities);
+    trace_matrices_destroy(&matrices);
+    return status;
+}
+
+/* Every block counts with 1 over the root of the number of its patches on both sides. */
+static facet_status find_weights(const struct trace_space *space, const struct patch_set *set,
+                                 double **weight) {
+    facet_status status = CALLOC(*weight, space->n_free_faces);
+    if (status != FACET_OK) return status;
+    for (int64_t k = 0; k < set->first[set->n]; k++) (*weight)[set->blocks[k]] += 1.0;
+    for (int64_t b = 0; b < space->n_free_faces; b++) (*weight)[b] = 1.0 / sqrt((*weight)[b]);
+    return FACET_OK;
+}
+
+static facet_status sum_of_patches(const struct trace_space *space, const struct trace_matrices *matrices,
+                                   enum trace_patch kind, struct operator* D) {
+    facet_status status = FACET_OK;
+    struct patch_set set = {0};
+    struct block_rows rows = {0};
+    struct patch_class *classes = NULL;
+    struct sum *sum;
+    int32_t *of = NULL;
+    int64_t *list = NULL;
+    double *weight = NULL;
+    int n_classes = 0;
+    TRY(patch_set_create(space, kind, &set));
+    TRY(block_rows_create(space, matrices, &rows));
+    TRY(find_weights(space, &set, &weight));
+    TRY(ALLOC(of, set.n));
+    TRY(ALLOC(list, set.n));
+    TRY(classify(space, &set, of, &n_classes, &classes));
+    TRY(begin_sum(matrices->device, space->n_free, n_classes, D, &sum));
+    for (int c = 0; c < n_classes; c++) {
+        int64_t n = 0;
+        for (int64_t p = 0; p < set.n; p++)
+            if (of[p] == c) list[n++] = p;
+        TRY(class_operator(matrices->device, space, &rows, &set, &classes[c], list, weight, &sum->parts[c]));
+    }
+done:
+    patch_set_destroy(&set);
+    block_rows_destroy(&rows);
+    base_free(&classes);
+    base_free(&of);
+    base_free(&list);
+    base_free(&weight);
+    return status;
+}
+
+/* The same for cells that are nowhere their own neighbours: element matrices in the order of the mesh. */
+static facet_status sum_of_cells(const struct trace_space *space, const struct trace_matrices *matrices,
+                                 struct operator* D) {
+    facet_status status = FACET_OK;
+    struct trace_matrices patches = {0};
+    double *blocks = NULL;
+    TRY(trace_face_blocks(space, matrices, &blocks));
+    TRY(trace_cell_patches(space, matrices, blocks, &patches));
+    TRY(trace_operator_create(space, &patches, TRACE_CELLS, D));
+    trace_operator_own(D, &patches);
+done:
+    trace_matrices_destroy(&patches);
+    base_free(&blocks);
+    return status;
+}
+
+static int cell_meets_itself(const struct facet_mesh *mesh) {
+    for (int32_t f = 0; f < mesh->n_faces; f++)
+        if (mesh->face_cells[2 * (int64_t)f] == mesh->face_cells[2 * (int64_t)f + 1]) return 1;
+    return 0;
+}
+
+facet_status operator_create_patches(const struct trace_space *space, const struct trace_matrices *matrices,
+                                     enum trace_patch kind, struct operator* D) {
+    *D = (struct operator){0};
+    facet_status status = kind == TRACE_PATCH_CELL && !cell_meets_itself(space->mesh)
+                              ? sum_of_cells(space, matrices, D)
+                              : sum_of_patches(space, matrices, kind, D);
+    if (status != FACET_OK) operator_destroy(D);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ multiplicative */
+
+struct sweep {
+    const struct device *device;
+    struct facet_patches plan; /* its arrays are owned, on the device but for the colours */
+    int steps, single;
+    double *scratch;
+    float *scratch_single;
+};
+
+static void free_constant(const struct device *device, const void *pointer) {
+    void *p = (void *)pointer;
+    device_free(device, &p);
+}
+
+static void sweep_free(struct smoother *s) {
+    struct sweep *sweep = s->data;
+    if (sweep == NULL) return;
+    struct facet_patches *p = &sweep->plan;
+    const void *arrays[] = {p->rows.first,  p->rows.panel_first, p->rows.columns, p->rows.sizes,
+                            p->rows.starts, p->rows.values,      p->single,       p->first,
+                            p->blocks,      p->starts,           p->inverses,     p->inverses_single};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) free_constant(sweep->device, arrays[i]);
+    int64_t *colours = (int64_t *)p->colour_starts;
+    base_free(&colours);
+    device_free(sweep->device, &sweep->scratch);
+    device_free(sweep->device, &sweep->scratch_single);
+    base_free(&s->data);
+}
+
+static void sweep_run(const struct sweep *s, int backward, const struct vector *f, struct vector *x) {
+    for (int k = 0; k < s->steps; k++)
+        if (s->single)
+            device_facet_sweep_single(s->device, &s->plan, backward, f->single, x->single, s->scratch_single);
+        else
+            device_facet_sweep(s->device, &s->plan, backward, f->data, x->data, s->scratch);
+}
+
+static void sweep_smooth(const struct smoother *s, const struct operator* A, const struct vector *f,
+                         int from_zero, struct vector *x) {
+    (void)A;
+    if (from_zero) vector_fill(x, 0.0);
+    sweep_run(s->data, 0, f, x);
+}
+
+static void sweep_post(const struct smoother *s, const struct operator* A, const struct vector *f,
+                       struct vector *x) {
+    (void)A;
+    sweep_run(s->data, 1, f, x);
+}
+
+/* Numbers on the device, rounded or not; the other pointer stays NULL. */
+static facet_status copy_numbers(const struct device *device, int single, const double *host, int64_t n,
+                                 const double **values, const float **rounded) {
+    facet_status status = FACET_OK;
+    double *copy = NULL;
+    float *twin = NULL;
+    TRY(device_copy(device, &copy, host, (size_t)n, sizeof *copy));
+    if (single) {
+        TRY(device_copy_single(device, &twin, copy, n));
+    } else {
+        *values = copy;
+        copy = NULL;
+    }
+    *rounded = twin;
+done:
+    device_free(device, &copy);
+    return status;
+}
+
+static facet_status upload_rows(const struct trace_space *space, const struct block_rows *rows,
+                                struct sweep *s) {
+    facet_status status = FACET_OK;
+    const struct device *device = s->device;
+    struct facet_plan *plan = &s->plan.rows;
+    size_t n = (size_t)space->n_free_faces, n_panels = (size_t)rows->n_panels;
+    plan->n_rows = space->n_free_faces;
+    TRY(device_copy(device, &plan->first, space->free_offsets, n + 1, sizeof(int64_t)));
+    TRY(device_copy(device, &plan->panel_first, rows->panel_first, n + 1, sizeof(int64_t)));
+    TRY(device_copy(device, &plan->columns, rows->columns, n_panels, sizeof(int64_t)));
+    TRY(device_copy(device, &plan->sizes, rows->sizes, n_panels, sizeof(int32_t)));
+    TRY(device_copy(device, &plan->starts, rows->starts, n_panels, sizeof(int64_t)));
+    TRY(copy_numbers(device, s->single, rows->values, rows->n_values, &plan->values, &s->plan.single));
+done:
+    return status;
+}
+
+/* The inverses of all patches, one after another. */
+static facet_status invert_all(const struct trace_space *space, const struct block_rows *rows,
+                               const struct patch_set *set, const int64_t *starts, double *inverses) {
+    struct base_collector failures;
+    base_collector_init(&failures);
+    base_set_blas_threads(1);
+#pragma omp parallel num_threads(base_threads())
+    {
+        struct inverter v = {0};
+        facet_status mine = inverter_create(space, set, &v);
+        base_collect(&failures, -1, mine);
+#pragma omp for schedule(static)
+        for (int64_t p = 0; p < set->n; p++) {
+            if (mine != FACET_OK) continue;
+            mine = patch_invert(space, rows, set, p, v.place, inverses + starts[p]);
+            base_collect(&failures, p, mine);
+        }
+        inverter_destroy(&v);
+    }
+    return base_collected(&failures);
+}
+
+static facet_status upload_patches(const struct trace_space *space, const struct block_rows *rows,
+                                   struct patch_set *set, struct sweep *s) {
+    facet_status status = FACET_OK;
+    const struct device *device = s->device;
+    struct facet_patches *plan = &s->plan;
+    int64_t *starts = NULL, n_values = 0;
+    double *inverses = NULL;
+    TRY(ALLOC(starts, set->n));
+    for (int64_t p = 0; p < set->n; p++) {
+        int64_t n = patch_size(space, set, p);
+        starts[p] = n_values;
+        n_values += n * n;
+    }
+    TRY(ALLOC(inverses, n_values));
+    TRY(invert_all(space, rows, set, starts, inverses));
+    TRY(copy_numbers(device, s->single, inverses, n_values, &plan->inverses, &plan->inverses_single));
+    TRY(device_copy(device, &plan->starts, starts, (size_t)set->n, sizeof *starts));
+    TRY(device_copy(device, &plan->first, set->first, (size_t)set->n + 1, sizeof *set->first));
+    TRY(device_copy(device, &plan->blocks, set->blocks, (size_t)set->first[set->n], sizeof *set->blocks));
+    plan->n_patches = set->n;
+    plan->n_colours = set->n_colours;
+    plan->largest = set->largest;
+    plan->colour_starts = set->colour_starts;
+    set->colour_starts = NULL;
+done:
+    base_free(&starts);
+    base_free(&inverses);
+    return status;
+}
+
+facet_status smoother_create_sweep(const struct trace_space *space, const struct trace_matrices *matrices,
+                                   enum trace_patch kind, int steps, int single, struct smoother *s) {
+    static const char *const kernels[] = {"facet_sweep", "facet_sweep_single", NULL};
+    facet_status status = FACET_OK;
+    struct patch_set set = {0};
+    struct block_rows rows = {0};
+    struct sweep *sweep = NULL;
+    *s = (struct smoother){.smooth = sweep_smooth, .post = sweep_post, .free = sweep_free};
+    TRY(device_require(matrices->device, "sweeps over patches", kernels));
+    TRY(CALLOC(sweep, 1));
+    s->data = sweep;
+    sweep->device = matrices->device;
+    sweep->steps = steps;
+    sweep->single = single;
+    TRY(patch_set_create(space, kind, &set));
+    TRY(block_rows_create(space, matrices, &rows));
+    TRY(upload_rows(space, &rows, sweep));
+    TRY(upload_patches(space, &rows, &set, sweep));
+    size_t n = (size_t)device_facet_sweep_scratch(sweep->device, &sweep->plan);
+    if (single)
+        TRY(device_alloc(sweep->device, &sweep->scratch_single, n, sizeof(float)));
+    else
+        TRY(device_alloc(sweep->device, &sweep->scratch, n, sizeof(double)));
+done:
+    patch_set_destroy(&set);
+    block_rows_destroy(&rows);
+    if (status != FACET_OK) smoother_destroy(s);
+    return status;
+}
