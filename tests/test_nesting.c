@@ -190,7 +190,8 @@ static int is_nested(const struct facet_mesh *fine, const struct facet_mesh *coa
 
 /* ------------------------------------------------------------------------------------------ boxes */
 
-/* Halved boxes of all splits are nested. Tets split in five have seven or ten children then: their planes are
+/* Halved boxes of all splits are nested. Tets split in five have seven or twelve children then: their planes
+ * are
  * +-x +-y +-z = even, which contain those of the coarse box, and the planes between the cubes. */
 static const struct {
     int dim;
