@@ -152,8 +152,9 @@ typedef struct facet_mesh_info {
 FACET_API facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh);
 /* A Gmsh file, format 2.2 or 4.1, ASCII or binary. Boundary parts and regions are its physical groups. */
 FACET_API facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh);
-/* Splits every cell `times` times into 2^dim; curved geometry is kept. More cells than 32-bit numbers count
- * are FACET_ERROR_INPUT, more than the memory holds FACET_ERROR_MACHINE, both before anything is done. */
+/* Splits every cell `times` times into 2^dim; curved geometry is kept, and so are the coarser meshes, for
+ * geometric multigrid. More cells than 32-bit numbers count are FACET_ERROR_INPUT, more than the memory holds
+ * FACET_ERROR_MACHINE, both before anything is done. */
 FACET_API facet_status facet_mesh_refine(facet_mesh *mesh, int times);
 FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info);
 FACET_API void facet_mesh_destroy(facet_mesh **mesh);
