@@ -273,12 +273,12 @@ typedef struct facet_options {
                                    "additive", "chebyshev", "stars"; of continuous "none", "jacobi", and
                                    cycles: "gmg", or with vertex patches "patches" */
     const char *cycle;          /* of all these cycles: "auto" (NULL), "V", "W", "F", "full" */
-    const char *smoother;       /* "auto" (NULL); of pmg "faces", "cells"; of gmg also "vertices", "fsai",
-                                   "sweep-cells", "sweep-vertices"; of continuous "patches", "additive",
-                                   "point", "jacobi", "chebyshev" */
-    int smoother_degree;        /* of a Chebyshev polynomial, or steps of the other smoothers; 0: chosen */
-    const char *precision;     /* of the preconditioners pmg, additive, chebyshev, stars, gmg, patches: "auto"
-                                  (NULL), "double", "mixed" (single) */
+    const char *smoother;  /* "auto" (NULL); of pmg "faces", "cells"; of gmg also "rows", "vertices", "fsai",
+                              "sweep-cells", "sweep-vertices"; of continuous "patches", "additive",
+                              "point", "jacobi", "chebyshev" */
+    int smoother_degree;   /* of a Chebyshev polynomial, or steps of the other smoothers; 0: chosen */
+    const char *precision; /* of the preconditioners pmg, additive, chebyshev, stars, gmg, patches: "auto"
+                              (NULL), "double", "mixed" (single) */
     const char *coarse_device; /* of the coarse levels of pmg and gmg; NULL: that of the context */
     int64_t coarse_unknowns;   /* of gmg: levels of at most so many unknowns are coarse; 0: the last one */
     const char *degrees;       /* of gmg, those between the degree and 1: "auto" (NULL), "arithmetic", "even",

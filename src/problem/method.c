@@ -183,6 +183,7 @@ static void choose_gmg(const struct facet_solver *s, struct gmg_options *options
                        : is(o->degrees, "straight")  ? GMG_STRAIGHT
                                                      : GMG_DEGREES_AUTO;
     options->smoother = is(o->smoother, "faces")            ? GMG_FACES
+                        : is(o->smoother, "rows")           ? GMG_ROWS
                         : is(o->smoother, "cells")          ? GMG_CELLS
                         : is(o->smoother, "vertices")       ? GMG_VERTICES
                         : is(o->smoother, "fsai")           ? GMG_FSAI
