@@ -14,22 +14,23 @@
 #include "trace/sides.h"
 
 /* A level of so few unknowns ends the list, whatever meshes are below it. */
-#define SMALL_LEVEL 2000
+#define SMALL_LEVEL 3000
 /* Chebyshev steps on the finest level and on the others, which are cheap against it, measured in docs/gmg.md.
  * Row modes live on the finest level alone: without a cure for them the steps there grow with the root of
  * trace_measure_work. More on stretched cells and for vectors. */
 #define SIMPLEX_STEPS        4.0
 #define SIMPLEX_COARSE_STEPS 6.0
 #define TENSOR_STEPS         3.0
+#define SOLID_STEPS          5.0
 #define TENSOR_COARSE_STEPS  4.0
-#define TENSOR_WORK          1.1
+#define TENSOR_WORK          1.3
 #define CELL_SHARE           0.7
 #define VECTOR_WORK          1.5
 #define ROUND_CELL           2.0
 #define STRETCH_POWER        0.6
 #define MOST_STEPS           12.0
 /* Row modes are worth a smoother of their own from so much work on. */
-#define MUCH_WORK 8.0
+#define MUCH_WORK 4.0
 
 void gmg_options_default(struct gmg_options *options) {
     *options = (struct gmg_options){0};
@@ -238,13 +239,12 @@ done:
     return status;
 }
 
-/* Ends it below the coarsest mesh: continuous linear functions, or constants where those would lock. */
+/* Ends it below the coarsest mesh with continuous linear functions. */
 static facet_status end_below(struct builder *b, const struct stage *s) {
     facet_status status = FACET_OK;
     struct mg_transfer P = {0};
     struct trace_last last = {0};
-    TRY(b->end.continuous ? trace_last_continuous(s->space, s->matrices, 0, b->o.n_modes, NULL, &P, &last)
-                          : trace_last_traces(s->space, s->matrices, 0, b->o.n_modes, NULL, &P, &last));
+    TRY(trace_last_continuous(s->space, s->matrices, 0, b->o.n_modes, NULL, &P, &last));
     TRY(multigrid_connect(b->mg, &P));
     TRY(trace_end_list(&b->end, &last));
 done:
@@ -260,7 +260,7 @@ static facet_status choose_steps(struct builder *b, const struct trace_matrices 
                                  double constant) {
     facet_status status = FACET_OK;
     double stretch = 1.0, more = 1.0;
-    double steps = tensor ? TENSOR_STEPS : SIMPLEX_STEPS;
+    double steps = !tensor ? SIMPLEX_STEPS : b->finest->mesh->dim == 2 ? TENSOR_STEPS : SOLID_STEPS;
     double coarse = tensor ? TENSOR_COARSE_STEPS : SIMPLEX_COARSE_STEPS;
     enum gmg_smoother smoother = b->o.smoother;
     b->steps = b->coarse_steps = b->o.steps;
@@ -294,7 +294,7 @@ static facet_status choose(struct builder *b, const struct trace_matrices *matri
     if (o->smoother == GMG_SMOOTHER_AUTO)
         o->smoother = tensor && has_rows && constant > MUCH_WORK ? GMG_ROWS : GMG_FACES;
     TRY(choose_steps(b, matrices, tensor, constant));
-    TRY(trace_choose_single(space, matrices, o->precision, o->incompressible, &b->single));
+    TRY(trace_choose_single(space, matrices, o->precision, 0, &b->single));
 done:
     return status;
 }
@@ -345,8 +345,7 @@ facet_status trace_gmg_create(const struct trace_space *space, const struct trac
     b.end = (struct trace_ending){.mg = *mg,
                                   .device = b.coarse_device,
                                   .singular = options->singular,
-                                  .incompressible = options->incompressible,
-                                  .continuous = !options->incompressible,
+                                  .continuous = 1,
                                   .fine_bytes = trace_operator_bytes(A)};
     snprintf(s.name, sizeof s.name, "k=%d", space->degree);
     TRY(make_levels(&b, &s, A, hierarchy));
