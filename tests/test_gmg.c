@@ -136,7 +136,7 @@ static void check_all_levels(const struct made *m) {
         struct operator K = {0};
         ok(trace_nested_space(fine, &m->hierarchy.nestings[i], &spaces[i]));
         ok(trace_nested_create(fine, matrices, &m->hierarchy.nestings[i], &spaces[i], matrices->device, &P,
-                               &all[i]));
+                               &all[i], NULL));
         ok(trace_operator_create(fine, matrices, TRACE_CELLS, &K));
         check_inherited(fine, &K, &P, &spaces[i], &all[i]);
         operator_destroy(&K);
@@ -195,6 +195,48 @@ static void other_meshes_are_nested_as_well(void **state) {
     }
 }
 
+/* B solves on the inner faces, and its range is orthogonal to that of P in the energy: with f zero on the
+ * coarse faces, K B f = f on the inner ones, and P'K B f = 0. */
+static void inner_faces_are_the_complement(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct made m;
+        struct trace_space coarse = {0};
+        struct mg_transfer P = {0};
+        struct operator B = {0};
+        struct setup setup = {.degree = 2, .source = "0"};
+        setup.conditions[0] = (struct condition){"rest", "neumann", "0", NULL};
+        make(&setup, bent(k, k < 2 ? 3 : 2, 1), &m);
+        const struct hdg *h = m.solver->hdg;
+        const struct mesh_nesting *nesting = &m.hierarchy.nestings[0];
+        int64_t n = h->trace.n_free;
+        double *f = calloc((size_t)(3 * n), sizeof *f), *Bf = f + n, *KBf = Bf + n;
+        double *left;
+        uint32_t seed = 3;
+        ok(trace_nested_space(&h->trace, nesting, &coarse));
+        ok(trace_nested_create(&h->trace, &h->matrices, nesting, &coarse, h->matrices.device, &P, NULL, &B));
+        left = calloc((size_t)coarse.n_free, sizeof *left);
+        for (int64_t b = 0; b < h->trace.n_free_faces; b++)
+            if (nesting->face_parents[h->trace.free_faces[b]] < 0)
+                noise(&seed, h->trace.free_offsets[b + 1] - h->trace.free_offsets[b],
+                      f + h->trace.free_offsets[b]);
+        apply(&B, f, Bf);
+        apply(&m.solver->A, Bf, KBf);
+        for (int64_t i = 0; i < n; i++) {
+            if (f[i] != 0.0) near(KBf[i], f[i], 1e-10);
+            for (int64_t e = P.offsets[i]; e < P.offsets[i + 1]; e++)
+                left[P.columns[e]] += P.values[e] * KBf[i];
+        }
+        for (int64_t i = 0; i < coarse.n_free; i++) near(left[i], 0.0, 1e-10);
+        free(f);
+        free(left);
+        operator_destroy(&B);
+        mg_transfer_destroy(&P);
+        trace_space_destroy(&coarse);
+        unmake(&m);
+    }
+}
+
 /* Pure Neumann: the extension of constants is constant. */
 static void extensions_reproduce_constants(void **state) {
     (void)state;
@@ -208,7 +250,7 @@ static void extensions_reproduce_constants(void **state) {
         const struct hdg *h = m.solver->hdg;
         ok(trace_nested_space(&h->trace, &m.hierarchy.nestings[0], &coarse));
         ok(trace_nested_create(&h->trace, &h->matrices, &m.hierarchy.nestings[0], &coarse, h->matrices.device,
-                               &P, NULL));
+                               &P, NULL, NULL));
         double *x = calloc((size_t)coarse.n_free, sizeof *x), *Px = calloc((size_t)P.n_rows, sizeof *Px);
         double one = sqrt(shape_measure((enum shape)m.mesh->face_shapes[0]));
         for (int64_t b = 0; b < coarse.n_free_faces; b++) x[coarse.free_offsets[b]] = one;
@@ -278,7 +320,7 @@ static void boundary(struct setup *setup, const char *kind) {
 static void iterations_do_not_grow(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++)
-        for (int degree = 1; degree <= (k < 2 ? 8 : 3); degree++) {
+        for (int degree = 1; degree <= (k < 2 ? 8 : 3); degree += degree < 4 ? 1 : 2) {
             int n[3] = {0}, levels = k < 2 && degree <= 3 ? 3 : 2;
             for (int level = 0; level < levels; level++) {
                 struct made m;
@@ -419,23 +461,24 @@ done:
     return status;
 }
 
-/* One full cycle gives the discretization error; cycles by themselves converge fast; a mesh without a coarser
- * one falls back, and says why. */
-static void solvers_use_it(void **state) {
+/* Cycles by themselves converge fast, and one full cycle gives the discretization error: with the default
+ * smoother for degree 1 on any mesh, for all degrees with a good smoother on 16 x 16 (fabien2017). */
+static void full_cycles_reach_the_discretization_error(void **state) {
     (void)state;
     for (int k = 0; k < 2; k++)
-        for (int degree = 1; degree <= 6; degree++) {
+        for (int degree = 1; degree <= (k == 0 ? 1 : 6); degree++) {
             struct made m;
             facet_options options;
             facet_report report;
             facet_errors errors, full;
             char why[PROBLEM_WHY_BYTES];
             struct setup setup = {.degree = degree, .exact = "exp(x)*sin(2*y+1)"};
-            make(&setup, unit_box(shapes[k], NULL, 32), &m);
+            make(&setup, unit_box(shapes[k], NULL, degree == 1 ? 64 : 16), &m);
             facet_options_default(&options);
             options.degree = degree;
             options.method = "multigrid";
             options.preconditioner = "gmg";
+            options.precision = degree == 2 ? "mixed" : NULL;
             options.rtol = 1e-11;
             ok(run(m.problem, &options, &report, &errors, why));
             assert_string_equal(report.preconditioner, "gmg");
@@ -444,9 +487,11 @@ static void solvers_use_it(void **state) {
             if (!(report.rate < 0.22)) fail_msg("%s, degree %d: rate %g", shapes[k], degree, report.rate);
             options.cycle = "full";
             options.rtol = 0.5;
+            options.smoother = degree == 1 ? NULL : "fsai";
+            options.fill = degree == 1 ? 0.0 : 2.5;
             ok(run(m.problem, &options, &report, &full, why));
             assert_int_equal(report.iterations, 1);
-            if (!(full.u_L2 < 1.5 * errors.u_L2) && degree > 1)
+            if (!(full.u_L2 < 1.5 * errors.u_L2))
                 fail_msg("%s, degree %d: %g after a full cycle, %g", shapes[k], degree, full.u_L2,
                          errors.u_L2);
             unmake(&m);
@@ -555,13 +600,14 @@ static void failed_allocations_leak_nothing(void **state) {
     struct made m;
     struct setup setup = {.degree = 2, .source = "1"};
     boundary(&setup, "dirichlet");
-    make(&setup, unit_box("quad", NULL, 24), &m);
+    make(&setup, unit_box("quad", NULL, 40), &m);
     struct facet_solver *v = m.solver;
     for (int variant = 0; variant < 3; variant++) {
         struct gmg_options options = {.smoother = variant == 1 ? GMG_FACES : GMG_ROWS,
                                       .steps = 2,
                                       .precision = variant == 1 ? PMG_DOUBLE : PMG_MIXED,
                                       .coarse_device = variant == 2 ? find("debug") : NULL,
+                                      .full = variant == 1,
                                       .coarse_unknowns = 10000};
         int64_t blocks = live_blocks();
         for (int k = 1;; k++) {
@@ -588,12 +634,13 @@ int main(void) {
         cmocka_unit_test(inherited_matrices_are_galerkin_products),
         cmocka_unit_test(other_meshes_are_nested_as_well),
         cmocka_unit_test(extensions_reproduce_constants),
+        cmocka_unit_test(inner_faces_are_the_complement),
         cmocka_unit_test(iterations_do_not_grow),
         cmocka_unit_test(jumps_do_not_matter),
         cmocka_unit_test(variants_solve),
         cmocka_unit_test(levels_live_on_other_devices),
         cmocka_unit_test(levels_may_be_made_anew),
-        cmocka_unit_test(solvers_use_it),
+        cmocka_unit_test(full_cycles_reach_the_discretization_error),
         cmocka_unit_test(odd_boxes_fall_back),
         cmocka_unit_test(elastic_bodies_are_solved),
         cmocka_unit_test(keys_that_do_nothing_are_refused),

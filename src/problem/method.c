@@ -171,6 +171,7 @@ static void choose_gmg(const struct facet_solver *s, struct gmg_options *options
     const facet_options *o = &s->options;
     gmg_options_default(options);
     options->singular = s->hdg->singular;
+    options->full = is(o->cycle, "full");
     options->n_modes = s->hdg->data.scheme == HDG_ELASTIC ? hdg_n_rigid_modes(s->hdg) : 0;
     options->precision = find_precision(o);
     options->steps = o->smoother_degree;

@@ -86,6 +86,9 @@ facet_status multigrid_connect(struct multigrid *mg, const struct mg_transfer *P
 /* The same by functions, whose vectors are of that level's device and precision. Taken over (emptied), also
  * on failure. */
 facet_status multigrid_link(struct multigrid *mg, struct mg_link *link);
+/* What the last appended level adds to the guess that a full cycle brings up from the next one: x += B f, B
+ * being a solve in a complement of the coarse space. Taken over, also on failure. */
+void multigrid_complete(struct multigrid *mg, struct operator* B);
 /* The coarsest level: `solve` gives x from f. Taken over, also on failure. */
 facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve);
 /* How the level below the last appended one is visited (V), and the factor of its correction (1; a link

@@ -71,6 +71,7 @@ static void level_free(struct mg_level *l) {
     operator_destroy(&l->own);
     smoother_destroy(&l->smoother);
     mg_link_destroy(&l->link);
+    operator_destroy(&l->complement);
     if (l->device != NULL) {
         transfer_free(l->device, &l->P);
         transfer_free(l->device, &l->R);
@@ -157,6 +158,13 @@ facet_status multigrid_link(struct multigrid *mg, struct mg_link *link) {
 done:
     mg_link_destroy(link);
     return status;
+}
+
+void multigrid_complete(struct multigrid *mg, struct operator* B) {
+    struct mg_level *l = &mg->levels[mg->n_levels - 1];
+    operator_destroy(&l->complement);
+    l->complement = *B;
+    *B = (struct operator){0};
 }
 
 facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve) {

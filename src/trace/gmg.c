@@ -206,17 +206,21 @@ static facet_status descend_mesh(struct builder *b, struct stage *s, const struc
     facet_status status = FACET_OK;
     struct stage next = {0};
     struct mg_transfer P = {0};
+    struct operator inner = {0};
     int inherit = b->o.rediscretize == NULL;
     TRY(trace_nested_space(s->space, nesting, &next.own_space));
     snprintf(next.name, sizeof next.name, "k=%d, %d cells", s->space->degree, (int)nesting->coarse->n_cells);
     TRY(trace_nested_create(s->space, s->matrices, nesting, &next.own_space, device_of(b, &next.own_space),
-                            &P, inherit ? &next.own_matrices : NULL));
+                            &P, inherit ? &next.own_matrices : NULL, b->o.full ? &inner : NULL));
     TRY(multigrid_connect(b->mg, &P));
+    if (b->o.full && b->single) TRY(trace_round_operator(&inner));
+    if (b->o.full) multigrid_complete(b->mg, &inner);
     if (!inherit) TRY(b->o.rediscretize(b->o.user, &next.own_space, &next.own_matrices));
     TRY(move_matrices(device_of(b, &next.own_space), &next));
     stage_advance(s, &next);
 done:
     mg_transfer_destroy(&P);
+    operator_destroy(&inner);
     stage_destroy(&next);
     return status;
 }

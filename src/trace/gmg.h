@@ -43,6 +43,7 @@ struct gmg_options {
     int steps;                          /* before and after the coarse correction; 0: chosen by level */
     double fill;                        /* of FSAI: nnz(G) / nnz(lower triangle of A); 0: 1 */
     int n_modes;                        /* more than components: rigid motions are smooth; 0: constants */
+    int full;                           /* for the full cycle: its guesses know the source inside cells */
     int singular;                       /* constants are in the kernel of K */
     const struct device *coarse_device; /* of the levels of at most `coarse_unknowns`; NULL: that of K */
     int64_t coarse_unknowns;            /* 0: the last level only */
