@@ -74,6 +74,7 @@ static void paper_options(double fill, struct gmg_options *options) {
     options->steps = 2;
     options->fill = fill;
     options->precision = PMG_DOUBLE;
+    options->last_unknowns = 1; /* all meshes, down to 2 x 2 */
 }
 
 /* ------------------------------------------------------------------------------ cycles by themselves */

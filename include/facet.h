@@ -152,8 +152,9 @@ typedef struct facet_mesh_info {
 FACET_API facet_status facet_mesh_create_box(facet_context *context, const facet_box *box, facet_mesh **mesh);
 /* A Gmsh file, format 2.2 or 4.1, ASCII or binary. Boundary parts and regions are its physical groups. */
 FACET_API facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh);
-/* Splits every cell `times` times into 2^dim; curved geometry is kept. More cells than 32-bit numbers count
- * are FACET_ERROR_INPUT, more than the memory holds FACET_ERROR_MACHINE, both before anything is done. */
+/* Splits every cell `times` times into 2^dim; curved geometry is kept, and so are the coarser meshes, for
+ * geometric multigrid. More cells than 32-bit numbers count are FACET_ERROR_INPUT, more than the memory holds
+ * FACET_ERROR_MACHINE, both before anything is done. */
 FACET_API facet_status facet_mesh_refine(facet_mesh *mesh, int times);
 FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info);
 FACET_API void facet_mesh_destroy(facet_mesh **mesh);
@@ -272,12 +273,12 @@ typedef struct facet_options {
                                    "additive", "chebyshev", "stars"; of continuous "none", "jacobi", and
                                    cycles: "gmg", or with vertex patches "patches" */
     const char *cycle;          /* of all these cycles: "auto" (NULL), "V", "W", "F", "full" */
-    const char *smoother;       /* "auto" (NULL); of pmg "faces", "cells"; of gmg also "vertices", "fsai",
-                                   "sweep-cells", "sweep-vertices"; of continuous "patches", "additive",
-                                   "point", "jacobi", "chebyshev" */
-    int smoother_degree;        /* of a Chebyshev polynomial, or steps of the other smoothers; 0: chosen */
-    const char *precision;     /* of the preconditioners pmg, additive, chebyshev, stars, gmg, patches: "auto"
-                                  (NULL), "double", "mixed" (single) */
+    const char *smoother;  /* "auto" (NULL); of pmg "faces", "cells"; of gmg also "rows", "vertices", "fsai",
+                              "sweep-cells", "sweep-vertices"; of continuous "patches", "additive",
+                              "point", "jacobi", "chebyshev" */
+    int smoother_degree;   /* of a Chebyshev polynomial, or steps of the other smoothers; 0: chosen */
+    const char *precision; /* of the preconditioners pmg, additive, chebyshev, stars, gmg, patches: "auto"
+                              (NULL), "double", "mixed" (single) */
     const char *coarse_device; /* of the coarse levels of pmg and gmg; NULL: that of the context */
     int64_t coarse_unknowns;   /* of gmg: levels of at most so many unknowns are coarse; 0: the last one */
     const char *degrees;       /* of gmg, those between the degree and 1: "auto" (NULL), "arithmetic", "even",

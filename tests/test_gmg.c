@@ -136,7 +136,7 @@ static void check_all_levels(const struct made *m) {
         struct operator K = {0};
         ok(trace_nested_space(fine, &m->hierarchy.nestings[i], &spaces[i]));
         ok(trace_nested_create(fine, matrices, &m->hierarchy.nestings[i], &spaces[i], matrices->device, &P,
-                               &all[i]));
+                               &all[i], NULL));
         ok(trace_operator_create(fine, matrices, TRACE_CELLS, &K));
         check_inherited(fine, &K, &P, &spaces[i], &all[i]);
         operator_destroy(&K);
@@ -195,8 +195,49 @@ static void other_meshes_are_nested_as_well(void **state) {
     }
 }
 
-/* Pure Neumann: the extension of constants is constant; and that of the trace of x, whose flux is the same
- * everywhere, is the trace of x on affine cells. */
+/* B solves on the inner faces, and its range is orthogonal to that of P in the energy: with f zero on the
+ * coarse faces, K B f = f on the inner ones, and P'K B f = 0. */
+static void inner_faces_are_the_complement(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct made m;
+        struct trace_space coarse = {0};
+        struct mg_transfer P = {0};
+        struct operator B = {0};
+        struct setup setup = {.degree = 2, .source = "0"};
+        setup.conditions[0] = (struct condition){"rest", "neumann", "0", NULL};
+        make(&setup, bent(k, k < 2 ? 3 : 2, 1), &m);
+        const struct hdg *h = m.solver->hdg;
+        const struct mesh_nesting *nesting = &m.hierarchy.nestings[0];
+        int64_t n = h->trace.n_free;
+        double *f = calloc((size_t)(3 * n), sizeof *f), *Bf = f + n, *KBf = Bf + n;
+        double *left;
+        uint32_t seed = 3;
+        ok(trace_nested_space(&h->trace, nesting, &coarse));
+        ok(trace_nested_create(&h->trace, &h->matrices, nesting, &coarse, h->matrices.device, &P, NULL, &B));
+        left = calloc((size_t)coarse.n_free, sizeof *left);
+        for (int64_t b = 0; b < h->trace.n_free_faces; b++)
+            if (nesting->face_parents[h->trace.free_faces[b]] < 0)
+                noise(&seed, h->trace.free_offsets[b + 1] - h->trace.free_offsets[b],
+                      f + h->trace.free_offsets[b]);
+        apply(&B, f, Bf);
+        apply(&m.solver->A, Bf, KBf);
+        for (int64_t i = 0; i < n; i++) {
+            if (f[i] != 0.0) near(KBf[i], f[i], 1e-10);
+            for (int64_t e = P.offsets[i]; e < P.offsets[i + 1]; e++)
+                left[P.columns[e]] += P.values[e] * KBf[i];
+        }
+        for (int64_t i = 0; i < coarse.n_free; i++) near(left[i], 0.0, 1e-10);
+        free(f);
+        free(left);
+        operator_destroy(&B);
+        mg_transfer_destroy(&P);
+        trace_space_destroy(&coarse);
+        unmake(&m);
+    }
+}
+
+/* Pure Neumann: the extension of constants is constant. */
 static void extensions_reproduce_constants(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {
@@ -209,7 +250,7 @@ static void extensions_reproduce_constants(void **state) {
         const struct hdg *h = m.solver->hdg;
         ok(trace_nested_space(&h->trace, &m.hierarchy.nestings[0], &coarse));
         ok(trace_nested_create(&h->trace, &h->matrices, &m.hierarchy.nestings[0], &coarse, h->matrices.device,
-                               &P, NULL));
+                               &P, NULL, NULL));
         double *x = calloc((size_t)coarse.n_free, sizeof *x), *Px = calloc((size_t)P.n_rows, sizeof *Px);
         double one = sqrt(shape_measure((enum shape)m.mesh->face_shapes[0]));
         for (int64_t b = 0; b < coarse.n_free_faces; b++) x[coarse.free_offsets[b]] = one;
@@ -270,23 +311,322 @@ static int count(const struct made *m, const struct gmg_options *options, int ch
     return iterations;
 }
 
+static void boundary(struct setup *setup, const char *kind) {
+    setup->conditions[0] = (struct condition){"xmin", "dirichlet", "0", NULL};
+    setup->conditions[1] = (struct condition){"rest", kind, "0", NULL};
+}
+
+/* The default smoother of every shape, on meshes each half as wide as the one before. */
 static void iterations_do_not_grow(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++)
-        for (int degree = 1; degree <= (k < 2 ? 8 : 3); degree += 1) {
-            int n[3] = {0};
-            for (int level = 0; level < (k < 2 && degree <= 4 ? 3 : 2); level++) {
+        for (int degree = 1; degree <= (k < 2 ? 8 : 3); degree += degree < 4 ? 1 : 2) {
+            int n[3] = {0}, levels = k < 2 && degree == 1 ? 3 : 2;
+            for (int level = 0; level < levels; level++) {
                 struct made m;
                 struct gmg_options options;
                 struct setup setup = {.degree = degree, .source = "1"};
-                setup.conditions[0] = (struct condition){"rest", "dirichlet", "0", NULL};
+                boundary(&setup, level == 1 ? "neumann" : "dirichlet");
                 gmg_options_default(&options);
-                make(&setup, unit_box(shapes[k], NULL, (k < 2 ? 8 : 4) << level), &m);
+                make(&setup, unit_box(shapes[k], NULL, (k < 2 ? 16 : 4) << level), &m);
                 n[level] = count(&m, &options, level == 0);
                 unmake(&m);
+                if (n[level] > (k < 2 ? 12 : 20) || n[level] > n[0] + 5)
+                    fail_msg("%s, degree %d: %d iterations on mesh %d after %d", shapes[k], degree, n[level],
+                             level, n[0]);
             }
-            printf("%s %d: %d %d %d\n", shapes[k], degree, n[0], n[1], n[2]);
         }
+}
+
+/* K jumps between 1 and 1e4 on a chessboard of 4 x 4, which all meshes but the coarsest know. */
+static void jumps_do_not_matter(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct made m;
+        struct gmg_options options;
+        struct setup setup = {.degree = 2, .source = "1", .n_K = 1};
+        setup.K[0] = k < 2 ? "mod(floor(4*x)+floor(4*y),2) < 0.5 ? 1 : 1e4"
+                           : "mod(floor(4*x)+floor(4*y)+floor(4*z),2) < 0.5 ? 1 : 1e4";
+        boundary(&setup, "dirichlet");
+        gmg_options_default(&options);
+        make(&setup, unit_box(shapes[k], NULL, k < 2 ? 32 : 8), &m);
+        int n = count(&m, &options, 1);
+        if (n > 25) fail_msg("%s: %d iterations", shapes[k], n);
+        unmake(&m);
+    }
+}
+
+/* Every smoother, sequence of degrees and precision. */
+static void variants_solve(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct made m;
+        struct setup setup = {.degree = k < 2 ? 3 : 2, .source = "1"};
+        boundary(&setup, "neumann");
+        make(&setup, bent(k, k < 2 ? 8 : 2, k < 2 ? 2 : 1), &m);
+        for (int smoother = GMG_FACES; smoother <= GMG_SWEEP_VERTICES; smoother++)
+            for (int degrees = GMG_ARITHMETIC; degrees <= GMG_STRAIGHT;
+                 degrees += smoother == GMG_FACES ? 1 : 3) {
+                struct gmg_options options = {.smoother = (enum gmg_smoother)smoother,
+                                              .degrees = (enum gmg_degrees)degrees,
+                                              .precision = smoother % 2 ? PMG_DOUBLE : PMG_MIXED};
+                if (smoother == GMG_ROWS && k >= 2) continue;
+                int n = count(&m, &options, 1);
+                if (n > 40)
+                    fail_msg("%s, smoother %d, degrees %d: %d iterations", shapes[k], smoother, degrees, n);
+            }
+        unmake(&m);
+    }
+}
+
+/* Coarse levels on another device, which may be one the host cannot look into. */
+static void levels_live_on_other_devices(void **state) {
+    (void)state;
+    static const char *const devices[3][2] = {{"cpu", "debug"}, {"debug", "cpu"}, {"debug", "debug"}};
+    for (int k = 0; k < 3; k++)
+        for (int all = 0; all < 2; all++) {
+            struct made m;
+            struct multigrid *mg;
+            struct mg_summary summary;
+            struct setup setup = {.degree = 2, .source = "1", .device = devices[k][0]};
+            struct gmg_options options = {.coarse_device = find(devices[k][1]),
+                                          .coarse_unknowns = all ? 4000 : 0,
+                                          .precision = all ? PMG_MIXED : PMG_DOUBLE};
+            boundary(&setup, "dirichlet");
+            make(&setup, unit_box("quad", NULL, 32), &m);
+            struct facet_solver *v = m.solver;
+            ok(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &m.hierarchy, &options, &mg));
+            int last = multigrid_n_levels(mg) - 1;
+            assert_int_equal(last, 2);
+            for (int l = 0; l <= last; l++) {
+                multigrid_summarize(mg, l, &summary);
+                int coarse = l == last || (all && summary.n <= 4000);
+                assert_string_equal(summary.device, devices[k][coarse]);
+            }
+            multigrid_destroy(&mg);
+            int n = count(&m, &options, 0);
+            if (n > 12) fail_msg("%s, %s: %d iterations", devices[k][0], devices[k][1], n);
+            unmake(&m);
+        }
+}
+
+/* A caller who makes the matrices of every level anew. */
+static facet_status scaled_copy(void *user, const struct trace_space *space,
+                                struct trace_matrices *matrices) {
+    const struct device *device = find("cpu");
+    facet_status status = trace_matrices_create(device, space, matrices);
+    int *calls = user;
+    for (int b = 0; status == FACET_OK && b < matrices->n_blocks; b++) {
+        int64_t n = matrices->n[b], m = n / 4;
+        for (int64_t batch = 0; batch < matrices->n_batches[b]; batch++)
+            for (int64_t i = 0, at = 0; i < n; i++)
+                for (int64_t j = 0; j <= i; j++, at++) /* the jumps between the values of the faces */
+                    for (int l = 0; l < TRACE_LANES; l++)
+                        matrices->values[b][(batch * n * (n + 1) / 2 + at) * TRACE_LANES + l] =
+                            i == j                     ? (i % m == 0 ? 3.0 : 8.0)
+                            : i % m == 0 && j % m == 0 ? -1.0
+                                                       : 0.0;
+    }
+    ++*calls;
+    return status;
+}
+
+static void levels_may_be_made_anew(void **state) {
+    (void)state;
+    struct made m;
+    int calls = 0;
+    struct setup setup = {.degree = 2, .source = "1"};
+    struct gmg_options options = {.rediscretize = scaled_copy, .user = &calls};
+    boundary(&setup, "dirichlet");
+    make(&setup, unit_box("quad", NULL, 32), &m);
+    int n = count(&m, &options, 0);
+    assert_int_equal(calls, 2);
+    if (n > 80) fail_msg("%d iterations", n);
+    unmake(&m);
+}
+
+/* ------------------------------------------------------------------------------------------ solvers */
+
+static facet_status run(facet_problem *problem, const facet_options *options, facet_report *report,
+                        facet_errors *errors, char *why) {
+    facet_status status = FACET_OK;
+    facet_solver *solver = NULL;
+    TRY(facet_solver_create(problem, options, &solver));
+    strcpy(why, solver->why_pmg);
+    TRY(facet_solver_solve(solver, NULL, NULL));
+    TRY(facet_solver_report(solver, report));
+    if (errors != NULL) TRY(facet_solver_errors(solver, errors));
+done:
+    facet_solver_destroy(&solver);
+    return status;
+}
+
+/* Cycles by themselves converge fast, and one full cycle gives the discretization error: with the default
+ * smoother for degree 1 on any mesh, for all degrees with a good smoother on 16 x 16 (fabien2017). */
+static void full_cycles_reach_the_discretization_error(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++)
+        for (int degree = 1; degree <= (k == 0 ? 1 : 6); degree++) {
+            struct made m;
+            facet_options options;
+            facet_report report;
+            facet_errors errors, full;
+            char why[PROBLEM_WHY_BYTES];
+            struct setup setup = {.degree = degree, .exact = "exp(x)*sin(2*y+1)"};
+            make(&setup, unit_box(shapes[k], NULL, degree == 1 ? 64 : 16), &m);
+            facet_options_default(&options);
+            options.degree = degree;
+            options.method = "multigrid";
+            options.preconditioner = "gmg";
+            options.precision = degree == 2 ? "mixed" : NULL;
+            options.rtol = 1e-11;
+            ok(run(m.problem, &options, &report, &errors, why));
+            assert_string_equal(report.preconditioner, "gmg");
+            assert_string_equal(report.operator_name, "mapped");
+            assert_string_equal(why, "");
+            if (!(report.rate < 0.22)) fail_msg("%s, degree %d: rate %g", shapes[k], degree, report.rate);
+            options.cycle = "full";
+            options.rtol = 0.5;
+            options.smoother = degree == 1 ? NULL : "fsai";
+            options.fill = degree == 1 ? 0.0 : 2.5;
+            ok(run(m.problem, &options, &report, &full, why));
+            assert_int_equal(report.iterations, 1);
+            if (!(full.u_L2 < 1.5 * errors.u_L2))
+                fail_msg("%s, degree %d: %g after a full cycle, %g", shapes[k], degree, full.u_L2,
+                         errors.u_L2);
+            unmake(&m);
+        }
+}
+
+static void odd_boxes_fall_back(void **state) {
+    (void)state;
+    struct made m;
+    facet_options options;
+    facet_report report;
+    char why[PROBLEM_WHY_BYTES];
+    struct setup setup = {.degree = 2, .source = "1"};
+    boundary(&setup, "dirichlet");
+    make(&setup, unit_box("quad", NULL, 9), &m);
+    facet_options_default(&options);
+    options.preconditioner = "gmg";
+    options.smoother = "sweep-cells";
+    ok(run(m.problem, &options, &report, NULL, why));
+    assert_string_equal(report.preconditioner, "pmg");
+    assert_non_null(strstr(why, "9 x 9"));
+    unmake(&m);
+}
+
+/* A beam on a roller, compressible or nearly not. */
+static void elastic_bodies_are_solved(void **state) {
+    (void)state;
+    static const char *const held[] = {"0", "0", "0"}, *const weight[] = {"1", "x", "-y"};
+    static const char *const roller[2][3] = {{NULL, "0", NULL}, {NULL, NULL, "0"}}, *const slides[2][3] = {
+                                                                                        {"0", NULL, NULL},
+                                                                                        {"0", "0", NULL}};
+    for (int k = 0; k < 4; k++)
+        for (int stiff = 0; stiff < 2; stiff++) {
+            int dim = k < 2 ? 2 : 3;
+            const char *const moduli[] = {"1", stiff ? "1e4" : "1"}, *lower = k < 2 ? "ymin" : "zmin";
+            struct facet_mesh *mesh = unit_box(shapes[k], NULL, k < 2 ? 32 : 4);
+            facet_context *context;
+            facet_problem *problem;
+            facet_options options;
+            facet_report report;
+            char why[PROBLEM_WHY_BYTES];
+            ok(facet_context_create("cpu", &context));
+            ok(facet_problem_create(context, mesh, FACET_ELASTICITY, &problem));
+            ok(facet_problem_set_material(problem, NULL, "mu,lambda", moduli));
+            ok(facet_problem_set_vector_source(problem, dim, weight));
+            ok(facet_problem_set_displacement(problem, "xmin", dim, held));
+            ok(facet_problem_set_displacement(problem, lower, dim, roller[k / 2]));
+            ok(facet_problem_set_traction(problem, lower, dim, slides[k / 2]));
+            ok(facet_problem_set_traction(problem, "rest", dim, held));
+            facet_options_default(&options);
+            options.degree = 1 + (k < 2);
+            options.method = "cg";
+            options.preconditioner = "gmg";
+            options.rtol = 1e-8;
+            options.postprocess = 0;
+            ok(run(problem, &options, &report, NULL, why));
+            assert_string_equal(report.preconditioner, stiff ? "pmg" : "gmg");
+            assert_true(stiff == (why[0] != '\0'));
+            if (report.iterations > (stiff ? 80 : 25))
+                fail_msg("%s, stiff %d: %d iterations", shapes[k], stiff, report.iterations);
+            facet_problem_destroy(&problem);
+            facet_context_destroy(&context);
+            mesh_destroy(&mesh);
+        }
+}
+
+static void keys_that_do_nothing_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        facet_options o;
+        const char *text;
+    } bad[] = {
+        {{.preconditioner = "pmg", .smoother = "fsai"}, "pmg has faces and cells"},
+        {{.preconditioner = "pmg", .degrees = "even"}, "belongs to the preconditioner gmg"},
+        {{.preconditioner = "gmg", .fill = 2.0}, "belongs to the smoother fsai"},
+        {{.preconditioner = "gmg", .coarse_unknowns = 10}, "needs a coarse_device"},
+        {{.preconditioner = "gmg", .degrees = "odd"}, "arithmetic, even, geometric, straight"},
+        {{.preconditioner = "gmg", .smoother = "ilu"}, "sweep-vertices"},
+        {{.preconditioner = "gmg", .operator_name = "tensor"}, "needs the operator mapped"},
+        {{.preconditioner = "gmg", .discretization = "condensed"}, "discretizations hdg and continuous"},
+    };
+    struct made m;
+    struct setup setup = {.degree = 1, .source = "1"};
+    boundary(&setup, "dirichlet");
+    make(&setup, unit_box("quad", NULL, 4), &m);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        facet_options options, o = bad[i].o;
+        facet_solver *solver;
+        facet_options_default(&options);
+        options.preconditioner = o.preconditioner;
+        options.smoother = o.smoother;
+        options.degrees = o.degrees;
+        options.fill = o.fill;
+        options.coarse_unknowns = o.coarse_unknowns;
+        options.operator_name = o.operator_name;
+        options.discretization = o.discretization;
+        refused(facet_solver_create(m.problem, &options, &solver), FACET_ERROR_INPUT, bad[i].text);
+    }
+    unmake(&m);
+}
+
+/* ------------------------------------------------------------------------------------------ faults */
+
+static void failed_allocations_leak_nothing(void **state) {
+    (void)state;
+    struct made m;
+    struct setup setup = {.degree = 2, .source = "1"};
+    boundary(&setup, "dirichlet");
+    make(&setup, unit_box("quad", NULL, 28), &m);
+    struct facet_solver *v = m.solver;
+    for (int variant = 0; variant < 3; variant++) {
+        struct gmg_options options = {.smoother = variant == 1 ? GMG_FACES : GMG_ROWS,
+                                      .steps = 2,
+                                      .precision = variant == 1 ? PMG_DOUBLE : PMG_MIXED,
+                                      .coarse_device = variant == 2 ? find("debug") : NULL,
+                                      .full = variant == 1,
+                                      .coarse_unknowns = 10000};
+        int64_t blocks = live_blocks();
+        for (int k = 1;; k++) {
+            struct multigrid *mg = NULL;
+            base_memory_fail_at(k);
+            facet_status status =
+                trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &m.hierarchy, &options, &mg);
+            base_memory_fail_at(0);
+            if (status == FACET_OK) {
+                multigrid_destroy(&mg);
+                assert_int_equal(live_blocks(), blocks);
+                assert_true(k > 20);
+                break;
+            }
+            assert_int_equal(status, FACET_ERROR_MACHINE);
+            assert_int_equal(live_blocks(), blocks);
+        }
+    }
+    unmake(&m);
 }
 
 int main(void) {
@@ -294,7 +634,17 @@ int main(void) {
         cmocka_unit_test(inherited_matrices_are_galerkin_products),
         cmocka_unit_test(other_meshes_are_nested_as_well),
         cmocka_unit_test(extensions_reproduce_constants),
+        cmocka_unit_test(inner_faces_are_the_complement),
         cmocka_unit_test(iterations_do_not_grow),
+        cmocka_unit_test(jumps_do_not_matter),
+        cmocka_unit_test(variants_solve),
+        cmocka_unit_test(levels_live_on_other_devices),
+        cmocka_unit_test(levels_may_be_made_anew),
+        cmocka_unit_test(full_cycles_reach_the_discretization_error),
+        cmocka_unit_test(odd_boxes_fall_back),
+        cmocka_unit_test(elastic_bodies_are_solved),
+        cmocka_unit_test(keys_that_do_nothing_are_refused),
+        cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,24 +6,33 @@
 
 #include "kernels/simd/lane.h"
 
-#define GAP 16 /* numbers between the scratch of two threads */
+#define GAP       16 /* numbers between pieces of scratch */
+#define ROW_LANES 2  /* of a row block that is held in registers */
 
-#define REAL       double
-#define PANELS     rows.values
-#define INVERSES   inverses
-#define NAME(what) what##_simd
+#define REAL        double
+#define LANE        lane
+#define LANES(what) lane_##what
+#define PANELS      rows.values
+#define INVERSES    inverses
+#define NAME(what)  what##_simd
 #include "kernels/simd/sweep_real.h"
 #undef REAL
+#undef LANE
+#undef LANES
 #undef PANELS
 #undef INVERSES
 #undef NAME
 
-#define REAL       float
-#define PANELS     single
-#define INVERSES   inverses_single
-#define NAME(what) what##_single_simd
+#define REAL        float
+#define LANE        lane_single
+#define LANES(what) lane_##what##_single
+#define PANELS      single
+#define INVERSES    inverses_single
+#define NAME(what)  what##_single_simd
 #include "kernels/simd/sweep_real.h"
 #undef REAL
+#undef LANE
+#undef LANES
 #undef PANELS
 #undef INVERSES
 #undef NAME

@@ -1,24 +1,45 @@
 /* Sweeps over patches for numbers of type REAL, which the plan keeps in PANELS and INVERSES: sweep.c includes
- * this once for each precision, with NAME(what) the name of a function. */
+ * this once for each precision, with NAME(what) the name of a function, LANE eight numbers and LANES(what) a
+ * function of lane.h for them. */
 
-/* r -= panel' x: n columns of m numbers. m is a constant where this is inlined, so that r stays in registers.
- */
-INLINE void NAME(subtract_panel)(int m, int n, const REAL *panel, const REAL *x, REAL *r) {
-    for (int j = 0; j < n; j++, panel += m)
-        for (int i = 0; i < m; i++) r[i] -= panel[i] * x[j];
-}
-
+/* r = r - K x of row block b, which has m unknowns and stays in registers, in two sums so that one need not
+ * wait for the other. m is a constant where this is inlined. */
 INLINE void NAME(subtract_panels)(const struct facet_patches *p, int m, int64_t b, const REAL *x, REAL *r) {
     const struct facet_plan *rows = &p->rows;
-    for (int64_t k = rows->panel_first[b]; k < rows->panel_first[b + 1]; k++)
-        NAME(subtract_panel)(m, rows->sizes[k], p->PANELS + rows->starts[k], x + rows->columns[k], r);
+    LANE even[ROW_LANES], odd[ROW_LANES];
+    for (int i = 0; i < m; i += L) {
+        even[i / L] = LANES(load)(m - i, r + i);
+        odd[i / L] = (LANE){0};
+    }
+    for (int64_t k = rows->panel_first[b]; k < rows->panel_first[b + 1]; k++) {
+        const REAL *panel = p->PANELS + rows->starts[k], *from = x + rows->columns[k];
+        int size = rows->sizes[k], j = 0;
+        for (; j + 2 <= size; j += 2, panel += 2 * m)
+            for (int i = 0; i < m; i += L) {
+                even[i / L] -= LANES(load)(m - i, panel + i) * from[j];
+                odd[i / L] -= LANES(load)(m - i, panel + m + i) * from[j + 1];
+            }
+        for (int i = 0; i < m && j < size; i += L) even[i / L] -= LANES(load)(m - i, panel + i) * from[j];
+    }
+    for (int i = 0; i < m; i += L) LANES(store)(m - i, r + i, even[i / L] + odd[i / L]);
 }
 
-/* The same with m constant: one short list. */
-static void NAME(subtract_any)(const struct facet_patches *p, int m, int64_t b, const REAL *x, REAL *to) {
-    REAL r[8];
-    memcpy(r, to, (size_t)(m <= 8 ? m : 0) * sizeof *r);
+/* The same for rows too many for registers. */
+static void NAME(subtract_long)(const struct facet_patches *p, int64_t m, int64_t b, const REAL *x, REAL *r) {
+    const struct facet_plan *rows = &p->rows;
+    for (int64_t k = rows->panel_first[b]; k < rows->panel_first[b + 1]; k++) {
+        const REAL *panel = p->PANELS + rows->starts[k], *from = x + rows->columns[k];
+        for (int j = 0; j < rows->sizes[k]; j++, panel += m)
+            for (int64_t i = 0; i < m; i++) r[i] -= panel[i] * from[j];
+    }
+}
+
+/* One short list of sizes for which the row block stays in registers. */
+static void NAME(subtract_any)(const struct facet_patches *p, int64_t m, int64_t b, const REAL *x, REAL *r) {
     switch (m) {
+    case 1:
+        NAME(subtract_panels)(p, 1, b, x, r);
+        break;
     case 2:
         NAME(subtract_panels)(p, 2, b, x, r);
         break;
@@ -34,30 +55,55 @@ static void NAME(subtract_any)(const struct facet_patches *p, int m, int64_t b, 
     case 6:
         NAME(subtract_panels)(p, 6, b, x, r);
         break;
+    case 7:
+        NAME(subtract_panels)(p, 7, b, x, r);
+        break;
     case 8:
         NAME(subtract_panels)(p, 8, b, x, r);
         break;
+    case 9:
+        NAME(subtract_panels)(p, 9, b, x, r);
+        break;
+    case 10:
+        NAME(subtract_panels)(p, 10, b, x, r);
+        break;
+    case 12:
+        NAME(subtract_panels)(p, 12, b, x, r);
+        break;
+    case 15:
+        NAME(subtract_panels)(p, 15, b, x, r);
+        break;
+    case 16:
+        NAME(subtract_panels)(p, 16, b, x, r);
+        break;
     default:
-        NAME(subtract_panels)(p, m, b, x, to);
-        return;
+        NAME(subtract_long)(p, m, b, x, r);
+        break;
     }
-    memcpy(to, r, (size_t)m * sizeof *r);
+}
+
+/* d = B r, B symmetric: its rows are its columns, four at a time. */
+static void NAME(multiply_inverse)(int64_t n, const REAL *B, const REAL *restrict r, REAL *restrict d) {
+    int64_t j = 0;
+    memset(d, 0, (size_t)n * sizeof *d);
+    for (; j + 4 <= n; j += 4, B += 4 * n)
+        for (int64_t i = 0; i < n; i++)
+            d[i] += B[i] * r[j] + B[n + i] * r[j + 1] + B[2 * n + i] * r[j + 2] + B[3 * n + i] * r[j + 3];
+    for (; j < n; j++, B += n)
+        for (int64_t i = 0; i < n; i++) d[i] += B[i] * r[j];
 }
 
 static void NAME(take_patch)(const struct facet_patches *p, int64_t patch, const REAL *f, REAL *x, REAL *r) {
-    const REAL *B = p->INVERSES + p->starts[patch];
     const int64_t *first = p->rows.first;
-    REAL *d = r + p->largest + GAP / 2;
+    REAL *d = r + p->largest + GAP;
     int64_t n = 0;
     for (int64_t k = p->first[patch]; k < p->first[patch + 1]; k++) {
         int64_t b = p->blocks[k], m = first[b + 1] - first[b];
         memcpy(r + n, f + first[b], (size_t)m * sizeof *r);
-        NAME(subtract_any)(p, (int)m, b, x, r + n);
+        NAME(subtract_any)(p, m, b, x, r + n);
         n += m;
     }
-    memset(d, 0, (size_t)n * sizeof *d);
-    for (int64_t j = 0; j < n; j++, B += n) /* symmetric: rows are columns */
-        for (int64_t i = 0; i < n; i++) d[i] += B[i] * r[j];
+    NAME(multiply_inverse)(n, p->INVERSES + p->starts[patch], r, d);
     for (int64_t k = p->first[patch]; k < p->first[patch + 1]; k++)
         for (int64_t i = first[p->blocks[k]]; i < first[p->blocks[k] + 1]; i++) x[i] += *d++;
 }

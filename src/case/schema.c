@@ -305,12 +305,13 @@ static const struct schema_entry table[] = {
          "alone, where it is `auto`."},
     {.path = "solver.smoother",
      .types = SCHEMA_WORD,
-     .words = {"auto", "faces", "cells", "vertices", "fsai", "sweep-cells", "sweep-vertices", "patches",
-               "additive", "point", "jacobi", "chebyshev"},
+     .words = {"auto", "faces", "rows", "cells", "vertices", "fsai", "sweep-cells", "sweep-vertices",
+               "patches", "additive", "point", "jacobi", "chebyshev"},
      .fallback = "auto",
      .help =
          "Of `pmg` and `gmg`: a Chebyshev polynomial over the blocks of single faces, or of all faces of a "
-         "cell. Of `gmg` also over those around a vertex, or over a factored sparse approximate inverse "
+         "cell. Of `gmg` also over those of single faces and (2D) along rows of quads, over those around a "
+         "vertex, or over a factored sparse approximate inverse "
          "(`fsai`), or sweeps over patches one after the other. Of "
          "`method: continuous`: vertex patches colour by colour (`patches`, which is `auto`) or all at once "
          "and weighted (`additive`), Gauss-Seidel (`point`), damped Jacobi, or a Chebyshev polynomial over "

@@ -158,6 +158,27 @@ void mesh_finder_destroy(struct mesh_finder **finder);
 facet_status mesh_find_parent(const struct mesh_finder *finder, int32_t cell, int32_t *parent,
                               struct mesh_kind *image);
 
+/* Vertex v of the simplex that spans a cell: its first vertex, then the ends of the axes. */
+static inline int mesh_spanning_vertex(enum shape shape, int v) {
+    return v == 0 ? 0 : shape_axis_vertex(shape, v - 1);
+}
+
+/* The largest side of the bounding box of some nodes, and the largest coordinate. */
+static inline void mesh_node_range(int n, int dim, const double *nodes, double *extent, double *most) {
+    *extent = *most = 0;
+    for (int a = 0; a < dim; a++) {
+        double lower = nodes[a], upper = nodes[a];
+        for (int i = 1; i < n; i++) {
+            double x = nodes[i * dim + a];
+            lower = x < lower ? x : lower;
+            upper = x > upper ? x : upper;
+        }
+        if (upper - lower > *extent) *extent = upper - lower;
+        if (upper > *most) *most = upper;
+        if (-lower > *most) *most = -lower;
+    }
+}
+
 /* ------------------------------------------------------------------------------------------ location */
 
 /* The reference coordinates of a point in one cell; lattice: shape_nodes of the cell (not read when it is

@@ -6,13 +6,14 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/run.h"
 #include "mesh/internal.h"
 #include "poly/basis.h"
 
-#define CHUNK 8192
+#define CHUNK 65536
 /* A cell may stick out of its parent by this in reference coordinates, a node be off by this multiple of the
  * parent's extent, and the volumes of the children add up to 1 within it. */
 #define TOLERANCE 1e-8
@@ -23,18 +24,24 @@
 /* The tables of Lagrange values of all kinds take this much memory at most. */
 #define MOST_TABLE_BYTES 268435456
 
+/* Most cells have an image that one before them had, to the last bit. */
+#define RECENT 256
+
 /* A nesting in the making. */
 struct nester {
     const struct facet_mesh *fine, *coarse;
     struct mesh_nesting *nesting;
     struct mesh_finder *finder;
+    int is_known; /* the fine mesh was refined from the coarse one: the vertices, which the finder has seen,
+                     are enough */
     double *lattices[MESH_MAX_BLOCKS]; /* of the fine cells */
     int capacity;                      /* of kinds */
     uint32_t mask;
-    int32_t *table;   /* of kinds by their numbers: kind + 1, 0: empty */
-    double **values;  /* kinds: the parent's Lagrange functions at the fine cell's nodes */
-    double *measures; /* kinds: the part of the parent that they fill */
-    int8_t *faces;    /* kinds x SHAPE_MAX_FACES: the parent's face on which a face lies, -1: inside */
+    int recent[RECENT]; /* kinds by a hash of their very bits; any kind, or -1 */
+    int32_t *table;     /* of kinds by their numbers: kind + 1, 0: empty */
+    double **values;    /* kinds: the parent's Lagrange functions at the fine cell's nodes */
+    double *measures;   /* kinds: the part of the parent that they fill */
+    int8_t *faces;      /* kinds x SHAPE_MAX_FACES: the parent's face on which a face lies, -1: inside */
     struct mesh_kind *images;
 };
 
@@ -161,11 +168,32 @@ done:
     return status;
 }
 
+static uint32_t quick_hash(const struct mesh_kind *image) {
+    const double *numbers[4] = {image->origin, image->axes[0], image->axes[1], image->axes[2]};
+    uint64_t h = image->shape;
+    for (int i = 0; i < 12; i++) {
+        uint64_t bits;
+        memcpy(&bits, &numbers[i / 3][i % 3], sizeof bits);
+        h = (h << 7 | h >> 57) ^ bits;
+    }
+    return (uint32_t)(h * 0x9E3779B97F4A7C15u >> 40) % RECENT;
+}
+
+static int is_same(const struct mesh_kind *one, const struct mesh_kind *two) {
+    return one->shape == two->shape && memcmp(one->origin, two->origin, sizeof one->origin) == 0 &&
+           memcmp(one->axes, two->axes, sizeof one->axes) == 0;
+}
+
 /* The kind of a cell; *nested = 0 when the image is none or there are too many kinds. */
 static facet_status assign_kind(struct nester *n, int32_t cell, const struct mesh_kind *image, int *nested) {
     facet_status status = FACET_OK;
     int b = mesh_block_index(n->fine, cell);
+    int *recent = &n->recent[quick_hash(image)];
     int64_t key[KEY];
+    if (*recent >= 0 && is_same(image, &n->nesting->kind[*recent])) {
+        n->nesting->kinds[cell] = (uint16_t)*recent;
+        goto done;
+    }
     if (n->nesting->n_kinds == n->capacity) TRY(grow_kinds(n));
     kind_key(image, key);
     uint32_t slot = find_slot(n, key);
@@ -177,24 +205,47 @@ static facet_status assign_kind(struct nester *n, int32_t cell, const struct mes
         TRY(add_kind(n, image, b));
         n->table[slot] = n->nesting->n_kinds;
     }
-    n->nesting->kinds[cell] = (uint16_t)(n->table[slot] - 1);
+    *recent = n->table[slot] - 1;
+    n->nesting->kinds[cell] = (uint16_t)*recent;
 done:
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------ cells */
 
+/* Affine maps agree when they do at the spanning vertices; `near` as below. */
+static int affine_maps_agree(const struct nester *n, int32_t cell, double near) {
+    int32_t parent = n->nesting->parents[cell];
+    const struct mesh_kind *kind = &n->nesting->kind[n->nesting->kinds[cell]];
+    const double *points = mesh_cell_nodes(n->fine, cell), *nodes = mesh_cell_nodes(n->coarse, parent);
+    int dim = n->fine->dim;
+    double J[9];
+    mesh_affine_jacobian(kind->shape, n->coarse->order, nodes, J);
+    for (int v = 0; v <= dim; v++) {
+        int node = shape_vertex_node(kind->shape, n->fine->order, mesh_spanning_vertex(kind->shape, v));
+        for (int a = 0; a < dim; a++) {
+            double off = nodes[a] - points[node * dim + a];
+            for (int b = 0; b < dim; b++)
+                off += J[a * dim + b] * (kind->origin[b] + (v > 0 ? kind->axes[v - 1][b] : 0));
+            if (!(fabs(off) <= near)) return 0;
+        }
+    }
+    return 1;
+}
+
 /* Whether the parent's map through the kind is the cell's own. */
 static int maps_agree(const struct nester *n, int32_t cell) {
     int32_t parent = n->nesting->parents[cell];
-    int dim = n->fine->dim, n_points = mesh_block_of(n->fine, cell)->n_nodes;
-    int n_nodes = mesh_block_of(n->coarse, parent)->n_nodes;
+    const struct mesh_block *fine = mesh_block_of(n->fine, cell), *coarse = mesh_block_of(n->coarse, parent);
+    int dim = n->fine->dim, n_nodes = coarse->n_nodes;
     const double *points = mesh_cell_nodes(n->fine, cell), *nodes = mesh_cell_nodes(n->coarse, parent);
     const double *values = n->values[n->nesting->kinds[cell]];
-    double near = 0;
-    for (int i = 0; i < n_nodes * dim; i++) near = fmax(near, fabs(nodes[i]));
-    near = ROUNDINGS * DBL_EPSILON * near + TOLERANCE * mesh_extent(n_nodes, dim, nodes);
-    for (int i = 0; i < n_points; i++, values += n_nodes) {
+    double extent, most;
+    mesh_node_range(n_nodes, dim, nodes, &extent, &most);
+    double near = ROUNDINGS * DBL_EPSILON * most + TOLERANCE * extent;
+    if (fine->affine[cell - fine->first] && coarse->affine[parent - coarse->first])
+        return affine_maps_agree(n, cell, near);
+    for (int i = 0; i < fine->n_nodes; i++, values += n_nodes) {
         double x[3] = {0};
         for (int j = 0; j < n_nodes; j++)
             for (int a = 0; a < dim; a++) x[a] += values[j] * nodes[j * dim + a];
@@ -219,7 +270,7 @@ static facet_status nest_chunk(struct nester *n, int32_t begin, int32_t end, int
     TRY(base_collected(&collector));
     *nested = all;
     for (int32_t c = begin; *nested && c < end; c++) TRY(assign_kind(n, c, &n->images[c - begin], nested));
-    if (!*nested) goto done;
+    if (!*nested || n->is_known) goto done;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(&& : all)
     for (int32_t c = begin; c < end; c++) all = all && maps_agree(n, c);
     *nested = all;
@@ -230,6 +281,7 @@ done:
 static void forget_kinds(struct nester *n) {
     for (int k = 0; k < n->nesting->n_kinds; k++) base_free(&n->values[k]);
     for (int i = 0; i < 2 * n->capacity; i++) n->table[i] = 0;
+    for (int i = 0; i < RECENT; i++) n->recent[i] = -1;
     n->nesting->n_kinds = 0;
 }
 
@@ -239,6 +291,7 @@ static facet_status nest_cells(struct nester *n, enum mesh_way way, int *nested)
     *nested = 0;
     TRY(mesh_finder_create(way, n->fine, n->coarse, &n->finder));
     if (!n->finder) goto done;
+    n->is_known = way == MESH_BY_ORDER && n->fine->coarse == n->coarse;
     *nested = 1;
     for (int32_t begin = 0; *nested && begin < n->fine->n_cells; begin += CHUNK) {
         int32_t left = n->fine->n_cells - begin;

@@ -1,8 +1,10 @@
 /* Nested meshes: which coarser meshes lie under a mesh, and where its cells lie in theirs.
  *
  * A mesh that was refined keeps the one it came from; a box is halved in every direction as long as its
- * numbers of cells are even and the halves are nested (split simplices need not be). The hierarchy owns the
- * coarse meshes that it makes.
+ * numbers of cells are even and the halves are nested: quads and hexes always are, triangles and tets of all
+ * splits when the box is not graded. (All cuts lie in a few families of equidistant planes, and every second
+ * plane is a cut of the half; tets split in five have seven or twelve children then, all others 2^dim.) The
+ * hierarchy owns the coarse meshes that it makes.
  *
  * A fine cell lies in its parent as the affine image of the reference cell, in the parent's reference
  * coordinates: xi = origin + sum_b eta_b axes[b]. There are few such images; each is a kind. Curved cells are
@@ -32,13 +34,15 @@ struct mesh_nesting {
     int32_t *starts, *children; /* coarse cells + 1; the fine cells of each, ascending */
     int32_t *face_parents;      /* fine faces: the coarse face it lies on; -1: it lies inside a coarse cell */
 };
-/* Where fine lies in coarse; *nested = 0 (and nothing to destroy) when it does not. */
+/* Where fine lies in coarse; *nested = 0 (and nothing to destroy) when it does not: a cell sticks out of its
+ * parent or has another map, children leave a gap, or the faces are joined otherwise. Any ratio of sizes. */
 facet_status mesh_nest(const struct facet_mesh *fine, const struct facet_mesh *coarse,
                        struct mesh_nesting *nesting, int *nested);
 void mesh_nesting_destroy(struct mesh_nesting *nesting); /* safe on a zeroed struct, and twice */
 
 /* All meshes under a mesh: nestings[0] from it to the next coarser one, and so on. n = 0: there is none, and
- * `why` says why, for the user. least: no mesh of fewer cells is made. */
+ * `why` says why, for the user. least: no mesh of fewer cells is made (those that are kept may be smaller).
+ */
 struct mesh_hierarchy {
     int n;
     struct mesh_nesting nestings[NESTING_MAX_LEVELS];

@@ -37,17 +37,6 @@ static double nearest_half(double x, double near) {
     return fabs(x - half) <= near ? half : x;
 }
 
-static double largest(int n, const double *x) {
-    double most = 0;
-    for (int i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
-    return most;
-}
-
-/* Vertex b + 1 of the simplex that spans a cell: the origin for b = -1, else the end of axis b. */
-static int spanning_vertex(enum shape shape, int b) {
-    return b < 0 ? 0 : shape_axis_vertex(shape, b);
-}
-
 static const double *vertex_point(const struct facet_mesh *mesh, int32_t cell, int vertex) {
     const struct mesh_block *block = mesh_block_of(mesh, cell);
     return mesh_cell_nodes(mesh, cell) +
@@ -75,19 +64,21 @@ done:
     return status;
 }
 
-/* Whether a fine cell is spanned by these nodes of the parent's lattice of order 2. */
-static int is_spanned(const struct mesh_finder *finder, int b, int32_t cell, const double *parent_nodes,
-                      const int *spanning) {
+/* Whether a fine cell is spanned by these nodes of the parent's lattice of order 2, up to `near`. */
+static int is_spanned(const struct mesh_finder *finder, int b, int32_t cell, const double *nodes,
+                      const int *spanning, double near) {
     const struct mesh_block *coarse = &finder->coarse->blocks[b];
     int dim = finder->fine->dim, n = coarse->n_nodes;
-    double near = 1e-12 * mesh_extent(n, dim, parent_nodes) +
-                  4 * ROUNDINGS * DBL_EPSILON * largest(n * dim, parent_nodes);
     for (int v = 0; v <= dim; v++) {
-        double x[3];
-        const double *vertex = vertex_point(finder->fine, cell, spanning_vertex(coarse->shape, v - 1));
-        mesh_interpolate(n, dim, finder->middles[b] + spanning[v] * n, parent_nodes, x);
+        const double *vertex = vertex_point(finder->fine, cell, mesh_spanning_vertex(coarse->shape, v));
+        const double *values = finder->middles[b] + (int64_t)spanning[v] * n;
+        double off[3] = {0};
+        for (int i = 0; i < n; i++) {
+            if (values[i] == 0) continue;
+            for (int a = 0; a < dim; a++) off[a] += values[i] * (nodes[i * dim + a] - vertex[a]);
+        }
         for (int a = 0; a < dim; a++)
-            if (!(fabs(x[a] - vertex[a]) <= near)) return 0;
+            if (!(fabs(off[a]) <= near)) return 0;
     }
     return 1;
 }
@@ -101,15 +92,18 @@ static void find_by_order(const struct mesh_finder *finder, int32_t cell, int32_
     int32_t in_block = cell - finder->fine->blocks[b].first;
     int32_t guess = coarse->first + (in_block >> dim);
     const struct mesh_children *children = mesh_children_of(coarse->shape, &n_variants);
-    double lattice[3 * MESH_MAX_MIDDLES];
+    const double *nodes = mesh_cell_nodes(finder->coarse, guess);
+    double lattice[3 * MESH_MAX_MIDDLES], extent, most;
+    mesh_node_range(coarse->n_nodes, dim, nodes, &extent, &most);
+    double near = 1e-12 * extent + 4 * ROUNDINGS * DBL_EPSILON * most;
     for (int k = 0; k < 2 * n_variants; k++) {
         const int *child = children[k / 2].vertices[in_block & ((1 << dim) - 1)];
         int spanning[4];
         for (int v = 0; v <= dim; v++) {
-            int axis = k % 2 && (v == 1 || v == 2) ? 2 - v : v - 1;
-            spanning[v] = child[spanning_vertex(coarse->shape, axis)];
+            int from = k % 2 && (v == 1 || v == 2) ? 3 - v : v;
+            spanning[v] = child[mesh_spanning_vertex(coarse->shape, from)];
         }
-        if (!is_spanned(finder, b, cell, mesh_cell_nodes(finder->coarse, guess), spanning)) continue;
+        if (!is_spanned(finder, b, cell, nodes, spanning, near)) continue;
         shape_nodes(coarse->shape, 2, lattice);
         *parent = guess;
         for (int a = 0; a < dim; a++) {
@@ -208,16 +202,17 @@ static facet_status invert_image(const struct mesh_finder *finder, int32_t cell,
     const double *nodes = mesh_cell_nodes(coarse, guess),
                  *lattice = finder->lattices[mesh_block_index(coarse, guess)];
     int dim = coarse->dim, found = 1;
-    double J[9], xi[4][3], extent = mesh_extent(block->n_nodes, dim, nodes);
+    double J[9], xi[4][3], extent, most;
     if (mesh_block_of(finder->fine, cell)->shape != block->shape) goto done;
     for (int v = 0; found && v <= dim; v++) {
-        const double *x = vertex_point(finder->fine, cell, spanning_vertex(block->shape, v - 1));
+        const double *x = vertex_point(finder->fine, cell, mesh_spanning_vertex(block->shape, v));
         TRY(mesh_invert(coarse, guess, lattice, x, xi[v], &found));
     }
     if (!found) goto done;
     mesh_affine_jacobian(block->shape, coarse->order, nodes, J);
+    mesh_node_range(block->n_nodes, dim, nodes, &extent, &most);
     double height = mesh_determinant(dim, J) / (dim == 2 ? extent : extent * extent);
-    double rounding = ROUNDINGS * DBL_EPSILON * largest(block->n_nodes * dim, nodes);
+    double rounding = ROUNDINGS * DBL_EPSILON * most;
     double near = fmin(NEAR_HALF + rounding / fabs(height), MOST_SHIFT);
     for (int v = 0; v <= dim; v++)
         for (int a = 0; a < dim; a++) {

@@ -7,16 +7,18 @@
 #include "mesh/internal.h"
 
 /* What is alive at the worst moment of mesh_create: the input (nodes, vertices, offsets), the mesh, the table
- * of faces with three slots for a key at most, and behind a refinement the coarse mesh with the table of its
- * middles. Counted from the structs; right to a few per cent. */
+ * of faces with three slots for a key at most, and behind a refinement the table of the coarse mesh's middles
+ * and all coarser meshes, which the fine one keeps: 1/4 + 1/16 + ... of its cells, or 1/8 + 1/64 + ...
+ * Counted from the structs; right to a few per cent. */
 double mesh_bytes_per_cell(enum shape shape, int order) {
     int dim = shape_dim(shape), n_vertices = shape_n_vertices(shape), n_middles = shape_n_nodes(shape, 2);
+    int n_faces = shape_n_faces(shape);
     double key = 4 * (dim == 2 ? 2 : SHAPE_MAX_FACE_VERTICES), slots = 12;
-    double copies = 2 + 1.0 / (1 << dim); /* input, mesh and coarse mesh */
-    double nodes = copies * shape_n_nodes(shape, order) * dim * 8, vertices = copies * n_vertices * 4;
-    double faces = shape_n_faces(shape) * (key + slots + 29);
+    double points = 8.0 * shape_n_nodes(shape, order) * dim + 4 * n_vertices;
+    double kept = (points + 10.5 * n_faces + 1) / ((1 << dim) - 1);
+    double faces = n_faces * (key + slots + 29);
     double middles = (4 * n_middles + (n_middles - n_vertices) * (key + slots)) / (1 << dim);
-    return nodes + vertices + faces + middles + 40;
+    return 2 * points + kept + faces + middles + 40;
 }
 
 static facet_status check_memory(double cells, double bytes) {

@@ -171,18 +171,21 @@ static void choose_gmg(const struct facet_solver *s, struct gmg_options *options
     const facet_options *o = &s->options;
     gmg_options_default(options);
     options->singular = s->hdg->singular;
-    options->incompressible = is_nearly_incompressible(&s->hdg->data);
+    options->full = is(o->cycle, "full");
     options->n_modes = s->hdg->data.scheme == HDG_ELASTIC ? hdg_n_rigid_modes(s->hdg) : 0;
     options->precision = find_precision(o);
     options->steps = o->smoother_degree;
     options->fill = o->fill;
     options->coarse_unknowns = o->coarse_unknowns;
+    /* A full cycle has to be as accurate on every level as the next one needs it. */
     options->degrees = is(o->degrees, "arithmetic")  ? GMG_ARITHMETIC
                        : is(o->degrees, "even")      ? GMG_EVEN
                        : is(o->degrees, "geometric") ? GMG_GEOMETRIC
                        : is(o->degrees, "straight")  ? GMG_STRAIGHT
+                       : is(o->cycle, "full")        ? GMG_ARITHMETIC
                                                      : GMG_DEGREES_AUTO;
     options->smoother = is(o->smoother, "faces")            ? GMG_FACES
+                        : is(o->smoother, "rows")           ? GMG_ROWS
                         : is(o->smoother, "cells")          ? GMG_CELLS
                         : is(o->smoother, "vertices")       ? GMG_VERTICES
                         : is(o->smoother, "fsai")           ? GMG_FSAI
@@ -198,8 +201,10 @@ static facet_status make_gmg(struct facet_solver *s) {
     struct mesh_hierarchy hierarchy = {0};
     struct multigrid *mg = NULL;
     TRY(mesh_hierarchy_create(s->problem->mesh, 1, &hierarchy));
-    if (hierarchy.n == 0) {
-        snprintf(s->why_pmg, sizeof s->why_pmg, "%s", hierarchy.why);
+    int stiff = is_nearly_incompressible(&s->hdg->data);
+    if (hierarchy.n == 0 || stiff) {
+        snprintf(s->why_pmg, sizeof s->why_pmg, "%s",
+                 stiff ? "no coarser mesh smooths a body that is nearly incompressible" : hierarchy.why);
         s->preconditioner = "pmg";
         TRY(make_pmg(s));
         goto done;

@@ -112,7 +112,7 @@ static facet_status check_options(const facet_options *o, facet_equation equatio
     TRY(check_word("cycle", o->cycle, "auto, V, W, F, full"));
     TRY(check_word(
         "smoother", o->smoother,
-        "auto, faces, cells, vertices, fsai, sweep-cells, sweep-vertices, patches, additive, point, "
+        "auto, faces, rows, cells, vertices, fsai, sweep-cells, sweep-vertices, patches, additive, point, "
         "jacobi, chebyshev"));
     TRY(check_word("degrees", o->degrees, "auto, arithmetic, even, geometric, straight"));
     if (!(o->fill >= 0.0 && isfinite(o->fill)))

@@ -198,6 +198,7 @@ static facet_status indefinite(const struct work *w, int64_t size, int info) {
 static facet_status solve_rows(const struct csr *A, int64_t size, int64_t m, struct work *w) {
     int64_t n = size - m;
     double *L = w->L;
+    if (m == 0) return FACET_OK;
     memset(L, 0, (size_t)(size * size) * sizeof *L);
     for (int64_t i = 0; i < size; i++)
         for (int64_t k = A->offsets[w->T[i]]; k < A->offsets[w->T[i] + 1]; k++) {
@@ -515,15 +516,11 @@ static int64_t lower_entries(const struct csr *A) {
     return n;
 }
 
-facet_status operator_create_fsai(const struct device *device, const struct csr *csr,
-                                  const struct fsai_options *options, struct operator* M,
-                                  struct fsai_report *report) {
+facet_status fsai_factor(const struct csr *csr, const struct fsai_options *options, struct mg_transfer *G) {
     facet_status status = FACET_OK;
     struct pattern p = {.n_blocks = options->n_blocks, .first = options->block_offsets};
-    struct mg_transfer G = {0}, transposed = {0};
-    struct fsai *f;
-    int64_t *own = NULL, lower = lower_entries(csr);
-    *M = (struct operator){0};
+    int64_t *own = NULL;
+    *G = (struct mg_transfer){0};
     if (p.n_blocks == 0) {
         TRY(single_blocks(csr->n, &own));
         p.n_blocks = csr->n;
@@ -531,21 +528,35 @@ facet_status operator_create_fsai(const struct device *device, const struct csr 
     }
     base_set_blas_threads(1);
     TRY(options->free_pattern ? pattern_of_blocks(&p) : pattern_of_matrix(csr, &p));
-    if (options->fill > 1.0 || options->free_pattern) TRY(grow_to(csr, options->fill * (double)lower, &p));
-    TRY(make_factor(csr, &p, &G));
+    if (options->fill > 1.0 || options->free_pattern)
+        TRY(grow_to(csr, options->fill * (double)lower_entries(csr), &p));
+    TRY(make_factor(csr, &p, G));
+done:
+    base_free(&own);
+    pattern_destroy(&p);
+    if (status != FACET_OK) mg_transfer_destroy(G);
+    return status;
+}
+
+facet_status operator_create_fsai(const struct device *device, const struct csr *csr,
+                                  const struct fsai_options *options, struct operator* M,
+                                  struct fsai_report *report) {
+    facet_status status = FACET_OK;
+    struct mg_transfer G = {0}, transposed = {0};
+    struct fsai *f;
+    *M = (struct operator){0};
+    TRY(fsai_factor(csr, options, &G));
     TRY(mg_transpose(&G, &transposed));
     TRY(begin_operator(device, csr->n, M, &f));
     TRY(upload(device, &G, &f->G));
     TRY(upload(device, &transposed, &f->transposed));
     TRY(vector_create(device, csr->n, &f->t));
     if (report != NULL) {
-        double nnz = (double)G.offsets[csr->n];
-        *report = (struct fsai_report){.fill = lower > 0 ? nnz / (double)lower : 1.0,
+        double nnz = (double)G.offsets[csr->n], lower = (double)lower_entries(csr);
+        *report = (struct fsai_report){.fill = lower > 0.0 ? nnz / lower : 1.0,
                                        .bytes = 2.0 * (12.0 * nnz + 8.0 * (double)(csr->n + 1))};
     }
 done:
-    base_free(&own);
-    pattern_destroy(&p);
     mg_transfer_destroy(&G);
     mg_transfer_destroy(&transposed);
     if (status != FACET_OK) operator_destroy(M);

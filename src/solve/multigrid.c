@@ -169,6 +169,10 @@ static void guess(struct multigrid *mg, int level, const struct vector *f, struc
     if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, &next->full));
     full_cycle(mg, level + 1, &next->full, &next->x);
     correct(mg, level, 1.0, 1, x);
+    if (l->complement.apply == NULL) return;
+    struct vector r = l->r;
+    operator_apply(&l->complement, f, &r);
+    vector_axpby(1.0, &r, 1.0, x);
 }
 
 /* Full multigrid: the right-hand side goes down unsmoothed, the solution comes up with a cycle on each level.

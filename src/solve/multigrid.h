@@ -91,6 +91,9 @@ facet_status multigrid_link(struct multigrid *mg, struct mg_link *link);
  * precision, and only the cycles on the residuals are in single: what they add is small, and so is its
  * rounding. Taken over (emptied). */
 void multigrid_refine(struct multigrid *mg, struct operator* A);
+/* What the last appended level adds to the guess that a full cycle brings up from the next one: x += B f, B
+ * being a solve in a complement of the coarse space. Taken over, also on failure. */
+void multigrid_complete(struct multigrid *mg, struct operator* B);
 /* The coarsest level: `solve` gives x from f. Taken over, also on failure. */
 facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve);
 /* How the level below the last appended one is visited (V), and the factor of its correction (1; a link

@@ -72,6 +72,7 @@ static void level_free(struct mg_level *l) {
     operator_destroy(&l->exact);
     smoother_destroy(&l->smoother);
     mg_link_destroy(&l->link);
+    operator_destroy(&l->complement);
     if (l->device != NULL) {
         transfer_free(l->device, &l->P);
         transfer_free(l->device, &l->R);
@@ -163,6 +164,13 @@ done:
 void multigrid_refine(struct multigrid *mg, struct operator* A) {
     mg->levels[mg->n_levels - 1].exact = *A;
     *A = (struct operator){0};
+}
+
+void multigrid_complete(struct multigrid *mg, struct operator* B) {
+    struct mg_level *l = &mg->levels[mg->n_levels - 1];
+    operator_destroy(&l->complement);
+    l->complement = *B;
+    *B = (struct operator){0};
 }
 
 facet_status multigrid_end(struct multigrid *mg, const char *name, struct operator* solve) {

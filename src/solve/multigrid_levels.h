@@ -28,7 +28,8 @@ struct mg_level {
     double factor;
     int64_t n_coarse;
     struct mg_device_transfer P, R;
-    struct mg_link link; /* instead of P and R; then nothing but a K-cycle needs t */
+    struct mg_link link;        /* instead of P and R; then nothing but a K-cycle needs t */
+    struct operator complement; /* of a guess, or empty */
     struct vector r, t;
     struct vector rhs, x, full;     /* below the finest level: the problem there */
     struct vector f64, x64, r64;    /* the same in double, where `exact` is given */

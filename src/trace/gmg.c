@@ -10,15 +10,27 @@
 #include "trace/levels.h"
 #include "trace/nested.h"
 #include "trace/patches.h"
+#include "trace/rows.h"
 #include "trace/sides.h"
 
 /* A level of so few unknowns ends the list, whatever meshes are below it. */
-#define SMALL_LEVEL 2000
-/* The part of the spectrum over an approximate inverse that its polynomial damps: the better it is, the
- * smaller. */
-#define FSAI_RATIO      4.0
-#define FSAI_BEST_RATIO 2.0
-#define FSAI_BEST_FILL  2.5
+#define SMALL_LEVEL 3000
+/* Chebyshev steps on the finest level and on the others, which are cheap against it, measured in docs/gmg.md.
+ * Row modes live on the finest level alone: without a cure for them the steps there grow with the root of
+ * trace_measure_work. More on stretched cells and for vectors. */
+#define SIMPLEX_STEPS        4.0
+#define SIMPLEX_COARSE_STEPS 6.0
+#define TENSOR_STEPS         3.0
+#define SOLID_STEPS          5.0
+#define TENSOR_COARSE_STEPS  4.0
+#define TENSOR_WORK          1.3
+#define CELL_SHARE           0.7
+#define VECTOR_WORK          1.5
+#define ROUND_CELL           2.0
+#define STRETCH_POWER        0.6
+#define MOST_STEPS           12.0
+/* Row modes are worth a smoother of their own from so much work on. */
+#define MUCH_WORK 4.0
 
 void gmg_options_default(struct gmg_options *options) {
     *options = (struct gmg_options){0};
@@ -37,8 +49,9 @@ struct stage {
 struct builder {
     struct gmg_options o;
     const struct device *device, *coarse_device;
+    const struct trace_space *finest;
     struct multigrid *mg;
-    int single;
+    int single, steps, coarse_steps;
     struct trace_ending end;
 };
 
@@ -68,37 +81,44 @@ static facet_status make_fsai(const struct builder *b, const struct stage *s, st
     struct fsai_options options = {.fill = b->o.fill > 0.0 ? b->o.fill : 1.0,
                                    .n_blocks = s->space->n_free_faces,
                                    .block_offsets = s->space->free_offsets};
-    double better = fmin(fmax((options.fill - 1.0) / (FSAI_BEST_FILL - 1.0), 0.0), 1.0);
     TRY(trace_assemble(s->space, s->matrices, &csr));
     TRY(operator_create_fsai(s->matrices->device, &csr, &options, &level->D, NULL));
     level->kind = POLYNOMIAL_FIRST;
-    level->ratio = FSAI_RATIO + better * (FSAI_BEST_RATIO - FSAI_RATIO);
+    level->ratio = fsai_ratio(&options);
 done:
     csr_destroy(&csr);
     return status;
 }
 
+/* The blocks of single faces, with the row modes on the finest level. */
+static facet_status make_faces(const struct builder *b, const struct stage *s, struct operator* D) {
+    struct operator blocks = {0};
+    int rows = b->o.smoother == GMG_ROWS && s->space == b->finest;
+    facet_status status = trace_block_inverse(s->space, s->matrices, 0, rows ? &blocks : D);
+    if (status != FACET_OK || !rows) return status;
+    return operator_create_rows(s->space, s->matrices, &blocks, D);
+}
+
 static facet_status make_smoother(const struct builder *b, const struct stage *s, struct trace_level *level) {
     const struct trace_space *space = s->space;
-    int lonely = trace_has_lonely_cells(space->mesh);
     level->kind = POLYNOMIAL_FOURTH;
     level->ratio = 1.0;
-    level->degree = b->o.steps;
-    switch (lonely && b->o.smoother != GMG_FSAI ? GMG_FACES : b->o.smoother) {
+    level->degree = space == b->finest ? b->steps : b->coarse_steps;
+    switch (b->o.smoother) {
     case GMG_FSAI:
         return make_fsai(b, s, level);
     case GMG_CELLS:
-        return trace_block_inverse(space, s->matrices, 1, &level->D);
+        return operator_create_patches(space, s->matrices, TRACE_PATCH_CELL, &level->D);
     case GMG_VERTICES:
         return operator_create_patches(space, s->matrices, TRACE_PATCH_VERTEX, &level->D);
     case GMG_SWEEP_CELLS:
-        return smoother_create_sweep(space, s->matrices, TRACE_PATCH_CELL, b->o.steps, b->single,
+        return smoother_create_sweep(space, s->matrices, TRACE_PATCH_CELL, level->degree, b->single,
                                      &level->smoother);
     case GMG_SWEEP_VERTICES:
-        return smoother_create_sweep(space, s->matrices, TRACE_PATCH_VERTEX, b->o.steps, b->single,
+        return smoother_create_sweep(space, s->matrices, TRACE_PATCH_VERTEX, level->degree, b->single,
                                      &level->smoother);
     default:
-        return trace_block_inverse(space, s->matrices, 0, &level->D);
+        return make_faces(b, s, &level->D);
     }
 }
 
@@ -186,17 +206,21 @@ static facet_status descend_mesh(struct builder *b, struct stage *s, const struc
     facet_status status = FACET_OK;
     struct stage next = {0};
     struct mg_transfer P = {0};
+    struct operator inner = {0};
     int inherit = b->o.rediscretize == NULL;
     TRY(trace_nested_space(s->space, nesting, &next.own_space));
     snprintf(next.name, sizeof next.name, "k=%d, %d cells", s->space->degree, (int)nesting->coarse->n_cells);
     TRY(trace_nested_create(s->space, s->matrices, nesting, &next.own_space, device_of(b, &next.own_space),
-                            &P, inherit ? &next.own_matrices : NULL));
+                            &P, inherit ? &next.own_matrices : NULL, b->o.full ? &inner : NULL));
     TRY(multigrid_connect(b->mg, &P));
+    if (b->o.full && b->single) TRY(trace_round_operator(&inner));
+    if (b->o.full) multigrid_complete(b->mg, &inner);
     if (!inherit) TRY(b->o.rediscretize(b->o.user, &next.own_space, &next.own_matrices));
     TRY(move_matrices(device_of(b, &next.own_space), &next));
     stage_advance(s, &next);
 done:
     mg_transfer_destroy(&P);
+    operator_destroy(&inner);
     stage_destroy(&next);
     return status;
 }
@@ -219,13 +243,12 @@ done:
     return status;
 }
 
-/* Ends it below the coarsest mesh: continuous linear functions, or constants where those would lock. */
+/* Ends it below the coarsest mesh with continuous linear functions. */
 static facet_status end_below(struct builder *b, const struct stage *s) {
     facet_status status = FACET_OK;
     struct mg_transfer P = {0};
     struct trace_last last = {0};
-    TRY(b->end.continuous ? trace_last_continuous(s->space, s->matrices, 0, b->o.n_modes, NULL, &P, &last)
-                          : trace_last_traces(s->space, s->matrices, 0, b->o.n_modes, NULL, &P, &last));
+    TRY(trace_last_continuous(s->space, s->matrices, 0, b->o.n_modes, NULL, &P, &last));
     TRY(multigrid_connect(b->mg, &P));
     TRY(trace_end_list(&b->end, &last));
 done:
@@ -234,14 +257,49 @@ done:
     return status;
 }
 
-static facet_status choose(struct builder *b, const struct trace_space *space,
-                           const struct trace_matrices *matrices) {
+/* ------------------------------------------------------------------------------ choices */
+
+/* How many steps; constant: what trace_measure_work says of quads and hexes. */
+static facet_status choose_steps(struct builder *b, const struct trace_matrices *matrices, int tensor,
+                                 double constant) {
+    facet_status status = FACET_OK;
+    double stretch = 1.0, more = 1.0;
+    double steps = !tensor ? SIMPLEX_STEPS : b->finest->mesh->dim == 2 ? TENSOR_STEPS : SOLID_STEPS;
+    double coarse = tensor ? TENSOR_COARSE_STEPS : SIMPLEX_COARSE_STEPS;
+    enum gmg_smoother smoother = b->o.smoother;
+    b->steps = b->coarse_steps = b->o.steps;
+    if (b->o.steps > 0) goto done;
+    b->steps = b->coarse_steps = smoother == GMG_FSAI || smoother == GMG_VERTICES ? 2 : 1;
+    if (smoother != GMG_FACES && smoother != GMG_ROWS && smoother != GMG_CELLS) goto done;
+    TRY(trace_stretch(b->finest, matrices, &stretch));
+    if (stretch > ROUND_CELL) more = pow(stretch / ROUND_CELL, STRETCH_POWER);
+    if (b->finest->n_components > 1) more *= VECTOR_WORK;
+    if (smoother == GMG_CELLS) more *= CELL_SHARE;
+    if (tensor && smoother == GMG_FACES) steps = fmax(steps, TENSOR_WORK * sqrt(constant));
+    b->steps = (int)fmin(round(more * steps), MOST_STEPS);
+    b->coarse_steps = (int)fmin(round(more * coarse), MOST_STEPS);
+done:
+    return status;
+}
+
+static facet_status choose(struct builder *b, const struct trace_matrices *matrices) {
     facet_status status = FACET_OK;
     struct gmg_options *o = &b->o;
+    const struct trace_space *space = b->finest;
+    int tensor = trace_has_tensor_cells(space->mesh);
+    int has_rows = space->mesh->dim == 2 && space->n_components == 1 && device_is_host(b->device);
+    double constant = 1.0;
+    if (o->smoother == GMG_ROWS && !has_rows)
+        FAIL(FACET_ERROR_INPUT, "the smoother rows is for one unknown function in 2D, on the devices cpu and "
+                                "ref; use faces");
+    if (o->last_unknowns == 0) o->last_unknowns = SMALL_LEVEL;
     if (o->degrees == GMG_DEGREES_AUTO) o->degrees = GMG_STRAIGHT;
-    if (o->smoother == GMG_SMOOTHER_AUTO) o->smoother = GMG_FACES;
-    if (o->steps == 0) o->steps = 2;
-    TRY(trace_choose_single(space, matrices, o->precision, o->incompressible, &b->single));
+    if (tensor && (o->smoother == GMG_SMOOTHER_AUTO || o->steps == 0))
+        TRY(trace_measure_work(space, matrices, 0, &constant));
+    if (o->smoother == GMG_SMOOTHER_AUTO)
+        o->smoother = tensor && has_rows && constant > MUCH_WORK ? GMG_ROWS : GMG_FACES;
+    TRY(choose_steps(b, matrices, tensor, constant));
+    TRY(trace_choose_single(space, matrices, o->precision, 0, &b->single));
 done:
     return status;
 }
@@ -269,7 +327,7 @@ static facet_status make_levels(struct builder *b, struct stage *s, const struct
             break;
         }
         if (s->space->degree <= 1 &&
-            (s->space->n_free <= SMALL_LEVEL || !has_coarser(s->space, hierarchy, mesh)))
+            (s->space->n_free <= b->o.last_unknowns || !has_coarser(s->space, hierarchy, mesh)))
             TRY(end_here(b, s, &done));
         if (!done) TRY(append(b, s, NULL));
     }
@@ -281,19 +339,18 @@ facet_status trace_gmg_create(const struct trace_space *space, const struct trac
                               const struct operator* A, const struct mesh_hierarchy *hierarchy,
                               const struct gmg_options *options, struct multigrid **mg) {
     facet_status status = FACET_OK;
-    struct builder b = {.o = *options, .device = matrices->device};
+    struct builder b = {.o = *options, .device = matrices->device, .finest = space};
     struct stage s = {.space = space, .matrices = matrices};
     *mg = NULL;
     if (hierarchy->n == 0) FAIL(FACET_ERROR_INPUT, "geometric multigrid needs a coarser mesh");
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
-    TRY(choose(&b, space, matrices));
+    TRY(choose(&b, matrices));
     TRY(multigrid_create(mg));
     b.mg = *mg;
     b.end = (struct trace_ending){.mg = *mg,
                                   .device = b.coarse_device,
                                   .singular = options->singular,
-                                  .incompressible = options->incompressible,
-                                  .continuous = !options->incompressible,
+                                  .continuous = 1,
                                   .fine_bytes = trace_operator_bytes(A)};
     snprintf(s.name, sizeof s.name, "k=%d", space->degree);
     TRY(make_levels(&b, &s, A, hierarchy));

@@ -22,11 +22,13 @@
 
 /* The degrees between k and 1. AUTO: what was measured to be fastest (docs/gmg.md). */
 enum gmg_degrees { GMG_DEGREES_AUTO, GMG_ARITHMETIC, GMG_EVEN, GMG_GEOMETRIC, GMG_STRAIGHT };
-/* Chebyshev polynomials over blocks of single faces, of all faces of a cell, of all faces around a vertex, or
- * over a factored sparse approximate inverse; or multiplicative sweeps over the same patches. */
+/* Chebyshev polynomials over blocks of single faces, these with the row modes of quads solved along their
+ * rows on the finest level (trace/rows.h), of all faces of a cell, of all faces around a vertex, or over a
+ * factored sparse approximate inverse; or multiplicative sweeps over the same patches. */
 enum gmg_smoother {
     GMG_SMOOTHER_AUTO,
     GMG_FACES,
+    GMG_ROWS,
     GMG_CELLS,
     GMG_VERTICES,
     GMG_FSAI,
@@ -38,14 +40,14 @@ struct gmg_options {
     enum gmg_degrees degrees;
     enum gmg_smoother smoother;
     enum pmg_precision precision;
-    int steps;                          /* before and after the coarse correction; 0: chosen */
+    int steps;                          /* before and after the coarse correction; 0: chosen by level */
     double fill;                        /* of FSAI: nnz(G) / nnz(lower triangle of A); 0: 1 */
-    int n_modes;                        /* as in pmg_options */
-    const double *modes;                /* as in pmg_options */
-    int incompressible;                 /* as in pmg_options */
+    int n_modes;                        /* more than components: rigid motions are smooth; 0: constants */
+    int full;                           /* for the full cycle: its guesses know the source inside cells */
     int singular;                       /* constants are in the kernel of K */
     const struct device *coarse_device; /* of the levels of at most `coarse_unknowns`; NULL: that of K */
     int64_t coarse_unknowns;            /* 0: the last level only */
+    int64_t last_unknowns;              /* a level of so few ends the list; 0: chosen */
     /* NULL: inherited. Else the element matrices of a level on its own: space is that of a coarser mesh or
      * lower degree; matrices are created by the callee. */
     facet_status (*rediscretize)(void *user, const struct trace_space *space,
@@ -54,8 +56,8 @@ struct gmg_options {
 };
 void gmg_options_default(struct gmg_options *options);
 
-/* A: the product with K in double precision; it, the matrices and the hierarchy's meshes must outlive the
- * multigrid. The hierarchy has at least one nesting, whose fine mesh is that of the space. */
+/* A: the product with K in double precision; it and the matrices must outlive the multigrid, the meshes need
+ * not. The hierarchy has at least one nesting, whose fine mesh is that of the space. */
 facet_status trace_gmg_create(const struct trace_space *space, const struct trace_matrices *matrices,
                               const struct operator* A, const struct mesh_hierarchy *hierarchy,
                               const struct gmg_options *options, struct multigrid **mg);

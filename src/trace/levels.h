@@ -35,6 +35,8 @@ struct trace_level {
     double ratio;
     int degree;
 };
+/* *A becomes its twin in single precision. */
+facet_status trace_round_operator(struct operator* A);
 /* Appends; D and the product are rounded when the level is in single precision. Everything is taken over,
  * also on failure. */
 facet_status trace_level_append(struct multigrid *mg, struct trace_level *level);

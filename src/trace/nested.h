@@ -40,10 +40,12 @@ struct nested_side {
 void nested_side(const struct nested_faces *faces, const struct mesh_nesting *nesting, int32_t cell,
                  int local, struct nested_side *side);
 
-/* The transfer, and the matrices P'KP of the coarse cells on `device`; coarse_matrices may be NULL. */
+/* The transfer, and the matrices P'KP of the coarse cells on `device`. inner: K_ii^-1 on the fine faces
+ * inside coarse cells, zero elsewhere, on the device of the matrices: what is orthogonal to P in the energy.
+ * Both may be NULL. */
 facet_status trace_nested_create(const struct trace_space *fine, const struct trace_matrices *matrices,
                                  const struct mesh_nesting *nesting, const struct trace_space *coarse,
                                  const struct device *device, struct mg_transfer *P,
-                                 struct trace_matrices *coarse_matrices);
+                                 struct trace_matrices *coarse_matrices, struct operator* inner);
 
 #endif

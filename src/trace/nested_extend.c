@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "trace/nested.h"
 #include "trace/sides.h"
+#include "trace/slots.h"
 
 #define L TRACE_LANES
 /* Columns that share a load. */
@@ -23,6 +24,8 @@ struct extension {
     const struct nested_faces *faces;
     const struct trace_view *view;
     struct mg_transfer *P;
+    int32_t *entities; /* NULL, or the inner faces of every cell of the block, n_faces of the mesh: none */
+    double *inverses;  /* and K_ii^-1 */
     int block, fine_block; /* of the coarse cells and their children */
     int n_faces;
     int n_children;         /* of a coarse cell, at most */
@@ -238,6 +241,23 @@ static void subtract_square(int n, int width, const lane *Y, lane *S, lane *colu
     }
 }
 
+/* The lower triangle of (L L')^-1, column by column. */
+static void invert(int n, const lane *A, lane *to, lane *column) {
+    for (int j = 0; j < n; j++) {
+        for (int i = j; i < n; i++) {
+            lane sum = {0};
+            if (i == j) sum += 1.0;
+            for (int k = j; k < i; k++) sum -= A[row_start(i) + k] * column[k];
+            column[i] = sum * A[row_start(i) + i];
+        }
+        for (int i = n - 1; i >= j; i--) {
+            for (int k = i + 1; k < n; k++) column[i] -= A[row_start(k) + i] * column[k];
+            column[i] *= A[row_start(i) + i];
+            to[row_start(i) + j] = column[i];
+        }
+    }
+}
+
 /* ------------------------------------------------------------------------------ batches */
 
 /* Unknowns whose value is given have nothing but a diagonal, as large as that of the others. */
@@ -291,6 +311,15 @@ static facet_status extend_batch(const struct extension *e, int64_t batch, struc
     forward(n, w->A, width, w->Y);
     if (S != NULL) subtract_square(n, width, w->Y, S, column);
     backward(n, w->A, width, w->Y, column);
+    if (e->inverses != NULL) {
+        memset(e->inverses + batch * row_start(e->n_inside) * L, 0,
+               (size_t)(row_start(e->n_inside) * L) * sizeof *e->inverses);
+        invert(n, w->A, (lane *)(e->inverses + batch * row_start(e->n_inside) * L), column);
+        for (int l = 0; l < lanes; l++)
+            for (int i = 0; i < e->n_inside / e->M; i++)
+                e->entities[(batch * L + l) * (e->n_inside / e->M) + i] =
+                    i < w->n_inner[l] ? w->inner[l][i] : e->fine->mesh->n_faces;
+    }
     for (int l = 0; l < lanes; l++) {
         int32_t cell = b->first + (int32_t)batch * L + l;
         write_rows(e, cell, w, l);
@@ -413,15 +442,74 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------ inner faces */
+
+/* What becomes the operator of the inner faces. */
+struct inner {
+    int sizes[MESH_MAX_BLOCKS];
+    int32_t *entities[MESH_MAX_BLOCKS];
+    double *inverses[MESH_MAX_BLOCKS];
+};
+
+static void inner_destroy(struct inner *inner) {
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
+        base_free(&inner->entities[b]);
+        base_free(&inner->inverses[b]);
+    }
+}
+
+/* Room for the block at hand. */
+static facet_status inner_alloc(struct extension *e, struct inner *inner) {
+    facet_status status = FACET_OK;
+    int64_t count = e->coarse->mesh->blocks[e->block].count;
+    inner->sizes[e->block] = e->n_inside;
+    TRY(ALLOC(inner->entities[e->block], count * (e->n_inside / e->M)));
+    TRY(ALLOC(inner->inverses[e->block],
+              trace_n_batches(e->coarse->mesh, e->block) * row_start(e->n_inside) * L));
+    e->entities = inner->entities[e->block];
+    e->inverses = inner->inverses[e->block];
+done:
+    return status;
+}
+
+static facet_status inner_operator(const struct extension *e, const struct device *device,
+                                   const struct inner *inner, struct operator* A) {
+    facet_status status = FACET_OK;
+    struct trace_matrices matrices = {0};
+    struct trace_slots slots = {.n_entities = (int64_t)e->fine->mesh->n_faces + 1};
+    int64_t *first = NULL;
+    TRY(ALLOC(first, slots.n_entities));
+    memcpy(first, e->fine->face_free, (size_t)e->fine->mesh->n_faces * sizeof *first);
+    first[e->fine->mesh->n_faces] = -1;
+    slots.first = first;
+    TRY(trace_matrices_create_sized(device, e->coarse->mesh, inner->sizes, &matrices));
+    for (int b = 0; b < matrices.n_blocks; b++) {
+        int M = trace_cell_size(e->coarse, b) / shape_n_faces(e->coarse->mesh->blocks[b].shape);
+        int64_t count = matrices.n_batches[b] * row_start(inner->sizes[b]) * L;
+        slots.count[b] = e->coarse->mesh->blocks[b].count;
+        slots.n_slots[b] = inner->sizes[b] / M;
+        slots.entities[b] = inner->entities[b];
+        TRY(device_upload(device, matrices.values[b], inner->inverses[b],
+                          (size_t)count * sizeof *inner->inverses[b]));
+    }
+    TRY(trace_slots_operator(&slots, &matrices, e->fine->n_free, A));
+    trace_operator_own(A, &matrices);
+done:
+    base_free(&first);
+    trace_matrices_destroy(&matrices);
+    return status;
+}
+
 facet_status trace_nested_create(const struct trace_space *fine, const struct trace_matrices *matrices,
                                  const struct mesh_nesting *nesting, const struct trace_space *coarse,
                                  const struct device *device, struct mg_transfer *P,
-                                 struct trace_matrices *coarse_matrices) {
+                                 struct trace_matrices *coarse_matrices, struct operator* inner) {
     facet_status status = FACET_OK;
     struct nested_faces faces = {0};
     struct trace_view view = {.matrices = matrices};
     struct extension e = {
         .fine = fine, .coarse = coarse, .nesting = nesting, .faces = &faces, .view = &view, .P = P};
+    struct inner inside = {0};
     double *S = NULL;
     *P = (struct mg_transfer){.n_rows = fine->n_free, .n_columns = coarse->n_free};
     if (coarse_matrices != NULL) *coarse_matrices = (struct trace_matrices){0};
@@ -433,13 +521,16 @@ facet_status trace_nested_create(const struct trace_space *fine, const struct tr
         measure_block(&e);
         int64_t count = trace_n_batches(coarse->mesh, e.block) * row_start(e.n_around) * L;
         if (coarse_matrices != NULL) TRY(ALLOC(S, count));
+        if (inner != NULL) TRY(inner_alloc(&e, &inside));
         TRY(extend_block(&e, S));
         if (coarse_matrices != NULL)
             TRY(device_upload(device, coarse_matrices->values[e.block], S, (size_t)count * sizeof *S));
         base_free(&S);
     }
+    if (inner != NULL) TRY(inner_operator(&e, matrices->device, &inside, inner));
 done:
     trace_view_close(&view);
+    inner_destroy(&inside);
     nested_faces_destroy(&faces);
     base_free(&S);
     if (status != FACET_OK) {
