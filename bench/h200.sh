@@ -1,12 +1,12 @@
 #!/bin/sh
 # Everything that is known about the GPU, again: parity with ref, whole solves against ref, the sanitizers of CUDA
-# on small cases, and the benchmarks. Takes about five minutes on an H200.
+# on small cases, the benchmarks, and the hardware counters. Takes about five minutes on an H200.
 #
 #     bench/h200.sh BUILD [RESULTS]
 #
-# BUILD is a directory with facet and the test programs test_device, test_gpu and test_patch_kernels (or with
-# tests/ below it), built with -DFACET_CUDA=ON; what is not there is left out, with a line that says so. RESULTS is
-# where tables and logs go, bench/results/h200 unless given; BENCHES= in the environment leaves out the benchmarks.
+# BUILD is a directory with facet and the test programs (or with tests/ below it), built with -DFACET_CUDA=ON;
+# what is not there is left out, with a line that says so. RESULTS is where tables and logs go, bench/results/h200
+# unless given; BENCHES= in the environment leaves out the benchmarks, CHECKS= the checks.
 # Exit status: 0 when all checks passed.
 set -u
 
@@ -17,8 +17,10 @@ fi
 build=$(cd "$1" && pwd)
 results=${2:-bench/results/h200}
 mkdir -p "$results" || exit 3
+work=$(mktemp -d) || exit 3
+trap 'rm -rf "$work"' EXIT
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
-failed=0
+limit=${LIMIT:-200} # seconds of one check
 
 program() { # the path of a test program
     for directory in "$build" "$build/tests"; do
@@ -27,30 +29,40 @@ program() { # the path of a test program
     return 1
 }
 
-check() { # NAME LOG COMMAND...: runs it, keeps the end of what it said
-    name=$1 log=$2
+check() { # FILE NAME COMMAND...: runs it in the background, keeps the end of what it said
+    file=$work/$1 name=$2
     shift 2
-    if "$@" > "$log.new" 2>&1; then
-        echo "$name: passed"
-    else
-        echo "$name: FAILED"
-        failed=1
-    fi
-    { echo "# $name"; grep -v '^==PROF==' "$log.new" | tail -n 60; } >> "$log"
-    rm -f "$log.new"
+    (
+        if timeout "$limit" "$@" > "$file.log" 2>&1; then verdict=passed; else verdict="FAILED ($?)"; fi
+        { echo "# $name: $verdict"; tail -n 60 "$file.log"; } > "$file.txt"
+    ) &
 }
 
-parity=$results/parity.txt
-: > "$parity"
-for test in test_device test_gpu test_patch_kernels; do
-    if path=$(program "$test"); then check "$test" "$parity" "$path"; else echo "$test: not in $build"; fi
-done
+collect() { # PATTERN RESULT: waits for the checks, joins what they said
+    wait
+    cat "$work"/$1*.txt > "$results/$2" 2>/dev/null
+    grep '^# .*: \(passed\|FAILED\)' "$results/$2"
+}
 
-log=$results/sanitizer.txt
-: > "$log"
-if [ -x "$sanitizer" ]; then
-    case=$results/small.yaml
-    cat > "$case" <<CASE
+sanitize() { # NAME OPTIONS...: one solve of the small case under both tools
+    what=$1
+    shift
+    for tool in memcheck racecheck; do
+        count=$((count + 1))
+        check "sanitizer-$(printf %02d $count)" "$tool, $what" "$sanitizer" --tool $tool --error-exitcode 1 \
+            "$build/facet" solve "$work/small.yaml" --quiet --device cuda "$@"
+    done
+}
+
+: > "$work/failed"
+if [ "${CHECKS-yes}" ]; then
+    for test in test_device test_gpu test_patch_kernels test_box_points; do
+        if path=$(program $test); then check "parity-$test" $test "$path"; else echo "$test: not in $build"; fi
+    done
+    collect parity parity.txt
+    if [ -x "$sanitizer" ]; then
+        count=0
+        cat > "$work/small.yaml" <<CASE
 mesh:
   box: {lower: [0, 0, 0], upper: [1, 1, 1], cells: [8, 8, 8], shape: hex}
 equation: diffusion
@@ -59,30 +71,29 @@ boundary:
   - {on: rest, dirichlet: 0}
 discretization: {method: continuous, degree: 3}
 CASE
-    for tool in memcheck racecheck; do
-        sanitize() { # NAME OPTIONS...: one solve of the case
-            name=$1
-            shift
-            check "$tool, $name" "$log" timeout 60 "$sanitizer" --tool "$tool" --error-exitcode 1 \
-                "$build/facet" solve "$case" --quiet --device cuda "$@"
-        }
         for degree in 1 3 7; do
             sanitize "degree $degree" --set solver.method=multigrid --set discretization.degree=$degree
         done
         sanitize "mixed" --set solver.method=multigrid --set solver.precision=mixed
         sanitize "k of the cells" --set "conductivity=1+floor(8*x)" --set discretization.degree=2
         sanitize "direct" --set solver.method=direct
-    done
-    rm -f "$case"
-else
-    echo "compute-sanitizer: not found"
+        for degree in 3 7; do
+            sanitize "hdg, degree $degree" --set discretization.method=hdg --set discretization.degree=$degree \
+                --set solver.method=cg --set solver.preconditioner=additive
+        done
+        sanitize "hdg, chebyshev, mixed" --set discretization.method=hdg --set solver.method=cg \
+            --set solver.preconditioner=chebyshev --set solver.precision=mixed
+        collect sanitizer sanitizer.txt
+    else
+        echo "compute-sanitizer: not found"
+    fi
+    grep -h '^# .*: FAILED' "$work"/*.txt > "$work/failed"
 fi
 
 for bench in ${BENCHES-cui2024-gpu huismann2020-gpu}; do
-    if "$build/facet" bench 2>/dev/null | grep -q "$bench"; then
-        "$build/facet" bench "$bench" --device cuda --output "$results" || failed=1
-    else
-        echo "$bench: not in this program"
-    fi
+    "$build/facet" bench "$bench" --device cuda --output "$results" || echo "$bench" >> "$work/failed"
 done
-exit $failed
+if [ "${BENCHES-yes}" ]; then
+    python3 bench/profile.py "$build/facet" "$results" || echo "no hardware counters"
+fi
+[ ! -s "$work/failed" ]
