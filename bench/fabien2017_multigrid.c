@@ -133,13 +133,13 @@ static facet_status emit_histories(const struct bench_options *bench, const char
     int rows = 0;
     TRY(CALLOC(plot, 1));
     *plot = (struct plot){
-        .name = name, .title = title, .x_label = "cycle", .y_label = "log10 of the relative residual"};
+        .name = name, .title = title, .x_label = "cycle", .y_label = "relative residual", .log_y = 1};
     for (int p = 0; p < n; p++) {
         snprintf(labels[p], sizeof labels[p], "p=%d", first + p);
         headers[1 + p] = labels[p];
         rows = h[p].n > rows ? h[p].n : rows;
         struct plot_series *series = plot_add(plot, labels[p], "linespoints");
-        for (int i = 0; i < h[p].n; i++) plot_point(series, i, log10(h[p].residuals[i]));
+        for (int i = 0; i < h[p].n; i++) plot_point(series, i, h[p].residuals[i]);
     }
     TRY(table_create(1 + n, headers, &table));
     for (int i = 0; i < rows; i++) {

@@ -36,7 +36,8 @@ static void write_script(const struct plot *plot, struct text *out) {
                 plot->title, plot->x_label, plot->y_label);
     if (plot->log) text_printf(out, "set logscale xy\n");
     if (plot->log_x) text_printf(out, "set logscale x\n");
-    if (!plot->log && !plot->log_x) text_printf(out, "set yrange [0:*]\n");
+    if (plot->log_y) text_printf(out, "set logscale y\nset format y \"%%.0e\"\n");
+    if (!plot->log && !plot->log_x && !plot->log_y) text_printf(out, "set yrange [0:*]\n");
     static const char *const terminals[] = {"pngcairo size 1000,600", "svg size 1000,600"};
     static const char *const endings[] = {"png", "svg"};
     for (int t = 0; t < 2; t++) {

@@ -18,6 +18,7 @@ struct plot {
     const char *title, *x_label, *y_label;
     int log;   /* both axes logarithmic */
     int log_x; /* that of x only */
+    int log_y; /* that of y only */
     int n_series;
     struct plot_series series[PLOT_MAX_SERIES];
 };
