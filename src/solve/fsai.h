@@ -30,11 +30,9 @@ facet_status operator_create_fsai(const struct device *device, const struct csr 
                                   struct fsai_report *report);
 /* The ratio for smoother_create_chebyshev (POLYNOMIAL_FIRST, two steps before and after): 4 for the pattern
  * of A, 3 for fill 1.5, 2.5 for fill 2.5, and less for a free pattern. A smaller one leaves too much where
- * tau h is small, a larger one makes the polynomial the bound of the rate. V-cycles with inherited coarse
- * operators then reduce the residual to 0.06 .. 0.09, 0.010 .. 0.023 and 0.006 .. 0.012 of it at fill 1, 1.5
- * and 2.5, and to 0.014 .. 0.030 with a free pattern of fill 1 (16 x 16 quads, tau = 1, p = 1 .. 8). Where
- * tau h is small, p = 1 is the hardest: on 64 x 64 quads 0.49, 0.07, 0.024 and 0.20, since modes along rows
- * of cells (trace/coarse.h) are slow and only a pattern that grows finds them. */
+ * tau h is small, a larger one makes the polynomial the bound of the rate. `facet bench
+ * fabien2017-multigrid` measures the rates. Where tau h is small, p = 1 is the hardest, since modes along
+ * rows of cells (trace/coarse.h) are slow and only a pattern that grows finds them. */
 double fsai_ratio(const struct fsai_options *options);
 
 #endif
