@@ -287,9 +287,10 @@ static const struct schema_entry table[] = {
      .fallback = "auto",
      .help =
          "For `cg`, `fgmres` and (`amg`, `pmg`, `gmg`) `multigrid`: the diagonal, the blocks of the faces, "
-         "algebraic multigrid, p-multigrid, which never assembles the matrix (`auto`), or (`hdg`) geometric "
-         "multigrid over lower degrees and coarser meshes, those the mesh was refined from or halved boxes; "
-         "without any it is `pmg`. Of the operator "
+         "algebraic multigrid, or of `hdg`, without an assembled matrix: p-multigrid, or geometric multigrid "
+         "over "
+         "lower degrees and coarser meshes, those the mesh was refined from or halved boxes (`gmg`; "
+         "without any it is `pmg`). `auto`: `gmg` on quads with such meshes, else `pmg`. Of the operator "
          "`tensor`: the blocks of the faces plus a coarse space of the vertices (`additive`), a V-cycle "
          "with Chebyshev polynomials over these (`chebyshev`), or with the cells around a vertex solved "
          "together (`stars`). Of `method: continuous`: a cycle over halved boxes with any `smoother` "

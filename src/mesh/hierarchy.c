@@ -123,3 +123,15 @@ void mesh_hierarchy_destroy(struct mesh_hierarchy *hierarchy) {
     }
     hierarchy->n = 0;
 }
+
+int64_t mesh_hierarchy_coarsest(const struct facet_mesh *mesh) {
+    char why[sizeof((struct mesh_hierarchy *)NULL)->why];
+    while (mesh->coarse != NULL) mesh = mesh->coarse;
+    struct mesh_box box = mesh->split != NULL ? mesh->cut : mesh->box;
+    int64_t cells = mesh->n_cells;
+    while (can_halve(mesh, &box, 0, why, sizeof why)) {
+        for (int a = 0; a < mesh->dim; a++) box.cells[a] /= 2;
+        cells >>= mesh->dim;
+    }
+    return cells;
+}

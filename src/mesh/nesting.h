@@ -52,5 +52,8 @@ struct mesh_hierarchy {
 facet_status mesh_hierarchy_create(const struct facet_mesh *mesh, int32_t least,
                                    struct mesh_hierarchy *hierarchy);
 void mesh_hierarchy_destroy(struct mesh_hierarchy *hierarchy); /* safe on a zeroed struct, and twice */
+/* The cells of the coarsest mesh that a hierarchy would reach, without making it (whether simplices of graded
+ * boxes are nested is not looked at). */
+int64_t mesh_hierarchy_coarsest(const struct facet_mesh *mesh);
 
 #endif

@@ -20,6 +20,9 @@
 #define SMALL_SYSTEM    3000
 #define LARGE_ASSEMBLED 2.0e9
 
+/* Cells of a coarsest mesh below which geometric multigrid has nothing left to do. */
+#define SMALL_COARSEST 1024
+
 /* lambda / mu from which a continuous linear space is too stiff. */
 #define LOCKING_RATIO 8.0
 
@@ -293,9 +296,19 @@ static facet_status check_nonsymmetric(const struct facet_solver *s) {
     return FACET_OK;
 }
 
-/* `auto`: a factor where it is cheaper than an iteration, else p-multigrid; the condensed method has the
- * factor as long as it fits, then AMG. The caller may insist on others. The matrix is assembled only for
- * those who need it, and let go. */
+/* Whether geometric multigrid is expected to be faster than p-multigrid: diffusion on quads, whose coarsest
+ * mesh is small (docs/gmg.md). */
+static int prefers_gmg(const struct facet_solver *s) {
+    const struct facet_mesh *mesh = s->problem->mesh;
+    if (mesh->dim != 2 || s->hdg->data.scheme != HDG_HYBRID) return 0;
+    for (int b = 0; b < mesh->n_blocks; b++)
+        if (mesh->blocks[b].count > 0 && mesh->blocks[b].shape != SHAPE_QUAD) return 0;
+    return mesh_hierarchy_coarsest(mesh) <= SMALL_COARSEST;
+}
+
+/* `auto`: a factor where it is cheaper than an iteration, else geometric or p-multigrid; the condensed method
+ * has the factor as long as it fits, then AMG. The caller may insist on others. The matrix is assembled only
+ * for those who need it, and let go. */
 facet_status solver_choose_method(struct facet_solver *s) {
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
@@ -313,7 +326,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     struct csr csr = {0};
     TRY(check_nonsymmetric(s));
     s->method = insist ? "direct" : mg ? "multigrid" : fgmres ? "fgmres" : "cg";
-    s->preconditioner = insist ? "none" : !any ? wanted : hybrid ? "pmg" : "amg";
+    s->preconditioner = insist ? "none" : !any ? wanted : !hybrid ? "amg" : prefers_gmg(s) ? "gmg" : "pmg";
     int amg = strcmp(s->preconditioner, "amg") == 0;
     if (mg && !amg && strcmp(s->preconditioner, "pmg") != 0 && strcmp(s->preconditioner, "gmg") != 0)
         FAIL(FACET_ERROR_INPUT, "the method multigrid takes the preconditioner amg, pmg or gmg, not %s",
