@@ -153,7 +153,7 @@ static facet_status measure(const struct bench_options *options, const struct su
     TRY(facet_problem_create(context, mesh, FACET_DIFFUSION, &problem));
     TRY(facet_problem_set_conductivity(problem, NULL, 1, &conductivity));
     TRY(facet_problem_set_exact(problem, EXACT));
-    for (int pass = 0; pass < (options->quick ? 1 : PASSES); pass++)
+    for (int pass = 0; pass < PASSES; pass++)
         for (int p = 1; p <= n; p++) TRY(run(options, problem, p, &points[p]));
     TRY(emit(options, shape, cells, points, n));
     TRY(draw(options, shape, points, n));

@@ -513,7 +513,35 @@ static void odd_boxes_fall_back(void **state) {
     ok(run(m.problem, &options, &report, NULL, why));
     assert_string_equal(report.preconditioner, "pmg");
     assert_non_null(strstr(why, "9 x 9"));
+    assert_non_null(strstr(why, "not used: smoother"));
     unmake(&m);
+}
+
+/* Where K jumps inside coarse cells, on other shapes, and without coarser meshes it is p-multigrid. */
+static void auto_takes_it_where_it_is_fast(void **state) {
+    (void)state;
+    static const struct {
+        const char *shape, *K, *preconditioner;
+        int n;
+    } cases[] = {{"quad", "1 + x", "gmg", 8},
+                 {"quad", "mod(floor(8*x) + floor(8*y), 2) < 0.5 ? 1 : 1e4", "pmg", 8},
+                 {"quad", "1", "pmg", 33},
+                 {"triangle", "1", "pmg", 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct made m;
+        facet_options options;
+        facet_report report;
+        char why[PROBLEM_WHY_BYTES];
+        struct setup setup = {.degree = 2, .source = "1", .n_K = 1, .K = {cases[i].K}};
+        boundary(&setup, "dirichlet");
+        make(&setup, unit_box(cases[i].shape, NULL, cases[i].n), &m);
+        facet_options_default(&options);
+        options.operator_name = "mapped";
+        options.method = "cg";
+        ok(run(m.problem, &options, &report, NULL, why));
+        assert_string_equal(report.preconditioner, cases[i].preconditioner);
+        unmake(&m);
+    }
 }
 
 /* A beam on a roller, compressible or nearly not. */
@@ -642,6 +670,7 @@ int main(void) {
         cmocka_unit_test(levels_may_be_made_anew),
         cmocka_unit_test(full_cycles_reach_the_discretization_error),
         cmocka_unit_test(odd_boxes_fall_back),
+        cmocka_unit_test(auto_takes_it_where_it_is_fast),
         cmocka_unit_test(elastic_bodies_are_solved),
         cmocka_unit_test(keys_that_do_nothing_are_refused),
         cmocka_unit_test(failed_allocations_leak_nothing),

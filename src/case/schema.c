@@ -302,7 +302,7 @@ static const struct schema_entry table[] = {
      .fallback = "auto",
      .help =
          "Of `amg`, `pmg`, `gmg` and `patches`: how often the coarse levels are visited. `full` begins with "
-         "the coarsest level and goes on with V-cycles; `gmg` and `patches` have it with `method: multigrid` "
+         "the coarsest level and goes on with V-cycles; `method: continuous` has it with `method: multigrid` "
          "alone, where it is `auto`."},
     {.path = "solver.smoother",
      .types = SCHEMA_WORD,

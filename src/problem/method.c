@@ -22,6 +22,8 @@
 
 /* Cells of a coarsest mesh below which geometric multigrid has nothing left to do. */
 #define SMALL_COARSEST 1024
+/* Coefficients that vary more may jump inside coarse cells. */
+#define LARGE_CONTRAST 30.0
 
 /* lambda / mu from which a continuous linear space is too stiff. */
 #define LOCKING_RATIO 8.0
@@ -113,6 +115,7 @@ done:
 /* Whether continuous linear functions would lock in some material. One that varies is taken as such. */
 static int is_nearly_incompressible(const struct hdg_data *data) {
     double mu, lambda;
+    if (data->mesh->dim == 2 && data->plane == HDG_PLANE_STRESS) return 0;
     for (int r = 0; data->scheme == HDG_ELASTIC && r < data->n_regions; r++)
         if (!field_is_constant(data->mu[r], &mu) || !field_is_constant(data->lambda[r], &lambda) ||
             lambda > LOCKING_RATIO * mu)
@@ -197,6 +200,17 @@ static void choose_gmg(const struct facet_solver *s, struct gmg_options *options
                                                             : GMG_SMOOTHER_AUTO;
 }
 
+/* Adds to s->why_pmg which keys are of no use to p-multigrid. */
+static void tell_unused(struct facet_solver *s) {
+    const facet_options *o = &s->options;
+    size_t length = strlen(s->why_pmg), size = sizeof s->why_pmg;
+    int smoother = !is(o->smoother, "auto") && !is(o->smoother, "faces") && !is(o->smoother, "cells");
+    if (!smoother && is(o->degrees, "auto") && o->fill <= 0.0 && o->coarse_unknowns == 0) return;
+    snprintf(s->why_pmg + length, size - length, "; not used:%s%s%s%s", smoother ? " smoother" : "",
+             is(o->degrees, "auto") ? "" : " degrees", o->fill > 0.0 ? " fill" : "",
+             o->coarse_unknowns > 0 ? " coarse_unknowns" : "");
+}
+
 /* Without a coarser mesh it is p-multigrid, and s->why_pmg says why. */
 static facet_status make_gmg(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -207,7 +221,11 @@ static facet_status make_gmg(struct facet_solver *s) {
     int stiff = is_nearly_incompressible(&s->hdg->data);
     if (hierarchy.n == 0 || stiff) {
         snprintf(s->why_pmg, sizeof s->why_pmg, "%s",
-                 stiff ? "no coarser mesh smooths a body that is nearly incompressible" : hierarchy.why);
+                 stiff ? "coarser meshes do not help a body that is nearly incompressible (lambda > 8 mu), "
+                         "or may be "
+                         "since its material varies"
+                       : hierarchy.why);
+        tell_unused(s);
         s->preconditioner = "pmg";
         TRY(make_pmg(s));
         goto done;
@@ -262,7 +280,8 @@ static facet_status check_unused(const struct facet_solver *s) {
     if (gmg && o->fill > 0.0 && !is(o->smoother, "fsai"))
         return base_fail(FACET_ERROR_INPUT, "fill belongs to the smoother fsai");
     if (gmg && o->coarse_unknowns > 0 && o->coarse_device == NULL)
-        return base_fail(FACET_ERROR_INPUT, "coarse_unknowns needs a coarse_device");
+        return base_fail(FACET_ERROR_INPUT,
+                         "coarse_unknowns needs a coarse_device other than the device itself");
     if (gmg) return FACET_OK;
     const char *only = !is(o->degrees, "auto")  ? "a sequence of degrees"
                        : o->fill > 0.0          ? "fill"
@@ -296,14 +315,19 @@ static facet_status check_nonsymmetric(const struct facet_solver *s) {
     return FACET_OK;
 }
 
-/* Whether geometric multigrid is expected to be faster than p-multigrid: diffusion on quads, whose coarsest
- * mesh is small (docs/gmg.md). */
-static int prefers_gmg(const struct facet_solver *s) {
+/* Whether geometric multigrid is expected to be faster than p-multigrid: diffusion on quads, a small coarsest
+ * mesh, and no coefficient that may jump inside coarse cells (docs/gmg.md). */
+static facet_status prefer_gmg(const struct facet_solver *s, int *gmg) {
     const struct facet_mesh *mesh = s->problem->mesh;
-    if (mesh->dim != 2 || s->hdg->data.scheme != HDG_HYBRID) return 0;
+    double contrast;
+    *gmg = 0;
+    if (mesh->dim != 2 || s->hdg->data.scheme != HDG_HYBRID) return FACET_OK;
     for (int b = 0; b < mesh->n_blocks; b++)
-        if (mesh->blocks[b].count > 0 && mesh->blocks[b].shape != SHAPE_QUAD) return 0;
-    return mesh_hierarchy_coarsest(mesh) <= SMALL_COARSEST;
+        if (mesh->blocks[b].count > 0 && mesh->blocks[b].shape != SHAPE_QUAD) return FACET_OK;
+    if (mesh_hierarchy_coarsest(mesh) > SMALL_COARSEST) return FACET_OK;
+    facet_status status = trace_contrast(&s->hdg->trace, &s->hdg->matrices, &contrast);
+    *gmg = contrast <= LARGE_CONTRAST;
+    return status;
 }
 
 /* `auto`: a factor where it is cheaper than an iteration, else geometric or p-multigrid; the condensed method
@@ -313,7 +337,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
     const char *method = word(s->options.method), *wanted = word(s->options.preconditioner);
-    int any = strcmp(wanted, "auto") == 0, hybrid = s->hdg->data.scheme != HDG_CONDENSED, done = 0;
+    int any = strcmp(wanted, "auto") == 0, hybrid = s->hdg->data.scheme != HDG_CONDENSED, done = 0, gmg = 0;
     int fgmres = strcmp(method, "fgmres") == 0 || s->hdg->nonsymmetric;
     int insist = strcmp(method, "direct") == 0, mg = strcmp(method, "multigrid") == 0;
     int tuned = s->options.smoother_degree > 0 || !is(s->options.smoother, "auto") ||
@@ -326,7 +350,8 @@ facet_status solver_choose_method(struct facet_solver *s) {
     struct csr csr = {0};
     TRY(check_nonsymmetric(s));
     s->method = insist ? "direct" : mg ? "multigrid" : fgmres ? "fgmres" : "cg";
-    s->preconditioner = insist ? "none" : !any ? wanted : !hybrid ? "amg" : prefers_gmg(s) ? "gmg" : "pmg";
+    if (!insist && any && hybrid) TRY(prefer_gmg(s, &gmg));
+    s->preconditioner = insist ? "none" : !any ? wanted : !hybrid ? "amg" : gmg ? "gmg" : "pmg";
     int amg = strcmp(s->preconditioner, "amg") == 0;
     if (mg && !amg && strcmp(s->preconditioner, "pmg") != 0 && strcmp(s->preconditioner, "gmg") != 0)
         FAIL(FACET_ERROR_INPUT, "the method multigrid takes the preconditioner amg, pmg or gmg, not %s",

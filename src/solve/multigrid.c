@@ -183,6 +183,12 @@ static void full_cycle(struct multigrid *mg, int level, const struct vector *f, 
     cycle(mg, level, MG_V, f, last, x);
 }
 
+/* When cycles by themselves have stalled; see is_stalled. */
+#define STALL_RATE     0.999
+#define LARGE_RESIDUAL 0.1
+#define HUGE_RESIDUAL  1e4
+#define MAX_GROWTHS    4
+
 /* ------------------------------------------------------------------------------ preconditioner and solver */
 
 static void mg_apply(const struct operator* M, const struct vector *b, struct vector *y) {
@@ -298,6 +304,13 @@ done:
     return status;
 }
 
+/* A cycle that reduces the energy of the error may raise the residual at first: some such cycles are let
+ * pass while it is large. residual: relative; rate: of the last cycle; growths: how many were let pass. */
+static int is_stalled(double residual, double rate, int *growths) {
+    if (rate <= STALL_RATE) return 0;
+    return residual < LARGE_RESIDUAL || residual > HUGE_RESIDUAL || ++*growths > MAX_GROWTHS;
+}
+
 facet_status solve_multigrid(const struct operator* A, const struct operator* M, const struct vector *b,
                              struct vector *x, const struct solve_control *control,
                              struct solve_report *report) {
@@ -323,6 +336,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     else if (!from_zero)
         norm = solve_true_residual(A, b, x, control->kernel, &r);
     const char *reason = NULL;
+    int growths = 0;
     TRY(solve_record(control, report, norm / scale));
     while (norm > control->rtol * scale && reason == NULL) {
         before = norm;
@@ -337,7 +351,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
         if (mg->cycle == MG_FULL) mg->cycle = MG_V;
         if (!isfinite(norm))
             reason = "a value is not finite";
-        else if (norm > control->rtol * scale && norm > 0.999 * before)
+        else if (norm > control->rtol * scale && is_stalled(norm / scale, norm / before, &growths))
             reason = "the cycle no longer reduces the residual";
         else if (norm > control->rtol * scale && report->iterations >= control->max_iterations)
             reason = "the iteration limit was reached";

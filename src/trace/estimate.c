@@ -15,6 +15,7 @@
 
 #include "base/memory.h"
 #include "trace/coarse.h"
+#include "trace/pmg.h"
 #include "trace/sides.h"
 
 #define SAMPLES      24
@@ -230,6 +231,31 @@ facet_status trace_stretch(const struct trace_space *space, const struct trace_m
     }
     qsort(values, (size_t)n_samples, sizeof *values, ascending);
     *stretch = n_samples > 0 ? values[3 * n_samples / 4] : 1.0;
+done:
+    trace_view_close(&view);
+    return status;
+}
+
+facet_status trace_contrast(const struct trace_space *space, const struct trace_matrices *matrices,
+                            double *contrast) {
+    facet_status status = FACET_OK;
+    struct trace_view view = {.matrices = matrices};
+    double least = INFINITY, most = 0.0;
+    TRY(trace_view_open(matrices, &view));
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        int n = matrices->n[b];
+#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(min                          \
+                                                                                : least) reduction(max       \
+                                                                                                   : most)
+        for (int32_t c = 0; c < space->mesh->blocks[b].count; c++) {
+            const double *K = trace_view_cell(&view, b, c);
+            double sum = 0.0;
+            for (int i = 0; i < n; i++) sum += trace_entry(K, i, i);
+            least = fmin(least, sum / n);
+            most = fmax(most, sum / n);
+        }
+    }
+    *contrast = most / least;
 done:
     trace_view_close(&view);
     return status;

@@ -43,4 +43,8 @@ facet_status trace_pmg_create(const struct trace_space *space, const struct trac
                               const struct operator* A, const struct pmg_options *options,
                               struct multigrid **mg);
 
+/* The largest over the smallest mean diagonal entry of an element matrix: how much the coefficient varies. */
+facet_status trace_contrast(const struct trace_space *space, const struct trace_matrices *matrices,
+                            double *contrast);
+
 #endif
