@@ -498,6 +498,47 @@ static void full_cycles_reach_the_discretization_error(void **state) {
         }
 }
 
+/* fabien2017, Figures 3 and 8: two steps over an approximate inverse with the fill of the matrix, and
+ * with 2.5 times as much, on 16 x 16 squares down to 2 x 2. */
+static void approximate_inverses_smooth(void **state) {
+    (void)state;
+    static const struct {
+        double fill, rate;
+        int cycles;
+    } wanted[] = {{1.0, 0.22, 20}, {2.5, 0.03, 7}};
+    for (int degree = 2; degree <= 8; degree += 3)
+        for (int k = 0; k < 2; k++) {
+            struct made m;
+            struct setup setup = {.degree = degree, .source = "1", .tau = "1"};
+            boundary(&setup, "dirichlet");
+            make(&setup, unit_box("quad", NULL, 16), &m);
+            struct facet_solver *v = m.solver;
+            struct gmg_options options;
+            struct multigrid *mg = NULL;
+            struct operator M = {0};
+            struct solve_report report = {0};
+            struct solve_control control = {.rtol = 1e-13, .max_iterations = 30};
+            gmg_options_default(&options);
+            options.degrees = GMG_ARITHMETIC;
+            options.smoother = GMG_FSAI;
+            options.steps = 2;
+            options.fill = wanted[k].fill;
+            options.precision = PMG_DOUBLE;
+            options.last_unknowns = 1;
+            ok(trace_gmg_create(&v->hdg->trace, &v->hdg->matrices, &v->A, &m.hierarchy, &options, &mg));
+            ok(operator_create_multigrid(&mg, &M));
+            ok(solve_fill_noise(&v->b));
+            vector_fill(&v->x, 0.0);
+            ok(solve_multigrid(&v->A, &M, &v->b, &v->x, &control, &report));
+            if (report.rate > wanted[k].rate || report.iterations > wanted[k].cycles)
+                fail_msg("degree %d, fill %g: %d cycles, rate %g", degree, wanted[k].fill, report.iterations,
+                         report.rate);
+            solve_report_clear(&report);
+            operator_destroy(&M);
+            unmake(&m);
+        }
+}
+
 static void odd_boxes_fall_back(void **state) {
     (void)state;
     struct made m;
@@ -669,6 +710,7 @@ int main(void) {
         cmocka_unit_test(levels_live_on_other_devices),
         cmocka_unit_test(levels_may_be_made_anew),
         cmocka_unit_test(full_cycles_reach_the_discretization_error),
+        cmocka_unit_test(approximate_inverses_smooth),
         cmocka_unit_test(odd_boxes_fall_back),
         cmocka_unit_test(auto_takes_it_where_it_is_fast),
         cmocka_unit_test(elastic_bodies_are_solved),
