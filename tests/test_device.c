@@ -73,7 +73,7 @@ static void arena_destroy(struct arena *a) {
 /* ------------------------------------------------------------------------------------------ boxes */
 
 /* One pack and several, rows that end within a pack, all sides, lanes alike and different, blocks of parities
- * that leave every remainder of a tile, one cell, one layer, all dimensions. */
+ * that leave every remainder of a tile, one cell, one layer, several pieces of layers, all dimensions. */
 static const struct box_case device_boxes[] = {
     {.dim = 3, .degree = 3, .cells = {9, 4, 5}, .sides = {{0, 0}, {0, 0}, {0, 0}}, .rho = 3, .length = 2},
     {.dim = 3,
@@ -127,6 +127,9 @@ static const struct box_case device_boxes[] = {
     {.dim = 3, .degree = 15, .cells = {2, 2, 1}, .sides = {{0, 1}, {1, 1}, {2, 2}}, .rho = 3, .length = 2},
     {.dim = 3, .degree = 5, .cells = {9, 3, 5}, .sides = {{0, 0}, {2, 2}, {2, 2}}, .rho = 3, .length = 2},
     {.dim = 1, .degree = 3, .cells = {13}, .sides = {{1, 0}}, .rho = 3, .length = 2},
+    {.dim = 3, .degree = 11, .cells = {9, 3, 9}, .sides = {{0, 0}, {1, 0}, {0, 1}}, .rho = 3, .length = 2},
+    {.dim = 3, .degree = 13, .cells = {9, 2, 2}, .sides = {{2, 2}, {0, 1}, {1, 0}}, .rho = 3, .length = 2},
+    {.dim = 3, .degree = 9, .cells = {8, 2, 8}, .sides = {{1, 1}, {0, 1}, {1, 1}}, .rho = 3, .length = 2},
 };
 
 /* ------------------------------------------------------------------------------------------ both precisions
@@ -492,7 +495,7 @@ static const struct check {
     {"cell_apply_single", NULL, run_cell_apply_single, 1e-5, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"facet_sweep_single", NULL, run_facet_sweep_single, 1e-4, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"convert_to_single", NULL, run_to_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
-    {"box_step", "box_residual", run_box, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},
+    {"box_step", "box_residual", run_box, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -1}},
     {"box_load", "box_recover", run_box_points, 1e-11, {0, 1, 2, 4, 5, 6, 8, 11, -1}},
     {"axis_apply", NULL, run_axis_apply, 1e-13, {0, 1, 2, 3, 7, 63, 64, 65, 129, 201, -1}},
     {"box_prolong", "box_restrict", run_box_coarse, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},
@@ -500,7 +503,7 @@ static const struct check {
      "box_residual_single",
      run_box_single,
      1e-4,
-     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},
+     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -1}},
     {"box_prolong_single",
      "box_restrict_single",
      run_box_coarse_single,

@@ -30,30 +30,6 @@ __global__ void sum_all(int64_t n, int width, const double *partial, double *out
     }
 }
 
-// ------------------------------------------------------------------------------ two lanes
-
-template <typename R> struct __align__(2 * sizeof(R)) pair {
-    R x, y;
-};
-template <typename R> __device__ __forceinline__ pair<R> get(const R *from) {
-    return *(const pair<R> *)from;
-}
-template <typename R> __device__ __forceinline__ void put(R *to, pair<R> v) {
-    *(pair<R> *)to = v;
-}
-template <typename R> __device__ __forceinline__ pair<R> operator+(pair<R> a, pair<R> b) {
-    return {a.x + b.x, a.y + b.y};
-}
-template <typename R> __device__ __forceinline__ pair<R> operator-(pair<R> a, pair<R> b) {
-    return {a.x - b.x, a.y - b.y};
-}
-template <typename R> __device__ __forceinline__ pair<R> operator*(pair<R> a, pair<R> b) {
-    return {a.x * b.x, a.y * b.y};
-}
-template <typename R> __device__ __forceinline__ pair<R> operator*(R a, pair<R> b) {
-    return {a * b.x, a * b.y};
-}
-
 // ------------------------------------------------------------------------------ face-packs
 
 // A face-pack by its number, with divisions of 32 bits where these are enough.

@@ -31,6 +31,29 @@ __device__ __forceinline__ R entry(const R *const *table, int axis, int modes, i
     return axis == 0 ? __ldg(table[0] + at * LANES + lane) : __ldg(table[axis] + at);
 }
 
+// Two lanes: kernels that move bytes take so much at a time.
+template <typename R> struct __align__(2 * sizeof(R)) pair {
+    R x, y;
+};
+template <typename R> __device__ __forceinline__ pair<R> get(const R *from) {
+    return *(const pair<R> *)from;
+}
+template <typename R> __device__ __forceinline__ void put(R *to, pair<R> v) {
+    *(pair<R> *)to = v;
+}
+template <typename R> __device__ __forceinline__ pair<R> operator+(pair<R> a, pair<R> b) {
+    return {a.x + b.x, a.y + b.y};
+}
+template <typename R> __device__ __forceinline__ pair<R> operator-(pair<R> a, pair<R> b) {
+    return {a.x - b.x, a.y - b.y};
+}
+template <typename R> __device__ __forceinline__ pair<R> operator*(pair<R> a, pair<R> b) {
+    return {a.x * b.x, a.y * b.y};
+}
+template <typename R> __device__ __forceinline__ pair<R> operator*(R a, pair<R> b) {
+    return {a * b.x, a * b.y};
+}
+
 // Room on the GPU that all kernels on boxes use one after the other, at least so many bytes; nullptr, and the
 // failure kept, where there is none.
 void *box_room(size_t bytes);
