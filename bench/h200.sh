@@ -59,7 +59,6 @@ if [ "${CHECKS-yes}" ]; then
     for test in test_device test_gpu test_patch_kernels test_box_points; do
         if path=$(program $test); then check "parity-$test" $test "$path"; else echo "$test: not in $build"; fi
     done
-    collect parity parity.txt
     if [ -x "$sanitizer" ]; then
         count=0
         cat > "$work/small.yaml" <<CASE
@@ -83,14 +82,15 @@ CASE
         done
         sanitize "hdg, chebyshev, mixed" --set discretization.method=hdg --set solver.method=cg \
             --set solver.preconditioner=chebyshev --set solver.precision=mixed
-        collect sanitizer sanitizer.txt
     else
         echo "compute-sanitizer: not found"
     fi
+    collect parity parity.txt
+    collect sanitizer sanitizer.txt
     grep -h '^# .*: FAILED' "$work"/*.txt > "$work/failed"
 fi
 
-for bench in ${BENCHES-cui2024-gpu huismann2020-gpu}; do
+for bench in ${BENCHES-huismann2020-gpu cui2024-gpu}; do
     "$build/facet" bench "$bench" --device cuda --output "$results" || echo "$bench" >> "$work/failed"
 done
 if [ "${BENCHES-yes}" ]; then
