@@ -6,7 +6,8 @@
 #
 # BUILD is a directory with facet and the test programs (or with tests/ below it), built with -DFACET_CUDA=ON;
 # what is not there is left out, with a line that says so. RESULTS is where tables and logs go, bench/results/h200
-# unless given; BENCHES= in the environment leaves out the benchmarks, CHECKS= the checks.
+# unless given; in the environment BENCHES= leaves out the benchmarks, CHECKS= the
+# checks, COUNTERS= the hardware counters.
 # Exit status: 0 when all checks passed.
 set -u
 
@@ -93,7 +94,7 @@ fi
 for bench in ${BENCHES-huismann2020-gpu cui2024-gpu}; do
     "$build/facet" bench "$bench" --device cuda --output "$results" || echo "$bench" >> "$work/failed"
 done
-if [ "${BENCHES-yes}" ]; then
+if [ "${COUNTERS-yes}" ]; then
     python3 bench/profile.py "$build/facet" "$results" || echo "no hardware counters"
 fi
 [ ! -s "$work/failed" ]
