@@ -24,6 +24,10 @@
 #define SMALL_COARSEST 1024
 /* Coefficients that vary more may jump inside coarse cells. */
 #define LARGE_CONTRAST 30.0
+/* From so many unknowns on a factor takes longer than multigrid where nothing jumps, by far: the matrix is
+ * not assembled to find out (docs/gmg.md). */
+#define MANY_IN_2D 50000
+#define MANY_IN_3D 10000
 
 /* lambda / mu from which a continuous linear space is too stiff. */
 #define LOCKING_RATIO 8.0
@@ -315,18 +319,29 @@ static facet_status check_nonsymmetric(const struct facet_solver *s) {
     return FACET_OK;
 }
 
-/* Whether geometric multigrid is expected to be faster than p-multigrid: diffusion on quads, a small coarsest
- * mesh, and no coefficient that may jump inside coarse cells (docs/gmg.md). */
-static facet_status prefer_gmg(const struct facet_solver *s, int *gmg) {
-    const struct facet_mesh *mesh = s->problem->mesh;
-    double contrast;
-    *gmg = 0;
-    if (mesh->dim != 2 || s->hdg->data.scheme != HDG_HYBRID) return FACET_OK;
+/* Whether geometric multigrid is expected to be faster than p-multigrid where the coefficient does not jump:
+ * quads with a small coarsest mesh (docs/gmg.md). */
+static int prefers_gmg(const struct facet_mesh *mesh) {
+    if (mesh->dim != 2) return 0;
     for (int b = 0; b < mesh->n_blocks; b++)
-        if (mesh->blocks[b].count > 0 && mesh->blocks[b].shape != SHAPE_QUAD) return FACET_OK;
-    if (mesh_hierarchy_coarsest(mesh) > SMALL_COARSEST) return FACET_OK;
+        if (mesh->blocks[b].count > 0 && mesh->blocks[b].shape != SHAPE_QUAD) return 0;
+    return mesh_hierarchy_coarsest(mesh) <= SMALL_COARSEST;
+}
+
+/* What the choice depends on. */
+struct outlook {
+    int easy; /* diffusion, and its coefficient does not vary so much that it may jump inside coarse cells */
+    int few;  /* so few unknowns that a factor is worth a thought */
+};
+
+static facet_status look(const struct facet_solver *s, struct outlook *o) {
+    double contrast;
+    int64_t many = s->problem->mesh->dim == 2 ? MANY_IN_2D : MANY_IN_3D;
+    *o = (struct outlook){.few = 1};
+    if (s->hdg->data.scheme != HDG_HYBRID) return FACET_OK;
     facet_status status = trace_contrast(&s->hdg->trace, &s->hdg->matrices, &contrast);
-    *gmg = contrast <= LARGE_CONTRAST;
+    o->easy = contrast <= LARGE_CONTRAST;
+    o->few = !o->easy || s->system.n_free <= many;
     return status;
 }
 
@@ -335,22 +350,24 @@ static facet_status prefer_gmg(const struct facet_solver *s, int *gmg) {
  * for those who need it, and let go. */
 facet_status solver_choose_method(struct facet_solver *s) {
     facet_status status = FACET_OK;
+    struct csr csr = {0};
     const struct base_monitor *monitor = &s->context->monitor;
     const char *method = word(s->options.method), *wanted = word(s->options.preconditioner);
-    int any = strcmp(wanted, "auto") == 0, hybrid = s->hdg->data.scheme != HDG_CONDENSED, done = 0, gmg = 0;
+    int any = strcmp(wanted, "auto") == 0, hybrid = s->hdg->data.scheme != HDG_CONDENSED, done = 0;
     int fgmres = strcmp(method, "fgmres") == 0 || s->hdg->nonsymmetric;
     int insist = strcmp(method, "direct") == 0, mg = strcmp(method, "multigrid") == 0;
     int tuned = s->options.smoother_degree > 0 || !is(s->options.smoother, "auto") ||
                 !is(s->options.cycle, "auto") || !is(s->options.precision, "auto") ||
                 s->options.coarse_device != NULL || s->options.coarse_unknowns > 0 || s->options.fill > 0.0 ||
                 !is(s->options.degrees, "auto");
-    int direct = insist || (strcmp(method, "auto") == 0 && any && !tuned && !fgmres &&
+    struct outlook outlook;
+    TRY(look(s, &outlook));
+    int gmg = outlook.easy && prefers_gmg(s->problem->mesh);
+    int direct = insist || (strcmp(method, "auto") == 0 && any && !tuned && !fgmres && outlook.few &&
                             s->system.n_free <= cholesky_reasonable_size() &&
                             (!hybrid || assembled_bytes(s) <= LARGE_ASSEMBLED));
-    struct csr csr = {0};
     TRY(check_nonsymmetric(s));
     s->method = insist ? "direct" : mg ? "multigrid" : fgmres ? "fgmres" : "cg";
-    if (!insist && any && hybrid) TRY(prefer_gmg(s, &gmg));
     s->preconditioner = insist ? "none" : !any ? wanted : !hybrid ? "amg" : gmg ? "gmg" : "pmg";
     int amg = strcmp(s->preconditioner, "amg") == 0;
     if (mg && !amg && strcmp(s->preconditioner, "pmg") != 0 && strcmp(s->preconditioner, "gmg") != 0)
