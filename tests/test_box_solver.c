@@ -2,6 +2,7 @@
  * diagonal, the coarse space against Galerkin's definition, solves of all sorts judged by the plain operator,
  * iteration counts and their independence of the mesh, and failures. */
 #include <math.h>
+#include <stdio.h>
 
 #include "box/lanes_coarse.h"
 #include "box/solver.h"
@@ -463,6 +464,39 @@ static void what_stops_a_solve_is_told(void **state) {
     box_hdg_destroy(&h);
 }
 
+/* The bytes that are counted beforehand are those that are taken, and what does not fit is refused. */
+static void memory_is_known_beforehand(void **state) {
+    (void)state;
+    struct box_case c = cube(16, 7);
+    struct box_hdg *h = make_box(&c);
+    for (int kind = BOX_SOLVER_DIAGONAL; kind <= BOX_SOLVER_CHEBYSHEV; kind++)
+        for (int mixed = 0; mixed < 2; mixed++) {
+            struct box_solver *solver = NULL;
+            struct box_solver_options options;
+            struct base_memory before, after;
+            box_solver_options_default(&options);
+            options.preconditioner = (enum box_preconditioner)kind;
+            options.mixed = mixed;
+            double wanted = box_solver_bytes(h, &options);
+            base_memory_read(&before);
+            ok(box_solver_create(find("cpu"), h, &options, &solver));
+            base_memory_read(&after);
+            box_solver_destroy(&solver);
+            double taken = (double)(after.live_bytes - before.live_bytes);
+            if (!(wanted > 0.8 * taken && wanted < 1.25 * taken))
+                fail_msg("%s, mixed %d: %g bytes expected, %g taken",
+                         box_preconditioner_name((enum box_preconditioner)kind), mixed, wanted, taken);
+            int cells = 0;
+            device_pretend_free(0.2 * wanted);
+            refused(box_solver_create(find("cpu"), h, &options, &solver), FACET_ERROR_MACHINE, "would fit");
+            const char *at = strstr(base_message(), "of this degree");
+            device_pretend_free(0.0);
+            assert_int_equal(sscanf(at, "of this degree %d", &cells), 1);
+            assert_in_range(cells, 4, 10);
+        }
+    box_hdg_destroy(&h);
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
     for (int k = BOX_SOLVER_NONE; k <= BOX_SOLVER_CHEBYSHEV; k++)
@@ -511,6 +545,7 @@ int main(void) {
         cmocka_unit_test(rough_coefficients_cost_little),
         cmocka_unit_test(threads_change_nothing_but_rounding),
         cmocka_unit_test(what_stops_a_solve_is_told),
+        cmocka_unit_test(memory_is_known_beforehand),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
-/* Continuous elements on a box: the memory that a solve takes, counted before anything is allocated, so that
- * a device with too little of its own can say at once what would fit. */
+/* Continuous elements on a box: the memory that a solve takes. */
 #include <math.h>
 #include <stdio.h>
 
 #include "box/continuous.h"
+#include "box/fit.h"
 
 #define FGMRES_STEPS 10 /* it makes its vectors as it goes */
 
@@ -55,35 +55,14 @@ double box_continuous_bytes(const struct box_continuous *c) {
     return bytes_for(c, c->grid.cells);
 }
 
-/* The same box with fewer cells: the largest common factor that fits, even numbers where there are many. */
-static int find_size(const struct box_continuous *c, double bytes, int cells[3]) {
-    for (int permille = 1000; permille > 0; permille--) {
-        for (int d = 0; d < 3; d++) {
-            cells[d] = (int)((int64_t)c->grid.cells[d] * permille / 1000);
-            if (cells[d] > 8) cells[d] -= cells[d] % 2;
-            if (cells[d] < 1) cells[d] = 1;
-        }
-        if (bytes_for(c, cells) <= bytes) return 1;
-    }
-    return 0;
+static double bytes_of(const void *of, const int cells[3]) {
+    return bytes_for(of, cells);
 }
 
 facet_status box_continuous_check_memory(const struct box_continuous *c) {
-    const double gib = 1073741824.0, needed = box_continuous_bytes(c),
-                 available = device_free_bytes(c->device);
-    int cells[3];
-    char fits[96] = "no number of cells";
-    if (needed <= available) return FACET_OK;
-    if (find_size(c, available, cells)) {
-        int at = snprintf(fits, sizeof fits, "%d x %d", cells[0], cells[1]);
-        if (c->grid.dim == 1) at = snprintf(fits, sizeof fits, "%d", cells[0]);
-        if (c->grid.dim == 3) at += snprintf(fits + at, sizeof fits - (size_t)at, " x %d", cells[2]);
-        snprintf(fits + at, sizeof fits - (size_t)at, " cells");
-    }
-    return base_fail(
-        FACET_ERROR_MACHINE,
-        "continuous elements of degree %d with %lld nodes need about %.3f GiB (%.0f bytes) on the "
-        "device '%s', where %.3f GiB (%.0f bytes) are free; of this degree %s would fit",
-        c->degree, (long long)c->n_all, needed / gib, needed, device_name(c->device), available / gib,
-        available, fits);
+    const struct box_need need = {c->device, c->grid.dim, c->grid.cells, bytes_of, c};
+    char what[96];
+    snprintf(what, sizeof what, "continuous elements of degree %d with %lld nodes", c->degree,
+             (long long)c->n_all);
+    return box_check_memory(&need, what);
 }

@@ -97,6 +97,7 @@ facet_status box_solver_create(const struct device *device, const struct box_hdg
     box_solver_options_default(&s->options);
     if (options != NULL) s->options = *options;
     enum box_preconditioner kind = s->options.preconditioner;
+    TRY(box_solver_check_memory(device, hdg, &s->options));
     TRY(box_lanes_create(device, hdg, 0, &s->lanes));
     if (s->options.mixed) TRY(box_lanes_create(device, hdg, 1, &s->single));
     if (kind == BOX_SOLVER_NONE) {

@@ -32,6 +32,10 @@ struct box_solver;
 facet_status box_solver_create(const struct device *device, const struct box_hdg *hdg,
                                const struct box_solver_options *options, struct box_solver **solver);
 void box_solver_destroy(struct box_solver **solver);
+/* Bytes that it takes on its device, about; refused before anything is allocated when they are not free. */
+double box_solver_bytes(const struct box_hdg *hdg, const struct box_solver_options *options);
+facet_status box_solver_check_memory(const struct device *device, const struct box_hdg *hdg,
+                                     const struct box_solver_options *options);
 
 /* K uhat = F; both n_trace numbers in plain modes on the host. uhat: the first guess (use_guess) and the
  * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain
