@@ -21,9 +21,9 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#define BRICK_INLINE __host__ __device__ static inline
+#    define BRICK_INLINE __host__ __device__ static inline
 #else
-#define BRICK_INLINE static inline
+#    define BRICK_INLINE static inline
 #endif
 
 #define BRICK_MAX_DEGREE  15

@@ -607,7 +607,8 @@ static void keys_that_do_nothing_are_refused(void **state) {
     refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "smoother belongs to");
     options.smoother = NULL;
     options.method = "multigrid";
-    refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "amg, pmg or gmg, not block");
+    refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT,
+            "amg, pmg or gmg, not block");
     options.preconditioner = "ilu";
     refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "unknown preconditioner");
     facet_options_default(&options);

@@ -59,9 +59,9 @@ constexpr enum patch_kernel LINES = PATCH_KERNEL_LINES, TENSOR = PATCH_KERNEL_TE
                             NONE = PATCH_KERNEL_BEST;
 constexpr enum patch_kernel BEST[4][9] = {
     {NONE, NONE, LINES, LINES, LINES, LINES, TENSOR, TENSOR, TENSOR}, // 3D, f64
-    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, LINES, TENSOR},  // 3D, f32
-    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, TENSOR, TENSOR}, // 2D, f64
-    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, LINES, LINES},   // 2D, f32
+    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, LINES, TENSOR},   // 3D, f32
+    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, TENSOR, TENSOR},  // 2D, f64
+    {NONE, NONE, LINES, LINES, LINES, LINES, LINES, LINES, LINES},    // 2D, f32
 };
 
 template <typename R> enum patch_kernel kernel_for(const struct brick_patches *p, int m) {
