@@ -27,19 +27,19 @@ struct trial_outcome {
     double held, peak;        /* bytes beyond the element matrices: during the iteration, and at most */
 };
 int trial_dimension(const char *shape);
-facet_status trial_create(const struct bench_options *bench, const struct trial_domain *domain, int degree,
-                          struct trial *trial);
-void trial_destroy(struct trial *trial);
+facet_status trial_create(const struct bench_options *bench, const struct trial_domain *d, int degree,
+                          struct trial *s);
+void trial_destroy(struct trial *s);
 
 /* Conjugate gradients to 1e-10 with a multigrid M: iterations, levels, seconds of the solve. */
-facet_status trial_iterate(struct trial *trial, const struct operator* A, struct operator* M,
-                           struct trial_outcome *outcome);
+facet_status trial_iterate(struct trial *s, const struct operator* A, struct operator* M,
+                           struct trial_outcome *o);
 /* The same with the multigrid, which is taken over; begin and before: clock and memory when its set-up began.
  */
-facet_status trial_solve(struct trial *trial, struct multigrid **mg, double begin,
-                         const struct base_memory *before, struct trial_outcome *outcome);
+facet_status trial_solve(struct trial *s, struct multigrid **mg, double begin,
+                         const struct base_memory *before, struct trial_outcome *o);
 /* With algebraic multigrid on the assembled matrix, assembly included. */
-facet_status trial_solve_amg(struct trial *trial, struct trial_outcome *outcome);
+facet_status trial_solve_amg(struct trial *s, struct trial_outcome *o);
 /* "12", or "> 500" of what did not converge. */
 void trial_put_count(struct table *table, int iterations);
 

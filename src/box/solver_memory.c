@@ -16,7 +16,8 @@ static double bytes_for(const void *of, const int cells[3]) {
     const int dim = w->hdg->grid.dim, cycle = o->preconditioner == BOX_SOLVER_CHEBYSHEV,
               coarse = cycle || o->preconditioner == BOX_SOLVER_ADDITIVE;
     const double fast = o->mixed ? 4.0 : 8.0;
-    double lanes = (double)((cells[0] + KERNEL_LANES - 1) / KERNEL_LANES) * KERNEL_LANES;
+    const int packs = (cells[0] + KERNEL_LANES - 1) / KERNEL_LANES;
+    double lanes = packs * (double)KERNEL_LANES;
     for (int d = 1; d < dim; d++) lanes *= cells[d];
     const double n = lanes * dim * (double)w->hdg->face_size, moments = lanes * dim * KERNEL_BOX_MOMENTS;
     /* Diagonal and metric; F and the solution; the true residual; the constant, twice. */

@@ -41,7 +41,7 @@ struct nester {
     int32_t *table;     /* of kinds by their numbers: kind + 1, 0: empty */
     double **values;    /* kinds: the parent's Lagrange functions at the fine cell's nodes */
     double *measures;   /* kinds: the part of the parent that they fill */
-    int8_t *faces;      /* kinds x SHAPE_MAX_FACES: the parent's face on which a face lies, -1: inside */
+    int16_t *faces;     /* kinds x SHAPE_MAX_FACES: the parent's face on which a face lies, -1: inside */
     struct mesh_kind *images;
 };
 
@@ -82,7 +82,7 @@ static facet_status grow_kinds(struct nester *n) {
     TRY(base_realloc(&n->nesting->kind, (size_t)capacity, sizeof *n->nesting->kind));
     TRY(base_realloc(&n->values, (size_t)capacity, sizeof *n->values));
     TRY(base_realloc(&n->measures, (size_t)capacity, sizeof *n->measures));
-    TRY(base_realloc(&n->faces, (size_t)capacity, SHAPE_MAX_FACES));
+    TRY(base_realloc(&n->faces, (size_t)capacity, SHAPE_MAX_FACES * sizeof *n->faces));
     TRY(CALLOC(table, 2 * capacity));
     base_free(&n->table);
     n->table = table;
@@ -155,7 +155,7 @@ static facet_status add_kind(struct nester *n, const struct mesh_kind *image, in
     n->values[k] = NULL;
     n->nesting->n_kinds++;
     for (int f = 0; f < shape_n_faces(image->shape); f++)
-        n->faces[k * SHAPE_MAX_FACES + f] = (int8_t)face_around(image, dim, f);
+        n->faces[k * SHAPE_MAX_FACES + f] = (int16_t)face_around(image, dim, f);
     for (int a = 0; a < dim; a++)
         for (int c = 0; c < dim; c++) axes[a * dim + c] = image->axes[a][c];
     n->measures[k] = mesh_determinant(dim, axes);
@@ -180,8 +180,12 @@ static uint32_t quick_hash(const struct mesh_kind *image) {
 }
 
 static int is_same(const struct mesh_kind *one, const struct mesh_kind *two) {
-    return one->shape == two->shape && memcmp(one->origin, two->origin, sizeof one->origin) == 0 &&
-           memcmp(one->axes, two->axes, sizeof one->axes) == 0;
+    for (int a = 0; a < 3; a++) {
+        if (one->origin[a] != two->origin[a]) return 0;
+        for (int b = 0; b < 3; b++)
+            if (one->axes[b][a] != two->axes[b][a]) return 0;
+    }
+    return one->shape == two->shape;
 }
 
 /* The kind of a cell; *nested = 0 when the image is none or there are too many kinds. */
@@ -258,9 +262,10 @@ static int maps_agree(const struct nester *n, int32_t cell) {
 static facet_status nest_chunk(struct nester *n, int32_t begin, int32_t end, int *nested) {
     facet_status status = FACET_OK;
     struct base_collector collector;
-    int threads = base_threads_for(100 * (int64_t)(end - begin)), all = 1;
+    int all = 1;
     base_collector_init(&collector);
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(&& : all)
+#pragma omp parallel for num_threads(base_threads_for(100 * (int64_t)(end - begin))) schedule(static)         \
+    reduction(&& : all)
     for (int32_t c = begin; c < end; c++) {
         if (!all) continue;
         base_collect(&collector, c,
@@ -271,7 +276,7 @@ static facet_status nest_chunk(struct nester *n, int32_t begin, int32_t end, int
     *nested = all;
     for (int32_t c = begin; *nested && c < end; c++) TRY(assign_kind(n, c, &n->images[c - begin], nested));
     if (!*nested || n->is_known) goto done;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(&& : all)
+#pragma omp parallel for num_threads(base_threads_for(100 * (int64_t)(end - begin))) schedule(static) reduction(&& : all)
     for (int32_t c = begin; c < end; c++) all = all && maps_agree(n, c);
     *nested = all;
 done:

@@ -215,14 +215,14 @@ facet_status nested_faces_create(const struct trace_space *fine, const struct me
     *faces = (struct nested_faces){0};
     TRY(ALLOC(faces->sides, n));
     TRY(ALLOC(faces->matrix, all));
-    memset(faces->sides, -1, (size_t)n);
+    memset(faces->sides, -1, (size_t)n * sizeof *faces->sides);
     for (int64_t i = 0; i < all; i++) faces->matrix[i] = -1;
     for (int k = 0; k < nesting->n_kinds; k++) {
         enum shape shape = nesting->kind[k].shape;
         for (int f = 0; f < shape_n_faces(shape); f++) {
             int m = basis_size(shape_face_shape(shape, f), fine->degree);
             if (m > faces->m) faces->m = m;
-            faces->sides[k * SHAPE_MAX_FACES + f] = (int8_t)find_side(&nesting->kind[k], f);
+            faces->sides[k * SHAPE_MAX_FACES + f] = (int16_t)find_side(&nesting->kind[k], f);
         }
     }
     for (int32_t c = 0; c < mesh->n_cells; c++) {
