@@ -346,7 +346,7 @@ static void jumps_do_not_matter(void **state) {
         struct gmg_options options;
         struct setup setup = {.degree = 2, .source = "1", .n_K = 1};
         setup.K[0] = k < 2 ? "mod(floor(4*x)+floor(4*y),2) < 0.5 ? 1 : 1e4"
-                           : "mod(floor(4*x)+floor(4*y)+floor(4*z),2) < 0.5 ? 1 : 1e4";
+                           : "mod(floor(2*x)+floor(2*y)+floor(2*z),2) < 0.5 ? 1 : 1e4";
         boundary(&setup, "dirichlet");
         gmg_options_default(&options);
         make(&setup, unit_box(shapes[k], NULL, k < 2 ? 32 : 8), &m);
@@ -585,7 +585,9 @@ static void auto_takes_it_where_it_is_fast(void **state) {
     }
 }
 
-/* A beam on a roller, compressible or nearly not. */
+/* A beam on a roller, compressible or nearly not; the latter wants a factor of its traces of degree 1, for
+ * which the dense one is too small. */
+#define LARGE_FACTOR 20000
 static void elastic_bodies_are_solved(void **state) {
     (void)state;
     static const char *const held[] = {"0", "0", "0"}, *const weight[] = {"1", "x", "-y"};
@@ -593,7 +595,7 @@ static void elastic_bodies_are_solved(void **state) {
                                                                                         {"0", NULL, NULL},
                                                                                         {"0", "0", NULL}};
     for (int k = 0; k < 4; k++)
-        for (int stiff = 0; stiff < 2; stiff++) {
+        for (int stiff = 0; stiff < (cholesky_reasonable_size() > LARGE_FACTOR ? 2 : 1); stiff++) {
             int dim = k < 2 ? 2 : 3;
             const char *const moduli[] = {"1", stiff ? "1e4" : "1"}, *lower = k < 2 ? "ymin" : "zmin";
             struct facet_mesh *mesh = unit_box(shapes[k], NULL, k < 2 ? 32 : 4);
