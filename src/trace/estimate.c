@@ -236,52 +236,52 @@ done:
     return status;
 }
 
-facet_status trace_contrast(const struct trace_space *space, const struct trace_matrices *matrices,
-                            double *contrast) {
+/* The least and the most of the diagonal entries of all element matrices, or of their means over a cell. */
+static facet_status diagonal_range(const struct trace_space *space, const struct trace_matrices *matrices,
+                                   int means, double *least, double *most) {
     facet_status status = FACET_OK;
     struct trace_view view = {.matrices = matrices};
-    double least = INFINITY, most = 0.0;
+    double low = INFINITY, high = 0.0;
     TRY(trace_view_open(matrices, &view));
     for (int b = 0; b < matrices->n_blocks; b++) {
         int n = matrices->n[b];
 #pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(min                          \
-                                                                                : least) reduction(max       \
-                                                                                                   : most)
+                                                                                : low) reduction(max         \
+                                                                                                 : high)
         for (int32_t c = 0; c < space->mesh->blocks[b].count; c++) {
             const double *K = trace_view_cell(&view, b, c);
             double sum = 0.0;
-            for (int i = 0; i < n; i++) sum += trace_entry(K, i, i);
-            least = fmin(least, sum / n);
-            most = fmax(most, sum / n);
+            for (int i = 0; i < n; i++) {
+                double entry = trace_entry(K, i, i);
+                sum += entry;
+                if (means) continue;
+                low = fmin(low, entry);
+                high = fmax(high, entry);
+            }
+            if (!means) continue;
+            low = fmin(low, sum / n);
+            high = fmax(high, sum / n);
         }
     }
-    *contrast = most / least;
+    *least = low;
+    *most = high;
 done:
     trace_view_close(&view);
     return status;
 }
 
+facet_status trace_contrast(const struct trace_space *space, const struct trace_matrices *matrices,
+                            double *contrast) {
+    double least = 1.0, most = 1.0;
+    facet_status status = diagonal_range(space, matrices, 1, &least, &most);
+    *contrast = most / least;
+    return status;
+}
+
 facet_status trace_spread(const struct trace_space *space, const struct trace_matrices *matrices,
                           double *spread) {
-    facet_status status = FACET_OK;
-    struct trace_view view = {.matrices = matrices};
-    double least = INFINITY, most = 0.0;
-    TRY(trace_view_open(matrices, &view));
-    for (int b = 0; b < matrices->n_blocks; b++) {
-        int n = matrices->n[b];
-#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(min                          \
-                                                                                : least) reduction(max       \
-                                                                                                   : most)
-        for (int32_t c = 0; c < space->mesh->blocks[b].count; c++) {
-            const double *K = trace_view_cell(&view, b, c);
-            for (int i = 0; i < n; i++) {
-                least = fmin(least, trace_entry(K, i, i));
-                most = fmax(most, trace_entry(K, i, i));
-            }
-        }
-    }
+    double least = 1.0, most = 1.0;
+    facet_status status = diagonal_range(space, matrices, 0, &least, &most);
     *spread = least > 1e-30 && most < 1e30 ? most / least : INFINITY;
-done:
-    trace_view_close(&view);
     return status;
 }
