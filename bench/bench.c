@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "device/device.h"
 
 const struct bench *bench_list(void) {
     static const struct bench list[] = {
@@ -102,14 +103,19 @@ static void find_commit(char *text, size_t bytes) {
 static facet_status record(const struct bench_options *options, const char *name, const char *title,
                            const struct table *table) {
     struct text out = {0};
-    char path[4096], commit[128], date[32];
+    char path[4096], commit[128], date[32], what[160] = "";
+    const struct device *device;
     time_t now = time(NULL);
     struct tm tm;
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &tm));
     find_commit(commit, sizeof commit);
+    if (device_find(options->device, &device) == FACET_OK && device_describe(device)[0] != '\0')
+        snprintf(what, sizeof what, " (%s)", device_describe(device));
     text_printf(
-        &out, "# %s\n\n%s\n\n- command: `%s`\n- date: %s, commit: %s\n- device: %s, %d threads, facet %s\n\n",
-        name, title, options->command, date, commit, options->device, options->threads, facet_version());
+        &out,
+        "# %s\n\n%s\n\n- command: `%s`\n- date: %s, commit: %s\n- device: %s%s, %d threads, facet %s\n\n",
+        name, title, options->command, date, commit, options->device, what, options->threads,
+        facet_version());
     facet_status status = table_render(table, TABLE_MARKDOWN, &out);
     if (status == FACET_OK) status = out.status;
     snprintf(path, sizeof path, "%s/%s.md", options->output, name);

@@ -287,17 +287,18 @@ static facet_status choose(struct builder *b, const struct trace_matrices *matri
     struct gmg_options *o = &b->o;
     const struct trace_space *space = b->finest;
     int tensor = trace_has_tensor_cells(space->mesh);
-    int has_rows = space->mesh->dim == 2 && space->n_components == 1 && device_is_host(b->device);
+    int has_rows = tensor && space->mesh->dim == 2 && space->n_components == 1 && device_is_host(b->device);
     double constant = 1.0;
     if (o->smoother == GMG_ROWS && !has_rows)
-        FAIL(FACET_ERROR_INPUT, "the smoother rows is for one unknown function in 2D, on the devices cpu and "
-                                "ref; use faces");
+        FAIL(FACET_ERROR_INPUT,
+             "the smoother rows is for one unknown function on quads, on the devices cpu and "
+             "ref; use faces");
     if (o->last_unknowns == 0) o->last_unknowns = SMALL_LEVEL;
     if (o->degrees == GMG_DEGREES_AUTO) o->degrees = GMG_STRAIGHT;
     if (tensor && (o->smoother == GMG_SMOOTHER_AUTO || o->steps == 0))
         TRY(trace_measure_work(space, matrices, 0, &constant));
     if (o->smoother == GMG_SMOOTHER_AUTO)
-        o->smoother = tensor && has_rows && constant > MUCH_WORK ? GMG_ROWS : GMG_FACES;
+        o->smoother = has_rows && constant > MUCH_WORK ? GMG_ROWS : GMG_FACES;
     TRY(choose_steps(b, matrices, tensor, constant));
     TRY(trace_choose_single(space, matrices, o->precision, 0, &b->single));
 done:
