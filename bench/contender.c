@@ -3,8 +3,8 @@
 
 #include "base/memory.h"
 #include "bench/ceiling.h"
-#include "box/lanes.h"
-#include "box/straight.h"
+#include "bench/papers/straight.h"
+#include "boxhdg/lanes.h"
 #include "solve/internal.h"
 
 const char *contender_name(enum contender_kind kind) {
@@ -14,17 +14,17 @@ const char *contender_name(enum contender_kind kind) {
 }
 
 struct hdg_space {
-    struct box_hdg *h;
+    struct boxhdg *h;
     struct box_straight *straight;
-    struct box_lanes *lanes;
+    struct boxhdg_lanes *lanes;
 };
 
 static void destroy(struct contender *c) {
     struct hdg_space *s = c->space;
     if (s == NULL) return;
     box_straight_destroy(&s->straight);
-    box_lanes_destroy(&s->lanes);
-    box_hdg_destroy(&s->h);
+    boxhdg_lanes_destroy(&s->lanes);
+    boxhdg_destroy(&s->h);
     base_free(&s);
     c->space = NULL;
 }
@@ -32,7 +32,7 @@ static void destroy(struct contender *c) {
 /* Of our kernel: two additions, a product and three sums a mode; on the n^2 points of the three pairs of
  * faces sums and differences scaled (4), what each parity gets back (8), sums and differences again, their
  * addition to the faces, and the product with x that conjugate gradients want (8). */
-static double tensor_operations(const struct box_hdg *h) {
+static double tensor_operations(const struct boxhdg *h) {
     double n = h->n;
     return (double)h->grid.n_cells * (6.0 * n * n * n + 3.0 * 20.0 * n * n);
 }
@@ -43,10 +43,10 @@ facet_status contender_create_hdg(const struct wave *wave, const struct device *
     TRY(CALLOC(s, 1));
     c->space = s;
     c->destroy = destroy;
-    TRY(box_hdg_create(&wave->data, wave->given.degree, (const double *const *)wave->rho, &s->h));
+    TRY(boxhdg_create(&wave->data, wave->given.degree, (const double *const *)wave->rho, &s->h));
     double n = s->h->n, n_cells = (double)s->h->grid.n_cells;
     if (c->kind == CONTENDER_TENSOR) {
-        TRY(box_lanes_create(device, s->h, 0, &s->lanes));
+        TRY(boxhdg_lanes_create(device, s->h, 0, &s->lanes));
         operator_create_box(s->lanes, &c->A);
         c->operations = tensor_operations(s->h);
         c->bytes = 16.0 * (double)s->h->n_free;

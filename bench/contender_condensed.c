@@ -1,6 +1,6 @@
 /* Operators on a box: the condensed continuous method. */
 #include "bench/contender.h"
-#include "box/condensed.h"
+#include "bench/papers/condensed.h"
 
 static void destroy(struct contender *c) {
     struct box_condensed *h = c->space;

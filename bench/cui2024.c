@@ -22,7 +22,7 @@ static double noise(int64_t i) {
 }
 
 static facet_status create(const struct bench_options *options, const struct cui2024_case *c,
-                           struct box_continuous **box) {
+                           struct boxsem **box) {
     facet_status status = FACET_OK;
     const struct device *device;
     struct box_grid_data data = {.dim = c->dim, .cells = {1, 1, 1}};
@@ -42,20 +42,19 @@ static facet_status create(const struct bench_options *options, const struct cui
         for (int64_t i = 0; i < n; i++) k[i] = pow(c->contrast, noise(i));
         data.conductivity = k;
     }
-    TRY(box_continuous_create(device, &data, c->degree, &c->options, box));
+    TRY(boxsem_create(device, &data, c->degree, &c->options, box));
 done:
     base_free(&x);
     base_free(&k);
     return status;
 }
 
-static facet_status load(struct box_continuous *box, const struct field *exact) {
+static facet_status load(struct boxsem *box, const struct field *exact) {
     facet_status status = FACET_OK;
     struct field *one = NULL;
     const double f = 1.0;
     TRY(field_create_constants(1, &f, &one));
-    TRY(box_continuous_load(
-        box, &(struct box_continuous_data){.source = exact == NULL ? one : NULL, .exact = exact}));
+    TRY(boxsem_load(box, &(struct boxsem_data){.source = exact == NULL ? one : NULL, .exact = exact}));
 done:
     field_destroy(&one);
     return status;
@@ -64,7 +63,7 @@ done:
 facet_status cui2024_run(const struct bench_options *options, const struct cui2024_case *c, int repetitions,
                          struct cui2024_result *result) {
     facet_status status = FACET_OK;
-    struct box_continuous *box = NULL;
+    struct boxsem *box = NULL;
     struct field *exact = NULL;
     struct solve_report report = {0};
     struct solve_control control = {.rtol = RTOL, .max_iterations = 200};
@@ -79,21 +78,21 @@ facet_status cui2024_run(const struct bench_options *options, const struct cui20
     TRY(load(box, exact));
     result->load_seconds = base_seconds() - begin;
     for (int i = 0; i < repetitions; i++) {
-        TRY(box_continuous_set_guess(box, NULL));
+        TRY(boxsem_set_guess(box, NULL));
         begin = base_seconds();
-        status = box_continuous_solve(box, &control, &report);
+        status = boxsem_solve(box, &control, &report);
         result->seconds = fmin(result->seconds, base_seconds() - begin);
         if (status != FACET_NOT_CONVERGED) TRY(status);
         status = FACET_OK;
     }
-    int full = box->options.solver == BOX_CONTINUOUS_MULTIGRID && box->options.cycle == MG_FULL;
+    int full = box->options.solver == BOXSEM_MULTIGRID && box->options.cycle == MG_FULL;
     result->n = box->n_free;
     result->converged = report.converged;
     result->residual = report.residual;
     result->iterations = full && report.iterations > 1 ? report.iterations - 1 : report.iterations;
     if (exact != NULL) {
-        struct box_continuous_errors errors;
-        TRY(box_continuous_measure_errors(box, exact, &errors));
+        struct boxsem_errors errors;
+        TRY(boxsem_measure_errors(box, exact, &errors));
         result->error = errors.u_L2;
     }
     base_memory_read(&memory);
@@ -101,6 +100,6 @@ facet_status cui2024_run(const struct bench_options *options, const struct cui20
 done:
     solve_report_clear(&report);
     field_destroy(&exact);
-    box_continuous_destroy(&box);
+    boxsem_destroy(&box);
     return status;
 }

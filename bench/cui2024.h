@@ -3,14 +3,14 @@
 #define FACET_BENCH_CUI2024_H
 
 #include "bench/bench.h"
-#include "box/continuous.h"
+#include "boxsem/boxsem.h"
 
 struct cui2024_case {
     int dim, cells, degree;
     double
         contrast; /* k at random between 1 and this from cell to cell, evenly in its logarithm; 1: constant */
     const char *exact; /* an expression; NULL: f = 1 */
-    struct box_continuous_options options;
+    struct boxsem_options options;
 };
 struct cui2024_result {
     int64_t n;                 /* free nodes */

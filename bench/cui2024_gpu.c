@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "bench/cui2024.h"
-#include "box/levels.h"
+#include "boxsem/levels.h"
 
 /* The loads of f = 3 pi^2 prod sin(pi x_d) are products of 1D loads, and so are the values of the solution at
  * the nodes. */
@@ -14,7 +14,7 @@ struct product {
     double *load, *exact, *weight; /* n_nodes each */
 };
 
-static facet_status make_product(const struct box_continuous *c, struct product *p) {
+static facet_status make_product(const struct boxsem *c, struct product *p) {
     facet_status status = FACET_OK;
     int k = c->degree, n = c->n_nodes[0], cells = c->grid.cells[0];
     const double h = 1.0 / cells;
@@ -40,17 +40,17 @@ done:
 /* One line of the table: how, in which precision, with which k. */
 struct way {
     const char *name;
-    enum box_continuous_solver solver;
+    enum boxsem_solver solver;
     int single;
     double contrast; /* k of the cells between 1 and this */
     int inner;       /* steps inside a patch */
 };
 
 static facet_status create(const struct device *device, int degree, int cells, const struct way *way,
-                           struct box_continuous **c) {
+                           struct boxsem **c) {
     facet_status status = FACET_OK;
     struct box_grid_data data = {.dim = 3, .cells = {cells, cells, cells}};
-    struct box_continuous_options how;
+    struct boxsem_options how;
     double *x = NULL, *k = NULL;
     int64_t n_cells = (int64_t)cells * cells * cells;
     TRY(ALLOC(x, cells + 1));
@@ -62,18 +62,18 @@ static facet_status create(const struct device *device, int degree, int cells, c
             k[i] = pow(way->contrast, fmod(0.6180339887498949 * (double)(i + 1), 1.0));
         data.conductivity = k;
     }
-    box_continuous_options_default(&how);
+    boxsem_options_default(&how);
     how.solver = way->solver;
     how.single = way->single;
     how.inner = way->inner;
-    TRY(box_continuous_create(device, &data, degree, &how, c));
+    TRY(boxsem_create(device, &data, degree, &how, c));
 done:
     base_free(&x);
     base_free(&k);
     return status;
 }
 
-static void fill_load(const struct box_continuous *c, const struct product *p, double *values) {
+static void fill_load(const struct boxsem *c, const struct product *p, double *values) {
     const int64_t n = c->n_nodes[0];
 #pragma omp parallel for
     for (int64_t z = 0; z < n; z++)
@@ -86,7 +86,7 @@ static void fill_load(const struct box_continuous *c, const struct product *p, d
 }
 
 /* By the weights of the nodes: a quadrature rule of the order of the mass matrix. */
-static double error_of(const struct box_continuous *c, const struct product *p, const double *values) {
+static double error_of(const struct boxsem *c, const struct product *p, const double *values) {
     const int64_t n = c->n_nodes[0];
     double square = 0.0;
 #pragma omp parallel for reduction(+ : square)
@@ -103,7 +103,7 @@ static double error_of(const struct box_continuous *c, const struct product *p, 
 static facet_status solve(const struct device *device, int degree, int cells, const struct way *way,
                           struct table *table) {
     facet_status status = FACET_OK;
-    struct box_continuous *c = NULL;
+    struct boxsem *c = NULL;
     struct product p = {0};
     struct solve_report report = {0};
     struct solve_control control = {.rtol = 1e-9, .max_iterations = 100};
@@ -122,7 +122,7 @@ static facet_status solve(const struct device *device, int degree, int cells, co
         vector_fill(&c->u, 0.0);
         TRY(device_check(device)); /* waits */
         double begin = base_seconds();
-        TRY(box_continuous_solve(c, &control, &report));
+        TRY(boxsem_solve(c, &control, &report));
         best = fmin(best, base_seconds() - begin);
     }
     after = device_copies(device);
@@ -135,8 +135,7 @@ static facet_status solve(const struct device *device, int degree, int cells, co
     table_cell(table, "%.1f M", 1e-6 * (double)c->n_free);
     table_cell(table, "%s", way->name);
     table_cell(table, error >= 0.0 ? "%.2e" : "-", error);
-    table_cell(table, "%d",
-               way->solver == BOX_CONTINUOUS_MULTIGRID ? report.iterations - 1 : report.iterations);
+    table_cell(table, "%d", way->solver == BOXSEM_MULTIGRID ? report.iterations - 1 : report.iterations);
     table_cell(table, "%.2f", setup);
     table_cell(table, "%.2f", upload);
     table_cell(table, "%.3f", best);
@@ -148,7 +147,7 @@ done:
     base_free(&p.exact);
     base_free(&p.weight);
     solve_report_clear(&report);
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
     return status;
 }
 
@@ -158,11 +157,11 @@ static facet_status solves(const struct bench_options *options, const struct dev
     static const char *const headers[] = {
         "k",       "cells",   "unknowns", "how",       "error at nodes", "iterations", "setup s",
         "loads s", "solve s", "GDoF/s",   "copied MB", "paper, A100 s",  "asked s"};
-    static const struct way ways[] = {{"double", BOX_CONTINUOUS_MULTIGRID, 0, 1.0, 0},
-                                      {"mixed", BOX_CONTINUOUS_MULTIGRID, 1, 1.0, 0},
-                                      {"direct", BOX_CONTINUOUS_DIRECT, 0, 1.0, 0},
-                                      {"mixed, k jumps by 100, CG", BOX_CONTINUOUS_CG, 1, 100.0, 0},
-                                      {"the same, 4 inner steps", BOX_CONTINUOUS_CG, 1, 100.0, 4}};
+    static const struct way ways[] = {{"double", BOXSEM_MULTIGRID, 0, 1.0, 0},
+                                      {"mixed", BOXSEM_MULTIGRID, 1, 1.0, 0},
+                                      {"direct", BOXSEM_DIRECT, 0, 1.0, 0},
+                                      {"mixed, k jumps by 100, CG", BOXSEM_CG, 1, 100.0, 0},
+                                      {"the same, 4 inner steps", BOXSEM_CG, 1, 100.0, 4}};
     static const struct {
         int degree, cells, jumps; /* cells where k jumps */
         const char *printed[2];   /* cui2024, Table 7: double, mixed */

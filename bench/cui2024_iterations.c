@@ -15,11 +15,11 @@ static const int printed_point[8] = {6, 8, 11, 13, 19, 20, 27, 30};
 static const int printed_plane_11[10] = {7, 5, 3, 3, 3, 2, 2, 2, 2, 2};
 
 static facet_status count(const struct bench_options *options, int dim, int level, int degree,
-                          enum box_smoother smoother, struct cui2024_result *result) {
+                          enum boxsem_smoother smoother, struct cui2024_result *result) {
     struct cui2024_case c = {.dim = dim, .cells = 1 << level, .degree = degree, .contrast = 1.0};
-    box_continuous_options_default(&c.options);
+    boxsem_options_default(&c.options);
     c.options.single = 0;
-    c.options.solver = BOX_CONTINUOUS_MULTIGRID;
+    c.options.solver = BOXSEM_MULTIGRID;
     c.options.smoother = smoother;
     return cui2024_run(options, &c, 1, result);
 }
@@ -43,7 +43,7 @@ static facet_status levels(const struct bench_options *options, int dim) {
                 table_cell(table, "-");
                 continue;
             }
-            TRY(count(options, dim, level, k, BOX_SMOOTHER_VERTEX, &r));
+            TRY(count(options, dim, level, k, BOXSEM_VERTEX, &r));
             table_cell(table, "%d%s (%d)", r.iterations, r.converged ? "" : "!", printed);
             TRY(base_check_interrupt());
         }
@@ -70,8 +70,8 @@ static facet_status smoothers(const struct bench_options *options) {
         struct cui2024_result patch, point;
         int level = 3;
         while (cui2024_size(3, 2 << level, k) <= most) level++;
-        TRY(count(options, 3, level, k, BOX_SMOOTHER_VERTEX, &patch));
-        TRY(count(options, 3, level, k, BOX_SMOOTHER_POINT, &point));
+        TRY(count(options, 3, level, k, BOXSEM_VERTEX, &patch));
+        TRY(count(options, 3, level, k, BOXSEM_POINT, &point));
         table_cell(table, "%d", k);
         table_cell(table, "%d^3", 1 << level);
         table_cell(table, "%.0f", (double)patch.n);

@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "bench/cui2024.h"
 #include "bench/plot.h"
-#include "box/brick.h"
-#include "box/levels.h"
+#include "boxsem/brick.h"
+#include "boxsem/levels.h"
 
 #define REPEATS    4
 #define INNER      2
@@ -23,8 +23,8 @@ struct subject {
     const struct device *device;
     struct box_grid grid;
     struct box_element element;
-    struct box_brick brick;
-    struct box_patches patches;
+    struct boxsem_brick brick;
+    struct boxsem_patches patches;
     struct vector b, x;
     double *scratch;
     int64_t n;
@@ -34,8 +34,8 @@ static void subject_destroy(struct subject *s) {
     vector_destroy(&s->b);
     vector_destroy(&s->x);
     if (s->device != NULL) device_free(s->device, &s->scratch);
-    box_patches_destroy(&s->patches);
-    box_brick_destroy(&s->brick);
+    boxsem_patches_destroy(&s->patches);
+    boxsem_brick_destroy(&s->brick);
     box_element_destroy(&s->element);
     box_grid_destroy(&s->grid);
 }
@@ -52,8 +52,8 @@ static facet_status subject_create(const struct device *device, int degree, int 
     for (int d = 0; d < dim; d++) data.coordinates[d] = x;
     TRY(box_grid_create(&data, &s->grid));
     TRY(box_element_create(degree, &s->element));
-    TRY(box_brick_create(device, &s->grid, &s->element, &s->brick));
-    TRY(box_patches_create(device, &s->grid, &s->element, &s->brick.cells, &s->patches));
+    TRY(boxsem_brick_create(device, &s->grid, &s->element, &s->brick));
+    TRY(boxsem_patches_create(device, &s->grid, &s->element, &s->brick.cells, &s->patches));
     s->n = brick_n_nodes(&s->brick.cells);
     struct vector *vectors[2] = {&s->b, &s->x};
     for (int i = 0; i < 2; i++) {

@@ -8,9 +8,9 @@
 
 static const char exact[] = "sin(pi*x)*sin(pi*y)*sin(pi*z)";
 
-static struct cui2024_case cube(int degree, int cells, enum box_continuous_solver solver, int single) {
+static struct cui2024_case cube(int degree, int cells, enum boxsem_solver solver, int single) {
     struct cui2024_case c = {.dim = 3, .cells = cells, .degree = degree, .contrast = 1.0, .exact = exact};
-    box_continuous_options_default(&c.options);
+    boxsem_options_default(&c.options);
     c.options.solver = solver;
     c.options.single = single;
     return c;
@@ -42,13 +42,13 @@ static facet_status constant(const struct bench_options *options, double most) {
     static const int degrees[] = {1, 3, 7};
     static const struct {
         const char *name;
-        enum box_continuous_solver solver;
+        enum boxsem_solver solver;
         int single;
-    } ways[] = {{"full multigrid, double", BOX_CONTINUOUS_MULTIGRID, 0},
-                {"full multigrid, mixed", BOX_CONTINUOUS_MULTIGRID, 1},
-                {"FGMRES, double", BOX_CONTINUOUS_FGMRES, 0},
-                {"FGMRES, mixed", BOX_CONTINUOUS_FGMRES, 1},
-                {"fast diagonalization", BOX_CONTINUOUS_DIRECT, 0}};
+    } ways[] = {{"full multigrid, double", BOXSEM_MULTIGRID, 0},
+                {"full multigrid, mixed", BOXSEM_MULTIGRID, 1},
+                {"FGMRES, double", BOXSEM_FGMRES, 0},
+                {"FGMRES, mixed", BOXSEM_FGMRES, 1},
+                {"fast diagonalization", BOXSEM_DIRECT, 0}};
     TRY(table_create(11, headers, &table));
     for (int i = 0; i < 3; i++) {
         int cells = cells_for(degrees[i], most);
@@ -91,7 +91,7 @@ static facet_status jumps(const struct bench_options *options, double most) {
         int cells = cells_for(degrees[i], most);
         double base = 0.0;
         for (int way = 0; way < 3; way++) {
-            struct cui2024_case c = cube(degrees[i], cells, BOX_CONTINUOUS_CG, 1);
+            struct cui2024_case c = cube(degrees[i], cells, BOXSEM_CG, 1);
             struct cui2024_result r;
             c.exact = NULL;
             c.contrast = way == 0 ? 1.0 : 100.0;

@@ -10,7 +10,7 @@
 #include "bench/ceiling.h"
 #include "bench/plot.h"
 #include "bench/rival.h"
-#include "box/cells.h"
+#include "boxhdg/cells.h"
 
 #define MAX_DEGREE 12
 #define PASSES     5
@@ -39,15 +39,15 @@ static struct point fastest(const struct contest *c, int n, const enum rival_kin
 /* ------------------------------------------------------------------------------------------ u* */
 
 struct star {
-    struct box_hdg *h;
-    struct box_hdg_solution solution;
+    struct boxhdg *h;
+    struct boxhdg_solution solution;
     const struct wave *wave;
     double *unit;
 };
 
 static facet_status evaluate_star(void *user, int64_t cell, double *values) {
     struct star *s = user;
-    return box_hdg_evaluate_lattice(s->h, &s->solution, BOX_U_STAR, cell, s->wave->n_points, s->unit, values);
+    return boxhdg_evaluate_lattice(s->h, &s->solution, BOX_U_STAR, cell, s->wave->n_points, s->unit, values);
 }
 
 /* Seconds from the trace to u* by way of q, the median of several, and its error. `trace` solves the system.
@@ -55,11 +55,11 @@ static facet_status evaluate_star(void *user, int64_t cell, double *values) {
 static facet_status time_star(struct star *s, double *seconds) {
     facet_status status = FACET_OK;
     double passes[PASSES];
-    struct box_hdg_solution *v = &s->solution;
+    struct boxhdg_solution *v = &s->solution;
     for (int pass = 0; pass < PASSES; pass++) {
         double begin = ceiling_clock();
-        TRY(box_hdg_recover(s->h, v->loads, v->trace, v->u, v->q));
-        TRY(box_hdg_postprocess(s->h, v));
+        TRY(boxhdg_recover(s->h, v->loads, v->trace, v->u, v->q));
+        TRY(boxhdg_postprocess(s->h, v));
         passes[pass] = ceiling_clock() - begin;
     }
     *seconds = ceiling_median(PASSES, passes);
@@ -73,22 +73,22 @@ static facet_status measure_star(const struct wave_case *given, struct point *po
     struct star s = {.wave = &wave};
     double *dirichlet = NULL, *F = NULL;
     TRY(wave_create(given, 1, &wave));
-    TRY(box_hdg_create(&wave.data, given->degree, (const double *const *)wave.rho, &s.h));
-    TRY(box_hdg_solution_create(s.h, &s.solution));
+    TRY(boxhdg_create(&wave.data, given->degree, (const double *const *)wave.rho, &s.h));
+    TRY(boxhdg_solution_create(s.h, &s.solution));
     TRY(ALLOC(dirichlet, s.h->n_trace));
     TRY(ALLOC(F, s.h->n_trace));
     TRY(ALLOC(s.unit, wave.n_points));
     for (int i = 0; i < wave.n_points; i++) s.unit[i] = 0.5 * (1.0 + wave.points[i]);
-    const struct box_hdg_data data = {.exact = wave.exact};
-    TRY(box_hdg_project_boundary(s.h, &data, dirichlet, F));
-    TRY(box_hdg_load(s.h, wave.source, dirichlet, NULL, s.solution.loads, F));
+    const struct boxhdg_data data = {.exact = wave.exact};
+    TRY(boxhdg_project_boundary(s.h, &data, dirichlet, F));
+    TRY(boxhdg_load(s.h, wave.source, dirichlet, NULL, s.solution.loads, F));
     TRY(rival_solve_trace(s.h, F, s.solution.trace));
-    box_hdg_add_dirichlet(s.h, dirichlet, s.solution.trace);
+    boxhdg_add_dirichlet(s.h, dirichlet, s.solution.trace);
     TRY(time_star(&s, &point->seconds));
     TRY(wave_error(&wave, evaluate_star, &s, &point->error));
 done:
-    box_hdg_solution_destroy(&s.solution);
-    box_hdg_destroy(&s.h);
+    boxhdg_solution_destroy(&s.solution);
+    boxhdg_destroy(&s.h);
     base_free(&dirichlet);
     base_free(&F);
     base_free(&s.unit);

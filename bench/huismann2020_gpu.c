@@ -7,9 +7,9 @@
 #include "base/memory.h"
 #include "bench/huismann2020.h"
 #include "bench/targets.h"
-#include "box/cells.h"
-#include "box/lanes.h"
-#include "box/solver.h"
+#include "boxhdg/cells.h"
+#include "boxhdg/lanes.h"
+#include "boxhdg/solver.h"
 
 #define REPEATS 4
 #define INNER   4
@@ -19,7 +19,7 @@
 /* ------------------------------------------------------------------------------------------ sweeps */
 
 struct subject {
-    struct box_lanes *lanes;
+    struct boxhdg_lanes *lanes;
     struct vector d, y, r, x, e, moments;
     enum { COPY, PRODUCT, UPDATE, RESIDUAL } what;
 };
@@ -27,18 +27,18 @@ struct subject {
 static void subject_destroy(struct subject *s) {
     struct vector *all[] = {&s->d, &s->y, &s->r, &s->x, &s->e, &s->moments};
     for (int i = 0; i < 6; i++) vector_destroy(all[i]);
-    box_lanes_destroy(&s->lanes);
+    boxhdg_lanes_destroy(&s->lanes);
 }
 
-static facet_status subject_create(const struct device *device, const struct box_hdg *h, int single,
+static facet_status subject_create(const struct device *device, const struct boxhdg *h, int single,
                                    struct subject *s) {
     facet_status status = FACET_OK;
     *s = (struct subject){.what = COPY};
-    TRY(box_lanes_create(device, h, single, &s->lanes));
+    TRY(boxhdg_lanes_create(device, h, single, &s->lanes));
     int64_t n = s->lanes->plan.size, n_moments = s->lanes->plan.n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;
     struct vector *all[] = {&s->d, &s->y, &s->r, &s->x, &s->e, &s->moments};
     for (int i = 0; i < 6; i++) {
-        TRY(box_lanes_vector(s->lanes, i < 4 ? n : n_moments, all[i]));
+        TRY(boxhdg_lanes_vector(s->lanes, i < 4 ? n : n_moments, all[i]));
         vector_fill(all[i], i < 4 ? 1.0 : 0.0);
     }
 done:
@@ -54,11 +54,11 @@ static void run(struct subject *s) {
         device_move(s->d.device, s->d.single != NULL ? (void *)s->y.single : (void *)s->y.data,
                     s->d.single != NULL ? (void *)s->d.single : (void *)s->d.data, bytes);
     else if (s->what == PRODUCT)
-        box_lanes_step(s->lanes, &product, NULL, NULL, NULL, &s->d, NULL, &s->y);
+        boxhdg_lanes_step(s->lanes, &product, NULL, NULL, NULL, &s->d, NULL, &s->y);
     else if (s->what == UPDATE)
-        box_lanes_step(s->lanes, &update, NULL, &s->r, &s->e, &s->d, &s->x, NULL);
+        boxhdg_lanes_step(s->lanes, &update, NULL, &s->r, &s->e, &s->d, &s->x, NULL);
     else
-        box_lanes_residual(s->lanes, 1e-30, &s->y, &s->r, &s->moments, sums);
+        boxhdg_lanes_residual(s->lanes, 1e-30, &s->y, &s->r, &s->moments, sums);
 }
 
 /* Seconds, the best of some runs. */
@@ -77,7 +77,7 @@ done:
 }
 
 /* One degree in one precision; part: of the copy bandwidth that the product reaches. */
-static facet_status add_sweeps(const struct device *device, const struct box_hdg *h, int single,
+static facet_status add_sweeps(const struct device *device, const struct boxhdg *h, int single,
                                struct table *table, double *part) {
     facet_status status = FACET_OK;
     struct subject s;
@@ -111,19 +111,19 @@ static facet_status sweeps(const struct bench_options *options, const struct dev
         "p",          "cells",         "precision",    "volume",         "trace",         "copy TB/s",
         "product ms", "GDoF/s volume", "GDoF/s trace", "product / copy", "update / copy", "residual / copy"};
     struct table *table = NULL;
-    struct box_hdg *h = NULL;
+    struct boxhdg *h = NULL;
     struct wave w = {0};
     TRY(table_create(12, headers, &table));
     for (size_t i = 0; i < (options->quick ? 2 : sizeof sizes / sizeof *sizes); i++) {
         struct wave_case c = huismann2020_case(options, options->quick ? 9 : sizes[i].cells, sizes[i].degree);
         TRY(wave_create_grid(&c, &w));
-        TRY(box_hdg_create(&w.data, c.degree, (const double *const *)w.rho, &h));
+        TRY(boxhdg_create(&w.data, c.degree, (const double *const *)w.rho, &h));
         for (int single = 0; single < 2; single++) {
             double part = NAN;
             TRY(add_sweeps(device, h, single, table, &part));
             least[single] = targets_lower(least[single], part);
         }
-        box_hdg_destroy(&h);
+        boxhdg_destroy(&h);
         wave_destroy(&w);
         w = (struct wave){0};
         TRY(base_check_interrupt());
@@ -134,7 +134,7 @@ static facet_status sweeps(const struct bench_options *options, const struct dev
                    "bandwidth of a copy between two vectors of the same size.",
                    table));
 done:
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
     wave_destroy(&w);
     table_destroy(&table);
     return status;
@@ -143,7 +143,7 @@ done:
 /* ------------------------------------------------------------------------------------------ solves */
 
 /* The L2 norm of u - exact by the Gauss rule of the cells. exact is overwritten. */
-static facet_status measure_error(const struct wave *w, const struct box_hdg *h, const double *u,
+static facet_status measure_error(const struct wave *w, const struct boxhdg *h, const double *u,
                                   double *exact, double *error) {
     facet_status status = FACET_OK;
     int n = h->n;
@@ -163,22 +163,22 @@ done:
 
 struct solve_case {
     int degree, cells, mixed;
-    enum box_preconditioner kind;
+    enum boxhdg_preconditioner kind;
 };
 
 static facet_status make_solver(const struct device *device, const struct solve_case *given,
-                                const struct wave *w, const struct box_hdg *h, struct box_solver **solver) {
+                                const struct wave *w, const struct boxhdg *h, struct boxhdg_solver **solver) {
     facet_status status = FACET_OK;
-    struct box_solver_options how;
-    const struct box_hdg_data data = {.exact = w->exact};
+    struct boxhdg_solver_options how;
+    const struct boxhdg_data data = {.exact = w->exact};
     double *dirichlet = NULL;
-    box_solver_options_default(&how);
+    boxhdg_solver_options_default(&how);
     how.preconditioner = given->kind;
     how.mixed = given->mixed;
-    TRY(box_solver_create(device, h, &how, solver));
+    TRY(boxhdg_solver_create(device, h, &how, solver));
     TRY(ALLOC(dirichlet, h->n_trace));
-    TRY(box_hdg_project_boundary(h, &data, dirichlet, NULL));
-    TRY(box_solver_set_boundary(*solver, dirichlet, NULL));
+    TRY(boxhdg_project_boundary(h, &data, dirichlet, NULL));
+    TRY(boxhdg_solver_set_boundary(*solver, dirichlet, NULL));
 done:
     base_free(&dirichlet);
     return status;
@@ -189,14 +189,14 @@ static facet_status solve(const struct bench_options *options, const struct devi
     facet_status status = FACET_OK;
     struct wave_case c = huismann2020_case(options, given->cells, given->degree);
     struct wave w = {0};
-    struct box_hdg *h = NULL;
-    struct box_solver *solver = NULL;
+    struct boxhdg *h = NULL;
+    struct boxhdg_solver *solver = NULL;
     struct solve_report report = {0};
     const struct solve_control control = {.rtol = RTOL, .max_iterations = 1000};
     struct vector f = {0};
     double *u = NULL, best[3] = {0}, total = INFINITY, error, setup;
     TRY(wave_create(&c, 0, &w));
-    TRY(box_hdg_create(&w.data, c.degree, (const double *const *)w.rho, &h));
+    TRY(boxhdg_create(&w.data, c.degree, (const double *const *)w.rho, &h));
     setup = base_seconds();
     TRY(make_solver(device, given, &w, h, &solver));
     setup = base_seconds() - setup;
@@ -204,12 +204,12 @@ static facet_status solve(const struct bench_options *options, const struct devi
     for (int i = 0; i < 2; i++) {
         double seconds[3];
         TRY(vector_upload(&f, w.source));
-        TRY(box_solver_solve_points(solver, &f, &f, &control, &report, seconds));
+        TRY(boxhdg_solver_solve_points(solver, &f, &f, &control, &report, seconds));
         if (seconds[0] + seconds[1] + seconds[2] >= total) continue;
         total = seconds[0] + seconds[1] + seconds[2];
         for (int k = 0; k < 3; k++) best[k] = seconds[k];
     }
-    box_solver_destroy(&solver);
+    boxhdg_solver_destroy(&solver);
     TRY(ALLOC(u, h->n_volume));
     TRY(vector_download(&f, u));
     TRY(measure_error(&w, h, u, w.source, &error));
@@ -217,7 +217,7 @@ static facet_status solve(const struct bench_options *options, const struct devi
     table_cell(table, "%d", given->degree);
     table_cell(table, "%d^3", given->cells);
     table_cell(table, "%.0f M", 1e-6 * (double)h->n_volume);
-    table_cell(table, "%s, %s", box_preconditioner_name(given->kind), given->mixed ? "mixed" : "double");
+    table_cell(table, "%s, %s", boxhdg_preconditioner_name(given->kind), given->mixed ? "mixed" : "double");
     table_cell(table, "%d", report.iterations);
     table_cell(table, "%.1e", report.residual);
     table_cell(table, "%.2e", error);
@@ -228,19 +228,18 @@ done:
     base_free(&u);
     vector_destroy(&f);
     solve_report_clear(&report);
-    box_solver_destroy(&solver);
-    box_hdg_destroy(&h);
+    boxhdg_solver_destroy(&solver);
+    boxhdg_destroy(&h);
     wave_destroy(&w);
     return status;
 }
 
 static facet_status solves(const struct bench_options *options, const struct device *device, double *rate) {
     facet_status status = FACET_OK;
-    static const struct solve_case cases[] = {
-        {3, 96, 1, BOX_SOLVER_ADDITIVE},     {7, 64, 1, BOX_SOLVER_ADDITIVE},
-        {7, 80, 0, BOX_SOLVER_ADDITIVE},     {7, 80, 1, BOX_SOLVER_CHEBYSHEV},
-        {11, 48, 1, BOX_SOLVER_ADDITIVE},    {15, 32, 1, BOX_SOLVER_ADDITIVE},
-        {7, LARGEST, 1, BOX_SOLVER_ADDITIVE}};
+    static const struct solve_case cases[] = {{3, 96, 1, BOXHDG_ADDITIVE},     {7, 64, 1, BOXHDG_ADDITIVE},
+                                              {7, 80, 0, BOXHDG_ADDITIVE},     {7, 80, 1, BOXHDG_CHEBYSHEV},
+                                              {11, 48, 1, BOXHDG_ADDITIVE},    {15, 32, 1, BOXHDG_ADDITIVE},
+                                              {7, LARGEST, 1, BOXHDG_ADDITIVE}};
     static const char *const headers[] = {"p",     "cells",   "unknowns", "solver",  "iterations", "residual",
                                           "error", "setup s", "load s",   "solve s", "recover s",  "GDoF/s"};
     struct table *table = NULL;

@@ -64,14 +64,14 @@ facet_status rival_space_continuous(const struct wave *wave, const struct device
                                     struct rival_space *space);
 
 /* The direct solve of HDG in the volume, apart from rival_hdg.c. u and f at the Gauss points. */
-struct box_hdg;
+struct boxhdg;
 struct box_volume;
-facet_status rival_volume_create(const struct box_hdg *h, struct box_volume **volume);
+facet_status rival_volume_create(const struct boxhdg *h, struct box_volume **volume);
 void rival_volume_destroy(struct box_volume **volume);
 void rival_volume_solve(struct box_volume *volume, const double *f, double *u);
 
 /* K uhat = F on the trace, directly, where k = 1 and lambda = 0 everywhere. */
-facet_status rival_solve_trace(const struct box_hdg *h, const double *F, double *uhat);
+facet_status rival_solve_trace(const struct boxhdg *h, const double *F, double *uhat);
 
 /* The clock of a run: ceiling_clock, or that of the wall where threads are compared. */
 double rival_clock(void);

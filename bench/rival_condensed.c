@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "bench/papers/condensed.h"
 #include "bench/rival.h"
-#include "box/condensed.h"
 
 #define MAX_ITERATIONS 5000
 

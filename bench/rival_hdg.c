@@ -4,17 +4,17 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "bench/papers/stars.h"
+#include "bench/papers/straight.h"
 #include "bench/rival.h"
-#include "box/cells.h"
-#include "box/direct.h"
-#include "box/solver.h"
-#include "box/stars.h"
-#include "box/straight.h"
+#include "boxhdg/cells.h"
+#include "boxhdg/direct.h"
+#include "boxhdg/solver.h"
 
 #define MAX_ITERATIONS 5000
 
 struct hdg_data {
-    struct box_hdg *h;
+    struct boxhdg *h;
     struct box_straight *straight;               /* made with the first solver that wants it */
     double *loads, *u, *points;                  /* n_volume; points: at the Gauss points */
     double *dirichlet, *F, *guess, *uhat, *work; /* n_trace */
@@ -26,8 +26,8 @@ struct hdg_solver {
     enum rival_kind kind;
     struct operator A, M;
     struct vector b, x;
-    struct box_solver *ours;
-    struct box_direct *direct;
+    struct boxhdg_solver *ours;
+    struct boxhdg_direct *direct;
     struct box_volume *volume;
     double *lift; /* of the volume solve: the solution with the boundary values alone, at the Gauss points */
 };
@@ -44,8 +44,8 @@ static void drop(struct rival_space *space, void **solver) {
     operator_destroy(&s->M);
     vector_destroy(&s->b);
     vector_destroy(&s->x);
-    box_solver_destroy(&s->ours);
-    box_direct_destroy(&s->direct);
+    boxhdg_solver_destroy(&s->ours);
+    boxhdg_direct_destroy(&s->direct);
     rival_volume_destroy(&s->volume);
     base_free(&s->lift);
     base_free(&s);
@@ -69,13 +69,13 @@ done:
 
 static facet_status create_lanes(struct rival_space *space, struct hdg_solver *s) {
     struct hdg_data *d = space->data;
-    struct box_solver_options options;
-    box_solver_options_default(&options);
-    options.preconditioner = s->kind == RIVAL_TRANS      ? BOX_SOLVER_DIAGONAL
-                             : s->kind == RIVAL_ADDITIVE ? BOX_SOLVER_ADDITIVE
-                                                         : BOX_SOLVER_CHEBYSHEV;
+    struct boxhdg_solver_options options;
+    boxhdg_solver_options_default(&options);
+    options.preconditioner = s->kind == RIVAL_TRANS      ? BOXHDG_DIAGONAL
+                             : s->kind == RIVAL_ADDITIVE ? BOXHDG_ADDITIVE
+                                                         : BOXHDG_CHEBYSHEV;
     if (s->kind == RIVAL_TRANS) options.mixed = 0;
-    return box_solver_create(space->device, d->h, &options, &s->ours);
+    return boxhdg_solver_create(space->device, d->h, &options, &s->ours);
 }
 
 static facet_status create_volume(struct rival_space *space, struct hdg_solver *s) {
@@ -83,11 +83,11 @@ static facet_status create_volume(struct rival_space *space, struct hdg_solver *
     struct hdg_data *d = space->data;
     TRY(rival_volume_create(d->h, &s->volume));
     TRY(ALLOC(s->lift, d->h->n_volume));
-    TRY(box_hdg_load(d->h, NULL, d->dirichlet, NULL, d->loads, d->F));
+    TRY(boxhdg_load(d->h, NULL, d->dirichlet, NULL, d->loads, d->F));
     TRY(rival_solve_trace(d->h, d->F, d->uhat));
-    box_hdg_add_dirichlet(d->h, d->dirichlet, d->uhat);
-    TRY(box_hdg_recover(d->h, d->loads, d->uhat, d->u, NULL));
-    TRY(box_hdg_to_points(d->h, d->u, s->lift));
+    boxhdg_add_dirichlet(d->h, d->dirichlet, d->uhat);
+    TRY(boxhdg_recover(d->h, d->loads, d->uhat, d->u, NULL));
+    TRY(boxhdg_to_points(d->h, d->u, s->lift));
 done:
     return status;
 }
@@ -105,7 +105,7 @@ static facet_status create(struct rival_space *space, enum rival_kind kind, void
         TRY(operator_create_box_plain(space->device, d->h, &s->A));
         TRY(box_two_level_create(space->device, d->h, 1, &s->M));
     } else if (kind == RIVAL_DIRECT)
-        TRY(box_direct_create(d->h, &s->direct));
+        TRY(boxhdg_direct_create(d->h, &s->direct));
     else if (kind == RIVAL_VOLUME)
         TRY(create_volume(space, s));
     else
@@ -131,7 +131,7 @@ static facet_status find_rtol(struct rival_space *space) {
     facet_status status = FACET_OK;
     struct hdg_data *d = space->data;
     if (d->rtol > 0.0) return status;
-    TRY(box_hdg_apply(d->h, d->guess, d->work));
+    TRY(boxhdg_apply(d->h, d->guess, d->work));
     for (int64_t i = 0; i < d->h->n_trace; i++) d->work[i] = d->F[i] - d->work[i];
     d->rtol = space->rtol * norm(d->h->n_trace, d->work) / norm(d->h->n_trace, d->F);
 done:
@@ -188,9 +188,9 @@ static facet_status solve(struct rival_space *space, struct hdg_solver *s, struc
     memcpy(d->uhat, d->guess, (size_t)d->h->n_trace * sizeof *d->uhat);
     double begin = rival_clock();
     if (s->ours != NULL)
-        status = box_solver_solve(s->ours, d->F, d->uhat, 1, &control, report);
+        status = boxhdg_solver_solve(s->ours, d->F, d->uhat, 1, &control, report);
     else if (s->direct != NULL)
-        box_direct_solve(s->direct, 1.0, 0.0, d->F, d->uhat);
+        boxhdg_direct_solve(s->direct, 1.0, 0.0, d->F, d->uhat);
     else
         solve_in_volume(space, s);
     *seconds = rival_clock() - begin;
@@ -205,21 +205,21 @@ static facet_status run(struct rival_space *space, void *solver, double seconds[
     struct hdg_solver *s = solver;
     wave_fill_noise(d->h->n_volume, d->u);
     double begin = rival_clock();
-    TRY(box_hdg_hybridize(d->h, d->u, d->dirichlet, NULL, d->guess));
+    TRY(boxhdg_hybridize(d->h, d->u, d->dirichlet, NULL, d->guess));
     seconds[RIVAL_GUESS] = rival_clock() - begin;
-    box_hdg_add_dirichlet(d->h, NULL, d->guess);
+    boxhdg_add_dirichlet(d->h, NULL, d->guess);
     begin = rival_clock();
-    TRY(box_hdg_load(d->h, space->wave->source, d->dirichlet, NULL, d->loads, d->F));
+    TRY(boxhdg_load(d->h, space->wave->source, d->dirichlet, NULL, d->loads, d->F));
     seconds[RIVAL_LOAD] = rival_clock() - begin;
     TRY(find_rtol(space));
     solved = solve(space, s, report, &seconds[RIVAL_SOLVE]);
     if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) TRY(solved);
-    box_hdg_add_dirichlet(d->h, d->dirichlet, d->uhat);
+    boxhdg_add_dirichlet(d->h, d->dirichlet, d->uhat);
     begin = rival_clock();
     if (s->volume != NULL)
-        TRY(box_hdg_from_points(d->h, d->points, d->u));
+        TRY(boxhdg_from_points(d->h, d->points, d->u));
     else
-        TRY(box_hdg_recover(d->h, d->loads, d->uhat, d->u, NULL));
+        TRY(boxhdg_recover(d->h, d->loads, d->uhat, d->u, NULL));
     seconds[RIVAL_RECOVER] = rival_clock() - begin;
     if (s->volume !=
         NULL) /* it goes from the source to u, both at the Gauss points, and needs none of them */
@@ -231,19 +231,19 @@ done:
 static facet_status evaluate(void *user, int64_t cell, double *values) {
     struct rival_space *space = user;
     struct hdg_data *d = space->data;
-    const struct box_hdg_solution solution = {.loads = d->loads, .trace = d->uhat, .u = d->u};
-    return box_hdg_evaluate_lattice(d->h, &solution, BOX_U, cell, space->wave->n_points, d->unit, values);
+    const struct boxhdg_solution solution = {.loads = d->loads, .trace = d->uhat, .u = d->u};
+    return boxhdg_evaluate_lattice(d->h, &solution, BOX_U, cell, space->wave->n_points, d->unit, values);
 }
 
 static facet_status error(struct rival_space *space, double *e) {
     return wave_error(space->wave, evaluate, space, e);
 }
 
-facet_status rival_solve_trace(const struct box_hdg *h, const double *F, double *uhat) {
-    struct box_direct *direct = NULL;
-    facet_status status = box_direct_create(h, &direct);
-    if (status == FACET_OK) box_direct_solve(direct, 1.0, 0.0, F, uhat);
-    box_direct_destroy(&direct);
+facet_status rival_solve_trace(const struct boxhdg *h, const double *F, double *uhat) {
+    struct boxhdg_direct *direct = NULL;
+    facet_status status = boxhdg_direct_create(h, &direct);
+    if (status == FACET_OK) boxhdg_direct_solve(direct, 1.0, 0.0, F, uhat);
+    boxhdg_direct_destroy(&direct);
     return status;
 }
 
@@ -260,7 +260,7 @@ static void destroy(struct rival_space *space) {
     base_free(&d->uhat);
     base_free(&d->work);
     base_free(&d->unit);
-    box_hdg_destroy(&d->h);
+    boxhdg_destroy(&d->h);
     base_free(&d);
     space->data = NULL;
 }
@@ -279,15 +279,15 @@ facet_status rival_space_hdg(const struct wave *wave, const struct device *devic
                                   .error = error};
     TRY(CALLOC(d, 1));
     space->data = d;
-    TRY(box_hdg_create(&wave->data, wave->given.degree, (const double *const *)wave->rho, &d->h));
+    TRY(boxhdg_create(&wave->data, wave->given.degree, (const double *const *)wave->rho, &d->h));
     double **volumes[] = {&d->loads, &d->u, &d->points};
     double **traces[] = {&d->dirichlet, &d->F, &d->guess, &d->uhat, &d->work};
     for (int i = 0; i < 3; i++) TRY(base_alloc(volumes[i], (size_t)d->h->n_volume, sizeof(double)));
     for (int i = 0; i < 5; i++) TRY(base_alloc(traces[i], (size_t)d->h->n_trace, sizeof(double)));
     TRY(ALLOC(d->unit, wave->n_points));
     for (int i = 0; i < wave->n_points; i++) d->unit[i] = 0.5 * (1.0 + wave->points[i]);
-    const struct box_hdg_data given = {.exact = wave->exact};
-    TRY(box_hdg_project_boundary(d->h, &given, d->dirichlet, d->work));
+    const struct boxhdg_data given = {.exact = wave->exact};
+    TRY(boxhdg_project_boundary(d->h, &given, d->dirichlet, d->work));
 done:
     return status;
 }

@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "bench/papers/volume.h"
 #include "bench/rival.h"
 #include "box/contract.h"
-#include "box/volume.h"
 #include "poly/jacobi.h"
 #include "poly/rule.h"
 
-facet_status rival_volume_create(const struct box_hdg *h, struct box_volume **volume) {
+facet_status rival_volume_create(const struct boxhdg *h, struct box_volume **volume) {
     return box_volume_create_hdg(h, volume);
 }
 

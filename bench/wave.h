@@ -6,7 +6,7 @@
 #ifndef FACET_BENCH_WAVE_H
 #define FACET_BENCH_WAVE_H
 
-#include "box/grid.h"
+#include "box/box.h"
 #include "expr/field.h"
 
 struct wave_case {

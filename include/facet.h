@@ -260,8 +260,8 @@ typedef struct facet_options {
     const char *operator_name; /* how the matrix of a cell acts: "auto" (NULL), "mapped": dense, for all
                                   cells; "tensor": factored, for boxes of quads and hexes with Dirichlet,
                                   Neumann and periodic sides, coefficients that are constant in every cell,
-                                  and a tau that follows the conductivity; "tp", "tpt", of the discretization
-                                  condensed "mm": the forms of huismann2020. auto: tensor where it applies */
+                                  and a tau that follows the conductivity. auto: tensor where it applies and
+                                  the discretization is not condensed */
     const char *tau; /* physical tau: number or expression; NULL: mean K of the cell / size of the domain */
     double tau_hat;  /* > 0: tau = 2 tau_hat / h instead */
     int postprocess; /* compute u* and q* */
@@ -270,14 +270,14 @@ typedef struct facet_options {
     const char *method; /* "auto" (NULL), "cg", "fgmres", "direct", or "multigrid": cycles by themselves */
     const char *preconditioner; /* "auto" (NULL), "none", "jacobi", "block"; of the operator mapped "amg",
                                    "pmg", and of hdg "gmg" (pmg where there is no coarser mesh); of tensor
-                                   "additive", "chebyshev", "stars"; of continuous "none", "jacobi", and
+                                   "additive", "chebyshev"; of continuous "none", "jacobi", and
                                    cycles: "gmg", or with vertex patches "patches" */
     const char *cycle;          /* of all these cycles: "auto" (NULL), "V", "W", "F", "full" */
     const char *smoother;  /* "auto" (NULL); of pmg "faces", "cells"; of gmg also "rows", "vertices", "fsai",
                               "sweep-cells", "sweep-vertices"; of continuous "patches", "additive",
                               "point", "jacobi", "chebyshev" */
     int smoother_degree;   /* of a Chebyshev polynomial, or steps of the other smoothers; 0: chosen */
-    const char *precision; /* of the preconditioners pmg, additive, chebyshev, stars, gmg, patches: "auto"
+    const char *precision; /* of the preconditioners pmg, additive, chebyshev, gmg, patches: "auto"
                               (NULL), "double", "mixed" (single) */
     const char *coarse_device; /* of the coarse levels of pmg and gmg; NULL: that of the context */
     int64_t coarse_unknowns;   /* of gmg: levels of at most so many unknowns are coarse; 0: the last one */

@@ -1,5 +1,5 @@
-/* HDG on a box of Cartesian cells (src/box/hdg.h): how the kernels box_step, box_residual, box_restrict and
- * box_prolong see it.
+/* HDG on a box of Cartesian cells (src/boxhdg/boxhdg.h): how the kernels box_step, box_residual, box_restrict
+ * and box_prolong see it.
  *
  * Axes. A cell has three axes: 0 is x, along which KERNEL_LANES neighbours form a pack, and 2 is the last
  * direction, whose layers of cells follow each other in memory. In 2D axis 1 is absent, in 1D axes 1 and 2:

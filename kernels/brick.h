@@ -1,4 +1,4 @@
-/* Continuous elements on a brick of Cartesian cells: what the kernels of box/continuous.h are told.
+/* Continuous elements on a brick of Cartesian cells: what the kernels of boxsem/boxsem.h are told.
  *
  * Nodes. Direction d has n_nodes[d] nodes, its ends included also where they carry Dirichlet values (then
  * nothing writes them); on a periodic direction the last node is the one before the first. Vectors are

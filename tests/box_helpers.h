@@ -6,7 +6,7 @@
 
 #include <lapacke.h>
 
-#include "box/cells.h"
+#include "boxhdg/cells.h"
 #include "hdg_helpers.h"
 #include "poly/jacobi.h"
 #include "poly/rule.h"
@@ -22,13 +22,13 @@ struct box_kind {
     double tau;             /* physical, times k; 0: tau_hat = 1.5 */
 };
 
-static inline struct box_hdg *make_box(const struct box_kind *kind) {
+static inline struct boxhdg *make_box(const struct box_kind *kind) {
     struct box_grid_data data = {.dim = kind->dim};
     double x[3][65], rho[3][64], *k = NULL, *lambda = NULL;
     const double *pointers[3] = {rho[0], rho[1], rho[2]};
     int64_t n = 1;
     uint32_t seed = 77;
-    struct box_hdg *h;
+    struct boxhdg *h;
     for (int d = 0; d < kind->dim; d++) {
         double length = kind->lengths[d] > 0 ? kind->lengths[d] : 1, width = 1, sum = 0;
         data.cells[d] = kind->cells[d];
@@ -51,7 +51,7 @@ static inline struct box_hdg *make_box(const struct box_kind *kind) {
     }
     data.conductivity = k;
     data.reaction = lambda;
-    ok(box_hdg_create(&data, kind->degree, pointers, &h));
+    ok(boxhdg_create(&data, kind->degree, pointers, &h));
     free(k);
     free(lambda);
     return h;
@@ -94,16 +94,16 @@ static inline void along_all(int dim, int m, const double *const T[3], int trans
 }
 
 /* The modes of a face or a cell to the Legendre basis, or back. */
-static inline void face_to_legendre(const struct box_hdg *h, const int at[3], int d, int back, double *x) {
+static inline void face_to_legendre(const struct boxhdg *h, const int at[3], int d, int back, double *x) {
     const double *S[3] = {NULL};
     int count = 0;
     for (int t = 0; t < h->grid.dim; t++)
-        if (t != d) S[count++] = box_hdg_line(h, t, at[t])->S;
+        if (t != d) S[count++] = boxhdg_line(h, t, at[t])->S;
     along_all(count, h->n, S, back, x);
 }
-static inline void cell_to_legendre(const struct box_hdg *h, const int at[3], int back, double *x) {
+static inline void cell_to_legendre(const struct boxhdg *h, const int at[3], int back, double *x) {
     const double *S[3] = {NULL};
-    for (int t = 0; t < h->grid.dim; t++) S[t] = box_hdg_line(h, t, at[t])->S;
+    for (int t = 0; t < h->grid.dim; t++) S[t] = boxhdg_line(h, t, at[t])->S;
     along_all(h->grid.dim, h->n, S, back, x);
 }
 
@@ -138,7 +138,7 @@ static inline void make_line_matrices(int n, double tau_hat, struct line_matrice
 
 /* One cell of Table 1 with conductivity k: a square matrix over (u, q_1 .., uhat_1 ..), sizes N, N each, and
  * 2 face_size each, the face's two sides being the index of its direction. */
-static inline double *dense_cell(const struct box_hdg *h, const int at[3], int *order) {
+static inline double *dense_cell(const struct boxhdg *h, const int at[3], int *order) {
     const struct box_grid *g = &h->grid;
     int dim = g->dim, n = h->n, N = (int)h->cell_size, fs = (int)h->face_size;
     int size = N * (1 + dim) + 2 * dim * fs;
@@ -147,7 +147,7 @@ static inline double *dense_cell(const struct box_hdg *h, const int at[3], int *
     struct line_matrices *m = malloc(3 * sizeof *m);
     for (int d = 0; d < dim; d++) {
         V *= g->widths[d][at[d]] / 2;
-        make_line_matrices(n, box_hdg_line(h, d, at[d])->rho, &m[d]);
+        make_line_matrices(n, boxhdg_line(h, d, at[d])->rho, &m[d]);
     }
     for (int d = 0; d < dim; d++) a[d] = V * pow(2 / g->widths[d][at[d]], 2);
     int stride[3] = {1, n, n * n};

@@ -1,9 +1,9 @@
-/* For tests of boxes: discretizations with data of all sorts, and HDG in plain modes as box/hdg.h defines it,
- * cell by cell and without any of the tricks of the fast operator. */
+/* For tests of boxes: discretizations with data of all sorts, and HDG in plain modes as boxhdg/boxhdg.h
+ * defines it, cell by cell and without any of the tricks of the fast operator. */
 #ifndef FACET_TESTS_BOX_LANES_HELPERS_H
 #define FACET_TESTS_BOX_LANES_HELPERS_H
 
-#include "box/hdg.h"
+#include "boxhdg/boxhdg.h"
 #include "hdg_helpers.h"
 
 #define BOX_TEST_CELLS 40
@@ -19,7 +19,7 @@ struct box_case {
     double length;
 };
 
-static inline struct box_hdg *make_box(const struct box_case *c) {
+static inline struct boxhdg *make_box(const struct box_case *c) {
     double coordinates[3][BOX_TEST_CELLS + 1], rho[3][BOX_TEST_CELLS];
     uint32_t seed = 7;
     int64_t n_cells = 1;
@@ -44,15 +44,15 @@ static inline struct box_hdg *make_box(const struct box_case *c) {
     }
     if (c->conductivity > 0.0) data.conductivity = k;
     if (c->reaction != 0.0) data.reaction = lambda;
-    struct box_hdg *h = NULL;
-    ok(box_hdg_create(&data, c->degree, rhos, &h));
+    struct boxhdg *h = NULL;
+    ok(boxhdg_create(&data, c->degree, rhos, &h));
     test_free(k);
     test_free(lambda);
     return h;
 }
 
 /* The plain mode of a face of direction d that the modes m of a cell fall on. */
-static inline int64_t plain_mode(const struct box_hdg *h, int d, const int m[3]) {
+static inline int64_t plain_mode(const struct boxhdg *h, int d, const int m[3]) {
     int64_t t = 0, stride = 1;
     for (int o = 0; o < h->grid.dim; o++)
         if (o != d) {
@@ -63,7 +63,7 @@ static inline int64_t plain_mode(const struct box_hdg *h, int d, const int m[3])
 }
 
 /* y = K x. */
-static inline void plain_apply(const struct box_hdg *h, const double *x, double *y) {
+static inline void plain_apply(const struct boxhdg *h, const double *x, double *y) {
     const struct box_grid *g = &h->grid;
     for (int64_t i = 0; i < h->n_trace; i++) y[i] = 0.0;
     for (int64_t cell = 0; cell < g->n_cells; cell++) {
@@ -72,9 +72,9 @@ static inline void plain_apply(const struct box_hdg *h, const double *x, double 
         int64_t face[3][2];
         const struct box_line *line[3];
         box_cell_at(g, cell, at);
-        lambda = box_hdg_metric(h, at, a);
+        lambda = boxhdg_metric(h, at, a);
         for (int d = 0; d < g->dim; d++) {
-            line[d] = box_hdg_line(h, d, at[d]);
+            line[d] = boxhdg_line(h, d, at[d]);
             for (int s = 0; s < 2; s++) {
                 int plane = (at[d] + s) % g->planes[d];
                 face[d][s] = box_plane_is_fixed(g, d, plane) ? -1 : box_face(g, at, d, s) * h->face_size;

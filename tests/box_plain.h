@@ -1,5 +1,5 @@
-/* Shared by the tests of the box room: boxes of all kinds, and the trace operator of box/hdg.h straight from
- * its definition, as an operator over plain modes and as a dense matrix. */
+/* Shared by the tests of the box room: boxes of all kinds, and the trace operator of boxhdg/boxhdg.h straight
+ * from its definition, as an operator over plain modes and as a dense matrix. */
 #ifndef FACET_TESTS_BOX_PLAIN_H
 #define FACET_TESTS_BOX_PLAIN_H
 
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "box/hdg.h"
+#include "boxhdg/boxhdg.h"
 
 static inline void ok(facet_status status) {
     if (status != FACET_OK) fail_msg("%s", base_message());
@@ -38,7 +38,7 @@ struct plain_box {
     int jumps; /* k at random in 1 .. 100 in every cell, lambda too if it is there */
 };
 
-static inline facet_status plain_create(const struct plain_box *b, struct box_hdg **h) {
+static inline facet_status plain_create(const struct plain_box *b, struct boxhdg **h) {
     facet_status status = FACET_OK;
     struct box_grid_data data = {.dim = b->dim};
     double *x[3] = {NULL, NULL, NULL}, *rho[3] = {NULL, NULL, NULL}, *k = NULL, *lambda = NULL;
@@ -68,7 +68,7 @@ static inline facet_status plain_create(const struct plain_box *b, struct box_hd
     }
     data.conductivity = k;
     data.reaction = lambda;
-    TRY(box_hdg_create(&data, b->degree, (const double *const *)rho, h));
+    TRY(boxhdg_create(&data, b->degree, (const double *const *)rho, h));
 done:
     for (int d = 0; d < 3; d++) {
         base_free(&x[d]);
@@ -79,7 +79,7 @@ done:
     return status;
 }
 
-static inline int plain_is_fixed(const struct box_hdg *h, int64_t unknown) {
+static inline int plain_is_fixed(const struct boxhdg *h, int64_t unknown) {
     const struct box_grid *g = &h->grid;
     int64_t face = unknown / h->face_size, rest;
     int d = 0, plane = 0;
@@ -94,9 +94,9 @@ static inline int plain_is_fixed(const struct box_hdg *h, int64_t unknown) {
 }
 
 /* y += K_e x, the cell's own faces, whatever their conditions. */
-static inline void plain_cell(const struct box_hdg *h, const int at[3], const double *x, double *y) {
+static inline void plain_cell(const struct boxhdg *h, const int at[3], const double *x, double *y) {
     int dim = h->grid.dim, n[3] = {1, 1, 1}, stride[3][3];
-    double a[3], reaction = box_hdg_metric(h, at, a);
+    double a[3], reaction = boxhdg_metric(h, at, a);
     int64_t faces[3][2];
     for (int d = 0; d < dim; d++) {
         n[d] = h->n;
@@ -108,7 +108,7 @@ static inline void plain_cell(const struct box_hdg *h, const int at[3], const do
             if (e != d) step *= n[e];
         }
     for (int d = 0; d < dim; d++) {
-        const struct box_line *line = box_hdg_line(h, d, at[d]);
+        const struct box_line *line = boxhdg_line(h, d, at[d]);
         for (int64_t t = 0; t < h->face_size; t++) {
             double low = x[faces[d][0] + t], high = x[faces[d][1] + t];
             double r0 = a[d] * line->gamma[0] * (high + low), r1 = a[d] * line->gamma[1] * (high - low);
@@ -122,14 +122,14 @@ static inline void plain_cell(const struct box_hdg *h, const int at[3], const do
                 int m[3] = {i, j, k};
                 double Z = reaction, F = 0.0;
                 for (int d = 0; d < dim; d++) {
-                    const struct box_line *line = box_hdg_line(h, d, at[d]);
+                    const struct box_line *line = boxhdg_line(h, d, at[d]);
                     int t = m[0] * stride[d][0] + m[1] * stride[d][1] + m[2] * stride[d][2];
                     double sign = m[d] < line->n_even ? 1.0 : -1.0;
                     Z += a[d] * line->eigenvalues[m[d]];
                     F += a[d] * line->b[m[d]] * (x[faces[d][1] + t] + sign * x[faces[d][0] + t]);
                 }
                 for (int d = 0; d < dim; d++) {
-                    const struct box_line *line = box_hdg_line(h, d, at[d]);
+                    const struct box_line *line = boxhdg_line(h, d, at[d]);
                     int t = m[0] * stride[d][0] + m[1] * stride[d][1] + m[2] * stride[d][2];
                     double r = a[d] * line->b[m[d]] * F / Z;
                     y[faces[d][1] + t] -= r;
@@ -138,7 +138,7 @@ static inline void plain_cell(const struct box_hdg *h, const int at[3], const do
             }
 }
 
-static inline void plain_multiply(const struct box_hdg *h, const double *x, double *y) {
+static inline void plain_multiply(const struct boxhdg *h, const double *x, double *y) {
     double *masked = malloc((size_t)h->n_trace * sizeof *masked);
     assert_non_null(masked);
     for (int64_t i = 0; i < h->n_trace; i++) {
@@ -158,13 +158,13 @@ static inline void plain_multiply(const struct box_hdg *h, const double *x, doub
 static inline void plain_apply(const struct operator* A, const struct vector *x, struct vector *y) {
     plain_multiply(A->data, x->data, y->data);
 }
-static inline struct operator plain_operator(const struct device *device, struct box_hdg *h) {
+static inline struct operator plain_operator(const struct device *device, struct boxhdg *h) {
     return (struct operator){.n = h->n_trace, .device = device, .apply = plain_apply, .data = h};
 }
 
 /* Random on free faces; a singular problem's is orthogonal to the constant, whose modes `kernel` receives
  * (normalised; zero when the problem is regular). */
-static inline void plain_load(const struct box_hdg *h, double *F, double *kernel) {
+static inline void plain_load(const struct boxhdg *h, double *F, double *kernel) {
     const struct box_grid *g = &h->grid;
     double norm = 0.0, dot = 0.0;
     for (int64_t i = 0; i < h->n_trace; i++) F[i] = plain_is_fixed(h, i) ? 0.0 : noise();
@@ -182,7 +182,7 @@ static inline void plain_load(const struct box_hdg *h, double *F, double *kernel
             kernel[i] = g->singular ? 1.0 : 0.0;
             for (int e = 0; e < g->dim; e++) {
                 if (e == d) continue;
-                kernel[i] *= sqrt(2.0) * box_hdg_line(h, e, at[e])->S[m % h->n];
+                kernel[i] *= sqrt(2.0) * boxhdg_line(h, e, at[e])->S[m % h->n];
                 m /= h->n;
             }
             norm += kernel[i] * kernel[i];
@@ -193,7 +193,7 @@ static inline void plain_load(const struct box_hdg *h, double *F, double *kernel
     for (int64_t i = 0; i < h->n_trace; i++) F[i] -= dot * kernel[i];
 }
 
-static inline double plain_residual(const struct box_hdg *h, const double *F, const double *x) {
+static inline double plain_residual(const struct boxhdg *h, const double *F, const double *x) {
     double *y = malloc((size_t)h->n_trace * sizeof *y), r = 0.0, f = 0.0;
     assert_non_null(y);
     plain_multiply(h, x, y);

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "box/brick.h"
-#include "box/patches.h"
+#include "boxsem/brick.h"
+#include "boxsem/patches.h"
 #include "hdg_helpers.h"
 
 #define D BOX_DIRICHLET
@@ -55,9 +55,9 @@ struct brick_setup {
     const struct device *device;
     struct box_grid grid, coarse;
     struct box_element element;
-    struct box_brick brick;
-    struct box_patches patches;
-    struct box_transfer transfer;
+    struct boxsem_brick brick;
+    struct boxsem_patches patches;
+    struct boxsem_transfer transfer;
     int64_t n, n_coarse; /* nodes */
 };
 
@@ -98,9 +98,9 @@ static inline void brick_setup_create(const struct device *device, int number, s
     make_brick_grid(c, 1, &s->grid);
     make_brick_grid(c, 2, &s->coarse);
     ok(box_element_create(c->k, &s->element));
-    ok(box_brick_create(device, &s->grid, &s->element, &s->brick));
-    ok(box_patches_create(device, &s->grid, &s->element, &s->brick.cells, &s->patches));
-    ok(box_transfer_create(device, &s->grid, &s->coarse, &s->element, &s->transfer));
+    ok(boxsem_brick_create(device, &s->grid, &s->element, &s->brick));
+    ok(boxsem_patches_create(device, &s->grid, &s->element, &s->brick.cells, &s->patches));
+    ok(boxsem_transfer_create(device, &s->grid, &s->coarse, &s->element, &s->transfer));
     s->n = s->n_coarse = 1;
     for (int d = 0; d < 3; d++) {
         s->n *= s->transfer.plan.axis[d].n_fine;
@@ -110,9 +110,9 @@ static inline void brick_setup_create(const struct device *device, int number, s
 }
 
 static inline void brick_setup_destroy(struct brick_setup *s) {
-    box_transfer_destroy(&s->transfer);
-    box_patches_destroy(&s->patches);
-    box_brick_destroy(&s->brick);
+    boxsem_transfer_destroy(&s->transfer);
+    boxsem_patches_destroy(&s->patches);
+    boxsem_brick_destroy(&s->brick);
     box_element_destroy(&s->element);
     box_grid_destroy(&s->grid);
     box_grid_destroy(&s->coarse);

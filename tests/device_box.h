@@ -12,16 +12,16 @@ static void NAME(take_scaled)(struct arena *a, const REAL *from, int64_t n) {
 }
 
 /* Random numbers on all faces, zeros elsewhere. */
-static void NAME(random_lanes)(const struct box_lanes *lanes, enum box_scaling scaling, uint32_t seed,
+static void NAME(random_lanes)(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling, uint32_t seed,
                                struct vector *v) {
     double *plain = random_numbers(lanes->hdg->n_trace, seed);
     ok(NAME(vector_create)(lanes->device, lanes->plan.size, v));
-    ok(box_lanes_pack(lanes, scaling, plain, v));
+    ok(boxhdg_lanes_pack(lanes, scaling, plain, v));
     test_free(plain);
 }
 
 /* A function that vanishes on all sides of the box, in the coarse space. */
-static void NAME(random_lattice)(const struct box_lanes *lanes, struct vector *v) {
+static void NAME(random_lattice)(const struct boxhdg_lanes *lanes, struct vector *v) {
     const struct box_plan *p = &lanes->plan;
     int size[3], at[3];
     box_lattice(p, L, size);
@@ -37,17 +37,17 @@ static void NAME(random_lattice)(const struct box_lanes *lanes, struct vector *v
 }
 
 static void NAME(run_box)(struct arena *a, int64_t size) {
-    struct box_hdg *h = make_box(&device_boxes[size]);
-    struct box_lanes *lanes = NULL;
+    struct boxhdg *h = make_box(&device_boxes[size]);
+    struct boxhdg_lanes *lanes = NULL;
     struct vector f, r, d, x, y, e, lattice;
     double sums[2];
-    ok(box_lanes_create(a->device, h, sizeof(REAL) == sizeof(float), &lanes));
+    ok(boxhdg_lanes_create(a->device, h, sizeof(REAL) == sizeof(float), &lanes));
     int64_t n = lanes->plan.size, n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * L;
-    NAME(random_lanes)(lanes, BOX_LANES_RESIDUAL, 1, &f);
-    NAME(random_lanes)(lanes, BOX_LANES_RESIDUAL, 2, &r);
-    NAME(random_lanes)(lanes, BOX_LANES_UNKNOWN, 3, &d);
-    NAME(random_lanes)(lanes, BOX_LANES_UNKNOWN, 4, &x);
-    NAME(random_lanes)(lanes, BOX_LANES_RESIDUAL, 5, &y);
+    NAME(random_lanes)(lanes, BOXHDG_RESIDUAL, 1, &f);
+    NAME(random_lanes)(lanes, BOXHDG_RESIDUAL, 2, &r);
+    NAME(random_lanes)(lanes, BOXHDG_UNKNOWN, 3, &d);
+    NAME(random_lanes)(lanes, BOXHDG_UNKNOWN, 4, &x);
+    NAME(random_lanes)(lanes, BOXHDG_RESIDUAL, 5, &y);
     NAME(random_lattice)(lanes, &lattice);
     ok(NAME(vector_create)(a->device, n_moments, &e));
     NAME(device_box_prolong)(a->device, &lanes->plan, lattice.data, e.ARRAY);
@@ -76,15 +76,15 @@ static void NAME(run_box)(struct arena *a, int64_t size) {
     NAME(take_scaled)(a, r.ARRAY, n);
     struct vector *all[] = {&f, &r, &d, &x, &y, &e, &lattice};
     for (int i = 0; i < 7; i++) vector_destroy(all[i]);
-    box_lanes_destroy(&lanes);
-    box_hdg_destroy(&h);
+    boxhdg_lanes_destroy(&lanes);
+    boxhdg_destroy(&h);
 }
 
 static void NAME(run_box_coarse)(struct arena *a, int64_t size) {
-    struct box_hdg *h = make_box(&device_boxes[size]);
-    struct box_lanes *lanes = NULL;
+    struct boxhdg *h = make_box(&device_boxes[size]);
+    struct boxhdg_lanes *lanes = NULL;
     struct vector lattice, e;
-    ok(box_lanes_create(a->device, h, sizeof(REAL) == sizeof(float), &lanes));
+    ok(boxhdg_lanes_create(a->device, h, sizeof(REAL) == sizeof(float), &lanes));
     int64_t n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * L;
     NAME(random_lattice)(lanes, &lattice);
     ok(NAME(vector_create)(a->device, n_moments, &e));
@@ -94,6 +94,6 @@ static void NAME(run_box_coarse)(struct arena *a, int64_t size) {
     take_scaled(a, lattice.data, lattice.n);
     vector_destroy(&lattice);
     vector_destroy(&e);
-    box_lanes_destroy(&lanes);
-    box_hdg_destroy(&h);
+    boxhdg_lanes_destroy(&lanes);
+    boxhdg_destroy(&h);
 }

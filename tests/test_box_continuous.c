@@ -12,7 +12,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "box/levels.h"
+#include "boxsem/levels.h"
 
 struct setting {
     int dim, cells[3], degree;
@@ -20,14 +20,14 @@ struct setting {
     enum box_side sides[3][2];
     double reaction, contrast; /* k between 1 and contrast, by cell */
     const char *device, *exact;
-    struct box_continuous_options options;
+    struct boxsem_options options;
 };
 
 static struct setting basic(int dim, int cells, int degree) {
     struct setting s = {.dim = dim, .degree = degree, .contrast = 1.0, .upper = {1.0, 1.0, 1.0}};
     for (int d = 0; d < 3; d++) s.cells[d] = d < dim ? cells : 1;
     s.exact = dim == 1 ? "sin(pi*x)" : dim == 2 ? "sin(pi*x)*sin(pi*y)" : "sin(pi*x)*sin(pi*y)*sin(pi*z)";
-    box_continuous_options_default(&s.options);
+    boxsem_options_default(&s.options);
     s.options.single = 0;
     return s;
 }
@@ -40,7 +40,7 @@ static double noise(int64_t i) {
     return (double)(x >> 11) / 9007199254740992.0;
 }
 
-static facet_status build(const struct setting *s, struct box_continuous **c) {
+static facet_status build(const struct setting *s, struct boxsem **c) {
     facet_status status = FACET_OK;
     const struct device *device;
     double *x[3] = {NULL}, *k = NULL, *lambda = NULL;
@@ -67,7 +67,7 @@ static facet_status build(const struct setting *s, struct box_continuous **c) {
     }
     data.conductivity = k;
     data.reaction = lambda;
-    TRY(box_continuous_create(device, &data, s->degree, &s->options, c));
+    TRY(boxsem_create(device, &data, s->degree, &s->options, c));
 done:
     for (int d = 0; d < 3; d++) base_free(&x[d]);
     base_free(&k);
@@ -75,19 +75,19 @@ done:
     return status;
 }
 
-static facet_status run(struct box_continuous *c, const char *exact, const char *source, double rtol,
-                        struct solve_report *report, struct box_continuous_errors *errors) {
+static facet_status run(struct boxsem *c, const char *exact, const char *source, double rtol,
+                        struct solve_report *report, struct boxsem_errors *errors) {
     facet_status status = FACET_OK;
     struct field *u = NULL, *f = NULL;
-    struct box_continuous_data data = {0};
+    struct boxsem_data data = {0};
     struct solve_control control = {.rtol = rtol, .max_iterations = 200};
     if (exact != NULL) TRY(field_create_texts(1, &exact, 0, NULL, &u));
     if (source != NULL) TRY(field_create_texts(1, &source, 0, NULL, &f));
     data.exact = u;
     data.source = f;
-    TRY(box_continuous_load(c, &data));
-    TRY(box_continuous_solve(c, &control, report));
-    if (errors != NULL) TRY(box_continuous_measure_errors(c, u, errors));
+    TRY(boxsem_load(c, &data));
+    TRY(boxsem_solve(c, &control, report));
+    if (errors != NULL) TRY(boxsem_measure_errors(c, u, errors));
 done:
     field_destroy(&u);
     field_destroy(&f);
@@ -95,25 +95,25 @@ done:
 }
 
 /* A whole run with errors; returns the iterations. */
-static int measure(const struct setting *s, double rtol, struct box_continuous_errors *errors) {
-    struct box_continuous *c;
+static int measure(const struct setting *s, double rtol, struct boxsem_errors *errors) {
+    struct boxsem *c;
     struct solve_report report = {0};
     if (build(s, &c) != FACET_OK || run(c, s->exact, NULL, rtol, &report, errors) != FACET_OK)
         fail_msg("%s", base_message());
     int iterations = report.iterations;
     solve_report_clear(&report);
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
     return iterations;
 }
 
 /* ------------------------------------------------------------------------------------- operator */
 
 static void check_operator(const struct setting *s) {
-    struct box_continuous *c;
+    struct boxsem *c;
     struct csr csr = {0};
     struct vector x, y;
     if (build(s, &c) != FACET_OK) fail_msg("%s", base_message());
-    assert_int_equal(box_levels_assemble(&c->levels->levels[0], &c->element, &csr), FACET_OK);
+    assert_int_equal(boxsem_levels_assemble(&c->levels->levels[0], &c->element, &csr), FACET_OK);
     double *host, *image, largest = 0.0;
     assert_int_equal(ALLOC(host, c->n_all), FACET_OK);
     assert_int_equal(ALLOC(image, c->n_all), FACET_OK);
@@ -122,7 +122,7 @@ static void check_operator(const struct setting *s) {
     assert_int_equal(vector_create(c->device, c->n_all, &x), FACET_OK);
     assert_int_equal(vector_create(c->device, c->n_all, &y), FACET_OK);
     assert_int_equal(vector_upload(&x, host), FACET_OK);
-    operator_apply(box_continuous_operator(c), &x, &y);
+    operator_apply(boxsem_operator(c), &x, &y);
     assert_int_equal(vector_download(&y, image), FACET_OK);
     for (int64_t i = 0; i < c->n_all; i++) largest = fmax(largest, fabs(image[i]));
     for (int64_t i = 0; i < c->n_all; i++) {
@@ -136,7 +136,7 @@ static void check_operator(const struct setting *s) {
     csr_destroy(&csr);
     base_free(&host);
     base_free(&image);
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
 }
 
 static void test_operator(void **state) {
@@ -160,7 +160,7 @@ static void test_operator(void **state) {
 /* ------------------------------------------------------------------------------------- orders */
 
 static void check_order(struct setting s, int coarse) {
-    struct box_continuous_errors e[2];
+    struct boxsem_errors e[2];
     for (int level = 0; level < 2; level++) {
         for (int d = 0; d < s.dim; d++) s.cells[d] = coarse << level;
         measure(&s, 1e-12, &e[level]);
@@ -212,11 +212,11 @@ static void test_singular(void **state) {
             s.sides[0][0] = s.sides[0][1] = BOX_PERIODIC;
             s.sides[1][0] = s.sides[1][1] = BOX_NEUMANN;
             s.options.single = variant == 1;
-            s.options.solver = variant == 2 ? BOX_CONTINUOUS_CG : BOX_CONTINUOUS_AUTO;
+            s.options.solver = variant == 2 ? BOXSEM_CG : BOXSEM_AUTO;
             check_order(s, 8);
         }
     struct setting s = basic(2, 4, 2);
-    struct box_continuous *c;
+    struct boxsem *c;
     struct solve_report report = {0};
     memset(s.sides, 0, sizeof s.sides);
     for (int d = 0; d < 2; d++) s.sides[d][0] = s.sides[d][1] = BOX_NEUMANN;
@@ -224,10 +224,10 @@ static void test_singular(void **state) {
     assert_int_equal(run(c, NULL, "1", 1e-9, &report, NULL), FACET_ERROR_INPUT); /* does not balance */
     assert_int_equal(run(c, NULL, "x - 1/2", 1e-9, &report, NULL), FACET_OK);
     double mean;
-    assert_int_equal(box_continuous_mean(c, &mean), FACET_OK);
+    assert_int_equal(boxsem_mean(c, &mean), FACET_OK);
     assert_true(fabs(mean) < 1e-14);
     solve_report_clear(&report);
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
 }
 
 /* ------------------------------------------------------------------------------------- iterations */
@@ -235,14 +235,14 @@ static void test_singular(void **state) {
 /* V-cycles after the full multigrid start, f = 1, to 1e-9 (cui2024, Algorithm 2.2). */
 static int count_cycles(int dim, int cells, int degree, int single) {
     struct setting s = basic(dim, cells, degree);
-    struct box_continuous *c;
+    struct boxsem *c;
     struct solve_report report = {0};
     s.options.single = single;
     if (build(&s, &c) != FACET_OK || run(c, NULL, "1", 1e-9, &report, NULL) != FACET_OK)
         fail_msg("%s", base_message());
     int iterations = report.iterations > 1 ? report.iterations - 1 : 1;
     solve_report_clear(&report);
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
     return iterations;
 }
 
@@ -263,16 +263,16 @@ static double difference(const struct setting *a, const struct setting *b) {
     double *values[2] = {NULL}, largest = 0.0;
     int64_t n = 0;
     for (int i = 0; i < 2; i++) {
-        struct box_continuous *c;
+        struct boxsem *c;
         struct solve_report report = {0};
         if (build(settings[i], &c) != FACET_OK ||
             run(c, settings[i]->exact, "1 + x", 1e-11, &report, NULL) != FACET_OK)
             fail_msg("%s", base_message());
         n = c->n_volume;
         assert_int_equal(ALLOC(values[i], n), FACET_OK);
-        assert_int_equal(box_continuous_get(c, values[i]), FACET_OK);
+        assert_int_equal(boxsem_get(c, values[i]), FACET_OK);
         solve_report_clear(&report);
-        box_continuous_destroy(&c);
+        boxsem_destroy(&c);
     }
     for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs(values[0][i] - values[1][i]));
     base_free(&values[0]);
@@ -283,20 +283,20 @@ static double difference(const struct setting *a, const struct setting *b) {
 static void test_solvers_agree(void **state) {
     (void)state;
     static const struct {
-        enum box_continuous_solver solver;
-        enum box_smoother smoother;
+        enum boxsem_solver solver;
+        enum boxsem_smoother smoother;
         enum mg_cycle cycle;
         int single, steps;
     } ways[] = {
-        {BOX_CONTINUOUS_MULTIGRID, BOX_SMOOTHER_VERTEX, MG_FULL, 1, 1},
-        {BOX_CONTINUOUS_MULTIGRID, BOX_SMOOTHER_VERTEX, MG_W, 0, 1},
-        {BOX_CONTINUOUS_CG, BOX_SMOOTHER_VERTEX, MG_V, 1, 1},
-        {BOX_CONTINUOUS_FGMRES, BOX_SMOOTHER_VERTEX, MG_F, 1, 1},
-        {BOX_CONTINUOUS_CG, BOX_SMOOTHER_POINT, MG_V, 0, 2},
-        {BOX_CONTINUOUS_CG, BOX_SMOOTHER_CHEBYSHEV, MG_V, 0, 4},
-        {BOX_CONTINUOUS_CG, BOX_SMOOTHER_JACOBI, MG_V, 1, 1},
-        {BOX_CONTINUOUS_FGMRES, BOX_SMOOTHER_ADDITIVE, MG_V, 0, 1},
-        {BOX_CONTINUOUS_DIRECT, BOX_SMOOTHER_VERTEX, MG_V, 0, 1},
+        {BOXSEM_MULTIGRID, BOXSEM_VERTEX, MG_FULL, 1, 1},
+        {BOXSEM_MULTIGRID, BOXSEM_VERTEX, MG_W, 0, 1},
+        {BOXSEM_CG, BOXSEM_VERTEX, MG_V, 1, 1},
+        {BOXSEM_FGMRES, BOXSEM_VERTEX, MG_F, 1, 1},
+        {BOXSEM_CG, BOXSEM_POINT, MG_V, 0, 2},
+        {BOXSEM_CG, BOXSEM_CHEBYSHEV, MG_V, 0, 4},
+        {BOXSEM_CG, BOXSEM_JACOBI, MG_V, 1, 1},
+        {BOXSEM_FGMRES, BOXSEM_ADDITIVE, MG_V, 0, 1},
+        {BOXSEM_DIRECT, BOXSEM_VERTEX, MG_V, 0, 1},
     };
     struct setting a = basic(2, 12, 3);
     a.sides[1][1] = BOX_NEUMANN;
@@ -329,7 +329,7 @@ static void test_cells(void **state) {
             struct setting a = basic(2, odd ? 7 : 8, k), b;
             a.contrast = 100.0;
             b = a;
-            b.options.solver = BOX_CONTINUOUS_FGMRES;
+            b.options.solver = BOXSEM_FGMRES;
             b.options.single = 1;
             b.options.steps = 2;
             assert_true(difference(&a, &b) < 1e-8);
@@ -339,15 +339,15 @@ static void test_cells(void **state) {
 /* Iterations of conjugate gradients with f = 1, to 1e-9. */
 static int count_steps(int dim, int cells, int degree, double contrast) {
     struct setting s = basic(dim, cells, degree);
-    struct box_continuous *c;
+    struct boxsem *c;
     struct solve_report report = {0};
     s.contrast = contrast;
-    s.options.solver = BOX_CONTINUOUS_CG;
+    s.options.solver = BOXSEM_CG;
     if (build(&s, &c) != FACET_OK || run(c, NULL, "1", 1e-9, &report, NULL) != FACET_OK)
         fail_msg("%s", base_message());
     int iterations = report.iterations;
     solve_report_clear(&report);
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
     return iterations;
 }
 
@@ -368,34 +368,34 @@ static void test_jumps(void **state) {
 static void test_changes(void **state) {
     (void)state;
     struct setting s = basic(2, 16, 3);
-    struct box_continuous *c;
+    struct boxsem *c;
     struct solve_report report = {0};
-    struct box_continuous_errors errors;
+    struct boxsem_errors errors;
     if (build(&s, &c) != FACET_OK) fail_msg("%s", base_message());
     for (int i = 0; i < 3; i++) {
-        if (i > 0) assert_int_equal(box_continuous_set_reaction(c, 10.0 * i), FACET_OK);
+        if (i > 0) assert_int_equal(boxsem_set_reaction(c, 10.0 * i), FACET_OK);
         base_set_threads(1 + i % 2);
-        assert_int_equal(box_continuous_set_guess(c, NULL), FACET_OK);
+        assert_int_equal(boxsem_set_guess(c, NULL), FACET_OK);
         assert_int_equal(run(c, s.exact, NULL, 1e-11, &report, &errors), FACET_OK);
         assert_true(errors.u_L2 < 1e-6);
     }
     base_set_threads(1);
     double *values;
     assert_int_equal(ALLOC(values, c->n_volume), FACET_OK);
-    assert_int_equal(box_continuous_get(c, values), FACET_OK);
-    assert_int_equal(box_continuous_set_guess(c, values), FACET_OK);
+    assert_int_equal(boxsem_get(c, values), FACET_OK);
+    assert_int_equal(boxsem_set_guess(c, values), FACET_OK);
     assert_int_equal(run(c, s.exact, NULL, 1e-10, &report, &errors), FACET_OK);
     assert_int_equal(report.iterations, 0);
     base_free(&values);
     solve_report_clear(&report);
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
 }
 
 /* Points, lattices and Gauss points see one function. */
 static void test_evaluation(void **state) {
     (void)state;
     struct setting s = basic(3, 3, 3);
-    struct box_continuous *c;
+    struct boxsem *c;
     struct solve_report report = {0};
     s.exact = "x^3 - x*y*z^2 + y";
     s.grade = 0.3;
@@ -404,19 +404,18 @@ static void test_evaluation(void **state) {
     double *values, *x, lattice[64], at[3] = {c->gauss[1], c->gauss[3], c->gauss[0]}, q[3], u;
     assert_int_equal(ALLOC(values, c->n_volume), FACET_OK);
     assert_int_equal(ALLOC(x, 3 * c->n_volume), FACET_OK);
-    assert_int_equal(box_continuous_get(c, values), FACET_OK);
-    box_continuous_points(c, x);
+    assert_int_equal(boxsem_get(c, values), FACET_OK);
+    boxsem_points(c, x);
     for (int64_t i = 0; i < c->n_volume; i++) {
         const double *p = x + 3 * i;
         assert_true(fabs(values[i] - (pow(p[0], 3) - p[0] * p[1] * p[2] * p[2] + p[1])) < 1e-10);
     }
     int64_t cell = 14, place = 14 * 64 + 1 + 4 * 3;
-    assert_int_equal(box_continuous_evaluate_lattice(c, BOX_CONTINUOUS_U, cell, 4, c->gauss, lattice),
-                     FACET_OK);
+    assert_int_equal(boxsem_evaluate_lattice(c, BOXSEM_U, cell, 4, c->gauss, lattice), FACET_OK);
     for (int i = 0; i < 64; i++) assert_true(fabs(lattice[i] - values[cell * 64 + i]) < 1e-12);
-    assert_int_equal(box_continuous_evaluate(c, BOX_CONTINUOUS_U, cell, 1, at, &u), FACET_OK);
+    assert_int_equal(boxsem_evaluate(c, BOXSEM_U, cell, 1, at, &u), FACET_OK);
     assert_true(fabs(u - values[place]) < 1e-12);
-    assert_int_equal(box_continuous_evaluate(c, BOX_CONTINUOUS_Q, cell, 1, at, q), FACET_OK);
+    assert_int_equal(boxsem_evaluate(c, BOXSEM_Q, cell, 1, at, q), FACET_OK);
     const double *p = x + 3 * place;
     assert_true(fabs(q[0] + 3 * p[0] * p[0] - p[1] * p[2] * p[2]) < 1e-8);
     assert_true(fabs(q[1] + 1.0 - p[0] * p[2] * p[2]) < 1e-8);
@@ -424,27 +423,27 @@ static void test_evaluation(void **state) {
     base_free(&values);
     base_free(&x);
     solve_report_clear(&report);
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
 }
 
 /* ------------------------------------------------------------------------------------- faults */
 
 static facet_status whole_way(const struct setting *s) {
     facet_status status = FACET_OK;
-    struct box_continuous *c = NULL;
+    struct boxsem *c = NULL;
     struct solve_report report = {0};
-    struct box_continuous_errors errors;
+    struct boxsem_errors errors;
     double *values = NULL;
     TRY(build(s, &c));
     TRY(run(c, s->exact, NULL, 1e-8, &report, &errors));
     TRY(ALLOC(values, c->n_volume));
-    TRY(box_continuous_get(c, values));
-    TRY(box_continuous_set_guess(c, values));
-    if (s->contrast == 1.0) TRY(box_continuous_set_reaction(c, 1.0));
+    TRY(boxsem_get(c, values));
+    TRY(boxsem_set_guess(c, values));
+    if (s->contrast == 1.0) TRY(boxsem_set_reaction(c, 1.0));
 done:
     base_free(&values);
     solve_report_clear(&report);
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
     return status;
 }
 
@@ -470,20 +469,20 @@ static void test_faults(void **state) {
     s.sides[0][0] = BOX_NEUMANN;
     check_faults(&s);
     s.options.single = 1;
-    s.options.solver = BOX_CONTINUOUS_FGMRES;
-    s.options.smoother = BOX_SMOOTHER_CHEBYSHEV;
+    s.options.solver = BOXSEM_FGMRES;
+    s.options.smoother = BOXSEM_CHEBYSHEV;
     check_faults(&s);
     s.cells[0] = s.cells[1] = 3;
     s.contrast = 10.0;
-    s.options.solver = BOX_CONTINUOUS_CG;
-    s.options.smoother = BOX_SMOOTHER_VERTEX;
+    s.options.solver = BOXSEM_CG;
+    s.options.smoother = BOXSEM_VERTEX;
     check_faults(&s);
     s.cells[0] = 6;
     check_faults(&s);
     s.contrast = 1.0;
-    s.options.solver = BOX_CONTINUOUS_DIRECT;
+    s.options.solver = BOXSEM_DIRECT;
     check_faults(&s);
-    s.options.solver = BOX_CONTINUOUS_AUTO;
+    s.options.solver = BOXSEM_AUTO;
     s.device = "debug";
     check_faults(&s);
 }
@@ -494,9 +493,9 @@ static void test_mixed(void **state) {
     (void)state;
     static const int sizes[][2] = {{1, 16}, {2, 16}, {3, 16}, {5, 8}, {7, 8}};
     for (int i = 0; i < 5; i++) {
-        struct box_continuous_errors errors;
+        struct boxsem_errors errors;
         struct setting s = basic(3, sizes[i][1], sizes[i][0]);
-        s.options.solver = BOX_CONTINUOUS_MULTIGRID;
+        s.options.solver = BOXSEM_MULTIGRID;
         int in_double = measure(&s, 1e-9, &errors);
         s.options.single = 1;
         assert_int_equal(measure(&s, 1e-9, &errors), in_double);
@@ -506,9 +505,9 @@ static void test_mixed(void **state) {
 /* Levels that end in a direct solution: the same answer in no more cycles, with another reaction too. */
 static void test_direct_levels(void **state) {
     (void)state;
-    struct box_continuous_errors levels, direct;
+    struct boxsem_errors levels, direct;
     struct setting s = basic(3, 8, 3);
-    s.options.solver = BOX_CONTINUOUS_MULTIGRID;
+    s.options.solver = BOXSEM_MULTIGRID;
     int most = measure(&s, 1e-10, &levels);
     s.options.direct = 3000;
     assert_true(measure(&s, 1e-10, &direct) <= most);
@@ -521,12 +520,12 @@ static void test_direct_levels(void **state) {
 /* What does not fit is refused before it is tried, with a size that fits. */
 static void test_memory(void **state) {
     (void)state;
-    struct box_continuous *c;
+    struct boxsem *c;
     struct setting s = basic(3, 16, 3);
     if (build(&s, &c) != FACET_OK) fail_msg("%s", base_message());
-    double needed = box_continuous_bytes(c);
+    double needed = boxsem_bytes(c);
     assert_true(needed > 40.0 * (double)c->n_all && needed < 60.0 * (double)c->n_all);
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
     device_pretend_free(0.2 * needed);
     assert_int_equal(build(&s, &c), FACET_ERROR_MACHINE);
     int cells = 0;
@@ -536,7 +535,7 @@ static void test_memory(void **state) {
     assert_true(cells >= 8 && cells < 16);
     s = basic(3, cells, 3);
     if (build(&s, &c) != FACET_OK) fail_msg("%s", base_message());
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
     device_pretend_free(10.0);
     assert_int_equal(build(&s, &c), FACET_ERROR_MACHINE);
     device_pretend_free(0.0);

@@ -12,7 +12,7 @@ struct answer {
 };
 
 /* From the whole matrix over (u, q, uhat) of Table 1. */
-static void dense_answer(const struct box_hdg *h, const int at[3], const double *v, const double *f,
+static void dense_answer(const struct boxhdg *h, const int at[3], const double *v, const double *f,
                          struct answer *a) {
     int dim = h->grid.dim, N = (int)h->cell_size, order, inner = N * (1 + dim);
     double *A = dense_cell(h, at, &order), *x = calloc((size_t)inner, sizeof *x);
@@ -41,7 +41,7 @@ static void dense_answer(const struct box_hdg *h, const int at[3], const double 
 }
 
 /* The same after q = k (2/h) (C v - D' u), so that only the matrix of u is dense: for high degrees. */
-static void reduced_answer(const struct box_hdg *h, const int at[3], const double *v, const double *f,
+static void reduced_answer(const struct boxhdg *h, const int at[3], const double *v, const double *f,
                            struct answer *a) {
     const struct box_grid *g = &h->grid;
     int dim = g->dim, n = h->n, N = (int)h->cell_size, fs = (int)h->face_size, stride[3] = {1, n, n * n};
@@ -53,7 +53,7 @@ static void reduced_answer(const struct box_hdg *h, const int at[3], const doubl
     for (int i = 0; i < N; i++) Z[(size_t)i * (size_t)(N + 1)] = lambda * V;
     for (int d = 0; d < dim; d++) {
         double scale = k * V * pow(2 / g->widths[d][at[d]], 2);
-        make_line_matrices(n, box_hdg_line(h, d, at[d])->rho, &m[d]);
+        make_line_matrices(n, boxhdg_line(h, d, at[d])->rho, &m[d]);
         for (int i = 0; i < N; i++) {
             int li = i / stride[d] % n, base = i - li * stride[d];
             int face = i % stride[d] + i / (stride[d] * n) * stride[d];
@@ -95,7 +95,7 @@ static void reduced_answer(const struct box_hdg *h, const int at[3], const doubl
 
 /* Random traces, sources and Neumann data: residual, u and q of the box code are those of the dense cells. */
 static void check_dense(const struct box_kind *kind) {
-    struct box_hdg *h = make_box(kind);
+    struct boxhdg *h = make_box(kind);
     const struct box_grid *g = &h->grid;
     int dim = g->dim, N = (int)h->cell_size, fs = (int)h->face_size;
     size_t faces = (size_t)(2 * dim * fs), trace = (size_t)h->n_trace;
@@ -109,9 +109,9 @@ static void check_dense(const struct box_kind *kind) {
     double *exact_q = malloc((size_t)(dim * h->n_volume) * sizeof *q);
     struct answer a = {malloc((size_t)N * sizeof *a.u), malloc((size_t)(dim * N) * sizeof *a.q),
                        malloc(faces * sizeof *a.r)};
-    ok(box_hdg_load(h, f, x, neumann, loads, F));
-    ok(box_hdg_apply(h, x, y));
-    ok(box_hdg_recover(h, loads, x, u, q));
+    ok(boxhdg_load(h, f, x, neumann, loads, F));
+    ok(boxhdg_apply(h, x, y));
+    ok(boxhdg_recover(h, loads, x, u, q));
     for (int64_t c = 0; c < g->n_cells; c++) {
         int at[3];
         box_cell_at(g, c, at);
@@ -139,14 +139,14 @@ static void check_dense(const struct box_kind *kind) {
             }
         }
     }
-    box_hdg_add_dirichlet(h, NULL, r);
+    boxhdg_add_dirichlet(h, NULL, r);
     for (int64_t i = 0; i < h->n_trace; i++) y[i] -= F[i];
     close_to(h->n_trace, y, r, TOLERANCE, "residual");
     close_to(h->n_volume, u, exact_u, TOLERANCE, "u");
     close_to(dim * h->n_volume, q, exact_q, TOLERANCE, "q");
     double *all[] = {x, f, neumann, loads, F, y, r, v, load, u, q, exact_u, exact_q, a.u, a.q, a.r};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
 }
 
 static void test_dense_low(void **state) {

@@ -2,8 +2,8 @@
 #include "box_plain.h"
 
 #include "base/run.h"
-#include "box/direct.h"
-#include "box/volume.h"
+#include "bench/papers/volume.h"
+#include "boxhdg/direct.h"
 #include "poly/rule.h"
 
 static const struct plain_box boxes[] = {
@@ -22,14 +22,14 @@ static const struct plain_box boxes[] = {
 static void trace_solves(void **state) {
     (void)state;
     for (int b = 0; b < N_BOXES; b++) {
-        struct box_hdg *h;
-        struct box_direct *direct;
+        struct boxhdg *h;
+        struct boxhdg_direct *direct;
         ok(plain_create(&boxes[b], &h));
-        ok(box_direct_create(h, &direct));
+        ok(boxhdg_direct_create(h, &direct));
         double *F = calloc((size_t)h->n_trace, sizeof *F), *x = calloc((size_t)h->n_trace, sizeof *x);
         double *kernel = calloc((size_t)h->n_trace, sizeof *x), along = 0.0;
         plain_load(h, F, kernel);
-        box_direct_solve(direct, 1.7, boxes[b].reaction, F, x);
+        boxhdg_direct_solve(direct, 1.7, boxes[b].reaction, F, x);
         double residual = plain_residual(h, F, x);
         if (getenv("FACET_SHOW") != NULL) printf("box %d: residual %.2e\n", b, residual);
         if (!(residual <= 5e-12)) fail_msg("box %d: residual %g", b, residual);
@@ -38,8 +38,8 @@ static void trace_solves(void **state) {
         free(F);
         free(x);
         free(kernel);
-        box_direct_destroy(&direct);
-        box_hdg_destroy(&h);
+        boxhdg_direct_destroy(&direct);
+        boxhdg_destroy(&h);
     }
 }
 
@@ -48,8 +48,8 @@ static void trace_solves(void **state) {
 static void trace_solves_again(void **state) {
     (void)state;
     struct plain_box box = {3, 4, {3, 2, 4}, 'u', "ddnnpp", 4.0, 0.3, 0};
-    struct box_hdg *h;
-    struct box_direct *direct;
+    struct boxhdg *h;
+    struct boxhdg_direct *direct;
     ok(plain_create(&box, &h));
     double *F = calloc((size_t)h->n_trace, sizeof *F), *kernel = calloc((size_t)h->n_trace, sizeof *F);
     double *x[3];
@@ -58,22 +58,22 @@ static void trace_solves_again(void **state) {
     for (int t = 0; t < 3; t++) {
         base_set_threads(t + 1);
         x[t] = calloc((size_t)h->n_trace, sizeof *F);
-        ok(box_direct_create(h, &direct));
-        box_direct_solve(direct, 5.0, 40.0, F, x[t]);
-        box_direct_solve(direct, 1.7, 0.3, F, x[t]);
+        ok(boxhdg_direct_create(h, &direct));
+        boxhdg_direct_solve(direct, 5.0, 40.0, F, x[t]);
+        boxhdg_direct_solve(direct, 1.7, 0.3, F, x[t]);
         for (int64_t i = 0; i < h->n_trace; i++) assert_true(x[t][i] == x[0][i]);
-        box_direct_destroy(&direct);
+        boxhdg_direct_destroy(&direct);
     }
     base_set_threads(threads);
     assert_true(plain_residual(h, F, x[0]) < 1e-13);
     for (int t = 0; t < 3; t++) free(x[t]);
     free(F);
     free(kernel);
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
 }
 
 /* y_m = sum_q A_mq x_q or y_q = sum_m A_mq x_m along every direction of a cell, A from the lines. */
-static void cell_transform(const struct box_hdg *h, const int at[3], int to_modes, const double *x,
+static void cell_transform(const struct boxhdg *h, const int at[3], int to_modes, const double *x,
                            double *y) {
     int dim = h->grid.dim, n = h->n;
     for (int64_t o = 0; o < h->cell_size; o++) {
@@ -92,15 +92,15 @@ static void cell_transform(const struct box_hdg *h, const int at[3], int to_mode
 }
 
 /* Traces of a cell in its modes: what they add to the equation of u (uhat given), or collect from it. */
-static void cell_couple(const struct box_hdg *h, const int at[3], double *trace, double *modes, int collect) {
+static void cell_couple(const struct boxhdg *h, const int at[3], double *trace, double *modes, int collect) {
     double a[3];
-    box_hdg_metric(h, at, a);
+    boxhdg_metric(h, at, a);
     for (int64_t i = 0; i < h->cell_size; i++)
         for (int d = 0; d < h->grid.dim; d++) {
             int64_t step = 1;
             for (int e = 0; e < d; e++) step *= h->n;
             int64_t mode = i / step % h->n, t = i % step + i / step / h->n * step;
-            const struct box_line *line = box_hdg_line(h, d, at[d]);
+            const struct box_line *line = boxhdg_line(h, d, at[d]);
             for (int s = 0; s < 2; s++) {
                 int64_t face = box_face(&h->grid, at, d, s) * h->face_size + t;
                 double r = a[d] * line->b[mode] * (s == 1 || mode < line->n_even ? 1.0 : -1.0);
@@ -113,10 +113,10 @@ static void cell_couple(const struct box_hdg *h, const int at[3], double *trace,
 }
 
 /* Z of a cell. */
-static double cell_Z(const struct box_hdg *h, const int at[3], int64_t i) {
-    double a[3], Z = box_hdg_metric(h, at, a);
+static double cell_Z(const struct boxhdg *h, const int at[3], int64_t i) {
+    double a[3], Z = boxhdg_metric(h, at, a);
     for (int d = 0; d < h->grid.dim; d++, i /= h->n)
-        Z += a[d] * box_hdg_line(h, d, at[d])->eigenvalues[i % h->n];
+        Z += a[d] * boxhdg_line(h, d, at[d])->eigenvalues[i % h->n];
     return Z;
 }
 
@@ -124,12 +124,12 @@ static double cell_Z(const struct box_hdg *h, const int at[3], int64_t i) {
 static void volume_is_trace(void **state) {
     (void)state;
     for (int b = 0; b < N_BOXES; b++) {
-        struct box_hdg *h;
-        struct box_direct *direct;
+        struct boxhdg *h;
+        struct boxhdg_direct *direct;
         struct box_volume *volume;
         if (boxes[b].degree > 10) continue;
         ok(plain_create(&boxes[b], &h));
-        ok(box_direct_create(h, &direct));
+        ok(boxhdg_direct_create(h, &direct));
         ok(box_volume_create_hdg(h, &volume));
         size_t N = (size_t)h->n_volume, n = (size_t)h->cell_size;
         double *f = calloc(N, sizeof *f), *u = calloc(N, sizeof *f), *load = calloc(N, sizeof *f);
@@ -164,7 +164,7 @@ static void volume_is_trace(void **state) {
         }
         for (int64_t i = 0; i < h->n_trace; i++)
             if (plain_is_fixed(h, i)) F[i] = 0.0;
-        box_direct_solve(direct, 1.7, boxes[b].reaction, F, x);
+        boxhdg_direct_solve(direct, 1.7, boxes[b].reaction, F, x);
         box_volume_solve(volume, 1.7, boxes[b].reaction, f, u);
         for (int pass = 0; pass < 2; pass++)
             for (int64_t c = 0; c < h->grid.n_cells; c++) {
@@ -188,9 +188,9 @@ static void volume_is_trace(void **state) {
         free(values);
         free(F);
         free(x);
-        box_direct_destroy(&direct);
+        boxhdg_direct_destroy(&direct);
         box_volume_destroy(&volume);
-        box_hdg_destroy(&h);
+        boxhdg_destroy(&h);
     }
 }
 
@@ -205,7 +205,7 @@ static void continuous_is_exact(void **state) {
     for (int dim = 1; dim <= 3; dim++)
         for (int graded = 0; graded < 2; graded++) {
             struct plain_box box = {dim, 2 + graded, {3, 2, 2}, graded ? 'g' : 'u', "dddddd", 1.0, 0.0, 0};
-            struct box_hdg *h;
+            struct boxhdg *h;
             struct box_volume *volume;
             struct field *u_field, *f_field;
             double *x = NULL, *f = NULL, *u = NULL, *nodes = NULL, error;
@@ -260,7 +260,7 @@ static void continuous_is_exact(void **state) {
             field_destroy(&u_field);
             field_destroy(&f_field);
             box_volume_destroy(&volume);
-            box_hdg_destroy(&h);
+            boxhdg_destroy(&h);
         }
 }
 
@@ -325,7 +325,7 @@ static double measured_error(const char *sides, const char *u_text, const char *
 static void one_unknown(void **state) {
     (void)state;
     struct plain_box box = {3, 1, {2, 2, 2}, 'u', "dddddd", 1.0, 0.0, 0};
-    struct box_hdg *h;
+    struct boxhdg *h;
     struct box_volume *volume;
     double f[64], u[64], other[64], nodes[27] = {0}, largest = 0.0;
     ok(plain_create(&box, &h));
@@ -338,7 +338,7 @@ static void one_unknown(void **state) {
     for (int i = 0; i < 64; i++) assert_true(fabs(u[i] - other[i]) <= 1e-13 * largest);
     assert_true(largest > 0.0);
     box_volume_destroy(&volume);
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
 }
 
 static void continuous_has_order(void **state) {
@@ -361,14 +361,14 @@ static void continuous_has_order(void **state) {
 
 /* ------------------------------------------------------------------------------------------ faults */
 
-static facet_status make_all(const struct box_hdg *h, const struct device *device) {
+static facet_status make_all(const struct boxhdg *h, const struct device *device) {
     facet_status status = FACET_OK;
-    struct box_direct *direct = NULL;
+    struct boxhdg_direct *direct = NULL;
     struct box_volume *one = NULL, *two = NULL;
     struct operator M = {0};
     struct field *zero = NULL;
     double value = 0.0, *u = NULL, error;
-    TRY(box_direct_create(h, &direct));
+    TRY(boxhdg_direct_create(h, &direct));
     TRY(operator_create_box_direct(device, 1.0, 1.0, &direct, &M));
     TRY(box_volume_create_hdg(h, &one));
     TRY(box_volume_create_continuous(&h->grid, 3, &two));
@@ -390,7 +390,7 @@ static void survives_faults(void **state) {
     struct plain_box box = {2, 2, {2, 3}, 'g', "ppnn", 1.0, 1.0, 0};
     struct base_memory before, after;
     const struct device *device;
-    struct box_hdg *h;
+    struct boxhdg *h;
     facet_status status = FACET_ERROR_MACHINE;
     ok(device_find("cpu", &device));
     ok(plain_create(&box, &h));
@@ -403,25 +403,25 @@ static void survives_faults(void **state) {
         assert_true(status == FACET_OK || status == FACET_ERROR_MACHINE);
         assert_int_equal(after.live_blocks, before.live_blocks);
     }
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
 }
 
 static void refuses(void **state) {
     (void)state;
     struct plain_box box = {2, 2, {2, 3}, 'g', "ppnn", 1.0, 1.0, 0};
     struct box_volume *volume;
-    struct box_direct *direct;
+    struct boxhdg_direct *direct;
     struct operator M;
     const struct device *device;
-    struct box_hdg *h;
+    struct boxhdg *h;
     ok(plain_create(&box, &h));
     assert_int_equal(box_volume_create_continuous(&h->grid, 0, &volume), FACET_ERROR_INPUT);
     assert_int_equal(box_volume_create_continuous(&h->grid, 33, &volume), FACET_ERROR_INPUT);
     ok(device_find("debug", &device));
-    ok(box_direct_create(h, &direct));
+    ok(boxhdg_direct_create(h, &direct));
     assert_int_equal(operator_create_box_direct(device, 1.0, 1.0, &direct, &M), FACET_ERROR_INPUT);
     assert_null(direct);
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
 }
 
 int main(void) {

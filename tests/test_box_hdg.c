@@ -4,7 +4,7 @@
 /* ------------------------------------------------------------------------------------------ solves */
 
 /* Conjugate gradients, to rounding. */
-static void solve_trace(const struct box_hdg *h, const double *F, double *x) {
+static void solve_trace(const struct boxhdg *h, const double *F, double *x) {
     size_t n = (size_t)h->n_trace;
     double *r = malloc(n * sizeof *r), *p = malloc(n * sizeof *p), *Ap = malloc(n * sizeof *Ap);
     double rr = 0, first;
@@ -15,7 +15,7 @@ static void solve_trace(const struct box_hdg *h, const double *F, double *x) {
     first = rr;
     for (int iteration = 0; iteration < 5000 && rr > 1e-28 * first; iteration++) {
         double pAp = 0, next = 0;
-        ok(box_hdg_apply(h, p, Ap));
+        ok(boxhdg_apply(h, p, Ap));
         for (size_t i = 0; i < n; i++) pAp += p[i] * Ap[i];
         for (size_t i = 0; i < n; i++) {
             x[i] += rr / pAp * p[i];
@@ -37,17 +37,17 @@ static struct field *make_field(const char *text) {
     return field;
 }
 
-static void solve_box(const struct box_hdg *h, const struct box_hdg_data *data, struct box_hdg_solution *s) {
+static void solve_box(const struct boxhdg *h, const struct boxhdg_data *data, struct boxhdg_solution *s) {
     size_t bytes = (size_t)h->n_trace * sizeof(double);
     double *dirichlet = malloc(bytes), *neumann = malloc(bytes), *F = malloc(bytes);
-    ok(box_hdg_solution_create(h, s));
-    ok(box_hdg_project_source(h, data, s->loads));
-    ok(box_hdg_project_boundary(h, data, dirichlet, neumann));
-    ok(box_hdg_condense_loads(h, s->loads, dirichlet, neumann, F));
+    ok(boxhdg_solution_create(h, s));
+    ok(boxhdg_project_source(h, data, s->loads));
+    ok(boxhdg_project_boundary(h, data, dirichlet, neumann));
+    ok(boxhdg_condense_loads(h, s->loads, dirichlet, neumann, F));
     solve_trace(h, F, s->trace);
-    box_hdg_add_dirichlet(h, dirichlet, s->trace);
-    ok(box_hdg_recover(h, s->loads, s->trace, s->u, s->q));
-    ok(box_hdg_postprocess(h, s));
+    boxhdg_add_dirichlet(h, dirichlet, s->trace);
+    ok(boxhdg_recover(h, s->loads, s->trace, s->u, s->q));
+    ok(boxhdg_postprocess(h, s));
     free(dirichlet);
     free(neumann);
     free(F);
@@ -59,19 +59,19 @@ static const char *const exacts[3] = {"sin(2*x+0.3)", "sin(2*x+0.3)*exp(0.5*y)+x
 /* Orders p + 1 of u, q and p + 2 of u*, the balance of cells, and the values at points. */
 static void check_order(struct box_kind kind, int coarse) {
     struct field *exact = make_field(exacts[kind.dim - 1]);
-    struct box_hdg_data data = {.exact = exact};
-    struct box_hdg_errors e[2];
+    struct boxhdg_data data = {.exact = exact};
+    struct boxhdg_errors e[2];
     double imbalance;
     for (int level = 0; level < 2; level++) {
         for (int d = 0; d < kind.dim; d++) kind.cells[d] = coarse << level;
-        struct box_hdg *h = make_box(&kind);
-        struct box_hdg_solution s;
+        struct boxhdg *h = make_box(&kind);
+        struct boxhdg_solution s;
         solve_box(h, &data, &s);
-        ok(box_hdg_measure_errors(h, &s, exact, &e[level]));
-        ok(box_hdg_conservation(h, &s, &imbalance));
+        ok(boxhdg_measure_errors(h, &s, exact, &e[level]));
+        ok(boxhdg_conservation(h, &s, &imbalance));
         near(imbalance, 0, 1e-11);
-        box_hdg_solution_destroy(&s);
-        box_hdg_destroy(&h);
+        boxhdg_solution_destroy(&s);
+        boxhdg_destroy(&h);
     }
     double order_u = log2(e[0].u_L2 / e[1].u_L2), order_q = log2(e[0].q_L2 / e[1].q_L2);
     double order_star = log2(e[0].u_star_L2 / e[1].u_star_L2);
@@ -97,7 +97,7 @@ static void test_orders(void **state) {
 }
 
 /* The trace of the box code at a point of a face. */
-static double trace_at(const struct box_hdg *h, const double *trace, const int at[3], int d, int side,
+static double trace_at(const struct boxhdg *h, const double *trace, const int at[3], int d, int side,
                        const double *x) {
     double values[3][40] = {{1}, {1}, {1}}, sum = 0;
     int n[3] = {1, 1, 1};
@@ -106,7 +106,7 @@ static double trace_at(const struct box_hdg *h, const double *trace, const int a
         double xi = 2 * (x[t] - low) / width - 1;
         if (t == d) continue;
         n[t] = h->n;
-        ok(box_line_evaluate(box_hdg_line(h, t, at[t]), 1, &xi, values[t], NULL));
+        ok(box_line_evaluate(boxhdg_line(h, t, at[t]), 1, &xi, values[t], NULL));
     }
     const double *face = trace + box_face(&h->grid, at, d, side) * h->face_size;
     for (int k = 0; k < n[2]; k++)
@@ -116,8 +116,7 @@ static double trace_at(const struct box_hdg *h, const double *trace, const int a
     return sum;
 }
 
-static void compare_traces(const struct box_hdg *h, const struct box_hdg_solution *s,
-                           const struct solved *m) {
+static void compare_traces(const struct boxhdg *h, const struct boxhdg_solution *s, const struct solved *m) {
     const struct hdg *hdg = m->solver->hdg;
     const struct hdg_face_table *table = &hdg->space.blocks[0].face;
     const struct mesh_block *block = &hdg->data.mesh->blocks[0];
@@ -154,7 +153,7 @@ static void compare_traces(const struct box_hdg *h, const struct box_hdg_solutio
 
 /* The same problem by the mapped code: traces, u, q, u*, q*, errors. */
 static void check_mapped(const struct box_kind *kind) {
-    struct box_hdg *h = make_box(kind);
+    struct boxhdg *h = make_box(kind);
     int dim = kind->dim;
     facet_box b = {.dim = dim, .shape = dim == 2 ? "quad" : "hex"};
     for (int d = 0; d < dim; d++) {
@@ -172,8 +171,8 @@ static void check_mapped(const struct box_kind *kind) {
     if (dim == 2 && b.periodic[1]) setup.conditions[2].part = NULL;
     struct field *source = make_field("exp(x)*(1+y)"), *low = make_field("1+sin(y)"),
                  *high = make_field("cos(y)"), *rest = make_field("x*y");
-    struct box_hdg_data data = {.source = source, .boundary = {{low, high}, {rest, rest}, {rest, rest}}};
-    struct box_hdg_solution s;
+    struct boxhdg_data data = {.source = source, .boundary = {{low, high}, {rest, rest}, {rest, rest}}};
+    struct boxhdg_solution s;
     ok(mesh_create_box(&b, &mesh));
     setup.mesh = mesh;
     setup.rtol = 1e-13;
@@ -183,7 +182,7 @@ static void check_mapped(const struct box_kind *kind) {
     solve_box(h, &data, &s);
     compare_traces(h, &s, &mapped);
     static const char *const names[] = {"u", "u_star", "q", "q_star"};
-    static const enum box_field fields[] = {BOX_U, BOX_U_STAR, BOX_Q, BOX_Q_STAR};
+    static const enum boxhdg_field fields[] = {BOX_U, BOX_U_STAR, BOX_Q, BOX_Q_STAR};
     static const double lattice[3] = {0.1, 0.35, 0.8};
     for (int64_t c = 0; c < h->grid.n_cells; c++) {
         int at[3], n = dim == 2 ? 9 : 27;
@@ -195,10 +194,10 @@ static void check_mapped(const struct box_kind *kind) {
                 x[i * dim + d] = h->grid.coordinates[d][at[d]] + h->grid.widths[d][at[d]] * xi[i * dim + d];
             }
         for (int f = 0; f < 4; f++) {
-            ok(box_hdg_evaluate_lattice(h, &s, fields[f], c, 3, lattice, ours));
-            ok(box_hdg_evaluate(h, &s, fields[f], c, n, xi, points));
+            ok(boxhdg_evaluate_lattice(h, &s, fields[f], c, 3, lattice, ours));
+            ok(boxhdg_evaluate(h, &s, fields[f], c, n, xi, points));
             ok(facet_solver_evaluate(mapped.solver, names[f], n, x, theirs));
-            for (int i = 0; i < n * box_field_components(h, fields[f]); i++) {
+            for (int i = 0; i < n * boxhdg_field_components(h, fields[f]); i++) {
                 near(ours[i], theirs[i], f < 2 ? 1e-10 : 1e-9);
                 near(ours[i], points[i], 1e-12);
             }
@@ -206,8 +205,8 @@ static void check_mapped(const struct box_kind *kind) {
     }
     release(&mapped);
     mesh_destroy(&mesh);
-    box_hdg_solution_destroy(&s);
-    box_hdg_destroy(&h);
+    boxhdg_solution_destroy(&s);
+    boxhdg_destroy(&h);
     field_destroy(&source);
     field_destroy(&low);
     field_destroy(&high);
@@ -236,18 +235,18 @@ static void test_pieces(void **state) {
                                     .stretch = 1.3,
                                     .sides = {BOX_NEUMANN},
                                     .tau = 1};
-            struct box_hdg *h = make_box(&kind);
+            struct boxhdg *h = make_box(&kind);
             struct field *field = make_field(dim == 1 ? "x*x" : dim == 2 ? "x*x*y" : "x*x*y+z");
             double *modes = random_vector(h->n_volume, 3), *values = random_vector(h->n_volume, 4), mean,
                    other;
             double *back = random_vector(h->n_volume, 5), *from = random_vector(h->n_volume, 6);
-            ok(box_hdg_to_points(h, modes, values));
-            ok(box_hdg_from_points(h, values, back));
+            ok(boxhdg_to_points(h, modes, values));
+            ok(boxhdg_from_points(h, values, back));
             close_to(h->n_volume, back, modes, 1e-13, "points and back");
-            ok(box_hdg_project_values(h, h->n, values, back));
+            ok(boxhdg_project_values(h, h->n, values, back));
             close_to(h->n_volume, back, modes, 1e-13, "values and back");
-            ok(box_hdg_project(h, field, modes));
-            ok(box_hdg_to_points(h, modes, values));
+            ok(boxhdg_project(h, field, modes));
+            ok(boxhdg_to_points(h, modes, values));
             double error = 0;
             for (int64_t c = 0; c < h->grid.n_cells; c++)
                 for (int64_t i = 0; i < h->cell_size; i++) {
@@ -262,12 +261,12 @@ static void test_pieces(void **state) {
                     error = fmax(error, fabs(exact - values[c * h->cell_size + i]));
                 }
             near(error, 0, 1e-13);
-            mean = box_hdg_mean(h, modes);
+            mean = boxhdg_mean(h, modes);
             near(mean, dim == 1 ? 1.0 / 3 : dim == 2 ? 1.0 / 6 : 2.0 / 3, 1e-13);
-            ok(box_hdg_field_mean(h, field, &other));
+            ok(boxhdg_field_mean(h, field, &other));
             near(other, mean, 1e-13);
             field_destroy(&field);
-            box_hdg_destroy(&h);
+            boxhdg_destroy(&h);
             double *all[] = {modes, values, back, from};
             for (int i = 0; i < 4; i++) free(all[i]);
         }
@@ -278,36 +277,36 @@ static void test_hybridize(void **state) {
     (void)state;
     struct box_kind kind = {
         .dim = 3, .degree = 3, .cells = {2, 3, 2}, .stretch = 1.2, .mixed = 1, .varying = 0};
-    struct box_hdg *h = make_box(&kind);
+    struct boxhdg *h = make_box(&kind);
     struct field *exact = make_field("x*x*y-z*z*z+x");
-    struct box_hdg_data data = {.exact = exact};
-    struct box_hdg_solution s;
-    struct box_hdg_errors e;
+    struct boxhdg_data data = {.exact = exact};
+    struct boxhdg_solution s;
+    struct boxhdg_errors e;
     double *dirichlet = random_vector(h->n_trace, 1), *neumann = random_vector(h->n_trace, 2);
     double *values = random_vector(h->n_volume, 3);
-    ok(box_hdg_solution_create(h, &s));
-    ok(box_hdg_project_boundary(h, &data, dirichlet, neumann));
-    ok(box_hdg_project(h, exact, s.u));
-    ok(box_hdg_to_points(h, s.u, values));
-    ok(box_hdg_hybridize(h, values, dirichlet, neumann, s.trace));
-    ok(box_hdg_project_source(h, &data, s.loads));
-    ok(box_hdg_recover(h, s.loads, s.trace, s.u, s.q));
-    ok(box_hdg_postprocess(h, &s));
-    ok(box_hdg_measure_errors(h, &s, exact, &e));
+    ok(boxhdg_solution_create(h, &s));
+    ok(boxhdg_project_boundary(h, &data, dirichlet, neumann));
+    ok(boxhdg_project(h, exact, s.u));
+    ok(boxhdg_to_points(h, s.u, values));
+    ok(boxhdg_hybridize(h, values, dirichlet, neumann, s.trace));
+    ok(boxhdg_project_source(h, &data, s.loads));
+    ok(boxhdg_recover(h, s.loads, s.trace, s.u, s.q));
+    ok(boxhdg_postprocess(h, &s));
+    ok(boxhdg_measure_errors(h, &s, exact, &e));
     near(e.trace_L2 + e.u_L2 + e.u_Linf, 0, 1e-11);
     near(e.q_L2 + e.u_star_L2 + e.q_star_L2, 0, 1e-11);
-    double flux = box_hdg_face_flux(h, &s, 0, 1, 0), mean = box_hdg_mean_trace(h, &s, 0);
+    double flux = boxhdg_face_flux(h, &s, 0, 1, 0), mean = boxhdg_mean_trace(h, &s, 0);
     double w = h->grid.widths[0][0], t = h->grid.widths[2][0];
     near(flux, w * w * w / 3 * t, 1e-12); /* q.n = k x^2 on the face y = 0 */
-    box_hdg_shift(h, 2.5, &s);
-    near(box_hdg_mean_trace(h, &s, 0), mean + 2.5, 1e-12);
-    struct box_hdg_errors shifted;
-    ok(box_hdg_measure_errors(h, &s, exact, &shifted));
+    boxhdg_shift(h, 2.5, &s);
+    near(boxhdg_mean_trace(h, &s, 0), mean + 2.5, 1e-12);
+    struct boxhdg_errors shifted;
+    ok(boxhdg_measure_errors(h, &s, exact, &shifted));
     near(shifted.u_L2, 2.5, 1e-11);
     near(shifted.u_star_L2, 2.5, 1e-11);
     near(shifted.q_star_L2, 0, 1e-11);
-    box_hdg_solution_destroy(&s);
-    box_hdg_destroy(&h);
+    boxhdg_solution_destroy(&s);
+    boxhdg_destroy(&h);
     field_destroy(&exact);
     free(dirichlet);
     free(neumann);
@@ -325,35 +324,35 @@ static void test_singular(void **state) {
                                 .stretch = 1.3,
                                 .tau = 2,
                                 .sides = {BOX_NEUMANN, BOX_NEUMANN, BOX_NEUMANN}};
-        struct box_hdg *h = make_box(&kind);
+        struct boxhdg *h = make_box(&kind);
         struct field *exact = make_field(texts[dim - 1]);
-        struct box_hdg_data data = {.exact = exact};
-        struct box_hdg_solution s;
-        struct box_hdg_errors e;
+        struct boxhdg_data data = {.exact = exact};
+        struct boxhdg_solution s;
+        struct boxhdg_errors e;
         double *one = random_vector(h->n_trace, 1), *y = random_vector(h->n_trace, 2);
         double *neumann = random_vector(h->n_trace, 3), shift, scale, mean;
         assert_true(h->grid.singular);
-        box_hdg_constant(h, one);
-        ok(box_hdg_apply(h, one, y));
+        boxhdg_constant(h, one);
+        ok(boxhdg_apply(h, one, y));
         near(norm2(h->n_trace, y), 0, 1e-10 * norm2(h->n_trace, one));
-        ok(box_hdg_solution_create(h, &s));
-        ok(box_hdg_project_source(h, &data, s.loads));
-        ok(box_hdg_project_boundary(h, &data, NULL, neumann));
-        box_hdg_balance(h, neumann, s.loads, &shift, &scale);
+        ok(boxhdg_solution_create(h, &s));
+        ok(boxhdg_project_source(h, &data, s.loads));
+        ok(boxhdg_project_boundary(h, &data, NULL, neumann));
+        boxhdg_balance(h, neumann, s.loads, &shift, &scale);
         near(shift, 0, 1e-8 * scale); /* quadrature */
-        ok(box_hdg_condense_loads(h, s.loads, NULL, neumann, y));
+        ok(boxhdg_condense_loads(h, s.loads, NULL, neumann, y));
         solve_trace(h, y, s.trace);
-        ok(box_hdg_recover(h, s.loads, s.trace, s.u, s.q));
-        ok(box_hdg_field_mean(h, exact, &mean));
-        box_hdg_shift(h, mean - box_hdg_mean(h, s.u), &s);
-        ok(box_hdg_postprocess(h, &s));
-        ok(box_hdg_measure_errors(h, &s, exact, &e));
+        ok(boxhdg_recover(h, s.loads, s.trace, s.u, s.q));
+        ok(boxhdg_field_mean(h, exact, &mean));
+        boxhdg_shift(h, mean - boxhdg_mean(h, s.u), &s);
+        ok(boxhdg_postprocess(h, &s));
+        ok(boxhdg_measure_errors(h, &s, exact, &e));
         near(e.u_L2 + e.trace_L2 + e.u_star_L2, 0, 1e-6);
         /* an unbalanced source is balanced by what is too much */
         double *values = random_vector(h->n_volume, 4);
         for (int64_t i = 0; i < h->n_volume; i++) values[i] = 2.5;
-        ok(box_hdg_load(h, values, NULL, NULL, s.loads, y));
-        box_hdg_balance(h, NULL, s.loads, &shift, &scale);
+        ok(boxhdg_load(h, values, NULL, NULL, s.loads, y));
+        boxhdg_balance(h, NULL, s.loads, &shift, &scale);
         near(shift, 2.5, 1e-12);
         near(norm2(h->n_volume, s.loads), 0, 1e-12);
         free(values);
@@ -361,8 +360,8 @@ static void test_singular(void **state) {
         free(y);
         free(neumann);
         field_destroy(&exact);
-        box_hdg_solution_destroy(&s);
-        box_hdg_destroy(&h);
+        boxhdg_solution_destroy(&s);
+        boxhdg_destroy(&h);
     }
 }
 
@@ -375,13 +374,13 @@ static void test_threads(void **state) {
                             .stretch = 1.1,
                             .varying = 1,
                             .sides = {0, 0, BOX_PERIODIC}};
-    struct box_hdg *h = make_box(&kind);
+    struct boxhdg *h = make_box(&kind);
     double *f = random_vector(h->n_volume, 1), *loads = random_vector(h->n_volume, 2);
     double *F[3], *dirichlet = random_vector(h->n_trace, 4);
     for (int i = 0; i < 3; i++) {
         F[i] = random_vector(h->n_trace, 3);
         base_set_threads(i + 1);
-        ok(box_hdg_load(h, f, dirichlet, NULL, loads, F[i]));
+        ok(boxhdg_load(h, f, dirichlet, NULL, loads, F[i]));
     }
     base_set_threads(0);
     assert_memory_equal(F[0], F[1], (size_t)h->n_trace * sizeof(double));
@@ -390,7 +389,7 @@ static void test_threads(void **state) {
     free(f);
     free(loads);
     free(dirichlet);
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
 }
 
 /* ------------------------------------------------------------------------------------------ faults */
@@ -398,34 +397,34 @@ static void test_threads(void **state) {
 static facet_status walk(const struct box_grid_data *data, const double *const rho[3],
                          const struct field *exact) {
     facet_status status = FACET_OK;
-    struct box_hdg *h = NULL;
-    struct box_hdg_solution s = {0};
-    struct box_hdg_errors errors;
-    struct box_hdg_data problem = {.exact = exact};
+    struct boxhdg *h = NULL;
+    struct boxhdg_solution s = {0};
+    struct boxhdg_errors errors;
+    struct boxhdg_data problem = {.exact = exact};
     double *F = NULL, *dirichlet = NULL, imbalance, point[2] = {0.5, 0.5}, value[2];
-    TRY(box_hdg_create(data, 2, rho, &h));
+    TRY(boxhdg_create(data, 2, rho, &h));
     TRY(ALLOC(F, h->n_trace));
     TRY(ALLOC(dirichlet, h->n_trace));
-    TRY(box_hdg_solution_create(h, &s));
-    TRY(box_hdg_project_boundary(h, &problem, dirichlet, NULL));
-    TRY(box_hdg_project_source(h, &problem, s.loads));
-    TRY(box_hdg_condense_loads(h, s.loads, dirichlet, NULL, F));
-    TRY(box_hdg_apply(h, F, s.trace));
-    TRY(box_hdg_hybridize(h, s.u, dirichlet, NULL, s.trace));
-    TRY(box_hdg_recover(h, s.loads, s.trace, s.u, s.q));
-    TRY(box_hdg_postprocess(h, &s));
-    TRY(box_hdg_measure_errors(h, &s, exact, &errors));
-    TRY(box_hdg_conservation(h, &s, &imbalance));
-    TRY(box_hdg_evaluate(h, &s, BOX_Q_STAR, 0, 1, point, value));
-    TRY(box_hdg_evaluate_lattice(h, &s, BOX_Q, 0, 1, point, value));
-    TRY(box_hdg_field_mean(h, exact, &imbalance));
-    TRY(box_hdg_load(h, s.u, NULL, NULL, s.loads, F));
-    TRY(box_hdg_to_points(h, s.u, s.loads));
+    TRY(boxhdg_solution_create(h, &s));
+    TRY(boxhdg_project_boundary(h, &problem, dirichlet, NULL));
+    TRY(boxhdg_project_source(h, &problem, s.loads));
+    TRY(boxhdg_condense_loads(h, s.loads, dirichlet, NULL, F));
+    TRY(boxhdg_apply(h, F, s.trace));
+    TRY(boxhdg_hybridize(h, s.u, dirichlet, NULL, s.trace));
+    TRY(boxhdg_recover(h, s.loads, s.trace, s.u, s.q));
+    TRY(boxhdg_postprocess(h, &s));
+    TRY(boxhdg_measure_errors(h, &s, exact, &errors));
+    TRY(boxhdg_conservation(h, &s, &imbalance));
+    TRY(boxhdg_evaluate(h, &s, BOX_Q_STAR, 0, 1, point, value));
+    TRY(boxhdg_evaluate_lattice(h, &s, BOX_Q, 0, 1, point, value));
+    TRY(boxhdg_field_mean(h, exact, &imbalance));
+    TRY(boxhdg_load(h, s.u, NULL, NULL, s.loads, F));
+    TRY(boxhdg_to_points(h, s.u, s.loads));
 done:
     base_free(&F);
     base_free(&dirichlet);
-    box_hdg_solution_destroy(&s);
-    box_hdg_destroy(&h);
+    boxhdg_solution_destroy(&s);
+    boxhdg_destroy(&h);
     return status;
 }
 

@@ -1,9 +1,9 @@
 /* HDG on a box at the Gauss points of its cells on any device, against the host's way through plain modes:
  * right-hand sides, recovery, and whole solves. */
-#include "box/cells.h"
-#include "box/lanes_points.h"
-#include "box/solver.h"
-#include "box_lanes_helpers.h"
+#include "boxhdg/cells.h"
+#include "boxhdg/lanes_points.h"
+#include "boxhdg/solver.h"
+#include "boxhdg_lanes_helpers.h"
 #include "device/device.h"
 
 static const struct box_case boxes[] = {
@@ -47,7 +47,7 @@ static double relative(int64_t n, const double *x, const double *y) {
 
 /* Random data of one box, and what the host makes of them. */
 struct data {
-    struct box_hdg *h;
+    struct boxhdg *h;
     double *f, *dirichlet, *neumann, *F, *loads, *trace, *u, *back;
 };
 
@@ -62,13 +62,13 @@ static void data_create(const struct box_case *c, struct data *d) {
     d->loads = random_numbers(m, 6);
     d->u = random_numbers(m, 7);
     d->back = random_numbers(m > n ? m : n, 8);
-    ok(box_hdg_load(d->h, d->f, d->dirichlet, d->neumann, d->loads, d->F));
+    ok(boxhdg_load(d->h, d->f, d->dirichlet, d->neumann, d->loads, d->F));
 }
 
 static void data_destroy(struct data *d) {
     double *all[] = {d->f, d->dirichlet, d->neumann, d->F, d->loads, d->trace, d->u, d->back};
     for (int i = 0; i < 8; i++) test_free(all[i]);
-    box_hdg_destroy(&d->h);
+    boxhdg_destroy(&d->h);
 }
 
 static void loads_and_recovery_are_those_of_the_host(void **state) {
@@ -77,34 +77,34 @@ static void loads_and_recovery_are_those_of_the_host(void **state) {
     for (int k = 0; k < N_BOXES * 3; k++) {
         const struct device *device;
         struct data d;
-        struct box_lanes *lanes = NULL;
-        struct box_lanes_points *points = NULL;
+        struct boxhdg_lanes *lanes = NULL;
+        struct boxhdg_lanes_points *points = NULL;
         struct vector f, F, trace;
         ok(device_find(devices[k % 3], &device));
         data_create(&boxes[k / 3], &d);
-        ok(box_lanes_create(device, d.h, 0, &lanes));
-        ok(box_lanes_points_create(lanes, d.dirichlet, d.neumann, &points));
+        ok(boxhdg_lanes_create(device, d.h, 0, &lanes));
+        ok(boxhdg_lanes_points_create(lanes, d.dirichlet, d.neumann, &points));
         ok(vector_create(device, d.h->n_volume, &f));
         ok(vector_create(device, lanes->plan.size, &F));
         ok(vector_create(device, lanes->plan.size, &trace));
         ok(vector_upload(&f, d.f));
-        box_lanes_load(points, &f, &F);
+        boxhdg_lanes_load(points, &f, &F);
         for (int64_t i = 0; i < d.h->n_trace; i++) d.back[i] = 0.0;
-        ok(box_lanes_unpack(lanes, BOX_LANES_RESIDUAL, &F, d.back));
+        ok(boxhdg_lanes_unpack(lanes, BOXHDG_RESIDUAL, &F, d.back));
         assert_true(relative(d.h->n_trace, d.back, d.F) < 1e-11);
 
-        ok(box_lanes_pack(lanes, BOX_LANES_UNKNOWN, d.trace, &trace));
-        box_lanes_recover(points, &trace, &f, &f);
+        ok(boxhdg_lanes_pack(lanes, BOXHDG_UNKNOWN, d.trace, &trace));
+        boxhdg_lanes_recover(points, &trace, &f, &f);
         ok(vector_download(&f, d.back));
-        box_hdg_add_dirichlet(d.h, d.dirichlet, d.trace);
-        ok(box_hdg_recover(d.h, d.loads, d.trace, d.u, NULL));
-        ok(box_hdg_to_points(d.h, d.u, d.u));
+        boxhdg_add_dirichlet(d.h, d.dirichlet, d.trace);
+        ok(boxhdg_recover(d.h, d.loads, d.trace, d.u, NULL));
+        ok(boxhdg_to_points(d.h, d.u, d.u));
         assert_true(relative(d.h->n_volume, d.back, d.u) < 1e-11);
         vector_destroy(&f);
         vector_destroy(&F);
         vector_destroy(&trace);
-        box_lanes_points_destroy(&points);
-        box_lanes_destroy(&lanes);
+        boxhdg_lanes_points_destroy(&points);
+        boxhdg_lanes_destroy(&lanes);
         data_destroy(&d);
     }
     assert_int_equal(live_blocks(), before);
@@ -113,70 +113,70 @@ static void loads_and_recovery_are_those_of_the_host(void **state) {
 /* On all devices, in both precisions, with and without a coarse space. */
 static void whole_solves_are_those_of_the_host(void **state) {
     (void)state;
-    static const enum box_preconditioner kinds[] = {BOX_SOLVER_DIAGONAL, BOX_SOLVER_ADDITIVE,
-                                                    BOX_SOLVER_CHEBYSHEV};
+    static const enum boxhdg_preconditioner kinds[] = {BOXHDG_DIAGONAL, BOXHDG_ADDITIVE, BOXHDG_CHEBYSHEV};
     int64_t before = live_blocks();
     for (int k = 0; k < N_BOXES * 3 * 2; k++) {
         const struct device *device;
         const struct solve_control control = {.rtol = 1e-12, .max_iterations = 2000};
-        struct box_solver_options options;
-        struct box_solver *solver = NULL;
+        struct boxhdg_solver_options options;
+        struct boxhdg_solver *solver = NULL;
         struct solve_report report = {0};
         struct data d;
         struct vector f;
         double seconds[3];
-        box_solver_options_default(&options);
+        boxhdg_solver_options_default(&options);
         options.preconditioner = kinds[k % 3];
         options.mixed = k / 3 % 2;
         ok(device_find(k / 6 % 2 ? "debug" : "cpu", &device));
         data_create(&boxes[k / 6], &d);
-        ok(box_solver_create(device, d.h, &options, &solver));
-        ok(box_solver_solve(solver, d.F, d.trace, 0, &control, &report));
-        box_hdg_add_dirichlet(d.h, d.dirichlet, d.trace);
-        ok(box_hdg_recover(d.h, d.loads, d.trace, d.u, NULL));
-        ok(box_hdg_to_points(d.h, d.u, d.u));
+        ok(boxhdg_solver_create(device, d.h, &options, &solver));
+        ok(boxhdg_solver_solve(solver, d.F, d.trace, 0, &control, &report));
+        boxhdg_add_dirichlet(d.h, d.dirichlet, d.trace);
+        ok(boxhdg_recover(d.h, d.loads, d.trace, d.u, NULL));
+        ok(boxhdg_to_points(d.h, d.u, d.u));
         ok(vector_create(device, d.h->n_volume, &f));
         ok(vector_upload(&f, d.f));
-        ok(box_solver_set_boundary(solver, d.dirichlet, d.neumann));
-        ok(box_solver_solve_points(solver, &f, &f, &control, &report, seconds));
+        ok(boxhdg_solver_set_boundary(solver, d.dirichlet, d.neumann));
+        ok(boxhdg_solver_solve_points(solver, &f, &f, &control, &report, seconds));
         assert_true(report.converged);
         ok(vector_download(&f, d.back));
         assert_true(relative(d.h->n_volume, d.back, d.u) < 1e-9);
         solve_report_clear(&report);
         vector_destroy(&f);
-        box_solver_destroy(&solver);
+        boxhdg_solver_destroy(&solver);
         data_destroy(&d);
     }
     assert_int_equal(live_blocks(), before);
 }
 
 /* u at the points after so many iterations in double precision. */
-static void iterate(const char *name, const struct data *d, enum box_preconditioner kind, double *u) {
+static void iterate(const char *name, const struct data *d, enum boxhdg_preconditioner kind, double *u) {
     const struct device *device;
     const struct solve_control control = {.rtol = 1e-30, .max_iterations = 6};
-    const struct box_solver_options options = {.preconditioner = kind, .chebyshev_degree = 4};
-    struct box_solver *solver = NULL;
+    const struct boxhdg_solver_options options = {.preconditioner = kind, .chebyshev_degree = 4};
+    struct boxhdg_solver *solver = NULL;
     struct solve_report report = {0};
     struct vector f;
     ok(device_find(name, &device));
-    ok(box_solver_create(device, d->h, &options, &solver));
+    ok(boxhdg_solver_create(device, d->h, &options, &solver));
     ok(vector_create(device, d->h->n_volume, &f));
     ok(vector_upload(&f, d->f));
-    ok(box_solver_set_boundary(solver, d->dirichlet, d->neumann));
-    assert_int_equal(box_solver_solve_points(solver, &f, &f, &control, &report, NULL), FACET_NOT_CONVERGED);
+    ok(boxhdg_solver_set_boundary(solver, d->dirichlet, d->neumann));
+    assert_int_equal(boxhdg_solver_solve_points(solver, &f, &f, &control, &report, NULL),
+                     FACET_NOT_CONVERGED);
     assert_int_equal(report.iterations, 6);
     ok(vector_download(&f, u));
     solve_report_clear(&report);
     vector_destroy(&f);
-    box_solver_destroy(&solver);
+    boxhdg_solver_destroy(&solver);
 }
 
 /* After equal iterations the devices have the same solution, up to rounding; the GPU too where there is one.
  */
 static void devices_agree_after_equal_iterations(void **state) {
     (void)state;
-    static const enum box_preconditioner kinds[] = {BOX_SOLVER_NONE, BOX_SOLVER_DIAGONAL, BOX_SOLVER_ADDITIVE,
-                                                    BOX_SOLVER_CHEBYSHEV};
+    static const enum boxhdg_preconditioner kinds[] = {BOXHDG_NONE, BOXHDG_DIAGONAL, BOXHDG_ADDITIVE,
+                                                       BOXHDG_CHEBYSHEV};
     const struct device *gpu;
     int n_devices = device_find("cuda", &gpu) == FACET_OK ? 3 : 2;
     static const char *const names[] = {"ref", "debug", "cuda"};
@@ -203,12 +203,12 @@ static void every_allocation_may_fail(void **state) {
         ok(device_find(names[i], &device));
         int64_t before = live_blocks();
         for (int k = 1; status != FACET_OK; k++) {
-            struct box_solver *solver = NULL;
+            struct boxhdg_solver *solver = NULL;
             base_memory_fail_at(k);
-            status = box_solver_create(device, d.h, NULL, &solver);
-            if (status == FACET_OK) status = box_solver_set_boundary(solver, d.dirichlet, d.neumann);
+            status = boxhdg_solver_create(device, d.h, NULL, &solver);
+            if (status == FACET_OK) status = boxhdg_solver_set_boundary(solver, d.dirichlet, d.neumann);
             base_memory_fail_at(0);
-            box_solver_destroy(&solver);
+            boxhdg_solver_destroy(&solver);
             assert_true(status == FACET_OK || status == FACET_ERROR_MACHINE);
             assert_int_equal(live_blocks(), before);
         }

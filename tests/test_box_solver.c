@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "box/lanes_coarse.h"
-#include "box/solver.h"
-#include "box_lanes_helpers.h"
+#include "boxhdg/coarse.h"
+#include "boxhdg/solver.h"
+#include "boxhdg_lanes_helpers.h"
 
 #define PI 3.14159265358979323846
 
@@ -16,7 +16,7 @@ static const struct device *find(const char *name) {
     return device;
 }
 
-static double *random_trace(const struct box_hdg *h, uint32_t seed) {
+static double *random_trace(const struct boxhdg *h, uint32_t seed) {
     double *x = test_malloc((size_t)h->n_trace * sizeof *x);
     for (int64_t i = 0; i < h->n_trace; i++) x[i] = random_signed(&seed);
     return x;
@@ -29,7 +29,7 @@ static double norm(int64_t n, const double *x) {
 }
 
 /* Sets what stands on fixed faces to zero. */
-static void clear_fixed(const struct box_hdg *h, double *x) {
+static void clear_fixed(const struct boxhdg *h, double *x) {
     const struct box_grid *g = &h->grid;
     for (int64_t cell = 0; cell < g->n_cells; cell++) {
         int at[3];
@@ -46,13 +46,13 @@ static void clear_fixed(const struct box_hdg *h, double *x) {
 
 /* |K x - y| / |y| of the operator in lanes. */
 static double operator_error(const struct box_case *c, const char *device, int single) {
-    struct box_hdg *h = make_box(c);
-    struct box_lanes *lanes = NULL;
+    struct boxhdg *h = make_box(c);
+    struct boxhdg_lanes *lanes = NULL;
     struct operator A = {0};
     struct vector x, y;
     double *in = random_trace(h, 5), *expected = test_calloc((size_t)h->n_trace, sizeof *expected),
            *got = test_calloc((size_t)h->n_trace, sizeof *got);
-    ok(box_lanes_create(find(device), h, single, &lanes));
+    ok(boxhdg_lanes_create(find(device), h, single, &lanes));
     operator_create_box(lanes, &A);
 
     for (int i = 0; i < 2; i++)
@@ -60,9 +60,9 @@ static double operator_error(const struct box_case *c, const char *device, int s
                   : vector_create(find(device), lanes->plan.size, i ? &x : &y));
     vector_fill(&y, NAN);
     plain_apply(h, in, expected);
-    ok(box_lanes_pack(lanes, BOX_LANES_UNKNOWN, in, &x));
+    ok(boxhdg_lanes_pack(lanes, BOXHDG_UNKNOWN, in, &x));
     operator_apply(&A, &x, &y);
-    ok(box_lanes_unpack(lanes, BOX_LANES_RESIDUAL, &y, got));
+    ok(boxhdg_lanes_unpack(lanes, BOXHDG_RESIDUAL, &y, got));
     for (int64_t i = 0; i < h->n_trace; i++) got[i] -= expected[i];
     double error = norm(h->n_trace, got) / norm(h->n_trace, expected);
     operator_destroy(&A);
@@ -71,8 +71,8 @@ static double operator_error(const struct box_case *c, const char *device, int s
     test_free(in);
     test_free(expected);
     test_free(got);
-    box_lanes_destroy(&lanes);
-    box_hdg_destroy(&h);
+    boxhdg_lanes_destroy(&lanes);
+    boxhdg_destroy(&h);
     return error;
 }
 
@@ -136,11 +136,11 @@ static void the_diagonal_is_that_of_the_operator(void **state) {
     for (int s = 0; s < N_SHAPES; s++) {
         struct box_case c = shapes[s];
         c.degree = 3;
-        struct box_hdg *h = make_box(&c);
-        struct box_lanes *lanes = NULL;
+        struct boxhdg *h = make_box(&c);
+        struct boxhdg_lanes *lanes = NULL;
         struct operator A = {0}, D = {0};
         struct vector x, y;
-        ok(box_lanes_create(find("cpu"), h, 0, &lanes));
+        ok(boxhdg_lanes_create(find("cpu"), h, 0, &lanes));
         operator_create_box(lanes, &A);
         operator_create_box_diagonal(lanes, &D);
         ok(vector_create(find("cpu"), lanes->plan.size, &x));
@@ -159,15 +159,15 @@ static void the_diagonal_is_that_of_the_operator(void **state) {
         assert_true(found > 0);
         vector_destroy(&x);
         vector_destroy(&y);
-        box_lanes_destroy(&lanes);
-        box_hdg_destroy(&h);
+        boxhdg_lanes_destroy(&lanes);
+        boxhdg_destroy(&h);
     }
 }
 
 /* ------------------------------------------------------------------------------------------ coarse space */
 
 /* P e with e at vertices: random, zero on Dirichlet sides, the same at both ends of a period. */
-static void coarse_function(const struct box_lanes *lanes, struct vector *coefficients) {
+static void coarse_function(const struct boxhdg_lanes *lanes, struct vector *coefficients) {
     const struct box_plan *p = &lanes->plan;
     int size[3], at[3];
     uint32_t seed = 3;
@@ -239,14 +239,14 @@ static void the_coarse_matrix_is_galerkins(void **state) {
         {.dim = 1, .degree = 5, .cells = {12}, .sides = {{1, 0}}, .rho = 2, .length = 2},
     };
     for (size_t s = 0; s < sizeof cases / sizeof *cases; s++) {
-        struct box_hdg *h = make_box(&cases[s]);
-        struct box_lanes *lanes = NULL;
-        struct box_lanes_coarse *coarse = NULL;
+        struct boxhdg *h = make_box(&cases[s]);
+        struct boxhdg_lanes *lanes = NULL;
+        struct boxhdg_lanes_coarse *coarse = NULL;
         struct vector e, back, d, y;
         struct box_step step = {.direction = 1, .product = 1};
         double sums[2], dot, energy;
-        ok(box_lanes_create(find("cpu"), h, 0, &lanes));
-        ok(box_lanes_coarse_create(lanes, &coarse));
+        ok(boxhdg_lanes_create(find("cpu"), h, 0, &lanes));
+        ok(boxhdg_lanes_coarse_create(lanes, &coarse));
         int64_t n = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;
         ok(vector_create(find("cpu"), n, &e));
         ok(vector_create(find("cpu"), n, &back));
@@ -254,16 +254,16 @@ static void the_coarse_matrix_is_galerkins(void **state) {
         ok(vector_create(find("cpu"), lanes->plan.size, &y));
         coarse_function(lanes, &e);
         vector_fill(&y, 0.0);
-        energy = box_lanes_step(lanes, &step, NULL, &y, &e, &d, NULL, &y);
-        box_lanes_residual(lanes, 0.0, &d, &y, &back, sums);
-        ok(box_lanes_coarse_correct(coarse, &back, &back, &dot));
+        energy = boxhdg_lanes_step(lanes, &step, NULL, &y, &e, &d, NULL, &y);
+        boxhdg_lanes_residual(lanes, 0.0, &d, &y, &back, sums);
+        ok(boxhdg_lanes_coarse_correct(coarse, &back, &back, &dot));
         assert_true(fabs(dot - energy) < 1e-10 * energy);
         for (int64_t i = 0; i < n; i++) assert_true(fabs(back.data[i] - e.data[i]) < 1e-9);
         struct vector *all[] = {&e, &back, &d, &y};
         for (int i = 0; i < 4; i++) vector_destroy(all[i]);
-        box_lanes_coarse_destroy(&coarse);
-        box_lanes_destroy(&lanes);
-        box_hdg_destroy(&h);
+        boxhdg_lanes_coarse_destroy(&coarse);
+        boxhdg_lanes_destroy(&lanes);
+        boxhdg_destroy(&h);
     }
 }
 
@@ -275,10 +275,10 @@ struct outcome {
 };
 
 static struct outcome solve_box(const struct box_case *c, const char *device,
-                                enum box_preconditioner preconditioner, int mixed) {
-    struct box_hdg *h = make_box(c);
-    struct box_solver *solver = NULL;
-    struct box_solver_options options;
+                                enum boxhdg_preconditioner preconditioner, int mixed) {
+    struct boxhdg *h = make_box(c);
+    struct boxhdg_solver *solver = NULL;
+    struct boxhdg_solver_options options;
     struct solve_control control = {.rtol = 1e-10, .max_iterations = 2000};
     struct solve_report report = {0};
     double *F = random_trace(h, 9), *uhat = random_trace(h, 10),
@@ -289,11 +289,11 @@ static struct outcome solve_box(const struct box_case *c, const char *device,
         plain_apply(h, uhat, r);
         memcpy(F, r, (size_t)h->n_trace * sizeof *r);
     }
-    box_solver_options_default(&options);
+    boxhdg_solver_options_default(&options);
     options.preconditioner = preconditioner;
     options.mixed = mixed;
-    ok(box_solver_create(find(device), h, &options, &solver));
-    ok(box_solver_solve(solver, F, uhat, 0, &control, &report));
+    ok(boxhdg_solver_create(find(device), h, &options, &solver));
+    ok(boxhdg_solver_solve(solver, F, uhat, 0, &control, &report));
     struct outcome outcome = {.iterations = report.iterations};
     plain_apply(h, uhat, r);
     for (int64_t i = 0; i < h->n_trace; i++) r[i] -= F[i];
@@ -301,25 +301,25 @@ static struct outcome solve_box(const struct box_case *c, const char *device,
     assert_true(report.converged && report.residual <= 1e-10);
     assert_true(fabs(outcome.residual - report.residual) < 1e-12);
     /* once more from the solution: nothing is left to do */
-    ok(box_solver_solve(solver, F, uhat, 1, &control, &report));
+    ok(boxhdg_solver_solve(solver, F, uhat, 1, &control, &report));
     assert_true(report.iterations <= 1);
     solve_report_clear(&report);
-    box_solver_destroy(&solver);
+    boxhdg_solver_destroy(&solver);
     test_free(F);
     test_free(uhat);
     test_free(r);
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
     return outcome;
 }
 
 static void all_sorts_of_boxes_are_solved(void **state) {
     (void)state;
     for (int s = 0; s < N_SHAPES; s++)
-        for (int k = BOX_SOLVER_NONE; k <= BOX_SOLVER_CHEBYSHEV; k++)
+        for (int k = BOXHDG_NONE; k <= BOXHDG_CHEBYSHEV; k++)
             for (int mixed = 0; mixed < 2; mixed++) {
                 struct box_case c = shapes[s];
                 c.degree = 3;
-                struct outcome outcome = solve_box(&c, "cpu", (enum box_preconditioner)k, mixed);
+                struct outcome outcome = solve_box(&c, "cpu", (enum boxhdg_preconditioner)k, mixed);
                 assert_true(outcome.residual <= 1.01e-10);
             }
 }
@@ -328,9 +328,9 @@ static void other_devices_solve_the_same(void **state) {
     (void)state;
     struct box_case c = shapes[4];
     c.degree = 2;
-    for (int k = BOX_SOLVER_DIAGONAL; k <= BOX_SOLVER_CHEBYSHEV; k++) {
-        struct outcome cpu = solve_box(&c, "cpu", (enum box_preconditioner)k, 1);
-        struct outcome debug = solve_box(&c, "debug", (enum box_preconditioner)k, 1);
+    for (int k = BOXHDG_DIAGONAL; k <= BOXHDG_CHEBYSHEV; k++) {
+        struct outcome cpu = solve_box(&c, "cpu", (enum boxhdg_preconditioner)k, 1);
+        struct outcome debug = solve_box(&c, "debug", (enum boxhdg_preconditioner)k, 1);
         assert_true(abs(cpu.iterations - debug.iterations) <= 1);
     }
 }
@@ -349,9 +349,9 @@ static void a_singular_box_is_solved(void **state) {
          .conductivity = 9},
     };
     for (int s = 0; s < 2; s++)
-        for (int k = BOX_SOLVER_DIAGONAL; k <= BOX_SOLVER_CHEBYSHEV; k++)
+        for (int k = BOXHDG_DIAGONAL; k <= BOXHDG_CHEBYSHEV; k++)
             for (int mixed = 0; mixed < 2; mixed++)
-                assert_true(solve_box(&cases[s], "cpu", (enum box_preconditioner)k, mixed).residual <=
+                assert_true(solve_box(&cases[s], "cpu", (enum boxhdg_preconditioner)k, mixed).residual <=
                             1.01e-10);
 }
 
@@ -371,15 +371,15 @@ static void iterations_do_not_grow_with_the_mesh(void **state) {
         for (int mixed = 0; mixed < 2; mixed++) {
             struct box_case small = cube(4, bounds[b].degree),
                             large = cube(b == 0 ? 16 : 8, bounds[b].degree);
-            int first = solve_box(&small, "cpu", BOX_SOLVER_ADDITIVE, mixed).iterations;
-            int second = solve_box(&large, "cpu", BOX_SOLVER_ADDITIVE, mixed).iterations;
+            int first = solve_box(&small, "cpu", BOXHDG_ADDITIVE, mixed).iterations;
+            int second = solve_box(&large, "cpu", BOXHDG_ADDITIVE, mixed).iterations;
             assert_true(first <= bounds[b].additive && second <= 1.1 * first);
-            assert_true(solve_box(&small, "cpu", BOX_SOLVER_CHEBYSHEV, mixed).iterations <= bounds[b].cycle);
-            assert_true(solve_box(&large, "cpu", BOX_SOLVER_CHEBYSHEV, mixed).iterations <= bounds[b].cycle);
+            assert_true(solve_box(&small, "cpu", BOXHDG_CHEBYSHEV, mixed).iterations <= bounds[b].cycle);
+            assert_true(solve_box(&large, "cpu", BOXHDG_CHEBYSHEV, mixed).iterations <= bounds[b].cycle);
         }
     struct box_case c = cube(8, 7);
-    int diagonal = solve_box(&c, "cpu", BOX_SOLVER_DIAGONAL, 0).iterations,
-        additive = solve_box(&c, "cpu", BOX_SOLVER_ADDITIVE, 0).iterations;
+    int diagonal = solve_box(&c, "cpu", BOXHDG_DIAGONAL, 0).iterations,
+        additive = solve_box(&c, "cpu", BOXHDG_ADDITIVE, 0).iterations;
     assert_true(diagonal >= 2.2 * additive);
 }
 
@@ -388,9 +388,9 @@ static void rough_coefficients_cost_little(void **state) {
     for (int degree = 3; degree <= 7; degree += 4) {
         struct box_case smooth = cube(6, degree), rough = smooth;
         rough.conductivity = 100.0;
-        for (int k = BOX_SOLVER_ADDITIVE; k <= BOX_SOLVER_CHEBYSHEV; k++) {
-            int first = solve_box(&smooth, "cpu", (enum box_preconditioner)k, 1).iterations;
-            int second = solve_box(&rough, "cpu", (enum box_preconditioner)k, 1).iterations;
+        for (int k = BOXHDG_ADDITIVE; k <= BOXHDG_CHEBYSHEV; k++) {
+            int first = solve_box(&smooth, "cpu", (enum boxhdg_preconditioner)k, 1).iterations;
+            int second = solve_box(&rough, "cpu", (enum boxhdg_preconditioner)k, 1).iterations;
             assert_true(second <= 2.5 * first);
         }
     }
@@ -400,22 +400,22 @@ static void rough_coefficients_cost_little(void **state) {
 static void threads_change_nothing_but_rounding(void **state) {
     (void)state;
     struct box_case c = cube(6, 4);
-    struct box_hdg *h = make_box(&c);
+    struct boxhdg *h = make_box(&c);
     double *F = random_trace(h, 1), *u[2];
     int iterations[3];
     clear_fixed(h, F);
     for (int i = 0; i < 2; i++) u[i] = test_calloc((size_t)h->n_trace, sizeof **u);
     for (int threads = 1; threads <= 3; threads++)
         for (int i = 0; i < 2; i++) {
-            struct box_solver *solver = NULL;
+            struct boxhdg_solver *solver = NULL;
             struct solve_control control = {.rtol = 1e-10, .max_iterations = 200};
             struct solve_report report = {0};
             base_set_threads(threads);
-            ok(box_solver_create(find("cpu"), h, NULL, &solver));
-            ok(box_solver_solve(solver, F, u[i], 0, &control, &report));
+            ok(boxhdg_solver_create(find("cpu"), h, NULL, &solver));
+            ok(boxhdg_solver_solve(solver, F, u[i], 0, &control, &report));
             iterations[threads - 1] = report.iterations;
             solve_report_clear(&report);
-            box_solver_destroy(&solver);
+            boxhdg_solver_destroy(&solver);
             if (i == 1) assert_memory_equal(u[0], u[1], (size_t)h->n_trace * sizeof **u);
         }
     base_set_threads(0);
@@ -423,7 +423,7 @@ static void threads_change_nothing_but_rounding(void **state) {
     test_free(F);
     test_free(u[0]);
     test_free(u[1]);
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
 }
 
 /* ------------------------------------------------------------------------------------------ failures */
@@ -431,104 +431,105 @@ static void threads_change_nothing_but_rounding(void **state) {
 static void what_stops_a_solve_is_told(void **state) {
     (void)state;
     struct box_case c = cube(3, 3);
-    struct box_hdg *h = make_box(&c);
-    struct box_solver *solver = NULL;
+    struct boxhdg *h = make_box(&c);
+    struct boxhdg_solver *solver = NULL;
     struct solve_control control = {.rtol = 1e-10, .max_iterations = 3};
     struct solve_report report = {0};
-    struct box_solver_options options;
+    struct boxhdg_solver_options options;
     double *F = random_trace(h, 1), *u = test_calloc((size_t)h->n_trace, sizeof *u);
     clear_fixed(h, F);
-    ok(box_solver_create(find("cpu"), h, NULL, &solver));
-    assert_int_equal(box_solver_solve(solver, F, u, 0, &control, &report), FACET_NOT_CONVERGED);
+    ok(boxhdg_solver_create(find("cpu"), h, NULL, &solver));
+    assert_int_equal(boxhdg_solver_solve(solver, F, u, 0, &control, &report), FACET_NOT_CONVERGED);
     assert_int_equal(report.iterations, 3);
     assert_int_equal(report.n_history, 4);
     facet_interrupt();
-    assert_int_equal(box_solver_solve(solver, F, u, 0, &control, &report), FACET_INTERRUPTED);
+    assert_int_equal(boxhdg_solver_solve(solver, F, u, 0, &control, &report), FACET_INTERRUPTED);
     facet_interrupt_clear();
     control.max_iterations = 100;
     for (int64_t i = 0; i < h->n_trace; i++) u[i] = F[i], F[i] = 0.0;
-    ok(box_solver_solve(solver, F, u, 1, &control, &report));
+    ok(boxhdg_solver_solve(solver, F, u, 1, &control, &report));
     clear_fixed(h, u);
     assert_true(norm(h->n_trace, u) == 0.0);
     F[h->n_trace / 2] = NAN;
-    assert_int_equal(box_solver_solve(solver, F, u, 0, &control, &report), FACET_NOT_CONVERGED);
-    box_solver_destroy(&solver);
-    box_solver_options_default(&options);
-    options.preconditioner = BOX_SOLVER_CHEBYSHEV;
+    assert_int_equal(boxhdg_solver_solve(solver, F, u, 0, &control, &report), FACET_NOT_CONVERGED);
+    boxhdg_solver_destroy(&solver);
+    boxhdg_solver_options_default(&options);
+    options.preconditioner = BOXHDG_CHEBYSHEV;
     options.chebyshev_degree = 0;
-    assert_int_equal(box_solver_create(find("cpu"), h, &options, &solver), FACET_ERROR_INPUT);
+    assert_int_equal(boxhdg_solver_create(find("cpu"), h, &options, &solver), FACET_ERROR_INPUT);
     assert_null(solver);
     solve_report_clear(&report);
     test_free(F);
     test_free(u);
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
 }
 
 /* The bytes that are counted beforehand are those that are taken, and what does not fit is refused. */
 static void memory_is_known_beforehand(void **state) {
     (void)state;
     struct box_case c = cube(16, 7);
-    struct box_hdg *h = make_box(&c);
-    for (int kind = BOX_SOLVER_DIAGONAL; kind <= BOX_SOLVER_CHEBYSHEV; kind++)
+    struct boxhdg *h = make_box(&c);
+    for (int kind = BOXHDG_DIAGONAL; kind <= BOXHDG_CHEBYSHEV; kind++)
         for (int mixed = 0; mixed < 2; mixed++) {
-            struct box_solver *solver = NULL;
-            struct box_solver_options options;
+            struct boxhdg_solver *solver = NULL;
+            struct boxhdg_solver_options options;
             struct base_memory before, after;
-            box_solver_options_default(&options);
-            options.preconditioner = (enum box_preconditioner)kind;
+            boxhdg_solver_options_default(&options);
+            options.preconditioner = (enum boxhdg_preconditioner)kind;
             options.mixed = mixed;
-            double wanted = box_solver_bytes(h, &options);
+            double wanted = boxhdg_solver_bytes(h, &options);
             base_memory_read(&before);
-            ok(box_solver_create(find("cpu"), h, &options, &solver));
+            ok(boxhdg_solver_create(find("cpu"), h, &options, &solver));
             base_memory_read(&after);
-            box_solver_destroy(&solver);
+            boxhdg_solver_destroy(&solver);
             double taken = (double)(after.live_bytes - before.live_bytes);
             if (!(wanted > 0.8 * taken && wanted < 1.25 * taken))
                 fail_msg("%s, mixed %d: %g bytes expected, %g taken",
-                         box_preconditioner_name((enum box_preconditioner)kind), mixed, wanted, taken);
+                         boxhdg_preconditioner_name((enum boxhdg_preconditioner)kind), mixed, wanted, taken);
             int cells = 0;
             device_pretend_free(0.2 * wanted);
-            refused(box_solver_create(find("cpu"), h, &options, &solver), FACET_ERROR_MACHINE, "would fit");
+            refused(boxhdg_solver_create(find("cpu"), h, &options, &solver), FACET_ERROR_MACHINE,
+                    "would fit");
             const char *at = strstr(base_message(), "of this degree");
             device_pretend_free(0.0);
             assert_int_equal(sscanf(at, "of this degree %d", &cells), 1);
             assert_in_range(cells, 4, 10);
         }
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
 }
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    for (int k = BOX_SOLVER_NONE; k <= BOX_SOLVER_CHEBYSHEV; k++)
+    for (int k = BOXHDG_NONE; k <= BOXHDG_CHEBYSHEV; k++)
         for (int rough = 0; rough < 2; rough++) {
             struct box_case c = cube(2, 2);
             if (rough) c.conductivity = 10.0;
             c.sides[0][1] = BOX_NEUMANN;
-            struct box_hdg *h = make_box(&c);
-            struct box_solver_options options;
+            struct boxhdg *h = make_box(&c);
+            struct boxhdg_solver_options options;
             struct solve_control control = {.rtol = 1e-8, .max_iterations = 100};
             struct solve_report report = {0};
             double *F = random_trace(h, 1), *u = test_calloc((size_t)h->n_trace, sizeof *u);
             clear_fixed(h, F);
-            box_solver_options_default(&options);
-            options.preconditioner = (enum box_preconditioner)k;
+            boxhdg_solver_options_default(&options);
+            options.preconditioner = (enum boxhdg_preconditioner)k;
             facet_status status = FACET_ERROR_MACHINE;
             for (int64_t at = 1; status != FACET_OK; at++) {
-                struct box_solver *solver = NULL;
+                struct boxhdg_solver *solver = NULL;
                 int64_t before = live_blocks();
                 base_memory_fail_at(at);
-                status = box_solver_create(find("cpu"), h, &options, &solver);
-                if (status == FACET_OK) status = box_solver_solve(solver, F, u, 0, &control, &report);
+                status = boxhdg_solver_create(find("cpu"), h, &options, &solver);
+                if (status == FACET_OK) status = boxhdg_solver_solve(solver, F, u, 0, &control, &report);
                 base_memory_fail_at(0);
                 if (status != FACET_OK) assert_int_equal(status, FACET_ERROR_MACHINE);
-                box_solver_destroy(&solver);
+                boxhdg_solver_destroy(&solver);
                 solve_report_clear(&report);
                 assert_int_equal(live_blocks(), before);
                 assert_true(at < 1000);
             }
             test_free(F);
             test_free(u);
-            box_hdg_destroy(&h);
+            boxhdg_destroy(&h);
         }
 }
 

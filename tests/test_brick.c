@@ -66,7 +66,7 @@ static void energies_of_polynomials_are_exact(void **state) {
             struct brick_setup s = {.device = ref()};
             ok(box_grid_create(&data, &s.grid));
             ok(box_element_create(k, &s.element));
-            ok(box_brick_create(s.device, &s.grid, &s.element, &s.brick));
+            ok(boxsem_brick_create(s.device, &s.grid, &s.element, &s.brick));
             int64_t n = brick_n_nodes(&s.brick.cells);
             double *x = numbers(n, 0), *y = numbers(n, 0);
             for (int64_t i = 0; i < n; i++) {
@@ -122,8 +122,8 @@ static void transfers_embed_and_are_transposed(void **state) {
     for (int number = 0; number < N_BRICKS; number++) {
         struct brick_setup s;
         brick_setup_create(ref(), number, &s);
-        struct box_brick coarse_brick;
-        ok(box_brick_create(s.device, &s.coarse, &s.element, &coarse_brick));
+        struct boxsem_brick coarse_brick;
+        ok(boxsem_brick_create(s.device, &s.coarse, &s.element, &coarse_brick));
         double *coarse = numbers(s.n_coarse, 0), *fine = numbers(s.n, 0), *r = numbers(s.n, 3),
                *back = numbers(s.n_coarse, 0), *scratch = numbers(1, 0);
         int at[3];
@@ -154,7 +154,7 @@ static void transfers_embed_and_are_transposed(void **state) {
         test_free(r);
         test_free(back);
         test_free(scratch);
-        box_brick_destroy(&coarse_brick);
+        boxsem_brick_destroy(&coarse_brick);
         brick_setup_destroy(&s);
     }
 }
@@ -274,9 +274,9 @@ static void every_allocation_may_fail(void **state) {
     int64_t before = live_blocks();
     struct brick_setup s;
     brick_setup_create(ref(), 5, &s);
-    struct box_brick brick;
-    struct box_patches patches;
-    struct box_transfer transfer;
+    struct boxsem_brick brick;
+    struct boxsem_patches patches;
+    struct boxsem_transfer transfer;
     struct box_element element;
     facet_status status = FACET_ERROR_MACHINE;
     for (int what = 0; what < 4; what++)
@@ -284,10 +284,11 @@ static void every_allocation_may_fail(void **state) {
             int64_t blocks = live_blocks();
             base_memory_fail_at(k);
             if (what == 0) status = box_element_create(3, &element);
-            if (what == 1) status = box_brick_create(s.device, &s.grid, &s.element, &brick);
+            if (what == 1) status = boxsem_brick_create(s.device, &s.grid, &s.element, &brick);
             if (what == 2)
-                status = box_patches_create(s.device, &s.grid, &s.element, &s.brick.cells, &patches);
-            if (what == 3) status = box_transfer_create(s.device, &s.grid, &s.coarse, &s.element, &transfer);
+                status = boxsem_patches_create(s.device, &s.grid, &s.element, &s.brick.cells, &patches);
+            if (what == 3)
+                status = boxsem_transfer_create(s.device, &s.grid, &s.coarse, &s.element, &transfer);
             base_memory_fail_at(0);
             done = status == FACET_OK;
             if (!done) {
@@ -296,12 +297,12 @@ static void every_allocation_may_fail(void **state) {
             }
         }
     box_element_destroy(&element);
-    box_brick_destroy(&brick);
-    box_brick_destroy(&brick);
-    box_patches_destroy(&patches);
-    box_patches_destroy(&patches);
-    box_transfer_destroy(&transfer);
-    box_transfer_destroy(&transfer);
+    boxsem_brick_destroy(&brick);
+    boxsem_brick_destroy(&brick);
+    boxsem_patches_destroy(&patches);
+    boxsem_patches_destroy(&patches);
+    boxsem_transfer_destroy(&transfer);
+    boxsem_transfer_destroy(&transfer);
     brick_setup_destroy(&s);
     assert_int_equal(live_blocks(), before);
 }
@@ -309,10 +310,11 @@ static void every_allocation_may_fail(void **state) {
 static void bricks_that_do_not_fit_are_refused(void **state) {
     (void)state;
     struct brick_setup s;
-    struct box_transfer transfer;
+    struct boxsem_transfer transfer;
     brick_setup_create(ref(), 4, &s);
     s.coarse.cells[0] = 3;
-    refused(box_transfer_create(s.device, &s.grid, &s.coarse, &s.element, &transfer), FACET_ERROR_INPUT, "3");
+    refused(boxsem_transfer_create(s.device, &s.grid, &s.coarse, &s.element, &transfer), FACET_ERROR_INPUT,
+            "3");
     brick_setup_destroy(&s);
 }
 

@@ -6,9 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "box/lanes_points.h"
 #include "box/separable.h"
-#include "box_lanes_helpers.h"
+#include "boxhdg/lanes_points.h"
+#include "boxhdg_lanes_helpers.h"
 #include "brick_helpers.h"
 #include "device/device.h"
 #include "hdg_helpers.h"
@@ -176,30 +176,30 @@ static int last_variant = PATCH_ADDITIVE;
 
 /* Loads and recovery with data on all sides; what comes back is u at the points. */
 static void run_box_points(struct arena *a, int64_t size) {
-    struct box_hdg *h = make_box(&device_boxes[size]);
-    struct box_lanes *lanes = NULL;
-    struct box_lanes_points *points = NULL;
+    struct boxhdg *h = make_box(&device_boxes[size]);
+    struct boxhdg_lanes *lanes = NULL;
+    struct boxhdg_lanes_points *points = NULL;
     struct vector f, F, trace;
     double *sides = random_numbers(2 * h->n_trace, 11), *values = random_numbers(h->n_volume, 12);
-    ok(box_lanes_create(a->device, h, 0, &lanes));
-    ok(box_lanes_points_create(lanes, sides, sides + h->n_trace, &points));
+    ok(boxhdg_lanes_create(a->device, h, 0, &lanes));
+    ok(boxhdg_lanes_points_create(lanes, sides, sides + h->n_trace, &points));
     upload(a->device, h->n_volume, values, &f);
     ok(vector_create(a->device, lanes->plan.size, &F));
-    random_lanes(lanes, BOX_LANES_UNKNOWN, 3, &trace);
-    box_lanes_load(points, NULL, &F);
+    random_lanes(lanes, BOXHDG_UNKNOWN, 3, &trace);
+    boxhdg_lanes_load(points, NULL, &F);
     take_scaled(a, F.data, F.n);
-    box_lanes_load(points, &f, &F);
+    boxhdg_lanes_load(points, &f, &F);
     take_scaled(a, F.data, F.n);
-    box_lanes_recover(points, &trace, &f, &f);
+    boxhdg_lanes_recover(points, &trace, &f, &f);
     take_scaled(a, f.data, f.n);
     vector_destroy(&f);
     vector_destroy(&F);
     vector_destroy(&trace);
     test_free(sides);
     test_free(values);
-    box_lanes_points_destroy(&points);
-    box_lanes_destroy(&lanes);
-    box_hdg_destroy(&h);
+    boxhdg_lanes_points_destroy(&points);
+    boxhdg_lanes_destroy(&lanes);
+    boxhdg_destroy(&h);
 }
 
 static void run_axis_apply(struct arena *a, int64_t size) {

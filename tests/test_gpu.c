@@ -11,13 +11,13 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "box/levels.h"
+#include "boxsem/levels.h"
 
 struct run {
     int degree, cells;
     double contrast; /* k between 1 and contrast, by cell */
     int64_t direct;
-    enum box_continuous_solver solver;
+    enum boxsem_solver solver;
     int single, steps;
 };
 
@@ -32,8 +32,8 @@ static double noise(int64_t i) {
 /* A right-hand side of all frequencies, and a fixed number of steps from zero. Returns the solution. */
 static double *solve(const struct run *run, const char *name, int64_t *n) {
     const struct device *device;
-    struct box_continuous *c;
-    struct box_continuous_options options;
+    struct boxsem *c;
+    struct boxsem_options options;
     struct solve_report report = {0};
     struct solve_control control = {.rtol = 1e-300, .max_iterations = run->steps};
     const int64_t n_cells = (int64_t)run->cells * run->cells * run->cells;
@@ -46,24 +46,23 @@ static double *solve(const struct run *run, const char *name, int64_t *n) {
     for (int64_t i = 0; i < n_cells; i++) k[i] = pow(run->contrast, noise(i));
     for (int d = 0; d < 3; d++) data.coordinates[d] = x;
     data.conductivity = k;
-    box_continuous_options_default(&options);
+    boxsem_options_default(&options);
     options.solver = run->solver;
     options.single = run->single;
     options.direct = run->direct;
     options.inner = 0;
-    if (box_continuous_create(device, &data, run->degree, &options, &c) != FACET_OK)
-        fail_msg("%s", base_message());
+    if (boxsem_create(device, &data, run->degree, &options, &c) != FACET_OK) fail_msg("%s", base_message());
     *n = c->n_all;
     assert_int_equal(ALLOC(values, c->n_all), FACET_OK);
     for (int64_t i = 0; i < c->n_all; i++) values[i] = 1.0 + noise(i);
     for (int64_t i = 0; i < c->n_all - c->n_free; i++) values[c->fixed[i]] = 0.0;
     assert_int_equal(vector_upload(&c->b, values), FACET_OK);
     vector_fill(&c->u, 0.0);
-    (void)box_continuous_solve(c, &control, &report); /* which does not converge in so few steps */
+    (void)boxsem_solve(c, &control, &report); /* which does not converge in so few steps */
     assert_int_equal(device_check(device), FACET_OK);
     assert_int_equal(vector_download(&c->u, values), FACET_OK);
     solve_report_clear(&report);
-    box_continuous_destroy(&c);
+    boxsem_destroy(&c);
     base_free(&x);
     base_free(&k);
     return values;
@@ -99,7 +98,7 @@ static void test_cycles(void **state) {
     int gpu;
     const char *name = find_device(&gpu);
     for (int k = 1; k <= (gpu ? 8 : 2); k++) {
-        struct run run = {k, k > 4 ? 4 : 8, 1.0, 0, BOX_CONTINUOUS_MULTIGRID, 0, 2};
+        struct run run = {k, k > 4 ? 4 : 8, 1.0, 0, BOXSEM_MULTIGRID, 0, 2};
         compare(&run, name, 1e-12);
         run.direct = 6000; /* of a coarse level */
         compare(&run, name, 1e-12);
@@ -113,7 +112,7 @@ static void test_cells(void **state) {
     int gpu;
     const char *name = find_device(&gpu);
     for (int k = 1; k <= (gpu ? 8 : 2); k++) {
-        struct run run = {k, 4, 100.0, 0, BOX_CONTINUOUS_CG, 0, 4};
+        struct run run = {k, 4, 100.0, 0, BOXSEM_CG, 0, 4};
         compare(&run, name, 1e-12);
     }
 }
@@ -123,7 +122,7 @@ static void test_direct(void **state) {
     int gpu;
     const char *name = find_device(&gpu);
     for (int k = 1; k <= (gpu ? 8 : 3); k++) {
-        struct run run = {k, k < 4 ? 7 : 4, 1.0, 0, BOX_CONTINUOUS_DIRECT, 0, 2};
+        struct run run = {k, k < 4 ? 7 : 4, 1.0, 0, BOXSEM_DIRECT, 0, 2};
         compare(&run, name, 1e-12);
     }
 }

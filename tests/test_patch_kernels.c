@@ -1,14 +1,14 @@
 /* The kernels that a device has for one smoothing step (enum patch_kernel): on boxes of equal cells, where
  * each of them has code of its own, all give what `ref` gives, and the same bits twice. */
-#include "box/brick.h"
-#include "box/patches.h"
+#include "boxsem/brick.h"
+#include "boxsem/patches.h"
 #include "hdg_helpers.h"
 
 struct smoothing {
     struct box_grid grid;
     struct box_element element;
-    struct box_brick brick;
-    struct box_patches patches;
+    struct boxsem_brick brick;
+    struct boxsem_patches patches;
 };
 
 static void create(const struct device *device, int dim, int degree, int varies, struct smoothing *s) {
@@ -28,13 +28,13 @@ static void create(const struct device *device, int dim, int degree, int varies,
     }
     assert_int_equal(box_grid_create(&data, &s->grid), FACET_OK);
     assert_int_equal(box_element_create(degree, &s->element), FACET_OK);
-    assert_int_equal(box_brick_create(device, &s->grid, &s->element, &s->brick), FACET_OK);
-    assert_int_equal(box_patches_create(device, &s->grid, &s->element, &s->brick.cells, &s->patches),
+    assert_int_equal(boxsem_brick_create(device, &s->grid, &s->element, &s->brick), FACET_OK);
+    assert_int_equal(boxsem_patches_create(device, &s->grid, &s->element, &s->brick.cells, &s->patches),
                      FACET_OK);
 }
 static void destroy(struct smoothing *s) {
-    box_patches_destroy(&s->patches);
-    box_brick_destroy(&s->brick);
+    boxsem_patches_destroy(&s->patches);
+    boxsem_brick_destroy(&s->brick);
     box_element_destroy(&s->element);
     box_grid_destroy(&s->grid);
 }

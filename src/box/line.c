@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "box/grid.h"
+#include "box/box.h"
 #include "poly/jacobi.h"
 
 void box_line_destroy(struct box_line *line) {

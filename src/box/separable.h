@@ -9,8 +9,8 @@
 #ifndef FACET_BOX_SEPARABLE_H
 #define FACET_BOX_SEPARABLE_H
 
-#include "box/grid.h"
-#include "box/modes.h"
+#include "box/box.h"
+#include "box/element.h"
 #include "solve/solve.h"
 
 struct box_separable;

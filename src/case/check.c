@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "case/schema.h"
+#include "problem/problem.h"
 
 #define PATH_BYTES   160
 #define PHRASE_BYTES 240
@@ -178,6 +179,12 @@ static void check_word(struct checker *c, struct tree_node *node, const struct s
     }
     for (int i = 0; i < n; i++)
         if (!strcmp(node->text, e->words[i])) return;
+    const char *key = strrchr(c->path, '.'), *left = problem_word_left(key ? key + 1 : c->path, node->text);
+    if (*left) {
+        issues_add(c->issues, node, "%s: must be %s%s", c->path, phrase, left);
+        node->bad = 1;
+        return;
+    }
     const char *nearest = n > 1 ? schema_nearest(node->text, n, e->words) : NULL;
     if (!nearest) {
         refuse(c, node, phrase);

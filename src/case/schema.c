@@ -236,16 +236,16 @@ static const struct schema_entry table[] = {
          "15."},
     {.path = "discretization.operator",
      .types = SCHEMA_WORD,
-     .words = {"auto", "mapped", "tensor", "tp", "tpt", "mm"},
+     .words = {"auto", "mapped", "tensor"},
      .fallback = "auto",
      .help =
          "How the matrix of a cell acts. `mapped`: dense, for all cells. `tensor`: factored into matrices of "
          "one dimension, for a `box` of quads or hexes with Dirichlet, Neumann and periodic sides, a "
          "conductivity and a reaction that are numbers in every cell, and a `tau` that follows the "
-         "conductivity (as the default does); `tp`, `tpt` and (of `condensed`) `mm` are the forms of "
-         "huismann2020; `tp` of `condensed` has a quadrature of its own, so that results differ (by 1 to 3 % "
-         "at degree 2 on 2 x 5 cells). `auto`: `tensor` where it applies and nothing else is asked for that "
-         "needs `mapped`. The line `method` of a run names the operator unless it is `mapped`, with the "
+         "conductivity (as the default does). `auto`: `tensor` where it applies and nothing else is asked "
+         "for "
+         "that needs `mapped`, as `condensed` does. The line `method` of a run names the operator unless it "
+         "is `mapped`, with the "
          "reason where that was not expected on a box; the JSON has no key for it."},
     {.path = "discretization.formulation",
      .types = SCHEMA_WORD,
@@ -282,8 +282,7 @@ static const struct schema_entry table[] = {
          "diagonalization. `auto` takes it where it is cheaper than an iteration."},
     {.path = "solver.preconditioner",
      .types = SCHEMA_WORD,
-     .words = {"auto", "none", "jacobi", "block", "amg", "pmg", "additive", "chebyshev", "stars", "gmg",
-               "patches"},
+     .words = {"auto", "none", "jacobi", "block", "amg", "pmg", "additive", "chebyshev", "gmg", "patches"},
      .fallback = "auto",
      .help =
          "For `cg`, `fgmres` and (`amg`, `pmg`, `gmg`) `multigrid`: the diagonal, the blocks of the faces, "
@@ -291,9 +290,9 @@ static const struct schema_entry table[] = {
          "over "
          "lower degrees and coarser meshes, those the mesh was refined from or halved boxes (`gmg`; "
          "without any it is `pmg`). `auto`: `gmg` on quads with such meshes, else `pmg`. Of the operator "
-         "`tensor`: the blocks of the faces plus a coarse space of the vertices (`additive`), a V-cycle "
-         "with Chebyshev polynomials over these (`chebyshev`), or with the cells around a vertex solved "
-         "together (`stars`). Of `method: continuous`: a cycle over halved boxes with any `smoother` "
+         "`tensor`: the blocks of the faces plus a coarse space of the vertices (`additive`), or a V-cycle "
+         "with Chebyshev polynomials over these (`chebyshev`). Of `method: continuous`: a cycle over halved "
+         "boxes with any `smoother` "
          "(`gmg`), "
          "or with exact solves in the cells around every vertex (`patches`, which is `auto`)."},
     {.path = "solver.cycle",
@@ -328,7 +327,7 @@ static const struct schema_entry table[] = {
      .types = SCHEMA_WORD,
      .words = {"auto", "double", "mixed"},
      .fallback = "auto",
-     .help = "Of `pmg`, `gmg`, `patches`, `additive`, `chebyshev` and `stars`: `mixed` runs the "
+     .help = "Of `pmg`, `gmg`, `patches`, `additive` and `chebyshev`: `mixed` runs the "
              "preconditioner in single "
              "precision inside a method "
              "in double precision, which `auto` does for large systems."},

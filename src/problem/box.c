@@ -13,18 +13,18 @@ static void destroy(struct facet_solver *s) {
     struct box_backend *b = s->box;
     if (b == NULL) return;
     box_method_destroy(&b->method);
-    box_hdg_solution_destroy(&b->solution);
+    boxhdg_solution_destroy(&b->solution);
     base_free(&b->dirichlet);
     base_free(&b->neumann);
     base_free(&b->F);
-    box_hdg_destroy(&b->hdg);
+    boxhdg_destroy(&b->hdg);
     box_data_destroy(&b->data);
     base_free(&s->box);
 }
 
 /* What src/box derives data from. */
-static struct box_hdg_data given_data(const struct facet_solver *s) {
-    struct box_hdg_data given = {.source = s->problem->source, .exact = s->problem->exact};
+static struct boxhdg_data given_data(const struct facet_solver *s) {
+    struct boxhdg_data given = {.source = s->problem->source, .exact = s->problem->exact};
     for (int d = 0; d < s->problem->mesh->dim; d++)
         for (int side = 0; side < 2; side++)
             if (s->box->data.conditions[d][side] != NULL)
@@ -36,21 +36,21 @@ static facet_status create_hdg(struct facet_solver *s) {
     struct box_backend *b = s->box;
     struct box_grid_data grid;
     box_constant_choose(b, &grid);
-    return box_hdg_create(&grid, s->options.degree, (const double *const *)b->data.rho, &b->hdg);
+    return boxhdg_create(&grid, s->options.degree, (const double *const *)b->data.rho, &b->hdg);
 }
 
 static facet_status project_boundary(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    struct box_hdg_data given = given_data(s);
+    struct boxhdg_data given = given_data(s);
     TRY(ALLOC(b->dirichlet, b->hdg->n_trace));
     TRY(ALLOC(b->neumann, b->hdg->n_trace));
-    TRY(box_hdg_project_boundary(b->hdg, &given, b->dirichlet, b->neumann));
+    TRY(boxhdg_project_boundary(b->hdg, &given, b->dirichlet, b->neumann));
 done:
     return status;
 }
 
-static void describe(struct facet_solver *s, const struct box_hdg *h) {
+static void describe(struct facet_solver *s, const struct boxhdg *h) {
     s->system = (struct hdg_system){.n_all = h->n_trace, .n_free = h->n_free};
     s->system.n_volume = (1 + h->grid.dim) * h->n_volume; /* u and q */
 }
@@ -60,13 +60,11 @@ static int is_continuous(const struct facet_solver *s) {
 }
 
 facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data) {
-    struct box_hdg *h = NULL;
-    if (is_continuous(s)) return box_continuous_count(s, data);
-    if (s->resolved.data.scheme == HDG_CONDENSED) return box_condensed_count(s, data);
-    facet_status status =
-        box_hdg_create(&data->grid, s->options.degree, (const double *const *)data->rho, &h);
+    struct boxhdg *h = NULL;
+    if (is_continuous(s)) return boxsem_count(s, data);
+    facet_status status = boxhdg_create(&data->grid, s->options.degree, (const double *const *)data->rho, &h);
     if (status == FACET_OK) describe(s, h);
-    box_hdg_destroy(&h);
+    boxhdg_destroy(&h);
     return status;
 }
 
@@ -83,8 +81,8 @@ facet_status box_create(struct facet_solver *s, struct box_data *data) {
     s->backend = &box_backend;
     s->box->data = *data;
     *data = (struct box_data){0};
-    if (s->resolved.data.scheme == HDG_CONDENSED) {
-        TRY(is_continuous(s) ? box_continuous_start(s) : box_condensed_start(s));
+    if (is_continuous(s)) {
+        TRY(boxsem_start(s));
         base_phase_end(&s->timers, monitor, phase, begin);
         goto done;
     }
@@ -92,7 +90,7 @@ facet_status box_create(struct facet_solver *s, struct box_data *data) {
     describe(s, s->box->hdg);
     TRY(project_boundary(s));
     TRY(ALLOC(s->box->F, s->box->hdg->n_trace));
-    TRY(box_hdg_solution_create(s->box->hdg, &s->box->solution));
+    TRY(boxhdg_solution_create(s->box->hdg, &s->box->solution));
     base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
     begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
     TRY(box_method_create(s));
@@ -115,7 +113,7 @@ static facet_status source_points(const struct facet_solver *s, double *x) {
 /* A singular problem: what quadrature leaves of the sum of all loads is taken off the source, and no more. */
 static facet_status balance(const struct box_backend *b) {
     double shift, scale, volume = 1.0;
-    box_hdg_balance(b->hdg, b->neumann, b->solution.loads, &shift, &scale);
+    boxhdg_balance(b->hdg, b->neumann, b->solution.loads, &shift, &scale);
     if (fabs(shift) <= 1e-4 * scale) return FACET_OK;
     for (int d = 0; d < b->hdg->grid.dim; d++)
         volume *= b->hdg->grid.coordinates[d][b->hdg->grid.cells[d]] - b->hdg->grid.coordinates[d][0];
@@ -130,16 +128,16 @@ static facet_status balance(const struct box_backend *b) {
 static facet_status load(struct facet_solver *s, const double *source) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    struct box_hdg_data given = given_data(s);
+    struct boxhdg_data given = given_data(s);
     double *loads = b->solution.loads;
-    if (source != NULL) TRY(box_hdg_load(b->hdg, source, b->dirichlet, b->neumann, loads, b->F));
-    if (source == NULL) TRY(box_hdg_project_source(b->hdg, &given, loads));
+    if (source != NULL) TRY(boxhdg_load(b->hdg, source, b->dirichlet, b->neumann, loads, b->F));
+    if (source == NULL) TRY(boxhdg_project_source(b->hdg, &given, loads));
     b->constant = 0.0;
     b->all_is_constant = 0;
     if (b->hdg->grid.singular && !b->apart) TRY(balance(b));
     if (b->apart) TRY(box_constant_take(b, source == NULL && given.source == NULL ? given.exact : NULL));
     if (source == NULL || b->hdg->grid.singular || b->apart)
-        TRY(box_hdg_condense_loads(b->hdg, loads, b->dirichlet, b->neumann, b->F));
+        TRY(boxhdg_condense_loads(b->hdg, loads, b->dirichlet, b->neumann, b->F));
     if (b->all_is_constant) memset(b->F, 0, (size_t)b->hdg->n_trace * sizeof *b->F);
 done:
     return status;
@@ -153,13 +151,13 @@ static facet_status load_and_solve(struct facet_solver *s, const double *source)
     TRY(load(s, source));
     int guess = b->has_guess || (b->has_trace && s->options.warm_start);
     if (guess)
-        box_hdg_add_dirichlet(b->hdg, NULL, trace);
+        boxhdg_add_dirichlet(b->hdg, NULL, trace);
     else
         memset(trace, 0, (size_t)b->hdg->n_trace * sizeof *trace);
     b->has_guess = b->has_trace = 0;
     TRY(box_method_solve(s, b->F, guess, trace));
     b->has_trace = 1;
-    box_hdg_add_dirichlet(b->hdg, b->dirichlet, trace);
+    boxhdg_add_dirichlet(b->hdg, b->dirichlet, trace);
 done:
     return status;
 }
@@ -169,7 +167,7 @@ static facet_status need_q(const struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     if (b->has_q) return FACET_OK;
-    TRY(box_hdg_recover(b->hdg, b->solution.loads, b->solution.trace, b->solution.u, b->solution.q));
+    TRY(boxhdg_recover(b->hdg, b->solution.loads, b->solution.trace, b->solution.u, b->solution.q));
     b->has_q = 1;
 done:
     return status;
@@ -178,43 +176,43 @@ done:
 static facet_status recover(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    struct box_hdg_solution *solution = &b->solution;
+    struct boxhdg_solution *solution = &b->solution;
     int with_q = s->options.postprocess;
-    TRY(box_hdg_recover(b->hdg, solution->loads, solution->trace, solution->u, with_q ? solution->q : NULL));
+    TRY(boxhdg_recover(b->hdg, solution->loads, solution->trace, solution->u, with_q ? solution->q : NULL));
     b->has_q = with_q;
     if (b->hdg->grid.singular &&
         !b->apart) { /* u is known up to a constant: the mean of the exact solution, or zero */
         double mean = 0.0;
-        if (s->problem->exact != NULL) TRY(box_hdg_field_mean(b->hdg, s->problem->exact, &mean));
-        box_hdg_shift(b->hdg, mean - box_hdg_mean(b->hdg, solution->u), solution);
+        if (s->problem->exact != NULL) TRY(boxhdg_field_mean(b->hdg, s->problem->exact, &mean));
+        boxhdg_shift(b->hdg, mean - boxhdg_mean(b->hdg, solution->u), solution);
     }
-    if (b->apart) box_hdg_shift(b->hdg, -box_hdg_mean(b->hdg, solution->u), solution);
+    if (b->apart) boxhdg_shift(b->hdg, -boxhdg_mean(b->hdg, solution->u), solution);
 done:
     return status;
 }
 
 static facet_status postprocess(struct facet_solver *s) {
     facet_status status = need_q(s);
-    return status == FACET_OK ? box_hdg_postprocess(s->box->hdg, &s->box->solution) : status;
+    return status == FACET_OK ? boxhdg_postprocess(s->box->hdg, &s->box->solution) : status;
 }
 
 static facet_status copy_out(const struct facet_solver *s, double *u) {
     const struct box_backend *b = s->box;
-    facet_status status = box_hdg_to_points(b->hdg, b->solution.u, u);
+    facet_status status = boxhdg_to_points(b->hdg, b->solution.u, u);
     for (int64_t i = 0; status == FACET_OK && b->apart && i < b->hdg->n_volume; i++) u[i] += b->constant;
     return status;
 }
 
 static facet_status conservation(const struct facet_solver *s, double *imbalance) {
     facet_status status = need_q(s);
-    return status == FACET_OK ? box_hdg_conservation(s->box->hdg, &s->box->solution, imbalance) : status;
+    return status == FACET_OK ? boxhdg_conservation(s->box->hdg, &s->box->solution, imbalance) : status;
 }
 
 static facet_status set_guess(struct facet_solver *s, const double *u) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     s->solved = 0; /* the trace is overwritten */
-    TRY(box_hdg_hybridize(b->hdg, u, b->dirichlet, b->neumann, b->solution.trace));
+    TRY(boxhdg_hybridize(b->hdg, u, b->dirichlet, b->neumann, b->solution.trace));
     if (b->apart) TRY(box_constant_drop(b->hdg, b->solution.trace));
     b->has_guess = 1;
 done:
@@ -226,7 +224,7 @@ done:
 static facet_status set_reaction(struct facet_solver *s, double reaction) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    struct box_hdg *hdg = b->hdg;
+    struct boxhdg *hdg = b->hdg;
     struct box_method *method = b->method;
     int apart = b->apart;
     double weak = b->reaction, *before = b->data.reaction, *after = NULL;
@@ -241,7 +239,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
 done:
     if (status != FACET_OK && after != NULL) { /* the new ones go */
         struct box_method *failed = b->method;
-        struct box_hdg *unused = b->hdg;
+        struct boxhdg *unused = b->hdg;
         b->hdg = hdg;
         b->method = method;
         b->apart = apart;
@@ -253,7 +251,7 @@ done:
     }
     if (after != NULL) {
         box_method_destroy(&method);
-        box_hdg_destroy(&hdg);
+        boxhdg_destroy(&hdg);
         base_free(&before);
     }
     return status;
@@ -265,7 +263,7 @@ static const struct multigrid *multigrid_of(const struct facet_solver *s) {
 
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     facet_status status = FACET_OK;
-    struct box_hdg_errors e;
+    struct boxhdg_errors e;
     TRY(need_q(s));
     TRY(box_constant_measure(s->box, s->problem->exact, &e));
     *errors = (struct hdg_errors){.u_L2 = e.u_L2,
@@ -289,20 +287,20 @@ static facet_status prepare(const struct facet_solver *s, int block, int degree,
 
 static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                              const struct backend_points *points, double *values) {
-    static const enum box_field names[] = {
+    static const enum boxhdg_field names[] = {
         [HDG_U] = BOX_U, [HDG_U_STAR] = BOX_U_STAR, [HDG_Q] = BOX_Q, [HDG_Q_STAR] = BOX_Q_STAR};
     facet_status status = FACET_OK;
     const struct box_backend *b = s->box;
-    int components = box_field_components(b->hdg, names[field]);
+    int components = boxhdg_field_components(b->hdg, names[field]);
     double *product = NULL;
     if (points->counts[0] == 0) {
-        TRY(box_hdg_evaluate(b->hdg, &b->solution, names[field], b->data.cells[cell], points->n, points->xi,
-                             values));
+        TRY(boxhdg_evaluate(b->hdg, &b->solution, names[field], b->data.cells[cell], points->n, points->xi,
+                            values));
         goto done;
     }
     TRY(ALLOC(product, points->n * components));
-    TRY(box_hdg_evaluate_product(b->hdg, &b->solution, names[field], b->data.cells[cell], points->counts,
-                                 (const double *const *)points->coordinates, product));
+    TRY(boxhdg_evaluate_product(b->hdg, &b->solution, names[field], b->data.cells[cell], points->counts,
+                                (const double *const *)points->coordinates, product));
     for (int i = 0; i < points->n; i++)
         memcpy(values + points->places[i] * components, product + i * components,
                (size_t)components * sizeof *values);
@@ -319,15 +317,15 @@ static facet_status face_flux(const struct facet_solver *s, int32_t face, double
     int d, side;
     TRY(need_q(s));
     box_data_side(mesh->blocks[0].shape, mesh->face_locals[2 * (int64_t)face], &d, &side);
-    flux[0] = box_hdg_face_flux(s->box->hdg, &s->box->solution,
-                                s->box->data.cells[mesh->face_cells[2 * (int64_t)face]], d, side);
+    flux[0] = boxhdg_face_flux(s->box->hdg, &s->box->solution,
+                               s->box->data.cells[mesh->face_cells[2 * (int64_t)face]], d, side);
 done:
     return status;
 }
 
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
     values[0] =
-        s->box->constant + box_hdg_mean_trace(s->box->hdg, &s->box->solution, s->box->data.cells[cell]);
+        s->box->constant + boxhdg_mean_trace(s->box->hdg, &s->box->solution, s->box->data.cells[cell]);
     return FACET_OK;
 }
 

@@ -1,15 +1,13 @@
-/* Solvers on boxes, between the files that make them: box.c (HDG), box_condensed.c (the condensed continuous
- * method), box_continuous.c (continuous elements), box_method.c (operators and preconditioners of HDG),
- * box_points.c (where fields are wanted). */
+/* Solvers on boxes, between the files that make them: box.c (HDG), boxsem.c (continuous elements),
+ * box_method.c (operators and preconditioners of HDG), box_points.c (where fields are wanted). */
 #ifndef FACET_PROBLEM_BOX_H
 #define FACET_PROBLEM_BOX_H
 
-#include "box/cells.h"
+#include "boxhdg/cells.h"
 #include "problem/box_data.h"
 
 struct box_method; /* box_method.c */
-struct condensed_backend;
-struct box_continuous; /* box/continuous.h */
+struct boxsem;     /* boxsem/boxsem.h */
 
 struct box_backend {
     struct box_data data;
@@ -17,12 +15,11 @@ struct box_backend {
     double *F;                /* n_trace */
     int has_guess, has_trace; /* there is a guess of the caller's; a solution before */
 
-    struct condensed_backend *condensed; /* the condensed continuous method: box_condensed.c */
-    struct box_continuous *continuous;   /* continuous elements: box_continuous.c */
+    struct boxsem *continuous; /* continuous elements: boxsem.c */
 
     /* HDG. */
-    struct box_hdg *hdg;
-    struct box_hdg_solution solution;
+    struct boxhdg *hdg;
+    struct boxhdg_solution solution;
     double *dirichlet, *neumann; /* n_trace; NULL: zero */
     int has_q;                   /* solution.q is that of solution.trace */
     int apart;                   /* u is `constant` + what the solution holds: box_constant.c */
@@ -36,14 +33,10 @@ facet_status box_create(struct facet_solver *s, struct box_data *data);
 /* s->system of the solver that box_create would make. */
 facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data);
 
-/* box_condensed.c: the same for the condensed method, once s->box has the data. */
-facet_status box_condensed_start(struct facet_solver *s);
-facet_status box_condensed_count(struct facet_solver *s, const struct box_data *data);
-
-/* box_continuous.c: the same for continuous elements. box_continuous_count also refuses what
- * box_continuous_start would refuse of the options. */
-facet_status box_continuous_start(struct facet_solver *s);
-facet_status box_continuous_count(struct facet_solver *s, const struct box_data *data);
+/* boxsem.c: the same for continuous elements, once s->box has the data. boxsem_count also refuses what
+ * boxsem_start would refuse of the options. */
+facet_status boxsem_start(struct facet_solver *s);
+facet_status boxsem_count(struct facet_solver *s, const struct box_data *data);
 
 /* box_constant.c: whether the reaction is so weak that the constant is kept apart, and the grid that the
  * discretization is then made from; the constant is taken off the loads (exact: where they come from, or
@@ -51,8 +44,8 @@ facet_status box_continuous_count(struct facet_solver *s, const struct box_data 
 void box_constant_choose(struct box_backend *b, struct box_grid_data *grid);
 facet_status box_constant_take(struct box_backend *b, const struct field *exact);
 facet_status box_constant_measure(const struct box_backend *b, const struct field *exact,
-                                  struct box_hdg_errors *errors);
-facet_status box_constant_drop(const struct box_hdg *h, double *trace);
+                                  struct boxhdg_errors *errors);
+facet_status box_constant_drop(const struct boxhdg *h, double *trace);
 
 /* box_method.c: what solves K uhat = F, by the names of the options. The names that were used go to the
  * solver. */

@@ -40,10 +40,10 @@ void box_constant_choose(struct box_backend *b, struct box_grid_data *grid) {
 /* Where lambda is not in the matrix, it was not in a source made from the exact solution either. */
 facet_status box_constant_take(struct box_backend *b, const struct field *exact) {
     facet_status status = FACET_OK;
-    const struct box_hdg *h = b->hdg;
+    const struct boxhdg *h = b->hdg;
     double shift, scale, mean = 0.0, left = 0.0, taken = 0.0;
-    if (exact != NULL && h->grid.singular) TRY(box_hdg_field_mean(h, exact, &mean));
-    box_hdg_balance(h, b->neumann, b->solution.loads, &shift, &scale);
+    if (exact != NULL && h->grid.singular) TRY(boxhdg_field_mean(h, exact, &mean));
+    boxhdg_balance(h, b->neumann, b->solution.loads, &shift, &scale);
     b->constant = mean + (fabs(shift) <= ROUNDING * scale ? 0.0 : shift / b->reaction);
     if (!isfinite(b->constant))
         FAIL(FACET_ERROR_INPUT, "with the reaction %g the mean of u, %g / %g, is beyond double precision",
@@ -64,22 +64,22 @@ done:
 }
 
 facet_status box_constant_measure(const struct box_backend *b, const struct field *exact,
-                                  struct box_hdg_errors *errors) {
+                                  struct boxhdg_errors *errors) {
     facet_status status = FACET_OK;
-    const struct box_hdg *h = b->hdg;
-    const struct box_hdg_solution *from = &b->solution;
-    struct box_hdg_solution whole = {.loads = from->loads, .q = from->q};
+    const struct boxhdg *h = b->hdg;
+    const struct boxhdg_solution *from = &b->solution;
+    struct boxhdg_solution whole = {.loads = from->loads, .q = from->q};
     int64_t star = h->grid.n_cells;
     for (int d = 0; d < h->grid.dim; d++) star *= h->n + 1;
-    if (b->constant == 0.0) return box_hdg_measure_errors(h, from, exact, errors);
+    if (b->constant == 0.0) return boxhdg_measure_errors(h, from, exact, errors);
     TRY(ALLOC(whole.trace, h->n_trace));
     TRY(ALLOC(whole.u, h->n_volume));
     if (from->star != NULL) TRY(ALLOC(whole.star, star));
     memcpy(whole.trace, from->trace, (size_t)h->n_trace * sizeof *whole.trace);
     memcpy(whole.u, from->u, (size_t)h->n_volume * sizeof *whole.u);
     if (from->star != NULL) memcpy(whole.star, from->star, (size_t)star * sizeof *whole.star);
-    box_hdg_shift(h, b->constant, &whole);
-    TRY(box_hdg_measure_errors(h, &whole, exact, errors));
+    boxhdg_shift(h, b->constant, &whole);
+    TRY(boxhdg_measure_errors(h, &whole, exact, errors));
 done:
     base_free(&whole.trace);
     base_free(&whole.u);
@@ -87,11 +87,11 @@ done:
     return status;
 }
 
-facet_status box_constant_drop(const struct box_hdg *h, double *trace) {
+facet_status box_constant_drop(const struct boxhdg *h, double *trace) {
     facet_status status = FACET_OK;
     double *one = NULL, dot = 0.0, square = 0.0;
     TRY(ALLOC(one, h->n_trace));
-    box_hdg_constant(h, one);
+    boxhdg_constant(h, one);
     for (int64_t i = 0; i < h->n_trace; i++) {
         dot += one[i] * trace[i];
         square += one[i] * one[i];

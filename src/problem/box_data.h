@@ -3,7 +3,7 @@
 #ifndef FACET_PROBLEM_BOX_DATA_H
 #define FACET_PROBLEM_BOX_DATA_H
 
-#include "box/grid.h"
+#include "box/box.h"
 #include "problem/problem.h"
 
 struct box_data {

@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "box/direct.h"
-#include "box/solver.h"
-#include "box/stars.h"
-#include "problem/box_paper.h"
+#include "boxhdg/direct.h"
+#include "boxhdg/solver.h"
+#include "problem/box.h"
 
 /* What `auto` takes where there is no direct solve, or where a line of the box has more unknowns than this:
  * the eigenvectors of its lines are dense matrices. */
@@ -17,17 +16,14 @@
 #define LARGE_SYSTEM 100000
 
 struct box_method {
-    struct box_direct *direct;
-    const struct box_hdg *hdg; /* the rest is that of the direct solve */
+    struct boxhdg_direct *direct;
+    const struct boxhdg *hdg; /* the rest is that of the direct solve */
     double conductivity, reaction;
     struct base_collector failure; /* of its products */
 
-    struct box_solver *solver; /* conjugate gradients in lanes */
-
-    /* Operators of solve/ on plain vectors: modes, or values at nodes (box_paper.h). */
-    struct box_paper *paper;
-    struct operator A, M;
-    struct vector b, x, kernel;
+    struct boxhdg_solver *solver; /* conjugate gradients in lanes */
+    struct operator A, M;         /* on plain modes of the host */
+    struct vector kernel;
 };
 
 static int is(const char *given, const char *word) {
@@ -37,21 +33,14 @@ static int is(const char *given, const char *word) {
 void box_method_destroy(struct box_method **method) {
     struct box_method *m = *method;
     if (m == NULL) return;
-    box_direct_destroy(&m->direct);
-    box_solver_destroy(&m->solver);
-    operator_destroy(&m->A);
-    operator_destroy(&m->M);
-    box_paper_destroy(&m->paper);
-    vector_destroy(&m->b);
-    vector_destroy(&m->x);
+    boxhdg_direct_destroy(&m->direct);
+    boxhdg_solver_destroy(&m->solver);
     vector_destroy(&m->kernel);
     base_free(method);
 }
 
 const struct multigrid *box_method_multigrid(const struct box_method *method) {
-    return method->solver != NULL    ? box_solver_multigrid(method->solver)
-           : method->M.apply != NULL ? operator_multigrid(&method->M)
-                                     : NULL;
+    return method->solver != NULL ? boxhdg_solver_multigrid(method->solver) : NULL;
 }
 
 /* ------------------------------------------------------------------------------ set-up */
@@ -59,15 +48,12 @@ const struct multigrid *box_method_multigrid(const struct box_method *method) {
 /* Constants on the trace, normalised; where they are wanted there are no Dirichlet faces. */
 static facet_status make_kernel(struct facet_solver *s, const struct device *device) {
     facet_status status = FACET_OK;
-    const struct box_hdg *h = s->box->hdg;
+    const struct boxhdg *h = s->box->hdg;
     struct box_method *m = s->box->method;
     double *one = NULL, square = 0.0;
     TRY(ALLOC(one, h->n_trace));
-    box_hdg_constant(h, one);
-    for (int64_t i = 0; i < h->n_trace; i++) {
-        if (m->paper != NULL && box_paper_is_nodal(m->paper)) one[i] = 1.0;
-        square += one[i] * one[i];
-    }
+    boxhdg_constant(h, one);
+    for (int64_t i = 0; i < h->n_trace; i++) square += one[i] * one[i];
     for (int64_t i = 0; i < h->n_trace; i++) one[i] /= sqrt(square);
     TRY(vector_create(device, h->n_trace, &m->kernel));
     TRY(vector_upload(&m->kernel, one));
@@ -86,22 +72,16 @@ static facet_status host_of(const struct facet_solver *s, const struct device **
     *device = s->context->device;
     if (is_far(*device))
         return base_fail(FACET_ERROR_INPUT,
-                         "device: '%s' has no %s %s for hdg on boxes; use solver: {method: cg, "
+                         "device: '%s' has no method direct for hdg on boxes; use solver: {method: cg, "
                          "preconditioner: additive}, or chebyshev, block, none, or another device",
-                         device_name(*device),
-                         is(s->method, "direct")          ? "method"
-                         : is(s->preconditioner, "stars") ? "preconditioner"
-                                                          : "operator",
-                         is(s->method, "direct")          ? "direct"
-                         : is(s->preconditioner, "stars") ? "stars"
-                                                          : s->operator_name);
+                         device_name(*device));
     return device_is_host(*device) ? FACET_OK : device_find("ref", device);
 }
 
 /* Both operators of the direct solve work on the arrays of struct box_method. */
 static void apply_product(const struct operator* A, const struct vector *x, struct vector *y) {
     struct box_method *m = A->data;
-    facet_status status = box_hdg_apply(m->hdg, x->data, y->data);
+    facet_status status = boxhdg_apply(m->hdg, x->data, y->data);
     if (status == FACET_OK) return;
     base_collect(&m->failure, 0, status);
     vector_fill(y, NAN);
@@ -109,13 +89,13 @@ static void apply_product(const struct operator* A, const struct vector *x, stru
 
 static void apply_direct(const struct operator* M, const struct vector *x, struct vector *y) {
     struct box_method *m = M->data;
-    box_direct_solve(m->direct, m->conductivity, m->reaction, x->data, y->data);
+    boxhdg_direct_solve(m->direct, m->conductivity, m->reaction, x->data, y->data);
 }
 
 static facet_status make_direct(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_method *m = s->box->method;
-    const struct box_hdg *h = s->box->hdg;
+    const struct boxhdg *h = s->box->hdg;
     const struct device *device;
     TRY(host_of(s, &device));
     m->hdg = h;
@@ -123,7 +103,7 @@ static facet_status make_direct(struct facet_solver *s) {
     m->reaction = box_reaction(&h->grid, 0);
     m->A = (struct operator){.n = h->n_trace, .device = device, .apply = apply_product, .data = m};
     m->M = (struct operator){.n = h->n_trace, .device = device, .apply = apply_direct, .data = m};
-    TRY(box_direct_create(h, &m->direct));
+    TRY(boxhdg_direct_create(h, &m->direct));
     if (h->grid.singular) TRY(make_kernel(s, device));
 done:
     return status;
@@ -136,45 +116,26 @@ static int wants_mixed(const struct facet_solver *s) {
            (is(s->options.precision, "auto") && s->box->hdg->n_free >= LARGE_SYSTEM);
 }
 
-static facet_status make_plain(struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    const struct box_hdg *h = s->box->hdg;
-    struct box_method *m = s->box->method;
-    const struct device *device;
-    TRY(host_of(s, &device));
-    if (is(s->preconditioner, "stars")) {
-        TRY(operator_create_box_plain(device, h, &m->A));
-        TRY(box_two_level_create(device, h, wants_mixed(s), &m->M));
-    } else {
-        TRY(box_paper_create(device, h, s->operator_name, s->preconditioner, &m->paper, &m->A, &m->M));
-    }
-    TRY(vector_create(device, h->n_trace, &m->b));
-    TRY(vector_create(device, h->n_trace, &m->x));
-    if (h->grid.singular) TRY(make_kernel(s, device));
-done:
-    return status;
-}
-
 static facet_status make_lanes(struct facet_solver *s) {
     static const char *const kernels[] = {
         "box_step",        "box_residual",        "box_prolong",        "box_restrict",        "axis_apply",
         "box_step_single", "box_residual_single", "box_prolong_single", "box_restrict_single", NULL};
-    struct box_solver_options options;
+    struct boxhdg_solver_options options;
     const char *name = s->preconditioner;
     facet_status status = device_require(s->context->device, "hdg on boxes", kernels);
     if (status != FACET_OK) return base_wrap(status, "device");
-    box_solver_options_default(&options);
-    options.preconditioner = is(name, "none")        ? BOX_SOLVER_NONE
-                             : is(name, "additive")  ? BOX_SOLVER_ADDITIVE
-                             : is(name, "chebyshev") ? BOX_SOLVER_CHEBYSHEV
-                                                     : BOX_SOLVER_DIAGONAL;
-    options.mixed = wants_mixed(s) && options.preconditioner >= BOX_SOLVER_ADDITIVE;
-    return box_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
+    boxhdg_solver_options_default(&options);
+    options.preconditioner = is(name, "none")        ? BOXHDG_NONE
+                             : is(name, "additive")  ? BOXHDG_ADDITIVE
+                             : is(name, "chebyshev") ? BOXHDG_CHEBYSHEV
+                                                     : BOXHDG_DIAGONAL;
+    options.mixed = wants_mixed(s) && options.preconditioner >= BOXHDG_ADDITIVE;
+    return boxhdg_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
 }
 
 /* ------------------------------------------------------------------------------ the choice */
 
-static int line_unknowns(const struct box_hdg *h) {
+static int line_unknowns(const struct boxhdg *h) {
     int most = 0;
     for (int d = 0; d < h->grid.dim; d++) most = h->grid.cells[d] > most ? h->grid.cells[d] : most;
     return most * h->n;
@@ -182,29 +143,23 @@ static int line_unknowns(const struct box_hdg *h) {
 
 static facet_status choose(struct facet_solver *s) {
     const facet_options *o = &s->options;
-    const struct box_hdg *h = s->box->hdg;
-    int ours = is(s->operator_name, "tensor"), any = is(o->preconditioner, "auto");
-    int two_level = is(o->preconditioner, "additive") || is(o->preconditioner, "chebyshev") ||
-                    is(o->preconditioner, "stars");
+    const struct boxhdg *h = s->box->hdg;
+    int any = is(o->preconditioner, "auto");
+    int two_level = is(o->preconditioner, "additive") || is(o->preconditioner, "chebyshev");
     if (is(o->method, "direct") && !h->grid.separable)
         return base_fail(
             FACET_ERROR_INPUT,
             "the direct solve with the operator %s needs a conductivity and a reaction that are the "
             "same in all cells; use {method: cg}, or operator: mapped",
             s->operator_name);
-    if (!ours && two_level)
-        return base_fail(
-            FACET_ERROR_INPUT,
-            "the preconditioner %s belongs to the operator tensor; %s has none, jacobi and block",
-            o->preconditioner, s->operator_name);
     int direct = is(o->method, "direct") ||
-                 (is(o->method, "auto") && any && ours && is(o->precision, "auto") && h->grid.separable &&
+                 (is(o->method, "auto") && any && is(o->precision, "auto") && h->grid.separable &&
                   line_unknowns(h) <= AUTO_DIRECT_LINE && !is_far(s->context->device));
     s->method = direct ? "direct" : "cg";
-    s->preconditioner = direct ? "none" : !any ? o->preconditioner : ours ? AUTO_PRECONDITIONER : "block";
-    if (!is(o->precision, "auto") && (direct || !(two_level || (any && ours))))
+    s->preconditioner = direct ? "none" : any ? AUTO_PRECONDITIONER : o->preconditioner;
+    if (!is(o->precision, "auto") && (direct || !(two_level || any)))
         return base_fail(FACET_ERROR_INPUT,
-                         "precision belongs to the preconditioners pmg, additive, chebyshev and stars");
+                         "precision belongs to the preconditioners pmg, additive and chebyshev");
     return FACET_OK;
 }
 
@@ -212,8 +167,7 @@ facet_status box_method_create(struct facet_solver *s) {
     facet_status status = FACET_OK;
     TRY(choose(s));
     TRY(CALLOC(s->box->method, 1));
-    int lanes = is(s->operator_name, "tensor") && !is(s->preconditioner, "stars");
-    TRY(is(s->method, "direct") ? make_direct(s) : lanes ? make_lanes(s) : make_plain(s));
+    TRY(is(s->method, "direct") ? make_direct(s) : make_lanes(s));
 done:
     return status;
 }
@@ -232,21 +186,6 @@ static facet_status solve_directly(struct facet_solver *s, const double *F, doub
     return base_collector_failed(&m->failure) ? base_collected(&m->failure) : status;
 }
 
-static facet_status solve_plain(struct facet_solver *s, const double *F, double *uhat,
-                                struct solve_control *control) {
-    facet_status status = FACET_OK;
-    struct box_method *m = s->box->method;
-    if (m->kernel.n > 0) control->kernel = &m->kernel;
-    TRY(vector_upload(&m->b, F));
-    TRY(vector_upload(&m->x, uhat));
-    if (m->paper != NULL) box_paper_to_basis(m->paper, F, uhat, &m->b, &m->x);
-    TRY(solve_cg(&m->A, m->M.apply != NULL ? &m->M : NULL, &m->b, &m->x, control, &s->report));
-    TRY(vector_download(&m->x, uhat));
-    if (m->paper != NULL) box_paper_to_modes(m->paper, &m->x, uhat);
-done:
-    return status;
-}
-
 facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat) {
     struct box_method *m = s->box->method;
     struct solve_control control = {.rtol = s->options.rtol,
@@ -258,7 +197,6 @@ facet_status box_method_solve(struct facet_solver *s, const double *F, int guess
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
         return FACET_OK;
     }
-    return m->direct != NULL   ? solve_directly(s, F, uhat, &control)
-           : m->solver != NULL ? box_solver_solve(m->solver, F, uhat, guess, &control, &s->report)
-                               : solve_plain(s, F, uhat, &control);
+    return m->direct != NULL ? solve_directly(s, F, uhat, &control)
+                             : boxhdg_solver_solve(m->solver, F, uhat, guess, &control, &s->report);
 }

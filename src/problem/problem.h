@@ -3,7 +3,7 @@
 #ifndef FACET_PROBLEM_PROBLEM_H
 #define FACET_PROBLEM_PROBLEM_H
 
-#include "box/grid.h"
+#include "box/box.h"
 #include "problem/backend.h"
 
 #define PROBLEM_MAX_DEGREE 16 /* of mapped cells; boxes have BOX_MAX_DEGREE */
@@ -133,6 +133,10 @@ void solver_fill_constant(const struct facet_solver *solver, double *constant);
  * lives as long as the problem. unknowns (or NULL): on the trace, and in the cells. */
 facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,
                                 struct hdg_mismatch *mismatch, int64_t unknowns[2]);
+
+/* What became of an option's word that is no longer one, to be said behind the valid ones; "" of all others.
+ * key: "operator", .. */
+const char *problem_word_left(const char *key, const char *word);
 
 /* sample.c: fields by name. components: 1, dim or dim*dim. */
 facet_status sample_find_field(const struct facet_solver *solver, const char *name, enum hdg_field *field,

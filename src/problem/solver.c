@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "box/continuous.h"
+#include "boxsem/boxsem.h"
 #include "problem/box.h"
 #include "solve/multigrid.h"
 
@@ -30,6 +30,21 @@ static int is_continuous(const facet_options *o) {
     return o->discretization != NULL && strcmp(o->discretization, "continuous") == 0;
 }
 
+const char *problem_word_left(const char *key, const char *word) {
+    static const struct {
+        const char *key, *word, *hint;
+    } left[] = {
+        {"operator", "tp", "; tp runs in 'facet bench huismann2020' only, tensor is faster"},
+        {"operator", "tpt", "; tpt runs in 'facet bench huismann2020' only, tensor is faster"},
+        {"operator", "mm", "; mm runs in 'facet bench huismann2020' only, mapped solves the same problem"},
+        {"preconditioner", "stars",
+         "; stars runs in 'facet bench huismann2020' only, additive and chebyshev are faster"},
+    };
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        if (strcmp(key, left[i].key) == 0 && strcmp(word, left[i].word) == 0) return left[i].hint;
+    return "";
+}
+
 /* word (NULL: not given) must be one of those in `valid`, which are separated by ", ". */
 static facet_status check_word(const char *key, const char *word, const char *valid) {
     for (const char *at = valid; word != NULL && at != NULL; at = strstr(at, ", ")) {
@@ -37,8 +52,9 @@ static facet_status check_word(const char *key, const char *word, const char *va
         size_t length = strcspn(at, ",");
         if (strlen(word) == length && strncmp(at, word, length) == 0) return FACET_OK;
     }
-    return word == NULL ? FACET_OK
-                        : base_fail(FACET_ERROR_INPUT, "unknown %s '%s'; valid: %s", key, word, valid);
+    if (word == NULL) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "unknown %s '%s'; valid: %s%s", key, word, valid,
+                     problem_word_left(key, word));
 }
 
 /* What the equation does not have. */
@@ -105,10 +121,10 @@ static facet_status check_options(const facet_options *o, facet_equation equatio
     if (o->max_iterations < 1)
         return base_fail(FACET_ERROR_INPUT, "max_iterations must be at least 1, not %d", o->max_iterations);
     TRY(check_equation(o, equation));
-    TRY(check_word("operator", o->operator_name, "auto, mapped, tensor, tp, tpt, mm"));
+    TRY(check_word("operator", o->operator_name, "auto, mapped, tensor"));
     TRY(check_word("method", o->method, "auto, cg, fgmres, multigrid, direct"));
     TRY(check_word("preconditioner", o->preconditioner,
-                   "auto, none, jacobi, block, amg, pmg, additive, chebyshev, stars, gmg, patches"));
+                   "auto, none, jacobi, block, amg, pmg, additive, chebyshev, gmg, patches"));
     TRY(check_word("cycle", o->cycle, "auto, V, W, F, full"));
     TRY(check_word(
         "smoother", o->smoother,
@@ -190,7 +206,7 @@ static struct want wants_mapped(const struct facet_solver *s) {
         {is(o->preconditioner, "gmg"), {"the preconditioner gmg", "another preconditioner"}},
         {is(o->preconditioner, "amg"), {"the preconditioner amg", "another preconditioner"}},
         {is(o->method, "fgmres"), {"the method fgmres", "the method cg"}},
-        {is(o->method, "direct") && is_condensed(o), {"the direct solve of condensed", "the method cg"}},
+        {is_condensed(o), {"the discretization condensed", "the discretization hdg or continuous"}},
         {is(o->method, "multigrid"), {"the method multigrid", "the method cg"}},
         {!is(o->cycle, "auto"), {"a cycle", "no cycle"}},
         {!is(o->smoother, "auto"), {"a smoother", "no smoother"}},
@@ -209,7 +225,6 @@ static struct want wants_box(const facet_options *o) {
     static const char instead[] = "another preconditioner, or auto";
     return is(o->preconditioner, "additive")    ? (struct want){"the preconditioner additive", instead}
            : is(o->preconditioner, "chebyshev") ? (struct want){"the preconditioner chebyshev", instead}
-           : is(o->preconditioner, "stars")     ? (struct want){"the preconditioner stars", instead}
            : o->degree > PROBLEM_MAX_DEGREE     ? (struct want){"a degree above 16", "a degree of at most 16"}
                                                 : (struct want){NULL, NULL};
 }
@@ -238,9 +253,6 @@ static facet_status choose_backend(struct facet_solver *s, struct box_data *data
                  other.name, other.instead);
         goto done;
     }
-    if (is(name, "mm") && !is_condensed(&s->options))
-        FAIL(FACET_ERROR_INPUT,
-             "the operator mm belongs to the discretization condensed; hdg has tensor, tp, tpt");
     if (mapped.name != NULL && any && other.name == NULL) goto done;
     if (mapped.name != NULL && any)
         FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, and %s the operator tensor; use %s, or %s",
@@ -268,8 +280,7 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
     static const char *const kernels[] = {"condense_affine", "cell_apply", NULL};
     TRY(prepare(problem, options, solver));
     if (maker == NULL) TRY(choose_backend(*solver, &data, &box));
-    int fast = box && (*solver)->resolved.data.scheme == HDG_HYBRID; /* box_method.c asks for what it needs */
-    if (!is_continuous(&(*solver)->options) && !fast)
+    if (!box) /* the methods on boxes ask for what they need */
         TRY(base_wrap(device_require((*solver)->context->device,
                                      "all but hdg and the discretization continuous on boxes", kernels),
                       "device"));

@@ -1,0 +1,71 @@
+/* A box of Cartesian cells and the data that are constant on each of them: what all discretizations of this
+ * room start from.
+ *
+ *     lambda u - div(k grad u) = f,   lambda >= 0 and k > 0 constant on every cell
+ *
+ * Cells, faces and their numbers. Cell (i0, i1, i2) is number (i2 cells[1] + i1) cells[0] + i0; directions
+ * from `dim` on have one cell of width 2, so that loops need not know the dimension. The faces normal to
+ * direction d form planes: plane s lies below the cells i_d = s, and there are cells[d] + 1 of them, or
+ * cells[d] where d is periodic (plane cells[d] is then plane 0). Their number within the direction is that of
+ * a lattice with planes[d] instead of cells[d] points in direction d, direction 0 fastest.
+ */
+#ifndef FACET_BOX_BOX_H
+#define FACET_BOX_BOX_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define BOX_MAX_DEGREE 32
+
+enum box_side { BOX_DIRICHLET, BOX_NEUMANN, BOX_PERIODIC };
+
+struct box_grid {
+    int dim; /* 1, 2 or 3 */
+    int cells[3];
+    double *coordinates[3]; /* cells[d] + 1, increasing */
+    double *widths[3];      /* cells[d] */
+    enum box_side sides[3][2];
+    int planes[3]; /* of faces; 0 from `dim` on */
+    int64_t n_cells, n_faces,
+        first_face[4];               /* faces of direction d: first_face[d] .. first_face[d + 1] - 1 */
+    double *conductivity, *reaction; /* n_cells each; NULL: 1 and 0 everywhere */
+    int uniform[3];                  /* all widths of the direction are equal (to rounding) */
+    int separable; /* conductivity and reaction are the same in all cells: products of 1D problems */
+    int singular;  /* no Dirichlet side and no reaction: constants are a kernel */
+};
+
+/* What a caller gives; all is copied. */
+struct box_grid_data {
+    int dim;
+    int cells[3];
+    const double *coordinates[3];
+    enum box_side sides[3][2];
+    const double *conductivity, *reaction; /* NULL: 1, 0 */
+};
+/* Refuses what is wrong, and says where: fewer than one cell, cells of no width, one periodic side, k <= 0,
+ * lambda < 0, numbers that are not finite. */
+facet_status box_grid_create(const struct box_grid_data *data, struct box_grid *grid);
+void box_grid_destroy(struct box_grid *grid); /* safe on a zeroed struct, and twice */
+
+static inline int64_t box_cell(const struct box_grid *g, const int at[3]) {
+    return ((int64_t)at[2] * g->cells[1] + at[1]) * g->cells[0] + at[0];
+}
+static inline void box_cell_at(const struct box_grid *g, int64_t cell, int at[3]) {
+    at[0] = (int)(cell % g->cells[0]);
+    at[1] = (int)(cell / g->cells[0] % g->cells[1]);
+    at[2] = (int)(cell / g->cells[0] / g->cells[1]);
+}
+/* The face below (side 0) or above (side 1) a cell in direction d, in the numbering of all faces. */
+int64_t box_face(const struct box_grid *g, const int at[3], int d, int side);
+/* Whether a plane of faces carries Dirichlet values. */
+int box_plane_is_fixed(const struct box_grid *g, int d, int plane);
+
+static inline double box_conductivity(const struct box_grid *g, int64_t cell) {
+    return g->conductivity != NULL ? g->conductivity[cell] : 1.0;
+}
+static inline double box_reaction(const struct box_grid *g, int64_t cell) {
+    return g->reaction != NULL ? g->reaction[cell] : 0.0;
+}
+
+#endif

@@ -1,0 +1,179 @@
+/* Vectors in lanes: from plain modes and back, and the operators on them. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "boxhdg/lanes.h"
+
+#define L KERNEL_LANES
+
+/* ------------------------------------------------------------------------------------------ plain modes */
+
+/* The number of the face of a lane, in the order of box/box.h; -1: no face, or a fixed one. */
+static int64_t plain_face(const struct boxhdg_lanes *lanes, const struct box_face_pack *f, int lane) {
+    const struct box_plan *p = &lanes->plan;
+    const struct box_grid *g = &lanes->hdg->grid;
+    int at[3] = {f->at[0] * L + lane, f->at[1], f->at[2]}, cell[3] = {0};
+    if (f->at[0] < 0 ? lane != L - 1 : at[0] >= p->cells[0]) return -1;
+    int side = at[f->axis] >= 0;
+    if (side == 0) at[f->axis] = 0;
+    if (side == 1 && at[f->axis] == p->cells[f->axis] - 1 && p->fixed[f->axis][1]) return -1;
+    for (int axis = 0; axis < 3; axis++)
+        if (lanes->direction[axis] >= 0) cell[lanes->direction[axis]] = at[axis];
+    return box_face(g, cell, lanes->direction[f->axis], side);
+}
+
+/* b b of mode t of every lane of a face-pack: n x LANES. */
+static void face_scales(const struct boxhdg_lanes *lanes, const struct box_face_pack *f, double *scales) {
+    const struct box_plan *p = &lanes->plan;
+    int slow = f->axis == 0 ? 1 : 0, fast = f->axis == 2 ? 1 : 2, width = slow == 0 ? L : 1;
+    const double *outer = lanes->b[slow] + (int64_t)box_column(f, slow) * p->modes[slow] * width;
+    const double *inner = lanes->b[fast] + (int64_t)box_column(f, fast) * p->modes[fast];
+    for (int a = 0; a < p->modes[slow]; a++)
+        for (int b = 0; b < p->modes[fast]; b++) {
+            double *to = scales + box_face_mode(p, slow, fast, a, b) * L;
+            for (int lane = 0; lane < L; lane++)
+                to[lane] = outer[a * width + (width > 1 ? lane : 0)] * inner[b];
+        }
+}
+
+/* One face-pack to lanes (to != NULL) or from them. */
+static void convert_face(const struct boxhdg_lanes *lanes, int64_t number, enum boxhdg_scaling scaling,
+                         const double *plain, double *to, const double *from, double *back, double *scales) {
+    const struct box_plan *p = &lanes->plan;
+    struct box_face_pack face = box_face_pack(p, number, L);
+    const int32_t *order = lanes->order[face.axis];
+    int64_t n = p->face[face.axis];
+    face_scales(lanes, &face, scales);
+    if ((scaling == BOXHDG_UNKNOWN) == (to != NULL))
+        for (int64_t i = 0; i < n * L; i++) scales[i] = 1.0 / scales[i];
+    for (int lane = 0; lane < L; lane++) {
+        int64_t first = plain_face(lanes, &face, lane);
+        double *out = to != NULL ? to + face.begin + lane : NULL;
+        if (first < 0) {
+            for (int64_t t = 0; out != NULL && t < n; t++) out[t * L] = 0.0;
+            continue;
+        }
+        first *= n;
+        if (out != NULL)
+            for (int64_t t = 0; t < n; t++) out[t * L] = plain[first + order[t]] * scales[t * L + lane];
+        else
+            for (int64_t t = 0; t < n; t++)
+                back[first + order[t]] = from[face.begin + t * L + lane] * scales[t * L + lane];
+    }
+}
+
+static void convert_all(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling, const double *plain,
+                        double *to, const double *from, double *back) {
+    int64_t n = lanes->plan.n_faces;
+#pragma omp parallel num_threads(base_threads_for(lanes->plan.size))
+    {
+        double scales[(BOX_MAX_DEGREE + 1) * (BOX_MAX_DEGREE + 1) * L];
+#pragma omp for schedule(static)
+        for (int64_t number = 0; number < n; number++)
+            convert_face(lanes, number, scaling, plain, to, from, back, scales);
+    }
+}
+
+facet_status boxhdg_lanes_pack(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
+                               const double *plain, struct vector *to) {
+    facet_status status = FACET_OK;
+    double *staged = NULL;
+    if (device_is_host(lanes->device) && to->data != NULL) {
+        convert_all(lanes, scaling, plain, to->data, NULL, NULL);
+        return FACET_OK;
+    }
+    TRY(ALLOC(staged, lanes->plan.size));
+    convert_all(lanes, scaling, plain, staged, NULL, NULL);
+    TRY(vector_upload(to, staged));
+done:
+    base_free(&staged);
+    return status;
+}
+
+facet_status boxhdg_lanes_unpack(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
+                                 const struct vector *from, double *plain) {
+    facet_status status = FACET_OK;
+    double *staged = NULL;
+    if (device_is_host(lanes->device) && from->data != NULL) {
+        convert_all(lanes, scaling, NULL, NULL, from->data, plain);
+        return FACET_OK;
+    }
+    TRY(ALLOC(staged, lanes->plan.size));
+    TRY(vector_download(from, staged));
+    convert_all(lanes, scaling, NULL, NULL, staged, plain);
+done:
+    base_free(&staged);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ kernels */
+
+#define DATA(v)   ((v) != NULL ? (v)->data : NULL)
+#define SINGLE(v) ((v) != NULL ? (v)->single : NULL)
+
+double boxhdg_lanes_step(const struct boxhdg_lanes *lanes, const struct box_step *step,
+                         const struct vector *f, struct vector *r, const struct vector *e, struct vector *d,
+                         struct vector *x, struct vector *y) {
+    if (d->single != NULL)
+        return device_box_step_single(lanes->device, &lanes->plan, step, SINGLE(f), SINGLE(r), SINGLE(e),
+                                      d->single, SINGLE(x), SINGLE(y));
+    return device_box_step(lanes->device, &lanes->plan, step, DATA(f), DATA(r), DATA(e), d->data, DATA(x),
+                           DATA(y));
+}
+
+void boxhdg_lanes_residual(const struct boxhdg_lanes *lanes, double alpha, const struct vector *y,
+                           struct vector *r, struct vector *moments, double sums[2]) {
+    if (r->single != NULL)
+        device_box_residual_single(lanes->device, &lanes->plan, alpha, y->single, r->single, SINGLE(moments),
+                                   sums);
+    else
+        device_box_residual(lanes->device, &lanes->plan, alpha, y->data, r->data, DATA(moments), sums);
+}
+
+/* ------------------------------------------------------------------------------------------ operators */
+
+static void box_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+    struct vector d = *x;
+    boxhdg_lanes_step(A->data, &(struct box_step){.product = 1}, NULL, NULL, NULL, &d, NULL, y);
+}
+
+static void free_lanes(struct operator* A) {
+    struct boxhdg_lanes *lanes = A->data;
+    boxhdg_lanes_destroy(&lanes);
+    A->data = NULL;
+}
+
+static facet_status box_to_single(const struct operator* A, struct operator* S) {
+    const struct boxhdg_lanes *lanes = A->data;
+    struct boxhdg_lanes *rounded = NULL;
+    facet_status status = boxhdg_lanes_create(lanes->device, lanes->hdg, 1, &rounded);
+    if (status != FACET_OK) return status;
+    operator_create_box(rounded, S);
+    S->free = free_lanes;
+    return FACET_OK;
+}
+
+void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A) {
+    *A = (struct operator){.n = lanes->plan.size,
+                           .device = lanes->device,
+                           .apply = box_apply,
+                           .data = (void *)lanes,
+                           .name = "HDG on a box",
+                           .single = lanes->single,
+                           .to_single = lanes->single ? NULL : box_to_single};
+}
+
+static void diagonal_apply(const struct operator* D, const struct vector *x, struct vector *y) {
+    const struct boxhdg_lanes *lanes = D->data;
+    if (x->single != NULL)
+        device_multiply_single(lanes->device, x->n, lanes->plan.f32.diagonal, x->single, y->single);
+    else
+        device_multiply(lanes->device, x->n, lanes->plan.f64.diagonal, x->data, y->data);
+}
+
+void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct operator* D) {
+    operator_create_box(lanes, D);
+    D->apply = diagonal_apply;
+    D->to_single = NULL;
+    D->name = "the diagonal of HDG on a box";
+}

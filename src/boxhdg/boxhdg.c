@@ -1,0 +1,98 @@
+/* The discretization itself: lines, columns and sizes. */
+#include "boxhdg/boxhdg.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "poly/rule.h"
+
+/* Two columns share a line when their rho differ by rounding only. */
+#define SAME_RHO 1e-13
+
+static facet_status find_line(struct boxhdg *h, double rho, int *line) {
+    facet_status status = FACET_OK;
+    for (*line = 0; *line < h->n_lines; ++*line)
+        if (fabs(rho - h->lines[*line].rho) <= SAME_RHO * rho) return FACET_OK;
+    TRY(base_realloc(&h->lines, (size_t)h->n_lines + 1, sizeof *h->lines));
+    TRY(base_realloc(&h->gauss_values, (size_t)h->n_lines + 1, sizeof *h->gauss_values));
+    h->gauss_values[h->n_lines] = NULL;
+    TRY(base_realloc(&h->tables, (size_t)h->n_lines + 1, sizeof *h->tables));
+    h->tables[h->n_lines] = (struct box_table){0};
+    TRY(box_line_create(h->degree, rho, &h->lines[h->n_lines]));
+    h->n_lines++;
+    TRY(ALLOC(h->gauss_values[*line], h->n * h->n));
+    TRY(box_line_evaluate(&h->lines[*line], h->n, h->gauss, h->gauss_values[*line], NULL));
+    TRY(box_table_create(&h->lines[*line], h->gauss, h->weights, &h->tables[*line]));
+done:
+    return status;
+}
+
+static void count_unknowns(struct boxhdg *h) {
+    const struct box_grid *g = &h->grid;
+    int64_t fixed = 0;
+    h->face_size = h->cell_size = 1;
+    for (int d = 0; d < g->dim; d++) h->cell_size *= h->n;
+    h->face_size = h->cell_size / h->n;
+    for (int d = 0; d < g->dim; d++)
+        for (int s = 0; s < g->planes[d]; s++)
+            if (box_plane_is_fixed(g, d, s)) fixed += g->n_cells / g->cells[d];
+    h->n_trace = g->n_faces * h->face_size;
+    h->n_free = (g->n_faces - fixed) * h->face_size;
+    h->n_volume = g->n_cells * h->cell_size;
+}
+
+facet_status boxhdg_create(const struct box_grid_data *data, int degree, const double *const rho[3],
+                           struct boxhdg **hdg) {
+    facet_status status = FACET_OK;
+    struct boxhdg *h;
+    TRY(CALLOC(*hdg, 1));
+    h = *hdg;
+    h->degree = degree;
+    h->n = degree + 1;
+    if (degree < 1 || degree > BOX_MAX_DEGREE)
+        FAIL(FACET_ERROR_INPUT, "the degree on a box must be 1 to %d, not %d", BOX_MAX_DEGREE, degree);
+    TRY(box_grid_create(data, &h->grid));
+    TRY(ALLOC(h->gauss, h->n));
+    TRY(ALLOC(h->weights, h->n));
+    TRY(rule_gauss_jacobi(h->n, 0.0, 0.0, h->gauss, h->weights));
+    for (int d = 0; d < 3; d++) {
+        TRY(CALLOC(h->column_line[d], h->grid.cells[d]));
+        for (int i = 0; d < data->dim && i < h->grid.cells[d]; i++)
+            TRY(base_wrap(find_line(h, rho[d][i], &h->column_line[d][i]), "column %d in direction %c", i,
+                          "xyz"[d]));
+    }
+    count_unknowns(h);
+done:
+    if (status != FACET_OK) boxhdg_destroy(hdg);
+    return status;
+}
+
+void boxhdg_destroy(struct boxhdg **hdg) {
+    if (*hdg == NULL) return;
+    struct boxhdg *h = *hdg;
+    for (int l = 0; l < h->n_lines; l++) {
+        box_line_destroy(&h->lines[l]);
+        base_free(&h->gauss_values[l]);
+        box_table_destroy(&h->tables[l]);
+    }
+    base_free(&h->lines);
+    base_free(&h->gauss_values);
+    base_free(&h->tables);
+    for (int d = 0; d < 3; d++) base_free(&h->column_line[d]);
+    base_free(&h->gauss);
+    base_free(&h->weights);
+    box_grid_destroy(&h->grid);
+    base_free(hdg);
+}
+
+double boxhdg_metric(const struct boxhdg *h, const int at[3], double a[3]) {
+    const struct box_grid *g = &h->grid;
+    double V = 1.0;
+    int64_t cell = box_cell(g, at);
+    for (int d = 0; d < g->dim; d++) V *= 0.5 * g->widths[d][at[d]];
+    for (int d = 0; d < 3; d++) {
+        double inverse = 2.0 / g->widths[d][at[d]];
+        a[d] = d < g->dim ? box_conductivity(g, cell) * V * inverse * inverse : 0.0;
+    }
+    return box_reaction(g, cell) * V;
+}

@@ -1,0 +1,129 @@
+/* What happens in the cells of a box before and after the solve on the trace: loads, recovery, projection,
+ * hybridization, post-processing, errors, evaluation. Vectors are those of boxhdg/boxhdg.h.
+ *
+ * Costs O(p^4) a cell (transforms between Gauss points and modes, at half the usual work since both are
+ * symmetric) or O(p^3). Parallel over cells; what is added to faces is added in layers of cells that share no
+ * face, so that results do not depend on the number of threads.
+ *
+ * The order of calls: boxhdg_load or (boxhdg_project_source, boxhdg_condense_loads); a solve of K uhat =
+ * F; boxhdg_add_dirichlet; boxhdg_recover, boxhdg_postprocess.
+ */
+#ifndef FACET_BOXHDG_CELLS_H
+#define FACET_BOXHDG_CELLS_H
+
+#include "boxhdg/boxhdg.h"
+#include "expr/field.h"
+
+/* Gauss values <-> coefficients of modes, cell by cell; n_volume numbers, in place if the two are one. */
+facet_status boxhdg_to_points(const struct boxhdg *h, const double *modes, double *values);
+facet_status boxhdg_from_points(const struct boxhdg *h, const double *values, double *modes);
+
+/* The right-hand side of K uhat = F.
+ *     f          n_volume: values at the Gauss points; NULL: zero
+ *     dirichlet  n_trace: coefficients of the modes on faces with Dirichlet values, the rest is not read;
+ *                NULL: zero
+ *     neumann    n_trace: the integrals <g, mode> over the face itself (not the reference face), that is,
+ *                product of h_t / 2 over the tangential directions t, times the coefficients of g = k grad u
+ * . n in the modes; read on Neumann faces only; NULL: zero loads      n_volume: receives (f, mode) over every
+ * cell, for boxhdg_recover F          n_trace: R' Z^-1 loads + neumann - K dirichlet, zero on Dirichlet
+ * faces. */
+facet_status boxhdg_load(const struct boxhdg *h, const double *f, const double *dirichlet,
+                         const double *neumann, double *loads, double *F);
+/* The same with loads that are given. */
+facet_status boxhdg_condense_loads(const struct boxhdg *h, const double *loads, const double *dirichlet,
+                                   const double *neumann, double *F);
+/* y = K x, x and y being zero on Dirichlet faces: the operator as a specification, at O(p^3) a cell. */
+facet_status boxhdg_apply(const struct boxhdg *h, const double *x, double *y);
+/* Sets uhat to the Dirichlet values (NULL: zero) on their faces. */
+void boxhdg_add_dirichlet(const struct boxhdg *h, const double *dirichlet, double *uhat);
+
+/* u (n_volume, modes) and q (dim x n_volume: all cells of q_0, then of q_1, ..; or NULL) from the trace, with
+ * Dirichlet values in place. */
+facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, const double *uhat, double *u,
+                            double *q);
+
+/* ------------------------------------------------------------------------------------- data */
+
+/* What a problem is given by; all of it belongs to the caller. Where something is NULL and the exact solution
+ * is known, it is derived from that; else it is zero. Gauss points for data: n + BOX_EXTRA_POINTS. */
+#define BOX_EXTRA_POINTS 3
+struct boxhdg_data {
+    const struct field *source;
+    const struct field *boundary[3][2]; /* by side: u on a Dirichlet side, k grad u . n on a Neumann side */
+    const struct field *exact;
+};
+/* loads = (f, mode), f = the source or lambda u - k div grad u of the exact solution. */
+facet_status boxhdg_project_source(const struct boxhdg *h, const struct boxhdg_data *data, double *loads);
+/* As boxhdg_load wants them; n_trace each, zero on all other faces. */
+facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct boxhdg_data *data,
+                                     double *dirichlet, double *neumann);
+/* The L2 projection of a function onto the modes of every cell; of one from its values at n_points^dim Gauss
+ * points of every cell (n_points >= n), cell after cell. */
+facet_status boxhdg_project(const struct boxhdg *h, const struct field *field, double *modes);
+facet_status boxhdg_project_values(const struct boxhdg *h, int n_points, const double *values, double *modes);
+
+/* A trace from u at the Gauss points (eq. 4a): with q = -k grad u inside the cells, the uhat for which the
+ * numerical flux is continuous, or that of the Neumann condition; Dirichlet values as given. */
+facet_status boxhdg_hybridize(const struct boxhdg *h, const double *u, const double *dirichlet,
+                              const double *neumann, double *uhat);
+
+/* ------------------------------------------------------------------------------------- results */
+
+struct boxhdg_solution {
+    double *loads, *trace, *u, *q; /* n_volume, n_trace, n_volume, dim x n_volume */
+    double *star; /* NULL until post-processed; cells x (n+1)^dim coefficients of the orthonormal Legendre
+                     basis on [-1, 1], direction 0 fastest */
+};
+facet_status boxhdg_solution_create(const struct boxhdg *h, struct boxhdg_solution *solution);
+void boxhdg_solution_destroy(struct boxhdg_solution *solution);
+
+/* u* in Q_(p+1): (k grad u*, grad w) = -(q, grad w) for all w, and the mean of u. */
+facet_status boxhdg_postprocess(const struct boxhdg *h, struct boxhdg_solution *solution);
+/* Adds a constant to u, u* and the trace: for singular problems, whose u is known up to one. */
+void boxhdg_shift(const struct boxhdg *h, double by, struct boxhdg_solution *solution);
+/* The function 1 as a trace, zero on Dirichlet faces: the kernel of K if the problem is singular. */
+void boxhdg_constant(const struct boxhdg *h, double *trace);
+/* Takes off the source the constant *shift with which the integrals of f and of the Neumann data (or NULL)
+ * vanish together, as a singular problem needs it. *scale: the sum of the moduli of these integrals by cells
+ * and faces, divided by the volume like *shift, to judge it by. */
+void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads, double *shift,
+                    double *scale);
+/* The mean of u over the box; of a function. */
+double boxhdg_mean(const struct boxhdg *h, const double *u);
+facet_status boxhdg_field_mean(const struct boxhdg *h, const struct field *field, double *mean);
+
+enum boxhdg_field { BOX_U, BOX_U_STAR, BOX_Q, BOX_Q_STAR };
+static inline int boxhdg_field_components(const struct boxhdg *h, enum boxhdg_field field) {
+    return field == BOX_Q || field == BOX_Q_STAR ? h->grid.dim : 1;
+}
+/* Values (n^dim x components, direction 0 fastest) at the lattice of the 1D points x in [0, 1] of a cell. */
+facet_status boxhdg_evaluate_lattice(const struct boxhdg *h, const struct boxhdg_solution *solution,
+                                     enum boxhdg_field field, int64_t cell, int n, const double *x,
+                                     double *values);
+/* The same with counts[d] points x[d] in direction d. */
+facet_status boxhdg_evaluate_product(const struct boxhdg *h, const struct boxhdg_solution *solution,
+                                     enum boxhdg_field field, int64_t cell, const int counts[3],
+                                     const double *const x[3], double *values);
+/* Values (n x components) at n points of [0,1]^dim of a cell. */
+facet_status boxhdg_evaluate(const struct boxhdg *h, const struct boxhdg_solution *solution,
+                             enum boxhdg_field field, int64_t cell, int n, const double *xi, double *values);
+
+/* True L2 norms of whole vectors, over-integrated; trace: each face once; Linf: at the points of the norm. -1
+ * for the star fields when there are none. */
+struct boxhdg_errors {
+    double u_L2, u_Linf, q_L2, u_star_L2, q_star_L2, trace_L2;
+};
+facet_status boxhdg_measure_errors(const struct boxhdg *h, const struct boxhdg_solution *solution,
+                                   const struct field *exact, struct boxhdg_errors *errors);
+
+/* The integral over a face of a cell of the numerical flux out of it, qhat.n = q.n + tau (u - uhat). */
+double boxhdg_face_flux(const struct boxhdg *h, const struct boxhdg_solution *solution, int64_t cell, int d,
+                        int side);
+/* The mean over the faces of a cell of the trace's mean on them. */
+double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *solution, int64_t cell);
+/* The largest imbalance of a cell and the largest jump of the flux through a face, relative to the largest
+ * integral of |q.n| + tau (|u| + |uhat|) over the faces of a cell. */
+facet_status boxhdg_conservation(const struct boxhdg *h, const struct boxhdg_solution *solution,
+                                 double *imbalance);
+
+#endif

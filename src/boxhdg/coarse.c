@@ -1,0 +1,541 @@
+/* The coarse space: its numbering, its matrix, and its solve. */
+#include "boxhdg/coarse.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "solve/amg.h"
+
+#define L           KERNEL_LANES
+#define MAX_DIRECT  4000  /* unknowns that Cholesky is given */
+#define SMALL_ANGLE 1e-11 /* an eigenvalue below this part of the largest is the kernel's */
+
+struct boxhdg_lanes_coarse {
+    const struct boxhdg_lanes *lanes;
+    int size[3];        /* of the lattice of kernels/box.h */
+    int n[3];           /* unknowns along each axis */
+    int32_t *number[3]; /* of a vertex along each axis; -1: none */
+    int64_t total;
+    /* Constant coefficients: eigenvectors (n x n, one after the other) and inverse eigenvalues. */
+    double *Q[3], *inverse, *work;
+    /* The same on a device that is not the host: eigenvectors by vertices of the lattice and back, all in one
+     * matrix an axis. */
+    double *forward[3], *backward[3];
+    struct vector device_inverse, spectrum, scaled, spare;
+    /* Otherwise. */
+    struct operator solve;
+    double *b, *x;         /* unknowns, on the host */
+    struct vector in, out; /* the same as vectors */
+    struct vector lattice; /* vertices, on the device */
+    double *staged;        /* on the host, where the device's memory is elsewhere */
+};
+
+void boxhdg_lanes_coarse_destroy(struct boxhdg_lanes_coarse **coarse) {
+    struct boxhdg_lanes_coarse *c = *coarse;
+    if (c == NULL) return;
+    for (int axis = 0; axis < 3; axis++) {
+        base_free(&c->number[axis]);
+        base_free(&c->Q[axis]);
+        device_free(c->lanes->device, &c->forward[axis]);
+        device_free(c->lanes->device, &c->backward[axis]);
+    }
+    vector_destroy(&c->device_inverse);
+    vector_destroy(&c->spectrum);
+    vector_destroy(&c->scaled);
+    vector_destroy(&c->spare);
+    base_free(&c->inverse);
+    base_free(&c->work);
+    base_free(&c->b);
+    base_free(&c->x);
+    base_free(&c->staged);
+    operator_destroy(&c->solve);
+    vector_destroy(&c->in);
+    vector_destroy(&c->out);
+    vector_destroy(&c->lattice);
+    base_free(coarse);
+}
+
+int64_t boxhdg_lanes_coarse_size(const struct boxhdg_lanes_coarse *c) {
+    return c->total;
+}
+
+struct multigrid *boxhdg_lanes_coarse_multigrid(const struct boxhdg_lanes_coarse *c) {
+    return c->solve.apply != NULL ? operator_multigrid(&c->solve) : NULL;
+}
+
+/* ------------------------------------------------------------------------------------------ cells */
+
+/* With v = the product of 1 and xi: the sum (even) or difference (odd) of its values on the two faces of axis
+ * d is 2 T_d, T_d its factors along the other axes. v'Kv = k [sum_d a_d gamma 4 |T_d|^2 - sum over the modes
+ * of these parities of (sum_d 2 a_d b T_d)^2 / Z]. */
+void boxhdg_lanes_coarse_energies(const struct boxhdg_lanes *lanes, const int cell[3], double energies[8]) {
+    const struct box_plan *p = &lanes->plan;
+    const struct boxhdg *h = lanes->hdg;
+    int at[3] = {0}, m[3];
+    double metric[3], a[3] = {0}, hats[3][BOX_MAX_DEGREE + 1], b[3][BOX_MAX_DEGREE + 1];
+    const struct box_line *line[3] = {0};
+    for (int axis = 0; axis < 3; axis++)
+        if (lanes->direction[axis] >= 0) at[lanes->direction[axis]] = cell[axis];
+    double lambda = boxhdg_metric(h, at, metric);
+    for (int axis = 0; axis < 3; axis++) {
+        int d = lanes->direction[axis];
+        hats[axis][0] = 1.0;
+        if (d < 0) continue;
+        a[axis] = metric[d];
+        line[axis] = boxhdg_line(h, d, cell[axis]);
+        for (int i = 0; i < h->n; i++) {
+            b[axis][i] = line[axis]->b[i];
+            hats[axis][i] =
+                i < p->even[axis] ? sqrt(2.0) * line[axis]->S[i] : sqrt(2.0 / 3.0) * line[axis]->S[h->n + i];
+        }
+    }
+    for (int block = 0; block < 8; block++) {
+        int parity[3] = {block >> 2, (block >> 1) & 1, block & 1};
+        double norm[3] = {0}, sum = 0.0;
+        for (int axis = 0; axis < 3; axis++)
+            for (int i = 0; i < box_count(p, axis, parity[axis]); i++) {
+                double hat = hats[axis][box_first(p, axis, parity[axis]) + i];
+                norm[axis] += hat * hat;
+            }
+        for (int axis = 0; axis < 3; axis++)
+            if (line[axis] != NULL)
+                sum += 4.0 * a[axis] * line[axis]->gamma[parity[axis]] * norm[(axis + 1) % 3] *
+                       norm[(axis + 2) % 3];
+        int first[3], last[3];
+        for (int axis = 0; axis < 3; axis++) {
+            first[axis] = box_first(p, axis, parity[axis]);
+            last[axis] = first[axis] + box_count(p, axis, parity[axis]);
+        }
+        for (m[0] = first[0]; m[0] < last[0]; m[0]++)
+            for (m[1] = first[1]; m[1] < last[1]; m[1]++)
+                for (m[2] = first[2]; m[2] < last[2]; m[2]++) {
+                    double F = 0.0, Z = lambda;
+                    for (int axis = 0; axis < 3; axis++) {
+                        if (line[axis] == NULL) continue;
+                        int o = (axis + 1) % 3, q = (axis + 2) % 3;
+                        F += 2.0 * a[axis] * b[axis][m[axis]] * hats[o][m[o]] * hats[q][m[q]];
+                        Z += a[axis] * line[axis]->eigenvalues[m[axis]];
+                    }
+                    sum -= F * F / Z;
+                }
+        energies[block] = fmax(sum, 0.0);
+    }
+}
+
+/* Energies of cell after cell, computed only where they change. */
+struct energies {
+    int lines[3];
+    double metric[4], values[8];
+    int known;
+};
+
+static const double *energies_of(const struct boxhdg_lanes_coarse *c, const int cell[3],
+                                 struct energies *last) {
+    const struct boxhdg *h = c->lanes->hdg;
+    int at[3] = {0}, same = last->known, lines[3];
+    double metric[4];
+    for (int axis = 0; axis < 3; axis++)
+        if (c->lanes->direction[axis] >= 0) at[c->lanes->direction[axis]] = cell[axis];
+    metric[3] = boxhdg_metric(h, at, metric);
+    for (int d = 0; d < 3; d++) lines[d] = h->column_line[d][at[d]];
+    /* energies are proportional to k where the ratio of lambda and k is the same */
+    double factor = last->known && last->metric[0] > 0.0 ? metric[0] / last->metric[0] : 1.0;
+    for (int i = 0; i < 4; i++)
+        if (fabs(metric[i] - factor * last->metric[i]) > 1e-12 * fabs(metric[i])) same = 0;
+    for (int d = 0; d < 3; d++)
+        if (lines[d] != last->lines[d]) same = 0;
+    if (!same) {
+        boxhdg_lanes_coarse_energies(c->lanes, cell, last->values);
+        factor = 1.0;
+    }
+    for (int i = 0; i < 8; i++) last->values[i] *= factor;
+    memcpy(last->metric, metric, sizeof metric);
+    memcpy(last->lines, lines, sizeof lines);
+    last->known = 1;
+    return last->values;
+}
+
+/* ------------------------------------------------------------------------------------------ products of
+ * lines */
+
+/* Mass and stiffness of linear elements along an axis. */
+static void assemble_line(const struct boxhdg_lanes_coarse *c, int axis, double *M, double *A) {
+    const struct box_plan *p = &c->lanes->plan;
+    int n = c->n[axis], d = c->lanes->direction[axis];
+    for (int i = 0; i < p->cells[axis]; i++) {
+        double h = c->lanes->hdg->grid.widths[d][i];
+        for (int r = 0; r < 2; r++)
+            for (int s = 0; s < 2; s++) {
+                int row = c->number[axis][i + r], column = c->number[axis][i + s];
+                if (row < 0 || column < 0) continue;
+                M[row * n + column] += r == s ? h / 3.0 : h / 6.0;
+                A[row * n + column] += r == s ? 1.0 / h : -1.0 / h;
+            }
+    }
+}
+
+/* A Q = M Q mu, Q'MQ = 1; an absent axis has the number 1. */
+static facet_status solve_line(struct boxhdg_lanes_coarse *c, int axis, double *mu) {
+    facet_status status = FACET_OK;
+    int n = c->n[axis];
+    double *M = NULL;
+    TRY(CALLOC(c->Q[axis], n * n));
+    if (!c->lanes->plan.present[axis]) {
+        c->Q[axis][0] = 1.0;
+        mu[0] = 0.0;
+        goto done;
+    }
+    TRY(CALLOC(M, n * n));
+    assemble_line(c, axis, M, c->Q[axis]);
+    lapack_int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'U', n, c->Q[axis], n, M, n, mu);
+    if (info != 0)
+        FAIL(FACET_ERROR_MACHINE, "the eigenvalues of a line of %d vertices were not found (%d)", n,
+             (int)info);
+done:
+    base_free(&M);
+    return status;
+}
+
+/* The mean over all cells of the coefficients of A in products of mass (0) and stiffness (1). On an element
+ * of width h the mass has the eigenvalues h/2 (even) and h/6 (odd), the stiffness 0 and 2/h. */
+static void mean_coefficients(const struct boxhdg_lanes_coarse *c, double mean[8]) {
+    const struct box_plan *p = &c->lanes->plan;
+    struct energies last = {.known = 0};
+    double share = 1.0 / (double)c->lanes->hdg->grid.n_cells;
+    int at[3];
+    memset(mean, 0, 8 * sizeof *mean);
+    for (at[2] = 0; at[2] < p->cells[2]; at[2]++)
+        for (at[1] = 0; at[1] < p->cells[1]; at[1]++)
+            for (at[0] = 0; at[0] < p->cells[0]; at[0]++) {
+                double v[8];
+                memcpy(v, energies_of(c, at, &last), sizeof v);
+                for (int axis = 0; axis < 3; axis++) {
+                    int d = c->lanes->direction[axis], bit = 4 >> axis;
+                    if (d < 0) continue;
+                    double h = c->lanes->hdg->grid.widths[d][at[axis]];
+                    for (int i = 0; i < 8; i++) {
+                        if (i & bit) continue;
+                        v[i] = 0.5 * v[i] / (h / 2.0);
+                        v[i | bit] = (0.5 * v[i | bit] - v[i] * h / 6.0) / (2.0 / h);
+                    }
+                }
+                for (int i = 0; i < 8; i++) mean[i] += share * v[i];
+            }
+}
+
+static facet_status make_products(struct boxhdg_lanes_coarse *c) {
+    facet_status status = FACET_OK;
+    double *mu[3] = {0}, mean[8], largest = 0.0;
+    for (int axis = 0; axis < 3; axis++) {
+        TRY(ALLOC(mu[axis], c->n[axis]));
+        TRY(solve_line(c, axis, mu[axis]));
+    }
+    TRY(ALLOC(c->inverse, c->total));
+    TRY(ALLOC(c->work, c->total));
+    mean_coefficients(c, mean);
+    for (int64_t i = 0; i < c->total; i++) {
+        int64_t at[3] = {i % c->n[0], i / c->n[0] % c->n[1], i / c->n[0] / c->n[1]};
+        double sum = 0.0, leading = 0.0;
+        for (int term = 0; term < 8; term++) {
+            double value = mean[term];
+            for (int axis = 0; axis < 3; axis++)
+                if (term & (4 >> axis)) value *= mu[axis][at[axis]];
+            sum += value;
+            if (term == 0 || term == 1 || term == 2 || term == 4) leading += fmax(value, 0.0);
+        }
+        c->inverse[i] = fmax(sum, 0.05 * leading); /* averages need not keep the sum positive */
+        largest = fmax(largest, c->inverse[i]);
+    }
+    int singular = c->lanes->hdg->grid.singular;
+    for (int64_t i = 0; i < c->total; i++)
+        c->inverse[i] = singular && c->inverse[i] <= SMALL_ANGLE * largest ? 0.0 : 1.0 / c->inverse[i];
+done:
+    for (int axis = 0; axis < 3; axis++) base_free(&mu[axis]);
+    return status;
+}
+
+/* With S, which sums the vertices that are one unknown: forward = Q'S, backward its transpose. */
+static facet_status make_device_lines(struct boxhdg_lanes_coarse *c, int axis) {
+    facet_status status = FACET_OK;
+    const struct device *device = c->lanes->device;
+    int n = c->n[axis], size = c->size[axis];
+    double *both = NULL;
+    TRY(CALLOC(both, 2 * n * size));
+    for (int e = 0; e < n; e++)
+        for (int v = 0; v < size; v++)
+            if (c->number[axis][v] >= 0)
+                both[e * size + v] = both[n * size + v * n + e] = c->Q[axis][e * n + c->number[axis][v]];
+    TRY(device_copy(device, &c->forward[axis], both, (size_t)(n * size), sizeof *both));
+    TRY(device_copy(device, &c->backward[axis], both + n * size, (size_t)(n * size), sizeof *both));
+done:
+    base_free(&both);
+    return status;
+}
+
+static facet_status make_device_products(struct boxhdg_lanes_coarse *c) {
+    facet_status status = FACET_OK;
+    const struct device *device = c->lanes->device;
+    for (int axis = 0; axis < 3; axis++) TRY(make_device_lines(c, axis));
+    TRY(vector_create(device, c->total, &c->device_inverse));
+    TRY(vector_upload(&c->device_inverse, c->inverse));
+    TRY(vector_create(device, c->total, &c->spectrum));
+    TRY(vector_create(device, c->total, &c->scaled));
+    TRY(vector_create(device, c->lattice.n, &c->spare));
+done:
+    return status;
+}
+
+/* The lattice becomes that of A^-1 of it, on the device. */
+static void solve_on_device(struct boxhdg_lanes_coarse *c, double *dot) {
+    const struct device *device = c->lanes->device;
+    const int *n = c->n, *size = c->size;
+    double *lattice = c->lattice.data, *spare = c->spare.data;
+    int64_t rows = (int64_t)size[1] * size[2], plane = (int64_t)n[0] * n[1];
+    device_axis_apply(device, rows, n[0], size[0], 1, c->forward[0], lattice, spare);
+    device_axis_apply(device, size[2], n[1], size[1], n[0], c->forward[1], spare, lattice);
+    device_axis_apply(device, 1, n[2], size[2], plane, c->forward[2], lattice, c->spectrum.data);
+    device_multiply(device, c->total, c->device_inverse.data, c->spectrum.data, c->scaled.data);
+    *dot = vector_dot(&c->spectrum, &c->scaled);
+    device_axis_apply(device, 1, size[2], n[2], plane, c->backward[2], c->scaled.data, lattice);
+    device_axis_apply(device, size[2], size[1], n[1], n[0], c->backward[1], lattice, spare);
+    device_axis_apply(device, rows, size[0], n[0], 1, c->backward[0], spare, lattice);
+}
+
+/* Along every axis y = Q x (back) or Q'x; x and work change places. */
+static void transform(const struct boxhdg_lanes_coarse *c, int back, double **x, double **work) {
+    const int *n = c->n;
+    int64_t plane = (int64_t)n[0] * n[1];
+    double *swap;
+    cblas_dgemm(CblasColMajor, back ? CblasNoTrans : CblasTrans, CblasNoTrans, n[0], n[1] * n[2], n[0], 1.0,
+                c->Q[0], n[0], *x, n[0], 0.0, *work, n[0]);
+    swap = *x, *x = *work, *work = swap;
+    const int *present = c->lanes->plan.present; /* an axis with one unknown still scales it */
+    for (int k = 0; k < n[2] && present[1]; k++)
+        cblas_dgemm(CblasColMajor, CblasNoTrans, back ? CblasTrans : CblasNoTrans, n[0], n[1], n[1], 1.0,
+                    *x + k * plane, n[0], c->Q[1], n[1], 0.0, *work + k * plane, n[0]);
+    if (present[1]) swap = *x, *x = *work, *work = swap;
+    if (!present[2]) return;
+    cblas_dgemm(CblasColMajor, CblasNoTrans, back ? CblasTrans : CblasNoTrans, (int)plane, n[2], n[2], 1.0,
+                *x, (int)plane, c->Q[2], n[2], 0.0, *work, (int)plane);
+    swap = *x, *x = *work, *work = swap;
+}
+
+/* ------------------------------------------------------------------------------------------ assembled */
+
+static int64_t unknown(const struct boxhdg_lanes_coarse *c, int i, int j, int k) {
+    int32_t a = c->number[0][i], b = c->number[1][j], d = c->number[2][k];
+    return a < 0 || b < 0 || d < 0 ? -1 : ((int64_t)d * c->n[1] + b) * c->n[0] + a;
+}
+
+/* The matrix of one cell: sum over the eight products of energy / 64 e e', e = their signs at the vertices.
+ */
+static void add_cell(const struct boxhdg_lanes_coarse *c, const int at[3], const double *energies,
+                     struct csr_elements *elements) {
+    const int *present = c->lanes->plan.present;
+    int64_t e = elements->n_elements++, start = elements->starts[e];
+    int n = 0, corner[8], place[8];
+    for (int v = 0; v < 8; v++) {
+        int bit[3] = {v >> 2, (v >> 1) & 1, v & 1}, skip = 0;
+        for (int axis = 0; axis < 3; axis++) skip |= bit[axis] && !present[axis];
+        int64_t number = skip ? -1 : unknown(c, at[0] + bit[0], at[1] + bit[1], at[2] + bit[2]);
+        if (number < 0) continue;
+        int known = 0; /* one periodic cell has the same vertex twice */
+        while (known < elements->starts[e + 1] - start && elements->unknowns[start + known] != number)
+            known++;
+        if (known == elements->starts[e + 1] - start) {
+            elements->unknowns[start + known] = (int32_t)number;
+            elements->starts[e + 1]++;
+        }
+        corner[n] = v;
+        place[n++] = known;
+    }
+    int64_t m = elements->starts[e + 1] - start;
+    double *matrix = elements->matrices + elements->matrix_starts[e];
+    int corners = 1;
+    for (int axis = 0; axis < 3; axis++) corners *= present[axis] ? 2 : 1;
+    memset(matrix, 0, (size_t)(m * (m + 1) / 2) * sizeof *matrix);
+    for (int r = 0; r < n; r++)
+        for (int s = 0; s < n; s++) {
+            double sum = 0.0;
+            if (place[s] > place[r]) continue;
+            for (int q = 0; q < 8; q++) {
+                int odd = __builtin_popcount((unsigned)(q & (corner[r] ^ corner[s]))) & 1;
+                sum += odd ? -energies[q] : energies[q];
+            }
+            matrix[place[r] * (place[r] + 1) / 2 + place[s]] += sum / (corners * corners);
+        }
+    elements->matrix_starts[e + 1] = elements->matrix_starts[e] + m * (m + 1) / 2;
+    if (e + 2 <= c->lanes->hdg->grid.n_cells) elements->starts[e + 2] = elements->starts[e + 1];
+}
+
+static facet_status assemble(const struct boxhdg_lanes_coarse *c, struct csr *csr) {
+    facet_status status = FACET_OK;
+    const struct box_plan *p = &c->lanes->plan;
+    int64_t n = c->lanes->hdg->grid.n_cells;
+    struct csr_elements elements = {.n = c->total};
+    struct energies last = {.known = 0};
+    int at[3];
+    TRY(CALLOC(elements.starts, n + 1));
+    TRY(CALLOC(elements.matrix_starts, n + 1));
+    TRY(ALLOC(elements.unknowns, 8 * n));
+    TRY(ALLOC(elements.matrices, 36 * n));
+    for (at[2] = 0; at[2] < p->cells[2]; at[2]++)
+        for (at[1] = 0; at[1] < p->cells[1]; at[1]++)
+            for (at[0] = 0; at[0] < p->cells[0]; at[0]++)
+                add_cell(c, at, energies_of(c, at, &last), &elements);
+    TRY(csr_from_elements(&elements, csr));
+done:
+    csr_elements_destroy(&elements);
+    return status;
+}
+
+static facet_status make_assembled(struct boxhdg_lanes_coarse *c, const struct device *host) {
+    facet_status status = FACET_OK;
+    struct csr csr = {0};
+    struct cholesky *cholesky = NULL;
+    int64_t *nodes = NULL;
+    double *ones = NULL, bytes;
+    int singular = c->lanes->hdg->grid.singular;
+    TRY(assemble(c, &csr));
+    TRY(ALLOC(nodes, c->total + 1));
+    for (int64_t i = 0; i <= c->total; i++) nodes[i] = i;
+    TRY(vector_create(host, c->total, &c->in));
+    TRY(vector_create(host, c->total, &c->out));
+    if (c->total <= MAX_DIRECT && c->total <= cholesky_reasonable_size()) {
+        TRY(cholesky_analyze(&csr, c->total, nodes, singular ? 0 : -1, &cholesky, &bytes));
+        TRY(cholesky_factor(cholesky, &csr));
+        TRY(operator_create_cholesky(host, c->total, &cholesky, &c->solve));
+    } else {
+        struct amg_options options;
+        amg_options_default(&options);
+        options.n_kernel = singular;
+        options.cycle = MG_V;
+        options.name = "vertices";
+        TRY(ALLOC(ones, c->total));
+        for (int64_t i = 0; i < c->total; i++) ones[i] = 1.0;
+        TRY(operator_create_amg(host, &csr, c->total, nodes, 1, ones, &options, &c->solve));
+    }
+done:
+    cholesky_destroy(&cholesky);
+    csr_destroy(&csr);
+    base_free(&nodes);
+    base_free(&ones);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ the whole */
+
+static facet_status number_vertices(struct boxhdg_lanes_coarse *c) {
+    facet_status status = FACET_OK;
+    const struct box_plan *p = &c->lanes->plan;
+    box_lattice(p, L, c->size);
+    c->total = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        int last = p->present[axis] ? p->cells[axis] : 0;
+        TRY(ALLOC(c->number[axis], c->size[axis]));
+        for (int i = 0; i < c->size[axis]; i++) {
+            int fixed = (i == 0 && p->fixed[axis][0]) || (i == last && p->fixed[axis][1]);
+            c->number[axis][i] = fixed || i > last ? -1 : i == last && p->periodic[axis] ? 0 : c->n[axis]++;
+        }
+        c->total *= c->n[axis];
+    }
+done:
+    return status;
+}
+
+facet_status boxhdg_lanes_coarse_create(const struct boxhdg_lanes *lanes,
+                                        struct boxhdg_lanes_coarse **coarse) {
+    facet_status status = FACET_OK;
+    const struct device *host;
+    struct boxhdg_lanes_coarse *c;
+    TRY(CALLOC(*coarse, 1));
+    c = *coarse;
+    c->lanes = lanes;
+    TRY(device_find(NULL, &host));
+    TRY(number_vertices(c));
+    int64_t n_lattice = (int64_t)c->size[0] * c->size[1] * c->size[2];
+    TRY(vector_create(lanes->device, n_lattice, &c->lattice));
+    TRY(ALLOC(c->b, c->total));
+    TRY(ALLOC(c->x, c->total));
+    if (c->total == 0) goto done;
+    int on_device = lanes->hdg->grid.separable && !device_is_host(lanes->device);
+    if (!on_device && !device_is_host(lanes->device)) TRY(ALLOC(c->staged, n_lattice));
+    if (lanes->hdg->grid.separable) TRY(make_products(c));
+    if (on_device) TRY(make_device_products(c));
+    if (!lanes->hdg->grid.separable) TRY(make_assembled(c, host));
+done:
+    if (status != FACET_OK) boxhdg_lanes_coarse_destroy(coarse);
+    return status;
+}
+
+/* x = A^-1 b. */
+static facet_status solve_unknowns(struct boxhdg_lanes_coarse *c) {
+    facet_status status = FACET_OK;
+    if (c->total == 0) return FACET_OK;
+    if (c->inverse != NULL) {
+        double *x = c->x, *work = c->work;
+        memcpy(x, c->b, (size_t)c->total * sizeof *x);
+        transform(c, 0, &x, &work);
+        for (int64_t i = 0; i < c->total; i++) x[i] *= c->inverse[i];
+        transform(c, 1, &x, &work);
+        if (x != c->x) memcpy(c->x, x, (size_t)c->total * sizeof *x);
+        return FACET_OK;
+    }
+    TRY(vector_upload(&c->in, c->b));
+    operator_apply(&c->solve, &c->in, &c->out);
+    if (operator_multigrid(&c->solve) != NULL) TRY(multigrid_failure(operator_multigrid(&c->solve)));
+    TRY(vector_download(&c->out, c->x));
+done:
+    return status;
+}
+
+/* Sums of vertices that are one unknown, into b; and x to all vertices, others being zero. */
+static void fold(struct boxhdg_lanes_coarse *c, const double *lattice) {
+    memset(c->b, 0, (size_t)c->total * sizeof *c->b);
+    for (int k = 0; k < c->size[2]; k++)
+        for (int j = 0; j < c->size[1]; j++)
+            for (int i = 0; i < c->size[0]; i++, lattice++) {
+                int64_t to = unknown(c, i, j, k);
+                if (to >= 0) c->b[to] += *lattice;
+            }
+}
+static void spread(const struct boxhdg_lanes_coarse *c, double *lattice) {
+    for (int k = 0; k < c->size[2]; k++)
+        for (int j = 0; j < c->size[1]; j++)
+            for (int i = 0; i < c->size[0]; i++, lattice++) {
+                int64_t from = unknown(c, i, j, k);
+                *lattice = from >= 0 ? c->x[from] : 0.0;
+            }
+}
+
+facet_status boxhdg_lanes_coarse_correct(struct boxhdg_lanes_coarse *c, const struct vector *moments,
+                                         struct vector *coefficients, double *dot) {
+    facet_status status = FACET_OK;
+    const struct boxhdg_lanes *lanes = c->lanes;
+    int single = moments->single != NULL;
+    if (single)
+        device_box_restrict_single(lanes->device, &lanes->plan, moments->single, c->lattice.data);
+    else
+        device_box_restrict(lanes->device, &lanes->plan, moments->data, c->lattice.data);
+    if (c->spectrum.n > 0) {
+        solve_on_device(c, dot);
+        goto prolong;
+    }
+    if (c->staged != NULL) TRY(vector_download(&c->lattice, c->staged));
+    fold(c, c->staged != NULL ? c->staged : c->lattice.data);
+    TRY(solve_unknowns(c));
+    *dot = 0.0;
+    for (int64_t i = 0; i < c->total; i++) *dot += c->b[i] * c->x[i];
+    spread(c, c->staged != NULL ? c->staged : c->lattice.data);
+    if (c->staged != NULL) TRY(vector_upload(&c->lattice, c->staged));
+prolong:
+    if (single)
+        device_box_prolong_single(lanes->device, &lanes->plan, c->lattice.data, coefficients->single);
+    else
+        device_box_prolong(lanes->device, &lanes->plan, c->lattice.data, coefficients->data);
+done:
+    return status;
+}

@@ -1,0 +1,35 @@
+/* The coarse space of the preconditioners on a box: continuous functions on the cell mesh, linear in every
+ * direction, given by their values at the vertices; those on Dirichlet sides are dropped, periodic ones are
+ * one. In modes such a function is 1 or xi along each tangential axis of a face: the `hats` of kernels/box.h.
+ *
+ * The Galerkin matrix A = P'KP. On one cell the eight products of 1 and xi are its eigenvectors (reflections
+ * leave the cell as it is), so it is known by eight energies; and these eight numbers make it a combination
+ * of products of the 1D mass and stiffness matrices of linear elements. With constant k and lambda A is
+ * solved by the eigenvectors of these 1D matrices: exactly where cells are equal, and with averaged energies
+ * on graded boxes. Otherwise it is assembled, and solved by Cholesky or, when large, by a cycle of algebraic
+ * multigrid. */
+#ifndef FACET_BOXHDG_COARSE_H
+#define FACET_BOXHDG_COARSE_H
+
+#include "boxhdg/lanes.h"
+#include "solve/multigrid.h"
+
+struct boxhdg_lanes_coarse;
+facet_status boxhdg_lanes_coarse_create(const struct boxhdg_lanes *lanes,
+                                        struct boxhdg_lanes_coarse **coarse);
+void boxhdg_lanes_coarse_destroy(struct boxhdg_lanes_coarse **coarse);
+int64_t boxhdg_lanes_coarse_size(const struct boxhdg_lanes_coarse *coarse);
+
+/* With e = A^-1 P'r: coefficients of P e on all faces from the moments of r, in the precision of the vectors.
+ * *dot = r . P e. */
+facet_status boxhdg_lanes_coarse_correct(struct boxhdg_lanes_coarse *coarse, const struct vector *moments,
+                                         struct vector *coefficients, double *dot);
+
+/* The multigrid that solves A, or NULL. */
+struct multigrid *boxhdg_lanes_coarse_multigrid(const struct boxhdg_lanes_coarse *coarse);
+
+/* The energies v'Kv of a cell, bit 2 - axis of the index saying whether v is xi (1) or 1 (0) along an axis.
+ */
+void boxhdg_lanes_coarse_energies(const struct boxhdg_lanes *lanes, const int cell[3], double energies[8]);
+
+#endif

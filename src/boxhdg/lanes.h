@@ -1,0 +1,61 @@
+/* HDG on a box as the devices see it: the plan of kernels/box.h for a discretization, and the way between
+ * plain modes (boxhdg/boxhdg.h) and vectors in lanes.
+ *
+ * Unknowns in lanes are those of plain modes divided by b b of the two tangential directions, residuals
+ * multiplied by it. A mode whose b is tiny is spurious: it hardly feels the ends of the cell. Its b is raised
+ * to what is rounding next to the largest one in the precision of the lanes, so lanes of single precision
+ * scale such modes (and no others) differently. */
+#ifndef FACET_BOXHDG_LANES_H
+#define FACET_BOXHDG_LANES_H
+
+#include "boxhdg/boxhdg.h"
+
+struct boxhdg_lanes {
+    const struct device *device;
+    const struct boxhdg *hdg; /* borrowed */
+    struct box_plan plan;
+    int direction[3];     /* of an axis; -1: absent */
+    int single;           /* numbers and vectors are of single precision */
+    int n_tables;         /* of weights */
+    double *line_squares; /* lines x n: b^2 */
+    double *b[3];         /* tables of b, as `squares` of the plan, on the host */
+    double *hats[3];
+    int32_t *order[3]; /* per axis: the plain mode of a mode in lanes */
+    void *owned[64];   /* arrays of the device */
+    int n_owned;
+};
+/* single: for vectors of single precision, not double. */
+facet_status boxhdg_lanes_create(const struct device *device, const struct boxhdg *hdg, int single,
+                                 struct boxhdg_lanes **result);
+void boxhdg_lanes_destroy(struct boxhdg_lanes **result); /* safe on NULL, and twice */
+/* Parts of it: an array for the device that the lanes own, in their precision; metric, weights and diagonal
+ * of all cells. */
+facet_status boxhdg_lanes_give(struct boxhdg_lanes *lanes, const double *host, int64_t n, const double **f64,
+                               const float **f32);
+facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes);
+
+/* A vector of n numbers in the precision of the lanes. */
+facet_status boxhdg_lanes_vector(const struct boxhdg_lanes *lanes, int64_t n, struct vector *v);
+
+/* From plain modes (n_trace numbers, on the host) to a vector of the device and back. Fixed faces are taken
+ * as zero, and left alone. */
+enum boxhdg_scaling { BOXHDG_UNKNOWN, BOXHDG_RESIDUAL };
+facet_status boxhdg_lanes_pack(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
+                               const double *plain, struct vector *to);
+facet_status boxhdg_lanes_unpack(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
+                                 const struct vector *from, double *plain);
+
+/* K itself (its single precision has lanes of its own), and its inverse diagonal (face-block Jacobi: K is
+ * diagonal on each face). The lanes must outlive them. */
+void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A);
+void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct operator* D);
+
+/* One step of kernels/box.h on vectors of either precision; NULL for those not wanted. */
+double boxhdg_lanes_step(const struct boxhdg_lanes *lanes, const struct box_step *step,
+                         const struct vector *f, struct vector *r, const struct vector *e, struct vector *d,
+                         struct vector *x, struct vector *y);
+/* r -= alpha y; sums: r . D r, and |r|^2 in plain modes. */
+void boxhdg_lanes_residual(const struct boxhdg_lanes *lanes, double alpha, const struct vector *y,
+                           struct vector *r, struct vector *moments, double sums[2]);
+
+#endif

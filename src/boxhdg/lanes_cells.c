@@ -1,0 +1,205 @@
+/* What the cells of a box contribute to its plan: metric, shared weights, and the diagonal of the operator.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "boxhdg/lanes.h"
+
+#define L         KERNEL_LANES
+#define SAME_SIZE 1e-12 /* up to the rounding of widths */
+
+/* What the weights of a cell are made of: equal kinds have equal weights. */
+struct kind {
+    int line[3];      /* -1: absent */
+    double metric[4]; /* a_0, a_1, a_2, reaction, for k = 1 */
+};
+
+/* The kinds of all packs, and what is common to the cells of one. */
+struct kinds {
+    struct kind *kinds;
+    int n, capacity;
+    double *diagonals; /* kinds x faces of the three axes */
+    int64_t size;      /* of one of these */
+    int32_t *tables;   /* per pack */
+    double *metric;
+    double *sum; /* a vector: the diagonal */
+};
+
+static double cell_kind(const struct boxhdg_lanes *lanes, const int at[3], struct kind *kind) {
+    const struct boxhdg *h = lanes->hdg;
+    const struct box_grid *g = &h->grid;
+    int cell[3] = {0};
+    double a[3];
+    for (int axis = 0; axis < 3; axis++)
+        if (lanes->direction[axis] >= 0) cell[lanes->direction[axis]] = at[axis];
+    double k = box_conductivity(g, box_cell(g, cell)), reaction = boxhdg_metric(h, cell, a);
+    for (int axis = 0; axis < 3; axis++) {
+        int d = lanes->direction[axis];
+        kind->line[axis] = d >= 0 ? h->column_line[d][at[axis]] : -1;
+        kind->metric[axis] = d >= 0 ? a[d] / k : 0.0;
+    }
+    kind->metric[3] = reaction / k;
+    return k;
+}
+
+static int same_kind(const struct kind *a, const struct kind *b) {
+    for (int i = 0; i < 3; i++)
+        if (a->line[i] != b->line[i]) return 0;
+    for (int i = 0; i < 4; i++)
+        if (fabs(a->metric[i] - b->metric[i]) > SAME_SIZE * fabs(a->metric[i])) return 0;
+    return 1;
+}
+
+static double square(const struct boxhdg_lanes *lanes, const struct kind *kind, int axis, int mode) {
+    return kind->line[axis] >= 0 ? lanes->line_squares[kind->line[axis] * lanes->hdg->n + mode] : 1.0;
+}
+
+static double weight(const struct boxhdg_lanes *lanes, const struct kind *kind, int i, int j, int k) {
+    int mode[3] = {i, j, k};
+    double product = 1.0, Z = kind->metric[3];
+    for (int axis = 0; axis < 3; axis++) {
+        if (kind->line[axis] < 0) continue;
+        product *= square(lanes, kind, axis, mode[axis]);
+        Z += kind->metric[axis] * lanes->hdg->lines[kind->line[axis]].eigenvalues[mode[axis]];
+    }
+    return product / Z;
+}
+
+/* The diagonal of a cell's matrix for k = 1, the same for both faces of an axis: the sum over both parities
+ * of a gamma B B - a^2 (sum of w along the axis). */
+static void cell_diagonal(const struct boxhdg_lanes *lanes, const struct kind *kind, double *diagonal) {
+    const struct box_plan *p = &lanes->plan;
+    double *faces[3] = {diagonal, diagonal + p->face[0], diagonal + p->face[0] + p->face[1]};
+    int m[3];
+    memset(diagonal, 0, (size_t)(p->face[0] + p->face[1] + p->face[2]) * sizeof *diagonal);
+    for (m[0] = 0; m[0] < p->modes[0]; m[0]++)
+        for (m[1] = 0; m[1] < p->modes[1]; m[1]++)
+            for (m[2] = 0; m[2] < p->modes[2]; m[2]++) {
+                double w = weight(lanes, kind, m[0], m[1], m[2]);
+                for (int axis = 0; axis < 3; axis++) {
+                    if (kind->line[axis] < 0) continue;
+                    int slow = axis == 0 ? 1 : 0, fast = axis == 2 ? 1 : 2;
+                    const double *gamma = lanes->hdg->lines[kind->line[axis]].gamma;
+                    double a = kind->metric[axis], value = -a * a * w;
+                    if (m[axis] == 0)
+                        value += a * (gamma[0] + gamma[1]) * square(lanes, kind, slow, m[slow]) *
+                                 square(lanes, kind, fast, m[fast]);
+                    faces[axis][box_face_mode(p, slow, fast, m[slow], m[fast])] += value;
+                }
+            }
+}
+
+/* The number of a kind, which is added if it is new. */
+static facet_status find_kind(const struct boxhdg_lanes *lanes, struct kinds *all, const struct kind *kind,
+                              int *number) {
+    facet_status status = FACET_OK;
+    for (*number = all->n - 1; *number >= 0; --*number)
+        if (same_kind(&all->kinds[*number], kind)) return FACET_OK;
+    if (all->n == all->capacity) {
+        int capacity = all->capacity > 0 ? 2 * all->capacity : 4;
+        TRY(base_realloc(&all->kinds, (size_t)capacity, sizeof *all->kinds));
+        TRY(base_realloc(&all->diagonals, (size_t)(capacity * all->size), sizeof *all->diagonals));
+        all->capacity = capacity;
+    }
+    *number = all->n++;
+    all->kinds[*number] = *kind;
+    cell_diagonal(lanes, kind, all->diagonals + *number * all->size);
+done:
+    return status;
+}
+
+/* Adds a cell's diagonal to its faces. */
+static void add_diagonal(const struct boxhdg_lanes *lanes, const int at[3], double k, const double *diagonal,
+                         double *sum) {
+    const struct box_plan *p = &lanes->plan;
+    for (int axis = 0; axis < 3; diagonal += p->face[axis], axis++)
+        for (int side = 0; side < 2 && p->present[axis]; side++) {
+            int64_t where = box_where(p, axis, at, side, L);
+            for (int64_t t = 0; where >= 0 && t < p->face[axis]; t++) sum[where + t * L] += k * diagonal[t];
+        }
+}
+
+/* One pack: its metric and its table; adds to the diagonal. own: room for the diagonal of a cell. */
+static facet_status make_pack(struct boxhdg_lanes *lanes, int layer, int row, int pack, struct kinds *all,
+                              double *own) {
+    facet_status status = FACET_OK;
+    const struct box_plan *p = &lanes->plan;
+    int64_t number = ((int64_t)layer * p->cells[1] + row) * p->packs + pack;
+    double *metric = all->metric + number * KERNEL_BOX_METRIC * L, k[L];
+    struct kind kinds[L];
+    int shared = 1, table = -1;
+    for (int lane = 0; lane < L; lane++) {
+        int c = pack * L + lane, cell[3] = {c < p->cells[0] ? c : p->cells[0] - 1, row, layer};
+        k[lane] = cell_kind(lanes, cell, &kinds[lane]);
+        if (c >= p->cells[0]) k[lane] = 0.0;
+        if (!same_kind(&kinds[0], &kinds[lane])) shared = 0;
+        for (int i = 0; i < 4; i++) metric[i * L + lane] = kinds[lane].metric[i];
+        metric[4 * L + lane] = k[lane];
+    }
+    if (shared) TRY(find_kind(lanes, all, &kinds[0], &table));
+    all->tables[number] = table;
+    if (!shared) lanes->plan.own_weights = 1;
+    for (int lane = 0; lane < L && pack * L + lane < p->cells[0]; lane++) {
+        int cell[3] = {pack * L + lane, row, layer};
+        if (!shared) cell_diagonal(lanes, &kinds[lane], own);
+        add_diagonal(lanes, cell, k[lane], shared ? all->diagonals + table * all->size : own, all->sum);
+    }
+done:
+    return status;
+}
+
+/* The weights of a kind in the order of kernels/box.h. */
+static void fill_weights(const struct boxhdg_lanes *lanes, const struct kind *kind, double *w) {
+    const struct box_plan *p = &lanes->plan;
+    for (int block = 0; block < 8; block++) {
+        int N[3], first[3];
+        for (int axis = 0; axis < 3; axis++) {
+            int parity = (block >> (2 - axis)) & 1;
+            N[axis] = box_count(p, axis, parity);
+            first[axis] = box_first(p, axis, parity);
+        }
+        for (int i0 = 0; i0 < N[0]; i0 += KERNEL_BOX_I)
+            for (int j0 = 0; j0 < N[1]; j0 += KERNEL_BOX_J)
+                for (int k = 0; k < N[2]; k++)
+                    for (int i = i0; i < i0 + KERNEL_BOX_I && i < N[0]; i++)
+                        for (int j = j0; j < j0 + KERNEL_BOX_J && j < N[1]; j++)
+                            *w++ = weight(lanes, kind, first[0] + i, first[1] + j, first[2] + k);
+    }
+}
+
+facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes) {
+    facet_status status = FACET_OK;
+    struct box_plan *p = &lanes->plan;
+    struct kinds all = {.size = p->face[0] + p->face[1] + p->face[2]};
+    int64_t n_packs = (int64_t)p->cells[2] * p->cells[1] * p->packs, volume = lanes->hdg->cell_size;
+    double *own = NULL, *weights = NULL;
+    void *tables = NULL;
+    TRY(ALLOC(all.tables, n_packs));
+    TRY(ALLOC(all.metric, n_packs * KERNEL_BOX_METRIC * L));
+    TRY(CALLOC(all.sum, p->size));
+    TRY(ALLOC(own, all.size));
+    for (int64_t i = 0; i < n_packs; i++)
+        TRY(make_pack(lanes, (int)(i / p->packs / p->cells[1]), (int)(i / p->packs % p->cells[1]),
+                      (int)(i % p->packs), &all, own));
+    lanes->n_tables = all.n;
+    TRY(ALLOC(weights, all.n * volume));
+    for (int i = 0; i < all.n; i++) fill_weights(lanes, &all.kinds[i], weights + i * volume);
+    for (int64_t i = 0; i < p->size; i++) all.sum[i] = all.sum[i] > 0.0 ? 1.0 / all.sum[i] : 0.0;
+    TRY(device_copy(lanes->device, &tables, all.tables, (size_t)n_packs, sizeof *all.tables));
+    lanes->owned[lanes->n_owned++] = tables;
+    p->tables = tables;
+    TRY(boxhdg_lanes_give(lanes, all.metric, n_packs * KERNEL_BOX_METRIC * L, &p->f64.metric,
+                          &p->f32.metric));
+    TRY(boxhdg_lanes_give(lanes, weights, all.n * volume, &p->f64.weights, &p->f32.weights));
+    TRY(boxhdg_lanes_give(lanes, all.sum, p->size, &p->f64.diagonal, &p->f32.diagonal));
+done:
+    base_free(&all.kinds);
+    base_free(&all.diagonals);
+    base_free(&all.tables);
+    base_free(&all.metric);
+    base_free(&all.sum);
+    base_free(&own);
+    base_free(&weights);
+    return status;
+}

@@ -1,0 +1,129 @@
+/* Post-processing: u* of degree p + 1, from q and the mean of u, by fast diagonalization.
+ *
+ * With y_i the eigenfunctions of the 1D Neumann problem (y_i', w') = theta_i (y_i, w) on polynomials of
+ * degree p + 1, orthonormal and y_0 constant, the system (k grad u*, grad w) = -(q, grad w) is diagonal in
+ * their products: sum_d a_d theta_d on the left, -sum_d V (2/h_d) (q_d, d_d y) on the right. */
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "boxhdg/work.h"
+
+/* P = n + 1. Q: P x P, column i the Legendre coefficients of y_i. For every line, P x n each: mass (mode_m,
+ * y_i) and slope (mode_m, y_i'). */
+struct star {
+    int P;
+    double *Q, *theta, *mass, *slope;
+    struct boxhdg_solution *solution;
+};
+
+static void star_destroy(struct star *s) {
+    base_free(&s->Q);
+    base_free(&s->theta);
+    base_free(&s->mass);
+    base_free(&s->slope);
+}
+
+/* (l_i, l_j') */
+static double derivative(int i, int j) {
+    return j > i && (i + j) % 2 == 1 ? sqrt((2.0 * i + 1.0) * (2.0 * j + 1.0)) : 0.0;
+}
+
+/* (l_i', l_j') = sum_a (l_a, l_i') (l_a, l_j'); the constant is left out of the eigenproblem. */
+static facet_status solve_neumann(struct star *s) {
+    facet_status status = FACET_OK;
+    int P = s->P, M = P - 1;
+    double *K = NULL;
+    TRY(CALLOC(K, M * M));
+    TRY(CALLOC(s->Q, P * P));
+    TRY(CALLOC(s->theta, P));
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < M; j++)
+            for (int a = 0; a < P; a++) K[i * M + j] += derivative(a, i + 1) * derivative(a, j + 1);
+    lapack_int info = LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'L', M, K, M, s->theta + 1);
+    if (info != 0)
+        FAIL(FACET_ERROR_MACHINE, "the eigenvalues of the post-processing were not found (%d)", (int)info);
+    s->Q[0] = 1.0;
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < M; j++) s->Q[(i + 1) * P + j + 1] = K[i * M + j];
+done:
+    base_free(&K);
+    return status;
+}
+
+static facet_status star_create(const struct boxhdg *h, struct star *s) {
+    facet_status status = FACET_OK;
+    int P = s->P = h->n + 1, n = h->n;
+    TRY(solve_neumann(s));
+    TRY(CALLOC(s->mass, (int64_t)h->n_lines * P * n));
+    TRY(CALLOC(s->slope, (int64_t)h->n_lines * P * n));
+    for (int l = 0; l < h->n_lines; l++) {
+        const double *S = h->lines[l].S;
+        double *mass = s->mass + (int64_t)l * P * n, *slope = s->slope + (int64_t)l * P * n;
+        for (int i = 0; i < P; i++)
+            for (int a = 0; a < n; a++) {
+                double along = 0.0; /* (l_a, y_i') */
+                for (int j = 0; j < P; j++) along += derivative(a, j) * s->Q[j * P + i];
+                for (int m = 0; m < n; m++) {
+                    mass[i * n + m] += s->Q[a * P + i] * S[a * n + m];
+                    slope[i * n + m] += along * S[a * n + m];
+                }
+            }
+    }
+done:
+    return status;
+}
+
+/* Divides by the eigenvalues and sets the mean, of which the coefficient of the constant is given. */
+static void divide(const struct boxhdg_at *at, const struct star *s, double constant, double *x) {
+    int dim = at->h->grid.dim, P = s->P, n1 = dim > 1 ? P : 1, n2 = dim > 2 ? P : 1;
+    for (int k = 0; k < n2; k++)
+        for (int j = 0; j < n1; j++) {
+            double *row = x + ((int64_t)k * n1 + j) * P;
+            double rest = at->a[1] * s->theta[j] + at->a[2] * s->theta[k];
+            for (int i = j + k == 0; i < P; i++) row[i] /= at->a[0] * s->theta[i] + rest;
+        }
+    x[0] = constant;
+}
+
+static double constant_of(const struct boxhdg_at *at, const double *u) {
+    double sum = boxhdg_weigh(at->extent, at->moments, u);
+    for (int d = 0; d < at->h->grid.dim; d++) sum *= M_SQRT1_2;
+    return sum;
+}
+
+static facet_status star_work(const struct boxhdg_at *at, double *scratch, void *user) {
+    const struct star *s = user;
+    const struct boxhdg *h = at->h;
+    int dim = h->grid.dim, P = s->P, from[3] = {h->n, h->n, h->n}, to[3] = {P, P, P};
+    int64_t size = h->cell_size, star = box_power(P, dim);
+    double *x = scratch, *other = x + star + BOX_SLACK, *sum = other + star + BOX_SLACK;
+    const double *T[3] = {NULL};
+    memset(sum, 0, (size_t)star * sizeof *sum);
+    for (int d = 0; d < dim; d++) {
+        for (int t = 0; t < dim; t++)
+            T[t] = (t == d ? s->slope : s->mass) + (int64_t)h->column_line[t][at->at[t]] * P * h->n;
+        memcpy(x, s->solution->q + d * h->n_volume + at->cell * size, (size_t)size * sizeof *x);
+        const double *part = box_contract_all(dim, to, from, T, x, other);
+        double factor = at->V * at->inverse[d];
+        for (int64_t i = 0; i < star; i++) sum[i] -= factor * part[i];
+    }
+    divide(at, s, constant_of(at, s->solution->u + at->cell * size), sum);
+    for (int t = 0; t < dim; t++) T[t] = s->Q;
+    const double *result = box_contract_all(dim, to, to, T, sum, x);
+    memcpy(s->solution->star + at->cell * star, result, (size_t)star * sizeof *x);
+    return FACET_OK;
+}
+
+facet_status boxhdg_postprocess(const struct boxhdg *h, struct boxhdg_solution *solution) {
+    facet_status status = FACET_OK;
+    struct star s = {.solution = solution};
+    int64_t star = box_power(h->n + 1, h->grid.dim);
+    TRY(star_create(h, &s));
+    if (solution->star == NULL) TRY(ALLOC(solution->star, h->grid.n_cells * star));
+    TRY(boxhdg_for_cells(h, 0, 3 * (star + BOX_SLACK), star_work, &s));
+done:
+    star_destroy(&s);
+    return status;
+}

@@ -1,0 +1,63 @@
+/* Our solver for HDG on a box: conjugate gradients in lanes (boxhdg/lanes.h), set up once, used many times.
+ *
+ * A step is two sweeps over the vectors, each layer being updated while it is in cache:
+ *     x += alpha p,  p = z + beta p,  y = K p,  p.y          (z = D r + P e is never stored)
+ *     r -= alpha y,  r.D r,  |r|,  P'r
+ *
+ * Preconditioners, z = B r:
+ *     none        the identity on plain modes
+ *     diagonal    the inverse diagonal D of K, which is diagonal on every face: face-block Jacobi
+ *     additive    D + P A^-1 P', with the continuous linear functions of the cell mesh (boxhdg/coarse.h)
+ *     chebyshev   a V-cycle: polynomials of the fourth kind in D K around the same coarse space
+ *
+ * mixed: the iteration runs in single precision. Whenever the residual has fallen far enough, the solution is
+ * added to one of double precision and the residual is computed anew in double; the search goes on from it
+ * with the directions it had. */
+#ifndef FACET_BOXHDG_SOLVER_H
+#define FACET_BOXHDG_SOLVER_H
+
+#include "boxhdg/boxhdg.h"
+#include "solve/multigrid.h"
+
+enum boxhdg_preconditioner { BOXHDG_NONE, BOXHDG_DIAGONAL, BOXHDG_ADDITIVE, BOXHDG_CHEBYSHEV };
+struct boxhdg_solver_options {
+    enum boxhdg_preconditioner preconditioner;
+    int mixed;
+    int chebyshev_degree; /* 1 .. MG_MAX_DEGREE */
+};
+void boxhdg_solver_options_default(struct boxhdg_solver_options *options); /* additive, mixed, 4 */
+
+struct boxhdg_solver;
+/* hdg must outlive the solver. options: NULL for the defaults. */
+facet_status boxhdg_solver_create(const struct device *device, const struct boxhdg *hdg,
+                                  const struct boxhdg_solver_options *options, struct boxhdg_solver **solver);
+void boxhdg_solver_destroy(struct boxhdg_solver **solver);
+/* Bytes that it takes on its device, about; refused before anything is allocated when they are not free. */
+double boxhdg_solver_bytes(const struct boxhdg *hdg, const struct boxhdg_solver_options *options);
+facet_status boxhdg_solver_check_memory(const struct device *device, const struct boxhdg *hdg,
+                                        const struct boxhdg_solver_options *options);
+
+/* K uhat = F; both n_trace numbers in plain modes on the host. uhat: the first guess (use_guess) and the
+ * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain
+ * modes, by the true residual. A singular K (constants): F's part along it is dropped, and the solution has
+ * none. control->kernel is not used. Returns and reports as solve_cg. */
+facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, double *uhat, int use_guess,
+                                 const struct solve_control *control, struct solve_report *report);
+
+/* The same with all that comes before and after on the device of the solver: from f to u at the Gauss points,
+ * vectors of n_volume numbers there; u may be f. The boundary data (as boxhdg_load takes them; NULL: zero)
+ * are set before, once. seconds (or NULL) receives what loading, solving and recovering took. No constant is
+ * added to a singular problem's u. */
+facet_status boxhdg_solver_set_boundary(struct boxhdg_solver *solver, const double *dirichlet,
+                                        const double *neumann);
+facet_status boxhdg_solver_solve_points(struct boxhdg_solver *solver, const struct vector *f,
+                                        struct vector *u, const struct solve_control *control,
+                                        struct solve_report *report, double seconds[3]);
+
+/* The multigrid that solves the coarse space; NULL: none. */
+struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *solver);
+const char *boxhdg_preconditioner_name(enum boxhdg_preconditioner preconditioner);
+/* Seconds spent in the last solve between plain modes and lanes. */
+double boxhdg_solver_convert_seconds(const struct boxhdg_solver *solver);
+
+#endif

@@ -1,0 +1,271 @@
+/* One cell at a time: the algebra of boxhdg/boxhdg.h on gathered sums and differences of opposite faces, and
+ * the loop over all cells. */
+#include "boxhdg/work.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/run.h"
+#include "box/vec.h"
+
+static const double zero[1] = {0.0}, one[1] = {1.0};
+
+void boxhdg_at_set(const struct boxhdg *h, int64_t cell, struct boxhdg_at *at) {
+    const struct box_grid *g = &h->grid;
+    *at = (struct boxhdg_at){.h = h, .cell = cell, .V = 1.0};
+    box_cell_at(g, cell, at->at);
+    at->reaction = boxhdg_metric(h, at->at, at->a);
+    at->k = box_conductivity(g, cell);
+    for (int d = 0; d < 3; d++) {
+        if (d >= g->dim) {
+            at->extent[d] = 1;
+            at->b[d] = at->eigenvalues[d] = at->slopes[d] = zero;
+            at->ends[d] = at->moments[d] = one;
+            continue;
+        }
+        const struct box_line *line = boxhdg_line(h, d, at->at[d]);
+        const struct box_table *table = boxhdg_table(h, d, at->at[d]);
+        at->extent[d] = h->n;
+        at->V *= 0.5 * g->widths[d][at->at[d]];
+        at->inverse[d] = 2.0 / g->widths[d][at->at[d]];
+        at->b[d] = line->b;
+        at->eigenvalues[d] = line->eigenvalues;
+        at->ends[d] = table->ends;
+        at->slopes[d] = table->slopes;
+        at->moments[d] = table->moments;
+        at->tables[d] = table;
+        for (int side = 0; side < 2; side++) at->faces[d][side] = box_face(g, at->at, d, side) * h->face_size;
+    }
+}
+
+void boxhdg_at_tangents(const struct boxhdg_at *at, int d, const struct box_table *tables[3],
+                        int directions[2]) {
+    int count = 0;
+    for (int t = 0; t < 3; t++)
+        if (t != d) {
+            tables[count] = at->tables[t];
+            directions[count++] = t;
+        }
+    tables[2] = NULL;
+}
+
+double boxhdg_at_area(const struct boxhdg_at *at, int d) {
+    return at->V * at->inverse[d];
+}
+
+void boxhdg_at_gather(const struct boxhdg_at *at, const double *trace, double *v) {
+    int64_t size = at->h->face_size;
+    int dim = at->h->grid.dim;
+    for (int d = 0; d < dim; d++) {
+        const double *low = trace + at->faces[d][0], *high = trace + at->faces[d][1];
+        double *sum = v + 2 * d * size, *difference = sum + size;
+        for (int64_t i = 0; i < size; i++) {
+            sum[i] = high[i] + low[i];
+            difference[i] = high[i] - low[i];
+        }
+    }
+    memset(v + 2 * dim * size, 0, (size_t)(2 * (3 - dim) * size) * sizeof *v);
+}
+
+void boxhdg_at_scatter(const struct boxhdg_at *at, const double *r, const double factor[3], double *trace) {
+    int64_t size = at->h->face_size;
+    for (int d = 0; d < at->h->grid.dim; d++) {
+        double *low = trace + at->faces[d][0], *high = trace + at->faces[d][1];
+        const double *sum = r + 2 * d * size, *difference = sum + size;
+        for (int64_t i = 0; i < size; i++) high[i] += factor[d] * (sum[i] + difference[i]);
+        for (int64_t i = 0; i < size; i++) low[i] += factor[d] * (sum[i] - difference[i]);
+    }
+}
+
+/* The number of the parity of mode m of n. */
+static inline int parity(int m, int n) {
+    return m >= (n + 1) / 2;
+}
+
+#define PADDED ((BOX_MAX_DEGREE + VEC) / VEC * VEC + VEC)
+
+/* Rows are read in whole vectors; what lies behind a row is multiplied by zero. Sums along directions 1 and 2
+ * are gathered in padded rows. */
+void boxhdg_at_reduce(const struct boxhdg_at *at, const double *const c[3], const double *u, double *r) {
+    int n0 = at->extent[0], n1 = at->extent[1], n2 = at->extent[2], padded = vec_padded(n0);
+    int64_t size = at->h->face_size;
+    double c0[2][PADDED] = {{0.0}}, r1[2][PADDED], r2[2][(BOX_MAX_DEGREE + 1) * PADDED];
+    for (int i = 0; i < n0; i++) c0[parity(i, n0)][i] = c[0][i];
+    memset(r, 0, (size_t)(6 * size) * sizeof *r);
+    for (int p = 0; n2 > 1 && p < 2; p++) memset(r2[p], 0, (size_t)(n1 * padded) * sizeof **r2);
+    for (int k = 0; k < n2; k++) {
+        double *high = r2[parity(k, n2)], c2 = c[2][k];
+        memset(r1, 0, sizeof r1);
+        for (int j = 0; j < n1; j++) {
+            const double *row = u + ((int64_t)k * n1 + j) * n0;
+            double *middle = r1[parity(j, n1)], c1 = c[1][j];
+            vec sum = {0}, difference = {0};
+            for (int i = 0; i < padded; i += VEC) {
+                vec x = vec_load(row + i);
+                sum += vec_load(c0[0] + i) * x;
+                difference += vec_load(c0[1] + i) * x;
+                vec_put(middle + i, vec_load(middle + i) + c1 * x);
+                if (n2 > 1) vec_put(high + j * padded + i, vec_load(high + j * padded + i) + c2 * x);
+            }
+            r[(int64_t)k * n1 + j] = vec_sum(sum);
+            r[size + (int64_t)k * n1 + j] = vec_sum(difference);
+        }
+        for (int p = 0; n1 > 1 && p < 2; p++)
+            memcpy(r + (2 + p) * size + (int64_t)k * n0, r1[p], (size_t)n0 * sizeof *r);
+    }
+    for (int p = 0; n2 > 1 && p < 2; p++)
+        for (int j = 0; j < n1; j++)
+            memcpy(r + (4 + p) * size + (int64_t)j * n0, r2[p] + j * padded, (size_t)n0 * sizeof *r);
+}
+
+/* Rows are written in whole vectors too, each over the beginning of the next, which comes after it. */
+void boxhdg_at_solve(const struct boxhdg_at *at, const double *loads, const double *v, double *u) {
+    int n0 = at->extent[0], n1 = at->extent[1], n2 = at->extent[2], padded = vec_padded(n0);
+    int64_t size = at->h->face_size;
+    double ab[2][PADDED] = {{0.0}}, aL[PADDED];
+    for (int i = 0; i < padded; i++) {
+        aL[i] = i < n0 ? at->a[0] * at->eigenvalues[0][i] + at->reaction : 1.0;
+        if (i < n0) ab[parity(i, n0)][i] = at->a[0] * at->b[0][i];
+    }
+    for (int k = 0; k < n2; k++)
+        for (int j = 0; j < n1; j++) {
+            int64_t row = (int64_t)k * n1 + j;
+            double Z = at->a[1] * at->eigenvalues[1][j] + at->a[2] * at->eigenvalues[2][k];
+            double b1 = at->a[1] * at->b[1][j], b2 = at->a[2] * at->b[2][k], sum = 0.0, difference = 0.0;
+            const double *v1 = NULL, *v2 = NULL;
+            if (v != NULL) {
+                sum = v[row];
+                difference = v[size + row];
+                v1 = v + (2 + parity(j, n1)) * size + (int64_t)k * n0;
+                v2 = v + (4 + parity(k, n2)) * size + (int64_t)j * n0;
+            }
+            for (int i = 0; i < padded; i += VEC) {
+                vec F = {0};
+                if (loads != NULL) F = vec_load(loads + row * n0 + i);
+                if (v != NULL) F += sum * vec_load(ab[0] + i) + difference * vec_load(ab[1] + i);
+                if (v != NULL && n1 > 1) F += b1 * vec_load(v1 + i);
+                if (v != NULL && n2 > 1) F += b2 * vec_load(v2 + i);
+                vec_put(u + row * n0 + i, F / (Z + vec_load(aL + i)));
+            }
+        }
+}
+
+/* q = k (2/h) [D' u - e_+ uhat_+ + e_- uhat_-] along d: what is even comes from odd modes of u and from the
+ * difference of the ends, what is odd from even modes and the sum. */
+void boxhdg_at_flux(const struct boxhdg_at *at, int d, const double *u, const double *v, double *q) {
+    const struct box_table *table = at->tables[d];
+    int n = table->n, even = table->n_even, odd = n - even;
+    int64_t size = at->h->face_size, inner = 1, outer = 1;
+    double factor = at->k * at->inverse[d];
+    for (int t = 0; t < at->h->grid.dim; t++) *(t < d ? &inner : &outer) *= t == d ? 1 : at->extent[t];
+    int64_t step = n * inner;
+    box_contract(outer, even, odd, inner, table->flux[0], u + even * inner, step, q, step);
+    box_contract(outer, odd, even, inner, table->flux[1], u, step, q + even * inner, step);
+    for (int64_t o = 0; o < outer; o++)
+        for (int m = 0; m < n; m++) {
+            const double *end = v + (2 * d + (m < even)) * size + o * inner;
+            double *to = q + o * step + m * inner, e = table->ends[m];
+            for (int64_t r = 0; r < inner; r++) to[r] = factor * (to[r] - e * end[r]);
+        }
+}
+
+double boxhdg_weigh(const int extent[3], const double *const weights[3], const double *u) {
+    double sum = 0.0;
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++) {
+            const double *row = u + ((int64_t)k * extent[1] + j) * extent[0];
+            double outer = weights[2][k] * weights[1][j];
+            for (int i = 0; i < extent[0]; i++) sum += outer * weights[0][i] * row[i];
+        }
+    return sum;
+}
+
+double boxhdg_at_integral(const struct boxhdg_at *at, const double *trace, int d, int side) {
+    const double *weights[3] = {at->moments[0], at->moments[1], at->moments[2]};
+    int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
+    extent[d] = 1;
+    weights[d] = one;
+    return boxhdg_weigh(extent, weights, trace + at->faces[d][side]);
+}
+
+/* ------------------------------------------------------------------------------------- loops */
+
+int box_layers(const struct box_grid *g, struct box_layers *layers) {
+    int d = g->dim - 1;
+    for (int t = d - 1; t >= 0; t--)
+        if (g->cells[t] > g->cells[d]) d = t;
+    *layers = (struct box_layers){.count = g->cells[d], .inner = 1};
+    for (int t = 0; t < d; t++) layers->inner *= g->cells[t];
+    layers->size = g->n_cells / layers->count;
+    return d;
+}
+
+struct loop {
+    const struct boxhdg *h;
+    boxhdg_work work;
+    void *user;
+    double *scratch;
+    int64_t slot;
+    struct base_collector failures;
+};
+
+static void do_cell(struct loop *loop, int64_t cell) {
+    struct boxhdg_at at;
+    if (base_collector_failed(&loop->failures)) return;
+    boxhdg_at_set(loop->h, cell, &at);
+    base_collect(&loop->failures, cell,
+                 loop->work(&at, loop->scratch + omp_get_thread_num() * loop->slot, loop->user));
+}
+
+static void do_layers(struct loop *loop, int threads) {
+    struct box_layers layers;
+    box_layers(&loop->h->grid, &layers);
+    for (int colour = 0; colour < 3; colour++) {
+        int first, end;
+        box_layers_colour(&layers, colour, &first, &end);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+        for (int l = first; l < end; l += 2)
+            for (int64_t i = 0; i < layers.size; i++) do_cell(loop, box_layers_cell(&layers, l, i));
+    }
+}
+
+facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, boxhdg_work work,
+                              void *user) {
+    facet_status status = FACET_OK;
+    int threads = base_threads_for(h->n_volume);
+    struct loop loop = {.h = h, .work = work, .user = user, .slot = (size + 2 * BOX_SLACK + 7) / 8 * 8};
+    base_collector_init(&loop.failures);
+    TRY(CALLOC(loop.scratch, loop.slot * threads));
+    if (layers)
+        do_layers(&loop, threads);
+    else {
+        int64_t chunk = 1 + (h->grid.n_cells - 1) / (64 * (int64_t)threads);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, chunk)
+        for (int64_t c = 0; c < h->grid.n_cells; c++) do_cell(&loop, c);
+    }
+    status = base_collected(&loop.failures);
+done:
+    base_free(&loop.scratch);
+    return status;
+}
+
+void boxhdg_fix(const struct boxhdg *h, const double *from, double *trace) {
+    const struct box_grid *g = &h->grid;
+    for (int d = 0; d < g->dim; d++) {
+        int64_t inner = 1, outer = 1;
+        for (int t = 0; t < g->dim; t++) *(t < d ? &inner : &outer) *= t == d ? 1 : g->cells[t];
+        for (int side = 0; side < 2; side++) {
+            int plane = side * g->cells[d];
+            if (g->sides[d][side] != BOX_DIRICHLET) continue;
+            for (int64_t o = 0; o < outer; o++) {
+                int64_t face = g->first_face[d] + (o * g->planes[d] + plane) * inner;
+                size_t bytes = (size_t)(inner * h->face_size) * sizeof *trace;
+                if (from != NULL)
+                    memmove(trace + face * h->face_size, from + face * h->face_size, bytes);
+                else
+                    memset(trace + face * h->face_size, 0, bytes);
+            }
+        }
+    }
+}

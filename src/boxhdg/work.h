@@ -1,0 +1,85 @@
+/* What the loops over the cells of a box share: the cell at hand with its lines and metric, and the work
+ * arrays of the threads. */
+#ifndef FACET_BOXHDG_WORK_H
+#define FACET_BOXHDG_WORK_H
+
+#include "boxhdg/cells.h"
+
+/* A cell. Directions from dim on have one mode with b = Lambda = 0, so that loops need not know dim. */
+struct boxhdg_at {
+    const struct boxhdg *h;
+    int64_t cell;
+    int at[3], extent[3];     /* place; n, or 1 from dim on */
+    double V, reaction, a[3]; /* product of h/2; lambda V; k V (2/h)^2 */
+    double k, inverse[3];     /* k; 2/h */
+    const double *b[3], *eigenvalues[3];
+    const double *ends[3], *slopes[3], *moments[3];
+    const struct box_table *tables[3];
+    int64_t faces[3][2]; /* where the modes of a face begin in vectors of the trace */
+};
+void boxhdg_at_set(const struct boxhdg *h, int64_t cell, struct boxhdg_at *at);
+/* The tables of the tangential directions of the faces normal to d, and the two directions themselves. */
+void boxhdg_at_tangents(const struct boxhdg_at *at, int d, const struct box_table *tables[3],
+                        int directions[2]);
+/* (h/2) of the tangential directions multiplied. */
+double boxhdg_at_area(const struct boxhdg_at *at, int d);
+
+/* v[d][0] = upper + lower, v[d][1] = upper - lower; face_size each, one after the other; zeros from dim on.
+ */
+void boxhdg_at_gather(const struct boxhdg_at *at, const double *trace, double *v);
+/* Adds factor[d] (r^0 + r^1) to the upper faces and factor[d] (r^0 - r^1) to the lower ones; r as v. */
+void boxhdg_at_scatter(const struct boxhdg_at *at, const double *r, const double factor[3], double *trace);
+/* r[d][parity](tangential) = sum over modes m of this parity of c[d][m] u(m, tangential). Here and below,
+ * arrays of a cell and v have BOX_SLACK numbers to spare behind them, all finite. */
+void boxhdg_at_reduce(const struct boxhdg_at *at, const double *const c[3], const double *u, double *r);
+/* u = (loads + sum of a_d b v_d^par) / Z; loads or v may be NULL (zero). */
+void boxhdg_at_solve(const struct boxhdg_at *at, const double *loads, const double *v, double *u);
+/* q_d of the cell in modes, from its u and the v of its faces. */
+void boxhdg_at_flux(const struct boxhdg_at *at, int d, const double *u, const double *v, double *q);
+
+/* The sum over all modes of u(i,j,k) weights[0][i] weights[1][j] weights[2][k]. */
+double boxhdg_weigh(const int extent[3], const double *const weights[3], const double *u);
+/* The integral over the reference face of what the trace is there. */
+double boxhdg_at_integral(const struct boxhdg_at *at, const double *trace, int d, int side);
+static inline int64_t box_power(int base, int exponent) {
+    int64_t product = 1;
+    for (int i = 0; i < exponent; i++) product *= base;
+    return product;
+}
+/* Numbers of the arrays v and r above. */
+static inline int64_t boxhdg_pairs_size(const struct boxhdg *h) {
+    return 6 * h->face_size + BOX_SLACK;
+}
+
+/* Cells in layers across the direction that has the most of them: cells of two layers that are not neighbours
+ * share no face. In three colours (even layers, odd layers, and the last of an odd number, whose neighbour
+ * across a periodic side is the first) layers first, first + 2, .. < end may be at work together. */
+struct box_layers {
+    int count;
+    int64_t size, inner; /* cells of a layer; of these, so many lie together */
+};
+int box_layers(const struct box_grid *g, struct box_layers *layers); /* returns the direction */
+static inline void box_layers_colour(const struct box_layers *layers, int colour, int *first, int *end) {
+    int even = layers->count / 2 * 2;
+    *first = colour < 2 ? colour : even;
+    *end = colour < 2 ? even : layers->count;
+}
+static inline int64_t box_layers_cell(const struct box_layers *layers, int layer, int64_t i) {
+    return (i / layers->inner * layers->count + layer) * layers->inner + i % layers->inner;
+}
+
+/* A loop over all cells: work(at, scratch, user) for every cell, `size` numbers of scratch for each thread.
+ * layers: cells that share a face are never at work together, and a face always receives in the same order. A
+ * failure stops the loop; the one of the lowest cell is reported. */
+typedef facet_status (*boxhdg_work)(const struct boxhdg_at *at, double *scratch, void *user);
+facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, boxhdg_work work, void *user);
+
+/* Sets a vector of the trace on Dirichlet faces: to `from`, or to zero if that is NULL. */
+void boxhdg_fix(const struct boxhdg *h, const double *from, double *trace);
+/* Whether a side of a cell lies on a side of the box that is not periodic. */
+static inline int boxhdg_at_boundary(const struct boxhdg_at *at, int d, int side) {
+    const struct box_grid *g = &at->h->grid;
+    return g->sides[d][0] != BOX_PERIODIC && at->at[d] == (side ? g->cells[d] - 1 : 0);
+}
+
+#endif

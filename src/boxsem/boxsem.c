@@ -1,0 +1,294 @@
+/* Continuous elements on a box: what is made once, and the solve. */
+#include "boxsem/boxsem.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "boxsem/cells.h"
+#include "boxsem/levels.h"
+#include "poly/rule.h"
+
+void boxsem_options_default(struct boxsem_options *options) {
+    *options = (struct boxsem_options){
+        .cycle = MG_FULL, .steps = 1, .reversed = -1, .single = 1, .direct = -1, .inner = -1};
+}
+
+/* ------------------------------------------------------------------------------------- set-up */
+
+/* Whether a multigrid is needed. */
+static int has_cycle(const struct boxsem *c) {
+    int krylov = c->options.solver == BOXSEM_CG || c->options.solver == BOXSEM_FGMRES;
+    return c->options.solver != BOXSEM_DIRECT &&
+           (!krylov || c->options.preconditioner == BOXSEM_PRECONDITION_CYCLE);
+}
+
+static facet_status choose(const struct device *device, const struct boxsem_options *wanted,
+                           const struct box_grid *grid, struct boxsem_options *o) {
+    *o = *wanted;
+    if (o->smoother < 0 || o->smoother >= BOXSEM_N_SMOOTHERS)
+        return base_fail(FACET_ERROR_INPUT, "there is no smoother number %d", (int)o->smoother);
+    if (o->steps < 1 || o->steps > MG_MAX_DEGREE)
+        return base_fail(FACET_ERROR_INPUT, "a smoother takes 1 to %d steps, not %d", MG_MAX_DEGREE,
+                         o->steps);
+    if (o->cycle == MG_K) return base_fail(FACET_ERROR_INPUT, "the levels of a box have no K-cycle");
+    if (o->solver == BOXSEM_AUTO)
+        o->solver = o->smoother == BOXSEM_ADDITIVE                    ? BOXSEM_FGMRES
+                    : grid->separable && o->smoother == BOXSEM_VERTEX ? BOXSEM_MULTIGRID
+                                                                      : BOXSEM_CG;
+    if (o->solver == BOXSEM_DIRECT && !grid->separable)
+        return base_fail(FACET_ERROR_INPUT,
+                         "the direct solver needs the same conductivity and reaction in all "
+                         "cells");
+    if (o->inner > MG_MAX_DEGREE)
+        return base_fail(FACET_ERROR_INPUT, "a patch takes 0 to %d steps, not %d", MG_MAX_DEGREE, o->inner);
+    if (o->direct < 0) o->direct = device_direct_size(device);
+    if (o->reversed < 0) o->reversed = o->solver == BOXSEM_CG;
+    return FACET_OK;
+}
+
+/* The operator, and the multigrid or what else solves: made of the grid and the options as they are now, put
+ * in the place of those before. A failure leaves these. */
+static facet_status make_solver(struct boxsem *c) {
+    facet_status status = FACET_OK;
+    const struct boxsem_options *o = &c->options;
+    int direct = o->solver == BOXSEM_DIRECT, cycle = has_cycle(c);
+    struct boxsem_levels *levels = NULL;
+    struct box_separable *separable = NULL;
+    struct operator M = {0};
+    TRY(boxsem_levels_create(c->device, &c->grid, &c->element, o, cycle ? &M : NULL, &levels));
+    if (direct) {
+        TRY(box_separable_create(c->device, &c->grid, &c->element, &separable));
+        operator_create_separable(separable, &M);
+    } else if (!cycle && o->preconditioner == BOXSEM_PRECONDITION_DIAGONAL) {
+        TRY(boxsem_levels_diagonal(levels, &M));
+    }
+    struct operator old_M = c->M;
+    struct boxsem_levels *old_levels = c->levels;
+    struct box_separable *old_direct = c->direct;
+    c->M = M;
+    c->levels = levels;
+    c->direct = separable;
+    M = old_M;
+    levels = old_levels;
+    separable = old_direct;
+done:
+    operator_destroy(&M);
+    boxsem_levels_destroy(&levels);
+    box_separable_destroy(&separable);
+    return status;
+}
+
+static facet_status list_fixed(struct boxsem *c) {
+    facet_status status = FACET_OK;
+    int64_t n_fixed = c->n_all - c->n_free, count = 0;
+    TRY(ALLOC(c->fixed, n_fixed));
+    TRY(CALLOC(c->fixed_values, n_fixed));
+    for (int z = 0; z < c->n_nodes[2] && n_fixed > 0; z++)
+        for (int y = 0; y < c->n_nodes[1]; y++)
+            for (int x = 0; x < c->n_nodes[0]; x++) {
+                int at[3] = {x, y, z}, fixed = 0;
+                for (int d = 0; d < c->grid.dim; d++)
+                    fixed |= (at[d] == 0 && c->grid.sides[d][0] == BOX_DIRICHLET) ||
+                             (at[d] == c->n_nodes[d] - 1 && c->grid.sides[d][1] == BOX_DIRICHLET);
+                if (fixed) c->fixed[count++] = ((int64_t)z * c->n_nodes[1] + y) * c->n_nodes[0] + x;
+            }
+done:
+    return status;
+}
+
+/* Counts, and the integrals of the 1D functions. */
+static facet_status describe(struct boxsem *c) {
+    facet_status status = FACET_OK;
+    const struct box_grid *g = &c->grid;
+    int k = c->degree, n = c->n;
+    c->n_all = c->n_free = c->cell_size = 1;
+    c->volume = 1.0;
+    for (int d = 0; d < 3; d++) {
+        int real = d < g->dim, periodic = real && g->sides[d][0] == BOX_PERIODIC, free_nodes;
+        c->n_nodes[d] = free_nodes = real ? k * g->cells[d] + !periodic : 1;
+        for (int side = 0; real && side < 2; side++) free_nodes -= g->sides[d][side] == BOX_DIRICHLET;
+        c->n_all *= c->n_nodes[d];
+        c->n_free *= free_nodes;
+        if (real) c->cell_size *= n;
+        TRY(CALLOC(c->moments[d], c->n_nodes[d]));
+        if (!real) c->moments[d][0] = 1.0;
+        for (int cell = 0; real && cell < g->cells[d]; cell++)
+            for (int i = 0; i < n; i++)
+                for (int j = 0; j < n; j++)
+                    c->moments[d][(cell * k + i) % c->n_nodes[d]] +=
+                        g->widths[d][cell] * c->element.mass[i * n + j];
+        if (real) c->volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
+    }
+    c->n_volume = g->n_cells * c->cell_size;
+    TRY(ALLOC(c->gauss, n));
+    double *weights = NULL;
+    TRY(ALLOC(weights, n));
+    status = rule_gauss_jacobi(n, 0.0, 0.0, c->gauss, weights);
+    base_free(&weights);
+    for (int q = 0; q < n; q++) c->gauss[q] = 0.5 * (1.0 + c->gauss[q]);
+done:
+    return status;
+}
+
+/* The kernel of a singular problem: the constant of length 1. */
+static facet_status make_kernel(const struct boxsem *c, struct vector *kernel) {
+    facet_status status = FACET_OK;
+    if (!c->grid.singular) return FACET_OK;
+    TRY(vector_create(c->device, c->n_all, kernel));
+    vector_fill(kernel, 1.0 / sqrt((double)c->n_all));
+done:
+    return status;
+}
+
+facet_status boxsem_create(const struct device *device, const struct box_grid_data *data, int degree,
+                           const struct boxsem_options *options, struct boxsem **continuous) {
+    facet_status status = FACET_OK;
+    struct boxsem *c = NULL;
+    *continuous = NULL;
+    if (degree < 1 || degree > BRICK_MAX_DEGREE)
+        FAIL(FACET_ERROR_INPUT, "continuous elements on boxes have degree 1 to %d, not %d", BRICK_MAX_DEGREE,
+             degree);
+    TRY(CALLOC(c, 1));
+    c->device = device;
+    c->degree = degree;
+    c->n = degree + 1;
+    TRY(box_grid_create(data, &c->grid));
+    TRY(choose(device, options, &c->grid, &c->options));
+    TRY(box_element_create(degree, &c->element));
+    TRY(describe(c));
+    TRY(boxsem_check_memory(c));
+    TRY(list_fixed(c));
+    TRY(vector_create(device, c->n_all, &c->b));
+    TRY(vector_create(device, c->n_all, &c->u));
+    vector_fill(&c->b, 0.0);
+    vector_fill(&c->u, 0.0);
+    c->fixed_is_zero = 1;
+    TRY(make_kernel(c, &c->kernel));
+    TRY(make_solver(c));
+    *continuous = c;
+done:
+    if (status != FACET_OK) boxsem_destroy(&c);
+    return status;
+}
+
+void boxsem_destroy(struct boxsem **continuous) {
+    struct boxsem *c = *continuous;
+    if (c == NULL) return;
+    operator_destroy(&c->M);
+    box_separable_destroy(&c->direct);
+    boxsem_levels_destroy(&c->levels);
+    vector_destroy(&c->b);
+    vector_destroy(&c->u);
+    vector_destroy(&c->kernel);
+    for (int d = 0; d < 3; d++) base_free(&c->moments[d]);
+    device_free(c->device, &c->fixed_places);
+    base_free(&c->fixed);
+    base_free(&c->fixed_values);
+    base_free(&c->gauss);
+    box_element_destroy(&c->element);
+    box_grid_destroy(&c->grid);
+    base_free(continuous);
+}
+
+const struct operator* boxsem_operator(const struct boxsem *c) {
+    return &c->levels->A;
+}
+
+struct multigrid *boxsem_multigrid(const struct boxsem *c) {
+    return operator_multigrid(&c->M);
+}
+
+/* ------------------------------------------------------------------------------------- another reaction */
+
+/* What the grid says of this reaction in all cells, values[]. */
+static void change_grid(struct box_grid *g, double *values, double reaction) {
+    int fixed = 0, uniform = 1;
+    for (int64_t cell = 0; cell < g->n_cells; cell++) {
+        values[cell] = reaction;
+        uniform = uniform && box_conductivity(g, cell) == box_conductivity(g, 0);
+    }
+    for (int d = 0; d < g->dim; d++)
+        for (int side = 0; side < 2; side++) fixed |= g->sides[d][side] == BOX_DIRICHLET;
+    g->reaction = values;
+    g->separable = uniform;
+    g->singular = !fixed && reaction == 0.0;
+}
+
+facet_status boxsem_set_reaction(struct boxsem *c, double reaction) {
+    facet_status status = FACET_OK;
+    struct box_grid before = c->grid;
+    struct vector kernel = {0};
+    double *values = NULL;
+    int cheap = boxsem_levels_can_change(c->levels);
+    if (!(reaction >= 0.0) || !isfinite(reaction))
+        FAIL(FACET_ERROR_INPUT, "the reaction must be a number that is not negative, not %g", reaction);
+    TRY(ALLOC(values, c->grid.n_cells));
+    change_grid(&c->grid, values, reaction);
+    cheap = cheap && before.singular == c->grid.singular && before.separable == c->grid.separable &&
+            (has_cycle(c) || c->direct != NULL || c->options.preconditioner == BOXSEM_PRECONDITION_NONE);
+    if (cheap) {
+        c->levels->levels[0].grid = c->grid;
+        boxsem_levels_set_reaction(c->levels, reaction);
+        if (c->direct != NULL) box_separable_set_reaction(c->direct, reaction);
+    } else {
+        TRY(make_kernel(c, &kernel));
+        TRY(make_solver(c));
+        struct vector old = c->kernel;
+        c->kernel = kernel;
+        kernel = old;
+    }
+    values = before.reaction; /* the old ones go */
+done:
+    if (status != FACET_OK) c->grid = before;
+    vector_destroy(&kernel);
+    base_free(&values);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- solve */
+
+static facet_status run_solver(struct boxsem *c, const struct solve_control *control,
+                               struct solve_report *report) {
+    const struct operator* A = & c->levels->A, *M = c->M.apply != NULL ? &c->M : NULL;
+    switch (c->options.solver) {
+    case BOXSEM_DIRECT:
+        return solve_refined(A, &c->M, &c->b, &c->u, control, report);
+    case BOXSEM_CG:
+        return solve_cg(A, M, &c->b, &c->u, control, report);
+    case BOXSEM_FGMRES:
+        return solve_fgmres(A, M, &c->b, &c->u, control, report);
+    default:
+        return solve_multigrid(A, &c->M, &c->b, &c->u, control, report);
+    }
+}
+
+/* A singular solution gets its mean. */
+static facet_status shift(struct boxsem *c) {
+    facet_status status = FACET_OK;
+    double mean;
+    if (!c->grid.singular) return FACET_OK;
+    TRY(boxsem_mean(c, &mean));
+    vector_axpby((c->mean - mean) * sqrt((double)c->n_all), &c->kernel, 1.0, &c->u);
+done:
+    return status;
+}
+
+facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
+                          struct solve_report *report) {
+    facet_status status = FACET_OK, solved;
+    struct solve_control own = *control;
+    struct multigrid *mg = operator_multigrid(&c->M);
+    own.kernel = c->grid.singular ? &c->kernel : NULL;
+    own.flexible =
+        mg != NULL && (c->options.smoother == BOXSEM_ADDITIVE || c->options.single || !c->options.reversed);
+    TRY(boxsem_levels_prepare(c->levels));
+    TRY(boxsem_nodes_fix(c, NULL, &c->u));
+    solved = run_solver(c, &own, report);
+    TRY(boxsem_nodes_fix(c, c->fixed_values, &c->u));
+    TRY(solved);
+    TRY(device_check(c->device));
+    if (mg != NULL) TRY(multigrid_failure(mg));
+    TRY(shift(c));
+done:
+    return status;
+}

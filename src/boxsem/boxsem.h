@@ -1,0 +1,158 @@
+/* Continuous elements Q_k on a box, degree 1 .. 15, solved by multigrid with exact vertex patches (cui2024):
+ *
+ *     lambda u - div(k grad u) = f,   lambda >= 0 and k > 0 constant on every cell
+ *
+ * Vectors hold a value for every node (Gauss-Lobatto points in each direction, lexicographic, direction 0
+ * fastest), the nodes on Dirichlet sides included: operators leave zero there, so that no numbering of free
+ * unknowns is needed. On a periodic direction the last node is the one before the first. kernels/brick.h has
+ * the details.
+ *
+ * Arrays at Gauss points, what callers give and get, are those of boxhdg/boxhdg.h: n = k + 1 points in each
+ * direction of every cell, cells in the order of box/box.h, direction 0 fastest in a cell.
+ *
+ * Levels. Every direction with an even number of cells is halved until none can be; where only some can,
+ * only these are. k and lambda of a coarse cell are means over its cells. The last level is solved exactly:
+ * by one patch, by fast diagonalization of the whole box (one k, one lambda), or by a Cholesky factor.
+ *
+ *     boxsem_create(...);                once
+ *     boxsem_load(c, &data);             as often as data change
+ *     boxsem_solve(c, &control, &report);
+ *     boxsem_measure_errors(...), boxsem_evaluate(...)
+ */
+#ifndef FACET_BOXSEM_BOXSEM_H
+#define FACET_BOXSEM_BOXSEM_H
+
+#include "box/box.h"
+#include "boxsem/patches.h"
+#include "expr/field.h"
+#include "solve/multigrid.h"
+
+/* VERTEX: multiplicative patches by colours; ADDITIVE: all patches from one residual, weighted; POINT:
+ * Gauss-Seidel; JACOBI: damped; CHEBYSHEV: polynomials in the diagonally scaled matrix. */
+enum boxsem_smoother {
+    BOXSEM_VERTEX,
+    BOXSEM_ADDITIVE,
+    BOXSEM_POINT,
+    BOXSEM_JACOBI,
+    BOXSEM_CHEBYSHEV,
+    BOXSEM_N_SMOOTHERS
+};
+/* AUTO: MULTIGRID for one k and lambda, CG for others. MULTIGRID: cycles by themselves (Algorithm 2.2 with
+ * MG_FULL, whose start is the first iteration). DIRECT: fast diagonalization, one k and one lambda only. */
+enum boxsem_solver { BOXSEM_AUTO, BOXSEM_MULTIGRID, BOXSEM_CG, BOXSEM_FGMRES, BOXSEM_DIRECT };
+
+/* What CG and FGMRES precondition with: a cycle, nothing, or the diagonal. */
+enum boxsem_preconditioner {
+    BOXSEM_PRECONDITION_CYCLE,
+    BOXSEM_PRECONDITION_NONE,
+    BOXSEM_PRECONDITION_DIAGONAL
+};
+
+struct boxsem_options {
+    enum boxsem_solver solver;
+    enum boxsem_preconditioner preconditioner;
+    enum boxsem_smoother smoother;
+    enum patch_variant variant; /* of vertex patches: the structures of cui2024, Table 4 */
+    enum mg_cycle cycle;        /* V, W, F or FULL; FULL is for MULTIGRID alone, others take V instead */
+    int steps;      /* of the smoother, before and after the coarse correction; degree of CHEBYSHEV */
+    int reversed;   /* order after the correction: 1 reversed (symmetric), 0 the same, -1 as the
+                       solver wants it (reversed for CG) */
+    int single;     /* the levels in single precision */
+    int64_t direct; /* levels end where so many unknowns are left, solved directly (one k, one lambda,
+                       patches); 0: where no direction can be halved; -1: as the device likes it */
+    int inner;      /* steps inside the patches where k or lambda vary (kernels/brick.h); -1: 4 where
+                       the device has them */
+};
+void boxsem_options_default(struct boxsem_options *options);
+
+struct boxsem_levels;
+struct box_separable;
+struct boxsem {
+    const struct device *device;
+    struct box_grid grid;
+    struct boxsem_options options; /* with everything chosen */
+    int degree, n;                 /* n = degree + 1 */
+    int n_nodes[3];                /* 1 from dim on */
+    int64_t n_all, n_free;         /* nodes; those without Dirichlet values */
+    int64_t cell_size, n_volume;   /* n^dim, cells x n^dim */
+    int64_t *fixed;                /* n_all - n_free: nodes with Dirichlet values, ascending */
+    int64_t *fixed_places;         /* the same on a device that is not the host */
+    double *fixed_values;          /* what boxsem_load found for them */
+    int fixed_is_zero;             /* u is known to be zero there */
+    struct box_element element;
+    double *gauss;      /* n points of a line, on [0, 1] */
+    double *moments[3]; /* n_nodes[d]: integrals of the 1D functions; 1 from dim on */
+    double volume;
+    struct boxsem_levels *levels;
+    struct operator M;            /* the multigrid, the diagonal (none: empty), or the direct solver, */
+    struct box_separable *direct; /* which borrows this */
+    struct vector b, u;   /* right-hand side, zero on fixed nodes; solution with its boundary values */
+    struct vector kernel; /* of a singular problem: the constant */
+    double mean;          /* what the mean of a singular solution is made: that of the exact one, or 0 */
+};
+
+/* The grid's data are copied. Degree 1 .. 15. */
+facet_status boxsem_create(const struct device *device, const struct box_grid_data *data, int degree,
+                           const struct boxsem_options *options, struct boxsem **continuous);
+void boxsem_destroy(struct boxsem **continuous);
+/* About the bytes that it takes on its device with a solve, and a refusal where these are not free: with
+ * their number, and a number of cells that would fit. */
+double boxsem_bytes(const struct boxsem *c);
+facet_status boxsem_check_memory(const struct boxsem *c);
+/* The matrix on the finest level. */
+const struct operator* boxsem_operator(const struct boxsem *c);
+/* NULL where there is none. */
+struct multigrid *boxsem_multigrid(const struct boxsem *c);
+
+/* The reaction becomes this number in all cells; not between a load and its solve. Cheap, unless it makes the
+ * problem singular or regular, or the reaction was not one number before. A failure leaves all as it was. */
+facet_status boxsem_set_reaction(struct boxsem *c, double reaction);
+
+/* ------------------------------------------------------------------------------------- data */
+
+/* What a problem is given by; all of it belongs to the caller. Where something is NULL and the exact solution
+ * is known, it is derived from that; else it is zero. */
+struct boxsem_data {
+    const double *values;               /* f at the Gauss points, or */
+    const struct field *source;         /* f */
+    const struct field *boundary[3][2]; /* by side: u on a Dirichlet side, k grad u . n on a Neumann side */
+    const struct field *exact;
+};
+/* Loads are integrated with the Gauss points (values) or three more in each direction (fields). Dirichlet
+ * values are interpolated at the nodes; where two sides meet, the one of the higher direction counts. A
+ * singular problem whose loads do not balance is refused. */
+facet_status boxsem_load(struct boxsem *c, const struct boxsem_data *data);
+/* The next solve begins with this u, given at the Gauss points; NULL: with zero. Without a call it begins
+ * with the last solution. */
+facet_status boxsem_set_guess(struct boxsem *c, const double *values);
+/* control->kernel and ->flexible are set here. */
+facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control, struct solve_report *report);
+
+/* ------------------------------------------------------------------------------------- results */
+
+/* u at the Gauss points, n_volume; their coordinates, n_volume x dim. */
+facet_status boxsem_get(const struct boxsem *c, double *values);
+void boxsem_points(const struct boxsem *c, double *x);
+
+/* u has one component, q = -k grad u dim. */
+enum boxsem_field { BOXSEM_U, BOXSEM_Q };
+/* Values at the lattice of the 1D points x in [0, 1] of a cell (n^dim x components, direction 0 fastest); at
+ * the products of counts[d] points x[d] of every direction, likewise; at n points of [0,1]^dim of a cell
+ * (n x components). */
+facet_status boxsem_evaluate_lattice(const struct boxsem *c, enum boxsem_field field, int64_t cell, int n,
+                                     const double *x, double *values);
+facet_status boxsem_evaluate_product(const struct boxsem *c, enum boxsem_field field, int64_t cell,
+                                     const int counts[3], const double *const x[3], double *values);
+facet_status boxsem_evaluate(const struct boxsem *c, enum boxsem_field field, int64_t cell, int n,
+                             const double *xi, double *values);
+
+/* True L2 norms, over-integrated; Linf at the points of the norm. */
+struct boxsem_errors {
+    double u_L2, u_Linf, q_L2;
+};
+facet_status boxsem_measure_errors(const struct boxsem *c, const struct field *exact,
+                                   struct boxsem_errors *errors);
+/* The mean of u over the box. */
+facet_status boxsem_mean(const struct boxsem *c, double *mean);
+
+#endif

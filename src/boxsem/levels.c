@@ -1,0 +1,483 @@
+/* Levels of continuous elements: the operators, transfers and smoothers that the multigrid is made of. */
+#include "boxsem/levels.h"
+
+#include <stdio.h>
+
+#include "base/memory.h"
+
+/* Inside patches where k varies: with fewer, k = 7 in 3D takes more than three times the cycles of constant k
+ * at jumps of 100. */
+/* Nodes of a direction whose modes are found by a dense eigensolver for a coarse level. */
+#define LONGEST_DIRECT 512
+
+/* ------------------------------------------------------------------------------ operator and transfer */
+
+static const struct boxsem_level *level_of(const struct operator* A) {
+    return A->data;
+}
+
+static void apply(const struct operator* A, const struct vector *x, struct vector *y) {
+    const struct boxsem_level *l = level_of(A);
+    if (A->single)
+        device_brick_apply_single(A->device, &l->brick.cells, 1.0, x->single, 0.0, NULL, y->single,
+                                  (float *)l->all->scratch);
+    else
+        device_brick_apply(A->device, &l->brick.cells, 1.0, x->data, 0.0, NULL, y->data, l->all->scratch);
+}
+
+static void residual(const struct operator* A, const struct vector *f, const struct vector *x,
+                     struct vector *r) {
+    const struct boxsem_level *l = level_of(A);
+    if (A->single)
+        device_brick_apply_single(A->device, &l->brick.cells, -1.0, x->single, 1.0, f->single, r->single,
+                                  (float *)l->all->scratch);
+    else
+        device_brick_apply(A->device, &l->brick.cells, -1.0, x->data, 1.0, f->data, r->data, l->all->scratch);
+}
+
+static struct operator level_operator(struct boxsem_level *l, int single) {
+    return (struct operator){.n = l->n,
+                             .device = l->all->device,
+                             .apply = apply,
+                             .residual = residual,
+                             .data = l,
+                             .name = "continuous elements on a box",
+                             .single = single};
+}
+
+static void prolong(const struct mg_link *link, const struct vector *coarse, struct vector *fine) {
+    const struct boxsem_level *l = link->data;
+    if (fine->single != NULL)
+        device_brick_prolong_single(l->all->device, &l->transfer.plan, coarse->single, fine->single,
+                                    (float *)l->all->scratch);
+    else
+        device_brick_prolong(l->all->device, &l->transfer.plan, coarse->data, fine->data, l->all->scratch);
+}
+
+static void restrict_(const struct mg_link *link, const struct vector *fine, struct vector *coarse) {
+    const struct boxsem_level *l = link->data;
+    if (fine->single != NULL)
+        device_brick_restrict_single(l->all->device, &l->transfer.plan, fine->single, coarse->single,
+                                     (float *)l->all->scratch);
+    else
+        device_brick_restrict(l->all->device, &l->transfer.plan, fine->data, coarse->data, l->all->scratch);
+}
+
+/* ------------------------------------------------------------------------------ smoothers */
+
+static void sweep_patches(const struct boxsem_level *l, int backward, const struct vector *f,
+                          struct vector *x) {
+    if (x->single != NULL)
+        device_patch_sweep_single(l->all->device, &l->patches.plan, backward, f->single, x->single,
+                                  (float *)l->all->scratch);
+    else
+        device_patch_sweep(l->all->device, &l->patches.plan, backward, f->data, x->data, l->all->scratch);
+}
+
+static void sweep_points(const struct boxsem_level *l, int backward, const struct vector *f,
+                         struct vector *x) {
+    if (x->single != NULL)
+        device_point_sweep_single(l->all->device, &l->brick.cells, backward, f->single, x->single,
+                                  (float *)l->all->scratch);
+    else
+        device_point_sweep(l->all->device, &l->brick.cells, backward, f->data, x->data, l->all->scratch);
+}
+
+static void sweep(const struct boxsem_level *l, int backward, const struct vector *f, struct vector *x) {
+    const struct boxsem_options *o = l->all->options;
+    for (int step = 0; step < o->steps; step++)
+        if (o->smoother == BOXSEM_POINT)
+            sweep_points(l, backward, f, x);
+        else
+            sweep_patches(l, backward, f, x);
+}
+
+static void smooth(const struct smoother *s, const struct operator* A, const struct vector *f, int from_zero,
+                   struct vector *x) {
+    (void)A;
+    if (from_zero) vector_fill(x, 0.0);
+    sweep(s->data, 0, f, x);
+}
+
+static void smooth_reversed(const struct smoother *s, const struct operator* A, const struct vector *f,
+                            struct vector *x) {
+    (void)A;
+    sweep(s->data, 1, f, x);
+}
+
+/* The inverse of the diagonal as an operator. */
+static void divide(const struct operator* D, const struct vector *x, struct vector *y) {
+    const struct vector *inverse = D->data;
+    if (D->single)
+        device_multiply_single(D->device, D->n, inverse->single, x->single, y->single);
+    else
+        device_multiply(D->device, D->n, inverse->data, x->data, y->data);
+}
+
+static void free_diagonal(struct operator* D) {
+    struct vector *inverse = D->data;
+    if (inverse != NULL) vector_destroy(inverse);
+    base_free(&D->data);
+}
+
+/* Zero on nodes with Dirichlet values, so that iterations for eigenvalues do not see them. */
+static void invert_diagonal(const struct boxsem_level *l, double *diagonal) {
+    const struct box_grid *g = &l->grid;
+    const int *n = l->brick.cells.n_nodes;
+    for (int64_t i = 0; i < l->n; i++) {
+        int at[3] = {(int)(i % n[0]), (int)(i / n[0] % n[1]), (int)(i / n[0] / n[1])}, fixed = 0;
+        for (int d = 0; d < g->dim; d++)
+            fixed |= (at[d] == 0 && g->sides[d][0] == BOX_DIRICHLET) ||
+                     (at[d] == n[d] - 1 && g->sides[d][1] == BOX_DIRICHLET);
+        diagonal[i] = fixed ? 0.0 : 1.0 / diagonal[i];
+    }
+}
+
+static facet_status create_diagonal(const struct boxsem_level *l, const struct operator* A,
+                                    struct operator* D) {
+    facet_status status = FACET_OK;
+    struct vector *inverse = NULL;
+    double *host = NULL;
+    *D = (struct operator){.n = A->n,
+                           .device = A->device,
+                           .apply = divide,
+                           .free = free_diagonal,
+                           .single = A->single,
+                           .name = "the diagonal"};
+    TRY(CALLOC(inverse, 1));
+    D->data = inverse;
+    TRY(vector_create(A->device, A->n, inverse));
+    TRY(ALLOC(host, A->n));
+    device_brick_diagonal(A->device, &l->brick.cells, inverse->data);
+    TRY(vector_download(inverse, host));
+    invert_diagonal(l, host);
+    if (A->single) {
+        vector_destroy(inverse);
+        TRY(vector_create_single(A->device, A->n, inverse));
+    }
+    TRY(vector_upload(inverse, host));
+done:
+    base_free(&host);
+    if (status != FACET_OK) operator_destroy(D);
+    return status;
+}
+
+facet_status boxsem_levels_diagonal(const struct boxsem_levels *levels, struct operator* D) {
+    return create_diagonal(&levels->levels[0], &levels->A, D);
+}
+
+/* Damped Jacobi is the polynomial of degree 1 of the fourth kind: 4/3 of the inverse of the largest
+ * eigenvalue.
+ */
+static facet_status create_smoother(struct boxsem_level *l, const struct operator* A, struct smoother *s) {
+    facet_status status = FACET_OK;
+    const struct boxsem_options *o = l->all->options;
+    struct operator D = {0};
+    *s = (struct smoother){.smooth = smooth, .post = l->all->reversed ? smooth_reversed : NULL, .data = l};
+    if (o->smoother != BOXSEM_JACOBI && o->smoother != BOXSEM_CHEBYSHEV) return FACET_OK;
+    TRY(create_diagonal(l, A, &D));
+    TRY(smoother_create_chebyshev(A, &D, POLYNOMIAL_FOURTH, 4.0, o->smoother == BOXSEM_JACOBI ? 1 : o->steps,
+                                  s));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ grids */
+
+/* Whether a direction can be halved, and leaves an unknown then. */
+static int can_halve(const struct box_grid *g, int d, int k) {
+    int N = g->cells[d], fixed = (g->sides[d][0] == BOX_DIRICHLET) + (g->sides[d][1] == BOX_DIRICHLET);
+    return d < g->dim && N > 1 && N % 2 == 0 && k * (N / 2) + 1 - fixed > 0;
+}
+
+/* The mean over the cells of a coarse cell, by volume; of equal values exactly that value. */
+static double coarse_mean(const struct box_grid *g, const double *values, const int at[3],
+                          const int halved[3]) {
+    double first = 0.0, sum = 0.0, total = 0.0;
+    for (int part = 0; part < 8; part++) {
+        int fine[3], outside = 0;
+        double volume = 1.0;
+        for (int d = 0; d < 3; d++) {
+            int offset = part >> d & 1;
+            outside |= offset && !halved[d];
+            fine[d] = halved[d] ? 2 * at[d] + offset : at[d];
+            if (halved[d]) volume *= g->widths[d][fine[d]];
+        }
+        if (outside) continue;
+        if (part == 0) first = values[box_cell(g, fine)];
+        sum += volume * (values[box_cell(g, fine)] - first);
+        total += volume;
+    }
+    return first + sum / total;
+}
+
+static facet_status coarsen_values(const struct box_grid *g, const int cells[3], const int halved[3],
+                                   const double *values, double **coarse) {
+    facet_status status = FACET_OK;
+    int64_t n = (int64_t)cells[0] * cells[1] * cells[2];
+    if (values == NULL) return FACET_OK;
+    TRY(ALLOC(*coarse, n));
+    for (int64_t c = 0; c < n; c++) {
+        int at[3] = {(int)(c % cells[0]), (int)(c / cells[0] % cells[1]), (int)(c / cells[0] / cells[1])};
+        (*coarse)[c] = coarse_mean(g, values, at, halved);
+    }
+done:
+    return status;
+}
+
+/* *done: nothing can be halved. */
+static facet_status coarsen(const struct box_grid *g, int k, struct box_grid *coarse, int *done_) {
+    facet_status status = FACET_OK;
+    struct box_grid_data data = {.dim = g->dim};
+    double *coordinates[3] = {NULL}, *conductivity = NULL, *reaction = NULL;
+    int halved[3];
+    *done_ = 1;
+    for (int d = 0; d < 3; d++) {
+        halved[d] = can_halve(g, d, k);
+        if (halved[d]) *done_ = 0;
+        data.cells[d] = g->cells[d] >> halved[d];
+        for (int side = 0; side < 2; side++) data.sides[d][side] = g->sides[d][side];
+    }
+    if (*done_) goto done;
+    for (int d = 0; d < g->dim; d++) {
+        TRY(ALLOC(coordinates[d], data.cells[d] + 1));
+        for (int i = 0; i <= data.cells[d]; i++) coordinates[d][i] = g->coordinates[d][i << halved[d]];
+        data.coordinates[d] = coordinates[d];
+    }
+    TRY(coarsen_values(g, data.cells, halved, g->conductivity, &conductivity));
+    TRY(coarsen_values(g, data.cells, halved, g->reaction, &reaction));
+    data.conductivity = conductivity;
+    data.reaction = reaction;
+    TRY(box_grid_create(&data, coarse));
+done:
+    for (int d = 0; d < 3; d++) base_free(&coordinates[d]);
+    base_free(&conductivity);
+    base_free(&reaction);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ the last level */
+
+/* One patch is the whole box. */
+static void solve_patch(const struct operator* M, const struct vector *f, struct vector *x) {
+    vector_fill(x, 0.0);
+    sweep_patches(M->data, 0, f, x);
+}
+
+static int is_one_patch(const struct boxsem_level *l) {
+    int one = !l->grid.singular && l->grid.separable;
+    for (int d = 0; d < 3; d++) one = one && l->patches.plan.axis[d].n_columns == 1;
+    return one;
+}
+
+/* Whether a level is small enough for the direct solution. */
+static int is_direct(const struct boxsem_levels *all, const struct box_grid *g) {
+    int64_t n = 1;
+    for (int d = 0; d < g->dim; d++) {
+        if (all->element->k * (int64_t)g->cells[d] > LONGEST_DIRECT) return 0;
+        n *= all->element->k * (int64_t)g->cells[d] + 1;
+    }
+    return g->separable && n <= all->options->direct && all->options->smoother == BOXSEM_VERTEX;
+}
+
+static facet_status create_factor(struct boxsem_level *l, struct operator* M) {
+    facet_status status = FACET_OK;
+    struct csr csr = {0};
+    struct cholesky *cholesky = NULL;
+    int64_t *blocks = NULL;
+    double bytes;
+    TRY(boxsem_levels_assemble(l, l->all->element, &csr));
+    TRY(ALLOC(blocks, l->n + 1));
+    for (int64_t i = 0; i <= l->n; i++) blocks[i] = i;
+    TRY(cholesky_analyze(&csr, l->n, blocks, l->grid.singular ? 0 : -1, &cholesky, &bytes));
+    TRY(cholesky_factor_last(cholesky, &csr));
+    TRY(operator_create_cholesky(l->all->device, l->n, &cholesky, M));
+    l->all->factored = 1;
+done:
+    csr_destroy(&csr);
+    cholesky_destroy(&cholesky);
+    base_free(&blocks);
+    return status;
+}
+
+static facet_status create_last(struct boxsem_levels *levels, int single, struct operator* M) {
+    facet_status status = FACET_OK;
+    struct boxsem_level *l = &levels->levels[levels->n_levels - 1];
+    int patches = levels->options->smoother == BOXSEM_VERTEX;
+    int direct = levels->n_levels > 1 && is_direct(levels, &l->grid);
+    if (patches && !direct && is_one_patch(l)) {
+        *M = level_operator(l, single && levels->n_levels > 1);
+        M->apply = solve_patch;
+        M->residual = NULL;
+    } else if (l->grid.separable) {
+        TRY(box_separable_create(levels->device, &l->grid, levels->element, &levels->separable));
+        operator_create_separable(levels->separable, M);
+    } else {
+        TRY(create_factor(l, M));
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ all of them */
+
+void boxsem_levels_destroy(struct boxsem_levels **levels) {
+    struct boxsem_levels *all = *levels;
+    if (all == NULL) return;
+    for (int i = 0; i < all->n_levels; i++) {
+        struct boxsem_level *l = &all->levels[i];
+        if (i > 0) box_grid_destroy(&l->grid); /* the first is borrowed */
+        boxsem_brick_destroy(&l->brick);
+        boxsem_patches_destroy(&l->patches);
+        boxsem_transfer_destroy(&l->transfer);
+    }
+    box_separable_destroy(&all->separable);
+    if (all->device != NULL) device_free(all->device, &all->scratch);
+    base_free(&all->levels);
+    base_free(levels);
+}
+
+static facet_status fill_level(struct boxsem_level *l) {
+    facet_status status = FACET_OK;
+    const struct boxsem_levels *all = l->all;
+    TRY(boxsem_brick_create(all->device, &l->grid, all->element, &l->brick));
+    l->n = brick_n_nodes(&l->brick.cells);
+    if (all->options->smoother == BOXSEM_VERTEX || all->options->smoother == BOXSEM_ADDITIVE) {
+        TRY(boxsem_patches_create(all->device, &l->grid, all->element, &l->brick.cells, &l->patches));
+        l->patches.plan.variant =
+            all->options->smoother == BOXSEM_ADDITIVE ? PATCH_ADDITIVE : all->options->variant;
+        l->patches.plan.inner =
+            all->options->inner < 0 ? device_inner_steps(all->device) : all->options->inner;
+    }
+done:
+    return status;
+}
+
+/* Grids until none can be halved, or one is solved directly. Plans hold addresses of levels, so the list is
+ * made first. */
+static facet_status make_levels(struct boxsem_levels *all, const struct box_grid *grid, int only_first) {
+    facet_status status = FACET_OK;
+    int done_ = 0;
+    TRY(CALLOC(all->levels, MG_MAX_LEVELS));
+    all->levels[0].grid = *grid;
+    all->n_levels = 1;
+    while (!only_first) {
+        struct boxsem_level *last = &all->levels[all->n_levels - 1];
+        if (all->n_levels > 1 && is_direct(all, &last->grid)) break;
+        TRY(coarsen(&last->grid, all->element->k, &last[1].grid, &done_));
+        if (done_) break;
+        all->n_levels++;
+    }
+    for (int i = 0; i < all->n_levels; i++) {
+        struct boxsem_level *l = &all->levels[i];
+        l->all = all;
+        TRY(fill_level(l));
+        if (i > 0)
+            TRY(boxsem_transfer_create(all->device, &l[-1].grid, &l->grid, all->element, &l[-1].transfer));
+    }
+done:
+    return status;
+}
+
+static facet_status add_level(struct boxsem_levels *all, int i, struct multigrid *mg) {
+    facet_status status = FACET_OK;
+    struct boxsem_level *l = &all->levels[i];
+    struct operator A = {0};
+    struct smoother s = {0};
+    char name[32];
+    snprintf(name, sizeof name, "%dx%dx%d", l->grid.cells[0], l->grid.cells[1], l->grid.cells[2]);
+    if (l->grid.dim < 3) snprintf(name, sizeof name, "%dx%d", l->grid.cells[0], l->grid.cells[1]);
+    if (i == all->n_levels - 1) {
+        TRY(create_last(all, all->options->single, &A));
+        TRY(multigrid_end(mg, name, &A));
+        goto done;
+    }
+    A = level_operator(l, all->options->single);
+    TRY(create_smoother(l, &A, &s));
+    TRY(multigrid_append(mg, name, NULL, &A, &s));
+    A = level_operator(l, 0);
+    if (all->options->single) multigrid_refine(mg, &A);
+    struct mg_link link = {
+        .n_fine = l->n, .n_coarse = l[1].n, .prolong = prolong, .restrict_ = restrict_, .data = l};
+    TRY(multigrid_link(mg, &link));
+done:
+    return status;
+}
+
+static facet_status make_multigrid(struct boxsem_levels *all, struct operator* M) {
+    facet_status status = FACET_OK;
+    struct multigrid *mg = NULL;
+    TRY(multigrid_create(&mg));
+    for (int i = 0; i < all->n_levels; i++) TRY(add_level(all, i, mg));
+    TRY(multigrid_finish(mg));
+    int full = all->options->cycle == MG_FULL && all->options->solver != BOXSEM_MULTIGRID;
+    TRY(multigrid_set_cycle(mg, full ? MG_V : all->options->cycle));
+    TRY(operator_create_multigrid(&mg, M));
+done:
+    multigrid_destroy(&mg);
+    return status;
+}
+
+static int64_t scratch_needed(const struct boxsem_levels *all) {
+    int64_t most = 0;
+    for (int i = 0; i < all->n_levels; i++) {
+        const struct boxsem_level *l = &all->levels[i];
+        int64_t sizes[3] = {device_brick_scratch(all->device, &l->brick.cells), 0, 0};
+        if (l->patches.device != NULL) sizes[1] = device_patch_scratch(all->device, &l->patches.plan);
+        if (sizes[1] < 0) return -1;
+        if (i + 1 < all->n_levels) sizes[2] = device_transfer_scratch(all->device, &l->transfer.plan);
+        for (int s = 0; s < 3; s++) most = sizes[s] > most ? sizes[s] : most;
+    }
+    return most;
+}
+
+facet_status boxsem_levels_prepare(struct boxsem_levels *all) {
+    facet_status status = FACET_OK;
+    int64_t size = scratch_needed(all);
+    if (size < 0)
+        FAIL(FACET_ERROR_INPUT,
+             "the device '%s' has no patches of this degree or variant; use a lower degree or another device",
+             device_name(all->device));
+    if (size <= all->scratch_size) return FACET_OK;
+    device_free(all->device, &all->scratch);
+    all->scratch_size = 0;
+    TRY(device_alloc(all->device, &all->scratch, (size_t)size, sizeof *all->scratch));
+    all->scratch_size = size;
+done:
+    return status;
+}
+
+facet_status boxsem_levels_create(const struct device *device, const struct box_grid *grid,
+                                  const struct box_element *element, const struct boxsem_options *options,
+                                  struct operator* M, struct boxsem_levels **levels) {
+    facet_status status = FACET_OK;
+    struct boxsem_levels *all = NULL;
+    *levels = NULL;
+    TRY(CALLOC(all, 1));
+    all->device = device;
+    all->options = options;
+    all->element = element;
+    all->reversed = options->reversed;
+    TRY(make_levels(all, grid, M == NULL));
+    all->A = level_operator(&all->levels[0], 0);
+    TRY(boxsem_levels_prepare(all));
+    if (M != NULL) TRY(make_multigrid(all, M));
+    *levels = all;
+done:
+    if (status != FACET_OK) boxsem_levels_destroy(&all);
+    return status;
+}
+
+int boxsem_levels_can_change(const struct boxsem_levels *all) {
+    return all->options->smoother != BOXSEM_JACOBI && all->options->smoother != BOXSEM_CHEBYSHEV &&
+           !all->factored;
+}
+
+void boxsem_levels_set_reaction(struct boxsem_levels *all, double reaction) {
+    for (int i = 0; i < all->n_levels; i++) {
+        struct brick_cells *cells = &all->levels[i].brick.cells;
+        device_free(all->device, (void *)&cells->reaction);
+        cells->lambda = reaction;
+    }
+    if (all->separable != NULL) box_separable_set_reaction(all->separable, reaction);
+}
