@@ -153,14 +153,27 @@ static facet_status box_to_single(const struct operator* A, struct operator* S) 
     return FACET_OK;
 }
 
+static double box_advance(const struct operator* A, double alpha, double beta, const struct vector *r,
+                          const struct vector *e, struct vector *p, struct vector *x, struct vector *q) {
+    struct box_step step = {.direction = r != NULL, .product = 1, .x_old = alpha, .a = 1.0, .b = beta};
+    return boxhdg_lanes_step(A->data, &step, NULL, (struct vector *)r, e, p, alpha != 0.0 ? x : NULL, q);
+}
+
+static void box_reduce(const struct operator* A, double alpha, const struct vector *q, struct vector *r,
+                       struct vector *moments, double sums[2]) {
+    boxhdg_lanes_residual(A->data, alpha, q, r, moments, sums);
+}
+
 void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A) {
+    static const struct operator_steps steps = {.advance = box_advance, .reduce = box_reduce};
     *A = (struct operator){.n = lanes->plan.size,
                            .device = lanes->device,
                            .apply = box_apply,
                            .data = (void *)lanes,
                            .name = "HDG on a box",
                            .single = lanes->single,
-                           .to_single = lanes->single ? NULL : box_to_single};
+                           .to_single = lanes->single ? NULL : box_to_single,
+                           .steps = &steps};
 }
 
 static void diagonal_apply(const struct operator* D, const struct vector *x, struct vector *y) {
@@ -175,5 +188,6 @@ void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct opera
     operator_create_box(lanes, D);
     D->apply = diagonal_apply;
     D->to_single = NULL;
+    D->steps = NULL;
     D->name = "the diagonal of HDG on a box";
 }

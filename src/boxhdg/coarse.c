@@ -15,22 +15,20 @@
 
 struct boxhdg_lanes_coarse {
     const struct boxhdg_lanes *lanes;
+    const struct device *device; /* of the vertices */
     int size[3];        /* of the lattice of kernels/box.h */
     int n[3];           /* unknowns along each axis */
     int32_t *number[3]; /* of a vertex along each axis; -1: none */
     int64_t total;
     /* Constant coefficients: eigenvectors (n x n, one after the other) and inverse eigenvalues. */
     double *Q[3], *inverse, *work;
-    /* The same on a device that is not the host: eigenvectors by vertices of the lattice and back, all in one
-     * matrix an axis. */
+    /* The same on a device that is not the host, where vectors are lattices: eigenvectors by vertices of the
+     * lattice and back, all in one matrix an axis. */
+    int on_lattice;
     double *forward[3], *backward[3];
-    struct vector device_inverse, spectrum, scaled, spare;
-    /* Otherwise. */
-    struct operator solve;
-    double *b, *x;         /* unknowns, on the host */
-    struct vector in, out; /* the same as vectors */
-    struct vector lattice; /* vertices, on the device */
-    double *staged;        /* on the host, where the device's memory is elsewhere */
+    struct vector device_inverse, spectrum, spare;
+    struct vector lattice; /* vertices, on the device of the lanes */
+    double *staged;        /* the same on the host, where that memory is elsewhere */
 };
 
 void boxhdg_lanes_coarse_destroy(struct boxhdg_lanes_coarse **coarse) {
@@ -44,26 +42,12 @@ void boxhdg_lanes_coarse_destroy(struct boxhdg_lanes_coarse **coarse) {
     }
     vector_destroy(&c->device_inverse);
     vector_destroy(&c->spectrum);
-    vector_destroy(&c->scaled);
     vector_destroy(&c->spare);
     base_free(&c->inverse);
     base_free(&c->work);
-    base_free(&c->b);
-    base_free(&c->x);
     base_free(&c->staged);
-    operator_destroy(&c->solve);
-    vector_destroy(&c->in);
-    vector_destroy(&c->out);
     vector_destroy(&c->lattice);
     base_free(coarse);
-}
-
-int64_t boxhdg_lanes_coarse_size(const struct boxhdg_lanes_coarse *c) {
-    return c->total;
-}
-
-struct multigrid *boxhdg_lanes_coarse_multigrid(const struct boxhdg_lanes_coarse *c) {
-    return c->solve.apply != NULL ? operator_multigrid(&c->solve) : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------ cells */
@@ -282,26 +266,23 @@ static facet_status make_device_products(struct boxhdg_lanes_coarse *c) {
     TRY(vector_create(device, c->total, &c->device_inverse));
     TRY(vector_upload(&c->device_inverse, c->inverse));
     TRY(vector_create(device, c->total, &c->spectrum));
-    TRY(vector_create(device, c->total, &c->scaled));
-    TRY(vector_create(device, c->lattice.n, &c->spare));
 done:
     return status;
 }
 
-/* The lattice becomes that of A^-1 of it, on the device. */
-static void solve_on_device(struct boxhdg_lanes_coarse *c, double *dot) {
+/* x = A^-1 b, both lattices. */
+static void solve_on_device(struct boxhdg_lanes_coarse *c, const struct vector *b, struct vector *x) {
     const struct device *device = c->lanes->device;
     const int *n = c->n, *size = c->size;
-    double *lattice = c->lattice.data, *spare = c->spare.data;
+    double *spare = c->spare.data, *spectrum = c->spectrum.data;
     int64_t rows = (int64_t)size[1] * size[2], plane = (int64_t)n[0] * n[1];
-    device_axis_apply(device, rows, n[0], size[0], 1, c->forward[0], lattice, spare);
-    device_axis_apply(device, size[2], n[1], size[1], n[0], c->forward[1], spare, lattice);
-    device_axis_apply(device, 1, n[2], size[2], plane, c->forward[2], lattice, c->spectrum.data);
-    device_multiply(device, c->total, c->device_inverse.data, c->spectrum.data, c->scaled.data);
-    *dot = vector_dot(&c->spectrum, &c->scaled);
-    device_axis_apply(device, 1, size[2], n[2], plane, c->backward[2], c->scaled.data, lattice);
-    device_axis_apply(device, size[2], size[1], n[1], n[0], c->backward[1], lattice, spare);
-    device_axis_apply(device, rows, size[0], n[0], 1, c->backward[0], spare, lattice);
+    device_axis_apply(device, rows, n[0], size[0], 1, c->forward[0], b->data, spare);
+    device_axis_apply(device, size[2], n[1], size[1], n[0], c->forward[1], spare, x->data);
+    device_axis_apply(device, 1, n[2], size[2], plane, c->forward[2], x->data, spectrum);
+    device_multiply(device, c->total, c->device_inverse.data, spectrum, spectrum);
+    device_axis_apply(device, 1, size[2], n[2], plane, c->backward[2], spectrum, x->data);
+    device_axis_apply(device, size[2], size[1], n[1], n[0], c->backward[1], x->data, spare);
+    device_axis_apply(device, rows, size[0], n[0], 1, c->backward[0], spare, x->data);
 }
 
 /* Along every axis y = Q x (back) or Q'x; x and work change places. */
@@ -392,22 +373,23 @@ done:
     return status;
 }
 
-static facet_status make_assembled(struct boxhdg_lanes_coarse *c, const struct device *host) {
+/* By Cholesky or algebraic multigrid, on the host. */
+static facet_status end_assembled(struct boxhdg_lanes_coarse *c, struct multigrid *mg) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     struct cholesky *cholesky = NULL;
+    struct operator solve = {0};
     int64_t *nodes = NULL;
     double *ones = NULL, bytes;
     int singular = c->lanes->hdg->grid.singular;
     TRY(assemble(c, &csr));
     TRY(ALLOC(nodes, c->total + 1));
     for (int64_t i = 0; i <= c->total; i++) nodes[i] = i;
-    TRY(vector_create(host, c->total, &c->in));
-    TRY(vector_create(host, c->total, &c->out));
     if (c->total <= MAX_DIRECT && c->total <= cholesky_reasonable_size()) {
         TRY(cholesky_analyze(&csr, c->total, nodes, singular ? 0 : -1, &cholesky, &bytes));
         TRY(cholesky_factor(cholesky, &csr));
-        TRY(operator_create_cholesky(host, c->total, &cholesky, &c->solve));
+        TRY(operator_create_cholesky(c->device, c->total, &cholesky, &solve));
+        TRY(multigrid_end(mg, "vertices", &solve));
     } else {
         struct amg_options options;
         amg_options_default(&options);
@@ -416,10 +398,11 @@ static facet_status make_assembled(struct boxhdg_lanes_coarse *c, const struct d
         options.name = "vertices";
         TRY(ALLOC(ones, c->total));
         for (int64_t i = 0; i < c->total; i++) ones[i] = 1.0;
-        TRY(operator_create_amg(host, &csr, c->total, nodes, 1, ones, &options, &c->solve));
+        TRY(multigrid_append_amg(mg, c->device, &csr, c->total, nodes, 1, ones, &options));
     }
 done:
     cholesky_destroy(&cholesky);
+    operator_destroy(&solve);
     csr_destroy(&csr);
     base_free(&nodes);
     base_free(&ones);
@@ -449,93 +432,91 @@ done:
 facet_status boxhdg_lanes_coarse_create(const struct boxhdg_lanes *lanes,
                                         struct boxhdg_lanes_coarse **coarse) {
     facet_status status = FACET_OK;
-    const struct device *host;
     struct boxhdg_lanes_coarse *c;
     TRY(CALLOC(*coarse, 1));
     c = *coarse;
     c->lanes = lanes;
-    TRY(device_find(NULL, &host));
     TRY(number_vertices(c));
-    int64_t n_lattice = (int64_t)c->size[0] * c->size[1] * c->size[2];
-    TRY(vector_create(lanes->device, n_lattice, &c->lattice));
-    TRY(ALLOC(c->b, c->total));
-    TRY(ALLOC(c->x, c->total));
     if (c->total == 0) goto done;
-    int on_device = lanes->hdg->grid.separable && !device_is_host(lanes->device);
-    if (!on_device && !device_is_host(lanes->device)) TRY(ALLOC(c->staged, n_lattice));
+    int host = device_is_host(lanes->device);
+    c->on_lattice = lanes->hdg->grid.separable && !host;
+    c->device = lanes->device;
+    if (!host && !c->on_lattice) TRY(device_find(NULL, &c->device));
+    int64_t n_lattice = (int64_t)c->size[0] * c->size[1] * c->size[2];
+    if (c->on_lattice)
+        TRY(vector_create(lanes->device, n_lattice, &c->spare));
+    else
+        TRY(vector_create(lanes->device, n_lattice, &c->lattice));
+    if (!host && !c->on_lattice) TRY(ALLOC(c->staged, n_lattice));
     if (lanes->hdg->grid.separable) TRY(make_products(c));
-    if (on_device) TRY(make_device_products(c));
-    if (!lanes->hdg->grid.separable) TRY(make_assembled(c, host));
+    if (c->on_lattice) TRY(make_device_products(c));
 done:
     if (status != FACET_OK) boxhdg_lanes_coarse_destroy(coarse);
     return status;
 }
 
-/* x = A^-1 b. */
-static facet_status solve_unknowns(struct boxhdg_lanes_coarse *c) {
-    facet_status status = FACET_OK;
-    if (c->total == 0) return FACET_OK;
-    if (c->inverse != NULL) {
-        double *x = c->x, *work = c->work;
-        memcpy(x, c->b, (size_t)c->total * sizeof *x);
-        transform(c, 0, &x, &work);
-        for (int64_t i = 0; i < c->total; i++) x[i] *= c->inverse[i];
-        transform(c, 1, &x, &work);
-        if (x != c->x) memcpy(c->x, x, (size_t)c->total * sizeof *x);
-        return FACET_OK;
-    }
-    TRY(vector_upload(&c->in, c->b));
-    operator_apply(&c->solve, &c->in, &c->out);
-    if (operator_multigrid(&c->solve) != NULL) TRY(multigrid_failure(operator_multigrid(&c->solve)));
-    TRY(vector_download(&c->out, c->x));
-done:
-    return status;
+int64_t boxhdg_lanes_coarse_size(const struct boxhdg_lanes_coarse *c) {
+    return c->on_lattice ? c->spare.n : c->total;
 }
 
-/* Sums of vertices that are one unknown, into b; and x to all vertices, others being zero. */
-static void fold(struct boxhdg_lanes_coarse *c, const double *lattice) {
-    memset(c->b, 0, (size_t)c->total * sizeof *c->b);
+/* x = A^-1 b by the eigenvectors of the lines. */
+static void apply_products(const struct operator* M, const struct vector *b, struct vector *x) {
+    struct boxhdg_lanes_coarse *c = M->data;
+    if (c->on_lattice) {
+        solve_on_device(c, b, x);
+        return;
+    }
+    double *result = x->data, *work = c->work;
+    memcpy(result, b->data, (size_t)c->total * sizeof *result);
+    transform(c, 0, &result, &work);
+    for (int64_t i = 0; i < c->total; i++) result[i] *= c->inverse[i];
+    transform(c, 1, &result, &work);
+    if (result != x->data) memcpy(x->data, result, (size_t)c->total * sizeof *result);
+}
+
+facet_status boxhdg_lanes_coarse_end(struct boxhdg_lanes_coarse *c, struct multigrid *mg) {
+    if (c->inverse == NULL) return end_assembled(c, mg);
+    struct operator solve = {
+        .n = boxhdg_lanes_coarse_size(c), .device = c->device, .apply = apply_products, .data = c};
+    return multigrid_end(mg, "vertices", &solve);
+}
+
+void boxhdg_lanes_coarse_gather(struct boxhdg_lanes_coarse *c, const struct vector *moments,
+                                struct vector *vertices) {
+    const struct boxhdg_lanes *lanes = c->lanes;
+    double *lattice = c->on_lattice ? vertices->data : c->lattice.data;
+    if (moments->single != NULL)
+        device_box_restrict_single(lanes->device, &lanes->plan, moments->single, lattice);
+    else
+        device_box_restrict(lanes->device, &lanes->plan, moments->data, lattice);
+    if (c->on_lattice) return;
+    if (c->staged != NULL) (void)vector_download(&c->lattice, c->staged); /* the device keeps what fails */
+    lattice = c->staged != NULL ? c->staged : lattice;
+    memset(vertices->data, 0, (size_t)c->total * sizeof *vertices->data);
     for (int k = 0; k < c->size[2]; k++)
         for (int j = 0; j < c->size[1]; j++)
             for (int i = 0; i < c->size[0]; i++, lattice++) {
                 int64_t to = unknown(c, i, j, k);
-                if (to >= 0) c->b[to] += *lattice;
-            }
-}
-static void spread(const struct boxhdg_lanes_coarse *c, double *lattice) {
-    for (int k = 0; k < c->size[2]; k++)
-        for (int j = 0; j < c->size[1]; j++)
-            for (int i = 0; i < c->size[0]; i++, lattice++) {
-                int64_t from = unknown(c, i, j, k);
-                *lattice = from >= 0 ? c->x[from] : 0.0;
+                if (to >= 0) vertices->data[to] += *lattice;
             }
 }
 
-facet_status boxhdg_lanes_coarse_correct(struct boxhdg_lanes_coarse *c, const struct vector *moments,
-                                         struct vector *coefficients, double *dot) {
-    facet_status status = FACET_OK;
+void boxhdg_lanes_coarse_spread(struct boxhdg_lanes_coarse *c, const struct vector *vertices,
+                                struct vector *coefficients) {
     const struct boxhdg_lanes *lanes = c->lanes;
-    int single = moments->single != NULL;
-    if (single)
-        device_box_restrict_single(lanes->device, &lanes->plan, moments->single, c->lattice.data);
+    double *lattice = c->on_lattice     ? vertices->data
+                      : c->staged != NULL ? c->staged
+                                          : c->lattice.data;
+    for (int k = 0; k < c->size[2] && !c->on_lattice; k++)
+        for (int j = 0; j < c->size[1]; j++)
+            for (int i = 0; i < c->size[0]; i++) {
+                int64_t from = unknown(c, i, j, k);
+                *lattice++ = from >= 0 ? vertices->data[from] : 0.0;
+            }
+    if (c->staged != NULL) (void)vector_upload(&c->lattice, c->staged);
+    lattice = c->on_lattice ? vertices->data : c->lattice.data;
+    if (coefficients->single != NULL)
+        device_box_prolong_single(lanes->device, &lanes->plan, lattice, coefficients->single);
     else
-        device_box_restrict(lanes->device, &lanes->plan, moments->data, c->lattice.data);
-    if (c->spectrum.n > 0) {
-        solve_on_device(c, dot);
-        goto prolong;
-    }
-    if (c->staged != NULL) TRY(vector_download(&c->lattice, c->staged));
-    fold(c, c->staged != NULL ? c->staged : c->lattice.data);
-    TRY(solve_unknowns(c));
-    *dot = 0.0;
-    for (int64_t i = 0; i < c->total; i++) *dot += c->b[i] * c->x[i];
-    spread(c, c->staged != NULL ? c->staged : c->lattice.data);
-    if (c->staged != NULL) TRY(vector_upload(&c->lattice, c->staged));
-prolong:
-    if (single)
-        device_box_prolong_single(lanes->device, &lanes->plan, c->lattice.data, coefficients->single);
-    else
-        device_box_prolong(lanes->device, &lanes->plan, c->lattice.data, coefficients->data);
-done:
-    return status;
+        device_box_prolong(lanes->device, &lanes->plan, lattice, coefficients->data);
 }

@@ -15,18 +15,20 @@
 #include "solve/multigrid.h"
 
 struct boxhdg_lanes_coarse;
+/* For lanes of any precision, whose device it is on: its vectors are of double precision. */
 facet_status boxhdg_lanes_coarse_create(const struct boxhdg_lanes *lanes,
                                         struct boxhdg_lanes_coarse **coarse);
 void boxhdg_lanes_coarse_destroy(struct boxhdg_lanes_coarse **coarse);
 int64_t boxhdg_lanes_coarse_size(const struct boxhdg_lanes_coarse *coarse);
 
-/* With e = A^-1 P'r: coefficients of P e on all faces from the moments of r, in the precision of the vectors.
- * *dot = r . P e. */
-facet_status boxhdg_lanes_coarse_correct(struct boxhdg_lanes_coarse *coarse, const struct vector *moments,
-                                         struct vector *coefficients, double *dot);
-
-/* The multigrid that solves A, or NULL. */
-struct multigrid *boxhdg_lanes_coarse_multigrid(const struct boxhdg_lanes_coarse *coarse);
+/* The last levels of a multigrid: the solve of A. The coarse space must outlive them. */
+facet_status boxhdg_lanes_coarse_end(struct boxhdg_lanes_coarse *coarse, struct multigrid *mg);
+/* vertices = P'r from the moments of r, and the coefficients of P times vertices on all faces, in the precision of
+ * those. */
+void boxhdg_lanes_coarse_gather(struct boxhdg_lanes_coarse *coarse, const struct vector *moments,
+                                struct vector *vertices);
+void boxhdg_lanes_coarse_spread(struct boxhdg_lanes_coarse *coarse, const struct vector *vertices,
+                                struct vector *coefficients);
 
 /* The energies v'Kv of a cell, bit 2 - axis of the index saying whether v is xi (1) or 1 (0) along an axis.
  */

@@ -2,29 +2,28 @@
 #include "boxhdg/solver.h"
 
 #include "base/memory.h"
-#include "boxhdg/cg.h"
+#include "boxhdg/cells.h"
 #include "boxhdg/lanes_points.h"
-#include "boxhdg/precondition.h"
-
-/* Of the products of single precision; beyond it, conjugate gradients need many more steps than in double. */
-#define MOST_ERROR 3e-3
+#include "boxhdg/levels.h"
 
 struct boxhdg_solver {
     const struct device *device;
     struct boxhdg_solver_options options;
     struct boxhdg_lanes *lanes, *single; /* single: NULL unless mixed */
-    struct boxhdg_lanes_coarse *coarse;
-    struct operator cycle, exact_cycle;
-    struct boxhdg_cg cg;
-    struct boxhdg_cg exact; /* in double precision, made when single is not enough */
-    struct boxhdg_cg *now;  /* the one in use */
+    struct operator A, rounded;          /* on these */
+    struct operator M, exact;            /* of the precision of the iteration; of double, when it is needed */
+    struct solve_fast fast;              /* of mixed */
+    struct solve_work *work;
+    struct vector F, solution;
+    struct vector ratio;               /* of the scales of the two lanes, where they differ; else empty */
+    struct vector kernel, kernel_dual; /* the constant as an unknown and as a residual; or empty */
     double convert_seconds;
     struct boxhdg_lanes_points *points; /* NULL until boundary data are set */
 };
 
 void boxhdg_solver_options_default(struct boxhdg_solver_options *options) {
-    *options =
-        (struct boxhdg_solver_options){.preconditioner = BOXHDG_ADDITIVE, .mixed = 1, .chebyshev_degree = 4};
+    *options = (struct boxhdg_solver_options){
+        .preconditioner = BOXHDG_ADDITIVE, .mixed = 1, .chebyshev_degree = 4};
 }
 
 const char *boxhdg_preconditioner_name(enum boxhdg_preconditioner preconditioner) {
@@ -52,37 +51,101 @@ done:
     return status;
 }
 
-/* The iteration in the precision of `fast`, with the cycle it may need. */
-static facet_status make_iteration(struct boxhdg_solver *s, const struct boxhdg_lanes *fast,
-                                   struct operator* cycle, struct boxhdg_cg *cg) {
+/* b b of the single lanes over that of the double ones, if they differ. */
+static facet_status make_ratio(struct boxhdg_solver *s) {
     facet_status status = FACET_OK;
-    cg->lanes = s->lanes;
-    cg->fast = fast;
-    cg->coarse = s->coarse;
-    if (s->coarse != NULL && s->options.preconditioner == BOXHDG_CHEBYSHEV) {
-        TRY(operator_create_box_cycle(fast, s->coarse, s->options.chebyshev_degree, cycle));
-        cg->M = cycle;
+    const struct box_plan *p = &s->lanes->plan;
+    double *plain = NULL, *both = NULL;
+    struct vector v = {0};
+    int differ = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        int columns = axis == 0 ? p->packs * KERNEL_LANES : p->cells[axis];
+        for (int i = 0; i < columns * p->modes[axis]; i++)
+            differ |= s->single->b[axis][i] != s->lanes->b[axis][i];
     }
-    TRY(boxhdg_cg_create(cg));
+    if (!differ) return FACET_OK;
+    TRY(ALLOC(plain, s->lanes->hdg->n_trace));
+    TRY(ALLOC(both, 2 * p->size));
+    for (int64_t i = 0; i < s->lanes->hdg->n_trace; i++) plain[i] = 1.0;
+    TRY(vector_create(s->device, p->size, &v));
+    for (int i = 0; i < 2; i++) {
+        TRY(boxhdg_lanes_pack(i == 0 ? s->single : s->lanes, BOXHDG_RESIDUAL, plain, &v));
+        TRY(vector_download(&v, both + i * p->size));
+    }
+    for (int64_t i = 0; i < p->size; i++) both[i] = both[i] > 0.0 ? both[i] / both[p->size + i] : 0.0;
+    TRY(vector_create(s->device, p->size, &s->ratio));
+    TRY(vector_upload(&s->ratio, both));
+    s->fast.ratio = &s->ratio;
 done:
-    if (status != FACET_OK) {
-        boxhdg_cg_destroy(cg);
-        operator_destroy(cycle);
-    }
+    base_free(&plain);
+    base_free(&both);
+    vector_destroy(&v);
     return status;
 }
 
-/* Whether the iteration may run in single precision; if not, it is made anew in double. */
-static facet_status judge_single(struct boxhdg_solver *s) {
+static facet_status make_kernel(struct boxhdg_solver *s) {
     facet_status status = FACET_OK;
-    TRY(boxhdg_cg_error(&s->cg));
-    if (s->cg.error <= MOST_ERROR) goto done;
-    boxhdg_cg_destroy(&s->cg);
-    operator_destroy(&s->cycle);
-    boxhdg_lanes_destroy(&s->single);
-    s->cg = (struct boxhdg_cg){0};
-    TRY(make_iteration(s, s->lanes, &s->cycle, &s->cg));
+    double *plain = NULL;
+    TRY(ALLOC(plain, s->lanes->hdg->n_trace));
+    boxhdg_constant(s->lanes->hdg, plain);
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->kernel));
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->kernel_dual));
+    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, plain, &s->kernel));
+    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, plain, &s->kernel_dual));
+    double square = vector_dot(&s->kernel, &s->kernel_dual);
+    vector_axpby(0.0, &s->kernel_dual, 1.0 / square, &s->kernel);
 done:
+    base_free(&plain);
+    return status;
+}
+
+/* The preconditioner on lanes; empty: the diagonal alone. */
+static facet_status make_levels(const struct boxhdg_solver *s, const struct boxhdg_lanes *lanes,
+                                struct operator* M) {
+    enum boxhdg_preconditioner kind = s->options.preconditioner;
+    int degree = s->options.chebyshev_degree;
+    if (kind != BOXHDG_ADDITIVE && kind != BOXHDG_CHEBYSHEV) return FACET_OK;
+    if (kind == BOXHDG_CHEBYSHEV && degree < 1)
+        return base_fail(FACET_ERROR_INPUT, "the degree of a smoother must be at least 1, not %d", degree);
+    return boxhdg_levels_create(lanes, kind == BOXHDG_CHEBYSHEV ? degree : 0, M);
+}
+
+static facet_status make_exact(void *data, const struct operator* *M) {
+    struct boxhdg_solver *s = data;
+    facet_status status = s->exact.apply == NULL ? make_levels(s, s->lanes, &s->exact) : FACET_OK;
+    *M = s->exact.apply != NULL ? &s->exact : NULL;
+    return status;
+}
+
+static void drop_single(struct boxhdg_solver *s) {
+    operator_destroy(&s->M);
+    operator_destroy(&s->rounded);
+    vector_destroy(&s->ratio);
+    boxhdg_lanes_destroy(&s->single);
+    solve_work_destroy(&s->work);
+    s->fast = (struct solve_fast){0};
+}
+
+/* The iteration in single precision, if that will do: tried on what the preconditioner makes of constants,
+ * which comes near the lowest mode; where these are a kernel, of noise and of its error. */
+static facet_status make_single(struct boxhdg_solver *s) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = s->lanes->hdg;
+    double *plain = NULL;
+    TRY(boxhdg_lanes_create(s->device, h, 1, &s->single));
+    operator_create_box(s->single, &s->rounded);
+    s->fast = (struct solve_fast){.A = &s->rounded, .exact = make_exact, .data = s};
+    TRY(make_ratio(s));
+    TRY(make_levels(s, s->single, &s->M));
+    TRY(ALLOC(plain, h->n_trace));
+    boxhdg_constant(h, plain);
+    if (h->grid.singular) solve_noise(h->n_trace, plain);
+    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, plain, &s->F));
+    TRY(solve_judge_fast(&s->A, s->M.apply != NULL ? &s->M : NULL, &s->F, &s->solution, 1 + h->grid.singular,
+                         &s->work, &s->fast));
+    if (s->fast.given_up) drop_single(s);
+done:
+    base_free(&plain);
     return status;
 }
 
@@ -94,23 +157,20 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     TRY(CALLOC(*solver, 1));
     s = *solver;
     s->device = device;
-    s->now = &s->cg;
     boxhdg_solver_options_default(&s->options);
     if (options != NULL) s->options = *options;
-    enum boxhdg_preconditioner kind = s->options.preconditioner;
     TRY(boxhdg_solver_check_memory(device, hdg, &s->options));
     TRY(boxhdg_lanes_create(device, hdg, 0, &s->lanes));
-    if (s->options.mixed) TRY(boxhdg_lanes_create(device, hdg, 1, &s->single));
-    if (kind == BOXHDG_NONE) {
+    if (s->options.preconditioner == BOXHDG_NONE) {
         TRY(forget_diagonal(s->lanes));
-        if (s->single != NULL) TRY(forget_diagonal(s->single));
+        s->options.mixed = 0;
     }
-    if (kind == BOXHDG_ADDITIVE || kind == BOXHDG_CHEBYSHEV)
-        TRY(boxhdg_lanes_coarse_create(s->lanes, &s->coarse));
-    if (s->coarse != NULL && boxhdg_lanes_coarse_size(s->coarse) == 0)
-        boxhdg_lanes_coarse_destroy(&s->coarse); /* none is free */
-    TRY(make_iteration(s, s->single != NULL ? s->single : s->lanes, &s->cycle, &s->cg));
-    if (s->single != NULL) TRY(judge_single(s));
+    operator_create_box(s->lanes, &s->A);
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->F));
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->solution));
+    if (hdg->grid.singular) TRY(make_kernel(s));
+    if (s->options.mixed) TRY(make_single(s));
+    if (s->single == NULL) TRY(make_levels(s, s->lanes, &s->M));
 done:
     if (status != FACET_OK) boxhdg_solver_destroy(solver);
     return status;
@@ -119,59 +179,50 @@ done:
 void boxhdg_solver_destroy(struct boxhdg_solver **solver) {
     struct boxhdg_solver *s = *solver;
     if (s == NULL) return;
-    boxhdg_cg_destroy(&s->cg);
-    boxhdg_cg_destroy(&s->exact);
-    operator_destroy(&s->cycle);
-    operator_destroy(&s->exact_cycle);
-    boxhdg_lanes_coarse_destroy(&s->coarse);
+    drop_single(s);
+    operator_destroy(&s->exact);
+    operator_destroy(&s->A);
+    vector_destroy(&s->F);
+    vector_destroy(&s->solution);
+    vector_destroy(&s->kernel);
+    vector_destroy(&s->kernel_dual);
     boxhdg_lanes_points_destroy(&s->points);
-    boxhdg_lanes_destroy(&s->single);
     boxhdg_lanes_destroy(&s->lanes);
     base_free(solver);
 }
 
-/* The right-hand side in lanes: from plain modes on the host, or (F = NULL) from f at the points. */
-static facet_status put_right_side(struct boxhdg_solver *s, const double *F, const struct vector *f,
-                                   struct boxhdg_cg *cg) {
-    if (F != NULL) return boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, F, &cg->F);
-    boxhdg_lanes_load(s->points, f, &cg->F);
-    return FACET_OK;
-}
-
-/* Goes on in double precision from where single precision came to, and stays there. */
-static facet_status go_on(struct boxhdg_solver *s, const double *F, const struct vector *f,
-                          const struct solve_control *control, struct solve_report *report) {
-    facet_status status = FACET_OK;
-    int stalled;
-    if (s->exact.F.n == 0) TRY(make_iteration(s, s->lanes, &s->exact_cycle, &s->exact));
-    TRY(put_right_side(s, F, f, &s->exact));
-    vector_axpby(1.0, &s->cg.solution, 0.0, &s->exact.solution);
-    s->now = &s->exact;
-    status = boxhdg_cg_solve(s->now, control, report, &stalled);
-done:
-    return status;
+/* From F and the first guess, both in lanes, to the solution. */
+static facet_status solve_lanes(struct boxhdg_solver *s, const struct solve_control *given,
+                                struct solve_report *report) {
+    struct solve_control control = *given;
+    control.kernel = s->kernel.n > 0 ? &s->kernel : NULL;
+    control.kernel_dual = s->kernel.n > 0 ? &s->kernel_dual : NULL;
+    control.fast = s->single != NULL ? &s->fast : NULL;
+    control.work = &s->work;
+    solve_remove_kernel(&control, SOLVE_RESIDUALS, &s->F);
+    facet_status status =
+        solve_cg(&s->A, s->M.apply != NULL ? &s->M : NULL, &s->F, &s->solution, &control, report);
+    facet_status device = device_check(s->device);
+    return device != FACET_OK ? device : status;
 }
 
 facet_status boxhdg_solver_solve(struct boxhdg_solver *s, const double *F, double *uhat, int use_guess,
                                  const struct solve_control *control, struct solve_report *report) {
     facet_status status = FACET_OK, solved;
     double clock = base_seconds();
-    int stalled;
-    solve_report_clear(report);
-    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, F, &s->now->F));
+    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, F, &s->F));
     if (use_guess)
-        TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, uhat, &s->now->solution));
+        TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, uhat, &s->solution));
     else
-        vector_fill(&s->now->solution, 0.0);
+        vector_fill(&s->solution, 0.0);
     s->convert_seconds = base_seconds() - clock;
-    solved = boxhdg_cg_solve(s->now, control, report, &stalled);
-    if (solved == FACET_OK && stalled) solved = go_on(s, F, NULL, control, report);
+    solved = solve_lanes(s, control, report);
     if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) {
         status = solved;
         goto done;
     }
     clock = base_seconds();
-    TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &s->now->solution, uhat));
+    TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &s->solution, uhat));
     s->convert_seconds += base_seconds() - clock;
     status = solved;
 done:
@@ -189,22 +240,18 @@ facet_status boxhdg_solver_solve_points(struct boxhdg_solver *s, const struct ve
                                         double seconds[3]) {
     facet_status status = FACET_OK, solved;
     double clock[4] = {base_seconds()};
-    int stalled;
-    solve_report_clear(report);
     if (s->points == NULL) TRY(boxhdg_solver_set_boundary(s, NULL, NULL));
-    TRY(put_right_side(s, NULL, f, s->now));
-    vector_fill(&s->now->solution, 0.0);
+    boxhdg_lanes_load(s->points, f, &s->F);
+    vector_fill(&s->solution, 0.0);
     TRY(device_check(s->device)); /* waits, so that times are those of the parts */
     clock[1] = base_seconds();
-    solved = boxhdg_cg_solve(s->now, control, report, &stalled);
-    if (solved == FACET_OK && stalled) solved = go_on(s, NULL, f, control, report);
-    TRY(device_check(s->device));
+    solved = solve_lanes(s, control, report);
     if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) {
         status = solved;
         goto done;
     }
     clock[2] = base_seconds();
-    boxhdg_lanes_recover(s->points, &s->now->solution, f, u);
+    boxhdg_lanes_recover(s->points, &s->solution, f, u);
     TRY(device_check(s->device));
     clock[3] = base_seconds();
     for (int i = 0; seconds != NULL && i < 3; i++) seconds[i] = clock[i + 1] - clock[i];
@@ -214,7 +261,8 @@ done:
 }
 
 struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *s) {
-    return s->coarse != NULL ? boxhdg_lanes_coarse_multigrid(s->coarse) : NULL;
+    const struct operator* M = s->fast.given_up ? &s->exact : &s->M;
+    return M->apply != NULL ? operator_multigrid(M) : NULL;
 }
 
 double boxhdg_solver_convert_seconds(const struct boxhdg_solver *s) {

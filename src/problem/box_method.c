@@ -130,7 +130,9 @@ static facet_status make_lanes(struct facet_solver *s) {
                              : is(name, "chebyshev") ? BOXHDG_CHEBYSHEV
                                                      : BOXHDG_DIAGONAL;
     options.mixed = wants_mixed(s) && options.preconditioner >= BOXHDG_ADDITIVE;
-    return boxhdg_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
+    status = boxhdg_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
+    struct multigrid *mg = status == FACET_OK ? boxhdg_solver_multigrid(s->box->method->solver) : NULL;
+    return mg != NULL ? multigrid_watch(mg, s->options.watch) : status;
 }
 
 /* ------------------------------------------------------------------------------ the choice */

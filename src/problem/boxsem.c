@@ -241,7 +241,7 @@ facet_status boxsem_start(struct facet_solver *s) {
     TRY(boxsem_create(s->context->device, &s->box->data.grid, s->options.degree, &choice.options,
                       &s->box->continuous));
     struct multigrid *mg = boxsem_multigrid(s->box->continuous);
-    if (mg != NULL) multigrid_watch(mg, s->options.watch);
+    if (mg != NULL) TRY(multigrid_watch(mg, s->options.watch));
 done:
     return status;
 }
@@ -307,7 +307,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     facet_status status = FACET_OK;
     TRY(boxsem_set_reaction(s->box->continuous, reaction));
     struct multigrid *mg = boxsem_multigrid(s->box->continuous);
-    if (mg != NULL) multigrid_watch(mg, s->options.watch);
+    if (mg != NULL) TRY(multigrid_watch(mg, s->options.watch));
     s->solved = 0;
 done:
     return status;

@@ -270,7 +270,7 @@ static facet_status make_preconditioner(struct facet_solver *s, const struct csr
         TRY(make_jacobi(s));
     struct multigrid *mg = s->M.apply != NULL ? operator_multigrid(&s->M) : NULL;
     s->flexible = mg != NULL && multigrid_is_flexible(mg);
-    if (mg != NULL) multigrid_watch(mg, s->options.watch);
+    if (mg != NULL) TRY(multigrid_watch(mg, s->options.watch));
 done:
     return status;
 }

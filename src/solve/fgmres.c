@@ -83,8 +83,8 @@ static void update(struct arnoldi *a, int n, struct vector *x) {
 }
 
 /* One step: column j, and the residual norm after it. */
-static facet_status step(const struct operator* A, const struct operator* M, const struct vector *kernel,
-                         int j, struct arnoldi *a, double *norm) {
+static facet_status step(const struct operator* A, const struct operator* M,
+                         const struct solve_control *control, int j, struct arnoldi *a, double *norm) {
     facet_status status = FACET_OK;
     double *h = a->H + (int64_t)j * (a->m + 1);
     TRY(need(&a->Z[j], &a->V[0]));
@@ -93,9 +93,9 @@ static facet_status step(const struct operator* A, const struct operator* M, con
         operator_apply(M, &a->V[j], &a->Z[j]);
     else
         vector_axpby(1.0, &a->V[j], 0.0, &a->Z[j]);
-    solve_remove_kernel(kernel, &a->Z[j]);
+    solve_remove_kernel(control, SOLVE_UNKNOWNS, &a->Z[j]);
     operator_apply(A, &a->Z[j], &a->V[j + 1]);
-    solve_remove_kernel(kernel, &a->V[j + 1]);
+    solve_remove_kernel(control, SOLVE_RESIDUALS, &a->V[j + 1]);
     orthogonalise(a, j, &a->V[j + 1], h);
     double length = h[j + 1];
     *norm = rotate(a, j, h);
@@ -120,7 +120,7 @@ static facet_status sweep(const struct operator* A, const struct operator* M, st
             *reason = "the iteration limit was reached";
             break;
         }
-        TRY(step(A, M, control->kernel, n, a, norm));
+        TRY(step(A, M, control, n, a, norm));
         if (!isfinite(*norm)) {
             *reason = "a value is not finite";
             break;
@@ -148,28 +148,28 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
     solve_report_clear(report);
     TRY(arnoldi_create(control->restart > 0 ? control->restart : DEFAULT_RESTART, &a));
     TRY(vector_create(b->device, b->n, &a.V[0]));
-    solve_remove_kernel(control->kernel, x);
+    solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
     double scale = vector_norm(b), goal = control->rtol * scale;
     if (scale == 0.0) {
         vector_fill(x, 0.0);
         status = solve_finish(report, 1, "the right-hand side is zero", 0.0);
         goto done;
     }
-    double norm = solve_true_residual(A, b, x, control->kernel, &a.V[0]);
+    double norm = solve_true_residual(A, b, x, control, &a.V[0]);
     TRY(solve_record(control, report, norm / scale));
     const char *reason = NULL;
     while (norm > goal && reason == NULL) { /* a restart measures the truth */
         double before = norm;
         TRY(sweep(A, M, x, control, scale, &a, report, &norm, &reason));
         int claimed = norm <= goal;
-        norm = solve_true_residual(A, b, x, control->kernel, &a.V[0]);
+        norm = solve_true_residual(A, b, x, control, &a.V[0]);
         if (claimed && !(norm <= goal) && !(norm < 0.5 * before))
             reason = "the true residual no longer falls: the tolerance is below rounding";
     }
     int rounding = 0;
     if (!(norm <= goal) && reason != NULL && report->iterations < control->max_iterations) {
         TRY(need(&a.Z[0], &a.V[0]));
-        rounding = solve_is_rounding(A, x, control, norm, scale, &a.V[0], &a.Z[0]);
+        rounding = solve_is_rounding(A, b, x, control, norm / scale, &a.V[0], &a.Z[0]);
     }
     if (norm <= goal) reason = "the tolerance was reached";
     if (rounding) reason = solve_rounding_reason;

@@ -20,22 +20,25 @@ facet_status solve_to_device(const struct device *device, void *pointer, const v
 
 /* A vector of an operator's length, device and precision. */
 facet_status solve_vector_like(const struct operator* A, struct vector *v);
-/* A start vector without structure that is the same everywhere. */
+/* solve_noise on a device. */
 facet_status solve_fill_noise(struct vector *x);
 /* If D is block Jacobi: one step of a polynomial smoother in one pass (kernels.h: block_smooth), and 1. t may
  * be NULL. */
 int operator_block_smooth(const struct operator* D, double a, double b, double c, const struct vector *f,
                           const struct vector *t, struct vector *r, struct vector *d, struct vector *x);
 
-/* x = x - kernel (kernel . x); kernel may be NULL. */
-void solve_remove_kernel(const struct vector *kernel, struct vector *x);
+/* |r| as the operator measures it. */
+double solve_norm(const struct operator* A, const struct vector *r);
 /* r = b - A x without its kernel part; returns |r|. */
 double solve_true_residual(const struct operator* A, const struct vector *b, const struct vector *x,
-                           const struct vector *kernel, struct vector *r);
-/* Whether a residual of this norm is rounding, and what is then said; r and d are overwritten. */
-int solve_is_rounding(const struct operator* A, const struct vector *x, const struct solve_control *control,
-                      double norm, double scale, struct vector *r, struct vector *d);
+                           const struct solve_control *control, struct vector *r);
+/* Whether the residual r, relatively so large, is rounding, and what is then said; r and d are overwritten. */
+int solve_is_rounding(const struct operator* A, const struct vector *b, const struct vector *x,
+                      const struct solve_control *control, double residual, struct vector *r,
+                      struct vector *d);
 extern const char solve_rounding_reason[];
+/* Why a residual stays above the tolerance though nothing stopped the method. */
+const char *solve_stall_reason(double residual);
 /* Completes the report of a solve that did not converge. If M is a multigrid of which a part does not work,
  * that is the reason. */
 facet_status solve_fail(struct solve_report *report, const struct operator* M, const char *reason,

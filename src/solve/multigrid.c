@@ -63,17 +63,25 @@ void mg_prolong(const struct mg_level *l, double factor, int from_zero, const st
     if (!from_zero) vector_axpby(factor, &t, 1.0, fine);
 }
 
+/* `to` of the next level = P' fine. */
+static void pass_down(struct multigrid *mg, int level, const struct vector *fine, struct vector *to) {
+    struct mg_level *l = &mg->levels[level];
+    struct vector coarse = l->near_rhs.n > 0 ? l->near_rhs : *to;
+    double clock = base_seconds();
+    mg_restrict(l, fine, &coarse);
+    if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, to));
+    tick(l, MG_TRANSFER, &clock);
+}
+
 /* rhs of the next level = P'(f - A x). */
 static void restrict_residual(struct multigrid *mg, int level, const struct vector *f,
                               const struct vector *x) {
-    struct mg_level *l = &mg->levels[level], *next = l + 1;
-    struct vector r = l->r, coarse = l->near_rhs.n > 0 ? l->near_rhs : next->rhs;
+    struct mg_level *l = &mg->levels[level];
+    struct vector r = l->r;
     double clock = base_seconds();
     operator_residual(l->A, f, x, &r);
     tick(l, MG_RESIDUAL, &clock);
-    mg_restrict(l, &r, &coarse);
-    if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, &next->rhs));
-    tick(l, MG_TRANSFER, &clock);
+    pass_down(mg, level, &r, &l[1].rhs);
 }
 
 /* x += factor P (solution of the next level); x = that when from_zero. */
@@ -132,11 +140,24 @@ static void watch(struct multigrid *mg, int level, double before, const struct v
                   const struct vector *x) {
     struct mg_level *l = &mg->levels[level];
     struct vector r = l->r;
-    if (!mg->watching || level == mg->n_levels - 1 || !(before > 0.0)) return;
+    if (!mg->watching || !(before > 0.0)) return;
     operator_residual(l->A, f, x, &r);
     l->residual = vector_norm(&r) / before;
     if (l->residual > 0.0) l->log_sum += log(l->residual);
     l->watched++;
+}
+
+/* A visit from zero by a smoother that goes down and up itself. */
+static void visit_fused(struct multigrid *mg, int level, enum mg_cycle kind, const struct vector *f,
+                        struct vector *x) {
+    struct mg_level *l = &mg->levels[level], *next = l + 1;
+    double clock = base_seconds();
+    l->smoother.down(&l->smoother, f, x, &next->rhs);
+    tick(l, MG_SMOOTH, &clock);
+    solve_level(mg, level + 1, kind);
+    clock = base_seconds();
+    l->smoother.up(&l->smoother, f, &next->x, x);
+    tick(l, MG_SMOOTH, &clock);
 }
 
 /* kind: V, W or F for the levels that have no will of their own (K). */
@@ -151,12 +172,33 @@ static void cycle(struct multigrid *mg, int level, enum mg_cycle kind, const str
         return;
     }
     double before = mg->watching && from_zero ? vector_norm(f) : 0.0;
-    smooth(l, f, from_zero, x);
-    restrict_residual(mg, level, f, x);
-    solve_level(mg, level + 1, l->visit == MG_K ? MG_K : kind);
-    correct(mg, level, l->factor, 0, x);
-    smooth_after(l, f, x);
+    if (l->smoother.down != NULL && from_zero && kind != MG_ADDITIVE) {
+        visit_fused(mg, level, l->visit == MG_K ? MG_K : kind, f, x);
+    } else {
+        smooth(l, f, from_zero, x);
+        if (kind == MG_ADDITIVE)
+            pass_down(mg, level, f, &l[1].rhs);
+        else
+            restrict_residual(mg, level, f, x);
+        solve_level(mg, level + 1, l->visit == MG_K ? MG_K : kind == MG_ADDITIVE ? MG_V : kind);
+        correct(mg, level, l->factor, 0, x);
+        if (kind != MG_ADDITIVE) smooth_after(l, f, x);
+    }
     watch(mg, level, before, f, x);
+}
+
+facet_status multigrid_correct(struct multigrid *mg, double *dot) {
+    struct mg_level *l = &mg->levels[0], *next = l + 1;
+    double clock = base_seconds();
+    l->visits++;
+    l->link.gather(&l->link, &next->rhs);
+    tick(l, MG_TRANSFER, &clock);
+    solve_level(mg, 1, MG_V);
+    clock = base_seconds();
+    *dot = vector_dot(&next->rhs, &next->x);
+    l->link.spread(&l->link, &next->x);
+    tick(l, MG_TRANSFER, &clock);
+    return mg->failure;
 }
 
 static void full_cycle(struct multigrid *mg, int level, const struct vector *f, struct vector *x);
@@ -164,9 +206,7 @@ static void full_cycle(struct multigrid *mg, int level, const struct vector *f, 
 /* What the full cycle gives on the next level, not for the last one. */
 static void guess(struct multigrid *mg, int level, const struct vector *f, struct vector *x) {
     struct mg_level *l = &mg->levels[level], *next = l + 1;
-    struct vector coarse = l->near_rhs.n > 0 ? l->near_rhs : next->full;
-    mg_restrict(l, f, &coarse);
-    if (l->near_rhs.n > 0) mg_pass(mg, vector_convert(&coarse, &next->full));
+    pass_down(mg, level, f, &next->full);
     full_cycle(mg, level + 1, &next->full, &next->x);
     correct(mg, level, 1.0, 1, x);
     if (l->complement.apply == NULL) return;
@@ -220,6 +260,7 @@ facet_status operator_create_multigrid(struct multigrid **mg, struct operator* M
                            .device = m->in.n > 0 ? m->outer : m->levels[0].device,
                            .apply = mg_apply,
                            .free = mg_free,
+                           .single = m->keeps_precision && m->levels[0].single,
                            .data = m};
     *mg = NULL;
     return FACET_OK;
@@ -294,8 +335,8 @@ static facet_status first_step(const struct operator* A, const struct operator* 
         vector_axpby(1.0, d, 1.0, x);
     } else {
         guess_rounded(mg, r, x);
-        solve_remove_kernel(control->kernel, x);
-        solve_true_residual(A, b, x, control->kernel, r);
+        solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
+        solve_true_residual(A, b, x, control, r);
         mg->cycle = MG_V;
         step(M, r, d, x);
     }
@@ -321,7 +362,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     solve_report_clear(report);
     TRY(vector_create(b->device, b->n, &r));
     if (mg->in.n == 0) TRY(vector_create(b->device, b->n, &d));
-    solve_remove_kernel(control->kernel, x);
+    solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
     double scale = vector_norm(b), before;
     if (scale == 0.0) {
         vector_fill(x, 0.0);
@@ -334,7 +375,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     if (from_zero && !refined)
         vector_axpby(1.0, b, 0.0, &r); /* saves a product */
     else if (!from_zero)
-        norm = solve_true_residual(A, b, x, control->kernel, &r);
+        norm = solve_true_residual(A, b, x, control, &r);
     const char *reason = NULL;
     int growths = 0;
     TRY(solve_record(control, report, norm / scale));
@@ -344,8 +385,8 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
             TRY(first_step(A, M, b, control, from_zero, &r, &d, x));
         else
             step(M, &r, &d, x);
-        solve_remove_kernel(control->kernel, x);
-        norm = solve_true_residual(A, b, x, control->kernel, &r);
+        solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
+        norm = solve_true_residual(A, b, x, control, &r);
         report->iterations++;
         TRY(solve_record(control, report, norm / scale));
         if (mg->cycle == MG_FULL) mg->cycle = MG_V;
@@ -357,7 +398,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
             reason = "the iteration limit was reached";
     }
     if (reason != NULL && d.n == 0) TRY(vector_create(b->device, b->n, &d));
-    int rounding = reason != NULL && solve_is_rounding(A, x, control, norm, scale, &r, &d);
+    int rounding = reason != NULL && solve_is_rounding(A, b, x, control, norm / scale, &r, &d);
     status = reason == NULL ? solve_finish(report, 1, "the tolerance was reached", norm / scale)
              : rounding     ? solve_finish(report, 1, solve_rounding_reason, norm / scale)
                             : solve_fail(report, M, reason, norm / scale);

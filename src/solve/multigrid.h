@@ -27,8 +27,9 @@
 #define MG_MAX_DEGREE 16
 
 /* How often a coarse level is visited: once; twice; as F, then as V; by flexible conjugate gradients. FULL:
- * from the coarsest level up, with a V-cycle on each. */
-enum mg_cycle { MG_V, MG_W, MG_F, MG_K, MG_FULL };
+ * from the coarsest level up, with a V-cycle on each. ADDITIVE: the smoother of the finest level and the V-cycle
+ * below it both see the right-hand side, and what they give is added. */
+enum mg_cycle { MG_V, MG_W, MG_F, MG_K, MG_FULL, MG_ADDITIVE };
 
 /* A sparse matrix of any shape on the host: a prolongation by rows. */
 struct mg_transfer {
@@ -47,6 +48,12 @@ struct mg_link {
                     struct vector *fine); /* fine += P coarse */
     void (*restrict_)(const struct mg_link *link, const struct vector *fine,
                       struct vector *coarse); /* coarse = P' fine */
+    /* The same between the coarse level and what the steps of an operator know of a fine vector (struct
+     * operator_steps): from the moments of one, and to coefficients. NULL: not. */
+    struct vector moments, coefficients;
+    void (*gather)(const struct mg_link *link, struct vector *coarse);
+    void (*spread)(const struct mg_link *link, const struct vector *coarse);
+    int far; /* coarse vectors are of the next level's device and precision, not of this one's */
     void (*free)(struct mg_link *link);
     void *data;
 };
@@ -60,6 +67,12 @@ struct smoother {
     /* After the coarse correction; NULL: as before it. A cycle is symmetric when this is the adjoint. */
     void (*post)(const struct smoother *s, const struct operator* A, const struct vector *f,
                  struct vector *x);
+    /* Both halves of a visit in fewer sweeps, where smoother and link are of one make; NULL: by what stands above.
+     * down: x from zero, coarse = P'(f - A x). up: x += P coarse, and on as after a correction. */
+    void (*down)(const struct smoother *s, const struct vector *f, struct vector *x, struct vector *coarse);
+    void (*up)(const struct smoother *s, const struct vector *f, const struct vector *coarse,
+               struct vector *x);
+    double top; /* of a polynomial: the largest eigenvalue it expects; 0: none */
     void (*free)(struct smoother *s);
     void *data;
 };
@@ -72,7 +85,6 @@ enum polynomial { POLYNOMIAL_FIRST, POLYNOMIAL_FOURTH };
  * (emptied), also on failure. A is only looked at during the call, to estimate `top`. */
 facet_status smoother_create_chebyshev(const struct operator* A, struct operator* D, enum polynomial kind,
                                        double ratio, int degree, struct smoother *s);
-double smoother_top(const struct smoother *s); /* of a Chebyshev smoother */
 
 struct multigrid;
 facet_status multigrid_create(struct multigrid **mg);
@@ -101,12 +113,19 @@ facet_status multigrid_end(struct multigrid *mg, const char *name, struct operat
 void multigrid_visit(struct multigrid *mg, enum mg_cycle visit, double factor);
 /* Entries of the last appended level's matrix and bytes it takes, for the report. */
 void multigrid_describe(struct multigrid *mg, int64_t entries, double bytes);
+/* M works on vectors of the finest level's precision, whatever that is; before multigrid_finish. */
+void multigrid_keep_precision(struct multigrid *mg);
 /* Makes the work vectors; the list is complete. */
 facet_status multigrid_finish(struct multigrid *mg);
 
 /* How all levels are visited, those included that asked for K; after multigrid_finish. */
 facet_status multigrid_set_cycle(struct multigrid *mg, enum mg_cycle cycle);
 int multigrid_is_flexible(const struct multigrid *mg); /* not symmetric, or not linear */
+/* Where the finest level of an additive cycle has moments and coefficients, the vectors of its link; else NULL. */
+struct mg_link *multigrid_additive(struct multigrid *mg);
+/* Such a cycle without a vector of the finest level: from the moments of r the coefficients of P C P'r; *dot =
+ * r . P C P'r. */
+facet_status multigrid_correct(struct multigrid *mg, double *dot);
 /* What went wrong in a cycle (a transfer between devices needs memory); solvers ask after they are done. */
 facet_status multigrid_failure(const struct multigrid *mg);
 /* After an iteration with mg failed: *diagnosis = which part of it is to blame, or NULL when all parts do
@@ -116,7 +135,7 @@ facet_status multigrid_failure(const struct multigrid *mg);
 #define MG_DIAGNOSIS_BYTES 256
 facet_status multigrid_diagnose(struct multigrid *mg, const char **diagnosis);
 /* Measures the reduction of the residual by every visit of a level, which costs a product each. */
-void multigrid_watch(struct multigrid *mg, int on);
+facet_status multigrid_watch(struct multigrid *mg, int on);
 
 /* One application as a preconditioner; mg is taken over. */
 facet_status operator_create_multigrid(struct multigrid **mg, struct operator* M);

@@ -48,9 +48,10 @@ static facet_status try_smoother(const struct mg_level *l, int level, char *text
     TRY(vector_like(l, &f));
     TRY(vector_like(l, &x));
     TRY(vector_like(l, &y));
-    TRY(solve_fill_noise(&x));
+    TRY(solve_fill_noise(&f));
+    l->smoother.smooth(&l->smoother, l->A, &f, 1, &x); /* zero where the level has no unknowns */
     vector_fill(&f, 0.0);
-    double factor = smoother_factor(l, &f, &x, &y), top = smoother_top(&l->smoother);
+    double factor = smoother_factor(l, &f, &x, &y), top = l->smoother.top;
     if (!(factor > DIVERGENCE)) goto done;
     if (top > 0.0) snprintf(expects, sizeof expects, "; it expects eigenvalues up to %.3g", top);
     snprintf(text, MG_DIAGNOSIS_BYTES,
@@ -144,7 +145,7 @@ facet_status multigrid_diagnose(struct multigrid *mg, const char **diagnosis) {
     *diagnosis = NULL;
     if (mg->n_levels == 0) goto done;
     TRY(try_solve(mg, mg->diagnosis));
-    for (int i = 0; i < mg->n_levels - 1 && mg->diagnosis[0] == '\0'; i++)
+    for (int i = mg->cycle == MG_ADDITIVE; i < mg->n_levels - 1 && mg->diagnosis[0] == '\0'; i++)
         TRY(try_smoother(&mg->levels[i], i, mg->diagnosis));
     if (mg->diagnosis[0] != '\0') *diagnosis = mg->diagnosis;
 done:

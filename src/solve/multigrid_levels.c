@@ -37,6 +37,8 @@ done:
 
 void mg_link_destroy(struct mg_link *link) {
     if (link->free != NULL) link->free(link);
+    vector_destroy(&link->moments);
+    vector_destroy(&link->coefficients);
     *link = (struct mg_link){0};
 }
 
@@ -208,14 +210,14 @@ static facet_status finish_level(struct multigrid *mg, int level) {
         TRY(make_vector(l, l->n, &l->x));
     }
     if (last) goto done;
-    TRY(make_vector(l, l->n, &l->r));
+    if (l->link.gather == NULL) TRY(make_vector(l, l->n, &l->r)); /* else when it is asked for */
     int flexible = level > 0 && mg->levels[level - 1].visit == MG_K;
     if (l->link.prolong == NULL || flexible) TRY(make_vector(l, l->n, &l->t));
     if (flexible) {
         TRY(make_vector(l, l->n, &l->c));
         TRY(make_vector(l, l->n, &l->v));
     }
-    if (next->device != l->device || next->single != l->single) {
+    if (!l->link.far && (next->device != l->device || next->single != l->single)) {
         TRY(make_vector(l, next->n, &l->near_rhs));
         TRY(make_vector(l, next->n, &l->near_x));
     }
@@ -223,11 +225,15 @@ done:
     return status;
 }
 
+void multigrid_keep_precision(struct multigrid *mg) {
+    mg->keeps_precision = 1;
+}
+
 facet_status multigrid_finish(struct multigrid *mg) {
     facet_status status = FACET_OK;
     if (!mg->ended) FAIL(FACET_ERROR_INPUT, "the multigrid has no coarsest level");
     for (int i = 0; i < mg->n_levels; i++) TRY(finish_level(mg, i));
-    if (mg->levels[0].single) {
+    if (mg->levels[0].single && !mg->keeps_precision) {
         TRY(make_vector(&mg->levels[0], mg->levels[0].n, &mg->in));
         TRY(make_vector(&mg->levels[0], mg->levels[0].n, &mg->out));
         mg->outer = mg->levels[0].device;
@@ -257,6 +263,8 @@ facet_status multigrid_set_cycle(struct multigrid *mg, enum mg_cycle cycle) {
         if (mg->levels[i].exact.apply == NULL || mg->levels[i].link.prolong == NULL ||
             mg->levels[i].device != mg->levels[i + 1].device)
             mg->refined = 0;
+    if (cycle != MG_V && cycle != MG_ADDITIVE && mg->n_levels > 1)
+        TRY(make_vector(&mg->levels[0], mg->levels[0].n, &mg->levels[0].r));
     for (int i = 1; i < mg->n_levels && cycle == MG_FULL; i++) TRY(prepare_full(mg, i));
 done:
     return status;
@@ -275,8 +283,18 @@ facet_status multigrid_failure(const struct multigrid *mg) {
     return mg->failure;
 }
 
-void multigrid_watch(struct multigrid *mg, int on) {
+facet_status multigrid_watch(struct multigrid *mg, int on) {
+    facet_status status = FACET_OK;
+    for (int i = 0; on && i < mg->n_levels - 1; i++)
+        TRY(make_vector(&mg->levels[i], mg->levels[i].n, &mg->levels[i].r));
     mg->watching = on;
+done:
+    return status;
+}
+
+struct mg_link *multigrid_additive(struct multigrid *mg) {
+    struct mg_link *link = &mg->levels[0].link;
+    return mg->cycle == MG_ADDITIVE && link->gather != NULL ? link : NULL;
 }
 
 const char *mg_phase_name(enum mg_phase phase) {
@@ -298,7 +316,7 @@ void multigrid_summarize(const struct multigrid *mg, int level, struct mg_summar
                                    .bytes = l->bytes,
                                    .visits = l->visits,
                                    .residual = l->residual,
-                                   .top = smoother_top(&l->smoother),
+                                   .top = l->smoother.top,
                                    .rate = l->watched > 0 ? exp(l->log_sum / (double)l->watched) : -1.0};
     memcpy(summary->seconds, l->seconds, sizeof summary->seconds);
 }

@@ -45,7 +45,7 @@ struct multigrid {
     struct mg_level levels[MG_MAX_LEVELS];
     struct operator last;
     enum mg_cycle cycle;
-    int watching, ended;
+    int watching, ended, keeps_precision;
     const struct device *outer; /* where M works, if not where the finest level does */
     struct vector in, out;      /* of the finest level, where M works in another precision */
     int refined;                /* all levels but the last have their operator in double precision */

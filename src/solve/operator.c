@@ -26,6 +26,12 @@ void operator_residual(const struct operator* A, const struct vector *f, const s
     vector_axpby(1.0, f, -1.0, r);
 }
 
+double operator_product(const struct operator* A, const struct vector *p, struct vector *q) {
+    if (A->steps != NULL) return A->steps->advance(A, 0.0, 0.0, NULL, NULL, (struct vector *)p, NULL, q);
+    operator_apply(A, p, q);
+    return vector_dot(p, q);
+}
+
 void operator_destroy(struct operator* A) {
     if (A->free != NULL) A->free(A);
     *A = (struct operator){0};
@@ -257,15 +263,19 @@ facet_status solve_vector_like(const struct operator* A, struct vector *v) {
 }
 
 /* A hash of the index in [-1, 1]. */
+void solve_noise(int64_t n, double *x) {
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t h = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
+        h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
+        x[i] = (double)((h ^ (h >> 32)) >> 11) / 4503599627370496.0 - 1.0;
+    }
+}
+
 facet_status solve_fill_noise(struct vector *x) {
     double *host;
     facet_status status = ALLOC(host, x->n);
     if (status != FACET_OK) return status;
-    for (int64_t i = 0; i < x->n; i++) {
-        uint64_t h = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
-        h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
-        host[i] = (double)((h ^ (h >> 32)) >> 11) / 4503599627370496.0 - 1.0;
-    }
+    solve_noise(x->n, host);
     status = vector_upload(x, host);
     base_free(&host);
     return status;

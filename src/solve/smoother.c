@@ -125,6 +125,7 @@ facet_status smoother_create_chebyshev(const struct operator* A, struct operator
     for (int i = 0; i < 4; i++) TRY(solve_vector_like(A, vectors[i]));
     TRY(estimate_top(A, c, &p));
     choose_polynomial(c, kind, ratio);
+    s->top = c->top;
 done:
     vector_destroy(&p);
     operator_destroy(D);
@@ -132,6 +133,4 @@ done:
     return status;
 }
 
-double smoother_top(const struct smoother *s) {
-    return s->smooth == chebyshev_smooth ? ((const struct chebyshev *)s->data)->top : 0.0;
-}
+

@@ -1,0 +1,446 @@
+/* Conjugate gradients: one loop for all operators, in double precision or, with reliable updates, in single.
+ *
+ * A step is two passes, which an operator with steps of its own (struct operator_steps) does in two sweeps:
+ *     x += alpha p,  p = z + beta p,  q = A p,  p.q          z = B r; alpha is that of the step before
+ *     r -= alpha q,  |r|,  r.z
+ * When the recursive residual is small enough, the true one takes its place: in double precision at the end,
+ * where rounding may call for another sweep from there; in single precision every few steps, the search going
+ * on with the directions it had as long as they fit (van der Vorst and Ye, 2000). Residuals of single
+ * precision are in units of |b|, so that they have room. */
+#include <limits.h>
+#include <math.h>
+
+#include "base/memory.h"
+#include "solve/internal.h"
+#include "solve/multigrid.h"
+
+/* In single precision the true residual is computed when the recursive one has fallen by a factor that the
+ * error of the products leaves room for, and after so many steps anyway. */
+#define LEAST_REDUCTION 3e-2
+#define MOST_REDUCTION  1e-3
+#define ERROR_ROOM      30.0
+#define MOST_STEPS      20
+/* Where the residual has drifted from the true one by this part, the directions no longer fit it: conjugate
+ * gradients with an old direction and a new residual may stagnate for ever. They are forgotten. */
+#define DRIFT 1e-2
+/* Single precision is given up where the drift is this part, where it halves no residual after forgetting,
+ * or after so many updates without half the residual; and not begun where the error of its products makes
+ * many more steps than in double precision. */
+#define MOST_DRIFT   0.5
+#define IDLE_UPDATES 5
+#define MOST_ERROR   3e-3
+
+/* Of the iteration: r, p, q, z. Of single precision: what came since the last update, the true residual, and
+ * (double) room to scale it. */
+struct solve_work {
+    struct vector r, p, q, z, delta, residual, spare;
+};
+
+void solve_work_destroy(struct solve_work **work) {
+    struct solve_work *w = *work;
+    if (w == NULL) return;
+    struct vector *all[] = {&w->r, &w->p, &w->q, &w->z, &w->delta, &w->residual, &w->spare};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) vector_destroy(all[i]);
+    base_free(work);
+}
+
+/* A solve: what is given, and what the iteration carries. */
+struct cg {
+    const struct operator *A, *K, *M; /* in double precision, and of the iteration; may be NULL */
+    const struct operator_steps *steps;
+    struct mg_link *additive; /* of M, where z is never stored */
+    const struct vector *b;
+    struct vector *x;
+    const struct solve_control *control;
+    struct solve_fast *fast; /* NULL: all is in double precision */
+    struct solve_work *w;
+    double scale, unit;     /* |b|; what norms of r are to be divided by */
+    double norm;            /* of r, relative */
+    double square;          /* r . D r, of steps */
+    double rz, previous_rz; /* r . B r */
+    double pq;
+    double alpha; /* step along p that x has not made yet */
+    int fresh;    /* p holds nothing */
+    double drift; /* |r - true residual| / |true residual| at the last update */
+    double best;  /* true residual so far, up to a half; */
+    int idle;     /* updates since then */
+};
+
+/* v is of A's length, device and precision, as it was or made anew. */
+static facet_status fit(const struct operator* A, struct vector *v) {
+    if (v->n == A->n && v->device == A->device && (v->single != NULL) == (A->single != 0)) return FACET_OK;
+    vector_destroy(v);
+    return A->single ? vector_create_single(A->device, A->n, v) : vector_create(A->device, A->n, v);
+}
+
+static facet_status prepare(struct cg *cg) {
+    facet_status status = FACET_OK;
+    struct solve_work *w = cg->w;
+    const struct operator* K = cg->K;
+    TRY(fit(K, &w->r));
+    TRY(fit(K, &w->p));
+    TRY(fit(K, &w->q));
+    if (cg->M != NULL && cg->additive == NULL) TRY(fit(K, &w->z));
+    if (cg->fast != NULL) {
+        TRY(fit(K, &w->delta));
+        TRY(fit(cg->A, &w->residual));
+        if (cg->fast->ratio != NULL) TRY(fit(cg->A, &w->spare));
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ kernel and norm */
+
+void solve_remove_kernel(const struct solve_control *control, enum solve_space space, struct vector *x) {
+    const struct vector *kernel = control->kernel, *dual = control->kernel_dual;
+    if (kernel == NULL) return;
+    if (dual == NULL) dual = kernel;
+    if (space == SOLVE_UNKNOWNS)
+        vector_axpby(-vector_dot(dual, x), kernel, 1.0, x);
+    else
+        vector_axpby(-vector_dot(kernel, x), dual, 1.0, x);
+}
+
+double solve_norm(const struct operator* A, const struct vector *r) {
+    double sums[2];
+    if (A->steps == NULL) return vector_norm(r);
+    A->steps->reduce(A, 0.0, r, (struct vector *)r, NULL, sums);
+    return sqrt(sums[1]);
+}
+
+double solve_true_residual(const struct operator* A, const struct vector *b, const struct vector *x,
+                           const struct solve_control *control, struct vector *r) {
+    operator_residual(A, b, x, r);
+    solve_remove_kernel(control, SOLVE_RESIDUALS, r);
+    return solve_norm(A, r);
+}
+
+/* ------------------------------------------------------------------------------ steps */
+
+/* r . B r of the present r; coefficients of the coarse space, or z. */
+static facet_status precondition(struct cg *cg) {
+    facet_status status = FACET_OK;
+    struct solve_work *w = cg->w;
+    double dot = 0.0;
+    cg->previous_rz = cg->rz;
+    if (cg->additive != NULL) {
+        TRY(multigrid_correct(operator_multigrid(cg->M), &dot));
+        cg->rz = cg->square + dot;
+    } else if (cg->M != NULL) {
+        operator_apply(cg->M, &w->r, &w->z);
+        if (cg->steps == NULL) solve_remove_kernel(cg->control, SOLVE_UNKNOWNS, &w->z);
+        cg->rz = vector_dot(&w->r, &w->z);
+        if (operator_multigrid(cg->M) != NULL) TRY(multigrid_failure(operator_multigrid(cg->M)));
+    } else {
+        cg->rz = cg->steps != NULL ? cg->square : vector_dot(&w->r, &w->r);
+    }
+done:
+    return status;
+}
+
+/* The first pass; p.q is left in the state. */
+static void advance(struct cg *cg) {
+    struct solve_work *w = cg->w;
+    struct vector *x = cg->fast != NULL ? &w->delta : cg->x;
+    const struct vector *z = cg->M != NULL ? &w->z : &w->r;
+    /* The two are the same number for a linear M; the first makes directions conjugate for any (FCG(1)). */
+    double beta = cg->fresh                ? 0.0
+                  : cg->control->flexible ? -vector_dot(z, &w->q) / cg->pq
+                                           : cg->rz / cg->previous_rz;
+    if (cg->steps != NULL && (cg->additive != NULL || cg->M == NULL)) {
+        cg->pq = cg->steps->advance(cg->K, cg->alpha, beta, &w->r,
+                                    cg->additive != NULL ? &cg->additive->coefficients : NULL, &w->p, x, &w->q);
+    } else {
+        if (cg->alpha != 0.0) vector_axpby(cg->alpha, &w->p, 1.0, x);
+        vector_axpby(1.0, z, beta, &w->p);
+        cg->pq = operator_product(cg->K, &w->p, &w->q);
+    }
+    cg->alpha = 0.0;
+    cg->fresh = 0;
+}
+
+/* The second pass: r -= step q, its norm, and what the preconditioner needs; with step 0 only that. */
+static void reduce(struct cg *cg, double step) {
+    struct solve_work *w = cg->w;
+    double sums[2];
+    if (cg->steps != NULL) {
+        cg->steps->reduce(cg->K, step, step != 0.0 ? &w->q : &w->r, &w->r,
+                          cg->additive != NULL ? &cg->additive->moments : NULL, sums);
+        cg->square = sums[0];
+        if (step != 0.0) cg->norm = sqrt(sums[1]) / cg->unit;
+    } else if (step != 0.0) {
+        vector_axpby(-step, &w->q, 1.0, &w->r);
+        solve_remove_kernel(cg->control, SOLVE_RESIDUALS, &w->r);
+        cg->norm = vector_norm(&w->r) / cg->unit;
+    }
+}
+
+/* Steps until the recursive residual is below `goal`, or `most` of them, or something stops them, with a
+ * reason. */
+static facet_status sweep(struct cg *cg, double goal, int most, struct solve_report *report,
+                          const char **reason) {
+    facet_status status = FACET_OK;
+    reduce(cg, 0.0);
+    TRY(precondition(cg));
+    for (int step = 0; cg->norm > goal && step < most; step++) {
+        if (report->iterations >= cg->control->max_iterations) {
+            *reason = "the iteration limit was reached";
+            break;
+        }
+        advance(cg);
+        if (!(cg->pq > 0.0) || !(cg->rz > 0.0)) {
+            *reason = isfinite(cg->pq) && isfinite(cg->rz)
+                          ? "the matrix or the preconditioner is not positive definite"
+                          : "a value is not finite";
+            break;
+        }
+        cg->alpha = cg->rz / cg->pq;
+        reduce(cg, cg->alpha);
+        report->iterations++;
+        TRY(solve_record(cg->control, report, cg->norm));
+        if (cg->norm > goal && step + 1 < most) TRY(precondition(cg));
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ single precision */
+
+/* ratio x, or x where both precisions scale alike. */
+static const struct vector *rescale(struct cg *cg, const struct vector *x) {
+    if (cg->fast->ratio == NULL) return x;
+    device_multiply(x->device, x->n, cg->fast->ratio->data, x->data, cg->w->spare.data);
+    return &cg->w->spare;
+}
+
+/* residual = (b - A x) / |b|; its norm. */
+static void true_residual(struct cg *cg) {
+    struct vector *r = &cg->w->residual;
+    operator_apply(cg->A, cg->x, r);
+    vector_axpby(1.0 / cg->scale, cg->b, -1.0 / cg->scale, r);
+    solve_remove_kernel(cg->control, SOLVE_RESIDUALS, r);
+    cg->norm = solve_norm(cg->A, r);
+}
+
+/* x gets what came since the last update, times `sign`. */
+static facet_status add_steps(struct cg *cg, double sign) {
+    facet_status status = FACET_OK;
+    TRY(vector_convert(&cg->w->delta, &cg->w->residual));
+    vector_axpby(sign * cg->scale, rescale(cg, &cg->w->residual), 1.0, cg->x);
+done:
+    return status;
+}
+
+/* r becomes the true residual, rounded; how far it was from it. */
+static facet_status replace_residual(struct cg *cg) {
+    facet_status status = FACET_OK;
+    struct solve_work *w = cg->w;
+    TRY(vector_convert(rescale(cg, &w->residual), &w->q));
+    vector_axpby(1.0, &w->q, -1.0, &w->r);
+    cg->drift = solve_norm(cg->K, &w->r) / cg->norm;
+    vector_axpby(1.0, &w->q, 0.0, &w->r);
+done:
+    return status;
+}
+
+/* x with all steps made, and its true residual, which becomes r. Steps in single precision that made things
+ * worse are taken back. */
+static facet_status update(struct cg *cg) {
+    facet_status status = FACET_OK;
+    struct solve_work *w = cg->w;
+    if (cg->alpha != 0.0) vector_axpby(cg->alpha, &w->p, 1.0, cg->fast != NULL ? &w->delta : cg->x);
+    cg->alpha = 0.0;
+    if (cg->fast == NULL) {
+        cg->norm = solve_true_residual(cg->A, cg->b, cg->x, cg->control, &w->r) / cg->unit;
+        return FACET_OK;
+    }
+    int finite = isfinite(vector_dot(&w->delta, &w->delta));
+    if (finite) TRY(add_steps(cg, 1.0));
+    true_residual(cg);
+    TRY(replace_residual(cg));
+    if (!finite) cg->drift = INFINITY;
+    if (finite && !(cg->drift <= MOST_DRIFT) && !(cg->norm <= cg->best)) {
+        TRY(add_steps(cg, -1.0));
+        true_residual(cg);
+    }
+    vector_fill(&w->delta, 0.0);
+done:
+    return status;
+}
+
+/* After an update: what becomes of the directions, and whether it is worth going on. */
+static int goes_on(struct cg *cg, double before) {
+    if (cg->fast == NULL) {
+        cg->fresh = 1;
+        return cg->norm < 0.5 * before;
+    }
+    if (cg->norm < 0.5 * cg->best) {
+        cg->best = cg->norm;
+        cg->idle = 0;
+    } else {
+        cg->idle++;
+    }
+    cg->fresh = !(cg->drift <= DRIFT);
+    return cg->drift <= MOST_DRIFT && cg->idle < (cg->fresh ? 1 : IDLE_UPDATES);
+}
+
+/* With p = B r and e the difference of A p in both precisions, sqrt(e.B e / p.A p); e becomes r. */
+static facet_status probe(struct cg *cg, struct vector *x, struct vector *y, double *error) {
+    facet_status status = FACET_OK;
+    struct solve_work *w = cg->w;
+    cg->fresh = 1;
+    reduce(cg, 0.0);
+    TRY(precondition(cg));
+    advance(cg);
+    TRY(vector_convert(&w->p, &w->residual));
+    vector_axpby(1.0, rescale(cg, &w->residual), 0.0, x);
+    double energy = operator_product(cg->A, x, y);
+    TRY(vector_convert(&w->q, &w->residual));
+    vector_axpby(1.0, rescale(cg, y), -1.0, &w->residual);
+    TRY(vector_convert(&w->residual, &w->r));
+    reduce(cg, 0.0);
+    TRY(precondition(cg));
+    *error = cg->rz == 0.0 ? 0.0 : sqrt(cg->rz / energy);
+done:
+    return status;
+}
+
+/* What a solve of A with M looks like in the precision of `fast` (NULL: double). */
+static struct cg state_of(const struct operator* A, const struct operator* M, struct solve_fast *fast,
+                          const struct solve_control *control, struct solve_work *w) {
+    struct cg cg = {.A = A, .K = fast != NULL ? fast->A : A, .M = M, .fast = fast, .control = control, .w = w};
+    struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
+    cg.steps = cg.K->steps;
+    if (cg.steps != NULL && mg != NULL) cg.additive = multigrid_additive(mg);
+    cg.fresh = 1;
+    cg.unit = 1.0;
+    cg.best = INFINITY;
+    return cg;
+}
+
+facet_status solve_judge_fast(const struct operator* A, const struct operator* M, struct vector *b,
+                              struct vector *x, int rounds, struct solve_work **work,
+                              struct solve_fast *fast) {
+    facet_status status = FACET_OK;
+    const struct solve_control control = {0};
+    double error;
+    if (*work == NULL) TRY(CALLOC(*work, 1));
+    struct cg cg = state_of(A, M, fast, &control, *work);
+    TRY(prepare(&cg));
+    TRY(vector_convert(rescale(&cg, b), &cg.w->r));
+    for (int round = 0; round < rounds && !isnan(fast->error); round++) {
+        TRY(probe(&cg, x, b, &error));
+        if (!(error <= fast->error)) fast->error = error;
+    }
+    fast->given_up = !(fast->error <= MOST_ERROR);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ the solve */
+
+/* Where coefficients jump by many orders of magnitude, |A||x| is so much larger than |b| that rounding alone
+ * keeps the residual above the tolerance. A solve whose residual is rounding against |A||x| is as good as
+ * double precision allows, and is taken, unless the caller asked for a tolerance that only speaks of
+ * rounding. */
+#define ROUNDING         1e-14
+#define ROUGH_TOLERANCE  1e-12
+#define LARGEST_RESIDUAL 1e-6
+const char solve_rounding_reason[] = "the residual is rounding against the matrix times the solution";
+
+/* Of A, from below, by a few power steps; r and d are overwritten, d being the start. */
+static double largest_eigenvalue(const struct operator* A, struct vector *r, struct vector *d) {
+    double size = vector_norm(d), value = 0.0;
+    for (int k = 0; k < 10 && size > 0.0; k++) {
+        vector_axpby(1.0 / size, d, 0.0, r);
+        operator_apply(A, r, d);
+        value = size = vector_norm(d);
+    }
+    return value;
+}
+
+int solve_is_rounding(const struct operator* A, const struct vector *b, const struct vector *x,
+                      const struct solve_control *control, double residual, struct vector *r,
+                      struct vector *d) {
+    if (control->rtol < ROUGH_TOLERANCE || !(residual <= LARGEST_RESIDUAL)) return 0;
+    double norm = vector_norm(r); /* as the vectors are, like that of A */
+    vector_axpby(1.0, x, 0.0, d);
+    return norm <= ROUNDING * (largest_eigenvalue(A, r, d) * vector_norm(x) + vector_norm(b));
+}
+
+const char *solve_stall_reason(double residual) {
+    return isfinite(residual) ? "the true residual no longer falls: the tolerance is below rounding"
+                              : "a value is not finite";
+}
+
+/* The last word on a solve. *stalled: single precision got no further, and double may. */
+static facet_status conclude(struct cg *cg, const char *reason, struct solve_report *report, int *stalled) {
+    struct solve_work *w = cg->w;
+    if (cg->norm <= cg->control->rtol)
+        return solve_finish(report, 1, "the tolerance was reached", cg->norm);
+    *stalled = cg->fast != NULL && report->iterations < cg->control->max_iterations && isfinite(cg->norm);
+    if (*stalled) return FACET_OK;
+    if (reason == NULL && cg->fast == NULL &&
+        solve_is_rounding(cg->A, cg->b, cg->x, cg->control, cg->norm, &w->r, &w->p))
+        return solve_finish(report, 1, solve_rounding_reason, cg->norm);
+    return solve_fail(report, cg->M, reason != NULL ? reason : solve_stall_reason(cg->norm), cg->norm);
+}
+
+static facet_status iterate(struct cg *cg, struct solve_report *report, int *stalled) {
+    facet_status status = FACET_OK;
+    const char *reason = NULL;
+    const int mixed = cg->fast != NULL, most = mixed ? MOST_STEPS : INT_MAX;
+    const double rtol = cg->control->rtol;
+    const double part = mixed ? fmin(LEAST_REDUCTION, fmax(MOST_REDUCTION, ERROR_ROOM * cg->fast->error)) : 0;
+    int on = 1;
+    TRY(prepare(cg));
+    if (mixed) {
+        vector_fill(&cg->w->delta, 0.0);
+        vector_fill(&cg->w->r, 0.0);
+    }
+    TRY(update(cg));
+    cg->best = cg->norm;
+    if (report->n_history == 0) TRY(solve_record(cg->control, report, cg->norm));
+    while (on && reason == NULL && cg->norm > rtol) { /* a sweep, then the truth */
+        double before = cg->norm;
+        TRY(sweep(cg, fmax(rtol, part * cg->norm), most, report, &reason));
+        TRY(update(cg));
+        on = goes_on(cg, before);
+    }
+    status = conclude(cg, reason, report, stalled);
+done:
+    return status;
+}
+
+facet_status solve_cg(const struct operator* A, const struct operator* M, const struct vector *b,
+                      struct vector *x, const struct solve_control *control, struct solve_report *report) {
+    facet_status status = FACET_OK;
+    struct solve_work *own = NULL, **work = control->work != NULL ? control->work : &own;
+    struct solve_fast *fast = control->fast;
+    int stalled = 0;
+    solve_report_clear(report);
+    if (*work == NULL) TRY(CALLOC(*work, 1));
+    double scale = solve_norm(A, b);
+    if (scale == 0.0) {
+        vector_fill(x, 0.0);
+        status = solve_finish(report, 1, "the right-hand side is zero", 0.0);
+        goto done;
+    }
+    solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
+    if (fast != NULL && !fast->given_up) {
+        struct cg cg = state_of(A, M, fast, control, *work);
+        cg.b = b, cg.x = x, cg.scale = scale;
+        status = iterate(&cg, report, &stalled);
+        if (!stalled || status != FACET_OK) goto done;
+        fast->given_up = 1;
+    }
+    if (fast != NULL) TRY(fast->exact(fast->data, &M));
+    struct cg cg = state_of(A, M, NULL, control, *work);
+    cg.b = b, cg.x = x, cg.scale = cg.unit = scale;
+    status = iterate(&cg, report, &stalled);
+done:
+    solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
+    solve_work_destroy(&own);
+    return status;
+}
