@@ -427,6 +427,56 @@ static void threads_change_nothing_but_rounding(void **state) {
     boxhdg_destroy(&h);
 }
 
+/* x after so many steps, by the operator's own steps or by plain ones. degree: of the smoother; 0: additive.
+ */
+static void iterate(struct boxhdg_lanes *lanes, int plain, int degree, int steps, struct vector *b,
+                    struct vector *x) {
+    struct operator A, M;
+    struct solve_control control = {.rtol = 1e-14, .max_iterations = steps};
+    struct solve_report report = {0};
+    operator_create_box(lanes, &A);
+    if (plain) A.steps = NULL;
+    ok(boxhdg_levels_create(lanes, degree, &M));
+    vector_fill(x, 0.0);
+    assert_int_equal(solve_cg(&A, &M, b, x, &control, &report), FACET_NOT_CONVERGED);
+    assert_int_equal(report.iterations, steps);
+    solve_report_clear(&report);
+    operator_destroy(&M);
+}
+
+/* What the steps of the operator and coefficients of the coarse space do is what products, vectors and whole
+ * cycles do. */
+static void fused_steps_make_the_same_iterates(void **state) {
+    (void)state;
+    struct box_case cases[] = {
+        cube(4, 3),
+        {.dim = 2, .degree = 5, .cells = {6, 5}, .rho = 2, .length = 2, .conductivity = 9, .reaction = 1}};
+    for (int c = 0; c < 2; c++)
+        for (int degree = 0; degree <= 4; degree += 4) {
+            struct boxhdg *h = make_box(&cases[c]);
+            struct boxhdg_lanes *lanes = NULL;
+            double *F = random_trace(h, 3);
+            struct vector b, x, y;
+            clear_fixed(h, F);
+            ok(boxhdg_lanes_create(find("cpu"), h, 0, &lanes));
+            ok(boxhdg_lanes_vector(lanes, lanes->plan.size, &b));
+            ok(boxhdg_lanes_vector(lanes, lanes->plan.size, &x));
+            ok(boxhdg_lanes_vector(lanes, lanes->plan.size, &y));
+            ok(boxhdg_lanes_pack(lanes, BOXHDG_RESIDUAL, F, &b));
+            iterate(lanes, 0, degree, 4, &b, &x);
+            iterate(lanes, 1, degree, 4, &b, &y);
+            double size = vector_norm(&x);
+            vector_axpby(-1.0, &x, 1.0, &y);
+            assert_true(size > 0.0 && vector_norm(&y) < 1e-12 * size);
+            vector_destroy(&b);
+            vector_destroy(&x);
+            vector_destroy(&y);
+            boxhdg_lanes_destroy(&lanes);
+            boxhdg_destroy(&h);
+            test_free(F);
+        }
+}
+
 /* ------------------------------------------------------------------------------------------ failures */
 
 static void what_stops_a_solve_is_told(void **state) {
@@ -470,17 +520,23 @@ static void memory_is_known_beforehand(void **state) {
     (void)state;
     struct box_case c = cube(16, 7);
     struct boxhdg *h = make_box(&c);
+    double *F = random_trace(h, 1), *u = test_calloc((size_t)h->n_trace, sizeof *u);
+    clear_fixed(h, F);
     for (int kind = BOXHDG_DIAGONAL; kind <= BOXHDG_CHEBYSHEV; kind++)
         for (int mixed = 0; mixed < 2; mixed++) {
             struct boxhdg_solver *solver = NULL;
             struct boxhdg_solver_options options;
             struct base_memory before, after;
+            struct solve_control control = {.rtol = 0.5, .max_iterations = 1};
+            struct solve_report report = {0};
             boxhdg_solver_options_default(&options);
             options.preconditioner = (enum boxhdg_preconditioner)kind;
             options.mixed = mixed;
             double wanted = boxhdg_solver_bytes(h, &options);
             base_memory_read(&before);
             ok(boxhdg_solver_create(find("cpu"), h, &options, &solver));
+            boxhdg_solver_solve(solver, F, u, 0, &control, &report);
+            solve_report_clear(&report);
             base_memory_read(&after);
             boxhdg_solver_destroy(&solver);
             double taken = (double)(after.live_bytes - before.live_bytes);
@@ -496,6 +552,8 @@ static void memory_is_known_beforehand(void **state) {
             assert_int_equal(sscanf(at, "of this degree %d", &cells), 1);
             assert_in_range(cells, 4, 10);
         }
+    test_free(F);
+    test_free(u);
     boxhdg_destroy(&h);
 }
 
@@ -546,6 +604,7 @@ int main(void) {
         cmocka_unit_test(iterations_do_not_grow_with_the_mesh),
         cmocka_unit_test(rough_coefficients_cost_little),
         cmocka_unit_test(threads_change_nothing_but_rounding),
+        cmocka_unit_test(fused_steps_make_the_same_iterates),
         cmocka_unit_test(what_stops_a_solve_is_told),
         cmocka_unit_test(memory_is_known_beforehand),
         cmocka_unit_test(every_allocation_may_fail),

@@ -86,7 +86,7 @@ def offences(root, file):
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent).resolve()
     files = sorted(file for top in ("src", "kernels", "app", "bench") for file in (root / top).rglob("*")
-                   if file.suffix in (".c", ".h", ".cu", ".cuh", ".inc"))
+                   if file.suffix in (".c", ".h", ".cu", ".cuh", ".inc") and "tests" not in file.parts)
     if not files:
         sys.exit(f"check-includes: no source files under {root}")
     count = 0

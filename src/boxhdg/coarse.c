@@ -16,9 +16,9 @@
 struct boxhdg_lanes_coarse {
     const struct boxhdg_lanes *lanes;
     const struct device *device; /* of the vertices */
-    int size[3];        /* of the lattice of kernels/box.h */
-    int n[3];           /* unknowns along each axis */
-    int32_t *number[3]; /* of a vertex along each axis; -1: none */
+    int size[3];                 /* of the lattice of kernels/box.h */
+    int n[3];                    /* unknowns along each axis */
+    int32_t *number[3];          /* of a vertex along each axis; -1: none */
     int64_t total;
     /* Constant coefficients: eigenvectors (n x n, one after the other) and inverse eigenvalues. */
     double *Q[3], *inverse, *work;
@@ -383,6 +383,7 @@ static facet_status end_assembled(struct boxhdg_lanes_coarse *c, struct multigri
     double *ones = NULL, bytes;
     int singular = c->lanes->hdg->grid.singular;
     TRY(assemble(c, &csr));
+    int64_t entries = csr.offsets[c->total];
     TRY(ALLOC(nodes, c->total + 1));
     for (int64_t i = 0; i <= c->total; i++) nodes[i] = i;
     if (c->total <= MAX_DIRECT && c->total <= cholesky_reasonable_size()) {
@@ -390,6 +391,7 @@ static facet_status end_assembled(struct boxhdg_lanes_coarse *c, struct multigri
         TRY(cholesky_factor(cholesky, &csr));
         TRY(operator_create_cholesky(c->device, c->total, &cholesky, &solve));
         TRY(multigrid_end(mg, "vertices", &solve));
+        multigrid_describe(mg, entries, bytes);
     } else {
         struct amg_options options;
         amg_options_default(&options);
@@ -504,9 +506,7 @@ void boxhdg_lanes_coarse_gather(struct boxhdg_lanes_coarse *c, const struct vect
 void boxhdg_lanes_coarse_spread(struct boxhdg_lanes_coarse *c, const struct vector *vertices,
                                 struct vector *coefficients) {
     const struct boxhdg_lanes *lanes = c->lanes;
-    double *lattice = c->on_lattice     ? vertices->data
-                      : c->staged != NULL ? c->staged
-                                          : c->lattice.data;
+    double *lattice = c->on_lattice ? vertices->data : c->staged != NULL ? c->staged : c->lattice.data;
     for (int k = 0; k < c->size[2] && !c->on_lattice; k++)
         for (int j = 0; j < c->size[1]; j++)
             for (int i = 0; i < c->size[0]; i++) {

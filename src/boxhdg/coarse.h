@@ -23,8 +23,8 @@ int64_t boxhdg_lanes_coarse_size(const struct boxhdg_lanes_coarse *coarse);
 
 /* The last levels of a multigrid: the solve of A. The coarse space must outlive them. */
 facet_status boxhdg_lanes_coarse_end(struct boxhdg_lanes_coarse *coarse, struct multigrid *mg);
-/* vertices = P'r from the moments of r, and the coefficients of P times vertices on all faces, in the precision of
- * those. */
+/* vertices = P'r from the moments of r, and the coefficients of P times vertices on all faces, in the
+ * precision of those. */
 void boxhdg_lanes_coarse_gather(struct boxhdg_lanes_coarse *coarse, const struct vector *moments,
                                 struct vector *vertices);
 void boxhdg_lanes_coarse_spread(struct boxhdg_lanes_coarse *coarse, const struct vector *vertices,

@@ -176,6 +176,8 @@ static facet_status append_faces(const struct boxhdg_lanes *lanes, int degree,
                            .spread = spread,
                            .far = 1,
                            .free = faces_free};
+    double bytes = (lanes->single ? 4.0 : 8.0) *
+                   ((double)lanes->plan.size + KERNEL_BOX_METRIC * (double)lanes->hdg->grid.n_cells);
     int64_t n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;
     TRY(CALLOC(f, 1));
     link.data = f;
@@ -190,6 +192,7 @@ static facet_status append_faces(const struct boxhdg_lanes *lanes, int degree,
     if (degree > 0) TRY(make_polynomial(f, degree, &smoother));
     operator_create_box(lanes, &A);
     TRY(multigrid_append(mg, "faces", NULL, &A, &smoother));
+    multigrid_describe(mg, 0, bytes);
     TRY(multigrid_link(mg, &link));
 done:
     mg_link_destroy(&link);

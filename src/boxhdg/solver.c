@@ -22,8 +22,8 @@ struct boxhdg_solver {
 };
 
 void boxhdg_solver_options_default(struct boxhdg_solver_options *options) {
-    *options = (struct boxhdg_solver_options){
-        .preconditioner = BOXHDG_ADDITIVE, .mixed = 1, .chebyshev_degree = 4};
+    *options =
+        (struct boxhdg_solver_options){.preconditioner = BOXHDG_ADDITIVE, .mixed = 1, .chebyshev_degree = 4};
 }
 
 const char *boxhdg_preconditioner_name(enum boxhdg_preconditioner preconditioner) {
@@ -110,7 +110,7 @@ static facet_status make_levels(const struct boxhdg_solver *s, const struct boxh
     return boxhdg_levels_create(lanes, kind == BOXHDG_CHEBYSHEV ? degree : 0, M);
 }
 
-static facet_status make_exact(void *data, const struct operator* *M) {
+static facet_status make_exact(void *data, const struct operator** M) {
     struct boxhdg_solver *s = data;
     facet_status status = s->exact.apply == NULL ? make_levels(s, s->lanes, &s->exact) : FACET_OK;
     *M = s->exact.apply != NULL ? &s->exact : NULL;
@@ -261,7 +261,7 @@ done:
 }
 
 struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *s) {
-    const struct operator* M = s->fast.given_up ? &s->exact : &s->M;
+    const struct operator* M = s->fast.given_up ? &s->exact : & s->M;
     return M->apply != NULL ? operator_multigrid(M) : NULL;
 }
 

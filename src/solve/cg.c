@@ -46,7 +46,7 @@ void solve_work_destroy(struct solve_work **work) {
 
 /* A solve: what is given, and what the iteration carries. */
 struct cg {
-    const struct operator *A, *K, *M; /* in double precision, and of the iteration; may be NULL */
+    const struct operator* A, *K, *M; /* in double precision, and of the iteration; may be NULL */
     const struct operator_steps *steps;
     struct mg_link *additive; /* of M, where z is never stored */
     const struct vector *b;
@@ -145,12 +145,13 @@ static void advance(struct cg *cg) {
     struct vector *x = cg->fast != NULL ? &w->delta : cg->x;
     const struct vector *z = cg->M != NULL ? &w->z : &w->r;
     /* The two are the same number for a linear M; the first makes directions conjugate for any (FCG(1)). */
-    double beta = cg->fresh                ? 0.0
+    double beta = cg->fresh               ? 0.0
                   : cg->control->flexible ? -vector_dot(z, &w->q) / cg->pq
-                                           : cg->rz / cg->previous_rz;
+                                          : cg->rz / cg->previous_rz;
     if (cg->steps != NULL && (cg->additive != NULL || cg->M == NULL)) {
-        cg->pq = cg->steps->advance(cg->K, cg->alpha, beta, &w->r,
-                                    cg->additive != NULL ? &cg->additive->coefficients : NULL, &w->p, x, &w->q);
+        cg->pq =
+            cg->steps->advance(cg->K, cg->alpha, beta, &w->r,
+                               cg->additive != NULL ? &cg->additive->coefficients : NULL, &w->p, x, &w->q);
     } else {
         if (cg->alpha != 0.0) vector_axpby(cg->alpha, &w->p, 1.0, x);
         vector_axpby(1.0, z, beta, &w->p);
@@ -309,7 +310,8 @@ done:
 /* What a solve of A with M looks like in the precision of `fast` (NULL: double). */
 static struct cg state_of(const struct operator* A, const struct operator* M, struct solve_fast *fast,
                           const struct solve_control *control, struct solve_work *w) {
-    struct cg cg = {.A = A, .K = fast != NULL ? fast->A : A, .M = M, .fast = fast, .control = control, .w = w};
+    struct cg cg = {
+        .A = A, .K = fast != NULL ? fast->A : A, .M = M, .fast = fast, .control = control, .w = w};
     struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
     cg.steps = cg.K->steps;
     if (cg.steps != NULL && mg != NULL) cg.additive = multigrid_additive(mg);
@@ -377,8 +379,7 @@ const char *solve_stall_reason(double residual) {
 /* The last word on a solve. *stalled: single precision got no further, and double may. */
 static facet_status conclude(struct cg *cg, const char *reason, struct solve_report *report, int *stalled) {
     struct solve_work *w = cg->w;
-    if (cg->norm <= cg->control->rtol)
-        return solve_finish(report, 1, "the tolerance was reached", cg->norm);
+    if (cg->norm <= cg->control->rtol) return solve_finish(report, 1, "the tolerance was reached", cg->norm);
     *stalled = cg->fast != NULL && report->iterations < cg->control->max_iterations && isfinite(cg->norm);
     if (*stalled) return FACET_OK;
     if (reason == NULL && cg->fast == NULL &&

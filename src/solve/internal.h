@@ -32,7 +32,8 @@ double solve_norm(const struct operator* A, const struct vector *r);
 /* r = b - A x without its kernel part; returns |r|. */
 double solve_true_residual(const struct operator* A, const struct vector *b, const struct vector *x,
                            const struct solve_control *control, struct vector *r);
-/* Whether the residual r, relatively so large, is rounding, and what is then said; r and d are overwritten. */
+/* Whether the residual r, relatively so large, is rounding, and what is then said; r and d are overwritten.
+ */
 int solve_is_rounding(const struct operator* A, const struct vector *b, const struct vector *x,
                       const struct solve_control *control, double residual, struct vector *r,
                       struct vector *d);

@@ -27,8 +27,8 @@
 #define MG_MAX_DEGREE 16
 
 /* How often a coarse level is visited: once; twice; as F, then as V; by flexible conjugate gradients. FULL:
- * from the coarsest level up, with a V-cycle on each. ADDITIVE: the smoother of the finest level and the V-cycle
- * below it both see the right-hand side, and what they give is added. */
+ * from the coarsest level up, with a V-cycle on each. ADDITIVE: the smoother of the finest level and the
+ * V-cycle below it both see the right-hand side, and what they give is added. */
 enum mg_cycle { MG_V, MG_W, MG_F, MG_K, MG_FULL, MG_ADDITIVE };
 
 /* A sparse matrix of any shape on the host: a prolongation by rows. */
@@ -67,8 +67,8 @@ struct smoother {
     /* After the coarse correction; NULL: as before it. A cycle is symmetric when this is the adjoint. */
     void (*post)(const struct smoother *s, const struct operator* A, const struct vector *f,
                  struct vector *x);
-    /* Both halves of a visit in fewer sweeps, where smoother and link are of one make; NULL: by what stands above.
-     * down: x from zero, coarse = P'(f - A x). up: x += P coarse, and on as after a correction. */
+    /* Both halves of a visit in fewer sweeps, where smoother and link are of one make; NULL: by what stands
+     * above. down: x from zero, coarse = P'(f - A x). up: x += P coarse, and on as after a correction. */
     void (*down)(const struct smoother *s, const struct vector *f, struct vector *x, struct vector *coarse);
     void (*up)(const struct smoother *s, const struct vector *f, const struct vector *coarse,
                struct vector *x);
@@ -121,10 +121,11 @@ facet_status multigrid_finish(struct multigrid *mg);
 /* How all levels are visited, those included that asked for K; after multigrid_finish. */
 facet_status multigrid_set_cycle(struct multigrid *mg, enum mg_cycle cycle);
 int multigrid_is_flexible(const struct multigrid *mg); /* not symmetric, or not linear */
-/* Where the finest level of an additive cycle has moments and coefficients, the vectors of its link; else NULL. */
+/* Where the finest level of an additive cycle has moments and coefficients, the vectors of its link; else
+ * NULL. */
 struct mg_link *multigrid_additive(struct multigrid *mg);
-/* Such a cycle without a vector of the finest level: from the moments of r the coefficients of P C P'r; *dot =
- * r . P C P'r. */
+/* Such a cycle without a vector of the finest level: from the moments of r the coefficients of P C P'r; *dot
+ * = r . P C P'r. */
 facet_status multigrid_correct(struct multigrid *mg, double *dot);
 /* What went wrong in a cycle (a transfer between devices needs memory); solvers ask after they are done. */
 facet_status multigrid_failure(const struct multigrid *mg);

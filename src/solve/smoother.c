@@ -132,5 +132,3 @@ done:
     if (status != FACET_OK) smoother_destroy(s);
     return status;
 }
-
-

@@ -33,14 +33,14 @@ struct csr_elements {
 void csr_elements_destroy(struct csr_elements *elements);
 facet_status csr_from_elements(const struct csr_elements *elements, struct csr *csr);
 
-/* The two passes of a step of conjugate gradients in one sweep over the vectors each, where an operator can do
- * that. They measure |r| as the operator likes it, and have the inverse D of its diagonal built in, so that
- * z = B r is never stored: B is D, or D + P C P' with the coarse space of an additive multigrid, which makes
- * coefficients of P C P'r from what the second pass leaves of r, its moments. */
+/* The two passes of a step of conjugate gradients in one sweep over the vectors each, where an operator can
+ * do that. They measure |r| as the operator likes it, and have the inverse D of its diagonal built in, so
+ * that z = B r is never stored: B is D, or D + P C P' with the coarse space of an additive multigrid, which
+ * makes coefficients of P C P'r from what the second pass leaves of r, its moments. */
 struct operator;
 struct operator_steps {
-    /* x += alpha p (alpha 0: not), p = B r + beta p (r NULL: p stays; beta 0: p is not read), q = A p; returns
-     * p . q. e: the coefficients, or NULL. */
+    /* x += alpha p (alpha 0: not), p = B r + beta p (r NULL: p stays; beta 0: p is not read), q = A p;
+     * returns p . q. e: the coefficients, or NULL. */
     double (*advance)(const struct operator* A, double alpha, double beta, const struct vector *r,
                       const struct vector *e, struct vector *p, struct vector *x, struct vector *q);
     /* r -= alpha q; moments of it, or NULL; sums: r . D r and |r|^2. */
@@ -90,14 +90,14 @@ facet_status operator_create_blocks(const struct device *device, int64_t n_block
 /* Conjugate gradients in single precision, with the solution and the true residual in double. */
 struct solve_fast {
     const struct operator* A; /* rounded; the preconditioner is of its precision */
-    /* Where the two scale their unknowns differently: residuals on their way to single precision are multiplied
-     * by it, and unknowns on their way back. NULL: they do not. */
+    /* Where the two scale their unknowns differently: residuals on their way to single precision are
+     * multiplied by it, and unknowns on their way back. NULL: they do not. */
     const struct vector *ratio;
-    double error; /* of products, an estimate of the largest |e| / |p|, e = (A - fast A) p, in the norms of A^-1
-                     (the preconditioner standing for it) and A; by solve_judge_fast */
+    double error; /* of products, an estimate of the largest |e| / |p|, e = (A - fast A) p, in the norms of
+                     A^-1 (the preconditioner standing for it) and A; by solve_judge_fast */
     int given_up; /* single precision is not enough: now and for all later solves */
     /* The preconditioner in double precision, to go on with; made when it is first asked for. */
-    facet_status (*exact)(void *data, const struct operator* *M);
+    facet_status (*exact)(void *data, const struct operator** M);
     void *data;
 };
 
@@ -109,8 +109,8 @@ struct solve_control {
     double rtol; /* on the true residual |b - A x| / |b| */
     int max_iterations;
     const struct base_monitor *monitor;
-    /* The kernel of a singular A, or NULL: x is kept orthogonal to `dual`, residuals to `kernel`, whose product
-     * is 1. dual NULL: it is the kernel itself (solve_cg alone knows another). */
+    /* The kernel of a singular A, or NULL: x is kept orthogonal to `dual`, residuals to `kernel`, whose
+     * product is 1. dual NULL: it is the kernel itself (solve_cg alone knows another). */
     const struct vector *kernel, *kernel_dual;
     int flexible; /* solve_cg: M may change from step to step (a K-cycle); costs one more dot product */
     int restart;  /* solve_fgmres: steps between restarts (0: 50) */
@@ -140,9 +140,10 @@ facet_status solve_finish(struct solve_report *report, int converged, const char
 facet_status solve_cg(const struct operator* A, const struct operator* M, const struct vector *b,
                       struct vector *x, const struct solve_control *control, struct solve_report *report);
 
-/* What `mixed` means for conjugate gradients whose operator has a single precision: fast->error and ->given_up
- * by a few products with M, of the precision of `fast`. b: a residual of double precision to begin with, rich
- * in low modes; b and x are overwritten. Otherwise `mixed` is a preconditioner in single precision. */
+/* What `mixed` means for conjugate gradients whose operator has a single precision: fast->error and
+ * ->given_up by a few products with M, of the precision of `fast`. b: a residual of double precision to begin
+ * with, rich in low modes; b and x are overwritten. Otherwise `mixed` is a preconditioner in single
+ * precision. */
 facet_status solve_judge_fast(const struct operator* A, const struct operator* M, struct vector *b,
                               struct vector *x, int rounds, struct solve_work **work,
                               struct solve_fast *fast);
