@@ -261,7 +261,7 @@ static void bad_words_are_refused(void **state) {
         int degree, steps;
     } bad[] = {
         {{.preconditioner = "amg"}, NULL, "none, jacobi, gmg and patches", 0, 0},
-        {{.preconditioner = "stars"}, NULL, "none, jacobi, gmg and patches", 0, 0},
+        {{.preconditioner = "additive"}, NULL, "none, jacobi, gmg and patches", 0, 0},
         {{.smoother = "faces"}, NULL, "belongs to the discretization hdg", 0, 0},
         {{.preconditioner = "patches", .smoother = "jacobi"}, NULL, "goes with gmg", 0, 0},
         {{.smoother = "jacobi"}, NULL, "takes one step", 0, 3},
@@ -274,7 +274,7 @@ static void bad_words_are_refused(void **state) {
         {{.preconditioner = "jacobi", .precision = "mixed"}, NULL, "needs the preconditioner gmg", 0, 0},
         {{.preconditioner = "none", .smoother = "point"}, NULL, "needs the preconditioner gmg", 0, 0},
         {{.method = NULL}, "mapped", "continuous has tensor", 0, 0},
-        {{.method = NULL}, "tp", "continuous has tensor", 0, 0},
+        {{.method = NULL}, "mapped", "continuous has tensor", 0, 0},
         {{.method = NULL}, NULL, "must be 1 to 15", 16, 0},
         {{.smoother = "gauss"}, NULL, "unknown smoother", 0, 0},
     };
