@@ -69,7 +69,7 @@ facet_status info_command(const struct app_options *options) {
     text_printf(&out, "threads    %d of %ld processors\n", facet_context_threads(context),
                 sysconf(_SC_NPROCESSORS_ONLN));
     text_printf(&out, "memory     %s, %s available\n", report_bytes(total).text,
-                report_bytes((double)base_available_bytes()).text);
+                report_bytes(base_available_bytes()).text);
     text_printf(&out, "direct     %s\n", cholesky_library());
     text_printf(&out, "BLAS       %s\n", openblas_get_config ? openblas_get_config() : "not OpenBLAS");
     text_printf(&out, "zlib       %s\n", zlibVersion());

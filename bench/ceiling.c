@@ -124,12 +124,12 @@ done:
     return status;
 }
 
-/* A line of a file of /proc in bytes; 0 where there is none. */
-static int64_t read_line(const char *path, const char *key) {
+/* A line of the status of this process in bytes; 0 where there is none. */
+static int64_t read_status(const char *key) {
     char line[256];
     long long kib = 0;
     size_t length = strlen(key);
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen("/proc/self/status", "r");
     if (file == NULL) return 0;
     while (fgets(line, sizeof line, file) != NULL)
         if (strncmp(line, key, length) == 0 && sscanf(line + length, ": %lld kB", &kib) == 1) break;
@@ -138,15 +138,11 @@ static int64_t read_line(const char *path, const char *key) {
 }
 
 int64_t ceiling_resident_bytes(void) {
-    return read_line("/proc/self/status", "VmRSS");
+    return read_status("VmRSS");
 }
 
 int64_t ceiling_peak_bytes(void) {
-    return read_line("/proc/self/status", "VmHWM");
-}
-
-int64_t ceiling_available_bytes(void) {
-    return read_line("/proc/meminfo", "MemAvailable");
+    return read_status("VmHWM");
 }
 
 void ceiling_reset_peak(void) {

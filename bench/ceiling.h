@@ -38,8 +38,6 @@ int64_t ceiling_cache_bytes(void);
 /* Resident memory of the process, in bytes: now, and the most since the last call of ceiling_reset_peak. */
 int64_t ceiling_resident_bytes(void);
 int64_t ceiling_peak_bytes(void);
-/* Memory that the system could still give; 0: unknown. */
-int64_t ceiling_available_bytes(void);
 void ceiling_reset_peak(void);
 
 #endif

@@ -16,8 +16,7 @@
 #define OURS         (RIVAL_BIT(RIVAL_ADDITIVE) | RIVAL_BIT(RIVAL_CHEBYSHEV) | RIVAL_BIT(RIVAL_STARS))
 
 static int fits(const struct wave_case *wave, unsigned kinds) {
-    int64_t available = ceiling_available_bytes();
-    return available == 0 || rival_bytes(wave, kinds) < 0.5 * (double)available;
+    return rival_bytes(wave, kinds) < 0.5 * base_available_bytes();
 }
 
 static struct contest contest_of(const struct bench_options *options, int cells, int degree, unsigned kinds) {

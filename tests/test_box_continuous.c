@@ -522,11 +522,12 @@ static void test_memory(void **state) {
     (void)state;
     struct boxsem *c;
     struct setting s = basic(3, 16, 3);
-    if (build(&s, &c) != FACET_OK) fail_msg("%s", base_message());
-    double needed = boxsem_bytes(c);
-    assert_true(needed > 40.0 * (double)c->n_all && needed < 60.0 * (double)c->n_all);
-    boxsem_destroy(&c);
-    device_pretend_free(0.2 * needed);
+    double needed, nodes = 49.0 * 49.0 * 49.0;
+    base_pretend_available(1.0);
+    assert_int_equal(build(&s, &c), FACET_ERROR_MACHINE);
+    assert_int_equal(sscanf(strstr(base_message(), "GiB ("), "GiB (%lf bytes)", &needed), 1);
+    assert_true(needed > 40.0 * nodes && needed < 60.0 * nodes);
+    base_pretend_available(0.2 * needed);
     assert_int_equal(build(&s, &c), FACET_ERROR_MACHINE);
     int cells = 0;
     const char *at = strstr(base_message(), "of this degree");
@@ -536,9 +537,9 @@ static void test_memory(void **state) {
     s = basic(3, cells, 3);
     if (build(&s, &c) != FACET_OK) fail_msg("%s", base_message());
     boxsem_destroy(&c);
-    device_pretend_free(10.0);
+    base_pretend_available(10.0);
     assert_int_equal(build(&s, &c), FACET_ERROR_MACHINE);
-    device_pretend_free(0.0);
+    base_pretend_available(0.0);
 }
 
 int main(void) {

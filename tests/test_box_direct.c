@@ -410,17 +410,10 @@ static void refuses(void **state) {
     (void)state;
     struct plain_box box = {2, 2, {2, 3}, 'g', "ppnn", 1.0, 1.0, 0};
     struct box_volume *volume;
-    struct boxhdg_direct *direct;
-    struct operator M;
-    const struct device *device;
     struct boxhdg *h;
     ok(plain_create(&box, &h));
     assert_int_equal(box_volume_create_continuous(&h->grid, 0, &volume), FACET_ERROR_INPUT);
     assert_int_equal(box_volume_create_continuous(&h->grid, 33, &volume), FACET_ERROR_INPUT);
-    ok(device_find("debug", &device));
-    ok(boxhdg_direct_create(h, &direct));
-    assert_int_equal(operator_create_box_direct(device, 1.0, 1.0, &direct, &M), FACET_ERROR_INPUT);
-    assert_null(direct);
     boxhdg_destroy(&h);
 }
 

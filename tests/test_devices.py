@@ -79,6 +79,38 @@ class Devices(unittest.TestCase):
                 self.assertLessEqual(abs(cpu["solver"]["iterations"] - debug["solver"]["iterations"]), 2)
                 self.assert_same(cpu["errors"], debug["errors"], preconditioner)
 
+    def test_boxes_on_debug(self):
+        """Every method on boxes behind the wall, with Dirichlet values and singular."""
+        ways = [("hdg", method, preconditioner) for method, preconditioner in
+                (("direct", "none"), ("cg", "additive"), ("cg", "chebyshev"), ("cg", "block"), ("cg", "none"))]
+        ways += [("continuous", method, preconditioner) for method, preconditioner in
+                 (("direct", "none"), ("cg", "patches"), ("multigrid", "patches"), ("cg", "jacobi"))]
+        for discretization, method, preconditioner in ways:
+            for dim in (2, 3):
+                for singular in (False, True):
+                    with self.subTest(discretization=discretization, method=method, preconditioner=preconditioner,
+                                      dim=dim, singular=singular):
+                        self.compare_box(discretization, method, preconditioner, dim, singular)
+
+    def compare_box(self, discretization, method, preconditioner, dim, singular):
+        waves = "*".join(f"cos(pi*{x})" for x in "xyz"[:dim])
+        case = {"mesh": {"box": {"lower": [0] * dim, "upper": [1] * dim, "cells": [6, 4, 4][:dim],
+                                 "shape": "quad" if dim == 2 else "hex"}},
+                "equation": "diffusion", "exact": waves, "conductivity": 2,
+                "discretization": {"method": discretization, "degree": 3},
+                "solver": {"method": method, "preconditioner": preconditioner, "rtol": 1e-11}}
+        if singular:
+            case["boundary"] = [{"on": "rest", "neumann": "exact"}]
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
+            json.dump(case, file)
+        try:
+            cpu, debug = (self.solve(file.name, device) for device in ("cpu", "debug"))
+        finally:
+            os.remove(file.name)
+        self.assertEqual((debug["solver"]["method"], debug["solver"]["preconditioner"]), (method, preconditioner))
+        self.assertLessEqual(abs(cpu["solver"]["iterations"] - debug["solver"]["iterations"]), 1)
+        self.assert_same(cpu["errors"], debug["errors"], discretization)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -2,12 +2,10 @@
 #include "base/memory.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 static atomic_llong live_blocks, live_bytes, peak_bytes, allocations, fail_countdown;
 
@@ -124,17 +122,4 @@ void base_memory_reset_peak(void) {
 int64_t base_peak_resident_bytes(void) {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
-}
-
-int64_t base_available_bytes(void) {
-    long long kib = 0;
-    FILE *file = fopen("/proc/meminfo", "r");
-    if (file != NULL) {
-        char line[256];
-        while (fgets(line, sizeof line, file) != NULL)
-            if (sscanf(line, "MemAvailable: %lld kB", &kib) == 1) break;
-        fclose(file);
-    }
-    if (kib > 0) return (int64_t)kib * 1024;
-    return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }

@@ -1,4 +1,5 @@
-/* The counted allocator: every allocation of the library goes through it.
+/* The counted allocator: every allocation of the library goes through it; and the memory policy: what takes
+ * much is counted before it is taken, since the system grants more than it has and ends the program later.
  *
  * Blocks are aligned to 64 bytes. The count of live blocks and bytes lets a test prove that nothing leaked,
  * and base_memory_fail_at() makes one allocation fail, so that every error path can be walked.
@@ -42,7 +43,18 @@ void base_memory_fail_at(int64_t k);
 
 /* Peak resident set of the process, in bytes. */
 int64_t base_peak_resident_bytes(void);
-/* Memory of the machine, in bytes; what is available now. */
-int64_t base_available_bytes(void);
+
+/* Bytes that this process can still take: the least of what the machine has available, what its control
+ * groups leave (both versions of the interface, with all groups around its own; pages of files that can be
+ * dropped count as free) and what the limit of its addresses leaves. The same without that limit by the files
+ * below another root than "". A test may pretend that there are so many bytes (0: no more). */
+double base_available_bytes(void);
+double base_available_under(const char *root);
+void base_pretend_available(double bytes);
+
+/* FACET_ERROR_MACHINE when `bytes` are more than `available` (usually base_available_bytes()): "<what> would
+ * take about .. bytes of memory, and .. are free<where>; <fits>". fits: what would fit, or what to do. */
+facet_status base_check_memory(double bytes, double available, const char *where, const char *fits,
+                               const char *what, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

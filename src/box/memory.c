@@ -1,36 +1,48 @@
-/* What fits into the memory of a device. See fit.h. */
+/* What fits into the memory of the host and of a device. See memory.h. */
 #include "box/memory.h"
 
 #include <stdio.h>
 
+#include "base/memory.h"
+
+/* Bytes of these cells, host and device, where each is taken. */
+static void count(const struct box_need *need, const int cells[3], double bytes[2]) {
+    bytes[0] = bytes[1] = 0.0;
+    need->count(need->of, cells, bytes);
+    if (device_has_memory(need->device)) return;
+    bytes[0] += bytes[1];
+    bytes[1] = 0.0;
+}
+
 /* The same box with fewer cells: the largest common factor that fits, even numbers where there are many. */
-static int find_size(const struct box_need *need, double bytes, int cells[3]) {
+static int find_size(const struct box_need *need, const double available[2], int cells[3]) {
     for (int permille = 1000; permille > 0; permille--) {
+        double bytes[2];
         for (int d = 0; d < 3; d++) {
             cells[d] = (int)((int64_t)need->cells[d] * permille / 1000);
             if (cells[d] > 8) cells[d] -= cells[d] % 2;
             if (cells[d] < 1) cells[d] = 1;
         }
-        if (need->bytes(need->of, cells) <= bytes) return 1;
+        count(need, cells, bytes);
+        if (bytes[0] <= available[0] && bytes[1] <= available[1]) return 1;
     }
     return 0;
 }
 
 facet_status box_check_memory(const struct box_need *need, const char *what) {
-    const double gib = 1073741824.0, needed = need->bytes(need->of, need->cells),
-                 available = device_free_bytes(need->device);
-    int cells[3];
-    char fits[96] = "no number of cells";
-    if (needed <= available) return FACET_OK;
+    const double available[2] = {base_available_bytes(), device_free_bytes(need->device)};
+    double bytes[2];
+    int cells[3], at = 0;
+    char fits[96] = "no number of cells would fit", where[64];
+    count(need, need->cells, bytes);
+    if (bytes[0] <= available[0] && bytes[1] <= available[1]) return FACET_OK;
     if (find_size(need, available, cells)) {
-        int at = snprintf(fits, sizeof fits, "%d x %d", cells[0], cells[1]);
-        if (need->dim == 1) at = snprintf(fits, sizeof fits, "%d", cells[0]);
-        if (need->dim == 3) at += snprintf(fits + at, sizeof fits - (size_t)at, " x %d", cells[2]);
-        snprintf(fits + at, sizeof fits - (size_t)at, " cells");
+        at = snprintf(fits, sizeof fits, "of this degree ");
+        for (int d = 0; d < need->dim; d++)
+            at += snprintf(fits + at, sizeof fits - (size_t)at, "%d%s", cells[d],
+                           d + 1 < need->dim ? " x " : " cells would fit");
     }
-    return base_fail(
-        FACET_ERROR_MACHINE,
-        "%s need about %.3f GiB (%.0f bytes) on the device '%s', where %.3f GiB (%.0f bytes) are "
-        "free; of this degree %s would fit",
-        what, needed / gib, needed, device_name(need->device), available / gib, available, fits);
+    snprintf(where, sizeof where, " on the device '%s'", device_name(need->device));
+    facet_status status = base_check_memory(bytes[0], available[0], "", fits, "%s", what);
+    return status != FACET_OK ? status : base_check_memory(bytes[1], available[1], where, fits, "%s", what);
 }

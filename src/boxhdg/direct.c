@@ -403,35 +403,28 @@ struct direct_operator {
     double conductivity, reaction;
 };
 
-static void direct_apply(const struct operator* M, const struct vector *x, struct vector *y) {
-    const struct direct_operator *o = M->data;
-    boxhdg_direct_solve(o->direct, o->conductivity, o->reaction, x->data, y->data);
+static facet_status solve_on_host(void *data, const double *F, double *uhat) {
+    const struct direct_operator *o = data;
+    boxhdg_direct_solve(o->direct, o->conductivity, o->reaction, F, uhat);
+    return FACET_OK;
 }
 
-static void direct_free(struct operator* M) {
-    struct direct_operator *o = M->data;
-    if (o != NULL) boxhdg_direct_destroy(&o->direct);
-    base_free(&M->data);
+static void release(void **data) {
+    struct direct_operator *o = *data;
+    boxhdg_direct_destroy(&o->direct);
+    base_free(data);
 }
 
 facet_status operator_create_box_direct(const struct device *device, double conductivity, double reaction,
                                         struct boxhdg_direct **direct, struct operator* M) {
     facet_status status = FACET_OK;
     struct direct_operator *o = NULL;
-    *M = (struct operator){.n = (*direct)->h->n_trace,
-                           .device = device,
-                           .apply = direct_apply,
-                           .free = direct_free,
-                           .name = "the direct solve of the box"};
-    if (!device_is_host(device))
-        FAIL(FACET_ERROR_INPUT, "the direct solve of a box runs on the host, not on the device %s",
-             device_name(device));
+    int64_t n = (*direct)->h->n_trace;
     TRY(CALLOC(o, 1));
-    M->data = o;
     *o = (struct direct_operator){.direct = *direct, .conductivity = conductivity, .reaction = reaction};
     *direct = NULL;
+    TRY(operator_create_host(device, n, "the direct solve of the box", solve_on_host, o, release, M));
 done:
     boxhdg_direct_destroy(direct);
-    if (status != FACET_OK) operator_destroy(M);
     return status;
 }

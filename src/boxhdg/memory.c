@@ -1,17 +1,19 @@
-/* HDG on a box: the memory that the solver takes on its device. */
+/* HDG on a box: the memory that a solve takes, on the host and on its device. */
 #include <stdio.h>
 
 #include "box/memory.h"
 #include "boxhdg/solver.h"
+#include "boxhdg/work.h"
 
 struct wanted {
+    const struct device *device;
     const struct boxhdg *hdg;
-    const struct boxhdg_solver_options *options;
+    const struct boxhdg_solver_options *options; /* NULL: the direct solve */
+    int whole, star;                             /* with the arrays of data and solution; with u* */
 };
 
-/* With these cells; the planes in front of the first cells are not counted. */
-static double bytes_for(const void *of, const int cells[3]) {
-    const struct wanted *w = of;
+/* Iterations; the planes in front of the first cells are not counted. */
+static void count_lanes(const struct wanted *w, const int cells[3], double bytes[2]) {
     const struct boxhdg_solver_options *o = w->options;
     const int dim = w->hdg->grid.dim, cycle = o->preconditioner == BOXHDG_CHEBYSHEV,
               coarse = cycle || o->preconditioner == BOXHDG_ADDITIVE;
@@ -20,27 +22,64 @@ static double bytes_for(const void *of, const int cells[3]) {
     double lanes = packs * (double)KERNEL_LANES;
     for (int d = 1; d < dim; d++) lanes *= cells[d];
     const double n = lanes * dim * (double)w->hdg->face_size, moments = lanes * dim * KERNEL_BOX_MOMENTS;
+    if (!device_is_host(w->device)) bytes[0] += 8.0 * n; /* on the way */
     /* Diagonal and metric; F and the solution; the true residual; the constant, twice. */
-    double bytes = 8.0 * (n + KERNEL_BOX_METRIC * lanes) + 8.0 * 2.0 * n;
-    if (w->hdg->grid.singular) bytes += 8.0 * 2.0 * n;
-    if (o->mixed) bytes += 8.0 * n + 4.0 * (n + KERNEL_BOX_METRIC * lanes);
+    bytes[1] += 8.0 * (n + KERNEL_BOX_METRIC * lanes) + 8.0 * 2.0 * n;
+    if (w->hdg->grid.singular) bytes[1] += 8.0 * 2.0 * n;
+    if (o->mixed) bytes[1] += 8.0 * n + 4.0 * (n + KERNEL_BOX_METRIC * lanes);
     /* r, p, y; what came since the last update; of the cycle z, r, d, y. */
-    bytes += fast * n * (3.0 + (o->mixed ? 1.0 : 0.0) + (cycle ? 4.0 : 0.0));
-    if (coarse) bytes += fast * 2.0 * moments;
-    return bytes;
+    bytes[1] += fast * n * (3.0 + (o->mixed ? 1.0 : 0.0) + (cycle ? 4.0 : 0.0));
+    if (coarse) bytes[1] += fast * 2.0 * moments;
 }
 
-double boxhdg_solver_bytes(const struct boxhdg *hdg, const struct boxhdg_solver_options *options) {
-    const struct wanted wanted = {hdg, options};
-    return bytes_for(&wanted, hdg->grid.cells);
+/* The direct solve: transformed right-hand side and result, eigenvectors of the lines; the refinement's two
+ * vectors, and the constant. On a device that is not the host the right-hand side and the solution too, and
+ * what travels. */
+static void count_direct(const struct wanted *w, double trace, const int cells[3], double bytes[2]) {
+    const struct box_grid *g = &w->hdg->grid;
+    const int near = device_is_host(w->device);
+    bytes[0] += 8.0 * trace * (near ? 2.0 : 4.0);
+    for (int d = 0; d < g->dim; d++) bytes[0] += 16.0 * (double)box_power(cells[d] * w->hdg->n, 2);
+    bytes[1] += 8.0 * trace * (near ? 2.0 : 4.0);
+    if (!g->singular) return;
+    bytes[0] += 8.0 * trace;
+    bytes[1] += 8.0 * trace;
+}
+
+static void count(const void *of, const int cells[3], double bytes[2]) {
+    const struct wanted *w = of;
+    const struct boxhdg *h = w->hdg;
+    const int dim = h->grid.dim;
+    double n_cells = 1.0, faces = 0.0;
+    for (int d = 0; d < dim; d++) n_cells *= cells[d];
+    for (int d = 0; d < dim; d++)
+        faces += n_cells / cells[d] * (cells[d] + (h->grid.sides[d][0] != BOX_PERIODIC));
+    const double trace = faces * (double)h->face_size, volume = n_cells * (double)h->cell_size;
+    if (w->options != NULL)
+        count_lanes(w, cells, bytes);
+    else
+        count_direct(w, trace, cells, bytes);
+    if (!w->whole) return;
+    /* Boundary data, F, the trace and one more while they are made; loads, u and q; u*; k, lambda, sums. */
+    bytes[0] += 8.0 * (5.0 * trace + (2.0 + dim) * volume + 6.0 * n_cells);
+    if (w->star) bytes[0] += 8.0 * n_cells * (double)box_power(h->n + 1, dim);
+}
+
+static facet_status check(const struct wanted *w) {
+    const struct box_need need = {w->device, w->hdg->grid.dim, w->hdg->grid.cells, count, w};
+    char what[96];
+    snprintf(what, sizeof what, "hdg of degree %d with %lld unknowns on the trace", w->hdg->degree,
+             (long long)w->hdg->n_free);
+    return box_check_memory(&need, what);
 }
 
 facet_status boxhdg_solver_check_memory(const struct device *device, const struct boxhdg *hdg,
                                         const struct boxhdg_solver_options *options) {
-    const struct wanted wanted = {hdg, options};
-    const struct box_need need = {device, hdg->grid.dim, hdg->grid.cells, bytes_for, &wanted};
-    char what[96];
-    snprintf(what, sizeof what, "traces of degree %d with %lld unknowns", hdg->degree,
-             (long long)hdg->n_free);
-    return box_check_memory(&need, what);
+    return check(&(struct wanted){.device = device, .hdg = hdg, .options = options});
+}
+
+facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
+                                 const struct boxhdg_solver_options *options, int star) {
+    return check(
+        &(struct wanted){.device = device, .hdg = hdg, .options = options, .whole = 1, .star = star});
 }

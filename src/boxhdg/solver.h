@@ -32,10 +32,15 @@ struct boxhdg_solver;
 facet_status boxhdg_solver_create(const struct device *device, const struct boxhdg *hdg,
                                   const struct boxhdg_solver_options *options, struct boxhdg_solver **solver);
 void boxhdg_solver_destroy(struct boxhdg_solver **solver);
-/* Bytes that it takes on its device, about; refused before anything is allocated when they are not free. */
-double boxhdg_solver_bytes(const struct boxhdg *hdg, const struct boxhdg_solver_options *options);
+/* FACET_ERROR_MACHINE, with what would fit, when its memory is not free; it asks before anything is
+ * allocated.
+ */
 facet_status boxhdg_solver_check_memory(const struct device *device, const struct boxhdg *hdg,
                                         const struct boxhdg_solver_options *options);
+/* The same for all that a solve takes with its data and its solution (star: with u*); options NULL: the
+ * direct solve. */
+facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
+                                 const struct boxhdg_solver_options *options, int star);
 
 /* K uhat = F; both n_trace numbers in plain modes on the host. uhat: the first guess (use_guess) and the
  * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain

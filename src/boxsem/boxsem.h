@@ -95,9 +95,8 @@ struct boxsem {
 facet_status boxsem_create(const struct device *device, const struct box_grid_data *data, int degree,
                            const struct boxsem_options *options, struct boxsem **continuous);
 void boxsem_destroy(struct boxsem **continuous);
-/* About the bytes that it takes on its device with a solve, and a refusal where these are not free: with
- * their number, and a number of cells that would fit. */
-double boxsem_bytes(const struct boxsem *c);
+/* FACET_ERROR_MACHINE, with a number of cells that would fit, when the memory of a solve is not free;
+ * boxsem_create asks before anything large is allocated. */
 facet_status boxsem_check_memory(const struct boxsem *c);
 /* The matrix on the finest level. */
 const struct operator* boxsem_operator(const struct boxsem *c);

@@ -81,19 +81,16 @@ struct device_copies device_copies(const struct device *device) {
     return copies;
 }
 
-static double pretended;
+int device_has_memory(const struct device *device) {
+    return device->place == GPU;
+}
 
 double device_free_bytes(const struct device *device) {
-    if (pretended > 0.0) return pretended;
 #ifdef FACET_HAVE_CUDA
     if (device->place == GPU) return cuda_free_bytes();
 #endif
     (void)device;
-    return INFINITY;
-}
-
-void device_pretend_free(double bytes) {
-    pretended = bytes;
+    return base_available_bytes();
 }
 
 facet_status device_check(const struct device *device) {

@@ -36,10 +36,9 @@ const char *device_support_name(enum device_support support); /* "-", "ref", "ow
 
 /* What it is, "" for the host's own. */
 const char *device_describe(const struct device *device);
-/* Bytes that are free on the device; infinite where that is the host's memory, which says so itself. A test
- * may pretend that there are so many (0: no more). */
+/* Whether its memory is its own: not the host's, behind a wall or not. Bytes that are free in it. */
+int device_has_memory(const struct device *device);
 double device_free_bytes(const struct device *device);
-void device_pretend_free(double bytes);
 /* Copies between the host and a device that is not the host, so far: bytes, calls, and the seconds they took;
  * sums of dot products are not counted. */
 struct device_copies {

@@ -5,6 +5,7 @@
 #include <lapacke.h>
 #include <math.h>
 #include <omp.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -41,19 +42,18 @@ void hdg_destroy(struct hdg **hdg) {
 
 /* Says that the local solvers will not fit before anybody waits for them. */
 static facet_status check_memory(const struct hdg *h) {
-    double bytes = 0.0, available = (double)base_available_bytes();
+    double bytes = 0.0, available = base_available_bytes();
+    char fits[64];
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         int N, n;
         hdg_local_sizes(h, b, &N, &n);
         double numbers = (double)(packed_size(N) + packed_size(n)) + (double)N * n;
         bytes += numbers * (double)trace_n_batches(h->data.mesh, b) * TRACE_LANES * sizeof(double);
     }
-    if (bytes <= available) return FACET_OK;
-    return base_fail(FACET_ERROR_MACHINE,
-                     "the local solvers of %d cells at degree %d need %.1f GiB, and %.1f GiB are free; use a "
-                     "lower degree or a "
-                     "coarser mesh",
-                     h->data.mesh->n_cells, h->space.degree, bytes / 1073741824.0, available / 1073741824.0);
+    snprintf(fits, sizeof fits, "of this degree about %.0f cells would fit",
+             floor(h->data.mesh->n_cells * available / bytes));
+    return base_check_memory(bytes, available, "", fits, "the local solvers of %d cells at degree %d",
+                             h->data.mesh->n_cells, h->space.degree);
 }
 
 static int is_eliminated(const struct hdg_condition *c, int dim) {
@@ -78,7 +78,6 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h->device = device;
     TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
     if (data->scheme == HDG_ELASTIC) TRY(elastic_create(h));
-    if (data->scheme != HDG_CONDENSED) TRY(check_memory(h));
     for (int b = 0; b < data->mesh->n_blocks && data->scheme != HDG_ELASTIC; b++) TRY(batch_find_fast(h, b));
     TRY(CALLOC(eliminated, data->mesh->n_faces));
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
@@ -87,7 +86,6 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     }
     if (data->scheme == HDG_CONDENSED) {
         TRY(condensed_create(h, eliminated));
-        TRY(check_memory(h));
         goto done;
     }
     if (data->scheme == HDG_ELASTIC) {
@@ -408,7 +406,10 @@ facet_status hdg_condense(struct hdg *h) {
     int sizes[MESH_MAX_BLOCKS], N;
     h->volume = h->largest_reaction = h->largest_robin = 0.0;
     for (int b = 0; b < mesh->n_blocks; b++) hdg_local_sizes(h, b, &N, &sizes[b]);
-    if (h->matrices.device == NULL) TRY(trace_matrices_create_sized(h->device, mesh, sizes, &h->matrices));
+    if (h->matrices.device == NULL) {
+        TRY(check_memory(h));
+        TRY(trace_matrices_create_sized(h->device, mesh, sizes, &h->matrices));
+    }
     if (h->elastic != NULL && h->elastic->moved != NULL)
         memset(h->elastic->moved, 0, (size_t)h->trace.n_free * sizeof(double));
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b));

@@ -3,6 +3,7 @@
 
 #include <cblas.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -233,12 +234,13 @@ static facet_status table_bytes(hdg_rule_maker maker, enum hdg_use use, enum sha
     return status;
 }
 
-/* Says that a high degree does not fit before its tables and the scratch of the threads are made. */
-static facet_status check_memory(const struct facet_mesh *mesh, int degree, hdg_rule_maker maker) {
+/* Of the tables of a degree and the scratch of the threads. */
+static facet_status space_bytes(const struct facet_mesh *mesh, int degree, hdg_rule_maker maker,
+                                double *sum) {
     static const enum hdg_use cell_uses[4] = {HDG_CELL, HDG_SOURCE, HDG_NORM, HDG_NORM_STAR};
     static const enum hdg_use face_uses[3] = {HDG_FACE, HDG_BOUNDARY, HDG_NORM_FACE};
     facet_status status = FACET_OK;
-    double bytes = 0, available = (double)base_available_bytes();
+    double bytes = 0;
     for (int b = 0; b < mesh->n_blocks; b++) {
         enum shape shape = mesh->blocks[b].shape, face_shape = shape_face_shape(shape, 0);
         double N = basis_size(shape, degree), star = basis_size(shape, degree + 1), dim = mesh->dim;
@@ -257,12 +259,23 @@ static facet_status check_memory(const struct facet_mesh *mesh, int degree, hdg_
         bytes += sizeof(double) * (dim * N * N + 8 * n_faces * N * m);
         bytes += sizeof(double) * base_threads() * (dim * N * n + dim * N * dim * N + n * n);
     }
-    if (bytes > available)
-        FAIL(FACET_ERROR_MACHINE,
-             "degree %d on cells of shape %s needs %.4g bytes of memory for its tables and for the scratch "
-             "of %d "
-             "threads, and %.4g are available; use a lower degree",
-             degree, mesh->shape_text, bytes, base_threads(), available);
+    *sum = bytes;
+done:
+    return status;
+}
+
+/* Says that a high degree does not fit before its tables are made, and which one would. */
+static facet_status check_memory(const struct facet_mesh *mesh, int degree, hdg_rule_maker maker) {
+    facet_status status = FACET_OK;
+    double bytes, less, available = base_available_bytes();
+    int lower = degree;
+    char fits[64] = "no degree would fit";
+    TRY(space_bytes(mesh, degree, maker, &bytes));
+    for (less = bytes; less > available && lower > 0;) TRY(space_bytes(mesh, --lower, maker, &less));
+    if (less <= available) snprintf(fits, sizeof fits, "degree %d would fit", lower);
+    TRY(base_check_memory(bytes, available, "", fits,
+                          "degree %d on cells of shape %s, its tables and the scratch of %d threads,", degree,
+                          mesh->shape_text, base_threads()));
 done:
     return status;
 }

@@ -21,18 +21,14 @@ double mesh_bytes_per_cell(enum shape shape, int order) {
     return 2 * points + kept + faces + middles + 40;
 }
 
-static facet_status check_memory(double cells, double bytes) {
-    double available = (double)base_available_bytes();
-    if (bytes <= available) return FACET_OK;
-    return base_fail(FACET_ERROR_MACHINE, "%.0f cells need %.4g bytes of memory, and %.4g are available",
-                     cells, bytes, available);
-}
-
 facet_status mesh_check_box(enum shape shape, double cells, double points) {
     if (cells > MESH_MAX_CELLS || points > INT32_MAX)
         return base_fail(FACET_ERROR_INPUT, "the box has %.4g cells: too many, at most %d fit 32-bit numbers",
                          cells, MESH_MAX_CELLS);
-    return base_wrap(check_memory(cells, cells * mesh_bytes_per_cell(shape, 1)), "the box");
+    double each = mesh_bytes_per_cell(shape, 1), available = base_available_bytes();
+    char fits[64];
+    snprintf(fits, sizeof fits, "about %.0f cells would fit", floor(available / each));
+    return base_check_memory(cells * each, available, "", fits, "the box of %.0f cells", cells);
 }
 
 facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times) {
@@ -48,10 +44,13 @@ facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times) {
             "this mesh can be refined %d times",
             mesh->n_cells, times, mesh->n_cells, 1 << mesh->dim, times, count, MESH_MAX_CELLS, fits);
     }
-    double bytes = 0;
+    double bytes = 0, available = base_available_bytes();
     for (int b = 0; times > 0 && b < mesh->n_blocks; b++)
         bytes += ldexp(mesh->blocks[b].count, mesh->dim * times) *
                  mesh_bytes_per_cell(mesh->blocks[b].shape, mesh->order);
-    return base_wrap(check_memory(ldexp(mesh->n_cells, mesh->dim * times), bytes),
-                     "refining %d cells %d times", mesh->n_cells, times);
+    char text[64];
+    for (fits = times; fits > 0 && ldexp(bytes, mesh->dim * (fits - times)) > available;) fits--;
+    snprintf(text, sizeof text, "refined %d times it would fit", fits);
+    return base_check_memory(bytes, available, "", text, "the mesh of %d cells refined %d times",
+                             mesh->n_cells, times);
 }

@@ -88,6 +88,7 @@ facet_status box_create(struct facet_solver *s, struct box_data *data) {
     }
     TRY(create_hdg(s));
     describe(s, s->box->hdg);
+    TRY(box_method_choose(s));
     TRY(project_boundary(s));
     TRY(ALLOC(s->box->F, s->box->hdg->n_trace));
     TRY(boxhdg_solution_create(s->box->hdg, &s->box->solution));
@@ -234,6 +235,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     b->hdg = NULL;
     b->method = NULL;
     TRY(create_hdg(s));
+    TRY(box_method_choose(s));
     TRY(box_method_create(s));
     s->solved = 0;
 done:

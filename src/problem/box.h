@@ -48,7 +48,8 @@ facet_status box_constant_measure(const struct box_backend *b, const struct fiel
 facet_status box_constant_drop(const struct boxhdg *h, double *trace);
 
 /* box_method.c: what solves K uhat = F, by the names of the options. The names that were used go to the
- * solver. */
+ * solver; what does not fit into the memory with the arrays of box.c is refused before these are made. */
+facet_status box_method_choose(struct facet_solver *s);
 facet_status box_method_create(struct facet_solver *s);
 void box_method_destroy(struct box_method **method);
 /* uhat: n_trace, the initial guess (zero without one) and the solution; zero on Dirichlet faces. */

@@ -8,22 +8,18 @@
 #include "boxhdg/solver.h"
 #include "problem/box.h"
 
-/* What `auto` takes where there is no direct solve, or where a line of the box has more unknowns than this:
- * the eigenvectors of its lines are dense matrices. */
+/* What `auto` takes where there is no direct solve, where a line of the box has more unknowns than this (the
+ * eigenvectors of its lines are dense matrices), and on a device with memory of its own: the direct solve is
+ * the host's. */
 #define AUTO_PRECONDITIONER "additive"
 #define AUTO_DIRECT_LINE    1500
 /* Trace unknowns from which `auto` takes mixed precision. */
 #define LARGE_SYSTEM 100000
 
 struct box_method {
-    struct boxhdg_direct *direct;
-    const struct boxhdg *hdg; /* the rest is that of the direct solve */
-    double conductivity, reaction;
-    struct base_collector failure; /* of its products */
-
-    struct boxhdg_solver *solver; /* conjugate gradients in lanes */
-    struct operator A, M;         /* on plain modes of the host */
+    struct operator A, M; /* the direct solve, on plain modes; by the host */
     struct vector kernel;
+    struct boxhdg_solver *solver; /* conjugate gradients in lanes */
 };
 
 static int is(const char *given, const char *word) {
@@ -33,7 +29,8 @@ static int is(const char *given, const char *word) {
 void box_method_destroy(struct box_method **method) {
     struct box_method *m = *method;
     if (m == NULL) return;
-    boxhdg_direct_destroy(&m->direct);
+    operator_destroy(&m->A);
+    operator_destroy(&m->M);
     boxhdg_solver_destroy(&m->solver);
     vector_destroy(&m->kernel);
     base_free(method);
@@ -62,48 +59,20 @@ done:
     return status;
 }
 
-/* A device with kernels of its own only: what works on arrays of the host is not there. */
-static int is_far(const struct device *device) {
-    return !device_is_host(device) && !is(device_name(device), "debug");
-}
-
-/* What is not in lanes works on arrays of the host. */
-static facet_status host_of(const struct facet_solver *s, const struct device **device) {
-    *device = s->context->device;
-    if (is_far(*device))
-        return base_fail(FACET_ERROR_INPUT,
-                         "device: '%s' has no method direct for hdg on boxes; use solver: {method: cg, "
-                         "preconditioner: additive}, or chebyshev, block, none, or another device",
-                         device_name(*device));
-    return device_is_host(*device) ? FACET_OK : device_find("ref", device);
-}
-
-/* Both operators of the direct solve work on the arrays of struct box_method. */
-static void apply_product(const struct operator* A, const struct vector *x, struct vector *y) {
-    struct box_method *m = A->data;
-    facet_status status = boxhdg_apply(m->hdg, x->data, y->data);
-    if (status == FACET_OK) return;
-    base_collect(&m->failure, 0, status);
-    vector_fill(y, NAN);
-}
-
-static void apply_direct(const struct operator* M, const struct vector *x, struct vector *y) {
-    struct box_method *m = M->data;
-    boxhdg_direct_solve(m->direct, m->conductivity, m->reaction, x->data, y->data);
+static facet_status apply_product(void *hdg, const double *x, double *y) {
+    return boxhdg_apply(hdg, x, y);
 }
 
 static facet_status make_direct(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_method *m = s->box->method;
-    const struct boxhdg *h = s->box->hdg;
-    const struct device *device;
-    TRY(host_of(s, &device));
-    m->hdg = h;
-    m->conductivity = box_conductivity(&h->grid, 0);
-    m->reaction = box_reaction(&h->grid, 0);
-    m->A = (struct operator){.n = h->n_trace, .device = device, .apply = apply_product, .data = m};
-    m->M = (struct operator){.n = h->n_trace, .device = device, .apply = apply_direct, .data = m};
-    TRY(boxhdg_direct_create(h, &m->direct));
+    struct boxhdg *h = s->box->hdg;
+    const struct device *device = s->context->device;
+    struct boxhdg_direct *direct = NULL;
+    TRY(operator_create_host(device, h->n_trace, "HDG on a box", apply_product, h, NULL, &m->A));
+    TRY(boxhdg_direct_create(h, &direct));
+    TRY(operator_create_box_direct(device, box_conductivity(&h->grid, 0), box_reaction(&h->grid, 0), &direct,
+                                   &m->M));
     if (h->grid.singular) TRY(make_kernel(s, device));
 done:
     return status;
@@ -116,20 +85,25 @@ static int wants_mixed(const struct facet_solver *s) {
            (is(s->options.precision, "auto") && s->box->hdg->n_free >= LARGE_SYSTEM);
 }
 
-static facet_status make_lanes(struct facet_solver *s) {
-    static const char *const kernels[] = {
-        "box_step",        "box_residual",        "box_prolong",        "box_restrict",        "axis_apply",
-        "box_step_single", "box_residual_single", "box_prolong_single", "box_restrict_single", NULL};
+static struct boxhdg_solver_options lane_options(const struct facet_solver *s) {
     struct boxhdg_solver_options options;
     const char *name = s->preconditioner;
-    facet_status status = device_require(s->context->device, "hdg on boxes", kernels);
-    if (status != FACET_OK) return base_wrap(status, "device");
     boxhdg_solver_options_default(&options);
     options.preconditioner = is(name, "none")        ? BOXHDG_NONE
                              : is(name, "additive")  ? BOXHDG_ADDITIVE
                              : is(name, "chebyshev") ? BOXHDG_CHEBYSHEV
                                                      : BOXHDG_DIAGONAL;
     options.mixed = wants_mixed(s) && options.preconditioner >= BOXHDG_ADDITIVE;
+    return options;
+}
+
+static facet_status make_lanes(struct facet_solver *s) {
+    static const char *const kernels[] = {
+        "box_step",        "box_residual",        "box_prolong",        "box_restrict",        "axis_apply",
+        "box_step_single", "box_residual_single", "box_prolong_single", "box_restrict_single", NULL};
+    struct boxhdg_solver_options options = lane_options(s);
+    facet_status status = device_require(s->context->device, "hdg on boxes", kernels);
+    if (status != FACET_OK) return base_wrap(status, "device");
     status = boxhdg_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
     struct multigrid *mg = status == FACET_OK ? boxhdg_solver_multigrid(s->box->method->solver) : NULL;
     return mg != NULL ? multigrid_watch(mg, s->options.watch) : status;
@@ -156,7 +130,7 @@ static facet_status choose(struct facet_solver *s) {
             s->operator_name);
     int direct = is(o->method, "direct") ||
                  (is(o->method, "auto") && any && is(o->precision, "auto") && h->grid.separable &&
-                  line_unknowns(h) <= AUTO_DIRECT_LINE && !is_far(s->context->device));
+                  line_unknowns(h) <= AUTO_DIRECT_LINE && !device_has_memory(s->context->device));
     s->method = direct ? "direct" : "cg";
     s->preconditioner = direct ? "none" : any ? AUTO_PRECONDITIONER : o->preconditioner;
     if (!is(o->precision, "auto") && (direct || !(two_level || any)))
@@ -165,9 +139,19 @@ static facet_status choose(struct facet_solver *s) {
     return FACET_OK;
 }
 
-facet_status box_method_create(struct facet_solver *s) {
+facet_status box_method_choose(struct facet_solver *s) {
     facet_status status = FACET_OK;
     TRY(choose(s));
+    struct boxhdg_solver_options options = lane_options(s);
+    if (s->box->F == NULL) /* nothing is there yet */
+        TRY(boxhdg_check_memory(s->context->device, s->box->hdg, is(s->method, "direct") ? NULL : &options,
+                                s->options.postprocess));
+done:
+    return status;
+}
+
+facet_status box_method_create(struct facet_solver *s) {
+    facet_status status = FACET_OK;
     TRY(CALLOC(s->box->method, 1));
     TRY(is(s->method, "direct") ? make_direct(s) : make_lanes(s));
 done:
@@ -176,16 +160,30 @@ done:
 
 /* ------------------------------------------------------------------------------ solve */
 
-/* On the arrays as they are: the device is one whose memory is the host's. */
+/* On the arrays as they are where the device can work on them. */
 static facet_status solve_directly(struct facet_solver *s, const double *F, double *uhat,
                                    struct solve_control *control) {
+    facet_status status = FACET_OK, solved;
     struct box_method *m = s->box->method;
-    struct vector b = {.device = m->A.device, .n = m->A.n, .data = (double *)F};
-    struct vector x = {.device = m->A.device, .n = m->A.n, .data = uhat};
+    const struct device *device = m->A.device;
+    size_t n = (size_t)m->A.n;
+    int near = device_is_host(device);
+    struct vector b = {.device = device, .n = m->A.n, .data = near ? (double *)F : NULL};
+    struct vector x = {.device = device, .n = m->A.n, .data = near ? uhat : NULL};
+    if (!near) TRY(device_copy(device, &b.data, F, n, sizeof *F));
+    if (!near) TRY(device_copy(device, &x.data, uhat, n, sizeof *uhat));
     if (m->kernel.n > 0) control->kernel = &m->kernel;
-    base_collector_init(&m->failure);
-    facet_status status = solve_refined(&m->A, &m->M, &b, &x, control, &s->report);
-    return base_collector_failed(&m->failure) ? base_collected(&m->failure) : status;
+    solved = solve_refined(&m->A, &m->M, &b, &x, control, &s->report);
+    TRY(operator_host_failure(&m->A));
+    TRY(operator_host_failure(&m->M));
+    if (!near) TRY(device_download(device, uhat, x.data, n * sizeof *uhat));
+    status = solved;
+done:
+    if (!near) {
+        device_free(device, &b.data);
+        device_free(device, &x.data);
+    }
+    return status;
 }
 
 facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat) {
@@ -199,6 +197,6 @@ facet_status box_method_solve(struct facet_solver *s, const double *F, int guess
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
         return FACET_OK;
     }
-    return m->direct != NULL ? solve_directly(s, F, uhat, &control)
+    return m->solver == NULL ? solve_directly(s, F, uhat, &control)
                              : boxhdg_solver_solve(m->solver, F, uhat, guess, &control, &s->report);
 }

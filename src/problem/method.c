@@ -52,11 +52,11 @@ void solver_fill_constant(const struct facet_solver *s, double *constant) {
 /* Tries to factor; *done says whether that was done. */
 static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insist, int *done) {
     facet_status status = FACET_OK;
-    double factor_bytes, available = (double)base_available_bytes();
+    double factor_bytes, available = FACTOR_MEMORY_SHARE * base_available_bytes();
     *done = 0;
     TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, s->hdg->singular ? 0 : -1,
                          &s->cholesky, &factor_bytes));
-    int fits = factor_bytes <= FACTOR_MEMORY_SHARE * available;
+    int fits = factor_bytes <= available;
     int fast = cholesky_operations(s->cholesky) / FACTOR_SPEED <
                SOLVE_PRODUCTS * trace_operator_bytes(&s->A) / PRODUCT_SPEED;
     if (fits && (insist || fast || csr->n <= SMALL_SYSTEM || s->options.discretization[0] == 'c')) {
@@ -69,10 +69,8 @@ static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insi
     }
     cholesky_destroy(&s->cholesky);
     if (insist)
-        FAIL(FACET_ERROR_MACHINE,
-             "the direct solve needs %.1f GiB for its factor, and may use %.0f %% of the %.1f GiB that are "
-             "free; use {method: cg}",
-             factor_bytes / 1073741824.0, 100.0 * FACTOR_MEMORY_SHARE, available / 1073741824.0);
+        TRY(base_check_memory(factor_bytes, available, " for it, a part of all", "use {method: cg}",
+                              "the factor of the direct solve"));
 done:
     return status;
 }

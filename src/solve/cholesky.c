@@ -294,45 +294,18 @@ const char *cholesky_library(void) {
 
 /* ------------------------------------------------------------------------------ as an operator */
 
-struct cholesky_operator {
-    struct cholesky *cholesky;
-    double *b, *x; /* on the host */
-};
-
-static void cholesky_apply(const struct operator* M, const struct vector *b, struct vector *x) {
-    struct cholesky_operator *c = M->data;
-    if (vector_download(b, c->b) == FACET_OK && cholesky_solve(c->cholesky, c->b, c->x) == FACET_OK &&
-        vector_upload(x, c->x) == FACET_OK)
-        return;
-    vector_fill(x, NAN); /* noticed by whoever iterates */
+static facet_status solve_on_host(void *cholesky, const double *b, double *x) {
+    return cholesky_solve(cholesky, b, x);
 }
 
-static void cholesky_operator_free(struct operator* M) {
-    struct cholesky_operator *c = M->data;
-    if (c == NULL) return;
-    cholesky_destroy(&c->cholesky);
-    base_free(&c->b);
-    base_free(&c->x);
-    base_free(&M->data);
+static void release(void **cholesky) {
+    struct cholesky *c = *cholesky;
+    cholesky_destroy(&c);
 }
 
 facet_status operator_create_cholesky(const struct device *device, int64_t n, struct cholesky **cholesky,
                                       struct operator* M) {
-    facet_status status = FACET_OK;
-    struct cholesky_operator *c;
-    *M = (struct operator){.n = n,
-                           .device = device,
-                           .apply = cholesky_apply,
-                           .free = cholesky_operator_free,
-                           .name = "the Cholesky factor"};
-    TRY(CALLOC(c, 1));
-    M->data = c;
-    c->cholesky = *cholesky;
+    struct cholesky *c = *cholesky;
     *cholesky = NULL;
-    TRY(ALLOC(c->b, n));
-    TRY(ALLOC(c->x, n));
-done:
-    cholesky_destroy(cholesky);
-    if (status != FACET_OK) operator_destroy(M);
-    return status;
+    return operator_create_host(device, n, "the Cholesky factor", solve_on_host, c, release, M);
 }

@@ -200,7 +200,7 @@ facet_status trace_end_factored(const struct trace_ending *end, struct trace_las
     if (end->last == PMG_AMG) goto done;
     if (end->last == PMG_LAST_AUTO && !trace_is_worth_ordering(end, n, (double)entries)) goto done;
     TRY(cholesky_analyze(&l->csr, l->n_nodes, l->offsets, end->singular ? 0 : -1, &cholesky, &bytes));
-    double most = end->incompressible ? FACTOR_MEMORY_SHARE * (double)base_available_bytes()
+    double most = end->incompressible ? FACTOR_MEMORY_SHARE * base_available_bytes()
                                       : fmax(FACTOR_SHARE * end->fine_bytes, SMALL_FACTOR);
     if (end->last == PMG_LAST_AUTO && bytes > most) goto done;
     TRY(cholesky_factor_last(cholesky, &l->csr));

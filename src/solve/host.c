@@ -1,0 +1,70 @@
+/* Operators by functions on arrays of the host, for vectors of any device. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "solve/solve.h"
+
+struct host_operator {
+    operator_on_host apply;
+    void *data;
+    void (*release)(void **data);
+    double *x, *y; /* of a device that is not the host; else NULL */
+    struct base_collector failure;
+};
+
+static facet_status apply_on_host(const struct host_operator *o, const struct vector *x, struct vector *y) {
+    facet_status status = FACET_OK;
+    if (o->x == NULL) return o->apply(o->data, x->data, y->data);
+    TRY(vector_download(x, o->x));
+    TRY(o->apply(o->data, o->x, o->y));
+    TRY(vector_upload(y, o->y));
+done:
+    return status;
+}
+
+static void host_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+    struct host_operator *o = A->data;
+    facet_status status = apply_on_host(o, x, y);
+    if (status == FACET_OK) return;
+    base_collect(&o->failure, 0, status);
+    vector_fill(y, NAN);
+}
+
+static void host_free(struct operator* A) {
+    struct host_operator *o = A->data;
+    if (o == NULL) return;
+    if (o->release != NULL) o->release(&o->data);
+    base_free(&o->x);
+    base_free(&o->y);
+    base_free(&A->data);
+}
+
+facet_status operator_create_host(const struct device *device, int64_t n, const char *name,
+                                  operator_on_host apply, void *data, void (*release)(void **data),
+                                  struct operator* A) {
+    facet_status status = FACET_OK;
+    struct host_operator *o = NULL;
+    *A = (struct operator){.n = n, .device = device, .apply = host_apply, .free = host_free, .name = name};
+    status = CALLOC(o, 1);
+    if (status != FACET_OK && release != NULL) release(&data);
+    if (status != FACET_OK) return status;
+    A->data = o;
+    o->apply = apply;
+    o->data = data;
+    o->release = release;
+    base_collector_init(&o->failure);
+    if (!device_is_host(device)) {
+        TRY(ALLOC(o->x, n));
+        TRY(ALLOC(o->y, n));
+    }
+done:
+    if (status != FACET_OK) operator_destroy(A);
+    return status;
+}
+
+facet_status operator_host_failure(const struct operator* A) {
+    struct host_operator *o = A->data;
+    facet_status status = base_collected(&o->failure);
+    base_collector_init(&o->failure);
+    return status;
+}
