@@ -399,14 +399,18 @@ class Machine(Program):
 
     @unittest.skipIf(SANITIZED, "the sanitizers need more address space than the limit leaves")
     def test_no_memory(self):
+        """Boxes of every kind and mapped cells are refused before they are tried, with numbers."""
         case = self.write(EXACT + "output: {file: a.vtu}\n")
-        done = subprocess.run(["bash", "-c", 'ulimit -v 400000; exec "$0" "$@"', PROGRAM, "solve", case, "--threads", "1",
-                               "--set", "mesh.box.cells=[400, 400]", "--set", "discretization.degree=6"],
-                              capture_output=True, text=True, cwd=self.place.name,
-                              env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})
-        self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("facet: ", done.stderr)
-        self.assertFalse(os.path.exists(self.path("a.vtu")))
+        for method, operator, degree in (("hdg", "tensor", 20), ("continuous", "tensor", 15), ("hdg", "mapped", 6)):
+            done = subprocess.run(["bash", "-c", 'ulimit -v 400000; exec "$0" "$@"', PROGRAM, "solve", case, "--threads",
+                                   "1", "--set", "mesh.box.cells=[400, 400]", "--set", "mesh.box.shape=quad", "--set",
+                                   f"discretization.degree={degree}", "--set", f"discretization.method={method}", "--set",
+                                   f"discretization.operator={operator}"],
+                                  capture_output=True, text=True, cwd=self.place.name, timeout=100,
+                                  env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertRegex(done.stderr, r"facet: .* would take about .* GiB \(\d+ bytes\) of memory, and .* would fit")
+            self.assertFalse(os.path.exists(self.path("a.vtu")))
 
     def test_interrupt(self):
         """Ctrl-C in the middle of an iteration that would take forever: 130, soon, and the old files are whole."""
