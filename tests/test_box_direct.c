@@ -388,20 +388,23 @@ done:
 static void survives_faults(void **state) {
     (void)state;
     struct plain_box box = {2, 2, {2, 3}, 'g', "ppnn", 1.0, 1.0, 0};
+    static const char *const names[] = {"cpu", "debug"};
     struct base_memory before, after;
     const struct device *device;
     struct boxhdg *h;
-    facet_status status = FACET_ERROR_MACHINE;
-    ok(device_find("cpu", &device));
     ok(plain_create(&box, &h));
     base_memory_read(&before);
-    for (int64_t k = 1; status != FACET_OK; k++) {
-        base_memory_fail_at(k);
-        status = make_all(h, device);
-        base_memory_fail_at(0);
-        base_memory_read(&after);
-        assert_true(status == FACET_OK || status == FACET_ERROR_MACHINE);
-        assert_int_equal(after.live_blocks, before.live_blocks);
+    for (int i = 0; i < 2; i++) {
+        facet_status status = FACET_ERROR_MACHINE;
+        ok(device_find(names[i], &device));
+        for (int64_t k = 1; status != FACET_OK; k++) {
+            base_memory_fail_at(k);
+            status = make_all(h, device);
+            base_memory_fail_at(0);
+            base_memory_read(&after);
+            assert_true(status == FACET_OK || status == FACET_ERROR_MACHINE);
+            assert_int_equal(after.live_blocks, before.live_blocks);
+        }
     }
     boxhdg_destroy(&h);
 }

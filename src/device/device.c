@@ -167,6 +167,12 @@ void device_free(const struct device *device, void *pointer) {
         base_free(pointer);
 }
 
+static void copy_bytes(const struct device *device, void *to, const void *from, size_t bytes) {
+    enter(device);
+    if (bytes > 0) memcpy(to, from, bytes);
+    leave(device);
+}
+
 facet_status device_upload(const struct device *device, void *to, const void *from_host, size_t bytes) {
 #ifdef FACET_HAVE_CUDA
     if (device->place == GPU) {
@@ -174,9 +180,7 @@ facet_status device_upload(const struct device *device, void *to, const void *fr
         return FACET_OK;
     }
 #endif
-    enter(device);
-    if (bytes > 0) memcpy(to, from_host, bytes);
-    leave(device);
+    copy_bytes(device, to, from_host, bytes);
     return FACET_OK;
 }
 
@@ -187,9 +191,7 @@ facet_status device_download(const struct device *device, void *to_host, const v
         return device_check(device);
     }
 #endif
-    enter(device);
-    if (bytes > 0) memcpy(to_host, from, bytes);
-    leave(device);
+    copy_bytes(device, to_host, from, bytes);
     return FACET_OK;
 }
 
@@ -222,24 +224,6 @@ void device_unview(const struct device *device, const void *array, const void **
     *view = NULL;
 }
 
-facet_status device_duplicate(const struct device *device, void *pointer, const void *from, size_t count,
-                              size_t size) {
-    facet_status status = device_alloc(device, pointer, count, size);
-    void *address;
-    memcpy(&address, pointer, sizeof address);
-    if (status != FACET_OK) return status;
-#ifdef FACET_HAVE_CUDA
-    if (device->place == GPU) {
-        cuda_duplicate(address, from, count * size);
-        return FACET_OK;
-    }
-#endif
-    enter(device);
-    if (count > 0) memcpy(address, from, count * size);
-    leave(device);
-    return FACET_OK;
-}
-
 void device_move(const struct device *device, void *to, const void *from, size_t bytes) {
 #ifdef FACET_HAVE_CUDA
     if (device->place == GPU) {
@@ -247,9 +231,16 @@ void device_move(const struct device *device, void *to, const void *from, size_t
         return;
     }
 #endif
-    enter(device);
-    if (bytes > 0) memcpy(to, from, bytes);
-    leave(device);
+    copy_bytes(device, to, from, bytes);
+}
+
+facet_status device_duplicate(const struct device *device, void *pointer, const void *from, size_t count,
+                              size_t size) {
+    facet_status status = device_alloc(device, pointer, count, size);
+    void *address;
+    memcpy(&address, pointer, sizeof address);
+    if (status == FACET_OK) device_move(device, address, from, count * size);
+    return status;
 }
 
 /* Runs one kernel with the wall open. */

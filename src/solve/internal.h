@@ -14,9 +14,6 @@ struct device_matrix {
     double *values;
     float *single;
 };
-/* *pointer (the address of a pointer) = a copy of a host array on the device. */
-facet_status solve_to_device(const struct device *device, void *pointer, const void *host, size_t count,
-                             size_t size);
 
 /* A vector of an operator's length, device and precision. */
 facet_status solve_vector_like(const struct operator* A, struct vector *v);

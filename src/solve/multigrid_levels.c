@@ -55,15 +55,15 @@ static facet_status transfer_upload(const struct device *device, int single, con
     size_t n = (size_t)host->n_rows, nnz = (size_t)host->offsets[n];
     float *values = NULL;
     T->n_rows = host->n_rows;
-    TRY(solve_to_device(device, &T->offsets, host->offsets, n + 1, sizeof *T->offsets));
-    TRY(solve_to_device(device, &T->columns, host->columns, nnz, sizeof *T->columns));
+    TRY(device_copy(device, &T->offsets, host->offsets, n + 1, sizeof *T->offsets));
+    TRY(device_copy(device, &T->columns, host->columns, nnz, sizeof *T->columns));
     if (!single) {
-        TRY(solve_to_device(device, &T->values, host->values, nnz, sizeof *T->values));
+        TRY(device_copy(device, &T->values, host->values, nnz, sizeof *T->values));
         goto done;
     }
     TRY(ALLOC(values, nnz));
     for (size_t k = 0; k < nnz; k++) values[k] = (float)host->values[k];
-    TRY(solve_to_device(device, &T->single, values, nnz, sizeof *values));
+    TRY(device_copy(device, &T->single, values, nnz, sizeof *values));
 done:
     base_free(&values);
     return status;

@@ -60,14 +60,6 @@ static void free_matrix(struct operator* A) {
     base_free(&A->data);
 }
 
-facet_status solve_to_device(const struct device *device, void *pointer, const void *host, size_t count,
-                             size_t size) {
-    facet_status status = device_alloc(device, pointer, count, size);
-    void *address;
-    memcpy(&address, pointer, sizeof address);
-    return status != FACET_OK ? status : device_upload(device, address, host, count * size);
-}
-
 static facet_status matrix_to_single(const struct operator* A, struct operator* S);
 
 static facet_status begin(const struct device *device, int64_t n, const char *name,
@@ -121,9 +113,9 @@ facet_status operator_create_csr(const struct device *device, const struct csr *
     size_t nnz = (size_t)csr->offsets[csr->n];
     TRY(begin(device, csr->n, "the matrix in compressed rows", csr_apply, A, &m));
     m->n_values = (int64_t)nnz;
-    TRY(solve_to_device(device, &m->offsets, csr->offsets, (size_t)csr->n + 1, sizeof *m->offsets));
-    TRY(solve_to_device(device, &m->columns, csr->columns, nnz, sizeof *m->columns));
-    TRY(solve_to_device(device, &m->values, csr->values, nnz, sizeof *m->values));
+    TRY(device_copy(device, &m->offsets, csr->offsets, (size_t)csr->n + 1, sizeof *m->offsets));
+    TRY(device_copy(device, &m->columns, csr->columns, nnz, sizeof *m->columns));
+    TRY(device_copy(device, &m->values, csr->values, nnz, sizeof *m->values));
 done:
     if (status != FACET_OK) operator_destroy(A);
     return status;
@@ -152,7 +144,7 @@ facet_status operator_create_jacobi(const struct device *device, const struct cs
                  (long long)i, inverse[i]);
         inverse[i] = 1.0 / inverse[i];
     }
-    TRY(solve_to_device(device, &m->values, inverse, (size_t)csr->n, sizeof *inverse));
+    TRY(device_copy(device, &m->values, inverse, (size_t)csr->n, sizeof *inverse));
 done:
     base_free(&inverse);
     if (status != FACET_OK) operator_destroy(M);
@@ -225,9 +217,9 @@ facet_status operator_create_blocks(const struct device *device, int64_t n_block
     TRY(base_collected(&failures));
     m->n_blocks = n_blocks;
     m->n_values = starts[n_blocks];
-    TRY(solve_to_device(device, &m->offsets, block_offsets, (size_t)n_blocks + 1, sizeof *m->offsets));
-    TRY(solve_to_device(device, &m->starts, starts, (size_t)n_blocks + 1, sizeof *m->starts));
-    TRY(solve_to_device(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *m->values));
+    TRY(device_copy(device, &m->offsets, block_offsets, (size_t)n_blocks + 1, sizeof *m->offsets));
+    TRY(device_copy(device, &m->starts, starts, (size_t)n_blocks + 1, sizeof *m->starts));
+    TRY(device_copy(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *m->values));
 done:
     base_free(&starts);
     if (status != FACET_OK) operator_destroy(M);
