@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "bench/papers/condensed.h"
 #include "bench/rival.h"
+#include "solve/spectrum.h"
 
 #define MAX_ITERATIONS 5000
 

@@ -10,6 +10,7 @@
 #include "boxhdg/cells.h"
 #include "boxhdg/direct.h"
 #include "boxhdg/solver.h"
+#include "solve/spectrum.h"
 
 #define MAX_ITERATIONS 5000
 

@@ -100,7 +100,7 @@ static void size_decides(void **state) {
                 {{.unknowns = 999, .locking = 1}, 0}};
     for (int ring = 0; ring < 2; ring++)
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-            int factored, iterations;
+            int factored = -1, iterations = -1;
             OK(solve_chain(1000, ring, &rows[i].options, &factored, &iterations));
             assert_int_equal(factored, rows[i].factored);
             assert_true(iterations <= (factored ? 2 : 60));
