@@ -16,18 +16,19 @@ struct coarse_matrix {
     const char *name; /* of its level, for reports */
     struct csr csr;   /* symmetric, positive definite up to the kernel; emptied by a factor */
     int singular;     /* its kernel is spanned by the modes */
-    int64_t n_nodes;  /* as in solve/amg.h; */
-    int64_t *offsets; /* NULL: every unknown is a node */
-    int32_t *kinds;   /* NULL: all nodes are of one kind */
-    int n_modes;      /* n_modes x n; */
-    double *modes;    /* NULL: a constant is smooth */
+    /* Nodes and near-null vectors as in solve/amg.h. */
+    int64_t n_nodes, *offsets; /* offsets NULL: every unknown is a node */
+    int32_t *kinds;            /* NULL: all nodes are of one kind */
+    int n_modes;
+    double *modes; /* n_modes x n; NULL: a constant */
 };
 void coarse_matrix_destroy(struct coarse_matrix *matrix); /* safe on a zeroed struct, and twice */
 
-/* AUTO: a factor of no more unknowns than `unknowns` (0: any number) and, if fine_bytes is given, one whose
- * ordering and size are cheap beside a product on the finest level, which passes so many bytes. */
 /* Beside iterations of a few products on a box, a factor of more unknowns takes longer than a V-cycle. */
 #define COARSE_FEW_UNKNOWNS 4000
+
+/* AUTO: a factor of no more unknowns than `unknowns` (0: any number) and, if fine_bytes is given, one whose
+ * ordering and size are cheap beside a product on the finest level, which passes so many bytes. */
 enum coarse_wish { COARSE_AUTO, COARSE_FACTOR, COARSE_AMG };
 struct coarse_options {
     enum coarse_wish wish;
@@ -47,8 +48,7 @@ facet_status multigrid_end_factored(struct multigrid *mg, const struct device *d
 /* Ends it with a factor or with algebraic multigrid; there is a level above. */
 facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *device,
                                   struct coarse_matrix *matrix, const struct coarse_options *options);
-/* The same as an operator. Of a matrix without unknowns: one that does
- * nothing. */
+/* The same as an operator. Of a matrix without unknowns: one that does nothing. */
 facet_status operator_create_coarse(const struct device *device, struct coarse_matrix *matrix,
                                     const struct coarse_options *options, struct operator* M);
 
