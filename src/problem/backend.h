@@ -35,9 +35,10 @@ struct backend {
     int64_t (*n_points)(const struct facet_solver *s);
     facet_status (*points)(const struct facet_solver *s, double *x);
 
-    /* Loads the source (values at the points; NULL: the problem's) and solves the system; then u and q; u*
-     * if wanted; and u at the points. */
-    facet_status (*solve)(struct facet_solver *s, const double *source);
+    /* Loads the source (values at the points; NULL: the problem's) and the boundary data; solves the system;
+     * then u and q; u* if wanted; and u at the points. */
+    facet_status (*load)(struct facet_solver *s, const double *source);
+    facet_status (*solve)(struct facet_solver *s);
     facet_status (*recover)(struct facet_solver *s);
     facet_status (*postprocess)(struct facet_solver *s);
     facet_status (*copy_out)(const struct facet_solver *s, double *u);

@@ -41,12 +41,15 @@ static facet_status create_hdg(struct facet_solver *s) {
 
 static facet_status project_boundary(struct facet_solver *s) {
     facet_status status = FACET_OK;
+    const struct base_monitor *monitor = &s->context->monitor;
     struct box_backend *b = s->box;
     struct boxhdg_data given = given_data(s);
+    double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_LOAD);
     TRY(ALLOC(b->dirichlet, b->hdg->n_trace));
     TRY(ALLOC(b->neumann, b->hdg->n_trace));
     TRY(boxhdg_project_boundary(b->hdg, &given, b->dirichlet, b->neumann));
 done:
+    base_phase_end(&s->timers, monitor, FACET_PHASE_LOAD, begin);
     return status;
 }
 
@@ -68,12 +71,23 @@ facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *d
     return status;
 }
 
-facet_status box_create(struct facet_solver *s, struct box_data *data) {
-    const struct base_monitor *monitor = &s->context->monitor;
+static facet_status condense(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    facet_phase phase = is_continuous(s) ? FACET_PHASE_SETUP : FACET_PHASE_CONDENSE;
-    double begin = base_phase_begin(monitor, phase);
-    status = CALLOC(s->box, 1);
+    const struct base_monitor *monitor = &s->context->monitor;
+    double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_CONDENSE);
+    TRY(create_hdg(s));
+    describe(s, s->box->hdg);
+    TRY(box_method_choose(s));
+    TRY(project_boundary(s));
+    TRY(ALLOC(s->box->F, s->box->hdg->n_trace));
+    TRY(boxhdg_solution_create(s->box->hdg, &s->box->solution));
+done:
+    base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
+    return status;
+}
+
+facet_status box_create(struct facet_solver *s, struct box_data *data) {
+    facet_status status = CALLOC(s->box, 1);
     if (status != FACET_OK) {
         box_data_destroy(data);
         return status;
@@ -81,23 +95,9 @@ facet_status box_create(struct facet_solver *s, struct box_data *data) {
     s->backend = &box_backend;
     s->box->data = *data;
     *data = (struct box_data){0};
-    if (is_continuous(s)) {
-        TRY(boxsem_start(s));
-        base_phase_end(&s->timers, monitor, phase, begin);
-        goto done;
-    }
-    TRY(create_hdg(s));
-    describe(s, s->box->hdg);
-    TRY(box_method_choose(s));
-    TRY(project_boundary(s));
-    TRY(ALLOC(s->box->F, s->box->hdg->n_trace));
-    TRY(boxhdg_solution_create(s->box->hdg, &s->box->solution));
-    base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
-    begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
-    TRY(box_method_create(s));
-    base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
-done:
-    return status;
+    if (is_continuous(s)) return boxsem_start(s);
+    status = condense(s);
+    return status == FACET_OK ? box_method_create(s) : status;
 }
 
 /* ------------------------------------------------------------------------------ solve */
@@ -131,6 +131,7 @@ static facet_status load(struct facet_solver *s, const double *source) {
     struct box_backend *b = s->box;
     struct boxhdg_data given = given_data(s);
     double *loads = b->solution.loads;
+    b->has_q = 0;
     if (source != NULL) TRY(boxhdg_load(b->hdg, source, b->dirichlet, b->neumann, loads, b->F));
     if (source == NULL) TRY(boxhdg_project_source(b->hdg, &given, loads));
     b->constant = 0.0;
@@ -144,12 +145,10 @@ done:
     return status;
 }
 
-static facet_status load_and_solve(struct facet_solver *s, const double *source) {
+static facet_status solve(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     double *trace = b->solution.trace;
-    b->has_q = 0;
-    TRY(load(s, source));
     int guess = b->has_guess || (b->has_trace && s->options.warm_start);
     if (guess)
         boxhdg_add_dirichlet(b->hdg, NULL, trace);
@@ -334,7 +333,8 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
 const struct backend box_backend = {.destroy = destroy,
                                     .n_points = n_points,
                                     .points = source_points,
-                                    .solve = load_and_solve,
+                                    .load = load,
+                                    .solve = solve,
                                     .recover = recover,
                                     .conservation = conservation,
                                     .postprocess = postprocess,

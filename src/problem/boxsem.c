@@ -258,12 +258,9 @@ static facet_status source_points(const struct facet_solver *s, double *x) {
 }
 
 /* A solution that is not to be gone on from, or that failed, leaves zero behind. */
-static facet_status load_and_solve(struct facet_solver *s, const double *source) {
+static facet_status load(struct facet_solver *s, const double *source) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    struct solve_control control = {.rtol = s->options.rtol,
-                                    .max_iterations = s->options.max_iterations,
-                                    .monitor = &s->context->monitor};
     struct boxsem_data data = {.values = source, .source = s->problem->source, .exact = s->problem->exact};
     for (int d = 0; d < s->problem->mesh->dim; d++)
         for (int side = 0; side < 2; side++)
@@ -271,9 +268,16 @@ static facet_status load_and_solve(struct facet_solver *s, const double *source)
     if (!b->has_guess && !(b->has_trace && s->options.warm_start)) TRY(boxsem_set_guess(b->continuous, NULL));
     b->has_guess = b->has_trace = 0;
     TRY(boxsem_load(b->continuous, &data));
-    TRY(boxsem_solve(b->continuous, &control, &s->report));
-    b->has_trace = 1;
 done:
+    return status;
+}
+
+static facet_status solve(struct facet_solver *s) {
+    struct solve_control control = {.rtol = s->options.rtol,
+                                    .max_iterations = s->options.max_iterations,
+                                    .monitor = &s->context->monitor};
+    facet_status status = boxsem_solve(s->box->continuous, &control, &s->report);
+    s->box->has_trace = status == FACET_OK;
     if (is(s->method, "direct")) s->report.rate = NAN;
     return status;
 }
@@ -355,7 +359,8 @@ done:
 const struct backend boxsem_backend = {.destroy = destroy,
                                        .n_points = n_points,
                                        .points = source_points,
-                                       .solve = load_and_solve,
+                                       .load = load,
+                                       .solve = solve,
                                        .recover = recover,
                                        .conservation = conservation,
                                        .copy_out = copy_out,

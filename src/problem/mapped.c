@@ -21,7 +21,7 @@ done:
 static facet_status condense(struct facet_solver *s, hdg_rule_maker maker) {
     const struct base_monitor *monitor = &s->context->monitor;
     facet_status status = FACET_OK;
-    double begin = base_phase_begin(monitor, FACET_PHASE_CONDENSE);
+    double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_CONDENSE);
     TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
     hdg_describe(s->hdg, &s->system);
     TRY(hdg_condense(s->hdg));
@@ -85,6 +85,10 @@ static facet_status source_points(const struct facet_solver *s, double *x) {
     return FACET_OK;
 }
 
+static facet_status load(struct facet_solver *s, const double *source) {
+    return hdg_load(s->hdg, source, &s->solution, s->F);
+}
+
 /* The linear system, from s->F to the trace of the solution. */
 static facet_status solve_trace(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -116,11 +120,6 @@ static facet_status solve_trace(struct facet_solver *s) {
     hdg_set_trace(s->hdg, s->F, &s->solution);
 done:
     return status;
-}
-
-static facet_status load_and_solve(struct facet_solver *s, const double *source) {
-    facet_status status = hdg_load(s->hdg, source, &s->solution, s->F);
-    return status == FACET_OK ? solve_trace(s) : status;
 }
 
 static facet_status recover(struct facet_solver *s) {
@@ -280,7 +279,8 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
 const struct backend mapped_backend = {.destroy = destroy,
                                        .n_points = n_points,
                                        .points = source_points,
-                                       .solve = load_and_solve,
+                                       .load = load,
+                                       .solve = solve_trace,
                                        .recover = recover,
                                        .conservation = conservation,
                                        .postprocess = postprocess,
