@@ -54,7 +54,7 @@ struct boxhdg_data {
 };
 /* loads = (f, mode), f = the source or lambda u - k div grad u of the exact solution. */
 facet_status boxhdg_project_source(const struct boxhdg *h, const struct boxhdg_data *data, double *loads);
-/* As boxhdg_load wants them; n_trace each, zero on all other faces. */
+/* As boxhdg_load wants them; n_trace each, or NULL: not wanted. Other faces are left as they are. */
 facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct boxhdg_data *data,
                                      double *dirichlet, double *neumann);
 /* The L2 projection of a function onto the modes of every cell; of one from its values at n_points^dim Gauss
@@ -122,7 +122,7 @@ double boxhdg_face_flux(const struct boxhdg *h, const struct boxhdg_solution *so
 /* The mean over the faces of a cell of the trace's mean on them. */
 double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *solution, int64_t cell);
 /* The largest imbalance of a cell and the largest jump of the flux through a face, relative to the largest
- * integral of |q.n| + tau (|u| + |uhat|) over the faces of a cell. */
+ * integral of |q.n| + tau (|u| + |uhat|) over the faces of a cell. q is made from u and the trace. */
 facet_status boxhdg_conservation(const struct boxhdg *h, const struct boxhdg_solution *solution,
                                  double *imbalance);
 

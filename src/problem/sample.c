@@ -45,7 +45,7 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
         if (star && !s->options.postprocess)
             return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}",
                              name);
-        return FACET_OK;
+        return s->backend->need != NULL ? s->backend->need(s, *field) : FACET_OK;
     }
     return base_fail(FACET_ERROR_INPUT, "there is no field '%s'; fields: %s", name,
                      !elastic ? "u, u_star, q, q_star"
@@ -188,12 +188,11 @@ done:
     return status;
 }
 
-/* A field at points of one face, seen from its first cell, gathered with weights or (NULL) for extremes. */
-static facet_status at_face(const struct facet_solver *s, enum hdg_field field, int32_t face, int n,
-                            const double *xi, const double *weights, struct gathered *g) {
+/* A field at points of one cell, gathered with weights or (NULL) for extremes. */
+static facet_status at_points(const struct facet_solver *s, enum hdg_field field, int32_t cell, int n,
+                              const double *xi, const double *weights, struct gathered *g) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
     struct backend_points points = {0};
     double *values = NULL;
     TRY(ALLOC(values, n * g->components));
@@ -206,25 +205,22 @@ done:
     return status;
 }
 
-/* Extremes over one face, at a lattice that includes its ends. */
-static facet_status extremes_of_face(const struct facet_solver *s, enum hdg_field field, int32_t face,
-                                     struct gathered *g) {
+/* Extremes over one face, at a lattice that includes its ends; it is the same whichever way the face is
+ * turned. */
+static facet_status extremes_of_face(const struct facet_solver *s, enum hdg_field field,
+                                     struct mesh_group_face face, struct gathered *g) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    int dim = mesh->dim, local = mesh->face_locals[2 * (int64_t)face];
-    enum shape shape = shape_face_shape(block->shape, local);
-    int n = shape_n_nodes(shape, lattice_order(s)),
-        orientation =
-            block->orientations[(int64_t)(cell - block->first) * shape_n_faces(block->shape) + local];
+    int dim = s->problem->mesh->dim;
+    enum shape cell_shape = mesh_block_of(s->problem->mesh, face.cell)->shape;
+    enum shape shape = shape_face_shape(cell_shape, face.local);
+    int n = shape_n_nodes(shape, lattice_order(s));
     double *frame = NULL, *xi = NULL;
     TRY(ALLOC(frame, n * (dim - 1)));
     TRY(ALLOC(xi, n * dim));
     shape_nodes(shape, lattice_order(s), frame);
     for (int p = 0; p < n; p++)
-        shape_face_point(block->shape, local, orientation, frame + p * (dim - 1), xi + p * dim);
-    TRY(at_face(s, field, face, n, xi, NULL, g));
+        shape_face_point(cell_shape, face.local, 0, frame + p * (dim - 1), xi + p * dim);
+    TRY(at_points(s, field, face.cell, n, xi, NULL, g));
 done:
     base_free(&frame);
     base_free(&xi);
@@ -233,17 +229,17 @@ done:
 
 /* One face of a part: values of a field, or (NULL) of the numerical flux or traction, whose integral is
  * exact. */
-static facet_status over_face(const struct facet_solver *s, const enum hdg_field *field, int32_t face,
-                              struct gathered *g) {
+static facet_status over_face(const struct facet_solver *s, const enum hdg_field *field,
+                              struct mesh_group_face face, struct gathered *g) {
     facet_status status = FACET_OK;
     double *xi = NULL, *wA = NULL, flux[3];
     int n;
-    TRY(s->backend->face_rule(s, face, &n, &xi, &wA));
+    TRY(s->backend->face_rule(s, face.cell, face.local, &n, &xi, &wA));
     if (field != NULL) {
-        TRY(at_face(s, *field, face, n, xi, wA, g));
+        TRY(at_points(s, *field, face.cell, n, xi, wA, g));
         goto done;
     }
-    TRY(s->backend->face_flux(s, face, flux));
+    TRY(s->backend->face_flux(s, face.cell, face.local, flux));
     for (int c = 0; c < g->components; c++) g->integral[c] += flux[c];
     for (int p = 0; p < n; p++) g->measure += wA[p];
 done:
@@ -255,8 +251,10 @@ done:
 static facet_status over_part(const struct facet_solver *s, const enum hdg_field *field,
                               const struct mesh_group *part, int extremes, struct gathered *g) {
     facet_status status = FACET_OK;
-    for (int32_t i = 0; i < part->count; i++)
-        TRY(extremes ? extremes_of_face(s, *field, part->ids[i], g) : over_face(s, field, part->ids[i], g));
+    for (int32_t i = 0; i < part->count; i++) {
+        struct mesh_group_face face = mesh_group_face(s->problem->mesh, part, i);
+        TRY(extremes ? extremes_of_face(s, *field, face, g) : over_face(s, field, face, g));
+    }
 done:
     return status;
 }
@@ -283,7 +281,7 @@ static facet_status gather_all(const struct facet_solver *s, const char *name, e
         return base_fail(FACET_ERROR_INPUT,
                          "'%s' is the name of a boundary part and of a group of cells; which is meant?", on);
     for (int32_t i = 0; is_flux && part != NULL && i < part->count; i++)
-        if (mesh->face_cells[2 * (int64_t)part->ids[i] + 1] >= 0)
+        if (mesh_group_face(mesh, part, i).is_inner)
             return base_fail(
                 FACET_ERROR_INPUT,
                 "the %s '%s' has no direction: its faces lie inside the domain; integrate %s there",
