@@ -115,8 +115,7 @@ facet_status boxhdg_conservation(const struct boxhdg *h, const struct boxhdg_sol
     double worst = 0.0, scale = 0.0;
     TRY(ALLOC(job.cells, 2 * g->n_cells));
     TRY(ALLOC(job.fluxes, 6 * g->n_cells));
-    int64_t scratch =
-        3 * (boxhdg_pairs_size(h) + h->face_size + BOX_SLACK) + 2 * (h->cell_size + BOX_SLACK);
+    int64_t scratch = 3 * (boxhdg_pairs_size(h) + h->face_size + BOX_SLACK) + 2 * (h->cell_size + BOX_SLACK);
     TRY(boxhdg_for_cells(h, 0, scratch, balance_work, &job));
     for (int64_t c = 0; c < g->n_cells; c++) {
         int at[3];

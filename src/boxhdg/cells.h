@@ -70,11 +70,14 @@ facet_status boxhdg_hybridize(const struct boxhdg *h, const double *u, const dou
 /* ------------------------------------------------------------------------------------- results */
 
 struct boxhdg_solution {
-    double *loads, *trace, *u, *q; /* n_volume, n_trace, n_volume, dim x n_volume */
+    double *loads, *trace, *u; /* n_volume, n_trace, n_volume */
+    double *q;                 /* dim x n_volume, NULL until boxhdg_solution_add_q */
     double *star; /* NULL until post-processed; cells x (n+1)^dim coefficients of the orthonormal Legendre
                      basis on [-1, 1], direction 0 fastest */
 };
+/* The arrays, with nothing in them. */
 facet_status boxhdg_solution_create(const struct boxhdg *h, struct boxhdg_solution *solution);
+facet_status boxhdg_solution_add_q(const struct boxhdg *h, struct boxhdg_solution *solution);
 void boxhdg_solution_destroy(struct boxhdg_solution *solution);
 
 /* u* in Q_(p+1): (k grad u*, grad w) = -(q, grad w) for all w, and the mean of u. */

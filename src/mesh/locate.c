@@ -9,7 +9,8 @@
 #define OUTSIDE 1e-8
 /* A cell is at once the answer when the point is inside by more than this. */
 #define INSIDE 1e-12
-/* A cell may be so thin that roundings of the coordinates, which are this small, are more than OUTSIDE of it. */
+/* A cell may be so thin that roundings of the coordinates, which are this small, are more than OUTSIDE of it.
+ */
 #define MOST_ROUNDINGS (8 * 2.3e-16)
 
 struct mesh_locator {

@@ -169,8 +169,7 @@ void mesh_box_nodes(const struct facet_mesh *mesh, int32_t cell, double *nodes) 
     int index[3], dim = mesh->dim;
     mesh_box_index(mesh, cell, index);
     for (int i = 0; i < 1 << dim; i++)
-        for (int a = 0; a < dim; a++)
-            nodes[i * dim + a] = mesh->box.coordinates[a][index[a] + (i >> a & 1)];
+        for (int a = 0; a < dim; a++) nodes[i * dim + a] = mesh->box.coordinates[a][index[a] + (i >> a & 1)];
 }
 
 /* The cells of a side run like those of the box, with the direction across it left out. */

@@ -51,9 +51,9 @@ struct backend {
     facet_status (*measure_errors)(const struct facet_solver *s, struct hdg_errors *errors);
 
     /* Fields. need: makes what a field is evaluated from, which several threads may do at once (NULL: it is
-     * there); sample_find_field calls it. prepare: for cells of a block and fields of a degree (sample_table_degree) or less. rule: the
-     * points at which integrals over a cell are taken. weights: weights x det J of a cell, n. map: x, n x
-     * dim. */
+     * there); sample_find_field calls it. prepare: for cells of a block and fields of a degree
+     * (sample_table_degree) or less. rule: the points at which integrals over a cell are taken. weights:
+     * weights x det J of a cell, n. map: x, n x dim. */
     facet_status (*need)(const struct facet_solver *s, enum hdg_field field);
     facet_status (*prepare)(const struct facet_solver *s, int block, int degree, int n, const double *xi,
                             struct backend_points *points);

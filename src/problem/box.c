@@ -52,12 +52,11 @@ static int has_values(const struct facet_solver *s, enum hdg_kind kind) {
     return 0;
 }
 
-/* Zeroed memory that is not written costs nothing: inside the box it stays so. */
 static facet_status project_boundary(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     struct boxhdg_data given = given_data(s);
-    if (has_values(s, HDG_DIRICHLET)) TRY(CALLOC(b->dirichlet, b->hdg->n_trace));
+    if (has_values(s, HDG_DIRICHLET)) TRY(ALLOC(b->dirichlet, b->hdg->n_trace));
     if (has_values(s, HDG_NEUMANN)) TRY(CALLOC(b->neumann, b->hdg->n_trace));
     if (b->dirichlet == NULL && b->neumann == NULL) goto done;
     TRY(boxhdg_project_boundary(b->hdg, &given, b->dirichlet, b->neumann));
@@ -183,6 +182,7 @@ static facet_status need_q(const struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     if (b->has_q) return FACET_OK;
+    TRY(boxhdg_solution_add_q(b->hdg, &b->solution));
     TRY(boxhdg_recover(b->hdg, b->solution.loads, b->solution.trace, b->solution.u, b->solution.q));
     b->has_q = 1;
 done:
@@ -194,6 +194,7 @@ static facet_status recover(struct facet_solver *s) {
     struct box_backend *b = s->box;
     struct boxhdg_solution *solution = &b->solution;
     int with_q = s->options.postprocess;
+    if (with_q) TRY(boxhdg_solution_add_q(b->hdg, solution));
     TRY(boxhdg_recover(b->hdg, solution->loads, solution->trace, solution->u, with_q ? solution->q : NULL));
     b->has_q = with_q;
     if (b->hdg->grid.singular &&
@@ -307,8 +308,7 @@ static facet_status evaluate(const struct facet_solver *s, enum hdg_field field,
     int components = boxhdg_field_components(b->hdg, names[field]);
     double *product = NULL;
     if (points->counts[0] == 0) {
-        TRY(boxhdg_evaluate(b->hdg, &b->solution, names[field], cell, points->n, points->xi,
-                            values));
+        TRY(boxhdg_evaluate(b->hdg, &b->solution, names[field], cell, points->n, points->xi, values));
         goto done;
     }
     TRY(ALLOC(product, points->n * components));

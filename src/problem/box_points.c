@@ -85,10 +85,11 @@ done:
     return status;
 }
 
-/* The product of a Gauss rule in m directions of [0, 1], exact for squares of u* and more: xi is n x m. */
+/* The product of a Gauss rule in m directions of [0, 1], exact for all fields, u* of degree p + 1 included:
+ * xi is n x m. */
 static facet_status make_rule(int degree, int m, int *n, double **xi, double **weights) {
     facet_status status = FACET_OK;
-    int k = degree + 4;
+    int k = degree / 2 + 2;
     double *x = NULL, *w = NULL;
     *n = 1;
     for (int d = 0; d < m; d++) *n *= k;

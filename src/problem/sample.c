@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "problem/problem.h"
 
 facet_status sample_find_field(const struct facet_solver *s, const char *name, enum hdg_field *field,
@@ -157,34 +158,67 @@ done:
     return status;
 }
 
-/* Cells: integrals by the norm rule; extremes at a lattice that includes edges and vertices. */
+/* Cells first .. end - 1 of a group (NULL: of the mesh), all of one block. */
+static facet_status over_some_cells(const struct facet_solver *s, enum hdg_field field,
+                                    const struct mesh_group *group, int32_t first, int32_t end,
+                                    const struct backend_points *points, int extremes, struct gathered *g) {
+    facet_status status = FACET_OK;
+    double *values = NULL, *wJ = NULL;
+    TRY(ALLOC(values, points->n * g->components));
+    if (!extremes) TRY(ALLOC(wJ, points->n));
+    for (int32_t i = first; i < end; i++) {
+        int32_t cell = group != NULL ? group->ids[i] : i;
+        if (!extremes) TRY(s->backend->weights(s, cell, points, wJ));
+        TRY(s->backend->evaluate(s, field, cell, points, values));
+        gather(g, points->n, wJ, values);
+    }
+done:
+    base_free(&values);
+    base_free(&wJ);
+    return status;
+}
+
+static void join(struct gathered *into, const struct gathered *part) {
+    for (int c = 0; c < into->components; c++) into->integral[c] += part->integral[c];
+    into->measure += part->measure;
+    into->largest = fmax(into->largest, part->largest);
+    into->smallest = fmin(into->smallest, part->smallest);
+}
+
+/* Cells: integrals by the norm rule; extremes at a lattice that includes edges and vertices. They are taken
+ * in parts that do not depend on the number of threads, and neither does the sum. */
 static facet_status over_cells(const struct facet_solver *s, enum hdg_field field,
                                const struct mesh_group *group, int extremes, struct gathered *g) {
+    enum { PARTS = 64 };
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     struct backend_points points = {0};
-    double *values = NULL, *wJ = NULL;
-    int32_t n_cells = group != NULL ? group->count : mesh->n_cells;
-    int last_block = -1;
-    for (int32_t i = 0; i < n_cells; i++) {
-        int32_t cell = group != NULL ? group->ids[i] : i;
-        int b = block_number(mesh, cell);
-        if (b != last_block) {
-            TRY(extremes ? prepare_lattice(s, field, b, &points) : s->backend->rule(s, b, &points));
-            base_free(&values);
-            base_free(&wJ);
-            TRY(ALLOC(values, points.n * g->components));
-            if (!extremes) TRY(ALLOC(wJ, points.n));
-            last_block = b;
-        }
-        if (!extremes) TRY(s->backend->weights(s, cell, &points, wJ));
-        TRY(s->backend->evaluate(s, field, cell, &points, values));
-        gather(g, points.n, wJ, values);
+    int32_t n_cells = group != NULL ? group->count : mesh->n_cells, end = 0;
+    for (int32_t first = 0; first < n_cells; first = end) {
+        struct gathered parts[PARTS];
+        struct base_collector failures;
+        int b = block_number(mesh, group != NULL ? group->ids[first] : first);
+        while (end < n_cells && block_number(mesh, group != NULL ? group->ids[end] : end) == b) end++;
+        TRY(extremes ? prepare_lattice(s, field, b, &points) : s->backend->rule(s, b, &points));
+        base_collector_init(&failures);
+        for (int p = 0; p < PARTS; p++)
+            parts[p] = (struct gathered){.components = g->components,
+                                         .component = g->component,
+                                         .largest = g->largest,
+                                         .smallest = g->smallest};
+#pragma omp parallel for num_threads(base_threads_for(100 * (int64_t)(end - first) * points.n))              \
+    schedule(dynamic)
+        for (int p = 0; p < PARTS; p++)
+            base_collect(&failures, p,
+                         over_some_cells(s, field, group,
+                                         first + (int32_t)((int64_t)(end - first) * p / PARTS),
+                                         first + (int32_t)((int64_t)(end - first) * (p + 1) / PARTS), &points,
+                                         extremes, &parts[p]));
+        TRY(base_collected(&failures));
+        for (int p = 0; p < PARTS; p++) join(g, &parts[p]);
     }
 done:
     backend_points_destroy(&points);
-    base_free(&values);
-    base_free(&wJ);
     return status;
 }
 
