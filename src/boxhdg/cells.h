@@ -111,6 +111,10 @@ facet_status boxhdg_evaluate_product(const struct boxhdg *h, const struct boxhdg
 facet_status boxhdg_evaluate(const struct boxhdg *h, const struct boxhdg_solution *solution,
                              enum boxhdg_field field, int64_t cell, int n, const double *xi, double *values);
 
+/* The integrals of its components over a cell. */
+facet_status boxhdg_integrate(const struct boxhdg *h, const struct boxhdg_solution *solution,
+                              enum boxhdg_field field, int64_t cell, double *integrals);
+
 /* True L2 norms of whole vectors, over-integrated; trace: each face once; Linf: at the points of the norm. -1
  * for the star fields when there are none. */
 struct boxhdg_errors {

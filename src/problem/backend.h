@@ -63,6 +63,10 @@ struct backend {
     void (*map)(const struct facet_solver *s, int32_t cell, const struct backend_points *points, double *x);
     facet_status (*evaluate)(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                              const struct backend_points *points, double *values);
+    /* The integrals of a field over a cell, by components, and the cell's volume. NULL: they are taken by the
+     * rule. */
+    facet_status (*integrate)(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                              double *integrals, double *volume);
     /* The points at which integrals over a face of a cell are taken: *n of them, xi (n x dim) and weights x
      * area element, which the caller frees. */
     facet_status (*face_rule)(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,

@@ -299,10 +299,11 @@ static facet_status need(const struct facet_solver *s, enum hdg_field field) {
     return field == HDG_Q ? need_q(s) : FACET_OK;
 }
 
+static const enum boxhdg_field names[] = {
+    [HDG_U] = BOX_U, [HDG_U_STAR] = BOX_U_STAR, [HDG_Q] = BOX_Q, [HDG_Q_STAR] = BOX_Q_STAR};
+
 static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                              const struct backend_points *points, double *values) {
-    static const enum boxhdg_field names[] = {
-        [HDG_U] = BOX_U, [HDG_U_STAR] = BOX_U_STAR, [HDG_Q] = BOX_Q, [HDG_Q_STAR] = BOX_Q_STAR};
     facet_status status = FACET_OK;
     const struct box_backend *b = s->box;
     int components = boxhdg_field_components(b->hdg, names[field]);
@@ -321,6 +322,15 @@ done:
     for (int i = 0; status == FACET_OK && b->apart && components == 1 && i < points->n; i++)
         values[i] += b->constant;
     base_free(&product);
+    return status;
+}
+
+static facet_status integrate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                              double *integrals, double *volume) {
+    const struct box_backend *b = s->box;
+    *volume = box_points_volume(s, cell);
+    facet_status status = boxhdg_integrate(b->hdg, &b->solution, names[field], cell, integrals);
+    if (b->apart && boxhdg_field_components(b->hdg, names[field]) == 1) integrals[0] += b->constant * *volume;
     return status;
 }
 
@@ -357,6 +367,7 @@ const struct backend box_backend = {.destroy = destroy,
                                     .weights = box_points_weights,
                                     .map = box_points_map,
                                     .evaluate = evaluate,
+                                    .integrate = integrate,
                                     .face_rule = box_points_face_rule,
                                     .face_flux = face_flux,
                                     .mean_trace = mean_trace};

@@ -62,6 +62,7 @@ facet_status box_points_prepare(const struct facet_solver *s, int block, int deg
 facet_status box_points_rule(const struct facet_solver *s, int block, struct backend_points *points);
 facet_status box_points_weights(const struct facet_solver *s, int32_t cell,
                                 const struct backend_points *points, double *wJ);
+double box_points_volume(const struct facet_solver *s, int32_t cell);
 void box_points_map(const struct facet_solver *s, int32_t cell, const struct backend_points *points,
                     double *x);
 facet_status box_points_face_rule(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,

@@ -137,11 +137,16 @@ static void find_cell(const struct facet_solver *s, int32_t cell, double lower[3
     }
 }
 
-facet_status box_points_weights(const struct facet_solver *s, int32_t cell,
-                                const struct backend_points *points, double *wJ) {
+double box_points_volume(const struct facet_solver *s, int32_t cell) {
     double lower[3], widths[3], volume = 1.0;
     find_cell(s, cell, lower, widths);
-    for (int d = 0; d < points->dim; d++) volume *= widths[d];
+    for (int d = 0; d < s->problem->mesh->dim; d++) volume *= widths[d];
+    return volume;
+}
+
+facet_status box_points_weights(const struct facet_solver *s, int32_t cell,
+                                const struct backend_points *points, double *wJ) {
+    double volume = box_points_volume(s, cell);
     for (int i = 0; i < points->n; i++) wJ[i] = volume * points->weights[i];
     return FACET_OK;
 }

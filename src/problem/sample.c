@@ -178,6 +178,21 @@ done:
     return status;
 }
 
+/* The same for integrals that the backend has without points. */
+static facet_status integrate_cells(const struct facet_solver *s, enum hdg_field field,
+                                    const struct mesh_group *group, int32_t first, int32_t end,
+                                    struct gathered *g) {
+    facet_status status = FACET_OK;
+    for (int32_t i = first; i < end; i++) {
+        double integrals[SAMPLE_MAX_COMPONENTS], volume;
+        TRY(s->backend->integrate(s, field, group != NULL ? group->ids[i] : i, integrals, &volume));
+        for (int c = 0; c < g->components; c++) g->integral[c] += integrals[c];
+        g->measure += volume;
+    }
+done:
+    return status;
+}
+
 static void join(struct gathered *into, const struct gathered *part) {
     for (int c = 0; c < into->components; c++) into->integral[c] += part->integral[c];
     into->measure += part->measure;
@@ -194,26 +209,27 @@ static facet_status over_cells(const struct facet_solver *s, enum hdg_field fiel
     const struct facet_mesh *mesh = s->problem->mesh;
     struct backend_points points = {0};
     int32_t n_cells = group != NULL ? group->count : mesh->n_cells, end = 0;
+    int direct = !extremes && s->backend->integrate != NULL;
     for (int32_t first = 0; first < n_cells; first = end) {
         struct gathered parts[PARTS];
         struct base_collector failures;
         int b = block_number(mesh, group != NULL ? group->ids[first] : first);
         while (end < n_cells && block_number(mesh, group != NULL ? group->ids[end] : end) == b) end++;
-        TRY(extremes ? prepare_lattice(s, field, b, &points) : s->backend->rule(s, b, &points));
+        if (!direct) TRY(extremes ? prepare_lattice(s, field, b, &points) : s->backend->rule(s, b, &points));
         base_collector_init(&failures);
         for (int p = 0; p < PARTS; p++)
             parts[p] = (struct gathered){.components = g->components,
                                          .component = g->component,
                                          .largest = g->largest,
                                          .smallest = g->smallest};
-#pragma omp parallel for num_threads(base_threads_for(100 * (int64_t)(end - first) * points.n))              \
-    schedule(dynamic)
-        for (int p = 0; p < PARTS; p++)
+#pragma omp parallel for num_threads(base_threads_for(100 * (int64_t)(end - first))) schedule(dynamic)
+        for (int p = 0; p < PARTS; p++) {
+            int32_t from = first + (int32_t)((int64_t)(end - first) * p / PARTS);
+            int32_t to = first + (int32_t)((int64_t)(end - first) * (p + 1) / PARTS);
             base_collect(&failures, p,
-                         over_some_cells(s, field, group,
-                                         first + (int32_t)((int64_t)(end - first) * p / PARTS),
-                                         first + (int32_t)((int64_t)(end - first) * (p + 1) / PARTS), &points,
-                                         extremes, &parts[p]));
+                         direct ? integrate_cells(s, field, group, from, to, &parts[p])
+                                : over_some_cells(s, field, group, from, to, &points, extremes, &parts[p]));
+        }
         TRY(base_collected(&failures));
         for (int p = 0; p < PARTS; p++) join(g, &parts[p]);
     }
