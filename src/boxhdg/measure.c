@@ -109,6 +109,33 @@ done:
     return status;
 }
 
+/* Of the derivative of a Legendre polynomial the ends are left, sqrt((2 i + 1) / 2) and the same with the
+ * sign of its parity; of the others, along tangents, the constant. */
+static double star_flux(const struct boxhdg_at *at, int d, const double *star) {
+    const struct boxhdg *h = at->h;
+    int64_t step = box_power(h->n + 1, d);
+    double sum = 0.0;
+    for (int i = 1; i <= h->n; i += 2) sum += 2.0 * sqrt(i + 0.5) * star[i * step];
+    return -at->k * at->inverse[d] * sum * sqrt((double)(1 << (h->grid.dim - 1)));
+}
+
+facet_status boxhdg_integrate(const struct boxhdg *h, const struct boxhdg_solution *s,
+                              enum boxhdg_field field, int64_t cell, double *integrals) {
+    facet_status status = FACET_OK;
+    struct boxhdg_at at;
+    int64_t star = cell * box_power(h->n + 1, h->grid.dim);
+    TRY(check_field(s, field));
+    boxhdg_at_set(h, cell, &at);
+    for (int c = 0; c < boxhdg_field_components(h, field); c++) {
+        const double *modes = (field == BOX_Q ? s->q + c * h->n_volume : s->u) + cell * h->cell_size;
+        integrals[c] = at.V * (field == BOX_U_STAR   ? s->star[star] * sqrt((double)(1 << h->grid.dim))
+                               : field == BOX_Q_STAR ? star_flux(&at, c, s->star + star)
+                                                     : boxhdg_weigh(at.extent, at.moments, modes));
+    }
+done:
+    return status;
+}
+
 facet_status boxhdg_evaluate_lattice(const struct boxhdg *h, const struct boxhdg_solution *s,
                                      enum boxhdg_field field, int64_t cell, int n, const double *x,
                                      double *values) {

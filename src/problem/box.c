@@ -1,5 +1,5 @@
-/* The backend of boxes, HDG: over src/box, with the cell matrices factored into 1D ones. Cells of src/box are
- * numbered direction 0 fastest, those of the mesh may be otherwise: box_data.cells translates. */
+/* The backend of boxes, HDG: over src/boxhdg, with the cell matrices factored into 1D ones. Cells have the
+ * numbers of the mesh there. */
 #include "problem/box.h"
 
 #include <math.h>
@@ -39,14 +39,28 @@ static facet_status create_hdg(struct facet_solver *s) {
     return boxhdg_create(&grid, s->options.degree, (const double *const *)b->data.rho, &b->hdg);
 }
 
+/* Whether some side of this kind has values that are not zero. */
+static int has_values(const struct facet_solver *s, enum hdg_kind kind) {
+    double value;
+    for (int d = 0; d < s->problem->mesh->dim; d++)
+        for (int side = 0; side < 2; side++) {
+            const struct hdg_condition *c = s->box->data.conditions[d][side];
+            if (c != NULL && c->kind == kind &&
+                (c->g == NULL || !field_is_constant(c->g, &value) || value != 0.0))
+                return 1;
+        }
+    return 0;
+}
+
 static facet_status project_boundary(struct facet_solver *s) {
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
     struct box_backend *b = s->box;
     struct boxhdg_data given = given_data(s);
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_LOAD);
-    TRY(ALLOC(b->dirichlet, b->hdg->n_trace));
-    TRY(ALLOC(b->neumann, b->hdg->n_trace));
+    if (has_values(s, HDG_DIRICHLET)) TRY(ALLOC(b->dirichlet, b->hdg->n_trace));
+    if (has_values(s, HDG_NEUMANN)) TRY(CALLOC(b->neumann, b->hdg->n_trace));
+    if (b->dirichlet == NULL && b->neumann == NULL) goto done;
     TRY(boxhdg_project_boundary(b->hdg, &given, b->dirichlet, b->neumann));
 done:
     base_phase_end(&s->timers, monitor, FACET_PHASE_LOAD, begin);
@@ -167,6 +181,7 @@ static facet_status need_q(const struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     if (b->has_q) return FACET_OK;
+    TRY(boxhdg_solution_add_q(b->hdg, &b->solution));
     TRY(boxhdg_recover(b->hdg, b->solution.loads, b->solution.trace, b->solution.u, b->solution.q));
     b->has_q = 1;
 done:
@@ -178,6 +193,7 @@ static facet_status recover(struct facet_solver *s) {
     struct box_backend *b = s->box;
     struct boxhdg_solution *solution = &b->solution;
     int with_q = s->options.postprocess;
+    if (with_q) TRY(boxhdg_solution_add_q(b->hdg, solution));
     TRY(boxhdg_recover(b->hdg, solution->loads, solution->trace, solution->u, with_q ? solution->q : NULL));
     b->has_q = with_q;
     if (b->hdg->grid.singular &&
@@ -204,8 +220,7 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
 }
 
 static facet_status conservation(const struct facet_solver *s, double *imbalance) {
-    facet_status status = need_q(s);
-    return status == FACET_OK ? boxhdg_conservation(s->box->hdg, &s->box->solution, imbalance) : status;
+    return boxhdg_conservation(s->box->hdg, &s->box->solution, imbalance);
 }
 
 static facet_status set_guess(struct facet_solver *s, const double *u) {
@@ -279,28 +294,25 @@ done:
 
 /* ------------------------------------------------------------------------------ fields */
 
-/* Fields are evaluated by several threads at once; so what they need is made here. */
-static facet_status prepare(const struct facet_solver *s, int block, int degree, int n, const double *xi,
-                            struct backend_points *points) {
-    facet_status status = need_q(s);
-    return status == FACET_OK ? box_points_prepare(s, block, degree, n, xi, points) : status;
+static facet_status need(const struct facet_solver *s, enum hdg_field field) {
+    return field == HDG_Q ? need_q(s) : FACET_OK;
 }
+
+static const enum boxhdg_field names[] = {
+    [HDG_U] = BOX_U, [HDG_U_STAR] = BOX_U_STAR, [HDG_Q] = BOX_Q, [HDG_Q_STAR] = BOX_Q_STAR};
 
 static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                              const struct backend_points *points, double *values) {
-    static const enum boxhdg_field names[] = {
-        [HDG_U] = BOX_U, [HDG_U_STAR] = BOX_U_STAR, [HDG_Q] = BOX_Q, [HDG_Q_STAR] = BOX_Q_STAR};
     facet_status status = FACET_OK;
     const struct box_backend *b = s->box;
     int components = boxhdg_field_components(b->hdg, names[field]);
     double *product = NULL;
     if (points->counts[0] == 0) {
-        TRY(boxhdg_evaluate(b->hdg, &b->solution, names[field], b->data.cells[cell], points->n, points->xi,
-                            values));
+        TRY(boxhdg_evaluate(b->hdg, &b->solution, names[field], cell, points->n, points->xi, values));
         goto done;
     }
     TRY(ALLOC(product, points->n * components));
-    TRY(boxhdg_evaluate_product(b->hdg, &b->solution, names[field], b->data.cells[cell], points->counts,
+    TRY(boxhdg_evaluate_product(b->hdg, &b->solution, names[field], cell, points->counts,
                                 (const double *const *)points->coordinates, product));
     for (int i = 0; i < points->n; i++)
         memcpy(values + points->places[i] * components, product + i * components,
@@ -312,21 +324,27 @@ done:
     return status;
 }
 
-static facet_status face_flux(const struct facet_solver *s, int32_t face, double flux[3]) {
+static facet_status integrate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                              double *integrals, double *volume) {
+    const struct box_backend *b = s->box;
+    *volume = box_points_volume(s, cell);
+    facet_status status = boxhdg_integrate(b->hdg, &b->solution, names[field], cell, integrals);
+    if (b->apart && boxhdg_field_components(b->hdg, names[field]) == 1) integrals[0] += b->constant * *volume;
+    return status;
+}
+
+static facet_status face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
     int d, side;
     TRY(need_q(s));
-    box_data_side(mesh->blocks[0].shape, mesh->face_locals[2 * (int64_t)face], &d, &side);
-    flux[0] = boxhdg_face_flux(s->box->hdg, &s->box->solution,
-                               s->box->data.cells[mesh->face_cells[2 * (int64_t)face]], d, side);
+    shape_face_side(s->problem->mesh->blocks[0].shape, local, &d, &side);
+    flux[0] = boxhdg_face_flux(s->box->hdg, &s->box->solution, cell, d, side);
 done:
     return status;
 }
 
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
-    values[0] =
-        s->box->constant + boxhdg_mean_trace(s->box->hdg, &s->box->solution, s->box->data.cells[cell]);
+    values[0] = s->box->constant + boxhdg_mean_trace(s->box->hdg, &s->box->solution, cell);
     return FACET_OK;
 }
 
@@ -343,11 +361,13 @@ const struct backend box_backend = {.destroy = destroy,
                                     .set_reaction = set_reaction,
                                     .multigrid = multigrid_of,
                                     .measure_errors = measure_errors,
-                                    .prepare = prepare,
+                                    .need = need,
+                                    .prepare = box_points_prepare,
                                     .rule = box_points_rule,
                                     .weights = box_points_weights,
                                     .map = box_points_map,
                                     .evaluate = evaluate,
+                                    .integrate = integrate,
                                     .face_rule = box_points_face_rule,
                                     .face_flux = face_flux,
                                     .mean_trace = mean_trace};

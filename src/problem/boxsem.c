@@ -344,9 +344,9 @@ static facet_status evaluate(const struct facet_solver *s, enum hdg_field field,
     int components = field == HDG_Q ? points->dim : 1;
     double *product = NULL;
     if (points->counts[0] == 0)
-        return boxsem_evaluate(b->continuous, name, b->data.cells[cell], points->n, points->xi, values);
+        return boxsem_evaluate(b->continuous, name, cell, points->n, points->xi, values);
     TRY(ALLOC(product, points->n * components));
-    TRY(boxsem_evaluate_product(b->continuous, name, b->data.cells[cell], points->counts,
+    TRY(boxsem_evaluate_product(b->continuous, name, cell, points->counts,
                                 (const double *const *)points->coordinates, product));
     for (int i = 0; i < points->n; i++)
         memcpy(values + points->places[i] * components, product + i * components,

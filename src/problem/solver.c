@@ -306,6 +306,7 @@ facet_status problem_check_data(const struct facet_problem *problem, const facet
     TRY(choose_backend(s, &data, &box));
     int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
     s->backend = &mapped_backend;
+    TRY(problem_resolve_lists(s->problem, &s->resolved));
     TRY(hdg_create(s->context->device, &s->resolved.data, degree, NULL, NULL, &s->hdg));
     TRY(hdg_check_data(s->hdg, mismatch));
     hdg_describe(s->hdg, &s->system);
