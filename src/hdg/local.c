@@ -115,8 +115,8 @@ static void find_heights(struct local *l) {
     }
 }
 
-/* Cholesky root of a small matrix, lower, by rows; 0 when it is not positive definite. */
-int local_small_root(int dim, const double *K, double *root) {
+/* K = root root', lower by rows; 0: not positive definite. */
+static int small_root(int dim, const double *K, double *root) {
     memset(root, 0, 9 * sizeof *root);
     for (int i = 0; i < dim; i++)
         for (int j = 0; j <= i; j++) {
@@ -142,7 +142,7 @@ facet_status local_begin(struct local *l, int block, int32_t cell) {
     int constant = local_constant_conductivity(data, region, l->K);
     facet_status status = local_conductivity(l, region, constant ? 1 : b->cell.n, l->geometry.x, l->K);
     if (status != FACET_OK) return local_place(status, l);
-    if (constant) local_small_root(dim, l->K, l->K_root);
+    if (constant) small_root(dim, l->K, l->K_root);
     double volume = 0.0, trace = 0.0;
     for (int q = 0; q < b->cell.n; q++) {
         volume += l->geometry.wJ[q];
@@ -292,7 +292,7 @@ static void full_flux_mass(struct local *l) {
     double *inverse = l->jets; /* n x dim x dim */
     for (int q = 0; q < n; q++) {
         double root[9], column[3];
-        local_small_root(dim, l->K + q * dim * dim, root);
+        small_root(dim, l->K + q * dim * dim, root);
         for (int c = 0; c < dim; c++) {
             for (int i = 0; i < dim; i++) {
                 column[i] = i == c ? 1.0 : 0.0;
@@ -390,7 +390,7 @@ facet_status local_stiffness(struct local *l, int n, int P, const double *grad, 
     double *roots = l->jets; /* n x dim x dim */
     for (int p = 0; p < n; p++) {
         double root[9];
-        if (!local_small_root(dim, l->K + p * dim * dim, root))
+        if (!small_root(dim, l->K + p * dim * dim, root))
             return base_fail(FACET_ERROR_INPUT, "the conductivity is not positive definite");
         memcpy(roots + p * dim * dim, root, (size_t)(dim * dim) * sizeof *root);
     }

@@ -83,8 +83,6 @@ facet_status local_robin(struct local *l, int face, int *found, double *largest)
 facet_status local_add_robin(struct local *l, double *K, double *largest);
 
 /* local.c */
-int local_small_root(int dim, const double *K,
-                     double *root); /* K = root root', lower by rows; 0: not positive definite */
 facet_status local_begin(struct local *l, int block, int32_t cell); /* geometry at the cell rule, K, mean K */
 /* X = [D | G] and C = [lambda M + T, E; ., H]. */
 facet_status local_matrices(struct local *l);
@@ -106,10 +104,5 @@ void local_restore_sums(int n, int n_ones, int m, int first, double one, double 
 /* The cell's results to their lanes: C as local_eliminate left it. */
 void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
                  double *K);
-
-/* recover.c: load = (f - shift, phi) of one cell, leaving (f - shift) times weight in l->values; source as in
- * hdg_load. */
-facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
-                        double *load);
 
 #endif

@@ -132,7 +132,6 @@ struct gmsh_tag_map {
     int64_t *keys;
     int32_t *values;
 };
-facet_status gmsh_tag_map_create(int64_t n, const int64_t *tags, struct gmsh_tag_map *map, int64_t *twice);
 void gmsh_tag_map_free(struct gmsh_tag_map *map);
 /* -1 when there is no such tag. */
 int32_t gmsh_tag_find(const struct gmsh_tag_map *map, int64_t tag);

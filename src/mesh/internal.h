@@ -19,8 +19,6 @@ struct mesh_issues {
     char text[MESH_MAX_ISSUES * (MESH_ISSUE_BYTES + 4)];
 };
 void mesh_issue(struct mesh_issues *issues, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* FACET_OK when nothing was found, otherwise FACET_ERROR_INPUT with all items in one message. */
-facet_status mesh_issues_status(const struct mesh_issues *issues);
 /* "(0.5, 1)" */
 const char *mesh_point_text(int dim, const double *x, char *text, int text_bytes);
 
