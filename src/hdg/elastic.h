@@ -170,6 +170,6 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
                               const struct hdg_table *table, const double *compact, const double *x,
                               double *values);
 facet_status elastic_errors(const struct hdg *hdg, const struct hdg_solution *s, struct hdg_errors *errors);
-facet_status elastic_conservation(const struct hdg *hdg, const struct hdg_solution *s, double *imbalance);
+facet_status elastic_balance_work(struct local *l, int block, int32_t cell, void *job);
 
 #endif

@@ -105,4 +105,11 @@ void local_restore_sums(int n, int n_ones, int m, int first, double one, double 
 void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
                  double *K);
 
+/* measure.c: what the balance of each cell leaves, for hdg_conservation. */
+struct balance_job {
+    const struct hdg_solution *solution;
+    double *cells;  /* n_cells x 2: the modulus of the imbalance, what goes through */
+    double *fluxes; /* n_cells x SHAPE_MAX_FACES x components */
+};
+
 #endif

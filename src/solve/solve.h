@@ -32,6 +32,11 @@ struct csr_elements {
 };
 void csr_elements_destroy(struct csr_elements *elements);
 facet_status csr_from_elements(const struct csr_elements *elements, struct csr *csr);
+/* The numbers 0 .. n-1 sorted by their keys (0 .. n_keys-1), those of one key ascending: those of key k are
+ * sorted[starts[k]] .. sorted[starts[k + 1] - 1]. Both arrays are made here, and the caller's also on
+ * failure.
+ */
+facet_status csr_group(int64_t n_keys, int64_t n, const int32_t *keys, int64_t **starts, int64_t **sorted);
 
 /* The two passes of a step of conjugate gradients in one sweep over the vectors each, where an operator can
  * do that. They measure |r| as the operator likes it, and have the inverse D of its diagonal built in, so

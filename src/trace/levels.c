@@ -55,6 +55,16 @@ done:
     return status;
 }
 
+facet_status trace_extra_work(const struct trace_space *space, const struct trace_matrices *matrices,
+                              double *factor) {
+    const double round_cell = 2.0, stretch_power = 0.6, vector_work = 1.5;
+    double stretch = 1.0;
+    facet_status status = trace_stretch(space, matrices, &stretch);
+    *factor = space->n_components > 1 ? vector_work : 1.0;
+    if (stretch > round_cell) *factor *= pow(stretch / round_cell, stretch_power);
+    return status;
+}
+
 facet_status trace_block_inverse(const struct trace_space *space, const struct trace_matrices *matrices,
                                  int cells, struct operator* D) {
     facet_status status = FACET_OK;

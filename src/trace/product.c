@@ -438,13 +438,14 @@ done:
     return status;
 }
 
-facet_status trace_csr_operator(const struct device *device, const struct csr *csr, enum trace_form form,
+facet_status trace_csr_operator(const struct device *device, struct csr *csr, enum trace_form form,
                                 struct operator* A) {
     facet_status status = FACET_OK;
     struct product *p;
     TRY(begin_operator(csr->n, device, form, A, &p));
     TRY(form == TRACE_ELL ? make_ell(device, csr, p) : make_csr(device, csr, p));
 done:
+    csr_destroy(csr);
     if (status != FACET_OK) operator_destroy(A);
     return status;
 }
@@ -493,18 +494,14 @@ done:
 
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                    enum trace_form form, struct operator* A) {
-    facet_status status = FACET_OK;
     struct trace_slots slots;
     struct csr csr = {0};
     *A = (struct operator){0};
     face_slots(space, space->face_free, &slots);
     if (form == TRACE_CELLS) return trace_slots_operator(&slots, matrices, space->n_free, A);
     if (form == TRACE_FACETS) return facets_operator(space, matrices, A);
-    TRY(trace_assemble(space, matrices, &csr));
-    TRY(trace_csr_operator(matrices->device, &csr, form, A));
-done:
-    csr_destroy(&csr);
-    return status;
+    facet_status status = trace_assemble(space, matrices, &csr);
+    return status == FACET_OK ? trace_csr_operator(matrices->device, &csr, form, A) : status;
 }
 
 facet_status trace_lift(const struct trace_space *space, const struct trace_matrices *matrices,
