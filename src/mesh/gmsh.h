@@ -42,7 +42,7 @@ int gmsh_type_is_complete(const struct gmsh_type *type);
 /* lattice[i] = lattice number (shape.h) of Gmsh's i-th node. Gmsh numbers vertices, then edges, then faces,
  * then the inside, each as a smaller cell of the same kind. Segments, triangles, quads, tets and hexes of any
  * order >= 1. */
-facet_status gmsh_lattice(enum shape shape, int order, int *lattice);
+void gmsh_lattice(enum shape shape, int order, int *lattice);
 
 /* ---------------------------------------------------------------------------------------- the file's content
  */
