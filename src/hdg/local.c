@@ -95,12 +95,6 @@ static const struct hdg_block_space *space_of(const struct local *l) {
     return &l->hdg->space.blocks[l->block];
 }
 
-static double norm(int dim, const double *v) {
-    double square = 0.0;
-    for (int a = 0; a < dim; a++) square += v[a] * v[a];
-    return sqrt(square);
-}
-
 /* Height over a face: volume over area, times dim on simplices. */
 static void find_heights(struct local *l) {
     const struct hdg_block_space *b = space_of(l);
@@ -110,7 +104,7 @@ static void find_heights(struct local *l) {
     for (int f = 0; f < b->n_faces; f++) {
         double area = 0.0;
         hdg_face_geometry(&l->hdg->space, l->block, l->cell, f, &b->face, &l->face_geometry, l->x, l->normal);
-        for (int q = 0; q < b->face.rule.n; q++) area += norm(dim, l->normal + q * dim);
+        for (int q = 0; q < b->face.rule.n; q++) area += local_norm(dim, l->normal + q * dim);
         l->heights[f] = volume / area * (shape_is_simplex(b->shape) ? dim : 1);
     }
 }
@@ -223,7 +217,7 @@ static facet_status reaction_matrix(struct local *l) {
 static void affine_face(struct local *l, int face, const double *normal, double tau, const double *F) {
     const struct hdg_block_space *b = space_of(l);
     int dim = l->hdg->data.mesh->dim, N = b->N, m = b->m, ld = N + b->n_trace, first = N + face * m;
-    double weight = tau * norm(dim, normal);
+    double weight = tau * local_norm(dim, normal);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < m; j++) {
             for (int a = 0; a < dim; a++)
@@ -244,7 +238,7 @@ static facet_status general_face(struct local *l, int face) {
     hdg_face_geometry(&l->hdg->space, l->block, l->cell, face, &b->face, &l->face_geometry, l->x, l->normal);
     facet_status status = local_tau(l, face, n, l->x, l->values);
     if (status != FACET_OK) return local_place(status, l);
-    for (int q = 0; q < n; q++) l->values[q] *= norm(dim, l->normal + q * dim);
+    for (int q = 0; q < n; q++) l->values[q] *= local_norm(dim, l->normal + q * dim);
     for (int a = 0; a < dim; a++)
         accumulate(l, n, N, m, phi, l->normal + a, dim, psi, 0.0, l->X + (int64_t)a * N * ld + first, ld);
     accumulate(l, n, N, m, phi, l->values, 1, psi, 0.0, l->C + first, ld);

@@ -2,6 +2,8 @@
 #ifndef FACET_HDG_LOCAL_H
 #define FACET_HDG_LOCAL_H
 
+#include <math.h>
+
 #include "hdg/hdg.h"
 
 /* How A = (K^-1 phi, phi) is inverted. */
@@ -63,8 +65,16 @@ facet_status local_exact_flux(struct local *l, int32_t region, int n, const doub
 facet_status local_tau(struct local *l, int face, int n, const double *x, double *tau);
 facet_status local_place(facet_status status, const struct local *l); /* wraps a failure with the cell */
 
+static inline double local_norm(int dim, const double *v) {
+    double square = 0.0;
+    for (int a = 0; a < dim; a++) square += v[a] * v[a];
+    return sqrt(square);
+}
+
 /* boundary.c. Functions psi on a face: n points x m; normal: n x dim, with areas and weights. */
 facet_status local_boundary_data(struct hdg *hdg);
+/* The cell of a boundary face becomes the cell at hand; returns the local face. */
+int local_enter_face(struct local *l, int32_t face);
 /* Makes room for the data of the boundary and runs `work` for every face with a condition, in parallel. */
 typedef facet_status (*local_face_work)(struct hdg *hdg, struct local *l, int32_t face);
 facet_status local_boundary_faces(struct hdg *hdg, local_face_work work);
