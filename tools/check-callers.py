@@ -17,6 +17,18 @@ from pathlib import Path
 KEPT = {
     "base_memory_fail_at": "test hook: makes the k-th allocation fail",
     "base_memory_reset_peak": "benches measure the memory of a part of a run",
+    "box_axis_create": "the papers' algorithms in bench/papers build on it",
+    "box_fold_*": "the same",
+    "box_is_mirrored": "the same",
+    "box_layers": "the same",
+    "box_singular_values": "the same",
+    "boxhdg_from_points": "the same",
+    "boxhdg_preconditioner_name": "GPU benches name what they measure",
+    "boxhdg_project": "test hook: the projection itself",
+    "boxhdg_solver_bytes": "test hook: what was promised against what is taken",
+    "boxhdg_solver_set_boundary": "data on the device from the first byte to the last start from it",
+    "boxhdg_solver_solve_points": "the same",
+    "boxsem_bytes": "test hook: what was promised against what is taken",
     "case_read_bytes": "the fuzz target starts here",
     "device_brick_diagonal_single": "the second precision of a kernel in use",
     "device_copies": "GPU benches count what crosses the bus",
@@ -28,6 +40,8 @@ KEPT = {
     "mesh_bytes_per_cell": "test hook: what was promised against what is taken",
     "mesh_refine": "the fuzz target and tests refine without keeping the coarse mesh",
     "multigrid_diagnose": "test hook: the diagnosis without a failed solve",
+    "operator_create_box": "the plain product that the fused steps are compared with",
+    "operator_create_box_direct": "direct solves on the device start from it",
     "solver_create": "benches repeat papers' tables with the papers' quadrature",
 }
 

@@ -144,7 +144,6 @@ struct solve_report {
     double *history; /* relative residual before iteration 1, after it, ... */
 };
 void solve_report_clear(struct solve_report *report); /* empties it, keeps nothing */
-facet_status solve_report_add(struct solve_report *report, double residual);
 /* One more entry of the history, told to the monitor; fails when interrupted. */
 facet_status solve_record(const struct solve_control *control, struct solve_report *report, double residual);
 /* Completes the report. */
