@@ -110,7 +110,7 @@ static void check_inherited(const struct trace_space *fine, const struct operato
     double *x = calloc((size_t)(2 * nc + 2 * n), sizeof *x), *Cx = x + nc, *Px = Cx + nc, *KPx = Px + n;
     double *left = calloc((size_t)nc, sizeof *left), size = 0.0;
     uint32_t seed = 9;
-    ok(trace_operator_create(coarse, matrices, TRACE_CELLS, &C));
+    ok(trace_operator_create(coarse, matrices, &C));
     noise(&seed, nc, x);
     for (int64_t i = 0; i < nc && coarse->fixed != NULL; i++)
         if (coarse->fixed[i]) x[i] = 0.0;
@@ -141,7 +141,7 @@ static void check_all_levels(const struct made *m) {
         ok(trace_nested_space(fine, &m->hierarchy.nestings[i], &spaces[i]));
         ok(trace_nested_create(fine, matrices, &m->hierarchy.nestings[i], &spaces[i], matrices->device, &P,
                                &all[i], NULL));
-        ok(trace_operator_create(fine, matrices, TRACE_CELLS, &K));
+        ok(trace_operator_create(fine, matrices, &K));
         check_inherited(fine, &K, &P, &spaces[i], &all[i]);
         operator_destroy(&K);
         mg_transfer_destroy(&P);

@@ -33,6 +33,8 @@ KEPT = {
     "device_brick_diagonal_single": "the second precision of a kernel in use",
     "device_copies": "GPU benches count what crosses the bus",
     "device_describe": "records of GPU benches name the machine",
+    "device_ell_apply": "king2014's product in bench/papers",
+    "device_facet_apply": "fabien2017's product in bench/papers",
     "device_move": "GPU benches measure a plain copy",
     "device_pretend_free": "test hook: a device with little room",
     "fsai_factor": "test hook: the factor itself",

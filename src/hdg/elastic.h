@@ -157,7 +157,7 @@ facet_status elastic_flux(struct local *l, const double *u, const double *uhat, 
 void elastic_condenser(const struct hdg *hdg, int block, struct condenser *condenser);
 facet_status elastic_finish_condense(struct hdg *hdg); /* lift and correction */
 void elastic_finish_load(const struct hdg *hdg, const struct hdg_solution *solution, double *F);
-facet_status elastic_operator(const struct hdg *hdg, enum trace_form form, struct operator* A);
+facet_status elastic_operator(const struct hdg *hdg, struct operator* A);
 void elastic_add_correction(const struct hdg *hdg, struct csr *csr);
 
 /* elastic_recover.c */

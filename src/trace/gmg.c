@@ -125,7 +125,7 @@ static facet_status append(struct builder *b, struct stage *s, const struct oper
     struct trace_level level = {.name = s->name, .single = b->single, .A = A};
     base_memory_read(&before);
     TRY(make_smoother(b, s, &level));
-    if (A == NULL) TRY(trace_operator_create(s->space, s->matrices, TRACE_CELLS, &level.own));
+    if (A == NULL) TRY(trace_operator_create(s->space, s->matrices, &level.own));
     if (A == NULL && !b->single) { /* else the level has its own, rounded */
         struct trace_matrices moved = s->own_matrices;
         trace_operator_own(&level.own, &moved);

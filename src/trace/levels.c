@@ -73,7 +73,7 @@ facet_status trace_block_inverse(const struct trace_space *space, const struct t
     TRY(trace_face_blocks(space, matrices, &blocks));
     if (cells) {
         TRY(trace_cell_patches(space, matrices, blocks, &patches));
-        TRY(trace_operator_create(space, &patches, TRACE_CELLS, D));
+        TRY(trace_operator_create(space, &patches, D));
         trace_operator_own(D, &patches);
     } else {
         TRY(operator_create_blocks(matrices->device, space->n_free_faces, space->free_offsets, blocks, D));

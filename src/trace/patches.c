@@ -249,7 +249,7 @@ static facet_status sum_of_cells(const struct trace_space *space, const struct t
     double *blocks = NULL;
     TRY(trace_face_blocks(space, matrices, &blocks));
     TRY(trace_cell_patches(space, matrices, blocks, &patches));
-    TRY(trace_operator_create(space, &patches, TRACE_CELLS, D));
+    TRY(trace_operator_create(space, &patches, D));
     trace_operator_own(D, &patches);
 done:
     trace_matrices_destroy(&patches);

@@ -118,7 +118,7 @@ static facet_status descend_to_linear(struct builder *b, struct stage *s, struct
     TRY(trace_inject(s->space, &s->own_space, &P));
     TRY(multigrid_connect(b->mg, &P));
     TRY(trace_matrices_lower(s->space, &s->own_space, s->matrices, matrices));
-    TRY(trace_operator_create(&s->own_space, matrices, TRACE_CELLS, &A));
+    TRY(trace_operator_create(&s->own_space, matrices, &A));
     s->space = &s->own_space;
     s->matrices = matrices;
     if (!b->single) { /* else the level has its own, rounded */
