@@ -65,8 +65,8 @@ void trace_matrices_destroy(struct trace_matrices *matrices); /* safe on a zeroe
 int64_t trace_n_batches(const struct facet_mesh *mesh, int block);
 
 /* K, applied cell by cell in colours of batches, every entry of a triangle read once: the fewest bytes
- * (docs/papers.md compares it with other forms). It refers to the matrices, which must outlive it;
- * operator_create_single copies what it needs. */
+ * (`facet bench fabien2017-roofline` compares it with other forms). It refers to the matrices, which must
+ * outlive it; operator_create_single copies what it needs. */
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
                                    struct operator* A);
 /* The operator takes the matrices over which it was made. */
