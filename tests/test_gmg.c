@@ -331,7 +331,7 @@ static void iterations_do_not_grow(void **state) {
                 struct gmg_options options;
                 struct setup setup = {.degree = degree, .source = "1"};
                 boundary(&setup, level == 1 ? "neumann" : "dirichlet");
-                gmg_options_default(&options);
+                options = (struct gmg_options){0};
                 make(&setup, unit_box(shapes[k], NULL, (k < 2 ? 16 : 4) << level), &m);
                 n[level] = count(&m, &options, level == 0);
                 unmake(&m);
@@ -354,7 +354,7 @@ static void jumps_do_not_matter(void **state) {
                          ? "mod(floor(4*x)+floor(4*y)+floor(4*z),2) < 0.5 ? 1 : 1e4"
                          : "mod(floor(2*x)+floor(2*y)+floor(2*z),2) < 0.5 ? 1 : 1e4";
         boundary(&setup, "dirichlet");
-        gmg_options_default(&options);
+        options = (struct gmg_options){0};
         make(&setup, unit_box(shapes[k], NULL, k < 2 ? 32 : 8), &m);
         int n = count(&m, &options, 1);
         if (n > 25) fail_msg("%s: %d iterations", shapes[k], n);
@@ -524,7 +524,7 @@ static void approximate_inverses_smooth(void **state) {
             struct operator M = {0};
             struct solve_report report = {0};
             struct solve_control control = {.rtol = 1e-13, .max_iterations = 30};
-            gmg_options_default(&options);
+            options = (struct gmg_options){0};
             options.degrees = GMG_ARITHMETIC;
             options.smoother = GMG_FSAI;
             options.steps = 2;

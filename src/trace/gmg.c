@@ -28,10 +28,6 @@
 /* Row modes are worth a smoother of their own from so much work on. */
 #define MUCH_WORK 4.0
 
-void gmg_options_default(struct gmg_options *options) {
-    *options = (struct gmg_options){0};
-}
-
 /* The level at hand while the list grows: the finest one borrows, the others own. */
 struct stage {
     const struct trace_space *space;
