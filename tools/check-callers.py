@@ -26,7 +26,7 @@ KEPT = {
     "boxhdg_preconditioner_name": "GPU benches name what they measure",
     "boxhdg_project": "test hook: the projection itself",
     "boxhdg_solver_bytes": "test hook: what was promised against what is taken",
-    "boxhdg_solver_set_boundary": "data on the device from the first byte to the last start from it",
+    "boxhdg_solver_set_boundary": "solves whose data stay on the device start from it",
     "boxhdg_solver_solve_points": "the same",
     "boxsem_bytes": "test hook: what was promised against what is taken",
     "case_read_bytes": "the fuzz target starts here",
@@ -47,24 +47,26 @@ KEPT = {
 }
 
 
-def symbols(path):
-    """What an object gives to others (functions alone) and takes from others, by nm."""
-    text = subprocess.run(["nm", "-P", path], check=True, capture_output=True, text=True).stdout
-    gives, takes = set(), set()
-    for line in text.splitlines():
-        name, letter = line.split()[:2]
-        if letter == "U":
-            takes.add(name)
-        elif letter in "TWi" and not name.startswith("_"):  # names with _ in front are the compilers' own
-            gives.add(name)
-    return gives, takes
-
-
 def objects_of(build, root, target, top):
-    """The symbols of a target's objects below `top`, by source: objects of deleted sources linger and do not count."""
+    """By source: what its object gives to others (functions alone) and takes from others, as nm tells it.
+
+    Objects of sources that are gone linger in a build directory and do not count.
+    """
     base = build / "CMakeFiles" / f"{target}.dir"
-    sources = {path.relative_to(base).with_suffix(""): path for path in sorted((base / top).rglob("*.o"))}
-    return {str(source): symbols(path) for source, path in sources.items() if (root / source).is_file()}
+    paths = {str(path): str(path.relative_to(base).with_suffix("")) for path in sorted((base / top).rglob("*.o"))}
+    paths = {path: source for path, source in paths.items() if (root / source).is_file()}
+    result = {source: (set(), set()) for source in paths.values()}
+    if paths:
+        text = subprocess.run(["nm", "-A", "-P", *paths], check=True, capture_output=True, text=True).stdout
+        for line in text.splitlines():
+            path, _, symbol = line.rpartition(": ")
+            name, letter = symbol.split()[:2]
+            gives, takes = result[paths[path]]
+            if letter == "U":
+                takes.add(name)
+            elif letter in "TWi" and not name.startswith("_"):  # names with _ in front are the compilers' own
+                gives.add(name)
+    return result
 
 
 def kept(name):
