@@ -24,7 +24,7 @@ KEPT = {
     "box_is_mirrored": "the same",
     "box_layers": "the same",
     "box_singular_values": "the same",
-    "boxhdg_direct_*": "test hook, and benches measure the direct solve alone",
+    "boxhdg_direct_*": "test hook: the direct solve without an operator around it",
     "boxhdg_from_points": "the same",
     "boxhdg_preconditioner_name": "GPU benches name what they measure",
     "boxhdg_project": "test hook: the projection itself",
