@@ -2,8 +2,10 @@
 #include "bench/bench.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,10 +82,26 @@ const char *bench_tau(const struct bench_options *options) {
     return options->tau != NULL ? options->tau : "1";
 }
 
+/* Makes a directory and those above it that are missing; the last one may have been there. */
+static facet_status make_directory(const char *path) {
+    char part[PATH_MAX];
+    struct stat info;
+    size_t n = strlen(path);
+    for (size_t i = 1; i <= n && n < sizeof part; i++) {
+        if (i < n && path[i] != '/') continue;
+        snprintf(part, sizeof part, "%.*s", (int)i, path);
+        if (mkdir(part, 0777) != 0 && errno != EEXIST && (errno != EROFS || access(part, F_OK) != 0))
+            return base_fail(FACET_ERROR_MACHINE, "cannot make the directory '%s': %s", part,
+                             strerror(errno));
+    }
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return FACET_OK;
+    return base_fail(FACET_ERROR_MACHINE, "'%s' is no directory", path);
+}
+
 facet_status bench_check_output(const struct bench_options *options) {
     facet_status status = FACET_OK;
     if (options->output == NULL) return status;
-    TRY(file_make_directory(options->output));
+    TRY(make_directory(options->output));
     if (access(options->output, W_OK | X_OK) != 0)
         FAIL(FACET_ERROR_MACHINE, "cannot write into '%s': %s", options->output, strerror(errno));
 done:

@@ -44,7 +44,7 @@ static const struct {
 
 static facet_status paper_rule(enum hdg_use use, enum shape shape, int degree, int order, struct rule *rule) {
     (void)order;
-    return rule_create_points(shape, degree + (use == HDG_NORM_STAR ? 2 : 1), rule);
+    return rule_create(shape, 2 * degree + (use == HDG_NORM_STAR ? 3 : 1), rule);
 }
 
 /* u, u*, q, q* the paper's way (one component of the fluxes) and in the norm of the whole vector. */

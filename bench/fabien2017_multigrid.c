@@ -69,7 +69,7 @@ done:
 
 /* The paper's levels: all degrees, then all meshes; FSAI, two steps. */
 static void paper_options(double fill, struct gmg_options *options) {
-    gmg_options_default(options);
+    *options = (struct gmg_options){0};
     options->degrees = GMG_ARITHMETIC;
     options->smoother = GMG_FSAI;
     options->steps = 2;
@@ -347,7 +347,7 @@ static facet_status count(const struct bench_options *bench, const struct trial_
     struct multigrid *mg = NULL;
     struct gmg_options options;
     struct base_memory before;
-    gmg_options_default(&options);
+    options = (struct gmg_options){0};
     options.smoother = smoother;
     TRY(trial_create(bench, d, p, &s));
     struct facet_solver *v = s.solver;

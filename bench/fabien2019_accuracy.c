@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "bench/fabien2019.h"
+#include "bench/papers/rules.h"
 
 enum { N_COLUMNS = 5 };
 

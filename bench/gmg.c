@@ -17,7 +17,7 @@ static facet_status solve_levels(struct trial *s, enum rival rival, struct trial
     struct gmg_options gmg;
     struct pmg_options pmg;
     struct base_memory before;
-    gmg_options_default(&gmg);
+    gmg = (struct gmg_options){0};
     pmg_options_default(&pmg);
     base_memory_reset_peak();
     base_memory_read(&before);

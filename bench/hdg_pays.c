@@ -47,7 +47,9 @@ struct star {
 
 static facet_status evaluate_star(void *user, int64_t cell, double *values) {
     struct star *s = user;
-    return boxhdg_evaluate_lattice(s->h, &s->solution, BOX_U_STAR, cell, s->wave->n_points, s->unit, values);
+    const int n = s->wave->n_points;
+    return boxhdg_evaluate_product(s->h, &s->solution, BOX_U_STAR, cell, (const int[3]){n, n, n},
+                                   (const double *const[3]){s->unit, s->unit, s->unit}, values);
 }
 
 /* Seconds from the trace to u* by way of q, the median of several, and its error. `trace` solves the system.

@@ -9,6 +9,7 @@
 #include "bench/accuracy.h"
 #include "bench/bench.h"
 #include "bench/king2014.h"
+#include "bench/papers/rules.h"
 #include "io/table.h"
 
 #define CELLS 40

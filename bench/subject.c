@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "bench/papers/products.h"
 #include "poly/basis.h"
 
 #define PASSES 25
@@ -19,10 +20,10 @@ const struct subject_shape subject_tets = {"tet", SHAPE_TET, 6};
 const struct subject_shape subject_hexes = {"hex", SHAPE_HEX, 1};
 
 static const struct {
-    enum trace_form form;
+    enum product_form form;
     const char *name;
 } forms[N_PRODUCTS] = {
-    {TRACE_CELLS, "cells"}, {TRACE_FACETS, "facets"}, {TRACE_ELL, "ELL"}, {TRACE_CSR, "CSR"}};
+    {PRODUCT_CELLS, "cells"}, {PRODUCT_FACETS, "facets"}, {PRODUCT_ELL, "ELL"}, {PRODUCT_CSR, "CSR"}};
 
 int subject_cells(const struct subject_shape *shape, double bytes_per_cell, double bytes) {
     return (int)ceil(pow(bytes / (bytes_per_cell * shape->per_brick), 1.0 / shape_dim(shape->shape)));
@@ -71,7 +72,7 @@ facet_status subject_create(const struct bench_options *bench, const struct subj
     TRY(facet_problem_set_dirichlet(s->problem, "rest", "x"));
     TRY(facet_problem_set_source(s->problem, "1"));
     TRY(facet_solver_create(s->problem, &options, &s->solver));
-    TRY(trace_operator_create(&s->solver->hdg->trace, &s->solver->hdg->matrices, TRACE_FACETS, &s->facets));
+    TRY(product_create(&s->solver->hdg->trace, &s->solver->hdg->matrices, PRODUCT_FACETS, &s->facets));
     vector_fill(&s->solver->b, 1.0);
 done:
     return status;
@@ -179,13 +180,13 @@ facet_status products_measure(const struct device *device, const struct subject_
     TRY(fill_matrices(device, &matrices));
     m->n_unknowns = space.n_free;
     for (int f = 0; f < n_forms; f++) {
-        TRY(trace_operator_create(&space, &matrices, forms[f].form, &A[f]));
-        m->bytes[f] = trace_operator_bytes(&A[f]) + 16.0 * (double)space.n_free;
+        TRY(product_create(&space, &matrices, forms[f].form, &A[f]));
+        m->bytes[f] = product_bytes(&A[f]) + 16.0 * (double)space.n_free;
     }
     double n = matrices.n[0];
     m->operations[0] = m->operations[1] = 2.0 * n * n * (double)mesh->blocks[0].count;
     if (n_forms > CSR)
-        m->operations[2] = m->operations[CSR] = trace_operator_bytes(&A[CSR]) / 6.0; /* 12 bytes an entry */
+        m->operations[2] = m->operations[CSR] = product_bytes(&A[CSR]) / 6.0; /* 12 bytes an entry */
     TRY(time_forms(A, n_forms, triad, m));
 done:
     for (int f = 0; f < N_PRODUCTS; f++) operator_destroy(&A[f]);

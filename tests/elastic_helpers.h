@@ -124,7 +124,7 @@ static inline facet_status body_trace(struct answer *a) {
     double bytes;
     hdg_describe(a->hdg, &system);
     TRY(trace_assemble(&a->hdg->trace, &a->hdg->matrices, &csr));
-    TRY(hdg_operator_create(a->hdg, TRACE_CELLS, &A));
+    TRY(hdg_operator_create(a->hdg, &A));
     TRY(cholesky_analyze(&csr, system.n_blocks, system.block_offsets, -1, &factor, &bytes));
     TRY(cholesky_factor(factor, &csr));
     TRY(vector_create(a->device, system.n_free, &b));

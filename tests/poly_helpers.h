@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "poly/shape.h"
+#include "poly/rule.h"
 
 static const enum shape all_shapes[] = {SHAPE_POINT, SHAPE_SEGMENT, SHAPE_TRIANGLE,
                                         SHAPE_QUAD,  SHAPE_TET,     SHAPE_HEX};
@@ -78,6 +78,17 @@ static inline int next_power(enum shape shape, int degree, int *power) {
         power[d] = 0;
     }
     return 0;
+}
+
+/* Exact for the monomials up to the degree, to rounding. */
+static inline void check_rule(const struct rule *rule, int degree) {
+    int power[3] = {0};
+    do {
+        double sum = 0, exact = monomial_integral(rule->shape, power);
+        for (int i = 0; i < rule->n; i++)
+            sum += rule->w[i] * monomial(rule->dim, power, rule->x + i * rule->dim);
+        near(sum / exact, 1.0, 4e-14);
+    } while (next_power(rule->shape, degree, power));
 }
 
 #endif

@@ -122,7 +122,7 @@ static void check_operator(const struct setting *s) {
     assert_int_equal(vector_create(c->device, c->n_all, &x), FACET_OK);
     assert_int_equal(vector_create(c->device, c->n_all, &y), FACET_OK);
     assert_int_equal(vector_upload(&x, host), FACET_OK);
-    operator_apply(boxsem_operator(c), &x, &y);
+    operator_apply(&c->levels->A, &x, &y);
     assert_int_equal(vector_download(&y, image), FACET_OK);
     for (int64_t i = 0; i < c->n_all; i++) largest = fmax(largest, fabs(image[i]));
     for (int64_t i = 0; i < c->n_all; i++) {
@@ -411,7 +411,9 @@ static void test_evaluation(void **state) {
         assert_true(fabs(values[i] - (pow(p[0], 3) - p[0] * p[1] * p[2] * p[2] + p[1])) < 1e-10);
     }
     int64_t cell = 14, place = 14 * 64 + 1 + 4 * 3;
-    assert_int_equal(boxsem_evaluate_lattice(c, BOXSEM_U, cell, 4, c->gauss, lattice), FACET_OK);
+    assert_int_equal(boxsem_evaluate_product(c, BOXSEM_U, cell, (const int[3]){4, 4, 4},
+                                             (const double *const[3]){c->gauss, c->gauss, c->gauss}, lattice),
+                     FACET_OK);
     for (int i = 0; i < 64; i++) assert_true(fabs(lattice[i] - values[cell * 64 + i]) < 1e-12);
     assert_int_equal(boxsem_evaluate(c, BOXSEM_U, cell, 1, at, &u), FACET_OK);
     assert_true(fabs(u - values[place]) < 1e-12);

@@ -185,18 +185,16 @@ static void the_matrix_is_what_it_says(void **state) {
                 assert_true(asymmetry(n, A) > 1e-3);
             else
                 assert_true(asymmetry(n, A) < 1e-14);
-            for (int form = 0; form < 4; form++) {
-                ok(hdg_operator_create(a.hdg, (enum trace_form)form, &K));
-                ok(vector_create(a.device, n, &x));
-                ok(vector_create(a.device, n, &y));
-                ok(vector_upload(&x, a.x));
-                operator_apply(&K, &x, &y);
-                ok(vector_download(&y, w));
-                for (int i = 0; i < n; i++) near(w[i], a.F[i], 1e-9);
-                vector_destroy(&x);
-                vector_destroy(&y);
-                operator_destroy(&K);
-            }
+            ok(hdg_operator_create(a.hdg, &K));
+            ok(vector_create(a.device, n, &x));
+            ok(vector_create(a.device, n, &y));
+            ok(vector_upload(&x, a.x));
+            operator_apply(&K, &x, &y);
+            ok(vector_download(&y, w));
+            for (int i = 0; i < n; i++) near(w[i], a.F[i], 1e-9);
+            vector_destroy(&x);
+            vector_destroy(&y);
+            operator_destroy(&K);
             for (int i = 0; i < n && way != 1; i++) { /* rollers: nothing but the diagonal */
                 if (!a.hdg->trace.fixed[i]) continue;
                 assert_true(A[i * n + i] > 0);

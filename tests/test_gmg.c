@@ -110,7 +110,7 @@ static void check_inherited(const struct trace_space *fine, const struct operato
     double *x = calloc((size_t)(2 * nc + 2 * n), sizeof *x), *Cx = x + nc, *Px = Cx + nc, *KPx = Px + n;
     double *left = calloc((size_t)nc, sizeof *left), size = 0.0;
     uint32_t seed = 9;
-    ok(trace_operator_create(coarse, matrices, TRACE_CELLS, &C));
+    ok(trace_operator_create(coarse, matrices, &C));
     noise(&seed, nc, x);
     for (int64_t i = 0; i < nc && coarse->fixed != NULL; i++)
         if (coarse->fixed[i]) x[i] = 0.0;
@@ -141,7 +141,7 @@ static void check_all_levels(const struct made *m) {
         ok(trace_nested_space(fine, &m->hierarchy.nestings[i], &spaces[i]));
         ok(trace_nested_create(fine, matrices, &m->hierarchy.nestings[i], &spaces[i], matrices->device, &P,
                                &all[i], NULL));
-        ok(trace_operator_create(fine, matrices, TRACE_CELLS, &K));
+        ok(trace_operator_create(fine, matrices, &K));
         check_inherited(fine, &K, &P, &spaces[i], &all[i]);
         operator_destroy(&K);
         mg_transfer_destroy(&P);
@@ -332,7 +332,7 @@ static void iterations_do_not_grow(void **state) {
                 struct gmg_options options;
                 struct setup setup = {.degree = degree, .source = "1"};
                 boundary(&setup, level == 1 ? "neumann" : "dirichlet");
-                gmg_options_default(&options);
+                options = (struct gmg_options){0};
                 make(&setup, unit_box(shapes[k], NULL, (k < 2 ? 16 : 4) << level), &m);
                 n[level] = count(&m, &options, level == 0);
                 unmake(&m);
@@ -355,7 +355,7 @@ static void jumps_do_not_matter(void **state) {
                          ? "mod(floor(4*x)+floor(4*y)+floor(4*z),2) < 0.5 ? 1 : 1e4"
                          : "mod(floor(2*x)+floor(2*y)+floor(2*z),2) < 0.5 ? 1 : 1e4";
         boundary(&setup, "dirichlet");
-        gmg_options_default(&options);
+        options = (struct gmg_options){0};
         make(&setup, unit_box(shapes[k], NULL, k < 2 ? 32 : 8), &m);
         int n = count(&m, &options, 1);
         if (n > 25) fail_msg("%s: %d iterations", shapes[k], n);
@@ -525,7 +525,7 @@ static void approximate_inverses_smooth(void **state) {
             struct operator M = {0};
             struct solve_report report = {0};
             struct solve_control control = {.rtol = 1e-13, .max_iterations = 30};
-            gmg_options_default(&options);
+            options = (struct gmg_options){0};
             options.degrees = GMG_ARITHMETIC;
             options.smoother = GMG_FSAI;
             options.steps = 2;

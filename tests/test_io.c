@@ -149,9 +149,10 @@ static void test_same_file(void **state) {
     unlink(target);
     snprintf(path[0], sizeof path[0], "%s/./%s", directory, strrchr(target, '/') + 1);
     snprintf(path[1], sizeof path[1], "%s/deep/er", directory);
+    snprintf(path[2], sizeof path[2], "%s/deep", directory);
+    assert_int_equal(mkdir(path[2], 0777), 0);
+    assert_int_equal(mkdir(path[1], 0777), 0);
     snprintf(path[2], sizeof path[2], "%s/deep/er/../../%s", directory, strrchr(target, '/') + 1);
-    assert_int_equal(file_make_directory(path[1]), FACET_OK);
-    assert_int_equal(file_make_directory(path[1]), FACET_OK); /* again */
     for (int there = 0; there < 2; there++) {
         if (there) assert_int_equal(file_write_whole(target, "a", 1), FACET_OK);
         assert_true(file_is_same(target, target));
@@ -161,9 +162,6 @@ static void test_same_file(void **state) {
         assert_false(file_is_same(target, directory));
     }
     assert_false(file_is_same("/dev/null", "/dev/null"));
-    assert_int_equal(file_make_directory(target), FACET_ERROR_MACHINE);
-    snprintf(path[0], sizeof path[0], "%s/deep", target);
-    assert_int_equal(file_make_directory(path[0]), FACET_ERROR_MACHINE);
     rmdir(path[1]);
     snprintf(path[1], sizeof path[1], "%s/deep", directory);
     rmdir(path[1]);

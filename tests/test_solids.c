@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/run.h"
+#include "bench/papers/products.h"
 #include "mesh/internal.h"
 #include "solid_helpers.h"
 
@@ -154,7 +155,7 @@ static void products_of_high_degree(void **state) {
         struct operator A;
         struct vector in, out;
         y[form] = calloc((size_t)n, sizeof *y[form]);
-        ok(trace_operator_create(&space, &matrices, form ? TRACE_CSR : TRACE_CELLS, &A));
+        ok(product_create(&space, &matrices, form ? PRODUCT_CSR : PRODUCT_CELLS, &A));
         ok(vector_create(context->device, n, &in));
         ok(vector_create(context->device, n, &out));
         ok(vector_upload(&in, x));

@@ -4,13 +4,14 @@
 #include <glob.h>
 
 #include "base/run.h"
+#include "bench/papers/products.h"
 #include "case/run.h"
 #include "hdg_helpers.h"
 #include "poly/basis.h"
 #include "trace/trace.h"
 
 enum { N_MESHES = 10, N_FORMS = 4 };
-static const enum trace_form forms[N_FORMS] = {TRACE_CELLS, TRACE_FACETS, TRACE_CSR, TRACE_ELL};
+static const enum product_form forms[N_FORMS] = {PRODUCT_CELLS, PRODUCT_FACETS, PRODUCT_CSR, PRODUCT_ELL};
 static const char *const devices[] = {"cpu", "ref", "debug"};
 
 static struct facet_mesh *test_mesh(int k) {
@@ -245,12 +246,12 @@ static void assembly(const struct work *w, const struct sums *s) {
 
 /* y = K x in one form. */
 static void multiply(const struct trace_space *space, const struct trace_matrices *matrices,
-                     enum trace_form form, const double *from, double *to) {
+                     enum product_form form, const double *from, double *to) {
     struct operator A;
     struct vector x, y;
-    ok(trace_operator_create(space, matrices, form, &A));
+    ok(product_create(space, matrices, form, &A));
     assert_int_equal(A.n, space->n_free);
-    assert_true(trace_operator_bytes(&A) > 0 || space->n_free == 0);
+    assert_true(product_bytes(&A) > 0 || space->n_free == 0);
     ok(vector_create(matrices->device, A.n, &x));
     ok(vector_create(matrices->device, A.n, &y));
     ok(vector_upload(&x, from));
@@ -325,7 +326,7 @@ static void forms_agree(const char *path, const struct hdg *h) {
     double *x = test_calloc((size_t)n + 1, sizeof *x), *expected = test_calloc((size_t)n + 1, sizeof *x),
            *y = test_calloc((size_t)n + 1, sizeof *y), largest = 0, worst = 0;
     for (int64_t i = 0; i < n; i++) x[i] = random_signed(&seed);
-    multiply(&h->trace, &h->matrices, TRACE_CSR, x, expected);
+    multiply(&h->trace, &h->matrices, PRODUCT_CSR, x, expected);
     for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs(expected[i]));
     for (int form = 0; form < N_FORMS; form++) {
         multiply(&h->trace, &h->matrices, forms[form], x, y);
@@ -373,7 +374,7 @@ static void all_forms_agree_on_every_example(void **state) {
 
 /* ------------------------------------------------------------------------------------------ faults */
 
-static facet_status everything(const struct work *w, enum trace_form form) {
+static facet_status everything(const struct work *w, enum product_form form) {
     facet_status status = FACET_OK;
     struct trace_space space = {0};
     struct trace_matrices matrices = {0};
@@ -382,7 +383,7 @@ static facet_status everything(const struct work *w, enum trace_form form) {
     double lift[256];
     TRY(trace_space_create(w->mesh, 1, 1, w->flags, &space));
     TRY(trace_matrices_create(w->matrices.device, &space, &matrices));
-    TRY(trace_operator_create(&space, &w->matrices, form, &A));
+    TRY(product_create(&space, &w->matrices, form, &A));
     TRY(trace_lift(&space, &w->matrices, w->eliminated, lift));
     TRY(trace_assemble(&space, &w->matrices, &csr));
     TRY(trace_block_diagonal(&space, &w->matrices, &diagonal));

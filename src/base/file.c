@@ -295,19 +295,3 @@ int file_is_same(const char *a, const char *b) {
     return (!there || S_ISREG(info[0].st_mode)) && info[0].st_dev == info[1].st_dev &&
            info[0].st_ino == info[1].st_ino;
 }
-
-facet_status file_make_directory(const char *path) {
-    char part[PATH_MAX];
-    struct stat info;
-    size_t n = strlen(path);
-    if (n == 0 || n >= sizeof part) return fail_write(path, n == 0 ? ENOENT : ENAMETOOLONG);
-    for (size_t i = 1; i <= n; i++) {
-        if (i < n && path[i] != '/') continue;
-        snprintf(part, sizeof part, "%.*s", (int)i, path);
-        if (mkdir(part, 0777) != 0 && errno != EEXIST && (errno != EROFS || stat(part, &info) != 0))
-            return base_fail(FACET_ERROR_MACHINE, "cannot make the directory '%s': %s", part,
-                             strerror(errno));
-    }
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return FACET_OK;
-    return fail_write(path, ENOTDIR);
-}

@@ -24,8 +24,6 @@ facet_status file_read_whole(const char *path, char **bytes, size_t *n);
 
 /* True when two paths lead to one regular file, also one that is not there yet. */
 int file_is_same(const char *a, const char *b);
-/* Makes a directory and those above it; one that exists is fine. */
-facet_status file_make_directory(const char *path);
 
 /* A file being written in pieces to PATH.part. */
 struct file_writer;

@@ -36,10 +36,6 @@ const char *base_message(void) {
     return message;
 }
 
-void base_message_clear(void) {
-    message[0] = '\0';
-}
-
 void base_collector_init(struct base_collector *collector) {
     collector->status = FACET_OK;
     collector->index = -1;

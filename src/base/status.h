@@ -26,7 +26,6 @@ facet_status base_wrap(facet_status status, const char *format, ...) __attribute
 
 /* The calling thread's message; "" before the first failure. */
 const char *base_message(void);
-void base_message_clear(void);
 
 struct base_collector {
     facet_status status;

@@ -57,10 +57,8 @@ facet_status boxhdg_project_source(const struct boxhdg *h, const struct boxhdg_d
 /* As boxhdg_load wants them; n_trace each, or NULL: not wanted. Other faces are left as they are. */
 facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct boxhdg_data *data,
                                      double *dirichlet, double *neumann);
-/* The L2 projection of a function onto the modes of every cell; of one from its values at n_points^dim Gauss
- * points of every cell (n_points >= n), cell after cell. */
+/* The L2 projection of a function onto the modes of every cell. */
 facet_status boxhdg_project(const struct boxhdg *h, const struct field *field, double *modes);
-facet_status boxhdg_project_values(const struct boxhdg *h, int n_points, const double *values, double *modes);
 
 /* A trace from u at the Gauss points (eq. 4a): with q = -k grad u inside the cells, the uhat for which the
  * numerical flux is continuous, or that of the Neumann condition; Dirichlet values as given. */
@@ -99,10 +97,6 @@ enum boxhdg_field { BOX_U, BOX_U_STAR, BOX_Q, BOX_Q_STAR };
 static inline int boxhdg_field_components(const struct boxhdg *h, enum boxhdg_field field) {
     return field == BOX_Q || field == BOX_Q_STAR ? h->grid.dim : 1;
 }
-/* Values (n^dim x components, direction 0 fastest) at the lattice of the 1D points x in [0, 1] of a cell. */
-facet_status boxhdg_evaluate_lattice(const struct boxhdg *h, const struct boxhdg_solution *solution,
-                                     enum boxhdg_field field, int64_t cell, int n, const double *x,
-                                     double *values);
 /* The same with counts[d] points x[d] in direction d. */
 facet_status boxhdg_evaluate_product(const struct boxhdg *h, const struct boxhdg_solution *solution,
                                      enum boxhdg_field field, int64_t cell, const int counts[3],

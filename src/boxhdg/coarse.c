@@ -51,10 +51,11 @@ void boxhdg_lanes_coarse_destroy(struct boxhdg_lanes_coarse **coarse) {
 
 /* ------------------------------------------------------------------------------------------ cells */
 
-/* With v = the product of 1 and xi: the sum (even) or difference (odd) of its values on the two faces of axis
+/* The energies v'Kv of a cell, bit 2 - axis of the index saying whether v is xi (1) or 1 (0) along an axis.
+ * With v = the product of 1 and xi: the sum (even) or difference (odd) of its values on the two faces of axis
  * d is 2 T_d, T_d its factors along the other axes. v'Kv = k [sum_d a_d gamma 4 |T_d|^2 - sum over the modes
  * of these parities of (sum_d 2 a_d b T_d)^2 / Z]. */
-void boxhdg_lanes_coarse_energies(const struct boxhdg_lanes *lanes, const int cell[3], double energies[8]) {
+static void coarse_energies(const struct boxhdg_lanes *lanes, const int cell[3], double energies[8]) {
     const struct box_plan *p = &lanes->plan;
     const struct boxhdg *h = lanes->hdg;
     int at[3] = {0}, m[3];
@@ -131,7 +132,7 @@ static const double *energies_of(const struct boxhdg_lanes_coarse *c, const int 
     for (int d = 0; d < 3; d++)
         if (lines[d] != last->lines[d]) same = 0;
     if (!same) {
-        boxhdg_lanes_coarse_energies(c->lanes, cell, last->values);
+        coarse_energies(c->lanes, cell, last->values);
         factor = 1.0;
     }
     for (int i = 0; i < 8; i++) last->values[i] *= factor;

@@ -30,8 +30,4 @@ void boxhdg_lanes_coarse_gather(struct boxhdg_lanes_coarse *coarse, const struct
 void boxhdg_lanes_coarse_spread(struct boxhdg_lanes_coarse *coarse, const struct vector *vertices,
                                 struct vector *coefficients);
 
-/* The energies v'Kv of a cell, bit 2 - axis of the index saying whether v is xi (1) or 1 (0) along an axis.
- */
-void boxhdg_lanes_coarse_energies(const struct boxhdg_lanes *lanes, const int cell[3], double energies[8]);
-
 #endif

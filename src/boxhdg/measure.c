@@ -136,13 +136,6 @@ done:
     return status;
 }
 
-facet_status boxhdg_evaluate_lattice(const struct boxhdg *h, const struct boxhdg_solution *s,
-                                     enum boxhdg_field field, int64_t cell, int n, const double *x,
-                                     double *values) {
-    return boxhdg_evaluate_product(h, s, field, cell, (const int[3]){n, n, n},
-                                   (const double *const[3]){x, x, x}, values);
-}
-
 facet_status boxhdg_evaluate(const struct boxhdg *h, const struct boxhdg_solution *s, enum boxhdg_field field,
                              int64_t cell, int n, const double *xi, double *values) {
     facet_status status = FACET_OK;

@@ -23,9 +23,6 @@ static facet_status projector_create(const struct boxhdg *h, int n_points, struc
     int n = h->n;
     double *values = NULL;
     *p = (struct projector){.n_points = n_points};
-    if (n_points < n || n_points > BOX_MAX_LINE)
-        FAIL(FACET_ERROR_INPUT, "values for degree %d are given at %d to %d points in each direction, not %d",
-             h->degree, n, BOX_MAX_LINE, n_points);
     TRY(ALLOC(p->x, n_points));
     TRY(ALLOC(p->w, n_points));
     TRY(ALLOC(p->matrices, (int64_t)h->n_lines * n * n_points));
@@ -67,7 +64,6 @@ static void place_points(const struct boxhdg_at *at, int n_directions, const int
 struct project_job {
     const struct projector *projector;
     const struct field *field, *exact; /* what is projected; or lambda u - k div grad u of exact */
-    const double *given;               /* or values at the points */
     int integrals;                     /* (f, mode) instead of coefficients */
     double *modes;
 };
@@ -85,10 +81,6 @@ static facet_status source_values(const struct boxhdg_at *at, const struct proje
     int64_t count = box_power(n, dim);
     double *gradients = points + count * dim, *hessians = gradients + count * dim;
     double lambda = box_reaction(&at->h->grid, at->cell);
-    if (job->given != NULL) {
-        memcpy(values, job->given + at->cell * count, (size_t)count * sizeof *values);
-        return FACET_OK;
-    }
     place_points(at, dim, directions, n, job->projector->x, points);
     if (job->field != NULL) return field_eval(job->field, (int)count, dim, points, values);
     TRY(base_wrap(field_eval_jet(job->exact, 0, (int)count, dim, points, values, gradients, hessians),
@@ -144,13 +136,6 @@ facet_status boxhdg_project(const struct boxhdg *h, const struct field *field, d
     struct project_job job = {.field = field};
     job.modes = modes;
     return project_cells(h, h->n + BOX_EXTRA_POINTS, job);
-}
-
-facet_status boxhdg_project_values(const struct boxhdg *h, int n_points, const double *values,
-                                   double *modes) {
-    struct project_job job = {.given = values};
-    job.modes = modes;
-    return project_cells(h, n_points, job);
 }
 
 /* ------------------------------------------------------------------------------------- the boundary */

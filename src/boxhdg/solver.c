@@ -15,9 +15,8 @@ struct boxhdg_solver {
     struct solve_fast fast;              /* of mixed */
     struct solve_work *work;
     struct vector F, solution;
-    struct vector ratio;               /* of the scales of the two lanes, where they differ; else empty */
-    struct vector kernel, kernel_dual; /* the constant as an unknown and as a residual; or empty */
-    double convert_seconds;
+    struct vector ratio;                /* of the scales of the two lanes, where they differ; else empty */
+    struct vector kernel, kernel_dual;  /* the constant as an unknown and as a residual; or empty */
     struct boxhdg_lanes_points *points; /* NULL until boundary data are set */
 };
 
@@ -209,21 +208,17 @@ static facet_status solve_lanes(struct boxhdg_solver *s, const struct solve_cont
 facet_status boxhdg_solver_solve(struct boxhdg_solver *s, const double *F, double *uhat, int use_guess,
                                  const struct solve_control *control, struct solve_report *report) {
     facet_status status = FACET_OK, solved;
-    double clock = base_seconds();
     TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, F, &s->F));
     if (use_guess)
         TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, uhat, &s->solution));
     else
         vector_fill(&s->solution, 0.0);
-    s->convert_seconds = base_seconds() - clock;
     solved = solve_lanes(s, control, report);
     if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) {
         status = solved;
         goto done;
     }
-    clock = base_seconds();
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &s->solution, uhat));
-    s->convert_seconds += base_seconds() - clock;
     status = solved;
 done:
     return status;
@@ -263,8 +258,4 @@ done:
 struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *s) {
     const struct operator* M = s->fast.given_up ? &s->exact : & s->M;
     return M->apply != NULL ? operator_multigrid(M) : NULL;
-}
-
-double boxhdg_solver_convert_seconds(const struct boxhdg_solver *s) {
-    return s->convert_seconds;
 }

@@ -62,7 +62,5 @@ facet_status boxhdg_solver_solve_points(struct boxhdg_solver *solver, const stru
 /* The multigrid that solves the coarse space; NULL: none. */
 struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *solver);
 const char *boxhdg_preconditioner_name(enum boxhdg_preconditioner preconditioner);
-/* Seconds spent in the last solve between plain modes and lanes. */
-double boxhdg_solver_convert_seconds(const struct boxhdg_solver *solver);
 
 #endif

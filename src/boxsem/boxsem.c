@@ -190,10 +190,6 @@ void boxsem_destroy(struct boxsem **continuous) {
     base_free(continuous);
 }
 
-const struct operator* boxsem_operator(const struct boxsem *c) {
-    return &c->levels->A;
-}
-
 struct multigrid *boxsem_multigrid(const struct boxsem *c) {
     return operator_multigrid(&c->M);
 }

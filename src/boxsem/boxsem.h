@@ -98,8 +98,6 @@ void boxsem_destroy(struct boxsem **continuous);
 /* FACET_ERROR_MACHINE, with a number of cells that would fit, when the memory of a solve is not free;
  * boxsem_create asks before anything large is allocated. */
 facet_status boxsem_check_memory(const struct boxsem *c);
-/* The matrix on the finest level. */
-const struct operator* boxsem_operator(const struct boxsem *c);
 /* NULL where there is none. */
 struct multigrid *boxsem_multigrid(const struct boxsem *c);
 
@@ -135,11 +133,8 @@ void boxsem_points(const struct boxsem *c, double *x);
 
 /* u has one component, q = -k grad u dim. */
 enum boxsem_field { BOXSEM_U, BOXSEM_Q };
-/* Values at the lattice of the 1D points x in [0, 1] of a cell (n^dim x components, direction 0 fastest); at
- * the products of counts[d] points x[d] of every direction, likewise; at n points of [0,1]^dim of a cell
- * (n x components). */
-facet_status boxsem_evaluate_lattice(const struct boxsem *c, enum boxsem_field field, int64_t cell, int n,
-                                     const double *x, double *values);
+/* Values at the products of counts[d] points x[d] in [0, 1] of every direction of a cell (points x
+ * components, direction 0 fastest); at n points of [0,1]^dim of a cell (n x components). */
 facet_status boxsem_evaluate_product(const struct boxsem *c, enum boxsem_field field, int64_t cell,
                                      const int counts[3], const double *const x[3], double *values);
 facet_status boxsem_evaluate(const struct boxsem *c, enum boxsem_field field, int64_t cell, int n,

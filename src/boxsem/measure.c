@@ -76,12 +76,6 @@ done:
     return status;
 }
 
-facet_status boxsem_evaluate_lattice(const struct boxsem *c, enum boxsem_field field, int64_t cell, int n,
-                                     const double *x, double *values) {
-    return boxsem_evaluate_product(c, field, cell, (const int[3]){n, n, n}, (const double *const[3]){x, x, x},
-                                   values);
-}
-
 facet_status boxsem_evaluate(const struct boxsem *c, enum boxsem_field field, int64_t cell, int n,
                              const double *xi, double *values) {
     facet_status status = FACET_OK;

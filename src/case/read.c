@@ -43,7 +43,7 @@ double reader_number(const struct tree_node *map, const char *row) {
     return value;
 }
 
-int reader_boolean(const struct tree_node *map, const char *row) {
+static int reader_boolean(const struct tree_node *map, const char *row) {
     return strcmp(text_or_default(map, row), "true") == 0;
 }
 

@@ -23,7 +23,6 @@ const struct tree_node *reader_get(const struct tree_node *map, const char *row)
 /* The same as a value, or the default of the row. */
 int reader_integer(const struct tree_node *map, const char *row);
 double reader_number(const struct tree_node *map, const char *row);
-int reader_boolean(const struct tree_node *map, const char *row);
 /* A copy of the text, of the default, or NULL. */
 facet_status reader_text(const struct tree_node *map, const char *row, char **text);
 /* The names of the box's sides that carry conditions: "xmin", ...; their number, 0 for a mesh file. */

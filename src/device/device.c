@@ -491,8 +491,17 @@ void device_brick_apply(const struct device *device, const struct brick_cells *c
     RUN(device, brick_apply(cells, a, x, b, f, y, scratch));
 }
 
+void device_brick_apply_single(const struct device *device, const struct brick_cells *cells, double a,
+                               const float *x, double b, const float *f, float *y, float *scratch) {
+    RUN(device, brick_apply_single(cells, a, x, b, f, y, scratch));
+}
+
 void device_brick_diagonal(const struct device *device, const struct brick_cells *cells, double *d) {
     RUN(device, brick_diagonal(cells, d));
+}
+
+void device_brick_diagonal_single(const struct device *device, const struct brick_cells *cells, float *d) {
+    RUN(device, brick_diagonal_single(cells, d));
 }
 
 void device_point_sweep(const struct device *device, const struct brick_cells *cells, int backward,
@@ -500,9 +509,19 @@ void device_point_sweep(const struct device *device, const struct brick_cells *c
     RUN(device, point_sweep(cells, backward, b, x, scratch));
 }
 
+void device_point_sweep_single(const struct device *device, const struct brick_cells *cells, int backward,
+                               const float *b, float *x, float *scratch) {
+    RUN(device, point_sweep_single(cells, backward, b, x, scratch));
+}
+
 void device_brick_prolong(const struct device *device, const struct brick_transfer *transfer,
                           const double *coarse, double *fine, double *scratch) {
     RUN(device, brick_prolong(transfer, coarse, fine, scratch));
+}
+
+void device_brick_prolong_single(const struct device *device, const struct brick_transfer *transfer,
+                                 const float *coarse, float *fine, float *scratch) {
+    RUN(device, brick_prolong_single(transfer, coarse, fine, scratch));
 }
 
 void device_brick_restrict(const struct device *device, const struct brick_transfer *transfer,
@@ -510,9 +529,19 @@ void device_brick_restrict(const struct device *device, const struct brick_trans
     RUN(device, brick_restrict(transfer, fine, coarse, scratch));
 }
 
+void device_brick_restrict_single(const struct device *device, const struct brick_transfer *transfer,
+                                  const float *fine, float *coarse, float *scratch) {
+    RUN(device, brick_restrict_single(transfer, fine, coarse, scratch));
+}
+
 void device_patch_sweep(const struct device *device, const struct brick_patches *patches, int backward,
                         const double *b, double *x, double *scratch) {
     RUN(device, patch_sweep(patches, backward, b, x, scratch));
+}
+
+void device_patch_sweep_single(const struct device *device, const struct brick_patches *patches, int backward,
+                               const float *b, float *x, float *scratch) {
+    RUN(device, patch_sweep_single(patches, backward, b, x, scratch));
 }
 
 int64_t device_brick_scratch(const struct device *device, const struct brick_cells *cells) {
@@ -525,35 +554,6 @@ int64_t device_transfer_scratch(const struct device *device, const struct brick_
 
 int64_t device_patch_scratch(const struct device *device, const struct brick_patches *patches) {
     return device->kernels()->patch_scratch(patches);
-}
-
-void device_brick_apply_single(const struct device *device, const struct brick_cells *cells, double a,
-                               const float *x, double b, const float *f, float *y, float *scratch) {
-    RUN(device, brick_apply_single(cells, a, x, b, f, y, scratch));
-}
-
-void device_brick_diagonal_single(const struct device *device, const struct brick_cells *cells, float *d) {
-    RUN(device, brick_diagonal_single(cells, d));
-}
-
-void device_point_sweep_single(const struct device *device, const struct brick_cells *cells, int backward,
-                               const float *b, float *x, float *scratch) {
-    RUN(device, point_sweep_single(cells, backward, b, x, scratch));
-}
-
-void device_brick_prolong_single(const struct device *device, const struct brick_transfer *transfer,
-                                 const float *coarse, float *fine, float *scratch) {
-    RUN(device, brick_prolong_single(transfer, coarse, fine, scratch));
-}
-
-void device_brick_restrict_single(const struct device *device, const struct brick_transfer *transfer,
-                                  const float *fine, float *coarse, float *scratch) {
-    RUN(device, brick_restrict_single(transfer, fine, coarse, scratch));
-}
-
-void device_patch_sweep_single(const struct device *device, const struct brick_patches *patches, int backward,
-                               const float *b, float *x, float *scratch) {
-    RUN(device, patch_sweep_single(patches, backward, b, x, scratch));
 }
 
 void device_modes_solve(const struct device *device, const struct brick_modes *modes, const double *b,

@@ -146,32 +146,32 @@ int64_t device_direct_size(const struct device *device);
 int device_inner_steps(const struct device *device);
 void device_brick_apply(const struct device *device, const struct brick_cells *cells, double a,
                         const double *x, double b, const double *f, double *y, double *scratch);
+void device_brick_apply_single(const struct device *device, const struct brick_cells *cells, double a,
+                               const float *x, double b, const float *f, float *y, float *scratch);
 void device_brick_diagonal(const struct device *device, const struct brick_cells *cells, double *d);
+void device_brick_diagonal_single(const struct device *device, const struct brick_cells *cells, float *d);
 void device_point_sweep(const struct device *device, const struct brick_cells *cells, int backward,
                         const double *b, double *x, double *scratch);
+void device_point_sweep_single(const struct device *device, const struct brick_cells *cells, int backward,
+                               const float *b, float *x, float *scratch);
 void device_brick_prolong(const struct device *device, const struct brick_transfer *transfer,
                           const double *coarse, double *fine, double *scratch);
+void device_brick_prolong_single(const struct device *device, const struct brick_transfer *transfer,
+                                 const float *coarse, float *fine, float *scratch);
 void device_brick_restrict(const struct device *device, const struct brick_transfer *transfer,
                            const double *fine, double *coarse, double *scratch);
+void device_brick_restrict_single(const struct device *device, const struct brick_transfer *transfer,
+                                  const float *fine, float *coarse, float *scratch);
 void device_patch_sweep(const struct device *device, const struct brick_patches *patches, int backward,
                         const double *b, double *x, double *scratch);
+void device_patch_sweep_single(const struct device *device, const struct brick_patches *patches, int backward,
+                               const float *b, float *x, float *scratch);
 int64_t device_brick_scratch(const struct device *device, const struct brick_cells *cells);
 int64_t device_transfer_scratch(const struct device *device, const struct brick_transfer *transfer);
 int64_t device_patch_scratch(const struct device *device, const struct brick_patches *patches);
 void device_modes_solve(const struct device *device, const struct brick_modes *modes, const double *b,
                         double *u, double *scratch);
 int64_t device_modes_scratch(const struct device *device, const struct brick_modes *modes);
-void device_brick_apply_single(const struct device *device, const struct brick_cells *cells, double a,
-                               const float *x, double b, const float *f, float *y, float *scratch);
-void device_brick_diagonal_single(const struct device *device, const struct brick_cells *cells, float *d);
-void device_point_sweep_single(const struct device *device, const struct brick_cells *cells, int backward,
-                               const float *b, float *x, float *scratch);
-void device_brick_prolong_single(const struct device *device, const struct brick_transfer *transfer,
-                                 const float *coarse, float *fine, float *scratch);
-void device_brick_restrict_single(const struct device *device, const struct brick_transfer *transfer,
-                                  const float *fine, float *coarse, float *scratch);
-void device_patch_sweep_single(const struct device *device, const struct brick_patches *patches, int backward,
-                               const float *b, float *x, float *scratch);
 
 void device_fill_single(const struct device *device, int64_t n, double a, float *x);
 void device_axpby_single(const struct device *device, int64_t n, double a, const float *x, double b,

@@ -7,12 +7,19 @@
 #include "base/memory.h"
 #include "hdg/elastic.h"
 
+int local_enter_face(struct local *l, int32_t face) {
+    const struct facet_mesh *mesh = l->hdg->data.mesh;
+    int32_t cell = mesh->face_cells[2 * (int64_t)face];
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    l->block = (int)(block - mesh->blocks);
+    l->cell = cell - block->first;
+    return mesh->face_locals[2 * (int64_t)face];
+}
+
 void local_face_moments(int n, int m, const double *psi, int dim, const double *normal, const double *g,
                         double *moments) {
     for (int q = 0; q < n; q++) {
-        double area = 0.0;
-        for (int a = 0; a < dim; a++) area += normal[q * dim + a] * normal[q * dim + a];
-        area = sqrt(area);
+        double area = local_norm(dim, normal + q * dim);
         for (int i = 0; i < m; i++) moments[i] += g[q] * area * psi[q * m + i];
     }
 }
@@ -20,9 +27,7 @@ void local_face_moments(int n, int m, const double *psi, int dim, const double *
 void local_face_mass(int n, int m, const double *psi, int dim, const double *normal, const double *a,
                      double *mass, int ld) {
     for (int q = 0; q < n; q++) {
-        double area = 0.0;
-        for (int d = 0; d < dim; d++) area += normal[q * dim + d] * normal[q * dim + d];
-        area = sqrt(area) * (a != NULL ? a[q] : 1.0);
+        double area = local_norm(dim, normal + q * dim) * (a != NULL ? a[q] : 1.0);
         for (int i = 0; i < m; i++)
             for (int j = 0; j < m; j++) mass[i * ld + j] += area * psi[q * m + i] * psi[q * m + j];
     }
@@ -43,11 +48,7 @@ facet_status local_condition_values(struct local *l, const struct hdg_condition 
         goto done;
     }
     TRY(local_exact_flux(l, local_region(data, l->block, l->cell), n, x, normal, g));
-    for (int q = 0; q < n; q++) { /* normals come with their areas */
-        double area = 0.0;
-        for (int a = 0; a < dim; a++) area += normal[q * dim + a] * normal[q * dim + a];
-        g[q] /= sqrt(area);
-    }
+    for (int q = 0; q < n; q++) g[q] /= local_norm(dim, normal + q * dim); /* they come with their areas */
     if (c->kind == HDG_ROBIN) {
         double *u = l->jets, *a = u + n;
         TRY(field_eval(data->exact, n, dim, x, u));
@@ -63,15 +64,11 @@ static facet_status boundary_face(struct hdg *h, struct local *l, int32_t face) 
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     const struct hdg_condition *c = &h->data.conditions[h->data.face_condition[face]];
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    l->block = (int)(block - mesh->blocks);
-    l->cell = cell - block->first;
+    int local = local_enter_face(l, face);
     const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
     int m = table->m;
     double *moments = l->vector, *mass = l->C;
-    hdg_face_geometry(&h->space, l->block, l->cell, mesh->face_locals[2 * (int64_t)face], table,
-                      &l->face_geometry, l->x, l->normal);
+    hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
     TRY(local_condition_values(l, c, table->rule.n, l->x, l->normal, l->values));
     memset(moments, 0, (size_t)m * sizeof *moments);
     local_face_moments(table->rule.n, m, table->psi, mesh->dim, l->normal, l->values, moments);
@@ -82,7 +79,8 @@ static facet_status boundary_face(struct hdg *h, struct local *l, int32_t face) 
     memset(mass, 0, (size_t)(m * m) * sizeof *mass);
     local_face_mass(table->rule.n, m, table->psi, mesh->dim, l->normal, NULL, mass, m);
     if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', m, 1, mass, m, moments, m) != 0)
-        FAIL(FACET_ERROR_INPUT, "face %d of cell %d is degenerate", face, cell);
+        FAIL(FACET_ERROR_INPUT, "face %d of cell %d is degenerate", face,
+             mesh->face_cells[2 * (int64_t)face]);
     memcpy(h->eliminated + h->trace.face_first[face], moments, (size_t)m * sizeof *moments);
 done:
     return status;

@@ -18,16 +18,6 @@ static int is_dirichlet(const struct hdg *h, int32_t face) {
     return c >= 0 && h->data.conditions[c].kind == HDG_DIRICHLET;
 }
 
-/* The cell of a boundary face becomes the cell at hand; returns the local face. */
-static int enter_face(struct local *l, int32_t face) {
-    const struct facet_mesh *mesh = l->hdg->data.mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    l->block = (int)(block - mesh->blocks);
-    l->cell = cell - block->first;
-    return mesh->face_locals[2 * (int64_t)face];
-}
-
 static int face_orientation(const struct local *l, int face) {
     const struct mesh_block *block = &l->hdg->data.mesh->blocks[l->block];
     return block->orientations[(int64_t)l->cell * shape_n_faces(block->shape) + face];
@@ -55,7 +45,7 @@ static void list_modes(const struct local *l, int face, struct face_modes *modes
 static facet_status add_corners(struct hdg *h, struct local *l, int32_t face, int32_t *counts) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    int local = enter_face(l, face), dim = mesh->dim;
+    int local = local_enter_face(l, face), dim = mesh->dim;
     const struct mesh_block *block = &mesh->blocks[l->block];
     enum shape shape = (enum shape)mesh->face_shapes[face];
     const int *corners = shape_face_vertices(block->shape, local),
@@ -146,7 +136,7 @@ done:
 
 static facet_status add_edges(struct hdg *h, struct local *l, int32_t face, int32_t *counts) {
     facet_status status = FACET_OK;
-    int local = enter_face(l, face);
+    int local = local_enter_face(l, face);
     enum shape shape = h->space.blocks[l->block].shape;
     for (int e = 0; e < shape_n_entities(shape, 1); e++)
         if (lies_on(shape, e, local))
@@ -177,7 +167,7 @@ static facet_status boundary_face(struct hdg *h, struct local *l, int32_t face) 
     const struct hdg_data *data = &h->data;
     const struct hdg_condition *c = &data->conditions[data->face_condition[face]];
     const struct continuous_space *space = &h->condensed->space;
-    int local = enter_face(l, face), dim = data->mesh->dim;
+    int local = local_enter_face(l, face), dim = data->mesh->dim;
     const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
     const double *psi = h->condensed->blocks[l->block].psi;
     double *moments = l->vector, u[FACE_MODES];

@@ -114,8 +114,6 @@ static inline int elastic_u_start(int Nu, int c) {
 static inline int elastic_trace_start(int dim, int m, int face, int c) {
     return (face * dim + c) * m;
 }
-/* Prepares xi(x) of a cell whose displacements are physical. */
-void elastic_place_cell(const struct hdg *hdg, int block, int32_t cell, struct elastic_local *e);
 /* The chi at the points of a table of the cell at hand; x: the points; compact: as elastic_table.chi. Answers
  * with the length of a row. */
 const double *elastic_chi(struct local *l, const struct hdg_table *table, const double *compact,
@@ -154,13 +152,12 @@ facet_status elastic_face(struct local *l, int face, const double **chi, int *ro
 facet_status elastic_matrix(struct local *l);
 /* flux (dim x dim x N: stress or H) and p (N, or NULL) from u and uhat of the cell at hand. */
 facet_status elastic_flux(struct local *l, const double *u, const double *uhat, double *flux, double *p);
-double elastic_affine_normal(const struct local *l, int face, double *normal); /* its length */
 
 /* elastic_condense.c */
 void elastic_condenser(const struct hdg *hdg, int block, struct condenser *condenser);
 facet_status elastic_finish_condense(struct hdg *hdg); /* lift and correction */
 void elastic_finish_load(const struct hdg *hdg, const struct hdg_solution *solution, double *F);
-facet_status elastic_operator(const struct hdg *hdg, enum trace_form form, struct operator* A);
+facet_status elastic_operator(const struct hdg *hdg, struct operator* A);
 void elastic_add_correction(const struct hdg *hdg, struct csr *csr);
 
 /* elastic_recover.c */
@@ -173,6 +170,6 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
                               const struct hdg_table *table, const double *compact, const double *x,
                               double *values);
 facet_status elastic_errors(const struct hdg *hdg, const struct hdg_solution *s, struct hdg_errors *errors);
-facet_status elastic_conservation(const struct hdg *hdg, const struct hdg_solution *s, double *imbalance);
+facet_status elastic_balance_work(struct local *l, int block, int32_t cell, void *job);
 
 #endif

@@ -19,13 +19,9 @@ static double sign(const struct hdg_face_table *table, int q) {
 static const struct hdg_face_table *place_face(struct local *l, int32_t face) {
     const struct hdg *h = l->hdg;
     const struct facet_mesh *mesh = h->data.mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    l->block = (int)(block - mesh->blocks);
-    l->cell = cell - block->first;
+    int local = local_enter_face(l, face);
     const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
-    hdg_face_geometry(&h->space, l->block, l->cell, mesh->face_locals[2 * (int64_t)face], table,
-                      &l->face_geometry, l->x, l->normal);
+    hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
     for (int q = 0; q < table->rule.n; q++)
         for (int a = 0; a < mesh->dim; a++) l->normal[q * mesh->dim + a] *= sign(table, q);
     return table;

@@ -240,7 +240,7 @@ static void corrected_free(struct operator* A) {
     base_free(&A->data);
 }
 
-facet_status elastic_operator(const struct hdg *h, enum trace_form form, struct operator* A) {
+facet_status elastic_operator(const struct hdg *h, struct operator* A) {
     facet_status status = FACET_OK;
     struct corrected *c = NULL;
     *A = (struct operator){.n = h->trace.n_free,
@@ -250,7 +250,7 @@ facet_status elastic_operator(const struct hdg *h, enum trace_form form, struct 
                            .name = "the trace matrix of tractions in the gradient formulation"};
     TRY(CALLOC(c, 1));
     A->data = c;
-    TRY(trace_operator_create(&h->trace, &h->matrices, form, &c->symmetric));
+    TRY(trace_operator_create(&h->trace, &h->matrices, &c->symmetric));
     TRY(operator_create_csr(h->device, &h->elastic->correction, &c->correction));
     TRY(vector_create(h->device, h->trace.n_free, &c->scratch));
 done:

@@ -56,7 +56,8 @@ static void weighted_product(struct local *l, int n, int NL, const double *left,
 
 /* ------------------------------------------------------------------------------------------ faces */
 
-double elastic_affine_normal(const struct local *l, int face, double *normal) {
+/* The normal of a face of an affine cell; returns its length. */
+static double affine_normal(const struct local *l, int face, double *normal) {
     int dim = dim_of(l);
     double square = 0.0, det = affine_det(l);
     for (int a = 0; a < dim; a++) {
@@ -110,7 +111,7 @@ static void affine_face_gradient(struct local *l, int face) {
     int dim = dim_of(l), N0 = eb->N, m = b->m, N = dim * eb->Nu, ld = N + dim * b->n_trace;
     const double *F = eb->F_ref + (int64_t)(face * 8 + orientation_of(l, face)) * N0 * m;
     double normal[3];
-    elastic_affine_normal(l, face, normal);
+    affine_normal(l, face, normal);
     for (int a = 0; a < dim; a++)
         for (int i = 0; i < N0; i++) {
             double *to = l->elastic->Z + (int64_t)i * ld + N + elastic_trace_start(dim, m, face, a);
@@ -122,7 +123,7 @@ static facet_status affine_face(struct local *l, int face) {
     const struct hdg_block_space *b = space_of(l);
     const struct elastic_block *eb = block_of(l);
     const double *FU = eb->FU_ref + (int64_t)(face * 8 + orientation_of(l, face)) * eb->Nu * b->m;
-    double normal[3], tau, length = elastic_affine_normal(l, face, normal);
+    double normal[3], tau, length = affine_normal(l, face, normal);
     facet_status status =
         elastic_tau(l, length * shape_measure(shape_face_shape(b->shape, face)), 1, l->geometry.x, &tau);
     if (status != FACET_OK) return local_place(status, l);
@@ -399,7 +400,7 @@ static void affine_moments(struct local *l, const double *u, const double *uhat,
     for (int f = 0; f < b->n_faces; f++) {
         double normal[3];
         const double *F = eb->F_ref + (int64_t)(f * 8 + orientation_of(l, f)) * N0 * m;
-        elastic_affine_normal(l, f, normal);
+        affine_normal(l, f, normal);
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, N0, dim, m, 1.0, F, m, uhat + f * dim * m, m,
                     0.0, product, dim);
         for (int c = 0; c < dim; c++)

@@ -388,13 +388,7 @@ done:
     return status;
 }
 
-struct balance_job {
-    const struct hdg_solution *solution;
-    double *cells;  /* n_cells x 2: imbalance, flux */
-    double *forces; /* n_cells x SHAPE_MAX_FACES x 3 */
-};
-
-static facet_status balance_work(struct local *l, int block, int32_t cell, void *user) {
+facet_status elastic_balance_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
     const struct balance_job *job = user;
     const struct hdg *h = l->hdg;
@@ -409,7 +403,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
     for (int a = 0; a < dim; a++) sum[a] = load[(int64_t)a * eb->Nu * TRACE_LANES] / constant;
     TRY(elastic_begin(l, block, cell));
     for (int f = 0; f < h->space.blocks[block].n_faces; f++) {
-        double absolute[3], *force = job->forces + (id * SHAPE_MAX_FACES + f) * 3;
+        double absolute[3], *force = job->fluxes + (id * SHAPE_MAX_FACES + f) * dim;
         TRY(face_force(l, job->solution, f, 1, force, absolute));
         for (int a = 0; a < dim; a++) {
             sum[a] += force[a];
@@ -420,31 +414,5 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
     job->cells[2 * id] = worst;
     job->cells[2 * id + 1] = through;
 done:
-    return status;
-}
-
-facet_status elastic_conservation(const struct hdg *h, const struct hdg_solution *s, double *imbalance) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    struct balance_job job = {.solution = s};
-    double worst = 0.0, scale = 0.0;
-    TRY(ALLOC(job.cells, 2 * (int64_t)mesh->n_cells));
-    TRY(ALLOC(job.forces, (int64_t)mesh->n_cells * SHAPE_MAX_FACES * 3));
-    TRY(local_for_all_cells(h, balance_work, &job));
-    for (int64_t c = 0; c < mesh->n_cells; c++) {
-        worst = fmax(worst, job.cells[2 * c]);
-        scale = fmax(scale, job.cells[2 * c + 1]);
-    }
-    for (int64_t f = 0; f < mesh->n_faces; f++) {
-        int64_t a = mesh->face_cells[2 * f], b = mesh->face_cells[2 * f + 1];
-        for (int c = 0; c < mesh->dim && b >= 0; c++)
-            worst =
-                fmax(worst, fabs(job.forces[(a * SHAPE_MAX_FACES + mesh->face_locals[2 * f]) * 3 + c] +
-                                 job.forces[(b * SHAPE_MAX_FACES + mesh->face_locals[2 * f + 1]) * 3 + c]));
-    }
-    *imbalance = scale > 0.0 ? worst / scale : 0.0;
-done:
-    base_free(&job.cells);
-    base_free(&job.forces);
     return status;
 }

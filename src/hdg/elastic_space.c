@@ -50,7 +50,8 @@ static void physical_functions(int dim, int degree, int n, const double *xi, dou
     }
 }
 
-void elastic_place_cell(const struct hdg *h, int block, int32_t cell, struct elastic_local *e) {
+/* Prepares xi(x) of a cell whose displacements are physical. */
+static void place_cell(const struct hdg *h, int block, int32_t cell, struct elastic_local *e) {
     struct hdg_geometry g;
     double wJ, jacobian[9];
     g = (struct hdg_geometry){.x = e->middle, .wJ = &wJ, .inverse = e->inverse, .jacobian = jacobian};
@@ -77,7 +78,7 @@ const double *elastic_chi(struct local *l, const struct hdg_table *table, const 
         physical_functions(dim, degree, table->n, table->xi, e->chi, NULL, 0);
         return e->chi;
     }
-    elastic_place_cell(h, l->block, l->cell, e);
+    place_cell(h, l->block, l->cell, e);
     for (int q = 0; q < table->n; q++) {
         double xi[3];
         place_point(dim, e, x + q * dim, xi);
@@ -102,7 +103,7 @@ void elastic_gradients(struct local *l, struct elastic_gradients *g) {
     }
     *g = (struct elastic_gradients){
         .grad = e->grad, .inverse = e->inverse, .step = (int64_t)table->n * eb->N, .row = eb->N};
-    elastic_place_cell(h, l->block, l->cell, e);
+    place_cell(h, l->block, l->cell, e);
     for (int q = 0; q < table->n; q++) {
         double xi[3];
         place_point(dim, e, l->geometry.x + q * dim, xi);

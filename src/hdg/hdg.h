@@ -145,7 +145,7 @@ struct hdg_system {
 void hdg_describe(const struct hdg *hdg, struct hdg_system *system);
 /* Unknowns that a cell of a block eliminates, and those that it shares. */
 void hdg_local_sizes(const struct hdg *hdg, int block, int *N, int *n);
-facet_status hdg_operator_create(const struct hdg *hdg, enum trace_form form, struct operator* A);
+facet_status hdg_operator_create(const struct hdg *hdg, struct operator* A);
 facet_status hdg_assemble(const struct hdg *hdg, struct csr *csr);
 facet_status hdg_block_diagonal(const struct hdg *hdg, struct csr *csr);
 /* solution->trace from the free values (host). */

@@ -95,12 +95,6 @@ static const struct hdg_block_space *space_of(const struct local *l) {
     return &l->hdg->space.blocks[l->block];
 }
 
-static double norm(int dim, const double *v) {
-    double square = 0.0;
-    for (int a = 0; a < dim; a++) square += v[a] * v[a];
-    return sqrt(square);
-}
-
 /* Height over a face: volume over area, times dim on simplices. */
 static void find_heights(struct local *l) {
     const struct hdg_block_space *b = space_of(l);
@@ -110,13 +104,13 @@ static void find_heights(struct local *l) {
     for (int f = 0; f < b->n_faces; f++) {
         double area = 0.0;
         hdg_face_geometry(&l->hdg->space, l->block, l->cell, f, &b->face, &l->face_geometry, l->x, l->normal);
-        for (int q = 0; q < b->face.rule.n; q++) area += norm(dim, l->normal + q * dim);
+        for (int q = 0; q < b->face.rule.n; q++) area += local_norm(dim, l->normal + q * dim);
         l->heights[f] = volume / area * (shape_is_simplex(b->shape) ? dim : 1);
     }
 }
 
-/* Cholesky root of a small matrix, lower, by rows; 0 when it is not positive definite. */
-int local_small_root(int dim, const double *K, double *root) {
+/* K = root root', lower by rows; 0: not positive definite. */
+static int small_root(int dim, const double *K, double *root) {
     memset(root, 0, 9 * sizeof *root);
     for (int i = 0; i < dim; i++)
         for (int j = 0; j <= i; j++) {
@@ -142,7 +136,7 @@ facet_status local_begin(struct local *l, int block, int32_t cell) {
     int constant = local_constant_conductivity(data, region, l->K);
     facet_status status = local_conductivity(l, region, constant ? 1 : b->cell.n, l->geometry.x, l->K);
     if (status != FACET_OK) return local_place(status, l);
-    if (constant) local_small_root(dim, l->K, l->K_root);
+    if (constant) small_root(dim, l->K, l->K_root);
     double volume = 0.0, trace = 0.0;
     for (int q = 0; q < b->cell.n; q++) {
         volume += l->geometry.wJ[q];
@@ -223,7 +217,7 @@ static facet_status reaction_matrix(struct local *l) {
 static void affine_face(struct local *l, int face, const double *normal, double tau, const double *F) {
     const struct hdg_block_space *b = space_of(l);
     int dim = l->hdg->data.mesh->dim, N = b->N, m = b->m, ld = N + b->n_trace, first = N + face * m;
-    double weight = tau * norm(dim, normal);
+    double weight = tau * local_norm(dim, normal);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < m; j++) {
             for (int a = 0; a < dim; a++)
@@ -244,7 +238,7 @@ static facet_status general_face(struct local *l, int face) {
     hdg_face_geometry(&l->hdg->space, l->block, l->cell, face, &b->face, &l->face_geometry, l->x, l->normal);
     facet_status status = local_tau(l, face, n, l->x, l->values);
     if (status != FACET_OK) return local_place(status, l);
-    for (int q = 0; q < n; q++) l->values[q] *= norm(dim, l->normal + q * dim);
+    for (int q = 0; q < n; q++) l->values[q] *= local_norm(dim, l->normal + q * dim);
     for (int a = 0; a < dim; a++)
         accumulate(l, n, N, m, phi, l->normal + a, dim, psi, 0.0, l->X + (int64_t)a * N * ld + first, ld);
     accumulate(l, n, N, m, phi, l->values, 1, psi, 0.0, l->C + first, ld);
@@ -292,7 +286,7 @@ static void full_flux_mass(struct local *l) {
     double *inverse = l->jets; /* n x dim x dim */
     for (int q = 0; q < n; q++) {
         double root[9], column[3];
-        local_small_root(dim, l->K + q * dim * dim, root);
+        small_root(dim, l->K + q * dim * dim, root);
         for (int c = 0; c < dim; c++) {
             for (int i = 0; i < dim; i++) {
                 column[i] = i == c ? 1.0 : 0.0;
@@ -390,7 +384,7 @@ facet_status local_stiffness(struct local *l, int n, int P, const double *grad, 
     double *roots = l->jets; /* n x dim x dim */
     for (int p = 0; p < n; p++) {
         double root[9];
-        if (!local_small_root(dim, l->K + p * dim * dim, root))
+        if (!small_root(dim, l->K + p * dim * dim, root))
             return base_fail(FACET_ERROR_INPUT, "the conductivity is not positive definite");
         memcpy(roots + p * dim * dim, root, (size_t)(dim * dim) * sizeof *root);
     }

@@ -2,6 +2,8 @@
 #ifndef FACET_HDG_LOCAL_H
 #define FACET_HDG_LOCAL_H
 
+#include <math.h>
+
 #include "hdg/hdg.h"
 
 /* How A = (K^-1 phi, phi) is inverted. */
@@ -63,8 +65,16 @@ facet_status local_exact_flux(struct local *l, int32_t region, int n, const doub
 facet_status local_tau(struct local *l, int face, int n, const double *x, double *tau);
 facet_status local_place(facet_status status, const struct local *l); /* wraps a failure with the cell */
 
+static inline double local_norm(int dim, const double *v) {
+    double square = 0.0;
+    for (int a = 0; a < dim; a++) square += v[a] * v[a];
+    return sqrt(square);
+}
+
 /* boundary.c. Functions psi on a face: n points x m; normal: n x dim, with areas and weights. */
 facet_status local_boundary_data(struct hdg *hdg);
+/* The cell of a boundary face becomes the cell at hand; returns the local face. */
+int local_enter_face(struct local *l, int32_t face);
 /* Makes room for the data of the boundary and runs `work` for every face with a condition, in parallel. */
 typedef facet_status (*local_face_work)(struct hdg *hdg, struct local *l, int32_t face);
 facet_status local_boundary_faces(struct hdg *hdg, local_face_work work);
@@ -83,8 +93,6 @@ facet_status local_robin(struct local *l, int face, int *found, double *largest)
 facet_status local_add_robin(struct local *l, double *K, double *largest);
 
 /* local.c */
-int local_small_root(int dim, const double *K,
-                     double *root); /* K = root root', lower by rows; 0: not positive definite */
 facet_status local_begin(struct local *l, int block, int32_t cell); /* geometry at the cell rule, K, mean K */
 /* X = [D | G] and C = [lambda M + T, E; ., H]. */
 facet_status local_matrices(struct local *l);
@@ -107,9 +115,11 @@ void local_restore_sums(int n, int n_ones, int m, int first, double one, double 
 void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
                  double *K);
 
-/* recover.c: load = (f - shift, phi) of one cell, leaving (f - shift) times weight in l->values; source as in
- * hdg_load. */
-facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
-                        double *load);
+/* measure.c: what the balance of each cell leaves, for hdg_conservation. */
+struct balance_job {
+    const struct hdg_solution *solution;
+    double *cells;  /* n_cells x 2: the modulus of the imbalance, what goes through */
+    double *fluxes; /* n_cells x SHAPE_MAX_FACES x components */
+};
 
 #endif

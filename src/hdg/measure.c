@@ -153,34 +153,40 @@ static facet_status trace_errors(struct local *l, const struct hdg_solution *s, 
     return FACET_OK;
 }
 
+/* The squares of the errors of a field and of its flux at the points of a rule, and the largest of the first.
+ */
+static facet_status add_errors(struct local *l, const struct hdg_solution *s, const enum hdg_field fields[2],
+                               const struct hdg_table *table, double *u_square, double *q_square,
+                               double *u_max) {
+    facet_status status = FACET_OK;
+    int dim = l->hdg->data.mesh->dim, n = table->n;
+    double *exact_u = l->jets + 4 * n, *exact_q = exact_u + n, *u = exact_q + 3 * n, *q = u + n;
+    hdg_cell_geometry(&l->hdg->space, l->block, l->cell, table, &l->geometry);
+    TRY(exact_values(l, n, exact_u, exact_q));
+    TRY(evaluate(l, s, fields[0], table, u));
+    TRY(evaluate(l, s, fields[1], table, q));
+    add_squares(n, 1, l->geometry.wJ, u, exact_u, u_square);
+    add_squares(n, dim, l->geometry.wJ, q, exact_q, q_square);
+    for (int p = 0; p < n; p++) *u_max = fmax(*u_max, fabs(u[p] - exact_u[p]));
+done:
+    return status;
+}
+
 static facet_status error_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
+    static const enum hdg_field fields[2] = {HDG_U, HDG_Q}, stars[2] = {HDG_U_STAR, HDG_Q_STAR};
     const struct error_job *job = user;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
     struct cell_errors *e = &job->cells[h->data.mesh->blocks[block].first + cell];
-    int dim = h->data.mesh->dim, n = b->norm.n;
-    double *exact_u = l->jets + 4 * n, *exact_q = exact_u + n, *u = exact_q + 3 * n, *q = u + n;
+    double ignored = 0.0;
     *e = (struct cell_errors){0};
     l->block = block;
     l->cell = cell;
-    hdg_cell_geometry(&h->space, block, cell, &b->norm, &l->geometry);
-    TRY(exact_values(l, n, exact_u, exact_q));
-    TRY(evaluate(l, job->solution, HDG_U, &b->norm, u));
-    TRY(evaluate(l, job->solution, HDG_Q, &b->norm, q));
-    add_squares(n, 1, l->geometry.wJ, u, exact_u, &e->u);
-    add_squares(n, dim, l->geometry.wJ, q, exact_q, e->q);
-    for (int p = 0; p < n; p++) e->u_max = fmax(e->u_max, fabs(u[p] - exact_u[p]));
+    TRY(add_errors(l, job->solution, fields, &b->norm, &e->u, e->q, &e->u_max));
     TRY(trace_errors(l, job->solution, e));
     if (job->solution->star[block] == NULL) goto done;
-    n = b->norm_star.n;
-    exact_u = l->jets + 4 * n, exact_q = exact_u + n, u = exact_q + 3 * n, q = u + n;
-    hdg_cell_geometry(&h->space, block, cell, &b->norm_star, &l->geometry);
-    TRY(exact_values(l, n, exact_u, exact_q));
-    TRY(evaluate(l, job->solution, HDG_U_STAR, &b->norm_star, u));
-    TRY(evaluate(l, job->solution, HDG_Q_STAR, &b->norm_star, q));
-    add_squares(n, 1, l->geometry.wJ, u, exact_u, &e->u_star);
-    add_squares(n, dim, l->geometry.wJ, q, exact_q, e->q_star);
+    TRY(add_errors(l, job->solution, stars, &b->norm_star, &e->u_star, e->q_star, &ignored));
 done:
     return status;
 }
@@ -290,12 +296,6 @@ done:
     return status;
 }
 
-struct balance_job {
-    const struct hdg_solution *solution;
-    double *cells;  /* n_cells x 2: imbalance, flux */
-    double *fluxes; /* n_cells x SHAPE_MAX_FACES */
-};
-
 static facet_status balance_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
     const struct balance_job *job = user;
@@ -317,7 +317,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
     for (int p = 0; p < b->cell.n; p++)
         sum -= l->geometry.wJ[p] * l->values[p] *
                cblas_ddot(b->N, b->cell.phi + p * b->N, 1, job->solution->u[block] + (int64_t)cell * b->N, 1);
-    job->cells[2 * id] = sum - out;
+    job->cells[2 * id] = fabs(sum - out);
     job->cells[2 * id + 1] = through;
 done:
     return status;
@@ -326,24 +326,24 @@ done:
 facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s, double *imbalance) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
+    int n = h->data.scheme == HDG_ELASTIC ? mesh->dim : 1;
     struct balance_job job = {.solution = s};
     double worst = 0.0, scale = 0.0;
     *imbalance = -1.0;
     if (h->data.scheme == HDG_CONDENSED) return FACET_OK;
-    if (h->data.scheme == HDG_ELASTIC) return elastic_conservation(h, s, imbalance);
     TRY(ALLOC(job.cells, 2 * (int64_t)mesh->n_cells));
-    TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES));
-    TRY(local_for_all_cells(h, balance_work, &job));
+    TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES * n));
+    TRY(local_for_all_cells(h, n > 1 ? elastic_balance_work : balance_work, &job));
     for (int64_t c = 0; c < mesh->n_cells; c++) {
-        worst = fmax(worst, fabs(job.cells[2 * c]));
+        worst = fmax(worst, job.cells[2 * c]);
         scale = fmax(scale, job.cells[2 * c + 1]);
     }
     for (int64_t f = 0; f < mesh->n_faces; f++) {
         int64_t a = mesh->face_cells[2 * f], b = mesh->face_cells[2 * f + 1];
         if (b < 0) continue;
-        double jump = job.fluxes[a * SHAPE_MAX_FACES + mesh->face_locals[2 * f]] +
-                      job.fluxes[b * SHAPE_MAX_FACES + mesh->face_locals[2 * f + 1]];
-        worst = fmax(worst, fabs(jump));
+        const double *one = job.fluxes + (a * SHAPE_MAX_FACES + mesh->face_locals[2 * f]) * n;
+        const double *other = job.fluxes + (b * SHAPE_MAX_FACES + mesh->face_locals[2 * f + 1]) * n;
+        for (int c = 0; c < n; c++) worst = fmax(worst, fabs(one[c] + other[c]));
     }
     *imbalance = scale > 0.0 ? worst / scale : 0.0;
 done:

@@ -15,8 +15,10 @@ static int64_t source_start(const struct hdg *h, int block) {
     return start;
 }
 
-facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
-                        double *load) {
+/* load = (f - shift, phi) of one cell, leaving (f - shift) times weight in l->values; source as in hdg_load.
+ */
+static facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
+                               double *load) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
     int n = b->source.n;

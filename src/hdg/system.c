@@ -52,10 +52,10 @@ void hdg_describe(const struct hdg *h, struct hdg_system *system) {
     }
 }
 
-facet_status hdg_operator_create(const struct hdg *h, enum trace_form form, struct operator* A) {
-    if (h->nonsymmetric) return elastic_operator(h, form, A);
-    return continuous(h) != NULL ? continuous_operator_create(continuous(h), &h->matrices, form, A)
-                                 : trace_operator_create(&h->trace, &h->matrices, form, A);
+facet_status hdg_operator_create(const struct hdg *h, struct operator* A) {
+    if (h->nonsymmetric) return elastic_operator(h, A);
+    return continuous(h) != NULL ? continuous_operator_create(continuous(h), &h->matrices, A)
+                                 : trace_operator_create(&h->trace, &h->matrices, A);
 }
 
 facet_status hdg_assemble(const struct hdg *h, struct csr *csr) {

@@ -10,7 +10,5 @@
  * cells of order 10 after splitting each cell into four. */
 facet_status solution_write(const struct facet_solver *solver, const char *path, int n_fields,
                             const char *const *fields, int order);
-/* The names solution_write understands, separated by ", ". */
-const char *solution_fields(void);
 
 #endif

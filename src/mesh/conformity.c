@@ -296,61 +296,64 @@ static facet_status ask(const struct conformity *c, struct point_query *query, m
     return query->status;
 }
 
-static void report_touching(const struct conformity *c, const struct point_query *query) {
+/* The two cells and the place, for a message; 0 when a cell was found to be bad before. */
+struct words {
     char one[64], two[64], place[80];
+};
+
+static int find_words(const struct conformity *c, const struct point_query *query, struct words *w) {
     int32_t cell = c->mesh->face_cells[2 * (int64_t)query->face];
     int32_t other = c->mesh->face_cells[2 * (int64_t)query->found];
-    if (c->builder->is_bad[cell] || c->builder->is_bad[other]) return;
-    mesh_cell_text(c->builder, cell, one, sizeof one);
-    mesh_cell_text(c->builder, other, two, sizeof two);
-    mesh_point_text(c->mesh->dim, query->x, place, sizeof place);
+    if (c->builder->is_bad[cell] || c->builder->is_bad[other]) return 0;
+    mesh_cell_text(c->builder, cell, w->one, sizeof w->one);
+    mesh_cell_text(c->builder, other, w->two, sizeof w->two);
+    mesh_point_text(c->mesh->dim, query->x, w->place, sizeof w->place);
+    return 1;
+}
+
+static void report_touching(const struct conformity *c, const struct point_query *query) {
+    struct words w;
+    if (!find_words(c, query, &w)) return;
     const char *face = c->mesh->dim == 2 ? "an edge" : "a face";
     if (query->vertex < 0)
         mesh_issue(
             &c->builder->issues,
             "%s and %s: two cells touch along %s at %s but do not share its nodes; join the parts before "
             "meshing (Gmsh: Coherence; or BooleanFragments)",
-            one, two, face, place);
+            w.one, w.two, face, w.place);
     else
         mesh_issue(
             &c->builder->issues,
             "non-conforming: the vertex at %s of %s lies inside %s of %s; the parts must share their nodes "
             "(Gmsh: Coherence; or BooleanFragments), hanging nodes are not supported",
-            place, one, face, two);
+            w.place, w.one, face, w.two);
 }
 
 static void report_overlap(const struct conformity *c, const struct point_query *query) {
-    char one[64], two[64], place[80];
-    int32_t cell = c->mesh->face_cells[2 * (int64_t)query->face];
-    int32_t other = c->mesh->face_cells[2 * (int64_t)query->found];
-    if (c->builder->is_bad[cell] || c->builder->is_bad[other]) return;
-    mesh_cell_text(c->builder, cell, one, sizeof one);
-    mesh_cell_text(c->builder, other, two, sizeof two);
-    mesh_point_text(c->mesh->dim, query->x, place, sizeof place);
+    struct words w;
+    if (!find_words(c, query, &w)) return;
     if (c->mesh->face_shapes[query->face] != c->mesh->face_shapes[query->found])
         mesh_issue(
             &c->builder->issues,
             "%s and %s touch at %s, but a triangle and a quad cannot be one face: parts of tets and parts "
             "of hexes must not touch; mesh both with one shape",
-            one, two, place);
+            w.one, w.two, w.place);
     else
         mesh_issue(
             &c->builder->issues,
             "non-conforming: %s of %s and one of %s overlap at %s without being the same; the parts must "
             "share nodes and faces (Gmsh: Coherence; or BooleanFragments)",
-            c->mesh->dim == 2 ? "an edge" : "a face", one, two, place);
+            c->mesh->dim == 2 ? "an edge" : "a face", w.one, w.two, w.place);
 }
 
 static void report_corner(const struct conformity *c, const struct point_query *query) {
-    char one[64], two[64], place[80];
-    mesh_cell_text(c->builder, c->mesh->face_cells[2 * (int64_t)query->face], one, sizeof one);
-    mesh_cell_text(c->builder, c->mesh->face_cells[2 * (int64_t)query->found], two, sizeof two);
-    mesh_point_text(c->mesh->dim, query->x, place, sizeof place);
+    struct words w;
+    if (!find_words(c, query, &w)) return;
     mesh_issue(
         &c->builder->issues,
         "%s and %s have two different vertices at the same place %s: parts that touch must share their "
         "nodes (Gmsh: Coherence; or BooleanFragments)",
-        one, two, place);
+        w.one, w.two, w.place);
 }
 
 static void middle_of(const struct conformity *c, int32_t face, double *x) {
@@ -361,6 +364,21 @@ static void middle_of(const struct conformity *c, int32_t face, double *x) {
         for (int a = 0; a < dim; a++) x[a] += nodes[k * dim + a] / n;
 }
 
+/* Asks for each vertex of a face that was not seen before, and reports what was found. */
+static facet_status ask_vertices(struct conformity *c, struct point_query *query, mesh_tree_visit visit,
+                                 void report(const struct conformity *, const struct point_query *)) {
+    facet_status status = FACET_OK;
+    for (int v = 0; v < shape_n_vertices((enum shape)c->mesh->face_shapes[query->face]); v++) {
+        query->vertex = face_vertex(c, query->face, v, query->x);
+        if (c->seen[query->vertex]) continue;
+        c->seen[query->vertex] = 1;
+        TRY(ask(c, query, visit));
+        if (query->found >= 0) report(c, query);
+    }
+done:
+    return status;
+}
+
 /* Two vertices at one place: along curved surfaces that is all that parts which touch have in common. */
 static facet_status check_corners(struct conformity *c) {
     facet_status status = FACET_OK;
@@ -368,13 +386,7 @@ static facet_status check_corners(struct conformity *c) {
     memset(c->seen, 0, (size_t)c->mesh->n_vertices * sizeof *c->seen);
     for (int32_t i = 0; i < c->n; i++) {
         struct point_query query = {.c = c, .face = c->faces[i]};
-        for (int v = 0; v < shape_n_vertices((enum shape)c->mesh->face_shapes[query.face]); v++) {
-            query.vertex = face_vertex(c, query.face, v, query.x);
-            if (c->seen[query.vertex]) continue;
-            c->seen[query.vertex] = 1;
-            TRY(ask(c, &query, visit_corner));
-            if (query.found >= 0) report_corner(c, &query);
-        }
+        TRY(ask_vertices(c, &query, visit_corner, report_corner));
     }
 done:
     return status;
@@ -399,17 +411,10 @@ static facet_status check_boundary_faces(struct conformity *c) {
     TRY(CALLOC(c->seen, c->mesh->n_vertices));
     for (int32_t i = 0; i < c->n; i++) {
         struct point_query query = {.c = c, .face = c->faces[i], .vertex = -1};
-        const struct facet_mesh *mesh = c->mesh;
         middle_of(c, query.face, query.x);
         TRY(ask(c, &query, visit_middle));
         if (query.found >= 0) report_touching(c, &query);
-        for (int v = 0; v < shape_n_vertices((enum shape)mesh->face_shapes[query.face]); v++) {
-            query.vertex = face_vertex(c, query.face, v, query.x);
-            if (c->seen[query.vertex]) continue;
-            c->seen[query.vertex] = 1;
-            TRY(ask(c, &query, visit_vertex));
-            if (query.found >= 0) report_touching(c, &query);
-        }
+        TRY(ask_vertices(c, &query, visit_vertex, report_touching));
     }
 done:
     return status;

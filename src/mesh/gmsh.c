@@ -173,7 +173,7 @@ static facet_status make_map(struct assembly *a, int number) {
     int n = shape_n_nodes(shape, a->order), n_low = shape_n_nodes(shape, type->order);
     if (map->lattice != NULL) goto done;
     TRY(ALLOC(map->lattice, n_low));
-    TRY(gmsh_lattice(shape, type->order, map->lattice));
+    gmsh_lattice(shape, type->order, map->lattice);
     if (type->order == a->order) goto done;
     TRY(ALLOC(points, n * a->dim));
     shape_nodes(shape, a->order, points);

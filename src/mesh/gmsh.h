@@ -42,7 +42,7 @@ int gmsh_type_is_complete(const struct gmsh_type *type);
 /* lattice[i] = lattice number (shape.h) of Gmsh's i-th node. Gmsh numbers vertices, then edges, then faces,
  * then the inside, each as a smaller cell of the same kind. Segments, triangles, quads, tets and hexes of any
  * order >= 1. */
-facet_status gmsh_lattice(enum shape shape, int order, int *lattice);
+void gmsh_lattice(enum shape shape, int order, int *lattice);
 
 /* ---------------------------------------------------------------------------------------- the file's content
  */
@@ -132,7 +132,6 @@ struct gmsh_tag_map {
     int64_t *keys;
     int32_t *values;
 };
-facet_status gmsh_tag_map_create(int64_t n, const int64_t *tags, struct gmsh_tag_map *map, int64_t *twice);
 void gmsh_tag_map_free(struct gmsh_tag_map *map);
 /* -1 when there is no such tag. */
 int32_t gmsh_tag_find(const struct gmsh_tag_map *map, int64_t tag);

@@ -1,8 +1,6 @@
 /* Gmsh's element types, and the way from its numbering of high-order nodes to the lattice of poly/shape.h. */
-#include <string.h>
-
-#include "base/memory.h"
 #include "mesh/gmsh.h"
+#include "poly/lattice.h"
 
 static const struct gmsh_type types[GMSH_MAX_TYPE + 1] = {
     [15] = {SHAPE_POINT, 0, 1},
@@ -131,107 +129,25 @@ int gmsh_type_is_complete(const struct gmsh_type *type) {
 }
 
 /* Edges and faces in Gmsh's order and direction. */
-struct frame {
-    int n_corners, n_edges, n_faces;
-    int inner; /* the order of the inner cell is less by this */
-    enum shape face_shape;
-    int edges[12][2], faces[6][4];
-};
-static const struct frame frames[SHAPE_COUNT] = {
-    [SHAPE_SEGMENT] = {2, 1, 0, 2, SHAPE_POINT, {{0, 1}}, {{0}}},
-    [SHAPE_TRIANGLE] = {3, 3, 0, 3, SHAPE_SEGMENT, {{0, 1}, {1, 2}, {2, 0}}, {{0}}},
-    [SHAPE_QUAD] = {4, 4, 0, 2, SHAPE_SEGMENT, {{0, 1}, {1, 2}, {2, 3}, {3, 0}}, {{0}}},
-    [SHAPE_TET] = {4,
-                   6,
-                   4,
-                   4,
-                   SHAPE_TRIANGLE,
-                   {{0, 1}, {1, 2}, {2, 0}, {3, 0}, {3, 2}, {3, 1}},
-                   {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {3, 1, 2}}},
+static const struct lattice_frame frames[SHAPE_COUNT] = {
+    [SHAPE_SEGMENT] = {.n_edges = 1, .edges = {{0, 1}}},
+    [SHAPE_TRIANGLE] = {.n_edges = 3, .edges = {{0, 1}, {1, 2}, {2, 0}}},
+    [SHAPE_QUAD] = {.n_edges = 4, .edges = {{0, 1}, {1, 2}, {2, 3}, {3, 0}}},
+    [SHAPE_TET] = {.n_edges = 6,
+                   .n_faces = 4,
+                   .face_shape = SHAPE_TRIANGLE,
+                   .edges = {{0, 1}, {1, 2}, {2, 0}, {3, 0}, {3, 2}, {3, 1}},
+                   .faces = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {3, 1, 2}}},
     [SHAPE_HEX] =
-        {8,
-         12,
-         6,
-         2,
-         SHAPE_QUAD,
-         {{0, 1}, {0, 3}, {0, 4}, {1, 2}, {1, 5}, {2, 3}, {2, 6}, {3, 7}, {4, 5}, {4, 7}, {5, 6}, {6, 7}},
-         {{0, 3, 2, 1}, {0, 1, 5, 4}, {0, 4, 7, 3}, {1, 2, 6, 5}, {2, 3, 7, 6}, {4, 5, 6, 7}}},
+        {.n_edges = 12,
+         .n_faces = 6,
+         .face_shape =
+             SHAPE_QUAD,
+         .edges =
+             {{0, 1}, {0, 3}, {0, 4}, {1, 2}, {1, 5}, {2, 3}, {2, 6}, {3, 7}, {4, 5}, {4, 7}, {5, 6}, {6, 7}},
+         .faces = {{0, 3, 2, 1}, {0, 1, 5, 4}, {0, 4, 7, 3}, {1, 2, 6, 5}, {2, 3, 7, 6}, {4, 5, 6, 7}}},
 };
 
-typedef int lattice_point[3];
-struct walk {
-    lattice_point *points;
-    int n;
-};
-
-static void emit(struct walk *walk, const int *from, const int *to, int step, int steps) {
-    for (int d = 0; d < 3; d++) walk->points[walk->n][d] = from[d] + (to[d] - from[d]) / steps * step;
-    walk->n++;
-}
-
-static void walk_cell(struct walk *walk, enum shape shape, int order, const lattice_point *corners);
-
-/* The inside of a cell is a cell whose corners have moved by one lattice step along each edge that meets
- * there. */
-static void walk_inside(struct walk *walk, enum shape shape, int order, const lattice_point *corners) {
-    const struct frame *frame = &frames[shape];
-    if (order < frame->inner) return;
-    lattice_point inner[SHAPE_MAX_VERTICES];
-    memcpy(inner, corners, (size_t)frame->n_corners * sizeof *inner);
-    for (int e = 0; e < frame->n_edges; e++) {
-        int a = frame->edges[e][0], b = frame->edges[e][1];
-        for (int d = 0; d < 3; d++) {
-            int step = (corners[b][d] - corners[a][d]) / order;
-            inner[a][d] += step;
-            inner[b][d] -= step;
-        }
-    }
-    walk_cell(walk, shape, order - frame->inner, (const lattice_point *)inner);
-}
-
-/* Visits the lattice points of a cell in Gmsh's order: corners, edges, faces, inside. */
-static void walk_cell(struct walk *walk, enum shape shape, int order, const lattice_point *corners) {
-    const struct frame *frame = &frames[shape];
-    if (order == 0) {
-        emit(walk, corners[0], corners[0], 0, 1);
-        return;
-    }
-    for (int c = 0; c < frame->n_corners; c++) emit(walk, corners[c], corners[c], 0, 1);
-    for (int e = 0; e < frame->n_edges; e++)
-        for (int m = 1; m < order; m++)
-            emit(walk, corners[frame->edges[e][0]], corners[frame->edges[e][1]], m, order);
-    if (shape == SHAPE_SEGMENT) return;
-    for (int f = 0; f < frame->n_faces; f++) {
-        lattice_point face[SHAPE_MAX_FACE_VERTICES];
-        for (int c = 0; c < frames[frame->face_shape].n_corners; c++)
-            memcpy(face[c], corners[frame->faces[f][c]], sizeof face[c]);
-        walk_inside(walk, frame->face_shape, order, (const lattice_point *)face);
-    }
-    walk_inside(walk, shape, order, corners);
-}
-
-facet_status gmsh_lattice(enum shape shape, int order, int *lattice) {
-    facet_status status = FACET_OK;
-    struct walk walk = {NULL, 0};
-    int *number = NULL;
-    int side = order + 1, dim = shape_dim(shape), n = 0;
-    TRY(ALLOC(walk.points, shape_n_nodes(shape, order)));
-    TRY(ALLOC(number, side * side * side));
-    for (int k = 0; k <= (dim > 2 ? order : 0); k++)
-        for (int j = 0; j <= (dim > 1 ? order : 0); j++)
-            for (int i = 0; i <= order; i++)
-                if (!shape_is_simplex(shape) || i + j + k <= order) number[(k * side + j) * side + i] = n++;
-    lattice_point corners[SHAPE_MAX_VERTICES] = {{0}};
-    const double *vertices = shape_vertices(shape);
-    for (int c = 0; c < shape_n_vertices(shape); c++)
-        for (int d = 0; d < dim; d++) corners[c][d] = (int)(vertices[c * dim + d] + 0.5) * order;
-    walk_cell(&walk, shape, order, (const lattice_point *)corners);
-    for (int i = 0; i < walk.n; i++) {
-        const int *p = walk.points[i];
-        lattice[i] = number[(p[2] * side + p[1]) * side + p[0]];
-    }
-done:
-    base_free(&walk.points);
-    base_free(&number);
-    return status;
+void gmsh_lattice(enum shape shape, int order, int *lattice) {
+    lattice_order(frames, shape, order, lattice);
 }

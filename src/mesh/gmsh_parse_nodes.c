@@ -58,7 +58,7 @@ done:
     return status;
 }
 
-facet_status gmsh_tag_map_create(int64_t n, const int64_t *tags, struct gmsh_tag_map *map, int64_t *twice) {
+static facet_status tag_map_create(int64_t n, const int64_t *tags, struct gmsh_tag_map *map, int64_t *twice) {
     *twice = -1;
     if (n == 0) return FACET_OK;
     int64_t lowest = tags[0], highest = tags[0], range;
@@ -155,7 +155,7 @@ facet_status gmsh_parse_nodes(struct gmsh_scanner *s, struct gmsh_file *file, st
     facet_status status = FACET_OK;
     int64_t *tags = NULL, twice;
     TRY(file->version < 4 ? parse_nodes_2(s, file, &tags) : parse_nodes_4(s, file, &tags));
-    TRY(gmsh_tag_map_create(file->n_nodes, tags, map, &twice));
+    TRY(tag_map_create(file->n_nodes, tags, map, &twice));
     if (twice >= 0) TRY(gmsh_fail(s, s->at, "node %lld appears twice", (long long)tags[twice]));
 done:
     base_free(&tags);

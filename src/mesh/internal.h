@@ -19,8 +19,6 @@ struct mesh_issues {
     char text[MESH_MAX_ISSUES * (MESH_ISSUE_BYTES + 4)];
 };
 void mesh_issue(struct mesh_issues *issues, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* FACET_OK when nothing was found, otherwise FACET_ERROR_INPUT with all items in one message. */
-facet_status mesh_issues_status(const struct mesh_issues *issues);
 /* "(0.5, 1)" */
 const char *mesh_point_text(int dim, const double *x, char *text, int text_bytes);
 
@@ -106,9 +104,6 @@ double mesh_extent(int n, int dim, const double *nodes);
 void mesh_bounds(int n, int dim, const double *nodes, double *lower, double *upper);
 /* The lattice number of the node at xi (n x dim lattice coordinates in `lattice`), rounded to the nearest. */
 int mesh_nearest_node(int n_nodes, int dim, const double *lattice, const double *xi);
-/* nodes[i]: lattice number in the cell of node i of the face's lattice, in frame coordinates. Returns their
- * number, which is at most (order + 1)^2. */
-int mesh_face_nodes(enum shape shape, int face, int orientation, int order, int *nodes);
 
 /* ------------------------------------------------------------------------------------------ size */
 

@@ -23,7 +23,8 @@ void mesh_issue(struct mesh_issues *issues, const char *format, ...) {
         snprintf(issues->text + issues->length, sizeof issues->text - (size_t)issues->length, "\n  %s", item);
 }
 
-facet_status mesh_issues_status(const struct mesh_issues *issues) {
+/* FACET_OK when nothing was found, otherwise FACET_ERROR_INPUT with all items in one message. */
+static facet_status issues_status(const struct mesh_issues *issues) {
     if (issues->count == 0) return FACET_OK;
     if (issues->count == 1) return base_fail(FACET_ERROR_INPUT, "%s", issues->text + 3);
     char rest[64] = "";
@@ -219,7 +220,7 @@ facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mes
     TRY(mesh_build_topology(builder));
     TRY(mesh_build_groups(builder));
     TRY(mesh_check_conformity(builder));
-    TRY(mesh_issues_status(&builder->issues));
+    TRY(issues_status(&builder->issues));
     atomic_init(&builder->mesh->has_lists, 1);
     *mesh = builder->mesh;
     builder->mesh = NULL;

@@ -190,4 +190,8 @@ struct mesh_quality {
 };
 facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality);
 
+/* nodes[i]: lattice number in the cell of node i of the face's lattice, in frame coordinates. Returns their
+ * number, which is at most (order + 1)^2. */
+int mesh_face_nodes(enum shape shape, int face, int orientation, int order, int *nodes);
+
 #endif

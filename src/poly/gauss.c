@@ -5,8 +5,8 @@
  *
  *     w_i = 1 / sum_(k<n) p_k(x_i)^2                                                        (1)
  *
- * for Gauss, and for Radau as well: the rule integrates K(x,x_i) l_i(x) exactly, where K is the kernel of the
- * sum. The inner points of Radau and Lobatto rules are Gauss points for the weight times (1+x), times
+ * for Gauss, and for Radau rules (-1 is a point) as well: the rule integrates K(x,x_i) l_i(x) exactly, where
+ * K is the kernel of the sum. The inner points of Lobatto rules are Gauss points for the weight times
  * (1-x)(1+x). All weights come from sums of positive terms; nothing cancels. */
 #include <lapacke.h>
 #include <math.h>
@@ -141,18 +141,6 @@ facet_status rule_gauss_jacobi(int n, double a, double b, double *x, double *w) 
     facet_status status = FACET_OK;
     TRY(check("Gauss", n, 1, a, b));
     TRY(inner(n, a, b, 0, 0, x, w));
-done:
-    return status;
-}
-
-facet_status rule_gauss_radau(int n, double a, double b, double *x, double *w) {
-    facet_status status = FACET_OK;
-    long double sum;
-    TRY(check("Gauss-Radau", n, 1, a, b));
-    TRY(inner(n, a, b, 1, 0, x, w));
-    TRY(kernel(n, a, b, -1.0, &sum));
-    x[0] = -1.0;
-    w[0] = (double)(1 / sum);
 done:
     return status;
 }

@@ -28,26 +28,6 @@ long double jacobi_mass(long double a, long double b) {
                 lgammal_r(a + b + 2, &sign));
 }
 
-/* 2(i+1)(i+a+b+1) m P_(i+1) = (m+1) [m(m+2) x + a^2-b^2] P_i - 2(i+a)(i+b)(m+2) P_(i-1), m = 2i+a+b; the
- * derivatives follow by the product rule. */
-void jacobi_all(int n, double a, double b, double x, double *values, double *derivatives) {
-    values[0] = 1.0;
-    if (derivatives != NULL) derivatives[0] = 0.0;
-    if (n == 0) return;
-    values[1] = (a + 1) + (a + b + 2) * (x - 1) / 2;
-    if (derivatives != NULL) derivatives[1] = (a + b + 2) / 2;
-    for (int i = 1; i < n; i++) {
-        double m = 2 * i + a + b, scale = 2.0 * (i + 1) * (i + a + b + 1) * m;
-        double slope = (m + 1) * m * (m + 2) / scale;
-        double shift = (m + 1) * (a - b) * (a + b) / scale;
-        double back = 2 * (i + a) * (i + b) * (m + 2) / scale;
-        values[i + 1] = (slope * x + shift) * values[i] - back * values[i - 1];
-        if (derivatives != NULL)
-            derivatives[i + 1] =
-                slope * values[i] + (slope * x + shift) * derivatives[i] - back * derivatives[i - 1];
-    }
-}
-
 void jacobi_orthonormal(int n, double a, double b, double x, double *values, double *derivatives) {
     values[0] = (double)(1 / sqrtl(jacobi_mass(a, b)));
     if (derivatives != NULL) derivatives[0] = 0.0;

@@ -92,6 +92,9 @@ static facet_status set_mechanical(facet_problem *problem, const char *part, int
     facet_status status = FACET_OK;
     const char *what = traction ? "traction" : "displacement";
     struct given given = {0};
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(texts);
     TRY(problem_may_set(problem, FACET_ELASTICITY, what));
     TRY(base_wrap(compile_given(problem, n, texts, &given), "%s on '%s'", what, part));
     TRY(add_mechanical(problem, part, traction, &given));
@@ -117,17 +120,11 @@ done:
 
 facet_status facet_problem_set_displacement(facet_problem *problem, const char *part, int n_texts,
                                             const char *const *texts) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(texts);
     return set_mechanical(problem, part, 0, n_texts, texts);
 }
 
 facet_status facet_problem_set_traction(facet_problem *problem, const char *part, int n_texts,
                                         const char *const *texts) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(texts);
     return set_mechanical(problem, part, 1, n_texts, texts);
 }
 

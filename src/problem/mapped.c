@@ -42,7 +42,7 @@ facet_status mapped_create(struct facet_solver *s, hdg_rule_maker maker) {
     TRY(vector_create(device, n, &s->b));
     TRY(vector_create(device, n, &s->x));
     vector_fill(&s->x, 0.0);
-    TRY(hdg_operator_create(s->hdg, TRACE_CELLS, &s->A));
+    TRY(hdg_operator_create(s->hdg, &s->A));
     if (s->hdg->singular) TRY(make_kernel(s));
     s->method = "direct";
     s->preconditioner = "none";

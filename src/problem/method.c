@@ -177,7 +177,7 @@ done:
 
 static void choose_gmg(const struct facet_solver *s, struct gmg_options *options) {
     const facet_options *o = &s->options;
-    gmg_options_default(options);
+    *options = (struct gmg_options){0};
     options->singular = s->hdg->singular;
     options->full = is(o->cycle, "full");
     options->n_modes = s->hdg->data.scheme == HDG_ELASTIC ? hdg_n_rigid_modes(s->hdg) : 0;

@@ -264,6 +264,9 @@ static facet_status compile_data(const struct problem *p, const char *part, cons
 
 static facet_status set_text(facet_problem *problem, const char *part, enum hdg_kind kind, const char *g) {
     struct field *field;
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(g);
     facet_status status = compile_data(problem->shared, part, g, &field);
     return status == FACET_OK ? add_condition(problem, part, kind, field, NULL) : status;
 }
@@ -271,37 +274,28 @@ static facet_status set_text(facet_problem *problem, const char *part, enum hdg_
 static facet_status set_function(facet_problem *problem, const char *part, enum hdg_kind kind,
                                  facet_function g, void *user) {
     struct field *field;
+    REQUIRE(problem);
+    REQUIRE(part);
+    REQUIRE(g);
     facet_status status = field_create_function(1, g, user, &field);
     return status == FACET_OK ? add_condition(problem, part, kind, field, NULL) : status;
 }
 
 facet_status facet_problem_set_dirichlet(facet_problem *problem, const char *part, const char *g) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(g);
     return set_text(problem, part, HDG_DIRICHLET, g);
 }
 
 facet_status facet_problem_set_dirichlet_function(facet_problem *problem, const char *part, facet_function g,
                                                   void *user) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(g);
     return set_function(problem, part, HDG_DIRICHLET, g, user);
 }
 
 facet_status facet_problem_set_neumann(facet_problem *problem, const char *part, const char *g) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(g);
     return set_text(problem, part, HDG_NEUMANN, g);
 }
 
 facet_status facet_problem_set_neumann_function(facet_problem *problem, const char *part, facet_function g,
                                                 void *user) {
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(g);
     return set_function(problem, part, HDG_NEUMANN, g, user);
 }
 

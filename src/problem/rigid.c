@@ -48,37 +48,15 @@ struct job {
 
 static facet_status find_face_nodes(struct job *job, enum shape shape) {
     facet_status status = FACET_OK;
-    int order = job->problem->mesh->order, dim = shape_dim(shape), n = shape_n_nodes(shape, order);
-    int most = 0, n_faces = shape_n_faces(shape);
-    double *nodes = NULL, *frame = NULL;
+    int order = job->problem->mesh->order, n_faces = shape_n_faces(shape), most = (order + 1) * (order + 1);
     if (job->face_nodes[shape] != NULL) goto done;
-    for (int f = 0; f < n_faces; f++) {
-        int count = shape_n_nodes(shape_face_shape(shape, f), order);
-        most = count > most ? count : most;
-    }
-    TRY(ALLOC(nodes, n * dim));
-    TRY(ALLOC(frame, most * (dim - 1)));
     TRY(ALLOC(job->face_nodes[shape], n_faces * most));
     job->most[shape] = most;
-    shape_nodes(shape, order, nodes);
     for (int f = 0; f < n_faces; f++) {
-        enum shape face = shape_face_shape(shape, f);
         int *list = job->face_nodes[shape] + f * most;
-        for (int i = 0; i < most; i++) list[i] = -1;
-        shape_nodes(face, order, frame);
-        for (int i = 0; i < shape_n_nodes(face, order); i++) {
-            double xi[3];
-            shape_face_point(shape, f, 0, frame + i * (dim - 1), xi);
-            for (int k = 0; k < n && list[i] < 0; k++) {
-                double distance = 0.0;
-                for (int d = 0; d < dim; d++) distance = fmax(distance, fabs(nodes[k * dim + d] - xi[d]));
-                if (distance < 1e-3) list[i] = k;
-            }
-        }
+        for (int i = mesh_face_nodes(shape, f, 0, order, list); i < most; i++) list[i] = -1;
     }
 done:
-    base_free(&nodes);
-    base_free(&frame);
     return status;
 }
 

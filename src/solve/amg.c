@@ -222,18 +222,3 @@ done:
     multigrid_destroy(&mg);
     return status;
 }
-
-void amg_summarize(const struct operator* M, struct amg_summary *summary) {
-    const struct multigrid *mg = operator_multigrid(M);
-    double nnz = 0.0;
-    *summary = (struct amg_summary){.n_levels = multigrid_n_levels(mg)};
-    for (int i = 0; i < summary->n_levels; i++) {
-        struct mg_summary level;
-        multigrid_summarize(mg, i, &level);
-        summary->n[i] = level.n;
-        summary->nnz[i] = level.entries;
-        summary->top[i] = level.top;
-        nnz += (double)level.entries;
-    }
-    summary->complexity = summary->nnz[0] > 0 ? nnz / (double)summary->nnz[0] : 1.0;
-}

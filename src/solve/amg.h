@@ -60,12 +60,4 @@ facet_status multigrid_append_amg(struct multigrid *mg, const struct device *dev
                                   int64_t n_blocks, const int64_t *block_offsets, int n_modes,
                                   const double *modes, const struct amg_options *options);
 
-struct amg_summary {
-    int n_levels;
-    int64_t n[MG_MAX_LEVELS], nnz[MG_MAX_LEVELS];
-    double complexity;         /* entries of all levels over those of the finest */
-    double top[MG_MAX_LEVELS]; /* largest eigenvalue of the block-diagonally scaled matrix, estimated */
-};
-void amg_summarize(const struct operator* M, struct amg_summary *summary);
-
 #endif

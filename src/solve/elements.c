@@ -56,21 +56,25 @@ struct places {
     int32_t *element; /* of each place */
 };
 
+facet_status csr_group(int64_t n_keys, int64_t n, const int32_t *keys, int64_t **starts, int64_t **sorted) {
+    facet_status status = FACET_OK;
+    TRY(CALLOC(*starts, n_keys + 2));
+    TRY(ALLOC(*sorted, n));
+    int64_t *next = *starts + 1; /* becomes the starts when every list has been filled */
+    for (int64_t i = 0; i < n; i++)
+        if (keys[i] + 1 < n_keys) next[keys[i] + 1]++;
+    for (int64_t k = 1; k < n_keys; k++) next[k] += next[k - 1];
+    for (int64_t i = 0; i < n; i++) (*sorted)[next[keys[i]]++] = i;
+done:
+    return status;
+}
+
 static facet_status find_places(const struct csr_elements *e, struct places *p) {
     facet_status status = FACET_OK;
-    int64_t n_places = e->starts[e->n_elements];
-    TRY(CALLOC(p->starts, e->n + 2));
-    TRY(ALLOC(p->list, n_places));
-    TRY(ALLOC(p->element, n_places));
-    int64_t *next = p->starts + 1; /* becomes the starts when every list has been filled */
-    for (int64_t k = 0; k < n_places; k++)
-        if (e->unknowns[k] + 1 < e->n) next[e->unknowns[k] + 1]++;
-    for (int64_t i = 1; i < e->n; i++) next[i] += next[i - 1];
+    TRY(csr_group(e->n, e->starts[e->n_elements], e->unknowns, &p->starts, &p->list));
+    TRY(ALLOC(p->element, e->starts[e->n_elements]));
     for (int64_t i = 0; i < e->n_elements; i++)
-        for (int64_t k = e->starts[i]; k < e->starts[i + 1]; k++) {
-            p->element[k] = (int32_t)i;
-            p->list[next[e->unknowns[k]]++] = k;
-        }
+        for (int64_t k = e->starts[i]; k < e->starts[i + 1]; k++) p->element[k] = (int32_t)i;
 done:
     return status;
 }

@@ -31,13 +31,11 @@
 #define ROUNDS 3
 /* Candidates whose part of the functional is less than this are not worth a number. */
 #define NOTHING 1e-14
-/* fsai_ratio, fitted: a free pattern is as good as another one of so much more fill. */
+/* Of fsai_ratio, fitted. */
 #define RATIO_DECAY 2.0
-#define FREE_GAIN   0.25
 
 double fsai_ratio(const struct fsai_options *options) {
-    double fill = options->fill + (options->free_pattern ? FREE_GAIN : 0.0);
-    return 2.4 + 1.6 * exp(-RATIO_DECAY * (fill - 1.0));
+    return 2.4 + 1.6 * exp(-RATIO_DECAY * (options->fill - 1.0));
 }
 
 /* The columns of every block before its own unknowns, ascending. */
@@ -124,10 +122,6 @@ static int64_t lower_columns(const struct csr *A, const struct pattern *p, int64
         n++;
     }
     return n;
-}
-
-static facet_status pattern_of_blocks(struct pattern *p) {
-    return CALLOC(p->offsets, p->n_blocks + 1);
 }
 
 static facet_status pattern_of_matrix(const struct csr *A, struct pattern *p) {
@@ -527,9 +521,8 @@ facet_status fsai_factor(const struct csr *csr, const struct fsai_options *optio
         p.first = own;
     }
     base_set_blas_threads(1);
-    TRY(options->free_pattern ? pattern_of_blocks(&p) : pattern_of_matrix(csr, &p));
-    if (options->fill > 1.0 || options->free_pattern)
-        TRY(grow_to(csr, options->fill * (double)lower_entries(csr), &p));
+    TRY(pattern_of_matrix(csr, &p));
+    if (options->fill > 1.0) TRY(grow_to(csr, options->fill * (double)lower_entries(csr), &p));
     TRY(make_factor(csr, &p, G));
 done:
     base_free(&own);

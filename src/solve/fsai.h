@@ -11,9 +11,6 @@ struct fsai_options {
     /* nnz(G) against the lower triangle of A. 1: its pattern, whole blocks of it. More: the columns that
      * reduce the Kaporin number of GAG' most come in, until the fill is reached. */
     double fill;
-    /* The pattern begins with the blocks themselves instead of that of A, and any fill is reached by growth:
-     * a much better M for the same nnz. */
-    int free_pattern;
     int64_t n_blocks;             /* of unknowns that belong together (faces), or 0: unknowns one by one */
     const int64_t *block_offsets; /* n_blocks + 1 */
 };
@@ -29,7 +26,7 @@ facet_status operator_create_fsai(const struct device *device, const struct csr 
                                   const struct fsai_options *options, struct operator* M,
                                   struct fsai_report *report);
 /* The ratio for smoother_create_chebyshev (POLYNOMIAL_FIRST, two steps before and after): 4 for the pattern
- * of A, 3 for fill 1.5, 2.5 for fill 2.5, and less for a free pattern. A smaller one leaves too much where
+ * of A, 3 for fill 1.5, 2.5 for fill 2.5. A smaller one leaves too much where
  * tau h is small, a larger one makes the polynomial the bound of the rate. `facet bench
  * fabien2017-multigrid` measures the rates. Where tau h is small, p = 1 is the hardest, since modes along
  * rows of cells (trace/coarse.h) are slow and only a pattern that grows finds them. */

@@ -149,7 +149,6 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
 
 /* What happened on a level. */
 enum mg_phase { MG_SMOOTH, MG_RESIDUAL, MG_TRANSFER, MG_SOLVE, MG_N_PHASES };
-const char *mg_phase_name(enum mg_phase phase);
 struct mg_summary {
     const char *name, *device;
     int single;

@@ -297,11 +297,6 @@ struct mg_link *multigrid_additive(struct multigrid *mg) {
     return mg->cycle == MG_ADDITIVE && link->gather != NULL ? link : NULL;
 }
 
-const char *mg_phase_name(enum mg_phase phase) {
-    static const char *const names[MG_N_PHASES] = {"smooth", "residual", "transfer", "solve"};
-    return names[phase];
-}
-
 int multigrid_n_levels(const struct multigrid *mg) {
     return mg->n_levels;
 }

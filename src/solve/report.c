@@ -9,7 +9,7 @@ void solve_report_clear(struct solve_report *report) {
     *report = (struct solve_report){.reason = "not started"};
 }
 
-facet_status solve_report_add(struct solve_report *report, double residual) {
+static facet_status add_residual(struct solve_report *report, double residual) {
     if (report->n_history == report->history_capacity) {
         int capacity = report->history_capacity > 0 ? 2 * report->history_capacity : 64;
         facet_status status = base_realloc(&report->history, (size_t)capacity, sizeof *report->history);
@@ -40,7 +40,7 @@ facet_status solve_finish(struct solve_report *report, int converged, const char
 facet_status solve_record(const struct solve_control *control, struct solve_report *report, double residual) {
     report->residual = residual;
     base_report_iteration(control->monitor, report->iterations, residual);
-    facet_status status = solve_report_add(report, residual);
+    facet_status status = add_residual(report, residual);
     if (status == FACET_OK) status = base_check_interrupt();
     if (status == FACET_INTERRUPTED) report->reason = "interrupted";
     return status;

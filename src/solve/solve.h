@@ -39,6 +39,11 @@ facet_status csr_elements_create(int64_t n, int64_t n_elements, int64_t size, in
  * same number (both ends of a ring of one cell) become one. matrix: lower triangle by rows. */
 void csr_elements_add(struct csr_elements *elements, int size, const int64_t *numbers, const double *matrix);
 facet_status csr_from_elements(const struct csr_elements *elements, struct csr *csr);
+/* The numbers 0 .. n-1 sorted by their keys (0 .. n_keys-1), those of one key ascending: those of key k are
+ * sorted[starts[k]] .. sorted[starts[k + 1] - 1]. Both arrays are made here, and the caller's also on
+ * failure.
+ */
+facet_status csr_group(int64_t n_keys, int64_t n, const int32_t *keys, int64_t **starts, int64_t **sorted);
 
 /* The two passes of a step of conjugate gradients in one sweep over the vectors each, where an operator can
  * do that. They measure |r| as the operator likes it, and have the inverse D of its diagonal built in, so
@@ -150,7 +155,6 @@ struct solve_report {
     double *history; /* relative residual before iteration 1, after it, ... */
 };
 void solve_report_clear(struct solve_report *report); /* empties it, keeps nothing */
-facet_status solve_report_add(struct solve_report *report, double residual);
 /* One more entry of the history, told to the monitor; fails when interrupted. */
 facet_status solve_record(const struct solve_control *control, struct solve_report *report, double residual);
 /* Completes the report. */

@@ -270,21 +270,10 @@ static void unknown_slots(const struct continuous_space *space, const int64_t *f
 }
 
 facet_status continuous_operator_create(const struct continuous_space *space,
-                                        const struct trace_matrices *matrices, enum trace_form form,
-                                        struct operator* A) {
-    facet_status status = FACET_OK;
+                                        const struct trace_matrices *matrices, struct operator* A) {
     struct trace_slots slots;
-    struct csr csr = {0};
-    *A = (struct operator){0};
     unknown_slots(space, space->free, &slots);
-    if (form == TRACE_CELLS) return trace_slots_operator(&slots, matrices, space->n_free, A);
-    if (form == TRACE_FACETS)
-        return base_fail(FACET_ERROR_INPUT, "a continuous method has no product face by face");
-    TRY(continuous_assemble(space, matrices, &csr));
-    TRY(trace_csr_operator(matrices->device, &csr, form, A));
-done:
-    csr_destroy(&csr);
-    return status;
+    return trace_slots_operator(&slots, matrices, space->n_free, A);
 }
 
 facet_status continuous_lift(const struct continuous_space *space, const struct trace_matrices *matrices,

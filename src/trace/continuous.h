@@ -61,10 +61,9 @@ void continuous_assemble_vector(const struct continuous_space *space, double *co
 /* The function 1 in the full numbering: 1 on vertices, 0 elsewhere. */
 void continuous_constant(const struct continuous_space *space, double *full);
 
-/* TRACE_CELLS, TRACE_CSR or TRACE_ELL. */
+/* Refers to the matrices, which must outlive it. */
 facet_status continuous_operator_create(const struct continuous_space *space,
-                                        const struct trace_matrices *matrices, enum trace_form form,
-                                        struct operator* A);
+                                        const struct trace_matrices *matrices, struct operator* A);
 facet_status continuous_lift(const struct continuous_space *space, const struct trace_matrices *matrices,
                              const double *eliminated, double *lift);
 /* Row by row from the cells of each node: no write conflicts. */

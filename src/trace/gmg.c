@@ -17,24 +17,16 @@
 #define SMALL_LEVEL 3000
 /* Chebyshev steps on the finest level and on the others, which are cheap against it, measured in docs/gmg.md.
  * Row modes live on the finest level alone: without a cure for them the steps there grow with the root of
- * trace_measure_work. More on stretched cells and for vectors. */
+ * trace_measure_work. More by trace_extra_work. */
 #define SIMPLEX_STEPS        4.0
 #define SIMPLEX_COARSE_STEPS 6.0
 #define TENSOR_STEPS         3.0
 #define SOLID_STEPS          5.0
 #define TENSOR_COARSE_STEPS  4.0
-#define TENSOR_WORK          1.3
 #define CELL_SHARE           0.7
-#define VECTOR_WORK          1.5
-#define ROUND_CELL           2.0
-#define STRETCH_POWER        0.6
 #define MOST_STEPS           12.0
 /* Row modes are worth a smoother of their own from so much work on. */
 #define MUCH_WORK 4.0
-
-void gmg_options_default(struct gmg_options *options) {
-    *options = (struct gmg_options){0};
-}
 
 /* The level at hand while the list grows: the finest one borrows, the others own. */
 struct stage {
@@ -129,7 +121,7 @@ static facet_status append(struct builder *b, struct stage *s, const struct oper
     struct trace_level level = {.name = s->name, .single = b->single, .A = A};
     base_memory_read(&before);
     TRY(make_smoother(b, s, &level));
-    if (A == NULL) TRY(trace_operator_create(s->space, s->matrices, TRACE_CELLS, &level.own));
+    if (A == NULL) TRY(trace_operator_create(s->space, s->matrices, &level.own));
     if (A == NULL && !b->single) { /* else the level has its own, rounded */
         struct trace_matrices moved = s->own_matrices;
         trace_operator_own(&level.own, &moved);
@@ -265,7 +257,7 @@ done:
 static facet_status choose_steps(struct builder *b, const struct trace_matrices *matrices, int tensor,
                                  double constant) {
     facet_status status = FACET_OK;
-    double stretch = 1.0, more = 1.0;
+    double more = 1.0;
     double steps = !tensor ? SIMPLEX_STEPS : b->finest->mesh->dim == 2 ? TENSOR_STEPS : SOLID_STEPS;
     double coarse = tensor ? TENSOR_COARSE_STEPS : SIMPLEX_COARSE_STEPS;
     enum gmg_smoother smoother = b->o.smoother;
@@ -273,11 +265,9 @@ static facet_status choose_steps(struct builder *b, const struct trace_matrices 
     if (b->o.steps > 0) goto done;
     b->steps = b->coarse_steps = smoother == GMG_FSAI || smoother == GMG_VERTICES ? 2 : 1;
     if (smoother != GMG_FACES && smoother != GMG_ROWS && smoother != GMG_CELLS) goto done;
-    TRY(trace_stretch(b->finest, matrices, &stretch));
-    if (stretch > ROUND_CELL) more = pow(stretch / ROUND_CELL, STRETCH_POWER);
-    if (b->finest->n_components > 1) more *= VECTOR_WORK;
+    TRY(trace_extra_work(b->finest, matrices, &more));
     if (smoother == GMG_CELLS) more *= CELL_SHARE;
-    if (tensor && smoother == GMG_FACES) steps = fmax(steps, TENSOR_WORK * sqrt(constant));
+    if (tensor && smoother == GMG_FACES) steps = fmax(steps, TRACE_TENSOR_WORK * sqrt(constant));
     b->steps = (int)fmin(round(more * steps), MOST_STEPS);
     b->coarse_steps = (int)fmin(round(more * coarse), MOST_STEPS);
 done:

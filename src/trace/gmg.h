@@ -36,6 +36,7 @@ enum gmg_smoother {
     GMG_SWEEP_VERTICES
 };
 
+/* All zero: what the program would choose. */
 struct gmg_options {
     enum gmg_degrees degrees;
     enum gmg_smoother smoother;
@@ -54,7 +55,6 @@ struct gmg_options {
                                  struct trace_matrices *matrices);
     void *user;
 };
-void gmg_options_default(struct gmg_options *options);
 
 /* A: the product with K in double precision; it and the matrices must outlive the multigrid, the meshes need
  * not. The hierarchy has at least one nesting, whose fine mesh is that of the space. */

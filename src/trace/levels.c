@@ -55,6 +55,16 @@ done:
     return status;
 }
 
+facet_status trace_extra_work(const struct trace_space *space, const struct trace_matrices *matrices,
+                              double *factor) {
+    const double round_cell = 2.0, stretch_power = 0.6, vector_work = 1.5;
+    double stretch = 1.0;
+    facet_status status = trace_stretch(space, matrices, &stretch);
+    *factor = space->n_components > 1 ? vector_work : 1.0;
+    if (stretch > round_cell) *factor *= pow(stretch / round_cell, stretch_power);
+    return status;
+}
+
 facet_status trace_block_inverse(const struct trace_space *space, const struct trace_matrices *matrices,
                                  int cells, struct operator* D) {
     facet_status status = FACET_OK;
@@ -63,7 +73,7 @@ facet_status trace_block_inverse(const struct trace_space *space, const struct t
     TRY(trace_face_blocks(space, matrices, &blocks));
     if (cells) {
         TRY(trace_cell_patches(space, matrices, blocks, &patches));
-        TRY(trace_operator_create(space, &patches, TRACE_CELLS, D));
+        TRY(trace_operator_create(space, &patches, D));
         trace_operator_own(D, &patches);
     } else {
         TRY(operator_create_blocks(matrices->device, space->n_free_faces, space->free_offsets, blocks, D));

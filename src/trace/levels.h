@@ -17,6 +17,12 @@ facet_status trace_choose_single(const struct trace_space *space, const struct t
  */
 facet_status trace_measure_work(const struct trace_space *space, const struct trace_matrices *matrices,
                                 int rows, double *constant);
+/* How many times more steps a smoother takes on stretched cells and for vectors; measured in docs/pmg.md and
+ * docs/gmg.md. On quads and hexes it takes at least TRACE_TENSOR_WORK times the root of the constant above.
+ */
+#define TRACE_TENSOR_WORK 1.3
+facet_status trace_extra_work(const struct trace_space *space, const struct trace_matrices *matrices,
+                              double *factor);
 /* The inverted blocks of single faces, or of all faces of a cell, in double precision. */
 facet_status trace_block_inverse(const struct trace_space *space, const struct trace_matrices *matrices,
                                  int cells, struct operator* D);

@@ -15,10 +15,11 @@
 /* Which entity (cell, vertex, edge) has which block: pairs in any order. */
 struct incidence {
     int64_t n_entities, n, room;
-    int64_t *entities, *blocks;
+    int32_t *entities;
+    int64_t *blocks;
 };
 
-static facet_status add_pair(struct incidence *p, int64_t entity, int64_t block) {
+static facet_status add_pair(struct incidence *p, int32_t entity, int64_t block) {
     facet_status status = FACET_OK;
     if (p->n == p->room) {
         int64_t room = 2 * p->room + 1024;
@@ -85,13 +86,8 @@ done:
 /* The pairs sorted by entity; blocks stay in ascending order. offsets: n_entities + 1. */
 static facet_status sort_pairs(const struct incidence *p, int64_t **offsets, int64_t **sorted) {
     facet_status status = FACET_OK;
-    TRY(CALLOC(*offsets, p->n_entities + 2));
-    TRY(ALLOC(*sorted, p->n));
-    int64_t *next = *offsets + 1; /* becomes the offsets when every list has been filled */
-    for (int64_t k = 0; k < p->n; k++)
-        if (p->entities[k] + 1 < p->n_entities) next[p->entities[k] + 1]++;
-    for (int64_t i = 1; i < p->n_entities; i++) next[i] += next[i - 1];
-    for (int64_t k = 0; k < p->n; k++) (*sorted)[next[p->entities[k]]++] = p->blocks[k];
+    TRY(csr_group(p->n_entities, p->n, p->entities, offsets, sorted));
+    for (int64_t k = 0; k < p->n; k++) (*sorted)[k] = p->blocks[(*sorted)[k]];
 done:
     return status;
 }
@@ -184,15 +180,9 @@ static facet_status sort_by_colour(const struct trace_space *space, struct patch
     int64_t *first = NULL, *blocks = NULL, *order = NULL, at = 0;
     TRY(ALLOC(colour, set->n));
     TRY(choose_colours(space, set, colour));
-    TRY(CALLOC(set->colour_starts, set->n_colours + 2));
-    TRY(ALLOC(order, set->n));
+    TRY(csr_group(set->n_colours, set->n, colour, &set->colour_starts, &order));
     TRY(ALLOC(first, set->n + 1));
     TRY(ALLOC(blocks, set->first[set->n]));
-    int64_t *next = set->colour_starts + 1;
-    for (int64_t p = 0; p < set->n; p++)
-        if (colour[p] + 1 < set->n_colours) next[colour[p] + 1]++;
-    for (int c = 1; c < set->n_colours; c++) next[c] += next[c - 1];
-    for (int64_t p = 0; p < set->n; p++) order[next[colour[p]]++] = p;
     first[0] = 0;
     for (int64_t p = 0; p < set->n; p++) {
         for (int64_t k = set->first[order[p]]; k < set->first[order[p] + 1]; k++)

@@ -126,12 +126,20 @@ static void store_lane(const struct patch_class *c, const int64_t *blocks, const
             *to = B[(int64_t)i * n + j] * weight[blocks[i / c->m]] * weight[blocks[j / c->m]];
 }
 
-/* host: the inverses of `list` in lanes. weight: of the blocks. */
-static facet_status invert_class(const struct trace_space *space, const struct block_rows *rows,
-                                 const struct patch_set *set, const struct patch_class *c,
-                                 const int64_t *list, const double *weight, double *host) {
+/* Where inverses go: those of a class into lanes, weighted, or (c NULL) one after another. */
+struct inverses {
+    const struct patch_class *c;
+    const double *weight; /* of the blocks */
+    const int64_t *starts;
+    double *values;
+};
+
+/* The inverses of the patches of `list`, or of the first `count` where it is NULL. */
+static facet_status invert_patches(const struct trace_space *space, const struct block_rows *rows,
+                                   const struct patch_set *set, int64_t count, const int64_t *list,
+                                   const struct inverses *to) {
     struct base_collector failures;
-    int64_t n = (int64_t)c->n_faces * c->m, size = n * (n + 1) / 2;
+    int64_t n = to->c != NULL ? (int64_t)to->c->n_faces * to->c->m : 0, size = n * (n + 1) / 2;
     base_collector_init(&failures);
     base_set_blas_threads(1);
 #pragma omp parallel num_threads(base_threads())
@@ -140,13 +148,15 @@ static facet_status invert_class(const struct trace_space *space, const struct b
         facet_status mine = inverter_create(space, set, &v);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(static)
-        for (int64_t k = 0; k < c->count; k++) {
+        for (int64_t k = 0; k < count; k++) {
+            int64_t p = list != NULL ? list[k] : k;
             if (mine != FACET_OK) continue;
-            mine = patch_invert(space, rows, set, list[k], v.place, v.B);
+            mine =
+                patch_invert(space, rows, set, p, v.place, to->c != NULL ? v.B : to->values + to->starts[k]);
             base_collect(&failures, k, mine);
-            if (mine == FACET_OK)
-                store_lane(c, set->blocks + set->first[list[k]], weight, v.B,
-                           host + k / TRACE_LANES * size * TRACE_LANES + k % TRACE_LANES);
+            if (mine == FACET_OK && to->c != NULL)
+                store_lane(to->c, set->blocks + set->first[p], to->weight, v.B,
+                           to->values + k / TRACE_LANES * size * TRACE_LANES + k % TRACE_LANES);
         }
         inverter_destroy(&v);
     }
@@ -169,7 +179,8 @@ static facet_status class_operator(const struct device *device, const struct tra
     double *host = NULL;
     int32_t *entities = NULL;
     TRY(CALLOC(host, n_values));
-    TRY(invert_class(space, rows, set, c, list, weight, host));
+    TRY(invert_patches(space, rows, set, c->count, list,
+                       &(struct inverses){.c = c, .weight = weight, .values = host}));
     TRY(device_copy(device, &matrices.values[0], host, (size_t)n_values, sizeof *host));
     base_free(&host);
     TRY(ALLOC(entities, c->count * c->n_faces));
@@ -238,7 +249,7 @@ static facet_status sum_of_cells(const struct trace_space *space, const struct t
     double *blocks = NULL;
     TRY(trace_face_blocks(space, matrices, &blocks));
     TRY(trace_cell_patches(space, matrices, blocks, &patches));
-    TRY(trace_operator_create(space, &patches, TRACE_CELLS, D));
+    TRY(trace_operator_create(space, &patches, D));
     trace_operator_own(D, &patches);
 done:
     trace_matrices_destroy(&patches);
@@ -349,28 +360,6 @@ done:
     return status;
 }
 
-/* The inverses of all patches, one after another. */
-static facet_status invert_all(const struct trace_space *space, const struct block_rows *rows,
-                               const struct patch_set *set, const int64_t *starts, double *inverses) {
-    struct base_collector failures;
-    base_collector_init(&failures);
-    base_set_blas_threads(1);
-#pragma omp parallel num_threads(base_threads())
-    {
-        struct inverter v = {0};
-        facet_status mine = inverter_create(space, set, &v);
-        base_collect(&failures, -1, mine);
-#pragma omp for schedule(static)
-        for (int64_t p = 0; p < set->n; p++) {
-            if (mine != FACET_OK) continue;
-            mine = patch_invert(space, rows, set, p, v.place, inverses + starts[p]);
-            base_collect(&failures, p, mine);
-        }
-        inverter_destroy(&v);
-    }
-    return base_collected(&failures);
-}
-
 static facet_status upload_patches(const struct trace_space *space, const struct block_rows *rows,
                                    struct patch_set *set, struct sweep *s) {
     facet_status status = FACET_OK;
@@ -385,7 +374,8 @@ static facet_status upload_patches(const struct trace_space *space, const struct
         n_values += n * n;
     }
     TRY(ALLOC(inverses, n_values));
-    TRY(invert_all(space, rows, set, starts, inverses));
+    TRY(invert_patches(space, rows, set, set->n, NULL,
+                       &(struct inverses){.starts = starts, .values = inverses}));
     TRY(copy_numbers(device, s->single, inverses, n_values, &plan->inverses, &plan->inverses_single));
     TRY(device_copy(device, &plan->starts, starts, (size_t)set->n, sizeof *starts));
     TRY(device_copy(device, &plan->first, set->first, (size_t)set->n + 1, sizeof *set->first));

@@ -14,10 +14,6 @@
 #define LEAST_DEGREE     4.0
 #define LEAST_ROW_DEGREE 3.0
 #define LARGEST_DEGREE   12.0
-#define ROUND_CELL       2.0
-#define STRETCH_POWER    0.6
-#define TENSOR_WORK      1.3
-#define VECTOR_WORK      1.5
 /* Row modes come in when there is so much work without them, and so many times less with them. */
 #define MUCH_WORK 12.0
 #define ROWS_GAIN 3.0
@@ -48,13 +44,11 @@ struct builder {
 /* A polynomial whose degree matches the work that the coarse space leaves. */
 static facet_status choose_degree(struct builder *b, const struct trace_space *space,
                                   const struct trace_matrices *matrices, double constant) {
-    double stretch, degree = LEAST_DEGREE;
-    facet_status status = trace_stretch(space, matrices, &stretch);
+    double more, degree = b->o.coarse == PMG_ROWS ? LEAST_ROW_DEGREE : LEAST_DEGREE;
+    facet_status status = trace_extra_work(space, matrices, &more);
     if (status != FACET_OK) return status;
-    if (b->o.coarse == PMG_ROWS) degree = LEAST_ROW_DEGREE;
-    if (space->n_components > 1) degree *= VECTOR_WORK;
-    if (stretch > ROUND_CELL) degree *= pow(stretch / ROUND_CELL, STRETCH_POWER);
-    if (b->tensor) degree = fmax(degree, TENSOR_WORK * sqrt(constant));
+    degree *= more;
+    if (b->tensor) degree = fmax(degree, TRACE_TENSOR_WORK * sqrt(constant));
     if (b->o.smoother == PMG_CELLS) degree *= 0.7;
     b->o.degree = (int)fmin(round(degree), LARGEST_DEGREE);
     return FACET_OK;
@@ -123,7 +117,7 @@ static facet_status descend_to_linear(struct builder *b, struct stage *s, struct
     TRY(trace_inject(s->space, &s->own_space, &P));
     TRY(multigrid_connect(b->mg, &P));
     TRY(trace_matrices_lower(s->space, &s->own_space, s->matrices, matrices));
-    TRY(trace_operator_create(&s->own_space, matrices, TRACE_CELLS, &A));
+    TRY(trace_operator_create(&s->own_space, matrices, &A));
     s->space = &s->own_space;
     s->matrices = matrices;
     if (!b->single) { /* else the level has its own, rounded */

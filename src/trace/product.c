@@ -1,4 +1,4 @@
-/* The global matrix as an operator in its four forms. */
+/* The global matrix as an operator: cell by cell, in colours of batches. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -11,15 +11,9 @@
 /* What an operator owns, except for the matrices of cells in double precision; pointers inside the plans are
  * device addresses, except the colours. */
 struct product {
-    enum trace_form form;
     double bytes;
     int n_blocks;
     struct cell_plan cells[MESH_MAX_BLOCKS];
-    struct facet_plan facets;
-    int width;
-    int32_t *columns;
-    double *values;
-    struct operator csr;
     struct trace_matrices owned;
 };
 
@@ -38,15 +32,6 @@ static void product_free(struct operator* A) {
         free_constant(A->device, p->cells[b].maps);
         free_constant(A->device, p->cells[b].single);
     }
-    free_constant(A->device, p->facets.first);
-    free_constant(A->device, p->facets.panel_first);
-    free_constant(A->device, p->facets.columns);
-    free_constant(A->device, p->facets.sizes);
-    free_constant(A->device, p->facets.starts);
-    free_constant(A->device, p->facets.values);
-    device_free(A->device, &p->columns);
-    device_free(A->device, &p->values);
-    operator_destroy(&p->csr);
     trace_matrices_destroy(&p->owned);
     base_free(&A->data);
 }
@@ -61,22 +46,8 @@ void trace_slots_add(const struct operator* A, const struct vector *x, struct ve
 }
 
 static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
-    const struct product *p = A->data;
-    switch (p->form) {
-    case TRACE_CELLS:
-        vector_fill(y, 0.0);
-        trace_slots_add(A, x, y);
-        break;
-    case TRACE_FACETS:
-        device_facet_apply(A->device, &p->facets, x->data, y->data);
-        break;
-    case TRACE_CSR:
-        operator_apply(&p->csr, x, y);
-        break;
-    case TRACE_ELL:
-        device_ell_apply(A->device, A->n, p->width, p->columns, p->values, x->data, y->data);
-        break;
-    }
+    vector_fill(y, 0.0);
+    trace_slots_add(A, x, y);
 }
 
 void trace_operator_own(struct operator* A, struct trace_matrices *matrices) {
@@ -235,155 +206,21 @@ done:
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------- facets */
-
-/* Panels of all free faces: counted, then filled. */
-struct panels {
-    int64_t n_panels, n_values;
-    int64_t *panel_first, *columns, *starts;
-    int32_t *sizes;
-    double *values;
-};
-
-static void count_panels(const struct trace_space *space, struct panels *p) {
-    for (int64_t b = 0; b < space->n_free_faces; b++) {
-        int64_t m = space->free_offsets[b + 1] - space->free_offsets[b];
-        p->panel_first[b] = p->n_panels;
-        for (int which = 0; which < 2; which++) {
-            struct trace_side side;
-            if (!trace_side(space, space->free_faces[b], which, &side)) continue;
-            for (int f = 0; f < side.n_faces; f++) {
-                if (space->face_free[side.faces[f]] < 0) continue;
-                p->n_panels++;
-                p->n_values += m * (side.starts[f + 1] - side.starts[f]);
-            }
-        }
-    }
-    p->panel_first[space->n_free_faces] = p->n_panels;
-}
-
-/* Describes the panels of a face; `value` is where its first one begins. Returns where the next face begins.
- */
-static int64_t place_panels(const struct trace_space *space, int64_t b, struct panels *p, int64_t value) {
-    int64_t at = p->panel_first[b], m = space->free_offsets[b + 1] - space->free_offsets[b];
-    for (int which = 0; which < 2; which++) {
-        struct trace_side side;
-        if (!trace_side(space, space->free_faces[b], which, &side)) continue;
-        for (int f = 0; f < side.n_faces; f++) {
-            if (space->face_free[side.faces[f]] < 0) continue;
-            p->columns[at] = space->face_free[side.faces[f]];
-            p->sizes[at] = side.starts[f + 1] - side.starts[f];
-            p->starts[at] = value;
-            value += m * p->sizes[at++];
-        }
-    }
-    return value;
-}
-
-static void fill_panels(const struct trace_space *space, const struct trace_view *view, int64_t b,
-                        struct panels *p) {
-    int64_t at = p->panel_first[b], m = space->free_offsets[b + 1] - space->free_offsets[b];
-    for (int which = 0; which < 2; which++) {
-        struct trace_side side;
-        if (!trace_side(space, space->free_faces[b], which, &side)) continue;
-        const double *K = trace_view_cell(view, side.block, side.cell);
-        for (int f = 0; f < side.n_faces; f++) {
-            if (space->face_free[side.faces[f]] < 0) continue;
-            double *panel = p->values + p->starts[at++];
-            for (int j = side.starts[f]; j < side.starts[f + 1]; j++)
-                for (int64_t i = 0; i < m; i++)
-                    *panel++ = trace_entry(K, side.starts[side.local] + (int)i, j);
-        }
-    }
-}
-
-static facet_status make_facets(const struct trace_space *space, const struct trace_matrices *matrices,
-                                struct product *out) {
-    facet_status status = FACET_OK;
-    const struct device *device = matrices->device;
-    struct trace_view view = {.matrices = matrices};
-    struct panels p = {0};
-    struct facet_plan *plan = &out->facets;
-    size_t n = (size_t)space->n_free_faces;
-    TRY(ALLOC(p.panel_first, n + 1));
-    count_panels(space, &p);
-    TRY(ALLOC(p.columns, p.n_panels));
-    TRY(ALLOC(p.starts, p.n_panels));
-    TRY(ALLOC(p.sizes, p.n_panels));
-    TRY(ALLOC(p.values, p.n_values));
-    int64_t value = 0;
-    for (int64_t b = 0; b < space->n_free_faces; b++) value = place_panels(space, b, &p, value);
-    TRY(trace_view_open(matrices, &view));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t b = 0; b < space->n_free_faces; b++) fill_panels(space, &view, b, &p);
-    plan->n_rows = space->n_free_faces;
-    TRY(device_copy(device, &plan->first, space->free_offsets, n + 1, sizeof(int64_t)));
-    TRY(device_copy(device, &plan->panel_first, p.panel_first, n + 1, sizeof(int64_t)));
-    TRY(device_copy(device, &plan->columns, p.columns, (size_t)p.n_panels, sizeof(int64_t)));
-    TRY(device_copy(device, &plan->sizes, p.sizes, (size_t)p.n_panels, sizeof(int32_t)));
-    TRY(device_copy(device, &plan->starts, p.starts, (size_t)p.n_panels, sizeof(int64_t)));
-    TRY(device_copy(device, &plan->values, p.values, (size_t)p.n_values, sizeof(double)));
-    out->bytes = 8.0 * (double)p.n_values;
-done:
-    trace_view_close(&view);
-    base_free(&p.panel_first);
-    base_free(&p.columns);
-    base_free(&p.starts);
-    base_free(&p.sizes);
-    base_free(&p.values);
-    return status;
-}
-
-/* ---------------------------------------------------------------------------------------------- assembled */
-
-static facet_status make_csr(const struct device *device, const struct csr *csr, struct product *p) {
-    p->bytes = 12.0 * (double)csr->offsets[csr->n];
-    return operator_create_csr(device, csr, &p->csr);
-}
-
-static facet_status make_ell(const struct device *device, const struct csr *csr, struct product *p) {
-    facet_status status = FACET_OK;
-    int32_t *columns = NULL;
-    double *values = NULL;
-    for (int64_t i = 0; i < csr->n; i++) {
-        int width = (int)(csr->offsets[i + 1] - csr->offsets[i]);
-        p->width = width > p->width ? width : p->width;
-    }
-    size_t count = (size_t)(csr->n * p->width);
-    TRY(ALLOC(columns, count));
-    TRY(CALLOC(values, count));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < csr->n; i++)
-        for (int64_t k = 0; k < p->width; k++) {
-            int64_t at = csr->offsets[i] + k, inside = at < csr->offsets[i + 1];
-            columns[k * csr->n + i] = inside ? csr->columns[at] : -1;
-            if (inside) values[k * csr->n + i] = csr->values[at];
-        }
-    TRY(device_copy(device, &p->columns, columns, count, sizeof *columns));
-    TRY(device_copy(device, &p->values, values, count, sizeof *values));
-    p->bytes = 12.0 * (double)count;
-done:
-    base_free(&columns);
-    base_free(&values);
-    return status;
-}
-
 /* ---------------------------------------------------------------------------------------------- operators */
 
 static facet_status product_to_single(const struct operator* A, struct operator* S);
 
 /* An operator without its plan yet. */
-static facet_status begin_operator(int64_t n, const struct device *device, enum trace_form form,
-                                   struct operator* A, struct product **p) {
-    static const char *const names[] = {"the element-wise trace product", "the facet-wise trace product",
-                                        "the trace matrix in compressed rows",
-                                        "the trace matrix in rows of equal length"};
-    *A = (struct operator){
-        .n = n, .device = device, .apply = product_apply, .free = product_free, .name = names[form]};
-    if (form == TRACE_CELLS || form == TRACE_CSR) A->to_single = product_to_single;
+static facet_status begin_operator(int64_t n, const struct device *device, struct operator* A,
+                                   struct product **p) {
+    *A = (struct operator){.n = n,
+                           .device = device,
+                           .apply = product_apply,
+                           .free = product_free,
+                           .name = "the element-wise trace product",
+                           .to_single = product_to_single};
     facet_status status = CALLOC(*p, 1);
     A->data = *p;
-    if (status == FACET_OK) (*p)->form = form;
     return status;
 }
 
@@ -415,14 +252,13 @@ static facet_status product_to_single(const struct operator* A, struct operator*
     facet_status status = FACET_OK;
     const struct product *from = A->data;
     struct product *to;
-    TRY(begin_operator(A->n, A->device, from->form, S, &to));
+    TRY(begin_operator(A->n, A->device, S, &to));
     S->single = 1;
-    to->bytes = from->form == TRACE_CSR ? from->bytes * 8.0 / 12.0 : from->bytes / 2.0;
+    to->bytes = from->bytes / 2.0;
     for (int b = 0; b < from->n_blocks; b++) {
         to->n_blocks = b + 1;
         TRY(cells_to_single(A->device, &from->cells[b], &to->cells[b]));
     }
-    if (from->form == TRACE_CSR) TRY(operator_create_single(&from->csr, &to->csr));
 done:
     return status;
 }
@@ -431,19 +267,8 @@ facet_status trace_slots_operator(const struct trace_slots *slots, const struct 
                                   int64_t n, struct operator* A) {
     facet_status status = FACET_OK;
     struct product *p;
-    TRY(begin_operator(n, matrices->device, TRACE_CELLS, A, &p));
+    TRY(begin_operator(n, matrices->device, A, &p));
     TRY(make_cells(slots, matrices, NULL, p));
-done:
-    if (status != FACET_OK) operator_destroy(A);
-    return status;
-}
-
-facet_status trace_csr_operator(const struct device *device, const struct csr *csr, enum trace_form form,
-                                struct operator* A) {
-    facet_status status = FACET_OK;
-    struct product *p;
-    TRY(begin_operator(csr->n, device, form, A, &p));
-    TRY(form == TRACE_ELL ? make_ell(device, csr, p) : make_csr(device, csr, p));
 done:
     if (status != FACET_OK) operator_destroy(A);
     return status;
@@ -455,7 +280,7 @@ facet_status trace_slots_product(const struct trace_slots *slots, const struct t
     struct operator A = {0};
     struct vector in = {0}, out = {0};
     struct product *p;
-    TRY(begin_operator(n, matrices->device, TRACE_CELLS, &A, &p));
+    TRY(begin_operator(n, matrices->device, &A, &p));
     TRY(make_cells(slots, matrices, x, p));
     TRY(vector_create(matrices->device, n, &in));
     TRY(vector_create(matrices->device, n, &out));
@@ -480,31 +305,11 @@ static void face_slots(const struct trace_space *space, const int64_t *first, st
     }
 }
 
-static facet_status facets_operator(const struct trace_space *space, const struct trace_matrices *matrices,
-                                    struct operator* A) {
-    facet_status status = FACET_OK;
-    struct product *p;
-    TRY(begin_operator(space->n_free, matrices->device, TRACE_FACETS, A, &p));
-    TRY(make_facets(space, matrices, p));
-done:
-    if (status != FACET_OK) operator_destroy(A);
-    return status;
-}
-
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   enum trace_form form, struct operator* A) {
-    facet_status status = FACET_OK;
+                                   struct operator* A) {
     struct trace_slots slots;
-    struct csr csr = {0};
-    *A = (struct operator){0};
     face_slots(space, space->face_free, &slots);
-    if (form == TRACE_CELLS) return trace_slots_operator(&slots, matrices, space->n_free, A);
-    if (form == TRACE_FACETS) return facets_operator(space, matrices, A);
-    TRY(trace_assemble(space, matrices, &csr));
-    TRY(trace_csr_operator(matrices->device, &csr, form, A));
-done:
-    csr_destroy(&csr);
-    return status;
+    return trace_slots_operator(&slots, matrices, space->n_free, A);
 }
 
 facet_status trace_lift(const struct trace_space *space, const struct trace_matrices *matrices,

@@ -17,7 +17,7 @@ struct trace_slots {
     const int64_t *first; /* n_entities */
 };
 
-/* The operator of n unknowns in the form TRACE_CELLS; it refers to the matrices, but not to the slots. */
+/* The operator of n unknowns; it refers to the matrices, but not to the slots. */
 facet_status trace_slots_operator(const struct trace_slots *slots, const struct trace_matrices *matrices,
                                   int64_t n, struct operator* A);
 /* y += A x of such an operator. */
@@ -25,8 +25,5 @@ void trace_slots_add(const struct operator* A, const struct vector *x, struct ve
 /* y = K x once, on the host's vectors of n numbers. */
 facet_status trace_slots_product(const struct trace_slots *slots, const struct trace_matrices *matrices,
                                  int64_t n, const double *x, double *y);
-/* The form TRACE_CSR or TRACE_ELL; copies the matrix. */
-facet_status trace_csr_operator(const struct device *device, const struct csr *csr, enum trace_form form,
-                                struct operator* A);
 
 #endif

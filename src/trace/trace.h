@@ -64,18 +64,11 @@ facet_status trace_matrices_create_sized(const struct device *device, const stru
 void trace_matrices_destroy(struct trace_matrices *matrices); /* safe on a zeroed struct, and twice */
 int64_t trace_n_batches(const struct facet_mesh *mesh, int block);
 
-/* How K is applied. */
-enum trace_form {
-    TRACE_CELLS,  /* cell by cell in colours of batches, every entry of a triangle read once: the fewest bytes
-                   */
-    TRACE_FACETS, /* face by face, gathering from the two cells of each (fabien2017, Algorithm 1) */
-    TRACE_CSR,    /* assembled, compressed rows */
-    TRACE_ELL     /* assembled, rows of equal length (king2014, Algorithms 1 and 2) */
-};
-/* TRACE_CELLS refers to the matrices, which must outlive it; the other forms copy what they need, and so does
- * operator_create_single, which TRACE_CELLS and TRACE_CSR can. */
+/* K, applied cell by cell in colours of batches, every entry of a triangle read once: the fewest bytes
+ * (`facet bench fabien2017-roofline` compares it with other forms). It refers to the matrices, which must
+ * outlive it; operator_create_single copies what it needs. */
 facet_status trace_operator_create(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   enum trace_form form, struct operator* A);
+                                   struct operator* A);
 /* The operator takes the matrices over which it was made. */
 void trace_operator_own(struct operator* A, struct trace_matrices *matrices);
 /* Bytes of matrix data one product must read. */

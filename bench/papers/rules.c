@@ -1,9 +1,11 @@
-/* Quadrature rules on triangles and tets that are no products: those of Grundmann and Moeller, and symmetric
- * ones of few points. Papers used them, and their tables can only be repeated with the same points. */
+/* The papers' quadrature rules on triangles and tets: Gauss-Lobatto times Gauss-Radau, collapsed, those of
+ * Grundmann and Moeller, and symmetric ones of few points. */
+#include "bench/papers/rules.h"
+
 #include <math.h>
 
 #include "base/memory.h"
-#include "poly/rule.h"
+#include "poly/jacobi.h"
 
 static facet_status simplex_alloc(enum shape shape, int n, struct rule *rule) {
     facet_status status = FACET_OK;
@@ -12,6 +14,47 @@ static facet_status simplex_alloc(enum shape shape, int n, struct rule *rule) {
     TRY(ALLOC(rule->w, n));
 done:
     if (status != FACET_OK) rule_destroy(rule);
+    return status;
+}
+
+/* n points on [-1,1] for the weight (1-x)^a (1+x)^b, -1 being one of them; exact to degree 2n-2. The inner
+ * points are Gauss points for the weight times (1+x), which the weights are divided by; at -1, with
+ * the orthonormal p_k, the weight is 1 / sum_(k<n) p_k(-1)^2. */
+static facet_status gauss_radau(int n, double a, double b, double *x, double *w) {
+    facet_status status = FACET_OK;
+    double sum = 0.0, *p = NULL;
+    TRY(ALLOC(p, n));
+    jacobi_orthonormal(n - 1, a, b, -1.0, p, NULL);
+    for (int i = 0; i < n; i++) sum += p[i] * p[i];
+    x[0] = -1.0;
+    w[0] = 1.0 / sum;
+    if (n > 1) TRY(rule_gauss_jacobi(n - 1, a, b + 1.0, x + 1, w + 1));
+    for (int i = 1; i < n; i++) w[i] /= 1.0 + x[i];
+done:
+    base_free(&p);
+    return status;
+}
+
+facet_status rule_create_collapsed_lobatto_radau(int n_lobatto, int n_radau, struct rule *rule) {
+    facet_status status = FACET_OK;
+    double *line[4] = {NULL};
+    *rule = (struct rule){0};
+    if (n_lobatto < 2 || n_radau < 1)
+        FAIL(FACET_ERROR_INPUT, "a collapsed rule of %d Lobatto times %d Radau points: at least 2 and 1",
+             n_lobatto, n_radau);
+    for (int i = 0; i < 4; i++) TRY(ALLOC(line[i], i < 2 ? n_lobatto : n_radau));
+    TRY(rule_gauss_lobatto(n_lobatto, 0.0, 0.0, line[0], line[1]));
+    TRY(gauss_radau(n_radau, 1.0, 0.0, line[2], line[3]));
+    TRY(simplex_alloc(SHAPE_TRIANGLE, n_lobatto * n_radau, rule));
+    for (int i = 0; i < rule->n; i++) { /* (x, y) = (u (1 - v), v), u and v in [0,1] */
+        int along = i % n_lobatto, up = i / n_lobatto;
+        double u = (1.0 + line[0][along]) / 2.0, v = (1.0 + line[2][up]) / 2.0;
+        rule->x[2 * i] = u * (1.0 - v);
+        rule->x[2 * i + 1] = v;
+        rule->w[i] = line[1][along] * line[3][up] / 8.0;
+    }
+done:
+    for (int i = 0; i < 4; i++) base_free(&line[i]);
     return status;
 }
 

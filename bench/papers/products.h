@@ -1,0 +1,19 @@
+/* The trace matrix in the forms that papers apply it in, beside which the library's is measured. */
+#ifndef FACET_PAPERS_PRODUCTS_H
+#define FACET_PAPERS_PRODUCTS_H
+
+#include "trace/trace.h"
+
+enum product_form {
+    PRODUCT_CELLS,  /* the library's: trace_operator_create */
+    PRODUCT_FACETS, /* face by face, gathering from the two cells of each (fabien2017, Algorithm 1) */
+    PRODUCT_CSR,    /* assembled, compressed rows */
+    PRODUCT_ELL     /* assembled, rows of equal length (king2014, Algorithms 1 and 2) */
+};
+/* PRODUCT_CELLS refers to the matrices, which must outlive it; the other forms copy what they need. */
+facet_status product_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                            enum product_form form, struct operator* A);
+/* Bytes of matrix data one product must read. */
+double product_bytes(const struct operator* A);
+
+#endif
