@@ -58,6 +58,8 @@ static inline void box_cell_at(const struct box_grid *g, int64_t cell, int at[3]
 }
 /* The face below (side 0) or above (side 1) a cell in direction d, in the numbering of all faces. */
 int64_t box_face(const struct box_grid *g, const int at[3], int d, int side);
+/* Whether two directions have the same cells and conditions. */
+int box_same_direction(const struct box_grid *g, int d, int e);
 /* Whether a plane of faces carries Dirichlet values. */
 int box_plane_is_fixed(const struct box_grid *g, int d, int plane);
 

@@ -1,8 +1,9 @@
-/* Elements and modes in one dimension. */
+/* Elements in one dimension, and matrices by parity. */
 #include "box/element.h"
 
 #include <lapacke.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "poly/basis.h"
@@ -89,7 +90,41 @@ void box_element_values(const struct box_element *e, double x, double *values) {
     }
 }
 
-/* ------------------------------------------------------------------------------ modes */
+/* The slope of a function is the polynomial through its slopes at the nodes. */
+facet_status box_element_tables(const struct box_element *e, int n_points, const double *x, double *values,
+                                double *slopes) {
+    facet_status status = FACET_OK;
+    int n = e->k + 1;
+    double *weights = NULL, *D = NULL;
+    TRY(ALLOC(weights, n));
+    TRY(ALLOC(D, n * n));
+    lagrange_weights(n, e->nodes, weights);
+    lagrange_derivative(n, e->nodes, weights, D);
+    memset(slopes, 0, (size_t)n_points * (size_t)n * sizeof *slopes);
+    for (int q = 0; q < n_points; q++) {
+        double *row = values + q * n;
+        box_element_values(e, x[q], row);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++) slopes[q * n + j] += row[i] * D[i * n + j];
+    }
+done:
+    base_free(&weights);
+    base_free(&D);
+    return status;
+}
+
+void box_element_add(const struct box_element *e, double h, const int *rows, const int *columns, int step,
+                     double *M, double *A) {
+    int n = e->k + 1;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            if (rows[i] < 0 || columns[j] < 0) continue;
+            M[(int64_t)rows[i] * step + columns[j]] += h * e->mass[i * n + j];
+            A[(int64_t)rows[i] * step + columns[j]] += e->stiffness[i * n + j] / h;
+        }
+}
+
+/* ------------------------------------------------------------------------------ blocks */
 
 int box_is_symmetric(int m, const double *M, const double *A) {
     int with = m + 2;
@@ -105,41 +140,6 @@ int box_is_symmetric(int m, const double *M, const double *A) {
     return difference_M <= SAME * largest_M && difference_A <= SAME * largest_A;
 }
 
-/* Modes of one parity (1: even, -1: odd, 0: all) into columns `first` .. of S. `count` functions: node i,
- * plus or minus its mirror image. */
-static facet_status solve_modes(int m, int parity, int count, int first, const double *M, const double *A,
-                                double *S, double *eigenvalues) {
-    facet_status status = FACET_OK;
-    int with = m + 2;
-    double *a = NULL, *b = NULL;
-    if (count == 0) return FACET_OK;
-    TRY(CALLOC(a, count * count));
-    TRY(CALLOC(b, count * count));
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < count; j++)
-            for (int s = 0; s < (parity != 0 && 2 * i + 1 != m ? 2 : 1); s++)
-                for (int t = 0; t < (parity != 0 && 2 * j + 1 != m ? 2 : 1); t++) {
-                    int row = s ? m - 1 - i : i, column = t ? m - 1 - j : j;
-                    double sign = (s + t) % 2 ? parity : 1.0;
-                    a[i * count + j] += sign * A[row * with + column + 1];
-                    b[i * count + j] += sign * M[row * with + column + 1];
-                }
-    lapack_int info =
-        LAPACKE_dsygv(LAPACK_COL_MAJOR, 1, 'V', 'U', count, a, count, b, count, eigenvalues + first);
-    if (info != 0)
-        FAIL(FACET_ERROR_MACHINE, "the modes of a patch of %d nodes were not found (%d)", m, (int)info);
-    for (int mode = 0; mode < count; mode++)
-        for (int i = 0; i < count; i++) {
-            double value = a[mode * count + i];
-            S[i * m + first + mode] = value;
-            if (parity != 0 && 2 * i + 1 != m) S[(m - 1 - i) * m + first + mode] = parity * value;
-        }
-done:
-    base_free(&a);
-    base_free(&b);
-    return status;
-}
-
 /* C[a][i] = one block of `rows` (modes from nodes) or its transpose. */
 static double *put_block(double *to, int m, int first, int count, const double *rows, int by_rows) {
     for (int i = 0; i < count; i++)
@@ -151,16 +151,4 @@ static double *put_block(double *to, int m, int first, int count, const double *
 void box_put_blocks(double *to, int m, int even, const double *rows, int transposed) {
     to = put_block(to, m, 0, even > 0 ? even : m, rows, !transposed);
     if (even > 0) put_block(to, m, even, m - even, rows, !transposed);
-}
-
-facet_status box_modes(int m, int even, const double *M, const double *A, double *S, double *eigenvalues) {
-    facet_status status = FACET_OK;
-    if (even > 0) {
-        TRY(solve_modes(m, 1, even, 0, M, A, S, eigenvalues));
-        TRY(solve_modes(m, -1, m - even, even, M, A, S, eigenvalues));
-    } else {
-        TRY(solve_modes(m, 0, m, 0, M, A, S, eigenvalues));
-    }
-done:
-    return status;
 }

@@ -53,28 +53,27 @@ static facet_status make_solver(struct boxsem *c) {
     const struct boxsem_options *o = &c->options;
     int direct = o->solver == BOXSEM_DIRECT, cycle = has_cycle(c);
     struct boxsem_levels *levels = NULL;
-    struct box_separable *separable = NULL;
+    struct box_diagonal *diagonal = NULL;
     struct operator M = {0};
     TRY(boxsem_levels_create(c->device, &c->grid, &c->element, o, cycle ? &M : NULL, &levels));
     if (direct) {
-        TRY(box_separable_create(c->device, &c->grid, &c->element, &separable));
-        operator_create_separable(separable, &M);
+        TRY(operator_create_diagonal(c->device, &c->grid, &c->element, &diagonal, &M));
     } else if (!cycle && o->preconditioner == BOXSEM_PRECONDITION_DIAGONAL) {
         TRY(boxsem_levels_diagonal(levels, &M));
     }
     struct operator old_M = c->M;
     struct boxsem_levels *old_levels = c->levels;
-    struct box_separable *old_direct = c->direct;
+    struct box_diagonal *old_direct = c->direct;
     c->M = M;
     c->levels = levels;
-    c->direct = separable;
+    c->direct = diagonal;
     M = old_M;
     levels = old_levels;
-    separable = old_direct;
+    diagonal = old_direct;
 done:
     operator_destroy(&M);
     boxsem_levels_destroy(&levels);
-    box_separable_destroy(&separable);
+    box_diagonal_destroy(&diagonal);
     return status;
 }
 
@@ -175,7 +174,7 @@ void boxsem_destroy(struct boxsem **continuous) {
     struct boxsem *c = *continuous;
     if (c == NULL) return;
     operator_destroy(&c->M);
-    box_separable_destroy(&c->direct);
+    box_diagonal_destroy(&c->direct);
     boxsem_levels_destroy(&c->levels);
     vector_destroy(&c->b);
     vector_destroy(&c->u);
@@ -229,7 +228,7 @@ facet_status boxsem_set_reaction(struct boxsem *c, double reaction) {
     if (cheap) {
         c->levels->levels[0].grid = c->grid;
         boxsem_levels_set_reaction(c->levels, reaction);
-        if (c->direct != NULL) box_separable_set_reaction(c->direct, reaction);
+        if (c->direct != NULL) box_diagonal_set_reaction(c->direct, reaction);
     } else {
         TRY(make_kernel(c, &kernel));
         TRY(make_solver(c));

@@ -66,7 +66,7 @@ struct boxsem_options {
 void boxsem_options_default(struct boxsem_options *options);
 
 struct boxsem_levels;
-struct box_separable;
+struct box_diagonal;
 struct boxsem {
     const struct device *device;
     struct box_grid grid;
@@ -84,11 +84,11 @@ struct boxsem {
     double *moments[3]; /* n_nodes[d]: integrals of the 1D functions; 1 from dim on */
     double volume;
     struct boxsem_levels *levels;
-    struct operator M;            /* the multigrid, the diagonal (none: empty), or the direct solver, */
-    struct box_separable *direct; /* which borrows this */
-    struct vector b, u;   /* right-hand side, zero on fixed nodes; solution with its boundary values */
-    struct vector kernel; /* of a singular problem: the constant */
-    double mean;          /* what the mean of a singular solution is made: that of the exact one, or 0 */
+    struct operator M;           /* the multigrid, the diagonal (none: empty), or the direct solver, */
+    struct box_diagonal *direct; /* which borrows this */
+    struct vector b, u;          /* right-hand side, zero on fixed nodes; solution with its boundary values */
+    struct vector kernel;        /* of a singular problem: the constant */
+    double mean; /* what the mean of a singular solution is made: that of the exact one, or 0 */
 };
 
 /* The grid's data are copied. Degree 1 .. 15. */
