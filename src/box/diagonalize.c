@@ -10,6 +10,8 @@
 
 /* Numbers of the planes that are transformed together, at least: small planes are not worth a call each. */
 #define GROUP 8192
+/* On the host half the products are not worth the sums and differences of fewer points. */
+#define LEAST_FOLDED 24
 
 /* ------------------------------------------------------------------------------------- directions */
 
@@ -186,40 +188,36 @@ static int is_folded(const struct box_direction *x) {
     return x->fold.sizes[1] > 0;
 }
 
+void box_direction_row(const struct box_direction *x, int back, int piece, int64_t step, double *row,
+                       double *folded, double *work) {
+    const int n = x->fold.n, whole = piece == n;
+    double *points = whole ? row : is_folded(x) ? work : folded;
+    for (int c = 0; !back && !whole && c * piece < n; c++)
+        memcpy(points + c * piece, row + c * step, (size_t)piece * sizeof *row);
+    if (points != folded) box_fold_row(&x->fold, back, back ? folded : points, back ? points : folded);
+    for (int c = 0; back && !whole && c * piece < n; c++)
+        memcpy(row + c * step, points + c * piece, (size_t)piece * sizeof *row);
+}
+
 void box_planes_forward(const struct box_direction *x, const struct box_direction *y, int count, double *in,
                         double *work, double *out) {
-    int px = x->fold.n, py = y->fold.n, mx = x->n_modes, my = y->n_modes;
-    double *from = in, *to = work;
-    if (is_folded(x)) {
-        for (int64_t r = 0; r < (int64_t)count * py; r++)
-            box_fold_row(&x->fold, 0, in + r * px, work + r * px);
-        from = work;
-        to = in;
-    }
-    multiply_columns(x->forward, x->fold.sizes, x->sizes, count * py, from, to);
-    for (int i = 0; i < count; i++) {
-        const double *plane = to + (int64_t)i * py * mx;
-        if (is_folded(y)) {
-            box_fold_rows(&y->fold, 0, mx, plane, mx, from, mx);
-            plane = from;
-        }
-        multiply_rows(y->forward, y->fold.sizes, y->sizes, mx, plane, mx, out + (int64_t)i * my * mx, mx);
+    const int n = x->n_modes;
+    multiply_columns(x->forward, x->fold.sizes, x->sizes, count * y->fold.n, in, work);
+    for (int i = 0; i < count; i++, work += (int64_t)y->fold.n * n, out += (int64_t)y->n_modes * n) {
+        if (is_folded(y)) box_fold_rows(&y->fold, 0, n, work, n, in, n);
+        multiply_rows(y->forward, y->fold.sizes, y->sizes, n, is_folded(y) ? in : work, n, out, n);
     }
 }
 
 void box_planes_back(const struct box_direction *x, const struct box_direction *y, int count,
                      const double *in, double *work, double *out) {
-    int px = x->fold.n, py = y->fold.n, mx = x->n_modes, my = y->n_modes;
-    /* Along y into `from`, along x into the other, which has to be `out` where nothing is unfolded. */
-    double *from = is_folded(x) ? out : work, *to = is_folded(x) ? work : out;
+    const int n = x->n_modes;
     for (int i = 0; i < count; i++) {
-        double *plane = from + (int64_t)i * py * mx, *folded = is_folded(y) ? to : plane;
-        multiply_rows(y->backward, y->sizes, y->fold.sizes, mx, in + (int64_t)i * my * mx, mx, folded, mx);
-        if (is_folded(y)) box_fold_rows(&y->fold, 1, mx, folded, mx, plane, mx);
+        double *plane = work + (int64_t)i * y->fold.n * n, *to = is_folded(y) ? out : plane;
+        multiply_rows(y->backward, y->sizes, y->fold.sizes, n, in + (int64_t)i * y->n_modes * n, n, to, n);
+        if (is_folded(y)) box_fold_rows(&y->fold, 1, n, to, n, plane, n);
     }
-    multiply_columns(x->backward, x->sizes, x->fold.sizes, count * py, from, to);
-    for (int64_t r = 0; is_folded(x) && r < (int64_t)count * py; r++)
-        box_fold_row(&x->fold, 1, work + r * px, out + r * px);
+    multiply_columns(x->backward, x->sizes, x->fold.sizes, count * y->fold.n, work, out);
 }
 
 /* ------------------------------------------------------------------------------------- transforms */
@@ -255,38 +253,24 @@ void box_transform_destroy(struct box_transform *t) {
     base_free(&t->scratch);
 }
 
-/* `count` planes from z on: between where their rows lie, in pieces, and one after the other. */
-static void copy_planes(const struct box_transform *t, int z, int count, const double *from, double *to,
-                        double *planes) {
-    const int *n = t->piece, nx = t->axes[0]->fold.n, ny = t->axes[1]->fold.n;
-    const int64_t size = (int64_t)n[0] * n[1] * n[2], cells[2] = {nx / n[0], ny / n[1]};
-    for (int i = z; i < z + count; i++)
-        for (int y = 0; y < ny; y++) {
-            int64_t at = (i / n[2] * cells[1] + y / n[1]) * cells[0] * size +
-                         ((int64_t)(i % n[2]) * n[1] + y % n[1]) * n[0];
-            for (int c = 0; c < cells[0]; c++, at += size, planes += n[0])
-                if (from != NULL)
-                    memcpy(planes, from + at, (size_t)n[0] * sizeof *planes);
-                else
-                    memcpy(to + at, planes, (size_t)n[0] * sizeof *planes);
-        }
-}
-
 void box_transform_planes(const struct box_transform *t, int back, const double *in, double *out) {
     const struct box_direction *x = t->axes[0], *y = t->axes[1];
-    const int n = t->axes[2]->fold.n, group = t->group;
+    const int *p = t->piece, nx = x->fold.n, ny = y->fold.n, nz = t->axes[2]->fold.n, group = t->group;
+    const int64_t size = (int64_t)p[0] * p[1] * p[2], line = nx / p[0] * size, layer = ny / p[1] * line;
+    double *points = back ? out : (double *)in;
 #pragma omp parallel for schedule(dynamic) num_threads(t->n_work)
-    for (int z = 0; z < n; z += group) {
+    for (int begin = 0; begin < nz; begin += group) {
         double *one = t->scratch + 2 * omp_get_thread_num() * t->room, *two = one + t->room;
-        double *planes = t->planes + (int64_t)z * x->n_modes * y->n_modes;
-        int count = n - z < group ? n - z : group;
-        if (back) {
-            box_planes_back(x, y, count, planes, two, one);
-            copy_planes(t, z, count, NULL, out, one);
-        } else {
-            copy_planes(t, z, count, in, NULL, one);
-            box_planes_forward(x, y, count, one, two, planes);
+        double *planes = t->planes + (int64_t)begin * x->n_modes * y->n_modes;
+        int count = nz - begin < group ? nz - begin : group;
+        if (back) box_planes_back(x, y, count, planes, two, one);
+        for (int r = 0; r < count * ny; r++) {
+            int i = r % ny, j = begin + r / ny;
+            double *row =
+                points + j / p[2] * layer + i / p[1] * line + ((int64_t)(j % p[2]) * p[1] + i % p[1]) * p[0];
+            box_direction_row(x, back, p[0], size, row, one + (int64_t)r * nx, two);
         }
+        if (!back) box_planes_forward(x, y, count, one, two, planes);
     }
 }
 
@@ -444,7 +428,8 @@ facet_status box_diagonal_create(const struct device *device, const struct box_g
     s->n = s->n_modes = 1;
     for (int i = 0; i < 3; i++) {
         /* The kernel of other devices mirrors all nodes end for end. */
-        int d = directions[i], split = host || d < 0 || g->sides[d][0] != BOX_PERIODIC;
+        int d = directions[i],
+            split = host ? sizes[i] >= LEAST_FOLDED : d < 0 || g->sides[d][0] != BOX_PERIODIC;
         for (int j = 0; j < i && s->axes[i] == NULL; j++)
             if (sizes[i] == sizes[j] && box_same_direction(g, directions[j], d)) s->axes[i] = s->axes[j];
         if (s->axes[i] == NULL) {
@@ -549,7 +534,7 @@ void box_diagonal_solve(struct box_diagonal *s, const double *b, double *u, doub
         device_modes_solve(s->device, &s->modes, b, u, s->scratch);
     else {
         const int64_t columns = (int64_t)s->axes[0]->n_modes * s->axes[1]->n_modes;
-        base_set_blas_threads(1);
+        if (s->transform.n_work > 1) base_set_blas_threads(1);
         box_transform_planes(&s->transform, 0, b, NULL);
         box_transform_columns(&s->transform, &s->transform, divide, s);
         box_transform_planes(&s->transform, 1, NULL, u);

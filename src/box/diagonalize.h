@@ -51,11 +51,14 @@ void box_direction_destroy(struct box_direction *direction); /* safe on a zeroed
 /* What mode m has at a point. */
 double box_direction_value(const struct box_direction *direction, int point, int mode);
 
-/* `count` planes, points of y x points of x, to modes of y x modes of x. in: is overwritten; in and work have
- * room for the larger of points and modes in both directions. */
+/* A row of points, in pieces of so many numbers every `step`, to its folded ones or back. work: one row. */
+void box_direction_row(const struct box_direction *x, int back, int piece, int64_t step, double *row,
+                       double *folded, double *work);
+/* `count` planes, points of y x folded points of x, to modes of y x modes of x, and back. The argument of the
+ * former is overwritten; work and what holds points have room for the larger of points and modes in both
+ * directions. */
 void box_planes_forward(const struct box_direction *x, const struct box_direction *y, int count, double *in,
                         double *work, double *out);
-/* And back; work and out have this room. */
 void box_planes_back(const struct box_direction *x, const struct box_direction *y, int count,
                      const double *in, double *work, double *out);
 

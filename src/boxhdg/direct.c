@@ -63,22 +63,19 @@ static int64_t row_start(const struct boxhdg_direct *s, int d, int plane, int sl
     return first * h->face_size + (int64_t)(slow % n) * s->axes[t[0]]->n;
 }
 
-/* One plane between plain modes and the rows of `plane`. */
-static void copy_plane(const struct boxhdg_direct *s, int d, int number, const double *from, double *to,
-                       double *plane) {
+/* The rows of one plane between plain modes and folded ones. */
+static void fold_plane(const struct boxhdg_direct *s, int d, int plane, int back, double *plain,
+                       double *folded, double *work) {
     const struct box_axis *fast = s->axes[s->tangential[d][0]], *slow = s->axes[s->tangential[d][1]];
-    for (int r = 0; r < slow->modes.n_modes; r++) {
+    int number = free_plane(&s->h->grid, d, plane);
+    for (int r = 0; r < slow->modes.n_modes; r++, folded += fast->modes.n_modes) {
         int64_t step, at = row_start(s, d, number, r, &step);
-        for (int c = 0; c < fast->n_cells; c++, at += step, plane += fast->n)
-            if (from != NULL)
-                memcpy(plane, from + at, (size_t)fast->n * sizeof *plane);
-            else
-                memcpy(to + at, plane, (size_t)fast->n * sizeof *plane);
+        box_direction_row(&fast->modes, back, fast->n, step, plain + at, folded, work);
     }
 }
 
 /* All planes of all directions, in parallel. */
-static void transform_all(struct boxhdg_direct *s, int back, const double *F, double *uhat) {
+static void transform_all(struct boxhdg_direct *s, int back, double *plain) {
     int dim = s->h->grid.dim, first[4] = {0, 0, 0, 0};
     for (int d = 0; d < 3; d++) first[d + 1] = first[d] + (d < dim ? s->axes[d]->n_planes : 0);
 #pragma omp parallel for schedule(dynamic) num_threads(s->n_work)
@@ -87,12 +84,11 @@ static void transform_all(struct boxhdg_direct *s, int back, const double *F, do
         double *one = s->scratch + omp_get_thread_num() * s->scratch_size, *two = one + s->scratch_size / 2;
         const struct box_direction *fast = &s->axes[s->tangential[d][0]]->modes,
                                    *slow = &s->axes[s->tangential[d][1]]->modes;
-        int number = free_plane(&s->h->grid, d, plane);
         if (back) {
             box_planes_back(fast, slow, 1, s->result[d] + plane * s->plane_size[d], two, one);
-            copy_plane(s, d, number, NULL, uhat, one);
+            fold_plane(s, d, plane, 1, plain, one, two);
         } else {
-            copy_plane(s, d, number, F, NULL, one);
+            fold_plane(s, d, plane, 0, plain, one, two);
             box_planes_forward(fast, slow, 1, one, two, s->hat[d] + plane * s->plane_size[d]);
         }
     }
@@ -269,7 +265,7 @@ void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const
     int singular = s->kernel != NULL && lambda == 0.0;
     if (F != uhat) memcpy(uhat, F, (size_t)h->n_trace * sizeof *uhat);
     if (singular) remove_kernel(s, uhat);
-    transform_all(s, 0, uhat, NULL);
+    transform_all(s, 0, uhat);
     for (int d = 0; d < h->grid.dim; d++) {
         fold_planes(s, d, 0, s->hat[d]);
         divide_planes(s, d, k);
@@ -277,7 +273,7 @@ void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const
     pass_slabs(s, k, lambda, singular);
     for (int d = 0; d < h->grid.dim; d++) fold_planes(s, d, 1, s->result[d]);
     memset(uhat, 0, (size_t)h->n_trace * sizeof *uhat);
-    transform_all(s, 1, NULL, uhat);
+    transform_all(s, 1, uhat);
     if (singular) remove_kernel(s, uhat);
 }
 
