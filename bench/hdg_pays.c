@@ -47,7 +47,8 @@ struct star {
 
 static facet_status evaluate_star(void *user, int64_t cell, double *values) {
     struct star *s = user;
-    return boxhdg_evaluate_lattice(s->h, &s->solution, BOX_U_STAR, cell, s->wave->n_points, s->unit, values);
+    return boxhdg_evaluate(s->h, &s->solution, BOX_U_STAR, cell, BOX_LATTICE(s->wave->n_points, s->unit),
+                           values);
 }
 
 /* Seconds from the trace to u* by way of q, the median of several, and its error. `trace` solves the system.
@@ -79,7 +80,7 @@ static facet_status measure_star(const struct wave_case *given, struct point *po
     TRY(ALLOC(F, s.h->n_trace));
     TRY(ALLOC(s.unit, wave.n_points));
     for (int i = 0; i < wave.n_points; i++) s.unit[i] = 0.5 * (1.0 + wave.points[i]);
-    const struct boxhdg_data data = {.exact = wave.exact};
+    const struct box_given data = {.exact = wave.exact};
     TRY(boxhdg_project_boundary(s.h, &data, dirichlet, F));
     TRY(boxhdg_load(s.h, wave.source, dirichlet, NULL, s.solution.loads, F));
     TRY(rival_solve_trace(s.h, F, s.solution.trace));

@@ -51,9 +51,9 @@ struct balance_job {
 static double absolute(const struct boxhdg_at *at, int d, double *modes, double *work) {
     const struct boxhdg *h = at->h;
     const struct box_table *tables[3];
-    int directions[2], dim = h->grid.dim;
+    int dim = h->grid.dim;
     double sum = 0.0;
-    boxhdg_at_tangents(at, d, tables, directions);
+    boxhdg_at_tangents(at, d, tables);
     const double *values = box_backward(dim - 1, tables, modes, work);
     for (int64_t i = 0; i < h->face_size; i++) {
         double weight = dim > 1 ? h->weights[i % h->n] : 1.0;

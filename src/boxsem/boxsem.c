@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "boxsem/cells.h"
 #include "boxsem/levels.h"
-#include "poly/rule.h"
 
 void boxsem_options_default(struct boxsem_options *options) {
     *options = (struct boxsem_options){
@@ -122,9 +121,8 @@ static facet_status describe(struct boxsem *c) {
     TRY(ALLOC(c->gauss, n));
     double *weights = NULL;
     TRY(ALLOC(weights, n));
-    status = rule_gauss_jacobi(n, 0.0, 0.0, c->gauss, weights);
+    status = box_gauss(n, c->gauss, weights);
     base_free(&weights);
-    for (int q = 0; q < n; q++) c->gauss[q] = 0.5 * (1.0 + c->gauss[q]);
 done:
     return status;
 }
