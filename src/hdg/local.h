@@ -107,7 +107,11 @@ void local_restore_sums(int n, int n_ones, int m, int first, double one, double 
 void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
                  double *K);
 
-/* recover.c: load = (f - shift, phi) of one cell, leaving (f - shift) times weight in l->values; source as in
+/* Where entry 0 of a cell stands in a host array of `size` numbers per cell in lanes. */
+static inline int64_t local_lane(int32_t cell, int64_t size) {
+    return cell / TRACE_LANES * size * TRACE_LANES + cell % TRACE_LANES;
+}
+/* load.c: load = (f - shift, phi) of one cell, leaving (f - shift) times weight in l->values; source as in
  * hdg_load. */
 facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
                         double *load);
