@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "box/diagonalize.h"
-#include "box_lanes_helpers.h"
 #include "boxhdg/lanes_points.h"
+#include "boxhdg_lanes_helpers.h"
 #include "brick_helpers.h"
 #include "device/device.h"
 #include "hdg_helpers.h"

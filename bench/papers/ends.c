@@ -12,7 +12,6 @@
 #include "box/box.h"
 #include "box/line.h"
 #include "box/modes.h"
-#include "poly/jacobi.h"
 #include "poly/rule.h"
 
 void box_ends_destroy(struct box_ends *ends) {
@@ -137,23 +136,5 @@ done:
 
 facet_status box_ends_evaluate(const struct box_ends *ends, int n_points, const double *x, double *values,
                                double *derivatives) {
-    facet_status status = FACET_OK;
-    int n = ends->n;
-    double *p = NULL;
-    TRY(ALLOC(p, 2 * n));
-    for (int q = 0; q < n_points; q++) {
-        jacobi_orthonormal(n - 1, 0.0, 0.0, x[q], p, p + n);
-        for (int f = 0; f < n; f++) {
-            double value = 0.0, slope = 0.0;
-            for (int i = 0; i < n; i++) {
-                value += ends->coefficients[i * n + f] * p[i];
-                slope += ends->coefficients[i * n + f] * p[n + i];
-            }
-            values[q * n + f] = value;
-            if (derivatives != NULL) derivatives[q * n + f] = slope;
-        }
-    }
-done:
-    base_free(&p);
-    return status;
+    return box_legendre_evaluate(ends->n, ends->coefficients, n_points, x, values, derivatives);
 }

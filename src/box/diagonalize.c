@@ -327,12 +327,12 @@ struct box_diagonal {
     int64_t n, n_modes; /* points, modes of all directions */
     int closed;         /* there is a Dirichlet side */
     double conductivity, reaction;
-    double *inverses, *dots;        /* general denominators, on the host; b . u of a chunk of columns */
+    double *inverses;               /* general denominators, on the host */
     struct box_transform transform; /* on the host */
     struct brick_modes modes;       /* elsewhere: sums of eigenvalues, and room for the kernel */
     double *scratch;
     double *forward[3], *backward[3]; /* elsewhere, general denominators: whole matrices */
-    struct vector device_inverses, spectrum, scaled, spare[2];
+    struct vector device_inverses, spectrum, spare;
 };
 
 void box_diagonal_destroy(struct box_diagonal **diagonal) {
@@ -349,12 +349,9 @@ void box_diagonal_destroy(struct box_diagonal **diagonal) {
     device_free(s->device, &s->scratch);
     vector_destroy(&s->device_inverses);
     vector_destroy(&s->spectrum);
-    vector_destroy(&s->scaled);
-    vector_destroy(&s->spare[0]);
-    vector_destroy(&s->spare[1]);
+    vector_destroy(&s->spare);
     box_transform_destroy(&s->transform);
     base_free(&s->inverses);
-    base_free(&s->dots);
     base_free(diagonal);
 }
 
@@ -478,33 +475,30 @@ facet_status box_diagonal_set_inverses(struct box_diagonal *s, const double *inv
     if (device_is_host(s->device)) {
         TRY(ALLOC(s->inverses, s->n_modes));
         memcpy(s->inverses, inverses, (size_t)s->n_modes * sizeof *inverses);
-        TRY(ALLOC(s->dots, s->axes[0]->n_modes * (int64_t)s->axes[1]->n_modes / BOX_COLUMNS + 1));
         goto done;
     }
     for (int d = 0; d < 3; d++) TRY(put_matrices(s, d));
     TRY(vector_create(s->device, s->n_modes, &s->device_inverses));
     TRY(vector_upload(&s->device_inverses, inverses));
     TRY(vector_create(s->device, s->n_modes, &s->spectrum));
-    TRY(vector_create(s->device, s->n_modes, &s->scaled));
-    for (int i = 0; i < 2; i++) TRY(vector_create(s->device, s->n, &s->spare[i]));
+    TRY(vector_create(s->device, s->n, &s->spare));
 done:
     return status;
 }
 
 /* General denominators on a device that is not the host; points are never fewer than modes. */
-static void solve_general(struct box_diagonal *s, const double *b, double *u, double *dot) {
+static void solve_general(struct box_diagonal *s, const double *b, double *u) {
     const struct device *device = s->device;
     const int *size = s->sizes, n[3] = {s->axes[0]->n_modes, s->axes[1]->n_modes, s->axes[2]->n_modes};
-    double *one = s->spare[0].data, *two = s->spare[1].data;
+    double *spare = s->spare.data, *spectrum = s->spectrum.data;
     int64_t rows = (int64_t)size[1] * size[2], plane = (int64_t)n[0] * n[1];
-    device_axis_apply(device, rows, n[0], size[0], 1, s->forward[0], b, one);
-    device_axis_apply(device, size[2], n[1], size[1], n[0], s->forward[1], one, two);
-    device_axis_apply(device, 1, n[2], size[2], plane, s->forward[2], two, s->spectrum.data);
-    device_multiply(device, s->n_modes, s->device_inverses.data, s->spectrum.data, s->scaled.data);
-    if (dot != NULL) *dot = vector_dot(&s->spectrum, &s->scaled);
-    device_axis_apply(device, 1, size[2], n[2], plane, s->backward[2], s->scaled.data, two);
-    device_axis_apply(device, size[2], size[1], n[1], n[0], s->backward[1], two, one);
-    device_axis_apply(device, rows, size[0], n[0], 1, s->backward[0], one, u);
+    device_axis_apply(device, rows, n[0], size[0], 1, s->forward[0], b, spare);
+    device_axis_apply(device, size[2], n[1], size[1], n[0], s->forward[1], spare, u);
+    device_axis_apply(device, 1, n[2], size[2], plane, s->forward[2], u, spectrum);
+    device_multiply(device, s->n_modes, s->device_inverses.data, spectrum, spectrum);
+    device_axis_apply(device, 1, size[2], n[2], plane, s->backward[2], spectrum, u);
+    device_axis_apply(device, size[2], size[1], n[1], n[0], s->backward[1], u, spare);
+    device_axis_apply(device, rows, size[0], n[0], 1, s->backward[0], spare, u);
 }
 
 static void divide(void *user, int64_t begin, int count, double *E) {
@@ -515,32 +509,20 @@ static void divide(void *user, int64_t begin, int count, double *E) {
                              begin, count, E);
         return;
     }
-    double sum = 0.0;
-    for (int i = 0; i < s->axes[2]->n_modes; i++, E += count) {
-        const double *inverses = s->inverses + i * columns + begin;
-        for (int j = 0; j < count; j++) {
-            double e = E[j];
-            E[j] *= inverses[j];
-            sum += e * E[j];
-        }
-    }
-    s->dots[begin / BOX_COLUMNS] = sum;
+    for (int i = 0; i < s->axes[2]->n_modes; i++, E += count)
+        for (int j = 0; j < count; j++) E[j] *= s->inverses[i * columns + begin + j];
 }
 
-void box_diagonal_solve(struct box_diagonal *s, const double *b, double *u, double *dot) {
+void box_diagonal_solve(struct box_diagonal *s, const double *b, double *u) {
     if (s->device_inverses.n > 0)
-        solve_general(s, b, u, dot);
+        solve_general(s, b, u);
     else if (s->scratch != NULL)
         device_modes_solve(s->device, &s->modes, b, u, s->scratch);
     else {
-        const int64_t columns = (int64_t)s->axes[0]->n_modes * s->axes[1]->n_modes;
         if (s->transform.n_work > 1) base_set_blas_threads(1);
         box_transform_planes(&s->transform, 0, b, NULL);
         box_transform_columns(&s->transform, &s->transform, divide, s);
         box_transform_planes(&s->transform, 1, NULL, u);
-        if (dot == NULL) return;
-        *dot = 0.0;
-        for (int64_t i = 0; i * BOX_COLUMNS < columns; i++) *dot += s->dots[i];
     }
 }
 
@@ -549,7 +531,7 @@ static void apply(const struct operator* M, const struct vector *b, struct vecto
     if (s->n_modes == 0)
         vector_fill(u, 0.0);
     else
-        box_diagonal_solve(s, b->data, u->data, NULL);
+        box_diagonal_solve(s, b->data, u->data);
 }
 
 facet_status operator_create_diagonal(const struct device *device, const struct box_grid *g,

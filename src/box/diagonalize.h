@@ -105,8 +105,8 @@ const struct box_direction *box_diagonal_axis(const struct box_diagonal *diagona
 void box_diagonal_set_reaction(struct box_diagonal *diagonal, double reaction);
 /* One for every product of modes, axis 0 fastest. */
 facet_status box_diagonal_set_inverses(struct box_diagonal *diagonal, const double *inverses);
-/* u, which may be b, from b; *dot = b . u (NULL: not wanted; for general denominators only). */
-void box_diagonal_solve(struct box_diagonal *diagonal, const double *b, double *u, double *dot);
+/* u from b; they may be one, unless denominators are general. */
+void box_diagonal_solve(struct box_diagonal *diagonal, const double *b, double *u);
 /* Of continuous elements, as an operator on vectors of all nodes. `diagonal` is the caller's, and must
  * outlive M. */
 facet_status operator_create_diagonal(const struct device *device, const struct box_grid *grid,

@@ -1,13 +1,12 @@
 /* Elements in one dimension, and matrices by parity. */
 #include "box/element.h"
 
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "box/cells.h"
 #include "poly/basis.h"
-#include "poly/jacobi.h"
 #include "poly/rule.h"
 
 #define SAME 1e-12
@@ -21,62 +20,32 @@ void box_element_destroy(struct box_element *element) {
     *element = (struct box_element){0};
 }
 
-/* The element of a direction beyond the dimension. */
-static facet_status make_constant(struct box_element *e) {
-    facet_status status = FACET_OK;
-    *e = (struct box_element){0};
-    TRY(CALLOC(e->nodes, 1));
-    TRY(CALLOC(e->mass, 1));
-    TRY(CALLOC(e->stiffness, 1));
-    e->mass[0] = 1.0;
-done:
-    if (status != FACET_OK) box_element_destroy(e);
-    return status;
-}
-
-/* In the orthonormal Legendre basis the mass is 1; V holds its values at the nodes, so that Lagrange
- * functions have the coefficients V^-1: mass V^-T V^-1, stiffness the same of the derivatives at Gauss
- * points. */
+/* With k + 1 Gauss points both integrals are exact. Degree 0: the element of a direction that is not there.
+ */
 facet_status box_element_create(int k, struct box_element *e) {
     facet_status status = FACET_OK;
     int n = k + 1;
-    if (k == 0) return make_constant(e);
-    double *x = NULL, *w = NULL, *V = NULL, *P = NULL, *D = NULL;
-    lapack_int *pivots = NULL;
+    double *x = NULL, *w, *values, *slopes;
     *e = (struct box_element){.k = k};
-    TRY(ALLOC(e->nodes, n));
+    TRY(CALLOC(e->nodes, n));
     TRY(CALLOC(e->mass, n * n));
     TRY(CALLOC(e->stiffness, n * n));
-    TRY(ALLOC(x, n));
-    TRY(ALLOC(w, n));
-    TRY(ALLOC(V, n * n));
-    TRY(ALLOC(P, n * n));
-    TRY(ALLOC(D, n * n));
-    TRY(ALLOC(pivots, n));
-    TRY(rule_gauss_lobatto(n, 0.0, 0.0, e->nodes, w));
-    TRY(rule_gauss_jacobi(n, 0.0, 0.0, x, w));
-    for (int i = 0; i < n; i++) jacobi_orthonormal(k, 0.0, 0.0, e->nodes[i], V + i * n, NULL);
-    /* Lagrange values and slopes at the Gauss points: rows of P V^-1, D V^-1 */
-    for (int q = 0; q < n; q++) jacobi_orthonormal(k, 0.0, 0.0, x[q], P + q * n, D + q * n);
-    /* V is stored by rows; as columns it is V', and V' X = P' gives X = (P V^-1)' */
-    if (LAPACKE_dgetrf(LAPACK_COL_MAJOR, n, n, V, n, pivots) != 0 ||
-        LAPACKE_dgetrs(LAPACK_COL_MAJOR, 'N', n, n, V, n, pivots, P, n) != 0 ||
-        LAPACKE_dgetrs(LAPACK_COL_MAJOR, 'N', n, n, V, n, pivots, D, n) != 0)
-        FAIL(FACET_ERROR_MACHINE, "the Lagrange basis of degree %d was not found", k);
+    TRY(ALLOC(x, 2 * n * (n + 1)));
+    w = x + n;
+    values = w + n;
+    slopes = values + n * n;
+    if (k > 0) TRY(rule_gauss_lobatto(n, 0.0, 0.0, e->nodes, w));
+    for (int i = 0; i < n; i++) e->nodes[i] = 0.5 * (1.0 + e->nodes[i]);
+    TRY(box_gauss(n, x, w));
+    TRY(box_element_tables(e, n, x, values, slopes));
     for (int q = 0; q < n; q++)
         for (int i = 0; i < n; i++)
-            for (int j = 0; j < n; j++) { /* from [-1, 1] to [0, 1] */
-                e->mass[i * n + j] += 0.5 * w[q] * P[q * n + i] * P[q * n + j];
-                e->stiffness[i * n + j] += 2.0 * w[q] * D[q * n + i] * D[q * n + j];
+            for (int j = 0; j < n; j++) {
+                e->mass[i * n + j] += w[q] * values[q * n + i] * values[q * n + j];
+                e->stiffness[i * n + j] += w[q] * slopes[q * n + i] * slopes[q * n + j];
             }
-    for (int i = 0; i < n; i++) e->nodes[i] = 0.5 * (1.0 + e->nodes[i]);
 done:
     base_free(&x);
-    base_free(&w);
-    base_free(&V);
-    base_free(&P);
-    base_free(&D);
-    base_free(&pivots);
     if (status != FACET_OK) box_element_destroy(e);
     return status;
 }

@@ -98,25 +98,29 @@ facet_status box_line_create_lumped(int degree, double rho, struct box_line *lin
     return create(degree, rho, 1.0 / sqrt(2.0 + 1.0 / degree), line);
 }
 
-facet_status box_line_evaluate(const struct box_line *line, int n_points, const double *x, double *values,
-                               double *derivatives) {
+facet_status box_legendre_evaluate(int n, const double *coefficients, int n_points, const double *x,
+                                   double *values, double *derivatives) {
     facet_status status = FACET_OK;
-    int n = line->n;
     double *p = NULL;
     TRY(ALLOC(p, 2 * n));
     for (int q = 0; q < n_points; q++) {
         jacobi_orthonormal(n - 1, 0.0, 0.0, x[q], p, p + n);
-        for (int m = 0; m < n; m++) {
+        for (int f = 0; f < n; f++) {
             double value = 0.0, slope = 0.0;
-            for (int i = m < line->n_even ? 0 : 1; i < n; i += 2) {
-                value += line->S[i * n + m] * p[i];
-                slope += line->S[i * n + m] * p[n + i];
+            for (int i = 0; i < n; i++) {
+                value += coefficients[i * n + f] * p[i];
+                slope += coefficients[i * n + f] * p[n + i];
             }
-            values[q * n + m] = value;
-            if (derivatives != NULL) derivatives[q * n + m] = slope;
+            values[q * n + f] = value;
+            if (derivatives != NULL) derivatives[q * n + f] = slope;
         }
     }
 done:
     base_free(&p);
     return status;
+}
+
+facet_status box_line_evaluate(const struct box_line *line, int n_points, const double *x, double *values,
+                               double *derivatives) {
+    return box_legendre_evaluate(line->n, line->S, n_points, x, values, derivatives);
 }

@@ -33,6 +33,11 @@ static inline double box_legendre_end(int i) {
     return sqrt(i + 0.5);
 }
 
+/* values[q*n + f] of n functions, and their derivatives (or NULL), at n_points points of [-1, 1]:
+ * coefficients[i*n + f] is that of l_i in function f. */
+facet_status box_legendre_evaluate(int n, const double *coefficients, int n_points, const double *x,
+                                   double *values, double *derivatives);
+
 struct box_line {
     int n, n_even;    /* modes: degree + 1; even ones: (n + 1) / 2 */
     double rho, last; /* last: l_p is divided by the root of its mass */
@@ -47,7 +52,7 @@ facet_status box_line_create(int degree, double rho, struct box_line *line);
  * which the rule does not integrate, is 2 + 1/p. */
 facet_status box_line_create_lumped(int degree, double rho, struct box_line *line);
 void box_line_destroy(struct box_line *line); /* safe on a zeroed struct, and twice */
-/* values[q*n + m] of the modes, and their derivatives (or NULL), at n_points points of [-1, 1]. */
+/* Of the modes. */
 facet_status box_line_evaluate(const struct box_line *line, int n_points, const double *x, double *values,
                                double *derivatives);
 

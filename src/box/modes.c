@@ -115,18 +115,18 @@ int box_is_mirrored(int n_cells, const double *widths, const int *kinds) {
 
 /* ---------------------------------------------------------------------------------- eigenvectors */
 
-/* B of one parity of T B T', count x count. */
-static void fold_matrix(const struct box_fold *f, int parity, const double *B, int step, double *to) {
-    int first = box_fold_first(f, parity), count = f->sizes[parity];
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < count; j++) {
-            const int *row = f->from[first + i], *column = f->from[first + j];
-            const double *v = f->weights[first + i], *w = f->weights[first + j];
+void box_fold_matrix(const struct box_fold *rows, const struct box_fold *columns, int parity, const double *B,
+                     int step, double *to) {
+    const int first = box_fold_first(rows, parity), second = box_fold_first(columns, parity);
+    for (int i = first; i < first + rows->sizes[parity]; i++)
+        for (int j = second; j < second + columns->sizes[parity]; j++) {
+            const int *row = rows->from[i], *column = columns->from[j];
+            const double *v = rows->weights[i], *w = columns->weights[j];
             double sum = 0.0;
             for (int x = 0; x < 4; x++)
                 if (v[x / 2] != 0.0 && w[x % 2] != 0.0)
                     sum += v[x / 2] * w[x % 2] * B[(int64_t)row[x / 2] * step + column[x % 2]];
-            to[(int64_t)i * count + j] = sum;
+            *to++ = sum;
         }
 }
 
@@ -141,8 +141,8 @@ facet_status box_modes(const struct box_fold *f, const double *M, const double *
     for (int b = 0; b < 2; b++) {
         int first = box_fold_first(f, b), count = f->sizes[b];
         if (count == 0) continue;
-        fold_matrix(f, b, A, step, a);
-        if (M != NULL) fold_matrix(f, b, M, step, m);
+        box_fold_matrix(f, f, b, A, step, a);
+        if (M != NULL) box_fold_matrix(f, f, b, M, step, m);
         lapack_int info =
             M == NULL ? LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', count, a, count, eigenvalues + first)
                       : LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'U', count, a, count, m, count,

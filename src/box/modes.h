@@ -27,6 +27,9 @@ void box_fold_destroy(struct box_fold *fold); /* safe on a zeroed struct, and tw
 void box_fold_rows(const struct box_fold *fold, int back, int64_t width, const double *x, int64_t x_step,
                    double *y, int64_t y_step);
 void box_fold_row(const struct box_fold *fold, int back, const double *x, double *y);
+/* The block of one parity of T B T', the rows and columns of B having folds; `step` from row to row of B. */
+void box_fold_matrix(const struct box_fold *rows, const struct box_fold *columns, int parity, const double *B,
+                     int step, double *to);
 static inline int box_fold_first(const struct box_fold *fold, int parity) {
     return parity ? fold->sizes[0] : 0;
 }

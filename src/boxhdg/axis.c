@@ -120,8 +120,7 @@ done:
 static facet_status couple_parity(const struct chain_matrices *c, struct box_axis *a, int b) {
     facet_status status = FACET_OK;
     const struct box_fold *f = &a->modes.fold, *p = &a->plane_fold;
-    int size = f->sizes[b], planes = p->sizes[b], all = a->n_planes;
-    int first = box_fold_first(f, b), first_plane = box_fold_first(p, b);
+    int size = f->sizes[b], planes = p->sizes[b];
     double *R = NULL, *RG = NULL, *G;
     TRY(ALLOC(a->P[b], size * planes));
     TRY(ALLOC(a->inverse[b], planes * planes));
@@ -129,25 +128,8 @@ static facet_status couple_parity(const struct chain_matrices *c, struct box_axi
     TRY(ALLOC(RG, size * planes));
     if (planes == 0) goto done;
     G = a->inverse[b];
-    for (int s = 0; s < planes; s++) {
-        const int *q = p->from[first_plane + s];
-        const double *w = p->weights[first_plane + s];
-        for (int i = 0; i < size; i++) {
-            const int *from = f->from[first + i];
-            const double *v = f->weights[first + i];
-            double sum = 0.0;
-            for (int x = 0; x < 4; x++)
-                sum += v[x / 2] * w[x % 2] * c->R[(int64_t)from[x / 2] * all + q[x % 2]];
-            R[i * planes + s] = sum;
-        }
-        for (int t = 0; t < planes; t++) {
-            const int *o = p->from[first_plane + t];
-            const double *v = p->weights[first_plane + t];
-            double sum = 0.0;
-            for (int x = 0; x < 4; x++) sum += v[x / 2] * w[x % 2] * c->G[o[x / 2] * all + q[x % 2]];
-            G[s * planes + t] = sum;
-        }
-    }
+    box_fold_matrix(f, p, b, c->R, a->n_planes, R);
+    box_fold_matrix(p, p, b, c->G, a->n_planes, G);
     lapack_int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', planes, G, planes);
     if (info == 0) info = LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', planes, G, planes);
     if (info != 0) FAIL(FACET_ERROR_MACHINE, "LAPACK failed in a Cholesky factorisation (%d)", (int)info);

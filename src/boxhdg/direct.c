@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "boxhdg/cells.h"
 
 /* Values of theta_3 in a slab, and of theta_2 in a tile of it: a tile stays in the second cache. */
 #define SLAB 8
@@ -280,29 +281,14 @@ void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const
 /* The function 1 on every face, normalised. */
 static facet_status make_kernel(struct boxhdg_direct *s) {
     facet_status status = FACET_OK;
-    const struct boxhdg *h = s->h;
-    const struct box_grid *g = &h->grid;
+    const struct box_grid *g = &s->h->grid;
     double square = 0.0;
     for (int d = 0; d < g->dim; d++)
         if (g->sides[d][0] == BOX_DIRICHLET || g->sides[d][1] == BOX_DIRICHLET) goto done;
-    TRY(ALLOC(s->kernel, h->n_trace));
-    for (int d = 0; d < g->dim; d++) {
-        const struct box_axis *fast = s->axes[s->tangential[d][0]], *slow = s->axes[s->tangential[d][1]];
-        for (int plane = 0; plane < s->axes[d]->n_planes; plane++)
-            for (int r = 0; r < slow->modes.n_modes; r++) {
-                int64_t step, start = row_start(s, d, plane, r, &step);
-                for (int c = 0; c < fast->modes.n_modes; c++) {
-                    int t[2] = {s->tangential[d][0], s->tangential[d][1]}, index[2] = {c, r};
-                    double value = 1.0;
-                    for (int e = 0; e < 2; e++) /* 1 = sqrt(2) l_0 */
-                        if (t[e] < g->dim)
-                            value *= sqrt(2.0) * boxhdg_line(h, t[e], index[e] / h->n)->S[index[e] % h->n];
-                    s->kernel[start + c / fast->n * step + c % fast->n] = value;
-                    square += value * value;
-                }
-            }
-    }
-    for (int64_t i = 0; i < h->n_trace; i++) s->kernel[i] /= sqrt(square);
+    TRY(ALLOC(s->kernel, s->h->n_trace));
+    boxhdg_constant(s->h, s->kernel);
+    for (int64_t i = 0; i < s->h->n_trace; i++) square += s->kernel[i] * s->kernel[i];
+    for (int64_t i = 0; i < s->h->n_trace; i++) s->kernel[i] /= sqrt(square);
 done:
     return status;
 }
