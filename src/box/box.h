@@ -1,5 +1,7 @@
-/* A box of Cartesian cells and the data that are constant on each of them: what all discretizations of this
- * room start from.
+/* What all boxes share. This file: a box of Cartesian cells and the data that are constant on each of them.
+ * The room besides: 1D problems (line.h: a cell of HDG; element.h: a continuous element; modes.h:
+ * eigenvectors by parity), tensor contractions (contract.h), fast diagonalization (diagonalize.h), loops over
+ * cells with data, values and errors (cells.h), and the memory that would fit (memory.h).
  *
  *     lambda u - div(k grad u) = f,   lambda >= 0 and k > 0 constant on every cell
  *

@@ -243,11 +243,12 @@ static facet_status error_work(int64_t cell, const int at[3], double *scratch, v
         const double *other = f % 2 == 0 ? exact : gradients;
         evaluate(&fields[f], counts, tables[f], slopes[f], work, values);
         double square = 0.0, largest = 0.0;
-        for (int i = 0; i < points * components; i++) {
-            double error = values[i] - other[i];
-            square += weights[i / components] * error * error;
-            largest = fmax(largest, fabs(error));
-        }
+        for (int i = 0; i < points; i++)
+            for (int c = i * components; c < (i + 1) * components; c++) {
+                double error = values[c] - other[c];
+                square += weights[i] * error * error;
+                if (f == 0 && fabs(error) > largest) largest = fabs(error);
+            }
         job->cells[cell][f] = square;
         if (f == 0) job->cells[cell][m->n_fields] = largest;
     }
