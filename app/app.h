@@ -102,6 +102,8 @@ struct progress {
     int bar;           /* stderr is a terminal */
     int drawn;         /* columns on the terminal now */
     const char *phase; /* on the terminal now */
+    int n_open;        /* phases that have begun and not ended, each inside the one before */
+    const char *open[FACET_N_PHASES];
     double rtol, last_seconds;
     const char *prefix; /* in front of the bar, "" for none */
 };

@@ -13,6 +13,7 @@ void progress_clear(struct progress *p) {
     if (p->drawn > 0) fprintf(stderr, "\r%*s\r", p->drawn, "");
     p->drawn = 0;
     p->phase = NULL;
+    p->n_open = 0;
 }
 
 static void draw(struct progress *p, const char *phase, double fraction, const char *note) {
@@ -38,7 +39,11 @@ static void on_event(void *user, const facet_event *event) {
         fprintf(p->lines, "  iteration %6d   residual %.6e\n", event->iteration, event->residual);
     if (!p->bar) return;
     if (event->kind == FACET_EVENT_BEGIN) {
+        if (p->n_open < FACET_N_PHASES) p->open[p->n_open++] = phase;
         draw(p, phase, 0.0, "");
+    } else if (event->kind == FACET_EVENT_END) {
+        if (p->n_open > 0) p->n_open--;
+        if (p->n_open > 0) draw(p, p->open[p->n_open - 1], 0.0, "");
     } else if (event->kind == FACET_EVENT_PROGRESS) {
         snprintf(note, sizeof note, "%.0f of %.0f cells", event->done, event->total);
         draw(p, phase, event->total > 0.0 ? event->done / event->total : 0.0, note);

@@ -44,7 +44,7 @@ facet_status solve_command(const struct app_options *options) {
     struct progress progress;
     char message[BASE_MESSAGE_BYTES];
     const struct run_options run_options = {
-        .output = options->output, .json = options->json, .watch = options->monitor};
+        .output = options->output, .json = options->json, .watch = options->monitor, .begun = base_seconds()};
     TRY(check_output(options->output));
     TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
     TRY(app_context(options, &context));

@@ -40,6 +40,7 @@ static facet_status discretize_anew(void *user, const struct trace_space *space,
     TRY(field_create_constants(1, &zero, &g));
     if (a->tau > 0.0) TRY(field_create_constants(1, &a->tau, &tau));
     TRY(ALLOC(conditions, mesh->n_faces));
+    TRY(mesh_need_lists(mesh));
     for (int32_t f = 0; f < mesh->n_faces; f++)
         conditions[f] = mesh->face_cells[2 * (int64_t)f + 1] < 0 ? 0 : -1;
     const struct field *const fields[1] = {conductivity};

@@ -54,7 +54,9 @@ static void write_row(struct table *table, const struct fabien2019_case *c, cons
     else
         table_cell(table, "%.3e", error);
     table_cell(table, "%.4g", seconds);
-    table_cell(table, "%.4g", report->seconds[FACET_PHASE_SETUP] + report->seconds[FACET_PHASE_SOLVE]);
+    table_cell(table, "%.4g",
+               report->seconds[FACET_PHASE_SETUP] + report->seconds[FACET_PHASE_LOAD] +
+                   report->seconds[FACET_PHASE_SOLVE]);
     table_cell(table, "%s, %s", report->method, report->preconditioner);
     table_cell(table, "%d", report->iterations);
     if (error < 0.0) {

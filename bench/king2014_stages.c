@@ -167,7 +167,8 @@ static facet_status run_once(const struct king_problem *p, const facet_options *
     TRY(facet_solver_report(solver, &report));
     const double seconds[N_STAGES] = {report.seconds[FACET_PHASE_CONDENSE],
                                       report.seconds[FACET_PHASE_ASSEMBLE],
-                                      report.seconds[FACET_PHASE_SETUP] + report.seconds[FACET_PHASE_SOLVE],
+                                      report.seconds[FACET_PHASE_SETUP] + report.seconds[FACET_PHASE_LOAD] +
+                                          report.seconds[FACET_PHASE_SOLVE],
                                       report.seconds[FACET_PHASE_RECOVER]};
     double total = 0.0;
     for (int i = 0; i < N_STAGES; i++) {

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "bench/papers/condensed.h"
 #include "bench/rival.h"
+#include "solve/spectrum.h"
 
 #define MAX_ITERATIONS 5000
 
@@ -74,7 +75,7 @@ static facet_status prepare(struct rival_space *space, struct condensed_solver *
     int64_t n = d->h->n_trace;
     double *b = s->b.data, *x = s->x.data;
     memcpy(b, d->F, (size_t)n * sizeof *b);
-    wave_fill_noise(n, x);
+    solve_noise(n, x);
     for (int64_t i = 0; i < n; i++)
         if (d->work[i] == 0.0) x[i] = 0.0; /* Dirichlet entities */
     if (s->basis == BOX_NODES)

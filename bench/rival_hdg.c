@@ -10,6 +10,7 @@
 #include "boxhdg/cells.h"
 #include "boxhdg/direct.h"
 #include "boxhdg/solver.h"
+#include "solve/spectrum.h"
 
 #define MAX_ITERATIONS 5000
 
@@ -203,7 +204,7 @@ static facet_status run(struct rival_space *space, void *solver, double seconds[
     facet_status status = FACET_OK, solved;
     struct hdg_data *d = space->data;
     struct hdg_solver *s = solver;
-    wave_fill_noise(d->h->n_volume, d->u);
+    solve_noise(d->h->n_volume, d->u);
     double begin = rival_clock();
     TRY(boxhdg_hybridize(d->h, d->u, d->dirichlet, NULL, d->guess));
     seconds[RIVAL_GUESS] = rival_clock() - begin;

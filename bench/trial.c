@@ -36,6 +36,7 @@ static facet_status distort(const struct trial_domain *d, struct facet_mesh *box
     uint8_t *shapes = NULL;
     int64_t *offsets = NULL;
     double *nodes = NULL;
+    TRY(mesh_need_lists(box));
     TRY(ALLOC(shapes, b->count));
     TRY(ALLOC(offsets, b->count + 1));
     TRY(ALLOC(nodes, (int64_t)b->count * nv * dim));

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "poly/rule.h"
+#include "solve/spectrum.h"
 
 #define PI        3.14159265358979323846
 #define N_FACTORS 5
@@ -29,17 +30,6 @@ static struct turn turned(struct turn a, struct turn b) {
 
 static double dot(const double a[3], const double b[3]) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-double wave_noise(uint64_t i) {
-    uint64_t h = (i + 1) * 0x9e3779b97f4a7c15u;
-    h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
-    return (double)((h ^ (h >> 32)) >> 11) / 4503599627370496.0 - 1.0;
-}
-
-void wave_fill_noise(int64_t n, double *x) {
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < n; i++) x[i] = wave_noise((uint64_t)i);
 }
 
 double wave_unknowns(const struct wave_case *given) {
@@ -137,8 +127,9 @@ static facet_status make_grid(struct wave *w) {
     }
     if (c->contrast > 1.0) {
         TRY(ALLOC(w->conductivity, n_cells));
+        solve_noise(n_cells, w->conductivity);
         for (int64_t i = 0; i < n_cells; i++)
-            w->conductivity[i] = pow(c->contrast, 0.5 * (1.0 + wave_noise((uint64_t)i)));
+            w->conductivity[i] = pow(c->contrast, 0.5 * (1.0 + w->conductivity[i]));
         w->data.conductivity = w->conductivity;
     }
 done:

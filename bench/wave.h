@@ -40,9 +40,6 @@ facet_status wave_error(const struct wave *wave, wave_evaluate evaluate, void *u
 /* u at the products of n_points points of [-1, 1] of every cell. */
 facet_status wave_values(const struct wave *wave, int n_points, const double *points, double *values);
 
-/* A number in -1 .. 1 from any other. */
-double wave_noise(uint64_t i);
-void wave_fill_noise(int64_t n, double *x);
 /* (p + 1)^3 times the cells: what huismann2020 divides by. */
 double wave_unknowns(const struct wave_case *given);
 

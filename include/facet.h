@@ -86,14 +86,17 @@ typedef struct facet_mesh facet_mesh;
 typedef struct facet_problem facet_problem; /* mesh, equation, data, boundary conditions */
 typedef struct facet_solver facet_solver;   /* a discretized problem, set up once to be solved many times */
 
+/* Every second of a run belongs to one phase. A phase may begin inside another, which then stands still. */
 typedef enum facet_phase {
     FACET_PHASE_MESH,
-    FACET_PHASE_CONDENSE,
+    FACET_PHASE_CONDENSE, /* the matrices of the cells */
     FACET_PHASE_ASSEMBLE,
-    FACET_PHASE_SETUP,
+    FACET_PHASE_SETUP, /* the case, the choice of the method, and what the solve needs beside the matrix */
+    FACET_PHASE_LOAD,  /* the right-hand side from source and boundary data */
     FACET_PHASE_SOLVE,
     FACET_PHASE_RECOVER,
     FACET_PHASE_POSTPROCESS,
+    FACET_PHASE_MEASURE, /* errors, balance, values */
     FACET_PHASE_OUTPUT,
     FACET_N_PHASES
 } facet_phase;
@@ -103,7 +106,7 @@ typedef enum facet_event_kind {
     FACET_EVENT_BEGIN,    /* of a phase */
     FACET_EVENT_PROGRESS, /* done of total */
     FACET_EVENT_ITERATION,
-    FACET_EVENT_END /* of a phase: seconds */
+    FACET_EVENT_END /* of a phase: seconds, without those of the phases inside it */
 } facet_event_kind;
 
 typedef struct facet_event {
@@ -299,7 +302,8 @@ typedef struct facet_report {
     const char *method, *preconditioner, *operator_name; /* those that were used */
     const char *reason;                                  /* why the solve stopped */
     double residual, rate;
-    double seconds[FACET_N_PHASES];
+    double
+        seconds[FACET_N_PHASES]; /* of the solver: none of mesh, measure and output, which are its caller's */
     double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one,
                             computed when the report is asked for; negative: not available (the condensed
                             method is not conservative cell by cell) */

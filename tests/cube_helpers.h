@@ -128,6 +128,7 @@ static inline struct facet_mesh *cube(enum shape shape, const int *n, const int 
     struct facet_mesh *plain, *mesh;
     struct scramble s = {0};
     ok(mesh_create_box(&box, &plain));
+    ok(mesh_need_lists(plain));
     size_t cells = (size_t)plain->n_cells;
     s.map = calloc((size_t)plain->n_vertices, sizeof *s.map);
     s.shapes = calloc(cells, sizeof *s.shapes);

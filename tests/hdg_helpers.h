@@ -81,6 +81,7 @@ static inline struct facet_mesh *box(const char *shape, int nx, int ny, int peri
         .dim = 2, .upper = {1, 1}, .cells = {nx, ny}, .shape = shape, .periodic = {periodic_x, periodic_y}};
     struct facet_mesh *mesh;
     ok(mesh_create_box(&b, &mesh));
+    ok(mesh_need_lists(mesh));
     return mesh;
 }
 

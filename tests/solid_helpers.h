@@ -18,6 +18,7 @@ static inline struct facet_mesh *unit_box(const char *shape, const char *split, 
         .dim = solid_dim(shape), .upper = {1, 1, 1}, .cells = {n, n, n}, .shape = shape, .split = split};
     struct facet_mesh *mesh;
     ok(mesh_create_box(&b, &mesh));
+    ok(mesh_need_lists(mesh));
     return mesh;
 }
 

@@ -228,17 +228,42 @@ static void phases_are_timed_and_told(void **state) {
     struct log log = {0};
     struct base_monitor monitor = {listen, &log}, silent = {NULL, NULL};
     struct base_timers timers = {0};
-    double begin = base_phase_begin(&monitor, FACET_PHASE_SETUP);
+    double begin = base_phase_begin(&timers, &monitor, FACET_PHASE_SETUP);
     base_report_progress(&monitor, FACET_PHASE_SETUP, 1, 2);
     base_report_iteration(&monitor, 1, 0.5);
     base_phase_end(&timers, &monitor, FACET_PHASE_SETUP, begin);
     assert_true(log.begins == 1 && log.ends == 1 && log.progress == 1 && log.iterations == 1);
     assert_true(log.seconds >= 0.0 && timers.seconds[FACET_PHASE_SETUP] == log.seconds);
     near(log.residual, 0.5, 0);
-    base_phase_end(&timers, &silent, FACET_PHASE_SETUP, base_phase_begin(NULL, FACET_PHASE_SETUP));
+    base_phase_end(&timers, &silent, FACET_PHASE_SETUP, base_phase_begin(NULL, NULL, FACET_PHASE_SETUP));
     assert_true(timers.seconds[FACET_PHASE_SETUP] >= log.seconds);
     assert_string_equal(facet_phase_name(FACET_PHASE_CONDENSE), "condense");
+    assert_string_equal(facet_phase_name(FACET_PHASE_MEASURE), "measure");
     assert_string_equal(facet_phase_name(FACET_N_PHASES), "?");
+}
+
+static void wait_until(double seconds) {
+    while (base_seconds() < seconds) continue;
+}
+
+/* Seconds of a phase inside another count once, and those of the same phase inside itself too. */
+static void a_phase_stands_still_while_another_runs(void **state) {
+    (void)state;
+    struct base_timers timers = {0};
+    const double step = 2e-3;
+    double now = base_seconds(), outer = base_phase_begin(&timers, NULL, FACET_PHASE_SETUP);
+    wait_until(now + step);
+    double inner = base_phase_begin(&timers, NULL, FACET_PHASE_LOAD);
+    wait_until(now + 3 * step);
+    base_phase_end(&timers, NULL, FACET_PHASE_LOAD, inner);
+    double same = base_phase_begin(&timers, NULL, FACET_PHASE_SETUP);
+    wait_until(now + 4 * step);
+    base_phase_end(&timers, NULL, FACET_PHASE_SETUP, same);
+    base_phase_end(&timers, NULL, FACET_PHASE_SETUP, outer);
+    double passed = base_seconds() - now;
+    double setup = timers.seconds[FACET_PHASE_SETUP], load = timers.seconds[FACET_PHASE_LOAD];
+    assert_true(setup > 0.0 && load > 0.0 && setup + load >= 4 * step * (1 - 1e-3));
+    assert_true(setup + load <= passed + 1e-6);
 }
 
 static void the_stop_flag_stays_up(void **state) {
@@ -272,6 +297,7 @@ int main(void) {
         cmocka_unit_test(the_count_is_right_from_many_threads),
         cmocka_unit_test(threads_are_a_property_of_the_process),
         cmocka_unit_test(phases_are_timed_and_told),
+        cmocka_unit_test(a_phase_stands_still_while_another_runs),
         cmocka_unit_test(the_stop_flag_stays_up),
         cmocka_unit_test(the_machine_has_memory),
     };

@@ -306,7 +306,7 @@ static void run_modes_solve(struct arena *a, int64_t number) {
     struct box_diagonal *diagonal;
     struct operator M;
     brick_setup_create(a->device, (int)number, &s);
-    ok(operator_create_diagonal(a->device, &s.grid, &s.element, &diagonal, &M));
+    ok(operator_create_diagonalization(a->device, &s.grid, &s.element, &diagonal, &M));
     struct vector b = {a->device, s.n, put_random(a, s.n, 1), NULL},
                   u = {a->device, s.n, put_nan(a, s.n), NULL};
     operator_apply(&M, &b, &u);

@@ -18,6 +18,7 @@ static struct facet_mesh *make_box(int dim, const char *shape, int n, int period
                    .periodic = {periodic & 1, periodic >> 1 & 1, periodic >> 2 & 1}};
     struct facet_mesh *mesh;
     ok(mesh_create_box(&b, &mesh));
+    ok(mesh_need_lists(mesh));
     return mesh;
 }
 

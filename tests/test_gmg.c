@@ -185,6 +185,7 @@ static void other_meshes_are_nested_as_well(void **state) {
                            .periodic = {1, 0, 0}};
             if (k == 2) b.cells[0] = 8;
             ok(mesh_create_box(&b, &mesh));
+            ok(mesh_need_lists(mesh));
         } else if (k == 4) {
             mesh = lattice(MIXED, 4, 5, 0.2);
             ok(mesh_refine_keeping(mesh, 2));

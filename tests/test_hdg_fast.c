@@ -392,6 +392,7 @@ static void every_allocation_may_fail(void **state) {
     struct setup setup = make_setup(0, 1, "cpu", 3);
     struct solved solved;
     ok(mesh_create_box(&cube, &mesh));
+    ok(mesh_need_lists(mesh));
     int64_t before = live_blocks();
     setup.mesh = mesh;
     base_set_threads(1);

@@ -187,6 +187,7 @@ static struct facet_mesh *make_box(int dim, const char *shape, const char *split
                      .periodic = {px, py, 0}};
     struct facet_mesh *mesh;
     must(mesh_create_box(&box, &mesh));
+    must(mesh_need_lists(mesh));
     return mesh;
 }
 
@@ -352,7 +353,9 @@ static void test_sides_are_planes(void **state) {
             .dim = k < 2 ? 2 : 3, .upper = {1, 0.7, 0.3}, .cells = {3, 3, 2}, .shape = shapes[k]};
         struct facet_mesh *mesh, *fine;
         must(mesh_create_box(&box, &mesh));
+        must(mesh_need_lists(mesh));
         must(mesh_refine(mesh, &fine));
+        must(mesh_need_lists(fine));
         for (int32_t f = 0; f < fine->n_faces; f++) {
             if (fine->face_cells[2 * f + 1] >= 0) continue;
             int32_t cell = fine->face_cells[2 * f];
@@ -376,6 +379,7 @@ static void test_box_right_split(void **state) {
     facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {1, 1}, .shape = "triangle"};
     struct facet_mesh *mesh;
     must(mesh_create_box(&box, &mesh));
+    must(mesh_need_lists(mesh));
     static const int32_t expected[6] = {0, 1, 3, 0, 3, 2};
     assert_memory_equal(mesh->blocks[0].vertices, expected, sizeof expected);
     static const double nodes[12] = {0, 0, 1, 0, 1, 1, 0, 0, 1, 1, 0, 1};
@@ -390,6 +394,7 @@ static void test_graded_box(void **state) {
     struct facet_mesh *mesh;
     struct mesh_quality quality;
     must(mesh_create_box(&box, &mesh));
+    must(mesh_need_lists(mesh));
     must(mesh_measure_quality(mesh, &quality));
     assert_true(fabs(quality.volume - 2 * (1 + 1e-9)) < 1e-14);
     assert_true(quality.lower[1] == -1 && quality.upper[0] == 2);
@@ -416,6 +421,7 @@ static void test_periodic(void **state) {
                         check_frames(mesh);
                         struct facet_mesh *fine;
                         must(mesh_refine(mesh, &fine));
+                        must(mesh_need_lists(fine));
                         mesh_destroy(&mesh);
                         mesh = fine;
                     }
@@ -438,8 +444,10 @@ static void test_remembered_box(void **state) {
                              .periodic = {0, 1, 0}};
             struct facet_mesh *mesh, *fine;
             assert_int_equal(mesh_create_box(&box, &mesh), FACET_OK);
+            must(mesh_need_lists(mesh));
             for (int k = 0; k < times; k++) {
                 assert_int_equal(mesh_refine(mesh, &fine), FACET_OK);
+                must(mesh_need_lists(fine));
                 mesh_destroy(&mesh);
                 mesh = fine;
             }
@@ -463,6 +471,7 @@ static void test_remembered_box(void **state) {
     facet_box simplices = {.dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "triangle"};
     struct facet_mesh *mesh;
     assert_int_equal(mesh_create_box(&simplices, &mesh), FACET_OK);
+    must(mesh_need_lists(mesh));
     assert_int_equal(mesh->box.cells[0], 0);
     mesh_destroy(&mesh);
 }
@@ -475,6 +484,7 @@ static void test_box_3d(void **state) {
         check_frames(mesh);
         assert_true(fabs(volume_of(mesh) - 3.75) < 1e-13);
         must(mesh_refine(mesh, &fine));
+        must(mesh_need_lists(fine));
         check_frames(fine);
         assert_int_equal(fine->n_cells, 8 * mesh->n_cells);
         assert_int_equal(fine->n_boundary_faces, 4 * mesh->n_boundary_faces);
@@ -504,6 +514,7 @@ static void test_scrambled(void **state) {
                 assert_true(fabs(volume - volume_of(mesh)) < 1e-12);
                 struct facet_mesh *fine;
                 must(mesh_refine(mesh, &fine));
+                must(mesh_need_lists(fine));
                 check_frames(fine);
                 assert_true(fabs(volume - check_divergence(fine)) < 1e-12);
                 assert_int_equal(fine->n_cells, 4 * mesh->n_cells);
@@ -520,6 +531,7 @@ static void test_groups_in_place(void **state) {
     (void)state;
     struct facet_mesh *mesh = make(8, 3, MIXED, 3, ring, 1, 5), *fine;
     must(mesh_refine(mesh, &fine));
+    must(mesh_need_lists(fine));
     const struct mesh_group *top = mesh_find_group(fine, "top", 1);
     for (int32_t i = 0; i < top->count; i++) {
         int32_t f = top->ids[i], cell = fine->face_cells[2 * f];
@@ -554,6 +566,7 @@ static void test_high_order(void **state) {
         struct facet_mesh *mesh = make(8, 2, MIXED, order, ring, 1, 11), *fine;
         check_frames(mesh);
         must(mesh_refine(mesh, &fine));
+        must(mesh_need_lists(fine));
         check_frames(fine);
         assert_true(fabs(volume_of(fine) - volume_of(mesh)) < 1e-11);
         assert_true(fabs(volume_of(mesh) - 3 * pi) < 1e-3);
@@ -571,6 +584,7 @@ static void test_refined_box(void **state) {
         struct facet_mesh *box = make_box(2, shape, NULL, 6, 10, 0, 0);
         struct mesh_locator *locator;
         must(mesh_refine(coarse, &fine));
+        must(mesh_need_lists(fine));
         must(mesh_locator_create(box, &locator));
         int n = fine->blocks[0].n_nodes;
         for (int32_t c = 0; c < fine->n_cells; c++) {
@@ -607,6 +621,7 @@ static void test_sizes(void **state) {
         struct facet_mesh *mesh, *fine;
         struct base_memory before, after;
         must(mesh_create_box(&box, &mesh));
+        must(mesh_need_lists(mesh));
         base_memory_read(&before);
         assert_int_equal(facet_mesh_refine(mesh, 100), FACET_ERROR_INPUT);
         assert_non_null(strstr(facet_message(), "100 times"));
@@ -619,6 +634,7 @@ static void test_sizes(void **state) {
         base_memory_read(&after);
         assert_int_equal(after.allocations, before.allocations);
         must(mesh_refine(mesh, &fine));
+        must(mesh_need_lists(fine));
         base_memory_read(&after);
         double predicted = fine->n_cells * mesh_bytes_per_cell(fine->blocks[0].shape, 1);
         assert_true((double)(after.live_bytes - before.live_bytes) < predicted);
@@ -629,8 +645,10 @@ static void test_sizes(void **state) {
     facet_box huge = {.dim = 3, .upper = {1, 1, 1}, .cells = {600, 600, 600}, .shape = "hex"};
     struct facet_mesh *mesh;
     if (base_available_bytes() < 200000000000) {
-        assert_int_equal(mesh_create_box(&huge, &mesh), FACET_ERROR_MACHINE);
+        must(mesh_create_box(&huge, &mesh));
+        assert_int_equal(mesh_need_lists(mesh), FACET_ERROR_MACHINE);
         assert_non_null(strstr(facet_message(), "216000000 cells"));
+        mesh_destroy(&mesh);
     }
 }
 
@@ -677,6 +695,7 @@ static void test_locate_in_thin_cells(void **state) {
     struct facet_mesh *mesh;
     struct mesh_locator *locator;
     must(mesh_create_box(&box, &mesh));
+    must(mesh_need_lists(mesh));
     must(mesh_locator_create(mesh, &locator));
     for (int i = 0; i <= 50; i++)
         for (int j = 0; j < 5; j++) {

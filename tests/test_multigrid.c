@@ -442,7 +442,7 @@ static void row_modes_cure_small_tau(void **state) {
             struct solved s;
             struct pmg_options options, without;
             pmg_options_default(&options);
-            options.last = PMG_CHOLESKY; /* what is compared are the spaces, with the same smoother */
+            options.last = COARSE_FACTOR; /* what is compared are the spaces, with the same smoother */
             options.smoother = PMG_FACES;
             options.degree = 4;
             without = options;
@@ -465,13 +465,13 @@ static void variants_solve(void **state) {
         condensed(&setup, &s, k, k < 2 ? 12 : 4, 3, NULL);
         for (int coarse = PMG_CONSTANT; coarse <= PMG_ROWS; coarse++)
             for (int smoother = PMG_FACES; smoother <= PMG_CELLS; smoother++)
-                for (int last = PMG_CHOLESKY; last <= PMG_AMG; last++) {
+                for (int last = COARSE_FACTOR; last <= COARSE_AMG; last++) {
                     struct pmg_options options = {
                         .coarse = (enum pmg_coarse)coarse,
                         .smoother = (enum pmg_smoother)smoother,
-                        .last = (enum pmg_last)last,
+                        .last = (enum coarse_wish)last,
                         .between = -1,
-                        .precision = smoother == PMG_CELLS && last == PMG_AMG ? PMG_MIXED : PMG_DOUBLE};
+                        .precision = smoother == PMG_CELLS && last == COARSE_AMG ? PMG_MIXED : PMG_DOUBLE};
                     int n = count(&s, &options, NULL);
                     if (!(n <= 40))
                         fail_msg("%s, coarse %d, smoother %d, last %d: %d iterations", shapes[k], coarse,
@@ -632,7 +632,7 @@ static void failed_allocations_leak_nothing(void **state) {
         struct pmg_options options = {.between = -1,
                                       .smoother = variant == 1 ? PMG_CELLS : PMG_SMOOTHER_AUTO,
                                       .coarse = variant == 1 ? PMG_CONTINUOUS : PMG_COARSE_AUTO,
-                                      .last = variant == 2 ? PMG_AMG : PMG_LAST_AUTO,
+                                      .last = variant == 2 ? COARSE_AMG : COARSE_AUTO,
                                       .precision = variant == 3 ? PMG_MIXED : PMG_DOUBLE};
         int64_t blocks = live_blocks();
         for (int k = 1;; k++) {

@@ -217,6 +217,7 @@ static struct facet_mesh *make_box(int k, const int *cells, const int *periodic,
         if (x) box.coordinates[a] = x[a];
     }
     must(mesh_create_box(&box, &mesh));
+    must(mesh_need_lists(mesh));
     return mesh;
 }
 
@@ -299,6 +300,7 @@ static void other_topology(void **state) {
                             .split = shapes[k].split};
         struct facet_mesh *wide;
         must(mesh_create_box(&larger, &wide));
+        must(mesh_need_lists(wide));
         assert_int_equal(is_nested(fine[0], wide, 1, NULL), 0);
         mesh_destroy(&wide);
         for (int i = 0; i < 2; i++) {
@@ -317,6 +319,7 @@ static void refined_boxes(void **state) {
     for (int k = 0; k < N_SHAPES; k++) {
         struct facet_mesh *mesh = make_box(k, shapes[k].has_eight ? three : two, periodic, NULL), *fine;
         must(mesh_refine(mesh, &fine));
+        must(mesh_need_lists(fine));
         assert_null(fine->coarse);
         assert_int_equal(is_nested(fine, mesh, 1, NULL), 1);
         mesh_destroy(&fine);
@@ -341,6 +344,7 @@ static void refined_files(void **state) {
         snprintf(path, sizeof path, "tests/meshes/%s.msh", files[i]);
         must(mesh_read_gmsh(path, &mesh));
         must(mesh_refine(mesh, &fine));
+        must(mesh_need_lists(fine));
         assert_int_equal(is_nested(fine, mesh, 1, NULL), 1);
         assert_int_equal(is_nested(mesh, fine, 1, NULL), 0);
         mesh_destroy(&fine);
@@ -356,7 +360,10 @@ static void ways_agree(void **state) {
         struct facet_mesh *mesh = make_box(k, two, NULL, NULL);
         must(mesh_refine_keeping(mesh, 1));
         struct mesh_finder *order, *search;
-        must(mesh_finder_create(MESH_BY_ORDER, mesh, mesh->coarse, &order));
+        must(mesh_need_lists(mesh));
+        must(mesh_need_lists(mesh->coarse));
+        enum mesh_way fast = mesh_is_box(mesh) ? MESH_BY_INTERVALS : MESH_BY_ORDER;
+        must(mesh_finder_create(fast, mesh, mesh->coarse, &order));
         must(mesh_finder_create(MESH_BY_SEARCH, mesh, mesh->coarse, &search));
         for (int32_t c = 0; c < mesh->n_cells; c++) {
             struct mesh_kind first, second;
@@ -379,6 +386,7 @@ static void moved_nodes(void **state) {
     struct facet_mesh *mesh, *coarse;
     must(mesh_read_gmsh("tests/meshes/annulus_3_41.msh", &coarse));
     must(mesh_refine(coarse, &mesh));
+    must(mesh_need_lists(mesh));
     assert_int_equal(is_nested(mesh, coarse, 1, NULL), 1);
     struct mesh_block *block = &mesh->blocks[0];
     double *node =
@@ -487,6 +495,7 @@ static void threads_agree(void **state) {
 static void fail_in_turn(const struct facet_mesh *mesh) {
     struct base_memory before, after;
     struct mesh_hierarchy h;
+    for (const struct facet_mesh *level = mesh; level; level = level->coarse) must(mesh_need_lists(level));
     base_memory_read(&before);
     for (int64_t k = 1;; k++) {
         base_memory_fail_at(k);

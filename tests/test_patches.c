@@ -57,6 +57,7 @@ static void make(const struct wish *w, const char *device, struct made *s) {
     memcpy(b.periodic, w->periodic, sizeof b.periodic);
     *s = (struct made){0};
     ok(mesh_create_box(&b, &s->mesh));
+    ok(mesh_need_lists(s->mesh));
     eliminated = calloc((size_t)s->mesh->n_faces, 1);
     for (int32_t f = 0; f < s->mesh->n_faces; f++)
         eliminated[f] = !w->open && s->mesh->face_cells[2 * (int64_t)f + 1] < 0;

@@ -227,6 +227,7 @@ static void trace_make(const struct device *device, const char *shape, int n, in
     facet_box b = {.dim = dim, .upper = {1, 1, 1}, .cells = {n, n, n}, .shape = shape};
     uint32_t seed = 7;
     ok(mesh_create_box(&b, &t->mesh));
+    ok(mesh_need_lists(t->mesh));
     uint8_t *flags = test_calloc((size_t)t->mesh->n_faces, 1);
     for (int32_t f = 0; f < t->mesh->n_faces; f++) flags[f] = f % 5 == 0;
     ok(trace_space_create(t->mesh, degree, 1, flags, &t->space));

@@ -47,6 +47,7 @@ static void cuts_conform(void **state) {
             assert_int_equal(mesh->n_boundary_faces, 12 * n * n);
             assert_int_equal(mesh_find_group(mesh, "zmin", 2)->count, 2 * n * n);
             ok(mesh_refine(mesh, &fine));
+            ok(mesh_need_lists(fine));
             assert_int_equal(fine->n_faces, 2 * 8 * mesh->n_cells + 2 * mesh->n_boundary_faces);
             ok(mesh_measure_quality(fine, &quality));
             near(quality.volume, 1, 1e-13);
@@ -64,6 +65,7 @@ static void graded_boxes(void **state) {
         struct facet_mesh *mesh;
         struct mesh_quality quality;
         ok(mesh_create_box(&box, &mesh));
+        ok(mesh_need_lists(mesh));
         ok(mesh_measure_quality(mesh, &quality));
         near(quality.volume, 42, 1e-12);
         assert_true(quality.upper[2] == 10.5 && quality.lower[1] == -1);
@@ -304,10 +306,14 @@ static void too_much_for_the_memory(void **state) {
     facet_box box = {.dim = 3, .upper = {1, 1, 1}, .cells = {680, 680, 680}, .shape = "hex"};
     if (base_available_bytes() > 250000000000) return; /* the largest that 32-bit numbers count would fit */
     base_memory_read(&before);
-    refused(mesh_create_box(&box, &mesh), FACET_ERROR_MACHINE, "the box of 314432000 cells would take ");
+    ok(mesh_create_box(&box, &mesh));
+    refused(mesh_need_lists(mesh), FACET_ERROR_MACHINE, "the box of 314432000 cells would take ");
     assert_non_null(strstr(facet_message(), " bytes) are free; about "));
+    mesh_destroy(&mesh);
+    mesh = unit_box("tet", NULL, 2);
+    refused(facet_mesh_refine(mesh, 7), FACET_ERROR_MACHINE, "times it would fit");
+    mesh_destroy(&mesh);
     mesh = unit_box("hex", NULL, 2);
-    refused(facet_mesh_refine(mesh, 8), FACET_ERROR_MACHINE, "times it would fit");
     struct setup setup = {.mesh = mesh, .degree = 16, .exact = "x"};
     struct solved s;
     int threads = base_threads();

@@ -187,6 +187,7 @@ static void refinement_keeps_curved_geometry(void **state) {
             int dim = mesh->dim;
             ok(mesh_measure_quality(mesh, &before));
             ok(mesh_refine(mesh, &fine));
+            ok(mesh_need_lists(fine));
             ok(mesh_measure_quality(fine, &after));
             near(after.volume, before.volume, 1e-13);
             assert_int_equal(fine->n_cells, mesh->n_cells << dim);
@@ -292,6 +293,7 @@ static void periodic_boxes_close(void **state) {
                 struct facet_mesh *mesh;
                 struct solved s;
                 ok(mesh_create_box(&box, &mesh));
+                ok(mesh_need_lists(mesh));
                 ok(facet_mesh_refine(mesh, 1));
                 assert_int_equal(mesh->n_boundary_faces, n_boundary);
                 assert_int_equal(mesh->n_groups, 6 - 2 * __builtin_popcount((unsigned)joined));

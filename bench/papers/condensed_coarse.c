@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "bench/papers/condensed_local.h"
-#include "solve/amg.h"
+#include "solve/coarse.h"
 
 #define CORNERS 8
 /* Bytes of a factor for every unknown of the trace up to which solving with it is cheap beside a product. */
@@ -96,47 +96,26 @@ done:
     return status;
 }
 
-/* The free vertices of a cell, each once (a period of one cell has both ends in one); place[corner]: which of
- * them, or -1. */
-static int list_vertices(const struct condensed_coarse *c, int64_t cell, int32_t *unknowns,
-                         int place[CORNERS]) {
-    int count = 0, at[3];
-    box_cell_at(&c->h->grid, cell, at);
-    for (int corner = 0; corner < 1 << c->h->grid.dim; corner++) {
-        int32_t number = c->number[condensed_entity(c->h, 0, at, corner)];
-        place[corner] = -1;
-        if (number < 0) continue;
-        int i = 0;
-        while (i < count && unknowns[i] != number) i++;
-        if (i == count) unknowns[count++] = number;
-        place[corner] = i;
-    }
-    return count;
-}
-
 static facet_status assemble(const struct condensed_coarse *c, struct csr *csr) {
     facet_status status = FACET_OK;
     const struct box_condensed *h = c->h;
-    int64_t n_cells = h->grid.n_cells;
-    struct csr_elements e = {.n = c->n, .n_elements = n_cells};
+    struct csr_elements e = {0};
+    int corners = 1 << h->grid.dim;
     double *kinds = NULL;
     TRY(ALLOC(kinds, (int64_t)h->n_kinds * CORNERS * CORNERS));
     TRY(make_matrices(c, kinds));
-    TRY(ALLOC(e.starts, n_cells + 1));
-    TRY(ALLOC(e.matrix_starts, n_cells + 1));
-    TRY(ALLOC(e.unknowns, n_cells * CORNERS));
-    TRY(CALLOC(e.matrices, n_cells * CORNERS * (CORNERS + 1) / 2));
-    e.starts[0] = e.matrix_starts[0] = 0;
-    for (int64_t cell = 0; cell < n_cells; cell++) {
-        int place[CORNERS] = {0}, n = list_vertices(c, cell, e.unknowns + e.starts[cell], place);
+    TRY(csr_elements_create(c->n, h->grid.n_cells, CORNERS, 0, &e));
+    for (int64_t cell = 0; cell < h->grid.n_cells; cell++) {
         const double *from = kinds + (int64_t)h->cell_kind[cell] * CORNERS * CORNERS;
-        double *to = e.matrices + e.matrix_starts[cell], k = box_conductivity(&h->grid, cell);
-        for (int i = 0; i < 1 << h->grid.dim; i++)
-            for (int j = 0; j < 1 << h->grid.dim; j++)
-                if (place[i] >= 0 && place[j] >= 0 && place[j] <= place[i])
-                    to[place[i] * (place[i] + 1) / 2 + place[j]] += k * from[i * CORNERS + j];
-        e.starts[cell + 1] = e.starts[cell] + n;
-        e.matrix_starts[cell + 1] = e.matrix_starts[cell] + n * (n + 1) / 2;
+        double matrix[CORNERS * (CORNERS + 1) / 2], *to = matrix, k = box_conductivity(&h->grid, cell);
+        int64_t numbers[CORNERS];
+        int at[3];
+        box_cell_at(&h->grid, cell, at);
+        for (int i = 0; i < corners; i++) {
+            numbers[i] = c->number[condensed_entity(h, 0, at, i)];
+            for (int j = 0; j <= i; j++) *to++ = k * from[i * CORNERS + j];
+        }
+        csr_elements_add(&e, corners, numbers, matrix);
     }
     TRY(csr_from_elements(&e, csr));
 done:
@@ -150,35 +129,12 @@ done:
 /* Factored where the factor is small beside the problem, else a cycle of algebraic multigrid. */
 static facet_status make_solver(struct condensed_coarse *c, const struct device *device) {
     facet_status status = FACET_OK;
-    int singular = c->h->grid.singular;
-    struct csr csr = {0};
-    struct cholesky *cholesky = NULL;
-    int64_t *offsets = NULL;
-    double *ones = NULL, bytes = 0.0;
-    TRY(assemble(c, &csr));
-    TRY(ALLOC(offsets, c->n + 1));
-    for (int64_t i = 0; i <= c->n; i++) offsets[i] = i;
-    if (c->n <= cholesky_reasonable_size()) {
-        TRY(cholesky_analyze(&csr, c->n, offsets, singular ? 0 : -1, &cholesky, &bytes));
-        if (bytes <= FACTOR_BYTES * (double)c->h->n_trace || c->n < 1000) {
-            TRY(cholesky_factor_last(cholesky, &csr));
-            TRY(operator_create_cholesky(device, c->n, &cholesky, &c->solve));
-            goto done;
-        }
-    }
-    struct amg_options options;
-    amg_options_default(&options);
-    options.cycle = MG_V;
-    options.n_kernel = singular;
-    options.name = "vertices";
-    TRY(ALLOC(ones, c->n));
-    for (int64_t i = 0; i < c->n; i++) ones[i] = 1.0;
-    TRY(operator_create_amg(device, &csr, c->n, offsets, 1, ones, &options, &c->solve));
+    struct coarse_matrix matrix = {.name = "vertices", .singular = c->h->grid.singular};
+    struct coarse_options options = {.fine_bytes = FACTOR_BYTES * (double)c->h->n_trace};
+    TRY(assemble(c, &matrix.csr));
+    TRY(operator_create_coarse(device, &matrix, &options, &c->solve));
 done:
-    csr_destroy(&csr);
-    cholesky_destroy(&cholesky);
-    base_free(&offsets);
-    base_free(&ones);
+    coarse_matrix_destroy(&matrix);
     return status;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "solve/amg.h"
+#include "solve/coarse.h"
 
 /* A factor beyond so many vertices takes longer to apply than a cycle of multigrid. */
 #define CHOLESKY_VERTICES 60000
@@ -134,31 +134,6 @@ static void cell_matrix(const struct box_coarse *c, const int at[3], double *mat
         }
 }
 
-/* Corners of one cell that are the same vertex (a periodic direction of one cell) are added up; those that
- * are no unknowns are left out. matrix: lower triangle of the full one, replaced by that of the rest. */
-static int gather_corners(const struct box_coarse *c, const int at[3], double *matrix, int32_t *unknowns) {
-    int corners = 1 << c->h->grid.dim, count = 0, place[8];
-    double full[8][8], sum[8][8] = {{0.0}};
-    for (int v = 0; v < corners; v++) {
-        int ends[3] = {v & 1, v >> 1 & 1, v >> 2 & 1};
-        int32_t number = c->numbers[box_coarse_vertex(c, at, ends)];
-        place[v] = -1;
-        for (int u = 0; u < count; u++)
-            if (number >= 0 && unknowns[u] == number) place[v] = u;
-        if (number >= 0 && place[v] < 0) {
-            place[v] = count;
-            unknowns[count++] = number;
-        }
-        for (int w = 0; w <= v; w++) full[v][w] = full[w][v] = matrix[v * (v + 1) / 2 + w];
-    }
-    for (int v = 0; v < corners; v++)
-        for (int w = 0; w < corners; w++)
-            if (place[v] >= 0 && place[w] >= 0) sum[place[v]][place[w]] += full[v][w];
-    for (int v = 0; v < count; v++)
-        for (int w = 0; w <= v; w++) *matrix++ = sum[v][w];
-    return count;
-}
-
 /* Cells that follow one another along x mostly differ in nothing, or in k alone without reaction. */
 static int is_multiple(const struct boxhdg *h, const int a[3], const int b[3]) {
     const struct box_grid *g = &h->grid;
@@ -175,15 +150,12 @@ static facet_status assemble(struct box_coarse *c) {
     facet_status status = FACET_OK;
     const struct box_grid *g = &c->h->grid;
     int corners = 1 << g->dim, triangle = corners * (corners + 1) / 2, last[3] = {-1, 0, 0};
-    struct csr_elements e = {.n = c->n, .n_elements = g->n_cells};
-    double kept[36];
-    TRY(CALLOC(e.starts, g->n_cells + 1));
-    TRY(CALLOC(e.matrix_starts, g->n_cells + 1));
-    TRY(ALLOC(e.unknowns, g->n_cells * corners));
-    TRY(ALLOC(e.matrices, g->n_cells * triangle));
+    struct csr_elements e;
+    double kept[36], matrix[36];
+    TRY(csr_elements_create(c->n, g->n_cells, corners, 0, &e));
     for (int64_t cell = 0; cell < g->n_cells; cell++) {
         int at[3];
-        double *matrix = e.matrices + e.matrix_starts[cell];
+        int64_t numbers[8];
         box_cell_at(g, cell, at);
         if (last[0] < 0 || !is_multiple(c->h, last, at)) {
             cell_matrix(c, at, kept);
@@ -191,9 +163,9 @@ static facet_status assemble(struct box_coarse *c) {
         }
         double factor = box_conductivity(g, cell) / box_conductivity(g, box_cell(g, last));
         for (int i = 0; i < triangle; i++) matrix[i] = factor * kept[i];
-        int count = gather_corners(c, at, matrix, e.unknowns + e.starts[cell]);
-        e.starts[cell + 1] = e.starts[cell] + count;
-        e.matrix_starts[cell + 1] = e.matrix_starts[cell] + count * (count + 1) / 2;
+        for (int v = 0; v < corners; v++)
+            numbers[v] = c->numbers[box_coarse_vertex(c, at, (int[3]){v & 1, v >> 1 & 1, v >> 2 & 1})];
+        csr_elements_add(&e, corners, numbers, matrix);
     }
     TRY(csr_from_elements(&e, &c->A));
 done:
@@ -249,37 +221,11 @@ done:
 
 /* ---------------------------------------------------------------------------------------- solve */
 
-static void no_unknowns(const struct operator* M, const struct vector *b, struct vector *x) {
-    (void)M;
-    (void)b;
-    (void)x;
-}
-
-facet_status box_coarse_solver(const struct device *device, const struct box_coarse *c, struct operator* M) {
-    facet_status status = FACET_OK;
-    struct cholesky *cholesky = NULL;
-    int64_t *blocks = NULL, pin = c->h->grid.singular ? 0 : -1;
-    double *ones = NULL, bytes;
-    *M = (struct operator){.device = device, .apply = no_unknowns, .name = "no vertices"};
-    if (c->n == 0) goto done;
-    TRY(ALLOC(blocks, c->n + 1));
-    for (int64_t i = 0; i <= c->n; i++) blocks[i] = i;
-    if (c->n <= CHOLESKY_VERTICES && c->n <= cholesky_reasonable_size()) {
-        TRY(cholesky_analyze(&c->A, c->n, blocks, pin, &cholesky, &bytes));
-        TRY(cholesky_factor(cholesky, &c->A));
-        TRY(operator_create_cholesky(device, c->n, &cholesky, M));
-        goto done;
-    }
-    struct amg_options options;
-    amg_options_default(&options);
-    options.cycle = MG_W;
-    options.n_kernel = c->h->grid.singular ? 1 : 0;
-    TRY(ALLOC(ones, c->n));
-    for (int64_t i = 0; i < c->n; i++) ones[i] = 1.0;
-    TRY(operator_create_amg(device, &c->A, c->n, blocks, 1, ones, &options, M));
-done:
-    cholesky_destroy(&cholesky);
-    base_free(&blocks);
-    base_free(&ones);
+facet_status box_coarse_solver(const struct device *device, struct box_coarse *c, struct operator* M) {
+    struct coarse_matrix matrix = {.name = "vertices", .csr = c->A, .singular = c->h->grid.singular};
+    facet_status status = operator_create_coarse(
+        device, &matrix, &(struct coarse_options){.unknowns = CHOLESKY_VERTICES, .cycle = MG_W}, M);
+    coarse_matrix_destroy(&matrix);
+    c->A = (struct csr){0};
     return status;
 }

@@ -68,14 +68,23 @@ void base_report_iteration(const struct base_monitor *monitor, int iteration, do
                                    .residual = residual});
 }
 
-double base_phase_begin(const struct base_monitor *monitor, facet_phase phase) {
+/* The time less all that was counted: it stands still while a phase runs inside another. */
+static double seconds_outside(const struct base_timers *timers) {
+    double seconds = base_seconds();
+    for (int i = 0; timers != NULL && i < FACET_N_PHASES; i++) seconds -= timers->seconds[i];
+    return seconds;
+}
+
+double base_phase_begin(const struct base_timers *timers, const struct base_monitor *monitor,
+                        facet_phase phase) {
     report(monitor, &(facet_event){.kind = FACET_EVENT_BEGIN, .phase = phase});
-    return base_seconds();
+    return seconds_outside(timers);
 }
 
 void base_phase_end(struct base_timers *timers, const struct base_monitor *monitor, facet_phase phase,
                     double begin) {
-    double seconds = base_seconds() - begin;
-    timers->seconds[phase] += seconds;
+    double seconds = seconds_outside(timers) - begin;
+    if (seconds < 0.0) seconds = 0.0; /* of rounding */
+    if (timers != NULL) timers->seconds[phase] += seconds;
     report(monitor, &(facet_event){.kind = FACET_EVENT_END, .phase = phase, .seconds = seconds});
 }

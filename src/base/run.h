@@ -35,8 +35,11 @@ void base_report_iteration(const struct base_monitor *monitor, int iteration, do
 struct base_timers {
     double seconds[FACET_N_PHASES];
 };
-/* phase_begin returns the time; phase_end adds what has passed since. */
-double base_phase_begin(const struct base_monitor *monitor, facet_phase phase);
+/* phase_begin returns the time outside all phases of these timers; phase_end adds what has passed since. So a
+ * phase may begin and end inside another, and every second is counted once. timers: NULL where there are none
+ * yet (begin: all are zero) or none any more. */
+double base_phase_begin(const struct base_timers *timers, const struct base_monitor *monitor,
+                        facet_phase phase);
 void base_phase_end(struct base_timers *timers, const struct base_monitor *monitor, facet_phase phase,
                     double begin);
 

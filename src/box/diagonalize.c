@@ -534,9 +534,9 @@ static void apply(const struct operator* M, const struct vector *b, struct vecto
         box_diagonal_solve(s, b->data, u->data);
 }
 
-facet_status operator_create_diagonal(const struct device *device, const struct box_grid *g,
-                                      const struct box_element *e, struct box_diagonal **diagonal,
-                                      struct operator* M) {
+facet_status operator_create_diagonalization(const struct device *device, const struct box_grid *g,
+                                             const struct box_element *e, struct box_diagonal **diagonal,
+                                             struct operator* M) {
     facet_status status = FACET_OK;
     const int straight[3] = {0, 1, 2};
     int sizes[3] = {1, 1, 1};

@@ -109,8 +109,8 @@ facet_status box_diagonal_set_inverses(struct box_diagonal *diagonal, const doub
 void box_diagonal_solve(struct box_diagonal *diagonal, const double *b, double *u);
 /* Of continuous elements, as an operator on vectors of all nodes. `diagonal` is the caller's, and must
  * outlive M. */
-facet_status operator_create_diagonal(const struct device *device, const struct box_grid *grid,
-                                      const struct box_element *element, struct box_diagonal **diagonal,
-                                      struct operator* M);
+facet_status operator_create_diagonalization(const struct device *device, const struct box_grid *grid,
+                                             const struct box_element *element,
+                                             struct box_diagonal **diagonal, struct operator* M);
 
 #endif

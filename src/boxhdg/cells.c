@@ -214,13 +214,16 @@ facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, const d
 facet_status boxhdg_solution_create(const struct boxhdg *h, struct boxhdg_solution *s) {
     facet_status status = FACET_OK;
     *s = (struct boxhdg_solution){0};
-    TRY(CALLOC(s->loads, h->n_volume));
-    TRY(CALLOC(s->trace, h->n_trace));
-    TRY(CALLOC(s->u, h->n_volume));
-    TRY(CALLOC(s->q, h->grid.dim * h->n_volume));
+    TRY(ALLOC(s->loads, h->n_volume));
+    TRY(ALLOC(s->trace, h->n_trace));
+    TRY(ALLOC(s->u, h->n_volume));
 done:
     if (status != FACET_OK) boxhdg_solution_destroy(s);
     return status;
+}
+
+facet_status boxhdg_solution_add_q(const struct boxhdg *h, struct boxhdg_solution *s) {
+    return s->q == NULL ? ALLOC(s->q, h->grid.dim * h->n_volume) : FACET_OK;
 }
 
 void boxhdg_solution_destroy(struct boxhdg_solution *s) {

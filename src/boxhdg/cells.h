@@ -47,7 +47,7 @@ facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, const d
 /* Gauss points for data: n + BOX_EXTRA_POINTS. */
 /* loads = (f, mode), f = the source or lambda u - k div grad u of the exact solution. */
 facet_status boxhdg_project_source(const struct boxhdg *h, const struct box_given *data, double *loads);
-/* As boxhdg_load wants them; n_trace each, zero on all other faces. */
+/* As boxhdg_load wants them; n_trace each, or NULL: not wanted. Other faces are left as they are. */
 facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_given *data, double *dirichlet,
                                      double *neumann);
 /* The L2 projection of a function onto the modes of every cell; of one from its values at n_points^dim Gauss
@@ -63,11 +63,14 @@ facet_status boxhdg_hybridize(const struct boxhdg *h, const double *u, const dou
 /* ------------------------------------------------------------------------------------- results */
 
 struct boxhdg_solution {
-    double *loads, *trace, *u, *q; /* n_volume, n_trace, n_volume, dim x n_volume */
+    double *loads, *trace, *u; /* n_volume, n_trace, n_volume */
+    double *q;                 /* dim x n_volume, NULL until boxhdg_solution_add_q */
     double *star; /* NULL until post-processed; cells x (n+1)^dim coefficients of the orthonormal Legendre
                      basis on [-1, 1], direction 0 fastest */
 };
+/* The arrays, with nothing in them. */
 facet_status boxhdg_solution_create(const struct boxhdg *h, struct boxhdg_solution *solution);
+facet_status boxhdg_solution_add_q(const struct boxhdg *h, struct boxhdg_solution *solution);
 void boxhdg_solution_destroy(struct boxhdg_solution *solution);
 
 /* u* in Q_(p+1): (k grad u*, grad w) = -(q, grad w) for all w, and the mean of u. */
@@ -93,6 +96,9 @@ static inline int boxhdg_field_components(const struct boxhdg *h, enum boxhdg_fi
 facet_status boxhdg_evaluate(const struct boxhdg *h, const struct boxhdg_solution *solution,
                              enum boxhdg_field field, int64_t cell, const struct box_places *places,
                              double *values);
+/* The integrals of its components over a cell. */
+facet_status boxhdg_integrate(const struct boxhdg *h, const struct boxhdg_solution *solution,
+                              enum boxhdg_field field, int64_t cell, double *integrals);
 facet_status boxhdg_measure_errors(const struct boxhdg *h, const struct boxhdg_solution *solution,
                                    const struct field *exact, struct box_errors *errors);
 
@@ -102,7 +108,7 @@ double boxhdg_face_flux(const struct boxhdg *h, const struct boxhdg_solution *so
 /* The mean over the faces of a cell of the trace's mean on them. */
 double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *solution, int64_t cell);
 /* The largest imbalance of a cell and the largest jump of the flux through a face, relative to the largest
- * integral of |q.n| + tau (|u| + |uhat|) over the faces of a cell. */
+ * integral of |q.n| + tau (|u| + |uhat|) over the faces of a cell. q is made from u and the trace. */
 facet_status boxhdg_conservation(const struct boxhdg *h, const struct boxhdg_solution *solution,
                                  double *imbalance);
 

@@ -6,10 +6,9 @@
 
 #include "base/memory.h"
 #include "box/diagonalize.h"
-#include "solve/amg.h"
+#include "solve/coarse.h"
 
 #define L           KERNEL_LANES
-#define MAX_DIRECT  4000  /* unknowns that Cholesky is given */
 #define SMALL_ANGLE 1e-11 /* an eigenvalue below this part of the largest is the kernel's */
 
 struct boxhdg_lanes_coarse {
@@ -210,53 +209,36 @@ static int64_t unknown(const struct boxhdg_lanes_coarse *c, int i, int j, int k)
 static void add_cell(const struct boxhdg_lanes_coarse *c, const int at[3], const double *energies,
                      struct csr_elements *elements) {
     const int *present = c->lanes->plan.present;
-    int64_t e = elements->n_elements++, start = elements->starts[e];
-    int n = 0, corner[8], place[8];
+    int n = 0, corner[8], corners = 1;
+    int64_t numbers[8];
+    double matrix[36], *to = matrix;
+    for (int axis = 0; axis < 3; axis++) corners *= present[axis] ? 2 : 1;
     for (int v = 0; v < 8; v++) {
         int bit[3] = {v >> 2, (v >> 1) & 1, v & 1}, skip = 0;
         for (int axis = 0; axis < 3; axis++) skip |= bit[axis] && !present[axis];
-        int64_t number = skip ? -1 : unknown(c, at[0] + bit[0], at[1] + bit[1], at[2] + bit[2]);
-        if (number < 0) continue;
-        int known = 0; /* one periodic cell has the same vertex twice */
-        while (known < elements->starts[e + 1] - start && elements->unknowns[start + known] != number)
-            known++;
-        if (known == elements->starts[e + 1] - start) {
-            elements->unknowns[start + known] = (int32_t)number;
-            elements->starts[e + 1]++;
-        }
-        corner[n] = v;
-        place[n++] = known;
+        if (skip) continue;
+        numbers[n] = unknown(c, at[0] + bit[0], at[1] + bit[1], at[2] + bit[2]);
+        corner[n++] = v;
     }
-    int64_t m = elements->starts[e + 1] - start;
-    double *matrix = elements->matrices + elements->matrix_starts[e];
-    int corners = 1;
-    for (int axis = 0; axis < 3; axis++) corners *= present[axis] ? 2 : 1;
-    memset(matrix, 0, (size_t)(m * (m + 1) / 2) * sizeof *matrix);
     for (int r = 0; r < n; r++)
-        for (int s = 0; s < n; s++) {
+        for (int s = 0; s <= r; s++) {
             double sum = 0.0;
-            if (place[s] > place[r]) continue;
             for (int q = 0; q < 8; q++) {
                 int odd = __builtin_popcount((unsigned)(q & (corner[r] ^ corner[s]))) & 1;
                 sum += odd ? -energies[q] : energies[q];
             }
-            matrix[place[r] * (place[r] + 1) / 2 + place[s]] += sum / (corners * corners);
+            *to++ = sum / (corners * corners);
         }
-    elements->matrix_starts[e + 1] = elements->matrix_starts[e] + m * (m + 1) / 2;
-    if (e + 2 <= c->lanes->hdg->grid.n_cells) elements->starts[e + 2] = elements->starts[e + 1];
+    csr_elements_add(elements, n, numbers, matrix);
 }
 
 static facet_status assemble(const struct boxhdg_lanes_coarse *c, struct csr *csr) {
     facet_status status = FACET_OK;
     const struct box_plan *p = &c->lanes->plan;
-    int64_t n = c->lanes->hdg->grid.n_cells;
-    struct csr_elements elements = {.n = c->total};
+    struct csr_elements elements;
     struct energies last = {.known = 0};
     int at[3];
-    TRY(CALLOC(elements.starts, n + 1));
-    TRY(CALLOC(elements.matrix_starts, n + 1));
-    TRY(ALLOC(elements.unknowns, 8 * n));
-    TRY(ALLOC(elements.matrices, 36 * n));
+    TRY(csr_elements_create(c->total, c->lanes->hdg->grid.n_cells, 8, 0, &elements));
     for (at[2] = 0; at[2] < p->cells[2]; at[2]++)
         for (at[1] = 0; at[1] < p->cells[1]; at[1]++)
             for (at[0] = 0; at[0] < p->cells[0]; at[0]++)
@@ -267,41 +249,15 @@ done:
     return status;
 }
 
-/* By Cholesky or algebraic multigrid, on the host. */
+/* On the host. */
 static facet_status end_assembled(struct boxhdg_lanes_coarse *c, struct multigrid *mg) {
     facet_status status = FACET_OK;
-    struct csr csr = {0};
-    struct cholesky *cholesky = NULL;
-    struct operator solve = {0};
-    int64_t *nodes = NULL;
-    double *ones = NULL, bytes;
-    int singular = c->lanes->hdg->grid.singular;
-    TRY(assemble(c, &csr));
-    int64_t entries = csr.offsets[c->total];
-    TRY(ALLOC(nodes, c->total + 1));
-    for (int64_t i = 0; i <= c->total; i++) nodes[i] = i;
-    if (c->total <= MAX_DIRECT && c->total <= cholesky_reasonable_size()) {
-        TRY(cholesky_analyze(&csr, c->total, nodes, singular ? 0 : -1, &cholesky, &bytes));
-        TRY(cholesky_factor(cholesky, &csr));
-        TRY(operator_create_cholesky(c->device, c->total, &cholesky, &solve));
-        TRY(multigrid_end(mg, "vertices", &solve));
-        multigrid_describe(mg, entries, bytes);
-    } else {
-        struct amg_options options;
-        amg_options_default(&options);
-        options.n_kernel = singular;
-        options.cycle = MG_V;
-        options.name = "vertices";
-        TRY(ALLOC(ones, c->total));
-        for (int64_t i = 0; i < c->total; i++) ones[i] = 1.0;
-        TRY(multigrid_append_amg(mg, c->device, &csr, c->total, nodes, 1, ones, &options));
-    }
+    struct coarse_matrix matrix = {.name = "vertices", .singular = c->lanes->hdg->grid.singular};
+    TRY(assemble(c, &matrix.csr));
+    TRY(multigrid_end_coarse(mg, c->device, &matrix,
+                             &(struct coarse_options){.unknowns = COARSE_FEW_UNKNOWNS}));
 done:
-    cholesky_destroy(&cholesky);
-    operator_destroy(&solve);
-    csr_destroy(&csr);
-    base_free(&nodes);
-    base_free(&ones);
+    coarse_matrix_destroy(&matrix);
     return status;
 }
 

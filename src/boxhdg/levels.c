@@ -1,21 +1,15 @@
 /* The level of the faces. */
 #include "boxhdg/levels.h"
 
-#include <lapacke.h>
-#include <math.h>
-
 #include "base/memory.h"
-
-#define LANCZOS_STEPS     12
-#define EIGENVALUE_SAFETY 1.1 /* the estimate comes from below */
 
 /* What smoother and link share; it belongs to the link. */
 struct faces {
     const struct boxhdg_lanes *lanes;
     struct boxhdg_lanes_coarse *coarse;
-    struct vector moments, coefficients;            /* the link's */
-    int degree;                                     /* of the polynomials, which alone need what follows */
-    double top, a[MG_MAX_DEGREE], b[MG_MAX_DEGREE]; /* d = a D r + b d */
+    struct vector moments, coefficients;       /* the link's */
+    int degree;                                /* of the polynomials, which alone need what follows */
+    double a[MG_MAX_DEGREE], b[MG_MAX_DEGREE]; /* d = a D r + b d */
     struct vector r, d, y;
 };
 
@@ -108,55 +102,33 @@ static void scale(const struct smoother *s, const struct operator* A, const stru
     operator_apply(&D, f, x);
 }
 
-/* The largest eigenvalue of D K by the Lanczos process of a few preconditioned conjugate gradient steps. */
-static facet_status estimate_top(const struct boxhdg_lanes *lanes, double *top) {
+/* A start for the largest eigenvalue of D K that is zero in lanes that are no unknowns. */
+static facet_status pack_noise(const struct boxhdg_lanes *lanes, struct vector *r) {
     facet_status status = FACET_OK;
-    struct vector r = {0}, p = {0}, y = {0};
-    double diagonal[LANCZOS_STEPS], below[LANCZOS_STEPS], sums[2], beta = 0.0, previous = 1.0, *noise = NULL;
-    int n = 0;
+    double *noise = NULL;
     TRY(ALLOC(noise, lanes->hdg->n_trace));
     solve_noise(lanes->hdg->n_trace, noise);
-    TRY(boxhdg_lanes_vector(lanes, lanes->plan.size, &r));
-    TRY(boxhdg_lanes_vector(lanes, lanes->plan.size, &p));
-    TRY(boxhdg_lanes_vector(lanes, lanes->plan.size, &y));
-    TRY(boxhdg_lanes_pack(lanes, BOXHDG_RESIDUAL, noise, &r));
-    vector_fill(&y, 0.0);
-    boxhdg_lanes_residual(lanes, 0.0, &y, &r, NULL, sums);
-    double rz = sums[0], first = rz;
-    while (n < LANCZOS_STEPS && rz > 1e-10 * first) {
-        struct box_step step = {.direction = 1, .product = 1, .a = 1.0, .b = beta};
-        double alpha = rz / boxhdg_lanes_step(lanes, &step, NULL, &r, NULL, &p, NULL, &y);
-        if (!(alpha > 0.0) || !isfinite(alpha)) break;
-        diagonal[n] = 1.0 / alpha + beta / previous;
-        boxhdg_lanes_residual(lanes, alpha, &y, &r, NULL, sums);
-        beta = sums[0] / rz;
-        below[n++] = sqrt(beta) / alpha;
-        rz = sums[0];
-        previous = alpha;
-    }
-    *top = EIGENVALUE_SAFETY;
-    if (n > 0 && LAPACKE_dsterf_work(n, diagonal, below) == 0) *top *= diagonal[n - 1];
+    TRY(boxhdg_lanes_pack(lanes, BOXHDG_RESIDUAL, noise, r));
 done:
     base_free(&noise);
-    vector_destroy(&r);
-    vector_destroy(&p);
-    vector_destroy(&y);
     return status;
 }
 
 static facet_status make_polynomial(struct faces *c, int degree, struct smoother *s) {
     facet_status status = FACET_OK;
-    struct vector *vectors[] = {&c->r, &c->d, &c->y};
+    struct vector *vectors[] = {&c->r, NULL, &c->y, &c->d};
+    struct operator K;
+    double top;
     if (degree > MG_MAX_DEGREE)
         FAIL(FACET_ERROR_INPUT, "the degree of a smoother must be 1 to %d, not %d", MG_MAX_DEGREE, degree);
-    for (int i = 0; i < 3; i++) TRY(boxhdg_lanes_vector(c->lanes, c->lanes->plan.size, vectors[i]));
-    TRY(estimate_top(c->lanes, &c->top));
-    for (int k = 0; k < degree; k++) {
-        c->a[k] = (8.0 * k + 4.0) / (2.0 * k + 3.0) / c->top;
-        c->b[k] = k > 0 ? (2.0 * k - 1.0) / (2.0 * k + 3.0) : 0.0;
-    }
+    for (int i = 0; i < 4; i++)
+        if (vectors[i] != NULL) TRY(boxhdg_lanes_vector(c->lanes, c->lanes->plan.size, vectors[i]));
+    TRY(pack_noise(c->lanes, &c->r));
+    operator_create_box(c->lanes, &K);
+    solve_largest_eigenvalue(&K, NULL, LANCZOS_MAX, vectors, &top);
+    polynomial_coefficients(POLYNOMIAL_FOURTH, top, 1.0, degree, c->a, c->b);
     c->degree = degree;
-    *s = (struct smoother){.smooth = smooth, .down = down, .up = up, .top = c->top, .data = c};
+    *s = (struct smoother){.smooth = smooth, .down = down, .up = up, .top = top, .data = c};
 done:
     return status;
 }

@@ -49,13 +49,48 @@ static void describe(const struct boxhdg *h, const struct boxhdg_solution *s, en
     }
 }
 
-facet_status boxhdg_evaluate(const struct boxhdg *h, const struct boxhdg_solution *s, enum boxhdg_field field,
-                             int64_t cell, const struct box_places *places, double *values) {
-    struct box_function f;
+static facet_status check_field(const struct boxhdg_solution *s, enum boxhdg_field field) {
     if ((field == BOX_U_STAR || field == BOX_Q_STAR) && s->star == NULL)
         return base_fail(FACET_ERROR_INPUT, "u* and q* are there only after post-processing");
+    return FACET_OK;
+}
+
+facet_status boxhdg_evaluate(const struct boxhdg *h, const struct boxhdg_solution *s, enum boxhdg_field field,
+                             int64_t cell, const struct box_places *places, double *values) {
+    facet_status status = FACET_OK;
+    struct box_function f;
+    TRY(check_field(s, field));
     describe(h, s, field, cell, &f);
-    return box_evaluate(&f, places, values);
+    TRY(box_evaluate(&f, places, values));
+done:
+    return status;
+}
+
+/* Of the derivative of a Legendre polynomial the ends are left, sqrt((2 i + 1) / 2) and the same with the
+ * sign of its parity; of the others, along tangents, the constant. */
+static double star_flux(const struct boxhdg_at *at, int d, const double *star) {
+    const struct boxhdg *h = at->h;
+    int64_t step = box_power(h->n + 1, d);
+    double sum = 0.0;
+    for (int i = 1; i <= h->n; i += 2) sum += 2.0 * box_legendre_end(i) * star[i * step];
+    return -at->k * at->inverse[d] * sum * sqrt((double)(1 << (h->grid.dim - 1)));
+}
+
+facet_status boxhdg_integrate(const struct boxhdg *h, const struct boxhdg_solution *s,
+                              enum boxhdg_field field, int64_t cell, double *integrals) {
+    facet_status status = FACET_OK;
+    struct boxhdg_at at;
+    int64_t star = cell * box_power(h->n + 1, h->grid.dim);
+    TRY(check_field(s, field));
+    boxhdg_at_set(h, cell, &at);
+    for (int c = 0; c < boxhdg_field_components(h, field); c++) {
+        const double *modes = (field == BOX_Q ? s->q + c * h->n_volume : s->u) + cell * h->cell_size;
+        integrals[c] = at.V * (field == BOX_U_STAR   ? s->star[star] * sqrt((double)(1 << h->grid.dim))
+                               : field == BOX_Q_STAR ? star_flux(&at, c, s->star + star)
+                                                     : boxhdg_weigh(at.extent, at.moments, modes));
+    }
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------- errors */

@@ -134,7 +134,11 @@ static facet_status boundary_face(const struct boxhdg_at *at, const struct bound
     double *values = scratch, *other = values + count + BOX_SLACK, *points = other + count + BOX_SLACK,
            end = side, *target = fixed ? job->dirichlet : job->neumann;
     const double *T[3] = {NULL}, *x[3];
-    if (target == NULL || (job->data->boundary[d][side] == NULL && job->data->exact == NULL)) return FACET_OK;
+    if (target == NULL) return FACET_OK;
+    if (job->data->boundary[d][side] == NULL && job->data->exact == NULL) {
+        memset(target + at->faces[d][side], 0, (size_t)h->face_size * sizeof *target);
+        return FACET_OK;
+    }
     for (int t = 0, tangent = 0; t < dim; t++) {
         counts[t] = t == d ? 1 : n;
         x[t] = t == d ? &end : job->projector->x;
@@ -164,8 +168,6 @@ facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_gi
     struct projector projector = {0};
     struct boundary_job job = {&projector, data, dirichlet, neumann};
     int n_points = h->n + BOX_EXTRA_POINTS;
-    if (dirichlet != NULL) memset(dirichlet, 0, (size_t)h->n_trace * sizeof *dirichlet);
-    if (neumann != NULL) memset(neumann, 0, (size_t)h->n_trace * sizeof *neumann);
     TRY(projector_create(h, n_points, &projector));
     TRY(boxhdg_for_cells(h, 0, project_scratch(h, n_points, h->grid.dim - 1), boundary_work, &job));
 done:
@@ -311,7 +313,7 @@ void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads
         for (int d = 0; neumann != NULL && d < g->dim; d++)
             for (int side = 0; side < 2; side++) {
                 if (g->sides[d][side] != BOX_NEUMANN || !boxhdg_at_boundary(&at, d, side)) continue;
-                double through = boxhdg_at_integral(&at, neumann, d, side);
+                double through = boxhdg_at_integral(&at, d, neumann + at.faces[d][side]);
                 sum += through;
                 *scale += fabs(through);
             }

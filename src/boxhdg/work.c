@@ -172,12 +172,12 @@ double boxhdg_weigh(const int extent[3], const double *const weights[3], const d
     return sum;
 }
 
-double boxhdg_at_integral(const struct boxhdg_at *at, const double *trace, int d, int side) {
+double boxhdg_at_integral(const struct boxhdg_at *at, int d, const double *modes) {
     const double *weights[3] = {at->moments[0], at->moments[1], at->moments[2]};
     int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
     extent[d] = 1;
     weights[d] = one;
-    return boxhdg_weigh(extent, weights, trace + at->faces[d][side]);
+    return boxhdg_weigh(extent, weights, modes);
 }
 
 /* ------------------------------------------------------------------------------------- loops */

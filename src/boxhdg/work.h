@@ -38,8 +38,8 @@ void boxhdg_at_flux(const struct boxhdg_at *at, int d, const double *u, const do
 
 /* The sum over all modes of u(i,j,k) weights[0][i] weights[1][j] weights[2][k]. */
 double boxhdg_weigh(const int extent[3], const double *const weights[3], const double *u);
-/* The integral over the reference face of what the trace is there. */
-double boxhdg_at_integral(const struct boxhdg_at *at, const double *trace, int d, int side);
+/* The integral over the reference face normal to d of what has these modes there. */
+double boxhdg_at_integral(const struct boxhdg_at *at, int d, const double *modes);
 /* Numbers of the arrays v and r above. */
 static inline int64_t boxhdg_pairs_size(const struct boxhdg *h) {
     return 6 * h->face_size + BOX_SLACK;

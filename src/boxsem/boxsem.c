@@ -56,7 +56,7 @@ static facet_status make_solver(struct boxsem *c) {
     struct operator M = {0};
     TRY(boxsem_levels_create(c->device, &c->grid, &c->element, o, cycle ? &M : NULL, &levels));
     if (direct) {
-        TRY(operator_create_diagonal(c->device, &c->grid, &c->element, &diagonal, &M));
+        TRY(operator_create_diagonalization(c->device, &c->grid, &c->element, &diagonal, &M));
     } else if (!cycle && o->preconditioner == BOXSEM_PRECONDITION_DIAGONAL) {
         TRY(boxsem_levels_diagonal(levels, &M));
     }

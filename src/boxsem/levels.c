@@ -4,35 +4,31 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "solve/coarse.h"
 
-/* Inside patches where k varies: with fewer, k = 7 in 3D takes more than three times the cycles of constant k
- * at jumps of 100. */
 /* Nodes of a direction whose modes are found by a dense eigensolver for a coarse level. */
 #define LONGEST_DIRECT 512
 
 /* ------------------------------------------------------------------------------ operator and transfer */
 
-static const struct boxsem_level *level_of(const struct operator* A) {
-    return A->data;
+/* y = a A x + b f. */
+static void product(const struct operator* A, double a, const struct vector *x, double b,
+                    const struct vector *f, struct vector *y) {
+    const struct boxsem_level *l = A->data;
+    if (A->single)
+        device_brick_apply_single(A->device, &l->brick.cells, a, x->single, b, f->single, y->single,
+                                  (float *)l->all->scratch);
+    else
+        device_brick_apply(A->device, &l->brick.cells, a, x->data, b, f->data, y->data, l->all->scratch);
 }
 
 static void apply(const struct operator* A, const struct vector *x, struct vector *y) {
-    const struct boxsem_level *l = level_of(A);
-    if (A->single)
-        device_brick_apply_single(A->device, &l->brick.cells, 1.0, x->single, 0.0, NULL, y->single,
-                                  (float *)l->all->scratch);
-    else
-        device_brick_apply(A->device, &l->brick.cells, 1.0, x->data, 0.0, NULL, y->data, l->all->scratch);
+    product(A, 1.0, x, 0.0, &(struct vector){0}, y);
 }
 
 static void residual(const struct operator* A, const struct vector *f, const struct vector *x,
                      struct vector *r) {
-    const struct boxsem_level *l = level_of(A);
-    if (A->single)
-        device_brick_apply_single(A->device, &l->brick.cells, -1.0, x->single, 1.0, f->single, r->single,
-                                  (float *)l->all->scratch);
-    else
-        device_brick_apply(A->device, &l->brick.cells, -1.0, x->data, 1.0, f->data, r->data, l->all->scratch);
+    product(A, -1.0, x, 1.0, f, r);
 }
 
 static struct operator level_operator(struct boxsem_level *l, int single) {
@@ -105,65 +101,27 @@ static void smooth_reversed(const struct smoother *s, const struct operator* A, 
     sweep(s->data, 1, f, x);
 }
 
-/* The inverse of the diagonal as an operator. */
-static void divide(const struct operator* D, const struct vector *x, struct vector *y) {
-    const struct vector *inverse = D->data;
-    if (D->single)
-        device_multiply_single(D->device, D->n, inverse->single, x->single, y->single);
-    else
-        device_multiply(D->device, D->n, inverse->data, x->data, y->data);
-}
-
-static void free_diagonal(struct operator* D) {
-    struct vector *inverse = D->data;
-    if (inverse != NULL) vector_destroy(inverse);
-    base_free(&D->data);
-}
-
-/* Zero on nodes with Dirichlet values, so that iterations for eigenvalues do not see them. */
-static void invert_diagonal(const struct boxsem_level *l, double *diagonal) {
-    const struct box_grid *g = &l->grid;
-    const int *n = l->brick.cells.n_nodes;
-    for (int64_t i = 0; i < l->n; i++) {
-        int at[3] = {(int)(i % n[0]), (int)(i / n[0] % n[1]), (int)(i / n[0] / n[1])}, fixed = 0;
-        for (int d = 0; d < g->dim; d++)
-            fixed |= (at[d] == 0 && g->sides[d][0] == BOX_DIRICHLET) ||
-                     (at[d] == n[d] - 1 && g->sides[d][1] == BOX_DIRICHLET);
-        diagonal[i] = fixed ? 0.0 : 1.0 / diagonal[i];
-    }
-}
-
-static facet_status create_diagonal(const struct boxsem_level *l, const struct operator* A,
-                                    struct operator* D) {
+/* The inverse of the diagonal, zero on nodes with Dirichlet values, so that iterations for eigenvalues do not
+ * see them. */
+static facet_status create_diagonal(const struct boxsem_level *l, struct operator* D) {
     facet_status status = FACET_OK;
-    struct vector *inverse = NULL;
+    const struct device *device = l->all->device;
+    struct vector diagonal = {0};
     double *host = NULL;
-    *D = (struct operator){.n = A->n,
-                           .device = A->device,
-                           .apply = divide,
-                           .free = free_diagonal,
-                           .single = A->single,
-                           .name = "the diagonal"};
-    TRY(CALLOC(inverse, 1));
-    D->data = inverse;
-    TRY(vector_create(A->device, A->n, inverse));
-    TRY(ALLOC(host, A->n));
-    device_brick_diagonal(A->device, &l->brick.cells, inverse->data);
-    TRY(vector_download(inverse, host));
-    invert_diagonal(l, host);
-    if (A->single) {
-        vector_destroy(inverse);
-        TRY(vector_create_single(A->device, A->n, inverse));
-    }
-    TRY(vector_upload(inverse, host));
+    TRY(vector_create(device, l->n, &diagonal));
+    TRY(ALLOC(host, l->n));
+    device_brick_diagonal(device, &l->brick.cells, diagonal.data);
+    TRY(vector_download(&diagonal, host));
+    for (int64_t i = 0; i < l->n; i++) host[i] = brick_is_fixed(&l->brick.cells, i) ? 0.0 : 1.0 / host[i];
+    TRY(operator_create_diagonal(device, l->n, host, D));
 done:
+    vector_destroy(&diagonal);
     base_free(&host);
-    if (status != FACET_OK) operator_destroy(D);
     return status;
 }
 
 facet_status boxsem_levels_diagonal(const struct boxsem_levels *levels, struct operator* D) {
-    return create_diagonal(&levels->levels[0], &levels->A, D);
+    return create_diagonal(&levels->levels[0], D);
 }
 
 /* Damped Jacobi is the polynomial of degree 1 of the fourth kind: 4/3 of the inverse of the largest
@@ -175,10 +133,12 @@ static facet_status create_smoother(struct boxsem_level *l, const struct operato
     struct operator D = {0};
     *s = (struct smoother){.smooth = smooth, .post = l->all->reversed ? smooth_reversed : NULL, .data = l};
     if (o->smoother != BOXSEM_JACOBI && o->smoother != BOXSEM_CHEBYSHEV) return FACET_OK;
-    TRY(create_diagonal(l, A, &D));
+    TRY(create_diagonal(l, &D));
+    if (A->single) TRY(operator_round(&D));
     TRY(smoother_create_chebyshev(A, &D, POLYNOMIAL_FOURTH, 4.0, o->smoother == BOXSEM_JACOBI ? 1 : o->steps,
                                   s));
 done:
+    operator_destroy(&D);
     return status;
 }
 
@@ -282,21 +242,12 @@ static int is_direct(const struct boxsem_levels *all, const struct box_grid *g) 
 
 static facet_status create_factor(struct boxsem_level *l, struct operator* M) {
     facet_status status = FACET_OK;
-    struct csr csr = {0};
-    struct cholesky *cholesky = NULL;
-    int64_t *blocks = NULL;
-    double bytes;
-    TRY(boxsem_levels_assemble(l, l->all->element, &csr));
-    TRY(ALLOC(blocks, l->n + 1));
-    for (int64_t i = 0; i <= l->n; i++) blocks[i] = i;
-    TRY(cholesky_analyze(&csr, l->n, blocks, l->grid.singular ? 0 : -1, &cholesky, &bytes));
-    TRY(cholesky_factor_last(cholesky, &csr));
-    TRY(operator_create_cholesky(l->all->device, l->n, &cholesky, M));
+    struct coarse_matrix matrix = {.singular = l->grid.singular};
+    TRY(boxsem_levels_assemble(l, l->all->element, &matrix.csr));
+    TRY(operator_create_coarse(l->all->device, &matrix, &(struct coarse_options){.wish = COARSE_FACTOR}, M));
     l->all->factored = 1;
 done:
-    csr_destroy(&csr);
-    cholesky_destroy(&cholesky);
-    base_free(&blocks);
+    coarse_matrix_destroy(&matrix);
     return status;
 }
 
@@ -310,7 +261,7 @@ static facet_status create_last(struct boxsem_levels *levels, int single, struct
         M->apply = solve_patch;
         M->residual = NULL;
     } else if (l->grid.separable) {
-        TRY(operator_create_diagonal(levels->device, &l->grid, levels->element, &levels->diagonal, M));
+        TRY(operator_create_diagonalization(levels->device, &l->grid, levels->element, &levels->diagonal, M));
     } else {
         TRY(create_factor(l, M));
     }

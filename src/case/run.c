@@ -395,11 +395,18 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the run */
 
+static double begin_phase(const struct run *run, facet_phase phase) {
+    return base_phase_begin(&run->timers, &run->context->monitor, phase);
+}
+
+static void end_phase(struct run *run, facet_phase phase, double begin) {
+    base_phase_end(&run->timers, &run->context->monitor, phase, begin);
+}
+
 static facet_status make_mesh(struct run *run, int refine) {
-    const struct base_monitor *monitor = &run->context->monitor;
-    double begin = base_phase_begin(monitor, FACET_PHASE_MESH);
+    double begin = begin_phase(run, FACET_PHASE_MESH);
     facet_status status = run_mesh(run->file, run->context, refine, &run->mesh);
-    base_phase_end(&run->timers, monitor, FACET_PHASE_MESH, begin);
+    end_phase(run, FACET_PHASE_MESH, begin);
     return status != FACET_OK ? status : base_check_interrupt();
 }
 
@@ -407,7 +414,9 @@ static facet_status make_mesh(struct run *run, int refine) {
  * no solver behind. */
 static facet_status make_report(struct run *run) {
     if (run->solver != NULL) {
+        double begin = begin_phase(run, FACET_PHASE_MEASURE);
         facet_status status = facet_solver_report(run->solver, &run->report);
+        end_phase(run, FACET_PHASE_MEASURE, begin);
         if (status != FACET_OK) return status;
     } else {
         run->report = (facet_report){.method = "direct",
@@ -429,14 +438,28 @@ facet_status run_check_data(const struct case_file *file, const facet_problem *p
     return in_file(problem_check_data(problem, &options, mismatch, unknowns), file);
 }
 
+/* The targets, the mesh and the problem on it, with its data looked at; begun: see struct run_options. */
+static facet_status prepare(struct run *run, const struct run_options *options) {
+    facet_status status = FACET_OK;
+    const struct case_file *file = run->file;
+    double begin = begin_phase(run, FACET_PHASE_SETUP);
+    if (options->begun > 0.0) begin = options->begun;
+    TRY(run_check_targets(file, options));
+    TRY(make_mesh(run, options->refine));
+    TRY(run_problem(file, run->context, run->mesh, &run->problem));
+    if (file->exact.n > 0 && file->n_boundary > 0)
+        TRY(run_check_data(file, run->problem, &run->mismatch, NULL));
+done:
+    end_phase(run, FACET_PHASE_SETUP, begin);
+    return status;
+}
+
 static facet_status solve(struct run *run) {
     facet_status status = FACET_OK;
     const struct case_file *file = run->file;
     facet_options options;
     choose_options(file, run->degree, &options);
     options.watch = run->watched;
-    if (file->exact.n > 0 && file->n_boundary > 0)
-        TRY(run_check_data(file, run->problem, &run->mismatch, NULL));
     TRY(in_file(facet_solver_create(run->problem, &options, &run->solver), file));
     TRY(base_check_interrupt());
     TRY(in_file(facet_solver_solve(run->solver, NULL, NULL), file));
@@ -447,6 +470,19 @@ done:
     return reported != FACET_OK ? reported : status;
 }
 
+/* Errors and values. */
+static facet_status measure(struct run *run) {
+    facet_status status = FACET_OK;
+    const struct case_file *file = run->file;
+    double begin = begin_phase(run, FACET_PHASE_MEASURE);
+    if (file->exact.n > 0) TRY(in_file(facet_solver_errors(run->solver, &run->errors), file));
+    run->has_errors = file->exact.n > 0;
+    TRY(run_measure_values(run));
+done:
+    end_phase(run, FACET_PHASE_MEASURE, begin);
+    return status;
+}
+
 static int has_targets(const struct run *run) {
     int n = run->output != NULL;
     for (int i = 0; i < run->file->n_values; i++) n += run->file->values[i].file != NULL;
@@ -455,15 +491,14 @@ static int has_targets(const struct run *run) {
 
 static facet_status write_files(struct run *run) {
     facet_status status = FACET_OK;
-    const struct base_monitor *monitor = &run->context->monitor;
     const struct case_file *file = run->file;
-    double begin = base_phase_begin(monitor, FACET_PHASE_OUTPUT);
+    double begin = begin_phase(run, FACET_PHASE_OUTPUT);
     if (run->output != NULL)
         TRY(solution_write(run->solver, run->output, file->output.n_fields,
                            (const char *const *)file->output.fields, file->output.order));
     TRY(run_write_values(run));
 done:
-    base_phase_end(&run->timers, monitor, FACET_PHASE_OUTPUT, begin);
+    end_phase(run, FACET_PHASE_OUTPUT, begin);
     return status;
 }
 
@@ -471,18 +506,14 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
                        const struct run_options *options, struct run *run) {
     facet_status status = FACET_OK;
     const struct run_options defaults = {0};
-    double begin = base_seconds();
     if (options == NULL) options = &defaults;
+    double begin = options->begun > 0.0 ? options->begun : base_seconds();
     *run = (struct run){.file = file, .context = context, .watched = options->watch};
     run->degree = options->degree > 0 ? options->degree : file->discretization.degree;
     if (!options->no_files) run->output = options->output != NULL ? options->output : file->output.file;
-    TRY(run_check_targets(file, options));
-    TRY(make_mesh(run, options->refine));
-    TRY(run_problem(file, context, run->mesh, &run->problem));
+    TRY(prepare(run, options));
     TRY(solve(run));
-    if (file->exact.n > 0) TRY(in_file(facet_solver_errors(run->solver, &run->errors), file));
-    run->has_errors = file->exact.n > 0;
-    TRY(run_measure_values(run));
+    TRY(measure(run));
     if (!options->no_files && has_targets(run)) TRY(write_files(run));
 done:
     run->total_seconds = base_seconds() - begin;

@@ -31,6 +31,8 @@ struct run_options {
     const char *json;   /* what the caller is going to write, or NULL: it is only checked with the others */
     int watch;          /* measure the levels of a multigrid */
     int no_files;       /* nothing is written, neither output.file nor tables of values */
+    double begun; /* base_seconds() when the caller began with the case: the time since is of the run, as
+                     part of its set-up; 0: the run begins with the call */
 };
 
 /* One solve of a case. */
@@ -41,9 +43,9 @@ struct run {
     facet_problem *problem;
     facet_solver *solver;
     int degree;
-    const char *output;        /* the file written, or NULL; the caller's text */
-    struct base_timers timers; /* mesh and output here; all phases once there is a report */
-    double total_seconds;
+    const char *output;           /* the file written, or NULL; the caller's text */
+    struct base_timers timers;    /* what is not the solver's; all phases once there is a report */
+    double total_seconds;         /* until the files are written; the phases add up to it */
     struct hdg_mismatch mismatch; /* of boundary data with the exact solution; part NULL: none */
     int has_report, has_errors;
     facet_report report;

@@ -39,8 +39,12 @@ void facet_context_set_monitor(facet_context *context, facet_monitor monitor, vo
 }
 
 const char *facet_phase_name(facet_phase phase) {
-    static const char *const names[FACET_N_PHASES] = {"mesh",  "condense", "assemble",    "setup",
-                                                      "solve", "recover",  "postprocess", "output"};
+    static const char *const names[FACET_N_PHASES] = {
+        [FACET_PHASE_MESH] = "mesh",         [FACET_PHASE_CONDENSE] = "condense",
+        [FACET_PHASE_ASSEMBLE] = "assemble", [FACET_PHASE_SETUP] = "setup",
+        [FACET_PHASE_LOAD] = "load",         [FACET_PHASE_SOLVE] = "solve",
+        [FACET_PHASE_RECOVER] = "recover",   [FACET_PHASE_POSTPROCESS] = "postprocess",
+        [FACET_PHASE_MEASURE] = "measure",   [FACET_PHASE_OUTPUT] = "output"};
     return phase >= 0 && phase < FACET_N_PHASES ? names[phase] : "?";
 }
 

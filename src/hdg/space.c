@@ -285,6 +285,7 @@ facet_status hdg_space_create(const struct facet_mesh *mesh, int degree, hdg_rul
     facet_status status = FACET_OK;
     *space = (struct hdg_space){.mesh = mesh, .degree = degree};
     TRY(check_memory(mesh, degree, maker != NULL ? maker : hdg_default_rule));
+    TRY(mesh_need_lists(mesh));
     for (int b = 0; b < mesh->n_blocks; b++)
         TRY(make_block(mesh, b, degree, maker != NULL ? maker : hdg_default_rule, &space->blocks[b]));
     TRY(domain_length(space, &space->length));

@@ -1,6 +1,7 @@
 /* Boxes: a lattice of points, its bricks as quads or hexes or cut into simplices, and the sides as groups or
  * as periodic pairs. Dimension and shape are values here; a brick's corner is a number whose bit a says upper
- * or lower in direction a. */
+ * or lower in direction a. Whole bricks are listed when someone asks for it (plain_box.c), simplices at once.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -156,7 +157,7 @@ static facet_status check_box(struct generator *g) {
         points *= g->box->cells[a] + 1.0;
     }
     TRY(check_alternation(g));
-    TRY(mesh_check_box(g->even->shape, cells, points));
+    TRY(mesh_check_count(cells, points));
 done:
     return status;
 }
@@ -165,14 +166,10 @@ done:
  */
 
 /* i/n is one rounding of the exact fraction, so that i/n and 2i/2n give the same number. */
-static facet_status lay_points(struct generator *g) {
+static facet_status lay_coordinates(struct generator *g) {
     facet_status status = FACET_OK;
-    g->n_points = g->n_bricks = 1;
     for (int a = 0; a < g->dim; a++) {
         int n = g->box->cells[a];
-        g->strides[a] = g->n_points;
-        g->n_points *= n + 1;
-        g->n_bricks *= n;
         TRY(ALLOC(g->coordinates[a], n + 1));
         double lower = g->box->lower[a], width = g->box->upper[a] - lower;
         for (int i = 0; i <= n; i++)
@@ -185,6 +182,18 @@ static facet_status lay_points(struct generator *g) {
                      "%d cells between %.17g and %.17g in direction %c have no width in double "
                      "precision",
                      n, lower, g->box->upper[a], axis_names[a]);
+    }
+done:
+    return status;
+}
+
+static facet_status lay_points(struct generator *g) {
+    facet_status status = FACET_OK;
+    g->n_points = g->n_bricks = 1;
+    for (int a = 0; a < g->dim; a++) {
+        g->strides[a] = g->n_points;
+        g->n_points *= g->box->cells[a] + 1;
+        g->n_bricks *= g->box->cells[a];
     }
     TRY(CALLOC(g->sides, g->n_points));
     for (int64_t p = 0; p < g->n_points; p++)
@@ -311,63 +320,68 @@ done:
     return status;
 }
 
+static facet_status list_all(struct generator *g, struct facet_mesh **mesh) {
+    facet_status status = FACET_OK;
+    double cells = g->even->n_cells;
+    for (int a = 0; a < g->dim; a++) cells *= g->box->cells[a];
+    TRY(mesh_check_lists(g->even->shape, cells));
+    TRY(lay_points(g));
+    TRY(lay_cells(g));
+    TRY(name_sides(g));
+    TRY(mesh_create(&g->input, mesh));
+done:
+    return status;
+}
+
+static void generator_free(struct generator *g) {
+    for (int a = 0; a < 3; a++) base_free(&g->coordinates[a]);
+    for (int s = 0; s < 6; s++) base_free(&g->side_faces[s]);
+    base_free(&g->sides);
+    base_free(&g->shapes);
+    base_free(&g->vertex_offsets);
+    base_free(&g->node_offsets);
+    base_free(&g->vertices);
+    base_free(&g->nodes);
+    base_free(&g->periodic);
+}
+
 facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh) {
     facet_status status = FACET_OK;
     struct generator g = {.box = box, .dim = box->dim};
     *mesh = NULL;
     TRY(check_box(&g));
-    TRY(lay_points(&g));
-    TRY(lay_cells(&g));
-    TRY(name_sides(&g));
-    TRY(mesh_create(&g.input, mesh));
-    struct mesh_box *made = g.split ? &(*mesh)->cut : &(*mesh)->box; /* the mesh remembers */
-    (*mesh)->split = g.split;
+    TRY(lay_coordinates(&g));
+    if (g.split == NULL) {
+        TRY(mesh_create_plain_box(box, g.even->shape, g.coordinates, mesh));
+        goto done;
+    }
+    TRY(list_all(&g, mesh));
+    (*mesh)->split = g.split; /* the mesh remembers */
     for (int a = 0; a < g.dim; a++) {
-        made->cells[a] = box->cells[a];
-        made->periodic[a] = box->periodic[a] != 0;
-        made->coordinates[a] = g.coordinates[a];
+        (*mesh)->cut.cells[a] = box->cells[a];
+        (*mesh)->cut.periodic[a] = box->periodic[a] != 0;
+        (*mesh)->cut.coordinates[a] = g.coordinates[a];
         g.coordinates[a] = NULL;
     }
 done:
-    for (int a = 0; a < 3; a++) base_free(&g.coordinates[a]);
-    for (int s = 0; s < 6; s++) base_free(&g.side_faces[s]);
-    base_free(&g.sides);
-    base_free(&g.shapes);
-    base_free(&g.vertex_offsets);
-    base_free(&g.node_offsets);
-    base_free(&g.vertices);
-    base_free(&g.nodes);
-    base_free(&g.periodic);
+    generator_free(&g);
     return status;
 }
 
-/* By the middle of the cell, in the interval that contains it. */
-void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]) {
-    const double *first = mesh_cell_nodes(mesh, cell);
-    const double *last = first + (mesh_block_of(mesh, cell)->n_nodes - 1) * mesh->dim; /* opposite corner */
-    for (int a = 0; a < 3; a++) {
-        int low = 0, high = a < mesh->dim ? mesh->box.cells[a] : 1;
-        while (high - low > 1) {
-            int middle = (low + high) / 2;
-            if (mesh->box.coordinates[a][middle] < 0.5 * (first[a] + last[a]))
-                low = middle;
-            else
-                high = middle;
-        }
-        index[a] = low;
-    }
-}
-
-facet_status mesh_refine_box(const struct mesh_box *box, struct mesh_box *fine) {
+facet_status mesh_list_box(const struct facet_mesh *box, struct facet_mesh **lists) {
     facet_status status = FACET_OK;
-    for (int a = 0; a < 3 && box->cells[a] > 0; a++) {
-        const double *x = box->coordinates[a];
-        fine->periodic[a] = box->periodic[a];
-        TRY(ALLOC(fine->coordinates[a], 2 * box->cells[a] + 1));
-        fine->cells[a] = 2 * box->cells[a];
-        for (int i = 0; i <= fine->cells[a]; i++)
-            fine->coordinates[a][i] = i % 2 == 0 ? x[i / 2] : 0.5 * (x[i / 2] + x[i / 2 + 1]);
+    facet_box made = {.dim = box->dim, .shape = shape_name(box->blocks[0].shape)};
+    struct generator g = {.box = &made, .dim = box->dim};
+    *lists = NULL;
+    for (int a = 0; a < box->dim; a++) {
+        made.cells[a] = box->box.cells[a];
+        made.periodic[a] = box->box.periodic[a];
+        made.coordinates[a] = box->box.coordinates[a];
     }
+    TRY(choose_cut(&g));
+    TRY(lay_coordinates(&g));
+    TRY(list_all(&g, lists));
 done:
+    generator_free(&g);
     return status;
 }

@@ -76,14 +76,16 @@ done:
 const char *mesh_middle_text(const struct facet_mesh *mesh, int32_t cell, int local, char *text,
                              int text_bytes) {
     const struct mesh_block *block = mesh_block_of(mesh, cell);
-    double xi[3] = {0}, x[3] = {0}, J[9];
+    double xi[3] = {0}, x[3] = {0}, J[9], corners[3 * SHAPE_MAX_VERTICES];
+    const double *nodes = mesh_is_box(mesh) ? corners : mesh_cell_nodes(mesh, cell);
+    if (mesh_is_box(mesh)) mesh_box_nodes(mesh, cell, corners);
     int n =
         local < 0 ? shape_n_vertices(block->shape) : shape_n_vertices(shape_face_shape(block->shape, local));
     for (int i = 0; i < n; i++) {
         int vertex = local < 0 ? i : shape_face_vertices(block->shape, local)[i];
         for (int a = 0; a < mesh->dim; a++) xi[a] += shape_vertices(block->shape)[vertex * mesh->dim + a] / n;
     }
-    mesh_point_map(block->shape, mesh->order, mesh->dim, mesh_cell_nodes(mesh, cell), xi, x, J);
+    mesh_point_map(block->shape, mesh->order, mesh->dim, nodes, xi, x, J);
     return mesh_point_text(mesh->dim, x, text, text_bytes);
 }
 

@@ -114,11 +114,25 @@ int mesh_face_nodes(enum shape shape, int face, int orientation, int order, int 
 
 /* Bytes for every cell of a mesh while it is made. */
 double mesh_bytes_per_cell(enum shape shape, int order);
-/* FACET_ERROR_INPUT for more than 32-bit numbers can count, FACET_ERROR_MACHINE for more than the memory
- * holds. */
-facet_status mesh_check_box(enum shape shape, double cells, double points);
-/* box.c: the box of the refined mesh; nothing where there is none. */
-facet_status mesh_refine_box(const struct mesh_box *box, struct mesh_box *fine);
+/* FACET_ERROR_INPUT for more than 32-bit numbers can count. */
+facet_status mesh_check_count(double cells, double points);
+/* FACET_ERROR_MACHINE for lists of a box that the memory does not hold. */
+facet_status mesh_check_lists(enum shape shape, double cells);
+
+/* ------------------------------------------------------------------------------------------ boxes */
+
+/* box.c: a mesh of the same cells with its lists. */
+facet_status mesh_list_box(const struct facet_mesh *box, struct facet_mesh **lists);
+
+/* plain_box.c: what a box of quads or hexes knows without lists. Takes the coordinates over on success. */
+facet_status mesh_create_plain_box(const facet_box *box, enum shape shape, double *coordinates[3],
+                                   struct facet_mesh **mesh);
+facet_status mesh_refine_box(const struct facet_mesh *mesh, struct facet_mesh **fine);
+/* The nodes of a cell, 2^dim x dim. */
+void mesh_box_nodes(const struct facet_mesh *mesh, int32_t cell, double *nodes);
+/* The cell whose intervals contain a point, or are nearest to it. */
+int32_t mesh_box_cell(const struct facet_mesh *mesh, const double *x);
+void mesh_measure_box(const struct facet_mesh *mesh, struct mesh_quality *quality);
 
 static inline int mesh_block_index(const struct facet_mesh *mesh, int32_t cell) {
     return mesh->n_blocks > 1 && cell >= mesh->blocks[1].first;

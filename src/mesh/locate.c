@@ -9,6 +9,9 @@
 #define OUTSIDE 1e-8
 /* A cell is at once the answer when the point is inside by more than this. */
 #define INSIDE 1e-12
+/* A cell may be so thin that roundings of the coordinates, which are this small, are more than OUTSIDE of it.
+ */
+#define MOST_ROUNDINGS (8 * 2.3e-16)
 
 struct mesh_locator {
     const struct facet_mesh *mesh;
@@ -24,6 +27,10 @@ facet_status mesh_locator_create(const struct facet_mesh *mesh, struct mesh_loca
     *locator = NULL;
     TRY(CALLOC(made, 1));
     made->mesh = mesh;
+    if (mesh_is_box(mesh)) { /* it knows where its cells are */
+        *locator = made;
+        return FACET_OK;
+    }
     TRY(ALLOC(made->boxes, 2 * (int64_t)mesh->n_cells * dim));
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct mesh_block *block = &mesh->blocks[b];
@@ -133,7 +140,7 @@ done:
     return status;
 }
 
-/* The distance, in rounding errors of the coordinates, between the target and the cell's point nearest to xi.
+/* The distance, relative to the coordinates, between the target and the cell's point nearest to xi.
  */
 static facet_status roundings_away(const struct facet_mesh *mesh, int32_t cell, const double *xi,
                                    const double *target, double *roundings) {
@@ -151,7 +158,7 @@ static facet_status roundings_away(const struct facet_mesh *mesh, int32_t cell, 
         most = fmax(most, fabs(target[a]));
         away = fmax(away, fabs(target[a] - x[a]));
     }
-    *roundings = away / (2.3e-16 * most);
+    *roundings = away / most;
 done:
     return status;
 }
@@ -176,10 +183,9 @@ static int visit_cell(void *user, int32_t cell) {
     double outside = mesh_outside_by(mesh_block_of(mesh, cell)->shape, xi);
     if (search->cell >= 0 && outside >= search->outside) return 0;
     if (outside > OUTSIDE) {
-        /* A cell may be so thin that one rounding of the coordinates is more than OUTSIDE of it. */
         search->status = roundings_away(mesh, cell, xi, search->target, &roundings);
         if (search->status != FACET_OK) return 1;
-        if (!(roundings < 8)) return 0;
+        if (!(roundings < MOST_ROUNDINGS)) return 0;
     }
     search->cell = cell;
     search->outside = outside;
@@ -187,11 +193,29 @@ static int visit_cell(void *user, int32_t cell) {
     return outside < -INSIDE;
 }
 
+/* A point beside the box has the nearest cell, and is as far outside as from that. */
+static int32_t locate_in_box(const struct facet_mesh *mesh, const double *target, double *xi) {
+    int32_t cell = mesh_box_cell(mesh, target);
+    double most = 0, away = 0, nodes[3 * SHAPE_MAX_VERTICES];
+    const double *lower = nodes, *upper = nodes + ((1 << mesh->dim) - 1) * mesh->dim;
+    mesh_box_nodes(mesh, cell, nodes);
+    for (int a = 0; a < mesh->dim; a++) {
+        xi[a] = (target[a] - lower[a]) / (upper[a] - lower[a]);
+        most = fmax(most, fabs(target[a]));
+        away = fmax(away, fmax(lower[a] - target[a], target[a] - upper[a]));
+    }
+    return mesh_outside_by(mesh->blocks[0].shape, xi) <= OUTSIDE || away < MOST_ROUNDINGS * most ? cell : -1;
+}
+
 facet_status mesh_locate(const struct mesh_locator *locator, const double *x, int32_t *cell, double *xi) {
     struct search search = {.locator = locator, .target = x, .cell = -1};
     int dim = locator->mesh->dim;
     for (int a = 0; a < dim; a++)
         if (!isfinite(x[a])) return base_fail(FACET_ERROR_INPUT, "coordinate %d of the point is %g", a, x[a]);
+    if (mesh_is_box(locator->mesh)) {
+        *cell = locate_in_box(locator->mesh, x, xi);
+        return FACET_OK;
+    }
     mesh_tree_query(&locator->tree, x, x, visit_cell, &search);
     *cell = search.cell;
     for (int a = 0; a < dim; a++) xi[a] = search.xi[a];

@@ -220,6 +220,7 @@ facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mes
     TRY(mesh_build_groups(builder));
     TRY(mesh_check_conformity(builder));
     TRY(mesh_issues_status(&builder->issues));
+    atomic_init(&builder->mesh->has_lists, 1);
     *mesh = builder->mesh;
     builder->mesh = NULL;
 done:

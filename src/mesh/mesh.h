@@ -13,10 +13,16 @@
  * face may belong to several groups or to none.
  *
  * A mesh is immutable once made. mesh_create checks everything that can be wrong with it.
+ *
+ * A box of quads or hexes stays a box: coordinates, counts and names are there from the beginning, the lists
+ * (arrays of the block, of the faces, of the groups) once mesh_need_lists was called. Whoever reads lists
+ * calls it at the door. What a box answers without them: mesh_box_index, mesh_group_face, mesh_middle_text,
+ * mesh_locate, mesh_measure_quality, mesh_refine.
  */
 #ifndef FACET_MESH_MESH_H
 #define FACET_MESH_MESH_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -40,13 +46,14 @@ struct mesh_block {
 
 struct mesh_group {
     char *name;
-    int dim; /* mesh->dim: cells; mesh->dim - 1: faces */
+    int dim;  /* mesh->dim: cells; mesh->dim - 1: faces */
+    int side; /* of a box: 2 direction + (0: lower, 1: upper) */
     int32_t count;
     int32_t *ids; /* ascending cell or face numbers */
 };
 
-/* The box that a mesh of quads or hexes was made as: its cells are the products of the intervals between the
- * coordinates, in an order of the mesh's own. */
+/* The box that a mesh of quads or hexes is: its cells are the products of the intervals between the
+ * coordinates, direction 0 fastest. */
 struct mesh_box {
     int cells[3]; /* 0: the mesh is no such box */
     double *coordinates[3];
@@ -68,7 +75,12 @@ struct facet_mesh {
     int n_groups;
     struct mesh_group *groups;
     char shape_text[32]; /* "triangle", "triangle+quad" */
+    atomic_int has_lists;
 };
+
+/* Makes the lists of a box that has none yet; all other meshes have them. May be called from several threads:
+ * one makes them, the others wait. After a failure the mesh is as before. */
+facet_status mesh_need_lists(const struct facet_mesh *mesh);
 
 /* What a reader or generator hands over. All arrays stay the caller's. Cells come in any order and mix of
  * shapes. */
@@ -109,13 +121,16 @@ void mesh_destroy(struct facet_mesh **mesh);
 /* The generator behind facet_mesh_create_box. Group names xmin, xmax, ymin, ymax, zmin, zmax (not for
  * periodic directions). */
 facet_status mesh_create_box(const facet_box *box, struct facet_mesh **mesh);
+static inline int mesh_is_box(const struct facet_mesh *mesh) {
+    return mesh->box.cells[0] > 0;
+}
 /* Where a cell of a mesh that is a box lies: its index in every direction. */
 void mesh_box_index(const struct facet_mesh *mesh, int32_t cell, int index[3]);
 /* Gmsh MSH 2.2 or 4.1, ASCII or binary. */
 facet_status mesh_read_gmsh(const char *path, struct facet_mesh **mesh);
 /* Every cell into 2^dim; curved geometry is evaluated, groups and periodicity are kept. Children stand
- * together, in the order of the cells. The fine mesh does not keep the coarse one, which stays the caller's.
- */
+ * together, in the order of the cells; but a box becomes a box. The fine mesh does not keep the coarse one,
+ * which stays the caller's. */
 facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine);
 /* Whether the mesh can be refined so many times: FACET_ERROR_INPUT when 32-bit numbers cannot count the
  * cells, FACET_ERROR_MACHINE when the memory that is available now would not hold them. */
@@ -127,6 +142,13 @@ const struct mesh_block *mesh_block_of(const struct facet_mesh *mesh, int32_t ce
 /* "(0.5, 1)": the middle of a cell, or of its face `local` (-1: the cell itself), for messages. */
 const char *mesh_middle_text(const struct facet_mesh *mesh, int32_t cell, int local, char *text,
                              int text_bytes);
+/* Face i of a group of faces: its first cell, its number there, and whether it has a second cell. */
+struct mesh_group_face {
+    int32_t cell;
+    int local, is_inner;
+};
+struct mesh_group_face mesh_group_face(const struct facet_mesh *mesh, const struct mesh_group *group,
+                                       int32_t i);
 /* NULL when there is none; dim as in struct mesh_group. */
 const struct mesh_group *mesh_find_group(const struct facet_mesh *mesh, const char *name, int dim);
 /* "xmin, xmax, ymin, ymax": the names of all groups of this dimension, for messages; "none". */

@@ -384,6 +384,8 @@ facet_status mesh_nest(const struct facet_mesh *fine, const struct facet_mesh *c
     *nesting = (struct mesh_nesting){.fine = fine, .coarse = coarse};
     *nested = 0;
     if (fine->dim != coarse->dim || fine->n_cells < coarse->n_cells) goto done;
+    TRY(mesh_need_lists(fine));
+    TRY(mesh_need_lists(coarse));
     for (int b = 0; b < fine->n_blocks; b++) {
         TRY(ALLOC(n.lattices[b], fine->blocks[b].n_nodes * fine->dim));
         shape_nodes(fine->blocks[b].shape, fine->order, n.lattices[b]);

@@ -28,7 +28,6 @@ struct mesh_finder {
     double *middles[MESH_MAX_BLOCKS];  /* by order: Lagrange values of the parent at its lattice of order 2 */
     double *lattices[MESH_MAX_BLOCKS]; /* by search: the coarse cells' nodes */
     struct intervals intervals[3];     /* of boxes */
-    int32_t *coarse_cells;             /* of each brick of the coarse box */
     struct mesh_locator *locator;
 };
 
@@ -49,7 +48,7 @@ static facet_status prepare_order(struct mesh_finder *finder, int *applies) {
     facet_status status = FACET_OK;
     const struct facet_mesh *fine = finder->fine, *coarse = finder->coarse;
     double lattice[3 * MESH_MAX_MIDDLES];
-    *applies = fine->n_blocks == coarse->n_blocks;
+    *applies = fine->n_blocks == coarse->n_blocks && !mesh_is_box(fine);
     for (int b = 0; *applies && b < fine->n_blocks; b++)
         *applies = fine->blocks[b].shape == coarse->blocks[b].shape &&
                    fine->blocks[b].count == (int64_t)coarse->blocks[b].count << fine->dim;
@@ -161,21 +160,6 @@ static int64_t brick_number(const struct mesh_box *box, int dim, const int *inde
     return brick;
 }
 
-static facet_status prepare_intervals(struct mesh_finder *finder, int *applies) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *coarse = finder->coarse;
-    TRY(prepare_boxes(finder, &finder->fine->box, &coarse->box, applies));
-    if (!*applies) goto done;
-    TRY(ALLOC(finder->coarse_cells, coarse->n_cells));
-    for (int32_t c = 0; c < coarse->n_cells; c++) {
-        int index[3];
-        mesh_box_index(coarse, c, index);
-        finder->coarse_cells[brick_number(&coarse->box, coarse->dim, index)] = c;
-    }
-done:
-    return status;
-}
-
 static void find_by_intervals(const struct mesh_finder *finder, int32_t cell, int32_t *parent,
                               struct mesh_kind *image) {
     int index[3], above[3], dim = finder->fine->dim;
@@ -186,7 +170,7 @@ static void find_by_intervals(const struct mesh_finder *finder, int32_t cell, in
         image->origin[a] = intervals->origins[index[a]];
         image->axes[a][a] = intervals->lengths[index[a]];
     }
-    *parent = finder->coarse_cells[brick_number(&finder->coarse->box, dim, above)];
+    *parent = (int32_t)brick_number(&finder->coarse->box, dim, above);
 }
 
 /* ------------------------------------------------------------------------------------------ by inverse maps
@@ -310,7 +294,7 @@ facet_status mesh_finder_create(enum mesh_way way, const struct facet_mesh *fine
     if (way == MESH_BY_ORDER)
         TRY(prepare_order(made, &applies));
     else if (way == MESH_BY_INTERVALS)
-        TRY(prepare_intervals(made, &applies));
+        TRY(prepare_boxes(made, &fine->box, &coarse->box, &applies));
     else if (way == MESH_BY_BRICKS) {
         applies = fine->split && coarse->split && strcmp(fine->split, coarse->split) == 0;
         if (applies) TRY(prepare_boxes(made, &fine->cut, &coarse->cut, &applies));
@@ -335,7 +319,6 @@ void mesh_finder_destroy(struct mesh_finder **finder) {
         base_free(&(*finder)->intervals[a].origins);
         base_free(&(*finder)->intervals[a].lengths);
     }
-    base_free(&(*finder)->coarse_cells);
     mesh_locator_destroy(&(*finder)->locator);
     base_free(finder);
 }

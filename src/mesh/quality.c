@@ -137,6 +137,10 @@ facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_qua
     enum { PARTS = 64 };
     facet_status status = FACET_OK;
     struct gauge gauge = {0};
+    if (mesh_is_box(mesh)) {
+        mesh_measure_box(mesh, quality);
+        return FACET_OK;
+    }
     *quality = nothing;
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct mesh_block *block = &mesh->blocks[b];

@@ -390,13 +390,13 @@ facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine
     struct refinement r = {.mesh = mesh};
     *fine = NULL;
     TRY(mesh_check_refinement(mesh, 1));
+    if (mesh_is_box(mesh)) return mesh_refine_box(mesh, fine);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(plan_init(&r.plans[b], mesh->blocks[b].shape, mesh->order));
     TRY(number_points(&r));
     TRY(split_cells(&r));
     TRY(split_groups(&r));
     TRY(split_periodic(&r));
     TRY(mesh_create(&r.input, fine));
-    TRY(mesh_refine_box(&mesh->box, &(*fine)->box));
 done:
     if (status != FACET_OK) mesh_destroy(fine);
     refinement_free(&r);

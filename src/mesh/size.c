@@ -21,10 +21,13 @@ double mesh_bytes_per_cell(enum shape shape, int order) {
     return 2 * points + kept + faces + middles + 40;
 }
 
-facet_status mesh_check_box(enum shape shape, double cells, double points) {
-    if (cells > MESH_MAX_CELLS || points > INT32_MAX)
-        return base_fail(FACET_ERROR_INPUT, "the box has %.4g cells: too many, at most %d fit 32-bit numbers",
-                         cells, MESH_MAX_CELLS);
+facet_status mesh_check_count(double cells, double points) {
+    if (cells <= MESH_MAX_CELLS && points <= INT32_MAX) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "the box has %.4g cells: too many, at most %d fit 32-bit numbers",
+                     cells, MESH_MAX_CELLS);
+}
+
+facet_status mesh_check_lists(enum shape shape, double cells) {
     double each = mesh_bytes_per_cell(shape, 1), available = base_available_bytes();
     char fits[64];
     snprintf(fits, sizeof fits, "about %.0f cells would fit", floor(available / each));
@@ -45,7 +48,7 @@ facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times) {
             mesh->n_cells, times, mesh->n_cells, 1 << mesh->dim, times, count, MESH_MAX_CELLS, fits);
     }
     double bytes = 0, available = base_available_bytes();
-    for (int b = 0; times > 0 && b < mesh->n_blocks; b++)
+    for (int b = 0; times > 0 && !mesh_is_box(mesh) && b < mesh->n_blocks; b++)
         bytes += ldexp(mesh->blocks[b].count, mesh->dim * times) *
                  mesh_bytes_per_cell(mesh->blocks[b].shape, mesh->order);
     char text[64];

@@ -189,6 +189,7 @@ done:
 facet_status mesh_skeleton_create(const struct facet_mesh *mesh, struct mesh_skeleton *skeleton) {
     facet_status status = FACET_OK;
     *skeleton = (struct mesh_skeleton){0};
+    TRY(mesh_need_lists(mesh));
     TRY(number_vertices(mesh, skeleton));
     for (int b = 0; b < mesh->n_blocks; b++) {
         int64_t n = (int64_t)mesh->blocks[b].count * shape_n_entities(mesh->blocks[b].shape, 1);

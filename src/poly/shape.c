@@ -209,3 +209,15 @@ int shape_vertex_node(enum shape shape, int order, int vertex) {
         node += stride * (int)cell->vertices[vertex * cell->dim + d];
     return node;
 }
+
+void shape_face_side(enum shape shape, int face, int *direction, int *upper) {
+    const int *corners = shape_face_vertices(shape, face);
+    const double *vertices = shape_vertices(shape);
+    int dim = shape_dim(shape), n = shape_n_vertices(shape_face_shape(shape, face));
+    for (*direction = 0; *direction < dim; ++*direction) {
+        int sum = 0;
+        for (int i = 0; i < n; i++) sum += vertices[corners[i] * dim + *direction] > 0.5;
+        *upper = sum == n;
+        if (sum == 0 || sum == n) return;
+    }
+}

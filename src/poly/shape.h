@@ -70,6 +70,8 @@ const int *shape_permutation(enum shape face_shape, int orientation);
 int shape_find_orientation(enum shape face_shape, const int *frame, const int *local);
 /* Frame coordinates s (dim-1 numbers) to cell coordinates xi (dim numbers). */
 void shape_face_point(enum shape shape, int face, int orientation, const double *s, double *xi);
+/* The direction across a face of a quad or hex, and whether it is the upper one (1) or the lower (0). */
+void shape_face_side(enum shape shape, int face, int *direction, int *upper);
 
 /* Nodes of the equispaced lattice of order g >= 1: (g+dim) choose dim for simplices, (g+1)^dim otherwise.
  * Numbered with the first coordinate fastest: node (i,j,k) is xi = (i,j,k)/g, simplices keep i+j+k <= g. */

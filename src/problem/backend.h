@@ -35,9 +35,10 @@ struct backend {
     int64_t (*n_points)(const struct facet_solver *s);
     facet_status (*points)(const struct facet_solver *s, double *x);
 
-    /* Loads the source (values at the points; NULL: the problem's) and solves the system; then u and q; u*
-     * if wanted; and u at the points. */
-    facet_status (*solve)(struct facet_solver *s, const double *source);
+    /* Loads the source (values at the points; NULL: the problem's) and the boundary data; solves the system;
+     * then u and q; u* if wanted; and u at the points. */
+    facet_status (*load)(struct facet_solver *s, const double *source);
+    facet_status (*solve)(struct facet_solver *s);
     facet_status (*recover)(struct facet_solver *s);
     facet_status (*postprocess)(struct facet_solver *s);
     facet_status (*copy_out)(const struct facet_solver *s, double *u);
@@ -50,9 +51,11 @@ struct backend {
     const struct multigrid *(*multigrid)(const struct facet_solver *s);
     facet_status (*measure_errors)(const struct facet_solver *s, struct hdg_errors *errors);
 
-    /* Fields. prepare: for cells of a block and fields of a degree (sample_table_degree) or less. rule: the
-     * points at which integrals over a cell are taken. weights: weights x det J of a cell, n. map: x, n x
-     * dim. */
+    /* Fields. need: makes what a field is evaluated from, which several threads may do at once (NULL: it is
+     * there); sample_find_field calls it. prepare: for cells of a block and fields of a degree
+     * (sample_table_degree) or less. rule: the points at which integrals over a cell are taken. weights:
+     * weights x det J of a cell, n. map: x, n x dim. */
+    facet_status (*need)(const struct facet_solver *s, enum hdg_field field);
     facet_status (*prepare)(const struct facet_solver *s, int block, int degree, int n, const double *xi,
                             struct backend_points *points);
     facet_status (*rule)(const struct facet_solver *s, int block, struct backend_points *points);
@@ -61,12 +64,17 @@ struct backend {
     void (*map)(const struct facet_solver *s, int32_t cell, const struct backend_points *points, double *x);
     facet_status (*evaluate)(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                              const struct backend_points *points, double *values);
-    /* The points at which integrals over a face are taken, seen from its first cell: *n of them, xi (n x dim)
-     * and weights x area element, which the caller frees. */
-    facet_status (*face_rule)(const struct facet_solver *s, int32_t face, int *n, double **xi, double **wA);
-    /* Integral of the numerical flux out of (diffusion) or traction upon (elasticity) the face's first cell.
+    /* The integrals of a field over a cell, by components, and the cell's volume. NULL: they are taken by the
+     * rule. */
+    facet_status (*integrate)(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                              double *integrals, double *volume);
+    /* The points at which integrals over a face of a cell are taken: *n of them, xi (n x dim) and weights x
+     * area element, which the caller frees. */
+    facet_status (*face_rule)(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,
+                              double **wA);
+    /* Integral of the numerical flux out of (diffusion) or traction upon (elasticity) a cell through a face.
      */
-    facet_status (*face_flux)(const struct facet_solver *s, int32_t face, double flux[3]);
+    facet_status (*face_flux)(const struct facet_solver *s, int32_t cell, int local, double flux[3]);
     /* The mean over the faces of a cell of the trace's mean on them, by components (straight faces). NULL:
      * there is no trace. */
     facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);

@@ -1,5 +1,5 @@
-/* The backend of boxes, HDG: over src/box, with the cell matrices factored into 1D ones. Cells of src/box are
- * numbered direction 0 fastest, those of the mesh may be otherwise: box_data.cells translates. */
+/* The backend of boxes, HDG: over src/boxhdg, with the cell matrices factored into 1D ones. Cells have the
+ * numbers of the mesh there. */
 #include "problem/box.h"
 
 #include <math.h>
@@ -29,14 +29,31 @@ static facet_status create_hdg(struct facet_solver *s) {
     return boxhdg_create(&grid, s->options.degree, (const double *const *)b->data.rho, &b->hdg);
 }
 
+/* Whether some side of this kind has values that are not zero. */
+static int has_values(const struct facet_solver *s, enum hdg_kind kind) {
+    double value;
+    for (int d = 0; d < s->problem->mesh->dim; d++)
+        for (int side = 0; side < 2; side++) {
+            const struct hdg_condition *c = s->box->data.conditions[d][side];
+            if (c != NULL && c->kind == kind &&
+                (c->g == NULL || !field_is_constant(c->g, &value) || value != 0.0))
+                return 1;
+        }
+    return 0;
+}
+
 static facet_status project_boundary(struct facet_solver *s) {
     facet_status status = FACET_OK;
+    const struct base_monitor *monitor = &s->context->monitor;
     struct box_backend *b = s->box;
     struct box_given given = box_given_data(s, NULL);
-    TRY(ALLOC(b->dirichlet, b->hdg->n_trace));
-    TRY(ALLOC(b->neumann, b->hdg->n_trace));
+    double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_LOAD);
+    if (has_values(s, HDG_DIRICHLET)) TRY(ALLOC(b->dirichlet, b->hdg->n_trace));
+    if (has_values(s, HDG_NEUMANN)) TRY(CALLOC(b->neumann, b->hdg->n_trace));
+    if (b->dirichlet == NULL && b->neumann == NULL) goto done;
     TRY(boxhdg_project_boundary(b->hdg, &given, b->dirichlet, b->neumann));
 done:
+    base_phase_end(&s->timers, monitor, FACET_PHASE_LOAD, begin);
     return status;
 }
 
@@ -58,12 +75,23 @@ facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *d
     return status;
 }
 
-facet_status box_create(struct facet_solver *s, struct box_data *data) {
-    const struct base_monitor *monitor = &s->context->monitor;
+static facet_status condense(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    facet_phase phase = is_continuous(s) ? FACET_PHASE_SETUP : FACET_PHASE_CONDENSE;
-    double begin = base_phase_begin(monitor, phase);
-    status = CALLOC(s->box, 1);
+    const struct base_monitor *monitor = &s->context->monitor;
+    double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_CONDENSE);
+    TRY(create_hdg(s));
+    describe(s, s->box->hdg);
+    TRY(box_method_choose(s));
+    TRY(project_boundary(s));
+    TRY(ALLOC(s->box->F, s->box->hdg->n_trace));
+    TRY(boxhdg_solution_create(s->box->hdg, &s->box->solution));
+done:
+    base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
+    return status;
+}
+
+facet_status box_create(struct facet_solver *s, struct box_data *data) {
+    facet_status status = CALLOC(s->box, 1);
     if (status != FACET_OK) {
         box_data_destroy(data);
         return status;
@@ -71,23 +99,9 @@ facet_status box_create(struct facet_solver *s, struct box_data *data) {
     s->backend = &box_backend;
     s->box->data = *data;
     *data = (struct box_data){0};
-    if (is_continuous(s)) {
-        TRY(boxsem_start(s));
-        base_phase_end(&s->timers, monitor, phase, begin);
-        goto done;
-    }
-    TRY(create_hdg(s));
-    describe(s, s->box->hdg);
-    TRY(box_method_choose(s));
-    TRY(project_boundary(s));
-    TRY(ALLOC(s->box->F, s->box->hdg->n_trace));
-    TRY(boxhdg_solution_create(s->box->hdg, &s->box->solution));
-    base_phase_end(&s->timers, monitor, FACET_PHASE_CONDENSE, begin);
-    begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
-    TRY(box_method_create(s));
-    base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
-done:
-    return status;
+    if (is_continuous(s)) return boxsem_start(s);
+    status = condense(s);
+    return status == FACET_OK ? box_method_create(s) : status;
 }
 
 /* ------------------------------------------------------------------------------ solve */
@@ -114,6 +128,7 @@ static facet_status load(struct facet_solver *s, const double *source) {
     struct box_backend *b = s->box;
     struct box_given given = box_given_data(s, NULL);
     double *loads = b->solution.loads;
+    b->has_q = 0;
     if (source != NULL) TRY(boxhdg_load(b->hdg, source, b->dirichlet, b->neumann, loads, b->F));
     if (source == NULL) TRY(boxhdg_project_source(b->hdg, &given, loads));
     b->constant = 0.0;
@@ -127,12 +142,10 @@ done:
     return status;
 }
 
-static facet_status load_and_solve(struct facet_solver *s, const double *source) {
+static facet_status solve(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     double *trace = b->solution.trace;
-    b->has_q = 0;
-    TRY(load(s, source));
     int guess = b->has_guess || (b->has_trace && s->options.warm_start);
     if (guess)
         boxhdg_add_dirichlet(b->hdg, NULL, trace);
@@ -151,6 +164,7 @@ static facet_status need_q(const struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     if (b->has_q) return FACET_OK;
+    TRY(boxhdg_solution_add_q(b->hdg, &b->solution));
     TRY(boxhdg_recover(b->hdg, b->solution.loads, b->solution.trace, b->solution.u, b->solution.q));
     b->has_q = 1;
 done:
@@ -162,6 +176,7 @@ static facet_status recover(struct facet_solver *s) {
     struct box_backend *b = s->box;
     struct boxhdg_solution *solution = &b->solution;
     int with_q = s->options.postprocess;
+    if (with_q) TRY(boxhdg_solution_add_q(b->hdg, solution));
     TRY(boxhdg_recover(b->hdg, solution->loads, solution->trace, solution->u, with_q ? solution->q : NULL));
     b->has_q = with_q;
     if (b->hdg->grid.singular &&
@@ -188,8 +203,7 @@ static facet_status copy_out(const struct facet_solver *s, double *u) {
 }
 
 static facet_status conservation(const struct facet_solver *s, double *imbalance) {
-    facet_status status = need_q(s);
-    return status == FACET_OK ? boxhdg_conservation(s->box->hdg, &s->box->solution, imbalance) : status;
+    return boxhdg_conservation(s->box->hdg, &s->box->solution, imbalance);
 }
 
 static facet_status set_guess(struct facet_solver *s, const double *u) {
@@ -263,48 +277,52 @@ done:
 
 /* ------------------------------------------------------------------------------ fields */
 
-/* Fields are evaluated by several threads at once; so what they need is made here. */
-static facet_status prepare(const struct facet_solver *s, int block, int degree, int n, const double *xi,
-                            struct backend_points *points) {
-    facet_status status = need_q(s);
-    return status == FACET_OK ? box_points_prepare(s, block, degree, n, xi, points) : status;
+static facet_status need(const struct facet_solver *s, enum hdg_field field) {
+    return field == HDG_Q ? need_q(s) : FACET_OK;
 }
+
+static const enum boxhdg_field names[] = {
+    [HDG_U] = BOX_U, [HDG_U_STAR] = BOX_U_STAR, [HDG_Q] = BOX_Q, [HDG_Q_STAR] = BOX_Q_STAR};
 
 static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                              const struct backend_points *points, double *values) {
-    static const enum boxhdg_field names[] = {
-        [HDG_U] = BOX_U, [HDG_U_STAR] = BOX_U_STAR, [HDG_Q] = BOX_Q, [HDG_Q_STAR] = BOX_Q_STAR};
     const struct box_backend *b = s->box;
     const struct box_places places = box_points_places(points);
-    facet_status status =
-        boxhdg_evaluate(b->hdg, &b->solution, names[field], b->data.cells[cell], &places, values);
+    facet_status status = boxhdg_evaluate(b->hdg, &b->solution, names[field], cell, &places, values);
     int apart = b->apart && (field == HDG_U || field == HDG_U_STAR);
     for (int i = 0; status == FACET_OK && apart && i < points->n; i++) values[i] += b->constant;
     return status;
 }
 
-static facet_status face_flux(const struct facet_solver *s, int32_t face, double flux[3]) {
+static facet_status integrate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
+                              double *integrals, double *volume) {
+    const struct box_backend *b = s->box;
+    *volume = box_points_volume(s, cell);
+    facet_status status = boxhdg_integrate(b->hdg, &b->solution, names[field], cell, integrals);
+    if (b->apart && boxhdg_field_components(b->hdg, names[field]) == 1) integrals[0] += b->constant * *volume;
+    return status;
+}
+
+static facet_status face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
     int d, side;
     TRY(need_q(s));
-    box_data_side(mesh->blocks[0].shape, mesh->face_locals[2 * (int64_t)face], &d, &side);
-    flux[0] = boxhdg_face_flux(s->box->hdg, &s->box->solution,
-                               s->box->data.cells[mesh->face_cells[2 * (int64_t)face]], d, side);
+    shape_face_side(s->problem->mesh->blocks[0].shape, local, &d, &side);
+    flux[0] = boxhdg_face_flux(s->box->hdg, &s->box->solution, cell, d, side);
 done:
     return status;
 }
 
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
-    values[0] =
-        s->box->constant + boxhdg_mean_trace(s->box->hdg, &s->box->solution, s->box->data.cells[cell]);
+    values[0] = s->box->constant + boxhdg_mean_trace(s->box->hdg, &s->box->solution, cell);
     return FACET_OK;
 }
 
 const struct backend box_backend = {.destroy = destroy,
                                     .n_points = n_points,
                                     .points = source_points,
-                                    .solve = load_and_solve,
+                                    .load = load,
+                                    .solve = solve,
                                     .recover = recover,
                                     .conservation = conservation,
                                     .postprocess = postprocess,
@@ -313,11 +331,13 @@ const struct backend box_backend = {.destroy = destroy,
                                     .set_reaction = set_reaction,
                                     .multigrid = multigrid_of,
                                     .measure_errors = measure_errors,
-                                    .prepare = prepare,
+                                    .need = need,
+                                    .prepare = box_points_prepare,
                                     .rule = box_points_rule,
                                     .weights = box_points_weights,
                                     .map = box_points_map,
                                     .evaluate = evaluate,
+                                    .integrate = integrate,
                                     .face_rule = box_points_face_rule,
                                     .face_flux = face_flux,
                                     .mean_trace = mean_trace};

@@ -62,13 +62,14 @@ facet_status box_points_prepare(const struct facet_solver *s, int block, int deg
 facet_status box_points_rule(const struct facet_solver *s, int block, struct backend_points *points);
 facet_status box_points_weights(const struct facet_solver *s, int32_t cell,
                                 const struct backend_points *points, double *wJ);
+double box_points_volume(const struct facet_solver *s, int32_t cell);
 void box_points_map(const struct facet_solver *s, int32_t cell, const struct backend_points *points,
                     double *x);
-facet_status box_points_face_rule(const struct facet_solver *s, int32_t face, int *n, double **xi,
+facet_status box_points_face_rule(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,
                                   double **wA);
-/* The integral of q . n over a face, q = -k grad u being that of its first cell: for elements without a flux
- * of their own. */
-facet_status box_points_face_flux(const struct facet_solver *s, int32_t face, double flux[3]);
+/* The integral of q . n over a face, q = -k grad u being that of the cell: for elements without a flux of
+ * their own. */
+facet_status box_points_face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]);
 /* The points of a source: the products of degree + 1 Gauss points in every cell. */
 facet_status box_points_source(const struct facet_solver *s, const struct box_grid *grid, double *x);
 /* The points as src/box takes them. */

@@ -49,7 +49,7 @@ facet_status box_constant_take(struct box_backend *b, const struct field *exact)
         FAIL(FACET_ERROR_INPUT, "with the reaction %g the mean of u, %g / %g, is beyond double precision",
              b->reaction, shift, b->reaction);
     for (int64_t i = 0; i < h->n_volume; i++) left += b->solution.loads[i] * b->solution.loads[i];
-    for (int64_t i = 0; i < h->n_trace; i++) left += b->neumann[i] * b->neumann[i];
+    for (int64_t i = 0; b->neumann != NULL && i < h->n_trace; i++) left += b->neumann[i] * b->neumann[i];
     for (int64_t c = 0; c < h->grid.n_cells; c++) { /* a constant f has the integrals f V 2^(dim/2) */
         int at[3];
         double volume = 1.0;

@@ -11,19 +11,16 @@ struct box_data {
     double *conductivity, *reaction;
     double *rho[3];                               /* cells[d]: tau h_d / (2 k) of a column; 0 without tau */
     const struct hdg_condition *conditions[3][2]; /* NULL: periodic */
-    int64_t *cells;                               /* of the mesh: their numbers in the box */
 };
 
 /* `why` receives the reason and the remedy when the tensor operators do not apply, "" when they do; only then
- * there are data. Coefficients are taken as constant in a cell when they are the same at BOX_SAMPLES points a
- * direction at most. A coefficient that no discretization could take is FACET_ERROR_INPUT. */
+ * there are data. Coefficients that are no numbers are taken as constant in a cell when they are the same at
+ * BOX_SAMPLES points a direction at most. A coefficient that no discretization could take is
+ * FACET_ERROR_INPUT. */
 #define BOX_SAMPLES   10
 #define BOX_WHY_BYTES PROBLEM_WHY_BYTES
 facet_status box_data_create(const struct problem_resolved *resolved, int degree, struct box_data *data,
                              char why[BOX_WHY_BYTES]);
 void box_data_destroy(struct box_data *data); /* safe on a zeroed struct, and twice */
-
-/* The direction and the side (0, 1) on which a face of a quad or hex lies. */
-void box_data_side(enum shape shape, int local, int *d, int *side);
 
 #endif

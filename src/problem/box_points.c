@@ -84,10 +84,11 @@ done:
     return status;
 }
 
-/* The product of a Gauss rule in m directions of [0, 1], exact for squares of u* and more: xi is n x m. */
+/* The product of a Gauss rule in m directions of [0, 1], exact for all fields, u* of degree p + 1 included:
+ * xi is n x m. */
 static facet_status make_rule(int degree, int m, int *n, double **xi, double **weights) {
     facet_status status = FACET_OK;
-    int k = degree + 4;
+    int k = degree / 2 + 2;
     double *x = NULL, *w = NULL;
     *n = 1;
     for (int d = 0; d < m; d++) *n *= k;
@@ -126,19 +127,25 @@ done:
 /* Lower corner and widths of a cell of the mesh. */
 static void find_cell(const struct facet_solver *s, int32_t cell, double lower[3], double widths[3]) {
     const struct mesh_box *box = &s->problem->mesh->box;
-    int64_t rest = s->box->data.cells[cell];
-    for (int d = 0; d < s->problem->mesh->dim; d++, rest /= box->cells[d - 1]) {
-        const double *ends = box->coordinates[d] + rest % box->cells[d];
+    int at[3];
+    mesh_box_index(s->problem->mesh, cell, at);
+    for (int d = 0; d < s->problem->mesh->dim; d++) {
+        const double *ends = box->coordinates[d] + at[d];
         lower[d] = ends[0];
         widths[d] = ends[1] - ends[0];
     }
 }
 
-facet_status box_points_weights(const struct facet_solver *s, int32_t cell,
-                                const struct backend_points *points, double *wJ) {
+double box_points_volume(const struct facet_solver *s, int32_t cell) {
     double lower[3], widths[3], volume = 1.0;
     find_cell(s, cell, lower, widths);
-    for (int d = 0; d < points->dim; d++) volume *= widths[d];
+    for (int d = 0; d < s->problem->mesh->dim; d++) volume *= widths[d];
+    return volume;
+}
+
+facet_status box_points_weights(const struct facet_solver *s, int32_t cell,
+                                const struct backend_points *points, double *wJ) {
+    double volume = box_points_volume(s, cell);
     for (int i = 0; i < points->n; i++) wJ[i] = volume * points->weights[i];
     return FACET_OK;
 }
@@ -152,19 +159,17 @@ void box_points_map(const struct facet_solver *s, int32_t cell, const struct bac
             x[i * points->dim + d] = lower[d] + widths[d] * points->xi[i * points->dim + d];
 }
 
-facet_status box_points_face_rule(const struct facet_solver *s, int32_t face, int *n, double **xi,
+facet_status box_points_face_rule(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,
                                   double **wA) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
-    int local = mesh->face_locals[2 * (int64_t)face], dim = mesh->dim, normal, side;
-    enum shape shape = mesh->blocks[0].shape;
+    int dim = s->problem->mesh->dim, normal, side;
+    enum shape shape = s->problem->mesh->blocks[0].shape;
     double lower[3], widths[3], area = 1.0, *frame = NULL;
     *xi = *wA = NULL;
     TRY(make_rule(s->options.degree, dim - 1, n, &frame, wA));
     TRY(ALLOC(*xi, *n * dim));
     find_cell(s, cell, lower, widths);
-    box_data_side(shape, local, &normal, &side);
+    shape_face_side(shape, local, &normal, &side);
     for (int d = 0; d < dim; d++) area *= d != normal ? widths[d] : 1.0;
     for (int i = 0; i < *n; i++) {
         shape_face_point(shape, local, 0, frame + i * (dim - 1), *xi + i * dim);
@@ -205,17 +210,17 @@ struct box_given box_given_data(const struct facet_solver *s, const double *valu
     return given;
 }
 
-facet_status box_points_face_flux(const struct facet_solver *s, int32_t face, double flux[3]) {
+facet_status box_points_face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     struct backend_points points = {0};
     double *xi = NULL, *wA = NULL, *q = NULL;
     int n, d, side;
-    TRY(box_points_face_rule(s, face, &n, &xi, &wA));
+    TRY(box_points_face_rule(s, cell, local, &n, &xi, &wA));
     TRY(ALLOC(q, n * mesh->dim));
     TRY(box_points_prepare(s, 0, s->options.degree, n, xi, &points));
-    TRY(s->backend->evaluate(s, HDG_Q, mesh->face_cells[2 * (int64_t)face], &points, q));
-    box_data_side(mesh->blocks[0].shape, mesh->face_locals[2 * (int64_t)face], &d, &side);
+    TRY(s->backend->evaluate(s, HDG_Q, cell, &points, q));
+    shape_face_side(mesh->blocks[0].shape, local, &d, &side);
     flux[0] = 0.0;
     for (int i = 0; i < n; i++) flux[0] += (side ? 1.0 : -1.0) * wA[i] * q[i * mesh->dim + d];
 done:

@@ -257,19 +257,23 @@ static facet_status source_points(const struct facet_solver *s, double *x) {
 }
 
 /* A solution that is not to be gone on from, or that failed, leaves zero behind. */
-static facet_status load_and_solve(struct facet_solver *s, const double *source) {
+static facet_status load(struct facet_solver *s, const double *source) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    struct solve_control control = {.rtol = s->options.rtol,
-                                    .max_iterations = s->options.max_iterations,
-                                    .monitor = &s->context->monitor};
     const struct box_given given = box_given_data(s, source);
     if (!b->has_guess && !(b->has_trace && s->options.warm_start)) TRY(boxsem_set_guess(b->continuous, NULL));
     b->has_guess = b->has_trace = 0;
     TRY(boxsem_load(b->continuous, &given));
-    TRY(boxsem_solve(b->continuous, &control, &s->report));
-    b->has_trace = 1;
 done:
+    return status;
+}
+
+static facet_status solve(struct facet_solver *s) {
+    struct solve_control control = {.rtol = s->options.rtol,
+                                    .max_iterations = s->options.max_iterations,
+                                    .monitor = &s->context->monitor};
+    facet_status status = boxsem_solve(s->box->continuous, &control, &s->report);
+    s->box->has_trace = status == FACET_OK;
     if (is(s->method, "direct")) s->report.rate = NAN;
     return status;
 }
@@ -331,14 +335,14 @@ static facet_status measure_errors(const struct facet_solver *s, struct hdg_erro
 static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                              const struct backend_points *points, double *values) {
     const struct box_places places = box_points_places(points);
-    return boxsem_evaluate(s->box->continuous, field == HDG_Q ? BOXSEM_Q : BOXSEM_U, s->box->data.cells[cell],
-                           &places, values);
+    return boxsem_evaluate(s->box->continuous, field == HDG_Q ? BOXSEM_Q : BOXSEM_U, cell, &places, values);
 }
 
 const struct backend boxsem_backend = {.destroy = destroy,
                                        .n_points = n_points,
                                        .points = source_points,
-                                       .solve = load_and_solve,
+                                       .load = load,
+                                       .solve = solve,
                                        .recover = recover,
                                        .conservation = conservation,
                                        .copy_out = copy_out,

@@ -21,7 +21,8 @@ done:
 static facet_status condense(struct facet_solver *s, hdg_rule_maker maker) {
     const struct base_monitor *monitor = &s->context->monitor;
     facet_status status = FACET_OK;
-    double begin = base_phase_begin(monitor, FACET_PHASE_CONDENSE);
+    double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_CONDENSE);
+    TRY(problem_resolve_lists(s->problem, &s->resolved));
     TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
     hdg_describe(s->hdg, &s->system);
     TRY(hdg_condense(s->hdg));
@@ -85,6 +86,10 @@ static facet_status source_points(const struct facet_solver *s, double *x) {
     return FACET_OK;
 }
 
+static facet_status load(struct facet_solver *s, const double *source) {
+    return hdg_load(s->hdg, source, &s->solution, s->F);
+}
+
 /* The linear system, from s->F to the trace of the solution. */
 static facet_status solve_trace(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -116,11 +121,6 @@ static facet_status solve_trace(struct facet_solver *s) {
     hdg_set_trace(s->hdg, s->F, &s->solution);
 done:
     return status;
-}
-
-static facet_status load_and_solve(struct facet_solver *s, const double *source) {
-    facet_status status = hdg_load(s->hdg, source, &s->solution, s->F);
-    return status == FACET_OK ? solve_trace(s) : status;
 }
 
 static facet_status recover(struct facet_solver *s) {
@@ -214,12 +214,12 @@ static facet_status evaluate(const struct facet_solver *s, enum hdg_field field,
                         cell - block->first, points->table, values);
 }
 
-static facet_status face_rule(const struct facet_solver *s, int32_t face, int *n, double **xi, double **wA) {
+static facet_status face_rule(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,
+                              double **wA) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
     const struct mesh_block *block = mesh_block_of(mesh, cell);
-    int b = (int)(block - mesh->blocks), local = mesh->face_locals[2 * (int64_t)face], dim = mesh->dim;
+    int b = (int)(block - mesh->blocks), dim = mesh->dim;
     const struct hdg_face_table *rule = &s->hdg->space.blocks[b].norm_face;
     int orientation =
         block->orientations[(int64_t)(cell - block->first) * shape_n_faces(block->shape) + local];
@@ -246,11 +246,10 @@ done:
     return status;
 }
 
-static facet_status face_flux(const struct facet_solver *s, int32_t face, double flux[3]) {
+static facet_status face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]) {
     const struct facet_mesh *mesh = s->problem->mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
     const struct mesh_block *block = mesh_block_of(mesh, cell);
-    int b = (int)(block - mesh->blocks), local = mesh->face_locals[2 * (int64_t)face];
+    int b = (int)(block - mesh->blocks);
     return s->problem->equation == FACET_ELASTICITY
                ? hdg_face_traction(s->hdg, &s->solution, b, cell - block->first, local, flux)
                : hdg_face_flux(s->hdg, &s->solution, b, cell - block->first, local, flux);
@@ -280,7 +279,8 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
 const struct backend mapped_backend = {.destroy = destroy,
                                        .n_points = n_points,
                                        .points = source_points,
-                                       .solve = load_and_solve,
+                                       .load = load,
+                                       .solve = solve_trace,
                                        .recover = recover,
                                        .conservation = conservation,
                                        .postprocess = postprocess,

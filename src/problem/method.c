@@ -373,13 +373,13 @@ facet_status solver_choose_method(struct facet_solver *s) {
              s->preconditioner);
     TRY(check_unused(s));
     if (direct || amg) {
-        double begin = base_phase_begin(monitor, FACET_PHASE_ASSEMBLE);
+        double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_ASSEMBLE);
         status = hdg_assemble(s->hdg, &csr);
         base_phase_end(&s->timers, monitor, FACET_PHASE_ASSEMBLE, begin);
         if (status != FACET_OK) goto done;
         s->assembled_bytes = 12.0 * (double)csr.offsets[csr.n] + 8.0 * (double)csr.n;
     }
-    double begin = base_phase_begin(monitor, FACET_PHASE_SETUP);
+    double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
     if (direct) status = try_direct(s, &csr, insist, &done);
     if (!amg) {
         csr_destroy(&csr);

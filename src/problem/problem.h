@@ -70,13 +70,17 @@ struct problem_resolved {
     const struct field **conductivity, **mu, **lambda;
     struct field *one;  /* conductivity where none was given */
     struct field *zero; /* dim components: displacement or traction where none is given */
-    int32_t *cell_region;
     struct hdg_condition *conditions;
+    int32_t region;            /* of a box: that of all its cells */
+    int32_t side_condition[6]; /* of a box: as mesh_group.side; -1: periodic */
+    int32_t *cell_region;      /* of a box both arrays are NULL until its lists are asked for */
     int32_t *face_condition;
 };
 facet_status problem_resolve(const struct problem *problem, const facet_options *options,
                              struct problem_resolved *resolved);
 void problem_resolved_destroy(struct problem_resolved *resolved);
+/* The same cell by cell and face by face, with the lists of the mesh, for those who do not work on boxes. */
+facet_status problem_resolve_lists(const struct problem *problem, struct problem_resolved *resolved);
 
 /* The parts of a mesh that no face connects: piece[cell] is the smallest cell of its piece. */
 void problem_find_pieces(const struct facet_mesh *mesh, int32_t *piece);

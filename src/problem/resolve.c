@@ -33,6 +33,12 @@ void problem_resolved_destroy(struct problem_resolved *r) {
     *r = (struct problem_resolved){0};
 }
 
+static facet_status fill(int32_t n, int32_t value, int32_t **array) {
+    facet_status status = ALLOC(*array, n);
+    for (int32_t i = 0; status == FACET_OK && i < n; i++) (*array)[i] = value;
+    return status;
+}
+
 /* The name of a group whose cells have no region, "" when they belong to none. */
 static const char *find_bare_group(const struct facet_mesh *mesh, const int32_t *cell_region) {
     for (int g = 0; g < mesh->n_groups; g++)
@@ -99,18 +105,19 @@ static facet_status resolve_regions(const struct problem *p, struct problem_reso
     int general = p->n_regions == 0 && p->equation == FACET_DIFFUSION ? 0 : -1;
     int64_t missing = 0;
     TRY(collect_fields(p, r, errors));
-    TRY(ALLOC(r->cell_region, mesh->n_cells));
-    for (int32_t c = 0; c < mesh->n_cells; c++) r->cell_region[c] = -1;
+    if (!mesh_is_box(mesh)) TRY(fill(mesh->n_cells, -1, &r->cell_region));
     for (int i = 0; i < p->n_regions; i++) {
         if (p->regions[i].group == NULL)
             general = i;
         else
             assign_group(p, i, what, r, errors);
     }
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
+    for (int32_t c = 0; r->cell_region != NULL && c < mesh->n_cells; c++) {
         if (r->cell_region[c] < 0) r->cell_region[c] = general;
         if (r->cell_region[c] < 0) missing++;
     }
+    r->region = general; /* a box has no groups of cells */
+    if (mesh_is_box(mesh) && general < 0) missing = mesh->n_cells;
     if (missing > 0 && errors->length == 0) {
         char names[NAMES_BYTES];
         const char *bare = find_bare_group(mesh, r->cell_region);
@@ -123,9 +130,10 @@ done:
     return status;
 }
 
-static const char *face_place(const struct facet_mesh *mesh, int32_t face, char *text, int text_bytes) {
-    return mesh_middle_text(mesh, mesh->face_cells[2 * (int64_t)face], mesh->face_locals[2 * (int64_t)face],
-                            text, text_bytes);
+/* The condition of face i of a part, all of whose faces share that of the side on a box. */
+static int32_t *condition_of(const struct facet_mesh *mesh, struct problem_resolved *r,
+                             const struct mesh_group *part, int32_t i) {
+    return mesh_is_box(mesh) ? &r->side_condition[part->side] : &r->face_condition[part->ids[i]];
 }
 
 /* Assigns condition `index` to the faces of its part. */
@@ -144,35 +152,34 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
               part, names);
         return;
     }
-    for (int32_t k = 0; k < group->count; k++) {
-        int32_t face = group->ids[k], *condition = &r->face_condition[face];
-        if (mesh->face_cells[2 * (int64_t)face + 1] >= 0) {
+    for (int32_t k = 0; k < (mesh_is_box(mesh) ? 1 : group->count); k++) {
+        struct mesh_group_face face = mesh_group_face(mesh, group, k);
+        int32_t *condition = condition_of(mesh, r, group, k);
+        if (!face.is_inner && *condition < 0) {
+            *condition = index;
+            continue;
+        }
+        mesh_middle_text(mesh, face.cell, face.local, place, sizeof place);
+        if (face.is_inner)
             ERROR(errors,
                   "boundary: '%s' has faces inside the domain, one at %s; conditions belong to the boundary",
-                  part, face_place(mesh, face, place, sizeof place));
-            return;
-        }
-        if (*condition >= 0) {
-            ERROR(errors, "boundary: the face at %s lies in both '%s' and '%s'",
-                  face_place(mesh, face, place, sizeof place), p->conditions[*condition].part, part);
-            return;
-        }
-        *condition = index;
+                  part, place);
+        else
+            ERROR(errors, "boundary: the face at %s lies in both '%s' and '%s'", place,
+                  p->conditions[*condition].part, part);
+        return;
     }
 }
 
-/* Says which parts have no condition. */
-static void report_unnamed(const struct problem *p, const struct problem_resolved *r, struct text *errors) {
+/* Says which parts have no condition; n: how many faces. */
+static void report_unnamed(const struct problem *p, struct problem_resolved *r, int64_t n,
+                           struct text *errors) {
     const struct facet_mesh *mesh = p->mesh;
     char names[NAMES_BYTES] = "";
-    int64_t n = 0;
-    for (int32_t f = 0; f < mesh->n_faces; f++)
-        n += mesh->face_cells[2 * (int64_t)f + 1] < 0 && r->face_condition[f] < 0;
     for (int g = 0; g < mesh->n_groups; g++) {
         const struct mesh_group *group = &mesh->groups[g];
         if (group->dim != mesh->dim - 1 || group->count == 0) continue;
-        int32_t face = group->ids[0];
-        if (mesh->face_cells[2 * (int64_t)face + 1] >= 0 || r->face_condition[face] >= 0) continue;
+        if (mesh_group_face(mesh, group, 0).is_inner || *condition_of(mesh, r, group, 0) >= 0) continue;
         size_t length = strlen(names);
         snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "", group->name);
     }
@@ -209,11 +216,12 @@ static facet_status resolve_conditions(const struct problem *p, struct problem_r
                                        struct text *errors) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
-    int rest = -1, unnamed = 0, n = p->n_conditions, elastic = p->equation == FACET_ELASTICITY;
+    int rest = -1, n = p->n_conditions, elastic = p->equation == FACET_ELASTICITY;
+    int64_t unnamed = 0;
     TRY(ALLOC(r->conditions, n + 1));
-    TRY(ALLOC(r->face_condition, mesh->n_faces));
+    for (int s = 0; s < 6; s++) r->side_condition[s] = -1;
+    if (!mesh_is_box(mesh)) TRY(fill(mesh->n_faces, -1, &r->face_condition));
     if (elastic) TRY(field_create_constants(mesh->dim, (const double[3]){0.0}, &r->zero));
-    for (int32_t f = 0; f < mesh->n_faces; f++) r->face_condition[f] = -1;
     for (int i = 0; i < n; i++) {
         convert_condition(p, &p->conditions[i], r, &r->conditions[i], errors);
         if (strcmp(p->conditions[i].part, "rest") == 0)
@@ -227,12 +235,16 @@ static facet_status resolve_conditions(const struct problem *p, struct problem_r
                                                         .t = r->zero}
                                : (struct hdg_condition){.kind = HDG_DIRICHLET, .part = "rest"};
     if (rest < 0 && p->exact != NULL) rest = n;
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
+    for (int32_t f = 0; r->face_condition != NULL && f < mesh->n_faces; f++) {
         if (mesh->face_cells[2 * (int64_t)f + 1] >= 0 || r->face_condition[f] >= 0) continue;
         r->face_condition[f] = rest;
         unnamed += rest < 0;
     }
-    if (unnamed > 0 && errors->length == 0) report_unnamed(p, r, errors);
+    for (int g = 0; mesh_is_box(mesh) && g < mesh->n_groups; g++) {
+        int32_t *condition = condition_of(mesh, r, &mesh->groups[g], 0);
+        if (*condition < 0) unnamed += rest < 0 ? mesh->groups[g].count : 0, *condition = rest;
+    }
+    if (unnamed > 0 && errors->length == 0) report_unnamed(p, r, unnamed, errors);
 done:
     return status;
 }
@@ -256,6 +268,7 @@ static facet_status check_pieces(const struct problem *p, const struct problem_r
     const struct facet_mesh *mesh = p->mesh;
     int32_t *piece = NULL, n_pieces = 0, loose = -1;
     uint8_t *held = NULL;
+    if (mesh_is_box(mesh)) return FACET_OK; /* one piece */
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(held, mesh->n_cells));
     problem_find_pieces(mesh, piece);
@@ -317,6 +330,7 @@ static facet_status resolve_elastic(const struct problem *p, const facet_options
     r->data.scheme = HDG_ELASTIC;
     r->data.mu = r->mu;
     r->data.lambda = r->lambda;
+    TRY(problem_resolve_lists(p, r));
     TRY(problem_check_moduli(p, r->cell_region, errors));
     TRY(problem_check_rigid(p, r, errors));
     if (options == NULL) goto done;
@@ -324,6 +338,22 @@ static facet_status resolve_elastic(const struct problem *p, const facet_options
     r->data.plane =
         options->plane != NULL && strcmp(options->plane, "stress") == 0 ? HDG_PLANE_STRESS : HDG_PLANE_STRAIN;
     check_formulation(p, options, &r->data, errors);
+done:
+    return status;
+}
+
+facet_status problem_resolve_lists(const struct problem *p, struct problem_resolved *r) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = p->mesh;
+    if (!mesh_is_box(mesh) || r->face_condition != NULL) goto done;
+    TRY(mesh_need_lists(mesh));
+    if (r->cell_region == NULL) TRY(fill(mesh->n_cells, r->region, &r->cell_region));
+    TRY(fill(mesh->n_faces, -1, &r->face_condition));
+    for (int g = 0; g < mesh->n_groups; g++)
+        for (int32_t i = 0; i < mesh->groups[g].count; i++)
+            r->face_condition[mesh->groups[g].ids[i]] = *condition_of(mesh, r, &mesh->groups[g], i);
+    r->data.cell_region = r->cell_region;
+    r->data.face_condition = r->face_condition;
 done:
     return status;
 }

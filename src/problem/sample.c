@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "problem/problem.h"
 
 facet_status sample_find_field(const struct facet_solver *s, const char *name, enum hdg_field *field,
@@ -45,7 +46,7 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
         if (star && !s->options.postprocess)
             return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}",
                              name);
-        return FACET_OK;
+        return s->backend->need != NULL ? s->backend->need(s, *field) : FACET_OK;
     }
     return base_fail(FACET_ERROR_INPUT, "there is no field '%s'; fields: %s", name,
                      !elastic ? "u, u_star, q, q_star"
@@ -157,43 +158,91 @@ done:
     return status;
 }
 
-/* Cells: integrals by the norm rule; extremes at a lattice that includes edges and vertices. */
-static facet_status over_cells(const struct facet_solver *s, enum hdg_field field,
-                               const struct mesh_group *group, int extremes, struct gathered *g) {
+/* Cells first .. end - 1 of a group (NULL: of the mesh), all of one block. */
+static facet_status over_some_cells(const struct facet_solver *s, enum hdg_field field,
+                                    const struct mesh_group *group, int32_t first, int32_t end,
+                                    const struct backend_points *points, int extremes, struct gathered *g) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    struct backend_points points = {0};
     double *values = NULL, *wJ = NULL;
-    int32_t n_cells = group != NULL ? group->count : mesh->n_cells;
-    int last_block = -1;
-    for (int32_t i = 0; i < n_cells; i++) {
+    TRY(ALLOC(values, points->n * g->components));
+    if (!extremes) TRY(ALLOC(wJ, points->n));
+    for (int32_t i = first; i < end; i++) {
         int32_t cell = group != NULL ? group->ids[i] : i;
-        int b = block_number(mesh, cell);
-        if (b != last_block) {
-            TRY(extremes ? prepare_lattice(s, field, b, &points) : s->backend->rule(s, b, &points));
-            base_free(&values);
-            base_free(&wJ);
-            TRY(ALLOC(values, points.n * g->components));
-            if (!extremes) TRY(ALLOC(wJ, points.n));
-            last_block = b;
-        }
-        if (!extremes) TRY(s->backend->weights(s, cell, &points, wJ));
-        TRY(s->backend->evaluate(s, field, cell, &points, values));
-        gather(g, points.n, wJ, values);
+        if (!extremes) TRY(s->backend->weights(s, cell, points, wJ));
+        TRY(s->backend->evaluate(s, field, cell, points, values));
+        gather(g, points->n, wJ, values);
     }
 done:
-    backend_points_destroy(&points);
     base_free(&values);
     base_free(&wJ);
     return status;
 }
 
-/* A field at points of one face, seen from its first cell, gathered with weights or (NULL) for extremes. */
-static facet_status at_face(const struct facet_solver *s, enum hdg_field field, int32_t face, int n,
-                            const double *xi, const double *weights, struct gathered *g) {
+/* The same for integrals that the backend has without points. */
+static facet_status integrate_cells(const struct facet_solver *s, enum hdg_field field,
+                                    const struct mesh_group *group, int32_t first, int32_t end,
+                                    struct gathered *g) {
+    facet_status status = FACET_OK;
+    for (int32_t i = first; i < end; i++) {
+        double integrals[SAMPLE_MAX_COMPONENTS], volume;
+        TRY(s->backend->integrate(s, field, group != NULL ? group->ids[i] : i, integrals, &volume));
+        for (int c = 0; c < g->components; c++) g->integral[c] += integrals[c];
+        g->measure += volume;
+    }
+done:
+    return status;
+}
+
+static void join(struct gathered *into, const struct gathered *part) {
+    for (int c = 0; c < into->components; c++) into->integral[c] += part->integral[c];
+    into->measure += part->measure;
+    into->largest = fmax(into->largest, part->largest);
+    into->smallest = fmin(into->smallest, part->smallest);
+}
+
+/* Cells: integrals by the norm rule; extremes at a lattice that includes edges and vertices. They are taken
+ * in parts that do not depend on the number of threads, and neither does the sum. */
+static facet_status over_cells(const struct facet_solver *s, enum hdg_field field,
+                               const struct mesh_group *group, int extremes, struct gathered *g) {
+    enum { PARTS = 64 };
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
+    struct backend_points points = {0};
+    int32_t n_cells = group != NULL ? group->count : mesh->n_cells, end = 0;
+    int direct = !extremes && s->backend->integrate != NULL;
+    for (int32_t first = 0; first < n_cells; first = end) {
+        struct gathered parts[PARTS];
+        struct base_collector failures;
+        int b = block_number(mesh, group != NULL ? group->ids[first] : first);
+        while (end < n_cells && block_number(mesh, group != NULL ? group->ids[end] : end) == b) end++;
+        if (!direct) TRY(extremes ? prepare_lattice(s, field, b, &points) : s->backend->rule(s, b, &points));
+        base_collector_init(&failures);
+        for (int p = 0; p < PARTS; p++)
+            parts[p] = (struct gathered){.components = g->components,
+                                         .component = g->component,
+                                         .largest = g->largest,
+                                         .smallest = g->smallest};
+#pragma omp parallel for num_threads(base_threads_for(100 * (int64_t)(end - first))) schedule(dynamic)
+        for (int p = 0; p < PARTS; p++) {
+            int32_t from = first + (int32_t)((int64_t)(end - first) * p / PARTS);
+            int32_t to = first + (int32_t)((int64_t)(end - first) * (p + 1) / PARTS);
+            base_collect(&failures, p,
+                         direct ? integrate_cells(s, field, group, from, to, &parts[p])
+                                : over_some_cells(s, field, group, from, to, &points, extremes, &parts[p]));
+        }
+        TRY(base_collected(&failures));
+        for (int p = 0; p < PARTS; p++) join(g, &parts[p]);
+    }
+done:
+    backend_points_destroy(&points);
+    return status;
+}
+
+/* A field at points of one cell, gathered with weights or (NULL) for extremes. */
+static facet_status at_points(const struct facet_solver *s, enum hdg_field field, int32_t cell, int n,
+                              const double *xi, const double *weights, struct gathered *g) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
     struct backend_points points = {0};
     double *values = NULL;
     TRY(ALLOC(values, n * g->components));
@@ -206,25 +255,22 @@ done:
     return status;
 }
 
-/* Extremes over one face, at a lattice that includes its ends. */
-static facet_status extremes_of_face(const struct facet_solver *s, enum hdg_field field, int32_t face,
-                                     struct gathered *g) {
+/* Extremes over one face, at a lattice that includes its ends; it is the same whichever way the face is
+ * turned. */
+static facet_status extremes_of_face(const struct facet_solver *s, enum hdg_field field,
+                                     struct mesh_group_face face, struct gathered *g) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face];
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    int dim = mesh->dim, local = mesh->face_locals[2 * (int64_t)face];
-    enum shape shape = shape_face_shape(block->shape, local);
-    int n = shape_n_nodes(shape, lattice_order(s)),
-        orientation =
-            block->orientations[(int64_t)(cell - block->first) * shape_n_faces(block->shape) + local];
+    int dim = s->problem->mesh->dim;
+    enum shape cell_shape = mesh_block_of(s->problem->mesh, face.cell)->shape;
+    enum shape shape = shape_face_shape(cell_shape, face.local);
+    int n = shape_n_nodes(shape, lattice_order(s));
     double *frame = NULL, *xi = NULL;
     TRY(ALLOC(frame, n * (dim - 1)));
     TRY(ALLOC(xi, n * dim));
     shape_nodes(shape, lattice_order(s), frame);
     for (int p = 0; p < n; p++)
-        shape_face_point(block->shape, local, orientation, frame + p * (dim - 1), xi + p * dim);
-    TRY(at_face(s, field, face, n, xi, NULL, g));
+        shape_face_point(cell_shape, face.local, 0, frame + p * (dim - 1), xi + p * dim);
+    TRY(at_points(s, field, face.cell, n, xi, NULL, g));
 done:
     base_free(&frame);
     base_free(&xi);
@@ -233,17 +279,17 @@ done:
 
 /* One face of a part: values of a field, or (NULL) of the numerical flux or traction, whose integral is
  * exact. */
-static facet_status over_face(const struct facet_solver *s, const enum hdg_field *field, int32_t face,
-                              struct gathered *g) {
+static facet_status over_face(const struct facet_solver *s, const enum hdg_field *field,
+                              struct mesh_group_face face, struct gathered *g) {
     facet_status status = FACET_OK;
     double *xi = NULL, *wA = NULL, flux[3];
     int n;
-    TRY(s->backend->face_rule(s, face, &n, &xi, &wA));
+    TRY(s->backend->face_rule(s, face.cell, face.local, &n, &xi, &wA));
     if (field != NULL) {
-        TRY(at_face(s, *field, face, n, xi, wA, g));
+        TRY(at_points(s, *field, face.cell, n, xi, wA, g));
         goto done;
     }
-    TRY(s->backend->face_flux(s, face, flux));
+    TRY(s->backend->face_flux(s, face.cell, face.local, flux));
     for (int c = 0; c < g->components; c++) g->integral[c] += flux[c];
     for (int p = 0; p < n; p++) g->measure += wA[p];
 done:
@@ -255,8 +301,10 @@ done:
 static facet_status over_part(const struct facet_solver *s, const enum hdg_field *field,
                               const struct mesh_group *part, int extremes, struct gathered *g) {
     facet_status status = FACET_OK;
-    for (int32_t i = 0; i < part->count; i++)
-        TRY(extremes ? extremes_of_face(s, *field, part->ids[i], g) : over_face(s, field, part->ids[i], g));
+    for (int32_t i = 0; i < part->count; i++) {
+        struct mesh_group_face face = mesh_group_face(s->problem->mesh, part, i);
+        TRY(extremes ? extremes_of_face(s, *field, face, g) : over_face(s, field, face, g));
+    }
 done:
     return status;
 }
@@ -283,7 +331,7 @@ static facet_status gather_all(const struct facet_solver *s, const char *name, e
         return base_fail(FACET_ERROR_INPUT,
                          "'%s' is the name of a boundary part and of a group of cells; which is meant?", on);
     for (int32_t i = 0; is_flux && part != NULL && i < part->count; i++)
-        if (mesh->face_cells[2 * (int64_t)part->ids[i] + 1] >= 0)
+        if (mesh_group_face(mesh, part, i).is_inner)
             return base_fail(
                 FACET_ERROR_INPUT,
                 "the %s '%s' has no direction: its faces lie inside the domain; integrate %s there",

@@ -276,6 +276,8 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
                            hdg_rule_maker maker, struct facet_solver **solver) {
     facet_status status = FACET_OK;
     struct box_data data = {0};
+    const struct base_monitor *monitor = &problem->shared->context->monitor;
+    double begin = base_phase_begin(NULL, monitor, FACET_PHASE_SETUP);
     int box = 0;
     static const char *const kernels[] = {"condense_affine", "cell_apply", NULL};
     TRY(prepare(problem, options, solver));
@@ -286,6 +288,7 @@ facet_status solver_create(const struct facet_problem *problem, const facet_opti
                       "device"));
     TRY(box ? box_create(*solver, &data) : mapped_create(*solver, maker));
 done:
+    base_phase_end(*solver != NULL ? &(*solver)->timers : NULL, monitor, FACET_PHASE_SETUP, begin);
     if (status != FACET_OK) {
         box_data_destroy(&data);
         facet_solver_destroy(solver);
@@ -303,6 +306,7 @@ facet_status problem_check_data(const struct facet_problem *problem, const facet
     TRY(choose_backend(s, &data, &box));
     int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
     s->backend = &mapped_backend;
+    TRY(problem_resolve_lists(s->problem, &s->resolved));
     TRY(hdg_create(s->context->device, &s->resolved.data, degree, NULL, NULL, &s->hdg));
     TRY(hdg_check_data(s->hdg, mismatch));
     hdg_describe(s->hdg, &s->system);
@@ -372,34 +376,46 @@ static facet_status check_finite(const char *function, const char *array, int64_
                      values[wrong]);
 }
 
-facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
-    REQUIRE_AS(s, "solver");
-    facet_status status = FACET_OK;
-    const struct base_monitor *monitor = &s->context->monitor;
-    double begin;
+/* A source that is refused leaves the solution before as it is. */
+static facet_status load(struct facet_solver *s, const double *source) {
     if (source != NULL) {
         int components = s->problem->equation == FACET_ELASTICITY ? s->problem->mesh->dim : 1;
-        status =
+        facet_status status =
             check_finite("facet_solver_solve", "the source", components * s->backend->n_points(s), source);
         if (status != FACET_OK) return status;
     }
     s->solved = 0;
-    begin = base_phase_begin(monitor, FACET_PHASE_SOLVE);
-    status = s->backend->solve(s, source);
-    base_phase_end(&s->timers, monitor, FACET_PHASE_SOLVE, begin);
+    return s->backend->load(s, source);
+}
+
+facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
+    REQUIRE_AS(s, "solver");
+    const struct base_monitor *monitor = &s->context->monitor;
+    struct base_timers *timers = &s->timers;
+    double begin = base_phase_begin(timers, monitor, FACET_PHASE_LOAD);
+    facet_status status = load(s, source);
+    base_phase_end(timers, monitor, FACET_PHASE_LOAD, begin);
     if (status != FACET_OK) return status;
-    begin = base_phase_begin(monitor, FACET_PHASE_RECOVER);
+    begin = base_phase_begin(timers, monitor, FACET_PHASE_SOLVE);
+    status = s->backend->solve(s);
+    base_phase_end(timers, monitor, FACET_PHASE_SOLVE, begin);
+    if (status != FACET_OK) return status;
+    begin = base_phase_begin(timers, monitor, FACET_PHASE_RECOVER);
     status = s->backend->recover(s);
-    base_phase_end(&s->timers, monitor, FACET_PHASE_RECOVER, begin);
+    base_phase_end(timers, monitor, FACET_PHASE_RECOVER, begin);
     if (status != FACET_OK) return status;
     if (s->options.postprocess) {
-        begin = base_phase_begin(monitor, FACET_PHASE_POSTPROCESS);
+        begin = base_phase_begin(timers, monitor, FACET_PHASE_POSTPROCESS);
         status = s->backend->postprocess(s);
-        base_phase_end(&s->timers, monitor, FACET_PHASE_POSTPROCESS, begin);
+        base_phase_end(timers, monitor, FACET_PHASE_POSTPROCESS, begin);
         if (status != FACET_OK) return status;
     }
     s->solved = 1;
-    return u != NULL ? s->backend->copy_out(s, u) : FACET_OK;
+    if (u == NULL) return FACET_OK;
+    begin = base_phase_begin(timers, monitor, FACET_PHASE_RECOVER);
+    status = s->backend->copy_out(s, u);
+    base_phase_end(timers, monitor, FACET_PHASE_RECOVER, begin);
+    return status;
 }
 
 facet_status facet_solver_solve_n(facet_solver *s, int64_t n, const double *source, double *u) {

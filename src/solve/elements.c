@@ -11,6 +11,42 @@ void csr_elements_destroy(struct csr_elements *e) {
     base_free(&e->unknowns);
     base_free(&e->matrix_starts);
     base_free(&e->matrices);
+    base_free(&e->places);
+}
+
+facet_status csr_elements_create(int64_t n, int64_t n_elements, int64_t size, int64_t n_single,
+                                 struct csr_elements *e) {
+    facet_status status = FACET_OK;
+    *e = (struct csr_elements){.n = n};
+    TRY(CALLOC(e->starts, n_elements + n_single + 1));
+    TRY(CALLOC(e->matrix_starts, n_elements + n_single + 1));
+    TRY(ALLOC(e->unknowns, n_elements * size + n_single));
+    TRY(ALLOC(e->matrices, n_elements * (size * (size + 1) / 2) + n_single));
+    TRY(ALLOC(e->places, size));
+done:
+    return status;
+}
+
+void csr_elements_add(struct csr_elements *e, int size, const int64_t *numbers, const double *matrix) {
+    int64_t element = e->n_elements++, count = 0, *place = e->places;
+    int32_t *unknowns = e->unknowns + e->starts[element];
+    double *to = e->matrices + e->matrix_starts[element];
+    for (int i = 0; i < size; i++) {
+        place[i] = numbers[i] < 0 ? -1 : 0;
+        if (numbers[i] < 0) continue;
+        while (place[i] < count && unknowns[place[i]] != numbers[i]) place[i]++;
+        if (place[i] == count) unknowns[count++] = (int32_t)numbers[i];
+    }
+    memset(to, 0, (size_t)(count * (count + 1) / 2) * sizeof *to);
+    for (int64_t i = 0; i < size; i++)
+        for (int64_t j = 0; j <= i; j++, matrix++) {
+            int64_t row = place[i] > place[j] ? place[i] : place[j];
+            int64_t column = place[i] > place[j] ? place[j] : place[i];
+            if (column < 0) continue;
+            to[row * (row + 1) / 2 + column] += j < i && row == column ? 2.0 * *matrix : *matrix;
+        }
+    e->starts[element + 1] = e->starts[element] + count;
+    e->matrix_starts[element + 1] = e->matrix_starts[element] + count * (count + 1) / 2;
 }
 
 /* For every unknown the places where it stands: numbers into e->unknowns. */

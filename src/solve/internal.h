@@ -2,7 +2,7 @@
 #ifndef FACET_SOLVE_INTERNAL_H
 #define FACET_SOLVE_INTERNAL_H
 
-#include "solve/solve.h"
+#include "solve/spectrum.h"
 
 /* Device copies of up to four host arrays; what is not used stays NULL. data of the operators over a matrix:
  * the product has offsets, columns and values; block Jacobi n_blocks, offsets and starts of the blocks, and
@@ -17,8 +17,6 @@ struct device_matrix {
 
 /* A vector of an operator's length, device and precision. */
 facet_status solve_vector_like(const struct operator* A, struct vector *v);
-/* solve_noise on a device. */
-facet_status solve_fill_noise(struct vector *x);
 /* If D is block Jacobi: one step of a polynomial smoother in one pass (kernels.h: block_smooth), and 1. t may
  * be NULL. */
 int operator_block_smooth(const struct operator* D, double a, double b, double c, const struct vector *f,

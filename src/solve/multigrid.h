@@ -21,7 +21,7 @@
 #ifndef FACET_SOLVE_MULTIGRID_H
 #define FACET_SOLVE_MULTIGRID_H
 
-#include "solve/solve.h"
+#include "solve/spectrum.h"
 
 #define MG_MAX_LEVELS 48
 #define MG_MAX_DEGREE 16
@@ -78,11 +78,8 @@ struct smoother {
 };
 void smoother_destroy(struct smoother *s); /* safe on a zeroed struct, and twice */
 
-/* FIRST: Chebyshev polynomials of the first kind on [top / ratio, top]; FOURTH: of the fourth kind, which are
- * optimal for a coarse correction and need no lower bound. `top` is the largest eigenvalue, estimated. */
-enum polynomial { POLYNOMIAL_FIRST, POLYNOMIAL_FOURTH };
-/* d = a D r + b d, x += d, `degree` times (1 .. MG_MAX_DEGREE). D, symmetric positive definite, is taken over
- * (emptied), also on failure. A is only looked at during the call, to estimate `top`. */
+/* A polynomial of solve/spectrum.h in D A, `degree` 1 .. MG_MAX_DEGREE. D, symmetric positive definite, is
+ * taken over (emptied), also on failure. A is only looked at during the call, for its largest eigenvalue. */
 facet_status smoother_create_chebyshev(const struct operator* A, struct operator* D, enum polynomial kind,
                                        double ratio, int degree, struct smoother *s);
 

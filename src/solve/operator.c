@@ -49,6 +49,15 @@ done:
     return status;
 }
 
+facet_status operator_round(struct operator* A) {
+    struct operator single = {0};
+    facet_status status = operator_create_single(A, &single);
+    if (status != FACET_OK) return status;
+    operator_destroy(A);
+    *A = single;
+    return FACET_OK;
+}
+
 static void free_matrix(struct operator* A) {
     struct device_matrix *matrix = A->data;
     if (matrix == NULL) return;
@@ -129,12 +138,22 @@ static void jacobi_apply(const struct operator* M, const struct vector *x, struc
         device_multiply(M->device, M->n, m->values, x->data, y->data);
 }
 
-facet_status operator_create_jacobi(const struct device *device, const struct csr *csr, struct operator* M) {
+facet_status operator_create_diagonal(const struct device *device, int64_t n, const double *d,
+                                      struct operator* M) {
     facet_status status = FACET_OK;
     struct device_matrix *m;
+    TRY(begin(device, n, "the Jacobi preconditioner", jacobi_apply, M, &m));
+    m->n_values = n;
+    TRY(device_copy(device, &m->values, d, (size_t)n, sizeof *d));
+done:
+    if (status != FACET_OK) operator_destroy(M);
+    return status;
+}
+
+facet_status operator_create_jacobi(const struct device *device, const struct csr *csr, struct operator* M) {
+    facet_status status = FACET_OK;
     double *inverse = NULL;
-    TRY(begin(device, csr->n, "the Jacobi preconditioner", jacobi_apply, M, &m));
-    m->n_values = csr->n;
+    *M = (struct operator){0};
     TRY(CALLOC(inverse, csr->n));
     for (int64_t i = 0; i < csr->n; i++) {
         for (int64_t k = csr->offsets[i]; k < csr->offsets[i + 1]; k++)
@@ -144,10 +163,9 @@ facet_status operator_create_jacobi(const struct device *device, const struct cs
                  (long long)i, inverse[i]);
         inverse[i] = 1.0 / inverse[i];
     }
-    TRY(device_copy(device, &m->values, inverse, (size_t)csr->n, sizeof *inverse));
+    TRY(operator_create_diagonal(device, csr->n, inverse, M));
 done:
     base_free(&inverse);
-    if (status != FACET_OK) operator_destroy(M);
     return status;
 }
 
@@ -252,23 +270,4 @@ done:
 
 facet_status solve_vector_like(const struct operator* A, struct vector *v) {
     return A->single ? vector_create_single(A->device, A->n, v) : vector_create(A->device, A->n, v);
-}
-
-/* A hash of the index in [-1, 1]. */
-void solve_noise(int64_t n, double *x) {
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t h = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
-        h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
-        x[i] = (double)((h ^ (h >> 32)) >> 11) / 4503599627370496.0 - 1.0;
-    }
-}
-
-facet_status solve_fill_noise(struct vector *x) {
-    double *host;
-    facet_status status = ALLOC(host, x->n);
-    if (status != FACET_OK) return status;
-    solve_noise(x->n, host);
-    status = vector_upload(x, host);
-    base_free(&host);
-    return status;
 }

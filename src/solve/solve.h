@@ -29,8 +29,15 @@ struct csr_elements {
     int64_t *starts, *matrix_starts; /* n_elements + 1 each */
     int32_t *unknowns;
     double *matrices;
+    int64_t *places; /* work of csr_elements_add */
 };
 void csr_elements_destroy(struct csr_elements *elements);
+/* None yet, with room for n_elements of at most `size` unknowns, and n_single of one. */
+facet_status csr_elements_create(int64_t n, int64_t n_elements, int64_t size, int64_t n_single,
+                                 struct csr_elements *elements);
+/* One more. numbers (size of them): of its functions, negative where there is no unknown; functions of the
+ * same number (both ends of a ring of one cell) become one. matrix: lower triangle by rows. */
+void csr_elements_add(struct csr_elements *elements, int size, const int64_t *numbers, const double *matrix);
 facet_status csr_from_elements(const struct csr_elements *elements, struct csr *csr);
 
 /* The two passes of a step of conjugate gradients in one sweep over the vectors each, where an operator can
@@ -73,9 +80,13 @@ void operator_destroy(struct operator* A); /* safe on a zeroed struct, and twice
 /* The same operator, rounded to single precision, on the same device. It owns all its data: A may go. An
  * operator that has no single precision, or is in it already, is refused by name. */
 facet_status operator_create_single(const struct operator* A, struct operator* S);
+facet_status operator_round(struct operator* A); /* *A becomes that, or stays as it is on failure */
 
 /* Copies the matrix to the device. */
 facet_status operator_create_csr(const struct device *device, const struct csr *csr, struct operator* A);
+/* y = d x entry by entry, d (n, on the host) being copied. */
+facet_status operator_create_diagonal(const struct device *device, int64_t n, const double *d,
+                                      struct operator* M);
 /* Preconditioners made from the matrix: its inverse diagonal; the inverses of its diagonal blocks, block b
  * being the unknowns block_offsets[b] .. block_offsets[b+1]-1. A block that is not positive definite is an
  * error. */
@@ -157,9 +168,6 @@ facet_status solve_cg(const struct operator* A, const struct operator* M, const 
 facet_status solve_judge_fast(const struct operator* A, const struct operator* M, struct vector *b,
                               struct vector *x, int rounds, struct solve_work **work,
                               struct solve_fast *fast);
-
-/* Numbers between -1 and 1 without structure that are the same everywhere, to begin estimates with. */
-void solve_noise(int64_t n, double *x);
 
 /* Flexible GMRES for any regular A and any M (NULL: none), which may change from step to step: preconditioned
  * from the right, restarted. Needs 2 * restart vectors. Arguments and results as for solve_cg; the kernel of

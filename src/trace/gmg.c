@@ -52,7 +52,7 @@ struct builder {
     const struct trace_space *finest;
     struct multigrid *mg;
     int single, steps, coarse_steps;
-    struct trace_ending end;
+    struct coarse_options end;
 };
 
 static void stage_destroy(struct stage *s) {
@@ -213,7 +213,7 @@ static facet_status descend_mesh(struct builder *b, struct stage *s, const struc
     TRY(trace_nested_create(s->space, s->matrices, nesting, &next.own_space, device_of(b, &next.own_space),
                             &P, inherit ? &next.own_matrices : NULL, b->o.full ? &inner : NULL));
     TRY(multigrid_connect(b->mg, &P));
-    if (b->o.full && b->single) TRY(trace_round_operator(&inner));
+    if (b->o.full && b->single) TRY(operator_round(&inner));
     if (b->o.full) multigrid_complete(b->mg, &inner);
     if (!inherit) TRY(b->o.rediscretize(b->o.user, &next.own_space, &next.own_matrices));
     TRY(move_matrices(device_of(b, &next.own_space), &next));
@@ -230,16 +230,17 @@ done:
 /* Ends the list with a factor of the stage, if that is cheap. */
 static facet_status end_here(struct builder *b, const struct stage *s, int *done) {
     facet_status status = FACET_OK;
-    struct trace_last last = {0};
+    struct coarse_matrix last = {0};
     double entries = 0.0;
     *done = 0;
     for (int k = 0; k < s->matrices->n_blocks; k++)
         entries += (double)s->matrices->n[k] * s->matrices->n[k] * s->space->mesh->blocks[k].count;
-    if (!trace_is_worth_ordering(&b->end, s->space->n_free, entries)) goto done;
+    if (!coarse_is_worth_ordering(&b->end, s->space->n_free, entries)) goto done;
     TRY(trace_last_matrix(s->space, s->matrices, s->name, &last));
-    TRY(trace_end_factored(&b->end, &last, done));
+    last.singular = b->o.singular;
+    TRY(multigrid_end_factored(b->mg, b->coarse_device, &last, &b->end, done));
 done:
-    trace_last_destroy(&last);
+    coarse_matrix_destroy(&last);
     return status;
 }
 
@@ -247,13 +248,14 @@ done:
 static facet_status end_below(struct builder *b, const struct stage *s) {
     facet_status status = FACET_OK;
     struct mg_transfer P = {0};
-    struct trace_last last = {0};
+    struct coarse_matrix last = {0};
     TRY(trace_last_continuous(s->space, s->matrices, 0, b->o.n_modes, NULL, &P, &last));
     TRY(multigrid_connect(b->mg, &P));
-    TRY(trace_end_list(&b->end, &last));
+    last.singular = b->o.singular;
+    TRY(multigrid_end_coarse(b->mg, b->coarse_device, &last, &b->end));
 done:
     mg_transfer_destroy(&P);
-    trace_last_destroy(&last);
+    coarse_matrix_destroy(&last);
     return status;
 }
 
@@ -348,11 +350,7 @@ facet_status trace_gmg_create(const struct trace_space *space, const struct trac
     TRY(choose(&b, matrices));
     TRY(multigrid_create(mg));
     b.mg = *mg;
-    b.end = (struct trace_ending){.mg = *mg,
-                                  .device = b.coarse_device,
-                                  .singular = options->singular,
-                                  .continuous = 1,
-                                  .fine_bytes = trace_operator_bytes(A)};
+    b.end = (struct coarse_options){.fine_bytes = trace_operator_bytes(A), .cycle = MG_K};
     snprintf(s.name, sizeof s.name, "k=%d", space->degree);
     TRY(make_levels(&b, &s, A, hierarchy));
     TRY(multigrid_finish(*mg));

@@ -1,34 +1,16 @@
-/* The last space of a multigrid on the trace, and how the list of levels ends: a factor, or algebraic
- * multigrid. See levels.h. */
+/* The last space of a multigrid on the trace: its matrix, its nodes and what is smooth in it. See levels.h.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "solve/amg.h"
 #include "trace/coarse.h"
 #include "trace/levels.h"
 
-/* The factor of the last space may take this part of the bytes of the finest level, or so many bytes. */
-#define FACTOR_SHARE 1.0
-#define SMALL_FACTOR 3.2e7
-/* Where aggregates would lock, the factor may take this part of the memory. */
-#define FACTOR_MEMORY_SHARE 0.3
-/* To order a matrix costs about as much as passing so many bytes for each of its entries; it may cost what so
- * many products do, and a small one is always tried. */
-#define ORDERING_BYTES    2500.0
-#define ORDERING_PRODUCTS 15.0
-#define SMALL_ENTRIES     400000
 /* A row mode couples strongly from this part of the strongest coupling of its node. */
 #define STRONG_ROW 0.25
 
-void trace_last_destroy(struct trace_last *l) {
-    csr_destroy(&l->csr);
-    base_free(&l->offsets);
-    base_free(&l->kinds);
-    base_free(&l->modes);
-}
-
-static facet_status last_alloc(struct trace_last *l, int64_t n_nodes, int64_t n, int n_modes) {
+static facet_status last_alloc(struct coarse_matrix *l, int64_t n_nodes, int64_t n, int n_modes) {
     facet_status status = FACET_OK;
     l->n_nodes = n_nodes;
     l->n_modes = n_modes;
@@ -42,7 +24,7 @@ done:
 /* Row modes are smooth when neighbours along the row are equal, up to the sign of odd polynomials, which
  * depends on the frames of their faces: walking along the strong couplings gives every one the sign that
  * makes these negative. Signs go into the first mode. */
-static facet_status sign_rows(struct trace_last *l, int64_t first) {
+static facet_status sign_rows(struct coarse_matrix *l, int64_t first) {
     facet_status status = FACET_OK;
     const struct csr *A = &l->csr;
     int64_t n = A->n, *stack = NULL;
@@ -77,7 +59,7 @@ done:
 
 facet_status trace_last_traces(const struct trace_space *space, const struct trace_matrices *matrices,
                                int degree, int n_modes, const double *modes, struct mg_transfer *P,
-                               struct trace_last *l) {
+                               struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     struct trace_space low = {0};
     int nc = space->n_components;
@@ -104,7 +86,7 @@ done:
 
 /* The near-null vectors of a continuous space: the components by themselves, or rigid motions. */
 static void fill_modes(const struct facet_mesh *mesh, const struct trace_nodes *nodes, const double *points,
-                       int rigid, struct trace_last *l) {
+                       int rigid, struct coarse_matrix *l) {
     int64_t n = l->csr.n;
     int dim = mesh->dim;
     for (int64_t i = 0; i < nodes->n_vertices; i++)
@@ -143,7 +125,7 @@ static void vertex_points(const struct facet_mesh *mesh, double *points) {
 
 facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
                                    int rows, int n_modes, const double *modes, struct mg_transfer *P,
-                                   struct trace_last *l) {
+                                   struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     struct trace_nodes nodes = {0};
     double *points = NULL;
@@ -172,62 +154,12 @@ done:
 }
 
 facet_status trace_last_matrix(const struct trace_space *space, const struct trace_matrices *matrices,
-                               const char *name, struct trace_last *l) {
+                               const char *name, struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     TRY(trace_assemble(space, matrices, &l->csr));
     TRY(last_alloc(l, space->n_free_faces, space->n_free, 0));
     memcpy(l->offsets, space->free_offsets, (size_t)(space->n_free_faces + 1) * sizeof *l->offsets);
     l->name = name;
-done:
-    return status;
-}
-
-/* ------------------------------------------------------------------------------ the end of the list */
-
-int trace_is_worth_ordering(const struct trace_ending *end, int64_t n, double entries) {
-    if (end->incompressible) return n <= cholesky_reasonable_size(); /* aggregates would lock */
-    return n <= cholesky_reasonable_size() &&
-           (entries <= SMALL_ENTRIES || ORDERING_BYTES * entries <= ORDERING_PRODUCTS * end->fine_bytes);
-}
-
-facet_status trace_end_factored(const struct trace_ending *end, struct trace_last *l, int *done) {
-    facet_status status = FACET_OK;
-    struct cholesky *cholesky = NULL;
-    struct operator solve = {0};
-    double bytes;
-    int64_t n = l->csr.n, entries = l->csr.offsets[n];
-    *done = 0;
-    if (end->last == PMG_AMG) goto done;
-    if (end->last == PMG_LAST_AUTO && !trace_is_worth_ordering(end, n, (double)entries)) goto done;
-    TRY(cholesky_analyze(&l->csr, l->n_nodes, l->offsets, end->singular ? 0 : -1, &cholesky, &bytes));
-    double most = end->incompressible ? FACTOR_MEMORY_SHARE * base_available_bytes()
-                                      : fmax(FACTOR_SHARE * end->fine_bytes, SMALL_FACTOR);
-    if (end->last == PMG_LAST_AUTO && bytes > most) goto done;
-    TRY(cholesky_factor_last(cholesky, &l->csr));
-    TRY(operator_create_cholesky(end->device, n, &cholesky, &solve));
-    TRY(multigrid_end(end->mg, l->name, &solve));
-    multigrid_describe(end->mg, entries, bytes);
-    *done = 1;
-done:
-    cholesky_destroy(&cholesky);
-    operator_destroy(&solve);
-    return status;
-}
-
-facet_status trace_end_list(const struct trace_ending *end, struct trace_last *l) {
-    facet_status status = FACET_OK;
-    struct amg_options amg;
-    int done;
-    TRY(trace_end_factored(end, l, &done));
-    if (done) goto done;
-    amg_options_default(&amg);
-    amg.kinds = l->kinds;
-    amg.name = l->name;
-    amg.n_kernel = end->singular ? l->n_modes : 0;
-    if (end->continuous) amg.leading = 0;
-    multigrid_visit(end->mg, MG_K, 1.0);
-    TRY(multigrid_append_amg(end->mg, end->device, &l->csr, l->n_nodes, l->offsets, l->n_modes, l->modes,
-                             &amg));
 done:
     return status;
 }

@@ -103,23 +103,14 @@ void trace_level_destroy(struct trace_level *l) {
     l->A = NULL;
 }
 
-facet_status trace_round_operator(struct operator* A) {
-    struct operator single = {0};
-    facet_status status = operator_create_single(A, &single);
-    if (status != FACET_OK) return status;
-    operator_destroy(A);
-    *A = single;
-    return FACET_OK;
-}
-
 facet_status trace_level_append(struct multigrid *mg, struct trace_level *l) {
     facet_status status = FACET_OK;
-    if (l->single && l->D.apply != NULL) TRY(trace_round_operator(&l->D));
+    if (l->single && l->D.apply != NULL) TRY(operator_round(&l->D));
     if (l->single && l->A != NULL) {
         TRY(operator_create_single(l->A, &l->own));
         l->A = NULL;
     } else if (l->single) {
-        TRY(trace_round_operator(&l->own));
+        TRY(operator_round(&l->own));
     }
     if (l->smoother.smooth == NULL)
         TRY(smoother_create_chebyshev(l->A != NULL ? l->A : &l->own, &l->D, l->kind, l->ratio, l->degree,

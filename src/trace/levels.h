@@ -2,6 +2,7 @@
 #ifndef FACET_TRACE_LEVELS_H
 #define FACET_TRACE_LEVELS_H
 
+#include "solve/coarse.h"
 #include "trace/pmg.h"
 
 /* ------------------------------------------------------------------------------ levels of traces */
@@ -35,8 +36,6 @@ struct trace_level {
     double ratio;
     int degree;
 };
-/* *A becomes its twin in single precision. */
-facet_status trace_round_operator(struct operator* A);
 /* Appends; D and the product are rounded when the level is in single precision. Everything is taken over,
  * also on failure. */
 facet_status trace_level_append(struct multigrid *mg, struct trace_level *level);
@@ -44,44 +43,18 @@ void trace_level_destroy(struct trace_level *level); /* safe on a zeroed struct,
 
 /* ------------------------------------------------------------------------------ the last space */
 
-/* What is left at the end: a matrix, its nodes and what is smooth in it. */
-struct trace_last {
-    const char *name;
-    struct csr csr;
-    int64_t n_nodes;
-    int64_t *offsets; /* of the nodes */
-    int32_t *kinds;
-    int n_modes;
-    double *modes; /* n_modes x n */
-};
-void trace_last_destroy(struct trace_last *last); /* safe on a zeroed struct, and twice */
+/* What is left at the end, for the coarse solve of solve/coarse.h, without saying whether it is singular. */
 
 /* Traces of a lower degree. modes: near-null vectors (n_modes of them) on the space; NULL: constants. */
 facet_status trace_last_traces(const struct trace_space *space, const struct trace_matrices *matrices,
                                int degree, int n_modes, const double *modes, struct mg_transfer *P,
-                               struct trace_last *last);
+                               struct coarse_matrix *last);
 /* Continuous functions, with or without row modes; traces of degree 0 where there are none. */
 facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
                                    int rows, int n_modes, const double *modes, struct mg_transfer *P,
-                                   struct trace_last *last);
+                                   struct coarse_matrix *last);
 /* The traces themselves, assembled, without near-null vectors: for a factor. */
 facet_status trace_last_matrix(const struct trace_space *space, const struct trace_matrices *matrices,
-                               const char *name, struct trace_last *last);
-
-/* How a list ends. */
-struct trace_ending {
-    struct multigrid *mg;
-    const struct device *device;
-    enum pmg_last last;
-    int incompressible, singular;
-    int continuous; /* the space was chosen by the caller: continuous functions */
-    double fine_bytes;
-};
-/* Whether a matrix of n unknowns and so many entries may be ordered to see what its factor costs. */
-int trace_is_worth_ordering(const struct trace_ending *end, int64_t n, double entries);
-/* Ends the list with a factor if it is small enough, or if it must be; *done says whether. */
-facet_status trace_end_factored(const struct trace_ending *end, struct trace_last *last, int *done);
-/* The same, with algebraic multigrid where there is no factor. */
-facet_status trace_end_list(const struct trace_ending *end, struct trace_last *last);
+                               const char *name, struct coarse_matrix *last);
 
 #endif

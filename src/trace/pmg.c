@@ -43,7 +43,6 @@ struct builder {
     int single; /* the levels of traces are in single precision */
     int self;   /* a cell is its own neighbour: it has no patch */
     int owned;  /* the matrices of degree 1 live inside their level */
-    double fine_bytes;
 };
 
 /* A polynomial whose degree matches the work that the coarse space leaves. */
@@ -143,11 +142,11 @@ static facet_status create(const struct trace_space *space, const struct trace_m
                            const struct operator* A, const struct pmg_options *options,
                            struct multigrid **mg) {
     facet_status status = FACET_OK;
-    struct builder b = {.o = *options, .fine_bytes = trace_operator_bytes(A)};
+    struct builder b = {.o = *options};
     struct stage s = {.space = space, .matrices = matrices};
     struct trace_matrices linear = {0};
     struct mg_transfer P = {0};
-    struct trace_last last = {0};
+    struct coarse_matrix last = {0};
     int continuous;
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
     b.tensor = trace_has_tensor_cells(space->mesh);
@@ -163,20 +162,18 @@ static facet_status create(const struct trace_space *space, const struct trace_m
                    : trace_last_traces(s.space, s.matrices, b.o.coarse == PMG_LINEAR, b.o.n_modes, b.o.modes,
                                        &P, &last));
     TRY(multigrid_connect(b.mg, &P));
-    TRY(trace_end_list(&(struct trace_ending){.mg = b.mg,
-                                              .device = b.coarse_device,
-                                              .last = b.o.last,
-                                              .incompressible = b.o.incompressible,
-                                              .singular = b.o.singular,
-                                              .continuous = continuous,
-                                              .fine_bytes = b.fine_bytes},
-                       &last));
+    last.singular = b.o.singular;
+    TRY(multigrid_end_coarse(b.mg, b.coarse_device, &last,
+                             &(struct coarse_options){.wish = b.o.last,
+                                                      .fine_bytes = trace_operator_bytes(A),
+                                                      .locking = b.o.incompressible,
+                                                      .cycle = MG_K}));
     TRY(multigrid_finish(b.mg));
 done:
     if (!b.owned) trace_matrices_destroy(&linear);
     trace_space_destroy(&s.own_space);
     mg_transfer_destroy(&P);
-    trace_last_destroy(&last);
+    coarse_matrix_destroy(&last);
     if (status != FACET_OK) multigrid_destroy(mg);
     return status;
 }

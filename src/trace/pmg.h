@@ -8,7 +8,7 @@
 #ifndef FACET_TRACE_PMG_H
 #define FACET_TRACE_PMG_H
 
-#include "solve/multigrid.h"
+#include "solve/coarse.h"
 #include "trace/trace.h"
 
 /* What stands below the finest level. CONSTANT: k = 0 (as in the paper), LINEAR: k = 1, both with aggregation
@@ -20,13 +20,11 @@ enum pmg_smoother { PMG_SMOOTHER_AUTO, PMG_FACES, PMG_CELLS };
  * it.
  */
 enum pmg_precision { PMG_PRECISION_AUTO, PMG_DOUBLE, PMG_MIXED };
-/* How the last of these spaces is solved: AUTO takes the factor when it is small against the finest level. */
-enum pmg_last { PMG_LAST_AUTO, PMG_CHOLESKY, PMG_AMG };
 
 struct pmg_options {
     enum pmg_coarse coarse;
     enum pmg_smoother smoother;
-    enum pmg_last last;
+    enum coarse_wish last; /* how the last of these spaces is solved */
     enum pmg_precision precision;
     int degree;          /* of the polynomial; 0: chosen */
     int between;         /* a level k = 1 above CONTINUOUS: 1 yes, 0 no, -1 chosen */

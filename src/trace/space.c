@@ -9,6 +9,7 @@ facet_status trace_space_create(const struct facet_mesh *mesh, int degree, int n
                                 const uint8_t *eliminated, struct trace_space *space) {
     facet_status status = FACET_OK;
     *space = (struct trace_space){.mesh = mesh, .degree = degree, .n_components = n_components};
+    TRY(mesh_need_lists(mesh));
     TRY(ALLOC(space->face_first, mesh->n_faces + 1));
     TRY(ALLOC(space->face_free, mesh->n_faces));
     TRY(ALLOC(space->free_offsets, mesh->n_faces + 1));

@@ -1,0 +1,139 @@
+/* How the last level is solved. See coarse.h. */
+#include "solve/coarse.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "solve/amg.h"
+
+/* A factor may take this part of the bytes of the finest level, or so many bytes. */
+#define FACTOR_SHARE 1.0
+#define SMALL_FACTOR 3.2e7
+/* Where aggregates would lock, it may take this part of the memory. */
+#define FACTOR_MEMORY_SHARE 0.3
+/* To order a matrix costs about as much as passing so many bytes for each of its entries; it may cost what so
+ * many products do, and a small one is always tried. */
+#define ORDERING_BYTES    2500.0
+#define ORDERING_PRODUCTS 15.0
+#define SMALL_ENTRIES     400000
+
+void coarse_matrix_destroy(struct coarse_matrix *m) {
+    csr_destroy(&m->csr);
+    base_free(&m->offsets);
+    base_free(&m->kinds);
+    base_free(&m->modes);
+}
+
+/* Fills in what was left out. */
+static facet_status complete(struct coarse_matrix *m, int modes) {
+    facet_status status = FACET_OK;
+    int64_t n = m->csr.n;
+    if (m->offsets == NULL) {
+        m->n_nodes = n;
+        TRY(ALLOC(m->offsets, n + 1));
+        for (int64_t i = 0; i <= n; i++) m->offsets[i] = i;
+    }
+    if (modes && m->modes == NULL) {
+        m->n_modes = 1;
+        TRY(ALLOC(m->modes, n));
+        for (int64_t i = 0; i < n; i++) m->modes[i] = 1.0;
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ a factor */
+
+int coarse_is_worth_ordering(const struct coarse_options *o, int64_t n, double entries) {
+    if (n > cholesky_reasonable_size() || (o->unknowns > 0 && n > o->unknowns)) return 0;
+    return o->locking || o->fine_bytes == 0.0 || entries <= SMALL_ENTRIES ||
+           ORDERING_BYTES * entries <= ORDERING_PRODUCTS * o->fine_bytes;
+}
+
+static int is_cheap(const struct coarse_options *o, double bytes) {
+    if (o->locking) return bytes <= FACTOR_MEMORY_SHARE * base_available_bytes();
+    return o->fine_bytes == 0.0 || bytes <= fmax(FACTOR_SHARE * o->fine_bytes, SMALL_FACTOR);
+}
+
+/* M stays empty where the options do not allow a factor. */
+static facet_status try_factor(const struct device *device, struct coarse_matrix *m,
+                               const struct coarse_options *o, double *bytes, struct operator* M) {
+    facet_status status = FACET_OK;
+    struct cholesky *cholesky = NULL;
+    int64_t n = m->csr.n;
+    *M = (struct operator){0};
+    if (o->wish == COARSE_AMG) goto done;
+    if (o->wish == COARSE_AUTO && !coarse_is_worth_ordering(o, n, (double)m->csr.offsets[n])) goto done;
+    TRY(complete(m, 0));
+    TRY(cholesky_analyze(&m->csr, m->n_nodes, m->offsets, m->singular ? 0 : -1, &cholesky, bytes));
+    if (o->wish == COARSE_AUTO && !is_cheap(o, *bytes)) goto done;
+    TRY(cholesky_factor_last(cholesky, &m->csr));
+    TRY(operator_create_cholesky(device, n, &cholesky, M));
+done:
+    cholesky_destroy(&cholesky);
+    return status;
+}
+
+facet_status multigrid_end_factored(struct multigrid *mg, const struct device *device,
+                                    struct coarse_matrix *m, const struct coarse_options *options,
+                                    int *done) {
+    facet_status status = FACET_OK;
+    struct operator solve;
+    int64_t entries = m->csr.offsets[m->csr.n];
+    double bytes;
+    *done = 0;
+    TRY(try_factor(device, m, options, &bytes, &solve));
+    *done = solve.apply != NULL;
+    if (!*done) goto done;
+    TRY(multigrid_end(mg, m->name, &solve));
+    multigrid_describe(mg, entries, bytes);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ algebraic multigrid */
+
+static struct amg_options amg_of(const struct coarse_matrix *m, const struct coarse_options *options) {
+    struct amg_options amg;
+    amg_options_default(&amg);
+    amg.cycle = options->cycle;
+    amg.kinds = m->kinds;
+    amg.name = m->name;
+    amg.n_kernel = m->singular ? m->n_modes : 0;
+    return amg;
+}
+
+facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *device, struct coarse_matrix *m,
+                                  const struct coarse_options *options) {
+    facet_status status = FACET_OK;
+    int done;
+    TRY(multigrid_end_factored(mg, device, m, options, &done));
+    if (done) goto done;
+    TRY(complete(m, 1));
+    struct amg_options amg = amg_of(m, options);
+    multigrid_visit(mg, amg.cycle, 1.0);
+    TRY(multigrid_append_amg(mg, device, &m->csr, m->n_nodes, m->offsets, m->n_modes, m->modes, &amg));
+done:
+    return status;
+}
+
+static void do_nothing(const struct operator* M, const struct vector *b, struct vector *x) {
+    (void)M;
+    (void)b;
+    (void)x;
+}
+
+facet_status operator_create_coarse(const struct device *device, struct coarse_matrix *m,
+                                    const struct coarse_options *options, struct operator* M) {
+    facet_status status = FACET_OK;
+    double bytes;
+    *M = (struct operator){.device = device, .apply = do_nothing, .name = "no unknowns"};
+    if (m->csr.n == 0) goto done;
+    TRY(try_factor(device, m, options, &bytes, M));
+    if (M->apply != NULL) goto done;
+    TRY(complete(m, 1));
+    struct amg_options amg = amg_of(m, options);
+    TRY(operator_create_amg(device, &m->csr, m->n_nodes, m->offsets, m->n_modes, m->modes, &amg, M));
+done:
+    return status;
+}

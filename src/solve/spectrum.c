@@ -1,0 +1,95 @@
+/* Noise, bounds of spectra, Chebyshev polynomials. See spectrum.h. */
+#include "solve/spectrum.h"
+
+#include <lapacke.h>
+#include <math.h>
+
+#include "base/memory.h"
+
+#define EIGENVALUE_SAFETY 1.1
+/* Of the first r'Dr and of the first entry of the Lanczos matrix: what is left is rounding, or a kernel. */
+#define LITTLE_LEFT 1e-10
+#define KERNEL      1e-8
+
+/* A hash of the index. */
+void solve_noise(int64_t n, double *x) {
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t h = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
+        h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
+        x[i] = (double)((h ^ (h >> 32)) >> 11) / 4503599627370496.0 - 1.0;
+    }
+}
+
+facet_status solve_fill_noise(struct vector *x) {
+    double *host;
+    facet_status status = ALLOC(host, x->n);
+    if (status != FACET_OK) return status;
+    solve_noise(x->n, host);
+    status = vector_upload(x, host);
+    base_free(&host);
+    return status;
+}
+
+/* r -= alpha q, z = D r; returns r'Dr. */
+static double reduce(const struct operator* A, const struct operator* D, double alpha, const struct vector *q,
+                     struct vector *r, struct vector *z) {
+    double sums[2];
+    if (D == NULL) {
+        A->steps->reduce(A, alpha, q, r, NULL, sums);
+        return sums[0];
+    }
+    vector_axpby(-alpha, q, 1.0, r);
+    operator_apply(D, r, z);
+    return vector_dot(r, z);
+}
+
+/* p = z + beta p, q = A p; returns p . q. */
+static double advance(const struct operator* A, const struct operator* D, double beta, const struct vector *r,
+                      const struct vector *z, struct vector *p, struct vector *q) {
+    if (D == NULL) return A->steps->advance(A, 0.0, beta, r, NULL, p, NULL, q);
+    vector_axpby(1.0, z, beta, p);
+    return operator_product(A, p, q);
+}
+
+void solve_largest_eigenvalue(const struct operator* A, const struct operator* D, int steps,
+                              struct vector *const work[4], double *top) {
+    struct vector *r = work[0], *z = work[1], *q = work[2], *p = work[3];
+    double diagonal[LANCZOS_MAX], below[LANCZOS_MAX], beta = 0.0, previous = 1.0;
+    int n = 0;
+    vector_fill(q, 0.0);
+    double rz = reduce(A, D, 0.0, q, r, z), first = rz;
+    while (n < steps && n < LANCZOS_MAX && rz > LITTLE_LEFT * first) {
+        double alpha = rz / advance(A, D, beta, r, z, p, q);
+        /* Of a singular A only the kernel is left when everything else has been found. */
+        if (!(alpha > 0.0) || !isfinite(alpha) || (n > 0 && 1.0 / alpha < KERNEL * diagonal[0])) break;
+        double next = reduce(A, D, alpha, q, r, z);
+        if (!(next >= 0.0)) break;
+        diagonal[n] = 1.0 / alpha + beta / previous;
+        beta = next / rz;
+        below[n++] = sqrt(beta) / alpha;
+        rz = next;
+        previous = alpha;
+    }
+    *top = EIGENVALUE_SAFETY;
+    if (n > 0 && LAPACKE_dsterf_work(n, diagonal, below) == 0) *top *= diagonal[n - 1];
+}
+
+void polynomial_coefficients(enum polynomial kind, double top, double ratio, int degree, double *a,
+                             double *b) {
+    double low = top / ratio, theta = 0.5 * (top + low), delta = 0.5 * (top - low);
+    double sigma = theta / delta, rho = 1.0 / sigma;
+    for (int k = 0; k < degree; k++) {
+        if (kind == POLYNOMIAL_FOURTH) {
+            a[k] = (8.0 * k + 4.0) / (2.0 * k + 3.0) / top;
+            b[k] = (2.0 * k - 1.0) / (2.0 * k + 3.0);
+        } else if (k == 0) {
+            a[k] = 1.0 / theta;
+        } else {
+            double next = 1.0 / (2.0 * sigma - rho);
+            a[k] = 2.0 * next / delta;
+            b[k] = next * rho;
+            rho = next;
+        }
+    }
+    b[0] = 0.0;
+}

@@ -1,0 +1,28 @@
+/* What a polynomial smoother has to know of a spectrum: noise to begin with, the largest eigenvalue of D A,
+ * and the coefficients of polynomials for it. */
+#ifndef FACET_SOLVE_SPECTRUM_H
+#define FACET_SOLVE_SPECTRUM_H
+
+#include "solve/solve.h"
+
+/* Numbers between -1 and 1 without structure that are the same everywhere, to begin estimates with; and on a
+ * device. */
+void solve_noise(int64_t n, double *x);
+facet_status solve_fill_noise(struct vector *x);
+
+/* A bound of the spectrum of D A, both symmetric and definite up to a kernel, from the Lanczos matrix of at
+ * most LANCZOS_MAX steps of conjugate gradients: the estimate comes from below and is raised a little. D
+ * NULL: it is built into the steps of A. work: four vectors like A's, the first one to begin with; the second
+ * is for D alone. */
+#define LANCZOS_MAX 12
+void solve_largest_eigenvalue(const struct operator* A, const struct operator* D, int steps,
+                              struct vector *const work[4], double *top);
+
+/* FIRST: Chebyshev polynomials of the first kind on [top / ratio, top]; FOURTH: of the fourth kind, which are
+ * optimal for a coarse correction and need no lower bound. */
+enum polynomial { POLYNOMIAL_FIRST, POLYNOMIAL_FOURTH };
+/* The `degree` coefficients of the recurrence d = a D r + b d, x += d; b[0] = 0. */
+void polynomial_coefficients(enum polynomial kind, double top, double ratio, int degree, double *a,
+                             double *b);
+
+#endif
