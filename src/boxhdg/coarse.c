@@ -11,7 +11,7 @@
 #define L           KERNEL_LANES
 #define SMALL_ANGLE 1e-11 /* an eigenvalue below this part of the largest is the kernel's */
 
-struct boxhdg_lanes_coarse {
+struct boxhdg_coarse {
     const struct boxhdg_lanes *lanes;
     const struct device *device; /* of the vertices */
     int size[3];                 /* of the lattice of kernels/box.h */
@@ -24,8 +24,8 @@ struct boxhdg_lanes_coarse {
     double *staged;        /* the same on the host, where that memory is elsewhere */
 };
 
-void boxhdg_lanes_coarse_destroy(struct boxhdg_lanes_coarse **coarse) {
-    struct boxhdg_lanes_coarse *c = *coarse;
+void boxhdg_coarse_destroy(struct boxhdg_coarse **coarse) {
+    struct boxhdg_coarse *c = *coarse;
     if (c == NULL) return;
     for (int axis = 0; axis < 3; axis++) base_free(&c->number[axis]);
     box_diagonal_destroy(&c->diagonal);
@@ -39,7 +39,7 @@ void boxhdg_lanes_coarse_destroy(struct boxhdg_lanes_coarse **coarse) {
 /* With v = the product of 1 and xi: the sum (even) or difference (odd) of its values on the two faces of axis
  * d is 2 T_d, T_d its factors along the other axes. v'Kv = k [sum_d a_d gamma 4 |T_d|^2 - sum over the modes
  * of these parities of (sum_d 2 a_d b T_d)^2 / Z]. */
-void boxhdg_lanes_coarse_energies(const struct boxhdg_lanes *lanes, const int cell[3], double energies[8]) {
+void boxhdg_coarse_energies(const struct boxhdg_lanes *lanes, const int cell[3], double energies[8]) {
     const struct box_plan *p = &lanes->plan;
     const struct boxhdg *h = lanes->hdg;
     int at[3] = {0}, m[3];
@@ -100,8 +100,7 @@ struct energies {
     int known;
 };
 
-static const double *energies_of(const struct boxhdg_lanes_coarse *c, const int cell[3],
-                                 struct energies *last) {
+static const double *energies_of(const struct boxhdg_coarse *c, const int cell[3], struct energies *last) {
     const struct boxhdg *h = c->lanes->hdg;
     int at[3] = {0}, same = last->known, lines[3];
     double metric[4];
@@ -116,7 +115,7 @@ static const double *energies_of(const struct boxhdg_lanes_coarse *c, const int 
     for (int d = 0; d < 3; d++)
         if (lines[d] != last->lines[d]) same = 0;
     if (!same) {
-        boxhdg_lanes_coarse_energies(c->lanes, cell, last->values);
+        boxhdg_coarse_energies(c->lanes, cell, last->values);
         factor = 1.0;
     }
     for (int i = 0; i < 8; i++) last->values[i] *= factor;
@@ -131,7 +130,7 @@ static const double *energies_of(const struct boxhdg_lanes_coarse *c, const int 
 
 /* The mean over all cells of the coefficients of A in products of mass (0) and stiffness (1). On an element
  * of width h the mass has the eigenvalues h/2 (even) and h/6 (odd), the stiffness 0 and 2/h. */
-static void mean_coefficients(const struct boxhdg_lanes_coarse *c, double mean[8]) {
+static void mean_coefficients(const struct boxhdg_coarse *c, double mean[8]) {
     const struct box_plan *p = &c->lanes->plan;
     struct energies last = {.known = 0};
     double share = 1.0 / (double)c->lanes->hdg->grid.n_cells;
@@ -157,7 +156,7 @@ static void mean_coefficients(const struct boxhdg_lanes_coarse *c, double mean[8
 }
 
 /* The inverse eigenvalues of A from those of linear elements along the axes. */
-static void invert(const struct boxhdg_lanes_coarse *c, double *inverses) {
+static void invert(const struct boxhdg_coarse *c, double *inverses) {
     const struct box_direction *axes[3];
     double mean[8], largest = 0.0;
     for (int axis = 0; axis < 3; axis++) axes[axis] = box_diagonal_axis(c->diagonal, axis);
@@ -180,7 +179,7 @@ static void invert(const struct boxhdg_lanes_coarse *c, double *inverses) {
         inverses[i] = singular && inverses[i] <= SMALL_ANGLE * largest ? 0.0 : 1.0 / inverses[i];
 }
 
-static facet_status make_products(struct boxhdg_lanes_coarse *c) {
+static facet_status make_products(struct boxhdg_coarse *c) {
     facet_status status = FACET_OK;
     const struct boxhdg_lanes *lanes = c->lanes;
     struct box_element linear = {0};
@@ -199,14 +198,14 @@ done:
 
 /* ------------------------------------------------------------------------------------------ assembled */
 
-static int64_t unknown(const struct boxhdg_lanes_coarse *c, int i, int j, int k) {
+static int64_t unknown(const struct boxhdg_coarse *c, int i, int j, int k) {
     int32_t a = c->number[0][i], b = c->number[1][j], d = c->number[2][k];
     return a < 0 || b < 0 || d < 0 ? -1 : ((int64_t)d * c->n[1] + b) * c->n[0] + a;
 }
 
 /* The matrix of one cell: sum over the eight products of energy / 64 e e', e = their signs at the vertices.
  */
-static void add_cell(const struct boxhdg_lanes_coarse *c, const int at[3], const double *energies,
+static void add_cell(const struct boxhdg_coarse *c, const int at[3], const double *energies,
                      struct csr_elements *elements) {
     const int *present = c->lanes->plan.present;
     int n = 0, corner[8], corners = 1;
@@ -232,7 +231,7 @@ static void add_cell(const struct boxhdg_lanes_coarse *c, const int at[3], const
     csr_elements_add(elements, n, numbers, matrix);
 }
 
-static facet_status assemble(const struct boxhdg_lanes_coarse *c, struct csr *csr) {
+static facet_status assemble(const struct boxhdg_coarse *c, struct csr *csr) {
     facet_status status = FACET_OK;
     const struct box_plan *p = &c->lanes->plan;
     struct csr_elements elements;
@@ -250,7 +249,7 @@ done:
 }
 
 /* On the host. */
-static facet_status end_assembled(struct boxhdg_lanes_coarse *c, struct multigrid *mg) {
+static facet_status end_assembled(struct boxhdg_coarse *c, struct multigrid *mg) {
     facet_status status = FACET_OK;
     struct coarse_matrix matrix = {.name = "vertices", .singular = c->lanes->hdg->grid.singular};
     TRY(assemble(c, &matrix.csr));
@@ -263,7 +262,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the whole */
 
-static facet_status number_vertices(struct boxhdg_lanes_coarse *c) {
+static facet_status number_vertices(struct boxhdg_coarse *c) {
     facet_status status = FACET_OK;
     const struct box_plan *p = &c->lanes->plan;
     box_lattice(p, L, c->size);
@@ -281,10 +280,9 @@ done:
     return status;
 }
 
-facet_status boxhdg_lanes_coarse_create(const struct boxhdg_lanes *lanes,
-                                        struct boxhdg_lanes_coarse **coarse) {
+facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhdg_coarse **coarse) {
     facet_status status = FACET_OK;
-    struct boxhdg_lanes_coarse *c;
+    struct boxhdg_coarse *c;
     TRY(CALLOC(*coarse, 1));
     c = *coarse;
     c->lanes = lanes;
@@ -301,28 +299,27 @@ facet_status boxhdg_lanes_coarse_create(const struct boxhdg_lanes *lanes,
     TRY(device_find(NULL, &c->device));
     TRY(ALLOC(c->staged, n_lattice));
 done:
-    if (status != FACET_OK) boxhdg_lanes_coarse_destroy(coarse);
+    if (status != FACET_OK) boxhdg_coarse_destroy(coarse);
     return status;
 }
 
-int64_t boxhdg_lanes_coarse_size(const struct boxhdg_lanes_coarse *c) {
+int64_t boxhdg_coarse_size(const struct boxhdg_coarse *c) {
     return c->diagonal != NULL ? (int64_t)c->size[0] * c->size[1] * c->size[2] : c->total;
 }
 
 static void apply_products(const struct operator* M, const struct vector *b, struct vector *x) {
-    struct boxhdg_lanes_coarse *c = M->data;
+    struct boxhdg_coarse *c = M->data;
     box_diagonal_solve(c->diagonal, b->data, x->data);
 }
 
-facet_status boxhdg_lanes_coarse_end(struct boxhdg_lanes_coarse *c, struct multigrid *mg) {
+facet_status boxhdg_coarse_end(struct boxhdg_coarse *c, struct multigrid *mg) {
     if (c->diagonal == NULL) return end_assembled(c, mg);
     struct operator solve = {
-        .n = boxhdg_lanes_coarse_size(c), .device = c->device, .apply = apply_products, .data = c};
+        .n = boxhdg_coarse_size(c), .device = c->device, .apply = apply_products, .data = c};
     return multigrid_end(mg, "vertices", &solve);
 }
 
-void boxhdg_lanes_coarse_gather(struct boxhdg_lanes_coarse *c, const struct vector *moments,
-                                struct vector *vertices) {
+void boxhdg_coarse_gather(struct boxhdg_coarse *c, const struct vector *moments, struct vector *vertices) {
     const struct boxhdg_lanes *lanes = c->lanes;
     double *lattice = c->diagonal != NULL ? vertices->data : c->lattice.data;
     if (moments->single != NULL)
@@ -341,8 +338,8 @@ void boxhdg_lanes_coarse_gather(struct boxhdg_lanes_coarse *c, const struct vect
             }
 }
 
-void boxhdg_lanes_coarse_spread(struct boxhdg_lanes_coarse *c, const struct vector *vertices,
-                                struct vector *coefficients) {
+void boxhdg_coarse_spread(struct boxhdg_coarse *c, const struct vector *vertices,
+                          struct vector *coefficients) {
     const struct boxhdg_lanes *lanes = c->lanes;
     double *lattice = c->diagonal != NULL ? vertices->data : c->staged != NULL ? c->staged : c->lattice.data;
     for (int k = 0; k < c->size[2] && c->diagonal == NULL; k++)
