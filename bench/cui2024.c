@@ -54,7 +54,7 @@ static facet_status load(struct boxsem *box, const struct field *exact) {
     struct field *one = NULL;
     const double f = 1.0;
     TRY(field_create_constants(1, &f, &one));
-    TRY(boxsem_load(box, &(struct boxsem_data){.source = exact == NULL ? one : NULL, .exact = exact}));
+    TRY(boxsem_load(box, &(struct box_given){.source = exact == NULL ? one : NULL, .exact = exact}));
 done:
     field_destroy(&one);
     return status;
@@ -91,7 +91,7 @@ facet_status cui2024_run(const struct bench_options *options, const struct cui20
     result->residual = report.residual;
     result->iterations = full && report.iterations > 1 ? report.iterations - 1 : report.iterations;
     if (exact != NULL) {
-        struct boxsem_errors errors;
+        struct box_errors errors;
         TRY(boxsem_measure_errors(box, exact, &errors));
         result->error = errors.u_L2;
     }

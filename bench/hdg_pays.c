@@ -47,9 +47,8 @@ struct star {
 
 static facet_status evaluate_star(void *user, int64_t cell, double *values) {
     struct star *s = user;
-    const int n = s->wave->n_points;
-    return boxhdg_evaluate_product(s->h, &s->solution, BOX_U_STAR, cell, (const int[3]){n, n, n},
-                                   (const double *const[3]){s->unit, s->unit, s->unit}, values);
+    return boxhdg_evaluate(s->h, &s->solution, BOX_U_STAR, cell, BOX_LATTICE(s->wave->n_points, s->unit),
+                           values);
 }
 
 /* Seconds from the trace to u* by way of q, the median of several, and its error. `trace` solves the system.
@@ -82,7 +81,7 @@ static facet_status measure_star(const struct wave_case *given, struct point *po
     TRY(ALLOC(F, s.h->n_trace));
     TRY(ALLOC(s.unit, wave.n_points));
     for (int i = 0; i < wave.n_points; i++) s.unit[i] = 0.5 * (1.0 + wave.points[i]);
-    const struct boxhdg_data data = {.exact = wave.exact};
+    const struct box_given data = {.exact = wave.exact};
     TRY(boxhdg_project_boundary(s.h, &data, dirichlet, F));
     TRY(boxhdg_load(s.h, wave.source, dirichlet, NULL, s.solution.loads, F));
     TRY(rival_solve_trace(s.h, F, s.solution.trace));

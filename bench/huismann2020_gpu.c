@@ -170,7 +170,7 @@ static facet_status make_solver(const struct device *device, const struct solve_
                                 const struct wave *w, const struct boxhdg *h, struct boxhdg_solver **solver) {
     facet_status status = FACET_OK;
     struct boxhdg_solver_options how;
-    const struct boxhdg_data data = {.exact = w->exact};
+    const struct box_given data = {.exact = w->exact};
     double *dirichlet = NULL;
     boxhdg_solver_options_default(&how);
     how.preconditioner = given->kind;

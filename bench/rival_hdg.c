@@ -233,9 +233,7 @@ static facet_status evaluate(void *user, int64_t cell, double *values) {
     struct rival_space *space = user;
     struct hdg_data *d = space->data;
     const struct boxhdg_solution solution = {.loads = d->loads, .trace = d->uhat, .u = d->u};
-    const int n = space->wave->n_points;
-    return boxhdg_evaluate_product(d->h, &solution, BOX_U, cell, (const int[3]){n, n, n},
-                                   (const double *const[3]){d->unit, d->unit, d->unit}, values);
+    return boxhdg_evaluate(d->h, &solution, BOX_U, cell, BOX_LATTICE(space->wave->n_points, d->unit), values);
 }
 
 static facet_status error(struct rival_space *space, double *e) {
@@ -289,7 +287,7 @@ facet_status rival_space_hdg(const struct wave *wave, const struct device *devic
     for (int i = 0; i < 5; i++) TRY(base_alloc(traces[i], (size_t)d->h->n_trace, sizeof(double)));
     TRY(ALLOC(d->unit, wave->n_points));
     for (int i = 0; i < wave->n_points; i++) d->unit[i] = 0.5 * (1.0 + wave->points[i]);
-    const struct boxhdg_data given = {.exact = wave->exact};
+    const struct box_given given = {.exact = wave->exact};
     TRY(boxhdg_project_boundary(d->h, &given, d->dirichlet, d->work));
 done:
     return status;

@@ -76,10 +76,10 @@ done:
 }
 
 static facet_status run(struct boxsem *c, const char *exact, const char *source, double rtol,
-                        struct solve_report *report, struct boxsem_errors *errors) {
+                        struct solve_report *report, struct box_errors *errors) {
     facet_status status = FACET_OK;
     struct field *u = NULL, *f = NULL;
-    struct boxsem_data data = {0};
+    struct box_given data = {0};
     struct solve_control control = {.rtol = rtol, .max_iterations = 200};
     if (exact != NULL) TRY(field_create_texts(1, &exact, 0, NULL, &u));
     if (source != NULL) TRY(field_create_texts(1, &source, 0, NULL, &f));
@@ -95,7 +95,7 @@ done:
 }
 
 /* A whole run with errors; returns the iterations. */
-static int measure(const struct setting *s, double rtol, struct boxsem_errors *errors) {
+static int measure(const struct setting *s, double rtol, struct box_errors *errors) {
     struct boxsem *c;
     struct solve_report report = {0};
     if (build(s, &c) != FACET_OK || run(c, s->exact, NULL, rtol, &report, errors) != FACET_OK)
@@ -160,7 +160,7 @@ static void test_operator(void **state) {
 /* ------------------------------------------------------------------------------------- orders */
 
 static void check_order(struct setting s, int coarse) {
-    struct boxsem_errors e[2];
+    struct box_errors e[2];
     for (int level = 0; level < 2; level++) {
         for (int d = 0; d < s.dim; d++) s.cells[d] = coarse << level;
         measure(&s, 1e-12, &e[level]);
@@ -370,7 +370,7 @@ static void test_changes(void **state) {
     struct setting s = basic(2, 16, 3);
     struct boxsem *c;
     struct solve_report report = {0};
-    struct boxsem_errors errors;
+    struct box_errors errors;
     if (build(&s, &c) != FACET_OK) fail_msg("%s", base_message());
     for (int i = 0; i < 3; i++) {
         if (i > 0) assert_int_equal(boxsem_set_reaction(c, 10.0 * i), FACET_OK);
@@ -405,19 +405,18 @@ static void test_evaluation(void **state) {
     assert_int_equal(ALLOC(values, c->n_volume), FACET_OK);
     assert_int_equal(ALLOC(x, 3 * c->n_volume), FACET_OK);
     assert_int_equal(boxsem_get(c, values), FACET_OK);
-    boxsem_points(c, x);
+    box_all_points(&c->grid, c->n, c->gauss, x);
     for (int64_t i = 0; i < c->n_volume; i++) {
         const double *p = x + 3 * i;
         assert_true(fabs(values[i] - (pow(p[0], 3) - p[0] * p[1] * p[2] * p[2] + p[1])) < 1e-10);
     }
     int64_t cell = 14, place = 14 * 64 + 1 + 4 * 3;
-    assert_int_equal(boxsem_evaluate_product(c, BOXSEM_U, cell, (const int[3]){4, 4, 4},
-                                             (const double *const[3]){c->gauss, c->gauss, c->gauss}, lattice),
-                     FACET_OK);
+    assert_int_equal(boxsem_evaluate(c, BOXSEM_U, cell, BOX_LATTICE(4, c->gauss), lattice), FACET_OK);
     for (int i = 0; i < 64; i++) assert_true(fabs(lattice[i] - values[cell * 64 + i]) < 1e-12);
-    assert_int_equal(boxsem_evaluate(c, BOXSEM_U, cell, 1, at, &u), FACET_OK);
+    assert_int_equal(boxsem_evaluate(c, BOXSEM_U, cell, &(struct box_places){.n = 1, .xi = at}, &u),
+                     FACET_OK);
     assert_true(fabs(u - values[place]) < 1e-12);
-    assert_int_equal(boxsem_evaluate(c, BOXSEM_Q, cell, 1, at, q), FACET_OK);
+    assert_int_equal(boxsem_evaluate(c, BOXSEM_Q, cell, &(struct box_places){.n = 1, .xi = at}, q), FACET_OK);
     const double *p = x + 3 * place;
     assert_true(fabs(q[0] + 3 * p[0] * p[0] - p[1] * p[2] * p[2]) < 1e-8);
     assert_true(fabs(q[1] + 1.0 - p[0] * p[2] * p[2]) < 1e-8);
@@ -434,7 +433,7 @@ static facet_status whole_way(const struct setting *s) {
     facet_status status = FACET_OK;
     struct boxsem *c = NULL;
     struct solve_report report = {0};
-    struct boxsem_errors errors;
+    struct box_errors errors;
     double *values = NULL;
     TRY(build(s, &c));
     TRY(run(c, s->exact, NULL, 1e-8, &report, &errors));
@@ -495,7 +494,7 @@ static void test_mixed(void **state) {
     (void)state;
     static const int sizes[][2] = {{1, 16}, {2, 16}, {3, 16}, {5, 8}, {7, 8}};
     for (int i = 0; i < 5; i++) {
-        struct boxsem_errors errors;
+        struct box_errors errors;
         struct setting s = basic(3, sizes[i][1], sizes[i][0]);
         s.options.solver = BOXSEM_MULTIGRID;
         int in_double = measure(&s, 1e-9, &errors);
@@ -507,7 +506,7 @@ static void test_mixed(void **state) {
 /* Levels that end in a direct solution: the same answer in no more cycles, with another reaction too. */
 static void test_direct_levels(void **state) {
     (void)state;
-    struct boxsem_errors levels, direct;
+    struct box_errors levels, direct;
     struct setting s = basic(3, 8, 3);
     s.options.solver = BOXSEM_MULTIGRID;
     int most = measure(&s, 1e-10, &levels);

@@ -37,7 +37,7 @@ static struct field *make_field(const char *text) {
     return field;
 }
 
-static void solve_box(const struct boxhdg *h, const struct boxhdg_data *data, struct boxhdg_solution *s) {
+static void solve_box(const struct boxhdg *h, const struct box_given *data, struct boxhdg_solution *s) {
     size_t bytes = (size_t)h->n_trace * sizeof(double);
     double *dirichlet = malloc(bytes), *neumann = malloc(bytes), *F = malloc(bytes);
     ok(boxhdg_solution_create(h, s));
@@ -60,8 +60,8 @@ static const char *const exacts[3] = {"sin(2*x+0.3)", "sin(2*x+0.3)*exp(0.5*y)+x
 /* Orders p + 1 of u, q and p + 2 of u*, the balance of cells, and the values at points. */
 static void check_order(struct box_kind kind, int coarse) {
     struct field *exact = make_field(exacts[kind.dim - 1]);
-    struct boxhdg_data data = {.exact = exact};
-    struct boxhdg_errors e[2];
+    struct box_given data = {.exact = exact};
+    struct box_errors e[2];
     double imbalance;
     for (int level = 0; level < 2; level++) {
         for (int d = 0; d < kind.dim; d++) kind.cells[d] = coarse << level;
@@ -172,7 +172,7 @@ static void check_mapped(const struct box_kind *kind) {
     if (dim == 2 && b.periodic[1]) setup.conditions[2].part = NULL;
     struct field *source = make_field("exp(x)*(1+y)"), *low = make_field("1+sin(y)"),
                  *high = make_field("cos(y)"), *rest = make_field("x*y");
-    struct boxhdg_data data = {.source = source, .boundary = {{low, high}, {rest, rest}, {rest, rest}}};
+    struct box_given data = {.source = source, .boundary = {{low, high}, {rest, rest}, {rest, rest}}};
     struct boxhdg_solution s;
     ok(mesh_create_box(&b, &mesh));
     ok(mesh_need_lists(mesh));
@@ -196,9 +196,8 @@ static void check_mapped(const struct box_kind *kind) {
                 x[i * dim + d] = h->grid.coordinates[d][at[d]] + h->grid.widths[d][at[d]] * xi[i * dim + d];
             }
         for (int f = 0; f < 4; f++) {
-            ok(boxhdg_evaluate_product(h, &s, fields[f], c, (const int[3]){3, 3, 3},
-                                       (const double *const[3]){lattice, lattice, lattice}, ours));
-            ok(boxhdg_evaluate(h, &s, fields[f], c, n, xi, points));
+            ok(boxhdg_evaluate(h, &s, fields[f], c, BOX_LATTICE(3, lattice), ours));
+            ok(boxhdg_evaluate(h, &s, fields[f], c, &(struct box_places){.n = n, .xi = xi}, points));
             ok(facet_solver_evaluate(mapped.solver, names[f], n, x, theirs));
             for (int i = 0; i < n * boxhdg_field_components(h, fields[f]); i++) {
                 near(ours[i], theirs[i], f < 2 ? 1e-10 : 1e-9);
@@ -280,9 +279,9 @@ static void test_hybridize(void **state) {
         .dim = 3, .degree = 3, .cells = {2, 3, 2}, .stretch = 1.2, .mixed = 1, .varying = 0};
     struct boxhdg *h = make_box(&kind);
     struct field *exact = make_field("x*x*y-z*z*z+x");
-    struct boxhdg_data data = {.exact = exact};
+    struct box_given data = {.exact = exact};
     struct boxhdg_solution s;
-    struct boxhdg_errors e;
+    struct box_errors e;
     double *dirichlet = random_vector(h->n_trace, 1), *neumann = random_vector(h->n_trace, 2);
     double *values = random_vector(h->n_volume, 3);
     ok(boxhdg_solution_create(h, &s));
@@ -302,7 +301,7 @@ static void test_hybridize(void **state) {
     near(flux, w * w * w / 3 * t, 1e-12); /* q.n = k x^2 on the face y = 0 */
     boxhdg_shift(h, 2.5, &s);
     near(boxhdg_mean_trace(h, &s, 0), mean + 2.5, 1e-12);
-    struct boxhdg_errors shifted;
+    struct box_errors shifted;
     ok(boxhdg_measure_errors(h, &s, exact, &shifted));
     near(shifted.u_L2, 2.5, 1e-11);
     near(shifted.u_star_L2, 2.5, 1e-11);
@@ -328,9 +327,9 @@ static void test_singular(void **state) {
                                 .sides = {BOX_NEUMANN, BOX_NEUMANN, BOX_NEUMANN}};
         struct boxhdg *h = make_box(&kind);
         struct field *exact = make_field(texts[dim - 1]);
-        struct boxhdg_data data = {.exact = exact};
+        struct box_given data = {.exact = exact};
         struct boxhdg_solution s;
-        struct boxhdg_errors e;
+        struct box_errors e;
         double *one = random_vector(h->n_trace, 1), *y = random_vector(h->n_trace, 2);
         double *neumann = random_vector(h->n_trace, 3), shift, scale, mean;
         assert_true(h->grid.singular);
@@ -402,8 +401,8 @@ static facet_status walk(const struct box_grid_data *data, const double *const r
     facet_status status = FACET_OK;
     struct boxhdg *h = NULL;
     struct boxhdg_solution s = {0};
-    struct boxhdg_errors errors;
-    struct boxhdg_data problem = {.exact = exact};
+    struct box_errors errors;
+    struct box_given problem = {.exact = exact};
     double *F = NULL, *dirichlet = NULL, imbalance, point[2] = {0.5, 0.5}, value[2];
     TRY(boxhdg_create(data, 2, rho, &h));
     TRY(ALLOC(F, h->n_trace));
@@ -419,9 +418,8 @@ static facet_status walk(const struct box_grid_data *data, const double *const r
     TRY(boxhdg_postprocess(h, &s));
     TRY(boxhdg_measure_errors(h, &s, exact, &errors));
     TRY(boxhdg_conservation(h, &s, &imbalance));
-    TRY(boxhdg_evaluate(h, &s, BOX_Q_STAR, 0, 1, point, value));
-    TRY(boxhdg_evaluate_product(h, &s, BOX_Q, 0, (const int[3]){1, 1, 1},
-                                (const double *const[3]){point, point, point}, value));
+    TRY(boxhdg_evaluate(h, &s, BOX_Q_STAR, 0, &(struct box_places){.n = 1, .xi = point}, value));
+    TRY(boxhdg_evaluate(h, &s, BOX_Q, 0, BOX_LATTICE(1, point), value));
     TRY(boxhdg_field_mean(h, exact, &imbalance));
     TRY(boxhdg_load(h, s.u, NULL, NULL, s.loads, F));
     TRY(boxhdg_to_points(h, s.u, s.loads));

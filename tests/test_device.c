@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "box/separable.h"
+#include "box/diagonalize.h"
 #include "boxhdg/lanes_points.h"
 #include "boxhdg_lanes_helpers.h"
 #include "brick_helpers.h"
@@ -303,16 +303,15 @@ static void run_add_single(struct arena *a, int64_t n) {
  */
 static void run_modes_solve(struct arena *a, int64_t number) {
     struct brick_setup s;
-    struct box_separable *separable;
+    struct box_diagonal *diagonal;
     struct operator M;
     brick_setup_create(a->device, (int)number, &s);
-    ok(box_separable_create(a->device, &s.grid, &s.element, &separable));
-    operator_create_separable(separable, &M);
+    ok(operator_create_diagonalization(a->device, &s.grid, &s.element, &diagonal, &M));
     struct vector b = {a->device, s.n, put_random(a, s.n, 1), NULL},
                   u = {a->device, s.n, put_nan(a, s.n), NULL};
     operator_apply(&M, &b, &u);
     take(a, u.data, s.n);
-    box_separable_destroy(&separable);
+    box_diagonal_destroy(&diagonal);
     brick_setup_destroy(&s);
 }
 

@@ -6,12 +6,12 @@
  * precision; the left vectors are the coefficients of the modes times sqrt(gamma). Parity splits B in two. */
 #include "bench/papers/ends.h"
 
-#include <lapacke.h>
 #include <math.h>
 
 #include "base/memory.h"
 #include "box/box.h"
-#include "poly/jacobi.h"
+#include "box/line.h"
+#include "box/modes.h"
 #include "poly/rule.h"
 
 void box_ends_destroy(struct box_ends *ends) {
@@ -25,13 +25,6 @@ void box_ends_destroy(struct box_ends *ends) {
     *ends = (struct box_ends){0};
 }
 
-/* (l_i, l_j') */
-static double derivative(int i, int j) {
-    return j > i && (i + j) % 2 == 1 ? sqrt((2.0 * i + 1.0) * (2.0 * j + 1.0)) : 0.0;
-}
-static double end_value(int i) {
-    return sqrt(i + 0.5);
-}
 static double gamma_of(const struct box_ends *ends, int i) {
     int p = ends->n - 1;
     return ends->kind == BOX_MASS_COLLOCATED && i == p ? (2.0 * p + 1.0) / p : 1.0;
@@ -43,13 +36,14 @@ static double gamma_of(const struct box_ends *ends, int i) {
 static void end_polynomial(const struct box_ends *ends, int parity, double *c, double *slopes, double *mass,
                            double *stiffness) {
     double sum = 0.0;
-    for (int i = parity; i < ends->n; i += 2) sum += end_value(i) * end_value(i) / gamma_of(ends, i);
-    for (int i = parity; i < ends->n; i += 2) c[i] = end_value(i) / (gamma_of(ends, i) * sum);
+    for (int i = parity; i < ends->n; i += 2)
+        sum += box_legendre_end(i) * box_legendre_end(i) / gamma_of(ends, i);
+    for (int i = parity; i < ends->n; i += 2) c[i] = box_legendre_end(i) / (gamma_of(ends, i) * sum);
     *mass = 1.0 / sum;
     *stiffness = 0.0;
     for (int i = 1 - parity; i < ends->n; i += 2) {
         slopes[i] = 0.0;
-        for (int j = i + 1; j < ends->n; j += 2) slopes[i] += derivative(i, j) * c[j];
+        for (int j = i + 1; j < ends->n; j += 2) slopes[i] += box_legendre_slope(i, j) * c[j];
         *stiffness += slopes[i] * slopes[i];
     }
 }
@@ -58,8 +52,7 @@ static facet_status make_modes(struct box_ends *ends, int parity, int first, int
                                const double *slopes) {
     facet_status status = FACET_OK;
     int n = ends->n, rows = count + 1;
-    double *B = NULL, *sigma = NULL, *U = NULL, *V = NULL, stat[7];
-    lapack_int istat[3];
+    double *B = NULL, *sigma = NULL, *U = NULL, *V = NULL;
     if (count == 0) goto done;
     TRY(CALLOC(B, rows * count));
     TRY(ALLOC(sigma, count));
@@ -67,15 +60,13 @@ static facet_status make_modes(struct box_ends *ends, int parity, int first, int
     TRY(ALLOC(V, count * count));
     for (int a = 0; a < count; a++) { /* N_k = (P_(k+1) - P_(k-1)) sqrt(k + 1/2) / (2k + 1), even for odd k */
         int low = 2 * a + parity, k = low + 1, high = k + 1;
-        double scale = end_value(k) / (2.0 * k + 1.0);
-        B[a * rows + a] = -scale / end_value(low) * sqrt(gamma_of(ends, low));
-        B[a * rows + a + 1] = scale / end_value(high) * sqrt(gamma_of(ends, high));
+        double scale = box_legendre_end(k) / (2.0 * k + 1.0);
+        B[a * rows + a] = -scale / box_legendre_end(low) * sqrt(gamma_of(ends, low));
+        B[a * rows + a + 1] = scale / box_legendre_end(high) * sqrt(gamma_of(ends, high));
     }
-    lapack_int info = LAPACKE_dgejsv(LAPACK_COL_MAJOR, 'F', 'U', 'V', 'R', 'N', 'P', rows, count, B, rows,
-                                     sigma, U, rows, V, count, stat, istat);
-    if (info != 0) FAIL(FACET_ERROR_MACHINE, "the modes of degree %d were not found (%d)", n - 1, (int)info);
+    TRY(box_singular_values_precise(rows, count, B, sigma, U, V));
     for (int m = 0; m < count; m++) { /* singular values descend, eigenvalues ascend */
-        double root = sigma[m] * (stat[0] / stat[1]), b = 0.0;
+        double root = sigma[m], b = 0.0;
         for (int a = 0; a < count; a++) b += V[m * count + a] * slopes[2 * a + parity + 1];
         double sign = b < 0.0 ? -1.0 : 1.0;
         ends->eigenvalues[first + m] = 1.0 / (root * root);
@@ -145,23 +136,5 @@ done:
 
 facet_status box_ends_evaluate(const struct box_ends *ends, int n_points, const double *x, double *values,
                                double *derivatives) {
-    facet_status status = FACET_OK;
-    int n = ends->n;
-    double *p = NULL;
-    TRY(ALLOC(p, 2 * n));
-    for (int q = 0; q < n_points; q++) {
-        jacobi_orthonormal(n - 1, 0.0, 0.0, x[q], p, p + n);
-        for (int f = 0; f < n; f++) {
-            double value = 0.0, slope = 0.0;
-            for (int i = 0; i < n; i++) {
-                value += ends->coefficients[i * n + f] * p[i];
-                slope += ends->coefficients[i * n + f] * p[n + i];
-            }
-            values[q * n + f] = value;
-            if (derivatives != NULL) derivatives[q * n + f] = slope;
-        }
-    }
-done:
-    base_free(&p);
-    return status;
+    return box_legendre_evaluate(ends->n, ends->coefficients, n_points, x, values, derivatives);
 }

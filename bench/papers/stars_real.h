@@ -28,27 +28,15 @@ static void NAME(axis_free)(struct NAME(star_axis) * a) {
     base_free(&a->signs);
 }
 
-/* Eigenvector e of the chain, unfolded, at mode i. */
-static double NAME(component)(const struct box_axis *a, int i, int e) {
-    double sum = 0.0;
-    int b = e >= a->fold.sizes[0], first = b == 0 ? 0 : a->fold.sizes[0], size = a->fold.sizes[b];
-    for (int s = 0; s < 2; s++) {
-        int from = a->fold.back_from[i][s];
-        if (from >= first && from < first + size)
-            sum += a->fold.back_weights[i][s] * a->Q[b][(from - first) * size + e - first];
-    }
-    return sum;
-}
-
 /* From the chain: two parities where two cells are mirror images, else one. */
 static facet_status NAME(axis_make)(const struct box_axis *from, int n_even, struct NAME(star_axis) * a) {
     facet_status status = FACET_OK;
-    int folded = from->n_cells == 2 && from->fold.sizes[1] > 0, n = from->n;
-    a->m = from->m;
+    int folded = from->n_cells == 2 && from->modes.fold.sizes[1] > 0, n = from->n;
+    a->m = from->modes.n_modes;
     a->cells = from->n_cells;
     a->has_plane = from->n_planes > 0;
-    a->sizes[0] = folded ? from->fold.sizes[0] : from->m;
-    a->sizes[1] = folded ? from->fold.sizes[1] : 0;
+    a->sizes[0] = folded ? from->modes.fold.sizes[0] : from->modes.n_modes;
+    a->sizes[1] = folded ? from->modes.fold.sizes[1] : 0;
     a->starts[1] = NAME(pad)(a->sizes[0]);
     a->row = a->starts[1] + NAME(pad)(a->sizes[1]);
     a->inverse = a->has_plane ? (REAL)from->inverse[0][0] : 0;
@@ -62,11 +50,12 @@ static facet_status NAME(axis_make)(const struct box_axis *from, int n_even, str
         TRY(CALLOC(a->Q[b], size * width));
         TRY(CALLOC(a->Q_turned[b], size * width));
         for (int e = 0; e < size; e++) {
-            int parity = first + e >= from->fold.sizes[0], at = a->starts[b] + e;
-            a->theta[at] = from->theta[first + e];
+            int parity = first + e >= from->modes.fold.sizes[0], at = a->starts[b] + e;
+            a->theta[at] = from->modes.theta[first + e];
             if (a->has_plane && !parity) a->P[at] = (REAL)from->P[0][first + e];
             for (int i = 0; i < size; i++) {
-                double q = folded ? sqrt(0.5) * from->Q[b][i * size + e] : NAME(component)(from, i, e);
+                double q = folded ? sqrt(0.5) * from->modes.backward[b][i * size + e]
+                                  : box_direction_value(&from->modes, i, e);
                 a->Q[b][i * width + e] = a->Q_turned[b][e * width + i] = (REAL)q;
             }
         }

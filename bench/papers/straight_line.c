@@ -1,6 +1,5 @@
 /* The 1D matrices of the paper in a nodal basis. */
 #include <lapacke.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -23,53 +22,6 @@ facet_status straight_nodes(enum box_basis basis, int n, double *nodes) {
         TRY(rule_gauss_lobatto(n, 0.0, 0.0, nodes, weights));
 done:
     base_free(&weights);
-    return status;
-}
-
-/* Lumped at the Gauss-Lobatto nodes, the mass matrix of the orthonormal Legendre basis is still diagonal;
- * only the last function, whose square the rule does not integrate, has a mass of 2 + 1/p. Divided by the
- * root of it, everything is as in box/line.c: L = rho (e_- e_-' + e_+ e_+') + D D'. S: coefficients of the
- * modes in the unscaled Legendre basis. */
-static facet_status solve_lumped(int n, double rho, double *S, struct straight_line *to) {
-    facet_status status = FACET_OK;
-    double *D = NULL, *L = NULL, ends[2][BOX_MAX_DEGREE + 1], last = 1.0 / sqrt(2.0 + 1.0 / (n - 1));
-    TRY(CALLOC(D, n * n));
-    TRY(CALLOC(L, n * n));
-    for (int j = 0; j < n; j++) {
-        double scale = j == n - 1 ? last : 1.0;
-        ends[1][j] = scale * sqrt(j + 0.5);
-        ends[0][j] = j % 2 == 0 ? ends[1][j] : -ends[1][j];
-        for (int i = j - 1; i >= 0; i -= 2) D[i * n + j] = scale * sqrt((2.0 * i + 1.0) * (2.0 * j + 1.0));
-    }
-    to->g = rho;
-    to->c = 0.0;
-    for (int i = 0; i < n; i++) {
-        to->g += ends[1][i] * ends[1][i];
-        to->c -= ends[0][i] * ends[1][i];
-        for (int j = 0; j < n; j++) {
-            L[i * n + j] = rho * (ends[0][i] * ends[0][j] + ends[1][i] * ends[1][j]);
-            for (int k = 0; k < n; k++) L[i * n + j] += D[i * n + k] * D[j * n + k];
-        }
-    }
-    lapack_int info = LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'L', n, L, n, to->eigenvalues);
-    if (info != 0)
-        FAIL(FACET_ERROR_MACHINE, "the eigenvalues of a line of degree %d were not found (%d)", n - 1,
-             (int)info);
-    for (int m = 0; m < n; m++)
-        for (int side = 0; side < 2; side++) {
-            double sum = 0.0, sign = side ? 1.0 : -1.0;
-            for (int i = 0; i < n; i++) {
-                double De = 0.0;
-                for (int j = 0; j < n; j++) De += D[i * n + j] * ends[side][j];
-                sum += L[i * n + m] * (rho * ends[side][i] + sign * De);
-            }
-            to->B[side][m] = sum;
-        }
-    for (int i = 0; i < n; i++)
-        for (int m = 0; m < n; m++) S[i * n + m] = (i == n - 1 ? last : 1.0) * L[i * n + m];
-done:
-    base_free(&D);
-    base_free(&L);
     return status;
 }
 
@@ -112,6 +64,7 @@ facet_status straight_line_create(const struct box_line *line, enum box_basis ba
     facet_status status = FACET_OK;
     int n = line->n;
     double *S = NULL;
+    struct box_line lumped = {0};
     *to = (struct straight_line){0};
     TRY(ALLOC(to->store, 4 * n * n + 3 * n));
     TRY(ALLOC(S, n * n));
@@ -120,13 +73,12 @@ facet_status straight_line_create(const struct box_line *line, enum box_basis ba
     to->B[0] = at;
     to->B[1] = at + n;
     to->eigenvalues = at + 2 * n;
-    if (basis == BOX_COLLOCATED)
-        TRY(solve_lumped(n, line->rho, S, to));
-    else
-        take_line(line, S, to);
+    if (basis == BOX_COLLOCATED) TRY(box_line_create_lumped(n - 1, line->rho, &lumped));
+    take_line(basis == BOX_COLLOCATED ? &lumped : line, S, to);
     TRY(to_nodes(n, S, nodes, to));
 done:
     base_free(&S);
+    box_line_destroy(&lumped);
     if (status != FACET_OK) straight_line_destroy(to);
     return status;
 }

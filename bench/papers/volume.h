@@ -16,6 +16,9 @@
 #ifndef FACET_BENCH_PAPERS_VOLUME_H
 #define FACET_BENCH_PAPERS_VOLUME_H
 
+#include "box/cells.h"
+#include "box/contract.h"
+#include "box/diagonalize.h"
 #include "boxhdg/axis.h"
 #include "expr/field.h"
 
@@ -49,23 +52,14 @@ void box_volume_solve_data(struct box_volume *v, double k, double lambda, const 
 facet_status box_volume_error(const struct box_volume *volume, const double *u, const struct field *exact,
                               double *error);
 
-/* One direction of a volume solve: from points (Gauss points cell by cell, or nodes) to eigenvectors. */
-struct box_volume_table {
-    struct box_fold fold;    /* of the points */
-    double *from[2], *to[2]; /* values at the points of an eigenvector: points x eigenvectors; and the
-                                product with f: eigenvectors x points */
+/* One direction of a volume solve: the same eigenvectors from Gauss points, cell by cell, and (continuous)
+ * from nodes. */
+struct box_volume_axis {
+    struct box_direction gauss, nodes;
 };
-struct box_basis {
-    int m, sizes[2]; /* eigenvectors: all, even, odd */
-    double *theta;
-    int smallest;
-    struct box_volume_table gauss, nodes; /* nodes: of the continuous space, `to` the transpose of `from` */
-};
-facet_status box_basis_create_hdg(const struct boxhdg *h, int d, struct box_basis *basis);
-facet_status box_basis_create_continuous(const struct box_grid *g, int degree, int d,
-                                         struct box_basis *basis);
-/* Of the nodal functions in a cell of width 2, n x n each: mass, stiffness, values at the Gauss points. */
-facet_status box_nodal_matrices(int degree, double *mass, double *stiffness, double *values);
-void box_basis_destroy(struct box_basis *basis); /* safe on a zeroed struct, and twice */
+facet_status box_volume_axis_create_hdg(const struct boxhdg *h, int d, struct box_volume_axis *axis);
+facet_status box_volume_axis_create_continuous(const struct box_grid *g, const struct box_element *element,
+                                               int d, struct box_volume_axis *axis);
+void box_volume_axis_destroy(struct box_volume_axis *axis); /* safe on a zeroed struct, and twice */
 
 #endif

@@ -107,3 +107,12 @@ int box_plane_is_fixed(const struct box_grid *g, int d, int plane) {
     return (plane == 0 && g->sides[d][0] == BOX_DIRICHLET) ||
            (plane == g->cells[d] && g->sides[d][1] == BOX_DIRICHLET);
 }
+
+int box_same_direction(const struct box_grid *g, int d, int e) {
+    if (d < 0 || e < 0 || d >= g->dim || e >= g->dim || g->cells[d] != g->cells[e]) return 0;
+    for (int side = 0; side < 2; side++)
+        if (g->sides[d][side] != g->sides[e][side]) return 0;
+    for (int c = 0; c < g->cells[d]; c++)
+        if (g->widths[d][c] != g->widths[e][c]) return 0;
+    return 1;
+}

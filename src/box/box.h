@@ -1,5 +1,7 @@
-/* A box of Cartesian cells and the data that are constant on each of them: what all discretizations of this
- * room start from.
+/* What all boxes share. This file: a box of Cartesian cells and the data that are constant on each of them.
+ * The room besides: 1D problems (line.h: a cell of HDG; element.h: a continuous element; modes.h:
+ * eigenvectors by parity), tensor contractions (contract.h), fast diagonalization (diagonalize.h), loops over
+ * cells with data, values and errors (cells.h), and the memory that would fit (memory.h).
  *
  *     lambda u - div(k grad u) = f,   lambda >= 0 and k > 0 constant on every cell
  *
@@ -58,6 +60,8 @@ static inline void box_cell_at(const struct box_grid *g, int64_t cell, int at[3]
 }
 /* The face below (side 0) or above (side 1) a cell in direction d, in the numbering of all faces. */
 int64_t box_face(const struct box_grid *g, const int at[3], int d, int side);
+/* Whether two directions have the same cells and conditions. */
+int box_same_direction(const struct box_grid *g, int d, int e);
 /* Whether a plane of faces carries Dirichlet values. */
 int box_plane_is_fixed(const struct box_grid *g, int d, int plane);
 

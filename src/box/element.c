@@ -1,12 +1,12 @@
-/* Elements and modes in one dimension. */
+/* Elements in one dimension, and matrices by parity. */
 #include "box/element.h"
 
-#include <lapacke.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
+#include "box/cells.h"
 #include "poly/basis.h"
-#include "poly/jacobi.h"
 #include "poly/rule.h"
 
 #define SAME 1e-12
@@ -20,62 +20,32 @@ void box_element_destroy(struct box_element *element) {
     *element = (struct box_element){0};
 }
 
-/* The element of a direction beyond the dimension. */
-static facet_status make_constant(struct box_element *e) {
-    facet_status status = FACET_OK;
-    *e = (struct box_element){0};
-    TRY(CALLOC(e->nodes, 1));
-    TRY(CALLOC(e->mass, 1));
-    TRY(CALLOC(e->stiffness, 1));
-    e->mass[0] = 1.0;
-done:
-    if (status != FACET_OK) box_element_destroy(e);
-    return status;
-}
-
-/* In the orthonormal Legendre basis the mass is 1; V holds its values at the nodes, so that Lagrange
- * functions have the coefficients V^-1: mass V^-T V^-1, stiffness the same of the derivatives at Gauss
- * points. */
+/* With k + 1 Gauss points both integrals are exact. Degree 0: the element of a direction that is not there.
+ */
 facet_status box_element_create(int k, struct box_element *e) {
     facet_status status = FACET_OK;
     int n = k + 1;
-    if (k == 0) return make_constant(e);
-    double *x = NULL, *w = NULL, *V = NULL, *P = NULL, *D = NULL;
-    lapack_int *pivots = NULL;
+    double *x = NULL, *w, *values, *slopes;
     *e = (struct box_element){.k = k};
-    TRY(ALLOC(e->nodes, n));
+    TRY(CALLOC(e->nodes, n));
     TRY(CALLOC(e->mass, n * n));
     TRY(CALLOC(e->stiffness, n * n));
-    TRY(ALLOC(x, n));
-    TRY(ALLOC(w, n));
-    TRY(ALLOC(V, n * n));
-    TRY(ALLOC(P, n * n));
-    TRY(ALLOC(D, n * n));
-    TRY(ALLOC(pivots, n));
-    TRY(rule_gauss_lobatto(n, 0.0, 0.0, e->nodes, w));
-    TRY(rule_gauss_jacobi(n, 0.0, 0.0, x, w));
-    for (int i = 0; i < n; i++) jacobi_orthonormal(k, 0.0, 0.0, e->nodes[i], V + i * n, NULL);
-    /* Lagrange values and slopes at the Gauss points: rows of P V^-1, D V^-1 */
-    for (int q = 0; q < n; q++) jacobi_orthonormal(k, 0.0, 0.0, x[q], P + q * n, D + q * n);
-    /* V is stored by rows; as columns it is V', and V' X = P' gives X = (P V^-1)' */
-    if (LAPACKE_dgetrf(LAPACK_COL_MAJOR, n, n, V, n, pivots) != 0 ||
-        LAPACKE_dgetrs(LAPACK_COL_MAJOR, 'N', n, n, V, n, pivots, P, n) != 0 ||
-        LAPACKE_dgetrs(LAPACK_COL_MAJOR, 'N', n, n, V, n, pivots, D, n) != 0)
-        FAIL(FACET_ERROR_MACHINE, "the Lagrange basis of degree %d was not found", k);
+    TRY(ALLOC(x, 2 * n * (n + 1)));
+    w = x + n;
+    values = w + n;
+    slopes = values + n * n;
+    if (k > 0) TRY(rule_gauss_lobatto(n, 0.0, 0.0, e->nodes, w));
+    for (int i = 0; i < n; i++) e->nodes[i] = 0.5 * (1.0 + e->nodes[i]);
+    TRY(box_gauss(n, x, w));
+    TRY(box_element_tables(e, n, x, values, slopes));
     for (int q = 0; q < n; q++)
         for (int i = 0; i < n; i++)
-            for (int j = 0; j < n; j++) { /* from [-1, 1] to [0, 1] */
-                e->mass[i * n + j] += 0.5 * w[q] * P[q * n + i] * P[q * n + j];
-                e->stiffness[i * n + j] += 2.0 * w[q] * D[q * n + i] * D[q * n + j];
+            for (int j = 0; j < n; j++) {
+                e->mass[i * n + j] += w[q] * values[q * n + i] * values[q * n + j];
+                e->stiffness[i * n + j] += w[q] * slopes[q * n + i] * slopes[q * n + j];
             }
-    for (int i = 0; i < n; i++) e->nodes[i] = 0.5 * (1.0 + e->nodes[i]);
 done:
     base_free(&x);
-    base_free(&w);
-    base_free(&V);
-    base_free(&P);
-    base_free(&D);
-    base_free(&pivots);
     if (status != FACET_OK) box_element_destroy(e);
     return status;
 }
@@ -89,7 +59,41 @@ void box_element_values(const struct box_element *e, double x, double *values) {
     }
 }
 
-/* ------------------------------------------------------------------------------ modes */
+/* The slope of a function is the polynomial through its slopes at the nodes. */
+facet_status box_element_tables(const struct box_element *e, int n_points, const double *x, double *values,
+                                double *slopes) {
+    facet_status status = FACET_OK;
+    int n = e->k + 1;
+    double *weights = NULL, *D = NULL;
+    TRY(ALLOC(weights, n));
+    TRY(ALLOC(D, n * n));
+    lagrange_weights(n, e->nodes, weights);
+    lagrange_derivative(n, e->nodes, weights, D);
+    memset(slopes, 0, (size_t)n_points * (size_t)n * sizeof *slopes);
+    for (int q = 0; q < n_points; q++) {
+        double *row = values + q * n;
+        box_element_values(e, x[q], row);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++) slopes[q * n + j] += row[i] * D[i * n + j];
+    }
+done:
+    base_free(&weights);
+    base_free(&D);
+    return status;
+}
+
+void box_element_add(const struct box_element *e, double h, const int *rows, const int *columns, int step,
+                     double *M, double *A) {
+    int n = e->k + 1;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            if (rows[i] < 0 || columns[j] < 0) continue;
+            M[(int64_t)rows[i] * step + columns[j]] += h * e->mass[i * n + j];
+            A[(int64_t)rows[i] * step + columns[j]] += e->stiffness[i * n + j] / h;
+        }
+}
+
+/* ------------------------------------------------------------------------------ blocks */
 
 int box_is_symmetric(int m, const double *M, const double *A) {
     int with = m + 2;
@@ -105,41 +109,6 @@ int box_is_symmetric(int m, const double *M, const double *A) {
     return difference_M <= SAME * largest_M && difference_A <= SAME * largest_A;
 }
 
-/* Modes of one parity (1: even, -1: odd, 0: all) into columns `first` .. of S. `count` functions: node i,
- * plus or minus its mirror image. */
-static facet_status solve_modes(int m, int parity, int count, int first, const double *M, const double *A,
-                                double *S, double *eigenvalues) {
-    facet_status status = FACET_OK;
-    int with = m + 2;
-    double *a = NULL, *b = NULL;
-    if (count == 0) return FACET_OK;
-    TRY(CALLOC(a, count * count));
-    TRY(CALLOC(b, count * count));
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < count; j++)
-            for (int s = 0; s < (parity != 0 && 2 * i + 1 != m ? 2 : 1); s++)
-                for (int t = 0; t < (parity != 0 && 2 * j + 1 != m ? 2 : 1); t++) {
-                    int row = s ? m - 1 - i : i, column = t ? m - 1 - j : j;
-                    double sign = (s + t) % 2 ? parity : 1.0;
-                    a[i * count + j] += sign * A[row * with + column + 1];
-                    b[i * count + j] += sign * M[row * with + column + 1];
-                }
-    lapack_int info =
-        LAPACKE_dsygv(LAPACK_COL_MAJOR, 1, 'V', 'U', count, a, count, b, count, eigenvalues + first);
-    if (info != 0)
-        FAIL(FACET_ERROR_MACHINE, "the modes of a patch of %d nodes were not found (%d)", m, (int)info);
-    for (int mode = 0; mode < count; mode++)
-        for (int i = 0; i < count; i++) {
-            double value = a[mode * count + i];
-            S[i * m + first + mode] = value;
-            if (parity != 0 && 2 * i + 1 != m) S[(m - 1 - i) * m + first + mode] = parity * value;
-        }
-done:
-    base_free(&a);
-    base_free(&b);
-    return status;
-}
-
 /* C[a][i] = one block of `rows` (modes from nodes) or its transpose. */
 static double *put_block(double *to, int m, int first, int count, const double *rows, int by_rows) {
     for (int i = 0; i < count; i++)
@@ -151,16 +120,4 @@ static double *put_block(double *to, int m, int first, int count, const double *
 void box_put_blocks(double *to, int m, int even, const double *rows, int transposed) {
     to = put_block(to, m, 0, even > 0 ? even : m, rows, !transposed);
     if (even > 0) put_block(to, m, even, m - even, rows, !transposed);
-}
-
-facet_status box_modes(int m, int even, const double *M, const double *A, double *S, double *eigenvalues) {
-    facet_status status = FACET_OK;
-    if (even > 0) {
-        TRY(solve_modes(m, 1, even, 0, M, A, S, eigenvalues));
-        TRY(solve_modes(m, -1, m - even, even, M, A, S, eigenvalues));
-    } else {
-        TRY(solve_modes(m, 0, m, 0, M, A, S, eigenvalues));
-    }
-done:
-    return status;
 }

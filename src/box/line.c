@@ -6,12 +6,12 @@
  * (of order n^4). */
 #include "box/line.h"
 
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "box/box.h"
+#include "box/modes.h"
 #include "poly/jacobi.h"
 
 void box_line_destroy(struct box_line *line) {
@@ -21,12 +21,15 @@ void box_line_destroy(struct box_line *line) {
     *line = (struct box_line){0};
 }
 
-/* (l_i, l_j') */
-static double derivative(int i, int j) {
-    return j > i && (i + j) % 2 == 1 ? sqrt((2.0 * i + 1.0) * (2.0 * j + 1.0)) : 0.0;
+/* With the last function scaled to mass 1, which changes D in the column of its derivative alone. */
+static double scale(const struct box_line *line, int i) {
+    return i == line->n - 1 ? line->last : 1.0;
 }
-static double end_value(int i) {
-    return sqrt(i + 0.5);
+static double derivative(const struct box_line *line, int i, int j) {
+    return scale(line, j) * box_legendre_slope(i, j);
+}
+static double end_value(const struct box_line *line, int i) {
+    return scale(line, i) * box_legendre_end(i);
 }
 
 /* The modes of one parity, from number `first` on. Rows of the transpose of A: the basis functions of the
@@ -34,33 +37,29 @@ static double end_value(int i) {
 static facet_status solve_parity(struct box_line *line, int parity, int first, int count) {
     facet_status status = FACET_OK;
     int n = line->n, others = n - count, rows = others + 1 > count ? others + 1 : count;
-    double *A = NULL, *sigma = NULL, *V = NULL, stat[7];
-    lapack_int istat[3];
+    double *A = NULL, *sigma = NULL, *V = NULL;
     TRY(CALLOC(A, rows * count));
     TRY(ALLOC(sigma, count));
     TRY(ALLOC(V, count * count));
     for (int a = 0; a < count; a++) {
         int i = 2 * a + parity;
-        for (int o = 0; o < others; o++) A[a * rows + o] = derivative(i, 2 * o + 1 - parity);
-        A[a * rows + others] = sqrt(2.0 * line->rho) * end_value(i);
+        for (int o = 0; o < others; o++) A[a * rows + o] = derivative(line, i, 2 * o + 1 - parity);
+        A[a * rows + others] = sqrt(2.0 * line->rho) * end_value(line, i);
     }
-    lapack_int info = LAPACKE_dgejsv(LAPACK_COL_MAJOR, 'F', 'N', 'V', 'R', 'N', 'P', rows, count, A, rows,
-                                     sigma, NULL, rows, V, count, stat, istat);
-    if (info != 0)
-        FAIL(FACET_ERROR_MACHINE, "the eigenvalues of a line of degree %d were not found (%d)", n - 1,
-             (int)info);
+    TRY(box_singular_values_precise(rows, count, A, sigma, NULL, V));
     for (int m = 0; m < count; m++) { /* singular values descend */
         int from = count - 1 - m, mode = first + m;
-        double root = sigma[from] * (stat[0] / stat[1]), b = 0.0;
+        double root = sigma[from], b = 0.0;
         line->eigenvalues[mode] = root * root;
         for (int a = 0; a < count; a++) {
             int i = 2 * a + parity;
             double De = 0.0;
-            for (int j = i + 1; j < n; j += 2) De += derivative(i, j) * end_value(j);
-            b += V[from * count + a] * (line->rho * end_value(i) + De);
+            for (int j = i + 1; j < n; j += 2) De += derivative(line, i, j) * end_value(line, j);
+            b += V[from * count + a] * (line->rho * end_value(line, i) + De);
         }
         for (int a = 0; a < count; a++)
-            line->S[(2 * a + parity) * n + mode] = b < 0.0 ? -V[from * count + a] : V[from * count + a];
+            line->S[(2 * a + parity) * n + mode] =
+                (b < 0.0 ? -1.0 : 1.0) * scale(line, 2 * a + parity) * V[from * count + a];
         line->b[mode] = fabs(b);
     }
 done:
@@ -70,10 +69,10 @@ done:
     return status;
 }
 
-facet_status box_line_create(int degree, double rho, struct box_line *line) {
+static facet_status create(int degree, double rho, double last, struct box_line *line) {
     facet_status status = FACET_OK;
     int n = degree + 1;
-    *line = (struct box_line){.n = n, .n_even = (n + 1) / 2, .rho = rho};
+    *line = (struct box_line){.n = n, .n_even = (n + 1) / 2, .rho = rho, .last = last};
     if (degree < 1 || degree > BOX_MAX_DEGREE)
         FAIL(FACET_ERROR_INPUT, "the degree on a box must be 1 to %d, not %d", BOX_MAX_DEGREE, degree);
     if (!(rho > 0.0) || !isfinite(rho)) FAIL(FACET_ERROR_INPUT, "tau must be positive, not %g k h / 2", rho);
@@ -82,7 +81,8 @@ facet_status box_line_create(int degree, double rho, struct box_line *line) {
     TRY(ALLOC(line->b, n));
     TRY(solve_parity(line, 0, 0, line->n_even));
     TRY(solve_parity(line, 1, line->n_even, n - line->n_even));
-    double g = rho + 0.5 * n * n, c = (n % 2 == 0 ? 0.5 : -0.5) * n;
+    double less = (1.0 - last * last) * (n - 0.5), g = rho + 0.5 * n * n - less,
+           c = (n % 2 == 0 ? 1.0 : -1.0) * (0.5 * n - less);
     line->gamma[0] = 0.5 * (g + c);
     line->gamma[1] = 0.5 * (g - c);
 done:
@@ -90,25 +90,37 @@ done:
     return status;
 }
 
-facet_status box_line_evaluate(const struct box_line *line, int n_points, const double *x, double *values,
-                               double *derivatives) {
+facet_status box_line_create(int degree, double rho, struct box_line *line) {
+    return create(degree, rho, 1.0, line);
+}
+
+facet_status box_line_create_lumped(int degree, double rho, struct box_line *line) {
+    return create(degree, rho, 1.0 / sqrt(2.0 + 1.0 / degree), line);
+}
+
+facet_status box_legendre_evaluate(int n, const double *coefficients, int n_points, const double *x,
+                                   double *values, double *derivatives) {
     facet_status status = FACET_OK;
-    int n = line->n;
     double *p = NULL;
     TRY(ALLOC(p, 2 * n));
     for (int q = 0; q < n_points; q++) {
         jacobi_orthonormal(n - 1, 0.0, 0.0, x[q], p, p + n);
-        for (int m = 0; m < n; m++) {
+        for (int f = 0; f < n; f++) {
             double value = 0.0, slope = 0.0;
-            for (int i = m < line->n_even ? 0 : 1; i < n; i += 2) {
-                value += line->S[i * n + m] * p[i];
-                slope += line->S[i * n + m] * p[n + i];
+            for (int i = 0; i < n; i++) {
+                value += coefficients[i * n + f] * p[i];
+                slope += coefficients[i * n + f] * p[n + i];
             }
-            values[q * n + m] = value;
-            if (derivatives != NULL) derivatives[q * n + m] = slope;
+            values[q * n + f] = value;
+            if (derivatives != NULL) derivatives[q * n + f] = slope;
         }
     }
 done:
     base_free(&p);
     return status;
+}
+
+facet_status box_line_evaluate(const struct box_line *line, int n_points, const double *x, double *values,
+                               double *derivatives) {
+    return box_legendre_evaluate(line->n, line->S, n_points, x, values, derivatives);
 }

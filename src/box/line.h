@@ -21,11 +21,26 @@
 #ifndef FACET_BOX_LINE_H
 #define FACET_BOX_LINE_H
 
+#include <math.h>
+
 #include "base/status.h"
 
+/* Of the orthonormal Legendre polynomials: (l_i, l_j') and l_i(1). */
+static inline double box_legendre_slope(int i, int j) {
+    return j > i && (i + j) % 2 == 1 ? sqrt((2.0 * i + 1.0) * (2.0 * j + 1.0)) : 0.0;
+}
+static inline double box_legendre_end(int i) {
+    return sqrt(i + 0.5);
+}
+
+/* values[q*n + f] of n functions, and their derivatives (or NULL), at n_points points of [-1, 1]:
+ * coefficients[i*n + f] is that of l_i in function f. */
+facet_status box_legendre_evaluate(int n, const double *coefficients, int n_points, const double *x,
+                                   double *values, double *derivatives);
+
 struct box_line {
-    int n, n_even; /* modes: degree + 1; even ones: (n + 1) / 2 */
-    double rho;
+    int n, n_even;    /* modes: degree + 1; even ones: (n + 1) / 2 */
+    double rho, last; /* last: l_p is divided by the root of its mass */
     double *S; /* n x n: S[i*n + m] is the coefficient of l_i in mode m; zero if i and m differ in parity */
     double *eigenvalues; /* n, Lambda */
     double *b;           /* n */
@@ -33,8 +48,11 @@ struct box_line {
 };
 /* degree 1 .. BOX_MAX_DEGREE, rho > 0. */
 facet_status box_line_create(int degree, double rho, struct box_line *line);
+/* With the mass lumped at the Gauss-Lobatto points: that matrix is still diagonal, but the square of l_p,
+ * which the rule does not integrate, is 2 + 1/p. */
+facet_status box_line_create_lumped(int degree, double rho, struct box_line *line);
 void box_line_destroy(struct box_line *line); /* safe on a zeroed struct, and twice */
-/* values[q*n + m] of the modes, and their derivatives (or NULL), at n_points points of [-1, 1]. */
+/* Of the modes. */
 facet_status box_line_evaluate(const struct box_line *line, int n_points, const double *x, double *values,
                                double *derivatives);
 

@@ -7,123 +7,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "poly/jacobi.h"
-
-/* Mirror images differ in width by rounding only. */
-#define SAME_WIDTH 1e-14
-
-/* ----------------------------------------------------------------------------------------- folds */
-
-void box_fold_destroy(struct box_fold *f) {
-    base_free(&f->from);
-    base_free(&f->back_from);
-    base_free(&f->weights);
-    base_free(&f->back_weights);
-    *f = (struct box_fold){0};
-}
-
-static void fold_entry(struct box_fold *f, int i, int a, int b, double wa, double wb) {
-    f->from[i][0] = a;
-    f->from[i][1] = b;
-    f->weights[i][0] = wa;
-    f->weights[i][1] = wb;
-}
-/* The transpose: x[a] collects from the two entries it went to. */
-static void back_entry(struct box_fold *f, int i, int a, int b, double wa, double wb) {
-    f->back_from[i][0] = a;
-    f->back_from[i][1] = b;
-    f->back_weights[i][0] = wa;
-    f->back_weights[i][1] = wb;
-}
-
-facet_status box_fold_create(int n, const int *mirror, const int *signs, struct box_fold *f) {
-    facet_status status = FACET_OK;
-    double half = sqrt(0.5);
-    *f = (struct box_fold){.n = n};
-    TRY(ALLOC(f->from, n));
-    TRY(ALLOC(f->back_from, n));
-    TRY(ALLOC(f->weights, n));
-    TRY(ALLOC(f->back_weights, n));
-    for (int i = 0; i < n; i++) { /* how many are even? */
-        int j = mirror == NULL ? i : mirror[i], sign = signs == NULL || mirror == NULL ? 1 : signs[i];
-        f->sizes[0] += i < j || (i == j && sign > 0);
-        f->sizes[1] += i < j || (i == j && sign < 0);
-    }
-    int even = 0, odd = f->sizes[0];
-    for (int i = 0; i < n; i++) {
-        int j = mirror == NULL ? i : mirror[i], sign = signs == NULL || mirror == NULL ? 1 : signs[i];
-        if (i == j) {
-            int to = sign > 0 ? even++ : odd++;
-            fold_entry(f, to, i, i, 1.0, 0.0);
-            back_entry(f, i, to, to, 1.0, 0.0);
-        } else if (i < j) {
-            fold_entry(f, even, i, j, half, sign * half);
-            fold_entry(f, odd, i, j, half, -sign * half);
-            back_entry(f, i, even, odd, half, half);
-            back_entry(f, j, even, odd, sign * half, -sign * half);
-            even++;
-            odd++;
-        }
-    }
-done:
-    if (status != FACET_OK) box_fold_destroy(f);
-    return status;
-}
-
-void box_fold_rows(const struct box_fold *f, int back, int64_t width, const double *x, int64_t x_step,
-                   double *restrict y, int64_t y_step) {
-    for (int i = 0; i < f->n; i++) {
-        const int *from = back ? f->back_from[i] : f->from[i];
-        const double *weights = back ? f->back_weights[i] : f->weights[i];
-        const double *one = x + from[0] * x_step, *two = x + from[1] * x_step;
-        double v = weights[0], w = weights[1], *to = y + i * y_step;
-        if (w == 0.0)
-            memcpy(to, one, (size_t)width * sizeof *to);
-        else
-            for (int64_t j = 0; j < width; j++) to[j] = v * one[j] + w * two[j];
-    }
-}
-
-void box_fold_row(const struct box_fold *f, int back, const double *x, double *restrict y) {
-    int(*from)[2] = back ? f->back_from : f->from;
-    double(*weights)[2] = back ? f->back_weights : f->weights;
-    if (f->sizes[1] == 0) {
-        memcpy(y, x, (size_t)f->n * sizeof *y);
-        return;
-    }
-    for (int i = 0; i < f->n; i++) y[i] = weights[i][0] * x[from[i][0]] + weights[i][1] * x[from[i][1]];
-}
-
-int box_is_mirrored(int n_cells, const double *widths, const int *kinds) {
-    for (int c = 0; c < n_cells; c++) {
-        int other = n_cells - 1 - c;
-        if (fabs(widths[c] - widths[other]) > SAME_WIDTH * n_cells * widths[c] || kinds[c] != kinds[other])
-            return 0;
-    }
-    return 1;
-}
-
-/* ---------------------------------------------------------------------------------- eigenvectors */
-
-facet_status box_singular_values(int rows, int columns, double *A, double *values, double *V) {
-    facet_status status = FACET_OK;
-    double *work = NULL, best;
-    lapack_int info = LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'N', 'S', rows, columns, A, rows, values, NULL, 1,
-                                          V, columns, &best, -1);
-    if (info == 0) {
-        TRY(ALLOC(work, best));
-        base_set_blas_threads(base_threads());
-        info = LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'N', 'S', rows, columns, A, rows, values, NULL, 1, V,
-                                   columns, work, (lapack_int)best);
-        base_set_blas_threads(1);
-    }
-    if (info != 0)
-        FAIL(FACET_ERROR_MACHINE, "the singular values of a chain of %d unknowns were not found (%d)",
-             columns, (int)info);
-done:
-    base_free(&work);
-    return status;
-}
 
 /* The dense matrices of a chain, by columns; the rows of X and Y are, per cell, the n coefficients of the
  * flux and the jumps at its two ends. X is divided by M^(1/2). */
@@ -147,13 +30,12 @@ static void cell_energy(const struct box_line *line, int n, int rows, double sca
         double low = 0.0, high = 0.0, *column = X + (int64_t)m * rows;
         for (int i = 0; i < n; i++) {
             double s = line->S[i * n + m];
-            low += (i % 2 == 0 ? s : -s) * sqrt(i + 0.5);
-            high += s * sqrt(i + 0.5);
+            low += (i % 2 == 0 ? s : -s) * box_legendre_end(i);
+            high += s * box_legendre_end(i);
         }
         for (int j = 0; j < n; j++) {
             double sum = 0.0;
-            for (int i = j - 1; i >= 0; i -= 2)
-                sum += sqrt((2 * i + 1.0) * (2 * j + 1.0)) * line->S[i * n + m];
+            for (int i = j - 1; i >= 0; i -= 2) sum += box_legendre_slope(i, j) * line->S[i * n + m];
             column[j] = scale * sum;
         }
         column[n] = scale * root * low;
@@ -178,7 +60,7 @@ static facet_status chain_make(const struct box_chain *chain, struct chain_matri
             if (plane[s] < 0) continue;
             double *Y = c->Y + (int64_t)plane[s] * rows + row;
             for (int j = 0; j < n; j++)
-                Y[j] += root * sqrt(j + 0.5) * (s == 1 ? 1.0 : j % 2 == 0 ? -1.0 : 1.0);
+                Y[j] += root * box_legendre_end(j) * (s == 1 ? 1.0 : j % 2 == 0 ? -1.0 : 1.0);
             Y[n + s] += root * sqrt(line->rho);
             for (int m = 0; m < n; m++)
                 c->R[(int64_t)(cell * n + m) * planes + plane[s]] +=
@@ -194,7 +76,7 @@ done:
 /* Columns of one parity of a matrix by columns, folded: out has fold->sizes[b] columns. */
 static void fold_columns(const struct box_fold *f, int b, int rows, const double *A, double *out) {
     for (int i = 0; i < f->sizes[b]; i++) {
-        int entry = (b == 0 ? 0 : f->sizes[0]) + i;
+        int entry = box_fold_first(f, b) + i;
         const double *one = A + (int64_t)f->from[entry][0] * rows,
                      *two = A + (int64_t)f->from[entry][1] * rows;
         for (int r = 0; r < rows; r++)
@@ -205,15 +87,15 @@ static void fold_columns(const struct box_fold *f, int b, int rows, const double
 /* The singular values of X without Y, of one parity: theta and Q, not yet divided by M^(1/2). */
 static facet_status solve_parity(const struct chain_matrices *c, struct box_axis *a, int b) {
     facet_status status = FACET_OK;
-    int size = a->fold.sizes[b], planes = a->plane_fold.sizes[b], rows = c->rows, rest = rows - planes;
-    double *X = NULL, *Y = NULL, *tau = NULL, *work = NULL,
-           *theta = a->theta + (b == 0 ? 0 : a->fold.sizes[0]);
+    const struct box_fold *f = &a->modes.fold;
+    int size = f->sizes[b], planes = a->plane_fold.sizes[b], rows = c->rows, rest = rows - planes;
+    double *X = NULL, *Y = NULL, *tau = NULL, *work = NULL, *theta = a->modes.theta + box_fold_first(f, b);
     lapack_int info = 0, room = 64 * (size + planes + 1);
     TRY(ALLOC(X, (int64_t)rows * size));
     TRY(ALLOC(Y, (int64_t)rows * planes));
     TRY(ALLOC(tau, planes));
     TRY(ALLOC(work, room));
-    fold_columns(&a->fold, b, rows, c->X, X);
+    fold_columns(f, b, rows, c->X, X);
     fold_columns(&a->plane_fold, b, rows, c->Y, Y);
     if (planes > 0) {
         info = LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, rows, planes, Y, rows, tau, work, room);
@@ -224,8 +106,7 @@ static facet_status solve_parity(const struct chain_matrices *c, struct box_axis
     }
     for (int i = 0; i < size; i++)
         memmove(X + (int64_t)i * rest, X + (int64_t)i * rows + planes, (size_t)rest * sizeof *X);
-    TRY(ALLOC(a->Q[b], size * size));
-    TRY(box_singular_values(rest, size, X, theta, a->Q[b]));
+    TRY(box_singular_values(rest, size, X, theta, a->modes.backward[b]));
     for (int i = 0; i < size; i++) theta[i] *= theta[i];
 done:
     base_free(&X);
@@ -238,9 +119,8 @@ done:
 /* R and G of one parity: R becomes sizes x planes by rows, G its inverse. */
 static facet_status couple_parity(const struct chain_matrices *c, struct box_axis *a, int b) {
     facet_status status = FACET_OK;
-    const struct box_fold *f = &a->fold, *p = &a->plane_fold;
-    int size = f->sizes[b], planes = p->sizes[b], all = a->n_planes;
-    int first = b == 0 ? 0 : f->sizes[0], first_plane = b == 0 ? 0 : p->sizes[0];
+    const struct box_fold *f = &a->modes.fold, *p = &a->plane_fold;
+    int size = f->sizes[b], planes = p->sizes[b];
     double *R = NULL, *RG = NULL, *G;
     TRY(ALLOC(a->P[b], size * planes));
     TRY(ALLOC(a->inverse[b], planes * planes));
@@ -248,25 +128,8 @@ static facet_status couple_parity(const struct chain_matrices *c, struct box_axi
     TRY(ALLOC(RG, size * planes));
     if (planes == 0) goto done;
     G = a->inverse[b];
-    for (int s = 0; s < planes; s++) {
-        const int *q = p->from[first_plane + s];
-        const double *w = p->weights[first_plane + s];
-        for (int i = 0; i < size; i++) {
-            const int *from = f->from[first + i];
-            const double *v = f->weights[first + i];
-            double sum = 0.0;
-            for (int x = 0; x < 4; x++)
-                sum += v[x / 2] * w[x % 2] * c->R[(int64_t)from[x / 2] * all + q[x % 2]];
-            R[i * planes + s] = sum;
-        }
-        for (int t = 0; t < planes; t++) {
-            const int *o = p->from[first_plane + t];
-            const double *v = p->weights[first_plane + t];
-            double sum = 0.0;
-            for (int x = 0; x < 4; x++) sum += v[x / 2] * w[x % 2] * c->G[o[x / 2] * all + q[x % 2]];
-            G[s * planes + t] = sum;
-        }
-    }
+    box_fold_matrix(f, p, b, c->R, a->n_planes, R);
+    box_fold_matrix(p, p, b, c->G, a->n_planes, G);
     lapack_int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', planes, G, planes);
     if (info == 0) info = LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', planes, G, planes);
     if (info != 0) FAIL(FACET_ERROR_MACHINE, "LAPACK failed in a Cholesky factorisation (%d)", (int)info);
@@ -274,8 +137,8 @@ static facet_status couple_parity(const struct chain_matrices *c, struct box_axi
         for (int t = 0; t < s; t++) G[s * planes + t] = G[t * planes + s];
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, planes, planes, 1.0, R, planes, G, planes,
                 0.0, RG, planes);
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, size, planes, size, 1.0, a->Q[b], size, RG, planes,
-                0.0, a->P[b], planes);
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, size, planes, size, 1.0, a->modes.backward[b], size,
+                RG, planes, 0.0, a->P[b], planes);
 done:
     base_free(&R);
     base_free(&RG);
@@ -283,24 +146,21 @@ done:
 }
 
 /* Q = M^(-1/2) V, and its transpose. */
-static facet_status finish_parity(const struct box_chain *chain, struct box_axis *a, int b) {
-    facet_status status = FACET_OK;
-    int size = a->fold.sizes[b], first = b == 0 ? 0 : a->fold.sizes[0];
-    TRY(ALLOC(a->Q_turned[b], size * size));
+static void finish_parity(const struct box_chain *chain, struct box_direction *x, int b) {
+    int size = x->sizes[b], first = box_fold_first(&x->fold, b);
     for (int j = 0; j < size; j++) {
-        double root = sqrt(2.0 / chain->widths[a->fold.from[first + j][0] / chain->n]);
-        for (int i = 0; i < size; i++) a->Q_turned[b][i * size + j] = a->Q[b][j * size + i] *= root;
+        double root = sqrt(2.0 / chain->widths[x->fold.from[first + j][0] / chain->n]);
+        for (int i = 0; i < size; i++) x->forward[b][i * size + j] = x->backward[b][j * size + i] *= root;
     }
-done:
-    return status;
 }
 
 static facet_status make_folds(const struct box_chain *chain, struct box_axis *a) {
     facet_status status = FACET_OK;
-    int n = chain->n, N = chain->n_cells, symmetric;
+    int n = chain->n, N = chain->n_cells, m = n * N, symmetric;
+    struct box_fold fold = {0};
     int *mirror = NULL, *signs = NULL, *planes = NULL, *kinds = NULL;
-    TRY(ALLOC(mirror, a->m));
-    TRY(ALLOC(signs, a->m));
+    TRY(ALLOC(mirror, m));
+    TRY(ALLOC(signs, m));
     TRY(ALLOC(planes, chain->n_planes));
     TRY(CALLOC(kinds, N));
     for (int c = 0; c < N; c++)
@@ -309,9 +169,9 @@ static facet_status make_folds(const struct box_chain *chain, struct box_axis *a
     for (int c = 0; c < N; c++) {
         int other = N - 1 - c;
         if ((chain->low[c] < 0) != (chain->high[other] < 0)) symmetric = 0;
-        for (int m = 0; m < n; m++) {
-            mirror[c * n + m] = other * n + m;
-            signs[c * n + m] = m < chain->lines[c]->n_even ? 1 : -1;
+        for (int i = 0; i < n; i++) {
+            mirror[c * n + i] = other * n + i;
+            signs[c * n + i] = i < chain->lines[c]->n_even ? 1 : -1;
         }
     }
     for (int c = 0; symmetric && c < N; c++) {
@@ -319,9 +179,11 @@ static facet_status make_folds(const struct box_chain *chain, struct box_axis *a
         if (chain->low[c] >= 0) planes[chain->low[c]] = chain->high[other];
         if (chain->high[c] >= 0) planes[chain->high[c]] = chain->low[other];
     }
-    TRY(box_fold_create(a->m, symmetric ? mirror : NULL, signs, &a->fold));
+    TRY(box_fold_create(m, symmetric ? mirror : NULL, signs, &fold));
+    TRY(box_direction_alloc(&fold, (const int[2]){fold.sizes[0], fold.sizes[1]}, &a->modes));
     TRY(box_fold_create(a->n_planes, symmetric ? planes : NULL, NULL, &a->plane_fold));
 done:
+    box_fold_destroy(&fold);
     base_free(&mirror);
     base_free(&signs);
     base_free(&planes);
@@ -330,15 +192,12 @@ done:
 }
 
 void box_axis_destroy(struct box_axis *a) {
-    box_fold_destroy(&a->fold);
+    box_direction_destroy(&a->modes);
     box_fold_destroy(&a->plane_fold);
     for (int b = 0; b < 2; b++) {
-        base_free(&a->Q[b]);
-        base_free(&a->Q_turned[b]);
         base_free(&a->P[b]);
         base_free(&a->inverse[b]);
     }
-    base_free(&a->theta);
     *a = (struct box_axis){0};
 }
 
@@ -352,39 +211,19 @@ static int is_free(const struct box_chain *chain) {
 facet_status box_axis_create(const struct box_chain *chain, struct box_axis *a) {
     facet_status status = FACET_OK;
     struct chain_matrices matrices = {0};
-    *a = (struct box_axis){.n = chain->n,
-                           .n_cells = chain->n_cells,
-                           .m = chain->n * chain->n_cells,
-                           .n_planes = chain->n_planes};
+    *a = (struct box_axis){.n = chain->n, .n_cells = chain->n_cells, .n_planes = chain->n_planes};
     TRY(make_folds(chain, a));
     TRY(chain_make(chain, &matrices));
-    TRY(ALLOC(a->theta, a->m));
     for (int b = 0; b < 2; b++) {
-        if (a->fold.sizes[b] == 0) continue;
+        if (a->modes.sizes[b] == 0) continue;
         TRY(solve_parity(&matrices, a, b));
-        TRY(finish_parity(chain, a, b));
+        finish_parity(chain, &a->modes, b);
         TRY(couple_parity(&matrices, a, b));
     }
-    for (int i = 1; i < a->m; i++)
-        if (a->theta[i] < a->theta[a->smallest]) a->smallest = i;
-    if (is_free(chain)) a->theta[a->smallest] = 0.0;
+    box_direction_find_smallest(&a->modes);
+    if (is_free(chain)) a->modes.theta[a->modes.smallest] = 0.0;
 done:
     chain_free(&matrices);
-    if (status != FACET_OK) box_axis_destroy(a);
-    return status;
-}
-
-/* A direction that is not there. */
-static facet_status trivial_axis(struct box_axis *a) {
-    facet_status status = FACET_OK;
-    *a = (struct box_axis){.n = 1, .n_cells = 1, .m = 1};
-    TRY(box_fold_create(1, NULL, NULL, &a->fold));
-    TRY(box_fold_create(0, NULL, NULL, &a->plane_fold));
-    TRY(ALLOC(a->Q[0], 1));
-    TRY(ALLOC(a->Q_turned[0], 1));
-    TRY(CALLOC(a->theta, 1));
-    a->Q[0][0] = a->Q_turned[0][0] = 1.0;
-done:
     if (status != FACET_OK) box_axis_destroy(a);
     return status;
 }
@@ -395,8 +234,8 @@ facet_status box_axis_create_whole(const struct boxhdg *h, int d, struct box_axi
     int N = g->cells[d], *low = NULL, *high, *numbers = NULL;
     const struct box_line **lines = NULL;
     struct box_chain chain = {.n = h->n, .n_cells = N, .widths = g->widths[d]};
-    if (d >= g->dim) return trivial_axis(a);
-    *a = (struct box_axis){0};
+    *a = (struct box_axis){.n = 1, .n_cells = 1};
+    if (d >= g->dim) return box_direction_create(g, d, NULL, 1, 0, &a->modes);
     TRY(ALLOC(low, 2 * N));
     TRY(ALLOC(numbers, g->planes[d]));
     TRY(ALLOC(lines, N));

@@ -52,9 +52,9 @@ struct balance_job {
 static double absolute(const struct boxhdg_at *at, int d, double *modes, double *work) {
     const struct boxhdg *h = at->h;
     const struct box_table *tables[3];
-    int directions[2], dim = h->grid.dim, n0 = dim > 1 ? h->n : 1, n1 = dim > 2 ? h->n : 1;
+    int dim = h->grid.dim, n0 = dim > 1 ? h->n : 1, n1 = dim > 2 ? h->n : 1;
     double sum = 0.0;
-    boxhdg_at_tangents(at, d, tables, directions);
+    boxhdg_at_tangents(at, d, tables);
     const double *values = box_backward(dim - 1, tables, modes, work);
     for (int j = 0; j < n1; j++, values += n0) {
         double row = 0.0;

@@ -21,7 +21,7 @@
  * Vectors in cells: n^dim numbers a cell, direction 0 fastest, cells in the order of box/box.h: values at
  * the tensor Gauss points (f, u: what callers give and get) or coefficients of modes.
  *
- * Everything here runs on the host; the operators that the devices run are in box/apply.h.
+ * Everything here runs on the host; the operators that the devices run are in boxhdg/lanes.h.
  */
 #ifndef FACET_BOXHDG_BOXHDG_H
 #define FACET_BOXHDG_BOXHDG_H

@@ -11,8 +11,8 @@
 #ifndef FACET_BOXHDG_CELLS_H
 #define FACET_BOXHDG_CELLS_H
 
+#include "box/cells.h"
 #include "boxhdg/boxhdg.h"
-#include "expr/field.h"
 
 /* Gauss values <-> coefficients of modes, cell by cell; n_volume numbers, in place if the two are one. */
 facet_status boxhdg_to_points(const struct boxhdg *h, const double *modes, double *values);
@@ -44,19 +44,12 @@ facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, const d
 
 /* ------------------------------------------------------------------------------------- data */
 
-/* What a problem is given by; all of it belongs to the caller. Where something is NULL and the exact solution
- * is known, it is derived from that; else it is zero. Gauss points for data: n + BOX_EXTRA_POINTS. */
-#define BOX_EXTRA_POINTS 3
-struct boxhdg_data {
-    const struct field *source;
-    const struct field *boundary[3][2]; /* by side: u on a Dirichlet side, k grad u . n on a Neumann side */
-    const struct field *exact;
-};
+/* Gauss points for data: n + BOX_EXTRA_POINTS. */
 /* loads = (f, mode), f = the source or lambda u - k div grad u of the exact solution. */
-facet_status boxhdg_project_source(const struct boxhdg *h, const struct boxhdg_data *data, double *loads);
+facet_status boxhdg_project_source(const struct boxhdg *h, const struct box_given *data, double *loads);
 /* As boxhdg_load wants them; n_trace each, or NULL: not wanted. Other faces are left as they are. */
-facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct boxhdg_data *data,
-                                     double *dirichlet, double *neumann);
+facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_given *data, double *dirichlet,
+                                     double *neumann);
 /* The L2 projection of a function onto the modes of every cell. */
 facet_status boxhdg_project(const struct boxhdg *h, const struct field *field, double *modes);
 
@@ -97,25 +90,15 @@ enum boxhdg_field { BOX_U, BOX_U_STAR, BOX_Q, BOX_Q_STAR };
 static inline int boxhdg_field_components(const struct boxhdg *h, enum boxhdg_field field) {
     return field == BOX_Q || field == BOX_Q_STAR ? h->grid.dim : 1;
 }
-/* The same with counts[d] points x[d] in direction d. */
-facet_status boxhdg_evaluate_product(const struct boxhdg *h, const struct boxhdg_solution *solution,
-                                     enum boxhdg_field field, int64_t cell, const int counts[3],
-                                     const double *const x[3], double *values);
-/* Values (n x components) at n points of [0,1]^dim of a cell. */
+/* Values (points x components) at points of a cell. */
 facet_status boxhdg_evaluate(const struct boxhdg *h, const struct boxhdg_solution *solution,
-                             enum boxhdg_field field, int64_t cell, int n, const double *xi, double *values);
-
+                             enum boxhdg_field field, int64_t cell, const struct box_places *places,
+                             double *values);
 /* The integrals of its components over a cell. */
 facet_status boxhdg_integrate(const struct boxhdg *h, const struct boxhdg_solution *solution,
                               enum boxhdg_field field, int64_t cell, double *integrals);
-
-/* True L2 norms of whole vectors, over-integrated; trace: each face once; Linf: at the points of the norm. -1
- * for the star fields when there are none. */
-struct boxhdg_errors {
-    double u_L2, u_Linf, q_L2, u_star_L2, q_star_L2, trace_L2;
-};
 facet_status boxhdg_measure_errors(const struct boxhdg *h, const struct boxhdg_solution *solution,
-                                   const struct field *exact, struct boxhdg_errors *errors);
+                                   const struct field *exact, struct box_errors *errors);
 
 /* The integral over a face of a cell of the numerical flux out of it, qhat.n = q.n + tau (u - uhat). */
 double boxhdg_face_flux(const struct boxhdg *h, const struct boxhdg_solution *solution, int64_t cell, int d,

@@ -1,49 +1,34 @@
 /* The coarse space: its numbering, its matrix, and its solve. */
 #include "boxhdg/coarse.h"
 
-#include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "box/diagonalize.h"
 #include "solve/coarse.h"
 
 #define L           KERNEL_LANES
 #define SMALL_ANGLE 1e-11 /* an eigenvalue below this part of the largest is the kernel's */
 
-struct boxhdg_lanes_coarse {
+struct boxhdg_coarse {
     const struct boxhdg_lanes *lanes;
     const struct device *device; /* of the vertices */
     int size[3];                 /* of the lattice of kernels/box.h */
     int n[3];                    /* unknowns along each axis */
     int32_t *number[3];          /* of a vertex along each axis; -1: none */
     int64_t total;
-    /* Constant coefficients: eigenvectors (n x n, one after the other) and inverse eigenvalues. */
-    double *Q[3], *inverse, *work;
-    /* The same on a device that is not the host, where vectors are lattices: eigenvectors by vertices of the
-     * lattice and back, all in one matrix an axis. */
-    int on_lattice;
-    double *forward[3], *backward[3];
-    struct vector device_inverse, spectrum, spare;
+    /* Constant coefficients: A is solved on the lattice, and vectors are lattices. */
+    struct box_diagonal *diagonal;
     struct vector lattice; /* vertices, on the device of the lanes */
     double *staged;        /* the same on the host, where that memory is elsewhere */
 };
 
-void boxhdg_lanes_coarse_destroy(struct boxhdg_lanes_coarse **coarse) {
-    struct boxhdg_lanes_coarse *c = *coarse;
+void boxhdg_coarse_destroy(struct boxhdg_coarse **coarse) {
+    struct boxhdg_coarse *c = *coarse;
     if (c == NULL) return;
-    for (int axis = 0; axis < 3; axis++) {
-        base_free(&c->number[axis]);
-        base_free(&c->Q[axis]);
-        device_free(c->lanes->device, &c->forward[axis]);
-        device_free(c->lanes->device, &c->backward[axis]);
-    }
-    vector_destroy(&c->device_inverse);
-    vector_destroy(&c->spectrum);
-    vector_destroy(&c->spare);
-    base_free(&c->inverse);
-    base_free(&c->work);
+    for (int axis = 0; axis < 3; axis++) base_free(&c->number[axis]);
+    box_diagonal_destroy(&c->diagonal);
     base_free(&c->staged);
     vector_destroy(&c->lattice);
     base_free(coarse);
@@ -116,8 +101,7 @@ struct energies {
     int known;
 };
 
-static const double *energies_of(const struct boxhdg_lanes_coarse *c, const int cell[3],
-                                 struct energies *last) {
+static const double *energies_of(const struct boxhdg_coarse *c, const int cell[3], struct energies *last) {
     const struct boxhdg *h = c->lanes->hdg;
     int at[3] = {0}, same = last->known, lines[3];
     double metric[4];
@@ -145,47 +129,9 @@ static const double *energies_of(const struct boxhdg_lanes_coarse *c, const int 
 /* ------------------------------------------------------------------------------------------ products of
  * lines */
 
-/* Mass and stiffness of linear elements along an axis. */
-static void assemble_line(const struct boxhdg_lanes_coarse *c, int axis, double *M, double *A) {
-    const struct box_plan *p = &c->lanes->plan;
-    int n = c->n[axis], d = c->lanes->direction[axis];
-    for (int i = 0; i < p->cells[axis]; i++) {
-        double h = c->lanes->hdg->grid.widths[d][i];
-        for (int r = 0; r < 2; r++)
-            for (int s = 0; s < 2; s++) {
-                int row = c->number[axis][i + r], column = c->number[axis][i + s];
-                if (row < 0 || column < 0) continue;
-                M[row * n + column] += r == s ? h / 3.0 : h / 6.0;
-                A[row * n + column] += r == s ? 1.0 / h : -1.0 / h;
-            }
-    }
-}
-
-/* A Q = M Q mu, Q'MQ = 1; an absent axis has the number 1. */
-static facet_status solve_line(struct boxhdg_lanes_coarse *c, int axis, double *mu) {
-    facet_status status = FACET_OK;
-    int n = c->n[axis];
-    double *M = NULL;
-    TRY(CALLOC(c->Q[axis], n * n));
-    if (!c->lanes->plan.present[axis]) {
-        c->Q[axis][0] = 1.0;
-        mu[0] = 0.0;
-        goto done;
-    }
-    TRY(CALLOC(M, n * n));
-    assemble_line(c, axis, M, c->Q[axis]);
-    lapack_int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'U', n, c->Q[axis], n, M, n, mu);
-    if (info != 0)
-        FAIL(FACET_ERROR_MACHINE, "the eigenvalues of a line of %d vertices were not found (%d)", n,
-             (int)info);
-done:
-    base_free(&M);
-    return status;
-}
-
 /* The mean over all cells of the coefficients of A in products of mass (0) and stiffness (1). On an element
  * of width h the mass has the eigenvalues h/2 (even) and h/6 (odd), the stiffness 0 and 2/h. */
-static void mean_coefficients(const struct boxhdg_lanes_coarse *c, double mean[8]) {
+static void mean_coefficients(const struct boxhdg_coarse *c, double mean[8]) {
     const struct box_plan *p = &c->lanes->plan;
     struct energies last = {.known = 0};
     double share = 1.0 / (double)c->lanes->hdg->grid.n_cells;
@@ -210,15 +156,11 @@ static void mean_coefficients(const struct boxhdg_lanes_coarse *c, double mean[8
             }
 }
 
-static facet_status make_products(struct boxhdg_lanes_coarse *c) {
-    facet_status status = FACET_OK;
-    double *mu[3] = {0}, mean[8], largest = 0.0;
-    for (int axis = 0; axis < 3; axis++) {
-        TRY(ALLOC(mu[axis], c->n[axis]));
-        TRY(solve_line(c, axis, mu[axis]));
-    }
-    TRY(ALLOC(c->inverse, c->total));
-    TRY(ALLOC(c->work, c->total));
+/* The inverse eigenvalues of A from those of linear elements along the axes. */
+static void invert(const struct boxhdg_coarse *c, double *inverses) {
+    const struct box_direction *axes[3];
+    double mean[8], largest = 0.0;
+    for (int axis = 0; axis < 3; axis++) axes[axis] = box_diagonal_axis(c->diagonal, axis);
     mean_coefficients(c, mean);
     for (int64_t i = 0; i < c->total; i++) {
         int64_t at[3] = {i % c->n[0], i / c->n[0] % c->n[1], i / c->n[0] / c->n[1]};
@@ -226,94 +168,45 @@ static facet_status make_products(struct boxhdg_lanes_coarse *c) {
         for (int term = 0; term < 8; term++) {
             double value = mean[term];
             for (int axis = 0; axis < 3; axis++)
-                if (term & (4 >> axis)) value *= mu[axis][at[axis]];
+                if (term & (4 >> axis)) value *= axes[axis]->theta[at[axis]];
             sum += value;
             if (term == 0 || term == 1 || term == 2 || term == 4) leading += fmax(value, 0.0);
         }
-        c->inverse[i] = fmax(sum, 0.05 * leading); /* averages need not keep the sum positive */
-        largest = fmax(largest, c->inverse[i]);
+        inverses[i] = fmax(sum, 0.05 * leading); /* averages need not keep the sum positive */
+        largest = fmax(largest, inverses[i]);
     }
     int singular = c->lanes->hdg->grid.singular;
     for (int64_t i = 0; i < c->total; i++)
-        c->inverse[i] = singular && c->inverse[i] <= SMALL_ANGLE * largest ? 0.0 : 1.0 / c->inverse[i];
-done:
-    for (int axis = 0; axis < 3; axis++) base_free(&mu[axis]);
-    return status;
+        inverses[i] = singular && inverses[i] <= SMALL_ANGLE * largest ? 0.0 : 1.0 / inverses[i];
 }
 
-/* With S, which sums the vertices that are one unknown: forward = Q'S, backward its transpose. */
-static facet_status make_device_lines(struct boxhdg_lanes_coarse *c, int axis) {
+static facet_status make_products(struct boxhdg_coarse *c) {
     facet_status status = FACET_OK;
-    const struct device *device = c->lanes->device;
-    int n = c->n[axis], size = c->size[axis];
-    double *both = NULL;
-    TRY(CALLOC(both, 2 * n * size));
-    for (int e = 0; e < n; e++)
-        for (int v = 0; v < size; v++)
-            if (c->number[axis][v] >= 0)
-                both[e * size + v] = both[n * size + v * n + e] = c->Q[axis][e * n + c->number[axis][v]];
-    TRY(device_copy(device, &c->forward[axis], both, (size_t)(n * size), sizeof *both));
-    TRY(device_copy(device, &c->backward[axis], both + n * size, (size_t)(n * size), sizeof *both));
+    const struct boxhdg_lanes *lanes = c->lanes;
+    struct box_element linear = {0};
+    double *inverses = NULL;
+    TRY(box_element_create(1, &linear));
+    TRY(box_diagonal_create(lanes->device, &lanes->hdg->grid, &linear, lanes->direction, c->size, 1,
+                            &c->diagonal));
+    TRY(ALLOC(inverses, c->total));
+    invert(c, inverses);
+    TRY(box_diagonal_set_inverses(c->diagonal, inverses));
 done:
-    base_free(&both);
+    box_element_destroy(&linear);
+    base_free(&inverses);
     return status;
-}
-
-static facet_status make_device_products(struct boxhdg_lanes_coarse *c) {
-    facet_status status = FACET_OK;
-    const struct device *device = c->lanes->device;
-    for (int axis = 0; axis < 3; axis++) TRY(make_device_lines(c, axis));
-    TRY(vector_create(device, c->total, &c->device_inverse));
-    TRY(vector_upload(&c->device_inverse, c->inverse));
-    TRY(vector_create(device, c->total, &c->spectrum));
-done:
-    return status;
-}
-
-/* x = A^-1 b, both lattices. */
-static void solve_on_device(struct boxhdg_lanes_coarse *c, const struct vector *b, struct vector *x) {
-    const struct device *device = c->lanes->device;
-    const int *n = c->n, *size = c->size;
-    double *spare = c->spare.data, *spectrum = c->spectrum.data;
-    int64_t rows = (int64_t)size[1] * size[2], plane = (int64_t)n[0] * n[1];
-    device_axis_apply(device, rows, n[0], size[0], 1, c->forward[0], b->data, spare);
-    device_axis_apply(device, size[2], n[1], size[1], n[0], c->forward[1], spare, x->data);
-    device_axis_apply(device, 1, n[2], size[2], plane, c->forward[2], x->data, spectrum);
-    device_multiply(device, c->total, c->device_inverse.data, spectrum, spectrum);
-    device_axis_apply(device, 1, size[2], n[2], plane, c->backward[2], spectrum, x->data);
-    device_axis_apply(device, size[2], size[1], n[1], n[0], c->backward[1], x->data, spare);
-    device_axis_apply(device, rows, size[0], n[0], 1, c->backward[0], spare, x->data);
-}
-
-/* Along every axis y = Q x (back) or Q'x; x and work change places. */
-static void transform(const struct boxhdg_lanes_coarse *c, int back, double **x, double **work) {
-    const int *n = c->n;
-    int64_t plane = (int64_t)n[0] * n[1];
-    double *swap;
-    cblas_dgemm(CblasColMajor, back ? CblasNoTrans : CblasTrans, CblasNoTrans, n[0], n[1] * n[2], n[0], 1.0,
-                c->Q[0], n[0], *x, n[0], 0.0, *work, n[0]);
-    swap = *x, *x = *work, *work = swap;
-    const int *present = c->lanes->plan.present; /* an axis with one unknown still scales it */
-    for (int k = 0; k < n[2] && present[1]; k++)
-        cblas_dgemm(CblasColMajor, CblasNoTrans, back ? CblasTrans : CblasNoTrans, n[0], n[1], n[1], 1.0,
-                    *x + k * plane, n[0], c->Q[1], n[1], 0.0, *work + k * plane, n[0]);
-    if (present[1]) swap = *x, *x = *work, *work = swap;
-    if (!present[2]) return;
-    cblas_dgemm(CblasColMajor, CblasNoTrans, back ? CblasTrans : CblasNoTrans, (int)plane, n[2], n[2], 1.0,
-                *x, (int)plane, c->Q[2], n[2], 0.0, *work, (int)plane);
-    swap = *x, *x = *work, *work = swap;
 }
 
 /* ------------------------------------------------------------------------------------------ assembled */
 
-static int64_t unknown(const struct boxhdg_lanes_coarse *c, int i, int j, int k) {
+static int64_t unknown(const struct boxhdg_coarse *c, int i, int j, int k) {
     int32_t a = c->number[0][i], b = c->number[1][j], d = c->number[2][k];
     return a < 0 || b < 0 || d < 0 ? -1 : ((int64_t)d * c->n[1] + b) * c->n[0] + a;
 }
 
 /* The matrix of one cell: sum over the eight products of energy / 64 e e', e = their signs at the vertices.
  */
-static void add_cell(const struct boxhdg_lanes_coarse *c, const int at[3], const double *energies,
+static void add_cell(const struct boxhdg_coarse *c, const int at[3], const double *energies,
                      struct csr_elements *elements) {
     const int *present = c->lanes->plan.present;
     int n = 0, corner[8], corners = 1;
@@ -339,7 +232,7 @@ static void add_cell(const struct boxhdg_lanes_coarse *c, const int at[3], const
     csr_elements_add(elements, n, numbers, matrix);
 }
 
-static facet_status assemble(const struct boxhdg_lanes_coarse *c, struct csr *csr) {
+static facet_status assemble(const struct boxhdg_coarse *c, struct csr *csr) {
     facet_status status = FACET_OK;
     const struct box_plan *p = &c->lanes->plan;
     struct csr_elements elements;
@@ -357,7 +250,7 @@ done:
 }
 
 /* On the host. */
-static facet_status end_assembled(struct boxhdg_lanes_coarse *c, struct multigrid *mg) {
+static facet_status end_assembled(struct boxhdg_coarse *c, struct multigrid *mg) {
     facet_status status = FACET_OK;
     struct coarse_matrix matrix = {.name = "vertices", .singular = c->lanes->hdg->grid.singular};
     TRY(assemble(c, &matrix.csr));
@@ -370,7 +263,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the whole */
 
-static facet_status number_vertices(struct boxhdg_lanes_coarse *c) {
+static facet_status number_vertices(struct boxhdg_coarse *c) {
     facet_status status = FACET_OK;
     const struct box_plan *p = &c->lanes->plan;
     box_lattice(p, L, c->size);
@@ -388,67 +281,53 @@ done:
     return status;
 }
 
-facet_status boxhdg_lanes_coarse_create(const struct boxhdg_lanes *lanes,
-                                        struct boxhdg_lanes_coarse **coarse) {
+facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhdg_coarse **coarse) {
     facet_status status = FACET_OK;
-    struct boxhdg_lanes_coarse *c;
+    struct boxhdg_coarse *c;
     TRY(CALLOC(*coarse, 1));
     c = *coarse;
     c->lanes = lanes;
     TRY(number_vertices(c));
     if (c->total == 0) goto done;
-    int host = device_is_host(lanes->device);
-    c->on_lattice = lanes->hdg->grid.separable && !host;
     c->device = lanes->device;
-    if (!host && !c->on_lattice) TRY(device_find(NULL, &c->device));
+    if (lanes->hdg->grid.separable) {
+        TRY(make_products(c));
+        goto done;
+    }
     int64_t n_lattice = (int64_t)c->size[0] * c->size[1] * c->size[2];
-    if (c->on_lattice)
-        TRY(vector_create(lanes->device, n_lattice, &c->spare));
-    else
-        TRY(vector_create(lanes->device, n_lattice, &c->lattice));
-    if (!host && !c->on_lattice) TRY(ALLOC(c->staged, n_lattice));
-    if (lanes->hdg->grid.separable) TRY(make_products(c));
-    if (c->on_lattice) TRY(make_device_products(c));
+    TRY(vector_create(lanes->device, n_lattice, &c->lattice));
+    if (device_is_host(lanes->device)) goto done;
+    TRY(device_find(NULL, &c->device));
+    TRY(ALLOC(c->staged, n_lattice));
 done:
-    if (status != FACET_OK) boxhdg_lanes_coarse_destroy(coarse);
+    if (status != FACET_OK) boxhdg_coarse_destroy(coarse);
     return status;
 }
 
-int64_t boxhdg_lanes_coarse_size(const struct boxhdg_lanes_coarse *c) {
-    return c->on_lattice ? c->spare.n : c->total;
+int64_t boxhdg_coarse_size(const struct boxhdg_coarse *c) {
+    return c->diagonal != NULL ? (int64_t)c->size[0] * c->size[1] * c->size[2] : c->total;
 }
 
-/* x = A^-1 b by the eigenvectors of the lines. */
 static void apply_products(const struct operator* M, const struct vector *b, struct vector *x) {
-    struct boxhdg_lanes_coarse *c = M->data;
-    if (c->on_lattice) {
-        solve_on_device(c, b, x);
-        return;
-    }
-    double *result = x->data, *work = c->work;
-    memcpy(result, b->data, (size_t)c->total * sizeof *result);
-    transform(c, 0, &result, &work);
-    for (int64_t i = 0; i < c->total; i++) result[i] *= c->inverse[i];
-    transform(c, 1, &result, &work);
-    if (result != x->data) memcpy(x->data, result, (size_t)c->total * sizeof *result);
+    struct boxhdg_coarse *c = M->data;
+    box_diagonal_solve(c->diagonal, b->data, x->data);
 }
 
-facet_status boxhdg_lanes_coarse_end(struct boxhdg_lanes_coarse *c, struct multigrid *mg) {
-    if (c->inverse == NULL) return end_assembled(c, mg);
+facet_status boxhdg_coarse_end(struct boxhdg_coarse *c, struct multigrid *mg) {
+    if (c->diagonal == NULL) return end_assembled(c, mg);
     struct operator solve = {
-        .n = boxhdg_lanes_coarse_size(c), .device = c->device, .apply = apply_products, .data = c};
+        .n = boxhdg_coarse_size(c), .device = c->device, .apply = apply_products, .data = c};
     return multigrid_end(mg, "vertices", &solve);
 }
 
-void boxhdg_lanes_coarse_gather(struct boxhdg_lanes_coarse *c, const struct vector *moments,
-                                struct vector *vertices) {
+void boxhdg_coarse_gather(struct boxhdg_coarse *c, const struct vector *moments, struct vector *vertices) {
     const struct boxhdg_lanes *lanes = c->lanes;
-    double *lattice = c->on_lattice ? vertices->data : c->lattice.data;
+    double *lattice = c->diagonal != NULL ? vertices->data : c->lattice.data;
     if (moments->single != NULL)
         device_box_restrict_single(lanes->device, &lanes->plan, moments->single, lattice);
     else
         device_box_restrict(lanes->device, &lanes->plan, moments->data, lattice);
-    if (c->on_lattice) return;
+    if (c->diagonal != NULL) return;
     if (c->staged != NULL) (void)vector_download(&c->lattice, c->staged); /* the device keeps what fails */
     lattice = c->staged != NULL ? c->staged : lattice;
     memset(vertices->data, 0, (size_t)c->total * sizeof *vertices->data);
@@ -460,18 +339,18 @@ void boxhdg_lanes_coarse_gather(struct boxhdg_lanes_coarse *c, const struct vect
             }
 }
 
-void boxhdg_lanes_coarse_spread(struct boxhdg_lanes_coarse *c, const struct vector *vertices,
-                                struct vector *coefficients) {
+void boxhdg_coarse_spread(struct boxhdg_coarse *c, const struct vector *vertices,
+                          struct vector *coefficients) {
     const struct boxhdg_lanes *lanes = c->lanes;
-    double *lattice = c->on_lattice ? vertices->data : c->staged != NULL ? c->staged : c->lattice.data;
-    for (int k = 0; k < c->size[2] && !c->on_lattice; k++)
+    double *lattice = c->diagonal != NULL ? vertices->data : c->staged != NULL ? c->staged : c->lattice.data;
+    for (int k = 0; k < c->size[2] && c->diagonal == NULL; k++)
         for (int j = 0; j < c->size[1]; j++)
             for (int i = 0; i < c->size[0]; i++) {
                 int64_t from = unknown(c, i, j, k);
                 *lattice++ = from >= 0 ? vertices->data[from] : 0.0;
             }
     if (c->staged != NULL) (void)vector_upload(&c->lattice, c->staged);
-    lattice = c->on_lattice ? vertices->data : c->lattice.data;
+    lattice = c->diagonal != NULL ? vertices->data : c->lattice.data;
     if (coefficients->single != NULL)
         device_box_prolong_single(lanes->device, &lanes->plan, lattice, coefficients->single);
     else

@@ -14,20 +14,19 @@
 #include "boxhdg/lanes.h"
 #include "solve/multigrid.h"
 
-struct boxhdg_lanes_coarse;
+struct boxhdg_coarse;
 /* For lanes of any precision, whose device it is on: its vectors are of double precision. */
-facet_status boxhdg_lanes_coarse_create(const struct boxhdg_lanes *lanes,
-                                        struct boxhdg_lanes_coarse **coarse);
-void boxhdg_lanes_coarse_destroy(struct boxhdg_lanes_coarse **coarse);
-int64_t boxhdg_lanes_coarse_size(const struct boxhdg_lanes_coarse *coarse);
+facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhdg_coarse **coarse);
+void boxhdg_coarse_destroy(struct boxhdg_coarse **coarse);
+int64_t boxhdg_coarse_size(const struct boxhdg_coarse *coarse);
 
 /* The last levels of a multigrid: the solve of A. The coarse space must outlive them. */
-facet_status boxhdg_lanes_coarse_end(struct boxhdg_lanes_coarse *coarse, struct multigrid *mg);
+facet_status boxhdg_coarse_end(struct boxhdg_coarse *coarse, struct multigrid *mg);
 /* vertices = P'r from the moments of r, and the coefficients of P times vertices on all faces, in the
  * precision of those. */
-void boxhdg_lanes_coarse_gather(struct boxhdg_lanes_coarse *coarse, const struct vector *moments,
-                                struct vector *vertices);
-void boxhdg_lanes_coarse_spread(struct boxhdg_lanes_coarse *coarse, const struct vector *vertices,
-                                struct vector *coefficients);
+void boxhdg_coarse_gather(struct boxhdg_coarse *coarse, const struct vector *moments,
+                          struct vector *vertices);
+void boxhdg_coarse_spread(struct boxhdg_coarse *coarse, const struct vector *vertices,
+                          struct vector *coefficients);
 
 #endif

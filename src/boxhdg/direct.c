@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "boxhdg/cells.h"
 
 /* Values of theta_3 in a slab, and of theta_2 in a tile of it: a tile stays in the second cache. */
 #define SLAB 8
@@ -63,72 +64,34 @@ static int64_t row_start(const struct boxhdg_direct *s, int d, int plane, int sl
     return first * h->face_size + (int64_t)(slow % n) * s->axes[t[0]]->n;
 }
 
-/* C (rows x columns) = A B by the two blocks of an axis along the columns (B: Q or its transpose). */
-static void multiply_columns(const struct box_axis *a, int turned, int rows, const double *A, double *C) {
-    for (int b = 0, first = 0; b < 2; first += a->fold.sizes[b++]) {
-        int size = a->fold.sizes[b];
-        if (size > 0)
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, size, size, 1.0, A + first, a->m,
-                        turned ? a->Q_turned[b] : a->Q[b], size, 0.0, C + first, a->m);
-    }
-}
-/* The same along the rows: C = B A. */
-static void multiply_rows(const struct box_axis *a, int turned, int columns, const double *A, double *C) {
-    for (int b = 0, first = 0; b < 2; first += a->fold.sizes[b++]) {
-        int size = a->fold.sizes[b];
-        if (size > 0)
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, columns, size, 1.0,
-                        turned ? a->Q_turned[b] : a->Q[b], size, A + (int64_t)first * columns, columns, 0.0,
-                        C + (int64_t)first * columns, columns);
-    }
-}
-
-/* One plane of F: Q' Q' T T F. */
-static void transform_plane(const struct boxhdg_direct *s, int d, int plane, const double *F, double *hat,
-                            double *one, double *two) {
+/* The rows of one plane between plain modes and folded ones. */
+static void fold_plane(const struct boxhdg_direct *s, int d, int plane, int back, double *plain,
+                       double *folded, double *work) {
     const struct box_axis *fast = s->axes[s->tangential[d][0]], *slow = s->axes[s->tangential[d][1]];
     int number = free_plane(&s->h->grid, d, plane);
-    double *row = hat; /* not yet in use */
-    for (int r = 0; r < slow->m; r++) {
-        int64_t step, start = row_start(s, d, number, r, &step);
-        for (int c = 0; c < fast->n_cells; c++)
-            memcpy(row + c * fast->n, F + start + c * step, (size_t)fast->n * sizeof *row);
-        box_fold_row(&fast->fold, 0, row, one + (int64_t)r * fast->m);
-    }
-    multiply_columns(fast, 0, slow->m, one, two);
-    box_fold_rows(&slow->fold, 0, fast->m, two, fast->m, one, fast->m);
-    multiply_rows(slow, 1, fast->m, one, hat);
-}
-
-/* And back: T' T' Q Q. */
-static void restore_plane(const struct boxhdg_direct *s, int d, int plane, double *hat, double *uhat,
-                          double *one, double *two) {
-    const struct box_axis *fast = s->axes[s->tangential[d][0]], *slow = s->axes[s->tangential[d][1]];
-    int number = free_plane(&s->h->grid, d, plane);
-    double *row = hat;
-    multiply_rows(slow, 0, fast->m, hat, one);
-    box_fold_rows(&slow->fold, 1, fast->m, one, fast->m, two, fast->m);
-    multiply_columns(fast, 1, slow->m, two, one);
-    for (int r = 0; r < slow->m; r++) {
-        int64_t step, start = row_start(s, d, number, r, &step);
-        box_fold_row(&fast->fold, 1, one + (int64_t)r * fast->m, row);
-        for (int c = 0; c < fast->n_cells; c++)
-            memcpy(uhat + start + c * step, row + c * fast->n, (size_t)fast->n * sizeof *row);
+    for (int r = 0; r < slow->modes.n_modes; r++, folded += fast->modes.n_modes) {
+        int64_t step, at = row_start(s, d, number, r, &step);
+        box_direction_row(&fast->modes, back, fast->n, step, plain + at, folded, work);
     }
 }
 
 /* All planes of all directions, in parallel. */
-static void transform_all(struct boxhdg_direct *s, int back, const double *F, double *uhat) {
+static void transform_all(struct boxhdg_direct *s, int back, double *plain) {
     int dim = s->h->grid.dim, first[4] = {0, 0, 0, 0};
     for (int d = 0; d < 3; d++) first[d + 1] = first[d] + (d < dim ? s->axes[d]->n_planes : 0);
 #pragma omp parallel for schedule(dynamic) num_threads(s->n_work)
     for (int i = 0; i < first[3]; i++) {
         int d = i < first[1] ? 0 : i < first[2] ? 1 : 2, plane = i - first[d];
         double *one = s->scratch + omp_get_thread_num() * s->scratch_size, *two = one + s->scratch_size / 2;
-        if (back)
-            restore_plane(s, d, plane, s->result[d] + plane * s->plane_size[d], uhat, one, two);
-        else
-            transform_plane(s, d, plane, F, s->hat[d] + plane * s->plane_size[d], one, two);
+        const struct box_direction *fast = &s->axes[s->tangential[d][0]]->modes,
+                                   *slow = &s->axes[s->tangential[d][1]]->modes;
+        if (back) {
+            box_planes_back(fast, slow, 1, s->result[d] + plane * s->plane_size[d], two, one);
+            fold_plane(s, d, plane, 1, plain, one, two);
+        } else {
+            fold_plane(s, d, plane, 0, plain, one, two);
+            box_planes_forward(fast, slow, 1, one, two, s->hat[d] + plane * s->plane_size[d]);
+        }
     }
 }
 
@@ -171,44 +134,40 @@ struct range {
     int first, count, parity, within;
 };
 static int n_ranges(const struct box_axis *a, int length) {
-    return (a->fold.sizes[0] + length - 1) / length + (a->fold.sizes[1] + length - 1) / length;
+    return (a->modes.fold.sizes[0] + length - 1) / length + (a->modes.fold.sizes[1] + length - 1) / length;
 }
 static struct range get_range(const struct box_axis *a, int length, int i) {
-    int even = (a->fold.sizes[0] + length - 1) / length, parity = i >= even;
-    int within = (i - (parity ? even : 0)) * length, left = a->fold.sizes[parity] - within;
-    return (struct range){.first = within + (parity ? a->fold.sizes[0] : 0),
+    int even = (a->modes.fold.sizes[0] + length - 1) / length, parity = i >= even;
+    int within = (i - (parity ? even : 0)) * length, left = a->modes.fold.sizes[parity] - within;
+    return (struct range){.first = within + box_fold_first(&a->modes.fold, parity),
                           .count = left < length ? left : length,
                           .parity = parity,
                           .within = within};
 }
-/* The first of the folded planes of a parity. */
-static int first_plane(const struct box_axis *a, int parity) {
-    return parity ? a->plane_fold.sizes[0] : 0;
-}
-
 /* u of a tile, theta_3 in `z`, theta_2 in `y`, all theta_1, before the division: U has rows (theta_3 of the
  * slab, all theta_2) of m_1 numbers. */
 static void sum_tile(const struct boxhdg_direct *s, struct range z, struct range y, double *U) {
     const struct box_axis *const *a = s->axes;
-    int m1 = a[0]->m, m2 = a[1]->m;
+    int m1 = a[0]->modes.n_modes, m2 = a[1]->modes.n_modes;
     int64_t ld = s->plane_size[0];
     for (int i = 0; i < z.count; i++) {
         double *to = U + ((int64_t)i * m2 + y.first) * m1;
         int planes = a[1]->plane_fold.sizes[y.parity];
-        for (int b = 0, first = 0; b < 2; first += a[0]->fold.sizes[b++]) {
-            int size = a[0]->fold.sizes[b], p = a[0]->plane_fold.sizes[b];
+        for (int b = 0, first = 0; b < 2; first += a[0]->modes.fold.sizes[b++]) {
+            int size = a[0]->modes.fold.sizes[b], p = a[0]->plane_fold.sizes[b];
             if (size == 0) continue;
             if (p == 0)
                 for (int j = 0; j < y.count; j++) memset(to + j * m1 + first, 0, (size_t)size * sizeof *to);
             else
                 cblas_dgemm(CblasRowMajor, CblasTrans, CblasTrans, y.count, size, p, 1.0,
-                            s->hat[0] + first_plane(a[0], b) * ld + (int64_t)(z.first + i) * m2 + y.first,
+                            s->hat[0] + box_fold_first(&a[0]->plane_fold, b) * ld +
+                                (int64_t)(z.first + i) * m2 + y.first,
                             (int)ld, a[0]->P[b], p, 0.0, to + first, m1);
         }
         if (planes > 0)
             cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, y.count, m1, planes, 1.0,
                         a[1]->P[y.parity] + y.within * planes, planes,
-                        s->hat[1] + first_plane(a[1], y.parity) * s->plane_size[1] +
+                        s->hat[1] + box_fold_first(&a[1]->plane_fold, y.parity) * s->plane_size[1] +
                             (int64_t)(z.first + i) * m1,
                         (int)s->plane_size[1], 1.0, to, m1);
     }
@@ -216,7 +175,8 @@ static void sum_tile(const struct boxhdg_direct *s, struct range z, struct range
     if (planes > 0)
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, z.count, y.count * m1, planes, 1.0,
                     a[2]->P[z.parity] + z.within * planes, planes,
-                    s->hat[2] + first_plane(a[2], z.parity) * s->plane_size[2] + (int64_t)y.first * m1,
+                    s->hat[2] + box_fold_first(&a[2]->plane_fold, z.parity) * s->plane_size[2] +
+                        (int64_t)y.first * m1,
                     (int)s->plane_size[2], 1.0, U + (int64_t)y.first * m1, m1 * m2);
 }
 
@@ -224,49 +184,52 @@ static void sum_tile(const struct boxhdg_direct *s, struct range z, struct range
 static void divide_tile(const struct boxhdg_direct *s, struct range z, struct range y, double k,
                         double lambda, int singular, double *U) {
     const struct box_axis *const *a = s->axes;
-    int m1 = a[0]->m;
-    const double *theta = a[0]->theta;
+    int m1 = a[0]->modes.n_modes;
+    const double *theta = a[0]->modes.theta;
     for (int i = 0; i < z.count; i++)
         for (int j = 0; j < y.count; j++) {
-            double *row = U + ((int64_t)i * a[1]->m + y.first + j) * m1;
-            double rest = lambda + k * (a[2]->theta[z.first + i] + a[1]->theta[y.first + j]);
-            int zero = singular && z.first + i == a[2]->smallest && y.first + j == a[1]->smallest;
+            double *row = U + ((int64_t)i * a[1]->modes.n_modes + y.first + j) * m1;
+            double rest = lambda + k * (a[2]->modes.theta[z.first + i] + a[1]->modes.theta[y.first + j]);
+            int zero = singular && z.first + i == a[2]->modes.smallest && y.first + j == a[1]->modes.smallest;
             for (int x = 0; x < m1; x++) row[x] /= rest + k * theta[x];
-            if (zero) row[a[0]->smallest] = 0.0;
+            if (zero) row[a[0]->modes.smallest] = 0.0;
         }
 }
 
 /* result_1 += P_1' U and result_3 += P_3' U of a tile: no other tile of the slab writes there. */
 static void spread_tile(const struct boxhdg_direct *s, struct range z, struct range y, const double *U) {
     const struct box_axis *const *a = s->axes;
-    int m1 = a[0]->m, m2 = a[1]->m, planes = a[2]->plane_fold.sizes[z.parity];
+    int m1 = a[0]->modes.n_modes, m2 = a[1]->modes.n_modes, planes = a[2]->plane_fold.sizes[z.parity];
     int64_t ld = s->plane_size[0];
     for (int i = 0; i < z.count; i++)
-        for (int b = 0, first = 0; b < 2; first += a[0]->fold.sizes[b++]) {
-            int size = a[0]->fold.sizes[b], p = a[0]->plane_fold.sizes[b];
+        for (int b = 0, first = 0; b < 2; first += a[0]->modes.fold.sizes[b++]) {
+            int size = a[0]->modes.fold.sizes[b], p = a[0]->plane_fold.sizes[b];
             if (size > 0 && p > 0)
                 cblas_dgemm(CblasRowMajor, CblasTrans, CblasTrans, p, y.count, size, 1.0, a[0]->P[b], p,
                             U + ((int64_t)i * m2 + y.first) * m1 + first, m1, 1.0,
-                            s->result[0] + first_plane(a[0], b) * ld + (int64_t)(z.first + i) * m2 + y.first,
+                            s->result[0] + box_fold_first(&a[0]->plane_fold, b) * ld +
+                                (int64_t)(z.first + i) * m2 + y.first,
                             (int)ld);
         }
     if (planes > 0)
         cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, planes, y.count * m1, z.count, 1.0,
                     a[2]->P[z.parity] + z.within * planes, planes, U + (int64_t)y.first * m1, m1 * m2, 1.0,
-                    s->result[2] + first_plane(a[2], z.parity) * s->plane_size[2] + (int64_t)y.first * m1,
+                    s->result[2] + box_fold_first(&a[2]->plane_fold, z.parity) * s->plane_size[2] +
+                        (int64_t)y.first * m1,
                     (int)s->plane_size[2]);
 }
 
 /* result_2 += P_2' U for one theta_3. */
 static void spread_row(const struct boxhdg_direct *s, int theta3, const double *U) {
     const struct box_axis *a = s->axes[1];
-    int m1 = s->axes[0]->m;
-    for (int b = 0, first = 0; b < 2; first += a->fold.sizes[b++]) {
-        int size = a->fold.sizes[b], p = a->plane_fold.sizes[b];
+    int m1 = s->axes[0]->modes.n_modes;
+    for (int b = 0, first = 0; b < 2; first += a->modes.fold.sizes[b++]) {
+        int size = a->modes.fold.sizes[b], p = a->plane_fold.sizes[b];
         if (size > 0 && p > 0)
             cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, p, m1, size, 1.0, a->P[b], p,
                         U + (int64_t)first * m1, m1, 1.0,
-                        s->result[1] + first_plane(a, b) * s->plane_size[1] + (int64_t)theta3 * m1,
+                        s->result[1] + box_fold_first(&a->plane_fold, b) * s->plane_size[1] +
+                            (int64_t)theta3 * m1,
                         (int)s->plane_size[1]);
     }
 }
@@ -286,7 +249,7 @@ static void pass_slabs(struct boxhdg_direct *s, double k, double lambda, int sin
         }
 #pragma omp for schedule(dynamic)
         for (int j = 0; j < z.count; j++)
-            spread_row(s, z.first + j, s->slab + (int64_t)j * a[1]->m * a[0]->m);
+            spread_row(s, z.first + j, s->slab + (int64_t)j * a[1]->modes.n_modes * a[0]->modes.n_modes);
     }
 }
 
@@ -303,7 +266,7 @@ void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const
     int singular = s->kernel != NULL && lambda == 0.0;
     if (F != uhat) memcpy(uhat, F, (size_t)h->n_trace * sizeof *uhat);
     if (singular) remove_kernel(s, uhat);
-    transform_all(s, 0, uhat, NULL);
+    transform_all(s, 0, uhat);
     for (int d = 0; d < h->grid.dim; d++) {
         fold_planes(s, d, 0, s->hat[d]);
         divide_planes(s, d, k);
@@ -311,49 +274,30 @@ void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const
     pass_slabs(s, k, lambda, singular);
     for (int d = 0; d < h->grid.dim; d++) fold_planes(s, d, 1, s->result[d]);
     memset(uhat, 0, (size_t)h->n_trace * sizeof *uhat);
-    transform_all(s, 1, NULL, uhat);
+    transform_all(s, 1, uhat);
     if (singular) remove_kernel(s, uhat);
 }
 
 /* The function 1 on every face, normalised. */
 static facet_status make_kernel(struct boxhdg_direct *s) {
     facet_status status = FACET_OK;
-    const struct boxhdg *h = s->h;
-    const struct box_grid *g = &h->grid;
+    const struct box_grid *g = &s->h->grid;
     double square = 0.0;
     for (int d = 0; d < g->dim; d++)
         if (g->sides[d][0] == BOX_DIRICHLET || g->sides[d][1] == BOX_DIRICHLET) goto done;
-    TRY(ALLOC(s->kernel, h->n_trace));
-    for (int d = 0; d < g->dim; d++) {
-        const struct box_axis *fast = s->axes[s->tangential[d][0]], *slow = s->axes[s->tangential[d][1]];
-        for (int plane = 0; plane < s->axes[d]->n_planes; plane++)
-            for (int r = 0; r < slow->m; r++) {
-                int64_t step, start = row_start(s, d, plane, r, &step);
-                for (int c = 0; c < fast->m; c++) {
-                    int t[2] = {s->tangential[d][0], s->tangential[d][1]}, index[2] = {c, r};
-                    double value = 1.0;
-                    for (int e = 0; e < 2; e++) /* 1 = sqrt(2) l_0 */
-                        if (t[e] < g->dim)
-                            value *= sqrt(2.0) * boxhdg_line(h, t[e], index[e] / h->n)->S[index[e] % h->n];
-                    s->kernel[start + c / fast->n * step + c % fast->n] = value;
-                    square += value * value;
-                }
-            }
-    }
-    for (int64_t i = 0; i < h->n_trace; i++) s->kernel[i] /= sqrt(square);
+    TRY(ALLOC(s->kernel, s->h->n_trace));
+    boxhdg_constant(s->h, s->kernel);
+    for (int64_t i = 0; i < s->h->n_trace; i++) square += s->kernel[i] * s->kernel[i];
+    for (int64_t i = 0; i < s->h->n_trace; i++) s->kernel[i] /= sqrt(square);
 done:
     return status;
 }
 
-/* The same cells and conditions. */
-static int same_direction(const struct boxhdg *h, int d, int e) {
-    const struct box_grid *g = &h->grid;
-    if (d >= g->dim || e >= g->dim || g->cells[d] != g->cells[e]) return 0;
-    for (int side = 0; side < 2; side++)
-        if (g->sides[d][side] != g->sides[e][side]) return 0;
-    for (int c = 0; c < g->cells[d]; c++)
-        if (g->widths[d][c] != g->widths[e][c] || h->column_line[d][c] != h->column_line[e][c]) return 0;
-    return 1;
+/* The same cells, conditions and lines. */
+static int same_axis(const struct boxhdg *h, int d, int e) {
+    return box_same_direction(&h->grid, d, e) &&
+           memcmp(h->column_line[d], h->column_line[e],
+                  (size_t)h->grid.cells[d] * sizeof *h->column_line[d]) == 0;
 }
 
 facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_direct **direct) {
@@ -365,7 +309,7 @@ facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_direct *
     s->h = h;
     for (int d = 0; d < 3; d++) {
         for (int e = 0; e < d && s->axes[d] == NULL; e++)
-            if (same_direction(h, e, d)) s->axes[d] = s->axes[e];
+            if (same_axis(h, e, d)) s->axes[d] = s->axes[e];
         if (s->axes[d] == NULL) {
             TRY(base_wrap(box_axis_create_whole(h, d, &s->own[d]), "direction %c", "xyz"[d]));
             s->axes[d] = &s->own[d];
@@ -374,8 +318,8 @@ facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_direct *
         s->tangential[d][1] = d == 2 ? 1 : 2;
     }
     for (int d = 0; d < h->grid.dim; d++) {
-        int64_t size = s->plane_size[d] =
-            (int64_t)s->axes[s->tangential[d][0]]->m * s->axes[s->tangential[d][1]]->m;
+        int64_t size = s->plane_size[d] = (int64_t)s->axes[s->tangential[d][0]]->modes.n_modes *
+                                          s->axes[s->tangential[d][1]]->modes.n_modes;
         int64_t all = size * s->axes[d]->n_planes;
         TRY(ALLOC(s->hat[d], all));
         TRY(ALLOC(s->result[d], all));
@@ -386,7 +330,7 @@ facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_direct *
             FAIL(FACET_ERROR_INPUT, "a plane of %lld unknowns is too large for the direct solve of a box",
                  (long long)size);
     }
-    TRY(ALLOC(s->slab, (int64_t)SLAB * s->axes[0]->m * s->axes[1]->m));
+    TRY(ALLOC(s->slab, (int64_t)SLAB * s->axes[0]->modes.n_modes * s->axes[1]->modes.n_modes));
     s->n_work = base_threads_for(h->n_volume);
     s->scratch_size = 2 * largest;
     TRY(ALLOC(s->scratch, s->n_work * s->scratch_size));

@@ -6,7 +6,7 @@
 /* What smoother and link share; it belongs to the link. */
 struct faces {
     const struct boxhdg_lanes *lanes;
-    struct boxhdg_lanes_coarse *coarse;
+    struct boxhdg_coarse *coarse;
     struct vector moments, coefficients;       /* the link's */
     int degree;                                /* of the polynomials, which alone need what follows */
     double a[MG_MAX_DEGREE], b[MG_MAX_DEGREE]; /* d = a D r + b d */
@@ -19,7 +19,7 @@ static void faces_free(struct mg_link *link) {
     vector_destroy(&f->r);
     vector_destroy(&f->d);
     vector_destroy(&f->y);
-    boxhdg_lanes_coarse_destroy(&f->coarse);
+    boxhdg_coarse_destroy(&f->coarse);
     base_free(&link->data);
 }
 
@@ -27,12 +27,12 @@ static void faces_free(struct mg_link *link) {
 
 static void gather(const struct mg_link *link, struct vector *coarse) {
     const struct faces *f = link->data;
-    boxhdg_lanes_coarse_gather(f->coarse, &f->moments, coarse);
+    boxhdg_coarse_gather(f->coarse, &f->moments, coarse);
 }
 
 static void spread(const struct mg_link *link, const struct vector *coarse) {
     struct faces *f = link->data;
-    boxhdg_lanes_coarse_spread(f->coarse, coarse, &f->coefficients);
+    boxhdg_coarse_spread(f->coarse, coarse, &f->coefficients);
 }
 
 static void restrict_faces(const struct mg_link *link, const struct vector *fine, struct vector *coarse) {
@@ -79,7 +79,7 @@ static void down(const struct smoother *s, const struct vector *f, struct vector
     double sums[2];
     polynomial(c, f, 1, 1, x);
     boxhdg_lanes_residual(c->lanes, 1.0, &c->y, &c->r, &c->moments, sums);
-    boxhdg_lanes_coarse_gather(c->coarse, &c->moments, coarse);
+    boxhdg_coarse_gather(c->coarse, &c->moments, coarse);
 }
 
 static void up(const struct smoother *s, const struct vector *f, const struct vector *coarse,
@@ -87,7 +87,7 @@ static void up(const struct smoother *s, const struct vector *f, const struct ve
     struct faces *c = s->data;
     struct box_step correct = {.direction = 1, .product = 1, .x_new = 1.0};
     (void)f; /* r is its residual */
-    boxhdg_lanes_coarse_spread(c->coarse, coarse, &c->coefficients);
+    boxhdg_coarse_spread(c->coarse, coarse, &c->coefficients);
     boxhdg_lanes_step(c->lanes, &correct, NULL, &c->r, &c->coefficients, &c->d, x, &c->y);
     polynomial(c, &c->r, 0, 0, x);
 }
@@ -134,14 +134,14 @@ done:
 }
 
 /* The level of the faces and its link, which owns what both share. */
-static facet_status append_faces(const struct boxhdg_lanes *lanes, int degree,
-                                 struct boxhdg_lanes_coarse **coarse, struct multigrid *mg) {
+static facet_status append_faces(const struct boxhdg_lanes *lanes, int degree, struct boxhdg_coarse **coarse,
+                                 struct multigrid *mg) {
     facet_status status = FACET_OK;
     struct faces *f;
     struct operator A;
     struct smoother smoother = {.smooth = scale};
     struct mg_link link = {.n_fine = lanes->plan.size,
-                           .n_coarse = boxhdg_lanes_coarse_size(*coarse),
+                           .n_coarse = boxhdg_coarse_size(*coarse),
                            .prolong = prolong_faces,
                            .restrict_ = restrict_faces,
                            .gather = gather,
@@ -173,21 +173,21 @@ done:
 
 facet_status boxhdg_levels_create(const struct boxhdg_lanes *lanes, int degree, struct operator* M) {
     facet_status status = FACET_OK;
-    struct boxhdg_lanes_coarse *coarse = NULL, *kept;
+    struct boxhdg_coarse *coarse = NULL, *kept;
     struct multigrid *mg = NULL;
     *M = (struct operator){0};
-    TRY(boxhdg_lanes_coarse_create(lanes, &coarse));
-    if (boxhdg_lanes_coarse_size(coarse) == 0) goto done;
+    TRY(boxhdg_coarse_create(lanes, &coarse));
+    if (boxhdg_coarse_size(coarse) == 0) goto done;
     kept = coarse;
     TRY(multigrid_create(&mg));
     TRY(append_faces(lanes, degree, &coarse, mg));
-    TRY(boxhdg_lanes_coarse_end(kept, mg));
+    TRY(boxhdg_coarse_end(kept, mg));
     multigrid_keep_precision(mg);
     TRY(multigrid_finish(mg));
     TRY(multigrid_set_cycle(mg, degree > 0 ? MG_V : MG_ADDITIVE));
     TRY(operator_create_multigrid(&mg, M));
 done:
-    boxhdg_lanes_coarse_destroy(&coarse);
+    boxhdg_coarse_destroy(&coarse);
     multigrid_destroy(&mg);
     return status;
 }

@@ -3,11 +3,11 @@
  * With y_i the eigenfunctions of the 1D Neumann problem (y_i', w') = theta_i (y_i, w) on polynomials of
  * degree p + 1, orthonormal and y_0 constant, the system (k grad u*, grad w) = -(q, grad w) is diagonal in
  * their products: sum_d a_d theta_d on the left, -sum_d V (2/h_d) (q_d, d_d y) on the right. */
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "box/modes.h"
 #include "boxhdg/work.h"
 
 /* P = n + 1. Q: P x P, column i the Legendre coefficients of y_i. For every line, P x n each: mass (mode_m,
@@ -25,29 +25,31 @@ static void star_destroy(struct star *s) {
     base_free(&s->slope);
 }
 
-/* (l_i, l_j') */
-static double derivative(int i, int j) {
-    return j > i && (i + j) % 2 == 1 ? sqrt((2.0 * i + 1.0) * (2.0 * j + 1.0)) : 0.0;
-}
-
-/* (l_i', l_j') = sum_a (l_a, l_i') (l_a, l_j'); the constant is left out of the eigenproblem. */
+/* (l_i', l_j') = sum_a (l_a, l_i') (l_a, l_j') couples functions of one parity only, and l_0 with none. */
 static facet_status solve_neumann(struct star *s) {
     facet_status status = FACET_OK;
-    int P = s->P, M = P - 1;
+    int P = s->P, *itself = NULL, *signs = NULL;
+    struct box_fold fold = {0};
     double *K = NULL;
-    TRY(CALLOC(K, M * M));
-    TRY(CALLOC(s->Q, P * P));
-    TRY(CALLOC(s->theta, P));
-    for (int i = 0; i < M; i++)
-        for (int j = 0; j < M; j++)
-            for (int a = 0; a < P; a++) K[i * M + j] += derivative(a, i + 1) * derivative(a, j + 1);
-    lapack_int info = LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'L', M, K, M, s->theta + 1);
-    if (info != 0)
-        FAIL(FACET_ERROR_MACHINE, "the eigenvalues of the post-processing were not found (%d)", (int)info);
-    s->Q[0] = 1.0;
-    for (int i = 0; i < M; i++)
-        for (int j = 0; j < M; j++) s->Q[(i + 1) * P + j + 1] = K[i * M + j];
+    TRY(CALLOC(K, P * P));
+    TRY(ALLOC(s->Q, P * P));
+    TRY(ALLOC(s->theta, P));
+    TRY(ALLOC(itself, P));
+    TRY(ALLOC(signs, P));
+    for (int i = 0; i < P; i++) {
+        itself[i] = i;
+        signs[i] = i % 2 == 0 ? 1 : -1;
+        for (int j = 0; j < P; j++)
+            for (int a = 0; a < P; a++) K[i * P + j] += box_legendre_slope(a, i) * box_legendre_slope(a, j);
+    }
+    TRY(box_fold_create(P, itself, signs, &fold));
+    TRY(box_modes(&fold, NULL, K, P, s->Q, s->theta));
+    for (int i = 0; i < P; i++) s->Q[i * P] = s->Q[i] = i == 0; /* the constant, but for sign and rounding */
+    s->theta[0] = 0.0;
 done:
+    box_fold_destroy(&fold);
+    base_free(&itself);
+    base_free(&signs);
     base_free(&K);
     return status;
 }
@@ -64,7 +66,7 @@ static facet_status star_create(const struct boxhdg *h, struct star *s) {
         for (int i = 0; i < P; i++)
             for (int a = 0; a < n; a++) {
                 double along = 0.0; /* (l_a, y_i') */
-                for (int j = 0; j < P; j++) along += derivative(a, j) * s->Q[j * P + i];
+                for (int j = 0; j < P; j++) along += box_legendre_slope(a, j) * s->Q[j * P + i];
                 for (int m = 0; m < n; m++) {
                     mass[i * n + m] += s->Q[a * P + i] * S[a * n + m];
                     slope[i * n + m] += along * S[a * n + m];

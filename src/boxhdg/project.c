@@ -6,7 +6,7 @@
 #include "boxhdg/work.h"
 #include "poly/rule.h"
 
-/* Gauss points and, for every line, the matrix (n x n_points) of the weighted modes at them. */
+/* Gauss points on [0, 1] and, for every line, the matrix (n x n_points) of the weighted modes at them. */
 struct projector {
     int n_points;
     double *x, *w, *matrices;
@@ -34,6 +34,7 @@ static facet_status projector_create(const struct boxhdg *h, int n_points, struc
         for (int m = 0; m < n; m++)
             for (int q = 0; q < n_points; q++) T[m * n_points + q] = p->w[q] * values[q * n + m];
     }
+    for (int q = 0; q < n_points; q++) p->x[q] = 0.5 * (1.0 + p->x[q]);
 done:
     base_free(&values);
     return status;
@@ -44,27 +45,12 @@ static const double *matrix_of(const struct boxhdg_at *at, const struct projecto
     return p->matrices + (int64_t)line * at->h->n * p->n_points;
 }
 
-/* Coordinates of the tensor points of a cell in the given directions, the others staying as they are. */
-static void place_points(const struct boxhdg_at *at, int n_directions, const int *directions, int n_points,
-                         const double *x, double *points) {
-    const struct box_grid *g = &at->h->grid;
-    int64_t count = box_power(n_points, n_directions);
-    for (int64_t i = 0; i < count; i++) {
-        int64_t rest = i;
-        for (int t = 0; t < n_directions; t++, rest /= n_points) {
-            int d = directions[t];
-            double low = g->coordinates[d][at->at[d]], half = 0.5 * g->widths[d][at->at[d]];
-            points[i * g->dim + d] = low + half * (1.0 + x[rest % n_points]);
-        }
-    }
-}
-
 /* ------------------------------------------------------------------------------------- cells */
 
 struct project_job {
     const struct projector *projector;
-    const struct field *field, *exact; /* what is projected; or lambda u - k div grad u of exact */
-    int integrals;                     /* (f, mode) instead of coefficients */
+    const struct box_given *given; /* the source is projected, or what it is of the exact solution */
+    int integrals;                 /* (f, mode) instead of coefficients */
     double *modes;
 };
 
@@ -72,26 +58,6 @@ struct project_job {
 static int64_t project_scratch(const struct boxhdg *h, int n_points, int dim) {
     int all = h->grid.dim;
     return box_power(n_points, dim) * (2 * all + all * all) + 2 * (box_power(n_points, dim) + BOX_SLACK);
-}
-
-static facet_status source_values(const struct boxhdg_at *at, const struct project_job *job, double *points,
-                                  double *values) {
-    facet_status status = FACET_OK;
-    int dim = at->h->grid.dim, n = job->projector->n_points, directions[3] = {0, 1, 2};
-    int64_t count = box_power(n, dim);
-    double *gradients = points + count * dim, *hessians = gradients + count * dim;
-    double lambda = box_reaction(&at->h->grid, at->cell);
-    place_points(at, dim, directions, n, job->projector->x, points);
-    if (job->field != NULL) return field_eval(job->field, (int)count, dim, points, values);
-    TRY(base_wrap(field_eval_jet(job->exact, 0, (int)count, dim, points, values, gradients, hessians),
-                  "exact"));
-    for (int64_t i = 0; i < count; i++) {
-        double laplacian = 0.0;
-        for (int d = 0; d < dim; d++) laplacian += hessians[(i * dim + d) * dim + d];
-        values[i] = lambda * values[i] - at->k * laplacian;
-    }
-done:
-    return status;
 }
 
 static facet_status project_work(const struct boxhdg_at *at, double *scratch, void *user) {
@@ -102,7 +68,9 @@ static facet_status project_work(const struct boxhdg_at *at, double *scratch, vo
     int64_t count = box_power(n, dim);
     double *values = scratch, *other = values + count + BOX_SLACK, *points = other + count + BOX_SLACK;
     const double *T[3] = {NULL};
-    TRY(source_values(at, job, points, values));
+    const double *const x[3] = {job->projector->x, job->projector->x, job->projector->x};
+    box_cell_points(&h->grid, at->at, from, x, points);
+    TRY(box_source_values(&h->grid, at->cell, job->given, (int)count, points, points + count * dim, values));
     for (int d = 0; d < dim; d++) T[d] = matrix_of(at, job->projector, d);
     const double *modes = box_contract_all(dim, to, from, T, values, other);
     double scale = job->integrals ? at->V : 1.0;
@@ -122,69 +90,48 @@ done:
     return status;
 }
 
-facet_status boxhdg_project_source(const struct boxhdg *h, const struct boxhdg_data *data, double *loads) {
-    struct project_job job = {.field = data->source, .exact = data->exact, .integrals = 1, .modes = loads};
-    if (data->source == NULL && data->exact == NULL) {
-        memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
-        return FACET_OK;
-    }
-    facet_status status = project_cells(h, h->n + BOX_EXTRA_POINTS, job);
-    return data->source != NULL ? base_wrap(status, "source") : status;
+facet_status boxhdg_project_source(const struct boxhdg *h, const struct box_given *given, double *loads) {
+    struct project_job job = {.given = given, .integrals = 1, .modes = loads};
+    if (given->source != NULL || given->exact != NULL) return project_cells(h, h->n + BOX_EXTRA_POINTS, job);
+    memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
+    return FACET_OK;
 }
 
 facet_status boxhdg_project(const struct boxhdg *h, const struct field *field, double *modes) {
-    struct project_job job = {.field = field};
-    job.modes = modes;
-    return project_cells(h, h->n + BOX_EXTRA_POINTS, job);
+    const struct box_given given = {.source = field};
+    return project_cells(h, h->n + BOX_EXTRA_POINTS, (struct project_job){.given = &given, .modes = modes});
 }
 
 /* ------------------------------------------------------------------------------------- the boundary */
 
 struct boundary_job {
     const struct projector *projector;
-    const struct boxhdg_data *data;
+    const struct box_given *data;
     double *dirichlet, *neumann;
 };
-
-/* u, or k grad u . n, at the points of a face. */
-static facet_status boundary_values(const struct boxhdg_at *at, const struct boxhdg_data *data, int d,
-                                    int side, int count, const double *points, double *gradients,
-                                    double *values) {
-    facet_status status = FACET_OK;
-    int dim = at->h->grid.dim;
-    const struct field *given = data->boundary[d][side];
-    if (given != NULL) return field_eval(given, count, dim, points, values);
-    if (at->h->grid.sides[d][side] == BOX_DIRICHLET)
-        return field_eval(data->exact, count, dim, points, values);
-    TRY(field_eval_jet(data->exact, 0, count, dim, points, values, gradients, NULL));
-    for (int i = 0; i < count; i++) values[i] = (side ? at->k : -at->k) * gradients[i * dim + d];
-done:
-    return status;
-}
 
 static facet_status boundary_face(const struct boxhdg_at *at, const struct boundary_job *job, int d, int side,
                                   double *scratch) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = at->h;
-    int dim = h->grid.dim, n = job->projector->n_points, directions[2], fixed,
+    int dim = h->grid.dim, n = job->projector->n_points, fixed = h->grid.sides[d][side] == BOX_DIRICHLET,
         count = (int)box_power(n, dim - 1);
-    int from[3] = {n, n, n}, to[3] = {h->n, h->n, h->n};
-    double *values = scratch, *other = values + count + BOX_SLACK, *points = other + count + BOX_SLACK;
-    const struct box_table *tables[3];
-    const double *T[3] = {NULL};
-    fixed = h->grid.sides[d][side] == BOX_DIRICHLET;
-    double *target = fixed ? job->dirichlet : job->neumann;
+    int counts[3], from[3] = {n, n, n}, to[3] = {h->n, h->n, h->n};
+    double *values = scratch, *other = values + count + BOX_SLACK, *points = other + count + BOX_SLACK,
+           end = side, *target = fixed ? job->dirichlet : job->neumann;
+    const double *T[3] = {NULL}, *x[3];
     if (target == NULL) return FACET_OK;
     if (job->data->boundary[d][side] == NULL && job->data->exact == NULL) {
         memset(target + at->faces[d][side], 0, (size_t)h->face_size * sizeof *target);
         return FACET_OK;
     }
-    boxhdg_at_tangents(at, d, tables, directions);
-    for (int i = 0; i < count; i++) points[i * dim + d] = h->grid.coordinates[d][at->at[d] + side];
-    place_points(at, dim - 1, directions, n, job->projector->x, points);
-    TRY(base_wrap(boundary_values(at, job->data, d, side, count, points, points + count * dim, values),
-                  "side %c%s", "xyz"[d], side ? "max" : "min"));
-    for (int t = 0; t < dim - 1; t++) T[t] = matrix_of(at, job->projector, directions[t]);
+    for (int t = 0, tangent = 0; t < dim; t++) {
+        counts[t] = t == d ? 1 : n;
+        x[t] = t == d ? &end : job->projector->x;
+        if (t != d) T[tangent++] = matrix_of(at, job->projector, t);
+    }
+    box_cell_points(&h->grid, at->at, counts, x, points);
+    TRY(box_side_values(&h->grid, at->cell, job->data, d, side, count, points, points + count * dim, values));
     const double *modes = box_contract_all(dim - 1, to, from, T, values, other);
     double scale = fixed ? 1.0 : boxhdg_at_area(at, d);
     for (int64_t i = 0; i < h->face_size; i++) target[at->faces[d][side] + i] = scale * modes[i];
@@ -201,8 +148,8 @@ done:
     return status;
 }
 
-facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct boxhdg_data *data,
-                                     double *dirichlet, double *neumann) {
+facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_given *data, double *dirichlet,
+                                     double *neumann) {
     facet_status status = FACET_OK;
     struct projector projector = {0};
     struct boundary_job job = {&projector, data, dirichlet, neumann};

@@ -1,12 +1,8 @@
-/* One cell at a time: the algebra of boxhdg/boxhdg.h on gathered sums and differences of opposite faces, and
- * the loop over all cells. */
+/* One cell at a time: the algebra of boxhdg/boxhdg.h on gathered sums and differences of opposite faces. */
 #include "boxhdg/work.h"
 
-#include <omp.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/run.h"
 #include "box/vec.h"
 
 static const double zero[1] = {0.0}, one[1] = {1.0};
@@ -39,15 +35,10 @@ void boxhdg_at_set(const struct boxhdg *h, int64_t cell, struct boxhdg_at *at) {
     }
 }
 
-void boxhdg_at_tangents(const struct boxhdg_at *at, int d, const struct box_table *tables[3],
-                        int directions[2]) {
-    int count = 0;
-    for (int t = 0; t < 3; t++)
-        if (t != d) {
-            tables[count] = at->tables[t];
-            directions[count++] = t;
-        }
+void boxhdg_at_tangents(const struct boxhdg_at *at, int d, const struct box_table *tables[3]) {
     tables[2] = NULL;
+    for (int t = 0, count = 0; t < 3; t++)
+        if (t != d) tables[count++] = at->tables[t];
 }
 
 double boxhdg_at_area(const struct boxhdg_at *at, int d) {
@@ -191,63 +182,24 @@ double boxhdg_at_integral(const struct boxhdg_at *at, int d, const double *modes
 
 /* ------------------------------------------------------------------------------------- loops */
 
-int box_layers(const struct box_grid *g, struct box_layers *layers) {
-    int d = g->dim - 1;
-    for (int t = d - 1; t >= 0; t--)
-        if (g->cells[t] > g->cells[d]) d = t;
-    *layers = (struct box_layers){.count = g->cells[d], .inner = 1};
-    for (int t = 0; t < d; t++) layers->inner *= g->cells[t];
-    layers->size = g->n_cells / layers->count;
-    return d;
-}
-
 struct loop {
     const struct boxhdg *h;
     boxhdg_work work;
     void *user;
-    double *scratch;
-    int64_t slot;
-    struct base_collector failures;
 };
 
-static void do_cell(struct loop *loop, int64_t cell) {
+static facet_status do_cell(int64_t cell, const int place[3], double *scratch, void *user) {
+    const struct loop *loop = user;
     struct boxhdg_at at;
-    if (base_collector_failed(&loop->failures)) return;
+    (void)place;
     boxhdg_at_set(loop->h, cell, &at);
-    base_collect(&loop->failures, cell,
-                 loop->work(&at, loop->scratch + omp_get_thread_num() * loop->slot, loop->user));
-}
-
-static void do_layers(struct loop *loop, int threads) {
-    struct box_layers layers;
-    box_layers(&loop->h->grid, &layers);
-    for (int colour = 0; colour < 3; colour++) {
-        int first, end;
-        box_layers_colour(&layers, colour, &first, &end);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-        for (int l = first; l < end; l += 2)
-            for (int64_t i = 0; i < layers.size; i++) do_cell(loop, box_layers_cell(&layers, l, i));
-    }
+    return loop->work(&at, scratch, loop->user);
 }
 
 facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, boxhdg_work work,
                               void *user) {
-    facet_status status = FACET_OK;
-    int threads = base_threads_for(h->n_volume);
-    struct loop loop = {.h = h, .work = work, .user = user, .slot = (size + 2 * BOX_SLACK + 7) / 8 * 8};
-    base_collector_init(&loop.failures);
-    TRY(CALLOC(loop.scratch, loop.slot * threads));
-    if (layers)
-        do_layers(&loop, threads);
-    else {
-        int64_t chunk = 1 + (h->grid.n_cells - 1) / (64 * (int64_t)threads);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, chunk)
-        for (int64_t c = 0; c < h->grid.n_cells; c++) do_cell(&loop, c);
-    }
-    status = base_collected(&loop.failures);
-done:
-    base_free(&loop.scratch);
-    return status;
+    struct loop loop = {h, work, user};
+    return box_for_cells(&h->grid, h->cell_size, layers, size, do_cell, &loop);
 }
 
 void boxhdg_fix(const struct boxhdg *h, const double *from, double *trace) {

@@ -18,9 +18,8 @@ struct boxhdg_at {
     int64_t faces[3][2]; /* where the modes of a face begin in vectors of the trace */
 };
 void boxhdg_at_set(const struct boxhdg *h, int64_t cell, struct boxhdg_at *at);
-/* The tables of the tangential directions of the faces normal to d, and the two directions themselves. */
-void boxhdg_at_tangents(const struct boxhdg_at *at, int d, const struct box_table *tables[3],
-                        int directions[2]);
+/* The tables of the tangential directions of the faces normal to d. */
+void boxhdg_at_tangents(const struct boxhdg_at *at, int d, const struct box_table *tables[3]);
 /* (h/2) of the tangential directions multiplied. */
 double boxhdg_at_area(const struct boxhdg_at *at, int d);
 
@@ -41,36 +40,12 @@ void boxhdg_at_flux(const struct boxhdg_at *at, int d, const double *u, const do
 double boxhdg_weigh(const int extent[3], const double *const weights[3], const double *u);
 /* The integral over the reference face normal to d of what has these modes there. */
 double boxhdg_at_integral(const struct boxhdg_at *at, int d, const double *modes);
-static inline int64_t box_power(int base, int exponent) {
-    int64_t product = 1;
-    for (int i = 0; i < exponent; i++) product *= base;
-    return product;
-}
 /* Numbers of the arrays v and r above. */
 static inline int64_t boxhdg_pairs_size(const struct boxhdg *h) {
     return 6 * h->face_size + BOX_SLACK;
 }
 
-/* Cells in layers across the direction that has the most of them: cells of two layers that are not neighbours
- * share no face. In three colours (even layers, odd layers, and the last of an odd number, whose neighbour
- * across a periodic side is the first) layers first, first + 2, .. < end may be at work together. */
-struct box_layers {
-    int count;
-    int64_t size, inner; /* cells of a layer; of these, so many lie together */
-};
-int box_layers(const struct box_grid *g, struct box_layers *layers); /* returns the direction */
-static inline void box_layers_colour(const struct box_layers *layers, int colour, int *first, int *end) {
-    int even = layers->count / 2 * 2;
-    *first = colour < 2 ? colour : even;
-    *end = colour < 2 ? even : layers->count;
-}
-static inline int64_t box_layers_cell(const struct box_layers *layers, int layer, int64_t i) {
-    return (i / layers->inner * layers->count + layer) * layers->inner + i % layers->inner;
-}
-
-/* A loop over all cells: work(at, scratch, user) for every cell, `size` numbers of scratch for each thread.
- * layers: cells that share a face are never at work together, and a face always receives in the same order. A
- * failure stops the loop; the one of the lowest cell is reported. */
+/* box_for_cells with the cell at hand. */
 typedef facet_status (*boxhdg_work)(const struct boxhdg_at *at, double *scratch, void *user);
 facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, boxhdg_work work, void *user);
 

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "boxsem/cells.h"
 #include "boxsem/levels.h"
-#include "poly/rule.h"
 
 void boxsem_options_default(struct boxsem_options *options) {
     *options = (struct boxsem_options){
@@ -53,28 +52,27 @@ static facet_status make_solver(struct boxsem *c) {
     const struct boxsem_options *o = &c->options;
     int direct = o->solver == BOXSEM_DIRECT, cycle = has_cycle(c);
     struct boxsem_levels *levels = NULL;
-    struct box_separable *separable = NULL;
+    struct box_diagonal *diagonal = NULL;
     struct operator M = {0};
     TRY(boxsem_levels_create(c->device, &c->grid, &c->element, o, cycle ? &M : NULL, &levels));
     if (direct) {
-        TRY(box_separable_create(c->device, &c->grid, &c->element, &separable));
-        operator_create_separable(separable, &M);
+        TRY(operator_create_diagonalization(c->device, &c->grid, &c->element, &diagonal, &M));
     } else if (!cycle && o->preconditioner == BOXSEM_PRECONDITION_DIAGONAL) {
         TRY(boxsem_levels_diagonal(levels, &M));
     }
     struct operator old_M = c->M;
     struct boxsem_levels *old_levels = c->levels;
-    struct box_separable *old_direct = c->direct;
+    struct box_diagonal *old_direct = c->direct;
     c->M = M;
     c->levels = levels;
-    c->direct = separable;
+    c->direct = diagonal;
     M = old_M;
     levels = old_levels;
-    separable = old_direct;
+    diagonal = old_direct;
 done:
     operator_destroy(&M);
     boxsem_levels_destroy(&levels);
-    box_separable_destroy(&separable);
+    box_diagonal_destroy(&diagonal);
     return status;
 }
 
@@ -123,9 +121,8 @@ static facet_status describe(struct boxsem *c) {
     TRY(ALLOC(c->gauss, n));
     double *weights = NULL;
     TRY(ALLOC(weights, n));
-    status = rule_gauss_jacobi(n, 0.0, 0.0, c->gauss, weights);
+    status = box_gauss(n, c->gauss, weights);
     base_free(&weights);
-    for (int q = 0; q < n; q++) c->gauss[q] = 0.5 * (1.0 + c->gauss[q]);
 done:
     return status;
 }
@@ -175,7 +172,7 @@ void boxsem_destroy(struct boxsem **continuous) {
     struct boxsem *c = *continuous;
     if (c == NULL) return;
     operator_destroy(&c->M);
-    box_separable_destroy(&c->direct);
+    box_diagonal_destroy(&c->direct);
     boxsem_levels_destroy(&c->levels);
     vector_destroy(&c->b);
     vector_destroy(&c->u);
@@ -225,7 +222,7 @@ facet_status boxsem_set_reaction(struct boxsem *c, double reaction) {
     if (cheap) {
         c->levels->levels[0].grid = c->grid;
         boxsem_levels_set_reaction(c->levels, reaction);
-        if (c->direct != NULL) box_separable_set_reaction(c->direct, reaction);
+        if (c->direct != NULL) box_diagonal_set_reaction(c->direct, reaction);
     } else {
         TRY(make_kernel(c, &kernel));
         TRY(make_solver(c));

@@ -22,9 +22,8 @@
 #ifndef FACET_BOXSEM_BOXSEM_H
 #define FACET_BOXSEM_BOXSEM_H
 
-#include "box/box.h"
+#include "box/cells.h"
 #include "boxsem/patches.h"
-#include "expr/field.h"
 #include "solve/multigrid.h"
 
 /* VERTEX: multiplicative patches by colours; ADDITIVE: all patches from one residual, weighted; POINT:
@@ -66,7 +65,7 @@ struct boxsem_options {
 void boxsem_options_default(struct boxsem_options *options);
 
 struct boxsem_levels;
-struct box_separable;
+struct box_diagonal;
 struct boxsem {
     const struct device *device;
     struct box_grid grid;
@@ -84,11 +83,11 @@ struct boxsem {
     double *moments[3]; /* n_nodes[d]: integrals of the 1D functions; 1 from dim on */
     double volume;
     struct boxsem_levels *levels;
-    struct operator M;            /* the multigrid, the diagonal (none: empty), or the direct solver, */
-    struct box_separable *direct; /* which borrows this */
-    struct vector b, u;   /* right-hand side, zero on fixed nodes; solution with its boundary values */
-    struct vector kernel; /* of a singular problem: the constant */
-    double mean;          /* what the mean of a singular solution is made: that of the exact one, or 0 */
+    struct operator M;           /* the multigrid, the diagonal (none: empty), or the direct solver, */
+    struct box_diagonal *direct; /* which borrows this */
+    struct vector b, u;          /* right-hand side, zero on fixed nodes; solution with its boundary values */
+    struct vector kernel;        /* of a singular problem: the constant */
+    double mean; /* what the mean of a singular solution is made: that of the exact one, or 0 */
 };
 
 /* The grid's data are copied. Degree 1 .. 15. */
@@ -107,18 +106,10 @@ facet_status boxsem_set_reaction(struct boxsem *c, double reaction);
 
 /* ------------------------------------------------------------------------------------- data */
 
-/* What a problem is given by; all of it belongs to the caller. Where something is NULL and the exact solution
- * is known, it is derived from that; else it is zero. */
-struct boxsem_data {
-    const double *values;               /* f at the Gauss points, or */
-    const struct field *source;         /* f */
-    const struct field *boundary[3][2]; /* by side: u on a Dirichlet side, k grad u . n on a Neumann side */
-    const struct field *exact;
-};
 /* Loads are integrated with the Gauss points (values) or three more in each direction (fields). Dirichlet
  * values are interpolated at the nodes; where two sides meet, the one of the higher direction counts. A
  * singular problem whose loads do not balance is refused. */
-facet_status boxsem_load(struct boxsem *c, const struct boxsem_data *data);
+facet_status boxsem_load(struct boxsem *c, const struct box_given *given);
 /* The next solve begins with this u, given at the Gauss points; NULL: with zero. Without a call it begins
  * with the last solution. */
 facet_status boxsem_set_guess(struct boxsem *c, const double *values);
@@ -127,25 +118,16 @@ facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
 
 /* ------------------------------------------------------------------------------------- results */
 
-/* u at the Gauss points, n_volume; their coordinates, n_volume x dim. */
+/* u at the Gauss points, n_volume. */
 facet_status boxsem_get(const struct boxsem *c, double *values);
-void boxsem_points(const struct boxsem *c, double *x);
 
 /* u has one component, q = -k grad u dim. */
 enum boxsem_field { BOXSEM_U, BOXSEM_Q };
-/* Values at the products of counts[d] points x[d] in [0, 1] of every direction of a cell (points x
- * components, direction 0 fastest); at n points of [0,1]^dim of a cell (n x components). */
-facet_status boxsem_evaluate_product(const struct boxsem *c, enum boxsem_field field, int64_t cell,
-                                     const int counts[3], const double *const x[3], double *values);
-facet_status boxsem_evaluate(const struct boxsem *c, enum boxsem_field field, int64_t cell, int n,
-                             const double *xi, double *values);
-
-/* True L2 norms, over-integrated; Linf at the points of the norm. */
-struct boxsem_errors {
-    double u_L2, u_Linf, q_L2;
-};
+/* Values (points x components) at points of a cell. */
+facet_status boxsem_evaluate(const struct boxsem *c, enum boxsem_field field, int64_t cell,
+                             const struct box_places *places, double *values);
 facet_status boxsem_measure_errors(const struct boxsem *c, const struct field *exact,
-                                   struct boxsem_errors *errors);
+                                   struct box_errors *errors);
 /* The mean of u over the box. */
 facet_status boxsem_mean(const struct boxsem *c, double *mean);
 

@@ -2,8 +2,10 @@
 #include "boxsem/brick.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
+#include "box/modes.h"
 
 #define SAME_SPLIT 1e-12
 
@@ -14,18 +16,15 @@ static facet_status make_element(const struct device *device, const struct box_e
                                  struct brick_element *element) {
     facet_status status = FACET_OK;
     const struct brick_element_layout at = brick_element_layout(e->k);
-    int n = e->k + 1, with = n + 2, even = (n + 1) / 2;
-    double *M = NULL, *A = NULL, *S = NULL, *table = NULL;
-    TRY(CALLOC(M, n * with));
-    TRY(CALLOC(A, n * with));
+    int n = e->k + 1, even = (n + 1) / 2;
+    struct box_fold fold = {0};
+    double *S = NULL, *table = NULL;
     TRY(CALLOC(S, n * n));
     TRY(CALLOC(table, at.count));
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++) {
-            M[i * with + j + 1] = table[at.mass + i * n + j] = e->mass[i * n + j];
-            A[i * with + j + 1] = table[at.stiffness + i * n + j] = e->stiffness[i * n + j];
-        }
-    TRY(box_modes(n, even, M, A, S, table + at.eigenvalues));
+    memcpy(table + at.mass, e->mass, (size_t)(n * n) * sizeof *table);
+    memcpy(table + at.stiffness, e->stiffness, (size_t)(n * n) * sizeof *table);
+    TRY(box_fold_create_mirrored(n, n, 0, &fold));
+    TRY(box_modes(&fold, e->mass, e->stiffness, n, S, table + at.eigenvalues));
     for (int a = 0; a < n; a++)
         for (int j = 0; j < n; j++)
             for (int i = 0; i < n; i++) table[at.T + a * n + j] += S[i * n + a] * e->mass[i * n + j];
@@ -37,8 +36,7 @@ static facet_status make_element(const struct device *device, const struct box_e
     element->host = table;
     table = NULL;
 done:
-    base_free(&M);
-    base_free(&A);
+    box_fold_destroy(&fold);
     base_free(&S);
     base_free(&table);
     return status;

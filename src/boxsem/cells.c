@@ -1,24 +1,9 @@
-/* Cells of continuous elements: tables, nodes and the loop over them. */
+/* Cells of continuous elements: tables and nodes. */
 #include "boxsem/cells.h"
 
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/run.h"
-#include "poly/basis.h"
-#include "poly/rule.h"
-
-#ifdef _OPENMP
-#    include <omp.h>
-#endif
-
-static int thread_number(void) {
-#ifdef _OPENMP
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
 
 /* ------------------------------------------------------------------------------------- tables */
 
@@ -31,55 +16,19 @@ void boxsem_samples_destroy(struct boxsem_samples *s) {
     *s = (struct boxsem_samples){0};
 }
 
-/* The slope of a function is the polynomial through its slopes at the nodes. */
-static facet_status fill_samples(const struct boxsem *c, struct boxsem_samples *s) {
+facet_status boxsem_samples_create(const struct boxsem *c, int n_points, struct boxsem_samples *s) {
     facet_status status = FACET_OK;
     int n = c->n;
-    double *weights = NULL, *D = NULL;
-    TRY(ALLOC(weights, n));
-    TRY(ALLOC(D, n * n));
-    TRY(ALLOC(s->values, s->n_points * n));
-    TRY(CALLOC(s->slopes, s->n_points * n));
-    lagrange_weights(n, c->element.nodes, weights);
-    lagrange_derivative(n, c->element.nodes, weights, D);
-    for (int q = 0; q < s->n_points; q++) {
-        double *row = s->values + q * n;
-        box_element_values(&c->element, s->x[q], row);
-        for (int i = 0; i < n; i++)
-            for (int j = 0; j < n; j++) s->slopes[q * n + j] += row[i] * D[i * n + j];
-    }
-done:
-    base_free(&weights);
-    base_free(&D);
-    return status;
-}
-
-facet_status boxsem_samples_create(const struct boxsem *c, int n_points, const double *x,
-                                   struct boxsem_samples *s) {
-    facet_status status = FACET_OK;
-    *s = (struct boxsem_samples){.n_points = n_points};
-    TRY(ALLOC(s->x, n_points));
-    memcpy(s->x, x, sizeof *x * (size_t)n_points);
-    TRY(fill_samples(c, s));
-done:
-    if (status != FACET_OK) boxsem_samples_destroy(s);
-    return status;
-}
-
-facet_status boxsem_samples_create_gauss(const struct boxsem *c, int n_points, struct boxsem_samples *s) {
-    facet_status status = FACET_OK;
     *s = (struct boxsem_samples){.n_points = n_points};
     TRY(ALLOC(s->x, n_points));
     TRY(ALLOC(s->w, n_points));
-    TRY(ALLOC(s->weighted, c->n * n_points));
-    TRY(rule_gauss_jacobi(n_points, 0.0, 0.0, s->x, s->w));
-    for (int q = 0; q < n_points; q++) {
-        s->x[q] = 0.5 * (1.0 + s->x[q]);
-        s->w[q] *= 0.5;
-    }
-    TRY(fill_samples(c, s));
+    TRY(ALLOC(s->values, n_points * n));
+    TRY(ALLOC(s->slopes, n_points * n));
+    TRY(ALLOC(s->weighted, n * n_points));
+    TRY(box_gauss(n_points, s->x, s->w));
+    TRY(box_element_tables(&c->element, n_points, s->x, s->values, s->slopes));
     for (int q = 0; q < n_points; q++)
-        for (int i = 0; i < c->n; i++) s->weighted[i * n_points + q] = s->w[q] * s->values[q * c->n + i];
+        for (int i = 0; i < n; i++) s->weighted[i * n_points + q] = s->w[q] * s->values[q * n + i];
 done:
     if (status != FACET_OK) boxsem_samples_destroy(s);
     return status;
@@ -88,9 +37,7 @@ done:
 /* ------------------------------------------------------------------------------------- nodes of a cell */
 
 int64_t boxsem_cell_room(const struct boxsem *c, int n_points) {
-    int64_t size = 1;
-    for (int d = 0; d < c->grid.dim; d++) size *= n_points > c->n ? n_points : c->n;
-    return size + BOX_SLACK;
+    return box_power(n_points > c->n ? n_points : c->n, c->grid.dim) + BOX_SLACK;
 }
 
 enum move { GATHER, ADD, PUT };
@@ -133,62 +80,6 @@ double boxsem_cell_volume(const struct boxsem *c, const int at[3]) {
     double volume = 1.0;
     for (int d = 0; d < c->grid.dim; d++) volume *= c->grid.widths[d][at[d]];
     return volume;
-}
-
-void boxsem_cell_points(const struct boxsem *c, const int at[3], int n_points, const double *x,
-                        double *points) {
-    const struct box_grid *g = &c->grid;
-    int64_t count = 1;
-    for (int d = 0; d < g->dim; d++) count *= n_points;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t rest = i;
-        for (int d = 0; d < g->dim; d++, rest /= n_points)
-            points[i * g->dim + d] = g->coordinates[d][at[d]] + g->widths[d][at[d]] * x[rest % n_points];
-    }
-}
-
-/* ------------------------------------------------------------------------------------- the loop */
-
-static void walk(const struct boxsem *c, int64_t first, int64_t count, boxsem_work work, double *scratch,
-                 void *user, struct base_collector *failures) {
-    for (int64_t cell = first; cell < first + count; cell++) {
-        int at[3];
-        if (base_collector_failed(failures)) return;
-        box_cell_at(&c->grid, cell, at);
-        base_collect(failures, cell, work(c, cell, at, scratch, user));
-    }
-}
-
-/* A layer is what has one index in the last direction. Three colours, the third for the last layer of an odd
- * number: its neighbour across a periodic side is the first one. */
-facet_status boxsem_for_cells(const struct boxsem *c, int layers, int64_t size, boxsem_work work,
-                              void *user) {
-    facet_status status = FACET_OK;
-    struct base_collector failures;
-    double *scratch = NULL;
-    int n_layers = c->grid.cells[c->grid.dim - 1], threads = base_threads();
-    int64_t n_cells = c->grid.n_cells, layer = n_cells / n_layers, slot = (size + 7) / 8 * 8;
-    if (!layers) {
-        layer = 1 + (n_cells - 1) / (64 * (int64_t)threads);
-        n_layers = (int)((n_cells + layer - 1) / layer);
-    }
-    base_collector_init(&failures);
-    TRY(CALLOC(scratch, slot * threads));
-    for (int colour = 0; colour < (layers ? 3 : 1); colour++) {
-        int step = layers ? 2 : 1, end = layers ? n_layers - n_layers % 2 : n_layers;
-        int first = colour < 2 ? colour : end;
-        if (colour == 2) end = n_layers;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-        for (int l = first; l < end; l += step) {
-            int64_t from = l * layer, rest = n_cells - from;
-            walk(c, from, rest < layer ? rest : layer, work, scratch + thread_number() * slot, user,
-                 &failures);
-        }
-    }
-    status = base_collected(&failures);
-done:
-    base_free(&scratch);
-    return status;
 }
 
 /* ------------------------------------------------------------------------------------- vectors */

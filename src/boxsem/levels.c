@@ -261,8 +261,7 @@ static facet_status create_last(struct boxsem_levels *levels, int single, struct
         M->apply = solve_patch;
         M->residual = NULL;
     } else if (l->grid.separable) {
-        TRY(box_separable_create(levels->device, &l->grid, levels->element, &levels->separable));
-        operator_create_separable(levels->separable, M);
+        TRY(operator_create_diagonalization(levels->device, &l->grid, levels->element, &levels->diagonal, M));
     } else {
         TRY(create_factor(l, M));
     }
@@ -282,7 +281,7 @@ void boxsem_levels_destroy(struct boxsem_levels **levels) {
         boxsem_patches_destroy(&l->patches);
         boxsem_transfer_destroy(&l->transfer);
     }
-    box_separable_destroy(&all->separable);
+    box_diagonal_destroy(&all->diagonal);
     if (all->device != NULL) device_free(all->device, &all->scratch);
     base_free(&all->levels);
     base_free(levels);
@@ -430,5 +429,5 @@ void boxsem_levels_set_reaction(struct boxsem_levels *all, double reaction) {
         device_free(all->device, (void *)&cells->reaction);
         cells->lambda = reaction;
     }
-    if (all->separable != NULL) box_separable_set_reaction(all->separable, reaction);
+    if (all->diagonal != NULL) box_diagonal_set_reaction(all->diagonal, reaction);
 }

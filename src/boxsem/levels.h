@@ -3,7 +3,7 @@
 #ifndef FACET_BOXSEM_LEVELS_H
 #define FACET_BOXSEM_LEVELS_H
 
-#include "box/separable.h"
+#include "box/diagonalize.h"
 #include "boxsem/boxsem.h"
 #include "boxsem/brick.h"
 
@@ -21,11 +21,11 @@ struct boxsem_levels {
     const struct boxsem_options *options;
     const struct box_element *element;
     int n_levels, reversed;
-    struct boxsem_level *levels;     /* finest first */
-    struct operator A;               /* of the finest level, in double precision */
-    struct box_separable *separable; /* of the last level; NULL: solved otherwise */
-    int factored;                    /* the last level is solved by a Cholesky factor */
-    double *scratch;                 /* of all kernels, on the device */
+    struct boxsem_level *levels;   /* finest first */
+    struct operator A;             /* of the finest level, in double precision */
+    struct box_diagonal *diagonal; /* of the last level; NULL: solved otherwise */
+    int factored;                  /* the last level is solved by a Cholesky factor */
+    double *scratch;               /* of all kernels, on the device */
     int64_t scratch_size;
 };
 

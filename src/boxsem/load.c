@@ -10,46 +10,29 @@
 /* ------------------------------------------------------------------------------------- source */
 
 struct source_job {
-    const struct boxsem_samples *samples;
-    const struct boxsem_data *data;
+    const struct boxsem *c;
+    const struct box_given *data;
     double *nodes;
+    struct boxsem_samples samples;
 };
 
-/* f at the points of a cell; work: points, gradients and Hessians. */
-static facet_status source_values(const struct boxsem *c, int64_t cell, const int at[3],
-                                  const struct source_job *job, double *work, double *values) {
-    facet_status status = FACET_OK;
-    const struct boxsem_data *data = job->data;
-    int dim = c->grid.dim, n = job->samples->n_points, count = 1;
-    for (int d = 0; d < dim; d++) count *= n;
-    if (data->values != NULL) {
-        memcpy(values, data->values + cell * count, sizeof *values * (size_t)count);
-        return FACET_OK;
-    }
-    double *gradients = work + count * dim, *hessians = gradients + count * dim;
-    double k = box_conductivity(&c->grid, cell), lambda = box_reaction(&c->grid, cell);
-    boxsem_cell_points(c, at, n, job->samples->x, work);
-    if (data->source != NULL) return base_wrap(field_eval(data->source, count, dim, work, values), "source");
-    TRY(base_wrap(field_eval_jet(data->exact, 0, count, dim, work, values, gradients, hessians), "exact"));
-    for (int i = 0; i < count; i++) {
-        double laplacian = 0.0;
-        for (int d = 0; d < dim; d++) laplacian += hessians[(i * dim + d) * dim + d];
-        values[i] = lambda * values[i] - k * laplacian;
-    }
-done:
-    return status;
-}
-
-static facet_status source_work(const struct boxsem *c, int64_t cell, const int at[3], double *scratch,
-                                void *user) {
+static facet_status source_work(int64_t cell, const int at[3], double *scratch, void *user) {
     facet_status status = FACET_OK;
     const struct source_job *job = user;
-    int n = job->samples->n_points, from[3] = {n, n, n}, to[3] = {c->n, c->n, c->n};
-    const double *T[3] = {job->samples->weighted, job->samples->weighted, job->samples->weighted};
+    const struct boxsem *c = job->c;
+    const struct boxsem_samples *s = &job->samples;
+    int dim = c->grid.dim, n = s->n_points, from[3] = {n, n, n}, to[3] = {c->n, c->n, c->n};
+    int count = (int)box_power(n, dim);
+    const double *T[3] = {s->weighted, s->weighted, s->weighted}, *x[3] = {s->x, s->x, s->x};
     int64_t room = boxsem_cell_room(c, n);
-    double *values = scratch, *other = values + room;
-    TRY(source_values(c, cell, at, job, other + room, values));
-    double *loads = box_contract_all(c->grid.dim, to, from, T, values, other);
+    double *values = scratch, *other = values + room, *points = other + room;
+    if (job->data->values != NULL)
+        memcpy(values, job->data->values + cell * count, sizeof *values * (size_t)count);
+    else {
+        box_cell_points(&c->grid, at, from, x, points);
+        TRY(box_source_values(&c->grid, cell, job->data, count, points, points + count * dim, values));
+    }
+    double *loads = box_contract_all(dim, to, from, T, values, other);
     double volume = boxsem_cell_volume(c, at);
     for (int64_t i = 0; i < c->cell_size; i++) loads[i] *= volume;
     boxsem_cell_add(c, at, loads, job->nodes);
@@ -57,17 +40,16 @@ done:
     return status;
 }
 
-static facet_status add_source(const struct boxsem *c, const struct boxsem_data *data, double *nodes) {
+static facet_status add_source(const struct boxsem *c, const struct box_given *data, double *nodes) {
     facet_status status = FACET_OK;
-    struct boxsem_samples samples = {0};
-    struct source_job job = {&samples, data, nodes};
+    struct source_job job = {c, data, nodes, {0}};
     int dim = c->grid.dim;
     if (data->values == NULL && data->source == NULL && data->exact == NULL) return FACET_OK;
-    TRY(boxsem_samples_create_gauss(c, data->values != NULL ? c->n : c->n + BOX_EXTRA_POINTS, &samples));
-    int64_t room = boxsem_cell_room(c, samples.n_points);
-    TRY(boxsem_for_cells(c, 1, room * (2 + 2 * dim + dim * dim), source_work, &job));
+    TRY(boxsem_samples_create(c, data->values != NULL ? c->n : c->n + BOX_EXTRA_POINTS, &job.samples));
+    int64_t room = boxsem_cell_room(c, job.samples.n_points);
+    TRY(box_for_cells(&c->grid, c->cell_size, 1, room * (2 + 2 * dim + dim * dim), source_work, &job));
 done:
-    boxsem_samples_destroy(&samples);
+    boxsem_samples_destroy(&job.samples);
     return status;
 }
 
@@ -81,7 +63,7 @@ static double node_place(const struct boxsem *c, int d, int i) {
 }
 
 /* Dirichlet values at the nodes of a side. */
-static facet_status interpolate_side(const struct boxsem *c, const struct boxsem_data *data, int d, int side,
+static facet_status interpolate_side(const struct boxsem *c, const struct box_given *data, int d, int side,
                                      double *nodes) {
     facet_status status = FACET_OK;
     const struct field *field = data->boundary[d][side] != NULL ? data->boundary[d][side] : data->exact;
@@ -112,42 +94,24 @@ done:
     return status;
 }
 
-/* g at the points of a face of a cell; work: gradients. */
-static facet_status flux_values(const struct boxsem *c, const struct boxsem_data *data, int64_t cell, int d,
-                                int side, int count, const double *x, double *work, double *values) {
-    facet_status status = FACET_OK;
-    int dim = c->grid.dim;
-    double k = box_conductivity(&c->grid, cell);
-    if (data->boundary[d][side] != NULL) return field_eval(data->boundary[d][side], count, dim, x, values);
-    TRY(field_eval_jet(data->exact, 0, count, dim, x, values, work, NULL));
-    for (int i = 0; i < count; i++) values[i] = (side ? k : -k) * work[i * dim + d];
-done:
-    return status;
-}
-
 /* Adds <g, phi> over one face: the functions of the cell that do not vanish on it are those of its nodes. */
-static facet_status add_face(const struct boxsem *c, const struct boxsem_data *data,
+static facet_status add_face(const struct boxsem *c, const struct box_given *data,
                              const struct boxsem_samples *s, const int at[3], int d, int side, double *work,
                              double *nodes) {
     facet_status status = FACET_OK;
-    int dim = c->grid.dim, n = s->n_points, from[3] = {1, 1, 1}, to[3] = {1, 1, 1}, count = 1;
-    const double one = 1.0, *T[3];
+    int dim = c->grid.dim, n = s->n_points, from[3] = {1, 1, 1}, to[3] = {1, 1, 1};
+    const double one = 1.0, end = side, *T[3], *at_points[3];
     int64_t room = boxsem_cell_room(c, n);
-    double *values = work, *other = values + room, *x = other + room, *gradients = x + room * dim, area = 1.0;
+    double *values = work, *other = values + room, *x = other + room, area = 1.0;
     for (int t = 0; t < dim; t++) {
         T[t] = t == d ? &one : s->weighted;
+        at_points[t] = t == d ? &end : s->x;
         from[t] = t == d ? 1 : n;
         to[t] = t == d ? 1 : c->n;
-        count *= from[t];
         if (t != d) area *= c->grid.widths[t][at[t]];
     }
-    for (int i = 0; i < count; i++)
-        for (int t = 0, rest = i; t < dim; rest /= from[t], t++)
-            x[i * dim + t] = t == d
-                                 ? c->grid.coordinates[d][at[d] + side]
-                                 : c->grid.coordinates[t][at[t]] + c->grid.widths[t][at[t]] * s->x[rest % n];
-    TRY(base_wrap(flux_values(c, data, box_cell(&c->grid, at), d, side, count, x, gradients, values),
-                  "side %c%s", "xyz"[d], side ? "max" : "min"));
+    int count = box_cell_points(&c->grid, at, from, at_points, x);
+    TRY(box_side_values(&c->grid, box_cell(&c->grid, at), data, d, side, count, x, x + count * dim, values));
     const double *loads = box_contract_all(dim, to, from, T, values, other);
     for (int i = 0; i < to[0] * to[1] * to[2]; i++) {
         int local[3] = {i % to[0], i / to[0] % to[1], i / to[0] / to[1]};
@@ -161,7 +125,7 @@ done:
     return status;
 }
 
-static facet_status add_side(const struct boxsem *c, const struct boxsem_data *data, int d, int side,
+static facet_status add_side(const struct boxsem *c, const struct box_given *data, int d, int side,
                              double *nodes) {
     facet_status status = FACET_OK;
     const struct box_grid *g = &c->grid;
@@ -169,7 +133,7 @@ static facet_status add_side(const struct boxsem *c, const struct boxsem_data *d
     double *work = NULL;
     int size[3] = {g->cells[0], g->cells[1], g->cells[2]};
     if (data->boundary[d][side] == NULL && data->exact == NULL) return FACET_OK;
-    TRY(boxsem_samples_create_gauss(c, c->n + BOX_EXTRA_POINTS, &samples));
+    TRY(boxsem_samples_create(c, c->n + BOX_EXTRA_POINTS, &samples));
     TRY(CALLOC(work, boxsem_cell_room(c, samples.n_points) * (2 + 2 * g->dim)));
     size[d] = 1;
     for (int z = 0; z < size[2]; z++)
@@ -194,12 +158,8 @@ static facet_status balance(const struct boxsem *c, double *nodes) {
         total += nodes[i];
         scale += fabs(nodes[i]);
     }
-    if (!(fabs(total) <= 1e-4 * scale))
-        return base_fail(FACET_ERROR_INPUT,
-                         "with Neumann or periodic conditions everywhere and no reaction, the source and the "
-                         "boundary fluxes must balance, but they sum to %.6g (of %.6g in absolute terms); "
-                         "subtract it, or give a Dirichlet part",
-                         total, scale);
+    facet_status status = box_check_balance(total, scale);
+    if (status != FACET_OK) return status;
     for (int64_t i = 0; i < c->n_all; i++) {
         int64_t rest = i / c->n_nodes[0];
         nodes[i] -= total / c->volume * c->moments[0][i % c->n_nodes[0]] *
@@ -209,7 +169,7 @@ static facet_status balance(const struct boxsem *c, double *nodes) {
 }
 
 /* u on Dirichlet sides; *any: one of them is not zero. */
-static facet_status load_fixed(struct boxsem *c, const struct boxsem_data *data, int *any) {
+static facet_status load_fixed(struct boxsem *c, const struct box_given *data, int *any) {
     facet_status status = FACET_OK;
     double *nodes = NULL;
     int64_t n_fixed = c->n_all - c->n_free;
@@ -249,42 +209,42 @@ done:
 }
 
 /* The mean that a singular solution gets. */
-static facet_status mean_work(const struct boxsem *c, int64_t cell, const int at[3], double *scratch,
-                              void *user) {
+static facet_status mean_work(int64_t cell, const int at[3], double *scratch, void *user) {
     facet_status status = FACET_OK;
     const struct source_job *job = user;
-    int dim = c->grid.dim, n = job->samples->n_points, count = 1;
-    for (int d = 0; d < dim; d++) count *= n;
-    double *values = scratch, *x = values + count, sum = 0.0;
-    boxsem_cell_points(c, at, n, job->samples->x, x);
-    TRY(base_wrap(field_eval(job->data->exact, count, dim, x, values), "exact"));
+    const struct boxsem_samples *s = &job->samples;
+    int dim = job->c->grid.dim, n = s->n_points, count, counts[3] = {n, n, n};
+    const double *const x[3] = {s->x, s->x, s->x};
+    double *values = scratch, *points = values + box_power(n, dim), sum = 0.0;
+    count = box_cell_points(&job->c->grid, at, counts, x, points);
+    TRY(base_wrap(field_eval(job->data->exact, count, dim, points, values), "exact"));
     for (int i = 0; i < count; i++) {
         double weight = 1.0;
-        for (int d = 0, rest = i; d < dim; d++, rest /= n) weight *= job->samples->w[rest % n];
+        for (int d = 0, rest = i; d < dim; d++, rest /= n) weight *= s->w[rest % n];
         sum += weight * values[i];
     }
-    job->nodes[cell] = sum * boxsem_cell_volume(c, at);
+    job->nodes[cell] = sum * boxsem_cell_volume(job->c, at);
 done:
     return status;
 }
 
-static facet_status load_mean(struct boxsem *c, const struct boxsem_data *data) {
+static facet_status load_mean(struct boxsem *c, const struct box_given *data) {
     facet_status status = FACET_OK;
-    struct boxsem_samples samples = {0};
-    struct source_job job = {&samples, data, NULL};
+    struct source_job job = {.c = c, .data = data};
     c->mean = 0.0;
     if (data->exact == NULL) return FACET_OK;
     TRY(ALLOC(job.nodes, c->grid.n_cells));
-    TRY(boxsem_samples_create_gauss(c, c->n + BOX_EXTRA_POINTS, &samples));
-    TRY(boxsem_for_cells(c, 0, boxsem_cell_room(c, samples.n_points) * (1 + c->grid.dim), mean_work, &job));
+    TRY(boxsem_samples_create(c, c->n + BOX_EXTRA_POINTS, &job.samples));
+    int64_t room = boxsem_cell_room(c, job.samples.n_points) * (1 + c->grid.dim);
+    TRY(box_for_cells(&c->grid, c->cell_size, 0, room, mean_work, &job));
     for (int64_t cell = 0; cell < c->grid.n_cells; cell++) c->mean += job.nodes[cell] / c->volume;
 done:
     base_free(&job.nodes);
-    boxsem_samples_destroy(&samples);
+    boxsem_samples_destroy(&job.samples);
     return status;
 }
 
-facet_status boxsem_load(struct boxsem *c, const struct boxsem_data *data) {
+facet_status boxsem_load(struct boxsem *c, const struct box_given *data) {
     facet_status status = FACET_OK;
     double *nodes = NULL;
     int any;
@@ -310,14 +270,15 @@ done:
 /* ------------------------------------------------------------------------------------- guess */
 
 struct guess_job {
+    const struct boxsem *c;
     const double *matrix; /* n x n: values at the nodes from those at the Gauss points */
     const double *values;
     double *nodes;
 };
 
-static facet_status guess_work(const struct boxsem *c, int64_t cell, const int at[3], double *scratch,
-                               void *user) {
+static facet_status guess_work(int64_t cell, const int at[3], double *scratch, void *user) {
     const struct guess_job *job = user;
+    const struct boxsem *c = job->c;
     int n[3] = {c->n, c->n, c->n};
     const double *T[3] = {job->matrix, job->matrix, job->matrix};
     memcpy(scratch, job->values + cell * c->cell_size, sizeof *scratch * (size_t)c->cell_size);
@@ -329,7 +290,7 @@ static facet_status guess_work(const struct boxsem *c, int64_t cell, const int a
 
 facet_status boxsem_set_guess(struct boxsem *c, const double *values) {
     facet_status status = FACET_OK;
-    struct guess_job job = {.values = values};
+    struct guess_job job = {.c = c, .values = values};
     double *weights = NULL, *matrix = NULL;
     if (values == NULL) {
         vector_fill(&c->u, 0.0);
@@ -343,7 +304,7 @@ facet_status boxsem_set_guess(struct boxsem *c, const double *values) {
     job.matrix = matrix;
     c->fixed_is_zero = 0;
     TRY(boxsem_nodes_open(&c->u, &job.nodes));
-    TRY(boxsem_for_cells(c, 1, 2 * boxsem_cell_room(c, c->n), guess_work, &job));
+    TRY(box_for_cells(&c->grid, c->cell_size, 1, 2 * boxsem_cell_room(c, c->n), guess_work, &job));
     TRY(boxsem_nodes_close(&c->u, 1, &job.nodes));
 done:
     boxsem_nodes_close(&c->u, 0, &job.nodes);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "box/modes.h"
 
 #define SAME_WIDTH 1e-12
 /* Of the scaled patches where k varies; they converge undamped too, for all degrees and jumps tried. */
@@ -24,21 +25,15 @@ struct column {
 static void fill_matrices(const struct box_grid *g, int d, const struct box_element *e,
                           const struct column *c, double *M, double *A) {
     int k = e->k, n = k + 1, with = c->m + 2;
-    memset(M, 0, sizeof *M * (size_t)(c->m * with));
-    memset(A, 0, sizeof *A * (size_t)(c->m * with));
+    int rows[BRICK_MAX_DEGREE + 1], columns[BRICK_MAX_DEGREE + 1];
     for (int s = c->cell; s < c->cell + c->cells; s++) {
-        double h = g->widths[d][(s + g->cells[d]) % g->cells[d]];
-        for (int i = 0; i < n; i++)
-            for (int j = 0; j < n; j++) {
-                int row = s * k + i - c->first, column = s * k + j - c->first;
-                if (c->ring) {
-                    row %= c->m;
-                    column %= c->m;
-                }
-                if (row < 0 || row >= c->m || column < -1 || column > c->m) continue;
-                M[row * with + column + 1] += h * e->mass[i * n + j];
-                A[row * with + column + 1] += e->stiffness[i * n + j] / h;
-            }
+        for (int i = 0; i < n; i++) {
+            int node = s * k + i - c->first;
+            if (c->ring) node %= c->m;
+            rows[i] = node >= 0 && node < c->m ? node : -1;
+            columns[i] = node >= -1 && node <= c->m ? node + 1 : -1;
+        }
+        box_element_add(e, g->widths[d][(s + g->cells[d]) % g->cells[d]], rows, columns, with, M, A);
     }
 }
 
@@ -47,6 +42,7 @@ static facet_status make_line(const struct device *device, const struct box_grid
     facet_status status = FACET_OK;
     int m = c->m, with = m + 2;
     double *M = NULL, *A = NULL, *rows = NULL, *table = NULL, *T = NULL;
+    struct box_fold fold = {0};
     TRY(CALLOC(M, m * with));
     TRY(CALLOC(A, m * with));
     TRY(CALLOC(rows, m * m));
@@ -57,9 +53,13 @@ static facet_status make_line(const struct device *device, const struct box_grid
         M[1] = 1.0;
     line->m = m;
     line->even = box_is_symmetric(m, M, A) ? (m + 1) / 2 : 0;
+    if (line->even > 0)
+        TRY(box_fold_create_mirrored(m, m, 0, &fold));
+    else
+        TRY(box_fold_create(m, NULL, NULL, &fold));
     const struct brick_layout at = brick_layout(m, line->even);
     TRY(CALLOC(table, at.count));
-    TRY(box_modes(m, line->even, M, A, table + at.S, table + at.eigenvalues));
+    TRY(box_modes(&fold, M + 1, A + 1, with, table + at.S, table + at.eigenvalues));
     memcpy(table + at.mass, M, sizeof *M * (size_t)(m * with));
     memcpy(table + at.stiffness, A, sizeof *A * (size_t)(m * with));
     for (int a = 0; a < m; a++)
@@ -80,6 +80,7 @@ static facet_status make_line(const struct device *device, const struct box_grid
     line->host = table;
     table = NULL;
 done:
+    box_fold_destroy(&fold);
     base_free(&M);
     base_free(&A);
     base_free(&rows);

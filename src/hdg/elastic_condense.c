@@ -209,8 +209,7 @@ void elastic_finish_load(const struct hdg *h, const struct hdg_solution *s, doub
         const struct elastic_traction *t = &e->tractions[k];
         int N, n, size = h->data.mesh->dim * h->space.blocks[t->block].m;
         hdg_local_sizes(h, t->block, &N, &n);
-        const double *f =
-            s->loads[t->block] + (int64_t)(t->cell / TRACE_LANES) * N * TRACE_LANES + t->cell % TRACE_LANES;
+        const double *f = s->loads[t->block] + local_lane(t->cell, N);
         cblas_dgemv(CblasRowMajor, CblasNoTrans, size, N, -1.0, t->load, N, f, TRACE_LANES, 1.0,
                     F + h->trace.face_free[t->face], 1);
     }

@@ -397,8 +397,7 @@ facet_status elastic_balance_work(struct local *l, int block, int32_t cell, void
     int64_t id = h->data.mesh->blocks[block].first + cell;
     double sum[3], through = 0.0, worst = 0.0;
     hdg_local_sizes(h, block, &N, &n);
-    const double *load =
-        job->solution->loads[block] + cell / TRACE_LANES * (int64_t)N * TRACE_LANES + cell % TRACE_LANES;
+    const double *load = job->solution->loads[block] + local_lane(cell, N);
     double constant = eb->physical ? 1.0 : eb->source.table->phi[0]; /* the first function */
     for (int a = 0; a < dim; a++) sum[a] = load[(int64_t)a * eb->Nu * TRACE_LANES] / constant;
     TRY(elastic_begin(l, block, cell));

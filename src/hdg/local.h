@@ -122,4 +122,9 @@ struct balance_job {
     double *fluxes; /* n_cells x SHAPE_MAX_FACES x components */
 };
 
+/* Where entry 0 of a cell stands in a host array of `size` numbers per cell in lanes. */
+static inline int64_t local_lane(int32_t cell, int64_t size) {
+    return cell / TRACE_LANES * size * TRACE_LANES + cell % TRACE_LANES;
+}
+
 #endif

@@ -303,7 +303,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
     const struct hdg_block_space *b = &h->space.blocks[block];
     int64_t id = h->data.mesh->blocks[block].first + cell;
     double sum, through = 0.0, out = 0.0;
-    int64_t lane = cell / TRACE_LANES * (int64_t)b->N * TRACE_LANES + cell % TRACE_LANES;
+    int64_t lane = local_lane(cell, b->N);
     sum = job->solution->loads[block][lane] / b->source.phi[0]; /* the moment of 1 */
     TRY(local_begin(l, block, cell));
     for (int f = 0; f < b->n_faces; f++) {

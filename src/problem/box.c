@@ -22,16 +22,6 @@ static void destroy(struct facet_solver *s) {
     base_free(&s->box);
 }
 
-/* What src/box derives data from. */
-static struct boxhdg_data given_data(const struct facet_solver *s) {
-    struct boxhdg_data given = {.source = s->problem->source, .exact = s->problem->exact};
-    for (int d = 0; d < s->problem->mesh->dim; d++)
-        for (int side = 0; side < 2; side++)
-            if (s->box->data.conditions[d][side] != NULL)
-                given.boundary[d][side] = s->box->data.conditions[d][side]->g;
-    return given;
-}
-
 static facet_status create_hdg(struct facet_solver *s) {
     struct box_backend *b = s->box;
     struct box_grid_data grid;
@@ -56,7 +46,7 @@ static facet_status project_boundary(struct facet_solver *s) {
     facet_status status = FACET_OK;
     const struct base_monitor *monitor = &s->context->monitor;
     struct box_backend *b = s->box;
-    struct boxhdg_data given = given_data(s);
+    struct box_given given = box_given_data(s, NULL);
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_LOAD);
     if (has_values(s, HDG_DIRICHLET)) TRY(ALLOC(b->dirichlet, b->hdg->n_trace));
     if (has_values(s, HDG_NEUMANN)) TRY(CALLOC(b->neumann, b->hdg->n_trace));
@@ -121,29 +111,22 @@ static int64_t n_points(const struct facet_solver *s) {
 }
 
 static facet_status source_points(const struct facet_solver *s, double *x) {
-    box_points_source(&s->box->data, s->box->hdg->n, s->box->hdg->gauss, x);
-    return FACET_OK;
+    return box_points_source(s, &s->box->hdg->grid, x);
 }
 
 /* A singular problem: what quadrature leaves of the sum of all loads is taken off the source, and no more. */
 static facet_status balance(const struct box_backend *b) {
     double shift, scale, volume = 1.0;
+    const struct box_grid *g = &b->hdg->grid;
     boxhdg_balance(b->hdg, b->neumann, b->solution.loads, &shift, &scale);
-    if (fabs(shift) <= 1e-4 * scale) return FACET_OK;
-    for (int d = 0; d < b->hdg->grid.dim; d++)
-        volume *= b->hdg->grid.coordinates[d][b->hdg->grid.cells[d]] - b->hdg->grid.coordinates[d][0];
-    return base_fail(
-        FACET_ERROR_INPUT,
-        "with Neumann or periodic conditions everywhere and no reaction, the source and the "
-        "boundary fluxes must balance, but they sum to %.6g (of %.6g in absolute terms); subtract "
-        "it, or give a Dirichlet part",
-        shift * volume, scale * volume);
+    for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
+    return box_check_balance(shift * volume, scale * volume);
 }
 
 static facet_status load(struct facet_solver *s, const double *source) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    struct boxhdg_data given = given_data(s);
+    struct box_given given = box_given_data(s, NULL);
     double *loads = b->solution.loads;
     b->has_q = 0;
     if (source != NULL) TRY(boxhdg_load(b->hdg, source, b->dirichlet, b->neumann, loads, b->F));
@@ -279,7 +262,7 @@ static const struct multigrid *multigrid_of(const struct facet_solver *s) {
 
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     facet_status status = FACET_OK;
-    struct boxhdg_errors e;
+    struct box_errors e;
     TRY(need_q(s));
     TRY(box_constant_measure(s->box, s->problem->exact, &e));
     *errors = (struct hdg_errors){.u_L2 = e.u_L2,
@@ -303,24 +286,11 @@ static const enum boxhdg_field names[] = {
 
 static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                              const struct backend_points *points, double *values) {
-    facet_status status = FACET_OK;
     const struct box_backend *b = s->box;
-    int components = boxhdg_field_components(b->hdg, names[field]);
-    double *product = NULL;
-    if (points->counts[0] == 0) {
-        TRY(boxhdg_evaluate(b->hdg, &b->solution, names[field], cell, points->n, points->xi, values));
-        goto done;
-    }
-    TRY(ALLOC(product, points->n * components));
-    TRY(boxhdg_evaluate_product(b->hdg, &b->solution, names[field], cell, points->counts,
-                                (const double *const *)points->coordinates, product));
-    for (int i = 0; i < points->n; i++)
-        memcpy(values + points->places[i] * components, product + i * components,
-               (size_t)components * sizeof *values);
-done:
-    for (int i = 0; status == FACET_OK && b->apart && components == 1 && i < points->n; i++)
-        values[i] += b->constant;
-    base_free(&product);
+    const struct box_places places = box_points_places(points);
+    facet_status status = boxhdg_evaluate(b->hdg, &b->solution, names[field], cell, &places, values);
+    int apart = b->apart && (field == HDG_U || field == HDG_U_STAR);
+    for (int i = 0; status == FACET_OK && apart && i < points->n; i++) values[i] += b->constant;
     return status;
 }
 

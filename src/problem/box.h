@@ -44,7 +44,7 @@ facet_status boxsem_count(struct facet_solver *s, const struct box_data *data);
 void box_constant_choose(struct box_backend *b, struct box_grid_data *grid);
 facet_status box_constant_take(struct box_backend *b, const struct field *exact);
 facet_status box_constant_measure(const struct box_backend *b, const struct field *exact,
-                                  struct boxhdg_errors *errors);
+                                  struct box_errors *errors);
 facet_status box_constant_drop(const struct boxhdg *h, double *trace);
 
 /* box_method.c: what solves K uhat = F, by the names of the options. The names that were used go to the
@@ -70,7 +70,11 @@ facet_status box_points_face_rule(const struct facet_solver *s, int32_t cell, in
 /* The integral of q . n over a face, q = -k grad u being that of the cell: for elements without a flux of
  * their own. */
 facet_status box_points_face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]);
-/* The points of a source: the products of n Gauss points in every cell. */
-void box_points_source(const struct box_data *data, int n, const double *gauss, double *x);
+/* The points of a source: the products of degree + 1 Gauss points in every cell. */
+facet_status box_points_source(const struct facet_solver *s, const struct box_grid *grid, double *x);
+/* The points as src/box takes them. */
+struct box_places box_points_places(const struct backend_points *points);
+/* What src/box derives data from; values: a source at the Gauss points, or NULL. */
+struct box_given box_given_data(const struct facet_solver *s, const double *values);
 
 #endif

@@ -64,7 +64,7 @@ done:
 }
 
 facet_status box_constant_measure(const struct box_backend *b, const struct field *exact,
-                                  struct boxhdg_errors *errors) {
+                                  struct box_errors *errors) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = b->hdg;
     const struct boxhdg_solution *from = &b->solution;

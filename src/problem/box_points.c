@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "poly/rule.h"
 #include "problem/box.h"
 
 /* Coordinates of the reference cell that differ by less are one. */
@@ -97,12 +96,12 @@ static facet_status make_rule(int degree, int m, int *n, double **xi, double **w
     TRY(ALLOC(w, k));
     TRY(ALLOC(*xi, *n * m));
     TRY(ALLOC(*weights, *n));
-    TRY(rule_gauss_jacobi(k, 0.0, 0.0, x, w));
+    TRY(box_gauss(k, x, w));
     for (int i = 0; i < *n; i++) {
         (*weights)[i] = 1.0;
         for (int d = 0, rest = i; d < m; d++, rest /= k) {
-            (*xi)[i * m + d] = 0.5 * (1.0 + x[rest % k]);
-            (*weights)[i] *= 0.5 * w[rest % k];
+            (*xi)[i * m + d] = x[rest % k];
+            (*weights)[i] *= w[rest % k];
         }
     }
 done:
@@ -181,23 +180,34 @@ done:
     return status;
 }
 
-void box_points_source(const struct box_data *data, int n, const double *gauss, double *x) {
-    const struct box_grid_data *g = &data->grid;
-    int64_t n_cells = 1, size = 1;
-    for (int d = 0; d < g->dim; d++) {
-        n_cells *= g->cells[d];
-        size *= n;
-    }
-    for (int64_t c = 0; c < n_cells; c++)
-        for (int64_t i = 0; i < size; i++) {
-            int64_t cell = c, point = i;
-            for (int d = 0; d < g->dim; d++) {
-                const double *ends = g->coordinates[d] + cell % g->cells[d];
-                *x++ = ends[0] + 0.5 * (1.0 + gauss[point % n]) * (ends[1] - ends[0]);
-                cell /= g->cells[d];
-                point /= n;
-            }
-        }
+facet_status box_points_source(const struct facet_solver *s, const struct box_grid *grid, double *x) {
+    facet_status status = FACET_OK;
+    int n = s->options.degree + 1;
+    double *gauss = NULL;
+    TRY(ALLOC(gauss, 2 * n));
+    TRY(box_gauss(n, gauss, gauss + n));
+    box_all_points(grid, n, gauss, x);
+done:
+    base_free(&gauss);
+    return status;
+}
+
+struct box_places box_points_places(const struct backend_points *points) {
+    int product = points->counts[0] > 0;
+    return (struct box_places){.n = points->n,
+                               .xi = points->xi,
+                               .counts = product ? points->counts : NULL,
+                               .x = (const double *const *)points->coordinates,
+                               .order = points->places};
+}
+
+struct box_given box_given_data(const struct facet_solver *s, const double *values) {
+    struct box_given given = {.values = values, .source = s->problem->source, .exact = s->problem->exact};
+    for (int d = 0; d < s->problem->mesh->dim; d++)
+        for (int side = 0; side < 2; side++)
+            if (s->box->data.conditions[d][side] != NULL)
+                given.boundary[d][side] = s->box->data.conditions[d][side]->g;
+    return given;
 }
 
 facet_status box_points_face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]) {

@@ -253,21 +253,17 @@ static int64_t n_points(const struct facet_solver *s) {
 }
 
 static facet_status source_points(const struct facet_solver *s, double *x) {
-    boxsem_points(s->box->continuous, x);
-    return FACET_OK;
+    return box_points_source(s, &s->box->continuous->grid, x);
 }
 
 /* A solution that is not to be gone on from, or that failed, leaves zero behind. */
 static facet_status load(struct facet_solver *s, const double *source) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    struct boxsem_data data = {.values = source, .source = s->problem->source, .exact = s->problem->exact};
-    for (int d = 0; d < s->problem->mesh->dim; d++)
-        for (int side = 0; side < 2; side++)
-            if (b->data.conditions[d][side] != NULL) data.boundary[d][side] = b->data.conditions[d][side]->g;
+    const struct box_given given = box_given_data(s, source);
     if (!b->has_guess && !(b->has_trace && s->options.warm_start)) TRY(boxsem_set_guess(b->continuous, NULL));
     b->has_guess = b->has_trace = 0;
-    TRY(boxsem_load(b->continuous, &data));
+    TRY(boxsem_load(b->continuous, &given));
 done:
     return status;
 }
@@ -322,7 +318,7 @@ static const struct multigrid *multigrid_of(const struct facet_solver *s) {
 }
 
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
-    struct boxsem_errors e;
+    struct box_errors e;
     facet_status status = boxsem_measure_errors(s->box->continuous, s->problem->exact, &e);
     if (status != FACET_OK) return status;
     *errors = (struct hdg_errors){.u_L2 = e.u_L2,
@@ -338,22 +334,8 @@ static facet_status measure_errors(const struct facet_solver *s, struct hdg_erro
 
 static facet_status evaluate(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                              const struct backend_points *points, double *values) {
-    facet_status status = FACET_OK;
-    const struct box_backend *b = s->box;
-    enum boxsem_field name = field == HDG_Q ? BOXSEM_Q : BOXSEM_U;
-    int components = field == HDG_Q ? points->dim : 1;
-    double *product = NULL;
-    if (points->counts[0] == 0)
-        return boxsem_evaluate(b->continuous, name, cell, points->n, points->xi, values);
-    TRY(ALLOC(product, points->n * components));
-    TRY(boxsem_evaluate_product(b->continuous, name, cell, points->counts,
-                                (const double *const *)points->coordinates, product));
-    for (int i = 0; i < points->n; i++)
-        memcpy(values + points->places[i] * components, product + i * components,
-               (size_t)components * sizeof *values);
-done:
-    base_free(&product);
-    return status;
+    const struct box_places places = box_points_places(points);
+    return boxsem_evaluate(s->box->continuous, field == HDG_Q ? BOXSEM_Q : BOXSEM_U, cell, &places, values);
 }
 
 const struct backend boxsem_backend = {.destroy = destroy,

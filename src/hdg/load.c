@@ -1,0 +1,164 @@
+/* Right-hand sides: the loads of the cells, condensed onto the trace. */
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hdg/condensed.h"
+#include "hdg/elastic.h"
+
+/* Where the source points of a block begin in the caller's array. */
+static int64_t source_start(const struct hdg *h, int block) {
+    int64_t start = 0;
+    for (int b = 0; b < block; b++)
+        start += (int64_t)h->data.mesh->blocks[b].count * h->space.blocks[b].source.n;
+    return start;
+}
+
+/* load = (f - shift, phi) of one cell, leaving (f - shift) times weight in l->values; source as in hdg_load.
+ */
+static facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
+                               double *load) {
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    int n = b->source.n;
+    double *f = l->values;
+    l->block = block;
+    l->cell = cell;
+    hdg_cell_geometry(&h->space, block, cell, &b->source, &l->geometry);
+    if (source != NULL) {
+        memcpy(f, source + source_start(h, block) + (int64_t)cell * n, (size_t)n * sizeof *f);
+        for (int q = 0; q < n; q++)
+            if (!isfinite(f[q]))
+                return local_place(
+                    base_fail(FACET_ERROR_INPUT, "the caller's source is %g at point %d", f[q], q), l);
+    } else {
+        facet_status status = local_source(l, local_region(&h->data, block, cell), n, l->geometry.x, f);
+        if (status != FACET_OK) return local_place(status, l);
+    }
+    for (int q = 0; q < n; q++) f[q] = (f[q] - shift) * l->geometry.wJ[q];
+    cblas_dgemv(CblasRowMajor, CblasTrans, n, b->N, 1.0, b->source.phi, b->N, f, 1, 0.0, load, 1);
+    return FACET_OK;
+}
+
+struct load_job {
+    const double *source;
+    double shift;
+    struct hdg_solution *solution;
+    double *direct[MESH_MAX_BLOCKS]; /* HDG_CONDENSED: loads of the shared unknowns, batch x n x LANES */
+    double *totals[MESH_MAX_BLOCKS]; /* count x 2: integral of f, and of |f| */
+};
+
+static facet_status load_work(struct local *l, int block, int32_t cell, void *user) {
+    struct load_job *job = user;
+    const struct hdg_block_space *b = &l->hdg->space.blocks[block];
+    int N, n;
+    hdg_local_sizes(l->hdg, block, &N, &n);
+    double *load = l->vector, *lane = job->solution->loads[block] + (N > 0 ? local_lane(cell, N) : 0);
+    if (l->hdg->data.scheme == HDG_ELASTIC) {
+        facet_status elastic = elastic_load(l, block, cell, job->source, load);
+        for (int i = 0; i < N && elastic == FACET_OK; i++) lane[i * TRACE_LANES] = load[i];
+        return elastic;
+    }
+    facet_status status = local_load(l, block, cell, job->source, job->shift, load);
+    if (status != FACET_OK) return status;
+    if (l->hdg->data.scheme == HDG_CONDENSED)
+        condensed_split_load(l->hdg, block, cell, load, lane, job->direct[block] + local_lane(cell, n));
+    else
+        for (int i = 0; i < N; i++) lane[i * TRACE_LANES] = load[i];
+    double *total = job->totals[block] + 2 * (int64_t)cell;
+    total[0] = total[1] = 0.0;
+    for (int q = 0; q < b->source.n; q++) { /* local_load left f times weight there */
+        total[0] += l->values[q];
+        total[1] += fabs(l->values[q]);
+    }
+    return FACET_OK;
+}
+
+facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double *sum) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    struct hdg_system system;
+    double total = 0.0, scale = 0.0, *constant = NULL;
+    hdg_describe(h, &system);
+    TRY(ALLOC(constant, system.n_free));
+    hdg_free_constant(h, constant);
+    for (int b = 0; b < mesh->n_blocks; b++)
+        for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
+            total += totals[b][2 * c];
+            scale += totals[b][2 * c + 1];
+        }
+    for (int64_t i = 0; i < system.n_free; i++) {
+        total += constant[i] * h->boundary[i];
+        scale += fabs(constant[i] * h->boundary[i]);
+    }
+    *sum = total;
+    if (!(fabs(total) <= 1e-4 * scale))
+        FAIL(FACET_ERROR_INPUT,
+             "with Neumann or periodic conditions everywhere and no reaction, the source and the boundary "
+             "fluxes must balance, but they sum to %.6g (of %.6g in absolute terms); subtract it, or give a "
+             "Dirichlet or Robin part",
+             total, scale);
+done:
+    base_free(&constant);
+    return status;
+}
+
+/* locals (host, batch x n x LANES) = U'f of one block. */
+static facet_status load_block(const struct hdg *h, int block, const double *loads, double *locals) {
+    facet_status status = FACET_OK;
+    int64_t n_batches = h->matrices.n_batches[block];
+    double *f = NULL, *out = NULL;
+    int N, n;
+    hdg_local_sizes(h, block, &N, &n);
+    size_t n_out = (size_t)(n_batches * n * TRACE_LANES);
+    TRY(device_copy(h->device, &f, loads, (size_t)(n_batches * N * TRACE_LANES), sizeof *f));
+    TRY(device_alloc(h->device, &out, n_out, sizeof *out));
+    device_batch_load(h->device, n_batches, N, n, h->U[block], f, out);
+    TRY(device_download(h->device, locals, out, n_out * sizeof *out));
+done:
+    device_free(h->device, &f);
+    device_free(h->device, &out);
+    return status;
+}
+
+facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solution *s, double *F) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    struct load_job job = {.source = source, .solution = s};
+    struct hdg_system system;
+    double *locals[MESH_MAX_BLOCKS] = {0};
+    int64_t n_locals[MESH_MAX_BLOCKS];
+    int condensed = h->data.scheme == HDG_CONDENSED;
+    hdg_describe(h, &system);
+    s->shift = 0.0;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        n_locals[b] = h->matrices.n_batches[b] * h->matrices.n[b] * TRACE_LANES;
+        TRY(ALLOC(locals[b], n_locals[b]));
+        if (condensed) TRY(CALLOC(job.direct[b], n_locals[b]));
+        TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
+    }
+    TRY(local_for_all_cells(h, load_work, &job));
+    if (h->singular) {
+        double sum;
+        TRY(local_check_balance(h, job.totals, &sum));
+        job.shift = s->shift = sum / h->volume; /* balances what quadrature leaves */
+        TRY(local_for_all_cells(h, load_work, &job));
+    }
+    for (int b = 0; b < mesh->n_blocks; b++) TRY(load_block(h, b, s->loads[b], locals[b]));
+    for (int b = 0; b < mesh->n_blocks && condensed; b++)
+        for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];
+    if (condensed)
+        continuous_assemble_vector(&h->condensed->space, locals, F);
+    else
+        trace_assemble_vector(&h->trace, locals, F);
+    for (int64_t i = 0; i < system.n_free; i++) F[i] += h->lift[i] + h->boundary[i];
+    if (h->data.scheme == HDG_ELASTIC) elastic_finish_load(h, s, F);
+done:
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
+        base_free(&locals[b]);
+        base_free(&job.direct[b]);
+        base_free(&job.totals[b]);
+    }
+    return status;
+}
