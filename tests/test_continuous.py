@@ -66,7 +66,8 @@ class Continuous(unittest.TestCase):
                 "exact=1.5+sin(2*pi*x)", "values=[{name: mean, field: u, take: mean}]", f"conductivity={conductivity}",
                 "reaction=1", "discretization.degree=7")
             self.assertTrue(result["solver"]["converged"])
-            self.assertLess(abs(result["values"]["mean"] - 1.5), 1e-6)
+            # Rounding of the stiffness matrix, which grows with k, against the reaction that holds the constant.
+            self.assertLess(abs(result["values"]["mean"] - 1.5), 5e-9 * float(conductivity))
 
     def test_stretched_cells_are_solved_directly(self):
         flat, _ = self.solve("mesh={box: {lower: [0, 0], upper: [1, 0.01], cells: [80, 80], shape: quad}}",
