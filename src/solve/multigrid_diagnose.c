@@ -14,10 +14,6 @@
 #define NOTHING        1e-24
 #define NOTHING_SINGLE 1e-10
 
-static facet_status vector_like(const struct mg_level *l, struct vector *v) {
-    return l->single ? vector_create_single(l->device, l->n, v) : vector_create(l->device, l->n, v);
-}
-
 /* The factor by which the smoother multiplies the energy norm of an error at last; 0 when there is nothing to
  * be said. f: zero; y: work. */
 static double smoother_factor(const struct mg_level *l, const struct vector *f, struct vector *x,
@@ -45,9 +41,9 @@ static facet_status try_smoother(const struct mg_level *l, int level, char *text
     facet_status status = FACET_OK;
     struct vector f = {0}, x = {0}, y = {0};
     char expects[64] = "";
-    TRY(vector_like(l, &f));
-    TRY(vector_like(l, &x));
-    TRY(vector_like(l, &y));
+    TRY(mg_vector(l, l->n, &f));
+    TRY(mg_vector(l, l->n, &x));
+    TRY(mg_vector(l, l->n, &y));
     TRY(solve_fill_noise(&f));
     l->smoother.smooth(&l->smoother, l->A, &f, 1, &x); /* zero where the level has no unknowns */
     vector_fill(&f, 0.0);
@@ -112,12 +108,13 @@ static facet_status try_solve(const struct multigrid *mg, char *text) {
     const struct mg_level *last = &mg->levels[level];
     struct vector fine[2] = {{0}, {0}}, e = {0}, f = {0}, x = {0};
     double residual = 0.0, left = 0.0;
-    TRY(vector_like(last, &e));
-    TRY(vector_like(last, &f));
-    TRY(vector_like(last, &x));
+    TRY(mg_vector(last, last->n, &e));
+    TRY(mg_vector(last, last->n, &f));
+    TRY(mg_vector(last, last->n, &x));
     TRY(solve_fill_noise(&e));
     if (level > 0) {
-        for (int i = 0; i < 2; i++) TRY(vector_like(&mg->levels[level - 1], &fine[i]));
+        for (int i = 0; i < 2; i++)
+            TRY(mg_vector(&mg->levels[level - 1], (&mg->levels[level - 1])->n, &fine[i]));
         TRY(iterate_solve(mg, fine, &e, &f, &x, &residual, &left));
     } else { /* nothing says what it solves */
         operator_apply(&mg->last, &e, &x);

@@ -196,7 +196,7 @@ void multigrid_describe(struct multigrid *mg, int64_t entries, double bytes) {
     mg->levels[mg->n_levels - 1].bytes = bytes;
 }
 
-static facet_status make_vector(const struct mg_level *like, int64_t n, struct vector *v) {
+facet_status mg_vector(const struct mg_level *like, int64_t n, struct vector *v) {
     if (v->n > 0) return FACET_OK;
     return like->single ? vector_create_single(like->device, n, v) : vector_create(like->device, n, v);
 }
@@ -206,20 +206,20 @@ static facet_status finish_level(struct multigrid *mg, int level) {
     struct mg_level *l = &mg->levels[level], *next = l + 1;
     int last = level == mg->n_levels - 1;
     if (level > 0) {
-        TRY(make_vector(l, l->n, &l->rhs));
-        TRY(make_vector(l, l->n, &l->x));
+        TRY(mg_vector(l, l->n, &l->rhs));
+        TRY(mg_vector(l, l->n, &l->x));
     }
     if (last) goto done;
-    if (l->link.gather == NULL) TRY(make_vector(l, l->n, &l->r)); /* else when it is asked for */
+    if (l->link.gather == NULL) TRY(mg_vector(l, l->n, &l->r)); /* else when it is asked for */
     int flexible = level > 0 && mg->levels[level - 1].visit == MG_K;
-    if (l->link.prolong == NULL || flexible) TRY(make_vector(l, l->n, &l->t));
+    if (l->link.prolong == NULL || flexible) TRY(mg_vector(l, l->n, &l->t));
     if (flexible) {
-        TRY(make_vector(l, l->n, &l->c));
-        TRY(make_vector(l, l->n, &l->v));
+        TRY(mg_vector(l, l->n, &l->c));
+        TRY(mg_vector(l, l->n, &l->v));
     }
     if (!l->link.far && (next->device != l->device || next->single != l->single)) {
-        TRY(make_vector(l, next->n, &l->near_rhs));
-        TRY(make_vector(l, next->n, &l->near_x));
+        TRY(mg_vector(l, next->n, &l->near_rhs));
+        TRY(mg_vector(l, next->n, &l->near_x));
     }
 done:
     return status;
@@ -234,8 +234,8 @@ facet_status multigrid_finish(struct multigrid *mg) {
     if (!mg->ended) FAIL(FACET_ERROR_INPUT, "the multigrid has no coarsest level");
     for (int i = 0; i < mg->n_levels; i++) TRY(finish_level(mg, i));
     if (mg->levels[0].single && !mg->keeps_precision) {
-        TRY(make_vector(&mg->levels[0], mg->levels[0].n, &mg->in));
-        TRY(make_vector(&mg->levels[0], mg->levels[0].n, &mg->out));
+        TRY(mg_vector(&mg->levels[0], mg->levels[0].n, &mg->in));
+        TRY(mg_vector(&mg->levels[0], mg->levels[0].n, &mg->out));
         mg->outer = mg->levels[0].device;
     }
 done:
@@ -247,7 +247,7 @@ static facet_status prepare_full(struct multigrid *mg, int level) {
     facet_status status = FACET_OK;
     struct mg_level *l = &mg->levels[level];
     struct vector *vectors[3] = {&l->f64, &l->x64, &l->r64};
-    if (!mg->refined) return make_vector(l, l->n, &l->full);
+    if (!mg->refined) return mg_vector(l, l->n, &l->full);
     for (int i = 0; i < (level == mg->n_levels - 1 ? 2 : 3); i++)
         if (vectors[i]->n == 0) TRY(vector_create(l->device, l->n, vectors[i]));
 done:
@@ -264,7 +264,7 @@ facet_status multigrid_set_cycle(struct multigrid *mg, enum mg_cycle cycle) {
             mg->levels[i].device != mg->levels[i + 1].device)
             mg->refined = 0;
     if (cycle != MG_V && cycle != MG_ADDITIVE && mg->n_levels > 1)
-        TRY(make_vector(&mg->levels[0], mg->levels[0].n, &mg->levels[0].r));
+        TRY(mg_vector(&mg->levels[0], mg->levels[0].n, &mg->levels[0].r));
     for (int i = 1; i < mg->n_levels && cycle == MG_FULL; i++) TRY(prepare_full(mg, i));
 done:
     return status;
@@ -286,7 +286,7 @@ facet_status multigrid_failure(const struct multigrid *mg) {
 facet_status multigrid_watch(struct multigrid *mg, int on) {
     facet_status status = FACET_OK;
     for (int i = 0; on && i < mg->n_levels - 1; i++)
-        TRY(make_vector(&mg->levels[i], mg->levels[i].n, &mg->levels[i].r));
+        TRY(mg_vector(&mg->levels[i], mg->levels[i].n, &mg->levels[i].r));
     mg->watching = on;
 done:
     return status;

@@ -53,6 +53,9 @@ struct multigrid {
     char diagnosis[MG_DIAGNOSIS_BYTES];
 };
 
+/* A vector of the device and precision of a level, unless there is one already. */
+facet_status mg_vector(const struct mg_level *like, int64_t n, struct vector *v);
+
 /* coarse = P' fine; both of the device and precision of level l. */
 void mg_restrict(const struct mg_level *l, const struct vector *fine, struct vector *coarse);
 /* fine += factor P coarse; fine = P coarse when from_zero. */
