@@ -113,8 +113,8 @@ static facet_status try_solve(const struct multigrid *mg, char *text) {
     TRY(mg_vector(last, last->n, &x));
     TRY(solve_fill_noise(&e));
     if (level > 0) {
-        for (int i = 0; i < 2; i++)
-            TRY(mg_vector(&mg->levels[level - 1], (&mg->levels[level - 1])->n, &fine[i]));
+        const struct mg_level *above = last - 1;
+        for (int i = 0; i < 2; i++) TRY(mg_vector(above, above->n, &fine[i]));
         TRY(iterate_solve(mg, fine, &e, &f, &x, &residual, &left));
     } else { /* nothing says what it solves */
         operator_apply(&mg->last, &e, &x);

@@ -94,7 +94,8 @@ facet_record() {
 import json, sys
 run = json.load(open(sys.argv[1]))
 print("iterations=%d residual=%.2e setup=%.3f solve=%.3f l2=%.3e" % (
-    run["solver"]["iterations"], run["solver"]["residual"], run["seconds"].get("setup", 0), run["seconds"]["solve"],
+    run["solver"]["iterations"], run["solver"]["residual"], run["seconds"].get("setup", 0),
+    run["seconds"].get("load", 0) + run["seconds"]["solve"],
     run["errors"]["u"]["L2"]))
 PYTHON
 }
