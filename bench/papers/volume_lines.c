@@ -27,7 +27,7 @@ static facet_status make_gauss(const struct box_grid *g, int d, int n, const dou
     for (int i = 0; i < points; i++) weights[i] = 0.5 * g->widths[d][i / n] * w[i % n];
     for (int b = 0; b < 2; b++)
         box_direction_fill(gauss, b, values + (b ? modes->sizes[0] : 0), modes->n_modes, weights);
-    memcpy(gauss->theta, modes->theta, (size_t)modes->n_modes * sizeof *modes->theta);
+    for (int i = 0; i < modes->n_modes; i++) gauss->theta[i] = modes->theta[i];
     gauss->smallest = modes->smallest;
 done:
     box_fold_destroy(&fold);

@@ -135,6 +135,7 @@ facet_status box_modes(const struct box_fold *f, const double *M, const double *
     facet_status status = FACET_OK;
     double *a = NULL, *m = NULL;
     int64_t most = f->sizes[0] > f->sizes[1] ? f->sizes[0] : f->sizes[1];
+    if (most == 0) return FACET_OK;
     TRY(ALLOC(a, most * most));
     TRY(ALLOC(m, most * most));
     memset(S, 0, (size_t)f->n * (size_t)f->n * sizeof *S);
