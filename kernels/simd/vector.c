@@ -80,7 +80,7 @@ const struct kernels *kernels_simd(void) {
         .convert_to_single = convert_to_single_simd,
         .convert_to_double = convert_to_double_simd,
         .add_single = add_single_simd,
-        .modes_solve = modes_solve_ref, /* box/separable.c has better on the host */
+        .modes_solve = modes_solve_ref, /* box/diagonalize.c has better on the host */
         .modes_scratch = modes_scratch_ref,
         .box_step = box_step_simd,
         .box_residual = box_residual_simd,
