@@ -98,9 +98,8 @@ static struct boxhdg_solver_options lane_options(const struct facet_solver *s) {
 }
 
 static facet_status make_lanes(struct facet_solver *s) {
-    static const char *const kernels[] = {
-        "box_step",        "box_residual",        "box_prolong",        "box_restrict",        "axis_apply",
-        "box_step_single", "box_residual_single", "box_prolong_single", "box_restrict_single", NULL};
+    static const char *const kernels[] = {"box_step",     "box_residual", "box_prolong",
+                                          "box_restrict", "axis_apply",   NULL};
     struct boxhdg_solver_options options = lane_options(s);
     facet_status status = device_require(s->context->device, "hdg on boxes", kernels);
     if (status != FACET_OK) return base_wrap(status, "device");
