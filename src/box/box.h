@@ -58,6 +58,11 @@ static inline void box_cell_at(const struct box_grid *g, int64_t cell, int at[3]
     at[1] = (int)(cell / g->cells[0] % g->cells[1]);
     at[2] = (int)(cell / g->cells[0] / g->cells[1]);
 }
+static inline double box_cell_volume(const struct box_grid *g, const int at[3]) {
+    double volume = 1.0;
+    for (int d = 0; d < g->dim; d++) volume *= g->widths[d][at[d]];
+    return volume;
+}
 /* The face below (side 0) or above (side 1) a cell in direction d, in the numbering of all faces. */
 int64_t box_face(const struct box_grid *g, const int at[3], int d, int side);
 /* Whether two directions have the same cells and conditions. */

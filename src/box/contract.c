@@ -94,6 +94,23 @@ double *box_contract_all(int dim, const int n_out[3], const int n_in[3], const d
     return in;
 }
 
+double box_weigh(const int extent[3], const double *const weights[3], const double *u) {
+    double sum = 0.0;
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++, u += extent[0]) {
+            double row = 0.0;
+            for (int i = 0; i < extent[0]; i++) row += weights[0][i] * u[i];
+            sum += weights[2][k] * weights[1][j] * row;
+        }
+    return sum;
+}
+
+void box_add_products(const int extent[3], const double *const weights[3], double by, double *u) {
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++, u += extent[0])
+            for (int i = 0; i < extent[0]; i++) u[i] += by * weights[0][i] * weights[1][j] * weights[2][k];
+}
+
 /* ------------------------------------------------------------------------------------- even and odd */
 
 /* Sums of opposite points, then differences (upper less lower): n_even and n - n_even of them. */

@@ -26,15 +26,9 @@ static facet_status points_work(const struct boxhdg_at *at, double *scratch, voi
     return FACET_OK;
 }
 
-facet_status boxhdg_to_points(const struct boxhdg *h, const double *modes, double *values) {
-    struct points_job job = {.from = modes};
-    job.to = values;
-    return boxhdg_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK), points_work, &job);
-}
-
-facet_status boxhdg_from_points(const struct boxhdg *h, const double *values, double *modes) {
-    struct points_job job = {.from = values, .forward = 1};
-    job.to = modes;
+facet_status boxhdg_transform(const struct boxhdg *h, int to_points, const double *from, double *to) {
+    struct points_job job = {.from = from, .forward = !to_points};
+    job.to = to;
     return boxhdg_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK), points_work, &job);
 }
 
@@ -111,10 +105,10 @@ facet_status boxhdg_apply(const struct boxhdg *h, const double *x, double *y) {
     double *free = NULL;
     TRY(ALLOC(free, h->n_trace));
     memcpy(free, x, (size_t)h->n_trace * sizeof *free);
-    boxhdg_fix(h, NULL, free);
+    boxhdg_add_dirichlet(h, NULL, free);
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
     TRY(add_applied(h, 1.0, free, y));
-    boxhdg_fix(h, NULL, y);
+    boxhdg_add_dirichlet(h, NULL, y);
 done:
     base_free(&free);
     return status;
@@ -139,7 +133,7 @@ static facet_status add_lift(const struct boxhdg *h, const double *dirichlet, do
     facet_status status = FACET_OK;
     double *extended = NULL;
     TRY(CALLOC(extended, h->n_trace));
-    boxhdg_fix(h, dirichlet, extended);
+    boxhdg_add_dirichlet(h, dirichlet, extended);
     TRY(add_applied(h, -1.0, extended, F));
 done:
     base_free(&extended);
@@ -154,7 +148,7 @@ static facet_status make_right_side(const struct boxhdg *h, struct load_job *job
         TRY(boxhdg_for_cells(h, 1, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), load_work, job));
     if (dirichlet != NULL) TRY(add_lift(h, dirichlet, job->F));
     if (neumann != NULL) add_neumann(h, neumann, job->F);
-    boxhdg_fix(h, NULL, job->F);
+    boxhdg_add_dirichlet(h, NULL, job->F);
 done:
     return status;
 }
@@ -172,10 +166,6 @@ facet_status boxhdg_condense_loads(const struct boxhdg *h, const double *loads, 
     struct load_job job = {.given = loads};
     job.F = F;
     return make_right_side(h, &job, dirichlet, neumann);
-}
-
-void boxhdg_add_dirichlet(const struct boxhdg *h, const double *dirichlet, double *uhat) {
-    boxhdg_fix(h, dirichlet, uhat);
 }
 
 /* ------------------------------------------------------------------------------------- recovery */

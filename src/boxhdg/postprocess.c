@@ -90,7 +90,7 @@ static void divide(const struct boxhdg_at *at, const struct star *s, double cons
 }
 
 static double constant_of(const struct boxhdg_at *at, const double *u) {
-    double sum = boxhdg_weigh(at->extent, at->moments, u);
+    double sum = box_weigh(at->extent, at->moments, u);
     for (int d = 0; d < at->h->grid.dim; d++) sum *= M_SQRT1_2;
     return sum;
 }
@@ -104,8 +104,7 @@ static facet_status star_work(const struct boxhdg_at *at, double *scratch, void 
     const double *T[3] = {NULL};
     memset(sum, 0, (size_t)star * sizeof *sum);
     for (int d = 0; d < dim; d++) {
-        for (int t = 0; t < dim; t++)
-            T[t] = (t == d ? s->slope : s->mass) + (int64_t)h->column_line[t][at->at[t]] * P * h->n;
+        for (int t = 0; t < dim; t++) T[t] = (t == d ? s->slope : s->mass) + (int64_t)at->lines[t] * P * h->n;
         memcpy(x, s->solution->q + d * h->n_volume + at->cell * size, (size_t)size * sizeof *x);
         const double *part = box_contract_all(dim, to, from, T, x, other);
         double factor = at->V * at->inverse[d];
