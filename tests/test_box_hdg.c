@@ -107,7 +107,7 @@ static double trace_at(const struct boxhdg *h, const double *trace, const int at
         double xi = 2 * (x[t] - low) / width - 1;
         if (t == d) continue;
         n[t] = h->n;
-        ok(box_line_evaluate(boxhdg_line(h, t, at[t]), 1, &xi, values[t], NULL));
+        ok(box_legendre_evaluate(h->n, boxhdg_line(h, t, at[t])->S, 1, &xi, values[t], NULL));
     }
     const double *face = trace + box_face(&h->grid, at, d, side) * h->face_size;
     for (int k = 0; k < n[2]; k++)

@@ -23,8 +23,6 @@ KEPT = {
     "box_direction_*": "the same",
     "box_fold_*": "the same",
     "box_layers": "the same",
-    "box_legendre_evaluate": "the same",
-    "box_line_create_lumped": "the same",
     "box_transform_*": "the same",
     "boxhdg_direct_*": "test hook: the direct solve without an operator around it",
     "boxhdg_solver_lanes": "the papers' solves whose data stay on the device (bench/papers/points.h) start from it",

@@ -49,6 +49,9 @@ struct box_grid_data {
  * lambda < 0, numbers that are not finite. */
 facet_status box_grid_create(const struct box_grid_data *data, struct box_grid *grid);
 void box_grid_destroy(struct box_grid *grid); /* safe on a zeroed struct, and twice */
+/* Sets `separable` and `singular` to what conductivity, reaction and sides say now. */
+void box_grid_judge(struct box_grid *grid);
+int box_is_closed(const struct box_grid *grid); /* there is a Dirichlet side */
 
 static inline int64_t box_cell(const struct box_grid *g, const int at[3]) {
     return ((int64_t)at[2] * g->cells[1] + at[1]) * g->cells[0] + at[0];

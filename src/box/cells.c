@@ -152,23 +152,19 @@ facet_status box_check_balance(double sum, double scale) {
 
 void box_samples_destroy(struct box_samples *s) {
     base_free(&s->x);
-    base_free(&s->w);
-    base_free(&s->values);
-    base_free(&s->slopes);
-    base_free(&s->weighted);
     *s = (struct box_samples){0};
 }
 
 facet_status box_samples_create(int n, int n_points, int n_kinds, box_tabulate tabulate, const void *user,
                                 struct box_samples *s) {
     facet_status status = FACET_OK;
-    const int64_t size = (int64_t)n * n_points;
+    const int64_t size = (int64_t)n * n_points, all = n_kinds * size;
     *s = (struct box_samples){.n = n, .n_points = n_points};
-    TRY(ALLOC(s->x, n_points));
-    TRY(ALLOC(s->w, n_points));
-    TRY(ALLOC(s->values, n_kinds * size));
-    TRY(CALLOC(s->slopes, n_kinds * size));
-    TRY(ALLOC(s->weighted, n_kinds * size));
+    TRY(CALLOC(s->x, 2 * n_points + 3 * all));
+    s->w = s->x + n_points;
+    s->values = s->w + n_points;
+    s->slopes = s->values + all;
+    s->weighted = s->slopes + all;
     TRY(box_gauss(n_points, s->x, s->w));
     for (int kind = 0; kind < n_kinds; kind++) {
         double *values = s->values + kind * size, *weighted = s->weighted + kind * size;
@@ -285,41 +281,41 @@ static void evaluate(const struct box_function *f, const int counts[3], const do
     }
 }
 
+/* Points that are no products are lattices of one point each. */
 facet_status box_evaluate(const struct box_function *f, const struct box_places *p, double *values) {
     facet_status status = FACET_OK;
-    const int one[3] = {1, 1, 1}, *counts = p->counts != NULL ? p->counts : one;
-    int dim = f->dim, n[3] = {0};
-    int64_t all = 1, most = 0, room = room_for(dim, f->n, counts);
+    const int one[3] = {1, 1, 1}, *counts = p->counts != NULL ? p->counts : one, dim = f->dim,
+              sets = p->counts != NULL ? 1 : p->n;
+    int64_t all = 1, most = 0, room = room_for(dim, f->n, counts), size = f->components;
     const double *tables[3] = {NULL}, *slopes[3] = {NULL};
     double *store = NULL, *work = NULL, *x, *to;
     for (int d = 0; d < dim; d++) {
-        n[d] = p->counts != NULL ? p->counts[d] : p->n;
         all *= counts[d];
-        most += n[d];
+        most += sets * counts[d];
     }
     TRY(ALLOC(store, most * (2 * f->n + 1)));
-    TRY(CALLOC(work, 2 * room + all * f->components));
+    TRY(CALLOC(work, 2 * room + all * size));
     x = store + 2 * most * f->n;
     to = store;
-    for (int d = 0; d < dim; to += n[d++] * f->n) {
+    for (int d = 0; d < dim; d++) {
+        int n = sets * counts[d];
         tables[d] = to;
-        slopes[d] = to += n[d] * f->n;
-        for (int i = 0; i < n[d]; i++) x[i] = p->counts != NULL ? p->x[d][i] : p->xi[i * dim + d];
-        TRY(f->tabulate(f->user, f->kinds[d], n[d], x, (double *)tables[d], (double *)slopes[d]));
+        slopes[d] = to + n * f->n;
+        for (int i = 0; i < n; i++) x[i] = p->counts != NULL ? p->x[d][i] : p->xi[i * dim + d];
+        TRY(f->tabulate(f->user, f->kinds[d], n, x, to, to + n * f->n));
+        to += 2 * n * f->n;
     }
-    double *result = work + 2 * room;
-    for (int i = 0; p->counts == NULL && i < p->n; i++) {
-        evaluate(f, counts, tables, slopes, work, values + (int64_t)i * f->components);
+    for (int set = 0; set < sets; set++, values += size) {
+        double *result = work + 2 * room;
+        evaluate(f, counts, tables, slopes, work, result);
+        for (int64_t i = 0; i < all; i++)
+            memcpy(values + (p->order != NULL ? p->order[i] : i) * size, result + i * size,
+                   (size_t)size * sizeof *values);
         for (int d = 0; d < dim; d++) {
             tables[d] += f->n;
             slopes[d] += f->n;
         }
     }
-    if (p->counts == NULL) goto done;
-    evaluate(f, counts, tables, slopes, work, result);
-    for (int64_t i = 0; i < all; i++)
-        memcpy(values + (p->order != NULL ? p->order[i] : i) * f->components, result + i * f->components,
-               (size_t)f->components * sizeof *values);
 done:
     base_free(&store);
     base_free(&work);

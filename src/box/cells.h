@@ -76,7 +76,7 @@ typedef facet_status (*box_tabulate)(const void *user, int kind, int n_points, c
  * their values times weights (n x n_points); one kind after the other. */
 struct box_samples {
     int n, n_points;
-    double *x, *w, *values, *slopes, *weighted;
+    double *x, *w, *values, *slopes, *weighted; /* the first owns all */
 };
 facet_status box_samples_create(int n, int n_points, int n_kinds, box_tabulate tabulate, const void *user,
                                 struct box_samples *samples);

@@ -9,24 +9,18 @@ static double face_tau(const struct boxhdg_at *at, int d) {
     return at->k * at->inverse[d] * boxhdg_line(at->h, d, at->at[d])->rho;
 }
 
-static double face_flux(const struct boxhdg_at *at, const struct boxhdg_solution *s, int d, int side) {
-    const struct boxhdg *h = at->h;
-    const double *weights[3] = {at->moments[0], at->moments[1], at->moments[2]};
-    double end[BOX_MAX_DEGREE + 1], sign = side ? 1.0 : -1.0;
-    int even = (h->n + 1) / 2;
-    for (int m = 0; m < h->n; m++) end[m] = m < even ? at->ends[d][m] : sign * at->ends[d][m];
-    weights[d] = end;
-    double through = sign * box_weigh(at->extent, weights, s->q + d * h->n_volume + at->cell * h->cell_size);
-    double inner = box_weigh(at->extent, weights, s->u + at->cell * h->cell_size);
-    return boxhdg_at_area(at, d) *
-           (through + face_tau(at, d) * (inner - boxhdg_at_integral(at, d, s->trace + at->faces[d][side])));
-}
-
 double boxhdg_face_flux(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t cell, int d,
                         int side) {
     struct boxhdg_at at;
+    double end[BOX_MAX_DEGREE + 1], sign = side ? 1.0 : -1.0;
     boxhdg_at_set(h, cell, &at);
-    return face_flux(&at, s, d, side);
+    const double *weights[3] = {at.moments[0], at.moments[1], at.moments[2]};
+    for (int m = 0; m < h->n; m++) end[m] = m < at.tables[d]->n_even ? at.ends[d][m] : sign * at.ends[d][m];
+    weights[d] = end;
+    double through = sign * box_weigh(at.extent, weights, s->q + d * h->n_volume + cell * h->cell_size);
+    double inner = box_weigh(at.extent, weights, s->u + cell * h->cell_size);
+    return boxhdg_at_area(&at, d) *
+           (through + face_tau(&at, d) * (inner - boxhdg_at_integral(&at, d, s->trace + at.faces[d][side])));
 }
 
 double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t cell) {

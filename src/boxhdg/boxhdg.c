@@ -16,7 +16,7 @@ static facet_status find_line(struct boxhdg *h, double rho, int *line) {
     TRY(base_realloc(&h->lines, (size_t)h->n_lines + 1, sizeof *h->lines));
     TRY(base_realloc(&h->tables, (size_t)h->n_lines + 1, sizeof *h->tables));
     h->tables[h->n_lines] = (struct box_table){0};
-    TRY(box_line_create(h->degree, rho, &h->lines[h->n_lines]));
+    TRY(box_line_create(h->degree, rho, 0, &h->lines[h->n_lines]));
     h->n_lines++;
     TRY(box_table_create(&h->lines[*line], h->gauss, h->weights, &h->tables[*line]));
 done:

@@ -23,10 +23,10 @@ facet_status boxhdg_transform(const struct boxhdg *h, int to_points, const doubl
  *     dirichlet  n_trace: coefficients of the modes on faces with Dirichlet values, the rest is not read;
  *                NULL: zero
  *     neumann    n_trace: the integrals <g, mode> over the face itself (not the reference face), that is,
- *                product of h_t / 2 over the tangential directions t, times the coefficients of g = k grad u
- * . n in the modes; read on Neumann faces only; NULL: zero loads      n_volume: receives (f, mode) over every
- * cell, for boxhdg_recover F          n_trace: R' Z^-1 loads + neumann - K dirichlet, zero on Dirichlet
- * faces. */
+ *                (h_t / 2 multiplied over the tangential directions t) times the coefficients of g = k du/dn
+ *                in the modes; read on Neumann faces only; NULL: zero
+ *     loads      n_volume: receives (f, mode) over every cell, for boxhdg_recover
+ *     F          n_trace: R' Z^-1 loads + neumann - K dirichlet, zero on Dirichlet faces. */
 facet_status boxhdg_load(const struct boxhdg *h, const double *f, const double *dirichlet,
                          const double *neumann, double *loads, double *F);
 /* The same with loads that are given. */

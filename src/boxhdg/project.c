@@ -138,23 +138,20 @@ double boxhdg_mean(const struct boxhdg *h, const double *u) {
     return integral / volume;
 }
 
-/* Coefficients of the function 1 are the products of the moments. */
-static void add_trace_constant(const struct boxhdg_at *at, int d, int side, double by, double *trace) {
-    const double one = 1.0, *moments[3] = {at->moments[0], at->moments[1], at->moments[2]};
-    int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
-    extent[d] = 1;
-    moments[d] = &one;
-    box_add_products(extent, moments, by, trace + at->faces[d][side]);
-}
-
-/* Every face once: by the cell above it, or by the last one. */
+/* Coefficients of the function 1 are the products of the moments. Every face once: by the cell above it, or
+ * by the last one. */
 static void add_to_trace(const struct boxhdg *h, double by, double *trace) {
+    const double one = 1.0;
     for (int64_t c = 0; c < h->grid.n_cells; c++) {
         struct boxhdg_at at;
         boxhdg_at_set(h, c, &at);
         for (int d = 0; d < h->grid.dim; d++) {
-            add_trace_constant(&at, d, 0, by, trace);
-            if (boxhdg_at_boundary(&at, d, 1)) add_trace_constant(&at, d, 1, by, trace);
+            const double *moments[3] = {at.moments[0], at.moments[1], at.moments[2]};
+            int extent[3] = {at.extent[0], at.extent[1], at.extent[2]};
+            extent[d] = 1;
+            moments[d] = &one;
+            for (int side = 0; side <= boxhdg_at_boundary(&at, d, 1); side++)
+                box_add_products(extent, moments, by, trace + at.faces[d][side]);
         }
     }
 }

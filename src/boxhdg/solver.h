@@ -32,15 +32,10 @@ struct boxhdg_solver;
 facet_status boxhdg_solver_create(const struct device *device, const struct boxhdg *hdg,
                                   const struct boxhdg_solver_options *options, struct boxhdg_solver **solver);
 void boxhdg_solver_destroy(struct boxhdg_solver **solver);
-/* FACET_ERROR_MACHINE, with what would fit, when its memory is not free; it asks before anything is
- * allocated.
- */
-facet_status boxhdg_solver_check_memory(const struct device *device, const struct boxhdg *hdg,
-                                        const struct boxhdg_solver_options *options);
-/* The same for all that a solve takes with its data and its solution (star: with u*); options NULL: the
- * direct solve. */
+/* FACET_ERROR_MACHINE, with what would fit, when the memory of a solver (options NULL: of the direct solve)
+ * is not free; it asks before anything is allocated. whole: with the data and the solution, star: and u*. */
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
-                                 const struct boxhdg_solver_options *options, int star);
+                                 const struct boxhdg_solver_options *options, int whole, int star);
 
 /* K uhat = F; both n_trace numbers in plain modes on the host. uhat: the first guess (use_guess) and the
  * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain

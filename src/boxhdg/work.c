@@ -168,7 +168,7 @@ facet_status boxhdg_tabulate(const void *user, int line, int n_points, const dou
                              double *slopes) {
     const struct boxhdg *h = user;
     for (int q = 0; q < n_points; q++) slopes[q] = 2.0 * x[q] - 1.0;
-    return box_line_evaluate(&h->lines[line], n_points, slopes, values, NULL);
+    return box_legendre_evaluate(h->n, h->lines[line].S, n_points, slopes, values, NULL);
 }
 
 facet_status boxhdg_samples_create(const struct boxhdg *h, int n_points, struct box_samples *samples) {
@@ -197,22 +197,27 @@ facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, 
     return box_for_cells(&h->grid, h->cell_size, layers, size, do_cell, &loop);
 }
 
-void boxhdg_add_dirichlet(const struct boxhdg *h, const double *from, double *trace) {
+/* The faces of all sides of one kind: trace = from (NULL: zero), or trace += from. */
+static void set_sides(const struct boxhdg *h, enum box_side kind, int add, const double *from,
+                      double *trace) {
     const struct box_grid *g = &h->grid;
     for (int d = 0; d < g->dim; d++) {
-        int64_t inner = 1, outer = 1;
+        int64_t inner = h->face_size, outer = 1;
         for (int t = 0; t < g->dim; t++) *(t < d ? &inner : &outer) *= t == d ? 1 : g->cells[t];
-        for (int side = 0; side < 2; side++) {
-            int plane = side * g->cells[d];
-            if (g->sides[d][side] != BOX_DIRICHLET) continue;
-            for (int64_t o = 0; o < outer; o++) {
-                int64_t face = g->first_face[d] + (o * g->planes[d] + plane) * inner;
-                size_t bytes = (size_t)(inner * h->face_size) * sizeof *trace;
-                if (from != NULL)
-                    memmove(trace + face * h->face_size, from + face * h->face_size, bytes);
-                else
-                    memset(trace + face * h->face_size, 0, bytes);
-            }
+        for (int64_t i = 0; i < 2 * outer; i++) {
+            int side = (int)(i % 2), plane = side * g->cells[d];
+            int64_t first = g->first_face[d] * h->face_size + (i / 2 * g->planes[d] + plane) * inner;
+            if (g->sides[d][side] != kind) continue;
+            for (int64_t j = first; j < first + inner; j++)
+                trace[j] = (add ? trace[j] : 0.0) + (from != NULL ? from[j] : 0.0);
         }
     }
+}
+
+void boxhdg_add_dirichlet(const struct boxhdg *h, const double *dirichlet, double *trace) {
+    set_sides(h, BOX_DIRICHLET, 0, dirichlet, trace);
+}
+
+void boxhdg_add_neumann(const struct boxhdg *h, const double *neumann, double *F) {
+    set_sides(h, BOX_NEUMANN, 1, neumann, F);
 }

@@ -50,6 +50,8 @@ facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, 
 facet_status boxhdg_tabulate(const void *hdg, int line, int n_points, const double *x, double *values,
                              double *slopes);
 facet_status boxhdg_samples_create(const struct boxhdg *h, int n_points, struct box_samples *samples);
+/* F += neumann on Neumann faces. */
+void boxhdg_add_neumann(const struct boxhdg *h, const double *neumann, double *F);
 /* Whether a side of a cell lies on a side of the box that is not periodic. */
 static inline int boxhdg_at_boundary(const struct boxhdg_at *at, int d, int side) {
     const struct box_grid *g = &at->h->grid;

@@ -14,76 +14,66 @@ struct load_job {
     const struct boxsem *c;
     const struct box_given *data;
     double *nodes;
-    struct box_samples samples;
+    struct box_samples cells, sides; /* the rules of both */
 };
 static const int kinds[3] = {0, 0, 0};
 
-static facet_status source_work(int64_t cell, const int at[3], double *scratch, void *user) {
+/* Adds <g, phi> over a face to the loads of a cell: the functions that do not vanish on it are those of its
+ * nodes. */
+static facet_status add_face(const struct load_job *job, int64_t cell, const int at[3], int d, int side,
+                             double *scratch, double *loads) {
+    facet_status status = FACET_OK;
+    const struct boxsem *c = job->c;
+    const struct box_grid *g = &c->grid;
+    double *integrals, area = box_cell_volume(g, at) / g->widths[d][at[d]];
+    int64_t inner = box_power(c->n, d), size = c->cell_size / c->n, end = side * c->degree;
+    TRY(box_integrate(&job->sides, kinds, g, job->data, cell, d, side, scratch, &integrals));
+    for (int64_t i = 0; i < size; i++)
+        loads[(i / inner * c->n + end) * inner + i % inner] += area * integrals[i];
+done:
+    return status;
+}
+
+/* Whether something is given on a side that is a condition on k grad u . n. */
+static int has_flux(const struct load_job *job, int d, int side) {
+    return job->c->grid.sides[d][side] == BOX_NEUMANN &&
+           (job->data->boundary[d][side] != NULL || job->data->exact != NULL);
+}
+
+static facet_status load_work(int64_t cell, const int at[3], double *scratch, void *user) {
     facet_status status = FACET_OK;
     const struct load_job *job = user;
     const struct boxsem *c = job->c;
-    double *loads, volume = box_cell_volume(&c->grid, at);
-    TRY(box_integrate(&job->samples, kinds, &c->grid, job->data, cell, -1, 0, scratch, &loads));
-    for (int64_t i = 0; i < c->cell_size; i++) loads[i] *= volume;
+    const struct box_given *data = job->data;
+    double *loads = scratch, *rest = scratch + c->cell_size, *integrals,
+           volume = box_cell_volume(&c->grid, at);
+    memset(loads, 0, sizeof *loads * (size_t)c->cell_size);
+    if (data->values != NULL || data->source != NULL || data->exact != NULL) {
+        TRY(box_integrate(&job->cells, kinds, &c->grid, data, cell, -1, 0, rest, &integrals));
+        for (int64_t i = 0; i < c->cell_size; i++) loads[i] = volume * integrals[i];
+    }
+    for (int d = 0; d < c->grid.dim; d++)
+        for (int side = 0; side < 2; side++)
+            if (at[d] == side * (c->grid.cells[d] - 1) && has_flux(job, d, side))
+                TRY(add_face(job, cell, at, d, side, rest, loads));
     boxsem_cell_move(c, at, BOXSEM_ADD, job->nodes, loads);
 done:
     return status;
 }
 
-static facet_status add_source(const struct boxsem *c, const struct box_given *data, double *nodes) {
+static facet_status add_loads(const struct boxsem *c, const struct box_given *data, double *nodes) {
     facet_status status = FACET_OK;
-    struct load_job job = {c, data, nodes, {0}};
-    if (data->values == NULL && data->source == NULL && data->exact == NULL) return FACET_OK;
-    TRY(boxsem_samples_create(c, data->values != NULL ? c->n : c->n + BOX_EXTRA_POINTS, &job.samples));
-    TRY(box_for_cells(&c->grid, c->cell_size, 1, box_integrate_room(&job.samples, c->grid.dim), source_work,
-                      &job));
+    struct load_job job = {.c = c, .data = data, .nodes = nodes};
+    int any = data->values != NULL || data->source != NULL || data->exact != NULL;
+    for (int d = 0; d < c->grid.dim; d++) any |= has_flux(&job, d, 0) || has_flux(&job, d, 1);
+    if (!any) return FACET_OK;
+    TRY(boxsem_samples_create(c, data->values != NULL ? c->n : c->n + BOX_EXTRA_POINTS, &job.cells));
+    TRY(boxsem_samples_create(c, c->n + BOX_EXTRA_POINTS, &job.sides));
+    TRY(box_for_cells(&c->grid, c->cell_size, 1, c->cell_size + box_integrate_room(&job.sides, c->grid.dim),
+                      load_work, &job));
 done:
-    box_samples_destroy(&job.samples);
-    return status;
-}
-
-/* Adds <g, phi> over one face: the functions of the cell that do not vanish on it are those of its nodes. */
-static facet_status add_face(const struct load_job *job, const int at[3], int d, int side, double *scratch) {
-    facet_status status = FACET_OK;
-    const struct boxsem *c = job->c;
-    const struct box_grid *g = &c->grid;
-    double *loads, area = box_cell_volume(g, at) / g->widths[d][at[d]];
-    int n[3];
-    for (int t = 0; t < 3; t++) n[t] = t == d || t >= g->dim ? 1 : c->n;
-    TRY(box_integrate(&job->samples, kinds, g, job->data, box_cell(g, at), d, side, scratch, &loads));
-    for (int i = 0; i < n[0] * n[1] * n[2]; i++) {
-        int local[3] = {i % n[0], i / n[0] % n[1], i / n[0] / n[1]};
-        int64_t node = 0;
-        if (side) local[d] = c->degree;
-        for (int t = 2; t >= 0; t--)
-            node = node * c->n_nodes[t] + (at[t] * c->degree + local[t]) % c->n_nodes[t];
-        job->nodes[node] += area * loads[i];
-    }
-done:
-    return status;
-}
-
-static facet_status add_side(const struct boxsem *c, const struct box_given *data, int d, int side,
-                             double *nodes) {
-    facet_status status = FACET_OK;
-    const struct box_grid *g = &c->grid;
-    struct load_job job = {c, data, nodes, {0}};
-    double *scratch = NULL;
-    int size[3] = {g->cells[0], g->cells[1], g->cells[2]};
-    if (data->boundary[d][side] == NULL && data->exact == NULL) return FACET_OK;
-    TRY(boxsem_samples_create(c, c->n + BOX_EXTRA_POINTS, &job.samples));
-    TRY(CALLOC(scratch, box_integrate_room(&job.samples, g->dim)));
-    size[d] = 1;
-    for (int z = 0; z < size[2]; z++)
-        for (int y = 0; y < size[1]; y++)
-            for (int x = 0; x < size[0]; x++) {
-                int at[3] = {x, y, z};
-                if (side) at[d] = g->cells[d] - 1;
-                TRY(add_face(&job, at, d, side, scratch));
-            }
-done:
-    box_samples_destroy(&job.samples);
-    base_free(&scratch);
+    box_samples_destroy(&job.cells);
+    box_samples_destroy(&job.sides);
     return status;
 }
 
@@ -186,10 +176,7 @@ facet_status boxsem_load(struct boxsem *c, const struct box_given *data) {
     int any;
     vector_fill(&c->b, 0.0);
     TRY(boxsem_nodes_open(&c->b, &nodes));
-    TRY(add_source(c, data, nodes));
-    for (int d = 0; d < c->grid.dim; d++)
-        for (int side = 0; side < 2; side++)
-            if (c->grid.sides[d][side] == BOX_NEUMANN) TRY(add_side(c, data, d, side, nodes));
+    TRY(add_loads(c, data, nodes));
     for (int64_t i = 0; i < c->n_all - c->n_free; i++) nodes[c->fixed[i]] = 0.0;
     if (c->grid.singular) {
         TRY(balance(c, nodes));
