@@ -88,7 +88,7 @@ static facet_status create_volume(struct rival_space *space, struct hdg_solver *
     TRY(rival_solve_trace(d->h, d->F, d->uhat));
     boxhdg_add_dirichlet(d->h, d->dirichlet, d->uhat);
     TRY(boxhdg_recover(d->h, d->loads, d->uhat, d->u, NULL));
-    TRY(boxhdg_to_points(d->h, d->u, s->lift));
+    TRY(boxhdg_transform(d->h, 1, d->u, s->lift));
 done:
     return status;
 }
@@ -218,7 +218,7 @@ static facet_status run(struct rival_space *space, void *solver, double seconds[
     boxhdg_add_dirichlet(d->h, d->dirichlet, d->uhat);
     begin = rival_clock();
     if (s->volume != NULL)
-        TRY(boxhdg_from_points(d->h, d->points, d->u));
+        TRY(boxhdg_transform(d->h, 0, d->points, d->u));
     else
         TRY(boxhdg_recover(d->h, d->loads, d->uhat, d->u, NULL));
     seconds[RIVAL_RECOVER] = rival_clock() - begin;

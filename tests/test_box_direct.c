@@ -3,6 +3,7 @@
 
 #include "base/run.h"
 #include "bench/papers/volume.h"
+#include "box/vec.h"
 #include "boxhdg/direct.h"
 #include "poly/rule.h"
 
@@ -83,7 +84,7 @@ static void cell_transform(const struct boxhdg *h, const int at[3], int to_modes
             int64_t a = o, b = i;
             for (int d = 0; d < dim; d++, a /= n, b /= n) {
                 int64_t mode = to_modes ? a % n : b % n, point = to_modes ? b % n : a % n;
-                product *= h->gauss_values[h->column_line[d][at[d]]][point * n + mode];
+                product *= boxhdg_table(h, d, at[d])->full[1][mode * vec_padded(n) + point];
                 if (to_modes) product *= h->weights[point];
             }
             y[o] += product;

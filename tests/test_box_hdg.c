@@ -107,7 +107,7 @@ static double trace_at(const struct boxhdg *h, const double *trace, const int at
         double xi = 2 * (x[t] - low) / width - 1;
         if (t == d) continue;
         n[t] = h->n;
-        ok(box_line_evaluate(boxhdg_line(h, t, at[t]), 1, &xi, values[t], NULL));
+        ok(box_legendre_evaluate(h->n, boxhdg_line(h, t, at[t])->S, 1, &xi, values[t], NULL));
     }
     const double *face = trace + box_face(&h->grid, at, d, side) * h->face_size;
     for (int k = 0; k < n[2]; k++)
@@ -226,6 +226,18 @@ static void test_mapped(void **state) {
 
 /* ------------------------------------------------------------------------------------------ pieces */
 
+/* The L2 projection of a function onto the modes of every cell. */
+static void project(const struct boxhdg *h, const struct field *field, double *modes) {
+    const struct box_given data = {.source = field};
+    ok(boxhdg_project_source(h, &data, modes));
+    for (int64_t c = 0; c < h->grid.n_cells; c++) {
+        int at[3];
+        box_cell_at(&h->grid, c, at);
+        double V = box_cell_volume(&h->grid, at) / (1 << h->grid.dim);
+        for (int64_t i = 0; i < h->cell_size; i++) modes[c * h->cell_size + i] /= V;
+    }
+}
+
 /* Polynomials go through points, modes and projections unharmed; means and shifts. */
 static void test_pieces(void **state) {
     (void)state;
@@ -242,11 +254,11 @@ static void test_pieces(void **state) {
             double *modes = random_vector(h->n_volume, 3), *values = random_vector(h->n_volume, 4), mean,
                    other;
             double *back = random_vector(h->n_volume, 5), *from = random_vector(h->n_volume, 6);
-            ok(boxhdg_to_points(h, modes, values));
-            ok(boxhdg_from_points(h, values, back));
+            ok(boxhdg_transform(h, 1, modes, values));
+            ok(boxhdg_transform(h, 0, values, back));
             close_to(h->n_volume, back, modes, 1e-13, "points and back");
-            ok(boxhdg_project(h, field, modes));
-            ok(boxhdg_to_points(h, modes, values));
+            project(h, field, modes);
+            ok(boxhdg_transform(h, 1, modes, values));
             double error = 0;
             for (int64_t c = 0; c < h->grid.n_cells; c++)
                 for (int64_t i = 0; i < h->cell_size; i++) {
@@ -263,7 +275,7 @@ static void test_pieces(void **state) {
             near(error, 0, 1e-13);
             mean = boxhdg_mean(h, modes);
             near(mean, dim == 1 ? 1.0 / 3 : dim == 2 ? 1.0 / 6 : 2.0 / 3, 1e-13);
-            ok(boxhdg_field_mean(h, field, &other));
+            ok(box_field_mean(&h->grid, h->n + BOX_EXTRA_POINTS, field, &other));
             near(other, mean, 1e-13);
             field_destroy(&field);
             boxhdg_destroy(&h);
@@ -287,8 +299,8 @@ static void test_hybridize(void **state) {
     ok(boxhdg_solution_create(h, &s));
     ok(boxhdg_solution_add_q(h, &s));
     ok(boxhdg_project_boundary(h, &data, dirichlet, neumann));
-    ok(boxhdg_project(h, exact, s.u));
-    ok(boxhdg_to_points(h, s.u, values));
+    project(h, exact, s.u);
+    ok(boxhdg_transform(h, 1, s.u, values));
     ok(boxhdg_hybridize(h, values, dirichlet, neumann, s.trace));
     ok(boxhdg_project_source(h, &data, s.loads));
     ok(boxhdg_recover(h, s.loads, s.trace, s.u, s.q));
@@ -345,7 +357,7 @@ static void test_singular(void **state) {
         ok(boxhdg_condense_loads(h, s.loads, NULL, neumann, y));
         solve_trace(h, y, s.trace);
         ok(boxhdg_recover(h, s.loads, s.trace, s.u, s.q));
-        ok(boxhdg_field_mean(h, exact, &mean));
+        ok(box_field_mean(&h->grid, h->n + BOX_EXTRA_POINTS, exact, &mean));
         boxhdg_shift(h, mean - boxhdg_mean(h, s.u), &s);
         ok(boxhdg_postprocess(h, &s));
         ok(boxhdg_measure_errors(h, &s, exact, &e));
@@ -420,9 +432,9 @@ static facet_status walk(const struct box_grid_data *data, const double *const r
     TRY(boxhdg_conservation(h, &s, &imbalance));
     TRY(boxhdg_evaluate(h, &s, BOX_Q_STAR, 0, &(struct box_places){.n = 1, .xi = point}, value));
     TRY(boxhdg_evaluate(h, &s, BOX_Q, 0, BOX_LATTICE(1, point), value));
-    TRY(boxhdg_field_mean(h, exact, &imbalance));
+    TRY(box_field_mean(&h->grid, h->n + BOX_EXTRA_POINTS, exact, &imbalance));
     TRY(boxhdg_load(h, s.u, NULL, NULL, s.loads, F));
-    TRY(boxhdg_to_points(h, s.u, s.loads));
+    TRY(boxhdg_transform(h, 1, s.u, s.loads));
 done:
     base_free(&F);
     base_free(&dirichlet);

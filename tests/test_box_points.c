@@ -1,8 +1,7 @@
 /* HDG on a box at the Gauss points of its cells on any device, against the host's way through plain modes:
  * right-hand sides, recovery, and whole solves. */
+#include "bench/papers/points.h"
 #include "boxhdg/cells.h"
-#include "boxhdg/lanes_points.h"
-#include "boxhdg/solver.h"
 #include "boxhdg_lanes_helpers.h"
 #include "device/device.h"
 
@@ -98,7 +97,7 @@ static void loads_and_recovery_are_those_of_the_host(void **state) {
         ok(vector_download(&f, d.back));
         boxhdg_add_dirichlet(d.h, d.dirichlet, d.trace);
         ok(boxhdg_recover(d.h, d.loads, d.trace, d.u, NULL));
-        ok(boxhdg_to_points(d.h, d.u, d.u));
+        ok(boxhdg_transform(d.h, 1, d.u, d.u));
         assert_true(relative(d.h->n_volume, d.back, d.u) < 1e-11);
         vector_destroy(&f);
         vector_destroy(&F);
@@ -108,6 +107,14 @@ static void loads_and_recovery_are_those_of_the_host(void **state) {
         data_destroy(&d);
     }
     assert_int_equal(live_blocks(), before);
+}
+
+static struct boxhdg_lanes_points *set_boundary(struct boxhdg_solver *solver, const struct data *d) {
+    struct boxhdg_lanes_points *points = NULL;
+    struct vector *F, *trace;
+    ok(boxhdg_lanes_points_create(boxhdg_solver_lanes(solver, &F, &trace), d->dirichlet, d->neumann,
+                                  &points));
+    return points;
 }
 
 /* On all devices, in both precisions, with and without a coarse space. */
@@ -120,6 +127,7 @@ static void whole_solves_are_those_of_the_host(void **state) {
         const struct solve_control control = {.rtol = 1e-12, .max_iterations = 2000};
         struct boxhdg_solver_options options;
         struct boxhdg_solver *solver = NULL;
+        struct boxhdg_lanes_points *points;
         struct solve_report report = {0};
         struct data d;
         struct vector f;
@@ -133,16 +141,17 @@ static void whole_solves_are_those_of_the_host(void **state) {
         ok(boxhdg_solver_solve(solver, d.F, d.trace, 0, &control, &report));
         boxhdg_add_dirichlet(d.h, d.dirichlet, d.trace);
         ok(boxhdg_recover(d.h, d.loads, d.trace, d.u, NULL));
-        ok(boxhdg_to_points(d.h, d.u, d.u));
+        ok(boxhdg_transform(d.h, 1, d.u, d.u));
         ok(vector_create(device, d.h->n_volume, &f));
         ok(vector_upload(&f, d.f));
-        ok(boxhdg_solver_set_boundary(solver, d.dirichlet, d.neumann));
-        ok(boxhdg_solver_solve_points(solver, &f, &f, &control, &report, seconds));
+        points = set_boundary(solver, &d);
+        ok(boxhdg_lanes_solve(points, solver, &f, &f, &control, &report, seconds));
         assert_true(report.converged);
         ok(vector_download(&f, d.back));
         assert_true(relative(d.h->n_volume, d.back, d.u) < 1e-9);
         solve_report_clear(&report);
         vector_destroy(&f);
+        boxhdg_lanes_points_destroy(&points);
         boxhdg_solver_destroy(&solver);
         data_destroy(&d);
     }
@@ -155,19 +164,21 @@ static void iterate(const char *name, const struct data *d, enum boxhdg_precondi
     const struct solve_control control = {.rtol = 1e-30, .max_iterations = 6};
     const struct boxhdg_solver_options options = {.preconditioner = kind, .chebyshev_degree = 4};
     struct boxhdg_solver *solver = NULL;
+    struct boxhdg_lanes_points *points;
     struct solve_report report = {0};
     struct vector f;
     ok(device_find(name, &device));
     ok(boxhdg_solver_create(device, d->h, &options, &solver));
     ok(vector_create(device, d->h->n_volume, &f));
     ok(vector_upload(&f, d->f));
-    ok(boxhdg_solver_set_boundary(solver, d->dirichlet, d->neumann));
-    assert_int_equal(boxhdg_solver_solve_points(solver, &f, &f, &control, &report, NULL),
+    points = set_boundary(solver, d);
+    assert_int_equal(boxhdg_lanes_solve(points, solver, &f, &f, &control, &report, NULL),
                      FACET_NOT_CONVERGED);
     assert_int_equal(report.iterations, 6);
     ok(vector_download(&f, u));
     solve_report_clear(&report);
     vector_destroy(&f);
+    boxhdg_lanes_points_destroy(&points);
     boxhdg_solver_destroy(&solver);
 }
 
@@ -204,10 +215,15 @@ static void every_allocation_may_fail(void **state) {
         int64_t before = live_blocks();
         for (int k = 1; status != FACET_OK; k++) {
             struct boxhdg_solver *solver = NULL;
+            struct boxhdg_lanes_points *points = NULL;
+            struct vector *F, *trace;
             base_memory_fail_at(k);
             status = boxhdg_solver_create(device, d.h, NULL, &solver);
-            if (status == FACET_OK) status = boxhdg_solver_set_boundary(solver, d.dirichlet, d.neumann);
+            if (status == FACET_OK)
+                status = boxhdg_lanes_points_create(boxhdg_solver_lanes(solver, &F, &trace), d.dirichlet,
+                                                    d.neumann, &points);
             base_memory_fail_at(0);
+            boxhdg_lanes_points_destroy(&points);
             boxhdg_solver_destroy(&solver);
             assert_true(status == FACET_OK || status == FACET_ERROR_MACHINE);
             assert_int_equal(live_blocks(), before);

@@ -73,7 +73,7 @@ facet_status straight_line_create(const struct box_line *line, enum box_basis ba
     to->B[0] = at;
     to->B[1] = at + n;
     to->eigenvalues = at + 2 * n;
-    if (basis == BOX_COLLOCATED) TRY(box_line_create_lumped(n - 1, line->rho, &lumped));
+    if (basis == BOX_COLLOCATED) TRY(box_line_create(n - 1, line->rho, 1, &lumped));
     take_line(basis == BOX_COLLOCATED ? &lumped : line, S, to);
     TRY(to_nodes(n, S, nodes, to));
 done:

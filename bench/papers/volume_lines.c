@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "bench/papers/volume.h"
+#include "box/vec.h"
 #include "poly/rule.h"
 
 void box_volume_axis_destroy(struct box_volume_axis *axis) {
@@ -47,10 +48,10 @@ facet_status box_volume_axis_create_hdg(const struct boxhdg *h, int d, struct bo
     int m = a.modes.n_modes;
     TRY(CALLOC(values, (int64_t)m * m));
     for (int mode = 0; mode < m; mode++) { /* of a cell */
-        const double *at = h->gauss_values[h->column_line[d][mode / n]] + mode % n;
+        const double *at = h->tables[h->column_line[d][mode / n]].full[1] + mode % n * vec_padded(n);
         for (int e = 0; e < m; e++) {
             double value = box_direction_value(&a.modes, mode, e);
-            for (int q = 0; q < n; q++) values[(int64_t)(mode / n * n + q) * m + e] += at[q * n] * value;
+            for (int q = 0; q < n; q++) values[(int64_t)(mode / n * n + q) * m + e] += at[q] * value;
         }
     }
     TRY(make_gauss(&h->grid, d, n, h->weights, values, &a.modes, &axis->gauss));

@@ -47,15 +47,14 @@ done:
     return status;
 }
 
-/* A copy of one number a cell, each at least `least`, or more than it. */
+/* A copy of one number a cell, all finite and not negative, or positive. */
 static facet_status copy_cells(const struct box_grid *g, const double *from, const char *what, int positive,
-                               double **to, int *same) {
+                               double **to) {
     facet_status status = FACET_OK;
     if (from == NULL) return FACET_OK;
     TRY(ALLOC(*to, g->n_cells));
     for (int64_t c = 0; c < g->n_cells; c++) {
         (*to)[c] = from[c];
-        if (from[c] != from[0]) *same = 0;
         if (!isfinite(from[c]) || from[c] < 0.0 || (positive && from[c] == 0.0)) {
             int at[3];
             box_cell_at(g, c, at);
@@ -67,17 +66,26 @@ done:
     return status;
 }
 
-static int has_kernel(const struct box_grid *g) {
+int box_is_closed(const struct box_grid *g) {
+    int closed = 0;
     for (int d = 0; d < g->dim; d++)
-        if (g->sides[d][0] == BOX_DIRICHLET || g->sides[d][1] == BOX_DIRICHLET) return 0;
-    for (int64_t c = 0; c < g->n_cells; c++)
-        if (box_reaction(g, c) > 0.0) return 0;
-    return 1;
+        closed |= g->sides[d][0] == BOX_DIRICHLET || g->sides[d][1] == BOX_DIRICHLET;
+    return closed;
+}
+
+void box_grid_judge(struct box_grid *g) {
+    g->separable = 1;
+    g->singular = !box_is_closed(g);
+    for (int64_t c = 0; c < g->n_cells; c++) {
+        if (box_conductivity(g, c) != box_conductivity(g, 0)) g->separable = 0;
+        if (box_reaction(g, c) != box_reaction(g, 0)) g->separable = 0;
+        if (box_reaction(g, c) > 0.0) g->singular = 0;
+    }
 }
 
 facet_status box_grid_create(const struct box_grid_data *data, struct box_grid *g) {
     facet_status status = FACET_OK;
-    *g = (struct box_grid){.dim = data->dim, .n_cells = 1, .separable = 1};
+    *g = (struct box_grid){.dim = data->dim, .n_cells = 1};
     if (data->dim < 1 || data->dim > 3)
         FAIL(FACET_ERROR_INPUT, "a box has 1, 2 or 3 dimensions, not %d", data->dim);
     for (int d = 0; d < 3; d++) {
@@ -88,9 +96,9 @@ facet_status box_grid_create(const struct box_grid_data *data, struct box_grid *
         int64_t faces = d < g->dim ? g->n_cells / g->cells[d] * g->planes[d] : 0;
         g->first_face[d + 1] = g->n_faces += faces;
     }
-    TRY(copy_cells(g, data->conductivity, "conductivity", 1, &g->conductivity, &g->separable));
-    TRY(copy_cells(g, data->reaction, "reaction", 0, &g->reaction, &g->separable));
-    g->singular = has_kernel(g);
+    TRY(copy_cells(g, data->conductivity, "conductivity", 1, &g->conductivity));
+    TRY(copy_cells(g, data->reaction, "reaction", 0, &g->reaction));
+    box_grid_judge(g);
 done:
     if (status != FACET_OK) box_grid_destroy(g);
     return status;

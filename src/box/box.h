@@ -49,6 +49,9 @@ struct box_grid_data {
  * lambda < 0, numbers that are not finite. */
 facet_status box_grid_create(const struct box_grid_data *data, struct box_grid *grid);
 void box_grid_destroy(struct box_grid *grid); /* safe on a zeroed struct, and twice */
+/* Sets `separable` and `singular` to what conductivity, reaction and sides say now. */
+void box_grid_judge(struct box_grid *grid);
+int box_is_closed(const struct box_grid *grid); /* there is a Dirichlet side */
 
 static inline int64_t box_cell(const struct box_grid *g, const int at[3]) {
     return ((int64_t)at[2] * g->cells[1] + at[1]) * g->cells[0] + at[0];
@@ -57,6 +60,11 @@ static inline void box_cell_at(const struct box_grid *g, int64_t cell, int at[3]
     at[0] = (int)(cell % g->cells[0]);
     at[1] = (int)(cell / g->cells[0] % g->cells[1]);
     at[2] = (int)(cell / g->cells[0] / g->cells[1]);
+}
+static inline double box_cell_volume(const struct box_grid *g, const int at[3]) {
+    double volume = 1.0;
+    for (int d = 0; d < g->dim; d++) volume *= g->widths[d][at[d]];
+    return volume;
 }
 /* The face below (side 0) or above (side 1) a cell in direction d, in the numbering of all faces. */
 int64_t box_face(const struct box_grid *g, const int at[3], int d, int side);

@@ -105,8 +105,10 @@ void box_all_points(const struct box_grid *g, int n, const double *x, double *po
     }
 }
 
-facet_status box_source_values(const struct box_grid *g, int64_t cell, const struct box_given *given,
-                               int count, const double *points, double *work, double *values) {
+/* f at `count` points of a cell: the source, or lambda u - k div grad u of the exact solution. work:
+ * gradients and Hessians. */
+static facet_status source_values(const struct box_grid *g, int64_t cell, const struct box_given *given,
+                                  int count, const double *points, double *work, double *values) {
     facet_status status = FACET_OK;
     int dim = g->dim;
     double *hessians = work + count * dim, k = box_conductivity(g, cell), lambda = box_reaction(g, cell);
@@ -122,8 +124,10 @@ done:
     return status;
 }
 
-facet_status box_side_values(const struct box_grid *g, int64_t cell, const struct box_given *given, int d,
-                             int side, int count, const double *points, double *work, double *values) {
+/* u, or k grad u . n, at points of a face on a side; there must be data or an exact solution. work:
+ * gradients. */
+static facet_status side_values(const struct box_grid *g, int64_t cell, const struct box_given *given, int d,
+                                int side, int count, const double *points, double *work, double *values) {
     const struct field *field = given->boundary[d][side];
     double k = side ? box_conductivity(g, cell) : -box_conductivity(g, cell);
     int plain = field != NULL || g->sides[d][side] == BOX_DIRICHLET;
@@ -144,13 +148,122 @@ facet_status box_check_balance(double sum, double scale) {
         sum, scale);
 }
 
-/* ------------------------------------------------------------------------------------- functions */
+/* ------------------------------------------------------------------------------------- integrals */
+
+void box_samples_destroy(struct box_samples *s) {
+    base_free(&s->x);
+    *s = (struct box_samples){0};
+}
+
+facet_status box_samples_create(int n, int n_points, int n_kinds, box_tabulate tabulate, const void *user,
+                                struct box_samples *s) {
+    facet_status status = FACET_OK;
+    const int64_t size = (int64_t)n * n_points, all = n_kinds * size;
+    *s = (struct box_samples){.n = n, .n_points = n_points};
+    TRY(CALLOC(s->x, 2 * n_points + 3 * all));
+    s->w = s->x + n_points;
+    s->values = s->w + n_points;
+    s->slopes = s->values + all;
+    s->weighted = s->slopes + all;
+    TRY(box_gauss(n_points, s->x, s->w));
+    for (int kind = 0; kind < n_kinds; kind++) {
+        double *values = s->values + kind * size, *weighted = s->weighted + kind * size;
+        TRY(tabulate(user, kind, n_points, s->x, values, s->slopes + kind * size));
+        for (int q = 0; q < n_points; q++)
+            for (int i = 0; i < n; i++) weighted[i * n_points + q] = s->w[q] * values[q * n + i];
+    }
+done:
+    if (status != FACET_OK) box_samples_destroy(s);
+    return status;
+}
 
 static int64_t room_for(int dim, int n, const int counts[3]) {
     int64_t room = 1;
     for (int d = 0; d < dim; d++) room *= counts[d] > n ? counts[d] : n;
     return room + BOX_SLACK;
 }
+
+/* Values and what they are contracted to; points, gradients and Hessians. */
+int64_t box_integrate_room(const struct box_samples *s, int dim) {
+    const int counts[3] = {s->n_points, s->n_points, s->n_points};
+    return room_for(dim, s->n, counts) * (2 + 2 * dim + dim * dim);
+}
+
+facet_status box_integrate(const struct box_samples *s, const int kinds[3], const struct box_grid *g,
+                           const struct box_given *given, int64_t cell, int d, int side, double *scratch,
+                           double **integrals) {
+    facet_status status = FACET_OK;
+    const double one = 1.0, end = side, *T[3] = {NULL}, *x[3] = {NULL};
+    int at[3], from[3], to[3], count = 1;
+    for (int t = 0; t < g->dim; t++) {
+        T[t] = t == d ? &one : s->weighted + (int64_t)kinds[t] * s->n * s->n_points;
+        x[t] = t == d ? &end : s->x;
+        from[t] = t == d ? 1 : s->n_points;
+        to[t] = t == d ? 1 : s->n;
+        count *= from[t];
+    }
+    int64_t room = room_for(g->dim, s->n, from);
+    double *values = scratch, *other = values + room, *points = other + room, *work = points + count * g->dim;
+    box_cell_at(g, cell, at);
+    if (d < 0 && given->values != NULL)
+        memcpy(values, given->values + cell * count, sizeof *values * (size_t)count);
+    else
+        box_cell_points(g, at, from, x, points);
+    if (d >= 0)
+        TRY(side_values(g, cell, given, d, side, count, points, work, values));
+    else if (given->values == NULL)
+        TRY(source_values(g, cell, given, count, points, work, values));
+    *integrals = box_contract_all(g->dim, to, from, T, values, other);
+done:
+    return status;
+}
+
+/* The weight of point i of a rule on a cell of this volume. */
+static double weight_of(const struct box_samples *s, int dim, int i, double volume) {
+    for (int d = 0; d < dim; d++, i /= s->n_points) volume *= s->w[i % s->n_points];
+    return volume;
+}
+
+struct mean_job {
+    const struct box_grid *grid;
+    const struct field *field;
+    struct box_samples rule;
+    double *integrals; /* of cells */
+};
+
+static facet_status mean_work(int64_t cell, const int at[3], double *scratch, void *user) {
+    facet_status status = FACET_OK;
+    const struct mean_job *job = user;
+    const struct box_samples *s = &job->rule;
+    const int dim = job->grid->dim, counts[3] = {s->n_points, s->n_points, s->n_points};
+    const double *const x[3] = {s->x, s->x, s->x};
+    double *values = scratch, *points = values + box_power(s->n_points, dim), sum = 0.0;
+    int count = box_cell_points(job->grid, at, counts, x, points);
+    TRY(base_wrap(field_eval(job->field, count, dim, points, values), "exact"));
+    for (int i = 0; i < count; i++) sum += weight_of(s, dim, i, 1.0) * values[i];
+    job->integrals[cell] = sum * box_cell_volume(job->grid, at);
+done:
+    return status;
+}
+
+facet_status box_field_mean(const struct box_grid *g, int n_points, const struct field *field, double *mean) {
+    facet_status status = FACET_OK;
+    struct mean_job job = {.grid = g, .field = field};
+    int64_t size = box_power(n_points, g->dim);
+    double volume = 1.0;
+    TRY(ALLOC(job.integrals, g->n_cells));
+    TRY(box_samples_create(0, n_points, 0, NULL, NULL, &job.rule));
+    TRY(box_for_cells(g, size, 0, size * (1 + g->dim), mean_work, &job));
+    for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
+    *mean = 0.0;
+    for (int64_t cell = 0; cell < g->n_cells; cell++) *mean += job.integrals[cell] / volume;
+done:
+    base_free(&job.integrals);
+    box_samples_destroy(&job.rule);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- functions */
 
 /* At products of points with these tables; work: two rooms. */
 static void evaluate(const struct box_function *f, const int counts[3], const double *const tables[3],
@@ -168,41 +281,41 @@ static void evaluate(const struct box_function *f, const int counts[3], const do
     }
 }
 
+/* Points that are no products are lattices of one point each. */
 facet_status box_evaluate(const struct box_function *f, const struct box_places *p, double *values) {
     facet_status status = FACET_OK;
-    const int one[3] = {1, 1, 1}, *counts = p->counts != NULL ? p->counts : one;
-    int dim = f->dim, n[3] = {0};
-    int64_t all = 1, most = 0, room = room_for(dim, f->n, counts);
+    const int one[3] = {1, 1, 1}, *counts = p->counts != NULL ? p->counts : one, dim = f->dim,
+              sets = p->counts != NULL ? 1 : p->n;
+    int64_t all = 1, most = 0, room = room_for(dim, f->n, counts), size = f->components;
     const double *tables[3] = {NULL}, *slopes[3] = {NULL};
     double *store = NULL, *work = NULL, *x, *to;
     for (int d = 0; d < dim; d++) {
-        n[d] = p->counts != NULL ? p->counts[d] : p->n;
         all *= counts[d];
-        most += n[d];
+        most += sets * counts[d];
     }
     TRY(ALLOC(store, most * (2 * f->n + 1)));
-    TRY(CALLOC(work, 2 * room + all * f->components));
+    TRY(CALLOC(work, 2 * room + all * size));
     x = store + 2 * most * f->n;
     to = store;
-    for (int d = 0; d < dim; to += n[d++] * f->n) {
+    for (int d = 0; d < dim; d++) {
+        int n = sets * counts[d];
         tables[d] = to;
-        slopes[d] = to += n[d] * f->n;
-        for (int i = 0; i < n[d]; i++) x[i] = p->counts != NULL ? p->x[d][i] : p->xi[i * dim + d];
-        TRY(f->tabulate(f, d, n[d], x, (double *)tables[d], (double *)slopes[d]));
+        slopes[d] = to + n * f->n;
+        for (int i = 0; i < n; i++) x[i] = p->counts != NULL ? p->x[d][i] : p->xi[i * dim + d];
+        TRY(f->tabulate(f->user, f->kinds[d], n, x, to, to + n * f->n));
+        to += 2 * n * f->n;
     }
-    double *result = work + 2 * room;
-    for (int i = 0; p->counts == NULL && i < p->n; i++) {
-        evaluate(f, counts, tables, slopes, work, values + (int64_t)i * f->components);
+    for (int set = 0; set < sets; set++, values += size) {
+        double *result = work + 2 * room;
+        evaluate(f, counts, tables, slopes, work, result);
+        for (int64_t i = 0; i < all; i++)
+            memcpy(values + (p->order != NULL ? p->order[i] : i) * size, result + i * size,
+                   (size_t)size * sizeof *values);
         for (int d = 0; d < dim; d++) {
             tables[d] += f->n;
             slopes[d] += f->n;
         }
     }
-    if (p->counts == NULL) goto done;
-    evaluate(f, counts, tables, slopes, work, result);
-    for (int64_t i = 0; i < all; i++)
-        memcpy(values + (p->order != NULL ? p->order[i] : i) * f->components, result + i * f->components,
-               (size_t)f->components * sizeof *values);
 done:
     base_free(&store);
     base_free(&work);
@@ -221,27 +334,27 @@ static facet_status error_work(int64_t cell, const int at[3], double *scratch, v
     const struct error_job *job = user;
     const struct box_measure *m = job->measure;
     const struct box_grid *g = m->grid;
-    int dim = g->dim, n = m->n_points, counts[3] = {n, n, n}, points = (int)box_power(n, dim);
-    const double *const x[3] = {m->x, m->x, m->x};
+    const struct box_samples *s = m->samples[0];
+    int dim = g->dim, n = s->n_points, counts[3] = {n, n, n}, points = (int)box_power(n, dim);
+    const double *const x[3] = {s->x, s->x, s->x};
     double *local = scratch, *at_points = local + m->room, *exact = at_points + points * dim,
            *gradients = exact + points, *weights = gradients + points * dim, *values = weights + points,
            *work = values + points * dim;
     struct box_function fields[BOX_MAX_FIELDS];
-    const double *tables[BOX_MAX_FIELDS][3] = {{NULL}}, *slopes[BOX_MAX_FIELDS][3] = {{NULL}};
-    double volume = 1.0;
-    for (int d = 0; d < dim; d++) volume *= g->widths[d][at[d]];
-    for (int i = 0; i < points; i++) {
-        weights[i] = volume;
-        for (int d = 0, rest = i; d < dim; d++, rest /= n) weights[i] *= m->weights[rest % n];
-    }
+    for (int i = 0; i < points; i++) weights[i] = weight_of(s, dim, i, box_cell_volume(g, at));
     box_cell_points(g, at, counts, x, at_points);
     TRY(base_wrap(field_eval_jet(m->exact, 0, points, dim, at_points, exact, gradients, NULL), "exact"));
     for (int i = 0; i < points * dim; i++) gradients[i] *= -box_conductivity(g, cell);
-    m->describe(m->user, cell, at, local, fields, tables, slopes);
+    m->describe(m->user, cell, at, local, fields);
     for (int f = 0; f < m->n_fields; f++) {
         int components = fields[f].components;
-        const double *other = f % 2 == 0 ? exact : gradients;
-        evaluate(&fields[f], counts, tables[f], slopes[f], work, values);
+        const double *other = f % 2 == 0 ? exact : gradients, *tables[3] = {NULL}, *slopes[3] = {NULL};
+        for (int d = 0; d < dim; d++) {
+            int64_t first = (int64_t)fields[f].kinds[d] * fields[f].n * n;
+            tables[d] = m->samples[f]->values + first;
+            slopes[d] = m->samples[f]->slopes + first;
+        }
+        evaluate(&fields[f], counts, tables, slopes, work, values);
         double square = 0.0, largest = 0.0;
         for (int i = 0; i < points; i++)
             for (int c = i * components; c < (i + 1) * components; c++) {
@@ -260,7 +373,7 @@ facet_status box_measure(const struct box_measure *m, double *L2, double *Linf) 
     facet_status status = FACET_OK;
     struct error_job job = {.measure = m};
     int dim = m->grid->dim;
-    int64_t points = box_power(m->n_points, dim);
+    int64_t points = box_power(m->samples[0]->n_points, dim);
     TRY(CALLOC(job.cells, m->grid->n_cells));
     TRY(box_for_cells(m->grid, points, 0, m->room + points * (3 * dim + 2) + 2 * (points + BOX_SLACK),
                       error_work, &job));

@@ -63,19 +63,34 @@ struct box_given {
     const struct field *boundary[3][2]; /* by side: u on a Dirichlet side, k grad u . n on a Neumann side */
     const struct field *exact;
 };
-/* f at `count` points of a cell: the source, or lambda u - k div grad u of the exact solution. work:
- * gradients and Hessians. */
-facet_status box_source_values(const struct box_grid *g, int64_t cell, const struct box_given *given,
-                               int count, const double *points, double *work, double *values);
-/* u, or k grad u . n, at points of a face on a side; there must be data or an exact solution. work:
- * gradients.
- */
-facet_status box_side_values(const struct box_grid *g, int64_t cell, const struct box_given *given, int d,
-                             int side, int count, const double *points, double *work, double *values);
 /* Refuses the data of a singular problem that do not sum to (nearly) zero. */
 facet_status box_check_balance(double sum, double scale);
 
 /* ------------------------------------------------------------------------------------- functions */
+
+/* Values and slopes (n_points x n each) at points of [0, 1] of the n functions of a line; lines are of
+ * several kinds, which a discretization numbers. */
+typedef facet_status (*box_tabulate)(const void *user, int kind, int n_points, const double *x,
+                                     double *values, double *slopes);
+/* The functions of all kinds at the points of a Gauss rule on [0, 1] and, for integrals, the transpose of
+ * their values times weights (n x n_points); one kind after the other. */
+struct box_samples {
+    int n, n_points;
+    double *x, *w, *values, *slopes, *weighted; /* the first owns all */
+};
+facet_status box_samples_create(int n, int n_points, int n_kinds, box_tabulate tabulate, const void *user,
+                                struct box_samples *samples);
+void box_samples_destroy(struct box_samples *samples); /* safe on a zeroed struct, and twice */
+
+/* Integrals over the unit cell of f (d < 0), or over its face of what is given on side `side` of direction d,
+ * times the products of n functions a direction, kinds[t] of direction t: *integrals lie in the scratch,
+ * which has room for box_integrate_room numbers. */
+facet_status box_integrate(const struct box_samples *samples, const int kinds[3], const struct box_grid *g,
+                           const struct box_given *given, int64_t cell, int d, int side, double *scratch,
+                           double **integrals);
+int64_t box_integrate_room(const struct box_samples *samples, int dim);
+/* The mean of a field over the box, by n_points Gauss points in each direction of a cell. */
+facet_status box_field_mean(const struct box_grid *g, int n_points, const struct field *field, double *mean);
 
 /* A field in one cell: component c is factor[c] times the sum of from[c] (n^dim coefficients) over products
  * of n 1D functions a direction, with their slopes in direction slope[c] (-1: in none). */
@@ -84,11 +99,9 @@ struct box_function {
     const double *from[3];
     int slope[3];
     double factor[3];
-    /* values and slopes (n_points x n) of the 1D functions of direction d at points of [0, 1] */
-    facet_status (*tabulate)(const struct box_function *f, int d, int n_points, const double *x,
-                             double *values, double *slopes);
+    box_tabulate tabulate;
     const void *user;
-    int at[3];
+    int kinds[3];
 };
 /* Points of [0, 1]^dim: n of them, xi (n x dim); or the products of counts[d] points x[d] of every direction,
  * the i-th of which is number order[i] (NULL: i). */
@@ -115,13 +128,12 @@ struct box_errors {
 struct box_measure {
     const struct box_grid *grid;
     const struct field *exact;
-    int n_fields;              /* in turn against u and against -k grad u */
-    int n_points;              /* of a Gauss rule, in each direction: */
-    const double *x, *weights; /* on [0, 1] */
-    /* The fields in a cell and their 1D functions (n_points x n) at the points of the rule; room: numbers it
-     * is given for coefficients. */
+    int n_fields; /* in turn against u and against -k grad u */
+    /* Of the functions of every field, all with the same rule. */
+    const struct box_samples *samples[BOX_MAX_FIELDS];
+    /* The fields in a cell; room: numbers it is given for coefficients. */
     void (*describe)(const void *user, int64_t cell, const int at[3], double *coefficients,
-                     struct box_function fields[], const double *values[][3], const double *slopes[][3]);
+                     struct box_function fields[]);
     int64_t room;
     const void *user;
 };

@@ -45,28 +45,36 @@ static void contract_columns(int n_out, int n_in, int64_t inner, const double *T
     }
 }
 
+/* `left` outputs (at most VEC) of every row of inputs, by the columns of a matrix, so many numbers from one
+ * to the next. */
+static inline void multiply_rows(int64_t rows, int left, int n_in, const double *columns, int step,
+                                 const double *in, int64_t in_step, double *out, int64_t out_step) {
+    int64_t o = 0;
+    for (; o + B <= rows; o += B) {
+        const double *x = in + o * in_step;
+        vec sums[B] = {{0}};
+        for (int q = 0; q < n_in; q++) {
+            vec column = vec_load(columns + q * step);
+            for (int i = 0; i < B; i++) sums[i] += x[i * in_step + q] * column;
+        }
+        for (int i = 0; i < B; i++) vec_store(left, out + (o + i) * out_step, sums[i]);
+    }
+    for (; o < rows; o++) {
+        vec sum = {0};
+        for (int q = 0; q < n_in; q++) sum += in[o * in_step + q] * vec_load(columns + q * step);
+        vec_store(left, out + o * out_step, sum);
+    }
+}
+
 /* inner = 1: vectors run over the outputs, with the columns of T at hand. */
 static void contract_rows(int64_t outer, int n_out, int n_in, const double *T, const double *in,
                           int64_t in_step, double *out, int64_t out_step) {
-    vec columns[BOX_MAX_LINE];
+    double columns[BOX_MAX_LINE * VEC];
     for (int from = 0; from < n_out; from += VEC) {
         int left = n_out - from < VEC ? n_out - from : VEC;
         for (int q = 0; q < n_in; q++)
-            for (int i = 0; i < VEC; i++) columns[q][i] = i < left ? T[(from + i) * n_in + q] : 0.0;
-        int64_t o = 0;
-        for (; o + B <= outer; o += B) {
-            const double *x = in + o * in_step;
-            double *y = out + o * out_step + from;
-            vec sums[B] = {{0}};
-            for (int q = 0; q < n_in; q++)
-                for (int i = 0; i < B; i++) sums[i] += x[i * in_step + q] * columns[q];
-            for (int i = 0; i < B; i++) vec_store(left, y + i * out_step, sums[i]);
-        }
-        for (; o < outer; o++) {
-            vec sum = {0};
-            for (int q = 0; q < n_in; q++) sum += in[o * in_step + q] * columns[q];
-            vec_store(left, out + o * out_step + from, sum);
-        }
+            for (int i = 0; i < VEC; i++) columns[q * VEC + i] = i < left ? T[(from + i) * n_in + q] : 0.0;
+        multiply_rows(outer, left, n_in, columns, VEC, in, in_step, out + from, out_step);
     }
 }
 
@@ -94,33 +102,37 @@ double *box_contract_all(int dim, const int n_out[3], const int n_in[3], const d
     return in;
 }
 
-/* ------------------------------------------------------------------------------------- even and odd */
-
-/* Sums of opposite points, then differences (upper less lower): n_even and n - n_even of them. */
-static void fold(int64_t outer, int n, int64_t inner, const double *in, double *out) {
-    int pairs = n / 2, n_even = n - pairs;
-    for (int64_t o = 0; o < outer; o++, in += n * inner, out += n * inner) {
-        for (int q = 0; q < pairs; q++) {
-            const double *low = in + q * inner, *high = in + (n - 1 - q) * inner;
-            double *sum = out + q * inner, *difference = out + (n_even + q) * inner;
-            for (int64_t r = 0; r < inner; r++) {
-                sum[r] = high[r] + low[r];
-                difference[r] = high[r] - low[r];
-            }
+double box_weigh(const int extent[3], const double *const weights[3], const double *u) {
+    double sum = 0.0;
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++, u += extent[0]) {
+            double row = 0.0;
+            for (int i = 0; i < extent[0]; i++) row += weights[0][i] * u[i];
+            sum += weights[2][k] * weights[1][j] * row;
         }
-        if (pairs < n_even) memcpy(out + pairs * inner, in + pairs * inner, (size_t)inner * sizeof *out);
-    }
+    return sum;
 }
 
-static void unfold(int64_t outer, int n, int64_t inner, const double *in, double *out) {
+void box_add_products(const int extent[3], const double *const weights[3], double by, double *u) {
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++, u += extent[0])
+            for (int i = 0; i < extent[0]; i++) u[i] += by * weights[0][i] * weights[1][j] * weights[2][k];
+}
+
+/* ------------------------------------------------------------------------------------- even and odd */
+
+/* Sums of opposite points, then differences (upper less lower), n_even and n - n_even of them; back: the
+ * points from these. */
+static void fold(int64_t outer, int n, int64_t inner, int back, const double *in, double *out) {
     int pairs = n / 2, n_even = n - pairs;
     for (int64_t o = 0; o < outer; o++, in += n * inner, out += n * inner) {
         for (int q = 0; q < pairs; q++) {
-            const double *even = in + q * inner, *odd = in + (n_even + q) * inner;
-            double *low = out + q * inner, *high = out + (n - 1 - q) * inner;
+            int high = n - 1 - q, odd = n_even + q;
+            const double *one = in + (back ? q : high) * inner, *two = in + (back ? odd : q) * inner;
+            double *sum = out + (back ? high : q) * inner, *difference = out + (back ? q : odd) * inner;
             for (int64_t r = 0; r < inner; r++) {
-                high[r] = even[r] + odd[r];
-                low[r] = even[r] - odd[r];
+                sum[r] = one[r] + two[r];
+                difference[r] = one[r] - two[r];
             }
         }
         if (pairs < n_even) memcpy(out + pairs * inner, in + pairs * inner, (size_t)inner * sizeof *out);
@@ -130,26 +142,8 @@ static void unfold(int64_t outer, int n, int64_t inner, const double *in, double
 /* Direction 0 in one go, by a full matrix of padded columns (n x vec_padded(n)): sums and differences inside
  * a row would cost more than the half of the products that they save. */
 static void full_rows(int64_t rows, int n, const double *columns, const double *in, double *out) {
-    int padded = vec_padded(n);
-    for (int from = 0; from < n; from += VEC) {
-        const double *T = columns + from;
-        int64_t o = 0;
-        for (; o + B <= rows; o += B) {
-            const double *x = in + o * n;
-            double *y = out + o * n + from;
-            vec sums[B] = {{0}};
-            for (int q = 0; q < n; q++) {
-                vec column = vec_load(T + q * padded);
-                for (int i = 0; i < B; i++) sums[i] += x[i * n + q] * column;
-            }
-            for (int i = 0; i < B; i++) vec_store(n - from, y + i * n, sums[i]);
-        }
-        for (; o < rows; o++) {
-            vec sum = {0};
-            for (int q = 0; q < n; q++) sum += in[o * n + q] * vec_load(T + q * padded);
-            vec_store(n - from, out + o * n + from, sum);
-        }
-    }
+    for (int from = 0; from < n; from += VEC)
+        multiply_rows(rows, n - from, n, columns + from, vec_padded(n), in, n, out + from, n);
 }
 
 /* Both parities of one direction. */
@@ -160,18 +154,14 @@ static void halves(int64_t outer, int n, int64_t inner, double *const T[2], cons
     box_contract(outer, n_odd, n_odd, inner, T[1], in + n_even * inner, step, out + n_even * inner, step);
 }
 
-static int64_t count_rows(int dim, int n) {
-    return dim == 1 ? 1 : dim == 2 ? n : (int64_t)n * n;
-}
-
 double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work) {
     if (dim == 0) return in;
     int n = tables[0]->n;
-    int64_t inner = n, outer = count_rows(dim, n);
+    int64_t inner = n, outer = dim == 1 ? 1 : dim == 2 ? n : (int64_t)n * n;
     full_rows(outer, n, tables[0]->full[0], in, work);
     for (int d = 1; d < dim; d++, inner *= n) {
         outer /= n;
-        fold(outer, n, inner, work, in);
+        fold(outer, n, inner, 0, work, in);
         halves(outer, n, inner, tables[d]->forward, in, work);
     }
     return work;
@@ -180,12 +170,12 @@ double *box_forward(int dim, const struct box_table *const tables[3], double *in
 double *box_backward(int dim, const struct box_table *const tables[3], double *in, double *work) {
     if (dim == 0) return in;
     int n = tables[0]->n;
-    int64_t inner = n, outer = count_rows(dim, n);
+    int64_t inner = n, outer = dim == 1 ? 1 : dim == 2 ? n : (int64_t)n * n;
     full_rows(outer, n, tables[0]->full[1], in, work);
     for (int d = 1; d < dim; d++, inner *= n) {
         outer /= n;
         halves(outer, n, inner, tables[d]->backward, work, in);
-        unfold(outer, n, inner, in, work);
+        fold(outer, n, inner, 1, in, work);
     }
     return work;
 }
@@ -249,9 +239,9 @@ facet_status box_table_create(const struct box_line *line, const double *gauss, 
     TRY(CALLOC(t->store, 2 * (even * even + odd * odd + even * odd + n * vec_padded(n)) + 3 * n));
     TRY(ALLOC(values, 2 * n * n));
     place(t);
-    TRY(box_line_evaluate(line, n, gauss, values, values + n * n));
+    TRY(box_legendre_evaluate(n, line->S, n, gauss, values, values + n * n));
     fill(t, weights, values, values + n * n);
-    TRY(box_line_evaluate(line, 1, &one, t->ends, t->slopes));
+    TRY(box_legendre_evaluate(n, line->S, 1, &one, t->ends, t->slopes));
 done:
     base_free(&values);
     if (status != FACET_OK) box_table_destroy(t);

@@ -47,6 +47,10 @@ void box_contract(int64_t outer, int n_out, int n_in, int64_t inner, const doubl
 double *box_contract_all(int dim, const int n_out[3], const int n_in[3], const double *const T[3], double *in,
                          double *out);
 
+/* The sum over i, j, k of u(i,j,k) weights[0][i] weights[1][j] weights[2][k]; and u += by these products. */
+double box_weigh(const int extent[3], const double *const weights[3], const double *u);
+void box_add_products(const int extent[3], const double *const weights[3], double by, double *u);
+
 /* Gauss values to modes and back, in all directions. in: is overwritten; returns which of in and work holds
  * the result. n^dim + slack each. */
 double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work);

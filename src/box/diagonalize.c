@@ -1,7 +1,6 @@
 /* Directions, transforms, and the solve: by dense products on the host, by kernels elsewhere. */
 #include "box/diagonalize.h"
 
-#include <cblas.h>
 #include <omp.h>
 #include <string.h>
 
@@ -43,8 +42,8 @@ void box_direction_fill(struct box_direction *x, int parity, const double *value
                         const double *weights) {
     int points = x->fold.sizes[parity], size = x->sizes[parity], first = box_fold_first(&x->fold, parity);
     for (int i = 0; i < points; i++) {
-        const int *from = x->fold.from[first + i];
-        const double *w = x->fold.weights[first + i];
+        const int *from = x->fold.from[0][first + i];
+        const double *w = x->fold.weights[0][first + i];
         for (int m = 0; m < size; m++) {
             double value =
                 w[0] * values[(int64_t)from[0] * step + m] + w[1] * values[(int64_t)from[1] * step + m];
@@ -64,9 +63,9 @@ double box_direction_value(const struct box_direction *x, int point, int mode) {
     int parity = mode >= x->sizes[0], size = x->sizes[parity];
     double sum = 0.0;
     for (int s = 0; s < 2; s++) {
-        int row = x->fold.back_from[point][s];
+        int row = x->fold.from[1][point][s];
         if ((row >= x->fold.sizes[0]) != parity) continue;
-        sum += x->fold.back_weights[point][s] *
+        sum += x->fold.weights[1][point][s] *
                x->backward[parity][(int64_t)(row - box_fold_first(&x->fold, parity)) * size + mode -
                                    (parity ? x->sizes[0] : 0)];
     }
@@ -76,14 +75,12 @@ double box_direction_value(const struct box_direction *x, int point, int mode) {
 /* A chain of elements: number[i] is the unknown of its node i, -1 where that is fixed. */
 struct chain {
     int n_nodes, n, ring, *number;
-    double *M, *A, *S;
+    double *M, *A, *S; /* the first owns all three */
 };
 
 static void chain_destroy(struct chain *c) {
     base_free(&c->number);
     base_free(&c->M);
-    base_free(&c->A);
-    base_free(&c->S);
 }
 
 static facet_status chain_create(const struct box_grid *g, int d, const struct box_element *e,
@@ -97,9 +94,10 @@ static facet_status chain_create(const struct box_grid *g, int d, const struct b
             fixed = (i == 0 && g->sides[d][0] == BOX_DIRICHLET) || (end && g->sides[d][1] == BOX_DIRICHLET);
         c->number[i] = fixed ? -1 : end && c->ring ? 0 : c->n++;
     }
-    TRY(CALLOC(c->M, (int64_t)c->n * c->n));
-    TRY(CALLOC(c->A, (int64_t)c->n * c->n));
-    TRY(ALLOC(c->S, (int64_t)c->n * c->n));
+    int64_t size = (int64_t)c->n * c->n;
+    TRY(CALLOC(c->M, 3 * size));
+    c->A = c->M + size;
+    c->S = c->A + size;
     for (int cell = 0; cell < g->cells[d]; cell++) {
         const int *at = c->number + cell * e->k;
         box_element_add(e, g->widths[d][cell], at, at, c->n, c->M, c->A);
@@ -157,39 +155,28 @@ done:
 
 /* ------------------------------------------------------------------------------------- planes */
 
-/* What a parity without inputs gives. */
-static void clear(int rows, int columns, double *C, int64_t step) {
-    for (int i = 0; i < rows; i++) memset(C + i * step, 0, (size_t)columns * sizeof *C);
-}
-
 /* C = A B' along the columns (A: rows x all inputs, parity by parity). */
 static void multiply_columns(double *const B[2], const int in[2], const int out[2], int rows, const double *A,
                              double *C) {
-    int ld_in = in[0] + in[1], ld_out = out[0] + out[1];
+    int n_in = in[0] + in[1], n_out = out[0] + out[1];
     for (int b = 0, from = 0, to = 0; b < 2; from += in[b], to += out[b++])
-        if (in[b] > 0 && out[b] > 0)
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, out[b], in[b], 1.0, A + from, ld_in,
-                        B[b], in[b], 0.0, C + to, ld_out);
-        else
-            clear(rows, out[b], C + to, ld_out);
+        box_multiply(0, 1, rows, out[b], in[b], 1.0, A + from, n_in, B[b], in[b], 0.0, C + to, n_out);
 }
 /* C = B A along the rows. */
 static void multiply_rows(double *const B[2], const int in[2], const int out[2], int columns, const double *A,
                           int64_t A_step, double *C, int64_t C_step) {
     for (int b = 0, from = 0, to = 0; b < 2; from += in[b], to += out[b++])
-        if (in[b] > 0 && out[b] > 0)
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, out[b], columns, in[b], 1.0, B[b], in[b],
-                        A + from * A_step, (int)A_step, 0.0, C + to * C_step, (int)C_step);
-        else
-            clear(out[b], columns, C + to * C_step, C_step);
+        box_multiply(0, 0, out[b], columns, in[b], 1.0, B[b], in[b], A + from * A_step, A_step, 0.0,
+                     C + to * C_step, C_step);
 }
 
 static int is_folded(const struct box_direction *x) {
     return x->fold.sizes[1] > 0;
 }
 
-void box_direction_row(const struct box_direction *x, int back, int piece, int64_t step, double *row,
-                       double *folded, double *work) {
+/* A row of points, in pieces of so many numbers every `step`, to its folded ones or back. work: one row. */
+static void fold_row(const struct box_direction *x, int back, int piece, int64_t step, double *row,
+                     double *folded, double *work) {
     const int n = x->fold.n, whole = piece == n;
     double *points = whole ? row : is_folded(x) ? work : folded;
     for (int c = 0; !back && !whole && c * piece < n; c++)
@@ -199,8 +186,10 @@ void box_direction_row(const struct box_direction *x, int back, int piece, int64
         memcpy(row + c * step, points + c * piece, (size_t)piece * sizeof *row);
 }
 
-void box_planes_forward(const struct box_direction *x, const struct box_direction *y, int count, double *in,
-                        double *work, double *out) {
+/* `count` planes, points of y x folded points of x, to modes, and back. The argument of the former is
+ * overwritten. */
+static void planes_forward(const struct box_planes *p, int count, double *in, double *work, double *out) {
+    const struct box_direction *x = p->x, *y = p->y;
     const int n = x->n_modes;
     multiply_columns(x->forward, x->fold.sizes, x->sizes, count * y->fold.n, in, work);
     for (int i = 0; i < count; i++, work += (int64_t)y->fold.n * n, out += (int64_t)y->n_modes * n) {
@@ -209,8 +198,8 @@ void box_planes_forward(const struct box_direction *x, const struct box_directio
     }
 }
 
-void box_planes_back(const struct box_direction *x, const struct box_direction *y, int count,
-                     const double *in, double *work, double *out) {
+static void planes_back(const struct box_planes *p, int count, const double *in, double *work, double *out) {
+    const struct box_direction *x = p->x, *y = p->y;
     const int n = x->n_modes;
     for (int i = 0; i < count; i++) {
         double *plane = work + (int64_t)i * y->fold.n * n, *to = is_folded(y) ? out : plane;
@@ -220,28 +209,51 @@ void box_planes_back(const struct box_direction *x, const struct box_direction *
     multiply_columns(x->backward, x->sizes, x->fold.sizes, count * y->fold.n, work, out);
 }
 
-/* ------------------------------------------------------------------------------------- transforms */
-
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
+static int64_t most(const struct box_direction *x) {
+    return x->fold.n > x->n_modes ? x->fold.n : x->n_modes;
 }
+
+void box_planes_prepare(struct box_planes *p) {
+    int64_t size = most(p->x) * most(p->y);
+    p->group = (int)(1 + GROUP / (size + 1));
+    if (p->group > p->n) p->group = p->n;
+    p->room = p->group * size;
+}
+
+void box_planes_transform(const struct box_planes *p, int back, double *points, double *modes, double *work) {
+    const int *piece = p->piece, nx = p->x->fold.n, ny = p->y->fold.n;
+    double *one = work, *two = work + p->room;
+#pragma omp for schedule(dynamic) nowait
+    for (int begin = 0; begin < p->n; begin += p->group) {
+        double *to = modes + (int64_t)begin * p->x->n_modes * p->y->n_modes;
+        int count = p->n - begin < p->group ? p->n - begin : p->group;
+        if (back) planes_back(p, count, to, two, one);
+        for (int r = 0; r < count * ny; r++) {
+            int i = r % ny, j = begin + r / ny;
+            double *row = points + j / piece[2] * p->step[2] + i / piece[1] * p->step[1] +
+                          ((int64_t)(j % piece[2]) * piece[1] + i % piece[1]) * piece[0];
+            fold_row(p->x, back, piece[0], p->step[0], row, one + (int64_t)r * nx, two);
+        }
+        if (!back) planes_forward(p, count, one, two, to);
+    }
+}
+
+/* ------------------------------------------------------------------------------------- transforms */
 
 facet_status box_transform_create(const struct box_direction *const axes[3], const int piece[3],
                                   struct box_transform *t) {
     facet_status status = FACET_OK;
-    int64_t most[3], all = 1;
-    *t = (struct box_transform){.group = 1};
-    for (int d = 0; d < 3; d++) {
+    int64_t step = (int64_t)piece[0] * piece[1] * piece[2];
+    *t = (struct box_transform){.layers = {.x = axes[0], .y = axes[1], .n = axes[2]->fold.n}};
+    for (int d = 0; d < 3; step *= axes[d]->fold.n / piece[d], d++) {
         t->axes[d] = axes[d];
-        t->piece[d] = piece[d];
-        most[d] = larger(axes[d]->fold.n, axes[d]->n_modes);
-        all *= most[d];
+        t->layers.piece[d] = piece[d];
+        t->layers.step[d] = step;
     }
-    t->n_work = base_threads_for(all);
-    t->group = (int)(1 + GROUP / (most[0] * most[1] + 1));
-    if (t->group > axes[2]->fold.n) t->group = axes[2]->fold.n;
-    t->room = larger(t->group * most[0] * most[1], BOX_COLUMNS * most[2]);
-    TRY(ALLOC(t->planes, most[2] * axes[0]->n_modes * axes[1]->n_modes));
+    box_planes_prepare(&t->layers);
+    t->n_work = base_threads_for(most(axes[0]) * most(axes[1]) * most(axes[2]));
+    t->room = BOX_COLUMNS * most(axes[2]) > t->layers.room ? BOX_COLUMNS * most(axes[2]) : t->layers.room;
+    TRY(ALLOC(t->planes, most(axes[2]) * axes[0]->n_modes * axes[1]->n_modes));
     TRY(ALLOC(t->scratch, 2 * t->n_work * t->room));
 done:
     if (status != FACET_OK) box_transform_destroy(t);
@@ -254,24 +266,10 @@ void box_transform_destroy(struct box_transform *t) {
 }
 
 void box_transform_planes(const struct box_transform *t, int back, const double *in, double *out) {
-    const struct box_direction *x = t->axes[0], *y = t->axes[1];
-    const int *p = t->piece, nx = x->fold.n, ny = y->fold.n, nz = t->axes[2]->fold.n, group = t->group;
-    const int64_t size = (int64_t)p[0] * p[1] * p[2], line = nx / p[0] * size, layer = ny / p[1] * line;
     double *points = back ? out : (double *)in;
-#pragma omp parallel for schedule(dynamic) num_threads(t->n_work)
-    for (int begin = 0; begin < nz; begin += group) {
-        double *one = t->scratch + 2 * omp_get_thread_num() * t->room, *two = one + t->room;
-        double *planes = t->planes + (int64_t)begin * x->n_modes * y->n_modes;
-        int count = nz - begin < group ? nz - begin : group;
-        if (back) box_planes_back(x, y, count, planes, two, one);
-        for (int r = 0; r < count * ny; r++) {
-            int i = r % ny, j = begin + r / ny;
-            double *row =
-                points + j / p[2] * layer + i / p[1] * line + ((int64_t)(j % p[2]) * p[1] + i % p[1]) * p[0];
-            box_direction_row(x, back, p[0], size, row, one + (int64_t)r * nx, two);
-        }
-        if (!back) box_planes_forward(x, y, count, one, two, planes);
-    }
+#pragma omp parallel num_threads(t->n_work)
+    box_planes_transform(&t->layers, back, points, t->planes,
+                         t->scratch + 2 * omp_get_thread_num() * t->room);
 }
 
 /* E from columns of the planes, or back to them. */
@@ -327,12 +325,11 @@ struct box_diagonal {
     int64_t n, n_modes; /* points, modes of all directions */
     int closed;         /* there is a Dirichlet side */
     double conductivity, reaction;
-    double *inverses;               /* general denominators, on the host */
+    struct vector inverses;         /* general denominators */
     struct box_transform transform; /* on the host */
-    struct brick_modes modes;       /* elsewhere: sums of eigenvalues, and room for the kernel */
+    struct brick_modes modes;       /* elsewhere: sums of eigenvalues, and room for the kernel; */
     double *scratch;
-    double *forward[3], *backward[3]; /* elsewhere, general denominators: whole matrices */
-    struct vector device_inverses, spectrum, spare;
+    struct vector spectrum, spare; /* or whole matrices in place of its blocks, for general denominators */
 };
 
 void box_diagonal_destroy(struct box_diagonal **diagonal) {
@@ -343,15 +340,12 @@ void box_diagonal_destroy(struct box_diagonal **diagonal) {
         device_free(s->device, (void *)&s->modes.forward[d]);
         device_free(s->device, (void *)&s->modes.backward[d]);
         device_free(s->device, (void *)&s->modes.theta[d]);
-        device_free(s->device, &s->forward[d]);
-        device_free(s->device, &s->backward[d]);
     }
     device_free(s->device, &s->scratch);
-    vector_destroy(&s->device_inverses);
+    vector_destroy(&s->inverses);
     vector_destroy(&s->spectrum);
     vector_destroy(&s->spare);
     box_transform_destroy(&s->transform);
-    base_free(&s->inverses);
     base_free(diagonal);
 }
 
@@ -359,41 +353,32 @@ const struct box_direction *box_diagonal_axis(const struct box_diagonal *s, int 
     return s->axes[d];
 }
 
-/* The blocks of one direction as kernels/brick.h has them. */
-static facet_status put_blocks(struct box_diagonal *s, int d) {
+/* Modes at points as matrices of rows x columns: by parity, from the first point on, as kernels/brick.h has
+ * them; or (blocks = 0) all. */
+static facet_status put_matrices(struct box_diagonal *s, int d, int blocks, int rows, int columns) {
     facet_status status = FACET_OK;
-    struct brick_modes *to = &s->modes;
     const struct box_direction *x = s->axes[d];
-    const int blocks = brick_modes_blocks(to, d), size = to->size[d];
-    const int64_t count = (int64_t)blocks * size * size;
-    double *forward = NULL, *backward = NULL, *theta = NULL;
-    TRY(CALLOC(forward, count));
-    TRY(CALLOC(backward, count));
-    TRY(ALLOC(theta, blocks * size));
-    for (int i = 0; i < blocks * size; i++) theta[i] = 1.0;
-    for (int p = 0; p < blocks; p++)
-        for (int a = 0; a < x->sizes[p]; a++) {
-            const int mode = a + (p ? x->sizes[0] : 0);
-            theta[p * size + a] = x->theta[mode];
-            for (int i = 0; i < x->sizes[p]; i++) {
-                const double value = box_direction_value(x, to->first[d] + i, mode);
-                forward[((int64_t)p * size + a) * size + i] = value;
-                backward[((int64_t)p * size + i) * size + a] = value;
-            }
-        }
-    TRY(device_copy(s->device, &to->forward[d], forward, (size_t)count, sizeof *forward));
-    TRY(device_copy(s->device, &to->backward[d], backward, (size_t)count, sizeof *backward));
-    TRY(device_copy(s->device, &to->theta[d], theta, (size_t)(blocks * size), sizeof *theta));
+    const int n = blocks > 0 ? blocks : 1, first = blocks > 0 ? x->first : 0;
+    const int64_t count = (int64_t)n * rows * columns;
+    double *forward = NULL, *backward;
+    TRY(CALLOC(forward, 2 * count));
+    backward = forward + count;
+    for (int p = 0, mode = 0; p < n; p++)
+        for (int a = 0; a < (blocks > 0 ? x->sizes[p] : rows); a++, mode++)
+            for (int i = 0; i < (blocks > 0 ? x->sizes[p] : columns); i++)
+                forward[((int64_t)p * rows + a) * columns + i] =
+                    backward[((int64_t)p * columns + i) * rows + a] = box_direction_value(x, first + i, mode);
+    TRY(device_copy(s->device, &s->modes.forward[d], forward, (size_t)count, sizeof *forward));
+    TRY(device_copy(s->device, &s->modes.backward[d], backward, (size_t)count, sizeof *backward));
 done:
     base_free(&forward);
-    base_free(&backward);
-    base_free(&theta);
     return status;
 }
 
 static facet_status put_modes(struct box_diagonal *s) {
     facet_status status = FACET_OK;
     struct brick_modes *to = &s->modes;
+    double *theta = NULL;
     to->singular = !s->closed;
     for (int d = 0; d < 3; d++) {
         const struct box_direction *x = s->axes[d];
@@ -402,11 +387,18 @@ static facet_status put_modes(struct box_diagonal *s) {
         to->even[d] = x->sizes[1] > 0 ? x->sizes[0] : 0;
         to->size[d] = s->there[d] ? (x->sizes[0] + 15) / 16 * 16 : 1;
         to->first[d] = x->first;
-        TRY(put_blocks(s, d));
+        const int blocks = brick_modes_blocks(to, d), size = to->size[d];
+        TRY(put_matrices(s, d, blocks, size, size));
+        base_free(&theta);
+        TRY(ALLOC(theta, blocks * size));
+        for (int i = 0; i < blocks * size; i++)
+            theta[i] = i % size < x->sizes[i / size] ? x->theta[i / size * x->sizes[0] + i % size] : 1.0;
+        TRY(device_copy(s->device, &to->theta[d], theta, (size_t)(blocks * size), sizeof *theta));
     }
     TRY(device_alloc(s->device, &s->scratch, (size_t)device_modes_scratch(s->device, to),
                      sizeof *s->scratch));
 done:
+    base_free(&theta);
     return status;
 }
 
@@ -437,8 +429,8 @@ facet_status box_diagonal_create(const struct device *device, const struct box_g
         s->there[i] = d >= 0 && d < g->dim;
         s->n *= sizes[i];
         s->n_modes *= s->axes[i]->n_modes;
-        for (int side = 0; s->there[i] && side < 2; side++) s->closed |= g->sides[d][side] == BOX_DIRICHLET;
     }
+    s->closed = box_is_closed(g);
     s->conductivity = s->modes.conductivity = box_conductivity(g, 0);
     box_diagonal_set_reaction(s, box_reaction(g, 0));
     if (s->n_modes == 0) goto done; /* everything is given */
@@ -452,34 +444,12 @@ done:
     return status;
 }
 
-/* One direction as whole matrices. */
-static facet_status put_matrices(struct box_diagonal *s, int d) {
-    facet_status status = FACET_OK;
-    const struct box_direction *x = s->axes[d];
-    const int m = x->n_modes, points = s->sizes[d];
-    double *both = NULL, *backward;
-    TRY(ALLOC(both, 2 * m * points));
-    backward = both + (int64_t)m * points;
-    for (int a = 0; a < m; a++)
-        for (int i = 0; i < points; i++)
-            both[a * points + i] = backward[i * m + a] = box_direction_value(x, i, a);
-    TRY(device_copy(s->device, &s->forward[d], both, (size_t)(m * points), sizeof *both));
-    TRY(device_copy(s->device, &s->backward[d], backward, (size_t)(m * points), sizeof *both));
-done:
-    base_free(&both);
-    return status;
-}
-
 facet_status box_diagonal_set_inverses(struct box_diagonal *s, const double *inverses) {
     facet_status status = FACET_OK;
-    if (device_is_host(s->device)) {
-        TRY(ALLOC(s->inverses, s->n_modes));
-        memcpy(s->inverses, inverses, (size_t)s->n_modes * sizeof *inverses);
-        goto done;
-    }
-    for (int d = 0; d < 3; d++) TRY(put_matrices(s, d));
-    TRY(vector_create(s->device, s->n_modes, &s->device_inverses));
-    TRY(vector_upload(&s->device_inverses, inverses));
+    TRY(vector_create(s->device, s->n_modes, &s->inverses));
+    TRY(vector_upload(&s->inverses, inverses));
+    if (device_is_host(s->device)) goto done;
+    for (int d = 0; d < 3; d++) TRY(put_matrices(s, d, 0, s->axes[d]->n_modes, s->sizes[d]));
     TRY(vector_create(s->device, s->n_modes, &s->spectrum));
     TRY(vector_create(s->device, s->n, &s->spare));
 done:
@@ -492,29 +462,29 @@ static void solve_general(struct box_diagonal *s, const double *b, double *u) {
     const int *size = s->sizes, n[3] = {s->axes[0]->n_modes, s->axes[1]->n_modes, s->axes[2]->n_modes};
     double *spare = s->spare.data, *spectrum = s->spectrum.data;
     int64_t rows = (int64_t)size[1] * size[2], plane = (int64_t)n[0] * n[1];
-    device_axis_apply(device, rows, n[0], size[0], 1, s->forward[0], b, spare);
-    device_axis_apply(device, size[2], n[1], size[1], n[0], s->forward[1], spare, u);
-    device_axis_apply(device, 1, n[2], size[2], plane, s->forward[2], u, spectrum);
-    device_multiply(device, F64, s->n_modes, s->device_inverses.data, spectrum, spectrum);
-    device_axis_apply(device, 1, size[2], n[2], plane, s->backward[2], spectrum, u);
-    device_axis_apply(device, size[2], size[1], n[1], n[0], s->backward[1], u, spare);
-    device_axis_apply(device, rows, size[0], n[0], 1, s->backward[0], spare, u);
+    device_axis_apply(device, rows, n[0], size[0], 1, s->modes.forward[0], b, spare);
+    device_axis_apply(device, size[2], n[1], size[1], n[0], s->modes.forward[1], spare, u);
+    device_axis_apply(device, 1, n[2], size[2], plane, s->modes.forward[2], u, spectrum);
+    device_multiply(device, F64, s->n_modes, s->inverses.data, spectrum, spectrum);
+    device_axis_apply(device, 1, size[2], n[2], plane, s->modes.backward[2], spectrum, u);
+    device_axis_apply(device, size[2], size[1], n[1], n[0], s->modes.backward[1], u, spare);
+    device_axis_apply(device, rows, size[0], n[0], 1, s->modes.backward[0], spare, u);
 }
 
 static void divide(void *user, int64_t begin, int count, double *E) {
     struct box_diagonal *s = user;
     const int64_t columns = (int64_t)s->axes[0]->n_modes * s->axes[1]->n_modes;
-    if (s->inverses == NULL) {
+    if (s->inverses.n == 0) {
         box_transform_divide(&s->transform, s->conductivity, s->reaction, !s->closed && s->reaction == 0.0,
                              begin, count, E);
         return;
     }
     for (int i = 0; i < s->axes[2]->n_modes; i++, E += count)
-        for (int j = 0; j < count; j++) E[j] *= s->inverses[i * columns + begin + j];
+        for (int j = 0; j < count; j++) E[j] *= s->inverses.data[i * columns + begin + j];
 }
 
-void box_diagonal_solve(struct box_diagonal *s, const double *b, double *u) {
-    if (s->device_inverses.n > 0)
+static void solve(struct box_diagonal *s, const double *b, double *u) {
+    if (s->spare.n > 0)
         solve_general(s, b, u);
     else if (s->scratch != NULL)
         device_modes_solve(s->device, &s->modes, b, u, s->scratch);
@@ -531,7 +501,12 @@ static void apply(const struct operator* M, const struct vector *b, struct vecto
     if (s->n_modes == 0)
         vector_fill(u, 0.0);
     else
-        box_diagonal_solve(s, b->data, u->data);
+        solve(s, b->data, u->data);
+}
+
+void operator_create_diagonal_solve(struct box_diagonal *s, struct operator* M) {
+    *M = (struct operator){
+        .n = s->n, .device = s->device, .apply = apply, .data = s, .name = "fast diagonalization"};
 }
 
 facet_status operator_create_diagonalization(const struct device *device, const struct box_grid *g,
@@ -542,11 +517,7 @@ facet_status operator_create_diagonalization(const struct device *device, const 
     int sizes[3] = {1, 1, 1};
     for (int d = 0; d < g->dim; d++) sizes[d] = e->k * g->cells[d] + (g->sides[d][0] != BOX_PERIODIC);
     TRY(box_diagonal_create(device, g, e, straight, sizes, 0, diagonal));
-    *M = (struct operator){.n = (*diagonal)->n,
-                           .device = device,
-                           .apply = apply,
-                           .data = *diagonal,
-                           .name = "fast diagonalization"};
+    operator_create_diagonal_solve(*diagonal, M);
 done:
     return status;
 }

@@ -51,16 +51,22 @@ void box_direction_destroy(struct box_direction *direction); /* safe on a zeroed
 /* What mode m has at a point. */
 double box_direction_value(const struct box_direction *direction, int point, int mode);
 
-/* A row of points, in pieces of so many numbers every `step`, to its folded ones or back. work: one row. */
-void box_direction_row(const struct box_direction *x, int back, int piece, int64_t step, double *row,
-                       double *folded, double *work);
-/* `count` planes, points of y x folded points of x, to modes of y x modes of x, and back. The argument of the
- * former is overwritten; work and what holds points have room for the larger of points and modes in both
- * directions. */
-void box_planes_forward(const struct box_direction *x, const struct box_direction *y, int count, double *in,
-                        double *work, double *out);
-void box_planes_back(const struct box_direction *x, const struct box_direction *y, int count,
-                     const double *in, double *work, double *out);
+/* ------------------------------------------------------------------------------------- two of them */
+
+/* n planes of points of y x x. Points lie together in pieces, piece[0] fastest; step: from one piece to the
+ * next in x, in y, and from plane to plane. */
+struct box_planes {
+    const struct box_direction *x, *y;
+    int n, piece[3];
+    int64_t step[3];
+    int group;    /* so many at a time */
+    int64_t room; /* of each of two work arrays */
+};
+void box_planes_prepare(struct box_planes *planes); /* sets group and room */
+/* Points to modes, planes of modes of y x modes of x, or back. For all threads of a team to call, each with
+ * work arrays of its own; nobody waits at the end. */
+void box_planes_transform(const struct box_planes *planes, int back, double *points, double *modes,
+                          double *work);
 
 /* ------------------------------------------------------------------------------------- three of them */
 
@@ -68,10 +74,10 @@ void box_planes_back(const struct box_direction *x, const struct box_direction *
  * Work arrays belong to the object: one transform at a time. */
 struct box_transform {
     const struct box_direction *axes[3];
-    int piece[3];
-    int n_work, group; /* threads; planes at a time */
-    int64_t room;      /* of each of the two work arrays of a thread */
-    double *planes;    /* points of direction 2 x modes of 1 and 0 */
+    struct box_planes layers; /* of directions 0 and 1 */
+    int n_work;               /* threads */
+    int64_t room;             /* of each of the two work arrays of a thread */
+    double *planes;           /* points of direction 2 x modes of 1 and 0 */
     double *scratch;
 };
 facet_status box_transform_create(const struct box_direction *const axes[3], const int piece[3],
@@ -105,10 +111,10 @@ const struct box_direction *box_diagonal_axis(const struct box_diagonal *diagona
 void box_diagonal_set_reaction(struct box_diagonal *diagonal, double reaction);
 /* One for every product of modes, axis 0 fastest. */
 facet_status box_diagonal_set_inverses(struct box_diagonal *diagonal, const double *inverses);
-/* u from b; they may be one, unless denominators are general. */
-void box_diagonal_solve(struct box_diagonal *diagonal, const double *b, double *u);
-/* Of continuous elements, as an operator on vectors of all nodes. `diagonal` is the caller's, and must
- * outlive M. */
+/* u from b, which may be one unless denominators are general. `diagonal` is the caller's, and must outlive M.
+ */
+void operator_create_diagonal_solve(struct box_diagonal *diagonal, struct operator* M);
+/* Both for continuous elements, on vectors of all nodes. */
 facet_status operator_create_diagonalization(const struct device *device, const struct box_grid *grid,
                                              const struct box_element *element,
                                              struct box_diagonal **diagonal, struct operator* M);

@@ -15,8 +15,6 @@
 
 void box_element_destroy(struct box_element *element) {
     base_free(&element->nodes);
-    base_free(&element->mass);
-    base_free(&element->stiffness);
     *element = (struct box_element){0};
 }
 
@@ -27,9 +25,9 @@ facet_status box_element_create(int k, struct box_element *e) {
     int n = k + 1;
     double *x = NULL, *w, *values, *slopes;
     *e = (struct box_element){.k = k};
-    TRY(CALLOC(e->nodes, n));
-    TRY(CALLOC(e->mass, n * n));
-    TRY(CALLOC(e->stiffness, n * n));
+    TRY(CALLOC(e->nodes, n + 2 * n * n));
+    e->mass = e->nodes + n;
+    e->stiffness = e->mass + n * n;
     TRY(ALLOC(x, 2 * n * (n + 1)));
     w = x + n;
     values = w + n;
@@ -64,9 +62,9 @@ facet_status box_element_tables(const struct box_element *e, int n_points, const
                                 double *slopes) {
     facet_status status = FACET_OK;
     int n = e->k + 1;
-    double *weights = NULL, *D = NULL;
-    TRY(ALLOC(weights, n));
-    TRY(ALLOC(D, n * n));
+    double *weights = NULL, *D;
+    TRY(ALLOC(weights, n + n * n));
+    D = weights + n;
     lagrange_weights(n, e->nodes, weights);
     lagrange_derivative(n, e->nodes, weights, D);
     memset(slopes, 0, (size_t)n_points * (size_t)n * sizeof *slopes);
@@ -78,7 +76,6 @@ facet_status box_element_tables(const struct box_element *e, int n_points, const
     }
 done:
     base_free(&weights);
-    base_free(&D);
     return status;
 }
 
@@ -95,18 +92,16 @@ void box_element_add(const struct box_element *e, double h, const int *rows, con
 
 /* ------------------------------------------------------------------------------ blocks */
 
-int box_is_symmetric(int m, const double *M, const double *A) {
+int box_is_symmetric(int m, const double *B) {
     int with = m + 2;
-    double largest_M = 0.0, largest_A = 0.0, difference_M = 0.0, difference_A = 0.0;
+    double largest = 0.0, difference = 0.0;
     for (int i = 0; i < m; i++)
         for (int j = 0; j < with; j++) {
             int at = i * with + j, mirror = (m - 1 - i) * with + with - 1 - j;
-            largest_M = fmax(largest_M, fabs(M[at]));
-            largest_A = fmax(largest_A, fabs(A[at]));
-            difference_M = fmax(difference_M, fabs(M[at] - M[mirror]));
-            difference_A = fmax(difference_A, fabs(A[at] - A[mirror]));
+            largest = fmax(largest, fabs(B[at]));
+            difference = fmax(difference, fabs(B[at] - B[mirror]));
         }
-    return difference_M <= SAME * largest_M && difference_A <= SAME * largest_A;
+    return difference <= SAME * largest;
 }
 
 /* C[a][i] = one block of `rows` (modes from nodes) or its transpose. */

@@ -9,7 +9,7 @@
  * exact. */
 struct box_element {
     int k;
-    double *nodes;            /* k + 1 */
+    double *nodes;            /* k + 1; owns all three */
     double *mass, *stiffness; /* (k + 1) x (k + 1) */
 };
 facet_status box_element_create(int k, struct box_element *element);
@@ -24,9 +24,9 @@ facet_status box_element_tables(const struct box_element *element, int n_points,
 void box_element_add(const struct box_element *element, double h, const int *rows, const int *columns,
                      int step, double *M, double *A);
 
-/* Whether M and A (m x (m + 2): a column before and one after the nodes) are the same when all nodes are
+/* Whether a matrix (m x (m + 2): a column before and one after the nodes) is the same when all nodes are
  * taken in reverse. */
-int box_is_symmetric(int m, const double *M, const double *A);
+int box_is_symmetric(int m, const double *B);
 /* rows (m x m: modes by nodes, `even` even modes first; 0: no parity) or its transpose as blocks for sums and
  * differences of opposite nodes. */
 void box_put_blocks(double *to, int m, int even, const double *rows, int transposed);

@@ -37,10 +37,10 @@ static double end_value(const struct box_line *line, int i) {
 static facet_status solve_parity(struct box_line *line, int parity, int first, int count) {
     facet_status status = FACET_OK;
     int n = line->n, others = n - count, rows = others + 1 > count ? others + 1 : count;
-    double *A = NULL, *sigma = NULL, *V = NULL;
-    TRY(CALLOC(A, rows * count));
-    TRY(ALLOC(sigma, count));
-    TRY(ALLOC(V, count * count));
+    double *A = NULL, *sigma, *V;
+    TRY(CALLOC(A, (rows + 1 + count) * count));
+    sigma = A + rows * count;
+    V = sigma + count;
     for (int a = 0; a < count; a++) {
         int i = 2 * a + parity;
         for (int o = 0; o < others; o++) A[a * rows + o] = derivative(line, i, 2 * o + 1 - parity);
@@ -64,14 +64,13 @@ static facet_status solve_parity(struct box_line *line, int parity, int first, i
     }
 done:
     base_free(&A);
-    base_free(&sigma);
-    base_free(&V);
     return status;
 }
 
-static facet_status create(int degree, double rho, double last, struct box_line *line) {
+facet_status box_line_create(int degree, double rho, int lumped, struct box_line *line) {
     facet_status status = FACET_OK;
     int n = degree + 1;
+    double last = lumped ? 1.0 / sqrt(2.0 + 1.0 / degree) : 1.0;
     *line = (struct box_line){.n = n, .n_even = (n + 1) / 2, .rho = rho, .last = last};
     if (degree < 1 || degree > BOX_MAX_DEGREE)
         FAIL(FACET_ERROR_INPUT, "the degree on a box must be 1 to %d, not %d", BOX_MAX_DEGREE, degree);
@@ -88,14 +87,6 @@ static facet_status create(int degree, double rho, double last, struct box_line 
 done:
     if (status != FACET_OK) box_line_destroy(line);
     return status;
-}
-
-facet_status box_line_create(int degree, double rho, struct box_line *line) {
-    return create(degree, rho, 1.0, line);
-}
-
-facet_status box_line_create_lumped(int degree, double rho, struct box_line *line) {
-    return create(degree, rho, 1.0 / sqrt(2.0 + 1.0 / degree), line);
 }
 
 facet_status box_legendre_evaluate(int n, const double *coefficients, int n_points, const double *x,
@@ -118,9 +109,4 @@ facet_status box_legendre_evaluate(int n, const double *coefficients, int n_poin
 done:
     base_free(&p);
     return status;
-}
-
-facet_status box_line_evaluate(const struct box_line *line, int n_points, const double *x, double *values,
-                               double *derivatives) {
-    return box_legendre_evaluate(line->n, line->S, n_points, x, values, derivatives);
 }

@@ -46,14 +46,9 @@ struct box_line {
     double *b;           /* n */
     double gamma[2];     /* (g + c) / 2, (g - c) / 2 */
 };
-/* degree 1 .. BOX_MAX_DEGREE, rho > 0. */
-facet_status box_line_create(int degree, double rho, struct box_line *line);
-/* With the mass lumped at the Gauss-Lobatto points: that matrix is still diagonal, but the square of l_p,
- * which the rule does not integrate, is 2 + 1/p. */
-facet_status box_line_create_lumped(int degree, double rho, struct box_line *line);
+/* degree 1 .. BOX_MAX_DEGREE, rho > 0. lumped: the mass at the Gauss-Lobatto points; that matrix is still
+ * diagonal, but the square of l_p, which the rule does not integrate, is 2 + 1/p. */
+facet_status box_line_create(int degree, double rho, int lumped, struct box_line *line);
 void box_line_destroy(struct box_line *line); /* safe on a zeroed struct, and twice */
-/* Of the modes. */
-facet_status box_line_evaluate(const struct box_line *line, int n_points, const double *x, double *values,
-                               double *derivatives);
 
 #endif

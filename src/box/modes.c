@@ -1,6 +1,7 @@
 /* Folds, and the eigenvectors and singular vectors of folded problems. */
 #include "box/modes.h"
 
+#include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
 #include <string.h>
@@ -14,54 +15,45 @@
 /* ----------------------------------------------------------------------------------------- folds */
 
 void box_fold_destroy(struct box_fold *f) {
-    base_free(&f->from);
-    base_free(&f->back_from);
-    base_free(&f->weights);
-    base_free(&f->back_weights);
+    for (int back = 0; back < 2; back++) {
+        base_free(&f->from[back]);
+        base_free(&f->weights[back]);
+    }
     *f = (struct box_fold){0};
 }
 
-static void fold_entry(struct box_fold *f, int i, int a, int b, double wa, double wb) {
-    f->from[i][0] = a;
-    f->from[i][1] = b;
-    f->weights[i][0] = wa;
-    f->weights[i][1] = wb;
-}
-/* The transpose: x[a] collects from the two entries it went to. */
-static void back_entry(struct box_fold *f, int i, int a, int b, double wa, double wb) {
-    f->back_from[i][0] = a;
-    f->back_from[i][1] = b;
-    f->back_weights[i][0] = wa;
-    f->back_weights[i][1] = wb;
+static void put_row(struct box_fold *f, int back, int i, int a, int b, double wa, double wb) {
+    f->from[back][i][0] = a;
+    f->from[back][i][1] = b;
+    f->weights[back][i][0] = wa;
+    f->weights[back][i][1] = wb;
 }
 
 facet_status box_fold_create(int n, const int *mirror, const int *signs, struct box_fold *f) {
     facet_status status = FACET_OK;
     double half = sqrt(0.5);
     *f = (struct box_fold){.n = n};
-    TRY(ALLOC(f->from, n));
-    TRY(ALLOC(f->back_from, n));
-    TRY(ALLOC(f->weights, n));
-    TRY(ALLOC(f->back_weights, n));
+    for (int back = 0; back < 2; back++) {
+        TRY(ALLOC(f->from[back], n));
+        TRY(ALLOC(f->weights[back], n));
+    }
     for (int i = 0; i < n; i++) { /* how many are even? */
         int j = mirror == NULL ? i : mirror[i], sign = signs == NULL || mirror == NULL ? 1 : signs[i];
         f->sizes[0] += i < j || (i == j && sign > 0);
         f->sizes[1] += i < j || (i == j && sign < 0);
     }
     int even = 0, odd = f->sizes[0];
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++) { /* back, each collects from the two entries it went to */
         int j = mirror == NULL ? i : mirror[i], sign = signs == NULL || mirror == NULL ? 1 : signs[i];
         if (i == j) {
             int to = sign > 0 ? even++ : odd++;
-            fold_entry(f, to, i, i, 1.0, 0.0);
-            back_entry(f, i, to, to, 1.0, 0.0);
+            put_row(f, 0, to, i, i, 1.0, 0.0);
+            put_row(f, 1, i, to, to, 1.0, 0.0);
         } else if (i < j) {
-            fold_entry(f, even, i, j, half, sign * half);
-            fold_entry(f, odd, i, j, half, -sign * half);
-            back_entry(f, i, even, odd, half, half);
-            back_entry(f, j, even, odd, sign * half, -sign * half);
-            even++;
-            odd++;
+            put_row(f, 0, even, i, j, half, sign * half);
+            put_row(f, 0, odd, i, j, half, -sign * half);
+            put_row(f, 1, i, even, odd, half, half);
+            put_row(f, 1, j, even++, odd++, sign * half, -sign * half);
         }
     }
 done:
@@ -83,8 +75,8 @@ done:
 void box_fold_rows(const struct box_fold *f, int back, int64_t width, const double *x, int64_t x_step,
                    double *restrict y, int64_t y_step) {
     for (int i = 0; i < f->n; i++) {
-        const int *from = back ? f->back_from[i] : f->from[i];
-        const double *weights = back ? f->back_weights[i] : f->weights[i];
+        const int *from = f->from[back][i];
+        const double *weights = f->weights[back][i];
         const double *one = x + from[0] * x_step, *two = x + from[1] * x_step;
         double v = weights[0], w = weights[1], *to = y + i * y_step;
         if (w == 0.0)
@@ -95,8 +87,8 @@ void box_fold_rows(const struct box_fold *f, int back, int64_t width, const doub
 }
 
 void box_fold_row(const struct box_fold *f, int back, const double *x, double *restrict y) {
-    int(*from)[2] = back ? f->back_from : f->from;
-    double(*weights)[2] = back ? f->back_weights : f->weights;
+    int(*from)[2] = f->from[back];
+    double(*weights)[2] = f->weights[back];
     if (f->sizes[1] == 0) {
         memcpy(y, x, (size_t)f->n * sizeof *y);
         return;
@@ -120,8 +112,8 @@ void box_fold_matrix(const struct box_fold *rows, const struct box_fold *columns
     const int first = box_fold_first(rows, parity), second = box_fold_first(columns, parity);
     for (int i = first; i < first + rows->sizes[parity]; i++)
         for (int j = second; j < second + columns->sizes[parity]; j++) {
-            const int *row = rows->from[i], *column = columns->from[j];
-            const double *v = rows->weights[i], *w = columns->weights[j];
+            const int *row = rows->from[0][i], *column = columns->from[0][j];
+            const double *v = rows->weights[0][i], *w = columns->weights[0][j];
             double sum = 0.0;
             for (int x = 0; x < 4; x++)
                 if (v[x / 2] != 0.0 && w[x % 2] != 0.0)
@@ -154,13 +146,22 @@ facet_status box_modes(const struct box_fold *f, const double *M, const double *
         for (int mode = 0; mode < count; mode++)
             for (int i = 0; i < count; i++)
                 for (int s = 0; s < 2; s++)
-                    S[(int64_t)f->from[first + i][s] * f->n + first + mode] +=
-                        f->weights[first + i][s] * a[(int64_t)mode * count + i];
+                    S[(int64_t)f->from[0][first + i][s] * f->n + first + mode] +=
+                        f->weights[0][first + i][s] * a[(int64_t)mode * count + i];
     }
 done:
     base_free(&a);
     base_free(&m);
     return status;
+}
+
+void box_multiply(int A_transposed, int B_transposed, int m, int n, int k, double alpha, const double *A,
+                  int64_t A_step, const double *B, int64_t B_step, double beta, double *C, int64_t C_step) {
+    if (m > 0 && n > 0 && k > 0)
+        cblas_dgemm(CblasRowMajor, A_transposed ? CblasTrans : CblasNoTrans,
+                    B_transposed ? CblasTrans : CblasNoTrans, m, n, k, alpha, A, (int)A_step, B, (int)B_step,
+                    beta, C, (int)C_step);
+    for (int i = 0; k == 0 && beta == 0.0 && i < m; i++) memset(C + i * C_step, 0, (size_t)n * sizeof *C);
 }
 
 facet_status box_singular_values(int rows, int columns, double *A, double *values, double *V) {

@@ -12,11 +12,12 @@
 
 #include "base/status.h"
 
-/* y = T x and x = T' y, row by row: y[i] = weights[i][0] x[from[i][0]] + weights[i][1] x[from[i][1]]. */
+/* y = T x ([0]) and x = T' y ([1]), row by row: y[i] = weights[i][0] x[from[i][0]] + weights[i][1]
+ * x[from[i][1]]. */
 struct box_fold {
     int n, sizes[2]; /* all, even ones (which come first), odd ones */
-    int (*from)[2], (*back_from)[2];
-    double (*weights)[2], (*back_weights)[2];
+    int (*from[2])[2];
+    double (*weights[2])[2];
 };
 /* mirror[i]: the index that i goes to, with the sign signs[i] (NULL: 1); mirror NULL: T = 1. */
 facet_status box_fold_create(int n, const int *mirror, const int *signs, struct box_fold *fold);
@@ -41,6 +42,10 @@ int box_is_mirrored(int n_cells, const double *widths, const int *kinds);
 facet_status box_modes(const struct box_fold *fold, const double *M, const double *A, int step, double *S,
                        double *eigenvalues);
 
+/* C = alpha A B + beta C by rows, C being m x n and A m x k, so many numbers from row to row; A or B may be
+ * given transposed. Parities may be empty: k = 0 leaves beta C, which is 0 for beta = 0. */
+void box_multiply(int A_transposed, int B_transposed, int m, int n, int k, double alpha, const double *A,
+                  int64_t A_step, const double *B, int64_t B_step, double beta, double *C, int64_t C_step);
 /* Singular values, descending, and right singular vectors of A (rows x columns by columns, destroyed; rows >=
  * columns): V[j * columns + i] is component j of vector i. Errors are roundings of the largest value. */
 facet_status box_singular_values(int rows, int columns, double *A, double *values, double *V);

@@ -12,13 +12,12 @@
 static int64_t plain_face(const struct boxhdg_lanes *lanes, const struct box_face_pack *f, int lane) {
     const struct box_plan *p = &lanes->plan;
     const struct box_grid *g = &lanes->hdg->grid;
-    int at[3] = {f->at[0] * L + lane, f->at[1], f->at[2]}, cell[3] = {0};
+    int at[3] = {f->at[0] * L + lane, f->at[1], f->at[2]}, cell[3];
     if (f->at[0] < 0 ? lane != L - 1 : at[0] >= p->cells[0]) return -1;
     int side = at[f->axis] >= 0;
     if (side == 0) at[f->axis] = 0;
     if (side == 1 && at[f->axis] == p->cells[f->axis] - 1 && p->fixed[f->axis][1]) return -1;
-    for (int axis = 0; axis < 3; axis++)
-        if (lanes->direction[axis] >= 0) cell[lanes->direction[axis]] = at[axis];
+    boxhdg_lanes_place(lanes, at, cell);
     return box_face(g, cell, lanes->direction[f->axis], side);
 }
 
@@ -36,74 +35,59 @@ static void face_scales(const struct boxhdg_lanes *lanes, const struct box_face_
         }
 }
 
-/* One face-pack to lanes (to != NULL) or from them. */
+/* One face-pack to lanes, or back from them. */
 static void convert_face(const struct boxhdg_lanes *lanes, int64_t number, enum boxhdg_scaling scaling,
-                         const double *plain, double *to, const double *from, double *back, double *scales) {
+                         int back, double *plain, double *packed, double *scales) {
     const struct box_plan *p = &lanes->plan;
     struct box_face_pack face = box_face_pack(p, number, L);
     const int32_t *order = lanes->order[face.axis];
     int64_t n = p->face[face.axis];
     face_scales(lanes, &face, scales);
-    if ((scaling == BOXHDG_UNKNOWN) == (to != NULL))
+    if ((scaling == BOXHDG_UNKNOWN) != back)
         for (int64_t i = 0; i < n * L; i++) scales[i] = 1.0 / scales[i];
     for (int lane = 0; lane < L; lane++) {
-        int64_t first = plain_face(lanes, &face, lane);
-        double *out = to != NULL ? to + face.begin + lane : NULL;
-        if (first < 0) {
-            for (int64_t t = 0; out != NULL && t < n; t++) out[t * L] = 0.0;
-            continue;
-        }
-        first *= n;
-        if (out != NULL)
-            for (int64_t t = 0; t < n; t++) out[t * L] = plain[first + order[t]] * scales[t * L + lane];
+        int64_t first = plain_face(lanes, &face, lane) * n;
+        double *to = packed + face.begin + lane;
+        if (first < 0)
+            for (int64_t t = 0; !back && t < n; t++) to[t * L] = 0.0;
+        else if (back)
+            for (int64_t t = 0; t < n; t++) plain[first + order[t]] = to[t * L] * scales[t * L + lane];
         else
-            for (int64_t t = 0; t < n; t++)
-                back[first + order[t]] = from[face.begin + t * L + lane] * scales[t * L + lane];
+            for (int64_t t = 0; t < n; t++) to[t * L] = plain[first + order[t]] * scales[t * L + lane];
     }
 }
 
-static void convert_all(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling, const double *plain,
-                        double *to, const double *from, double *back) {
+/* By way of the host where the vector is not there, or not of double precision. */
+static facet_status convert(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling, int back,
+                            double *plain, struct vector *v) {
+    facet_status status = FACET_OK;
     int64_t n = lanes->plan.n_faces;
+    double *staged = NULL, *packed = device_is_host(lanes->device) && v->precision == F64 ? v->data : NULL;
+    if (packed == NULL) TRY(ALLOC(staged, lanes->plan.size));
+    if (packed == NULL && back) TRY(vector_download(v, staged));
+    if (packed == NULL) packed = staged;
 #pragma omp parallel num_threads(base_threads_for(lanes->plan.size))
     {
         double scales[(BOX_MAX_DEGREE + 1) * (BOX_MAX_DEGREE + 1) * L];
 #pragma omp for schedule(static)
         for (int64_t number = 0; number < n; number++)
-            convert_face(lanes, number, scaling, plain, to, from, back, scales);
+            convert_face(lanes, number, scaling, back, plain, packed, scales);
     }
+    if (staged != NULL && !back) TRY(vector_upload(v, staged));
+done:
+    base_free(&staged);
+    return status;
 }
 
 facet_status boxhdg_lanes_pack(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
                                const double *plain, struct vector *to) {
-    facet_status status = FACET_OK;
-    double *staged = NULL;
-    if (device_is_host(lanes->device) && to->precision == F64) {
-        convert_all(lanes, scaling, plain, to->data, NULL, NULL);
-        return FACET_OK;
-    }
-    TRY(ALLOC(staged, lanes->plan.size));
-    convert_all(lanes, scaling, plain, staged, NULL, NULL);
-    TRY(vector_upload(to, staged));
-done:
-    base_free(&staged);
-    return status;
+    return convert(lanes, scaling, 0, (double *)plain, to);
 }
 
 facet_status boxhdg_lanes_unpack(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
                                  const struct vector *from, double *plain) {
-    facet_status status = FACET_OK;
-    double *staged = NULL;
-    if (device_is_host(lanes->device) && from->precision == F64) {
-        convert_all(lanes, scaling, NULL, NULL, from->data, plain);
-        return FACET_OK;
-    }
-    TRY(ALLOC(staged, lanes->plan.size));
-    TRY(vector_download(from, staged));
-    convert_all(lanes, scaling, NULL, NULL, staged, plain);
-done:
-    base_free(&staged);
-    return status;
+    struct vector v = *from;
+    return convert(lanes, scaling, 1, plain, &v);
 }
 
 /* ------------------------------------------------------------------------------------------ kernels */

@@ -1,7 +1,6 @@
 /* Chains of cells: matrices, symmetry, eigenvectors. */
 #include "boxhdg/axis.h"
 
-#include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
 #include <string.h>
@@ -9,19 +8,12 @@
 #include "base/memory.h"
 
 /* The dense matrices of a chain, by columns; the rows of X and Y are, per cell, the n coefficients of the
- * flux and the jumps at its two ends. X is divided by M^(1/2). */
+ * flux and the jumps at its two ends. X is divided by M^(1/2), and owns all four. */
 struct chain_matrices {
     int rows;
     double *X, *Y; /* rows x m, rows x planes */
     double *R, *G; /* m x planes by rows, planes x planes */
 };
-
-static void chain_free(struct chain_matrices *c) {
-    base_free(&c->X);
-    base_free(&c->Y);
-    base_free(&c->R);
-    base_free(&c->G);
-}
 
 /* X of one cell without its scale: D'S and sqrt(rho) e'S. */
 static void cell_energy(const struct box_line *line, int n, int rows, double scale, double *X) {
@@ -46,10 +38,10 @@ static void cell_energy(const struct box_line *line, int n, int rows, double sca
 static facet_status chain_make(const struct box_chain *chain, struct chain_matrices *c) {
     facet_status status = FACET_OK;
     int n = chain->n, N = chain->n_cells, planes = chain->n_planes, rows = c->rows = (n + 2) * N;
-    TRY(CALLOC(c->X, (int64_t)rows * n * N));
-    TRY(CALLOC(c->Y, (int64_t)rows * planes));
-    TRY(CALLOC(c->R, (int64_t)n * N * planes));
-    TRY(CALLOC(c->G, (int64_t)planes * planes));
+    TRY(CALLOC(c->X, (int64_t)rows * n * N + (int64_t)(rows + n * N + planes) * planes));
+    c->Y = c->X + (int64_t)rows * n * N;
+    c->R = c->Y + (int64_t)rows * planes;
+    c->G = c->R + (int64_t)n * N * planes;
     for (int cell = 0; cell < N; cell++) {
         const struct box_line *line = chain->lines[cell];
         double scale = 2.0 / chain->widths[cell], root = sqrt(scale);
@@ -77,10 +69,10 @@ done:
 static void fold_columns(const struct box_fold *f, int b, int rows, const double *A, double *out) {
     for (int i = 0; i < f->sizes[b]; i++) {
         int entry = box_fold_first(f, b) + i;
-        const double *one = A + (int64_t)f->from[entry][0] * rows,
-                     *two = A + (int64_t)f->from[entry][1] * rows;
-        for (int r = 0; r < rows; r++)
-            out[(int64_t)i * rows + r] = f->weights[entry][0] * one[r] + f->weights[entry][1] * two[r];
+        const int *from = f->from[0][entry];
+        const double *w = f->weights[0][entry], *one = A + (int64_t)from[0] * rows,
+                     *two = A + (int64_t)from[1] * rows;
+        for (int r = 0; r < rows; r++) out[(int64_t)i * rows + r] = w[0] * one[r] + w[1] * two[r];
     }
 }
 
@@ -89,12 +81,12 @@ static facet_status solve_parity(const struct chain_matrices *c, struct box_axis
     facet_status status = FACET_OK;
     const struct box_fold *f = &a->modes.fold;
     int size = f->sizes[b], planes = a->plane_fold.sizes[b], rows = c->rows, rest = rows - planes;
-    double *X = NULL, *Y = NULL, *tau = NULL, *work = NULL, *theta = a->modes.theta + box_fold_first(f, b);
+    double *X = NULL, *Y, *tau, *work, *theta = a->modes.theta + box_fold_first(f, b);
     lapack_int info = 0, room = 64 * (size + planes + 1);
-    TRY(ALLOC(X, (int64_t)rows * size));
-    TRY(ALLOC(Y, (int64_t)rows * planes));
-    TRY(ALLOC(tau, planes));
-    TRY(ALLOC(work, room));
+    TRY(ALLOC(X, (int64_t)rows * (size + planes) + planes + room));
+    Y = X + (int64_t)rows * size;
+    tau = Y + (int64_t)rows * planes;
+    work = tau + planes;
     fold_columns(f, b, rows, c->X, X);
     fold_columns(&a->plane_fold, b, rows, c->Y, Y);
     if (planes > 0) {
@@ -110,9 +102,6 @@ static facet_status solve_parity(const struct chain_matrices *c, struct box_axis
     for (int i = 0; i < size; i++) theta[i] *= theta[i];
 done:
     base_free(&X);
-    base_free(&Y);
-    base_free(&tau);
-    base_free(&work);
     return status;
 }
 
@@ -135,10 +124,8 @@ static facet_status couple_parity(const struct chain_matrices *c, struct box_axi
     if (info != 0) FAIL(FACET_ERROR_MACHINE, "LAPACK failed in a Cholesky factorisation (%d)", (int)info);
     for (int s = 0; s < planes; s++)
         for (int t = 0; t < s; t++) G[s * planes + t] = G[t * planes + s];
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, planes, planes, 1.0, R, planes, G, planes,
-                0.0, RG, planes);
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, size, planes, size, 1.0, a->modes.backward[b], size,
-                RG, planes, 0.0, a->P[b], planes);
+    box_multiply(0, 0, size, planes, planes, 1.0, R, planes, G, planes, 0.0, RG, planes);
+    box_multiply(1, 0, size, planes, size, 1.0, a->modes.backward[b], size, RG, planes, 0.0, a->P[b], planes);
 done:
     base_free(&R);
     base_free(&RG);
@@ -149,7 +136,7 @@ done:
 static void finish_parity(const struct box_chain *chain, struct box_direction *x, int b) {
     int size = x->sizes[b], first = box_fold_first(&x->fold, b);
     for (int j = 0; j < size; j++) {
-        double root = sqrt(2.0 / chain->widths[x->fold.from[first + j][0] / chain->n]);
+        double root = sqrt(2.0 / chain->widths[x->fold.from[0][first + j][0] / chain->n]);
         for (int i = 0; i < size; i++) x->forward[b][i * size + j] = x->backward[b][j * size + i] *= root;
     }
 }
@@ -158,11 +145,11 @@ static facet_status make_folds(const struct box_chain *chain, struct box_axis *a
     facet_status status = FACET_OK;
     int n = chain->n, N = chain->n_cells, m = n * N, symmetric;
     struct box_fold fold = {0};
-    int *mirror = NULL, *signs = NULL, *planes = NULL, *kinds = NULL;
-    TRY(ALLOC(mirror, m));
-    TRY(ALLOC(signs, m));
-    TRY(ALLOC(planes, chain->n_planes));
-    TRY(CALLOC(kinds, N));
+    int *mirror = NULL, *signs, *kinds, *planes;
+    TRY(CALLOC(mirror, 2 * m + N + chain->n_planes));
+    signs = mirror + m;
+    kinds = signs + m;
+    planes = kinds + N;
     for (int c = 0; c < N; c++)
         while (chain->lines[kinds[c]] != chain->lines[c]) kinds[c]++;
     symmetric = box_is_mirrored(N, chain->widths, kinds);
@@ -185,9 +172,6 @@ static facet_status make_folds(const struct box_chain *chain, struct box_axis *a
 done:
     box_fold_destroy(&fold);
     base_free(&mirror);
-    base_free(&signs);
-    base_free(&planes);
-    base_free(&kinds);
     return status;
 }
 
@@ -223,7 +207,7 @@ facet_status box_axis_create(const struct box_chain *chain, struct box_axis *a) 
     box_direction_find_smallest(&a->modes);
     if (is_free(chain)) a->modes.theta[a->modes.smallest] = 0.0;
 done:
-    chain_free(&matrices);
+    base_free(&matrices.X);
     if (status != FACET_OK) box_axis_destroy(a);
     return status;
 }

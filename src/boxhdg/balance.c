@@ -9,25 +9,18 @@ static double face_tau(const struct boxhdg_at *at, int d) {
     return at->k * at->inverse[d] * boxhdg_line(at->h, d, at->at[d])->rho;
 }
 
-static double face_flux(const struct boxhdg_at *at, const struct boxhdg_solution *s, int d, int side) {
-    const struct boxhdg *h = at->h;
-    const double *weights[3] = {at->moments[0], at->moments[1], at->moments[2]};
-    double end[BOX_MAX_DEGREE + 1], sign = side ? 1.0 : -1.0;
-    int even = (h->n + 1) / 2;
-    for (int m = 0; m < h->n; m++) end[m] = m < even ? at->ends[d][m] : sign * at->ends[d][m];
-    weights[d] = end;
-    double through =
-        sign * boxhdg_weigh(at->extent, weights, s->q + d * h->n_volume + at->cell * h->cell_size);
-    double inner = boxhdg_weigh(at->extent, weights, s->u + at->cell * h->cell_size);
-    return boxhdg_at_area(at, d) *
-           (through + face_tau(at, d) * (inner - boxhdg_at_integral(at, d, s->trace + at->faces[d][side])));
-}
-
 double boxhdg_face_flux(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t cell, int d,
                         int side) {
     struct boxhdg_at at;
+    double end[BOX_MAX_DEGREE + 1], sign = side ? 1.0 : -1.0;
     boxhdg_at_set(h, cell, &at);
-    return face_flux(&at, s, d, side);
+    const double *weights[3] = {at.moments[0], at.moments[1], at.moments[2]};
+    for (int m = 0; m < h->n; m++) end[m] = m < at.tables[d]->n_even ? at.ends[d][m] : sign * at.ends[d][m];
+    weights[d] = end;
+    double through = sign * box_weigh(at.extent, weights, s->q + d * h->n_volume + cell * h->cell_size);
+    double inner = box_weigh(at.extent, weights, s->u + cell * h->cell_size);
+    return boxhdg_at_area(&at, d) *
+           (through + face_tau(&at, d) * (inner - boxhdg_at_integral(&at, d, s->trace + at.faces[d][side])));
 }
 
 double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t cell) {
@@ -51,10 +44,9 @@ struct balance_job {
  * filled. */
 static double absolute(const struct boxhdg_at *at, int d, double *modes, double *work) {
     const struct boxhdg *h = at->h;
-    const struct box_table *tables[3];
+    const struct box_table *const tables[3] = {at->tables[d == 0], at->tables[d == 2 ? 1 : 2]};
     int dim = h->grid.dim, n0 = dim > 1 ? h->n : 1, n1 = dim > 2 ? h->n : 1;
     double sum = 0.0;
-    boxhdg_at_tangents(at, d, tables);
     const double *values = box_backward(dim - 1, tables, modes, work);
     for (int j = 0; j < n1; j++, values += n0) {
         double row = 0.0;
@@ -114,8 +106,8 @@ static facet_status balance_work(const struct boxhdg_at *at, double *scratch, vo
     double *v = scratch, *r = v + pairs, *rq = r + pairs, *u = rq + 3 * pairs, *q = u + size + BOX_SLACK;
     double *work = q + size + BOX_SLACK, bound = 0.0;
     memcpy(u, s->u + at->cell * size, (size_t)size * sizeof *u);
-    double balance = boxhdg_weigh(at->extent, at->moments, s->loads + at->cell * size) -
-                     at->reaction * boxhdg_weigh(at->extent, at->moments, u);
+    double balance = box_weigh(at->extent, at->moments, s->loads + at->cell * size) -
+                     at->reaction * box_weigh(at->extent, at->moments, u);
     boxhdg_at_gather(at, s->trace, v);
     boxhdg_at_reduce(at, at->ends, u, r);
     for (int d = 0; d < h->grid.dim; d++) {

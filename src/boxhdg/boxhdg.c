@@ -14,14 +14,10 @@ static facet_status find_line(struct boxhdg *h, double rho, int *line) {
     for (*line = 0; *line < h->n_lines; ++*line)
         if (fabs(rho - h->lines[*line].rho) <= SAME_RHO * rho) return FACET_OK;
     TRY(base_realloc(&h->lines, (size_t)h->n_lines + 1, sizeof *h->lines));
-    TRY(base_realloc(&h->gauss_values, (size_t)h->n_lines + 1, sizeof *h->gauss_values));
-    h->gauss_values[h->n_lines] = NULL;
     TRY(base_realloc(&h->tables, (size_t)h->n_lines + 1, sizeof *h->tables));
     h->tables[h->n_lines] = (struct box_table){0};
-    TRY(box_line_create(h->degree, rho, &h->lines[h->n_lines]));
+    TRY(box_line_create(h->degree, rho, 0, &h->lines[h->n_lines]));
     h->n_lines++;
-    TRY(ALLOC(h->gauss_values[*line], h->n * h->n));
-    TRY(box_line_evaluate(&h->lines[*line], h->n, h->gauss, h->gauss_values[*line], NULL));
     TRY(box_table_create(&h->lines[*line], h->gauss, h->weights, &h->tables[*line]));
 done:
     return status;
@@ -72,11 +68,9 @@ void boxhdg_destroy(struct boxhdg **hdg) {
     struct boxhdg *h = *hdg;
     for (int l = 0; l < h->n_lines; l++) {
         box_line_destroy(&h->lines[l]);
-        base_free(&h->gauss_values[l]);
         box_table_destroy(&h->tables[l]);
     }
     base_free(&h->lines);
-    base_free(&h->gauss_values);
     base_free(&h->tables);
     for (int d = 0; d < 3; d++) base_free(&h->column_line[d]);
     base_free(&h->gauss);

@@ -41,7 +41,6 @@ struct boxhdg {
         n_volume;             /* n^(dim-1), n^dim, faces x face_size, cells x cell_size */
     int64_t n_free;           /* n_trace without Dirichlet faces */
     double *gauss, *weights;  /* n: the points of a line */
-    double **gauss_values;    /* per line: n x n, modes at the Gauss points */
     struct box_table *tables; /* per line: what cells are multiplied with */
 };
 

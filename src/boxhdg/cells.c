@@ -26,15 +26,8 @@ static facet_status points_work(const struct boxhdg_at *at, double *scratch, voi
     return FACET_OK;
 }
 
-facet_status boxhdg_to_points(const struct boxhdg *h, const double *modes, double *values) {
-    struct points_job job = {.from = modes};
-    job.to = values;
-    return boxhdg_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK), points_work, &job);
-}
-
-facet_status boxhdg_from_points(const struct boxhdg *h, const double *values, double *modes) {
-    struct points_job job = {.from = values, .forward = 1};
-    job.to = modes;
+facet_status boxhdg_transform(const struct boxhdg *h, int to_points, const double *from, double *to) {
+    struct points_job job = {.from = from, .to = to, .forward = !to_points};
     return boxhdg_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK), points_work, &job);
 }
 
@@ -101,8 +94,7 @@ static facet_status apply_work(const struct boxhdg_at *at, double *scratch, void
 }
 
 static facet_status add_applied(const struct boxhdg *h, double sign, const double *x, double *y) {
-    struct apply_job job = {.x = x, .sign = sign, .fixed_only = sign < 0.0};
-    job.y = y;
+    struct apply_job job = {.x = x, .y = y, .sign = sign, .fixed_only = sign < 0.0};
     return boxhdg_for_cells(h, 1, h->cell_size + BOX_SLACK + 2 * boxhdg_pairs_size(h), apply_work, &job);
 }
 
@@ -111,27 +103,13 @@ facet_status boxhdg_apply(const struct boxhdg *h, const double *x, double *y) {
     double *free = NULL;
     TRY(ALLOC(free, h->n_trace));
     memcpy(free, x, (size_t)h->n_trace * sizeof *free);
-    boxhdg_fix(h, NULL, free);
+    boxhdg_add_dirichlet(h, NULL, free);
     memset(y, 0, (size_t)h->n_trace * sizeof *y);
     TRY(add_applied(h, 1.0, free, y));
-    boxhdg_fix(h, NULL, y);
+    boxhdg_add_dirichlet(h, NULL, y);
 done:
     base_free(&free);
     return status;
-}
-
-static void add_neumann(const struct boxhdg *h, const double *neumann, double *F) {
-    const struct box_grid *g = &h->grid;
-    for (int64_t c = 0; c < g->n_cells; c++) {
-        int at[3];
-        box_cell_at(g, c, at);
-        for (int d = 0; d < g->dim; d++)
-            for (int side = 0; side < 2; side++) {
-                if (g->sides[d][side] != BOX_NEUMANN || at[d] != side * (g->cells[d] - 1)) continue;
-                int64_t first = box_face(g, at, d, side) * h->face_size;
-                for (int64_t i = 0; i < h->face_size; i++) F[first + i] += neumann[first + i];
-            }
-    }
 }
 
 /* What known traces contribute, moved to the right. */
@@ -139,7 +117,7 @@ static facet_status add_lift(const struct boxhdg *h, const double *dirichlet, do
     facet_status status = FACET_OK;
     double *extended = NULL;
     TRY(CALLOC(extended, h->n_trace));
-    boxhdg_fix(h, dirichlet, extended);
+    boxhdg_add_dirichlet(h, dirichlet, extended);
     TRY(add_applied(h, -1.0, extended, F));
 done:
     base_free(&extended);
@@ -153,29 +131,23 @@ static facet_status make_right_side(const struct boxhdg *h, struct load_job *job
     if (job->given != NULL)
         TRY(boxhdg_for_cells(h, 1, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), load_work, job));
     if (dirichlet != NULL) TRY(add_lift(h, dirichlet, job->F));
-    if (neumann != NULL) add_neumann(h, neumann, job->F);
-    boxhdg_fix(h, NULL, job->F);
+    if (neumann != NULL) boxhdg_add_neumann(h, neumann, job->F);
+    boxhdg_add_dirichlet(h, NULL, job->F);
 done:
     return status;
 }
 
 facet_status boxhdg_load(const struct boxhdg *h, const double *f, const double *dirichlet,
                          const double *neumann, double *loads, double *F) {
-    struct load_job job = {.f = f, .given = f != NULL ? loads : NULL, .loads = loads};
-    job.F = F;
+    struct load_job job = {.f = f, .given = f != NULL ? loads : NULL, .loads = loads, .F = F};
     if (f == NULL) memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
     return make_right_side(h, &job, dirichlet, neumann);
 }
 
 facet_status boxhdg_condense_loads(const struct boxhdg *h, const double *loads, const double *dirichlet,
                                    const double *neumann, double *F) {
-    struct load_job job = {.given = loads};
-    job.F = F;
+    struct load_job job = {.given = loads, .F = F};
     return make_right_side(h, &job, dirichlet, neumann);
-}
-
-void boxhdg_add_dirichlet(const struct boxhdg *h, const double *dirichlet, double *uhat) {
-    boxhdg_fix(h, dirichlet, uhat);
 }
 
 /* ------------------------------------------------------------------------------------- recovery */
@@ -203,9 +175,7 @@ static facet_status recover_work(const struct boxhdg_at *at, double *scratch, vo
 
 facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, const double *uhat, double *u,
                             double *q) {
-    struct recover_job job = {.loads = loads, .trace = uhat};
-    job.u = u;
-    job.q = q;
+    struct recover_job job = {.loads = loads, .trace = uhat, .u = u, .q = q};
     return boxhdg_for_cells(h, 0, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), recover_work, &job);
 }
 

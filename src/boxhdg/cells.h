@@ -14,19 +14,19 @@
 #include "box/cells.h"
 #include "boxhdg/boxhdg.h"
 
-/* Gauss values <-> coefficients of modes, cell by cell; n_volume numbers, in place if the two are one. */
-facet_status boxhdg_to_points(const struct boxhdg *h, const double *modes, double *values);
-facet_status boxhdg_from_points(const struct boxhdg *h, const double *values, double *modes);
+/* Coefficients of modes to Gauss values (to_points) or back, cell by cell; n_volume numbers, in place if the
+ * two are one. */
+facet_status boxhdg_transform(const struct boxhdg *h, int to_points, const double *from, double *to);
 
 /* The right-hand side of K uhat = F.
  *     f          n_volume: values at the Gauss points; NULL: zero
  *     dirichlet  n_trace: coefficients of the modes on faces with Dirichlet values, the rest is not read;
  *                NULL: zero
  *     neumann    n_trace: the integrals <g, mode> over the face itself (not the reference face), that is,
- *                product of h_t / 2 over the tangential directions t, times the coefficients of g = k grad u
- * . n in the modes; read on Neumann faces only; NULL: zero loads      n_volume: receives (f, mode) over every
- * cell, for boxhdg_recover F          n_trace: R' Z^-1 loads + neumann - K dirichlet, zero on Dirichlet
- * faces. */
+ *                (h_t / 2 multiplied over the tangential directions t) times the coefficients of g = k du/dn
+ *                in the modes; read on Neumann faces only; NULL: zero
+ *     loads      n_volume: receives (f, mode) over every cell, for boxhdg_recover
+ *     F          n_trace: R' Z^-1 loads + neumann - K dirichlet, zero on Dirichlet faces. */
 facet_status boxhdg_load(const struct boxhdg *h, const double *f, const double *dirichlet,
                          const double *neumann, double *loads, double *F);
 /* The same with loads that are given. */
@@ -34,8 +34,8 @@ facet_status boxhdg_condense_loads(const struct boxhdg *h, const double *loads, 
                                    const double *neumann, double *F);
 /* y = K x, x and y being zero on Dirichlet faces: the operator as a specification, at O(p^3) a cell. */
 facet_status boxhdg_apply(const struct boxhdg *h, const double *x, double *y);
-/* Sets uhat to the Dirichlet values (NULL: zero) on their faces. */
-void boxhdg_add_dirichlet(const struct boxhdg *h, const double *dirichlet, double *uhat);
+/* Sets a vector of the trace to the Dirichlet values (NULL: zero) on their faces. */
+void boxhdg_add_dirichlet(const struct boxhdg *h, const double *dirichlet, double *trace);
 
 /* u (n_volume, modes) and q (dim x n_volume: all cells of q_0, then of q_1, ..; or NULL) from the trace, with
  * Dirichlet values in place. */
@@ -50,8 +50,6 @@ facet_status boxhdg_project_source(const struct boxhdg *h, const struct box_give
 /* As boxhdg_load wants them; n_trace each, or NULL: not wanted. Other faces are left as they are. */
 facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_given *data, double *dirichlet,
                                      double *neumann);
-/* The L2 projection of a function onto the modes of every cell. */
-facet_status boxhdg_project(const struct boxhdg *h, const struct field *field, double *modes);
 
 /* A trace from u at the Gauss points (eq. 4a): with q = -k grad u inside the cells, the uhat for which the
  * numerical flux is continuous, or that of the Neumann condition; Dirichlet values as given. */
@@ -82,9 +80,8 @@ void boxhdg_constant(const struct boxhdg *h, double *trace);
  * and faces, divided by the volume like *shift, to judge it by. */
 void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads, double *shift,
                     double *scale);
-/* The mean of u over the box; of a function. */
+/* The mean of u over the box. */
 double boxhdg_mean(const struct boxhdg *h, const double *u);
-facet_status boxhdg_field_mean(const struct boxhdg *h, const struct field *field, double *mean);
 
 enum boxhdg_field { BOX_U, BOX_U_STAR, BOX_Q, BOX_Q_STAR };
 static inline int boxhdg_field_components(const struct boxhdg *h, enum boxhdg_field field) {

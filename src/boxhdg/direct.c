@@ -2,7 +2,6 @@
  * unknown of the volume passes by in slabs of the last direction. */
 #include "boxhdg/direct.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -20,14 +19,16 @@ struct boxhdg_direct {
     const struct boxhdg *h;
     struct box_axis own[3];
     const struct box_axis *axes[3]; /* directions alike share theirs */
-    int tangential[3][2];           /* of direction d; the lower one first */
-    int64_t plane_size[3];
-    double *hat[3], *result[3]; /* free planes x plane_size */
-    double *slab;               /* u of one slab */
-    int n_work;                 /* threads that have scratch */
+    struct box_planes planes[3];    /* free ones of the faces normal to d, */
+    int64_t begin[3];               /* the first of which begins here in plain modes */
+    int64_t plane_size[3];          /* of their modes */
+    double *hat[3], *result[3];     /* free planes x plane_size */
+    double *slab;                   /* u of one slab */
+    int n_work;                     /* threads that have scratch */
     int64_t scratch_size;
-    double *scratch; /* n_work x scratch_size */
-    double *kernel;  /* the constant in plain modes, normalised; NULL: there is a Dirichlet side */
+    double *scratch;               /* n_work x scratch_size */
+    double conductivity, reaction; /* of the operator */
+    double *kernel; /* the constant in plain modes, normalised; NULL: there is a Dirichlet side */
 };
 
 void boxhdg_direct_destroy(struct boxhdg_direct **direct) {
@@ -46,53 +47,28 @@ void boxhdg_direct_destroy(struct boxhdg_direct **direct) {
 
 /* ------------------------------------------------------------------------------------ the planes */
 
-/* The number of the plane that is free plane s. */
-static int free_plane(const struct box_grid *g, int d, int s) {
-    return s + box_plane_is_fixed(g, d, 0);
-}
-
-/* Where the row (slow cell and mode) of a plane begins in plain modes, and the step between its cells. */
-static int64_t row_start(const struct boxhdg_direct *s, int d, int plane, int slow, int64_t *step) {
-    const struct boxhdg *h = s->h;
-    const int *t = s->tangential[d];
-    int n = s->axes[t[1]]->n, at[3] = {0, 0, 0}, next[3] = {0, 0, 0};
-    at[t[1]] = next[t[1]] = slow / n;
-    at[d] = next[d] = plane;
-    next[t[0]] = h->grid.cells[t[0]] > 1 ? 1 : 0;
-    int64_t first = box_face(&h->grid, at, d, 0), second = box_face(&h->grid, next, d, 0);
-    *step = (second - first) * h->face_size;
-    return first * h->face_size + (int64_t)(slow % n) * s->axes[t[0]]->n;
-}
-
-/* The rows of one plane between plain modes and folded ones. */
-static void fold_plane(const struct boxhdg_direct *s, int d, int plane, int back, double *plain,
-                       double *folded, double *work) {
-    const struct box_axis *fast = s->axes[s->tangential[d][0]], *slow = s->axes[s->tangential[d][1]];
-    int number = free_plane(&s->h->grid, d, plane);
-    for (int r = 0; r < slow->modes.n_modes; r++, folded += fast->modes.n_modes) {
-        int64_t step, at = row_start(s, d, number, r, &step);
-        box_direction_row(&fast->modes, back, fast->n, step, plain + at, folded, work);
-    }
+/* Faces normal to d are a lattice; within a plane, the lower tangential direction comes first. */
+static void describe_planes(struct boxhdg_direct *s, int d) {
+    const struct box_grid *g = &s->h->grid;
+    const struct box_axis *fast = s->axes[d == 0 ? 1 : 0], *slow = s->axes[d == 2 ? 1 : 2];
+    int64_t step[3], next = s->h->face_size;
+    for (int t = 0; t < 3; next *= t == d ? g->planes[t] : g->cells[t], t++) step[t] = next;
+    s->planes[d] = (struct box_planes){.x = &fast->modes,
+                                       .y = &slow->modes,
+                                       .n = s->axes[d]->n_planes,
+                                       .piece = {fast->n, slow->n, 1},
+                                       .step = {step[d == 0 ? 1 : 0], step[d == 2 ? 1 : 2], step[d]}};
+    box_planes_prepare(&s->planes[d]);
+    s->begin[d] = g->first_face[d] * s->h->face_size + box_plane_is_fixed(g, d, 0) * step[d];
+    s->plane_size[d] = (int64_t)fast->modes.n_modes * slow->modes.n_modes;
 }
 
 /* All planes of all directions, in parallel. */
 static void transform_all(struct boxhdg_direct *s, int back, double *plain) {
-    int dim = s->h->grid.dim, first[4] = {0, 0, 0, 0};
-    for (int d = 0; d < 3; d++) first[d + 1] = first[d] + (d < dim ? s->axes[d]->n_planes : 0);
-#pragma omp parallel for schedule(dynamic) num_threads(s->n_work)
-    for (int i = 0; i < first[3]; i++) {
-        int d = i < first[1] ? 0 : i < first[2] ? 1 : 2, plane = i - first[d];
-        double *one = s->scratch + omp_get_thread_num() * s->scratch_size, *two = one + s->scratch_size / 2;
-        const struct box_direction *fast = &s->axes[s->tangential[d][0]]->modes,
-                                   *slow = &s->axes[s->tangential[d][1]]->modes;
-        if (back) {
-            box_planes_back(fast, slow, 1, s->result[d] + plane * s->plane_size[d], two, one);
-            fold_plane(s, d, plane, 1, plain, one, two);
-        } else {
-            fold_plane(s, d, plane, 0, plain, one, two);
-            box_planes_forward(fast, slow, 1, one, two, s->hat[d] + plane * s->plane_size[d]);
-        }
-    }
+#pragma omp parallel num_threads(s->n_work)
+    for (int d = 0; d < s->h->grid.dim; d++)
+        box_planes_transform(&s->planes[d], back, plain + s->begin[d], back ? s->result[d] : s->hat[d],
+                             s->scratch + omp_get_thread_num() * s->scratch_size);
 }
 
 /* Sums and differences of mirrored planes, in place. */
@@ -119,10 +95,9 @@ static void divide_planes(struct boxhdg_direct *s, int d, double k) {
         int count = (int)(size - begin < CHUNK ? size - begin : CHUNK);
         for (int b = 0, first = 0; b < 2; first += a->plane_fold.sizes[b++]) {
             int planes = a->plane_fold.sizes[b];
-            if (planes > 0)
-                cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, planes, count, planes, 1.0 / k,
-                            a->inverse[b], planes, s->hat[d] + first * size + begin, (int)size, 0.0,
-                            s->result[d] + first * size + begin, (int)size);
+            box_multiply(0, 0, planes, count, planes, 1.0 / k, a->inverse[b], planes,
+                         s->hat[d] + first * size + begin, size, 0.0, s->result[d] + first * size + begin,
+                         size);
         }
     }
 }
@@ -144,40 +119,30 @@ static struct range get_range(const struct box_axis *a, int length, int i) {
                           .parity = parity,
                           .within = within};
 }
+/* The first plane of one parity. */
+static double *first_plane(const struct boxhdg_direct *s, double *const planes[3], int d, int parity) {
+    return planes[d] + box_fold_first(&s->axes[d]->plane_fold, parity) * s->plane_size[d];
+}
+
 /* u of a tile, theta_3 in `z`, theta_2 in `y`, all theta_1, before the division: U has rows (theta_3 of the
  * slab, all theta_2) of m_1 numbers. */
 static void sum_tile(const struct boxhdg_direct *s, struct range z, struct range y, double *U) {
     const struct box_axis *const *a = s->axes;
-    int m1 = a[0]->modes.n_modes, m2 = a[1]->modes.n_modes;
-    int64_t ld = s->plane_size[0];
+    const int64_t m1 = a[0]->modes.n_modes, m2 = a[1]->modes.n_modes, *step = s->plane_size;
+    const int p1 = a[1]->plane_fold.sizes[y.parity], p2 = a[2]->plane_fold.sizes[z.parity];
     for (int i = 0; i < z.count; i++) {
-        double *to = U + ((int64_t)i * m2 + y.first) * m1;
-        int planes = a[1]->plane_fold.sizes[y.parity];
+        int64_t theta3 = z.first + i;
+        double *to = U + (i * m2 + y.first) * m1;
         for (int b = 0, first = 0; b < 2; first += a[0]->modes.fold.sizes[b++]) {
             int size = a[0]->modes.fold.sizes[b], p = a[0]->plane_fold.sizes[b];
-            if (size == 0) continue;
-            if (p == 0)
-                for (int j = 0; j < y.count; j++) memset(to + j * m1 + first, 0, (size_t)size * sizeof *to);
-            else
-                cblas_dgemm(CblasRowMajor, CblasTrans, CblasTrans, y.count, size, p, 1.0,
-                            s->hat[0] + box_fold_first(&a[0]->plane_fold, b) * ld +
-                                (int64_t)(z.first + i) * m2 + y.first,
-                            (int)ld, a[0]->P[b], p, 0.0, to + first, m1);
+            box_multiply(1, 1, y.count, size, p, 1.0, first_plane(s, s->hat, 0, b) + theta3 * m2 + y.first,
+                         step[0], a[0]->P[b], p, 0.0, to + first, m1);
         }
-        if (planes > 0)
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, y.count, m1, planes, 1.0,
-                        a[1]->P[y.parity] + y.within * planes, planes,
-                        s->hat[1] + box_fold_first(&a[1]->plane_fold, y.parity) * s->plane_size[1] +
-                            (int64_t)(z.first + i) * m1,
-                        (int)s->plane_size[1], 1.0, to, m1);
+        box_multiply(0, 0, y.count, (int)m1, p1, 1.0, a[1]->P[y.parity] + y.within * p1, p1,
+                     first_plane(s, s->hat, 1, y.parity) + theta3 * m1, step[1], 1.0, to, m1);
     }
-    int planes = a[2]->plane_fold.sizes[z.parity];
-    if (planes > 0)
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, z.count, y.count * m1, planes, 1.0,
-                    a[2]->P[z.parity] + z.within * planes, planes,
-                    s->hat[2] + box_fold_first(&a[2]->plane_fold, z.parity) * s->plane_size[2] +
-                        (int64_t)y.first * m1,
-                    (int)s->plane_size[2], 1.0, U + (int64_t)y.first * m1, m1 * m2);
+    box_multiply(0, 0, z.count, y.count * (int)m1, p2, 1.0, a[2]->P[z.parity] + z.within * p2, p2,
+                 first_plane(s, s->hat, 2, z.parity) + y.first * m1, step[2], 1.0, U + y.first * m1, m1 * m2);
 }
 
 /* U / (lambda + k (theta_1 + theta_2 + theta_3)); the constant of a singular problem becomes 0. */
@@ -199,38 +164,27 @@ static void divide_tile(const struct boxhdg_direct *s, struct range z, struct ra
 /* result_1 += P_1' U and result_3 += P_3' U of a tile: no other tile of the slab writes there. */
 static void spread_tile(const struct boxhdg_direct *s, struct range z, struct range y, const double *U) {
     const struct box_axis *const *a = s->axes;
-    int m1 = a[0]->modes.n_modes, m2 = a[1]->modes.n_modes, planes = a[2]->plane_fold.sizes[z.parity];
-    int64_t ld = s->plane_size[0];
+    const int64_t m1 = a[0]->modes.n_modes, m2 = a[1]->modes.n_modes, *step = s->plane_size;
+    const int p2 = a[2]->plane_fold.sizes[z.parity];
     for (int i = 0; i < z.count; i++)
         for (int b = 0, first = 0; b < 2; first += a[0]->modes.fold.sizes[b++]) {
             int size = a[0]->modes.fold.sizes[b], p = a[0]->plane_fold.sizes[b];
-            if (size > 0 && p > 0)
-                cblas_dgemm(CblasRowMajor, CblasTrans, CblasTrans, p, y.count, size, 1.0, a[0]->P[b], p,
-                            U + ((int64_t)i * m2 + y.first) * m1 + first, m1, 1.0,
-                            s->result[0] + box_fold_first(&a[0]->plane_fold, b) * ld +
-                                (int64_t)(z.first + i) * m2 + y.first,
-                            (int)ld);
+            box_multiply(1, 1, p, y.count, size, 1.0, a[0]->P[b], p, U + (i * m2 + y.first) * m1 + first, m1,
+                         1.0, first_plane(s, s->result, 0, b) + (z.first + i) * m2 + y.first, step[0]);
         }
-    if (planes > 0)
-        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, planes, y.count * m1, z.count, 1.0,
-                    a[2]->P[z.parity] + z.within * planes, planes, U + (int64_t)y.first * m1, m1 * m2, 1.0,
-                    s->result[2] + box_fold_first(&a[2]->plane_fold, z.parity) * s->plane_size[2] +
-                        (int64_t)y.first * m1,
-                    (int)s->plane_size[2]);
+    box_multiply(1, 0, p2, y.count * (int)m1, z.count, 1.0, a[2]->P[z.parity] + z.within * p2, p2,
+                 U + y.first * m1, m1 * m2, 1.0, first_plane(s, s->result, 2, z.parity) + y.first * m1,
+                 step[2]);
 }
 
 /* result_2 += P_2' U for one theta_3. */
-static void spread_row(const struct boxhdg_direct *s, int theta3, const double *U) {
+static void spread_row(const struct boxhdg_direct *s, int64_t theta3, const double *U) {
     const struct box_axis *a = s->axes[1];
-    int m1 = s->axes[0]->modes.n_modes;
-    for (int b = 0, first = 0; b < 2; first += a->modes.fold.sizes[b++]) {
+    const int m1 = s->axes[0]->modes.n_modes;
+    for (int64_t b = 0, first = 0; b < 2; first += a->modes.fold.sizes[b++]) {
         int size = a->modes.fold.sizes[b], p = a->plane_fold.sizes[b];
-        if (size > 0 && p > 0)
-            cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, p, m1, size, 1.0, a->P[b], p,
-                        U + (int64_t)first * m1, m1, 1.0,
-                        s->result[1] + box_fold_first(&a->plane_fold, b) * s->plane_size[1] +
-                            (int64_t)theta3 * m1,
-                        (int)s->plane_size[1]);
+        box_multiply(1, 0, p, m1, size, 1.0, a->P[b], p, U + first * m1, m1, 1.0,
+                     first_plane(s, s->result, 1, (int)b) + theta3 * m1, s->plane_size[1]);
     }
 }
 
@@ -281,10 +235,8 @@ void boxhdg_direct_solve(struct boxhdg_direct *s, double k, double lambda, const
 /* The function 1 on every face, normalised. */
 static facet_status make_kernel(struct boxhdg_direct *s) {
     facet_status status = FACET_OK;
-    const struct box_grid *g = &s->h->grid;
     double square = 0.0;
-    for (int d = 0; d < g->dim; d++)
-        if (g->sides[d][0] == BOX_DIRICHLET || g->sides[d][1] == BOX_DIRICHLET) goto done;
+    if (box_is_closed(&s->h->grid)) goto done;
     TRY(ALLOC(s->kernel, s->h->n_trace));
     boxhdg_constant(s->h, s->kernel);
     for (int64_t i = 0; i < s->h->n_trace; i++) square += s->kernel[i] * s->kernel[i];
@@ -303,7 +255,6 @@ static int same_axis(const struct boxhdg *h, int d, int e) {
 facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_direct **direct) {
     facet_status status = FACET_OK;
     struct boxhdg_direct *s;
-    int64_t largest = 0;
     TRY(CALLOC(*direct, 1));
     s = *direct;
     s->h = h;
@@ -314,25 +265,21 @@ facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_direct *
             TRY(base_wrap(box_axis_create_whole(h, d, &s->own[d]), "direction %c", "xyz"[d]));
             s->axes[d] = &s->own[d];
         }
-        s->tangential[d][0] = d == 0 ? 1 : 0;
-        s->tangential[d][1] = d == 2 ? 1 : 2;
     }
     for (int d = 0; d < h->grid.dim; d++) {
-        int64_t size = s->plane_size[d] = (int64_t)s->axes[s->tangential[d][0]]->modes.n_modes *
-                                          s->axes[s->tangential[d][1]]->modes.n_modes;
-        int64_t all = size * s->axes[d]->n_planes;
+        describe_planes(s, d);
+        int64_t size = s->plane_size[d], all = size * s->axes[d]->n_planes;
         TRY(ALLOC(s->hat[d], all));
         TRY(ALLOC(s->result[d], all));
-        largest = size > largest ? size : largest;
-        if (CHUNK * (int64_t)s->axes[d]->n_planes > 2 * largest)
-            largest = CHUNK * (int64_t)s->axes[d]->n_planes / 2 + 1;
+        if (2 * s->planes[d].room > s->scratch_size) s->scratch_size = 2 * s->planes[d].room;
+        if (CHUNK * (int64_t)s->axes[d]->n_planes > s->scratch_size)
+            s->scratch_size = CHUNK * (int64_t)s->axes[d]->n_planes;
         if (size > INT32_MAX)
             FAIL(FACET_ERROR_INPUT, "a plane of %lld unknowns is too large for the direct solve of a box",
                  (long long)size);
     }
     TRY(ALLOC(s->slab, (int64_t)SLAB * s->axes[0]->modes.n_modes * s->axes[1]->modes.n_modes));
     s->n_work = base_threads_for(h->n_volume);
-    s->scratch_size = 2 * largest;
     TRY(ALLOC(s->scratch, s->n_work * s->scratch_size));
     TRY(make_kernel(s));
 done:
@@ -342,33 +289,24 @@ done:
 
 /* ----------------------------------------------------------------------------------- as operator */
 
-struct direct_operator {
-    struct boxhdg_direct *direct;
-    double conductivity, reaction;
-};
-
 static facet_status solve_on_host(void *data, const double *F, double *uhat) {
-    const struct direct_operator *o = data;
-    boxhdg_direct_solve(o->direct, o->conductivity, o->reaction, F, uhat);
+    struct boxhdg_direct *s = data;
+    boxhdg_direct_solve(s, s->conductivity, s->reaction, F, uhat);
     return FACET_OK;
 }
 
 static void release(void **data) {
-    struct direct_operator *o = *data;
-    boxhdg_direct_destroy(&o->direct);
-    base_free(data);
+    struct boxhdg_direct *s = *data;
+    boxhdg_direct_destroy(&s);
+    *data = NULL;
 }
 
 facet_status operator_create_box_direct(const struct device *device, double conductivity, double reaction,
                                         struct boxhdg_direct **direct, struct operator* M) {
-    facet_status status = FACET_OK;
-    struct direct_operator *o = NULL;
-    int64_t n = (*direct)->h->n_trace;
-    TRY(CALLOC(o, 1));
-    *o = (struct direct_operator){.direct = *direct, .conductivity = conductivity, .reaction = reaction};
+    struct boxhdg_direct *s = *direct;
     *direct = NULL;
-    TRY(operator_create_host(device, n, "the direct solve of the box", solve_on_host, o, release, M));
-done:
-    boxhdg_direct_destroy(direct);
-    return status;
+    s->conductivity = conductivity;
+    s->reaction = reaction;
+    return operator_create_host(device, s->h->n_trace, "the direct solve of the box", solve_on_host, s,
+                                release, M);
 }

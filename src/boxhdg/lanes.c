@@ -116,12 +116,6 @@ static void fill_column(const struct boxhdg_lanes *lanes, int direction, int col
     }
 }
 
-/* The column of an axis that a lane of a pack looks at; lanes without a cell copy the last one. */
-static int lane_column(const struct box_plan *p, int pack, int lane) {
-    int c = pack * L + lane;
-    return c < p->cells[0] ? c : p->cells[0] - 1;
-}
-
 static facet_status make_columns(struct boxhdg_lanes *lanes, int axis) {
     facet_status status = FACET_OK;
     struct box_plan *p = &lanes->plan;
@@ -133,7 +127,8 @@ static facet_status make_columns(struct boxhdg_lanes *lanes, int axis) {
     TRY(CALLOC(gamma, 2 * columns * width));
     for (int c = 0; c < columns; c++)
         for (int lane = 0; lane < width; lane++) {
-            int column = axis == 0 ? lane_column(p, c, lane) : c;
+            int column = c * width + lane; /* lanes without a cell copy the last one */
+            if (column >= p->cells[axis]) column = p->cells[axis] - 1;
             fill_column(lanes, d, column, m, table, (int64_t)c * m * width + lane, width);
             for (int parity = 0; d >= 0 && parity < 2; parity++)
                 gamma[(2 * c + parity) * width + lane] = boxhdg_line(lanes->hdg, d, column)->gamma[parity];
@@ -145,8 +140,7 @@ static facet_status make_columns(struct boxhdg_lanes *lanes, int axis) {
     TRY(boxhdg_lanes_give(lanes, table[TABLE_HATS], n, &p->f64.hats[axis], &p->f32.hats[axis]));
     TRY(boxhdg_lanes_give(lanes, gamma, 2 * columns * width, &p->f64.gamma[axis], &p->f32.gamma[axis]));
     lanes->b[axis] = table[TABLE_B];
-    lanes->hats[axis] = table[TABLE_HATS];
-    table[TABLE_B] = table[TABLE_HATS] = NULL;
+    table[TABLE_B] = NULL;
 done:
     for (int t = 0; t < N_COLUMN_TABLES; t++) base_free(&table[t]);
     base_free(&gamma);
@@ -209,7 +203,6 @@ void boxhdg_lanes_destroy(struct boxhdg_lanes **result) {
     if (lanes == NULL) return;
     for (int axis = 0; axis < 3; axis++) {
         base_free(&lanes->b[axis]);
-        base_free(&lanes->hats[axis]);
         base_free(&lanes->order[axis]);
     }
     base_free(&lanes->line_squares);

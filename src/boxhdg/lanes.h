@@ -16,14 +16,18 @@ struct boxhdg_lanes {
     struct box_plan plan;
     int direction[3];         /* of an axis; -1: absent */
     enum precision precision; /* of numbers and vectors */
-    int n_tables;             /* of weights */
     double *line_squares;     /* lines x n: b^2 */
     double *b[3];             /* tables of b, as `squares` of the plan, on the host */
-    double *hats[3];
-    int32_t *order[3]; /* per axis: the plain mode of a mode in lanes */
-    void *owned[64];   /* arrays of the device */
+    int32_t *order[3];        /* per axis: the plain mode of a mode in lanes */
+    void *owned[64];          /* arrays of the device */
     int n_owned;
 };
+/* The place of a cell by directions, from that by axes. */
+static inline void boxhdg_lanes_place(const struct boxhdg_lanes *lanes, const int at[3], int cell[3]) {
+    for (int d = 0; d < 3; d++) cell[d] = 0;
+    for (int axis = 0; axis < 3; axis++)
+        if (lanes->direction[axis] >= 0) cell[lanes->direction[axis]] = at[axis];
+}
 facet_status boxhdg_lanes_create(const struct device *device, const struct boxhdg *hdg,
                                  enum precision precision, struct boxhdg_lanes **result);
 void boxhdg_lanes_destroy(struct boxhdg_lanes **result); /* safe on NULL, and twice */
@@ -35,6 +39,13 @@ facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes);
 static inline const void *boxhdg_lanes_diagonal(const struct boxhdg_lanes *lanes) {
     return lanes->precision == F32 ? (const void *)lanes->plan.f32.diagonal : lanes->plan.f64.diagonal;
 }
+/* What the matrix of a cell is made of: equal kinds (to rounding) have equal ones, but for k. */
+struct boxhdg_kind {
+    int line[3];      /* by axes; -1: absent */
+    double metric[4]; /* a_0, a_1, a_2, reaction, for k = 1 */
+};
+double boxhdg_lanes_kind(const struct boxhdg_lanes *lanes, const int at[3], struct boxhdg_kind *kind); /* k */
+int boxhdg_same_kind(const struct boxhdg_kind *a, const struct boxhdg_kind *b);
 
 /* A vector of n numbers in the precision of the lanes. */
 facet_status boxhdg_lanes_vector(const struct boxhdg_lanes *lanes, int64_t n, struct vector *v);

@@ -9,15 +9,9 @@
 #define L         KERNEL_LANES
 #define SAME_SIZE 1e-12 /* up to the rounding of widths */
 
-/* What the weights of a cell are made of: equal kinds have equal weights. */
-struct kind {
-    int line[3];      /* -1: absent */
-    double metric[4]; /* a_0, a_1, a_2, reaction, for k = 1 */
-};
-
 /* The kinds of all packs, and what is common to the cells of one. */
 struct kinds {
-    struct kind *kinds;
+    struct boxhdg_kind *kinds;
     int n, capacity;
     double *diagonals; /* kinds x faces of the three axes */
     int64_t size;      /* of one of these */
@@ -26,13 +20,12 @@ struct kinds {
     double *sum; /* a vector: the diagonal */
 };
 
-static double cell_kind(const struct boxhdg_lanes *lanes, const int at[3], struct kind *kind) {
+double boxhdg_lanes_kind(const struct boxhdg_lanes *lanes, const int at[3], struct boxhdg_kind *kind) {
     const struct boxhdg *h = lanes->hdg;
     const struct box_grid *g = &h->grid;
-    int cell[3] = {0};
+    int cell[3];
     double a[3];
-    for (int axis = 0; axis < 3; axis++)
-        if (lanes->direction[axis] >= 0) cell[lanes->direction[axis]] = at[axis];
+    boxhdg_lanes_place(lanes, at, cell);
     double k = box_conductivity(g, box_cell(g, cell)), reaction = boxhdg_metric(h, cell, a);
     for (int axis = 0; axis < 3; axis++) {
         int d = lanes->direction[axis];
@@ -43,7 +36,7 @@ static double cell_kind(const struct boxhdg_lanes *lanes, const int at[3], struc
     return k;
 }
 
-static int same_kind(const struct kind *a, const struct kind *b) {
+int boxhdg_same_kind(const struct boxhdg_kind *a, const struct boxhdg_kind *b) {
     for (int i = 0; i < 3; i++)
         if (a->line[i] != b->line[i]) return 0;
     for (int i = 0; i < 4; i++)
@@ -51,11 +44,11 @@ static int same_kind(const struct kind *a, const struct kind *b) {
     return 1;
 }
 
-static double square(const struct boxhdg_lanes *lanes, const struct kind *kind, int axis, int mode) {
+static double square(const struct boxhdg_lanes *lanes, const struct boxhdg_kind *kind, int axis, int mode) {
     return kind->line[axis] >= 0 ? lanes->line_squares[kind->line[axis] * lanes->hdg->n + mode] : 1.0;
 }
 
-static double weight(const struct boxhdg_lanes *lanes, const struct kind *kind, int i, int j, int k) {
+static double weight(const struct boxhdg_lanes *lanes, const struct boxhdg_kind *kind, int i, int j, int k) {
     int mode[3] = {i, j, k};
     double product = 1.0, Z = kind->metric[3];
     for (int axis = 0; axis < 3; axis++) {
@@ -68,7 +61,8 @@ static double weight(const struct boxhdg_lanes *lanes, const struct kind *kind, 
 
 /* The diagonal of a cell's matrix for k = 1, the same for both faces of an axis: the sum over both parities
  * of a gamma B B - a^2 (sum of w along the axis). */
-static void cell_diagonal(const struct boxhdg_lanes *lanes, const struct kind *kind, double *diagonal) {
+static void cell_diagonal(const struct boxhdg_lanes *lanes, const struct boxhdg_kind *kind,
+                          double *diagonal) {
     const struct box_plan *p = &lanes->plan;
     double *faces[3] = {diagonal, diagonal + p->face[0], diagonal + p->face[0] + p->face[1]};
     int m[3];
@@ -91,11 +85,11 @@ static void cell_diagonal(const struct boxhdg_lanes *lanes, const struct kind *k
 }
 
 /* The number of a kind, which is added if it is new. */
-static facet_status find_kind(const struct boxhdg_lanes *lanes, struct kinds *all, const struct kind *kind,
-                              int *number) {
+static facet_status find_kind(const struct boxhdg_lanes *lanes, struct kinds *all,
+                              const struct boxhdg_kind *kind, int *number) {
     facet_status status = FACET_OK;
     for (*number = all->n - 1; *number >= 0; --*number)
-        if (same_kind(&all->kinds[*number], kind)) return FACET_OK;
+        if (boxhdg_same_kind(&all->kinds[*number], kind)) return FACET_OK;
     if (all->n == all->capacity) {
         int capacity = all->capacity > 0 ? 2 * all->capacity : 4;
         TRY(base_realloc(&all->kinds, (size_t)capacity, sizeof *all->kinds));
@@ -127,13 +121,13 @@ static facet_status make_pack(struct boxhdg_lanes *lanes, int layer, int row, in
     const struct box_plan *p = &lanes->plan;
     int64_t number = ((int64_t)layer * p->cells[1] + row) * p->packs + pack;
     double *metric = all->metric + number * KERNEL_BOX_METRIC * L, k[L];
-    struct kind kinds[L];
+    struct boxhdg_kind kinds[L];
     int shared = 1, table = -1;
     for (int lane = 0; lane < L; lane++) {
         int c = pack * L + lane, cell[3] = {c < p->cells[0] ? c : p->cells[0] - 1, row, layer};
-        k[lane] = cell_kind(lanes, cell, &kinds[lane]);
+        k[lane] = boxhdg_lanes_kind(lanes, cell, &kinds[lane]);
         if (c >= p->cells[0]) k[lane] = 0.0;
-        if (!same_kind(&kinds[0], &kinds[lane])) shared = 0;
+        if (!boxhdg_same_kind(&kinds[0], &kinds[lane])) shared = 0;
         for (int i = 0; i < 4; i++) metric[i * L + lane] = kinds[lane].metric[i];
         metric[4 * L + lane] = k[lane];
     }
@@ -150,7 +144,7 @@ done:
 }
 
 /* The weights of a kind in the order of kernels/box.h. */
-static void fill_weights(const struct boxhdg_lanes *lanes, const struct kind *kind, double *w) {
+static void fill_weights(const struct boxhdg_lanes *lanes, const struct boxhdg_kind *kind, double *w) {
     const struct box_plan *p = &lanes->plan;
     for (int block = 0; block < 8; block++) {
         int N[3], first[3];
@@ -182,7 +176,6 @@ facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes) {
     for (int64_t i = 0; i < n_packs; i++)
         TRY(make_pack(lanes, (int)(i / p->packs / p->cells[1]), (int)(i / p->packs % p->cells[1]),
                       (int)(i % p->packs), &all, own));
-    lanes->n_tables = all.n;
     TRY(ALLOC(weights, all.n * volume));
     for (int i = 0; i < all.n; i++) fill_weights(lanes, &all.kinds[i], weights + i * volume);
     for (int64_t i = 0; i < p->size; i++) all.sum[i] = all.sum[i] > 0.0 ? 1.0 / all.sum[i] : 0.0;

@@ -8,44 +8,37 @@
 
 /* ------------------------------------------------------------------------------------- evaluation */
 
-static void legendre_at(int P, int n, const double *x, double *values, double *slopes) {
+/* The basis of u*. */
+static facet_status tabulate_legendre(const void *user, int kind, int n, const double *x, double *values,
+                                      double *slopes) {
+    const struct boxhdg *h = user;
+    int P = h->n + 1;
+    (void)kind;
     for (int q = 0; q < n; q++) {
         jacobi_orthonormal(P - 1, 0.0, 0.0, 2.0 * x[q] - 1.0, values + q * P, slopes + q * P);
         for (int i = 0; i < P; i++) slopes[q * P + i] *= 2.0;
     }
-}
-
-static facet_status tabulate_legendre(const struct box_function *f, int d, int n, const double *x,
-                                      double *values, double *slopes) {
-    (void)d;
-    legendre_at(f->n, n, x, values, slopes);
     return FACET_OK;
-}
-
-static facet_status tabulate_modes(const struct box_function *f, int d, int n, const double *x,
-                                   double *values, double *slopes) {
-    double *reference = slopes; /* which nobody asks for */
-    for (int i = 0; i < n; i++) reference[i] = 2.0 * x[i] - 1.0;
-    return box_line_evaluate(boxhdg_line(f->user, d, f->at[d]), n, reference, values, NULL);
 }
 
 /* u* in the Legendre basis, q* = -k grad u*; u and q in the modes of the lines. */
 static void describe(const struct boxhdg *h, const struct boxhdg_solution *s, enum boxhdg_field field,
                      int64_t cell, struct box_function *f) {
-    int star = field == BOX_U_STAR || field == BOX_Q_STAR;
+    int star = field == BOX_U_STAR || field == BOX_Q_STAR, at[3];
     *f = (struct box_function){.dim = h->grid.dim,
                                .n = h->n + star,
                                .components = boxhdg_field_components(h, field),
-                               .tabulate = star ? tabulate_legendre : tabulate_modes,
+                               .tabulate = star ? tabulate_legendre : boxhdg_tabulate,
                                .user = h};
-    box_cell_at(&h->grid, cell, f->at);
+    box_cell_at(&h->grid, cell, at);
+    for (int d = 0; !star && d < f->dim; d++) f->kinds[d] = h->column_line[d][at[d]];
     for (int c = 0; c < f->components; c++) {
         f->from[c] = star             ? s->star + cell * box_power(h->n + 1, f->dim)
                      : field == BOX_U ? s->u + cell * h->cell_size
                                       : s->q + c * h->n_volume + cell * h->cell_size;
         f->slope[c] = field == BOX_Q_STAR ? c : -1;
         f->factor[c] =
-            field == BOX_Q_STAR ? -box_conductivity(&h->grid, cell) / h->grid.widths[c][f->at[c]] : 1.0;
+            field == BOX_Q_STAR ? -box_conductivity(&h->grid, cell) / h->grid.widths[c][at[c]] : 1.0;
     }
 }
 
@@ -87,7 +80,7 @@ facet_status boxhdg_integrate(const struct boxhdg *h, const struct boxhdg_soluti
         const double *modes = (field == BOX_Q ? s->q + c * h->n_volume : s->u) + cell * h->cell_size;
         integrals[c] = at.V * (field == BOX_U_STAR   ? s->star[star] * sqrt((double)(1 << h->grid.dim))
                                : field == BOX_Q_STAR ? star_flux(&at, c, s->star + star)
-                                                     : boxhdg_weigh(at.extent, at.moments, modes));
+                                                     : box_weigh(at.extent, at.moments, modes));
     }
 done:
     return status;
@@ -95,83 +88,45 @@ done:
 
 /* ------------------------------------------------------------------------------------- errors */
 
-/* One Gauss rule for everything; modes: for every line, n_points x n. */
 struct error_job {
     const struct boxhdg *h;
     const struct boxhdg_solution *solution;
     const struct field *exact;
-    int n_points;
-    double *x, *w, *modes, *legendre, *slopes;
-    double *faces; /* squares of the trace, cell by cell */
+    struct box_samples modes, legendre; /* at the points of one rule */
+    double *faces;                      /* squares of the trace, cell by cell */
 };
 
-static void error_job_destroy(struct error_job *job) {
-    base_free(&job->x);
-    base_free(&job->w);
-    base_free(&job->modes);
-    base_free(&job->legendre);
-    base_free(&job->slopes);
-    base_free(&job->faces);
-}
-
-static facet_status error_job_create(struct error_job *job) {
-    facet_status status = FACET_OK;
-    const struct boxhdg *h = job->h;
-    int n = job->n_points = h->n + 1 + BOX_EXTRA_POINTS, P = h->n + 1;
-    TRY(ALLOC(job->x, n));
-    TRY(ALLOC(job->w, n));
-    TRY(ALLOC(job->modes, (int64_t)h->n_lines * n * h->n));
-    TRY(ALLOC(job->legendre, n * P));
-    TRY(ALLOC(job->slopes, n * P));
-    TRY(CALLOC(job->faces, h->grid.n_cells));
-    TRY(box_gauss(n, job->x, job->w));
-    for (int q = 0; q < n; q++) job->legendre[q] = 2.0 * job->x[q] - 1.0;
-    for (int l = 0; l < h->n_lines; l++)
-        TRY(box_line_evaluate(&h->lines[l], n, job->legendre, job->modes + (int64_t)l * n * h->n, NULL));
-    legendre_at(P, n, job->x, job->legendre, job->slopes);
-done:
-    return status;
-}
-
-static const double *modes_of(const struct error_job *job, int d, int column) {
-    return job->modes + (int64_t)job->h->column_line[d][column] * job->n_points * job->h->n;
-}
-
 static void describe_all(const void *user, int64_t cell, const int at[3], double *coefficients,
-                         struct box_function fields[], const double *values[][3], const double *slopes[][3]) {
+                         struct box_function fields[]) {
     static const enum boxhdg_field names[] = {BOX_U, BOX_Q, BOX_U_STAR, BOX_Q_STAR};
     const struct error_job *job = user;
-    (void)coefficients;
-    for (int f = 0; f < (job->solution->star != NULL ? 4 : 2); f++) {
+    (void)at, (void)coefficients;
+    for (int f = 0; f < (job->solution->star != NULL ? 4 : 2); f++)
         describe(job->h, job->solution, names[f], cell, &fields[f]);
-        for (int d = 0; d < job->h->grid.dim; d++) {
-            values[f][d] = f < 2 ? modes_of(job, d, at[d]) : job->legendre;
-            slopes[f][d] = job->slopes;
-        }
-    }
 }
 
 static facet_status face_error(const struct boxhdg_at *at, const struct error_job *job, int d, int side,
                                double *scratch) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = at->h;
-    int dim = h->grid.dim, n = job->n_points, counts[3], to[3] = {n, n, n}, from[3] = {h->n, h->n, h->n};
+    const struct box_samples *s = &job->modes;
+    int dim = h->grid.dim, n = s->n_points, counts[3], to[3] = {n, n, n}, from[3] = {h->n, h->n, h->n};
     int points = (int)box_power(n, dim - 1);
     double *x = scratch, *exact = x + points * dim, *modes = exact + points,
            *other = modes + points + BOX_SLACK, end = side, square = 0.0;
     const double *T[3] = {NULL}, *at_points[3];
     for (int t = 0, count = 0; t < dim; t++) {
         counts[t] = t == d ? 1 : n;
-        at_points[t] = t == d ? &end : job->x;
-        if (t != d) T[count++] = modes_of(job, t, at->at[t]);
+        at_points[t] = t == d ? &end : s->x;
+        if (t != d) T[count++] = s->values + (int64_t)at->lines[t] * n * h->n;
     }
     box_cell_points(&h->grid, at->at, counts, at_points, x);
     TRY(base_wrap(field_eval(job->exact, points, dim, x, exact), "exact"));
     memcpy(modes, job->solution->trace + at->faces[d][side], (size_t)h->face_size * sizeof *modes);
     const double *values = box_contract_all(dim - 1, to, from, T, modes, other);
     for (int i = 0; i < points; i++) {
-        double error = values[i] - exact[i], weight = dim > 1 ? job->w[i % n] : 1.0;
-        square += weight * (dim > 2 ? job->w[i / n] : 1.0) * error * error;
+        double error = values[i] - exact[i], weight = dim > 1 ? s->w[i % n] : 1.0;
+        square += weight * (dim > 2 ? s->w[i / n] : 1.0) * error * error;
     }
     job->faces[at->cell] += boxhdg_at_area(at, d) * (double)(1 << (dim - 1)) * square;
 done:
@@ -193,20 +148,25 @@ facet_status boxhdg_measure_errors(const struct boxhdg *h, const struct boxhdg_s
                                    const struct field *exact, struct box_errors *errors) {
     facet_status status = FACET_OK;
     struct error_job job = {.h = h, .solution = s, .exact = exact};
-    struct box_measure measure = {
-        .grid = &h->grid, .exact = exact, .n_fields = s->star != NULL ? 4 : 2, .user = &job};
+    const struct box_measure measure = {.grid = &h->grid,
+                                        .exact = exact,
+                                        .n_fields = s->star != NULL ? 4 : 2,
+                                        .samples = {&job.modes, &job.modes, &job.legendre, &job.legendre},
+                                        .describe = describe_all,
+                                        .user = &job};
     double L2[BOX_MAX_FIELDS] = {0.0, 0.0, -1.0, -1.0}, largest, trace = 0.0;
-    TRY(error_job_create(&job));
-    measure.n_points = job.n_points;
-    measure.x = job.x;
-    measure.weights = job.w;
-    measure.describe = describe_all;
+    int n = h->n + 1 + BOX_EXTRA_POINTS;
+    TRY(boxhdg_samples_create(h, n, &job.modes));
+    TRY(box_samples_create(h->n + 1, n, 1, tabulate_legendre, h, &job.legendre));
+    TRY(CALLOC(job.faces, h->grid.n_cells));
     TRY(box_measure(&measure, L2, &largest));
-    int64_t points = box_power(job.n_points, h->grid.dim - 1);
+    int64_t points = box_power(n, h->grid.dim - 1);
     TRY(boxhdg_for_cells(h, 0, points * (h->grid.dim + 3) + 2 * BOX_SLACK, faces_work, &job));
     for (int64_t c = 0; c < h->grid.n_cells; c++) trace += job.faces[c];
     *errors = (struct box_errors){L2[0], largest, L2[1], L2[2], L2[3], sqrt(trace)};
 done:
-    error_job_destroy(&job);
+    box_samples_destroy(&job.modes);
+    box_samples_destroy(&job.legendre);
+    base_free(&job.faces);
     return status;
 }

@@ -65,21 +65,12 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
     if (w->star) bytes[0] += 8.0 * n_cells * (double)box_power(h->n + 1, dim);
 }
 
-static facet_status check(const struct wanted *w) {
-    const struct box_need need = {w->device, w->hdg->grid.dim, w->hdg->grid.cells, count, w};
-    char what[96];
-    snprintf(what, sizeof what, "hdg of degree %d with %lld unknowns on the trace", w->hdg->degree,
-             (long long)w->hdg->n_free);
-    return box_check_memory(&need, what);
-}
-
-facet_status boxhdg_solver_check_memory(const struct device *device, const struct boxhdg *hdg,
-                                        const struct boxhdg_solver_options *options) {
-    return check(&(struct wanted){.device = device, .hdg = hdg, .options = options});
-}
-
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
-                                 const struct boxhdg_solver_options *options, int star) {
-    return check(
-        &(struct wanted){.device = device, .hdg = hdg, .options = options, .whole = 1, .star = star});
+                                 const struct boxhdg_solver_options *options, int whole, int star) {
+    const struct wanted w = {device, hdg, options, whole, star};
+    const struct box_need need = {device, hdg->grid.dim, hdg->grid.cells, count, &w};
+    char what[96];
+    snprintf(what, sizeof what, "hdg of degree %d with %lld unknowns on the trace", hdg->degree,
+             (long long)hdg->n_free);
+    return box_check_memory(&need, what);
 }

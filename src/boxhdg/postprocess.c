@@ -11,19 +11,12 @@
 #include "boxhdg/work.h"
 
 /* P = n + 1. Q: P x P, column i the Legendre coefficients of y_i. For every line, P x n each: mass (mode_m,
- * y_i) and slope (mode_m, y_i'). */
+ * y_i) and slope (mode_m, y_i'). Q owns all four. */
 struct star {
     int P;
     double *Q, *theta, *mass, *slope;
     struct boxhdg_solution *solution;
 };
-
-static void star_destroy(struct star *s) {
-    base_free(&s->Q);
-    base_free(&s->theta);
-    base_free(&s->mass);
-    base_free(&s->slope);
-}
 
 /* (l_i', l_j') = sum_a (l_a, l_i') (l_a, l_j') couples functions of one parity only, and l_0 with none. */
 static facet_status solve_neumann(struct star *s) {
@@ -32,8 +25,6 @@ static facet_status solve_neumann(struct star *s) {
     struct box_fold fold = {0};
     double *K = NULL;
     TRY(CALLOC(K, P * P));
-    TRY(ALLOC(s->Q, P * P));
-    TRY(ALLOC(s->theta, P));
     TRY(ALLOC(itself, P));
     TRY(ALLOC(signs, P));
     for (int i = 0; i < P; i++) {
@@ -57,9 +48,12 @@ done:
 static facet_status star_create(const struct boxhdg *h, struct star *s) {
     facet_status status = FACET_OK;
     int P = s->P = h->n + 1, n = h->n;
+    int64_t tables = (int64_t)h->n_lines * P * n;
+    TRY(CALLOC(s->Q, P * P + P + 2 * tables));
+    s->theta = s->Q + P * P;
+    s->mass = s->theta + P;
+    s->slope = s->mass + tables;
     TRY(solve_neumann(s));
-    TRY(CALLOC(s->mass, (int64_t)h->n_lines * P * n));
-    TRY(CALLOC(s->slope, (int64_t)h->n_lines * P * n));
     for (int l = 0; l < h->n_lines; l++) {
         const double *S = h->lines[l].S;
         double *mass = s->mass + (int64_t)l * P * n, *slope = s->slope + (int64_t)l * P * n;
@@ -90,7 +84,7 @@ static void divide(const struct boxhdg_at *at, const struct star *s, double cons
 }
 
 static double constant_of(const struct boxhdg_at *at, const double *u) {
-    double sum = boxhdg_weigh(at->extent, at->moments, u);
+    double sum = box_weigh(at->extent, at->moments, u);
     for (int d = 0; d < at->h->grid.dim; d++) sum *= M_SQRT1_2;
     return sum;
 }
@@ -104,8 +98,7 @@ static facet_status star_work(const struct boxhdg_at *at, double *scratch, void 
     const double *T[3] = {NULL};
     memset(sum, 0, (size_t)star * sizeof *sum);
     for (int d = 0; d < dim; d++) {
-        for (int t = 0; t < dim; t++)
-            T[t] = (t == d ? s->slope : s->mass) + (int64_t)h->column_line[t][at->at[t]] * P * h->n;
+        for (int t = 0; t < dim; t++) T[t] = (t == d ? s->slope : s->mass) + (int64_t)at->lines[t] * P * h->n;
         memcpy(x, s->solution->q + d * h->n_volume + at->cell * size, (size_t)size * sizeof *x);
         const double *part = box_contract_all(dim, to, from, T, x, other);
         double factor = at->V * at->inverse[d];
@@ -126,6 +119,6 @@ facet_status boxhdg_postprocess(const struct boxhdg *h, struct boxhdg_solution *
     if (solution->star == NULL) TRY(ALLOC(solution->star, h->grid.n_cells * star));
     TRY(boxhdg_for_cells(h, 0, 3 * (star + BOX_SLACK), star_work, &s));
 done:
-    star_destroy(&s);
+    base_free(&s.Q);
     return status;
 }

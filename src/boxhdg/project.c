@@ -4,161 +4,73 @@
 
 #include "base/memory.h"
 #include "boxhdg/work.h"
-#include "poly/rule.h"
 
-/* Gauss points on [0, 1] and, for every line, the matrix (n x n_points) of the weighted modes at them. */
-struct projector {
-    int n_points;
-    double *x, *w, *matrices;
+/* ------------------------------------------------------------------------------------- data */
+
+struct project_job {
+    struct box_samples samples;
+    const struct box_given *given;
+    double *loads;               /* or the boundary: */
+    double *dirichlet, *neumann; /* NULL: not wanted */
 };
 
-static void projector_destroy(struct projector *p) {
-    base_free(&p->x);
-    base_free(&p->w);
-    base_free(&p->matrices);
-}
-
-static facet_status projector_create(const struct boxhdg *h, int n_points, struct projector *p) {
+static facet_status project_cell(const struct boxhdg_at *at, const struct project_job *job, double *scratch) {
     facet_status status = FACET_OK;
-    int n = h->n;
-    double *values = NULL;
-    *p = (struct projector){.n_points = n_points};
-    TRY(ALLOC(p->x, n_points));
-    TRY(ALLOC(p->w, n_points));
-    TRY(ALLOC(p->matrices, (int64_t)h->n_lines * n * n_points));
-    TRY(ALLOC(values, n * n_points));
-    TRY(rule_gauss_jacobi(n_points, 0.0, 0.0, p->x, p->w));
-    for (int l = 0; l < h->n_lines; l++) {
-        double *T = p->matrices + (int64_t)l * n * n_points;
-        TRY(box_line_evaluate(&h->lines[l], n_points, p->x, values, NULL));
-        for (int m = 0; m < n; m++)
-            for (int q = 0; q < n_points; q++) T[m * n_points + q] = p->w[q] * values[q * n + m];
-    }
-    for (int q = 0; q < n_points; q++) p->x[q] = 0.5 * (1.0 + p->x[q]);
+    const struct boxhdg *h = at->h;
+    double *modes, scale = at->V * (double)(1 << h->grid.dim);
+    TRY(box_integrate(&job->samples, at->lines, &h->grid, job->given, at->cell, -1, 0, scratch, &modes));
+    for (int64_t i = 0; i < h->cell_size; i++) job->loads[at->cell * h->cell_size + i] = scale * modes[i];
 done:
-    base_free(&values);
     return status;
 }
 
-static const double *matrix_of(const struct boxhdg_at *at, const struct projector *p, int d) {
-    int line = at->h->column_line[d][at->at[d]];
-    return p->matrices + (int64_t)line * at->h->n * p->n_points;
-}
-
-/* ------------------------------------------------------------------------------------- cells */
-
-struct project_job {
-    const struct projector *projector;
-    const struct box_given *given; /* the source is projected, or what it is of the exact solution */
-    int integrals;                 /* (f, mode) instead of coefficients */
-    double *modes;
-};
-
-/* Points, values, gradients and Hessians, and two arrays to contract in. */
-static int64_t project_scratch(const struct boxhdg *h, int n_points, int dim) {
-    int all = h->grid.dim;
-    return box_power(n_points, dim) * (2 * all + all * all) + 2 * (box_power(n_points, dim) + BOX_SLACK);
+static facet_status project_face(const struct boxhdg_at *at, const struct project_job *job, int d, int side,
+                                 double *scratch) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = at->h;
+    int fixed = h->grid.sides[d][side] == BOX_DIRICHLET;
+    double *modes, scale = (fixed ? 1.0 : boxhdg_at_area(at, d)) * (double)(1 << (h->grid.dim - 1)),
+                   *to = fixed ? job->dirichlet : job->neumann;
+    if (to == NULL) return FACET_OK;
+    to += at->faces[d][side];
+    memset(to, 0, (size_t)h->face_size * sizeof *to);
+    if (job->given->boundary[d][side] == NULL && job->given->exact == NULL) return FACET_OK;
+    TRY(box_integrate(&job->samples, at->lines, &h->grid, job->given, at->cell, d, side, scratch, &modes));
+    for (int64_t i = 0; i < h->face_size; i++) to[i] = scale * modes[i];
+done:
+    return status;
 }
 
 static facet_status project_work(const struct boxhdg_at *at, double *scratch, void *user) {
     facet_status status = FACET_OK;
     const struct project_job *job = user;
-    const struct boxhdg *h = at->h;
-    int dim = h->grid.dim, n = job->projector->n_points, from[3] = {n, n, n}, to[3] = {h->n, h->n, h->n};
-    int64_t count = box_power(n, dim);
-    double *values = scratch, *other = values + count + BOX_SLACK, *points = other + count + BOX_SLACK;
-    const double *T[3] = {NULL};
-    const double *const x[3] = {job->projector->x, job->projector->x, job->projector->x};
-    box_cell_points(&h->grid, at->at, from, x, points);
-    TRY(box_source_values(&h->grid, at->cell, job->given, (int)count, points, points + count * dim, values));
-    for (int d = 0; d < dim; d++) T[d] = matrix_of(at, job->projector, d);
-    const double *modes = box_contract_all(dim, to, from, T, values, other);
-    double scale = job->integrals ? at->V : 1.0;
-    for (int64_t i = 0; i < h->cell_size; i++) job->modes[at->cell * h->cell_size + i] = scale * modes[i];
+    if (job->loads != NULL) return project_cell(at, job, scratch);
+    for (int d = 0; d < at->h->grid.dim; d++)
+        for (int side = 0; side < 2; side++)
+            if (boxhdg_at_boundary(at, d, side)) TRY(project_face(at, job, d, side, scratch));
 done:
     return status;
 }
 
-static facet_status project_cells(const struct boxhdg *h, int n_points, struct project_job job) {
+static facet_status project(const struct boxhdg *h, struct project_job job) {
     facet_status status = FACET_OK;
-    struct projector projector = {0};
-    job.projector = &projector;
-    TRY(projector_create(h, n_points, &projector));
-    TRY(boxhdg_for_cells(h, 0, project_scratch(h, n_points, h->grid.dim), project_work, &job));
+    TRY(boxhdg_samples_create(h, h->n + BOX_EXTRA_POINTS, &job.samples));
+    TRY(boxhdg_for_cells(h, 0, box_integrate_room(&job.samples, h->grid.dim), project_work, &job));
 done:
-    projector_destroy(&projector);
+    box_samples_destroy(&job.samples);
     return status;
 }
 
 facet_status boxhdg_project_source(const struct boxhdg *h, const struct box_given *given, double *loads) {
-    struct project_job job = {.given = given, .integrals = 1, .modes = loads};
-    if (given->source != NULL || given->exact != NULL) return project_cells(h, h->n + BOX_EXTRA_POINTS, job);
+    if (given->source != NULL || given->exact != NULL)
+        return project(h, (struct project_job){.given = given, .loads = loads});
     memset(loads, 0, (size_t)h->n_volume * sizeof *loads);
     return FACET_OK;
 }
 
-facet_status boxhdg_project(const struct boxhdg *h, const struct field *field, double *modes) {
-    const struct box_given given = {.source = field};
-    return project_cells(h, h->n + BOX_EXTRA_POINTS, (struct project_job){.given = &given, .modes = modes});
-}
-
-/* ------------------------------------------------------------------------------------- the boundary */
-
-struct boundary_job {
-    const struct projector *projector;
-    const struct box_given *data;
-    double *dirichlet, *neumann;
-};
-
-static facet_status boundary_face(const struct boxhdg_at *at, const struct boundary_job *job, int d, int side,
-                                  double *scratch) {
-    facet_status status = FACET_OK;
-    const struct boxhdg *h = at->h;
-    int dim = h->grid.dim, n = job->projector->n_points, fixed = h->grid.sides[d][side] == BOX_DIRICHLET,
-        count = (int)box_power(n, dim - 1);
-    int counts[3], from[3] = {n, n, n}, to[3] = {h->n, h->n, h->n};
-    double *values = scratch, *other = values + count + BOX_SLACK, *points = other + count + BOX_SLACK,
-           end = side, *target = fixed ? job->dirichlet : job->neumann;
-    const double *T[3] = {NULL}, *x[3];
-    if (target == NULL) return FACET_OK;
-    if (job->data->boundary[d][side] == NULL && job->data->exact == NULL) {
-        memset(target + at->faces[d][side], 0, (size_t)h->face_size * sizeof *target);
-        return FACET_OK;
-    }
-    for (int t = 0, tangent = 0; t < dim; t++) {
-        counts[t] = t == d ? 1 : n;
-        x[t] = t == d ? &end : job->projector->x;
-        if (t != d) T[tangent++] = matrix_of(at, job->projector, t);
-    }
-    box_cell_points(&h->grid, at->at, counts, x, points);
-    TRY(box_side_values(&h->grid, at->cell, job->data, d, side, count, points, points + count * dim, values));
-    const double *modes = box_contract_all(dim - 1, to, from, T, values, other);
-    double scale = fixed ? 1.0 : boxhdg_at_area(at, d);
-    for (int64_t i = 0; i < h->face_size; i++) target[at->faces[d][side] + i] = scale * modes[i];
-done:
-    return status;
-}
-
-static facet_status boundary_work(const struct boxhdg_at *at, double *scratch, void *user) {
-    facet_status status = FACET_OK;
-    for (int d = 0; d < at->h->grid.dim; d++)
-        for (int side = 0; side < 2; side++)
-            if (boxhdg_at_boundary(at, d, side)) TRY(boundary_face(at, user, d, side, scratch));
-done:
-    return status;
-}
-
-facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_given *data, double *dirichlet,
+facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_given *given, double *dirichlet,
                                      double *neumann) {
-    facet_status status = FACET_OK;
-    struct projector projector = {0};
-    struct boundary_job job = {&projector, data, dirichlet, neumann};
-    int n_points = h->n + BOX_EXTRA_POINTS;
-    TRY(projector_create(h, n_points, &projector));
-    TRY(boxhdg_for_cells(h, 0, project_scratch(h, n_points, h->grid.dim - 1), boundary_work, &job));
-done:
-    projector_destroy(&projector);
-    return status;
+    return project(h, (struct project_job){.given = given, .dirichlet = dirichlet, .neumann = neumann});
 }
 
 /* ------------------------------------------------------------------------------------- hybridization */
@@ -207,7 +119,7 @@ facet_status boxhdg_hybridize(const struct boxhdg *h, const double *u, const dou
     TRY(boxhdg_for_cells(h, 1, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), hybridize_work, &job));
     for (int64_t f = 0; f < h->grid.n_faces; f++)
         for (int64_t i = 0; i < h->face_size; i++) uhat[f * h->face_size + i] /= job.taus[f];
-    boxhdg_fix(h, dirichlet, uhat);
+    boxhdg_add_dirichlet(h, dirichlet, uhat);
 done:
     base_free(&job.taus);
     return status;
@@ -220,48 +132,26 @@ double boxhdg_mean(const struct boxhdg *h, const double *u) {
     for (int64_t c = 0; c < h->grid.n_cells; c++) {
         struct boxhdg_at at;
         boxhdg_at_set(h, c, &at);
-        integral += at.V * boxhdg_weigh(at.extent, at.moments, u + c * h->cell_size);
+        integral += at.V * box_weigh(at.extent, at.moments, u + c * h->cell_size);
         volume += at.V * (double)(1 << h->grid.dim);
     }
     return integral / volume;
 }
 
-facet_status boxhdg_field_mean(const struct boxhdg *h, const struct field *field, double *mean) {
-    facet_status status = FACET_OK;
-    double *modes = NULL;
-    TRY(ALLOC(modes, h->n_volume));
-    TRY(boxhdg_project(h, field, modes));
-    *mean = boxhdg_mean(h, modes);
-done:
-    base_free(&modes);
-    return status;
-}
-
-/* Coefficients of the function 1 are the products of the moments. */
-static void add_constant(const int extent[3], const double *const moments[3], double by, double *u) {
-    for (int k = 0; k < extent[2]; k++)
-        for (int j = 0; j < extent[1]; j++)
-            for (int i = 0; i < extent[0]; i++)
-                u[((int64_t)k * extent[1] + j) * extent[0] + i] +=
-                    by * moments[0][i] * moments[1][j] * moments[2][k];
-}
-
-static void add_trace_constant(const struct boxhdg_at *at, int d, int side, double by, double *trace) {
-    const double one = 1.0, *moments[3] = {at->moments[0], at->moments[1], at->moments[2]};
-    int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
-    extent[d] = 1;
-    moments[d] = &one;
-    add_constant(extent, moments, by, trace + at->faces[d][side]);
-}
-
-/* Every face once: by the cell above it, or by the last one. */
+/* Coefficients of the function 1 are the products of the moments. Every face once: by the cell above it, or
+ * by the last one. */
 static void add_to_trace(const struct boxhdg *h, double by, double *trace) {
+    const double one = 1.0;
     for (int64_t c = 0; c < h->grid.n_cells; c++) {
         struct boxhdg_at at;
         boxhdg_at_set(h, c, &at);
         for (int d = 0; d < h->grid.dim; d++) {
-            add_trace_constant(&at, d, 0, by, trace);
-            if (boxhdg_at_boundary(&at, d, 1)) add_trace_constant(&at, d, 1, by, trace);
+            const double *moments[3] = {at.moments[0], at.moments[1], at.moments[2]};
+            int extent[3] = {at.extent[0], at.extent[1], at.extent[2]};
+            extent[d] = 1;
+            moments[d] = &one;
+            for (int side = 0; side <= boxhdg_at_boundary(&at, d, 1); side++)
+                box_add_products(extent, moments, by, trace + at.faces[d][side]);
         }
     }
 }
@@ -269,7 +159,7 @@ static void add_to_trace(const struct boxhdg *h, double by, double *trace) {
 void boxhdg_constant(const struct boxhdg *h, double *trace) {
     memset(trace, 0, (size_t)h->n_trace * sizeof *trace);
     add_to_trace(h, 1.0, trace);
-    boxhdg_fix(h, NULL, trace);
+    boxhdg_add_dirichlet(h, NULL, trace);
 }
 
 void boxhdg_shift(const struct boxhdg *h, double by, struct boxhdg_solution *s) {
@@ -277,7 +167,7 @@ void boxhdg_shift(const struct boxhdg *h, double by, struct boxhdg_solution *s) 
     for (int64_t c = 0; c < h->grid.n_cells; c++) {
         struct boxhdg_at at;
         boxhdg_at_set(h, c, &at);
-        add_constant(at.extent, at.moments, by, s->u + c * h->cell_size);
+        box_add_products(at.extent, at.moments, by, s->u + c * h->cell_size);
         if (s->star != NULL) s->star[c * star] += by * sqrt((double)(1 << h->grid.dim));
     }
     add_to_trace(h, by, s->trace);
@@ -292,7 +182,7 @@ void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads
     for (int64_t c = 0; c < g->n_cells; c++) {
         struct boxhdg_at at;
         boxhdg_at_set(h, c, &at);
-        double inside = boxhdg_weigh(at.extent, at.moments, loads + c * h->cell_size);
+        double inside = box_weigh(at.extent, at.moments, loads + c * h->cell_size);
         sum += inside;
         *scale += fabs(inside);
         volume += at.V * (double)(1 << g->dim);
@@ -309,6 +199,6 @@ void boxhdg_balance(const struct boxhdg *h, const double *neumann, double *loads
     for (int64_t c = 0; c < g->n_cells; c++) {
         struct boxhdg_at at;
         boxhdg_at_set(h, c, &at);
-        add_constant(at.extent, at.moments, -*shift * at.V, loads + c * h->cell_size);
+        box_add_products(at.extent, at.moments, -*shift * at.V, loads + c * h->cell_size);
     }
 }

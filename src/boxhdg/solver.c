@@ -3,7 +3,6 @@
 
 #include "base/memory.h"
 #include "boxhdg/cells.h"
-#include "boxhdg/lanes_points.h"
 #include "boxhdg/levels.h"
 
 struct boxhdg_solver {
@@ -15,19 +14,13 @@ struct boxhdg_solver {
     struct solve_fast fast;              /* of mixed */
     struct solve_work *work;
     struct vector F, solution;
-    struct vector ratio;                /* of the scales of the two lanes, where they differ; else empty */
-    struct vector kernel, kernel_dual;  /* the constant as an unknown and as a residual; or empty */
-    struct boxhdg_lanes_points *points; /* NULL until boundary data are set */
+    struct vector ratio;               /* of the scales of the two lanes, where they differ; else empty */
+    struct vector kernel, kernel_dual; /* the constant as an unknown and as a residual; or empty */
 };
 
 void boxhdg_solver_options_default(struct boxhdg_solver_options *options) {
     *options =
         (struct boxhdg_solver_options){.preconditioner = BOXHDG_ADDITIVE, .mixed = 1, .chebyshev_degree = 4};
-}
-
-const char *boxhdg_preconditioner_name(enum boxhdg_preconditioner preconditioner) {
-    static const char *const names[] = {"none", "diagonal", "additive", "chebyshev"};
-    return names[preconditioner];
 }
 
 /* The identity on plain modes instead of the inverse diagonal: 1 / (b b)^2 in lanes. */
@@ -156,7 +149,7 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     s->device = device;
     boxhdg_solver_options_default(&s->options);
     if (options != NULL) s->options = *options;
-    TRY(boxhdg_solver_check_memory(device, hdg, &s->options));
+    TRY(boxhdg_check_memory(device, hdg, &s->options, 0, 0));
     TRY(boxhdg_lanes_create(device, hdg, 0, &s->lanes));
     if (s->options.preconditioner == BOXHDG_NONE) {
         TRY(forget_diagonal(s->lanes));
@@ -183,14 +176,19 @@ void boxhdg_solver_destroy(struct boxhdg_solver **solver) {
     vector_destroy(&s->solution);
     vector_destroy(&s->kernel);
     vector_destroy(&s->kernel_dual);
-    boxhdg_lanes_points_destroy(&s->points);
     boxhdg_lanes_destroy(&s->lanes);
     base_free(solver);
 }
 
-/* From F and the first guess, both in lanes, to the solution. */
-static facet_status solve_lanes(struct boxhdg_solver *s, const struct solve_control *given,
-                                struct solve_report *report) {
+const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *s, struct vector **F,
+                                               struct vector **solution) {
+    *F = &s->F;
+    *solution = &s->solution;
+    return s->lanes;
+}
+
+facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, const struct solve_control *given,
+                                       struct solve_report *report) {
     struct solve_control control = *given;
     control.kernel = s->kernel.n > 0 ? &s->kernel : NULL;
     control.kernel_dual = s->kernel.n > 0 ? &s->kernel_dual : NULL;
@@ -211,43 +209,9 @@ facet_status boxhdg_solver_solve(struct boxhdg_solver *s, const double *F, doubl
         TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, uhat, &s->solution));
     else
         vector_fill(&s->solution, 0.0);
-    solved = solve_lanes(s, control, report);
-    if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) {
-        status = solved;
-        goto done;
-    }
+    solved = boxhdg_solver_solve_lanes(s, control, report);
+    if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) TRY(solved);
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &s->solution, uhat));
-    status = solved;
-done:
-    return status;
-}
-
-facet_status boxhdg_solver_set_boundary(struct boxhdg_solver *s, const double *dirichlet,
-                                        const double *neumann) {
-    boxhdg_lanes_points_destroy(&s->points);
-    return boxhdg_lanes_points_create(s->lanes, dirichlet, neumann, &s->points);
-}
-
-facet_status boxhdg_solver_solve_points(struct boxhdg_solver *s, const struct vector *f, struct vector *u,
-                                        const struct solve_control *control, struct solve_report *report,
-                                        double seconds[3]) {
-    facet_status status = FACET_OK, solved;
-    double clock[4] = {base_seconds()};
-    if (s->points == NULL) TRY(boxhdg_solver_set_boundary(s, NULL, NULL));
-    boxhdg_lanes_load(s->points, f, &s->F);
-    vector_fill(&s->solution, 0.0);
-    TRY(device_check(s->device)); /* waits, so that times are those of the parts */
-    clock[1] = base_seconds();
-    solved = solve_lanes(s, control, report);
-    if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) {
-        status = solved;
-        goto done;
-    }
-    clock[2] = base_seconds();
-    boxhdg_lanes_recover(s->points, &s->solution, f, u);
-    TRY(device_check(s->device));
-    clock[3] = base_seconds();
-    for (int i = 0; seconds != NULL && i < 3; i++) seconds[i] = clock[i + 1] - clock[i];
     status = solved;
 done:
     return status;

@@ -16,7 +16,7 @@
 #ifndef FACET_BOXHDG_SOLVER_H
 #define FACET_BOXHDG_SOLVER_H
 
-#include "boxhdg/boxhdg.h"
+#include "boxhdg/lanes.h"
 #include "solve/multigrid.h"
 
 enum boxhdg_preconditioner { BOXHDG_NONE, BOXHDG_DIAGONAL, BOXHDG_ADDITIVE, BOXHDG_CHEBYSHEV };
@@ -32,15 +32,10 @@ struct boxhdg_solver;
 facet_status boxhdg_solver_create(const struct device *device, const struct boxhdg *hdg,
                                   const struct boxhdg_solver_options *options, struct boxhdg_solver **solver);
 void boxhdg_solver_destroy(struct boxhdg_solver **solver);
-/* FACET_ERROR_MACHINE, with what would fit, when its memory is not free; it asks before anything is
- * allocated.
- */
-facet_status boxhdg_solver_check_memory(const struct device *device, const struct boxhdg *hdg,
-                                        const struct boxhdg_solver_options *options);
-/* The same for all that a solve takes with its data and its solution (star: with u*); options NULL: the
- * direct solve. */
+/* FACET_ERROR_MACHINE, with what would fit, when the memory of a solver (options NULL: of the direct solve)
+ * is not free; it asks before anything is allocated. whole: with the data and the solution, star: and u*. */
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
-                                 const struct boxhdg_solver_options *options, int star);
+                                 const struct boxhdg_solver_options *options, int whole, int star);
 
 /* K uhat = F; both n_trace numbers in plain modes on the host. uhat: the first guess (use_guess) and the
  * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain
@@ -49,18 +44,14 @@ facet_status boxhdg_check_memory(const struct device *device, const struct boxhd
 facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, double *uhat, int use_guess,
                                  const struct solve_control *control, struct solve_report *report);
 
-/* The same with all that comes before and after on the device of the solver: from f to u at the Gauss points,
- * vectors of n_volume numbers there; u may be f. The boundary data (as boxhdg_load takes them; NULL: zero)
- * are set before, once. seconds (or NULL) receives what loading, solving and recovering took. No constant is
- * added to a singular problem's u. */
-facet_status boxhdg_solver_set_boundary(struct boxhdg_solver *solver, const double *dirichlet,
-                                        const double *neumann);
-facet_status boxhdg_solver_solve_points(struct boxhdg_solver *solver, const struct vector *f,
-                                        struct vector *u, const struct solve_control *control,
-                                        struct solve_report *report, double seconds[3]);
+/* The same in lanes: from F and the first guess to the solution, where boxhdg_solver_lanes says they are.
+ */
+const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *solver, struct vector **F,
+                                               struct vector **solution);
+facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *solver, const struct solve_control *control,
+                                       struct solve_report *report);
 
 /* The multigrid that solves the coarse space; NULL: none. */
 struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *solver);
-const char *boxhdg_preconditioner_name(enum boxhdg_preconditioner preconditioner);
 
 #endif

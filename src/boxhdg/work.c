@@ -22,6 +22,7 @@ void boxhdg_at_set(const struct boxhdg *h, int64_t cell, struct boxhdg_at *at) {
         }
         const struct box_line *line = boxhdg_line(h, d, at->at[d]);
         const struct box_table *table = boxhdg_table(h, d, at->at[d]);
+        at->lines[d] = h->column_line[d][at->at[d]];
         at->extent[d] = h->n;
         at->V *= 0.5 * g->widths[d][at->at[d]];
         at->inverse[d] = 2.0 / g->widths[d][at->at[d]];
@@ -33,12 +34,6 @@ void boxhdg_at_set(const struct boxhdg *h, int64_t cell, struct boxhdg_at *at) {
         at->tables[d] = table;
         for (int side = 0; side < 2; side++) at->faces[d][side] = box_face(g, at->at, d, side) * h->face_size;
     }
-}
-
-void boxhdg_at_tangents(const struct boxhdg_at *at, int d, const struct box_table *tables[3]) {
-    tables[2] = NULL;
-    for (int t = 0, count = 0; t < 3; t++)
-        if (t != d) tables[count++] = at->tables[t];
 }
 
 double boxhdg_at_area(const struct boxhdg_at *at, int d) {
@@ -161,23 +156,23 @@ void boxhdg_at_flux(const struct boxhdg_at *at, int d, const double *u, const do
         }
 }
 
-double boxhdg_weigh(const int extent[3], const double *const weights[3], const double *u) {
-    double sum = 0.0;
-    for (int k = 0; k < extent[2]; k++)
-        for (int j = 0; j < extent[1]; j++) {
-            const double *row = u + ((int64_t)k * extent[1] + j) * extent[0];
-            double outer = weights[2][k] * weights[1][j];
-            for (int i = 0; i < extent[0]; i++) sum += outer * weights[0][i] * row[i];
-        }
-    return sum;
-}
-
 double boxhdg_at_integral(const struct boxhdg_at *at, int d, const double *modes) {
     const double *weights[3] = {at->moments[0], at->moments[1], at->moments[2]};
     int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
     extent[d] = 1;
     weights[d] = one;
-    return boxhdg_weigh(extent, weights, modes);
+    return box_weigh(extent, weights, modes);
+}
+
+facet_status boxhdg_tabulate(const void *user, int line, int n_points, const double *x, double *values,
+                             double *slopes) {
+    const struct boxhdg *h = user;
+    for (int q = 0; q < n_points; q++) slopes[q] = 2.0 * x[q] - 1.0;
+    return box_legendre_evaluate(h->n, h->lines[line].S, n_points, slopes, values, NULL);
+}
+
+facet_status boxhdg_samples_create(const struct boxhdg *h, int n_points, struct box_samples *samples) {
+    return box_samples_create(h->n, n_points, h->n_lines, boxhdg_tabulate, h, samples);
 }
 
 /* ------------------------------------------------------------------------------------- loops */
@@ -202,22 +197,27 @@ facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, 
     return box_for_cells(&h->grid, h->cell_size, layers, size, do_cell, &loop);
 }
 
-void boxhdg_fix(const struct boxhdg *h, const double *from, double *trace) {
+/* The faces of all sides of one kind: trace = from (NULL: zero), or trace += from. */
+static void set_sides(const struct boxhdg *h, enum box_side kind, int add, const double *from,
+                      double *trace) {
     const struct box_grid *g = &h->grid;
     for (int d = 0; d < g->dim; d++) {
-        int64_t inner = 1, outer = 1;
+        int64_t inner = h->face_size, outer = 1;
         for (int t = 0; t < g->dim; t++) *(t < d ? &inner : &outer) *= t == d ? 1 : g->cells[t];
-        for (int side = 0; side < 2; side++) {
-            int plane = side * g->cells[d];
-            if (g->sides[d][side] != BOX_DIRICHLET) continue;
-            for (int64_t o = 0; o < outer; o++) {
-                int64_t face = g->first_face[d] + (o * g->planes[d] + plane) * inner;
-                size_t bytes = (size_t)(inner * h->face_size) * sizeof *trace;
-                if (from != NULL)
-                    memmove(trace + face * h->face_size, from + face * h->face_size, bytes);
-                else
-                    memset(trace + face * h->face_size, 0, bytes);
-            }
+        for (int64_t i = 0; i < 2 * outer; i++) {
+            int side = (int)(i % 2), plane = side * g->cells[d];
+            int64_t first = g->first_face[d] * h->face_size + (i / 2 * g->planes[d] + plane) * inner;
+            if (g->sides[d][side] != kind) continue;
+            for (int64_t j = first; j < first + inner; j++)
+                trace[j] = (add ? trace[j] : 0.0) + (from != NULL ? from[j] : 0.0);
         }
     }
+}
+
+void boxhdg_add_dirichlet(const struct boxhdg *h, const double *dirichlet, double *trace) {
+    set_sides(h, BOX_DIRICHLET, 0, dirichlet, trace);
+}
+
+void boxhdg_add_neumann(const struct boxhdg *h, const double *neumann, double *F) {
+    set_sides(h, BOX_NEUMANN, 1, neumann, F);
 }

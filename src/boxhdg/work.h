@@ -9,7 +9,8 @@
 struct boxhdg_at {
     const struct boxhdg *h;
     int64_t cell;
-    int at[3], extent[3];     /* place; n, or 1 from dim on */
+    int at[3], lines[3];      /* place; numbers of its lines */
+    int extent[3];            /* n, or 1 from dim on */
     double V, reaction, a[3]; /* product of h/2; lambda V; k V (2/h)^2 */
     double k, inverse[3];     /* k; 2/h */
     const double *b[3], *eigenvalues[3];
@@ -18,8 +19,6 @@ struct boxhdg_at {
     int64_t faces[3][2]; /* where the modes of a face begin in vectors of the trace */
 };
 void boxhdg_at_set(const struct boxhdg *h, int64_t cell, struct boxhdg_at *at);
-/* The tables of the tangential directions of the faces normal to d. */
-void boxhdg_at_tangents(const struct boxhdg_at *at, int d, const struct box_table *tables[3]);
 /* (h/2) of the tangential directions multiplied. */
 double boxhdg_at_area(const struct boxhdg_at *at, int d);
 
@@ -36,8 +35,6 @@ void boxhdg_at_solve(const struct boxhdg_at *at, const double *loads, const doub
 /* q_d of the cell in modes, from its u and the v of its faces. */
 void boxhdg_at_flux(const struct boxhdg_at *at, int d, const double *u, const double *v, double *q);
 
-/* The sum over all modes of u(i,j,k) weights[0][i] weights[1][j] weights[2][k]. */
-double boxhdg_weigh(const int extent[3], const double *const weights[3], const double *u);
 /* The integral over the reference face normal to d of what has these modes there. */
 double boxhdg_at_integral(const struct boxhdg_at *at, int d, const double *modes);
 /* Numbers of the arrays v and r above. */
@@ -49,8 +46,12 @@ static inline int64_t boxhdg_pairs_size(const struct boxhdg *h) {
 typedef facet_status (*boxhdg_work)(const struct boxhdg_at *at, double *scratch, void *user);
 facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, boxhdg_work work, void *user);
 
-/* Sets a vector of the trace on Dirichlet faces: to `from`, or to zero if that is NULL. */
-void boxhdg_fix(const struct boxhdg *h, const double *from, double *trace);
+/* The modes of a line as a box_tabulate, which leaves no slopes; and those of all lines at Gauss points. */
+facet_status boxhdg_tabulate(const void *hdg, int line, int n_points, const double *x, double *values,
+                             double *slopes);
+facet_status boxhdg_samples_create(const struct boxhdg *h, int n_points, struct box_samples *samples);
+/* F += neumann on Neumann faces. */
+void boxhdg_add_neumann(const struct boxhdg *h, const double *neumann, double *F);
 /* Whether a side of a cell lies on a side of the box that is not periodic. */
 static inline int boxhdg_at_boundary(const struct boxhdg_at *at, int d, int side) {
     const struct box_grid *g = &at->h->grid;

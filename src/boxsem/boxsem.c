@@ -14,13 +14,6 @@ void boxsem_options_default(struct boxsem_options *options) {
 
 /* ------------------------------------------------------------------------------------- set-up */
 
-/* Whether a multigrid is needed. */
-static int has_cycle(const struct boxsem *c) {
-    int krylov = c->options.solver == BOXSEM_CG || c->options.solver == BOXSEM_FGMRES;
-    return c->options.solver != BOXSEM_DIRECT &&
-           (!krylov || c->options.preconditioner == BOXSEM_PRECONDITION_CYCLE);
-}
-
 static facet_status choose(const struct device *device, const struct boxsem_options *wanted,
                            const struct box_grid *grid, struct boxsem_options *o) {
     *o = *wanted;
@@ -50,7 +43,7 @@ static facet_status choose(const struct device *device, const struct boxsem_opti
 static facet_status make_solver(struct boxsem *c) {
     facet_status status = FACET_OK;
     const struct boxsem_options *o = &c->options;
-    int direct = o->solver == BOXSEM_DIRECT, cycle = has_cycle(c);
+    int direct = o->solver == BOXSEM_DIRECT, cycle = boxsem_has_cycle(&c->options);
     struct boxsem_levels *levels = NULL;
     struct box_diagonal *diagonal = NULL;
     struct operator M = {0};
@@ -58,7 +51,7 @@ static facet_status make_solver(struct boxsem *c) {
     if (direct) {
         TRY(operator_create_diagonalization(c->device, &c->grid, &c->element, &diagonal, &M));
     } else if (!cycle && o->preconditioner == BOXSEM_PRECONDITION_DIAGONAL) {
-        TRY(boxsem_levels_diagonal(levels, &M));
+        TRY(boxsem_levels_diagonal(&levels->levels[0], &M));
     }
     struct operator old_M = c->M;
     struct boxsem_levels *old_levels = c->levels;
@@ -118,11 +111,8 @@ static facet_status describe(struct boxsem *c) {
         if (real) c->volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
     }
     c->n_volume = g->n_cells * c->cell_size;
-    TRY(ALLOC(c->gauss, n));
-    double *weights = NULL;
-    TRY(ALLOC(weights, n));
-    status = box_gauss(n, c->gauss, weights);
-    base_free(&weights);
+    TRY(ALLOC(c->gauss, 2 * n));
+    TRY(box_gauss(n, c->gauss, c->gauss + n));
 done:
     return status;
 }
@@ -193,20 +183,6 @@ struct multigrid *boxsem_multigrid(const struct boxsem *c) {
 
 /* ------------------------------------------------------------------------------------- another reaction */
 
-/* What the grid says of this reaction in all cells, values[]. */
-static void change_grid(struct box_grid *g, double *values, double reaction) {
-    int fixed = 0, uniform = 1;
-    for (int64_t cell = 0; cell < g->n_cells; cell++) {
-        values[cell] = reaction;
-        uniform = uniform && box_conductivity(g, cell) == box_conductivity(g, 0);
-    }
-    for (int d = 0; d < g->dim; d++)
-        for (int side = 0; side < 2; side++) fixed |= g->sides[d][side] == BOX_DIRICHLET;
-    g->reaction = values;
-    g->separable = uniform;
-    g->singular = !fixed && reaction == 0.0;
-}
-
 facet_status boxsem_set_reaction(struct boxsem *c, double reaction) {
     facet_status status = FACET_OK;
     struct box_grid before = c->grid;
@@ -216,9 +192,12 @@ facet_status boxsem_set_reaction(struct boxsem *c, double reaction) {
     if (!(reaction >= 0.0) || !isfinite(reaction))
         FAIL(FACET_ERROR_INPUT, "the reaction must be a number that is not negative, not %g", reaction);
     TRY(ALLOC(values, c->grid.n_cells));
-    change_grid(&c->grid, values, reaction);
+    for (int64_t cell = 0; cell < c->grid.n_cells; cell++) values[cell] = reaction;
+    c->grid.reaction = values;
+    box_grid_judge(&c->grid);
     cheap = cheap && before.singular == c->grid.singular && before.separable == c->grid.separable &&
-            (has_cycle(c) || c->direct != NULL || c->options.preconditioner == BOXSEM_PRECONDITION_NONE);
+            (boxsem_has_cycle(&c->options) || c->direct != NULL ||
+             c->options.preconditioner == BOXSEM_PRECONDITION_NONE);
     if (cheap) {
         c->levels->levels[0].grid = c->grid;
         boxsem_levels_set_reaction(c->levels, reaction);

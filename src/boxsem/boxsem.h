@@ -63,6 +63,14 @@ struct boxsem_options {
                        the device has them */
 };
 void boxsem_options_default(struct boxsem_options *options);
+static inline int boxsem_is_krylov(const struct boxsem_options *o) {
+    return o->solver == BOXSEM_CG || o->solver == BOXSEM_FGMRES;
+}
+/* Whether a multigrid is needed. */
+static inline int boxsem_has_cycle(const struct boxsem_options *o) {
+    return o->solver != BOXSEM_DIRECT &&
+           (!boxsem_is_krylov(o) || o->preconditioner == BOXSEM_PRECONDITION_CYCLE);
+}
 
 struct boxsem_levels;
 struct box_diagonal;
@@ -79,7 +87,7 @@ struct boxsem {
     double *fixed_values;          /* what boxsem_load found for them */
     int fixed_is_zero;             /* u is known to be zero there */
     struct box_element element;
-    double *gauss;      /* n points of a line, on [0, 1] */
+    double *gauss;      /* n points of a line, on [0, 1], and their weights */
     double *moments[3]; /* n_nodes[d]: integrals of the 1D functions; 1 from dim on */
     double volume;
     struct boxsem_levels *levels;

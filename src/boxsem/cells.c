@@ -5,45 +5,22 @@
 
 #include "base/memory.h"
 
-/* ------------------------------------------------------------------------------------- tables */
-
-void boxsem_samples_destroy(struct boxsem_samples *s) {
-    base_free(&s->x);
-    base_free(&s->w);
-    base_free(&s->values);
-    base_free(&s->slopes);
-    base_free(&s->weighted);
-    *s = (struct boxsem_samples){0};
+facet_status boxsem_tabulate(const void *user, int kind, int n_points, const double *x, double *values,
+                             double *slopes) {
+    const struct boxsem *c = user;
+    (void)kind;
+    return box_element_tables(&c->element, n_points, x, values, slopes);
 }
 
-facet_status boxsem_samples_create(const struct boxsem *c, int n_points, struct boxsem_samples *s) {
-    facet_status status = FACET_OK;
-    int n = c->n;
-    *s = (struct boxsem_samples){.n_points = n_points};
-    TRY(ALLOC(s->x, n_points));
-    TRY(ALLOC(s->w, n_points));
-    TRY(ALLOC(s->values, n_points * n));
-    TRY(ALLOC(s->slopes, n_points * n));
-    TRY(ALLOC(s->weighted, n * n_points));
-    TRY(box_gauss(n_points, s->x, s->w));
-    TRY(box_element_tables(&c->element, n_points, s->x, s->values, s->slopes));
-    for (int q = 0; q < n_points; q++)
-        for (int i = 0; i < n; i++) s->weighted[i * n_points + q] = s->w[q] * s->values[q * n + i];
-done:
-    if (status != FACET_OK) boxsem_samples_destroy(s);
-    return status;
+facet_status boxsem_samples_create(const struct boxsem *c, int n_points, struct box_samples *samples) {
+    return box_samples_create(c->n, n_points, 1, boxsem_tabulate, c, samples);
 }
 
 /* ------------------------------------------------------------------------------------- nodes of a cell */
 
-int64_t boxsem_cell_room(const struct boxsem *c, int n_points) {
-    return box_power(n_points > c->n ? n_points : c->n, c->grid.dim) + BOX_SLACK;
-}
-
-enum move { GATHER, ADD, PUT };
-
 /* Rows of a cell: k nodes that follow each other and the last, which may be the first of a ring. */
-static void move(const struct boxsem *c, const int at[3], enum move how, double *nodes, double *local) {
+void boxsem_cell_move(const struct boxsem *c, const int at[3], enum boxsem_move how, double *nodes,
+                      double *local) {
     int k = c->degree, n[3];
     for (int d = 0; d < 3; d++) n[d] = d < c->grid.dim ? c->n : 1;
     for (int z = 0; z < n[2]; z++)
@@ -51,10 +28,10 @@ static void move(const struct boxsem *c, const int at[3], enum move how, double 
             int64_t row = (at[2] * k + z) % c->n_nodes[2];
             row = (row * c->n_nodes[1] + (at[1] * k + y) % c->n_nodes[1]) * c->n_nodes[0];
             double *first = nodes + row + at[0] * k, *last = nodes + row + (at[0] + 1) * k % c->n_nodes[0];
-            if (how == GATHER) {
+            if (how == BOXSEM_GATHER) {
                 memcpy(local, first, sizeof *local * (size_t)k);
                 local[k] = *last;
-            } else if (how == ADD) {
+            } else if (how == BOXSEM_ADD) {
                 for (int i = 0; i < k; i++) first[i] += local[i];
                 *last += local[k];
             } else {
@@ -62,24 +39,6 @@ static void move(const struct boxsem *c, const int at[3], enum move how, double 
                 *last = local[k];
             }
         }
-}
-
-void boxsem_cell_gather(const struct boxsem *c, const int at[3], const double *nodes, double *local) {
-    move(c, at, GATHER, (double *)nodes, local);
-}
-
-void boxsem_cell_add(const struct boxsem *c, const int at[3], const double *local, double *nodes) {
-    move(c, at, ADD, nodes, (double *)local);
-}
-
-void boxsem_cell_put(const struct boxsem *c, const int at[3], const double *local, double *nodes) {
-    move(c, at, PUT, nodes, (double *)local);
-}
-
-double boxsem_cell_volume(const struct boxsem *c, const int at[3]) {
-    double volume = 1.0;
-    for (int d = 0; d < c->grid.dim; d++) volume *= c->grid.widths[d][at[d]];
-    return volume;
 }
 
 /* ------------------------------------------------------------------------------------- vectors */
@@ -125,16 +84,4 @@ facet_status boxsem_nodes_fix(struct boxsem *c, const double *values, struct vec
 done:
     device_free(v->device, &sent);
     return status;
-}
-
-double boxsem_nodes_integral(const struct boxsem *c, const double *nodes) {
-    double sum = 0.0;
-    for (int z = 0; z < c->n_nodes[2]; z++)
-        for (int y = 0; y < c->n_nodes[1]; y++) {
-            const double *row = nodes + ((int64_t)z * c->n_nodes[1] + y) * c->n_nodes[0];
-            double line = 0.0;
-            for (int x = 0; x < c->n_nodes[0]; x++) line += c->moments[0][x] * row[x];
-            sum += c->moments[2][z] * c->moments[1][y] * line;
-        }
-    return sum;
 }

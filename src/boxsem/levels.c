@@ -86,9 +86,8 @@ static void smooth_reversed(const struct smoother *s, const struct operator* A, 
     sweep(s->data, 1, f, x);
 }
 
-/* The inverse of the diagonal, zero on nodes with Dirichlet values, so that iterations for eigenvalues do not
- * see them. */
-static facet_status create_diagonal(const struct boxsem_level *l, struct operator* D) {
+/* Zero on nodes with Dirichlet values, so that iterations for eigenvalues do not see them. */
+facet_status boxsem_levels_diagonal(const struct boxsem_level *l, struct operator* D) {
     facet_status status = FACET_OK;
     const struct device *device = l->all->device;
     struct vector diagonal = {0};
@@ -105,10 +104,6 @@ done:
     return status;
 }
 
-facet_status boxsem_levels_diagonal(const struct boxsem_levels *levels, struct operator* D) {
-    return create_diagonal(&levels->levels[0], D);
-}
-
 /* Damped Jacobi is the polynomial of degree 1 of the fourth kind: 4/3 of the inverse of the largest
  * eigenvalue.
  */
@@ -116,9 +111,9 @@ static facet_status create_smoother(struct boxsem_level *l, const struct operato
     facet_status status = FACET_OK;
     const struct boxsem_options *o = l->all->options;
     struct operator D = {0};
-    *s = (struct smoother){.smooth = smooth, .post = l->all->reversed ? smooth_reversed : NULL, .data = l};
+    *s = (struct smoother){.smooth = smooth, .post = o->reversed ? smooth_reversed : NULL, .data = l};
     if (o->smoother != BOXSEM_JACOBI && o->smoother != BOXSEM_CHEBYSHEV) return FACET_OK;
-    TRY(create_diagonal(l, &D));
+    TRY(boxsem_levels_diagonal(l, &D));
     if (A->precision == F32) TRY(operator_round(&D));
     TRY(smoother_create_chebyshev(A, &D, POLYNOMIAL_FOURTH, 4.0, o->smoother == BOXSEM_JACOBI ? 1 : o->steps,
                                   s));
@@ -135,27 +130,7 @@ static int can_halve(const struct box_grid *g, int d, int k) {
     return d < g->dim && N > 1 && N % 2 == 0 && k * (N / 2) + 1 - fixed > 0;
 }
 
-/* The mean over the cells of a coarse cell, by volume; of equal values exactly that value. */
-static double coarse_mean(const struct box_grid *g, const double *values, const int at[3],
-                          const int halved[3]) {
-    double first = 0.0, sum = 0.0, total = 0.0;
-    for (int part = 0; part < 8; part++) {
-        int fine[3], outside = 0;
-        double volume = 1.0;
-        for (int d = 0; d < 3; d++) {
-            int offset = part >> d & 1;
-            outside |= offset && !halved[d];
-            fine[d] = halved[d] ? 2 * at[d] + offset : at[d];
-            if (halved[d]) volume *= g->widths[d][fine[d]];
-        }
-        if (outside) continue;
-        if (part == 0) first = values[box_cell(g, fine)];
-        sum += volume * (values[box_cell(g, fine)] - first);
-        total += volume;
-    }
-    return first + sum / total;
-}
-
+/* Means over the cells of coarse cells, by volume; of equal values exactly that value. */
 static facet_status coarsen_values(const struct box_grid *g, const int cells[3], const int halved[3],
                                    const double *values, double **coarse) {
     facet_status status = FACET_OK;
@@ -164,7 +139,21 @@ static facet_status coarsen_values(const struct box_grid *g, const int cells[3],
     TRY(ALLOC(*coarse, n));
     for (int64_t c = 0; c < n; c++) {
         int at[3] = {(int)(c % cells[0]), (int)(c / cells[0] % cells[1]), (int)(c / cells[0] / cells[1])};
-        (*coarse)[c] = coarse_mean(g, values, at, halved);
+        double first = 0.0, sum = 0.0, total = 0.0;
+        for (int part = 0; part < 8; part++) {
+            int fine[3], outside = 0;
+            for (int d = 0; d < 3; d++) {
+                int offset = part >> d & 1;
+                outside |= offset && !halved[d];
+                fine[d] = halved[d] ? 2 * at[d] + offset : at[d];
+            }
+            if (outside) continue;
+            double volume = box_cell_volume(g, fine), value = values[box_cell(g, fine)];
+            if (part == 0) first = value;
+            sum += volume * (value - first);
+            total += volume;
+        }
+        (*coarse)[c] = first + sum / total;
     }
 done:
     return status;
@@ -392,7 +381,6 @@ facet_status boxsem_levels_create(const struct device *device, const struct box_
     all->device = device;
     all->options = options;
     all->element = element;
-    all->reversed = options->reversed;
     TRY(make_levels(all, grid, M == NULL));
     all->A = level_operator(&all->levels[0], 0);
     TRY(boxsem_levels_prepare(all));

@@ -1,5 +1,5 @@
 /* The levels of continuous elements on a box: grids, operators, transfers and smoothers over the kernels of
- * kernels/brick.h, put together to a multigrid. Private to box/continuous. */
+ * kernels/brick.h, put together to a multigrid. Private to this room. */
 #ifndef FACET_BOXSEM_LEVELS_H
 #define FACET_BOXSEM_LEVELS_H
 
@@ -20,7 +20,7 @@ struct boxsem_levels {
     const struct device *device;
     const struct boxsem_options *options;
     const struct box_element *element;
-    int n_levels, reversed;
+    int n_levels;
     struct boxsem_level *levels;   /* finest first */
     struct operator A;             /* of the finest level, in double precision */
     struct box_diagonal *diagonal; /* of the last level; NULL: solved otherwise */
@@ -41,8 +41,8 @@ facet_status boxsem_levels_prepare(struct boxsem_levels *all);
 int boxsem_levels_can_change(const struct boxsem_levels *all);
 void boxsem_levels_set_reaction(struct boxsem_levels *all, double reaction);
 
-/* The inverse of the diagonal of the finest level, in double precision. */
-facet_status boxsem_levels_diagonal(const struct boxsem_levels *levels, struct operator* D);
+/* The inverse of the diagonal, in double precision. */
+facet_status boxsem_levels_diagonal(const struct boxsem_level *level, struct operator* D);
 /* The assembled matrix, an identity on nodes with Dirichlet values. */
 facet_status boxsem_levels_assemble(const struct boxsem_level *level, const struct box_element *element,
                                     struct csr *csr);

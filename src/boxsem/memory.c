@@ -34,9 +34,6 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
     const struct boxsem_options *o = &c->options;
     const double n = count_nodes(c, cells), coarse = n / ((1 << c->grid.dim) - 1),
                  n_cells = (double)cells[0] * cells[1] * cells[2], real = o->single ? 4.0 : 8.0;
-    const int krylov = o->solver == BOXSEM_CG || o->solver == BOXSEM_FGMRES;
-    const int cycle =
-        o->solver != BOXSEM_DIRECT && !(krylov && o->preconditioner != BOXSEM_PRECONDITION_CYCLE);
     /* k, lambda, sums of the cells; u where the host looks at it. */
     bytes[0] += 8.0 * (6.0 * n_cells + (device_is_host(c->device) ? 0.0 : n));
     bytes[1] += 8.0 * n * (2.0 + solver_vectors(o) + (c->grid.singular ? 1.0 : 0.0));
@@ -44,9 +41,9 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
         bytes[1] += 2.0 * 8.0 * n;
         for (int d = 0; d < c->grid.dim; d++) bytes[1] += 8.0 * 2.0 * pow((double)c->degree * cells[d], 2.0);
     }
-    if (!cycle) return;
+    if (!boxsem_has_cycle(o)) return;
     bytes[1] += real * (o->single ? 3.0 : 1.0) * n + real * 3.0 * coarse;
-    if (o->cycle == MG_FULL && !krylov) bytes[1] += 8.0 * (o->single ? 3.0 : 1.0) * coarse;
+    if (o->cycle == MG_FULL && !boxsem_is_krylov(o)) bytes[1] += 8.0 * (o->single ? 3.0 : 1.0) * coarse;
     if (!c->grid.separable) /* a factor at the nodes, a residual, k and lambda of the cells */
         bytes[1] += (12.0 + 8.0) * (n + coarse) + 16.0 * n_cells;
 }

@@ -41,18 +41,18 @@ static facet_status make_line(const struct device *device, const struct box_grid
                               const struct box_element *e, const struct column *c, struct brick_line *line) {
     facet_status status = FACET_OK;
     int m = c->m, with = m + 2;
-    double *M = NULL, *A = NULL, *rows = NULL, *table = NULL, *T = NULL;
+    double *M = NULL, *A, *rows, *T, *table = NULL;
     struct box_fold fold = {0};
-    TRY(CALLOC(M, m * with));
-    TRY(CALLOC(A, m * with));
-    TRY(CALLOC(rows, m * m));
-    TRY(CALLOC(T, m * m));
+    TRY(CALLOC(M, 2 * m * (with + m)));
+    A = M + m * with;
+    rows = A + m * with;
+    T = rows + m * m;
     if (d < g->dim)
         fill_matrices(g, d, e, c, M, A);
     else
         M[1] = 1.0;
     line->m = m;
-    line->even = box_is_symmetric(m, M, A) ? (m + 1) / 2 : 0;
+    line->even = box_is_symmetric(m, M) && box_is_symmetric(m, A) ? (m + 1) / 2 : 0;
     if (line->even > 0)
         TRY(box_fold_create_mirrored(m, m, 0, &fold));
     else
@@ -82,9 +82,6 @@ static facet_status make_line(const struct device *device, const struct box_grid
 done:
     box_fold_destroy(&fold);
     base_free(&M);
-    base_free(&A);
-    base_free(&rows);
-    base_free(&T);
     base_free(&table);
     return status;
 }
@@ -133,53 +130,43 @@ static int same_line(const struct box_grid *g, int d, int k, const struct column
     return 1;
 }
 
-struct builder {
-    const struct device *device;
-    const struct box_grid *grid;
-    const struct box_element *element;
-    struct boxsem_patches *patches;
-};
-
-static facet_status find_line(struct builder *b, int d, const struct column *columns, int i, int32_t *lines) {
+static facet_status find_line(struct boxsem_patches *p, const struct box_grid *g, int d,
+                              const struct box_element *e, const struct column *columns, int i,
+                              int32_t *lines) {
     facet_status status = FACET_OK;
-    struct boxsem_patches *p = b->patches;
-    int k = b->element->k;
     for (int j = 0; j < i; j++)
-        if (same_line(b->grid, d, k, &columns[j], &columns[i])) {
+        if (same_line(g, d, e->k, &columns[j], &columns[i])) {
             lines[i] = lines[j];
             return FACET_OK;
         }
     TRY(base_realloc(&p->lines, (size_t)p->plan.n_lines + 1, sizeof *p->lines));
     p->lines[p->plan.n_lines] = (struct brick_line){0};
     lines[i] = p->plan.n_lines++;
-    TRY(make_line(b->device, b->grid, d, b->element, &columns[i], &p->lines[lines[i]]));
+    TRY(make_line(p->device, g, d, e, &columns[i], &p->lines[lines[i]]));
 done:
     return status;
 }
 
-static facet_status make_axis(struct builder *b, int d) {
+static facet_status make_axis(struct boxsem_patches *p, const struct box_grid *g, int d,
+                              const struct box_element *e) {
     facet_status status = FACET_OK;
-    const struct box_grid *g = b->grid;
-    struct brick_axis *ax = &b->patches->plan.axis[d];
+    struct brick_axis *ax = &p->plan.axis[d];
     struct column *columns = NULL;
-    int32_t *first = NULL, *lines = NULL, *colour = NULL, *order = NULL, *cell = NULL, *cells = NULL;
-    int k = b->element->k, N = g->cells[d];
+    int k = e->k, N = g->cells[d];
     TRY(ALLOC(columns, N + 1));
     int n = list_columns(g, d, k, columns);
     ax->periodic = d < g->dim && g->sides[d][0] == BOX_PERIODIC;
     ax->n_nodes = d >= g->dim ? 1 : k * N + !ax->periodic;
     ax->n_columns = n;
-    TRY(ALLOC(first, n));
+    int32_t *first = NULL;
+    TRY(ALLOC(first, 6 * n)); /* owns all of these: */
+    int32_t *lines = first + n, *colour = lines + n, *order = colour + n, *cell = order + n,
+            *cells = cell + n;
     ax->first = first;
-    TRY(ALLOC(lines, n));
     ax->lines = lines;
-    TRY(ALLOC(colour, n));
     ax->colour = colour;
-    TRY(ALLOC(order, n));
     ax->order = order;
-    TRY(ALLOC(cell, n));
     ax->cell = cell;
-    TRY(ALLOC(cells, n));
     ax->cells = cells;
     ax->n_colours = n > 1 ? 2 : 1;
     for (int i = 0; i < n; i++) {
@@ -187,7 +174,7 @@ static facet_status make_axis(struct builder *b, int d) {
         colour[i] = i % 2;
         cell[i] = columns[i].cell;
         cells[i] = columns[i].cells;
-        TRY(find_line(b, d, columns, i, lines));
+        TRY(find_line(p, g, d, e, columns, i, lines));
     }
     if (ax->periodic && n > 1 && n % 2 == 1) {
         colour[n - 1] = 2;
@@ -272,14 +259,7 @@ void boxsem_patches_destroy(struct boxsem_patches *p) {
         device_free(p->device, &p->plan.scale);
         device_free(p->device, &p->plan.scale_single);
     }
-    for (int d = 0; d < 3; d++) {
-        base_free(&p->plan.axis[d].first);
-        base_free(&p->plan.axis[d].lines);
-        base_free(&p->plan.axis[d].colour);
-        base_free(&p->plan.axis[d].order);
-        base_free(&p->plan.axis[d].cell);
-        base_free(&p->plan.axis[d].cells);
-    }
+    for (int d = 0; d < 3; d++) base_free(&p->plan.axis[d].first);
     for (int l = 0; l < p->plan.n_lines; l++) {
         device_free(p->device, &p->lines[l].table);
         device_free(p->device, &p->lines[l].single);
@@ -293,11 +273,10 @@ facet_status boxsem_patches_create(const struct device *device, const struct box
                                    const struct box_element *element, const struct brick_cells *cells,
                                    struct boxsem_patches *p) {
     facet_status status = FACET_OK;
-    struct builder b = {device, grid, element, p};
     *p = (struct boxsem_patches){.device = device};
     p->plan.cells = cells;
     p->plan.damping = grid->separable ? 1.0 : APPROXIMATE_DAMPING;
-    for (int d = 0; d < 3; d++) TRY(make_axis(&b, d));
+    for (int d = 0; d < 3; d++) TRY(make_axis(p, grid, d, element));
     p->plan.lines = p->lines;
     TRY(make_scale(grid, element, p));
 done:

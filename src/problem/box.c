@@ -182,7 +182,8 @@ static facet_status recover(struct facet_solver *s) {
     if (b->hdg->grid.singular &&
         !b->apart) { /* u is known up to a constant: the mean of the exact solution, or zero */
         double mean = 0.0;
-        if (s->problem->exact != NULL) TRY(boxhdg_field_mean(b->hdg, s->problem->exact, &mean));
+        if (s->problem->exact != NULL)
+            TRY(box_field_mean(&b->hdg->grid, b->hdg->n + BOX_EXTRA_POINTS, s->problem->exact, &mean));
         boxhdg_shift(b->hdg, mean - boxhdg_mean(b->hdg, solution->u), solution);
     }
     if (b->apart) boxhdg_shift(b->hdg, -boxhdg_mean(b->hdg, solution->u), solution);
@@ -197,7 +198,7 @@ static facet_status postprocess(struct facet_solver *s) {
 
 static facet_status copy_out(const struct facet_solver *s, double *u) {
     const struct box_backend *b = s->box;
-    facet_status status = boxhdg_to_points(b->hdg, b->solution.u, u);
+    facet_status status = boxhdg_transform(b->hdg, 1, b->solution.u, u);
     for (int64_t i = 0; status == FACET_OK && b->apart && i < b->hdg->n_volume; i++) u[i] += b->constant;
     return status;
 }

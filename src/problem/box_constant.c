@@ -42,7 +42,8 @@ facet_status box_constant_take(struct box_backend *b, const struct field *exact)
     facet_status status = FACET_OK;
     const struct boxhdg *h = b->hdg;
     double shift, scale, mean = 0.0, left = 0.0, taken = 0.0;
-    if (exact != NULL && h->grid.singular) TRY(boxhdg_field_mean(h, exact, &mean));
+    if (exact != NULL && h->grid.singular)
+        TRY(box_field_mean(&h->grid, h->n + BOX_EXTRA_POINTS, exact, &mean));
     boxhdg_balance(h, b->neumann, b->solution.loads, &shift, &scale);
     b->constant = mean + (fabs(shift) <= ROUNDING * scale ? 0.0 : shift / b->reaction);
     if (!isfinite(b->constant))

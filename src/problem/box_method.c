@@ -143,7 +143,7 @@ facet_status box_method_choose(struct facet_solver *s) {
     TRY(choose(s));
     struct boxhdg_solver_options options = lane_options(s);
     if (s->box->F == NULL) /* nothing is there yet */
-        TRY(boxhdg_check_memory(s->context->device, s->box->hdg, is(s->method, "direct") ? NULL : &options,
+        TRY(boxhdg_check_memory(s->context->device, s->box->hdg, is(s->method, "direct") ? NULL : &options, 1,
                                 s->options.postprocess));
 done:
     return status;

@@ -1,7 +1,8 @@
 /* Tables of the lines, and what is known on the sides of the box. */
-#include "boxhdg/lanes_points.h"
+#include "bench/papers/points.h"
 
 #include "base/memory.h"
+#include "box/vec.h"
 
 #define L KERNEL_LANES
 
@@ -27,7 +28,7 @@ static facet_status make_matrices(struct boxhdg_lanes_points *p) {
     for (int l = 0; l < h->n_lines; l++)
         for (int q = 0; q < n; q++)
             for (int m = 0; m < n; m++) {
-                double value = h->gauss_values[l][q * n + m];
+                double value = h->tables[l].full[1][m * vec_padded(n) + q];
                 backward[l * size + q * n + m] = value;
                 forward[l * size + m * n + q] = h->weights[q] * value;
             }
@@ -133,4 +134,28 @@ void boxhdg_lanes_recover(const struct boxhdg_lanes_points *p, const struct vect
                           const struct vector *f, struct vector *u) {
     device_box_recover(p->lanes->device, &p->lanes->plan, &p->points, trace->data, f != NULL ? f->data : NULL,
                        u->data);
+}
+
+facet_status boxhdg_lanes_solve(const struct boxhdg_lanes_points *p, struct boxhdg_solver *solver,
+                                const struct vector *f, struct vector *u, const struct solve_control *control,
+                                struct solve_report *report, double seconds[3]) {
+    facet_status status = FACET_OK, solved;
+    const struct device *device = p->lanes->device;
+    struct vector *F, *trace;
+    double clock[4] = {base_seconds()};
+    (void)boxhdg_solver_lanes(solver, &F, &trace);
+    boxhdg_lanes_load(p, f, F);
+    vector_fill(trace, 0.0);
+    TRY(device_check(device)); /* waits, so that times are those of the parts */
+    clock[1] = base_seconds();
+    solved = boxhdg_solver_solve_lanes(solver, control, report);
+    if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) TRY(solved);
+    clock[2] = base_seconds();
+    boxhdg_lanes_recover(p, trace, f, u);
+    TRY(device_check(device));
+    clock[3] = base_seconds();
+    for (int i = 0; seconds != NULL && i < 3; i++) seconds[i] = clock[i + 1] - clock[i];
+    status = solved;
+done:
+    return status;
 }

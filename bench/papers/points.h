@@ -1,9 +1,10 @@
 /* The cells of a box at their Gauss points, on the device of the lanes: from f there to the right-hand side
- * of the trace system, and from the trace to u there. What boxhdg/cells.h does on the host. */
-#ifndef FACET_BOXHDG_LANES_POINTS_H
-#define FACET_BOXHDG_LANES_POINTS_H
+ * of the trace system, and from the trace to u there. What boxhdg/cells.h does on the host; huismann2020
+ * times solves whose data are where the solver is. */
+#ifndef FACET_BENCH_PAPERS_POINTS_H
+#define FACET_BENCH_PAPERS_POINTS_H
 
-#include "boxhdg/lanes.h"
+#include "boxhdg/solver.h"
 
 struct boxhdg_lanes_points {
     const struct boxhdg_lanes *lanes; /* borrowed */
@@ -21,5 +22,12 @@ void boxhdg_lanes_points_destroy(struct boxhdg_lanes_points **points); /* safe o
 void boxhdg_lanes_load(const struct boxhdg_lanes_points *points, const struct vector *f, struct vector *F);
 void boxhdg_lanes_recover(const struct boxhdg_lanes_points *points, const struct vector *trace,
                           const struct vector *f, struct vector *u);
+
+/* boxhdg_solver_solve with all that comes before and after on the device of the solver, whose lanes the
+ * points are of: from f to u at the Gauss points. seconds (or NULL) receives what loading, solving and
+ * recovering took. No constant is added to a singular problem's u. */
+facet_status boxhdg_lanes_solve(const struct boxhdg_lanes_points *points, struct boxhdg_solver *solver,
+                                const struct vector *f, struct vector *u, const struct solve_control *control,
+                                struct solve_report *report, double seconds[3]);
 
 #endif
