@@ -176,7 +176,7 @@ facet_status condensed_create(struct hdg *h, const uint8_t *eliminated) {
     if (modal_n_interior(SHAPE_QUAD, h->space.degree) > MODAL_MAX_SHARED)
         FAIL(FACET_ERROR_INPUT, "the condensed method has no degree %d", h->space.degree);
     TRY(CALLOC(h->condensed, 1));
-    TRY(continuous_space_create(h->data.mesh, h->space.degree, eliminated, &h->condensed->space));
+    TRY(continuous_space_create(h->data.mesh, h->space.degree, eliminated, &h->condensed->space, &h->trace));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(make_block(h, b));
     TRY(condensed_boundary_data(h));
 done:
@@ -229,11 +229,10 @@ static void turn_rows(int n, const double *T, int transposed, int n_columns, int
 static void turn(const struct hdg *h, int block, int32_t cell, int transposed, int n_columns, int64_t row,
                  int64_t column, double *A) {
     const struct condensed_block *c = &h->condensed->blocks[block];
-    const struct continuous_space *space = &h->condensed->space;
     enum shape shape = h->space.blocks[block].shape;
-    unsigned char orientations[CONTINUOUS_MAX_LOCALS], *o = orientations;
-    const int *slot = space->slots[block] + shape_n_vertices(shape);
-    continuous_orientations(space, block, cell, orientations);
+    unsigned char orientations[TRACE_MAX_SLOTS], *o = orientations;
+    const int *slot = h->trace.slots[block] + shape_n_vertices(shape);
+    continuous_orientations(&h->condensed->space, block, cell, orientations);
     for (int d = 1; d < shape_dim(shape); d++)
         for (int e = 0; e < shape_n_entities(shape, d); e++, o++, slot++)
             if (c->turns[d][*o] != NULL)
