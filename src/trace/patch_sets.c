@@ -174,7 +174,7 @@ done:
 }
 
 /* Patches in the order of their colours. */
-static facet_status sort_by_colour(const struct trace_space *space, struct patch_set *set) {
+facet_status patch_set_colour(const struct trace_space *space, struct patch_set *set) {
     facet_status status = FACET_OK;
     int32_t *colour = NULL;
     int64_t *first = NULL, *blocks = NULL, *order = NULL, at = 0;
@@ -206,7 +206,6 @@ facet_status patch_set_create(const struct trace_space *space, enum trace_patch 
     facet_status status = FACET_OK;
     *set = (struct patch_set){0};
     TRY(list_patches(space, kind, set));
-    TRY(sort_by_colour(space, set));
     for (int64_t p = 0; p < set->n; p++)
         if (patch_size(space, set, p) > set->largest) set->largest = patch_size(space, set, p);
 done:

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "trace/coarse.h"
 #include "trace/patch_sets.h"
 #include "trace/slots.h"
 
@@ -207,8 +206,8 @@ static facet_status find_weights(const struct trace_space *space, const struct p
     return FACET_OK;
 }
 
-static facet_status sum_of_patches(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   enum trace_patch kind, struct operator* D) {
+facet_status operator_create_patches(const struct trace_space *space, const struct trace_matrices *matrices,
+                                     enum trace_patch kind, struct operator* D) {
     facet_status status = FACET_OK;
     struct patch_set set = {0};
     struct block_rows rows = {0};
@@ -218,6 +217,7 @@ static facet_status sum_of_patches(const struct trace_space *space, const struct
     int64_t *list = NULL;
     double *weight = NULL;
     int n_classes = 0;
+    *D = (struct operator){0};
     TRY(patch_set_create(space, kind, &set));
     TRY(block_rows_create(space, matrices, &rows));
     TRY(find_weights(space, &set, &weight));
@@ -238,37 +238,6 @@ done:
     base_free(&of);
     base_free(&list);
     base_free(&weight);
-    return status;
-}
-
-/* The same for cells that are nowhere their own neighbours: element matrices in the order of the mesh. */
-static facet_status sum_of_cells(const struct trace_space *space, const struct trace_matrices *matrices,
-                                 struct operator* D) {
-    facet_status status = FACET_OK;
-    struct trace_matrices patches = {0};
-    double *blocks = NULL;
-    TRY(trace_face_blocks(space, matrices, &blocks));
-    TRY(trace_cell_patches(space, matrices, blocks, &patches));
-    TRY(trace_operator_create(space, &patches, D));
-    trace_operator_own(D, &patches);
-done:
-    trace_matrices_destroy(&patches);
-    base_free(&blocks);
-    return status;
-}
-
-static int cell_meets_itself(const struct facet_mesh *mesh) {
-    for (int32_t f = 0; f < mesh->n_faces; f++)
-        if (mesh->face_cells[2 * (int64_t)f] == mesh->face_cells[2 * (int64_t)f + 1]) return 1;
-    return 0;
-}
-
-facet_status operator_create_patches(const struct trace_space *space, const struct trace_matrices *matrices,
-                                     enum trace_patch kind, struct operator* D) {
-    *D = (struct operator){0};
-    facet_status status = kind == TRACE_PATCH_CELL && !cell_meets_itself(space->mesh)
-                              ? sum_of_cells(space, matrices, D)
-                              : sum_of_patches(space, matrices, kind, D);
     if (status != FACET_OK) operator_destroy(D);
     return status;
 }
@@ -406,6 +375,7 @@ facet_status smoother_create_sweep(const struct trace_space *space, const struct
     sweep->steps = steps;
     sweep->single = single;
     TRY(patch_set_create(space, kind, &set));
+    TRY(patch_set_colour(space, &set));
     TRY(block_rows_create(space, matrices, &rows));
     TRY(upload_rows(space, &rows, sweep));
     TRY(upload_patches(space, &rows, &set, sweep));
