@@ -18,11 +18,6 @@ static int is_dirichlet(const struct hdg *h, int32_t face) {
     return c >= 0 && h->data.conditions[c].kind == HDG_DIRICHLET;
 }
 
-static int face_orientation(const struct local *l, int face) {
-    const struct mesh_block *block = &l->hdg->data.mesh->blocks[l->block];
-    return block->orientations[(int64_t)l->cell * shape_n_faces(block->shape) + face];
-}
-
 /* The modes of a face of the cell at hand; their number. */
 static int list_modes(const struct local *l, int face, struct continuous_mode *modes) {
     continuous_face_modes(&l->hdg->condensed->space, &l->hdg->trace, l->block, l->cell, face, modes);
@@ -37,15 +32,13 @@ static facet_status add_corners(struct hdg *h, struct local *l, int32_t face, in
     const struct facet_mesh *mesh = h->data.mesh;
     int local = local_enter_face(l, face), dim = mesh->dim;
     const struct mesh_block *block = &mesh->blocks[l->block];
-    enum shape shape = (enum shape)mesh->face_shapes[face];
-    const int *corners = shape_face_vertices(block->shape, local),
-              *order = shape_permutation(shape, face_orientation(l, local));
     struct continuous_mode modes[FACE_MODES];
     double g[SHAPE_MAX_FACE_VERTICES];
-    int n = shape_n_vertices(shape);
+    int32_t vertices[SHAPE_MAX_FACE_VERTICES];
+    int corners[SHAPE_MAX_FACE_VERTICES], n = mesh_side_vertices(mesh, face, 0, vertices, corners);
     for (int i = 0; i < n; i++) {
-        int64_t node = (int64_t)l->cell * block->n_nodes +
-                       shape_vertex_node(block->shape, mesh->order, corners[order[i]]);
+        int64_t node =
+            (int64_t)l->cell * block->n_nodes + shape_vertex_node(block->shape, mesh->order, corners[i]);
         memcpy(l->x + i * dim, block->nodes + node * dim, (size_t)dim * sizeof *l->x);
     }
     TRY(local_condition_values(l, &h->data.conditions[h->data.face_condition[face]], n, l->x, NULL, g));
