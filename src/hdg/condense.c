@@ -90,14 +90,11 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
         TRY(condensed_create(h, eliminated));
         goto done;
     }
-    if (data->scheme == HDG_ELASTIC) {
-        TRY(trace_space_create(data->mesh, degree, data->mesh->dim, eliminated, &h->trace));
-        TRY(elastic_boundary_data(h));
-        goto done;
-    }
-    TRY(trace_space_create(data->mesh, degree, 1, eliminated, &h->trace));
+    TRY(trace_space_create(data->mesh, degree, h->elastic != NULL ? data->mesh->dim : 1, eliminated,
+                           &h->trace));
+    if (h->elastic != NULL) TRY(elastic_list_faces(h));
     TRY(local_boundary_data(h));
-    for (int b = 0; b < data->mesh->n_blocks; b++) TRY(batch_tables_create(h, b));
+    for (int b = 0; b < data->mesh->n_blocks && h->elastic == NULL; b++) TRY(batch_tables_create(h, b));
 done:
     base_free(&eliminated);
     if (status != FACET_OK) hdg_destroy(hdg);

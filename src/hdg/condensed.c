@@ -47,13 +47,10 @@ static void reference_destroy(struct reference *r) {
     base_free(&r->weighted);
 }
 
-/* out (M x M) += sum_q w_q left_i right_j. */
+/* out (M x M) = beta out + sum_q w_q left_i right_j. */
 static void add_product(struct reference *r, int M, const double *left, const double *right, double beta,
                         double *out) {
-    for (int64_t q = 0; q < r->rule.n; q++)
-        for (int i = 0; i < M; i++) r->weighted[q * M + i] = r->rule.w[q] * left[q * M + i];
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, M, M, r->rule.n, 1.0, r->weighted, M, right, M, beta,
-                out, M);
+    hdg_weighted_product(r->rule.n, M, left, M, r->rule.w, 1, M, right, M, beta, r->weighted, out, M);
 }
 
 static int n_terms(int dim) {

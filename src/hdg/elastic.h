@@ -107,7 +107,7 @@ facet_status elastic_condition_values(struct local *l, const struct hdg_conditio
 facet_status elastic_tau(struct local *l, double area, int n, const double *x, double *tau);
 
 /* elastic_boundary.c */
-facet_status elastic_boundary_data(struct hdg *hdg);
+facet_status elastic_list_faces(struct hdg *hdg); /* before the boundary data */
 
 /* elastic_local.c */
 facet_status elastic_begin(struct local *l, int block, int32_t cell);

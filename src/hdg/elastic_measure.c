@@ -112,10 +112,7 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
                 s->q[l->block] + (int64_t)l->cell * size * N, N, 0.0, e->values, size);
     for (int q = 0; q < n; q++) {
         double *tensor = e->values + q * size, stress[9], mu = e->mu[q], lambda = e->lambda[q];
-        double pressure = symmetric ? 0.0 : cblas_ddot(N, phi + (int64_t)q * row, 1, p, 1);
-        if (field == HDG_P) {
-            values[q] = pressure;
-        } else if (field == HDG_H) {
+        if (field == HDG_H) {
             memcpy(values + q * size, tensor, (size_t)size * sizeof *tensor);
         } else if (field == HDG_VORTICITY) {
             vorticity_of(dim, tensor, values + q * (dim == 2 ? 1 : 3));
@@ -128,7 +125,8 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
             if (symmetric)
                 memcpy(stress, tensor, (size_t)size * sizeof *tensor);
             else
-                stress_of_gradient(dim, mu, lambda, tensor, pressure, stress);
+                stress_of_gradient(dim, mu, lambda, tensor, cblas_ddot(N, phi + (int64_t)q * row, 1, p, 1),
+                                   stress);
             if (field == HDG_VON_MISES)
                 values[q] = von_mises(&h->data, mu, lambda, stress);
             else

@@ -108,9 +108,18 @@ static inline double local_norm(int dim, const double *v) {
 facet_status local_boundary_data(struct hdg *hdg);
 /* The cell of a boundary face becomes the cell at hand; returns the local face. */
 int local_enter_face(struct local *l, int32_t face);
-/* Makes room for the data of the boundary and runs `work` for every face with a condition, in parallel. */
-typedef facet_status (*local_face_work)(struct hdg *hdg, struct local *l, int32_t face);
-facet_status local_boundary_faces(struct hdg *hdg, local_face_work work);
+/* Runs `work` in parallel for every face with a condition, or for every free face. */
+typedef facet_status (*local_face_work)(struct local *l, int32_t face, void *user);
+facet_status local_for_all_faces(const struct hdg *hdg, int conditions, local_face_work work, void *user);
+/* The cell of a face becomes the cell at hand, with the geometry at the boundary rule in l->x, l->normal; all
+ * normals point outward. */
+const struct hdg_face_table *local_place_face(struct local *l, int32_t face);
+/* moments (m) = <component a of values, psi>; values: n x components. */
+void local_component_moments(struct local *l, const struct hdg_face_table *table, const double *values, int a,
+                             double *moments);
+/* The moments (count x m) of functions become the coefficients of their projections. */
+facet_status local_project(struct local *l, const struct hdg_face_table *table, int32_t face, int count,
+                           double *moments);
 /* moments[i] += <g, psi_i>; mass (m x m) += <a psi, psi>, a NULL: 1. */
 void local_face_moments(int n, int m, const double *psi, int dim, const double *normal, const double *g,
                         double *moments);

@@ -74,6 +74,9 @@ static facet_status evaluate(struct local *l, const struct hdg_solution *s, enum
         expand(table->n, (int)nc, b->N_star, table->phi, table->N,
                s->star[l->block] + l->cell * nc * b->N_star, values);
         return FACET_OK;
+    case HDG_P:
+        expand(table->n, 1, b->N, table->phi, table->N, s->p[l->block] + (int64_t)l->cell * b->N, values);
+        return FACET_OK;
     case HDG_Q_STAR:
         return gradient_flux(l, table, b->N_star, s->star[l->block] + (int64_t)l->cell * b->N_star, values);
     case HDG_Q:
