@@ -1,23 +1,14 @@
 /* The data of a problem at points of a cell, with the checks that belong to it: K positive definite, lambda
  * >= 0, tau > 0. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "hdg/elastic.h"
 
-static const char *point_text(int dim, const double *x, char *text, size_t bytes) {
-    if (dim == 2)
-        snprintf(text, bytes, "x=%.6g, y=%.6g", x[0], x[1]);
-    else
-        snprintf(text, bytes, "x=%.6g, y=%.6g, z=%.6g", x[0], x[1], x[2]);
-    return text;
-}
-
 facet_status local_refuse(const char *name, const char *rule, double value, int dim, const double *x) {
     char place[96];
     return base_fail(FACET_ERROR_INPUT, "%s must %s, but is %g at %s", name, rule, value,
-                     point_text(dim, x, place, sizeof place));
+                     expr_point_text(dim, x, 6, place, sizeof place));
 }
 
 facet_status local_place(facet_status status, const struct local *l) {
@@ -74,7 +65,7 @@ facet_status local_conductivity(struct local *l, int32_t region, int n, const do
         if (scalar) return local_refuse("the conductivity", "be positive", l->values[q], dim, x + q * dim);
         return base_fail(FACET_ERROR_INPUT,
                          "the conductivity must be symmetric positive definite, but is not at %s",
-                         point_text(dim, x + q * dim, place, sizeof place));
+                         expr_point_text(dim, x + q * dim, 6, place, sizeof place));
     }
     return FACET_OK;
 }

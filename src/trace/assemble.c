@@ -1,9 +1,9 @@
 /* Assembly face by face (king2014, Algorithms 1 and 2): the rows of a face are the business of that face
  * alone, which gathers from the element matrices of the cells around it. No locks, no atomics. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "trace/sides.h"
 
 /* One place where a cell meets a face. */
@@ -56,11 +56,6 @@ static const int32_t *faces_of(const struct trace_space *space, const struct pla
     return space->faces[p->block] + (int64_t)p->cell * space->n_slots[p->block];
 }
 
-static int ascending(const void *a, const void *b) {
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The free faces coupled to a free face, ascending as their unknowns do; returns their number. row: the
  * length of its rows. */
 static int64_t coupled_faces(const struct assembly *a, int32_t face, int32_t *coupled, int64_t *row) {
@@ -72,7 +67,7 @@ static int64_t coupled_faces(const struct assembly *a, int32_t face, int32_t *co
         for (int s = 0; s < space->n_slots[a->places[p].block]; s++)
             if (space->face_free[faces[s]] >= 0 && size_of(space, faces[s]) > 0) coupled[n++] = faces[s];
     }
-    qsort(coupled, (size_t)n, sizeof *coupled, ascending);
+    base_sort(n, coupled);
     *row = 0;
     for (int64_t i = 0; i < n; i++) {
         if (kept > 0 && coupled[kept - 1] == coupled[i]) continue;

@@ -15,10 +15,7 @@ facet_status trace_face_blocks(const struct trace_space *space, const struct tra
     struct trace_view view = {.matrices = matrices};
     int64_t *starts = NULL;
     *blocks = NULL;
-    TRY(ALLOC(starts, space->n_free_faces + 1));
-    starts[0] = 0;
-    for (int64_t b = 0; b < space->n_free_faces; b++)
-        starts[b + 1] = starts[b] + block_size(space, b) * block_size(space, b);
+    TRY(operator_block_starts(space->n_free_faces, space->free_offsets, &starts));
     TRY(ALLOC(*blocks, starts[space->n_free_faces]));
     TRY(trace_view_open(matrices, &view));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)

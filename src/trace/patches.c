@@ -34,56 +34,6 @@ done:
 
 /* ------------------------------------------------------------------------------ additive */
 
-/* A sum of operators over patches of one size each. */
-struct sum {
-    int n;
-    struct operator* parts;
-};
-
-static void sum_apply(const struct operator* D, const struct vector *x, struct vector *y) {
-    const struct sum *sum = D->data;
-    vector_fill(y, 0.0);
-    for (int i = 0; i < sum->n; i++) trace_slots_add(&sum->parts[i], x, y);
-}
-
-static void sum_free(struct operator* D) {
-    struct sum *sum = D->data;
-    if (sum == NULL) return;
-    for (int i = 0; i < sum->n; i++) operator_destroy(&sum->parts[i]);
-    base_free(&sum->parts);
-    base_free(&D->data);
-}
-
-static facet_status sum_to_single(const struct operator* D, struct operator* S);
-
-static facet_status begin_sum(const struct device *device, int64_t n, int n_parts, struct operator* D,
-                              struct sum **sum) {
-    facet_status status = FACET_OK;
-    *D = (struct operator){.n = n,
-                           .device = device,
-                           .apply = sum_apply,
-                           .free = sum_free,
-                           .name = "the patches",
-                           .to_single = sum_to_single};
-    TRY(CALLOC(*sum, 1));
-    D->data = *sum;
-    TRY(CALLOC((*sum)->parts, n_parts));
-    (*sum)->n = n_parts;
-done:
-    return status;
-}
-
-static facet_status sum_to_single(const struct operator* D, struct operator* S) {
-    facet_status status = FACET_OK;
-    const struct sum *from = D->data;
-    struct sum *to;
-    TRY(begin_sum(D->device, D->n, from->n, S, &to));
-    S->single = 1;
-    for (int i = 0; i < from->n; i++) TRY(operator_create_single(&from->parts[i], &to->parts[i]));
-done:
-    return status;
-}
-
 /* Patches of as many faces with as many unknowns. */
 struct patch_class {
     int n_faces, m;
@@ -212,7 +162,7 @@ facet_status operator_create_patches(const struct trace_space *space, const stru
     struct patch_set set = {0};
     struct block_rows rows = {0};
     struct patch_class *classes = NULL;
-    struct sum *sum;
+    struct operator* parts = NULL;
     int32_t *of = NULL;
     int64_t *list = NULL;
     double *weight = NULL;
@@ -224,13 +174,14 @@ facet_status operator_create_patches(const struct trace_space *space, const stru
     TRY(ALLOC(of, set.n));
     TRY(ALLOC(list, set.n));
     TRY(classify(space, &set, of, &n_classes, &classes));
-    TRY(begin_sum(matrices->device, space->n_free, n_classes, D, &sum));
+    TRY(CALLOC(parts, n_classes));
     for (int c = 0; c < n_classes; c++) {
         int64_t n = 0;
         for (int64_t p = 0; p < set.n; p++)
             if (of[p] == c) list[n++] = p;
-        TRY(class_operator(matrices->device, space, &rows, &set, &classes[c], list, weight, &sum->parts[c]));
+        TRY(class_operator(matrices->device, space, &rows, &set, &classes[c], list, weight, &parts[c]));
     }
+    TRY(operator_create_sum(matrices->device, space->n_free, n_classes, parts, "the patches", D));
 done:
     patch_set_destroy(&set);
     block_rows_destroy(&rows);
@@ -238,7 +189,8 @@ done:
     base_free(&of);
     base_free(&list);
     base_free(&weight);
-    if (status != FACET_OK) operator_destroy(D);
+    for (int c = 0; c < n_classes && parts != NULL; c++) operator_destroy(&parts[c]);
+    base_free(&parts);
     return status;
 }
 
@@ -252,21 +204,15 @@ struct sweep {
     float *scratch_single;
 };
 
-static void free_constant(const struct device *device, const void *pointer) {
-    void *p = (void *)pointer;
-    device_free(device, &p);
-}
-
 static void sweep_free(struct smoother *s) {
     struct sweep *sweep = s->data;
     if (sweep == NULL) return;
     struct facet_patches *p = &sweep->plan;
-    const void *arrays[] = {p->rows.first,  p->rows.panel_first, p->rows.columns, p->rows.sizes,
-                            p->rows.starts, p->rows.values,      p->single,       p->first,
-                            p->blocks,      p->starts,           p->inverses,     p->inverses_single};
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) free_constant(sweep->device, arrays[i]);
-    int64_t *colours = (int64_t *)p->colour_starts;
-    base_free(&colours);
+    void *arrays[] = {&p->rows.first,  &p->rows.panel_first, &p->rows.columns, &p->rows.sizes,
+                      &p->rows.starts, &p->rows.values,      &p->single,       &p->first,
+                      &p->blocks,      &p->starts,           &p->inverses,     &p->inverses_single};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) device_free(sweep->device, arrays[i]);
+    base_free(&p->colour_starts);
     device_free(sweep->device, &sweep->scratch);
     device_free(sweep->device, &sweep->scratch_single);
     base_free(&s->data);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "trace/sides.h"
 #include "trace/slots.h"
 
@@ -17,26 +18,20 @@ struct product {
     struct trace_matrices owned;
 };
 
-static void free_constant(const struct device *device, const void *pointer) {
-    void *p = (void *)pointer;
-    device_free(device, &p);
-}
-
 static void product_free(struct operator* A) {
     struct product *p = A->data;
     if (p == NULL) return;
     for (int b = 0; b < p->n_blocks; b++) {
-        int64_t *starts = (int64_t *)p->cells[b].colour_starts;
-        base_free(&starts);
-        free_constant(A->device, p->cells[b].colour_batches);
-        free_constant(A->device, p->cells[b].maps);
-        free_constant(A->device, p->cells[b].single);
+        base_free(&p->cells[b].colour_starts);
+        device_free(A->device, &p->cells[b].colour_batches);
+        device_free(A->device, &p->cells[b].maps);
+        device_free(A->device, &p->cells[b].single);
     }
     trace_matrices_destroy(&p->owned);
     base_free(&A->data);
 }
 
-void trace_slots_add(const struct operator* A, const struct vector *x, struct vector *y) {
+static void product_add(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct product *p = A->data;
     for (int b = 0; b < p->n_blocks; b++)
         if (A->single)
@@ -47,7 +42,7 @@ void trace_slots_add(const struct operator* A, const struct vector *x, struct ve
 
 static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
     vector_fill(y, 0.0);
-    trace_slots_add(A, x, y);
+    product_add(A, x, y);
 }
 
 void trace_operator_own(struct operator* A, struct trace_matrices *matrices) {
@@ -172,16 +167,8 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
     struct colouring c = {0};
     TRY(ALLOC(c.colour, n_batches));
     TRY(colour_runs(slots, matrices, block, x, &c));
-    TRY(CALLOC(starts, c.n_colours + 1));
-    TRY(CALLOC(order, n_batches));
+    TRY(base_group(c.n_colours, n_batches, c.colour, &starts, &order));
     TRY(ALLOC(maps, n_batches * n_runs * TRACE_LANES));
-    for (int64_t b = 0; b < n_batches; b++)
-        if (c.colour[b] >= 0) starts[c.colour[b] + 1]++;
-    for (int k = 0; k < c.n_colours; k++) starts[k + 1] += starts[k];
-    for (int64_t b = 0; b < n_batches; b++)
-        if (c.colour[b] >= 0) order[starts[c.colour[b]]++] = b;
-    for (int k = c.n_colours; k > 0; k--) starts[k] = starts[k - 1];
-    starts[0] = 0;
     fill_maps(slots, block, n_runs, maps);
     *plan = (struct cell_plan){.n_faces = n_runs,
                                .m = m,
@@ -226,6 +213,7 @@ static facet_status begin_operator(int64_t n, const struct device *device, struc
     *A = (struct operator){.n = n,
                            .device = device,
                            .apply = product_apply,
+                           .add = product_add,
                            .free = product_free,
                            .name = "the element-wise trace product",
                            .to_single = product_to_single};

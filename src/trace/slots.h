@@ -21,7 +21,5 @@ struct trace_slots {
 /* The operator of n unknowns; it refers to the matrices, but not to the slots. */
 facet_status trace_slots_operator(const struct trace_slots *slots, const struct trace_matrices *matrices,
                                   int64_t n, struct operator* A);
-/* y += A x of such an operator. */
-void trace_slots_add(const struct operator* A, const struct vector *x, struct vector *y);
 
 #endif
