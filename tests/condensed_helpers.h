@@ -117,7 +117,7 @@ static inline void compare_products(const struct solved *s) {
     hdg_describe(h, &system);
     int64_t n = system.n_free;
     ok(hdg_assemble(h, &csr));
-    ok(hdg_block_diagonal(h, &diagonal));
+    ok(trace_block_diagonal(&h->trace, &h->matrices, &diagonal));
     double *A = dense(&csr), *B = dense(&diagonal), *x = test_malloc((size_t)n * sizeof *x),
            *y = test_malloc((size_t)n * sizeof *y), scale = 0;
     uint32_t seed = 3;

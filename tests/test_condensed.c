@@ -275,9 +275,12 @@ static void whole_cell(const struct hdg *h, int block, int32_t cell, const struc
                        int64_t first_interior, struct whole *w) {
     const struct mesh_block *mb = &h->data.mesh->blocks[block];
     const struct hdg_block_space *b = &h->space.blocks[block];
-    const struct continuous_space *space = &h->condensed->space;
-    const int32_t *shared = space->unknowns[block] + (int64_t)cell * space->n[block];
-    int M = b->N, n = space->n[block], is_load = table == &b->source;
+    const struct trace_space *space = &h->trace;
+    int M = b->N, n = trace_cell_size(space, block), is_load = table == &b->source;
+    double *numbers = test_malloc((size_t)space->n_all * sizeof *numbers),
+           *shared = test_malloc((size_t)n * sizeof *shared); /* full numbers of the cell's unknowns */
+    for (int64_t i = 0; i < space->n_all; i++) numbers[i] = (double)i;
+    trace_gather(space, block, cell, numbers, shared, 1);
     size_t count = (size_t)(table->n * M);
     double *phi = test_malloc(count * sizeof *phi), *grad = test_malloc(2 * count * sizeof *grad);
     struct hdg_geometry g;
@@ -293,11 +296,11 @@ static void whole_cell(const struct hdg *h, int block, int32_t cell, const struc
                 at[a] = g.inverse[4 * q + a] * old[0] + g.inverse[4 * q + 2 + a] * old[1];
         }
         for (int i = 0; i < M; i++) {
-            int64_t row = i < n ? shared[i] : first_interior + i - n;
+            int64_t row = i < n ? (int64_t)shared[i] : first_interior + i - n;
             const double *gi = grad + 2 * (q * M + i);
             if (is_load) w->b[row] += g.wJ[q] * (3 + x * y) * phi[q * M + i];
             for (int j = 0; j < M && !is_load; j++) {
-                int64_t column = j < n ? shared[j] : first_interior + j - n;
+                int64_t column = j < n ? (int64_t)shared[j] : first_interior + j - n;
                 const double *gj = grad + 2 * (q * M + j);
                 double flux =
                     gi[0] * (K[0][0] * gj[0] + K[0][1] * gj[1]) + gi[1] * (K[1][0] * gj[0] + K[1][1] * gj[1]);
@@ -306,6 +309,8 @@ static void whole_cell(const struct hdg *h, int block, int32_t cell, const struc
         }
     }
     hdg_geometry_destroy(&g);
+    test_free(numbers);
+    test_free(shared);
     test_free(phi);
     test_free(grad);
 }
@@ -326,7 +331,7 @@ static void agrees_with_a_solve_that_condenses_nothing(void **state) {
             struct solved s;
             condense(&p, &s);
             const struct hdg *h = s.solver->hdg;
-            const struct continuous_space *space = &h->condensed->space;
+            const struct trace_space *space = &h->trace;
             struct whole w = {.n_shared = space->n_all, .n = space->n_all};
             for (int b = 0; b < mesh->n_blocks; b++)
                 w.n += (int64_t)mesh->blocks[b].count * h->condensed->blocks[b].N;
@@ -340,10 +345,12 @@ static void agrees_with_a_solve_that_condenses_nothing(void **state) {
                     whole_cell(h, b, c, &h->space.blocks[b].source, interior, &w);
                     interior += h->condensed->blocks[b].N;
                 }
-            for (int64_t i = 0; i < space->n_all; i++) { /* Dirichlet values are held by their equations */
-                if (space->free[i] >= 0) continue;
-                for (int64_t j = 0; j < w.n; j++) w.A[i * w.n + j] = i == j;
-                w.b[i] = h->eliminated[i];
+            for (int64_t f = 0; f < space->n_faces; f++) { /* Dirichlet values are held by their equations */
+                if (space->face_free[f] >= 0) continue;
+                for (int64_t i = space->face_first[f]; i < space->face_first[f + 1]; i++) {
+                    for (int64_t j = 0; j < w.n; j++) w.A[i * w.n + j] = i == j;
+                    w.b[i] = h->eliminated[i];
+                }
             }
             lapack_int *pivots = test_malloc((size_t)w.n * sizeof *pivots);
             assert_int_equal(
@@ -401,7 +408,7 @@ static void periodic_problems_join_their_vertices(void **state) {
                 condense(&p, &s);
                 const struct continuous_space *space = &s.solver->hdg->condensed->space;
                 assert_int_equal(s.solver->hdg->singular, singular);
-                assert_int_equal(space->n_vertices, (n[0] + !n[2]) * (n[1] + !n[3]));
+                assert_int_equal(space->skeleton.n_vertices, (n[0] + !n[2]) * (n[1] + !n[3]));
                 near(s.errors.u_Linf, 0, 1e-5);
                 near(largest_jump(&s), 0, 1e-10);
                 if (i > 0) compare_products(&s);
@@ -450,7 +457,8 @@ static void fluxes_and_means_are_those_of_u(void **state) {
     near(value[0], 2.25, 1e-12);
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int32_t c = 0; c < mesh->blocks[b].count; c++) {
-            double trace = hdg_mean_trace(s.solver->hdg, &s.solver->solution, b, c);
+            double trace;
+            hdg_mean_trace(s.solver->hdg, &s.solver->solution, b, c, &trace);
             assert_true(trace > 1 && trace < 4);
         }
     refused(facet_solver_evaluate(s.solver, "u_star", 1, x, value), FACET_ERROR_INPUT, "method: hdg");

@@ -139,7 +139,7 @@ static void check_cells(int n_faces, int m, int64_t n_batches, int64_t run) {
         }
     double *K = randoms(n_batches * (n * (n + 1) / 2) * L, 1), *x = randoms(n_unknowns, 2),
            *y = randoms(n_unknowns, 3), *z = copy_of(n_unknowns, y);
-    struct cell_plan plan = {n_faces, m, n_batches, 2, run, colour_starts, batches, maps, K, NULL};
+    struct cell_plan plan = {n_faces, m, n_batches, 2, run, colour_starts, batches, maps, K};
     kernels_ref()->cell_apply[F64](&plan, x, y);
     kernels_simd()->cell_apply[F64](&plan, x, z);
     same(n_unknowns, y, z, 1e-13);

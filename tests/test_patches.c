@@ -164,6 +164,7 @@ static void sets_are_what_they_should_be(void **state) {
             struct patch_set set;
             make(&wishes[k], "cpu", &s);
             ok(patch_set_create(&s.space, (enum trace_patch)kind, &set));
+            ok(patch_set_colour(&s.space, &set));
             int *count = calloc((size_t)s.space.n_free_faces + 1, sizeof *count);
             int64_t *seen = calloc((size_t)s.mesh->n_cells, sizeof *seen); /* 1 + patch, in this colour */
             assert_int_equal(set.colour_starts[0], 0);

@@ -55,4 +55,7 @@ int expr_n_coordinates(const struct expr *expr);
 facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, double *values,
                        double *gradients, double *hessians);
 
+/* "x=0.5, y=1", for messages; digits: of each number. */
+const char *expr_point_text(int dim, const double *x, int digits, char *text, size_t bytes);
+
 #endif

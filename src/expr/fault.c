@@ -94,15 +94,18 @@ facet_status fault_trace(const struct program *program, int dim, int order, cons
     for (int i = 0; i < op_table[node->op].n_arguments && i < 2; i++)
         value[i] = *run_value(&run, node->argument[i]);
     (void)fault_fail(node, degree, value[0], value[1]); /* sets the message, to which the place is added */
-    char where[128];
-    int length = 0;
-    for (int i = 0; i < dim; i++)
-        length += snprintf(where + length, sizeof where - (size_t)length, "%s%c=%.10g", i ? ", " : "",
-                           "xyz"[i], x[i]);
-    char text[BASE_MESSAGE_BYTES];
+    char where[128], text[BASE_MESSAGE_BYTES];
     snprintf(text, sizeof text, "%s", base_message());
-    status = base_fail(FACET_ERROR_INPUT, "%s at %s", text, where);
+    status = base_fail(FACET_ERROR_INPUT, "%s at %s", text, expr_point_text(dim, x, 10, where, sizeof where));
 done:
     run_end(&run);
     return status;
+}
+
+const char *expr_point_text(int dim, const double *x, int digits, char *text, size_t bytes) {
+    int length = 0;
+    for (int d = 0; d < dim && d < 3; d++)
+        length += snprintf(text + length, bytes - (size_t)length, "%s%c=%.*g", d ? ", " : "", "xyz"[d],
+                           digits, x[d]);
+    return text;
 }

@@ -3,7 +3,6 @@
 #include "expr/field.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -133,13 +132,9 @@ static facet_status eval_function(const struct field *field, int n_points, int d
     for (size_t i = 0; i < n; i++) {
         if (isfinite(values[i])) continue;
         char where[128];
-        int length = 0;
         const double *point = x + i / (size_t)field->n_components * (size_t)dim;
-        for (int d = 0; d < dim && d < 3; d++)
-            length += snprintf(where + length, sizeof where - (size_t)length, "%s%c=%.10g", d ? ", " : "",
-                               "xyz"[d], point[d]);
         status = base_fail(FACET_ERROR_INPUT, "the user's function gives %g at %s; it should be finite",
-                           values[i], where);
+                           values[i], expr_point_text(dim, point, 10, where, sizeof where));
         TRY(at_component(field, (int)(i % (size_t)field->n_components), status));
     }
 done:

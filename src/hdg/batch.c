@@ -117,7 +117,7 @@ facet_status batch_find_fast(struct hdg *h, int block) {
 }
 
 int batch_is_fast(const struct hdg *h, int block, int64_t batch) {
-    return h->fast[block][batch];
+    return h->fast[block] != NULL && h->fast[block][batch];
 }
 
 /* y = K x */

@@ -59,40 +59,68 @@ done:
     return base_wrap(status, "boundary condition on '%s'", c->part);
 }
 
-/* Dirichlet values by projection, and the loads of Neumann and Robin parts. */
-static facet_status boundary_face(struct hdg *h, struct local *l, int32_t face) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    const struct hdg_condition *c = &h->data.conditions[h->data.face_condition[face]];
-    int local = local_enter_face(l, face);
+/* Rules with weights of both signs (fabien2019's) carry the sign in the normals. */
+static double sign(const struct hdg_face_table *table, int q) {
+    return table->rule.w[q] < 0.0 ? -1.0 : 1.0;
+}
+
+const struct hdg_face_table *local_place_face(struct local *l, int32_t face) {
+    const struct hdg *h = l->hdg;
+    int local = local_enter_face(l, face), dim = h->data.mesh->dim;
     const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
-    int m = table->m;
-    double *moments = l->vector, *mass = l->C;
     hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
-    TRY(local_condition_values(l, c, table->rule.n, l->x, l->normal, l->values));
-    memset(moments, 0, (size_t)m * sizeof *moments);
-    local_face_moments(table->rule.n, m, table->psi, mesh->dim, l->normal, l->values, moments);
-    if (c->kind != HDG_DIRICHLET) {
-        memcpy(h->boundary + h->trace.face_free[face], moments, (size_t)m * sizeof *moments);
-        goto done;
-    }
+    for (int i = 0; i < table->rule.n * dim; i++) l->normal[i] *= sign(table, i / dim);
+    return table;
+}
+
+void local_component_moments(struct local *l, const struct hdg_face_table *table, const double *values, int a,
+                             double *moments) {
+    int nc = l->hdg->trace.n_components, n = table->rule.n;
+    double *one = l->weighted;
+    for (int q = 0; q < n; q++) one[q] = sign(table, q) * values[q * nc + a];
+    memset(moments, 0, (size_t)table->m * sizeof *moments);
+    local_face_moments(n, table->m, table->psi, l->hdg->data.mesh->dim, l->normal, one, moments);
+}
+
+facet_status local_project(struct local *l, const struct hdg_face_table *table, int32_t face, int count,
+                           double *moments) {
+    int m = table->m;
+    double *mass = l->C, *signs = l->weighted;
+    for (int q = 0; q < table->rule.n; q++) signs[q] = sign(table, q);
     memset(mass, 0, (size_t)(m * m) * sizeof *mass);
-    local_face_mass(table->rule.n, m, table->psi, mesh->dim, l->normal, NULL, mass, m);
-    if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', m, 1, mass, m, moments, m) != 0)
-        FAIL(FACET_ERROR_INPUT, "face %d of cell %d is degenerate", face,
-             mesh->face_cells[2 * (int64_t)face]);
-    memcpy(h->eliminated + h->trace.face_first[face], moments, (size_t)m * sizeof *moments);
+    local_face_mass(table->rule.n, m, table->psi, l->hdg->data.mesh->dim, l->normal, signs, mass, m);
+    if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', m, count, mass, m, moments, m) == 0) return FACET_OK;
+    return local_place(base_fail(FACET_ERROR_INPUT, "face %d is degenerate", face), l);
+}
+
+/* Given values (u on Dirichlet parts, displacements) by projection, and the loads of all other components. */
+static facet_status boundary_face(struct local *l, int32_t face, void *user) {
+    facet_status status = FACET_OK;
+    struct hdg *h = user;
+    const struct hdg_condition *c = &h->data.conditions[h->data.face_condition[face]];
+    const struct hdg_face_table *table = local_place_face(l, face);
+    int m = table->m;
+    int64_t first = h->trace.face_free[face];
+    double *moments = l->vector;
+    TRY(local_condition_values(l, c, table->rule.n, l->x, l->normal, l->values));
+    for (int a = 0; a < h->trace.n_components; a++) {
+        local_component_moments(l, table, l->values, a, moments);
+        if (c->kind == HDG_MECHANICAL ? !c->fixed[a] : c->kind != HDG_DIRICHLET) {
+            memcpy(h->boundary + first + a * m, moments, (size_t)m * sizeof *moments);
+            continue;
+        }
+        TRY(local_project(l, table, face, 1, moments));
+        double *to = first >= 0 ? h->elastic->values + first : h->eliminated + h->trace.face_first[face];
+        memcpy(to + a * m, moments, (size_t)m * sizeof *moments);
+        for (int i = 0; i < m && first >= 0; i++) h->trace.fixed[first + a * m + i] = 1;
+    }
 done:
     return status;
 }
 
-facet_status local_boundary_faces(struct hdg *h, local_face_work work) {
-    facet_status status = FACET_OK;
+facet_status local_for_all_faces(const struct hdg *h, int conditions, local_face_work work, void *user) {
     struct base_collector failures;
     base_collector_init(&failures);
-    TRY(CALLOC(h->eliminated, h->trace.n_all));
-    TRY(CALLOC(h->boundary, h->trace.n_free));
-    TRY(CALLOC(h->lift, h->trace.n_free));
 #pragma omp parallel num_threads(base_threads())
     {
         struct local l;
@@ -100,17 +128,22 @@ facet_status local_boundary_faces(struct hdg *h, local_face_work work) {
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(dynamic, 64)
         for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
-            if (mine == FACET_OK && h->data.face_condition[f] >= 0)
-                base_collect(&failures, f, work(h, &l, f));
+            if (mine == FACET_OK &&
+                (conditions ? h->data.face_condition[f] >= 0 : h->trace.face_free[f] >= 0))
+                base_collect(&failures, f, work(&l, f, user));
         local_destroy(&l);
     }
-    TRY(base_collected(&failures));
-done:
-    return status;
+    return base_collected(&failures);
 }
 
 facet_status local_boundary_data(struct hdg *h) {
-    return local_boundary_faces(h, boundary_face);
+    facet_status status = FACET_OK;
+    TRY(CALLOC(h->eliminated, h->trace.n_all));
+    TRY(CALLOC(h->boundary, h->trace.n_free));
+    TRY(CALLOC(h->lift, h->trace.n_free));
+    TRY(local_for_all_faces(h, 1, boundary_face, h));
+done:
+    return status;
 }
 
 facet_status local_robin(struct local *l, int face, int *found, double *largest) {

@@ -17,25 +17,14 @@ static facet_status cell_work(struct local *l, int block, int32_t cell, void *us
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
     struct check_job *job = user;
-    double *total = job->totals[block] + 2 * (int64_t)cell;
     TRY(local_begin(l, block, cell));
-    if (h->data.scheme == HDG_ELASTIC) {
-        TRY(elastic_load(l, block, cell, NULL, l->vector));
-        goto done;
-    }
-    TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
-    for (int q = 0; q < b->cell.n; q++)
+    if (h->data.reaction != NULL)
+        TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
+    for (int q = 0; q < b->cell.n && h->data.reaction != NULL; q++)
         if (l->values[q] > 0.0)
 #pragma omp atomic write
             job->has_reaction = 1;
-    hdg_cell_geometry(&h->space, block, cell, &b->source, &l->geometry);
-    TRY(local_place(
-        local_source(l, local_region(&h->data, block, cell), b->source.n, l->geometry.x, l->values), l));
-    total[0] = total[1] = 0.0;
-    for (int q = 0; q < b->source.n; q++) {
-        total[0] += l->values[q] * l->geometry.wJ[q];
-        total[1] += fabs(l->values[q] * l->geometry.wJ[q]);
-    }
+    TRY(local_load(l, block, cell, NULL, 0.0, l->vector, job->totals[block] + 2 * (int64_t)cell));
 done:
     return status;
 }
@@ -45,18 +34,14 @@ done:
 static facet_status face_difference(struct local *l, int32_t face, double *difference, double *scale) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
-    const struct facet_mesh *mesh = h->data.mesh;
     const struct hdg_condition *given = &h->data.conditions[h->data.face_condition[face]];
     struct hdg_condition wanted = *given;
-    const struct mesh_block *block = mesh_block_of(mesh, mesh->face_cells[2 * (int64_t)face]);
-    l->block = (int)(block - mesh->blocks);
-    l->cell = mesh->face_cells[2 * (int64_t)face] - block->first;
+    int local = local_enter_face(l, face);
     const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
-    int elastic = h->data.scheme == HDG_ELASTIC, n = table->rule.n, size = n * (elastic ? mesh->dim : 1);
+    int n = table->rule.n, size = n * h->trace.n_components;
     double *exact = l->weighted;
     wanted.g = wanted.t = NULL;
-    hdg_face_geometry(&h->space, l->block, l->cell, mesh->face_locals[2 * (int64_t)face], table,
-                      &l->face_geometry, l->x, l->normal);
+    hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
     TRY(local_condition_values(l, &wanted, n, l->x, l->normal, l->values));
     memcpy(exact, l->values, (size_t)size * sizeof *exact);
     TRY(local_condition_values(l, given, n, l->x, l->normal, l->values));

@@ -1,16 +1,14 @@
 /* The data of a problem at points of a cell, with the checks that belong to it: K positive definite, lambda
  * >= 0, tau > 0. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "hdg/local.h"
+#include "hdg/elastic.h"
 
-void local_point_text(int dim, const double *x, char *text, size_t bytes) {
-    if (dim == 2)
-        snprintf(text, bytes, "x=%.6g, y=%.6g", x[0], x[1]);
-    else
-        snprintf(text, bytes, "x=%.6g, y=%.6g, z=%.6g", x[0], x[1], x[2]);
+facet_status local_refuse(const char *name, const char *rule, double value, int dim, const double *x) {
+    char place[96];
+    return base_fail(FACET_ERROR_INPUT, "%s must %s, but is %g at %s", name, rule, value,
+                     expr_point_text(dim, x, 6, place, sizeof place));
 }
 
 facet_status local_place(facet_status status, const struct local *l) {
@@ -64,12 +62,10 @@ facet_status local_conductivity(struct local *l, int32_t region, int n, const do
         if (scalar) spread_scalar(dim, l->values[q], K + q * dim * dim);
         if (positive_definite(dim, K + q * dim * dim)) continue;
         char place[96];
-        local_point_text(dim, x + q * dim, place, sizeof place);
-        if (scalar)
-            return base_fail(FACET_ERROR_INPUT, "the conductivity must be positive, but is %g at %s",
-                             l->values[q], place);
+        if (scalar) return local_refuse("the conductivity", "be positive", l->values[q], dim, x + q * dim);
         return base_fail(FACET_ERROR_INPUT,
-                         "the conductivity must be symmetric positive definite, but is not at %s", place);
+                         "the conductivity must be symmetric positive definite, but is not at %s",
+                         expr_point_text(dim, x + q * dim, 6, place, sizeof place));
     }
     return FACET_OK;
 }
@@ -82,13 +78,9 @@ facet_status local_reaction(const struct hdg_data *data, int n, const double *x,
     }
     facet_status status = field_eval(data->reaction, n, dim, x, values);
     if (status != FACET_OK) return base_wrap(status, "reaction");
-    for (int q = 0; q < n; q++) {
-        if (values[q] >= 0.0) continue;
-        char place[96];
-        local_point_text(dim, x + q * dim, place, sizeof place);
-        return base_fail(FACET_ERROR_INPUT, "the reaction coefficient must not be negative, but is %g at %s",
-                         values[q], place);
-    }
+    for (int q = 0; q < n; q++)
+        if (!(values[q] >= 0.0))
+            return local_refuse("the reaction coefficient", "not be negative", values[q], dim, x + q * dim);
     return FACET_OK;
 }
 
@@ -113,15 +105,18 @@ static facet_status exact_source(struct local *l, int32_t region, int n, const d
                 f[q] -= k_grad[q * dim + a] * grad[q * dim + b] + k[q] * hessian[(q * dim + a) * dim + b];
         }
 done:
-    return base_wrap(status, "source of the exact solution");
+    return status;
 }
 
 facet_status local_source(struct local *l, int32_t region, int n, const double *x, double *values) {
     const struct hdg_data *data = &l->hdg->data;
-    if (data->exact != NULL) return exact_source(l, region, n, x, values);
+    if (data->exact != NULL)
+        return base_wrap(l->elastic != NULL ? elastic_exact_source(l, region, n, x, values)
+                                            : exact_source(l, region, n, x, values),
+                         "source of the exact solution");
     if (data->source != NULL)
         return base_wrap(field_eval(data->source, n, data->mesh->dim, x, values), "source");
-    memset(values, 0, (size_t)n * sizeof *values);
+    memset(values, 0, (size_t)(n * l->hdg->trace.n_components) * sizeof *values);
     return FACET_OK;
 }
 
@@ -142,22 +137,20 @@ done:
     return base_wrap(status, "flux of the exact solution");
 }
 
-facet_status local_tau(struct local *l, int face, int n, const double *x, double *tau) {
-    const struct hdg_data *data = &l->hdg->data;
-    if (data->tau == NULL) {
-        double value =
-            data->tau_hat > 0.0 ? 2.0 * data->tau_hat / l->heights[face] : l->mean_K / l->hdg->space.length;
-        for (int q = 0; q < n; q++) tau[q] = value;
-        return FACET_OK;
-    }
+facet_status local_given_tau(const struct hdg_data *data, int n, const double *x, double *tau) {
     int dim = data->mesh->dim;
     facet_status status = field_eval(data->tau, n, dim, x, tau);
     if (status != FACET_OK) return base_wrap(status, "tau");
-    for (int q = 0; q < n; q++) {
-        if (tau[q] > 0.0) continue;
-        char place[96];
-        local_point_text(dim, x + q * dim, place, sizeof place);
-        return base_fail(FACET_ERROR_INPUT, "tau must be positive, but is %g at %s", tau[q], place);
-    }
+    for (int q = 0; q < n; q++)
+        if (!(tau[q] > 0.0)) return local_refuse("tau", "be positive", tau[q], dim, x + q * dim);
+    return FACET_OK;
+}
+
+facet_status local_tau(struct local *l, int face, int n, const double *x, double *tau) {
+    const struct hdg_data *data = &l->hdg->data;
+    if (data->tau != NULL) return local_given_tau(data, n, x, tau);
+    double value =
+        data->tau_hat > 0.0 ? 2.0 * data->tau_hat / l->heights[face] : l->mean_K / l->hdg->space.length;
+    for (int q = 0; q < n; q++) tau[q] = value;
     return FACET_OK;
 }

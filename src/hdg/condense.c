@@ -28,6 +28,7 @@ void hdg_destroy(struct hdg **hdg) {
         device_free(h->device, &h->U[b]);
         batch_tables_destroy(h, b);
         base_free(&h->fast[b]);
+        local_functions_destroy(&h->functions[b]);
     }
     trace_matrices_destroy(&h->matrices);
     base_free(&h->eliminated);
@@ -78,6 +79,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h->device = device;
     TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
     if (data->scheme == HDG_ELASTIC) TRY(elastic_create(h));
+    for (int b = 0; b < data->mesh->n_blocks; b++) TRY(local_functions_create(h, b));
     for (int b = 0; b < data->mesh->n_blocks && data->scheme != HDG_ELASTIC; b++) TRY(batch_find_fast(h, b));
     TRY(CALLOC(eliminated, data->mesh->n_faces));
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
@@ -88,14 +90,11 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
         TRY(condensed_create(h, eliminated));
         goto done;
     }
-    if (data->scheme == HDG_ELASTIC) {
-        TRY(trace_space_create(data->mesh, degree, data->mesh->dim, eliminated, &h->trace));
-        TRY(elastic_boundary_data(h));
-        goto done;
-    }
-    TRY(trace_space_create(data->mesh, degree, 1, eliminated, &h->trace));
+    TRY(trace_space_create(data->mesh, degree, h->elastic != NULL ? data->mesh->dim : 1, eliminated,
+                           &h->trace));
+    if (h->elastic != NULL) TRY(elastic_list_faces(h));
     TRY(local_boundary_data(h));
-    for (int b = 0; b < data->mesh->n_blocks; b++) TRY(batch_tables_create(h, b));
+    for (int b = 0; b < data->mesh->n_blocks && h->elastic == NULL; b++) TRY(batch_tables_create(h, b));
 done:
     base_free(&eliminated);
     if (status != FACET_OK) hdg_destroy(hdg);
@@ -402,23 +401,17 @@ done:
 facet_status hdg_condense(struct hdg *h) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    struct hdg_system system;
-    int sizes[MESH_MAX_BLOCKS], N;
     h->volume = h->largest_reaction = h->largest_robin = 0.0;
-    for (int b = 0; b < mesh->n_blocks; b++) hdg_local_sizes(h, b, &N, &sizes[b]);
     if (h->matrices.device == NULL) {
         TRY(check_memory(h));
-        TRY(trace_matrices_create_sized(h->device, mesh, sizes, &h->matrices));
+        TRY(trace_matrices_create(h->device, &h->trace, &h->matrices));
     }
     if (h->elastic != NULL && h->elastic->moved != NULL)
         memset(h->elastic->moved, 0, (size_t)h->trace.n_free * sizeof(double));
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b));
-    hdg_describe(h, &system);
-    h->singular = h->data.scheme != HDG_ELASTIC && system.n_free == system.n_all &&
+    h->singular = h->data.scheme != HDG_ELASTIC && h->trace.n_free == h->trace.n_all &&
                   h->largest_reaction == 0.0 && h->largest_robin == 0.0;
-    TRY(h->data.scheme == HDG_CONDENSED
-            ? continuous_lift(&h->condensed->space, &h->matrices, h->eliminated, h->lift)
-            : trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
+    TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
     if (h->data.scheme == HDG_ELASTIC) TRY(elastic_finish_condense(h));
 done:
     return status;

@@ -47,13 +47,10 @@ static void reference_destroy(struct reference *r) {
     base_free(&r->weighted);
 }
 
-/* out (M x M) += sum_q w_q left_i right_j. */
+/* out (M x M) = beta out + sum_q w_q left_i right_j. */
 static void add_product(struct reference *r, int M, const double *left, const double *right, double beta,
                         double *out) {
-    for (int64_t q = 0; q < r->rule.n; q++)
-        for (int i = 0; i < M; i++) r->weighted[q * M + i] = r->rule.w[q] * left[q * M + i];
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, M, M, r->rule.n, 1.0, r->weighted, M, right, M, beta,
-                out, M);
+    hdg_weighted_product(r->rule.n, M, left, M, r->rule.w, 1, M, right, M, beta, r->weighted, out, M);
 }
 
 static int n_terms(int dim) {
@@ -176,7 +173,7 @@ facet_status condensed_create(struct hdg *h, const uint8_t *eliminated) {
     if (modal_n_interior(SHAPE_QUAD, h->space.degree) > MODAL_MAX_SHARED)
         FAIL(FACET_ERROR_INPUT, "the condensed method has no degree %d", h->space.degree);
     TRY(CALLOC(h->condensed, 1));
-    TRY(continuous_space_create(h->data.mesh, h->space.degree, eliminated, &h->condensed->space));
+    TRY(continuous_space_create(h->data.mesh, h->space.degree, eliminated, &h->condensed->space, &h->trace));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(make_block(h, b));
     TRY(condensed_boundary_data(h));
 done:
@@ -229,11 +226,10 @@ static void turn_rows(int n, const double *T, int transposed, int n_columns, int
 static void turn(const struct hdg *h, int block, int32_t cell, int transposed, int n_columns, int64_t row,
                  int64_t column, double *A) {
     const struct condensed_block *c = &h->condensed->blocks[block];
-    const struct continuous_space *space = &h->condensed->space;
     enum shape shape = h->space.blocks[block].shape;
-    unsigned char orientations[CONTINUOUS_MAX_LOCALS], *o = orientations;
-    const int *slot = space->slots[block] + shape_n_vertices(shape);
-    continuous_orientations(space, block, cell, orientations);
+    unsigned char orientations[TRACE_MAX_SLOTS], *o = orientations;
+    const int *slot = h->trace.slots[block] + shape_n_vertices(shape);
+    continuous_orientations(&h->condensed->space, block, cell, orientations);
     for (int d = 1; d < shape_dim(shape); d++)
         for (int e = 0; e < shape_n_entities(shape, d); e++, o++, slot++)
             if (c->turns[d][*o] != NULL)

@@ -18,25 +18,10 @@ static int is_dirichlet(const struct hdg *h, int32_t face) {
     return c >= 0 && h->data.conditions[c].kind == HDG_DIRICHLET;
 }
 
-static int face_orientation(const struct local *l, int face) {
-    const struct mesh_block *block = &l->hdg->data.mesh->blocks[l->block];
-    return block->orientations[(int64_t)l->cell * shape_n_faces(block->shape) + face];
-}
-
-/* The modes of a face of the cell at hand in the full numbering. */
-struct face_modes {
-    int m;
-    int64_t at[FACE_MODES];
-    double signs[FACE_MODES];
-};
-
-static void list_modes(const struct local *l, int face, struct face_modes *modes) {
-    const struct continuous_space *space = &l->hdg->condensed->space;
-    const int32_t *unknowns = space->unknowns[l->block] + (int64_t)l->cell * space->n[l->block];
-    int32_t slots[FACE_MODES];
-    modes->m = l->hdg->space.blocks[l->block].m;
-    continuous_face_modes(space, l->block, l->cell, face, slots, modes->signs);
-    for (int i = 0; i < modes->m; i++) modes->at[i] = unknowns[slots[i]];
+/* The modes of a face of the cell at hand; their number. */
+static int list_modes(const struct local *l, int face, struct continuous_mode *modes) {
+    continuous_face_modes(&l->hdg->condensed->space, &l->hdg->trace, l->block, l->cell, face, modes);
+    return l->hdg->space.blocks[l->block].m;
 }
 
 /* ------------------------------------------------------------------------------------------ Dirichlet */
@@ -47,22 +32,20 @@ static facet_status add_corners(struct hdg *h, struct local *l, int32_t face, in
     const struct facet_mesh *mesh = h->data.mesh;
     int local = local_enter_face(l, face), dim = mesh->dim;
     const struct mesh_block *block = &mesh->blocks[l->block];
-    enum shape shape = (enum shape)mesh->face_shapes[face];
-    const int *corners = shape_face_vertices(block->shape, local),
-              *order = shape_permutation(shape, face_orientation(l, local));
-    struct face_modes modes;
+    struct continuous_mode modes[FACE_MODES];
     double g[SHAPE_MAX_FACE_VERTICES];
-    int n = shape_n_vertices(shape);
+    int32_t vertices[SHAPE_MAX_FACE_VERTICES];
+    int corners[SHAPE_MAX_FACE_VERTICES], n = mesh_side_vertices(mesh, face, 0, vertices, corners);
     for (int i = 0; i < n; i++) {
-        int64_t node = (int64_t)l->cell * block->n_nodes +
-                       shape_vertex_node(block->shape, mesh->order, corners[order[i]]);
+        int64_t node =
+            (int64_t)l->cell * block->n_nodes + shape_vertex_node(block->shape, mesh->order, corners[i]);
         memcpy(l->x + i * dim, block->nodes + node * dim, (size_t)dim * sizeof *l->x);
     }
     TRY(local_condition_values(l, &h->data.conditions[h->data.face_condition[face]], n, l->x, NULL, g));
-    list_modes(l, local, &modes);
+    list_modes(l, local, modes);
     for (int i = 0; i < n; i++) {
-        h->eliminated[modes.at[i]] += g[i];
-        counts[modes.at[i]]++;
+        h->eliminated[modes[i].full] += g[i];
+        counts[modes[i].full]++;
     }
 done:
     return status;
@@ -102,11 +85,12 @@ static facet_status add_edge(struct hdg *h, struct local *l, const struct hdg_co
     const struct continuous_space *space = &h->condensed->space;
     const struct condensed_edges *edges = &h->condensed->blocks[l->block].edges;
     enum shape shape = h->space.blocks[l->block].shape;
-    const int32_t *unknowns = space->unknowns[l->block] + (int64_t)l->cell * space->n[l->block];
-    const int *ends = shape_entity_vertices(shape, 1, edge),
-              slot = space->slots[l->block][shape_n_vertices(shape) + edge];
+    const int32_t *nodes = space->nodes[l->block] + (int64_t)l->cell * h->trace.n_slots[l->block];
+    const int64_t *first = h->trace.face_first;
+    const int *ends = shape_entity_vertices(shape, 1, edge);
+    int64_t own = first[nodes[shape_n_vertices(shape) + edge]];
     const double *v = shape_vertices(shape);
-    unsigned char orientations[CONTINUOUS_MAX_LOCALS];
+    unsigned char orientations[TRACE_MAX_SLOTS];
     double u[MODAL_MAX_SHARED];
     int dim = h->data.mesh->dim, m = h->space.degree + 1, n = edges->rule.n;
     continuous_orientations(space, l->block, l->cell, orientations);
@@ -124,11 +108,11 @@ static facet_status add_edge(struct hdg *h, struct local *l, const struct hdg_co
         l->normal[q] = edges->rule.w[q] * sqrt(square);
     }
     TRY(local_condition_values(l, c, n, l->geometry.x, NULL, l->values));
-    for (int i = 0; i < 2; i++) u[i] = h->eliminated[unknowns[ends[o ? 1 - i : i]]];
+    for (int i = 0; i < 2; i++) u[i] = h->eliminated[first[nodes[ends[o ? 1 - i : i]]]];
     TRY(project(l, n, m, 2, edges->psi, 1, l->normal, l->values, u));
     for (int i = 0; i < m - 2; i++) {
-        h->eliminated[unknowns[slot + i]] += u[2 + i];
-        counts[unknowns[slot + i]]++;
+        h->eliminated[own + i] += u[2 + i];
+        counts[own + i]++;
     }
 done:
     return status;
@@ -149,7 +133,7 @@ done:
 static facet_status mean_values(struct hdg *h, struct local *l, int32_t *counts,
                                 facet_status (*add)(struct hdg *, struct local *, int32_t, int32_t *)) {
     facet_status status = FACET_OK;
-    int64_t n = h->condensed->space.n_all;
+    int64_t n = h->trace.n_all;
     memset(counts, 0, (size_t)n * sizeof *counts);
     for (int32_t f = 0; f < h->data.mesh->n_faces; f++)
         if (is_dirichlet(h, f)) TRY(add(h, l, f, counts));
@@ -166,29 +150,26 @@ static facet_status boundary_face(struct hdg *h, struct local *l, int32_t face) 
     facet_status status = FACET_OK;
     const struct hdg_data *data = &h->data;
     const struct hdg_condition *c = &data->conditions[data->face_condition[face]];
-    const struct continuous_space *space = &h->condensed->space;
     int local = local_enter_face(l, face), dim = data->mesh->dim;
     const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
     const double *psi = h->condensed->blocks[l->block].psi;
     double *moments = l->vector, u[FACE_MODES];
-    struct face_modes modes;
-    list_modes(l, local, &modes);
-    int given = modes.m - modal_n_interior((enum shape)data->mesh->face_shapes[face], h->space.degree);
+    struct continuous_mode modes[FACE_MODES];
+    int m = list_modes(l, local, modes);
+    int given = m - modal_n_interior((enum shape)data->mesh->face_shapes[face], h->space.degree);
     hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
     TRY(local_condition_values(l, c, table->rule.n, l->x, l->normal, l->values));
     if (c->kind != HDG_DIRICHLET) {
-        memset(moments, 0, (size_t)modes.m * sizeof *moments);
-        local_face_moments(table->rule.n, modes.m, psi, dim, l->normal, l->values, moments);
-        for (int i = 0; i < modes.m; i++) {
-            int64_t at = space->free[modes.at[i]];
-            if (at >= 0) h->boundary[at] += modes.signs[i] * moments[i];
-        }
+        memset(moments, 0, (size_t)m * sizeof *moments);
+        local_face_moments(table->rule.n, m, psi, dim, l->normal, l->values, moments);
+        for (int i = 0; i < m; i++)
+            if (modes[i].free >= 0) h->boundary[modes[i].free] += modes[i].sign * moments[i];
         goto done;
     }
-    if (given == modes.m) goto done;
-    for (int i = 0; i < given; i++) u[i] = modes.signs[i] * h->eliminated[modes.at[i]];
-    TRY(project(l, table->rule.n, modes.m, given, psi, dim, l->normal, l->values, u));
-    for (int i = given; i < modes.m; i++) h->eliminated[modes.at[i]] = u[i];
+    if (given == m) goto done;
+    for (int i = 0; i < given; i++) u[i] = modes[i].sign * h->eliminated[modes[i].full];
+    TRY(project(l, table->rule.n, m, given, psi, dim, l->normal, l->values, u));
+    for (int i = given; i < m; i++) h->eliminated[modes[i].full] = u[i];
 done:
     return status;
 }
@@ -197,10 +178,10 @@ facet_status condensed_boundary_data(struct hdg *h) {
     facet_status status = FACET_OK;
     struct local l = {.hdg = h};
     int32_t *counts = NULL;
-    TRY(CALLOC(h->eliminated, h->condensed->space.n_all));
-    TRY(CALLOC(h->boundary, h->condensed->space.n_free));
-    TRY(CALLOC(h->lift, h->condensed->space.n_free));
-    TRY(ALLOC(counts, h->condensed->space.n_all));
+    TRY(CALLOC(h->eliminated, h->trace.n_all));
+    TRY(CALLOC(h->boundary, h->trace.n_free));
+    TRY(CALLOC(h->lift, h->trace.n_free));
+    TRY(ALLOC(counts, h->trace.n_all));
     TRY(local_create(h, &l));
     TRY(mean_values(h, &l, counts, add_corners));
     if (h->data.mesh->dim == 3 && h->space.degree > 1) TRY(mean_values(h, &l, counts, add_edges));
@@ -220,16 +201,16 @@ facet_status condensed_add_robin(struct local *l, double *K, double *largest) {
     int m = b->m;
     for (int f = 0; f < b->n_faces; f++) {
         int found;
-        int32_t slots[FACE_MODES];
-        double signs[FACE_MODES], *mass = l->X; /* C still holds the cell */
+        struct continuous_mode modes[FACE_MODES];
+        double *mass = l->X; /* C still holds the cell */
         TRY(local_robin(l, f, &found, largest));
         if (!found) continue;
-        continuous_face_modes(&h->condensed->space, l->block, l->cell, f, slots, signs);
+        list_modes(l, f, modes);
         memset(mass, 0, (size_t)(m * m) * sizeof *mass);
         local_face_mass(b->boundary.rule.n, m, c->psi, h->data.mesh->dim, l->normal, l->values, mass, m);
         for (int i = 0; i < m; i++)
             for (int j = 0; j < m; j++)
-                K[(int64_t)slots[i] * c->n + slots[j]] += signs[i] * signs[j] * mass[i * m + j];
+                K[modes[i].local * c->n + modes[j].local] += modes[i].sign * modes[j].sign * mass[i * m + j];
     }
 done:
     return status;

@@ -41,27 +41,6 @@
 
 #include "hdg/batch.h"
 
-/* One rule: a table, and the chi at its points where they are not its columns. The phi are the first of the
- * chi. */
-struct elastic_table {
-    const struct hdg_table *table;
-    double *chi; /* n x Nu on parallelepipeds, for functions of physical coordinates; NULL: the table's */
-};
-struct elastic_block {
-    int N, Nu;    /* functions of a component of the flux, of the displacement */
-    int physical; /* they are polynomials of physical coordinates */
-    struct elastic_table cell, source, norm;
-    struct rule own_rule;                 /* physical */
-    struct hdg_table own_cell;            /* physical */
-    struct hdg_table own_source;          /* symmetric */
-    struct hdg_face_table own_face;       /* symmetric */
-    const struct hdg_face_table *face;    /* with sides of the degree of u */
-    double *face_chi[SHAPE_MAX_FACES][8]; /* as elastic_table.chi */
-    struct hdg_table middle;              /* one point */
-    double *D_ref;                        /* dim x N x Nu */
-    double *F_ref, *FU_ref;               /* n_faces x 8 x (N, Nu) x m: <phi, psi>, <chi, psi> */
-};
-
 /* A face with tractions in the gradient formulation, and what it adds to the trace system: rows c, i are
  * its unknowns. */
 struct elastic_traction {
@@ -72,8 +51,7 @@ struct elastic_traction {
 };
 
 struct hdg_elastic {
-    int varies; /* some modulus is no number */
-    struct elastic_block blocks[MESH_MAX_BLOCKS];
+    int varies;     /* some modulus is no number */
     double *values; /* n_free: of fixed unknowns */
     double *moved;  /* n_free: what they contribute to the right-hand side, after hdg_condense */
     int64_t n_tractions;
@@ -114,23 +92,10 @@ static inline int elastic_u_start(int Nu, int c) {
 static inline int elastic_trace_start(int dim, int m, int face, int c) {
     return (face * dim + c) * m;
 }
-/* The chi at the points of a table of the cell at hand; x: the points; compact: as elastic_table.chi. Answers
- * with the length of a row. */
-const double *elastic_chi(struct local *l, const struct hdg_table *table, const double *compact,
-                          const double *x, int *row);
-/* The derivatives of the phi by reference coordinates at the cell rule of the cell at hand, dim arrays of n
- * rows, `step` numbers apart; inverse (one matrix every `matrix` numbers): of the coordinates by x. */
-struct elastic_gradients {
-    const double *grad, *inverse;
-    int64_t step;
-    int row, matrix;
-};
-void elastic_gradients(struct local *l, struct elastic_gradients *g);
-
 /* elastic_data.c: data at points, checked; moduli as the plane wants them. */
 facet_status elastic_moduli(const struct hdg_data *data, int32_t region, int n, const double *x, double *mu,
                             double *lambda);
-facet_status elastic_source(struct local *l, int32_t region, int n, const double *x, double *f);
+facet_status elastic_exact_source(struct local *l, int32_t region, int n, const double *x, double *f);
 /* u (n x dim, or NULL) and grad u (n x dim x dim: d_a u_c at [c][a]) of the exact solution. */
 facet_status elastic_exact(const struct hdg_data *data, int n, const double *x, double *scratch, double *u,
                            double *H); /* scratch: n (1 + dim) */
@@ -142,12 +107,10 @@ facet_status elastic_condition_values(struct local *l, const struct hdg_conditio
 facet_status elastic_tau(struct local *l, double area, int n, const double *x, double *tau);
 
 /* elastic_boundary.c */
-facet_status elastic_boundary_data(struct hdg *hdg);
+facet_status elastic_list_faces(struct hdg *hdg); /* before the boundary data */
 
 /* elastic_local.c */
 facet_status elastic_begin(struct local *l, int block, int32_t cell);
-/* Geometry of a face at its rule: into l->x, l->normal; tau into l->values. Answers with the chi. */
-facet_status elastic_face(struct local *l, int face, const double **chi, int *row);
 /* C of the cell at hand, ready for local_eliminate. */
 facet_status elastic_matrix(struct local *l);
 /* flux (dim x dim x N: stress or H) and p (N, or NULL) from u and uhat of the cell at hand. */
@@ -160,16 +123,15 @@ void elastic_finish_load(const struct hdg *hdg, const struct hdg_solution *solut
 facet_status elastic_operator(const struct hdg *hdg, struct operator* A);
 void elastic_add_correction(const struct hdg *hdg, struct csr *csr);
 
-/* elastic_recover.c */
-facet_status elastic_load(struct local *l, int block, int32_t cell, const double *source, double *load);
-facet_status elastic_flux_work(struct local *l, int block, int32_t cell, void *solution);
-facet_status elastic_star_work(struct local *l, int block, int32_t cell, void *solution);
-
-/* elastic_measure.c */
+/* elastic_measure.c. Fields of elasticity alone, at the points of the geometry at hand. */
 facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enum hdg_field field,
-                              const struct hdg_table *table, const double *compact, const double *x,
-                              double *values);
-facet_status elastic_errors(const struct hdg *hdg, const struct hdg_solution *s, struct hdg_errors *errors);
-facet_status elastic_balance_work(struct local *l, int block, int32_t cell, void *job);
+                              const struct hdg_points *points, double *values);
+/* Those of the exact solution: n x dim, n x dim x dim twice, n. Moduli into l->elastic; l->jets is scratch.
+ */
+facet_status elastic_exact_values(struct local *l, int n, double *u, double *H, double *stress, double *p);
+/* Q (n x dim x dim), the stress or H at the points of a face, becomes minus the stress; natural: minus (mu H
+ * - p I) in the gradient formulation. moduli: 2 n of scratch. */
+facet_status elastic_face_stress(struct local *l, const struct hdg_solution *s, int n, const double *chi,
+                                 int row, int natural, double *moduli, double *Q);
 
 #endif

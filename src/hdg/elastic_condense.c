@@ -217,43 +217,15 @@ void elastic_finish_load(const struct hdg *h, const struct hdg_solution *s, doub
         if (h->trace.fixed[i]) F[i] = h->lift[i];
 }
 
-/* The sum of two operators. */
-struct corrected {
-    struct operator symmetric, correction;
-    struct vector scratch;
-};
-
-static void corrected_apply(const struct operator* A, const struct vector *x, struct vector *y) {
-    struct corrected *c = A->data;
-    operator_apply(&c->symmetric, x, y);
-    operator_apply(&c->correction, x, &c->scratch);
-    vector_axpby(1.0, &c->scratch, 1.0, y);
-}
-
-static void corrected_free(struct operator* A) {
-    struct corrected *c = A->data;
-    if (c == NULL) return;
-    operator_destroy(&c->symmetric);
-    operator_destroy(&c->correction);
-    vector_destroy(&c->scratch);
-    base_free(&A->data);
-}
-
 facet_status elastic_operator(const struct hdg *h, struct operator* A) {
     facet_status status = FACET_OK;
-    struct corrected *c = NULL;
-    *A = (struct operator){.n = h->trace.n_free,
-                           .device = h->device,
-                           .apply = corrected_apply,
-                           .free = corrected_free,
-                           .name = "the trace matrix of tractions in the gradient formulation"};
-    TRY(CALLOC(c, 1));
-    A->data = c;
-    TRY(trace_operator_create(&h->trace, &h->matrices, &c->symmetric));
-    TRY(operator_create_csr(h->device, &h->elastic->correction, &c->correction));
-    TRY(vector_create(h->device, h->trace.n_free, &c->scratch));
+    struct operator parts[2] = {{0}, {0}};
+    TRY(trace_operator_create(&h->trace, &h->matrices, &parts[0]));
+    TRY(operator_create_csr(h->device, &h->elastic->correction, &parts[1]));
+    TRY(operator_create_sum(h->device, h->trace.n_free, 2, parts,
+                            "the trace matrix of tractions in the gradient formulation", A));
 done:
-    if (status != FACET_OK) operator_destroy(A);
+    for (int i = 0; i < 2; i++) operator_destroy(&parts[i]);
     return status;
 }
 

@@ -5,12 +5,6 @@
 
 #include "hdg/elastic.h"
 
-static facet_status refuse(const char *name, const char *rule, double value, int dim, const double *x) {
-    char place[96];
-    local_point_text(dim, x, place, sizeof place);
-    return base_fail(FACET_ERROR_INPUT, "%s must %s, but is %g at %s", name, rule, value, place);
-}
-
 facet_status elastic_moduli(const struct hdg_data *data, int32_t region, int n, const double *x, double *mu,
                             double *lambda) {
     facet_status status = FACET_OK;
@@ -18,8 +12,8 @@ facet_status elastic_moduli(const struct hdg_data *data, int32_t region, int n, 
     TRY(base_wrap(field_eval(data->mu[region], n, dim, x, mu), "mu"));
     TRY(base_wrap(field_eval(data->lambda[region], n, dim, x, lambda), "lambda"));
     for (int q = 0; q < n; q++) {
-        if (!(mu[q] > 0.0)) TRY(refuse("mu", "be positive", mu[q], dim, x + q * dim));
-        if (!(lambda[q] >= 0.0)) TRY(refuse("lambda", "not be negative", lambda[q], dim, x + q * dim));
+        if (!(mu[q] > 0.0)) TRY(local_refuse("mu", "be positive", mu[q], dim, x + q * dim));
+        if (!(lambda[q] >= 0.0)) TRY(local_refuse("lambda", "not be negative", lambda[q], dim, x + q * dim));
         if (stress) lambda[q] = 2.0 * mu[q] * lambda[q] / (lambda[q] + 2.0 * mu[q]);
     }
 done:
@@ -66,7 +60,7 @@ done:
 
 /* f_c = -sum_a [d_a mu (d_a u_c + d_c u_a) + mu (d_aa u_c + d_ac u_a) + lambda d_ac u_a] - d_c lambda div u,
  * gathered component by component of u. */
-static facet_status exact_source(struct local *l, int32_t region, int n, const double *x, double *f) {
+facet_status elastic_exact_source(struct local *l, int32_t region, int n, const double *x, double *f) {
     facet_status status = FACET_OK;
     const struct hdg_data *data = &l->hdg->data;
     int dim = data->mesh->dim;
@@ -87,16 +81,7 @@ static facet_status exact_source(struct local *l, int32_t region, int n, const d
         }
     }
 done:
-    return base_wrap(status, "source of the exact solution");
-}
-
-facet_status elastic_source(struct local *l, int32_t region, int n, const double *x, double *f) {
-    const struct hdg_data *data = &l->hdg->data;
-    int dim = data->mesh->dim;
-    if (data->exact != NULL) return exact_source(l, region, n, x, f);
-    if (data->source != NULL) return base_wrap(field_eval(data->source, n, dim, x, f), "source");
-    memset(f, 0, (size_t)(n * dim) * sizeof *f);
-    return FACET_OK;
+    return status;
 }
 
 /* Traction, or (mu H - p I) n, of the exact solution. */
@@ -174,11 +159,7 @@ facet_status elastic_tau(struct local *l, double area, int n, const double *x, d
         for (int q = 0; q < n; q++) tau[q] = value;
         return FACET_OK;
     }
-    facet_status status = field_eval(data->tau, n, dim, x, tau);
-    if (status != FACET_OK) return base_wrap(status, "tau");
-    for (int q = 0; q < n; q++) {
-        if (!(tau[q] > 0.0)) return refuse("tau", "be positive", tau[q], dim, x + q * dim);
-        tau[q] /= scale;
-    }
-    return FACET_OK;
+    facet_status status = local_given_tau(data, n, x, tau);
+    for (int q = 0; q < n && status == FACET_OK; q++) tau[q] /= scale;
+    return status;
 }

@@ -10,14 +10,11 @@
 static const struct hdg_block_space *space_of(const struct local *l) {
     return &l->hdg->space.blocks[l->block];
 }
-static const struct elastic_block *block_of(const struct local *l) {
-    return &l->hdg->elastic->blocks[l->block];
+static const struct hdg_functions *block_of(const struct local *l) {
+    return &l->hdg->functions[l->block];
 }
 static int dim_of(const struct local *l) {
     return l->hdg->data.mesh->dim;
-}
-static double affine_det(const struct local *l) {
-    return l->geometry.wJ[0] / block_of(l)->cell.table->w[0];
 }
 
 facet_status elastic_begin(struct local *l, int block, int32_t cell) {
@@ -30,6 +27,7 @@ facet_status elastic_begin(struct local *l, int block, int32_t cell) {
     l->affine = data->mesh->blocks[block].affine[cell];
     const struct hdg_table *table = block_of(l)->cell.table;
     hdg_cell_geometry(&l->hdg->space, block, cell, table, &l->geometry);
+    l->det = l->geometry.wJ[0] / table->w[0];
     e->constant_lambda = field_is_constant(data->lambda[region], NULL);
     e->constant = e->constant_lambda && field_is_constant(data->mu[region], NULL);
     TRY(elastic_moduli(data, region, e->constant ? 1 : table->n, l->geometry.x, e->mu, e->lambda));
@@ -43,46 +41,7 @@ done:
     return local_place(status, l);
 }
 
-/* target (NL x NR, rows of length ld) = sum_q weight_q left_i(q) right_j(q). */
-static void weighted_product(struct local *l, int n, int NL, const double *left, int left_row,
-                             const double *weight, int step, int NR, const double *right, int right_row,
-                             double beta, double *target, int ld) {
-    for (int q = 0; q < n; q++)
-        for (int i = 0; i < NL; i++)
-            l->weighted[q * NL + i] = weight[q * step] * left[(int64_t)q * left_row + i];
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, NL, NR, n, 1.0, l->weighted, NL, right, right_row,
-                beta, target, ld);
-}
-
 /* ------------------------------------------------------------------------------------------ faces */
-
-/* The normal of a face of an affine cell; returns its length. */
-static double affine_normal(const struct local *l, int face, double *normal) {
-    int dim = dim_of(l);
-    double square = 0.0, det = affine_det(l);
-    for (int a = 0; a < dim; a++) {
-        normal[a] = 0.0;
-        for (int c = 0; c < dim; c++)
-            normal[a] += det * l->geometry.inverse[c * dim + a] * space_of(l)->normals[face][c];
-        square += normal[a] * normal[a];
-    }
-    return sqrt(square);
-}
-
-static int orientation_of(const struct local *l, int face) {
-    int64_t at = (int64_t)l->cell * space_of(l)->n_faces + face;
-    return l->hdg->data.mesh->blocks[l->block].orientations[at];
-}
-
-facet_status elastic_face(struct local *l, int face, const double **chi, int *row) {
-    const struct elastic_block *eb = block_of(l);
-    int dim = dim_of(l), n = eb->face->rule.n, orientation = orientation_of(l, face);
-    double area = 0.0;
-    hdg_face_geometry(&l->hdg->space, l->block, l->cell, face, eb->face, &l->face_geometry, l->x, l->normal);
-    for (int q = 0; q < n; q++) area += cblas_dnrm2(dim, l->normal + q * dim, 1);
-    *chi = elastic_chi(l, &eb->face->side[face][orientation], eb->face_chi[face][orientation], l->x, row);
-    return local_place(elastic_tau(l, area, n, l->x, l->values), l);
-}
 
 /* Adds T, E and H of one face to C, once per component; T only to the scratch. E: Nu x m, H: m x m. */
 static void add_face(struct local *l, int face, const double *E, const double *H, double diagonal) {
@@ -107,11 +66,11 @@ static void add_face(struct local *l, int face, const double *E, const double *H
 /* G of a face with constant normal into Z. */
 static void affine_face_gradient(struct local *l, int face) {
     const struct hdg_block_space *b = space_of(l);
-    const struct elastic_block *eb = block_of(l);
+    const struct hdg_functions *eb = block_of(l);
     int dim = dim_of(l), N0 = eb->N, m = b->m, N = dim * eb->Nu, ld = N + dim * b->n_trace;
-    const double *F = eb->F_ref + (int64_t)(face * 8 + orientation_of(l, face)) * N0 * m;
+    const double *F = eb->F_ref + (int64_t)(face * 8 + local_orientation(l, face)) * N0 * m;
     double normal[3];
-    affine_normal(l, face, normal);
+    local_affine_normal(l, face, normal);
     for (int a = 0; a < dim; a++)
         for (int i = 0; i < N0; i++) {
             double *to = l->elastic->Z + (int64_t)i * ld + N + elastic_trace_start(dim, m, face, a);
@@ -121,9 +80,9 @@ static void affine_face_gradient(struct local *l, int face) {
 
 static facet_status affine_face(struct local *l, int face) {
     const struct hdg_block_space *b = space_of(l);
-    const struct elastic_block *eb = block_of(l);
-    const double *FU = eb->FU_ref + (int64_t)(face * 8 + orientation_of(l, face)) * eb->Nu * b->m;
-    double normal[3], tau, length = affine_normal(l, face, normal);
+    const struct hdg_functions *eb = block_of(l);
+    const double *FU = eb->FU_ref + (int64_t)(face * 8 + local_orientation(l, face)) * eb->Nu * b->m;
+    double normal[3], tau, length = local_affine_normal(l, face, normal);
     facet_status status =
         elastic_tau(l, length * shape_measure(shape_face_shape(b->shape, face)), 1, l->geometry.x, &tau);
     if (status != FACET_OK) return local_place(status, l);
@@ -140,11 +99,11 @@ static int project(int Nu, int m, double *B, double *W) {
 
 static void general_face_gradient(struct local *l, int face, const double *chi, int row) {
     const struct hdg_block_space *b = space_of(l);
-    const struct elastic_block *eb = block_of(l);
+    const struct hdg_functions *eb = block_of(l);
     int dim = dim_of(l), m = b->m, N = dim * eb->Nu, ld = N + dim * b->n_trace, n = eb->face->rule.n;
     for (int a = 0; a < dim; a++)
-        weighted_product(l, n, eb->N, chi, row, l->normal + a, dim, m, eb->face->psi, m, 0.0,
-                         l->elastic->Z + N + elastic_trace_start(dim, m, face, a), ld);
+        hdg_weighted_product(n, eb->N, chi, row, l->normal + a, dim, m, eb->face->psi, m, 0.0, l->weighted,
+                             l->elastic->Z + N + elastic_trace_start(dim, m, face, a), ld);
 }
 
 /* At the points of the face rule: with B = <psi, psi>, B_t = <tau psi, psi>, W = <chi, psi>, the projection
@@ -152,23 +111,23 @@ static void general_face_gradient(struct local *l, int face, const double *chi, 
 static facet_status general_face(struct local *l, int face) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = space_of(l);
-    const struct elastic_block *eb = block_of(l);
+    const struct hdg_functions *eb = block_of(l);
     struct elastic_local *e = l->elastic;
     int dim = dim_of(l), m = b->m, n = eb->face->rule.n, Nu = eb->Nu, row;
     const double *chi, *psi = eb->face->psi;
     double *area = e->values, *weight = area + n, *B = e->B, *B_tau = B + m * m;
-    TRY(elastic_face(l, face, &chi, &row));
+    TRY(local_face_tau(l, face, &chi, &row));
     for (int q = 0; q < n; q++) {
         area[q] = cblas_dnrm2(dim, l->normal + q * dim, 1);
         weight[q] = l->values[q] * area[q];
     }
-    weighted_product(l, n, m, psi, m, weight, 1, m, psi, m, 0.0, B_tau, m);
+    hdg_weighted_product(n, m, psi, m, weight, 1, m, psi, m, 0.0, l->weighted, B_tau, m);
     if (l->hdg->data.formulation == HDG_GRADIENT) {
-        weighted_product(l, n, Nu, chi, row, weight, 1, m, psi, m, 0.0, e->E, m);
-        weighted_product(l, n, Nu, chi, row, weight, 1, Nu, chi, row, 1.0, e->T, Nu);
+        hdg_weighted_product(n, Nu, chi, row, weight, 1, m, psi, m, 0.0, l->weighted, e->E, m);
+        hdg_weighted_product(n, Nu, chi, row, weight, 1, Nu, chi, row, 1.0, l->weighted, e->T, Nu);
     } else {
-        weighted_product(l, n, m, psi, m, area, 1, m, psi, m, 0.0, B, m);
-        weighted_product(l, n, Nu, chi, row, area, 1, m, psi, m, 0.0, e->W, m);
+        hdg_weighted_product(n, m, psi, m, area, 1, m, psi, m, 0.0, l->weighted, B, m);
+        hdg_weighted_product(n, Nu, chi, row, area, 1, m, psi, m, 0.0, l->weighted, e->W, m);
         if (!project(Nu, m, B, e->W))
             TRY(local_place(base_fail(FACET_ERROR_INPUT, "face %d is degenerate", face), l));
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, Nu, m, m, 1.0, e->W, m, B_tau, m, 0.0, e->E,
@@ -182,55 +141,17 @@ done:
 
 /* ------------------------------------------------------------------------------------------- flux */
 
-/* D into the first columns of Z. */
-static void gradient_matrix(struct local *l) {
-    const struct hdg_block_space *b = space_of(l);
-    const struct elastic_block *eb = block_of(l);
-    const struct hdg_table *table = eb->cell.table;
-    int dim = dim_of(l), N0 = eb->N, Nu = eb->Nu, n = table->n, ld = dim * (Nu + b->n_trace), row;
-    const double *inverse = l->geometry.inverse, *chi;
-    struct elastic_gradients g;
-    double *Z = l->elastic->Z;
-    if (l->affine) {
-        double det = affine_det(l);
-        for (int a = 0; a < dim; a++)
-            for (int i = 0; i < N0; i++) {
-                double *to = Z + (int64_t)i * ld + elastic_u_start(Nu, a);
-                for (int c = 0; c < dim; c++) {
-                    const double *from = eb->D_ref + ((int64_t)c * N0 + i) * Nu;
-                    double scale = det * inverse[c * dim + a];
-                    for (int j = 0; j < Nu; j++) to[j] = scale * from[j] + (c > 0 ? to[j] : 0.0);
-                }
-            }
-        return;
-    }
-    chi = elastic_chi(l, table, eb->cell.chi, l->geometry.x, &row);
-    elastic_gradients(l, &g);
-    for (int a = 0; a < dim; a++) {
-        for (int q = 0; q < n; q++)
-            for (int i = 0; i < N0; i++) {
-                double sum = 0.0;
-                for (int c = 0; c < dim; c++)
-                    sum +=
-                        g.inverse[q * g.matrix + c * dim + a] * g.grad[c * g.step + (int64_t)q * g.row + i];
-                l->weighted[q * N0 + i] = l->geometry.wJ[q] * sum;
-            }
-        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N0, Nu, n, 1.0, l->weighted, N0, chi, row, 0.0,
-                    Z + elastic_u_start(Nu, a), ld);
-    }
-}
-
 /* Factors of the masses of a cell where they are needed: weights 1 when the moduli are constant (dev only),
  * 1/mu or 1/(2 mu), 1/(mu + lambda) or 1/(2 mu + d lambda) when they vary. */
 static facet_status factor_masses(struct local *l) {
-    const struct elastic_block *eb = block_of(l);
+    const struct hdg_functions *eb = block_of(l);
     const struct hdg_table *table = eb->cell.table;
     struct elastic_local *e = l->elastic;
     const double *phi;
     int N0 = eb->N, row;
     int symmetric = l->hdg->data.formulation == HDG_SYMMETRIC, d = dim_of(l);
     if (l->affine && e->constant) return FACET_OK;
-    phi = elastic_chi(l, table, eb->cell.chi, l->geometry.x, &row);
+    phi = local_chi(l, table, eb->cell.chi, l->geometry.x, &row);
     for (int which = 0; which < (e->constant ? 1 : 2); which++) {
         double *mass = which == 0 ? e->dev : e->vol, *weight = e->values;
         for (int q = 0; q < table->n; q++) {
@@ -239,7 +160,7 @@ static facet_status factor_masses(struct local *l) {
                 which == 0 ? (symmetric ? 2.0 * mu : mu) : (symmetric ? 2.0 * mu + d * lambda : mu + lambda);
             weight[q] = l->geometry.wJ[q] / (e->constant ? 1.0 : modulus);
         }
-        weighted_product(l, table->n, N0, phi, row, weight, 1, N0, phi, row, 0.0, mass, N0);
+        hdg_weighted_product(table->n, N0, phi, row, weight, 1, N0, phi, row, 0.0, l->weighted, mass, N0);
         if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', N0, mass, N0) != 0)
             return local_place(base_fail(FACET_ERROR_INPUT,
                                          "the mass matrix is not positive definite; is the cell degenerate?"),
@@ -254,8 +175,8 @@ static void gram(struct local *l, const double *factor, double *Z, double *targe
     if (factor != NULL)
         cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, N0, ld, 1.0, factor, N0,
                     Z, ld);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, ld, N0, factor != NULL ? 1.0 : 1.0 / affine_det(l), Z,
-                ld, 0.0, target, ld);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, ld, N0, factor != NULL ? 1.0 : 1.0 / l->det, Z, ld,
+                0.0, target, ld);
 }
 
 /* S_cd = alpha P_cd + beta Q_cd + delta P_dc + gamma 1_cd sum_b P_bb. */
@@ -349,12 +270,12 @@ facet_status elastic_matrix(struct local *l) {
     int dim = dim_of(l), Nu = block_of(l)->Nu, ld = dim * (Nu + b->n_trace), row;
     int affine = l->affine && (data->tau == NULL || field_is_constant(data->tau, NULL));
     const double *chi;
-    gradient_matrix(l);
+    local_gradient_matrix(l, e->Z, Nu, ld);
     for (int f = 0; f < b->n_faces; f++) {
         if (l->affine) {
             affine_face_gradient(l, f);
         } else {
-            TRY(elastic_face(l, f, &chi, &row));
+            chi = local_face(l, f, &row);
             general_face_gradient(l, f, chi, row);
         }
     }
@@ -384,9 +305,9 @@ done:
 
 static void affine_moments(struct local *l, const double *u, const double *uhat, double *t) {
     const struct hdg_block_space *b = space_of(l);
-    const struct elastic_block *eb = block_of(l);
+    const struct hdg_functions *eb = block_of(l);
     int dim = dim_of(l), N0 = eb->N, Nu = eb->Nu, m = b->m;
-    double det = affine_det(l), *product = l->elastic->Z; /* dim x N0 x dim */
+    double det = l->det, *product = l->elastic->Z; /* dim x N0 x dim */
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, dim * N0, dim, Nu, 1.0, eb->D_ref, Nu, u, Nu, 0.0,
                 product, dim);
     for (int c = 0; c < dim; c++)
@@ -399,8 +320,8 @@ static void affine_moments(struct local *l, const double *u, const double *uhat,
             }
     for (int f = 0; f < b->n_faces; f++) {
         double normal[3];
-        const double *F = eb->F_ref + (int64_t)(f * 8 + orientation_of(l, f)) * N0 * m;
-        affine_normal(l, f, normal);
+        const double *F = eb->F_ref + (int64_t)(f * 8 + local_orientation(l, f)) * N0 * m;
+        local_affine_normal(l, f, normal);
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, N0, dim, m, 1.0, F, m, uhat + f * dim * m, m,
                     0.0, product, dim);
         for (int c = 0; c < dim; c++)
@@ -409,51 +330,11 @@ static void affine_moments(struct local *l, const double *u, const double *uhat,
     }
 }
 
-/* to (N0) += sign sum_q weight_q value_q phi_i(q) */
-static void add_moment(int n, int N0, double sign, const double *weight, int step, const double *value,
-                       const double *phi, int row, double *scaled, double *to) {
-    for (int q = 0; q < n; q++) scaled[q] = weight[q * step] * value[q];
-    cblas_dgemv(CblasRowMajor, CblasTrans, n, N0, sign, phi, row, scaled, 1, 1.0, to, 1);
-}
-
-static facet_status general_moments(struct local *l, const double *u, const double *uhat, double *t) {
-    facet_status status = FACET_OK;
-    const struct hdg_block_space *b = space_of(l);
-    const struct elastic_block *eb = block_of(l);
-    const struct hdg_table *table = eb->cell.table;
-    int dim = dim_of(l), N0 = eb->N, Nu = eb->Nu, m = b->m, n = table->n, row;
-    double *value = l->elastic->values, *scaled = l->weighted;
-    const double *chi = elastic_chi(l, table, eb->cell.chi, l->geometry.x, &row);
-    struct elastic_gradients g;
-    elastic_gradients(l, &g);
-    memset(t, 0, (size_t)(dim * dim * N0) * sizeof *t);
-    for (int c = 0; c < dim; c++) {
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, n, Nu, 1.0, chi, row, u + c * Nu, 1, 0.0, value, 1);
-        for (int q = 0; q < n; q++) value[q] *= l->geometry.wJ[q];
-        for (int a = 0; a < dim; a++)
-            for (int e = 0; e < dim; e++)
-                add_moment(n, N0, 1.0, g.inverse + e * dim + a, g.matrix, value, g.grad + e * g.step, g.row,
-                           scaled, t + (c * dim + a) * N0);
-    }
-    n = eb->face->rule.n;
-    for (int f = 0; f < b->n_faces; f++) {
-        TRY(elastic_face(l, f, &chi, &row));
-        for (int c = 0; c < dim; c++) {
-            cblas_dgemv(CblasRowMajor, CblasNoTrans, n, m, 1.0, eb->face->psi, m, uhat + (f * dim + c) * m, 1,
-                        0.0, value, 1);
-            for (int a = 0; a < dim; a++)
-                add_moment(n, N0, -1.0, l->normal + a, dim, value, chi, row, scaled, t + (c * dim + a) * N0);
-        }
-    }
-done:
-    return status;
-}
-
 /* v = M^-1 v */
 static void solve_mass(const struct local *l, const double *factor, double *v) {
     int N0 = block_of(l)->N;
     if (factor == NULL) {
-        cblas_dscal(N0, 1.0 / affine_det(l), v, 1);
+        cblas_dscal(N0, 1.0 / l->det, v, 1);
         return;
     }
     cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, N0, factor, N0, v, 1);
@@ -469,7 +350,7 @@ facet_status elastic_flux(struct local *l, const double *u, const double *uhat, 
     if (l->affine)
         affine_moments(l, u, uhat, flux);
     else
-        TRY(general_moments(l, u, uhat, flux));
+        local_moments(l, u, uhat, flux);
     TRY(factor_masses(l));
     memset(trace, 0, (size_t)N0 * sizeof *trace);
     for (int c = 0; c < dim; c++) cblas_daxpy(N0, 1.0, flux + c * (dim + 1) * N0, 1, trace, 1);

@@ -80,7 +80,8 @@ struct hdg {
     const struct device *device;
     struct hdg_data data;
     struct hdg_space space;
-    struct trace_space trace;        /* HDG_HYBRID and HDG_ELASTIC */
+    struct hdg_functions functions[MESH_MAX_BLOCKS];
+    struct trace_space trace;        /* HDG_CONDENSED: of vertices, edges and faces */
     struct hdg_condensed *condensed; /* HDG_CONDENSED only */
     struct hdg_elastic *elastic;     /* HDG_ELASTIC only */
     const struct base_monitor *monitor;
@@ -98,7 +99,7 @@ struct hdg {
                          refuses bodies that can move */
     int nonsymmetric; /* known after hdg_create: K = (symmetric element matrices) + a correction in the rows
                          of faces with tractions in HDG_GRADIENT. hdg_operator_create and hdg_assemble contain
-                         it, hdg_block_diagonal and `matrices` do not. CG and Cholesky are not for such K */
+                         it, trace_block_diagonal and `matrices` do not. CG and Cholesky are not for such K */
     double volume;
 };
 
@@ -147,7 +148,6 @@ void hdg_describe(const struct hdg *hdg, struct hdg_system *system);
 void hdg_local_sizes(const struct hdg *hdg, int block, int *N, int *n);
 facet_status hdg_operator_create(const struct hdg *hdg, struct operator* A);
 facet_status hdg_assemble(const struct hdg *hdg, struct csr *csr);
-facet_status hdg_block_diagonal(const struct hdg *hdg, struct csr *csr);
 /* solution->trace from the free values (host). */
 void hdg_set_trace(const struct hdg *hdg, const double *free, struct hdg_solution *solution);
 void hdg_constant(const struct hdg *hdg, double *full); /* the function 1 in the full numbering */
@@ -184,8 +184,9 @@ struct hdg_errors {
 };
 facet_status hdg_measure_errors(const struct hdg *hdg, const struct hdg_solution *solution,
                                 struct hdg_errors *errors);
-/* The mean over the faces of a cell of the trace's mean on them (straight faces). */
-double hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, int block, int32_t cell);
+/* The mean over the faces of a cell of the trace's mean on them (straight faces), by component. */
+void hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, int block, int32_t cell,
+                    double *mean);
 /* The largest imbalance of a cell (f - lambda u against the numerical flux through its faces) and the largest
  * jump of the mean numerical flux across a face, relative to the largest sum of |q.n| + tau (|u| + |uhat|)
  * over the faces of a cell. -1 for HDG_CONDENSED, which is not conservative cell by cell. Elasticity: the
@@ -213,13 +214,11 @@ int hdg_field_components(const struct hdg *hdg, enum hdg_field field);
  * HDG_SYMMETRIC, the table has degree k + 1, else k or more. */
 facet_status hdg_evaluate(const struct hdg *hdg, const struct hdg_solution *solution, enum hdg_field field,
                           int block, int32_t cell, const struct hdg_table *table, double *values);
-/* Integral over one face of the numerical flux qhat.n (HDG_CONDENSED: q.n) out of the given cell. */
+/* Integral over one face of the numerical flux qhat.n (HDG_CONDENSED: q.n) out of the given cell. Elasticity:
+ * of the numerical traction on it, dim numbers: sigma n - (tau/h) (P u - uhat), in HDG_GRADIENT (mu (H + H')
+ * - epsilon lambda p I) n - tau (u - uhat). The sum over a part is the force that the surroundings exert
+ * there: at a support, its reaction. */
 facet_status hdg_face_flux(const struct hdg *hdg, const struct hdg_solution *solution, int block,
                            int32_t cell, int face, double *flux);
-/* Elasticity: the integral over one face of the numerical traction on the given cell, dim numbers: sigma n -
- * (tau/h) (P u - uhat), in HDG_GRADIENT (mu (H + H') - epsilon lambda p I) n - tau (u - uhat). The sum over a
- * part is the force that the surroundings exert there: at a support, its reaction. */
-facet_status hdg_face_traction(const struct hdg *hdg, const struct hdg_solution *solution, int block,
-                               int32_t cell, int face, double *traction);
 
 #endif

@@ -15,29 +15,35 @@ static int64_t source_start(const struct hdg *h, int block) {
     return start;
 }
 
-/* load = (f - shift, phi) of one cell, leaving (f - shift) times weight in l->values; source as in hdg_load.
- */
-static facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
-                               double *load) {
+facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
+                        double *load, double total[2]) {
     const struct hdg *h = l->hdg;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    int n = b->source.n;
+    const struct hdg_functions *v = &h->functions[block];
+    const struct hdg_table *table = v->source.table;
+    int nc = h->trace.n_components, n = table->n, row;
     double *f = l->values;
     l->block = block;
     l->cell = cell;
-    hdg_cell_geometry(&h->space, block, cell, &b->source, &l->geometry);
+    hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
     if (source != NULL) {
-        memcpy(f, source + source_start(h, block) + (int64_t)cell * n, (size_t)n * sizeof *f);
-        for (int q = 0; q < n; q++)
-            if (!isfinite(f[q]))
+        memcpy(f, source + (source_start(h, block) + (int64_t)cell * n) * nc, (size_t)(n * nc) * sizeof *f);
+        for (int i = 0; i < n * nc; i++)
+            if (!isfinite(f[i]))
                 return local_place(
-                    base_fail(FACET_ERROR_INPUT, "the caller's source is %g at point %d", f[q], q), l);
+                    base_fail(FACET_ERROR_INPUT, "the caller's source is %g at point %d", f[i], i / nc), l);
     } else {
         facet_status status = local_source(l, local_region(&h->data, block, cell), n, l->geometry.x, f);
         if (status != FACET_OK) return local_place(status, l);
     }
-    for (int q = 0; q < n; q++) f[q] = (f[q] - shift) * l->geometry.wJ[q];
-    cblas_dgemv(CblasRowMajor, CblasTrans, n, b->N, 1.0, b->source.phi, b->N, f, 1, 0.0, load, 1);
+    total[0] = total[1] = 0.0;
+    for (int i = 0; i < n * nc; i++) {
+        f[i] = (f[i] - shift) * l->geometry.wJ[i / nc];
+        total[0] += f[i];
+        total[1] += fabs(f[i]);
+    }
+    const double *chi = local_chi(l, table, v->source.chi, l->geometry.x, &row);
+    for (int c = 0; c < nc; c++)
+        cblas_dgemv(CblasRowMajor, CblasTrans, n, v->Nu, 1.0, chi, row, f + c, nc, 0.0, load + c * v->Nu, 1);
     return FACET_OK;
 }
 
@@ -51,27 +57,16 @@ struct load_job {
 
 static facet_status load_work(struct local *l, int block, int32_t cell, void *user) {
     struct load_job *job = user;
-    const struct hdg_block_space *b = &l->hdg->space.blocks[block];
     int N, n;
     hdg_local_sizes(l->hdg, block, &N, &n);
     double *load = l->vector, *lane = job->solution->loads[block] + (N > 0 ? local_lane(cell, N) : 0);
-    if (l->hdg->data.scheme == HDG_ELASTIC) {
-        facet_status elastic = elastic_load(l, block, cell, job->source, load);
-        for (int i = 0; i < N && elastic == FACET_OK; i++) lane[i * TRACE_LANES] = load[i];
-        return elastic;
-    }
-    facet_status status = local_load(l, block, cell, job->source, job->shift, load);
+    facet_status status =
+        local_load(l, block, cell, job->source, job->shift, load, job->totals[block] + 2 * (int64_t)cell);
     if (status != FACET_OK) return status;
     if (l->hdg->data.scheme == HDG_CONDENSED)
         condensed_split_load(l->hdg, block, cell, load, lane, job->direct[block] + local_lane(cell, n));
     else
         for (int i = 0; i < N; i++) lane[i * TRACE_LANES] = load[i];
-    double *total = job->totals[block] + 2 * (int64_t)cell;
-    total[0] = total[1] = 0.0;
-    for (int q = 0; q < b->source.n; q++) { /* local_load left f times weight there */
-        total[0] += l->values[q];
-        total[1] += fabs(l->values[q]);
-    }
     return FACET_OK;
 }
 
@@ -148,10 +143,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     for (int b = 0; b < mesh->n_blocks; b++) TRY(load_block(h, b, s->loads[b], locals[b]));
     for (int b = 0; b < mesh->n_blocks && condensed; b++)
         for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];
-    if (condensed)
-        continuous_assemble_vector(&h->condensed->space, locals, F);
-    else
-        trace_assemble_vector(&h->trace, locals, F);
+    trace_assemble_vector(&h->trace, locals, F);
     for (int64_t i = 0; i < system.n_free; i++) F[i] += h->lift[i] + h->boundary[i];
     if (h->data.scheme == HDG_ELASTIC) elastic_finish_load(h, s, F);
 done:

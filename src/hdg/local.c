@@ -17,14 +17,13 @@ facet_status local_create(const struct hdg *hdg, struct local *l) {
     *l = (struct local){.hdg = hdg};
     for (int b = 0; b < hdg->data.mesh->n_blocks; b++) {
         const struct hdg_block_space *s = &hdg->space.blocks[b];
+        const struct hdg_functions *v = &hdg->functions[b];
+        int size = components * (v->Nu + s->n_trace);
         N = s->N > N ? s->N : N;
         N_star = s->N_star > N_star ? s->N_star : N_star;
         n_trace = s->n_trace > n_trace ? s->n_trace : n_trace;
-        if (elastic && hdg->elastic->blocks[b].face->rule.n > points)
-            points = hdg->elastic->blocks[b].face->rule.n;
-        if (elastic && hdg->elastic->blocks[b].cell.table->n > points)
-            points = hdg->elastic->blocks[b].cell.table->n;
-        int size = elastic ? dim * (hdg->elastic->blocks[b].Nu + s->n_trace) : s->N + s->n_trace;
+        points = v->face->rule.n > points ? v->face->rule.n : points;
+        points = v->cell.table->n > points ? v->cell.table->n : points;
         total = size > total ? size : total;
     }
     if (total < N + n_trace) total = N + n_trace; /* blocks of different shapes */
@@ -132,6 +131,7 @@ facet_status local_begin(struct local *l, int block, int32_t cell) {
     l->cell = cell;
     l->affine = data->mesh->blocks[block].affine[cell];
     hdg_cell_geometry(&l->hdg->space, block, cell, &b->cell, &l->geometry);
+    l->det = l->geometry.wJ[0] / b->cell.w[0];
     if (data->tau == NULL && data->tau_hat > 0.0) find_heights(l);
     int constant = local_constant_conductivity(data, region, l->K);
     facet_status status = local_conductivity(l, region, constant ? 1 : b->cell.n, l->geometry.x, l->K);
@@ -151,47 +151,98 @@ facet_status local_begin(struct local *l, int block, int32_t cell) {
     return FACET_OK;
 }
 
-/* det J of an affine cell. */
-static double affine_det(const struct local *l) {
-    return l->geometry.wJ[0] / space_of(l)->cell.w[0];
-}
-
-/* target (rows i, leading dimension ld) += sum_q weight_q left_i(q) right_j(q), left n x NL, right n x NR. */
-static void accumulate(struct local *l, int n, int NL, int NR, const double *left, const double *weight,
-                       int weight_stride, const double *right, double beta, double *target, int ld) {
-    for (int q = 0; q < n; q++)
-        for (int i = 0; i < NL; i++) l->weighted[q * NL + i] = weight[q * weight_stride] * left[q * NL + i];
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, NL, NR, n, 1.0, l->weighted, NL, right, NR, beta,
-                target, ld);
-}
-
-/* D into the first N columns of X. */
-static void gradient_matrix(struct local *l) {
-    const struct hdg_block_space *b = space_of(l);
-    int dim = l->hdg->data.mesh->dim, N = b->N, n = b->cell.n, ld = N + b->n_trace;
-    const double *inverse = l->geometry.inverse;
+double local_affine_normal(const struct local *l, int face, double *normal) {
+    int dim = l->hdg->data.mesh->dim;
     for (int a = 0; a < dim; a++) {
-        double *D = l->X + (int64_t)a * N * ld;
-        if (l->affine) {
-            double det = affine_det(l);
-            for (int i = 0; i < N; i++)
-                for (int j = 0; j < N; j++) {
-                    double sum = 0.0;
-                    for (int c = 0; c < dim; c++)
-                        sum += det * inverse[c * dim + a] * b->D_ref[(c * N + i) * N + j];
-                    D[i * ld + j] = sum;
+        normal[a] = 0.0;
+        for (int c = 0; c < dim; c++)
+            normal[a] += l->det * l->geometry.inverse[c * dim + a] * space_of(l)->normals[face][c];
+    }
+    return local_norm(dim, normal);
+}
+
+const double *local_face(struct local *l, int face, int *row) {
+    const struct hdg_functions *v = &l->hdg->functions[l->block];
+    int orientation = local_orientation(l, face);
+    hdg_face_geometry(&l->hdg->space, l->block, l->cell, face, v->face, &l->face_geometry, l->x, l->normal);
+    return local_chi(l, &v->face->side[face][orientation], v->face_chi[face][orientation], l->x, row);
+}
+
+facet_status local_face_tau(struct local *l, int face, const double **chi, int *row) {
+    int dim = l->hdg->data.mesh->dim, n = l->hdg->functions[l->block].face->rule.n;
+    double area = 0.0;
+    *chi = local_face(l, face, row);
+    if (l->elastic == NULL) return local_place(local_tau(l, face, n, l->x, l->values), l);
+    for (int q = 0; q < n; q++) area += local_norm(dim, l->normal + q * dim);
+    return local_place(elastic_tau(l, area, n, l->x, l->values), l);
+}
+
+void local_gradient_matrix(struct local *l, double *D, int64_t step, int ld) {
+    const struct hdg_functions *v = &l->hdg->functions[l->block];
+    const struct hdg_table *table = v->cell.table;
+    int dim = table->dim, N = v->N, Nu = v->Nu, row;
+    const double *inverse = l->geometry.inverse;
+    struct local_gradients g;
+    if (l->affine) {
+        for (int a = 0; a < dim; a++)
+            for (int i = 0; i < N; i++) {
+                double *to = D + a * step + (int64_t)i * ld;
+                for (int c = 0; c < dim; c++) {
+                    const double *from = v->D_ref + ((int64_t)c * N + i) * Nu;
+                    double scale = l->det * inverse[c * dim + a];
+                    for (int j = 0; j < Nu; j++) to[j] = scale * from[j] + (c > 0 ? to[j] : 0.0);
                 }
-            continue;
-        }
-        for (int q = 0; q < n; q++)
+            }
+        return;
+    }
+    const double *chi = local_chi(l, table, v->cell.chi, l->geometry.x, &row);
+    local_gradients(l, &g);
+    for (int a = 0; a < dim; a++) {
+        for (int q = 0; q < table->n; q++)
             for (int i = 0; i < N; i++) {
                 double sum = 0.0;
                 for (int c = 0; c < dim; c++)
-                    sum += inverse[(q * dim + c) * dim + a] * b->cell.grad[((int64_t)c * n + q) * N + i];
+                    sum +=
+                        g.inverse[q * g.matrix + c * dim + a] * g.grad[c * g.step + (int64_t)q * g.row + i];
                 l->weighted[q * N + i] = l->geometry.wJ[q] * sum;
             }
-        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N, N, n, 1.0, l->weighted, N, b->cell.phi, N,
-                    0.0, D, ld);
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N, Nu, table->n, 1.0, l->weighted, N, chi, row,
+                    0.0, D + a * step, ld);
+    }
+}
+
+/* to (dim x N) += sign sum_q weights(q)_a values(q) phi_i(q). values: n numbers; scaled: n x dim of scratch.
+ */
+static void add_moments(int dim, int n, int N, double sign, const double *weights, int step,
+                        const double *values, const double *phi, int row, double *scaled, double *to) {
+    for (int q = 0; q < n; q++)
+        for (int a = 0; a < dim; a++) scaled[q * dim + a] = sign * weights[q * step + a] * values[q];
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, dim, N, n, 1.0, scaled, dim, phi, row, 1.0, to, N);
+}
+
+void local_moments(struct local *l, const double *u, const double *uhat, double *t) {
+    const struct hdg_functions *v = &l->hdg->functions[l->block];
+    const struct hdg_table *table = v->cell.table;
+    int dim = table->dim, nc = l->hdg->trace.n_components, n = table->n, N = v->N, m = space_of(l)->m, row;
+    const double *chi = local_chi(l, table, v->cell.chi, l->geometry.x, &row);
+    struct local_gradients g;
+    local_gradients(l, &g);
+    memset(t, 0, (size_t)(nc * dim * N) * sizeof *t);
+    for (int c = 0; c < nc; c++) {
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, n, v->Nu, 1.0, chi, row, u + c * v->Nu, 1, 0.0, l->values,
+                    1);
+        for (int q = 0; q < n; q++) l->values[q] *= l->geometry.wJ[q];
+        for (int e = 0; e < dim; e++)
+            add_moments(dim, n, N, 1.0, g.inverse + e * dim, g.matrix, l->values, g.grad + e * g.step, g.row,
+                        l->weighted, t + c * dim * N);
+    }
+    n = v->face->rule.n;
+    for (int f = 0; f < space_of(l)->n_faces; f++) {
+        chi = local_face(l, f, &row);
+        for (int c = 0; c < nc; c++, uhat += m) {
+            cblas_dgemv(CblasRowMajor, CblasNoTrans, n, m, 1.0, v->face->psi, m, uhat, 1, 0.0, l->values, 1);
+            add_moments(dim, n, N, -1.0, l->normal, dim, l->values, chi, row, l->weighted, t + c * dim * N);
+        }
     }
 }
 
@@ -203,21 +254,22 @@ static facet_status reaction_matrix(struct local *l) {
     double constant;
     if (data->reaction == NULL) return FACET_OK;
     if (l->affine && field_is_constant(data->reaction, &constant) && constant >= 0.0) {
-        for (int i = 0; i < N; i++) l->C[i * ld + i] = constant * affine_det(l);
+        for (int i = 0; i < N; i++) l->C[i * ld + i] = constant * l->det;
         return FACET_OK;
     }
     facet_status status = local_reaction(data, b->cell.n, l->geometry.x, l->values);
     if (status != FACET_OK) return local_place(status, l);
     for (int q = 0; q < b->cell.n; q++) l->values[q] *= l->geometry.wJ[q];
-    accumulate(l, b->cell.n, N, N, b->cell.phi, l->values, 1, b->cell.phi, 0.0, l->C, ld);
+    hdg_weighted_product(b->cell.n, N, b->cell.phi, N, l->values, 1, N, b->cell.phi, N, 0.0, l->weighted,
+                         l->C, ld);
     return FACET_OK;
 }
 
-/* G, E, T and H of one face with constant normal and tau: multiples of the reference matrix F. */
-static void affine_face(struct local *l, int face, const double *normal, double tau, const double *F) {
+/* G, E, T and H of one face with constant normal and tau: multiples of the reference matrix F. weight: tau
+ * times the length of the normal. */
+static void affine_face(struct local *l, int face, const double *normal, double weight, const double *F) {
     const struct hdg_block_space *b = space_of(l);
     int dim = l->hdg->data.mesh->dim, N = b->N, m = b->m, ld = N + b->n_trace, first = N + face * m;
-    double weight = tau * local_norm(dim, normal);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < m; j++) {
             for (int a = 0; a < dim; a++)
@@ -232,43 +284,39 @@ static void affine_face(struct local *l, int face, const double *normal, double 
 static facet_status general_face(struct local *l, int face) {
     const struct hdg_block_space *b = space_of(l);
     int dim = l->hdg->data.mesh->dim, N = b->N, m = b->m, n = b->face.rule.n, ld = N + b->n_trace,
-        first = N + face * m;
-    int orientation = l->hdg->data.mesh->blocks[l->block].orientations[(int64_t)l->cell * b->n_faces + face];
-    const double *phi = b->face.side[face][orientation].phi, *psi = b->face.psi;
-    hdg_face_geometry(&l->hdg->space, l->block, l->cell, face, &b->face, &l->face_geometry, l->x, l->normal);
-    facet_status status = local_tau(l, face, n, l->x, l->values);
-    if (status != FACET_OK) return local_place(status, l);
+        first = N + face * m, row;
+    const double *phi, *psi = b->face.psi;
+    double *w = l->weighted;
+    facet_status status = local_face_tau(l, face, &phi, &row);
+    if (status != FACET_OK) return status;
     for (int q = 0; q < n; q++) l->values[q] *= local_norm(dim, l->normal + q * dim);
     for (int a = 0; a < dim; a++)
-        accumulate(l, n, N, m, phi, l->normal + a, dim, psi, 0.0, l->X + (int64_t)a * N * ld + first, ld);
-    accumulate(l, n, N, m, phi, l->values, 1, psi, 0.0, l->C + first, ld);
-    accumulate(l, n, N, N, phi, l->values, 1, phi, 1.0, l->C, ld);
-    accumulate(l, n, m, m, psi, l->values, 1, psi, 0.0, l->C + (int64_t)first * ld + first, ld);
+        hdg_weighted_product(n, N, phi, N, l->normal + a, dim, m, psi, m, 0.0, w,
+                             l->X + (int64_t)a * N * ld + first, ld);
+    hdg_weighted_product(n, N, phi, N, l->values, 1, m, psi, m, 0.0, w, l->C + first, ld);
+    hdg_weighted_product(n, N, phi, N, l->values, 1, N, phi, N, 1.0, w, l->C, ld);
+    hdg_weighted_product(n, m, psi, m, l->values, 1, m, psi, m, 0.0, w, l->C + (int64_t)first * ld + first,
+                         ld);
     return FACET_OK;
 }
 
 facet_status local_matrices(struct local *l) {
     const struct hdg_block_space *b = space_of(l);
     const struct hdg_data *data = &l->hdg->data;
-    int dim = data->mesh->dim, ld = b->N + b->n_trace;
+    int ld = b->N + b->n_trace;
     facet_status status = FACET_OK;
     memset(l->C, 0, (size_t)(ld * ld) * sizeof *l->C);
-    gradient_matrix(l);
+    local_gradient_matrix(l, l->X, (int64_t)b->N * ld, ld);
     TRY(reaction_matrix(l));
     for (int f = 0; f < b->n_faces; f++) {
         if (!l->affine || (data->tau != NULL && !field_is_constant(data->tau, NULL))) {
             TRY(general_face(l, f));
             continue;
         }
-        int orientation = data->mesh->blocks[l->block].orientations[(int64_t)l->cell * b->n_faces + f];
-        double normal[3], tau;
-        for (int a = 0; a < dim; a++) {
-            normal[a] = 0.0;
-            for (int c = 0; c < dim; c++) normal[a] += l->geometry.inverse[c * dim + a] * b->normals[f][c];
-            normal[a] *= affine_det(l);
-        }
+        double normal[3], tau, length = local_affine_normal(l, f, normal);
         TRY(local_place(local_tau(l, f, 1, l->geometry.x, &tau), l));
-        affine_face(l, f, normal, tau, b->F_ref + (int64_t)(f * 8 + orientation) * b->N * b->m);
+        affine_face(l, f, normal, tau * length,
+                    b->F_ref + (int64_t)(f * 8 + local_orientation(l, f)) * b->N * b->m);
     }
 done:
     return status;
@@ -277,7 +325,8 @@ done:
 /* A block += sum_q wJ K^-1_ab phi phi'. */
 static void flux_block(struct local *l, const double *weight, double *A, int ld) {
     const struct hdg_block_space *b = space_of(l);
-    accumulate(l, b->cell.n, b->N, b->N, b->cell.phi, weight, 1, b->cell.phi, 0.0, A, ld);
+    hdg_weighted_product(b->cell.n, b->N, b->cell.phi, b->N, weight, 1, b->N, b->cell.phi, b->N, 0.0,
+                         l->weighted, A, ld);
 }
 
 static void full_flux_mass(struct local *l) {
@@ -346,7 +395,7 @@ void local_half_flux(struct local *l) {
                     dim * N, l->X, ld);
         return;
     }
-    if (l->mass == FLUX_SCALED) mix_by_root(dim, l->K_root, 1.0 / sqrt(affine_det(l)), count, l->X);
+    if (l->mass == FLUX_SCALED) mix_by_root(dim, l->K_root, 1.0 / sqrt(l->det), count, l->X);
     if (l->mass == FLUX_CONSTANT) mix_by_root(dim, l->K_root, 1.0, count, l->X);
     for (int a = 0; a < dim && l->mass != FLUX_SCALED; a++)
         cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, N, ld, 1.0, l->A, N,
@@ -366,7 +415,7 @@ void local_apply_flux_inverse(struct local *l, double *v) {
     }
     for (int a = 0; a < dim && l->mass != FLUX_SCALED; a++) solve_factored(N, l->A, v + a * N);
     if (l->mass == FLUX_SCALAR) return;
-    double scale = l->mass == FLUX_SCALED ? 1.0 / affine_det(l) : 1.0;
+    double scale = l->mass == FLUX_SCALED ? 1.0 / l->det : 1.0;
     for (int i = 0; i < N; i++) {
         double old[3];
         for (int a = 0; a < dim; a++) old[a] = v[a * N + i];

@@ -31,7 +31,7 @@ struct local {
     int32_t cell;
     enum flux_mass mass;
     int affine;
-    double volume;
+    double volume, det;              /* det: of an affine cell */
     double mean_K, K_root[9];        /* K_root: K = K_root K_root', lower, when K is constant */
     double heights[SHAPE_MAX_FACES]; /* over each face; with tau_hat only */
     struct elastic_local *elastic;   /* HDG_ELASTIC only, which leaves X and A out */
@@ -46,8 +46,35 @@ void local_destroy(struct local *local);
 typedef facet_status (*local_work)(struct local *l, int block, int32_t cell, void *user);
 facet_status local_for_all_cells(const struct hdg *hdg, local_work work, void *user);
 
+/* functions.c */
+#define HDG_MAX_PHYSICAL_DEGREE 64
+facet_status local_functions_create(struct hdg *hdg, int block);
+void local_functions_destroy(struct hdg_functions *functions);
+/* The chi at the points of a table of the cell at hand; x: the points; compact: as hdg_points.chi. Answers
+ * with the length of a row. */
+const double *local_chi(struct local *l, const struct hdg_table *table, const double *compact,
+                        const double *x, int *row);
+/* The derivatives of the phi by reference coordinates at the cell rule of the cell at hand, dim arrays of n
+ * rows, `step` numbers apart; inverse (one matrix every `matrix` numbers): of the coordinates by x. */
+struct local_gradients {
+    const double *grad, *inverse;
+    int64_t step;
+    int row, matrix;
+};
+void local_gradients(struct local *l, struct local_gradients *g);
+
+static inline int local_orientation(const struct local *l, int face) {
+    const struct mesh_block *block = &l->hdg->data.mesh->blocks[l->block];
+    return block->orientations[(int64_t)l->cell * shape_n_faces(block->shape) + face];
+}
+static inline int32_t local_face_number(const struct local *l, int face) {
+    const struct mesh_block *block = &l->hdg->data.mesh->blocks[l->block];
+    return block->faces[(int64_t)l->cell * shape_n_faces(block->shape) + face];
+}
+
 /* coefficients.c: data at points, checked. region: of the cell. */
-void local_point_text(int dim, const double *x, char *text, size_t bytes); /* for messages */
+/* "<name> must <rule>, but is <value> at <x>" */
+facet_status local_refuse(const char *name, const char *rule, double value, int dim, const double *x);
 int32_t local_region(const struct hdg_data *data, int block, int32_t cell);
 facet_status local_conductivity(struct local *l, int32_t region, int n, const double *x, double *K);
 /* 1 when K is one matrix on the whole region; then K (dim x dim) holds it. */
@@ -56,11 +83,17 @@ int local_constant_conductivity(const struct hdg_data *data, int32_t region, dou
  * cell the integrals of f and of |f|. */
 facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double *sum);
 facet_status local_reaction(const struct hdg_data *data, int n, const double *x, double *values);
-/* f at points, from the source or the exact solution. */
+/* f (n x components) at points, from the source or the exact solution. */
 facet_status local_source(struct local *l, int32_t region, int n, const double *x, double *values);
+/* load.c: load (components x Nu) = (f - shift, chi) of one cell; source as in hdg_load. total: the integrals
+ * of f - shift and of its modulus. */
+facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
+                        double *load, double total[2]);
 /* K grad u . (normal) of the exact solution at points; normal: n x dim, not normalised. */
 facet_status local_exact_flux(struct local *l, int32_t region, int n, const double *x, const double *normal,
                               double *flux);
+/* The tau that was given, checked. */
+facet_status local_given_tau(const struct hdg_data *data, int n, const double *x, double *tau);
 /* tau at n points of a face of the cell at hand (set by local_begin). */
 facet_status local_tau(struct local *l, int face, int n, const double *x, double *tau);
 facet_status local_place(facet_status status, const struct local *l); /* wraps a failure with the cell */
@@ -75,9 +108,18 @@ static inline double local_norm(int dim, const double *v) {
 facet_status local_boundary_data(struct hdg *hdg);
 /* The cell of a boundary face becomes the cell at hand; returns the local face. */
 int local_enter_face(struct local *l, int32_t face);
-/* Makes room for the data of the boundary and runs `work` for every face with a condition, in parallel. */
-typedef facet_status (*local_face_work)(struct hdg *hdg, struct local *l, int32_t face);
-facet_status local_boundary_faces(struct hdg *hdg, local_face_work work);
+/* Runs `work` in parallel for every face with a condition, or for every free face. */
+typedef facet_status (*local_face_work)(struct local *l, int32_t face, void *user);
+facet_status local_for_all_faces(const struct hdg *hdg, int conditions, local_face_work work, void *user);
+/* The cell of a face becomes the cell at hand, with the geometry at the boundary rule in l->x, l->normal; all
+ * normals point outward. */
+const struct hdg_face_table *local_place_face(struct local *l, int32_t face);
+/* moments (m) = <component a of values, psi>; values: n x components. */
+void local_component_moments(struct local *l, const struct hdg_face_table *table, const double *values, int a,
+                             double *moments);
+/* The moments (count x m) of functions become the coefficients of their projections. */
+facet_status local_project(struct local *l, const struct hdg_face_table *table, int32_t face, int count,
+                           double *moments);
 /* moments[i] += <g, psi_i>; mass (m x m) += <a psi, psi>, a NULL: 1. */
 void local_face_moments(int n, int m, const double *psi, int dim, const double *normal, const double *g,
                         double *moments);
@@ -94,6 +136,15 @@ facet_status local_add_robin(struct local *l, double *K, double *largest);
 
 /* local.c */
 facet_status local_begin(struct local *l, int block, int32_t cell); /* geometry at the cell rule, K, mean K */
+/* The normal of a face of an affine cell; returns its length. */
+double local_affine_normal(const struct local *l, int face, double *normal);
+/* Geometry of a face at its rule into l->x, l->normal; the chi there. And tau into l->values. */
+const double *local_face(struct local *l, int face, int *row);
+facet_status local_face_tau(struct local *l, int face, const double **chi, int *row);
+/* D_a = (d_a phi, chi) into N rows of length ld at D + a * step. */
+void local_gradient_matrix(struct local *l, double *D, int64_t step, int ld);
+/* t (components x dim x N) = D_a u_c - G_a uhat_c at the points of the rules. */
+void local_moments(struct local *l, const double *u, const double *uhat, double *t);
 /* X = [D | G] and C = [lambda M + T, E; ., H]. */
 facet_status local_matrices(struct local *l);
 /* Factors the flux mass of the cell at hand. */
@@ -114,13 +165,6 @@ void local_restore_sums(int n, int n_ones, int m, int first, double one, double 
 /* The cell's results to their lanes: C as local_eliminate left it. */
 void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
                  double *K);
-
-/* measure.c: what the balance of each cell leaves, for hdg_conservation. */
-struct balance_job {
-    const struct hdg_solution *solution;
-    double *cells;  /* n_cells x 2: the modulus of the imbalance, what goes through */
-    double *fluxes; /* n_cells x SHAPE_MAX_FACES x components */
-};
 
 /* Where entry 0 of a cell stands in a host array of `size` numbers per cell in lanes. */
 static inline int64_t local_lane(int32_t cell, int64_t size) {

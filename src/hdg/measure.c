@@ -1,4 +1,4 @@
-/* Fields at points, errors against the exact solution, and the balance of every cell. */
+/* Fields at points, errors against the exact solution, and the balance of every cell, of any equation. */
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
@@ -46,66 +46,104 @@ static facet_status gradient_flux(struct local *l, const struct hdg_table *table
     return FACET_OK;
 }
 
+/* values (n x components) = sum_j coefficients_cj functions_j. */
+static void expand(int n, int components, int N, const double *functions, int row, const double *coefficients,
+                   double *values) {
+    if (components == 1)
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, n, N, 1.0, functions, row, coefficients, 1, 0.0, values, 1);
+    else
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, components, N, 1.0, functions, row,
+                    coefficients, N, 0.0, values, components);
+}
+
+/* At the points of the geometry at hand. */
 static facet_status evaluate(struct local *l, const struct hdg_solution *s, enum hdg_field field,
-                             const struct hdg_table *table, double *values) {
-    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
-    int dim = table->dim, block = l->block;
-    if (field == HDG_Q_STAR)
-        return gradient_flux(l, table, b->N_star, s->star[block] + (int64_t)l->cell * b->N_star, values);
-    if (field == HDG_Q && l->hdg->data.scheme == HDG_CONDENSED)
-        return gradient_flux(l, table, b->N, s->u[block] + (int64_t)l->cell * b->N, values);
-    int components = field == HDG_Q ? dim : 1, N = field == HDG_U_STAR ? b->N_star : b->N;
-    const double *from = field == HDG_U ? s->u[block] : field == HDG_Q ? s->q[block] : s->star[block];
-    for (int c = 0; c < components; c++)
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, table->n, N, 1.0, table->phi, table->N,
-                    from + ((int64_t)l->cell * components + c) * N, 1, 0.0, values + c, components);
-    return FACET_OK;
+                             const struct hdg_points *points, double *values) {
+    const struct hdg *h = l->hdg;
+    const struct hdg_table *table = points->table;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    int64_t nc = h->trace.n_components, Nu = h->functions[l->block].Nu;
+    const double *u = s->u[l->block] + l->cell * nc * Nu, *chi;
+    int row;
+    switch (field) {
+    case HDG_U:
+        chi = local_chi(l, table, points->chi, l->geometry.x, &row);
+        expand(table->n, (int)nc, (int)Nu, chi, row, u, values);
+        return FACET_OK;
+    case HDG_U_STAR:
+        expand(table->n, (int)nc, b->N_star, table->phi, table->N,
+               s->star[l->block] + l->cell * nc * b->N_star, values);
+        return FACET_OK;
+    case HDG_P:
+        expand(table->n, 1, b->N, table->phi, table->N, s->p[l->block] + (int64_t)l->cell * b->N, values);
+        return FACET_OK;
+    case HDG_Q_STAR:
+        return gradient_flux(l, table, b->N_star, s->star[l->block] + (int64_t)l->cell * b->N_star, values);
+    case HDG_Q:
+        if (h->condensed != NULL) return gradient_flux(l, table, b->N, u, values);
+        expand(table->n, table->dim, b->N, table->phi, table->N,
+               s->q[l->block] + (int64_t)l->cell * table->dim * b->N, values);
+        return FACET_OK;
+    default:
+        return elastic_evaluate(l, s, field, points, values);
+    }
 }
 
 facet_status hdg_evaluate(const struct hdg *h, const struct hdg_solution *s, enum hdg_field field, int block,
                           int32_t cell, const struct hdg_table *table, double *values) {
     facet_status status = FACET_OK;
     struct local l = {.hdg = h, .block = block, .cell = cell};
-    if (h->data.scheme == HDG_ELASTIC) {
-        TRY(elastic_points_create(&l, table->n));
-        hdg_cell_geometry(&h->space, block, cell, table, &l.geometry);
-        TRY(elastic_evaluate(&l, s, field, table, NULL, l.geometry.x, values));
-        goto done;
-    }
-    if (field == HDG_Q_STAR || (field == HDG_Q && h->data.scheme == HDG_CONDENSED)) {
-        int dim = table->dim;
+    struct hdg_points points = {.table = table};
+    int dim = table->dim;
+    if (!hdg_has_field(h, field))
+        FAIL(FACET_ERROR_INPUT, "this equation, as it is written, has no such field");
+    if (h->elastic != NULL) TRY(elastic_points_create(&l, table->n));
+    if (h->elastic == NULL && (field == HDG_Q_STAR || (field == HDG_Q && h->condensed != NULL))) {
         TRY(hdg_geometry_create(table->n, dim, &l.geometry));
         TRY(ALLOC(l.K, table->n * dim * dim));
         TRY(ALLOC(l.values, table->n));
         TRY(ALLOC(l.jets, table->n * dim));
-        hdg_cell_geometry(&h->space, block, cell, table, &l.geometry);
     }
-    TRY(evaluate(&l, s, field, table, values));
+    if (l.geometry.x != NULL) hdg_cell_geometry(&h->space, block, cell, table, &l.geometry);
+    TRY(evaluate(&l, s, field, &points, values));
 done:
     local_destroy(&l);
     return status;
 }
 
-/* Squared norms of a cell's errors, and the maximum. */
+/* -------------------------------------------------------------------------------------- errors */
+
+/* Squared norms of a cell's errors by component, and the maximum. Diffusion has no H, elasticity no q. */
+enum {
+    SUM_U = 0,
+    SUM_U_STAR = 3,
+    SUM_Q = 6,
+    SUM_Q_STAR = 9,
+    SUM_H = 6,
+    SUM_STRESS = 15,
+    SUM_P,
+    SUM_TRACE,
+    SUM_TRACE_AREA,
+    N_SUMS = SUM_TRACE_AREA + 3
+};
 struct cell_errors {
-    double u, u_max, q[3], u_star, q_star[3], trace;
+    double sums[N_SUMS], u_max;
 };
 struct error_job {
     const struct hdg_solution *solution;
     struct cell_errors *cells;
 };
 
-/* Adds wJ |a - b|^2 by component. */
-static void add_squares(int n, int components, const double *wJ, const double *a, const double *b,
-                        double *sums) {
-    for (int p = 0; p < n; p++)
-        for (int c = 0; c < components; c++) {
-            double e = a[p * components + c] - b[p * components + c];
-            sums[c] += wJ[p] * e * e;
-        }
-}
+/* The field, where its squares go, and whether its components are told apart. */
+static const struct measured {
+    enum hdg_field field;
+    int sum, apart, star;
+} measured[] = {{HDG_U, SUM_U, 1, 0},          {HDG_Q, SUM_Q, 1, 0}, {HDG_STRESS, SUM_STRESS, 0, 0},
+                {HDG_H, SUM_H, 1, 0},          {HDG_P, SUM_P, 1, 0}, {HDG_U_STAR, SUM_U_STAR, 1, 1},
+                {HDG_Q_STAR, SUM_Q_STAR, 1, 1}};
+enum { N_MEASURED = sizeof measured / sizeof measured[0] };
 
-/* u and -K grad u of the exact solution at the points of the geometry at hand: into exact, exact + n. */
+/* u and -K grad u of the exact solution at the points of the geometry at hand. */
 static facet_status exact_values(struct local *l, int n, double *u, double *q) {
     facet_status status = FACET_OK;
     const struct hdg_data *data = &l->hdg->data;
@@ -122,28 +160,63 @@ done:
     return local_place(status, l);
 }
 
-/* The trace on a face of the cell at hand at point p of a face table. */
-static double trace_at(const struct local *l, const struct hdg_solution *s, int face,
-                       const struct hdg_face_table *table, int p) {
+/* The squares of the errors of the fields of degree k (or star: k + 1) at the points of a rule. */
+static facet_status add_errors(struct local *l, const struct hdg_solution *s, int star,
+                               const struct hdg_points *points, struct cell_errors *e) {
+    facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
-    const struct mesh_block *block = &h->data.mesh->blocks[l->block];
-    int64_t at = (int64_t)l->cell * h->space.blocks[l->block].n_faces + face;
-    if (h->data.scheme == HDG_HYBRID)
-        return cblas_ddot(table->m, table->psi + p * table->m, 1,
-                          s->trace + h->trace.face_first[block->faces[at]], 1);
-    int N = h->space.blocks[l->block].N;
-    return cblas_ddot(N, table->side[face][block->orientations[at]].phi + (int64_t)p * N, 1,
+    int dim = h->data.mesh->dim, nc = h->trace.n_components, n = points->table->n;
+    double *u = l->jets + 4 * n, *q = u + nc * n, *stress = q + nc * dim * n, *p = stress + dim * dim * n;
+    double *found = h->elastic != NULL ? p + n : stress; /* what is not of elasticity has no room for them */
+    hdg_cell_geometry(&h->space, l->block, l->cell, points->table, &l->geometry);
+    TRY(h->elastic != NULL ? elastic_exact_values(l, n, u, q, stress, p) : exact_values(l, n, u, q));
+    for (int i = 0; i < N_MEASURED; i++) {
+        const struct measured *m = &measured[i];
+        int sum = m->sum, components = hdg_field_components(h, m->field);
+        if (m->star != star || !hdg_has_field(h, m->field)) continue;
+        const double *exact = sum == SUM_U || sum == SUM_U_STAR ? u
+                              : sum == SUM_STRESS               ? stress
+                              : sum == SUM_P                    ? p
+                                                                : q;
+        TRY(evaluate(l, s, m->field, points, found));
+        for (int j = 0; j < n; j++) {
+            double square = 0.0;
+            for (int c = 0; c < components; c++) {
+                double error = found[j * components + c] - exact[j * components + c];
+                e->sums[sum + (m->apart ? c : 0)] += l->geometry.wJ[j] * error * error;
+                square += error * error;
+            }
+            if (sum == SUM_U) e->u_max = fmax(e->u_max, sqrt(square));
+        }
+    }
+done:
+    return status;
+}
+
+/* A component of the trace on a face of the cell at hand at point p of a face table. */
+static double trace_at(const struct local *l, const struct hdg_solution *s, int face,
+                       const struct hdg_face_table *table, int p, int component) {
+    const struct hdg *h = l->hdg;
+    int N = h->space.blocks[l->block].N, m = table->m;
+    if (h->condensed == NULL)
+        return cblas_ddot(m, table->psi + p * m, 1,
+                          s->trace + h->trace.face_first[local_face_number(l, face)] + component * m, 1);
+    return cblas_ddot(N, table->side[face][local_orientation(l, face)].phi + (int64_t)p * N, 1,
                       s->u[l->block] + (int64_t)l->cell * N, 1);
 }
 
-double hdg_mean_trace(const struct hdg *h, const struct hdg_solution *s, int block, int32_t cell) {
+void hdg_mean_trace(const struct hdg *h, const struct hdg_solution *s, int block, int32_t cell,
+                    double *mean) {
     struct local l = {.hdg = h, .block = block, .cell = cell};
     const struct hdg_face_table *table = &h->space.blocks[block].face;
-    double sum = 0.0;
     int n_faces = h->space.blocks[block].n_faces;
-    for (int f = 0; f < n_faces; f++)
-        for (int p = 0; p < table->rule.n; p++) sum += table->rule.w[p] * trace_at(&l, s, f, table, p);
-    return sum / (n_faces * shape_measure(shape_face_shape(h->space.blocks[block].shape, 0)));
+    double area = n_faces * shape_measure(shape_face_shape(h->space.blocks[block].shape, 0));
+    for (int c = 0; c < h->trace.n_components; c++) {
+        double sum = 0.0;
+        for (int f = 0; f < n_faces; f++)
+            for (int p = 0; p < table->rule.n; p++) sum += table->rule.w[p] * trace_at(&l, s, f, table, p, c);
+        mean[c] = sum / area;
+    }
 }
 
 /* Each face is measured once, by its first cell. */
@@ -152,129 +225,122 @@ static facet_status trace_errors(struct local *l, const struct hdg_solution *s, 
     const struct facet_mesh *mesh = h->data.mesh;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     const struct hdg_face_table *table = &b->norm_face;
-    int dim = mesh->dim, n = table->rule.n;
+    int dim = mesh->dim, nc = h->trace.n_components, n = table->rule.n;
     for (int f = 0; f < b->n_faces; f++) {
-        int32_t face = mesh->blocks[l->block].faces[(int64_t)l->cell * b->n_faces + f];
-        if (mesh->face_cells[2 * (int64_t)face] != mesh->blocks[l->block].first + l->cell ||
-            mesh->face_locals[2 * (int64_t)face] != f)
+        int64_t face = local_face_number(l, f);
+        double sums[3] = {0}, total = 0.0;
+        if (mesh->face_cells[2 * face] != mesh->blocks[l->block].first + l->cell ||
+            mesh->face_locals[2 * face] != f)
             continue;
         hdg_face_geometry(&h->space, l->block, l->cell, f, table, &l->face_geometry, l->x, l->normal);
         facet_status status = field_eval(h->data.exact, n, dim, l->x, l->values);
         if (status != FACET_OK) return base_wrap(status, "exact");
         for (int p = 0; p < n; p++) {
-            double area = cblas_dnrm2(dim, l->normal + p * dim, 1);
-            double error = l->values[p] - trace_at(l, s, f, table, p);
-            e->trace += area * error * error;
+            double area = copysign(local_norm(dim, l->normal + p * dim), table->rule.w[p]);
+            total += area;
+            for (int c = 0; c < nc; c++) {
+                double error = l->values[p * nc + c] - trace_at(l, s, f, table, p, c);
+                sums[c] += area * error * error;
+            }
+        }
+        for (int c = 0; c < nc; c++) {
+            e->sums[SUM_TRACE] += sums[c];
+            e->sums[SUM_TRACE_AREA + c] += total * sums[c];
         }
     }
     return FACET_OK;
 }
 
-/* The squares of the errors of a field and of its flux at the points of a rule, and the largest of the first.
- */
-static facet_status add_errors(struct local *l, const struct hdg_solution *s, const enum hdg_field fields[2],
-                               const struct hdg_table *table, double *u_square, double *q_square,
-                               double *u_max) {
+static facet_status error_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
-    int dim = l->hdg->data.mesh->dim, n = table->n;
-    double *exact_u = l->jets + 4 * n, *exact_q = exact_u + n, *u = exact_q + 3 * n, *q = u + n;
-    hdg_cell_geometry(&l->hdg->space, l->block, l->cell, table, &l->geometry);
-    TRY(exact_values(l, n, exact_u, exact_q));
-    TRY(evaluate(l, s, fields[0], table, u));
-    TRY(evaluate(l, s, fields[1], table, q));
-    add_squares(n, 1, l->geometry.wJ, u, exact_u, u_square);
-    add_squares(n, dim, l->geometry.wJ, q, exact_q, q_square);
-    for (int p = 0; p < n; p++) *u_max = fmax(*u_max, fabs(u[p] - exact_u[p]));
+    const struct error_job *job = user;
+    const struct hdg *h = l->hdg;
+    struct cell_errors *e = &job->cells[h->data.mesh->blocks[block].first + cell];
+    struct hdg_points star = {.table = &h->space.blocks[block].norm_star};
+    *e = (struct cell_errors){0};
+    l->block = block;
+    l->cell = cell;
+    TRY(add_errors(l, job->solution, 0, &h->functions[block].norm, e));
+    TRY(trace_errors(l, job->solution, e));
+    if (job->solution->star[block] != NULL) TRY(add_errors(l, job->solution, 1, &star, e));
 done:
     return status;
 }
 
-static facet_status error_work(struct local *l, int block, int32_t cell, void *user) {
-    facet_status status = FACET_OK;
-    static const enum hdg_field fields[2] = {HDG_U, HDG_Q}, stars[2] = {HDG_U_STAR, HDG_Q_STAR};
-    const struct error_job *job = user;
-    const struct hdg *h = l->hdg;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    struct cell_errors *e = &job->cells[h->data.mesh->blocks[block].first + cell];
-    double ignored = 0.0;
-    *e = (struct cell_errors){0};
-    l->block = block;
-    l->cell = cell;
-    TRY(add_errors(l, job->solution, fields, &b->norm, &e->u, e->q, &e->u_max));
-    TRY(trace_errors(l, job->solution, e));
-    if (job->solution->star[block] == NULL) goto done;
-    TRY(add_errors(l, job->solution, stars, &b->norm_star, &e->u_star, e->q_star, &ignored));
-done:
-    return status;
+/* The norm of a field, and of its components where they are asked for; -1: there is no such field. */
+static double norm_of(const struct hdg *h, const struct hdg_solution *s, enum hdg_field field,
+                      const double *sums, double *components) {
+    double total = 0.0;
+    if (!hdg_has_field(h, field) || ((field == HDG_U_STAR || field == HDG_Q_STAR) && s->star[0] == NULL))
+        return -1.0;
+    for (int c = 0; c < (components != NULL ? hdg_field_components(h, field) : 1); c++) {
+        total += sums[c];
+        if (components != NULL) components[c] = sqrt(sums[c]);
+    }
+    return sqrt(total);
 }
 
 facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *s,
                                 struct hdg_errors *errors) {
     facet_status status = FACET_OK;
     struct error_job job = {.solution = s};
-    struct cell_errors sum = {0};
-    int dim = h->data.mesh->dim;
-    if (h->data.scheme == HDG_ELASTIC) return elastic_errors(h, s, errors);
+    double sum[N_SUMS] = {0};
+    *errors = (struct hdg_errors){0};
     if (h->data.exact == NULL) return base_fail(FACET_ERROR_INPUT, "the exact solution is not known");
     TRY(ALLOC(job.cells, h->data.mesh->n_cells));
     TRY(local_for_all_cells(h, error_work, &job));
     for (int32_t c = 0; c < h->data.mesh->n_cells; c++) { /* one order of summation, whatever the threads */
-        const struct cell_errors *e = &job.cells[c];
-        sum.u += e->u;
-        sum.u_max = fmax(sum.u_max, e->u_max);
-        sum.u_star += e->u_star;
-        sum.trace += e->trace;
-        for (int a = 0; a < dim; a++) {
-            sum.q[a] += e->q[a];
-            sum.q_star[a] += e->q_star[a];
-        }
+        for (int i = 0; i < N_SUMS; i++) sum[i] += job.cells[c].sums[i];
+        errors->u_Linf = fmax(errors->u_Linf, job.cells[c].u_max);
     }
-    int star = s->star[0] != NULL;
-    *errors =
-        (struct hdg_errors){.u_L2 = sqrt(sum.u),
-                            .u_Linf = sum.u_max,
-                            .q_L2 = sqrt(sum.q[0] + sum.q[1] + sum.q[2]),
-                            .trace_L2 = sqrt(sum.trace),
-                            .stress_L2 = -1.0,
-                            .H_L2 = -1.0,
-                            .p_L2 = -1.0,
-                            .u_star_L2 = star ? sqrt(sum.u_star) : -1.0,
-                            .q_star_L2 = star ? sqrt(sum.q_star[0] + sum.q_star[1] + sum.q_star[2]) : -1.0};
-    for (int a = 0; a < dim; a++) {
-        errors->q_component[a] = sqrt(sum.q[a]);
-        errors->q_star_component[a] = sqrt(sum.q_star[a]);
-    }
+    errors->u_L2 = norm_of(h, s, HDG_U, sum + SUM_U, errors->u_component);
+    errors->q_L2 = norm_of(h, s, HDG_Q, sum + SUM_Q, errors->q_component);
+    errors->u_star_L2 = norm_of(h, s, HDG_U_STAR, sum + SUM_U_STAR, errors->u_star_component);
+    errors->q_star_L2 = norm_of(h, s, HDG_Q_STAR, sum + SUM_Q_STAR, errors->q_star_component);
+    errors->stress_L2 = norm_of(h, s, HDG_STRESS, sum + SUM_STRESS, NULL);
+    errors->H_L2 = norm_of(h, s, HDG_H, sum + SUM_H, errors->H_component);
+    errors->p_L2 = norm_of(h, s, HDG_P, sum + SUM_P, NULL);
+    errors->trace_L2 = sqrt(sum[SUM_TRACE]);
+    for (int c = 0; c < h->trace.n_components; c++)
+        errors->trace_area_component[c] = sqrt(sum[SUM_TRACE_AREA + c]);
 done:
     base_free(&job.cells);
     return status;
 }
 
-/* Integral of qhat.n = q.n + tau (u - uhat) over one face; absolute: of the moduli of its three terms, the
- * size against which rounding counts, also where the flux itself vanishes. */
-static facet_status face_flux(struct local *l, const struct hdg_solution *s, int face, double *flux,
-                              double *absolute) {
+/* -------------------------------------------------------------------------------------- fluxes */
+
+/* Of the cell at hand (after local_begin): integral over a face of the numerical flux Q n + tau (u - uhat)
+ * out of it, by component: Q = q, or minus the stress; natural: minus the flux that elasticity balances in
+ * every cell. absolute: of the moduli of its three terms, the size against which rounding counts, also where
+ * the flux itself vanishes. */
+static facet_status face_flux(struct local *l, const struct hdg_solution *s, int face, int natural,
+                              double *flux, double *absolute) {
+    facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
-    const struct facet_mesh *mesh = h->data.mesh;
-    const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int dim = mesh->dim, n = b->face.rule.n, N = b->N, m = b->m;
-    int64_t at = (int64_t)l->cell * b->n_faces + face;
-    const double *trace = s->trace + h->trace.face_first[mesh->blocks[l->block].faces[at]];
-    const double *phi = b->face.side[face][mesh->blocks[l->block].orientations[at]].phi;
-    const double *u = s->u[l->block] + (int64_t)l->cell * N, *q = s->q[l->block] + (int64_t)l->cell * N * dim;
-    hdg_face_geometry(&h->space, l->block, l->cell, face, &b->face, &l->face_geometry, l->x, l->normal);
-    facet_status status = local_tau(l, face, n, l->x, l->values);
-    if (status != FACET_OK) return local_place(status, l);
-    *flux = *absolute = 0.0;
-    for (int p = 0; p < n; p++) {
-        double inner = cblas_ddot(N, phi + p * N, 1, u, 1), through = 0.0;
-        double outer = cblas_ddot(m, b->face.psi + p * m, 1, trace, 1);
-        double weight = l->values[p] * cblas_dnrm2(dim, l->normal + p * dim, 1);
-        for (int a = 0; a < dim; a++)
-            through += l->normal[p * dim + a] * cblas_ddot(N, phi + p * N, 1, q + a * N, 1);
-        *flux += through + weight * (inner - outer);
-        *absolute += fabs(through) + weight * (fabs(inner) + fabs(outer));
+    const struct hdg_functions *v = &h->functions[l->block];
+    int dim = h->data.mesh->dim, nc = h->trace.n_components, n = v->face->rule.n, m = v->face->m, row;
+    double *u = l->jets, *uhat = u + n * nc, *Q = uhat + n * nc;
+    const double *chi;
+    TRY(local_face_tau(l, face, &chi, &row));
+    expand(n, nc, v->Nu, chi, row, s->u[l->block] + (int64_t)l->cell * nc * v->Nu, u);
+    expand(n, nc, m, v->face->psi, m, s->trace + h->trace.face_first[local_face_number(l, face)], uhat);
+    expand(n, nc * dim, v->N, chi, row, s->q[l->block] + (int64_t)l->cell * nc * dim * v->N, Q);
+    if (h->elastic != NULL)
+        TRY(local_place(elastic_face_stress(l, s, n, chi, row, natural, Q + n * dim * dim, Q), l));
+    for (int c = 0; c < nc; c++) {
+        flux[c] = absolute[c] = 0.0;
+        for (int p = 0; p < n; p++) {
+            const double *normal = l->normal + p * dim;
+            double inner = u[p * nc + c], outer = uhat[p * nc + c];
+            double weight = l->values[p] * local_norm(dim, normal);
+            double through = cblas_ddot(dim, Q + (p * nc + c) * dim, 1, normal, 1);
+            flux[c] += through + weight * (inner - outer);
+            absolute[c] += fabs(through) + weight * (fabs(inner) + fabs(outer));
+        }
     }
-    return FACET_OK;
+done:
+    return status;
 }
 
 /* Integral of q.n, q = -K grad u, over one face, by the rule of the norms. */
@@ -282,8 +348,7 @@ static facet_status gradient_face_flux(struct local *l, const struct hdg_solutio
                                        double *flux) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int64_t at = (int64_t)l->cell * b->n_faces + face;
-    const struct hdg_table *side = &b->norm_face.side[face][h->data.mesh->blocks[l->block].orientations[at]];
+    const struct hdg_table *side = &b->norm_face.side[face][local_orientation(l, face)];
     double *q = l->jets;
     hdg_face_geometry(&h->space, l->block, l->cell, face, &b->norm_face, &l->face_geometry, l->x, l->normal);
     hdg_cell_geometry(&h->space, l->block, l->cell, side, &l->geometry);
@@ -296,45 +361,57 @@ facet_status hdg_face_flux(const struct hdg *h, const struct hdg_solution *s, in
                            int face, double *flux) {
     facet_status status = FACET_OK;
     struct local l;
-    double absolute;
-    if (h->data.scheme == HDG_ELASTIC)
-        return base_fail(FACET_ERROR_INPUT, "elasticity has tractions, no scalar flux");
+    double absolute[3];
     TRY(local_create(h, &l));
-    if (h->data.scheme == HDG_CONDENSED) {
+    if (h->condensed != NULL) {
         l.block = block;
         l.cell = cell;
         TRY(gradient_face_flux(&l, s, face, flux));
         goto done;
     }
     TRY(local_begin(&l, block, cell));
-    TRY(face_flux(&l, s, face, flux, &absolute));
+    TRY(face_flux(&l, s, face, 0, flux, absolute));
+    for (int c = 0; c < h->trace.n_components && h->elastic != NULL; c++) flux[c] = -flux[c];
 done:
     local_destroy(&l);
     return status;
 }
+
+/* What the balance of each cell leaves. */
+struct balance_job {
+    const struct hdg_solution *solution;
+    double *cells;  /* n_cells x 2: the modulus of the imbalance, what goes through */
+    double *fluxes; /* n_cells x SHAPE_MAX_FACES x components */
+};
 
 static facet_status balance_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
     const struct balance_job *job = user;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
+    const struct hdg_functions *v = &h->functions[block];
+    int nc = h->trace.n_components;
     int64_t id = h->data.mesh->blocks[block].first + cell;
-    double sum, through = 0.0, out = 0.0;
-    int64_t lane = local_lane(cell, b->N);
-    sum = job->solution->loads[block][lane] / b->source.phi[0]; /* the moment of 1 */
+    const double *load = job->solution->loads[block] + local_lane(cell, nc * v->Nu);
+    double sum[3], out[3] = {0}, absolute[3], through = 0.0, worst = 0.0;
+    double constant = v->physical ? 1.0 : v->source.table->phi[0]; /* the first function */
+    for (int c = 0; c < nc; c++) sum[c] = load[(int64_t)c * v->Nu * TRACE_LANES] / constant;
     TRY(local_begin(l, block, cell));
     for (int f = 0; f < b->n_faces; f++) {
-        double flux, absolute;
-        TRY(face_flux(l, job->solution, f, &flux, &absolute));
-        job->fluxes[id * SHAPE_MAX_FACES + f] = flux;
-        out += flux;
-        through += absolute;
+        double *flux = job->fluxes + (id * SHAPE_MAX_FACES + f) * nc;
+        TRY(face_flux(l, job->solution, f, 1, flux, absolute));
+        for (int c = 0; c < nc; c++) {
+            out[c] += flux[c];
+            through += absolute[c];
+        }
     }
-    TRY(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values));
-    for (int p = 0; p < b->cell.n; p++)
-        sum -= l->geometry.wJ[p] * l->values[p] *
-               cblas_ddot(b->N, b->cell.phi + p * b->N, 1, job->solution->u[block] + (int64_t)cell * b->N, 1);
-    job->cells[2 * id] = fabs(sum - out);
+    if (h->data.reaction != NULL) TRY(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values));
+    for (int p = 0; p < b->cell.n && h->data.reaction != NULL; p++)
+        sum[0] -=
+            l->geometry.wJ[p] * l->values[p] *
+            cblas_ddot(b->N, b->cell.phi + p * b->N, 1, job->solution->u[block] + (int64_t)cell * b->N, 1);
+    for (int c = 0; c < nc; c++) worst = fmax(worst, fabs(sum[c] - out[c]));
+    job->cells[2 * id] = worst;
     job->cells[2 * id + 1] = through;
 done:
     return status;
@@ -343,14 +420,14 @@ done:
 facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s, double *imbalance) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    int n = h->data.scheme == HDG_ELASTIC ? mesh->dim : 1;
+    int n = h->trace.n_components;
     struct balance_job job = {.solution = s};
     double worst = 0.0, scale = 0.0;
     *imbalance = -1.0;
     if (h->data.scheme == HDG_CONDENSED) return FACET_OK;
     TRY(ALLOC(job.cells, 2 * (int64_t)mesh->n_cells));
     TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES * n));
-    TRY(local_for_all_cells(h, n > 1 ? elastic_balance_work : balance_work, &job));
+    TRY(local_for_all_cells(h, balance_work, &job));
     for (int64_t c = 0; c < mesh->n_cells; c++) {
         worst = fmax(worst, job.cells[2 * c]);
         scale = fmax(scale, job.cells[2 * c + 1]);

@@ -12,20 +12,23 @@
 #include "base/memory.h"
 #include "hdg/elastic.h"
 
-/* rhs = -(q, grad w), constants left out. */
-static void star_load(struct local *l, const struct hdg_table *table, int N, const double *q, double *rhs) {
+/* rhs = sign (q, grad w), constants left out; q: dim x N. */
+static void star_load(struct local *l, const struct hdg_table *table, int N, double sign, const double *q,
+                      double *rhs) {
     int dim = table->dim, P = table->N, n = table->n;
+    double *value = l->jets, *directions = value + n; /* n; n x dim: wJ J^-1 q */
     memset(rhs, 0, (size_t)(P - 1) * sizeof *rhs);
-    for (int p = 0; p < n; p++) {
-        double value[3];
-        for (int a = 0; a < dim; a++) value[a] = cblas_ddot(N, table->phi + (int64_t)p * P, 1, q + a * N, 1);
-        for (int b = 0; b < dim; b++) {
-            double sum = 0.0;
-            for (int a = 0; a < dim; a++) sum += l->geometry.inverse[(p * dim + b) * dim + a] * value[a];
-            cblas_daxpy(P - 1, -l->geometry.wJ[p] * sum, table->grad + ((int64_t)b * n + p) * P + 1, 1, rhs,
-                        1);
-        }
+    memset(directions, 0, (size_t)(n * dim) * sizeof *directions);
+    for (int a = 0; a < dim; a++) {
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, n, N, sign, table->phi, P, q + a * N, 1, 0.0, value, 1);
+        for (int p = 0; p < n; p++)
+            for (int b = 0; b < dim; b++)
+                directions[p * dim + b] +=
+                    l->geometry.wJ[p] * l->geometry.inverse[(p * dim + b) * dim + a] * value[p];
     }
+    for (int b = 0; b < dim; b++)
+        cblas_dgemv(CblasRowMajor, CblasTrans, n, P - 1, 1.0, table->grad + (int64_t)b * n * P + 1, P,
+                    directions + b, dim, 1.0, rhs, 1);
 }
 
 static facet_status star_work(struct local *l, int block, int32_t cell, void *user) {
@@ -33,26 +36,34 @@ static facet_status star_work(struct local *l, int block, int32_t cell, void *us
     struct hdg_solution *s = user;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    int dim = h->data.mesh->dim, N = b->N, P = b->N_star;
-    const double *u = s->u[block] + (int64_t)cell * N, *q = s->q[block] + (int64_t)cell * N * dim;
-    double *star = s->star[block] + (int64_t)cell * P, *rhs = l->vector, integral = 0.0, volume = 0.0;
+    const struct hdg_table *table = &b->star;
+    int dim = h->data.mesh->dim, nc = h->trace.n_components, N = b->N, P = b->N_star, n = table->n;
+    const double *u = s->u[block] + (int64_t)cell * nc * N, *q = s->q[block] + (int64_t)cell * nc * dim * N;
+    double *star = s->star[block] + (int64_t)cell * nc * P, *rhs = l->vector, volume = 0.0;
     if (batch_is_fast(h, block, cell / TRACE_LANES)) return FACET_OK;
     l->block = block;
     l->cell = cell;
-    hdg_cell_geometry(&h->space, block, cell, &b->star, &l->geometry);
-    TRY(local_conductivity(l, local_region(&h->data, block, cell), b->star.n, l->geometry.x, l->K));
-    TRY(local_stiffness(l, b->star.n, P, b->star.grad, 1, l->C));
-    star_load(l, &b->star, N, q, rhs);
-    if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', P - 1, 1, l->C, P - 1, rhs, P - 1) != 0)
+    hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
+    for (int p = 0; p < n; p++) volume += l->geometry.wJ[p];
+    if (h->elastic == NULL)
+        TRY(local_conductivity(l, local_region(&h->data, block, cell), n, l->geometry.x, l->K));
+    for (int i = 0; i < n * dim * dim && h->elastic != NULL; i++)
+        l->K[i] = i % (dim * dim) % (dim + 1) == 0 ? 1.0 : 0.0;
+    TRY(local_stiffness(l, n, P, table->grad, 1, l->C));
+    for (int c = 0; c < nc; c++) /* q is -K grad u, H is grad u */
+        star_load(l, table, N, h->elastic == NULL ? -1.0 : 1.0, q + c * dim * N, rhs + c * (P - 1));
+    if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', P - 1, nc, l->C, P - 1, rhs, P - 1) != 0)
         FAIL(FACET_ERROR_INPUT, "the post-processing system is singular; is the cell degenerate?");
-    memcpy(star + 1, rhs, (size_t)(P - 1) * sizeof *star);
-    for (int p = 0; p < b->star.n; p++) { /* equal means: what is missing goes to the constant */
-        const double *phi = b->star.phi + (int64_t)p * P;
-        double missing = cblas_ddot(N, phi, 1, u, 1) - cblas_ddot(P - 1, phi + 1, 1, star + 1, 1);
-        integral += l->geometry.wJ[p] * missing;
-        volume += l->geometry.wJ[p];
+    for (int c = 0; c < nc; c++) {
+        double *to = star + c * P, integral = 0.0;
+        memcpy(to + 1, rhs + c * (P - 1), (size_t)(P - 1) * sizeof *to);
+        for (int p = 0; p < n; p++) { /* equal means: what is missing goes to the constant */
+            const double *phi = table->phi + (int64_t)p * P;
+            integral += l->geometry.wJ[p] *
+                        (cblas_ddot(N, phi, 1, u + c * N, 1) - cblas_ddot(P - 1, phi + 1, 1, to + 1, 1));
+        }
+        to[0] = integral / volume / table->phi[0];
     }
-    star[0] = integral / volume / b->star.phi[0];
 done:
     return local_place(status, l);
 }
@@ -274,13 +285,12 @@ facet_status hdg_postprocess(const struct hdg *h, struct hdg_solution *s) {
     if (h->data.scheme == HDG_ELASTIC && h->data.formulation == HDG_SYMMETRIC)
         return base_fail(FACET_ERROR_INPUT, "the symmetric formulation has no post-processing: its "
                                             "displacement is of degree k + 1 already");
-    int elastic = h->data.scheme == HDG_ELASTIC, components = elastic ? mesh->dim : 1;
     for (int b = 0; b < mesh->n_blocks; b++) {
-        if (s->star[b] == NULL)
-            TRY(ALLOC(s->star[b], (int64_t)mesh->blocks[b].count * h->space.blocks[b].N_star * components));
-        if (!elastic) TRY(star_block(h, b, s));
+        int64_t size = (int64_t)h->space.blocks[b].N_star * h->trace.n_components;
+        if (s->star[b] == NULL) TRY(ALLOC(s->star[b], mesh->blocks[b].count * size));
+        TRY(star_block(h, b, s));
     }
-    TRY(local_for_all_cells(h, elastic ? elastic_star_work : star_work, s));
+    TRY(local_for_all_cells(h, star_work, s));
 done:
     return status;
 }

@@ -14,15 +14,12 @@ facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
     *s = (struct hdg_solution){0};
     hdg_describe(h, &system);
     for (int b = 0; b < mesh->n_blocks; b++) {
-        int64_t size = (int64_t)mesh->blocks[b].count * h->space.blocks[b].N;
-        int N, n, elastic = h->data.scheme == HDG_ELASTIC;
+        int64_t count = mesh->blocks[b].count, flux = count * h->functions[b].N;
+        int N, n, nc = h->trace.n_components;
         hdg_local_sizes(h, b, &N, &n);
-        TRY(CALLOC(s->u[b], elastic ? (int64_t)mesh->blocks[b].count * N : size));
-        if (h->data.scheme == HDG_HYBRID) TRY(CALLOC(s->q[b], size * mesh->dim));
-        if (elastic)
-            TRY(CALLOC(s->q[b],
-                       (int64_t)mesh->blocks[b].count * h->elastic->blocks[b].N * mesh->dim * mesh->dim));
-        if (elastic && h->data.formulation == HDG_GRADIENT) TRY(CALLOC(s->p[b], size));
+        TRY(CALLOC(s->u[b], count * nc * h->functions[b].Nu));
+        if (h->condensed == NULL) TRY(CALLOC(s->q[b], flux * nc * mesh->dim));
+        if (h->elastic != NULL && h->data.formulation == HDG_GRADIENT) TRY(CALLOC(s->p[b], flux));
         TRY(CALLOC(s->loads[b], trace_n_batches(mesh, b) * N * TRACE_LANES));
     }
     TRY(CALLOC(s->trace, system.n_all));
@@ -74,13 +71,9 @@ static facet_status recover_eliminated(struct recovery *r) {
     TRY(ALLOC(r->u, n_u));
     TRY(CALLOC(r->uhat, n_uhat));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int32_t cell = 0; cell < count; cell++) {
-        double *to = r->uhat + local_lane(cell, n);
-        if (h->data.scheme == HDG_CONDENSED)
-            continuous_gather(&h->condensed->space, r->block, cell, r->solution->trace, to, TRACE_LANES);
-        else
-            trace_gather(&h->trace, r->block, cell, r->solution->trace, to, TRACE_LANES);
-    }
+    for (int32_t cell = 0; cell < count; cell++)
+        trace_gather(&h->trace, r->block, cell, r->solution->trace, r->uhat + local_lane(cell, n),
+                     TRACE_LANES);
     TRY(device_copy(h->device, &r->device_u, r->solution->loads[r->block], n_u, sizeof(double)));
     TRY(device_copy(h->device, &r->device_uhat, r->uhat, n_uhat, sizeof(double)));
     device_batch_recover(h->device, n_batches, N, n, h->factors[r->block], h->U[r->block], r->device_uhat,
@@ -157,41 +150,23 @@ done:
     return status;
 }
 
-/* to (dim x N) += sign sum_q weights(q)_a values(q) phi_i(q). values: n numbers; scaled: n x dim of scratch.
+/* The flux of one cell that is not fast: q = A^-1 (D u - G uhat), or what elastic.h makes of these moments.
  */
-static void add_moments(int dim, int n, int N, double sign, const double *weights, int step,
-                        const double *values, const double *phi, double *scaled, double *to) {
-    for (int q = 0; q < n; q++)
-        for (int a = 0; a < dim; a++) scaled[q * dim + a] = sign * weights[q * step + a] * values[q];
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, dim, N, n, 1.0, scaled, dim, phi, N, 1.0, to, N);
-}
-
-/* q = A^-1 (D u - G uhat) of one cell that is not fast: u and uhat at points, without the matrices. */
 static facet_status flux_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     struct hdg_solution *s = user;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    int dim = h->data.mesh->dim, N = b->N, m = b->m, n = b->cell.n;
-    double *q = s->q[block] + (int64_t)cell * N * dim, *uhat = l->vector;
+    int nc = h->trace.n_components, Nu = h->functions[block].Nu, N = h->functions[block].N;
+    double *q = s->q[block] + (int64_t)cell * nc * h->data.mesh->dim * N, *uhat = l->C;
+    const double *u = s->u[block] + (int64_t)cell * nc * Nu;
     if (batch_is_fast(h, block, cell / TRACE_LANES)) return FACET_OK;
     TRY(local_begin(l, block, cell));
-    memset(q, 0, (size_t)(dim * N) * sizeof *q);
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, n, N, 1.0, b->cell.phi, N, s->u[block] + (int64_t)cell * N, 1,
-                0.0, l->values, 1);
-    for (int p = 0; p < n; p++) l->values[p] *= l->geometry.wJ[p];
-    for (int c = 0; c < dim; c++)
-        add_moments(dim, n, N, 1.0, l->geometry.inverse + c * dim, dim * dim, l->values,
-                    b->cell.grad + (int64_t)c * n * N, l->weighted, q);
     trace_gather(&h->trace, block, cell, s->trace, uhat, 1);
-    for (int f = 0; f < b->n_faces; f++) {
-        int orientation = h->data.mesh->blocks[block].orientations[(int64_t)cell * b->n_faces + f];
-        hdg_face_geometry(&h->space, block, cell, f, &b->face, &l->face_geometry, l->x, l->normal);
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, b->face.rule.n, m, 1.0, b->face.psi, m, uhat + f * m, 1, 0.0,
-                    l->values, 1);
-        add_moments(dim, b->face.rule.n, N, -1.0, l->normal, dim, l->values, b->face.side[f][orientation].phi,
-                    l->weighted, q);
+    if (h->elastic != NULL) {
+        TRY(elastic_flux(l, u, uhat, q, s->p[block] != NULL ? s->p[block] + (int64_t)cell * N : NULL));
+        goto done;
     }
+    local_moments(l, u, uhat, q);
     TRY(local_factor_flux(l));
     local_apply_flux_inverse(l, q);
 done:
@@ -208,7 +183,6 @@ static facet_status recover_block(const struct hdg *h, int block, struct hdg_sol
         goto done;
     }
     copy_u(&r);
-    if (h->data.scheme == HDG_ELASTIC) goto done;
     for (int64_t begin = 0, end; begin < n_batches; begin = end) {
         int fast = batch_is_fast(h, block, begin);
         end = begin + 1;
@@ -272,8 +246,7 @@ done:
 facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(recover_block(h, b, s));
-    if (h->data.scheme == HDG_HYBRID) TRY(local_for_all_cells(h, flux_work, s));
-    if (h->data.scheme == HDG_ELASTIC) TRY(local_for_all_cells(h, elastic_flux_work, s));
+    if (h->condensed == NULL) TRY(local_for_all_cells(h, flux_work, s));
     if (h->singular) TRY(fix_mean(h, s));
 done:
     return status;

@@ -128,12 +128,11 @@ static void reference_normal(enum shape shape, int face, double *normal) {
     normal[2] = a[0] * b[1] - a[1] * b[0];
 }
 
-/* C (N x m) = A' diag(w) B with A n x N, B n x m. */
-static void weighted_product(int n, int N, int m, const double *A, const double *w, const double *B,
-                             double *scaled, double *C) {
+void hdg_weighted_product(int n, int N, const double *A, int ld_A, const double *w, int step, int M,
+                          const double *B, int ld_B, double beta, double *scaled, double *C, int ld_C) {
     for (int q = 0; q < n; q++)
-        for (int j = 0; j < m; j++) scaled[(int64_t)q * m + j] = w[q] * B[(int64_t)q * m + j];
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N, m, n, 1.0, A, N, scaled, m, 0.0, C, m);
+        for (int i = 0; i < N; i++) scaled[(int64_t)q * N + i] = w[q * step] * A[(int64_t)q * ld_A + i];
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N, M, n, 1.0, scaled, N, B, ld_B, beta, C, ld_C);
 }
 
 /* Reference matrices for affine cells. */
@@ -143,15 +142,15 @@ static facet_status make_reference_matrices(struct hdg_block_space *b, int dim) 
     int64_t N = b->N, m = b->m, n = b->cell.n, n_face = b->face.rule.n;
     TRY(CALLOC(b->D_ref, dim * N * N));
     TRY(CALLOC(b->F_ref, b->n_faces * 8 * N * m));
-    TRY(ALLOC(scaled, n * N > n_face * m ? n * N : n_face * m));
+    TRY(ALLOC(scaled, (n > n_face ? n : n_face) * N));
     for (int d = 0; d < dim; d++)
-        weighted_product((int)n, b->N, b->N, b->cell.grad + d * n * N, b->cell.w, b->cell.phi, scaled,
-                         b->D_ref + d * N * N);
+        hdg_weighted_product((int)n, b->N, b->cell.grad + d * n * N, b->N, b->cell.w, 1, b->N, b->cell.phi,
+                             b->N, 0.0, scaled, b->D_ref + d * N * N, b->N);
     for (int f = 0; f < b->n_faces; f++)
         for (int o = 0; o < 8; o++)
             if (b->face.side[f][o].phi != NULL)
-                weighted_product((int)n_face, b->N, b->m, b->face.side[f][o].phi, b->face.rule.w, b->face.psi,
-                                 scaled, b->F_ref + (f * 8 + o) * N * m);
+                hdg_weighted_product((int)n_face, b->N, b->face.side[f][o].phi, b->N, b->face.rule.w, 1, b->m,
+                                     b->face.psi, b->m, 0.0, scaled, b->F_ref + (f * 8 + o) * N * m, b->m);
 done:
     base_free(&scaled);
     return status;

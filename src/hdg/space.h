@@ -57,6 +57,30 @@ struct hdg_block_space {
     double normals[SHAPE_MAX_FACES][3]; /* outward, scaled: area per unit of the frame's parameter */
 };
 
+/* The functions of an equation on the cells of a block: phi of the flux, chi of u; the phi are the first of
+ * the chi. They are those of the space, but for the symmetric formulation of elasticity (elastic.h), which
+ * has tables of its own. */
+struct hdg_points {
+    const struct hdg_table *table;
+    double *chi; /* n x Nu on parallelepipeds, for functions of physical coordinates; NULL: the table's */
+};
+struct hdg_functions {
+    int N, Nu;    /* functions of a component of the flux, of u */
+    int physical; /* they are polynomials of physical coordinates */
+    struct hdg_points cell, source, norm;
+    const struct hdg_face_table *face;    /* with sides of the degree of u */
+    double *face_chi[SHAPE_MAX_FACES][8]; /* as hdg_points.chi */
+    const double *D_ref;                  /* dim x N x Nu */
+    const double *F_ref, *FU_ref;         /* n_faces x 8 x (N, Nu) x m: <phi, psi>, <chi, psi> */
+    /* symmetric only */
+    struct rule own_rule;      /* physical */
+    struct hdg_table own_cell; /* physical */
+    struct hdg_table own_source;
+    struct hdg_face_table own_face;
+    struct hdg_table middle; /* one point */
+    double *own_matrices;    /* D_ref, F_ref, FU_ref */
+};
+
 struct hdg_space {
     const struct facet_mesh *mesh;
     int degree;
@@ -73,6 +97,11 @@ void hdg_space_destroy(struct hdg_space *space); /* safe on a zeroed struct, and
 facet_status hdg_table_create(enum shape shape, int degree, int order, int n, const double *xi,
                               struct hdg_table *table);
 void hdg_table_destroy(struct hdg_table *table);
+
+/* C (N x M, rows of length ld_C) = A' diag(w) B + beta C: A has n rows of length ld_A, B of ld_B; w: `step`
+ * apart. scaled: n x N of scratch. */
+void hdg_weighted_product(int n, int N, const double *A, int ld_A, const double *w, int step, int M,
+                          const double *B, int ld_B, double beta, double *scaled, double *C, int ld_C);
 
 /* Geometry of one cell at the points of a table. wJ: weights times det J (det J alone when the table has no
  * weights); inverse: n x dim x dim, d xi_b / d x_a at [b][a]. Any output but wJ may be NULL. */

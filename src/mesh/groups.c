@@ -1,10 +1,10 @@
 /* Named sets of cells and faces: from the numbers of the input to the numbers of the mesh, and the look-up by
  * name. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "mesh/internal.h"
 
 /* "(0, 0), (1, 0)": where the vertices of a group's face lie, as far as cells have them. */
@@ -33,17 +33,12 @@ static void vertices_text(const struct mesh_builder *builder, const int32_t *ver
     }
 }
 
-static int compare_numbers(const void *a, const void *b) {
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Ascending, each once. */
 static void tidy(struct mesh_group *group) {
     int32_t kept = 0;
     int sorted = 1;
     for (int32_t i = 1; i < group->count; i++) sorted &= group->ids[i - 1] <= group->ids[i];
-    if (!sorted) qsort(group->ids, (size_t)group->count, sizeof *group->ids, compare_numbers);
+    if (!sorted) base_sort(group->count, group->ids);
     for (int32_t i = 0; i < group->count; i++)
         if (kept == 0 || group->ids[i] != group->ids[kept - 1]) group->ids[kept++] = group->ids[i];
     group->count = kept;

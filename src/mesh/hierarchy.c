@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "mesh/internal.h"
 
 /* "15 x 16" */
@@ -54,25 +53,6 @@ static int can_halve(const struct facet_mesh *mesh, const struct mesh_box *box, 
     return 0;
 }
 
-static facet_status halve(const struct facet_mesh *mesh, const struct mesh_box *box,
-                          struct facet_mesh **half) {
-    facet_status status = FACET_OK;
-    double *coordinates[3] = {NULL};
-    facet_box made = {.dim = mesh->dim, .shape = shape_name(mesh->blocks[0].shape), .split = mesh->split};
-    *half = NULL;
-    for (int a = 0; a < mesh->dim; a++) {
-        int n = made.cells[a] = box->cells[a] / 2;
-        TRY(ALLOC(coordinates[a], n + 1));
-        for (int i = 0; i <= n; i++) coordinates[a][i] = box->coordinates[a][2 * i];
-        made.coordinates[a] = coordinates[a];
-        made.periodic[a] = box->periodic[a];
-    }
-    TRY(mesh_create_box(&made, half));
-done:
-    for (int a = 0; a < 3; a++) base_free(&coordinates[a]);
-    return status;
-}
-
 /* The next nesting under `mesh`; *nested = 0 when there is none. */
 static facet_status add_level(struct mesh_hierarchy *h, const struct facet_mesh *mesh, int32_t least,
                               char *why, size_t bytes, int *nested) {
@@ -83,7 +63,7 @@ static facet_status add_level(struct mesh_hierarchy *h, const struct facet_mesh 
     if (!coarse) {
         const struct mesh_box *box = mesh->split ? &mesh->cut : &mesh->box;
         if (!can_halve(mesh, box, least, why, bytes)) goto done;
-        TRY(halve(mesh, box, &half));
+        TRY(mesh_rescale_box(mesh, box, 0, &half));
         coarse = half;
     }
     TRY(mesh_nest(mesh, coarse, &h->nestings[h->n], nested));

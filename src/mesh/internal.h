@@ -71,6 +71,9 @@ int32_t mesh_find_raw(const struct mesh_builder *builder, const int32_t *vertice
 /* The mean of the vertices of a cell's face. */
 void mesh_side_center(const struct facet_mesh *mesh, int32_t cell, int local, double *x);
 facet_status mesh_build_groups(struct mesh_builder *builder);
+/* The vertices of both sides of a face; 0 when these are the same: it is not periodic. */
+int mesh_periodic_corners(const struct facet_mesh *mesh, int32_t face,
+                          int32_t corners[2][SHAPE_MAX_FACE_VERTICES]);
 /* Hanging vertices, boundary faces that coincide, cells that disagree about a common face. */
 facet_status mesh_check_conformity(struct mesh_builder *builder);
 
@@ -122,7 +125,10 @@ facet_status mesh_list_box(const struct facet_mesh *box, struct facet_mesh **lis
 /* plain_box.c: what a box of quads or hexes knows without lists. Takes the coordinates over on success. */
 facet_status mesh_create_plain_box(const facet_box *box, enum shape shape, double *coordinates[3],
                                    struct facet_mesh **mesh);
-facet_status mesh_refine_box(const struct facet_mesh *mesh, struct facet_mesh **fine);
+/* The box of a mesh, or that which was cut into its simplices, with every cell halved in all directions, or
+ * two made one. */
+facet_status mesh_rescale_box(const struct facet_mesh *mesh, const struct mesh_box *box, int finer,
+                              struct facet_mesh **scaled);
 /* The nodes of a cell, 2^dim x dim. */
 void mesh_box_nodes(const struct facet_mesh *mesh, int32_t cell, double *nodes);
 /* The cell whose intervals contain a point, or are nearest to it. */

@@ -190,6 +190,10 @@ struct mesh_quality {
 };
 facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality);
 
+/* The vertices of a face in the order of its frame, as one of its sides (0 or 1) sees them: in the mesh, and
+ * (or NULL) in the cell. Returns their number. */
+int mesh_side_vertices(const struct facet_mesh *mesh, int32_t face, int side, int32_t *vertices, int *locals);
+
 /* nodes[i]: lattice number in the cell of node i of the face's lattice, in frame coordinates. Returns their
  * number, which is at most (order + 1)^2. */
 int mesh_face_nodes(enum shape shape, int face, int orientation, int order, int *nodes);

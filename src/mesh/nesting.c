@@ -41,7 +41,6 @@ struct nester {
     int32_t *table;     /* of kinds by their numbers: kind + 1, 0: empty */
     double **values;    /* kinds: the parent's Lagrange functions at the fine cell's nodes */
     double *measures;   /* kinds: the part of the parent that they fill */
-    int16_t *faces;     /* kinds x SHAPE_MAX_FACES: the parent's face on which a face lies, -1: inside */
     struct mesh_kind *images;
 };
 
@@ -82,7 +81,7 @@ static facet_status grow_kinds(struct nester *n) {
     TRY(base_realloc(&n->nesting->kind, (size_t)capacity, sizeof *n->nesting->kind));
     TRY(base_realloc(&n->values, (size_t)capacity, sizeof *n->values));
     TRY(base_realloc(&n->measures, (size_t)capacity, sizeof *n->measures));
-    TRY(base_realloc(&n->faces, (size_t)capacity, SHAPE_MAX_FACES * sizeof *n->faces));
+    TRY(base_realloc(&n->nesting->faces, (size_t)capacity, SHAPE_MAX_FACES * sizeof *n->nesting->faces));
     TRY(CALLOC(table, 2 * capacity));
     base_free(&n->table);
     n->table = table;
@@ -155,7 +154,7 @@ static facet_status add_kind(struct nester *n, const struct mesh_kind *image, in
     n->values[k] = NULL;
     n->nesting->n_kinds++;
     for (int f = 0; f < shape_n_faces(image->shape); f++)
-        n->faces[k * SHAPE_MAX_FACES + f] = (int16_t)face_around(image, dim, f);
+        n->nesting->faces[k * SHAPE_MAX_FACES + f] = (int16_t)face_around(image, dim, f);
     for (int a = 0; a < dim; a++)
         for (int c = 0; c < dim; c++) axes[a * dim + c] = image->axes[a][c];
     n->measures[k] = mesh_determinant(dim, axes);
@@ -335,8 +334,8 @@ done:
 /* The coarse face around one side of a fine face, -1: inside the parent. */
 static int32_t side_parent(const struct nester *n, int32_t face, int side) {
     int32_t cell = n->fine->face_cells[2 * (int64_t)face + side], parent = n->nesting->parents[cell];
-    int local =
-        n->faces[n->nesting->kinds[cell] * SHAPE_MAX_FACES + n->fine->face_locals[2 * (int64_t)face + side]];
+    int local = n->nesting->faces[n->nesting->kinds[cell] * SHAPE_MAX_FACES +
+                                  n->fine->face_locals[2 * (int64_t)face + side]];
     const struct mesh_block *block = mesh_block_of(n->coarse, parent);
     return local < 0 ? -1
                      : block->faces[(int64_t)(parent - block->first) * shape_n_faces(block->shape) + local];
@@ -373,7 +372,6 @@ static void nester_free(struct nester *n) {
     base_free(&n->table);
     base_free(&n->values);
     base_free(&n->measures);
-    base_free(&n->faces);
     base_free(&n->images);
 }
 
@@ -407,6 +405,7 @@ void mesh_nesting_destroy(struct mesh_nesting *nesting) {
     base_free(&nesting->parents);
     base_free(&nesting->kinds);
     base_free(&nesting->kind);
+    base_free(&nesting->faces);
     base_free(&nesting->starts);
     base_free(&nesting->children);
     base_free(&nesting->face_parents);

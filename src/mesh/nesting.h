@@ -31,6 +31,7 @@ struct mesh_nesting {
     uint16_t *kinds;  /* fine cells: index of its kind */
     int n_kinds;
     struct mesh_kind *kind;
+    int16_t *faces; /* n_kinds x SHAPE_MAX_FACES: the parent's face on which a face lies, -1: inside */
     int32_t *starts, *children; /* coarse cells + 1; the fine cells of each, ascending */
     int32_t *face_parents;      /* fine faces: the coarse face it lies on; -1: it lies inside a coarse cell */
 };

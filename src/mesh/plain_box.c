@@ -71,20 +71,22 @@ done:
     return status;
 }
 
-facet_status mesh_refine_box(const struct facet_mesh *mesh, struct facet_mesh **fine) {
+facet_status mesh_rescale_box(const struct facet_mesh *mesh, const struct mesh_box *box, int finer,
+                              struct facet_mesh **scaled) {
     facet_status status = FACET_OK;
     double *coordinates[3] = {NULL};
-    facet_box made = {.dim = mesh->dim, .shape = shape_name(mesh->blocks[0].shape)};
+    facet_box made = {.dim = mesh->dim, .shape = shape_name(mesh->blocks[0].shape), .split = mesh->split};
+    *scaled = NULL;
     for (int a = 0; a < mesh->dim; a++) {
-        const double *x = mesh->box.coordinates[a];
-        int n = made.cells[a] = 2 * mesh->box.cells[a];
+        const double *x = box->coordinates[a];
+        int n = made.cells[a] = finer ? 2 * box->cells[a] : box->cells[a] / 2;
         TRY(ALLOC(coordinates[a], n + 1));
         for (int i = 0; i <= n; i++)
-            coordinates[a][i] = i % 2 == 0 ? x[i / 2] : 0.5 * (x[i / 2] + x[i / 2 + 1]);
+            coordinates[a][i] = !finer ? x[2 * i] : i % 2 == 0 ? x[i / 2] : 0.5 * (x[i / 2] + x[i / 2 + 1]);
         made.coordinates[a] = coordinates[a];
-        made.periodic[a] = mesh->box.periodic[a];
+        made.periodic[a] = box->periodic[a];
     }
-    TRY(mesh_create_box(&made, fine));
+    TRY(mesh_create_box(&made, scaled));
 done:
     for (int a = 0; a < 3; a++) base_free(&coordinates[a]);
     return status;

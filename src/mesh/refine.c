@@ -330,34 +330,15 @@ done:
     return status;
 }
 
-/* Frame vertex v of a face as one of its sides numbers it. */
-static int32_t frame_vertex(const struct facet_mesh *mesh, int32_t face, int side, int v) {
-    int32_t cell = mesh->face_cells[2 * (int64_t)face + side];
-    int local = mesh->face_locals[2 * (int64_t)face + side];
-    const struct mesh_block *block = mesh_block_of(mesh, cell);
-    int64_t in_block = cell - block->first;
-    int o = block->orientations[in_block * shape_n_faces(block->shape) + local];
-    int corner = shape_permutation((enum shape)mesh->face_shapes[face], o)[v];
-    return block->vertices[in_block * shape_n_vertices(block->shape) +
-                           shape_face_vertices(block->shape, local)[corner]];
-}
-
-/* A face is periodic when its two sides have different vertices. */
-static int is_periodic(const struct facet_mesh *mesh, int32_t face) {
-    if (mesh->face_cells[2 * (int64_t)face + 1] < 0) return 0;
-    for (int v = 0; v < shape_n_vertices((enum shape)mesh->face_shapes[face]); v++)
-        if (frame_vertex(mesh, face, 0, v) != frame_vertex(mesh, face, 1, v)) return 1;
-    return 0;
-}
-
 static facet_status split_periodic(struct refinement *r) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = r->mesh;
     int64_t step = 2 * SHAPE_MAX_FACE_VERTICES, n = 0;
-    for (int32_t f = 0; f < mesh->n_faces; f++) n += is_periodic(mesh, f);
+    int32_t corners[2][SHAPE_MAX_FACE_VERTICES];
+    for (int32_t f = 0; f < mesh->n_faces; f++) n += mesh_periodic_corners(mesh, f, corners);
     TRY(ALLOC(r->periodic, n * (1 << (mesh->dim - 1)) * step));
     for (int32_t f = 0; n > 0 && f < mesh->n_faces; f++) {
-        if (!is_periodic(mesh, f)) continue;
+        if (!mesh_periodic_corners(mesh, f, corners)) continue;
         int32_t *pairs = r->periodic + r->input.n_periodic * step;
         split_face(r, f, 0, (int)step, pairs);
         r->input.n_periodic += split_face(r, f, 1, (int)step, pairs + SHAPE_MAX_FACE_VERTICES);
@@ -390,7 +371,7 @@ facet_status mesh_refine(const struct facet_mesh *mesh, struct facet_mesh **fine
     struct refinement r = {.mesh = mesh};
     *fine = NULL;
     TRY(mesh_check_refinement(mesh, 1));
-    if (mesh_is_box(mesh)) return mesh_refine_box(mesh, fine);
+    if (mesh_is_box(mesh)) return mesh_rescale_box(mesh, &mesh->box, 1, fine);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(plan_init(&r.plans[b], mesh->blocks[b].shape, mesh->order));
     TRY(number_points(&r));
     TRY(split_cells(&r));

@@ -60,8 +60,8 @@ static int32_t number_sets(struct sets *sets, int32_t n, int32_t *numbers) {
     return count;
 }
 
-/* The mesh vertices of a face in the order of its frame, as one of its sides (0 or 1) sees them. */
-static void side_corners(const struct facet_mesh *mesh, int32_t face, int side, int32_t *corners) {
+int mesh_side_vertices(const struct facet_mesh *mesh, int32_t face, int side, int32_t *vertices,
+                       int *locals) {
     int32_t cell = mesh->face_cells[2 * (int64_t)face + side];
     int local = mesh->face_locals[2 * (int64_t)face + side];
     const struct mesh_block *b = mesh_block_of(mesh, cell);
@@ -69,18 +69,20 @@ static void side_corners(const struct facet_mesh *mesh, int32_t face, int side, 
     int64_t in_block = cell - b->first;
     const int *ids = shape_face_vertices(b->shape, local);
     const int *order = shape_permutation(shape, b->orientations[in_block * shape_n_faces(b->shape) + local]);
-    for (int i = 0; i < shape_n_vertices(shape); i++)
-        corners[i] = b->vertices[in_block * shape_n_vertices(b->shape) + ids[order[i]]];
+    int n = shape_n_vertices(shape);
+    for (int i = 0; i < n; i++) {
+        vertices[i] = b->vertices[in_block * shape_n_vertices(b->shape) + ids[order[i]]];
+        if (locals != NULL) locals[i] = ids[order[i]];
+    }
+    return n;
 }
 
-/* Corners of both sides; 0 when these are the same vertices. */
-static int periodic_corners(const struct facet_mesh *mesh, int32_t face,
-                            int32_t corners[2][SHAPE_MAX_FACE_VERTICES]) {
-    int differ = 0;
+int mesh_periodic_corners(const struct facet_mesh *mesh, int32_t face,
+                          int32_t corners[2][SHAPE_MAX_FACE_VERTICES]) {
+    int differ = 0, n = 0;
     if (mesh->face_cells[2 * (int64_t)face + 1] < 0) return 0;
-    for (int side = 0; side < 2; side++) side_corners(mesh, face, side, corners[side]);
-    for (int i = 0; i < shape_n_vertices((enum shape)mesh->face_shapes[face]); i++)
-        differ |= corners[0][i] != corners[1][i];
+    for (int side = 0; side < 2; side++) n = mesh_side_vertices(mesh, face, side, corners[side], NULL);
+    for (int i = 0; i < n; i++) differ |= corners[0][i] != corners[1][i];
     return differ;
 }
 
@@ -91,7 +93,7 @@ static facet_status number_vertices(const struct facet_mesh *mesh, struct mesh_s
     TRY(sets_create(mesh->n_vertices, &sets));
     TRY(ALLOC(skeleton->vertices, mesh->n_vertices));
     for (int32_t f = 0; f < mesh->n_faces; f++) {
-        if (!periodic_corners(mesh, f, corners)) continue;
+        if (!mesh_periodic_corners(mesh, f, corners)) continue;
         for (int i = 0; i < shape_n_vertices((enum shape)mesh->face_shapes[f]); i++)
             join(&sets, corners[0][i], corners[1][i], 0);
     }
@@ -141,7 +143,7 @@ static facet_status join_edges(const struct facet_mesh *mesh, const struct tuple
     facet_status status = FACET_OK;
     int32_t corners[2][SHAPE_MAX_FACE_VERTICES];
     for (int32_t f = 0; f < mesh->n_faces; f++) {
-        if (!periodic_corners(mesh, f, corners)) continue;
+        if (!mesh_periodic_corners(mesh, f, corners)) continue;
         for (int i = 0, n = shape_n_vertices((enum shape)mesh->face_shapes[f]); i < n; i++) {
             int32_t edges[2];
             int against = 0;

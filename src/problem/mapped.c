@@ -250,29 +250,12 @@ static facet_status face_flux(const struct facet_solver *s, int32_t cell, int lo
     const struct facet_mesh *mesh = s->problem->mesh;
     const struct mesh_block *block = mesh_block_of(mesh, cell);
     int b = (int)(block - mesh->blocks);
-    return s->problem->equation == FACET_ELASTICITY
-               ? hdg_face_traction(s->hdg, &s->solution, b, cell - block->first, local, flux)
-               : hdg_face_flux(s->hdg, &s->solution, b, cell - block->first, local, flux);
+    return hdg_face_flux(s->hdg, &s->solution, b, cell - block->first, local, flux);
 }
 
-/* Of an orthonormal basis only the first function, a constant, has a mean. */
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
     const struct mesh_block *b = mesh_block_of(s->problem->mesh, cell);
-    const struct trace_space *trace = &s->hdg->trace;
-    int n_faces = shape_n_faces(b->shape), components = hdg_field_components(s->hdg, HDG_U);
-    if (components == 1) {
-        values[0] =
-            hdg_mean_trace(s->hdg, &s->solution, (int)(b - s->problem->mesh->blocks), cell - b->first);
-        return FACET_OK;
-    }
-    for (int c = 0; c < components; c++) values[c] = 0.0;
-    for (int f = 0; f < n_faces; f++) {
-        int32_t face = b->faces[(int64_t)(cell - b->first) * n_faces + f];
-        int64_t first = trace->face_first[face], m = (trace->face_first[face + 1] - first) / components;
-        double constant = 1.0 / sqrt(shape_measure(shape_face_shape(b->shape, f)));
-        for (int c = 0; c < components; c++)
-            values[c] += constant * s->solution.trace[first + c * m] / n_faces;
-    }
+    hdg_mean_trace(s->hdg, &s->solution, (int)(b - s->problem->mesh->blocks), cell - b->first, values);
     return FACET_OK;
 }
 

@@ -247,7 +247,7 @@ done:
 static facet_status make_jacobi(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr diagonal = {0};
-    TRY(hdg_block_diagonal(s->hdg, &diagonal));
+    TRY(trace_block_diagonal(&s->hdg->trace, &s->hdg->matrices, &diagonal));
     if (strcmp(s->preconditioner, "jacobi") == 0)
         TRY(operator_create_jacobi(s->context->device, &diagonal, &s->M));
     else

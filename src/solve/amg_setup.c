@@ -8,10 +8,10 @@
  */
 #include <math.h>
 #include <omp.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "solve/amg_grid.h"
 
 /* A mode whose part orthogonal to the earlier ones is below this share of it is no unknown of its own. */
@@ -31,7 +31,7 @@ void amg_grid_destroy(struct amg_grid *grid) {
 struct members {
     int64_t n_aggregates;
     int64_t *starts;
-    int32_t *rows;
+    int64_t *rows;
     int32_t *owner; /* per unknown, -1: none */
     int32_t *kind;  /* per aggregate */
 };
@@ -46,24 +46,9 @@ static void members_destroy(struct members *m) {
 static facet_status members_alloc(const struct amg_grid *grid, struct members *m) {
     facet_status status = FACET_OK;
     TRY(ALLOC(m->owner, grid->A.n));
-    TRY(ALLOC(m->rows, grid->A.n));
     TRY(ALLOC(m->kind, grid->n_nodes + grid->A.n)); /* nodes, some of them empty, and groups of chains */
 done:
     return status;
-}
-
-/* The lists, from the owners. */
-static facet_status members_sort(const struct amg_grid *grid, struct members *m) {
-    int64_t n = m->n_aggregates;
-    facet_status status = CALLOC(m->starts, n + 2);
-    if (status != FACET_OK) return status;
-    int64_t *next = m->starts + 1; /* becomes the starts when every list has been filled */
-    for (int64_t r = 0; r < grid->A.n; r++)
-        if (m->owner[r] >= 0 && m->owner[r] + 1 < n) next[m->owner[r] + 1]++;
-    for (int64_t g = 1; g < n; g++) next[g] += next[g - 1];
-    for (int64_t r = 0; r < grid->A.n; r++)
-        if (m->owner[r] >= 0) m->rows[next[m->owner[r]]++] = (int32_t)r;
-    return FACET_OK;
 }
 
 /* From aggregates of nodes. */
@@ -76,7 +61,7 @@ static facet_status members_gather(const struct amg_grid *grid, const int32_t *a
         for (int64_t r = grid->nodes[i]; r < grid->nodes[i + 1]; r++) m->owner[r] = aggregate[i];
         if (aggregate[i] >= 0) m->kind[aggregate[i]] = grid->kind[i];
     }
-    TRY(members_sort(grid, m));
+    TRY(base_group(m->n_aggregates, grid->A.n, m->owner, &m->starts, &m->rows));
 done:
     return status;
 }
@@ -104,7 +89,7 @@ static facet_status members_split(const struct amg_grid *grid, int leading, cons
         }
     }
     m->n_aggregates = n;
-    TRY(members_sort(grid, m));
+    TRY(base_group(m->n_aggregates, grid->A.n, m->owner, &m->starts, &m->rows));
 done:
     base_free(&number);
     return status;
@@ -112,25 +97,23 @@ done:
 
 /* Q (rows of all unknowns, m wide): the rows of one aggregate, which hold B, become orthonormal columns; R
  * (rank x m, in m x m) with B = Q R. Gram-Schmidt, twice. Returns the rank. */
-static int orthonormalise(const int32_t *rows, int64_t n, int m, double *Q, double *R) {
+static int orthonormalise(const int64_t *rows, int64_t n, int m, double *Q, double *R) {
     int rank = 0;
     memset(R, 0, (size_t)(m * m) * sizeof *R);
     for (int j = 0; j < m; j++) {
         double before = 0.0, after = 0.0;
-        for (int64_t k = 0; k < n; k++) before += Q[(int64_t)rows[k] * m + j] * Q[(int64_t)rows[k] * m + j];
+        for (int64_t k = 0; k < n; k++) before += Q[rows[k] * m + j] * Q[rows[k] * m + j];
         for (int pass = 0; pass < 2; pass++)
             for (int i = 0; i < rank; i++) {
                 double dot = 0.0;
-                for (int64_t k = 0; k < n; k++)
-                    dot += Q[(int64_t)rows[k] * m + i] * Q[(int64_t)rows[k] * m + j];
-                for (int64_t k = 0; k < n; k++)
-                    Q[(int64_t)rows[k] * m + j] -= dot * Q[(int64_t)rows[k] * m + i];
+                for (int64_t k = 0; k < n; k++) dot += Q[rows[k] * m + i] * Q[rows[k] * m + j];
+                for (int64_t k = 0; k < n; k++) Q[rows[k] * m + j] -= dot * Q[rows[k] * m + i];
                 R[i * m + j] += dot;
             }
-        for (int64_t k = 0; k < n; k++) after += Q[(int64_t)rows[k] * m + j] * Q[(int64_t)rows[k] * m + j];
+        for (int64_t k = 0; k < n; k++) after += Q[rows[k] * m + j] * Q[rows[k] * m + j];
         if (!(after > RANK_TOLERANCE * RANK_TOLERANCE * before)) continue;
         double norm = sqrt(after);
-        for (int64_t k = 0; k < n; k++) Q[(int64_t)rows[k] * m + rank] = Q[(int64_t)rows[k] * m + j] / norm;
+        for (int64_t k = 0; k < n; k++) Q[rows[k] * m + rank] = Q[rows[k] * m + j] / norm;
         R[rank * m + j] = norm;
         rank++;
     }
@@ -209,17 +192,12 @@ struct scratch {
     int64_t *position;
 };
 
-static int ascending(const void *a, const void *b) {
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The aggregates coupled to g through A; returns their number. `stamp` must not have been used before. */
 static int64_t neighbours(const struct csr *A, const struct members *m, int64_t g, int32_t stamp,
                           struct scratch *s) {
     int64_t n = 0;
     for (int64_t k = m->starts[g]; k < m->starts[g + 1]; k++) {
-        int32_t row = m->rows[k];
+        int64_t row = m->rows[k];
         if (m->owner[row] < 0) continue;
         for (int64_t e = A->offsets[row]; e < A->offsets[row + 1]; e++) {
             int32_t other = m->owner[A->columns[e]];
@@ -235,7 +213,7 @@ static int64_t neighbours(const struct csr *A, const struct members *m, int64_t 
 static void product_rows(const struct csr *A, const struct mg_transfer *P, const struct members *m, int64_t g,
                          int64_t first, int64_t length, const int64_t *position, double *C) {
     for (int64_t k = m->starts[g]; k < m->starts[g + 1]; k++) {
-        int32_t row = m->rows[k];
+        int64_t row = m->rows[k];
         for (int64_t e = A->offsets[row]; P->offsets[row] < P->offsets[row + 1] && e < A->offsets[row + 1];
              e++) {
             int32_t column = A->columns[e];
@@ -257,7 +235,7 @@ static void product_of(const struct csr *A, const struct mg_transfer *P, const s
     if (n_rows == 0) return;
     int64_t length = C->offsets[first + 1] - C->offsets[first], begin = C->offsets[first];
     int64_t n = neighbours(A, m, g, (int32_t)(-2 - g), s);
-    qsort(s->list, (size_t)n, sizeof *s->list, ascending);
+    base_sort(n, s->list);
     for (int64_t i = 0; i < n; i++) {
         int32_t other = s->list[i];
         s->position[other] = at - nodes[other];

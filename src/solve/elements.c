@@ -1,9 +1,9 @@
 /* A sparse matrix as the sum of small dense ones. */
 #include <omp.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "solve/solve.h"
 
 void csr_elements_destroy(struct csr_elements *e) {
@@ -56,32 +56,14 @@ struct places {
     int32_t *element; /* of each place */
 };
 
-facet_status csr_group(int64_t n_keys, int64_t n, const int32_t *keys, int64_t **starts, int64_t **sorted) {
-    facet_status status = FACET_OK;
-    TRY(CALLOC(*starts, n_keys + 2));
-    TRY(ALLOC(*sorted, n));
-    int64_t *next = *starts + 1; /* becomes the starts when every list has been filled */
-    for (int64_t i = 0; i < n; i++)
-        if (keys[i] + 1 < n_keys) next[keys[i] + 1]++;
-    for (int64_t k = 1; k < n_keys; k++) next[k] += next[k - 1];
-    for (int64_t i = 0; i < n; i++) (*sorted)[next[keys[i]]++] = i;
-done:
-    return status;
-}
-
 static facet_status find_places(const struct csr_elements *e, struct places *p) {
     facet_status status = FACET_OK;
-    TRY(csr_group(e->n, e->starts[e->n_elements], e->unknowns, &p->starts, &p->list));
+    TRY(base_group(e->n, e->starts[e->n_elements], e->unknowns, &p->starts, &p->list));
     TRY(ALLOC(p->element, e->starts[e->n_elements]));
     for (int64_t i = 0; i < e->n_elements; i++)
         for (int64_t k = e->starts[i]; k < e->starts[i + 1]; k++) p->element[k] = (int32_t)i;
 done:
     return status;
-}
-
-static int ascending(const void *a, const void *b) {
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
 }
 
 /* The columns of a row; their number. columns: NULL to count only. stamp[j] == row + 1: seen. */
@@ -132,7 +114,7 @@ facet_status csr_from_elements(const struct csr_elements *e, struct csr *csr) {
     for (int64_t i = 0; i < n; i++) {
         int64_t *position = work + omp_get_thread_num() * n, begin = csr->offsets[i];
         int64_t length = row_columns(e, &p, i, position, -1 - i, csr->columns + begin);
-        qsort(csr->columns + begin, (size_t)length, sizeof *csr->columns, ascending);
+        base_sort(length, csr->columns + begin);
         for (int64_t k = 0; k < length; k++) position[csr->columns[begin + k]] = k;
         row_values(e, &p, i, position, csr->values + begin);
     }

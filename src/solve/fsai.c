@@ -22,10 +22,10 @@
 #include <lapacke.h>
 #include <math.h>
 #include <omp.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "solve/multigrid.h"
 
 #define ROUNDS 3
@@ -103,11 +103,6 @@ static int64_t pattern_entries(const struct pattern *p) {
     return n;
 }
 
-static int ascending(const void *a, const void *b) {
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* ------------------------------------------------------------------------------ the pattern of A */
 
 /* The columns of the lower triangle of a block's rows; NULL to count only. */
@@ -140,7 +135,7 @@ static facet_status pattern_of_matrix(const struct csr *A, struct pattern *p) {
     for (int64_t b = 0; b < p->n_blocks; b++) {
         int32_t *columns = p->columns + p->offsets[b];
         lower_columns(A, p, b, stamps + omp_get_thread_num() * A->n, -1 - b, columns);
-        qsort(columns, (size_t)pattern_size(p, b), sizeof *columns, ascending);
+        base_sort(pattern_size(p, b), columns);
     }
 done:
     base_free(&stamps);
@@ -336,7 +331,7 @@ static facet_status extend(struct pattern *p, int n_parts, const struct candidat
             at += old;
             for (int64_t k = parts[t].offsets[from]; k < parts[t].offsets[from + 1]; k++)
                 if (parts[t].gains[k] >= least) columns[at++] = parts[t].columns[k];
-            qsort(columns + offsets[b], (size_t)(at - offsets[b]), sizeof *columns, ascending);
+            base_sort(at - offsets[b], columns + offsets[b]);
             offsets[b + 1] = at;
         }
     pattern_destroy(p);
@@ -491,11 +486,6 @@ done:
     return status;
 }
 
-static facet_status upload(const struct device *device, const struct mg_transfer *G, struct operator* A) {
-    struct csr csr = {.n = G->n_rows, .offsets = G->offsets, .columns = G->columns, .values = G->values};
-    return operator_create_csr(device, &csr, A);
-}
-
 /* The blocks of unknowns one by one. */
 static facet_status single_blocks(int64_t n, int64_t **offsets) {
     facet_status status = ALLOC(*offsets, n + 1);
@@ -541,8 +531,8 @@ facet_status operator_create_fsai(const struct device *device, const struct csr 
     TRY(fsai_factor(csr, options, &G));
     TRY(mg_transpose(&G, &transposed));
     TRY(begin_operator(device, csr->n, M, &f));
-    TRY(upload(device, &G, &f->G));
-    TRY(upload(device, &transposed, &f->transposed));
+    TRY(operator_create_transfer(device, &G, &f->G));
+    TRY(operator_create_transfer(device, &transposed, &f->transposed));
     TRY(vector_create(device, csr->n, &f->t));
     if (report != NULL) {
         double nnz = (double)G.offsets[csr->n], lower = (double)lower_entries(csr);

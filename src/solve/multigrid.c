@@ -34,18 +34,11 @@ static void smooth_after(struct mg_level *l, const struct vector *f, struct vect
     tick(l, MG_SMOOTH, &clock);
 }
 
-/* y = T x, T on the device of level l. */
-static void apply_transfer(const struct mg_level *l, const struct mg_device_transfer *T,
-                           const struct vector *x, struct vector *y) {
-    device_csr_apply(l->device, l->precision, T->n_rows, T->offsets, T->columns, T->values, x->numbers,
-                     y->numbers);
-}
-
 void mg_restrict(const struct mg_level *l, const struct vector *fine, struct vector *coarse) {
     if (l->link.restrict_ != NULL)
         l->link.restrict_(&l->link, fine, coarse);
     else
-        apply_transfer(l, &l->R, fine, coarse);
+        operator_apply(&l->R, fine, coarse);
 }
 
 void mg_prolong(const struct mg_level *l, double factor, int from_zero, const struct vector *coarse,
@@ -56,7 +49,7 @@ void mg_prolong(const struct mg_level *l, double factor, int from_zero, const st
         l->link.prolong(&l->link, coarse, fine);
         return;
     }
-    apply_transfer(l, &l->P, coarse, from_zero ? fine : &t);
+    operator_apply(&l->P, coarse, from_zero ? fine : &t);
     if (!from_zero) vector_axpby(factor, &t, 1.0, fine);
 }
 

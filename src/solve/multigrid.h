@@ -40,6 +40,9 @@ struct mg_transfer {
 };
 void mg_transfer_destroy(struct mg_transfer *P); /* safe on a zeroed struct, and twice */
 facet_status mg_transpose(const struct mg_transfer *P, struct mg_transfer *R);
+/* y = P x; copied to the device. */
+facet_status operator_create_transfer(const struct device *device, const struct mg_transfer *P,
+                                      struct operator* A);
 
 /* The same without a matrix: a prolongation P as a pair of functions. */
 struct mg_link {

@@ -42,22 +42,10 @@ void mg_link_destroy(struct mg_link *link) {
     *link = (struct mg_link){0};
 }
 
-static void transfer_free(const struct device *device, struct mg_device_transfer *T) {
-    device_free(device, &T->offsets);
-    device_free(device, &T->columns);
-    device_free(device, &T->values);
-}
-
-static facet_status transfer_upload(const struct device *device, enum precision precision,
-                                    const struct mg_transfer *host, struct mg_device_transfer *T) {
-    facet_status status = FACET_OK;
-    size_t n = (size_t)host->n_rows, nnz = (size_t)host->offsets[n];
-    T->n_rows = host->n_rows;
-    TRY(device_copy(device, &T->offsets, host->offsets, n + 1, sizeof *T->offsets));
-    TRY(device_copy(device, &T->columns, host->columns, nnz, sizeof *T->columns));
-    TRY(device_copy_numbers(device, precision, &T->values, host->values, (int64_t)nnz));
-done:
-    return status;
+facet_status operator_create_transfer(const struct device *device, const struct mg_transfer *P,
+                                      struct operator* A) {
+    struct csr csr = {.n = P->n_rows, .offsets = P->offsets, .columns = P->columns, .values = P->values};
+    return operator_create_csr(device, &csr, A);
 }
 
 static void level_free(struct mg_level *l) {
@@ -66,10 +54,8 @@ static void level_free(struct mg_level *l) {
     smoother_destroy(&l->smoother);
     mg_link_destroy(&l->link);
     operator_destroy(&l->complement);
-    if (l->device != NULL) {
-        transfer_free(l->device, &l->P);
-        transfer_free(l->device, &l->R);
-    }
+    operator_destroy(&l->P);
+    operator_destroy(&l->R);
     struct vector *vectors[] = {&l->r, &l->t, &l->rhs,      &l->x,      &l->full, &l->f64,
                                 &l->c, &l->v, &l->near_rhs, &l->near_x, &l->x64,  &l->r64};
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) vector_destroy(vectors[i]);
@@ -132,8 +118,10 @@ facet_status multigrid_connect(struct multigrid *mg, const struct mg_transfer *P
         FAIL(FACET_ERROR_INPUT, "the prolongation to level '%s' has %lld rows for %lld unknowns", l->name,
              (long long)P->n_rows, (long long)l->n);
     TRY(mg_transpose(P, &R));
-    TRY(transfer_upload(l->device, l->precision, P, &l->P));
-    TRY(transfer_upload(l->device, l->precision, &R, &l->R));
+    TRY(operator_create_transfer(l->device, P, &l->P));
+    TRY(operator_create_transfer(l->device, &R, &l->R));
+    if (l->precision == F32) TRY(operator_round(&l->P));
+    if (l->precision == F32) TRY(operator_round(&l->R));
     l->n_coarse = P->n_columns;
 done:
     mg_transfer_destroy(&R);

@@ -5,14 +5,6 @@
 #include "solve/internal.h"
 #include "solve/multigrid.h"
 
-/* A prolongation or restriction on a device, in one precision. */
-struct mg_device_transfer {
-    int64_t n_rows;
-    int64_t *offsets;
-    int32_t *columns;
-    void *values;
-};
-
 struct mg_level {
     char name[32];
     const struct device *device;
@@ -26,7 +18,7 @@ struct mg_level {
     enum mg_cycle visit; /* of the level below: MG_K, or MG_V for what the cycle says */
     double factor;
     int64_t n_coarse;
-    struct mg_device_transfer P, R;
+    struct operator P, R;
     struct mg_link link;        /* instead of P and R; then nothing but a K-cycle needs t */
     struct operator complement; /* of a guess, or empty */
     struct vector r, t;

@@ -58,6 +58,79 @@ facet_status operator_round(struct operator* A) {
     return FACET_OK;
 }
 
+/* ------------------------------------------------------------------------------ sums */
+
+struct sum {
+    int n;
+    struct operator* parts;
+    struct vector t; /* where a part after the first cannot add */
+};
+
+static void sum_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+    const struct sum *sum = A->data;
+    struct vector t = sum->t;
+    if (sum->n == 0) vector_fill(y, 0.0);
+    for (int i = 0; i < sum->n; i++) {
+        const struct operator* part = & sum->parts[i];
+        if (i > 0 && part->add != NULL) {
+            part->add(part, x, y);
+            continue;
+        }
+        operator_apply(part, x, i > 0 ? &t : y);
+        if (i > 0) vector_axpby(1.0, &t, 1.0, y);
+    }
+}
+
+static void sum_free(struct operator* A) {
+    struct sum *sum = A->data;
+    if (sum == NULL) return;
+    for (int i = 0; i < sum->n; i++) operator_destroy(&sum->parts[i]);
+    base_free(&sum->parts);
+    vector_destroy(&sum->t);
+    base_free(&A->data);
+}
+
+static facet_status sum_to_single(const struct operator* A, struct operator* S) {
+    facet_status status = FACET_OK;
+    const struct sum *sum = A->data;
+    struct operator* parts = NULL;
+    TRY(CALLOC(parts, sum->n));
+    for (int i = 0; i < sum->n; i++) TRY(operator_create_single(&sum->parts[i], &parts[i]));
+    TRY(operator_create_sum(A->device, A->n, sum->n, parts, A->name, S));
+    S->precision = F32;
+done:
+    for (int i = 0; i < sum->n && parts != NULL; i++) operator_destroy(&parts[i]);
+    base_free(&parts);
+    return status;
+}
+
+facet_status operator_create_sum(const struct device *device, int64_t n, int n_parts, struct operator* parts,
+                                 const char *name, struct operator* A) {
+    facet_status status = FACET_OK;
+    struct sum *sum;
+    *A = (struct operator){.n = n,
+                           .device = device,
+                           .apply = sum_apply,
+                           .free = sum_free,
+                           .name = name,
+                           .to_single = sum_to_single};
+    TRY(CALLOC(sum, 1));
+    A->data = sum;
+    TRY(ALLOC(sum->parts, n_parts));
+    for (; sum->n < n_parts; sum->n++) {
+        sum->parts[sum->n] = parts[sum->n];
+        parts[sum->n] = (struct operator){0};
+    }
+    for (int i = 1; i < n_parts; i++)
+        if (sum->parts[i].add == NULL && sum->t.n == 0) TRY(solve_vector_like(&sum->parts[i], &sum->t));
+done:
+    for (int i = 0; i < n_parts; i++) operator_destroy(&parts[i]);
+    if (status != FACET_OK) operator_destroy(A);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ matrices */
+
 static void free_matrix(struct operator* A) {
     struct device_matrix *matrix = A->data;
     if (matrix == NULL) return;
@@ -199,6 +272,17 @@ static void extract_block(const struct csr *csr, int64_t first, int64_t n, doubl
                 B[i * n + csr->columns[k] - first] = csr->values[k];
 }
 
+facet_status operator_block_starts(int64_t n_blocks, const int64_t *block_offsets, int64_t **starts) {
+    facet_status status = ALLOC(*starts, n_blocks + 1);
+    if (status != FACET_OK) return status;
+    (*starts)[0] = 0;
+    for (int64_t b = 0; b < n_blocks; b++) {
+        int64_t n = block_offsets[b + 1] - block_offsets[b];
+        (*starts)[b + 1] = (*starts)[b] + n * n;
+    }
+    return FACET_OK;
+}
+
 facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
                                     const int64_t *block_offsets, double *blocks, struct operator* M) {
     facet_status status = FACET_OK;
@@ -207,12 +291,7 @@ facet_status operator_create_blocks(const struct device *device, int64_t n_block
     int64_t *starts = NULL;
     base_collector_init(&failures);
     TRY(begin(device, block_offsets[n_blocks], "the block Jacobi preconditioner", block_jacobi_apply, M, &m));
-    TRY(ALLOC(starts, n_blocks + 1));
-    starts[0] = 0;
-    for (int64_t b = 0; b < n_blocks; b++) {
-        int64_t n = block_offsets[b + 1] - block_offsets[b];
-        starts[b + 1] = starts[b] + n * n;
-    }
+    TRY(operator_block_starts(n_blocks, block_offsets, &starts));
     base_set_blas_threads(1);
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t b = 0; b < n_blocks; b++)
@@ -238,12 +317,7 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
     double *blocks = NULL;
     int64_t *starts = NULL;
     *M = (struct operator){0};
-    TRY(ALLOC(starts, n_blocks + 1));
-    starts[0] = 0;
-    for (int64_t b = 0; b < n_blocks; b++) {
-        int64_t n = block_offsets[b + 1] - block_offsets[b];
-        starts[b + 1] = starts[b] + n * n;
-    }
+    TRY(operator_block_starts(n_blocks, block_offsets, &starts));
     TRY(ALLOC(blocks, starts[n_blocks]));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t b = 0; b < n_blocks; b++)

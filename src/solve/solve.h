@@ -39,12 +39,6 @@ facet_status csr_elements_create(int64_t n, int64_t n_elements, int64_t size, in
  * same number (both ends of a ring of one cell) become one. matrix: lower triangle by rows. */
 void csr_elements_add(struct csr_elements *elements, int size, const int64_t *numbers, const double *matrix);
 facet_status csr_from_elements(const struct csr_elements *elements, struct csr *csr);
-/* The numbers 0 .. n-1 sorted by their keys (0 .. n_keys-1), those of one key ascending: those of key k are
- * sorted[starts[k]] .. sorted[starts[k + 1] - 1]. Both arrays are made here, and the caller's also on
- * failure.
- */
-facet_status csr_group(int64_t n_keys, int64_t n, const int32_t *keys, int64_t **starts, int64_t **sorted);
-
 /* The two passes of a step of conjugate gradients in one sweep over the vectors each, where an operator can
  * do that. They measure |r| as the operator likes it, and have the inverse D of its diagonal built in, so
  * that z = B r is never stored: B is D, or D + P C P' with the coarse space of an additive multigrid, which
@@ -73,6 +67,8 @@ struct operator{
     /* r = f - A x in one pass; NULL: by apply. */
     void (*residual)(const struct operator* A, const struct vector *f, const struct vector *x,
                      struct vector *r);
+    /* y += A x; NULL: by apply. */
+    void (*add)(const struct operator* A, const struct vector *x, struct vector *y);
     const struct operator_steps *steps; /* NULL: none */
 };
 void operator_apply(const struct operator* A, const struct vector *x, struct vector *y);
@@ -87,6 +83,10 @@ void operator_destroy(struct operator* A); /* safe on a zeroed struct, and twice
 facet_status operator_create_single(const struct operator* A, struct operator* S);
 facet_status operator_round(struct operator* A); /* *A becomes that, or stays as it is on failure */
 
+/* The sum of operators of n unknowns each. The parts are taken over (emptied), also on failure. */
+facet_status operator_create_sum(const struct device *device, int64_t n, int n_parts, struct operator* parts,
+                                 const char *name, struct operator* A);
+
 /* Copies the matrix to the device. */
 facet_status operator_create_csr(const struct device *device, const struct csr *csr, struct operator* A);
 /* y = d x entry by entry, d (n, on the host) being copied. */
@@ -99,7 +99,9 @@ facet_status operator_create_jacobi(const struct device *device, const struct cs
 facet_status operator_create_block_jacobi(const struct device *device, const struct csr *csr,
                                           int64_t n_blocks, const int64_t *block_offsets, struct operator* M);
 
-/* The same from the blocks themselves, n x n each, one after the other; they become their inverses. */
+/* Where blocks of n x n numbers begin, one after the other: n_blocks + 1; free with base_free. */
+facet_status operator_block_starts(int64_t n_blocks, const int64_t *block_offsets, int64_t **starts);
+/* The same from the blocks themselves, which stand there; they become their inverses. */
 facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
                                     const int64_t *block_offsets, double *blocks, struct operator* M);
 

@@ -1,118 +1,160 @@
 /* Assembly face by face (king2014, Algorithms 1 and 2): the rows of a face are the business of that face
- * alone, which gathers from the element matrices of its two cells. No locks, no atomics. */
+ * alone, which gathers from the element matrices of the cells around it. No locks, no atomics. */
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "trace/sides.h"
 
-#define MAX_COUPLED (2 * SHAPE_MAX_FACES)
+/* One place where a cell meets a face. */
+struct place {
+    int32_t cell; /* in the block */
+    uint8_t block, slot;
+};
 
-void trace_assemble_vector(const struct trace_space *space, double *const *locals, double *free) {
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t b = 0; b < space->n_free_faces; b++) {
-        int64_t first = space->free_offsets[b], n = space->free_offsets[b + 1] - first;
-        memset(free + first, 0, (size_t)n * sizeof *free);
-        for (int which = 0; which < 2; which++) {
-            struct trace_side side;
-            if (!trace_side(space, space->free_faces[b], which, &side)) continue;
-            const double *local = locals[side.block] +
-                                  (int64_t)(side.cell / TRACE_LANES) * side.size * TRACE_LANES +
-                                  side.cell % TRACE_LANES + (int64_t)side.starts[side.local] * TRACE_LANES;
-            for (int64_t i = 0; i < n; i++) free[first + i] += local[i * TRACE_LANES];
-        }
+struct assembly {
+    const struct trace_space *space;
+    int itself; /* a face is coupled with itself only */
+    int64_t *starts;
+    struct place *places; /* of face f: starts[f] .. starts[f + 1] - 1, by cell and slot */
+    int64_t room;         /* faces around a face, counted as often as they are met, at most */
+    struct trace_view view;
+};
+
+static facet_status list_places(struct assembly *a) {
+    facet_status status = FACET_OK;
+    const struct trace_space *space = a->space;
+    int64_t n = 0, most = 0, slots = 0;
+    for (int b = 0; b < space->mesh->n_blocks; b++) {
+        n += (int64_t)space->mesh->blocks[b].count * space->n_slots[b];
+        if (space->n_slots[b] > slots) slots = space->n_slots[b];
     }
-}
-
-/* The free faces coupled to a free face (itself: only that one), ascending by their unknowns; returns their
- * number. */
-static int coupled_faces(const struct trace_space *space, int32_t face, int itself, int32_t *coupled) {
-    int n = 0;
-    for (int which = 0; which < 2; which++) {
-        struct trace_side side;
-        if (!trace_side(space, face, which, &side)) continue;
-        for (int f = 0; f < side.n_faces; f++) {
-            int32_t other = side.faces[f];
-            if (space->face_free[other] < 0 || (itself && other != face)) continue;
-            int at = n;
-            while (at > 0 && coupled[at - 1] > other) at--;
-            if (at > 0 && coupled[at - 1] == other) continue;
-            memmove(coupled + at + 1, coupled + at, (size_t)(n - at) * sizeof *coupled);
-            coupled[at] = other;
-            n++;
-        }
+    TRY(CALLOC(a->starts, space->n_faces + 2));
+    TRY(ALLOC(a->places, n));
+    int64_t *next = a->starts + 1; /* becomes the starts when every list has been filled */
+    for (int b = 0; b < space->mesh->n_blocks; b++)
+        for (int64_t i = 0; i < (int64_t)space->mesh->blocks[b].count * space->n_slots[b]; i++)
+            next[space->faces[b][i] + 1]++;
+    for (int64_t f = 0; f < space->n_faces; f++) {
+        most = next[f + 1] > most ? next[f + 1] : most;
+        next[f + 1] += next[f];
     }
-    return n;
+    for (int b = 0; b < space->mesh->n_blocks; b++)
+        for (int64_t i = 0; i < (int64_t)space->mesh->blocks[b].count * space->n_slots[b]; i++)
+            a->places[next[space->faces[b][i]]++] = (struct place){
+                (int32_t)(i / space->n_slots[b]), (uint8_t)b, (uint8_t)(i % space->n_slots[b])};
+    a->room = most * slots;
+done:
+    return status;
 }
 
-static int64_t row_length(const struct trace_space *space, const int32_t *coupled, int n) {
-    int64_t length = 0;
-    for (int i = 0; i < n; i++) length += space->face_first[coupled[i] + 1] - space->face_first[coupled[i]];
-    return length;
+static int64_t size_of(const struct trace_space *space, int32_t face) {
+    return space->face_first[face + 1] - space->face_first[face];
 }
 
-/* Adds one side's element matrix to the rows of its face; `row` is the common length of these rows. */
-static void add_side(const struct trace_space *space, const struct trace_side *side, const double *K,
-                     int64_t n_rows, int64_t row, const int32_t *coupled, int n_coupled, double *values) {
-    for (int f = 0; f < side->n_faces; f++) {
-        int32_t other = side->faces[f];
-        int64_t start = 0;
-        int c = 0;
-        for (; c < n_coupled && coupled[c] != other; c++)
-            start += space->face_first[coupled[c] + 1] - space->face_first[coupled[c]];
-        if (c == n_coupled) continue;
-        for (int64_t i = 0; i < n_rows; i++)
-            for (int j = side->starts[f]; j < side->starts[f + 1]; j++)
-                values[i * row + start + j - side->starts[f]] +=
-                    trace_entry(K, side->starts[side->local] + (int)i, j);
+static const int32_t *faces_of(const struct trace_space *space, const struct place *p) {
+    return space->faces[p->block] + (int64_t)p->cell * space->n_slots[p->block];
+}
+
+/* The free faces coupled to a free face, ascending as their unknowns do; returns their number. row: the
+ * length of its rows. */
+static int64_t coupled_faces(const struct assembly *a, int32_t face, int32_t *coupled, int64_t *row) {
+    const struct trace_space *space = a->space;
+    int64_t n = 0, kept = 0;
+    if (a->itself) coupled[n++] = face;
+    for (int64_t p = a->starts[face]; p < a->starts[face + 1] && !a->itself; p++) {
+        const int32_t *faces = faces_of(space, &a->places[p]);
+        for (int s = 0; s < space->n_slots[a->places[p].block]; s++)
+            if (space->face_free[faces[s]] >= 0 && size_of(space, faces[s]) > 0) coupled[n++] = faces[s];
     }
+    base_sort(n, coupled);
+    *row = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (kept > 0 && coupled[kept - 1] == coupled[i]) continue;
+        coupled[kept++] = coupled[i];
+        *row += size_of(space, coupled[i]);
+    }
+    return kept;
 }
 
-static void assemble_face(const struct trace_space *space, int64_t b, const struct trace_view *view,
-                          int itself, struct csr *csr) {
-    int32_t coupled[MAX_COUPLED];
+/* place: n_faces of them, where the columns of a face begin in these rows; -1, and so again afterwards. */
+static void assemble_face(const struct assembly *a, int64_t b, int32_t *coupled, int32_t *place,
+                          struct csr *csr) {
+    const struct trace_space *space = a->space;
     int32_t face = space->free_faces[b];
-    int64_t first = space->free_offsets[b], n_rows = space->free_offsets[b + 1] - first;
-    int n = coupled_faces(space, face, itself, coupled);
-    int64_t row = row_length(space, coupled, n);
+    int64_t first = space->free_offsets[b], n_rows = space->free_offsets[b + 1] - first, row, at = 0;
+    int64_t n = coupled_faces(a, face, coupled, &row);
+    int32_t *columns = csr->columns + csr->offsets[first];
     double *values = csr->values + csr->offsets[first];
-    for (int64_t i = 0; i < n_rows; i++) {
-        int32_t *columns = csr->columns + csr->offsets[first + i];
-        for (int c = 0; c < n; c++) {
-            int64_t size = space->face_first[coupled[c] + 1] - space->face_first[coupled[c]];
-            for (int64_t j = 0; j < size; j++) *columns++ = (int32_t)(space->face_free[coupled[c]] + j);
+    for (int64_t c = 0; c < n; c++) {
+        place[coupled[c]] = (int32_t)at;
+        for (int64_t j = 0; j < size_of(space, coupled[c]); j++)
+            columns[at++] = (int32_t)(space->face_free[coupled[c]] + j);
+    }
+    for (int64_t i = 1; i < n_rows; i++) memcpy(columns + i * row, columns, (size_t)row * sizeof *columns);
+    memset(values, 0, (size_t)(n_rows * row) * sizeof *values);
+    for (int64_t p = a->starts[face]; p < a->starts[face + 1]; p++) {
+        const struct place *here = &a->places[p];
+        const int *slots = space->slots[here->block];
+        const double *K = trace_view_cell(&a->view, here->block, here->cell);
+        for (int s = 0; s < space->n_slots[here->block]; s++) {
+            int64_t start = place[faces_of(space, here)[s]];
+            for (int64_t i = 0; i < n_rows && start >= 0; i++)
+                for (int j = slots[s]; j < slots[s + 1]; j++)
+                    values[i * row + start + j - slots[s]] += trace_entry(K, slots[here->slot] + (int)i, j);
         }
     }
-    memset(values, 0, (size_t)(n_rows * row) * sizeof *values);
-    for (int which = 0; which < 2; which++) {
-        struct trace_side side;
-        if (!trace_side(space, face, which, &side)) continue;
-        add_side(space, &side, trace_view_cell(view, side.block, side.cell), n_rows, row, coupled, n, values);
+    for (int64_t c = 0; c < n; c++) place[coupled[c]] = -1;
+}
+
+/* Lengths of rows, or entries. */
+static facet_status all_faces(const struct assembly *a, int entries, struct csr *csr) {
+    const struct trace_space *space = a->space;
+    struct base_collector failures;
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(base_threads())
+    {
+        int32_t *coupled = NULL, *place = NULL;
+        int64_t row;
+        facet_status mine = ALLOC(coupled, a->room);
+        if (mine == FACET_OK && entries) mine = ALLOC(place, space->n_faces);
+        for (int64_t f = 0; f < space->n_faces && mine == FACET_OK && entries; f++) place[f] = -1;
+        base_collect(&failures, -1, mine);
+#pragma omp for schedule(static)
+        for (int64_t b = 0; b < space->n_free_faces; b++) {
+            if (mine != FACET_OK) continue;
+            if (entries) {
+                assemble_face(a, b, coupled, place, csr);
+                continue;
+            }
+            coupled_faces(a, space->free_faces[b], coupled, &row);
+            for (int64_t i = space->free_offsets[b]; i < space->free_offsets[b + 1]; i++)
+                csr->offsets[i + 1] = row;
+        }
+        base_free(&coupled);
+        base_free(&place);
     }
+    return base_collected(&failures);
 }
 
 static facet_status assemble(const struct trace_space *space, const struct trace_matrices *matrices,
                              int itself, struct csr *csr) {
     facet_status status = FACET_OK;
-    struct trace_view view = {.matrices = matrices};
+    struct assembly a = {.space = space, .itself = itself, .view = {.matrices = matrices}};
     *csr = (struct csr){.n = space->n_free};
+    TRY(list_places(&a));
     TRY(ALLOC(csr->offsets, csr->n + 1));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t b = 0; b < space->n_free_faces; b++) {
-        int32_t coupled[MAX_COUPLED];
-        int n = coupled_faces(space, space->free_faces[b], itself, coupled);
-        int64_t row = row_length(space, coupled, n);
-        for (int64_t i = space->free_offsets[b]; i < space->free_offsets[b + 1]; i++)
-            csr->offsets[i + 1] = row;
-    }
+    TRY(all_faces(&a, 0, csr));
     csr->offsets[0] = 0;
     for (int64_t i = 0; i < csr->n; i++) csr->offsets[i + 1] += csr->offsets[i];
     TRY(ALLOC(csr->columns, csr->offsets[csr->n]));
     TRY(ALLOC(csr->values, csr->offsets[csr->n]));
-    TRY(trace_view_open(matrices, &view));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t b = 0; b < space->n_free_faces; b++) assemble_face(space, b, &view, itself, csr);
+    TRY(trace_view_open(matrices, &a.view));
+    TRY(all_faces(&a, 1, csr));
 done:
-    trace_view_close(&view);
+    trace_view_close(&a.view);
+    base_free(&a.starts);
+    base_free(&a.places);
     if (status != FACET_OK) csr_destroy(csr);
     return status;
 }

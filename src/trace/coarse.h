@@ -9,11 +9,6 @@
 /* The diagonal blocks of K, one per free face, n x n each by rows. */
 facet_status trace_face_blocks(const struct trace_space *space, const struct trace_matrices *matrices,
                                double **blocks);
-/* Inverses of the parts of K that belong to all faces of a cell, weighted so that their sum over the cells is
- * an average: the additive Schwarz method over cells, in the form of element matrices. blocks: those of
- * trace_face_blocks. */
-facet_status trace_cell_patches(const struct trace_space *space, const struct trace_matrices *matrices,
-                                const double *blocks, struct trace_matrices *patches);
 /* The element matrices of a space of lower degree on the same mesh and faces: in a hierarchical basis the
  * entries of the leading functions. */
 facet_status trace_matrices_lower(const struct trace_space *space, const struct trace_space *low,

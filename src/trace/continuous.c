@@ -1,11 +1,10 @@
-/* Numbering of the unknowns of a continuous method, and what follows from it alone. */
+/* Numbering of the unknowns of a continuous method. */
 #include "trace/continuous.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 #include "poly/modal.h"
-#include "trace/slots.h"
 
 /* ------------------------------------------------------------------------------------------ entities */
 
@@ -23,19 +22,18 @@ static int32_t cell_node(const struct continuous_space *space, int block, int64_
     int edge = local - n_vertices(space, block), face = edge - n_edges(space, block);
     if (edge < 0) return space->skeleton.vertices[b->vertices[cell * n_vertices(space, block) + local]];
     if (face < 0)
-        return space->n_vertices + space->skeleton.edges[block][cell * n_edges(space, block) + edge];
-    return space->n_vertices + space->skeleton.n_edges + b->faces[cell * shape_n_faces(b->shape) + face];
+        return space->skeleton.n_vertices + space->skeleton.edges[block][cell * n_edges(space, block) + edge];
+    return space->skeleton.n_vertices + space->skeleton.n_edges +
+           b->faces[cell * shape_n_faces(b->shape) + face];
 }
 
-/* Where the unknowns of the entities of a cell begin; the last entry is their number. */
-static void lay_slots(struct continuous_space *space, int block) {
-    enum shape shape = space->mesh->blocks[block].shape;
-    int *slot = space->slots[block];
-    *slot = 0;
-    for (int d = 0; d < space->mesh->dim; d++)
-        for (int e = 0; e < shape_n_entities(shape, d); e++, space->n_locals[block]++, slot++)
-            slot[1] = slot[0] + modal_n_interior(shape_entity_shape(shape, d), space->degree);
-    space->n[block] = *slot;
+/* Where the unknowns of the entities of a cell begin. */
+static void lay_slots(struct trace_space *trace, int block) {
+    enum shape shape = trace->mesh->blocks[block].shape;
+    int *slot = trace->slots[block];
+    for (int d = 0; d < trace->mesh->dim; d++)
+        for (int e = 0; e < shape_n_entities(shape, d); e++, trace->n_slots[block]++, slot++)
+            slot[1] = slot[0] + modal_n_interior(shape_entity_shape(shape, d), trace->degree);
 }
 
 void continuous_orientations(const struct continuous_space *space, int block, int32_t cell,
@@ -82,16 +80,19 @@ static int face_locals(const struct continuous_space *space, int block, int64_t 
     return n;
 }
 
-void continuous_face_modes(const struct continuous_space *space, int block, int32_t cell, int face,
-                           int32_t *slots, double *signs) {
-    int locals[CONTINUOUS_MAX_LOCALS], backwards[CONTINUOUS_MAX_LOCALS];
+void continuous_face_modes(const struct continuous_space *space, const struct trace_space *trace, int block,
+                           int32_t cell, int face, struct continuous_mode *modes) {
+    int locals[TRACE_MAX_SLOTS], backwards[TRACE_MAX_SLOTS];
     int n = face_locals(space, block, cell, face, locals, backwards);
-    for (int i = 0, mode = 0; i < n; i++) {
-        const int *slot = &space->slots[block][locals[i]];
-        for (int j = slot[0]; j < slot[1]; j++, mode++) {
-            slots[mode] = j;
-            signs[mode] = backwards[i] && (j - slot[0]) % 2 == 1 ? -1.0 : 1.0;
-        }
+    for (int i = 0; i < n; i++) {
+        const int *slot = &trace->slots[block][locals[i]];
+        int32_t node = space->nodes[block][(int64_t)cell * trace->n_slots[block] + locals[i]];
+        int64_t free = trace->face_free[node];
+        for (int j = 0; j < slot[1] - slot[0]; j++)
+            *modes++ = (struct continuous_mode){.sign = backwards[i] && j % 2 == 1 ? -1.0 : 1.0,
+                                                .local = slot[0] + j,
+                                                .full = trace->face_first[node] + j,
+                                                .free = free < 0 ? -1 : free + j};
     }
 }
 
@@ -101,7 +102,7 @@ void continuous_face_modes(const struct continuous_space *space, int block, int3
 static void hold_nodes(const struct continuous_space *space, const uint8_t *eliminated, uint8_t *held) {
     const struct facet_mesh *mesh = space->mesh;
     for (int32_t f = 0; f < mesh->n_faces; f++) {
-        int locals[CONTINUOUS_MAX_LOCALS], backwards[CONTINUOUS_MAX_LOCALS];
+        int locals[TRACE_MAX_SLOTS], backwards[TRACE_MAX_SLOTS];
         if (!eliminated[f]) continue;
         const struct mesh_block *b = mesh_block_of(mesh, mesh->face_cells[2 * (int64_t)f]);
         int block = (int)(b - mesh->blocks);
@@ -111,186 +112,55 @@ static void hold_nodes(const struct continuous_space *space, const uint8_t *elim
     }
 }
 
-static int node_size(const struct continuous_space *space, int32_t node) {
-    int32_t edge = node - space->n_vertices, face = edge - space->skeleton.n_edges;
+static int node_size(const struct continuous_space *space, int degree, int64_t node) {
+    int64_t edge = node - space->skeleton.n_vertices, face = edge - space->skeleton.n_edges;
     enum shape shape = edge < 0   ? SHAPE_POINT
                        : face < 0 ? SHAPE_SEGMENT
                                   : (enum shape)space->mesh->face_shapes[face];
-    return modal_n_interior(shape, space->degree);
+    return modal_n_interior(shape, degree);
 }
 
-static facet_status number_unknowns(struct continuous_space *space, const uint8_t *eliminated) {
+static facet_status list_nodes(struct continuous_space *space, struct trace_space *trace) {
     facet_status status = FACET_OK;
-    uint8_t *held = NULL;
-    TRY(CALLOC(held, space->n_nodes));
-    hold_nodes(space, eliminated, held);
-    for (int32_t node = 0; node < space->n_nodes; node++)
-        space->first[node + 1] = space->first[node] + node_size(space, node);
-    space->n_all = space->first[space->n_nodes];
-    if (space->n_all > INT32_MAX)
-        FAIL(FACET_ERROR_INPUT, "%lld unknowns are more than 2^31 - 1; use a coarser mesh or a lower degree",
-             (long long)space->n_all);
-    TRY(ALLOC(space->free, space->n_all));
-    for (int32_t node = 0; node < space->n_nodes; node++) {
-        if (!held[node] && space->first[node] < space->first[node + 1]) {
-            space->block_offsets[space->n_blocks] = space->n_free;
-            space->block_nodes[space->n_blocks++] = node;
-        }
-        for (int64_t i = space->first[node]; i < space->first[node + 1]; i++)
-            space->free[i] = held[node] ? -1 : space->n_free++;
+    for (int b = 0; b < space->mesh->n_blocks; b++) {
+        int64_t count = space->mesh->blocks[b].count, n = trace->n_slots[b];
+        TRY(ALLOC(space->nodes[b], count * n));
+        for (int64_t i = 0; i < count * n; i++) space->nodes[b][i] = cell_node(space, b, i / n, (int)(i % n));
+        trace->faces[b] = space->nodes[b];
     }
-    space->block_offsets[space->n_blocks] = space->n_free;
-done:
-    base_free(&held);
-    return status;
-}
-
-static facet_status list_unknowns(struct continuous_space *space) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = space->mesh;
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        TRY(ALLOC(space->unknowns[b], (int64_t)mesh->blocks[b].count * space->n[b]));
-        int32_t *to = space->unknowns[b];
-        for (int64_t cell = 0; cell < mesh->blocks[b].count; cell++)
-            for (int local = 0; local < space->n_locals[b]; local++) {
-                int32_t node = cell_node(space, b, cell, local);
-                for (int64_t i = space->first[node]; i < space->first[node + 1]; i++) *to++ = (int32_t)i;
-            }
-    }
-done:
-    return status;
-}
-
-static facet_status list_places(struct continuous_space *space) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = space->mesh;
-    int64_t n = 0;
-    for (int b = 0; b < mesh->n_blocks; b++) n += (int64_t)mesh->blocks[b].count * space->n_locals[b];
-    TRY(ALLOC(space->places, n));
-    int64_t *next = space->place_starts + 1; /* becomes the starts when every node has been filled */
-    for (int b = 0; b < mesh->n_blocks; b++)
-        for (int64_t cell = 0; cell < mesh->blocks[b].count; cell++)
-            for (int local = 0; local < space->n_locals[b]; local++)
-                next[cell_node(space, b, cell, local) + 1]++;
-    for (int32_t node = 0; node < space->n_nodes; node++) next[node + 1] += next[node];
-    for (int b = 0; b < mesh->n_blocks; b++)
-        for (int64_t cell = 0; cell < mesh->blocks[b].count; cell++)
-            for (int local = 0; local < space->n_locals[b]; local++)
-                space->places[next[cell_node(space, b, cell, local)]++] =
-                    (struct continuous_place){mesh->blocks[b].first + (int32_t)cell, space->slots[b][local]};
 done:
     return status;
 }
 
 facet_status continuous_space_create(const struct facet_mesh *mesh, int degree, const uint8_t *eliminated,
-                                     struct continuous_space *space) {
+                                     struct continuous_space *space, struct trace_space *trace) {
     facet_status status = FACET_OK;
-    *space = (struct continuous_space){.mesh = mesh, .degree = degree};
+    uint8_t *held = NULL;
+    *space = (struct continuous_space){.mesh = mesh};
+    *trace = (struct trace_space){.mesh = mesh, .degree = degree, .n_components = 1};
     TRY(mesh_skeleton_create(mesh, &space->skeleton));
-    space->n_vertices = space->skeleton.n_vertices;
-    int64_t n_nodes =
-        (int64_t)space->n_vertices + space->skeleton.n_edges + (mesh->dim == 3 ? mesh->n_faces : 0);
-    if (n_nodes >= INT32_MAX)
+    trace->n_faces =
+        (int64_t)space->skeleton.n_vertices + space->skeleton.n_edges + (mesh->dim == 3 ? mesh->n_faces : 0);
+    if (trace->n_faces >= INT32_MAX)
         FAIL(FACET_ERROR_INPUT, "the mesh has %lld vertices, edges and faces, more than 2^31 - 2",
-             (long long)n_nodes);
-    space->n_nodes = (int32_t)n_nodes;
-    for (int b = 0; b < mesh->n_blocks; b++) lay_slots(space, b);
-    TRY(CALLOC(space->first, n_nodes + 1));
-    TRY(ALLOC(space->block_offsets, n_nodes + 1));
-    TRY(ALLOC(space->block_nodes, n_nodes));
-    TRY(CALLOC(space->place_starts, n_nodes + 2));
-    TRY(number_unknowns(space, eliminated));
-    TRY(list_unknowns(space));
-    TRY(list_places(space));
+             (long long)trace->n_faces);
+    for (int b = 0; b < mesh->n_blocks; b++) lay_slots(trace, b);
+    TRY(list_nodes(space, trace));
+    TRY(ALLOC(trace->face_first, trace->n_faces + 1));
+    for (int64_t node = 0; node < trace->n_faces; node++)
+        trace->face_first[node + 1] = node_size(space, degree, node);
+    TRY(CALLOC(held, trace->n_faces));
+    hold_nodes(space, eliminated, held);
+    TRY(trace_space_number(trace, held));
 done:
+    base_free(&held);
     if (status != FACET_OK) continuous_space_destroy(space);
+    if (status != FACET_OK) trace_space_destroy(trace);
     return status;
 }
 
 void continuous_space_destroy(struct continuous_space *space) {
     mesh_skeleton_destroy(&space->skeleton);
-    base_free(&space->first);
-    base_free(&space->free);
-    base_free(&space->block_offsets);
-    base_free(&space->block_nodes);
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&space->unknowns[b]);
-    base_free(&space->place_starts);
-    base_free(&space->places);
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&space->nodes[b]);
     *space = (struct continuous_space){0};
-}
-
-/* ------------------------------------------------------------------------------------------ vectors */
-
-void continuous_gather(const struct continuous_space *space, int block, int32_t cell, const double *full,
-                       double *local, int stride) {
-    int n = space->n[block];
-    const int32_t *unknowns = space->unknowns[block] + (int64_t)cell * n;
-    for (int i = 0; i < n; i++) local[(int64_t)i * stride] = full[unknowns[i]];
-}
-
-void continuous_scatter(const struct continuous_space *space, const double *free, const double *eliminated,
-                        double *full) {
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t i = 0; i < space->n_all; i++)
-        full[i] = space->free[i] >= 0 ? free[space->free[i]] : eliminated[i];
-}
-
-void continuous_assemble_vector(const struct continuous_space *space, double *const *locals, double *free) {
-    const struct facet_mesh *mesh = space->mesh;
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int64_t k = 0; k < space->n_blocks; k++) {
-        int32_t node = space->block_nodes[k];
-        int64_t begin = space->block_offsets[k], n = space->block_offsets[k + 1] - begin;
-        for (int64_t i = 0; i < n; i++) free[begin + i] = 0.0;
-        for (int64_t p = space->place_starts[node]; p < space->place_starts[node + 1]; p++) {
-            const struct mesh_block *block = mesh_block_of(mesh, space->places[p].cell);
-            int64_t b = block - mesh->blocks, cell = space->places[p].cell - block->first;
-            const double *from = locals[b] + cell / TRACE_LANES * space->n[b] * TRACE_LANES +
-                                 cell % TRACE_LANES + space->places[p].slot * TRACE_LANES;
-            for (int64_t i = 0; i < n; i++) free[begin + i] += from[i * TRACE_LANES];
-        }
-    }
-}
-
-void continuous_constant(const struct continuous_space *space, double *full) {
-    for (int64_t i = 0; i < space->n_all; i++) full[i] = i < space->n_vertices ? 1.0 : 0.0;
-}
-
-/* ------------------------------------------------------------------------------------------ products */
-
-/* Every unknown is an entity. */
-static void unknown_slots(const struct continuous_space *space, const int64_t *first,
-                          struct trace_slots *slots) {
-    *slots = (struct trace_slots){.n_entities = space->n_all, .first = first};
-    for (int b = 0; b < space->mesh->n_blocks; b++) {
-        slots->count[b] = space->mesh->blocks[b].count;
-        slots->n_slots[b] = space->n[b];
-        slots->entities[b] = space->unknowns[b];
-    }
-}
-
-facet_status continuous_operator_create(const struct continuous_space *space,
-                                        const struct trace_matrices *matrices, struct operator* A) {
-    struct trace_slots slots;
-    unknown_slots(space, space->free, &slots);
-    return trace_slots_operator(&slots, matrices, space->n_free, A);
-}
-
-facet_status continuous_lift(const struct continuous_space *space, const struct trace_matrices *matrices,
-                             const double *eliminated, double *lift) {
-    facet_status status = FACET_OK;
-    struct trace_slots slots;
-    int64_t *identity = NULL;
-    double *full = NULL;
-    TRY(ALLOC(identity, space->n_all));
-    TRY(ALLOC(full, space->n_all));
-    for (int64_t i = 0; i < space->n_all; i++) identity[i] = i;
-    unknown_slots(space, identity, &slots); /* one product in the full numbering */
-    TRY(trace_slots_product(&slots, matrices, space->n_all, eliminated, full));
-    for (int64_t i = 0; i < space->n_all; i++)
-        if (space->free[i] >= 0) lift[space->free[i]] = -full[i];
-done:
-    base_free(&identity);
-    base_free(&full);
-    return status;
 }

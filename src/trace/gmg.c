@@ -86,7 +86,7 @@ done:
 static facet_status make_faces(const struct builder *b, const struct stage *s, struct operator* D) {
     struct operator blocks = {0};
     int rows = b->o.smoother == GMG_ROWS && s->space == b->finest;
-    facet_status status = trace_block_inverse(s->space, s->matrices, 0, rows ? &blocks : D);
+    facet_status status = trace_block_inverse(s->space, s->matrices, rows ? &blocks : D);
     if (status != FACET_OK || !rows) return status;
     return operator_create_rows(s->space, s->matrices, &blocks, D);
 }

@@ -16,12 +16,6 @@ int trace_has_tensor_cells(const struct facet_mesh *mesh) {
     return 0;
 }
 
-int trace_has_lonely_cells(const struct facet_mesh *mesh) {
-    for (int32_t f = 0; f < mesh->n_faces; f++)
-        if (mesh->face_cells[2 * (int64_t)f] == mesh->face_cells[2 * (int64_t)f + 1]) return 1;
-    return 0;
-}
-
 facet_status trace_choose_single(const struct trace_space *space, const struct trace_matrices *matrices,
                                  enum pmg_precision precision, int incompressible, int *single) {
     double spread;
@@ -66,20 +60,12 @@ facet_status trace_extra_work(const struct trace_space *space, const struct trac
 }
 
 facet_status trace_block_inverse(const struct trace_space *space, const struct trace_matrices *matrices,
-                                 int cells, struct operator* D) {
+                                 struct operator* D) {
     facet_status status = FACET_OK;
-    struct trace_matrices patches = {0};
     double *blocks = NULL;
     TRY(trace_face_blocks(space, matrices, &blocks));
-    if (cells) {
-        TRY(trace_cell_patches(space, matrices, blocks, &patches));
-        TRY(trace_operator_create(space, &patches, D));
-        trace_operator_own(D, &patches);
-    } else {
-        TRY(operator_create_blocks(matrices->device, space->n_free_faces, space->free_offsets, blocks, D));
-    }
+    TRY(operator_create_blocks(matrices->device, space->n_free_faces, space->free_offsets, blocks, D));
 done:
-    trace_matrices_destroy(&patches);
     base_free(&blocks);
     return status;
 }

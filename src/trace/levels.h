@@ -23,12 +23,10 @@ facet_status trace_measure_work(const struct trace_space *space, const struct tr
 #define TRACE_TENSOR_WORK 1.3
 facet_status trace_extra_work(const struct trace_space *space, const struct trace_matrices *matrices,
                               double *factor);
-/* The inverted blocks of single faces, or of all faces of a cell, in double precision. */
+/* The inverted blocks of single faces, in double precision. */
 facet_status trace_block_inverse(const struct trace_space *space, const struct trace_matrices *matrices,
-                                 int cells, struct operator* D);
-/* Some cell is a quad or a hex; a cell is its own neighbour, so that it has no patch. */
-int trace_has_tensor_cells(const struct facet_mesh *mesh);
-int trace_has_lonely_cells(const struct facet_mesh *mesh);
+                                 struct operator* D);
+int trace_has_tensor_cells(const struct facet_mesh *mesh); /* quads or hexes */
 
 /* A level on its way into the list. */
 struct trace_level {

@@ -62,11 +62,6 @@ int trace_side(const struct trace_space *space, int32_t face, int which, struct 
     side->n_faces = shape_n_faces(block->shape);
     side->faces = block->faces + (int64_t)side->cell * side->n_faces;
     side->local = mesh->face_locals[2 * (int64_t)face + which];
-    side->starts[0] = 0;
-    for (int f = 0; f < side->n_faces; f++) {
-        int64_t size = space->face_first[side->faces[f] + 1] - space->face_first[side->faces[f]];
-        side->starts[f + 1] = side->starts[f] + (int)size;
-    }
-    side->size = side->starts[side->n_faces];
+    side->starts = space->slots[side->block];
     return 1;
 }

@@ -11,8 +11,6 @@
 
 /* Orientations of any face. */
 #define MAX_ORIENTATIONS 8
-/* How far a point may be from a face, in reference coordinates, to lie on it. */
-#define ON_FACE 1e-9
 
 facet_status trace_nested_space(const struct trace_space *fine, const struct mesh_nesting *nesting,
                                 struct trace_space *coarse) {
@@ -84,10 +82,10 @@ static void carry_map(const struct mesh_kind *kind, const struct face_map *map, 
     }
 }
 
-/* The coordinates t of the point of a face that is nearest to x; returns how far it is. */
-static double project(const struct face_map *map, const double *x, double *t) {
+/* The coordinates t of the point of a face that is nearest to x. */
+static void project(const struct face_map *map, const double *x, double *t) {
     int dim = map->n + 1;
-    double G[2][2] = {{1, 0}, {0, 1}}, r[2] = {0, 0}, away = 0.0;
+    double G[2][2] = {{1, 0}, {0, 1}}, r[2] = {0, 0};
     for (int a = 0; a < map->n; a++) {
         for (int b = 0; b < map->n; b++) {
             G[a][b] = 0.0;
@@ -98,29 +96,6 @@ static double project(const struct face_map *map, const double *x, double *t) {
     double det = G[0][0] * G[1][1] - G[0][1] * G[1][0];
     t[0] = (G[1][1] * r[0] - G[0][1] * r[1]) / det;
     if (map->n > 1) t[1] = (G[0][0] * r[1] - G[1][0] * r[0]) / det;
-    for (int i = 0; i < dim; i++) {
-        double at = map->origin[i];
-        for (int a = 0; a < map->n; a++) at += t[a] * map->axes[a][i];
-        away = fmax(away, fabs(at - x[i]));
-    }
-    return away;
-}
-
-/* The face of the parent that a face of a cell of this kind lies on, or -1. */
-static int find_side(const struct mesh_kind *kind, int face) {
-    struct face_map own, carried, parent;
-    double x[3], t[2];
-    find_map(kind->shape, face, 0, &own);
-    carry_map(kind, &own, &carried);
-    for (int i = 0; i <= own.n; i++) { /* a point inside the face, of simplices too */
-        x[i] = carried.origin[i];
-        for (int a = 0; a < own.n; a++) x[i] += 0.25 * carried.axes[a][i];
-    }
-    for (int f = 0; f < shape_n_faces(kind->shape); f++) {
-        find_map(kind->shape, f, 0, &parent);
-        if (project(&parent, x, t) < ON_FACE) return f;
-    }
-    return -1;
 }
 
 /* J_ij = integral of phi_i(s) phi_j(t(s)) over the reference face: the coefficients of the coarse function
@@ -162,16 +137,14 @@ done:
 /* ------------------------------------------------------------------------------ tables */
 
 void nested_faces_destroy(struct nested_faces *faces) {
-    base_free(&faces->sides);
     base_free(&faces->matrix);
     base_free(&faces->J);
 }
 
 /* Where the table has a side of a fine cell that lies on a face of its parent; -1 when it lies inside. */
-static int64_t table_index(const struct nested_faces *faces, const struct mesh_nesting *nesting, int32_t cell,
-                           int local, int *side) {
+static int64_t table_index(const struct mesh_nesting *nesting, int32_t cell, int local, int *side) {
     int kind = nesting->kinds[cell];
-    *side = faces->sides[kind * SHAPE_MAX_FACES + local];
+    *side = nesting->faces[kind * SHAPE_MAX_FACES + local];
     if (*side < 0) return -1;
     const struct mesh_block *b = mesh_block_of(nesting->fine, cell);
     const struct mesh_block *parent = mesh_block_of(nesting->coarse, nesting->parents[cell]);
@@ -213,22 +186,19 @@ facet_status nested_faces_create(const struct trace_space *fine, const struct me
     const struct facet_mesh *mesh = fine->mesh;
     int64_t n = (int64_t)nesting->n_kinds * SHAPE_MAX_FACES, all = n * MAX_ORIENTATIONS * MAX_ORIENTATIONS;
     *faces = (struct nested_faces){0};
-    TRY(ALLOC(faces->sides, n));
     TRY(ALLOC(faces->matrix, all));
-    memset(faces->sides, -1, (size_t)n * sizeof *faces->sides);
     for (int64_t i = 0; i < all; i++) faces->matrix[i] = -1;
     for (int k = 0; k < nesting->n_kinds; k++) {
         enum shape shape = nesting->kind[k].shape;
         for (int f = 0; f < shape_n_faces(shape); f++) {
             int m = basis_size(shape_face_shape(shape, f), fine->degree);
             if (m > faces->m) faces->m = m;
-            faces->sides[k * SHAPE_MAX_FACES + f] = (int16_t)find_side(&nesting->kind[k], f);
         }
     }
     for (int32_t c = 0; c < mesh->n_cells; c++) {
         int n_faces = shape_n_faces(nesting->kind[nesting->kinds[c]].shape), side;
         for (int f = 0; f < n_faces; f++) {
-            int64_t at = table_index(faces, nesting, c, f, &side);
+            int64_t at = table_index(nesting, c, f, &side);
             if (at >= 0 && faces->matrix[at] < 0) TRY(add_matrix(fine, nesting, at, side, faces));
         }
     }
@@ -240,7 +210,7 @@ done:
 void nested_side(const struct nested_faces *faces, const struct mesh_nesting *nesting, int32_t cell,
                  int local, struct nested_side *side) {
     const struct mesh_block *b = mesh_block_of(nesting->fine, cell);
-    int64_t at = table_index(faces, nesting, cell, local, &side->local);
+    int64_t at = table_index(nesting, cell, local, &side->local);
     side->face = b->faces[(int64_t)(cell - b->first) * shape_n_faces(b->shape) + local];
     side->J = at < 0 ? NULL : faces->J + (int64_t)faces->matrix[at] * faces->m * faces->m;
 }

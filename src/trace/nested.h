@@ -20,9 +20,7 @@ facet_status trace_nested_space(const struct trace_space *fine, const struct mes
 /* Restrictions of coarse face polynomials to fine faces, by the kind of the fine cell, its local face, and
  * the orientations of the fine and of the coarse face. */
 struct nested_faces {
-    int m;          /* largest number of functions of a face */
-    int16_t *sides; /* n_kinds x SHAPE_MAX_FACES: the local face of the parent that a cell's face lies on; -1:
-                      it lies inside */
+    int m;           /* largest number of functions of a face */
     int32_t *matrix; /* of every kind, face, orientation and coarse orientation: its matrix, -1: none */
     int n_matrices, capacity;
     double *J; /* n_matrices x m x m, by rows: fine from coarse coefficients */

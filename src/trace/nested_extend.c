@@ -368,7 +368,7 @@ static void measure_block(struct extension *e) {
         for (int i = 0; i < n; i++)
             for (int f = 0; f < e->n_faces; f++) {
                 int kind = nesting->kinds[nesting->children[nesting->starts[c] + i]];
-                n_sides += e->faces->sides[kind * SHAPE_MAX_FACES + f] < 0;
+                n_sides += nesting->faces[kind * SHAPE_MAX_FACES + f] < 0;
             }
         if (n > e->n_children) e->n_children = n;
         if (n_sides / 2 * e->M > e->n_inside) e->n_inside = n_sides / 2 * e->M;

@@ -55,18 +55,10 @@ struct frame {
 
 static void find_frame(const struct facet_mesh *mesh, int32_t face, struct frame *f) {
     int32_t cell = mesh->face_cells[2 * (int64_t)face];
-    const struct mesh_block *b = f->block = mesh_block_of(mesh, cell);
-    int local = mesh->face_locals[2 * (int64_t)face];
-    f->cell = cell - b->first;
+    f->block = mesh_block_of(mesh, cell);
+    f->cell = cell - f->block->first;
     f->shape = (enum shape)mesh->face_shapes[face];
-    f->n = shape_n_vertices(f->shape);
-    const int *of_face = shape_face_vertices(b->shape, local);
-    const int *permutation =
-        shape_permutation(f->shape, b->orientations[(int64_t)f->cell * shape_n_faces(b->shape) + local]);
-    for (int i = 0; i < f->n; i++) {
-        f->local[i] = of_face[permutation[i]];
-        f->vertices[i] = b->vertices[(int64_t)f->cell * shape_n_vertices(b->shape) + f->local[i]];
-    }
+    f->n = mesh_side_vertices(mesh, face, 0, f->vertices, f->local);
 }
 
 /* Everything that is needed to write the rows of P. Columns stand for an entity and a component: -1 when a

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "trace/sides.h"
 
 #define MAX_SHARED_COLOURS 64
@@ -86,7 +87,7 @@ done:
 /* The pairs sorted by entity; blocks stay in ascending order. offsets: n_entities + 1. */
 static facet_status sort_pairs(const struct incidence *p, int64_t **offsets, int64_t **sorted) {
     facet_status status = FACET_OK;
-    TRY(csr_group(p->n_entities, p->n, p->entities, offsets, sorted));
+    TRY(base_group(p->n_entities, p->n, p->entities, offsets, sorted));
     for (int64_t k = 0; k < p->n; k++) (*sorted)[k] = p->blocks[(*sorted)[k]];
 done:
     return status;
@@ -174,13 +175,13 @@ done:
 }
 
 /* Patches in the order of their colours. */
-static facet_status sort_by_colour(const struct trace_space *space, struct patch_set *set) {
+facet_status patch_set_colour(const struct trace_space *space, struct patch_set *set) {
     facet_status status = FACET_OK;
     int32_t *colour = NULL;
     int64_t *first = NULL, *blocks = NULL, *order = NULL, at = 0;
     TRY(ALLOC(colour, set->n));
     TRY(choose_colours(space, set, colour));
-    TRY(csr_group(set->n_colours, set->n, colour, &set->colour_starts, &order));
+    TRY(base_group(set->n_colours, set->n, colour, &set->colour_starts, &order));
     TRY(ALLOC(first, set->n + 1));
     TRY(ALLOC(blocks, set->first[set->n]));
     first[0] = 0;
@@ -206,7 +207,6 @@ facet_status patch_set_create(const struct trace_space *space, enum trace_patch 
     facet_status status = FACET_OK;
     *set = (struct patch_set){0};
     TRY(list_patches(space, kind, set));
-    TRY(sort_by_colour(space, set));
     for (int64_t p = 0; p < set->n; p++)
         if (patch_size(space, set, p) > set->largest) set->largest = patch_size(space, set, p);
 done:

@@ -5,16 +5,17 @@
 
 #include "trace/patches.h"
 
-/* Patches sorted by colour; those of one colour share no cell. */
 struct patch_set {
     int64_t n;
-    int64_t *first;  /* n + 1, into blocks */
-    int64_t *blocks; /* ascending in a patch */
-    int n_colours;
+    int64_t *first;         /* n + 1, into blocks */
+    int64_t *blocks;        /* ascending in a patch */
+    int n_colours;          /* 0 before patch_set_colour */
     int64_t *colour_starts; /* n_colours + 1 */
     int64_t largest;        /* unknowns of the largest patch */
 };
 facet_status patch_set_create(const struct trace_space *space, enum trace_patch kind, struct patch_set *set);
+/* Sorts the patches by colour; those of one colour share no cell. */
+facet_status patch_set_colour(const struct trace_space *space, struct patch_set *set);
 void patch_set_destroy(struct patch_set *set); /* safe on a zeroed struct, and twice */
 
 /* The row of every block in panels, one for every block it is coupled with (kernels.h: facet_plan). */

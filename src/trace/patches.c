@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "trace/coarse.h"
 #include "trace/patch_sets.h"
 #include "trace/slots.h"
 
@@ -34,56 +33,6 @@ done:
 }
 
 /* ------------------------------------------------------------------------------ additive */
-
-/* A sum of operators over patches of one size each. */
-struct sum {
-    int n;
-    struct operator* parts;
-};
-
-static void sum_apply(const struct operator* D, const struct vector *x, struct vector *y) {
-    const struct sum *sum = D->data;
-    vector_fill(y, 0.0);
-    for (int i = 0; i < sum->n; i++) trace_slots_add(&sum->parts[i], x, y);
-}
-
-static void sum_free(struct operator* D) {
-    struct sum *sum = D->data;
-    if (sum == NULL) return;
-    for (int i = 0; i < sum->n; i++) operator_destroy(&sum->parts[i]);
-    base_free(&sum->parts);
-    base_free(&D->data);
-}
-
-static facet_status sum_to_single(const struct operator* D, struct operator* S);
-
-static facet_status begin_sum(const struct device *device, int64_t n, int n_parts, struct operator* D,
-                              struct sum **sum) {
-    facet_status status = FACET_OK;
-    *D = (struct operator){.n = n,
-                           .device = device,
-                           .apply = sum_apply,
-                           .free = sum_free,
-                           .name = "the patches",
-                           .to_single = sum_to_single};
-    TRY(CALLOC(*sum, 1));
-    D->data = *sum;
-    TRY(CALLOC((*sum)->parts, n_parts));
-    (*sum)->n = n_parts;
-done:
-    return status;
-}
-
-static facet_status sum_to_single(const struct operator* D, struct operator* S) {
-    facet_status status = FACET_OK;
-    const struct sum *from = D->data;
-    struct sum *to;
-    TRY(begin_sum(D->device, D->n, from->n, S, &to));
-    S->precision = F32;
-    for (int i = 0; i < from->n; i++) TRY(operator_create_single(&from->parts[i], &to->parts[i]));
-done:
-    return status;
-}
 
 /* Patches of as many faces with as many unknowns. */
 struct patch_class {
@@ -207,30 +156,32 @@ static facet_status find_weights(const struct trace_space *space, const struct p
     return FACET_OK;
 }
 
-static facet_status sum_of_patches(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   enum trace_patch kind, struct operator* D) {
+facet_status operator_create_patches(const struct trace_space *space, const struct trace_matrices *matrices,
+                                     enum trace_patch kind, struct operator* D) {
     facet_status status = FACET_OK;
     struct patch_set set = {0};
     struct block_rows rows = {0};
     struct patch_class *classes = NULL;
-    struct sum *sum;
+    struct operator* parts = NULL;
     int32_t *of = NULL;
     int64_t *list = NULL;
     double *weight = NULL;
     int n_classes = 0;
+    *D = (struct operator){0};
     TRY(patch_set_create(space, kind, &set));
     TRY(block_rows_create(space, matrices, &rows));
     TRY(find_weights(space, &set, &weight));
     TRY(ALLOC(of, set.n));
     TRY(ALLOC(list, set.n));
     TRY(classify(space, &set, of, &n_classes, &classes));
-    TRY(begin_sum(matrices->device, space->n_free, n_classes, D, &sum));
+    TRY(CALLOC(parts, n_classes));
     for (int c = 0; c < n_classes; c++) {
         int64_t n = 0;
         for (int64_t p = 0; p < set.n; p++)
             if (of[p] == c) list[n++] = p;
-        TRY(class_operator(matrices->device, space, &rows, &set, &classes[c], list, weight, &sum->parts[c]));
+        TRY(class_operator(matrices->device, space, &rows, &set, &classes[c], list, weight, &parts[c]));
     }
+    TRY(operator_create_sum(matrices->device, space->n_free, n_classes, parts, "the patches", D));
 done:
     patch_set_destroy(&set);
     block_rows_destroy(&rows);
@@ -238,38 +189,8 @@ done:
     base_free(&of);
     base_free(&list);
     base_free(&weight);
-    return status;
-}
-
-/* The same for cells that are nowhere their own neighbours: element matrices in the order of the mesh. */
-static facet_status sum_of_cells(const struct trace_space *space, const struct trace_matrices *matrices,
-                                 struct operator* D) {
-    facet_status status = FACET_OK;
-    struct trace_matrices patches = {0};
-    double *blocks = NULL;
-    TRY(trace_face_blocks(space, matrices, &blocks));
-    TRY(trace_cell_patches(space, matrices, blocks, &patches));
-    TRY(trace_operator_create(space, &patches, D));
-    trace_operator_own(D, &patches);
-done:
-    trace_matrices_destroy(&patches);
-    base_free(&blocks);
-    return status;
-}
-
-static int cell_meets_itself(const struct facet_mesh *mesh) {
-    for (int32_t f = 0; f < mesh->n_faces; f++)
-        if (mesh->face_cells[2 * (int64_t)f] == mesh->face_cells[2 * (int64_t)f + 1]) return 1;
-    return 0;
-}
-
-facet_status operator_create_patches(const struct trace_space *space, const struct trace_matrices *matrices,
-                                     enum trace_patch kind, struct operator* D) {
-    *D = (struct operator){0};
-    facet_status status = kind == TRACE_PATCH_CELL && !cell_meets_itself(space->mesh)
-                              ? sum_of_cells(space, matrices, D)
-                              : sum_of_patches(space, matrices, kind, D);
-    if (status != FACET_OK) operator_destroy(D);
+    for (int c = 0; c < n_classes && parts != NULL; c++) operator_destroy(&parts[c]);
+    base_free(&parts);
     return status;
 }
 
@@ -283,21 +204,15 @@ struct sweep {
     void *scratch;
 };
 
-static void free_constant(const struct device *device, const void *pointer) {
-    void *p = (void *)pointer;
-    device_free(device, &p);
-}
-
 static void sweep_free(struct smoother *s) {
     struct sweep *sweep = s->data;
     if (sweep == NULL) return;
     struct facet_patches *p = &sweep->plan;
-    const void *arrays[] = {p->rows.first,  p->rows.panel_first, p->rows.columns, p->rows.sizes,
-                            p->rows.starts, p->rows.values,      p->first,        p->blocks,
-                            p->starts,      p->inverses};
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) free_constant(sweep->device, arrays[i]);
-    int64_t *colours = (int64_t *)p->colour_starts;
-    base_free(&colours);
+    void *arrays[] = {&p->rows.first,  &p->rows.panel_first, &p->rows.columns, &p->rows.sizes,
+                      &p->rows.starts, &p->rows.values,      &p->first,        &p->blocks,
+                      &p->starts,      &p->inverses};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) device_free(sweep->device, arrays[i]);
+    base_free(&p->colour_starts);
     device_free(sweep->device, &sweep->scratch);
     base_free(&s->data);
 }
@@ -384,6 +299,7 @@ facet_status smoother_create_sweep(const struct trace_space *space, const struct
     sweep->steps = steps;
     sweep->precision = precision;
     TRY(patch_set_create(space, kind, &set));
+    TRY(patch_set_colour(space, &set));
     TRY(block_rows_create(space, matrices, &rows));
     TRY(upload_rows(space, &rows, sweep));
     TRY(upload_patches(space, &rows, &set, sweep));

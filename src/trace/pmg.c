@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "trace/coarse.h"
 #include "trace/levels.h"
+#include "trace/patches.h"
 
 /* Chebyshev steps before and after the coarse correction: more on stretched cells, and on quads and hexes in
  * proportion to the root of trace_smoothing_constant. Iterations fall as the degree rises, so that the work
@@ -37,7 +38,6 @@ struct builder {
     struct multigrid *mg;
     int tensor; /* some cells are quads or hexes */
     int single; /* the levels of traces are in single precision */
-    int self;   /* a cell is its own neighbour: it has no patch */
     int owned;  /* the matrices of degree 1 live inside their level */
 };
 
@@ -73,7 +73,7 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
         }
     }
     TRY(trace_choose_single(space, matrices, o->precision, o->incompressible, &b->single));
-    if (o->smoother == PMG_SMOOTHER_AUTO || b->self) o->smoother = PMG_FACES;
+    if (o->smoother == PMG_SMOOTHER_AUTO) o->smoother = PMG_FACES;
     if (o->degree == 0) TRY(choose_degree(b, space, matrices, constant));
     if (o->between < 0) o->between = !b->tensor;
     if (space->degree <= 1 || o->coarse != PMG_CONTINUOUS) o->between = 0;
@@ -98,7 +98,9 @@ static facet_status append(struct builder *b, const struct stage *s, const struc
         *own = (struct operator){0};
     }
     base_memory_read(&before);
-    TRY(trace_block_inverse(s->space, s->matrices, b->o.smoother == PMG_CELLS, &level.D));
+    TRY(b->o.smoother == PMG_CELLS
+            ? operator_create_patches(s->space, s->matrices, TRACE_PATCH_CELL, &level.D)
+            : trace_block_inverse(s->space, s->matrices, &level.D));
     snprintf(name, sizeof name, "k=%d", s->space->degree);
     TRY(trace_level_append(b->mg, &level));
     base_memory_read(&after);
@@ -144,7 +146,6 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     int continuous;
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
     b.tensor = trace_has_tensor_cells(space->mesh);
-    b.self = trace_has_lonely_cells(space->mesh);
     TRY(choose(&b, space, matrices));
     TRY(multigrid_create(mg));
     b.mg = *mg;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "trace/sides.h"
 #include "trace/slots.h"
 
@@ -17,26 +18,20 @@ struct product {
     struct trace_matrices owned;
 };
 
-static void free_constant(const struct device *device, const void *pointer) {
-    void *p = (void *)pointer;
-    device_free(device, &p);
-}
-
 static void product_free(struct operator* A) {
     struct product *p = A->data;
     if (p == NULL) return;
     for (int b = 0; b < p->n_blocks; b++) {
-        int64_t *starts = (int64_t *)p->cells[b].colour_starts;
-        base_free(&starts);
-        free_constant(A->device, p->cells[b].colour_batches);
-        free_constant(A->device, p->cells[b].maps);
-        if (A->precision == F32) free_constant(A->device, p->cells[b].matrices); /* else someone else's */
+        base_free(&p->cells[b].colour_starts);
+        device_free(A->device, &p->cells[b].colour_batches);
+        device_free(A->device, &p->cells[b].maps);
+        if (A->precision == F32) device_free(A->device, &p->cells[b].matrices); /* else someone else's */
     }
     trace_matrices_destroy(&p->owned);
     base_free(&A->data);
 }
 
-void trace_slots_add(const struct operator* A, const struct vector *x, struct vector *y) {
+static void product_add(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct product *p = A->data;
     for (int b = 0; b < p->n_blocks; b++)
         device_cell_apply(A->device, A->precision, &p->cells[b], x->numbers, y->numbers);
@@ -44,7 +39,7 @@ void trace_slots_add(const struct operator* A, const struct vector *x, struct ve
 
 static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
     vector_fill(y, 0.0);
-    trace_slots_add(A, x, y);
+    product_add(A, x, y);
 }
 
 void trace_operator_own(struct operator* A, struct trace_matrices *matrices) {
@@ -62,14 +57,28 @@ static int64_t n_batches_of(const struct trace_slots *slots, int block) {
     return (slots->count[block] + TRACE_LANES - 1) / TRACE_LANES;
 }
 
-/* maps: first unknown of every slot of every cell, batch x n_slots x LANES (-1: none). */
-static void fill_maps(const struct trace_slots *slots, int block, int64_t *maps) {
+/* The kernel knows runs of m unknowns: slots of equal size, or single unknowns. */
+static int run_size(const struct trace_slots *slots, const struct trace_matrices *matrices, int block) {
+    if (slots->starts[block] != NULL) return 1;
+    return slots->n_slots[block] > 0 ? matrices->n[block] / slots->n_slots[block] : 0;
+}
+
+static int runs_of_slot(const struct trace_slots *slots, int block, int64_t slot) {
+    const int *starts = slots->starts[block];
+    return starts != NULL ? starts[slot + 1] - starts[slot] : 1;
+}
+
+/* maps: first unknown of every run of every cell, batch x n_runs x LANES (-1: none). */
+static void fill_maps(const struct trace_slots *slots, int block, int n_runs, int64_t *maps) {
     int n_slots = slots->n_slots[block];
     for (int64_t cell = 0; cell < n_batches_of(slots, block) * TRACE_LANES; cell++) {
-        int64_t *map = maps + cell / TRACE_LANES * n_slots * TRACE_LANES + cell % TRACE_LANES;
-        const int32_t *entities = slots->entities[block] + cell * n_slots;
-        for (int s = 0; s < n_slots; s++)
-            map[s * TRACE_LANES] = cell < slots->count[block] ? slots->first[entities[s]] : -1;
+        int64_t *map = maps + cell / TRACE_LANES * n_runs * TRACE_LANES + cell % TRACE_LANES;
+        for (int s = 0; s < n_slots; s++) {
+            int64_t first =
+                cell < slots->count[block] ? slots->first[slots->entities[block][cell * n_slots + s]] : -1;
+            for (int i = 0; i < runs_of_slot(slots, block, s); i++, map += TRACE_LANES)
+                *map = first < 0 ? -1 : first + i;
+        }
     }
 }
 
@@ -89,13 +98,14 @@ static void slot_range(const struct trace_slots *slots, int block, int64_t *begi
     if (*end > all) *end = all;
 }
 
-/* Whether x is not zero on a batch whose slots have m unknowns each. */
+/* Whether x is not zero on a batch; m: of a run. */
 static int touches(const struct trace_slots *slots, int block, int64_t batch, int m, const double *x) {
     int64_t begin = batch, end = batch + 1;
     slot_range(slots, block, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         int64_t first = slots->first[slots->entities[block][i]];
-        for (int k = 0; k < m && first >= 0; k++)
+        int size = m * runs_of_slot(slots, block, i % slots->n_slots[block]);
+        for (int k = 0; k < size && first >= 0; k++)
             if (x[first + k] != 0.0) return 1;
     }
     return 0;
@@ -108,11 +118,6 @@ struct colouring {
     int32_t *colour; /* of each batch; -1: not in the plan */
 };
 
-/* Unknowns of one slot. */
-static int slot_size(const struct trace_slots *slots, const struct trace_matrices *matrices, int block) {
-    return slots->n_slots[block] > 0 ? matrices->n[block] / slots->n_slots[block] : 0;
-}
-
 /* Greedy colours: a run of batches takes the lowest colour that no run with a common entity has. Where very
  * many meet (the hub of a fan), a run gets a colour of its own. x: NULL, or a vector; batches where it is
  * zero are left out, and runs are single batches. */
@@ -121,7 +126,7 @@ static facet_status colour_runs(const struct trace_slots *slots, const struct tr
     facet_status status = FACET_OK;
     const int32_t *entities = slots->entities[block];
     int64_t n_batches = n_batches_of(slots, block);
-    int m = slot_size(slots, matrices, block), n_shared = 0, n_own = 0;
+    int m = run_size(slots, matrices, block), n_shared = 0, n_own = 0;
     uint64_t *taken = NULL;
     c->run = x == NULL ? choose_run(matrices, block) : 1;
     TRY(CALLOC(taken, slots->n_entities));
@@ -155,23 +160,15 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
                                    int block, const double *x, struct cell_plan *plan) {
     facet_status status = FACET_OK;
     int64_t n_batches = matrices->n_batches[block], *maps = NULL, *starts = NULL, *order = NULL;
-    int n_slots = slots->n_slots[block];
+    int m = run_size(slots, matrices, block), n_runs = m > 0 ? matrices->n[block] / m : 0;
     struct colouring c = {0};
     TRY(ALLOC(c.colour, n_batches));
     TRY(colour_runs(slots, matrices, block, x, &c));
-    TRY(CALLOC(starts, c.n_colours + 1));
-    TRY(CALLOC(order, n_batches));
-    TRY(ALLOC(maps, n_batches * n_slots * TRACE_LANES));
-    for (int64_t b = 0; b < n_batches; b++)
-        if (c.colour[b] >= 0) starts[c.colour[b] + 1]++;
-    for (int k = 0; k < c.n_colours; k++) starts[k + 1] += starts[k];
-    for (int64_t b = 0; b < n_batches; b++)
-        if (c.colour[b] >= 0) order[starts[c.colour[b]]++] = b;
-    for (int k = c.n_colours; k > 0; k--) starts[k] = starts[k - 1];
-    starts[0] = 0;
-    fill_maps(slots, block, maps);
-    *plan = (struct cell_plan){.n_faces = n_slots,
-                               .m = slot_size(slots, matrices, block),
+    TRY(base_group(c.n_colours, n_batches, c.colour, &starts, &order));
+    TRY(ALLOC(maps, n_batches * n_runs * TRACE_LANES));
+    fill_maps(slots, block, n_runs, maps);
+    *plan = (struct cell_plan){.n_faces = n_runs,
+                               .m = m,
                                .n_batches = n_batches,
                                .n_colours = c.n_colours,
                                .run = c.run,
@@ -179,7 +176,7 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
                                .matrices = matrices->values[block]};
     starts = NULL;
     TRY(device_copy(matrices->device, &plan->colour_batches, order, (size_t)n_batches, sizeof *order));
-    TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)(n_batches * n_slots * TRACE_LANES),
+    TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)(n_batches * n_runs * TRACE_LANES),
                     sizeof *maps));
 done:
     base_free(&c.colour);
@@ -213,6 +210,7 @@ static facet_status begin_operator(int64_t n, const struct device *device, struc
     *A = (struct operator){.n = n,
                            .device = device,
                            .apply = product_apply,
+                           .add = product_add,
                            .free = product_free,
                            .name = "the element-wise trace product",
                            .to_single = product_to_single};
@@ -269,34 +267,15 @@ done:
     return status;
 }
 
-facet_status trace_slots_product(const struct trace_slots *slots, const struct trace_matrices *matrices,
-                                 int64_t n, const double *x, double *y) {
-    facet_status status = FACET_OK;
-    struct operator A = {0};
-    struct vector in = {0}, out = {0};
-    struct product *p;
-    TRY(begin_operator(n, matrices->device, &A, &p));
-    TRY(make_cells(slots, matrices, x, p));
-    TRY(vector_create(matrices->device, n, &in));
-    TRY(vector_create(matrices->device, n, &out));
-    TRY(vector_upload(&in, x));
-    operator_apply(&A, &in, &out);
-    TRY(vector_download(&out, y));
-done:
-    operator_destroy(&A);
-    vector_destroy(&in);
-    vector_destroy(&out);
-    return status;
-}
-
 /* Every face is a slot. first: of the faces, in the numbering that is wanted. */
 static void face_slots(const struct trace_space *space, const int64_t *first, struct trace_slots *slots) {
-    const struct facet_mesh *mesh = space->mesh;
-    *slots = (struct trace_slots){.n_entities = mesh->n_faces, .first = first};
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        slots->count[b] = mesh->blocks[b].count;
-        slots->n_slots[b] = shape_n_faces(mesh->blocks[b].shape);
-        slots->entities[b] = mesh->blocks[b].faces;
+    *slots = (struct trace_slots){.n_entities = space->n_faces, .first = first};
+    for (int b = 0; b < space->mesh->n_blocks; b++) {
+        slots->count[b] = space->mesh->blocks[b].count;
+        slots->n_slots[b] = space->n_slots[b];
+        slots->entities[b] = space->faces[b];
+        for (int s = 1; s < space->n_slots[b]; s++) /* of different sizes? */
+            if (space->slots[b][s + 1] != (s + 1) * space->slots[b][1]) slots->starts[b] = space->slots[b];
     }
 }
 
@@ -311,16 +290,28 @@ facet_status trace_lift(const struct trace_space *space, const struct trace_matr
                         const double *eliminated, double *lift) {
     facet_status status = FACET_OK;
     struct trace_slots slots;
+    struct operator A = {0};
+    struct vector in = {0}, out = {0};
+    struct product *p;
     double *full = NULL;
     face_slots(space, space->face_first, &slots); /* one product in the full numbering */
     TRY(ALLOC(full, space->n_all));
-    TRY(trace_slots_product(&slots, matrices, space->n_all, eliminated, full));
+    TRY(begin_operator(space->n_all, matrices->device, &A, &p));
+    TRY(make_cells(&slots, matrices, eliminated, p));
+    TRY(vector_create(matrices->device, space->n_all, &in));
+    TRY(vector_create(matrices->device, space->n_all, &out));
+    TRY(vector_upload(&in, eliminated));
+    operator_apply(&A, &in, &out);
+    TRY(vector_download(&out, full));
     for (int64_t b = 0; b < space->n_free_faces; b++) {
         const double *from = full + space->face_first[space->free_faces[b]];
         for (int64_t i = space->free_offsets[b]; i < space->free_offsets[b + 1]; i++)
             lift[i] = -from[i - space->free_offsets[b]];
     }
 done:
+    operator_destroy(&A);
+    vector_destroy(&in);
+    vector_destroy(&out);
     base_free(&full);
     return status;
 }

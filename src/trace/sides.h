@@ -8,10 +8,10 @@
 struct trace_side {
     int block;
     int32_t cell; /* in the block */
-    int n_faces, size;
+    int n_faces;
     const int32_t *faces;
-    int starts[SHAPE_MAX_FACES + 1]; /* of each local face in the element matrix */
-    int local;                       /* this face in the cell */
+    const int *starts; /* of each local face in the element matrix */
+    int local;         /* this face in the cell */
 };
 /* which: 0 or 1; 0 when the face has no such side. */
 int trace_side(const struct trace_space *space, int32_t face, int which, struct trace_side *side);

@@ -2,7 +2,8 @@
  *
  * Every face carries basis_size(face shape, degree) unknowns per component, contiguous. The *full* numbering
  * counts all faces in mesh order; the *free* numbering leaves out the eliminated (Dirichlet) faces. The
- * matrix couples free unknowns; what the eliminated ones contribute goes to the right-hand side.
+ * matrix couples free unknowns; what the eliminated ones contribute goes to the right-hand side. Vertices and
+ * edges may carry unknowns too (trace/continuous.h): they are then the `faces` of a space, in its own order.
  *
  * The matrix K is the sum of element matrices. It can be applied straight from them (face by face, or cell by
  * cell), or assembled (compressed rows, or rows of equal length); all forms are operators and give the same
@@ -16,9 +17,16 @@
 
 #define TRACE_LANES KERNEL_LANES
 
+/* Vertices, edges and faces of a cell. */
+#define TRACE_MAX_SLOTS (SHAPE_MAX_VERTICES + SHAPE_MAX_EDGES + SHAPE_MAX_FACES)
+
 struct trace_space {
     const struct facet_mesh *mesh;
     int degree, n_components;
+    int64_t n_faces;                                 /* of the mesh, or what carries unknowns instead */
+    int n_slots[MESH_MAX_BLOCKS];                    /* of a cell: faces */
+    int slots[MESH_MAX_BLOCKS][TRACE_MAX_SLOTS + 1]; /* where their unknowns begin among those of the cell */
+    const int32_t *faces[MESH_MAX_BLOCKS];           /* count x n_slots; a cell may meet a face twice */
     int64_t n_all, n_free;
     int64_t *face_first; /* n_faces + 1: first unknown in the full numbering */
     int64_t *face_free;  /* n_faces: first unknown in the free numbering, -1 when eliminated */
@@ -31,6 +39,9 @@ struct trace_space {
 /* eliminated: n_faces flags. */
 facet_status trace_space_create(const struct facet_mesh *mesh, int degree, int n_components,
                                 const uint8_t *eliminated, struct trace_space *space);
+/* The numberings of a space whose n_faces faces have sizes in face_first[1] .. face_first[n_faces]. Faces
+ * without unknowns are no blocks. */
+facet_status trace_space_number(struct trace_space *space, const uint8_t *eliminated);
 void trace_space_destroy(struct trace_space *space); /* safe on a zeroed struct, and twice */
 
 /* Unknowns on the faces of one cell of a block. */
@@ -40,7 +51,7 @@ void trace_gather(const struct trace_space *space, int block, int32_t cell_in_bl
                   double *local, int stride);
 
 /* free[i] = sum over cells of their local vectors, for the free unknowns; locals[b]: batch x n x LANES on the
- * host. Each face gathers from its own two cells: no write conflicts. */
+ * host. */
 void trace_assemble_vector(const struct trace_space *space, double *const *locals, double *free);
 /* full: the free values in their places, `eliminated` (full numbering) elsewhere. */
 void trace_scatter(const struct trace_space *space, const double *free, const double *eliminated,
@@ -77,7 +88,7 @@ double trace_operator_bytes(const struct operator* A);
 /* lift (n_free, host) = -K_{free, eliminated} values. eliminated: full numbering, 0 where a face is free. */
 facet_status trace_lift(const struct trace_space *space, const struct trace_matrices *matrices,
                         const double *eliminated, double *lift);
-/* K in compressed rows on the host, assembled face by face without atomics. */
+/* K in compressed rows on the host, assembled face by face from the cells around: no locks, no atomics. */
 facet_status trace_assemble(const struct trace_space *space, const struct trace_matrices *matrices,
                             struct csr *csr);
 /* The same with the coupling between different faces left out: all that a (block) Jacobi preconditioner
