@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "expr/expr.h"
+#include "problem/options.h"
 
 struct case_place {
     int line, column; /* from 1; 0: from --set or a default */
@@ -55,7 +56,7 @@ struct case_region_value { /* conductivity on one group, on == NULL: everywhere 
     struct case_text value[9];
     struct case_place place;
 };
-enum case_take { CASE_AT, CASE_ALONG, CASE_MAX, CASE_MIN, CASE_INTEGRAL, CASE_MEAN };
+enum case_take { CASE_MAX, CASE_MIN, CASE_INTEGRAL, CASE_MEAN, CASE_AT, CASE_ALONG }; /* the first as words */
 struct case_value {
     char *name;
     char *field;           /* a word of the schema; flux, traction: on a part */
@@ -76,7 +77,7 @@ struct case_file {
 
     struct {
         int is_box;
-        facet_box box; /* strings and coordinates owned by this struct */
+        facet_box box; /* coordinates owned by this struct */
         char *file;    /* as written */
         int refine;
         struct case_place place;
@@ -87,29 +88,13 @@ struct case_file {
     struct case_region_value *conductivity;
     int n_material;
     struct case_material *material;
-    char *plane; /* strain, stress */
     struct case_text reaction;
     struct case_vector source, exact; /* one component for diffusion, dim for elasticity */
     int n_boundary;
     struct case_boundary *boundary;
 
-    struct {
-        char *method;      /* hdg, condensed, continuous */
-        char *formulation; /* symmetric, gradient */
-        char *operator_name;
-        int degree;
-        struct case_text tau;
-        double tau_hat; /* 0: not given */
-        int postprocess;
-        struct case_place place;
-    } discretization;
-    struct {
-        char *method, *preconditioner, *cycle, *smoother, *precision, *coarse_device, *degrees;
-        int smoother_degree, coarse_unknowns;
-        double fill;
-        double rtol;
-        int max_iterations;
-    } solver;
+    struct options options; /* discretization, solver and plane */
+    struct case_text tau;   /* its text, or NULL */
     struct {
         char *file; /* NULL: none */
         int n_fields;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "case/schema.h"
-#include "problem/problem.h"
+#include "problem/options.h"
 
 #define PATH_BYTES   160
 #define PHRASE_BYTES 240
@@ -161,15 +161,9 @@ static void check_boolean(struct checker *c, struct tree_node *node) {
     refuse(c, node, "true or false");
 }
 
-static int count_words(const struct schema_entry *e) {
-    int n = 0;
-    while (e->words[n]) n++;
-    return n;
-}
-
 static void check_word(struct checker *c, struct tree_node *node, const struct schema_entry *e) {
     char phrase[PHRASE_BYTES];
-    int n = count_words(e);
+    int n = 0;
     struct schema_entry item = *e;
     item.types = SCHEMA_WORD;
     schema_phrase(&item, phrase, sizeof phrase);
@@ -177,9 +171,9 @@ static void check_word(struct checker *c, struct tree_node *node, const struct s
         refuse(c, node, phrase);
         return;
     }
-    for (int i = 0; i < n; i++)
-        if (!strcmp(node->text, e->words[i])) return;
-    const char *key = strrchr(c->path, '.'), *left = problem_word_left(key ? key + 1 : c->path, node->text);
+    if (schema_word(e, node->text) >= 0) return;
+    while (e->words[n]) n++;
+    const char *left = options_left(c->path, node->text);
     if (*left) {
         issues_add(c->issues, node, "%s: must be %s%s", c->path, phrase, left);
         node->bad = 1;

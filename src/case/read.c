@@ -147,32 +147,29 @@ static void read_uniform(struct reader *r, const struct tree_node *box) {
 }
 
 /* Shapes and splits that do not belong together; what is not given is chosen here. */
-static facet_status read_shape(struct reader *r, const struct tree_node *box) {
-    facet_status status = FACET_OK;
+static void read_shape(struct reader *r, const struct tree_node *box) {
+    const struct schema_entry *shapes = schema_find("mesh.box.shape"),
+                              *splits = schema_find("mesh.box.split");
     facet_box *target = &r->file->mesh.box;
     const struct tree_node *shape = reader_get(box, "mesh.box.shape");
     const struct tree_node *split = reader_get(box, "mesh.box.split");
-    char *text = NULL;
-    TRY(base_strdup(shape ? shape->text : r->dim == 3 ? "tet" : "triangle", &text));
-    target->shape = text;
-    int dim = !strcmp(text, "tet") || !strcmp(text, "hex") ? 3 : 2;
-    int is_simplex = !strcmp(text, "tet") || !strcmp(text, "triangle");
+    r->shape = shape ? schema_word(shapes, shape->text) : r->dim == 3 ? 2 : 0;
+    target->shape = shapes->words[r->shape];
+    int dim = r->shape < 2 ? 2 : 3, is_simplex = r->shape % 2 == 0;
     if (shape && r->dim > 0 && dim != r->dim)
         issues_add(r->issues, shape, "mesh.box.shape: a box of %d dimensions has cells of shape %s, not %s",
-                   r->dim, r->dim == 2 ? "triangle or quad" : "tet or hex", text);
+                   r->dim, r->dim == 2 ? "triangle or quad" : "tet or hex", target->shape);
     else if (split && !is_simplex)
         issues_add(r->issues, split, "mesh.box.split: cuts %s; it needs shape: %s",
                    dim == 2 ? "quads into triangles" : "cubes into tets", dim == 2 ? "triangle" : "tet");
-    if (!split) goto done;
-    TRY(base_strdup(split->text, &text));
-    target->split = text;
-    int split_dim = !strcmp(text, "five") || !strcmp(text, "six") ? 3 : 2;
+    if (!split) return;
+    target->split = splits->words[schema_word(splits, split->text)];
+    int split_dim = schema_word(splits, split->text) < 3 ? 2 : 3;
+    r->alternates = schema_word(splits, split->text) == 4; /* five */
     if (is_simplex && r->dim > 0 && dim == r->dim && split_dim != r->dim)
-        issues_add(r->issues, split, "mesh.box.split: %s cuts %s; for a box of %d dimensions: %s", text,
-                   split_dim == 2 ? "quads into triangles" : "cubes into tets", r->dim,
+        issues_add(r->issues, split, "mesh.box.split: %s cuts %s; for a box of %d dimensions: %s",
+                   target->split, split_dim == 2 ? "quads into triangles" : "cubes into tets", r->dim,
                    r->dim == 2 ? "right, left, alternating" : "six, five");
-done:
-    return status;
 }
 
 static facet_status read_box(struct reader *r, const struct tree_node *box) {
@@ -186,7 +183,7 @@ static facet_status read_box(struct reader *r, const struct tree_node *box) {
     else if (!tree_find(box, "coordinates"))
         read_uniform(r, box);
     target->dim = r->dim;
-    TRY(read_shape(r, box));
+    read_shape(r, box);
     for (int i = 0; periodic && i < periodic->n; i++) {
         int direction = periodic->items[i]->text[0] - 'x';
         if (r->dim > 0 && direction >= r->dim)
@@ -194,8 +191,7 @@ static facet_status read_box(struct reader *r, const struct tree_node *box) {
                        r->dim);
         else
             target->periodic[direction] = 1;
-        if (direction < r->dim && target->split && !strcmp(target->split, "five") &&
-            target->cells[direction] % 2 != 0)
+        if (direction < r->dim && r->alternates && target->cells[direction] % 2 != 0)
             issues_add(
                 r->issues, periodic->items[i],
                 "mesh.box.periodic: with split five, which alternates, a periodic direction needs an even "
@@ -252,12 +248,10 @@ done:
 /* ------------------------------------------------------------------------------------------ the rest */
 
 /* Degrees that only the tensor operators have. That these apply is seen later. */
-static void check_degree(struct reader *r, const struct tree_node *map) {
-    const struct tree_node *node = reader_get(map, "discretization.degree");
-    const char *shape = r->file->mesh.box.shape;
-    int box = r->file->mesh.is_box && shape && (!strcmp(shape, "quad") || !strcmp(shape, "hex"));
-    int mapped = !strcmp(r->file->discretization.operator_name, "mapped");
-    if (!node || r->file->discretization.degree <= 16) return;
+static void check_degree(struct reader *r, const struct tree_node *node) {
+    int box = r->file->mesh.is_box && r->shape % 2 == 1; /* quad, hex */
+    int mapped = r->file->options.operator== OPERATOR_MAPPED;
+    if (!node || r->file->options.degree <= 16) return;
     if (r->file->equation == FACET_ELASTICITY || !box || mapped)
         issues_add(r->issues, node,
                    "discretization.degree: must be at most 16%s; up to 32 it needs equation: diffusion on a "
@@ -265,44 +259,32 @@ static void check_degree(struct reader *r, const struct tree_node *map) {
                    mapped ? " with operator: mapped" : "");
 }
 
-static facet_status read_discretization(struct reader *r) {
-    facet_status status = FACET_OK;
-    const struct tree_node *map = reader_get(r->tree->root, "discretization");
-    if (map) r->file->discretization.place = reader_place(map);
-    TRY(reader_text(map, "discretization.method", &r->file->discretization.method));
-    TRY(reader_text(map, "discretization.operator", &r->file->discretization.operator_name));
-    if (r->file->equation == FACET_ELASTICITY)
-        TRY(reader_text(map, "discretization.formulation", &r->file->discretization.formulation));
-    r->file->discretization.degree = reader_integer(map, "discretization.degree");
-    check_degree(r, map);
-    r->file->discretization.postprocess = reader_boolean(map, "discretization.postprocess");
-    TRY(reader_read_tau(r, map));
-done:
-    return status;
-}
-
-static facet_status read_solver(struct reader *r) {
-    facet_status status = FACET_OK;
-    const struct tree_node *map = reader_get(r->tree->root, "solver");
-    const struct tree_node *preconditioner = reader_get(map, "solver.preconditioner");
-    TRY(reader_text(map, "solver.method", &r->file->solver.method));
-    TRY(reader_text(map, "solver.preconditioner", &r->file->solver.preconditioner));
-    TRY(reader_text(map, "solver.cycle", &r->file->solver.cycle));
-    TRY(reader_text(map, "solver.smoother", &r->file->solver.smoother));
-    TRY(reader_text(map, "solver.precision", &r->file->solver.precision));
-    TRY(reader_text(map, "solver.coarse_device", &r->file->solver.coarse_device));
-    r->file->solver.coarse_unknowns = reader_integer(map, "solver.coarse_unknowns");
-    TRY(reader_text(map, "solver.degrees", &r->file->solver.degrees));
-    r->file->solver.fill = reader_number(map, "solver.fill");
-    r->file->solver.smoother_degree = reader_integer(map, "solver.smoother_degree");
-    r->file->solver.rtol = reader_number(map, "solver.rtol");
-    r->file->solver.max_iterations = reader_integer(map, "solver.max_iterations");
-    if (!strcmp(r->file->solver.method, "direct") && preconditioner &&
-        strcmp(preconditioner->text, "auto") != 0 && strcmp(preconditioner->text, "none") != 0)
-        issues_add(r->issues, preconditioner,
-                   "solver.preconditioner: a direct solve has none; it needs method: cg");
-done:
-    return status;
+/* The words of the options become enums; those that have no place, whatever the mesh, are refused here, where
+ * their place in the file is known. */
+static facet_status read_options(struct reader *r) {
+    const struct tree_node *root = r->tree->root, *nodes[OPTION_N_KEYS];
+    const struct tree_node *d = reader_get(root, "discretization"), *s = reader_get(root, "solver");
+    struct options *o = &r->file->options;
+    char sentence[OPTIONS_SENTENCE_BYTES];
+    int elastic = r->file->equation == FACET_ELASTICITY;
+    for (int key = 0; key < OPTION_N_KEYS; key++) {
+        const char *path = option_paths[key];
+        nodes[key] = reader_get(path[0] == 'd' ? d : path[0] == 's' ? s : root, path);
+        if (nodes[key]) o->words[key] = options_find((enum option_key)key, nodes[key]->text);
+    }
+    o->has_formulation = elastic && nodes[OPTION_FORMULATION]; /* else the reader has spoken of them */
+    o->has_plane = elastic && nodes[OPTION_PLANE];
+    o->degree = reader_integer(d, "discretization.degree");
+    o->postprocess = reader_boolean(d, "discretization.postprocess");
+    o->smoother_degree = reader_integer(s, "solver.smoother_degree");
+    o->coarse_unknowns = reader_integer(s, "solver.coarse_unknowns");
+    o->fill = reader_number(s, "solver.fill");
+    o->rtol = reader_number(s, "solver.rtol");
+    o->max_iterations = reader_integer(s, "solver.max_iterations");
+    check_degree(r, reader_get(d, "discretization.degree"));
+    int key = options_refuse(o, options_place(o, r->file->equation), sentence);
+    if (key >= 0) issues_add(r->issues, nodes[key], "%s: %s", option_paths[key], sentence);
+    return reader_read_tau(r, d);
 }
 
 static facet_status read_everything(struct reader *r) {
@@ -314,9 +296,8 @@ static facet_status read_everything(struct reader *r) {
     TRY(read_mesh(r));
     reader_check_equation(r);
     TRY(reader_read_data(r));
-    TRY(read_discretization(r));
+    TRY(read_options(r));
     TRY(reader_read_boundary(r));
-    TRY(read_solver(r));
     TRY(reader_read_output(r));
     TRY(reader_read_values(r));
 done:
@@ -382,8 +363,6 @@ void case_destroy(struct case_file **file) {
     for (int i = 0; i < f->n_parameters; i++) base_free(&f->parameters[i].name);
     base_free(&f->parameters);
     for (int d = 0; d < 3; d++) base_free(&f->mesh.box.coordinates[d]);
-    base_free(&f->mesh.box.shape);
-    base_free(&f->mesh.box.split);
     base_free(&f->mesh.file);
     for (int i = 0; i < f->n_conductivity; i++) {
         base_free(&f->conductivity[i].on);
@@ -395,7 +374,6 @@ void case_destroy(struct case_file **file) {
         for (int k = 0; k < 2; k++) base_free(&f->material[i].value[k].text);
     }
     base_free(&f->material);
-    base_free(&f->plane);
     base_free(&f->reaction.text);
     free_vector(&f->source);
     free_vector(&f->exact);
@@ -408,17 +386,7 @@ void case_destroy(struct case_file **file) {
         free_vector(&f->boundary[i].gradient_pressure);
     }
     base_free(&f->boundary);
-    base_free(&f->discretization.method);
-    base_free(&f->discretization.formulation);
-    base_free(&f->discretization.operator_name);
-    base_free(&f->discretization.tau.text);
-    base_free(&f->solver.method);
-    base_free(&f->solver.preconditioner);
-    base_free(&f->solver.cycle);
-    base_free(&f->solver.smoother);
-    base_free(&f->solver.precision);
-    base_free(&f->solver.coarse_device);
-    base_free(&f->solver.degrees);
+    base_free(&f->tau.text);
     base_free(&f->output.file);
     for (int i = 0; i < f->output.n_fields; i++) base_free(&f->output.fields[i]);
     base_free(&f->output.fields);

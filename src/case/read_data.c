@@ -265,15 +265,18 @@ done:
 facet_status reader_read_tau(struct reader *r, const struct tree_node *discretization) {
     const struct tree_node *tau = reader_get(discretization, "discretization.tau");
     if (!tau) return FACET_OK;
-    if (r->file->discretization.method && strcmp(r->file->discretization.method, "hdg") != 0)
+    struct options *o = &r->file->options;
+    if (o->discretization != DISCRETIZATION_HDG)
         issues_add(r->issues, tau, "discretization.tau: belongs to method: hdg; %s has none",
-                   r->file->discretization.method);
+                   option_words[OPTION_DISCRETIZATION][o->discretization]);
     if (tau->kind == TREE_MAP) {
-        r->file->discretization.tau_hat = reader_number(tau, "discretization.tau.hat");
+        o->tau_hat = reader_number(tau, "discretization.tau.hat");
         return FACET_OK;
     }
-    return read_expression(r, discretization, "discretization.tau", "discretization",
-                           &r->file->discretization.tau);
+    facet_status status =
+        read_expression(r, discretization, "discretization.tau", "discretization", &r->file->tau);
+    o->tau = r->file->tau.text;
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------ boundary */

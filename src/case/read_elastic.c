@@ -14,8 +14,8 @@
 
 facet_equation reader_find_equation(const struct reader *r) {
     const struct tree_node *node = reader_get(r->tree->root, "equation");
-    int elastic = node ? strcmp(node->text, "elasticity") == 0 : tree_find(r->tree->root, "material") != NULL;
-    return elastic ? FACET_ELASTICITY : FACET_DIFFUSION;
+    if (node) return (facet_equation)schema_word(schema_find("equation"), node->text);
+    return tree_find(r->tree->root, "material") ? FACET_ELASTICITY : FACET_DIFFUSION;
 }
 
 int reader_refuse_key(struct reader *r, const struct tree_node *map, const char *prefix, const char *key) {
@@ -28,8 +28,7 @@ int reader_refuse_key(struct reader *r, const struct tree_node *map, const char 
 
 void reader_check_equation(struct reader *r) {
     const struct tree_node *root = r->tree->root, *discretization = reader_get(root, "discretization");
-    const struct tree_node *method = reader_get(discretization, "discretization.method"),
-                           *plane = tree_find(root, "plane");
+    const struct tree_node *plane = tree_find(root, "plane");
     if (r->file->equation == FACET_DIFFUSION) {
         reader_refuse_key(r, root, "", "material");
         reader_refuse_key(r, root, "", "plane");
@@ -38,10 +37,6 @@ void reader_check_equation(struct reader *r) {
     }
     reader_refuse_key(r, root, "", "conductivity");
     reader_refuse_key(r, root, "", "reaction");
-    if (method && strcmp(method->text, "hdg") != 0)
-        issues_add(r->issues, method,
-                   "discretization.method: %s belongs to equation: diffusion; elasticity has hdg",
-                   method->text);
     if (plane && r->dim == 3)
         issues_add(r->issues, plane, "plane: belongs to 2D, but the box has 3 dimensions; remove it");
 }
@@ -107,8 +102,6 @@ done:
 facet_status reader_read_material(struct reader *r) {
     facet_status status = FACET_OK;
     const struct tree_node *root = r->tree->root, *node = reader_get(root, "material"), **names;
-    const struct tree_node *plane = reader_get(root, "plane");
-    if (plane) TRY(base_strdup(plane->text, &r->file->plane));
     if (!tree_find(root, "material"))
         issues_add(r->issues, root,
                    "missing key \"material\"; elasticity needs {mu: ..., lambda: ...} or {E: ..., nu: ...}");
@@ -251,7 +244,6 @@ facet_status reader_read_mechanical(struct reader *r, const struct tree_node *it
     char prefix[NAME_BYTES];
     int foreign = 0, mechanical = tree_find(item, "displacement") || tree_find(item, "traction");
     const struct tree_node *pressure = tree_find(item, "gradient_pressure");
-    const char *formulation = r->file->discretization.formulation;
     snprintf(prefix, sizeof prefix, "%s.", name);
     for (int i = 0; i < 3; i++) foreign += reader_refuse_key(r, item, prefix, others[i]);
     boundary->condition = pressure ? CASE_GRADIENT_PRESSURE : CASE_MECHANICAL;
@@ -262,7 +254,7 @@ facet_status reader_read_mechanical(struct reader *r, const struct tree_node *it
     else if (!pressure && !mechanical && !foreign)
         issues_add(r->issues, item, "%s: needs a condition: displacement, traction or gradient_pressure",
                    name);
-    if (pressure && formulation && strcmp(formulation, "gradient") != 0)
+    if (pressure && r->file->options.formulation != FORMULATION_GRADIENT)
         issues_add(
             r->issues, pressure,
             "%s.gradient_pressure: belongs to discretization.formulation: gradient; for symmetric give "

@@ -44,7 +44,6 @@ static enum form find_form(const struct reader *r, const struct known_field *kno
 /* Fields of the other equation or formulation; returns 0 after an issue. */
 static int check_owner(struct reader *r, const struct tree_node *node, const char *name) {
     const struct known_field *known = find_known(node->text);
-    const char *formulation = r->file->discretization.formulation;
     int elastic = r->file->equation == FACET_ELASTICITY;
     if (!known) return 1;
     if (elastic ? !known->of_elasticity : !known->of_diffusion) {
@@ -52,7 +51,7 @@ static int check_owner(struct reader *r, const struct tree_node *node, const cha
                    elastic ? "diffusion" : "elasticity");
         return 0;
     }
-    if (elastic && known->of_gradient && formulation && strcmp(formulation, "gradient") != 0) {
+    if (elastic && known->of_gradient && r->file->options.formulation != FORMULATION_GRADIENT) {
         issues_add(r->issues, node, "%s: %s belongs to discretization.formulation: gradient%s", name,
                    node->text,
                    strcmp(node->text, "u_star") == 0 ? "; u of symmetric has that order itself" : "");
@@ -63,16 +62,15 @@ static int check_owner(struct reader *r, const struct tree_node *node, const cha
 
 /* Fields that exist only under conditions. */
 static void check_field(struct reader *r, const struct tree_node *node, const char *name) {
-    const char *method = r->file->discretization.method;
+    int method = r->file->options.discretization;
     int star = is_any_of(node->text, "u_star", "q_star");
     if (!check_owner(r, node, name)) return;
-    int continuous = method && !strcmp(method, "continuous");
-    if (star && (continuous || (method && !strcmp(method, "condensed"))))
+    if (star && method != DISCRETIZATION_HDG)
         issues_add(r->issues, node, "%s: %s belongs to discretization.method: hdg; %s has u and q", name,
-                   node->text, method);
-    else if (continuous && !strcmp(node->text, "trace"))
+                   node->text, option_words[OPTION_DISCRETIZATION][method]);
+    else if (method == DISCRETIZATION_CONTINUOUS && !strcmp(node->text, "trace"))
         issues_add(r->issues, node, "%s: trace belongs to discretization.method: hdg and condensed", name);
-    else if (star && !r->file->discretization.postprocess)
+    else if (star && !r->file->options.postprocess)
         issues_add(r->issues, node, "%s: %s needs discretization.postprocess: true", name, node->text);
     if (!strcmp(node->text, "error") && !tree_find(r->tree->root, "exact"))
         issues_add(r->issues, node, "%s: error needs an exact solution", name);
@@ -129,8 +127,6 @@ static int is_same_point(const double a[3], const double b[3]) {
 /* Exactly one of at, take, along; returns 0 after an issue. */
 static int read_kind(struct value_reader *v) {
     static const char *const keys[3] = {"at", "take", "along"};
-    static const char *const takes[] = {"max", "min", "integral", "mean"};
-    static const enum case_take kinds[] = {CASE_MAX, CASE_MIN, CASE_INTEGRAL, CASE_MEAN};
     const struct tree_node *take = reader_get(v->item, "values[].take");
     int n = 0;
     for (int i = 0; i < 3; i++) n += tree_find(v->item, keys[i]) != NULL;
@@ -139,9 +135,9 @@ static int read_kind(struct value_reader *v) {
                    n ? "one, not several," : "one");
         return 0;
     }
-    v->value->take = tree_find(v->item, "along") ? CASE_ALONG : CASE_AT;
-    for (int i = 0; take && i < 4; i++)
-        if (!strcmp(take->text, takes[i])) v->value->take = kinds[i];
+    v->value->take = take ? (enum case_take)schema_word(schema_find("values[].take"), take->text)
+                     : tree_find(v->item, "along") ? CASE_ALONG
+                                                   : CASE_AT;
     return !tree_find(v->item, "take") || take;
 }
 

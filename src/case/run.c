@@ -265,36 +265,10 @@ static facet_status set_condition(facet_problem *problem, const struct case_boun
     return base_fail(FACET_ERROR_INPUT, "unknown boundary condition");
 }
 
-static void choose_options(const struct case_file *file, int degree, facet_options *options) {
-    facet_options_default(options);
-    options->discretization = file->discretization.method;
-    options->degree = degree > 0 ? degree : file->discretization.degree;
-    options->formulation = file->discretization.formulation;
-    options->plane = file->plane;
-    options->operator_name = file->discretization.operator_name;
-    options->tau = file->discretization.tau.text;
-    options->tau_hat = file->discretization.tau_hat;
-    options->postprocess = file->discretization.postprocess;
-    options->method = file->solver.method;
-    options->preconditioner = file->solver.preconditioner;
-    options->cycle = file->solver.cycle;
-    options->smoother = file->solver.smoother;
-    options->smoother_degree = file->solver.smoother_degree;
-    options->precision = file->solver.precision;
-    if (strcmp(file->solver.coarse_device, "same") != 0) options->coarse_device = file->solver.coarse_device;
-    options->coarse_unknowns = file->solver.coarse_unknowns;
-    options->degrees = file->solver.degrees;
-    options->fill = file->solver.fill;
-    options->rtol = file->solver.rtol;
-    options->max_iterations = file->solver.max_iterations;
-}
-
 /* Overlaps, boundary faces without a condition: what only shows when everything is in place. */
 static facet_status check_complete(const struct case_file *file, const facet_problem *problem) {
     struct problem_resolved resolved;
-    facet_options options;
-    choose_options(file, 0, &options);
-    facet_status status = problem_resolve(problem->shared, &options, &resolved);
+    facet_status status = problem_resolve(problem->shared, &file->options, &resolved);
     if (status != FACET_OK) return in_file(status, file);
     problem_resolved_destroy(&resolved);
     return FACET_OK;
@@ -433,9 +407,7 @@ static facet_status make_report(struct run *run) {
 
 facet_status run_check_data(const struct case_file *file, const facet_problem *problem,
                             struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
-    facet_options options;
-    choose_options(file, 0, &options);
-    return in_file(problem_check_data(problem, &options, mismatch, unknowns), file);
+    return in_file(problem_check_data(problem, &file->options, mismatch, unknowns), file);
 }
 
 /* The targets, the mesh and the problem on it, with its data looked at; begun: see struct run_options. */
@@ -457,10 +429,10 @@ done:
 static facet_status solve(struct run *run) {
     facet_status status = FACET_OK;
     const struct case_file *file = run->file;
-    facet_options options;
-    choose_options(file, run->degree, &options);
+    struct options options = file->options;
+    options.degree = run->degree;
     options.watch = run->watched;
-    TRY(in_file(facet_solver_create(run->problem, &options, &run->solver), file));
+    TRY(in_file(solver_create(run->problem, &options, NULL, &run->solver), file));
     TRY(base_check_interrupt());
     TRY(in_file(facet_solver_solve(run->solver, NULL, NULL), file));
     TRY(base_check_interrupt());
@@ -509,7 +481,7 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
     if (options == NULL) options = &defaults;
     double begin = options->begun > 0.0 ? options->begun : base_seconds();
     *run = (struct run){.file = file, .context = context, .watched = options->watch};
-    run->degree = options->degree > 0 ? options->degree : file->discretization.degree;
+    run->degree = options->degree > 0 ? options->degree : file->options.degree;
     if (!options->no_files) run->output = options->output != NULL ? options->output : file->output.file;
     TRY(prepare(run, options));
     TRY(solve(run));

@@ -55,8 +55,8 @@ struct schema_entry {
     unsigned types, flags;
     double min, max;
     int least, most;
-    const char *words[16]; /* NULL-terminated */
-    const char *fallback;  /* the default, as it would be written; NULL: none */
+    const char *const *words; /* NULL-terminated */
+    const char *fallback;     /* the default, as it would be written; NULL: none */
     const char *help;
 };
 
@@ -70,6 +70,8 @@ const struct schema_entry *schema_find(const char *path);
 int schema_is_child(const struct schema_entry *entry, const char *parent);
 /* The last part of the path: the key itself. */
 const char *schema_key(const struct schema_entry *entry);
+/* The number of a word among those of the row, -1: it is none. */
+int schema_word(const struct schema_entry *entry, const char *word);
 /* "an integer from 1 to 16": what would be right. */
 void schema_phrase(const struct schema_entry *entry, char *text, int text_bytes);
 /* True when the number satisfies the bounds of the row. */

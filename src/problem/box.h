@@ -30,11 +30,10 @@ struct box_backend {
 
 /* box.c: everything but the choice of the backend. Takes the data over, also on failure. */
 facet_status box_create(struct facet_solver *s, struct box_data *data);
-/* s->system of the solver that box_create would make. */
+/* s->system of the solver that box_create would make, and what it would refuse of the device. */
 facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data);
 
-/* boxsem.c: the same for continuous elements, once s->box has the data. boxsem_count also refuses what
- * boxsem_start would refuse of the options. */
+/* boxsem.c: the same for continuous elements, once s->box has the data. */
 facet_status boxsem_start(struct facet_solver *s);
 facet_status boxsem_count(struct facet_solver *s, const struct box_data *data);
 
@@ -47,9 +46,10 @@ facet_status box_constant_measure(const struct box_backend *b, const struct fiel
                                   struct box_errors *errors);
 facet_status box_constant_drop(const struct boxhdg *h, double *trace);
 
-/* box_method.c: what solves K uhat = F, by the names of the options. The names that were used go to the
+/* box_method.c: what solves K uhat = F, by the words of the options. The words that were used go to the
  * solver; what does not fit into the memory with the arrays of box.c is refused before these are made. */
-facet_status box_method_choose(struct facet_solver *s);
+facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h);
+facet_status box_method_check_memory(const struct facet_solver *s);
 facet_status box_method_create(struct facet_solver *s);
 void box_method_destroy(struct box_method **method);
 /* uhat: n_trace, the initial guess (zero without one) and the solution; zero on Dirichlet faces. */

@@ -42,7 +42,7 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
                 FACET_ERROR_INPUT,
                 "the field '%s' belongs to discretization: {method: hdg}; the %s method has u and "
                 "q",
-                name, s->options.discretization);
+                name, option_words[OPTION_DISCRETIZATION][s->options.discretization]);
         if (star && !s->options.postprocess)
             return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}",
                              name);
