@@ -26,30 +26,25 @@ const struct tree_node *reader_get(const struct tree_node *map, const char *row)
     return node && !node->bad ? node : NULL;
 }
 
-static const char *text_or_default(const struct tree_node *map, const char *row) {
+const char *reader_text(const struct tree_node *map, const char *row) {
     const struct tree_node *node = reader_get(map, row);
     return node && node->kind == TREE_SCALAR ? node->text : schema_find(row)->fallback;
 }
 
 int reader_integer(const struct tree_node *map, const char *row) {
-    const char *text = text_or_default(map, row);
+    const char *text = reader_text(map, row);
     return text ? (int)strtol(text, NULL, 10) : 0;
 }
 
 double reader_number(const struct tree_node *map, const char *row) {
-    const char *text = text_or_default(map, row);
+    const char *text = reader_text(map, row);
     double value = 0;
     if (text) schema_parse_number(text, &value);
     return value;
 }
 
 static int reader_boolean(const struct tree_node *map, const char *row) {
-    return strcmp(text_or_default(map, row), "true") == 0;
-}
-
-facet_status reader_text(const struct tree_node *map, const char *row, char **text) {
-    const char *found = text_or_default(map, row);
-    return found ? base_strdup(found, text) : FACET_OK;
+    return strcmp(reader_text(map, row), "true") == 0;
 }
 
 /* ------------------------------------------------------------------------------------------ mesh */
@@ -100,7 +95,7 @@ static facet_status read_coordinates(struct reader *r, const struct tree_node *b
         const struct tree_node *list = reader_get(coordinates, rows[d]);
         if (!list) continue;
         double *numbers;
-        TRY(ALLOC(numbers, list->n));
+        TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *numbers, &numbers));
         target->coordinates[d] = numbers;
         target->cells[d] = list->n - 1;
         for (int i = 0; i < list->n; i++) {
@@ -239,7 +234,7 @@ static facet_status read_mesh(struct reader *r) {
         issues_add(r->issues, mesh, "mesh: needs either box or file");
     if (box) TRY(read_box(r, box));
     if (file) TRY(check_readable(r, file));
-    if (file) TRY(base_strdup(file->text, &r->file->mesh.file));
+    if (file) r->file->mesh.file = file->text;
     if (tree_find(mesh, "file")) r->dim = 0;
 done:
     return status;
@@ -290,7 +285,7 @@ static facet_status read_options(struct reader *r) {
 static facet_status read_everything(struct reader *r) {
     facet_status status = FACET_OK;
     const struct tree_node *root = r->tree->root;
-    TRY(reader_text(root, "title", &r->file->title));
+    r->file->title = reader_text(root, "title");
     r->file->equation = reader_find_equation(r);
     TRY(reader_read_parameters(r));
     TRY(read_mesh(r));
@@ -304,12 +299,12 @@ done:
     return status;
 }
 
-static facet_status copy_paths(struct case_file *file, const char *path) {
+static facet_status copy_paths(struct tree *tree, const char *path, struct case_file *file) {
     facet_status status = FACET_OK;
     const char *slash = strrchr(path, '/');
-    TRY(base_strdup(path, &file->path));
-    TRY(base_strdup(slash ? path : ".", &file->directory));
-    if (slash) file->directory[slash == path ? 1 : slash - path] = '\0';
+    TRY(tree_copy(tree, path, strlen(path), &file->path));
+    TRY(tree_copy(tree, slash ? path : ".", slash && slash > path ? (size_t)(slash - path) : 1,
+                  &file->directory));
 done:
     return status;
 }
@@ -323,16 +318,17 @@ facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes
     *file = NULL;
     issues_init(&issues, path);
     TRY(CALLOC(reader.file, 1));
-    TRY(copy_paths(reader.file, path));
+    TRY(copy_paths(&tree, path, reader.file));
     TRY(tree_parse(&tree, bytes, n_bytes, &issues));
     for (int i = 0; i < n_settings; i++) TRY(tree_set(&tree, settings[i], &issues));
     TRY(schema_check(&tree, &issues));
     if (tree.root && !tree.root->bad) TRY(read_everything(&reader));
     TRY(issues_status(&issues));
     *file = reader.file;
-    reader.file = NULL;
+    (*file)->memory = tree.chunks;
+    return status;
 done:
-    case_destroy(&reader.file);
+    base_free(&reader.file);
     tree_free(&tree);
     return status;
 }
@@ -350,52 +346,9 @@ done:
     return status;
 }
 
-static void free_vector(struct case_vector *vector) {
-    for (int i = 0; i < 3; i++) base_free(&vector->texts[i].text);
-}
-
 void case_destroy(struct case_file **file) {
-    struct case_file *f = *file;
-    if (!f) return;
-    base_free(&f->path);
-    base_free(&f->directory);
-    base_free(&f->title);
-    for (int i = 0; i < f->n_parameters; i++) base_free(&f->parameters[i].name);
-    base_free(&f->parameters);
-    for (int d = 0; d < 3; d++) base_free(&f->mesh.box.coordinates[d]);
-    base_free(&f->mesh.file);
-    for (int i = 0; i < f->n_conductivity; i++) {
-        base_free(&f->conductivity[i].on);
-        for (int k = 0; k < 9; k++) base_free(&f->conductivity[i].value[k].text);
-    }
-    base_free(&f->conductivity);
-    for (int i = 0; i < f->n_material; i++) {
-        base_free(&f->material[i].on);
-        for (int k = 0; k < 2; k++) base_free(&f->material[i].value[k].text);
-    }
-    base_free(&f->material);
-    base_free(&f->reaction.text);
-    free_vector(&f->source);
-    free_vector(&f->exact);
-    for (int i = 0; i < f->n_boundary; i++) {
-        base_free(&f->boundary[i].on);
-        base_free(&f->boundary[i].g.text);
-        base_free(&f->boundary[i].a.text);
-        free_vector(&f->boundary[i].displacement);
-        free_vector(&f->boundary[i].traction);
-        free_vector(&f->boundary[i].gradient_pressure);
-    }
-    base_free(&f->boundary);
-    base_free(&f->tau.text);
-    base_free(&f->output.file);
-    for (int i = 0; i < f->output.n_fields; i++) base_free(&f->output.fields[i]);
-    base_free(&f->output.fields);
-    for (int i = 0; i < f->n_values; i++) {
-        base_free(&f->values[i].name);
-        base_free(&f->values[i].field);
-        base_free(&f->values[i].on);
-        base_free(&f->values[i].file);
-    }
-    base_free(&f->values);
+    if (!*file) return;
+    struct tree tree = {.chunks = (*file)->memory};
+    tree_free(&tree);
     base_free(file);
 }

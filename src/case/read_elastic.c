@@ -111,7 +111,7 @@ facet_status reader_read_material(struct reader *r) {
         issues_add(r->issues, node,
                    "material: the list is empty; give {on: group, mu: ..., lambda: ...} for each group");
     TRY(tree_alloc(r->tree, (size_t)n * sizeof *names, &names));
-    TRY(CALLOC(r->file->material, n));
+    TRY(tree_alloc(r->tree, (size_t)n * sizeof *r->file->material, &r->file->material));
     r->file->n_material = n;
     for (int i = 0; i < n; i++) {
         char name[NAME_BYTES / 2] = "material";
@@ -123,7 +123,7 @@ facet_status reader_read_material(struct reader *r) {
             snprintf(name, sizeof name, "material.%d", i);
             names[i] = reader_get(item, "material[].on");
         }
-        if (names[i]) TRY(base_strdup(names[i]->text, &r->file->material[i].on));
+        if (names[i]) r->file->material[i].on = names[i]->text;
         TRY(read_moduli(r, item, name, &r->file->material[i]));
     }
     TRY(schema_check_duplicates(r->tree, r->issues, n, names, "group"));
@@ -133,16 +133,13 @@ done:
 
 /* ------------------------------------------------------------------------------------------ vectors */
 
-static int is_exact(const struct tree_node *node) {
-    return node->kind == TREE_SCALAR && strcmp(node->text, "exact") == 0;
-}
-
-static facet_status copy_exact(struct reader *r, const struct tree_node *node, const char *name,
-                               struct case_text *out) {
+int reader_take_exact(struct reader *r, const struct tree_node *node, const char *name,
+                      struct case_text *out) {
+    if (node->kind != TREE_SCALAR || strcmp(node->text, "exact") != 0) return 0;
     if (!tree_find(r->tree->root, "exact"))
         issues_add(r->issues, node, "%s: is exact, but the case gives no exact solution", name);
-    out->place = reader_place(node);
-    return base_strdup(node->text, &out->text);
+    *out = (struct case_text){node->text, reader_place(node)};
+    return 1;
 }
 
 /* A list of expressions; of boundary data some may be null, and all others exact. */
@@ -161,8 +158,7 @@ static facet_status read_components(struct reader *r, const struct tree_node *li
         snprintf(full, sizeof full, "%s.%d", name, i);
         if (schema_is_null(item)) {
             n_null++;
-        } else if (boundary && is_exact(item)) {
-            TRY(copy_exact(r, item, full, &out->texts[i]));
+        } else if (boundary && reader_take_exact(r, item, full, &out->texts[i])) {
             n_exact++;
         } else {
             TRY(reader_copy_expression(r, item, NULL, full, &out->texts[i], &constant));
@@ -191,17 +187,17 @@ facet_status reader_read_vector(struct reader *r, const struct tree_node *map, c
         issues_add(r->issues, node, "%s: diffusion has one unknown; write an expression, not a list", full);
         return FACET_OK;
     }
-    if (elastic && !(boundary && is_exact(node))) {
+    out->n = 1;
+    if (!elastic) return reader_copy_expression(r, node, row, full, &out->texts[0], &constant);
+    if (!boundary || !reader_take_exact(r, node, full, &out->texts[0])) {
+        out->n = 0;
         issues_add(r->issues, node, "%s: must be a list of %s%s, not \"%s\"", full,
                    r->dim == 2   ? "2 expressions"
                    : r->dim == 3 ? "3 expressions"
                                  : "2 expressions (3 in 3D)",
                    boundary ? ", or the word exact" : "", issues_word(node->text).text);
-        return FACET_OK;
     }
-    out->n = 1;
-    if (elastic) return copy_exact(r, node, full, &out->texts[0]);
-    return reader_copy_expression(r, node, row, full, &out->texts[0], &constant);
+    return FACET_OK;
 }
 
 /* ------------------------------------------------------------------------------------------ conditions */

@@ -85,17 +85,17 @@ facet_status reader_read_output(struct reader *r) {
         if (n < 5 || strcmp(file->text + n - 4, ".vtu") != 0 || file->text[n - 5] == '/')
             issues_add(r->issues, file, "output.file: must be a name that ends in .vtu, not \"%s\"",
                        issues_word(file->text).text);
-        TRY(base_strdup(file->text, &r->file->output.file));
+        r->file->output.file = file->text;
     }
     r->file->output.order = reader_integer(map, "output.order");
     if (!fields) goto done;
     if (fields->n == 0)
         issues_add(r->issues, fields, "output.fields: is empty; name a field, or leave the key out");
-    TRY(CALLOC(r->file->output.fields, fields->n));
+    TRY(tree_alloc(r->tree, (size_t)fields->n * sizeof *r->file->output.fields, &r->file->output.fields));
     r->file->output.n_fields = fields->n;
     for (int i = 0; i < fields->n; i++) {
         check_field(r, fields->items[i], "output.fields");
-        TRY(base_strdup(fields->items[i]->text, &r->file->output.fields[i]));
+        r->file->output.fields[i] = fields->items[i]->text;
     }
 done:
     return status;
@@ -192,19 +192,18 @@ static void check_combination(struct value_reader *v) {
     check_through(v, field);
 }
 
-static facet_status read_value(struct value_reader *v) {
-    facet_status status = FACET_OK;
+static void read_value(struct value_reader *v) {
     const struct tree_node *component = reader_get(v->item, "values[].component");
     const struct tree_node *at = reader_get(v->item, "values[].at"), *on = reader_get(v->item, "values[].on");
     const struct tree_node *along = reader_get(v->item, "values[].along");
     v->value->place = reader_place(v->item);
     v->value->component = component ? component->text[0] - 'x' : -1;
     v->value->column = component && component->text[1] != '\0' ? component->text[1] - 'x' : -1;
-    TRY(reader_text(v->item, "values[].name", &v->value->name));
-    TRY(reader_text(v->item, "values[].field", &v->value->field));
-    TRY(reader_text(v->item, "values[].on", &v->value->on));
-    TRY(reader_text(v->item, "values[].file", &v->value->file));
-    if (!read_kind(v)) goto done;
+    v->value->name = reader_text(v->item, "values[].name");
+    v->value->field = reader_text(v->item, "values[].field");
+    v->value->on = reader_text(v->item, "values[].on");
+    v->value->file = reader_text(v->item, "values[].file");
+    if (!read_kind(v)) return;
     check_combination(v);
     if (at) copy_point(v, at, "at", v->value->from);
     if (along) {
@@ -219,8 +218,6 @@ static facet_status read_value(struct value_reader *v) {
         snprintf(full, sizeof full, "%s.on", v->name);
         reader_check_side(v->r, on, full, 0);
     }
-done:
-    return status;
 }
 
 facet_status reader_read_values(struct reader *r) {
@@ -228,13 +225,13 @@ facet_status reader_read_values(struct reader *r) {
     const struct tree_node *list = reader_get(r->tree->root, "values"), **names;
     if (!list) goto done;
     TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *names, &names));
-    TRY(CALLOC(r->file->values, list->n));
+    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *r->file->values, &r->file->values));
     r->file->n_values = list->n;
     for (int i = 0; i < list->n; i++) {
         struct value_reader v = {.r = r, .item = list->items[i], .value = &r->file->values[i]};
         snprintf(v.name, sizeof v.name, "values.%d", i);
         names[i] = reader_get(v.item, "values[].name");
-        if (v.item->kind == TREE_MAP) TRY(read_value(&v));
+        if (v.item->kind == TREE_MAP) read_value(&v);
     }
     TRY(schema_check_duplicates(r->tree, r->issues, list->n, names, "value name"));
 done:

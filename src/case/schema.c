@@ -89,17 +89,11 @@ static const struct schema_entry table[] = {
     ROW("conductivity[].value", SCHEMA_EXPRESSION | SCHEMA_MATRIX, "K there.",
         .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE, .min = 0),
 
+    ROW("material[].on", SCHEMA_TEXT, "A group of cells of the mesh.", REQUIRED),
     ROW("material.mu", SCHEMA_EXPRESSION, "The shear modulus, with `lambda`.", ABOVE(0)),
     ROW("material.lambda", SCHEMA_EXPRESSION, "Lame's first parameter, with `mu`; at most 1e6 mu.", FROM(0)),
     ROW("material.E", SCHEMA_EXPRESSION, "Young's modulus, with `nu`.", ABOVE(0)),
     ROW("material.nu", SCHEMA_EXPRESSION,
-        "Poisson's ratio, with `E`: below 0.5, and so far that lambda is at most 1e6 mu.", ABOVE(-1)),
-    ROW("material[].on", SCHEMA_TEXT, "A group of cells of the mesh.", REQUIRED),
-    ROW("material[].mu", SCHEMA_EXPRESSION, "The shear modulus, with `lambda`.", ABOVE(0)),
-    ROW("material[].lambda", SCHEMA_EXPRESSION, "Lame's first parameter, with `mu`; at most 1e6 mu.",
-        FROM(0)),
-    ROW("material[].E", SCHEMA_EXPRESSION, "Young's modulus, with `nu`.", ABOVE(0)),
-    ROW("material[].nu", SCHEMA_EXPRESSION,
         "Poisson's ratio, with `E`: below 0.5, and so far that lambda is at most 1e6 mu.", ABOVE(-1)),
 
     ROW("boundary[].on", SCHEMA_TEXT,
@@ -273,10 +267,10 @@ const char *schema_key(const struct schema_entry *entry) {
 }
 
 int schema_is_child(const struct schema_entry *entry, const char *parent) {
-    size_t n = strlen(parent);
-    const char *key = schema_key(entry);
-    if (n == 0) return key == entry->path;
-    return (size_t)(key - entry->path) == n + 1 && strncmp(entry->path, parent, n) == 0;
+    size_t n = strlen(parent), at = (size_t)(schema_key(entry) - entry->path);
+    if (n == 0) return at == 0;
+    if (n > 2 && parent[n - 1] == ']' && at == n - 1) n -= 2; /* items have the keys of the map, too */
+    return at == n + 1 && strncmp(entry->path, parent, n) == 0;
 }
 
 int schema_in_bounds(const struct schema_entry *entry, double value) {

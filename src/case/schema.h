@@ -29,7 +29,7 @@ enum schema_type {
     SCHEMA_POINTS = 1 << 9,  /* lists of 2 or 3 numbers */
     SCHEMA_MATRIX = 1 << 10, /* square, of expressions */
     SCHEMA_VECTOR = 1 << 11, /* of expressions, one for each coordinate */
-    SCHEMA_LIST = 1 << 12,   /* of maps, whose keys are the rows "path[].key" */
+    SCHEMA_LIST = 1 << 12,   /* of maps, whose keys are the rows "path[].key" and "path.key" */
     /* maps */
     SCHEMA_MAP = 1 << 13,  /* its keys are the rows "path.key" */
     SCHEMA_NAMES = 1 << 14 /* any names, with numbers */

@@ -174,14 +174,6 @@ static void describe_row(const struct schema_entry *e, const char *key, struct t
     text_printf(out, " | %s |\n", e->help);
 }
 
-/* True for a key of the items of a list that the map in its place has too. */
-static int is_repeated(const struct schema_entry *e, const char *top) {
-    char single[64];
-    if (e->path[strlen(top)] != '[') return 0;
-    snprintf(single, sizeof single, "%s.%s", top, schema_key(e));
-    return schema_find(single) != NULL;
-}
-
 /* The heading of the page for the keys below `top`. */
 static void describe_section(const struct schema_entry *top, struct text *out) {
     text_printf(out, "### %s\n\n%s%s\n\n", top->path, top->help,
@@ -189,7 +181,7 @@ static void describe_section(const struct schema_entry *top, struct text *out) {
     text_printf(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
     for (int i = 0; i < schema_n_entries(); i++) {
         const struct schema_entry *e = schema_row(i);
-        if (!is_below(e, top->path) || is_repeated(e, top->path)) continue;
+        if (!is_below(e, top->path)) continue;
         const char *key = e->path + strlen(top->path);
         describe_row(e, *key == '[' ? key + 3 : key + 1, out);
     }

@@ -33,6 +33,7 @@ facet_status tree_alloc(struct tree *tree, size_t bytes, void *pointer) {
     }
     piece = (char *)chunk->data + chunk->used;
     chunk->used += wanted;
+    memset(piece, 0, wanted);
 done:
     memcpy(pointer, &piece, sizeof piece);
     return status;
@@ -54,12 +55,11 @@ struct tree_node *tree_find(const struct tree_node *map, const char *key) {
     return NULL;
 }
 
-static facet_status copy_text(struct tree *tree, const char *text, size_t n, const char **copy) {
+facet_status tree_copy(struct tree *tree, const char *text, size_t n, const char **copy) {
     facet_status status = FACET_OK;
     char *bytes;
     TRY(tree_alloc(tree, n + 1, &bytes));
     memcpy(bytes, text, n);
-    bytes[n] = '\0';
     *copy = bytes;
 done:
     return status;
@@ -189,7 +189,7 @@ static facet_status add_scalar(struct builder *b, const yaml_event_t *event) {
         issues_add(b->issues, node, "text may not contain the character \\0");
         node->bad = 1;
     } else {
-        TRY(copy_text(b->tree, value, length, &node->text));
+        TRY(tree_copy(b->tree, value, length, &node->text));
     }
     TRY(place_node(b, node));
 done:
@@ -398,7 +398,7 @@ static facet_status step_into_map(struct descent *d, const char *step) {
     TRY(tree_alloc(d->tree, sizeof *value, &value));
     *key = d->made;
     *value = d->made;
-    TRY(copy_text(d->tree, step, strlen(step), &key->text));
+    TRY(tree_copy(d->tree, step, strlen(step), &key->text));
     TRY(append(d->tree, map, key, value));
     d->slot = &map->items[map->n - 1];
 done:
@@ -437,7 +437,7 @@ facet_status tree_set(struct tree *tree, const char *setting, struct issues *iss
     const char *equals = strchr(setting, '=');
     size_t key_length = equals ? (size_t)(equals - setting) : strlen(setting);
     d.made = (struct tree_node){.kind = TREE_SCALAR, .text = ""};
-    TRY(copy_text(tree, setting, key_length, &d.made.setting));
+    TRY(tree_copy(tree, setting, key_length, &d.made.setting));
     d.path = d.made.setting;
     if (!equals || key_length == 0) {
         issues_add(issues, &d.made, "a setting is key=value, for example discretization.degree=4");
@@ -452,7 +452,7 @@ facet_status tree_set(struct tree *tree, const char *setting, struct issues *iss
     TRY(parse(tree, equals + 1, strlen(equals + 1), d.path, issues, &value));
     if (issues->count > before) goto done;
 
-    TRY(copy_text(tree, setting, key_length, (const char **)&steps));
+    TRY(tree_copy(tree, setting, key_length, (const char **)&steps));
     for (char *step = steps, *end; step; step = end ? end + 1 : NULL) {
         int ok;
         end = strchr(step, '.');
