@@ -80,7 +80,7 @@ struct case_file {
     struct {
         int is_box;
         facet_box box;
-        const char *file; /* as written */
+        const char *path; /* of its file, from the current directory */
         int refine;
         struct case_place place;
     } mesh;

@@ -199,15 +199,14 @@ done:
 
 /* The mesh is read later; that its file can be opened is checked here, where its place in the case is known.
  */
-static facet_status check_readable(struct reader *r, const struct tree_node *node) {
+static facet_status read_file(struct reader *r, const struct tree_node *node) {
     facet_status status = FACET_OK;
     struct text path = {0};
     struct stat info;
-    if (node->text[0] == '/')
-        text_printf(&path, "%s", node->text);
-    else
-        text_printf(&path, "%s/%s", r->file->directory, node->text);
+    text_printf(&path, "%s%s%s", node->text[0] == '/' ? "" : r->file->directory,
+                node->text[0] == '/' ? "" : "/", node->text);
     TRY(path.status);
+    TRY(tree_copy(r->tree, path.data, path.length, &r->file->mesh.path));
     if (stat(path.data, &info) != 0)
         issues_add(r->issues, node, "mesh.file: there is no file \"%s\" (relative to the case file)",
                    issues_word(node->text).text);
@@ -233,8 +232,7 @@ static facet_status read_mesh(struct reader *r) {
     else if (!tree_find(mesh, "box") && !tree_find(mesh, "file"))
         issues_add(r->issues, mesh, "mesh: needs either box or file");
     if (box) TRY(read_box(r, box));
-    if (file) TRY(check_readable(r, file));
-    if (file) r->file->mesh.file = file->text;
+    if (file) TRY(read_file(r, file));
     if (tree_find(mesh, "file")) r->dim = 0;
 done:
     return status;

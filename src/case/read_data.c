@@ -46,10 +46,8 @@ static facet_status check_expression(struct reader *r, const struct tree_node *n
         status = FACET_OK;
     } else if (status == FACET_OK && constant->is_constant && row &&
                !schema_in_bounds(schema_find(row), constant->value)) {
-        struct schema_entry scalar = *schema_find(row);
         char phrase[128];
-        scalar.types = SCHEMA_EXPRESSION;
-        schema_phrase(&scalar, phrase, sizeof phrase);
+        schema_phrase(schema_find(row), SCHEMA_EXPRESSION, phrase, sizeof phrase);
         issues_add(r->issues, node, "%s: must be %s, not %.10g", name, phrase, constant->value);
     }
     expr_destroy(&expr);

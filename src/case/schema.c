@@ -309,7 +309,7 @@ static void say_bounds(struct phrase *phrase, const struct schema_entry *e) {
         say(phrase, " > %.10g", e->min);
 }
 
-static void say_count(struct phrase *phrase, const struct schema_entry *e, const char *what) {
+static void say_count(struct phrase *phrase, const struct schema_entry *e) {
     say(phrase, "a list of ");
     if (e->least && e->least == e->most)
         say(phrase, "%d ", e->least);
@@ -317,7 +317,6 @@ static void say_count(struct phrase *phrase, const struct schema_entry *e, const
         say(phrase, "%d or %d ", e->least, e->most);
     else if (e->least)
         say(phrase, "at least %d ", e->least);
-    say(phrase, "%s", what);
 }
 
 static void say_words(struct phrase *phrase, const struct schema_entry *e) {
@@ -332,72 +331,41 @@ static void say_keys(struct phrase *phrase, const struct schema_entry *e, const 
         if (schema_is_child(&table[i], parent)) say(phrase, "%s%s", n++ ? ", " : "", schema_key(&table[i]));
 }
 
-static void say_type(struct phrase *phrase, const struct schema_entry *e, enum schema_type type) {
+static void say_type(struct phrase *phrase, const struct schema_entry *e, unsigned type) {
+    static const struct {
+        unsigned type;
+        const char *text;
+    } texts[] = {{SCHEMA_TEXT, "text"},
+                 {SCHEMA_BOOLEAN, "true or false"},
+                 {SCHEMA_INTEGER, "an integer"},
+                 {SCHEMA_NUMBER | SCHEMA_EXPRESSION, "a number"},
+                 {SCHEMA_WORDS, "words from "},
+                 {SCHEMA_INTEGERS, "integers"},
+                 {SCHEMA_NUMBERS, "numbers"},
+                 {SCHEMA_POINTS, "points [x, y] or [x, y, z]"},
+                 {SCHEMA_MATRIX, "a symmetric matrix [[a, b], [b, c]] of expressions (3 x 3 in 3D)"},
+                 {SCHEMA_VECTOR, "a list of 2 expressions (3 in 3D)"},
+                 {SCHEMA_LIST, "a list of maps with the keys "},
+                 {SCHEMA_MAP, "a map with the keys "},
+                 {SCHEMA_NAMES, "a map of names and numbers"}};
     say(phrase, "%s", phrase->n_alternatives++ ? ", or " : "");
-    switch (type) {
-    case SCHEMA_TEXT:
-        say(phrase, "text");
-        break;
-    case SCHEMA_WORD:
-        say(phrase, e->words[1] ? "one of " : "");
-        say_words(phrase, e);
-        break;
-    case SCHEMA_BOOLEAN:
-        say(phrase, "true or false");
-        break;
-    case SCHEMA_INTEGER:
-        say(phrase, "an integer");
+    if (type == SCHEMA_WORD && e->words[1]) say(phrase, "one of ");
+    if (type & (SCHEMA_WORDS | SCHEMA_INTEGERS | SCHEMA_NUMBERS | SCHEMA_POINTS)) say_count(phrase, e);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].type & type) say(phrase, "%s", texts[i].text);
+    if (type & (SCHEMA_WORD | SCHEMA_WORDS)) say_words(phrase, e);
+    if (type & (SCHEMA_INTEGER | SCHEMA_NUMBER | SCHEMA_EXPRESSION | SCHEMA_INTEGERS | SCHEMA_NUMBERS))
         say_bounds(phrase, e);
-        break;
-    case SCHEMA_NUMBER:
-        say(phrase, "a number");
-        say_bounds(phrase, e);
-        break;
-    case SCHEMA_EXPRESSION:
-        say(phrase, "a number");
-        say_bounds(phrase, e);
-        say(phrase, " or an expression");
-        break;
-    case SCHEMA_WORDS:
-        say_count(phrase, e, "words from ");
-        say_words(phrase, e);
-        break;
-    case SCHEMA_INTEGERS:
-        say_count(phrase, e, "integers");
-        say_bounds(phrase, e);
-        break;
-    case SCHEMA_NUMBERS:
-        say_count(phrase, e, "numbers");
-        say_bounds(phrase, e);
-        break;
-    case SCHEMA_POINTS:
-        say_count(phrase, e, "points [x, y] or [x, y, z]");
-        break;
-    case SCHEMA_MATRIX:
-        say(phrase, "a symmetric matrix [[a, b], [b, c]] of expressions (3 x 3 in 3D)");
-        break;
-    case SCHEMA_VECTOR:
-        say(phrase, "a list of 2 expressions (3 in 3D)%s", e->flags & SCHEMA_NULL ? " or null" : "");
-        break;
-    case SCHEMA_LIST:
-        say(phrase, "a list of maps with the keys ");
-        say_keys(phrase, e, "[]");
-        break;
-    case SCHEMA_MAP:
-        say(phrase, "a map with the keys ");
-        say_keys(phrase, e, "");
-        break;
-    case SCHEMA_NAMES:
-        say(phrase, "a map of names and numbers");
-        break;
-    }
+    if (type == SCHEMA_EXPRESSION) say(phrase, " or an expression");
+    if (type == SCHEMA_VECTOR && e->flags & SCHEMA_NULL) say(phrase, " or null");
+    if (type & (SCHEMA_LIST | SCHEMA_MAP)) say_keys(phrase, e, type == SCHEMA_LIST ? "[]" : "");
 }
 
-void schema_phrase(const struct schema_entry *entry, char *text, int text_bytes) {
+void schema_phrase(const struct schema_entry *entry, unsigned types, char *text, int text_bytes) {
     struct phrase phrase = {.text = text, .capacity = text_bytes};
     text[0] = '\0';
     for (unsigned bit = 1; bit <= SCHEMA_NAMES; bit <<= 1)
-        if (entry->types & bit) say_type(&phrase, entry, (enum schema_type)bit);
+        if (types & bit) say_type(&phrase, entry, bit);
 }
 
 /* ------------------------------------------------------------------------------------------ suggestions */

@@ -72,8 +72,8 @@ int schema_is_child(const struct schema_entry *entry, const char *parent);
 const char *schema_key(const struct schema_entry *entry);
 /* The number of a word among those of the row, -1: it is none. */
 int schema_word(const struct schema_entry *entry, const char *word);
-/* "an integer from 1 to 16": what would be right. */
-void schema_phrase(const struct schema_entry *entry, char *text, int text_bytes);
+/* "an integer from 1 to 16": what would be right, of these types. */
+void schema_phrase(const struct schema_entry *entry, unsigned types, char *text, int text_bytes);
 /* True when the number satisfies the bounds of the row. */
 int schema_in_bounds(const struct schema_entry *entry, double value);
 

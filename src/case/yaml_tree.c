@@ -108,15 +108,21 @@ static int clip_to_int(size_t value) {
     return value < INT32_MAX ? (int)value : INT32_MAX;
 }
 
+/* A node of no kind yet, with its place. */
+static struct tree_node node_at(const struct builder *b, yaml_mark_t mark) {
+    struct tree_node node = {.setting = b->setting, .text = ""};
+    if (b->setting) return node;
+    node.line = clip_to_int(mark.line + 1);
+    node.column = clip_to_int(mark.column + 1);
+    return node;
+}
+
 static facet_status new_node(struct builder *b, enum tree_kind kind, yaml_mark_t mark,
                              struct tree_node **node) {
     facet_status status = FACET_OK;
     TRY(tree_alloc(b->tree, sizeof **node, node));
-    **node = (struct tree_node){.kind = kind, .setting = b->setting, .text = ""};
-    if (!b->setting) {
-        (*node)->line = clip_to_int(mark.line + 1);
-        (*node)->column = clip_to_int(mark.column + 1);
-    }
+    **node = node_at(b, mark);
+    (*node)->kind = kind;
 done:
     return status;
 }
@@ -166,8 +172,7 @@ done:
 
 static void refuse_marks(struct builder *b, yaml_mark_t mark, const yaml_char_t *anchor,
                          const yaml_char_t *tag) {
-    struct tree_node where = {.line = clip_to_int(mark.line + 1), .column = clip_to_int(mark.column + 1)};
-    where.setting = b->setting;
+    const struct tree_node where = node_at(b, mark);
     if (anchor)
         issues_add(b->issues, &where, "anchors (&%s) are not supported; write the value where it is needed",
                    issues_word((const char *)anchor).text);
@@ -212,9 +217,7 @@ static facet_status handle_event(struct builder *b, const yaml_event_t *event) {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (b->root) {
-            struct tree_node where = {.line = clip_to_int(event->start_mark.line + 1),
-                                      .column = clip_to_int(event->start_mark.column + 1)};
-            where.setting = b->setting;
+            const struct tree_node where = node_at(b, event->start_mark);
             stop(b, &where, "a second document begins here; a case file holds one");
         }
         return FACET_OK;
@@ -279,13 +282,11 @@ static facet_status syntax_error(struct builder *b, const yaml_parser_t *parser,
     if (parser->error == YAML_MEMORY_ERROR)
         return base_fail(FACET_ERROR_MACHINE, "out of memory in the YAML parser");
     const char *problem = parser->problem ? parser->problem : "unknown problem";
-    struct tree_node where = {.setting = b->setting};
+    struct tree_node where = node_at(b, parser->problem_mark);
     if (parser->error == YAML_READER_ERROR) {
         place_of_byte(bytes, n, parser->problem_offset, &where);
         issues_add(b->issues, &where, "not UTF-8 text: %s", problem);
     } else {
-        where.line = clip_to_int(parser->problem_mark.line + 1);
-        where.column = clip_to_int(parser->problem_mark.column + 1);
         issues_add(b->issues, &where, "not valid YAML: %s%s%s%s", problem, parser->context ? " " : "",
                    parser->context ? parser->context : "", syntax_hint(problem, bytes, n, where.line));
     }

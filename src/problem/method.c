@@ -124,7 +124,8 @@ static int is_nearly_incompressible(const struct hdg_data *data) {
 /* Where the coarse levels live; NULL: with the others. */
 static facet_status find_coarse_device(const struct facet_solver *s, const struct device **device) {
     int word = s->options.coarse_device;
-    return word == COARSE_SAME ? FACET_OK : device_find(option_words[OPTION_COARSE_DEVICE][word], device);
+    return word == COARSE_DEVICE_SAME ? FACET_OK
+                                      : device_find(option_words[OPTION_COARSE_DEVICE][word], device);
 }
 
 /* The levels become the preconditioner, visited as the options say. */
@@ -346,7 +347,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.scheme != HDG_CONDENSED;
     int fgmres = o->method == METHOD_FGMRES || s->hdg->nonsymmetric, insist = o->method == METHOD_DIRECT;
     int tuned = o->smoother_degree > 0 || o->smoother != SMOOTHER_AUTO || o->cycle != CYCLE_AUTO ||
-                o->precision != PRECISION_AUTO || o->coarse_device != COARSE_SAME || wants_gmg(o);
+                o->precision != PRECISION_AUTO || o->coarse_device != COARSE_DEVICE_SAME || wants_gmg(o);
     int done = 0;
     struct outlook outlook;
     TRY(look(s, &outlook));

@@ -10,14 +10,18 @@
 #include "boxsem/boxsem.h"
 #include "problem/problem.h"
 
-#define OPTION_TEXT(name, word)               word,
-#define OPTION_LIST(key, member, api, path)   [OPTION_##key] = {key##_WORDS(OPTION_TEXT)},
-#define OPTION_PATH(key, member, api, path)   path,
-#define OPTION_NAME(key, member, api, path)   #member,
-#define OPTION_OFFSET(key, member, api, path) offsetof(facet_options, api),
+#define OPTION_TEXT(key, name, word)                  word,
+#define OPTION_LIST(key, member, api, path, phrase)   [OPTION_##key] = {key##_WORDS(OPTION_TEXT, key)},
+#define OPTION_PATH(key, member, api, path, phrase)   path,
+#define OPTION_NAME(key, member, api, path, phrase)   #member,
+#define OPTION_PHRASE(key, member, api, path, phrase) phrase,
+#define OPTION_OFFSET(key, member, api, path, phrase) offsetof(facet_options, api),
 const char *const option_words[OPTION_N_KEYS][OPTION_MAX_WORDS] = {OPTION_KEYS(OPTION_LIST)};
 const char *const option_paths[OPTION_N_KEYS] = {OPTION_KEYS(OPTION_PATH)};
-static const char *const names[] = {OPTION_KEYS(OPTION_NAME) "smoother_degree", "coarse_unknowns", "fill"};
+static const char *const names[] = {OPTION_KEYS(OPTION_NAME) "smoother_degree", "coarse_unknowns", "fill",
+                                    "degree"};
+static const char *const phrases[] = {OPTION_KEYS(OPTION_PHRASE) "a smoother_degree", "coarse_unknowns",
+                                      "a fill", "a degree above 16"};
 static const size_t offsets[] = {OPTION_KEYS(OPTION_OFFSET)};
 
 /* ------------------------------------------------------------------------------------------ the door */
@@ -111,19 +115,6 @@ static unsigned bits(const struct options *o, int key) {
     return BIT(given);
 }
 
-/* "a cycle": how a sentence speaks of a key. */
-static const char *phrase(int key) {
-    return key == OPTION_CYCLE             ? "a cycle"
-           : key == OPTION_SMOOTHER        ? "a smoother"
-           : key == OPTION_SMOOTHER_DEGREE ? "a smoother_degree"
-           : key == OPTION_PRECISION       ? "a precision"
-           : key == OPTION_COARSE_DEVICE   ? "a coarse_device"
-           : key == OPTION_DEGREES         ? "a sequence of degrees"
-           : key == OPTION_FILL            ? "a fill"
-           : key == OPTION_PRECONDITIONER  ? "a preconditioner"
-                                           : names[key];
-}
-
 /* Refused are these words of these keys at a place with all these bits, beside these words of another key (0:
  * whatever it is). In a sentence %w is the word, %o that of the other key, %k the name of the key, and %a how
  * one speaks of it. */
@@ -205,7 +196,7 @@ static const struct refusal {
     {KEY(FILL) | KEY(COARSE_UNKNOWNS), ANY, AT_MAPPED, OPTION_PRECONDITIONER, ~BIT(PRECONDITIONER_GMG),
      "%k belongs to the preconditioner gmg"},
     {KEY(FILL), ANY, AT_MAPPED, OPTION_SMOOTHER, ~BIT(SMOOTHER_FSAI), "fill belongs to the smoother fsai"},
-    {KEY(COARSE_UNKNOWNS), ANY, AT_MAPPED, OPTION_COARSE_DEVICE, BIT(COARSE_SAME),
+    {KEY(COARSE_UNKNOWNS), ANY, AT_MAPPED, OPTION_COARSE_DEVICE, BIT(COARSE_DEVICE_SAME),
      "coarse_unknowns needs a coarse_device other than the device itself"},
     {KEY(SMOOTHER), ~OF_PMG, AT_MAPPED, OPTION_PRECONDITIONER, BIT(PRECONDITIONER_PMG),
      "the smoother %w belongs to the preconditioner gmg; pmg has faces and cells"},
@@ -232,7 +223,7 @@ static void say(const struct options *o, const char *sentence, int key, int othe
                              *sentence == 'w'   ? option_words[key][o->words[key]]
                              : *sentence == 'o' ? option_words[other][o->words[other]]
                              : *sentence == 'k' ? names[key]
-                                                : phrase(key));
+                                                : phrases[key]);
         used = used + (size_t)wrote < n ? used + (size_t)wrote : n - 1;
     }
     text[used] = '\0';
@@ -298,7 +289,7 @@ facet_status options_check(const struct options *o, facet_equation equation) {
     if (o->coarse_unknowns < 0)
         FAIL(FACET_ERROR_INPUT, "coarse_unknowns must not be negative: %lld", (long long)o->coarse_unknowns);
     if (options_refuse(o, options_place(o, equation), sentence) >= 0) FAIL(FACET_ERROR_INPUT, "%s", sentence);
-    if (o->coarse_device != COARSE_SAME)
+    if (o->coarse_device != COARSE_DEVICE_SAME)
         TRY(base_wrap(device_find(option_words[OPTION_COARSE_DEVICE][o->coarse_device], &device),
                       "coarse_device"));
 done:
@@ -318,23 +309,20 @@ struct options_need options_need(const struct options *o, unsigned place) {
         {AT_MAPPED, KEY(DISCRETIZATION), BIT(DISCRETIZATION_CONDENSED), "the discretization %w",
          "the discretization hdg or continuous"},
         {AT_MAPPED, KEY(METHOD), BIT(METHOD_MULTIGRID), "the method %w", "the method cg"},
-        {AT_MAPPED, KEY(CYCLE), ANY, "%a", "no cycle"},
-        {AT_MAPPED, KEY(SMOOTHER), ANY, "%a", "no smoother"},
-        {AT_MAPPED, KEY(SMOOTHER_DEGREE), ANY, "%a", "no smoother_degree"},
-        {AT_MAPPED, KEY(COARSE_DEVICE), ANY, "%a", "no coarse_device"},
-        {AT_MAPPED, KEY(COARSE_UNKNOWNS), ANY, "%a", "no coarse_unknowns"},
-        {AT_MAPPED, KEY(DEGREES), ANY, "%a", "no degrees"},
-        {AT_MAPPED, KEY(FILL), ANY, "%a", "no fill"},
+        {AT_MAPPED,
+         KEY(CYCLE) | KEY(SMOOTHER) | KEY(SMOOTHER_DEGREE) | KEY(COARSE_DEVICE) | KEY(COARSE_UNKNOWNS) |
+             KEY(DEGREES) | KEY(FILL),
+         ANY, "%a", "no %k"},
         {AT_TENSOR, KEY(PRECONDITIONER), BIT(PRECONDITIONER_ADDITIVE) | BIT(PRECONDITIONER_CHEBYSHEV),
          "the preconditioner %w", "another preconditioner, or auto"},
-        {AT_TENSOR, KEY(HIGH_DEGREE), ANY, "a degree above 16", "a degree of at most 16"},
+        {AT_TENSOR, KEY(HIGH_DEGREE), ANY, "%a", "a %k of at most 16"},
     };
-    struct options_need need = {"", NULL};
-    for (size_t i = 0; i < sizeof needs / sizeof needs[0] && need.instead == NULL; i++) {
+    struct options_need need = {"", ""};
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0] && need.what[0] == '\0'; i++) {
         int key = needs[i].place == place ? first_key(o, needs[i].keys, needs[i].words) : -1;
         if (key < 0) continue;
         say(o, needs[i].what, key, 0, need.what, sizeof need.what);
-        need.instead = needs[i].instead;
+        say(o, needs[i].instead, key, 0, need.instead, sizeof need.instead);
     }
     return need;
 }

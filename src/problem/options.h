@@ -11,78 +11,54 @@
 
 #include "device/device.h"
 
+/* clang-format off */
 /* The first word of a list is what is taken when none is given. */
-#define DISCRETIZATION_WORDS(W)                                                                              \
-    W(DISCRETIZATION_HDG, "hdg")                                                                             \
-    W(DISCRETIZATION_CONDENSED, "condensed") W(DISCRETIZATION_CONTINUOUS, "continuous")
-#define OPERATOR_WORDS(W)    W(OPERATOR_AUTO, "auto") W(OPERATOR_MAPPED, "mapped") W(OPERATOR_TENSOR, "tensor")
-#define FORMULATION_WORDS(W) W(FORMULATION_SYMMETRIC, "symmetric") W(FORMULATION_GRADIENT, "gradient")
-#define PLANE_WORDS(W)       W(PLANE_STRAIN, "strain") W(PLANE_STRESS, "stress")
-#define METHOD_WORDS(W)                                                                                      \
-    W(METHOD_AUTO, "auto")                                                                                   \
-    W(METHOD_CG, "cg")                                                                                       \
-    W(METHOD_FGMRES, "fgmres") W(METHOD_MULTIGRID, "multigrid") W(METHOD_DIRECT, "direct")
-#define PRECONDITIONER_WORDS(W)                                                                              \
-    W(PRECONDITIONER_AUTO, "auto")                                                                           \
-    W(PRECONDITIONER_NONE, "none")                                                                           \
-    W(PRECONDITIONER_JACOBI, "jacobi")                                                                       \
-    W(PRECONDITIONER_BLOCK, "block")                                                                         \
-    W(PRECONDITIONER_AMG, "amg")                                                                             \
-    W(PRECONDITIONER_PMG, "pmg")                                                                             \
-    W(PRECONDITIONER_ADDITIVE, "additive")                                                                   \
-    W(PRECONDITIONER_CHEBYSHEV, "chebyshev")                                                                 \
-    W(PRECONDITIONER_GMG, "gmg") W(PRECONDITIONER_PATCHES, "patches")
-#define CYCLE_WORDS(W)                                                                                       \
-    W(CYCLE_AUTO, "auto") W(CYCLE_V, "V") W(CYCLE_W, "W") W(CYCLE_F, "F") W(CYCLE_FULL, "full")
-#define SMOOTHER_WORDS(W)                                                                                    \
-    W(SMOOTHER_AUTO, "auto")                                                                                 \
-    W(SMOOTHER_FACES, "faces")                                                                               \
-    W(SMOOTHER_ROWS, "rows")                                                                                 \
-    W(SMOOTHER_CELLS, "cells")                                                                               \
-    W(SMOOTHER_VERTICES, "vertices")                                                                         \
-    W(SMOOTHER_FSAI, "fsai")                                                                                 \
-    W(SMOOTHER_SWEEP_CELLS, "sweep-cells")                                                                   \
-    W(SMOOTHER_SWEEP_VERTICES, "sweep-vertices")                                                             \
-    W(SMOOTHER_PATCHES, "patches")                                                                           \
-    W(SMOOTHER_ADDITIVE, "additive")                                                                         \
-    W(SMOOTHER_POINT, "point") W(SMOOTHER_JACOBI, "jacobi") W(SMOOTHER_CHEBYSHEV, "chebyshev")
-#define PRECISION_WORDS(W) W(PRECISION_AUTO, "auto") W(PRECISION_DOUBLE, "double") W(PRECISION_MIXED, "mixed")
-#define COARSE_DEVICE_WORDS(W)                                                                               \
-    W(COARSE_SAME, "same")                                                                                   \
-    W(COARSE_REF, "ref") W(COARSE_CPU, "cpu") W(COARSE_DEBUG, "debug") W(COARSE_CUDA, "cuda")
-#define DEGREES_WORDS(W)                                                                                     \
-    W(DEGREES_AUTO, "auto")                                                                                  \
-    W(DEGREES_ARITHMETIC, "arithmetic")                                                                      \
-    W(DEGREES_EVEN, "even") W(DEGREES_GEOMETRIC, "geometric") W(DEGREES_STRAIGHT, "straight")
+#define DISCRETIZATION_WORDS(W, K) W(K, HDG, "hdg") W(K, CONDENSED, "condensed") W(K, CONTINUOUS, "continuous")
+#define OPERATOR_WORDS(W, K)       W(K, AUTO, "auto") W(K, MAPPED, "mapped") W(K, TENSOR, "tensor")
+#define FORMULATION_WORDS(W, K)    W(K, SYMMETRIC, "symmetric") W(K, GRADIENT, "gradient")
+#define PLANE_WORDS(W, K)          W(K, STRAIN, "strain") W(K, STRESS, "stress")
+#define METHOD_WORDS(W, K)                                                                                   \
+    W(K, AUTO, "auto") W(K, CG, "cg") W(K, FGMRES, "fgmres") W(K, MULTIGRID, "multigrid")                    \
+    W(K, DIRECT, "direct")
+#define PRECONDITIONER_WORDS(W, K)                                                                           \
+    W(K, AUTO, "auto") W(K, NONE, "none") W(K, JACOBI, "jacobi") W(K, BLOCK, "block") W(K, AMG, "amg")       \
+    W(K, PMG, "pmg") W(K, ADDITIVE, "additive") W(K, CHEBYSHEV, "chebyshev") W(K, GMG, "gmg")                \
+    W(K, PATCHES, "patches")
+#define CYCLE_WORDS(W, K)                                                                                    \
+    W(K, AUTO, "auto") W(K, V, "V") W(K, W, "W") W(K, F, "F") W(K, FULL, "full")
+#define SMOOTHER_WORDS(W, K)                                                                                 \
+    W(K, AUTO, "auto") W(K, FACES, "faces") W(K, ROWS, "rows") W(K, CELLS, "cells")                          \
+    W(K, VERTICES, "vertices") W(K, FSAI, "fsai") W(K, SWEEP_CELLS, "sweep-cells")                           \
+    W(K, SWEEP_VERTICES, "sweep-vertices") W(K, PATCHES, "patches") W(K, ADDITIVE, "additive")               \
+    W(K, POINT, "point") W(K, JACOBI, "jacobi") W(K, CHEBYSHEV, "chebyshev")
+#define PRECISION_WORDS(W, K)      W(K, AUTO, "auto") W(K, DOUBLE, "double") W(K, MIXED, "mixed")
+#define COARSE_DEVICE_WORDS(W, K)                                                                            \
+    W(K, SAME, "same") W(K, REF, "ref") W(K, CPU, "cpu") W(K, DEBUG, "debug") W(K, CUDA, "cuda")
+#define DEGREES_WORDS(W, K)                                                                                  \
+    W(K, AUTO, "auto") W(K, ARITHMETIC, "arithmetic") W(K, EVEN, "even") W(K, GEOMETRIC, "geometric")        \
+    W(K, STRAIGHT, "straight")
 
-/* Key, its name and member of struct options, member of facet_options, path in a case. */
+/* Key, its name and member of struct options, member of facet_options, path in a case, how to speak of it. */
 #define OPTION_KEYS(K)                                                                                       \
-    K(DISCRETIZATION, discretization, discretization, "discretization.method")                               \
-    K(OPERATOR, operator, operator_name, "discretization.operator")                                          \
-    K(FORMULATION, formulation, formulation, "discretization.formulation")                                   \
-    K(PLANE, plane, plane, "plane")                                                                          \
-    K(METHOD, method, method, "solver.method")                                                               \
-    K(PRECONDITIONER, preconditioner, preconditioner, "solver.preconditioner")                               \
-    K(CYCLE, cycle, cycle, "solver.cycle")                                                                   \
-    K(SMOOTHER, smoother, smoother, "solver.smoother")                                                       \
-    K(PRECISION, precision, precision, "solver.precision")                                                   \
-    K(COARSE_DEVICE, coarse_device, coarse_device, "solver.coarse_device")                                   \
-    K(DEGREES, degrees, degrees, "solver.degrees")
+    K(DISCRETIZATION, discretization, discretization, "discretization.method", "a discretization")           \
+    K(OPERATOR, operator, operator_name, "discretization.operator", "an operator")                           \
+    K(FORMULATION, formulation, formulation, "discretization.formulation", "a formulation")                  \
+    K(PLANE, plane, plane, "plane", "plane")                                                                 \
+    K(METHOD, method, method, "solver.method", "a method")                                                   \
+    K(PRECONDITIONER, preconditioner, preconditioner, "solver.preconditioner", "a preconditioner")           \
+    K(CYCLE, cycle, cycle, "solver.cycle", "a cycle")                                                        \
+    K(SMOOTHER, smoother, smoother, "solver.smoother", "a smoother")                                         \
+    K(PRECISION, precision, precision, "solver.precision", "a precision")                                    \
+    K(COARSE_DEVICE, coarse_device, coarse_device, "solver.coarse_device", "a coarse_device")                \
+    K(DEGREES, degrees, degrees, "solver.degrees", "a sequence of degrees")
+/* clang-format on */
 
-#define OPTION_ENUMERATOR(name, word)         name,
-#define OPTION_KEY(key, member, api, path)    OPTION_##key,
-#define OPTION_MEMBER(key, member, api, path) int member;
-enum option_discretization { DISCRETIZATION_WORDS(OPTION_ENUMERATOR) };
-enum option_operator { OPERATOR_WORDS(OPTION_ENUMERATOR) };
-enum option_formulation { FORMULATION_WORDS(OPTION_ENUMERATOR) };
-enum option_plane { PLANE_WORDS(OPTION_ENUMERATOR) };
-enum option_method { METHOD_WORDS(OPTION_ENUMERATOR) };
-enum option_preconditioner { PRECONDITIONER_WORDS(OPTION_ENUMERATOR) };
-enum option_cycle { CYCLE_WORDS(OPTION_ENUMERATOR) };
-enum option_smoother { SMOOTHER_WORDS(OPTION_ENUMERATOR) };
-enum option_precision { PRECISION_WORDS(OPTION_ENUMERATOR) };
-enum option_coarse_device { COARSE_DEVICE_WORDS(OPTION_ENUMERATOR) };
-enum option_degrees { DEGREES_WORDS(OPTION_ENUMERATOR) };
+/* enum option_method { METHOD_AUTO, METHOD_CG, ... }; and so on. */
+#define OPTION_ENUMERATOR(key, name, word)            key##_##name,
+#define OPTION_ENUM(key, member, api, path, phrase)   enum option_##member{key##_WORDS(OPTION_ENUMERATOR, key)};
+#define OPTION_KEY(key, member, api, path, phrase)    OPTION_##key,
+#define OPTION_MEMBER(key, member, api, path, phrase) int member;
+OPTION_KEYS(OPTION_ENUM)
 /* Behind the keys with words: numbers that belong to some of these, and are given or not. */
 enum option_key {
     OPTION_KEYS(OPTION_KEY) OPTION_N_KEYS,
@@ -148,8 +124,7 @@ facet_status options_check(const struct options *options, facet_equation equatio
 /* The first thing that only mapped cells (AT_MAPPED) or boxes (AT_TENSOR) have, and what to do without it;
  * "": nothing of the kind is wanted. */
 struct options_need {
-    char what[48];
-    const char *instead;
+    char what[48], instead[48];
 };
 struct options_need options_need(const struct options *options, unsigned place);
 

@@ -64,13 +64,13 @@ static facet_status choose_operator(struct facet_solver *s, struct box_data *dat
     char *why = s->why_mapped;
     *box = 0;
     if (!continuous && o->operator== OPERATOR_MAPPED) {
-        if (other.instead != NULL)
+        if (other.what[0])
             FAIL(FACET_ERROR_INPUT, "%s needs the operator tensor, not mapped; use operator: auto, or %s",
                  other.what, other.instead);
         goto done;
     }
-    if (!continuous && mapped.instead != NULL) {
-        if (any && other.instead != NULL)
+    if (!continuous && mapped.what[0]) {
+        if (any && other.what[0])
             FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, and %s the operator tensor; use %s, or %s",
                  mapped.what, other.what, mapped.instead, other.instead);
         if (!any)
@@ -85,7 +85,7 @@ static facet_status choose_operator(struct facet_solver *s, struct box_data *dat
         FAIL(FACET_ERROR_INPUT, "the discretization continuous needs %s; use the discretization condensed",
              why);
     if (!*box && !any) FAIL(FACET_ERROR_INPUT, "the operator %s needs %s; use operator: mapped", name, why);
-    if (!*box && other.instead != NULL)
+    if (!*box && other.what[0])
         FAIL(FACET_ERROR_INPUT, "%s needs %s; use %s", other.what, why, other.instead);
     if (s->problem->mesh->box.cells[0] == 0 || s->problem->equation == FACET_ELASTICITY)
         why[0] = '\0'; /* nobody expects it */
@@ -230,33 +230,25 @@ static facet_status load(struct facet_solver *s, const double *source) {
     return s->backend->load(s, source);
 }
 
+/* One step of a solve, in its phase, if nothing failed before. */
+#define PHASE(phase, call)                                                                                   \
+    do {                                                                                                     \
+        if (status != FACET_OK) break;                                                                       \
+        double begin_ = base_phase_begin(&s->timers, &s->context->monitor, phase);                           \
+        status = (call);                                                                                     \
+        base_phase_end(&s->timers, &s->context->monitor, phase, begin_);                                     \
+    } while (0)
+
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
     REQUIRE_AS(s, "solver");
-    const struct base_monitor *monitor = &s->context->monitor;
-    struct base_timers *timers = &s->timers;
-    double begin = base_phase_begin(timers, monitor, FACET_PHASE_LOAD);
-    facet_status status = load(s, source);
-    base_phase_end(timers, monitor, FACET_PHASE_LOAD, begin);
+    facet_status status = FACET_OK;
+    PHASE(FACET_PHASE_LOAD, load(s, source));
+    PHASE(FACET_PHASE_SOLVE, s->backend->solve(s));
+    PHASE(FACET_PHASE_RECOVER, s->backend->recover(s));
+    if (s->options.postprocess) PHASE(FACET_PHASE_POSTPROCESS, s->backend->postprocess(s));
     if (status != FACET_OK) return status;
-    begin = base_phase_begin(timers, monitor, FACET_PHASE_SOLVE);
-    status = s->backend->solve(s);
-    base_phase_end(timers, monitor, FACET_PHASE_SOLVE, begin);
-    if (status != FACET_OK) return status;
-    begin = base_phase_begin(timers, monitor, FACET_PHASE_RECOVER);
-    status = s->backend->recover(s);
-    base_phase_end(timers, monitor, FACET_PHASE_RECOVER, begin);
-    if (status != FACET_OK) return status;
-    if (s->options.postprocess) {
-        begin = base_phase_begin(timers, monitor, FACET_PHASE_POSTPROCESS);
-        status = s->backend->postprocess(s);
-        base_phase_end(timers, monitor, FACET_PHASE_POSTPROCESS, begin);
-        if (status != FACET_OK) return status;
-    }
     s->solved = 1;
-    if (u == NULL) return FACET_OK;
-    begin = base_phase_begin(timers, monitor, FACET_PHASE_RECOVER);
-    status = s->backend->copy_out(s, u);
-    base_phase_end(timers, monitor, FACET_PHASE_RECOVER, begin);
+    if (u != NULL) PHASE(FACET_PHASE_RECOVER, s->backend->copy_out(s, u));
     return status;
 }
 
