@@ -5,10 +5,9 @@
 
 #include "base/memory.h"
 #include "case/reader.h"
+#include "problem/problem.h"
 
 #define NAME_BYTES 160
-/* Beyond this ratio of lambda to mu, rounding eats the digits of the solution. */
-#define LARGEST_RATIO 1e6
 
 /* ------------------------------------------------------------------------------------------ the equation */
 
@@ -43,23 +42,17 @@ void reader_check_equation(struct reader *r) {
 
 /* ------------------------------------------------------------------------------------------ moduli */
 
-/* What can be said of the two numbers together; constants of a pair that is not complete are not set. */
+/* What can be said of the two numbers together, each being within its bounds; of E and nu the latter alone
+ * tells. Constants of a pair that is not complete are not set. */
 static void check_moduli(struct reader *r, const struct tree_node *map, const char *name, int young,
                          const struct reader_constant values[2]) {
-    double ratio;
-    if (young && values[1].is_constant && values[1].value >= 0.5) {
-        issues_add(r->issues, reader_get(map, "material.nu"),
-                   "%s.nu: must be below 0.5, not %.10g; for a nearly incompressible body give mu and lambda "
-                   "with lambda/mu <= 1e6",
-                   name, values[1].value);
-        return;
-    }
-    if (young ? !values[1].is_constant : !values[0].is_constant || !values[1].is_constant) return;
-    if (!young && !(values[0].value > 0.0)) return;
-    ratio = young ? 2.0 * values[1].value / (1.0 - 2.0 * values[1].value) : values[1].value / values[0].value;
-    if (ratio > LARGEST_RATIO * (1.0 + 1e-9))
-        issues_add(r->issues, map, "%s: lambda/mu is %.4g; use lambda/mu <= 1e6%s", name, ratio,
-                   young ? ", that is nu <= 0.4999995" : "");
+    const double pair[2] = {young ? 1.0 : values[0].value, values[1].value};
+    char fault[256];
+    int nu = young && pair[1] >= 0.5, good = young ? pair[1] > -1.0 : pair[0] > 0.0 && pair[1] >= 0.0;
+    if (!values[1].is_constant || !(young || values[0].is_constant) || !good) return;
+    if (problem_find_fault(young, pair, fault, sizeof fault) != NULL)
+        issues_add(r->issues, nu ? reader_get(map, "material.nu") : map, "%s%s: %s", name, nu ? ".nu" : "",
+                   fault);
 }
 
 static facet_status read_moduli(struct reader *r, const struct tree_node *map, const char *name,
@@ -68,23 +61,15 @@ static facet_status read_moduli(struct reader *r, const struct tree_node *map, c
     static const char *const rows[4] = {"material.mu", "material.lambda", "material.E", "material.nu"};
     facet_status status = FACET_OK;
     struct reader_constant values[2] = {{0}};
-    int given[4], lame, young;
-    for (int i = 0; i < 4; i++) given[i] = tree_find(map, keys[i]) != NULL;
-    lame = given[0] + given[1], young = given[2] + given[3];
+    int lame = 0, young = 0, one = 0;
+    for (int i = 0; i < 4; i++)
+        if (tree_find(map, keys[i])) *(i < 2 ? &lame : &young) += 1, one = i;
     if (lame > 0 && young > 0)
         issues_add(r->issues, map, "%s: mixes mu, lambda with E, nu; keep one pair", name);
     else if (lame + young == 0)
         issues_add(r->issues, map, "%s: needs mu and lambda, or E and nu", name);
     else if (lame + young == 1)
-        issues_add(r->issues, map, "%s: %s comes together with %s", name,
-                   given[0]   ? "mu"
-                   : given[1] ? "lambda"
-                   : given[2] ? "E"
-                              : "nu",
-                   given[0]   ? "lambda"
-                   : given[1] ? "mu"
-                   : given[2] ? "nu"
-                              : "E");
+        issues_add(r->issues, map, "%s: %s comes together with %s", name, keys[one], keys[one ^ 1]);
     material->which = young > 0 ? "E,nu" : "mu,lambda";
     for (int k = 0; k < 2; k++) {
         int i = k + (young > 0 ? 2 : 0);
@@ -217,19 +202,11 @@ static void check_components(struct reader *r, const struct tree_node *item, con
         return;
     }
     for (int c = 0; c < n; c++) {
-        int both = gives(&b->displacement, c) && gives(&b->traction, c);
-        int neither = !gives(&b->displacement, c) && !gives(&b->traction, c);
-        if (both)
-            issues_add(r->issues, item,
-                       "%s: the component %c is given by both displacement and traction; make it null in one "
-                       "of them",
-                       name, "xyz"[c]);
-        if (neither)
-            issues_add(
-                r->issues, item,
-                "%s: the component %c is given by neither displacement nor traction; give it in one of "
-                "them",
-                name, "xyz"[c]);
+        int both = gives(&b->displacement, c);
+        if (both != gives(&b->traction, c)) continue;
+        issues_add(r->issues, item, "%s: the component %c is given by %s displacement %s traction; %s", name,
+                   "xyz"[c], both ? "both" : "neither", both ? "and" : "nor",
+                   both ? "make it null in one of them" : "give it in one of them");
     }
 }
 

@@ -269,12 +269,7 @@ static facet_status measure_errors(const struct facet_solver *s, struct hdg_erro
     struct box_errors e;
     TRY(need_q(s));
     TRY(box_constant_measure(s->box, s->problem->exact, &e));
-    *errors = (struct hdg_errors){.u_L2 = e.u_L2,
-                                  .u_Linf = e.u_Linf,
-                                  .q_L2 = e.q_L2,
-                                  .u_star_L2 = s->options.postprocess ? e.u_star_L2 : -1.0,
-                                  .q_star_L2 = s->options.postprocess ? e.q_star_L2 : -1.0,
-                                  .trace_L2 = e.trace_L2};
+    *errors = box_points_errors(&e, s->options.postprocess);
 done:
     return status;
 }

@@ -72,6 +72,9 @@ facet_status box_points_face_rule(const struct facet_solver *s, int32_t cell, in
 facet_status box_points_face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]);
 /* The points of a source: the products of degree + 1 Gauss points in every cell. */
 facet_status box_points_source(const struct facet_solver *s, const struct box_grid *grid, double *x);
+/* Errors as src/hdg has them; star: those of u* and q* are there; what has no trace leaves trace_L2 negative.
+ */
+struct hdg_errors box_points_errors(const struct box_errors *e, int star);
 /* The points as src/box takes them. */
 struct box_places box_points_places(const struct backend_points *points);
 /* What src/box derives data from; values: a source at the Gauss points, or NULL. */

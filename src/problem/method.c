@@ -249,19 +249,11 @@ done:
 /* The preconditioner of a Krylov method. csr: the assembled matrix, for AMG. */
 static facet_status make_preconditioner(struct facet_solver *s, const struct csr *csr) {
     facet_status status = FACET_OK;
-    switch (s->preconditioner) {
-    case PRECONDITIONER_PMG:
-        TRY(make_pmg(s));
-        break;
-    case PRECONDITIONER_GMG:
-        TRY(make_gmg(s));
-        break;
-    case PRECONDITIONER_AMG:
-        TRY(make_amg(s, csr));
-        break;
-    default:
-        if (s->preconditioner != PRECONDITIONER_NONE) TRY(make_jacobi(s));
-    }
+    if (s->preconditioner == PRECONDITIONER_PMG) TRY(make_pmg(s));
+    if (s->preconditioner == PRECONDITIONER_GMG) TRY(make_gmg(s));
+    if (s->preconditioner == PRECONDITIONER_AMG) TRY(make_amg(s, csr));
+    if (s->preconditioner == PRECONDITIONER_JACOBI || s->preconditioner == PRECONDITIONER_BLOCK)
+        TRY(make_jacobi(s));
     struct multigrid *mg = s->M.apply != NULL ? operator_multigrid(&s->M) : NULL;
     s->flexible = mg != NULL && multigrid_is_flexible(mg);
     if (mg != NULL) TRY(multigrid_watch(mg, s->options.watch));
@@ -305,7 +297,6 @@ static int is_nonsymmetric(const struct facet_solver *s) {
  * geometric multigrid means it wherever it is thought of. */
 facet_status solver_check_method(const struct facet_solver *s) {
     struct options o = s->options; /* with what is taken */
-    char sentence[OPTIONS_SENTENCE_BYTES];
     int diffusion = s->problem->equation == FACET_DIFFUSION;
     unsigned place = options_place(&o, s->problem->equation) | AT_MAPPED |
                      (is_nonsymmetric(s) ? AT_NONSYMMETRIC : 0) | (lacks_rows(s) ? AT_NO_ROWS : 0);
@@ -315,8 +306,7 @@ facet_status solver_check_method(const struct facet_solver *s) {
         o.preconditioner = o.discretization == DISCRETIZATION_CONDENSED                  ? PRECONDITIONER_AMG
                            : diffusion && wants_gmg(&o) && prefers_gmg(s->problem->mesh) ? PRECONDITIONER_GMG
                                                                                          : PRECONDITIONER_PMG;
-    if (options_refuse(&o, place, sentence) < 0) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "%s", sentence);
+    return options_check_place(&o, place);
 }
 
 /* What the choice depends on. */

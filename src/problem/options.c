@@ -94,15 +94,19 @@ facet_status options_read(const facet_options *given, struct options *o) {
 
 /* ------------------------------------------------------------------------------------------ the rules */
 
-#define BIT(name)     (1u << (name))
-#define ANY           (~1u) /* any word but the first, or a number */
-#define KEY(key)      BIT(OPTION_##key)
-#define PLAIN         (BIT(PRECONDITIONER_NONE) | BIT(PRECONDITIONER_JACOBI))
-#define SIMPLE        (PLAIN | BIT(PRECONDITIONER_BLOCK))
-#define MULTIGRIDS    (BIT(PRECONDITIONER_PMG) | BIT(PRECONDITIONER_GMG))
-#define OF_CONTINUOUS (~(BIT(SMOOTHER_PATCHES) - 1)) /* smoothers */
-#define OF_PMG        (BIT(SMOOTHER_AUTO) | BIT(SMOOTHER_FACES) | BIT(SMOOTHER_CELLS))
-#define UNSYMMETRIC   "the matrix of the formulation gradient under tractions is not symmetric, and "
+#define BIT(name)          (1u << (name))
+#define ANY                (~1u) /* any word but the first, or a number */
+#define KEY(key)           BIT(OPTION_##key)
+#define PLAIN              (BIT(PRECONDITIONER_NONE) | BIT(PRECONDITIONER_JACOBI))
+#define SIMPLE             (PLAIN | BIT(PRECONDITIONER_BLOCK))
+#define MULTIGRIDS         (BIT(PRECONDITIONER_PMG) | BIT(PRECONDITIONER_GMG))
+#define OF_CONTINUOUS      (~(BIT(SMOOTHER_PATCHES) - 1)) /* smoothers */
+#define OF_PMG             (BIT(SMOOTHER_AUTO) | BIT(SMOOTHER_FACES) | BIT(SMOOTHER_CELLS))
+#define PRECONDITIONED     (~(BIT(PRECONDITIONER_AUTO) | BIT(PRECONDITIONER_NONE)))
+#define OF_CYCLES          (KEY(CYCLE) | KEY(SMOOTHER) | KEY(SMOOTHER_DEGREE) | KEY(PRECISION)) /* keys */
+#define ALONE              0, 0
+#define BESIDE(key, words) OPTION_##key, words
+#define UNSYMMETRIC        "the matrix of the formulation gradient under tractions is not symmetric, and "
 
 static unsigned bits(const struct options *o, int key) {
     int given = key == OPTION_SMOOTHER_DEGREE   ? o->smoother_degree > 0
@@ -124,89 +128,87 @@ static const struct refusal {
     unsigned beside;
     const char *sentence;
 } rules[] = {
-    {KEY(PLANE), ANY, AT_DIFFUSION, 0, 0, "plane belongs to elasticity"},
-    {KEY(FORMULATION), ANY, AT_DIFFUSION, 0, 0, "a formulation belongs to elasticity"},
-    {KEY(DISCRETIZATION), ANY, AT_ELASTICITY, 0, 0,
+    {KEY(PLANE), ANY, AT_DIFFUSION, ALONE, "plane belongs to elasticity"},
+    {KEY(FORMULATION), ANY, AT_DIFFUSION, ALONE, "a formulation belongs to elasticity"},
+    {KEY(DISCRETIZATION), ANY, AT_ELASTICITY, ALONE,
      "the discretization %w belongs to equation: diffusion; elasticity has hdg"},
-    {KEY(OPERATOR), BIT(OPERATOR_MAPPED), AT_CONTINUOUS, 0, 0,
+    {KEY(OPERATOR), BIT(OPERATOR_MAPPED), AT_CONTINUOUS, ALONE,
      "the operator %w belongs to the discretizations hdg and condensed; continuous has tensor"},
-    {KEY(SMOOTHER), OF_CONTINUOUS, AT_TRACE, 0, 0,
+    {KEY(SMOOTHER), OF_CONTINUOUS, AT_TRACE, ALONE,
      "the smoother %w belongs to the discretization continuous"},
-    {KEY(PRECONDITIONER), BIT(PRECONDITIONER_PATCHES), AT_TRACE, 0, 0,
+    {KEY(PRECONDITIONER), BIT(PRECONDITIONER_PATCHES), AT_TRACE, ALONE,
      "the preconditioner %w belongs to the discretization continuous"},
-    {KEY(PRECONDITIONER), BIT(PRECONDITIONER_GMG), 0, OPTION_DISCRETIZATION, BIT(DISCRETIZATION_CONDENSED),
+    {KEY(PRECONDITIONER), BIT(PRECONDITIONER_GMG), 0, BESIDE(DISCRETIZATION, BIT(DISCRETIZATION_CONDENSED)),
      "the preconditioner gmg belongs to the discretizations hdg and continuous; use amg"},
-    {KEY(PRECONDITIONER), ~(BIT(PRECONDITIONER_AUTO) | BIT(PRECONDITIONER_NONE)), AT_TRACE, OPTION_METHOD,
-     BIT(METHOD_DIRECT), "a direct solve has no preconditioner; it needs method: cg"},
+    {KEY(PRECONDITIONER), PRECONDITIONED, AT_TRACE, BESIDE(METHOD, BIT(METHOD_DIRECT)),
+     "a direct solve has no preconditioner; it needs method: cg"},
 
     /* Continuous elements. */
     {KEY(PRECONDITIONER),
-     ~(BIT(PRECONDITIONER_AUTO) | PLAIN | BIT(PRECONDITIONER_GMG) | BIT(PRECONDITIONER_PATCHES)), AT_BRICK, 0,
-     0,
+     ~(BIT(PRECONDITIONER_AUTO) | PLAIN | BIT(PRECONDITIONER_GMG) | BIT(PRECONDITIONER_PATCHES)), AT_BRICK,
+     ALONE,
      "the preconditioner %w does not belong to the discretization continuous, which has none, jacobi, gmg "
-     "and "
-     "patches"},
-    {KEY(COARSE_DEVICE) | KEY(COARSE_UNKNOWNS) | KEY(DEGREES) | KEY(FILL), ANY, AT_BRICK, 0, 0,
+     "and patches"},
+    {KEY(COARSE_DEVICE) | KEY(COARSE_UNKNOWNS) | KEY(DEGREES) | KEY(FILL), ANY, AT_BRICK, ALONE,
      "%a belongs to the discretization hdg"},
-    {KEY(METHOD), BIT(METHOD_DIRECT), AT_BRICK | AT_VARYING, 0, 0,
+    {KEY(METHOD), BIT(METHOD_DIRECT), AT_BRICK | AT_VARYING, ALONE,
      "the direct solve of the discretization continuous needs a conductivity and a reaction that are the "
-     "same "
-     "in all cells; use {method: cg}"},
-    {KEY(CYCLE) | KEY(SMOOTHER) | KEY(SMOOTHER_DEGREE) | KEY(PRECISION), ANY, AT_BRICK, OPTION_METHOD,
-     BIT(METHOD_DIRECT), "%a does not belong to the direct solve"},
-    {KEY(PRECONDITIONER), ~(BIT(PRECONDITIONER_AUTO) | BIT(PRECONDITIONER_NONE)), AT_BRICK, OPTION_METHOD,
-     BIT(METHOD_DIRECT), "%a does not belong to the direct solve"},
-    {KEY(CYCLE) | KEY(SMOOTHER) | KEY(SMOOTHER_DEGREE) | KEY(PRECISION), ANY, AT_BRICK, OPTION_PRECONDITIONER,
-     PLAIN, "%a needs the preconditioner gmg or patches, not %o"},
-    {KEY(METHOD), BIT(METHOD_MULTIGRID), AT_BRICK, OPTION_PRECONDITIONER, PLAIN,
+     "same in all cells; use {method: cg}"},
+    {OF_CYCLES, ANY, AT_BRICK, BESIDE(METHOD, BIT(METHOD_DIRECT)), "%a does not belong to the direct solve"},
+    {KEY(PRECONDITIONER), PRECONDITIONED, AT_BRICK, BESIDE(METHOD, BIT(METHOD_DIRECT)),
+     "%a does not belong to the direct solve"},
+    {OF_CYCLES, ANY, AT_BRICK, BESIDE(PRECONDITIONER, PLAIN),
+     "%a needs the preconditioner gmg or patches, not %o"},
+    {KEY(METHOD), BIT(METHOD_MULTIGRID), AT_BRICK, BESIDE(PRECONDITIONER, PLAIN),
      "the method multigrid needs the preconditioner gmg or patches, not %o"},
-    {KEY(SMOOTHER), ANY & ~OF_CONTINUOUS, AT_BRICK, 0, 0,
+    {KEY(SMOOTHER), ANY & ~OF_CONTINUOUS, AT_BRICK, ALONE,
      "the smoother %w belongs to the discretization hdg; continuous has patches, additive, point, jacobi and "
      "chebyshev"},
     {KEY(SMOOTHER), BIT(SMOOTHER_POINT) | BIT(SMOOTHER_JACOBI) | BIT(SMOOTHER_CHEBYSHEV), AT_BRICK,
-     OPTION_PRECONDITIONER, BIT(PRECONDITIONER_PATCHES),
+     BESIDE(PRECONDITIONER, BIT(PRECONDITIONER_PATCHES)),
      "the preconditioner patches smooths with patches; the smoother %w goes with gmg"},
-    {KEY(SMOOTHER_DEGREE), ANY, AT_BRICK, OPTION_SMOOTHER, BIT(SMOOTHER_JACOBI),
+    {KEY(SMOOTHER_DEGREE), ANY, AT_BRICK, BESIDE(SMOOTHER, BIT(SMOOTHER_JACOBI)),
      "the smoother jacobi takes one step; with a smoother_degree it is chebyshev"},
-    {KEY(CYCLE), BIT(CYCLE_FULL), AT_BRICK, OPTION_METHOD, BIT(METHOD_CG) | BIT(METHOD_FGMRES),
+    {KEY(CYCLE), BIT(CYCLE_FULL), AT_BRICK, BESIDE(METHOD, BIT(METHOD_CG) | BIT(METHOD_FGMRES)),
      "the cycle full goes with the method multigrid, not with %o"},
-    {KEY(CYCLE), BIT(CYCLE_F), AT_BRICK, OPTION_METHOD, BIT(METHOD_CG),
+    {KEY(CYCLE), BIT(CYCLE_F), AT_BRICK, BESIDE(METHOD, BIT(METHOD_CG)),
      "the cycle F is not symmetric, as cg needs it; use {method: fgmres}"},
 
     /* HDG on boxes. */
-    {KEY(METHOD), BIT(METHOD_DIRECT), AT_TENSOR | AT_VARYING, 0, 0,
+    {KEY(METHOD), BIT(METHOD_DIRECT), AT_TENSOR | AT_VARYING, ALONE,
      "the direct solve with the operator tensor needs a conductivity and a reaction that are the same in all "
      "cells; use {method: cg}, or operator: mapped"},
-    {KEY(PRECISION), ANY, AT_TENSOR, OPTION_METHOD, BIT(METHOD_DIRECT),
+    {KEY(PRECISION), ANY, AT_TENSOR, BESIDE(METHOD, BIT(METHOD_DIRECT)),
      "precision belongs to the preconditioners pmg, additive and chebyshev"},
-    {KEY(PRECISION), ANY, AT_TENSOR, OPTION_PRECONDITIONER, SIMPLE,
+    {KEY(PRECISION), ANY, AT_TENSOR, BESIDE(PRECONDITIONER, SIMPLE),
      "precision belongs to the preconditioners pmg, additive and chebyshev"},
 
     /* Mapped cells; the preconditioner is that which is taken. */
-    {KEY(METHOD), BIT(METHOD_CG) | BIT(METHOD_MULTIGRID) | BIT(METHOD_DIRECT), AT_NONSYMMETRIC, 0, 0,
+    {KEY(METHOD), BIT(METHOD_CG) | BIT(METHOD_MULTIGRID) | BIT(METHOD_DIRECT), AT_NONSYMMETRIC, ALONE,
      UNSYMMETRIC "the method %w needs one that is; use fgmres, or the formulation symmetric"},
-    {KEY(PRECONDITIONER), BIT(PRECONDITIONER_AMG), AT_NONSYMMETRIC, 0, 0,
+    {KEY(PRECONDITIONER), BIT(PRECONDITIONER_AMG), AT_NONSYMMETRIC, ALONE,
      UNSYMMETRIC "amg needs one that is; use pmg or gmg"},
-    {KEY(METHOD), BIT(METHOD_MULTIGRID), AT_MAPPED, OPTION_PRECONDITIONER, SIMPLE,
+    {KEY(METHOD), BIT(METHOD_MULTIGRID), AT_MAPPED, BESIDE(PRECONDITIONER, SIMPLE),
      "the method multigrid takes the preconditioner amg, pmg or gmg, not %o"},
-    {KEY(CYCLE), ANY, AT_MAPPED, OPTION_PRECONDITIONER, SIMPLE,
+    {KEY(CYCLE), ANY, AT_MAPPED, BESIDE(PRECONDITIONER, SIMPLE),
      "a cycle belongs to the preconditioners amg, pmg and gmg"},
-    {KEY(DEGREES), ANY, AT_MAPPED, OPTION_PRECONDITIONER, ~BIT(PRECONDITIONER_GMG),
+    {KEY(DEGREES), ANY, AT_MAPPED, BESIDE(PRECONDITIONER, ~BIT(PRECONDITIONER_GMG)),
      "a sequence of degrees belongs to the preconditioner gmg"},
-    {KEY(FILL) | KEY(COARSE_UNKNOWNS), ANY, AT_MAPPED, OPTION_PRECONDITIONER, ~BIT(PRECONDITIONER_GMG),
+    {KEY(FILL) | KEY(COARSE_UNKNOWNS), ANY, AT_MAPPED, BESIDE(PRECONDITIONER, ~BIT(PRECONDITIONER_GMG)),
      "%k belongs to the preconditioner gmg"},
-    {KEY(FILL), ANY, AT_MAPPED, OPTION_SMOOTHER, ~BIT(SMOOTHER_FSAI), "fill belongs to the smoother fsai"},
-    {KEY(COARSE_UNKNOWNS), ANY, AT_MAPPED, OPTION_COARSE_DEVICE, BIT(COARSE_DEVICE_SAME),
+    {KEY(FILL), ANY, AT_MAPPED, BESIDE(SMOOTHER, ~BIT(SMOOTHER_FSAI)), "fill belongs to the smoother fsai"},
+    {KEY(COARSE_UNKNOWNS), ANY, AT_MAPPED, BESIDE(COARSE_DEVICE, BIT(COARSE_DEVICE_SAME)),
      "coarse_unknowns needs a coarse_device other than the device itself"},
-    {KEY(SMOOTHER), ~OF_PMG, AT_MAPPED, OPTION_PRECONDITIONER, BIT(PRECONDITIONER_PMG),
+    {KEY(SMOOTHER), ~OF_PMG, AT_MAPPED, BESIDE(PRECONDITIONER, BIT(PRECONDITIONER_PMG)),
      "the smoother %w belongs to the preconditioner gmg; pmg has faces and cells"},
     {KEY(SMOOTHER) | KEY(SMOOTHER_DEGREE) | KEY(COARSE_DEVICE) | KEY(PRECISION), ANY, AT_MAPPED,
-     OPTION_PRECONDITIONER, ~MULTIGRIDS, "%k belongs to the preconditioners pmg and gmg"},
-    {KEY(PRECONDITIONER), BIT(PRECONDITIONER_PMG), AT_MAPPED, OPTION_DISCRETIZATION,
-     BIT(DISCRETIZATION_CONDENSED), "the preconditioner pmg belongs to the discretization hdg; use amg"},
-    {KEY(SMOOTHER), BIT(SMOOTHER_ROWS), AT_NO_ROWS, OPTION_PRECONDITIONER, BIT(PRECONDITIONER_GMG),
+     BESIDE(PRECONDITIONER, ~MULTIGRIDS), "%k belongs to the preconditioners pmg and gmg"},
+    {KEY(PRECONDITIONER), BIT(PRECONDITIONER_PMG), AT_MAPPED,
+     BESIDE(DISCRETIZATION, BIT(DISCRETIZATION_CONDENSED)),
+     "the preconditioner pmg belongs to the discretization hdg; use amg"},
+    {KEY(SMOOTHER), BIT(SMOOTHER_ROWS), AT_NO_ROWS, BESIDE(PRECONDITIONER, BIT(PRECONDITIONER_GMG)),
      "the smoother rows is for one unknown function on quads, on the devices cpu and ref; use faces"},
-    {KEY(PRECISION), BIT(PRECISION_MIXED), AT_NONSYMMETRIC, 0, 0,
+    {KEY(PRECISION), BIT(PRECISION_MIXED), AT_NONSYMMETRIC, ALONE,
      "the trace matrix of tractions in the gradient formulation has no single precision"},
 };
 
@@ -248,6 +250,11 @@ int options_refuse(const struct options *o, unsigned place, char sentence[OPTION
     return -1;
 }
 
+facet_status options_check_place(const struct options *o, unsigned place) {
+    char sentence[OPTIONS_SENTENCE_BYTES];
+    return options_refuse(o, place, sentence) < 0 ? FACET_OK : base_fail(FACET_ERROR_INPUT, "%s", sentence);
+}
+
 unsigned options_place(const struct options *o, facet_equation equation) {
     return (equation == FACET_ELASTICITY ? AT_ELASTICITY : AT_DIFFUSION) |
            (o->discretization == DISCRETIZATION_CONTINUOUS ? AT_CONTINUOUS : AT_TRACE);
@@ -273,7 +280,6 @@ static facet_status check_degree(const struct options *o) {
 facet_status options_check(const struct options *o, facet_equation equation) {
     facet_status status = FACET_OK;
     const struct device *device;
-    char sentence[OPTIONS_SENTENCE_BYTES];
     TRY(check_degree(o));
     if (o->tau_hat < 0.0 || !isfinite(o->tau_hat))
         FAIL(FACET_ERROR_INPUT, "tau.hat must be positive, not %g", o->tau_hat);
@@ -288,7 +294,7 @@ facet_status options_check(const struct options *o, facet_equation equation) {
         FAIL(FACET_ERROR_INPUT, "fill must not be negative: %g", o->fill);
     if (o->coarse_unknowns < 0)
         FAIL(FACET_ERROR_INPUT, "coarse_unknowns must not be negative: %lld", (long long)o->coarse_unknowns);
-    if (options_refuse(o, options_place(o, equation), sentence) >= 0) FAIL(FACET_ERROR_INPUT, "%s", sentence);
+    TRY(options_check_place(o, options_place(o, equation)));
     if (o->coarse_device != COARSE_DEVICE_SAME)
         TRY(base_wrap(device_find(option_words[OPTION_COARSE_DEVICE][o->coarse_device], &device),
                       "coarse_device"));

@@ -118,7 +118,8 @@ unsigned options_place(const struct options *options, facet_equation equation);
  * so; -1: there is none. */
 #define OPTIONS_SENTENCE_BYTES 256
 int options_refuse(const struct options *options, unsigned place, char sentence[OPTIONS_SENTENCE_BYTES]);
-/* The same as a status, with all numbers looked at. */
+/* The same as a status; and before the backend is known, with all numbers looked at. */
+facet_status options_check_place(const struct options *options, unsigned place);
 facet_status options_check(const struct options *options, facet_equation equation);
 
 /* The first thing that only mapped cells (AT_MAPPED) or boxes (AT_TENSOR) have, and what to do without it;

@@ -58,7 +58,9 @@ facet_status problem_set_field(facet_problem *problem, struct field **slot, cons
 facet_status problem_add_condition(facet_problem *problem, const char *part,
                                    struct problem_condition condition);
 
-/* material.c: whether the moduli of all cells are such that the problem is solvable, looked at in the middle
+/* material.c: what is wrong with E and nu (young), or mu and lambda, as a sentence; NULL: nothing. */
+const char *problem_find_fault(int young, const double pair[2], char *text, size_t text_bytes);
+/* Whether the moduli of all cells are such that the problem is solvable, looked at in the middle
  * of every cell; what is wrong goes to `errors`. */
 struct text;
 facet_status problem_check_moduli(const struct problem *problem, const int32_t *cell_region,

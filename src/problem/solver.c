@@ -98,7 +98,6 @@ static facet_status choose_backend(struct facet_solver *s, hdg_rule_maker maker,
                                    int *box) {
     static const char *const kernels[] = {"condense_affine", "cell_apply", NULL};
     facet_status status = FACET_OK;
-    char sentence[OPTIONS_SENTENCE_BYTES];
     *box = 0;
     if (maker == NULL) TRY(choose_operator(s, data, box));
     s->operator_used = *box ? OPERATOR_TENSOR : OPERATOR_MAPPED;
@@ -111,7 +110,7 @@ static facet_status choose_backend(struct facet_solver *s, hdg_rule_maker maker,
     }
     unsigned place = s->options.discretization == DISCRETIZATION_CONTINUOUS ? AT_BRICK : AT_TENSOR;
     if (!box_data_is_uniform(data)) place |= AT_VARYING;
-    if (options_refuse(&s->options, place, sentence) >= 0) FAIL(FACET_ERROR_INPUT, "%s", sentence);
+    TRY(options_check_place(&s->options, place));
 done:
     return status;
 }
