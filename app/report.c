@@ -77,7 +77,7 @@ void report_header(const struct run *run, struct text *out) {
                 option_words[OPTION_DISCRETIZATION][file->options.discretization],
                 elastic ? option_words[OPTION_FORMULATION][file->options.formulation] : "",
                 elastic ? " formulation, " : "", run->degree);
-    if (run->solver && strcmp(run->report.operator_name, "mapped") != 0)
+    if (run->solver && run->solver->operator_used != OPERATOR_MAPPED)
         text_printf(out, ", operator %s", run->report.operator_name);
     if (run->solver && run->report.trace_unknowns < 0)
         text_printf(out, ": %s", report_number_of(run->report.volume_unknowns, "unknown").text);
@@ -93,7 +93,7 @@ void report_header(const struct run *run, struct text *out) {
 }
 
 static void put_solver(const facet_report *r, struct text *out) {
-    int direct = strcmp(r->method, "direct") == 0;
+    int direct = options_find(OPTION_METHOD, r->method) == METHOD_DIRECT;
     text_printf(out, "solve     %s%s%s: %s\n", r->method, direct ? "" : " with preconditioner ",
                 direct ? "" : r->preconditioner, r->converged ? r->reason : "NOT CONVERGED");
     if (!r->converged) text_printf(out, "          %s\n", r->reason);
