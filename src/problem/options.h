@@ -13,30 +13,31 @@
 
 /* clang-format off */
 /* The first word of a list is what is taken when none is given. */
-#define DISCRETIZATION_WORDS(W, K) W(K, HDG, "hdg") W(K, CONDENSED, "condensed") W(K, CONTINUOUS, "continuous")
-#define OPERATOR_WORDS(W, K)       W(K, AUTO, "auto") W(K, MAPPED, "mapped") W(K, TENSOR, "tensor")
-#define FORMULATION_WORDS(W, K)    W(K, SYMMETRIC, "symmetric") W(K, GRADIENT, "gradient")
-#define PLANE_WORDS(W, K)          W(K, STRAIN, "strain") W(K, STRESS, "stress")
-#define METHOD_WORDS(W, K)                                                                                   \
-    W(K, AUTO, "auto") W(K, CG, "cg") W(K, FGMRES, "fgmres") W(K, MULTIGRID, "multigrid")                    \
-    W(K, DIRECT, "direct")
-#define PRECONDITIONER_WORDS(W, K)                                                                           \
-    W(K, AUTO, "auto") W(K, NONE, "none") W(K, JACOBI, "jacobi") W(K, BLOCK, "block") W(K, AMG, "amg")       \
-    W(K, PMG, "pmg") W(K, ADDITIVE, "additive") W(K, CHEBYSHEV, "chebyshev") W(K, GMG, "gmg")                \
-    W(K, PATCHES, "patches")
-#define CYCLE_WORDS(W, K)                                                                                    \
-    W(K, AUTO, "auto") W(K, V, "V") W(K, W, "W") W(K, F, "F") W(K, FULL, "full")
-#define SMOOTHER_WORDS(W, K)                                                                                 \
-    W(K, AUTO, "auto") W(K, FACES, "faces") W(K, ROWS, "rows") W(K, CELLS, "cells")                          \
-    W(K, VERTICES, "vertices") W(K, FSAI, "fsai") W(K, SWEEP_CELLS, "sweep-cells")                           \
-    W(K, SWEEP_VERTICES, "sweep-vertices") W(K, PATCHES, "patches") W(K, ADDITIVE, "additive")               \
-    W(K, POINT, "point") W(K, JACOBI, "jacobi") W(K, CHEBYSHEV, "chebyshev")
-#define PRECISION_WORDS(W, K)      W(K, AUTO, "auto") W(K, DOUBLE, "double") W(K, MIXED, "mixed")
-#define COARSE_DEVICE_WORDS(W, K)                                                                            \
-    W(K, SAME, "same") W(K, REF, "ref") W(K, CPU, "cpu") W(K, DEBUG, "debug") W(K, CUDA, "cuda")
-#define DEGREES_WORDS(W, K)                                                                                  \
-    W(K, AUTO, "auto") W(K, ARITHMETIC, "arithmetic") W(K, EVEN, "even") W(K, GEOMETRIC, "geometric")        \
-    W(K, STRAIGHT, "straight")
+#define DISCRETIZATION_WORDS(X, K)                                                                           \
+    X(K, HDG, "hdg") X(K, CONDENSED, "condensed") X(K, CONTINUOUS, "continuous")
+#define OPERATOR_WORDS(X, K)       X(K, AUTO, "auto") X(K, MAPPED, "mapped") X(K, TENSOR, "tensor")
+#define FORMULATION_WORDS(X, K)    X(K, SYMMETRIC, "symmetric") X(K, GRADIENT, "gradient")
+#define PLANE_WORDS(X, K)          X(K, STRAIN, "strain") X(K, STRESS, "stress")
+#define METHOD_WORDS(X, K)                                                                                   \
+    X(K, AUTO, "auto") X(K, CG, "cg") X(K, FGMRES, "fgmres") X(K, MULTIGRID, "multigrid")                    \
+    X(K, DIRECT, "direct")
+#define PRECONDITIONER_WORDS(X, K)                                                                           \
+    X(K, AUTO, "auto") X(K, NONE, "none") X(K, JACOBI, "jacobi") X(K, BLOCK, "block") X(K, AMG, "amg")       \
+    X(K, PMG, "pmg") X(K, ADDITIVE, "additive") X(K, CHEBYSHEV, "chebyshev") X(K, GMG, "gmg")                \
+    X(K, PATCHES, "patches")
+#define CYCLE_WORDS(X, K)                                                                                    \
+    X(K, AUTO, "auto") X(K, V, "V") X(K, W, "W") X(K, F, "F") X(K, FULL, "full")
+#define SMOOTHER_WORDS(X, K)                                                                                 \
+    X(K, AUTO, "auto") X(K, FACES, "faces") X(K, ROWS, "rows") X(K, CELLS, "cells")                          \
+    X(K, VERTICES, "vertices") X(K, FSAI, "fsai") X(K, SWEEP_CELLS, "sweep-cells")                           \
+    X(K, SWEEP_VERTICES, "sweep-vertices") X(K, PATCHES, "patches") X(K, ADDITIVE, "additive")               \
+    X(K, POINT, "point") X(K, JACOBI, "jacobi") X(K, CHEBYSHEV, "chebyshev")
+#define PRECISION_WORDS(X, K)      X(K, AUTO, "auto") X(K, DOUBLE, "double") X(K, MIXED, "mixed")
+#define COARSE_DEVICE_WORDS(X, K)                                                                            \
+    X(K, SAME, "same") X(K, REF, "ref") X(K, CPU, "cpu") X(K, DEBUG, "debug") X(K, CUDA, "cuda")
+#define DEGREES_WORDS(X, K)                                                                                  \
+    X(K, AUTO, "auto") X(K, ARITHMETIC, "arithmetic") X(K, EVEN, "even") X(K, GEOMETRIC, "geometric")        \
+    X(K, STRAIGHT, "straight")
 
 /* Key, its name and member of struct options, member of facet_options, path in a case, how to speak of it. */
 #define OPTION_KEYS(K)                                                                                       \
@@ -51,13 +52,14 @@
     K(PRECISION, precision, precision, "solver.precision", "a precision")                                    \
     K(COARSE_DEVICE, coarse_device, coarse_device, "solver.coarse_device", "a coarse_device")                \
     K(DEGREES, degrees, degrees, "solver.degrees", "a sequence of degrees")
-/* clang-format on */
 
 /* enum option_method { METHOD_AUTO, METHOD_CG, ... }; and so on. */
 #define OPTION_ENUMERATOR(key, name, word)            key##_##name,
-#define OPTION_ENUM(key, member, api, path, phrase)   enum option_##member{key##_WORDS(OPTION_ENUMERATOR, key)};
+#define OPTION_ENUM(key, member, api, path, phrase)                                                          \
+    enum option_##member { key##_WORDS(OPTION_ENUMERATOR, key) };
 #define OPTION_KEY(key, member, api, path, phrase)    OPTION_##key,
 #define OPTION_MEMBER(key, member, api, path, phrase) int member;
+/* clang-format on */
 OPTION_KEYS(OPTION_ENUM)
 /* Behind the keys with words: numbers that belong to some of these, and are given or not. */
 enum option_key {
