@@ -57,8 +57,7 @@ static facet_status subject_create(const struct device *device, int degree, int 
     s->n = brick_n_nodes(&s->brick.cells);
     struct vector *vectors[2] = {&s->b, &s->x};
     for (int i = 0; i < 2; i++) {
-        TRY(single ? vector_create_single(device, s->n, vectors[i])
-                   : vector_create(device, s->n, vectors[i]));
+        TRY(vector_create_in(device, single ? F32 : F64, s->n, vectors[i]));
         vector_fill(vectors[i], i == 0 ? 1.0 : 0.0);
     }
     int64_t most = device_brick_scratch(device, &s->brick.cells);
@@ -76,19 +75,13 @@ done:
 }
 
 static void smooth(struct subject *s) {
-    if (s->b.single != NULL)
-        device_patch_sweep_single(s->device, &s->patches.plan, 0, s->b.single, s->x.single,
-                                  (float *)s->scratch);
-    else
-        device_patch_sweep(s->device, &s->patches.plan, 0, s->b.data, s->x.data, s->scratch);
+    device_patch_sweep(s->device, s->b.precision, &s->patches.plan, 0, s->b.numbers, s->x.numbers,
+                       s->scratch);
 }
 
 static void apply(struct subject *s) {
-    if (s->b.single != NULL)
-        device_brick_apply_single(s->device, &s->brick.cells, 1.0, s->b.single, 0.0, NULL, s->x.single,
-                                  (float *)s->scratch);
-    else
-        device_brick_apply(s->device, &s->brick.cells, 1.0, s->b.data, 0.0, NULL, s->x.data, s->scratch);
+    device_brick_apply(s->device, s->b.precision, &s->brick.cells, 1.0, s->b.numbers, 0.0, NULL, s->x.numbers,
+                       s->scratch);
 }
 
 static void copy(struct subject *s) {

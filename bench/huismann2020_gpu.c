@@ -48,11 +48,10 @@ done:
 
 static void run(struct subject *s) {
     struct box_step product = {.product = 1}, update = {.direction = 1, .a = 1.0, .b = 1e-3, .x_old = 1e-3};
-    size_t bytes = (size_t)s->d.n * (s->d.single != NULL ? sizeof(float) : sizeof(double));
+    size_t bytes = (size_t)s->d.n * precision_size(s->d.precision);
     double sums[2];
     if (s->what == COPY)
-        device_move(s->d.device, s->d.single != NULL ? (void *)s->y.single : (void *)s->y.data,
-                    s->d.single != NULL ? (void *)s->d.single : (void *)s->d.data, bytes);
+        device_move(s->d.device, s->y.numbers, s->d.numbers, bytes);
     else if (s->what == PRODUCT)
         boxhdg_lanes_step(s->lanes, &product, NULL, NULL, NULL, &s->d, NULL, &s->y);
     else if (s->what == UPDATE)

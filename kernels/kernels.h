@@ -1,20 +1,18 @@
-/* The typed table of hot kernels: the only seam between src/ and the hardware.
+/* The table of hot kernels that kernels.def lists, and the structs they are called with.
  *
- * kernels/ref holds the plain-C specification of every entry. A device starts from a table and overrides what
- * it does better; all its entries must give what ref gives up to rounding. Pointers are addresses in the
- * device's memory; structs, sizes and scalars come from the host. src/device is the only includer.
+ * A device starts from a table and overrides what it does better; all its entries must give what ref gives up
+ * to rounding. Pointers are addresses in the device's memory; structs, sizes and scalars come from the host.
+ * src/device is the only includer.
  *
  * Lanes. Arrays of many small things of one shape (element matrices, element vectors) are kept in batches of
  * KERNEL_LANES cells, the cell being the fastest index: entry e of cell c is at [(c / LANES) * n_entries +
  * e][c % LANES]. Lanes beyond the last cell exist and hold what the caller put there. Symmetric matrices keep
  * one triangle: entry (i, j), j <= i, is number i (i + 1) / 2 + j.
- *
- * Precision. An entry whose name ends in _single is the entry without that ending with arrays of float:
- * factors come as doubles and are rounded, and sums are taken in float, except for dot_single.
  */
 #ifndef FACET_KERNELS_H
 #define FACET_KERNELS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kernels/box.h"
@@ -32,13 +30,13 @@ struct cell_plan {
     int64_t run;                  /* >= 1; the last run of a colour may be shorter */
     const int64_t *colour_starts; /* n_colours + 1, into colour_batches; on the host */
     const int64_t *colour_batches;
-    const int64_t *maps;    /* batch x n_faces x LANES: first unknown of a face, -1: none (counts as zero,
-                               receives nothing) */
-    const double *matrices; /* batch x n (n + 1) / 2 x LANES */
-    const float *single;    /* the same for cell_apply_single, which reads nothing of `matrices` */
+    const int64_t *maps;  /* batch x n_faces x LANES: first unknown of a face, -1: none (counts as zero,
+                             receives nothing) */
+    const void *matrices; /* batch x n (n + 1) / 2 x LANES numbers of the precision of the vectors */
 };
 
-/* Facet-wise product. Row block r (a face) sums its panels; panel p couples it with the unknowns columns[p]
+/* The trace matrix by faces. Row block r (a face) sums its panels; panel p couples it with the unknowns
+ * columns[p]
  * .. columns[p] + sizes[p] - 1 and is stored as sizes[p] rows of its row block's length: y_r += panel' x. */
 struct facet_plan {
     int64_t n_rows;
@@ -47,7 +45,7 @@ struct facet_plan {
     const int64_t *columns;     /* per panel */
     const int32_t *sizes;       /* per panel */
     const int64_t *starts;      /* per panel: where it lies in values */
-    const double *values;
+    const void *values;         /* numbers of the precision of the vectors */
 };
 
 /* Patches of row blocks whose unknowns are solved for together. Patch p has the row blocks blocks[first[p]]
@@ -57,14 +55,11 @@ struct facet_plan {
  */
 struct facet_patches {
     struct facet_plan rows;
-    const float *single; /* the values of the panels for facet_sweep_single, which reads nothing of those of
-                            `rows` and of `inverses` */
     int64_t n_patches;
-    const int64_t *first;         /* n_patches + 1 */
-    const int64_t *blocks;        /* row blocks */
-    const int64_t *starts;        /* n_patches: where the inverse of a patch begins */
-    const double *inverses;       /* symmetric, all rows of it */
-    const float *inverses_single; /* likewise */
+    const int64_t *first;  /* n_patches + 1 */
+    const int64_t *blocks; /* row blocks */
+    const int64_t *starts; /* n_patches: where the inverse of a patch begins */
+    const void *inverses;  /* symmetric, all rows of it; numbers of the precision of the vectors */
     int n_colours;
     const int64_t *colour_starts; /* n_colours + 1: patches; on the host */
     int64_t largest;              /* unknowns of the largest patch */
@@ -122,161 +117,31 @@ struct sum_tables {
     const int32_t *signs;  /* n: the number of the sign, -1: none */
 };
 
+/* Precision is an index: of the entries of a kernel, of a vector, of an operator. */
+enum precision { F64, F32, N_PRECISIONS };
+static inline size_t precision_size(enum precision precision) {
+    return precision == F32 ? sizeof(float) : sizeof(double);
+}
+
+/* The words of kernels.def. */
+#define KERNEL_NONE  void
+#define KERNEL_COUNT int64_t
+#define KERNEL_SUM   double
+#define KERNEL_SUMS  void
+#define KERNEL_ONE   1
+#define KERNEL_BOTH  N_PRECISIONS
+
+/* The table: of a kernel in ONE precision entry 0; NULL: not there. */
+#define REAL void
 struct kernels {
-    void (*fill)(int64_t n, double a, double *x); /* x = a */
-    void (*axpby)(int64_t n, double a, const double *x, double b,
-                  double *y); /* y = a x + b y; b = 0 ignores y */
-    void (*multiply)(int64_t n, const double *d, const double *x, double *y); /* y_i = d_i x_i */
-    double (*dot)(int64_t n, const double *x, const double *y);
-    /* x at n different places becomes the values; NULL: zero. */
-    void (*put_entries)(int64_t n, const int64_t *places, const double *values, double *x);
-    /* y = A x, A in compressed rows: row i holds entries offsets[i] .. offsets[i+1]-1. */
-    void (*csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const double *values,
-                      const double *x, double *y);
-    /* y = A x, A with `width` entries in every row, entry k of row i at [k * n_rows + i]; column -1: none. */
-    void (*ell_apply)(int64_t n_rows, int width, const int32_t *columns, const double *values,
-                      const double *x, double *y);
-    /* y_b = B_b x_b: block b covers unknowns first[b] .. first[b+1]-1, its square matrix (rows) begins at
-     * matrices[starts[b]]. */
-    void (*block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const double *matrices,
-                        const double *x, double *y);
-    /* One step of a polynomial smoother over these blocks: r = f - t (t NULL: r = f), d = a B r + b d,
-     * x = c x + d. b = 0 and c = 0 ignore d and x. r may be f. */
-    void (*block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
-                         const double *matrices, double a, double b, double c, const double *f,
-                         const double *t, double *r, double *d, double *x);
-    void (*facet_apply)(const struct facet_plan *plan, const double *x, double *y); /* y = K x */
-    void (*cell_apply)(const struct cell_plan *plan, const double *x, double *y);   /* y += K x */
-    /* The run (>= 1) that cell_apply likes best when the matrices of a batch have so many bytes. */
-    int64_t (*cell_run)(int64_t batch_bytes);
-    /* One step over all patches, colour by colour (backward: from the last colour to the first): x_p = x_p +
-     * B_p (f - K x)_p, K being the panels, B_p the inverse of a patch. scratch: facet_sweep_scratch numbers
-     * of the precision of the vectors. */
-    void (*facet_sweep)(const struct facet_patches *patches, int backward, const double *f, double *x,
-                        double *scratch);
-    int64_t (*facet_sweep_scratch)(const struct facet_patches *patches);
-
-    /* Condenses batches of affine cells from their coefficients (batch x affine_layout.count x LANES), faces
-     * in the orientations of each cell: with S, R and H + G'A^-1 G as in src/hdg/hdg.h, factor (batch x
-     * N(N+1)/2 x LANES): entry (i, j) holds R_ji of S = R'R; U (batch x N n x LANES) = S^-1 R; K (batch x n
-     * (n+1)/2 x LANES). scratch: condense_scratch numbers. Returns the first batch where S is not positive
-     * definite, or -1. */
-    int64_t (*condense_affine)(const struct affine_tables *tables, int64_t n_batches,
-                               const double *coefficients, double *factor, double *U, double *K,
-                               double *scratch);
-    int64_t (*condense_scratch)(const struct affine_tables *tables);
-    /* Condenses combinations S R; R' H of reference matrices from their coefficients (batch x (n_terms +
-     * n_signs) x LANES: c, then the signs): factor of S as above, U = -S^-1 R, K = H - R'S^-1 R. scratch:
-     * condense_sum_scratch numbers. Returns the first batch where S is not positive definite, or -1. */
-    int64_t (*condense_sum)(const struct sum_tables *tables, int64_t n_batches, const double *coefficients,
-                            double *factor, double *U, double *K, double *scratch);
-    int64_t (*condense_sum_scratch)(const struct sum_tables *tables);
-    /* out (batch x n x LANES) = U'f, f (batch x N x LANES). */
-    void (*batch_load)(int64_t n_batches, int N, int n, const double *U, const double *f, double *out);
-    /* f (batch x N x LANES) becomes u = S^-1 f + U uhat, uhat (batch x n x LANES). */
-    void (*batch_recover)(int64_t n_batches, int N, int n, const double *factor, const double *U,
-                          const double *uhat, double *f);
-    /* q (batch x dim N x LANES) = A^-1 (D u - G uhat) of affine cells. */
-    void (*affine_flux)(const struct affine_tables *tables, int64_t n_batches, const double *coefficients,
-                        const double *u, const double *uhat, double *q);
-
-    /* HDG on a box; kernels/box.h. */
-    double (*box_step)(const struct box_plan *plan, const struct box_step *step, const double *f, double *r,
-                       const double *e, double *d, double *x, double *y);
-    /* r -= alpha y; sums (on the host): r . D r, and |r|^2 in plain modes; moments (NULL: not wanted): for
-     * every face-pack the sums of r times hats over its blocks. */
-    void (*box_residual)(const struct box_plan *plan, double alpha, const double *y, double *r,
-                         double *moments, double *sums);
-    /* Between vertex values and coefficients of faces. The lattice has packs LANES + 1 numbers in a row
-     * (cells
-     * + 1 of them vertices, the others zero), rows and layers of vertices being cells + 1 of an axis that is
-     * present, else 1. A face with the corners g(-,-) .. g(+,+) has the coefficients of its bilinear function
-     * in 1, xi_q, xi_p, xi_p xi_q; those of lanes without a face are zero. Vertices of fixed planes must be
-     * zero. box_restrict is the transpose. */
-    void (*box_prolong)(const struct box_plan *plan, const double *vertices, double *coefficients);
-    void (*box_restrict)(const struct box_plan *plan, const double *moments, double *vertices);
-    /* The right-hand side in lanes from f at the points of all cells (NULL: zero); u at the points from the
-     * trace in lanes and f, which may be u. */
-    void (*box_load)(const struct box_plan *plan, const struct box_points *points, const double *f,
-                     double *F);
-    void (*box_recover)(const struct box_plan *plan, const struct box_points *points, const double *trace,
-                        const double *f, double *u);
-    /* y[o][i][r] = sum over q of T[i n_in + q] x[o][q][r], o < outer, i < n_out, q < n_in, r < inner. */
-    void (*axis_apply)(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *x,
-                       double *y);
-    /* Continuous elements on bricks (kernels/brick.h). Nodes that carry Dirichlet values are called fixed.
-     *
-     * y = a A x + b f on free nodes, 0 on fixed ones, whose x counts as it stands. b = 0 or f = NULL: no f.
-     * scratch: brick_scratch numbers, of the precision of the vectors; so for the next ones. */
-    void (*brick_apply)(const struct brick_cells *cells, double a, const double *x, double b, const double *f,
-                        double *y, double *scratch);
-    int64_t (*brick_scratch)(const struct brick_cells *cells); /* of brick_apply and point_sweep */
-    /* The diagonal of A; 1 on fixed nodes. */
-    void (*brick_diagonal)(const struct brick_cells *cells, double *d);
-    /* One step of Gauss-Seidel: free nodes one after another such that their equation A x = b holds. A layer
-     * is a cell in the last direction that has more than one, with its nodes except the last (which is the
-     * first of the next layer; of the last layer too where there is no next). Even layers come first, then
-     * odd ones, then the last one if the direction is periodic with an odd number; within a layer nodes are
-     * lexicographic. backward: the same in reverse. */
-    void (*point_sweep)(const struct brick_cells *cells, int backward, const double *b, double *x,
-                        double *scratch);
-    /* fine += P coarse, all nodes. scratch: transfer_scratch numbers. */
-    void (*brick_prolong)(const struct brick_transfer *transfer, const double *coarse, double *fine,
-                          double *scratch);
-    /* coarse = P' fine on free nodes, 0 on fixed ones; each fine node counts once. */
-    void (*brick_restrict)(const struct brick_transfer *transfer, const double *fine, double *coarse,
-                           double *scratch);
-    int64_t (*transfer_scratch)(const struct brick_transfer *transfer);
-    /* One step over all patches, colour by colour, backward in reverse order of the colours: x of the free
-     * nodes of a patch such that its equations hold. x of fixed nodes counts as it stands. scratch:
-     * patch_scratch numbers. */
-    void (*patch_sweep)(const struct brick_patches *patches, int backward, const double *b, double *x,
-                        double *scratch);
-    int64_t (*patch_scratch)(const struct brick_patches *patches);
-    /* u = the direct solution for b on free nodes, 0 on fixed ones. u may be b. scratch: modes_scratch
-     * numbers. */
-    void (*modes_solve)(const struct brick_modes *modes, const double *b, double *u, double *scratch);
-    int64_t (*modes_scratch)(const struct brick_modes *modes);
-
-    /* Single precision. */
-    void (*fill_single)(int64_t n, double a, float *x);
-    void (*axpby_single)(int64_t n, double a, const float *x, double b, float *y);
-    void (*multiply_single)(int64_t n, const float *d, const float *x, float *y);
-    double (*dot_single)(int64_t n, const float *x, const float *y); /* products and sum in double */
-    void (*csr_apply_single)(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
-                             const float *values, const float *x, float *y);
-    void (*block_apply_single)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
-                               const float *matrices, const float *x, float *y);
-    void (*block_smooth_single)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
-                                const float *matrices, double a, double b, double c, const float *f,
-                                const float *t, float *r, float *d, float *x);
-    void (*cell_apply_single)(const struct cell_plan *plan, const float *x, float *y);
-    void (*facet_sweep_single)(const struct facet_patches *patches, int backward, const float *f, float *x,
-                               float *scratch);
-    void (*convert_to_single)(int64_t n, const double *x, float *y); /* y = x, rounded */
-    void (*convert_to_double)(int64_t n, const float *x, double *y); /* y = x */
-    void (*add_single)(int64_t n, const float *x, double *y);        /* y += x */
-    double (*box_step_single)(const struct box_plan *plan, const struct box_step *step, const float *f,
-                              float *r, const float *e, float *d, float *x, float *y);
-    void (*box_residual_single)(const struct box_plan *plan, double alpha, const float *y, float *r,
-                                float *moments, double *sums);
-    void (*box_prolong_single)(const struct box_plan *plan, const double *vertices, float *coefficients);
-    void (*box_restrict_single)(const struct box_plan *plan, const float *moments, double *vertices);
-    void (*brick_apply_single)(const struct brick_cells *cells, double a, const float *x, double b,
-                               const float *f, float *y, float *scratch);
-    void (*brick_diagonal_single)(const struct brick_cells *cells, float *d);
-    void (*point_sweep_single)(const struct brick_cells *cells, int backward, const float *b, float *x,
-                               float *scratch);
-    void (*brick_prolong_single)(const struct brick_transfer *transfer, const float *coarse, float *fine,
-                                 float *scratch);
-    void (*brick_restrict_single)(const struct brick_transfer *transfer, const float *fine, float *coarse,
-                                  float *scratch);
-    void (*patch_sweep_single)(const struct brick_patches *patches, int backward, const float *b, float *x,
-                               float *scratch);
+#define KERNEL(result, precisions, name, parameters, arguments)                                              \
+    KERNEL_##result(*name[KERNEL_##precisions]) parameters;
+#include "kernels/kernels.def"
+#undef KERNEL
 };
+#undef REAL
 
-const struct kernels *kernels_ref(void);
-/* ref with OpenMP and vector overrides. */
-const struct kernels *kernels_simd(void);
+const struct kernels *kernels_ref(void);  /* all of them */
+const struct kernels *kernels_simd(void); /* what OpenMP and vector instructions do better */
 
 #endif

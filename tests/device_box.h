@@ -15,7 +15,7 @@ static void NAME(take_scaled)(struct arena *a, const REAL *from, int64_t n) {
 static void NAME(random_lanes)(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling, uint32_t seed,
                                struct vector *v) {
     double *plain = random_numbers(lanes->hdg->n_trace, seed);
-    ok(NAME(vector_create)(lanes->device, lanes->plan.size, v));
+    ok(vector_create_in(lanes->device, PRECISION, lanes->plan.size, v));
     ok(boxhdg_lanes_pack(lanes, scaling, plain, v));
     test_free(plain);
 }
@@ -49,8 +49,8 @@ static void NAME(run_box)(struct arena *a, int64_t size) {
     NAME(random_lanes)(lanes, BOXHDG_UNKNOWN, 4, &x);
     NAME(random_lanes)(lanes, BOXHDG_RESIDUAL, 5, &y);
     NAME(random_lattice)(lanes, &lattice);
-    ok(NAME(vector_create)(a->device, n_moments, &e));
-    NAME(device_box_prolong)(a->device, &lanes->plan, lattice.data, e.ARRAY);
+    ok(vector_create_in(a->device, PRECISION, n_moments, &e));
+    device_box_prolong(a->device, PRECISION, &lanes->plan, lattice.data, e.numbers);
     struct box_step steps[] = {
         {.product = 1},
         {.direction = 1, .product = 1, .a = 1.0, .b = 0.3, .x_old = -0.7},
@@ -59,21 +59,21 @@ static void NAME(run_box)(struct arena *a, int64_t size) {
         {.subtract = 1, .direction = 1, .a = 0.5, .b = 0.2, .x_new = 1.0},
     };
     for (int s = 0; s < 5; s++) {
-        const REAL *from = s == 2 || s == 3 ? f.ARRAY : s == 4 ? r.ARRAY : NULL;
-        double dot = NAME(device_box_step)(a->device, &lanes->plan, &steps[s], from, r.ARRAY,
-                                           s == 1 || s == 2 ? e.ARRAY : NULL, d.ARRAY, x.ARRAY, y.ARRAY);
+        const REAL *from = s == 2 || s == 3 ? f.numbers : s == 4 ? r.numbers : NULL;
+        double dot = device_box_step(a->device, PRECISION, &lanes->plan, &steps[s], from, r.numbers,
+                                     s == 1 || s == 2 ? e.numbers : NULL, d.numbers, x.numbers, y.numbers);
         double norm = vector_norm(&d) * vector_norm(&y);
         *room(a, 1) = dot / norm;
-        NAME(take_scaled)(a, r.ARRAY, n);
-        NAME(take_scaled)(a, d.ARRAY, n);
-        NAME(take_scaled)(a, x.ARRAY, n);
-        NAME(take_scaled)(a, y.ARRAY, n);
+        NAME(take_scaled)(a, r.numbers, n);
+        NAME(take_scaled)(a, d.numbers, n);
+        NAME(take_scaled)(a, x.numbers, n);
+        NAME(take_scaled)(a, y.numbers, n);
     }
-    NAME(device_box_residual)(a->device, &lanes->plan, 0.4, y.ARRAY, r.ARRAY, e.ARRAY, sums);
+    device_box_residual(a->device, PRECISION, &lanes->plan, 0.4, y.numbers, r.numbers, e.numbers, sums);
     *room(a, 1) = log(sums[0]);
     *room(a, 1) = log(sums[1]);
-    NAME(take_scaled)(a, e.ARRAY, n_moments);
-    NAME(take_scaled)(a, r.ARRAY, n);
+    NAME(take_scaled)(a, e.numbers, n_moments);
+    NAME(take_scaled)(a, r.numbers, n);
     struct vector *all[] = {&f, &r, &d, &x, &y, &e, &lattice};
     for (int i = 0; i < 7; i++) vector_destroy(all[i]);
     boxhdg_lanes_destroy(&lanes);
@@ -87,10 +87,10 @@ static void NAME(run_box_coarse)(struct arena *a, int64_t size) {
     ok(boxhdg_lanes_create(a->device, h, sizeof(REAL) == sizeof(float), &lanes));
     int64_t n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * L;
     NAME(random_lattice)(lanes, &lattice);
-    ok(NAME(vector_create)(a->device, n_moments, &e));
-    NAME(device_box_prolong)(a->device, &lanes->plan, lattice.data, e.ARRAY);
-    NAME(take_scaled)(a, e.ARRAY, n_moments);
-    NAME(device_box_restrict)(a->device, &lanes->plan, e.ARRAY, lattice.data);
+    ok(vector_create_in(a->device, PRECISION, n_moments, &e));
+    device_box_prolong(a->device, PRECISION, &lanes->plan, lattice.data, e.numbers);
+    NAME(take_scaled)(a, e.numbers, n_moments);
+    device_box_restrict(a->device, PRECISION, &lanes->plan, e.numbers, lattice.data);
     take_scaled(a, lattice.data, lattice.n);
     vector_destroy(&lattice);
     vector_destroy(&e);

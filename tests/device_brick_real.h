@@ -15,11 +15,11 @@ static void NAME(run_brick_apply)(struct arena *a, int64_t number) {
     REAL *x = NAME(put_random)(a, s.n, 1), *f = NAME(put_random)(a, s.n, 2), *y = NAME(put_nan)(a, s.n),
          *z = NAME(put_nan)(a, s.n), *nan = NAME(put_nan)(a, s.n),
          *scratch = NAME(put_nan)(a, device_brick_scratch(a->device, &s.brick.cells));
-    NAME(device_brick_apply)(a->device, &s.brick.cells, -0.5, x, 2.0, f, y, scratch);
+    device_brick_apply(a->device, PRECISION, &s.brick.cells, -0.5, x, 2.0, f, y, scratch);
     NAME(take)(a, y, s.n);
-    NAME(device_brick_apply)(a->device, &s.brick.cells, 1.0, x, 0.0, nan, z, scratch);
+    device_brick_apply(a->device, PRECISION, &s.brick.cells, 1.0, x, 0.0, nan, z, scratch);
     NAME(take)(a, z, s.n);
-    NAME(device_brick_apply)(a->device, &s.brick.cells, 1.0, x, 1.0, NULL, z, scratch);
+    device_brick_apply(a->device, PRECISION, &s.brick.cells, 1.0, x, 1.0, NULL, z, scratch);
     NAME(take)(a, z, s.n);
     brick_setup_destroy(&s);
 }
@@ -28,7 +28,7 @@ static void NAME(run_brick_diagonal)(struct arena *a, int64_t number) {
     struct brick_setup s;
     brick_setup_create(a->device, (int)number, &s);
     REAL *d = NAME(put_nan)(a, s.n);
-    NAME(device_brick_diagonal)(a->device, &s.brick.cells, d);
+    device_brick_diagonal(a->device, PRECISION, &s.brick.cells, d);
     NAME(take)(a, d, s.n);
     brick_setup_destroy(&s);
 }
@@ -39,7 +39,7 @@ static void NAME(run_point_sweep)(struct arena *a, int64_t number) {
     REAL *x = NAME(put_random)(a, s.n, 1), *b = NAME(put_random)(a, s.n, 2),
          *scratch = NAME(put_nan)(a, device_brick_scratch(a->device, &s.brick.cells));
     for (int backward = 0; backward < 2; backward++) {
-        NAME(device_point_sweep)(a->device, &s.brick.cells, backward, b, x, scratch);
+        device_point_sweep(a->device, PRECISION, &s.brick.cells, backward, b, x, scratch);
         NAME(take)(a, x, s.n);
     }
     brick_setup_destroy(&s);
@@ -50,7 +50,7 @@ static void NAME(run_brick_prolong)(struct arena *a, int64_t number) {
     brick_setup_create(a->device, (int)number, &s);
     REAL *coarse = NAME(put_random)(a, s.n_coarse, 1), *fine = NAME(put_random)(a, s.n, 2),
          *scratch = NAME(put_nan)(a, device_transfer_scratch(a->device, &s.transfer.plan));
-    NAME(device_brick_prolong)(a->device, &s.transfer.plan, coarse, fine, scratch);
+    device_brick_prolong(a->device, PRECISION, &s.transfer.plan, coarse, fine, scratch);
     NAME(take)(a, fine, s.n);
     brick_setup_destroy(&s);
 }
@@ -60,7 +60,7 @@ static void NAME(run_brick_restrict)(struct arena *a, int64_t number) {
     brick_setup_create(a->device, (int)number, &s);
     REAL *coarse = NAME(put_nan)(a, s.n_coarse), *fine = NAME(put_random)(a, s.n, 2),
          *scratch = NAME(put_nan)(a, device_transfer_scratch(a->device, &s.transfer.plan));
-    NAME(device_brick_restrict)(a->device, &s.transfer.plan, fine, coarse, scratch);
+    device_brick_restrict(a->device, PRECISION, &s.transfer.plan, fine, coarse, scratch);
     NAME(take)(a, coarse, s.n_coarse);
     brick_setup_destroy(&s);
 }
@@ -77,11 +77,10 @@ static void NAME(run_patch_sweep)(struct arena *a, int64_t number) {
         REAL *x = NAME(put_random)(a, s.n, 1), *b = NAME(put_zero)(a, s.n),
              *scratch = NAME(put_nan)(a, device_patch_scratch(a->device, &s.patches.plan));
         REAL *f = NAME(put_random)(a, s.n, 2);
-        NAME(device_brick_apply)
-        (a->device, &s.brick.cells, 1.0, f, 0.0, NULL, b,
-         NAME(put_nan)(a, device_brick_scratch(a->device, &s.brick.cells)));
+        device_brick_apply(a->device, PRECISION, &s.brick.cells, 1.0, f, 0.0, NULL, b,
+                           NAME(put_nan)(a, device_brick_scratch(a->device, &s.brick.cells)));
         for (int backward = 0; backward < 2; backward++) {
-            NAME(device_patch_sweep)(a->device, &s.patches.plan, backward, b, x, scratch);
+            device_patch_sweep(a->device, PRECISION, &s.patches.plan, backward, b, x, scratch);
             NAME(take)(a, x, s.n);
         }
         brick_setup_destroy(&s);

@@ -1,6 +1,5 @@
 /* Runs of the kernels that exist in both precisions, for numbers of type REAL: test_device.c includes this
- * once for each, with NAME(what) the name of a function, ARRAY the field of a vector that holds the numbers
- * and MATRICES that of a plan. */
+ * once for each PRECISION, with NAME(what) the name of a function. */
 
 static REAL *NAME(numbers)(int64_t n, uint32_t seed) {
     REAL *x = test_malloc(((size_t)n + 1) * sizeof *x);
@@ -32,34 +31,54 @@ static void NAME(take)(struct arena *a, const REAL *from, int64_t n) {
 
 static void NAME(run_fill)(struct arena *a, int64_t n) {
     struct vector x;
-    ok(NAME(vector_create)(a->device, n, &x));
+    ok(vector_create_in(a->device, PRECISION, n, &x));
     vector_fill(&x, -3.25);
-    NAME(take)(a, x.ARRAY, n);
+    NAME(take)(a, x.numbers, n);
     vector_destroy(&x);
 }
 
 static void NAME(run_axpby)(struct arena *a, int64_t n) {
-    struct vector x = {.device = a->device, .n = n, .ARRAY = NAME(put_random)(a, n, 1)},
-                  y = {.device = a->device, .n = n, .ARRAY = NAME(put_random)(a, n, 2)},
-                  z = {.device = a->device, .n = n, .ARRAY = NAME(put_nan)(a, n)};
+    struct vector
+        x = {.device = a->device, .precision = PRECISION, .n = n, .numbers = NAME(put_random)(a, n, 1)},
+        y = {.device = a->device, .precision = PRECISION, .n = n, .numbers = NAME(put_random)(a, n, 2)},
+        z = {.device = a->device, .precision = PRECISION, .n = n, .numbers = NAME(put_nan)(a, n)};
     vector_axpby(0.75, &x, -1.5, &y);
     vector_axpby(2.0, &x, 0.0, &z); /* b = 0 ignores y, be it NaN */
-    NAME(take)(a, y.ARRAY, n);
-    NAME(take)(a, z.ARRAY, n);
+    NAME(take)(a, y.numbers, n);
+    NAME(take)(a, z.numbers, n);
 }
 
 static void NAME(run_multiply)(struct arena *a, int64_t n) {
     REAL *d = NAME(put_random)(a, n, 1), *x = NAME(put_random)(a, n, 2), *y = NAME(put_nan)(a, n);
-    NAME(device_multiply)(a->device, n, d, x, y);
+    device_multiply(a->device, PRECISION, n, d, x, y);
     NAME(take)(a, y, n);
 }
 
 static void NAME(run_dot)(struct arena *a, int64_t n) {
-    struct vector x = {.device = a->device, .n = n, .ARRAY = NAME(put_random)(a, n, 1)},
-                  y = {.device = a->device, .n = n, .ARRAY = NAME(put_random)(a, n, 2)};
+    struct vector
+        x = {.device = a->device, .precision = PRECISION, .n = n, .numbers = NAME(put_random)(a, n, 1)},
+        y = {.device = a->device, .precision = PRECISION, .n = n, .numbers = NAME(put_random)(a, n, 2)};
     double *out = room(a, 2);
     out[0] = vector_dot(&x, &y) / sqrt((double)n + 1);
     out[1] = vector_norm(&x) / sqrt((double)n + 1);
+}
+
+static void NAME(run_narrow)(struct arena *a, int64_t n) {
+    REAL *y = NAME(put_nan)(a, n);
+    device_narrow(a->device, PRECISION, n, put_random(a, n, 1), y);
+    NAME(take)(a, y, n);
+}
+
+static void NAME(run_widen)(struct arena *a, int64_t n) {
+    double *y = put_nan(a, n);
+    device_widen(a->device, PRECISION, n, NAME(put_random)(a, n, 1), y);
+    take(a, y, n);
+}
+
+static void NAME(run_add)(struct arena *a, int64_t n) {
+    double *y = put_random(a, n, 2);
+    device_add(a->device, PRECISION, n, NAME(put_random)(a, n, 1), y);
+    take(a, y, n);
 }
 
 /* Rows of 0 .. 12 entries. */
@@ -74,9 +93,8 @@ static void NAME(run_csr)(struct arena *a, int64_t n) {
     }
     REAL *values = NAME(put_random)(a, offsets[n], 6), *x = NAME(put_random)(a, n, 7),
          *y = NAME(put_nan)(a, n);
-    NAME(device_csr_apply)
-    (a->device, n, put(a, offsets, n + 1, sizeof *offsets), put(a, columns, offsets[n], sizeof *columns),
-     values, x, y);
+    device_csr_apply(a->device, PRECISION, n, put(a, offsets, n + 1, sizeof *offsets),
+                     put(a, columns, offsets[n], sizeof *columns), values, x, y);
     NAME(take)(a, y, n);
     test_free(offsets);
     test_free(columns);
@@ -110,7 +128,7 @@ static void NAME(run_block_apply)(struct arena *a, int64_t n_blocks) {
     struct NAME(blocks) b;
     NAME(put_blocks)(a, n_blocks, (int)(n_blocks % 3 * 4), &b);
     REAL *x = NAME(put_random)(a, b.n, 9), *y = NAME(put_nan)(a, b.n);
-    NAME(device_block_apply)(a->device, n_blocks, b.first, b.starts, b.matrices, x, y);
+    device_block_apply(a->device, PRECISION, n_blocks, b.first, b.starts, b.matrices, x, y);
     NAME(take)(a, y, b.n);
 }
 
@@ -123,7 +141,8 @@ static void NAME(smooth)(struct arena *a, int64_t n_blocks, int variant) {
     REAL *d = b == 0 ? NAME(put_nan)(a, s.n) : NAME(put_random)(a, s.n, 3);
     REAL *x = c == 0 ? NAME(put_nan)(a, s.n) : NAME(put_random)(a, s.n, 4);
     REAL *r = variant & 8 ? f : NAME(put_nan)(a, s.n);
-    NAME(device_block_smooth)(a->device, n_blocks, s.first, s.starts, s.matrices, 0.75, b, c, f, t, r, d, x);
+    device_block_smooth(a->device, PRECISION, n_blocks, s.first, s.starts, s.matrices, 0.75, b, c, f, t, r, d,
+                        x);
     NAME(take)(a, r, s.n);
     NAME(take)(a, d, s.n);
     NAME(take)(a, x, s.n);
@@ -161,9 +180,9 @@ static void NAME(run_cell_apply)(struct arena *a, int64_t size) {
                              .colour_starts = colour_starts,
                              .colour_batches = put(a, batches, n_batches, sizeof *batches),
                              .maps = put(a, maps, n_cells * n_faces, sizeof *maps),
-                             .MATRICES = NAME(put_random)(a, n_cells * (n * (n + 1) / 2), 1)};
+                             .matrices = NAME(put_random)(a, n_cells * (n * (n + 1) / 2), 1)};
     REAL *x = NAME(put_random)(a, n_unknowns, 2), *y = NAME(put_random)(a, n_unknowns, 3);
-    NAME(device_cell_apply)(a->device, &plan, x, y);
+    device_cell_apply(a->device, PRECISION, &plan, x, y);
     NAME(take)(a, y, n_unknowns);
     test_free(maps);
     test_free(batches);

@@ -1,4 +1,4 @@
-/* Sweeps over patches for numbers of type REAL, which a plan keeps in PANELS and INVERSES: test_device.c
+/* Sweeps over patches for numbers of type REAL: test_device.c
  * includes this once for each precision. */
 
 /* Row blocks in a ring, coupled with themselves and their neighbours. */
@@ -25,7 +25,7 @@ static void NAME(put_ring)(struct arena *a, int64_t n_rows, const int64_t *first
                                   .columns = put(a, columns, n, sizeof *columns),
                                   .sizes = put(a, sizes, n, sizeof *sizes),
                                   .starts = put(a, starts, n, sizeof *starts)};
-    p->PANELS = NAME(put_random)(a, n_values, 3);
+    p->rows.values = NAME(put_random)(a, n_values, 3);
     test_free(panels);
     test_free(columns);
     test_free(starts);
@@ -61,7 +61,7 @@ static void NAME(put_pairs)(struct arena *a, int64_t n_rows, const int64_t *firs
     p->first = put(a, patches, n_rows + 1, sizeof *patches);
     p->blocks = put(a, blocks, 2 * n_rows, sizeof *blocks);
     p->starts = put(a, starts, n_rows, sizeof *starts);
-    p->INVERSES = put(a, inverses, n_inverses, sizeof *inverses);
+    p->inverses = put(a, inverses, n_inverses, sizeof *inverses);
     test_free(patches);
     test_free(blocks);
     test_free(starts);
@@ -79,7 +79,7 @@ static void NAME(run_facet_sweep)(struct arena *a, int64_t size) {
     REAL *f = NAME(put_random)(a, first[n_rows], 4), *x = NAME(put_random)(a, first[n_rows], 5);
     REAL *scratch = NAME(put_nan)(a, device_facet_sweep_scratch(a->device, &p));
     for (int backward = 0; backward < 2; backward++)
-        NAME(device_facet_sweep)(a->device, &p, backward, f, x, scratch);
+        device_facet_sweep(a->device, PRECISION, &p, backward, f, x, scratch);
     NAME(take)(a, x, first[n_rows]);
     test_free(first);
 }

@@ -600,7 +600,7 @@ static void test_smoother_kernel(void **state) {
                 d[k][i] = mode & 2 ? noise(11 * i) : NAN;
                 x[k][i] = mode & 4 ? noise(13 * i) : NAN;
             }
-            device_block_smooth(device[k], BLOCKS, first, starts, B, 0.3, mode & 2 ? 0.6 : 0.0,
+            device_block_smooth(device[k], F64, BLOCKS, first, starts, B, 0.3, mode & 2 ? 0.6 : 0.0,
                                 mode & 4 ? 1.0 : 0.0, f, mode & 1 ? t : NULL, r[k], d[k], x[k]);
         }
         for (int i = 0; i < N; i++)

@@ -55,9 +55,7 @@ static double operator_error(const struct box_case *c, const char *device, int s
     ok(boxhdg_lanes_create(find(device), h, single, &lanes));
     operator_create_box(lanes, &A);
 
-    for (int i = 0; i < 2; i++)
-        ok(single ? vector_create_single(find(device), lanes->plan.size, i ? &x : &y)
-                  : vector_create(find(device), lanes->plan.size, i ? &x : &y));
+    for (int i = 0; i < 2; i++) ok(boxhdg_lanes_vector(lanes, lanes->plan.size, i ? &x : &y));
     vector_fill(&y, NAN);
     plain_apply(h, in, expected);
     ok(boxhdg_lanes_pack(lanes, BOXHDG_UNKNOWN, in, &x));
@@ -189,7 +187,7 @@ static void coarse_function(const struct boxhdg_lanes *lanes, struct vector *coe
                     *to = lattice.data[((int64_t)from[2] * size[1] + from[1]) * size[0] + from[0]];
                 if (zero) *to = 0.0;
             }
-    device_box_prolong(lanes->device, p, lattice.data, coefficients->data);
+    device_box_prolong(lanes->device, F64, p, lattice.data, coefficients->data);
     vector_destroy(&lattice);
 }
 

@@ -33,7 +33,7 @@ static double coordinate(const struct box_grid *g, const struct box_element *e, 
 
 static void apply(const struct brick_setup *s, const double *x, double *y) {
     double *scratch = numbers(device_brick_scratch(s->device, &s->brick.cells), 0);
-    device_brick_apply(s->device, &s->brick.cells, 1.0, x, 0.0, NULL, y, scratch);
+    device_brick_apply(s->device, F64, &s->brick.cells, 1.0, x, 0.0, NULL, y, scratch);
     test_free(scratch);
 }
 
@@ -96,7 +96,7 @@ static void the_operator_is_symmetric_and_has_its_diagonal(void **state) {
         apply(&s, x, Ax);
         apply(&s, y, Ay);
         near(dot(s.n, x, Ay), dot(s.n, y, Ax), 1e-12 * norm(s.n, x) * norm(s.n, Ay));
-        device_brick_diagonal(s.device, &s.brick.cells, d);
+        device_brick_diagonal(s.device, F64, &s.brick.cells, d);
         for (int64_t i = 0; i < s.n; i += 1 + s.n / 7) {
             memset(x, 0, (size_t)s.n * sizeof *x);
             x[i] = 1;
@@ -134,7 +134,7 @@ static void transfers_embed_and_are_transposed(void **state) {
                 if (s.grid.sides[d][0] != BOX_PERIODIC)
                     coarse[i] *= pow(0.3 + coordinate(&s.coarse, &s.element, d, at[d]), s.element.k);
         }
-        device_brick_prolong(s.device, &s.transfer.plan, coarse, fine, scratch);
+        device_brick_prolong(s.device, F64, &s.transfer.plan, coarse, fine, scratch);
         for (int64_t i = 0; i < s.n; i++) {
             double exact = 1;
             brick_node_at(&s.brick.cells, i, at);
@@ -146,8 +146,8 @@ static void transfers_embed_and_are_transposed(void **state) {
         for (int64_t i = 0; i < s.n_coarse; i++)
             if (brick_is_fixed(&coarse_brick.cells, i)) coarse[i] = 0;
         memset(fine, 0, (size_t)s.n * sizeof *fine);
-        device_brick_prolong(s.device, &s.transfer.plan, coarse, fine, scratch);
-        device_brick_restrict(s.device, &s.transfer.plan, r, back, scratch);
+        device_brick_prolong(s.device, F64, &s.transfer.plan, coarse, fine, scratch);
+        device_brick_restrict(s.device, F64, &s.transfer.plan, r, back, scratch);
         near(dot(s.n, fine, r), dot(s.n_coarse, coarse, back), 1e-12 * norm(s.n, fine) * norm(s.n, r));
         test_free(coarse);
         test_free(fine);
@@ -184,9 +184,9 @@ static void check_smoother(int number, int smoother, int inner) {
     for (int step = 0; step < 4; step++) { /* two steps from elsewhere, two from the solution */
         if (step == 2) memcpy(x, u, (size_t)s.n * sizeof *x);
         if (smoother >= 0)
-            device_patch_sweep(s.device, &s.patches.plan, step % 2, b, x, scratch);
+            device_patch_sweep(s.device, F64, &s.patches.plan, step % 2, b, x, scratch);
         else
-            device_point_sweep(s.device, &s.brick.cells, step % 2, b, x, scratch);
+            device_point_sweep(s.device, F64, &s.brick.cells, step % 2, b, x, scratch);
         for (int64_t i = 0; i < s.n; i++) e[i] = x[i] - u[i];
         apply(&s, e, Ae);
         after = dot(s.n, e, Ae);
@@ -235,7 +235,7 @@ static void check_definite(int number, int inner, double jump) {
         memset(column, 0, (size_t)n * sizeof *b);
         b[j] = 1;
         for (int backward = 0; backward < 2; backward++)
-            device_patch_sweep(s.device, &s.patches.plan, backward, b, column, scratch);
+            device_patch_sweep(s.device, F64, &s.patches.plan, backward, b, column, scratch);
         int64_t at = 0;
         for (int64_t i = 0; i < n; i++)
             if (!brick_is_fixed(&s.brick.cells, i)) column[at++] = column[i];

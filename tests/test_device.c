@@ -139,40 +139,28 @@ static const struct box_case device_boxes[] = {
 static int last_variant = PATCH_ADDITIVE;
 
 #define REAL       double
+#define PRECISION  F64
 #define NAME(what) what
-#define ARRAY      data
-#define MATRICES   matrices
-#define PANELS     rows.values
-#define INVERSES   inverses
 #include "device_box.h"
 #include "device_real.h"
 
 #include "device_brick_real.h"
 #include "device_sweep_real.h"
 #undef REAL
+#undef PRECISION
 #undef NAME
-#undef ARRAY
-#undef MATRICES
-#undef PANELS
-#undef INVERSES
 
 #define REAL       float
+#define PRECISION  F32
 #define NAME(what) what##_single
-#define ARRAY      single
-#define MATRICES   single
-#define PANELS     single
-#define INVERSES   inverses_single
 #include "device_box.h"
 #include "device_real.h"
 
 #include "device_brick_real.h"
 #include "device_sweep_real.h"
 #undef REAL
+#undef PRECISION
 #undef NAME
-#undef ARRAY
-#undef MATRICES
-#undef PANELS
-#undef INVERSES
 
 /* Loads and recovery with data on all sides; what comes back is u at the points. */
 static void run_box_points(struct arena *a, int64_t size) {
@@ -211,74 +199,7 @@ static void run_axis_apply(struct arena *a, int64_t size) {
     take(a, y, outer * n_out * inner);
 }
 
-static void run_to_single(struct arena *a, int64_t n) {
-    float *y = put_nan_single(a, n);
-    device_convert_to_single(a->device, n, put_random(a, n, 1), y);
-    take_single(a, y, n);
-}
-
-static void run_to_double(struct arena *a, int64_t n) {
-    double *y = put_nan(a, n);
-    device_convert_to_double(a->device, n, put_random_single(a, n, 1), y);
-    take(a, y, n);
-}
-
 /* ------------------------------------------------------------------------------------------ matrices */
-
-/* Rows of 11 places, some of them empty; what stands in an empty one does not count. */
-static void run_ell(struct arena *a, int64_t n) {
-    const int width = 11;
-    uint32_t seed = 8;
-    int32_t *columns = test_malloc((size_t)(width * n + 1) * sizeof *columns);
-    double *values = random_numbers(width * n, 3);
-    for (int64_t i = 0; i < width * n; i++) {
-        columns[i] = random_below(4, &seed) == 0 ? -1 : (int32_t)random_below(n, &seed);
-        if (columns[i] < 0) values[i] = 0;
-    }
-    double *x = put_random(a, n, 7), *y = put_nan(a, n);
-    device_ell_apply(a->device, n, width, put(a, columns, width * n, sizeof *columns),
-                     put(a, values, width * n, sizeof *values), x, y);
-    take(a, y, n);
-    test_free(columns);
-    test_free(values);
-}
-
-/* Row blocks of 1 .. 13 unknowns with 0 .. 7 panels each. */
-static void run_facet_apply(struct arena *a, int64_t n_rows) {
-    uint32_t seed = 5;
-    size_t most = 7 * (size_t)n_rows + 1, word = sizeof(int64_t);
-    int64_t *first = test_malloc(((size_t)n_rows + 1) * word), *columns = test_malloc(most * word),
-            *panels = test_malloc(((size_t)n_rows + 1) * word), *starts = test_malloc(most * word);
-    int32_t *sizes = test_malloc(most * sizeof *sizes);
-    int64_t n = 0, n_values = 0;
-    first[0] = panels[0] = 0;
-    for (int64_t r = 0; r < n_rows; r++) first[r + 1] = first[r] + 1 + r % 13;
-    for (int64_t r = 0; r < n_rows; r++) {
-        for (int64_t p = 0; p < r % 8; p++, n++) {
-            int64_t other = random_below(n_rows, &seed);
-            columns[n] = first[other];
-            sizes[n] = (int32_t)(first[other + 1] - first[other]);
-            starts[n] = n_values;
-            n_values += sizes[n] * (first[r + 1] - first[r]);
-        }
-        panels[r + 1] = n;
-    }
-    struct facet_plan plan = {n_rows,
-                              put(a, first, n_rows + 1, word),
-                              put(a, panels, n_rows + 1, word),
-                              put(a, columns, n, word),
-                              put(a, sizes, n, sizeof *sizes),
-                              put(a, starts, n, word),
-                              put_random(a, n_values, 3)};
-    double *x = put_random(a, first[n_rows], 4), *y = put_nan(a, first[n_rows]);
-    device_facet_apply(a->device, &plan, x, y);
-    take(a, y, first[n_rows]);
-    test_free(first);
-    test_free(panels);
-    test_free(columns);
-    test_free(starts);
-    test_free(sizes);
-}
 
 /* Every third entry, or so, backwards. */
 static void run_put_entries(struct arena *a, int64_t n) {
@@ -293,12 +214,6 @@ static void run_put_entries(struct arena *a, int64_t n) {
     test_free(places);
 }
 
-static void run_add_single(struct arena *a, int64_t n) {
-    double *y = put_random(a, n, 2);
-    device_add_single(a->device, n, put_random_single(a, n, 1), y);
-    take(a, y, n);
-}
-
 /* Bricks of brick_helpers.h: the kernel where the arrays are not the host's, products of the host elsewhere.
  */
 static void run_modes_solve(struct arena *a, int64_t number) {
@@ -307,8 +222,8 @@ static void run_modes_solve(struct arena *a, int64_t number) {
     struct operator M;
     brick_setup_create(a->device, (int)number, &s);
     ok(operator_create_diagonalization(a->device, &s.grid, &s.element, &diagonal, &M));
-    struct vector b = {a->device, s.n, put_random(a, s.n, 1), NULL},
-                  u = {a->device, s.n, put_nan(a, s.n), NULL};
+    struct vector b = {.device = a->device, .n = s.n, .data = put_random(a, s.n, 1)},
+                  u = {.device = a->device, .n = s.n, .data = put_nan(a, s.n)};
     operator_apply(&M, &b, &u);
     take(a, u.data, s.n);
     box_diagonal_destroy(&diagonal);
@@ -450,7 +365,7 @@ static void run_affine_flux(struct arena *a, int64_t size) {
 /* ------------------------------------------------------------------------------------------ parity */
 
 static const struct check {
-    const char *kernel, *also; /* also: a second kernel that this check runs */
+    const char *kernel, *also; /* also: a second kernel that this check runs; _single: in F32 */
     void (*run)(struct arena *a, int64_t size);
     double tolerance; /* relative, of numbers of size 1 */
     int64_t sizes[16];
@@ -459,12 +374,16 @@ static const struct check {
     {"axpby", NULL, run_axpby, 1e-15, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"multiply", NULL, run_multiply, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"dot", NULL, run_dot, 1e-12, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"narrow", NULL, run_narrow, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"narrow_single", NULL, run_narrow_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"widen", NULL, run_widen, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"widen_single", NULL, run_widen_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"add", NULL, run_add, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
+    {"add_single", NULL, run_add_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"put_entries", NULL, run_put_entries, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"csr_apply", NULL, run_csr, 1e-14, {0, 1, 2, 3, 7, 63, 513, 4097, 10007, -1}},
-    {"ell_apply", NULL, run_ell, 1e-14, {0, 1, 2, 7, 8, 9, 63, 513, 4097, 10007, -1}},
     {"block_apply", NULL, run_block_apply, 1e-14, {0, 1, 2, 3, 7, 64, 65, 513, 5003, -1}},
     {"block_smooth", NULL, run_block_smooth, 1e-14, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
-    {"facet_apply", NULL, run_facet_apply, 1e-13, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
     {"cell_apply", "cell_run", run_cell_apply, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"facet_sweep", "facet_sweep_scratch", run_facet_sweep, 1e-12, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"condense_affine", "condense_scratch", run_condense, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
@@ -483,7 +402,6 @@ static const struct check {
     {"brick_restrict", NULL, run_brick_restrict, 1e-12, {0, 2, 3, 6, 18, 19, 20, 21, 22, 23, 24, -1}},
     {"patch_sweep", "patch_scratch", run_patch_sweep, 1e-9, {1, 2, 3, 4, 5, 6, 9, 11, 13, 14, 17, -1}},
     {"modes_solve", "modes_scratch", run_modes_solve, 1e-9, {0, 1, 2, 3, 5, 6, 8, 10, 12, 15, 19, -1}},
-    {"add_single", NULL, run_add_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"fill_single", NULL, run_fill_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"axpby_single", NULL, run_axpby_single, 3e-7, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"multiply_single", NULL, run_multiply_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
@@ -493,7 +411,6 @@ static const struct check {
     {"block_smooth_single", NULL, run_block_smooth_single, 1e-6, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
     {"cell_apply_single", NULL, run_cell_apply_single, 1e-5, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"facet_sweep_single", NULL, run_facet_sweep_single, 1e-4, {0, 1, 2, 3, 7, 12, 31, -1}},
-    {"convert_to_single", NULL, run_to_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"box_step", "box_residual", run_box, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -1}},
     {"box_load", "box_recover", run_box_points, 1e-11, {0, 1, 2, 4, 5, 6, 8, 11, -1}},
     {"axis_apply", NULL, run_axis_apply, 1e-13, {0, 1, 2, 3, 7, 63, 64, 65, 129, 201, -1}},
@@ -508,7 +425,6 @@ static const struct check {
      run_box_coarse_single,
      1e-6,
      {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},
-    {"convert_to_double", NULL, run_to_double, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"brick_apply_single", NULL, run_brick_apply_single, 2e-4, {0, 1, 3, 4, 18, 19, 20, 21, 22, 23, 24, -1}},
     {"brick_diagonal_single",
      NULL,
@@ -573,9 +489,16 @@ static void every_kernel_gives_what_ref_gives(void **state) {
     assert_int_equal(live_blocks(), before);
 }
 
+/* Whether a check named so runs this kernel, in any precision. */
+static int is_of(const char *check, const char *kernel) {
+    size_t n = strlen(kernel);
+    return check != NULL && strncmp(check, kernel, n) == 0 &&
+           (check[n] == '\0' || strcmp(check + n, "_single") == 0);
+}
+
 static int kernel_is_on(const struct device *device, const char *kernel) {
     for (int k = 0; k < device_n_kernels(); k++)
-        if (strcmp(device_kernel_name(k), kernel) == 0) return device_support(device, k) != DEVICE_NONE;
+        if (is_of(kernel, device_kernel_name(k))) return device_support(device, k) != DEVICE_NONE;
     return 0;
 }
 
@@ -592,32 +515,31 @@ static void the_gpu_gives_what_ref_gives(void **state) {
     assert_int_equal(failed, 0);
 }
 
-typedef void (*entry)(void);
-
-/* Entry k of a table, whatever its type. */
-static entry entry_of(const struct kernels *table, int k) {
-    entry e;
-    memcpy(&e, (const char *)table + (size_t)k * sizeof e, sizeof e);
-    return e;
-}
-
-/* What is declared is what the tables hold, and everything that is declared is compared with ref above. */
+/* Every kernel of the list is there in ref, and is compared with it above in all its precisions. */
 static void the_support_matrix_is_true_and_tested(void **state) {
     (void)state;
-    for (int k = 0; k < device_n_kernels(); k++) {
-        entry ref = entry_of(kernels_ref(), k), cpu = entry_of(kernels_simd(), k);
-        int tested = 0;
-        assert_non_null(ref);
-        assert_int_equal(device_support(find("ref"), k), DEVICE_OWN);
-        assert_int_equal(device_support(find("debug"), k), DEVICE_REF);
-        assert_int_equal(device_support(find("cpu"), k), cpu == NULL  ? DEVICE_NONE
-                                                         : cpu == ref ? DEVICE_REF
-                                                                      : DEVICE_OWN);
-        for (int c = 0; c < N_CHECKS; c++)
-            tested += strcmp(checks[c].kernel, device_kernel_name(k)) == 0 ||
-                      (checks[c].also != NULL && strcmp(checks[c].also, device_kernel_name(k)) == 0);
-        if (tested != 1) fail_msg("the kernel %s has no test of parity", device_kernel_name(k));
+    int k = 0;
+#define KERNEL(result, precisions, name, parameters, arguments)                                              \
+    {                                                                                                        \
+        int tested = 0, own = kernels_simd()->name[0] != NULL;                                               \
+        assert_string_equal(device_kernel_name(k), #name);                                                   \
+        for (int p = 0; p < KERNEL_##precisions; p++) {                                                      \
+            assert_true(kernels_ref()->name[p] != NULL);                                                     \
+            assert_int_equal(kernels_simd()->name[p] != NULL, own);                                          \
+        }                                                                                                    \
+        assert_int_equal(device_support(find("ref"), k), DEVICE_OWN);                                        \
+        assert_int_equal(device_support(find("debug"), k), DEVICE_REF);                                      \
+        assert_int_equal(device_support(find("cpu"), k), own ? DEVICE_OWN : DEVICE_REF);                     \
+        for (int c = 0; c < N_CHECKS; c++)                                                                   \
+            tested += is_of(checks[c].kernel, #name) || is_of(checks[c].also, #name);                        \
+        if (strstr(#name, "scratch") == NULL && tested != KERNEL_##precisions)                               \
+            fail_msg("the kernel " #name " has no test of parity in each precision");                        \
+        if (tested < 1) fail_msg("the kernel " #name " has no test of parity");                              \
+        k++;                                                                                                 \
     }
+#include "kernels/kernels.def"
+#undef KERNEL
+    assert_int_equal(k, device_n_kernels());
 }
 
 /* ------------------------------------------------------------------------------------------ the wall */
@@ -705,11 +627,11 @@ static void ref_does_what_it_says(void **state) {
     const int32_t columns[] = {0, 2, 1};
     const double values[] = {2, -1, 4}, blocks[] = {5, 1, 2, 3, 4}, x[] = {1, 10, 100};
     double y[3] = {NAN, NAN, NAN};
-    device_csr_apply(ref, 3, offsets, columns, values, x, y);
+    device_csr_apply(ref, F64, 3, offsets, columns, values, x, y);
     assert_true(y[0] == -98 && y[1] == 0 && y[2] == 40);
-    device_block_apply(ref, 2, first, starts, blocks, x, y);
+    device_block_apply(ref, F64, 2, first, starts, blocks, x, y);
     assert_true(y[0] == 5 && y[1] == 210 && y[2] == 430);
-    device_multiply(ref, 3, x, x, y);
+    device_multiply(ref, F64, 3, x, x, y);
     assert_true(y[0] == 1 && y[1] == 100 && y[2] == 10000);
 }
 

@@ -30,7 +30,7 @@ static void same(int64_t n, const double *a, const double *b, double tolerance) 
 static float *rounded(int64_t n, const double *x) {
     float *y;
     ok(ALLOC(y, n + 1));
-    kernels_ref()->convert_to_single(n, x, y);
+    kernels_ref()->narrow[F32](n, x, y);
     return y;
 }
 
@@ -45,10 +45,10 @@ static void check_smooth_single(int64_t n_blocks, const int64_t *first, const in
     double *t = randoms(n, 7);
     float *Bs = rounded(starts[n_blocks], B), *fs = rounded(n, f), *ts = rounded(n, t), *arrays[6];
     for (int i = 0; i < 6; i++) arrays[i] = rounded(n, t);
-    kernels_ref()->block_smooth_single(n_blocks, first, starts, Bs, 0.75, b, c, fs, ts, arrays[0], arrays[1],
-                                       arrays[2]);
-    kernels_simd()->block_smooth_single(n_blocks, first, starts, Bs, 0.75, b, c, fs, ts, arrays[3], arrays[4],
-                                        arrays[5]);
+    kernels_ref()->block_smooth[F32](n_blocks, first, starts, Bs, 0.75, b, c, fs, ts, arrays[0], arrays[1],
+                                     arrays[2]);
+    kernels_simd()->block_smooth[F32](n_blocks, first, starts, Bs, 0.75, b, c, fs, ts, arrays[3], arrays[4],
+                                      arrays[5]);
     for (int i = 0; i < 3; i++) same_single(n, arrays[i], arrays[i + 3], 2e-6);
     for (int i = 0; i < 6; i++) base_free(&arrays[i]);
     base_free(&Bs);
@@ -62,11 +62,10 @@ static void check_cells_single(struct cell_plan plan, int64_t n_values, int64_t 
     double *y = randoms(n_unknowns, 3);
     float *K = rounded(n_values, plan.matrices), *xs = rounded(n_unknowns, x), *ys = rounded(n_unknowns, y),
           *zs = rounded(n_unknowns, y);
-    kernels_ref()->cell_apply(&plan, x, y);
-    plan.matrices = NULL;
-    plan.single = K;
-    kernels_ref()->cell_apply_single(&plan, xs, ys);
-    kernels_simd()->cell_apply_single(&plan, xs, zs);
+    kernels_ref()->cell_apply[F64](&plan, x, y);
+    plan.matrices = K;
+    kernels_ref()->cell_apply[F32](&plan, xs, ys);
+    kernels_simd()->cell_apply[F32](&plan, xs, zs);
     same_single(n_unknowns, ys, zs, 1e-5);
     for (int64_t i = 0; i < n_unknowns; i++) near(ys[i], y[i], 1e-5 * (1 + fabs(y[i])));
     float *arrays[] = {K, xs, ys, zs};
@@ -98,8 +97,9 @@ static void check_smooth(int64_t n_blocks, int size, int variant) {
     if (c == 0.0)
         for (int64_t i = 0; i < n; i++) x[i] = x2[i] = NAN;
     int on_top = variant & 8;
-    kernels_ref()->block_smooth(n_blocks, first, starts, B, 0.75, b, c, f, tt, on_top ? f : r, d, x);
-    kernels_simd()->block_smooth(n_blocks, first, starts, B, 0.75, b, c, f2, tt, on_top ? f2 : r2, d2, x2);
+    kernels_ref()->block_smooth[F64](n_blocks, first, starts, B, 0.75, b, c, f, tt, on_top ? f : r, d, x);
+    kernels_simd()->block_smooth[F64](n_blocks, first, starts, B, 0.75, b, c, f2, tt, on_top ? f2 : r2, d2,
+                                      x2);
     same(n, on_top ? f : r, on_top ? f2 : r2, 1e-15);
     same(n, d, d2, 1e-14);
     same(n, x, x2, 1e-14);
@@ -122,79 +122,6 @@ static void smoother_steps(void **state) {
     base_set_threads(0);
 }
 
-static void padded_rows(void **state) {
-    (void)state;
-    static const int64_t rows[] = {1, 7, 8, 9, 513, 2001};
-    for (int threads = 1; threads <= 3; threads++)
-        for (int k = 0; k < 6; k++) {
-            int64_t n = rows[k];
-            int width = 11;
-            uint32_t seed = 8;
-            int32_t *columns;
-            base_set_threads(threads);
-            ok(ALLOC(columns, n * width));
-            for (int64_t i = 0; i < n * width; i++)
-                columns[i] = random_signed(&seed) < -0.5
-                                 ? -1
-                                 : (int32_t)(0.499 * (1 + random_signed(&seed)) * (double)n);
-            double *values = randoms(n * width, 1), *x = randoms(n, 2), *y = randoms(n, 3),
-                   *z = randoms(n, 4);
-            kernels_ref()->ell_apply(n, width, columns, values, x, y);
-            kernels_simd()->ell_apply(n, width, columns, values, x, z);
-            same(n, y, z, 1e-14);
-            double *arrays[] = {values, x, y, z};
-            for (int i = 0; i < 4; i++) base_free(&arrays[i]);
-            base_free(&columns);
-        }
-    base_set_threads(0);
-}
-
-/* Row blocks of m unknowns (0: 1 .. 13 in turn), each with up to seven panels. */
-static void check_facets(int64_t n_rows, int m) {
-    int64_t *first, *panel_first, *columns, *starts, n_panels = 0, n_values = 0;
-    int32_t *sizes;
-    uint32_t seed = 5;
-    ok(ALLOC(first, n_rows + 1));
-    ok(ALLOC(panel_first, n_rows + 1));
-    ok(ALLOC(columns, 7 * n_rows));
-    ok(ALLOC(starts, 7 * n_rows));
-    ok(ALLOC(sizes, 7 * n_rows));
-    first[0] = panel_first[0] = 0;
-    for (int64_t r = 0; r < n_rows; r++) first[r + 1] = first[r] + (m > 0 ? m : 1 + r % 13);
-    for (int64_t r = 0; r < n_rows; r++) {
-        for (int p = 0; p < (int)(r % 8); p++, n_panels++) {
-            int64_t other = (int64_t)(0.499 * (1 + random_signed(&seed)) * (double)n_rows);
-            columns[n_panels] = first[other];
-            sizes[n_panels] = (int32_t)(first[other + 1] - first[other]);
-            starts[n_panels] = n_values;
-            n_values += sizes[n_panels] * (first[r + 1] - first[r]);
-        }
-        panel_first[r + 1] = n_panels;
-    }
-    int64_t n = first[n_rows];
-    double *values = randoms(n_values, 1), *x = randoms(n, 2), *y = randoms(n, 3), *z = randoms(n, 4);
-    struct facet_plan plan = {n_rows, first, panel_first, columns, sizes, starts, values};
-    kernels_ref()->facet_apply(&plan, x, y);
-    kernels_simd()->facet_apply(&plan, x, z);
-    same(n, y, z, 1e-13);
-    double *arrays[] = {values, x, y, z};
-    for (int i = 0; i < 4; i++) base_free(&arrays[i]);
-    base_free(&first);
-    base_free(&panel_first);
-    base_free(&columns);
-    base_free(&starts);
-    base_free(&sizes);
-}
-
-static void facet_products(void **state) {
-    (void)state;
-    for (int threads = 1; threads <= 3; threads++) {
-        base_set_threads(threads);
-        for (int m = 0; m <= 18; m++) check_facets(m % 2 ? 41 : 150, m);
-    }
-    base_set_threads(0);
-}
-
 /* A ring of cells with n_faces faces: cell c has faces c and c+1 of the ring, and its own for the rest. Even
  * batches are one colour, odd ones the other; their number is even. Some faces are left out. */
 static void check_cells(int n_faces, int m, int64_t n_batches, int64_t run) {
@@ -213,8 +140,8 @@ static void check_cells(int n_faces, int m, int64_t n_batches, int64_t run) {
     double *K = randoms(n_batches * (n * (n + 1) / 2) * L, 1), *x = randoms(n_unknowns, 2),
            *y = randoms(n_unknowns, 3), *z = copy_of(n_unknowns, y);
     struct cell_plan plan = {n_faces, m, n_batches, 2, run, colour_starts, batches, maps, K, NULL};
-    kernels_ref()->cell_apply(&plan, x, y);
-    kernels_simd()->cell_apply(&plan, x, z);
+    kernels_ref()->cell_apply[F64](&plan, x, y);
+    kernels_simd()->cell_apply[F64](&plan, x, z);
     same(n_unknowns, y, z, 1e-13);
     check_cells_single(plan, n_batches * (n * (n + 1) / 2) * L, n_unknowns, x);
     double *arrays[] = {K, x, y, z};
@@ -294,8 +221,9 @@ static void cells_destroy(struct cells *c) {
 }
 
 static int64_t condense(const struct kernels *k, struct cells *c) {
-    double *scratch = randoms(k->condense_scratch(&c->t), 11);
-    int64_t failed = k->condense_affine(&c->t, c->n_batches, c->coefficients, c->factor, c->U, c->K, scratch);
+    double *scratch = randoms(k->condense_scratch[0](&c->t), 11);
+    int64_t failed =
+        k->condense_affine[0](&c->t, c->n_batches, c->coefficients, c->factor, c->U, c->K, scratch);
     base_free(&scratch);
     return failed;
 }
@@ -312,14 +240,14 @@ static void check_local_solvers(int dim, int n_faces, int N, int m, int64_t n_ba
     same(n_batches * (n * (n + 1) / 2) * L, a.K, b.K, 1e-11);
     double *f = randoms(nf, 1), *g = copy_of(nf, f), *uhat = randoms(nt, 2), *y = randoms(nt, 3),
            *z = randoms(nt, 4), *q = randoms(nq, 5), *p = randoms(nq, 6);
-    kernels_ref()->batch_load(n_batches, N, (int)n, a.U, f, y);
-    kernels_simd()->batch_load(n_batches, N, (int)n, a.U, f, z);
+    kernels_ref()->batch_load[0](n_batches, N, (int)n, a.U, f, y);
+    kernels_simd()->batch_load[0](n_batches, N, (int)n, a.U, f, z);
     same(nt, y, z, 1e-12);
-    kernels_ref()->batch_recover(n_batches, N, (int)n, a.factor, a.U, uhat, f);
-    kernels_simd()->batch_recover(n_batches, N, (int)n, a.factor, a.U, uhat, g);
+    kernels_ref()->batch_recover[0](n_batches, N, (int)n, a.factor, a.U, uhat, f);
+    kernels_simd()->batch_recover[0](n_batches, N, (int)n, a.factor, a.U, uhat, g);
     same(nf, f, g, 1e-12);
-    kernels_ref()->affine_flux(&a.t, n_batches, a.coefficients, f, uhat, q);
-    kernels_simd()->affine_flux(&a.t, n_batches, a.coefficients, f, uhat, p);
+    kernels_ref()->affine_flux[0](&a.t, n_batches, a.coefficients, f, uhat, q);
+    kernels_simd()->affine_flux[0](&a.t, n_batches, a.coefficients, f, uhat, p);
     same(nq, q, p, 1e-12);
     double *arrays[] = {f, g, uhat, y, z, q, p};
     for (int i = 0; i < 7; i++) base_free(&arrays[i]);
@@ -353,7 +281,7 @@ static void ref_solves_its_cells(void **state) {
     cells_create(2, n_faces, N, m, 2, &c);
     assert_int_equal(condense(kernels_ref(), &c), -1);
     double *f = randoms(2 * N * L, 1), *u = copy_of(2 * N * L, f), *uhat = randoms(2 * n * L, 2);
-    kernels_ref()->batch_recover(2, N, n, c.factor, c.U, uhat, u);
+    kernels_ref()->batch_recover[0](2, N, n, c.factor, c.U, uhat, u);
     for (int cell = 0; cell < 2 * L; cell++) {
         int64_t b = cell / L, w = cell % L;
         const double *k = c.coefficients + b * c.at.count * L + w;
@@ -408,8 +336,6 @@ static void a_singular_cell_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(smoother_steps),
-        cmocka_unit_test(padded_rows),
-        cmocka_unit_test(facet_products),
         cmocka_unit_test(cell_products),
         cmocka_unit_test(local_solvers),
         cmocka_unit_test(ref_solves_its_cells),

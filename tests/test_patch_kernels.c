@@ -45,10 +45,8 @@ static void smooth(const struct device *device, struct smoothing *s, int single,
     struct vector load, value;
     double *scratch = NULL;
     uint32_t seed = 7;
-    assert_int_equal(single ? vector_create_single(device, n, &load) : vector_create(device, n, &load),
-                     FACET_OK);
-    assert_int_equal(single ? vector_create_single(device, n, &value) : vector_create(device, n, &value),
-                     FACET_OK);
+    assert_int_equal(vector_create_in(device, single ? F32 : F64, n, &load), FACET_OK);
+    assert_int_equal(vector_create_in(device, single ? F32 : F64, n, &value), FACET_OK);
     for (int64_t i = 0; i < n; i++) x[i] = random_signed(&seed) / 64;
     assert_int_equal(vector_upload(&load, x), FACET_OK);
     for (int64_t i = 0; i < n; i++) x[i] = random_signed(&seed);
@@ -56,13 +54,9 @@ static void smooth(const struct device *device, struct smoothing *s, int single,
     int64_t size = device_patch_scratch(device, &s->patches.plan);
     assert_true(size >= 0);
     assert_int_equal(device_alloc(device, &scratch, (size_t)size, sizeof *scratch), FACET_OK);
-    for (int backward = 0; backward < 2; backward++) {
-        if (single)
-            device_patch_sweep_single(device, &s->patches.plan, backward, load.single, value.single,
-                                      (float *)scratch);
-        else
-            device_patch_sweep(device, &s->patches.plan, backward, load.data, value.data, scratch);
-    }
+    for (int backward = 0; backward < 2; backward++)
+        device_patch_sweep(device, load.precision, &s->patches.plan, backward, load.numbers, value.numbers,
+                           scratch);
     assert_int_equal(device_check(device), FACET_OK);
     assert_int_equal(vector_download(&value, x), FACET_OK);
     device_free(device, &scratch);

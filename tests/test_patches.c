@@ -124,15 +124,15 @@ static void product(const struct csr *K, const double *x, double *y) {
     }
 }
 
-static struct vector put(const struct device *device, int single, int64_t n, const double *x) {
+static struct vector put(const struct device *device, enum precision precision, int64_t n, const double *x) {
     struct vector v;
-    ok(single ? vector_create_single(device, n, &v) : vector_create(device, n, &v));
+    ok(vector_create_in(device, precision, n, &v));
     ok(vector_upload(&v, x));
     return v;
 }
 
 static void apply(const struct operator* D, const double *x, double *y) {
-    struct vector in = put(D->device, D->single, D->n, x), out = put(D->device, D->single, D->n, x);
+    struct vector in = put(D->device, D->precision, D->n, x), out = put(D->device, D->precision, D->n, x);
     operator_apply(D, &in, &out);
     ok(vector_download(&out, y));
     vector_destroy(&in);

@@ -20,9 +20,8 @@ static double *numbers(int64_t n, uint32_t seed) {
 }
 
 static void create(const struct device *device, int64_t n, int single, struct vector *v) {
-    ok(single ? vector_create_single(device, n, v) : vector_create(device, n, v));
-    assert_true(n == 0 || (v->single != NULL) == single);
-    assert_true(n == 0 || (v->data != NULL) == !single);
+    ok(vector_create_in(device, single ? F32 : F64, n, v));
+    assert_true(n == 0 || v->numbers != NULL);
 }
 
 /* ------------------------------------------------------------------------------------------ vectors */
@@ -104,7 +103,7 @@ static void conversions_survive_allocation_faults(void **state) {
             }
     struct vector v;
     base_memory_fail_at(1);
-    refused(vector_create_single(find("cpu"), 5, &v), FACET_ERROR_MACHINE, "memory");
+    refused(vector_create_in(find("cpu"), F32, 5, &v), FACET_ERROR_MACHINE, "memory");
     vector_destroy(&v);
 }
 
@@ -117,7 +116,7 @@ static void check_same(const struct operator* A, const struct operator* S) {
     uint32_t seed = 5;
     for (int64_t i = 0; i < A->n; i++) host[i] = random_signed(&seed) / 3.0;
     assert_int_equal(S->n, A->n);
-    assert_true(S->single && !A->single && S->device == A->device);
+    assert_true(S->precision == F32 && A->precision == F64 && S->device == A->device);
     create(A->device, A->n, 0, &x);
     create(A->device, A->n, 0, &y);
     create(A->device, A->n, 0, &z);

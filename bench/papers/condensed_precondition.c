@@ -116,7 +116,7 @@ static void apply(const struct operator* M, const struct vector *x, struct vecto
         apply_blocks(p, x->data, y->data);
         return;
     }
-    device_multiply(M->device, M->n, p->inverse, x->data, y->data);
+    device_multiply(M->device, F64, M->n, p->inverse, x->data, y->data);
     if (p->coarse != NULL) condensed_coarse_add(p->coarse, x->data, y->data);
 }
 

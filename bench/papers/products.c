@@ -33,9 +33,9 @@ static void product_free(struct operator* A) {
 static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct paper_product *p = A->data;
     if (p->form == PRODUCT_FACETS)
-        device_facet_apply(A->device, &p->facets, x->data, y->data);
+        facet_product(&p->facets, x->data, y->data);
     else if (p->form == PRODUCT_ELL)
-        device_ell_apply(A->device, A->n, p->width, p->columns, p->values, x->data, y->data);
+        ell_product(A->n, p->width, p->columns, p->values, x->data, y->data);
     else
         operator_apply(&p->csr, x, y);
 }
@@ -189,6 +189,8 @@ facet_status product_create(const struct trace_space *space, const struct trace_
                            .apply = product_apply,
                            .free = product_free,
                            .name = "a paper's trace product"};
+    if (!device_is_host(matrices->device) && form != PRODUCT_CSR)
+        FAIL(FACET_ERROR_INPUT, "the papers' products run on the host only");
     TRY(CALLOC(p, 1));
     A->data = p;
     p->form = form;

@@ -13,6 +13,11 @@ enum product_form {
 /* PRODUCT_CELLS refers to the matrices, which must outlive it; the other forms copy what they need. */
 facet_status product_create(const struct trace_space *space, const struct trace_matrices *matrices,
                             enum product_form form, struct operator* A);
+/* The loops of FACETS (y = K x) and ELL: `width` entries in every row, entry k of row i at [k * n_rows + i],
+ * column -1: none. On the host. */
+void facet_product(const struct facet_plan *plan, const double *x, double *y);
+void ell_product(int64_t n_rows, int width, const int32_t *columns, const double *values, const double *x,
+                 double *y);
 /* Bytes of matrix data one product must read. */
 double product_bytes(const struct operator* A);
 

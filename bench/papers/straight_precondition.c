@@ -80,11 +80,11 @@ static void block_apply(const struct operator* M, const struct vector *x, struct
 
 static void trans_apply(const struct operator* M, const struct vector *x, struct vector *y) {
     const struct box_straight *s = M->data;
-    device_multiply(M->device, M->n, s->block, x->data, y->data);
+    device_multiply(M->device, F64, M->n, s->block, x->data, y->data);
 }
 
 static void diagonal_apply(const struct operator* M, const struct vector *x, struct vector *y) {
-    device_multiply(M->device, M->n, M->data, x->data, y->data);
+    device_multiply(M->device, F64, M->n, M->data, x->data, y->data);
 }
 
 static void diagonal_free(struct operator* M) {

@@ -23,12 +23,12 @@ static void stars_smooth(const struct smoother *sm, const struct operator* A, co
     size_t n = (size_t)f->n;
     (void)A;
     if (box_stars_is_single(s->stars)) {
-        memcpy(s->r, f->single, n * sizeof(float));
+        memcpy(s->r, f->numbers, n * sizeof(float));
         if (from_zero)
-            memset(x->single, 0, n * sizeof(float));
+            memset(x->numbers, 0, n * sizeof(float));
         else
-            box_stars_subtract_single(s->stars, x->single, s->r);
-        box_stars_sweep_single(s->stars, !from_zero, x->single, s->r);
+            box_stars_subtract_single(s->stars, x->numbers, s->r);
+        box_stars_sweep_single(s->stars, !from_zero, x->numbers, s->r);
     } else {
         memcpy(s->r, f->data, n * sizeof(double));
         if (from_zero)

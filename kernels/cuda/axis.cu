@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(SIDE *SIDE) multiply(const __grid_constant__ p
 
 } // namespace
 
-extern "C" void axis_apply_cuda(int64_t outer, int n_out, int n_in, int64_t inner, const double *T,
-                                const double *x, double *y) {
+void axis_apply_cuda(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *x,
+                     double *y) {
     const product g = {outer, inner, n_out, n_in, T, x, y};
     if (outer * inner == 0 || n_out == 0 || !facet::may_launch()) return;
     const dim3 grid((unsigned)((outer * inner + TILE - 1) / TILE), (unsigned)((n_out + TILE - 1) / TILE));

@@ -332,8 +332,6 @@ using facet::L;
 using facet::launched;
 using facet::may_launch;
 
-extern "C" {
-
 #define FUNCTIONS(R, NAME)                                                                                   \
     double NAME(box_step)(const struct box_plan *plan, const struct box_step *s, const R *f, R *r,           \
                           const R *e, R *d, R *x, R *y) {                                                    \
@@ -358,5 +356,3 @@ extern "C" {
     }
 FUNCTIONS(double, DOUBLE_NAME)
 FUNCTIONS(float, SINGLE_NAME)
-
-} // extern "C"

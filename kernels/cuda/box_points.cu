@@ -239,8 +239,6 @@ void run(const points_launch &g, const char *what) {
 
 } // namespace facet
 
-extern "C" {
-
 void box_load_cuda(const struct box_plan *plan, const struct box_points *points, const double *f, double *F) {
     const facet::points_launch g = {*plan, *points, f, nullptr, F};
     if (!facet::may_launch()) return;
@@ -253,5 +251,3 @@ void box_recover_cuda(const struct box_plan *plan, const struct box_points *poin
     const facet::points_launch g = {*plan, *points, f, trace, u};
     if (facet::may_launch()) facet::run(g, "box_recover");
 }
-
-} // extern "C"

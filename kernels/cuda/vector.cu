@@ -96,96 +96,87 @@ template <typename R> double dot(int64_t n, const R *x, const R *y) {
 
 } // namespace
 
-extern "C" {
+#define VECTOR_KERNELS(REAL, NAME)                                                                           \
+    void NAME(fill)(int64_t n, double a, REAL *x) {                                                          \
+        LAUNCH(fill, n, n, (REAL)a, x);                                                                      \
+    }                                                                                                        \
+    void NAME(axpby)(int64_t n, double a, const REAL *x, double b, REAL *y) {                                \
+        LAUNCH(axpby, n, n, (REAL)a, x, (REAL)b, y);                                                         \
+    }                                                                                                        \
+    void NAME(multiply)(int64_t n, const REAL *d, const REAL *x, REAL *y) {                                  \
+        LAUNCH(multiply, n, n, d, x, y);                                                                     \
+    }                                                                                                        \
+    double NAME(dot)(int64_t n, const REAL *x, const REAL *y) {                                              \
+        return dot(n, x, y);                                                                                 \
+    }                                                                                                        \
+    void NAME(narrow)(int64_t n, const double *x, REAL *y) {                                                 \
+        LAUNCH(convert, n, n, x, y);                                                                         \
+    }                                                                                                        \
+    void NAME(widen)(int64_t n, const REAL *x, double *y) {                                                  \
+        LAUNCH(convert, n, n, x, y);                                                                         \
+    }                                                                                                        \
+    void NAME(add)(int64_t n, const REAL *x, double *y) {                                                    \
+        LAUNCH(add, n, n, x, y);                                                                             \
+    }                                                                                                        \
+    void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const REAL *values, \
+                         const REAL *x, REAL *y) {                                                           \
+        LAUNCH(csr_apply, n_rows * 32, n_rows, offsets, columns, values, x, y);                              \
+    }
+VECTOR_KERNELS(double, DOUBLE_NAME)
+VECTOR_KERNELS(float, SINGLE_NAME)
 
-static void fill_cuda(int64_t n, double a, double *x) {
-    LAUNCH(fill, n, n, a, x);
-}
-static void fill_single_cuda(int64_t n, double a, float *x) {
-    LAUNCH(fill, n, n, (float)a, x);
-}
-static void axpby_cuda(int64_t n, double a, const double *x, double b, double *y) {
-    LAUNCH(axpby, n, n, a, x, b, y);
-}
-static void axpby_single_cuda(int64_t n, double a, const float *x, double b, float *y) {
-    LAUNCH(axpby, n, n, (float)a, x, (float)b, y);
-}
-static void multiply_cuda(int64_t n, const double *d, const double *x, double *y) {
-    LAUNCH(multiply, n, n, d, x, y);
-}
-static void multiply_single_cuda(int64_t n, const float *d, const float *x, float *y) {
-    LAUNCH(multiply, n, n, d, x, y);
-}
-static double dot_cuda(int64_t n, const double *x, const double *y) {
-    return dot(n, x, y);
-}
-static double dot_single_cuda(int64_t n, const float *x, const float *y) {
-    return dot(n, x, y);
-}
-static void csr_apply_cuda(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
-                           const double *values, const double *x, double *y) {
-    LAUNCH(csr_apply, n_rows * 32, n_rows, offsets, columns, values, x, y);
-}
-static void csr_apply_single_cuda(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
-                                  const float *values, const float *x, float *y) {
-    LAUNCH(csr_apply, n_rows * 32, n_rows, offsets, columns, values, x, y);
-}
-static void convert_to_single_cuda(int64_t n, const double *x, float *y) {
-    LAUNCH(convert, n, n, x, y);
-}
-static void convert_to_double_cuda(int64_t n, const float *x, double *y) {
-    LAUNCH(convert, n, n, x, y);
-}
-static void add_single_cuda(int64_t n, const float *x, double *y) {
-    LAUNCH(add, n, n, x, y);
-}
-static void put_entries_cuda(int64_t n, const int64_t *places, const double *values, double *x) {
+void put_entries_cuda(int64_t n, const int64_t *places, const double *values, double *x) {
     LAUNCH(put_entries, n, n, places, values, x);
 }
 
-const struct kernels *kernels_cuda(void) {
-    static struct kernels table;
-    table.fill = fill_cuda;
-    table.axpby = axpby_cuda;
-    table.multiply = multiply_cuda;
-    table.dot = dot_cuda;
-    table.csr_apply = csr_apply_cuda;
-    table.fill_single = fill_single_cuda;
-    table.axpby_single = axpby_single_cuda;
-    table.multiply_single = multiply_single_cuda;
-    table.dot_single = dot_single_cuda;
-    table.csr_apply_single = csr_apply_single_cuda;
-    table.convert_to_single = convert_to_single_cuda;
-    table.convert_to_double = convert_to_double_cuda;
-    table.add_single = add_single_cuda;
-    table.put_entries = put_entries_cuda;
-    table.modes_solve = modes_solve_cuda;
-    table.modes_scratch = modes_scratch_cuda;
-    table.brick_apply = brick_apply_cuda;
-    table.brick_scratch = brick_scratch_cuda;
-    table.brick_diagonal = brick_diagonal_cuda;
-    table.brick_prolong = brick_prolong_cuda;
-    table.brick_restrict = brick_restrict_cuda;
-    table.transfer_scratch = transfer_scratch_cuda;
-    table.patch_sweep = patch_sweep_cuda;
-    table.patch_scratch = patch_scratch_cuda;
-    table.brick_apply_single = brick_apply_single_cuda;
-    table.brick_diagonal_single = brick_diagonal_single_cuda;
-    table.brick_prolong_single = brick_prolong_single_cuda;
-    table.brick_restrict_single = brick_restrict_single_cuda;
-    table.patch_sweep_single = patch_sweep_single_cuda;
-    table.box_step = box_step_cuda;
-    table.box_residual = box_residual_cuda;
-    table.box_prolong = box_prolong_cuda;
-    table.box_restrict = box_restrict_cuda;
-    table.box_step_single = box_step_single_cuda;
-    table.box_residual_single = box_residual_single_cuda;
-    table.box_prolong_single = box_prolong_single_cuda;
-    table.box_restrict_single = box_restrict_single_cuda;
-    table.box_load = box_load_cuda;
-    table.box_recover = box_recover_cuda;
-    table.axis_apply = axis_apply_cuda;
-    return &table;
+namespace {
+
+// The entry of a table, whose numbers are void *, that calls F.
+template <auto F, typename Entry> struct entry;
+template <typename R, typename... A, R (*F)(A...), typename... B> struct entry<F, R (*)(B...)> {
+    static R call(B... b) {
+        return F((A)b...);
+    }
+};
+#define ONE(name) table.name[0] = name##_cuda
+#define BOTH(name)                                                                                           \
+    table.name[F64] = entry<name##_cuda, decltype(+table.name[F64])>::call;                                  \
+    table.name[F32] = entry<name##_single_cuda, decltype(+table.name[F32])>::call
+
+struct kernels make_table() {
+    struct kernels table = {};
+    BOTH(fill);
+    BOTH(axpby);
+    BOTH(multiply);
+    BOTH(dot);
+    BOTH(narrow);
+    BOTH(widen);
+    BOTH(add);
+    BOTH(csr_apply);
+    BOTH(brick_apply);
+    BOTH(brick_diagonal);
+    BOTH(brick_prolong);
+    BOTH(brick_restrict);
+    BOTH(patch_sweep);
+    BOTH(box_step);
+    BOTH(box_residual);
+    BOTH(box_prolong);
+    BOTH(box_restrict);
+    ONE(put_entries);
+    ONE(modes_solve);
+    ONE(modes_scratch);
+    ONE(brick_scratch);
+    ONE(transfer_scratch);
+    ONE(patch_scratch);
+    ONE(box_load);
+    ONE(box_recover);
+    ONE(axis_apply);
+    return table;
 }
 
-} // extern "C"
+} // namespace
+
+extern "C" const struct kernels *kernels_cuda(void) {
+    static const struct kernels table = make_table();
+    return &table;
+}

@@ -5,18 +5,7 @@
 
 #define L KERNEL_LANES
 
-#define REAL       double
-#define NAME(what) what##_ref
-#define NUMBERS(p) (&(p)->f64)
-#define TABLES     struct box_numbers
-#include "kernels/ref/box_real.h"
-#undef REAL
-#undef NAME
-#undef NUMBERS
-#undef TABLES
-
-#define REAL       float
-#define NAME(what) what##_single_ref
-#define NUMBERS(p) (&(p)->f32)
-#define TABLES     struct box_numbers_single
-#include "kernels/ref/box_real.h"
+#define NUMBERS(p) (&(p)->PICK(f64, f32))
+#define TABLES     struct PICK(box_numbers, box_numbers_single)
+#define TEMPLATE   "kernels/ref/box_real.h"
+#include "kernels/twice.h"

@@ -6,24 +6,11 @@
 
 #include "kernels/ref/ref.h"
 
-#define REAL       double
-#define NAME(what) what##_ref
-#define TABLE      table
-#define TABLE_S    tables
-#define SCALE      scale
-#include "kernels/ref/brick_real.h"
-#undef REAL
-#undef NAME
-#undef TABLE
-#undef TABLE_S
-#undef SCALE
-
-#define REAL       float
-#define NAME(what) what##_single_ref
-#define TABLE      single
-#define TABLE_S    single
-#define SCALE      scale_single
-#include "kernels/ref/brick_real.h"
+#define TABLE    PICK(table, single)
+#define TABLE_S  PICK(tables, single)
+#define SCALE    PICK(scale, scale_single)
+#define TEMPLATE "kernels/ref/brick_real.h"
+#include "kernels/twice.h"
 
 static int64_t cell_size(const struct brick_cells *c) {
     return (int64_t)(c->element[0].k + 1) * (c->element[1].k + 1) * (c->element[2].k + 1);

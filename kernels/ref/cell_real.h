@@ -1,4 +1,4 @@
-/* The element-wise product for numbers of type REAL, which the plan keeps in MATRICES: trace.c includes this
+/* The element-wise product for numbers of type REAL: trace.c includes this
  * once for each precision, with NAME(what) the name of a function. */
 
 /* Entry (i, j) of a lane's symmetric matrix. */
@@ -10,7 +10,7 @@ static REAL NAME(entry)(const REAL *matrix, int i, int j, int lane) {
 void NAME(cell_apply)(const struct cell_plan *plan, const REAL *x, REAL *y) {
     int m = plan->m, n = plan->n_faces * m;
     for (int64_t batch = 0; batch < plan->n_batches; batch++) {
-        const REAL *matrix = plan->MATRICES + batch * (n * (n + 1) / 2) * L;
+        const REAL *matrix = (const REAL *)plan->matrices + batch * (n * (n + 1) / 2) * L;
         const int64_t *map = plan->maps + batch * plan->n_faces * L;
         for (int lane = 0; lane < L; lane++)
             for (int i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/* Sweeps over patches for numbers of type REAL, which the plan keeps in PANELS and INVERSES: sweep.c includes
+/* Sweeps over patches for numbers of type REAL: sweep.c includes
  * this once for each precision, with NAME(what) the name of a function. */
 
 /* r = (f - K x) of row block b. */
@@ -10,11 +10,11 @@ static void NAME(block_residual)(const struct facet_patches *p, int64_t b, const
     for (int64_t k = rows->panel_first[b]; k < rows->panel_first[b + 1]; k++)
         for (int64_t j = 0; j < rows->sizes[k]; j++)
             for (int64_t i = 0; i < m; i++)
-                r[i] -= p->PANELS[rows->starts[k] + j * m + i] * x[rows->columns[k] + j];
+                r[i] -= ((const REAL *)rows->values)[rows->starts[k] + j * m + i] * x[rows->columns[k] + j];
 }
 
 static void NAME(take_patch)(const struct facet_patches *p, int64_t patch, const REAL *f, REAL *x, REAL *r) {
-    const REAL *B = p->INVERSES + p->starts[patch];
+    const REAL *B = (const REAL *)p->inverses + p->starts[patch];
     const int64_t *first = p->rows.first;
     int64_t n = 0, row = 0;
     for (int64_t k = p->first[patch]; k < p->first[patch + 1]; k++) {

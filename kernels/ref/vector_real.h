@@ -1,27 +1,39 @@
 /* Vector and matrix kernels for numbers of type REAL: vector.c includes this once for each precision, with
  * NAME(what) the name of a kernel. */
 
-static void NAME(fill)(int64_t n, double a, REAL *x) {
+void NAME(fill)(int64_t n, double a, REAL *x) {
     for (int64_t i = 0; i < n; i++) x[i] = (REAL)a;
 }
 
-static void NAME(axpby)(int64_t n, double a, const REAL *x, double b, REAL *y) {
+void NAME(axpby)(int64_t n, double a, const REAL *x, double b, REAL *y) {
     const REAL s = (REAL)a, t = (REAL)b;
     for (int64_t i = 0; i < n; i++) y[i] = t == 0 ? s * x[i] : s * x[i] + t * y[i];
 }
 
-static void NAME(multiply)(int64_t n, const REAL *d, const REAL *x, REAL *y) {
+void NAME(multiply)(int64_t n, const REAL *d, const REAL *x, REAL *y) {
     for (int64_t i = 0; i < n; i++) y[i] = d[i] * x[i];
 }
 
-static double NAME(dot)(int64_t n, const REAL *x, const REAL *y) {
+double NAME(dot)(int64_t n, const REAL *x, const REAL *y) {
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++) sum += (double)x[i] * (double)y[i];
     return sum;
 }
 
-static void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
-                            const REAL *values, const REAL *x, REAL *y) {
+void NAME(narrow)(int64_t n, const double *x, REAL *y) {
+    for (int64_t i = 0; i < n; i++) y[i] = (REAL)x[i];
+}
+
+void NAME(widen)(int64_t n, const REAL *x, double *y) {
+    for (int64_t i = 0; i < n; i++) y[i] = x[i];
+}
+
+void NAME(add)(int64_t n, const REAL *x, double *y) {
+    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+}
+
+void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const REAL *values,
+                     const REAL *x, REAL *y) {
     for (int64_t i = 0; i < n_rows; i++) {
         REAL sum = 0;
         for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) sum += values[k] * x[columns[k]];
@@ -29,8 +41,8 @@ static void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_
     }
 }
 
-static void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
-                              const REAL *matrices, const REAL *x, REAL *y) {
+void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
+                       const REAL *x, REAL *y) {
     for (int64_t b = 0; b < n_blocks; b++) {
         int64_t n = first[b + 1] - first[b];
         const REAL *B = matrices + starts[b], *xb = x + first[b];
@@ -42,9 +54,9 @@ static void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int6
     }
 }
 
-static void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
-                               const REAL *matrices, double a, double b, double c, const REAL *f,
-                               const REAL *t, REAL *r, REAL *d, REAL *x) {
+void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
+                        double a, double b, double c, const REAL *f, const REAL *t, REAL *r, REAL *d,
+                        REAL *x) {
     const REAL of_new = (REAL)a, of_old = (REAL)b, of_x = (REAL)c;
     for (int64_t k = 0; k < n_blocks; k++) {
         int64_t begin = first[k], n = first[k + 1] - begin;

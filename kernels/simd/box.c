@@ -15,23 +15,7 @@
 
 #include "kernels/simd/lane.h"
 
-#define REAL       double
-#define LANE       lane
-#define NAME(what) what##_simd
-#define NUMBERS(p) (&(p)->f64)
-#define TABLES     struct box_numbers
-#include "kernels/simd/box_real.h"
-#include "kernels/simd/box_update.h"
-#undef REAL
-#undef LANE
-#undef NAME
-#undef NUMBERS
-#undef TABLES
-
-#define REAL       float
-#define LANE       lane_single
-#define NAME(what) what##_single_simd
-#define NUMBERS(p) (&(p)->f32)
-#define TABLES     struct box_numbers_single
-#include "kernels/simd/box_real.h"
-#include "kernels/simd/box_update.h"
+#define NUMBERS(p) (&(p)->PICK(f64, f32))
+#define TABLES     struct PICK(box_numbers, box_numbers_single)
+#define TEMPLATE   "kernels/simd/box_update.h"
+#include "kernels/twice.h"

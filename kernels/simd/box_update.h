@@ -1,5 +1,6 @@
 /* Whole steps on boxes: updates of vectors fused with the product layer by layer, while a layer is in cache;
  * and the way to the coarse space and back. For numbers of type REAL, as box_real.h. */
+#include "kernels/simd/box_real.h"
 
 /* Numbers begin .. end-1 without a coarse part. The flags are constants where it matters. */
 INLINE void NAME(update_range)(const struct box_step *step, int subtract, int direction, int with_x,

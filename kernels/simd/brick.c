@@ -35,35 +35,10 @@ static int64_t whole_lanes(int64_t n) {
 /* Lengths of rows that go between vectors and modes without a stop in memory. */
 #define ROW_SIZES(F) F(3) F(5) F(7) F(9) F(11) F(13) F(15)
 
-#define REAL        double
-#define LANE        lane
-#define LANES(what) lane_##what
-#define TABLE       table
-#define SCALE       scale
-#define NAME(what)  what##_simd
-#include "kernels/simd/brick_patch_real.h"
-
-#include "kernels/simd/brick_residual_real.h"
-
-#include "kernels/simd/brick_sweep_real.h"
-#undef REAL
-#undef LANE
-#undef LANES
-#undef TABLE
-#undef SCALE
-#undef NAME
-
-#define REAL        float
-#define LANE        lane_single
-#define LANES(what) lane_##what##_single
-#define TABLE       single
-#define SCALE       scale_single
-#define NAME(what)  what##_single_simd
-#include "kernels/simd/brick_patch_real.h"
-
-#include "kernels/simd/brick_residual_real.h"
-
-#include "kernels/simd/brick_sweep_real.h"
+#define TABLE    PICK(table, single)
+#define SCALE    PICK(scale, scale_single)
+#define TEMPLATE "kernels/simd/brick_sweep_real.h"
+#include "kernels/twice.h"
 
 int64_t patch_scratch_simd(const struct brick_patches *p) {
     const int64_t batches = base_threads() * batch_lanes_simd(largest(p), p->cells->element[0].k + 1) * L;

@@ -64,23 +64,6 @@ int64_t brick_scratch_simd(const struct brick_cells *c) {
     return base_threads() * (apply > point ? apply : point);
 }
 
-#define REAL        double
-#define LANE        lane
-#define LANES(what) lane_##what
-#define TABLE       table
-#define NAME(what)  what##_simd
-#include "kernels/simd/brick_cells_real.h"
-#include "kernels/simd/brick_point_real.h"
-#undef REAL
-#undef LANE
-#undef LANES
-#undef TABLE
-#undef NAME
-
-#define REAL        float
-#define LANE        lane_single
-#define LANES(what) lane_##what##_single
-#define TABLE       single
-#define NAME(what)  what##_single_simd
-#include "kernels/simd/brick_cells_real.h"
-#include "kernels/simd/brick_point_real.h"
+#define TABLE    PICK(table, single)
+#define TEMPLATE "kernels/simd/brick_point_real.h"
+#include "kernels/twice.h"

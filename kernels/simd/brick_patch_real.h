@@ -52,11 +52,19 @@ static void NAME(to_nodes_any)(int m, int even, const REAL *C, int64_t stride, c
 }
 
 /* The same for n_lines lines, `step` lanes apart, in place or not. Sizes that occur for vertices inside a
- * brick are compiled one by one. */
+ * brick are compiled one by one, each in a function of its own: compilers take long over long functions. */
+#define SIZED static __attribute__((noinline)) void
 #define TO_MODES(M)                                                                                          \
-    case M:                                                                                                  \
+    SIZED NAME(all_to_modes_##M)(const REAL *C, int64_t n_lines, int64_t step, int64_t stride,               \
+                                 const LANE *in, int64_t out_step, int64_t out_stride, LANE *out) {          \
         for (int64_t l = 0; l < n_lines; l++)                                                                \
             NAME(to_modes)(M, C, stride, in + l * step, out_stride, out + l * out_step);                     \
+    }
+SIZES(TO_MODES)
+#undef TO_MODES
+#define TO_MODES(M)                                                                                          \
+    case M:                                                                                                  \
+        NAME(all_to_modes_##M)(C, n_lines, step, stride, in, out_step, out_stride, out);                     \
         return;
 static __attribute__((noinline)) void NAME(all_to_modes)(int m, int even, const REAL *C, int64_t n_lines,
                                                          int64_t step, int64_t stride, const LANE *in,
@@ -68,9 +76,16 @@ static __attribute__((noinline)) void NAME(all_to_modes)(int m, int even, const 
         NAME(to_modes_any)(m, even, C, stride, in + l * step, out_stride, out + l * out_step);
 }
 #define TO_NODES(M)                                                                                          \
-    case M:                                                                                                  \
+    SIZED NAME(all_to_nodes_##M)(const REAL *C, int64_t n_lines, int64_t step, int64_t stride,               \
+                                 const LANE *in, LANE *out) {                                                \
         for (int64_t l = 0; l < n_lines; l++)                                                                \
             NAME(to_nodes)(M, C, stride, in + l * step, stride, out + l * step);                             \
+    }
+SIZES(TO_NODES)
+#undef TO_NODES
+#define TO_NODES(M)                                                                                          \
+    case M:                                                                                                  \
+        NAME(all_to_nodes_##M)(C, n_lines, step, stride, in, out);                                           \
         return;
 static __attribute__((noinline)) void NAME(all_to_nodes)(int m, int even, const REAL *C, int64_t n_lines,
                                                          int64_t step, int64_t stride, const LANE *in,
@@ -332,13 +347,22 @@ INLINE void NAME(divide)(const int m, const int even, const struct NAME(batch) *
 }
 
 #define SOLVE_LINES(M)                                                                                       \
-    case M:                                                                                                  \
+    SIZED NAME(solve_lines_##M)(const struct NAME(batch) * t) {                                              \
+        const int m0 = t->m[0], m1 = t->m[1];                                                                \
+        const int64_t stride = (int64_t)m0 * m1;                                                             \
+        LANE r[M], *line = t->volume;                                                                        \
         for (int b = 0; b < m1; b++)                                                                         \
             for (int a = 0; a < m0; a++, line++) {                                                           \
                 NAME(to_modes)(M, t->table[2] + t->at[2].F, stride, line, 1, r);                             \
                 NAME(divide)(M, (M + 1) / 2, t, a, b, r);                                                    \
                 NAME(to_nodes)(M, t->table[2] + t->at[2].B, 1, r, stride, line);                             \
             }                                                                                                \
+    }
+SIZES(SOLVE_LINES)
+#undef SOLVE_LINES
+#define SOLVE_LINES(M)                                                                                       \
+    case M:                                                                                                  \
+        NAME(solve_lines_##M)(t);                                                                            \
         return;
 /* Along direction 2 everything at once: into modes, divided, back into nodes. */
 static __attribute__((noinline)) void NAME(solve_lines)(const struct NAME(batch) * t) {
@@ -513,3 +537,4 @@ static void NAME(batch_begin)(const struct brick_patches *p, int64_t m, LANE *sc
 #undef TO_MODES
 #undef TO_NODES
 #undef SOLVE_LINES
+#undef SIZED

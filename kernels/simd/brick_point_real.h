@@ -8,6 +8,7 @@
  *
  * for each of the (up to four) cells around the row, and then combined along the row by M0 and A0; along the
  * row itself nodes follow one another. 8 (k + 1)^2 operations a node. */
+#include "kernels/simd/brick_cells_real.h"
 
 /* The cells around a node of one direction, and which node of them it is. */
 struct NAME(around) {

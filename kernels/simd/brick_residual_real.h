@@ -1,6 +1,7 @@
 /* The other ways to the residual of a batch of patches, for numbers of type REAL: from A x of their cells, or
  * from a vector; and what is added to x then. brick.c includes this once for each precision, after
  * brick_patch_real.h. */
+#include "kernels/simd/brick_patch_real.h"
 
 /* One cell of each patch of the batch: which one in direction 0 for each lane, and its coefficients. */
 struct NAME(patch_cell) {

@@ -1,5 +1,6 @@
 /* Steps over all patches for numbers of type REAL: brick.c includes this once for each precision, after
  * brick_residual_real.h. */
+#include "kernels/simd/brick_residual_real.h"
 
 static void NAME(work_batch)(const struct brick_patches *p, struct NAME(batch) * t, enum patch_work work,
                              const REAL *b, REAL *x, REAL *r) {

@@ -61,21 +61,6 @@ int64_t transfer_scratch_simd(const struct brick_transfer *t) {
     return base_threads() * transfer_numbers(&v);
 }
 
-#define REAL        double
-#define LANE        lane
-#define LANES(what) lane_##what
-#define TABLES      tables
-#define NAME(what)  what##_simd
-#include "kernels/simd/brick_transfer_real.h"
-#undef REAL
-#undef LANE
-#undef LANES
-#undef TABLES
-#undef NAME
-
-#define REAL        float
-#define LANE        lane_single
-#define LANES(what) lane_##what##_single
-#define TABLES      single
-#define NAME(what)  what##_single_simd
-#include "kernels/simd/brick_transfer_real.h"
+#define TABLES   PICK(tables, single)
+#define TEMPLATE "kernels/simd/brick_transfer_real.h"
+#include "kernels/twice.h"

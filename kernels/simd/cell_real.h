@@ -1,4 +1,4 @@
-/* The element-wise product for numbers of type REAL, which the plan keeps in MATRICES: trace.c includes this
+/* The element-wise product for numbers of type REAL: trace.c includes this
  * once for each precision, with NAME(what) the name of a function, LANE eight numbers and LANES(what) a
  * function of lane.h for them. */
 
@@ -73,7 +73,7 @@ static void NAME(take_run)(const struct cell_plan *plan, int64_t begin, int64_t 
         int64_t batch = plan->colour_batches[b];
         const int64_t *map = plan->maps + batch * n_faces * L;
         NAME(gather)(n_faces, m, map, x, in);
-        NAME(symmetric_product)(n, (const LANE *)plan->MATRICES + batch * size, in, out);
+        NAME(symmetric_product)(n, (const LANE *)plan->matrices + batch * size, in, out);
         NAME(scatter)(n_faces, m, map, out, y);
     }
 }

@@ -9,33 +9,8 @@
 #define GAP       16 /* numbers between pieces of scratch */
 #define ROW_LANES 2  /* of a row block that is held in registers */
 
-#define REAL        double
-#define LANE        lane
-#define LANES(what) lane_##what
-#define PANELS      rows.values
-#define INVERSES    inverses
-#define NAME(what)  what##_simd
-#include "kernels/simd/sweep_real.h"
-#undef REAL
-#undef LANE
-#undef LANES
-#undef PANELS
-#undef INVERSES
-#undef NAME
-
-#define REAL        float
-#define LANE        lane_single
-#define LANES(what) lane_##what##_single
-#define PANELS      single
-#define INVERSES    inverses_single
-#define NAME(what)  what##_single_simd
-#include "kernels/simd/sweep_real.h"
-#undef REAL
-#undef LANE
-#undef LANES
-#undef PANELS
-#undef INVERSES
-#undef NAME
+#define TEMPLATE "kernels/simd/sweep_real.h"
+#include "kernels/twice.h"
 
 int64_t facet_sweep_scratch_simd(const struct facet_patches *p) {
     return 2 * (p->largest + GAP) * base_threads();

@@ -1,4 +1,4 @@
-/* Sweeps over patches for numbers of type REAL, which the plan keeps in PANELS and INVERSES: sweep.c includes
+/* Sweeps over patches for numbers of type REAL: sweep.c includes
  * this once for each precision, with NAME(what) the name of a function, LANE eight numbers and LANES(what) a
  * function of lane.h for them. */
 
@@ -12,7 +12,7 @@ INLINE void NAME(subtract_panels)(const struct facet_patches *p, int m, int64_t 
         odd[i / L] = (LANE){0};
     }
     for (int64_t k = rows->panel_first[b]; k < rows->panel_first[b + 1]; k++) {
-        const REAL *panel = p->PANELS + rows->starts[k], *from = x + rows->columns[k];
+        const REAL *panel = (const REAL *)rows->values + rows->starts[k], *from = x + rows->columns[k];
         int size = rows->sizes[k], j = 0;
         for (; j + 2 <= size; j += 2, panel += 2 * m)
             for (int i = 0; i < m; i += L) {
@@ -28,7 +28,7 @@ INLINE void NAME(subtract_panels)(const struct facet_patches *p, int m, int64_t 
 static void NAME(subtract_long)(const struct facet_patches *p, int64_t m, int64_t b, const REAL *x, REAL *r) {
     const struct facet_plan *rows = &p->rows;
     for (int64_t k = rows->panel_first[b]; k < rows->panel_first[b + 1]; k++) {
-        const REAL *panel = p->PANELS + rows->starts[k], *from = x + rows->columns[k];
+        const REAL *panel = (const REAL *)rows->values + rows->starts[k], *from = x + rows->columns[k];
         for (int j = 0; j < rows->sizes[k]; j++, panel += m)
             for (int64_t i = 0; i < m; i++) r[i] -= panel[i] * from[j];
     }
@@ -103,7 +103,7 @@ static void NAME(take_patch)(const struct facet_patches *p, int64_t patch, const
         NAME(subtract_any)(p, m, b, x, r + n);
         n += m;
     }
-    NAME(multiply_inverse)(n, p->INVERSES + p->starts[patch], r, d);
+    NAME(multiply_inverse)(n, (const REAL *)p->inverses + p->starts[patch], r, d);
     for (int64_t k = p->first[patch]; k < p->first[patch + 1]; k++)
         for (int64_t i = first[p->blocks[k]]; i < first[p->blocks[k] + 1]; i++) x[i] += *d++;
 }

@@ -1,12 +1,20 @@
-/* Vector and matrix kernels for numbers of type REAL: vector.c includes this once for each precision, with
- * NAME(what) the name of a kernel and SHORT_SUM the pragma of a sum over the few entries of a row. */
+/* Vector and matrix kernels for numbers of type REAL: vector.c includes this once for each precision. */
 
-static void NAME(fill)(int64_t n, double a, REAL *x) {
+/* A sum over the few entries of a row. Rows are seldom longer than a register of 16 floats: four at a time
+ * leave less to be added one by one. */
+#undef SHORT_SUM
+#if PICK(1, 0)
+#    define SHORT_SUM _Pragma("omp simd reduction(+ : sum)")
+#else
+#    define SHORT_SUM _Pragma("omp simd simdlen(4) reduction(+ : sum)")
+#endif
+
+void NAME(fill)(int64_t n, double a, REAL *x) {
 #pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
     for (int64_t i = 0; i < n; i++) x[i] = (REAL)a;
 }
 
-static void NAME(axpby)(int64_t n, double a, const REAL *restrict x, double b, REAL *restrict y) {
+void NAME(axpby)(int64_t n, double a, const REAL *restrict x, double b, REAL *restrict y) {
     const REAL s = (REAL)a, t = (REAL)b;
     if (t == 0) {
 #pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
@@ -17,12 +25,12 @@ static void NAME(axpby)(int64_t n, double a, const REAL *restrict x, double b, R
     }
 }
 
-static void NAME(multiply)(int64_t n, const REAL *restrict d, const REAL *restrict x, REAL *restrict y) {
+void NAME(multiply)(int64_t n, const REAL *restrict d, const REAL *restrict x, REAL *restrict y) {
 #pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
     for (int64_t i = 0; i < n; i++) y[i] = d[i] * x[i];
 }
 
-static double NAME(dot)(int64_t n, const REAL *x, const REAL *y) {
+double NAME(dot)(int64_t n, const REAL *x, const REAL *y) {
     double partial[MAX_PIECES];
     int64_t piece = PIECE;
     while ((n + piece - 1) / piece > MAX_PIECES) piece *= 2;
@@ -40,8 +48,23 @@ static double NAME(dot)(int64_t n, const REAL *x, const REAL *y) {
     return sum;
 }
 
-static void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns,
-                            const REAL *values, const REAL *x, REAL *y) {
+void NAME(narrow)(int64_t n, const double *restrict x, REAL *restrict y) {
+#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+    for (int64_t i = 0; i < n; i++) y[i] = (REAL)x[i];
+}
+
+void NAME(widen)(int64_t n, const REAL *restrict x, double *restrict y) {
+#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+    for (int64_t i = 0; i < n; i++) y[i] = x[i];
+}
+
+void NAME(add)(int64_t n, const REAL *restrict x, double *restrict y) {
+#pragma omp parallel for simd num_threads(base_threads()) if (n > SMALL)
+    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+}
+
+void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *columns, const REAL *values,
+                     const REAL *x, REAL *y) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static) if (offsets[n_rows] > 4 * SMALL)
     for (int64_t i = 0; i < n_rows; i++) {
         REAL sum = 0;
@@ -51,8 +74,8 @@ static void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_
     }
 }
 
-static void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
-                              const REAL *matrices, const REAL *x, REAL *y) {
+void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
+                       const REAL *x, REAL *y) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 2048)
     for (int64_t b = 0; b < n_blocks; b++) {
         int64_t n = first[b + 1] - first[b];
@@ -79,9 +102,9 @@ static inline void NAME(smooth_block)(int64_t n, const REAL *restrict B, REAL a,
     }
 }
 
-static void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts,
-                               const REAL *matrices, double a, double b, double c, const REAL *f,
-                               const REAL *t, REAL *r, REAL *d, REAL *x) {
+void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
+                        double a, double b, double c, const REAL *f, const REAL *t, REAL *r, REAL *d,
+                        REAL *x) {
 #define SMOOTH(n) NAME(smooth_block)(n, B, (REAL)a, (REAL)b, (REAL)c, f + at, tk, r + at, d + at, x + at)
 #pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 2048)
     for (int64_t k = 0; k < n_blocks; k++) {

@@ -495,7 +495,7 @@ static void solve_general(struct box_diagonal *s, const double *b, double *u) {
     device_axis_apply(device, rows, n[0], size[0], 1, s->forward[0], b, spare);
     device_axis_apply(device, size[2], n[1], size[1], n[0], s->forward[1], spare, u);
     device_axis_apply(device, 1, n[2], size[2], plane, s->forward[2], u, spectrum);
-    device_multiply(device, s->n_modes, s->device_inverses.data, spectrum, spectrum);
+    device_multiply(device, F64, s->n_modes, s->device_inverses.data, spectrum, spectrum);
     device_axis_apply(device, 1, size[2], n[2], plane, s->backward[2], spectrum, u);
     device_axis_apply(device, size[2], size[1], n[1], n[0], s->backward[1], u, spare);
     device_axis_apply(device, rows, size[0], n[0], 1, s->backward[0], spare, u);

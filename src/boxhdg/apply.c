@@ -78,7 +78,7 @@ facet_status boxhdg_lanes_pack(const struct boxhdg_lanes *lanes, enum boxhdg_sca
                                const double *plain, struct vector *to) {
     facet_status status = FACET_OK;
     double *staged = NULL;
-    if (device_is_host(lanes->device) && to->data != NULL) {
+    if (device_is_host(lanes->device) && to->precision == F64) {
         convert_all(lanes, scaling, plain, to->data, NULL, NULL);
         return FACET_OK;
     }
@@ -94,7 +94,7 @@ facet_status boxhdg_lanes_unpack(const struct boxhdg_lanes *lanes, enum boxhdg_s
                                  const struct vector *from, double *plain) {
     facet_status status = FACET_OK;
     double *staged = NULL;
-    if (device_is_host(lanes->device) && from->data != NULL) {
+    if (device_is_host(lanes->device) && from->precision == F64) {
         convert_all(lanes, scaling, NULL, NULL, from->data, plain);
         return FACET_OK;
     }
@@ -108,26 +108,21 @@ done:
 
 /* ------------------------------------------------------------------------------------------ kernels */
 
-#define DATA(v)   ((v) != NULL ? (v)->data : NULL)
-#define SINGLE(v) ((v) != NULL ? (v)->single : NULL)
+static void *numbers(const struct vector *v) {
+    return v != NULL ? v->numbers : NULL;
+}
 
 double boxhdg_lanes_step(const struct boxhdg_lanes *lanes, const struct box_step *step,
                          const struct vector *f, struct vector *r, const struct vector *e, struct vector *d,
                          struct vector *x, struct vector *y) {
-    if (d->single != NULL)
-        return device_box_step_single(lanes->device, &lanes->plan, step, SINGLE(f), SINGLE(r), SINGLE(e),
-                                      d->single, SINGLE(x), SINGLE(y));
-    return device_box_step(lanes->device, &lanes->plan, step, DATA(f), DATA(r), DATA(e), d->data, DATA(x),
-                           DATA(y));
+    return device_box_step(lanes->device, lanes->precision, &lanes->plan, step, numbers(f), numbers(r),
+                           numbers(e), d->numbers, numbers(x), numbers(y));
 }
 
 void boxhdg_lanes_residual(const struct boxhdg_lanes *lanes, double alpha, const struct vector *y,
                            struct vector *r, struct vector *moments, double sums[2]) {
-    if (r->single != NULL)
-        device_box_residual_single(lanes->device, &lanes->plan, alpha, y->single, r->single, SINGLE(moments),
-                                   sums);
-    else
-        device_box_residual(lanes->device, &lanes->plan, alpha, y->data, r->data, DATA(moments), sums);
+    device_box_residual(lanes->device, lanes->precision, &lanes->plan, alpha, y->numbers, r->numbers,
+                        numbers(moments), sums);
 }
 
 /* ------------------------------------------------------------------------------------------ operators */
@@ -171,17 +166,15 @@ void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A) {
                            .apply = box_apply,
                            .data = (void *)lanes,
                            .name = "HDG on a box",
-                           .single = lanes->single,
-                           .to_single = lanes->single ? NULL : box_to_single,
+                           .precision = lanes->precision,
+                           .to_single = lanes->precision == F32 ? NULL : box_to_single,
                            .steps = &steps};
 }
 
 static void diagonal_apply(const struct operator* D, const struct vector *x, struct vector *y) {
     const struct boxhdg_lanes *lanes = D->data;
-    if (x->single != NULL)
-        device_multiply_single(lanes->device, x->n, lanes->plan.f32.diagonal, x->single, y->single);
-    else
-        device_multiply(lanes->device, x->n, lanes->plan.f64.diagonal, x->data, y->data);
+    device_multiply(lanes->device, lanes->precision, x->n, boxhdg_lanes_diagonal(lanes), x->numbers,
+                    y->numbers);
 }
 
 void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct operator* D) {

@@ -323,10 +323,7 @@ facet_status boxhdg_coarse_end(struct boxhdg_coarse *c, struct multigrid *mg) {
 void boxhdg_coarse_gather(struct boxhdg_coarse *c, const struct vector *moments, struct vector *vertices) {
     const struct boxhdg_lanes *lanes = c->lanes;
     double *lattice = c->diagonal != NULL ? vertices->data : c->lattice.data;
-    if (moments->single != NULL)
-        device_box_restrict_single(lanes->device, &lanes->plan, moments->single, lattice);
-    else
-        device_box_restrict(lanes->device, &lanes->plan, moments->data, lattice);
+    device_box_restrict(lanes->device, lanes->precision, &lanes->plan, moments->numbers, lattice);
     if (c->diagonal != NULL) return;
     if (c->staged != NULL) (void)vector_download(&c->lattice, c->staged); /* the device keeps what fails */
     lattice = c->staged != NULL ? c->staged : lattice;
@@ -351,8 +348,5 @@ void boxhdg_coarse_spread(struct boxhdg_coarse *c, const struct vector *vertices
             }
     if (c->staged != NULL) (void)vector_upload(&c->lattice, c->staged);
     lattice = c->diagonal != NULL ? vertices->data : c->lattice.data;
-    if (coefficients->single != NULL)
-        device_box_prolong_single(lanes->device, &lanes->plan, lattice, coefficients->single);
-    else
-        device_box_prolong(lanes->device, &lanes->plan, lattice, coefficients->data);
+    device_box_prolong(lanes->device, lanes->precision, &lanes->plan, lattice, coefficients->numbers);
 }

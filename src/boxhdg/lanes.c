@@ -55,25 +55,19 @@ static void lay_out(struct box_plan *p) {
 facet_status boxhdg_lanes_give(struct boxhdg_lanes *lanes, const double *host, int64_t n, const double **f64,
                                const float **f32) {
     facet_status status = FACET_OK;
-    double *copy = NULL;
-    float *rounded = NULL;
-    TRY(device_copy(lanes->device, &copy, host, (size_t)n, sizeof *host));
-    if (lanes->single) {
-        TRY(device_copy_single(lanes->device, &rounded, copy, n));
-        lanes->owned[lanes->n_owned++] = rounded;
-        *f32 = rounded;
-    } else {
-        lanes->owned[lanes->n_owned++] = copy;
+    void *copy = NULL;
+    TRY(device_copy_numbers(lanes->device, lanes->precision, &copy, host, n));
+    lanes->owned[lanes->n_owned++] = copy;
+    if (lanes->precision == F32)
+        *f32 = copy;
+    else
         *f64 = copy;
-        copy = NULL;
-    }
 done:
-    device_free(lanes->device, &copy);
     return status;
 }
 
 facet_status boxhdg_lanes_vector(const struct boxhdg_lanes *lanes, int64_t n, struct vector *v) {
-    return lanes->single ? vector_create_single(lanes->device, n, v) : vector_create(lanes->device, n, v);
+    return vector_create_in(lanes->device, lanes->precision, n, v);
 }
 
 static facet_status make_scratch(struct boxhdg_lanes *lanes) {
@@ -87,13 +81,13 @@ static facet_status make_scratch(struct boxhdg_lanes *lanes) {
     TRY(boxhdg_lanes_give(lanes, zeros, largest * L, &p->f64.zeros, &p->f32.zeros));
     p->scratch_size = box_scratch(p, p->own_weights, L);
     size_t count = (size_t)p->threads * (size_t)p->scratch_size;
-    if (lanes->single) {
-        TRY(device_alloc(lanes->device, &p->f32.scratch, count, sizeof(float)));
-        lanes->owned[lanes->n_owned++] = p->f32.scratch;
-    } else {
-        TRY(device_alloc(lanes->device, &p->f64.scratch, count, sizeof(double)));
-        lanes->owned[lanes->n_owned++] = p->f64.scratch;
-    }
+    void *scratch;
+    TRY(device_alloc(lanes->device, &scratch, count, precision_size(lanes->precision)));
+    lanes->owned[lanes->n_owned++] = scratch;
+    if (lanes->precision == F32)
+        p->f32.scratch = scratch;
+    else
+        p->f64.scratch = scratch;
 done:
     base_free(&zeros);
     return status;
@@ -167,7 +161,8 @@ static facet_status make_line_squares(struct boxhdg_lanes *lanes) {
         double largest = 0.0;
         for (int m = 0; m < h->n; m++) largest = fmax(largest, h->lines[l].b[m]);
         for (int m = 0; m < h->n; m++) {
-            double b = fmax(h->lines[l].b[m], (lanes->single ? SPURIOUS_B_SINGLE : SPURIOUS_B) * largest);
+            double b =
+                fmax(h->lines[l].b[m], (lanes->precision == F32 ? SPURIOUS_B_SINGLE : SPURIOUS_B) * largest);
             lanes->line_squares[l * h->n + m] = b * b;
         }
     }
@@ -186,15 +181,15 @@ static facet_status make_order(struct boxhdg_lanes *lanes, int axis) {
     return FACET_OK;
 }
 
-facet_status boxhdg_lanes_create(const struct device *device, const struct boxhdg *hdg, int single,
-                                 struct boxhdg_lanes **result) {
+facet_status boxhdg_lanes_create(const struct device *device, const struct boxhdg *hdg,
+                                 enum precision precision, struct boxhdg_lanes **result) {
     facet_status status = FACET_OK;
     struct boxhdg_lanes *lanes;
     TRY(CALLOC(*result, 1));
     lanes = *result;
     lanes->device = device;
     lanes->hdg = hdg;
-    lanes->single = single;
+    lanes->precision = precision;
     choose_axes(lanes);
     lay_out(&lanes->plan);
     TRY(make_line_squares(lanes));

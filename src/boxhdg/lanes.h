@@ -14,25 +14,27 @@ struct boxhdg_lanes {
     const struct device *device;
     const struct boxhdg *hdg; /* borrowed */
     struct box_plan plan;
-    int direction[3];     /* of an axis; -1: absent */
-    int single;           /* numbers and vectors are of single precision */
-    int n_tables;         /* of weights */
-    double *line_squares; /* lines x n: b^2 */
-    double *b[3];         /* tables of b, as `squares` of the plan, on the host */
+    int direction[3];         /* of an axis; -1: absent */
+    enum precision precision; /* of numbers and vectors */
+    int n_tables;             /* of weights */
+    double *line_squares;     /* lines x n: b^2 */
+    double *b[3];             /* tables of b, as `squares` of the plan, on the host */
     double *hats[3];
     int32_t *order[3]; /* per axis: the plain mode of a mode in lanes */
     void *owned[64];   /* arrays of the device */
     int n_owned;
 };
-/* single: for vectors of single precision, not double. */
-facet_status boxhdg_lanes_create(const struct device *device, const struct boxhdg *hdg, int single,
-                                 struct boxhdg_lanes **result);
+facet_status boxhdg_lanes_create(const struct device *device, const struct boxhdg *hdg,
+                                 enum precision precision, struct boxhdg_lanes **result);
 void boxhdg_lanes_destroy(struct boxhdg_lanes **result); /* safe on NULL, and twice */
 /* Parts of it: an array for the device that the lanes own, in their precision; metric, weights and diagonal
  * of all cells. */
 facet_status boxhdg_lanes_give(struct boxhdg_lanes *lanes, const double *host, int64_t n, const double **f64,
                                const float **f32);
 facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes);
+static inline const void *boxhdg_lanes_diagonal(const struct boxhdg_lanes *lanes) {
+    return lanes->precision == F32 ? (const void *)lanes->plan.f32.diagonal : lanes->plan.f64.diagonal;
+}
 
 /* A vector of n numbers in the precision of the lanes. */
 facet_status boxhdg_lanes_vector(const struct boxhdg_lanes *lanes, int64_t n, struct vector *v);

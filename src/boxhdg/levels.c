@@ -148,7 +148,7 @@ static facet_status append_faces(const struct boxhdg_lanes *lanes, int degree, s
                            .spread = spread,
                            .far = 1,
                            .free = faces_free};
-    double bytes = (lanes->single ? 4.0 : 8.0) *
+    double bytes = ((double)precision_size(lanes->precision)) *
                    ((double)lanes->plan.size + KERNEL_BOX_METRIC * (double)lanes->hdg->grid.n_cells);
     int64_t n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;
     TRY(CALLOC(f, 1));

@@ -40,10 +40,8 @@ static facet_status forget_diagonal(struct boxhdg_lanes *lanes) {
     for (int64_t i = 0; i < n; i++) ones[i] = 1.0;
     TRY(boxhdg_lanes_vector(lanes, lanes->plan.size, &v));
     TRY(boxhdg_lanes_pack(lanes, BOXHDG_UNKNOWN, ones, &v));
-    if (lanes->single)
-        device_multiply_single(lanes->device, v.n, v.single, v.single, (float *)lanes->plan.f32.diagonal);
-    else
-        device_multiply(lanes->device, v.n, v.data, v.data, (double *)lanes->plan.f64.diagonal);
+    device_multiply(lanes->device, lanes->precision, v.n, v.numbers, v.numbers,
+                    (void *)boxhdg_lanes_diagonal(lanes));
 done:
     base_free(&ones);
     vector_destroy(&v);
@@ -131,7 +129,7 @@ static facet_status make_single(struct boxhdg_solver *s) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = s->lanes->hdg;
     double *plain = NULL;
-    TRY(boxhdg_lanes_create(s->device, h, 1, &s->single));
+    TRY(boxhdg_lanes_create(s->device, h, F32, &s->single));
     operator_create_box(s->single, &s->rounded);
     s->fast = (struct solve_fast){.A = &s->rounded, .exact = make_exact, .data = s};
     TRY(make_ratio(s));

@@ -32,7 +32,7 @@ static facet_status make_element(const struct device *device, const struct box_e
     box_put_blocks(table + at.B, n, even, table + at.T, 1);
     element->k = e->k;
     TRY(device_copy(device, &element->table, table, (size_t)at.count, sizeof *table));
-    TRY(device_copy_single(device, (float **)&element->single, element->table, at.count));
+    TRY(device_copy_rounded(device, F32, &element->single, element->table, at.count));
     element->host = table;
     table = NULL;
 done:
@@ -122,7 +122,7 @@ static facet_status fill_tables(const struct device *device, const struct box_gr
     for (int t = 0; t < n_tables; t++) fill_embedding(e, splits[t], tables + t * size);
     TRY(device_copy(device, &ax->which, which, (size_t)ax->n_cells, sizeof *which));
     TRY(device_copy(device, &ax->tables, tables, (size_t)(n_tables * size), sizeof *tables));
-    TRY(device_copy_single(device, (float **)&ax->single, ax->tables, n_tables * size));
+    TRY(device_copy_rounded(device, F32, &ax->single, ax->tables, n_tables * size));
     ax->n_tables = n_tables;
     ax->host = tables;
     tables = NULL;

@@ -15,11 +15,8 @@
 static void product(const struct operator* A, double a, const struct vector *x, double b,
                     const struct vector *f, struct vector *y) {
     const struct boxsem_level *l = A->data;
-    if (A->single)
-        device_brick_apply_single(A->device, &l->brick.cells, a, x->single, b, f->single, y->single,
-                                  (float *)l->all->scratch);
-    else
-        device_brick_apply(A->device, &l->brick.cells, a, x->data, b, f->data, y->data, l->all->scratch);
+    device_brick_apply(A->device, A->precision, &l->brick.cells, a, x->numbers, b, f->numbers, y->numbers,
+                       l->all->scratch);
 }
 
 static void apply(const struct operator* A, const struct vector *x, struct vector *y) {
@@ -31,52 +28,40 @@ static void residual(const struct operator* A, const struct vector *f, const str
     product(A, -1.0, x, 1.0, f, r);
 }
 
-static struct operator level_operator(struct boxsem_level *l, int single) {
+static struct operator level_operator(struct boxsem_level *l, enum precision precision) {
     return (struct operator){.n = l->n,
                              .device = l->all->device,
                              .apply = apply,
                              .residual = residual,
                              .data = l,
                              .name = "continuous elements on a box",
-                             .single = single};
+                             .precision = precision};
 }
 
 static void prolong(const struct mg_link *link, const struct vector *coarse, struct vector *fine) {
     const struct boxsem_level *l = link->data;
-    if (fine->single != NULL)
-        device_brick_prolong_single(l->all->device, &l->transfer.plan, coarse->single, fine->single,
-                                    (float *)l->all->scratch);
-    else
-        device_brick_prolong(l->all->device, &l->transfer.plan, coarse->data, fine->data, l->all->scratch);
+    device_brick_prolong(l->all->device, fine->precision, &l->transfer.plan, coarse->numbers, fine->numbers,
+                         l->all->scratch);
 }
 
 static void restrict_(const struct mg_link *link, const struct vector *fine, struct vector *coarse) {
     const struct boxsem_level *l = link->data;
-    if (fine->single != NULL)
-        device_brick_restrict_single(l->all->device, &l->transfer.plan, fine->single, coarse->single,
-                                     (float *)l->all->scratch);
-    else
-        device_brick_restrict(l->all->device, &l->transfer.plan, fine->data, coarse->data, l->all->scratch);
+    device_brick_restrict(l->all->device, fine->precision, &l->transfer.plan, fine->numbers, coarse->numbers,
+                          l->all->scratch);
 }
 
 /* ------------------------------------------------------------------------------ smoothers */
 
 static void sweep_patches(const struct boxsem_level *l, int backward, const struct vector *f,
                           struct vector *x) {
-    if (x->single != NULL)
-        device_patch_sweep_single(l->all->device, &l->patches.plan, backward, f->single, x->single,
-                                  (float *)l->all->scratch);
-    else
-        device_patch_sweep(l->all->device, &l->patches.plan, backward, f->data, x->data, l->all->scratch);
+    device_patch_sweep(l->all->device, x->precision, &l->patches.plan, backward, f->numbers, x->numbers,
+                       l->all->scratch);
 }
 
 static void sweep_points(const struct boxsem_level *l, int backward, const struct vector *f,
                          struct vector *x) {
-    if (x->single != NULL)
-        device_point_sweep_single(l->all->device, &l->brick.cells, backward, f->single, x->single,
-                                  (float *)l->all->scratch);
-    else
-        device_point_sweep(l->all->device, &l->brick.cells, backward, f->data, x->data, l->all->scratch);
+    device_point_sweep(l->all->device, x->precision, &l->brick.cells, backward, f->numbers, x->numbers,
+                       l->all->scratch);
 }
 
 static void sweep(const struct boxsem_level *l, int backward, const struct vector *f, struct vector *x) {
@@ -110,7 +95,7 @@ static facet_status create_diagonal(const struct boxsem_level *l, struct operato
     double *host = NULL;
     TRY(vector_create(device, l->n, &diagonal));
     TRY(ALLOC(host, l->n));
-    device_brick_diagonal(device, &l->brick.cells, diagonal.data);
+    device_brick_diagonal(device, F64, &l->brick.cells, diagonal.data);
     TRY(vector_download(&diagonal, host));
     for (int64_t i = 0; i < l->n; i++) host[i] = brick_is_fixed(&l->brick.cells, i) ? 0.0 : 1.0 / host[i];
     TRY(operator_create_diagonal(device, l->n, host, D));
@@ -134,7 +119,7 @@ static facet_status create_smoother(struct boxsem_level *l, const struct operato
     *s = (struct smoother){.smooth = smooth, .post = l->all->reversed ? smooth_reversed : NULL, .data = l};
     if (o->smoother != BOXSEM_JACOBI && o->smoother != BOXSEM_CHEBYSHEV) return FACET_OK;
     TRY(create_diagonal(l, &D));
-    if (A->single) TRY(operator_round(&D));
+    if (A->precision == F32) TRY(operator_round(&D));
     TRY(smoother_create_chebyshev(A, &D, POLYNOMIAL_FOURTH, 4.0, o->smoother == BOXSEM_JACOBI ? 1 : o->steps,
                                   s));
 done:

@@ -76,7 +76,7 @@ static facet_status make_line(const struct device *device, const struct box_grid
     box_put_blocks(table + at.B, m, line->even, rows, 1);
     box_put_blocks(table + at.T, m, line->even, T, 0);
     TRY(device_copy(device, &line->table, table, (size_t)at.count, sizeof *table));
-    TRY(device_copy_single(device, (float **)&line->single, line->table, at.count));
+    TRY(device_copy_rounded(device, F32, &line->single, line->table, at.count));
     line->host = table;
     table = NULL;
 done:
@@ -261,7 +261,7 @@ static facet_status make_scale(const struct box_grid *g, const struct box_elemen
         scale_cell(g, e, cells, cell, scale);
     }
     TRY(device_copy(p->device, &p->plan.scale, scale, (size_t)n, sizeof *scale));
-    TRY(device_copy_single(p->device, (float **)&p->plan.scale_single, p->plan.scale, n));
+    TRY(device_copy_rounded(p->device, F32, &p->plan.scale_single, p->plan.scale, n));
 done:
     base_free(&scale);
     return status;

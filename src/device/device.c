@@ -1,7 +1,7 @@
 /* The devices, and one function for every kernel that opens the wall around it. */
 #include "device/device.h"
 
-#include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -15,21 +15,76 @@ enum place { HOST, WALL, GPU };
 
 struct device {
     const char *name;
-    const struct kernels *(*kernels)(void);
+    const struct kernels *(*own)(void), *(*others)(void); /* its own code, and whose it takes beside it */
     enum place place;
 };
 
 static const struct device devices[] = {
-    {"cpu", kernels_simd, HOST},
-    {"ref", kernels_ref, HOST},
-    {"debug", kernels_ref, WALL},
+    {"cpu", kernels_simd, kernels_ref, HOST},
+    {"ref", kernels_ref, NULL, HOST},
+    {"debug", NULL, kernels_ref, WALL},
 #ifdef FACET_HAVE_CUDA
-    {"cuda", kernels_cuda, GPU},
+    {"cuda", kernels_cuda, NULL, GPU},
 #endif
 };
 #define N_DEVICES ((int)(sizeof devices / sizeof devices[0]))
 
+/* The tables in use, made once. */
+static struct kernels in_use[N_DEVICES];
+static pthread_once_t in_use_made = PTHREAD_ONCE_INIT;
+
+static void add_to_table(const struct kernels *from, struct kernels *to) {
+#define KERNEL(result, precisions, name, parameters, arguments)                                              \
+    for (int p = 0; p < KERNEL_##precisions; p++)                                                            \
+        if (to->name[p] == NULL) to->name[p] = from->name[p];
+#include "kernels/kernels.def"
+#undef KERNEL
+}
+
+static void make_tables(void) {
+    for (int i = 0; i < N_DEVICES; i++) {
+        if (devices[i].own != NULL) add_to_table(devices[i].own(), &in_use[i]);
+        if (devices[i].others != NULL) add_to_table(devices[i].others(), &in_use[i]);
+    }
+}
+
+/* The support matrix, read off the tables. */
+static int has(const struct kernels *(*table)(void), int kernel) {
+    static const struct kernels nothing;
+    const struct kernels *k = table != NULL ? table() : &nothing;
+    int row = 0;
+#define KERNEL(result, precisions, name, parameters, arguments)                                              \
+    if (row++ == kernel) return k->name[0] != NULL && k->name[KERNEL_##precisions - 1] != NULL;
+#include "kernels/kernels.def"
+#undef KERNEL
+    return 0;
+}
+
+static const char *const kernel_names[] = {
+#define KERNEL(result, precisions, name, parameters, arguments) #name,
+#include "kernels/kernels.def"
+#undef KERNEL
+};
+
+int device_n_kernels(void) {
+    return (int)(sizeof kernel_names / sizeof kernel_names[0]);
+}
+
+const char *device_kernel_name(int kernel) {
+    return kernel_names[kernel];
+}
+
+enum device_support device_support(const struct device *device, int kernel) {
+    return has(device->own, kernel) ? DEVICE_OWN : has(device->others, kernel) ? DEVICE_REF : DEVICE_NONE;
+}
+
+const char *device_support_name(enum device_support support) {
+    static const char *const names[] = {"-", "ref", "own"};
+    return names[support];
+}
+
 facet_status device_find(const char *name, const struct device **device) {
+    pthread_once(&in_use_made, make_tables);
     if (name == NULL) name = devices[0].name;
     for (int i = 0; i < N_DEVICES; i++) {
         if (strcmp(name, devices[i].name) != 0) continue;
@@ -114,7 +169,7 @@ facet_status device_require(const struct device *device, const char *what, const
 
 static const struct kernels *enter(const struct device *device) {
     if (device->place == WALL) wall_open();
-    return device->kernels();
+    return &in_use[device - devices];
 }
 
 static void leave(const struct device *device) {
@@ -243,330 +298,60 @@ facet_status device_duplicate(const struct device *device, void *pointer, const 
     return status;
 }
 
-/* Runs one kernel with the wall open. */
-#define RUN(device, call)                                                                                    \
-    do {                                                                                                     \
-        enter(device)->call;                                                                                 \
-        leave(device);                                                                                       \
-    } while (0)
-
-void device_convert_to_single(const struct device *device, int64_t n, const double *x, float *y) {
-    RUN(device, convert_to_single(n, x, y));
-}
-
-void device_convert_to_double(const struct device *device, int64_t n, const float *x, double *y) {
-    RUN(device, convert_to_double(n, x, y));
-}
-
-void device_add_single(const struct device *device, int64_t n, const float *x, double *y) {
-    RUN(device, add_single(n, x, y));
-}
-
-facet_status device_copy_single(const struct device *device, float **pointer, const double *x, int64_t n) {
-    facet_status status = device_alloc(device, pointer, (size_t)n, sizeof **pointer);
-    if (status == FACET_OK) device_convert_to_single(device, n, x, *pointer);
-    return status;
-}
-
-void device_fill(const struct device *device, int64_t n, double a, double *x) {
-    RUN(device, fill(n, a, x));
-}
-
-void device_fill_single(const struct device *device, int64_t n, double a, float *x) {
-    RUN(device, fill_single(n, a, x));
-}
-
-void device_axpby(const struct device *device, int64_t n, double a, const double *x, double b, double *y) {
-    RUN(device, axpby(n, a, x, b, y));
-}
-
-void device_axpby_single(const struct device *device, int64_t n, double a, const float *x, double b,
-                         float *y) {
-    RUN(device, axpby_single(n, a, x, b, y));
-}
-
-void device_put_entries(const struct device *device, int64_t n, const int64_t *places, const double *values,
-                        double *x) {
-    RUN(device, put_entries(n, places, values, x));
-}
-
 /* The end of every kernel that returns sums: the one place where sums over parts of vectors come together. */
 static double *leave_with(const struct device *device, double *sums) {
     leave(device);
     return sums;
 }
 
-double device_dot(const struct device *device, int64_t n, const double *x, const double *y) {
-    double sum = enter(device)->dot(n, x, y);
-    return *leave_with(device, &sum);
+/* One function for every kernel, which opens the wall around it. */
+#define CALL_NONE(call)                                                                                      \
+    enter(device)->call;                                                                                     \
+    leave(device)
+#define CALL_COUNT(call)                                                                                     \
+    int64_t count = enter(device)->call;                                                                     \
+    leave(device);                                                                                           \
+    return count
+#define CALL_SUM(call)                                                                                       \
+    double sum = enter(device)->call;                                                                        \
+    return *leave_with(device, &sum)
+#define CALL_SUMS(call)                                                                                      \
+    enter(device)->call;                                                                                     \
+    leave_with(device, sums)
+#define INDEX_ONE  0
+#define INDEX_BOTH precision
+#define KERNEL(result, precisions, name, parameters, arguments)                                              \
+    KERNEL_##result device_##name(DEVICE_##precisions, DEVICE_LIST parameters) {                             \
+        CALL_##result(name[INDEX_##precisions] arguments);                                                   \
+    }
+#define REAL void
+#include "kernels/kernels.def"
+#undef KERNEL
+#undef REAL
+
+facet_status device_copy_rounded(const struct device *device, enum precision precision, void *pointer,
+                                 const double *x, int64_t n) {
+    facet_status status = device_alloc(device, pointer, (size_t)n, precision_size(precision));
+    void *address;
+    memcpy(&address, pointer, sizeof address);
+    if (status == FACET_OK) device_narrow(device, precision, n, x, address);
+    return status;
 }
 
-double device_dot_single(const struct device *device, int64_t n, const float *x, const float *y) {
-    double sum = enter(device)->dot_single(n, x, y);
-    return *leave_with(device, &sum);
+facet_status device_copy_numbers(const struct device *device, enum precision precision, void *pointer,
+                                 const double *from_host, int64_t n) {
+    facet_status status = FACET_OK;
+    double *copy = NULL;
+    if (precision == F64) return device_copy(device, pointer, from_host, (size_t)n, sizeof *from_host);
+    TRY(device_copy(device, &copy, from_host, (size_t)n, sizeof *copy));
+    TRY(device_copy_rounded(device, precision, pointer, copy, n));
+done:
+    device_free(device, &copy);
+    return status;
 }
 
 int device_is_host(const struct device *device) {
     return device->place == HOST;
-}
-
-void device_multiply(const struct device *device, int64_t n, const double *d, const double *x, double *y) {
-    RUN(device, multiply(n, d, x, y));
-}
-
-void device_csr_apply(const struct device *device, int64_t n_rows, const int64_t *offsets,
-                      const int32_t *columns, const double *values, const double *x, double *y) {
-    RUN(device, csr_apply(n_rows, offsets, columns, values, x, y));
-}
-
-void device_ell_apply(const struct device *device, int64_t n_rows, int width, const int32_t *columns,
-                      const double *values, const double *x, double *y) {
-    RUN(device, ell_apply(n_rows, width, columns, values, x, y));
-}
-
-void device_block_apply(const struct device *device, int64_t n_blocks, const int64_t *first,
-                        const int64_t *starts, const double *matrices, const double *x, double *y) {
-    RUN(device, block_apply(n_blocks, first, starts, matrices, x, y));
-}
-
-void device_facet_apply(const struct device *device, const struct facet_plan *plan, const double *x,
-                        double *y) {
-    RUN(device, facet_apply(plan, x, y));
-}
-
-void device_facet_sweep(const struct device *device, const struct facet_patches *patches, int backward,
-                        const double *f, double *x, double *scratch) {
-    RUN(device, facet_sweep(patches, backward, f, x, scratch));
-}
-
-void device_facet_sweep_single(const struct device *device, const struct facet_patches *patches, int backward,
-                               const float *f, float *x, float *scratch) {
-    RUN(device, facet_sweep_single(patches, backward, f, x, scratch));
-}
-
-int64_t device_facet_sweep_scratch(const struct device *device, const struct facet_patches *patches) {
-    return device->kernels()->facet_sweep_scratch(patches);
-}
-
-int64_t device_cell_run(const struct device *device, int64_t batch_bytes) {
-    int64_t run = enter(device)->cell_run(batch_bytes);
-    leave(device);
-    return run;
-}
-
-void device_cell_apply(const struct device *device, const struct cell_plan *plan, const double *x,
-                       double *y) {
-    RUN(device, cell_apply(plan, x, y));
-}
-
-int64_t device_condense_affine(const struct device *device, const struct affine_tables *tables,
-                               int64_t n_batches, const double *coefficients, double *factor, double *U,
-                               double *K, double *scratch) {
-    int64_t failed = enter(device)->condense_affine(tables, n_batches, coefficients, factor, U, K, scratch);
-    leave(device);
-    return failed;
-}
-
-int64_t device_condense_scratch(const struct device *device, const struct affine_tables *tables) {
-    return device->kernels()->condense_scratch(tables);
-}
-
-int64_t device_condense_sum(const struct device *device, const struct sum_tables *tables, int64_t n_batches,
-                            const double *coefficients, double *factor, double *U, double *K,
-                            double *scratch) {
-    int64_t failed = enter(device)->condense_sum(tables, n_batches, coefficients, factor, U, K, scratch);
-    leave(device);
-    return failed;
-}
-
-int64_t device_condense_sum_scratch(const struct device *device, const struct sum_tables *tables) {
-    return device->kernels()->condense_sum_scratch(tables);
-}
-
-void device_batch_load(const struct device *device, int64_t n_batches, int N, int n, const double *U,
-                       const double *f, double *out) {
-    RUN(device, batch_load(n_batches, N, n, U, f, out));
-}
-
-void device_batch_recover(const struct device *device, int64_t n_batches, int N, int n, const double *factor,
-                          const double *U, const double *uhat, double *f) {
-    RUN(device, batch_recover(n_batches, N, n, factor, U, uhat, f));
-}
-
-void device_affine_flux(const struct device *device, const struct affine_tables *tables, int64_t n_batches,
-                        const double *coefficients, const double *u, const double *uhat, double *q) {
-    RUN(device, affine_flux(tables, n_batches, coefficients, u, uhat, q));
-}
-
-void device_block_smooth(const struct device *device, int64_t n_blocks, const int64_t *first,
-                         const int64_t *starts, const double *matrices, double a, double b, double c,
-                         const double *f, const double *t, double *r, double *d, double *x) {
-    RUN(device, block_smooth(n_blocks, first, starts, matrices, a, b, c, f, t, r, d, x));
-}
-
-void device_multiply_single(const struct device *device, int64_t n, const float *d, const float *x,
-                            float *y) {
-    RUN(device, multiply_single(n, d, x, y));
-}
-
-void device_csr_apply_single(const struct device *device, int64_t n_rows, const int64_t *offsets,
-                             const int32_t *columns, const float *values, const float *x, float *y) {
-    RUN(device, csr_apply_single(n_rows, offsets, columns, values, x, y));
-}
-
-void device_block_apply_single(const struct device *device, int64_t n_blocks, const int64_t *first,
-                               const int64_t *starts, const float *matrices, const float *x, float *y) {
-    RUN(device, block_apply_single(n_blocks, first, starts, matrices, x, y));
-}
-
-void device_block_smooth_single(const struct device *device, int64_t n_blocks, const int64_t *first,
-                                const int64_t *starts, const float *matrices, double a, double b, double c,
-                                const float *f, const float *t, float *r, float *d, float *x) {
-    RUN(device, block_smooth_single(n_blocks, first, starts, matrices, a, b, c, f, t, r, d, x));
-}
-
-void device_cell_apply_single(const struct device *device, const struct cell_plan *plan, const float *x,
-                              float *y) {
-    RUN(device, cell_apply_single(plan, x, y));
-}
-
-double device_box_step(const struct device *device, const struct box_plan *plan, const struct box_step *step,
-                       const double *f, double *r, const double *e, double *d, double *x, double *y) {
-    double sum = enter(device)->box_step(plan, step, f, r, e, d, x, y);
-    return *leave_with(device, &sum);
-}
-
-void device_box_residual(const struct device *device, const struct box_plan *plan, double alpha,
-                         const double *y, double *r, double *moments, double *sums) {
-    enter(device)->box_residual(plan, alpha, y, r, moments, sums);
-    leave_with(device, sums);
-}
-
-void device_box_prolong(const struct device *device, const struct box_plan *plan, const double *vertices,
-                        double *coefficients) {
-    RUN(device, box_prolong(plan, vertices, coefficients));
-}
-
-void device_box_restrict(const struct device *device, const struct box_plan *plan, const double *moments,
-                         double *vertices) {
-    RUN(device, box_restrict(plan, moments, vertices));
-}
-
-void device_box_load(const struct device *device, const struct box_plan *plan,
-                     const struct box_points *points, const double *f, double *F) {
-    RUN(device, box_load(plan, points, f, F));
-}
-
-void device_box_recover(const struct device *device, const struct box_plan *plan,
-                        const struct box_points *points, const double *trace, const double *f, double *u) {
-    RUN(device, box_recover(plan, points, trace, f, u));
-}
-
-void device_axis_apply(const struct device *device, int64_t outer, int n_out, int n_in, int64_t inner,
-                       const double *T, const double *x, double *y) {
-    RUN(device, axis_apply(outer, n_out, n_in, inner, T, x, y));
-}
-
-double device_box_step_single(const struct device *device, const struct box_plan *plan,
-                              const struct box_step *step, const float *f, float *r, const float *e, float *d,
-                              float *x, float *y) {
-    double sum = enter(device)->box_step_single(plan, step, f, r, e, d, x, y);
-    return *leave_with(device, &sum);
-}
-
-void device_box_residual_single(const struct device *device, const struct box_plan *plan, double alpha,
-                                const float *y, float *r, float *moments, double *sums) {
-    enter(device)->box_residual_single(plan, alpha, y, r, moments, sums);
-    leave_with(device, sums);
-}
-
-void device_box_prolong_single(const struct device *device, const struct box_plan *plan,
-                               const double *vertices, float *coefficients) {
-    RUN(device, box_prolong_single(plan, vertices, coefficients));
-}
-
-void device_box_restrict_single(const struct device *device, const struct box_plan *plan,
-                                const float *moments, double *vertices) {
-    RUN(device, box_restrict_single(plan, moments, vertices));
-}
-
-void device_brick_apply(const struct device *device, const struct brick_cells *cells, double a,
-                        const double *x, double b, const double *f, double *y, double *scratch) {
-    RUN(device, brick_apply(cells, a, x, b, f, y, scratch));
-}
-
-void device_brick_apply_single(const struct device *device, const struct brick_cells *cells, double a,
-                               const float *x, double b, const float *f, float *y, float *scratch) {
-    RUN(device, brick_apply_single(cells, a, x, b, f, y, scratch));
-}
-
-void device_brick_diagonal(const struct device *device, const struct brick_cells *cells, double *d) {
-    RUN(device, brick_diagonal(cells, d));
-}
-
-void device_brick_diagonal_single(const struct device *device, const struct brick_cells *cells, float *d) {
-    RUN(device, brick_diagonal_single(cells, d));
-}
-
-void device_point_sweep(const struct device *device, const struct brick_cells *cells, int backward,
-                        const double *b, double *x, double *scratch) {
-    RUN(device, point_sweep(cells, backward, b, x, scratch));
-}
-
-void device_point_sweep_single(const struct device *device, const struct brick_cells *cells, int backward,
-                               const float *b, float *x, float *scratch) {
-    RUN(device, point_sweep_single(cells, backward, b, x, scratch));
-}
-
-void device_brick_prolong(const struct device *device, const struct brick_transfer *transfer,
-                          const double *coarse, double *fine, double *scratch) {
-    RUN(device, brick_prolong(transfer, coarse, fine, scratch));
-}
-
-void device_brick_prolong_single(const struct device *device, const struct brick_transfer *transfer,
-                                 const float *coarse, float *fine, float *scratch) {
-    RUN(device, brick_prolong_single(transfer, coarse, fine, scratch));
-}
-
-void device_brick_restrict(const struct device *device, const struct brick_transfer *transfer,
-                           const double *fine, double *coarse, double *scratch) {
-    RUN(device, brick_restrict(transfer, fine, coarse, scratch));
-}
-
-void device_brick_restrict_single(const struct device *device, const struct brick_transfer *transfer,
-                                  const float *fine, float *coarse, float *scratch) {
-    RUN(device, brick_restrict_single(transfer, fine, coarse, scratch));
-}
-
-void device_patch_sweep(const struct device *device, const struct brick_patches *patches, int backward,
-                        const double *b, double *x, double *scratch) {
-    RUN(device, patch_sweep(patches, backward, b, x, scratch));
-}
-
-void device_patch_sweep_single(const struct device *device, const struct brick_patches *patches, int backward,
-                               const float *b, float *x, float *scratch) {
-    RUN(device, patch_sweep_single(patches, backward, b, x, scratch));
-}
-
-int64_t device_brick_scratch(const struct device *device, const struct brick_cells *cells) {
-    return device->kernels()->brick_scratch(cells);
-}
-
-int64_t device_transfer_scratch(const struct device *device, const struct brick_transfer *transfer) {
-    return device->kernels()->transfer_scratch(transfer);
-}
-
-int64_t device_patch_scratch(const struct device *device, const struct brick_patches *patches) {
-    return device->kernels()->patch_scratch(patches);
-}
-
-void device_modes_solve(const struct device *device, const struct brick_modes *modes, const double *b,
-                        double *u, double *scratch) {
-    RUN(device, modes_solve(modes, b, u, scratch));
-}
-
-int64_t device_modes_scratch(const struct device *device, const struct brick_modes *modes) {
-    return device->kernels()->modes_scratch(modes);
 }
 
 /* Measured on an H200: 111^3 unknowns take 0.13 ms, where a cycle over smaller and smaller levels launches

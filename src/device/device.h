@@ -26,8 +26,8 @@ const char *device_name(const struct device *device);
 /* "cpu, ref, debug" */
 const char *device_list(void);
 
-/* The support matrix, one row for every entry of struct kernels in its order: the device's own code, that of
- * ref, or none. */
+/* The support matrix, one row for every kernel of kernels.def in its order: the device's own code, that of
+ * ref, or none, in all its precisions. */
 enum device_support { DEVICE_NONE, DEVICE_REF, DEVICE_OWN };
 int device_n_kernels(void);
 const char *device_kernel_name(int kernel);
@@ -77,17 +77,20 @@ facet_status device_duplicate(const struct device *device, void *pointer, const 
 /* Between two arrays of one device. */
 void device_move(const struct device *device, void *to, const void *from, size_t bytes);
 
-/* A vector on a device, in double or in single precision: one of the two device addresses is NULL (both are,
- * if it is empty). The vectors of one call must be of one device and one precision, except for
- * vector_convert and vector_add; nothing checks it. */
+/* A vector on a device, in double or in single precision. The vectors of one call must be of one device and
+ * one precision, except for vector_convert and vector_add; nothing checks it. */
 struct vector {
     const struct device *device;
     int64_t n;
-    double *data;
-    float *single;
+    enum precision precision;
+    union {
+        void *numbers;
+        double *data; /* where the precision is F64 */
+    };
 };
-facet_status vector_create(const struct device *device, int64_t n, struct vector *vector);
-facet_status vector_create_single(const struct device *device, int64_t n, struct vector *vector);
+facet_status vector_create(const struct device *device, int64_t n, struct vector *vector); /* in F64 */
+facet_status vector_create_in(const struct device *device, enum precision precision, int64_t n,
+                              struct vector *vector);
 /* y = x, two vectors of the same length in any precision on any devices. On one device, or where the host can
  * read both, this is one kernel and cannot fail; else it goes through memory of the host, for which there may
  * be no room. */
@@ -102,121 +105,27 @@ void vector_add(const struct vector *x, struct vector *y); /* y += x; a single x
 double vector_dot(const struct vector *x, const struct vector *y); /* summed in double */
 double vector_norm(const struct vector *x);
 
-void device_fill(const struct device *device, int64_t n, double a, double *x);
-void device_axpby(const struct device *device, int64_t n, double a, const double *x, double b, double *y);
-double device_dot(const struct device *device, int64_t n, const double *x, const double *y);
-void device_put_entries(const struct device *device, int64_t n, const int64_t *places, const double *values,
-                        double *x);
-void device_multiply(const struct device *device, int64_t n, const double *d, const double *x, double *y);
-void device_csr_apply(const struct device *device, int64_t n_rows, const int64_t *offsets,
-                      const int32_t *columns, const double *values, const double *x, double *y);
-void device_ell_apply(const struct device *device, int64_t n_rows, int width, const int32_t *columns,
-                      const double *values, const double *x, double *y);
-void device_block_apply(const struct device *device, int64_t n_blocks, const int64_t *first,
-                        const int64_t *starts, const double *matrices, const double *x, double *y);
-void device_facet_apply(const struct device *device, const struct facet_plan *plan, const double *x,
-                        double *y);
-void device_facet_sweep(const struct device *device, const struct facet_patches *patches, int backward,
-                        const double *f, double *x, double *scratch);
-int64_t device_facet_sweep_scratch(const struct device *device, const struct facet_patches *patches);
-int64_t device_cell_run(const struct device *device, int64_t batch_bytes);
-void device_cell_apply(const struct device *device, const struct cell_plan *plan, const double *x, double *y);
-int64_t device_condense_affine(const struct device *device, const struct affine_tables *tables,
-                               int64_t n_batches, const double *coefficients, double *factor, double *U,
-                               double *K, double *scratch);
-int64_t device_condense_scratch(const struct device *device, const struct affine_tables *tables);
-int64_t device_condense_sum(const struct device *device, const struct sum_tables *tables, int64_t n_batches,
-                            const double *coefficients, double *factor, double *U, double *K,
-                            double *scratch);
-int64_t device_condense_sum_scratch(const struct device *device, const struct sum_tables *tables);
-void device_batch_load(const struct device *device, int64_t n_batches, int N, int n, const double *U,
-                       const double *f, double *out);
-void device_batch_recover(const struct device *device, int64_t n_batches, int N, int n, const double *factor,
-                          const double *U, const double *uhat, double *f);
-void device_affine_flux(const struct device *device, const struct affine_tables *tables, int64_t n_batches,
-                        const double *coefficients, const double *u, const double *uhat, double *q);
-void device_block_smooth(const struct device *device, int64_t n_blocks, const int64_t *first,
-                         const int64_t *starts, const double *matrices, double a, double b, double c,
-                         const double *f, const double *t, double *r, double *d, double *x);
+/* device_NAME(device, precision where a kernel has both, parameters) runs a kernel of kernels/kernels.def. */
+#define DEVICE_ONE       const struct device *device
+#define DEVICE_BOTH      const struct device *device, enum precision precision
+#define DEVICE_LIST(...) __VA_ARGS__
+#define KERNEL(result, precisions, name, parameters, arguments)                                              \
+    KERNEL_##result device_##name(DEVICE_##precisions, DEVICE_LIST parameters);
+#define REAL void
+#include "kernels/kernels.def"
+#undef KERNEL
+#undef REAL
 
-/* Continuous elements on bricks. */
-/* Unknowns that are solved faster by modes_solve than by more levels of a multigrid; 0: none. */
+/* Unknowns on bricks that are solved faster by modes_solve than by more levels of a multigrid; 0: none. */
 int64_t device_direct_size(const struct device *device);
 /* Steps inside a patch that pay where k varies from cell to cell. */
 int device_inner_steps(const struct device *device);
-void device_brick_apply(const struct device *device, const struct brick_cells *cells, double a,
-                        const double *x, double b, const double *f, double *y, double *scratch);
-void device_brick_apply_single(const struct device *device, const struct brick_cells *cells, double a,
-                               const float *x, double b, const float *f, float *y, float *scratch);
-void device_brick_diagonal(const struct device *device, const struct brick_cells *cells, double *d);
-void device_brick_diagonal_single(const struct device *device, const struct brick_cells *cells, float *d);
-void device_point_sweep(const struct device *device, const struct brick_cells *cells, int backward,
-                        const double *b, double *x, double *scratch);
-void device_point_sweep_single(const struct device *device, const struct brick_cells *cells, int backward,
-                               const float *b, float *x, float *scratch);
-void device_brick_prolong(const struct device *device, const struct brick_transfer *transfer,
-                          const double *coarse, double *fine, double *scratch);
-void device_brick_prolong_single(const struct device *device, const struct brick_transfer *transfer,
-                                 const float *coarse, float *fine, float *scratch);
-void device_brick_restrict(const struct device *device, const struct brick_transfer *transfer,
-                           const double *fine, double *coarse, double *scratch);
-void device_brick_restrict_single(const struct device *device, const struct brick_transfer *transfer,
-                                  const float *fine, float *coarse, float *scratch);
-void device_patch_sweep(const struct device *device, const struct brick_patches *patches, int backward,
-                        const double *b, double *x, double *scratch);
-void device_patch_sweep_single(const struct device *device, const struct brick_patches *patches, int backward,
-                               const float *b, float *x, float *scratch);
-int64_t device_brick_scratch(const struct device *device, const struct brick_cells *cells);
-int64_t device_transfer_scratch(const struct device *device, const struct brick_transfer *transfer);
-int64_t device_patch_scratch(const struct device *device, const struct brick_patches *patches);
-void device_modes_solve(const struct device *device, const struct brick_modes *modes, const double *b,
-                        double *u, double *scratch);
-int64_t device_modes_scratch(const struct device *device, const struct brick_modes *modes);
-
-void device_fill_single(const struct device *device, int64_t n, double a, float *x);
-void device_axpby_single(const struct device *device, int64_t n, double a, const float *x, double b,
-                         float *y);
-double device_dot_single(const struct device *device, int64_t n, const float *x, const float *y);
-void device_multiply_single(const struct device *device, int64_t n, const float *d, const float *x, float *y);
-void device_csr_apply_single(const struct device *device, int64_t n_rows, const int64_t *offsets,
-                             const int32_t *columns, const float *values, const float *x, float *y);
-void device_block_apply_single(const struct device *device, int64_t n_blocks, const int64_t *first,
-                               const int64_t *starts, const float *matrices, const float *x, float *y);
-void device_block_smooth_single(const struct device *device, int64_t n_blocks, const int64_t *first,
-                                const int64_t *starts, const float *matrices, double a, double b, double c,
-                                const float *f, const float *t, float *r, float *d, float *x);
-void device_cell_apply_single(const struct device *device, const struct cell_plan *plan, const float *x,
-                              float *y);
-void device_facet_sweep_single(const struct device *device, const struct facet_patches *patches, int backward,
-                               const float *f, float *x, float *scratch);
-void device_convert_to_single(const struct device *device, int64_t n, const double *x, float *y);
-void device_convert_to_double(const struct device *device, int64_t n, const float *x, double *y);
-void device_add_single(const struct device *device, int64_t n, const float *x, double *y);
-double device_box_step(const struct device *device, const struct box_plan *plan, const struct box_step *step,
-                       const double *f, double *r, const double *e, double *d, double *x, double *y);
-void device_box_residual(const struct device *device, const struct box_plan *plan, double alpha,
-                         const double *y, double *r, double *moments, double *sums);
-void device_box_prolong(const struct device *device, const struct box_plan *plan, const double *vertices,
-                        double *coefficients);
-void device_box_restrict(const struct device *device, const struct box_plan *plan, const double *moments,
-                         double *vertices);
-void device_box_load(const struct device *device, const struct box_plan *plan,
-                     const struct box_points *points, const double *f, double *F);
-void device_box_recover(const struct device *device, const struct box_plan *plan,
-                        const struct box_points *points, const double *trace, const double *f, double *u);
-void device_axis_apply(const struct device *device, int64_t outer, int n_out, int n_in, int64_t inner,
-                       const double *T, const double *x, double *y);
-double device_box_step_single(const struct device *device, const struct box_plan *plan,
-                              const struct box_step *step, const float *f, float *r, const float *e, float *d,
-                              float *x, float *y);
-void device_box_residual_single(const struct device *device, const struct box_plan *plan, double alpha,
-                                const float *y, float *r, float *moments, double *sums);
-void device_box_prolong_single(const struct device *device, const struct box_plan *plan,
-                               const double *vertices, float *coefficients);
-void device_box_restrict_single(const struct device *device, const struct box_plan *plan,
-                                const float *moments, double *vertices);
-/* Allocates n numbers and fills them with x, rounded. */
-facet_status device_copy_single(const struct device *device, float **pointer, const double *x, int64_t n);
+/* Allocates n numbers and fills them with those of the host, rounded. *pointer receives the address. */
+facet_status device_copy_numbers(const struct device *device, enum precision precision, void *pointer,
+                                 const double *from_host, int64_t n);
+/* Allocates n numbers and fills them with x, doubles of the same device, rounded. */
+facet_status device_copy_rounded(const struct device *device, enum precision precision, void *pointer,
+                                 const double *x, int64_t n);
 
 /* What the program around the library chose: the public handle. */
 struct facet_context {

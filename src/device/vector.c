@@ -4,48 +4,38 @@
 #include "base/memory.h"
 #include "device/device.h"
 
-facet_status vector_create(const struct device *device, int64_t n, struct vector *vector) {
-    *vector = (struct vector){.device = device, .n = n};
-    return device_alloc(device, &vector->data, (size_t)n, sizeof *vector->data);
+facet_status vector_create_in(const struct device *device, enum precision precision, int64_t n,
+                              struct vector *vector) {
+    *vector = (struct vector){.device = device, .precision = precision, .n = n};
+    return device_alloc(device, &vector->numbers, (size_t)n, precision_size(precision));
 }
 
-facet_status vector_create_single(const struct device *device, int64_t n, struct vector *vector) {
-    *vector = (struct vector){.device = device, .n = n};
-    return device_alloc(device, &vector->single, (size_t)n, sizeof *vector->single);
+facet_status vector_create(const struct device *device, int64_t n, struct vector *vector) {
+    return vector_create_in(device, F64, n, vector);
 }
 
 void vector_destroy(struct vector *vector) {
-    if (vector->device != NULL) {
-        device_free(vector->device, &vector->data);
-        device_free(vector->device, &vector->single);
-    }
+    if (vector->device != NULL) device_free(vector->device, &vector->numbers);
     vector->n = 0;
 }
 
 void vector_fill(struct vector *x, double a) {
-    if (x->single != NULL)
-        device_fill_single(x->device, x->n, a, x->single);
-    else
-        device_fill(x->device, x->n, a, x->data);
+    device_fill(x->device, x->precision, x->n, a, x->numbers);
 }
 
 void vector_axpby(double a, const struct vector *x, double b, struct vector *y) {
-    if (x->single != NULL)
-        device_axpby_single(x->device, x->n, a, x->single, b, y->single);
-    else
-        device_axpby(x->device, x->n, a, x->data, b, y->data);
+    device_axpby(x->device, x->precision, x->n, a, x->numbers, b, y->numbers);
 }
 
 void vector_add(const struct vector *x, struct vector *y) {
-    if (x->single != NULL && y->single == NULL)
-        device_add_single(x->device, x->n, x->single, y->data);
+    if (x->precision != y->precision)
+        device_add(x->device, x->precision, x->n, x->numbers, y->data);
     else
         vector_axpby(1.0, x, 1.0, y);
 }
 
 double vector_dot(const struct vector *x, const struct vector *y) {
-    return x->single != NULL ? device_dot_single(x->device, x->n, x->single, y->single)
-                             : device_dot(x->device, x->n, x->data, y->data);
+    return device_dot(x->device, x->precision, x->n, x->numbers, y->numbers);
 }
 
 double vector_norm(const struct vector *x) {
@@ -54,14 +44,12 @@ double vector_norm(const struct vector *x) {
 
 /* y = x by one kernel of a device that reaches both. */
 static void convert_on(const struct device *device, const struct vector *x, struct vector *y) {
-    if (x->single != NULL && y->single != NULL)
-        device_axpby_single(device, x->n, 1.0, x->single, 0.0, y->single);
-    else if (x->single != NULL)
-        device_convert_to_double(device, x->n, x->single, y->data);
-    else if (y->single != NULL)
-        device_convert_to_single(device, x->n, x->data, y->single);
+    if (x->precision == y->precision)
+        device_axpby(device, x->precision, x->n, 1.0, x->numbers, 0.0, y->numbers);
+    else if (x->precision == F64)
+        device_narrow(device, y->precision, x->n, x->data, y->numbers);
     else
-        device_axpby(device, x->n, 1.0, x->data, 0.0, y->data);
+        device_widen(device, x->precision, x->n, x->numbers, y->data);
 }
 
 /* The device whose memory is the host's. */
@@ -73,16 +61,13 @@ static facet_status host_device(const struct device **host) {
 static facet_status send(const struct vector *x, struct vector *y) {
     facet_status status = FACET_OK;
     struct vector staged = {0};
-    const void *from = x->single != NULL ? (const void *)x->single : (const void *)x->data;
-    size_t size = y->single != NULL ? sizeof *y->single : sizeof *y->data;
-    if ((x->single != NULL) != (y->single != NULL)) {
-        TRY(y->single != NULL ? vector_create_single(x->device, x->n, &staged)
-                              : vector_create(x->device, x->n, &staged));
+    const void *from = x->numbers;
+    if (x->precision != y->precision) {
+        TRY(vector_create_in(x->device, y->precision, x->n, &staged));
         convert_on(x->device, x, &staged);
-        from = staged.single != NULL ? (const void *)staged.single : (const void *)staged.data;
+        from = staged.numbers;
     }
-    TRY(device_upload(y->device, y->single != NULL ? (void *)y->single : (void *)y->data, from,
-                      (size_t)y->n * size));
+    TRY(device_upload(y->device, y->numbers, from, (size_t)y->n * precision_size(y->precision)));
 done:
     vector_destroy(&staged);
     return status;
@@ -93,14 +78,11 @@ static facet_status fetch(const struct vector *x, struct vector *y) {
     facet_status status = FACET_OK;
     struct vector staged = {0};
     const struct device *host;
-    int single = x->single != NULL, in_place = device_is_host(y->device) && single == (y->single != NULL);
-    size_t bytes = (size_t)x->n * (single ? sizeof *x->single : sizeof *x->data);
+    int in_place = device_is_host(y->device) && x->precision == y->precision;
     TRY(host_device(&host));
-    if (!in_place)
-        TRY(single ? vector_create_single(host, x->n, &staged) : vector_create(host, x->n, &staged));
-    const struct vector *to = in_place ? y : &staged;
-    TRY(device_download(x->device, single ? (void *)to->single : (void *)to->data,
-                        single ? (const void *)x->single : (const void *)x->data, bytes));
+    if (!in_place) TRY(vector_create_in(host, x->precision, x->n, &staged));
+    TRY(device_download(x->device, in_place ? y->numbers : staged.numbers, x->numbers,
+                        (size_t)x->n * precision_size(x->precision)));
     if (!in_place) TRY(vector_convert(&staged, y));
 done:
     vector_destroy(&staged);

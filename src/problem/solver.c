@@ -360,7 +360,7 @@ facet_status facet_solver_level(const facet_solver *solver, int level, facet_lev
     multigrid_summarize(solver->backend->multigrid(solver), level, &summary);
     *info = (facet_level){.name = summary.name,
                           .device = summary.device,
-                          .precision = summary.single ? "single" : "double",
+                          .precision = summary.precision == F32 ? "single" : "double",
                           .unknowns = summary.n,
                           .bytes = summary.bytes,
                           .visits = summary.visits,

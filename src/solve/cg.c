@@ -68,9 +68,9 @@ struct cg {
 
 /* v is of A's length, device and precision, as it was or made anew. */
 static facet_status fit(const struct operator* A, struct vector *v) {
-    if (v->n == A->n && v->device == A->device && (v->single != NULL) == (A->single != 0)) return FACET_OK;
+    if (v->n == A->n && v->device == A->device && v->precision == A->precision) return FACET_OK;
     vector_destroy(v);
-    return A->single ? vector_create_single(A->device, A->n, v) : vector_create(A->device, A->n, v);
+    return solve_vector_like(A, v);
 }
 
 static facet_status prepare(struct cg *cg) {
@@ -212,7 +212,7 @@ done:
 /* ratio x, or x where both precisions scale alike. */
 static const struct vector *rescale(struct cg *cg, const struct vector *x) {
     if (cg->fast->ratio == NULL) return x;
-    device_multiply(x->device, x->n, cg->fast->ratio->data, x->data, cg->w->spare.data);
+    device_multiply(x->device, F64, x->n, cg->fast->ratio->data, x->data, cg->w->spare.data);
     return &cg->w->spare;
 }
 

@@ -483,10 +483,10 @@ static facet_status fsai_to_single(const struct operator* M, struct operator* S)
     const struct fsai *from = M->data;
     struct fsai *to;
     TRY(begin_operator(M->device, M->n, S, &to));
-    S->single = 1;
+    S->precision = F32;
     TRY(operator_create_single(&from->G, &to->G));
     TRY(operator_create_single(&from->transposed, &to->transposed));
-    TRY(vector_create_single(M->device, M->n, &to->t));
+    TRY(vector_create_in(M->device, F32, M->n, &to->t));
 done:
     return status;
 }

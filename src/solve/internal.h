@@ -6,13 +6,12 @@
 
 /* Device copies of up to four host arrays; what is not used stays NULL. data of the operators over a matrix:
  * the product has offsets, columns and values; block Jacobi n_blocks, offsets and starts of the blocks, and
- * their inverses in values. An operator of single precision has the numbers in `single` instead. */
+ * their inverses in values, which are of the operator's precision. */
 struct device_matrix {
     int64_t n_blocks, n_values;
     int64_t *offsets, *starts;
     int32_t *columns;
-    double *values;
-    float *single;
+    void *values;
 };
 
 /* A vector of an operator's length, device and precision. */

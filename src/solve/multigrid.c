@@ -37,11 +37,8 @@ static void smooth_after(struct mg_level *l, const struct vector *f, struct vect
 /* y = T x, T on the device of level l. */
 static void apply_transfer(const struct mg_level *l, const struct mg_device_transfer *T,
                            const struct vector *x, struct vector *y) {
-    if (l->single)
-        device_csr_apply_single(l->device, T->n_rows, T->offsets, T->columns, T->single, x->single,
-                                y->single);
-    else
-        device_csr_apply(l->device, T->n_rows, T->offsets, T->columns, T->values, x->data, y->data);
+    device_csr_apply(l->device, l->precision, T->n_rows, T->offsets, T->columns, T->values, x->numbers,
+                     y->numbers);
 }
 
 void mg_restrict(const struct mg_level *l, const struct vector *fine, struct vector *coarse) {
@@ -260,7 +257,7 @@ facet_status operator_create_multigrid(struct multigrid **mg, struct operator* M
                            .device = m->in.n > 0 ? m->outer : m->levels[0].device,
                            .apply = mg_apply,
                            .free = mg_free,
-                           .single = m->keeps_precision && m->levels[0].single,
+                           .precision = m->keeps_precision ? m->levels[0].precision : F64,
                            .data = m};
     *mg = NULL;
     return FACET_OK;

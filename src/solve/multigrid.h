@@ -151,7 +151,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
 enum mg_phase { MG_SMOOTH, MG_RESIDUAL, MG_TRANSFER, MG_SOLVE, MG_N_PHASES };
 struct mg_summary {
     const char *name, *device;
-    int single;
+    enum precision precision;
     int64_t n, entries;
     double bytes;
     int64_t visits;

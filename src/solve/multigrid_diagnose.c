@@ -30,7 +30,7 @@ static double smoother_factor(const struct mg_level *l, const struct vector *f, 
         if (!isfinite(energy)) return INFINITY;
         left *= energy / before;
         factor = sqrt(fmax(energy / before, 0.0));
-        if (!(left > (l->single ? NOTHING_SINGLE : NOTHING))) return 0.0;
+        if (!(left > (l->precision == F32 ? NOTHING_SINGLE : NOTHING))) return 0.0;
         vector_axpby(0.0, x, sqrt(first / energy), x); /* stay within the range of numbers */
         before = first;
     }

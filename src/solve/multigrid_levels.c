@@ -46,26 +46,17 @@ static void transfer_free(const struct device *device, struct mg_device_transfer
     device_free(device, &T->offsets);
     device_free(device, &T->columns);
     device_free(device, &T->values);
-    device_free(device, &T->single);
 }
 
-static facet_status transfer_upload(const struct device *device, int single, const struct mg_transfer *host,
-                                    struct mg_device_transfer *T) {
+static facet_status transfer_upload(const struct device *device, enum precision precision,
+                                    const struct mg_transfer *host, struct mg_device_transfer *T) {
     facet_status status = FACET_OK;
     size_t n = (size_t)host->n_rows, nnz = (size_t)host->offsets[n];
-    float *values = NULL;
     T->n_rows = host->n_rows;
     TRY(device_copy(device, &T->offsets, host->offsets, n + 1, sizeof *T->offsets));
     TRY(device_copy(device, &T->columns, host->columns, nnz, sizeof *T->columns));
-    if (!single) {
-        TRY(device_copy(device, &T->values, host->values, nnz, sizeof *T->values));
-        goto done;
-    }
-    TRY(ALLOC(values, nnz));
-    for (size_t k = 0; k < nnz; k++) values[k] = (float)host->values[k];
-    TRY(device_copy(device, &T->single, values, nnz, sizeof *values));
+    TRY(device_copy_numbers(device, precision, &T->values, host->values, (int64_t)nnz));
 done:
-    base_free(&values);
     return status;
 }
 
@@ -109,7 +100,7 @@ static facet_status begin_level(struct multigrid *mg, const char *name, const st
                          (long long)A->n, (long long)mg->levels[mg->n_levels - 1].n_coarse);
     struct mg_level *l = &mg->levels[mg->n_levels++];
     *l = (struct mg_level){
-        .device = A->device, .single = A->single, .n = A->n, .factor = 1.0, .residual = -1.0};
+        .device = A->device, .precision = A->precision, .n = A->n, .factor = 1.0, .residual = -1.0};
     snprintf(l->name, sizeof l->name, "%s", name);
     return FACET_OK;
 }
@@ -141,8 +132,8 @@ facet_status multigrid_connect(struct multigrid *mg, const struct mg_transfer *P
         FAIL(FACET_ERROR_INPUT, "the prolongation to level '%s' has %lld rows for %lld unknowns", l->name,
              (long long)P->n_rows, (long long)l->n);
     TRY(mg_transpose(P, &R));
-    TRY(transfer_upload(l->device, l->single, P, &l->P));
-    TRY(transfer_upload(l->device, l->single, &R, &l->R));
+    TRY(transfer_upload(l->device, l->precision, P, &l->P));
+    TRY(transfer_upload(l->device, l->precision, &R, &l->R));
     l->n_coarse = P->n_columns;
 done:
     mg_transfer_destroy(&R);
@@ -198,7 +189,7 @@ void multigrid_describe(struct multigrid *mg, int64_t entries, double bytes) {
 
 facet_status mg_vector(const struct mg_level *like, int64_t n, struct vector *v) {
     if (v->n > 0) return FACET_OK;
-    return like->single ? vector_create_single(like->device, n, v) : vector_create(like->device, n, v);
+    return vector_create_in(like->device, like->precision, n, v);
 }
 
 static facet_status finish_level(struct multigrid *mg, int level) {
@@ -217,7 +208,7 @@ static facet_status finish_level(struct multigrid *mg, int level) {
         TRY(mg_vector(l, l->n, &l->c));
         TRY(mg_vector(l, l->n, &l->v));
     }
-    if (!l->link.far && (next->device != l->device || next->single != l->single)) {
+    if (!l->link.far && (next->device != l->device || next->precision != l->precision)) {
         TRY(mg_vector(l, next->n, &l->near_rhs));
         TRY(mg_vector(l, next->n, &l->near_x));
     }
@@ -233,7 +224,7 @@ facet_status multigrid_finish(struct multigrid *mg) {
     facet_status status = FACET_OK;
     if (!mg->ended) FAIL(FACET_ERROR_INPUT, "the multigrid has no coarsest level");
     for (int i = 0; i < mg->n_levels; i++) TRY(finish_level(mg, i));
-    if (mg->levels[0].single && !mg->keeps_precision) {
+    if (mg->levels[0].precision == F32 && !mg->keeps_precision) {
         TRY(mg_vector(&mg->levels[0], mg->levels[0].n, &mg->in));
         TRY(mg_vector(&mg->levels[0], mg->levels[0].n, &mg->out));
         mg->outer = mg->levels[0].device;
@@ -274,7 +265,7 @@ int multigrid_is_flexible(const struct multigrid *mg) {
     if (mg->cycle == MG_FULL || mg->cycle == MG_F) return 1;
     for (int i = 0; i < mg->n_levels; i++) {
         if (mg->levels[i].visit == MG_K) return 1;
-        if (mg->levels[i].single) return 1; /* rounding makes it a little nonlinear */
+        if (mg->levels[i].precision == F32) return 1; /* rounding makes it a little nonlinear */
     }
     return 0;
 }
@@ -305,7 +296,7 @@ void multigrid_summarize(const struct multigrid *mg, int level, struct mg_summar
     const struct mg_level *l = &mg->levels[level];
     *summary = (struct mg_summary){.name = l->name,
                                    .device = device_name(l->device),
-                                   .single = l->single,
+                                   .precision = l->precision,
                                    .n = l->n,
                                    .entries = l->entries,
                                    .bytes = l->bytes,

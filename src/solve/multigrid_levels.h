@@ -10,14 +10,13 @@ struct mg_device_transfer {
     int64_t n_rows;
     int64_t *offsets;
     int32_t *columns;
-    double *values;
-    float *single;
+    void *values;
 };
 
 struct mg_level {
     char name[32];
     const struct device *device;
-    int single;
+    enum precision precision;
     int64_t n, entries;
     double bytes;
     const struct operator* A; /* &own, or the caller's; NULL on the last level */

@@ -41,7 +41,7 @@ facet_status operator_create_single(const struct operator* A, struct operator* S
     facet_status status = FACET_OK;
     const char *name = A->name != NULL ? A->name : "the operator";
     *S = (struct operator){0};
-    if (A->single) FAIL(FACET_ERROR_INPUT, "%s is in single precision already", name);
+    if (A->precision == F32) FAIL(FACET_ERROR_INPUT, "%s is in single precision already", name);
     if (A->to_single == NULL) FAIL(FACET_ERROR_INPUT, "%s has no single precision", name);
     TRY(A->to_single(A, S));
 done:
@@ -65,7 +65,6 @@ static void free_matrix(struct operator* A) {
     device_free(A->device, &matrix->starts);
     device_free(A->device, &matrix->columns);
     device_free(A->device, &matrix->values);
-    device_free(A->device, &matrix->single);
     base_free(&A->data);
 }
 
@@ -93,10 +92,10 @@ static facet_status matrix_to_single(const struct operator* A, struct operator* 
     struct device_matrix *to;
     size_t n_offsets = (size_t)(from->starts != NULL ? from->n_blocks : A->n) + 1;
     TRY(begin(device, A->n, A->name, A->apply, S, &to));
-    S->single = 1;
+    S->precision = F32;
     to->n_blocks = from->n_blocks;
     to->n_values = from->n_values;
-    TRY(device_copy_single(device, &to->single, from->values, from->n_values));
+    TRY(device_copy_rounded(device, F32, &to->values, from->values, from->n_values));
     if (from->offsets != NULL)
         TRY(device_duplicate(device, &to->offsets, from->offsets, n_offsets, sizeof *to->offsets));
     if (from->starts != NULL)
@@ -110,10 +109,8 @@ done:
 
 static void csr_apply(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = A->data;
-    if (A->single)
-        device_csr_apply_single(A->device, A->n, m->offsets, m->columns, m->single, x->single, y->single);
-    else
-        device_csr_apply(A->device, A->n, m->offsets, m->columns, m->values, x->data, y->data);
+    device_csr_apply(A->device, A->precision, A->n, m->offsets, m->columns, m->values, x->numbers,
+                     y->numbers);
 }
 
 facet_status operator_create_csr(const struct device *device, const struct csr *csr, struct operator* A) {
@@ -124,7 +121,7 @@ facet_status operator_create_csr(const struct device *device, const struct csr *
     m->n_values = (int64_t)nnz;
     TRY(device_copy(device, &m->offsets, csr->offsets, (size_t)csr->n + 1, sizeof *m->offsets));
     TRY(device_copy(device, &m->columns, csr->columns, nnz, sizeof *m->columns));
-    TRY(device_copy(device, &m->values, csr->values, nnz, sizeof *m->values));
+    TRY(device_copy(device, &m->values, csr->values, nnz, sizeof *csr->values));
 done:
     if (status != FACET_OK) operator_destroy(A);
     return status;
@@ -132,10 +129,7 @@ done:
 
 static void jacobi_apply(const struct operator* M, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = M->data;
-    if (M->single)
-        device_multiply_single(M->device, M->n, m->single, x->single, y->single);
-    else
-        device_multiply(M->device, M->n, m->values, x->data, y->data);
+    device_multiply(M->device, M->precision, M->n, m->values, x->numbers, y->numbers);
 }
 
 facet_status operator_create_diagonal(const struct device *device, int64_t n, const double *d,
@@ -171,23 +165,16 @@ done:
 
 static void block_jacobi_apply(const struct operator* M, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = M->data;
-    if (M->single)
-        device_block_apply_single(M->device, m->n_blocks, m->offsets, m->starts, m->single, x->single,
-                                  y->single);
-    else
-        device_block_apply(M->device, m->n_blocks, m->offsets, m->starts, m->values, x->data, y->data);
+    device_block_apply(M->device, M->precision, m->n_blocks, m->offsets, m->starts, m->values, x->numbers,
+                       y->numbers);
 }
 
 int operator_block_smooth(const struct operator* D, double a, double b, double c, const struct vector *f,
                           const struct vector *t, struct vector *r, struct vector *d, struct vector *x) {
     const struct device_matrix *m = D->data;
     if (D->apply != block_jacobi_apply) return 0;
-    if (D->single)
-        device_block_smooth_single(D->device, m->n_blocks, m->offsets, m->starts, m->single, a, b, c,
-                                   f->single, t != NULL ? t->single : NULL, r->single, d->single, x->single);
-    else
-        device_block_smooth(D->device, m->n_blocks, m->offsets, m->starts, m->values, a, b, c, f->data,
-                            t != NULL ? t->data : NULL, r->data, d->data, x->data);
+    device_block_smooth(D->device, D->precision, m->n_blocks, m->offsets, m->starts, m->values, a, b, c,
+                        f->numbers, t != NULL ? t->numbers : NULL, r->numbers, d->numbers, x->numbers);
     return 1;
 }
 
@@ -237,7 +224,7 @@ facet_status operator_create_blocks(const struct device *device, int64_t n_block
     m->n_values = starts[n_blocks];
     TRY(device_copy(device, &m->offsets, block_offsets, (size_t)n_blocks + 1, sizeof *m->offsets));
     TRY(device_copy(device, &m->starts, starts, (size_t)n_blocks + 1, sizeof *m->starts));
-    TRY(device_copy(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *m->values));
+    TRY(device_copy(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *blocks));
 done:
     base_free(&starts);
     if (status != FACET_OK) operator_destroy(M);
@@ -269,5 +256,5 @@ done:
 }
 
 facet_status solve_vector_like(const struct operator* A, struct vector *v) {
-    return A->single ? vector_create_single(A->device, A->n, v) : vector_create(A->device, A->n, v);
+    return vector_create_in(A->device, A->precision, A->n, v);
 }

@@ -32,7 +32,7 @@ static void step(const struct chebyshev *c, int k, const struct vector *f, const
                  int from_zero, struct vector *x) {
     struct vector r = c->r, d = c->d, z = c->t;
     if (operator_block_smooth(&c->D, c->a[k], c->b[k], from_zero ? 0.0 : 1.0, f, t, &r, &d, x)) return;
-    if (f->data != r.data || f->single != r.single) vector_axpby(1.0, f, 0.0, &r);
+    if (f->numbers != r.numbers) vector_axpby(1.0, f, 0.0, &r);
     if (t != NULL) vector_axpby(-1.0, t, 1.0, &r);
     operator_apply(&c->D, &r, &z);
     vector_axpby(c->a[k], &z, c->b[k], &d);

@@ -66,8 +66,8 @@ struct operator{
     void (*apply)(const struct operator* A, const struct vector *x, struct vector *y); /* y = A x */
     void (*free)(struct operator* A); /* releases data; NULL: nothing to release */
     void *data;
-    const char *name; /* what it is, for messages; NULL: nameless */
-    int single;       /* its vectors are in single precision */
+    const char *name;         /* what it is, for messages; NULL: nameless */
+    enum precision precision; /* of its vectors */
     /* Fills a zeroed operator of single precision; NULL: there is none. */
     facet_status (*to_single)(const struct operator* A, struct operator* single);
     /* r = f - A x in one pass; NULL: by apply. */

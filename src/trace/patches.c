@@ -79,7 +79,7 @@ static facet_status sum_to_single(const struct operator* D, struct operator* S) 
     const struct sum *from = D->data;
     struct sum *to;
     TRY(begin_sum(D->device, D->n, from->n, S, &to));
-    S->single = 1;
+    S->precision = F32;
     for (int i = 0; i < from->n; i++) TRY(operator_create_single(&from->parts[i], &to->parts[i]));
 done:
     return status;
@@ -278,9 +278,9 @@ facet_status operator_create_patches(const struct trace_space *space, const stru
 struct sweep {
     const struct device *device;
     struct facet_patches plan; /* its arrays are owned, on the device but for the colours */
-    int steps, single;
-    double *scratch;
-    float *scratch_single;
+    int steps;
+    enum precision precision;
+    void *scratch;
 };
 
 static void free_constant(const struct device *device, const void *pointer) {
@@ -293,22 +293,18 @@ static void sweep_free(struct smoother *s) {
     if (sweep == NULL) return;
     struct facet_patches *p = &sweep->plan;
     const void *arrays[] = {p->rows.first,  p->rows.panel_first, p->rows.columns, p->rows.sizes,
-                            p->rows.starts, p->rows.values,      p->single,       p->first,
-                            p->blocks,      p->starts,           p->inverses,     p->inverses_single};
+                            p->rows.starts, p->rows.values,      p->first,        p->blocks,
+                            p->starts,      p->inverses};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) free_constant(sweep->device, arrays[i]);
     int64_t *colours = (int64_t *)p->colour_starts;
     base_free(&colours);
     device_free(sweep->device, &sweep->scratch);
-    device_free(sweep->device, &sweep->scratch_single);
     base_free(&s->data);
 }
 
 static void sweep_run(const struct sweep *s, int backward, const struct vector *f, struct vector *x) {
     for (int k = 0; k < s->steps; k++)
-        if (s->single)
-            device_facet_sweep_single(s->device, &s->plan, backward, f->single, x->single, s->scratch_single);
-        else
-            device_facet_sweep(s->device, &s->plan, backward, f->data, x->data, s->scratch);
+        device_facet_sweep(s->device, s->precision, &s->plan, backward, f->numbers, x->numbers, s->scratch);
 }
 
 static void sweep_smooth(const struct smoother *s, const struct operator* A, const struct vector *f,
@@ -324,25 +320,6 @@ static void sweep_post(const struct smoother *s, const struct operator* A, const
     sweep_run(s->data, 1, f, x);
 }
 
-/* Numbers on the device, rounded or not; the other pointer stays NULL. */
-static facet_status copy_numbers(const struct device *device, int single, const double *host, int64_t n,
-                                 const double **values, const float **rounded) {
-    facet_status status = FACET_OK;
-    double *copy = NULL;
-    float *twin = NULL;
-    TRY(device_copy(device, &copy, host, (size_t)n, sizeof *copy));
-    if (single) {
-        TRY(device_copy_single(device, &twin, copy, n));
-    } else {
-        *values = copy;
-        copy = NULL;
-    }
-    *rounded = twin;
-done:
-    device_free(device, &copy);
-    return status;
-}
-
 static facet_status upload_rows(const struct trace_space *space, const struct block_rows *rows,
                                 struct sweep *s) {
     facet_status status = FACET_OK;
@@ -355,7 +332,7 @@ static facet_status upload_rows(const struct trace_space *space, const struct bl
     TRY(device_copy(device, &plan->columns, rows->columns, n_panels, sizeof(int64_t)));
     TRY(device_copy(device, &plan->sizes, rows->sizes, n_panels, sizeof(int32_t)));
     TRY(device_copy(device, &plan->starts, rows->starts, n_panels, sizeof(int64_t)));
-    TRY(copy_numbers(device, s->single, rows->values, rows->n_values, &plan->values, &s->plan.single));
+    TRY(device_copy_numbers(device, s->precision, &plan->values, rows->values, rows->n_values));
 done:
     return status;
 }
@@ -376,7 +353,7 @@ static facet_status upload_patches(const struct trace_space *space, const struct
     TRY(ALLOC(inverses, n_values));
     TRY(invert_patches(space, rows, set, set->n, NULL,
                        &(struct inverses){.starts = starts, .values = inverses}));
-    TRY(copy_numbers(device, s->single, inverses, n_values, &plan->inverses, &plan->inverses_single));
+    TRY(device_copy_numbers(device, s->precision, &plan->inverses, inverses, n_values));
     TRY(device_copy(device, &plan->starts, starts, (size_t)set->n, sizeof *starts));
     TRY(device_copy(device, &plan->first, set->first, (size_t)set->n + 1, sizeof *set->first));
     TRY(device_copy(device, &plan->blocks, set->blocks, (size_t)set->first[set->n], sizeof *set->blocks));
@@ -392,8 +369,9 @@ done:
 }
 
 facet_status smoother_create_sweep(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   enum trace_patch kind, int steps, int single, struct smoother *s) {
-    static const char *const kernels[] = {"facet_sweep", "facet_sweep_single", NULL};
+                                   enum trace_patch kind, int steps, enum precision precision,
+                                   struct smoother *s) {
+    static const char *const kernels[] = {"facet_sweep", NULL};
     facet_status status = FACET_OK;
     struct patch_set set = {0};
     struct block_rows rows = {0};
@@ -404,16 +382,13 @@ facet_status smoother_create_sweep(const struct trace_space *space, const struct
     s->data = sweep;
     sweep->device = matrices->device;
     sweep->steps = steps;
-    sweep->single = single;
+    sweep->precision = precision;
     TRY(patch_set_create(space, kind, &set));
     TRY(block_rows_create(space, matrices, &rows));
     TRY(upload_rows(space, &rows, sweep));
     TRY(upload_patches(space, &rows, &set, sweep));
     size_t n = (size_t)device_facet_sweep_scratch(sweep->device, &sweep->plan);
-    if (single)
-        TRY(device_alloc(sweep->device, &sweep->scratch_single, n, sizeof(float)));
-    else
-        TRY(device_alloc(sweep->device, &sweep->scratch, n, sizeof(double)));
+    TRY(device_alloc(sweep->device, &sweep->scratch, n, precision_size(precision)));
 done:
     patch_set_destroy(&set);
     block_rows_destroy(&rows);

@@ -17,8 +17,9 @@ facet_status operator_create_patches(const struct trace_space *space, const stru
 /* Multiplicative: `steps` sweeps over all patches in the order of their colours before, and in the reverse
  * order after the coarse correction, so that a cycle is symmetric. Patches of one colour share no cell. K is
  * copied by rows of faces, so the matrices may go: with t patches of n unknowns around a face of m that is 7
- * m^2 (quads; 11 on hexes) for the row of a face and n^2 for each patch. single: all numbers are rounded. */
+ * m^2 (quads; 11 on hexes) for the row of a face and n^2 for each patch. */
 facet_status smoother_create_sweep(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   enum trace_patch kind, int steps, int single, struct smoother *s);
+                                   enum trace_patch kind, int steps, enum precision precision,
+                                   struct smoother *s);
 
 #endif

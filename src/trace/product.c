@@ -30,7 +30,7 @@ static void product_free(struct operator* A) {
         base_free(&starts);
         free_constant(A->device, p->cells[b].colour_batches);
         free_constant(A->device, p->cells[b].maps);
-        free_constant(A->device, p->cells[b].single);
+        if (A->precision == F32) free_constant(A->device, p->cells[b].matrices); /* else someone else's */
     }
     trace_matrices_destroy(&p->owned);
     base_free(&A->data);
@@ -39,10 +39,7 @@ static void product_free(struct operator* A) {
 void trace_slots_add(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct product *p = A->data;
     for (int b = 0; b < p->n_blocks; b++)
-        if (A->single)
-            device_cell_apply_single(A->device, &p->cells[b], x->single, y->single);
-        else
-            device_cell_apply(A->device, &p->cells[b], x->data, y->data);
+        device_cell_apply(A->device, A->precision, &p->cells[b], x->numbers, y->numbers);
 }
 
 static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
@@ -231,7 +228,6 @@ static facet_status cells_to_single(const struct device *device, const struct ce
     int64_t n = (int64_t)from->n_faces * from->m,
             n_values = from->n_batches * (n * (n + 1) / 2) * TRACE_LANES;
     int64_t *starts = NULL;
-    float *single = NULL;
     *to = *from;
     to->colour_starts = to->colour_batches = to->maps = NULL;
     to->matrices = NULL;
@@ -242,8 +238,7 @@ static facet_status cells_to_single(const struct device *device, const struct ce
                          sizeof *to->colour_batches));
     TRY(device_duplicate(device, &to->maps, from->maps,
                          (size_t)(from->n_batches * from->n_faces * TRACE_LANES), sizeof *to->maps));
-    TRY(device_copy_single(device, &single, from->matrices, n_values));
-    to->single = single;
+    TRY(device_copy_rounded(device, F32, &to->matrices, from->matrices, n_values));
 done:
     return status;
 }
@@ -253,7 +248,7 @@ static facet_status product_to_single(const struct operator* A, struct operator*
     const struct product *from = A->data;
     struct product *to;
     TRY(begin_operator(A->n, A->device, S, &to));
-    S->single = 1;
+    S->precision = F32;
     to->bytes = from->bytes / 2.0;
     for (int b = 0; b < from->n_blocks; b++) {
         to->n_blocks = b + 1;

@@ -46,14 +46,14 @@ static void rows_apply(const struct operator* M, const struct vector *x, struct 
 #pragma omp parallel for num_threads(base_threads_for(r->starts[r->n_groups] * L)) schedule(static)
     for (int64_t g = 0; g < r->n_groups; g++) {
         for (int64_t p = r->starts[g] * L; p < r->starts[g + 1] * L; p++)
-            r->z[p] = r->unknowns[p] < 0 ? 0.0
-                      : M->single        ? (double)x->single[r->unknowns[p]]
-                                         : x->data[r->unknowns[p]];
+            r->z[p] = r->unknowns[p] < 0    ? 0.0
+                      : M->precision == F32 ? (double)((float *)x->numbers)[r->unknowns[p]]
+                                            : x->data[r->unknowns[p]];
         solve_group(r, r->starts[g], r->starts[g + 1]);
         for (int64_t p = r->starts[g] * L; p < r->starts[g + 1] * L; p++) {
             if (r->unknowns[p] < 0) continue;
-            if (M->single)
-                y->single[r->unknowns[p]] += (float)r->z[p];
+            if (M->precision == F32)
+                ((float *)y->numbers)[r->unknowns[p]] += (float)r->z[p];
             else
                 y->data[r->unknowns[p]] += r->z[p];
         }
@@ -71,8 +71,12 @@ static facet_status rows_to_single(const struct operator* M, struct operator* si
     const struct rows *from = M->data;
     struct rows *to;
     int64_t n = from->starts[from->n_groups] * L;
-    *single = (struct operator){
-        .n = M->n, .device = M->device, .apply = rows_apply, .free = rows_free, .name = M->name, .single = 1};
+    *single = (struct operator){.n = M->n,
+                                .device = M->device,
+                                .apply = rows_apply,
+                                .free = rows_free,
+                                .name = M->name,
+                                .precision = F32};
     TRY(CALLOC(to, 1));
     single->data = to;
     to->n_groups = from->n_groups;
