@@ -58,4 +58,4 @@ lint:
 	    --enable=warning,performance,portability --std=c11 -Iinclude -Isrc -I. $(ROOMS)
 
 clean:
-	rm -rf build build-debug build-cuda build-fuzz
+	rm -rf build build-debug build-thread build-cuda build-fuzz

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/run.h"
 #include "case/run.h"
 #include "io/table.h"
 

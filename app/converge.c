@@ -67,10 +67,15 @@ static double order(double coarse, double fine) {
 }
 
 static facet_errors find_rates(const facet_errors *c, const facet_errors *f) {
-    return (facet_errors){order(c->u_L2, f->u_L2),           order(c->u_Linf, f->u_Linf),
-                          order(c->q_L2, f->q_L2),           order(c->u_star_L2, f->u_star_L2),
-                          order(c->q_star_L2, f->q_star_L2), order(c->trace_L2, f->trace_L2),
-                          order(c->H_L2, f->H_L2),           order(c->p_L2, f->p_L2),
+    return (facet_errors){sizeof(facet_errors),
+                          order(c->u_L2, f->u_L2),
+                          order(c->u_Linf, f->u_Linf),
+                          order(c->q_L2, f->q_L2),
+                          order(c->u_star_L2, f->u_star_L2),
+                          order(c->q_star_L2, f->q_star_L2),
+                          order(c->trace_L2, f->trace_L2),
+                          order(c->H_L2, f->H_L2),
+                          order(c->p_L2, f->p_L2),
                           order(c->stress_L2, f->stress_L2)};
 }
 

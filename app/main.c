@@ -141,7 +141,7 @@ static void print_failure(facet_status status) {
 facet_status app_context(const struct app_options *options, facet_context **context) {
     facet_status status = FACET_OK;
     TRY(facet_context_create(options->device, context));
-    TRY(facet_context_set_threads(*context, options->threads));
+    base_set_threads(options->threads); /* of the whole process: much of a run is no call of facet.h */
 done:
     return status;
 }

@@ -110,7 +110,7 @@ static void put_levels(const struct run *run, struct text *out) {
     text_printf(out, "levels    %-14s %12s %10s %7s %9s %9s %9s %9s %9s %6s\n", "", "unknowns", "memory",
                 "visits", "smooth", "residual", "transfer", "solve", "reduction", "rate");
     for (int i = 0; i < n; i++) {
-        facet_level l;
+        facet_level l = {.size = sizeof l};
         if (facet_solver_level(run->solver, i, &l) != FACET_OK) continue;
         char name[64];
         snprintf(name, sizeof name, "%s%s%s%s", l.name, strcmp(l.precision, "single") == 0 ? " f32" : "",

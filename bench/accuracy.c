@@ -9,8 +9,12 @@ facet_status accuracy_run(const struct accuracy_case *a, struct hdg_errors *erro
     facet_solver *solver = NULL;
     facet_options options;
     struct options words;
-    facet_box box = {.dim = 2, .upper = {1.0, 1.0}, .cells = {a->cells, a->cells}, .shape = a->shape};
-    facet_options_default(&options);
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = 2,
+                     .upper = {1.0, 1.0},
+                     .cells = {a->cells, a->cells},
+                     .shape = a->shape};
+    facet_options_default(&options, sizeof options);
     options.operator_name = "mapped";
     options.degree = a->degree;
     options.tau = a->tau;

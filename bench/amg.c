@@ -32,8 +32,9 @@ static facet_status trace_problem_create(const struct bench_options *bench, cons
                                          int degree, struct trace_problem *p) {
     facet_status status = FACET_OK;
     facet_options options;
-    facet_box box = {.dim = 2, .upper = {1.0, 1.0}, .cells = {n, n}, .shape = shape};
-    facet_options_default(&options);
+    facet_box box = {
+        .size = sizeof(facet_box), .dim = 2, .upper = {1.0, 1.0}, .cells = {n, n}, .shape = shape};
+    facet_options_default(&options, sizeof options);
     options.operator_name = "mapped";
     options.degree = degree;
     options.tau = bench->tau != NULL ? bench->tau : "1";

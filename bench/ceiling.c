@@ -111,13 +111,13 @@ facet_status ceiling_dgemm(double *rate) {
         A[i] = 1.0 / (1 + i % 7);
         B[i] = 1.0 / (1 + i % 5);
     }
-    base_set_blas_threads(base_threads());
+    int threads = base_blas_begin_wide();
     for (int size = n; size >= n / 2; size /= 2) {
         double now = dgemm_rate(size, A, B, C);
         *rate = now > *rate ? now : *rate;
     }
+    base_blas_end_wide(threads);
 done:
-    base_set_blas_threads(1);
     base_free(&A);
     base_free(&B);
     base_free(&C);

@@ -262,10 +262,11 @@ static facet_status solve_once(const struct bench_options *bench, int p, int ful
     facet_problem *problem = NULL;
     facet_solver *solver = NULL;
     facet_options options;
-    facet_report report;
-    facet_box box = {.dim = 2, .upper = {1.0, 1.0}, .cells = {CELLS, CELLS}, .shape = "quad"};
+    facet_report report = {.size = sizeof report};
+    facet_box box = {
+        .size = sizeof(facet_box), .dim = 2, .upper = {1.0, 1.0}, .cells = {CELLS, CELLS}, .shape = "quad"};
     const char *conductivity = "tanh(x+y)+1";
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.operator_name = "mapped";
     options.degree = p;
     options.tau = bench_tau(bench);
@@ -308,7 +309,8 @@ static facet_status full_cycles(const struct bench_options *bench, int last) {
         "ratio", "fill 2.5",       "ratio u",        "ratio u*"};
     TRY(table_create(11, headers, &table));
     for (int p = 1; p <= last; p++) {
-        facet_errors exact, once, much;
+        facet_errors exact = {.size = sizeof exact}, once = {.size = sizeof once},
+                     much = {.size = sizeof much};
         double residual, much_residual;
         TRY(solve_once(bench, p, 0, 0.0, &exact, &residual));
         TRY(solve_once(bench, p, 1, 1.0, &once, &residual));

@@ -45,9 +45,9 @@ static facet_status run(const struct bench_options *bench, const facet_problem *
     facet_status status = FACET_OK;
     facet_solver *solver = NULL;
     facet_options options;
-    facet_report report;
-    facet_errors errors;
-    facet_options_default(&options);
+    facet_report report = {.size = sizeof report};
+    facet_errors errors = {.size = sizeof errors};
+    facet_options_default(&options, sizeof options);
     options.operator_name = "mapped";
     options.degree = degree;
     options.tau = bench_tau(bench);
@@ -144,7 +144,11 @@ static facet_status measure(const struct bench_options *options, const struct su
     facet_mesh *mesh = NULL;
     facet_problem *problem = NULL;
     int cells = options->quick ? 8 : 32, n = options->quick ? 4 : DEGREE;
-    facet_box box = {.dim = 2, .upper = {1.0, 1.0}, .cells = {cells, cells}, .shape = shape->name};
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = 2,
+                     .upper = {1.0, 1.0},
+                     .cells = {cells, cells},
+                     .shape = shape->name};
     const char *conductivity = "tanh(x+y)+1";
     struct point points[DEGREE + 1];
     for (int p = 0; p <= DEGREE; p++) points[p] = (struct point){.seconds = INFINITY, .post = INFINITY};

@@ -35,10 +35,14 @@ facet_status fabien2019_create(const struct bench_options *bench, const struct f
     static const char *const exact[3] = {"exact", "exact", "exact"};
     char lambda[32];
     facet_options options;
-    facet_box box = {.dim = 3, .cells = {c->cells, c->cells, c->cells}, .shape = "tet", .split = "six"};
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = 3,
+                     .cells = {c->cells, c->cells, c->cells},
+                     .shape = "tet",
+                     .split = "six"};
     for (int a = 0; a < 3; a++) box.lower[a] = p->lower, box.upper[a] = p->upper;
     snprintf(lambda, sizeof lambda, "%.17g", c->lambda);
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.operator_name = "mapped";
     options.degree = c->degree;
     options.formulation = "gradient";

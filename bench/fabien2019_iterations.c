@@ -36,7 +36,7 @@ facet_status bench_fabien2019_iterations(const struct bench_options *options) {
                                             .method = "cg",
                                             .preconditioner = "pmg",
                                             .rtol = 1e-7};
-                facet_report report;
+                facet_report report = {.size = sizeof report};
                 if ((k + 1) * (k + 2) * 18 * cells * cells * cells > MOST) break;
                 TRY(count(options, &c, &report));
                 table_cell(table, "%d", k);

@@ -102,7 +102,7 @@ static facet_status run_spectrum(const struct bench_options *options, const stru
                                         .degree = k,
                                         .tau = bench_tau(options),
                                         .rtol = fmax(1e-10, 1e-14 * s->lambda)};
-            facet_report report;
+            facet_report report = {.size = sizeof report};
             double error;
             TRY(measure(options, &c, &report, &error));
             write_row(table, &c, &report, error, digits, rate);

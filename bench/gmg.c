@@ -42,7 +42,7 @@ static facet_status compare(const struct bench_options *bench, const char *shape
     struct trial s = {0};
     struct trial_domain d = {shape, n, 1.0, 0.0, NULL};
     struct trial_outcome o[N_RIVALS] = {0};
-    facet_report report;
+    facet_report report = {.size = sizeof report};
     TRY(trial_create(bench, &d, degree, &s));
     TRY(facet_solver_report(s.solver, &report));
     double condense = report.seconds[FACET_PHASE_CONDENSE], n_free = (double)s.solver->system.n_free;

@@ -119,7 +119,11 @@ static void problem_close(struct king_problem *p) {
 
 static facet_status problem_open(const struct bench_options *options, int cells, struct king_problem *p) {
     facet_status status = FACET_OK;
-    facet_box box = {.dim = 2, .upper = {1.0, 1.0}, .cells = {cells, cells}, .shape = "triangle"};
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = 2,
+                     .upper = {1.0, 1.0},
+                     .cells = {cells, cells},
+                     .shape = "triangle"};
     TRY(facet_context_create(options->device, &p->context));
     TRY(facet_mesh_create_box(p->context, &box, &p->mesh));
     TRY(facet_problem_create(p->context, p->mesh, FACET_DIFFUSION, &p->problem));
@@ -158,7 +162,7 @@ static facet_status run_once(const struct king_problem *p, const facet_options *
                              struct stages *s) {
     facet_status status = FACET_OK;
     facet_solver *solver = NULL;
-    facet_report report;
+    facet_report report = {.size = sizeof report};
     ceiling_reset_peak();
     double before = (double)ceiling_resident_bytes();
     TRY(facet_solver_create(p->problem, options, &solver));
@@ -186,7 +190,7 @@ done:
 }
 
 static void default_options(const struct bench_options *bench, int order, facet_options *options) {
-    facet_options_default(options);
+    facet_options_default(options, sizeof *options);
     options->operator_name = "mapped";
     options->degree = order;
     options->tau = bench->tau != NULL ? bench->tau : "1";

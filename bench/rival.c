@@ -138,7 +138,6 @@ facet_status contest_run(const struct bench_options *options, struct contest *c)
     struct ring ring = {0};
     for (int kind = 0; kind < N_RIVALS; kind++) c->results[kind] = (struct rival_result){0};
     on_the_wall = c->wall;
-    base_set_blas_threads(1);
     TRY(device_find(options->device, &device));
     if (!device_is_host(device)) TRY(device_find("cpu", &device));
     TRY(ring_create(device, c, &ring));

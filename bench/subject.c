@@ -40,7 +40,8 @@ void subject_cells_text(const struct subject_shape *shape, int cells, char *text
 }
 
 static facet_box subject_box(const struct subject_shape *shape, int cells) {
-    return (facet_box){.dim = shape_dim(shape->shape),
+    return (facet_box){.size = sizeof(facet_box),
+                       .dim = shape_dim(shape->shape),
                        .upper = {1.0, 1.0, 1.0},
                        .cells = {cells, cells, cells},
                        .shape = shape->name};
@@ -61,7 +62,7 @@ facet_status subject_create(const struct bench_options *bench, const struct subj
     facet_status status = FACET_OK;
     facet_box box = subject_box(shape, cells);
     facet_options options;
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.operator_name = "mapped";
     options.degree = degree;
     options.method = "cg";

@@ -73,11 +73,12 @@ facet_status trial_create(const struct bench_options *bench, const struct trial_
     facet_status status = FACET_OK;
     facet_options options;
     struct facet_mesh *moved = NULL;
-    facet_box box = {.dim = trial_dimension(d->shape),
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = trial_dimension(d->shape),
                      .upper = {d->stretch, 1.0, 1.0},
                      .cells = {d->n, d->n, d->n},
                      .shape = d->shape};
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.operator_name = "mapped";
     options.degree = degree;
     options.tau = bench->tau;

@@ -53,7 +53,12 @@ int main(void) {
     check(facet_context_create("cpu", &context));
 
     /* 2. A mesh: 16 x 16 quads. Its sides are called xmin, xmax, ymin, ymax. */
-    facet_box box = {.dim = 2, .lower = {0, 0}, .upper = {1, 1}, .cells = {16, 16}, .shape = "quad"};
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = 2,
+                     .lower = {0, 0},
+                     .upper = {1, 1},
+                     .cells = {16, 16},
+                     .shape = "quad"};
     check(facet_mesh_create_box(context, &box, &mesh));
 
     /* 3. The problem. "rest" are all parts of the boundary that were not named before. */
@@ -65,12 +70,12 @@ int main(void) {
 
     /* 4. The solver: condensed, assembled and prepared here, once. */
     facet_options options;
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.degree = 4;
     check(facet_solver_create(problem, &options, &solver));
 
     /* 5. Solve, look, write a file for ParaView. */
-    facet_report report;
+    facet_report report = {.size = sizeof report};
     check(facet_solver_solve(solver, NULL, NULL));
     check(facet_solver_report(solver, &report));
     printf("%lld unknowns on the facets, residual %.1e: %s\n", (long long)report.trace_unknowns,

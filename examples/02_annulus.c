@@ -27,7 +27,7 @@ static void check(facet_status status) {
 static facet_errors solve(facet_context *context, const facet_mesh *mesh, int degree) {
     facet_problem *problem = NULL;
     facet_solver *solver = NULL;
-    facet_errors errors;
+    facet_errors errors = {.size = sizeof errors};
 
     /* 3. Boundary parts are the physical groups of the Gmsh file; "exact" takes the data from the solution.
      */
@@ -38,7 +38,7 @@ static facet_errors solve(facet_context *context, const facet_mesh *mesh, int de
 
     /* 4. The tolerance must lie below the smallest error wanted. */
     facet_options options;
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.degree = degree;
     options.rtol = 1e-12;
     check(facet_solver_create(problem, &options, &solver));
@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
     const char *path = argc > 1 ? argv[1] : "examples/meshes/annulus.msh";
     facet_context *context = NULL;
     facet_mesh *mesh[N_MESHES] = {NULL};
-    facet_mesh_info info;
+    facet_mesh_info info = {.size = sizeof info};
     int low = 0;
 
     check(facet_context_create("cpu", &context));

@@ -42,7 +42,8 @@ int main(void) {
 
     /* 1. The cube (0, pi)^3 in 4^3 hexes. */
     check(facet_context_create("cpu", &context));
-    facet_box box = {.dim = 3, .upper = {pi, pi, pi}, .cells = {4, 4, 4}, .shape = "hex"};
+    facet_box box = {
+        .size = sizeof(facet_box), .dim = 3, .upper = {pi, pi, pi}, .cells = {4, 4, 4}, .shape = "hex"};
     check(facet_mesh_create_box(context, &box, &mesh));
 
     /* 2. The problem of one step; its source will be an array. */
@@ -54,7 +55,7 @@ int main(void) {
 
     /* 3. The solver. Without u_star and q_star a solve does only what u needs. */
     facet_options options;
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.degree = 6;
     options.postprocess = 0;
     check(facet_solver_create(problem, &options, &solver));
@@ -79,7 +80,7 @@ int main(void) {
     double each = (seconds() - begin) / STEPS;
 
     /* 6. What was used, and how good it is. */
-    facet_report report;
+    facet_report report = {.size = sizeof report};
     check(facet_solver_report(solver, &report));
     printf("%d solves, operator %s, method %s: %.3f ms each, %.1f ns per point\n", STEPS,
            report.operator_name, report.method, 1e3 * each, 1e9 * each / (double)n);

@@ -78,7 +78,8 @@ int main(void) {
 
     /* 1. The box (0, pi)^3 in 4^3 hexes, with walls all around. */
     check(facet_context_create("cpu", &context));
-    facet_box box = {.dim = 3, .upper = {pi, pi, pi}, .cells = {4, 4, 4}, .shape = "hex"};
+    facet_box box = {
+        .size = sizeof(facet_box), .dim = 3, .upper = {pi, pi, pi}, .cells = {4, 4, 4}, .shape = "hex"};
     check(facet_mesh_create_box(context, &box, &mesh));
     check(facet_problem_create(context, mesh, FACET_DIFFUSION, &problem));
     check(facet_problem_set_neumann(problem, "rest", "0"));
@@ -87,7 +88,7 @@ int main(void) {
         /* 2. The solver: the method that is chosen for the box, or conjugate gradients with cycles. */
         facet_solver *solver = NULL;
         facet_options options;
-        facet_options_default(&options);
+        facet_options_default(&options, sizeof options);
         options.discretization = "continuous";
         options.degree = 7;
         options.method = methods[way];
@@ -100,7 +101,7 @@ int main(void) {
         largest = fmax(largest, error);
 
         /* 4. What was used, and how good it is. */
-        facet_report report;
+        facet_report report = {.size = sizeof report};
         check(facet_solver_report(solver, &report));
         printf("%d solves, method %s, preconditioner %s: %.3f ms each, %.1f ns per unknown; %d iterations in "
                "the last; largest error %.1e\n",

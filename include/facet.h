@@ -25,12 +25,31 @@
  *     where, and what would be right. A NULL pointer is refused where nothing else is said. The library never
  *     prints, exits or aborts.
  *
- * Threads.
- *     The number of threads is a property of the process. Different solvers may be used from different
- *     threads; one solver may not.
+ * Structs.
+ *     Options, boxes, and all that the library fills in carry their size as first member: the program sets it
+ *     (`facet_report report = {.size = sizeof report};`), and the library reads and writes no more than that.
+ *     From 0.2 on they, and facet_event, only grow at their end, where nothing is padding, and phases are
+ *     only appended: a program that was compiled with an older header works with a newer library, which takes
+ *     the members it does not have at their defaults. A program that sets members which the library does not
+ *     know yet is refused.
  *
- * The life of a program (see examples/01_box.c, examples/02_annulus.c,
- * examples/03_steps.c, examples/04_pressure.c):
+ * Threads.
+ *     Different solvers may be used from different threads at the same time, on every device, also solvers of
+ *     one problem, one mesh and one context; one solver may not, and neither may a mesh, a problem or a
+ *     context be changed while others use it. A call works with as many threads of its own as its context
+ *     says (facet_context_set_threads), a call of a solver with as many as when the solver was made. Programs
+ *     with many threads of their own give each call one. OpenBLAS, whose threads belong to the process, is
+ *     set to one when the first context is made.
+ *
+ * The same bits.
+ *     The same calls with the same number of threads give the same bits, whatever runs beside them; what the
+ *     library chooses follows from the problem, never from a clock. Two things are left to the machine. Where
+ *     the word auto may take a direct solve, or one on the coarsest level, the factor must fit into the
+ *     memory that is free; facet_report and facet_level say what was taken. And while a call of more than one
+ *     thread factors a large matrix, BLAS has these threads for the whole process, so that last bits of calls
+ *     beside it may differ; with one thread a call this does not happen.
+ *
+ * The life of a program (see examples/01_box.c to examples/04_pressure.c):
  *
  *     facet_context *ctx;   facet_context_create("cpu", &ctx);
  *     facet_mesh *mesh;     facet_mesh_read(ctx, "part.msh", &mesh);
@@ -43,6 +62,7 @@
 #ifndef FACET_H
 #define FACET_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -50,9 +70,9 @@ extern "C" {
 #endif
 
 #define FACET_VERSION_MAJOR 0
-#define FACET_VERSION_MINOR 1
+#define FACET_VERSION_MINOR 2
 #define FACET_VERSION_PATCH 0
-#define FACET_VERSION       "0.1.0"
+#define FACET_VERSION       "0.2.0"
 
 #if defined(__GNUC__)
 #    define FACET_API __attribute__((visibility("default")))
@@ -68,22 +88,27 @@ typedef enum facet_status {
     FACET_NOT_CONVERGED = 1, /* the solve stopped before it reached the tolerance */
     FACET_ERROR_INPUT = 2,   /* the input is wrong */
     FACET_ERROR_MACHINE = 3, /* memory, device or file */
-    FACET_INTERRUPTED = 130  /* facet_interrupt() was called */
+    FACET_INTERRUPTED = 130  /* facet_interrupt() or facet_context_interrupt() was called */
 } facet_status;
 
 /* What went wrong in the calling thread's last failing call; valid until its next call. */
 FACET_API const char *facet_message(void);
 FACET_API const char *facet_version(void);
 
-/* Asks the running solve to stop at its next iteration; may be called from a signal handler. */
+/* Asks the running calls of all contexts to stop, solves at their next iteration; may be called from a signal
+ * handler. Calls that notice return FACET_INTERRUPTED. Where a context has no call under way, the next one
+ * that can be interrupted does. A call that returns FACET_INTERRUPTED has obeyed: the calls of its context
+ * that begin after it work again, and contexts made later are not concerned. */
 FACET_API void facet_interrupt(void);
+/* Takes back what facet_interrupt() asked for and no call has obeyed yet. */
 FACET_API void facet_interrupt_clear(void);
 
 /* For programs whose processors others use too: OpenMP's threads then give a processor up soon when they wait
  * for each other. Left alone they spin for milliseconds, which costs a factor of ten on a busy machine and
  * gains little on an idle one. It is a property of the process, holds for all its OpenMP loops, keeps as many
  * sleeping threads as there are processors, and does nothing where OMP_WAIT_POLICY or GOMP_SPINCOUNT is set
- * (which, set to passive or 2000 before the program starts, do the same). To be called once, before the rest. */
+ * (which, set to passive or 2000 before the program starts, do the same). To be called once, before the rest.
+ */
 FACET_API void facet_share_processors(void);
 
 /* ------------------------------------------------------------------------------------------ context */
@@ -105,8 +130,10 @@ typedef enum facet_phase {
     FACET_PHASE_POSTPROCESS,
     FACET_PHASE_MEASURE, /* errors, balance, values */
     FACET_PHASE_OUTPUT,
-    FACET_N_PHASES
+    FACET_N_PHASES /* of this version; never more than FACET_MAX_PHASES */
 } facet_phase;
+#define FACET_MAX_PHASES 32
+/* "?" for a number that is none. */
 FACET_API const char *facet_phase_name(facet_phase phase);
 
 typedef enum facet_event_kind {
@@ -116,6 +143,7 @@ typedef enum facet_event_kind {
     FACET_EVENT_END /* of a phase: seconds, without those of the phases inside it */
 } facet_event_kind;
 
+/* Made by the library; later versions add members at the end, kinds and phases. */
 typedef struct facet_event {
     facet_event_kind kind;
     facet_phase phase;
@@ -124,30 +152,37 @@ typedef struct facet_event {
     double residual; /* relative */
     double seconds;
 } facet_event;
+/* Called in the thread of the call that it tells about: from several, where several use the context. */
 typedef void (*facet_monitor)(void *user, const facet_event *event);
 
 /* device: "cpu" (the default when NULL), "ref", "debug" or "cuda". */
 FACET_API facet_status facet_context_create(const char *device, facet_context **context);
 FACET_API void facet_context_destroy(facet_context **context);
-FACET_API facet_status facet_context_set_threads(facet_context *context, int n); /* 0: all */
+/* Of the calls that begin later with this context, its meshes and its problems; a solver keeps the number it
+ * was made with. 0 (as after facet_context_create): as many as the process may use. */
+FACET_API facet_status facet_context_set_threads(facet_context *context, int n);
 FACET_API int facet_context_threads(const facet_context *context);
+/* As facet_interrupt(), for the calls of one context, from any thread or signal handler. */
+FACET_API void facet_context_interrupt(facet_context *context);
 FACET_API const char *facet_context_device(const facet_context *context);
 FACET_API void facet_context_set_monitor(facet_context *context, facet_monitor monitor, void *user);
 
 /* ------------------------------------------------------------------------------------------ mesh */
 
 typedef struct facet_box {
-    int dim; /* 2 or 3 */
-    double lower[3], upper[3];
+    size_t size; /* sizeof(facet_box) */
+    int dim;     /* 2 or 3 */
     int cells[3];
+    int periodic[3]; /* nonzero: periodic in that direction; with "five", cells[i] is even there */
+    double lower[3], upper[3];
     const double *coordinates[3]; /* cells[i] + 1 increasing numbers each, for a graded box; NULL: uniform */
     const char *shape;            /* "triangle" or "quad"; "tet" or "hex" */
     const char *split;            /* of quads into triangles: "right" (NULL), "left", "alternating"; of cubes
                                      into tets: "six" (NULL), every cube alike, or "five", alternating */
-    int periodic[3]; /* nonzero: periodic in that direction; with "five", cells[i] is even there */
 } facet_box;
 
 typedef struct facet_mesh_info {
+    size_t size; /* set by the caller */
     int dim;
     int geometry_order;
     int64_t n_cells, n_faces, n_boundary_faces, n_vertices;
@@ -260,6 +295,7 @@ FACET_API facet_status facet_problem_set_gradient_pressure_function(facet_proble
 /* ------------------------------------------------------------------------------------------ solver */
 
 typedef struct facet_options {
+    size_t size;                /* set by facet_options_default */
     const char *discretization; /* "hdg" (NULL); "condensed": continuous elements, condensed to their
                                    boundaries; without tau, u* and q*, and with q = -K grad u at points;
                                    "continuous": the same elements solved whole, on boxes of quads and hexes
@@ -296,21 +332,22 @@ typedef struct facet_options {
     double fill;               /* of the smoother fsai: its entries against those of the matrix; 0: 1 */
     int warm_start;            /* the iteration begins with the trace of the solution before */
     int watch;                 /* measure the rate of every level (facet_solver_level), which costs time */
-    double rtol;               /* on the true residual |F - K uhat| / |F| */
     int max_iterations;
+    double rtol; /* on the true residual |F - K uhat| / |F| */
 } facet_options;
-/* degree 3, tau chosen, postprocess, rtol 1e-10, max_iterations 10000. */
-FACET_API void facet_options_default(facet_options *options);
+/* degree 3, tau chosen, postprocess, rtol 1e-10, max_iterations 10000. size: sizeof(facet_options). */
+FACET_API void facet_options_default(facet_options *options, size_t size);
 
 typedef struct facet_report {
+    size_t size;                             /* set by the caller */
     int64_t trace_unknowns, volume_unknowns; /* trace: without the eliminated ones; negative: there is no
                                                 trace, all unknowns are those of the volume */
     int iterations, converged;
     const char *method, *preconditioner, *operator_name; /* those that were used */
     const char *reason;                                  /* why the solve stopped */
     double residual, rate;
-    double
-        seconds[FACET_N_PHASES]; /* of the solver: none of mesh, measure and output, which are its caller's */
+    double seconds[FACET_MAX_PHASES]; /* of the solver by phase: none of mesh, measure and output, which are
+                                         its caller's */
     double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one,
                             computed when the report is asked for; negative: not available (the condensed
                             method is not conservative cell by cell) */
@@ -318,6 +355,7 @@ typedef struct facet_report {
 
 /* A level of the multigrid that was used, 0 being the finest. */
 typedef struct facet_level {
+    size_t size;                           /* set by the caller */
     const char *name, *device, *precision; /* "k=3", "cpu", "double"; valid while the solver lives */
     int64_t unknowns;
     double bytes; /* what it takes beyond the element matrices */
@@ -328,6 +366,7 @@ typedef struct facet_level {
 } facet_level;
 
 typedef struct facet_errors {
+    size_t size;                                               /* set by the caller */
     double u_L2, u_Linf, q_L2, u_star_L2, q_star_L2, trace_L2; /* negative: not available */
     double H_L2, p_L2, stress_L2;                              /* elasticity; H and p: formulation gradient */
 } facet_errors;

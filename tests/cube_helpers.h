@@ -120,7 +120,8 @@ static inline void scramble_cell(const struct facet_mesh *mesh, int64_t c, uint3
 /* The unit cube, its geometry of this order bent by about `size`. */
 static inline struct facet_mesh *cube(enum shape shape, const int *n, const int *periodic, int order,
                                       double size, uint32_t seed) {
-    facet_box box = {.dim = 3,
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = 3,
                      .upper = {1, 1, 1},
                      .cells = {n[0], n[1], n[2]},
                      .shape = shape_name(shape),

@@ -77,8 +77,12 @@ static inline int64_t live_blocks(void) {
 enum kind { TRIANGLES, QUADS, MIXED };
 
 static inline struct facet_mesh *box(const char *shape, int nx, int ny, int periodic_x, int periodic_y) {
-    facet_box b = {
-        .dim = 2, .upper = {1, 1}, .cells = {nx, ny}, .shape = shape, .periodic = {periodic_x, periodic_y}};
+    facet_box b = {.size = sizeof(facet_box),
+                   .dim = 2,
+                   .upper = {1, 1},
+                   .cells = {nx, ny},
+                   .shape = shape,
+                   .periodic = {periodic_x, periodic_y}};
     struct facet_mesh *mesh;
     ok(mesh_create_box(&b, &mesh));
     ok(mesh_need_lists(mesh));
@@ -256,8 +260,8 @@ done:
 static inline facet_status try_solve(const struct setup *p, struct solved *s) {
     facet_status status = FACET_OK;
     facet_options options;
-    *s = (struct solved){0};
-    facet_options_default(&options);
+    *s = (struct solved){.errors.size = sizeof s->errors, .report.size = sizeof s->report};
+    facet_options_default(&options, sizeof options);
     options.discretization = p->discretization;
     options.operator_name = "mapped"; /* on boxes too: src/hdg is looked at */
     options.degree = p->degree;

@@ -14,8 +14,12 @@ static inline int solid_dim(const char *shape) {
 
 /* The unit square or cube. split: NULL for the default. */
 static inline struct facet_mesh *unit_box(const char *shape, const char *split, int n) {
-    facet_box b = {
-        .dim = solid_dim(shape), .upper = {1, 1, 1}, .cells = {n, n, n}, .shape = shape, .split = split};
+    facet_box b = {.size = sizeof(facet_box),
+                   .dim = solid_dim(shape),
+                   .upper = {1, 1, 1},
+                   .cells = {n, n, n},
+                   .shape = shape,
+                   .split = split};
     struct facet_mesh *mesh;
     ok(mesh_create_box(&b, &mesh));
     ok(mesh_need_lists(mesh));

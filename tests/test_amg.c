@@ -295,8 +295,8 @@ static void make_trace(const char *shape, int n, int degree, int neumann, struct
     facet_problem *problem;
     facet_solver *solver;
     facet_options options;
-    facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {n, n}, .shape = shape};
-    facet_options_default(&options);
+    facet_box box = {.size = sizeof(facet_box), .dim = 2, .upper = {1, 1}, .cells = {n, n}, .shape = shape};
+    facet_options_default(&options, sizeof options);
     options.operator_name = "mapped";
     options.degree = degree;
     options.method = "cg";

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -35,7 +36,8 @@ struct made {
 static int set_up(void **state) {
     static struct made m;
     struct base_memory memory;
-    const facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "triangle"};
+    const facet_box box = {
+        .size = sizeof(facet_box), .dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "triangle"};
     base_memory_read(&memory);
     m.live_blocks = memory.live_blocks;
     ok(facet_context_create(NULL, &m.context));
@@ -57,9 +59,9 @@ static int tear_down(void **state) {
 
 static void test_meshes(void **state) {
     struct made *m = *state;
-    const facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {2, 2}};
+    const facet_box box = {.size = sizeof(facet_box), .dim = 2, .upper = {1, 1}, .cells = {2, 2}};
     facet_mesh *mesh = m->mesh;
-    facet_mesh_info info;
+    facet_mesh_info info = {.size = sizeof info};
     refused(facet_mesh_create_box(m->context, &box, NULL), "'mesh'");
     refused(facet_mesh_create_box(NULL, &box, &mesh), "'context'");
     assert_null(mesh);
@@ -169,6 +171,151 @@ static void test_coordinates(void **state) {
     refused(facet_problem_set_robin(p, "xmin", "z", "1"), "robin.a");
 }
 
+/* ------------------------------------------------------------------------------------------ sizes */
+
+/* A program that was compiled when facet_options ended before rtol, facet_report before its conservation, and
+ * so on: nothing beyond their ends is read or written, and what they do not have is the default. */
+static void older_programs_have_smaller_structs(void **state) {
+    const struct made *m = *state;
+    const size_t options_size = offsetof(facet_options, rtol), box_size = offsetof(facet_box, split),
+                 report_size = offsetof(facet_report, conservation),
+                 errors_size = offsetof(facet_errors, H_L2),
+                 info_size = offsetof(facet_mesh_info, smallest_jacobian);
+    /* exactly so long, for the address sanitizer, with a sentinel behind for everyone else */
+    struct {
+        facet_options options;
+        double after;
+    } o = {.after = 7};
+    facet_solver *solver;
+    facet_mesh *mesh;
+    memset(&o.options, 0xff, sizeof o.options);
+    facet_options_default(&o.options, options_size);
+    assert_int_equal(o.options.size, options_size);
+    assert_int_equal(o.options.degree, 3);
+    assert_int_equal(o.options.max_iterations, 10000);
+    assert_true(isnan(o.options.rtol)); /* 0xff...: not written; the solve must not read it either */
+    assert_true(o.after == 7);
+    o.options.degree = 2;
+    ok(facet_problem_set_exact(m->problem, "x*y"));
+    ok(facet_solver_create(m->problem, &o.options, &solver));
+    ok(facet_solver_solve(solver, NULL, NULL));
+
+    facet_report *report = malloc(report_size), full = {.size = sizeof full};
+    memset(report, 0xff, report_size);
+    memcpy(report, &report_size, sizeof report_size);
+    ok(facet_solver_report(solver, report));
+    ok(facet_solver_report(solver, &full));
+    assert_int_equal(full.size, sizeof full);
+    assert_true(full.residual <= 1e-10 && full.conservation >= 0);
+    assert_memory_equal((char *)report + sizeof(size_t), (char *)&full + sizeof(size_t),
+                        report_size - sizeof(size_t));
+    free(report);
+
+    facet_errors *errors = malloc(errors_size), all = {.size = sizeof all};
+    memcpy(errors, &errors_size, sizeof errors_size);
+    ok(facet_solver_errors(solver, errors));
+    ok(facet_solver_errors(solver, &all));
+    assert_true(all.H_L2 < 0 && errors->trace_L2 == all.trace_L2 && errors->u_L2 == all.u_L2);
+    free(errors);
+    facet_solver_destroy(&solver);
+
+    facet_box *box = malloc(box_size);
+    memset(box, 0, box_size);
+    memcpy(box, &box_size, sizeof box_size);
+    box->dim = 2;
+    box->cells[0] = box->cells[1] = 3;
+    box->upper[0] = box->upper[1] = 1;
+    box->shape = "triangle";
+    ok(facet_mesh_create_box(m->context, box, &mesh));
+    free(box);
+    facet_mesh_info *info = malloc(info_size);
+    memcpy(info, &info_size, sizeof info_size);
+    ok(facet_mesh_get_info(mesh, info));
+    assert_int_equal(info->n_cells, 18);
+    free(info);
+    facet_mesh_destroy(&mesh);
+}
+
+/* A size that was not set, and a program that is newer than the library. */
+static void sizes_that_are_none_are_refused(void **state) {
+    const struct made *m = *state;
+    facet_solver *solver;
+    facet_mesh *mesh;
+    facet_mesh_info info = {.size = 0};
+    facet_options options = {.degree = 2, .rtol = 1e-8, .max_iterations = 100};
+    const facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "quad"};
+    struct {
+        facet_options options;
+        double later;
+    } newer;
+    refused(facet_mesh_create_box(m->context, &box, &mesh), "facet_box");
+    refused(facet_mesh_get_info(m->mesh, &info), "facet_mesh_info");
+    refused(facet_solver_create(m->problem, &options, &solver), "facet_options_default");
+    ok(facet_problem_set_dirichlet(m->problem, "rest", "0"));
+    facet_options_default(&newer.options, sizeof newer);
+    assert_true(newer.later == 0);
+    ok(facet_solver_create(m->problem, &newer.options, &solver));
+    facet_report report = {.size = 0};
+    refused(facet_solver_report(solver, &report), "facet_report");
+    facet_solver_destroy(&solver);
+    newer.later = 1;
+    refused(facet_solver_create(m->problem, &newer.options, &solver), "newer");
+    assert_null(solver);
+}
+
+/* ------------------------------------------------------------------------------------------ interrupts */
+
+static void interrupts_are_obeyed_once(void **state) {
+    const struct made *m = *state;
+    facet_context *other, *later;
+    facet_problem *problem;
+    facet_solver *solver, *own;
+    facet_report report = {.size = sizeof report};
+    ok(facet_problem_set_dirichlet(m->problem, "rest", "0"));
+    ok(facet_problem_set_source(m->problem, "1"));
+    ok(facet_solver_create(m->problem, NULL, &solver));
+    ok(facet_context_create("ref", &other));
+    ok(facet_problem_create(other, m->mesh, FACET_DIFFUSION, &problem));
+    ok(facet_problem_set_dirichlet(problem, "rest", "0"));
+    ok(facet_problem_set_source(problem, "1"));
+    ok(facet_solver_create(problem, NULL, &own));
+
+    facet_context_interrupt(m->context);
+    ok(facet_solver_solve(own, NULL, NULL));
+    assert_int_equal(facet_solver_solve(solver, NULL, NULL), FACET_INTERRUPTED);
+    ok(facet_solver_report(solver, &report));
+    assert_string_equal(report.reason, "interrupted");
+    ok(facet_solver_solve(solver, NULL, NULL));
+    ok(facet_solver_report(solver, &report));
+    assert_int_equal(report.converged, 1);
+
+    facet_interrupt(); /* all contexts, each once */
+    assert_int_equal(facet_solver_solve(solver, NULL, NULL), FACET_INTERRUPTED);
+    ok(facet_solver_solve(solver, NULL, NULL));
+    assert_int_equal(facet_solver_solve(own, NULL, NULL), FACET_INTERRUPTED);
+    ok(facet_solver_solve(own, NULL, NULL));
+    facet_solver_destroy(&own);
+    facet_problem_destroy(&problem);
+
+    facet_interrupt(); /* obeyed by one: contexts made later are not concerned */
+    assert_int_equal(facet_solver_solve(solver, NULL, NULL), FACET_INTERRUPTED);
+    ok(facet_context_create("ref", &later));
+    ok(facet_problem_create(later, m->mesh, FACET_DIFFUSION, &problem));
+    ok(facet_problem_set_dirichlet(problem, "rest", "0"));
+    ok(facet_problem_set_source(problem, "1"));
+    ok(facet_solver_create(problem, NULL, &own));
+    facet_interrupt();
+    facet_interrupt_clear(); /* obeyed by none */
+    ok(facet_solver_solve(own, NULL, NULL));
+    ok(facet_solver_solve(solver, NULL, NULL));
+    facet_context_interrupt(NULL);
+    facet_solver_destroy(&own);
+    facet_solver_destroy(&solver);
+    facet_problem_destroy(&problem);
+    facet_context_destroy(&later);
+    facet_context_destroy(&other);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_meshes, set_up, tear_down),
@@ -176,6 +323,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_conditions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_replacing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_coordinates, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(older_programs_have_smaller_structs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(sizes_that_are_none_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(interrupts_are_obeyed_once, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -263,6 +263,7 @@ static void a_phase_stands_still_while_another_runs(void **state) {
     assert_true(setup + load <= passed + 1e-6);
 }
 
+/* Outside of all calls, who has no end that could obey. */
 static void the_stop_flag_stays_up(void **state) {
     (void)state;
     ok(base_check_interrupt());

@@ -181,7 +181,7 @@ static void test_dense_high(void **state) {
 }
 
 int main(void) {
-    base_set_blas_threads(1); /* the dense systems are small */
+    base_blas_narrow(); /* the dense systems are small */
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_dense_low), cmocka_unit_test(test_dense_high)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,7 +156,7 @@ static void compare_traces(const struct boxhdg *h, const struct boxhdg_solution 
 static void check_mapped(const struct box_kind *kind) {
     struct boxhdg *h = make_box(kind);
     int dim = kind->dim;
-    facet_box b = {.dim = dim, .shape = dim == 2 ? "quad" : "hex"};
+    facet_box b = {.size = sizeof(facet_box), .dim = dim, .shape = dim == 2 ? "quad" : "hex"};
     for (int d = 0; d < dim; d++) {
         b.cells[d] = kind->cells[d];
         b.coordinates[d] = h->grid.coordinates[d];

@@ -32,14 +32,15 @@ static void let_go(struct made *m) {
 static facet_status make_problem(const struct draft *d, struct made *m) {
     static const double graded[4] = {0, 0.4, 1, 1.3};
     facet_status status = FACET_OK;
-    facet_box box = {.dim = d->dim,
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = d->dim,
                      .upper = {0, 1, 1.5},
                      .cells = {3, 2, 2},
                      .coordinates = {graded},
                      .shape = d->dim == 2 ? "quad" : "hex"};
     *m = (struct made){0};
     memcpy(box.periodic, d->periodic, sizeof box.periodic);
-    facet_options_default(&m->options);
+    facet_options_default(&m->options, sizeof m->options);
     m->options.degree = d->degree;
     m->options.discretization = d->discretization;
     m->options.tau = d->tau;
@@ -73,7 +74,7 @@ static int measure(const struct made *m, int exact, double *numbers) {
     static const char *const fields[] = {"u", "q", "u_star", "q_star"};
     const double points[] = {0.31, 0.21, 0.77, 1.3, 0.5, 0.7, 0.9, 0.99, 1.2};
     int hybrid = m->options.discretization == NULL, count = 0, n;
-    facet_errors e;
+    facet_errors e = {.size = sizeof e};
     for (int f = 0; f < (hybrid ? 4 : 2); f++) {
         double x[9];
         int dim = m->mesh->dim;
@@ -143,7 +144,7 @@ static void the_same_as_mapped(void **state) {
     (void)state;
     for (int i = 0; i < N_DRAFTS; i++) {
         struct made m;
-        facet_report mapped, tensor;
+        facet_report mapped = {.size = sizeof mapped}, tensor = {.size = sizeof tensor};
         double wanted[128];
         /* On the border of two conductivities an expression belongs to one of them; here tau is to be that of
          * the cell, on mapped cells too. */
@@ -184,7 +185,7 @@ static void all_preconditioners_agree(void **state) {
         ok(facet_solver_solve(m.solver, NULL, NULL));
         int n = measure(&m, exact, wanted);
         for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-            facet_report report;
+            facet_report report = {.size = sizeof report};
             ok(make_solver(&m, "tensor", "cg", names[k]));
             ok(facet_solver_solve(m.solver, NULL, NULL));
             ok(facet_solver_report(m.solver, &report));
@@ -237,7 +238,7 @@ static void tensor_is_chosen_where_it_applies(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct made m;
-        facet_report report;
+        facet_report report = {.size = sizeof report};
         ok(make_problem(&table[i].draft, &m));
         ok(make_solver(&m, "auto", NULL, NULL));
         ok(facet_solver_report(m.solver, &report));
@@ -262,7 +263,7 @@ static void tensor_is_chosen_where_it_applies(void **state) {
 
 static void other_meshes_and_conditions_are_mapped(void **state) {
     struct made m;
-    facet_report report;
+    facet_report report = {.size = sizeof report};
     const char *K[4] = {"2", "0", "0", "1"};
     (void)state;
     ok(make_problem(&(struct draft){.dim = 2, .degree = 2, .dirichlet = "0"}, &m));
@@ -278,8 +279,9 @@ static void other_meshes_and_conditions_are_mapped(void **state) {
     ok(facet_problem_set_conductivity_function(m.problem, NULL, 1, wavy, NULL));
     refused(make_solver(&m, "tensor", NULL, NULL), FACET_ERROR_INPUT, "it varies");
     let_go(&m);
-    facet_box simplices = {.dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "triangle"};
-    facet_options_default(&m.options);
+    facet_box simplices = {
+        .size = sizeof(facet_box), .dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "triangle"};
+    facet_options_default(&m.options, sizeof m.options);
     ok(facet_context_create(NULL, &m.context));
     ok(facet_mesh_create_box(m.context, &simplices, &m.mesh));
     ok(facet_problem_create(m.context, m.mesh, FACET_DIFFUSION, &m.problem));
@@ -332,7 +334,12 @@ static void bad_input_is_refused(void **state) {
     ok(facet_problem_set_source(m.problem, "x-0.65"));
     ok(problem_check_data(m.problem, &words, &mismatch, NULL));
     let_go(&m);
-    facet_box box = {.dim = 2, .upper = {0, 1}, .cells = {2, 1}, .coordinates = {flat}, .shape = "quad"};
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = 2,
+                     .upper = {0, 1},
+                     .cells = {2, 1},
+                     .coordinates = {flat},
+                     .shape = "quad"};
     facet_mesh *mesh;
     facet_context *context;
     ok(facet_context_create(NULL, &context));
@@ -421,7 +428,7 @@ static void weak_reactions_keep_the_flux(void **state) {
                                   .refine = 1};
             double limit[4], q[4], star[4], u[2], flux, mean;
             int n;
-            facet_report report;
+            facet_report report = {.size = sizeof report};
             ok(make_problem(&draft, &m));
             ok(make_solver(&m, names[k][0], names[k][1], names[k][2]));
             int64_t n_points = facet_solver_n_points(m.solver);
@@ -458,7 +465,7 @@ static void weak_reactions_keep_the_flux(void **state) {
 }
 
 static int iterations(const struct made *m) {
-    facet_report report;
+    facet_report report = {.size = sizeof report};
     ok(facet_solver_report(m->solver, &report));
     return report.iterations;
 }
@@ -532,7 +539,7 @@ static void high_degrees(void **state) {
     (void)state;
     for (int degree = 17; degree <= 32; degree += 15) {
         struct made m;
-        facet_errors e;
+        facet_errors e = {.size = sizeof e};
         double largest;
         int n;
         ok(make_problem(&(struct draft){.dim = 3, .degree = degree, .exact = "sin(9*x)*cos(7*y)*exp(z)"},
@@ -559,8 +566,8 @@ static facet_status whole_way(int variant) {
     struct draft draft = {.dim = 2, .degree = 2, .conductivity = "y<0.5?1:2", .exact = "x*y"};
     facet_status status = FACET_OK;
     struct made m = {0};
-    facet_report report;
-    facet_errors errors;
+    facet_report report = {.size = sizeof report};
+    facet_errors errors = {.size = sizeof errors};
     double u, x[2] = {0.4, 0.3}, *guess = NULL;
     int n;
     if (variant == 0 || variant == 4) draft.conductivity = "3";

@@ -477,7 +477,7 @@ static void options_are_checked(void **state) {
     ok(facet_context_create(NULL, &context));
     ok(facet_problem_create(context, mesh, FACET_DIFFUSION, &problem));
     ok(facet_problem_set_exact(problem, "x"));
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.discretization = "spectral";
     refused(facet_solver_create(problem, &options, &solver), FACET_ERROR_INPUT, "hdg, condensed");
     options.discretization = "condensed";

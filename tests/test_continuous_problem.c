@@ -31,14 +31,18 @@ struct draft {
 
 static facet_status make_problem(const struct draft *d, struct made *m) {
     facet_status status = FACET_OK;
-    facet_box box = {.dim = d->dim, .shape = d->shape != NULL ? d->shape : d->dim == 2 ? "quad" : "hex"};
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = d->dim,
+                     .shape = d->shape != NULL ? d->shape
+                              : d->dim == 2    ? "quad"
+                                               : "hex"};
     *m = (struct made){0};
     for (int i = 0; i < d->dim; i++) {
         box.upper[i] = d->upper[i] > 0.0 ? d->upper[i] : 1.0;
         box.cells[i] = d->cells[i] > 0 ? d->cells[i] : 2;
         box.periodic[i] = d->periodic[i];
     }
-    facet_options_default(&m->options);
+    facet_options_default(&m->options, sizeof m->options);
     m->options.discretization = "continuous";
     m->options.degree = d->degree;
     m->options.rtol = 1e-11;
@@ -66,7 +70,7 @@ static facet_status make_solver(struct made *m) {
 
 static facet_errors errors_of(struct draft d, int cells, const char *method) {
     struct made m;
-    facet_errors e;
+    facet_errors e = {.size = sizeof e};
     for (int i = 0; i < d.dim; i++) d.cells[i] = cells * (i == 0 ? 2 : 1);
     ok(make_problem(&d, &m));
     m.options.method = method;
@@ -156,7 +160,7 @@ static void the_same_as_condensed(void **state) {
     (void)state;
     for (int i = 0; i < N_DRAFTS; i++) {
         struct made m;
-        facet_report condensed, continuous;
+        facet_report condensed = {.size = sizeof condensed}, continuous = {.size = sizeof continuous};
         double wanted[32], found[32];
         ok(make_problem(&drafts[i], &m));
         m.options.rtol = 1e-13;
@@ -229,7 +233,7 @@ static void every_method_agrees(void **state) {
         m.options.rtol = 1e-12;
         ok(make_solver(&m));
         ok(facet_solver_solve(m.solver, NULL, NULL));
-        facet_report report;
+        facet_report report = {.size = sizeof report};
         ok(facet_solver_report(m.solver, &report));
         assert_string_equal(report.method, i < 2 ? "direct" : "cg");
         assert_int_equal(facet_solver_n_levels(m.solver) > 0, i >= 2);
@@ -295,7 +299,7 @@ static void bad_words_are_refused(void **state) {
         refused(status, FACET_ERROR_INPUT, bad[i].text);
     }
     /* Words of continuous elements elsewhere. */
-    facet_options_default(&m.options);
+    facet_options_default(&m.options, sizeof m.options);
     m.options.preconditioner = "patches";
     refused(make_solver(&m), FACET_ERROR_INPUT, "belongs to the discretization continuous");
     m.options.preconditioner = NULL;
@@ -395,7 +399,7 @@ static void callers_arrays(void **state) {
         const double pi = 3.14159265358979323846;
         struct draft d = {.dim = 2, .degree = 7, .cells = {4, 4}, .upper = {pi, pi}, .dirichlet = "0"};
         struct made m;
-        facet_report first, next;
+        facet_report first = {.size = sizeof first}, next = {.size = sizeof next};
         if (way == 2) d.conductivity = "1+0*floor(x)"; /* a number, but not a constant */
         ok(make_problem(&d, &m));
         m.options.method = way == 0 ? "direct" : "cg";
@@ -464,7 +468,7 @@ static facet_status whole_life(const struct draft *d, const struct way *w) {
     facet_status status = FACET_OK;
     struct made m;
     double value;
-    facet_errors e;
+    facet_errors e = {.size = sizeof e};
     TRY(make_problem(d, &m));
     take(&m, w);
     TRY(make_solver(&m));

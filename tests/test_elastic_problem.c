@@ -11,7 +11,8 @@ struct bench {
 };
 
 static struct facet_mesh *make_box(int dim, const char *shape, int n, int periodic) {
-    facet_box b = {.dim = dim,
+    facet_box b = {.size = sizeof(facet_box),
+                   .dim = dim,
                    .upper = {1, 1, 1},
                    .cells = {n, n, n},
                    .shape = shape,
@@ -127,7 +128,7 @@ static void materials_and_groups(void **state) {
     static const char *const moduli[2] = {"1", "2"}, *const other[2] = {"2", "2"};
     facet_options options;
     struct bench b;
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     bench_create(lattice(MIXED, 4, 4, 0), &b); /* groups of cells west and east */
     ok(facet_problem_set_displacement(b.problem, "rest", 2, (const char *[]){"0", "0"}));
     ok(resolve(&b, &options));
@@ -238,7 +239,7 @@ static void each_equation_has_its_calls(void **state) {
     refused(facet_problem_set_exact(b.problem, "1"), FACET_ERROR_INPUT, "diffusion");
     refused(facet_problem_set_dirichlet(b.problem, "xmin", "1"), FACET_ERROR_INPUT, "diffusion");
     refused(facet_problem_set_robin(b.problem, "xmin", "1", "1"), FACET_ERROR_INPUT, "diffusion");
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.formulation = "gradient";
     refused(facet_solver_create(diffusion, &options, &solver), FACET_ERROR_INPUT, "elasticity");
     options.formulation = "mixed";
@@ -372,7 +373,7 @@ static void gradient_pressure_holds_rotations(void **state) {
     (void)state;
     struct bench b;
     facet_options options;
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     bench_create(make_box(2, "quad", 2, 0), &b);
     ok(facet_problem_set_displacement(b.problem, "ymin", 2, (const char *[]){"0", NULL}));
     ok(facet_problem_set_traction(b.problem, "ymin", 2, (const char *[]){NULL, "0"}));
@@ -394,7 +395,7 @@ static void plane_belongs_to_2d(void **state) {
     (void)state;
     struct bench b;
     facet_options options;
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.plane = "stress";
     bench_create(make_box(3, "tet", 1, 0), &b);
     ok(facet_problem_set_displacement(b.problem, "rest", 3, (const char *[]){"0", "0", "0"}));
@@ -465,7 +466,7 @@ static void functions_do_what_expressions_do(void **state) {
         facet_solver *solver;
         facet_options options;
         double *u = NULL, *f = NULL, *x = NULL;
-        facet_options_default(&options);
+        facet_options_default(&options, sizeof options);
         options.degree = 2;
         options.rtol = 1e-12;
         options.formulation = gradient ? "gradient" : NULL;
@@ -504,9 +505,9 @@ static void errors_and_fields_by_formulation(void **state) {
         struct bench b;
         facet_solver *solver;
         facet_options options;
-        facet_errors e;
+        facet_errors e = {.size = sizeof e};
         double values[18], x[3] = {0.4, 0.3, 0.2};
-        facet_options_default(&options);
+        facet_options_default(&options, sizeof options);
         options.degree = 1;
         options.formulation = gradient ? "gradient" : "symmetric";
         bench_create(make_box(3, "tet", 1, 0), &b);
@@ -547,7 +548,7 @@ static void a_problem_is_fixed_while_a_solver_lives(void **state) {
     facet_solver *solver;
     facet_options options;
     const char *const zero[2] = {"0", "0"}, *const one[2] = {"1", "1"};
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.degree = 1;
     bench_create(make_box(2, "quad", 1, 0), &b);
     ok(facet_problem_set_displacement(b.problem, "xmin", 2, (const char *[]){"0", NULL}));

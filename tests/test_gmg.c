@@ -71,7 +71,7 @@ struct made {
 static void make(const struct setup *p, struct facet_mesh *mesh, struct made *m) {
     facet_options options;
     *m = (struct made){.mesh = mesh};
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.operator_name = "mapped";
     options.degree = p->degree;
     options.tau = p->tau;
@@ -178,7 +178,8 @@ static void other_meshes_are_nested_as_well(void **state) {
         struct facet_mesh *mesh;
         setup.conditions[0] = (struct condition){"rest", "dirichlet", "0", NULL};
         if (k < 4) {
-            facet_box b = {.dim = k < 2 ? 2 : 3,
+            facet_box b = {.size = sizeof(facet_box),
+                           .dim = k < 2 ? 2 : 3,
                            .upper = {1, 2, 1},
                            .cells = {8, 4, 4},
                            .shape = shapes[k],
@@ -476,12 +477,12 @@ static void full_cycles_reach_the_discretization_error(void **state) {
         for (int degree = 1; degree <= (k == 0 ? 1 : 6); degree++) {
             struct made m;
             facet_options options;
-            facet_report report;
-            facet_errors errors, full;
+            facet_report report = {.size = sizeof report};
+            facet_errors errors = {.size = sizeof errors}, full = {.size = sizeof full};
             char why[PROBLEM_WHY_BYTES];
             struct setup setup = {.degree = degree, .exact = "exp(x)*sin(2*y+1)"};
             make(&setup, unit_box(shapes[k], NULL, degree == 1 ? 64 : 16), &m);
-            facet_options_default(&options);
+            facet_options_default(&options, sizeof options);
             options.degree = degree;
             options.method = "multigrid";
             options.preconditioner = "gmg";
@@ -550,12 +551,12 @@ static void odd_boxes_fall_back(void **state) {
     (void)state;
     struct made m;
     facet_options options;
-    facet_report report;
+    facet_report report = {.size = sizeof report};
     char why[PROBLEM_WHY_BYTES];
     struct setup setup = {.degree = 2, .source = "1"};
     boundary(&setup, "dirichlet");
     make(&setup, unit_box("quad", NULL, 9), &m);
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.preconditioner = "gmg";
     options.smoother = "sweep-cells";
     ok(run(m.problem, &options, &report, NULL, why));
@@ -578,12 +579,12 @@ static void auto_takes_it_where_it_is_fast(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct made m;
         facet_options options;
-        facet_report report;
+        facet_report report = {.size = sizeof report};
         char why[PROBLEM_WHY_BYTES];
         struct setup setup = {.degree = 2, .source = "1", .n_K = 1, .K = {cases[i].K}};
         boundary(&setup, "dirichlet");
         make(&setup, unit_box(cases[i].shape, NULL, cases[i].n), &m);
-        facet_options_default(&options);
+        facet_options_default(&options, sizeof options);
         options.operator_name = "mapped";
         options.method = "cg";
         ok(run(m.problem, &options, &report, NULL, why));
@@ -608,7 +609,7 @@ static void elastic_bodies_are_solved(void **state) {
             facet_context *context;
             facet_problem *problem;
             facet_options options;
-            facet_report report;
+            facet_report report = {.size = sizeof report};
             char why[PROBLEM_WHY_BYTES];
             ok(facet_context_create("cpu", &context));
             ok(facet_problem_create(context, mesh, FACET_ELASTICITY, &problem));
@@ -618,7 +619,7 @@ static void elastic_bodies_are_solved(void **state) {
             ok(facet_problem_set_displacement(problem, lower, dim, roller[k / 2]));
             ok(facet_problem_set_traction(problem, lower, dim, slides[k / 2]));
             ok(facet_problem_set_traction(problem, "rest", dim, held));
-            facet_options_default(&options);
+            facet_options_default(&options, sizeof options);
             options.degree = 1 + (k < 2);
             options.method = "cg";
             options.preconditioner = "gmg";
@@ -657,7 +658,7 @@ static void keys_that_do_nothing_are_refused(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         facet_options options, o = bad[i].o;
         facet_solver *solver;
-        facet_options_default(&options);
+        facet_options_default(&options, sizeof options);
         options.preconditioner = o.preconditioner;
         options.smoother = o.smoother;
         options.degrees = o.degrees;

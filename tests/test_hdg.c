@@ -218,7 +218,7 @@ static void conductivity_may_be_given_in_many_ways(void **state) {
                 struct solved s = {0};
                 facet_options options;
                 int components = counts[way];
-                facet_options_default(&options);
+                facet_options_default(&options, sizeof options);
                 options.degree = degree;
                 options.operator_name = "mapped";
                 options.tau = "1.5";

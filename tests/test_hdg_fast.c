@@ -387,7 +387,8 @@ static void orientations_turn_the_trace(void **state) {
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    facet_box cube = {.dim = 3, .upper = {1, 1, 1}, .cells = {1, 1, 1}, .shape = "tet"};
+    facet_box cube = {
+        .size = sizeof(facet_box), .dim = 3, .upper = {1, 1, 1}, .cells = {1, 1, 1}, .shape = "tet"};
     struct facet_mesh *mesh;
     struct setup setup = make_setup(0, 1, "cpu", 3);
     struct solved solved;

@@ -159,9 +159,10 @@ static facet_status make(const struct want *w, double available, struct made *m)
     facet_status status = FACET_OK;
     facet_options options;
     *m = (struct made){0};
-    facet_box box = {.dim = w->dim, .upper = {1, 1, 1}, .shape = w->dim == 2 ? "quad" : "hex"};
+    facet_box box = {
+        .size = sizeof(facet_box), .dim = w->dim, .upper = {1, 1, 1}, .shape = w->dim == 2 ? "quad" : "hex"};
     for (int d = 0; d < w->dim; d++) box.cells[d] = w->cells;
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.degree = w->degree;
     options.discretization = w->discretization;
     options.operator_name = w->operator_name;

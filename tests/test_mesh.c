@@ -178,7 +178,8 @@ static struct facet_mesh *make(int nx, int ny, enum kind kind, int order, map_fu
 
 static struct facet_mesh *make_box(int dim, const char *shape, const char *split, int nx, int ny, int px,
                                    int py) {
-    facet_box box = {.dim = dim,
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = dim,
                      .lower = {-1, 0.5, 0},
                      .upper = {2, 1.75, 1},
                      .cells = {nx, ny, 2},
@@ -349,8 +350,11 @@ static void test_sides_are_planes(void **state) {
     (void)state;
     static const char *const shapes[] = {"triangle", "quad", "tet", "hex"};
     for (int k = 0; k < 4; k++) {
-        facet_box box = {
-            .dim = k < 2 ? 2 : 3, .upper = {1, 0.7, 0.3}, .cells = {3, 3, 2}, .shape = shapes[k]};
+        facet_box box = {.size = sizeof(facet_box),
+                         .dim = k < 2 ? 2 : 3,
+                         .upper = {1, 0.7, 0.3},
+                         .cells = {3, 3, 2},
+                         .shape = shapes[k]};
         struct facet_mesh *mesh, *fine;
         must(mesh_create_box(&box, &mesh));
         must(mesh_need_lists(mesh));
@@ -376,7 +380,8 @@ static void test_sides_are_planes(void **state) {
 
 static void test_box_right_split(void **state) {
     (void)state;
-    facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {1, 1}, .shape = "triangle"};
+    facet_box box = {
+        .size = sizeof(facet_box), .dim = 2, .upper = {1, 1}, .cells = {1, 1}, .shape = "triangle"};
     struct facet_mesh *mesh;
     must(mesh_create_box(&box, &mesh));
     must(mesh_need_lists(mesh));
@@ -390,7 +395,8 @@ static void test_box_right_split(void **state) {
 static void test_graded_box(void **state) {
     (void)state;
     const double x[4] = {0, 0.1, 0.5, 2}, y[3] = {-1, 0, 1e-9};
-    facet_box box = {.dim = 2, .cells = {3, 2}, .coordinates = {x, y}, .shape = "quad"};
+    facet_box box = {
+        .size = sizeof(facet_box), .dim = 2, .cells = {3, 2}, .coordinates = {x, y}, .shape = "quad"};
     struct facet_mesh *mesh;
     struct mesh_quality quality;
     must(mesh_create_box(&box, &mesh));
@@ -436,7 +442,8 @@ static void test_remembered_box(void **state) {
     (void)state;
     for (int dim = 2; dim <= 3; dim++)
         for (int times = 0; times < 3; times++) {
-            facet_box box = {.dim = dim,
+            facet_box box = {.size = sizeof(facet_box),
+                             .dim = dim,
                              .upper = {0, 2, 1},
                              .cells = {3, 2, 1},
                              .shape = dim == 2 ? "quad" : "hex",
@@ -468,7 +475,8 @@ static void test_remembered_box(void **state) {
             }
             mesh_destroy(&mesh);
         }
-    facet_box simplices = {.dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "triangle"};
+    facet_box simplices = {
+        .size = sizeof(facet_box), .dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "triangle"};
     struct facet_mesh *mesh;
     assert_int_equal(mesh_create_box(&simplices, &mesh), FACET_OK);
     must(mesh_need_lists(mesh));
@@ -617,7 +625,11 @@ static void test_sizes(void **state) {
     (void)state;
     static const char *const shapes[] = {"triangle", "quad", "tet", "hex"};
     for (int k = 0; k < 4; k++) {
-        facet_box box = {.dim = k < 2 ? 2 : 3, .upper = {1, 1, 1}, .cells = {10, 10, 10}, .shape = shapes[k]};
+        facet_box box = {.size = sizeof(facet_box),
+                         .dim = k < 2 ? 2 : 3,
+                         .upper = {1, 1, 1},
+                         .cells = {10, 10, 10},
+                         .shape = shapes[k]};
         struct facet_mesh *mesh, *fine;
         struct base_memory before, after;
         must(mesh_create_box(&box, &mesh));
@@ -642,7 +654,8 @@ static void test_sizes(void **state) {
         mesh_destroy(&mesh);
         mesh_destroy(&fine);
     }
-    facet_box huge = {.dim = 3, .upper = {1, 1, 1}, .cells = {600, 600, 600}, .shape = "hex"};
+    facet_box huge = {
+        .size = sizeof(facet_box), .dim = 3, .upper = {1, 1, 1}, .cells = {600, 600, 600}, .shape = "hex"};
     struct facet_mesh *mesh;
     if (base_available_bytes() < 200000000000) {
         must(mesh_create_box(&huge, &mesh));
@@ -690,8 +703,12 @@ static void test_locate(void **state) {
 static void test_locate_in_thin_cells(void **state) {
     (void)state;
     const double y[5] = {1, 1 + 1e-11, 1 + 3e-11, 1 + 1e-10, 2};
-    facet_box box = {
-        .dim = 2, .upper = {1, 1}, .cells = {5, 4}, .coordinates = {NULL, y}, .shape = "triangle"};
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = 2,
+                     .upper = {1, 1},
+                     .cells = {5, 4},
+                     .coordinates = {NULL, y},
+                     .shape = "triangle"};
     struct facet_mesh *mesh;
     struct mesh_locator *locator;
     must(mesh_create_box(&box, &mesh));
@@ -1004,7 +1021,8 @@ static void box_refused(facet_box box, const char *text) {
 
 static void test_refuse_boxes(void **state) {
     (void)state;
-    const facet_box good = {.dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "triangle"};
+    const facet_box good = {
+        .size = sizeof(facet_box), .dim = 2, .upper = {1, 1}, .cells = {2, 2}, .shape = "triangle"};
     facet_box box = good;
     box.cells[1] = 0;
     box_refused(box, "direction y");
@@ -1095,7 +1113,12 @@ static facet_status run_quality(void *argument) {
 
 static void test_faults(void **state) {
     (void)state;
-    facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {3, 2}, .shape = "triangle", .periodic = {1, 0}};
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = 2,
+                     .upper = {1, 1},
+                     .cells = {3, 2},
+                     .shape = "triangle",
+                     .periodic = {1, 0}};
     fail_in_turn(run_box, &box);
     struct facet_mesh *mesh = make(6, 2, MIXED, 2, ring, 1, 4);
     fail_in_turn(run_refine, mesh);
@@ -1106,7 +1129,7 @@ static void test_faults(void **state) {
 }
 
 int main(void) {
-    base_set_blas_threads(1);
+    base_blas_narrow();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_box),
         cmocka_unit_test(test_sides_are_planes),

@@ -500,10 +500,10 @@ static void the_fine_matrix_is_never_assembled(void **state) {
             for (int c = 0; c < 5; c++) {
                 facet_options options;
                 facet_solver *solver;
-                facet_report report;
-                facet_errors errors;
-                facet_level level;
-                facet_options_default(&options);
+                facet_report report = {.size = sizeof report};
+                facet_errors errors = {.size = sizeof errors};
+                facet_level level = {.size = sizeof level};
+                facet_options_default(&options, sizeof options);
                 options.method = methods[m];
                 options.preconditioner = "pmg";
                 options.cycle = cycles[c];
@@ -546,7 +546,7 @@ static int elastic_iterations(const char *shape, const char *formulation, int n,
     facet_problem *problem;
     facet_solver *solver;
     facet_options options;
-    facet_report report;
+    facet_report report = {.size = sizeof report};
     ok(facet_context_create("cpu", &context));
     ok(facet_problem_create(context, mesh, FACET_ELASTICITY, &problem));
     ok(facet_problem_set_material(problem, NULL, "mu,lambda", moduli));
@@ -559,7 +559,7 @@ static int elastic_iterations(const char *shape, const char *formulation, int n,
     } else {
         ok(facet_problem_set_gradient_pressure(problem, "rest", 3, held));
     }
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.degree = degree;
     options.formulation = formulation;
     options.method = "cg";
@@ -597,7 +597,7 @@ static void keys_that_do_nothing_are_refused(void **state) {
     facet_solver *solver;
     facet_options options;
     condensed(&setup, &s, 0, 3, 1, NULL);
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.method = "cg";
     options.preconditioner = "block";
     options.cycle = "W";
@@ -611,7 +611,7 @@ static void keys_that_do_nothing_are_refused(void **state) {
             "amg, pmg or gmg, not block");
     options.preconditioner = "ilu";
     refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT, "unknown preconditioner");
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.preconditioner = "pmg";
     options.discretization = "condensed";
     refused(facet_solver_create(s.problem, &options, &solver), FACET_ERROR_INPUT,

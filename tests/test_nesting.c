@@ -205,7 +205,8 @@ static const struct {
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 
 static struct facet_mesh *make_box(int k, const int *cells, const int *periodic, const double *const *x) {
-    facet_box box = {.dim = shapes[k].dim,
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = shapes[k].dim,
                      .lower = {-1, 2, 0.1},
                      .upper = {2, 3, 0.7},
                      .shape = shapes[k].shape,
@@ -292,7 +293,8 @@ static void other_topology(void **state) {
         for (int i = 0; i < 4; i++)
             assert_int_equal(is_nested(fine[i / 2], coarse[i % 2], shapes[k].has_eight, NULL),
                              i / 2 == i % 2);
-        facet_box larger = {.dim = shapes[k].dim,
+        facet_box larger = {.size = sizeof(facet_box),
+                            .dim = shapes[k].dim,
                             .lower = {-1, 2, 0.1},
                             .upper = {5, 3, 0.7},
                             .cells = {4, 2, 2},

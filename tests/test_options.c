@@ -186,7 +186,7 @@ static void solve_both(const facet_problem *problem, const facet_options *wanted
     for (int way = 0; way < 2; way++) {
         facet_options options = *wanted;
         facet_solver *solver;
-        facet_report report;
+        facet_report report = {.size = sizeof report};
         const char **texts[N_TEXTS];
         char *copies[N_TEXTS];
         list_texts(&options, texts);
@@ -246,7 +246,8 @@ static void buffers_may_go_once_there_is_a_solver(void **state) {
     facet_context *context;
     facet_mesh *mesh;
     facet_problem *problems_of[2];
-    const facet_box box = {.dim = 2, .upper = {1, 1}, .cells = {4, 4}, .shape = "quad"};
+    const facet_box box = {
+        .size = sizeof(facet_box), .dim = 2, .upper = {1, 1}, .cells = {4, 4}, .shape = "quad"};
     const char *const zero[2] = {"0", "0"}, *const force[2] = {"0", "1"}, *const moduli[2] = {"1", "1"};
     (void)state;
     ok(facet_context_create(NULL, &context));
@@ -260,6 +261,7 @@ static void buffers_may_go_once_there_is_a_solver(void **state) {
     ok(facet_problem_set_displacement(problems_of[1], "rest", 2, zero));
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         facet_options options = ways[i];
+        options.size = sizeof options;
         options.degree = 3;
         options.rtol = 1e-8;
         options.max_iterations = 500;

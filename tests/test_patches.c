@@ -50,7 +50,8 @@ static void fill_cell(const struct trace_space *space, int block, int32_t cell, 
 }
 
 static void make(const struct wish *w, const char *device, struct made *s) {
-    facet_box b = {.dim = solid_dim(w->shape), .upper = {1, 1, 1}, .shape = w->shape};
+    facet_box b = {
+        .size = sizeof(facet_box), .dim = solid_dim(w->shape), .upper = {1, 1, 1}, .shape = w->shape};
     uint8_t *eliminated;
     uint32_t seed = 77;
     memcpy(b.cells, w->cells, sizeof b.cells);

@@ -10,7 +10,8 @@
 static const double graded[4] = {0, 0.4, 1, 1.3};
 
 static struct facet_mesh *make(int dim, int periodic, int refine) {
-    facet_box box = {.dim = dim,
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = dim,
                      .lower = {0, -1, 2},
                      .upper = {0, 1, 2.5},
                      .cells = {3, 2, 2},
@@ -189,12 +190,12 @@ static void solve_on(struct facet_mesh *mesh, const char *discretization, const 
     facet_problem *problem;
     facet_solver *solver;
     facet_options options;
-    facet_report report;
-    facet_mesh_info info;
+    facet_report report = {.size = sizeof report};
+    facet_mesh_info info = {.size = sizeof info};
     double value[SAMPLE_MAX_COMPONENTS], at[3] = {0.3, 0.4, 2.1};
     const char *conductivity[2] = {"2", "1 + step(x - 0.4)"};
     int n;
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.degree = 2;
     options.discretization = discretization;
     options.method = method;

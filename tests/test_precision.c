@@ -223,7 +223,8 @@ struct trace {
 /* Random element matrices over a box; every fifth face is eliminated. */
 static void trace_make(const struct device *device, const char *shape, int n, int degree, struct trace *t) {
     int dim = strcmp(shape, "tet") == 0 || strcmp(shape, "hex") == 0 ? 3 : 2;
-    facet_box b = {.dim = dim, .upper = {1, 1, 1}, .cells = {n, n, n}, .shape = shape};
+    facet_box b = {
+        .size = sizeof(facet_box), .dim = dim, .upper = {1, 1, 1}, .cells = {n, n, n}, .shape = shape};
     uint32_t seed = 7;
     ok(mesh_create_box(&b, &t->mesh));
     ok(mesh_need_lists(t->mesh));

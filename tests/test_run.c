@@ -86,7 +86,7 @@ static facet_status whole_run(const char *const settings[], int n_settings, stru
     struct json json;
     TRY(case_read(case_path, n_settings, settings, &file));
     TRY(facet_context_create("ref", &context));
-    TRY(facet_context_set_threads(context, 1));
+    base_set_threads(1);
     TRY(run_solve(file, context, NULL, &run));
     json_begin(&json, json_text);
     run_write_json(&run, &run.errors, &json);

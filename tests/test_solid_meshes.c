@@ -61,7 +61,11 @@ static void graded_boxes(void **state) {
     const double x[3] = {0, 0.1, 2}, y[2] = {-1, 1}, z[4] = {0, 1, 10, 10.5};
     static const char *const shapes[2] = {"tet", "hex"};
     for (int k = 0; k < 2; k++) {
-        facet_box box = {.dim = 3, .cells = {2, 1, 3}, .coordinates = {x, y, z}, .shape = shapes[k]};
+        facet_box box = {.size = sizeof(facet_box),
+                         .dim = 3,
+                         .cells = {2, 1, 3},
+                         .coordinates = {x, y, z},
+                         .shape = shapes[k]};
         struct facet_mesh *mesh;
         struct mesh_quality quality;
         ok(mesh_create_box(&box, &mesh));
@@ -81,7 +85,12 @@ static void box_refused(facet_box box, const char *text) {
 
 static void boxes_that_are_refused(void **state) {
     (void)state;
-    facet_box box = {.dim = 3, .upper = {1, 1, 1}, .cells = {2, 3, 2}, .shape = "tet", .split = "five"};
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = 3,
+                     .upper = {1, 1, 1},
+                     .cells = {2, 3, 2},
+                     .shape = "tet",
+                     .split = "five"};
     box.periodic[1] = 1;
     box_refused(box, "direction y has 3; use an even number");
     box.split = "right";
@@ -303,7 +312,8 @@ static void too_much_for_the_memory(void **state) {
     (void)state;
     struct base_memory before, after;
     struct facet_mesh *mesh;
-    facet_box box = {.dim = 3, .upper = {1, 1, 1}, .cells = {680, 680, 680}, .shape = "hex"};
+    facet_box box = {
+        .size = sizeof(facet_box), .dim = 3, .upper = {1, 1, 1}, .cells = {680, 680, 680}, .shape = "hex"};
     if (base_available_bytes() > 250000000000) return; /* the largest that 32-bit numbers count would fit */
     base_memory_read(&before);
     ok(mesh_create_box(&box, &mesh));

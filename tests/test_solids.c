@@ -281,7 +281,8 @@ static void periodic_boxes_close(void **state) {
             snprintf(exact, sizeof exact, "%s+%s+%s", which & 1 ? "cos(2*pi*x)" : "x",
                      which & 2 ? "sin(2*pi*y)" : "y^2", which & 4 ? "cos(2*pi*z)" : "z^3");
             for (int open = 0; open < 2; open++) {
-                facet_box box = {.dim = 3,
+                facet_box box = {.size = sizeof(facet_box),
+                                 .dim = 3,
                                  .upper = {1, 1, 1},
                                  .cells = {2, 2, 2},
                                  .shape = k < 2 ? "tet" : "hex",

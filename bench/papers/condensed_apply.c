@@ -198,7 +198,6 @@ static void apply_batches(const struct condensed_operator *o, const double *x) {
 
 static void apply(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct condensed_operator *o = A->data;
-    base_set_blas_threads(1);
     if (o->batches != NULL)
         apply_batches(o, x->data);
     else

@@ -135,7 +135,6 @@ done:
 static facet_status condense_all(const struct work *w, double *locals, double *F) {
     struct base_collector collector;
     base_collector_init(&collector);
-    base_set_blas_threads(1);
 #pragma omp parallel for num_threads(w->n_threads) schedule(static)
     for (int64_t cell = 0; cell < w->h->grid.n_cells; cell++) {
         if (base_collector_failed(&collector)) continue;
@@ -245,7 +244,6 @@ facet_status box_condensed_recover(const struct box_condensed *h, const double *
     TRY(work_create(h, &w));
     w.f = f;
     w.shift = shift;
-    base_set_blas_threads(1);
 #pragma omp parallel for num_threads(w.n_threads) schedule(static)
     for (int64_t cell = 0; cell < h->grid.n_cells; cell++)
         recover_cell(&w, uhat, cell, u + cell * w.n_cell, w.scratch + omp_get_thread_num() * w.room);

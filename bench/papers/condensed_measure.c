@@ -84,7 +84,6 @@ facet_status box_condensed_values(const struct box_condensed *h, const double *u
     const double *const A[3] = {h->gauss_values, h->gauss_values, h->gauss_values};
     double *work = NULL;
     TRY(ALLOC(work, n_threads * 2 * size));
-    base_set_blas_threads(1);
 #pragma omp parallel for num_threads(n_threads) schedule(static)
     for (int64_t cell = 0; cell < h->grid.n_cells; cell++)
         condensed_tensor(h->grid.dim, extent, extent, A, 0, u + cell * size, values + cell * size,
@@ -206,7 +205,6 @@ facet_status box_condensed_errors(const struct box_condensed *h, const double *u
     for (int d = 0; d < dim; d++) measure.count *= points;
     measure.room = measure.count * (3 * dim + 2) + tensor_room(h, &measure.lattice);
     TRY(ALLOC(scratch, n_threads * measure.room));
-    base_set_blas_threads(1);
 #pragma omp parallel for num_threads(n_threads) schedule(static) reduction(+ : u_square, q_square)
     for (int64_t cell = 0; cell < h->grid.n_cells; cell++) {
         double sums[2] = {0.0, 0.0};

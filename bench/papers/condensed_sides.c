@@ -83,7 +83,6 @@ facet_status condensed_dirichlet(const struct box_condensed *h, const struct box
     for (int q = 0; q < n; q++)
         for (int m = 0; m < h->n_inner; m++)
             p.table[q * h->n_inner + m] = weights[q] * functions[q * n + 2 + m];
-    base_set_blas_threads(1);
     for (int i = 0; i < h->n_masks; i++) {
         int mask = h->masks[i], at[3];
         if (h->size[mask] == 0) continue;

@@ -10,9 +10,6 @@ namespace {
 constexpr int L = LANES, WARP = 32, PAIRS = L / 2, ROWS = WARP / PAIRS, WARPS = 8, THREADS = WARP * WARPS;
 constexpr int MOMENTS = KERNEL_BOX_MOMENTS;
 
-void *room;
-size_t room_bytes;
-
 // ------------------------------------------------------------------------------ sums
 
 __global__ void sum_all(int64_t n, int width, const double *partial, double *out) {
@@ -309,21 +306,12 @@ void take_residual(const struct box_plan *plan, double alpha, const R *y, R *r, 
 
 } // namespace
 
-void *box_room(size_t bytes) {
-    if (bytes <= room_bytes) return room;
-    cudaFree(room);
-    room = nullptr;
-    room_bytes = 0;
-    if (!good(cudaMalloc(&room, bytes), "the room for sums on boxes")) return nullptr;
-    room_bytes = bytes;
-    return room;
-}
-
 bool box_sum(int64_t n, int width, double *partial, double *out) {
-    sum_all<<<1, THREADS>>>(n, width, partial, partial_sums());
+    double *sums = partial_sums();
+    if (sums == nullptr) return false;
+    sum_all<<<1, THREADS>>>(n, width, partial, sums);
     launched("a sum on a box");
-    return good(cudaMemcpy(out, partial_sums(), (size_t)width * sizeof *out, cudaMemcpyDeviceToHost),
-                "a sum on a box");
+    return good(cudaMemcpy(out, sums, (size_t)width * sizeof *out, cudaMemcpyDeviceToHost), "a sum on a box");
 }
 
 } // namespace facet

@@ -54,8 +54,8 @@ template <typename R> __device__ __forceinline__ pair<R> operator*(R a, pair<R> 
     return {a * b.x, a * b.y};
 }
 
-// Room on the GPU that all kernels on boxes use one after the other, at least so many bytes; nullptr, and the
-// failure kept, where there is none.
+// Room on the GPU that all kernels on boxes of one thread use one after the other, at least so many bytes;
+// nullptr, and the failure kept, where there is none.
 void *box_room(size_t bytes);
 // Whether the sum was read: of n numbers (on the GPU) in a fixed order, in groups of `width`, each to out[i]
 // on the host.

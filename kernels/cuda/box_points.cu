@@ -207,8 +207,7 @@ template <int N> void launch(const points_launch &g, const char *what) {
                          sizeof(double);
     const int64_t n_cells = (int64_t)g.plan.cells[0] * g.plan.cells[1] * g.plan.cells[2];
     const int64_t most = 64 * (int64_t)multiprocessors();
-    if (!good(cudaFuncSetAttribute(work<N>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes), what))
-        return;
+    if (!allow_shared(work<N>, bytes, what)) return;
     work<N><<<(unsigned)(n_cells < most ? n_cells : most), threads, bytes>>>(g);
     launched(what);
 }

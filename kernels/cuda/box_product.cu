@@ -10,6 +10,8 @@
 // nobody waits. Blocks take numbers, so that a block waits only for those that are at work already. Pieces of
 // layers are numbered from the top, the lowest layer of a piece being done first and the highest last.
 // Everything else is left to box_general.cu.
+#include <atomic>
+
 #include "kernels/cuda/box_tile.cuh"
 
 namespace facet {
@@ -361,16 +363,16 @@ template <typename R, int N, int T, int BLOCKS>
 double launch_march(const struct box_plan *plan, const R *d, R *y) {
     typedef shape<R, N, T> S;
     product_launch<R> g = {*plan, d, y};
-    static int slots; // blocks at work at the same time
+    static std::atomic<int> known; // blocks at work at the same time
+    int slots = known;
+    if (!allow_shared(march<R, N, T, BLOCKS>, S::BYTES, "box_step")) return 0;
     if (slots == 0) {
         int each = 0;
-        good(cudaFuncSetAttribute(march<R, N, T, BLOCKS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  (int)S::BYTES),
-             "box_step");
-        good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, march<R, N, T, BLOCKS>, S::THREADS,
-                                                           S::BYTES),
-             "box_step");
-        slots = (each > 0 ? each : 1) * multiprocessors();
+        if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, march<R, N, T, BLOCKS>, S::THREADS,
+                                                                S::BYTES),
+                  "box_step"))
+            return 0;
+        known = slots = (each > 0 ? each : 1) * multiprocessors();
     }
     g.columns = plan->packs * plan->cells[1];
     g.pieces = count_pieces(plan, g.columns, slots);

@@ -1,6 +1,7 @@
 /* The device cuda as src/device sees it: memory of the GPU and the table of kernels. Everything runs on one
- * stream, in the order of the calls; copies to the host wait for it. An error of the CUDA runtime is kept:
- * after the first one nothing is launched any more, and cuda_failure says what happened. */
+ * stream, in the order of the calls; copies to the host wait for it. Any number of threads may call. An error
+ * of the CUDA runtime is kept for the thread in which it happened: after the first one that thread launches
+ * nothing any more, until cuda_failure has said what happened. */
 #ifndef FACET_KERNELS_CUDA_CUDA_H
 #define FACET_KERNELS_CUDA_CUDA_H
 
@@ -24,7 +25,8 @@ void cuda_upload(void *to, const void *from_host, size_t bytes);
 void cuda_download(void *to_host, const void *from, size_t bytes);
 void cuda_duplicate(void *to, const void *from, size_t bytes);
 void cuda_wait(void);
-/* NULL, or the first error since the start of the program. */
+/* NULL, or the first error in this thread since it last asked; an error that the GPU does not recover from is
+ * told to all threads, and again and again. Waits for the kernels. */
 const char *cuda_failure(void);
 /* Bytes and calls of all copies between host and GPU so far, and the seconds they took. */
 struct cuda_copies {

@@ -264,7 +264,6 @@ __global__ void __launch_bounds__(T) prolong_kernel(const __grid_constant__ embe
 template <typename R, int N, bool UP> void launch(const struct brick_transfer *t, const R *from, R *to) {
     constexpr int bytes = (int)sizeof(R) * (UP ? upward<N>::COUNT : down<N>::COUNT);
     constexpr int TX = UP ? tile<N>::UX : tile<N>::TX, TY = UP ? tile<N>::UY : tile<N>::TY;
-    static bool prepared = false;
     embed_launch<R, N> l;
     for (int i = 0; i < (2 * N - 1) * N; i++) l.E[i] = (R)t->axis[0].host[i];
     for (int d = 0; d < 3; d++) {
@@ -284,19 +283,12 @@ template <typename R, int N, bool UP> void launch(const struct brick_transfer *t
     const dim3 grid((unsigned)tiles[0], (unsigned)tiles[1], (unsigned)((l.cells + l.chunk - 1) / l.chunk));
     if (!may_launch()) return;
     if constexpr (UP) {
-        if (!prepared && bytes > 48 * 1024)
-            good(cudaFuncSetAttribute(prolong_kernel<R, N>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      bytes),
-                 "brick_prolong");
+        if (bytes > 48 * 1024 && !allow_shared(prolong_kernel<R, N>, bytes, "brick_prolong")) return;
         prolong_kernel<R, N><<<grid, T, bytes>>>(l);
     } else {
-        if (!prepared && bytes > 48 * 1024)
-            good(cudaFuncSetAttribute(restrict_kernel<R, N>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      bytes),
-                 "brick_restrict");
+        if (bytes > 48 * 1024 && !allow_shared(restrict_kernel<R, N>, bytes, "brick_restrict")) return;
         restrict_kernel<R, N><<<grid, T, bytes>>>(l);
     }
-    prepared = true;
     launched(UP ? "brick_prolong" : "brick_restrict");
 }
 

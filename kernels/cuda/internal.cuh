@@ -8,7 +8,7 @@
 
 namespace facet {
 
-// False, and the error kept, when the call failed or an earlier one did.
+// False, and the error kept, when the call failed or an earlier one of this thread did.
 bool good(cudaError_t error, const char *what);
 // After a launch.
 inline void launched(const char *kernel) {
@@ -17,8 +17,14 @@ inline void launched(const char *kernel) {
 // Whether nothing has failed yet: then launch.
 bool may_launch();
 int multiprocessors();
-// Room for small results of reductions.
+// Room for small results of reductions, which belongs to the calling thread; nullptr, and the failure kept,
+// where there is none.
 double *partial_sums();
+// More than the 48 KiB of shared memory that a kernel has without asking.
+bool allow_shared(const void *kernel, size_t bytes, const char *what);
+template <typename... A> bool allow_shared(void (*kernel)(A...), size_t bytes, const char *what) {
+    return allow_shared((const void *)kernel, bytes, what);
+}
 constexpr int MAX_PARTIAL = 1024;
 // The operator with one k and one lambda, degrees 2 to 8; false: not this brick.
 template <typename R>

@@ -167,15 +167,9 @@ __global__ void __launch_bounds__(32 * (BM / WM) * (BN / WN))
 template <int BM, int BN, int WM, int WN, int STAGES, bool ROWS>
 void run_product(product_launch p, int outer) {
     using S = product<BM, BN, WM, WN, STAGES, ROWS>;
-    static bool prepared = false;
     const int m = (p.M + BM - 1) / BM, n = (p.N + BN - 1) / BN;
     p.tiles = ROWS ? m : n;
-    if (!may_launch()) return;
-    if (!prepared)
-        good(cudaFuncSetAttribute(product_kernel<BM, BN, WM, WN, STAGES, ROWS>,
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize, S::bytes),
-             "modes_solve");
-    prepared = true;
+    if (!allow_shared(product_kernel<BM, BN, WM, WN, STAGES, ROWS>, S::bytes, "modes_solve")) return;
     product_kernel<BM, BN, WM, WN, STAGES, ROWS>
         <<<dim3((unsigned)(m * (int64_t)n), 1, (unsigned)(p.blocks * outer)), S::T, S::bytes>>>(p);
     launched("modes_solve");

@@ -196,7 +196,7 @@ template <typename R> void run_general(const patch_call<R> &call) {
                 }
                 const int64_t m[3] = {g[0]->m, g[1]->m, g[2]->m};
                 const size_t bytes = (size_t)general_numbers(m, correction) * sizeof(R);
-                if (!allow_shared(general_kernel<R>, bytes) || !may_launch()) return;
+                if (!allow_shared(general_kernel<R>, bytes, "patch_sweep") || !may_launch()) return;
                 general_kernel<R><<<(unsigned)total, 128, bytes>>>(l);
                 launched("patch_sweep");
             }

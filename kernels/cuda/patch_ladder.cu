@@ -316,7 +316,7 @@ template <typename R, int K, ladder_stage STAGE, int KERNEL> void launch(const l
         sizeof(R) * (size_t)(l.n_sets * shared::MATRICES + NP * shared::ARRAYS * shared::NUMBERS);
     const int64_t total = (int64_t)l.list[0].count * l.list[1].count * l.list[2].count;
     auto kernel = ladder_kernel<R, K, STAGE, KERNEL>;
-    if (!allow_shared(kernel, bytes) || !may_launch()) return;
+    if (!allow_shared(kernel, bytes, "patch_sweep") || !may_launch()) return;
     kernel<<<(unsigned)((total + NP - 1) / NP), (NP * N * N + 31) / 32 * 32, bytes>>>(l);
     launched("patch_sweep");
 }

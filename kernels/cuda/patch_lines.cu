@@ -68,7 +68,7 @@ template <typename R, int M> bool run(const patch_call<R> &call, int dim) {
     const size_t bytes = sizeof(patch_shared<R, M>) * patches_of<M> + sizeof(line_shared<R, M>);
     auto kernel = call.correction ? patch_kernel<R, M, blocks_of<R, M>(), false>
                                   : patch_kernel<R, M, blocks_of<R, M>(), true>;
-    if (!allow_shared(kernel, bytes)) return true;
+    if (!allow_shared(kernel, bytes, "patch_sweep")) return true;
     static_assert(M * M * M <= TABLE_NUMBERS, "room for the inverse");
     if (!call.correction && call.must_make((const void *)&run<R, M>))
         invert<R, M><<<16, 256>>>(l, (R *)call.tables);

@@ -90,11 +90,6 @@ template <typename R> patch_step<R> step_of(const patch_call<R> &call) {
     return s;
 }
 
-// More than the 48 KiB of shared memory that a kernel has without asking.
-template <typename KERNEL> bool allow_shared(KERNEL kernel, size_t bytes) {
-    return good(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-                "patch_sweep");
-}
 constexpr int64_t MOST_SHARED = 227 * 1024;
 
 // Each returns whether it has such patches; then it has launched, or an error is kept.

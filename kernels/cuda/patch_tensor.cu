@@ -46,7 +46,7 @@ template <typename R, int K> bool run(const patch_call<R> &call) {
     const tensor_launch<R> l = describe(call);
     constexpr int BLOCKS = BLOCKS_OF[K];
     auto kernel = call.correction ? tensor_kernel<R, K, BLOCKS, false> : tensor_kernel<R, K, BLOCKS, true>;
-    if (!allow_shared(kernel, sizeof(tensor_shared<K>))) return true;
+    if (!allow_shared(kernel, sizeof(tensor_shared<K>), "patch_sweep")) return true;
     make_tables<K>(call, 2, (const void *)&run<R, K>);
     kernel<<<(unsigned)call.patches(), tensor_shape<K>::THREADS, sizeof(tensor_shared<K>)>>>(l);
     launched("patch_sweep");

@@ -1,18 +1,71 @@
-// The GPU itself: start, memory, copies, errors.
+// The GPU itself: start, memory, copies, errors. Many threads of the host may be at work at the same time;
+// all of them send their kernels to one stream, where each finds its own in the order of its calls.
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
 
 #include "kernels/cuda/internal.cuh"
 
 namespace {
 
-char failure[512];
 char description[256];
-bool failed, started;
 int n_multiprocessors;
-double *partials;
+std::atomic<bool> started;
+// What no solver survives: an error that stays when it has been told.
+std::atomic<bool> lost;
+char loss[512];
+// For everything that is done once, or seldom, for all threads. Never freed: threads may end after main.
+std::mutex &once = *new std::mutex;
 struct cuda_copies copies;
+
+// The first error of this thread that nobody has been told yet.
+thread_local bool failed;
+thread_local char failure[512];
+
+// What kernels called in one thread write and read back, until that thread ends; then another may have it.
+struct room {
+    void *address;
+    size_t bytes;
+};
+enum { SUMS, BOXES, N_ROOMS };
+std::vector<room> &spare = *new std::vector<room>;
+struct rooms {
+    room of[N_ROOMS];
+    ~rooms() {
+        std::lock_guard<std::mutex> lock(once);
+        for (const room &r : of)
+            if (r.address != nullptr) spare.push_back(r);
+    }
+};
+thread_local rooms mine;
+
+// A spare one that is large enough, or a new one; nullptr, and the failure kept, where there is none.
+void *room_of(int which, size_t bytes) {
+    room &r = mine.of[which];
+    if (bytes <= r.bytes) return r.address;
+    if (r.address != nullptr) cudaFree(r.address);
+    r = {nullptr, 0};
+    {
+        std::lock_guard<std::mutex> lock(once);
+        for (room &s : spare)
+            if (s.bytes >= bytes) {
+                r = s;
+                s = spare.back();
+                spare.pop_back();
+                return r.address;
+            }
+    }
+    if (!facet::good(cudaMalloc(&r.address, bytes), "the allocation of room for sums")) {
+        r.address = nullptr;
+        return nullptr;
+    }
+    r.bytes = bytes;
+    return r.address;
+}
 
 double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -27,16 +80,31 @@ bool good(cudaError_t error, const char *what) {
         failed = true;
         snprintf(failure, sizeof failure, "the GPU failed in %s: %s", what, cudaGetErrorString(error));
     }
-    return !failed;
+    return may_launch();
 }
 bool may_launch() {
-    return !failed;
+    return !failed && !lost;
 }
 int multiprocessors() {
     return n_multiprocessors;
 }
 double *partial_sums() {
-    return partials;
+    return (double *)room_of(SUMS, MAX_PARTIAL * sizeof(double));
+}
+void *box_room(size_t bytes) {
+    return room_of(BOXES, bytes);
+}
+
+// The limit belongs to the kernel, whoever launches it: it is only ever raised.
+bool allow_shared(const void *kernel, size_t bytes, const char *what) {
+    static std::map<const void *, size_t> &limits = *new std::map<const void *, size_t>;
+    std::lock_guard<std::mutex> lock(once);
+    size_t &limit = limits[kernel];
+    if (bytes <= limit) return may_launch();
+    if (!good(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes), what))
+        return false;
+    limit = bytes;
+    return true;
 }
 
 } // namespace facet
@@ -46,7 +114,9 @@ using facet::good;
 extern "C" {
 
 const char *cuda_start(void) {
-    static char reason[512];
+    static thread_local char reason[512];
+    if (started) return nullptr;
+    std::lock_guard<std::mutex> lock(once);
     if (started) return nullptr;
     int n = 0;
     cudaError_t error = cudaGetDeviceCount(&n);
@@ -57,7 +127,7 @@ const char *cuda_start(void) {
     }
     cudaDeviceProp properties;
     error = cudaGetDeviceProperties(&properties, 0);
-    if (error == cudaSuccess) error = cudaMalloc(&partials, facet::MAX_PARTIAL * sizeof *partials);
+    if (error == cudaSuccess) error = cudaFree(nullptr); // makes the context
     if (error != cudaSuccess) {
         snprintf(reason, sizeof reason, "the GPU cannot be used (%s)", cudaGetErrorString(error));
         return reason;
@@ -97,6 +167,7 @@ static void copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) 
     if (bytes == 0 || !facet::may_launch()) return;
     good(cudaMemcpy(to, from, bytes, kind), "a copy");
     if (kind == cudaMemcpyDeviceToDevice) return;
+    std::lock_guard<std::mutex> lock(once);
     copies.bytes += (double)bytes;
     copies.calls++;
     copies.seconds += now() - begin;
@@ -115,11 +186,26 @@ void cuda_duplicate(void *to, const void *from, size_t bytes) {
 void cuda_wait(void) {
     good(cudaDeviceSynchronize(), "a kernel");
 }
+
+// An error of a call that could not be done (no room, a launch that asked for too much) belongs to the thread
+// that made the call. One of a kernel that ran is told to all and again and again: then the GPU is lost.
 const char *cuda_failure(void) {
-    if (started) cuda_wait();
-    return failed ? failure : nullptr;
+    if (!started) return nullptr;
+    if (!lost) cuda_wait();
+    if (failed && !lost) {
+        cudaGetLastError();
+        if (cudaDeviceSynchronize() != cudaSuccess) {
+            std::lock_guard<std::mutex> lock(once);
+            if (!lost) memcpy(loss, failure, sizeof loss);
+            lost = true;
+        }
+    }
+    const bool told = failed;
+    failed = false;
+    return lost ? loss : told ? failure : nullptr;
 }
 struct cuda_copies cuda_copies(void) {
+    std::lock_guard<std::mutex> lock(once);
     return copies;
 }
 

@@ -318,12 +318,8 @@ void run(const struct brick_cells *c, double a, const R *x, double b, const R *f
     l.chunk = (l.chunk + tile<N>::NZ - 1) / tile<N>::NZ * tile<N>::NZ;
     chunks = (c->cells[2] + l.chunk - 1) / l.chunk;
     constexpr int bytes = 2 * S::COUNT * (int)sizeof(R);
-    static bool prepared = false;
     if (!may_launch()) return;
-    if (!prepared && bytes > 48 * 1024)
-        good(cudaFuncSetAttribute(uniform_kernel<R, N>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-             "brick_apply");
-    prepared = true;
+    if (bytes > 48 * 1024 && !allow_shared(uniform_kernel<R, N>, bytes, "brick_apply")) return;
     uniform_kernel<R, N>
         <<<dim3((unsigned)tiles[0], (unsigned)tiles[1], (unsigned)chunks), tile<N>::T, bytes>>>(l);
     launched("brick_apply");

@@ -87,10 +87,12 @@ template <typename R> double dot(int64_t n, const R *x, const R *y) {
     if (n == 0 || !may_launch()) return 0;
     int blocks = blocks_for(n);
     if (blocks > facet::MAX_PARTIAL) blocks = facet::MAX_PARTIAL;
-    dot_pieces<R><<<blocks, THREADS>>>(n, x, y, facet::partial_sums());
-    dot_end<<<1, THREADS>>>(blocks, facet::partial_sums());
+    double *partial = facet::partial_sums();
+    if (partial == nullptr) return 0;
+    dot_pieces<R><<<blocks, THREADS>>>(n, x, y, partial);
+    dot_end<<<1, THREADS>>>(blocks, partial);
     launched("dot");
-    facet::good(cudaMemcpy(&sum, facet::partial_sums(), sizeof sum, cudaMemcpyDeviceToHost), "dot");
+    facet::good(cudaMemcpy(&sum, partial, sizeof sum, cudaMemcpyDeviceToHost), "dot");
     return sum;
 }
 

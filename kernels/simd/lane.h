@@ -8,7 +8,7 @@
 #    include <immintrin.h>
 #endif
 
-#include "base/run.h"
+#include "base/threads.h"
 #include "kernels/kernels.h"
 #include "kernels/simd/tune.h"
 

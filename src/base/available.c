@@ -90,7 +90,7 @@ static double free_addresses(void) {
     return fmax(0.0, (double)limit.rlim_cur - fmax(0.0, pages) * (double)sysconf(_SC_PAGESIZE));
 }
 
-static double pretended;
+static _Atomic double pretended;
 
 void base_pretend_available(double bytes) {
     pretended = bytes;

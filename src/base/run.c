@@ -3,8 +3,6 @@
 
 #include <omp.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,13 +11,13 @@
 #define SMALL_LOOP 50000 /* points */
 
 static atomic_int n_threads;
-static volatile sig_atomic_t interrupted;
+static _Thread_local struct base_call *here;
 
 /* OpenBLAS exports it; another BLAS may not. */
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
 int base_threads(void) {
-    int n = atomic_load(&n_threads);
+    int n = here != NULL && here->threads > 0 ? here->threads : atomic_load(&n_threads);
     if (n > 0) return n;
     n = omp_get_max_threads();
     return n > 0 ? n : 1;
@@ -57,21 +55,103 @@ void facet_share_processors(void) {
         pthread_detach(thread);
 }
 
-void base_set_blas_threads(int n) {
+static pthread_mutex_t wide = PTHREAD_MUTEX_INITIALIZER;
+
+static void set_blas_threads(int n) {
     if (openblas_set_num_threads != NULL) openblas_set_num_threads(n);
 }
 
+void base_blas_narrow(void) {
+    set_blas_threads(1);
+}
+
+int base_blas_begin_wide(void) {
+    int n = base_threads();
+    if (n == 1) return n;
+    pthread_mutex_lock(&wide);
+    set_blas_threads(n);
+    return n;
+}
+
+void base_blas_end_wide(int n) {
+    if (n == 1) return;
+    set_blas_threads(1);
+    pthread_mutex_unlock(&wide);
+}
+
+/* ------------------------------------------------------------------------------------------ interrupts */
+
+/* Of all contexts: how many there were, the last that was taken back, and the last that anyone obeyed. */
+static atomic_uint interrupts, taken_back, settled;
+
+static int is_after(unsigned a, unsigned b) {
+    return (int)(a - b) > 0;
+}
+
+static void advance(atomic_uint *counter, unsigned to) {
+    unsigned from = atomic_load(counter);
+    while (is_after(to, from) && !atomic_compare_exchange_weak(counter, &from, to)) {
+    }
+}
+
 void facet_interrupt(void) {
-    interrupted = 1;
+    atomic_fetch_add(&interrupts, 1);
 }
 
 void facet_interrupt_clear(void) {
-    interrupted = 0;
+    unsigned now = atomic_load(&interrupts);
+    advance(&taken_back, now);
+    advance(&settled, now);
+}
+
+void base_owner_init(struct base_owner *owner) {
+    atomic_init(&owner->threads, 0);
+    atomic_init(&owner->interrupts, 0);
+    atomic_init(&owner->obeyed[0], atomic_load(&settled));
+    atomic_init(&owner->obeyed[1], 0);
+}
+
+void base_owner_interrupt(struct base_owner *owner) {
+    atomic_fetch_add(&owner->interrupts, 1);
+}
+
+void base_call_begin(struct base_call *call, struct base_owner *owner, int threads) {
+    call->owner = owner;
+    call->threads = threads > 0 ? threads : atomic_load(&owner->threads);
+    for (int i = 0; i < 2; i++) call->obeyed[i] = atomic_load(&owner->obeyed[i]);
+    call->outer = here;
+    here = call;
+}
+
+facet_status base_call_end(struct base_call *call, facet_status status) {
+    here = call->outer;
+    if (status == FACET_INTERRUPTED) {
+        unsigned now = atomic_load(&interrupts);
+        advance(&settled, now);
+        advance(&call->owner->obeyed[0], now);
+        advance(&call->owner->obeyed[1], atomic_load(&call->owner->interrupts));
+    }
+    return status;
+}
+
+const struct base_call *base_call_here(void) {
+    return here;
+}
+
+facet_status base_check_interrupt_of(const struct base_call *call) {
+    unsigned now = atomic_load(&interrupts);
+    int stop = is_after(now, atomic_load(&taken_back));
+    if (call != NULL)
+        stop = (stop && is_after(now, call->obeyed[0])) ||
+               is_after(atomic_load(&call->owner->interrupts), call->obeyed[1]);
+    return stop ? base_fail(FACET_INTERRUPTED, "interrupted") : FACET_OK;
 }
 
 facet_status base_check_interrupt(void) {
-    return interrupted ? base_fail(FACET_INTERRUPTED, "interrupted") : FACET_OK;
+    return base_check_interrupt_of(here);
 }
+
+/* ------------------------------------------------------------------------------------------ clock */
 
 double base_seconds(void) {
     struct timespec t;

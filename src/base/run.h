@@ -1,24 +1,45 @@
-/* What a running computation shares with the program around it: threads, the stop flag, the clock by phase,
- * and the monitor through which everything the library has to say is said. */
+/* What a running computation shares with the program around it: threads, interrupts, the clock by phase, and
+ * the monitor through which everything the library has to say is said. */
 #ifndef FACET_BASE_RUN_H
 #define FACET_BASE_RUN_H
 
+#include <stdatomic.h>
+
 #include "base/status.h"
+#include "base/threads.h"
 
-/* Threads of every parallel loop (a property of the process): `num_threads(base_threads())`. At least 1. */
-int base_threads(void);
-/* The same for a loop over `points` (of about a nanosecond each or more): 1 where that is so little that the
- * threads would wait for each other longer than they work, most of all on a machine that others use too. */
-int base_threads_for(int64_t points);
-/* 0: as many as the process may use. */
-void base_set_threads(int n);
-/* Threads inside BLAS and LAPACK calls: 1 inside parallel loops, base_threads() for one large factorisation.
- */
-void base_set_blas_threads(int n);
+/* BLAS and LAPACK have one thread, which device_find sees to, and all of base_threads() between begin_wide
+ * and end_wide, for one large factorisation. That is a property of the process: where it is more than one,
+ * one caller is let in at a time. begin_wide returns what end_wide is to be told. */
+void base_blas_narrow(void);
+int base_blas_begin_wide(void);
+void base_blas_end_wide(int n);
 
-/* The flag that facet_interrupt() raises. base_check_interrupt() fails with FACET_INTERRUPTED while it is up.
- */
-facet_status base_check_interrupt(void);
+/* What a context says to the calls made with it. Interrupts are counted, so that each of many calls can tell
+ * whether there were any since it began: [0] those of all contexts, [1] those of this one. */
+struct base_owner {
+    atomic_int threads; /* 0: those of the process */
+    atomic_uint interrupts, obeyed[2];
+};
+void base_owner_init(struct base_owner *owner);
+void base_owner_interrupt(struct base_owner *owner);
+
+/* A public call that computes. It stands between base_call_begin and base_call_end, which returns `status`
+ * and, where that is FACET_INTERRUPTED, lets the owner's next calls begin afresh. A call may begin inside
+ * another. threads: 0: those of the owner. */
+struct base_call {
+    struct base_owner *owner;
+    int threads;
+    unsigned obeyed[2]; /* when it began */
+    struct base_call *outer;
+};
+void base_call_begin(struct base_call *call, struct base_owner *owner, int threads);
+facet_status base_call_end(struct base_call *call, facet_status status);
+/* That of this thread, or NULL: the program's own. */
+const struct base_call *base_call_here(void);
+/* Fails with FACET_INTERRUPTED when the call is to stop; of a thread that works for another, its call. */
+facet_status base_check_interrupt_of(const struct base_call *call);
+facet_status base_check_interrupt(void); /* of this thread's call */
 
 /* Monotonic seconds. */
 double base_seconds(void);

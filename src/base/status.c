@@ -36,6 +36,42 @@ const char *base_message(void) {
     return message;
 }
 
+#define MOST_BYTES 65536 /* of a struct: more is no size */
+
+/* The program's, which is a size and not just what was there before. */
+static facet_status struct_size(const char *name, const void *given, size_t *size) {
+    memcpy(size, given, sizeof *size);
+    if (*size > sizeof *size && *size <= MOST_BYTES) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "the member 'size' of a %s is %zu; set it to sizeof(%s) first%s",
+                     name, *size, name,
+                     strcmp(name, "facet_options") == 0 ? ", by facet_options_default" : "");
+}
+
+facet_status base_struct_read(const char *name, const void *given, void *own, size_t size) {
+    size_t from;
+    facet_status status = struct_size(name, given, &from);
+    if (status != FACET_OK) return status;
+    for (size_t i = size; i < from; i++)
+        if (((const char *)given)[i] != 0)
+            return base_fail(
+                FACET_ERROR_INPUT,
+                "a %s has members that facet %s does not know; the program needs a newer library", name,
+                FACET_VERSION);
+    memcpy(own, given, from < size ? from : size);
+    memcpy(own, &size, sizeof size);
+    return FACET_OK;
+}
+
+facet_status base_struct_write(const char *name, const void *own, void *given, size_t size) {
+    size_t to;
+    facet_status status = struct_size(name, given, &to);
+    if (status != FACET_OK) return status;
+    memset((char *)given + sizeof to, 0, to - sizeof to);
+    size_t known = to < size ? to : size;
+    memcpy((char *)given + sizeof to, (const char *)own + sizeof to, known - sizeof to);
+    return FACET_OK;
+}
+
 void base_collector_init(struct base_collector *collector) {
     collector->status = FACET_OK;
     collector->index = -1;

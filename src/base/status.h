@@ -54,6 +54,12 @@ int base_collector_failed(const struct base_collector *collector);
         goto done;                                                                                           \
     } while (0)
 
+/* The structs of facet.h that carry their size. read: those that the program fills in, whose members beyond
+ * its size keep the defaults that `own` begins with; members that are not known here must be zero. write:
+ * those that the library fills in. size: that of ours. */
+facet_status base_struct_read(const char *name, const void *given, void *own, size_t size);
+facet_status base_struct_write(const char *name, const void *own, void *given, size_t size);
+
 /* At the beginning of a public function, before anything is acquired: a NULL argument is FACET_ERROR_INPUT.
  */
 #define REQUIRE(pointer) REQUIRE_AS(pointer, #pointer)

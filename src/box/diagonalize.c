@@ -489,7 +489,6 @@ static void solve(struct box_diagonal *s, const double *b, double *u) {
     else if (s->scratch != NULL)
         device_modes_solve(s->device, &s->modes, b, u, s->scratch);
     else {
-        if (s->transform.n_work > 1) base_set_blas_threads(1);
         box_transform_planes(&s->transform, 0, b, NULL);
         box_transform_columns(&s->transform, &s->transform, divide, s);
         box_transform_planes(&s->transform, 1, NULL, u);

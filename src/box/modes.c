@@ -171,10 +171,10 @@ facet_status box_singular_values(int rows, int columns, double *A, double *value
                                           V, columns, &best, -1);
     if (info == 0) {
         TRY(ALLOC(work, best));
-        base_set_blas_threads(base_threads());
+        int threads = base_blas_begin_wide();
         info = LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'N', 'S', rows, columns, A, rows, values, NULL, 1, V,
                                    columns, work, (lapack_int)best);
-        base_set_blas_threads(1);
+        base_blas_end_wide(threads);
     }
     if (info != 0)
         FAIL(FACET_ERROR_MACHINE, "the singular values of a chain of %d unknowns were not found (%d)",

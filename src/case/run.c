@@ -49,7 +49,9 @@ facet_status run_mesh(const struct case_file *file, facet_context *context, int 
     facet_status status = FACET_OK;
     *mesh = NULL;
     if (file->mesh.is_box) {
-        TRY(at_place(facet_mesh_create_box(context, &file->mesh.box, mesh), file, file->mesh.place));
+        facet_box box = file->mesh.box;
+        box.size = sizeof box;
+        TRY(at_place(facet_mesh_create_box(context, &box, mesh), file, file->mesh.place));
     } else {
         TRY(facet_mesh_read(context, file->mesh.path, mesh));
     }
@@ -366,6 +368,7 @@ static facet_status make_mesh(struct run *run, int refine) {
 static facet_status make_report(struct run *run) {
     if (run->solver != NULL) {
         double begin = begin_phase(run, FACET_PHASE_MEASURE);
+        run->report.size = sizeof run->report;
         facet_status status = facet_solver_report(run->solver, &run->report);
         end_phase(run, FACET_PHASE_MEASURE, begin);
         if (status != FACET_OK) return status;
@@ -424,6 +427,7 @@ static facet_status measure(struct run *run) {
     facet_status status = FACET_OK;
     const struct case_file *file = run->file;
     double begin = begin_phase(run, FACET_PHASE_MEASURE);
+    run->errors.size = sizeof run->errors;
     if (file->exact.n > 0) TRY(in_file(facet_solver_errors(run->solver, &run->errors), file));
     run->has_errors = file->exact.n > 0;
     TRY(run_measure_values(run));

@@ -31,9 +31,10 @@ static double available(double error) {
 }
 
 static void write_errors(struct json *json, const facet_errors *e) {
-    facet_errors known = {available(e->u_L2),      available(e->u_Linf),    available(e->q_L2),
-                          available(e->u_star_L2), available(e->q_star_L2), available(e->trace_L2),
-                          available(e->H_L2),      available(e->p_L2),      available(e->stress_L2)};
+    facet_errors known = {sizeof known,           available(e->u_L2),      available(e->u_Linf),
+                          available(e->q_L2),     available(e->u_star_L2), available(e->q_star_L2),
+                          available(e->trace_L2), available(e->H_L2),      available(e->p_L2),
+                          available(e->stress_L2)};
     write_norms(json, "errors", &known);
 }
 

@@ -10,6 +10,7 @@ facet_status facet_context_create(const char *device, facet_context **context) {
     TRY(device_find(device, &found));
     TRY(CALLOC(*context, 1));
     (*context)->device = found;
+    base_owner_init(&(*context)->owner);
 done:
     return status;
 }
@@ -19,15 +20,29 @@ void facet_context_destroy(facet_context **context) {
 }
 
 facet_status facet_context_set_threads(facet_context *context, int n) {
-    (void)context;
+    REQUIRE(context);
     if (n < 0) return base_fail(FACET_ERROR_INPUT, "%d threads were asked for; 1 or more, or 0 for all", n);
-    base_set_threads(n);
+    atomic_store(&context->owner.threads, n);
     return FACET_OK;
 }
 
 int facet_context_threads(const facet_context *context) {
-    (void)context;
-    return base_threads();
+    int n = context != NULL ? atomic_load(&context->owner.threads) : 0;
+    return n > 0 ? n : base_threads();
+}
+
+void facet_context_interrupt(facet_context *context) {
+    if (context != NULL) base_owner_interrupt(&context->owner);
+}
+
+void context_call_begin(struct facet_context *context, int threads, struct base_call *call) {
+    base_call_begin(call, &context->owner, threads);
+}
+
+facet_status context_call_end(const struct facet_context *context, struct base_call *call,
+                              facet_status status) {
+    facet_status device = device_check(context->device);
+    return base_call_end(call, device != FACET_OK ? device : status);
 }
 
 const char *facet_context_device(const facet_context *context) {

@@ -42,6 +42,7 @@ static void add_to_table(const struct kernels *from, struct kernels *to) {
 }
 
 static void make_tables(void) {
+    base_blas_narrow();
     for (int i = 0; i < N_DEVICES; i++) {
         if (devices[i].own != NULL) add_to_table(devices[i].own(), &in_use[i]);
         if (devices[i].others != NULL) add_to_table(devices[i].others(), &in_use[i]);

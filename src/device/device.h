@@ -46,8 +46,8 @@ struct device_copies {
     long calls;
 };
 struct device_copies device_copies(const struct device *device);
-/* FACET_OK, or what went wrong on the device since the program began. Kernels return nothing: solvers ask at
- * their end. */
+/* FACET_OK, or what first went wrong on the device in this thread since it last asked, which is then
+ * forgotten, unless the device is lost for good. Kernels return nothing: solvers ask at their end. */
 facet_status device_check(const struct device *device);
 /* Refuses a device that lacks one of the kernels (a list that ends with NULL), by name. what: "the method
  * continuous". */
@@ -131,6 +131,12 @@ facet_status device_copy_rounded(const struct device *device, enum precision pre
 struct facet_context {
     const struct device *device;
     struct base_monitor monitor;
+    struct base_owner owner;
 };
+/* A public call with this context. Its end is what went wrong on the device, or else `status`. threads: 0:
+ * those of the context. */
+void context_call_begin(struct facet_context *context, int threads, struct base_call *call);
+facet_status context_call_end(const struct facet_context *context, struct base_call *call,
+                              facet_status status);
 
 #endif

@@ -242,20 +242,21 @@ facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double 
 }
 
 facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, int64_t end, batch_filler fill,
-                                int64_t n_coefficients, double *coefficients, double *volume,
+                                int64_t n_coefficients, double *coefficients, double *volumes,
                                 double *reaction) {
     struct base_collector failures;
     const struct hdg_block_space *b = &h->space.blocks[block];
     int64_t count = h->data.mesh->blocks[block].count, stride = n_coefficients * TRACE_LANES;
-    double sum = 0.0, largest = 0.0;
+    double largest = 0.0;
     base_collector_init(&failures);
-#pragma omp parallel num_threads(base_threads()) reduction(+ : sum) reduction(max : largest)
+#pragma omp parallel num_threads(base_threads()) reduction(max : largest)
     {
         struct local l;
         facet_status mine = local_create_light(h, &l);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(static)
-        for (int64_t batch = begin; batch < end; batch++)
+        for (int64_t batch = begin; batch < end; batch++) {
+            double sum = 0.0;
             for (int lane = 0; lane < TRACE_LANES && mine == FACET_OK; lane++) {
                 int64_t cell = batch * TRACE_LANES + lane;
                 struct batch_facts facts = {0};
@@ -267,9 +268,10 @@ facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, i
                 sum += facts.det * shape_measure(b->shape);
                 largest = fmax(largest, facts.reaction);
             }
+            if (volumes != NULL) volumes[batch - begin] = sum;
+        }
         local_destroy(&l);
     }
-    if (volume != NULL) *volume = sum;
     if (reaction != NULL) *reaction = largest;
     return base_collected(&failures);
 }

@@ -31,11 +31,11 @@ typedef facet_status (*batch_filler)(struct local *l, int block, int32_t cell, d
 /* Those of HDG. */
 facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double *c,
                                struct batch_facts *facts);
-/* Coefficients (n_coefficients per cell) of the fast batches begin .. end-1 into host memory; *volume and
- * *reaction (or NULL): the sum of the cells' volumes, the largest reaction coefficient. */
+/* Coefficients (n_coefficients per cell) of the fast batches begin .. end-1 into host memory. Or NULL:
+ * volumes: of the batches; *reaction: the largest coefficient. */
 facet_status batch_coefficients(const struct hdg *hdg, int block, int64_t begin, int64_t end,
                                 batch_filler fill, int64_t n_coefficients, double *coefficients,
-                                double *volume, double *reaction);
+                                double *volumes, double *reaction);
 
 /* How the cells of a block are condensed. */
 struct condenser {

@@ -70,7 +70,6 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     uint8_t *eliminated = NULL;
     struct hdg *h;
     *hdg = NULL;
-    base_set_blas_threads(1);
     TRY(CALLOC(*hdg, 1));
     h = *hdg;
     h->data = *data;
@@ -203,7 +202,7 @@ static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c
                             .cell = hybrid_cell};
 }
 
-/* What the threads of a loop gather. */
+/* What the cells of a batch gather. */
 struct totals {
     double volume, reaction, robin;
 };
@@ -255,9 +254,11 @@ struct tile {
     double *coefficients;        /* host: FAST_BATCHES batches */
     double *device_coefficients; /* device */
     double *scratch;             /* device */
+    double *volumes;             /* host: of the batches, added in their order, whoever made them */
 };
 
 static void tile_destroy(const struct hdg *h, struct tile *t) {
+    base_free(&t->volumes);
     base_free(&t->factor);
     base_free(&t->U);
     base_free(&t->K);
@@ -281,12 +282,16 @@ done:
     return status;
 }
 
+static void add_volumes(struct hdg *h, int64_t n, const struct tile *t) {
+    for (int64_t i = 0; i < n; i++) h->volume += t->volumes[i];
+}
+
 /* Batches begin .. end-1, all of them general. */
 static facet_status general_run(struct hdg *h, const struct condenser *c, int block, int64_t begin,
                                 int64_t end, struct tile *t) {
     facet_status status = FACET_OK;
     struct base_collector failures;
-    double volume = 0.0, reaction = 0.0, robin = 0.0;
+    double reaction = 0.0, robin = 0.0;
     if (t->K == NULL) {
         TRY(CALLOC(t->workers, base_threads()));
         t->n_workers = base_threads();
@@ -295,28 +300,28 @@ static facet_status general_run(struct hdg *h, const struct condenser *c, int bl
         TRY(ALLOC(t->K, t->n_general * t->n_K));
     }
     base_collector_init(&failures);
-#pragma omp parallel num_threads(t->n_workers) reduction(+ : volume) reduction(max : reaction, robin)
+#pragma omp parallel num_threads(t->n_workers) reduction(max : reaction, robin)
     {
         struct worker *w = &t->workers[omp_get_thread_num()];
-        struct totals totals = {0};
         facet_status mine = worker_create(h, c->n, w);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t batch = begin; batch < end; batch++) {
             int64_t at = batch - begin;
+            struct totals totals = {0};
             if (mine != FACET_OK) continue;
             mine = condense_batch(&w->local, c, block, batch, w->matrix, t->factor + at * t->n_factor,
                                   t->U + at * t->n_U, t->K + at * t->n_K, &totals);
             base_collect(&failures, batch, mine);
+            t->volumes[at] = totals.volume;
+            reaction = fmax(reaction, totals.reaction);
+            robin = fmax(robin, totals.robin);
         }
-        volume += totals.volume;
-        reaction = fmax(reaction, totals.reaction);
-        robin = fmax(robin, totals.robin);
     }
-    h->volume += volume;
     h->largest_reaction = fmax(h->largest_reaction, reaction);
     h->largest_robin = fmax(h->largest_robin, robin);
     TRY(base_collected(&failures));
+    add_volumes(h, end - begin, t);
     size_t n = (size_t)(end - begin) * sizeof(double);
     TRY(device_upload(h->device, h->factors[block] + begin * t->n_factor, t->factor,
                       n * (size_t)t->n_factor));
@@ -330,7 +335,7 @@ done:
 static facet_status fast_run(struct hdg *h, const struct condenser *c, int block, int64_t begin, int64_t end,
                              struct tile *t) {
     facet_status status = FACET_OK;
-    double volume, reaction;
+    double reaction;
     int64_t n_coefficients = c->n_coefficients * TRACE_LANES;
     if (t->coefficients == NULL) {
         TRY(ALLOC(t->coefficients, FAST_BATCHES * n_coefficients));
@@ -338,9 +343,9 @@ static facet_status fast_run(struct hdg *h, const struct condenser *c, int block
                          sizeof(double)));
         TRY(device_alloc(h->device, &t->scratch, (size_t)c->n_scratch, sizeof(double)));
     }
-    TRY(batch_coefficients(h, block, begin, end, c->fill, c->n_coefficients, t->coefficients, &volume,
+    TRY(batch_coefficients(h, block, begin, end, c->fill, c->n_coefficients, t->coefficients, t->volumes,
                            &reaction));
-    h->volume += volume;
+    add_volumes(h, end - begin, t);
     h->largest_reaction = fmax(h->largest_reaction, reaction);
     TRY(device_upload(h->device, t->device_coefficients, t->coefficients,
                       (size_t)((end - begin) * n_coefficients) * sizeof(double)));
@@ -381,6 +386,7 @@ static facet_status condense_block(struct hdg *h, int block) {
                      .n_U = (int64_t)c.N * c.n * TRACE_LANES,
                      .n_K = packed_size(c.n) * TRACE_LANES};
     t.n_general = general_batches(n, t.n_factor + t.n_U + t.n_K);
+    TRY(ALLOC(t.volumes, t.n_general > FAST_BATCHES ? t.n_general : FAST_BATCHES));
     if (h->factors[block] == NULL)
         TRY(device_alloc(h->device, &h->factors[block], (size_t)(n * t.n_factor), sizeof(double)));
     if (h->U[block] == NULL) TRY(device_alloc(h->device, &h->U[block], (size_t)(n * t.n_U), sizeof(double)));

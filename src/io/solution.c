@@ -270,7 +270,7 @@ facet_status facet_solver_write(const facet_solver *solver, const char *path, co
             names[n++] = name;
         }
     }
-    TRY(solution_write(solver, path, n, names, 0));
+    SOLVER_CALL(solver, status, solution_write(solver, path, n, names, 0));
 done:
     base_free(&copy);
     return status;

@@ -208,6 +208,7 @@ static facet_status pack_array(const struct layout *layout, struct array *array)
     TRY(CALLOC(array->sizes, n_blocks));
     TRY(choose_level(layout, array, packed_bytes));
 
+    const struct base_call *call = base_call_here();
     base_collector_init(&collector);
 #pragma omp parallel num_threads(base_threads())
     {
@@ -218,7 +219,7 @@ static facet_status pack_array(const struct layout *layout, struct array *array)
 #pragma omp for schedule(dynamic)
         for (int64_t b = 0; b < n_blocks; b++) {
             if (mine != FACET_OK || base_collector_failed(&collector)) continue;
-            facet_status packing = base_check_interrupt();
+            facet_status packing = base_check_interrupt_of(call);
             if (packing == FACET_OK) packing = pack_block(layout, array, b, raw, packed, packed_bytes);
             if (packing != FACET_OK) base_collect(&collector, b, packing);
         }

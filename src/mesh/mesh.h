@@ -76,6 +76,7 @@ struct facet_mesh {
     struct mesh_group *groups;
     char shape_text[32]; /* "triangle", "triangle+quad" */
     atomic_int has_lists;
+    struct facet_context *context; /* of the public calls that name none; NULL: made without */
 };
 
 /* Makes the lists of a box that has none yet; all other meshes have them. May be called from several threads:

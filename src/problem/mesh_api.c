@@ -6,7 +6,14 @@ facet_status facet_mesh_create_box(facet_context *context, const facet_box *box,
     *mesh = NULL;
     REQUIRE(context);
     REQUIRE(box);
-    return mesh_create_box(box, mesh);
+    struct base_call call;
+    facet_box own = {0};
+    facet_status status = base_struct_read("facet_box", box, &own, sizeof own);
+    if (status != FACET_OK) return status;
+    context_call_begin(context, 0, &call);
+    status = context_call_end(context, &call, mesh_create_box(&own, mesh));
+    if (*mesh != NULL) (*mesh)->context = context;
+    return status;
 }
 
 facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh) {
@@ -14,32 +21,45 @@ facet_status facet_mesh_read(facet_context *context, const char *path, facet_mes
     *mesh = NULL;
     REQUIRE(context);
     REQUIRE(path);
-    return mesh_read_gmsh(path, mesh);
+    struct base_call call;
+    context_call_begin(context, 0, &call);
+    facet_status status = context_call_end(context, &call, mesh_read_gmsh(path, mesh));
+    if (*mesh != NULL) (*mesh)->context = context;
+    return status;
 }
 
 facet_status facet_mesh_refine(facet_mesh *mesh, int times) {
     REQUIRE(mesh);
-    return mesh_refine_keeping(mesh, times);
+    struct base_call call;
+    struct facet_context *context = mesh->context;
+    if (context == NULL) return mesh_refine_keeping(mesh, times);
+    context_call_begin(context, 0, &call);
+    facet_status status = context_call_end(context, &call, mesh_refine_keeping(mesh, times));
+    mesh->context = context;
+    return status;
 }
 
 facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info) {
+    struct base_call call;
     struct mesh_quality quality;
     REQUIRE(mesh);
     REQUIRE(info);
+    if (mesh->context != NULL) context_call_begin(mesh->context, 0, &call);
     facet_status status = mesh_measure_quality(mesh, &quality);
+    if (mesh->context != NULL) status = context_call_end(mesh->context, &call, status);
     if (status != FACET_OK) return status;
-    *info = (facet_mesh_info){.dim = mesh->dim,
-                              .geometry_order = mesh->order,
-                              .n_cells = mesh->n_cells,
-                              .n_faces = mesh->n_faces,
-                              .n_boundary_faces = mesh->n_boundary_faces,
-                              .n_vertices = mesh->n_vertices,
-                              .shape = mesh->shape_text,
-                              .volume = quality.volume,
-                              .smallest_cell = quality.smallest_diameter,
-                              .largest_cell = quality.largest_diameter,
-                              .smallest_jacobian = quality.smallest_jacobian};
-    return FACET_OK;
+    facet_mesh_info full = {.dim = mesh->dim,
+                            .geometry_order = mesh->order,
+                            .n_cells = mesh->n_cells,
+                            .n_faces = mesh->n_faces,
+                            .n_boundary_faces = mesh->n_boundary_faces,
+                            .n_vertices = mesh->n_vertices,
+                            .shape = mesh->shape_text,
+                            .volume = quality.volume,
+                            .smallest_cell = quality.smallest_diameter,
+                            .largest_cell = quality.largest_diameter,
+                            .smallest_jacobian = quality.smallest_jacobian};
+    return base_struct_write("facet_mesh_info", &full, info, sizeof full);
 }
 
 void facet_mesh_destroy(facet_mesh **mesh) {

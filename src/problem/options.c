@@ -26,9 +26,23 @@ static const size_t offsets[] = {OPTION_KEYS(OPTION_OFFSET)};
 
 /* ------------------------------------------------------------------------------------------ the door */
 
-void facet_options_default(facet_options *options) {
-    if (options == NULL) return;
-    *options = (facet_options){.degree = 3, .postprocess = 1, .rtol = 1e-10, .max_iterations = 10000};
+/* A struct of facet.h must not end in padding: an older program leaves anything where later members lie. */
+#define ENDS_WITH(type, member)                                                                              \
+    _Static_assert(offsetof(type, member) + sizeof((type){0}.member) == sizeof(type), #type)
+ENDS_WITH(facet_options, rtol);
+ENDS_WITH(facet_box, split);
+ENDS_WITH(facet_mesh_info, smallest_jacobian);
+ENDS_WITH(facet_report, conservation);
+ENDS_WITH(facet_level, rate);
+ENDS_WITH(facet_errors, stress_L2);
+_Static_assert(FACET_N_PHASES <= FACET_MAX_PHASES, "the report has no room for more phases");
+
+void facet_options_default(facet_options *options, size_t size) {
+    static const facet_options defaults = {
+        .degree = 3, .postprocess = 1, .rtol = 1e-10, .max_iterations = 10000};
+    if (options == NULL || size < sizeof size) return;
+    memcpy(options, &size, sizeof size);
+    base_struct_write("facet_options", &defaults, options, sizeof defaults);
 }
 
 const char *options_left(const char *path, const char *word) {
@@ -67,9 +81,13 @@ static facet_status refuse_word(enum option_key key, const char *word) {
 }
 
 facet_status options_read(const facet_options *given, struct options *o) {
-    facet_options defaults;
-    facet_options_default(&defaults);
-    if (given == NULL) given = &defaults;
+    facet_options own;
+    facet_options_default(&own, sizeof own);
+    if (given != NULL) {
+        facet_status status = base_struct_read("facet_options", given, &own, sizeof own);
+        if (status != FACET_OK) return status;
+    }
+    given = &own;
     *o = (struct options){.has_formulation = given->formulation != NULL,
                           .has_plane = given->plane != NULL,
                           .degree = given->degree,

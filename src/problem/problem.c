@@ -16,7 +16,7 @@ facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh
         FAIL(FACET_ERROR_INPUT, "unknown equation %d", (int)equation);
     TRY(CALLOC(*problem, 1));
     TRY(CALLOC((*problem)->shared, 1));
-    (*problem)->shared->references = 1;
+    atomic_init(&(*problem)->shared->references, 1);
     (*problem)->shared->equation = equation;
     (*problem)->shared->context = context;
     (*problem)->shared->mesh = mesh;
@@ -28,7 +28,7 @@ done:
 void problem_release(struct problem **problem) {
     struct problem *p = *problem;
     *problem = NULL;
-    if (p == NULL || --p->references > 0) return;
+    if (p == NULL || atomic_fetch_sub(&p->references, 1) > 1) return;
     for (int i = 0; i < p->n_parameters; i++) {
         char *name = (char *)p->parameters[i].name;
         base_free(&name);
@@ -56,7 +56,7 @@ void facet_problem_destroy(facet_problem **problem) {
 }
 
 static facet_status may_change(const facet_problem *problem) {
-    if (problem->shared->references == 1) return FACET_OK;
+    if (atomic_load(&problem->shared->references) == 1) return FACET_OK;
     return base_fail(FACET_ERROR_INPUT,
                      "a problem cannot change while a solver made from it lives; destroy the solver first");
 }

@@ -28,9 +28,9 @@ struct problem_condition {
 
 /* Shared by the handle and the solvers made from it; it may not change while a solver holds it. */
 struct problem {
-    int references;
+    atomic_int references;
     facet_equation equation;
-    const struct facet_context *context;
+    struct facet_context *context;
     const struct facet_mesh *mesh;
     int n_parameters;
     struct expr_parameter *parameters;
@@ -93,6 +93,14 @@ facet_status problem_check_rigid(const struct problem *problem, const struct pro
 
 struct box_backend; /* box.c */
 #define PROBLEM_WHY_BYTES 320
+/* status of a public call of a solver, which runs `expression`. */
+#define SOLVER_CALL(s, status, expression)                                                                   \
+    do {                                                                                                     \
+        struct base_call call_;                                                                              \
+        context_call_begin((s)->context, (s)->threads, &call_);                                              \
+        (status) = (expression);                                                                             \
+        (status) = context_call_end((s)->context, &call_, (status));                                         \
+    } while (0)
 
 struct facet_solver {
     const struct backend *backend;
@@ -101,7 +109,8 @@ struct facet_solver {
                                            take it; else "" */
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
     struct problem *problem;
-    const struct facet_context *context;
+    struct facet_context *context;
+    int threads; /* of all its calls: arrays are made for so many */
     struct options options;
     struct problem_resolved resolved;
     struct field *tau;

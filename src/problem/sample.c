@@ -71,14 +71,8 @@ static int block_number(const struct facet_mesh *mesh, int32_t cell) {
     return (int)(mesh_block_of(mesh, cell) - mesh->blocks);
 }
 
-facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int64_t n_points, const double *x,
-                                   double *values) {
-    REQUIRE_AS(s, "solver");
-    REQUIRE(name);
-    REQUIRE(x);
-    REQUIRE(values);
-    if (n_points < 0)
-        return base_fail(FACET_ERROR_INPUT, "facet_solver_evaluate: %lld points", (long long)n_points);
+static facet_status evaluate(const struct facet_solver *s, const char *name, int64_t n_points,
+                             const double *x, double *values) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
     struct mesh_locator *locator = NULL;
@@ -103,6 +97,19 @@ facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int6
 done:
     backend_points_destroy(&points);
     mesh_locator_destroy(&locator);
+    return status;
+}
+
+facet_status facet_solver_evaluate(const facet_solver *s, const char *name, int64_t n_points, const double *x,
+                                   double *values) {
+    REQUIRE_AS(s, "solver");
+    REQUIRE(name);
+    REQUIRE(x);
+    REQUIRE(values);
+    if (n_points < 0)
+        return base_fail(FACET_ERROR_INPUT, "facet_solver_evaluate: %lld points", (long long)n_points);
+    facet_status status;
+    SOLVER_CALL(s, status, evaluate(s, name, n_points, x, values));
     return status;
 }
 

@@ -29,7 +29,8 @@ static facet_status prepare(const struct facet_problem *problem, const struct op
     if (!star || (elastic && options->formulation == FORMULATION_SYMMETRIC))
         s->options.postprocess = 0; /* there is none */
     s->problem = problem->shared;
-    s->problem->references++;
+    atomic_fetch_add(&s->problem->references, 1);
+    s->threads = base_threads();
     TRY(problem_resolve(s->problem, options, &s->resolved));
     if (options->tau != NULL) TRY(base_wrap(problem_compile(s->problem, 1, &options->tau, &s->tau), "tau"));
     if (!elastic) s->resolved.data.scheme = star ? HDG_HYBRID : HDG_CONDENSED;
@@ -169,8 +170,14 @@ facet_status facet_solver_create(const facet_problem *problem, const facet_optio
     REQUIRE(problem);
     REQUIRE(solver);
     *solver = NULL;
+    struct base_call call;
+    struct facet_context *context = problem->shared->context;
     facet_status status = options_read(options, &words);
-    return status == FACET_OK ? solver_create(problem, &words, NULL, solver) : status;
+    if (status != FACET_OK) return status;
+    context_call_begin(context, 0, &call);
+    status = context_call_end(context, &call, solver_create(problem, &words, NULL, solver));
+    if (status != FACET_OK) facet_solver_destroy(solver);
+    return status;
 }
 
 void facet_solver_destroy(facet_solver **solver) {
@@ -191,7 +198,9 @@ int64_t facet_solver_n_points(const facet_solver *solver) {
 facet_status facet_solver_points(const facet_solver *solver, double *x) {
     REQUIRE(solver);
     REQUIRE(x);
-    return solver->backend->points(solver, x);
+    facet_status status;
+    SOLVER_CALL(solver, status, solver->backend->points(solver, x));
+    return status;
 }
 
 /* Whether a caller's array has a number for every point and component. */
@@ -238,8 +247,7 @@ static facet_status load(struct facet_solver *s, const double *source) {
         base_phase_end(&s->timers, &s->context->monitor, phase, begin_);                                     \
     } while (0)
 
-facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
-    REQUIRE_AS(s, "solver");
+static facet_status solve(struct facet_solver *s, const double *source, double *u) {
     facet_status status = FACET_OK;
     PHASE(FACET_PHASE_LOAD, load(s, source));
     PHASE(FACET_PHASE_SOLVE, s->backend->solve(s));
@@ -248,6 +256,14 @@ facet_status facet_solver_solve(facet_solver *s, const double *source, double *u
     if (status != FACET_OK) return status;
     s->solved = 1;
     if (u != NULL) PHASE(FACET_PHASE_RECOVER, s->backend->copy_out(s, u));
+    return status;
+}
+
+facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
+    REQUIRE_AS(s, "solver");
+    facet_status status;
+    SOLVER_CALL(s, status, solve(s, source, u));
+    if (status != FACET_OK && status != FACET_ERROR_INPUT) s->solved = 0; /* what a device failed in */
     return status;
 }
 
@@ -277,7 +293,7 @@ facet_status facet_solver_set_guess(facet_solver *s, int64_t n, const double *u)
              "%s and %s; use the option warm_start, which begins with the solution before",
              discretization_of(s), operator_of(s));
     TRY(check_finite("facet_solver_set_guess", "the guess", n, u));
-    TRY(s->backend->set_guess(s, u));
+    SOLVER_CALL(s, status, s->backend->set_guess(s, u));
 done:
     return status;
 }
@@ -293,7 +309,9 @@ facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
                          "continuous, and "
                          "this solver has %s and %s; make a new solver",
                          discretization_of(s), operator_of(s));
-    return s->backend->set_reaction(s, reaction);
+    facet_status status;
+    SOLVER_CALL(s, status, s->backend->set_reaction(s, reaction));
+    return status;
 }
 
 facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
@@ -301,22 +319,23 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
     REQUIRE(report);
     double conservation = -1.0;
     if (s->solved) {
-        facet_status status = s->backend->conservation(s, &conservation);
+        facet_status status;
+        SOLVER_CALL(s, status, s->backend->conservation(s, &conservation));
         if (status != FACET_OK) return status;
     }
-    *report = (facet_report){.trace_unknowns = s->system.n_free,
-                             .volume_unknowns = s->system.n_volume,
-                             .iterations = s->report.iterations,
-                             .converged = s->report.converged,
-                             .method = option_words[OPTION_METHOD][s->method],
-                             .preconditioner = option_words[OPTION_PRECONDITIONER][s->preconditioner],
-                             .reason = s->report.reason != NULL ? s->report.reason : "not started",
-                             .residual = s->report.residual,
-                             .rate = s->report.rate,
-                             .operator_name = operator_of(s),
-                             .conservation = conservation};
-    memcpy(report->seconds, s->timers.seconds, sizeof report->seconds);
-    return FACET_OK;
+    facet_report full = {.trace_unknowns = s->system.n_free,
+                         .volume_unknowns = s->system.n_volume,
+                         .iterations = s->report.iterations,
+                         .converged = s->report.converged,
+                         .method = option_words[OPTION_METHOD][s->method],
+                         .preconditioner = option_words[OPTION_PRECONDITIONER][s->preconditioner],
+                         .reason = s->report.reason != NULL ? s->report.reason : "not started",
+                         .residual = s->report.residual,
+                         .rate = s->report.rate,
+                         .operator_name = operator_of(s),
+                         .conservation = conservation};
+    memcpy(full.seconds, s->timers.seconds, sizeof s->timers.seconds);
+    return base_struct_write("facet_report", &full, report, sizeof full);
 }
 
 facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
@@ -328,22 +347,23 @@ facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
     if (s->problem->exact == NULL)
         return base_fail(FACET_ERROR_INPUT,
                          "errors are measured against an exact solution, but there is none");
-    facet_status status = s->backend->measure_errors(s, &e);
+    facet_status status;
+    SOLVER_CALL(s, status, s->backend->measure_errors(s, &e));
     if (status != FACET_OK) return status;
-    *errors = (facet_errors){.u_L2 = e.u_L2,
-                             .u_Linf = e.u_Linf,
-                             .q_L2 = e.q_L2,
-                             .u_star_L2 = e.u_star_L2,
-                             .q_star_L2 = e.q_star_L2,
-                             .trace_L2 = e.trace_L2,
-                             .H_L2 = e.H_L2,
-                             .p_L2 = e.p_L2,
-                             .stress_L2 = e.stress_L2};
+    facet_errors full = {.u_L2 = e.u_L2,
+                         .u_Linf = e.u_Linf,
+                         .q_L2 = e.q_L2,
+                         .u_star_L2 = e.u_star_L2,
+                         .q_star_L2 = e.q_star_L2,
+                         .trace_L2 = e.trace_L2,
+                         .H_L2 = e.H_L2,
+                         .p_L2 = e.p_L2,
+                         .stress_L2 = e.stress_L2};
     if (s->problem->equation == FACET_ELASTICITY)
-        errors->q_L2 = errors->q_star_L2 = -1.0;
+        full.q_L2 = full.q_star_L2 = -1.0;
     else
-        errors->H_L2 = errors->p_L2 = errors->stress_L2 = -1.0;
-    return status;
+        full.H_L2 = full.p_L2 = full.stress_L2 = -1.0;
+    return base_struct_write("facet_errors", &full, errors, sizeof full);
 }
 
 int facet_solver_n_levels(const facet_solver *solver) {
@@ -358,17 +378,17 @@ facet_status facet_solver_level(const facet_solver *solver, int level, facet_lev
     int n = facet_solver_n_levels(solver);
     if (level < 0 || level >= n) return base_fail(FACET_ERROR_INPUT, "there is no level %d of %d", level, n);
     multigrid_summarize(solver->backend->multigrid(solver), level, &summary);
-    *info = (facet_level){.name = summary.name,
-                          .device = summary.device,
-                          .precision = summary.precision == F32 ? "single" : "double",
-                          .unknowns = summary.n,
-                          .bytes = summary.bytes,
-                          .visits = summary.visits,
-                          .smooth = summary.seconds[MG_SMOOTH],
-                          .residual = summary.seconds[MG_RESIDUAL],
-                          .transfer = summary.seconds[MG_TRANSFER],
-                          .solve = summary.seconds[MG_SOLVE],
-                          .reduction = summary.residual,
-                          .rate = summary.rate};
-    return FACET_OK;
+    facet_level full = {.name = summary.name,
+                        .device = summary.device,
+                        .precision = summary.precision == F32 ? "single" : "double",
+                        .unknowns = summary.n,
+                        .bytes = summary.bytes,
+                        .visits = summary.visits,
+                        .smooth = summary.seconds[MG_SMOOTH],
+                        .residual = summary.seconds[MG_RESIDUAL],
+                        .transfer = summary.seconds[MG_TRANSFER],
+                        .solve = summary.seconds[MG_SOLVE],
+                        .reduction = summary.residual,
+                        .rate = summary.rate};
+    return base_struct_write("facet_level", &full, info, sizeof full);
 }

@@ -10,9 +10,21 @@
 #include "base/memory.h"
 #include "solve/solve.h"
 
+/* Operations from which BLAS's own threads pay; below, a factor does not wait for another's. */
+#define MANY_OPERATIONS 1e8
+
+static int begin_wide(double operations) {
+    return operations < MANY_OPERATIONS ? 1 : base_blas_begin_wide();
+}
+
 #ifdef FACET_HAVE_CHOLMOD
 
 #    include <cholmod.h>
+#    include <pthread.h>
+
+/* METIS draws from rand(), which belongs to the process, after setting it to its seed: two orderings at once
+ * would not be those that each is alone. */
+static pthread_mutex_t ordering = PTHREAD_MUTEX_INITIALIZER;
 
 struct cholesky {
     cholmod_common common;
@@ -91,7 +103,9 @@ static facet_status order_blocks(struct cholesky *c, const struct csr *csr, int6
     cholmod_factor *factor = NULL;
     int64_t n = 0;
     TRY(block_pattern(c, csr, n_blocks, offsets, &pattern));
+    pthread_mutex_lock(&ordering);
     factor = cholmod_l_analyze(pattern, &c->common);
+    pthread_mutex_unlock(&ordering);
     if (factor == NULL) {
         status = cholmod_failure(c, "ordering");
         goto done;
@@ -151,12 +165,11 @@ double cholesky_operations(const struct cholesky *c) {
 
 /* Factors what fill_matrix has copied. */
 static facet_status factor_matrix(struct cholesky *c) {
-    int threads = omp_get_max_threads(); /* CHOLMOD has loops of its own */
-    omp_set_num_threads(base_threads());
-    base_set_blas_threads(base_threads());
+    int own = omp_get_max_threads(), threads = begin_wide(c->operations);
+    omp_set_num_threads(threads); /* of this thread: CHOLMOD has loops of its own */
     int done = cholmod_l_factorize(c->matrix, c->factor, &c->common);
-    base_set_blas_threads(1);
-    omp_set_num_threads(threads);
+    omp_set_num_threads(own);
+    base_blas_end_wide(threads);
     if (!done) return cholmod_failure(c, "factorisation");
     if (c->common.status == CHOLMOD_NOT_POSDEF)
         return base_fail(FACET_NOT_CONVERGED,
@@ -188,9 +201,9 @@ facet_status cholesky_solve(struct cholesky *c, const double *b, double *x) {
     memcpy(x, b, (size_t)c->n * sizeof *x);
     if (c->pin >= 0) x[c->pin] = 0.0;
     rhs.x = x;
-    base_set_blas_threads(base_threads());
+    int threads = begin_wide(c->operations);
     cholmod_dense *solution = cholmod_l_solve(CHOLMOD_A, c->factor, &rhs, &c->common);
-    base_set_blas_threads(1);
+    base_blas_end_wide(threads);
     if (solution == NULL) return cholmod_failure(c, "solve");
     memcpy(x, solution->x, (size_t)c->n * sizeof *x);
     cholmod_l_free_dense(&solution, &c->common);
@@ -254,9 +267,9 @@ facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
         }
         if (i == c->pin) c->L[i + i * n] = 1.0;
     }
-    base_set_blas_threads(base_threads());
+    int threads = begin_wide(cholesky_operations(c));
     int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)n, c->L, (int)n);
-    base_set_blas_threads(1);
+    base_blas_end_wide(threads);
     if (info == 0) return FACET_OK;
     return base_fail(FACET_NOT_CONVERGED, "the matrix is not positive definite (Cholesky, column %d of %lld)",
                      info, (long long)n);

@@ -510,7 +510,6 @@ facet_status fsai_factor(const struct csr *csr, const struct fsai_options *optio
         p.n_blocks = csr->n;
         p.first = own;
     }
-    base_set_blas_threads(1);
     TRY(pattern_of_matrix(csr, &p));
     if (options->fill > 1.0) TRY(grow_to(csr, options->fill * (double)lower_entries(csr), &p));
     TRY(make_factor(csr, &p, G));

@@ -292,7 +292,6 @@ facet_status operator_create_blocks(const struct device *device, int64_t n_block
     base_collector_init(&failures);
     TRY(begin(device, block_offsets[n_blocks], "the block Jacobi preconditioner", block_jacobi_apply, M, &m));
     TRY(operator_block_starts(n_blocks, block_offsets, &starts));
-    base_set_blas_threads(1);
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t b = 0; b < n_blocks; b++)
         base_collect(

@@ -173,7 +173,6 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
         if (trace_cell_size(space, b) > largest_cell) largest_cell = trace_cell_size(space, b);
     base_collector_init(&failures);
     TRY(trace_view_open(matrices, &view));
-    base_set_blas_threads(1);
 #pragma omp parallel num_threads(base_threads()) reduction(max : largest)
     {
         struct sample s;

@@ -90,7 +90,6 @@ static facet_status invert_patches(const struct trace_space *space, const struct
     struct base_collector failures;
     int64_t n = to->c != NULL ? (int64_t)to->c->n_faces * to->c->m : 0, size = n * (n + 1) / 2;
     base_collector_init(&failures);
-    base_set_blas_threads(1);
 #pragma omp parallel num_threads(base_threads())
     {
         struct inverter v = {0};

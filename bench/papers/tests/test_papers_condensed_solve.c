@@ -272,7 +272,8 @@ static void solve_mapped(struct box_setup *s, const char *const g[3][2], int n_p
     facet_problem *problem;
     facet_solver *solver;
     facet_options options;
-    facet_box box = {.dim = s->dim, .upper = {1, 1, 1}, .shape = s->dim == 2 ? "quad" : "hex"};
+    facet_box box = {
+        .size = sizeof(facet_box), .dim = s->dim, .upper = {1, 1, 1}, .shape = s->dim == 2 ? "quad" : "hex"};
     make_coordinates(s);
     for (int d = 0; d < s->dim; d++) {
         box.cells[d] = s->cells[d];
@@ -292,7 +293,7 @@ static void solve_mapped(struct box_setup *s, const char *const g[3][2], int n_p
             if (s->sides[d][side] == BOX_NEUMANN)
                 ok(facet_problem_set_neumann(problem, parts[d][side], g[d][side]));
         }
-    facet_options_default(&options);
+    facet_options_default(&options, sizeof options);
     options.discretization = "condensed";
     options.degree = s->degree;
     options.method = "direct";

@@ -340,7 +340,7 @@ static void test_faults(void **state) {
 }
 
 int main(void) {
-    base_set_blas_threads(1); /* the dense systems are small */
+    base_blas_narrow(); /* the dense systems are small */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operators), cmocka_unit_test(test_preconditioners),
         cmocka_unit_test(test_solves),    cmocka_unit_test(test_cost),
