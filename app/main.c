@@ -1,5 +1,6 @@
 /* The program `facet`: finds the command, lets it run, prints what went wrong, returns its status. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,12 @@ const struct app_command app_commands[] = {
     {"check", "CASE", "validate a case file and its mesh, or a mesh file by itself", OPTION_SET, 1, 1,
      check_command, NULL},
     {"bench", "[NAME]", "the papers' tables, ours beside theirs; without a name: lists them",
-     OPTION_OUTPUT_DIR | OPTION_QUICK | OPTION_TAU | OPTION_DEVICE | OPTION_THREADS, 0, 1, bench_command,
-     NULL},
+     OPTION_OUTPUT_DIR | OPTION_QUICK | OPTION_TAU | OPTION_PLOT | OPTION_DEVICE | OPTION_THREADS, 0, INT_MAX,
+     bench_command,
+     "'facet bench --plot [PATH...]' draws the figures of benches that were run with --output: .dat files, "
+     "or "
+     "all\nof a directory, become pictures beside them, or in the directory given by --output. Needs "
+     "gnuplot.\n"},
     {"view", "FILE", "a picture of a result", 0, 0, 0, NULL,
      "Needs Python with VTK (Debian: python3-vtk9). 'facet view --help' lists the options of the viewer.\n"},
     {"info", "", "version, devices, libraries, memory", OPTION_DEVICE | OPTION_THREADS, 0, 0, info_command,
