@@ -116,7 +116,8 @@ static facet_status fail_write(const char *name, int error) {
 /* The directory of a path, and the rest of it. */
 static const char *split_path(const char *path, char directory[PATH_MAX]) {
     const char *slash = strrchr(path, '/');
-    snprintf(directory, PATH_MAX, "%.*s", slash > path ? (int)(slash - path) : 1, slash ? path : ".");
+    snprintf(directory, PATH_MAX, "%.*s", slash && slash > path ? (int)(slash - path) : 1,
+             slash ? path : ".");
     return slash ? slash + 1 : path;
 }
 
