@@ -107,7 +107,7 @@ static facet_status check_case(const struct app_options *options, facet_context 
     report_groups(mesh, mesh->dim, NULL, out);
     report_groups(mesh, mesh->dim - 1, file, out);
     TRY(run_check_data(file, problem, &mismatch, unknowns));
-    text_printf(out, "unknowns  degree %d: ", file->discretization.degree);
+    text_printf(out, "unknowns  degree %d: ", file->options.degree);
     if (unknowns[0] < 0)
         text_printf(out, "%s\n", report_count(unknowns[1]).text);
     else

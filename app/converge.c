@@ -43,7 +43,7 @@ struct converge {
 
 static const struct table_kind *kind_of(const struct case_file *file) {
     if (file->equation == FACET_DIFFUSION) return &diffusion;
-    return strcmp(file->discretization.formulation, "gradient") == 0 ? &gradient : &symmetric;
+    return file->options.formulation == FORMULATION_GRADIENT ? &gradient : &symmetric;
 }
 
 static double member(const facet_errors *errors, const struct shown *shown) {
@@ -123,7 +123,7 @@ static struct app_range refinements(const struct app_options *o) {
 /* The smallest first, so that what is wrong shows soon. */
 static facet_status all_runs(struct converge *c) {
     struct app_range refine = refinements(c->options), degree = c->options->degree;
-    if (degree.last < degree.first) degree.first = degree.last = c->file->discretization.degree;
+    if (degree.last < degree.first) degree.first = degree.last = c->file->options.degree;
     for (int p = degree.first; p <= degree.last; p++) {
         if (p > degree.first) table_rule(c->table);
         c->has_coarse = 0;

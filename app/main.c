@@ -192,18 +192,9 @@ static facet_status run_command(int argc, char **argv) {
     return status;
 }
 
-/* Threads that spin at the end of every parallel loop cost a factor of ten where others use the processors
- * too, and gain little where nobody does. libgomp reads its environment when it is loaded, so the program
- * starts itself once more, unless the user has chosen. */
-static void spin_briefly(char **argv) {
-    if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL) return;
-    if (setenv("GOMP_SPINCOUNT", "2000", 1) == 0) execv("/proc/self/exe", argv);
-    /* where that fails, the program runs as it is */
-}
-
 int main(int argc, char **argv) {
     keep_streams();
-    spin_briefly(argv);
+    facet_share_processors();
     facet_status status = run_command(argc, argv);
     if (fflush(stdout) != 0 && status == FACET_OK)
         status = base_fail(FACET_ERROR_MACHINE, "cannot write to standard output: %s", strerror(errno));

@@ -57,7 +57,7 @@ static void on_event(void *user, const facet_event *event) {
 
 void progress_begin(struct progress *p, const struct app_options *options, const struct case_file *file,
                     facet_context *context) {
-    *p = (struct progress){.prefix = "", .rtol = file->solver.rtol};
+    *p = (struct progress){.prefix = "", .rtol = file->options.rtol};
     p->lines = options->monitor ? report_stream(options) : NULL;
     p->bar = !options->quiet && !p->lines && isatty(STDERR_FILENO);
     facet_context_set_monitor(context, on_event, p);

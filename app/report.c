@@ -72,10 +72,12 @@ void report_header(const struct run *run, struct text *out) {
     text_printf(out, "mesh      %s (%s), %s", report_number_of(run->mesh->n_cells, "cell").text,
                 run->mesh->shape_text, report_number_of(run->mesh->n_faces, "face").text);
     text_printf(out, run->mesh->order > 1 ? ", geometry of order %d\n" : "\n", run->mesh->order);
-    text_printf(out, "method    %s, %s%sdegree %d", file->discretization.method,
-                file->discretization.formulation ? file->discretization.formulation : "",
-                file->discretization.formulation ? " formulation, " : "", run->degree);
-    if (run->solver && strcmp(run->report.operator_name, "mapped") != 0)
+    int elastic = file->equation == FACET_ELASTICITY;
+    text_printf(out, "method    %s, %s%sdegree %d",
+                option_words[OPTION_DISCRETIZATION][file->options.discretization],
+                elastic ? option_words[OPTION_FORMULATION][file->options.formulation] : "",
+                elastic ? " formulation, " : "", run->degree);
+    if (run->solver && run->solver->operator_used != OPERATOR_MAPPED)
         text_printf(out, ", operator %s", run->report.operator_name);
     if (run->solver && run->report.trace_unknowns < 0)
         text_printf(out, ": %s", report_number_of(run->report.volume_unknowns, "unknown").text);
@@ -91,7 +93,7 @@ void report_header(const struct run *run, struct text *out) {
 }
 
 static void put_solver(const facet_report *r, struct text *out) {
-    int direct = strcmp(r->method, "direct") == 0;
+    int direct = options_find(OPTION_METHOD, r->method) == METHOD_DIRECT;
     text_printf(out, "solve     %s%s%s: %s\n", r->method, direct ? "" : " with preconditioner ",
                 direct ? "" : r->preconditioner, r->converged ? r->reason : "NOT CONVERGED");
     if (!r->converged) text_printf(out, "          %s\n", r->reason);

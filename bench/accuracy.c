@@ -8,6 +8,7 @@ facet_status accuracy_run(const struct accuracy_case *a, struct hdg_errors *erro
     facet_problem *problem = NULL;
     facet_solver *solver = NULL;
     facet_options options;
+    struct options words;
     facet_box box = {.dim = 2, .upper = {1.0, 1.0}, .cells = {a->cells, a->cells}, .shape = a->shape};
     facet_options_default(&options);
     options.operator_name = "mapped";
@@ -20,7 +21,8 @@ facet_status accuracy_run(const struct accuracy_case *a, struct hdg_errors *erro
     TRY(facet_problem_set_conductivity(problem, NULL, 1, &a->conductivity));
     if (a->reaction != NULL) TRY(facet_problem_set_reaction(problem, a->reaction));
     TRY(facet_problem_set_exact(problem, a->exact));
-    TRY(solver_create(problem, &options, a->maker, &solver));
+    TRY(options_read(&options, &words));
+    TRY(solver_create(problem, &words, a->maker, &solver));
     TRY(facet_solver_solve(solver, NULL, NULL));
     TRY(hdg_measure_errors(solver->hdg, &solver->solution, errors));
 done:

@@ -79,6 +79,13 @@ FACET_API const char *facet_version(void);
 FACET_API void facet_interrupt(void);
 FACET_API void facet_interrupt_clear(void);
 
+/* For programs whose processors others use too: OpenMP's threads then give a processor up soon when they wait
+ * for each other. Left alone they spin for milliseconds, which costs a factor of ten on a busy machine and
+ * gains little on an idle one. It is a property of the process, holds for all its OpenMP loops, keeps as many
+ * sleeping threads as there are processors, and does nothing where OMP_WAIT_POLICY or GOMP_SPINCOUNT is set
+ * (which, set to passive or 2000 before the program starts, do the same). To be called once, before the rest. */
+FACET_API void facet_share_processors(void);
+
 /* ------------------------------------------------------------------------------------------ context */
 
 typedef struct facet_context facet_context; /* a device, and a monitor */

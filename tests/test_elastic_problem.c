@@ -38,7 +38,9 @@ static void bench_destroy(struct bench *b) {
 
 static facet_status resolve(const struct bench *b, const facet_options *options) {
     struct problem_resolved r;
-    facet_status status = problem_resolve(b->problem->shared, options, &r);
+    struct options words;
+    facet_status status = options_read(options, &words);
+    if (status == FACET_OK) status = problem_resolve(b->problem->shared, &words, &r);
     if (status == FACET_OK) problem_resolved_destroy(&r);
     return status;
 }

@@ -39,7 +39,6 @@ KEPT = {
     "mesh_bytes_per_cell": "test hook: what was promised against what is taken",
     "mesh_refine": "the fuzz target and tests refine without keeping the coarse mesh",
     "multigrid_diagnose": "test hook: the diagnosis without a failed solve",
-    "solver_create": "benches repeat papers' tables with the papers' quadrature",
 }
 
 

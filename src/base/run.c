@@ -2,10 +2,13 @@
 #include "base/run.h"
 
 #include <omp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SMALL_LOOP 50000 /* points */
 
@@ -28,6 +31,30 @@ int base_threads_for(int64_t points) {
 
 void base_set_threads(int n) {
     atomic_store(&n_threads, n > 0 ? n : 0);
+}
+
+/* libgomp has no call for it, but spins briefly while more threads are under its hand than there are
+ * processors: those of a second team, which waits for ever. LLVM's runtime has one. */
+extern void kmp_set_blocktime(int milliseconds) __attribute__((weak));
+
+static void *hold_a_team(void *unused) {
+    int n = 0;
+#pragma omp parallel num_threads(omp_get_num_procs()) reduction(+ : n)
+    n++;
+    for (;;) pause();
+    return unused;
+}
+
+void facet_share_processors(void) {
+    static atomic_flag done = ATOMIC_FLAG_INIT;
+    pthread_t thread;
+    if (atomic_flag_test_and_set(&done) || getenv("OMP_WAIT_POLICY") != NULL ||
+        getenv("GOMP_SPINCOUNT") != NULL)
+        return;
+    if (kmp_set_blocktime != NULL)
+        kmp_set_blocktime(0);
+    else if (omp_get_num_procs() > 1 && pthread_create(&thread, NULL, hold_a_team, NULL) == 0)
+        pthread_detach(thread);
 }
 
 void base_set_blas_threads(int n) {

@@ -15,13 +15,14 @@
 
 #include "base/status.h"
 #include "expr/expr.h"
+#include "problem/options.h"
 
 struct case_place {
     int line, column; /* from 1; 0: from --set or a default */
 };
 /* A number or an expression, kept as text; text NULL: absent. */
 struct case_text {
-    char *text;
+    const char *text;
     struct case_place place;
 };
 
@@ -35,7 +36,7 @@ struct case_vector {
 enum case_condition { CASE_DIRICHLET, CASE_NEUMANN, CASE_ROBIN, CASE_MECHANICAL, CASE_GRADIENT_PRESSURE };
 
 struct case_boundary {
-    char *on; /* part name or "rest" */
+    const char *on; /* part name or "rest" */
     enum case_condition condition;
     struct case_text g, a; /* a: robin only. g may be the text "exact" */
     /* Elasticity: of a mechanical condition one or both of the first two. One text, "exact": all components.
@@ -44,40 +45,42 @@ struct case_boundary {
     struct case_place place;
 };
 struct case_material { /* on one group, on == NULL: everywhere */
-    char *on;
+    const char *on;
     const char *which;         /* "mu,lambda" or "E,nu" */
     struct case_text value[2]; /* the two, in this order */
     struct case_place place;
 };
 struct case_region_value { /* conductivity on one group, on == NULL: everywhere */
-    char *on;
+    const char *on;
     int n; /* 1 or dim*dim */
     struct case_text value[9];
     struct case_place place;
 };
-enum case_take { CASE_AT, CASE_ALONG, CASE_MAX, CASE_MIN, CASE_INTEGRAL, CASE_MEAN };
+enum case_take { CASE_MAX, CASE_MIN, CASE_INTEGRAL, CASE_MEAN, CASE_AT, CASE_ALONG }; /* the first as words */
 struct case_value {
-    char *name;
-    char *field;           /* a word of the schema; flux, traction: on a part */
+    const char *name;
+    const char *field;     /* a word of the schema; flux, traction: on a part */
     int component, column; /* 0..2, or -1: all; column: of a tensor, else -1 */
     enum case_take take;
-    char *on; /* a part or a group; NULL: the whole domain */
+    const char *on; /* a part or a group; NULL: the whole domain */
     int n_points;
     double from[3], to[3]; /* at: from */
     int n_coordinates;     /* at, along: the fewest that a point was given with */
-    char *file;            /* along: a CSV */
+    const char *file;      /* along: a CSV */
     struct case_place place;
 };
+struct tree_chunk;
 struct case_file {
-    char *path, *directory; /* of the case file; mesh.file is relative to the directory */
-    char *title;
+    struct tree_chunk *memory;    /* of all texts and lists below: that of the tree they were read from */
+    const char *path, *directory; /* of the case file; mesh.file is relative to the directory */
+    const char *title;
     int n_parameters;
     struct expr_parameter *parameters;
 
     struct {
         int is_box;
-        facet_box box; /* strings and coordinates owned by this struct */
-        char *file;    /* as written */
+        facet_box box;
+        const char *path; /* of its file, from the current directory */
         int refine;
         struct case_place place;
     } mesh;
@@ -87,33 +90,17 @@ struct case_file {
     struct case_region_value *conductivity;
     int n_material;
     struct case_material *material;
-    char *plane; /* strain, stress */
     struct case_text reaction;
     struct case_vector source, exact; /* one component for diffusion, dim for elasticity */
     int n_boundary;
     struct case_boundary *boundary;
 
+    struct options options; /* discretization, solver and plane */
+    struct case_text tau;   /* its text, or NULL */
     struct {
-        char *method;      /* hdg, condensed, continuous */
-        char *formulation; /* symmetric, gradient */
-        char *operator_name;
-        int degree;
-        struct case_text tau;
-        double tau_hat; /* 0: not given */
-        int postprocess;
-        struct case_place place;
-    } discretization;
-    struct {
-        char *method, *preconditioner, *cycle, *smoother, *precision, *coarse_device, *degrees;
-        int smoother_degree, coarse_unknowns;
-        double fill;
-        double rtol;
-        int max_iterations;
-    } solver;
-    struct {
-        char *file; /* NULL: none */
+        const char *file; /* NULL: none */
         int n_fields;
-        char **fields;
+        const char **fields;
         int order; /* 0: chosen */
     } output;
     int n_values;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "case/schema.h"
-#include "problem/problem.h"
+#include "problem/options.h"
 
 #define PATH_BYTES   160
 #define PHRASE_BYTES 240
@@ -68,6 +68,9 @@ static int looks_like_number(const char *c) {
     return *c == '\0';
 }
 
+/* An issue of the whole node. */
+#define BAD(c, node, ...) (issues_add((c)->issues, node, __VA_ARGS__), (node)->bad = 1)
+
 /* "PATH: must be WHAT, not THIS". */
 static void refuse(struct checker *c, struct tree_node *node, const char *what) {
     node->bad = 1;
@@ -86,7 +89,7 @@ static void refuse(struct checker *c, struct tree_node *node, const char *what) 
 
 static void refuse_entry(struct checker *c, struct tree_node *node, const struct schema_entry *e) {
     char phrase[PHRASE_BYTES];
-    schema_phrase(e, phrase, sizeof phrase);
+    schema_phrase(e, e->types, phrase, sizeof phrase);
     refuse(c, node, phrase);
 }
 
@@ -123,25 +126,15 @@ static void check_number(struct checker *c, struct tree_node *node, const struct
     if (node->kind == TREE_SCALAR && !node->quoted && (!integer || is_integer(node->text)) &&
         schema_parse_number(node->text, &value) && schema_in_bounds(e, value))
         return;
-    if (e->types & (SCHEMA_INTEGERS | SCHEMA_NUMBERS | SCHEMA_POINTS | SCHEMA_NAMES)) {
-        struct schema_entry item = *e;
-        item.types = integer ? SCHEMA_INTEGER : SCHEMA_NUMBER;
-        schema_phrase(&item, phrase, sizeof phrase);
-    } else {
-        schema_phrase(e, phrase, sizeof phrase);
-    }
-    if (node->kind == TREE_SCALAR && node->quoted && looks_like_number(node->text)) {
-        issues_add(c->issues, node, "%s: must be %s, written without quotes", c->path, phrase);
-        node->bad = 1;
-    } else if (node->kind == TREE_SCALAR &&
-               (is_infinite_or_nan(node->text) || looks_like_number(node->text)) &&
-               !(schema_parse_number(node->text, &value))) {
-        issues_add(c->issues, node, "%s: must be %s, and finite, not %s", c->path, phrase,
-                   issues_word(node->text).text);
-        node->bad = 1;
-    } else {
+    int of_list = e->types & (SCHEMA_INTEGERS | SCHEMA_NUMBERS | SCHEMA_POINTS | SCHEMA_NAMES);
+    schema_phrase(e, !of_list ? e->types : integer ? SCHEMA_INTEGER : SCHEMA_NUMBER, phrase, sizeof phrase);
+    if (node->kind == TREE_SCALAR && node->quoted && looks_like_number(node->text))
+        BAD(c, node, "%s: must be %s, written without quotes", c->path, phrase);
+    else if (node->kind == TREE_SCALAR && (is_infinite_or_nan(node->text) || looks_like_number(node->text)) &&
+             !(schema_parse_number(node->text, &value)))
+        BAD(c, node, "%s: must be %s, and finite, not %s", c->path, phrase, issues_word(node->text).text);
+    else
         refuse(c, node, phrase);
-    }
 }
 
 static void check_boolean(struct checker *c, struct tree_node *node) {
@@ -153,46 +146,31 @@ static void check_boolean(struct checker *c, struct tree_node *node) {
     if (!strcmp(node->text, "true") || !strcmp(node->text, "false")) return;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (strcmp(node->text, others[i][0]) != 0) continue;
-        issues_add(c->issues, node, "%s: must be true or false; write %s, not %s", c->path, others[i][1],
-                   others[i][0]);
-        node->bad = 1;
+        BAD(c, node, "%s: must be true or false; write %s, not %s", c->path, others[i][1], others[i][0]);
         return;
     }
     refuse(c, node, "true or false");
 }
 
-static int count_words(const struct schema_entry *e) {
-    int n = 0;
-    while (e->words[n]) n++;
-    return n;
-}
-
 static void check_word(struct checker *c, struct tree_node *node, const struct schema_entry *e) {
     char phrase[PHRASE_BYTES];
-    int n = count_words(e);
-    struct schema_entry item = *e;
-    item.types = SCHEMA_WORD;
-    schema_phrase(&item, phrase, sizeof phrase);
+    int n = 0;
+    schema_phrase(e, SCHEMA_WORD, phrase, sizeof phrase);
     if (node->kind != TREE_SCALAR) {
         refuse(c, node, phrase);
         return;
     }
-    for (int i = 0; i < n; i++)
-        if (!strcmp(node->text, e->words[i])) return;
-    const char *key = strrchr(c->path, '.'), *left = problem_word_left(key ? key + 1 : c->path, node->text);
-    if (*left) {
-        issues_add(c->issues, node, "%s: must be %s%s", c->path, phrase, left);
-        node->bad = 1;
-        return;
-    }
+    if (schema_word(e, node->text) >= 0) return;
+    while (e->words[n]) n++;
+    const char *left = options_left(c->path, node->text);
     const char *nearest = n > 1 ? schema_nearest(node->text, n, e->words) : NULL;
-    if (!nearest) {
+    if (*left)
+        BAD(c, node, "%s: must be %s%s", c->path, phrase, left);
+    else if (nearest)
+        BAD(c, node, "%s: must be %s, not \"%s\"; did you mean \"%s\"?", c->path, phrase,
+            issues_word(node->text).text, nearest);
+    else
         refuse(c, node, phrase);
-        return;
-    }
-    issues_add(c->issues, node, "%s: must be %s, not \"%s\"; did you mean \"%s\"?", c->path, phrase,
-               issues_word(node->text).text, nearest);
-    node->bad = 1;
 }
 
 static void check_scalar(struct checker *c, struct tree_node *node, const struct schema_entry *e) {
@@ -211,9 +189,8 @@ static void check_scalar(struct checker *c, struct tree_node *node, const struct
 static int check_length(struct checker *c, struct tree_node *node, const struct schema_entry *e) {
     if (node->n >= e->least && (e->most == 0 || node->n <= e->most)) return 1;
     char phrase[PHRASE_BYTES];
-    schema_phrase(e, phrase, sizeof phrase);
-    issues_add(c->issues, node, "%s: must be %s, not of %d", c->path, phrase, node->n);
-    node->bad = 1;
+    schema_phrase(e, e->types, phrase, sizeof phrase);
+    BAD(c, node, "%s: must be %s, not of %d", c->path, phrase, node->n);
     return 0;
 }
 
@@ -387,7 +364,7 @@ static void check_required(struct checker *c, const struct tree_node *node, cons
         if (!(e->flags & SCHEMA_REQUIRED) || !schema_is_child(e, parent) || tree_find(node, schema_key(e)))
             continue;
         char phrase[PHRASE_BYTES];
-        schema_phrase(e, phrase, sizeof phrase);
+        schema_phrase(e, e->types, phrase, sizeof phrase);
         issues_add(c->issues, node, "%s%smissing key \"%s\"; it must be %s", c->path, c->length ? ": " : "",
                    schema_key(e), phrase);
     }

@@ -26,30 +26,25 @@ const struct tree_node *reader_get(const struct tree_node *map, const char *row)
     return node && !node->bad ? node : NULL;
 }
 
-static const char *text_or_default(const struct tree_node *map, const char *row) {
+const char *reader_text(const struct tree_node *map, const char *row) {
     const struct tree_node *node = reader_get(map, row);
     return node && node->kind == TREE_SCALAR ? node->text : schema_find(row)->fallback;
 }
 
 int reader_integer(const struct tree_node *map, const char *row) {
-    const char *text = text_or_default(map, row);
+    const char *text = reader_text(map, row);
     return text ? (int)strtol(text, NULL, 10) : 0;
 }
 
 double reader_number(const struct tree_node *map, const char *row) {
-    const char *text = text_or_default(map, row);
+    const char *text = reader_text(map, row);
     double value = 0;
     if (text) schema_parse_number(text, &value);
     return value;
 }
 
 static int reader_boolean(const struct tree_node *map, const char *row) {
-    return strcmp(text_or_default(map, row), "true") == 0;
-}
-
-facet_status reader_text(const struct tree_node *map, const char *row, char **text) {
-    const char *found = text_or_default(map, row);
-    return found ? base_strdup(found, text) : FACET_OK;
+    return strcmp(reader_text(map, row), "true") == 0;
 }
 
 /* ------------------------------------------------------------------------------------------ mesh */
@@ -100,7 +95,7 @@ static facet_status read_coordinates(struct reader *r, const struct tree_node *b
         const struct tree_node *list = reader_get(coordinates, rows[d]);
         if (!list) continue;
         double *numbers;
-        TRY(ALLOC(numbers, list->n));
+        TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *numbers, &numbers));
         target->coordinates[d] = numbers;
         target->cells[d] = list->n - 1;
         for (int i = 0; i < list->n; i++) {
@@ -147,32 +142,29 @@ static void read_uniform(struct reader *r, const struct tree_node *box) {
 }
 
 /* Shapes and splits that do not belong together; what is not given is chosen here. */
-static facet_status read_shape(struct reader *r, const struct tree_node *box) {
-    facet_status status = FACET_OK;
+static void read_shape(struct reader *r, const struct tree_node *box) {
+    const struct schema_entry *shapes = schema_find("mesh.box.shape"),
+                              *splits = schema_find("mesh.box.split");
     facet_box *target = &r->file->mesh.box;
     const struct tree_node *shape = reader_get(box, "mesh.box.shape");
     const struct tree_node *split = reader_get(box, "mesh.box.split");
-    char *text = NULL;
-    TRY(base_strdup(shape ? shape->text : r->dim == 3 ? "tet" : "triangle", &text));
-    target->shape = text;
-    int dim = !strcmp(text, "tet") || !strcmp(text, "hex") ? 3 : 2;
-    int is_simplex = !strcmp(text, "tet") || !strcmp(text, "triangle");
+    r->shape = shape ? schema_word(shapes, shape->text) : r->dim == 3 ? 2 : 0;
+    target->shape = shapes->words[r->shape];
+    int dim = r->shape < 2 ? 2 : 3, is_simplex = r->shape % 2 == 0;
     if (shape && r->dim > 0 && dim != r->dim)
         issues_add(r->issues, shape, "mesh.box.shape: a box of %d dimensions has cells of shape %s, not %s",
-                   r->dim, r->dim == 2 ? "triangle or quad" : "tet or hex", text);
+                   r->dim, r->dim == 2 ? "triangle or quad" : "tet or hex", target->shape);
     else if (split && !is_simplex)
         issues_add(r->issues, split, "mesh.box.split: cuts %s; it needs shape: %s",
                    dim == 2 ? "quads into triangles" : "cubes into tets", dim == 2 ? "triangle" : "tet");
-    if (!split) goto done;
-    TRY(base_strdup(split->text, &text));
-    target->split = text;
-    int split_dim = !strcmp(text, "five") || !strcmp(text, "six") ? 3 : 2;
+    if (!split) return;
+    target->split = splits->words[schema_word(splits, split->text)];
+    int split_dim = schema_word(splits, split->text) < 3 ? 2 : 3;
+    r->alternates = schema_word(splits, split->text) == 4; /* five */
     if (is_simplex && r->dim > 0 && dim == r->dim && split_dim != r->dim)
-        issues_add(r->issues, split, "mesh.box.split: %s cuts %s; for a box of %d dimensions: %s", text,
-                   split_dim == 2 ? "quads into triangles" : "cubes into tets", r->dim,
+        issues_add(r->issues, split, "mesh.box.split: %s cuts %s; for a box of %d dimensions: %s",
+                   target->split, split_dim == 2 ? "quads into triangles" : "cubes into tets", r->dim,
                    r->dim == 2 ? "right, left, alternating" : "six, five");
-done:
-    return status;
 }
 
 static facet_status read_box(struct reader *r, const struct tree_node *box) {
@@ -186,7 +178,7 @@ static facet_status read_box(struct reader *r, const struct tree_node *box) {
     else if (!tree_find(box, "coordinates"))
         read_uniform(r, box);
     target->dim = r->dim;
-    TRY(read_shape(r, box));
+    read_shape(r, box);
     for (int i = 0; periodic && i < periodic->n; i++) {
         int direction = periodic->items[i]->text[0] - 'x';
         if (r->dim > 0 && direction >= r->dim)
@@ -194,8 +186,7 @@ static facet_status read_box(struct reader *r, const struct tree_node *box) {
                        r->dim);
         else
             target->periodic[direction] = 1;
-        if (direction < r->dim && target->split && !strcmp(target->split, "five") &&
-            target->cells[direction] % 2 != 0)
+        if (direction < r->dim && r->alternates && target->cells[direction] % 2 != 0)
             issues_add(
                 r->issues, periodic->items[i],
                 "mesh.box.periodic: with split five, which alternates, a periodic direction needs an even "
@@ -208,15 +199,14 @@ done:
 
 /* The mesh is read later; that its file can be opened is checked here, where its place in the case is known.
  */
-static facet_status check_readable(struct reader *r, const struct tree_node *node) {
+static facet_status read_file(struct reader *r, const struct tree_node *node) {
     facet_status status = FACET_OK;
     struct text path = {0};
     struct stat info;
-    if (node->text[0] == '/')
-        text_printf(&path, "%s", node->text);
-    else
-        text_printf(&path, "%s/%s", r->file->directory, node->text);
+    text_printf(&path, "%s%s%s", node->text[0] == '/' ? "" : r->file->directory,
+                node->text[0] == '/' ? "" : "/", node->text);
     TRY(path.status);
+    TRY(tree_copy(r->tree, path.data, path.length, &r->file->mesh.path));
     if (stat(path.data, &info) != 0)
         issues_add(r->issues, node, "mesh.file: there is no file \"%s\" (relative to the case file)",
                    issues_word(node->text).text);
@@ -242,8 +232,7 @@ static facet_status read_mesh(struct reader *r) {
     else if (!tree_find(mesh, "box") && !tree_find(mesh, "file"))
         issues_add(r->issues, mesh, "mesh: needs either box or file");
     if (box) TRY(read_box(r, box));
-    if (file) TRY(check_readable(r, file));
-    if (file) TRY(base_strdup(file->text, &r->file->mesh.file));
+    if (file) TRY(read_file(r, file));
     if (tree_find(mesh, "file")) r->dim = 0;
 done:
     return status;
@@ -252,12 +241,10 @@ done:
 /* ------------------------------------------------------------------------------------------ the rest */
 
 /* Degrees that only the tensor operators have. That these apply is seen later. */
-static void check_degree(struct reader *r, const struct tree_node *map) {
-    const struct tree_node *node = reader_get(map, "discretization.degree");
-    const char *shape = r->file->mesh.box.shape;
-    int box = r->file->mesh.is_box && shape && (!strcmp(shape, "quad") || !strcmp(shape, "hex"));
-    int mapped = !strcmp(r->file->discretization.operator_name, "mapped");
-    if (!node || r->file->discretization.degree <= 16) return;
+static void check_degree(struct reader *r, const struct tree_node *node) {
+    int box = r->file->mesh.is_box && r->shape % 2 == 1; /* quad, hex */
+    int mapped = r->file->options.operator== OPERATOR_MAPPED;
+    if (!node || r->file->options.degree <= 16) return;
     if (r->file->equation == FACET_ELASTICITY || !box || mapped)
         issues_add(r->issues, node,
                    "discretization.degree: must be at most 16%s; up to 32 it needs equation: diffusion on a "
@@ -265,70 +252,57 @@ static void check_degree(struct reader *r, const struct tree_node *map) {
                    mapped ? " with operator: mapped" : "");
 }
 
-static facet_status read_discretization(struct reader *r) {
-    facet_status status = FACET_OK;
-    const struct tree_node *map = reader_get(r->tree->root, "discretization");
-    if (map) r->file->discretization.place = reader_place(map);
-    TRY(reader_text(map, "discretization.method", &r->file->discretization.method));
-    TRY(reader_text(map, "discretization.operator", &r->file->discretization.operator_name));
-    if (r->file->equation == FACET_ELASTICITY)
-        TRY(reader_text(map, "discretization.formulation", &r->file->discretization.formulation));
-    r->file->discretization.degree = reader_integer(map, "discretization.degree");
-    check_degree(r, map);
-    r->file->discretization.postprocess = reader_boolean(map, "discretization.postprocess");
-    TRY(reader_read_tau(r, map));
-done:
-    return status;
-}
-
-static facet_status read_solver(struct reader *r) {
-    facet_status status = FACET_OK;
-    const struct tree_node *map = reader_get(r->tree->root, "solver");
-    const struct tree_node *preconditioner = reader_get(map, "solver.preconditioner");
-    TRY(reader_text(map, "solver.method", &r->file->solver.method));
-    TRY(reader_text(map, "solver.preconditioner", &r->file->solver.preconditioner));
-    TRY(reader_text(map, "solver.cycle", &r->file->solver.cycle));
-    TRY(reader_text(map, "solver.smoother", &r->file->solver.smoother));
-    TRY(reader_text(map, "solver.precision", &r->file->solver.precision));
-    TRY(reader_text(map, "solver.coarse_device", &r->file->solver.coarse_device));
-    r->file->solver.coarse_unknowns = reader_integer(map, "solver.coarse_unknowns");
-    TRY(reader_text(map, "solver.degrees", &r->file->solver.degrees));
-    r->file->solver.fill = reader_number(map, "solver.fill");
-    r->file->solver.smoother_degree = reader_integer(map, "solver.smoother_degree");
-    r->file->solver.rtol = reader_number(map, "solver.rtol");
-    r->file->solver.max_iterations = reader_integer(map, "solver.max_iterations");
-    if (!strcmp(r->file->solver.method, "direct") && preconditioner &&
-        strcmp(preconditioner->text, "auto") != 0 && strcmp(preconditioner->text, "none") != 0)
-        issues_add(r->issues, preconditioner,
-                   "solver.preconditioner: a direct solve has none; it needs method: cg");
-done:
-    return status;
+/* The words of the options become enums; those that have no place, whatever the mesh, are refused here, where
+ * their place in the file is known. */
+static facet_status read_options(struct reader *r) {
+    const struct tree_node *root = r->tree->root, *nodes[OPTION_N_KEYS];
+    const struct tree_node *d = reader_get(root, "discretization"), *s = reader_get(root, "solver");
+    struct options *o = &r->file->options;
+    char sentence[OPTIONS_SENTENCE_BYTES];
+    int elastic = r->file->equation == FACET_ELASTICITY;
+    for (int key = 0; key < OPTION_N_KEYS; key++) {
+        const char *path = option_paths[key];
+        nodes[key] = reader_get(path[0] == 'd' ? d : path[0] == 's' ? s : root, path);
+        if (nodes[key]) o->words[key] = options_find((enum option_key)key, nodes[key]->text);
+    }
+    o->has_formulation = elastic && nodes[OPTION_FORMULATION]; /* else the reader has spoken of them */
+    o->has_plane = elastic && nodes[OPTION_PLANE];
+    o->degree = reader_integer(d, "discretization.degree");
+    o->postprocess = reader_boolean(d, "discretization.postprocess");
+    o->smoother_degree = reader_integer(s, "solver.smoother_degree");
+    o->coarse_unknowns = reader_integer(s, "solver.coarse_unknowns");
+    o->fill = reader_number(s, "solver.fill");
+    o->rtol = reader_number(s, "solver.rtol");
+    o->max_iterations = reader_integer(s, "solver.max_iterations");
+    check_degree(r, reader_get(d, "discretization.degree"));
+    int key = options_refuse(o, options_place(o, r->file->equation), sentence);
+    if (key >= 0) issues_add(r->issues, nodes[key], "%s: %s", option_paths[key], sentence);
+    return reader_read_tau(r, d);
 }
 
 static facet_status read_everything(struct reader *r) {
     facet_status status = FACET_OK;
     const struct tree_node *root = r->tree->root;
-    TRY(reader_text(root, "title", &r->file->title));
+    r->file->title = reader_text(root, "title");
     r->file->equation = reader_find_equation(r);
     TRY(reader_read_parameters(r));
     TRY(read_mesh(r));
     reader_check_equation(r);
     TRY(reader_read_data(r));
-    TRY(read_discretization(r));
+    TRY(read_options(r));
     TRY(reader_read_boundary(r));
-    TRY(read_solver(r));
     TRY(reader_read_output(r));
     TRY(reader_read_values(r));
 done:
     return status;
 }
 
-static facet_status copy_paths(struct case_file *file, const char *path) {
+static facet_status copy_paths(struct tree *tree, const char *path, struct case_file *file) {
     facet_status status = FACET_OK;
     const char *slash = strrchr(path, '/');
-    TRY(base_strdup(path, &file->path));
-    TRY(base_strdup(slash ? path : ".", &file->directory));
-    if (slash) file->directory[slash == path ? 1 : slash - path] = '\0';
+    TRY(tree_copy(tree, path, strlen(path), &file->path));
+    TRY(tree_copy(tree, slash ? path : ".", slash && slash > path ? (size_t)(slash - path) : 1,
+                  &file->directory));
 done:
     return status;
 }
@@ -342,16 +316,17 @@ facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes
     *file = NULL;
     issues_init(&issues, path);
     TRY(CALLOC(reader.file, 1));
-    TRY(copy_paths(reader.file, path));
+    TRY(copy_paths(&tree, path, reader.file));
     TRY(tree_parse(&tree, bytes, n_bytes, &issues));
     for (int i = 0; i < n_settings; i++) TRY(tree_set(&tree, settings[i], &issues));
     TRY(schema_check(&tree, &issues));
     if (tree.root && !tree.root->bad) TRY(read_everything(&reader));
     TRY(issues_status(&issues));
     *file = reader.file;
-    reader.file = NULL;
+    (*file)->memory = tree.chunks;
+    return status;
 done:
-    case_destroy(&reader.file);
+    base_free(&reader.file);
     tree_free(&tree);
     return status;
 }
@@ -369,65 +344,9 @@ done:
     return status;
 }
 
-static void free_vector(struct case_vector *vector) {
-    for (int i = 0; i < 3; i++) base_free(&vector->texts[i].text);
-}
-
 void case_destroy(struct case_file **file) {
-    struct case_file *f = *file;
-    if (!f) return;
-    base_free(&f->path);
-    base_free(&f->directory);
-    base_free(&f->title);
-    for (int i = 0; i < f->n_parameters; i++) base_free(&f->parameters[i].name);
-    base_free(&f->parameters);
-    for (int d = 0; d < 3; d++) base_free(&f->mesh.box.coordinates[d]);
-    base_free(&f->mesh.box.shape);
-    base_free(&f->mesh.box.split);
-    base_free(&f->mesh.file);
-    for (int i = 0; i < f->n_conductivity; i++) {
-        base_free(&f->conductivity[i].on);
-        for (int k = 0; k < 9; k++) base_free(&f->conductivity[i].value[k].text);
-    }
-    base_free(&f->conductivity);
-    for (int i = 0; i < f->n_material; i++) {
-        base_free(&f->material[i].on);
-        for (int k = 0; k < 2; k++) base_free(&f->material[i].value[k].text);
-    }
-    base_free(&f->material);
-    base_free(&f->plane);
-    base_free(&f->reaction.text);
-    free_vector(&f->source);
-    free_vector(&f->exact);
-    for (int i = 0; i < f->n_boundary; i++) {
-        base_free(&f->boundary[i].on);
-        base_free(&f->boundary[i].g.text);
-        base_free(&f->boundary[i].a.text);
-        free_vector(&f->boundary[i].displacement);
-        free_vector(&f->boundary[i].traction);
-        free_vector(&f->boundary[i].gradient_pressure);
-    }
-    base_free(&f->boundary);
-    base_free(&f->discretization.method);
-    base_free(&f->discretization.formulation);
-    base_free(&f->discretization.operator_name);
-    base_free(&f->discretization.tau.text);
-    base_free(&f->solver.method);
-    base_free(&f->solver.preconditioner);
-    base_free(&f->solver.cycle);
-    base_free(&f->solver.smoother);
-    base_free(&f->solver.precision);
-    base_free(&f->solver.coarse_device);
-    base_free(&f->solver.degrees);
-    base_free(&f->output.file);
-    for (int i = 0; i < f->output.n_fields; i++) base_free(&f->output.fields[i]);
-    base_free(&f->output.fields);
-    for (int i = 0; i < f->n_values; i++) {
-        base_free(&f->values[i].name);
-        base_free(&f->values[i].field);
-        base_free(&f->values[i].on);
-        base_free(&f->values[i].file);
-    }
-    base_free(&f->values);
+    if (!*file) return;
+    struct tree tree = {.chunks = (*file)->memory};
+    tree_free(&tree);
     base_free(file);
 }

@@ -46,10 +46,8 @@ static facet_status check_expression(struct reader *r, const struct tree_node *n
         status = FACET_OK;
     } else if (status == FACET_OK && constant->is_constant && row &&
                !schema_in_bounds(schema_find(row), constant->value)) {
-        struct schema_entry scalar = *schema_find(row);
         char phrase[128];
-        scalar.types = SCHEMA_EXPRESSION;
-        schema_phrase(&scalar, phrase, sizeof phrase);
+        schema_phrase(schema_find(row), SCHEMA_EXPRESSION, phrase, sizeof phrase);
         issues_add(r->issues, node, "%s: must be %s, not %.10g", name, phrase, constant->value);
     }
     expr_destroy(&expr);
@@ -60,8 +58,7 @@ facet_status reader_copy_expression(struct reader *r, const struct tree_node *no
                                     const char *name, struct case_text *out,
                                     struct reader_constant *constant) {
     facet_status status = FACET_OK;
-    TRY(base_strdup(node->text, &out->text));
-    out->text[trimmed_length(out->text)] = '\0';
+    TRY(tree_copy(r->tree, node->text, trimmed_length(node->text), &out->text));
     out->place = reader_place(node);
     TRY(check_expression(r, node, row, name, out->text, constant));
 done:
@@ -82,14 +79,11 @@ static facet_status read_expression(struct reader *r, const struct tree_node *ma
 /* The same for boundary data, which may be the word "exact". */
 static facet_status read_boundary_data(struct reader *r, const struct tree_node *map, const char *row,
                                        const char *name, struct case_text *out) {
+    char full[2 * NAME_BYTES];
     const struct tree_node *node = reader_get(map, row);
-    if (!node || node->kind != TREE_SCALAR || strcmp(node->text, "exact") != 0)
-        return read_expression(r, map, row, name, out);
-    if (!tree_find(r->tree->root, "exact"))
-        issues_add(r->issues, node, "%s.%s: is exact, but the case gives no exact solution", name,
-                   schema_key(schema_find(row)));
-    out->place = reader_place(node);
-    return base_strdup(node->text, &out->text);
+    if (!node) return FACET_OK;
+    snprintf(full, sizeof full, "%s.%s", name, schema_key(schema_find(row)));
+    return reader_take_exact(r, node, full, out) ? FACET_OK : read_expression(r, map, row, name, out);
 }
 
 /* ------------------------------------------------------------------------------------------ parameters */
@@ -110,10 +104,9 @@ facet_status reader_read_parameters(struct reader *r) {
                    MAX_PARAMETERS);
         goto done;
     }
-    TRY(CALLOC(r->file->parameters, map->n));
+    TRY(tree_alloc(r->tree, (size_t)map->n * sizeof *r->file->parameters, &r->file->parameters));
     for (int i = 0; i < map->n; i++) {
         struct expr_parameter parameter = {.name = map->keys[i]->text, .value = 1};
-        char *copy;
         if (map->keys[i]->bad || is_known_parameter(r->file, parameter.name)) continue;
         status = expr_compile("0", 1, &parameter, &probe); /* whether the name may be used */
         expr_destroy(&probe);
@@ -124,8 +117,6 @@ facet_status reader_read_parameters(struct reader *r) {
         }
         if (status != FACET_OK) goto done;
         if (!map->items[i]->bad) schema_parse_number(map->items[i]->text, &parameter.value);
-        TRY(base_strdup(parameter.name, &copy));
-        parameter.name = copy;
         r->file->parameters[r->file->n_parameters++] = parameter;
     }
 done:
@@ -208,7 +199,7 @@ static facet_status read_regions(struct reader *r, const struct tree_node *list)
         issues_add(r->issues, list,
                    "conductivity: the list is empty; give {on: group, value: ...} for each group");
     TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *names, &names));
-    TRY(CALLOC(r->file->conductivity, list->n));
+    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *r->file->conductivity, &r->file->conductivity));
     r->file->n_conductivity = list->n;
     for (int i = 0; i < list->n; i++) {
         char name[NAME_BYTES];
@@ -217,7 +208,7 @@ static facet_status read_regions(struct reader *r, const struct tree_node *list)
         names[i] = reader_get(list->items[i], "conductivity[].on");
         region->place = reader_place(list->items[i]);
         snprintf(name, sizeof name, "conductivity.%d.value", i);
-        if (names[i]) TRY(base_strdup(names[i]->text, &region->on));
+        if (names[i]) region->on = names[i]->text;
         if (value) TRY(read_region_value(r, value, "conductivity[].value", name, region));
     }
     TRY(schema_check_duplicates(r->tree, r->issues, list->n, names, "group"));
@@ -232,14 +223,14 @@ static facet_status read_conductivity(struct reader *r) {
         TRY(read_regions(r, node));
         goto done;
     }
-    TRY(CALLOC(r->file->conductivity, 1));
+    TRY(tree_alloc(r->tree, sizeof *r->file->conductivity, &r->file->conductivity));
     r->file->n_conductivity = 1;
     if (node) {
         r->file->conductivity[0].place = reader_place(node);
         TRY(read_region_value(r, node, "conductivity", "conductivity", &r->file->conductivity[0]));
     } else {
         r->file->conductivity[0].n = 1;
-        TRY(base_strdup(schema_find("conductivity")->fallback, &r->file->conductivity[0].value[0].text));
+        r->file->conductivity[0].value[0].text = schema_find("conductivity")->fallback;
     }
 done:
     return status;
@@ -265,15 +256,18 @@ done:
 facet_status reader_read_tau(struct reader *r, const struct tree_node *discretization) {
     const struct tree_node *tau = reader_get(discretization, "discretization.tau");
     if (!tau) return FACET_OK;
-    if (r->file->discretization.method && strcmp(r->file->discretization.method, "hdg") != 0)
+    struct options *o = &r->file->options;
+    if (o->discretization != DISCRETIZATION_HDG)
         issues_add(r->issues, tau, "discretization.tau: belongs to method: hdg; %s has none",
-                   r->file->discretization.method);
+                   option_words[OPTION_DISCRETIZATION][o->discretization]);
     if (tau->kind == TREE_MAP) {
-        r->file->discretization.tau_hat = reader_number(tau, "discretization.tau.hat");
+        o->tau_hat = reader_number(tau, "discretization.tau.hat");
         return FACET_OK;
     }
-    return read_expression(r, discretization, "discretization.tau", "discretization",
-                           &r->file->discretization.tau);
+    facet_status status =
+        read_expression(r, discretization, "discretization.tau", "discretization", &r->file->tau);
+    o->tau = r->file->tau.text;
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------ boundary */
@@ -300,7 +294,7 @@ static facet_status read_condition(struct reader *r, const struct tree_node *ite
         char full[2 * NAME_BYTES];
         snprintf(full, sizeof full, "%s.on", name);
         reader_check_side(r, on, full, 1);
-        TRY(base_strdup(on->text, &boundary->on));
+        boundary->on = on->text;
     }
     if (r->file->equation == FACET_ELASTICITY) {
         TRY(reader_read_mechanical(r, item, name, boundary));
@@ -358,7 +352,7 @@ facet_status reader_read_boundary(struct reader *r) {
         goto done;
     }
     TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *names, &names));
-    TRY(CALLOC(r->file->boundary, list->n));
+    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *r->file->boundary, &r->file->boundary));
     r->file->n_boundary = list->n;
     for (int i = 0; i < list->n; i++) {
         names[i] = reader_get(list->items[i], "boundary[].on");

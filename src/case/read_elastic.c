@@ -5,17 +5,16 @@
 
 #include "base/memory.h"
 #include "case/reader.h"
+#include "problem/problem.h"
 
 #define NAME_BYTES 160
-/* Beyond this ratio of lambda to mu, rounding eats the digits of the solution. */
-#define LARGEST_RATIO 1e6
 
 /* ------------------------------------------------------------------------------------------ the equation */
 
 facet_equation reader_find_equation(const struct reader *r) {
     const struct tree_node *node = reader_get(r->tree->root, "equation");
-    int elastic = node ? strcmp(node->text, "elasticity") == 0 : tree_find(r->tree->root, "material") != NULL;
-    return elastic ? FACET_ELASTICITY : FACET_DIFFUSION;
+    if (node) return (facet_equation)schema_word(schema_find("equation"), node->text);
+    return tree_find(r->tree->root, "material") ? FACET_ELASTICITY : FACET_DIFFUSION;
 }
 
 int reader_refuse_key(struct reader *r, const struct tree_node *map, const char *prefix, const char *key) {
@@ -28,8 +27,7 @@ int reader_refuse_key(struct reader *r, const struct tree_node *map, const char 
 
 void reader_check_equation(struct reader *r) {
     const struct tree_node *root = r->tree->root, *discretization = reader_get(root, "discretization");
-    const struct tree_node *method = reader_get(discretization, "discretization.method"),
-                           *plane = tree_find(root, "plane");
+    const struct tree_node *plane = tree_find(root, "plane");
     if (r->file->equation == FACET_DIFFUSION) {
         reader_refuse_key(r, root, "", "material");
         reader_refuse_key(r, root, "", "plane");
@@ -38,33 +36,23 @@ void reader_check_equation(struct reader *r) {
     }
     reader_refuse_key(r, root, "", "conductivity");
     reader_refuse_key(r, root, "", "reaction");
-    if (method && strcmp(method->text, "hdg") != 0)
-        issues_add(r->issues, method,
-                   "discretization.method: %s belongs to equation: diffusion; elasticity has hdg",
-                   method->text);
     if (plane && r->dim == 3)
         issues_add(r->issues, plane, "plane: belongs to 2D, but the box has 3 dimensions; remove it");
 }
 
 /* ------------------------------------------------------------------------------------------ moduli */
 
-/* What can be said of the two numbers together; constants of a pair that is not complete are not set. */
+/* What can be said of the two numbers together, each being within its bounds; of E and nu the latter alone
+ * tells. Constants of a pair that is not complete are not set. */
 static void check_moduli(struct reader *r, const struct tree_node *map, const char *name, int young,
                          const struct reader_constant values[2]) {
-    double ratio;
-    if (young && values[1].is_constant && values[1].value >= 0.5) {
-        issues_add(r->issues, reader_get(map, "material.nu"),
-                   "%s.nu: must be below 0.5, not %.10g; for a nearly incompressible body give mu and lambda "
-                   "with lambda/mu <= 1e6",
-                   name, values[1].value);
-        return;
-    }
-    if (young ? !values[1].is_constant : !values[0].is_constant || !values[1].is_constant) return;
-    if (!young && !(values[0].value > 0.0)) return;
-    ratio = young ? 2.0 * values[1].value / (1.0 - 2.0 * values[1].value) : values[1].value / values[0].value;
-    if (ratio > LARGEST_RATIO * (1.0 + 1e-9))
-        issues_add(r->issues, map, "%s: lambda/mu is %.4g; use lambda/mu <= 1e6%s", name, ratio,
-                   young ? ", that is nu <= 0.4999995" : "");
+    const double pair[2] = {young ? 1.0 : values[0].value, values[1].value};
+    char fault[256];
+    int nu = young && pair[1] >= 0.5, good = young ? pair[1] > -1.0 : pair[0] > 0.0 && pair[1] >= 0.0;
+    if (!values[1].is_constant || !(young || values[0].is_constant) || !good) return;
+    if (problem_find_fault(young, pair, fault, sizeof fault) != NULL)
+        issues_add(r->issues, nu ? reader_get(map, "material.nu") : map, "%s%s: %s", name, nu ? ".nu" : "",
+                   fault);
 }
 
 static facet_status read_moduli(struct reader *r, const struct tree_node *map, const char *name,
@@ -73,23 +61,15 @@ static facet_status read_moduli(struct reader *r, const struct tree_node *map, c
     static const char *const rows[4] = {"material.mu", "material.lambda", "material.E", "material.nu"};
     facet_status status = FACET_OK;
     struct reader_constant values[2] = {{0}};
-    int given[4], lame, young;
-    for (int i = 0; i < 4; i++) given[i] = tree_find(map, keys[i]) != NULL;
-    lame = given[0] + given[1], young = given[2] + given[3];
+    int lame = 0, young = 0, one = 0;
+    for (int i = 0; i < 4; i++)
+        if (tree_find(map, keys[i])) *(i < 2 ? &lame : &young) += 1, one = i;
     if (lame > 0 && young > 0)
         issues_add(r->issues, map, "%s: mixes mu, lambda with E, nu; keep one pair", name);
     else if (lame + young == 0)
         issues_add(r->issues, map, "%s: needs mu and lambda, or E and nu", name);
     else if (lame + young == 1)
-        issues_add(r->issues, map, "%s: %s comes together with %s", name,
-                   given[0]   ? "mu"
-                   : given[1] ? "lambda"
-                   : given[2] ? "E"
-                              : "nu",
-                   given[0]   ? "lambda"
-                   : given[1] ? "mu"
-                   : given[2] ? "nu"
-                              : "E");
+        issues_add(r->issues, map, "%s: %s comes together with %s", name, keys[one], keys[one ^ 1]);
     material->which = young > 0 ? "E,nu" : "mu,lambda";
     for (int k = 0; k < 2; k++) {
         int i = k + (young > 0 ? 2 : 0);
@@ -107,8 +87,6 @@ done:
 facet_status reader_read_material(struct reader *r) {
     facet_status status = FACET_OK;
     const struct tree_node *root = r->tree->root, *node = reader_get(root, "material"), **names;
-    const struct tree_node *plane = reader_get(root, "plane");
-    if (plane) TRY(base_strdup(plane->text, &r->file->plane));
     if (!tree_find(root, "material"))
         issues_add(r->issues, root,
                    "missing key \"material\"; elasticity needs {mu: ..., lambda: ...} or {E: ..., nu: ...}");
@@ -118,7 +96,7 @@ facet_status reader_read_material(struct reader *r) {
         issues_add(r->issues, node,
                    "material: the list is empty; give {on: group, mu: ..., lambda: ...} for each group");
     TRY(tree_alloc(r->tree, (size_t)n * sizeof *names, &names));
-    TRY(CALLOC(r->file->material, n));
+    TRY(tree_alloc(r->tree, (size_t)n * sizeof *r->file->material, &r->file->material));
     r->file->n_material = n;
     for (int i = 0; i < n; i++) {
         char name[NAME_BYTES / 2] = "material";
@@ -130,7 +108,7 @@ facet_status reader_read_material(struct reader *r) {
             snprintf(name, sizeof name, "material.%d", i);
             names[i] = reader_get(item, "material[].on");
         }
-        if (names[i]) TRY(base_strdup(names[i]->text, &r->file->material[i].on));
+        if (names[i]) r->file->material[i].on = names[i]->text;
         TRY(read_moduli(r, item, name, &r->file->material[i]));
     }
     TRY(schema_check_duplicates(r->tree, r->issues, n, names, "group"));
@@ -140,16 +118,13 @@ done:
 
 /* ------------------------------------------------------------------------------------------ vectors */
 
-static int is_exact(const struct tree_node *node) {
-    return node->kind == TREE_SCALAR && strcmp(node->text, "exact") == 0;
-}
-
-static facet_status copy_exact(struct reader *r, const struct tree_node *node, const char *name,
-                               struct case_text *out) {
+int reader_take_exact(struct reader *r, const struct tree_node *node, const char *name,
+                      struct case_text *out) {
+    if (node->kind != TREE_SCALAR || strcmp(node->text, "exact") != 0) return 0;
     if (!tree_find(r->tree->root, "exact"))
         issues_add(r->issues, node, "%s: is exact, but the case gives no exact solution", name);
-    out->place = reader_place(node);
-    return base_strdup(node->text, &out->text);
+    *out = (struct case_text){node->text, reader_place(node)};
+    return 1;
 }
 
 /* A list of expressions; of boundary data some may be null, and all others exact. */
@@ -168,8 +143,7 @@ static facet_status read_components(struct reader *r, const struct tree_node *li
         snprintf(full, sizeof full, "%s.%d", name, i);
         if (schema_is_null(item)) {
             n_null++;
-        } else if (boundary && is_exact(item)) {
-            TRY(copy_exact(r, item, full, &out->texts[i]));
+        } else if (boundary && reader_take_exact(r, item, full, &out->texts[i])) {
             n_exact++;
         } else {
             TRY(reader_copy_expression(r, item, NULL, full, &out->texts[i], &constant));
@@ -198,17 +172,17 @@ facet_status reader_read_vector(struct reader *r, const struct tree_node *map, c
         issues_add(r->issues, node, "%s: diffusion has one unknown; write an expression, not a list", full);
         return FACET_OK;
     }
-    if (elastic && !(boundary && is_exact(node))) {
+    out->n = 1;
+    if (!elastic) return reader_copy_expression(r, node, row, full, &out->texts[0], &constant);
+    if (!boundary || !reader_take_exact(r, node, full, &out->texts[0])) {
+        out->n = 0;
         issues_add(r->issues, node, "%s: must be a list of %s%s, not \"%s\"", full,
                    r->dim == 2   ? "2 expressions"
                    : r->dim == 3 ? "3 expressions"
                                  : "2 expressions (3 in 3D)",
                    boundary ? ", or the word exact" : "", issues_word(node->text).text);
-        return FACET_OK;
     }
-    out->n = 1;
-    if (elastic) return copy_exact(r, node, full, &out->texts[0]);
-    return reader_copy_expression(r, node, row, full, &out->texts[0], &constant);
+    return FACET_OK;
 }
 
 /* ------------------------------------------------------------------------------------------ conditions */
@@ -228,19 +202,11 @@ static void check_components(struct reader *r, const struct tree_node *item, con
         return;
     }
     for (int c = 0; c < n; c++) {
-        int both = gives(&b->displacement, c) && gives(&b->traction, c);
-        int neither = !gives(&b->displacement, c) && !gives(&b->traction, c);
-        if (both)
-            issues_add(r->issues, item,
-                       "%s: the component %c is given by both displacement and traction; make it null in one "
-                       "of them",
-                       name, "xyz"[c]);
-        if (neither)
-            issues_add(
-                r->issues, item,
-                "%s: the component %c is given by neither displacement nor traction; give it in one of "
-                "them",
-                name, "xyz"[c]);
+        int both = gives(&b->displacement, c);
+        if (both != gives(&b->traction, c)) continue;
+        issues_add(r->issues, item, "%s: the component %c is given by %s displacement %s traction; %s", name,
+                   "xyz"[c], both ? "both" : "neither", both ? "and" : "nor",
+                   both ? "make it null in one of them" : "give it in one of them");
     }
 }
 
@@ -251,7 +217,6 @@ facet_status reader_read_mechanical(struct reader *r, const struct tree_node *it
     char prefix[NAME_BYTES];
     int foreign = 0, mechanical = tree_find(item, "displacement") || tree_find(item, "traction");
     const struct tree_node *pressure = tree_find(item, "gradient_pressure");
-    const char *formulation = r->file->discretization.formulation;
     snprintf(prefix, sizeof prefix, "%s.", name);
     for (int i = 0; i < 3; i++) foreign += reader_refuse_key(r, item, prefix, others[i]);
     boundary->condition = pressure ? CASE_GRADIENT_PRESSURE : CASE_MECHANICAL;
@@ -262,7 +227,7 @@ facet_status reader_read_mechanical(struct reader *r, const struct tree_node *it
     else if (!pressure && !mechanical && !foreign)
         issues_add(r->issues, item, "%s: needs a condition: displacement, traction or gradient_pressure",
                    name);
-    if (pressure && formulation && strcmp(formulation, "gradient") != 0)
+    if (pressure && r->file->options.formulation != FORMULATION_GRADIENT)
         issues_add(
             r->issues, pressure,
             "%s.gradient_pressure: belongs to discretization.formulation: gradient; for symmetric give "

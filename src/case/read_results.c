@@ -44,7 +44,6 @@ static enum form find_form(const struct reader *r, const struct known_field *kno
 /* Fields of the other equation or formulation; returns 0 after an issue. */
 static int check_owner(struct reader *r, const struct tree_node *node, const char *name) {
     const struct known_field *known = find_known(node->text);
-    const char *formulation = r->file->discretization.formulation;
     int elastic = r->file->equation == FACET_ELASTICITY;
     if (!known) return 1;
     if (elastic ? !known->of_elasticity : !known->of_diffusion) {
@@ -52,7 +51,7 @@ static int check_owner(struct reader *r, const struct tree_node *node, const cha
                    elastic ? "diffusion" : "elasticity");
         return 0;
     }
-    if (elastic && known->of_gradient && formulation && strcmp(formulation, "gradient") != 0) {
+    if (elastic && known->of_gradient && r->file->options.formulation != FORMULATION_GRADIENT) {
         issues_add(r->issues, node, "%s: %s belongs to discretization.formulation: gradient%s", name,
                    node->text,
                    strcmp(node->text, "u_star") == 0 ? "; u of symmetric has that order itself" : "");
@@ -63,16 +62,15 @@ static int check_owner(struct reader *r, const struct tree_node *node, const cha
 
 /* Fields that exist only under conditions. */
 static void check_field(struct reader *r, const struct tree_node *node, const char *name) {
-    const char *method = r->file->discretization.method;
+    int method = r->file->options.discretization;
     int star = is_any_of(node->text, "u_star", "q_star");
     if (!check_owner(r, node, name)) return;
-    int continuous = method && !strcmp(method, "continuous");
-    if (star && (continuous || (method && !strcmp(method, "condensed"))))
+    if (star && method != DISCRETIZATION_HDG)
         issues_add(r->issues, node, "%s: %s belongs to discretization.method: hdg; %s has u and q", name,
-                   node->text, method);
-    else if (continuous && !strcmp(node->text, "trace"))
+                   node->text, option_words[OPTION_DISCRETIZATION][method]);
+    else if (method == DISCRETIZATION_CONTINUOUS && !strcmp(node->text, "trace"))
         issues_add(r->issues, node, "%s: trace belongs to discretization.method: hdg and condensed", name);
-    else if (star && !r->file->discretization.postprocess)
+    else if (star && !r->file->options.postprocess)
         issues_add(r->issues, node, "%s: %s needs discretization.postprocess: true", name, node->text);
     if (!strcmp(node->text, "error") && !tree_find(r->tree->root, "exact"))
         issues_add(r->issues, node, "%s: error needs an exact solution", name);
@@ -87,17 +85,17 @@ facet_status reader_read_output(struct reader *r) {
         if (n < 5 || strcmp(file->text + n - 4, ".vtu") != 0 || file->text[n - 5] == '/')
             issues_add(r->issues, file, "output.file: must be a name that ends in .vtu, not \"%s\"",
                        issues_word(file->text).text);
-        TRY(base_strdup(file->text, &r->file->output.file));
+        r->file->output.file = file->text;
     }
     r->file->output.order = reader_integer(map, "output.order");
     if (!fields) goto done;
     if (fields->n == 0)
         issues_add(r->issues, fields, "output.fields: is empty; name a field, or leave the key out");
-    TRY(CALLOC(r->file->output.fields, fields->n));
+    TRY(tree_alloc(r->tree, (size_t)fields->n * sizeof *r->file->output.fields, &r->file->output.fields));
     r->file->output.n_fields = fields->n;
     for (int i = 0; i < fields->n; i++) {
         check_field(r, fields->items[i], "output.fields");
-        TRY(base_strdup(fields->items[i]->text, &r->file->output.fields[i]));
+        r->file->output.fields[i] = fields->items[i]->text;
     }
 done:
     return status;
@@ -129,8 +127,6 @@ static int is_same_point(const double a[3], const double b[3]) {
 /* Exactly one of at, take, along; returns 0 after an issue. */
 static int read_kind(struct value_reader *v) {
     static const char *const keys[3] = {"at", "take", "along"};
-    static const char *const takes[] = {"max", "min", "integral", "mean"};
-    static const enum case_take kinds[] = {CASE_MAX, CASE_MIN, CASE_INTEGRAL, CASE_MEAN};
     const struct tree_node *take = reader_get(v->item, "values[].take");
     int n = 0;
     for (int i = 0; i < 3; i++) n += tree_find(v->item, keys[i]) != NULL;
@@ -139,9 +135,9 @@ static int read_kind(struct value_reader *v) {
                    n ? "one, not several," : "one");
         return 0;
     }
-    v->value->take = tree_find(v->item, "along") ? CASE_ALONG : CASE_AT;
-    for (int i = 0; take && i < 4; i++)
-        if (!strcmp(take->text, takes[i])) v->value->take = kinds[i];
+    v->value->take = take ? (enum case_take)schema_word(schema_find("values[].take"), take->text)
+                     : tree_find(v->item, "along") ? CASE_ALONG
+                                                   : CASE_AT;
     return !tree_find(v->item, "take") || take;
 }
 
@@ -196,19 +192,18 @@ static void check_combination(struct value_reader *v) {
     check_through(v, field);
 }
 
-static facet_status read_value(struct value_reader *v) {
-    facet_status status = FACET_OK;
+static void read_value(struct value_reader *v) {
     const struct tree_node *component = reader_get(v->item, "values[].component");
     const struct tree_node *at = reader_get(v->item, "values[].at"), *on = reader_get(v->item, "values[].on");
     const struct tree_node *along = reader_get(v->item, "values[].along");
     v->value->place = reader_place(v->item);
     v->value->component = component ? component->text[0] - 'x' : -1;
     v->value->column = component && component->text[1] != '\0' ? component->text[1] - 'x' : -1;
-    TRY(reader_text(v->item, "values[].name", &v->value->name));
-    TRY(reader_text(v->item, "values[].field", &v->value->field));
-    TRY(reader_text(v->item, "values[].on", &v->value->on));
-    TRY(reader_text(v->item, "values[].file", &v->value->file));
-    if (!read_kind(v)) goto done;
+    v->value->name = reader_text(v->item, "values[].name");
+    v->value->field = reader_text(v->item, "values[].field");
+    v->value->on = reader_text(v->item, "values[].on");
+    v->value->file = reader_text(v->item, "values[].file");
+    if (!read_kind(v)) return;
     check_combination(v);
     if (at) copy_point(v, at, "at", v->value->from);
     if (along) {
@@ -223,8 +218,6 @@ static facet_status read_value(struct value_reader *v) {
         snprintf(full, sizeof full, "%s.on", v->name);
         reader_check_side(v->r, on, full, 0);
     }
-done:
-    return status;
 }
 
 facet_status reader_read_values(struct reader *r) {
@@ -232,13 +225,13 @@ facet_status reader_read_values(struct reader *r) {
     const struct tree_node *list = reader_get(r->tree->root, "values"), **names;
     if (!list) goto done;
     TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *names, &names));
-    TRY(CALLOC(r->file->values, list->n));
+    TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *r->file->values, &r->file->values));
     r->file->n_values = list->n;
     for (int i = 0; i < list->n; i++) {
         struct value_reader v = {.r = r, .item = list->items[i], .value = &r->file->values[i]};
         snprintf(v.name, sizeof v.name, "values.%d", i);
         names[i] = reader_get(v.item, "values[].name");
-        if (v.item->kind == TREE_MAP) TRY(read_value(&v));
+        if (v.item->kind == TREE_MAP) read_value(&v);
     }
     TRY(schema_check_duplicates(r->tree, r->issues, list->n, names, "value name"));
 done:

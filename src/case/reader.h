@@ -13,7 +13,9 @@ struct reader {
     struct tree *tree;
     struct issues *issues;
     struct case_file *file;
-    int dim; /* of the box; 0: not known (a mesh file, or a wrong box) */
+    int dim;        /* of the box; 0: not known (a mesh file, or a wrong box) */
+    int shape;      /* of its cells, by the words of the schema */
+    int alternates; /* its cubes are cut into five */
 };
 
 struct case_place reader_place(const struct tree_node *node);
@@ -23,8 +25,8 @@ const struct tree_node *reader_get(const struct tree_node *map, const char *row)
 /* The same as a value, or the default of the row. */
 int reader_integer(const struct tree_node *map, const char *row);
 double reader_number(const struct tree_node *map, const char *row);
-/* A copy of the text, of the default, or NULL. */
-facet_status reader_text(const struct tree_node *map, const char *row, char **text);
+/* The text, the default, or NULL. */
+const char *reader_text(const struct tree_node *map, const char *row);
 /* The names of the box's sides that carry conditions: "xmin", ...; their number, 0 for a mesh file. */
 int reader_sides(const struct reader *r, const char *sides[6]);
 /* Reports a name that is no side of the box. Says nothing about a mesh file's groups. */
@@ -53,6 +55,10 @@ facet_status reader_read_material(struct reader *r);
  * holds it ("": the file). Boundary data may be the word exact, as a whole or by components. */
 facet_status reader_read_vector(struct reader *r, const struct tree_node *map, const char *row,
                                 const char *name, int boundary, struct case_vector *out);
+/* Boundary data that are the word exact are taken as such; else it returns 0. name: of the key, for messages.
+ */
+int reader_take_exact(struct reader *r, const struct tree_node *node, const char *name,
+                      struct case_text *out);
 /* The condition of an item of `boundary` in elasticity. */
 facet_status reader_read_mechanical(struct reader *r, const struct tree_node *item, const char *name,
                                     struct case_boundary *boundary);

@@ -43,27 +43,16 @@ static void gather(struct text *errors, facet_status status, const struct case_f
 
 /* ------------------------------------------------------------------------------------------ mesh */
 
-static facet_status mesh_path(const struct case_file *file, struct text *path) {
-    if (file->mesh.file[0] == '/')
-        text_printf(path, "%s", file->mesh.file);
-    else
-        text_printf(path, "%s/%s", file->directory, file->mesh.file);
-    return path->status;
-}
-
 facet_status run_mesh(const struct case_file *file, facet_context *context, int refine, facet_mesh **mesh) {
     facet_status status = FACET_OK;
-    struct text path = {0};
     *mesh = NULL;
     if (file->mesh.is_box) {
         TRY(at_place(facet_mesh_create_box(context, &file->mesh.box, mesh), file, file->mesh.place));
     } else {
-        TRY(mesh_path(file, &path));
-        TRY(facet_mesh_read(context, path.data, mesh));
+        TRY(facet_mesh_read(context, file->mesh.path, mesh));
     }
     TRY(at_place(facet_mesh_refine(*mesh, file->mesh.refine + refine), file, file->mesh.place));
 done:
-    text_free(&path);
     if (status != FACET_OK) facet_mesh_destroy(mesh);
     return status;
 }
@@ -81,25 +70,19 @@ static facet_status check_part(const struct facet_mesh *mesh, const char *part) 
                      part, names);
 }
 
-static facet_status check_region(const struct facet_mesh *mesh, const struct case_region_value *region) {
+/* on: NULL, or a group of cells; prefix: of the message. */
+static facet_status check_group(const struct facet_mesh *mesh, const char *prefix, const char *on) {
     char names[512];
-    if (region->n != 1 && region->n != mesh->dim * mesh->dim)
-        return base_fail(FACET_ERROR_INPUT,
-                         "conductivity: a matrix of %d entries for a mesh of %d dimensions", region->n,
-                         mesh->dim);
-    if (region->on == NULL || mesh_find_group(mesh, region->on, mesh->dim) != NULL) return FACET_OK;
+    if (on == NULL || mesh_find_group(mesh, on, mesh->dim) != NULL) return FACET_OK;
     mesh_group_names(mesh, mesh->dim, names, sizeof names);
-    return base_fail(FACET_ERROR_INPUT, "there is no group of cells '%s' in the mesh; its groups are: %s",
-                     region->on, names);
+    return base_fail(FACET_ERROR_INPUT, "%sthere is no group of cells '%s' in the mesh; its groups are: %s",
+                     prefix, on, names);
 }
 
-static facet_status check_material(const struct facet_mesh *mesh, const struct case_material *material) {
-    char names[512];
-    if (material->on == NULL || mesh_find_group(mesh, material->on, mesh->dim) != NULL) return FACET_OK;
-    mesh_group_names(mesh, mesh->dim, names, sizeof names);
-    return base_fail(FACET_ERROR_INPUT,
-                     "material: there is no group of cells '%s' in the mesh; its groups are: %s",
-                     material->on, names);
+static facet_status check_region(const struct facet_mesh *mesh, const struct case_region_value *region) {
+    if (region->n == 1 || region->n == mesh->dim * mesh->dim) return check_group(mesh, "", region->on);
+    return base_fail(FACET_ERROR_INPUT, "conductivity: a matrix of %d entries for a mesh of %d dimensions",
+                     region->n, mesh->dim);
 }
 
 /* The word exact alone stands for all components. */
@@ -164,7 +147,7 @@ static facet_status check_names(const struct case_file *file, const struct facet
     for (int i = 0; i < file->n_conductivity; i++)
         gather(&errors, check_region(mesh, &file->conductivity[i]), file, file->conductivity[i].place);
     for (int i = 0; i < file->n_material; i++)
-        gather(&errors, check_material(mesh, &file->material[i]), file, file->material[i].place);
+        gather(&errors, check_group(mesh, "material: ", file->material[i].on), file, file->material[i].place);
     gather(&errors, check_vector(mesh, "source", &file->source), file, file->source.place);
     gather(&errors, check_vector(mesh, "exact", &file->exact), file, file->exact.place);
     for (int i = 0; i < file->n_boundary; i++) {
@@ -233,19 +216,14 @@ done:
     return status;
 }
 
-static facet_status set_source(const struct case_file *file, facet_problem *problem) {
+/* The source or the exact solution, where there is one. */
+static facet_status set_function(facet_problem *problem, const struct case_vector *vector,
+                                 facet_status (*set)(facet_problem *, const char *),
+                                 facet_status (*set_vector)(facet_problem *, int, const char *const *)) {
     const char *texts[3];
-    if (file->source.n == 0) return FACET_OK;
-    if (file->equation == FACET_DIFFUSION)
-        return facet_problem_set_source(problem, file->source.texts[0].text);
-    return facet_problem_set_vector_source(problem, spread(problem, &file->source, texts), texts);
-}
-
-static facet_status set_exact(const struct case_file *file, facet_problem *problem) {
-    const char *texts[3];
-    if (file->exact.n == 0) return FACET_OK;
-    if (file->equation == FACET_DIFFUSION) return facet_problem_set_exact(problem, file->exact.texts[0].text);
-    return facet_problem_set_vector_exact(problem, spread(problem, &file->exact, texts), texts);
+    if (vector->n == 0) return FACET_OK;
+    if (problem->shared->equation == FACET_DIFFUSION) return set(problem, vector->texts[0].text);
+    return set_vector(problem, spread(problem, vector, texts), texts);
 }
 
 static facet_status set_condition(facet_problem *problem, const struct case_boundary *boundary) {
@@ -263,36 +241,10 @@ static facet_status set_condition(facet_problem *problem, const struct case_boun
     return base_fail(FACET_ERROR_INPUT, "unknown boundary condition");
 }
 
-static void choose_options(const struct case_file *file, int degree, facet_options *options) {
-    facet_options_default(options);
-    options->discretization = file->discretization.method;
-    options->degree = degree > 0 ? degree : file->discretization.degree;
-    options->formulation = file->discretization.formulation;
-    options->plane = file->plane;
-    options->operator_name = file->discretization.operator_name;
-    options->tau = file->discretization.tau.text;
-    options->tau_hat = file->discretization.tau_hat;
-    options->postprocess = file->discretization.postprocess;
-    options->method = file->solver.method;
-    options->preconditioner = file->solver.preconditioner;
-    options->cycle = file->solver.cycle;
-    options->smoother = file->solver.smoother;
-    options->smoother_degree = file->solver.smoother_degree;
-    options->precision = file->solver.precision;
-    if (strcmp(file->solver.coarse_device, "same") != 0) options->coarse_device = file->solver.coarse_device;
-    options->coarse_unknowns = file->solver.coarse_unknowns;
-    options->degrees = file->solver.degrees;
-    options->fill = file->solver.fill;
-    options->rtol = file->solver.rtol;
-    options->max_iterations = file->solver.max_iterations;
-}
-
 /* Overlaps, boundary faces without a condition: what only shows when everything is in place. */
 static facet_status check_complete(const struct case_file *file, const facet_problem *problem) {
     struct problem_resolved resolved;
-    facet_options options;
-    choose_options(file, 0, &options);
-    facet_status status = problem_resolve(problem->shared, &options, &resolved);
+    facet_status status = problem_resolve(problem->shared, &file->options, &resolved);
     if (status != FACET_OK) return in_file(status, file);
     problem_resolved_destroy(&resolved);
     return FACET_OK;
@@ -309,8 +261,12 @@ facet_status run_problem(const struct case_file *file, facet_context *context, c
     TRY(set_material(file, *problem));
     if (file->reaction.text != NULL)
         TRY(at_place(facet_problem_set_reaction(*problem, file->reaction.text), file, file->reaction.place));
-    TRY(at_place(set_source(file, *problem), file, file->source.place));
-    TRY(at_place(set_exact(file, *problem), file, file->exact.place));
+    TRY(at_place(
+        set_function(*problem, &file->source, facet_problem_set_source, facet_problem_set_vector_source),
+        file, file->source.place));
+    TRY(at_place(
+        set_function(*problem, &file->exact, facet_problem_set_exact, facet_problem_set_vector_exact), file,
+        file->exact.place));
     for (int i = 0; i < file->n_boundary; i++)
         TRY(at_place(set_condition(*problem, &file->boundary[i]), file, file->boundary[i].place));
     TRY(check_complete(file, *problem));
@@ -351,15 +307,11 @@ static facet_status compare_targets(const struct case_file *file, int n, const s
 facet_status run_check_targets(const struct case_file *file, const struct run_options *options) {
     facet_status status = FACET_OK;
     struct target *targets = NULL;
-    struct text mesh = {0};
     int n = 0;
     const char *output = options->output != NULL ? options->output : file->output.file;
     TRY(ALLOC(targets, file->n_values + 4));
     targets[n++] = (struct target){.path = file->path, .what = "the case file"};
-    if (!file->mesh.is_box) {
-        TRY(mesh_path(file, &mesh));
-        targets[n++] = (struct target){.path = mesh.data, .what = "the mesh file"};
-    }
+    if (!file->mesh.is_box) targets[n++] = (struct target){.path = file->mesh.path, .what = "the mesh file"};
     if (output != NULL && !options->no_files)
         targets[n++] = (struct target){.path = output, .what = "the output", .written = 1};
     if (options->json != NULL)
@@ -375,7 +327,6 @@ facet_status run_check_targets(const struct case_file *file, const struct run_op
         if (targets[i].written) TRY(file_check(targets[i].path));
 done:
     base_free(&targets);
-    text_free(&mesh);
     return status;
 }
 
@@ -419,9 +370,7 @@ static facet_status make_report(struct run *run) {
 
 facet_status run_check_data(const struct case_file *file, const facet_problem *problem,
                             struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
-    facet_options options;
-    choose_options(file, 0, &options);
-    return in_file(problem_check_data(problem, &options, mismatch, unknowns), file);
+    return in_file(problem_check_data(problem, &file->options, mismatch, unknowns), file);
 }
 
 /* The targets, the mesh and the problem on it, with its data looked at; begun: see struct run_options. */
@@ -443,10 +392,10 @@ done:
 static facet_status solve(struct run *run) {
     facet_status status = FACET_OK;
     const struct case_file *file = run->file;
-    facet_options options;
-    choose_options(file, run->degree, &options);
+    struct options options = file->options;
+    options.degree = run->degree;
     options.watch = run->watched;
-    TRY(in_file(facet_solver_create(run->problem, &options, &run->solver), file));
+    TRY(in_file(solver_create(run->problem, &options, NULL, &run->solver), file));
     TRY(base_check_interrupt());
     TRY(in_file(facet_solver_solve(run->solver, NULL, NULL), file));
     TRY(base_check_interrupt());
@@ -497,7 +446,7 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
     if (options == NULL) options = &defaults;
     double begin = options->begun > 0.0 ? options->begun : base_seconds();
     *run = (struct run){.file = file, .context = context, .watched = options->watch};
-    run->degree = options->degree > 0 ? options->degree : file->discretization.degree;
+    run->degree = options->degree > 0 ? options->degree : file->options.degree;
     if (!options->no_files) run->output = options->output != NULL ? options->output : file->output.file;
     TRY(prepare(run, options));
     TRY(solve(run));

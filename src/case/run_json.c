@@ -92,7 +92,7 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     json_string(json, "device", facet_context_device(run->context));
     json_integer(json, "threads", facet_context_threads(run->context));
     json_integer(json, "dimension", run->mesh->dim);
-    json_string(json, "method", run->file->discretization.method);
+    json_string(json, "method", option_words[OPTION_DISCRETIZATION][run->file->options.discretization]);
     json_string(json, "equation", run->file->equation == FACET_ELASTICITY ? "elasticity" : "diffusion");
     json_integer(json, "degree", run->degree);
     json_object_begin(json, "mesh");

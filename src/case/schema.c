@@ -5,435 +5,240 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "problem/options.h"
+
+/* A row: path, types, help, and what else there is. */
+#define ROW(path_, types_, help_, ...)                                                                       \
+    { .path = path_, .types = types_, .help = help_, __VA_ARGS__ }
+#define REQUIRED             .flags = SCHEMA_REQUIRED
+#define FROM(least)          .flags = SCHEMA_FROM, .min = (least)
+#define ABOVE(least)         .flags = SCHEMA_ABOVE, .min = (least)
+#define FROM_TO(least, most) .flags = SCHEMA_FROM | SCHEMA_TO, .min = (least), .max = (most)
+#define COUNT(a, b)          .least = (a), .most = (b)
+#define WORDS(...)                                                                                           \
+    .words = (const char *const[]) {                                                                         \
+        __VA_ARGS__, NULL                                                                                    \
+    }
+#define OPTION(key) .words = option_words[OPTION_##key]
+
 static const struct schema_entry table[] = {
-    {.path = "title", .types = SCHEMA_TEXT, .help = "What the case is about; appears in the output."},
-    {.path = "parameters", .types = SCHEMA_NAMES, .help = "Names with numbers, to be used in expressions."},
-    {.path = "mesh",
-     .types = SCHEMA_MAP,
-     .flags = SCHEMA_REQUIRED,
-     .help = "The domain and its cells: a `box` or a `file`."},
-    {.path = "equation",
-     .types = SCHEMA_WORD,
-     .flags = SCHEMA_REQUIRED,
-     .words = {"diffusion", "elasticity"},
-     .help =
-         "`diffusion`: reaction u - div(conductivity grad u) = source. `elasticity`: -div sigma = source, "
-         "sigma = 2 mu eps(u) + lambda (div u) I, with the displacement u."},
-    {.path = "conductivity",
-     .types = SCHEMA_EXPRESSION | SCHEMA_MATRIX | SCHEMA_LIST,
-     .flags = SCHEMA_ABOVE,
-     .min = 0,
-     .fallback = "1",
-     .help =
-         "K, positive; a matrix must be symmetric and positive definite. By group: a list of `on`, `value`. "
-         "Diffusion."},
-    {.path = "reaction",
-     .types = SCHEMA_EXPRESSION,
-     .flags = SCHEMA_FROM,
-     .min = 0,
-     .fallback = "0",
-     .help = "The factor of u, not negative. Diffusion."},
-    {.path = "material",
-     .types = SCHEMA_MAP | SCHEMA_LIST,
-     .help = "The elastic moduli: `mu` and `lambda`, or `E` and `nu`. By group: a list of these with `on`. "
-             "Required by elasticity."},
-    {.path = "plane",
-     .types = SCHEMA_WORD,
-     .words = {"strain", "stress"},
-     .fallback = "strain",
-     .help = "Elasticity in 2D: no strain, or no stress, across the plane."},
-    {.path = "source",
-     .types = SCHEMA_EXPRESSION | SCHEMA_VECTOR,
-     .fallback = "0",
-     .help = "The right-hand side f; the body force of elasticity is a list. Excluded by `exact`."},
-    {.path = "exact",
-     .types = SCHEMA_EXPRESSION | SCHEMA_VECTOR,
-     .help =
-         "The exact solution, when known (of elasticity a list): the source is derived from it, errors "
-         "are measured against it, boundary data may be the word `exact`, and parts not named get "
-         "`dirichlet: exact` or `displacement: exact`. It must be smooth inside every cell; kinks may lie "
-         "along the borders of cells only."},
-    {.path = "boundary",
-     .types = SCHEMA_LIST,
-     .help = "The boundary conditions. Without `exact`, every part of the boundary needs one."},
-    {.path = "discretization", .types = SCHEMA_MAP, .help = "The method and its order."},
-    {.path = "solver", .types = SCHEMA_MAP, .help = "How the trace system is solved."},
-    {.path = "output", .types = SCHEMA_MAP, .help = "The file for ParaView."},
-    {.path = "values", .types = SCHEMA_LIST, .help = "Numbers wanted from the solution."},
+    ROW("title", SCHEMA_TEXT, "What the case is about; appears in the output."),
+    ROW("parameters", SCHEMA_NAMES, "Names with numbers, to be used in expressions."),
+    ROW("mesh", SCHEMA_MAP, "The domain and its cells: a `box` or a `file`.", REQUIRED),
+    ROW("equation", SCHEMA_WORD,
+        "`diffusion`: reaction u - div(conductivity grad u) = source. `elasticity`: -div sigma = source, "
+        "sigma = 2 mu eps(u) + lambda (div u) I, with the displacement u.",
+        REQUIRED, WORDS("diffusion", "elasticity")),
+    ROW("conductivity", SCHEMA_EXPRESSION | SCHEMA_MATRIX | SCHEMA_LIST,
+        "K, positive; a matrix must be symmetric and positive definite. By group: a list of `on`, `value`. "
+        "Diffusion.",
+        ABOVE(0), .fallback = "1"),
+    ROW("reaction", SCHEMA_EXPRESSION, "The factor of u, not negative. Diffusion.", FROM(0), .fallback = "0"),
+    ROW("material", SCHEMA_MAP | SCHEMA_LIST,
+        "The elastic moduli: `mu` and `lambda`, or `E` and `nu`. By group: a list of these with `on`. "
+        "Required by elasticity."),
+    ROW("plane", SCHEMA_WORD, "Elasticity in 2D: no strain, or no stress, across the plane.", OPTION(PLANE),
+        .fallback = "strain"),
+    ROW("source", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
+        "The right-hand side f; the body force of elasticity is a list. Excluded by `exact`.",
+        .fallback = "0"),
+    ROW("exact", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
+        "The exact solution, when known (of elasticity a list): the source is derived from it, errors are "
+        "measured against it, boundary data may be the word `exact`, and parts not named get `dirichlet: "
+        "exact` or `displacement: exact`. It must be smooth inside every cell; kinks may lie along the "
+        "borders of cells only."),
+    ROW("boundary", SCHEMA_LIST,
+        "The boundary conditions. Without `exact`, every part of the boundary needs one."),
+    ROW("discretization", SCHEMA_MAP, "The method and its order."),
+    ROW("solver", SCHEMA_MAP, "How the trace system is solved."),
+    ROW("output", SCHEMA_MAP, "The file for ParaView."),
+    ROW("values", SCHEMA_LIST, "Numbers wanted from the solution."),
 
-    {.path = "mesh.box",
-     .types = SCHEMA_MAP,
-     .help = "A box cut into cells. Its sides are called xmin, xmax, ymin, ymax, in 3D also zmin, zmax."},
-    {.path = "mesh.box.lower",
-     .types = SCHEMA_NUMBERS,
-     .least = 2,
-     .most = 3,
-     .help = "The lower corner. Required, unless `coordinates` are given."},
-    {.path = "mesh.box.upper",
-     .types = SCHEMA_NUMBERS,
-     .least = 2,
-     .most = 3,
-     .help = "The upper corner. Required, unless `coordinates` are given."},
-    {.path = "mesh.box.cells",
-     .types = SCHEMA_INTEGERS,
-     .flags = SCHEMA_FROM | SCHEMA_TO,
-     .min = 1,
-     .max = 1000000,
-     .least = 2,
-     .most = 3,
-     .help = "Cells in each direction. Required, unless `coordinates` are given."},
-    {.path = "mesh.box.coordinates",
-     .types = SCHEMA_MAP,
-     .help = "Instead of `lower`, `upper` and `cells`: where the cells begin and end, for a graded box."},
-    {.path = "mesh.box.coordinates.x",
-     .types = SCHEMA_NUMBERS,
-     .flags = SCHEMA_REQUIRED,
-     .least = 2,
-     .help = "Increasing numbers."},
-    {.path = "mesh.box.coordinates.y",
-     .types = SCHEMA_NUMBERS,
-     .flags = SCHEMA_REQUIRED,
-     .least = 2,
-     .help = "Increasing numbers."},
-    {.path = "mesh.box.coordinates.z", .types = SCHEMA_NUMBERS, .least = 2, .help = "Increasing numbers."},
-    {.path = "mesh.box.shape",
-     .types = SCHEMA_WORD,
-     .words = {"triangle", "quad", "tet", "hex"},
-     .help = "The shape of the cells: `triangle` (default) or `quad` in 2D, `tet` (default) or `hex` in 3D."},
-    {.path = "mesh.box.split",
-     .types = SCHEMA_WORD,
-     .words = {"right", "left", "alternating", "six", "five"},
-     .help = "How quads are cut into triangles: `right` (default) from lower left to upper right, `left` the "
-             "other way, `alternating` by turns; how cubes are cut into tets: `six` (default), every cube "
-             "alike, or `five`, by turns mirror images, which needs an even number of cells in periodic "
-             "directions."},
-    {.path = "mesh.box.periodic",
-     .types = SCHEMA_WORDS,
-     .words = {"x", "y", "z"},
-     .help = "Directions in which opposite sides are joined; these sides then carry no condition."},
-    {.path = "mesh.file",
-     .types = SCHEMA_TEXT,
-     .help =
-         "A Gmsh file (MSH 2.2 or 4.1), relative to the case file. Its physical groups name the parts of the "
-         "boundary and the regions."},
-    {.path = "mesh.refine",
-     .types = SCHEMA_INTEGER,
-     .flags = SCHEMA_FROM | SCHEMA_TO,
-     .min = 0,
-     .max = 16,
-     .fallback = "0",
-     .help = "How many times every cell is split in halves in each direction."},
+    ROW("mesh.box", SCHEMA_MAP,
+        "A box cut into cells. Its sides are called xmin, xmax, ymin, ymax, in 3D also zmin, zmax."),
+    ROW("mesh.box.lower", SCHEMA_NUMBERS, "The lower corner. Required, unless `coordinates` are given.",
+        COUNT(2, 3)),
+    ROW("mesh.box.upper", SCHEMA_NUMBERS, "The upper corner. Required, unless `coordinates` are given.",
+        COUNT(2, 3)),
+    ROW("mesh.box.cells", SCHEMA_INTEGERS,
+        "Cells in each direction. Required, unless `coordinates` are given.", FROM_TO(1, 1000000),
+        COUNT(2, 3)),
+    ROW("mesh.box.coordinates", SCHEMA_MAP,
+        "Instead of `lower`, `upper` and `cells`: where the cells begin and end, for a graded box."),
+    ROW("mesh.box.coordinates.x", SCHEMA_NUMBERS, "Increasing numbers.", REQUIRED, .least = 2),
+    ROW("mesh.box.coordinates.y", SCHEMA_NUMBERS, "Increasing numbers.", REQUIRED, .least = 2),
+    ROW("mesh.box.coordinates.z", SCHEMA_NUMBERS, "Increasing numbers.", .least = 2),
+    ROW("mesh.box.shape", SCHEMA_WORD,
+        "The shape of the cells: `triangle` (default) or `quad` in 2D, `tet` (default) or `hex` in 3D.",
+        WORDS("triangle", "quad", "tet", "hex")),
+    ROW("mesh.box.split", SCHEMA_WORD,
+        "How quads are cut into triangles: `right` (default) from lower left to upper right, `left` the "
+        "other way, `alternating` by turns; how cubes are cut into tets: `six` (default), every cube alike, "
+        "or `five`, by turns mirror images, which needs an even number of cells in periodic directions.",
+        WORDS("right", "left", "alternating", "six", "five")),
+    ROW("mesh.box.periodic", SCHEMA_WORDS,
+        "Directions in which opposite sides are joined; these sides then carry no condition.",
+        WORDS("x", "y", "z")),
+    ROW("mesh.file", SCHEMA_TEXT,
+        "A Gmsh file (MSH 2.2 or 4.1), relative to the case file. Its physical groups name the parts of the "
+        "boundary and the regions."),
+    ROW("mesh.refine", SCHEMA_INTEGER, "How many times every cell is split in halves in each direction.",
+        FROM_TO(0, 16), .fallback = "0"),
 
-    {.path = "conductivity[].on",
-     .types = SCHEMA_TEXT,
-     .flags = SCHEMA_REQUIRED,
-     .help = "A group of cells of the mesh."},
-    {.path = "conductivity[].value",
-     .types = SCHEMA_EXPRESSION | SCHEMA_MATRIX,
-     .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE,
-     .min = 0,
-     .help = "K there."},
+    ROW("conductivity[].on", SCHEMA_TEXT, "A group of cells of the mesh.", REQUIRED),
+    ROW("conductivity[].value", SCHEMA_EXPRESSION | SCHEMA_MATRIX, "K there.",
+        .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE, .min = 0),
 
-    {.path = "material.mu",
-     .types = SCHEMA_EXPRESSION,
-     .flags = SCHEMA_ABOVE,
-     .min = 0,
-     .help = "The shear modulus, with `lambda`."},
-    {.path = "material.lambda",
-     .types = SCHEMA_EXPRESSION,
-     .flags = SCHEMA_FROM,
-     .min = 0,
-     .help = "Lame's first parameter, with `mu`; at most 1e6 mu."},
-    {.path = "material.E",
-     .types = SCHEMA_EXPRESSION,
-     .flags = SCHEMA_ABOVE,
-     .min = 0,
-     .help = "Young's modulus, with `nu`."},
-    {.path = "material.nu",
-     .types = SCHEMA_EXPRESSION,
-     .flags = SCHEMA_ABOVE,
-     .min = -1,
-     .help = "Poisson's ratio, with `E`: below 0.5, and so far that lambda is at most 1e6 mu."},
-    {.path = "material[].on",
-     .types = SCHEMA_TEXT,
-     .flags = SCHEMA_REQUIRED,
-     .help = "A group of cells of the mesh."},
-    {.path = "material[].mu",
-     .types = SCHEMA_EXPRESSION,
-     .flags = SCHEMA_ABOVE,
-     .min = 0,
-     .help = "The shear modulus, with `lambda`."},
-    {.path = "material[].lambda",
-     .types = SCHEMA_EXPRESSION,
-     .flags = SCHEMA_FROM,
-     .min = 0,
-     .help = "Lame's first parameter, with `mu`; at most 1e6 mu."},
-    {.path = "material[].E",
-     .types = SCHEMA_EXPRESSION,
-     .flags = SCHEMA_ABOVE,
-     .min = 0,
-     .help = "Young's modulus, with `nu`."},
-    {.path = "material[].nu",
-     .types = SCHEMA_EXPRESSION,
-     .flags = SCHEMA_ABOVE,
-     .min = -1,
-     .help = "Poisson's ratio, with `E`: below 0.5, and so far that lambda is at most 1e6 mu."},
+    ROW("material[].on", SCHEMA_TEXT, "A group of cells of the mesh.", REQUIRED),
+    ROW("material.mu", SCHEMA_EXPRESSION, "The shear modulus, with `lambda`.", ABOVE(0)),
+    ROW("material.lambda", SCHEMA_EXPRESSION, "Lame's first parameter, with `mu`; at most 1e6 mu.", FROM(0)),
+    ROW("material.E", SCHEMA_EXPRESSION, "Young's modulus, with `nu`.", ABOVE(0)),
+    ROW("material.nu", SCHEMA_EXPRESSION,
+        "Poisson's ratio, with `E`: below 0.5, and so far that lambda is at most 1e6 mu.", ABOVE(-1)),
 
-    {.path = "boundary[].on",
-     .types = SCHEMA_TEXT,
-     .flags = SCHEMA_REQUIRED,
-     .help = "A side of the box or a physical group of the mesh file; `rest` for all parts not named."},
-    {.path = "boundary[].dirichlet",
-     .types = SCHEMA_EXPRESSION,
-     .help = "u = g; this is g, or the word `exact`."},
-    {.path = "boundary[].neumann",
-     .types = SCHEMA_EXPRESSION,
-     .help = "K grad u . n = g, with the outer normal n; this is g, or the word `exact`."},
-    {.path = "boundary[].robin", .types = SCHEMA_MAP, .help = "K grad u . n + a u = g."},
-    {.path = "boundary[].robin.a",
-     .types = SCHEMA_EXPRESSION,
-     .flags = SCHEMA_REQUIRED | SCHEMA_FROM,
-     .min = 0,
-     .help = "a, not negative."},
-    {.path = "boundary[].robin.g",
-     .types = SCHEMA_EXPRESSION,
-     .flags = SCHEMA_REQUIRED,
-     .help = "g, or the word `exact`."},
-    {.path = "boundary[].displacement",
-     .types = SCHEMA_EXPRESSION | SCHEMA_VECTOR,
-     .flags = SCHEMA_NULL,
-     .help = "Elasticity: u = g; a list, or the word `exact`. A component that `traction` gives is `null`."},
-    {.path = "boundary[].traction",
-     .types = SCHEMA_EXPRESSION | SCHEMA_VECTOR,
-     .flags = SCHEMA_NULL,
-     .help =
-         "Elasticity: sigma n = t, with the outer normal n; a list, or the word `exact`. A component that "
-         "`displacement` gives is `null`."},
-    {.path = "boundary[].gradient_pressure",
-     .types = SCHEMA_EXPRESSION | SCHEMA_VECTOR,
-     .help =
-         "Elasticity, `formulation: gradient`: (mu grad u - p I) n = g, p = -(mu + lambda) div u; a list, "
-         "or the word `exact`."},
+    ROW("boundary[].on", SCHEMA_TEXT,
+        "A side of the box or a physical group of the mesh file; `rest` for all parts not named.", REQUIRED),
+    ROW("boundary[].dirichlet", SCHEMA_EXPRESSION, "u = g; this is g, or the word `exact`."),
+    ROW("boundary[].neumann", SCHEMA_EXPRESSION,
+        "K grad u . n = g, with the outer normal n; this is g, or the word `exact`."),
+    ROW("boundary[].robin", SCHEMA_MAP, "K grad u . n + a u = g."),
+    ROW("boundary[].robin.a", SCHEMA_EXPRESSION, "a, not negative.", .flags = SCHEMA_REQUIRED | SCHEMA_FROM,
+        .min = 0),
+    ROW("boundary[].robin.g", SCHEMA_EXPRESSION, "g, or the word `exact`.", REQUIRED),
+    ROW("boundary[].displacement", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
+        "Elasticity: u = g; a list, or the word `exact`. A component that `traction` gives is `null`.",
+        .flags = SCHEMA_NULL),
+    ROW("boundary[].traction", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
+        "Elasticity: sigma n = t, with the outer normal n; a list, or the word `exact`. A component that "
+        "`displacement` gives is `null`.",
+        .flags = SCHEMA_NULL),
+    ROW("boundary[].gradient_pressure", SCHEMA_EXPRESSION | SCHEMA_VECTOR,
+        "Elasticity, `formulation: gradient`: (mu grad u - p I) n = g, p = -(mu + lambda) div u; a list, or "
+        "the word `exact`."),
 
-    {.path = "discretization.method",
-     .types = SCHEMA_WORD,
-     .words = {"hdg", "condensed", "continuous"},
-     .fallback = "hdg",
-     .help =
-         "`hdg`: hybridized discontinuous Galerkin. `condensed`: continuous elements, condensed to their "
-         "boundaries, without `tau`, `u_star` and `q_star`, and with q = -K grad u. `continuous`: the same "
-         "elements solved whole (cui2024), for a `box` of quads or hexes with Dirichlet, Neumann and "
-         "periodic "
-         "sides, and a conductivity and a reaction that are numbers in every cell."},
-    {.path = "discretization.degree",
-     .types = SCHEMA_INTEGER,
-     .flags = SCHEMA_FROM | SCHEMA_TO,
-     .min = 1,
-     .max = 32,
-     .fallback = "3",
-     .help =
-         "The polynomial degree: to 16, and to 32 on boxes with the operator `tensor`; of `continuous` to "
-         "15."},
-    {.path = "discretization.operator",
-     .types = SCHEMA_WORD,
-     .words = {"auto", "mapped", "tensor"},
-     .fallback = "auto",
-     .help =
-         "How the matrix of a cell acts. `mapped`: dense, for all cells. `tensor`: factored into matrices of "
-         "one dimension, for a `box` of quads or hexes with Dirichlet, Neumann and periodic sides, a "
-         "conductivity and a reaction that are numbers in every cell, and a `tau` that follows the "
-         "conductivity (as the default does). `auto`: `tensor` where it applies and nothing else is asked "
-         "for "
-         "that needs `mapped`, as `condensed` does. The line `method` of a run names the operator unless it "
-         "is `mapped`, with the "
-         "reason where that was not expected on a box; the JSON has no key for it."},
-    {.path = "discretization.formulation",
-     .types = SCHEMA_WORD,
-     .words = {"symmetric", "gradient"},
-     .fallback = "symmetric",
-     .help =
-         "Elasticity: `symmetric` has the stress as unknown and the displacement one degree higher; "
-         "`gradient` has H = grad u and p = -(mu + lambda) div u, one mu for the whole body, and `u_star` "
-         "one degree higher."},
-    {.path = "discretization.tau",
-     .types = SCHEMA_EXPRESSION | SCHEMA_MAP,
-     .flags = SCHEMA_ABOVE,
-     .min = 0,
-     .help = "The stabilization, positive; by default the mean conductivity of the cell over the size of the "
-             "domain. In `formulation: symmetric` it is divided by the size of the cell."},
-    {.path = "discretization.tau.hat",
-     .types = SCHEMA_NUMBER,
-     .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE,
-     .min = 0,
-     .help = "tau = 2 hat / h, with the size h of the cell. It does not follow the conductivity: where that "
-             "jumps, the operator `tensor` does not apply."},
-    {.path = "discretization.postprocess",
-     .types = SCHEMA_BOOLEAN,
-     .fallback = "true",
-     .help = "Compute u_star, which converges one order faster than u, and the conforming flux q_star."},
+    ROW("discretization.method", SCHEMA_WORD,
+        "`hdg`: hybridized discontinuous Galerkin. `condensed`: continuous elements, condensed to their "
+        "boundaries, without `tau`, `u_star` and `q_star`, and with q = -K grad u. `continuous`: the same "
+        "elements solved whole (cui2024), for a `box` of quads or hexes with Dirichlet, Neumann and periodic "
+        "sides, and a conductivity and a reaction that are numbers in every cell.",
+        OPTION(DISCRETIZATION), .fallback = "hdg"),
+    ROW("discretization.degree", SCHEMA_INTEGER,
+        "The polynomial degree: to 16, and to 32 on boxes with the operator `tensor`; of `continuous` to 15.",
+        FROM_TO(1, 32), .fallback = "3"),
+    ROW("discretization.operator", SCHEMA_WORD,
+        "How the matrix of a cell acts. `mapped`: dense, for all cells. `tensor`: factored into matrices of "
+        "one dimension, for a `box` of quads or hexes with Dirichlet, Neumann and periodic sides, a "
+        "conductivity and a reaction that are numbers in every cell, and a `tau` that follows the "
+        "conductivity (as the default does). `auto`: `tensor` where it applies and nothing else is asked for "
+        "that needs `mapped`, as `condensed` does. The line `method` of a run names the operator unless it "
+        "is `mapped`, with the reason where that was not expected on a box; the JSON has no key for it.",
+        OPTION(OPERATOR), .fallback = "auto"),
+    ROW("discretization.formulation", SCHEMA_WORD,
+        "Elasticity: `symmetric` has the stress as unknown and the displacement one degree higher; "
+        "`gradient` has H = grad u and p = -(mu + lambda) div u, one mu for the whole body, and `u_star` one "
+        "degree higher.",
+        OPTION(FORMULATION), .fallback = "symmetric"),
+    ROW("discretization.tau", SCHEMA_EXPRESSION | SCHEMA_MAP,
+        "The stabilization, positive; by default the mean conductivity of the cell over the size of the "
+        "domain. In `formulation: symmetric` it is divided by the size of the cell.",
+        ABOVE(0)),
+    ROW("discretization.tau.hat", SCHEMA_NUMBER,
+        "tau = 2 hat / h, with the size h of the cell. It does not follow the conductivity: where that "
+        "jumps, the operator `tensor` does not apply.",
+        .flags = SCHEMA_REQUIRED | SCHEMA_ABOVE, .min = 0),
+    ROW("discretization.postprocess", SCHEMA_BOOLEAN,
+        "Compute u_star, which converges one order faster than u, and the conforming flux q_star.",
+        .fallback = "true"),
 
-    {.path = "solver.method",
-     .types = SCHEMA_WORD,
-     .words = {"auto", "cg", "fgmres", "multigrid", "direct"},
-     .fallback = "auto",
-     .help =
-         "Conjugate gradients, flexible GMRES, multigrid cycles by themselves or a direct solve: a sparse "
-         "factorization, with the operator `tensor` and coefficients that are numbers a fast "
-         "diagonalization. `auto` takes it where it is cheaper than an iteration."},
-    {.path = "solver.preconditioner",
-     .types = SCHEMA_WORD,
-     .words = {"auto", "none", "jacobi", "block", "amg", "pmg", "additive", "chebyshev", "gmg", "patches"},
-     .fallback = "auto",
-     .help =
-         "For `cg`, `fgmres` and (`amg`, `pmg`, `gmg`) `multigrid`: the diagonal, the blocks of the faces, "
-         "algebraic multigrid, or of `hdg`, without an assembled matrix: p-multigrid, or geometric multigrid "
-         "over "
-         "lower degrees and coarser meshes, those the mesh was refined from or halved boxes (`gmg`; "
-         "without any it is `pmg`). `auto`: `gmg` on quads with such meshes, else `pmg`. Of the operator "
-         "`tensor`: the blocks of the faces plus a coarse space of the vertices (`additive`), or a V-cycle "
-         "with Chebyshev polynomials over these (`chebyshev`). Of `method: continuous`: a cycle over halved "
-         "boxes with any `smoother` "
-         "(`gmg`), "
-         "or with exact solves in the cells around every vertex (`patches`, which is `auto`)."},
-    {.path = "solver.cycle",
-     .types = SCHEMA_WORD,
-     .words = {"auto", "V", "W", "F", "full"},
-     .fallback = "auto",
-     .help =
-         "Of `amg`, `pmg`, `gmg` and `patches`: how often the coarse levels are visited. `full` begins with "
-         "the coarsest level and goes on with V-cycles; `method: continuous` has it with `method: multigrid` "
-         "alone, where it is `auto`."},
-    {.path = "solver.smoother",
-     .types = SCHEMA_WORD,
-     .words = {"auto", "faces", "rows", "cells", "vertices", "fsai", "sweep-cells", "sweep-vertices",
-               "patches", "additive", "point", "jacobi", "chebyshev"},
-     .fallback = "auto",
-     .help =
-         "Of `pmg` and `gmg`: a Chebyshev polynomial over the blocks of single faces, or of all faces of a "
-         "cell. Of `gmg` also over those of single faces and (2D) along rows of quads, over those around a "
-         "vertex, or over a factored sparse approximate inverse "
-         "(`fsai`), or sweeps over patches one after the other. Of "
-         "`method: continuous`: vertex patches colour by colour (`patches`, which is `auto`) or all at once "
-         "and weighted (`additive`), Gauss-Seidel (`point`), damped Jacobi, or a Chebyshev polynomial over "
-         "the diagonal."},
-    {.path = "solver.smoother_degree",
-     .types = SCHEMA_INTEGER,
-     .flags = SCHEMA_FROM | SCHEMA_TO,
-     .min = 0,
-     .max = 16,
-     .fallback = "0",
-     .help = "Of this polynomial; 0: chosen. Of sweeps, `patches`, `additive` and `point`: how many steps."},
-    {.path = "solver.precision",
-     .types = SCHEMA_WORD,
-     .words = {"auto", "double", "mixed"},
-     .fallback = "auto",
-     .help = "Of `pmg`, `gmg`, `patches`, `additive` and `chebyshev`: `mixed` runs the "
-             "preconditioner in single "
-             "precision inside a method "
-             "in double precision, which `auto` does for large systems."},
-    {.path = "solver.coarse_device",
-     .types = SCHEMA_WORD,
-     .words = {"same", "ref", "cpu", "debug", "cuda"},
-     .fallback = "same",
-     .help = "Of `pmg` and `gmg`: where the coarse levels live."},
-    {.path = "solver.coarse_unknowns",
-     .types = SCHEMA_INTEGER,
-     .flags = SCHEMA_FROM | SCHEMA_TO,
-     .min = 0,
-     .max = 1000000000,
-     .fallback = "0",
-     .help = "Of `gmg`: levels of at most so many unknowns live on `coarse_device`; 0: the last one."},
-    {.path = "solver.degrees",
-     .types = SCHEMA_WORD,
-     .words = {"auto", "arithmetic", "even", "geometric", "straight"},
-     .fallback = "auto",
-     .help = "Of `gmg` of `hdg`: the degrees of the levels between the degree and 1: one less each time, the "
-             "even ones, half each time, or none."},
-    {.path = "solver.fill",
-     .types = SCHEMA_NUMBER,
-     .flags = SCHEMA_FROM | SCHEMA_TO,
-     .min = 0,
-     .max = 20,
-     .fallback = "0",
-     .help = "Of the smoother `fsai`: how many entries it has against the matrix; 0: chosen."},
-    {.path = "solver.rtol",
-     .types = SCHEMA_NUMBER,
-     .flags = SCHEMA_ABOVE | SCHEMA_BELOW,
-     .min = 0,
-     .max = 1,
-     .fallback = "1e-10",
-     .help = "The true residual to be reached, relative to the right-hand side."},
-    {.path = "solver.max_iterations",
-     .types = SCHEMA_INTEGER,
-     .flags = SCHEMA_FROM | SCHEMA_TO,
-     .min = 1,
-     .max = 1000000000,
-     .fallback = "10000",
-     .help = "Where an iteration that does not converge ends."},
+    ROW("solver.method", SCHEMA_WORD,
+        "Conjugate gradients, flexible GMRES, multigrid cycles by themselves or a direct solve: a sparse "
+        "factorization, with the operator `tensor` and coefficients that are numbers a fast diagonalization. "
+        "`auto` takes it where it is cheaper than an iteration.",
+        OPTION(METHOD), .fallback = "auto"),
+    ROW("solver.preconditioner", SCHEMA_WORD,
+        "For `cg`, `fgmres` and (`amg`, `pmg`, `gmg`) `multigrid`: the diagonal, the blocks of the faces, "
+        "algebraic multigrid, or of `hdg`, without an assembled matrix: p-multigrid, or geometric multigrid "
+        "over lower degrees and coarser meshes, those the mesh was refined from or halved boxes (`gmg`; "
+        "without any it is `pmg`). `auto`: `gmg` on quads with such meshes, else `pmg`. Of the operator "
+        "`tensor`: the blocks of the faces plus a coarse space of the vertices (`additive`), or a V-cycle "
+        "with Chebyshev polynomials over these (`chebyshev`). Of `method: continuous`: a cycle over halved "
+        "boxes with any `smoother` (`gmg`), or with exact solves in the cells around every vertex "
+        "(`patches`, which is `auto`).",
+        OPTION(PRECONDITIONER), .fallback = "auto"),
+    ROW("solver.cycle", SCHEMA_WORD,
+        "Of `amg`, `pmg`, `gmg` and `patches`: how often the coarse levels are visited. `full` begins with "
+        "the coarsest level and goes on with V-cycles; `method: continuous` has it with `method: multigrid` "
+        "alone, where it is `auto`.",
+        OPTION(CYCLE), .fallback = "auto"),
+    ROW("solver.smoother", SCHEMA_WORD,
+        "Of `pmg` and `gmg`: a Chebyshev polynomial over the blocks of single faces, or of all faces of a "
+        "cell. Of `gmg` also over those of single faces and (2D) along rows of quads, over those around a "
+        "vertex, or over a factored sparse approximate inverse (`fsai`), or sweeps over patches one after "
+        "the other. Of `method: continuous`: vertex patches colour by colour (`patches`, which is `auto`) or "
+        "all at once and weighted (`additive`), Gauss-Seidel (`point`), damped Jacobi, or a Chebyshev "
+        "polynomial over the diagonal.",
+        OPTION(SMOOTHER), .fallback = "auto"),
+    ROW("solver.smoother_degree", SCHEMA_INTEGER,
+        "Of this polynomial; 0: chosen. Of sweeps, `patches`, `additive` and `point`: how many steps.",
+        FROM_TO(0, 16), .fallback = "0"),
+    ROW("solver.precision", SCHEMA_WORD,
+        "Of `pmg`, `gmg`, `patches`, `additive` and `chebyshev`: `mixed` runs the preconditioner in single "
+        "precision inside a method in double precision, which `auto` does for large systems.",
+        OPTION(PRECISION), .fallback = "auto"),
+    ROW("solver.coarse_device", SCHEMA_WORD, "Of `pmg` and `gmg`: where the coarse levels live.",
+        OPTION(COARSE_DEVICE), .fallback = "same"),
+    ROW("solver.coarse_unknowns", SCHEMA_INTEGER,
+        "Of `gmg`: levels of at most so many unknowns live on `coarse_device`; 0: the last one.",
+        FROM_TO(0, 1000000000), .fallback = "0"),
+    ROW("solver.degrees", SCHEMA_WORD,
+        "Of `gmg` of `hdg`: the degrees of the levels between the degree and 1: one less each time, the even "
+        "ones, half each time, or none.",
+        OPTION(DEGREES), .fallback = "auto"),
+    ROW("solver.fill", SCHEMA_NUMBER,
+        "Of the smoother `fsai`: how many entries it has against the matrix; 0: chosen.", FROM_TO(0, 20),
+        .fallback = "0"),
+    ROW("solver.rtol", SCHEMA_NUMBER, "The true residual to be reached, relative to the right-hand side.",
+        .flags = SCHEMA_ABOVE | SCHEMA_BELOW, .min = 0, .max = 1, .fallback = "1e-10"),
+    ROW("solver.max_iterations", SCHEMA_INTEGER, "Where an iteration that does not converge ends.",
+        FROM_TO(1, 1000000000), .fallback = "10000"),
 
-    {.path = "output.file",
-     .types = SCHEMA_TEXT,
-     .help = "A name that ends in .vtu, relative to the current directory. Without it nothing is written; "
-             "`--output` "
-             "replaces it."},
-    {.path = "output.fields",
-     .types = SCHEMA_WORDS,
-     .words = {"u", "u_star", "q", "q_star", "H", "p", "stress", "strain", "von_mises", "vorticity", "trace",
-               "error", "cell"},
-     .help =
-         "What is written; by default all that there is. `u_star` and `q_star` need `postprocess`, "
-         "`error` needs `exact`. `q` and `q_star` belong to diffusion; `stress`, `strain` and `von_mises` to "
-         "elasticity; `H`, `p`, `vorticity` (the curl of u) and `u_star` to its formulation `gradient`."},
-    {.path = "output.order",
-     .types = SCHEMA_INTEGER,
-     .flags = SCHEMA_FROM | SCHEMA_TO,
-     .min = 1,
-     .max = 10,
-     .help = "The degree of the cells in the file; by default chosen from the degree of the solution. "
-             "Above 10 (`u_star` from degree 10 on) cells are written in 2^dim parts, each of a little "
-             "more than half the degree."},
+    ROW("output.file", SCHEMA_TEXT,
+        "A name that ends in .vtu, relative to the current directory. Without it nothing is written; "
+        "`--output` replaces it."),
+    ROW("output.fields", SCHEMA_WORDS,
+        "What is written; by default all that there is. `u_star` and `q_star` need `postprocess`, `error` "
+        "needs `exact`. `q` and `q_star` belong to diffusion; `stress`, `strain` and `von_mises` to "
+        "elasticity; `H`, `p`, `vorticity` (the curl of u) and `u_star` to its formulation `gradient`.",
+        WORDS("u", "u_star", "q", "q_star", "H", "p", "stress", "strain", "von_mises", "vorticity", "trace",
+              "error", "cell")),
+    ROW("output.order", SCHEMA_INTEGER,
+        "The degree of the cells in the file; by default chosen from the degree of the solution. Above 10 "
+        "(`u_star` from degree 10 on) cells are written in 2^dim parts, each of a little more than half the "
+        "degree.",
+        FROM_TO(1, 10)),
 
-    {.path = "values[].name",
-     .types = SCHEMA_TEXT,
-     .flags = SCHEMA_REQUIRED,
-     .help = "Its name in the output."},
-    {.path = "values[].field",
-     .types = SCHEMA_WORD,
-     .flags = SCHEMA_REQUIRED,
-     .words = {"u", "u_star", "q", "q_star", "flux", "H", "p", "stress", "strain", "von_mises", "vorticity",
-               "traction"},
-     .help =
-         "`flux` is q . n through the part of the boundary named by `on`; `traction` is sigma n there, whose "
-         "integral is the force upon that part."},
-    {.path = "values[].component",
-     .types = SCHEMA_WORD,
-     .words = {"x", "y", "z", "xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz"},
-     .help = "Of a vector or a tensor; without it, all of them, a tensor by rows."},
-    {.path = "values[].at", .types = SCHEMA_NUMBERS, .least = 2, .most = 3, .help = "The value at a point."},
-    {.path = "values[].take",
-     .types = SCHEMA_WORD,
-     .words = {"max", "min", "integral", "mean"},
-     .help = "One number for the whole field; `max` and `min` of a vector or tensor are those of its "
-             "magnitude."},
-    {.path = "values[].on",
-     .types = SCHEMA_TEXT,
-     .help = "With `take`: the part of the boundary or the group of cells; by default the whole domain."},
-    {.path = "values[].along",
-     .types = SCHEMA_POINTS,
-     .least = 2,
-     .most = 2,
-     .help = "The values on the line between two points."},
-    {.path = "values[].points",
-     .types = SCHEMA_INTEGER,
-     .flags = SCHEMA_FROM | SCHEMA_TO,
-     .min = 2,
-     .max = 10000000,
-     .fallback = "101",
-     .help = "With `along`: how many points, ends included."},
-    {.path = "values[].file",
-     .types = SCHEMA_TEXT,
-     .help = "With `along`: a table (CSV) of the line, relative to the current directory, with the columns "
-             "distance, x, y (z) and the values."},
+    ROW("values[].name", SCHEMA_TEXT, "Its name in the output.", REQUIRED),
+    ROW("values[].field", SCHEMA_WORD,
+        "`flux` is q . n through the part of the boundary named by `on`; `traction` is sigma n there, whose "
+        "integral is the force upon that part.",
+        REQUIRED,
+        WORDS("u", "u_star", "q", "q_star", "flux", "H", "p", "stress", "strain", "von_mises", "vorticity",
+              "traction")),
+    ROW("values[].component", SCHEMA_WORD,
+        "Of a vector or a tensor; without it, all of them, a tensor by rows.",
+        WORDS("x", "y", "z", "xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")),
+    ROW("values[].at", SCHEMA_NUMBERS, "The value at a point.", COUNT(2, 3)),
+    ROW("values[].take", SCHEMA_WORD,
+        "One number for the whole field; `max` and `min` of a vector or tensor are those of its magnitude.",
+        WORDS("max", "min", "integral", "mean")),
+    ROW("values[].on", SCHEMA_TEXT,
+        "With `take`: the part of the boundary or the group of cells; by default the whole domain."),
+    ROW("values[].along", SCHEMA_POINTS, "The values on the line between two points.", COUNT(2, 2)),
+    ROW("values[].points", SCHEMA_INTEGER, "With `along`: how many points, ends included.",
+        FROM_TO(2, 10000000), .fallback = "101"),
+    ROW("values[].file", SCHEMA_TEXT,
+        "With `along`: a table (CSV) of the line, relative to the current directory, with the columns "
+        "distance, x, y (z) and the values."),
 };
 
 int schema_n_entries(void) {
@@ -450,16 +255,22 @@ const struct schema_entry *schema_find(const char *path) {
     return NULL;
 }
 
+int schema_word(const struct schema_entry *entry, const char *word) {
+    for (int i = 0; entry->words[i]; i++)
+        if (strcmp(entry->words[i], word) == 0) return i;
+    return -1;
+}
+
 const char *schema_key(const struct schema_entry *entry) {
     const char *dot = strrchr(entry->path, '.');
     return dot ? dot + 1 : entry->path;
 }
 
 int schema_is_child(const struct schema_entry *entry, const char *parent) {
-    size_t n = strlen(parent);
-    const char *key = schema_key(entry);
-    if (n == 0) return key == entry->path;
-    return (size_t)(key - entry->path) == n + 1 && strncmp(entry->path, parent, n) == 0;
+    size_t n = strlen(parent), at = (size_t)(schema_key(entry) - entry->path);
+    if (n == 0) return at == 0;
+    if (n > 2 && parent[n - 1] == ']' && at == n - 1) n -= 2; /* items have the keys of the map, too */
+    return at == n + 1 && strncmp(entry->path, parent, n) == 0;
 }
 
 int schema_in_bounds(const struct schema_entry *entry, double value) {
@@ -498,7 +309,7 @@ static void say_bounds(struct phrase *phrase, const struct schema_entry *e) {
         say(phrase, " > %.10g", e->min);
 }
 
-static void say_count(struct phrase *phrase, const struct schema_entry *e, const char *what) {
+static void say_count(struct phrase *phrase, const struct schema_entry *e) {
     say(phrase, "a list of ");
     if (e->least && e->least == e->most)
         say(phrase, "%d ", e->least);
@@ -506,7 +317,6 @@ static void say_count(struct phrase *phrase, const struct schema_entry *e, const
         say(phrase, "%d or %d ", e->least, e->most);
     else if (e->least)
         say(phrase, "at least %d ", e->least);
-    say(phrase, "%s", what);
 }
 
 static void say_words(struct phrase *phrase, const struct schema_entry *e) {
@@ -521,72 +331,41 @@ static void say_keys(struct phrase *phrase, const struct schema_entry *e, const 
         if (schema_is_child(&table[i], parent)) say(phrase, "%s%s", n++ ? ", " : "", schema_key(&table[i]));
 }
 
-static void say_type(struct phrase *phrase, const struct schema_entry *e, enum schema_type type) {
+static void say_type(struct phrase *phrase, const struct schema_entry *e, unsigned type) {
+    static const struct {
+        unsigned type;
+        const char *text;
+    } texts[] = {{SCHEMA_TEXT, "text"},
+                 {SCHEMA_BOOLEAN, "true or false"},
+                 {SCHEMA_INTEGER, "an integer"},
+                 {SCHEMA_NUMBER | SCHEMA_EXPRESSION, "a number"},
+                 {SCHEMA_WORDS, "words from "},
+                 {SCHEMA_INTEGERS, "integers"},
+                 {SCHEMA_NUMBERS, "numbers"},
+                 {SCHEMA_POINTS, "points [x, y] or [x, y, z]"},
+                 {SCHEMA_MATRIX, "a symmetric matrix [[a, b], [b, c]] of expressions (3 x 3 in 3D)"},
+                 {SCHEMA_VECTOR, "a list of 2 expressions (3 in 3D)"},
+                 {SCHEMA_LIST, "a list of maps with the keys "},
+                 {SCHEMA_MAP, "a map with the keys "},
+                 {SCHEMA_NAMES, "a map of names and numbers"}};
     say(phrase, "%s", phrase->n_alternatives++ ? ", or " : "");
-    switch (type) {
-    case SCHEMA_TEXT:
-        say(phrase, "text");
-        break;
-    case SCHEMA_WORD:
-        say(phrase, e->words[1] ? "one of " : "");
-        say_words(phrase, e);
-        break;
-    case SCHEMA_BOOLEAN:
-        say(phrase, "true or false");
-        break;
-    case SCHEMA_INTEGER:
-        say(phrase, "an integer");
+    if (type == SCHEMA_WORD && e->words[1]) say(phrase, "one of ");
+    if (type & (SCHEMA_WORDS | SCHEMA_INTEGERS | SCHEMA_NUMBERS | SCHEMA_POINTS)) say_count(phrase, e);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].type & type) say(phrase, "%s", texts[i].text);
+    if (type & (SCHEMA_WORD | SCHEMA_WORDS)) say_words(phrase, e);
+    if (type & (SCHEMA_INTEGER | SCHEMA_NUMBER | SCHEMA_EXPRESSION | SCHEMA_INTEGERS | SCHEMA_NUMBERS))
         say_bounds(phrase, e);
-        break;
-    case SCHEMA_NUMBER:
-        say(phrase, "a number");
-        say_bounds(phrase, e);
-        break;
-    case SCHEMA_EXPRESSION:
-        say(phrase, "a number");
-        say_bounds(phrase, e);
-        say(phrase, " or an expression");
-        break;
-    case SCHEMA_WORDS:
-        say_count(phrase, e, "words from ");
-        say_words(phrase, e);
-        break;
-    case SCHEMA_INTEGERS:
-        say_count(phrase, e, "integers");
-        say_bounds(phrase, e);
-        break;
-    case SCHEMA_NUMBERS:
-        say_count(phrase, e, "numbers");
-        say_bounds(phrase, e);
-        break;
-    case SCHEMA_POINTS:
-        say_count(phrase, e, "points [x, y] or [x, y, z]");
-        break;
-    case SCHEMA_MATRIX:
-        say(phrase, "a symmetric matrix [[a, b], [b, c]] of expressions (3 x 3 in 3D)");
-        break;
-    case SCHEMA_VECTOR:
-        say(phrase, "a list of 2 expressions (3 in 3D)%s", e->flags & SCHEMA_NULL ? " or null" : "");
-        break;
-    case SCHEMA_LIST:
-        say(phrase, "a list of maps with the keys ");
-        say_keys(phrase, e, "[]");
-        break;
-    case SCHEMA_MAP:
-        say(phrase, "a map with the keys ");
-        say_keys(phrase, e, "");
-        break;
-    case SCHEMA_NAMES:
-        say(phrase, "a map of names and numbers");
-        break;
-    }
+    if (type == SCHEMA_EXPRESSION) say(phrase, " or an expression");
+    if (type == SCHEMA_VECTOR && e->flags & SCHEMA_NULL) say(phrase, " or null");
+    if (type & (SCHEMA_LIST | SCHEMA_MAP)) say_keys(phrase, e, type == SCHEMA_LIST ? "[]" : "");
 }
 
-void schema_phrase(const struct schema_entry *entry, char *text, int text_bytes) {
+void schema_phrase(const struct schema_entry *entry, unsigned types, char *text, int text_bytes) {
     struct phrase phrase = {.text = text, .capacity = text_bytes};
     text[0] = '\0';
     for (unsigned bit = 1; bit <= SCHEMA_NAMES; bit <<= 1)
-        if (entry->types & bit) say_type(&phrase, entry, (enum schema_type)bit);
+        if (types & bit) say_type(&phrase, entry, bit);
 }
 
 /* ------------------------------------------------------------------------------------------ suggestions */

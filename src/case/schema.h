@@ -29,7 +29,7 @@ enum schema_type {
     SCHEMA_POINTS = 1 << 9,  /* lists of 2 or 3 numbers */
     SCHEMA_MATRIX = 1 << 10, /* square, of expressions */
     SCHEMA_VECTOR = 1 << 11, /* of expressions, one for each coordinate */
-    SCHEMA_LIST = 1 << 12,   /* of maps, whose keys are the rows "path[].key" */
+    SCHEMA_LIST = 1 << 12,   /* of maps, whose keys are the rows "path[].key" and "path.key" */
     /* maps */
     SCHEMA_MAP = 1 << 13,  /* its keys are the rows "path.key" */
     SCHEMA_NAMES = 1 << 14 /* any names, with numbers */
@@ -55,8 +55,8 @@ struct schema_entry {
     unsigned types, flags;
     double min, max;
     int least, most;
-    const char *words[16]; /* NULL-terminated */
-    const char *fallback;  /* the default, as it would be written; NULL: none */
+    const char *const *words; /* NULL-terminated */
+    const char *fallback;     /* the default, as it would be written; NULL: none */
     const char *help;
 };
 
@@ -70,8 +70,10 @@ const struct schema_entry *schema_find(const char *path);
 int schema_is_child(const struct schema_entry *entry, const char *parent);
 /* The last part of the path: the key itself. */
 const char *schema_key(const struct schema_entry *entry);
-/* "an integer from 1 to 16": what would be right. */
-void schema_phrase(const struct schema_entry *entry, char *text, int text_bytes);
+/* The number of a word among those of the row, -1: it is none. */
+int schema_word(const struct schema_entry *entry, const char *word);
+/* "an integer from 1 to 16": what would be right, of these types. */
+void schema_phrase(const struct schema_entry *entry, unsigned types, char *text, int text_bytes);
 /* True when the number satisfies the bounds of the row. */
 int schema_in_bounds(const struct schema_entry *entry, double value);
 

@@ -11,9 +11,8 @@ static const char introduction[] =
     "A case is one YAML file: the mesh, the equation with its data, the method, and what is wanted from the\n"
     "solution. `facet solve case.yaml` computes it, `facet check case.yaml` only looks for mistakes.\n"
     "\n"
-    "The shortest case solves a Poisson problem on the unit square and knows the answer, so that the "
-    "program\n"
-    "reports errors:\n"
+    "The shortest case solves a Poisson problem on the unit square and knows the answer, so that the\n"
+    "program reports errors:\n"
     "\n"
     "```yaml\n"
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [8, 8]}}\n"
@@ -21,9 +20,8 @@ static const char introduction[] =
     "exact: sin(pi*x)*sin(pi*y)\n"
     "```\n"
     "\n"
-    "The vocabulary is closed: a key that is not in the tables below is an error, which names the nearest "
-    "known\n"
-    "key. All errors of a file are reported at once, one per line, as `FILE:LINE:COLUMN: message`.\n"
+    "The vocabulary is closed: a key that is not in the tables below is an error, which names the nearest\n"
+    "known key. All errors of a file are reported at once, one per line, as `FILE:LINE:COLUMN: message`.\n"
     "\n";
 
 static const char example[] =
@@ -68,11 +66,10 @@ static const char example[] =
 static const char elastic_example[] =
     "## A case of elasticity\n"
     "\n"
-    "Displacement, source and boundary data are lists, one expression for each coordinate. On every part "
-    "each\n"
-    "component is given once, by `displacement` or by `traction`; `null` leaves it to the other. Together "
-    "the\n"
-    "displacements must hold the body: a motion that is still possible is an error which names it.\n"
+    "Displacement, source and boundary data are lists, one expression for each coordinate. On every part\n"
+    "each component is given once, by `displacement` or by `traction`; `null` leaves it to the other.\n"
+    "Together the displacements must hold the body: a motion that is still possible is an error which names\n"
+    "it.\n"
     "\n"
     "```yaml\n"
     "title: A bracket under a load\n"
@@ -100,29 +97,25 @@ static const char elastic_example[] =
 static const char rules[] =
     "## How values are written\n"
     "\n"
-    "- Numbers in any usual notation: `1`, `.5`, `1e-10`, `1.0e-10`. They must be finite and stand without "
-    "quotes.\n"
+    "- Numbers in any usual notation: `1`, `.5`, `1e-10`, `1.0e-10`. They must be finite and stand without\n"
+    "  quotes.\n"
     "- `true` and `false`; not `yes`, `no`, `on`, `off`.\n"
-    "- Quote a text that contains `: ` or ` #`, that begins with one of `! & * [ { \" '`, or that contains a "
-    "comma\n"
-    "  and stands inside `{ }` or `[ ]`: `{on: xmin, dirichlet: \"max(x, y)\"}`.\n"
+    "- Quote a text that contains `: ` or ` #`, that begins with one of `! & * [ { \" '`, or that contains\n"
+    "  a comma and stands inside `{ }` or `[ ]`: `{on: xmin, dirichlet: \"max(x, y)\"}`.\n"
     "- One document per file, in UTF-8, indented with spaces. Anchors, aliases and tags are not supported.\n"
-    "- The name of the mesh file is relative to the directory of the case file; names of files to be written "
-    "are\n"
-    "  relative to the current directory.\n"
-    "- `--set key=value` on the command line overrides a value before anything is checked: parts of the key "
-    "are\n"
-    "  joined by dots, items of lists are numbers from 0, the value is YAML: `--set "
-    "discretization.degree=4`,\n"
-    "  `--set boundary.0.dirichlet=x`, `--set 'mesh.box.cells=[8, 8]'`. Keys that are missing are added.\n"
+    "- The name of the mesh file is relative to the directory of the case file; names of files to be\n"
+    "  written are relative to the current directory.\n"
+    "- `--set key=value` on the command line overrides a value before anything is checked: parts of the key\n"
+    "  are joined by dots, items of lists are numbers from 0, the value is YAML:\n"
+    "  `--set discretization.degree=4`, `--set boundary.0.dirichlet=x`, `--set 'mesh.box.cells=[8, 8]'`.\n"
+    "  Keys that are missing are added.\n"
     "\n";
 
 static const char expressions[] =
     "## Expressions\n"
     "\n"
-    "An expression is a formula in the coordinates `x`, `y` (and `z`), the names under `parameters`, and "
-    "the\n"
-    "constants `pi` and `e`. Derivatives, where the program needs them, are exact.\n"
+    "An expression is a formula in the coordinates `x`, `y` (and `z`), the names under `parameters`, and\n"
+    "the constants `pi` and `e`. Derivatives, where the program needs them, are exact.\n"
     "\n"
     "| | |\n"
     "|---|---|\n"
@@ -131,21 +124,15 @@ static const char expressions[] =
     "| logic | `and`, `or`, `not` (also `&&`, `\\|\\|`, `!`) |\n"
     "| conditions | `if(c, a, b)` or `c ? a : b` (the latter in quotes, because of the `: `) |\n"
     "| functions | `sin cos tan asin acos atan atan2 sinh cosh tanh exp log log10 sqrt abs sign min max pow "
-    "floor "
-    "ceil erf hypot step mod` |\n"
+    "floor ceil erf hypot step mod` |\n"
     "\n"
-    "The source of an `exact` solution comes from its second derivatives, taken cell by cell: it must be "
-    "smooth "
-    "inside\n"
-    "every cell. A kink (`abs`, `min`, `max`, `if`) is seen only along the borders of cells, where the mesh "
-    "has to "
-    "follow\n"
-    "it; inside a cell the jump of the flux would be missing from the source, and the solution would be "
-    "another one.\n"
+    "The source of an `exact` solution comes from its second derivatives, taken cell by cell: it must be\n"
+    "smooth inside every cell. A kink (`abs`, `min`, `max`, `if`) is seen only along the borders of cells,\n"
+    "where the mesh has to follow it; inside a cell the jump of the flux would be missing from the source,\n"
+    "and the solution would be another one.\n"
     "\n"
-    "A value that is not finite where it is needed (a division by zero, the logarithm of a negative number) "
-    "is an\n"
-    "error that names the operation and the point.\n";
+    "A value that is not finite where it is needed (a division by zero, the logarithm of a negative number)\n"
+    "is an error that names the operation and the point.\n";
 
 /* True when the row lies below the top-level key `top`: "mesh.refine" or "boundary[].on". */
 static int is_below(const struct schema_entry *e, const char *top) {
@@ -161,7 +148,7 @@ static int has_section(const char *top) {
 
 static void describe_row(const struct schema_entry *e, const char *key, struct text *out) {
     char phrase[320];
-    schema_phrase(e, phrase, sizeof phrase);
+    schema_phrase(e, e->types, phrase, sizeof phrase);
     if (!strchr(e->path, '.') && has_section(e->path))
         text_printf(out, "| [`%s`](#%s) | ", key, e->path);
     else
@@ -174,14 +161,6 @@ static void describe_row(const struct schema_entry *e, const char *key, struct t
     text_printf(out, " | %s |\n", e->help);
 }
 
-/* True for a key of the items of a list that the map in its place has too. */
-static int is_repeated(const struct schema_entry *e, const char *top) {
-    char single[64];
-    if (e->path[strlen(top)] != '[') return 0;
-    snprintf(single, sizeof single, "%s.%s", top, schema_key(e));
-    return schema_find(single) != NULL;
-}
-
 /* The heading of the page for the keys below `top`. */
 static void describe_section(const struct schema_entry *top, struct text *out) {
     text_printf(out, "### %s\n\n%s%s\n\n", top->path, top->help,
@@ -189,7 +168,7 @@ static void describe_section(const struct schema_entry *top, struct text *out) {
     text_printf(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
     for (int i = 0; i < schema_n_entries(); i++) {
         const struct schema_entry *e = schema_row(i);
-        if (!is_below(e, top->path) || is_repeated(e, top->path)) continue;
+        if (!is_below(e, top->path)) continue;
         const char *key = e->path + strlen(top->path);
         describe_row(e, *key == '[' ? key + 3 : key + 1, out);
     }
@@ -234,7 +213,7 @@ static void wrap(const char *help, struct text *out) {
 
 static void describe_text(const struct schema_entry *e, struct text *out) {
     char phrase[320];
-    schema_phrase(e, phrase, sizeof phrase);
+    schema_phrase(e, e->types, phrase, sizeof phrase);
     text_printf(out, "    %-26s %s", e->path, phrase);
     if (e->fallback) text_printf(out, " (default %s)", e->fallback);
     if (e->flags & SCHEMA_REQUIRED) text_printf(out, " (required)");

@@ -33,6 +33,7 @@ facet_status tree_alloc(struct tree *tree, size_t bytes, void *pointer) {
     }
     piece = (char *)chunk->data + chunk->used;
     chunk->used += wanted;
+    memset(piece, 0, wanted);
 done:
     memcpy(pointer, &piece, sizeof piece);
     return status;
@@ -54,12 +55,11 @@ struct tree_node *tree_find(const struct tree_node *map, const char *key) {
     return NULL;
 }
 
-static facet_status copy_text(struct tree *tree, const char *text, size_t n, const char **copy) {
+facet_status tree_copy(struct tree *tree, const char *text, size_t n, const char **copy) {
     facet_status status = FACET_OK;
     char *bytes;
     TRY(tree_alloc(tree, n + 1, &bytes));
     memcpy(bytes, text, n);
-    bytes[n] = '\0';
     *copy = bytes;
 done:
     return status;
@@ -108,15 +108,21 @@ static int clip_to_int(size_t value) {
     return value < INT32_MAX ? (int)value : INT32_MAX;
 }
 
+/* A node of no kind yet, with its place. */
+static struct tree_node node_at(const struct builder *b, yaml_mark_t mark) {
+    struct tree_node node = {.setting = b->setting, .text = ""};
+    if (b->setting) return node;
+    node.line = clip_to_int(mark.line + 1);
+    node.column = clip_to_int(mark.column + 1);
+    return node;
+}
+
 static facet_status new_node(struct builder *b, enum tree_kind kind, yaml_mark_t mark,
                              struct tree_node **node) {
     facet_status status = FACET_OK;
     TRY(tree_alloc(b->tree, sizeof **node, node));
-    **node = (struct tree_node){.kind = kind, .setting = b->setting, .text = ""};
-    if (!b->setting) {
-        (*node)->line = clip_to_int(mark.line + 1);
-        (*node)->column = clip_to_int(mark.column + 1);
-    }
+    **node = node_at(b, mark);
+    (*node)->kind = kind;
 done:
     return status;
 }
@@ -166,8 +172,7 @@ done:
 
 static void refuse_marks(struct builder *b, yaml_mark_t mark, const yaml_char_t *anchor,
                          const yaml_char_t *tag) {
-    struct tree_node where = {.line = clip_to_int(mark.line + 1), .column = clip_to_int(mark.column + 1)};
-    where.setting = b->setting;
+    const struct tree_node where = node_at(b, mark);
     if (anchor)
         issues_add(b->issues, &where, "anchors (&%s) are not supported; write the value where it is needed",
                    issues_word((const char *)anchor).text);
@@ -189,7 +194,7 @@ static facet_status add_scalar(struct builder *b, const yaml_event_t *event) {
         issues_add(b->issues, node, "text may not contain the character \\0");
         node->bad = 1;
     } else {
-        TRY(copy_text(b->tree, value, length, &node->text));
+        TRY(tree_copy(b->tree, value, length, &node->text));
     }
     TRY(place_node(b, node));
 done:
@@ -212,9 +217,7 @@ static facet_status handle_event(struct builder *b, const yaml_event_t *event) {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (b->root) {
-            struct tree_node where = {.line = clip_to_int(event->start_mark.line + 1),
-                                      .column = clip_to_int(event->start_mark.column + 1)};
-            where.setting = b->setting;
+            const struct tree_node where = node_at(b, event->start_mark);
             stop(b, &where, "a second document begins here; a case file holds one");
         }
         return FACET_OK;
@@ -279,13 +282,11 @@ static facet_status syntax_error(struct builder *b, const yaml_parser_t *parser,
     if (parser->error == YAML_MEMORY_ERROR)
         return base_fail(FACET_ERROR_MACHINE, "out of memory in the YAML parser");
     const char *problem = parser->problem ? parser->problem : "unknown problem";
-    struct tree_node where = {.setting = b->setting};
+    struct tree_node where = node_at(b, parser->problem_mark);
     if (parser->error == YAML_READER_ERROR) {
         place_of_byte(bytes, n, parser->problem_offset, &where);
         issues_add(b->issues, &where, "not UTF-8 text: %s", problem);
     } else {
-        where.line = clip_to_int(parser->problem_mark.line + 1);
-        where.column = clip_to_int(parser->problem_mark.column + 1);
         issues_add(b->issues, &where, "not valid YAML: %s%s%s%s", problem, parser->context ? " " : "",
                    parser->context ? parser->context : "", syntax_hint(problem, bytes, n, where.line));
     }
@@ -398,7 +399,7 @@ static facet_status step_into_map(struct descent *d, const char *step) {
     TRY(tree_alloc(d->tree, sizeof *value, &value));
     *key = d->made;
     *value = d->made;
-    TRY(copy_text(d->tree, step, strlen(step), &key->text));
+    TRY(tree_copy(d->tree, step, strlen(step), &key->text));
     TRY(append(d->tree, map, key, value));
     d->slot = &map->items[map->n - 1];
 done:
@@ -437,7 +438,7 @@ facet_status tree_set(struct tree *tree, const char *setting, struct issues *iss
     const char *equals = strchr(setting, '=');
     size_t key_length = equals ? (size_t)(equals - setting) : strlen(setting);
     d.made = (struct tree_node){.kind = TREE_SCALAR, .text = ""};
-    TRY(copy_text(tree, setting, key_length, &d.made.setting));
+    TRY(tree_copy(tree, setting, key_length, &d.made.setting));
     d.path = d.made.setting;
     if (!equals || key_length == 0) {
         issues_add(issues, &d.made, "a setting is key=value, for example discretization.degree=4");
@@ -452,7 +453,7 @@ facet_status tree_set(struct tree *tree, const char *setting, struct issues *iss
     TRY(parse(tree, equals + 1, strlen(equals + 1), d.path, issues, &value));
     if (issues->count > before) goto done;
 
-    TRY(copy_text(tree, setting, key_length, (const char **)&steps));
+    TRY(tree_copy(tree, setting, key_length, (const char **)&steps));
     for (char *step = steps, *end; step; step = end ? end + 1 : NULL) {
         int ok;
         end = strchr(step, '.');

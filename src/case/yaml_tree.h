@@ -41,7 +41,9 @@ void tree_free(struct tree *tree);
 
 /* The value of a key of a map, or NULL (also when `map` is NULL or no map). */
 struct tree_node *tree_find(const struct tree_node *map, const char *key);
-/* Room that lives as long as the tree. */
+/* Room that lives as long as the tree, all bytes zero. */
 facet_status tree_alloc(struct tree *tree, size_t bytes, void *pointer);
+/* A copy of n bytes of a text there. */
+facet_status tree_copy(struct tree *tree, const char *text, size_t n, const char **copy);
 
 #endif

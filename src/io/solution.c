@@ -58,7 +58,7 @@ static facet_status find_column(const struct facet_solver *s, const char *name, 
             FACET_ERROR_INPUT,
             "output: the field 'trace' belongs to discretization: {method: hdg} or condensed; the %s "
             "method has no trace",
-            s->options.discretization);
+            option_words[OPTION_DISCRETIZATION][s->options.discretization]);
     }
     if (strcmp(name, "error") == 0) {
         column->kind = KIND_ERROR;

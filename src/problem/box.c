@@ -63,14 +63,17 @@ static void describe(struct facet_solver *s, const struct boxhdg *h) {
 }
 
 static int is_continuous(const struct facet_solver *s) {
-    return strcmp(s->options.discretization, "continuous") == 0;
+    return s->options.discretization == DISCRETIZATION_CONTINUOUS;
 }
 
 facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data) {
     struct boxhdg *h = NULL;
     if (is_continuous(s)) return boxsem_count(s, data);
     facet_status status = boxhdg_create(&data->grid, s->options.degree, (const double *const *)data->rho, &h);
-    if (status == FACET_OK) describe(s, h);
+    if (status == FACET_OK) {
+        describe(s, h);
+        status = box_method_choose(s, h);
+    }
     boxhdg_destroy(&h);
     return status;
 }
@@ -81,7 +84,8 @@ static facet_status condense(struct facet_solver *s) {
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_CONDENSE);
     TRY(create_hdg(s));
     describe(s, s->box->hdg);
-    TRY(box_method_choose(s));
+    TRY(box_method_choose(s, s->box->hdg));
+    TRY(box_method_check_memory(s));
     TRY(project_boundary(s));
     TRY(ALLOC(s->box->F, s->box->hdg->n_trace));
     TRY(boxhdg_solution_create(s->box->hdg, &s->box->solution));
@@ -233,7 +237,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     b->hdg = NULL;
     b->method = NULL;
     TRY(create_hdg(s));
-    TRY(box_method_choose(s));
+    TRY(box_method_choose(s, b->hdg));
     TRY(box_method_create(s));
     s->solved = 0;
 done:
@@ -266,12 +270,7 @@ static facet_status measure_errors(const struct facet_solver *s, struct hdg_erro
     struct box_errors e;
     TRY(need_q(s));
     TRY(box_constant_measure(s->box, s->problem->exact, &e));
-    *errors = (struct hdg_errors){.u_L2 = e.u_L2,
-                                  .u_Linf = e.u_Linf,
-                                  .q_L2 = e.q_L2,
-                                  .u_star_L2 = s->options.postprocess ? e.u_star_L2 : -1.0,
-                                  .q_star_L2 = s->options.postprocess ? e.q_star_L2 : -1.0,
-                                  .trace_L2 = e.trace_L2};
+    *errors = box_points_errors(&e, s->options.postprocess);
 done:
     return status;
 }

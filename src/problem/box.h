@@ -30,11 +30,10 @@ struct box_backend {
 
 /* box.c: everything but the choice of the backend. Takes the data over, also on failure. */
 facet_status box_create(struct facet_solver *s, struct box_data *data);
-/* s->system of the solver that box_create would make. */
+/* s->system of the solver that box_create would make, and what it would refuse of the device. */
 facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *data);
 
-/* boxsem.c: the same for continuous elements, once s->box has the data. boxsem_count also refuses what
- * boxsem_start would refuse of the options. */
+/* boxsem.c: the same for continuous elements, once s->box has the data. */
 facet_status boxsem_start(struct facet_solver *s);
 facet_status boxsem_count(struct facet_solver *s, const struct box_data *data);
 
@@ -47,9 +46,10 @@ facet_status box_constant_measure(const struct box_backend *b, const struct fiel
                                   struct box_errors *errors);
 facet_status box_constant_drop(const struct boxhdg *h, double *trace);
 
-/* box_method.c: what solves K uhat = F, by the names of the options. The names that were used go to the
+/* box_method.c: what solves K uhat = F, by the words of the options. The words that were used go to the
  * solver; what does not fit into the memory with the arrays of box.c is refused before these are made. */
-facet_status box_method_choose(struct facet_solver *s);
+facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h);
+facet_status box_method_check_memory(const struct facet_solver *s);
 facet_status box_method_create(struct facet_solver *s);
 void box_method_destroy(struct box_method **method);
 /* uhat: n_trace, the initial guess (zero without one) and the solution; zero on Dirichlet faces. */
@@ -72,6 +72,9 @@ facet_status box_points_face_rule(const struct facet_solver *s, int32_t cell, in
 facet_status box_points_face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]);
 /* The points of a source: the products of degree + 1 Gauss points in every cell. */
 facet_status box_points_source(const struct facet_solver *s, const struct box_grid *grid, double *x);
+/* Errors as src/hdg has them; star: those of u* and q* are there; what has no trace leaves trace_L2 negative.
+ */
+struct hdg_errors box_points_errors(const struct box_errors *e, int star);
 /* The points as src/box takes them. */
 struct box_places box_points_places(const struct backend_points *points);
 /* What src/box derives data from; values: a source at the Gauss points, or NULL. */

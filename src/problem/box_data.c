@@ -21,6 +21,15 @@ void box_data_destroy(struct box_data *data) {
     *data = (struct box_data){0};
 }
 
+int box_data_is_uniform(const struct box_data *data) {
+    int64_t n = 1;
+    for (int d = 0; d < data->grid.dim; d++) n *= data->grid.cells[d];
+    for (int64_t c = 1; c < n; c++)
+        if (data->conductivity[c] != data->conductivity[0] || data->reaction[c] != data->reaction[0])
+            return 0;
+    return 1;
+}
+
 static const char *cell_text(const struct facet_mesh *mesh, int32_t cell, char text[96]) {
     return mesh_middle_text(mesh, cell, -1, text, 96);
 }

@@ -21,6 +21,8 @@ struct box_data {
 #define BOX_WHY_BYTES PROBLEM_WHY_BYTES
 facet_status box_data_create(const struct problem_resolved *resolved, int degree, struct box_data *data,
                              char why[BOX_WHY_BYTES]);
+/* Conductivity and reaction are the same in all cells. */
+int box_data_is_uniform(const struct box_data *data);
 void box_data_destroy(struct box_data *data); /* safe on a zeroed struct, and twice */
 
 #endif

@@ -11,7 +11,7 @@
 /* What `auto` takes where there is no direct solve, where a line of the box has more unknowns than this (the
  * eigenvectors of its lines are dense matrices), and on a device with memory of its own: the direct solve is
  * the host's. */
-#define AUTO_PRECONDITIONER "additive"
+#define AUTO_PRECONDITIONER PRECONDITIONER_ADDITIVE
 #define AUTO_DIRECT_LINE    1500
 /* Trace unknowns from which `auto` takes mixed precision. */
 #define LARGE_SYSTEM 100000
@@ -21,10 +21,6 @@ struct box_method {
     struct vector kernel;
     struct boxhdg_solver *solver; /* conjugate gradients in lanes */
 };
-
-static int is(const char *given, const char *word) {
-    return strcmp(given != NULL ? given : "auto", word) == 0;
-}
 
 void box_method_destroy(struct box_method **method) {
     struct box_method *m = *method;
@@ -81,29 +77,25 @@ done:
 /* Single precision inside: as wanted, or for large systems, and not where it is known to be hopeless. */
 static int wants_mixed(const struct facet_solver *s) {
     if (s->box->delicate && !s->box->hdg->grid.singular) return 0;
-    return is(s->options.precision, "mixed") ||
-           (is(s->options.precision, "auto") && s->box->hdg->n_free >= LARGE_SYSTEM);
+    return s->options.precision == PRECISION_MIXED ||
+           (s->options.precision == PRECISION_AUTO && s->box->hdg->n_free >= LARGE_SYSTEM);
 }
 
 static struct boxhdg_solver_options lane_options(const struct facet_solver *s) {
     struct boxhdg_solver_options options;
-    const char *name = s->preconditioner;
     boxhdg_solver_options_default(&options);
-    options.preconditioner = is(name, "none")        ? BOXHDG_NONE
-                             : is(name, "additive")  ? BOXHDG_ADDITIVE
-                             : is(name, "chebyshev") ? BOXHDG_CHEBYSHEV
-                                                     : BOXHDG_DIAGONAL;
+    options.preconditioner = s->preconditioner == PRECONDITIONER_NONE        ? BOXHDG_NONE
+                             : s->preconditioner == PRECONDITIONER_ADDITIVE  ? BOXHDG_ADDITIVE
+                             : s->preconditioner == PRECONDITIONER_CHEBYSHEV ? BOXHDG_CHEBYSHEV
+                                                                             : BOXHDG_DIAGONAL;
     options.mixed = wants_mixed(s) && options.preconditioner >= BOXHDG_ADDITIVE;
     return options;
 }
 
 static facet_status make_lanes(struct facet_solver *s) {
-    static const char *const kernels[] = {"box_step",     "box_residual", "box_prolong",
-                                          "box_restrict", "axis_apply",   NULL};
     struct boxhdg_solver_options options = lane_options(s);
-    facet_status status = device_require(s->context->device, "hdg on boxes", kernels);
-    if (status != FACET_OK) return base_wrap(status, "device");
-    status = boxhdg_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
+    facet_status status =
+        boxhdg_solver_create(s->context->device, s->box->hdg, &options, &s->box->method->solver);
     struct multigrid *mg = status == FACET_OK ? boxhdg_solver_multigrid(s->box->method->solver) : NULL;
     return mg != NULL ? multigrid_watch(mg, s->options.watch) : status;
 }
@@ -116,43 +108,30 @@ static int line_unknowns(const struct boxhdg *h) {
     return most * h->n;
 }
 
-static facet_status choose(struct facet_solver *s) {
-    const facet_options *o = &s->options;
-    const struct boxhdg *h = s->box->hdg;
-    int any = is(o->preconditioner, "auto");
-    int two_level = is(o->preconditioner, "additive") || is(o->preconditioner, "chebyshev");
-    if (is(o->method, "direct") && !h->grid.separable)
-        return base_fail(
-            FACET_ERROR_INPUT,
-            "the direct solve with the operator %s needs a conductivity and a reaction that are the "
-            "same in all cells; use {method: cg}, or operator: mapped",
-            s->operator_name);
-    int direct = is(o->method, "direct") ||
-                 (is(o->method, "auto") && any && is(o->precision, "auto") && h->grid.separable &&
+facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h) {
+    static const char *const kernels[] = {"box_step",     "box_residual", "box_prolong",
+                                          "box_restrict", "axis_apply",   NULL};
+    const struct options *o = &s->options;
+    int any = o->preconditioner == PRECONDITIONER_AUTO;
+    int direct = o->method == METHOD_DIRECT ||
+                 (o->method == METHOD_AUTO && any && o->precision == PRECISION_AUTO && h->grid.separable &&
                   line_unknowns(h) <= AUTO_DIRECT_LINE && !device_has_memory(s->context->device));
-    s->method = direct ? "direct" : "cg";
-    s->preconditioner = direct ? "none" : any ? AUTO_PRECONDITIONER : o->preconditioner;
-    if (!is(o->precision, "auto") && (direct || !(two_level || any)))
-        return base_fail(FACET_ERROR_INPUT,
-                         "precision belongs to the preconditioners pmg, additive and chebyshev");
-    return FACET_OK;
+    s->method = direct ? METHOD_DIRECT : METHOD_CG;
+    s->preconditioner = direct ? PRECONDITIONER_NONE : any ? AUTO_PRECONDITIONER : o->preconditioner;
+    if (direct) return FACET_OK;
+    return base_wrap(device_require(s->context->device, "hdg on boxes", kernels), "device");
 }
 
-facet_status box_method_choose(struct facet_solver *s) {
-    facet_status status = FACET_OK;
-    TRY(choose(s));
+facet_status box_method_check_memory(const struct facet_solver *s) {
     struct boxhdg_solver_options options = lane_options(s);
-    if (s->box->F == NULL) /* nothing is there yet */
-        TRY(boxhdg_check_memory(s->context->device, s->box->hdg, is(s->method, "direct") ? NULL : &options, 1,
-                                s->options.postprocess));
-done:
-    return status;
+    return boxhdg_check_memory(s->context->device, s->box->hdg, s->method == METHOD_DIRECT ? NULL : &options,
+                               1, s->options.postprocess);
 }
 
 facet_status box_method_create(struct facet_solver *s) {
     facet_status status = FACET_OK;
     TRY(CALLOC(s->box->method, 1));
-    TRY(is(s->method, "direct") ? make_direct(s) : make_lanes(s));
+    TRY(s->method == METHOD_DIRECT ? make_direct(s) : make_lanes(s));
 done:
     return status;
 }

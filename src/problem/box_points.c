@@ -192,6 +192,15 @@ done:
     return status;
 }
 
+struct hdg_errors box_points_errors(const struct box_errors *e, int star) {
+    return (struct hdg_errors){.u_L2 = e->u_L2,
+                               .u_Linf = e->u_Linf,
+                               .q_L2 = e->q_L2,
+                               .u_star_L2 = star ? e->u_star_L2 : -1.0,
+                               .q_star_L2 = star ? e->q_star_L2 : -1.0,
+                               .trace_L2 = e->trace_L2};
+}
+
 struct box_places box_points_places(const struct backend_points *points) {
     int product = points->counts[0] > 0;
     return (struct box_places){.n = points->n,

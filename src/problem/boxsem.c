@@ -20,96 +20,40 @@
 /* The degree of the smoother chebyshev, unless it is given. */
 #define CHEBYSHEV_DEGREE 4
 
-static int is(const char *given, const char *word) {
-    return strcmp(given != NULL ? given : "auto", word) == 0;
-}
-
 /* ------------------------------------------------------------------------------ the choice */
+
+_Static_assert(SMOOTHER_CHEBYSHEV - SMOOTHER_PATCHES == BOXSEM_CHEBYSHEV, "smoothers are words in order");
 
 struct choice {
     struct boxsem_options options;
-    const char *method, *preconditioner;
+    enum option_method method;
+    enum option_preconditioner preconditioner;
 };
 
-static int find_word(const char *const *words, const char *word) {
-    for (int i = 0; words[i] != NULL; i++)
-        if (is(word, words[i])) return i;
-    return -1;
+static void choose_smoother(const struct options *o, struct choice *c) {
+    int smoother = o->smoother == SMOOTHER_AUTO ? BOXSEM_VERTEX : o->smoother - SMOOTHER_PATCHES;
+    c->options.smoother = (enum boxsem_smoother)smoother;
+    c->options.steps = o->smoother_degree > 0         ? o->smoother_degree
+                       : smoother == BOXSEM_CHEBYSHEV ? CHEBYSHEV_DEGREE
+                                                      : 1;
+    c->preconditioner = smoother == BOXSEM_VERTEX || smoother == BOXSEM_ADDITIVE ? PRECONDITIONER_PATCHES
+                                                                                 : PRECONDITIONER_GMG;
 }
 
-static facet_status choose_smoother(const facet_options *o, struct choice *c) {
-    static const char *const words[] = {
-        [BOXSEM_VERTEX] = "patches", [BOXSEM_ADDITIVE] = "additive",   [BOXSEM_POINT] = "point",
-        [BOXSEM_JACOBI] = "jacobi",  [BOXSEM_CHEBYSHEV] = "chebyshev", [BOXSEM_N_SMOOTHERS] = NULL};
-    int found = is(o->smoother, "auto") ? BOXSEM_VERTEX : find_word(words, o->smoother);
-    if (found < 0)
-        return base_fail(FACET_ERROR_INPUT,
-                         "the smoother %s belongs to the discretization hdg; continuous has "
-                         "patches, additive, point, jacobi and chebyshev",
-                         o->smoother);
-    c->options.smoother = (enum boxsem_smoother)found;
-    int patches = found == BOXSEM_VERTEX || found == BOXSEM_ADDITIVE;
-    if (is(o->preconditioner, "patches") && !patches)
-        return base_fail(FACET_ERROR_INPUT,
-                         "the preconditioner patches smooths with patches; the smoother %s goes with gmg",
-                         o->smoother);
-    if (found == BOXSEM_JACOBI && o->smoother_degree > 0)
-        return base_fail(FACET_ERROR_INPUT,
-                         "the smoother jacobi takes one step; with a smoother_degree it is chebyshev");
-    c->options.steps = o->smoother_degree > 0      ? o->smoother_degree
-                       : found == BOXSEM_CHEBYSHEV ? CHEBYSHEV_DEGREE
-                                                   : 1;
-    c->preconditioner = patches ? "patches" : "gmg";
-    return FACET_OK;
+/* A cycle, a smoother or their like was asked for. */
+static int is_tuned(const struct options *o) {
+    return o->cycle != CYCLE_AUTO || o->smoother != SMOOTHER_AUTO || o->smoother_degree > 0 ||
+           o->precision != PRECISION_AUTO;
 }
 
-/* Cycles that are not symmetric are not for conjugate gradients, and the full one is a solver by itself. */
-static facet_status choose_cycle(const facet_options *o, struct choice *c) {
-    static const char *const words[] = {"V", "W", "F", "full", NULL};
-    static const enum mg_cycle cycles[] = {MG_V, MG_W, MG_F, MG_FULL};
-    int multigrid = c->options.solver == BOXSEM_MULTIGRID;
-    c->options.cycle =
-        is(o->cycle, "auto") ? (multigrid ? MG_FULL : MG_V) : cycles[find_word(words, o->cycle)];
-    if (c->options.cycle == MG_FULL && !multigrid)
-        return base_fail(FACET_ERROR_INPUT, "the cycle full goes with the method multigrid, not with %s",
-                         c->method);
-    if (c->options.cycle == MG_F && c->options.solver == BOXSEM_CG)
-        return base_fail(FACET_ERROR_INPUT,
-                         "the cycle F is not symmetric, as cg needs it; use {method: fgmres}");
-    return FACET_OK;
-}
-
-/* What none of the choices has. */
-static facet_status check_words(const struct facet_solver *s) {
-    const facet_options *o = &s->options;
-    static const char *const preconditioners[] = {"auto", "none", "jacobi", "gmg", "patches", NULL};
-    if (find_word(preconditioners, o->preconditioner) < 0)
-        return base_fail(FACET_ERROR_INPUT,
-                         "the preconditioner %s does not belong to the discretization continuous, which has "
-                         "none, jacobi, gmg and patches",
-                         o->preconditioner);
-    const char *key = o->coarse_device != NULL  ? "a coarse_device"
-                      : o->coarse_unknowns > 0  ? "coarse_unknowns"
-                      : !is(o->degrees, "auto") ? "a sequence of degrees"
-                      : o->fill > 0.0           ? "a fill"
-                                                : NULL;
-    if (key != NULL) return base_fail(FACET_ERROR_INPUT, "%s belongs to the discretization hdg", key);
+static facet_status require_kernels(const struct facet_solver *s) {
     static const char *const kernels[] = {"brick_apply", "brick_prolong", "brick_restrict", "patch_sweep",
                                           NULL};
     static const char *const points[] = {"point_sweep", NULL};
     facet_status status = device_require(s->context->device, "the discretization continuous", kernels);
-    if (status == FACET_OK && is(o->smoother, "point"))
+    if (status == FACET_OK && s->options.smoother == SMOOTHER_POINT)
         status = device_require(s->context->device, "the smoother point", points);
     return status;
-}
-
-/* The first key that only cycles know; NULL: none was given. */
-static const char *cycle_key(const facet_options *o) {
-    return !is(o->cycle, "auto")       ? "a cycle"
-           : !is(o->smoother, "auto")  ? "a smoother"
-           : o->smoother_degree > 0    ? "a smoother_degree"
-           : !is(o->precision, "auto") ? "a precision"
-                                       : NULL;
 }
 
 /* The largest width of a cell over the smallest. */
@@ -124,15 +68,6 @@ static double stretch(const struct box_data *data) {
     return high / low;
 }
 
-static int is_uniform(const struct box_data *data) {
-    int64_t n = 1;
-    for (int d = 0; d < data->grid.dim; d++) n *= data->grid.cells[d];
-    for (int64_t c = 1; c < n; c++)
-        if (data->conductivity[c] != data->conductivity[0] || data->reaction[c] != data->reaction[0])
-            return 0;
-    return 1;
-}
-
 /* Nodes of the longest line, and all of them. */
 static int count_nodes(const struct facet_solver *s, const struct box_data *data, int64_t *all) {
     int most = 0;
@@ -145,67 +80,45 @@ static int count_nodes(const struct facet_solver *s, const struct box_data *data
     return most;
 }
 
-static facet_status choose_method(const struct facet_solver *s, const struct box_data *data,
-                                  struct choice *c) {
-    static const char *const names[] = {[BOXSEM_MULTIGRID] = "multigrid",
-                                        [BOXSEM_CG] = "cg",
-                                        [BOXSEM_FGMRES] = "fgmres",
-                                        [BOXSEM_DIRECT] = "direct"};
-    const facet_options *o = &s->options;
-    const char *key = cycle_key(o);
-    int any = is(o->preconditioner, "auto"), uniform = is_uniform(data);
-    int plain = is(o->preconditioner, "none") || is(o->preconditioner, "jacobi");
-    int exact = uniform && !plain && (is(o->smoother, "auto") || is(o->smoother, "patches"));
+static void choose_method(const struct facet_solver *s, const struct box_data *data, struct choice *c) {
+    static const enum boxsem_solver solvers[] = {[METHOD_CG] = BOXSEM_CG,
+                                                 [METHOD_FGMRES] = BOXSEM_FGMRES,
+                                                 [METHOD_MULTIGRID] = BOXSEM_MULTIGRID,
+                                                 [METHOD_DIRECT] = BOXSEM_DIRECT};
+    const struct options *o = &s->options;
+    int any = o->preconditioner == PRECONDITIONER_AUTO, uniform = box_data_is_uniform(data);
+    int cycles = any || o->preconditioner >= PRECONDITIONER_GMG;
+    int exact = uniform && cycles && (o->smoother == SMOOTHER_AUTO || o->smoother == SMOOTHER_PATCHES);
     int64_t all;
-    if (is(o->method, "direct") && !uniform)
-        return base_fail(
-            FACET_ERROR_INPUT,
-            "the direct solve of the discretization continuous needs a conductivity and a reaction "
-            "that are the same in all cells; use {method: cg}");
-    if (is(o->method, "direct") && (key != NULL || !(any || is(o->preconditioner, "none"))))
-        return base_fail(FACET_ERROR_INPUT, "%s does not belong to the direct solve",
-                         key != NULL ? key : "a preconditioner");
-    if (plain && (key != NULL || is(o->method, "multigrid")))
-        return base_fail(FACET_ERROR_INPUT, "%s needs the preconditioner gmg or patches, not %s",
-                         key != NULL ? key : "the method multigrid", o->preconditioner);
-    enum boxsem_solver *solver = &c->options.solver;
     int most = stretch(data) > AUTO_STRETCH ? AUTO_STRETCHED_LINE : AUTO_DIRECT_LINE;
-    if (is(o->method, "auto"))
-        *solver = uniform && any && key == NULL && count_nodes(s, data, &all) <= most ? BOXSEM_DIRECT
-                  : is(o->cycle, "full") || (exact && is(o->cycle, "auto"))           ? BOXSEM_MULTIGRID
-                  : is(o->smoother, "additive") || is(o->cycle, "F")                  ? BOXSEM_FGMRES
-                                                                                      : BOXSEM_CG;
-    else
-        *solver = is(o->method, "direct")   ? BOXSEM_DIRECT
-                  : is(o->method, "cg")     ? BOXSEM_CG
-                  : is(o->method, "fgmres") ? BOXSEM_FGMRES
-                                            : BOXSEM_MULTIGRID;
-    c->method = names[*solver];
-    return FACET_OK;
+    c->method = o->method != METHOD_AUTO                                               ? o->method
+                : uniform && any && !is_tuned(o) && count_nodes(s, data, &all) <= most ? METHOD_DIRECT
+                : o->cycle == CYCLE_FULL || (exact && o->cycle == CYCLE_AUTO)          ? METHOD_MULTIGRID
+                : o->smoother == SMOOTHER_ADDITIVE || o->cycle == CYCLE_F              ? METHOD_FGMRES
+                                                                                       : METHOD_CG;
+    c->options.solver = solvers[c->method];
 }
 
-/* Every key is used or refused. */
+/* What the words mean here; those that mean nothing were refused. */
 static facet_status choose(const struct facet_solver *s, const struct box_data *data, struct choice *c) {
-    facet_status status = FACET_OK;
-    const facet_options *o = &s->options;
+    static const enum mg_cycle cycles[] = {MG_V, MG_V, MG_W, MG_F, MG_FULL};
+    const struct options *o = &s->options;
     int64_t all;
     boxsem_options_default(&c->options);
     c->options.single = 0;
-    TRY(check_words(s));
-    TRY(choose_method(s, data, c));
-    int plain = is(o->preconditioner, "none") || is(o->preconditioner, "jacobi");
-    if (c->options.solver == BOXSEM_DIRECT || plain) {
-        c->preconditioner = is(o->preconditioner, "jacobi") ? "jacobi" : "none";
-        c->options.preconditioner =
-            is(o->preconditioner, "jacobi") ? BOXSEM_PRECONDITION_DIAGONAL : BOXSEM_PRECONDITION_NONE;
-        goto done;
+    choose_method(s, data, c);
+    int jacobi = o->preconditioner == PRECONDITIONER_JACOBI;
+    if (c->method == METHOD_DIRECT || jacobi || o->preconditioner == PRECONDITIONER_NONE) {
+        c->preconditioner = jacobi ? PRECONDITIONER_JACOBI : PRECONDITIONER_NONE;
+        c->options.preconditioner = jacobi ? BOXSEM_PRECONDITION_DIAGONAL : BOXSEM_PRECONDITION_NONE;
+        return require_kernels(s);
     }
-    TRY(choose_smoother(o, c));
-    TRY(choose_cycle(o, c));
+    choose_smoother(o, c);
+    c->options.cycle = o->cycle == CYCLE_AUTO && c->method == METHOD_MULTIGRID ? MG_FULL : cycles[o->cycle];
     count_nodes(s, data, &all);
-    c->options.single = is(o->precision, "mixed") || (is(o->precision, "auto") && all >= AUTO_MIXED);
-done:
-    return status;
+    c->options.single =
+        o->precision == PRECISION_MIXED || (o->precision == PRECISION_AUTO && all >= AUTO_MIXED);
+    return require_kernels(s);
 }
 
 /* ------------------------------------------------------------------------------ set-up */
@@ -274,7 +187,7 @@ static facet_status solve(struct facet_solver *s) {
                                     .monitor = &s->context->monitor};
     facet_status status = boxsem_solve(s->box->continuous, &control, &s->report);
     s->box->has_trace = status == FACET_OK;
-    if (is(s->method, "direct")) s->report.rate = NAN;
+    if (s->method == METHOD_DIRECT) s->report.rate = NAN;
     return status;
 }
 
@@ -321,12 +234,8 @@ static facet_status measure_errors(const struct facet_solver *s, struct hdg_erro
     struct box_errors e;
     facet_status status = boxsem_measure_errors(s->box->continuous, s->problem->exact, &e);
     if (status != FACET_OK) return status;
-    *errors = (struct hdg_errors){.u_L2 = e.u_L2,
-                                  .u_Linf = e.u_Linf,
-                                  .q_L2 = e.q_L2,
-                                  .u_star_L2 = -1.0,
-                                  .q_star_L2 = -1.0,
-                                  .trace_L2 = -1.0};
+    *errors = box_points_errors(&e, 0);
+    errors->trace_L2 = -1.0;
     return FACET_OK;
 }
 

@@ -35,7 +35,6 @@ facet_status mapped_create(struct facet_solver *s, hdg_rule_maker maker) {
     const struct device *device = s->context->device;
     facet_status status = FACET_OK;
     s->backend = &mapped_backend;
-    s->operator_name = "mapped";
     TRY(condense(s, maker));
     int64_t n = s->system.n_free;
     TRY(ALLOC(s->F, n));
@@ -44,8 +43,8 @@ facet_status mapped_create(struct facet_solver *s, hdg_rule_maker maker) {
     vector_fill(&s->x, 0.0);
     TRY(hdg_operator_create(s->hdg, &s->A));
     if (s->hdg->singular) TRY(make_kernel(s));
-    s->method = "direct";
-    s->preconditioner = "none";
+    s->method = METHOD_DIRECT;
+    s->preconditioner = PRECONDITIONER_NONE;
     if (n > 0) TRY(solver_choose_method(s));
     TRY(hdg_solution_create(s->hdg, &s->solution));
 done:
@@ -104,11 +103,9 @@ static facet_status solve_trace(struct facet_solver *s) {
     } else if (s->system.n_free > 0) {
         if (!s->options.warm_start) vector_fill(&s->x, 0.0);
         const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
-        status = strcmp(s->method, "multigrid") == 0
-                     ? solve_multigrid(&s->A, M, &s->b, &s->x, &control, &s->report)
-                 : strcmp(s->method, "fgmres") == 0
-                     ? solve_fgmres(&s->A, M, &s->b, &s->x, &control, &s->report)
-                     : solve_cg(&s->A, M, &s->b, &s->x, &control, &s->report);
+        status = (s->method == METHOD_MULTIGRID ? solve_multigrid
+                  : s->method == METHOD_FGMRES  ? solve_fgmres
+                                                : solve_cg)(&s->A, M, &s->b, &s->x, &control, &s->report);
         struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
         if (mg != NULL && multigrid_failure(mg) != FACET_OK) status = multigrid_failure(mg);
         TRY(status);

@@ -36,8 +36,7 @@ static int evaluate_modulus(void *user, int n_points, int dim, const double *x, 
     return 0;
 }
 
-/* What is wrong with two numbers, as a sentence; NULL: nothing. */
-static const char *find_fault(int young, const double pair[2], char *text, size_t text_bytes) {
+const char *problem_find_fault(int young, const double pair[2], char *text, size_t text_bytes) {
     const char *names[2] = {young ? "E" : "mu", young ? "nu" : "lambda"};
     double ratio = young ? 2.0 * pair[1] / (1.0 - 2.0 * pair[1]) : pair[1] / pair[0];
     if (!(pair[0] > 0.0))
@@ -92,7 +91,7 @@ static facet_status make_region(const struct problem *p, int young, const char *
     TRY(base_wrap(problem_compile(p, 1, &texts[0], first), young ? "E" : "mu"));
     TRY(base_wrap(problem_compile(p, 1, &texts[1], second), young ? "nu" : "lambda"));
     int constant = field_is_constant(*first, &pair[0]) & field_is_constant(*second, &pair[1]);
-    if (constant && find_fault(young, pair, fault, sizeof fault) != NULL)
+    if (constant && problem_find_fault(young, pair, fault, sizeof fault) != NULL)
         FAIL(FACET_ERROR_INPUT, "%s", fault);
     if (!young) goto done;
     if (constant) {
@@ -189,7 +188,7 @@ facet_status problem_check_moduli(const struct problem *p, const int32_t *cell_r
             for (int i = 0; i < block->n_nodes * dim; i++) x[i % dim] += nodes[i] / block->n_nodes;
             facet_status status = evaluate_pair(region, dim, x, pair, &young);
             if (status == FACET_ERROR_MACHINE) return status;
-            if (status == FACET_OK && find_fault(young, pair, fault, sizeof fault) == NULL) continue;
+            if (status == FACET_OK && problem_find_fault(young, pair, fault, sizeof fault) == NULL) continue;
             text_printf(errors, "%smaterial%s%s%s: %s, in the cell at %s", errors->length > 0 ? "\n" : "",
                         region->group != NULL ? " of '" : "", region->group != NULL ? region->group : "",
                         region->group != NULL ? "'" : "", status == FACET_OK ? fault : base_message(),

@@ -8,6 +8,7 @@
 #include "problem/problem.h"
 #include "solve/amg.h"
 #include "trace/gmg.h"
+#include "trace/levels.h"
 
 /* A factor may take this part of the memory that is available. */
 #define FACTOR_MEMORY_SHARE 0.4
@@ -32,13 +33,11 @@
 /* lambda / mu from which a continuous linear space is too stiff. */
 #define LOCKING_RATIO 8.0
 
-static const char *word(const char *given) {
-    return given != NULL ? given : "auto";
-}
-
-static int is(const char *given, const char *what) {
-    return strcmp(word(given), what) == 0;
-}
+/* What the words of cycles mean; AUTO is the caller's business. */
+static const enum mg_cycle cycles[] = {MG_K, MG_V, MG_W, MG_F, MG_FULL};
+_Static_assert(SMOOTHER_SWEEP_VERTICES == (int)GMG_SWEEP_VERTICES && DEGREES_STRAIGHT == (int)GMG_STRAIGHT &&
+                   PRECISION_MIXED == (int)PMG_MIXED,
+               "these words stand in the order of the enums they become");
 
 void solver_fill_constant(const struct facet_solver *s, double *constant) {
     double square = 0.0;
@@ -59,9 +58,10 @@ static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insi
     int fits = factor_bytes <= available;
     int fast = cholesky_operations(s->cholesky) / FACTOR_SPEED <
                SOLVE_PRODUCTS * trace_operator_bytes(&s->A) / PRODUCT_SPEED;
-    if (fits && (insist || fast || csr->n <= SMALL_SYSTEM || s->options.discretization[0] == 'c')) {
-        s->method = "direct";
-        s->preconditioner = "none";
+    if (fits &&
+        (insist || fast || csr->n <= SMALL_SYSTEM || s->options.discretization == DISCRETIZATION_CONDENSED)) {
+        s->method = METHOD_DIRECT;
+        s->preconditioner = PRECONDITIONER_NONE;
         *done = 1;
         s->assembled_bytes += factor_bytes;
         TRY(cholesky_factor_last(s->cholesky, csr));
@@ -97,11 +97,7 @@ static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     double *modes = NULL;
     int n_modes = s->hdg->data.scheme == HDG_ELASTIC ? hdg_n_rigid_modes(s->hdg) : 1;
     options.n_kernel = s->hdg->singular ? 1 : 0;
-    options.cycle = is(s->options.cycle, "V")      ? MG_V
-                    : is(s->options.cycle, "W")    ? MG_W
-                    : is(s->options.cycle, "F")    ? MG_F
-                    : is(s->options.cycle, "full") ? MG_FULL
-                                                   : MG_K;
+    options.cycle = cycles[s->options.cycle];
     TRY(ALLOC(modes, n_modes * s->system.n_free));
     if (s->hdg->data.scheme == HDG_ELASTIC)
         TRY(hdg_rigid_modes(s->hdg, modes));
@@ -125,21 +121,17 @@ static int is_nearly_incompressible(const struct hdg_data *data) {
     return 0;
 }
 
-static enum pmg_precision find_precision(const facet_options *o) {
-    return is(o->precision, "mixed")    ? PMG_MIXED
-           : is(o->precision, "double") ? PMG_DOUBLE
-                                        : PMG_PRECISION_AUTO;
+/* Where the coarse levels live; NULL: with the others. */
+static facet_status find_coarse_device(const struct facet_solver *s, const struct device **device) {
+    int word = s->options.coarse_device;
+    return word == COARSE_DEVICE_SAME ? FACET_OK
+                                      : device_find(option_words[OPTION_COARSE_DEVICE][word], device);
 }
 
 /* The levels become the preconditioner, visited as the options say. */
 static facet_status take_multigrid(struct facet_solver *s, struct multigrid **mg) {
     facet_status status = FACET_OK;
-    const char *cycle = s->options.cycle;
-    if (!is(cycle, "auto"))
-        TRY(multigrid_set_cycle(*mg, is(cycle, "W")      ? MG_W
-                                     : is(cycle, "F")    ? MG_F
-                                     : is(cycle, "full") ? MG_FULL
-                                                         : MG_V));
+    if (s->options.cycle != CYCLE_AUTO) TRY(multigrid_set_cycle(*mg, cycles[s->options.cycle]));
     TRY(operator_create_multigrid(mg, &s->M));
 done:
     return status;
@@ -150,8 +142,6 @@ static facet_status make_pmg(struct facet_solver *s) {
     double *modes = NULL;
     struct pmg_options options;
     struct multigrid *mg = NULL;
-    if (s->hdg->data.scheme == HDG_CONDENSED)
-        FAIL(FACET_ERROR_INPUT, "the preconditioner pmg belongs to the discretization hdg; use amg");
     pmg_options_default(&options);
     options.singular = s->hdg->singular;
     options.incompressible = is_nearly_incompressible(&s->hdg->data);
@@ -161,12 +151,12 @@ static facet_status make_pmg(struct facet_solver *s) {
         TRY(hdg_rigid_modes(s->hdg, modes));
         options.modes = modes;
     }
-    options.precision = find_precision(&s->options);
+    options.precision = (enum pmg_precision)s->options.precision;
     options.degree = s->options.smoother_degree;
-    options.smoother = is(s->options.smoother, "faces")   ? PMG_FACES
-                       : is(s->options.smoother, "cells") ? PMG_CELLS
-                                                          : PMG_SMOOTHER_AUTO;
-    if (s->options.coarse_device != NULL) TRY(device_find(s->options.coarse_device, &options.coarse_device));
+    options.smoother = s->options.smoother == SMOOTHER_FACES   ? PMG_FACES
+                       : s->options.smoother == SMOOTHER_CELLS ? PMG_CELLS
+                                                               : PMG_SMOOTHER_AUTO;
+    TRY(find_coarse_device(s, &options.coarse_device));
     TRY(trace_pmg_create(&s->hdg->trace, &s->hdg->matrices, &s->A, &options, &mg));
     TRY(take_multigrid(s, &mg));
 done:
@@ -175,42 +165,41 @@ done:
     return status;
 }
 
-static void choose_gmg(const struct facet_solver *s, struct gmg_options *options) {
-    const facet_options *o = &s->options;
-    *options = (struct gmg_options){0};
-    options->singular = s->hdg->singular;
-    options->full = is(o->cycle, "full");
+static facet_status choose_gmg(const struct facet_solver *s, struct gmg_options *options) {
+    const struct options *o = &s->options;
+    int full = o->cycle == CYCLE_FULL;
+    *options = (struct gmg_options){.singular = s->hdg->singular,
+                                    .full = full,
+                                    .precision = (enum pmg_precision)o->precision,
+                                    .smoother = (enum gmg_smoother)o->smoother,
+                                    .degrees = (enum gmg_degrees)o->degrees,
+                                    .steps = o->smoother_degree,
+                                    .fill = o->fill,
+                                    .coarse_unknowns = o->coarse_unknowns};
     options->n_modes = s->hdg->data.scheme == HDG_ELASTIC ? hdg_n_rigid_modes(s->hdg) : 0;
-    options->precision = find_precision(o);
-    options->steps = o->smoother_degree;
-    options->fill = o->fill;
-    options->coarse_unknowns = o->coarse_unknowns;
     /* A full cycle has to be as accurate on every level as the next one needs it. */
-    options->degrees = is(o->degrees, "arithmetic")  ? GMG_ARITHMETIC
-                       : is(o->degrees, "even")      ? GMG_EVEN
-                       : is(o->degrees, "geometric") ? GMG_GEOMETRIC
-                       : is(o->degrees, "straight")  ? GMG_STRAIGHT
-                       : is(o->cycle, "full")        ? GMG_ARITHMETIC
-                                                     : GMG_DEGREES_AUTO;
-    options->smoother = is(o->smoother, "faces")            ? GMG_FACES
-                        : is(o->smoother, "rows")           ? GMG_ROWS
-                        : is(o->smoother, "cells")          ? GMG_CELLS
-                        : is(o->smoother, "vertices")       ? GMG_VERTICES
-                        : is(o->smoother, "fsai")           ? GMG_FSAI
-                        : is(o->smoother, "sweep-cells")    ? GMG_SWEEP_CELLS
-                        : is(o->smoother, "sweep-vertices") ? GMG_SWEEP_VERTICES
-                                                            : GMG_SMOOTHER_AUTO;
+    if (full && o->degrees == DEGREES_AUTO) options->degrees = GMG_ARITHMETIC;
+    return find_coarse_device(s, &options->coarse_device);
+}
+
+/* A smoother that p-multigrid does not have. */
+static int wants_gmg_smoother(const struct options *o) {
+    return o->smoother != SMOOTHER_AUTO && o->smoother != SMOOTHER_FACES && o->smoother != SMOOTHER_CELLS;
+}
+
+/* Something that only geometric multigrid has. */
+static int wants_gmg(const struct options *o) {
+    return wants_gmg_smoother(o) || o->degrees != DEGREES_AUTO || o->fill > 0.0 || o->coarse_unknowns > 0;
 }
 
 /* Adds to s->why_pmg which keys are of no use to p-multigrid. */
 static void tell_unused(struct facet_solver *s) {
-    const facet_options *o = &s->options;
+    const struct options *o = &s->options;
     size_t length = strlen(s->why_pmg), size = sizeof s->why_pmg;
-    int smoother = !is(o->smoother, "auto") && !is(o->smoother, "faces") && !is(o->smoother, "cells");
-    if (!smoother && is(o->degrees, "auto") && o->fill <= 0.0 && o->coarse_unknowns == 0) return;
-    snprintf(s->why_pmg + length, size - length, "; not used:%s%s%s%s", smoother ? " smoother" : "",
-             is(o->degrees, "auto") ? "" : " degrees", o->fill > 0.0 ? " fill" : "",
-             o->coarse_unknowns > 0 ? " coarse_unknowns" : "");
+    if (!wants_gmg(o)) return;
+    snprintf(s->why_pmg + length, size - length, "; not used:%s%s%s%s",
+             wants_gmg_smoother(o) ? " smoother" : "", o->degrees == DEGREES_AUTO ? "" : " degrees",
+             o->fill > 0.0 ? " fill" : "", o->coarse_unknowns > 0 ? " coarse_unknowns" : "");
 }
 
 /* Without a coarser mesh it is p-multigrid, and s->why_pmg says why. */
@@ -228,12 +217,11 @@ static facet_status make_gmg(struct facet_solver *s) {
                          "since its material varies"
                        : hierarchy.why);
         tell_unused(s);
-        s->preconditioner = "pmg";
+        s->preconditioner = PRECONDITIONER_PMG;
         TRY(make_pmg(s));
         goto done;
     }
-    choose_gmg(s, &options);
-    if (s->options.coarse_device != NULL) TRY(device_find(s->options.coarse_device, &options.coarse_device));
+    TRY(choose_gmg(s, &options));
     TRY(trace_gmg_create(&s->hdg->trace, &s->hdg->matrices, &s->A, &hierarchy, &options, &mg));
     TRY(take_multigrid(s, &mg));
 done:
@@ -248,7 +236,7 @@ static facet_status make_jacobi(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr diagonal = {0};
     TRY(trace_block_diagonal(&s->hdg->trace, &s->hdg->matrices, &diagonal));
-    if (strcmp(s->preconditioner, "jacobi") == 0)
+    if (s->preconditioner == PRECONDITIONER_JACOBI)
         TRY(operator_create_jacobi(s->context->device, &diagonal, &s->M));
     else
         TRY(operator_create_block_jacobi(s->context->device, &diagonal, s->system.n_blocks,
@@ -261,60 +249,16 @@ done:
 /* The preconditioner of a Krylov method. csr: the assembled matrix, for AMG. */
 static facet_status make_preconditioner(struct facet_solver *s, const struct csr *csr) {
     facet_status status = FACET_OK;
-    if (strcmp(s->preconditioner, "pmg") == 0) TRY(make_pmg(s));
-    if (strcmp(s->preconditioner, "gmg") == 0) TRY(make_gmg(s));
-    if (strcmp(s->preconditioner, "amg") == 0) TRY(make_amg(s, csr));
-    if (strcmp(s->preconditioner, "jacobi") == 0 || strcmp(s->preconditioner, "block") == 0)
+    if (s->preconditioner == PRECONDITIONER_PMG) TRY(make_pmg(s));
+    if (s->preconditioner == PRECONDITIONER_GMG) TRY(make_gmg(s));
+    if (s->preconditioner == PRECONDITIONER_AMG) TRY(make_amg(s, csr));
+    if (s->preconditioner == PRECONDITIONER_JACOBI || s->preconditioner == PRECONDITIONER_BLOCK)
         TRY(make_jacobi(s));
     struct multigrid *mg = s->M.apply != NULL ? operator_multigrid(&s->M) : NULL;
     s->flexible = mg != NULL && multigrid_is_flexible(mg);
     if (mg != NULL) TRY(multigrid_watch(mg, s->options.watch));
 done:
     return status;
-}
-
-/* Which keys do nothing with the method that was chosen? They are refused, not ignored. */
-static facet_status check_unused(const struct facet_solver *s) {
-    const facet_options *o = &s->options;
-    int pmg = strcmp(s->preconditioner, "pmg") == 0, gmg = strcmp(s->preconditioner, "gmg") == 0;
-    if (!is(o->cycle, "auto") && !pmg && !gmg && strcmp(s->preconditioner, "amg") != 0)
-        return base_fail(FACET_ERROR_INPUT, "a cycle belongs to the preconditioners amg, pmg and gmg");
-    if (gmg && o->fill > 0.0 && !is(o->smoother, "fsai"))
-        return base_fail(FACET_ERROR_INPUT, "fill belongs to the smoother fsai");
-    if (gmg && o->coarse_unknowns > 0 && o->coarse_device == NULL)
-        return base_fail(FACET_ERROR_INPUT,
-                         "coarse_unknowns needs a coarse_device other than the device itself");
-    if (gmg) return FACET_OK;
-    const char *only = !is(o->degrees, "auto")  ? "a sequence of degrees"
-                       : o->fill > 0.0          ? "fill"
-                       : o->coarse_unknowns > 0 ? "coarse_unknowns"
-                                                : NULL;
-    if (only != NULL) return base_fail(FACET_ERROR_INPUT, "%s belongs to the preconditioner gmg", only);
-    if (pmg && !is(o->smoother, "auto") && !is(o->smoother, "faces") && !is(o->smoother, "cells"))
-        return base_fail(FACET_ERROR_INPUT,
-                         "the smoother %s belongs to the preconditioner gmg; pmg has faces and cells",
-                         o->smoother);
-    if (pmg) return FACET_OK;
-    const char *key = !is(o->smoother, "auto")    ? "smoother"
-                      : o->smoother_degree > 0    ? "smoother_degree"
-                      : o->coarse_device != NULL  ? "coarse_device"
-                      : !is(o->precision, "auto") ? "precision"
-                                                  : NULL;
-    if (key == NULL) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "%s belongs to the preconditioners pmg and gmg", key);
-}
-
-/* A matrix that is not symmetric is for FGMRES, with what the symmetric part of it gives. */
-static facet_status check_nonsymmetric(const struct facet_solver *s) {
-    static const char why[] = "the matrix of the formulation gradient under tractions is not symmetric";
-    if (!s->hdg->nonsymmetric) return FACET_OK;
-    if (!is(s->options.method, "auto") && !is(s->options.method, "fgmres"))
-        return base_fail(FACET_ERROR_INPUT,
-                         "%s, and the method %s needs one that is; use fgmres, or the formulation symmetric",
-                         why, s->options.method);
-    if (is(s->options.preconditioner, "amg"))
-        return base_fail(FACET_ERROR_INPUT, "%s, and amg needs one that is; use pmg or gmg", why);
-    return FACET_OK;
 }
 
 /* Whether geometric multigrid is expected to be faster than p-multigrid where the coefficient does not jump:
@@ -324,6 +268,45 @@ static int prefers_gmg(const struct facet_mesh *mesh) {
     for (int b = 0; b < mesh->n_blocks; b++)
         if (mesh->blocks[b].count > 0 && mesh->blocks[b].shape != SHAPE_QUAD) return 0;
     return mesh_hierarchy_coarsest(mesh) <= SMALL_COARSEST;
+}
+
+/* Whether geometric multigrid, if it is made at all (there are coarser meshes, and they help), has rows of
+ * quads to solve along. */
+static int lacks_rows(const struct facet_solver *s) {
+    const struct facet_mesh *mesh = s->problem->mesh;
+    int has_rows = mesh->dim == 2 && trace_has_tensor_cells(mesh) && device_is_host(s->context->device) &&
+                   s->problem->equation == FACET_DIFFUSION;
+    return !has_rows && !is_nearly_incompressible(&s->resolved.data) &&
+           (mesh->coarse != NULL || mesh_hierarchy_coarsest(mesh) < mesh->n_cells);
+}
+
+/* Whether the matrix is that of the formulation gradient under tractions (hdg.h). */
+static int is_nonsymmetric(const struct facet_solver *s) {
+    const struct hdg_data *data = &s->resolved.data;
+    if (data->scheme != HDG_ELASTIC || data->formulation != HDG_GRADIENT) return 0;
+    for (int32_t f = 0; f < data->mesh->n_faces; f++) {
+        if (data->face_condition[f] < 0) continue;
+        const struct hdg_condition *c = &data->conditions[data->face_condition[f]];
+        for (int a = 0; c->kind == HDG_MECHANICAL && a < data->mesh->dim; a++)
+            if (!c->fixed[a]) return 1;
+    }
+    return 0;
+}
+
+/* What `auto` takes where the coefficient is easy, as far as words depend on it: whoever gives keys of
+ * geometric multigrid means it wherever it is thought of. */
+facet_status solver_check_method(const struct facet_solver *s) {
+    struct options o = s->options; /* with what is taken */
+    int diffusion = s->problem->equation == FACET_DIFFUSION;
+    unsigned place = options_place(&o, s->problem->equation) | AT_MAPPED |
+                     (is_nonsymmetric(s) ? AT_NONSYMMETRIC : 0) | (lacks_rows(s) ? AT_NO_ROWS : 0);
+    if (o.method == METHOD_DIRECT)
+        o.preconditioner = PRECONDITIONER_NONE;
+    else if (o.preconditioner == PRECONDITIONER_AUTO)
+        o.preconditioner = o.discretization == DISCRETIZATION_CONDENSED                  ? PRECONDITIONER_AMG
+                           : diffusion && wants_gmg(&o) && prefers_gmg(s->problem->mesh) ? PRECONDITIONER_GMG
+                                                                                         : PRECONDITIONER_PMG;
+    return options_check_place(&o, place);
 }
 
 /* What the choice depends on. */
@@ -350,28 +333,29 @@ facet_status solver_choose_method(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     const struct base_monitor *monitor = &s->context->monitor;
-    const char *method = word(s->options.method), *wanted = word(s->options.preconditioner);
-    int any = strcmp(wanted, "auto") == 0, hybrid = s->hdg->data.scheme != HDG_CONDENSED, done = 0;
-    int fgmres = strcmp(method, "fgmres") == 0 || s->hdg->nonsymmetric;
-    int insist = strcmp(method, "direct") == 0, mg = strcmp(method, "multigrid") == 0;
-    int tuned = s->options.smoother_degree > 0 || !is(s->options.smoother, "auto") ||
-                !is(s->options.cycle, "auto") || !is(s->options.precision, "auto") ||
-                s->options.coarse_device != NULL || s->options.coarse_unknowns > 0 || s->options.fill > 0.0 ||
-                !is(s->options.degrees, "auto");
+    const struct options *o = &s->options;
+    int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.scheme != HDG_CONDENSED;
+    int fgmres = o->method == METHOD_FGMRES || s->hdg->nonsymmetric, insist = o->method == METHOD_DIRECT;
+    int tuned = o->smoother_degree > 0 || o->smoother != SMOOTHER_AUTO || o->cycle != CYCLE_AUTO ||
+                o->precision != PRECISION_AUTO || o->coarse_device != COARSE_DEVICE_SAME || wants_gmg(o);
+    int done = 0;
     struct outlook outlook;
     TRY(look(s, &outlook));
-    int gmg = outlook.easy && prefers_gmg(s->problem->mesh);
-    int direct = insist || (strcmp(method, "auto") == 0 && any && !tuned && !fgmres && outlook.few &&
+    int gmg =
+        s->hdg->data.scheme == HDG_HYBRID && (outlook.easy || wants_gmg(o)) && prefers_gmg(s->problem->mesh);
+    int direct = insist || (o->method == METHOD_AUTO && any && !tuned && !fgmres && outlook.few &&
                             s->system.n_free <= cholesky_reasonable_size() &&
                             (!hybrid || assembled_bytes(s) <= LARGE_ASSEMBLED));
-    TRY(check_nonsymmetric(s));
-    s->method = insist ? "direct" : mg ? "multigrid" : fgmres ? "fgmres" : "cg";
-    s->preconditioner = insist ? "none" : !any ? wanted : !hybrid ? "amg" : gmg ? "gmg" : "pmg";
-    int amg = strcmp(s->preconditioner, "amg") == 0;
-    if (mg && !amg && strcmp(s->preconditioner, "pmg") != 0 && strcmp(s->preconditioner, "gmg") != 0)
-        FAIL(FACET_ERROR_INPUT, "the method multigrid takes the preconditioner amg, pmg or gmg, not %s",
-             s->preconditioner);
-    TRY(check_unused(s));
+    s->method = insist                          ? METHOD_DIRECT
+                : o->method == METHOD_MULTIGRID ? METHOD_MULTIGRID
+                : fgmres                        ? METHOD_FGMRES
+                                                : METHOD_CG;
+    s->preconditioner = insist    ? PRECONDITIONER_NONE
+                        : !any    ? o->preconditioner
+                        : !hybrid ? PRECONDITIONER_AMG
+                        : gmg     ? PRECONDITIONER_GMG
+                                  : PRECONDITIONER_PMG;
+    int amg = s->preconditioner == PRECONDITIONER_AMG;
     if (direct || amg) {
         double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_ASSEMBLE);
         status = hdg_assemble(s->hdg, &csr);

@@ -140,31 +140,33 @@ static facet_status check_components(const facet_problem *problem, int n) {
                      dim, dim, n);
 }
 
+/* From texts or (NULL) a function. */
+static facet_status set_conductivity(facet_problem *problem, const char *group, int n,
+                                     const char *const *texts, facet_function function, void *user) {
+    facet_status status = FACET_OK;
+    struct problem_region region = {0};
+    TRY(problem_may_set(problem, FACET_DIFFUSION, "conductivity"));
+    TRY(check_components(problem, n));
+    TRY(texts != NULL ? problem_compile(problem->shared, n, texts, &region.conductivity)
+                      : field_create_function(n, function, user, &region.conductivity));
+    return problem_set_region(problem, group, region);
+done:
+    return base_wrap(status, "conductivity");
+}
+
 facet_status facet_problem_set_conductivity(facet_problem *problem, const char *group, int n_texts,
                                             const char *const *texts) {
-    struct field *field;
     REQUIRE(problem);
     REQUIRE(texts);
-    facet_status status = problem_may_set(problem, FACET_DIFFUSION, "conductivity");
-    if (status == FACET_OK) status = check_components(problem, n_texts);
-    for (int i = 0; status == FACET_OK && i < n_texts; i++) REQUIRE(texts[i]);
-    if (status == FACET_OK) status = problem_compile(problem->shared, n_texts, texts, &field);
-    return status == FACET_OK
-               ? problem_set_region(problem, group, (struct problem_region){.conductivity = field})
-               : base_wrap(status, "conductivity");
+    for (int i = 0; check_components(problem, n_texts) == FACET_OK && i < n_texts; i++) REQUIRE(texts[i]);
+    return set_conductivity(problem, group, n_texts, texts, NULL, NULL);
 }
 
 facet_status facet_problem_set_conductivity_function(facet_problem *problem, const char *group, int n_values,
                                                      facet_function function, void *user) {
-    struct field *field;
     REQUIRE(problem);
     REQUIRE(function);
-    facet_status status = problem_may_set(problem, FACET_DIFFUSION, "conductivity");
-    if (status == FACET_OK) status = check_components(problem, n_values);
-    if (status == FACET_OK) status = field_create_function(n_values, function, user, &field);
-    return status == FACET_OK
-               ? problem_set_region(problem, group, (struct problem_region){.conductivity = field})
-               : base_wrap(status, "conductivity");
+    return set_conductivity(problem, group, n_values, NULL, function, user);
 }
 
 facet_status problem_set_field(facet_problem *problem, struct field **slot, const char *what, int n,
@@ -262,41 +264,34 @@ static facet_status compile_data(const struct problem *p, const char *part, cons
     return base_wrap(problem_compile(p, 1, &text, field), "boundary condition on '%s'", part);
 }
 
-static facet_status set_text(facet_problem *problem, const char *part, enum hdg_kind kind, const char *g) {
+/* From a text or a function. */
+static facet_status set_condition(facet_problem *problem, const char *part, enum hdg_kind kind,
+                                  const char *text, facet_function g, void *user) {
     struct field *field;
     REQUIRE(problem);
     REQUIRE(part);
-    REQUIRE(g);
-    facet_status status = compile_data(problem->shared, part, g, &field);
-    return status == FACET_OK ? add_condition(problem, part, kind, field, NULL) : status;
-}
-
-static facet_status set_function(facet_problem *problem, const char *part, enum hdg_kind kind,
-                                 facet_function g, void *user) {
-    struct field *field;
-    REQUIRE(problem);
-    REQUIRE(part);
-    REQUIRE(g);
-    facet_status status = field_create_function(1, g, user, &field);
+    if (text == NULL) REQUIRE(g);
+    facet_status status = text != NULL ? compile_data(problem->shared, part, text, &field)
+                                       : field_create_function(1, g, user, &field);
     return status == FACET_OK ? add_condition(problem, part, kind, field, NULL) : status;
 }
 
 facet_status facet_problem_set_dirichlet(facet_problem *problem, const char *part, const char *g) {
-    return set_text(problem, part, HDG_DIRICHLET, g);
+    return set_condition(problem, part, HDG_DIRICHLET, g, NULL, NULL);
 }
 
 facet_status facet_problem_set_dirichlet_function(facet_problem *problem, const char *part, facet_function g,
                                                   void *user) {
-    return set_function(problem, part, HDG_DIRICHLET, g, user);
+    return set_condition(problem, part, HDG_DIRICHLET, NULL, g, user);
 }
 
 facet_status facet_problem_set_neumann(facet_problem *problem, const char *part, const char *g) {
-    return set_text(problem, part, HDG_NEUMANN, g);
+    return set_condition(problem, part, HDG_NEUMANN, g, NULL, NULL);
 }
 
 facet_status facet_problem_set_neumann_function(facet_problem *problem, const char *part, facet_function g,
                                                 void *user) {
-    return set_function(problem, part, HDG_NEUMANN, g, user);
+    return set_condition(problem, part, HDG_NEUMANN, NULL, g, user);
 }
 
 facet_status facet_problem_set_robin(facet_problem *problem, const char *part, const char *a, const char *g) {

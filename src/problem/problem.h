@@ -5,6 +5,7 @@
 
 #include "box/box.h"
 #include "problem/backend.h"
+#include "problem/options.h"
 
 #define PROBLEM_MAX_DEGREE 16 /* of mapped cells; boxes have BOX_MAX_DEGREE */
 
@@ -57,7 +58,9 @@ facet_status problem_set_field(facet_problem *problem, struct field **slot, cons
 facet_status problem_add_condition(facet_problem *problem, const char *part,
                                    struct problem_condition condition);
 
-/* material.c: whether the moduli of all cells are such that the problem is solvable, looked at in the middle
+/* material.c: what is wrong with E and nu (young), or mu and lambda, as a sentence; NULL: nothing. */
+const char *problem_find_fault(int young, const double pair[2], char *text, size_t text_bytes);
+/* Whether the moduli of all cells are such that the problem is solvable, looked at in the middle
  * of every cell; what is wrong goes to `errors`. */
 struct text;
 facet_status problem_check_moduli(const struct problem *problem, const int32_t *cell_region,
@@ -76,7 +79,7 @@ struct problem_resolved {
     int32_t *cell_region;      /* of a box both arrays are NULL until its lists are asked for */
     int32_t *face_condition;
 };
-facet_status problem_resolve(const struct problem *problem, const facet_options *options,
+facet_status problem_resolve(const struct problem *problem, const struct options *options,
                              struct problem_resolved *resolved);
 void problem_resolved_destroy(struct problem_resolved *resolved);
 /* The same cell by cell and face by face, with the lists of the mesh, for those who do not work on boxes. */
@@ -93,17 +96,18 @@ struct box_backend; /* box.c */
 
 struct facet_solver {
     const struct backend *backend;
-    const char *operator_name;          /* that is used: "mapped", "tensor", "tp", "tpt", "mm" */
+    enum option_operator operator_used; /* mapped or tensor */
     char why_mapped[PROBLEM_WHY_BYTES]; /* what `tensor` would have needed on a box where `auto` could not
                                            take it; else "" */
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
     struct problem *problem;
     const struct facet_context *context;
-    facet_options options;
+    struct options options;
     struct problem_resolved resolved;
     struct field *tau;
-    struct hdg_system system; /* of a box the numbers of unknowns only */
-    const char *method, *preconditioner;
+    struct hdg_system system;  /* of a box the numbers of unknowns only */
+    enum option_method method; /* that is used, and its preconditioner */
+    enum option_preconditioner preconditioner;
     int solved;
     struct solve_report report;
     struct base_timers timers;
@@ -123,24 +127,22 @@ struct facet_solver {
 };
 
 /* solver.c: as facet_solver_create, with quadrature rules of the caller's choice (NULL: the default ones). */
-facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
+facet_status solver_create(const struct facet_problem *problem, const struct options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
 
 /* mapped.c: all of a solver on mapped cells that is made once. */
 facet_status mapped_create(struct facet_solver *solver, hdg_rule_maker maker);
-/* method.c: its method, and the preconditioner or factor. */
+/* method.c: its method, and the preconditioner or factor. solver_check_method refuses the words that have no
+ * place there, before anything is computed. */
+facet_status solver_check_method(const struct facet_solver *solver);
 facet_status solver_choose_method(struct facet_solver *solver);
 /* The constant function in the free numbering, normalised. */
 void solver_fill_constant(const struct facet_solver *solver, double *constant);
 
-/* Everything solver_create would refuse in the data, without solving. *mismatch: see hdg_check_data; its part
- * lives as long as the problem. unknowns (or NULL): on the trace, and in the cells. */
-facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,
+/* Everything solver_create would refuse in options and data, without solving. *mismatch: see hdg_check_data;
+ * its part lives as long as the problem. unknowns (or NULL): on the trace, and in the cells. */
+facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
                                 struct hdg_mismatch *mismatch, int64_t unknowns[2]);
-
-/* What became of an option's word that is no longer one, to be said behind the valid ones; "" of all others.
- * key: "operator", .. */
-const char *problem_word_left(const char *key, const char *word);
 
 /* sample.c: fields by name. components: 1, dim or dim*dim. */
 facet_status sample_find_field(const struct facet_solver *solver, const char *name, enum hdg_field *field,

@@ -297,24 +297,20 @@ done:
     return status;
 }
 
-static int is_gradient(const facet_options *o) {
-    return o->formulation != NULL && strcmp(o->formulation, "gradient") == 0;
-}
-
 /* What the formulation allows. The interface condition of the gradient formulation is that of one mu. */
-static void check_formulation(const struct problem *p, const facet_options *o, const struct hdg_data *data,
+static void check_formulation(const struct problem *p, const struct options *o, const struct hdg_data *data,
                               struct text *errors) {
     double first = 0.0, mu;
-    int several = 0;
-    if (p->mesh->dim == 3 && o->plane != NULL)
+    int several = 0, gradient = data->formulation == HDG_GRADIENT;
+    if (p->mesh->dim == 3 && o->has_plane)
         add_error(errors, "plane: belongs to 2D, but the mesh has 3 dimensions");
-    for (int i = 0; !is_gradient(o) && i < p->n_conditions; i++)
+    for (int i = 0; !gradient && i < p->n_conditions; i++)
         if (p->conditions[i].kind == HDG_GRADIENT_PRESSURE)
             ERROR(errors,
                   "boundary: gradient_pressure on '%s' belongs to the formulation gradient; for "
                   "symmetric give the traction",
                   p->conditions[i].part);
-    for (int i = 0; is_gradient(o) && i < data->n_regions; i++) {
+    for (int i = 0; gradient && i < data->n_regions; i++) {
         several |= !field_is_constant(data->mu[i], &mu) || (i > 0 && mu != first);
         if (i == 0) first = mu;
     }
@@ -324,7 +320,7 @@ static void check_formulation(const struct problem *p, const facet_options *o, c
 }
 
 /* All that is elastic about the data, once the names are right. */
-static facet_status resolve_elastic(const struct problem *p, const facet_options *options,
+static facet_status resolve_elastic(const struct problem *p, const struct options *options,
                                     struct problem_resolved *r, struct text *errors) {
     facet_status status = FACET_OK;
     r->data.scheme = HDG_ELASTIC;
@@ -334,9 +330,8 @@ static facet_status resolve_elastic(const struct problem *p, const facet_options
     TRY(problem_check_moduli(p, r->cell_region, errors));
     TRY(problem_check_rigid(p, r, errors));
     if (options == NULL) goto done;
-    r->data.formulation = is_gradient(options) ? HDG_GRADIENT : HDG_SYMMETRIC;
-    r->data.plane =
-        options->plane != NULL && strcmp(options->plane, "stress") == 0 ? HDG_PLANE_STRESS : HDG_PLANE_STRAIN;
+    r->data.formulation = options->formulation == FORMULATION_GRADIENT ? HDG_GRADIENT : HDG_SYMMETRIC;
+    r->data.plane = options->plane == PLANE_STRESS ? HDG_PLANE_STRESS : HDG_PLANE_STRAIN;
     check_formulation(p, options, &r->data, errors);
 done:
     return status;
@@ -358,7 +353,7 @@ done:
     return status;
 }
 
-facet_status problem_resolve(const struct problem *p, const facet_options *options,
+facet_status problem_resolve(const struct problem *p, const struct options *options,
                              struct problem_resolved *r) {
     facet_status status = FACET_OK;
     struct text errors = {0};

@@ -10,24 +10,21 @@
 
 facet_status sample_find_field(const struct facet_solver *s, const char *name, enum hdg_field *field,
                                int *components) {
-    static const struct {
-        const char *name;
-        enum hdg_field field;
-    } known[] = {{"u", HDG_U},
-                 {"u_star", HDG_U_STAR},
-                 {"q", HDG_Q},
-                 {"q_star", HDG_Q_STAR},
-                 {"stress", HDG_STRESS},
-                 {"strain", HDG_STRAIN},
-                 {"von_mises", HDG_VON_MISES},
-                 {"H", HDG_H},
-                 {"p", HDG_P},
-                 {"vorticity", HDG_VORTICITY}};
+    static const char *const known[] = {[HDG_U] = "u",
+                                        [HDG_U_STAR] = "u_star",
+                                        [HDG_Q] = "q",
+                                        [HDG_Q_STAR] = "q_star",
+                                        [HDG_STRESS] = "stress",
+                                        [HDG_STRAIN] = "strain",
+                                        [HDG_VON_MISES] = "von_mises",
+                                        [HDG_H] = "H",
+                                        [HDG_P] = "p",
+                                        [HDG_VORTICITY] = "vorticity"};
     int elastic = s->problem->equation == FACET_ELASTICITY;
     if (!s->solved) return base_fail(FACET_ERROR_INPUT, "there is no solution yet");
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(name, known[i].name) != 0) continue;
-        *field = known[i].field;
+        if (known[i] == NULL || strcmp(name, known[i]) != 0) continue;
+        *field = (enum hdg_field)i;
         if (elastic ? *field == HDG_Q || *field == HDG_Q_STAR : *field >= HDG_STRESS)
             return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to %s", name,
                              elastic ? "diffusion" : "elasticity");
@@ -42,7 +39,7 @@ facet_status sample_find_field(const struct facet_solver *s, const char *name, e
                 FACET_ERROR_INPUT,
                 "the field '%s' belongs to discretization: {method: hdg}; the %s method has u and "
                 "q",
-                name, s->options.discretization);
+                name, option_words[OPTION_DISCRETIZATION][s->options.discretization]);
         if (star && !s->options.postprocess)
             return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}",
                              name);

@@ -12,171 +12,26 @@
 /* Data are looked at as mapped cells of this degree at most, though a box may have more. */
 #define CHECKED_DEGREE 6
 
-void facet_options_default(facet_options *options) {
-    if (options == NULL) return;
-    *options = (facet_options){.degree = 3, .postprocess = 1, .rtol = 1e-10, .max_iterations = 10000};
-}
-
-static int one_of(const char *word, const char *const *words) {
-    for (int i = 0; words[i] != NULL; i++)
-        if (strcmp(word, words[i]) == 0) return 1;
-    return 0;
-}
-
-static int is_condensed(const facet_options *o) {
-    return o->discretization != NULL && strcmp(o->discretization, "condensed") == 0;
-}
-
-static int is_continuous(const facet_options *o) {
-    return o->discretization != NULL && strcmp(o->discretization, "continuous") == 0;
-}
-
-const char *problem_word_left(const char *key, const char *word) {
-    static const struct {
-        const char *key, *word, *hint;
-    } left[] = {
-        {"operator", "tp", "; tp runs in 'facet bench huismann2020' only, tensor is faster"},
-        {"operator", "tpt", "; tpt runs in 'facet bench huismann2020' only, tensor is faster"},
-        {"operator", "mm", "; mm runs in 'facet bench huismann2020' only, mapped solves the same problem"},
-        {"preconditioner", "stars",
-         "; stars runs in 'facet bench huismann2020' only, additive and chebyshev are faster"},
-    };
-    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
-        if (strcmp(key, left[i].key) == 0 && strcmp(word, left[i].word) == 0) return left[i].hint;
-    return "";
-}
-
-/* word (NULL: not given) must be one of those in `valid`, which are separated by ", ". */
-static facet_status check_word(const char *key, const char *word, const char *valid) {
-    for (const char *at = valid; word != NULL && at != NULL; at = strstr(at, ", ")) {
-        if (at != valid) at += 2;
-        size_t length = strcspn(at, ",");
-        if (strlen(word) == length && strncmp(at, word, length) == 0) return FACET_OK;
-    }
-    if (word == NULL) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "unknown %s '%s'; valid: %s%s", key, word, valid,
-                     problem_word_left(key, word));
-}
-
-/* What the equation does not have. */
-static facet_status check_equation(const facet_options *o, facet_equation equation) {
-    int elastic = equation == FACET_ELASTICITY;
-    facet_status status = FACET_OK;
-    TRY(check_word("formulation", o->formulation, "symmetric, gradient"));
-    TRY(check_word("plane", o->plane, "strain, stress"));
-    if (!elastic && (o->formulation != NULL || o->plane != NULL))
-        FAIL(FACET_ERROR_INPUT, "%s belongs to elasticity", o->plane != NULL ? "plane" : "a formulation");
-    if (elastic && (is_condensed(o) || is_continuous(o)))
-        FAIL(FACET_ERROR_INPUT, "the discretization %s belongs to diffusion; elasticity has hdg",
-             o->discretization);
-done:
-    return status;
-}
-
-/* What continuous elements do not have, and what only they have. */
-static facet_status check_continuous(const facet_options *o) {
-    const char *const smoothers[] = {"patches", "additive", "point", "jacobi", "chebyshev", NULL};
-    const char *const preconditioners[] = {"patches", NULL}, *const operators[] = {"auto", "tensor", NULL};
-    if (is_continuous(o)) {
-        if (o->degree > BRICK_MAX_DEGREE)
-            return base_fail(FACET_ERROR_INPUT,
-                             "the degree of the discretization continuous must be 1 to %d, not %d; hdg and "
-                             "condensed have more",
-                             BRICK_MAX_DEGREE, o->degree);
-        if (o->operator_name != NULL && !one_of(o->operator_name, operators))
-            return base_fail(
-                FACET_ERROR_INPUT,
-                "the operator %s belongs to the discretizations hdg and condensed; continuous has "
-                "tensor",
-                o->operator_name);
-        return FACET_OK;
-    }
-    int smoother = o->smoother != NULL && one_of(o->smoother, smoothers);
-    if (smoother || (o->preconditioner != NULL && one_of(o->preconditioner, preconditioners)))
-        return base_fail(FACET_ERROR_INPUT, "the %s %s belongs to the discretization continuous",
-                         smoother ? "smoother" : "preconditioner",
-                         smoother ? o->smoother : o->preconditioner);
-    if (is_condensed(o) && o->preconditioner != NULL && strcmp(o->preconditioner, "gmg") == 0)
-        return base_fail(FACET_ERROR_INPUT,
-                         "the preconditioner gmg belongs to the discretizations hdg and continuous; use amg");
-    return FACET_OK;
-}
-
-static facet_status check_options(const facet_options *o, facet_equation equation) {
-    facet_status status = FACET_OK;
-    /* Degree 0 exists in the formulation gradient only: fabien2019 measured it. */
-    int least = o->formulation != NULL && strcmp(o->formulation, "gradient") == 0 ? 0 : 1;
-    if (o->degree < least || o->degree > BOX_MAX_DEGREE)
-        return base_fail(FACET_ERROR_INPUT,
-                         "the degree must be %d to %d (with the operator tensor to %d), not %d", least,
-                         PROBLEM_MAX_DEGREE, BOX_MAX_DEGREE, o->degree);
-    if (o->tau_hat < 0.0 || !isfinite(o->tau_hat))
-        return base_fail(FACET_ERROR_INPUT, "tau.hat must be positive, not %g", o->tau_hat);
-    TRY(check_word("discretization", o->discretization, "hdg, condensed, continuous"));
-    if ((is_condensed(o) || is_continuous(o)) && (o->tau != NULL || o->tau_hat > 0.0))
-        return base_fail(FACET_ERROR_INPUT,
-                         "tau belongs to the discretization hdg; the %s one has no stabilization",
-                         o->discretization);
-    if (!(o->rtol > 0.0 && o->rtol < 1.0))
-        return base_fail(FACET_ERROR_INPUT, "rtol must lie between 0 and 1, not %g", o->rtol);
-    if (o->max_iterations < 1)
-        return base_fail(FACET_ERROR_INPUT, "max_iterations must be at least 1, not %d", o->max_iterations);
-    TRY(check_equation(o, equation));
-    TRY(check_word("operator", o->operator_name, "auto, mapped, tensor"));
-    TRY(check_word("method", o->method, "auto, cg, fgmres, multigrid, direct"));
-    TRY(check_word("preconditioner", o->preconditioner,
-                   "auto, none, jacobi, block, amg, pmg, additive, chebyshev, gmg, patches"));
-    TRY(check_word("cycle", o->cycle, "auto, V, W, F, full"));
-    TRY(check_word(
-        "smoother", o->smoother,
-        "auto, faces, rows, cells, vertices, fsai, sweep-cells, sweep-vertices, patches, additive, point, "
-        "jacobi, chebyshev"));
-    TRY(check_word("degrees", o->degrees, "auto, arithmetic, even, geometric, straight"));
-    if (!(o->fill >= 0.0 && isfinite(o->fill)))
-        return base_fail(FACET_ERROR_INPUT, "fill must not be negative: %g", o->fill);
-    if (o->coarse_unknowns < 0)
-        return base_fail(FACET_ERROR_INPUT, "coarse_unknowns must not be negative: %lld",
-                         (long long)o->coarse_unknowns);
-    TRY(check_word("precision", o->precision, "auto, double, mixed"));
-    TRY(check_continuous(o));
-    if (o->coarse_device != NULL) {
-        const struct device *device;
-        TRY(base_wrap(device_find(o->coarse_device, &device), "coarse_device"));
-    }
-done:
-    return status;
-}
-
 /* The solver's choices and the data of its discretization; nothing is computed. */
-static facet_status prepare(const struct facet_problem *problem, const facet_options *options,
+static facet_status prepare(const struct facet_problem *problem, const struct options *options,
                             struct facet_solver **solver) {
     facet_status status = FACET_OK;
     struct facet_solver *s;
-    facet_options defaults;
-    facet_options_default(&defaults);
-    if (options == NULL) options = &defaults;
+    int elastic = problem->shared->equation == FACET_ELASTICITY;
+    int star = options->discretization == DISCRETIZATION_HDG;
     *solver = NULL;
-    TRY(check_options(options, problem->shared->equation));
+    TRY(options_check(options, problem->shared->equation));
     TRY(CALLOC(*solver, 1));
     s = *solver;
     s->context = problem->shared->context;
     s->options = *options;
     s->options.tau = NULL; /* the caller's text; kept as a field */
-    int continuous = is_continuous(options), star = !continuous && !is_condensed(options);
-    s->options.discretization = continuous ? "continuous" : star ? "hdg" : "condensed";
-    int gradient = options->formulation != NULL && strcmp(options->formulation, "gradient") == 0;
-    int elastic = problem->shared->equation == FACET_ELASTICITY;
-    s->options.formulation = !elastic ? NULL : gradient ? "gradient" : "symmetric";
-    s->options.plane = NULL;                                         /* the data say it */
-    if (!star || (elastic && !gradient)) s->options.postprocess = 0; /* there is none */
+    if (!star || (elastic && options->formulation == FORMULATION_SYMMETRIC))
+        s->options.postprocess = 0; /* there is none */
     s->problem = problem->shared;
     s->problem->references++;
     TRY(problem_resolve(s->problem, options, &s->resolved));
-    if (options->tau != NULL)
-        TRY(base_wrap(
-            field_create_texts(1, &options->tau, s->problem->n_parameters, s->problem->parameters, &s->tau),
-            "tau"));
-    if (s->tau != NULL) TRY(base_wrap(field_check_coordinates(s->tau, s->problem->mesh->dim), "tau"));
+    if (options->tau != NULL) TRY(base_wrap(problem_compile(s->problem, 1, &options->tau, &s->tau), "tau"));
     if (!elastic) s->resolved.data.scheme = star ? HDG_HYBRID : HDG_CONDENSED;
     s->resolved.data.tau = s->tau;
     s->resolved.data.tau_hat = options->tau_hat;
@@ -186,49 +41,6 @@ done:
 }
 
 /* ------------------------------------------------------------------------------ the backend */
-
-static int is(const char *given, const char *word) {
-    return strcmp(given != NULL ? given : "auto", word) == 0;
-}
-
-/* What only mapped cells, or only boxes, have, and what to do without it; no name: nothing is wanted of the
- * kind. */
-struct want {
-    const char *name, *instead;
-};
-
-static struct want wants_mapped(const struct facet_solver *s) {
-    const facet_options *o = &s->options;
-    const struct {
-        int asked;
-        struct want want;
-    } all[] = {
-        {is(o->preconditioner, "pmg"), {"the preconditioner pmg", "another preconditioner"}},
-        {is(o->preconditioner, "gmg"), {"the preconditioner gmg", "another preconditioner"}},
-        {is(o->preconditioner, "amg"), {"the preconditioner amg", "another preconditioner"}},
-        {is(o->method, "fgmres"), {"the method fgmres", "the method cg"}},
-        {is_condensed(o), {"the discretization condensed", "the discretization hdg or continuous"}},
-        {is(o->method, "multigrid"), {"the method multigrid", "the method cg"}},
-        {!is(o->cycle, "auto"), {"a cycle", "no cycle"}},
-        {!is(o->smoother, "auto"), {"a smoother", "no smoother"}},
-        {o->smoother_degree > 0, {"a smoother_degree", "no smoother_degree"}},
-        {o->coarse_device != NULL, {"a coarse_device", "no coarse_device"}},
-        {o->coarse_unknowns > 0, {"coarse_unknowns", "no coarse_unknowns"}},
-        {!is(o->degrees, "auto"), {"a sequence of degrees", "no degrees"}},
-        {o->fill > 0.0, {"a fill", "no fill"}},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i].asked) return all[i].want;
-    return (struct want){NULL, NULL};
-}
-
-static struct want wants_box(const facet_options *o) {
-    static const char instead[] = "another preconditioner, or auto";
-    return is(o->preconditioner, "additive")    ? (struct want){"the preconditioner additive", instead}
-           : is(o->preconditioner, "chebyshev") ? (struct want){"the preconditioner chebyshev", instead}
-           : o->degree > PROBLEM_MAX_DEGREE     ? (struct want){"a degree above 16", "a degree of at most 16"}
-                                                : (struct want){NULL, NULL};
-}
 
 /* Condensed elements on a box whose tensor operators would apply: what solves the same at their speed. */
 static facet_status recommend(struct facet_solver *s, struct box_data *data) {
@@ -241,66 +53,77 @@ static facet_status recommend(struct facet_solver *s, struct box_data *data) {
     return status;
 }
 
-/* Whether the box room takes the problem: then there are data, and s->operator_name is one of its names. An
- * operator that was asked for and does not apply is refused with the reason. */
-static facet_status choose_backend(struct facet_solver *s, struct box_data *data, int *box) {
+/* Whether the box room takes the problem: then there are data. An operator that was asked for and does not
+ * apply is refused with the reason. */
+static facet_status choose_operator(struct facet_solver *s, struct box_data *data, int *box) {
     facet_status status = FACET_OK;
-    const char *name = s->options.operator_name;
-    struct want mapped = wants_mapped(s), other = wants_box(&s->options);
-    int any = is(name, "auto");
+    const struct options *o = &s->options;
+    const struct options_need mapped = options_need(o, AT_MAPPED), other = options_need(o, AT_TENSOR);
+    const char *name = option_words[OPTION_OPERATOR][o->operator];
+    int any = o->operator== OPERATOR_AUTO, continuous = o->discretization == DISCRETIZATION_CONTINUOUS;
     char *why = s->why_mapped;
     *box = 0;
-    if (is_continuous(&s->options)) {
-        s->operator_name = "tensor";
-        *box = 1;
-        TRY(box_data_create(&s->resolved, s->options.degree, data, why));
-        if (why[0] != '\0')
-            FAIL(FACET_ERROR_INPUT,
-                 "the discretization continuous needs %s; use the discretization condensed", why);
-        goto done;
-    }
-    if (is(name, "mapped")) {
-        if (other.name != NULL)
+    if (!continuous && o->operator== OPERATOR_MAPPED) {
+        if (other.what[0])
             FAIL(FACET_ERROR_INPUT, "%s needs the operator tensor, not mapped; use operator: auto, or %s",
-                 other.name, other.instead);
+                 other.what, other.instead);
         goto done;
     }
-    if (mapped.name != NULL && any && other.name == NULL) {
-        if (is_condensed(&s->options)) TRY(recommend(s, data));
+    if (!continuous && mapped.what[0]) {
+        if (any && other.what[0])
+            FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, and %s the operator tensor; use %s, or %s",
+                 mapped.what, other.what, mapped.instead, other.instead);
+        if (!any)
+            FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, not %s; use operator: mapped, or %s",
+                 mapped.what, name, mapped.instead);
+        if (o->discretization == DISCRETIZATION_CONDENSED) TRY(recommend(s, data));
         goto done;
     }
-    if (mapped.name != NULL && any)
-        FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, and %s the operator tensor; use %s, or %s",
-             mapped.name, other.name, mapped.instead, other.instead);
-    if (mapped.name != NULL)
-        FAIL(FACET_ERROR_INPUT, "%s needs the operator mapped, not %s; use operator: mapped, or %s",
-             mapped.name, name, mapped.instead);
-    TRY(box_data_create(&s->resolved, s->options.degree, data, why));
+    TRY(box_data_create(&s->resolved, o->degree, data, why));
     *box = why[0] == '\0';
-    if (*box) s->operator_name = any ? "tensor" : name;
+    if (!*box && continuous)
+        FAIL(FACET_ERROR_INPUT, "the discretization continuous needs %s; use the discretization condensed",
+             why);
     if (!*box && !any) FAIL(FACET_ERROR_INPUT, "the operator %s needs %s; use operator: mapped", name, why);
-    if (!*box && other.name != NULL)
-        FAIL(FACET_ERROR_INPUT, "%s needs %s; use %s", other.name, why, other.instead);
+    if (!*box && other.what[0])
+        FAIL(FACET_ERROR_INPUT, "%s needs %s; use %s", other.what, why, other.instead);
     if (s->problem->mesh->box.cells[0] == 0 || s->problem->equation == FACET_ELASTICITY)
         why[0] = '\0'; /* nobody expects it */
 done:
     return status;
 }
 
-facet_status solver_create(const struct facet_problem *problem, const facet_options *options,
+/* The backend, with all its words looked at. maker: see solver_create. */
+static facet_status choose_backend(struct facet_solver *s, hdg_rule_maker maker, struct box_data *data,
+                                   int *box) {
+    static const char *const kernels[] = {"condense_affine", "cell_apply", NULL};
+    facet_status status = FACET_OK;
+    *box = 0;
+    if (maker == NULL) TRY(choose_operator(s, data, box));
+    s->operator_used = *box ? OPERATOR_TENSOR : OPERATOR_MAPPED;
+    if (!*box) { /* the methods on boxes ask for the kernels that they need */
+        TRY(solver_check_method(s));
+        TRY(base_wrap(device_require(s->context->device,
+                                     "all but hdg and the discretization continuous on boxes", kernels),
+                      "device"));
+        goto done;
+    }
+    unsigned place = s->options.discretization == DISCRETIZATION_CONTINUOUS ? AT_BRICK : AT_TENSOR;
+    if (!box_data_is_uniform(data)) place |= AT_VARYING;
+    TRY(options_check_place(&s->options, place));
+done:
+    return status;
+}
+
+facet_status solver_create(const struct facet_problem *problem, const struct options *options,
                            hdg_rule_maker maker, struct facet_solver **solver) {
     facet_status status = FACET_OK;
     struct box_data data = {0};
     const struct base_monitor *monitor = &problem->shared->context->monitor;
     double begin = base_phase_begin(NULL, monitor, FACET_PHASE_SETUP);
-    int box = 0;
-    static const char *const kernels[] = {"condense_affine", "cell_apply", NULL};
+    int box;
     TRY(prepare(problem, options, solver));
-    if (maker == NULL) TRY(choose_backend(*solver, &data, &box));
-    if (!box) /* the methods on boxes ask for what they need */
-        TRY(base_wrap(device_require((*solver)->context->device,
-                                     "all but hdg and the discretization continuous on boxes", kernels),
-                      "device"));
+    TRY(choose_backend(*solver, maker, &data, &box));
     TRY(box ? box_create(*solver, &data) : mapped_create(*solver, maker));
 done:
     base_phase_end(*solver != NULL ? &(*solver)->timers : NULL, monitor, FACET_PHASE_SETUP, begin);
@@ -311,14 +134,14 @@ done:
     return status;
 }
 
-facet_status problem_check_data(const struct facet_problem *problem, const facet_options *options,
+facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
                                 struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
     facet_status status = FACET_OK;
     struct facet_solver *s = NULL;
     struct box_data data = {0};
     int box;
     TRY(prepare(problem, options, &s));
-    TRY(choose_backend(s, &data, &box));
+    TRY(choose_backend(s, NULL, &data, &box));
     int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
     s->backend = &mapped_backend;
     TRY(problem_resolve_lists(s->problem, &s->resolved));
@@ -342,9 +165,12 @@ done:
 
 facet_status facet_solver_create(const facet_problem *problem, const facet_options *options,
                                  facet_solver **solver) {
+    struct options words;
     REQUIRE(problem);
     REQUIRE(solver);
-    return solver_create(problem, options, NULL, solver);
+    *solver = NULL;
+    facet_status status = options_read(options, &words);
+    return status == FACET_OK ? solver_create(problem, &words, NULL, solver) : status;
 }
 
 void facet_solver_destroy(facet_solver **solver) {
@@ -403,33 +229,25 @@ static facet_status load(struct facet_solver *s, const double *source) {
     return s->backend->load(s, source);
 }
 
+/* One step of a solve, in its phase, if nothing failed before. */
+#define PHASE(phase, call)                                                                                   \
+    do {                                                                                                     \
+        if (status != FACET_OK) break;                                                                       \
+        double begin_ = base_phase_begin(&s->timers, &s->context->monitor, phase);                           \
+        status = (call);                                                                                     \
+        base_phase_end(&s->timers, &s->context->monitor, phase, begin_);                                     \
+    } while (0)
+
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
     REQUIRE_AS(s, "solver");
-    const struct base_monitor *monitor = &s->context->monitor;
-    struct base_timers *timers = &s->timers;
-    double begin = base_phase_begin(timers, monitor, FACET_PHASE_LOAD);
-    facet_status status = load(s, source);
-    base_phase_end(timers, monitor, FACET_PHASE_LOAD, begin);
+    facet_status status = FACET_OK;
+    PHASE(FACET_PHASE_LOAD, load(s, source));
+    PHASE(FACET_PHASE_SOLVE, s->backend->solve(s));
+    PHASE(FACET_PHASE_RECOVER, s->backend->recover(s));
+    if (s->options.postprocess) PHASE(FACET_PHASE_POSTPROCESS, s->backend->postprocess(s));
     if (status != FACET_OK) return status;
-    begin = base_phase_begin(timers, monitor, FACET_PHASE_SOLVE);
-    status = s->backend->solve(s);
-    base_phase_end(timers, monitor, FACET_PHASE_SOLVE, begin);
-    if (status != FACET_OK) return status;
-    begin = base_phase_begin(timers, monitor, FACET_PHASE_RECOVER);
-    status = s->backend->recover(s);
-    base_phase_end(timers, monitor, FACET_PHASE_RECOVER, begin);
-    if (status != FACET_OK) return status;
-    if (s->options.postprocess) {
-        begin = base_phase_begin(timers, monitor, FACET_PHASE_POSTPROCESS);
-        status = s->backend->postprocess(s);
-        base_phase_end(timers, monitor, FACET_PHASE_POSTPROCESS, begin);
-        if (status != FACET_OK) return status;
-    }
     s->solved = 1;
-    if (u == NULL) return FACET_OK;
-    begin = base_phase_begin(timers, monitor, FACET_PHASE_RECOVER);
-    status = s->backend->copy_out(s, u);
-    base_phase_end(timers, monitor, FACET_PHASE_RECOVER, begin);
+    if (u != NULL) PHASE(FACET_PHASE_RECOVER, s->backend->copy_out(s, u));
     return status;
 }
 
@@ -437,6 +255,14 @@ facet_status facet_solver_solve_n(facet_solver *s, int64_t n, const double *sour
     REQUIRE_AS(s, "solver");
     facet_status status = check_length(s, "facet_solver_solve_n", n);
     return status == FACET_OK ? facet_solver_solve(s, source, u) : status;
+}
+
+static const char *discretization_of(const struct facet_solver *s) {
+    return option_words[OPTION_DISCRETIZATION][s->options.discretization];
+}
+
+static const char *operator_of(const struct facet_solver *s) {
+    return option_words[OPTION_OPERATOR][s->operator_used];
 }
 
 facet_status facet_solver_set_guess(facet_solver *s, int64_t n, const double *u) {
@@ -449,7 +275,7 @@ facet_status facet_solver_set_guess(facet_solver *s, int64_t n, const double *u)
              "a guess needs the discretization hdg and the operator tensor, or continuous, and this solver "
              "has "
              "%s and %s; use the option warm_start, which begins with the solution before",
-             s->options.discretization, s->operator_name);
+             discretization_of(s), operator_of(s));
     TRY(check_finite("facet_solver_set_guess", "the guess", n, u));
     TRY(s->backend->set_guess(s, u));
 done:
@@ -466,7 +292,7 @@ facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
                          "another reaction is cheap with the discretization hdg and the operator tensor, or "
                          "continuous, and "
                          "this solver has %s and %s; make a new solver",
-                         s->options.discretization, s->operator_name);
+                         discretization_of(s), operator_of(s));
     return s->backend->set_reaction(s, reaction);
 }
 
@@ -482,12 +308,12 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
                              .volume_unknowns = s->system.n_volume,
                              .iterations = s->report.iterations,
                              .converged = s->report.converged,
-                             .method = s->method,
-                             .preconditioner = s->preconditioner,
+                             .method = option_words[OPTION_METHOD][s->method],
+                             .preconditioner = option_words[OPTION_PRECONDITIONER][s->preconditioner],
                              .reason = s->report.reason != NULL ? s->report.reason : "not started",
                              .residual = s->report.residual,
                              .rate = s->report.rate,
-                             .operator_name = s->operator_name,
+                             .operator_name = operator_of(s),
                              .conservation = conservation};
     memcpy(report->seconds, s->timers.seconds, sizeof report->seconds);
     return FACET_OK;
