@@ -29,7 +29,8 @@ enum app_option {
     OPTION_DEGREE = 1 << 9,
     OPTION_MARKDOWN = 1 << 10,
     OPTION_QUICK = 1 << 11,
-    OPTION_TAU = 1 << 12
+    OPTION_TAU = 1 << 12,
+    OPTION_PLOT = 1 << 13
 };
 
 struct app_range {
@@ -40,7 +41,7 @@ struct app_options {
     const char **settings;
     const char *device, *json, *output, *tau;
     int threads; /* 0: all */
-    int monitor, quiet, markdown, quick;
+    int monitor, quiet, markdown, quick, plot;
     struct app_range refine, degree;
     int n_arguments;
     const char **arguments; /* those that are not options */

@@ -1,16 +1,18 @@
-/* facet bench: one of the benches by name, or the list of them. */
+/* facet bench: one of the benches by name, the list of them, or pictures of their figures. */
 #include "bench/bench.h"
 
 #include <string.h>
 
 #include "app/app.h"
+#include "bench/plot.h"
 #include "case/schema.h"
 
 static facet_status print_list(void) {
     struct text out = {0};
     for (const struct bench *b = bench_list(); b->name; b++)
         text_printf(&out, "  %-22s %s\n", b->name, b->help);
-    text_printf(&out, "\nfacet bench NAME [--output DIR] [--quick]\n");
+    text_printf(&out,
+                "\nfacet bench NAME [--output DIR] [--quick]\nfacet bench --plot [PATH...] [--output DIR]\n");
     facet_status status = report_put(stdout, &out);
     text_free(&out);
     return status;
@@ -25,10 +27,27 @@ static facet_status unknown_bench(const char *name) {
     return base_fail(FACET_ERROR_INPUT, "unknown bench '%s'; 'facet bench' lists them", name);
 }
 
+/* --plot: pictures of data files, or of the directories they are in. */
+static facet_status draw(const struct app_options *options) {
+    facet_status status = FACET_OK;
+    const struct bench_options target = {.output = options->output};
+    if (options->quick || options->tau || options->device || options->threads > 0)
+        FAIL(FACET_ERROR_INPUT, "--plot draws what was measured: it takes paths and --output alone");
+    TRY(bench_check_output(&target));
+    if (options->n_arguments == 0) TRY(plot_draw("bench/results", options->output));
+    for (int i = 0; i < options->n_arguments; i++) TRY(plot_draw(options->arguments[i], options->output));
+done:
+    return status;
+}
+
 facet_status bench_command(const struct app_options *options) {
     facet_status status = FACET_OK;
     facet_context *context = NULL;
+    if (options->plot) return draw(options);
     if (options->n_arguments == 0) return print_list();
+    if (options->n_arguments > 1)
+        return base_fail(FACET_ERROR_INPUT, "one argument too many for 'facet bench': '%s'",
+                         options->arguments[1]);
     const struct bench *bench = bench_list();
     while (bench->name && strcmp(bench->name, options->arguments[0]) != 0) bench++;
     if (!bench->name) return unknown_bench(options->arguments[0]);

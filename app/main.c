@@ -1,5 +1,7 @@
 /* The program `facet`: finds the command, lets it run, prints what went wrong, returns its status. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +26,12 @@ const struct app_command app_commands[] = {
     {"check", "CASE", "validate a case file and its mesh, or a mesh file by itself", OPTION_SET, 1, 1,
      check_command, NULL},
     {"bench", "[NAME]", "the papers' tables, ours beside theirs; without a name: lists them",
-     OPTION_OUTPUT_DIR | OPTION_QUICK | OPTION_TAU | OPTION_DEVICE | OPTION_THREADS, 0, 1, bench_command,
-     NULL},
+     OPTION_OUTPUT_DIR | OPTION_QUICK | OPTION_TAU | OPTION_PLOT | OPTION_DEVICE | OPTION_THREADS, 0, INT_MAX,
+     bench_command,
+     "'facet bench --plot [PATH...]' draws the figures of benches that were run with --output: .dat files, "
+     "or "
+     "all\nof a directory, become pictures beside them, or in the directory given by --output. Needs "
+     "gnuplot.\n"},
     {"view", "FILE", "a picture of a result", 0, 0, 0, NULL,
      "Needs Python with VTK (Debian: python3-vtk9). 'facet view --help' lists the options of the viewer.\n"},
     {"info", "", "version, devices, libraries, memory", OPTION_DEVICE | OPTION_THREADS, 0, 0, info_command,
@@ -110,27 +116,39 @@ facet_status help_command(const struct app_options *options) {
 static volatile sig_atomic_t stopped_by;
 
 /* The first Ctrl-C, or the first SIGTERM of a batch system, asks the solve to stop and half-written files to
- * be removed; the handler is then gone, so that a second one ends the program at once. */
+ * be removed; a second one ends the program at once. */
 static void on_interrupt(int signal_number) {
+    if (stopped_by != 0) {
+        file_remove_unfinished();
+        _exit(128 + signal_number);
+    }
     stopped_by = signal_number;
     facet_interrupt();
 }
 
-static void catch_interrupt(void) {
-    struct sigaction action = {.sa_handler = on_interrupt};
+/* A file that grows too large (ulimit -f) and a pipe without a reader are errors of writing, not the end. */
+static void catch_signals(void) {
+    struct sigaction action = {.sa_handler = on_interrupt}, old;
     sigemptyset(&action.sa_mask);
-    action.sa_flags = (int)SA_RESETHAND | SA_RESTART;
+    action.sa_flags = SA_RESTART;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* A standard stream that is closed gets a file that cannot be written, or the next file that is opened would
+ * take its number, and reports would go there. */
+static void keep_streams(void) {
+    int fd;
+    do fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) close(fd);
 }
 
 static void print_failure(facet_status status) {
     if (status == FACET_OK) return;
-    if (status == FACET_INTERRUPTED) {
-        fprintf(stderr,
-                "facet: interrupted; results of earlier runs are whole, of this one nothing was kept\n");
-        return;
-    }
     for (const char *line = base_message(); *line;) {
         size_t n = strcspn(line, "\n");
         fprintf(stderr, "facet: %.*s\n", (int)n, line);
@@ -168,9 +186,10 @@ static facet_status run_command(int argc, char **argv) {
     facet_status status = options_parse(command, argc - 2, argv + 2, &options, &help);
     join(argc, argv, &line);
     if (status == FACET_OK) status = line.status;
+    if (status == FACET_OK && !options.quiet) status = file_check("-"); /* where it is going to report */
     if (status == FACET_OK) {
         options.line = line.data;
-        catch_interrupt();
+        catch_signals();
         status = help ? print_command(command) : command->run(&options);
     }
     options_free(&options);
@@ -179,6 +198,7 @@ static facet_status run_command(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    keep_streams();
     facet_share_processors();
     facet_status status = run_command(argc, argv);
     if (fflush(stdout) != 0 && status == FACET_OK)

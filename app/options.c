@@ -21,12 +21,14 @@ static const struct option_row {
      "write the results as JSON; - for standard output, the report then goes to "
      "standard error"},
     {OPTION_OUTPUT_FILE, "--output", "FILE", "write the fields there (.vtu), instead of output.file"},
-    {OPTION_OUTPUT_DIR, "--output", "DIR", "write tables and figures there (default: print only)"},
+    {OPTION_OUTPUT_DIR, "--output", "DIR",
+     "write tables and the data of figures there (default: print only)"},
     {OPTION_MARKDOWN, "--markdown", NULL, "tables and pages as Markdown"},
     {OPTION_MONITOR, "--monitor", NULL,
      "print the residual of every iteration, and what every level of a multigrid did"},
     {OPTION_TAU, "--tau", "TEXT", "a stabilization other than the paper's"},
     {OPTION_QUICK, "--quick", NULL, "a smaller version that takes seconds"},
+    {OPTION_PLOT, "--plot", NULL, "draw .dat files as .png and .svg: PATHs, else bench/results"},
     {OPTION_QUIET, "--quiet", NULL, "print nothing but errors"},
 };
 #define N_OPTIONS ((int)(sizeof table / sizeof table[0]))
@@ -119,6 +121,9 @@ static facet_status store(const struct option_row *row, const char *value, struc
         break;
     case OPTION_QUICK:
         options->quick = 1;
+        break;
+    case OPTION_PLOT:
+        options->plot = 1;
         break;
     }
     return FACET_OK;

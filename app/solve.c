@@ -36,6 +36,17 @@ static facet_status say(const struct run *run, FILE *stream) {
     return status;
 }
 
+/* Nobody shall take the file of an earlier run for a result of this one. */
+static facet_status name_output(const struct run *run, facet_status status) {
+    struct stat info;
+    char message[BASE_MESSAGE_BYTES];
+    if (status == FACET_OK || (status == FACET_ERROR_INPUT && !run->problem)) return status;
+    if (!run->output || stat(run->output, &info) != 0 || !S_ISREG(info.st_mode)) return status;
+    snprintf(message, sizeof message, "%s", base_message());
+    return base_fail(status, "%s\n'%s' is %s", message, run->output,
+                     run->output_written ? "whole and of this run" : "old: this run did not write it");
+}
+
 facet_status solve_command(const struct app_options *options) {
     facet_status status = FACET_OK, solved = FACET_OK;
     struct case_file *file = NULL;
@@ -58,6 +69,7 @@ facet_status solve_command(const struct app_options *options) {
     TRY(say(&run, report_stream(options)));
     if (solved != FACET_OK) FAIL(solved, "%s", message);
 done:
+    status = name_output(&run, status);
     run_destroy(&run);
     facet_context_destroy(&context);
     case_destroy(&file);

@@ -1,4 +1,5 @@
-/* Plots of bench results: a data file and a gnuplot script, and the pictures where gnuplot is installed. */
+/* Figures of bench results: a data file with title, axes and series, and pictures of it when they are asked
+ * for. */
 #ifndef FACET_BENCH_PLOT_H
 #define FACET_BENCH_PLOT_H
 
@@ -26,7 +27,10 @@ struct plot {
 /* A new series; NULL when there are too many, which plot_point takes for "nowhere". */
 struct plot_series *plot_add(struct plot *plot, const char *label, const char *style);
 void plot_point(struct plot_series *series, double x, double y);
-/* Writes NAME.dat and NAME.gp into the output folder (none: does nothing) and draws NAME.png and NAME.svg. */
+/* Writes NAME.dat into the output folder (none: does nothing). */
 facet_status plot_write(const struct bench_options *options, const struct plot *plot);
+/* Draws a .dat file, or all of a directory, as .png and .svg beside the data or in a folder of their own
+ * (NULL: beside), by gnuplot. */
+facet_status plot_draw(const char *path, const char *folder);
 
 #endif

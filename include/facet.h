@@ -138,7 +138,7 @@ FACET_API const char *facet_phase_name(facet_phase phase);
 
 typedef enum facet_event_kind {
     FACET_EVENT_BEGIN,    /* of a phase */
-    FACET_EVENT_PROGRESS, /* done of total */
+    FACET_EVENT_PROGRESS, /* done of total cells */
     FACET_EVENT_ITERATION,
     FACET_EVENT_END /* of a phase: seconds, without those of the phases inside it */
 } facet_event_kind;

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "case/run.h"
+#include "files.h"
 
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
@@ -157,13 +158,6 @@ done:
     return status;
 }
 
-/* A piece of a file that was never finished. */
-static inline int fault_left_part(const char *path) {
-    char part[80];
-    snprintf(part, sizeof part, "%s.part", path);
-    return access(part, F_OK) == 0;
-}
-
 /* Returns how many allocations were made to fail; *total: how many a run has. */
 static inline int64_t fault_all(const struct fault_run *r, int64_t first, int64_t step, int64_t *total) {
     struct base_memory before, after;
@@ -188,7 +182,7 @@ static inline int64_t fault_all(const struct fault_run *r, int64_t first, int64_
         if (status != FACET_ERROR_MACHINE)
             fail_msg("%s, %s, %s: allocation %lld of %lld: status %d, %s", r->device, r->settings[1],
                      r->settings[2], (long long)k, (long long)*total, (int)status, base_message());
-        if (fault_left_part(r->vtu) || fault_left_part(r->csv))
+        if (count_files(fault_directory, ".part") != 0)
             fail_msg("%s: allocation %lld of %lld leaves a part of a file", r->device, (long long)k,
                      (long long)*total);
         if (after.live_blocks != before.live_blocks || after.live_bytes != before.live_bytes)

@@ -4,6 +4,7 @@ failure, and what is left on the disk afterwards. FACET_PROGRAM says where it is
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -203,7 +204,11 @@ values:
     def test_not_converged(self):
         case = EXACT + "output: {file: old.vtu}\nvalues: [{name: m, field: u, take: max}]\n"
         self.write("precious", "old.vtu")
-        out = self.solve(case, "--set", "solver={method: cg, preconditioner: block, max_iterations: 1}", status=1)
+        once = "solver={method: cg, preconditioner: block, max_iterations: 1}"
+        out = self.solve(case, "--set", once, status=1)
+        said = self.run_program("solve", "case.yaml", "--set", once, status=1).stderr
+        self.assertIn("'old.vtu' is old: this run did not write it", said)
+        self.assertNotIn("is old", self.run_program("solve", "case.yaml", "--output", "new.vtu", "--set", once, status=1).stderr)
         self.assertFalse(out["solver"]["converged"])
         self.assertEqual(out["solver"]["iterations"], 1)
         self.assertTrue(out["solver"]["reason"])
@@ -451,7 +456,7 @@ class Machine(Program):
                 _, said = child.communicate(timeout=60)
                 self.assertEqual(child.returncode, status, said)
                 self.assertLess(time.monotonic() - begin, 10)
-            self.assertIn("interrupted", said)
+            self.assertEqual(said, "facet: interrupted\nfacet: 'old.vtu' is old: this run did not write it\n")
             self.assertEqual(sorted(os.listdir(self.place.name)), ["case.yaml", "old.json", "old.vtu"])
             self.assertEqual((self.read("old.vtu"), self.read("old.json")), ("precious", "precious"))
 
@@ -462,7 +467,7 @@ class Machine(Program):
         with subprocess.Popen([PROGRAM, "solve", case, "--set", "mesh.box.cells=[80, 80]", "--set",
                                "discretization.postprocess=false"], cwd=self.place.name, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as child:
-            while child.poll() is None and not os.path.exists(self.path("old.vtu.part")):
+            while child.poll() is None and len(os.listdir(self.place.name)) == 2:
                 time.sleep(1e-4)
             child.send_signal(signal.SIGTERM)
             _, said = child.communicate(timeout=60)
@@ -505,6 +510,33 @@ class Others(Program):
             self.assertIn("tau = 2 ", text)
             self.assertNotIn("tau = 1,", text)
         self.assertIn("facet bench king2014", self.read("new/folder/king2014-table1.md"))
+        self.assertEqual(sorted({name.rsplit(".")[-1] for name in os.listdir(self.path("new/folder"))}), ["dat", "md"])
+
+    def test_plot(self):
+        """Pictures are drawn when they are asked for; what is no figure is refused with its line, no gnuplot is said."""
+        figure = "# title: it's `touch bad`\n# x: n\n# y: error\n# log: xy\n# linespoints: p's\n1 1\n2 0.25\n\n\n# lines: h^2\n1 2\n"
+        os.makedirs(self.path("figures"))
+        self.write(figure, "figures/a.dat")
+        for text, line in ((figure + "3 x\n", "line 12"), ("1 2\n", "line 1"), ("# title: none\n", "no series"),
+                           (figure.replace("xy", "z"), "line 4"), (figure.replace("lines:", "lines; exit:"), "line 10")):
+            self.write(text, "bad.dat")
+            self.assertIn(line, self.run_program("bench", "--plot", "bad.dat", status=2).stderr)
+        for arguments, word in ((["none.dat"], "none.dat"), ([], "bench/results"), (["figures", "--quick"], "--output"),
+                                (["case.md"], ".dat"), (["empty"], "no .dat")):
+            os.makedirs(self.path("empty"), exist_ok=True)
+            self.write("", "case.md")
+            self.assertIn(word, self.run_program("bench", "--plot", *arguments, status=2).stderr)
+        self.assertIn("gnuplot", self.run_program("bench", "--plot", "figures", status=3, env={"PATH": "/none"}).stderr)
+        self.assertIn("--plot", self.run_program("help", "bench").stdout)
+        self.assertEqual(os.listdir(self.path("figures")), ["a.dat"])
+        if not shutil.which("gnuplot"):
+            self.skipTest("gnuplot is not installed")
+        self.run_program("bench", "--plot", "figures")
+        self.assertEqual(sorted(os.listdir(self.path("figures"))), ["a.dat", "a.png", "a.svg"])
+        self.run_program("bench", "--plot", "figures/a.dat", "--output", "pictures")
+        self.assertEqual(sorted(os.listdir(self.path("pictures"))), ["a.png", "a.svg"])
+        self.assertIn("touch bad", self.read("pictures/a.svg"))
+        self.assertFalse(os.path.exists(self.path("bad")))
 
     def test_view(self):
         self.run_program("solve", self.write(EXACT), "--output", "a.vtu")

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <float.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,18 +20,18 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/run.h"
+#include "files.h"
 #include "io/json.h"
 #include "io/table.h"
 #include "io/vtu.h"
 
-static char directory[64], target[128], part[160];
+static char directory[64], target[128];
 
 static int make_directory(void **state) {
     (void)state;
     snprintf(directory, sizeof directory, "/tmp/facet_test_io.XXXXXX");
     if (!mkdtemp(directory)) return -1;
     snprintf(target, sizeof target, "%s/file", directory);
-    snprintf(part, sizeof part, "%s.part", target);
     return 0;
 }
 
@@ -68,7 +69,7 @@ static void test_write_and_read(void **state) {
     assert_contents(target, "old");
     assert_int_equal(file_writer_open(target, &writer), FACET_OK);
     assert_int_equal(file_writer_put(writer, "new ", 4), FACET_OK);
-    assert_true(exists(part));
+    assert_int_equal(count_files(directory, ".part"), 1);
     assert_contents(target, "old"); /* until the new file is whole */
     assert_int_equal(file_writer_put(writer, "text", 4), FACET_OK);
     assert_int_equal(file_writer_close(&writer), FACET_OK);
@@ -77,7 +78,7 @@ static void test_write_and_read(void **state) {
     assert_int_equal(file_writer_open(target, &writer), FACET_OK);
     file_writer_abandon(&writer);
     assert_contents(target, "new text");
-    assert_false(exists(part));
+    assert_int_equal(count_files(directory, ".part"), 0);
     assert_int_equal(file_write_whole(target, "", 0), FACET_OK);
     assert_contents(target, "");
 }
@@ -143,6 +144,127 @@ static void test_write_failures(void **state) {
     }
 }
 
+/* A file of the user's that is called PATH.part, or a link of that name, is nobody's business. */
+static void test_others_parts(void **state) {
+    char part[160], other[160];
+    struct file_writer *writers[2] = {NULL, NULL};
+    (void)state;
+    snprintf(part, sizeof part, "%s.part", target);
+    snprintf(other, sizeof other, "%s/other", directory);
+    assert_int_equal(file_write_whole(other, "precious", 8), FACET_OK);
+    assert_int_equal(symlink(other, part), 0);
+    for (int i = 0; i < 2; i++) assert_int_equal(file_writer_open(target, &writers[i]), FACET_OK);
+    for (int i = 0; i < 2; i++) assert_int_equal(file_writer_put(writers[i], i ? "b" : "a", 1), FACET_OK);
+    for (int i = 0; i < 2; i++) assert_int_equal(file_writer_close(&writers[i]), FACET_OK);
+    assert_contents(target, "b"); /* two writers do not meet: the last one stays */
+    assert_contents(part, "precious");
+    unlink(part);
+    assert_int_equal(file_write_whole(part, "mine", 4), FACET_OK);
+    assert_int_equal(file_write_whole(target, "c", 1), FACET_OK);
+    assert_contents(part, "mine");
+    unlink(part);
+    unlink(other);
+}
+
+static mode_t mode_of(const char *path) {
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_mode & 07777;
+}
+
+/* As open() would give them; those of a file that is replaced stay. */
+static void test_permissions(void **state) {
+    const mode_t old = umask(027);
+    (void)state;
+    unlink(target);
+    assert_int_equal(file_write_whole(target, "a", 1), FACET_OK);
+    umask(old);
+    assert_int_equal(mode_of(target), 0640);
+    assert_int_equal(chmod(target, 0604), 0);
+    assert_int_equal(file_write_whole(target, "b", 1), FACET_OK);
+    assert_int_equal(mode_of(target), 0604);
+    unlink(target);
+}
+
+static void test_long_names(void **state) {
+    char path[512];
+    (void)state;
+    for (int n = 200; n <= 256; n++) {
+        snprintf(path, sizeof path, "%s/%0*d", directory, n, 1);
+        const facet_status expected = n <= 255 ? FACET_OK : FACET_ERROR_MACHINE;
+        assert_int_equal(file_check(path), expected);
+        assert_int_equal(file_write_whole(path, "a", 1), expected);
+        if (n > 255) break;
+        assert_contents(path, "a");
+        unlink(path);
+        assert_int_equal(count_files(directory, ".part"), 0);
+    }
+}
+
+/* The check changes nothing and finds what it can. */
+static void test_check(void **state) {
+    char path[160];
+    struct stat before, after;
+    (void)state;
+    unlink(target);
+    const int n = count_files(directory, "");
+    assert_int_equal(stat(directory, &before), 0);
+    assert_int_equal(file_check(target), FACET_OK);
+    assert_int_equal(stat(directory, &after), 0);
+    assert_memory_equal(&before.st_mtim, &after.st_mtim, sizeof before.st_mtim);
+    assert_int_equal(count_files(directory, ""), n);
+    assert_int_equal(file_check(directory), FACET_ERROR_MACHINE);
+    assert_non_null(strstr(base_message(), "it is a directory"));
+    snprintf(path, sizeof path, "%s/none/file", directory);
+    assert_int_equal(file_check(path), FACET_ERROR_MACHINE);
+    assert_non_null(strstr(base_message(), "none' does not exist"));
+    assert_int_equal(file_write_whole(target, "a", 1), FACET_OK);
+    snprintf(path, sizeof path, "%s/file", target);
+    assert_int_equal(file_check(path), FACET_ERROR_MACHINE);
+    assert_int_equal(file_check(""), FACET_ERROR_INPUT);
+    assert_int_equal(file_check("/dev/null"), FACET_OK);
+    assert_int_equal(file_check("-"), FACET_OK);
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(directory, 0500), 0);
+        const facet_status status = file_check(target);
+        assert_int_equal(chmod(directory, 0700), 0);
+        assert_int_equal(status, FACET_ERROR_MACHINE);
+    }
+    assert_contents(target, "a");
+}
+
+static void on_alarm(int signal_number) {
+    (void)signal_number;
+    facet_interrupt();
+}
+
+/* Neither a pipe without a reader nor one that is full and not read holds a run that shall end. */
+static void test_pipes(void **state) {
+    static char many[1 << 20];
+    char pipe_path[160];
+    (void)state;
+    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", directory);
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    assert_int_equal(file_check(pipe_path), FACET_OK);
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART}, old;
+    assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
+    for (int has_reader = 0; has_reader < 2; has_reader++) {
+        const int reader = has_reader ? open(pipe_path, O_RDONLY | O_NONBLOCK) : -1;
+        alarm(1);
+        assert_int_equal(file_write_whole(pipe_path, many, sizeof many), FACET_INTERRUPTED);
+        facet_interrupt_clear();
+        if (has_reader) close(reader);
+    }
+    const int reader = open(pipe_path, O_RDONLY | O_NONBLOCK);
+    char got[8] = "";
+    assert_int_equal(file_write_whole(pipe_path, "hello", 5), FACET_OK);
+    assert_int_equal(read(reader, got, sizeof got), 5);
+    assert_string_equal(got, "hello");
+    close(reader);
+    sigaction(SIGALRM, &old, NULL);
+    unlink(pipe_path);
+}
+
 static void test_same_file(void **state) {
     char path[3][160];
     (void)state;
@@ -158,7 +280,7 @@ static void test_same_file(void **state) {
         assert_true(file_is_same(target, target));
         assert_true(file_is_same(target, path[0]));
         assert_true(file_is_same(path[2], path[0]));
-        assert_false(file_is_same(target, part));
+        assert_false(file_is_same(target, path[1]));
         assert_false(file_is_same(target, directory));
     }
     assert_false(file_is_same("/dev/null", "/dev/null"));
@@ -178,7 +300,7 @@ static void test_interrupted_writing(void **state) {
     assert_int_equal(file_writer_put(writer, "a", 1), FACET_INTERRUPTED);
     facet_interrupt_clear();
     file_writer_abandon(&writer);
-    assert_false(exists(part));
+    assert_int_equal(count_files(directory, ".part"), 0);
     assert_contents(target, "old");
 }
 
@@ -205,7 +327,7 @@ static void test_full_disk(void **state) {
     assert_int_equal(large, FACET_ERROR_MACHINE);
     assert_int_equal(buffered, FACET_ERROR_MACHINE);
     assert_int_equal(vtu, FACET_ERROR_MACHINE);
-    assert_false(exists(part));
+    assert_int_equal(count_files(directory, ".part"), 0);
     assert_contents(target, "old");
 }
 
@@ -426,7 +548,7 @@ static void test_allocation_faults(void **state) {
             base_memory_fail_at(0);
             assert_true(status == FACET_OK || status == FACET_ERROR_MACHINE);
             assert_int_equal(live_blocks(), before);
-            assert_false(exists(part));
+            assert_int_equal(count_files(directory, ".part"), 0);
         }
         assert_true(k > 1);
     }
@@ -434,12 +556,23 @@ static void test_allocation_faults(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write_and_read),      cmocka_unit_test(test_links_and_devices),
-        cmocka_unit_test(test_write_failures),      cmocka_unit_test(test_same_file),
-        cmocka_unit_test(test_interrupted_writing), cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_json_numbers),        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_node_maps),           cmocka_unit_test(test_vtu_threads),
-        cmocka_unit_test(test_vtu_refusals),        cmocka_unit_test(test_allocation_faults),
+        cmocka_unit_test(test_write_and_read),
+        cmocka_unit_test(test_links_and_devices),
+        cmocka_unit_test(test_write_failures),
+        cmocka_unit_test(test_same_file),
+        cmocka_unit_test(test_others_parts),
+        cmocka_unit_test(test_permissions),
+        cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_pipes),
+        cmocka_unit_test(test_interrupted_writing),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_json_numbers),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_node_maps),
+        cmocka_unit_test(test_vtu_threads),
+        cmocka_unit_test(test_vtu_refusals),
+        cmocka_unit_test(test_allocation_faults),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -156,11 +156,47 @@ static void test_failures(void **state) {
     case_destroy(&file);
 }
 
+struct seen {
+    int n;
+    double done, total;
+};
+
+static void see(void *user, const facet_event *event) {
+    struct seen *seen = user;
+    if (event->kind != FACET_EVENT_PROGRESS) return;
+    assert_true(event->done > seen->done && event->done <= event->total);
+    *seen = (struct seen){seen->n + 1, event->done, event->total};
+}
+
+/* What is done is counted in cells, over all shapes of the mesh. */
+static void test_progress(void **state) {
+    (void)state;
+    struct case_file *file;
+    facet_context *context;
+    struct run run;
+    struct seen seen = {0};
+    char text[512];
+    snprintf(text, sizeof text,
+             "mesh: {file: %s/tests/meshes/annulus_2_41.msh}\nequation: diffusion\nexact: x*y\n"
+             "discretization: {degree: 2}\n",
+             getenv("FACET_SOURCE_DIR") ? getenv("FACET_SOURCE_DIR") : ".");
+    read_case(text, &file);
+    assert_int_equal(facet_context_create(NULL, &context), FACET_OK);
+    facet_context_set_monitor(context, see, &seen);
+    if (run_solve(file, context, NULL, &run) != FACET_OK) fail_msg("%s", base_message());
+    assert_true(seen.n > 1 && run.mesh->n_blocks == 2);
+    assert_true(seen.total == run.mesh->n_cells && seen.done == seen.total);
+    run_destroy(&run);
+    facet_context_destroy(&context);
+    case_destroy(&file);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_in_the_space),
         cmocka_unit_test(test_every_allocation_fails),
         cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,6 +1,7 @@
 """Makes pictures of the files of tests/write_vtu.c with tools/view.py and looks at their pixels. Usage: test_view.py
 [WRITE_VTU], by default tests/write_vtu in FACET_BUILD_DIR. Exit status 77: VTK is not here, nothing was tested."""
 
+import collections
 import os
 import struct
 import subprocess
@@ -63,6 +64,46 @@ class Pictures(unittest.TestCase):
             _, _, rows = read_png(self.path(name + ".png"))
             coloured = sum(max(p) - min(p) > 30 for row in rows for p in row)
             self.assertGreater(coloured, 1000)
+
+    def test_faces_are_shaded(self):
+        """Three sides of a brick are seen, of one value: one colour in three shades, none of them far from the scale."""
+        png = self.path("shaded.png")
+        done = view(self.path("hex_1.vtu"), "--field", 'cell "number" <&>', "--output", png, "--size", "400x300")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        _, _, rows = read_png(png)
+        count = collections.Counter(pixel for row in rows for pixel in row[:220])
+        sides = [p for p, n in count.most_common() if n > 300 and max(p) - min(p) > 30]
+        self.assertEqual(len(sides), 6, count.most_common(12))  # of two bricks
+        for brick in (sorted(p for p in sides if p[1] < 100), sorted(p for p in sides if p[1] >= 100)):
+            self.assertEqual(len(brick), 3)
+            for darker, lighter in zip(brick, brick[1:]):
+                self.assertGreater(sum(lighter), 1.05 * sum(darker))
+            self.assertGreater(sum(brick[0]), 0.6 * sum(brick[2]))
+            for channel in range(3):  # the hue stays
+                self.assertAlmostEqual(brick[0][channel] / sum(brick[0]), brick[2][channel] / sum(brick[2]), delta=0.01)
+
+    def test_write(self):
+        """The picture appears when it is whole, under any name, with the permissions of the old one; a file or a link
+        PATH.part is left alone, a link to the picture stays, and a device is written directly."""
+        quad, png, part = self.path("quad_3.vtu"), self.path("a.png"), self.path("a.png.part")
+        os.symlink(self.path("precious"), part)
+        os.symlink("a.png", self.path("link.png"))
+        with open(self.path("precious"), "w", encoding="utf-8") as file:
+            file.write("precious")
+        with open(png, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), 0o640)
+        longest = self.path("b" * 251 + ".png")
+        for output in (self.path("link.png"), longest, "/dev/null"):
+            done = view(quad, "--output", output, "--size", "320x240")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(read_png(png)[:2], (320, 240))
+        self.assertEqual(read_png(longest)[:2], (320, 240))
+        self.assertEqual(os.stat(png).st_mode & 0o777, 0o640)
+        self.assertTrue(os.path.islink(self.path("link.png")))
+        with open(part, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "precious")
+        os.unlink(part)
+        self.assertFalse([name for name in os.listdir(DIRECTORY) if name.endswith(".part")])
 
     def test_warp(self):
         self.assertEqual(view(self.path("quad_3.vtu"), "--warp", "--size", "400x300").returncode, 0)

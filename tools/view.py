@@ -12,6 +12,7 @@ picture cannot be written.
 import argparse
 import math
 import os
+import signal
 import struct
 import sys
 import zlib
@@ -441,14 +442,34 @@ def png_bytes(image):
 
 
 def write_whole(path, data):
-    part = path + ".part"
-    try:
-        with open(part, "wb") as file:
+    """As base/file.c does it: under a new name beside the target, synchronized and renamed, with the permissions of the
+    file that was there; a link is followed, and what is no regular file is written directly."""
+    path = os.path.realpath(path) if not os.path.exists(path) or os.path.isfile(path) else path
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
             file.write(data)
+        return
+    folder, name = os.path.split(path)
+    name = name if len(os.fsencode(name)) <= 223 else "facet"
+    for i in range(1000):
+        part = os.path.join(folder, f"{name}.{os.getpid()}-{i}.part")
+        try:
+            number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            break
+        except FileExistsError as there:
+            taken = there
+    else:
+        raise taken
+    try:
+        with open(number, "wb") as file:
+            if os.path.exists(path):
+                os.fchmod(number, os.stat(path).st_mode & 0o777)
+            file.write(data)
+            file.flush()
+            os.fsync(number)
         os.replace(part, path)
-    except OSError:
-        if os.path.exists(part):
-            os.unlink(part)
+    except BaseException:  # also an interrupt
+        os.unlink(part)
         raise
 
 
@@ -498,14 +519,16 @@ def picture_size(text, ratio):
 
 
 def shade_of(x, flat):
-    """Light from above the viewer's left shoulder, by the angle of each triangle (camera coordinates)."""
+    """Light from above the viewer's left shoulder, by the angle of each triangle (camera coordinates). It reaches around
+    the body, so that also what is turned away has a shape, and is bright everywhere, so that colours stay those of the
+    scale."""
     if flat:
         return np.ones(len(x))
     normal = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
     length = np.maximum(np.sqrt((normal ** 2).sum(axis=1)), 1e-300)
     light = np.array([-0.35, 0.5, 0.79])
     towards = np.where(normal[:, 2:] < 0, -1.0, 1.0)
-    return 0.45 + 0.55 * np.clip((towards * normal) @ light / length, 0, 1)
+    return 0.6 + 0.4 * (0.5 + 0.5 * (towards * normal) @ light / length) ** 2
 
 
 def draw(pieces, axes, flat, canvas, margin, n_cells):
@@ -604,7 +627,13 @@ def parse(arguments):
     return options
 
 
+def stop(number, _frame):
+    sys.exit(128 + number)
+
+
 def main():
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
     options = parse(sys.argv[1:])
     try:
         write_whole(options.output, png_bytes(picture(options)))

@@ -182,39 +182,34 @@ INLINE void NAME(cell_row)(const int n0, const int n1, const int n2, struct NAME
     }
 }
 
+/* One compiled body for every degree and dimension, each in a function of its own: compilers take long over
+ * long functions. */
+#define ROW_PARAMETERS                                                                                       \
+    struct NAME(cells) * t, double factor, int64_t row, int c1, int c2, const REAL *const *rows,             \
+        const struct NAME(target) * targets
 #define ROW_ARGUMENTS t, factor, row, c1, c2, rows, targets
 #define CELL_ROW(N)                                                                                          \
-    case N:                                                                                                  \
-        if (n2 == 1)                                                                                         \
-            NAME(cell_row)(N, 1, 1, ROW_ARGUMENTS);                                                          \
-        else if (n1 == 1)                                                                                    \
-            NAME(cell_row)(N, 1, N, ROW_ARGUMENTS);                                                          \
-        else                                                                                                 \
-            NAME(cell_row)(N, N, N, ROW_ARGUMENTS);                                                          \
-        return;
-/* One compiled body for every degree and dimension. */
-static void NAME(any_row)(struct NAME(cells) * t, double factor, int64_t row, int c1, int c2,
-                          const REAL *const *rows, const struct NAME(target) * targets) {
-    const int64_t n1 = t->v->n[1], n2 = t->v->n[2];
-    switch (t->v->n[0]) {
-        CELL_ROW(2)
-        CELL_ROW(3)
-        CELL_ROW(4)
-        CELL_ROW(5)
-        CELL_ROW(6)
-        CELL_ROW(7)
-        CELL_ROW(8)
-        CELL_ROW(9)
-        CELL_ROW(10)
-        CELL_ROW(11)
-        CELL_ROW(12)
-        CELL_ROW(13)
-        CELL_ROW(14)
-        CELL_ROW(15)
-        CELL_ROW(16)
+    static __attribute__((noinline)) void NAME(cell_row_1d_##N)(ROW_PARAMETERS) {                            \
+        NAME(cell_row)(N, 1, 1, ROW_ARGUMENTS);                                                              \
+    }                                                                                                        \
+    static __attribute__((noinline)) void NAME(cell_row_2d_##N)(ROW_PARAMETERS) {                            \
+        NAME(cell_row)(N, 1, N, ROW_ARGUMENTS);                                                              \
+    }                                                                                                        \
+    static __attribute__((noinline)) void NAME(cell_row_3d_##N)(ROW_PARAMETERS) {                            \
+        NAME(cell_row)(N, N, N, ROW_ARGUMENTS);                                                              \
     }
-}
+ROW_SIZES(CELL_ROW)
 #undef CELL_ROW
+
+static void NAME(any_row)(ROW_PARAMETERS) {
+    static void (*const bodies[][3])(ROW_PARAMETERS) = {
+#define CELL_ROW(N) [N] = {NAME(cell_row_1d_##N), NAME(cell_row_2d_##N), NAME(cell_row_3d_##N)},
+        ROW_SIZES(CELL_ROW)
+#undef CELL_ROW
+    };
+    bodies[t->v->n[0]][t->v->n[2] == 1 ? 0 : t->v->n[1] == 1 ? 1 : 2](ROW_ARGUMENTS);
+}
+#undef ROW_PARAMETERS
 #undef ROW_ARGUMENTS
 
 /* A layer of cells in direction 2. `top`: where its last plane of nodes goes, or NULL: to its place in y. */

@@ -1,11 +1,15 @@
-/* Whole files or none (see file.h). A regular target is written as PATH.part in its own directory, where a
- * rename is atomic, and every write, flush and close is checked, since a full disk may show itself only
- * there. Devices and pipes (/dev/null, /dev/stdout) cannot be renamed over and are written directly; a
- * symbolic link is followed, so that the file it names is replaced and not the link. */
+/* Whole files or none (see file.h). A regular target is written under a name of its own in the same directory
+ * (the part), where a rename is atomic: two runs that write one file each write a part, and the later one
+ * stays. Writing, fsync and close are checked, since a full disk may show itself only there. Devices and
+ * pipes cannot be renamed over and are written directly; a symbolic link is followed, so that the file it
+ * names is replaced and not the link. Nothing waits without looking at the stop flag, neither for the reader
+ * of a pipe nor for room in it. */
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,27 +72,53 @@ void text_free(struct text *text) {
 
 /* ------------------------------------------------------------------------------------------ writing */
 
-#define MAX_LINKS 40
+#define MAX_LINKS   40
+#define MOST_PARTS  1000    /* of one run in one directory, those of killed runs included */
+#define PART_BYTES  32      /* what the name of a part adds to that of its target, or more */
+#define CHUNK_BYTES 1048576 /* between two looks at the stop flag */
+#define WAIT_MS     20      /* the same, while a pipe has no reader or no room */
 
-struct file_writer {
-    FILE *stream;
-    char *path; /* the target, links followed */
-    char *part; /* NULL: written directly */
-    char *name; /* the target as the caller called it, for messages */
+static const struct {
+    const char *name, *says;
+    int fd;
+} streams[] = {{"-", "to standard output", STDOUT_FILENO},
+               {"/dev/stdout", "to standard output", STDOUT_FILENO},
+               {"/dev/stderr", "to standard error", STDERR_FILENO}};
+
+/* What a name leads to. */
+struct target {
+    char path[PATH_MAX]; /* links followed */
+    int stream;          /* open already; or -1 */
+    mode_t mode;         /* of what is there, 0 for nothing */
 };
 
+struct file_writer {
+    struct target to;
+    int fd;
+    char name[PATH_MAX]; /* the target as the caller called it, for messages */
+    char part[PATH_MAX]; /* empty: written directly */
+};
+
+static const char *volatile unfinished; /* the part that was opened last */
+
+void file_remove_unfinished(void) {
+    const char *part = unfinished;
+    if (part) unlink(part);
+}
+
 static facet_status fail_write(const char *name, int error) {
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        if (strcmp(name, streams[i].name) == 0)
+            return base_fail(FACET_ERROR_MACHINE, "cannot write %s: %s", streams[i].says, strerror(error));
     return base_fail(FACET_ERROR_MACHINE, "cannot write '%s': %s", name, strerror(error));
 }
 
-/* fopen(part) failed with `error`; a missing directory is the likely mistake and gets its name. */
-static facet_status fail_open(const struct file_writer *writer, int error) {
-    const char *slash = strrchr(writer->name, '/');
-    if (error == ENOENT && slash) {
-        return base_fail(FACET_ERROR_MACHINE, "cannot write '%s': the directory '%.*s' does not exist",
-                         writer->name, slash == writer->name ? 1 : (int)(slash - writer->name), writer->name);
-    }
-    return fail_write(writer->name, error);
+/* The directory of a path, and the rest of it. */
+static const char *split_path(const char *path, char directory[PATH_MAX]) {
+    const char *slash = strrchr(path, '/');
+    snprintf(directory, PATH_MAX, "%.*s", slash && slash > path ? (int)(slash - path) : 1,
+             slash ? path : ".");
+    return slash ? slash + 1 : path;
 }
 
 /* Where a link leads, also when nothing is there yet: a file written through a link must not replace the
@@ -109,40 +139,81 @@ static facet_status follow_links(const char *name, char path[PATH_MAX]) {
     }
 }
 
-/* Sets path and part from name. */
-static facet_status find_target(struct file_writer *writer) {
-    facet_status status = FACET_OK;
-    char resolved[PATH_MAX];
-    struct stat info;
-    const int exists = stat(writer->name, &info) == 0;
-
-    if (writer->name[0] == '\0') FAIL(FACET_ERROR_INPUT, "the name of the file to write is empty");
-    if (exists && S_ISDIR(info.st_mode)) {
-        FAIL(FACET_ERROR_MACHINE, "cannot write '%s': it is a directory", writer->name);
-    }
-    if (exists && access(writer->name, W_OK) != 0) {
-        status = fail_write(writer->name, errno);
-        goto done;
-    }
-    if (exists && !S_ISREG(info.st_mode)) {
-        TRY(base_strdup(writer->name, &writer->path));
-        goto done;
-    }
-    TRY(follow_links(writer->name, resolved));
-    TRY(base_strdup(resolved, &writer->path));
-    const size_t bytes = strlen(writer->path) + sizeof ".part";
-    TRY(ALLOC(writer->part, bytes));
-    snprintf(writer->part, bytes, "%s.part", writer->path);
-done:
-    return status;
+/* A part needs a directory that is there and takes files; a missing one is the likely mistake. */
+static facet_status check_directory(const char *name, const char *path) {
+    char directory[PATH_MAX];
+    split_path(path, directory);
+    if (access(directory, W_OK | X_OK) == 0) return FACET_OK;
+    if (errno == ENOENT)
+        return base_fail(FACET_ERROR_MACHINE, "cannot write '%s': the directory '%s' does not exist", name,
+                         directory);
+    return base_fail(FACET_ERROR_MACHINE, "cannot write '%s': the directory '%s' takes no files: %s", name,
+                     directory, strerror(errno));
 }
 
-static void writer_free(struct file_writer **writer) {
-    if (!*writer) return;
-    base_free(&(*writer)->path);
-    base_free(&(*writer)->part);
-    base_free(&(*writer)->name);
-    base_free(writer);
+/* Finds out all that can be known without touching anything. */
+static facet_status find_target(const char *name, struct target *to) {
+    struct stat info;
+    *to = (struct target){.stream = -1};
+    if (name[0] == '\0') return base_fail(FACET_ERROR_INPUT, "the name of the file to write is empty");
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        if (strcmp(name, streams[i].name) == 0) to->stream = streams[i].fd;
+    if (to->stream >= 0) {
+        const int flags = fcntl(to->stream, F_GETFL);
+        return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY ? FACET_OK : fail_write(name, EBADF);
+    }
+    const facet_status followed = follow_links(name, to->path);
+    if (followed != FACET_OK) return followed;
+    if (stat(name, &info) != 0)
+        return errno == ENOENT ? check_directory(name, to->path) : fail_write(name, errno);
+    to->mode = info.st_mode;
+    if (S_ISDIR(info.st_mode))
+        return base_fail(FACET_ERROR_MACHINE, "cannot write '%s': it is a directory", name);
+    if (access(name, W_OK) != 0) return fail_write(name, errno);
+    if (S_ISREG(info.st_mode)) return check_directory(name, to->path);
+    snprintf(to->path, sizeof to->path, "%s", name); /* what a link in /proc says of a pipe is no path */
+    return FACET_OK;
+}
+
+facet_status file_check(const char *path) {
+    struct target to;
+    return find_target(path, &to);
+}
+
+/* A new file beside the target, with the permissions of the old one. Its name is that of the target and
+ * numbers; a very long name gives way. Returns errno. */
+static int open_part(struct file_writer *w) {
+    char directory[PATH_MAX];
+    const char *base = split_path(w->to.path, directory);
+    if (strlen(base) + PART_BYTES > NAME_MAX) base = "facet";
+    w->fd = -1;
+    for (int i = 0; w->fd < 0 && i < MOST_PARTS; i++) {
+        const int n =
+            snprintf(w->part, sizeof w->part, "%s/%s.%ld-%d.part", directory, base, (long)getpid(), i);
+        if (n < 0 || (size_t)n >= sizeof w->part)
+            errno = ENAMETOOLONG;
+        else
+            w->fd = open(w->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (w->fd < 0 && errno != EEXIST) break;
+    }
+    if (w->fd < 0) {
+        w->part[0] = '\0';
+        return errno;
+    }
+    unfinished = w->part;
+    return w->to.mode != 0 && fchmod(w->fd, w->to.mode & 0777) != 0 && errno != EPERM ? errno : 0;
+}
+
+/* A pipe is opened when it has a reader. */
+static facet_status open_direct(struct file_writer *w) {
+    for (;;) {
+        const facet_status status = base_check_interrupt();
+        if (status != FACET_OK) return status;
+        w->fd = open(w->to.path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (w->fd >= 0) return FACET_OK;
+        if (errno != EINTR && (errno != ENXIO || !S_ISFIFO(w->to.mode))) return fail_write(w->name, errno);
+        poll(NULL, 0, WAIT_MS);
+    }
 }
 
 facet_status file_writer_open(const char *path, struct file_writer **writer) {
@@ -151,52 +222,57 @@ facet_status file_writer_open(const char *path, struct file_writer **writer) {
 
     *writer = NULL;
     TRY(CALLOC(w, 1));
-    TRY(base_strdup(path, &w->name));
-    if (strcmp(path, "-") == 0) {
-        w->stream = stdout;
+    w->fd = -1;
+    TRY(find_target(path, &w->to));
+    snprintf(w->name, sizeof w->name, "%s", path);
+    if (w->to.stream >= 0) {
+        w->fd = w->to.stream;
+        if (w->fd == STDOUT_FILENO && fflush(stdout) != 0) TRY(fail_write(path, errno));
+    } else if (w->to.mode == 0 || S_ISREG(w->to.mode)) {
+        const int error = open_part(w);
+        if (error != 0) TRY(fail_write(path, error));
     } else {
-        TRY(find_target(w));
-        w->stream = fopen(w->part ? w->part : w->path, "wb");
-        if (!w->stream) {
-            status = fail_open(w, errno);
-            goto done;
-        }
+        TRY(open_direct(w));
     }
     *writer = w;
     w = NULL;
 done:
-    writer_free(&w);
+    file_writer_abandon(&w);
     return status;
 }
 
-/* A large file takes a while; who interrupts it wants the part gone. */
+/* A large file takes a while; who interrupts it wants the part gone. A pipe that has room has it for
+ * PIPE_BUF bytes. */
 facet_status file_writer_put(struct file_writer *writer, const void *bytes, size_t n) {
-    const facet_status status = base_check_interrupt();
-    if (status != FACET_OK) return status;
-    if (n > 0 && fwrite(bytes, 1, n, writer->stream) != n) return fail_write(writer->name, errno);
-    return FACET_OK;
+    const size_t most = writer->part[0] ? CHUNK_BYTES : PIPE_BUF;
+    for (const char *at = bytes;;) {
+        const facet_status status = base_check_interrupt();
+        if (status != FACET_OK || n == 0) return status;
+        struct pollfd room = {.fd = writer->fd, .events = POLLOUT};
+        const int ready = poll(&room, 1, WAIT_MS);
+        if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+        const ssize_t written = write(writer->fd, at, n < most ? n : most);
+        if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (written <= 0) return fail_write(writer->name, written < 0 ? errno : ENOSPC);
+        at += written;
+        n -= (size_t)written;
+    }
 }
 
 facet_status file_writer_close(struct file_writer **writer) {
     facet_status status = FACET_OK;
     struct file_writer *w = *writer;
-    if (!w) return FACET_OK;
-
-    if (ferror(w->stream)) {
-        FAIL(FACET_ERROR_MACHINE, "cannot write '%s': an earlier write failed", w->name);
+    if (!w || w->to.stream >= 0) goto done;
+    if (w->part[0] && fsync(w->fd) != 0 && errno != EINVAL && errno != EINTR) TRY(fail_write(w->name, errno));
+    TRY(base_check_interrupt());
+    const int closed = close(w->fd);
+    w->fd = -1;
+    if (closed != 0 && errno != EINTR) TRY(fail_write(w->name, errno));
+    if (w->part[0]) {
+        if (rename(w->part, w->to.path) != 0) TRY(fail_write(w->name, errno));
+        unfinished = NULL;
+        w->part[0] = '\0';
     }
-    if (fflush(w->stream) != 0) {
-        status = fail_write(w->name, errno);
-        goto done;
-    }
-    if (w->stream != stdout) {
-        const int closed = fclose(w->stream);
-        w->stream = NULL;
-        if (closed != 0) status = fail_write(w->name, errno);
-    }
-    if (status == FACET_OK && w->part && rename(w->part, w->path) != 0) status = fail_write(w->name, errno);
-    if (status != FACET_OK) goto done;
-    writer_free(writer);
 done:
     file_writer_abandon(writer);
     return status;
@@ -205,13 +281,12 @@ done:
 void file_writer_abandon(struct file_writer **writer) {
     struct file_writer *w = *writer;
     if (!w) return;
-    if (w->stream == stdout) {
-        clearerr(stdout);
-    } else if (w->stream) {
-        fclose(w->stream);
+    if (w->fd >= 0 && w->to.stream < 0) close(w->fd);
+    if (w->part[0]) {
+        unlink(w->part);
+        unfinished = NULL;
     }
-    if (w->part) unlink(w->part);
-    writer_free(writer);
+    base_free(writer);
 }
 
 facet_status file_write_whole(const char *path, const void *bytes, size_t n) {
@@ -273,13 +348,6 @@ done:
 }
 
 /* ------------------------------------------------------------------------------------------ paths */
-
-/* The directory of a path, and the rest of it. */
-static const char *split_path(const char *path, char directory[PATH_MAX]) {
-    const char *slash = strrchr(path, '/');
-    snprintf(directory, PATH_MAX, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
-    return slash ? slash + 1 : path;
-}
 
 int file_is_same(const char *a, const char *b) {
     char path[2][PATH_MAX], directory[2][PATH_MAX];

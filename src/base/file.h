@@ -1,4 +1,6 @@
-/* Whole files or none: text is gathered in memory, written to PATH.part and renamed. */
+/* Whole files or none: a file is written under a new name beside its target (the part), synchronized and
+ * renamed, so that the target is at all times the old file or the new one, with the permissions of the old
+ * one. What is no regular file is written directly: devices, pipes, "-" (standard output). */
 #ifndef FACET_BASE_FILE_H
 #define FACET_BASE_FILE_H
 
@@ -15,8 +17,7 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 void text_append(struct text *text, const char *bytes, size_t n);
 void text_free(struct text *text);
 
-/* "-" is standard output. Failure (no permission, disk full) is FACET_ERROR_MACHINE with the path and the
- * reason. */
+/* Failure (no permission, disk full) is FACET_ERROR_MACHINE with the path and the reason. */
 facet_status file_write_whole(const char *path, const void *bytes, size_t n);
 /* Reads a whole file; *bytes is NUL-terminated for convenience and freed with base_free. A missing file is
  * FACET_ERROR_INPUT. */
@@ -25,11 +26,17 @@ facet_status file_read_whole(const char *path, char **bytes, size_t *n);
 /* True when two paths lead to one regular file, also one that is not there yet. */
 int file_is_same(const char *a, const char *b);
 
-/* A file being written in pieces to PATH.part. */
+/* Whether a file could be written there, as far as this can be known without touching anything. */
+facet_status file_check(const char *path);
+
+/* A file being written in pieces. Each call fails with FACET_INTERRUPTED when that was asked for, also while
+ * a pipe waits for its reader; the caller then abandons it. */
 struct file_writer;
 facet_status file_writer_open(const char *path, struct file_writer **writer);
 facet_status file_writer_put(struct file_writer *writer, const void *bytes, size_t n);
-facet_status file_writer_close(struct file_writer **writer); /* flush, check, rename */
+facet_status file_writer_close(struct file_writer **writer); /* synchronize, check, rename */
 void file_writer_abandon(struct file_writer **writer);       /* removes the part */
+/* Removes the part that is being written, if any: for a signal handler that ends the program. */
+void file_remove_unfinished(void);
 
 #endif

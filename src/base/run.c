@@ -3,6 +3,7 @@
 
 #include <omp.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
@@ -35,24 +36,30 @@ void base_set_threads(int n) {
  * processors: those of a second team, which waits for ever. LLVM's runtime has one. */
 extern void kmp_set_blocktime(int milliseconds) __attribute__((weak));
 
-static void *hold_a_team(void *unused) {
+static void *hold_a_team(void *made) {
     int n = 0;
-#pragma omp parallel num_threads(omp_get_num_procs()) reduction(+ : n)
+#pragma omp parallel num_threads(omp_get_num_procs() + 1) reduction(+ : n)
     n++;
+    sem_post(made);
     for (;;) pause();
-    return unused;
+    return NULL;
 }
 
 void facet_share_processors(void) {
     static atomic_flag done = ATOMIC_FLAG_INIT;
+    static sem_t made;
     pthread_t thread;
     if (atomic_flag_test_and_set(&done) || getenv("OMP_WAIT_POLICY") != NULL ||
         getenv("GOMP_SPINCOUNT") != NULL)
         return;
     if (kmp_set_blocktime != NULL)
         kmp_set_blocktime(0);
-    else if (omp_get_num_procs() > 1 && pthread_create(&thread, NULL, hold_a_team, NULL) == 0)
+    else if (omp_get_num_procs() > 1 && sem_init(&made, 0, 0) == 0 &&
+             pthread_create(&thread, NULL, hold_a_team, &made) == 0) {
         pthread_detach(thread);
+        while (sem_wait(&made) != 0) {
+        }
+    }
 }
 
 static pthread_mutex_t wide = PTHREAD_MUTEX_INITIALIZER;

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "io/solution.h"
@@ -281,18 +279,6 @@ done:
 
 /* ------------------------------------------------------------------------------------------ targets */
 
-static facet_status check_target(const char *path) {
-    struct stat info;
-    struct file_writer *writer = NULL;
-    if (strcmp(path, "-") == 0) return FACET_OK;
-    /* Opening a pipe would wait for its reader, and a device needs no trial. */
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode) && access(path, W_OK) == 0)
-        return FACET_OK;
-    facet_status status = file_writer_open(path, &writer);
-    file_writer_abandon(&writer);
-    return status;
-}
-
 /* A file of a run: read, or about to be written. */
 struct target {
     const char *path, *what, *name; /* "the case file"; the table of value 'name' */
@@ -340,7 +326,7 @@ facet_status run_check_targets(const struct case_file *file, const struct run_op
     }
     TRY(compare_targets(file, n, targets));
     for (int i = 0; i < n; i++)
-        if (targets[i].written) TRY(check_target(targets[i].path));
+        if (targets[i].written) TRY(file_check(targets[i].path));
 done:
     base_free(&targets);
     return status;
@@ -446,9 +432,11 @@ static facet_status write_files(struct run *run) {
     facet_status status = FACET_OK;
     const struct case_file *file = run->file;
     double begin = begin_phase(run, FACET_PHASE_OUTPUT);
-    if (run->output != NULL)
+    if (run->output != NULL) {
         TRY(solution_write(run->solver, run->output, file->output.n_fields,
                            (const char *const *)file->output.fields, file->output.order));
+        run->output_written = 1;
+    }
     TRY(run_write_values(run));
 done:
     end_phase(run, FACET_PHASE_OUTPUT, begin);

@@ -43,7 +43,8 @@ struct run {
     facet_problem *problem;
     facet_solver *solver;
     int degree;
-    const char *output;           /* the file written, or NULL; the caller's text */
+    const char *output; /* the file to write, or NULL; the caller's text */
+    int output_written;
     struct base_timers timers;    /* what is not the solver's; all phases once there is a report */
     double total_seconds;         /* until the files are written; the phases add up to it */
     struct hdg_mismatch mismatch; /* of boundary data with the exact solution; part NULL: none */

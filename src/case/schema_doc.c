@@ -164,7 +164,7 @@ static void describe_row(const struct schema_entry *e, const char *key, struct t
 /* The heading of the page for the keys below `top`. */
 static void describe_section(const struct schema_entry *top, struct text *out) {
     text_printf(out, "### %s\n\n%s%s\n\n", top->path, top->help,
-                top->types == SCHEMA_LIST ? " Every item of the list is a map with these keys:" : "");
+                top->types == SCHEMA_LIST ? "\nEvery item of the list is a map with these keys:" : "");
     text_printf(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
     for (int i = 0; i < schema_n_entries(); i++) {
         const struct schema_entry *e = schema_row(i);

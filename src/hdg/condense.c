@@ -375,6 +375,7 @@ static int64_t general_batches(int64_t n_batches, int64_t numbers) {
 static facet_status condense_block(struct hdg *h, int block) {
     facet_status status = FACET_OK;
     struct condenser c;
+    const struct mesh_block *cells = &h->data.mesh->blocks[block];
     int64_t n = h->matrices.n_batches[block];
     if (h->data.scheme == HDG_CONDENSED)
         condensed_condenser(h, block, &c);
@@ -397,7 +398,9 @@ static facet_status condense_block(struct hdg *h, int block) {
         while (end < n && end < limit && is_fast(h, &c, block, end) == fast) end++;
         TRY(fast ? fast_run(h, &c, block, begin, end, &t) : general_run(h, &c, block, begin, end, &t));
         TRY(base_check_interrupt());
-        base_report_progress(h->monitor, FACET_PHASE_CONDENSE, (double)end, (double)n);
+        int64_t done_here = end * TRACE_LANES < cells->count ? end * TRACE_LANES : cells->count;
+        base_report_progress(h->monitor, FACET_PHASE_CONDENSE, (double)(cells->first + done_here),
+                             (double)h->data.mesh->n_cells);
     }
 done:
     tile_destroy(h, &t);

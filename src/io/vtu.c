@@ -312,7 +312,7 @@ static void put_head(struct text *xml, const struct layout *layout, int n_fields
     uint64_t offset = 0;
     text_printf(xml,
                 "<?xml version=\"1.0\"?>\n"
-                "<VTKFile type=\"UnstructuredGrid\" version=\"2.2\" byte_order=\"%s\" "
+                "<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"%s\" "
                 "header_type=\"UInt64\" compressor=\"vtkZLibDataCompressor\">\n"
                 "  <UnstructuredGrid>\n"
                 "    <Piece NumberOfPoints=\"%lld\" NumberOfCells=\"%lld\">\n",
@@ -450,11 +450,11 @@ facet_status vtu_write(const char *path, const struct vtu_grid *grid, int n_fiel
     TRY(CALLOC(arrays, n_arrays));
     for (int i = 0; i < n_fields; i++) TRY(describe_field(&layout, &fields[i], &arrays[i]));
     describe_grid(&layout, arrays + n_fields);
-    /* Opened before the work, so that a path that cannot be written is known at once. */
-    TRY(file_writer_open(path, &writer));
+    TRY(file_check(path)); /* before the work */
     for (int i = 0; i < n_arrays; i++) TRY(pack_array(&layout, &arrays[i]));
     put_head(&head, &layout, n_fields, arrays);
     TRY(head.status);
+    TRY(file_writer_open(path, &writer));
     TRY(file_writer_put(writer, head.data, head.length));
     TRY(put_arrays(arrays, n_fields, writer));
     TRY(file_writer_put(writer, tail, sizeof tail - 1));

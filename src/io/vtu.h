@@ -1,10 +1,9 @@
 /* VTU files with Lagrange cells: appended raw binary, zlib-compressed, points not shared between cells, file
- * version 2.2.
+ * version 1.0, which VTK and meshio read.
  *
  * The caller gives every cell's points at the lattice of shape_nodes(shape, order) of poly/shape.h; the
  * writer reorders them to VTK's numbering. order 1 writes linear cells (VTK_TRIANGLE, ...), order 2..10
- * Lagrange cells. The file is written beside its target as PATH.part and renamed when whole; on failure the
- * part is removed.
+ * Lagrange cells. The file appears when it is whole (base/file.h).
  */
 #ifndef FACET_IO_VTU_H
 #define FACET_IO_VTU_H

@@ -1,6 +1,7 @@
-/* The numbering of the points of VTK's Lagrange cells (file version 2.2): see poly/lattice.h for the way.
- * Edges and faces of quads and hexes run in the direction of growing coordinates, whereas the edges of a
- * simplex run around it. */
+/* The numbering of the points of VTK's Lagrange cells in files of version 1.0: see poly/lattice.h for the
+ * way. Edges and faces of quads and hexes run in the direction of growing coordinates, whereas the edges of a
+ * simplex run around it. The last two edges of a hex changed places with version 2.1; VTK's readers turn
+ * them in older files, and other programs (meshio) read no newer ones. */
 #include "io/vtu.h"
 #include "poly/lattice.h"
 
@@ -20,7 +21,7 @@ static const struct lattice_frame frames[SHAPE_COUNT] = {
          .face_shape =
              SHAPE_QUAD,
          .edges =
-             {{0, 1}, {1, 2}, {3, 2}, {0, 3}, {4, 5}, {5, 6}, {7, 6}, {4, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}},
+             {{0, 1}, {1, 2}, {3, 2}, {0, 3}, {4, 5}, {5, 6}, {7, 6}, {4, 7}, {0, 4}, {1, 5}, {3, 7}, {2, 6}},
          .faces = {{0, 3, 7, 4}, {1, 2, 6, 5}, {0, 1, 5, 4}, {3, 2, 6, 7}, {0, 1, 2, 3}, {4, 5, 6, 7}}},
 };
 

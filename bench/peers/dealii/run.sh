@@ -165,6 +165,6 @@ for degree in $degrees; do
         fi
     done
 done
-write_table >"$table.part"
-mv "$table.part" "$table"
+write_table >"$table.$$.part"
+mv "$table.$$.part" "$table"
 say "wrote $table"
