@@ -173,6 +173,14 @@ static void test_coordinates(void **state) {
 
 /* ------------------------------------------------------------------------------------------ sizes */
 
+/* The beginning of a struct, exactly so long, for the address sanitizer to see what is beyond its end. */
+static void *shorten(const void *full, size_t size) {
+    void *beginning = malloc(size);
+    memcpy(beginning, full, size);
+    memcpy(beginning, &size, sizeof size);
+    return beginning;
+}
+
 /* A program that was compiled when facet_options ended before rtol, facet_report before its conservation, and
  * so on: nothing beyond their ends is read or written, and what they do not have is the default. */
 static void older_programs_have_smaller_structs(void **state) {
@@ -181,7 +189,6 @@ static void older_programs_have_smaller_structs(void **state) {
                  report_size = offsetof(facet_report, conservation),
                  errors_size = offsetof(facet_errors, H_L2),
                  info_size = offsetof(facet_mesh_info, smallest_jacobian);
-    /* exactly so long, for the address sanitizer, with a sentinel behind for everyone else */
     struct {
         facet_options options;
         double after;
@@ -200,39 +207,36 @@ static void older_programs_have_smaller_structs(void **state) {
     ok(facet_solver_create(m->problem, &o.options, &solver));
     ok(facet_solver_solve(solver, NULL, NULL));
 
-    facet_report *report = malloc(report_size), full = {.size = sizeof full};
-    memset(report, 0xff, report_size);
-    memcpy(report, &report_size, sizeof report_size);
-    ok(facet_solver_report(solver, report));
+    facet_report report = {.size = sizeof report}, full = {.size = sizeof full};
+    void *shorter = shorten(&report, report_size);
+    ok(facet_solver_report(solver, shorter));
     ok(facet_solver_report(solver, &full));
     assert_int_equal(full.size, sizeof full);
     assert_true(full.residual <= 1e-10 && full.conservation >= 0);
-    assert_memory_equal((char *)report + sizeof(size_t), (char *)&full + sizeof(size_t),
+    assert_memory_equal((char *)shorter + sizeof(size_t), (char *)&full + sizeof(size_t),
                         report_size - sizeof(size_t));
-    free(report);
+    free(shorter);
 
-    facet_errors *errors = malloc(errors_size), all = {.size = sizeof all};
-    memcpy(errors, &errors_size, sizeof errors_size);
-    ok(facet_solver_errors(solver, errors));
+    facet_errors errors = {.size = sizeof errors}, all = {.size = sizeof all};
+    shorter = shorten(&errors, errors_size);
+    ok(facet_solver_errors(solver, shorter));
     ok(facet_solver_errors(solver, &all));
-    assert_true(all.H_L2 < 0 && errors->trace_L2 == all.trace_L2 && errors->u_L2 == all.u_L2);
-    free(errors);
+    assert_true(all.H_L2 < 0 && all.u_L2 >= 0);
+    assert_memory_equal((char *)shorter + sizeof(size_t), (char *)&all + sizeof(size_t),
+                        errors_size - sizeof(size_t));
+    free(shorter);
     facet_solver_destroy(&solver);
 
-    facet_box *box = malloc(box_size);
-    memset(box, 0, box_size);
-    memcpy(box, &box_size, sizeof box_size);
-    box->dim = 2;
-    box->cells[0] = box->cells[1] = 3;
-    box->upper[0] = box->upper[1] = 1;
-    box->shape = "triangle";
-    ok(facet_mesh_create_box(m->context, box, &mesh));
-    free(box);
-    facet_mesh_info *info = malloc(info_size);
-    memcpy(info, &info_size, sizeof info_size);
-    ok(facet_mesh_get_info(mesh, info));
-    assert_int_equal(info->n_cells, 18);
-    free(info);
+    const facet_box box = {.dim = 2, .cells = {3, 3}, .upper = {1, 1}, .shape = "triangle", .split = "none"};
+    shorter = shorten(&box, box_size);
+    ok(facet_mesh_create_box(m->context, shorter, &mesh));
+    free(shorter);
+    facet_mesh_info info = {.n_cells = 0};
+    shorter = shorten(&info, info_size);
+    ok(facet_mesh_get_info(mesh, shorter));
+    memcpy(&info, shorter, info_size);
+    assert_int_equal(info.n_cells, 18);
+    free(shorter);
     facet_mesh_destroy(&mesh);
 }
 
