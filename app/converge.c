@@ -7,6 +7,7 @@
 
 #include "app/app.h"
 #include "base/memory.h"
+#include "box/box.h"
 
 #define MOST_SHOWN 4
 /* What the table shows of an equation and its formulation; a column of errors and one of orders each. */
@@ -184,8 +185,8 @@ static facet_status check_request(const struct converge *c) {
             "%s: a table of errors needs the exact solution; add the key exact, for example exact: %s",
             c->file->path,
             c->file->equation == FACET_ELASTICITY ? "[sin(x)*y, x*cos(y)]" : "sin(pi*x)*sin(pi*y)");
-    if (o->degree.last >= o->degree.first && (o->degree.first < 1 || o->degree.last > PROBLEM_MAX_DEGREE))
-        return base_fail(FACET_ERROR_INPUT, "--degree: degrees are 1 to %d, not %d:%d", PROBLEM_MAX_DEGREE,
+    if (o->degree.last >= o->degree.first && (o->degree.first < 1 || o->degree.last > BOX_MAX_DEGREE))
+        return base_fail(FACET_ERROR_INPUT, "--degree: degrees are 1 to %d, not %d:%d", BOX_MAX_DEGREE,
                          o->degree.first, o->degree.last);
     if (o->refine.last > 16)
         return base_fail(FACET_ERROR_INPUT, "--refine: at most 16 times, not %d", o->refine.last);

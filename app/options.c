@@ -15,7 +15,7 @@ static const struct option_row {
      "override a value of the case, e.g. discretization.degree=4; repeatable"},
     {OPTION_REFINE, "--refine", "A:B", "refine the mesh A, A+1, ... B times (default 0:3)"},
     {OPTION_DEGREE, "--degree", "A:B", "polynomial degrees A to B (default: that of the case)"},
-    {OPTION_DEVICE, "--device", "NAME", "where to compute: ref (plain C) or cpu (the default)"},
+    {OPTION_DEVICE, "--device", "NAME", "where to compute: cpu (the default), ref (plain C), debug, cuda"},
     {OPTION_THREADS, "--threads", "N", "threads to use (default: all)"},
     {OPTION_JSON, "--json", "FILE",
      "write the results as JSON; - for standard output, the report then goes to "
