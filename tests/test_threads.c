@@ -16,7 +16,6 @@
 #include "base/status.h"
 
 #define N_THREADS 4
-#define N_ROUNDS  2
 
 static void ok(facet_status status) {
     if (status != FACET_OK) fail_msg("%s", facet_message());
@@ -132,10 +131,10 @@ static facet_context *one_threaded(const char *device) {
 
 /* ------------------------------------------------------------------------------------------ callers */
 
-enum sharing { NOTHING, CONTEXT, MESH, PROBLEM };
+enum sharing { NOTHING, MESH, PROBLEM }; /* those of a mesh share a context too */
 
 struct caller {
-    int number;
+    int number, n_rounds;
     const char *device;
     facet_context *context; /* shared, or NULL: its own */
     facet_mesh *const *meshes;
@@ -154,7 +153,7 @@ static void *call(void *data) {
         atomic_fetch_add(c->wrong, 1);
     facet_context *context = c->context != NULL ? c->context : own;
     pthread_barrier_wait(c->barrier);
-    for (int round = 0; round < N_ROUNDS; round++)
+    for (int round = 0; round < c->n_rounds; round++)
         for (int i = 0; i < N_JOBS; i++) {
             /* in the first round all do the same at the same time, then each something else */
             int k = (i + round * c->number * 3) % N_JOBS;
@@ -176,7 +175,7 @@ static void *call(void *data) {
     return NULL;
 }
 
-static void call_from_threads(const char *device, enum sharing sharing) {
+static void call_from_threads(const char *device, enum sharing sharing, int n_rounds) {
     struct result expected[N_JOBS];
     struct caller callers[N_THREADS];
     facet_mesh *meshes[N_JOBS] = {NULL};
@@ -192,8 +191,9 @@ static void call_from_threads(const char *device, enum sharing sharing) {
     assert_int_equal(pthread_barrier_init(&barrier, NULL, N_THREADS), 0);
     for (int t = 0; t < N_THREADS; t++) {
         callers[t] = (struct caller){.number = t,
+                                     .n_rounds = n_rounds,
                                      .device = device,
-                                     .context = sharing >= CONTEXT ? context : NULL,
+                                     .context = sharing >= MESH ? context : NULL,
                                      .meshes = sharing >= MESH ? meshes : NULL,
                                      .problems = sharing == PROBLEM ? problems : NULL,
                                      .expected = expected,
@@ -214,28 +214,23 @@ static void call_from_threads(const char *device, enum sharing sharing) {
 
 static void callers_that_share_nothing(void **state) {
     (void)state;
-    call_from_threads("cpu", NOTHING);
-}
-
-static void callers_that_share_a_context(void **state) {
-    (void)state;
-    call_from_threads("cpu", CONTEXT);
+    call_from_threads("cpu", NOTHING, 2);
 }
 
 /* The lists of a box are made by whoever comes first. */
 static void callers_that_share_a_mesh(void **state) {
     (void)state;
-    call_from_threads("cpu", MESH);
+    call_from_threads("cpu", MESH, 1);
 }
 
 static void solvers_of_one_problem(void **state) {
     (void)state;
-    call_from_threads("cpu", PROBLEM);
+    call_from_threads("cpu", PROBLEM, 2);
 }
 
 static void callers_behind_the_wall(void **state) {
     (void)state;
-    call_from_threads("debug", PROBLEM);
+    call_from_threads("debug", PROBLEM, 1);
 }
 
 /* ------------------------------------------------------------------------------------------ interrupts */
@@ -292,9 +287,11 @@ static void each_context_is_interrupted_by_itself(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(callers_that_share_nothing), cmocka_unit_test(callers_that_share_a_context),
-        cmocka_unit_test(callers_that_share_a_mesh),  cmocka_unit_test(solvers_of_one_problem),
-        cmocka_unit_test(callers_behind_the_wall),    cmocka_unit_test(each_context_is_interrupted_by_itself),
+        cmocka_unit_test(callers_that_share_nothing),
+        cmocka_unit_test(callers_that_share_a_mesh),
+        cmocka_unit_test(solvers_of_one_problem),
+        cmocka_unit_test(callers_behind_the_wall),
+        cmocka_unit_test(each_context_is_interrupted_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
