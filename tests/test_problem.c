@@ -34,9 +34,9 @@ static facet_status make_solver(struct bench *b) {
     return facet_solver_create(b->problem, &b->options, &b->solver);
 }
 
-static int one(void *user, int n, int dim, const double *x, double *values) {
-    (void)user, (void)dim, (void)x;
-    for (int i = 0; i < n; i++) values[i] = 1;
+static int one(void *user, const facet_points *points, double *values) {
+    (void)user;
+    for (int i = 0; i < points->n; i++) values[i] = 1;
     return 0;
 }
 
@@ -252,26 +252,28 @@ static void there_is_nothing_before_the_solve(void **state) {
 
 /* ------------------------------------------------------------------------------------------ functions */
 
-static int conductivity(void *user, int n, int dim, const double *x, double *values) {
+static int conductivity(void *user, const facet_points *points, double *values) {
     (void)user;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < points->n; i++) {
         double *K = values + 4 * i;
-        K[0] = 2 + x[i * dim] * x[i * dim + 1];
-        K[1] = K[2] = 0.5 * cos(x[i * dim]);
-        K[3] = 1 + exp(-x[i * dim + 1]);
+        K[0] = 2 + points->x[i * points->dim] * points->x[i * points->dim + 1];
+        K[1] = K[2] = 0.5 * cos(points->x[i * points->dim]);
+        K[3] = 1 + exp(-points->x[i * points->dim + 1]);
     }
     return 0;
 }
 
-static int wave(void *user, int n, int dim, const double *x, double *values) {
+static int wave(void *user, const facet_points *points, double *values) {
     double factor = *(const double *)user;
-    for (int i = 0; i < n; i++) values[i] = factor * sin(3 * x[i * dim]) * x[i * dim + 1];
+    for (int i = 0; i < points->n; i++)
+        values[i] = factor * sin(3 * points->x[i * points->dim]) * points->x[i * points->dim + 1];
     return 0;
 }
 
-static int bend(void *user, int n, int dim, const double *x, double *values) {
+static int bend(void *user, const facet_points *points, double *values) {
     (void)user;
-    for (int i = 0; i < n; i++) values[i] = 1 + x[i * dim] * x[i * dim];
+    for (int i = 0; i < points->n; i++)
+        values[i] = 1 + points->x[i * points->dim] * points->x[i * points->dim];
     return 0;
 }
 
@@ -304,8 +306,9 @@ static void functions_do_what_expressions_do(void **state) {
     bench_destroy(&b);
 }
 
-static int stubborn(void *user, int n, int dim, const double *x, double *values) {
-    (void)user, (void)n, (void)dim, (void)x, (void)values;
+static int stubborn(void *user, const facet_points *points, double *values) {
+    (void)points;
+    (void)user, (void)values;
     return 7;
 }
 
