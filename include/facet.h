@@ -223,7 +223,7 @@ typedef struct facet_points {
  * FACET_ERROR_INPUT. It may be called from several threads at once, and for few or many points. */
 typedef int (*facet_function)(void *user, const facet_points *points, double *values);
 
-/* Data as an expression (docs/expressions.md): of x, y, z, the problem's parameters and the time t; data of
+/* Data as an expression (docs/input.md): of x, y, z, the problem's parameters and the time t; data of
  * boundary conditions also of the outward normal nx, ny, nz. A parameter of such a name hides it. */
 
 FACET_API facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh,

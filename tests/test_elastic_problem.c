@@ -543,31 +543,6 @@ static void errors_and_fields_by_formulation(void **state) {
     }
 }
 
-static void a_problem_is_fixed_while_a_solver_lives(void **state) {
-    (void)state;
-    struct bench b;
-    facet_solver *solver;
-    facet_options options;
-    const char *const zero[2] = {"0", "0"}, *const one[2] = {"1", "1"};
-    facet_options_default(&options, sizeof options);
-    options.degree = 1;
-    bench_create(make_box(2, "quad", 1, 0), &b);
-    ok(facet_problem_set_displacement(b.problem, "xmin", 2, (const char *[]){"0", NULL}));
-    ok(facet_problem_set_traction(b.problem, "xmin", 2, (const char *[]){NULL, "0"}));
-    ok(facet_problem_set_displacement(b.problem, "rest", 2, zero));
-    ok(facet_solver_create(b.problem, &options, &solver));
-    refused(facet_problem_set_material(b.problem, NULL, "mu,lambda", one), FACET_ERROR_INPUT, "solver");
-    refused(facet_problem_set_material_function(b.problem, NULL, "E,nu", parabola, NULL), FACET_ERROR_INPUT,
-            "solver");
-    refused(facet_problem_set_vector_source(b.problem, 2, one), FACET_ERROR_INPUT, "solver");
-    refused(facet_problem_set_vector_exact(b.problem, 2, one), FACET_ERROR_INPUT, "solver");
-    refused(facet_problem_set_displacement(b.problem, "xmax", 2, one), FACET_ERROR_INPUT, "solver");
-    refused(facet_problem_set_traction(b.problem, "xmin", 2, one), FACET_ERROR_INPUT, "solver");
-    refused(facet_problem_set_gradient_pressure(b.problem, "xmax", 2, one), FACET_ERROR_INPUT, "solver");
-    facet_solver_destroy(&solver);
-    bench_destroy(&b);
-}
-
 /* ------------------------------------------------------------------------------------------ memory */
 
 static facet_status whole_problem(facet_context *context, const struct facet_mesh *mesh) {
@@ -627,7 +602,6 @@ int main(void) {
         cmocka_unit_test(plane_belongs_to_2d),
         cmocka_unit_test(functions_do_what_expressions_do),
         cmocka_unit_test(errors_and_fields_by_formulation),
-        cmocka_unit_test(a_problem_is_fixed_while_a_solver_lives),
         cmocka_unit_test(allocation_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

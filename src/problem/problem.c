@@ -61,6 +61,7 @@ void problem_clear(struct problem *p) {
     field_destroy(&p->source);
     field_destroy(&p->exact);
     field_destroy(&p->tau);
+    *p = (struct problem){0};
 }
 
 void facet_problem_destroy(facet_problem **problem) {

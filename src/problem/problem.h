@@ -170,9 +170,7 @@ facet_status solver_digest(const struct facet_solver *solver, uint64_t *digest);
  * changed: as of facet_solver_update. */
 facet_status solver_renew(struct facet_solver *solver, int look, int *changed);
 facet_status solver_set_reaction(struct facet_solver *solver, double reaction);
-/* solver.c: the data of the discretization from those of the problem; the backend made again, with its
- * operator, after those data have changed. */
-facet_status solver_resolve(struct facet_solver *solver);
+/* solver.c: the backend made again, with its operator, after the data have changed. */
 facet_status solver_rebuild(struct facet_solver *solver);
 
 /* mapped.c: all of a solver on mapped cells that is made once. */

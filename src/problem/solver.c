@@ -12,7 +12,8 @@
 /* Data are looked at as mapped cells of this degree at most, though a box may have more. */
 #define CHECKED_DEGREE 6
 
-facet_status solver_resolve(struct facet_solver *s) {
+/* The data of the discretization from those of the problem. */
+static facet_status resolve(struct facet_solver *s) {
     struct problem_resolved resolved;
     facet_status status = problem_resolve(s->problem, &s->options, &resolved);
     if (status != FACET_OK) return status;
@@ -47,7 +48,7 @@ static facet_status prepare(const struct facet_problem *problem, const struct op
     s->problem = &s->own;
     if (options->tau != NULL)
         TRY(base_wrap(problem_compile(s->problem, 0, 1, &options->tau, &s->own.tau), "tau"));
-    TRY(solver_resolve(s));
+    TRY(resolve(s));
 done:
     if (status != FACET_OK) facet_solver_destroy(solver);
     return status;
@@ -165,7 +166,7 @@ facet_status solver_rebuild(struct facet_solver *s) {
         }
     }
     s->solved = 0;
-    TRY(solver_resolve(s));
+    TRY(resolve(s));
     if (s->backend != NULL) s->backend->destroy(s);
     s->backend = NULL;
     s->why_pmg[0] = '\0';
@@ -228,8 +229,8 @@ facet_status problem_check_data(const struct facet_problem *problem, const struc
     }
     for (int i = 0; i < s->problem->n_conditions && mismatch->part != NULL;
          i++) /* the solver's copy goes with it */
-        if (strcmp(s->problem->conditions[i].part, mismatch->part) == 0)
-            mismatch->part = s->problem->conditions[i].part;
+        if (strcmp(problem->data.conditions[i].part, mismatch->part) == 0)
+            mismatch->part = problem->data.conditions[i].part;
 done:
     box_data_destroy(&data);
     facet_solver_destroy(&s);
