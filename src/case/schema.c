@@ -91,10 +91,12 @@ static const struct schema_entry table[] = {
 
     ROW("material[].on", SCHEMA_TEXT, "A group of cells of the mesh.", REQUIRED),
     ROW("material.mu", SCHEMA_EXPRESSION, "The shear modulus, with `lambda`.", ABOVE(0)),
-    ROW("material.lambda", SCHEMA_EXPRESSION, "Lame's first parameter, with `mu`; at most 1e6 mu.", FROM(0)),
+    ROW("material.lambda", SCHEMA_EXPRESSION,
+        "Lame's first parameter, with `mu`: above -2 mu/3, at most 1e6 mu."),
     ROW("material.E", SCHEMA_EXPRESSION, "Young's modulus, with `nu`.", ABOVE(0)),
     ROW("material.nu", SCHEMA_EXPRESSION,
-        "Poisson's ratio, with `E`: below 0.5, and so far that lambda is at most 1e6 mu.", ABOVE(-1)),
+        "Poisson's ratio, with `E`: above -1, and so far below 0.5 that lambda is at most 1e6 mu.",
+        ABOVE(-1)),
 
     ROW("boundary[].on", SCHEMA_TEXT,
         "A side of the box or a physical group of the mesh file; `rest` for all parts not named.", REQUIRED),
