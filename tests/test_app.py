@@ -516,6 +516,10 @@ class Others(Program):
             self.assertIn("facet", done.stdout)
             self.assertEqual(done.stderr, "")
         self.assertIn("discretization.degree", self.run_program("solve", "--help").stdout)
+        self.assertIn("'facet help input' explains all keys", self.run_program("help").stdout)
+        said = self.run_program("help", "input").stdout
+        for words in ("discretization.degree", "of one argument sin cos", "of two or more min max", "of three if"):
+            self.assertIn(words, said)
         self.assertIn("king2014", self.run_program("bench").stdout)
         with open(os.path.join(SOURCE, "docs/input.md"), encoding="utf-8") as page:
             self.assertEqual(self.run_program("help", "--markdown").stdout, page.read(),

@@ -491,6 +491,17 @@ static void test_reference(void **state) {
         assert_non_null(strstr(terminal.data, schema_row(i)->path));
         assert_non_null(strstr(page.data, schema_row(i)->help));
     }
+    const char *name;
+    for (int i = 0, least, most; (name = expr_function(i, &least, &most)) != NULL; i++) {
+        const struct text *texts[2] = {&page, &terminal};
+        for (int k = 0; k < 2; k++) {
+            const char *found = strstr(texts[k]->data, "of one argument");
+            size_t n = strlen(name);
+            do found = strstr(found + 1, name);
+            while (found && !(strchr(" `", found[-1]) && strchr(" `;\n", found[n])));
+            if (!found) fail_msg("help does not name the function %s", name);
+        }
+    }
     int n_cases = 0;
     for (char *begin = page.data; (begin = strstr(begin, "```yaml\n")); n_cases++) {
         struct case_file *file;

@@ -28,6 +28,13 @@ const struct function *names_function(const char *name, size_t length) {
     return NULL;
 }
 
+const char *expr_function(int i, int *least, int *most) {
+    if (i < 0 || i >= N_FUNCTIONS) return NULL;
+    *least = functions[i].least;
+    *most = functions[i].most;
+    return functions[i].name;
+}
+
 static int is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
