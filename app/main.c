@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "app/app.h"
+#include "base/guess.h"
 #include "base/memory.h"
 #include "case/schema.h"
 
@@ -94,7 +95,7 @@ static facet_status unknown_command(const char *name) {
     const char *known[16];
     int n = 0;
     for (const struct app_command *c = app_commands; c->name; c++) known[n++] = c->name;
-    const char *nearest = schema_nearest(name, n, known);
+    const char *nearest = guess_nearest(name, n, known);
     if (nearest)
         return base_fail(FACET_ERROR_INPUT, "unknown command '%s'; did you mean 'facet %s'?", name, nearest);
     return base_fail(FACET_ERROR_INPUT, "unknown command '%s'; see 'facet --help'", name);

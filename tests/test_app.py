@@ -350,8 +350,21 @@ boundary:
 values:
   - {name: a, field: flux, take: integral, on: nowhere}
   - {name: b, field: u, at: [9, 9]}
-""", "rihgt", "wals", "nowhere", "outside", "case.yaml:5:5", "case.yaml:8:5", "left, right", "walls").stderr
+""", "rihgt", "wals", "nowhere", "outside", "case.yaml:3:43: conductivity", "did you mean 'right'?", "case.yaml:5:10",
+                            "did you mean 'walls'?", "case.yaml:7:48", "case.yaml:8:5", "left, right").stderr
         self.assertEqual(len(said.splitlines()), 4)
+        given = head + "boundary: [{on: walls, dirichlet: 0}]\n"
+        self.refused(given, "--set boundary.0.on: there is no boundary part 'rset'", "did you mean 'rest'?",
+                     arguments=("--set", "boundary.0.on=rset"))
+        self.refused(given, "--set values: value 'a': there is no 'lfet'", "did you mean 'left'?",
+                     arguments=("--set", "values=[{name: a, field: u, take: mean, on: lfet}]"))
+        self.refused(given + "values: [{name: a, field: flux, take: mean, on: left}]\n", "case.yaml:4:",
+                     "'left' is a group of cells, but flux needs a boundary part: walls")
+        for entry, words in (("{on: left, value: 1}", ("case.yaml:4:15: conductivity: ", "the group 'right'")),
+                             ("{on: left, value: x - 0.5}, {on: right, value: 1}", ("conductivity",))):
+            self.refused(given + f"conductivity: [{entry}]\n", *words)
+        self.refused(head + "boundary: [{on: walls, dirichlet: 0}, {on: inner, dirichlet: 1}]\n", "case.yaml:3:",
+                     "inner")
         self.refused(head + "boundary: [{on: left, dirichlet: 0}]\n", "group of cells")
         self.refused(head + "conductivity: [{on: left, value: 1}]\nboundary: [{on: walls, dirichlet: 0}]\n", "conductivity")
         self.refused(head + "source: 1\n", "no condition", "walls", command="check")

@@ -7,13 +7,14 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/guess.h"
 #include "base/memory.h"
 #include "case/reader.h"
 
 /* ------------------------------------------------------------------------------------------ getters */
 
 struct case_place reader_place(const struct tree_node *node) {
-    return (struct case_place){node->line, node->column};
+    return (struct case_place){node->line, node->column, node->setting};
 }
 
 static const char *last_part(const char *row) {
@@ -58,18 +59,19 @@ int reader_sides(const struct reader *r, const char *sides[6]) {
 }
 
 void reader_check_side(struct reader *r, const struct tree_node *node, const char *name, int allow_rest) {
-    const char *sides[6];
+    const char *sides[7] = {NULL};
     char known[64] = "";
     int n = reader_sides(r, sides);
     if (r->dim == 0 || (allow_rest && !strcmp(node->text, "rest"))) return;
     for (int i = 0; i < n; i++)
         if (!strcmp(sides[i], node->text)) return;
+    if (allow_rest) sides[n++] = "rest";
+    const char *nearest = guess_nearest(node->text, n, sides);
     for (int i = 0; i < n; i++) issues_append(known, sizeof known, sides[i]);
-    issues_add(r->issues, node, "%s: the box has no side \"%s\"%s; known here: %s%s", name,
-               issues_word(node->text).text, n < 2 * r->dim ? " (periodic ones do not count)" : "", known,
-               !allow_rest ? ""
-               : n         ? ", rest"
-                           : "rest");
+    issues_add(r->issues, node, "%s: the box has no side \"%s\"%s; known here: %s%s%s%s", name,
+               issues_word(node->text).text,
+               n - allow_rest < 2 * r->dim ? " (periodic ones do not count)" : "", known,
+               nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
 static double item_number(const struct tree_node *list, int i) {

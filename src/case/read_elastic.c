@@ -100,6 +100,7 @@ facet_status reader_read_material(struct reader *r) {
     TRY(tree_alloc(r->tree, (size_t)n * sizeof *names, &names));
     TRY(tree_alloc(r->tree, (size_t)n * sizeof *r->file->material, &r->file->material));
     r->file->n_material = n;
+    r->file->regions_place = reader_place(node);
     for (int i = 0; i < n; i++) {
         char name[NAME_BYTES / 2] = "material";
         const struct tree_node *item = node->kind == TREE_LIST ? node->items[i] : node;
@@ -110,7 +111,10 @@ facet_status reader_read_material(struct reader *r) {
             snprintf(name, sizeof name, "material.%d", i);
             names[i] = reader_get(item, "material[].on");
         }
-        if (names[i]) r->file->material[i].on = names[i]->text;
+        if (names[i]) {
+            r->file->material[i].on = names[i]->text;
+            r->file->material[i].on_place = reader_place(names[i]);
+        }
         TRY(read_moduli(r, item, name, &r->file->material[i]));
     }
     TRY(schema_check_duplicates(r->tree, r->issues, n, names, "group"));

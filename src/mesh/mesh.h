@@ -154,6 +154,11 @@ struct mesh_group_face mesh_group_face(const struct facet_mesh *mesh, const stru
 const struct mesh_group *mesh_find_group(const struct facet_mesh *mesh, const char *name, int dim);
 /* "xmin, xmax, ymin, ymax": the names of all groups of this dimension, for messages; "none". */
 void mesh_group_names(const struct facet_mesh *mesh, int dim, char *text, int text_bytes);
+/* "; did you mean 'inlet'?", for a name that is none of them; "" when none is near. dim: -1 for all groups;
+ * also: one more known word, or NULL. Answers with text. */
+#define MESH_HINT_BYTES 96
+const char *mesh_group_hint(const struct facet_mesh *mesh, int dim, const char *name, const char *also,
+                            char text[MESH_HINT_BYTES]);
 
 /* Geometry at the points xi (n x dim) of one cell, given Lagrange tables of basis_lagrange(shape,
  * mesh->order, ...): x: n x dim (or NULL); jacobians (or NULL): n x dim x dim, d x_a / d xi_b. */
