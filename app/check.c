@@ -1,6 +1,7 @@
 /* facet check: reads a case and its mesh, puts the one on the other, and reports what it found without
  * solving anything. A mesh file by itself gets the report of the mesh. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "app/app.h"
 
@@ -73,9 +74,16 @@ static void report_groups(const facet_mesh *mesh, int dim, const struct case_fil
     if (n == 0) text_printf(out, "%-9s none is named\n", dim == mesh->dim ? "regions" : "parts");
 }
 
+/* By its name, or by its first line. */
 static int is_mesh_file(const char *path) {
+    char head[11];
+    struct stat info;
     size_t n = strlen(path);
-    return n > 4 && strcmp(path + n - 4, ".msh") == 0;
+    if (n > 4 && strcmp(path + n - 4, ".msh") == 0) return 1;
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+    n = file ? fread(head, 1, sizeof head, file) : 0;
+    if (file) fclose(file);
+    return n == sizeof head && memcmp(head, "$MeshFormat", n) == 0;
 }
 
 static facet_status check_mesh(facet_context *context, const char *path, struct text *out) {

@@ -390,6 +390,31 @@ values:
                 self.write(file.read()[:bytes_kept], "cut.msh")
             self.refused("mesh: {file: cut.msh}\nequation: diffusion\nexact: x\n", "cut.msh")
 
+    def test_files_that_are_no_mesh(self):
+        """Known for what they are, as the mesh of a case and in place of the case, with what to do."""
+        case = "mesh: {file: %s}\nequation: diffusion\nexact: x\n"
+        for name, text, words in (("part.step", "ISO-10303-21;\nHEADER;\n", ("STEP geometry", "gmsh -3 part.step -o part.msh")),
+                                  ("part.stl", "solid part\n", ("STL surface", "Surface Loop(1)")),
+                                  ("part.vtk", "# vtk DataFile Version 2.0\n", ("VTK mesh", "gmsh part.vtk -save -o part.msh")),
+                                  ("part.inp", "*NODE\n1, 0, 0\n", ("Abaqus mesh", "meshio convert part.inp part.msh")),
+                                  ("part.geo", "Point(1) = {0, 0, 0};\n", ("Gmsh script", "gmsh -3 part.geo")),
+                                  ("part.png", "\x89PNG", ("part.png",))):
+            self.write(text, name)
+            self.refused(case % name + "colour: red\n", "case.yaml:1:14: mesh.file", "unknown key", *words)
+            for command in ("solve", "check", "converge"):
+                said = self.run_program(command, name, status=2).stderr
+                for word in words:
+                    self.assertIn(word, said)
+        self.write("", "empty.msh")
+        self.refused(case % "empty.msh", "case.yaml:1:14", "is empty")
+        self.assertIn("is empty", self.run_program("check", "empty.msh", status=2).stderr)
+        shutil.copy(os.path.join(SOURCE, "tests/cases/good/two.msh"), self.path("two.msh"))
+        shutil.copy(self.path("two.msh"), self.path("two"))
+        self.assertIn("a Gmsh mesh, not a case file", self.run_program("solve", "two.msh", status=2).stderr)
+        for name in ("two.msh", "two"):
+            self.assertIn("good", self.run_program("check", name).stdout)
+        self.solve(case % "two")
+
     def test_bad_command_lines(self):
         case = self.write(EXACT)
         for arguments, word in ((["sovle", case], "solve"), (["solve"], "CASE"), (["solve", case, "more"], "more"),
