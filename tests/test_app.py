@@ -62,7 +62,8 @@ class Solve(Program):
     def test_names_of_the_json(self):
         out = self.solve(EXACT + "values: [{name: middle, field: u_star, at: [0.5, 0.5]}]\noutput: {file: a.vtu}\n")
         self.assertEqual(set(out), {"facet", "case", "device", "threads", "dimension", "method", "equation", "degree",
-                                    "mesh", "unknowns", "solver", "errors", "values", "seconds", "memory_bytes"})
+                                    "mesh", "unknowns", "solver", "errors", "values", "seconds", "memory_bytes", "balance",
+                                    "files"})
         self.assertEqual(out["mesh"], {"cells": 32, "faces": 56, "shape": "triangle"})
         self.assertEqual(out["unknowns"], {"trace": 40 * 4, "volume": 32 * 10 * 3})
         self.assertEqual(set(out["solver"]), {"method", "preconditioner", "iterations", "converged", "reason",
@@ -88,6 +89,35 @@ class Solve(Program):
         self.assertNotIn("output", out["seconds"])
         out = self.solve(EXACT + "discretization: {postprocess: false}\n")
         self.assertEqual(set(out["errors"]), {"u", "q", "trace"})
+
+    def test_what_the_json_says_of_the_request(self):
+        case = BOX + """title: A "title" with ä
+parameters: {a: 2, b: 0.5}
+exact: a*x + b*y
+boundary: [{on: xmin, dirichlet: 17}]
+values: [{name: l, field: u, along: [[0, 0], [1, 1]], points: 3, file: l.csv}, {name: m, field: u, take: mean}]
+output: {file: a.vtu}
+"""
+        out = self.solve(case, "--set", "parameters.b=3", "--set", "discretization.degree=1", "--set",
+                         "discretization.degree=2", "--set", "solver.method=cg", "--output", "other.vtu")
+        self.assertEqual(out["title"], 'A "title" with ä')
+        self.assertEqual(out["parameters"], {"a": 2, "b": 3})
+        self.assertEqual(out["overrides"], {"parameters.b": 3, "discretization.degree": 2, "solver.method": "cg"})
+        self.assertTrue(0 <= out["balance"] < 1e-10)
+        self.assertEqual(out["files"], ["other.vtu", "l.csv"])
+        self.assertEqual(len(out["notes"]), 1)
+        self.assertIn("'xmin' are not those of the exact solution (they differ by 17)", out["notes"][0])
+        self.assertEqual(list(out)[-6:], ["title", "parameters", "overrides", "balance", "notes", "files"])
+        quads = BOX.replace("]}}", "], shape: quad}}") + "exact: sin(x)*y\nreaction: 1 + x\n"
+        notes = self.solve(quads)["notes"]
+        self.assertEqual(len(notes), 1)
+        self.assertTrue(notes[0].startswith("operator mapped: tensor needs"), notes)
+        for key in ("title", "parameters", "overrides", "files"):
+            self.assertNotIn(key, self.solve(quads))
+        self.run_program("converge", self.write(case), "--json", "rows.json", "--refine", "0:1")
+        for row in json.loads(self.read("rows.json"))["rows"]:
+            self.assertEqual(row["parameters"], {"a": 2, "b": 0.5})
+            self.assertTrue({"title", "balance", "notes"} < set(row) and not {"files", "overrides"} & set(row))
 
     def test_phases_add_up(self):
         cube = "mesh: {box: {lower: [0, 0, 0], upper: [1, 1, 1], cells: [%d, %d, %d], shape: hex}}\n"

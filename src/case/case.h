@@ -77,6 +77,10 @@ struct case_file {
     const char *title;
     int n_parameters;
     struct expr_parameter *parameters;
+    int n_settings; /* what --set gave, in its order */
+    struct case_setting {
+        const char *key, *value;
+    } * settings;
 
     struct {
         int is_box;

@@ -320,6 +320,21 @@ done:
     return status;
 }
 
+static facet_status copy_settings(struct tree *tree, int n, const char *const *settings,
+                                  struct case_file *file) {
+    facet_status status = FACET_OK;
+    TRY(tree_alloc(tree, (size_t)n * sizeof *file->settings, &file->settings));
+    for (int i = 0; i < n; i++) {
+        const char *equals = strchr(settings[i], '=');
+        if (!equals) continue; /* refused already */
+        struct case_setting *setting = &file->settings[file->n_settings++];
+        TRY(tree_copy(tree, settings[i], (size_t)(equals - settings[i]), &setting->key));
+        TRY(tree_copy(tree, equals + 1, strlen(equals + 1), &setting->value));
+    }
+done:
+    return status;
+}
+
 static facet_status copy_paths(struct tree *tree, const char *path, struct case_file *file) {
     facet_status status = FACET_OK;
     const char *slash = strrchr(path, '/');
@@ -355,6 +370,7 @@ facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes
     TRY(tree_parse(&tree, bytes, n_bytes, &issues));
     if (!tree.root || tree.root->kind != TREE_MAP) TRY(refuse_foreign(path, bytes, n_bytes, 1));
     for (int i = 0; i < n_settings; i++) TRY(tree_set(&tree, settings[i], &issues));
+    TRY(copy_settings(&tree, n_settings, settings, reader.file));
     TRY(schema_check(&tree, &issues));
     if (tree.root && !tree.root->bad) TRY(read_everything(&reader));
     TRY(issues_status(&issues));

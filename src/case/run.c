@@ -489,6 +489,7 @@ static facet_status write_files(struct run *run) {
         run->output_written = 1;
     }
     TRY(run_write_values(run));
+    run->values_written = 1;
 done:
     end_phase(run, FACET_PHASE_OUTPUT, begin);
     return status;
@@ -510,6 +511,29 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
 done:
     run->total_seconds = base_seconds() - begin;
     return status;
+}
+
+const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN_NOTE_BYTES]) {
+    if (mismatch->part == NULL) return NULL;
+    snprintf(
+        text, RUN_NOTE_BYTES,
+        "the boundary data on '%s' are not those of the exact solution (they differ by %.2g): the errors "
+        "cannot vanish; leave the part out, or write exact as its data",
+        mismatch->part, mismatch->difference);
+    return text;
+}
+
+const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]) {
+    const char *why = which == RUN_NOTE_MISMATCH || run->solver == NULL ? ""
+                      : which == RUN_NOTE_OPERATOR                      ? run->solver->why_mapped
+                                                                        : run->solver->why_pmg;
+    if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->mismatch, text);
+    if (why[0] == '\0') return NULL;
+    snprintf(text, RUN_NOTE_BYTES, "%s%s",
+             which == RUN_NOTE_OPERATOR ? "operator mapped: tensor needs "
+                                        : "preconditioner pmg instead of gmg: ",
+             why);
+    return text;
 }
 
 void run_destroy(struct run *run) {

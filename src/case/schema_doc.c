@@ -131,6 +131,37 @@ static const char *const remarks[] = {
     "A value that is not finite where it is needed (a division by zero, the logarithm of a negative number)\n"
     "is an error that names the operation and the point.\n",
 };
+
+static const char results[] =
+    "## The results as JSON\n"
+    "\n"
+    "`facet solve CASE --json FILE` (or `-`) writes one object; a key that does not apply is left out.\n"
+    "\n"
+    "| key | what it holds |\n"
+    "|---|---|\n"
+    "| `facet`, `case`, `device`, `threads` | version, name of the case file, device and threads of the run "
+    "|\n"
+    "| `dimension`, `method`, `equation`, `degree` | what was solved |\n"
+    "| `mesh` | `cells`, `faces`, `shape`; of a mixed mesh `triangle+quad` |\n"
+    "| `unknowns` | `trace`, without those that are eliminated, and `volume` |\n"
+    "| `solver` | `method`, `preconditioner`, `iterations`, `converged`, `reason`, `residual` (the true one, "
+    "relative "
+    "to the right-hand side), `rate` |\n"
+    "| `errors` | by field `L2`, of u also `Linf`, when the case gives `exact` |\n"
+    "| `values` | by name a number, or an array |\n"
+    "| `seconds` | by phase, and `total` |\n"
+    "| `memory_bytes` | the peak of the process |\n"
+    "| `title`, `parameters` | those of the case, `parameters` after all overrides |\n"
+    "| `overrides` | by key the value that `--set` gave: a number, or the text as it was written |\n"
+    "| `balance` | the largest imbalance of a cell, relative to the largest flux or force |\n"
+    "| `notes` | sentences: what was chosen instead of what was asked for, boundary data that contradict "
+    "`exact` |\n"
+    "| `files` | the files that were written, `.vtu` first, without the JSON itself |\n"
+    "\n"
+    "`facet converge CASE --json FILE` writes `{\"rows\": [...]}`: such an object for each run, with `rates` "
+    "beside\n"
+    "`errors`, and without `files`, since none are written.\n";
+
 #define N_SYNTAX  (sizeof syntax / sizeof syntax[0])
 #define N_REMARKS (sizeof remarks / sizeof remarks[0])
 
@@ -217,6 +248,7 @@ static void describe_markdown(struct text *out) {
         if (schema_is_child(e, "") && has_section(e->path)) describe_section(e, out);
     }
     describe_expressions(out);
+    text_printf(out, "\n%s", results);
 }
 
 /* A help text on lines of a terminal, indented, without the marks of the page. */
