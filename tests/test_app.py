@@ -4,6 +4,7 @@ failure, and what is left on the disk afterwards. FACET_PROGRAM says where it is
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -576,6 +577,35 @@ class Others(Program):
         said = self.run_program("check", os.path.join(SOURCE, "tests/meshes/annulus_3_41.msh")).stdout
         for word in ("order 3", "3 curved", "inner", "ring"):
             self.assertIn(word, said)
+
+    def test_check_of_bodies(self):
+        """Two squares of two triangles each, the second one shifted; of the first one side has a name."""
+        def squares(x, y):
+            corners = [(0, 0), (1, 0), (1, 1), (0, 1), (x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)]
+            nodes = "".join(f"{i + 1} {a} {b} 0\n" for i, (a, b) in enumerate(corners))
+            return ("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n2\n1 1 \"left\"\n2 2 \"first\"\n"
+                    f"$EndPhysicalNames\n$Nodes\n8\n{nodes}$EndNodes\n$Elements\n5\n1 1 2 1 1 4 1\n2 2 2 2 1 1 2 3\n"
+                    "3 2 2 2 1 1 3 4\n4 2 2 0 2 5 6 7\n5 2 2 0 2 5 7 8\n$EndElements\n")
+
+        case = "mesh: {file: two.msh}\nequation: diffusion\nboundary: [{on: left, dirichlet: 1}, {on: rest, %s: 0}]\n"
+        self.write(squares(0.75, 0.5), "two.msh")
+        for said in (self.run_program("check", "two.msh").stdout,
+                     self.run_program("check", self.write(case % "dirichlet")).stdout):
+            for words in ("pieces    2 that no face connects", "2 cells, one at (0.666667, 0.333333)",
+                          "2 cells, one at (1.41667, 0.833333)", "overlap   cells ", "of the area of all cells, 2,",
+                          "7 faces of no part", "2 cells of no region", "good"):
+                self.assertIn(words, said)
+            found = re.search(r"about (\S+) of the area .* the union has about (\S+)\n", said)
+            self.assertAlmostEqual(float(found.group(1)), 0.125, delta=0.02)
+            self.assertAlmostEqual(float(found.group(2)), 1.875, delta=0.02)
+        self.assertRegex(said, r"rest +7 faces of no part, dirichlet: 0\n")
+        self.write(squares(1.25, 0.5), "two.msh")
+        said = self.run_program("check", "two.msh").stdout
+        self.assertIn("pieces    2 that", said)
+        self.assertNotIn("overlap", said)
+        self.refused(case % "neumann", "2 unconnected pieces", command="check")
+        for word in ("pieces", "overlap", "of no part"):
+            self.assertNotIn(word, self.run_program("check", self.write(EXACT)).stdout)
 
     def test_help(self):
         for arguments in ([], ["--help"], ["help"], ["solve", "--help"], ["help", "solve"], ["--version"], ["info"],

@@ -196,6 +196,17 @@ struct mesh_quality {
 };
 facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality);
 
+/* Space that several cells occupy, as two bodies that were not cut at each other do: the volume that is there
+ * once more than it should, approximately, so that the volume of the union is that of all cells less this.
+ * Overlaps that no point of a boundary face sees are not found. */
+struct mesh_overlap {
+    int64_t n_points; /* of boundary faces that lie inside other cells; 0: no overlap was seen */
+    double volume;
+    int32_t cells[2]; /* two of them, */
+    double x[3];      /* and where */
+};
+facet_status mesh_measure_overlap(const struct facet_mesh *mesh, struct mesh_overlap *overlap);
+
 /* The vertices of a face in the order of its frame, as one of its sides (0 or 1) sees them: in the mesh, and
  * (or NULL) in the cell. Returns their number. */
 int mesh_side_vertices(const struct facet_mesh *mesh, int32_t face, int side, int32_t *vertices, int *locals);
