@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "app/app.h"
+#include "base/guess.h"
 #include "bench/plot.h"
-#include "case/schema.h"
 
 static facet_status print_list(void) {
     struct text out = {0};
@@ -22,7 +22,7 @@ static facet_status unknown_bench(const char *name) {
     const char *known[64];
     int n = 0;
     for (const struct bench *b = bench_list(); b->name && n < 64; b++) known[n++] = b->name;
-    const char *nearest = schema_nearest(name, n, known);
+    const char *nearest = guess_nearest(name, n, known);
     if (nearest) return base_fail(FACET_ERROR_INPUT, "unknown bench '%s'; did you mean '%s'?", name, nearest);
     return base_fail(FACET_ERROR_INPUT, "unknown bench '%s'; 'facet bench' lists them", name);
 }

@@ -1,8 +1,10 @@
 /* facet check: reads a case and its mesh, puts the one on the other, and reports what it found without
  * solving anything. A mesh file by itself gets the report of the mesh. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "app/app.h"
+#include "base/memory.h"
 
 static facet_status report_mesh(const facet_mesh *mesh, struct text *out) {
     struct mesh_quality q;
@@ -46,36 +48,113 @@ static void put_condition(const struct case_boundary *b, struct text *out) {
         text_printf(out, ", %s: %s", b->condition == CASE_DIRICHLET ? "dirichlet" : "neumann", b->g.text);
 }
 
+/* What no face connects, and what lies in the same place all the same. */
+static facet_status report_bodies(const facet_mesh *mesh, struct text *out) {
+    enum { MOST_SHOWN = 10 };
+    facet_status status = FACET_OK;
+    int32_t *piece = NULL, *count = NULL, n = 0;
+    struct mesh_overlap overlap;
+    struct mesh_quality q;
+    char place[96];
+    if (mesh_is_box(mesh)) return FACET_OK;
+    TRY(ALLOC(piece, mesh->n_cells));
+    TRY(CALLOC(count, mesh->n_cells));
+    problem_find_pieces(mesh, piece);
+    for (int32_t c = 0; c < mesh->n_cells; c++) n += count[piece[c]]++ == 0;
+    if (n > 1) text_printf(out, "pieces    %s that no face connects\n", report_count(n).text);
+    for (int32_t c = 0, shown = 0; c < mesh->n_cells && n > 1 && shown < MOST_SHOWN; c++)
+        if (count[c] > 0 && shown++ >= 0)
+            text_printf(out, "          %s, one at %s\n", report_number_of(count[c], "cell").text,
+                        mesh_middle_text(mesh, c, -1, place, sizeof place));
+    if (n > MOST_SHOWN) text_printf(out, "          and %s more\n", report_count(n - MOST_SHOWN).text);
+    TRY(mesh_measure_overlap(mesh, &overlap));
+    if (overlap.n_points == 0) goto done;
+    TRY(mesh_measure_quality(mesh, &q));
+    const char *measure = mesh->dim == 2 ? "area" : "volume";
+    text_printf(out, "overlap   cells %d and %d both occupy the space at %s\n", overlap.cells[0],
+                overlap.cells[1], expr_point_text(mesh->dim, overlap.x, 6, place, sizeof place));
+    text_printf(out,
+                "          about %.3g of the %s of all cells, %.6g, is there more than once: the union has "
+                "about %.4g\n",
+                overlap.volume, measure, q.volume, q.volume - overlap.volume);
+    text_printf(out,
+                "          (by %s of boundary faces that lie inside other cells); cut the bodies at each "
+                "other\n",
+                report_number_of(overlap.n_points, "point").text);
+done:
+    base_free(&piece);
+    base_free(&count);
+    return status;
+}
+
+/* Boundary faces, or cells, that belong to no group. */
+static facet_status count_rest(const facet_mesh *mesh, int dim, int64_t *n) {
+    facet_status status = FACET_OK;
+    uint8_t *named = NULL;
+    int32_t count = dim == mesh->dim ? mesh->n_cells : mesh->n_faces;
+    *n = 0;
+    if (mesh_is_box(mesh)) return FACET_OK;
+    TRY(CALLOC(named, count));
+    for (int g = 0; g < mesh->n_groups; g++)
+        for (int32_t i = 0; mesh->groups[g].dim == dim && i < mesh->groups[g].count; i++)
+            named[mesh->groups[g].ids[i]] = 1;
+    for (int32_t i = 0; i < count; i++)
+        *n += !named[i] && (dim == mesh->dim || mesh->face_cells[2 * (int64_t)i + 1] < 0);
+done:
+    base_free(&named);
+    return status;
+}
+
+/* The condition of a part, "rest" for what belongs to none. */
+static void report_condition(const struct case_file *file, const char *part, struct text *out) {
+    int named = -1, rest = -1;
+    for (int i = 0; i < file->n_boundary; i++) {
+        if (!strcmp(file->boundary[i].on, part)) named = i;
+        if (!strcmp(file->boundary[i].on, "rest")) rest = i;
+    }
+    if (named < 0) named = rest;
+    if (named >= 0)
+        put_condition(&file->boundary[named], out);
+    else if (file->exact.n > 0)
+        text_printf(out, ", %s: exact", file->equation == FACET_ELASTICITY ? "displacement" : "dirichlet");
+}
+
 /* The groups of cells or of faces, a line each, with what the case (or NULL) says about them. */
-static void report_groups(const facet_mesh *mesh, int dim, const struct case_file *file, struct text *out) {
+static facet_status report_groups(const facet_mesh *mesh, int dim, const struct case_file *file,
+                                  struct text *out) {
+    facet_status status = FACET_OK;
+    const char *title = dim == mesh->dim ? "regions" : "parts", *thing = dim == mesh->dim ? "cell" : "face";
+    int64_t n_rest;
     int n = 0;
     for (int g = 0; g < mesh->n_groups; g++) {
         const struct mesh_group *group = &mesh->groups[g];
         if (group->dim != dim) continue;
-        text_printf(out, "%-9s %-16s %s",
-                    n++                ? ""
-                    : dim == mesh->dim ? "regions"
-                                       : "parts",
-                    group->name, report_number_of(group->count, dim == mesh->dim ? "cell" : "face").text);
-        int named = -1, rest = -1;
-        for (int i = 0; file && dim < mesh->dim && i < file->n_boundary; i++) {
-            if (!strcmp(file->boundary[i].on, group->name)) named = i;
-            if (!strcmp(file->boundary[i].on, "rest")) rest = i;
-        }
-        if (named < 0) named = rest;
-        if (named >= 0)
-            put_condition(&file->boundary[named], out);
-        else if (file && dim < mesh->dim && file->exact.n > 0)
-            text_printf(out, ", %s: exact",
-                        file->equation == FACET_ELASTICITY ? "displacement" : "dirichlet");
+        text_printf(out, "%-9s %-16s %s", n++ ? "" : title, group->name,
+                    report_number_of(group->count, thing).text);
+        if (file && dim < mesh->dim) report_condition(file, group->name, out);
         text_printf(out, "\n");
     }
-    if (n == 0) text_printf(out, "%-9s none is named\n", dim == mesh->dim ? "regions" : "parts");
+    TRY(count_rest(mesh, dim, &n_rest));
+    if (n == 0) text_printf(out, "%-9s none is named\n", title);
+    if (n_rest == 0 || (n == 0 && dim == mesh->dim)) goto done;
+    text_printf(out, "%-9s %-16s %s of no %s", "", "rest", report_number_of(n_rest, thing).text,
+                dim == mesh->dim ? "region" : "part");
+    if (file && dim < mesh->dim) report_condition(file, "rest", out);
+    text_printf(out, "\n");
+done:
+    return status;
 }
 
+/* By its name, or by its first line. */
 static int is_mesh_file(const char *path) {
+    char head[11];
+    struct stat info;
     size_t n = strlen(path);
-    return n > 4 && strcmp(path + n - 4, ".msh") == 0;
+    if (n > 4 && strcmp(path + n - 4, ".msh") == 0) return 1;
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+    n = file ? fread(head, 1, sizeof head, file) : 0;
+    if (file) fclose(file);
+    return n == sizeof head && memcmp(head, "$MeshFormat", n) == 0;
 }
 
 static facet_status check_mesh(facet_context *context, const char *path, struct text *out) {
@@ -84,8 +163,9 @@ static facet_status check_mesh(facet_context *context, const char *path, struct 
     TRY(facet_mesh_read(context, path, &mesh));
     text_printf(out, "file      %s\n", path);
     TRY(report_mesh(mesh, out));
-    report_groups(mesh, mesh->dim, NULL, out);
-    report_groups(mesh, mesh->dim - 1, NULL, out);
+    TRY(report_bodies(mesh, out));
+    TRY(report_groups(mesh, mesh->dim, NULL, out));
+    TRY(report_groups(mesh, mesh->dim - 1, NULL, out));
 done:
     facet_mesh_destroy(&mesh);
     return status;
@@ -104,8 +184,9 @@ static facet_status check_case(const struct app_options *options, facet_context 
     text_printf(out, "case      %s%s%s\n", file->path, file->title ? ": " : "",
                 file->title ? file->title : "");
     TRY(report_mesh(mesh, out));
-    report_groups(mesh, mesh->dim, NULL, out);
-    report_groups(mesh, mesh->dim - 1, file, out);
+    TRY(report_bodies(mesh, out));
+    TRY(report_groups(mesh, mesh->dim, NULL, out));
+    TRY(report_groups(mesh, mesh->dim - 1, file, out));
     TRY(run_check_data(file, problem, &mismatch, unknowns));
     text_printf(out, "unknowns  degree %d: ", file->options.degree);
     if (unknowns[0] < 0)
@@ -113,6 +194,7 @@ static facet_status check_case(const struct app_options *options, facet_context 
     else
         text_printf(out, "%s on the trace, %s in the cells\n", report_count(unknowns[0]).text,
                     report_count(unknowns[1]).text);
+    report_hidden(file, out);
     report_mismatch(&mismatch, out);
 done:
     facet_problem_destroy(&problem);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "app/app.h"
+#include "base/guess.h"
 #include "base/memory.h"
 #include "case/schema.h"
 
@@ -63,8 +64,10 @@ static facet_status print_overview(void) {
         "    mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [8, 8]}}\n"
         "    equation: diffusion\n"
         "    exact: sin(pi*x)*sin(pi*y)\n\n"
-        "'facet COMMAND --help' tells more. Exit status: 0 done; 1 the solve did not converge; 2 the input "
-        "is\nwrong; 3 the machine failed (memory, device, file); 130 interrupted\n(143: by SIGTERM).\n");
+        "'facet help input' explains all keys of a case and the functions of expressions, as docs/input.md "
+        "does;\n'facet COMMAND --help' tells more about a command.\n\n"
+        "Exit status: 0 done; 1 the solve did not converge; 2 the input is wrong; 3 the machine failed "
+        "(memory,\ndevice, file); 130 interrupted (143: by SIGTERM).\n");
     return put(&out);
 }
 
@@ -92,7 +95,7 @@ static facet_status unknown_command(const char *name) {
     const char *known[16];
     int n = 0;
     for (const struct app_command *c = app_commands; c->name; c++) known[n++] = c->name;
-    const char *nearest = schema_nearest(name, n, known);
+    const char *nearest = guess_nearest(name, n, known);
     if (nearest)
         return base_fail(FACET_ERROR_INPUT, "unknown command '%s'; did you mean 'facet %s'?", name, nearest);
     return base_fail(FACET_ERROR_INPUT, "unknown command '%s'; see 'facet --help'", name);

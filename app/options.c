@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "app/app.h"
+#include "base/guess.h"
 #include "base/memory.h"
-#include "case/schema.h"
 
 static const struct option_row {
     enum app_option option;
@@ -49,7 +49,7 @@ static facet_status unknown_option(const struct app_command *command, const char
     for (int i = 0; i < N_OPTIONS; i++)
         if (command->options & table[i].option) known[n++] = table[i].name;
     known[n++] = "--help";
-    const char *nearest = schema_nearest(name, n, known);
+    const char *nearest = guess_nearest(name, n, known);
     if (nearest)
         return base_fail(FACET_ERROR_INPUT, "unknown option '%s' of 'facet %s'; did you mean '%s'?", name,
                          command->name, nearest);

@@ -86,10 +86,9 @@ void report_header(const struct run *run, struct text *out) {
                     report_number_of(run->report.trace_unknowns, "trace unknown").text,
                     report_count(run->report.volume_unknowns).text);
     text_printf(out, "\n");
-    if (run->solver && run->solver->why_mapped[0] != '\0')
-        text_printf(out, "          operator mapped: tensor needs %s\n", run->solver->why_mapped);
-    if (run->solver && run->solver->why_pmg[0] != '\0')
-        text_printf(out, "          preconditioner pmg instead of gmg: %s\n", run->solver->why_pmg);
+    char note[RUN_NOTE_BYTES];
+    if (run_note(run, RUN_NOTE_OPERATOR, note)) text_printf(out, "          %s\n", note);
+    if (run_note(run, RUN_NOTE_PMG, note)) text_printf(out, "          %s\n", note);
 }
 
 static void put_solver(const facet_report *r, struct text *out) {
@@ -192,18 +191,22 @@ static void put_times(const struct run *run, struct text *out) {
 }
 
 void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out) {
-    if (mismatch->part == NULL) return;
-    text_printf(
-        out,
-        "note      the boundary data on '%s' are not those of the exact solution (they differ by %.2g):\n"
-        "          the errors cannot vanish; leave the part out, or write exact as its data\n",
-        mismatch->part, mismatch->difference);
+    char note[RUN_NOTE_BYTES];
+    if (!run_mismatch_note(mismatch, note)) return;
+    const char *rest = strstr(note, ": the errors");
+    text_printf(out, "note      %.*s:\n          %s\n", (int)(rest - note), note, rest + 2);
+}
+
+void report_hidden(const struct case_file *file, struct text *out) {
+    char note[RUN_NOTE_BYTES];
+    if (run_hidden_note(file, note)) text_printf(out, "note      %s\n", note);
 }
 
 void report_results(const struct run *run, struct text *out) {
     put_solver(&run->report, out);
     put_levels(run, out);
     if (run->report.converged) {
+        report_hidden(run->file, out);
         report_mismatch(&run->mismatch, out);
         if (run->report.conservation >= 0.0)
             text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest %s\n",

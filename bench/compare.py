@@ -20,6 +20,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from whole import write_whole  # noqa: E402
+
 PHASES = ["mesh", "condense", "assemble", "setup", "load", "solve", "recover", "postprocess", "measure", "output"]
 SHORTEST = 1.0  # processor seconds of a round
 MOST_RUNS = 20  # in a round
@@ -189,8 +192,7 @@ def main():
          worst, "", "Seconds by phases of a run of the best round, wall clock:", "",
          "| case | program | " + " | ".join(PHASES + ["total"]) + " |", "|---" * (len(PHASES) + 3) + "|", *phases, ""])
     if arguments.output:
-        with open(arguments.output, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_whole(arguments.output, text.encode())
     else:
         print(text)
     return 1 if lost else 0

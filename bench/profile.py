@@ -8,9 +8,13 @@ and writes cui2024-gpu-profile.md: one row per kernel and degree, over the launc
 
 import csv
 import io
+import os
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from whole import write_whole  # noqa: E402
 
 SUMS = {
     "gpu__time_duration.sum": "time",
@@ -108,8 +112,7 @@ def main():
         "Wavefronts and conflicts are those of shared memory.\n\n"
         "- command: `python3 bench/profile.py build/facet bench/results/h200`\n\n")
     text += table(measure(sys.argv[1])) + "\n"
-    with open(sys.argv[2] + "/cui2024-gpu-profile.md", "w", encoding="utf-8") as out:
-        out.write(text)
+    write_whole(os.path.join(sys.argv[2], "cui2024-gpu-profile.md"), text.encode())
     print(text)
 
 

@@ -4,6 +4,7 @@ failure, and what is left on the disk afterwards. FACET_PROGRAM says where it is
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -62,7 +63,8 @@ class Solve(Program):
     def test_names_of_the_json(self):
         out = self.solve(EXACT + "values: [{name: middle, field: u_star, at: [0.5, 0.5]}]\noutput: {file: a.vtu}\n")
         self.assertEqual(set(out), {"facet", "case", "device", "threads", "dimension", "method", "equation", "degree",
-                                    "mesh", "unknowns", "solver", "errors", "values", "seconds", "memory_bytes"})
+                                    "mesh", "unknowns", "solver", "errors", "values", "seconds", "memory_bytes", "balance",
+                                    "files"})
         self.assertEqual(out["mesh"], {"cells": 32, "faces": 56, "shape": "triangle"})
         self.assertEqual(out["unknowns"], {"trace": 40 * 4, "volume": 32 * 10 * 3})
         self.assertEqual(set(out["solver"]), {"method", "preconditioner", "iterations", "converged", "reason",
@@ -88,6 +90,35 @@ class Solve(Program):
         self.assertNotIn("output", out["seconds"])
         out = self.solve(EXACT + "discretization: {postprocess: false}\n")
         self.assertEqual(set(out["errors"]), {"u", "q", "trace"})
+
+    def test_what_the_json_says_of_the_request(self):
+        case = BOX + """title: A "title" with ä
+parameters: {a: 2, b: 0.5}
+exact: a*x + b*y
+boundary: [{on: xmin, dirichlet: 17}]
+values: [{name: l, field: u, along: [[0, 0], [1, 1]], points: 3, file: l.csv}, {name: m, field: u, take: mean}]
+output: {file: a.vtu}
+"""
+        out = self.solve(case, "--set", "parameters.b=3", "--set", "discretization.degree=1", "--set",
+                         "discretization.degree=2", "--set", "solver.method=cg", "--output", "other.vtu")
+        self.assertEqual(out["title"], 'A "title" with ä')
+        self.assertEqual(out["parameters"], {"a": 2, "b": 3})
+        self.assertEqual(out["overrides"], {"parameters.b": 3, "discretization.degree": 2, "solver.method": "cg"})
+        self.assertTrue(0 <= out["balance"] < 1e-10)
+        self.assertEqual(out["files"], ["other.vtu", "l.csv"])
+        self.assertEqual(len(out["notes"]), 1)
+        self.assertIn("'xmin' are not those of the exact solution (they differ by 17)", out["notes"][0])
+        self.assertEqual(list(out)[-6:], ["title", "parameters", "overrides", "balance", "notes", "files"])
+        quads = BOX.replace("]}}", "], shape: quad}}") + "exact: sin(x)*y\nreaction: 1 + x\n"
+        notes = self.solve(quads)["notes"]
+        self.assertEqual(len(notes), 1)
+        self.assertTrue(notes[0].startswith("operator mapped: tensor needs"), notes)
+        for key in ("title", "parameters", "overrides", "files"):
+            self.assertNotIn(key, self.solve(quads))
+        self.run_program("converge", self.write(case), "--json", "rows.json", "--refine", "0:1")
+        for row in json.loads(self.read("rows.json"))["rows"]:
+            self.assertEqual(row["parameters"], {"a": 2, "b": 0.5})
+            self.assertTrue({"title", "balance", "notes"} < set(row) and not {"files", "overrides"} & set(row))
 
     def test_phases_add_up(self):
         cube = "mesh: {box: {lower: [0, 0, 0], upper: [1, 1, 1], cells: [%d, %d, %d], shape: hex}}\n"
@@ -241,8 +272,31 @@ values: [{name: out, field: flux, take: integral, on: xmax}]
         setting = ("--set", "boundary=[{on: xmin, dirichlet: 17}]")
         for command in (("solve", case), ("check", case), ("converge", case, "--refine", "0:0")):
             self.assertIn("'xmin' are not those of the exact", self.run_program(*command, *setting).stdout)
-        agreeing = ("--set", "boundary=[{on: xmin, dirichlet: exact}]")
-        self.assertNotIn("not those of the exact", self.run_program("solve", case, *agreeing).stdout)
+        for agreeing in ("{on: xmin, dirichlet: exact}", "{on: rest, dirichlet: 0}", "{on: xmax, dirichlet: 0}",
+                         "{on: ymin, neumann: -pi*sin(pi*x)}", "{on: xmax, robin: {a: 3, g: -pi*sin(pi*y)}}"):
+            for command in (("solve", case), ("check", case), ("converge", case, "--refine", "0:0")):
+                said = self.run_program(*command, "--set", f"boundary=[{agreeing}]").stdout
+                self.assertNotIn("not those of the exact", said, agreeing)
+
+    def test_rounding_is_no_contradiction(self):
+        """Data that vanish where the exact solution is 1e-16 for rounding: values, fluxes and tractions."""
+        box = "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [1, 1], shape: quad}}\nequation: "
+        elastic = box + "elasticity\nmaterial: {E: 1e9, nu: 0.3}\n"
+        shear = elastic + "exact: [cos(pi*y)*1e3, 0]\n"
+        cases = {
+            "value": box + "diffusion\nexact: 1e5*sin(pi*x)\nboundary: [{on: xmax, dirichlet: 0}]\n",
+            "flux": box + "diffusion\nexact: cos(pi*x)\nboundary: [{on: xmax, neumann: 0}, {on: ymin, neumann: 0}]\n",
+            "robin": box + "diffusion\nexact: 2 + cos(pi*x)\nboundary: [{on: xmax, robin: {a: 1e3, g: 1e3}}]\n",
+            "displacement": elastic + "exact: [sin(pi*x), sin(pi*x)*y]\nboundary: [{on: xmax, displacement: [0, 0]}]\n",
+            "traction": shear + "boundary: [{on: ymax, displacement: [-1e3, null], traction: [null, 0]}]\n",
+            "roller": shear + "boundary: [{on: ymax, displacement: [null, 0], traction: [0, null]}]\n",
+        }
+        for name, text in cases.items():
+            with self.subTest(name):
+                case = self.write(text)
+                self.assertNotIn("not those of the exact", self.run_program("check", case).stdout)
+        self.assertIn("differ by 1e-08", self.run_program("check", case, "--set", "boundary.0.displacement=[null, 1e-8]",
+                                                          "--set", "exact=[cos(pi*y), 0]").stdout)
 
 
 class Converge(Program):
@@ -327,8 +381,21 @@ boundary:
 values:
   - {name: a, field: flux, take: integral, on: nowhere}
   - {name: b, field: u, at: [9, 9]}
-""", "rihgt", "wals", "nowhere", "outside", "case.yaml:5:5", "case.yaml:8:5", "left, right", "walls").stderr
+""", "rihgt", "wals", "nowhere", "outside", "case.yaml:3:43: conductivity", "did you mean 'right'?", "case.yaml:5:10",
+                            "did you mean 'walls'?", "case.yaml:7:48", "case.yaml:8:5", "left, right").stderr
         self.assertEqual(len(said.splitlines()), 4)
+        given = head + "boundary: [{on: walls, dirichlet: 0}]\n"
+        self.refused(given, "--set boundary.0.on: there is no boundary part 'rset'", "did you mean 'rest'?",
+                     arguments=("--set", "boundary.0.on=rset"))
+        self.refused(given, "--set values: value 'a': there is no 'lfet'", "did you mean 'left'?",
+                     arguments=("--set", "values=[{name: a, field: u, take: mean, on: lfet}]"))
+        self.refused(given + "values: [{name: a, field: flux, take: mean, on: left}]\n", "case.yaml:4:",
+                     "'left' is a group of cells, but flux needs a boundary part: walls")
+        for entry, words in (("{on: left, value: 1}", ("case.yaml:4:15: conductivity: ", "the group 'right'")),
+                             ("{on: left, value: x - 0.5}, {on: right, value: 1}", ("conductivity",))):
+            self.refused(given + f"conductivity: [{entry}]\n", *words)
+        self.refused(head + "boundary: [{on: walls, dirichlet: 0}, {on: inner, dirichlet: 1}]\n", "case.yaml:3:",
+                     "inner")
         self.refused(head + "boundary: [{on: left, dirichlet: 0}]\n", "group of cells")
         self.refused(head + "conductivity: [{on: left, value: 1}]\nboundary: [{on: walls, dirichlet: 0}]\n", "conductivity")
         self.refused(head + "source: 1\n", "no condition", "walls", command="check")
@@ -353,6 +420,31 @@ values:
             with open(os.path.join(SOURCE, "tests/cases/good/two.msh"), encoding="utf-8") as file:
                 self.write(file.read()[:bytes_kept], "cut.msh")
             self.refused("mesh: {file: cut.msh}\nequation: diffusion\nexact: x\n", "cut.msh")
+
+    def test_files_that_are_no_mesh(self):
+        """Known for what they are, as the mesh of a case and in place of the case, with what to do."""
+        case = "mesh: {file: %s}\nequation: diffusion\nexact: x\n"
+        for name, text, words in (("part.step", "ISO-10303-21;\nHEADER;\n", ("STEP geometry", "gmsh -3 part.step -o part.msh")),
+                                  ("part.stl", "solid part\n", ("STL surface", "Surface Loop(1)")),
+                                  ("part.vtk", "# vtk DataFile Version 2.0\n", ("VTK mesh", "gmsh part.vtk -save -o part.msh")),
+                                  ("part.inp", "*NODE\n1, 0, 0\n", ("Abaqus mesh", "meshio convert part.inp part.msh")),
+                                  ("part.geo", "Point(1) = {0, 0, 0};\n", ("Gmsh script", "gmsh -3 part.geo")),
+                                  ("part.png", "\x89PNG", ("part.png",))):
+            self.write(text, name)
+            self.refused(case % name + "colour: red\n", "case.yaml:1:14: mesh.file", "unknown key", *words)
+            for command in ("solve", "check", "converge"):
+                said = self.run_program(command, name, status=2).stderr
+                for word in words:
+                    self.assertIn(word, said)
+        self.write("", "empty.msh")
+        self.refused(case % "empty.msh", "case.yaml:1:14", "is empty")
+        self.assertIn("is empty", self.run_program("check", "empty.msh", status=2).stderr)
+        shutil.copy(os.path.join(SOURCE, "tests/cases/good/two.msh"), self.path("two.msh"))
+        shutil.copy(self.path("two.msh"), self.path("two"))
+        self.assertIn("a Gmsh mesh, not a case file", self.run_program("solve", "two.msh", status=2).stderr)
+        for name in ("two.msh", "two"):
+            self.assertIn("good", self.run_program("check", name).stdout)
+        self.solve(case % "two")
 
     def test_bad_command_lines(self):
         case = self.write(EXACT)
@@ -486,6 +578,35 @@ class Others(Program):
         for word in ("order 3", "3 curved", "inner", "ring"):
             self.assertIn(word, said)
 
+    def test_check_of_bodies(self):
+        """Two squares of two triangles each, the second one shifted; of the first one side has a name."""
+        def squares(x, y):
+            corners = [(0, 0), (1, 0), (1, 1), (0, 1), (x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)]
+            nodes = "".join(f"{i + 1} {a} {b} 0\n" for i, (a, b) in enumerate(corners))
+            return ("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n2\n1 1 \"left\"\n2 2 \"first\"\n"
+                    f"$EndPhysicalNames\n$Nodes\n8\n{nodes}$EndNodes\n$Elements\n5\n1 1 2 1 1 4 1\n2 2 2 2 1 1 2 3\n"
+                    "3 2 2 2 1 1 3 4\n4 2 2 0 2 5 6 7\n5 2 2 0 2 5 7 8\n$EndElements\n")
+
+        case = "mesh: {file: two.msh}\nequation: diffusion\nboundary: [{on: left, dirichlet: 1}, {on: rest, %s: 0}]\n"
+        self.write(squares(0.75, 0.5), "two.msh")
+        for said in (self.run_program("check", "two.msh").stdout,
+                     self.run_program("check", self.write(case % "dirichlet")).stdout):
+            for words in ("pieces    2 that no face connects", "2 cells, one at (0.666667, 0.333333)",
+                          "2 cells, one at (1.41667, 0.833333)", "overlap   cells ", "of the area of all cells, 2,",
+                          "7 faces of no part", "2 cells of no region", "good"):
+                self.assertIn(words, said)
+            found = re.search(r"about (\S+) of the area .* the union has about (\S+)\n", said)
+            self.assertAlmostEqual(float(found.group(1)), 0.125, delta=0.02)
+            self.assertAlmostEqual(float(found.group(2)), 1.875, delta=0.02)
+        self.assertRegex(said, r"rest +7 faces of no part, dirichlet: 0\n")
+        self.write(squares(1.25, 0.5), "two.msh")
+        said = self.run_program("check", "two.msh").stdout
+        self.assertIn("pieces    2 that", said)
+        self.assertNotIn("overlap", said)
+        self.refused(case % "neumann", "2 unconnected pieces", command="check")
+        for word in ("pieces", "overlap", "of no part"):
+            self.assertNotIn(word, self.run_program("check", self.write(EXACT)).stdout)
+
     def test_help(self):
         for arguments in ([], ["--help"], ["help"], ["solve", "--help"], ["help", "solve"], ["--version"], ["info"],
                           ["bench"], ["converge", "-h"]):
@@ -493,6 +614,10 @@ class Others(Program):
             self.assertIn("facet", done.stdout)
             self.assertEqual(done.stderr, "")
         self.assertIn("discretization.degree", self.run_program("solve", "--help").stdout)
+        self.assertIn("'facet help input' explains all keys", self.run_program("help").stdout)
+        said = self.run_program("help", "input").stdout
+        for words in ("discretization.degree", "of one argument sin cos", "of two or more min max", "of three if"):
+            self.assertIn(words, said)
         self.assertIn("king2014", self.run_program("bench").stdout)
         with open(os.path.join(SOURCE, "docs/input.md"), encoding="utf-8") as page:
             self.assertEqual(self.run_program("help", "--markdown").stdout, page.read(),

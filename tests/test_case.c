@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/guess.h"
 #include "base/memory.h"
 #include "case/case.h"
 #include "case/schema.h"
@@ -368,6 +369,17 @@ static void test_bad_settings(void **state) {
         {"source=x +", "--set source: ", "column"},
         {"mesh.file=two.msh", GOOD "full.yaml:5:3: ", "both box and file"},
         {"output=3", "--set output: ", "file, fields, order"},
+        /* the key stands once, and says as far as it is known what is wrong */
+        {"discretization.degree=many", "--set discretization.degree: must be", "not \"many\""},
+        {"discretization.degre=3", "--set discretization.degre: unknown key", "did you mean \"degree\"?"},
+        {"degree=3", "--set degree: unknown key", "did you mean \"discretization.degree\"?"},
+        {"sovler.rtol=1e-3", "--set sovler.rtol: unknown key", "did you mean \"solver\"?"},
+        {"solver={rtoll: 1e-3}", "--set solver: unknown key", "did you mean \"rtol\"?"},
+        {"mesh.box.cells=[2, 0]", "--set mesh.box.cells.1: must be", "1000000"},
+        {"boundary.0.on=ymni", "--set boundary.0.on: the box", "did you mean \"ymin\"?"},
+        {"solver.method=cq", "--set solver.method: must be", "did you mean \"cg\"?"},
+        {"source=sine(x)", "--set source: column 1: unknown function", "did you mean 'sin'?"},
+        {"source=hafl", "--set source: column 1: unknown name", "did you mean 'half'?"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct case_file *file;
@@ -421,14 +433,14 @@ static void test_numbers(void **state) {
 static void test_nearest(void **state) {
     (void)state;
     static const char *const known[] = {"degree", "method", "tau", "postprocess"};
-    assert_string_equal(schema_nearest("degre", 4, known), "degree");
-    assert_string_equal(schema_nearest("dergee", 4, known), "degree");
-    assert_string_equal(schema_nearest("Method", 4, known), "method");
-    assert_string_equal(schema_nearest("post_process", 4, known), "postprocess");
-    assert_null(schema_nearest("colour", 4, known));
-    assert_null(schema_nearest("x", 4, known));
-    assert_null(schema_nearest("", 4, known));
-    assert_null(schema_nearest("a_very_long_word_that_resembles_nothing_known_here", 4, known));
+    assert_string_equal(guess_nearest("degre", 4, known), "degree");
+    assert_string_equal(guess_nearest("dergee", 4, known), "degree");
+    assert_string_equal(guess_nearest("Method", 4, known), "method");
+    assert_string_equal(guess_nearest("post_process", 4, known), "postprocess");
+    assert_null(guess_nearest("colour", 4, known));
+    assert_null(guess_nearest("x", 4, known));
+    assert_null(guess_nearest("", 4, known));
+    assert_null(guess_nearest("a_very_long_word_that_resembles_nothing_known_here", 4, known));
 }
 
 /* Every key stands in the reference; the cases in it are good; docs/input.md is this text. */
@@ -490,6 +502,17 @@ static void test_reference(void **state) {
     for (int i = 0; i < schema_n_entries(); i++) {
         assert_non_null(strstr(terminal.data, schema_row(i)->path));
         assert_non_null(strstr(page.data, schema_row(i)->help));
+    }
+    const char *name;
+    for (int i = 0, least, most; (name = expr_function(i, &least, &most)) != NULL; i++) {
+        const struct text *texts[2] = {&page, &terminal};
+        for (int k = 0; k < 2; k++) {
+            const char *found = strstr(texts[k]->data, "of one argument");
+            size_t n = strlen(name);
+            do found = strstr(found + 1, name);
+            while (found && !(strchr(" `", found[-1]) && strchr(" `;\n", found[n])));
+            if (!found) fail_msg("help does not name the function %s", name);
+        }
     }
     int n_cases = 0;
     for (char *begin = page.data; (begin = strstr(begin, "```yaml\n")); n_cases++) {

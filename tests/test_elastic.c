@@ -339,7 +339,7 @@ static void wrong_formulations_are_refused(void **state) {
     b = (struct body){.mesh = mesh, .degree = 1, .mu = "x-2", .exact = {"x", "y"}};
     refused(body_try(&b, &a), FACET_ERROR_INPUT, "mu must be positive");
     b = (struct body){.mesh = mesh, .degree = 1, .lambda = "-1", .exact = {"x", "y"}};
-    refused(body_try(&b, &a), FACET_ERROR_INPUT, "lambda must not be negative");
+    refused(body_try(&b, &a), FACET_ERROR_INPUT, "lambda must be above -2 mu/3");
     mesh_destroy(&mesh);
 }
 

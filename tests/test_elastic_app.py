@@ -142,6 +142,21 @@ class Converge(Program):
         for formulation in ("symmetric", "gradient"):
             self.check_orders(CUBE + MATERIAL + SOLID_EXACT, formulation, 2, "--refine", "1:2")
 
+    def test_orders_of_auxetic_bodies(self):
+        """nu = -0.5: lambda = -mu/2 is allowed, and no solver minds."""
+        for material in ("material: {E: 1, nu: -0.5}\n", "material: {E: 1, nu: -0.5}\nplane: stress\n",
+                         "material: {mu: 1, lambda: -0.5 - 0.1*x}\n"):
+            for formulation in ("symmetric", "gradient"):
+                for name in ("pmg", "amg"):
+                    solver = f"solver: {{preconditioner: {name}}}\n"
+                    self.check_orders(BOX + material + EXACT + solver, formulation, 2, "--refine", "1:2")
+        traction = "boundary: [{on: xmax, traction: exact}]\nsolver: {preconditioner: pmg}\n"
+        self.check_orders(BOX + "material: {E: 1, nu: -0.5}\n" + EXACT + traction, "symmetric", 1, "--refine", "4:5")
+        for name in ("pmg", "amg"):
+            case = CUBE + "material: {E: 1, nu: -0.5}\n" + SOLID_EXACT + f"solver: {{preconditioner: {name}}}\n"
+            for formulation in ("symmetric", "gradient"):
+                self.check_orders(case, formulation, 2, "--refine", "1:2")
+
     def test_columns(self):
         case = self.write(BOX + MATERIAL + EXACT)
         symmetric = self.run_program("converge", case, "--refine", "0:1").stdout
@@ -174,6 +189,8 @@ class Refusals(Program):
         self.refused(BOX + fixed + "material: {E: 1, nu: 0.5}\n", "lambda/mu <= 1e6", "case.yaml:4:")
         self.refused(BOX + fixed + "material: {E: 1, nu: 0.4 + x}\n", "nu must be below 0.5")
         self.refused(BOX + fixed + "material: {E: 1, nu: -1}\n", "> -1")
+        self.refused(BOX + fixed + "material: {E: 1, nu: -1.5 + 0*x}\n", "nu must be above -1, not -1.5")
+        self.refused(BOX + fixed + "material: {mu: 3, lambda: -2}\n", "above -2 mu/3 = -2, not -2", "case.yaml:4:")
         self.refused(BOX + fixed + "material: {E: -1, nu: 0.3}\n", "> 0")
         self.refused(BOX + fixed + "material: {mu: 1, lambda: 1e7}\n", "lambda/mu <= 1e6")
         self.refused(BOX + fixed + "material: {mu: 1 + x, lambda: 1}\n" + GRADIENT, "one mu")

@@ -100,7 +100,7 @@ static void moduli_out_of_range(void **state) {
         {"E,nu", {"1", "-1"}, "above -1"},
         {"E,nu", {"0", "0.3"}, "E must be positive"},
         {"mu,lambda", {"-1", "1"}, "mu must be pos"},
-        {"mu,lambda", {"1", "-1"}, "lambda must not be neg"},
+        {"mu,lambda", {"1.5", "-1"}, "lambda must be above -2 mu/3 = -1, not -1"},
         {"mu,lambda", {"1", "2e6"}, "2e+06"},
         {"E,nu", {"1", "0.4999999"}, "nu <= 0.4999995"},
         {"E;nu", {"1", "0"}, "\"E,nu\""},
@@ -118,6 +118,10 @@ static void moduli_out_of_range(void **state) {
     refused(resolve(&b, NULL), FACET_ERROR_INPUT, "nu must be below 0.5, not 0.55");
     ok(facet_problem_set_material(b.problem, NULL, "mu,lambda", (const char *[]){"x - 0.5", "1"}));
     refused(resolve(&b, NULL), FACET_ERROR_INPUT, "mu must be positive, not -0.25");
+    ok(facet_problem_set_material(b.problem, NULL, "mu,lambda", (const char *[]){"1", "x - 1"}));
+    refused(resolve(&b, NULL), FACET_ERROR_INPUT, "above -2 mu/3 = -0.6666666667, not -0.75");
+    ok(facet_problem_set_material(b.problem, NULL, "mu,lambda", (const char *[]){"1", "x - 0.9"}));
+    ok(resolve(&b, NULL));
     ok(facet_problem_set_material(b.problem, NULL, "mu,lambda", (const char *[]){"1", "x"}));
     ok(resolve(&b, NULL));
     bench_destroy(&b);

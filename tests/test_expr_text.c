@@ -25,7 +25,7 @@ static void test_faulty_texts(void **state) {
         {"1 + 2*rohh", "column 7:", "did you mean 'rho'?"},
         {"sine(x)", "column 1:", "unknown function 'sine'; did you mean 'sin'?"},
         {"sqr(x)", "column 1:", "did you mean 'sqrt'?"},
-        {"blubber(x)", "column 1:", "unknown function 'blubber'"},
+        {"blubber(x)", "column 1:", "unknown function 'blubber'; functions are sin, cos, "},
         {"x + sin(x, y)", "column 5:", "sin takes 1 argument, not 2"},
         {"atan2(x)", "column 1:", "atan2 takes 2 arguments, not 1"},
         {"if(x, y)", "column 1:", "if takes 3 arguments, not 2"},

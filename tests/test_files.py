@@ -20,6 +20,7 @@ import time
 import unittest
 
 PROGRAM = os.environ["FACET_PROGRAM"]
+SOURCE = os.environ.get("FACET_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 CASE = """mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [12, 12]}}
 equation: diffusion
 exact: %s
@@ -197,6 +198,55 @@ class Files(unittest.TestCase):
         longest = "folder/" + 251 * "x" + ".vtu"
         self.assertEqual(self.start("b", "--output", longest).wait(), 0)
         self.assertEqual(read(self.place, longest), self.whole["b"][0])
+
+
+COUNTERS = """==PROF== some words
+"ID","Kernel Name","gpu__time_duration.sum","launch__grid_size"
+"","","ms",""
+"0","void ladder_kernel<double, 3, 0, 3>(int)","1.5","64"
+"""
+
+
+class Scripts(unittest.TestCase):
+    """The scripts of bench/ write their tables as the program does; ncu is played."""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place = place.name
+        with open(os.path.join(self.place, "ncu"), "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncat <<'end'\n{COUNTERS}end\n")
+        os.chmod(os.path.join(self.place, "ncu"), 0o755)
+        self.scripts = {"compare.md": ["compare.py", PROGRAM, PROGRAM, "--only", "no such case", "--output"],
+                        "cui2024-gpu-profile.md": ["profile.py", PROGRAM]}
+
+    def script(self, name, prefix=()):
+        script, *arguments = self.scripts[name]
+        target = os.path.join(self.place, name)
+        command = [*prefix, sys.executable, os.path.join(SOURCE, "bench", script), *arguments,
+                   target if script == "compare.py" else self.place]
+        path = self.place + os.pathsep + os.environ["PATH"]
+        return subprocess.run(command, env={**os.environ, "PATH": path}, capture_output=True, text=True), target
+
+    def test_scripts(self):
+        for name in self.scripts:
+            with self.subTest(name):
+                done, target = self.script(name)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                whole = read(target)
+                self.assertIn(b"| ", whole)
+                os.chmod(target, 0o600)
+                os.rename(target, target + ".real")
+                os.symlink(name + ".real", target)
+                self.script(name)
+                self.assertTrue(os.path.islink(target))
+                self.assertEqual((read(target), os.stat(target).st_mode & 0o777), (whole, 0o600))
+                with open(target, "wb") as file:
+                    file.write(b"old")
+                done, _ = self.script(name, ["bash", "-c", 'ulimit -f 0; exec "$@"', "-"])
+                self.assertNotEqual(done.returncode, 0)
+                self.assertEqual(read(target), b"old")
+        self.assertEqual([name for name in os.listdir(self.place) if name.endswith(".part")], [])
 
 
 if __name__ == "__main__":

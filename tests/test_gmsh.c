@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/run.h"
+#include "mesh/foreign.h"
 #include "mesh/gmsh.h"
 #include "mesh/mesh.h"
 #include "poly/basis.h"
@@ -337,7 +338,9 @@ static void test_refused_files(void **state) {
         {"tests/meshes/prisms.msh", "prisms.msh: byte ", "2 prisms"},
         {"tests/meshes/partitioned.msh", "partitioned.msh:33:", "partitions"},
         {"tests/meshes/parametric_22.msh", "parametric_22.msh:14:", "Mesh.SaveParametric = 0"},
-        {"tests/meshes/annulus.geo", "annulus.geo", "is not a Gmsh file: it does not begin with $MeshFormat"},
+        {"tests/meshes/annulus.geo", "annulus.geo",
+         "is not a Gmsh file: it is a Gmsh script; mesh it with Gmsh: gmsh -3 tests/meshes/annulus.geo -o "
+         "tests/meshes/annulus.msh"},
         {"tests/meshes/no_such.msh", "no_such.msh", "no such file"},
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -348,6 +351,58 @@ static void test_refused_files(void **state) {
     }
 }
 
+/* Files of others are known by their beginning or by their name, and the advice fits. */
+static void test_foreign(void **state) {
+    (void)state;
+    static const struct {
+        const char *path, *bytes, *what, *advice;
+    } cases[] = {
+        {"a/part.step", "ISO-10303-21;\nHEADER;\n", "STEP", "gmsh -3 a/part.step -o a/part.msh"},
+        {"part", "\n ISO-10303-21;\n", "STEP", "gmsh -3 part -o part.msh"},
+        {"part.stp", "anything", "STEP", "gmsh -3 part.stp -o part.msh"},
+        {"part.x", "                                                                        S      1\n",
+         "IGES", "gmsh -3 part.x"},
+        {"PART.IGS", "", "IGES", "gmsh -3 PART.IGS -o PART.msh"},
+        {"part.dat", "DBRep_DrawableShape\n", "BREP", "gmsh -3"},
+        {"part.geo", "Point(1) = {0, 0, 0};\n", "Gmsh script", "gmsh -3 part.geo -o part.msh"},
+        {"part.SLDPRT", "\xd0\xcf", "CAD", "export it as STEP"},
+        {"b/part.stl", "solid one\n", "STL", "Merge \"part.stl\""},
+        {"part.obj", "v 0 0 0\n", "OBJ", "STEP"},
+        {"part.vtk", "# vtk DataFile Version 3.0\n", "VTK mesh", "gmsh part.vtk -save -o part.msh"},
+        {"part.vtu", "<?xml version=\"1.0\"?>\n<VTKFile type=", "VTK file",
+         "meshio convert part.vtu part.msh"},
+        {"part.inp", "*Heading\n", "Abaqus", "meshio convert part.inp"},
+        {"part.txt", "    -1\n  2411\n", "UNV", "gmsh part.txt -save"},
+        {"part.med", "\x89HDF\r\n\x1a\n", "MED", "gmsh part.med -save"},
+        {"part.cgns", "\x89HDF\r\n\x1a\n", "CGNS", "gmsh part.cgns -save"},
+        {"part.exo", "\x89HDF\r\n\x1a\n", "Exodus", "meshio convert part.exo"},
+        {"part.bin", "\x89HDF\r\n\x1a\n", "HDF5", "meshio"},
+        {"part.exo", "CDF\2", "netCDF", "meshio convert part.exo"},
+        {"part.bdf", "$ comment\nGRID", "Nastran", "gmsh part.bdf -save"},
+        {"part.mesh", " MeshVersionFormatted 2\n", "Medit", "gmsh part.mesh -save"},
+        {"part.msh", "(0 \"GAMBIT to Fluent\")\n", "Fluent", "--input-format ansys part.msh part-gmsh.msh"},
+        {"part.png", "\x89PNG\r\n", "PNG", ""},
+        {"part.msh", "\xff\xd8\xff\xe0", "JPEG", ""},
+        {"part.msh", "\x1f\x8b\x08", "compressed", "unpack"},
+        {"part.msh", "<!doctype HTML>", "web page", ""},
+        {"part.msh", "version https://git-lfs.github.com/spec/v1\n", "Git LFS", "git lfs pull"},
+    };
+    struct foreign is;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_true(foreign_identify(cases[i].path, cases[i].bytes, strlen(cases[i].bytes), 1, &is));
+        if (!strstr(is.what, cases[i].what) || !strstr(is.advice, cases[i].advice))
+            fail_msg("%s: %s; %s", cases[i].path, is.what, is.advice);
+        assert_true((is.advice[0] == '\0') == (cases[i].advice[0] == '\0'));
+    }
+    assert_false(foreign_identify("case.yaml", "mesh: {box: 3}\n", 15, 1, &is));
+    assert_false(foreign_identify("part.msh", "hello", 5, 1, &is));
+    assert_false(foreign_identify("part.step", "hello", 5, 0, &is));
+    char path[400];
+    snprintf(path, sizeof path, "%0380d.step", 1);
+    assert_true(foreign_identify(path, "", 0, 1, &is));
+    assert_string_equal(is.advice, "mesh it with Gmsh: gmsh -3 FILE -o FILE.msh (-2 in the plane)");
+}
+
 #define TRIANGLES "$Elements\n2\n1 2 0 1 2 3\n2 2 0 1 3 4\n$EndElements\n"
 
 static void test_refused_texts(void **state) {
@@ -355,9 +410,10 @@ static void test_refused_texts(void **state) {
     static const struct {
         const char *text, *expected;
     } cases[] = {
-        {"", "text is not a Gmsh file"},
-        {"solid part\n", "text is not a Gmsh file"},
-        {"$NOD\n1\n", "text is not a Gmsh file"},
+        {"", "text is not a Gmsh file: it is empty"},
+        {"solid part\n", "text is not a Gmsh file: it is an STL surface"},
+        {"$NOD\n1\n", "text is not a Gmsh file: it is a Gmsh mesh of version 1; convert it with Gmsh"},
+        {"hello\n", "text is not a Gmsh file: it does not begin with $MeshFormat"},
         {"$MeshFormat\n1 0 8\n$EndMeshFormat\n", "text:2: MSH 1 is not supported"},
         {"$MeshFormat\n4.1 0 4\n$EndMeshFormat\n", "text:2: expected numbers of 8 bytes, found 4"},
         {"$MeshFormat\n4.1 1 8\n\0\0\0\1\n$EndMeshFormat\n", "byte 20"},
@@ -508,6 +564,7 @@ int main(void) {
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_refused_files),
         cmocka_unit_test(test_refused_texts),
+        cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_corrupt),
         cmocka_unit_test(test_allocation_faults),

@@ -17,6 +17,7 @@ for file in include/facet.h share/doc/facet/LICENSE share/doc/facet/CHANGELOG.md
 done
 if [ -e "$FACET_SOURCE_DIR/tools/view.py" ]; then
     [ -x "$prefix/share/facet/view.py" ] || fail "share/facet/view.py was not installed"
+    [ -s "$prefix/share/facet/whole.py" ] || fail "share/facet/whole.py, which view.py needs, was not installed"
 fi
 for file in "$FACET_SOURCE_DIR"/examples/*; do
     [ ! -f "$file" ] || cmp "$file" "$prefix/share/facet/examples/${file##*/}"

@@ -221,8 +221,10 @@ static void faces_that_overlap_are_refused(void **state) {
         "(Gmsh: Coherence; or BooleanFragments)");
 }
 
-/* Two boxes side by side, each with vertices of its own: n x n faces against m x m. */
-static facet_status side_by_side(const char *shape, int n, int m, double gap, struct facet_mesh **mesh) {
+/* Two boxes, each with vertices of its own, n x n x n cells and m x m x m; the second one is scaled and
+ * shifted. */
+static facet_status two_boxes(const char *shape, int n, int m, double scale, const double *shift,
+                              struct facet_mesh **mesh) {
     struct facet_mesh *part[2] = {unit_box(shape, NULL, n), unit_box(shape, NULL, m)};
     int n_vertices = shape_n_vertices(part[0]->blocks[0].shape);
     int64_t n_cells = part[0]->n_cells + part[1]->n_cells;
@@ -240,7 +242,7 @@ static facet_status side_by_side(const char *shape, int n, int m, double gap, st
                     part[k]->blocks[0].vertices[c * n_vertices + v] + k * part[0]->n_vertices;
                 double *x = nodes + (offsets[cell] + v) * 3;
                 memcpy(x, part[k]->blocks[0].nodes + (c * n_vertices + v) * 3, 3 * sizeof *x);
-                x[0] += k * (1 + gap);
+                for (int a = 0; a < 3 && k == 1; a++) x[a] = scale * x[a] + shift[a];
             }
         }
     struct mesh_input input = {.dim = 3,
@@ -260,6 +262,50 @@ static facet_status side_by_side(const char *shape, int n, int m, double gap, st
     mesh_destroy(&part[0]);
     mesh_destroy(&part[1]);
     return status;
+}
+
+/* n x n faces against m x m. */
+static facet_status side_by_side(const char *shape, int n, int m, double gap, struct facet_mesh **mesh) {
+    return two_boxes(shape, n, m, 1, (const double[]){1 + gap, 0, 0}, mesh);
+}
+
+/* Bodies in the same space: inside one another, by a corner, by a layer that is thinner than all cells, not
+ * at all. What is there twice is measured on the faces inside, exactly where none is cut. */
+static void bodies_that_overlap_are_measured(void **state) {
+    (void)state;
+    static const char *const shapes[2] = {"tet", "hex"};
+    static const struct {
+        double scale, shift[3], volume, tolerance;
+    } cases[] = {{0.5, {0.31, 0.27, 0.29}, 0.125, 1e-10},
+                 {1, {0.6, 0.55, 0.57}, 0.4 * 0.45 * 0.43, 0.05},
+                 {0.8, {0.999, 0.11, 0.12}, 0.64e-3, 0.02},
+                 {0.8, {0.97, 0.96, 0.95}, 0.03 * 0.04 * 0.05, 0.3},
+                 {0.8, {1.001, 0.11, 0.12}, 0, 0}};
+    struct mesh_overlap overlap;
+    struct facet_mesh *mesh;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            ok(two_boxes(shapes[k], 3, 4, cases[i].scale, cases[i].shift, &mesh));
+            ok(mesh_measure_overlap(mesh, &overlap));
+            assert_true((overlap.n_points > 0) == (cases[i].volume > 0));
+            near(overlap.volume, cases[i].volume, cases[i].tolerance * cases[i].volume);
+            int first = k == 0 ? 6 * 27 : 27; /* of the second box */
+            if (cases[i].volume > 0) assert_true((overlap.cells[0] < first) != (overlap.cells[1] < first));
+            mesh_destroy(&mesh);
+        }
+}
+
+static void one_body_does_not_overlap(void **state) {
+    (void)state;
+    static const char *const shapes[4] = {"triangle", "quad", "tet", "hex"};
+    struct mesh_overlap overlap;
+    for (int k = 0; k < 4; k++)
+        for (int order = 1; order <= 3; order++) {
+            struct facet_mesh *mesh = remake(unit_box(shapes[k], NULL, 4), order, map_wavy, 3);
+            ok(mesh_measure_overlap(mesh, &overlap));
+            assert_true(overlap.n_points == 0 && overlap.volume == 0);
+            mesh_destroy(&mesh);
+        }
 }
 
 static void parts_that_touch_are_refused(void **state) {
@@ -348,6 +394,8 @@ int main(void) {
         cmocka_unit_test(curved_geometry_is_exact_at_its_nodes),
         cmocka_unit_test(prisms_and_pyramids_are_counted),
         cmocka_unit_test(faces_that_overlap_are_refused),
+        cmocka_unit_test(bodies_that_overlap_are_measured),
+        cmocka_unit_test(one_body_does_not_overlap),
         cmocka_unit_test(parts_that_touch_are_refused),
         cmocka_unit_test(cells_turned_inside_out_are_refused),
         cmocka_unit_test(too_much_for_the_memory),

@@ -18,7 +18,8 @@
 #include "problem/options.h"
 
 struct case_place {
-    int line, column; /* from 1; 0: from --set or a default */
+    int line, column;    /* from 1; 0: from --set or a default */
+    const char *setting; /* the key of --set, or NULL */
 };
 /* A number or an expression, kept as text; text NULL: absent. */
 struct case_text {
@@ -42,19 +43,19 @@ struct case_boundary {
     /* Elasticity: of a mechanical condition one or both of the first two. One text, "exact": all components.
      */
     struct case_vector displacement, traction, gradient_pressure;
-    struct case_place place;
+    struct case_place place, on_place;
 };
 struct case_material { /* on one group, on == NULL: everywhere */
     const char *on;
     const char *which;         /* "mu,lambda" or "E,nu" */
     struct case_text value[2]; /* the two, in this order */
-    struct case_place place;
+    struct case_place place, on_place;
 };
 struct case_region_value { /* conductivity on one group, on == NULL: everywhere */
     const char *on;
     int n; /* 1 or dim*dim */
     struct case_text value[9];
-    struct case_place place;
+    struct case_place place, on_place;
 };
 enum case_take { CASE_MAX, CASE_MIN, CASE_INTEGRAL, CASE_MEAN, CASE_AT, CASE_ALONG }; /* the first as words */
 struct case_value {
@@ -67,7 +68,7 @@ struct case_value {
     double from[3], to[3]; /* at: from */
     int n_coordinates;     /* at, along: the fewest that a point was given with */
     const char *file;      /* along: a CSV */
-    struct case_place place;
+    struct case_place place, on_place;
 };
 struct tree_chunk;
 struct case_file {
@@ -76,6 +77,10 @@ struct case_file {
     const char *title;
     int n_parameters;
     struct expr_parameter *parameters;
+    int n_settings; /* what --set gave, in its order */
+    struct case_setting {
+        const char *key, *value;
+    } * settings;
 
     struct {
         int is_box;
@@ -94,6 +99,7 @@ struct case_file {
     struct case_vector source, exact; /* one component for diffusion, dim for elasticity */
     int n_boundary;
     struct case_boundary *boundary;
+    struct case_place boundary_place, regions_place; /* of the lists; of conductivity or material */
 
     struct options options; /* discretization, solver and plane */
     struct case_text tau;   /* its text, or NULL */

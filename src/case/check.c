@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/guess.h"
 #include "case/schema.h"
 #include "problem/options.h"
 
@@ -163,7 +164,7 @@ static void check_word(struct checker *c, struct tree_node *node, const struct s
     if (schema_word(e, node->text) >= 0) return;
     while (e->words[n]) n++;
     const char *left = options_left(c->path, node->text);
-    const char *nearest = n > 1 ? schema_nearest(node->text, n, e->words) : NULL;
+    const char *nearest = n > 1 ? guess_nearest(node->text, n, e->words) : NULL;
     if (*left)
         BAD(c, node, "%s: must be %s%s", c->path, phrase, left);
     else if (nearest)
@@ -337,13 +338,27 @@ done:
     return status;
 }
 
+/* The whole path of a key that stands in another map, by its name or with one letter wrong. */
+static const char *find_elsewhere(const char *key) {
+    struct guess guess = guess_begin(key);
+    const char *path = NULL;
+    if (guess.distance > 2) guess.distance = 2;
+    for (int i = 0; i < schema_n_entries(); i++) {
+        int before = guess.distance;
+        guess_consider(&guess, schema_key(schema_row(i)));
+        if (guess.distance < before) path = schema_row(i)->path;
+    }
+    return path;
+}
+
 static void refuse_key(struct checker *c, const struct tree_node *key, const char *parent) {
     const char *known[MANY_KEYS];
     int n = 0;
     for (int i = 0; i < schema_n_entries() && n < MANY_KEYS; i++)
         if (schema_is_child(schema_row(i), parent)) known[n++] = schema_key(schema_row(i));
     const char *colon = c->length ? ": " : "";
-    const char *nearest = schema_nearest(key->text, n, known);
+    const char *nearest = guess_nearest(key->text, n, known);
+    if (!nearest) nearest = find_elsewhere(key->text);
     if (nearest) {
         issues_add(c->issues, key, "%s%sunknown key \"%s\"; did you mean \"%s\"?", c->path, colon,
                    issues_word(key->text).text, nearest);

@@ -34,19 +34,33 @@ static void trim_clipped(char *text) {
     if (wanted > 1 && n - (start - 1) < wanted) text[start - 1] = '\0';
 }
 
+/* "--set KEY: message". A message that begins with the path of what it is about, which is the key, something
+ * in its value, or a map on the way to it, names that once. */
+static void say_setting(const char *setting, const char *message, char *text, size_t text_bytes) {
+    size_t key = strlen(setting), path = strcspn(message, ":");
+    int within = strncmp(message, setting, key) == 0 && (message[key] == ':' || message[key] == '.');
+    int above =
+        message[path] == ':' && path < key && strncmp(setting, message, path) == 0 && setting[path] == '.';
+    if (above) message += path + strspn(message + path, ": ");
+    int used = within ? snprintf(text, text_bytes, "--set ")
+                      : snprintf(text, text_bytes, "--set %s: ", issues_word(setting).text);
+    snprintf(text + used, text_bytes - (size_t)used, "%.*s", (int)text_bytes - used - 1, message);
+}
+
 void issues_add(struct issues *issues, const struct tree_node *where, const char *format, ...) {
     struct issue issue = {.line = INT_MAX, .column = 0, .order = issues->count++};
-    int used = 0;
+    char message[ISSUES_TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
     if (where->setting) {
-        used = snprintf(issue.text, sizeof issue.text, "--set %s: ", issues_word(where->setting).text);
+        say_setting(where->setting, message, issue.text, sizeof issue.text);
     } else {
+        memcpy(issue.text, message, sizeof message);
         issue.line = where->line;
         issue.column = where->column;
     }
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(issue.text + used, sizeof issue.text - (size_t)used, format, arguments);
-    va_end(arguments);
     trim_clipped(issue.text);
 
     int place = issues->kept;

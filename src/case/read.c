@@ -1,5 +1,6 @@
 /* Reading a case: the file into a tree, the settings into the tree, the tree against the schema, and into the
  * struct. Here are the frame, the mesh, and the getters; data and results are read by their own files. */
+#define _GNU_SOURCE /* memmem */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +8,15 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/guess.h"
 #include "base/memory.h"
 #include "case/reader.h"
+#include "mesh/foreign.h"
 
 /* ------------------------------------------------------------------------------------------ getters */
 
 struct case_place reader_place(const struct tree_node *node) {
-    return (struct case_place){node->line, node->column};
+    return (struct case_place){node->line, node->column, node->setting};
 }
 
 static const char *last_part(const char *row) {
@@ -58,18 +61,19 @@ int reader_sides(const struct reader *r, const char *sides[6]) {
 }
 
 void reader_check_side(struct reader *r, const struct tree_node *node, const char *name, int allow_rest) {
-    const char *sides[6];
+    const char *sides[7] = {NULL};
     char known[64] = "";
     int n = reader_sides(r, sides);
     if (r->dim == 0 || (allow_rest && !strcmp(node->text, "rest"))) return;
     for (int i = 0; i < n; i++)
         if (!strcmp(sides[i], node->text)) return;
+    if (allow_rest) sides[n++] = "rest";
+    const char *nearest = guess_nearest(node->text, n, sides);
     for (int i = 0; i < n; i++) issues_append(known, sizeof known, sides[i]);
-    issues_add(r->issues, node, "%s: the box has no side \"%s\"%s; known here: %s%s", name,
-               issues_word(node->text).text, n < 2 * r->dim ? " (periodic ones do not count)" : "", known,
-               !allow_rest ? ""
-               : n         ? ", rest"
-                           : "rest");
+    issues_add(r->issues, node, "%s: the box has no side \"%s\"%s; known here: %s%s%s%s", name,
+               issues_word(node->text).text,
+               n - allow_rest < 2 * r->dim ? " (periodic ones do not count)" : "", known,
+               nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
 static double item_number(const struct tree_node *list, int i) {
@@ -197,6 +201,23 @@ done:
     return status;
 }
 
+/* What is no mesh is told here, where its place in the case is known; a mesh that is wrong when it is read.
+ */
+static void check_contents(struct reader *r, const struct tree_node *node, const char *path) {
+    char head[FOREIGN_HEAD_BYTES];
+    struct foreign is;
+    FILE *file = fopen(path, "rb");
+    size_t n = file ? fread(head, 1, sizeof head, file) : 0;
+    int unreadable = !file || ferror(file);
+    if (file) fclose(file);
+    if (unreadable) return;
+    if (n == 0)
+        issues_add(r->issues, node, "mesh.file: \"%s\" is empty", issues_word(node->text).text);
+    else if (!memmem(head, n, "$MeshFormat", 11) && foreign_identify(node->text, head, n, 1, &is))
+        issues_add(r->issues, node, "mesh.file: \"%s\" is %s, not a Gmsh mesh%s%s",
+                   issues_word(node->text).text, is.what, is.advice[0] ? "; " : "", is.advice);
+}
+
 /* The mesh is read later; that its file can be opened is checked here, where its place in the case is known.
  */
 static facet_status read_file(struct reader *r, const struct tree_node *node) {
@@ -215,6 +236,8 @@ static facet_status read_file(struct reader *r, const struct tree_node *node) {
     else if (access(path.data, R_OK) != 0)
         issues_add(r->issues, node, "mesh.file: \"%s\" may not be read: no permission",
                    issues_word(node->text).text);
+    else if (S_ISREG(info.st_mode))
+        check_contents(r, node, path.data);
 done:
     text_free(&path);
     return status;
@@ -297,6 +320,21 @@ done:
     return status;
 }
 
+static facet_status copy_settings(struct tree *tree, int n, const char *const *settings,
+                                  struct case_file *file) {
+    facet_status status = FACET_OK;
+    TRY(tree_alloc(tree, (size_t)n * sizeof *file->settings, &file->settings));
+    for (int i = 0; i < n; i++) {
+        const char *equals = strchr(settings[i], '=');
+        if (!equals) continue; /* refused already */
+        struct case_setting *setting = &file->settings[file->n_settings++];
+        TRY(tree_copy(tree, settings[i], (size_t)(equals - settings[i]), &setting->key));
+        TRY(tree_copy(tree, equals + 1, strlen(equals + 1), &setting->value));
+    }
+done:
+    return status;
+}
+
 static facet_status copy_paths(struct tree *tree, const char *path, struct case_file *file) {
     facet_status status = FACET_OK;
     const char *slash = strrchr(path, '/');
@@ -305,6 +343,17 @@ static facet_status copy_paths(struct tree *tree, const char *path, struct case_
                   &file->directory));
 done:
     return status;
+}
+
+/* A mesh, geometry or a picture in place of the case. by_name: also when only its name tells. */
+static facet_status refuse_foreign(const char *path, const char *bytes, size_t n, int by_name) {
+    struct foreign is;
+    char file[128] = "";
+    if (!foreign_identify(path, bytes, n, by_name, &is)) return FACET_OK;
+    if (is.becomes_mesh)
+        snprintf(file, sizeof file, ", and write a case with mesh: {file: ...}, see 'facet help input'");
+    return base_fail(FACET_ERROR_INPUT, "%s is %s, not a case file%s%s%s", path, is.what,
+                     is.advice[0] ? "; " : "", is.advice, file);
 }
 
 facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes, int n_settings,
@@ -317,8 +366,11 @@ facet_status case_read_bytes(const char *path, const char *bytes, size_t n_bytes
     issues_init(&issues, path);
     TRY(CALLOC(reader.file, 1));
     TRY(copy_paths(&tree, path, reader.file));
+    TRY(refuse_foreign(path, bytes, n_bytes, 0));
     TRY(tree_parse(&tree, bytes, n_bytes, &issues));
+    if (!tree.root || tree.root->kind != TREE_MAP) TRY(refuse_foreign(path, bytes, n_bytes, 1));
     for (int i = 0; i < n_settings; i++) TRY(tree_set(&tree, settings[i], &issues));
+    TRY(copy_settings(&tree, n_settings, settings, reader.file));
     TRY(schema_check(&tree, &issues));
     if (tree.root && !tree.root->bad) TRY(read_everything(&reader));
     TRY(issues_status(&issues));

@@ -37,6 +37,8 @@ static facet_status check_expression(struct reader *r, const struct tree_node *n
     if (status == FACET_OK && r->dim > 0 && expr_n_coordinates(expr) > r->dim)
         status = base_fail(FACET_ERROR_INPUT, "a box of %d dimensions has no %c", r->dim,
                            "xyz"[expr_n_coordinates(expr) - 1]);
+    if (status == FACET_OK && expr_reads_normal(expr) && strncmp(name, "boundary", 8) != 0)
+        status = base_fail(FACET_ERROR_INPUT, "the normal nx, ny, nz belongs to boundary conditions");
     if (status == FACET_OK && expr_is_constant(expr, NULL)) {
         status = expr_eval(expr, 1, 3, origin, NULL, &constant->value, NULL, NULL);
         constant->is_constant = status == FACET_OK;
@@ -201,6 +203,7 @@ static facet_status read_regions(struct reader *r, const struct tree_node *list)
     TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *names, &names));
     TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *r->file->conductivity, &r->file->conductivity));
     r->file->n_conductivity = list->n;
+    r->file->regions_place = reader_place(list);
     for (int i = 0; i < list->n; i++) {
         char name[NAME_BYTES];
         struct case_region_value *region = &r->file->conductivity[i];
@@ -208,7 +211,7 @@ static facet_status read_regions(struct reader *r, const struct tree_node *list)
         names[i] = reader_get(list->items[i], "conductivity[].on");
         region->place = reader_place(list->items[i]);
         snprintf(name, sizeof name, "conductivity.%d.value", i);
-        if (names[i]) region->on = names[i]->text;
+        if (names[i]) region->on = names[i]->text, region->on_place = reader_place(names[i]);
         if (value) TRY(read_region_value(r, value, "conductivity[].value", name, region));
     }
     TRY(schema_check_duplicates(r->tree, r->issues, list->n, names, "group"));
@@ -295,6 +298,7 @@ static facet_status read_condition(struct reader *r, const struct tree_node *ite
         snprintf(full, sizeof full, "%s.on", name);
         reader_check_side(r, on, full, 1);
         boundary->on = on->text;
+        boundary->on_place = reader_place(on);
     }
     if (r->file->equation == FACET_ELASTICITY) {
         TRY(reader_read_mechanical(r, item, name, boundary));
@@ -324,6 +328,13 @@ done:
     return status;
 }
 
+/* Whether the box has such a side; one that it has not is refused by itself, and may stand for any. */
+static int is_side(int n, const char *const *sides, const char *on) {
+    for (int i = 0; i < n; i++)
+        if (!strcmp(sides[i], on)) return 1;
+    return 0;
+}
+
 /* Without an exact solution, the sides of a box that no entry names have no condition. */
 static void check_complete(struct reader *r, const struct tree_node *where) {
     const char *sides[6];
@@ -334,7 +345,7 @@ static void check_complete(struct reader *r, const struct tree_node *where) {
         int named = 0;
         for (int k = 0; k < r->file->n_boundary && !named; k++) {
             const char *on = r->file->boundary[k].on;
-            named = !on || !strcmp(on, "rest") || !strcmp(on, sides[i]);
+            named = !on || !is_side(n, sides, on) || !strcmp(on, sides[i]); /* also rest */
         }
         if (named) continue;
         issues_append(missing, sizeof missing, sides[i]);
@@ -354,6 +365,7 @@ facet_status reader_read_boundary(struct reader *r) {
     TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *names, &names));
     TRY(tree_alloc(r->tree, (size_t)list->n * sizeof *r->file->boundary, &r->file->boundary));
     r->file->n_boundary = list->n;
+    r->file->boundary_place = reader_place(list);
     for (int i = 0; i < list->n; i++) {
         names[i] = reader_get(list->items[i], "boundary[].on");
         if (list->items[i]->kind == TREE_MAP)

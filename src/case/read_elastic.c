@@ -48,11 +48,13 @@ static void check_moduli(struct reader *r, const struct tree_node *map, const ch
                          const struct reader_constant values[2]) {
     const double pair[2] = {young ? 1.0 : values[0].value, values[1].value};
     char fault[256];
-    int nu = young && pair[1] >= 0.5, good = young ? pair[1] > -1.0 : pair[0] > 0.0 && pair[1] >= 0.0;
+    int second = young ? pair[1] >= 0.5 : pair[1] < 0.0; /* it alone is wrong */
+    int good = young ? pair[1] > -1.0 : pair[0] > 0.0;
+    const char *row = young ? "material.nu" : "material.lambda";
     if (!values[1].is_constant || !(young || values[0].is_constant) || !good) return;
     if (problem_find_fault(young, pair, fault, sizeof fault) != NULL)
-        issues_add(r->issues, nu ? reader_get(map, "material.nu") : map, "%s%s: %s", name, nu ? ".nu" : "",
-                   fault);
+        issues_add(r->issues, second ? reader_get(map, row) : map, "%s%s: %s", name,
+                   second ? row + strlen("material") : "", fault);
 }
 
 static facet_status read_moduli(struct reader *r, const struct tree_node *map, const char *name,
@@ -98,6 +100,7 @@ facet_status reader_read_material(struct reader *r) {
     TRY(tree_alloc(r->tree, (size_t)n * sizeof *names, &names));
     TRY(tree_alloc(r->tree, (size_t)n * sizeof *r->file->material, &r->file->material));
     r->file->n_material = n;
+    r->file->regions_place = reader_place(node);
     for (int i = 0; i < n; i++) {
         char name[NAME_BYTES / 2] = "material";
         const struct tree_node *item = node->kind == TREE_LIST ? node->items[i] : node;
@@ -108,7 +111,10 @@ facet_status reader_read_material(struct reader *r) {
             snprintf(name, sizeof name, "material.%d", i);
             names[i] = reader_get(item, "material[].on");
         }
-        if (names[i]) r->file->material[i].on = names[i]->text;
+        if (names[i]) {
+            r->file->material[i].on = names[i]->text;
+            r->file->material[i].on_place = reader_place(names[i]);
+        }
         TRY(read_moduli(r, item, name, &r->file->material[i]));
     }
     TRY(schema_check_duplicates(r->tree, r->issues, n, names, "group"));

@@ -214,6 +214,7 @@ static void read_value(struct value_reader *v) {
         v->value->n_points = reader_integer(v->item, "values[].points");
     }
     if (on) {
+        v->value->on_place = reader_place(on);
         char full[NAME_BYTES + 8];
         snprintf(full, sizeof full, "%s.on", v->name);
         reader_check_side(v->r, on, full, 0);

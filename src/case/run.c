@@ -15,17 +15,55 @@
 /* Puts the place in front of the message; the case file alone for what came from --set or a default. */
 static facet_status at_place(facet_status status, const struct case_file *file, struct case_place place) {
     if (status != FACET_ERROR_INPUT) return status;
+    if (place.setting != NULL) return base_wrap(status, "--set %s", place.setting);
     if (place.line > 0) return base_wrap(status, "%s:%d:%d", file->path, place.line, place.column);
     return base_wrap(status, "%s", file->path);
 }
 
-/* Puts the case file in front of every line of the message. */
+/* Whether a line names a group: "... 'name' ...". */
+static int names_group(const char *line, size_t n, const char *group) {
+    size_t length = group != NULL ? strlen(group) : 0;
+    for (size_t i = 0; group != NULL && i + length + 2 <= n; i++)
+        if (line[i] == '\'' && strncmp(line + i + 1, group, length) == 0 && line[i + 1 + length] == '\'')
+            return 1;
+    return 0;
+}
+
+/* Where the case says what a message of the library is about: the first group of its list that the line
+ * names, or the list. */
+static struct case_place find_place(const struct case_file *file, const char *line, size_t n) {
+    struct case_place nowhere = {0};
+    if (strncmp(line, "boundary", 8) == 0) {
+        for (int i = 0; i < file->n_boundary; i++)
+            if (names_group(line, n, file->boundary[i].on)) return file->boundary[i].on_place;
+        return file->boundary_place;
+    }
+    if (strncmp(line, "conductivity", 12) == 0) {
+        for (int i = 0; i < file->n_conductivity; i++)
+            if (names_group(line, n, file->conductivity[i].on)) return file->conductivity[i].on_place;
+        return file->regions_place;
+    }
+    if (strncmp(line, "material", 8) == 0) {
+        for (int i = 0; i < file->n_material; i++)
+            if (names_group(line, n, file->material[i].on)) return file->material[i].on_place;
+        return file->regions_place;
+    }
+    return nowhere;
+}
+
+/* Puts the case file in front of every line of the message, with the place of the groups it names. */
 static facet_status in_file(facet_status status, const struct case_file *file) {
     if (status != FACET_ERROR_INPUT) return status;
     struct text lines = {0};
     for (const char *line = base_message(); *line != '\0';) {
         size_t n = strcspn(line, "\n");
-        text_printf(&lines, "%s%s: %.*s", lines.length > 0 ? "\n" : "", file->path, (int)n, line);
+        struct case_place place = find_place(file, line, n);
+        text_printf(&lines, "%s%s", lines.length > 0 ? "\n" : "", place.setting ? "--set " : file->path);
+        if (place.setting != NULL)
+            text_printf(&lines, "%s", place.setting);
+        else if (place.line > 0)
+            text_printf(&lines, ":%d:%d", place.line, place.column);
+        text_printf(&lines, ": %.*s", (int)n, line);
         line += n + (line[n] == '\n');
     }
     if (lines.status == FACET_OK && lines.length > 0) base_fail(status, "%s", lines.data);
@@ -62,29 +100,33 @@ done:
 /* ------------------------------------------------------------------------------------------ names */
 
 static facet_status check_part(const struct facet_mesh *mesh, const char *part) {
-    char names[512];
+    char names[512], hint[MESH_HINT_BYTES];
     if (strcmp(part, "rest") == 0 || mesh_find_group(mesh, part, mesh->dim - 1) != NULL) return FACET_OK;
     mesh_group_names(mesh, mesh->dim - 1, names, sizeof names);
-    return base_fail(FACET_ERROR_INPUT, "%s '%s' in the mesh; its boundary parts are: %s",
+    return base_fail(FACET_ERROR_INPUT, "%s '%s' in the mesh; its boundary parts are: %s%s",
                      mesh_find_group(mesh, part, mesh->dim) != NULL
                          ? "there is a group of cells, but no boundary part,"
                          : "there is no boundary part",
-                     part, names);
+                     part, names, mesh_group_hint(mesh, mesh->dim - 1, part, "rest", hint));
 }
 
 /* on: NULL, or a group of cells; prefix: of the message. */
 static facet_status check_group(const struct facet_mesh *mesh, const char *prefix, const char *on) {
-    char names[512];
+    char names[512], hint[MESH_HINT_BYTES];
     if (on == NULL || mesh_find_group(mesh, on, mesh->dim) != NULL) return FACET_OK;
     mesh_group_names(mesh, mesh->dim, names, sizeof names);
-    return base_fail(FACET_ERROR_INPUT, "%sthere is no group of cells '%s' in the mesh; its groups are: %s",
-                     prefix, on, names);
+    return base_fail(FACET_ERROR_INPUT, "%sthere is no group of cells '%s' in the mesh; its groups are: %s%s",
+                     prefix, on, names, mesh_group_hint(mesh, mesh->dim, on, NULL, hint));
 }
 
-static facet_status check_region(const struct facet_mesh *mesh, const struct case_region_value *region) {
-    if (region->n == 1 || region->n == mesh->dim * mesh->dim) return check_group(mesh, "", region->on);
-    return base_fail(FACET_ERROR_INPUT, "conductivity: a matrix of %d entries for a mesh of %d dimensions",
-                     region->n, mesh->dim);
+static void check_region(const struct case_file *file, const struct facet_mesh *mesh,
+                         const struct case_region_value *region, struct text *errors) {
+    gather(errors, check_group(mesh, "conductivity: ", region->on), file, region->on_place);
+    if (region->n == 1 || region->n == mesh->dim * mesh->dim) return;
+    facet_status status =
+        base_fail(FACET_ERROR_INPUT, "conductivity: a matrix of %d entries for a mesh of %d dimensions",
+                  region->n, mesh->dim);
+    gather(errors, status, file, region->place);
 }
 
 /* The word exact alone stands for all components. */
@@ -110,9 +152,7 @@ static facet_status check_point(const struct mesh_locator *locator, int dim, con
 
 static facet_status check_value(const struct facet_mesh *mesh, const struct mesh_locator *locator,
                                 const struct case_value *value) {
-    const struct mesh_group *cells = NULL, *part = NULL;
     facet_status status = FACET_OK;
-    char regions[256], parts[256];
     int last = value->column > value->component ? value->column : value->component;
     if (last >= mesh->dim)
         return base_fail(FACET_ERROR_INPUT, "value '%s': a mesh of %d dimensions has no component %c",
@@ -129,16 +169,26 @@ static facet_status check_value(const struct facet_mesh *mesh, const struct mesh
         run_line_point(value, i, n, point);
         status = check_point(locator, mesh->dim, value->name, point);
     }
-    if (status != FACET_OK || value->on == NULL) return status;
-    cells = mesh_find_group(mesh, value->on, mesh->dim);
-    part = mesh_find_group(mesh, value->on, mesh->dim - 1);
+    return status;
+}
+
+/* The part or the group that a value is taken on. */
+static facet_status check_value_group(const struct facet_mesh *mesh, const struct case_value *value) {
+    char regions[256], parts[256], hint[MESH_HINT_BYTES];
+    if (value->on == NULL || mesh_find_group(mesh, value->on, mesh->dim - 1) != NULL) return FACET_OK;
+    int cells = mesh_find_group(mesh, value->on, mesh->dim) != NULL;
     int through = strcmp(value->field, "flux") == 0 || strcmp(value->field, "traction") == 0;
-    if (part != NULL || (cells != NULL && !through)) return FACET_OK;
+    if (cells && !through) return FACET_OK;
     mesh_group_names(mesh, mesh->dim, regions, sizeof regions);
     mesh_group_names(mesh, mesh->dim - 1, parts, sizeof parts);
+    mesh_group_hint(mesh, through ? mesh->dim - 1 : -1, value->on, NULL, hint);
+    if (cells)
+        return base_fail(FACET_ERROR_INPUT,
+                         "value '%s': '%s' is a group of cells, but %s needs a boundary part: %s",
+                         value->name, value->on, value->field, parts);
     return base_fail(FACET_ERROR_INPUT,
-                     "value '%s': there is no '%s' in the mesh; boundary parts: %s; groups of cells: %s",
-                     value->name, value->on, parts, regions);
+                     "value '%s': there is no '%s' in the mesh; boundary parts: %s; groups of cells: %s%s",
+                     value->name, value->on, parts, regions, hint);
 }
 
 /* Everything the case says about the mesh, with its place. */
@@ -146,15 +196,15 @@ static facet_status check_names(const struct case_file *file, const struct facet
     facet_status status = FACET_OK;
     struct text errors = {0};
     struct mesh_locator *locator = NULL;
-    for (int i = 0; i < file->n_conductivity; i++)
-        gather(&errors, check_region(mesh, &file->conductivity[i]), file, file->conductivity[i].place);
+    for (int i = 0; i < file->n_conductivity; i++) check_region(file, mesh, &file->conductivity[i], &errors);
     for (int i = 0; i < file->n_material; i++)
-        gather(&errors, check_group(mesh, "material: ", file->material[i].on), file, file->material[i].place);
+        gather(&errors, check_group(mesh, "material: ", file->material[i].on), file,
+               file->material[i].on_place);
     gather(&errors, check_vector(mesh, "source", &file->source), file, file->source.place);
     gather(&errors, check_vector(mesh, "exact", &file->exact), file, file->exact.place);
     for (int i = 0; i < file->n_boundary; i++) {
         const struct case_boundary *b = &file->boundary[i];
-        gather(&errors, check_part(mesh, b->on), file, b->place);
+        gather(&errors, check_part(mesh, b->on), file, b->on_place);
         gather(&errors, check_vector(mesh, "displacement", &b->displacement), file, b->displacement.place);
         gather(&errors, check_vector(mesh, "traction", &b->traction), file, b->traction.place);
         gather(&errors, check_vector(mesh, "gradient_pressure", &b->gradient_pressure), file,
@@ -165,6 +215,7 @@ static facet_status check_names(const struct case_file *file, const struct facet
         facet_status found = check_value(mesh, locator, &file->values[i]);
         if (found == FACET_ERROR_MACHINE) TRY(found);
         gather(&errors, found, file, file->values[i].place);
+        gather(&errors, check_value_group(mesh, &file->values[i]), file, file->values[i].on_place);
     }
     TRY(errors.status);
     if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
@@ -438,6 +489,7 @@ static facet_status write_files(struct run *run) {
         run->output_written = 1;
     }
     TRY(run_write_values(run));
+    run->values_written = 1;
 done:
     end_phase(run, FACET_PHASE_OUTPUT, begin);
     return status;
@@ -459,6 +511,43 @@ facet_status run_solve(const struct case_file *file, facet_context *context,
 done:
     run->total_seconds = base_seconds() - begin;
     return status;
+}
+
+const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN_NOTE_BYTES]) {
+    if (mismatch->part == NULL) return NULL;
+    snprintf(
+        text, RUN_NOTE_BYTES,
+        "the boundary data on '%s' are not those of the exact solution (they differ by %.2g): the errors "
+        "cannot vanish; leave the part out, or write exact as its data",
+        mismatch->part, mismatch->difference);
+    return text;
+}
+
+const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYTES]) {
+    static const char *const built_in[] = {"t", "nx", "ny", "nz"};
+    int length = 0;
+    for (int i = 0; i < file->n_parameters; i++)
+        for (int k = 0; k < 4; k++)
+            if (strcmp(file->parameters[i].name, built_in[k]) == 0)
+                length += snprintf(text + length, RUN_NOTE_BYTES - (size_t)length, "%s%s",
+                                   length > 0 ? ", " : "the case's own parameter stands for ", built_in[k]);
+    if (length == 0) return NULL;
+    snprintf(text + length, RUN_NOTE_BYTES - (size_t)length, ", not the time or the outward normal");
+    return text;
+}
+
+const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]) {
+    const char *why = run->solver == NULL          ? ""
+                      : which == RUN_NOTE_OPERATOR ? run->solver->why_mapped
+                                                   : run->solver->why_pmg;
+    if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->mismatch, text);
+    if (which == RUN_NOTE_HIDDEN) return run_hidden_note(run->file, text);
+    if (why[0] == '\0') return NULL;
+    snprintf(text, RUN_NOTE_BYTES, "%s%s",
+             which == RUN_NOTE_OPERATOR ? "operator mapped: tensor needs "
+                                        : "preconditioner pmg instead of gmg: ",
+             why);
+    return text;
 }
 
 void run_destroy(struct run *run) {

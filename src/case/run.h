@@ -44,7 +44,7 @@ struct run {
     facet_solver *solver;
     int degree;
     const char *output; /* the file to write, or NULL; the caller's text */
-    int output_written;
+    int output_written, values_written;
     struct base_timers timers;    /* what is not the solver's; all phases once there is a report */
     double total_seconds;         /* until the files are written; the phases add up to it */
     struct hdg_mismatch mismatch; /* of boundary data with the exact solution; part NULL: none */
@@ -79,6 +79,19 @@ void run_line_point(const struct case_value *value, int64_t i, int64_t n, double
 /* run_values.c: what stands under `values`, and the tables of lines. */
 facet_status run_measure_values(struct run *run);
 facet_status run_write_values(const struct run *run);
+
+/* A sentence that whoever reads the results should know; NULL: there is none. */
+enum run_note {
+    RUN_NOTE_OPERATOR, /* why the tensor operators do not apply */
+    RUN_NOTE_PMG,      /* why there is no geometric multigrid */
+    RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
+    RUN_NOTE_HIDDEN,   /* a parameter of the case has the name of the time or of the normal */
+    RUN_N_NOTES
+};
+#define RUN_NOTE_BYTES 512
+const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]);
+const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN_NOTE_BYTES]);
+const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYTES]);
 
 /* run_json.c: the object of `facet solve --json`. rates: orders to be written beside the errors (a NaN is
  * left out), or NULL. */

@@ -1,8 +1,10 @@
 /* A run as a JSON object. The names are fixed; a key that does not apply is left out. */
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "case/run.h"
+#include "case/schema.h"
 
 static void write_norm(struct json *json, const char *name, double L2, double Linf) {
     if (isnan(L2) && isnan(Linf)) return;
@@ -86,6 +88,55 @@ static void write_seconds(struct json *json, const struct run *run) {
     json_object_end(json);
 }
 
+/* What was asked for: the words of the case and of the command line. */
+static void write_request(struct json *json, const struct case_file *file) {
+    if (file->title != NULL) json_string(json, "title", file->title);
+    if (file->n_parameters > 0) {
+        json_object_begin(json, "parameters");
+        for (int i = 0; i < file->n_parameters; i++)
+            json_number(json, file->parameters[i].name, file->parameters[i].value);
+        json_object_end(json);
+    }
+    if (file->n_settings == 0) return;
+    json_object_begin(json, "overrides");
+    for (int i = 0; i < file->n_settings; i++) {
+        const struct case_setting *setting = &file->settings[i];
+        int last = 1;
+        double number;
+        for (int k = i + 1; k < file->n_settings && last; k++)
+            last = strcmp(file->settings[k].key, setting->key) != 0;
+        if (last && schema_parse_number(setting->value, &number))
+            json_number(json, setting->key, number);
+        else if (last)
+            json_string(json, setting->key, setting->value);
+    }
+    json_object_end(json);
+}
+
+static void write_notes(struct json *json, const struct run *run) {
+    char note[RUN_NOTE_BYTES];
+    int n = 0;
+    for (int which = 0; which < RUN_N_NOTES; which++) {
+        if (!run_note(run, (enum run_note)which, note)) continue;
+        if (n++ == 0) json_array_begin(json, "notes");
+        json_string(json, NULL, note);
+    }
+    if (n > 0) json_array_end(json);
+}
+
+/* Files that are whole by now. */
+static void write_files(struct json *json, const struct run *run) {
+    int n = run->output_written;
+    for (int i = 0; i < run->n_values; i++) n += run->values_written && run->values[i].wanted->file != NULL;
+    if (n == 0) return;
+    json_array_begin(json, "files");
+    if (run->output_written) json_string(json, NULL, run->output);
+    for (int i = 0; i < run->n_values; i++)
+        if (run->values_written && run->values[i].wanted->file != NULL)
+            json_string(json, NULL, run->values[i].wanted->file);
+    json_array_end(json);
+}
+
 void run_write_json(const struct run *run, const facet_errors *rates, struct json *json) {
     json_object_begin(json, NULL);
     json_string(json, "facet", facet_version());
@@ -113,5 +164,10 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     if (run->n_values > 0) write_values(json, run);
     write_seconds(json, run);
     json_integer(json, "memory_bytes", base_peak_resident_bytes());
+    write_request(json, run->file);
+    if (run->report.converged && run->report.conservation >= 0.0)
+        json_number(json, "balance", run->report.conservation);
+    write_notes(json, run);
+    write_files(json, run);
     json_object_end(json);
 }

@@ -91,10 +91,12 @@ static const struct schema_entry table[] = {
 
     ROW("material[].on", SCHEMA_TEXT, "A group of cells of the mesh.", REQUIRED),
     ROW("material.mu", SCHEMA_EXPRESSION, "The shear modulus, with `lambda`.", ABOVE(0)),
-    ROW("material.lambda", SCHEMA_EXPRESSION, "Lame's first parameter, with `mu`; at most 1e6 mu.", FROM(0)),
+    ROW("material.lambda", SCHEMA_EXPRESSION,
+        "Lame's first parameter, with `mu`: above -2 mu/3, at most 1e6 mu."),
     ROW("material.E", SCHEMA_EXPRESSION, "Young's modulus, with `nu`.", ABOVE(0)),
     ROW("material.nu", SCHEMA_EXPRESSION,
-        "Poisson's ratio, with `E`: below 0.5, and so far that lambda is at most 1e6 mu.", ABOVE(-1)),
+        "Poisson's ratio, with `E`: above -1, and so far below 0.5 that lambda is at most 1e6 mu.",
+        ABOVE(-1)),
 
     ROW("boundary[].on", SCHEMA_TEXT,
         "A side of the box or a physical group of the mesh file; `rest` for all parts not named.", REQUIRED),
@@ -366,49 +368,4 @@ void schema_phrase(const struct schema_entry *entry, unsigned types, char *text,
     text[0] = '\0';
     for (unsigned bit = 1; bit <= SCHEMA_NAMES; bit <<= 1)
         if (types & bit) say_type(&phrase, entry, bit);
-}
-
-/* ------------------------------------------------------------------------------------------ suggestions */
-
-#define NEAREST_BYTES 40
-
-/* The number of single letters to insert, delete, replace or swap with a neighbour to get from a to b; both
- * at most NEAREST_BYTES long. Rows i-2, i-1 and i of the table of prefixes are kept. */
-static int edit_distance(const char *a, const char *b) {
-    int rows[3][NEAREST_BYTES + 1];
-    int n = (int)strlen(a), m = (int)strlen(b);
-    for (int j = 0; j <= m; j++) rows[0][j] = j;
-    for (int i = 1; i <= n; i++) {
-        int *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int best = above[j - 1] + (a[i - 1] != b[j - 1]);
-            if (above[j] + 1 < best) best = above[j] + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && second[j - 2] + 1 < best)
-                best = second[j - 2] + 1;
-            row[j] = best;
-        }
-    }
-    return rows[n % 3][m];
-}
-
-const char *schema_nearest(const char *word, int n, const char *const *known) {
-    const char *nearest = NULL;
-    int length = (int)strlen(word), smallest = 1 + length / 3;
-    if (length > NEAREST_BYTES) return NULL;
-    char lower[NEAREST_BYTES + 1];
-    for (int i = 0; i <= length; i++)
-        lower[i] = word[i] >= 'A' && word[i] <= 'Z' ? (char)(word[i] - 'A' + 'a') : word[i];
-    for (int i = 0; i < n; i++) {
-        size_t known_length = strlen(known[i]);
-        if (known_length > NEAREST_BYTES) continue;
-        int distance = edit_distance(lower, known[i]);
-        /* A suggestion that shares no letter with the word helps nobody. */
-        if (distance < smallest + (nearest == NULL) && distance < length && distance < (int)known_length) {
-            smallest = distance;
-            nearest = known[i];
-        }
-    }
-    return nearest;
 }

@@ -79,8 +79,6 @@ int schema_in_bounds(const struct schema_entry *entry, double value);
 
 /* The whole table as text for a terminal, or as Markdown. */
 void schema_describe(int markdown, struct text *out);
-/* The known word nearest to `word` among n (NULL when none is near enough to suggest). */
-const char *schema_nearest(const char *word, int n, const char *const *known);
 
 /* Checks a tree against the table: unknown, missing and duplicate keys, types, ranges, words, lengths. Nodes
  * that are wrong as a whole are marked bad. */

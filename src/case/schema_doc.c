@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "case/schema.h"
+#include "expr/expr.h"
 
 static const char introduction[] =
     "# The case file\n"
@@ -112,27 +113,61 @@ static const char rules[] =
     "\n";
 
 static const char expressions[] =
-    "## Expressions\n"
-    "\n"
-    "An expression is a formula in the coordinates `x`, `y` (and `z`), the names under `parameters`, and\n"
-    "the constants `pi` and `e`. Derivatives, where the program needs them, are exact.\n"
-    "\n"
-    "| | |\n"
-    "|---|---|\n"
-    "| arithmetic | `+ - * / ^`, parentheses; `-2^2` is -4 and `2^3^2` is 2^9 |\n"
-    "| comparisons | `< <= > >= == !=`, with the value 1 or 0 |\n"
-    "| logic | `and`, `or`, `not` (also `&&`, `\\|\\|`, `!`) |\n"
-    "| conditions | `if(c, a, b)` or `c ? a : b` (the latter in quotes, because of the `: `) |\n"
-    "| functions | `sin cos tan asin acos atan atan2 sinh cosh tanh exp log log10 sqrt abs sign min max pow "
-    "floor ceil erf hypot step mod` |\n"
-    "\n"
+    "An expression is a formula in the coordinates `x`, `y` (and `z`), the names under `parameters`, the\n"
+    "constants `pi` and `e`, and in data of boundary conditions the outward normal `nx`, `ny` (and `nz`). "
+    "`t` is\n"
+    "the time, for programs that set it; in a case it is 0. A parameter of one of these names hides it, and "
+    "a\n"
+    "note says so. Derivatives, where the program needs them, are exact.\n";
+
+static const char *const syntax[][2] = {
+    {"arithmetic", "`+ - * / ^`, parentheses; `-2^2` is -4 and `2^3^2` is 2^9"},
+    {"comparisons", "`< <= > >= == !=`, with the value 1 or 0"},
+    {"logic", "`and`, `or`, `not` (also `&&`, `||`, `!`)"},
+    {"conditions", "`if(c, a, b)` or `c ? a : b` (the latter in quotes, because of the `: `)"},
+};
+
+static const char *const remarks[] = {
     "The source of an `exact` solution comes from its second derivatives, taken cell by cell: it must be\n"
     "smooth inside every cell. A kink (`abs`, `min`, `max`, `if`) is seen only along the borders of cells,\n"
     "where the mesh has to follow it; inside a cell the jump of the flux would be missing from the source,\n"
-    "and the solution would be another one.\n"
-    "\n"
+    "and the solution would be another one.\n",
     "A value that is not finite where it is needed (a division by zero, the logarithm of a negative number)\n"
-    "is an error that names the operation and the point.\n";
+    "is an error that names the operation and the point.\n",
+};
+
+static const char results[] =
+    "## The results as JSON\n"
+    "\n"
+    "`facet solve CASE --json FILE` (or `-`) writes one object; a key that does not apply is left out.\n"
+    "\n"
+    "| key | what it holds |\n"
+    "|---|---|\n"
+    "| `facet`, `case`, `device`, `threads` | version, name of the case file, device and threads of the run "
+    "|\n"
+    "| `dimension`, `method`, `equation`, `degree` | what was solved |\n"
+    "| `mesh` | `cells`, `faces`, `shape`; of a mixed mesh `triangle+quad` |\n"
+    "| `unknowns` | `trace`, without those that are eliminated, and `volume` |\n"
+    "| `solver` | `method`, `preconditioner`, `iterations`, `converged`, `reason`, `residual` (the true one, "
+    "relative "
+    "to the right-hand side), `rate` |\n"
+    "| `errors` | by field `L2`, of u also `Linf`, when the case gives `exact` |\n"
+    "| `values` | by name a number, or an array |\n"
+    "| `seconds` | by phase, and `total` |\n"
+    "| `memory_bytes` | the peak of the process |\n"
+    "| `title`, `parameters` | those of the case, `parameters` after all overrides |\n"
+    "| `overrides` | by key the value that `--set` gave: a number, or the text as it was written |\n"
+    "| `balance` | the largest imbalance of a cell, relative to the largest flux or force |\n"
+    "| `notes` | sentences: what was chosen instead of what was asked for, boundary data that contradict "
+    "`exact` |\n"
+    "| `files` | the files that were written, `.vtu` first, without the JSON itself |\n"
+    "\n"
+    "`facet converge CASE --json FILE` writes `{\"rows\": [...]}`: such an object for each run, with `rates` "
+    "beside\n"
+    "`errors`, and without `files`, since none are written.\n";
+
+#define N_SYNTAX  (sizeof syntax / sizeof syntax[0])
+#define N_REMARKS (sizeof remarks / sizeof remarks[0])
 
 /* True when the row lies below the top-level key `top`: "mesh.refine" or "boundary[].on". */
 static int is_below(const struct schema_entry *e, const char *top) {
@@ -175,6 +210,37 @@ static void describe_section(const struct schema_entry *top, struct text *out) {
     text_printf(out, "\n");
 }
 
+/* What the library of expressions knows, by the number of arguments: "of two arguments `atan2 ...`". */
+static void describe_functions(struct text *out) {
+    static const struct {
+        int least, most;
+        const char *text;
+    } kinds[] = {{1, 1, "of one argument"}, {2, 2, "of two"}, {3, 3, "of three"}, {2, -1, "of two or more"}};
+    const char *name;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        int n = 0, least, most;
+        for (int i = 0; (name = expr_function(i, &least, &most)) != NULL; i++) {
+            if (least != kinds[k].least || most != kinds[k].most) continue;
+            if (n++ == 0) text_printf(out, "%s%s `", k > 0 ? "; " : "", kinds[k].text);
+            text_printf(out, "%s%s", n > 1 ? " " : "", name);
+        }
+        if (n > 0) text_printf(out, "`");
+    }
+}
+
+static void describe_expressions(struct text *out) {
+    text_printf(out, "## Expressions\n\n%s\n| | |\n|---|---|\n", expressions);
+    for (size_t i = 0; i < N_SYNTAX; i++) {
+        text_printf(out, "| %s | ", syntax[i][0]);
+        for (const char *c = syntax[i][1]; *c; c++) text_printf(out, *c == '|' ? "\\|" : "%c", *c);
+        text_printf(out, " |\n");
+    }
+    text_printf(out, "| functions | ");
+    describe_functions(out);
+    text_printf(out, " |\n");
+    for (size_t i = 0; i < N_REMARKS; i++) text_printf(out, "\n%s", remarks[i]);
+}
+
 static void describe_markdown(struct text *out) {
     text_printf(out, "%s%s%s%s", introduction, example, elastic_example, rules);
     text_printf(out, "## All keys\n\n| key | value | default | meaning |\n|---|---|---|---|\n");
@@ -185,16 +251,17 @@ static void describe_markdown(struct text *out) {
         const struct schema_entry *e = schema_row(i);
         if (schema_is_child(e, "") && has_section(e->path)) describe_section(e, out);
     }
-    text_printf(out, "%s", expressions);
+    describe_expressions(out);
+    text_printf(out, "\n%s", results);
 }
 
 /* A help text on lines of a terminal, indented, without the marks of the page. */
-static void wrap(const char *help, struct text *out) {
-    const int width = 96, indent = 8;
+static void wrap(const char *help, int indent, struct text *out) {
+    const int width = 96;
     int column = 0;
     while (*help) {
-        while (*help == ' ') help++;
-        size_t n = strcspn(help, " ");
+        while (*help == ' ' || *help == '\n') help++;
+        size_t n = strcspn(help, " \n");
         if (n == 0) break;
         if (column > 0 && column + 1 + (int)n > width) {
             text_printf(out, "\n");
@@ -211,6 +278,22 @@ static void wrap(const char *help, struct text *out) {
     text_printf(out, "\n");
 }
 
+static void print_expressions(struct text *out) {
+    struct text functions = {0};
+    describe_functions(&functions);
+    text_printf(out, "\nExpressions:\n\n");
+    wrap(expressions, 4, out);
+    for (size_t i = 0; i < N_SYNTAX; i++) {
+        text_printf(out, "    %s\n", syntax[i][0]);
+        wrap(syntax[i][1], 8, out);
+    }
+    text_printf(out, "    functions\n");
+    if (functions.status == FACET_OK) wrap(functions.data, 8, out);
+    for (size_t i = 0; i < N_REMARKS; i++) wrap(remarks[i], 4, out);
+    if (functions.status != FACET_OK) out->status = functions.status;
+    text_free(&functions);
+}
+
 static void describe_text(const struct schema_entry *e, struct text *out) {
     char phrase[320];
     schema_phrase(e, e->types, phrase, sizeof phrase);
@@ -218,7 +301,7 @@ static void describe_text(const struct schema_entry *e, struct text *out) {
     if (e->fallback) text_printf(out, " (default %s)", e->fallback);
     if (e->flags & SCHEMA_REQUIRED) text_printf(out, " (required)");
     text_printf(out, "\n");
-    wrap(e->help, out);
+    wrap(e->help, 8, out);
 }
 
 void schema_describe(int markdown, struct text *out) {
@@ -234,4 +317,5 @@ void schema_describe(int markdown, struct text *out) {
         for (int k = 0; k < schema_n_entries(); k++)
             if (is_below(schema_row(k), e->path)) describe_text(schema_row(k), out);
     }
+    print_expressions(out);
 }

@@ -62,6 +62,10 @@ int expr_reads(const char *text, const char *name);
 facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, const double *normals,
                        double *values, double *gradients, double *hessians);
 
+/* Function i of expressions, for help, NULL behind the last: its name, and how many arguments it takes; *most
+ * < 0: any number. */
+const char *expr_function(int i, int *least, int *most);
+
 /* "x=0.5, y=1", for messages; digits: of each number. */
 const char *expr_point_text(int dim, const double *x, int digits, char *text, size_t bytes);
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define LONGEST_NAME 32 /* for which a likeness is looked for */
+#include "base/guess.h"
 
 static const struct function functions[] = {
     {"sin", OP_SIN, 1, 1},     {"cos", OP_COS, 1, 1},   {"tan", OP_TAN, 1, 1},     {"asin", OP_ASIN, 1, 1},
@@ -26,6 +26,13 @@ const struct function *names_function(const char *name, size_t length) {
         if (strlen(functions[i].name) == length && !memcmp(functions[i].name, name, length))
             return &functions[i];
     return NULL;
+}
+
+const char *expr_function(int i, int *least, int *most) {
+    if (i < 0 || i >= N_FUNCTIONS) return NULL;
+    *least = functions[i].least;
+    *most = functions[i].most;
+    return functions[i].name;
 }
 
 static int is_letter(char c) {
@@ -64,44 +71,17 @@ done:
     return status;
 }
 
-static int lower(char c) {
-    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
-}
-
-/* The number of insertions, deletions, replacements and swaps of neighbours that make b of a, whatever the
- * case of the letters: the dynamic programme over prefixes, three rows of it at a time. */
-static int distance(const char *a, size_t n, const char *b, size_t m) {
-    int rows[3][LONGEST_NAME + 1];
-    int *before = rows[0], *last = rows[1], *now = rows[2];
-    for (size_t j = 0; j <= m; j++) last[j] = (int)j;
-    for (size_t i = 1; i <= n; i++) {
-        now[0] = (int)i;
-        for (size_t j = 1; j <= m; j++) {
-            int best = last[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
-            if (last[j] + 1 < best) best = last[j] + 1;
-            if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]) &&
-                before[j - 2] + 1 < best)
-                best = before[j - 2] + 1;
-            now[j] = best;
-        }
-        int *spare = before;
-        before = last, last = now, now = spare;
-    }
-    return last[m];
-}
-
 static void consider(const char *name, size_t length, const char *candidate, const char **nearest,
                      int *least) {
     size_t m = strlen(candidate);
-    if (m > LONGEST_NAME) return;
-    int d = distance(name, length, candidate, m);
+    if (m > GUESS_BYTES) return;
+    int d = guess_distance(name, length, candidate, m);
     if (d < *least) *least = d, *nearest = candidate;
 }
 
 const char *names_nearest(const char *name, size_t length, int call, int n_parameters,
                           const struct expr_parameter *parameters) {
-    if (length > LONGEST_NAME) return NULL;
+    if (length > GUESS_BYTES) return NULL;
     const char *nearest = NULL;
     int least = (int)length / 2 + 1; /* half of the letters must be right */
     if (call) {

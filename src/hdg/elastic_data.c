@@ -1,10 +1,14 @@
-/* The data of elasticity at points: moduli (mu > 0, lambda >= 0), body forces, exact solutions, conditions
- * and tau, with the checks that belong to them. */
+/* The data of elasticity at points: moduli (mu > 0, lambda > -2 mu/3), body forces, exact solutions,
+ * conditions and tau, with the checks that belong to them. */
 #include <math.h>
 #include <string.h>
 
 #include "hdg/elastic.h"
 
+/* The energy mu |eps|^2 + lambda/2 (tr eps)^2 of the body in three dimensions is positive for lambda > -2
+ * mu/3, that is nu > -1; and then so is what the two formulations take it apart into: 2 mu + d lambda > 0 for
+ * the spherical part of the symmetric one, also in plane stress, whose lambda is above -mu, and mu + lambda >
+ * 0 for the pressure of the gradient one. */
 facet_status elastic_moduli(const struct hdg_data *data, int32_t region, int n, const double *x, double *mu,
                             double *lambda) {
     facet_status status = FACET_OK;
@@ -13,7 +17,8 @@ facet_status elastic_moduli(const struct hdg_data *data, int32_t region, int n, 
     TRY(base_wrap(field_eval(data->lambda[region], n, dim, x, lambda), "lambda"));
     for (int q = 0; q < n; q++) {
         if (!(mu[q] > 0.0)) TRY(local_refuse("mu", "be positive", mu[q], dim, x + q * dim));
-        if (!(lambda[q] >= 0.0)) TRY(local_refuse("lambda", "not be negative", lambda[q], dim, x + q * dim));
+        if (!(3.0 * lambda[q] > -2.0 * mu[q]))
+            TRY(local_refuse("lambda", "be above -2 mu/3", lambda[q], dim, x + q * dim));
         if (stress) lambda[q] = 2.0 * mu[q] * lambda[q] / (lambda[q] + 2.0 * mu[q]);
     }
 done:

@@ -70,7 +70,7 @@ struct hdg_data {
     /* HDG_ELASTIC only, instead of the conductivity. */
     enum hdg_formulation formulation;
     enum hdg_plane plane;                          /* 2D */
-    const struct field *const *mu, *const *lambda; /* one per region, 1 component each: mu > 0, lambda >= 0 */
+    const struct field *const *mu, *const *lambda; /* one component for each region; lambda > -2 mu/3 */
     const struct hdg_condition *conditions;
     const int32_t *face_condition; /* n_faces: index, or -1 for interior faces */
 };

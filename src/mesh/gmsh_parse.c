@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "mesh/foreign.h"
 #include "mesh/gmsh.h"
 
 void gmsh_file_free(struct gmsh_file *file) {
@@ -234,10 +235,22 @@ static facet_status parse_section(struct gmsh_scanner *s, struct gmsh_file *file
     }
 }
 
+/* Says what a file is that is known as something else; FACET_OK for all others. */
+static facet_status refuse_foreign(const struct gmsh_scanner *s) {
+    struct foreign is;
+    size_t n = (size_t)(s->end - s->begin), head = n < FOREIGN_HEAD_BYTES ? n : FOREIGN_HEAD_BYTES;
+    if (n == 0) return base_fail(FACET_ERROR_INPUT, "%s is not a Gmsh file: it is empty", s->path);
+    if (memmem(s->begin, head, "$MeshFormat", 11) || !foreign_identify(s->path, s->begin, n, 1, &is))
+        return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "%s is not a Gmsh file: it is %s%s%s", s->path, is.what,
+                     is.advice[0] ? "; " : "", is.advice);
+}
+
 facet_status gmsh_parse(struct gmsh_scanner *s, struct gmsh_file *file) {
     facet_status status = FACET_OK;
     struct gmsh_tag_map map = {0};
     int seen[N_KNOWN] = {0};
+    TRY(refuse_foreign(s));
     for (gmsh_skip_space(s); s->at < s->end; gmsh_skip_space(s)) {
         char name[64];
         const char *header = s->at;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/guess.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "mesh/internal.h"
@@ -94,6 +95,18 @@ const struct mesh_group *mesh_find_group(const struct facet_mesh *mesh, const ch
     for (int g = 0; g < mesh->n_groups; g++)
         if (mesh->groups[g].dim == dim && strcmp(mesh->groups[g].name, name) == 0) return &mesh->groups[g];
     return NULL;
+}
+
+const char *mesh_group_hint(const struct facet_mesh *mesh, int dim, const char *name, const char *also,
+                            char text[MESH_HINT_BYTES]) {
+    struct guess guess = guess_begin(name);
+    for (int g = 0; g < mesh->n_groups; g++)
+        if ((dim < 0 || mesh->groups[g].dim == dim) && mesh->groups[g].dim >= mesh->dim - 1)
+            guess_consider(&guess, mesh->groups[g].name);
+    if (also != NULL) guess_consider(&guess, also);
+    text[0] = '\0';
+    if (guess.nearest != NULL) snprintf(text, MESH_HINT_BYTES, "; did you mean '%s'?", guess.nearest);
+    return text;
 }
 
 void mesh_group_names(const struct facet_mesh *mesh, int dim, char *text, int text_bytes) {

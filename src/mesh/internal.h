@@ -200,6 +200,10 @@ static inline void mesh_node_range(int n, int dim, const double *nodes, double *
  * affine). *found = 0 when Newton did not arrive. */
 facet_status mesh_invert(const struct facet_mesh *mesh, int32_t cell, const double *lattice,
                          const double *target, double *xi, int *found);
+/* How many cells have a point inside, those not counted that share a vertex with the cell `but`; *one: one of
+ * them, or -1. Not for boxes. */
+facet_status mesh_count_around(const struct mesh_locator *locator, const double *x, int32_t but, int *n,
+                               int32_t *one);
 /* How far xi lies outside the reference cell; negative inside. */
 double mesh_outside_by(enum shape shape, const double *xi);
 

@@ -193,6 +193,81 @@ static int visit_cell(void *user, int32_t cell) {
     return outside < -INSIDE;
 }
 
+struct count {
+    const struct mesh_locator *locator;
+    const double *target;
+    int32_t but, one;
+    int n;
+    facet_status status;
+};
+
+/* Neighbours by a vertex do not overlap, or their Jacobians or orientations would have told. */
+static int share_vertex(const struct facet_mesh *mesh, int32_t a, int32_t b) {
+    const struct mesh_block *p = mesh_block_of(mesh, a), *q = mesh_block_of(mesh, b);
+    int n = shape_n_vertices(p->shape), m = shape_n_vertices(q->shape);
+    const int32_t *u = p->vertices + (int64_t)(a - p->first) * n,
+                  *v = q->vertices + (int64_t)(b - q->first) * m;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < m; k++)
+            if (u[i] == v[k]) return 1;
+    return 0;
+}
+
+/* As mesh_invert, but for points most of which are not in the cell: Newton from its middle gives up as soon
+ * as it leaves. */
+static facet_status is_inside(const struct mesh_locator *locator, int32_t cell, const double *target,
+                              int *inside) {
+    enum { MOST_STEPS = 20, MOST_OUTSIDE = 2 };
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = locator->mesh;
+    const struct mesh_block *block = mesh_block_of(mesh, cell);
+    const double *nodes = mesh_cell_nodes(mesh, cell);
+    int dim = mesh->dim, n = shape_n_vertices(block->shape), outside = 0, arrived = 0;
+    double xi[3] = {0}, x[3], J[9], r[3], step[3];
+    *inside = 0;
+    if (block->affine[cell - block->first]) {
+        TRY(mesh_invert(mesh, cell, NULL, target, xi, &arrived));
+        *inside = arrived && mesh_outside_by(block->shape, xi) < -INSIDE;
+        goto done;
+    }
+    double small = 1e-10 * mesh_extent(block->n_nodes, dim, nodes);
+    for (int i = 0; i < n * dim; i++) xi[i % dim] += shape_vertices(block->shape)[i] / n;
+    for (int k = 0; k < MOST_STEPS && !arrived && outside < MOST_OUTSIDE; k++) {
+        TRY(mesh_point_map(block->shape, mesh->order, dim, nodes, xi, x, J));
+        arrived = 1;
+        for (int a = 0; a < dim; a++) {
+            r[a] = target[a] - x[a];
+            arrived = arrived && fabs(r[a]) <= small;
+        }
+        if (!solve_small(dim, J, r, step)) break;
+        for (int a = 0; a < dim; a++) xi[a] += fmin(fmax(step[a], -0.5), 0.5);
+        outside = mesh_outside_by(block->shape, xi) > 0.1 ? outside + 1 : 0;
+    }
+    *inside = arrived && mesh_outside_by(block->shape, xi) < -INSIDE;
+done:
+    return status;
+}
+
+static int count_cell(void *user, int32_t cell) {
+    struct count *count = user;
+    const struct facet_mesh *mesh = count->locator->mesh;
+    int inside;
+    if (cell == count->but || share_vertex(mesh, cell, count->but)) return 0;
+    count->status = is_inside(count->locator, cell, count->target, &inside);
+    if (count->status != FACET_OK) return 1;
+    if (inside) count->one = cell, count->n++;
+    return 0;
+}
+
+facet_status mesh_count_around(const struct mesh_locator *locator, const double *x, int32_t but, int *n,
+                               int32_t *one) {
+    struct count count = {.locator = locator, .target = x, .but = but, .one = -1};
+    mesh_tree_query(&locator->tree, x, x, count_cell, &count);
+    *n = count.n;
+    *one = count.one;
+    return count.status;
+}
+
 /* A point beside the box has the nearest cell, and is as far outside as from that. */
 static int32_t locate_in_box(const struct facet_mesh *mesh, const double *target, double *xi) {
     int32_t cell = mesh_box_cell(mesh, target);

@@ -154,6 +154,11 @@ struct mesh_group_face mesh_group_face(const struct facet_mesh *mesh, const stru
 const struct mesh_group *mesh_find_group(const struct facet_mesh *mesh, const char *name, int dim);
 /* "xmin, xmax, ymin, ymax": the names of all groups of this dimension, for messages; "none". */
 void mesh_group_names(const struct facet_mesh *mesh, int dim, char *text, int text_bytes);
+/* "; did you mean 'inlet'?", for a name that is none of them; "" when none is near. dim: -1 for all groups;
+ * also: one more known word, or NULL. Answers with text. */
+#define MESH_HINT_BYTES 96
+const char *mesh_group_hint(const struct facet_mesh *mesh, int dim, const char *name, const char *also,
+                            char text[MESH_HINT_BYTES]);
 
 /* Geometry at the points xi (n x dim) of one cell, given Lagrange tables of basis_lagrange(shape,
  * mesh->order, ...): x: n x dim (or NULL); jacobians (or NULL): n x dim x dim, d x_a / d xi_b. */
@@ -190,6 +195,17 @@ struct mesh_quality {
     double lower[3], upper[3];
 };
 facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality);
+
+/* Space that several cells occupy, as two bodies that were not cut at each other do: the volume that is there
+ * once more than it should, approximately, so that the volume of the union is that of all cells less this.
+ * Overlaps that no point of a boundary face sees are not found. */
+struct mesh_overlap {
+    int64_t n_points; /* of boundary faces that lie inside other cells; 0: no overlap was seen */
+    double volume;
+    int32_t cells[2]; /* two of them, */
+    double x[3];      /* and where */
+};
+facet_status mesh_measure_overlap(const struct facet_mesh *mesh, struct mesh_overlap *overlap);
 
 /* The vertices of a face in the order of its frame, as one of its sides (0 or 1) sees them: in the mesh, and
  * (or NULL) in the cell. Returns their number. */

@@ -44,8 +44,9 @@ const char *problem_find_fault(int young, const double pair[2], char *text, size
     double ratio = young ? 2.0 * pair[1] / (1.0 - 2.0 * pair[1]) : pair[1] / pair[0];
     if (!(pair[0] > 0.0))
         snprintf(text, text_bytes, "%s must be positive, not %.10g", names[0], pair[0]);
-    else if (!young && !(pair[1] >= 0.0))
-        snprintf(text, text_bytes, "lambda must not be negative, but is %.10g", pair[1]);
+    else if (!young && !(3.0 * pair[1] > -2.0 * pair[0]))
+        snprintf(text, text_bytes, "lambda must be above -2 mu/3 = %.10g, not %.10g (nu > -1)",
+                 -2.0 * pair[0] / 3.0, pair[1]);
     else if (young && !(pair[1] > -1.0))
         snprintf(text, text_bytes, "nu must be above -1, not %.10g", pair[1]);
     else if (young && !(pair[1] < 0.5))

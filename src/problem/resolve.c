@@ -54,10 +54,11 @@ static void assign_group(const struct problem *p, int index, const char *what, s
     const struct facet_mesh *mesh = p->mesh;
     const struct mesh_group *group = mesh_find_group(mesh, p->regions[index].group, mesh->dim);
     if (group == NULL) {
-        char names[NAMES_BYTES];
+        char names[NAMES_BYTES], hint[MESH_HINT_BYTES];
         mesh_group_names(mesh, mesh->dim, names, sizeof names);
-        ERROR(errors, "%s: there is no group of cells '%s' in the mesh; groups: %s", what,
-              p->regions[index].group, names);
+        ERROR(errors, "%s: there is no group of cells '%s' in the mesh; groups: %s%s", what,
+              p->regions[index].group, names,
+              mesh_group_hint(mesh, mesh->dim, p->regions[index].group, NULL, hint));
         return;
     }
     for (int32_t k = 0; k < group->count; k++) {
@@ -143,13 +144,13 @@ static void assign_part(const struct problem *p, int index, struct problem_resol
     char place[PLACE_BYTES];
     const struct mesh_group *group = mesh_find_group(mesh, part, mesh->dim - 1);
     if (group == NULL) {
-        char names[NAMES_BYTES];
+        char names[NAMES_BYTES], hint[MESH_HINT_BYTES];
         mesh_group_names(mesh, mesh->dim - 1, names, sizeof names);
-        ERROR(errors, "boundary: %s '%s'; the boundary parts of the mesh are: %s",
+        ERROR(errors, "boundary: %s '%s'; the boundary parts of the mesh are: %s%s",
               mesh_find_group(mesh, part, mesh->dim) != NULL
                   ? "there is a group of cells, but no boundary part,"
                   : "there is no part",
-              part, names);
+              part, names, mesh_group_hint(mesh, mesh->dim - 1, part, "rest", hint));
         return;
     }
     for (int32_t k = 0; k < (mesh_is_box(mesh) ? 1 : group->count); k++) {

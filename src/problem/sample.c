@@ -324,12 +324,12 @@ static facet_status gather_all(const struct facet_solver *s, const char *name, e
     enum hdg_field field = HDG_U;
     g->components = elastic ? mesh->dim : 1;
     if (on != NULL && cells == NULL && part == NULL) {
-        char regions[256], parts[256];
+        char regions[256], parts[256], hint[MESH_HINT_BYTES];
         mesh_group_names(mesh, mesh->dim, regions, sizeof regions);
         mesh_group_names(mesh, mesh->dim - 1, parts, sizeof parts);
         return base_fail(FACET_ERROR_INPUT,
-                         "there is no '%s' in the mesh; boundary parts: %s; groups of cells: %s", on, parts,
-                         regions);
+                         "there is no '%s' in the mesh; boundary parts: %s; groups of cells: %s%s", on, parts,
+                         regions, mesh_group_hint(mesh, -1, on, NULL, hint));
     }
     if (cells != NULL && part != NULL && !is_flux)
         return base_fail(FACET_ERROR_INPUT,
