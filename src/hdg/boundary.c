@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/elastic.h"
+#include "hdg/local.h"
 
 int local_enter_face(struct local *l, int32_t face) {
     const struct facet_mesh *mesh = l->hdg->data.mesh;
@@ -31,32 +31,6 @@ void local_face_mass(int n, int m, const double *psi, int dim, const double *nor
         for (int i = 0; i < m; i++)
             for (int j = 0; j < m; j++) mass[i * ld + j] += area * psi[q * m + i] * psi[q * m + j];
     }
-}
-
-facet_status local_condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
-                                    const double *normal, double *g) {
-    facet_status status = FACET_OK;
-    const struct hdg_data *data = &l->hdg->data;
-    int dim = data->mesh->dim;
-    if (data->scheme == HDG_ELASTIC) return elastic_condition_values(l, c, n, x, normal, g);
-    if (c->g != NULL) {
-        TRY(field_eval(c->g, n, dim, x, g));
-        goto done;
-    }
-    if (c->kind == HDG_DIRICHLET) {
-        TRY(field_eval(data->exact, n, dim, x, g));
-        goto done;
-    }
-    TRY(local_exact_flux(l, local_region(data, l->block, l->cell), n, x, normal, g));
-    for (int q = 0; q < n; q++) g[q] /= local_norm(dim, normal + q * dim); /* they come with their areas */
-    if (c->kind == HDG_ROBIN) {
-        double *u = l->jets, *a = u + n;
-        TRY(field_eval(data->exact, n, dim, x, u));
-        TRY(field_eval(c->a, n, dim, x, a));
-        for (int q = 0; q < n; q++) g[q] += a[q] * u[q];
-    }
-done:
-    return base_wrap(status, "boundary condition on '%s'", c->part);
 }
 
 /* Rules with weights of both signs (fabien2019's) carry the sign in the normals. */
@@ -110,7 +84,7 @@ static facet_status boundary_face(struct local *l, int32_t face, void *user) {
             continue;
         }
         TRY(local_project(l, table, face, 1, moments));
-        double *to = first >= 0 ? h->elastic->values + first : h->eliminated + h->trace.face_first[face];
+        double *to = first >= 0 ? h->held + first : h->eliminated + h->trace.face_first[face];
         memcpy(to + a * m, moments, (size_t)m * sizeof *moments);
         for (int i = 0; i < m && first >= 0; i++) h->trace.fixed[first + a * m + i] = 1;
     }

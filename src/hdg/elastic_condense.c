@@ -45,7 +45,7 @@ static void remove_fixed(struct local *l, double *matrix) {
             int64_t at = free_start(l, f);
             int row = f * size + i;
             if (at < 0 || !h->trace.fixed[at + i]) continue;
-            double value = h->elastic->values[at + i], diagonal = matrix[row * n + row];
+            double value = h->held[at + i], diagonal = matrix[row * n + row];
             for (int j = 0; j < n; j++) {
                 int64_t to = free_start(l, j / size);
                 double entry = matrix[(int64_t)j * n + row];
@@ -150,7 +150,7 @@ static void correction_row(const struct hdg *h, const struct elastic_traction *t
             if (column < 0)
                 lift[row] -= from[j] * h->eliminated[h->trace.face_first[face] + j];
             else if (is_fixed(h, column + j))
-                lift[row] -= from[j] * h->elastic->values[column + j];
+                lift[row] -= from[j] * h->held[column + j];
             csr->columns[at] = (int32_t)(column + j);
             csr->values[at] = column < 0 || is_fixed(h, column + j) ? 0.0 : from[j];
             if (column >= 0) at++;
@@ -194,8 +194,10 @@ done:
 
 facet_status elastic_finish_condense(struct hdg *h) {
     facet_status status = FACET_OK;
-    for (int64_t i = 0; i < h->trace.n_free && h->elastic->moved != NULL; i++)
+    for (int64_t i = 0; i < h->trace.n_free && h->elastic->moved != NULL; i++) {
         h->lift[i] = is_fixed(h, i) ? h->elastic->moved[i] : h->lift[i] + h->elastic->moved[i];
+        h->elastic->moved[i] = 0.0; /* for the next time */
+    }
     if (!h->nonsymmetric) return FACET_OK;
     TRY(make_correction(h));
     for (int64_t i = 0; i < h->trace.n_free; i++) h->lift[i] += h->elastic->correction_lift[i];
