@@ -66,8 +66,7 @@ static void report_groups(const facet_mesh *mesh, int dim, const struct case_fil
         if (named >= 0)
             put_condition(&file->boundary[named], out);
         else if (file && dim < mesh->dim && file->exact.n > 0)
-            text_printf(out, ", %s: exact",
-                        file->equation == FACET_ELASTICITY ? "displacement" : "dirichlet");
+            text_printf(out, ", %s: exact", physics_of(file->equation)->parts[0]);
         text_printf(out, "\n");
     }
     if (n == 0) text_printf(out, "%-9s none is named\n", dim == mesh->dim ? "regions" : "parts");

@@ -12,12 +12,11 @@ facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh
     *problem = NULL;
     REQUIRE(context);
     REQUIRE(mesh);
-    if (equation != FACET_DIFFUSION && equation != FACET_ELASTICITY)
-        FAIL(FACET_ERROR_INPUT, "unknown equation %d", (int)equation);
+    if (physics_of(equation) == NULL) FAIL(FACET_ERROR_INPUT, "unknown equation %d", (int)equation);
     TRY(CALLOC(*problem, 1));
     TRY(CALLOC((*problem)->shared, 1));
     atomic_init(&(*problem)->shared->references, 1);
-    (*problem)->shared->equation = equation;
+    (*problem)->shared->physics = physics_of(equation);
     (*problem)->shared->context = context;
     (*problem)->shared->mesh = mesh;
 done:
@@ -86,10 +85,10 @@ done:
 }
 
 facet_status problem_may_set(const facet_problem *problem, facet_equation equation, const char *what) {
-    if (problem->shared->equation != equation)
+    const struct physics *wanted = physics_of(equation), *own = problem->shared->physics;
+    if (own != wanted)
         return base_fail(FACET_ERROR_INPUT, "%s: belongs to %s, but the problem is one of %s", what,
-                         equation == FACET_ELASTICITY ? "elasticity" : "diffusion",
-                         equation == FACET_ELASTICITY ? "diffusion" : "elasticity");
+                         wanted->name, own->name);
     return may_change(problem);
 }
 
@@ -213,8 +212,8 @@ facet_status facet_problem_set_source_function(facet_problem *problem, facet_fun
     REQUIRE(problem);
     REQUIRE(function);
     struct problem *p = problem->shared;
-    return problem_set_field(problem, &p->source, "source",
-                             p->equation == FACET_ELASTICITY ? p->mesh->dim : 1, NULL, function, user);
+    return problem_set_field(problem, &p->source, "source", physics_components(p->physics, p->mesh->dim),
+                             NULL, function, user);
 }
 
 facet_status facet_problem_set_exact(facet_problem *problem, const char *text) {
