@@ -47,6 +47,20 @@ const struct hdg_face_table *local_place_face(struct local *l, int32_t face) {
     return table;
 }
 
+void local_turn_values(const struct local *l, int face, int back, int n, double *values) {
+    const struct trace_space *trace = &l->hdg->trace;
+    const double *Q = trace_turn_of(trace, l->block, l->cell, face);
+    int nc = trace->n_components;
+    for (double *v = values; Q != NULL && v < values + n * nc; v += nc) {
+        double old[3];
+        for (int c = 0; c < nc; c++) old[c] = v[c];
+        for (int c = 0; c < nc; c++) {
+            v[c] = 0.0;
+            for (int d = 0; d < nc; d++) v[c] += Q[back ? d * nc + c : c * nc + d] * old[d];
+        }
+    }
+}
+
 void local_component_moments(struct local *l, const struct hdg_face_table *table, const double *values, int a,
                              double *moments) {
     int nc = l->hdg->trace.n_components, n = table->rule.n;
@@ -77,6 +91,7 @@ static facet_status boundary_face(struct local *l, int32_t face, void *user) {
     int64_t first = h->trace.face_free[face];
     double *moments = l->vector;
     TRY(local_condition_values(l, c, table->rule.n, l->x, l->normal, l->values));
+    local_turn_values(l, h->data.mesh->face_locals[2 * (int64_t)face], 1, table->rule.n, l->values);
     for (int a = 0; a < h->trace.n_components; a++) {
         local_component_moments(l, table, l->values, a, moments);
         if (c->kind == HDG_MECHANICAL ? !c->fixed[a] : c->kind != HDG_DIRICHLET) {

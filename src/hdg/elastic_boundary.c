@@ -82,6 +82,7 @@ static facet_status rigid_face(struct local *l, int32_t face, void *user) {
         double *to = job->modes + mode * h->trace.n_free + first;
         for (int q = 0; q < table->rule.n; q++)
             rigid_motion(dim, mode, job->center, l->x + q * dim, l->values + q * dim);
+        local_turn_values(l, h->data.mesh->face_locals[2 * (int64_t)face], 1, table->rule.n, l->values);
         for (int a = 0; a < dim; a++) local_component_moments(l, table, l->values, a, moments + a * m);
         TRY(local_project(l, table, face, dim, moments));
         for (int i = 0; i < dim * m; i++)

@@ -146,7 +146,8 @@ void elastic_local_destroy(struct local *l) {
 
 static facet_status number(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
-    TRY(trace_space_create(h->data.mesh, h->space.degree, h->data.mesh->dim, eliminated, &h->trace));
+    TRY(trace_space_create_with(h->data.mesh, h->space.degree, h->data.mesh->dim, eliminated, &h->data.extras,
+                                &h->trace));
     TRY(elastic_list_faces(h));
     TRY(local_boundary_data(h));
 done:

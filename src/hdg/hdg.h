@@ -59,6 +59,8 @@ struct hdg_data {
     const struct field *const *mu, *const *lambda; /* one per region, 1 component each: mu > 0, lambda >= 0 */
     const struct hdg_condition *conditions;
     const int32_t *face_condition; /* n_faces: index, or -1 for interior faces */
+    struct trace_extras extras; /* elasticity: turns of faces; data of a condition on one are still in x, y,
+                                   z, but its components, as `fixed` counts them, those of the unknowns */
 };
 
 /* Element data is kept in lanes (kernels/kernels.h) on the device. */

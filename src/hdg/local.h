@@ -112,6 +112,9 @@ facet_status local_for_all_faces(const struct hdg *hdg, int conditions, local_fa
 /* The cell of a face becomes the cell at hand, with the geometry at the boundary rule in l->x, l->normal; all
  * normals point outward. */
 const struct hdg_face_table *local_place_face(struct local *l, int32_t face);
+/* Values (n x components) at points of a face of the cell at hand, from unknowns to what the cell sees; back:
+ * the other way (trace_turn). */
+void local_turn_values(const struct local *l, int face, int back, int n, double *values);
 /* moments (m) = <component a of values, psi>; values: n x components. */
 void local_component_moments(struct local *l, const struct hdg_face_table *table, const double *values, int a,
                              double *moments);

@@ -133,9 +133,16 @@ static double trace_at(const struct local *l, const struct hdg_solution *s, int 
                        const struct hdg_face_table *table, int p, int component) {
     const struct hdg *h = l->hdg;
     int N = h->space.blocks[l->block].N, m = table->m;
-    if (h->data.equation->by_faces)
-        return cblas_ddot(m, table->psi + p * m, 1,
-                          s->trace + h->trace.face_first[local_face_number(l, face)] + component * m, 1);
+    if (h->data.equation->by_faces) {
+        const double *v = s->trace + h->trace.face_first[local_face_number(l, face)],
+                     *psi = table->psi + p * m;
+        const double *Q = trace_turn_of(&h->trace, l->block, l->cell, face);
+        int nc = h->trace.n_components;
+        double sum = 0.0;
+        if (Q == NULL) return cblas_ddot(m, psi, 1, v + component * m, 1);
+        for (int d = 0; d < nc; d++) sum += Q[component * nc + d] * cblas_ddot(m, psi, 1, v + d * m, 1);
+        return sum;
+    }
     return cblas_ddot(N, table->side[face][local_orientation(l, face)].phi + (int64_t)p * N, 1,
                       s->u[l->block] + (int64_t)l->cell * N, 1);
 }
@@ -261,6 +268,7 @@ static facet_status face_flux(struct local *l, const struct hdg_solution *s, int
     TRY(local_face_tau(l, face, &chi, &row));
     expand(n, nc, v->Nu, chi, row, s->u[l->block] + (int64_t)l->cell * nc * v->Nu, u);
     expand(n, nc, m, v->face->psi, m, s->trace + h->trace.face_first[local_face_number(l, face)], uhat);
+    local_turn_values(l, face, 0, n, uhat);
     expand(n, nc * dim, v->N, chi, row, s->q[l->block] + (int64_t)l->cell * nc * dim * v->N, Q);
     if (h->data.equation->face_flux != NULL)
         TRY(local_place(h->data.equation->face_flux(l, s, n, chi, row, natural, Q + n * dim * dim, Q), l));
@@ -340,6 +348,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
             out[c] += flux[c];
             through += absolute[c];
         }
+        local_turn_values(l, f, 1, 1, flux); /* as the face across sees it */
     }
     if (h->data.reaction != NULL) TRY(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values));
     for (int p = 0; p < b->cell.n && h->data.reaction != NULL; p++)

@@ -138,6 +138,7 @@ static facet_status flux_work(struct local *l, int block, int32_t cell, void *us
     if (batch_is_fast(h, block, cell / TRACE_LANES)) return FACET_OK;
     TRY(local_begin(l, block, cell));
     trace_gather(&h->trace, block, cell, s->trace, uhat, 1);
+    trace_turn(&h->trace, block, cell, 0, 1, 0, 1, uhat);
     TRY(h->data.equation->flux(l, u, uhat, q, s->p[block] != NULL ? s->p[block] + (int64_t)cell * N : NULL));
 done:
     return status;

@@ -47,7 +47,7 @@ void hdg_set_trace(const struct hdg *h, const double *free, struct hdg_solution 
 
 /* psi_0 = 1 / sqrt(measure) */
 double local_one_on(const struct hdg *h, int64_t face) {
-    return sqrt(shape_measure((enum shape)h->data.mesh->face_shapes[face]));
+    return sqrt(shape_measure((enum shape)h->trace.records[face].shape));
 }
 
 void hdg_constant(const struct hdg *h, double *full) {

@@ -125,6 +125,7 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
     SuiteSparse_long *permutation = NULL;
     struct cholesky *c;
     *cholesky = NULL;
+    TRY(solve_need_symmetric(csr->asymmetric, "the factor of Cholesky"));
     TRY(CALLOC(*cholesky, 1));
     c = *cholesky;
     c->n = csr->n;
@@ -243,7 +244,8 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
                               int64_t pin, struct cholesky **cholesky, double *factor_bytes) {
     (void)n_blocks;
     (void)block_offsets;
-    facet_status status = CALLOC(*cholesky, 1);
+    facet_status status = solve_need_symmetric(csr->asymmetric, "the factor of Cholesky");
+    if (status == FACET_OK) status = CALLOC(*cholesky, 1);
     if (status != FACET_OK) return status;
     (*cholesky)->n = csr->n;
     (*cholesky)->pin = pin;
