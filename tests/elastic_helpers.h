@@ -23,6 +23,7 @@ struct body {
     const char *exact[3], *source[3];
     const char *tau, *device;
     double tau_hat;
+    struct trace_extras extras;
     struct body_condition conditions[7]; /* ends with one without a part; other parts are fixed, exact */
 };
 struct answer {
@@ -105,7 +106,8 @@ static inline facet_status body_describe(const struct body *b, struct answer *a)
                                 .tau = a->tau,
                                 .tau_hat = b->tau_hat,
                                 .conditions = a->conditions,
-                                .face_condition = a->face_condition};
+                                .face_condition = a->face_condition,
+                                .extras = b->extras};
 done:
     return status;
 }
