@@ -116,7 +116,7 @@ static void report_condition(const struct case_file *file, const char *part, str
     if (named >= 0)
         put_condition(&file->boundary[named], out);
     else if (file->exact.n > 0)
-        text_printf(out, ", %s: exact", file->equation == FACET_ELASTICITY ? "displacement" : "dirichlet");
+        text_printf(out, ", %s: exact", physics_of(file->equation)->parts[0]);
 }
 
 /* The groups of cells or of faces, a line each, with what the case (or NULL) says about them. */

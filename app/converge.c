@@ -9,25 +9,6 @@
 #include "base/memory.h"
 #include "box/box.h"
 
-#define MOST_SHOWN 4
-/* What the table shows of an equation and its formulation; a column of errors and one of orders each. */
-struct shown {
-    const char *name;
-    size_t offset; /* in facet_errors */
-};
-struct table_kind {
-    int n;
-    struct shown shown[MOST_SHOWN];
-};
-#define SHOW(name, member)                                                                                   \
-    { name, offsetof(facet_errors, member) }
-static const struct table_kind
-    diffusion = {4,
-                 {SHOW("u L2", u_L2), SHOW("q L2", q_L2), SHOW("u* L2", u_star_L2),
-                  SHOW("q* L2", q_star_L2)}},
-    symmetric = {3, {SHOW("stress L2", stress_L2), SHOW("u L2", u_L2), SHOW("trace L2", trace_L2)}},
-    gradient = {4, {SHOW("H L2", H_L2), SHOW("u L2", u_L2), SHOW("p L2", p_L2), SHOW("u* L2", u_star_L2)}};
-
 struct converge {
     const struct app_options *options;
     struct case_file *file;
@@ -42,25 +23,25 @@ struct converge {
     facet_errors coarse; /* of the next coarser mesh, same degree */
 };
 
-static const struct table_kind *kind_of(const struct case_file *file) {
-    if (file->equation == FACET_DIFFUSION) return &diffusion;
-    return file->options.formulation == FORMULATION_GRADIENT ? &gradient : &symmetric;
+/* What the table shows: a column of errors and one of orders each. */
+static const struct equation *equation_of(const struct case_file *file) {
+    return physics_entry(physics_of(file->equation), &file->options);
 }
 
-static double member(const facet_errors *errors, const struct shown *shown) {
+static double member(const facet_errors *errors, const struct equation_error *shown) {
     double value;
     memcpy(&value, (const char *)errors + shown->offset, sizeof value);
     return value;
 }
 
 static facet_status make_table(const struct case_file *file, struct table **table) {
-    const char *headers[4 + 2 * MOST_SHOWN] = {"degree", "refine", "cells", "unknowns"};
-    const struct table_kind *kind = kind_of(file);
-    for (int i = 0; i < kind->n; i++) {
-        headers[4 + 2 * i] = kind->shown[i].name;
+    const char *headers[4 + 2 * HDG_MOST_ERRORS] = {"degree", "refine", "cells", "unknowns"};
+    const struct equation *equation = equation_of(file);
+    for (int i = 0; i < equation->n_errors; i++) {
+        headers[4 + 2 * i] = equation->errors[i].name;
         headers[5 + 2 * i] = "rate";
     }
-    return table_create(4 + 2 * kind->n, headers, table);
+    return table_create(4 + 2 * equation->n_errors, headers, table);
 }
 
 static double order(double coarse, double fine) {
@@ -81,15 +62,15 @@ static facet_errors find_rates(const facet_errors *c, const facet_errors *f) {
 }
 
 static void add_row(struct converge *c, const struct run *run, int refine, const facet_errors *rates) {
-    const struct table_kind *kind = kind_of(run->file);
+    const struct equation *equation = equation_of(run->file);
     table_cell(c->table, "%d", run->degree);
     table_cell(c->table, "%d", refine);
     table_cell(c->table, "%d", run->mesh->n_cells);
     int64_t trace = run->report.trace_unknowns;
     table_cell(c->table, "%lld", (long long)(trace < 0 ? run->report.volume_unknowns : trace));
-    for (int i = 0; i < kind->n; i++) {
-        double error = member(&run->errors, &kind->shown[i]);
-        double observed = rates ? member(rates, &kind->shown[i]) : NAN;
+    for (int i = 0; i < equation->n_errors; i++) {
+        double error = member(&run->errors, &equation->errors[i]);
+        double observed = rates ? member(rates, &equation->errors[i]) : NAN;
         if (run->has_errors && error >= 0.0)
             table_cell(c->table, "%.3e", error);
         else
@@ -183,8 +164,7 @@ static facet_status check_request(const struct converge *c) {
         return base_fail(
             FACET_ERROR_INPUT,
             "%s: a table of errors needs the exact solution; add the key exact, for example exact: %s",
-            c->file->path,
-            c->file->equation == FACET_ELASTICITY ? "[sin(x)*y, x*cos(y)]" : "sin(pi*x)*sin(pi*y)");
+            c->file->path, physics_of(c->file->equation)->example);
     if (o->degree.last >= o->degree.first && (o->degree.first < 1 || o->degree.last > BOX_MAX_DEGREE))
         return base_fail(FACET_ERROR_INPUT, "--degree: degrees are 1 to %d, not %d:%d", BOX_MAX_DEGREE,
                          o->degree.first, o->degree.last);

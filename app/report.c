@@ -72,11 +72,10 @@ void report_header(const struct run *run, struct text *out) {
     text_printf(out, "mesh      %s (%s), %s", report_number_of(run->mesh->n_cells, "cell").text,
                 run->mesh->shape_text, report_number_of(run->mesh->n_faces, "face").text);
     text_printf(out, run->mesh->order > 1 ? ", geometry of order %d\n" : "\n", run->mesh->order);
-    int elastic = file->equation == FACET_ELASTICITY;
-    text_printf(out, "method    %s, %s%sdegree %d",
-                option_words[OPTION_DISCRETIZATION][file->options.discretization],
-                elastic ? option_words[OPTION_FORMULATION][file->options.formulation] : "",
-                elastic ? " formulation, " : "", run->degree);
+    text_printf(out, "method    %s, ", option_words[OPTION_DISCRETIZATION][file->options.discretization]);
+    if (physics_has_key(physics_of(file->equation), option_paths[OPTION_FORMULATION]))
+        text_printf(out, "%s formulation, ", option_words[OPTION_FORMULATION][file->options.formulation]);
+    text_printf(out, "degree %d", run->degree);
     if (run->solver && run->solver->operator_used != OPERATOR_MAPPED)
         text_printf(out, ", operator %s", run->report.operator_name);
     if (run->solver && run->report.trace_unknowns < 0)
@@ -210,7 +209,8 @@ void report_results(const struct run *run, struct text *out) {
         report_mismatch(&run->mismatch, out);
         if (run->report.conservation >= 0.0)
             text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest %s\n",
-                        run->report.conservation, run->file->equation == FACET_ELASTICITY ? "force" : "flux");
+                        run->report.conservation,
+                        physics_entry(physics_of(run->file->equation), &run->file->options)->conserved);
         if (run->has_errors) put_errors(&run->errors, out);
         put_values(run, out);
     }

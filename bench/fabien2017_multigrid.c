@@ -46,7 +46,7 @@ static facet_status discretize_anew(void *user, const struct trace_space *space,
     const struct field *const fields[1] = {conductivity};
     struct hdg_condition dirichlet = {.kind = HDG_DIRICHLET, .g = g, .part = "rest"};
     struct hdg_data data = {.mesh = mesh,
-                            .scheme = HDG_HYBRID,
+                            .equation = &equation_hybrid,
                             .n_regions = 1,
                             .conductivity = fields,
                             .tau = tau,

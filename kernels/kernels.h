@@ -20,11 +20,13 @@
 
 #define KERNEL_LANES 8
 
-/* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m. The batches of a colour are
+/* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m; or as many as `starts` says, n
+ * in all: face f has the unknowns starts[f] .. starts[f + 1] - 1 of the cell. The batches of a colour are
  * taken in runs of `run`, batches that follow each other in memory; two runs of one colour share no unknown,
  * so they may be worked on at the same time, the batches of a run one after another. */
 struct cell_plan {
     int n_faces, m;
+    const int *starts; /* n_faces + 1, on the host; NULL: m each */
     int64_t n_batches;
     int n_colours;
     int64_t run;                  /* >= 1; the last run of a colour may be shorter */
@@ -32,8 +34,12 @@ struct cell_plan {
     const int64_t *colour_batches;
     const int64_t *maps;  /* batch x n_faces x LANES: first unknown of a face, -1: none (counts as zero,
                              receives nothing) */
-    const void *matrices; /* batch x n (n + 1) / 2 x LANES numbers of the precision of the vectors */
+    const void *matrices; /* batch x (n (n + 1) / 2; of cell_apply_full n n, by rows) x LANES numbers of the
+                             precision of the vectors */
 };
+static inline int cell_plan_start(const struct cell_plan *plan, int face) {
+    return plan->starts != NULL ? plan->starts[face] : face * plan->m;
+}
 
 /* The trace matrix by faces. Row block r (a face) sums its panels; panel p couples it with the unknowns
  * columns[p]

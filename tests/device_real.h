@@ -157,10 +157,12 @@ static void NAME(run_block_smooth)(struct arena *a, int64_t n_blocks) {
     }
 }
 
-/* A ring of cells: cell c has the faces c and c+1 of the ring, and its own for the rest; even and odd batches
- * are the two colours. Some faces are left out. */
-static void NAME(run_cell_apply)(struct arena *a, int64_t size) {
-    int n_faces = 3 + (int)(size % 4), m = 1 + (int)(size % 9), n = n_faces * m;
+/* A ring of cells: cell c has the faces c and c+1 of the ring, and its own for the rest, of odd sizes with m
+ * or m / 2 unknowns; even and odd batches are the two colours. Some faces are left out. */
+static void NAME(cells)(struct arena *a, int64_t size, int full) {
+    int n_faces = 3 + (int)(size % 4), m = 1 + (int)(size % 9), starts[8] = {0};
+    for (int f = 0; f < n_faces; f++) starts[f + 1] = starts[f] + (size % 2 && f > 1 && f % 2 ? m / 2 : m);
+    int64_t n = starts[n_faces], n_entries = full ? n * n : n * (n + 1) / 2;
     int64_t n_batches = 2 * (1 + size % 7), n_cells = n_batches * L, n_unknowns = n_cells * n_faces * m;
     const int64_t colour_starts[3] = {0, n_batches / 2, n_batches};
     int64_t *maps = test_malloc((size_t)(n_cells * n_faces) * sizeof *maps),
@@ -174,16 +176,25 @@ static void NAME(run_cell_apply)(struct arena *a, int64_t size) {
         }
     struct cell_plan plan = {.n_faces = n_faces,
                              .m = m,
+                             .starts = size % 2 ? starts : NULL,
                              .n_batches = n_batches,
                              .n_colours = 2,
                              .run = device_cell_run(a->device, 1 << 18),
                              .colour_starts = colour_starts,
                              .colour_batches = put(a, batches, n_batches, sizeof *batches),
                              .maps = put(a, maps, n_cells * n_faces, sizeof *maps),
-                             .matrices = NAME(put_random)(a, n_cells * (n * (n + 1) / 2), 1)};
+                             .matrices = NAME(put_random)(a, n_cells * n_entries, 1)};
     REAL *x = NAME(put_random)(a, n_unknowns, 2), *y = NAME(put_random)(a, n_unknowns, 3);
-    device_cell_apply(a->device, PRECISION, &plan, x, y);
+    (full ? device_cell_apply_full : device_cell_apply)(a->device, PRECISION, &plan, x, y);
     NAME(take)(a, y, n_unknowns);
     test_free(maps);
     test_free(batches);
+}
+
+static void NAME(run_cell_apply)(struct arena *a, int64_t size) {
+    NAME(cells)(a, size, 0);
+}
+
+static void NAME(run_cell_apply_full)(struct arena *a, int64_t size) {
+    NAME(cells)(a, size, 1);
 }

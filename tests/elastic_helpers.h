@@ -17,12 +17,13 @@ struct body_condition {
 struct body {
     const struct facet_mesh *mesh;
     int degree;
-    enum hdg_formulation formulation;
+    int gradient; /* formulation */
     enum hdg_plane plane;
     const char *mu, *lambda; /* NULL: 1 */
     const char *exact[3], *source[3];
     const char *tau, *device;
     double tau_hat;
+    struct trace_extras extras;
     struct body_condition conditions[7]; /* ends with one without a part; other parts are fixed, exact */
 };
 struct answer {
@@ -95,8 +96,7 @@ static inline facet_status body_describe(const struct body *b, struct answer *a)
         a->face_condition[f] = b->mesh->face_cells[2 * f + 1] < 0 ? n : -1;
     for (int k = 0; k < n; k++) TRY(body_condition(b, k, a));
     a->data = (struct hdg_data){.mesh = b->mesh,
-                                .scheme = HDG_ELASTIC,
-                                .formulation = b->formulation,
+                                .equation = b->gradient ? &equation_gradient : &equation_symmetric,
                                 .plane = b->plane,
                                 .n_regions = 1,
                                 .mu = &a->moduli[0],
@@ -106,7 +106,8 @@ static inline facet_status body_describe(const struct body *b, struct answer *a)
                                 .tau = a->tau,
                                 .tau_hat = b->tau_hat,
                                 .conditions = a->conditions,
-                                .face_condition = a->face_condition};
+                                .face_condition = a->face_condition,
+                                .extras = b->extras};
 done:
     return status;
 }
@@ -168,7 +169,7 @@ static inline facet_status body_try(const struct body *b, struct answer *a) {
     if (system.n_free > 0) TRY(body_trace(a));
     hdg_set_trace(a->hdg, a->x, &a->solution);
     TRY(hdg_recover(a->hdg, &a->solution));
-    if (b->formulation == HDG_GRADIENT) TRY(hdg_postprocess(a->hdg, &a->solution));
+    if (b->gradient) TRY(hdg_postprocess(a->hdg, &a->solution));
     if (b->exact[0] != NULL) TRY(hdg_measure_errors(a->hdg, &a->solution, &a->errors));
     TRY(hdg_conservation(a->hdg, &a->solution, &a->conservation));
 done:

@@ -9,8 +9,7 @@ static inline void at_least(const char *what, const struct body *b, double coars
     double found = log2(coarse / fine);
     if (!(found >= order))
         fail_msg("%s, degree %d, formulation %d, lambda %s: %s has order %.2f (%.2e, %.2e), not %.2f",
-                 b->mesh->shape_text, b->degree, (int)b->formulation, b->lambda, what, found, coarse, fine,
-                 order);
+                 b->mesh->shape_text, b->degree, b->gradient, b->lambda, what, found, coarse, fine, order);
 }
 
 /* Both formulations at lambda = mu and 1e6 mu, from n to 2 n cells per direction of a straight or curved
@@ -31,7 +30,7 @@ static inline void elastic_orders(const char *shape, int degree, int curved, int
         for (int stiff = 0; stiff < 2; stiff++) {
             struct hdg_errors e[2];
             struct body b = {.degree = degree,
-                             .formulation = gradient ? HDG_GRADIENT : HDG_SYMMETRIC,
+                             .gradient = gradient,
                              .lambda = stiff ? "1e6" : "1",
                              .exact = {u[0], u[1], u[2]},
                              .conditions = {{.part = "xmax", .kind = gradient ? "natural" : "traction"},

@@ -461,7 +461,7 @@ static void fluxes_and_means_are_those_of_u(void **state) {
             hdg_mean_trace(s.solver->hdg, &s.solver->solution, b, c, &trace);
             assert_true(trace > 1 && trace < 4);
         }
-    refused(facet_solver_evaluate(s.solver, "u_star", 1, x, value), FACET_ERROR_INPUT, "method: hdg");
+    refused(facet_solver_evaluate(s.solver, "u_star", 1, x, value), FACET_ERROR_INPUT, "discretization hdg");
     refused(hdg_postprocess(s.solver->hdg, &s.solver->solution), FACET_ERROR_INPUT, "post-processing");
     release(&s);
     mesh_destroy(&mesh);

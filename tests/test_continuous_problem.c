@@ -354,7 +354,7 @@ static void bad_problems_are_refused(void **state) {
     ok(facet_solver_solve(m.solver, NULL, NULL));
     double value;
     refused(facet_solver_evaluate(m.solver, "u_star", 1, (const double[]){0.5, 0.5}, &value),
-            FACET_ERROR_INPUT, "continuous method has u and q");
+            FACET_ERROR_INPUT, "continuous has u and q");
     refused(facet_solver_write(m.solver, "unused.vtu", "trace"), FACET_ERROR_INPUT, "no trace");
     m.options.max_iterations = 1;
     ok(make_solver(&m));

@@ -57,15 +57,21 @@ static void check_smooth_single(int64_t n_blocks, const int64_t *first, const in
     base_free(&t);
 }
 
+static void multiply_cells(const struct kernels *table, enum precision precision, int full,
+                           const struct cell_plan *plan, const void *x, void *y) {
+    (full ? table->cell_apply_full : table->cell_apply)[precision](plan, x, y);
+}
+
 /* The product in single precision: simd against ref, and ref against the double one. */
-static void check_cells_single(struct cell_plan plan, int64_t n_values, int64_t n_unknowns, const double *x) {
+static void check_cells_single(struct cell_plan plan, int full, int64_t n_values, int64_t n_unknowns,
+                               const double *x) {
     double *y = randoms(n_unknowns, 3);
     float *K = rounded(n_values, plan.matrices), *xs = rounded(n_unknowns, x), *ys = rounded(n_unknowns, y),
           *zs = rounded(n_unknowns, y);
-    kernels_ref()->cell_apply[F64](&plan, x, y);
+    multiply_cells(kernels_ref(), F64, full, &plan, x, y);
     plan.matrices = K;
-    kernels_ref()->cell_apply[F32](&plan, xs, ys);
-    kernels_simd()->cell_apply[F32](&plan, xs, zs);
+    multiply_cells(kernels_ref(), F32, full, &plan, xs, ys);
+    multiply_cells(kernels_simd(), F32, full, &plan, xs, zs);
     same_single(n_unknowns, ys, zs, 1e-5);
     for (int64_t i = 0; i < n_unknowns; i++) near(ys[i], y[i], 1e-5 * (1 + fabs(y[i])));
     float *arrays[] = {K, xs, ys, zs};
@@ -123,11 +129,14 @@ static void smoother_steps(void **state) {
 }
 
 /* A ring of cells with n_faces faces: cell c has faces c and c+1 of the ring, and its own for the rest. Even
- * batches are one colour, odd ones the other; their number is even. Some faces are left out. */
-static void check_cells(int n_faces, int m, int64_t n_batches, int64_t run) {
-    int64_t n_cells = n_batches * L, n_unknowns = n_cells * n_faces * m, *maps, *batches;
-    int n = n_faces * m;
-    const int64_t colour_starts[3] = {0, n_batches / 2, n_batches};
+ * batches are one colour, odd ones the other; their number is even. Some faces are left out. Faces have m
+ * unknowns, or (uneven) their own number of them; matrices are symmetric or full. */
+static void check_cells(int n_faces, int m, int uneven, int full, int64_t n_batches, int64_t run) {
+    int64_t n_cells = n_batches * L, n_unknowns = n_cells * n_faces * (m + 6), *maps, *batches;
+    int64_t colour_starts[3] = {0, n_batches / 2, n_batches};
+    int starts[8] = {0};
+    for (int f = 0; f < n_faces; f++) starts[f + 1] = starts[f] + m + (uneven && f > 1 ? (3 * f + m) % 7 : 0);
+    int64_t n = starts[n_faces], n_values = n_batches * (full ? n * n : n * (n + 1) / 2) * L;
     ok(ALLOC(maps, n_batches * n_faces * L));
     ok(ALLOC(batches, n_batches));
     for (int64_t b = 0; b < n_batches; b++)
@@ -135,15 +144,24 @@ static void check_cells(int n_faces, int m, int64_t n_batches, int64_t run) {
     for (int64_t c = 0; c < n_cells; c++)
         for (int f = 0; f < n_faces; f++) {
             int64_t face = f < 2 ? (c + f) % n_cells : n_cells + c * (n_faces - 2) + f - 2;
-            maps[(c / L * n_faces + f) * L + c % L] = (c + 3 * f) % 11 == 0 ? -1 : face * m;
+            maps[(c / L * n_faces + f) * L + c % L] = (c + 3 * f) % 11 == 0 ? -1 : face * (m + 6);
         }
-    double *K = randoms(n_batches * (n * (n + 1) / 2) * L, 1), *x = randoms(n_unknowns, 2),
-           *y = randoms(n_unknowns, 3), *z = copy_of(n_unknowns, y);
-    struct cell_plan plan = {n_faces, m, n_batches, 2, run, colour_starts, batches, maps, K};
-    kernels_ref()->cell_apply[F64](&plan, x, y);
-    kernels_simd()->cell_apply[F64](&plan, x, z);
+    double *K = randoms(n_values, 1), *x = randoms(n_unknowns, 2), *y = randoms(n_unknowns, 3),
+           *z = copy_of(n_unknowns, y);
+    struct cell_plan plan = {.n_faces = n_faces,
+                             .m = m,
+                             .starts = uneven ? starts : NULL,
+                             .n_batches = n_batches,
+                             .n_colours = 2,
+                             .run = run,
+                             .colour_starts = colour_starts,
+                             .colour_batches = batches,
+                             .maps = maps,
+                             .matrices = K};
+    multiply_cells(kernels_ref(), F64, full, &plan, x, y);
+    multiply_cells(kernels_simd(), F64, full, &plan, x, z);
     same(n_unknowns, y, z, 1e-13);
-    check_cells_single(plan, n_batches * (n * (n + 1) / 2) * L, n_unknowns, x);
+    check_cells_single(plan, full, n_values, n_unknowns, x);
     double *arrays[] = {K, x, y, z};
     for (int i = 0; i < 4; i++) base_free(&arrays[i]);
     base_free(&maps);
@@ -155,7 +173,9 @@ static void cell_products(void **state) {
     for (int threads = 1; threads <= 3; threads++) {
         base_set_threads(threads);
         for (int m = 1; m <= 17; m += 2)
-            for (int n_faces = 3; n_faces <= 6; n_faces++) check_cells(n_faces, m, m < 8 ? 20 : 4, 1 + m % 3);
+            for (int n_faces = 3; n_faces <= 6; n_faces++)
+                for (int kind = 0; kind < 4; kind++)
+                    check_cells(n_faces, m, kind & 1, kind / 2, m < 8 ? 20 : 4, 1 + m % 3);
     }
     base_set_threads(0);
 }

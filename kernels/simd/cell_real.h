@@ -30,15 +30,19 @@ INLINE void NAME(scatter_some)(int n, const int64_t *map, const LANE *local, REA
     }
 }
 
-INLINE void NAME(gather)(int n_faces, int m, const int64_t *map, const REAL *x, LANE *local) {
-    for (int f = 0; f < n_faces; f++, map += L, local += m)
-        for (int i = 0; i < m; i += L) NAME(gather_some)(m - i, map, x + i, local + i);
+INLINE void NAME(gather)(const struct cell_plan *plan, const int64_t *map, const REAL *x, LANE *local) {
+    for (int f = 0; f < plan->n_faces; f++, map += L) {
+        int first = cell_plan_start(plan, f), m = cell_plan_start(plan, f + 1) - first;
+        for (int i = 0; i < m; i += L) NAME(gather_some)(m - i, map, x + i, local + first + i);
+    }
 }
 
 /* Lanes added to unknowns. */
-INLINE void NAME(scatter)(int n_faces, int m, const int64_t *map, const LANE *local, REAL *y) {
-    for (int f = 0; f < n_faces; f++, map += L, local += m)
-        for (int i = 0; i < m; i += L) NAME(scatter_some)(m - i, map, local + i, y + i);
+INLINE void NAME(scatter)(const struct cell_plan *plan, const int64_t *map, const LANE *local, REAL *y) {
+    for (int f = 0; f < plan->n_faces; f++, map += L) {
+        int first = cell_plan_start(plan, f), m = cell_plan_start(plan, f + 1) - first;
+        for (int i = 0; i < m; i += L) NAME(scatter_some)(m - i, map, local + first + i, y + i);
+    }
 }
 
 /* Both uses of every entry of one triangle, row after row: only where memory is read in strictly ascending
@@ -64,26 +68,60 @@ INLINE void NAME(symmetric_product)(int n, const LANE *K, const LANE *x, LANE *y
     }
 }
 
+INLINE void NAME(full_product)(int n, const LANE *K, const LANE *x, LANE *y) {
+    for (int i = 0; i < n; i++, K += n) {
+        LANE even = {0}, odd = {0};
+        int j = 0;
+        for (; j + 2 <= n; j += 2) {
+            even += K[j] * x[j];
+            odd += K[j + 1] * x[j + 1];
+        }
+        y[i] = j < n ? even + odd + K[j] * x[j] : even + odd;
+    }
+}
+
 /* Batches begin .. end-1 of the list. */
-static void NAME(take_run)(const struct cell_plan *plan, int64_t begin, int64_t end, const REAL *x, REAL *y) {
-    int n_faces = plan->n_faces, m = plan->m, n = n_faces * m;
-    int64_t size = (int64_t)n * (n + 1) / 2;
+INLINE void NAME(take_run)(const struct cell_plan *plan, int full, int64_t begin, int64_t end, const REAL *x,
+                           REAL *y) {
+    int n_faces = plan->n_faces, n = cell_plan_start(plan, n_faces);
+    int64_t size = full ? (int64_t)n * n : (int64_t)n * (n + 1) / 2;
     LANE in[MAX_TRACE + L], out[MAX_TRACE + L];
     for (int64_t b = begin; b < end; b++) {
         int64_t batch = plan->colour_batches[b];
         const int64_t *map = plan->maps + batch * n_faces * L;
-        NAME(gather)(n_faces, m, map, x, in);
-        NAME(symmetric_product)(n, (const LANE *)plan->matrices + batch * size, in, out);
-        NAME(scatter)(n_faces, m, map, out, y);
+        const LANE *K = (const LANE *)plan->matrices + batch * size;
+        NAME(gather)(plan, map, x, in);
+        if (full)
+            NAME(full_product)(n, K, in, out);
+        else
+            NAME(symmetric_product)(n, K, in, out);
+        NAME(scatter)(plan, map, out, y);
     }
 }
+static void NAME(take_symmetric)(const struct cell_plan *plan, int64_t begin, int64_t end, const REAL *x,
+                                 REAL *y) {
+    NAME(take_run)(plan, 0, begin, end, x, y);
+}
+static void NAME(take_full)(const struct cell_plan *plan, int64_t begin, int64_t end, const REAL *x,
+                            REAL *y) {
+    NAME(take_run)(plan, 1, begin, end, x, y);
+}
 
-void NAME(cell_apply)(const struct cell_plan *plan, const REAL *x, REAL *y) {
+static void NAME(all_runs)(const struct cell_plan *plan, const REAL *x, REAL *y,
+                           void (*take)(const struct cell_plan *, int64_t, int64_t, const REAL *, REAL *)) {
 #pragma omp parallel num_threads(base_threads()) if (plan->n_batches > 8)
     for (int colour = 0; colour < plan->n_colours; colour++) { /* a barrier keeps colours apart */
         int64_t end = plan->colour_starts[colour + 1];
 #pragma omp for schedule(static)
         for (int64_t b = plan->colour_starts[colour]; b < end; b += plan->run)
-            NAME(take_run)(plan, b, b + plan->run < end ? b + plan->run : end, x, y);
+            take(plan, b, b + plan->run < end ? b + plan->run : end, x, y);
     }
+}
+
+void NAME(cell_apply)(const struct cell_plan *plan, const REAL *x, REAL *y) {
+    NAME(all_runs)(plan, x, y, NAME(take_symmetric));
+}
+
+void NAME(cell_apply_full)(const struct cell_plan *plan, const REAL *x, REAL *y) {
+    NAME(all_runs)(plan, x, y, NAME(take_full));
 }

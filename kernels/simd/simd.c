@@ -11,7 +11,7 @@ const struct kernels *kernels_simd(void) {
         /* clang-format off */
         BOTH(fill), BOTH(axpby), BOTH(multiply), BOTH(dot), BOTH(narrow), BOTH(widen), BOTH(add),
         ONE(put_entries), BOTH(csr_apply), BOTH(block_apply), BOTH(block_smooth),
-        BOTH(cell_apply), ONE(cell_run), BOTH(facet_sweep), ONE(facet_sweep_scratch),
+        BOTH(cell_apply), BOTH(cell_apply_full), ONE(cell_run), BOTH(facet_sweep), ONE(facet_sweep_scratch),
         ONE(condense_affine), ONE(condense_scratch), ONE(condense_sum), ONE(condense_sum_scratch),
         ONE(batch_load), ONE(batch_recover), ONE(affine_flux),
         BOTH(box_step), BOTH(box_residual), BOTH(box_prolong), BOTH(box_restrict),

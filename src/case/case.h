@@ -15,7 +15,7 @@
 
 #include "base/status.h"
 #include "expr/expr.h"
-#include "problem/options.h"
+#include "problem/physics.h"
 
 struct case_place {
     int line, column;    /* from 1; 0: from --set or a default */

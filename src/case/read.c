@@ -268,7 +268,7 @@ static void check_degree(struct reader *r, const struct tree_node *node) {
     int box = r->file->mesh.is_box && r->shape % 2 == 1; /* quad, hex */
     int mapped = r->file->options.operator== OPERATOR_MAPPED;
     if (!node || r->file->options.degree <= 16) return;
-    if (r->file->equation == FACET_ELASTICITY || !box || mapped)
+    if (!physics_of(r->file->equation)->entries[0]->on_boxes || !box || mapped)
         issues_add(r->issues, node,
                    "discretization.degree: must be at most 16%s; up to 32 it needs equation: diffusion on a "
                    "mesh.box of shape quad or hex, with operator: tensor",
@@ -282,14 +282,16 @@ static facet_status read_options(struct reader *r) {
     const struct tree_node *d = reader_get(root, "discretization"), *s = reader_get(root, "solver");
     struct options *o = &r->file->options;
     char sentence[OPTIONS_SENTENCE_BYTES];
-    int elastic = r->file->equation == FACET_ELASTICITY;
+    const struct physics *physics = physics_of(r->file->equation);
     for (int key = 0; key < OPTION_N_KEYS; key++) {
         const char *path = option_paths[key];
         nodes[key] = reader_get(path[0] == 'd' ? d : path[0] == 's' ? s : root, path);
         if (nodes[key]) o->words[key] = options_find((enum option_key)key, nodes[key]->text);
     }
-    o->has_formulation = elastic && nodes[OPTION_FORMULATION]; /* else the reader has spoken of them */
-    o->has_plane = elastic && nodes[OPTION_PLANE];
+    /* of keys that belong to another equation the reader has spoken */
+    o->has_formulation =
+        nodes[OPTION_FORMULATION] && physics_has_key(physics, option_paths[OPTION_FORMULATION]);
+    o->has_plane = nodes[OPTION_PLANE] && physics_has_key(physics, option_paths[OPTION_PLANE]);
     o->degree = reader_integer(d, "discretization.degree");
     o->postprocess = reader_boolean(d, "discretization.postprocess");
     o->smoother_degree = reader_integer(s, "solver.smoother_degree");

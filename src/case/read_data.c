@@ -239,15 +239,18 @@ done:
     return status;
 }
 
+static facet_status read_diffusion(struct reader *r) {
+    facet_status status = read_conductivity(r);
+    return status == FACET_OK ? read_expression(r, r->tree->root, "reaction", "", &r->file->reaction)
+                              : status;
+}
+
 facet_status reader_read_data(struct reader *r) {
+    static facet_status (*const read_coefficients[])(struct reader *) = {
+        [FACET_DIFFUSION] = read_diffusion, [FACET_ELASTICITY] = reader_read_material};
     facet_status status = FACET_OK;
     const struct tree_node *root = r->tree->root, *source = tree_find(root, "source");
-    if (r->file->equation == FACET_ELASTICITY) {
-        TRY(reader_read_material(r));
-    } else {
-        TRY(read_conductivity(r));
-        TRY(read_expression(r, root, "reaction", "", &r->file->reaction));
-    }
+    TRY(read_coefficients[r->file->equation](r));
     TRY(reader_read_vector(r, root, "source", "", 0, &r->file->source));
     TRY(reader_read_vector(r, root, "exact", "", 0, &r->file->exact));
     if (source && tree_find(root, "exact"))
@@ -275,20 +278,41 @@ facet_status reader_read_tau(struct reader *r, const struct tree_node *discretiz
 
 /* ------------------------------------------------------------------------------------------ boundary */
 
-/* Conditions of elasticity have no place in diffusion; their number. */
-static int refuse_mechanical(struct reader *r, const struct tree_node *item, int index) {
-    char prefix[NAME_BYTES];
-    snprintf(prefix, sizeof prefix, "boundary.%d.", index);
-    return reader_refuse_key(r, item, prefix, "displacement") +
-           reader_refuse_key(r, item, prefix, "traction") +
-           reader_refuse_key(r, item, prefix, "gradient_pressure");
+/* The condition of an item of `boundary` in diffusion. */
+static facet_status read_scalar_condition(struct reader *r, const struct tree_node *item, const char *name,
+                                          struct case_boundary *boundary) {
+    facet_status status = FACET_OK;
+    static const char *const rows[3] = {"boundary[].dirichlet", "boundary[].neumann", "boundary[].robin"};
+    int n = 0, n_foreign = reader_refuse_parts(r, item, name);
+    for (int i = 0; i < 3; i++) {
+        if (!tree_find(item, schema_key(schema_find(rows[i])))) continue;
+        n++;
+        boundary->condition = (enum case_condition)i;
+    }
+    if (n == 0 && n_foreign == 0)
+        issues_add(r->issues, item, "%s: needs a condition: dirichlet, neumann or robin", name);
+    else if (n > 1)
+        issues_add(r->issues, item, "%s: has %d conditions; keep one of dirichlet, neumann and robin", name,
+                   n);
+    if (n != 1) goto done;
+    if (boundary->condition == CASE_ROBIN) {
+        const struct tree_node *robin = reader_get(item, "boundary[].robin");
+        char inner[NAME_BYTES + 8];
+        snprintf(inner, sizeof inner, "%s.robin", name);
+        TRY(read_expression(r, robin, "boundary[].robin.a", inner, &boundary->a));
+        TRY(read_boundary_data(r, robin, "boundary[].robin.g", inner, &boundary->g));
+    } else {
+        TRY(read_boundary_data(r, item, rows[boundary->condition], name, &boundary->g));
+    }
+done:
+    return status;
 }
 
 static facet_status read_condition(struct reader *r, const struct tree_node *item, int index,
                                    struct case_boundary *boundary) {
-    facet_status status = FACET_OK;
-    static const char *const rows[3] = {"boundary[].dirichlet", "boundary[].neumann", "boundary[].robin"};
-    int n = 0, n_foreign;
+    static facet_status (*const read[])(struct reader *, const struct tree_node *, const char *,
+                                        struct case_boundary *) = {
+        [FACET_DIFFUSION] = read_scalar_condition, [FACET_ELASTICITY] = reader_read_mechanical};
     char name[NAME_BYTES];
     const struct tree_node *on = reader_get(item, "boundary[].on");
     snprintf(name, sizeof name, "boundary.%d", index);
@@ -300,32 +324,7 @@ static facet_status read_condition(struct reader *r, const struct tree_node *ite
         boundary->on = on->text;
         boundary->on_place = reader_place(on);
     }
-    if (r->file->equation == FACET_ELASTICITY) {
-        TRY(reader_read_mechanical(r, item, name, boundary));
-        goto done;
-    }
-    for (int i = 0; i < 3; i++) {
-        if (!tree_find(item, schema_key(schema_find(rows[i])))) continue;
-        n++;
-        boundary->condition = (enum case_condition)i;
-    }
-    n_foreign = refuse_mechanical(r, item, index);
-    if (n == 0 && n_foreign == 0)
-        issues_add(r->issues, item, "%s: needs a condition: dirichlet, neumann or robin", name);
-    else if (n > 1)
-        issues_add(r->issues, item, "%s: has %d conditions; keep one of dirichlet, neumann and robin", name,
-                   n);
-    if (n != 1) goto done;
-    if (boundary->condition == CASE_ROBIN) {
-        const struct tree_node *robin = reader_get(item, "boundary[].robin");
-        snprintf(name, sizeof name, "boundary.%d.robin", index);
-        TRY(read_expression(r, robin, "boundary[].robin.a", name, &boundary->a));
-        TRY(read_boundary_data(r, robin, "boundary[].robin.g", name, &boundary->g));
-    } else {
-        TRY(read_boundary_data(r, item, rows[boundary->condition], name, &boundary->g));
-    }
-done:
-    return status;
+    return read[r->file->equation](r, item, name, boundary);
 }
 
 /* Whether the box has such a side; one that it has not is refused by itself, and may stand for any. */

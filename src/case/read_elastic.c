@@ -14,29 +14,45 @@
 facet_equation reader_find_equation(const struct reader *r) {
     const struct tree_node *node = reader_get(r->tree->root, "equation");
     if (node) return (facet_equation)schema_word(schema_find("equation"), node->text);
-    return tree_find(r->tree->root, "material") ? FACET_ELASTICITY : FACET_DIFFUSION;
+    int guess = physics_count - 1; /* by a key that the others do not have */
+    while (guess > 0 && !tree_find(r->tree->root, physics_of((facet_equation)guess)->keys[0])) guess--;
+    return (facet_equation)guess;
 }
 
-int reader_refuse_key(struct reader *r, const struct tree_node *map, const char *prefix, const char *key) {
+/* Reports a key of another equation, if it is there; prefix: of its name. */
+static int refuse_key(struct reader *r, const struct tree_node *map, const char *prefix, const char *key,
+                      const struct physics *owner) {
     const struct tree_node *node = tree_find(map, key);
-    if (node)
-        issues_add(r->issues, node, "%s%s: belongs to equation: %s", prefix, key,
-                   r->file->equation == FACET_ELASTICITY ? "diffusion" : "elasticity");
+    if (node) issues_add(r->issues, node, "%s%s: belongs to equation: %s", prefix, key, owner->name);
     return node != NULL;
+}
+
+int reader_refuse_parts(struct reader *r, const struct tree_node *item, const char *name) {
+    char prefix[NAME_BYTES];
+    int n = 0;
+    snprintf(prefix, sizeof prefix, "%s.", name);
+    for (int e = 0; e < physics_count; e++) {
+        const struct physics *other = physics_of((facet_equation)e);
+        for (const char *const *key = other->parts; e != (int)r->file->equation && *key != NULL; key++)
+            n += refuse_key(r, item, prefix, *key, other);
+    }
+    return n;
 }
 
 void reader_check_equation(struct reader *r) {
     const struct tree_node *root = r->tree->root, *discretization = reader_get(root, "discretization");
     const struct tree_node *plane = tree_find(root, "plane");
-    if (r->file->equation == FACET_DIFFUSION) {
-        reader_refuse_key(r, root, "", "material");
-        reader_refuse_key(r, root, "", "plane");
-        reader_refuse_key(r, discretization, "discretization.", "formulation");
-        return;
+    static const char prefix[] = "discretization.";
+    size_t length = strlen(prefix);
+    for (int e = 0; e < physics_count; e++) {
+        const struct physics *other = physics_of((facet_equation)e);
+        for (const char *const *key = other->keys; e != (int)r->file->equation && *key != NULL; key++) {
+            int inside = strncmp(*key, prefix, length) == 0;
+            refuse_key(r, inside ? discretization : root, inside ? prefix : "", *key + (inside ? length : 0),
+                       other);
+        }
     }
-    reader_refuse_key(r, root, "", "conductivity");
-    reader_refuse_key(r, root, "", "reaction");
-    if (plane && r->dim == 3)
+    if (plane && r->dim == 3 && physics_has_key(physics_of(r->file->equation), "plane"))
         issues_add(r->issues, plane, "plane: belongs to 2D, but the box has 3 dimensions; remove it");
 }
 
@@ -169,17 +185,19 @@ facet_status reader_read_vector(struct reader *r, const struct tree_node *map, c
     struct reader_constant constant;
     char full[NAME_BYTES];
     const struct tree_node *node = reader_get(map, row);
-    int elastic = r->file->equation == FACET_ELASTICITY;
+    const struct physics *physics = physics_of(r->file->equation);
+    int is_vector = physics->entries[0]->is_vector;
     if (!node || node->kind == TREE_MAP) return FACET_OK;
     snprintf(full, sizeof full, "%s%s%s", name, *name ? "." : "", schema_key(schema_find(row)));
     out->place = reader_place(node);
-    if (node->kind == TREE_LIST && elastic) return read_components(r, node, full, boundary, out);
+    if (node->kind == TREE_LIST && is_vector) return read_components(r, node, full, boundary, out);
     if (node->kind == TREE_LIST) {
-        issues_add(r->issues, node, "%s: diffusion has one unknown; write an expression, not a list", full);
+        issues_add(r->issues, node, "%s: %s has one unknown; write an expression, not a list", full,
+                   physics->name);
         return FACET_OK;
     }
     out->n = 1;
-    if (!elastic) return reader_copy_expression(r, node, row, full, &out->texts[0], &constant);
+    if (!is_vector) return reader_copy_expression(r, node, row, full, &out->texts[0], &constant);
     if (!boundary || !reader_take_exact(r, node, full, &out->texts[0])) {
         out->n = 0;
         issues_add(r->issues, node, "%s: must be a list of %s%s, not \"%s\"", full,
@@ -218,13 +236,10 @@ static void check_components(struct reader *r, const struct tree_node *item, con
 
 facet_status reader_read_mechanical(struct reader *r, const struct tree_node *item, const char *name,
                                     struct case_boundary *boundary) {
-    static const char *const others[3] = {"dirichlet", "neumann", "robin"};
     facet_status status = FACET_OK;
-    char prefix[NAME_BYTES];
-    int foreign = 0, mechanical = tree_find(item, "displacement") || tree_find(item, "traction");
+    int foreign = reader_refuse_parts(r, item, name),
+        mechanical = tree_find(item, "displacement") || tree_find(item, "traction");
     const struct tree_node *pressure = tree_find(item, "gradient_pressure");
-    snprintf(prefix, sizeof prefix, "%s.", name);
-    for (int i = 0; i < 3; i++) foreign += reader_refuse_key(r, item, prefix, others[i]);
     boundary->condition = pressure ? CASE_GRADIENT_PRESSURE : CASE_MECHANICAL;
     if (pressure && mechanical)
         issues_add(r->issues, item,
@@ -233,7 +248,8 @@ facet_status reader_read_mechanical(struct reader *r, const struct tree_node *it
     else if (!pressure && !mechanical && !foreign)
         issues_add(r->issues, item, "%s: needs a condition: displacement, traction or gradient_pressure",
                    name);
-    if (pressure && r->file->options.formulation != FORMULATION_GRADIENT)
+    if (pressure && !(physics_entry(physics_of(r->file->equation), &r->file->options)->conditions &
+                      HDG_BIT(HDG_GRADIENT_PRESSURE)))
         issues_add(
             r->issues, pressure,
             "%s.gradient_pressure: belongs to discretization.formulation: gradient; for symmetric give "

@@ -7,70 +7,44 @@
 
 #define NAME_BYTES 64
 
-static int is_any_of(const char *word, const char *a, const char *b) {
-    return !strcmp(word, a) || !strcmp(word, b);
-}
-
-/* What a field is made of, and whose it is. */
-enum form { SCALAR, VECTOR, TENSOR };
-struct known_field {
-    const char *name;
-    enum form diffusion, elasticity;
-    int of_diffusion, of_elasticity, of_gradient; /* gradient: only of that formulation */
-};
-static const struct known_field known_fields[] = {
-    {"u", SCALAR, VECTOR, 1, 1, 0},         {"u_star", SCALAR, VECTOR, 1, 1, 1},
-    {"q", VECTOR, VECTOR, 1, 0, 0},         {"q_star", VECTOR, VECTOR, 1, 0, 0},
-    {"flux", SCALAR, SCALAR, 1, 0, 0},      {"H", TENSOR, TENSOR, 0, 1, 1},
-    {"p", SCALAR, SCALAR, 0, 1, 1},         {"stress", TENSOR, TENSOR, 0, 1, 0},
-    {"strain", TENSOR, TENSOR, 0, 1, 0},    {"von_mises", SCALAR, SCALAR, 0, 1, 0},
-    {"vorticity", SCALAR, VECTOR, 0, 1, 1}, {"traction", VECTOR, VECTOR, 0, 1, 0},
-};
-
-/* NULL for trace, error and cell, which every equation has. */
-static const struct known_field *find_known(const char *name) {
-    for (size_t i = 0; i < sizeof known_fields / sizeof known_fields[0]; i++)
-        if (!strcmp(name, known_fields[i].name)) return &known_fields[i];
-    return NULL;
-}
-
 /* In 2D the vorticity is a scalar; of a mesh file the dimension is not known here. */
-static enum form find_form(const struct reader *r, const struct known_field *known) {
-    if (!known) return SCALAR;
-    if (!strcmp(known->name, "vorticity") && r->dim == 2) return SCALAR;
-    return r->file->equation == FACET_ELASTICITY ? known->elasticity : known->diffusion;
+static enum hdg_form find_form(const struct reader *r, const char *name) {
+    const struct physics *physics = physics_of(r->file->equation);
+    int field = hdg_find_field(name), is_vector = physics->entries[0]->is_vector;
+    enum hdg_form form = field >= 0                            ? hdg_fields[field].form
+                         : strcmp(name, physics->through) == 0 ? HDG_AS_U
+                                                               : HDG_SCALAR;
+    if (form == HDG_AS_U) return is_vector ? HDG_VECTOR : HDG_SCALAR;
+    if (form == HDG_CURL) return r->dim == 2 ? HDG_SCALAR : HDG_VECTOR;
+    return form;
 }
 
-/* Fields of the other equation or formulation; returns 0 after an issue. */
+/* Fields of another equation, or of another way to write this one; returns 0 after an issue. */
 static int check_owner(struct reader *r, const struct tree_node *node, const char *name) {
-    const struct known_field *known = find_known(node->text);
-    int elastic = r->file->equation == FACET_ELASTICITY;
-    if (!known) return 1;
-    if (elastic ? !known->of_elasticity : !known->of_diffusion) {
-        issues_add(r->issues, node, "%s: %s belongs to equation: %s", name, node->text,
-                   elastic ? "diffusion" : "elasticity");
+    const struct physics *own = physics_of(r->file->equation), *owner = physics_of_field(own, node->text);
+    int field = hdg_find_field(node->text);
+    char instead[192];
+    if (owner == NULL) return 1; /* trace, error and cell, which every equation has */
+    if (owner != own) {
+        issues_add(r->issues, node, "%s: %s belongs to equation: %s", name, node->text, owner->name);
         return 0;
     }
-    if (elastic && known->of_gradient && r->file->options.formulation != FORMULATION_GRADIENT) {
-        issues_add(r->issues, node, "%s: %s belongs to discretization.formulation: gradient%s", name,
-                   node->text,
-                   strcmp(node->text, "u_star") == 0 ? "; u of symmetric has that order itself" : "");
-        return 0;
-    }
-    return 1;
+    if (field < 0 || equation_has_field(physics_entry(own, &r->file->options), (enum hdg_field)field))
+        return 1;
+    const char *word =
+        physics_elsewhere(own, &r->file->options, (enum hdg_field)field, instead, sizeof instead);
+    issues_add(r->issues, node, "%s: %s belongs to %s: %s%s", name, node->text, option_paths[own->chosen_by],
+               word, instead);
+    return 0;
 }
 
 /* Fields that exist only under conditions. */
 static void check_field(struct reader *r, const struct tree_node *node, const char *name) {
-    int method = r->file->options.discretization;
-    int star = is_any_of(node->text, "u_star", "q_star");
+    int method = r->file->options.discretization, field = hdg_find_field(node->text);
     if (!check_owner(r, node, name)) return;
-    if (star && method != DISCRETIZATION_HDG)
-        issues_add(r->issues, node, "%s: %s belongs to discretization.method: hdg; %s has u and q", name,
-                   node->text, option_words[OPTION_DISCRETIZATION][method]);
-    else if (method == DISCRETIZATION_CONTINUOUS && !strcmp(node->text, "trace"))
+    if (method == DISCRETIZATION_CONTINUOUS && !strcmp(node->text, "trace"))
         issues_add(r->issues, node, "%s: trace belongs to discretization.method: hdg and condensed", name);
-    else if (star && !r->file->options.postprocess)
+    else if (field >= 0 && hdg_fields[field].star && !r->file->options.postprocess)
         issues_add(r->issues, node, "%s: %s needs discretization.postprocess: true", name, node->text);
     if (!strcmp(node->text, "error") && !tree_find(r->tree->root, "exact"))
         issues_add(r->issues, node, "%s: error needs an exact solution", name);
@@ -150,29 +124,28 @@ static void need_key(struct value_reader *v, const char *key, int allowed, const
 /* One letter for a vector, two for a tensor, none for a scalar. */
 static void check_component(struct value_reader *v, const struct tree_node *field,
                             const struct tree_node *component) {
-    const struct known_field *known = find_known(field->text);
-    enum form form = find_form(v->r, known);
-    if (form == SCALAR)
+    enum hdg_form form = find_form(v->r, field->text);
+    if (form == HDG_SCALAR)
         issues_add(v->r->issues, component, "%s.component: %s is a scalar; remove the component", v->name,
                    field->text);
-    else if ((form == TENSOR) != (component->text[1] != '\0'))
+    else if ((form == HDG_TENSOR) != (component->text[1] != '\0'))
         issues_add(v->r->issues, component, "%s.component: %s is a %s; its components are %s", v->name,
-                   field->text, form == TENSOR ? "tensor" : "vector",
-                   form == TENSOR ? "xx, xy, ..." : "x, y, z");
+                   field->text, form == HDG_TENSOR ? "tensor" : "vector",
+                   form == HDG_TENSOR ? "xx, xy, ..." : "x, y, z");
 }
 
 /* flux and traction live on a part of the boundary. */
 static void check_through(struct value_reader *v, const struct tree_node *field) {
-    int traction = !strcmp(field->text, "traction");
-    if (!traction && strcmp(field->text, "flux") != 0) return;
+    const struct physics *physics = physics_of(v->r->file->equation);
+    if (strcmp(field->text, physics->through) != 0) return;
     if (v->value->take == CASE_ALONG || v->value->take == CASE_AT)
         issues_add(v->r->issues, field, "%s.field: %s is %s on a part of the boundary; it needs take and on",
-                   v->name, field->text, traction ? "sigma n" : "q . n");
+                   v->name, field->text, physics->through_formula);
     else if (!tree_find(v->item, "on"))
         issues_add(v->r->issues, v->item, "%s: %s needs on, the part of the boundary it %s", v->name,
-                   field->text, traction ? "acts upon" : "goes through");
-    else if (traction && v->value->take != CASE_INTEGRAL && v->value->take != CASE_MEAN)
-        issues_add(v->r->issues, field, "%s.field: traction has an integral or a mean only", v->name);
+                   field->text, physics->through_verb);
+    else if (v->value->take != CASE_INTEGRAL && v->value->take != CASE_MEAN)
+        issues_add(v->r->issues, field, "%s.field: %s has an integral or a mean only", v->name, field->text);
 }
 
 /* What the kind of value and the field allow together. */

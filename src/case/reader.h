@@ -48,8 +48,8 @@ facet_status reader_read_tau(struct reader *r, const struct tree_node *discretiz
 /* read_elastic.c: which equation the case means, also when the key is wrong; keys of the other one. */
 facet_equation reader_find_equation(const struct reader *r);
 void reader_check_equation(struct reader *r);
-/* Reports a key that belongs to the other equation, if it is there; prefix: of its name. */
-int reader_refuse_key(struct reader *r, const struct tree_node *map, const char *prefix, const char *key);
+/* Reports conditions of a part that belong to another equation; their number. name: of the part. */
+int reader_refuse_parts(struct reader *r, const struct tree_node *item, const char *name);
 facet_status reader_read_material(struct reader *r);
 /* A value with as many components as the equation has unknowns, if the key is there. name: of the map that
  * holds it ("": the file). Boundary data may be the word exact, as a whole or by components. */

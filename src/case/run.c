@@ -275,7 +275,7 @@ static facet_status set_function(facet_problem *problem, const struct case_vecto
                                  facet_status (*set_vector)(facet_problem *, int, const char *const *)) {
     const char *texts[3];
     if (vector->n == 0) return FACET_OK;
-    if (problem->data.equation == FACET_DIFFUSION) return set(problem, vector->texts[0].text);
+    if (!problem->data.physics->entries[0]->is_vector) return set(problem, vector->texts[0].text);
     return set_vector(problem, spread(problem, vector, texts), texts);
 }
 

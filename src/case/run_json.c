@@ -145,7 +145,7 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     json_integer(json, "threads", facet_context_threads(run->context));
     json_integer(json, "dimension", run->mesh->dim);
     json_string(json, "method", option_words[OPTION_DISCRETIZATION][run->file->options.discretization]);
-    json_string(json, "equation", run->file->equation == FACET_ELASTICITY ? "elasticity" : "diffusion");
+    json_string(json, "equation", physics_of(run->file->equation)->name);
     json_integer(json, "degree", run->degree);
     json_object_begin(json, "mesh");
     json_integer(json, "cells", run->mesh->n_cells);

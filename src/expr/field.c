@@ -233,7 +233,12 @@ facet_status field_eval_on(const struct field *field, int n_points, int dim, con
                            const double *normals, double *values) {
     facet_status status = FACET_OK;
     double *unit = NULL;
-    if (wants_normal(field)) {
+    int wants = wants_normal(field);
+    if (wants && normals == NULL && !field->function)
+        FAIL(FACET_ERROR_INPUT,
+             "the normal is not known at corners and edges, where the condensed method needs the "
+             "values that u has on the boundary");
+    if (wants && normals != NULL) {
         TRY(ALLOC(unit, (int64_t)n_points * dim));
         for (int64_t i = 0; i < n_points; i++) {
             const double *normal = normals + i * step;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/diffusion.h"
 
 /* Reference matrices on the host, before they go to the device. */
 struct host_tables {
@@ -142,7 +143,7 @@ static facet_status affine_tau(struct local *l, int face, double length, double 
         double area = length * shape_measure(shape_face_shape(b->shape, face));
         l->heights[face] = det * shape_measure(b->shape) / area * (shape_is_simplex(b->shape) ? dim : 1);
     }
-    return local_tau(l, face, 1, l->geometry.x, tau);
+    return diffusion_tau(l, face, 0.0, 1, l->geometry.x, tau);
 }
 
 /* C = det J J^-T: its columns are normal to those of J. Returns det J. */

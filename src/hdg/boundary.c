@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/elastic.h"
+#include "hdg/local.h"
 
 int local_enter_face(struct local *l, int32_t face) {
     const struct facet_mesh *mesh = l->hdg->data.mesh;
@@ -33,32 +33,6 @@ void local_face_mass(int n, int m, const double *psi, int dim, const double *nor
     }
 }
 
-facet_status local_condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
-                                    const double *normal, double *g) {
-    facet_status status = FACET_OK;
-    const struct hdg_data *data = &l->hdg->data;
-    int dim = data->mesh->dim;
-    if (data->scheme == HDG_ELASTIC) return elastic_condition_values(l, c, n, x, normal, g);
-    if (c->g != NULL) {
-        TRY(field_eval_on(c->g, n, dim, x, dim, normal, g));
-        goto done;
-    }
-    if (c->kind == HDG_DIRICHLET) {
-        TRY(field_eval(data->exact, n, dim, x, g));
-        goto done;
-    }
-    TRY(local_exact_flux(l, local_region(data, l->block, l->cell), n, x, normal, g));
-    for (int q = 0; q < n; q++) g[q] /= local_norm(dim, normal + q * dim); /* they come with their areas */
-    if (c->kind == HDG_ROBIN) {
-        double *u = l->jets, *a = u + n;
-        TRY(field_eval(data->exact, n, dim, x, u));
-        TRY(field_eval_on(c->a, n, dim, x, dim, normal, a));
-        for (int q = 0; q < n; q++) g[q] += a[q] * u[q];
-    }
-done:
-    return base_wrap(status, "boundary condition on '%s'", c->part);
-}
-
 /* Rules with weights of both signs (fabien2019's) carry the sign in the normals. */
 static double sign(const struct hdg_face_table *table, int q) {
     return table->rule.w[q] < 0.0 ? -1.0 : 1.0;
@@ -71,6 +45,20 @@ const struct hdg_face_table *local_place_face(struct local *l, int32_t face) {
     hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
     for (int i = 0; i < table->rule.n * dim; i++) l->normal[i] *= sign(table, i / dim);
     return table;
+}
+
+void local_turn_values(const struct local *l, int face, int back, int n, double *values) {
+    const struct trace_space *trace = &l->hdg->trace;
+    const double *Q = trace_turn_of(trace, l->block, l->cell, face);
+    int nc = trace->n_components;
+    for (double *v = values; Q != NULL && v < values + n * nc; v += nc) {
+        double old[3];
+        for (int c = 0; c < nc; c++) old[c] = v[c];
+        for (int c = 0; c < nc; c++) {
+            v[c] = 0.0;
+            for (int d = 0; d < nc; d++) v[c] += Q[back ? d * nc + c : c * nc + d] * old[d];
+        }
+    }
 }
 
 void local_component_moments(struct local *l, const struct hdg_face_table *table, const double *values, int a,
@@ -103,6 +91,7 @@ static facet_status boundary_face(struct local *l, int32_t face, void *user) {
     int64_t first = h->trace.face_free[face];
     double *moments = l->vector;
     TRY(local_condition_values(l, c, table->rule.n, l->x, l->normal, l->values));
+    local_turn_values(l, h->data.mesh->face_locals[2 * (int64_t)face], 1, table->rule.n, l->values);
     for (int a = 0; a < h->trace.n_components; a++) {
         local_component_moments(l, table, l->values, a, moments);
         if (c->kind == HDG_MECHANICAL ? !c->fixed[a] : c->kind != HDG_DIRICHLET) {
@@ -110,7 +99,7 @@ static facet_status boundary_face(struct local *l, int32_t face, void *user) {
             continue;
         }
         TRY(local_project(l, table, face, 1, moments));
-        double *to = first >= 0 ? h->elastic->values + first : h->eliminated + h->trace.face_first[face];
+        double *to = first >= 0 ? h->held + first : h->eliminated + h->trace.face_first[face];
         memcpy(to + a * m, moments, (size_t)m * sizeof *moments);
         for (int i = 0; i < m && first >= 0; i++) h->trace.fixed[first + a * m + i] = 1;
     }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/elastic.h"
+#include "hdg/local.h"
 
 struct check_job {
     double *totals[MESH_MAX_BLOCKS]; /* see local_check_balance */
@@ -143,7 +143,7 @@ static int has_no_hold(const struct hdg *h) {
         int32_t c = h->data.face_condition[f];
         if (c >= 0 && h->data.conditions[c].kind != HDG_NEUMANN) return 0;
     }
-    return h->data.scheme != HDG_ELASTIC;
+    return h->data.equation->floats;
 }
 
 facet_status hdg_check_data(const struct hdg *h, struct hdg_mismatch *mismatch) {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "hdg/elastic.h"
+#include "hdg/local.h"
 
 facet_status local_refuse(const char *name, const char *rule, double value, int dim, const double *x) {
     char place[96];
@@ -84,35 +84,10 @@ facet_status local_reaction(const struct hdg_data *data, int n, const double *x,
     return FACET_OK;
 }
 
-/* f = lambda u - sum_ab (d_a K_ab d_b u + K_ab d_ab u). jets: 1 + dim + dim*dim of u, then 1 + dim of K_ab,
- * per point. */
-static facet_status exact_source(struct local *l, int32_t region, int n, const double *x, double *f) {
-    facet_status status = FACET_OK;
-    const struct hdg_data *data = &l->hdg->data;
-    const struct field *K = data->conductivity[region];
-    int dim = data->mesh->dim, scalar = field_n_components(K) == 1;
-    double *u = l->jets, *grad = u + n, *hessian = grad + n * dim, *k = hessian + n * dim * dim,
-           *k_grad = k + n;
-    TRY(field_eval_jet(data->exact, 0, n, dim, x, u, grad, hessian));
-    TRY(local_reaction(data, n, x, f));
-    for (int q = 0; q < n; q++) f[q] *= u[q];
-    for (int a = 0; a < dim; a++)
-        for (int b = 0; b < dim; b++) {
-            if (scalar && a != b) continue;
-            if (!scalar || a == 0)
-                TRY(field_eval_jet(K, scalar ? 0 : a * dim + b, n, dim, x, k, k_grad, NULL));
-            for (int q = 0; q < n; q++)
-                f[q] -= k_grad[q * dim + a] * grad[q * dim + b] + k[q] * hessian[(q * dim + a) * dim + b];
-        }
-done:
-    return status;
-}
-
 facet_status local_source(struct local *l, int32_t region, int n, const double *x, double *values) {
     const struct hdg_data *data = &l->hdg->data;
     if (data->exact != NULL)
-        return base_wrap(l->elastic != NULL ? elastic_exact_source(l, region, n, x, values)
-                                            : exact_source(l, region, n, x, values),
+        return base_wrap(data->equation->exact_source(l, region, n, x, values),
                          "source of the exact solution");
     if (data->source != NULL)
         return base_wrap(field_eval(data->source, n, data->mesh->dim, x, values), "source");
@@ -143,14 +118,5 @@ facet_status local_given_tau(const struct hdg_data *data, int n, const double *x
     if (status != FACET_OK) return base_wrap(status, "tau");
     for (int q = 0; q < n; q++)
         if (!(tau[q] > 0.0)) return local_refuse("tau", "be positive", tau[q], dim, x + q * dim);
-    return FACET_OK;
-}
-
-facet_status local_tau(struct local *l, int face, int n, const double *x, double *tau) {
-    const struct hdg_data *data = &l->hdg->data;
-    if (data->tau != NULL) return local_given_tau(data, n, x, tau);
-    double value =
-        data->tau_hat > 0.0 ? 2.0 * data->tau_hat / l->heights[face] : l->mean_K / l->hdg->space.length;
-    for (int q = 0; q < n; q++) tau[q] = value;
     return FACET_OK;
 }

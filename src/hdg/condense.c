@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/condensed.h"
-#include "hdg/elastic.h"
+#include "hdg/batch.h"
 
 #define FAST_BATCHES    256       /* of one call of the affine kernel */
 #define GENERAL_BATCHES 32        /* of one tile of cells that are condensed one by one, at most */
@@ -26,7 +25,6 @@ void hdg_destroy(struct hdg **hdg) {
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         device_free(h->device, &h->factors[b]);
         device_free(h->device, &h->U[b]);
-        batch_tables_destroy(h, b);
         base_free(&h->fast[b]);
         local_functions_destroy(&h->functions[b]);
     }
@@ -34,9 +32,9 @@ void hdg_destroy(struct hdg **hdg) {
     base_free(&h->eliminated);
     base_free(&h->lift);
     base_free(&h->boundary);
+    base_free(&h->held);
     trace_space_destroy(&h->trace);
-    condensed_destroy(h);
-    elastic_destroy(h);
+    if (h->data.equation->destroy != NULL) h->data.equation->destroy(h);
     hdg_space_destroy(&h->space);
     base_free(hdg);
 }
@@ -67,6 +65,7 @@ static int is_eliminated(const struct hdg_condition *c, int dim) {
 facet_status hdg_create(const struct device *device, const struct hdg_data *data, int degree,
                         hdg_rule_maker maker, const struct base_monitor *monitor, struct hdg **hdg) {
     facet_status status = FACET_OK;
+    const struct equation *equation = data->equation;
     uint8_t *eliminated = NULL;
     struct hdg *h;
     *hdg = NULL;
@@ -77,23 +76,19 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h->maker = maker != NULL ? maker : hdg_default_rule;
     h->device = device;
     TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
-    if (data->scheme == HDG_ELASTIC) TRY(elastic_create(h));
-    for (int b = 0; b < data->mesh->n_blocks; b++) TRY(local_functions_create(h, b));
-    for (int b = 0; b < data->mesh->n_blocks && data->scheme != HDG_ELASTIC; b++) TRY(batch_find_fast(h, b));
+    if (equation->create != NULL) TRY(equation->create(h));
+    for (int b = 0; b < data->mesh->n_blocks; b++) {
+        TRY(local_functions_create(h, b));
+        if (equation->is_fast) TRY(batch_find_fast(h, b));
+        h->n_eliminated[b] = equation_components(equation, data->mesh->dim) * h->functions[b].Nu;
+    }
     TRY(CALLOC(eliminated, data->mesh->n_faces));
     for (int32_t f = 0; f < data->mesh->n_faces; f++) {
         int32_t c = data->face_condition[f];
         eliminated[f] = c >= 0 && is_eliminated(&data->conditions[c], data->mesh->dim);
     }
-    if (data->scheme == HDG_CONDENSED) {
-        TRY(condensed_create(h, eliminated));
-        goto done;
-    }
-    TRY(trace_space_create(data->mesh, degree, h->elastic != NULL ? data->mesh->dim : 1, eliminated,
-                           &h->trace));
-    if (h->elastic != NULL) TRY(elastic_list_faces(h));
-    TRY(local_boundary_data(h));
-    for (int b = 0; b < data->mesh->n_blocks && h->elastic == NULL; b++) TRY(batch_tables_create(h, b));
+    TRY(equation->number(h, eliminated));
+    TRY(equation->boundary_data(h));
 done:
     base_free(&eliminated);
     if (status != FACET_OK) hdg_destroy(hdg);
@@ -117,24 +112,6 @@ void local_restore_sums(int n, int n_ones, int m, int first, double one, double 
         }
     for (int k = first; k < end; k += m)
         for (int j = first; j < end; j += m) K[k * n + j] -= total * w * w;
-}
-
-static facet_status restore_constants(struct local *l, const double *U, int ld, double *K) {
-    const struct hdg *h = l->hdg;
-    const struct hdg_block_space *b = &h->space.blocks[l->block];
-    int N = b->N, n = b->n_trace;
-    double *moments = l->vector, *sums = moments + N;
-    memset(moments, 0, (size_t)N * sizeof *moments);
-    if (h->data.reaction != NULL) {
-        facet_status status = local_reaction(&h->data, b->cell.n, l->geometry.x, l->values);
-        if (status != FACET_OK) return local_place(status, l);
-        for (int q = 0; q < b->cell.n; q++)
-            cblas_daxpy(N, l->geometry.wJ[q] * l->values[q], b->cell.phi + (int64_t)q * N, 1, moments, 1);
-    }
-    cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, U, ld, moments, 1, 0.0, sums, 1);
-    /* psi_0 is 1 over the root of the measure */
-    local_restore_sums(n, b->n_faces, b->m, 0, sqrt(shape_measure(shape_face_shape(b->shape, 0))), sums, K);
-    return FACET_OK;
 }
 
 facet_status local_eliminate(struct local *l, int N, int n, double *matrix) {
@@ -164,42 +141,6 @@ void local_store(const struct local *l, int N, int n, const double *matrix, doub
     }
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) K[(packed_size(i) + j) * TRACE_LANES] = matrix[i * n + j];
-}
-
-/* Factor, U and K_e of one cell, as derived in hdg.h: C = [S R; . H + G'A^-1 G] by one rank update, then
- * Cholesky. */
-static facet_status hybrid_cell(struct local *l, double *matrix, double *factor, double *U, double *K,
-                                double *largest_robin) {
-    facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
-    int dim = l->hdg->data.mesh->dim, N = b->N, n = b->n_trace, ld = N + n;
-    TRY(local_matrices(l));
-    TRY(local_factor_flux(l));
-    local_half_flux(l);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, ld, dim * N, 1.0, l->X, ld, 1.0, l->C, ld);
-    TRY(local_eliminate(l, N, n, matrix));
-    TRY(restore_constants(l, l->C + N, ld, matrix));
-    TRY(local_add_robin(l, matrix, largest_robin));
-    local_store(l, N, n, matrix, factor, U, K);
-done:
-    return status;
-}
-
-static int64_t hybrid_fast(const struct hdg *h, int block, int64_t n_batches, const double *coefficients,
-                           double *factor, double *U, double *K, double *scratch) {
-    return device_condense_affine(h->device, &h->tables[block], n_batches, coefficients, factor, U, K,
-                                  scratch);
-}
-
-static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c) {
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    *c = (struct condenser){.N = b->N,
-                            .n = b->n_trace,
-                            .n_coefficients = affine_layout(h->data.mesh->dim, b->n_faces).count,
-                            .n_scratch = device_condense_scratch(h->device, &h->tables[block]),
-                            .fill = batch_fill_hybrid,
-                            .fast = hybrid_fast,
-                            .cell = hybrid_cell};
 }
 
 /* What the cells of a batch gather. */
@@ -394,12 +335,7 @@ static facet_status condense_block(struct hdg *h, int block, int only) {
     struct condenser c;
     const struct mesh_block *cells = &h->data.mesh->blocks[block];
     int64_t n = h->matrices.n_batches[block];
-    if (h->data.scheme == HDG_CONDENSED)
-        condensed_condenser(h, block, &c);
-    else if (h->data.scheme == HDG_ELASTIC)
-        elastic_condenser(h, block, &c);
-    else
-        hybrid_condenser(h, block, &c);
+    h->data.equation->condenser(h, block, &c);
     struct tile t = {.n_factor = packed_size(c.N) * TRACE_LANES,
                      .n_U = (int64_t)c.N * c.n * TRACE_LANES,
                      .n_K = packed_size(c.n) * TRACE_LANES};
@@ -437,14 +373,12 @@ static facet_status condense(struct hdg *h, int only) {
         TRY(check_memory(h));
         TRY(trace_matrices_create(h->device, &h->trace, &h->matrices));
     }
-    if (h->elastic != NULL && h->elastic->moved != NULL)
-        memset(h->elastic->moved, 0, (size_t)h->trace.n_free * sizeof(double));
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
     if (only) h->volume = volume;
-    h->singular = h->data.scheme != HDG_ELASTIC && h->trace.n_free == h->trace.n_all &&
+    h->singular = h->data.equation->floats && h->trace.n_free == h->trace.n_all &&
                   h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
-    if (h->data.scheme == HDG_ELASTIC) TRY(elastic_finish_condense(h));
+    if (h->data.equation->finish_condense != NULL) TRY(h->data.equation->finish_condense(h));
 done:
     return status;
 }
@@ -455,13 +389,13 @@ facet_status hdg_condense(struct hdg *h) {
 
 facet_status hdg_renew_boundary(struct hdg *h, int matrices) {
     facet_status status = FACET_OK;
-    TRY(h->data.scheme == HDG_CONDENSED ? condensed_boundary_data(h) : local_boundary_data(h));
-    if (matrices || (h->elastic != NULL && h->elastic->moved != NULL)) {
+    TRY(h->data.equation->boundary_data(h));
+    if (matrices || h->trace.fixed != NULL) {
         TRY(condense(h, 1));
         goto done;
     }
     TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
-    if (h->elastic != NULL) TRY(elastic_finish_condense(h));
+    if (h->data.equation->finish_condense != NULL) TRY(h->data.equation->finish_condense(h));
 done:
     return status;
 }

@@ -150,7 +150,7 @@ static facet_status make_block(struct hdg *h, int block) {
     const struct hdg_block_space *b = &h->space.blocks[block];
     struct condensed_block *c = &h->condensed->blocks[block];
     int degree = h->space.degree, dim = h->data.mesh->dim, M = b->N;
-    c->N = modal_n_interior(b->shape, degree);
+    c->N = h->n_eliminated[block] = modal_n_interior(b->shape, degree);
     c->n = modal_n_boundary(b->shape, degree);
     TRY(ALLOC(c->phi, (int64_t)b->cell.n * M));
     TRY(ALLOC(c->grad, (int64_t)b->cell.n * M * dim));
@@ -168,14 +168,13 @@ done:
     return status;
 }
 
-facet_status condensed_create(struct hdg *h, const uint8_t *eliminated) {
+static facet_status number(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
     if (modal_n_interior(SHAPE_QUAD, h->space.degree) > MODAL_MAX_SHARED)
         FAIL(FACET_ERROR_INPUT, "the condensed method has no degree %d", h->space.degree);
     TRY(CALLOC(h->condensed, 1));
     TRY(continuous_space_create(h->data.mesh, h->space.degree, eliminated, &h->condensed->space, &h->trace));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(make_block(h, b));
-    TRY(condensed_boundary_data(h));
 done:
     return status;
 }
@@ -192,7 +191,7 @@ static void destroy_block(const struct hdg *h, struct condensed_block *c) {
     for (int i = 0; i < 2 * SHAPE_MAX_EDGES; i++) hdg_table_destroy(&c->edges.side[i / 2][i % 2]);
 }
 
-void condensed_destroy(struct hdg *h) {
+static void destroy(struct hdg *h) {
     if (h->condensed == NULL) return;
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) destroy_block(h, &h->condensed->blocks[b]);
     continuous_space_destroy(&h->condensed->space);
@@ -335,7 +334,7 @@ static int64_t run_fast(const struct hdg *h, int block, int64_t n_batches, const
                                U, K, scratch);
 }
 
-void condensed_condenser(const struct hdg *h, int block, struct condenser *condenser) {
+static void condenser_of(const struct hdg *h, int block, struct condenser *condenser) {
     const struct condensed_block *c = &h->condensed->blocks[block];
     *condenser = (struct condenser){.N = c->N, .n = c->n, .cell = condense_cell};
     if (h->data.mesh->dim != 2) return; /* frames change more than signs there */
@@ -347,8 +346,9 @@ void condensed_condenser(const struct hdg *h, int block, struct condenser *conde
 
 /* ------------------------------------------------------------------------------------------ vectors */
 
-void condensed_split_load(const struct hdg *h, int block, int32_t cell, const double *load, double *interior,
-                          double *boundary) {
+/* (f, phi) of the orthonormal basis becomes those of the modes, in the frames. */
+static void split_load(const struct hdg *h, int block, int32_t cell, const double *load, double *interior,
+                       double *boundary) {
     const struct condensed_block *c = &h->condensed->blocks[block];
     int M = c->N + c->n;
     for (int i = 0; i < M; i++) {
@@ -361,10 +361,59 @@ void condensed_split_load(const struct hdg *h, int block, int32_t cell, const do
     turn(h, block, cell, 0, 1, TRACE_LANES, 0, boundary);
 }
 
-void condensed_join(const struct hdg *h, int block, int32_t cell, const double *interior,
-                    const double *boundary, double *modal) {
+/* From the modes of every cell to its orthonormal basis. */
+static facet_status join(const struct hdg *h, int block, const double *interior, const double *boundary,
+                         double *u) {
+    facet_status status = FACET_OK;
     const struct condensed_block *c = &h->condensed->blocks[block];
-    for (int i = 0; i < c->N; i++) modal[i] = interior[i * TRACE_LANES];
-    for (int i = 0; i < c->n; i++) modal[c->N + i] = boundary[i * TRACE_LANES];
-    turn(h, block, cell, 1, 1, 1, 0, modal + c->N);
+    int32_t count = h->data.mesh->blocks[block].count;
+    int M = c->N + c->n;
+    double *all = NULL;
+    TRY(ALLOC(all, (int64_t)count * M));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int32_t cell = 0; cell < count; cell++) {
+        const double *inner = interior + (c->N > 0 ? local_lane(cell, c->N) : 0),
+                     *outer = boundary + local_lane(cell, c->n);
+        double *modal = all + (int64_t)cell * M;
+        for (int i = 0; i < c->N; i++) modal[i] = inner[i * TRACE_LANES];
+        for (int i = 0; i < c->n; i++) modal[c->N + i] = outer[i * TRACE_LANES];
+        turn(h, block, cell, 1, 1, 1, 0, modal + c->N);
+        cblas_dgemv(CblasRowMajor, CblasTrans, M, M, 1.0, c->change, M, modal, 1, 0.0, u + (int64_t)cell * M,
+                    1);
+    }
+done:
+    base_free(&all);
+    return status;
 }
+
+/* 1 at vertices, all other modes being 0. */
+static double one_on(const struct hdg *h, int64_t node) {
+    return node < h->condensed->space.skeleton.n_vertices ? 1.0 : 0.0;
+}
+
+const struct equation equation_condensed = {
+    .least_degree = 1,
+    .fields = HDG_BIT(HDG_U) | HDG_BIT(HDG_Q),
+    .conditions = DIFFUSION_CONDITIONS,
+    .on_boxes = 1,
+    .floats = 1,
+    .is_fast = 1,
+    .outward = 1.0,
+    .no_star = "the condensed method has no post-processing",
+    .written = {HDG_U, HDG_Q, -1},
+    DIFFUSION_ERRORS,
+    .number = number,
+    .boundary_data = condensed_boundary_data,
+    .destroy = destroy,
+    .one_on = one_on,
+    .scratch = diffusion_scratch,
+    .scratch_at = diffusion_scratch_at,
+    .begin = diffusion_begin,
+    .exact_source = diffusion_exact_source,
+    .condition_values = diffusion_condition_values,
+    .condenser = condenser_of,
+    .split_load = split_load,
+    .join = join,
+    .evaluate = diffusion_evaluate,
+    .exact_values = diffusion_exact_values,
+};

@@ -1,4 +1,4 @@
-/* Private to the room: the scheme HDG_CONDENSED, continuous Galerkin with the interior modes eliminated.
+/* Private to the room: equation_condensed, continuous Galerkin with the interior modes eliminated.
  *
  * The modes of a cell (poly/modal.h) are ordered interior first: K_e = [S R; R' H] with S the interior block,
  *
@@ -11,7 +11,7 @@
 #ifndef FACET_HDG_CONDENSED_H
 #define FACET_HDG_CONDENSED_H
 
-#include "hdg/batch.h"
+#include "hdg/diffusion.h"
 #include "trace/continuous.h"
 
 /* Modes of an edge, for Dirichlet values along the edges of a 3D mesh. */
@@ -36,19 +36,6 @@ struct hdg_condensed {
     struct continuous_space space;
     struct condensed_block blocks[MESH_MAX_BLOCKS];
 };
-
-/* Numbering, tables and boundary data of h->condensed. */
-facet_status condensed_create(struct hdg *hdg, const uint8_t *eliminated);
-void condensed_destroy(struct hdg *hdg); /* safe when there is none */
-void condensed_condenser(const struct hdg *hdg, int block, struct condenser *condenser);
-
-/* load: (f, phi) of the orthonormal basis becomes those of the modes: interior[i * LANES], and boundary
- * likewise in the frames. */
-void condensed_split_load(const struct hdg *hdg, int block, int32_t cell, const double *load,
-                          double *interior, double *boundary);
-/* modal (N + n numbers) becomes the cell's coefficients from lanes of both. */
-void condensed_join(const struct hdg *hdg, int block, int32_t cell, const double *interior,
-                    const double *boundary, double *modal);
 
 /* condensed_boundary.c */
 facet_status condensed_boundary_data(struct hdg *hdg);

@@ -1,4 +1,4 @@
-/* Private to the room: the scheme HDG_ELASTIC, linear elasticity.
+/* Private to the room: linear elasticity, equation_symmetric and equation_gradient.
  *
  * Both formulations have the shape of diffusion (hdg.h): a flux that lives in the functions phi of degree k,
  * displacements u_c in functions chi, traces uhat_c in psi. With the moments
@@ -51,9 +51,9 @@ struct elastic_traction {
 };
 
 struct hdg_elastic {
-    int varies;     /* some modulus is no number */
-    double *values; /* n_free: of fixed unknowns */
-    double *moved;  /* n_free: what they contribute to the right-hand side, after hdg_condense */
+    int varies; /* some modulus is no number */
+    double
+        *moved; /* n_free: what fixed unknowns contribute to the right-hand side, while cells are condensed */
     int64_t n_tractions;
     struct elastic_traction *tractions; /* gradient only, by face */
     int32_t *face_traction;             /* n_faces: index or -1; NULL: none */
@@ -77,14 +77,12 @@ struct elastic_local {
     double mean_mu;
     double middle[3], inverse[9]; /* xi(x) of physical displacements */
 };
-facet_status elastic_local_create(const struct hdg *hdg, struct local *local);
-void elastic_local_destroy(struct local *local);
-/* Only what elastic_evaluate needs at n points. */
-facet_status elastic_points_create(struct local *local, int n);
+void elastic_local_destroy(struct local *local); /* safe when there is none */
 
-/* elastic_space.c */
-facet_status elastic_create(struct hdg *hdg); /* tables and checks, before the numbering */
-void elastic_destroy(struct hdg *hdg);        /* safe when there is none */
+/* Which of the two: H = grad u is the flux, or the stress is. */
+static inline int elastic_is_gradient(const struct hdg_data *data) {
+    return equation_has_field(data->equation, HDG_H);
+}
 /* Where the runs of C's rows begin: u of component c, and the trace of component c on face f. */
 static inline int elastic_u_start(int Nu, int c) {
     return c * Nu;
@@ -104,7 +102,7 @@ facet_status elastic_exact(const struct hdg_data *data, int n, const double *x, 
 facet_status elastic_condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
                                       const double *normal, double *values);
 /* Physical tau of a face of the cell at hand, which has this area. */
-facet_status elastic_tau(struct local *l, double area, int n, const double *x, double *tau);
+facet_status elastic_tau(struct local *l, int face, double area, int n, const double *x, double *tau);
 
 /* elastic_boundary.c */
 facet_status elastic_list_faces(struct hdg *hdg); /* before the boundary data */

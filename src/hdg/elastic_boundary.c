@@ -16,11 +16,11 @@ facet_status elastic_list_faces(struct hdg *h) {
         const struct hdg_condition *c = &h->data.conditions[h->data.face_condition[f]];
         if (c->kind != HDG_MECHANICAL) continue;
         for (int a = 0; a < mesh->dim; a++) rollers |= c->fixed[a];
-        n_tractions += h->data.formulation == HDG_GRADIENT;
+        n_tractions += (h->data.equation->asymmetric & HDG_BIT(c->kind)) != 0;
     }
     if (rollers) {
         TRY(CALLOC(h->trace.fixed, h->trace.n_free));
-        TRY(CALLOC(e->values, h->trace.n_free));
+        TRY(CALLOC(h->held, h->trace.n_free));
         TRY(CALLOC(e->moved, h->trace.n_free));
     }
     if (n_tractions == 0) goto done;
@@ -49,7 +49,7 @@ done:
 /* -------------------------------------------------------------------------------------- rigid motions */
 
 int hdg_n_rigid_modes(const struct hdg *h) {
-    return h->data.mesh->dim == 2 ? 3 : 6;
+    return !h->data.equation->rigid ? 0 : h->data.mesh->dim == 2 ? 3 : 6;
 }
 
 /* Mode `mode` at a point, about the given centre. */
@@ -82,6 +82,7 @@ static facet_status rigid_face(struct local *l, int32_t face, void *user) {
         double *to = job->modes + mode * h->trace.n_free + first;
         for (int q = 0; q < table->rule.n; q++)
             rigid_motion(dim, mode, job->center, l->x + q * dim, l->values + q * dim);
+        local_turn_values(l, h->data.mesh->face_locals[2 * (int64_t)face], 1, table->rule.n, l->values);
         for (int a = 0; a < dim; a++) local_component_moments(l, table, l->values, a, moments + a * m);
         TRY(local_project(l, table, face, dim, moments));
         for (int i = 0; i < dim * m; i++)

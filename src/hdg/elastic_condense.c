@@ -45,7 +45,7 @@ static void remove_fixed(struct local *l, double *matrix) {
             int64_t at = free_start(l, f);
             int row = f * size + i;
             if (at < 0 || !h->trace.fixed[at + i]) continue;
-            double value = h->elastic->values[at + i], diagonal = matrix[row * n + row];
+            double value = h->held[at + i], diagonal = matrix[row * n + row];
             for (int j = 0; j < n; j++) {
                 int64_t to = free_start(l, j / size);
                 double entry = matrix[(int64_t)j * n + row];
@@ -96,6 +96,23 @@ done:
     return status;
 }
 
+/* From what the cell sees to the unknowns, where these are turned: K_e, U, and the rows of a face with
+ * tractions. */
+static void turn_cell(struct local *l, int N, int n, double *matrix) {
+    const struct trace_space *trace = &l->hdg->trace;
+    trace_turn(trace, l->block, l->cell, 1, n, n, 1, matrix);
+    trace_turn(trace, l->block, l->cell, 1, n, 1, n, matrix);
+    trace_turn(trace, l->block, l->cell, 1, N, N + n, 1, l->C + N);
+}
+
+static void turn_rows(const struct local *l, int face, int N, int n, struct elastic_traction *t) {
+    const struct trace_space *trace = &l->hdg->trace;
+    trace_turn(trace, l->block, l->cell, 1, l->hdg->space.blocks[l->block].m * trace->n_components, n, 1,
+               t->trace);
+    trace_turn_slot(trace, l->block, l->cell, face, 1, n, 1, n, t->trace);
+    trace_turn_slot(trace, l->block, l->cell, face, 1, N, 1, N, t->load);
+}
+
 static facet_status elastic_cell(struct local *l, double *matrix, double *factor, double *U, double *K,
                                  double *largest_robin) {
     facet_status status = FACET_OK;
@@ -108,9 +125,12 @@ static facet_status elastic_cell(struct local *l, double *matrix, double *factor
     TRY(local_eliminate(l, N, n, matrix));
     restore_translations(l, matrix);
     for (int f = 0; f < n_faces && e->face_traction != NULL; f++) {
-        int32_t face = h->data.mesh->blocks[l->block].faces[(int64_t)l->cell * n_faces + f];
-        if (e->face_traction[face] >= 0) TRY(traction_rows(l, f, &e->tractions[e->face_traction[face]]));
+        int32_t traction = e->face_traction[local_face_number(l, f)];
+        if (traction < 0) continue;
+        TRY(traction_rows(l, f, &e->tractions[traction]));
+        turn_rows(l, f, N, n, &e->tractions[traction]);
     }
+    turn_cell(l, N, n, matrix);
     if (h->trace.fixed != NULL) remove_fixed(l, matrix);
     local_store(l, N, n, matrix, factor, U, K);
 done:
@@ -150,7 +170,7 @@ static void correction_row(const struct hdg *h, const struct elastic_traction *t
             if (column < 0)
                 lift[row] -= from[j] * h->eliminated[h->trace.face_first[face] + j];
             else if (is_fixed(h, column + j))
-                lift[row] -= from[j] * h->elastic->values[column + j];
+                lift[row] -= from[j] * h->held[column + j];
             csr->columns[at] = (int32_t)(column + j);
             csr->values[at] = column < 0 || is_fixed(h, column + j) ? 0.0 : from[j];
             if (column >= 0) at++;
@@ -173,6 +193,7 @@ static facet_status make_correction(struct hdg *h) {
     struct csr *csr = &e->correction;
     csr_destroy(csr);
     csr->n = h->trace.n_free;
+    csr->asymmetric = 1;
     TRY(CALLOC(csr->offsets, csr->n + 1));
     for (int64_t k = 0; k < e->n_tractions; k++) {
         const struct elastic_traction *t = &e->tractions[k];
@@ -194,8 +215,10 @@ done:
 
 facet_status elastic_finish_condense(struct hdg *h) {
     facet_status status = FACET_OK;
-    for (int64_t i = 0; i < h->trace.n_free && h->elastic->moved != NULL; i++)
+    for (int64_t i = 0; i < h->trace.n_free && h->elastic->moved != NULL; i++) {
         h->lift[i] = is_fixed(h, i) ? h->elastic->moved[i] : h->lift[i] + h->elastic->moved[i];
+        h->elastic->moved[i] = 0.0; /* for the next time */
+    }
     if (!h->nonsymmetric) return FACET_OK;
     TRY(make_correction(h));
     for (int64_t i = 0; i < h->trace.n_free; i++) h->lift[i] += h->elastic->correction_lift[i];
@@ -231,6 +254,7 @@ done:
 
 void elastic_add_correction(const struct hdg *h, struct csr *csr) {
     const struct csr *from = &h->elastic->correction;
+    csr->asymmetric = h->nonsymmetric;
     for (int64_t i = 0; i < csr->n && h->nonsymmetric; i++) {
         int64_t at = csr->offsets[i];
         for (int64_t k = from->offsets[i]; k < from->offsets[i + 1]; k++) {

@@ -150,11 +150,12 @@ done:
  * tractions that one has no energy: the transposed gradient on their sides is held only by tau, and a tau
  * that does not grow like 1 / h gives displacements off by factors on quads and hexes. It is then 20 mu / h,
  * which costs H its last order. */
-facet_status elastic_tau(struct local *l, double area, int n, const double *x, double *tau) {
+facet_status elastic_tau(struct local *l, int face, double area, int n, const double *x, double *tau) {
+    (void)face;
     const struct hdg *h = l->hdg;
     const struct hdg_data *data = &h->data;
     enum shape shape = h->space.blocks[l->block].shape;
-    int dim = data->mesh->dim, symmetric = data->formulation == HDG_SYMMETRIC;
+    int dim = data->mesh->dim, symmetric = !elastic_is_gradient(data);
     double height = l->volume / area * (shape_is_simplex(shape) ? dim : 1), scale = symmetric ? height : 1.0;
     if (data->tau == NULL) {
         double value = data->tau_hat > 0.0 ? 2.0 * data->tau_hat / height

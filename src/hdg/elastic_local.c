@@ -83,8 +83,8 @@ static facet_status affine_face(struct local *l, int face) {
     const struct hdg_functions *eb = block_of(l);
     const double *FU = eb->FU_ref + (int64_t)(face * 8 + local_orientation(l, face)) * eb->Nu * b->m;
     double normal[3], tau, length = local_affine_normal(l, face, normal);
-    facet_status status =
-        elastic_tau(l, length * shape_measure(shape_face_shape(b->shape, face)), 1, l->geometry.x, &tau);
+    facet_status status = elastic_tau(l, face, length * shape_measure(shape_face_shape(b->shape, face)), 1,
+                                      l->geometry.x, &tau);
     if (status != FACET_OK) return local_place(status, l);
     cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, eb->Nu, b->m, tau * length, FU, b->m, 1.0,
                 l->elastic->T, eb->Nu);
@@ -122,7 +122,7 @@ static facet_status general_face(struct local *l, int face) {
         weight[q] = l->values[q] * area[q];
     }
     hdg_weighted_product(n, m, psi, m, weight, 1, m, psi, m, 0.0, l->weighted, B_tau, m);
-    if (l->hdg->data.formulation == HDG_GRADIENT) {
+    if (elastic_is_gradient(&l->hdg->data)) {
         hdg_weighted_product(n, Nu, chi, row, weight, 1, m, psi, m, 0.0, l->weighted, e->E, m);
         hdg_weighted_product(n, Nu, chi, row, weight, 1, Nu, chi, row, 1.0, l->weighted, e->T, Nu);
     } else {
@@ -149,7 +149,7 @@ static facet_status factor_masses(struct local *l) {
     struct elastic_local *e = l->elastic;
     const double *phi;
     int N0 = eb->N, row;
-    int symmetric = l->hdg->data.formulation == HDG_SYMMETRIC, d = dim_of(l);
+    int symmetric = !elastic_is_gradient(&l->hdg->data), d = dim_of(l);
     if (l->affine && e->constant) return FACET_OK;
     phi = local_chi(l, table, eb->cell.chi, l->geometry.x, &row);
     for (int which = 0; which < (e->constant ? 1 : 2); which++) {
@@ -186,7 +186,7 @@ struct mixture {
 static struct mixture mixture_of(const struct local *l) {
     const struct elastic_local *e = l->elastic;
     double mu = e->mu[0], lambda = e->lambda[0], d = dim_of(l);
-    if (l->hdg->data.formulation == HDG_GRADIENT)
+    if (elastic_is_gradient(&l->hdg->data))
         return e->constant ? (struct mixture){.alpha = mu + lambda, .gamma = mu}
                            : (struct mixture){.beta = 1.0, .gamma = 1.0};
     return e->constant ? (struct mixture){.alpha = lambda, .gamma = mu, .delta = mu}
@@ -344,7 +344,7 @@ static void solve_mass(const struct local *l, const double *factor, double *v) {
 facet_status elastic_flux(struct local *l, const double *u, const double *uhat, double *flux, double *p) {
     facet_status status = FACET_OK;
     struct elastic_local *e = l->elastic;
-    int dim = dim_of(l), N0 = block_of(l)->N, symmetric = l->hdg->data.formulation == HDG_SYMMETRIC;
+    int dim = dim_of(l), N0 = block_of(l)->N, symmetric = !elastic_is_gradient(&l->hdg->data);
     double *trace = l->vector, mu = e->mu[0], lambda = e->lambda[0];
     const double *dev = l->affine && e->constant ? NULL : e->dev, *vol = e->constant ? dev : e->vol;
     if (l->affine)

@@ -6,46 +6,6 @@
 #include "base/memory.h"
 #include "hdg/elastic.h"
 
-int hdg_has_field(const struct hdg *h, enum hdg_field field) {
-    int elastic = h->data.scheme == HDG_ELASTIC, gradient = elastic && h->data.formulation == HDG_GRADIENT;
-    switch (field) {
-    case HDG_U:
-        return 1;
-    case HDG_U_STAR:
-        return h->data.scheme == HDG_HYBRID || gradient;
-    case HDG_Q:
-        return !elastic;
-    case HDG_Q_STAR:
-        return h->data.scheme == HDG_HYBRID;
-    case HDG_STRESS:
-    case HDG_STRAIN:
-    case HDG_VON_MISES:
-        return elastic;
-    default:
-        return gradient;
-    }
-}
-
-int hdg_field_components(const struct hdg *h, enum hdg_field field) {
-    int dim = h->data.mesh->dim, elastic = h->data.scheme == HDG_ELASTIC;
-    switch (field) {
-    case HDG_U:
-    case HDG_U_STAR:
-        return elastic ? dim : 1;
-    case HDG_Q:
-    case HDG_Q_STAR:
-        return dim;
-    case HDG_STRESS:
-    case HDG_STRAIN:
-    case HDG_H:
-        return dim * dim;
-    case HDG_VORTICITY:
-        return dim == 2 ? 1 : 3;
-    default:
-        return 1;
-    }
-}
-
 /* ------------------------------------------------------------------------ tensors at one point */
 
 /* Stress from H and p (gradient), p = -(mu + lambda) tr H. */
@@ -102,7 +62,7 @@ facet_status elastic_evaluate(struct local *l, const struct hdg_solution *s, enu
     const struct hdg_table *table = points->table;
     struct elastic_local *e = l->elastic;
     int dim = table->dim, n = table->n, N = h->functions[l->block].N, size = dim * dim, row;
-    int symmetric = h->data.formulation == HDG_SYMMETRIC;
+    int symmetric = !elastic_is_gradient(&h->data);
     const double *x = l->geometry.x, *p = symmetric ? NULL : s->p[l->block] + (int64_t)l->cell * N;
     facet_status status =
         elastic_moduli(&h->data, local_region(&h->data, l->block, l->cell), n, x, e->mu, e->lambda);
@@ -155,7 +115,7 @@ facet_status elastic_face_stress(struct local *l, const struct hdg_solution *s, 
                                  int row, int natural, double *moduli, double *Q) {
     const struct hdg *h = l->hdg;
     int dim = h->data.mesh->dim, size = dim * dim, N = h->functions[l->block].N;
-    int gradient = h->data.formulation == HDG_GRADIENT;
+    int gradient = elastic_is_gradient(&h->data);
     double *mu = moduli, *lambda = mu + n;
     facet_status status =
         elastic_moduli(&h->data, local_region(&h->data, l->block, l->cell), n, l->x, mu, lambda);

@@ -1,4 +1,7 @@
-/* What elasticity needs beside the functions of its cells: checks, and the scratch of a thread. */
+/* The entries of elasticity, and what they need beside the functions of its cells: checks, and the scratch of
+ * a thread. */
+#include <stddef.h>
+
 #include "base/memory.h"
 #include "hdg/elastic.h"
 
@@ -22,17 +25,17 @@ static facet_status check_one_mu(const struct hdg_data *data) {
 }
 
 static facet_status check_condition(const struct hdg_data *data, const struct hdg_condition *c) {
-    int gradient = data->formulation == HDG_GRADIENT, all = 1;
+    int all = 1, has = (data->equation->conditions & HDG_BIT(c->kind)) != 0;
     if (c->kind != HDG_MECHANICAL && c->kind != HDG_GRADIENT_PRESSURE)
         return base_fail(FACET_ERROR_INPUT, "'%s' has no condition of elasticity", c->part);
-    if (c->kind == HDG_GRADIENT_PRESSURE && !gradient)
+    if (!has)
         return base_fail(
             FACET_ERROR_INPUT,
             "the gradient_pressure condition on '%s' belongs to the gradient formulation; give a "
             "traction, or use that formulation",
             c->part);
     for (int a = 0; a < data->mesh->dim; a++) all = all && c->fixed[a];
-    if (!gradient || c->kind != HDG_MECHANICAL || all) return FACET_OK;
+    if (!(data->equation->asymmetric & HDG_BIT(c->kind)) || all) return FACET_OK;
     for (int r = 0; r < data->n_regions; r++)
         if (!field_is_constant(data->lambda[r], NULL))
             return base_fail(
@@ -43,16 +46,16 @@ static facet_status check_condition(const struct hdg_data *data, const struct hd
     return FACET_OK;
 }
 
-facet_status elastic_create(struct hdg *h) {
+static facet_status create(struct hdg *h) {
     facet_status status = FACET_OK;
     const struct hdg_data *data = &h->data;
     const struct facet_mesh *mesh = data->mesh;
-    if (data->formulation == HDG_SYMMETRIC && h->space.degree < 1)
+    if (h->space.degree < data->equation->least_degree)
         FAIL(FACET_ERROR_INPUT, "the symmetric formulation needs degree 1 or more; the gradient formulation "
                                 "has degree 0");
     if (h->space.degree >= HDG_MAX_PHYSICAL_DEGREE)
         FAIL(FACET_ERROR_INPUT, "elasticity has degrees up to %d", HDG_MAX_PHYSICAL_DEGREE - 1);
-    if (data->formulation == HDG_GRADIENT) TRY(check_one_mu(data));
+    if (data->equation->one_mu) TRY(check_one_mu(data));
     for (int32_t f = 0; f < mesh->n_faces; f++)
         if (data->face_condition[f] >= 0)
             TRY(check_condition(data, &data->conditions[data->face_condition[f]]));
@@ -64,7 +67,7 @@ done:
     return status;
 }
 
-void elastic_destroy(struct hdg *h) {
+static void destroy(struct hdg *h) {
     struct hdg_elastic *e = h->elastic;
     if (e == NULL) return;
     for (int64_t i = 0; i < e->n_tractions; i++) {
@@ -73,7 +76,6 @@ void elastic_destroy(struct hdg *h) {
     }
     base_free(&e->tractions);
     base_free(&e->face_traction);
-    base_free(&e->values);
     base_free(&e->moved);
     base_free(&e->correction_lift);
     csr_destroy(&e->correction);
@@ -82,22 +84,19 @@ void elastic_destroy(struct hdg *h) {
 
 /* ------------------------------------------------------------------------------------------- scratch */
 
-facet_status elastic_local_create(const struct hdg *h, struct local *l) {
+static facet_status create_scratch(struct local *l, int64_t points, int64_t total) {
     facet_status status = FACET_OK;
-    int64_t points = hdg_max_points(&h->space), N = 0, Nu = 0, m = 0, total = 0, n_rows = 0;
+    const struct hdg *h = l->hdg;
+    int64_t N = 0, Nu = 0, m = 0, n_rows = 0;
     struct elastic_local *e;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct hdg_block_space *s = &h->space.blocks[b];
         const struct hdg_functions *eb = &h->functions[b];
-        int eliminated, kept;
-        hdg_local_sizes(h, b, &eliminated, &kept);
+        int kept = trace_cell_size(&h->trace, b);
         N = eb->N > N ? eb->N : N;
         m = s->m > m ? s->m : m;
         Nu = eb->Nu > Nu ? eb->Nu : Nu;
-        total = eliminated + kept > total ? eliminated + kept : total;
         n_rows = kept > n_rows ? kept : n_rows;
-        points = eb->face->rule.n > points ? eb->face->rule.n : points;
-        points = eb->cell.table->n > points ? eb->cell.table->n : points;
     }
     TRY(CALLOC(l->elastic, 1));
     e = l->elastic;
@@ -119,8 +118,10 @@ done:
     return status;
 }
 
-facet_status elastic_points_create(struct local *l, int n) {
+/* Only what elastic_evaluate needs at n points. */
+static facet_status create_scratch_at(struct local *l, int n, enum hdg_field field) {
     facet_status status = FACET_OK;
+    (void)field;
     int Nu = l->hdg->functions[l->block].Nu;
     TRY(hdg_geometry_create(n, l->hdg->data.mesh->dim, &l->geometry));
     TRY(CALLOC(l->elastic, 1));
@@ -140,3 +141,56 @@ void elastic_local_destroy(struct local *l) {
     for (int i = 0; i < (int)(sizeof arrays / sizeof arrays[0]); i++) base_free(arrays[i]);
     base_free(&l->elastic);
 }
+
+/* ------------------------------------------------------------------------------------------- entries */
+
+static facet_status number(struct hdg *h, const uint8_t *eliminated) {
+    facet_status status = FACET_OK;
+    TRY(trace_space_create_with(h->data.mesh, h->space.degree, h->data.mesh->dim, eliminated, &h->data.extras,
+                                &h->trace));
+    TRY(elastic_list_faces(h));
+done:
+    return status;
+}
+
+#define ELASTICITY                                                                                           \
+    .is_vector = 1, .rigid = 1, .by_faces = 1, .outward = -1.0, .conserved = "force", .create = create,      \
+    .destroy = destroy, .number = number, .boundary_data = local_boundary_data, .one_on = local_one_on,      \
+    .scratch = create_scratch, .scratch_at = create_scratch_at, .begin = elastic_begin, .tau = elastic_tau,  \
+    .exact_source = elastic_exact_source, .condition_values = elastic_condition_values,                      \
+    .condenser = elastic_condenser, .finish_condense = elastic_finish_condense,                              \
+    .finish_load = elastic_finish_load, .flux = elastic_flux, .evaluate = elastic_evaluate,                  \
+    .exact_values = elastic_exact_values, .face_flux = elastic_face_stress
+#define ELASTIC_FIELDS (HDG_BIT(HDG_U) | HDG_BIT(HDG_STRESS) | HDG_BIT(HDG_STRAIN) | HDG_BIT(HDG_VON_MISES))
+
+const struct equation equation_symmetric = {
+    ELASTICITY,
+    .raise = 1,
+    .least_degree = 1,
+    .n_flux = {[2] = 3, [3] = 6},
+    .fields = ELASTIC_FIELDS,
+    .conditions = HDG_BIT(HDG_MECHANICAL),
+    .no_star =
+        "the symmetric formulation has no post-processing: its displacement is of degree k + 1 already",
+    .written = {HDG_U, HDG_VON_MISES, HDG_STRESS, HDG_STRAIN, -1},
+    .n_errors = 3,
+    .errors = {{"stress L2", offsetof(facet_errors, stress_L2)},
+               {"u L2", offsetof(facet_errors, u_L2)},
+               {"trace L2", offsetof(facet_errors, trace_L2)}},
+};
+
+const struct equation equation_gradient = {
+    ELASTICITY,                    /* degree 0 exists: fabien2019 measured it */
+    .n_flux = {[2] = 5, [3] = 10}, /* H and p */
+    .fields = ELASTIC_FIELDS | HDG_BIT(HDG_U_STAR) | HDG_BIT(HDG_H) | HDG_BIT(HDG_P) | HDG_BIT(HDG_VORTICITY),
+    .conditions = HDG_BIT(HDG_MECHANICAL) | HDG_BIT(HDG_GRADIENT_PRESSURE),
+    .asymmetric = HDG_BIT(HDG_MECHANICAL),
+    .one_mu = 1,
+    .star_of_gradient = 1,
+    .written = {HDG_U_STAR, HDG_U, HDG_VON_MISES, HDG_STRESS, HDG_STRAIN, HDG_H, HDG_P, HDG_VORTICITY, -1},
+    .n_errors = 4,
+    .errors = {{"H L2", offsetof(facet_errors, H_L2)},
+               {"u L2", offsetof(facet_errors, u_L2)},
+               {"p L2", offsetof(facet_errors, p_L2)},
+               {"u* L2", offsetof(facet_errors, u_star_L2)}},
+};

@@ -195,8 +195,7 @@ done:
 
 facet_status local_functions_create(struct hdg *h, int block) {
     const struct hdg_block_space *b = &h->space.blocks[block];
-    if (h->data.scheme == HDG_ELASTIC && h->data.formulation == HDG_SYMMETRIC)
-        return make_symmetric(h, block);
+    if (h->data.equation->raise > 0) return make_symmetric(h, block);
     h->functions[block] = (struct hdg_functions){.N = b->N,
                                                  .Nu = b->N,
                                                  .cell = {.table = &b->cell},

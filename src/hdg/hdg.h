@@ -25,26 +25,13 @@
 #define FACET_HDG_HDG_H
 
 #include "expr/field.h"
+#include "hdg/equation.h"
 #include "hdg/space.h"
 #include "trace/trace.h"
 
-/* What is discretized on the cells, and what the global unknowns are. HDG_HYBRID: the above. HDG_CONDENSED:
- * continuous Galerkin, (K grad u, grad w) + (lambda u, w) + <a u, w> = (f, w) + <g, w> with u and w
- * continuous and of degree k, the modes inside the cells eliminated (src/hdg/condensed.h); q means -K grad u
- * at points, tau and post-processing do not exist, and the trace is u itself. HDG_ELASTIC: linear elasticity,
- * src/hdg/elastic.h; u, f and the trace have dim components. */
-enum hdg_scheme { HDG_HYBRID, HDG_CONDENSED, HDG_ELASTIC };
-
-/* How elasticity is written. HDG_SYMMETRIC: the stress is symmetric and of degree k >= 1, u of degree k + 1.
- * HDG_GRADIENT: H = grad u, p = -(mu + lambda) div u and u of degree k (fabien2019); one mu for the whole
- * body. In 2D, HDG_PLANE_STRESS replaces lambda by 2 mu lambda / (lambda + 2 mu) everywhere. */
-enum hdg_formulation { HDG_SYMMETRIC, HDG_GRADIENT };
+/* Elasticity in 2D: HDG_PLANE_STRESS replaces lambda by 2 mu lambda / (lambda + 2 mu) everywhere. */
 enum hdg_plane { HDG_PLANE_STRAIN, HDG_PLANE_STRESS };
 
-/* The last two are for elasticity and its only kinds. HDG_MECHANICAL: component a of the displacement is g_a
- * where fixed[a], and component a of the traction (stress times normal) is t_a where not.
- * HDG_GRADIENT_PRESSURE: (mu H - p I) n = g, in the gradient formulation only. */
-enum hdg_kind { HDG_DIRICHLET, HDG_NEUMANN, HDG_ROBIN, HDG_MECHANICAL, HDG_GRADIENT_PRESSURE };
 struct hdg_condition {
     enum hdg_kind kind;
     const struct field *g; /* NULL: from the exact solution */
@@ -57,22 +44,23 @@ struct hdg_condition {
 /* The data of a problem; fields and arrays belong to the caller and outlive the struct hdg. */
 struct hdg_data {
     const struct facet_mesh *mesh;
-    enum hdg_scheme scheme;
+    const struct equation *equation;
     int n_regions;
     const struct field *const *conductivity;       /* one per region: 1 or dim*dim components */
     const int32_t *cell_region;                    /* NULL: region 0 everywhere */
     const struct field *reaction, *source, *exact; /* NULL: zero, zero, unknown; elasticity: dim components
                                                       of the last two, and no reaction */
-    const struct field *tau; /* physical, or in HDG_SYMMETRIC the tau of tau/h, h the cell's height over the
-                                face; NULL: see tau_hat */
-    double tau_hat; /* > 0: physical tau = 2 tau_hat / h; 0: (mean K of the cell) / length, in HDG_GRADIENT mu
-                       / length, in HDG_SYMMETRIC (mean 2 mu of the cell) / h */
-    /* HDG_ELASTIC only, instead of the conductivity. */
-    enum hdg_formulation formulation;
+    const struct field *tau; /* physical, or in equation_symmetric the tau of tau/h, h the cell's height over
+                                the face; NULL: see tau_hat */
+    double tau_hat;          /* > 0: physical tau = 2 tau_hat / h; 0: (mean K of the cell) / length, in
+                                equation_gradient mu / length, in equation_symmetric (mean 2 mu of the cell) / h */
+    /* Elasticity, instead of the conductivity. */
     enum hdg_plane plane;                          /* 2D */
     const struct field *const *mu, *const *lambda; /* one component for each region; lambda > -2 mu/3 */
     const struct hdg_condition *conditions;
     const int32_t *face_condition; /* n_faces: index, or -1 for interior faces */
+    struct trace_extras extras; /* elasticity: turns of faces; data of a condition on one are still in x, y,
+                                   z, but its components, as `fixed` counts them, those of the unknowns */
 };
 
 /* Element data is kept in lanes (kernels/kernels.h) on the device. */
@@ -81,9 +69,10 @@ struct hdg {
     struct hdg_data data;
     struct hdg_space space;
     struct hdg_functions functions[MESH_MAX_BLOCKS];
-    struct trace_space trace;        /* HDG_CONDENSED: of vertices, edges and faces */
-    struct hdg_condensed *condensed; /* HDG_CONDENSED only */
-    struct hdg_elastic *elastic;     /* HDG_ELASTIC only */
+    int n_eliminated[MESH_MAX_BLOCKS]; /* unknowns that a cell eliminates */
+    struct trace_space trace;          /* equation_condensed: of vertices, edges and faces */
+    struct hdg_condensed *condensed;   /* equation_condensed only */
+    struct hdg_elastic *elastic;       /* elasticity only */
     const struct base_monitor *monitor;
     hdg_rule_maker maker;
     struct trace_matrices matrices;               /* K_e */
@@ -92,33 +81,36 @@ struct hdg {
     struct affine_tables tables[MESH_MAX_BLOCKS]; /* reference matrices on the device */
     uint8_t *fast[MESH_MAX_BLOCKS];               /* per batch: all its cells are (batch.h) */
     double *eliminated;                           /* n_all: Dirichlet values, 0 elsewhere */
-    double *lift;                                 /* n_free: what Dirichlet values contribute */
-    double *boundary;                             /* n_free: <g, mu> of Neumann and Robin parts */
-    double largest_reaction, largest_robin;       /* after hdg_condense */
+    double *held;                           /* n_free: values of fixed unknowns (trace.fixed), or NULL */
+    double *lift;                           /* n_free: what Dirichlet values contribute */
+    double *boundary;                       /* n_free: <g, mu> of Neumann and Robin parts */
+    double largest_reaction, largest_robin; /* after hdg_condense */
     int singular;     /* constants are in the kernel of K; after hdg_condense. 0 for elasticity, whose caller
                          refuses bodies that can move */
     int nonsymmetric; /* known after hdg_create: K = (symmetric element matrices) + a correction in the rows
-                         of faces with tractions in HDG_GRADIENT. hdg_operator_create and hdg_assemble contain
-                         it, trace_block_diagonal and `matrices` do not. CG and Cholesky are not for such K */
+                         of faces with tractions in equation_gradient. hdg_operator_create and hdg_assemble
+                         contain it, trace_block_diagonal and `matrices` do not. CG and Cholesky are not for
+                         such K */
     double volume;
 };
 
-/* Coefficients of a solution in the orthonormal basis: u count x N, q count x dim x N (HDG_HYBRID only), star
- * count x N_star per block; trace: full numbering. Elasticity: u count x dim x (functions of a component), q
- * count x dim x dim x N the stress or H, p count x N, star count x dim x N_star; take them from hdg_evaluate.
+/* Coefficients of a solution in the orthonormal basis: u count x N, q count x dim x N (not in
+ * equation_condensed), star count x N_star per block; trace: full numbering. Elasticity: u count x dim x
+ * (functions of a component), q count x dim x dim x N the stress or H, p count x N, star count x dim x
+ * N_star; take them from hdg_evaluate.
  */
 struct hdg_solution {
     double *u[MESH_MAX_BLOCKS], *q[MESH_MAX_BLOCKS],
         *star[MESH_MAX_BLOCKS]; /* star: NULL until post-processed */
-    double *p[MESH_MAX_BLOCKS]; /* HDG_GRADIENT only */
+    double *p[MESH_MAX_BLOCKS]; /* equation_gradient only */
     double *trace;
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */
     double shift;                   /* constant taken off the source to balance a singular problem */
 };
 
-/* maker: NULL for the default rules. Elasticity refuses here: degree 0 of HDG_SYMMETRIC, several (or
- * variable) mu in HDG_GRADIENT, conditions that the formulation does not have. */
+/* maker: NULL for the default rules. Elasticity refuses here: degree 0 of equation_symmetric, several (or
+ * variable) mu in equation_gradient, conditions that the formulation does not have. */
 facet_status hdg_create(const struct device *device, const struct hdg_data *data, int degree,
                         hdg_rule_maker maker, const struct base_monitor *monitor, struct hdg **hdg);
 void hdg_destroy(struct hdg **hdg);
@@ -139,7 +131,7 @@ facet_status hdg_condense(struct hdg *hdg);
  * with `matrices` (Robin's a has changed) also the element matrices of cells that have such faces. */
 facet_status hdg_renew_boundary(struct hdg *hdg, int matrices);
 
-/* The global system, whatever the scheme. Blocks: the unknowns of one face (or vertex). */
+/* The global system, whatever the equation. Blocks: the unknowns of one face (or vertex). */
 struct hdg_system {
     int64_t n_all, n_free;
     int64_t n_blocks;
@@ -155,9 +147,9 @@ facet_status hdg_assemble(const struct hdg *hdg, struct csr *csr);
 void hdg_set_trace(const struct hdg *hdg, const double *free, struct hdg_solution *solution);
 void hdg_constant(const struct hdg *hdg, double *full); /* the function 1 in the full numbering */
 void hdg_free_constant(const struct hdg *hdg, double *free);
-/* Elasticity: the rigid motions as traces in the free numbering, one after the other, zero at unknowns that
- * are fixed (trace.fixed): dim translations, then the rotation(s) about the centre of the mesh's box: 1 in
- * 2D, about x, y, z in 3D. modes: (3 or 6) x n_free. */
+/* The rigid motions as traces in the free numbering, one after the other, zero at unknowns that are fixed
+ * (trace.fixed): dim translations, then the rotation(s) about the centre of the mesh's box: 1 in 2D, about x,
+ * y, z in 3D. modes: (3 or 6) x n_free. 0 of an equation whose near-null space is the constant. */
 int hdg_n_rigid_modes(const struct hdg *hdg);
 facet_status hdg_rigid_modes(const struct hdg *hdg, double *modes);
 
@@ -170,11 +162,12 @@ facet_status hdg_load(const struct hdg *hdg, const double *source, struct hdg_so
 /* u and q from solution->trace and the loads. A singular problem's u is shifted to the mean of the exact
  * solution, or to mean zero. */
 facet_status hdg_recover(const struct hdg *hdg, struct hdg_solution *solution);
-/* (K grad u*, grad w) = -(q, grad w) for w of degree k+1, and equal means; HDG_GRADIENT: (grad u*, grad w) =
- * (H, grad w) by component. HDG_SYMMETRIC has none and needs none: u itself converges with order k + 2. */
+/* (K grad u*, grad w) = -(q, grad w) for w of degree k+1, and equal means; equation_gradient: (grad u*, grad
+ * w) = (H, grad w) by component. equation_symmetric has none and needs none: u itself converges with order
+ * k + 2. */
 facet_status hdg_postprocess(const struct hdg *hdg, struct hdg_solution *solution);
 
-/* Norms of whole vectors and tensors; -1: there is no such thing in this scheme. */
+/* Norms of whole vectors and tensors; -1: there is no such thing in this equation. */
 struct hdg_errors {
     double u_L2, u_Linf, q_L2, trace_L2;
     double u_star_L2, q_star_L2; /* -1 when not post-processed */
@@ -192,35 +185,18 @@ void hdg_mean_trace(const struct hdg *hdg, const struct hdg_solution *solution, 
                     double *mean);
 /* The largest imbalance of a cell (f - lambda u against the numerical flux through its faces) and the largest
  * jump of the mean numerical flux across a face, relative to the largest sum of |q.n| + tau (|u| + |uhat|)
- * over the faces of a cell. -1 for HDG_CONDENSED, which is not conservative cell by cell. Elasticity: the
- * same of every component of force; in HDG_GRADIENT the flux is that of (mu H - p I) n. */
+ * over the faces of a cell. -1 where nothing is conserved cell by cell (equation_condensed). Elasticity:
+ * the same of every component of force; in equation_gradient the flux is that of (mu H - p I) n. */
 facet_status hdg_conservation(const struct hdg *hdg, const struct hdg_solution *solution, double *imbalance);
 
-/* HDG_STRESS and what follows: elasticity; tensors are dim x dim by rows. HDG_H, HDG_P, HDG_VORTICITY (the
- * curl of u: 1 number in 2D, 3 in 3D) and HDG_U_STAR belong to HDG_GRADIENT only; hdg_has_field says so.
- * HDG_VON_MISES knows the third normal stress of plane strain. */
-enum hdg_field {
-    HDG_U,
-    HDG_U_STAR,
-    HDG_Q,
-    HDG_Q_STAR,
-    HDG_STRESS,
-    HDG_STRAIN,
-    HDG_VON_MISES,
-    HDG_H,
-    HDG_P,
-    HDG_VORTICITY
-};
-int hdg_has_field(const struct hdg *hdg, enum hdg_field field);
-int hdg_field_components(const struct hdg *hdg, enum hdg_field field);
-/* Values (n x components) at the points of a table of one cell. For the star fields, and all fields of
- * HDG_SYMMETRIC, the table has degree k + 1, else k or more. */
+/* Values (n x components) at the points of a table of one cell, which has the degree of the field (star
+ * fields, and all of equation_symmetric: k + 1) or more. */
 facet_status hdg_evaluate(const struct hdg *hdg, const struct hdg_solution *solution, enum hdg_field field,
                           int block, int32_t cell, const struct hdg_table *table, double *values);
-/* Integral over one face of the numerical flux qhat.n (HDG_CONDENSED: q.n) out of the given cell. Elasticity:
- * of the numerical traction on it, dim numbers: sigma n - (tau/h) (P u - uhat), in HDG_GRADIENT (mu (H + H')
- * - epsilon lambda p I) n - tau (u - uhat). The sum over a part is the force that the surroundings exert
- * there: at a support, its reaction. */
+/* Integral over one face of the numerical flux qhat.n (equation_condensed: q.n) out of the given cell.
+ * Elasticity: of the numerical traction on it, dim numbers: sigma n - (tau/h) (P u - uhat), in
+ * equation_gradient (mu (H + H') - epsilon lambda p I) n - tau (u - uhat). The sum over a part is the force
+ * that the surroundings exert there: at a support, its reaction. */
 facet_status hdg_face_flux(const struct hdg *hdg, const struct hdg_solution *solution, int block,
                            int32_t cell, int face, double *flux);
 

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/condensed.h"
-#include "hdg/elastic.h"
+#include "hdg/local.h"
 
 /* Where the source points of a block begin in the caller's array. */
 static int64_t source_start(const struct hdg *h, int block) {
@@ -51,7 +50,8 @@ struct load_job {
     const double *source;
     double shift;
     struct hdg_solution *solution;
-    double *direct[MESH_MAX_BLOCKS]; /* HDG_CONDENSED: loads of the shared unknowns, batch x n x LANES */
+    double
+        *direct[MESH_MAX_BLOCKS]; /* loads of the shared unknowns, where they have any: batch x n x LANES */
     double *totals[MESH_MAX_BLOCKS]; /* count x 2: integral of f, and of |f| */
 };
 
@@ -63,8 +63,9 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
     facet_status status =
         local_load(l, block, cell, job->source, job->shift, load, job->totals[block] + 2 * (int64_t)cell);
     if (status != FACET_OK) return status;
-    if (l->hdg->data.scheme == HDG_CONDENSED)
-        condensed_split_load(l->hdg, block, cell, load, lane, job->direct[block] + local_lane(cell, n));
+    if (job->direct[block] != NULL)
+        l->hdg->data.equation->split_load(l->hdg, block, cell, load, lane,
+                                          job->direct[block] + local_lane(cell, n));
     else
         for (int i = 0; i < N; i++) lane[i * TRACE_LANES] = load[i];
     return FACET_OK;
@@ -124,13 +125,13 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     struct hdg_system system;
     double *locals[MESH_MAX_BLOCKS] = {0};
     int64_t n_locals[MESH_MAX_BLOCKS];
-    int condensed = h->data.scheme == HDG_CONDENSED;
+    const struct equation *equation = h->data.equation;
     hdg_describe(h, &system);
     s->shift = 0.0;
     for (int b = 0; b < mesh->n_blocks; b++) {
         n_locals[b] = h->matrices.n_batches[b] * h->matrices.n[b] * TRACE_LANES;
         TRY(ALLOC(locals[b], n_locals[b]));
-        if (condensed) TRY(CALLOC(job.direct[b], n_locals[b]));
+        if (equation->split_load != NULL) TRY(CALLOC(job.direct[b], n_locals[b]));
         TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
     }
     TRY(local_for_all_cells(h, load_work, &job));
@@ -141,11 +142,11 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
         TRY(local_for_all_cells(h, load_work, &job));
     }
     for (int b = 0; b < mesh->n_blocks; b++) TRY(load_block(h, b, s->loads[b], locals[b]));
-    for (int b = 0; b < mesh->n_blocks && condensed; b++)
+    for (int b = 0; b < mesh->n_blocks && equation->split_load != NULL; b++)
         for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];
     trace_assemble_vector(&h->trace, locals, F);
     for (int64_t i = 0; i < system.n_free; i++) F[i] += h->lift[i] + h->boundary[i];
-    if (h->data.scheme == HDG_ELASTIC) elastic_finish_load(h, s, F);
+    if (equation->finish_load != NULL) equation->finish_load(h, s, F);
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         base_free(&locals[b]);

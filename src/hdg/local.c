@@ -1,5 +1,6 @@
 /* The matrices of one cell. Affine cells take a path over reference matrices, the others over quadrature
  * points. */
+#include "hdg/diffusion.h"
 #include "hdg/elastic.h"
 
 #include <cblas.h>
@@ -12,7 +13,7 @@
 facet_status local_create(const struct hdg *hdg, struct local *l) {
     facet_status status = FACET_OK;
     int dim = hdg->data.mesh->dim, points = hdg_max_points(&hdg->space), N = 0, N_star = 0, n_trace = 0;
-    int elastic = hdg->data.scheme == HDG_ELASTIC, components = elastic ? dim : 1;
+    int components = equation_components(hdg->data.equation, dim);
     int64_t total = 0;
     *l = (struct local){.hdg = hdg};
     for (int b = 0; b < hdg->data.mesh->n_blocks; b++) {
@@ -33,14 +34,9 @@ facet_status local_create(const struct hdg *hdg, struct local *l) {
     TRY(ALLOC(l->normal, points * dim));
     TRY(ALLOC(l->K, points * dim * dim));
     TRY(ALLOC(l->values, points * components));
-    TRY(ALLOC(l->jets, (int64_t)points * (elastic ? 40 : 20)));
+    TRY(ALLOC(l->jets, (int64_t)points * 40));
     TRY(ALLOC(l->weighted, (int64_t)points * N_star));
-    if (elastic) {
-        TRY(elastic_local_create(hdg, l));
-    } else {
-        TRY(ALLOC(l->X, dim * N * total));
-        TRY(ALLOC(l->A, (int64_t)dim * N * dim * N));
-    }
+    TRY(hdg->data.equation->scratch(l, points, total));
     TRY(ALLOC(l->C, total * total));
     TRY(ALLOC(l->vector, 4 * (dim * N + N_star + n_trace) * components));
 done:
@@ -62,7 +58,7 @@ done:
 void local_destroy(struct local *l) {
     hdg_geometry_destroy(&l->geometry);
     hdg_geometry_destroy(&l->face_geometry);
-    elastic_local_destroy(l);
+    elastic_local_destroy(l); /* safe when there is none */
     double **arrays[] = {&l->x,        &l->normal, &l->K, &l->values, &l->jets,
                          &l->weighted, &l->X,      &l->A, &l->C,      &l->vector};
     for (int i = 0; i < (int)(sizeof arrays / sizeof arrays[0]); i++) base_free(arrays[i]);
@@ -121,8 +117,7 @@ static int small_root(int dim, const double *K, double *root) {
     return 1;
 }
 
-facet_status local_begin(struct local *l, int block, int32_t cell) {
-    if (l->hdg->data.scheme == HDG_ELASTIC) return elastic_begin(l, block, cell);
+facet_status diffusion_begin(struct local *l, int block, int32_t cell) {
     const struct hdg_data *data = &l->hdg->data;
     const struct hdg_block_space *b = &l->hdg->space.blocks[block];
     int dim = data->mesh->dim;
@@ -172,9 +167,8 @@ facet_status local_face_tau(struct local *l, int face, const double **chi, int *
     int dim = l->hdg->data.mesh->dim, n = l->hdg->functions[l->block].face->rule.n;
     double area = 0.0;
     *chi = local_face(l, face, row);
-    if (l->elastic == NULL) return local_place(local_tau(l, face, n, l->x, l->values), l);
     for (int q = 0; q < n; q++) area += local_norm(dim, l->normal + q * dim);
-    return local_place(elastic_tau(l, area, n, l->x, l->values), l);
+    return local_place(l->hdg->data.equation->tau(l, face, area, n, l->x, l->values), l);
 }
 
 void local_gradient_matrix(struct local *l, double *D, int64_t step, int ld) {
@@ -314,7 +308,7 @@ facet_status local_matrices(struct local *l) {
             continue;
         }
         double normal[3], tau, length = local_affine_normal(l, f, normal);
-        TRY(local_place(local_tau(l, f, 1, l->geometry.x, &tau), l));
+        TRY(local_place(diffusion_tau(l, f, 0.0, 1, l->geometry.x, &tau), l));
         affine_face(l, f, normal, tau * length,
                     b->F_ref + (int64_t)(f * 8 + local_orientation(l, f)) * b->N * b->m);
     }

@@ -20,7 +20,7 @@ struct local {
     double *x, *normal; /* face points */
     double *K;          /* conductivity: points x dim x dim */
     double *values;     /* points */
-    double *jets;       /* points x 20 */
+    double *jets;       /* points x 40 */
     double *weighted;   /* points x N_star */
     double *X;          /* dim N x (N + n_trace): [D | G], then L^-1 of it */
     double *A;          /* factor of the flux mass: (dim N)^2 */
@@ -34,7 +34,7 @@ struct local {
     double volume, det;              /* det: of an affine cell */
     double mean_K, K_root[9];        /* K_root: K = K_root K_root', lower, when K is constant */
     double heights[SHAPE_MAX_FACES]; /* over each face; with tau_hat only */
-    struct elastic_local *elastic;   /* HDG_ELASTIC only, which leaves X and A out */
+    struct elastic_local *elastic;   /* elasticity only, which leaves X and A out */
 };
 facet_status local_create(const struct hdg *hdg, struct local *local);
 /* With room for coefficients at a few points only. */
@@ -94,8 +94,6 @@ facet_status local_exact_flux(struct local *l, int32_t region, int n, const doub
                               double *flux);
 /* The tau that was given, checked. */
 facet_status local_given_tau(const struct hdg_data *data, int n, const double *x, double *tau);
-/* tau at n points of a face of the cell at hand (set by local_begin). */
-facet_status local_tau(struct local *l, int face, int n, const double *x, double *tau);
 facet_status local_place(facet_status status, const struct local *l); /* wraps a failure with the cell */
 
 static inline double local_norm(int dim, const double *v) {
@@ -116,6 +114,9 @@ facet_status local_for_all_faces(const struct hdg *hdg, int conditions, local_fa
 /* The cell of a face becomes the cell at hand, with the geometry at the boundary rule in l->x, l->normal; all
  * normals point outward. */
 const struct hdg_face_table *local_place_face(struct local *l, int32_t face);
+/* Values (n x components) at points of a face of the cell at hand, from unknowns to what the cell sees; back:
+ * the other way (trace_turn). */
+void local_turn_values(const struct local *l, int face, int back, int n, double *values);
 /* moments (m) = <component a of values, psi>; values: n x components. */
 void local_component_moments(struct local *l, const struct hdg_face_table *table, const double *values, int a,
                              double *moments);
@@ -128,8 +129,10 @@ void local_face_moments(int n, int m, const double *psi, int dim, const double *
 void local_face_mass(int n, int m, const double *psi, int dim, const double *normal, const double *a,
                      double *mass, int ld);
 /* g of a condition at points of the cell at hand; normal: not for Dirichlet conditions. */
-facet_status local_condition_values(struct local *l, const struct hdg_condition *c, int n, const double *x,
-                                    const double *normal, double *g);
+static inline facet_status local_condition_values(struct local *l, const struct hdg_condition *c, int n,
+                                                  const double *x, const double *normal, double *g) {
+    return l->hdg->data.equation->condition_values(l, c, n, x, normal, g);
+}
 /* Is a face of the cell at hand on a Robin part? Then a at the boundary rule is in l->values and the normals
  * in l->normal. *largest: the largest a met. */
 facet_status local_robin(struct local *l, int face, int *found, double *largest);
@@ -137,7 +140,11 @@ facet_status local_robin(struct local *l, int face, int *found, double *largest)
 facet_status local_add_robin(struct local *l, double *K, double *largest);
 
 /* local.c */
-facet_status local_begin(struct local *l, int block, int32_t cell); /* geometry at the cell rule, K, mean K */
+/* A cell becomes the cell at hand, with its geometry at the cell rule and its coefficients. */
+static inline facet_status local_begin(struct local *l, int block, int32_t cell) {
+    return l->hdg->data.equation->begin(l, block, cell);
+}
+double local_one_on(const struct hdg *hdg, int64_t face); /* system.c: on faces, as equation.one_on */
 /* The normal of a face of an affine cell; returns its length. */
 double local_affine_normal(const struct local *l, int face, double *normal);
 /* Geometry of a face at its rule into l->x, l->normal; the chi there. And tau into l->values. */

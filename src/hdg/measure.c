@@ -4,47 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/elastic.h"
-
-/* The points of the geometry, drawn towards the middle of the cell by hardly more than rounding: on its
- * border an expression that jumps from cell to cell has the value of this cell there. */
-#define DRAWN 1e-11
-static const double *inner_points(struct local *l, int n) {
-    const struct mesh_block *block = &l->hdg->data.mesh->blocks[l->block];
-    int dim = l->hdg->data.mesh->dim;
-    const double *nodes = block->nodes + (int64_t)l->cell * block->n_nodes * dim;
-    for (int d = 0; d < dim; d++) {
-        double middle = 0.0;
-        for (int i = 0; i < block->n_nodes; i++) middle += nodes[i * dim + d] / block->n_nodes;
-        for (int p = 0; p < n; p++)
-            l->jets[p * dim + d] = l->geometry.x[p * dim + d] + DRAWN * (middle - l->geometry.x[p * dim + d]);
-    }
-    return l->jets;
-}
-
-/* -K grad w at the points of a table, given the geometry there; w: N coefficients. */
-static facet_status gradient_flux(struct local *l, const struct hdg_table *table, int N, const double *w,
-                                  double *values) {
-    int dim = table->dim, n = table->n;
-    facet_status status =
-        local_conductivity(l, local_region(&l->hdg->data, l->block, l->cell), n, inner_points(l, n), l->K);
-    if (status != FACET_OK) return local_place(status, l);
-    for (int p = 0; p < n; p++) {
-        double reference[3], gradient[3];
-        for (int b = 0; b < dim; b++)
-            reference[b] = cblas_ddot(N, table->grad + ((int64_t)b * n + p) * table->N, 1, w, 1);
-        for (int a = 0; a < dim; a++) {
-            gradient[a] = 0.0;
-            for (int b = 0; b < dim; b++)
-                gradient[a] += l->geometry.inverse[(p * dim + b) * dim + a] * reference[b];
-        }
-        for (int a = 0; a < dim; a++) {
-            values[p * dim + a] = 0.0;
-            for (int b = 0; b < dim; b++) values[p * dim + a] -= l->K[(p * dim + a) * dim + b] * gradient[b];
-        }
-    }
-    return FACET_OK;
-}
+#include "hdg/diffusion.h"
 
 /* values (n x components) = sum_j coefficients_cj functions_j. */
 static void expand(int n, int components, int N, const double *functions, int row, const double *coefficients,
@@ -77,16 +37,15 @@ static facet_status evaluate(struct local *l, const struct hdg_solution *s, enum
     case HDG_P:
         expand(table->n, 1, b->N, table->phi, table->N, s->p[l->block] + (int64_t)l->cell * b->N, values);
         return FACET_OK;
-    case HDG_Q_STAR:
-        return gradient_flux(l, table, b->N_star, s->star[l->block] + (int64_t)l->cell * b->N_star, values);
     case HDG_Q:
-        if (h->condensed != NULL) return gradient_flux(l, table, b->N, u, values);
+        if (s->q[l->block] == NULL) break;
         expand(table->n, table->dim, b->N, table->phi, table->N,
                s->q[l->block] + (int64_t)l->cell * table->dim * b->N, values);
         return FACET_OK;
     default:
-        return elastic_evaluate(l, s, field, points, values);
+        break;
     }
+    return h->data.equation->evaluate(l, s, field, points, values);
 }
 
 facet_status hdg_evaluate(const struct hdg *h, const struct hdg_solution *s, enum hdg_field field, int block,
@@ -94,16 +53,9 @@ facet_status hdg_evaluate(const struct hdg *h, const struct hdg_solution *s, enu
     facet_status status = FACET_OK;
     struct local l = {.hdg = h, .block = block, .cell = cell};
     struct hdg_points points = {.table = table};
-    int dim = table->dim;
-    if (!hdg_has_field(h, field))
+    if (!equation_has_field(h->data.equation, field))
         FAIL(FACET_ERROR_INPUT, "this equation, as it is written, has no such field");
-    if (h->elastic != NULL) TRY(elastic_points_create(&l, table->n));
-    if (h->elastic == NULL && (field == HDG_Q_STAR || (field == HDG_Q && h->condensed != NULL))) {
-        TRY(hdg_geometry_create(table->n, dim, &l.geometry));
-        TRY(ALLOC(l.K, table->n * dim * dim));
-        TRY(ALLOC(l.values, table->n));
-        TRY(ALLOC(l.jets, table->n * dim));
-    }
+    TRY(h->data.equation->scratch_at(&l, table->n, field));
     if (l.geometry.x != NULL) hdg_cell_geometry(&h->space, block, cell, table, &l.geometry);
     TRY(evaluate(&l, s, field, &points, values));
 done:
@@ -137,28 +89,11 @@ struct error_job {
 /* The field, where its squares go, and whether its components are told apart. */
 static const struct measured {
     enum hdg_field field;
-    int sum, apart, star;
-} measured[] = {{HDG_U, SUM_U, 1, 0},          {HDG_Q, SUM_Q, 1, 0}, {HDG_STRESS, SUM_STRESS, 0, 0},
-                {HDG_H, SUM_H, 1, 0},          {HDG_P, SUM_P, 1, 0}, {HDG_U_STAR, SUM_U_STAR, 1, 1},
-                {HDG_Q_STAR, SUM_Q_STAR, 1, 1}};
+    int sum, apart;
+} measured[] = {{HDG_U, SUM_U, 1},          {HDG_Q, SUM_Q, 1}, {HDG_STRESS, SUM_STRESS, 0},
+                {HDG_H, SUM_H, 1},          {HDG_P, SUM_P, 1}, {HDG_U_STAR, SUM_U_STAR, 1},
+                {HDG_Q_STAR, SUM_Q_STAR, 1}};
 enum { N_MEASURED = sizeof measured / sizeof measured[0] };
-
-/* u and -K grad u of the exact solution at the points of the geometry at hand. */
-static facet_status exact_values(struct local *l, int n, double *u, double *q) {
-    facet_status status = FACET_OK;
-    const struct hdg_data *data = &l->hdg->data;
-    int dim = data->mesh->dim;
-    double *grad = l->jets;
-    TRY(base_wrap(field_eval_jet(data->exact, 0, n, dim, l->geometry.x, u, grad, NULL), "exact"));
-    TRY(local_conductivity(l, local_region(data, l->block, l->cell), n, l->geometry.x, l->K));
-    for (int p = 0; p < n; p++)
-        for (int a = 0; a < dim; a++) {
-            q[p * dim + a] = 0.0;
-            for (int b = 0; b < dim; b++) q[p * dim + a] -= l->K[(p * dim + a) * dim + b] * grad[p * dim + b];
-        }
-done:
-    return local_place(status, l);
-}
 
 /* The squares of the errors of the fields of degree k (or star: k + 1) at the points of a rule. */
 static facet_status add_errors(struct local *l, const struct hdg_solution *s, int star,
@@ -167,13 +102,13 @@ static facet_status add_errors(struct local *l, const struct hdg_solution *s, in
     const struct hdg *h = l->hdg;
     int dim = h->data.mesh->dim, nc = h->trace.n_components, n = points->table->n;
     double *u = l->jets + 4 * n, *q = u + nc * n, *stress = q + nc * dim * n, *p = stress + dim * dim * n;
-    double *found = h->elastic != NULL ? p + n : stress; /* what is not of elasticity has no room for them */
+    double *found = p + n;
     hdg_cell_geometry(&h->space, l->block, l->cell, points->table, &l->geometry);
-    TRY(h->elastic != NULL ? elastic_exact_values(l, n, u, q, stress, p) : exact_values(l, n, u, q));
+    TRY(h->data.equation->exact_values(l, n, u, q, stress, p));
     for (int i = 0; i < N_MEASURED; i++) {
         const struct measured *m = &measured[i];
-        int sum = m->sum, components = hdg_field_components(h, m->field);
-        if (m->star != star || !hdg_has_field(h, m->field)) continue;
+        int sum = m->sum, components = equation_field_components(h->data.equation, dim, m->field);
+        if (hdg_fields[m->field].star != star || !equation_has_field(h->data.equation, m->field)) continue;
         const double *exact = sum == SUM_U || sum == SUM_U_STAR ? u
                               : sum == SUM_STRESS               ? stress
                               : sum == SUM_P                    ? p
@@ -198,9 +133,16 @@ static double trace_at(const struct local *l, const struct hdg_solution *s, int 
                        const struct hdg_face_table *table, int p, int component) {
     const struct hdg *h = l->hdg;
     int N = h->space.blocks[l->block].N, m = table->m;
-    if (h->condensed == NULL)
-        return cblas_ddot(m, table->psi + p * m, 1,
-                          s->trace + h->trace.face_first[local_face_number(l, face)] + component * m, 1);
+    if (h->data.equation->by_faces) {
+        const double *v = s->trace + h->trace.face_first[local_face_number(l, face)],
+                     *psi = table->psi + p * m;
+        const double *Q = trace_turn_of(&h->trace, l->block, l->cell, face);
+        int nc = h->trace.n_components;
+        double sum = 0.0;
+        if (Q == NULL) return cblas_ddot(m, psi, 1, v + component * m, 1);
+        for (int d = 0; d < nc; d++) sum += Q[component * nc + d] * cblas_ddot(m, psi, 1, v + d * m, 1);
+        return sum;
+    }
     return cblas_ddot(N, table->side[face][local_orientation(l, face)].phi + (int64_t)p * N, 1,
                       s->u[l->block] + (int64_t)l->cell * N, 1);
 }
@@ -271,9 +213,10 @@ done:
 static double norm_of(const struct hdg *h, const struct hdg_solution *s, enum hdg_field field,
                       const double *sums, double *components) {
     double total = 0.0;
-    if (!hdg_has_field(h, field) || ((field == HDG_U_STAR || field == HDG_Q_STAR) && s->star[0] == NULL))
-        return -1.0;
-    for (int c = 0; c < (components != NULL ? hdg_field_components(h, field) : 1); c++) {
+    const struct equation *e = h->data.equation;
+    if (!equation_has_field(e, field) || (hdg_fields[field].star && s->star[0] == NULL)) return -1.0;
+    int n = components != NULL ? equation_field_components(e, h->data.mesh->dim, field) : 1;
+    for (int c = 0; c < n; c++) {
         total += sums[c];
         if (components != NULL) components[c] = sqrt(sums[c]);
     }
@@ -325,9 +268,10 @@ static facet_status face_flux(struct local *l, const struct hdg_solution *s, int
     TRY(local_face_tau(l, face, &chi, &row));
     expand(n, nc, v->Nu, chi, row, s->u[l->block] + (int64_t)l->cell * nc * v->Nu, u);
     expand(n, nc, m, v->face->psi, m, s->trace + h->trace.face_first[local_face_number(l, face)], uhat);
+    local_turn_values(l, face, 0, n, uhat);
     expand(n, nc * dim, v->N, chi, row, s->q[l->block] + (int64_t)l->cell * nc * dim * v->N, Q);
-    if (h->elastic != NULL)
-        TRY(local_place(elastic_face_stress(l, s, n, chi, row, natural, Q + n * dim * dim, Q), l));
+    if (h->data.equation->face_flux != NULL)
+        TRY(local_place(h->data.equation->face_flux(l, s, n, chi, row, natural, Q + n * dim * dim, Q), l));
     for (int c = 0; c < nc; c++) {
         flux[c] = absolute[c] = 0.0;
         for (int p = 0; p < n; p++) {
@@ -352,7 +296,7 @@ static facet_status gradient_face_flux(struct local *l, const struct hdg_solutio
     double *q = l->jets;
     hdg_face_geometry(&h->space, l->block, l->cell, face, &b->norm_face, &l->face_geometry, l->x, l->normal);
     hdg_cell_geometry(&h->space, l->block, l->cell, side, &l->geometry);
-    facet_status status = gradient_flux(l, side, b->N, s->u[l->block] + (int64_t)l->cell * b->N, q);
+    facet_status status = diffusion_gradient_flux(l, side, b->N, s->u[l->block] + (int64_t)l->cell * b->N, q);
     if (status == FACET_OK) *flux = cblas_ddot(side->n * side->dim, q, 1, l->normal, 1);
     return status;
 }
@@ -363,7 +307,7 @@ facet_status hdg_face_flux(const struct hdg *h, const struct hdg_solution *s, in
     struct local l;
     double absolute[3];
     TRY(local_create(h, &l));
-    if (h->condensed != NULL) {
+    if (h->data.equation->flux == NULL) {
         l.block = block;
         l.cell = cell;
         TRY(gradient_face_flux(&l, s, face, flux));
@@ -371,7 +315,7 @@ facet_status hdg_face_flux(const struct hdg *h, const struct hdg_solution *s, in
     }
     TRY(local_begin(&l, block, cell));
     TRY(face_flux(&l, s, face, 0, flux, absolute));
-    for (int c = 0; c < h->trace.n_components && h->elastic != NULL; c++) flux[c] = -flux[c];
+    for (int c = 0; c < h->trace.n_components; c++) flux[c] *= h->data.equation->outward;
 done:
     local_destroy(&l);
     return status;
@@ -404,6 +348,7 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
             out[c] += flux[c];
             through += absolute[c];
         }
+        local_turn_values(l, f, 1, 1, flux); /* as the face across sees it */
     }
     if (h->data.reaction != NULL) TRY(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values));
     for (int p = 0; p < b->cell.n && h->data.reaction != NULL; p++)
@@ -424,7 +369,7 @@ facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
     struct balance_job job = {.solution = s};
     double worst = 0.0, scale = 0.0;
     *imbalance = -1.0;
-    if (h->data.scheme == HDG_CONDENSED) return FACET_OK;
+    if (h->data.equation->conserved == NULL) return FACET_OK;
     TRY(ALLOC(job.cells, 2 * (int64_t)mesh->n_cells));
     TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES * n));
     TRY(local_for_all_cells(h, balance_work, &job));

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/elastic.h"
+#include "hdg/batch.h"
 
 /* rhs = sign (q, grad w), constants left out; q: dim x N. */
 static void star_load(struct local *l, const struct hdg_table *table, int N, double sign, const double *q,
@@ -45,13 +45,13 @@ static facet_status star_work(struct local *l, int block, int32_t cell, void *us
     l->cell = cell;
     hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
     for (int p = 0; p < n; p++) volume += l->geometry.wJ[p];
-    if (h->elastic == NULL)
-        TRY(local_conductivity(l, local_region(&h->data, block, cell), n, l->geometry.x, l->K));
-    for (int i = 0; i < n * dim * dim && h->elastic != NULL; i++)
+    int gradient = h->data.equation->star_of_gradient;
+    if (!gradient) TRY(local_conductivity(l, local_region(&h->data, block, cell), n, l->geometry.x, l->K));
+    for (int i = 0; i < n * dim * dim && gradient; i++)
         l->K[i] = i % (dim * dim) % (dim + 1) == 0 ? 1.0 : 0.0;
     TRY(local_stiffness(l, n, P, table->grad, 1, l->C));
     for (int c = 0; c < nc; c++) /* q is -K grad u, H is grad u */
-        star_load(l, table, N, h->elastic == NULL ? -1.0 : 1.0, q + c * dim * N, rhs + c * (P - 1));
+        star_load(l, table, N, gradient ? 1.0 : -1.0, q + c * dim * N, rhs + c * (P - 1));
     if (LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'L', P - 1, nc, l->C, P - 1, rhs, P - 1) != 0)
         FAIL(FACET_ERROR_INPUT, "the post-processing system is singular; is the cell degenerate?");
     for (int c = 0; c < nc; c++) {
@@ -280,11 +280,8 @@ done:
 facet_status hdg_postprocess(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    if (h->data.scheme == HDG_CONDENSED)
-        return base_fail(FACET_ERROR_INPUT, "the condensed method has no post-processing");
-    if (h->data.scheme == HDG_ELASTIC && h->data.formulation == HDG_SYMMETRIC)
-        return base_fail(FACET_ERROR_INPUT, "the symmetric formulation has no post-processing: its "
-                                            "displacement is of degree k + 1 already");
+    if (h->data.equation->no_star != NULL)
+        return base_fail(FACET_ERROR_INPUT, "%s", h->data.equation->no_star);
     for (int b = 0; b < mesh->n_blocks; b++) {
         int64_t size = (int64_t)h->space.blocks[b].N_star * h->trace.n_components;
         if (s->star[b] == NULL) TRY(ALLOC(s->star[b], mesh->blocks[b].count * size));

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/condensed.h"
-#include "hdg/elastic.h"
+#include "hdg/batch.h"
 
 facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
@@ -18,8 +17,8 @@ facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
         int N, n, nc = h->trace.n_components;
         hdg_local_sizes(h, b, &N, &n);
         TRY(CALLOC(s->u[b], count * nc * h->functions[b].Nu));
-        if (h->condensed == NULL) TRY(CALLOC(s->q[b], flux * nc * mesh->dim));
-        if (h->elastic != NULL && h->data.formulation == HDG_GRADIENT) TRY(CALLOC(s->p[b], flux));
+        if (h->data.equation->flux != NULL) TRY(CALLOC(s->q[b], flux * nc * mesh->dim));
+        if (equation_has_field(h->data.equation, HDG_P)) TRY(CALLOC(s->p[b], flux));
         TRY(CALLOC(s->loads[b], trace_n_batches(mesh, b) * N * TRACE_LANES));
     }
     TRY(CALLOC(s->trace, system.n_all));
@@ -83,28 +82,6 @@ done:
     return status;
 }
 
-/* From the modes of every cell to its orthonormal basis. */
-static facet_status change_basis(struct recovery *r) {
-    facet_status status = FACET_OK;
-    const struct hdg *h = r->hdg;
-    const struct condensed_block *c = &h->condensed->blocks[r->block];
-    int32_t count = h->data.mesh->blocks[r->block].count;
-    int M = c->N + c->n;
-    double *modal = NULL, *u = r->solution->u[r->block];
-    TRY(ALLOC(modal, (int64_t)count * M));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int32_t cell = 0; cell < count; cell++) {
-        const double *interior = r->u + (c->N > 0 ? local_lane(cell, c->N) : 0);
-        condensed_join(h, r->block, cell, interior, r->uhat + local_lane(cell, c->n),
-                       modal + (int64_t)cell * M);
-        cblas_dgemv(CblasRowMajor, CblasTrans, M, M, 1.0, c->change, M, modal + (int64_t)cell * M, 1, 0.0,
-                    u + (int64_t)cell * M, 1);
-    }
-done:
-    base_free(&modal);
-    return status;
-}
-
 static void copy_u(struct recovery *r) {
     const struct hdg *h = r->hdg;
     int32_t count = h->data.mesh->blocks[r->block].count;
@@ -150,8 +127,7 @@ done:
     return status;
 }
 
-/* The flux of one cell that is not fast: q = A^-1 (D u - G uhat), or what elastic.h makes of these moments.
- */
+/* The flux of one cell that is not fast. */
 static facet_status flux_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
@@ -162,13 +138,8 @@ static facet_status flux_work(struct local *l, int block, int32_t cell, void *us
     if (batch_is_fast(h, block, cell / TRACE_LANES)) return FACET_OK;
     TRY(local_begin(l, block, cell));
     trace_gather(&h->trace, block, cell, s->trace, uhat, 1);
-    if (h->elastic != NULL) {
-        TRY(elastic_flux(l, u, uhat, q, s->p[block] != NULL ? s->p[block] + (int64_t)cell * N : NULL));
-        goto done;
-    }
-    local_moments(l, u, uhat, q);
-    TRY(local_factor_flux(l));
-    local_apply_flux_inverse(l, q);
+    trace_turn(&h->trace, block, cell, 0, 1, 0, 1, uhat);
+    TRY(h->data.equation->flux(l, u, uhat, q, s->p[block] != NULL ? s->p[block] + (int64_t)cell * N : NULL));
 done:
     return status;
 }
@@ -178,12 +149,11 @@ static facet_status recover_block(const struct hdg *h, int block, struct hdg_sol
     struct recovery r = {.hdg = h, .solution = s, .block = block};
     int64_t n_batches = h->matrices.n_batches[block];
     TRY(recover_eliminated(&r));
-    if (h->data.scheme == HDG_CONDENSED) {
-        TRY(change_basis(&r));
-        goto done;
-    }
-    copy_u(&r);
-    for (int64_t begin = 0, end; begin < n_batches; begin = end) {
+    if (h->data.equation->join != NULL)
+        TRY(h->data.equation->join(h, block, r.u, r.uhat, s->u[block]));
+    else
+        copy_u(&r);
+    for (int64_t begin = 0, end; begin < n_batches && h->data.equation->flux != NULL; begin = end) {
         int fast = batch_is_fast(h, block, begin);
         end = begin + 1;
         while (end < n_batches && end - begin < FLUX_BATCHES && batch_is_fast(h, block, end) == fast) end++;
@@ -246,7 +216,7 @@ done:
 facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(recover_block(h, b, s));
-    if (h->condensed == NULL) TRY(local_for_all_cells(h, flux_work, s));
+    if (h->data.equation->flux != NULL) TRY(local_for_all_cells(h, flux_work, s));
     if (h->singular) TRY(fix_mean(h, s));
 done:
     return status;

@@ -1,36 +1,27 @@
-/* The global system of any scheme: its numbering, its operators, and the function 1 in it. */
+/* The global system of any equation: its numbering, its operators, and the function 1 in it. */
 #include <math.h>
 #include <string.h>
 
-#include "hdg/condensed.h"
 #include "hdg/elastic.h"
 
 void hdg_local_sizes(const struct hdg *h, int block, int *N, int *n) {
-    *N =
-        h->condensed != NULL ? h->condensed->blocks[block].N : h->trace.n_components * h->functions[block].Nu;
+    *N = h->n_eliminated[block];
     *n = trace_cell_size(&h->trace, block);
-}
-
-/* Of q; of the symmetric stress, or of H and p. */
-static int flux_components(const struct hdg *h) {
-    int dim = h->data.mesh->dim;
-    if (h->data.scheme != HDG_ELASTIC) return dim;
-    return h->data.formulation == HDG_SYMMETRIC ? dim * (dim + 1) / 2 : dim * dim + 1;
 }
 
 void hdg_describe(const struct hdg *h, struct hdg_system *system) {
     const struct facet_mesh *mesh = h->data.mesh;
-    int condensed = h->data.scheme == HDG_CONDENSED;
+    const struct equation *e = h->data.equation;
     *system = (struct hdg_system){.n_all = h->trace.n_all,
                                   .n_free = h->trace.n_free,
                                   .n_blocks = h->trace.n_free_faces,
                                   .block_offsets = h->trace.free_offsets,
-                                  .n_volume = condensed ? h->trace.n_all : 0};
+                                  .n_volume = e->by_faces ? 0 : h->trace.n_all};
     for (int b = 0; b < mesh->n_blocks; b++) {
         int64_t count = mesh->blocks[b].count;
         int N, n;
         hdg_local_sizes(h, b, &N, &n);
-        system->n_volume += count * (N + (condensed ? 0 : flux_components(h) * h->functions[b].N));
+        system->n_volume += count * (N + e->n_flux[mesh->dim] * h->functions[b].N);
     }
 }
 
@@ -50,25 +41,24 @@ void hdg_set_trace(const struct hdg *h, const double *free, struct hdg_solution 
     for (int64_t b = 0; b < h->trace.n_free_faces && h->trace.fixed != NULL; b++) { /* exactly as given */
         double *to = s->trace + h->trace.face_first[h->trace.free_faces[b]] - h->trace.free_offsets[b];
         for (int64_t i = h->trace.free_offsets[b]; i < h->trace.free_offsets[b + 1]; i++)
-            if (h->trace.fixed[i]) to[i] = h->elastic->values[i];
+            if (h->trace.fixed[i]) to[i] = h->held[i];
     }
 }
 
-/* The first coefficient of the function 1 on a face: psi_0 = 1 / sqrt(measure). Of a continuous method: 1 at
- * vertices, all other modes being 0. */
-static double one_on(const struct hdg *h, int64_t face) {
-    if (h->data.scheme == HDG_CONDENSED) return face < h->condensed->space.skeleton.n_vertices ? 1.0 : 0.0;
-    return sqrt(shape_measure((enum shape)h->data.mesh->face_shapes[face]));
+/* psi_0 = 1 / sqrt(measure) */
+double local_one_on(const struct hdg *h, int64_t face) {
+    return sqrt(shape_measure((enum shape)h->trace.records[face].shape));
 }
 
 void hdg_constant(const struct hdg *h, double *full) {
     memset(full, 0, (size_t)h->trace.n_all * sizeof *full);
     for (int64_t f = 0; f < h->trace.n_faces; f++)
-        if (h->trace.face_first[f] < h->trace.face_first[f + 1]) full[h->trace.face_first[f]] = one_on(h, f);
+        if (h->trace.face_first[f] < h->trace.face_first[f + 1])
+            full[h->trace.face_first[f]] = h->data.equation->one_on(h, f);
 }
 
 void hdg_free_constant(const struct hdg *h, double *free) {
     memset(free, 0, (size_t)h->trace.n_free * sizeof *free);
     for (int64_t b = 0; b < h->trace.n_free_faces; b++)
-        free[h->trace.free_offsets[b]] = one_on(h, h->trace.free_faces[b]);
+        free[h->trace.free_offsets[b]] = h->data.equation->one_on(h, h->trace.free_faces[b]);
 }

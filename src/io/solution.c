@@ -30,29 +30,16 @@ struct sampler {
     struct column columns[MAX_FIELDS];
 };
 
-/* The names solution_write understands. */
-static const char known_fields[] =
-    "u, u_star, q, q_star, H, p, stress, strain, von_mises, vorticity, trace, error, cell";
-
-static int is_known(const char *name) {
-    size_t n = strlen(name);
-    for (const char *at = strstr(known_fields, name); n > 0 && at != NULL; at = strstr(at + 1, name)) {
-        int begins = at == known_fields || at[-1] == ' ';
-        if (begins && (at[n] == ',' || at[n] == '\0')) return 1;
-    }
-    return 0;
-}
-
 static facet_status find_column(const struct facet_solver *s, const char *name, struct column *column) {
     *column = (struct column){.name = name, .components = 1};
-    int dim = s->problem->mesh->dim, elastic = s->problem->equation == FACET_ELASTICITY;
+    int components = physics_components(s->problem->physics, s->problem->mesh->dim);
     if (strcmp(name, "cell") == 0) {
         column->kind = KIND_CELL;
         return FACET_OK;
     }
     if (strcmp(name, "trace") == 0) {
         column->kind = KIND_TRACE;
-        if (elastic) column->components = dim;
+        column->components = components;
         if (s->backend->mean_trace != NULL) return FACET_OK;
         return base_fail(
             FACET_ERROR_INPUT,
@@ -62,26 +49,18 @@ static facet_status find_column(const struct facet_solver *s, const char *name, 
     }
     if (strcmp(name, "error") == 0) {
         column->kind = KIND_ERROR;
-        if (elastic) column->components = dim;
+        column->components = components;
         if (s->problem->exact != NULL) return FACET_OK;
         return base_fail(FACET_ERROR_INPUT, "output: the field 'error' needs an exact solution");
     }
     facet_status status = sample_find_field(s, name, &column->field, &column->components);
     if (status == FACET_OK) return FACET_OK;
-    if (is_known(name)) return base_wrap(status, "output"); /* but not here */
-    return base_fail(FACET_ERROR_INPUT, "output: there is no field '%s'; fields: %s", name, known_fields);
-}
-
-/* Fields of elasticity behind the n that are there. */
-static int add_elastic(const struct facet_solver *s, const char **all, int n) {
-    all[n++] = "von_mises";
-    all[n++] = "stress";
-    all[n++] = "strain";
-    if (s->resolved.data.formulation != HDG_GRADIENT) return n;
-    all[n++] = "H";
-    all[n++] = "p";
-    all[n++] = "vorticity";
-    return n;
+    if (hdg_find_field(name) >= 0) return base_wrap(status, "output"); /* but not here */
+    char fields[256];
+    equation_list_fields(&(struct equation){.fields = HDG_BIT(HDG_N_FIELDS) - 1}, ", ", fields,
+                         sizeof fields);
+    return base_fail(FACET_ERROR_INPUT, "output: there is no field '%s'; fields: %s, trace, error, cell",
+                     name, fields);
 }
 
 static facet_status choose_columns(struct sampler *p, int n, const char *const *fields) {
@@ -89,12 +68,8 @@ static facet_status choose_columns(struct sampler *p, int n, const char *const *
     const struct facet_solver *s = p->solver;
     const char *all[MAX_FIELDS];
     if (n == 0) {
-        int star = s->options.postprocess, elastic = s->problem->equation == FACET_ELASTICITY;
-        if (star) all[n++] = "u_star";
-        all[n++] = "u";
-        if (!elastic) all[n++] = "q";
-        if (!elastic && star) all[n++] = "q_star";
-        if (elastic) n = add_elastic(s, all, n);
+        for (const int *field = s->resolved.data.equation->written; *field >= 0; field++)
+            if (!hdg_fields[*field].star || s->options.postprocess) all[n++] = hdg_fields[*field].name;
         if (s->problem->exact != NULL) all[n++] = "error";
         fields = all;
     }

@@ -214,7 +214,7 @@ static facet_status find_coefficients(const struct problem_resolved *resolved, i
     TRY(sample_all(mesh, k, &conductivity, degree, data->conductivity, why));
     if (from->reaction != NULL && why[0] == '\0')
         TRY(sample_all(mesh, from->reaction, &reaction, degree, data->reaction, why));
-    if (from->scheme != HDG_HYBRID || why[0] != '\0') goto done;
+    if (from->equation->tau == NULL || why[0] != '\0') goto done;
     if (from->tau != NULL) {
         TRY(ALLOC(tau, mesh->n_cells));
         TRY(sample_all(mesh, from->tau, &stabilization, degree, tau, why));
@@ -232,7 +232,7 @@ facet_status box_data_create(const struct problem_resolved *resolved, int degree
     const struct facet_mesh *mesh = from->mesh;
     *data = (struct box_data){.grid = {.dim = mesh->dim}};
     why[0] = '\0';
-    if (from->scheme == HDG_ELASTIC)
+    if (!from->equation->on_boxes)
         snprintf(why, BOX_WHY_BYTES, "the equation diffusion");
     else if (!mesh_is_box(mesh))
         snprintf(why, BOX_WHY_BYTES, "a mesh.box of quads or hexes");

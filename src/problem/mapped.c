@@ -160,7 +160,7 @@ static facet_status postprocess(struct facet_solver *s) {
 static facet_status copy_out(const struct facet_solver *s, double *u) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = s->problem->mesh;
-    int degree = sample_table_degree(s, HDG_U), components = hdg_field_components(s->hdg, HDG_U);
+    int degree = sample_table_degree(s, HDG_U), components = s->hdg->trace.n_components;
     struct hdg_table own = {0};
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct hdg_table *table = &s->hdg->space.blocks[b].source;

@@ -95,11 +95,11 @@ static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     amg_options_default(&options);
     options.fine = &s->A;
     double *modes = NULL;
-    int n_modes = s->hdg->data.scheme == HDG_ELASTIC ? hdg_n_rigid_modes(s->hdg) : 1;
+    int n_rigid = hdg_n_rigid_modes(s->hdg), n_modes = n_rigid > 0 ? n_rigid : 1;
     options.n_kernel = s->hdg->singular ? 1 : 0;
     options.cycle = cycles[s->options.cycle];
     TRY(ALLOC(modes, n_modes * s->system.n_free));
-    if (s->hdg->data.scheme == HDG_ELASTIC)
+    if (n_rigid > 0)
         TRY(hdg_rigid_modes(s->hdg, modes));
     else
         solver_fill_constant(s, modes);
@@ -114,7 +114,7 @@ done:
 static int is_nearly_incompressible(const struct hdg_data *data) {
     double mu, lambda;
     if (data->mesh->dim == 2 && data->plane == HDG_PLANE_STRESS) return 0;
-    for (int r = 0; data->scheme == HDG_ELASTIC && r < data->n_regions; r++)
+    for (int r = 0; data->mu != NULL && r < data->n_regions; r++)
         if (!field_is_constant(data->mu[r], &mu) || !field_is_constant(data->lambda[r], &lambda) ||
             lambda > LOCKING_RATIO * mu)
             return 1;
@@ -145,8 +145,8 @@ static facet_status make_pmg(struct facet_solver *s) {
     pmg_options_default(&options);
     options.singular = s->hdg->singular;
     options.incompressible = is_nearly_incompressible(&s->hdg->data);
-    if (s->hdg->data.scheme == HDG_ELASTIC) {
-        options.n_modes = hdg_n_rigid_modes(s->hdg);
+    options.n_modes = hdg_n_rigid_modes(s->hdg);
+    if (options.n_modes > 0) {
         TRY(ALLOC(modes, options.n_modes * s->system.n_free));
         TRY(hdg_rigid_modes(s->hdg, modes));
         options.modes = modes;
@@ -176,7 +176,7 @@ static facet_status choose_gmg(const struct facet_solver *s, struct gmg_options 
                                     .steps = o->smoother_degree,
                                     .fill = o->fill,
                                     .coarse_unknowns = o->coarse_unknowns};
-    options->n_modes = s->hdg->data.scheme == HDG_ELASTIC ? hdg_n_rigid_modes(s->hdg) : 0;
+    options->n_modes = hdg_n_rigid_modes(s->hdg);
     /* A full cycle has to be as accurate on every level as the next one needs it. */
     if (full && o->degrees == DEGREES_AUTO) options->degrees = GMG_ARITHMETIC;
     return find_coarse_device(s, &options->coarse_device);
@@ -275,37 +275,26 @@ static int prefers_gmg(const struct facet_mesh *mesh) {
 static int lacks_rows(const struct facet_solver *s) {
     const struct facet_mesh *mesh = s->problem->mesh;
     int has_rows = mesh->dim == 2 && trace_has_tensor_cells(mesh) && device_is_host(s->context->device) &&
-                   s->problem->equation == FACET_DIFFUSION;
+                   !s->resolved.data.equation->is_vector;
     return !has_rows && !is_nearly_incompressible(&s->resolved.data) &&
            (mesh->coarse != NULL || mesh_hierarchy_coarsest(mesh) < mesh->n_cells);
-}
-
-/* Whether the matrix is that of the formulation gradient under tractions (hdg.h). */
-static int is_nonsymmetric(const struct facet_solver *s) {
-    const struct hdg_data *data = &s->resolved.data;
-    if (data->scheme != HDG_ELASTIC || data->formulation != HDG_GRADIENT) return 0;
-    for (int32_t f = 0; f < data->mesh->n_faces; f++) {
-        if (data->face_condition[f] < 0) continue;
-        const struct hdg_condition *c = &data->conditions[data->face_condition[f]];
-        for (int a = 0; c->kind == HDG_MECHANICAL && a < data->mesh->dim; a++)
-            if (!c->fixed[a]) return 1;
-    }
-    return 0;
 }
 
 /* What `auto` takes where the coefficient is easy, as far as words depend on it: whoever gives keys of
  * geometric multigrid means it wherever it is thought of. */
 facet_status solver_check_method(const struct facet_solver *s) {
     struct options o = s->options; /* with what is taken */
-    int diffusion = s->problem->equation == FACET_DIFFUSION;
-    unsigned place = options_place(&o, s->problem->equation) | AT_MAPPED |
-                     (is_nonsymmetric(s) ? AT_NONSYMMETRIC : 0) | (lacks_rows(s) ? AT_NO_ROWS : 0);
+    const struct equation *equation = s->resolved.data.equation;
+    unsigned place = options_place(&o, s->problem->physics->equation) | AT_MAPPED |
+                     (equation_is_symmetric(&s->resolved.data) ? 0 : AT_NONSYMMETRIC) |
+                     (lacks_rows(s) ? AT_NO_ROWS : 0);
     if (o.method == METHOD_DIRECT)
         o.preconditioner = PRECONDITIONER_NONE;
     else if (o.preconditioner == PRECONDITIONER_AUTO)
-        o.preconditioner = o.discretization == DISCRETIZATION_CONDENSED                  ? PRECONDITIONER_AMG
-                           : diffusion && wants_gmg(&o) && prefers_gmg(s->problem->mesh) ? PRECONDITIONER_GMG
-                                                                                         : PRECONDITIONER_PMG;
+        o.preconditioner = !equation->by_faces ? PRECONDITIONER_AMG
+                           : equation->easy_gmg && wants_gmg(&o) && prefers_gmg(s->problem->mesh)
+                               ? PRECONDITIONER_GMG
+                               : PRECONDITIONER_PMG;
     return options_check_place(&o, place);
 }
 
@@ -319,7 +308,7 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
     double contrast;
     int64_t many = s->problem->mesh->dim == 2 ? MANY_IN_2D : MANY_IN_3D;
     *o = (struct outlook){.few = 1};
-    if (s->hdg->data.scheme != HDG_HYBRID) return FACET_OK;
+    if (!s->hdg->data.equation->easy_gmg) return FACET_OK;
     facet_status status = trace_contrast(&s->hdg->trace, &s->hdg->matrices, &contrast);
     o->easy = contrast <= LARGE_CONTRAST;
     o->few = !o->easy || s->system.n_free <= many;
@@ -334,7 +323,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     struct csr csr = {0};
     const struct base_monitor *monitor = &s->context->monitor;
     const struct options *o = &s->options;
-    int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.scheme != HDG_CONDENSED;
+    int any = o->preconditioner == PRECONDITIONER_AUTO, hybrid = s->hdg->data.equation->by_faces;
     int fgmres = o->method == METHOD_FGMRES || s->hdg->nonsymmetric, insist = o->method == METHOD_DIRECT;
     int tuned = o->smoother_degree > 0 || o->smoother != SMOOTHER_AUTO || o->cycle != CYCLE_AUTO ||
                 o->precision != PRECISION_AUTO || o->coarse_device != COARSE_DEVICE_SAME || wants_gmg(o);
@@ -342,7 +331,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     struct outlook outlook;
     TRY(look(s, &outlook));
     int gmg =
-        s->hdg->data.scheme == HDG_HYBRID && (outlook.easy || wants_gmg(o)) && prefers_gmg(s->problem->mesh);
+        s->hdg->data.equation->easy_gmg && (outlook.easy || wants_gmg(o)) && prefers_gmg(s->problem->mesh);
     int direct = insist || (o->method == METHOD_AUTO && any && !tuned && !fgmres && outlook.few &&
                             s->system.n_free <= cholesky_reasonable_size() &&
                             (!hybrid || assembled_bytes(s) <= LARGE_ASSEMBLED));

@@ -18,7 +18,7 @@
 #define OPTION_OFFSET(key, member, api, path, phrase) offsetof(facet_options, api),
 const char *const option_words[OPTION_N_KEYS][OPTION_MAX_WORDS] = {OPTION_KEYS(OPTION_LIST)};
 const char *const option_paths[OPTION_N_KEYS] = {OPTION_KEYS(OPTION_PATH)};
-static const char *const names[] = {OPTION_KEYS(OPTION_NAME) "smoother_degree", "coarse_unknowns", "fill",
+const char *const option_names[] = {OPTION_KEYS(OPTION_NAME) "smoother_degree", "coarse_unknowns", "fill",
                                     "degree"};
 static const char *const phrases[] = {OPTION_KEYS(OPTION_PHRASE) "a smoother_degree", "coarse_unknowns",
                                       "a fill", "a degree above 16"};
@@ -76,7 +76,7 @@ static facet_status refuse_word(enum option_key key, const char *word) {
     for (int i = 0; option_words[key][i] != NULL; i++)
         snprintf(valid + strlen(valid), sizeof valid - strlen(valid), "%s%s", i > 0 ? ", " : "",
                  option_words[key][i]);
-    return base_fail(FACET_ERROR_INPUT, "unknown %s '%s'; valid: %s%s", names[key], word, valid,
+    return base_fail(FACET_ERROR_INPUT, "unknown %s '%s'; valid: %s%s", option_names[key], word, valid,
                      options_left(option_paths[key], word));
 }
 
@@ -242,7 +242,7 @@ static void say(const struct options *o, const char *sentence, int key, int othe
         int wrote = snprintf(text + used, n - used, "%s",
                              *sentence == 'w'   ? option_words[key][o->words[key]]
                              : *sentence == 'o' ? option_words[other][o->words[other]]
-                             : *sentence == 'k' ? names[key]
+                             : *sentence == 'k' ? option_names[key]
                                                 : phrases[key]);
         used = used + (size_t)wrote < n ? used + (size_t)wrote : n - 1;
     }
@@ -274,15 +274,13 @@ facet_status options_check_place(const struct options *o, unsigned place) {
 }
 
 unsigned options_place(const struct options *o, facet_equation equation) {
-    return (equation == FACET_ELASTICITY ? AT_ELASTICITY : AT_DIFFUSION) |
-           (o->discretization == DISCRETIZATION_CONTINUOUS ? AT_CONTINUOUS : AT_TRACE);
+    return 1u << equation | (o->discretization == DISCRETIZATION_CONTINUOUS ? AT_CONTINUOUS : AT_TRACE);
 }
 
 /* ------------------------------------------------------------------------------------------ numbers */
 
-static facet_status check_degree(const struct options *o) {
-    /* Degree 0 exists in the formulation gradient only: fabien2019 measured it. */
-    int least = o->formulation == FORMULATION_GRADIENT ? 0 : 1;
+static facet_status check_degree(const struct options *o, facet_equation equation) {
+    int least = physics_entry(physics_of(equation), o)->least_degree;
     if (o->degree < least || o->degree > BOX_MAX_DEGREE)
         return base_fail(FACET_ERROR_INPUT,
                          "the degree must be %d to %d (with the operator tensor to %d), not %d", least,
@@ -298,7 +296,7 @@ static facet_status check_degree(const struct options *o) {
 facet_status options_check(const struct options *o, facet_equation equation) {
     facet_status status = FACET_OK;
     const struct device *device;
-    TRY(check_degree(o));
+    TRY(check_degree(o, equation));
     if (o->tau_hat < 0.0 || !isfinite(o->tau_hat))
         FAIL(FACET_ERROR_INPUT, "tau.hat must be positive, not %g", o->tau_hat);
     if (o->discretization != DISCRETIZATION_HDG && (o->tau != NULL || o->tau_hat > 0.0))

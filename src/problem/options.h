@@ -70,10 +70,10 @@ enum option_key {
     OPTION_HIGH_DEGREE /* above PROBLEM_MAX_DEGREE */
 };
 
-/* The words of all keys, each list ending with a NULL; where a key stands in a case. */
+/* The words of all keys, each list ending with a NULL; where a key stands in a case, and its name. */
 #define OPTION_MAX_WORDS 16
 extern const char *const option_words[OPTION_N_KEYS][OPTION_MAX_WORDS];
-extern const char *const option_paths[OPTION_N_KEYS];
+extern const char *const option_paths[OPTION_N_KEYS], *const option_names[];
 
 struct options {
     union {
@@ -114,7 +114,7 @@ enum options_place {
     AT_NONSYMMETRIC = 1 << 8,
     AT_NO_ROWS = 1 << 9 /* geometric multigrid has no rows to solve along */
 };
-/* The place of these words in an equation. */
+/* The place of these words in an equation, whose bit is 1 << facet_equation. */
 unsigned options_place(const struct options *options, facet_equation equation);
 /* The key of the first word that does not belong to the place or beside another, and the sentence that says
  * so; -1: there is none. */

@@ -30,10 +30,9 @@ facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh
     *problem = NULL;
     REQUIRE(context);
     REQUIRE(mesh);
-    if (equation != FACET_DIFFUSION && equation != FACET_ELASTICITY)
-        FAIL(FACET_ERROR_INPUT, "unknown equation %d", (int)equation);
+    if (physics_of(equation) == NULL) FAIL(FACET_ERROR_INPUT, "unknown equation %d", (int)equation);
     TRY(CALLOC(*problem, 1));
-    (*problem)->data.equation = equation;
+    (*problem)->data.physics = physics_of(equation);
     (*problem)->data.context = context;
     (*problem)->data.mesh = mesh;
     TRY(add_parameter(&(*problem)->data, "t", 0.0));
@@ -87,10 +86,10 @@ done:
 }
 
 facet_status problem_may_set(const facet_problem *problem, facet_equation equation, const char *what) {
-    if (problem->data.equation != equation)
+    const struct physics *wanted = physics_of(equation), *own = problem->data.physics;
+    if (own != wanted)
         return base_fail(FACET_ERROR_INPUT, "%s: belongs to %s, but the problem is one of %s", what,
-                         equation == FACET_ELASTICITY ? "elasticity" : "diffusion",
-                         equation == FACET_ELASTICITY ? "diffusion" : "elasticity");
+                         wanted->name, own->name);
     return FACET_OK;
 }
 
@@ -212,8 +211,8 @@ facet_status facet_problem_set_source_function(facet_problem *problem, facet_fun
     REQUIRE(problem);
     REQUIRE(function);
     struct problem *p = &problem->data;
-    return problem_set_field(problem, &p->source, "source",
-                             p->equation == FACET_ELASTICITY ? p->mesh->dim : 1, NULL, function, user);
+    return problem_set_field(problem, &p->source, "source", physics_components(p->physics, p->mesh->dim),
+                             NULL, function, user);
 }
 
 facet_status facet_problem_set_exact(facet_problem *problem, const char *text) {
@@ -344,7 +343,7 @@ int problem_slot(struct problem *p, int i, struct problem_slot *slot) {
 facet_status problem_copy(const struct problem *from, struct problem *copy) {
     facet_status status = FACET_OK;
     struct problem_slot to, of;
-    *copy = (struct problem){.equation = from->equation,
+    *copy = (struct problem){.physics = from->physics,
                              .context = from->context,
                              .mesh = from->mesh,
                              .own_t = from->own_t,

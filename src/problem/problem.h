@@ -5,7 +5,7 @@
 
 #include "box/box.h"
 #include "problem/backend.h"
-#include "problem/options.h"
+#include "problem/physics.h"
 
 #define PROBLEM_MAX_DEGREE 16 /* of mapped cells; boxes have BOX_MAX_DEGREE */
 
@@ -28,7 +28,7 @@ struct problem_condition {
 
 /* What the caller has set. Solvers have copies, whose parameters are their own. */
 struct problem {
-    facet_equation equation;
+    const struct physics *physics;
     struct facet_context *context;
     const struct facet_mesh *mesh;
     int n_parameters;
@@ -102,6 +102,11 @@ struct problem_resolved {
 facet_status problem_resolve(const struct problem *problem, const struct options *options,
                              struct problem_resolved *resolved);
 void problem_resolved_destroy(struct problem_resolved *resolved);
+/* Entries of physics.resolve. */
+facet_status problem_resolve_diffusion(const struct problem *problem, const struct options *options,
+                                       struct problem_resolved *resolved, struct text *errors);
+facet_status problem_resolve_elastic(const struct problem *problem, const struct options *options,
+                                     struct problem_resolved *resolved, struct text *errors);
 /* The same cell by cell and face by face, with the lists of the mesh, for those who do not work on boxes. */
 facet_status problem_resolve_lists(const struct problem *problem, struct problem_resolved *resolved);
 

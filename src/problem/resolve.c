@@ -74,14 +74,14 @@ static void assign_group(const struct problem *p, int index, const char *what, s
     }
 }
 
-/* The fields of the regions. Diffusion has K = 1 when there is no entry at all. */
+/* The fields of the regions; 1 where the equation does not insist on an entry, and there is none at all. */
 static facet_status collect_fields(const struct problem *p, struct problem_resolved *r, struct text *errors) {
     facet_status status = FACET_OK;
-    int n = p->n_regions > 0 ? p->n_regions : 1, elastic = p->equation == FACET_ELASTICITY;
+    int n = p->n_regions > 0 ? p->n_regions : 1;
     TRY(CALLOC(r->conductivity, n));
     TRY(CALLOC(r->mu, n));
     TRY(CALLOC(r->lambda, n));
-    if (p->n_regions == 0 && !elastic) {
+    if (p->n_regions == 0 && !p->physics->needs_coefficient) {
         TRY(field_create_constants(1, (const double[]){1.0}, &r->one));
         r->conductivity[0] = r->one;
     }
@@ -89,9 +89,10 @@ static facet_status collect_fields(const struct problem *p, struct problem_resol
         r->conductivity[i] = p->regions[i].conductivity;
         r->mu[i] = p->regions[i].mu;
         r->lambda[i] = p->regions[i].lambda;
-        if (p->exact != NULL && !field_is_differentiable(elastic ? r->mu[i] : r->conductivity[i]))
+        if (p->exact != NULL &&
+            !field_is_differentiable(r->conductivity[i] != NULL ? r->conductivity[i] : r->mu[i]))
             ERROR(errors, "with an exact solution the %s must be given by expressions, not by a C function",
-                  elastic ? "material" : "conductivity");
+                  p->physics->coefficient);
     }
 done:
     return status;
@@ -102,8 +103,8 @@ static facet_status resolve_regions(const struct problem *p, struct problem_reso
                                     struct text *errors) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
-    const char *what = p->equation == FACET_ELASTICITY ? "material" : "conductivity";
-    int general = p->n_regions == 0 && p->equation == FACET_DIFFUSION ? 0 : -1;
+    const char *what = p->physics->coefficient;
+    int general = p->n_regions == 0 && !p->physics->needs_coefficient ? 0 : -1;
     int64_t missing = 0;
     TRY(collect_fields(p, r, errors));
     if (!mesh_is_box(mesh)) TRY(fill(mesh->n_cells, -1, &r->cell_region));
@@ -217,12 +218,12 @@ static facet_status resolve_conditions(const struct problem *p, struct problem_r
                                        struct text *errors) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
-    int rest = -1, n = p->n_conditions, elastic = p->equation == FACET_ELASTICITY;
+    int rest = -1, n = p->n_conditions;
     int64_t unnamed = 0;
     TRY(ALLOC(r->conditions, n + 1));
     for (int s = 0; s < 6; s++) r->side_condition[s] = -1;
     if (!mesh_is_box(mesh)) TRY(fill(mesh->n_faces, -1, &r->face_condition));
-    if (elastic) TRY(field_create_constants(mesh->dim, (const double[3]){0.0}, &r->zero));
+    TRY(field_create_constants(mesh->dim, (const double[3]){0.0}, &r->zero));
     for (int i = 0; i < n; i++) {
         convert_condition(p, &p->conditions[i], r, &r->conditions[i], errors);
         if (strcmp(p->conditions[i].part, "rest") == 0)
@@ -230,11 +231,9 @@ static facet_status resolve_conditions(const struct problem *p, struct problem_r
         else
             assign_part(p, i, r, errors);
     }
-    r->conditions[n] = elastic ? (struct hdg_condition){.kind = HDG_MECHANICAL,
-                                                        .part = "rest",
-                                                        .fixed = {1, 1, mesh->dim == 3},
-                                                        .t = r->zero}
-                               : (struct hdg_condition){.kind = HDG_DIRICHLET, .part = "rest"};
+    r->conditions[n] = (struct hdg_condition){
+        .kind = p->physics->essential, .part = "rest", .fixed = {1, 1, mesh->dim == 3}};
+    if (r->conditions[n].kind == HDG_MECHANICAL) r->conditions[n].t = r->zero;
     if (rest < 0 && p->exact != NULL) rest = n;
     for (int32_t f = 0; r->face_condition != NULL && f < mesh->n_faces; f++) {
         if (mesh->face_cells[2 * (int64_t)f + 1] >= 0 || r->face_condition[f] >= 0) continue;
@@ -263,12 +262,13 @@ void problem_find_pieces(const struct facet_mesh *mesh, int32_t *piece) {
 }
 
 /* A piece of the mesh that touches no other has a singular problem of its own unless something holds it. */
-static facet_status check_pieces(const struct problem *p, const struct problem_resolved *r,
-                                 struct text *errors) {
+facet_status problem_resolve_diffusion(const struct problem *p, const struct options *options,
+                                       struct problem_resolved *r, struct text *errors) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = p->mesh;
     int32_t *piece = NULL, n_pieces = 0, loose = -1;
     uint8_t *held = NULL;
+    (void)options;
     if (mesh_is_box(mesh)) return FACET_OK; /* one piece */
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(held, mesh->n_cells));
@@ -302,16 +302,16 @@ done:
 static void check_formulation(const struct problem *p, const struct options *o, const struct hdg_data *data,
                               struct text *errors) {
     double first = 0.0, mu;
-    int several = 0, gradient = data->formulation == HDG_GRADIENT;
+    int several = 0;
     if (p->mesh->dim == 3 && o->has_plane)
         add_error(errors, "plane: belongs to 2D, but the mesh has 3 dimensions");
-    for (int i = 0; !gradient && i < p->n_conditions; i++)
-        if (p->conditions[i].kind == HDG_GRADIENT_PRESSURE)
+    for (int i = 0; i < p->n_conditions; i++)
+        if (!(data->equation->conditions & HDG_BIT(p->conditions[i].kind)))
             ERROR(errors,
                   "boundary: gradient_pressure on '%s' belongs to the formulation gradient; for "
                   "symmetric give the traction",
                   p->conditions[i].part);
-    for (int i = 0; gradient && i < data->n_regions; i++) {
+    for (int i = 0; data->equation->one_mu && i < data->n_regions; i++) {
         several |= !field_is_constant(data->mu[i], &mu) || (i > 0 && mu != first);
         if (i == 0) first = mu;
     }
@@ -321,17 +321,15 @@ static void check_formulation(const struct problem *p, const struct options *o, 
 }
 
 /* All that is elastic about the data, once the names are right. */
-static facet_status resolve_elastic(const struct problem *p, const struct options *options,
-                                    struct problem_resolved *r, struct text *errors) {
+facet_status problem_resolve_elastic(const struct problem *p, const struct options *options,
+                                     struct problem_resolved *r, struct text *errors) {
     facet_status status = FACET_OK;
-    r->data.scheme = HDG_ELASTIC;
     r->data.mu = r->mu;
     r->data.lambda = r->lambda;
     TRY(problem_resolve_lists(p, r));
     TRY(problem_check_moduli(p, r->cell_region, errors));
     TRY(problem_check_rigid(p, r, errors));
     if (options == NULL) goto done;
-    r->data.formulation = options->formulation == FORMULATION_GRADIENT ? HDG_GRADIENT : HDG_SYMMETRIC;
     r->data.plane = options->plane == PLANE_STRESS ? HDG_PLANE_STRESS : HDG_PLANE_STRAIN;
     check_formulation(p, options, &r->data, errors);
 done:
@@ -367,6 +365,7 @@ facet_status problem_resolve(const struct problem *p, const struct options *opti
     TRY(resolve_regions(p, r, &errors));
     TRY(resolve_conditions(p, r, &errors));
     r->data = (struct hdg_data){.mesh = p->mesh,
+                                .equation = physics_entry(p->physics, options),
                                 .n_regions = p->n_regions > 0 ? p->n_regions : 1,
                                 .conductivity = r->conductivity,
                                 .cell_region = r->cell_region,
@@ -375,9 +374,7 @@ facet_status problem_resolve(const struct problem *p, const struct options *opti
                                 .exact = p->exact,
                                 .conditions = r->conditions,
                                 .face_condition = r->face_condition};
-    if (errors.length == 0)
-        TRY(p->equation == FACET_ELASTICITY ? resolve_elastic(p, options, r, &errors)
-                                            : check_pieces(p, r, &errors));
+    if (errors.length == 0) TRY(p->physics->resolve(p, options, r, &errors));
     TRY(errors.status);
     if (errors.length > 0) FAIL(FACET_ERROR_INPUT, "%s", errors.data);
 done:

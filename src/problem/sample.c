@@ -10,52 +10,31 @@
 
 facet_status sample_find_field(const struct facet_solver *s, const char *name, enum hdg_field *field,
                                int *components) {
-    static const char *const known[] = {[HDG_U] = "u",
-                                        [HDG_U_STAR] = "u_star",
-                                        [HDG_Q] = "q",
-                                        [HDG_Q_STAR] = "q_star",
-                                        [HDG_STRESS] = "stress",
-                                        [HDG_STRAIN] = "strain",
-                                        [HDG_VON_MISES] = "von_mises",
-                                        [HDG_H] = "H",
-                                        [HDG_P] = "p",
-                                        [HDG_VORTICITY] = "vorticity"};
-    int elastic = s->problem->equation == FACET_ELASTICITY;
+    const struct physics *physics = s->problem->physics, *owner = physics_of_field(physics, name);
+    const struct equation *equation = s->resolved.data.equation;
+    int found = hdg_find_field(name);
+    char text[192];
     if (!s->solved) return base_fail(FACET_ERROR_INPUT, "there is no solution yet");
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (known[i] == NULL || strcmp(name, known[i]) != 0) continue;
-        *field = (enum hdg_field)i;
-        if (elastic ? *field == HDG_Q || *field == HDG_Q_STAR : *field >= HDG_STRESS)
-            return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to %s", name,
-                             elastic ? "diffusion" : "elasticity");
-        if (elastic && !hdg_has_field(s->hdg, *field))
-            return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to the formulation gradient", name);
-        *components = elastic                                   ? hdg_field_components(s->hdg, *field)
-                      : *field == HDG_Q || *field == HDG_Q_STAR ? s->problem->mesh->dim
-                                                                : 1;
-        int star = *field == HDG_U_STAR || *field == HDG_Q_STAR;
-        if (star && s->resolved.data.scheme == HDG_CONDENSED)
-            return base_fail(
-                FACET_ERROR_INPUT,
-                "the field '%s' belongs to discretization: {method: hdg}; the %s method has u and "
-                "q",
-                name, option_words[OPTION_DISCRETIZATION][s->options.discretization]);
-        if (star && !s->options.postprocess)
-            return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}",
-                             name);
-        return s->backend->need != NULL ? s->backend->need(s, *field) : FACET_OK;
+    if (found < 0) {
+        equation_list_fields(equation, ", ", text, sizeof text);
+        return base_fail(FACET_ERROR_INPUT, "there is no field '%s'; fields: %s", name, text);
     }
-    return base_fail(FACET_ERROR_INPUT, "there is no field '%s'; fields: %s", name,
-                     !elastic ? "u, u_star, q, q_star"
-                     : s->resolved.data.formulation == HDG_GRADIENT
-                         ? "u, u_star, H, p, stress, strain, von_mises, vorticity"
-                         : "u, stress, strain, von_mises");
+    *field = (enum hdg_field)found;
+    if (owner != physics)
+        return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to %s", name, owner->name);
+    if (!equation_has_field(equation, *field)) {
+        const char *word = physics_elsewhere(physics, &s->options, *field, text, sizeof text);
+        return base_fail(FACET_ERROR_INPUT, "the field '%s' belongs to the %s %s%s", name,
+                         option_names[physics->chosen_by], word, text);
+    }
+    *components = equation_field_components(equation, s->problem->mesh->dim, *field);
+    if (hdg_fields[*field].star && !s->options.postprocess)
+        return base_fail(FACET_ERROR_INPUT, "the field '%s' needs discretization: {postprocess: true}", name);
+    return s->backend->need != NULL ? s->backend->need(s, *field) : FACET_OK;
 }
 
 int sample_table_degree(const struct facet_solver *s, enum hdg_field field) {
-    const struct hdg_data *data = &s->resolved.data;
-    int symmetric = data->scheme == HDG_ELASTIC && data->formulation == HDG_SYMMETRIC;
-    return s->options.degree + (symmetric || field == HDG_U_STAR || field == HDG_Q_STAR);
+    return s->options.degree + (s->resolved.data.equation->raise || hdg_fields[field].star);
 }
 
 void backend_points_destroy(struct backend_points *points) {
@@ -318,11 +297,10 @@ static facet_status gather_all(const struct facet_solver *s, const char *name, e
     const struct facet_mesh *mesh = s->problem->mesh;
     const struct mesh_group *cells = on != NULL ? mesh_find_group(mesh, on, mesh->dim) : NULL;
     const struct mesh_group *part = on != NULL ? mesh_find_group(mesh, on, mesh->dim - 1) : NULL;
-    int extremes = take == SAMPLE_MAX || take == SAMPLE_MIN,
-        elastic = s->problem->equation == FACET_ELASTICITY;
-    int is_flux = strcmp(name, elastic ? "traction" : "flux") == 0;
+    const struct physics *physics = s->problem->physics;
+    int extremes = take == SAMPLE_MAX || take == SAMPLE_MIN, is_flux = strcmp(name, physics->through) == 0;
     enum hdg_field field = HDG_U;
-    g->components = elastic ? mesh->dim : 1;
+    g->components = physics_components(physics, mesh->dim);
     if (on != NULL && cells == NULL && part == NULL) {
         char regions[256], parts[256], hint[MESH_HINT_BYTES];
         mesh_group_names(mesh, mesh->dim, regions, sizeof regions);
@@ -339,7 +317,7 @@ static facet_status gather_all(const struct facet_solver *s, const char *name, e
             return base_fail(
                 FACET_ERROR_INPUT,
                 "the %s '%s' has no direction: its faces lie inside the domain; integrate %s there",
-                elastic ? "traction on" : "flux through", on, elastic ? "the stress" : "q");
+                physics->through_phrase, on, physics->inside);
     if (is_flux && (part == NULL || extremes))
         return base_fail(FACET_ERROR_INPUT,
                          "the field %s has an integral or a mean over a boundary part only", name);

@@ -19,9 +19,6 @@ static facet_status resolve(struct facet_solver *s) {
     if (status != FACET_OK) return status;
     problem_resolved_destroy(&s->resolved);
     s->resolved = resolved;
-    if (s->problem->equation != FACET_ELASTICITY)
-        s->resolved.data.scheme =
-            s->options.discretization == DISCRETIZATION_HDG ? HDG_HYBRID : HDG_CONDENSED;
     s->resolved.data.tau = s->own.tau;
     s->resolved.data.tau_hat = s->options.tau_hat;
     return FACET_OK;
@@ -32,17 +29,15 @@ static facet_status prepare(const struct facet_problem *problem, const struct op
                             struct facet_solver **solver) {
     facet_status status = FACET_OK;
     struct facet_solver *s;
-    int elastic = problem->data.equation == FACET_ELASTICITY;
-    int star = options->discretization == DISCRETIZATION_HDG;
+    const struct physics *physics = problem->data.physics;
     *solver = NULL;
-    TRY(options_check(options, problem->data.equation));
+    TRY(options_check(options, physics->equation));
     TRY(CALLOC(*solver, 1));
     s = *solver;
     s->context = problem->data.context;
     s->options = *options;
     s->options.tau = NULL; /* the caller's text; kept as a field */
-    if (!star || (elastic && options->formulation == FORMULATION_SYMMETRIC))
-        s->options.postprocess = 0; /* there is none */
+    if (physics_entry(physics, options)->no_star != NULL) s->options.postprocess = 0;
     s->threads = base_threads();
     TRY(problem_copy(&problem->data, &s->own));
     s->problem = &s->own;
@@ -101,7 +96,7 @@ static facet_status choose_operator(struct facet_solver *s, struct box_data *dat
     if (!*box && !any) FAIL(FACET_ERROR_INPUT, "the operator %s needs %s; use operator: mapped", name, why);
     if (!*box && other.what[0])
         FAIL(FACET_ERROR_INPUT, "%s needs %s; use %s", other.what, why, other.instead);
-    if (s->problem->mesh->box.cells[0] == 0 || s->problem->equation == FACET_ELASTICITY)
+    if (s->problem->mesh->box.cells[0] == 0 || !s->resolved.data.equation->on_boxes)
         why[0] = '\0'; /* nobody expects it */
 done:
     return status;
@@ -286,7 +281,7 @@ facet_status facet_solver_points(const facet_solver *solver, double *x) {
 
 /* Whether a caller's array has a number for every point and component. */
 static facet_status check_length(const struct facet_solver *s, const char *function, int64_t n) {
-    int components = s->problem->equation == FACET_ELASTICITY ? s->problem->mesh->dim : 1;
+    int components = physics_components(s->problem->physics, s->problem->mesh->dim);
     int64_t wanted = components * s->backend->n_points(s);
     if (n == wanted) return FACET_OK;
     return base_fail(
@@ -310,7 +305,7 @@ static facet_status check_finite(const char *function, const char *array, int64_
 /* A source that is refused leaves the solution before as it is. */
 static facet_status load(struct facet_solver *s, const double *source) {
     if (source != NULL) {
-        int components = s->problem->equation == FACET_ELASTICITY ? s->problem->mesh->dim : 1;
+        int components = physics_components(s->problem->physics, s->problem->mesh->dim);
         facet_status status =
             check_finite("facet_solver_solve", "the source", components * s->backend->n_points(s), source);
         if (status != FACET_OK) return status;
@@ -445,10 +440,14 @@ facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
                          .H_L2 = e.H_L2,
                          .p_L2 = e.p_L2,
                          .stress_L2 = e.stress_L2};
-    if (s->problem->equation == FACET_ELASTICITY)
-        full.q_L2 = full.q_star_L2 = -1.0;
-    else
-        full.H_L2 = full.p_L2 = full.stress_L2 = -1.0;
+    double *const members[HDG_N_FIELDS] = {[HDG_Q] = &full.q_L2,
+                                           [HDG_Q_STAR] = &full.q_star_L2,
+                                           [HDG_H] = &full.H_L2,
+                                           [HDG_P] = &full.p_L2,
+                                           [HDG_STRESS] = &full.stress_L2};
+    for (int i = 0; i < HDG_N_FIELDS; i++) /* boxes measure their own fields only */
+        if (members[i] != NULL && !equation_has_field(s->resolved.data.equation, (enum hdg_field)i))
+            *members[i] = -1.0;
     return base_struct_write("facet_errors", &full, errors, sizeof full);
 }
 

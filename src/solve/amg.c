@@ -191,6 +191,7 @@ facet_status multigrid_append_amg(struct multigrid *mg, const struct device *dev
     int blocks_do = 0, at_finest = 1;
     amg_options_default(&defaults);
     struct builder b = {.device = device, .options = options != NULL ? options : &defaults, .mg = mg};
+    TRY(solve_need_symmetric(csr->asymmetric, "algebraic multigrid"));
     TRY(check_input(csr, n_blocks, block_offsets, n_modes, b.options));
     TRY(borrow(csr, n_blocks, block_offsets, n_modes, modes, b.options->kinds, &grid));
     while (grid.A.n > b.options->coarse_size && !blocks_do) {

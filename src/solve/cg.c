@@ -422,6 +422,7 @@ facet_status solve_cg(const struct operator* A, const struct operator* M, const 
     struct solve_fast *fast = control->fast;
     int stalled = 0;
     solve_report_clear(report);
+    TRY(solve_need_symmetric(A->asymmetric, "the method of conjugate gradients"));
     if (*work == NULL) TRY(CALLOC(*work, 1));
     double scale = solve_norm(A, b);
     if (scale == 0.0) {

@@ -125,6 +125,7 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
     SuiteSparse_long *permutation = NULL;
     struct cholesky *c;
     *cholesky = NULL;
+    TRY(solve_need_symmetric(csr->asymmetric, "the factor of Cholesky"));
     TRY(CALLOC(*cholesky, 1));
     c = *cholesky;
     c->n = csr->n;
@@ -297,6 +298,7 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
     facet_status status = FACET_OK;
     (void)n_blocks;
     (void)block_offsets;
+    TRY(solve_need_symmetric(csr->asymmetric, "the factor of Cholesky"));
     TRY(CALLOC(*cholesky, 1));
     (*cholesky)->n = csr->n;
     (*cholesky)->pin = pin;

@@ -505,6 +505,7 @@ facet_status fsai_factor(const struct csr *csr, const struct fsai_options *optio
     struct pattern p = {.n_blocks = options->n_blocks, .first = options->block_offsets};
     int64_t *own = NULL;
     *G = (struct mg_transfer){0};
+    TRY(solve_need_symmetric(csr->asymmetric, "the smoother fsai"));
     if (p.n_blocks == 0) {
         TRY(single_blocks(csr->n, &own));
         p.n_blocks = csr->n;

@@ -12,6 +12,11 @@ void csr_destroy(struct csr *csr) {
     csr->n = 0;
 }
 
+facet_status solve_need_symmetric(int asymmetric, const char *who) {
+    if (!asymmetric) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "%s needs a symmetric matrix, and this one is not; use fgmres", who);
+}
+
 void operator_apply(const struct operator* A, const struct vector *x, struct vector *y) {
     A->apply(A, x, y);
 }
@@ -119,6 +124,7 @@ facet_status operator_create_sum(const struct device *device, int64_t n, int n_p
     TRY(ALLOC(sum->parts, n_parts));
     for (; sum->n < n_parts; sum->n++) {
         sum->parts[sum->n] = parts[sum->n];
+        A->asymmetric |= parts[sum->n].asymmetric;
         parts[sum->n] = (struct operator){0};
     }
     for (int i = 1; i < n_parts; i++)
@@ -191,6 +197,7 @@ facet_status operator_create_csr(const struct device *device, const struct csr *
     struct device_matrix *m;
     size_t nnz = (size_t)csr->offsets[csr->n];
     TRY(begin(device, csr->n, "the matrix in compressed rows", csr_apply, A, &m));
+    A->asymmetric = csr->asymmetric;
     m->n_values = (int64_t)nnz;
     TRY(device_copy(device, &m->offsets, csr->offsets, (size_t)csr->n + 1, sizeof *m->offsets));
     TRY(device_copy(device, &m->columns, csr->columns, nnz, sizeof *m->columns));
@@ -316,6 +323,7 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
     double *blocks = NULL;
     int64_t *starts = NULL;
     *M = (struct operator){0};
+    TRY(solve_need_symmetric(csr->asymmetric, "the block Jacobi preconditioner"));
     TRY(operator_block_starts(n_blocks, block_offsets, &starts));
     TRY(ALLOC(blocks, starts[n_blocks]));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)

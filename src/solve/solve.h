@@ -16,11 +16,14 @@
 /* A square sparse matrix on the host in compressed rows, columns ascending in each row. */
 struct csr {
     int64_t n;
+    int asymmetric;   /* A' is not A: a factor of Cholesky, AMG and blocks by Cholesky refuse it */
     int64_t *offsets; /* n + 1 */
     int32_t *columns;
     double *values;
 };
 void csr_destroy(struct csr *csr);
+/* For all that need a symmetric matrix: refuses another. who: "the factor of Cholesky", say. */
+facet_status solve_need_symmetric(int asymmetric, const char *who);
 
 /* A sum of small symmetric matrices: element e couples unknowns[starts[e]] .. unknowns[starts[e+1]-1], all
  * different, by the lower triangle by rows at matrices[matrix_starts[e]]. */
@@ -61,6 +64,7 @@ struct operator{
     void (*free)(struct operator* A); /* releases data; NULL: nothing to release */
     void *data;
     const char *name;         /* what it is, for messages; NULL: nameless */
+    int asymmetric;           /* A' is not A: conjugate gradients refuse it */
     enum precision precision; /* of its vectors */
     /* Fills a zeroed operator of single precision; NULL: there is none. */
     facet_status (*to_single)(const struct operator* A, struct operator* single);

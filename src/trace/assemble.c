@@ -101,7 +101,8 @@ static void assemble_face(const struct assembly *a, int64_t b, int32_t *coupled,
             int64_t start = place[faces_of(space, here)[s]];
             for (int64_t i = 0; i < n_rows && start >= 0; i++)
                 for (int j = slots[s]; j < slots[s + 1]; j++)
-                    values[i * row + start + j - slots[s]] += trace_entry(K, slots[here->slot] + (int)i, j);
+                    values[i * row + start + j - slots[s]] +=
+                        trace_view_entry(&a->view, here->block, K, slots[here->slot] + (int)i, j);
         }
     }
     for (int64_t c = 0; c < n; c++) place[coupled[c]] = -1;
@@ -141,7 +142,7 @@ static facet_status assemble(const struct trace_space *space, const struct trace
                              int itself, struct csr *csr) {
     facet_status status = FACET_OK;
     struct assembly a = {.space = space, .itself = itself, .view = {.matrices = matrices}};
-    *csr = (struct csr){.n = space->n_free};
+    *csr = (struct csr){.n = space->n_free, .asymmetric = matrices->full};
     TRY(list_places(&a));
     TRY(ALLOC(csr->offsets, csr->n + 1));
     TRY(all_faces(&a, 0, csr));

@@ -112,12 +112,16 @@ static void hold_nodes(const struct continuous_space *space, const uint8_t *elim
     }
 }
 
-static int node_size(const struct continuous_space *space, int degree, int64_t node) {
+static struct trace_face node_record(const struct continuous_space *space, int degree, int64_t node) {
     int64_t edge = node - space->skeleton.n_vertices, face = edge - space->skeleton.n_edges;
     enum shape shape = edge < 0   ? SHAPE_POINT
                        : face < 0 ? SHAPE_SEGMENT
                                   : (enum shape)space->mesh->face_shapes[face];
-    return modal_n_interior(shape, degree);
+    return (struct trace_face){.shape = (uint8_t)shape,
+                               .n_traces = 1,
+                               .size = modal_n_interior(shape, degree),
+                               .turn = -1,
+                               .face = face < 0 ? -1 : (int32_t)face};
 }
 
 static facet_status list_nodes(struct continuous_space *space, struct trace_space *trace) {
@@ -146,9 +150,9 @@ facet_status continuous_space_create(const struct facet_mesh *mesh, int degree, 
              (long long)trace->n_faces);
     for (int b = 0; b < mesh->n_blocks; b++) lay_slots(trace, b);
     TRY(list_nodes(space, trace));
-    TRY(ALLOC(trace->face_first, trace->n_faces + 1));
+    TRY(ALLOC(trace->records, trace->n_faces));
     for (int64_t node = 0; node < trace->n_faces; node++)
-        trace->face_first[node + 1] = node_size(space, degree, node);
+        trace->records[node] = node_record(space, degree, node);
     TRY(CALLOC(held, trace->n_faces));
     hold_nodes(space, eliminated, held);
     TRY(trace_space_number(trace, held));

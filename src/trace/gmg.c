@@ -335,6 +335,7 @@ facet_status trace_gmg_create(const struct trace_space *space, const struct trac
     struct builder b = {.o = *options, .device = matrices->device, .finest = space};
     struct stage s = {.space = space, .matrices = matrices};
     *mg = NULL;
+    TRY(trace_need_plain(space, matrices, "geometric multigrid"));
     if (hierarchy->n == 0) FAIL(FACET_ERROR_INPUT, "geometric multigrid needs a coarser mesh");
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
     TRY(choose(&b, matrices));

@@ -7,6 +7,9 @@
 
 /* ------------------------------------------------------------------------------ levels of traces */
 
+/* Refuses element matrices that are not symmetric, and faces of two traces or with turns. */
+facet_status trace_need_plain(const struct trace_space *space, const struct trace_matrices *matrices,
+                              const char *who);
 /* The space of lower degree on the same free faces. */
 facet_status trace_lower_space(const struct trace_space *space, int degree, struct trace_space *low);
 /* Whether the levels are in single precision; refuses one that the numbers do not allow. */

@@ -1,31 +1,57 @@
 /* Storage of the element matrices, and what is read off them entry by entry on the host. */
 #include "base/memory.h"
+#include "trace/levels.h"
 #include "trace/sides.h"
 
 int64_t trace_n_batches(const struct facet_mesh *mesh, int block) {
     return ((int64_t)mesh->blocks[block].count + TRACE_LANES - 1) / TRACE_LANES;
 }
 
-facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
-                                         const int *sizes, struct trace_matrices *matrices) {
+static int64_t n_values(const struct trace_matrices *matrices, int block) {
+    return matrices->n_batches[block] * trace_matrix_size(matrices, block) * TRACE_LANES;
+}
+
+static facet_status create(const struct device *device, const struct facet_mesh *mesh, const int *sizes,
+                           int full, struct trace_matrices *matrices) {
     facet_status status = FACET_OK;
-    *matrices = (struct trace_matrices){.device = device, .n_blocks = mesh->n_blocks};
+    *matrices = (struct trace_matrices){.device = device, .full = full, .n_blocks = mesh->n_blocks};
     for (int b = 0; b < matrices->n_blocks; b++) {
-        int64_t n = matrices->n[b] = sizes[b];
+        matrices->n[b] = sizes[b];
         matrices->n_batches[b] = trace_n_batches(mesh, b);
-        size_t count = (size_t)(matrices->n_batches[b] * (n * (n + 1) / 2) * TRACE_LANES);
-        TRY(device_alloc(device, &matrices->values[b], count, sizeof(double)));
+        TRY(device_alloc(device, &matrices->values[b], (size_t)n_values(matrices, b), sizeof(double)));
     }
 done:
     if (status != FACET_OK) trace_matrices_destroy(matrices);
     return status;
 }
 
-facet_status trace_matrices_create(const struct device *device, const struct trace_space *space,
-                                   struct trace_matrices *matrices) {
+facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
+                                         const int *sizes, struct trace_matrices *matrices) {
+    return create(device, mesh, sizes, 0, matrices);
+}
+
+static facet_status create_for(const struct device *device, const struct trace_space *space, int full,
+                               struct trace_matrices *matrices) {
     int sizes[MESH_MAX_BLOCKS];
     for (int b = 0; b < space->mesh->n_blocks; b++) sizes[b] = trace_cell_size(space, b);
-    return trace_matrices_create_sized(device, space->mesh, sizes, matrices);
+    return create(device, space->mesh, sizes, full, matrices);
+}
+
+facet_status trace_matrices_create(const struct device *device, const struct trace_space *space,
+                                   struct trace_matrices *matrices) {
+    return create_for(device, space, 0, matrices);
+}
+
+facet_status trace_matrices_create_full(const struct device *device, const struct trace_space *space,
+                                        struct trace_matrices *matrices) {
+    return create_for(device, space, 1, matrices);
+}
+
+facet_status trace_need_plain(const struct trace_space *space, const struct trace_matrices *matrices,
+                              const char *who) {
+    if (space->turns != NULL || space->n_faces != space->mesh->n_faces)
+        return base_fail(FACET_ERROR_INPUT, "%s knows no faces with two traces or with turns", who);
+    return solve_need_symmetric(matrices->full, who);
 }
 
 void trace_matrices_destroy(struct trace_matrices *matrices) {
@@ -37,9 +63,7 @@ facet_status trace_view_open(const struct trace_matrices *matrices, struct trace
     facet_status status = FACET_OK;
     *view = (struct trace_view){.matrices = matrices};
     for (int b = 0; b < matrices->n_blocks; b++) {
-        int64_t n = matrices->n[b];
-        size_t count = (size_t)(matrices->n_batches[b] * (n * (n + 1) / 2) * TRACE_LANES);
-        TRY(device_view(matrices->device, matrices->values[b], count, sizeof(double),
+        TRY(device_view(matrices->device, matrices->values[b], (size_t)n_values(matrices, b), sizeof(double),
                         (const void **)&view->values[b]));
     }
 done:
@@ -52,15 +76,15 @@ void trace_view_close(struct trace_view *view) {
         device_unview(view->matrices->device, view->matrices->values[b], (const void **)&view->values[b]);
 }
 
-int trace_side(const struct trace_space *space, int32_t face, int which, struct trace_side *side) {
+int trace_side(const struct trace_space *space, int32_t entry, int which, struct trace_side *side) {
     const struct facet_mesh *mesh = space->mesh;
-    int32_t cell = mesh->face_cells[2 * (int64_t)face + which];
-    if (cell < 0) return 0;
+    int32_t face = space->records[entry].face, cell = mesh->face_cells[2 * (int64_t)face + which];
+    if (cell < 0 || (space->records[entry].n_traces == 2 && which != (entry != face))) return 0;
     const struct mesh_block *block = mesh_block_of(mesh, cell);
     side->block = (int)(block - mesh->blocks);
     side->cell = cell - block->first;
     side->n_faces = shape_n_faces(block->shape);
-    side->faces = block->faces + (int64_t)side->cell * side->n_faces;
+    side->faces = space->faces[side->block] + (int64_t)side->cell * side->n_faces;
     side->local = mesh->face_locals[2 * (int64_t)face + which];
     side->starts = space->slots[side->block];
     return 1;

@@ -144,6 +144,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     struct mg_transfer P = {0};
     struct coarse_matrix last = {0};
     int continuous;
+    TRY(trace_need_plain(space, matrices, "p-multigrid"));
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
     b.tensor = trace_has_tensor_cells(space->mesh);
     TRY(choose(&b, space, matrices));

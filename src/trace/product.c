@@ -13,6 +13,7 @@
  * device addresses, except the colours. */
 struct product {
     double bytes;
+    int full; /* matrices */
     int n_blocks;
     struct cell_plan cells[MESH_MAX_BLOCKS];
     struct trace_matrices owned;
@@ -23,6 +24,7 @@ static void product_free(struct operator* A) {
     if (p == NULL) return;
     for (int b = 0; b < p->n_blocks; b++) {
         base_free(&p->cells[b].colour_starts);
+        base_free(&p->cells[b].starts);
         device_free(A->device, &p->cells[b].colour_batches);
         device_free(A->device, &p->cells[b].maps);
         if (A->precision == F32) device_free(A->device, &p->cells[b].matrices); /* else someone else's */
@@ -34,7 +36,8 @@ static void product_free(struct operator* A) {
 static void product_add(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct product *p = A->data;
     for (int b = 0; b < p->n_blocks; b++)
-        device_cell_apply(A->device, A->precision, &p->cells[b], x->numbers, y->numbers);
+        (p->full ? device_cell_apply_full : device_cell_apply)(A->device, A->precision, &p->cells[b],
+                                                               x->numbers, y->numbers);
 }
 
 static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
@@ -57,35 +60,29 @@ static int64_t n_batches_of(const struct trace_slots *slots, int block) {
     return (slots->count[block] + TRACE_LANES - 1) / TRACE_LANES;
 }
 
-/* The kernel knows runs of m unknowns: slots of equal size, or single unknowns. */
-static int run_size(const struct trace_slots *slots, const struct trace_matrices *matrices, int block) {
-    if (slots->starts[block] != NULL) return 1;
+/* Unknowns of a slot. */
+static int slot_size(const struct trace_slots *slots, const struct trace_matrices *matrices, int block,
+                     int64_t slot) {
+    const int *starts = slots->starts[block];
+    if (starts != NULL) return starts[slot + 1] - starts[slot];
     return slots->n_slots[block] > 0 ? matrices->n[block] / slots->n_slots[block] : 0;
 }
 
-static int runs_of_slot(const struct trace_slots *slots, int block, int64_t slot) {
-    const int *starts = slots->starts[block];
-    return starts != NULL ? starts[slot + 1] - starts[slot] : 1;
-}
-
-/* maps: first unknown of every run of every cell, batch x n_runs x LANES (-1: none). */
-static void fill_maps(const struct trace_slots *slots, int block, int n_runs, int64_t *maps) {
+/* maps: first unknown of every slot of every cell, batch x n_slots x LANES (-1: none). */
+static void fill_maps(const struct trace_slots *slots, int block, int64_t *maps) {
     int n_slots = slots->n_slots[block];
     for (int64_t cell = 0; cell < n_batches_of(slots, block) * TRACE_LANES; cell++) {
-        int64_t *map = maps + cell / TRACE_LANES * n_runs * TRACE_LANES + cell % TRACE_LANES;
-        for (int s = 0; s < n_slots; s++) {
-            int64_t first =
-                cell < slots->count[block] ? slots->first[slots->entities[block][cell * n_slots + s]] : -1;
-            for (int i = 0; i < runs_of_slot(slots, block, s); i++, map += TRACE_LANES)
-                *map = first < 0 ? -1 : first + i;
-        }
+        int64_t *map = maps + cell / TRACE_LANES * n_slots * TRACE_LANES + cell % TRACE_LANES;
+        for (int s = 0; s < n_slots; s++, map += TRACE_LANES)
+            *map = cell < slots->count[block] ? slots->first[slots->entities[block][cell * n_slots + s]] : -1;
     }
 }
 
 /* Batches of a run, whatever the number of threads: a product must not depend on it. */
 static int64_t choose_run(const struct trace_matrices *matrices, int block) {
-    int64_t n = matrices->n[block], n_batches = matrices->n_batches[block];
-    int64_t run = device_cell_run(matrices->device, n * (n + 1) / 2 * TRACE_LANES * (int64_t)sizeof(double));
+    int64_t n_batches = matrices->n_batches[block];
+    int64_t run = device_cell_run(matrices->device,
+                                  trace_matrix_size(matrices, block) * TRACE_LANES * (int64_t)sizeof(double));
     if (run > n_batches / MIN_RUNS) run = n_batches / MIN_RUNS;
     return run > 1 ? run : 1;
 }
@@ -98,13 +95,14 @@ static void slot_range(const struct trace_slots *slots, int block, int64_t *begi
     if (*end > all) *end = all;
 }
 
-/* Whether x is not zero on a batch; m: of a run. */
-static int touches(const struct trace_slots *slots, int block, int64_t batch, int m, const double *x) {
+/* Whether x is not zero on a batch. */
+static int touches(const struct trace_slots *slots, const struct trace_matrices *matrices, int block,
+                   int64_t batch, const double *x) {
     int64_t begin = batch, end = batch + 1;
     slot_range(slots, block, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         int64_t first = slots->first[slots->entities[block][i]];
-        int size = m * runs_of_slot(slots, block, i % slots->n_slots[block]);
+        int size = slot_size(slots, matrices, block, i % slots->n_slots[block]);
         for (int k = 0; k < size && first >= 0; k++)
             if (x[first + k] != 0.0) return 1;
     }
@@ -126,7 +124,7 @@ static facet_status colour_runs(const struct trace_slots *slots, const struct tr
     facet_status status = FACET_OK;
     const int32_t *entities = slots->entities[block];
     int64_t n_batches = n_batches_of(slots, block);
-    int m = run_size(slots, matrices, block), n_shared = 0, n_own = 0;
+    int n_shared = 0, n_own = 0;
     uint64_t *taken = NULL;
     c->run = x == NULL ? choose_run(matrices, block) : 1;
     TRY(CALLOC(taken, slots->n_entities));
@@ -134,7 +132,7 @@ static facet_status colour_runs(const struct trace_slots *slots, const struct tr
         int64_t last = first + c->run < n_batches ? first + c->run : n_batches, begin = first, end = last;
         uint64_t used = 0;
         int32_t colour = 0;
-        if (x != NULL && !touches(slots, block, first, m, x)) {
+        if (x != NULL && !touches(slots, matrices, block, first, x)) {
             c->colour[first] = -1;
             continue;
         }
@@ -160,15 +158,21 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
                                    int block, const double *x, struct cell_plan *plan) {
     facet_status status = FACET_OK;
     int64_t n_batches = matrices->n_batches[block], *maps = NULL, *starts = NULL, *order = NULL;
-    int m = run_size(slots, matrices, block), n_runs = m > 0 ? matrices->n[block] / m : 0;
+    int64_t n_slots = slots->n_slots[block], n_maps = n_batches * n_slots * TRACE_LANES;
     struct colouring c = {0};
+    int *sizes = NULL;
     TRY(ALLOC(c.colour, n_batches));
     TRY(colour_runs(slots, matrices, block, x, &c));
     TRY(base_group(c.n_colours, n_batches, c.colour, &starts, &order));
-    TRY(ALLOC(maps, n_batches * n_runs * TRACE_LANES));
-    fill_maps(slots, block, n_runs, maps);
-    *plan = (struct cell_plan){.n_faces = n_runs,
-                               .m = m,
+    TRY(ALLOC(maps, n_maps));
+    fill_maps(slots, block, maps);
+    if (slots->starts[block] != NULL) {
+        TRY(ALLOC(sizes, n_slots + 1));
+        memcpy(sizes, slots->starts[block], (size_t)(n_slots + 1) * sizeof *sizes);
+    }
+    *plan = (struct cell_plan){.n_faces = (int)n_slots,
+                               .m = slot_size(slots, matrices, block, 0),
+                               .starts = sizes,
                                .n_batches = n_batches,
                                .n_colours = c.n_colours,
                                .run = c.run,
@@ -176,8 +180,7 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
                                .matrices = matrices->values[block]};
     starts = NULL;
     TRY(device_copy(matrices->device, &plan->colour_batches, order, (size_t)n_batches, sizeof *order));
-    TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)(n_batches * n_runs * TRACE_LANES),
-                    sizeof *maps));
+    TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)n_maps, sizeof *maps));
 done:
     base_free(&c.colour);
     base_free(&starts);
@@ -190,11 +193,9 @@ static facet_status make_cells(const struct trace_slots *slots, const struct tra
                                const double *x, struct product *p) {
     facet_status status = FACET_OK;
     for (int b = 0; b < matrices->n_blocks; b++) {
-        int64_t n = matrices->n[b];
         p->n_blocks = b + 1;
         TRY(make_cell_plan(slots, matrices, b, x, &p->cells[b]));
-        int64_t n_entries = slots->count[b] * (n * (n + 1) / 2);
-        p->bytes += 8.0 * (double)n_entries;
+        p->bytes += 8.0 * (double)(slots->count[b] * trace_matrix_size(matrices, b));
     }
 done:
     return status;
@@ -205,30 +206,43 @@ done:
 static facet_status product_to_single(const struct operator* A, struct operator* S);
 
 /* An operator without its plan yet. */
-static facet_status begin_operator(int64_t n, const struct device *device, struct operator* A,
+static facet_status begin_operator(int64_t n, const struct device *device, int full, struct operator* A,
                                    struct product **p) {
+    static const char *const kernels[] = {"cell_apply_full", NULL};
+    facet_status status = FACET_OK;
     *A = (struct operator){.n = n,
                            .device = device,
                            .apply = product_apply,
                            .add = product_add,
                            .free = product_free,
                            .name = "the element-wise trace product",
+                           .asymmetric = full,
                            .to_single = product_to_single};
-    facet_status status = CALLOC(*p, 1);
+    if (full) TRY(device_require(device, "products with element matrices that are not symmetric", kernels));
+    TRY(CALLOC(*p, 1));
+    (*p)->full = full;
     A->data = *p;
+done:
     return status;
 }
 
 /* Rounds the matrices and copies the structure, on the device. */
-static facet_status cells_to_single(const struct device *device, const struct cell_plan *from,
+static facet_status cells_to_single(const struct device *device, int full, const struct cell_plan *from,
                                     struct cell_plan *to) {
     facet_status status = FACET_OK;
-    int64_t n = (int64_t)from->n_faces * from->m,
-            n_values = from->n_batches * (n * (n + 1) / 2) * TRACE_LANES;
+    int64_t n = cell_plan_start(from, from->n_faces),
+            n_values = from->n_batches * (full ? n * n : n * (n + 1) / 2) * TRACE_LANES;
     int64_t *starts = NULL;
+    int *sizes = NULL;
     *to = *from;
     to->colour_starts = to->colour_batches = to->maps = NULL;
+    to->starts = NULL;
     to->matrices = NULL;
+    if (from->starts != NULL) {
+        TRY(ALLOC(sizes, from->n_faces + 1));
+        memcpy(sizes, from->starts, ((size_t)from->n_faces + 1) * sizeof *sizes);
+        to->starts = sizes;
+    }
     TRY(ALLOC(starts, from->n_colours + 1));
     memcpy(starts, from->colour_starts, ((size_t)from->n_colours + 1) * sizeof *starts);
     to->colour_starts = starts;
@@ -245,12 +259,12 @@ static facet_status product_to_single(const struct operator* A, struct operator*
     facet_status status = FACET_OK;
     const struct product *from = A->data;
     struct product *to;
-    TRY(begin_operator(A->n, A->device, S, &to));
+    TRY(begin_operator(A->n, A->device, from->full, S, &to));
     S->precision = F32;
     to->bytes = from->bytes / 2.0;
     for (int b = 0; b < from->n_blocks; b++) {
         to->n_blocks = b + 1;
-        TRY(cells_to_single(A->device, &from->cells[b], &to->cells[b]));
+        TRY(cells_to_single(A->device, from->full, &from->cells[b], &to->cells[b]));
     }
 done:
     return status;
@@ -260,7 +274,7 @@ facet_status trace_slots_operator(const struct trace_slots *slots, const struct 
                                   int64_t n, struct operator* A) {
     facet_status status = FACET_OK;
     struct product *p;
-    TRY(begin_operator(n, matrices->device, A, &p));
+    TRY(begin_operator(n, matrices->device, matrices->full, A, &p));
     TRY(make_cells(slots, matrices, NULL, p));
 done:
     if (status != FACET_OK) operator_destroy(A);
@@ -296,7 +310,7 @@ facet_status trace_lift(const struct trace_space *space, const struct trace_matr
     double *full = NULL;
     face_slots(space, space->face_first, &slots); /* one product in the full numbering */
     TRY(ALLOC(full, space->n_all));
-    TRY(begin_operator(space->n_all, matrices->device, &A, &p));
+    TRY(begin_operator(space->n_all, matrices->device, matrices->full, &A, &p));
     TRY(make_cells(&slots, matrices, eliminated, p));
     TRY(vector_create(matrices->device, space->n_all, &in));
     TRY(vector_create(matrices->device, space->n_all, &out));

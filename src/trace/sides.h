@@ -24,14 +24,19 @@ struct trace_view {
 facet_status trace_view_open(const struct trace_matrices *matrices, struct trace_view *view);
 void trace_view_close(struct trace_view *view); /* view->matrices must be set */
 
-/* The matrix of one cell, for trace_entry. */
+/* The matrix of one cell, for trace_entry where it is symmetric, and trace_view_entry whatever it is. */
 static inline const double *trace_view_cell(const struct trace_view *view, int block, int32_t cell) {
-    int64_t n = view->matrices->n[block];
-    return view->values[block] + (cell / TRACE_LANES) * (n * (n + 1) / 2) * TRACE_LANES + cell % TRACE_LANES;
+    int64_t size = trace_matrix_size(view->matrices, block);
+    return view->values[block] + (cell / TRACE_LANES) * size * TRACE_LANES + cell % TRACE_LANES;
 }
 static inline double trace_entry(const double *K, int i, int j) {
     int64_t at = i >= j ? (int64_t)i * (i + 1) / 2 + j : (int64_t)j * (j + 1) / 2 + i;
     return K[at * TRACE_LANES];
+}
+static inline double trace_view_entry(const struct trace_view *view, int block, const double *K, int i,
+                                      int j) {
+    if (!view->matrices->full) return trace_entry(K, i, j);
+    return K[((int64_t)i * view->matrices->n[block] + j) * TRACE_LANES];
 }
 
 #endif

@@ -2,7 +2,7 @@
  *
  * A cell of block b has n_slots[b] slots; slot s of cell c belongs to the entity entities[b][c * n_slots[b] +
  * s] (a face, say), whose unknowns begin at first[entity], -1: it has none. Where starts[b] is NULL, slots
- * are of equal size; else that of slot s is starts[b][s + 1] - starts[b][s]. A cell may meet an entity twice.
+ * are of equal size; else slot s is of size starts[b][s + 1] - starts[b][s]. A cell may meet an entity twice.
  */
 #ifndef FACET_TRACE_SLOTS_H
 #define FACET_TRACE_SLOTS_H

@@ -8,13 +8,14 @@
 facet_status trace_space_number(struct trace_space *space, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
     int64_t n = space->n_faces;
+    TRY(ALLOC(space->face_first, n + 1));
     TRY(ALLOC(space->face_free, n));
     TRY(ALLOC(space->free_offsets, n + 1));
     TRY(ALLOC(space->free_faces, n));
     space->face_first[0] = 0;
     for (int64_t f = 0; f < n; f++) {
-        int64_t size = space->face_first[f + 1];
-        space->face_first[f + 1] += space->face_first[f];
+        int64_t size = space->records[f].size;
+        space->face_first[f + 1] = space->face_first[f] + size;
         space->face_free[f] = eliminated[f] ? -1 : space->n_free;
         if (eliminated[f] || size == 0) continue;
         space->free_offsets[space->n_free_faces] = space->n_free;
@@ -31,15 +32,53 @@ done:
     return status;
 }
 
-facet_status trace_space_create(const struct facet_mesh *mesh, int degree, int n_components,
-                                const uint8_t *eliminated, struct trace_space *space) {
+/* The second traces: entries behind those of the mesh, and lists of slots that know them. all: eliminated
+ * flags, with theirs. */
+static facet_status add_second_traces(struct trace_space *space, const uint8_t *two, uint8_t *all) {
     facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = space->mesh;
+    int64_t next = mesh->n_faces;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        int64_t n = (int64_t)mesh->blocks[b].count * space->n_slots[b];
+        TRY(ALLOC(space->own_faces[b], n));
+        if (n > 0) memcpy(space->own_faces[b], mesh->blocks[b].faces, (size_t)n * sizeof(int32_t));
+        space->faces[b] = space->own_faces[b];
+    }
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        int32_t cell = mesh->face_cells[2 * (int64_t)f + 1];
+        if (!two[f] || cell < 0) continue;
+        const struct mesh_block *block = mesh_block_of(mesh, cell);
+        int b = (int)(block - mesh->blocks);
+        space->records[f].n_traces = 2;
+        space->records[next] = space->records[f];
+        all[next] = all[f];
+        space->own_faces[b][(int64_t)(cell - block->first) * space->n_slots[b] +
+                            mesh->face_locals[2 * (int64_t)f + 1]] = (int32_t)next;
+        next++;
+    }
+done:
+    return status;
+}
+
+facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, int n_components,
+                                     const uint8_t *eliminated, const struct trace_extras *extras,
+                                     struct trace_space *space) {
+    facet_status status = FACET_OK;
+    const uint8_t *two = extras->two;
+    uint8_t *all = NULL;
     *space = (struct trace_space){
         .mesh = mesh, .degree = degree, .n_components = n_components, .n_faces = mesh->n_faces};
     TRY(mesh_need_lists(mesh));
-    TRY(ALLOC(space->face_first, mesh->n_faces + 1));
+    for (int32_t f = 0; f < mesh->n_faces && two != NULL; f++)
+        space->n_faces += two[f] && mesh->face_cells[2 * (int64_t)f + 1] >= 0;
+    TRY(ALLOC(space->records, space->n_faces));
     for (int32_t f = 0; f < mesh->n_faces; f++)
-        space->face_first[f + 1] = n_components * basis_size((enum shape)mesh->face_shapes[f], degree);
+        space->records[f] =
+            (struct trace_face){.shape = mesh->face_shapes[f],
+                                .n_traces = 1,
+                                .size = n_components * basis_size((enum shape)mesh->face_shapes[f], degree),
+                                .turn = extras->turn != NULL ? extras->turn[f] : -1,
+                                .face = f};
     for (int b = 0; b < mesh->n_blocks; b++) {
         enum shape shape = mesh->blocks[b].shape;
         int *slots = space->slots[b], n = space->n_slots[b] = shape_n_faces(shape);
@@ -47,13 +86,32 @@ facet_status trace_space_create(const struct facet_mesh *mesh, int degree, int n
             slots[f + 1] = slots[f] + n_components * basis_size(shape_face_shape(shape, f), degree);
         space->faces[b] = mesh->blocks[b].faces;
     }
-    TRY(trace_space_number(space, eliminated));
+    if (extras->n_turns > 0) {
+        int64_t n = (int64_t)extras->n_turns * n_components * n_components;
+        TRY(ALLOC(space->turns, n));
+        memcpy(space->turns, extras->turns, (size_t)n * sizeof *space->turns);
+    }
+    if (two != NULL) {
+        TRY(ALLOC(all, space->n_faces));
+        memcpy(all, eliminated, (size_t)mesh->n_faces);
+        TRY(add_second_traces(space, two, all));
+    }
+    TRY(trace_space_number(space, two != NULL ? all : eliminated));
 done:
+    base_free(&all);
     if (status != FACET_OK) trace_space_destroy(space);
     return status;
 }
 
+facet_status trace_space_create(const struct facet_mesh *mesh, int degree, int n_components,
+                                const uint8_t *eliminated, struct trace_space *space) {
+    return trace_space_create_with(mesh, degree, n_components, eliminated, &(struct trace_extras){0}, space);
+}
+
 void trace_space_destroy(struct trace_space *space) {
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&space->own_faces[b]);
+    base_free(&space->records);
+    base_free(&space->turns);
     base_free(&space->face_first);
     base_free(&space->face_free);
     base_free(&space->free_offsets);
@@ -74,6 +132,41 @@ void trace_gather(const struct trace_space *space, int block, int32_t cell_in_bl
         int size = space->slots[block][s + 1] - space->slots[block][s];
         for (int i = 0; i < size; i++, local += stride) *local = from[i];
     }
+}
+
+const double *trace_turn_of(const struct trace_space *space, int block, int32_t cell, int slot) {
+    const struct facet_mesh *mesh = space->mesh;
+    if (space->turns == NULL) return NULL;
+    const struct trace_face *record =
+        &space->records[space->faces[block][(int64_t)cell * space->n_slots[block] + slot]];
+    if (record->turn < 0) return NULL;
+    int64_t last = 2 * (int64_t)record->face + (mesh->face_cells[2 * (int64_t)record->face + 1] >= 0);
+    if (mesh->face_cells[last] != mesh->blocks[block].first + cell || mesh->face_locals[last] != slot)
+        return NULL;
+    return space->turns + (int64_t)record->turn * space->n_components * space->n_components;
+}
+
+void trace_turn_slot(const struct trace_space *space, int block, int32_t cell, int slot, int back,
+                     int64_t count, int64_t step, int64_t stride, double *vectors) {
+    const double *Q = trace_turn_of(space, block, cell, slot);
+    int nc = space->n_components;
+    int64_t m = (space->slots[block][slot + 1] - space->slots[block][slot]) / nc;
+    for (int64_t i = 0; Q != NULL && i < count * m; i++) {
+        double *v = vectors + i / m * step + i % m * stride, old[3];
+        for (int c = 0; c < nc; c++) old[c] = v[c * m * stride];
+        for (int c = 0; c < nc; c++) {
+            double sum = 0.0;
+            for (int d = 0; d < nc; d++) sum += Q[back ? d * nc + c : c * nc + d] * old[d];
+            v[c * m * stride] = sum;
+        }
+    }
+}
+
+void trace_turn(const struct trace_space *space, int block, int32_t cell, int back, int64_t count,
+                int64_t step, int64_t stride, double *vectors) {
+    for (int s = 0; s < space->n_slots[block] && space->turns != NULL; s++)
+        trace_turn_slot(space, block, cell, s, back, count, step, stride,
+                        vectors + space->slots[block][s] * stride);
 }
 
 void trace_scatter(const struct trace_space *space, const double *free, const double *eliminated,

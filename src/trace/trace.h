@@ -20,10 +20,27 @@
 /* Vertices, edges and faces of a cell. */
 #define TRACE_MAX_SLOTS (SHAPE_MAX_VERTICES + SHAPE_MAX_EDGES + SHAPE_MAX_FACES)
 
+/* What carries unknowns. Both sides of a face see one trace, and see it alike, but for two things that are
+ * known here and, by what these functions do to vectors and element matrices, to nobody else:
+ * - a face of two traces (n_traces 2) is two entries, one for each side: that of the mesh for the first side,
+ *   and one behind all faces of the mesh for the second;
+ * - of a face with a turn, an orthogonal matrix Q (turns), its last side sees Q v where the unknowns say v,
+ *   component by component: rotated periodic pairs, planes of symmetry. */
+struct trace_face {
+    uint8_t shape;    /* enum shape; of an edge or a vertex likewise */
+    uint8_t n_traces; /* on the face of the mesh */
+    int32_t size;     /* unknowns */
+    int32_t turn;     /* -1: none */
+    int32_t face;     /* of the mesh, -1: none */
+};
+
 struct trace_space {
     const struct facet_mesh *mesh;
     int degree, n_components;
     int64_t n_faces;                                 /* of the mesh, or what carries unknowns instead */
+    struct trace_face *records;                      /* n_faces */
+    double *turns;                                   /* n_components x n_components each, by rows; or NULL */
+    int32_t *own_faces[MESH_MAX_BLOCKS];             /* where `faces` are not those of the mesh */
     int n_slots[MESH_MAX_BLOCKS];                    /* of a cell: faces */
     int slots[MESH_MAX_BLOCKS][TRACE_MAX_SLOTS + 1]; /* where their unknowns begin among those of the cell */
     const int32_t *faces[MESH_MAX_BLOCKS];           /* count x n_slots; a cell may meet a face twice */
@@ -39,8 +56,18 @@ struct trace_space {
 /* eliminated: n_faces flags. */
 facet_status trace_space_create(const struct facet_mesh *mesh, int degree, int n_components,
                                 const uint8_t *eliminated, struct trace_space *space);
-/* The numberings of a space whose n_faces faces have sizes in face_first[1] .. face_first[n_faces]. Faces
- * without unknowns are no blocks. */
+/* The same with what some faces have beyond one trace: by face of the mesh. */
+struct trace_extras {
+    const uint8_t *two;  /* flags: two traces; NULL: none */
+    const int32_t *turn; /* index or -1; NULL: none */
+    int n_turns;
+    const double *turns; /* copied */
+};
+facet_status trace_space_create_with(const struct facet_mesh *mesh, int degree, int n_components,
+                                     const uint8_t *eliminated, const struct trace_extras *extras,
+                                     struct trace_space *space);
+/* The numberings of a space whose records stand. eliminated: by them. Faces without unknowns are no blocks.
+ */
 facet_status trace_space_number(struct trace_space *space, const uint8_t *eliminated);
 void trace_space_destroy(struct trace_space *space); /* safe on a zeroed struct, and twice */
 
@@ -50,6 +77,17 @@ int trace_cell_size(const struct trace_space *space, int block);
 void trace_gather(const struct trace_space *space, int block, int32_t cell_in_block, const double *full,
                   double *local, int stride);
 
+/* Vectors of the unknowns of a cell (`count` of them, entries `stride` apart, vectors `step` apart) become
+ * what the cell sees, v = T v with the turns of its faces; back: v = T'v. So K_e becomes T'K_e T, in terms of
+ * the unknowns, when its rows go back, and then its columns. Without turns nothing happens. */
+void trace_turn(const struct trace_space *space, int block, int32_t cell_in_block, int back, int64_t count,
+                int64_t step, int64_t stride, double *vectors);
+/* The same on one face, whose vectors these are. */
+void trace_turn_slot(const struct trace_space *space, int block, int32_t cell_in_block, int slot, int back,
+                     int64_t count, int64_t step, int64_t stride, double *vectors);
+/* Q of one face of a cell; NULL: none. */
+const double *trace_turn_of(const struct trace_space *space, int block, int32_t cell_in_block, int slot);
+
 /* free[i] = sum over cells of their local vectors, for the free unknowns; locals[b]: batch x n x LANES on the
  * host. */
 void trace_assemble_vector(const struct trace_space *space, double *const *locals, double *free);
@@ -57,19 +95,26 @@ void trace_assemble_vector(const struct trace_space *space, double *const *local
 void trace_scatter(const struct trace_space *space, const double *free, const double *eliminated,
                    double *full);
 
-/* Element matrices of all cells, symmetric, one triangle each, in lanes on a device (kernels/kernels.h). A
- * cell's unknowns are those of its local faces in order. */
+/* Element matrices of all cells, in lanes on a device (kernels/kernels.h): one triangle each where they are
+ * symmetric, else full, by rows. A cell's unknowns are those of its local faces in order. */
 struct trace_matrices {
     const struct device *device;
+    int full;
     int n_blocks;
     int n[MESH_MAX_BLOCKS]; /* rows */
     int64_t n_batches[MESH_MAX_BLOCKS];
-    double *values[MESH_MAX_BLOCKS]; /* n_batches x n (n + 1) / 2 x LANES */
+    double *values[MESH_MAX_BLOCKS]; /* n_batches x trace_matrix_size x LANES */
 };
-/* Uninitialised. */
+static inline int64_t trace_matrix_size(const struct trace_matrices *matrices, int block) {
+    int64_t n = matrices->n[block];
+    return matrices->full ? n * n : n * (n + 1) / 2;
+}
+/* Uninitialised; symmetric, or full. The multigrids of this room take symmetric ones only, and say so. */
 facet_status trace_matrices_create(const struct device *device, const struct trace_space *space,
                                    struct trace_matrices *matrices);
-/* The same with sizes[b] rows for the cells of block b. */
+facet_status trace_matrices_create_full(const struct device *device, const struct trace_space *space,
+                                        struct trace_matrices *matrices);
+/* Symmetric, with sizes[b] rows for the cells of block b. */
 facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
                                          const int *sizes, struct trace_matrices *matrices);
 void trace_matrices_destroy(struct trace_matrices *matrices); /* safe on a zeroed struct, and twice */
