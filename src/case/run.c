@@ -199,7 +199,7 @@ static facet_status set_material(const struct case_file *file, facet_problem *pr
 
 /* The components of a vector, the word exact as often as there are any; their number. */
 static int spread(const facet_problem *problem, const struct case_vector *vector, const char *texts[3]) {
-    int n = vector->n > 1 ? vector->n : problem->shared->mesh->dim;
+    int n = vector->n > 1 ? vector->n : problem->data.mesh->dim;
     for (int i = 0; i < n; i++) texts[i] = vector->texts[vector->n > 1 ? i : 0].text;
     return n;
 }
@@ -224,7 +224,7 @@ static facet_status set_function(facet_problem *problem, const struct case_vecto
                                  facet_status (*set_vector)(facet_problem *, int, const char *const *)) {
     const char *texts[3];
     if (vector->n == 0) return FACET_OK;
-    if (!problem->shared->physics->entries[0]->is_vector) return set(problem, vector->texts[0].text);
+    if (!problem->data.physics->entries[0]->is_vector) return set(problem, vector->texts[0].text);
     return set_vector(problem, spread(problem, vector, texts), texts);
 }
 
@@ -246,7 +246,7 @@ static facet_status set_condition(facet_problem *problem, const struct case_boun
 /* Overlaps, boundary faces without a condition: what only shows when everything is in place. */
 static facet_status check_complete(const struct case_file *file, const facet_problem *problem) {
     struct problem_resolved resolved;
-    facet_status status = problem_resolve(problem->shared, &file->options, &resolved);
+    facet_status status = problem_resolve(&problem->data, &file->options, &resolved);
     if (status != FACET_OK) return in_file(status, file);
     problem_resolved_destroy(&resolved);
     return FACET_OK;

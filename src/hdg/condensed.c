@@ -175,7 +175,6 @@ static facet_status number(struct hdg *h, const uint8_t *eliminated) {
     TRY(CALLOC(h->condensed, 1));
     TRY(continuous_space_create(h->data.mesh, h->space.degree, eliminated, &h->condensed->space, &h->trace));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(make_block(h, b));
-    TRY(condensed_boundary_data(h));
 done:
     return status;
 }
@@ -404,6 +403,7 @@ const struct equation equation_condensed = {
     .written = {HDG_U, HDG_Q, -1},
     DIFFUSION_ERRORS,
     .number = number,
+    .boundary = condensed_boundary_data,
     .destroy = destroy,
     .one_on = one_on,
     .scratch = diffusion_scratch,

@@ -51,7 +51,7 @@ facet_status diffusion_condition_values(struct local *l, const struct hdg_condit
     const struct hdg_data *data = &l->hdg->data;
     int dim = data->mesh->dim;
     if (c->g != NULL) {
-        TRY(field_eval(c->g, n, dim, x, g));
+        TRY(field_eval_on(c->g, n, dim, x, dim, normal, g));
         goto done;
     }
     if (c->kind == HDG_DIRICHLET) {
@@ -63,7 +63,7 @@ facet_status diffusion_condition_values(struct local *l, const struct hdg_condit
     if (c->kind == HDG_ROBIN) {
         double *u = l->jets, *a = u + n;
         TRY(field_eval(data->exact, n, dim, x, u));
-        TRY(field_eval(c->a, n, dim, x, a));
+        TRY(field_eval_on(c->a, n, dim, x, dim, normal, a));
         for (int q = 0; q < n; q++) g[q] += a[q] * u[q];
     }
 done:
@@ -170,7 +170,6 @@ done:
 static facet_status hybrid_number(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
     TRY(trace_space_create(h->data.mesh, h->space.degree, 1, eliminated, &h->trace));
-    TRY(local_boundary_data(h));
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(batch_tables_create(h, b));
 done:
     return status;
@@ -259,6 +258,7 @@ const struct equation equation_hybrid = {
     .written = {HDG_U_STAR, HDG_U, HDG_Q, HDG_Q_STAR, -1},
     DIFFUSION_ERRORS,
     .number = hybrid_number,
+    .boundary = local_boundary_data,
     .destroy = hybrid_destroy,
     .one_on = local_one_on,
     .scratch = diffusion_scratch,

@@ -76,7 +76,6 @@ static void destroy(struct hdg *h) {
     }
     base_free(&e->tractions);
     base_free(&e->face_traction);
-    base_free(&e->moved);
     base_free(&e->correction_lift);
     csr_destroy(&e->correction);
     base_free(&h->elastic);
@@ -149,15 +148,14 @@ static facet_status number(struct hdg *h, const uint8_t *eliminated) {
     TRY(trace_space_create_with(h->data.mesh, h->space.degree, h->data.mesh->dim, eliminated, &h->data.extras,
                                 &h->trace));
     TRY(elastic_list_faces(h));
-    TRY(local_boundary_data(h));
 done:
     return status;
 }
 
 #define ELASTICITY                                                                                           \
     .is_vector = 1, .rigid = 1, .by_faces = 1, .outward = -1.0, .conserved = "force", .create = create,      \
-    .destroy = destroy, .number = number, .one_on = local_one_on, .scratch = create_scratch,                 \
-    .scratch_at = create_scratch_at, .begin = elastic_begin, .tau = elastic_tau,                             \
+    .destroy = destroy, .number = number, .boundary = local_boundary_data, .one_on = local_one_on,           \
+    .scratch = create_scratch, .scratch_at = create_scratch_at, .begin = elastic_begin, .tau = elastic_tau,  \
     .exact_source = elastic_exact_source, .condition_values = elastic_condition_values,                      \
     .condenser = elastic_condenser, .finish_condense = elastic_finish_condense,                              \
     .finish_load = elastic_finish_load, .flux = elastic_flux, .evaluate = elastic_evaluate,                  \

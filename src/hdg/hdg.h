@@ -81,7 +81,8 @@ struct hdg {
     struct affine_tables tables[MESH_MAX_BLOCKS]; /* reference matrices on the device */
     uint8_t *fast[MESH_MAX_BLOCKS];               /* per batch: all its cells are (batch.h) */
     double *eliminated;                           /* n_all: Dirichlet values, 0 elsewhere */
-    double *held;                           /* n_free: values of fixed unknowns (trace.fixed), or NULL */
+    double *held, *moved;                   /* n_free, or NULL: values of fixed unknowns (trace.fixed), and
+                                               what they contribute; after hdg_condense */
     double *lift;                           /* n_free: what Dirichlet values contribute */
     double *boundary;                       /* n_free: <g, mu> of Neumann and Robin parts */
     double largest_reaction, largest_robin; /* after hdg_condense */
@@ -127,6 +128,9 @@ facet_status hdg_check_data(const struct hdg *hdg, struct hdg_mismatch *mismatch
 /* Element matrices, local solvers and the lift of all cells; again, in the same memory, when it is called
  * again. */
 facet_status hdg_condense(struct hdg *hdg);
+/* After hdg_condense, when boundary data have changed: their loads and what eliminated values contribute;
+ * with `matrices` (Robin's a has changed) also the element matrices of cells that have such faces. */
+facet_status hdg_renew_boundary(struct hdg *hdg, int matrices);
 
 /* The global system, whatever the equation. Blocks: the unknowns of one face (or vertex). */
 struct hdg_system {
