@@ -372,7 +372,7 @@ static facet_status condense(struct hdg *h, int only) {
     if (!only) h->largest_reaction = 0.0;
     if (h->matrices.device == NULL) {
         TRY(check_memory(h));
-        TRY(trace_matrices_create(h->device, &h->trace, &h->matrices));
+        TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
     }
     if (h->moved != NULL) memset(h->moved, 0, (size_t)h->trace.n_free * sizeof *h->moved);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
