@@ -177,7 +177,7 @@ facet_status products_measure(const struct device *device, const struct subject_
     TRY(mesh_create_box(&box, &mesh));
     TRY(CALLOC(eliminated, mesh->n_faces));
     TRY(trace_space_create(mesh, m->degree, 1, eliminated, &space));
-    TRY(trace_matrices_create(device, &space, &matrices));
+    TRY(trace_matrices_create(device, &space, 0, &matrices));
     TRY(fill_matrices(device, &matrices));
     m->n_unknowns = space.n_free;
     for (int f = 0; f < n_forms; f++) {

@@ -507,7 +507,8 @@ static void report_speed(const char *text, int n_operations, int dim) {
     for (int mode = 0; mode < 3; mode++)
         for (int k = 0; k < 20; k++) {
             double begin = base_seconds();
-            assert_int_equal(expr_eval(expr, N, dim, x, NULL, v, mode ? g : NULL, mode == 2 ? h : NULL), FACET_OK);
+            assert_int_equal(expr_eval(expr, N, dim, x, NULL, v, mode ? g : NULL, mode == 2 ? h : NULL),
+                             FACET_OK);
             best[mode] = fmin(best[mode], (base_seconds() - begin) / N / n_operations);
         }
     print_message("%dD %-50s ns per point and operation: %6.2f value %6.2f gradient %6.2f Hessian\n", dim,

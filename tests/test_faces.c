@@ -77,8 +77,7 @@ static void fill(struct work *w, const char *name, int full, const uint8_t *flag
     uint32_t seed = 3;
     const struct device *device;
     ok(device_find(name, &device));
-    ok(full ? trace_matrices_create_full(device, &w->space, &w->matrices)
-            : trace_matrices_create(device, &w->space, &w->matrices));
+    ok(trace_matrices_create(device, &w->space, full, &w->matrices));
     w->dense = test_calloc((size_t)(w->space.n_all * w->space.n_all), sizeof(double));
     w->eliminated = test_calloc((size_t)w->space.n_all, sizeof(double));
     for (int b = 0; b < w->mesh->n_blocks; b++) {

@@ -422,7 +422,7 @@ static void levels_live_on_other_devices(void **state) {
 static facet_status scaled_copy(void *user, const struct trace_space *space,
                                 struct trace_matrices *matrices) {
     const struct device *device = find("cpu");
-    facet_status status = trace_matrices_create(device, space, matrices);
+    facet_status status = trace_matrices_create(device, space, 0, matrices);
     int *calls = user;
     for (int b = 0; status == FACET_OK && b < matrices->n_blocks; b++) {
         int64_t n = matrices->n[b], m = n / 4;

@@ -68,7 +68,7 @@ static void make(const struct wish *w, const char *device, struct made *s) {
         ok(CALLOC(s->space.fixed, s->space.n_free));
         for (int64_t i = 0; i < s->space.n_free; i += 3) s->space.fixed[i] = 1;
     }
-    ok(trace_matrices_create(find(device), &s->space, &s->matrices));
+    ok(trace_matrices_create(find(device), &s->space, 0, &s->matrices));
     for (int k = 0; k < s->matrices.n_blocks; k++) {
         int64_t n = s->matrices.n[k], size = n * (n + 1) / 2,
                 count = s->matrices.n_batches[k] * size * TRACE_LANES;

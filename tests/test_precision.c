@@ -231,7 +231,7 @@ static void trace_make(const struct device *device, const char *shape, int n, in
     uint8_t *flags = test_calloc((size_t)t->mesh->n_faces, 1);
     for (int32_t f = 0; f < t->mesh->n_faces; f++) flags[f] = f % 5 == 0;
     ok(trace_space_create(t->mesh, degree, 1, flags, &t->space));
-    ok(trace_matrices_create(device, &t->space, &t->matrices));
+    ok(trace_matrices_create(device, &t->space, 0, &t->matrices));
     for (int k = 0; k < t->mesh->n_blocks; k++) {
         int64_t rows = t->matrices.n[k],
                 count = t->matrices.n_batches[k] * (rows * (rows + 1) / 2) * TRACE_LANES;

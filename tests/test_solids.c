@@ -145,7 +145,7 @@ static void products_of_high_degree(void **state) {
     uint32_t seed = 3;
     ok(facet_context_create("cpu", &context));
     ok(trace_space_create(mesh, 11, 1, eliminated, &space));
-    ok(trace_matrices_create(context->device, &space, &matrices));
+    ok(trace_matrices_create(context->device, &space, 0, &matrices));
     int64_t n = space.n_free, size = n * (n + 1) / 2 * TRACE_LANES;
     assert_int_equal(n, 6 * 144);
     for (int64_t i = 0; i < size; i++) matrices.values[0][i] = i % TRACE_LANES ? 0 : random_signed(&seed);

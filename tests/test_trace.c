@@ -98,7 +98,7 @@ static void work_create(const char *name, int k, int degree, int components, int
     w->flags = test_calloc((size_t)w->mesh->n_faces, 1);
     eliminate(w->mesh, how, w->flags);
     ok(trace_space_create(w->mesh, degree, components, w->flags, &w->space));
-    ok(trace_matrices_create(device, &w->space, &w->matrices));
+    ok(trace_matrices_create(device, &w->space, 0, &w->matrices));
     for (int b = 0; b < w->mesh->n_blocks; b++) {
         w->sizes[b] = trace_cell_size(&w->space, b);
         fill_block(w, b, &seed);
@@ -388,7 +388,7 @@ static facet_status everything(const struct work *w, enum product_form form) {
     struct operator A = {0};
     double lift[256];
     TRY(trace_space_create(w->mesh, 1, 1, w->flags, &space));
-    TRY(trace_matrices_create(w->matrices.device, &space, &matrices));
+    TRY(trace_matrices_create(w->matrices.device, &space, 0, &matrices));
     TRY(product_create(&space, &w->matrices, form, &A));
     TRY(trace_lift(&space, &w->matrices, w->eliminated, lift));
     TRY(trace_assemble(&space, &w->matrices, &csr));

@@ -263,7 +263,7 @@ facet_status reader_read_tau(struct reader *r, const struct tree_node *discretiz
     const struct tree_node *tau = reader_get(discretization, "discretization.tau");
     if (!tau) return FACET_OK;
     struct options *o = &r->file->options;
-    if (o->discretization != DISCRETIZATION_HDG)
+    if (physics_entry(physics_of(r->file->equation), o)->tau == NULL)
         issues_add(r->issues, tau, "discretization.tau: belongs to method: hdg; %s has none",
                    option_words[OPTION_DISCRETIZATION][o->discretization]);
     if (tau->kind == TREE_MAP) {

@@ -33,6 +33,7 @@ void hdg_destroy(struct hdg **hdg) {
     base_free(&h->lift);
     base_free(&h->boundary);
     base_free(&h->held);
+    base_free(&h->moved);
     trace_space_destroy(&h->trace);
     if (h->data.equation->destroy != NULL) h->data.equation->destroy(h);
     hdg_space_destroy(&h->space);
@@ -88,7 +89,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
         eliminated[f] = c >= 0 && is_eliminated(&data->conditions[c], data->mesh->dim);
     }
     TRY(equation->number(h, eliminated));
-    TRY(equation->boundary_data(h));
+    TRY(equation->boundary(h));
 done:
     base_free(&eliminated);
     if (status != FACET_OK) hdg_destroy(hdg);
@@ -371,8 +372,9 @@ static facet_status condense(struct hdg *h, int only) {
     if (!only) h->largest_reaction = 0.0;
     if (h->matrices.device == NULL) {
         TRY(check_memory(h));
-        TRY(trace_matrices_create(h->device, &h->trace, &h->matrices));
+        TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
     }
+    if (h->moved != NULL) memset(h->moved, 0, (size_t)h->trace.n_free * sizeof *h->moved);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
     if (only) h->volume = volume;
     h->singular = h->data.equation->floats && h->trace.n_free == h->trace.n_all &&
@@ -389,8 +391,8 @@ facet_status hdg_condense(struct hdg *h) {
 
 facet_status hdg_renew_boundary(struct hdg *h, int matrices) {
     facet_status status = FACET_OK;
-    TRY(h->data.equation->boundary_data(h));
-    if (matrices || h->trace.fixed != NULL) {
+    TRY(h->data.equation->boundary(h));
+    if (matrices || h->moved != NULL) {
         TRY(condense(h, 1));
         goto done;
     }

@@ -403,7 +403,7 @@ const struct equation equation_condensed = {
     .written = {HDG_U, HDG_Q, -1},
     DIFFUSION_ERRORS,
     .number = number,
-    .boundary_data = condensed_boundary_data,
+    .boundary = condensed_boundary_data,
     .destroy = destroy,
     .one_on = one_on,
     .scratch = diffusion_scratch,

@@ -258,7 +258,7 @@ const struct equation equation_hybrid = {
     .written = {HDG_U_STAR, HDG_U, HDG_Q, HDG_Q_STAR, -1},
     DIFFUSION_ERRORS,
     .number = hybrid_number,
-    .boundary_data = local_boundary_data,
+    .boundary = local_boundary_data,
     .destroy = hybrid_destroy,
     .one_on = local_one_on,
     .scratch = diffusion_scratch,

@@ -21,7 +21,7 @@ facet_status elastic_list_faces(struct hdg *h) {
     if (rollers) {
         TRY(CALLOC(h->trace.fixed, h->trace.n_free));
         TRY(CALLOC(h->held, h->trace.n_free));
-        TRY(CALLOC(e->moved, h->trace.n_free));
+        TRY(CALLOC(h->moved, h->trace.n_free));
     }
     if (n_tractions == 0) goto done;
     h->nonsymmetric = 1;

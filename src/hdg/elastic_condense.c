@@ -39,7 +39,7 @@ static void remove_fixed(struct local *l, double *matrix) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     int size = h->data.mesh->dim * b->m, n = size * b->n_faces;
-    double *moved = h->elastic->moved;
+    double *moved = h->moved;
     for (int f = 0; f < b->n_faces; f++)
         for (int i = 0; i < size; i++) {
             int64_t at = free_start(l, f);
@@ -215,10 +215,8 @@ done:
 
 facet_status elastic_finish_condense(struct hdg *h) {
     facet_status status = FACET_OK;
-    for (int64_t i = 0; i < h->trace.n_free && h->elastic->moved != NULL; i++) {
-        h->lift[i] = is_fixed(h, i) ? h->elastic->moved[i] : h->lift[i] + h->elastic->moved[i];
-        h->elastic->moved[i] = 0.0; /* for the next time */
-    }
+    for (int64_t i = 0; i < h->trace.n_free && h->moved != NULL; i++)
+        h->lift[i] = is_fixed(h, i) ? h->moved[i] : h->lift[i] + h->moved[i];
     if (!h->nonsymmetric) return FACET_OK;
     TRY(make_correction(h));
     for (int64_t i = 0; i < h->trace.n_free; i++) h->lift[i] += h->elastic->correction_lift[i];

@@ -76,7 +76,6 @@ static void destroy(struct hdg *h) {
     }
     base_free(&e->tractions);
     base_free(&e->face_traction);
-    base_free(&e->moved);
     base_free(&e->correction_lift);
     csr_destroy(&e->correction);
     base_free(&h->elastic);
@@ -155,7 +154,7 @@ done:
 
 #define ELASTICITY                                                                                           \
     .is_vector = 1, .rigid = 1, .by_faces = 1, .outward = -1.0, .conserved = "force", .create = create,      \
-    .destroy = destroy, .number = number, .boundary_data = local_boundary_data, .one_on = local_one_on,      \
+    .destroy = destroy, .number = number, .boundary = local_boundary_data, .one_on = local_one_on,           \
     .scratch = create_scratch, .scratch_at = create_scratch_at, .begin = elastic_begin, .tau = elastic_tau,  \
     .exact_source = elastic_exact_source, .condition_values = elastic_condition_values,                      \
     .condenser = elastic_condenser, .finish_condense = elastic_finish_condense,                              \

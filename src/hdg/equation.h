@@ -86,10 +86,10 @@ struct equation {
      * below NULL: there is nothing to do. */
     facet_status (*create)(struct hdg *hdg);
     void (*destroy)(struct hdg *hdg);
-    /* The trace space and tables of its own; eliminated: n_faces flags. Then boundary data, and again when
-     * they have changed. */
+    /* The trace space and tables of its own (eliminated: n_faces flags); boundary data, also when they have
+     * changed. */
     facet_status (*number)(struct hdg *hdg, const uint8_t *eliminated);
-    facet_status (*boundary_data)(struct hdg *hdg);
+    facet_status (*boundary)(struct hdg *hdg);
     /* The first coefficient of the function 1 on what carries unknowns. */
     double (*one_on)(const struct hdg *hdg, int64_t face);
 

@@ -81,7 +81,8 @@ struct hdg {
     struct affine_tables tables[MESH_MAX_BLOCKS]; /* reference matrices on the device */
     uint8_t *fast[MESH_MAX_BLOCKS];               /* per batch: all its cells are (batch.h) */
     double *eliminated;                           /* n_all: Dirichlet values, 0 elsewhere */
-    double *held;                           /* n_free: values of fixed unknowns (trace.fixed), or NULL */
+    double *held, *moved;                   /* n_free, or NULL: values of fixed unknowns (trace.fixed), and
+                                               what they contribute; after hdg_condense */
     double *lift;                           /* n_free: what Dirichlet values contribute */
     double *boundary;                       /* n_free: <g, mu> of Neumann and Robin parts */
     double largest_reaction, largest_robin; /* after hdg_condense */

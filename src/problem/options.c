@@ -299,7 +299,7 @@ facet_status options_check(const struct options *o, facet_equation equation) {
     TRY(check_degree(o, equation));
     if (o->tau_hat < 0.0 || !isfinite(o->tau_hat))
         FAIL(FACET_ERROR_INPUT, "tau.hat must be positive, not %g", o->tau_hat);
-    if (o->discretization != DISCRETIZATION_HDG && (o->tau != NULL || o->tau_hat > 0.0))
+    if (physics_entry(physics_of(equation), o)->tau == NULL && (o->tau != NULL || o->tau_hat > 0.0))
         FAIL(FACET_ERROR_INPUT, "tau belongs to the discretization hdg; the %s one has no stabilization",
              option_words[OPTION_DISCRETIZATION][o->discretization]);
     if (!(o->rtol > 0.0 && o->rtol < 1.0))

@@ -87,10 +87,9 @@ done:
 
 facet_status problem_may_set(const facet_problem *problem, facet_equation equation, const char *what) {
     const struct physics *wanted = physics_of(equation), *own = problem->data.physics;
-    if (own != wanted)
-        return base_fail(FACET_ERROR_INPUT, "%s: belongs to %s, but the problem is one of %s", what,
-                         wanted->name, own->name);
-    return FACET_OK;
+    if (own == wanted) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "%s: belongs to %s, but the problem is one of %s", what, wanted->name,
+                     own->name);
 }
 
 facet_status problem_compile(const struct problem *p, int on_boundary, int n, const char *const *texts,

@@ -298,6 +298,7 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
     facet_status status = FACET_OK;
     (void)n_blocks;
     (void)block_offsets;
+    *cholesky = NULL;
     TRY(solve_need_symmetric(csr->asymmetric, "the factor of Cholesky"));
     TRY(CALLOC(*cholesky, 1));
     (*cholesky)->n = csr->n;

@@ -49,7 +49,7 @@ facet_status trace_matrices_lower(const struct trace_space *space, const struct 
     struct trace_view view = {.matrices = matrices};
     double *host = NULL;
     *lower = (struct trace_matrices){0};
-    TRY(trace_matrices_create(matrices->device, low, lower));
+    TRY(trace_matrices_create(matrices->device, low, 0, lower));
     TRY(trace_view_open(matrices, &view));
     for (int b = 0; b < lower->n_blocks; b++) {
         int n_faces = shape_n_faces(space->mesh->blocks[b].shape), parts = n_faces * space->n_components;

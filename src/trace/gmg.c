@@ -156,7 +156,7 @@ static facet_status move_matrices(const struct device *device, struct stage *s) 
     struct trace_matrices *from = &s->own_matrices, to = {0};
     struct trace_view view = {.matrices = from};
     if (from->device == device) return FACET_OK;
-    TRY(trace_matrices_create(device, &s->own_space, &to));
+    TRY(trace_matrices_create(device, &s->own_space, 0, &to));
     TRY(trace_view_open(from, &view));
     for (int k = 0; k < to.n_blocks; k++) {
         size_t n = (size_t)to.n[k], count = (size_t)to.n_batches[k] * (n * (n + 1) / 2) * TRACE_LANES;

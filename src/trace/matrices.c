@@ -30,21 +30,11 @@ facet_status trace_matrices_create_sized(const struct device *device, const stru
     return create(device, mesh, sizes, 0, matrices);
 }
 
-static facet_status create_for(const struct device *device, const struct trace_space *space, int full,
-                               struct trace_matrices *matrices) {
+facet_status trace_matrices_create(const struct device *device, const struct trace_space *space, int full,
+                                   struct trace_matrices *matrices) {
     int sizes[MESH_MAX_BLOCKS];
     for (int b = 0; b < space->mesh->n_blocks; b++) sizes[b] = trace_cell_size(space, b);
     return create(device, space->mesh, sizes, full, matrices);
-}
-
-facet_status trace_matrices_create(const struct device *device, const struct trace_space *space,
-                                   struct trace_matrices *matrices) {
-    return create_for(device, space, 0, matrices);
-}
-
-facet_status trace_matrices_create_full(const struct device *device, const struct trace_space *space,
-                                        struct trace_matrices *matrices) {
-    return create_for(device, space, 1, matrices);
 }
 
 facet_status trace_need_plain(const struct trace_space *space, const struct trace_matrices *matrices,

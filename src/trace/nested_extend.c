@@ -516,7 +516,7 @@ facet_status trace_nested_create(const struct trace_space *fine, const struct tr
     TRY(nested_faces_create(fine, nesting, &faces));
     TRY(make_rows(&e));
     TRY(trace_view_open(matrices, &view));
-    if (coarse_matrices != NULL) TRY(trace_matrices_create(device, coarse, coarse_matrices));
+    if (coarse_matrices != NULL) TRY(trace_matrices_create(device, coarse, 0, coarse_matrices));
     for (e.block = 0; e.block < coarse->mesh->n_blocks; e.block++) {
         measure_block(&e);
         int64_t count = trace_n_batches(coarse->mesh, e.block) * row_start(e.n_around) * L;

@@ -110,10 +110,8 @@ static inline int64_t trace_matrix_size(const struct trace_matrices *matrices, i
     return matrices->full ? n * n : n * (n + 1) / 2;
 }
 /* Uninitialised; symmetric, or full. The multigrids of this room take symmetric ones only, and say so. */
-facet_status trace_matrices_create(const struct device *device, const struct trace_space *space,
+facet_status trace_matrices_create(const struct device *device, const struct trace_space *space, int full,
                                    struct trace_matrices *matrices);
-facet_status trace_matrices_create_full(const struct device *device, const struct trace_space *space,
-                                        struct trace_matrices *matrices);
 /* Symmetric, with sizes[b] rows for the cells of block b. */
 facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
                                          const int *sizes, struct trace_matrices *matrices);
