@@ -26,10 +26,11 @@ struct disc {
 
 /* K at many points at once. It may be called from several threads, so it only reads. The step is smooth, over
  * a tenth of the radius: polynomials inside the cells can follow it. */
-static int conductivity(void *user, int n_points, int dim, const double *x, double *K) {
+static int conductivity(void *user, const facet_points *points, double *K) {
     const struct disc *disc = user;
-    for (int i = 0; i < n_points; i++) {
-        double r = hypot(x[i * dim] - disc->x, x[i * dim + 1] - disc->y) / disc->radius;
+    for (int i = 0; i < points->n; i++) {
+        double r = hypot(points->x[i * points->dim] - disc->x, points->x[i * points->dim + 1] - disc->y) /
+                   disc->radius;
         K[i] = 1.0 + 4.5 * (1.0 + tanh((1.0 - r) / 0.1));
     }
     return 0; /* anything else stops the solve */

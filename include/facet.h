@@ -210,18 +210,31 @@ typedef enum facet_equation { FACET_DIFFUSION, FACET_ELASTICITY } facet_equation
 
 /* A call that belongs to the other equation is FACET_ERROR_INPUT. */
 
-/* values[i*n_values + c] for the points x[i*dim + d]; a nonzero return stops the solve with
- * FACET_ERROR_INPUT. */
-typedef int (*facet_function)(void *user, int n_points, int dim, const double *x, double *values);
+/* Points at which data are wanted, made by the library; later versions add members at the end. */
+typedef struct facet_points {
+    int n, dim;
+    const double *x;       /* n * dim */
+    const double *normals; /* n * dim: of length 1, outward, for data of boundary conditions; else NULL */
+    double t;              /* see facet_solver_set_time; 0 where it was not called */
+    const char *group;     /* the boundary part or group of cells that the data were set for; NULL: all */
+} facet_points;
+
+/* Data as a C function: values[i*n_values + c] at point i. A nonzero return stops the call with
+ * FACET_ERROR_INPUT. It may be called from several threads at once, and for few or many points. */
+typedef int (*facet_function)(void *user, const facet_points *points, double *values);
+
+/* Data as an expression (docs/input.md): of x, y, z, the problem's parameters and the time t; data of
+ * boundary conditions also of the outward normal nx, ny, nz. A parameter of such a name hides it. */
 
 FACET_API facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh,
                                             facet_equation equation, facet_problem **problem);
 FACET_API void facet_problem_destroy(facet_problem **problem);
 
 /* A value that is set again replaces the earlier one; only a boundary part keeps the condition it has, and a
- * second one is an error. Nothing may change while a solver made from the problem lives. */
+ * second one is an error. A solver has copies of all that was set when it was made, but for the mesh and what
+ * functions read: what is set later is for later solvers. */
 
-/* A name for the expressions set after it. */
+/* A name for the expressions set after it. Set again, it is another value for all expressions. */
 FACET_API facet_status facet_problem_set_parameter(facet_problem *problem, const char *name, double value);
 
 /* K on the cells of a group (NULL: all). One text: K is that scalar; dim*dim texts by rows: a symmetric
@@ -396,6 +409,23 @@ FACET_API facet_status facet_solver_set_guess(facet_solver *solver, int64_t n, c
  * length. With hdg and the operator tensor, and with continuous, where this is much cheaper than a new
  * solver; refused where it is not. */
 FACET_API facet_status facet_solver_set_reaction(facet_solver *solver, double reaction);
+
+/* Another value of a parameter (facet_problem_set_parameter), or another time t (0 before the first call),
+ * for this solver: what its expressions read, and functions are told. The next solve, or facet_solver_update,
+ * makes anew what depends on it. A value that an expression cannot take is refused, and nothing changes. */
+FACET_API facet_status facet_solver_set_parameter(facet_solver *solver, const char *name, double value);
+FACET_API facet_status facet_solver_set_time(facet_solver *solver, double t);
+
+/* What depends on data, from cheap to dear: right-hand sides (sources, boundary values); the matrix where the
+ * boundary is part of it (Robin's a); and the cells (conductivity, material, reaction, tau). */
+enum { FACET_LOAD = 1, FACET_TRACE = 2, FACET_CELLS = 4 };
+/* Makes anew what depends on data that have changed since the solver was made or updated last, and no more:
+ * expressions by facet_solver_set_parameter and facet_solver_set_time, functions by whatever they read, which
+ * shows itself at the points where integrals over cells are taken. *changed (or NULL): the sum of FACET_LOAD
+ * and so on; functions of sources and boundary values, which every solve asks anew, are always counted.
+ * The solution before is gone where matrices have changed, but for warm_start. When the new data are refused
+ * the solver waits for others: solves fail until an update succeeds. */
+FACET_API facet_status facet_solver_update(facet_solver *solver, int *changed);
 
 FACET_API facet_status facet_solver_report(const facet_solver *solver, facet_report *report);
 /* 0 when no multigrid was used. */

@@ -20,9 +20,9 @@ static void ok(facet_status status) {
     if (status != FACET_OK) fail_msg("%s", facet_message());
 }
 
-static int one(void *user, int n, int dim, const double *x, double *values) {
-    (void)user, (void)dim, (void)x;
-    for (int i = 0; i < n; i++) values[i] = 1;
+static int one(void *user, const facet_points *points, double *values) {
+    (void)user;
+    for (int i = 0; i < points->n; i++) values[i] = 1;
     return 0;
 }
 

@@ -213,9 +213,9 @@ static void words_of_the_paper_are_refused(void **state) {
 
 /* ------------------------------------------------------------------------------------------ the choice */
 
-static int wavy(void *user, int n, int dim, const double *x, double *values) {
+static int wavy(void *user, const facet_points *points, double *values) {
     (void)user;
-    for (int i = 0; i < n; i++) values[i] = 1.5 + sin(x[i * dim]);
+    for (int i = 0; i < points->n; i++) values[i] = 1.5 + sin(points->x[i * points->dim]);
     return 0;
 }
 

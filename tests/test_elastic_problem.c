@@ -41,7 +41,7 @@ static facet_status resolve(const struct bench *b, const facet_options *options)
     struct problem_resolved r;
     struct options words;
     facet_status status = options_read(options, &words);
-    if (status == FACET_OK) status = problem_resolve(b->problem->shared, &words, &r);
+    if (status == FACET_OK) status = problem_resolve(&b->problem->data, &words, &r);
     if (status == FACET_OK) problem_resolved_destroy(&r);
     return status;
 }
@@ -49,17 +49,17 @@ static facet_status resolve(const struct bench *b, const facet_options *options)
 /* ------------------------------------------------------------------------------------------ moduli */
 
 static double modulus(const struct bench *b, int lambda, const double *x) {
-    const struct problem_region *region = &b->problem->shared->regions[0];
+    const struct problem_region *region = &b->problem->data.regions[0];
     double value;
     ok(field_eval(lambda ? region->lambda : region->mu, 1, b->mesh->dim, x, &value));
     return value;
 }
 
-static int young_function(void *user, int n, int dim, const double *x, double *values) {
+static int young_function(void *user, const facet_points *points, double *values) {
     double scale = *(const double *)user;
-    for (int i = 0; i < n; i++) {
-        values[2 * i] = scale * (2 + x[i * dim]);
-        values[2 * i + 1] = 0.3 + 0.1 * x[i * dim + 1];
+    for (int i = 0; i < points->n; i++) {
+        values[2 * i] = scale * (2 + points->x[i * points->dim]);
+        values[2 * i + 1] = 0.3 + 0.1 * points->x[i * points->dim + 1];
     }
     return 0;
 }
@@ -81,11 +81,11 @@ static void moduli_in_both_forms(void **state) {
     ok(facet_problem_set_material(b.problem, NULL, "E,nu", (const char *[]){"2 + x", "0.3 + s*y"}));
     near(modulus(&b, 0, x), mu, 1e-15);
     near(modulus(&b, 1, x), lambda, 1e-15);
-    assert_true(field_is_differentiable(b.problem->shared->regions[0].lambda));
+    assert_true(field_is_differentiable(b.problem->data.regions[0].lambda));
     ok(facet_problem_set_material_function(b.problem, NULL, "E,nu", young_function, &scale));
     near(modulus(&b, 0, x), mu, 1e-15);
     near(modulus(&b, 1, x), lambda, 1e-15);
-    assert_int_equal(b.problem->shared->n_regions, 1); /* each replaced the one before */
+    assert_int_equal(b.problem->data.n_regions, 1); /* each replaced the one before */
     bench_destroy(&b);
     assert_int_equal(live_blocks(), before);
 }
@@ -186,7 +186,7 @@ static void conditions_by_components(void **state) {
             FACET_ERROR_INPUT, "exact");
     refused(facet_problem_set_gradient_pressure(b.problem, "xmin", 2, (const char *[]){"0", "0"}),
             FACET_ERROR_INPUT, "two conditions");
-    ok(problem_resolve(b.problem->shared, NULL, &r));
+    ok(problem_resolve(&b.problem->data, NULL, &r));
     double values[2];
     assert_int_equal(r.conditions[0].kind, HDG_MECHANICAL);
     assert_true(r.conditions[0].fixed[0] && !r.conditions[0].fixed[1]);
@@ -212,7 +212,7 @@ static void exact_holds_what_is_not_named(void **state) {
     refused(resolve(&b, NULL), FACET_ERROR_INPUT, "boundary faces have no condition");
     ok(facet_problem_set_vector_exact(b.problem, 2, (const char *[]){"x", "y"}));
     ok(facet_problem_set_traction(b.problem, "ymin", 2, (const char *[]){"exact", "exact"}));
-    ok(problem_resolve(b.problem->shared, NULL, &r));
+    ok(problem_resolve(&b.problem->data, NULL, &r));
     assert_null(r.conditions[0].t);
     assert_int_equal(r.conditions[1].kind, HDG_MECHANICAL); /* all others */
     assert_true(r.conditions[1].fixed[0] && r.conditions[1].fixed[1] && r.conditions[1].g == NULL);
@@ -410,30 +410,31 @@ static void plane_belongs_to_2d(void **state) {
 /* ------------------------------------------------------------------------------------------ solutions */
 
 /* u = (x^2 + y/2, x y): with mu = 1, lambda = 2 the stress is 2 eps + 2 (div u) I, and f = -div sigma. */
-static int parabola(void *user, int n, int dim, const double *x, double *values) {
+static int parabola(void *user, const facet_points *points, double *values) {
     (void)user;
-    for (int i = 0; i < n; i++) {
-        values[dim * i] = x[dim * i] * x[dim * i] + x[dim * i + 1] / 2;
-        values[dim * i + 1] = x[dim * i] * x[dim * i + 1];
+    for (int i = 0; i < points->n; i++) {
+        values[points->dim * i] =
+            points->x[points->dim * i] * points->x[points->dim * i] + points->x[points->dim * i + 1] / 2;
+        values[points->dim * i + 1] = points->x[points->dim * i] * points->x[points->dim * i + 1];
     }
     return 0;
 }
 
 /* sigma_xx = 10 x, sigma_yy = 8 x, sigma_xy = y + 1/2: f = -(10 + 1, 0). */
-static int pull(void *user, int n, int dim, const double *x, double *values) {
+static int pull(void *user, const facet_points *points, double *values) {
     (void)user;
-    for (int i = 0; i < n; i++) { /* on xmax */
-        values[dim * i] = 10 * x[dim * i];
-        values[dim * i + 1] = x[dim * i + 1] + 0.5;
+    for (int i = 0; i < points->n; i++) { /* on xmax */
+        values[points->dim * i] = 10 * points->x[points->dim * i];
+        values[points->dim * i + 1] = points->x[points->dim * i + 1] + 0.5;
     }
     return 0;
 }
 
-static int load(void *user, int n, int dim, const double *x, double *values) {
-    (void)user, (void)x;
-    for (int i = 0; i < n; i++) {
-        values[dim * i] = -11;
-        values[dim * i + 1] = 0;
+static int load(void *user, const facet_points *points, double *values) {
+    (void)user;
+    for (int i = 0; i < points->n; i++) {
+        values[points->dim * i] = -11;
+        values[points->dim * i + 1] = 0;
     }
     return 0;
 }
@@ -546,31 +547,6 @@ static void errors_and_fields_by_formulation(void **state) {
     }
 }
 
-static void a_problem_is_fixed_while_a_solver_lives(void **state) {
-    (void)state;
-    struct bench b;
-    facet_solver *solver;
-    facet_options options;
-    const char *const zero[2] = {"0", "0"}, *const one[2] = {"1", "1"};
-    facet_options_default(&options, sizeof options);
-    options.degree = 1;
-    bench_create(make_box(2, "quad", 1, 0), &b);
-    ok(facet_problem_set_displacement(b.problem, "xmin", 2, (const char *[]){"0", NULL}));
-    ok(facet_problem_set_traction(b.problem, "xmin", 2, (const char *[]){NULL, "0"}));
-    ok(facet_problem_set_displacement(b.problem, "rest", 2, zero));
-    ok(facet_solver_create(b.problem, &options, &solver));
-    refused(facet_problem_set_material(b.problem, NULL, "mu,lambda", one), FACET_ERROR_INPUT, "solver");
-    refused(facet_problem_set_material_function(b.problem, NULL, "E,nu", parabola, NULL), FACET_ERROR_INPUT,
-            "solver");
-    refused(facet_problem_set_vector_source(b.problem, 2, one), FACET_ERROR_INPUT, "solver");
-    refused(facet_problem_set_vector_exact(b.problem, 2, one), FACET_ERROR_INPUT, "solver");
-    refused(facet_problem_set_displacement(b.problem, "xmax", 2, one), FACET_ERROR_INPUT, "solver");
-    refused(facet_problem_set_traction(b.problem, "xmin", 2, one), FACET_ERROR_INPUT, "solver");
-    refused(facet_problem_set_gradient_pressure(b.problem, "xmax", 2, one), FACET_ERROR_INPUT, "solver");
-    facet_solver_destroy(&solver);
-    bench_destroy(&b);
-}
-
 /* ------------------------------------------------------------------------------------------ memory */
 
 static facet_status whole_problem(facet_context *context, const struct facet_mesh *mesh) {
@@ -588,7 +564,7 @@ static facet_status whole_problem(facet_context *context, const struct facet_mes
     TRY(facet_problem_set_displacement_function(p, "xmax", NULL, young_function, &scale));
     TRY(facet_problem_set_gradient_pressure(p, "ymin", 2, (const char *[]){"y", "x"}));
     TRY(facet_problem_set_traction_function(p, "rest", NULL, young_function, &scale));
-    TRY(problem_resolve(p->shared, NULL, &r));
+    TRY(problem_resolve(&p->data, NULL, &r));
 done:
     problem_resolved_destroy(&r);
     facet_problem_destroy(&p);
@@ -630,7 +606,6 @@ int main(void) {
         cmocka_unit_test(plane_belongs_to_2d),
         cmocka_unit_test(functions_do_what_expressions_do),
         cmocka_unit_test(errors_and_fields_by_formulation),
-        cmocka_unit_test(a_problem_is_fixed_while_a_solver_lives),
         cmocka_unit_test(allocation_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ struct jet {
 
 static facet_status try_jet(const char *text, const double x[3], struct jet *jet) {
     struct expr *expr = compile(text);
-    facet_status status = expr_eval(expr, 1, 3, x, &jet->v, jet->g, jet->h);
+    facet_status status = expr_eval(expr, 1, 3, x, NULL, &jet->v, jet->g, jet->h);
     expr_destroy(&expr);
     return status;
 }
@@ -42,7 +42,7 @@ static struct jet jet_at(const char *text, double x, double y, double z) {
 static double value_at(const char *text, double x, double y, double z) {
     double value;
     struct expr *expr = compile(text);
-    if (expr_eval(expr, 1, 3, (double[]){x, y, z}, &value, NULL, NULL) != FACET_OK)
+    if (expr_eval(expr, 1, 3, (double[]){x, y, z}, NULL, &value, NULL, NULL) != FACET_OK)
         fail_msg("%s: %s", text, base_message());
     expr_destroy(&expr);
     return value;
@@ -190,9 +190,9 @@ static void test_values(void **state) {
         const char *text = value_cases[k].text;
         struct expr *expr = compile(text);
         int n = N - 7 * k;
-        assert_int_equal(expr_eval(expr, n, 3, x, v, NULL, NULL), FACET_OK);
-        assert_int_equal(expr_eval(expr, n, 3, x, w, g, NULL), FACET_OK);
-        assert_int_equal(expr_eval(expr, n, 3, x, u, g, h), FACET_OK);
+        assert_int_equal(expr_eval(expr, n, 3, x, NULL, v, NULL, NULL), FACET_OK);
+        assert_int_equal(expr_eval(expr, n, 3, x, NULL, w, g, NULL), FACET_OK);
+        assert_int_equal(expr_eval(expr, n, 3, x, NULL, u, g, h), FACET_OK);
         for (int i = 0; i < n; i++) {
             const double *p = x + 3 * i;
             close_to(v[i], value_cases[k].value(p[0], p[1], p[2]), 4e-15, text);
@@ -462,9 +462,9 @@ static void test_singular_points(void **state) {
     double x[600], v[300];
     for (int i = 0; i < 300; i++) x[2 * i] = i - 270, x[2 * i + 1] = 7;
     struct expr *expr = compile("1/x + z");
-    assert_int_equal(expr_eval(expr, 300, 2, x, v, NULL, NULL), FACET_ERROR_INPUT);
+    assert_int_equal(expr_eval(expr, 300, 2, x, NULL, v, NULL, NULL), FACET_ERROR_INPUT);
     assert_string_equal(base_message(), "column 2: division by zero at x=0, y=7");
-    assert_int_equal(expr_eval(expr, 270, 2, x, v, NULL, NULL), FACET_OK);
+    assert_int_equal(expr_eval(expr, 270, 2, x, NULL, v, NULL, NULL), FACET_OK);
     expr_destroy(&expr);
 }
 
@@ -482,14 +482,14 @@ static void test_threads(void **state) {
     for (int i = 0; i < 2 * N; i++) x[i] = random_between(&seed, 0.1, 1);
     struct expr *expr = compile("exp(-x*y)*sin(3*x)^2 + if(x > y, log(x/y), x^y)");
     struct expr *bad = compile("1/(x - x)");
-    assert_int_equal(expr_eval(expr, N, 2, x, want, want_g, want_h), FACET_OK);
+    assert_int_equal(expr_eval(expr, N, 2, x, NULL, want, want_g, want_h), FACET_OK);
     int n_wrong = 0;
 #pragma omp parallel for num_threads(4) reduction(+ : n_wrong)
     for (int k = 0; k < 64; k++) {
         double v[N], g[2 * N], h[4 * N];
-        n_wrong += expr_eval(expr, N, 2, x, v, g, h) != FACET_OK;
+        n_wrong += expr_eval(expr, N, 2, x, NULL, v, g, h) != FACET_OK;
         n_wrong += differ(N, v, want) || differ(2 * N, g, want_g) || differ(4 * N, h, want_h);
-        n_wrong += expr_eval(bad, N, 2, x, v, NULL, NULL) != FACET_ERROR_INPUT;
+        n_wrong += expr_eval(bad, N, 2, x, NULL, v, NULL, NULL) != FACET_ERROR_INPUT;
         n_wrong += !strstr(base_message(), "division by zero");
     }
     assert_int_equal(n_wrong, 0);
@@ -507,7 +507,7 @@ static void report_speed(const char *text, int n_operations, int dim) {
     for (int mode = 0; mode < 3; mode++)
         for (int k = 0; k < 20; k++) {
             double begin = base_seconds();
-            assert_int_equal(expr_eval(expr, N, dim, x, v, mode ? g : NULL, mode == 2 ? h : NULL), FACET_OK);
+            assert_int_equal(expr_eval(expr, N, dim, x, NULL, v, mode ? g : NULL, mode == 2 ? h : NULL), FACET_OK);
             best[mode] = fmin(best[mode], (base_seconds() - begin) / N / n_operations);
         }
     print_message("%dD %-50s ns per point and operation: %6.2f value %6.2f gradient %6.2f Hessian\n", dim,

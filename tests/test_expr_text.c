@@ -90,7 +90,7 @@ static facet_status nest(int n, const char *open, const char *close) {
     facet_status status = expr_compile(text, 0, NULL, &expr);
     if (status == FACET_OK) {
         double x = 1, v, g, h;
-        assert_int_equal(expr_eval(expr, 1, 1, &x, &v, &g, &h), FACET_OK);
+        assert_int_equal(expr_eval(expr, 1, 1, &x, NULL, &v, &g, &h), FACET_OK);
         expr_destroy(&expr);
     }
     return status;
@@ -144,7 +144,7 @@ static void swallow(const char *text) {
     double v[4], g[12], h[36];
     facet_status status = expr_compile(text, 0, NULL, &expr);
     if (status == FACET_OK) {
-        status = expr_eval(expr, 4, 3, x, v, g, h);
+        status = expr_eval(expr, 4, 3, x, NULL, v, g, h);
         for (int i = 0; status == FACET_OK && i < 4; i++) assert_true(isfinite(v[i]) && isfinite(h[9 * i]));
         expr_destroy(&expr);
     }

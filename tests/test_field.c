@@ -12,17 +12,18 @@
 #include "expr/field.h"
 #include "expr_helpers.h"
 
-static int swirl(void *user, int n_points, int dim, const double *x, double *values) {
+static int swirl(void *user, const facet_points *points, double *values) {
     const double *scale = user;
-    for (int i = 0; i < n_points; i++) {
-        values[2 * i] = -*scale * x[dim * i + 1];
-        values[2 * i + 1] = *scale / x[dim * i];
+    for (int i = 0; i < points->n; i++) {
+        values[2 * i] = -*scale * points->x[points->dim * i + 1];
+        values[2 * i + 1] = *scale / points->x[points->dim * i];
     }
     return *scale == 13;
 }
 
-static int only_the_first(void *user, int n_points, int dim, const double *x, double *values) {
-    (void)user, (void)n_points, (void)dim, (void)x;
+static int only_the_first(void *user, const facet_points *points, double *values) {
+    (void)points;
+    (void)user;
     values[0] = 1;
     return 0;
 }
@@ -108,7 +109,7 @@ static facet_status use_everything(void) {
     TRY(field_create_constants(2, x, &numbers));
     TRY(field_create_function(2, swirl, &scale, &function));
     TRY(expr_compile("1/(x - x)", 0, NULL, &expr));
-    status = expr_eval(expr, 2, 2, x, v, g, h); /* the search for the fault allocates too */
+    status = expr_eval(expr, 2, 2, x, NULL, v, g, h); /* the search for the fault allocates too */
     if (status == FACET_ERROR_INPUT) status = FACET_OK;
 done:
     field_destroy(&field);

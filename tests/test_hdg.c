@@ -197,10 +197,9 @@ static void constants_are_the_kernel(void **state) {
 
 /* ------------------------------------------------------------------------------------------ paths */
 
-static int two(void *user, int n, int dim, const double *x, double *values) {
-    (void)dim, (void)x;
+static int two(void *user, const facet_points *points, double *values) {
     int components = *(int *)user;
-    for (int i = 0; i < n * components; i++) values[i] = components == 1 || i % 4 % 3 == 0 ? 2 : 0;
+    for (int i = 0; i < points->n * components; i++) values[i] = components == 1 || i % 4 % 3 == 0 ? 2 : 0;
     return 0;
 }
 

@@ -281,7 +281,7 @@ static void condensed_solve(const struct problem_of_this_test *p, struct solved 
                                          {"xmax", "neumann", "1 + x*y^2", NULL},
                                          {"ymin", "robin", "x^2 - 1", "1 + x"},
                                          {"ymax", "dirichlet", "1 + x*y - y^3", NULL}}};
-    memcpy(setup.K, media[p->medium].K, sizeof setup.K);
+    memcpy(setup.K, media[p->medium].K, sizeof media[p->medium].K);
     solve(&setup, s);
 }
 

@@ -131,8 +131,10 @@ static facet_status side_values(const struct box_grid *g, int64_t cell, const st
     const struct field *field = given->boundary[d][side];
     double k = side ? box_conductivity(g, cell) : -box_conductivity(g, cell);
     int plain = field != NULL || g->sides[d][side] == BOX_DIRICHLET;
+    const double normal[3] = {d == 0 ? 2 * side - 1 : 0, d == 1 ? 2 * side - 1 : 0,
+                              d == 2 ? 2 * side - 1 : 0};
     facet_status status =
-        plain ? field_eval(field != NULL ? field : given->exact, count, g->dim, points, values)
+        plain ? field_eval_on(field != NULL ? field : given->exact, count, g->dim, points, 0, normal, values)
               : field_eval_jet(given->exact, 0, count, g->dim, points, values, work, NULL);
     for (int i = 0; status == FACET_OK && !plain && i < count; i++) values[i] = k * work[i * g->dim + d];
     return base_wrap(status, "side %c%s", "xyz"[d], side ? "max" : "min");

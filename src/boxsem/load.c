@@ -104,7 +104,8 @@ static facet_status interpolate_side(const struct boxsem *c, const struct box_gi
     const struct field *field = data->boundary[d][side] != NULL ? data->boundary[d][side] : data->exact;
     int dim = c->grid.dim, at[3], count = 0;
     int64_t size = c->n_all / c->n_nodes[d], *which = NULL;
-    double *x = NULL, *values = NULL;
+    double *x = NULL, *values = NULL, normal[3] = {0.0};
+    normal[d] = side ? 1.0 : -1.0;
     TRY(ALLOC(which, size));
     TRY(ALLOC(x, size * dim));
     TRY(CALLOC(values, size));
@@ -114,7 +115,8 @@ static facet_status interpolate_side(const struct boxsem *c, const struct box_gi
         which[count++] = i;
     }
     if (field != NULL)
-        TRY(base_wrap(field_eval(field, count, dim, x, values), "side %c%s", "xyz"[d], side ? "max" : "min"));
+        TRY(base_wrap(field_eval_on(field, count, dim, x, 0, normal, values), "side %c%s", "xyz"[d],
+                      side ? "max" : "min"));
     for (int i = 0; i < count; i++) c->fixed_values[which[i]] = values[i];
 done:
     base_free(&which);

@@ -38,7 +38,7 @@ static facet_status check_expression(struct reader *r, const struct tree_node *n
         status = base_fail(FACET_ERROR_INPUT, "a box of %d dimensions has no %c", r->dim,
                            "xyz"[expr_n_coordinates(expr) - 1]);
     if (status == FACET_OK && expr_is_constant(expr, NULL)) {
-        status = expr_eval(expr, 1, 3, origin, &constant->value, NULL, NULL);
+        status = expr_eval(expr, 1, 3, origin, NULL, &constant->value, NULL, NULL);
         constant->is_constant = status == FACET_OK;
     }
     if (status == FACET_ERROR_INPUT) {

@@ -250,7 +250,7 @@ static facet_status set_material(const struct case_file *file, facet_problem *pr
 
 /* The components of a vector, the word exact as often as there are any; their number. */
 static int spread(const facet_problem *problem, const struct case_vector *vector, const char *texts[3]) {
-    int n = vector->n > 1 ? vector->n : problem->shared->mesh->dim;
+    int n = vector->n > 1 ? vector->n : problem->data.mesh->dim;
     for (int i = 0; i < n; i++) texts[i] = vector->texts[vector->n > 1 ? i : 0].text;
     return n;
 }
@@ -275,7 +275,7 @@ static facet_status set_function(facet_problem *problem, const struct case_vecto
                                  facet_status (*set_vector)(facet_problem *, int, const char *const *)) {
     const char *texts[3];
     if (vector->n == 0) return FACET_OK;
-    if (problem->shared->equation == FACET_DIFFUSION) return set(problem, vector->texts[0].text);
+    if (problem->data.equation == FACET_DIFFUSION) return set(problem, vector->texts[0].text);
     return set_vector(problem, spread(problem, vector, texts), texts);
 }
 
@@ -297,7 +297,7 @@ static facet_status set_condition(facet_problem *problem, const struct case_boun
 /* Overlaps, boundary faces without a condition: what only shows when everything is in place. */
 static facet_status check_complete(const struct case_file *file, const facet_problem *problem) {
     struct problem_resolved resolved;
-    facet_status status = problem_resolve(problem->shared, &file->options, &resolved);
+    facet_status status = problem_resolve(&problem->data, &file->options, &resolved);
     if (status != FACET_OK) return in_file(status, file);
     problem_resolved_destroy(&resolved);
     return FACET_OK;
@@ -523,11 +523,26 @@ const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN
     return text;
 }
 
+const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYTES]) {
+    static const char *const names[] = {"t", "nx", "ny", "nz"};
+    char hidden[32] = "";
+    int used = 0;
+    for (int i = 0; i < file->n_parameters; i++)
+        for (int k = 0; k < 4; k++)
+            if (strcmp(file->parameters[i].name, names[k]) == 0)
+                used += snprintf(hidden + used, sizeof hidden - (size_t)used, "%s%s", used > 0 ? ", " : "",
+                                 names[k]);
+    if (used == 0) return NULL;
+    snprintf(text, RUN_NOTE_BYTES, "%s in expressions is the parameter of the case, not %s", hidden,
+             strcmp(hidden, "t") == 0 ? "the time" : "a component of the normal or the time");
+    return text;
+}
+
 const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]) {
-    const char *why = which == RUN_NOTE_MISMATCH || run->solver == NULL ? ""
-                      : which == RUN_NOTE_OPERATOR                      ? run->solver->why_mapped
-                                                                        : run->solver->why_pmg;
     if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->mismatch, text);
+    if (which == RUN_NOTE_HIDDEN) return run_hidden_note(run->file, text);
+    if (run->solver == NULL) return NULL;
+    const char *why = which == RUN_NOTE_OPERATOR ? run->solver->why_mapped : run->solver->why_pmg;
     if (why[0] == '\0') return NULL;
     snprintf(text, RUN_NOTE_BYTES, "%s%s",
              which == RUN_NOTE_OPERATOR ? "operator mapped: tensor needs "

@@ -85,11 +85,13 @@ enum run_note {
     RUN_NOTE_OPERATOR, /* why the tensor operators do not apply */
     RUN_NOTE_PMG,      /* why there is no geometric multigrid */
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
+    RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
     RUN_N_NOTES
 };
 #define RUN_NOTE_BYTES 512
 const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]);
 const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN_NOTE_BYTES]);
+const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYTES]);
 
 /* run_json.c: the object of `facet solve --json`. rates: orders to be written beside the errors (a NaN is
  * left out), or NULL. */

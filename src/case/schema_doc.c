@@ -113,8 +113,10 @@ static const char rules[] =
     "\n";
 
 static const char expressions[] =
-    "An expression is a formula in the coordinates `x`, `y` (and `z`), the names under `parameters`, and\n"
-    "the constants `pi` and `e`. Derivatives, where the program needs them, are exact.\n";
+    "An expression is a formula in the coordinates `x`, `y` (and `z`), the names under `parameters`, the\n"
+    "time `t` (0 in a case), and the constants `pi` and `e`; data of boundary conditions also know the\n"
+    "outward normal `nx`, `ny` (and `nz`). A parameter called `t` or `nx` hides these. Derivatives, where\n"
+    "the program needs them, are exact.\n";
 
 static const char *const syntax[][2] = {
     {"arithmetic", "`+ - * / ^`, parentheses; `-2^2` is -4 and `2^3^2` is 2^9"},

@@ -190,23 +190,26 @@ static void select_node(const struct run *run, int n, int number) {
     }
 }
 
-static void coordinate_node(const struct run *run, int n, int number, const double *x) {
+static void coordinate_node(const struct run *run, int n, int number, const double *x,
+                            const double *normals) {
     int axis = (int)run->program->nodes[number].constant, dim = run->dim;
+    const double *from = axis < 3 ? x : normals;
     double *out = run_value(run, number);
-    for (int i = 0; i < n; i++) out[i] = axis < dim ? x[(size_t)i * (size_t)dim + (size_t)axis] : 0;
+    if (axis % 3 >= dim) from = NULL;
+    for (int i = 0; i < n; i++) out[i] = from ? from[(size_t)i * (size_t)dim + (size_t)(axis % 3)] : 0;
     if (run->order == 0 || axis >= dim) return;
     out = run_first(run, number, axis);
     for (int i = 0; i < n; i++) out[i] = 1;
 }
 
-void run_block(struct run *run, int n, const double *x) {
+void run_block(struct run *run, int n, const double *x, const double *normals) {
     for (int i = 0; i < run->program->n_nodes; i++) {
         const struct node *node = &run->program->nodes[i];
         if (node->op == OP_NUMBER) {
             double *out = run_value(run, i);
             for (int p = 0; p < n; p++) out[p] = node->constant;
         } else if (node->op == OP_COORDINATE) {
-            coordinate_node(run, n, i, x);
+            coordinate_node(run, n, i, x, normals);
         } else if (node->op == OP_SELECT) {
             select_node(run, n, i);
         } else if (node->op == OP_ADD || node->op == OP_SUBTRACT || node->op == OP_NEGATE) {

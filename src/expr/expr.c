@@ -3,8 +3,10 @@
 #include "expr/expr.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
+#include "expr/lex.h"
 #include "expr/program.h"
 
 struct expr {
@@ -52,9 +54,28 @@ int expr_n_coordinates(const struct expr *expr) {
     int n = 0;
     for (int i = 0; i < expr->program.n_nodes; i++) {
         const struct node *node = &expr->program.nodes[i];
-        if (node->op == OP_COORDINATE && (int)node->constant >= n) n = (int)node->constant + 1;
+        if (node->op != OP_COORDINATE) continue;
+        int axis = (int)node->constant % 3;
+        if (axis >= n) n = axis + 1;
     }
     return n;
+}
+
+int expr_reads_normal(const struct expr *expr) {
+    for (int i = 0; i < expr->program.n_nodes; i++)
+        if (expr->program.nodes[i].op == OP_COORDINATE && expr->program.nodes[i].constant >= 3.0) return 1;
+    return 0;
+}
+
+int expr_reads(const char *text, const char *name) {
+    struct lexer lexer;
+    size_t length = strlen(name);
+    lexer_begin(&lexer, text);
+    while (lexer_next(&lexer) == FACET_OK && lexer.token.kind != TOKEN_END)
+        if (lexer.token.kind == TOKEN_NAME && (size_t)lexer.token.length == length &&
+            memcmp(lexer.token.text, name, length) == 0)
+            return 1;
+    return 0;
 }
 
 /* out[i * stride] = row[i], zeros for no row; true when all are finite. */
@@ -86,8 +107,8 @@ static int point_is_finite(int dim, const double *value, const double *gradient,
     return 1;
 }
 
-facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, double *values,
-                       double *gradients, double *hessians) {
+facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, const double *normals,
+                       double *values, double *gradients, double *hessians) {
     static const int blocks[3] = {EXPR_BLOCK, EXPR_BLOCK / 2, EXPR_BLOCK / 4};
     facet_status status = FACET_OK;
     struct run run = {0};
@@ -103,11 +124,12 @@ facet_status expr_eval(const struct expr *expr, int n_points, int dim, const dou
         size_t at = (size_t)begin, d = (size_t)dim;
         double *v = values + at, *g = gradients ? gradients + at * d : NULL,
                *h = hessians ? hessians + at * d * d : NULL;
-        run_block(&run, n, x + at * d);
+        run_block(&run, n, x + at * d, normals ? normals + at * d : NULL);
         if (copy_result(&run, n, v, g, h)) continue;
         size_t i = 0;
         while (point_is_finite(dim, v + i, g ? g + i * d : NULL, h ? h + i * d * d : NULL)) i++;
-        TRY(fault_trace(&expr->program, dim, order, x + (at + i) * d));
+        TRY(fault_trace(&expr->program, dim, order, x + (at + i) * d,
+                        normals ? normals + (at + i) * d : NULL));
     }
 done:
     run_end(&run);

@@ -1,4 +1,5 @@
-/* Expressions in x, y, z and named parameters, with exact first and second derivatives.
+/* Expressions in x, y, z, the components nx, ny, nz of a normal and named parameters, with exact first and
+ * second derivatives.
  *
  * Grammar, from the loosest to the tightest binding:
  *     c ? a : b              from right to left; if(c, a, b) is the same
@@ -10,12 +11,14 @@
  *     * /                    from left to right
  *     + - (signs)            -2^2 = -4
  *     ^                      from right to left: 2^3^2 = 2^9; the exponent may have a sign: 2^-1
- *     numbers (1, 2.5e-3), names (x, y, z, pi, e, parameters), parentheses, and calls of
+ *     numbers (1, 2.5e-3), names (x, y, z, nx, ny, nz, pi, e, parameters), parentheses, and calls of
  *         sin cos tan asin acos atan atan2 sinh cosh tanh exp log log10 sqrt abs sign min max pow
  *         floor ceil erf hypot step mod
  *
  * A condition holds when it is not 0. min and max take two arguments or more. step(a) is 1 for a >= 0, else
  * 0. mod(a, b) = a - b floor(a/b) has the sign of b. atan2(a, b) is the angle of the point (b, a).
+ *
+ * t is the time: 0, unless a parameter of that name says another.
  *
  * Where a function jumps or has a kink, its derivatives are those of the piece that gives the value: of the
  * branch taken, of the first argument when min or max have equal ones, 0 for floor, ceil, sign, step and
@@ -38,22 +41,26 @@ struct expr_parameter {
 };
 
 /* On failure the message says the column, e.g. "column 7: unknown name 'xx'; did you mean 'x'?". Parameters
- * may not hide x, y, z, constants or functions. */
+ * may not hide x, y, z, constants or functions; one called nx, ny or nz hides the component of the normal. */
 facet_status expr_compile(const char *text, int n_parameters, const struct expr_parameter *parameters,
                           struct expr **expr);
 void expr_destroy(struct expr **expr);
 const char *expr_text(const struct expr *expr);
-/* True when the value does not depend on x, y, z; then *value (or NULL) receives it. */
+/* True when the value depends on parameters alone; then *value (or NULL) receives it. */
 int expr_is_constant(const struct expr *expr, double *value);
-/* How many coordinates a point must have: 3 when z is used, 2 for y, 1 for x, 0 for a constant. */
+/* How many coordinates a point must have: 3 when z or nz is used, 2 for y, 1 for x, 0 for a constant. */
 int expr_n_coordinates(const struct expr *expr);
+int expr_reads_normal(const struct expr *expr);
+/* Whether a text that can be compiled uses a name. */
+int expr_reads(const char *text, const char *name);
 
-/* x: n_points x dim (missing coordinates are 0). values: n_points. gradients (or NULL): n_points x dim.
+/* x: n_points x dim (missing coordinates are 0). normals: the same, or NULL for zero; they count as constants
+ * in derivatives. values: n_points. gradients (or NULL): n_points x dim.
  * hessians (or NULL): n_points x dim x dim, symmetric; needs gradients. A value or derivative that is not
  * finite is a FACET_ERROR_INPUT whose message names the operation (division by zero, logarithm of -1, ...),
  * the column and the point. Branches of conditionals that are not taken may be anything. */
-facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, double *values,
-                       double *gradients, double *hessians);
+facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, const double *normals,
+                       double *values, double *gradients, double *hessians);
 
 /* Function i of expressions, for help, NULL behind the last: its name, and how many arguments it takes; *most
  * < 0: any number. */

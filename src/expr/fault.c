@@ -79,11 +79,12 @@ static int blame(const struct run *run, int number, int degree) {
     return -1;
 }
 
-facet_status fault_trace(const struct program *program, int dim, int order, const double *x) {
+facet_status fault_trace(const struct program *program, int dim, int order, const double *x,
+                         const double *normal) {
     facet_status status = FACET_OK;
     struct run run = {0};
     TRY(run_begin(&run, program, dim, order, 1, 1));
-    run_block(&run, 1, x);
+    run_block(&run, 1, x, normal);
     int number = program->n_nodes - 1, degree = broken_degree(&run, number);
     for (int next = number; next >= 0 && degree < 3; next = blame(&run, number, degree)) {
         number = next;

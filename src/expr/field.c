@@ -9,8 +9,11 @@
 
 struct field {
     int n_components;
+    char **texts;        /* as given; all NULL for numbers and functions */
     struct expr **exprs; /* NULL where a component is a number; all NULL for a field of numbers */
     double *numbers;
+    double t;                /* for functions; in expressions it is a parameter */
+    const char *group;       /* or NULL */
     facet_function function; /* or NULL */
     void *user;
 };
@@ -22,6 +25,7 @@ static facet_status create(int n_components, struct field **field) {
     if (n_components < 1) FAIL(FACET_ERROR_INPUT, "a field has one component or more, not %d", n_components);
     TRY(CALLOC(made, 1));
     made->n_components = n_components;
+    TRY(CALLOC(made->texts, n_components));
     TRY(CALLOC(made->exprs, n_components));
     TRY(CALLOC(made->numbers, n_components));
     *field = made;
@@ -45,6 +49,7 @@ facet_status field_create_texts(int n_components, const char *const *texts, int 
     TRY(create(n_components, &made));
     for (int c = 0; c < n_components; c++) {
         TRY(at_component(made, c, expr_compile(texts[c], n_parameters, parameters, &made->exprs[c])));
+        TRY(base_strdup(texts[c], &made->texts[c]));
         if (expr_is_constant(made->exprs[c], &made->numbers[c])) expr_destroy(&made->exprs[c]);
     }
     *field = made;
@@ -84,9 +89,40 @@ done:
     return status;
 }
 
+facet_status field_copy(const struct field *from, int n_parameters, const struct expr_parameter *parameters,
+                        double t, const char *group, struct field **copy) {
+    facet_status status = FACET_OK;
+    *copy = NULL;
+    if (!from) goto done;
+    int n = from->n_components;
+    TRY(from->function ? field_create_function(n, from->function, from->user, copy)
+        : from->texts[0]
+            ? field_create_texts(n, (const char *const *)from->texts, n_parameters, parameters, copy)
+            : field_create_constants(n, from->numbers, copy));
+    (*copy)->t = t;
+    (*copy)->group = group;
+done:
+    return status;
+}
+
+void field_set_user(struct field *field, void *user) {
+    field->user = user;
+}
+
+void field_swap(struct field *a, struct field *b) {
+    struct field other = *a;
+    const char *group = b->group;
+    *a = *b;
+    a->group = other.group;
+    *b = other;
+    b->group = group;
+}
+
 void field_destroy(struct field **field) {
     if (!*field) return;
     for (int c = 0; (*field)->exprs && c < (*field)->n_components; c++) expr_destroy(&(*field)->exprs[c]);
+    for (int c = 0; (*field)->texts && c < (*field)->n_components; c++) base_free(&(*field)->texts[c]);
+    base_free(&(*field)->texts);
     base_free(&(*field)->exprs);
     base_free(&(*field)->numbers);
     base_free(field);
@@ -108,9 +144,20 @@ int field_is_differentiable(const struct field *field) {
     return !field->function;
 }
 
-facet_status field_check_coordinates(const struct field *field, int dim) {
+int field_reads(const struct field *field, const char *name) {
+    for (int c = 0; c < field->n_components; c++)
+        if (field->texts[c] && expr_reads(field->texts[c], name)) return 1;
+    return 0;
+}
+
+facet_status field_check_coordinates(const struct field *field, int dim, int has_normal) {
     for (int c = 0; c < field->n_components; c++) {
         int n = field->exprs[c] ? expr_n_coordinates(field->exprs[c]) : 0;
+        if (n > 0 && !has_normal && expr_reads_normal(field->exprs[c]))
+            return at_component(field, c,
+                                base_fail(FACET_ERROR_INPUT,
+                                          "'%s' uses the normal nx, ny, nz, which only boundaries have",
+                                          expr_text(field->exprs[c])));
         if (n > dim)
             return at_component(field, c,
                                 base_fail(FACET_ERROR_INPUT,
@@ -122,11 +169,13 @@ facet_status field_check_coordinates(const struct field *field, int dim) {
 
 /* Rows not written by the function stay NaN and are found with the values that are not finite. */
 static facet_status eval_function(const struct field *field, int n_points, int dim, const double *x,
-                                  double *values) {
+                                  const double *normals, double *values) {
     facet_status status = FACET_OK;
     size_t n = (size_t)n_points * (size_t)field->n_components;
+    const facet_points points = {
+        .n = n_points, .dim = dim, .x = x, .normals = normals, .t = field->t, .group = field->group};
     for (size_t i = 0; i < n; i++) values[i] = NAN;
-    int answer = field->function(field->user, n_points, dim, x, values);
+    int answer = field->function(field->user, &points, values);
     if (answer)
         FAIL(FACET_ERROR_INPUT, "the user's function stopped with the value %d; it should return 0", answer);
     for (size_t i = 0; i < n; i++) {
@@ -141,29 +190,61 @@ done:
     return status;
 }
 
-facet_status field_eval(const struct field *field, int n_points, int dim, const double *x, double *values) {
+/* normals: unit ones, or NULL. */
+static facet_status evaluate(const struct field *field, int n_points, int dim, const double *x,
+                             const double *normals, double *values) {
     facet_status status = FACET_OK;
     double *column = NULL;
     size_t n_components = (size_t)field->n_components;
     if (n_points <= 0) goto done;
     if (field->function) {
-        TRY(eval_function(field, n_points, dim, x, values));
+        TRY(eval_function(field, n_points, dim, x, normals, values));
         goto done;
     }
     for (size_t c = 0; c < n_components; c++) {
         if (!field->exprs[c]) {
             for (size_t i = 0; i < (size_t)n_points; i++) values[i * n_components + c] = field->numbers[c];
         } else if (n_components == 1) {
-            TRY(expr_eval(field->exprs[c], n_points, dim, x, values, NULL, NULL));
+            TRY(expr_eval(field->exprs[c], n_points, dim, x, normals, values, NULL, NULL));
         } else {
             if (!column) TRY(ALLOC(column, n_points));
             TRY(at_component(field, (int)c,
-                             expr_eval(field->exprs[c], n_points, dim, x, column, NULL, NULL)));
+                             expr_eval(field->exprs[c], n_points, dim, x, normals, column, NULL, NULL)));
             for (size_t i = 0; i < (size_t)n_points; i++) values[i * n_components + c] = column[i];
         }
     }
 done:
     base_free(&column);
+    return status;
+}
+
+facet_status field_eval(const struct field *field, int n_points, int dim, const double *x, double *values) {
+    return evaluate(field, n_points, dim, x, NULL, values);
+}
+
+static int wants_normal(const struct field *field) {
+    int wants = field->function != NULL;
+    for (int c = 0; c < field->n_components; c++)
+        wants |= field->exprs[c] && expr_reads_normal(field->exprs[c]);
+    return wants;
+}
+
+facet_status field_eval_on(const struct field *field, int n_points, int dim, const double *x, int step,
+                           const double *normals, double *values) {
+    facet_status status = FACET_OK;
+    double *unit = NULL;
+    if (wants_normal(field)) {
+        TRY(ALLOC(unit, (int64_t)n_points * dim));
+        for (int64_t i = 0; i < n_points; i++) {
+            const double *normal = normals + i * step;
+            double square = 0.0;
+            for (int d = 0; d < dim; d++) square += normal[d] * normal[d];
+            for (int d = 0; d < dim; d++) unit[i * dim + d] = normal[d] / sqrt(square);
+        }
+    }
+    TRY(evaluate(field, n_points, dim, x, unit, values));
+done:
+    base_free(&unit);
     return status;
 }
 
@@ -177,8 +258,9 @@ facet_status field_eval_jet(const struct field *field, int component, int n_poin
              field->n_components);
     if (n_points <= 0) goto done;
     if (field->exprs[component]) {
-        TRY(at_component(field, component,
-                         expr_eval(field->exprs[component], n_points, dim, x, values, gradients, hessians)));
+        TRY(at_component(
+            field, component,
+            expr_eval(field->exprs[component], n_points, dim, x, NULL, values, gradients, hessians)));
         goto done;
     }
     size_t n = (size_t)n_points, d = (size_t)dim;

@@ -1,5 +1,7 @@
 /* A function of position with one or several components, as the user gave it: numbers, expressions or a C
- * function. This is how data of a problem reaches the discretization. */
+ * function. This is how data of a problem reaches the discretization. Expressions are compiled with the
+ * values of their parameters, so that what is a number is known to be one; other values mean another
+ * compilation (field_copy), and field_swap puts it where the old one stands. */
 #ifndef FACET_EXPR_FIELD_H
 #define FACET_EXPR_FIELD_H
 
@@ -13,6 +15,14 @@ facet_status field_create_texts(int n_components, const char *const *texts, int 
 facet_status field_create_constants(int n_components, const double *values, struct field **field);
 facet_status field_create_function(int n_components, facet_function function, void *user,
                                    struct field **field);
+/* The same with other values of the parameters, for the time t, and called by this name (facet_points.group,
+ * which the caller keeps). NULL: NULL. */
+facet_status field_copy(const struct field *from, int n_parameters, const struct expr_parameter *parameters,
+                        double t, const char *group, struct field **copy);
+/* What the function of a field is called with. */
+void field_set_user(struct field *field, void *user);
+/* Each becomes the other; groups stay. */
+void field_swap(struct field *a, struct field *b);
 void field_destroy(struct field **field);
 
 int field_n_components(const struct field *field);
@@ -20,11 +30,18 @@ int field_n_components(const struct field *field);
 int field_is_constant(const struct field *field, double *values);
 /* True when derivatives can be had, that is, not a C function. */
 int field_is_differentiable(const struct field *field);
-/* FACET_ERROR_INPUT when an expression uses a coordinate that points of this dimension do not have. */
-facet_status field_check_coordinates(const struct field *field, int dim);
+/* True when an expression uses the name, whatever value it has. */
+int field_reads(const struct field *field, const char *name);
+/* FACET_ERROR_INPUT when an expression uses a coordinate that points of this dimension do not have, or the
+ * normal where there is none. */
+facet_status field_check_coordinates(const struct field *field, int dim, int has_normal);
 
 /* values: n_points x n_components. A value that is not finite is a FACET_ERROR_INPUT that names the point. */
 facet_status field_eval(const struct field *field, int n_points, int dim, const double *x, double *values);
+/* The same on a boundary. normals: outward, of any length, `step` numbers apart: dim, or 0 where all points
+ * have the same. */
+facet_status field_eval_on(const struct field *field, int n_points, int dim, const double *x, int step,
+                           const double *normals, double *values);
 /* One component with derivatives; as expr_eval. Fails for a C function. */
 facet_status field_eval_jet(const struct field *field, int component, int n_points, int dim, const double *x,
                             double *values, double *gradients, double *hessians);

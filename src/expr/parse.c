@@ -127,9 +127,10 @@ static facet_status unknown_name(const struct parser *p, const struct token *nam
     for (int i = 0; call && expr_function(i, &least, &most) != NULL; i++)
         used += snprintf(known + used, sizeof known - (size_t)used, "%s%s", i > 0 ? ", " : "",
                          expr_function(i, &least, &most));
-    return base_fail(FACET_ERROR_INPUT, "column %d: unknown %s '%.*s'; %s%s", name->column, what,
-                     QUOTED(name), call ? "functions are " : "known are x, y, z, pi, e and the parameters",
-                     known);
+    return base_fail(
+        FACET_ERROR_INPUT, "column %d: unknown %s '%.*s'; %s%s", name->column, what, QUOTED(name),
+        call ? "functions are " : "known are x, y, z, pi, e, t, on boundaries nx, ny, nz, and the parameters",
+        known);
 }
 
 static facet_status parse_call(struct parser *p, const struct token *name, int *node) {
@@ -160,15 +161,18 @@ static int constant_value(const struct parser *p, const struct token *name, doub
         *value = p->parameters[i].value;
         return 1;
     }
-    return 0;
+    *value = 0.0;
+    return length == 1 && name->text[0] == 't'; /* the time, where nobody has said another */
 }
 
 static facet_status parse_name(struct parser *p, int *node) {
     facet_status status = FACET_OK;
     struct token name = p->lexer.token;
     double value = 0;
-    int coordinate = name.length == 1 && name.text[0] >= 'x' && name.text[0] <= 'z';
     int constant = constant_value(p, &name, &value);
+    const char letter = name.text[name.length - 1];
+    int normal = name.length == 2 && name.text[0] == 'n';
+    int coordinate = !constant && (normal || name.length == 1) && letter >= 'x' && letter <= 'z';
     TRY(lexer_next(&p->lexer));
     int call = p->lexer.token.kind == TOKEN_OPEN;
     if (call && (coordinate || constant))
@@ -177,7 +181,7 @@ static facet_status parse_name(struct parser *p, int *node) {
     if (call) {
         TRY(parse_call(p, &name, node));
     } else if (coordinate) {
-        TRY(program_coordinate(p->program, name.text[0] - 'x', name.column, node));
+        TRY(program_coordinate(p->program, letter - 'x' + (normal ? 3 : 0), name.column, node));
     } else if (constant) {
         TRY(program_number(p->program, value, name.column, node));
     } else if (names_function(name.text, (size_t)name.length)) {

@@ -64,7 +64,7 @@ facet_status program_coordinate(struct program *program, int axis, int column, i
                      .constant = axis,
                      .column = column,
                      .varies = 1,
-                     .first = 1 << axis};
+                     .first = axis < 3 ? 1 << axis : 0};
     return append(program, &n, node);
 }
 

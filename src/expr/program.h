@@ -20,7 +20,7 @@
 
 enum op {
     OP_NUMBER,     /* constant */
-    OP_COORDINATE, /* x, y, z: constant is 0, 1, 2 */
+    OP_COORDINATE, /* x, y, z: constant is 0, 1, 2; nx, ny, nz: 3, 4, 5 */
     /* of one argument */
     OP_NEGATE,
     OP_NOT,
@@ -92,7 +92,7 @@ struct node {
     int argument[3];
     double constant;
     int column; /* in the text, from 1 */
-    int varies; /* depends on x, y or z */
+    int varies; /* depends on x, y, z or the normal */
     int first;  /* bit i: the derivative by coordinate i can differ from zero */
     int second; /* bit expr_pair[i][j]: the same for the second derivatives */
     int slot;   /* where its jet lives during an evaluation */
@@ -147,8 +147,8 @@ struct run {
 facet_status run_begin(struct run *run, const struct program *program, int dim, int order, int block,
                        int keep);
 void run_end(struct run *run);
-/* Evaluates all nodes at n <= block points, x: n x dim. */
-void run_block(struct run *run, int n, const double *x);
+/* Evaluates all nodes at n <= block points, x and normals (NULL: zero): n x dim. */
+void run_block(struct run *run, int n, const double *x, const double *normals);
 /* Rows of a node: its value, derivatives (NULL: zero). */
 double *run_value(const struct run *run, int node);
 double *run_first(const struct run *run, int node, int i);
@@ -159,6 +159,7 @@ double *run_second(const struct run *run, int node, int i, int j);
  */
 facet_status fault_fail(const struct node *node, int degree, double a, double b);
 /* Finds the operation to blame for a result that is not finite at the point x, and fails with its name. */
-facet_status fault_trace(const struct program *program, int dim, int order, const double *x);
+facet_status fault_trace(const struct program *program, int dim, int order, const double *x,
+                         const double *normal);
 
 #endif

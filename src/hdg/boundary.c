@@ -40,7 +40,7 @@ facet_status local_condition_values(struct local *l, const struct hdg_condition 
     int dim = data->mesh->dim;
     if (data->scheme == HDG_ELASTIC) return elastic_condition_values(l, c, n, x, normal, g);
     if (c->g != NULL) {
-        TRY(field_eval(c->g, n, dim, x, g));
+        TRY(field_eval_on(c->g, n, dim, x, dim, normal, g));
         goto done;
     }
     if (c->kind == HDG_DIRICHLET) {
@@ -52,7 +52,7 @@ facet_status local_condition_values(struct local *l, const struct hdg_condition 
     if (c->kind == HDG_ROBIN) {
         double *u = l->jets, *a = u + n;
         TRY(field_eval(data->exact, n, dim, x, u));
-        TRY(field_eval(c->a, n, dim, x, a));
+        TRY(field_eval_on(c->a, n, dim, x, dim, normal, a));
         for (int q = 0; q < n; q++) g[q] += a[q] * u[q];
     }
 done:
@@ -136,11 +136,20 @@ facet_status local_for_all_faces(const struct hdg *h, int conditions, local_face
     return base_collected(&failures);
 }
 
+facet_status local_clear_boundary(struct hdg *h) {
+    facet_status status = FACET_OK;
+    if (h->eliminated == NULL) TRY(ALLOC(h->eliminated, h->trace.n_all));
+    if (h->boundary == NULL) TRY(ALLOC(h->boundary, h->trace.n_free));
+    if (h->lift == NULL) TRY(CALLOC(h->lift, h->trace.n_free));
+    memset(h->eliminated, 0, (size_t)h->trace.n_all * sizeof *h->eliminated);
+    memset(h->boundary, 0, (size_t)h->trace.n_free * sizeof *h->boundary);
+done:
+    return status;
+}
+
 facet_status local_boundary_data(struct hdg *h) {
     facet_status status = FACET_OK;
-    TRY(CALLOC(h->eliminated, h->trace.n_all));
-    TRY(CALLOC(h->boundary, h->trace.n_free));
-    TRY(CALLOC(h->lift, h->trace.n_free));
+    TRY(local_clear_boundary(h));
     TRY(local_for_all_faces(h, 1, boundary_face, h));
 done:
     return status;
@@ -158,7 +167,8 @@ facet_status local_robin(struct local *l, int face, int *found, double *largest)
     const struct hdg_condition *c = &h->data.conditions[condition];
     int n = b->boundary.rule.n;
     hdg_face_geometry(&h->space, l->block, l->cell, face, &b->boundary, &l->face_geometry, l->x, l->normal);
-    TRY(base_wrap(field_eval(c->a, n, mesh->dim, l->x, l->values), "robin.a on '%s'", c->part));
+    TRY(base_wrap(field_eval_on(c->a, n, mesh->dim, l->x, mesh->dim, l->normal, l->values), "robin.a on '%s'",
+                  c->part));
     for (int q = 0; q < n; q++) {
         if (l->values[q] < 0.0)
             FAIL(FACET_ERROR_INPUT, "robin.a on '%s' must not be negative, but is %g at x=%g, y=%g", c->part,

@@ -372,7 +372,24 @@ static int64_t general_batches(int64_t n_batches, int64_t numbers) {
     return n < n_batches ? n : n_batches;
 }
 
-static facet_status condense_block(struct hdg *h, int block) {
+/* Whether the matrix of a cell of the batch, or what was moved out of it, depends on boundary data: on
+ * Robin's a, or on displacements beside tractions. */
+static int depends_on_boundary(const struct hdg *h, int block, int64_t batch) {
+    const struct mesh_block *cells = &h->data.mesh->blocks[block];
+    int n_faces = shape_n_faces(cells->shape), dim = h->data.mesh->dim;
+    int64_t begin = batch * TRACE_LANES * n_faces, end = begin + (int64_t)TRACE_LANES * n_faces;
+    if (end > (int64_t)cells->count * n_faces) end = (int64_t)cells->count * n_faces;
+    for (int64_t i = begin; i < end; i++) {
+        int32_t condition = h->data.face_condition[cells->faces[i]];
+        if (condition < 0) continue;
+        const struct hdg_condition *c = &h->data.conditions[condition];
+        if (c->kind == HDG_ROBIN || (c->kind == HDG_MECHANICAL && !is_eliminated(c, dim))) return 1;
+    }
+    return 0;
+}
+
+/* All batches, or only those that depend on boundary data. */
+static facet_status condense_block(struct hdg *h, int block, int only) {
     facet_status status = FACET_OK;
     struct condenser c;
     const struct mesh_block *cells = &h->data.mesh->blocks[block];
@@ -395,7 +412,10 @@ static facet_status condense_block(struct hdg *h, int block) {
         int fast = is_fast(h, &c, block, begin);
         int64_t limit = begin + (fast ? FAST_BATCHES : t.n_general);
         end = begin + 1;
-        while (end < n && end < limit && is_fast(h, &c, block, end) == fast) end++;
+        if (only && !depends_on_boundary(h, block, begin)) continue;
+        while (end < n && end < limit && is_fast(h, &c, block, end) == fast &&
+               (!only || depends_on_boundary(h, block, end)))
+            end++;
         TRY(fast ? fast_run(h, &c, block, begin, end, &t) : general_run(h, &c, block, begin, end, &t));
         TRY(base_check_interrupt());
         int64_t done_here = end * TRACE_LANES < cells->count ? end * TRACE_LANES : cells->count;
@@ -407,21 +427,41 @@ done:
     return status;
 }
 
-facet_status hdg_condense(struct hdg *h) {
+static facet_status condense(struct hdg *h, int only) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
-    h->volume = h->largest_reaction = h->largest_robin = 0.0;
+    double volume = h->volume;
+    h->volume = h->largest_robin = 0.0;
+    if (!only) h->largest_reaction = 0.0;
     if (h->matrices.device == NULL) {
         TRY(check_memory(h));
         TRY(trace_matrices_create(h->device, &h->trace, &h->matrices));
     }
     if (h->elastic != NULL && h->elastic->moved != NULL)
         memset(h->elastic->moved, 0, (size_t)h->trace.n_free * sizeof(double));
-    for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b));
+    for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
+    if (only) h->volume = volume;
     h->singular = h->data.scheme != HDG_ELASTIC && h->trace.n_free == h->trace.n_all &&
                   h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
     if (h->data.scheme == HDG_ELASTIC) TRY(elastic_finish_condense(h));
+done:
+    return status;
+}
+
+facet_status hdg_condense(struct hdg *h) {
+    return condense(h, 0);
+}
+
+facet_status hdg_renew_boundary(struct hdg *h, int matrices) {
+    facet_status status = FACET_OK;
+    TRY(h->data.scheme == HDG_CONDENSED ? condensed_boundary_data(h) : local_boundary_data(h));
+    if (matrices || (h->elastic != NULL && h->elastic->moved != NULL)) {
+        TRY(condense(h, 1));
+        goto done;
+    }
+    TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
+    if (h->elastic != NULL) TRY(elastic_finish_condense(h));
 done:
     return status;
 }

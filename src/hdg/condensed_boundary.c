@@ -178,9 +178,7 @@ facet_status condensed_boundary_data(struct hdg *h) {
     facet_status status = FACET_OK;
     struct local l = {.hdg = h};
     int32_t *counts = NULL;
-    TRY(CALLOC(h->eliminated, h->trace.n_all));
-    TRY(CALLOC(h->boundary, h->trace.n_free));
-    TRY(CALLOC(h->lift, h->trace.n_free));
+    TRY(local_clear_boundary(h));
     TRY(ALLOC(counts, h->trace.n_all));
     TRY(local_create(h, &l));
     TRY(mean_values(h, &l, counts, add_corners));

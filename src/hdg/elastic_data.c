@@ -129,12 +129,12 @@ facet_status elastic_condition_values(struct local *l, const struct hdg_conditio
     for (int a = 0; a < dim && mechanical; a++) n_fixed += c->fixed[a] != 0;
     if (n_fixed < dim) {
         if (natural != NULL)
-            TRY(field_eval(natural, n, dim, x, values));
+            TRY(field_eval_on(natural, n, dim, x, dim, normal, values));
         else
             TRY(exact_traction(l, c, n, x, normal, values));
     }
     if (n_fixed == 0) goto done;
-    TRY(field_eval(c->g != NULL ? c->g : data->exact, n, dim, x, u));
+    TRY(field_eval_on(c->g != NULL ? c->g : data->exact, n, dim, x, dim, normal, u));
     for (int q = 0; q < n; q++)
         for (int a = 0; a < dim; a++)
             if (c->fixed[a]) values[q * dim + a] = u[q * dim + a];

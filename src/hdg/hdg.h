@@ -135,6 +135,9 @@ facet_status hdg_check_data(const struct hdg *hdg, struct hdg_mismatch *mismatch
 /* Element matrices, local solvers and the lift of all cells; again, in the same memory, when it is called
  * again. */
 facet_status hdg_condense(struct hdg *hdg);
+/* After hdg_condense, when boundary data have changed: their loads and what eliminated values contribute;
+ * with `matrices` (Robin's a has changed) also the element matrices of cells that have such faces. */
+facet_status hdg_renew_boundary(struct hdg *hdg, int matrices);
 
 /* The global system, whatever the scheme. Blocks: the unknowns of one face (or vertex). */
 struct hdg_system {

@@ -106,6 +106,8 @@ static inline double local_norm(int dim, const double *v) {
 
 /* boundary.c. Functions psi on a face: n points x m; normal: n x dim, with areas and weights. */
 facet_status local_boundary_data(struct hdg *hdg);
+/* Room for it, all zero. */
+facet_status local_clear_boundary(struct hdg *hdg);
 /* The cell of a boundary face becomes the cell at hand; returns the local face. */
 int local_enter_face(struct local *l, int32_t face);
 /* Runs `work` in parallel for every face with a condition, or for every free face. */

@@ -45,6 +45,9 @@ struct backend {
     facet_status (*conservation)(const struct facet_solver *s, double *imbalance); /* see facet_report */
     /* NULL: cannot be done. The next solve begins with the traces of this u; the reaction becomes this
      * number. */
+    /* Makes the loads of the boundary anew, and with FACET_TRACE in `what` the matrices of its cells. NULL:
+     * every load does, and no matrix depends on the boundary. */
+    facet_status (*renew)(struct facet_solver *s, int what);
     facet_status (*set_guess)(struct facet_solver *s, const double *u);
     facet_status (*set_reaction)(struct facet_solver *s, double reaction);
     /* NULL where there is none. */

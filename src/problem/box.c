@@ -48,6 +48,8 @@ static facet_status project_boundary(struct facet_solver *s) {
     struct box_backend *b = s->box;
     struct box_given given = box_given_data(s, NULL);
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_LOAD);
+    base_free(&b->dirichlet);
+    base_free(&b->neumann);
     if (has_values(s, HDG_DIRICHLET)) TRY(ALLOC(b->dirichlet, b->hdg->n_trace));
     if (has_values(s, HDG_NEUMANN)) TRY(CALLOC(b->neumann, b->hdg->n_trace));
     if (b->dirichlet == NULL && b->neumann == NULL) goto done;
@@ -55,6 +57,11 @@ static facet_status project_boundary(struct facet_solver *s) {
 done:
     base_phase_end(&s->timers, monitor, FACET_PHASE_LOAD, begin);
     return status;
+}
+
+static facet_status renew(struct facet_solver *s, int what) {
+    (void)what; /* no matrix has to do with the boundary */
+    return project_boundary(s);
 }
 
 static void describe(struct facet_solver *s, const struct boxhdg *h) {
@@ -321,6 +328,7 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
 const struct backend box_backend = {.destroy = destroy,
                                     .n_points = n_points,
                                     .points = source_points,
+                                    .renew = renew,
                                     .load = load,
                                     .solve = solve,
                                     .recover = recover,

@@ -5,7 +5,7 @@
 #include "problem/problem.h"
 
 static facet_status check_count(const facet_problem *problem, int n) {
-    int dim = problem->shared->mesh->dim;
+    int dim = problem->data.mesh->dim;
     if (n == dim) return FACET_OK;
     return base_fail(FACET_ERROR_INPUT, "%d components are given for a mesh of %d dimensions", n, dim);
 }
@@ -25,13 +25,13 @@ done:
 facet_status facet_problem_set_vector_source(facet_problem *problem, int n_texts, const char *const *texts) {
     REQUIRE(problem);
     REQUIRE(texts);
-    return set_vector(problem, &problem->shared->source, "source", n_texts, texts);
+    return set_vector(problem, &problem->data.source, "source", n_texts, texts);
 }
 
 facet_status facet_problem_set_vector_exact(facet_problem *problem, int n_texts, const char *const *texts) {
     REQUIRE(problem);
     REQUIRE(texts);
-    return set_vector(problem, &problem->shared->exact, "exact", n_texts, texts);
+    return set_vector(problem, &problem->data.exact, "exact", n_texts, texts);
 }
 
 /* ------------------------------------------------------------------------------------------ conditions */
@@ -58,7 +58,7 @@ static facet_status compile_given(const facet_problem *problem, int n, const cha
     if (n_given == 0) FAIL(FACET_ERROR_INPUT, "no component is given");
     if (n_exact > 0 && n_exact < n_given)
         FAIL(FACET_ERROR_INPUT, "exact is mixed with other data; make all components exact, or none");
-    if (n_exact == 0) TRY(problem_compile(problem->shared, n, filled, &given->field));
+    if (n_exact == 0) TRY(problem_compile(&problem->data, 1, n, filled, &given->field));
 done:
     return status;
 }
@@ -68,7 +68,7 @@ done:
 static facet_status add_mechanical(facet_problem *problem, const char *part, int traction,
                                    struct given *given) {
     facet_status status = FACET_OK;
-    struct problem *p = problem->shared;
+    struct problem *p = &problem->data;
     struct problem_condition fresh = {.kind = HDG_MECHANICAL}, *c = NULL;
     for (int i = 0; i < p->n_conditions; i++)
         if (strcmp(p->conditions[i].part, part) == 0 && p->conditions[i].kind == HDG_MECHANICAL)
@@ -107,7 +107,7 @@ static facet_status set_mechanical_function(facet_problem *problem, const char *
     facet_status status = FACET_OK;
     const char *what = traction ? "traction" : "displacement";
     struct given given = {0};
-    int dim = problem->shared->mesh->dim, any = 0;
+    int dim = problem->data.mesh->dim, any = 0;
     TRY(problem_may_set(problem, FACET_ELASTICITY, what));
     for (int i = 0; i < 3 && i < dim; i++)
         any |= given.components[i] = components == NULL || components[i] != 0;
@@ -172,7 +172,7 @@ facet_status facet_problem_set_gradient_pressure_function(facet_problem *problem
     REQUIRE(part);
     REQUIRE(g);
     TRY(problem_may_set(problem, FACET_ELASTICITY, "gradient_pressure"));
-    TRY(field_create_function(problem->shared->mesh->dim, g, user, &field));
+    TRY(field_create_function(problem->data.mesh->dim, g, user, &field));
     return problem_add_condition(problem, part,
                                  (struct problem_condition){.kind = HDG_GRADIENT_PRESSURE, .g = field});
 done:

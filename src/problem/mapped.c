@@ -18,12 +18,12 @@ done:
     return status;
 }
 
-static facet_status condense(struct facet_solver *s, hdg_rule_maker maker) {
+static facet_status condense(struct facet_solver *s) {
     const struct base_monitor *monitor = &s->context->monitor;
     facet_status status = FACET_OK;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_CONDENSE);
     TRY(problem_resolve_lists(s->problem, &s->resolved));
-    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, maker, monitor, &s->hdg));
+    TRY(hdg_create(s->context->device, &s->resolved.data, s->options.degree, s->maker, monitor, &s->hdg));
     hdg_describe(s->hdg, &s->system);
     TRY(hdg_condense(s->hdg));
 done:
@@ -31,21 +31,38 @@ done:
     return status;
 }
 
-facet_status mapped_create(struct facet_solver *s, hdg_rule_maker maker) {
+/* The operator, and what solves with it. */
+static facet_status make_system(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    TRY(hdg_operator_create(s->hdg, &s->A));
+    if (s->hdg->singular) TRY(make_kernel(s));
+    s->method = METHOD_DIRECT;
+    s->preconditioner = PRECONDITIONER_NONE;
+    s->flexible = 0;
+    s->assembled_bytes = 0.0;
+    if (s->system.n_free > 0) TRY(solver_choose_method(s));
+done:
+    return status;
+}
+
+static void destroy_system(struct facet_solver *s) {
+    vector_destroy(&s->kernel);
+    operator_destroy(&s->A);
+    operator_destroy(&s->M);
+    cholesky_destroy(&s->cholesky);
+}
+
+facet_status mapped_create(struct facet_solver *s) {
     const struct device *device = s->context->device;
     facet_status status = FACET_OK;
     s->backend = &mapped_backend;
-    TRY(condense(s, maker));
+    TRY(condense(s));
     int64_t n = s->system.n_free;
     TRY(ALLOC(s->F, n));
     TRY(vector_create(device, n, &s->b));
     TRY(vector_create(device, n, &s->x));
     vector_fill(&s->x, 0.0);
-    TRY(hdg_operator_create(s->hdg, &s->A));
-    if (s->hdg->singular) TRY(make_kernel(s));
-    s->method = METHOD_DIRECT;
-    s->preconditioner = PRECONDITIONER_NONE;
-    if (n > 0) TRY(solver_choose_method(s));
+    TRY(make_system(s));
     TRY(hdg_solution_create(s->hdg, &s->solution));
 done:
     return status;
@@ -55,12 +72,19 @@ static void destroy(struct facet_solver *s) {
     hdg_solution_destroy(&s->solution);
     vector_destroy(&s->b);
     vector_destroy(&s->x);
-    vector_destroy(&s->kernel);
     base_free(&s->F);
-    operator_destroy(&s->A);
-    operator_destroy(&s->M);
-    cholesky_destroy(&s->cholesky);
+    destroy_system(s);
     hdg_destroy(&s->hdg);
+}
+
+static facet_status renew(struct facet_solver *s, int what) {
+    facet_status status = FACET_OK;
+    int matrices = what & FACET_TRACE;
+    if (matrices) destroy_system(s);
+    TRY(hdg_renew_boundary(s->hdg, matrices));
+    if (matrices) TRY(make_system(s));
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------ solve */
@@ -259,6 +283,7 @@ static facet_status mean_trace(const struct facet_solver *s, int32_t cell, doubl
 const struct backend mapped_backend = {.destroy = destroy,
                                        .n_points = n_points,
                                        .points = source_points,
+                                       .renew = renew,
                                        .load = load,
                                        .solve = solve_trace,
                                        .recover = recover,

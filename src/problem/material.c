@@ -24,12 +24,15 @@ static double modulus_of(int young, int index, const double pair[2]) {
 }
 
 /* A facet_function of one component made of the caller's, which has two. */
-static int evaluate_modulus(void *user, int n_points, int dim, const double *x, double *values) {
+static int evaluate_modulus(void *user, const facet_points *points, double *values) {
     const struct problem_moduli *m = user;
     double pairs[2 * CHUNK];
-    for (int first = 0; first < n_points; first += CHUNK) {
-        int n = n_points - first < CHUNK ? n_points - first : CHUNK;
-        int answer = m->function(m->user, n, dim, x + (int64_t)first * dim, pairs);
+    for (int first = 0; first < points->n; first += CHUNK) {
+        facet_points some = *points;
+        int n = points->n - first < CHUNK ? points->n - first : CHUNK;
+        some.n = n;
+        some.x += (int64_t)first * points->dim;
+        int answer = m->function(m->user, &some, pairs);
         if (answer != 0) return answer;
         for (int i = 0; i < n; i++) values[first + i] = modulus_of(m->young, m->index, pairs + 2 * i);
     }
@@ -74,8 +77,8 @@ static facet_status derive_moduli(const struct problem *p, const char *const tex
     text_printf(&lambda, "(%s)*(%s)/((1+(%s))*(1-2*(%s)))", texts[0], texts[1], texts[1], texts[1]);
     TRY(mu.status);
     TRY(lambda.status);
-    TRY(problem_compile(p, 1, (const char *const *)&mu.data, &region->mu));
-    TRY(problem_compile(p, 1, (const char *const *)&lambda.data, &region->lambda));
+    TRY(problem_compile(p, 0, 1, (const char *const *)&mu.data, &region->mu));
+    TRY(problem_compile(p, 0, 1, (const char *const *)&lambda.data, &region->lambda));
 done:
     text_free(&mu);
     text_free(&lambda);
@@ -89,20 +92,12 @@ static facet_status make_region(const struct problem *p, int young, const char *
     double pair[2];
     struct field **first = young ? &region->given[0] : &region->mu,
                  **second = young ? &region->given[1] : &region->lambda;
-    TRY(base_wrap(problem_compile(p, 1, &texts[0], first), young ? "E" : "mu"));
-    TRY(base_wrap(problem_compile(p, 1, &texts[1], second), young ? "nu" : "lambda"));
+    TRY(base_wrap(problem_compile(p, 0, 1, &texts[0], first), young ? "E" : "mu"));
+    TRY(base_wrap(problem_compile(p, 0, 1, &texts[1], second), young ? "nu" : "lambda"));
     int constant = field_is_constant(*first, &pair[0]) & field_is_constant(*second, &pair[1]);
     if (constant && problem_find_fault(young, pair, fault, sizeof fault) != NULL)
         FAIL(FACET_ERROR_INPUT, "%s", fault);
-    if (!young) goto done;
-    if (constant) {
-        for (int i = 0; i < 2; i++) {
-            double value = modulus_of(1, i, pair);
-            TRY(field_create_constants(1, &value, i == 0 ? &region->mu : &region->lambda));
-        }
-    } else {
-        TRY(derive_moduli(p, texts, region));
-    }
+    if (young) TRY(derive_moduli(p, texts, region));
 done:
     return status;
 }
@@ -123,7 +118,7 @@ facet_status facet_problem_set_material(facet_problem *problem, const char *grou
     REQUIRE(texts[1]);
     TRY(problem_may_set(problem, FACET_ELASTICITY, "material"));
     TRY(wrap_group(find_pair(which, &young), group));
-    TRY(wrap_group(make_region(problem->shared, young, texts, &region), group));
+    TRY(wrap_group(make_region(&problem->data, young, texts, &region), group));
     return problem_set_region(problem, group, region);
 done:
     problem_region_clear(&region);
@@ -152,17 +147,29 @@ done:
     return status;
 }
 
+facet_status problem_copy_moduli(const struct problem_region *from, struct problem_region *copy) {
+    facet_status status = FACET_OK;
+    for (int i = 0; i < 2 && from->moduli[i] != NULL; i++) {
+        TRY(ALLOC(copy->moduli[i], 1));
+        *copy->moduli[i] = *from->moduli[i];
+        field_set_user(i == 0 ? copy->mu : copy->lambda, copy->moduli[i]);
+    }
+done:
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------ the check */
 
 /* The two numbers of a region at a point, as they were given where that is known. */
-static facet_status evaluate_pair(const struct problem_region *region, int dim, const double *x,
+static facet_status evaluate_pair(const struct problem_region *region, double t, int dim, const double *x,
                                   double pair[2], int *young) {
     const struct field *first = region->mu, *second = region->lambda;
     facet_status status = FACET_OK;
     *young = region->given[0] != NULL;
     if (region->moduli[0] != NULL) {
         *young = region->moduli[0]->young;
-        if (region->moduli[0]->function(region->moduli[0]->user, 1, dim, x, pair) != 0)
+        const facet_points points = {.n = 1, .dim = dim, .x = x, .t = t, .group = region->group};
+        if (region->moduli[0]->function(region->moduli[0]->user, &points, pair) != 0)
             FAIL(FACET_ERROR_INPUT, "the user's function of the material stopped; it should return 0");
         goto done;
     }
@@ -178,7 +185,8 @@ facet_status problem_check_moduli(const struct problem *p, const int32_t *cell_r
     int dim = mesh->dim;
     for (int r = 0; r < p->n_regions; r++) {
         const struct problem_region *region = &p->regions[r];
-        if (field_is_constant(region->mu, NULL) && field_is_constant(region->lambda, NULL)) continue;
+        int constant = field_is_constant(region->mu, NULL) && field_is_constant(region->lambda, NULL),
+            seen = 0;
         for (int32_t c = 0; c < mesh->n_cells; c++) {
             const struct mesh_block *block = mesh_block_of(mesh, c);
             const double *nodes = block->nodes + (int64_t)(c - block->first) * block->n_nodes * dim;
@@ -186,8 +194,9 @@ facet_status problem_check_moduli(const struct problem *p, const int32_t *cell_r
             char fault[256], place[80];
             int young;
             if (cell_region[c] != r) continue;
+            if (constant && seen++ > 0) break;
             for (int i = 0; i < block->n_nodes * dim; i++) x[i % dim] += nodes[i] / block->n_nodes;
-            facet_status status = evaluate_pair(region, dim, x, pair, &young);
+            facet_status status = evaluate_pair(region, p->t, dim, x, pair, &young);
             if (status == FACET_ERROR_MACHINE) return status;
             if (status == FACET_OK && problem_find_fault(young, pair, fault, sizeof fault) == NULL) continue;
             text_printf(errors, "%smaterial%s%s%s: %s, in the cell at %s", errors->length > 0 ? "\n" : "",

@@ -5,6 +5,24 @@
 
 #include "base/memory.h"
 
+int problem_find_parameter(const struct problem *p, const char *name) {
+    for (int i = 0; i < p->n_parameters; i++)
+        if (strcmp(p->parameters[i].name, name) == 0) return i;
+    return -1;
+}
+
+static facet_status add_parameter(struct problem *p, const char *name, double value) {
+    facet_status status = FACET_OK;
+    char *copy = NULL;
+    TRY(base_strdup(name, &copy));
+    TRY(base_realloc(&p->parameters, (size_t)p->n_parameters + 1, sizeof *p->parameters));
+    p->parameters[p->n_parameters++] = (struct expr_parameter){copy, value};
+    copy = NULL;
+done:
+    base_free(&copy);
+    return status;
+}
+
 facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh, facet_equation equation,
                                   facet_problem **problem) {
     facet_status status = FACET_OK;
@@ -15,20 +33,16 @@ facet_status facet_problem_create(facet_context *context, const facet_mesh *mesh
     if (equation != FACET_DIFFUSION && equation != FACET_ELASTICITY)
         FAIL(FACET_ERROR_INPUT, "unknown equation %d", (int)equation);
     TRY(CALLOC(*problem, 1));
-    TRY(CALLOC((*problem)->shared, 1));
-    atomic_init(&(*problem)->shared->references, 1);
-    (*problem)->shared->equation = equation;
-    (*problem)->shared->context = context;
-    (*problem)->shared->mesh = mesh;
+    (*problem)->data.equation = equation;
+    (*problem)->data.context = context;
+    (*problem)->data.mesh = mesh;
+    TRY(add_parameter(&(*problem)->data, "t", 0.0));
 done:
-    if (status != FACET_OK) base_free(problem);
+    if (status != FACET_OK) facet_problem_destroy(problem);
     return status;
 }
 
-void problem_release(struct problem **problem) {
-    struct problem *p = *problem;
-    *problem = NULL;
-    if (p == NULL || atomic_fetch_sub(&p->references, 1) > 1) return;
+void problem_clear(struct problem *p) {
     for (int i = 0; i < p->n_parameters; i++) {
         char *name = (char *)p->parameters[i].name;
         base_free(&name);
@@ -46,56 +60,44 @@ void problem_release(struct problem **problem) {
     field_destroy(&p->reaction);
     field_destroy(&p->source);
     field_destroy(&p->exact);
-    base_free(&p);
+    field_destroy(&p->tau);
+    *p = (struct problem){0};
 }
 
 void facet_problem_destroy(facet_problem **problem) {
     if (problem == NULL || *problem == NULL) return;
-    problem_release(&(*problem)->shared);
+    problem_clear(&(*problem)->data);
     base_free(problem);
-}
-
-static facet_status may_change(const facet_problem *problem) {
-    if (atomic_load(&problem->shared->references) == 1) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT,
-                     "a problem cannot change while a solver made from it lives; destroy the solver first");
 }
 
 facet_status facet_problem_set_parameter(facet_problem *problem, const char *name, double value) {
     facet_status status = FACET_OK;
     struct expr *probe = NULL;
-    char *copy = NULL;
     REQUIRE(problem);
     REQUIRE(name);
-    struct problem *p = problem->shared;
-    TRY(may_change(problem));
+    struct problem *p = &problem->data;
     TRY(expr_compile("0", 1, &(struct expr_parameter){name, value}, &probe)); /* checks name and value */
-    for (int i = 0; i < p->n_parameters; i++)
-        if (strcmp(p->parameters[i].name, name) == 0) {
-            p->parameters[i].value = value;
-            goto done;
-        }
-    TRY(base_strdup(name, &copy));
-    TRY(base_realloc(&p->parameters, (size_t)p->n_parameters + 1, sizeof *p->parameters));
-    p->parameters[p->n_parameters++] = (struct expr_parameter){copy, value};
-    copy = NULL;
+    int i = problem_find_parameter(p, name);
+    if (i < 0) TRY(add_parameter(p, name, value));
+    if (i == 0) p->own_t = 1;
+    if (i >= 0) p->parameters[i].value = value;
 done:
-    base_free(&copy);
     expr_destroy(&probe);
     return status;
 }
 
 facet_status problem_may_set(const facet_problem *problem, facet_equation equation, const char *what) {
-    if (problem->shared->equation != equation)
+    if (problem->data.equation != equation)
         return base_fail(FACET_ERROR_INPUT, "%s: belongs to %s, but the problem is one of %s", what,
                          equation == FACET_ELASTICITY ? "elasticity" : "diffusion",
                          equation == FACET_ELASTICITY ? "diffusion" : "elasticity");
-    return may_change(problem);
+    return FACET_OK;
 }
 
-facet_status problem_compile(const struct problem *p, int n, const char *const *texts, struct field **field) {
+facet_status problem_compile(const struct problem *p, int on_boundary, int n, const char *const *texts,
+                             struct field **field) {
     facet_status status = field_create_texts(n, texts, p->n_parameters, p->parameters, field);
-    if (status == FACET_OK) status = field_check_coordinates(*field, p->mesh->dim);
+    if (status == FACET_OK) status = field_check_coordinates(*field, p->mesh->dim, on_boundary);
     if (status != FACET_OK) field_destroy(field);
     return status;
 }
@@ -113,9 +115,8 @@ void problem_region_clear(struct problem_region *region) {
 
 facet_status problem_set_region(facet_problem *problem, const char *group, struct problem_region region) {
     facet_status status = FACET_OK;
-    struct problem *p = problem->shared;
+    struct problem *p = &problem->data;
     region.group = NULL;
-    TRY(may_change(problem));
     if (group != NULL) TRY(base_strdup(group, &region.group));
     for (int i = 0; i < p->n_regions; i++) {
         const char *old = p->regions[i].group;
@@ -134,7 +135,7 @@ done:
 }
 
 static facet_status check_components(const facet_problem *problem, int n) {
-    int dim = problem->shared->mesh->dim;
+    int dim = problem->data.mesh->dim;
     if (n == 1 || n == dim * dim) return FACET_OK;
     return base_fail(FACET_ERROR_INPUT, "the conductivity needs 1 value or a %d x %d matrix, not %d values",
                      dim, dim, n);
@@ -147,7 +148,7 @@ static facet_status set_conductivity(facet_problem *problem, const char *group, 
     struct problem_region region = {0};
     TRY(problem_may_set(problem, FACET_DIFFUSION, "conductivity"));
     TRY(check_components(problem, n));
-    TRY(texts != NULL ? problem_compile(problem->shared, n, texts, &region.conductivity)
+    TRY(texts != NULL ? problem_compile(&problem->data, 0, n, texts, &region.conductivity)
                       : field_create_function(n, function, user, &region.conductivity));
     return problem_set_region(problem, group, region);
 done:
@@ -172,10 +173,8 @@ facet_status facet_problem_set_conductivity_function(facet_problem *problem, con
 facet_status problem_set_field(facet_problem *problem, struct field **slot, const char *what, int n,
                                const char *const *texts, facet_function function, void *user) {
     struct field *field = NULL;
-    facet_status status = may_change(problem);
-    if (status == FACET_OK)
-        status = texts != NULL ? problem_compile(problem->shared, n, texts, &field)
-                               : field_create_function(n, function, user, &field);
+    facet_status status = texts != NULL ? problem_compile(&problem->data, 0, n, texts, &field)
+                                        : field_create_function(n, function, user, &field);
     if (status != FACET_OK) return base_wrap(status, "%s", what);
     field_destroy(slot);
     *slot = field;
@@ -193,26 +192,26 @@ static facet_status set_scalar(facet_problem *problem, struct field **slot, cons
 facet_status facet_problem_set_reaction(facet_problem *problem, const char *text) {
     REQUIRE(problem);
     REQUIRE(text);
-    return set_scalar(problem, &problem->shared->reaction, "reaction", text, NULL, NULL);
+    return set_scalar(problem, &problem->data.reaction, "reaction", text, NULL, NULL);
 }
 
 facet_status facet_problem_set_reaction_function(facet_problem *problem, facet_function function,
                                                  void *user) {
     REQUIRE(problem);
     REQUIRE(function);
-    return set_scalar(problem, &problem->shared->reaction, "reaction", NULL, function, user);
+    return set_scalar(problem, &problem->data.reaction, "reaction", NULL, function, user);
 }
 
 facet_status facet_problem_set_source(facet_problem *problem, const char *text) {
     REQUIRE(problem);
     REQUIRE(text);
-    return set_scalar(problem, &problem->shared->source, "source", text, NULL, NULL);
+    return set_scalar(problem, &problem->data.source, "source", text, NULL, NULL);
 }
 
 facet_status facet_problem_set_source_function(facet_problem *problem, facet_function function, void *user) {
     REQUIRE(problem);
     REQUIRE(function);
-    struct problem *p = problem->shared;
+    struct problem *p = &problem->data;
     return problem_set_field(problem, &p->source, "source",
                              p->equation == FACET_ELASTICITY ? p->mesh->dim : 1, NULL, function, user);
 }
@@ -220,15 +219,14 @@ facet_status facet_problem_set_source_function(facet_problem *problem, facet_fun
 facet_status facet_problem_set_exact(facet_problem *problem, const char *text) {
     REQUIRE(problem);
     REQUIRE(text);
-    return set_scalar(problem, &problem->shared->exact, "exact", text, NULL, NULL);
+    return set_scalar(problem, &problem->data.exact, "exact", text, NULL, NULL);
 }
 
 facet_status problem_add_condition(facet_problem *problem, const char *part,
                                    struct problem_condition condition) {
     facet_status status = FACET_OK;
-    struct problem *p = problem->shared;
+    struct problem *p = &problem->data;
     condition.part = NULL;
-    TRY(may_change(problem));
     for (int i = 0; i < p->n_conditions; i++)
         if (strcmp(p->conditions[i].part, part) == 0)
             FAIL(FACET_ERROR_INPUT, "the boundary part '%s' has two conditions", part);
@@ -261,7 +259,7 @@ static facet_status compile_data(const struct problem *p, const char *part, cons
                                  struct field **field) {
     *field = NULL;
     if (strcmp(text, "exact") == 0) return FACET_OK;
-    return base_wrap(problem_compile(p, 1, &text, field), "boundary condition on '%s'", part);
+    return base_wrap(problem_compile(p, 1, 1, &text, field), "boundary condition on '%s'", part);
 }
 
 /* From a text or a function. */
@@ -271,7 +269,7 @@ static facet_status set_condition(facet_problem *problem, const char *part, enum
     REQUIRE(problem);
     REQUIRE(part);
     if (text == NULL) REQUIRE(g);
-    facet_status status = text != NULL ? compile_data(problem->shared, part, text, &field)
+    facet_status status = text != NULL ? compile_data(&problem->data, part, text, &field)
                                        : field_create_function(1, g, user, &field);
     return status == FACET_OK ? add_condition(problem, part, kind, field, NULL) : status;
 }
@@ -301,10 +299,72 @@ facet_status facet_problem_set_robin(facet_problem *problem, const char *part, c
     REQUIRE(part);
     REQUIRE(a);
     REQUIRE(g);
-    TRY(compile_data(problem->shared, part, g, &field_g));
-    TRY(base_wrap(problem_compile(problem->shared, 1, &a, &field_a), "robin.a on '%s'", part));
+    TRY(compile_data(&problem->data, part, g, &field_g));
+    TRY(base_wrap(problem_compile(&problem->data, 1, 1, &a, &field_a), "robin.a on '%s'", part));
     return add_condition(problem, part, HDG_ROBIN, field_g, field_a);
 done:
     field_destroy(&field_g);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ copies */
+
+static facet_status copy_name(const char *name, char **copy) {
+    *copy = NULL;
+    return name != NULL ? base_strdup(name, copy) : FACET_OK;
+}
+
+int problem_slot(struct problem *p, int i, struct problem_slot *slot) {
+    enum { WHOLE = 4, REGION = 5, CONDITION = 3 };
+    struct field **const whole[WHOLE] = {&p->reaction, &p->source, &p->exact, &p->tau};
+    static const int roles[WHOLE] = {FACET_CELLS | PROBLEM_REACTION, FACET_LOAD, FACET_LOAD,
+                                     FACET_CELLS | PROBLEM_DEEP};
+    if (i < WHOLE) {
+        *slot = (struct problem_slot){whole[i], roles[i], NULL};
+        return 1;
+    }
+    i -= WHOLE;
+    if (i < p->n_regions * REGION) {
+        struct problem_region *r = &p->regions[i / REGION];
+        struct field **const fields[REGION] = {&r->conductivity, &r->mu, &r->lambda, &r->given[0],
+                                               &r->given[1]};
+        *slot = (struct problem_slot){fields[i % REGION], FACET_CELLS | PROBLEM_DEEP, r->group};
+        return 1;
+    }
+    i -= p->n_regions * REGION;
+    if (i >= p->n_conditions * CONDITION) return 0;
+    struct problem_condition *c = &p->conditions[i / CONDITION];
+    struct field **const fields[CONDITION] = {&c->g, &c->t, &c->a};
+    int is_a = i % CONDITION == 2; /* with an exact solution the data depend on it too */
+    *slot =
+        (struct problem_slot){fields[i % CONDITION], is_a ? FACET_TRACE | FACET_LOAD : FACET_LOAD, c->part};
+    return 1;
+}
+
+facet_status problem_copy(const struct problem *from, struct problem *copy) {
+    facet_status status = FACET_OK;
+    struct problem_slot to, of;
+    *copy = (struct problem){.equation = from->equation,
+                             .context = from->context,
+                             .mesh = from->mesh,
+                             .own_t = from->own_t,
+                             .t = from->t};
+    for (int i = 0; i < from->n_parameters; i++)
+        TRY(add_parameter(copy, from->parameters[i].name, from->parameters[i].value));
+    TRY(CALLOC(copy->regions, from->n_regions + 1));
+    TRY(CALLOC(copy->conditions, from->n_conditions + 1));
+    for (; copy->n_regions < from->n_regions; copy->n_regions++)
+        TRY(copy_name(from->regions[copy->n_regions].group, &copy->regions[copy->n_regions].group));
+    for (; copy->n_conditions < from->n_conditions; copy->n_conditions++) {
+        struct problem_condition *c = &copy->conditions[copy->n_conditions];
+        *c = from->conditions[copy->n_conditions];
+        c->g = c->a = c->t = NULL;
+        TRY(copy_name(c->part, &c->part));
+    }
+    for (int i = 0; problem_slot(copy, i, &to) && problem_slot((struct problem *)from, i, &of); i++)
+        TRY(field_copy(*of.field, copy->n_parameters, copy->parameters, copy->t, to.group, to.field));
+    for (int i = 0; i < copy->n_regions; i++) TRY(problem_copy_moduli(&from->regions[i], &copy->regions[i]));
+done:
+    if (status != FACET_OK) problem_clear(copy);
     return status;
 }

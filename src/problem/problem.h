@@ -26,27 +26,45 @@ struct problem_condition {
     uint8_t gives_g[3], gives_t[3];
 };
 
-/* Shared by the handle and the solvers made from it; it may not change while a solver holds it. */
+/* What the caller has set. Solvers have copies, whose parameters are their own. */
 struct problem {
-    atomic_int references;
     facet_equation equation;
     struct facet_context *context;
     const struct facet_mesh *mesh;
     int n_parameters;
-    struct expr_parameter *parameters;
+    struct expr_parameter *parameters; /* the first is t */
+    int own_t;                         /* t is a parameter that the caller has set, not the time */
+    double t;                          /* the time */
     int n_regions;
     struct problem_region *regions;
     int n_conditions;
     struct problem_condition *conditions;
     struct field *reaction, *source, *exact;
+    struct field *tau; /* of a solver */
 };
 struct facet_problem {
-    struct problem *shared;
+    struct problem data;
 };
-void problem_release(struct problem **problem);
-/* For all setters: whether the problem may change and has this equation; a field from texts. */
+void problem_clear(struct problem *problem);
+/* All of it, with expressions compiled for the values that the parameters have. */
+facet_status problem_copy(const struct problem *from, struct problem *copy);
+int problem_find_parameter(const struct problem *problem, const char *name); /* -1: there is none */
+/* Field number i of all, in an order that copies share; 0 when there are no more. role: what depends on it,
+ * as in facet_solver_update, and of the cells whether it is the reaction or more; group: facet_points.group.
+ */
+#define PROBLEM_REACTION 8
+#define PROBLEM_DEEP     16
+struct problem_slot {
+    struct field **field; /* to NULL: not given */
+    int role;
+    const char *group;
+};
+int problem_slot(struct problem *problem, int i, struct problem_slot *slot);
+/* For all setters: whether the problem has this equation; a field from texts, which may use normals on the
+ * boundary only. */
 facet_status problem_may_set(const facet_problem *problem, facet_equation equation, const char *what);
-facet_status problem_compile(const struct problem *p, int n, const char *const *texts, struct field **field);
+facet_status problem_compile(const struct problem *p, int on_boundary, int n, const char *const *texts,
+                             struct field **field);
 /* Takes the fields over, also on failure; the region replaces an earlier one of the same group, whose name is
  * copied. */
 facet_status problem_set_region(facet_problem *problem, const char *group, struct problem_region region);
@@ -58,7 +76,9 @@ facet_status problem_set_field(facet_problem *problem, struct field **slot, cons
 facet_status problem_add_condition(facet_problem *problem, const char *part,
                                    struct problem_condition condition);
 
-/* material.c: what is wrong with E and nu (young), or mu and lambda, as a sentence; NULL: nothing. */
+/* material.c: the function that both moduli of a region are made of goes with its copy. */
+facet_status problem_copy_moduli(const struct problem_region *from, struct problem_region *copy);
+/* What is wrong with E and nu (young), or mu and lambda, as a sentence; NULL: nothing. */
 const char *problem_find_fault(int young, const double pair[2], char *text, size_t text_bytes);
 /* Whether the moduli of all cells are such that the problem is solvable, looked at in the middle
  * of every cell; what is wrong goes to `errors`. */
@@ -108,12 +128,17 @@ struct facet_solver {
     char why_mapped[PROBLEM_WHY_BYTES]; /* what `tensor` would have needed on a box where `auto` could not
                                            take it; else "" */
     char why_pmg[PROBLEM_WHY_BYTES];    /* why `gmg` had to be pmg; else "" */
+    struct problem own;                 /* its data, at which `problem` points */
     struct problem *problem;
+    struct problem next; /* the same with other parameters, until the next solve or update */
+    int has_next;
+    int stale;       /* what must be made anew: roles */
+    uint64_t digest; /* of what functions give in the cells */
+    hdg_rule_maker maker;
     struct facet_context *context;
     int threads; /* of all its calls: arrays are made for so many */
     struct options options;
     struct problem_resolved resolved;
-    struct field *tau;
     struct hdg_system system;  /* of a box the numbers of unknowns only */
     enum option_method method; /* that is used, and its preconditioner */
     enum option_preconditioner preconditioner;
@@ -139,8 +164,17 @@ struct facet_solver {
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
 
+/* update.c: what functions of the cells give, as a number. */
+facet_status solver_digest(const struct facet_solver *solver, uint64_t *digest);
+/* Makes anew what is stale; called by every solve. look: functions of the cells may give something else.
+ * changed: as of facet_solver_update. */
+facet_status solver_renew(struct facet_solver *solver, int look, int *changed);
+facet_status solver_set_reaction(struct facet_solver *solver, double reaction);
+/* solver.c: the backend made again, with its operator, after the data have changed. */
+facet_status solver_rebuild(struct facet_solver *solver);
+
 /* mapped.c: all of a solver on mapped cells that is made once. */
-facet_status mapped_create(struct facet_solver *solver, hdg_rule_maker maker);
+facet_status mapped_create(struct facet_solver *solver);
 /* method.c: its method, and the preconditioner or factor. solver_check_method refuses the words that have no
  * place there, before anything is computed. */
 facet_status solver_check_method(const struct facet_solver *solver);

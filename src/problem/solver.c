@@ -12,30 +12,43 @@
 /* Data are looked at as mapped cells of this degree at most, though a box may have more. */
 #define CHECKED_DEGREE 6
 
+/* The data of the discretization from those of the problem. */
+static facet_status resolve(struct facet_solver *s) {
+    struct problem_resolved resolved;
+    facet_status status = problem_resolve(s->problem, &s->options, &resolved);
+    if (status != FACET_OK) return status;
+    problem_resolved_destroy(&s->resolved);
+    s->resolved = resolved;
+    if (s->problem->equation != FACET_ELASTICITY)
+        s->resolved.data.scheme =
+            s->options.discretization == DISCRETIZATION_HDG ? HDG_HYBRID : HDG_CONDENSED;
+    s->resolved.data.tau = s->own.tau;
+    s->resolved.data.tau_hat = s->options.tau_hat;
+    return FACET_OK;
+}
+
 /* The solver's choices and the data of its discretization; nothing is computed. */
 static facet_status prepare(const struct facet_problem *problem, const struct options *options,
                             struct facet_solver **solver) {
     facet_status status = FACET_OK;
     struct facet_solver *s;
-    int elastic = problem->shared->equation == FACET_ELASTICITY;
+    int elastic = problem->data.equation == FACET_ELASTICITY;
     int star = options->discretization == DISCRETIZATION_HDG;
     *solver = NULL;
-    TRY(options_check(options, problem->shared->equation));
+    TRY(options_check(options, problem->data.equation));
     TRY(CALLOC(*solver, 1));
     s = *solver;
-    s->context = problem->shared->context;
+    s->context = problem->data.context;
     s->options = *options;
     s->options.tau = NULL; /* the caller's text; kept as a field */
     if (!star || (elastic && options->formulation == FORMULATION_SYMMETRIC))
         s->options.postprocess = 0; /* there is none */
-    s->problem = problem->shared;
-    atomic_fetch_add(&s->problem->references, 1);
     s->threads = base_threads();
-    TRY(problem_resolve(s->problem, options, &s->resolved));
-    if (options->tau != NULL) TRY(base_wrap(problem_compile(s->problem, 1, &options->tau, &s->tau), "tau"));
-    if (!elastic) s->resolved.data.scheme = star ? HDG_HYBRID : HDG_CONDENSED;
-    s->resolved.data.tau = s->tau;
-    s->resolved.data.tau_hat = options->tau_hat;
+    TRY(problem_copy(&problem->data, &s->own));
+    s->problem = &s->own;
+    if (options->tau != NULL)
+        TRY(base_wrap(problem_compile(s->problem, 0, 1, &options->tau, &s->own.tau), "tau"));
+    TRY(resolve(s));
 done:
     if (status != FACET_OK) facet_solver_destroy(solver);
     return status;
@@ -120,18 +133,58 @@ facet_status solver_create(const struct facet_problem *problem, const struct opt
                            hdg_rule_maker maker, struct facet_solver **solver) {
     facet_status status = FACET_OK;
     struct box_data data = {0};
-    const struct base_monitor *monitor = &problem->shared->context->monitor;
+    const struct base_monitor *monitor = &problem->data.context->monitor;
     double begin = base_phase_begin(NULL, monitor, FACET_PHASE_SETUP);
     int box;
     TRY(prepare(problem, options, solver));
     TRY(choose_backend(*solver, maker, &data, &box));
-    TRY(box ? box_create(*solver, &data) : mapped_create(*solver, maker));
+    (*solver)->maker = maker;
+    TRY(box ? box_create(*solver, &data) : mapped_create(*solver));
+    TRY(solver_digest(*solver, &(*solver)->digest));
 done:
     base_phase_end(*solver != NULL ? &(*solver)->timers : NULL, monitor, FACET_PHASE_SETUP, begin);
     if (status != FACET_OK) {
         box_data_destroy(&data);
         facet_solver_destroy(solver);
     }
+    return status;
+}
+
+facet_status solver_rebuild(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_data data = {0};
+    struct vector trace = {0};
+    double *u = NULL;
+    enum option_operator asked = s->options.operator;
+    int box;
+    if (s->solved && s->options.warm_start) { /* the iteration goes on from there */
+        trace = s->x;
+        s->x = (struct vector){0};
+        if (s->backend->set_guess != NULL) {
+            TRY(ALLOC(u, s->backend->n_points(s)));
+            TRY(s->backend->copy_out(s, u));
+        }
+    }
+    s->solved = 0;
+    TRY(resolve(s));
+    if (s->backend != NULL) s->backend->destroy(s);
+    s->backend = NULL;
+    s->why_pmg[0] = '\0';
+    s->options.operator= s->operator_used; /* points and arrays of the caller stay what they are */
+    status = choose_backend(s, s->maker, &data, &box);
+    s->options.operator= asked;
+    if (status == FACET_OK) status = box ? box_create(s, &data) : mapped_create(s);
+    if (status != FACET_OK && s->backend != NULL) {
+        s->backend->destroy(s);
+        s->backend = NULL;
+    }
+    TRY(status);
+    if (u != NULL) TRY(s->backend->set_guess(s, u));
+    if (trace.device != NULL && trace.n == s->x.n) vector_axpby(1.0, &trace, 0.0, &s->x);
+done:
+    box_data_destroy(&data);
+    vector_destroy(&trace);
+    base_free(&u);
     return status;
 }
 
@@ -176,8 +229,8 @@ facet_status problem_check_data(const struct facet_problem *problem, const struc
     }
     for (int i = 0; i < s->problem->n_conditions && mismatch->part != NULL;
          i++) /* the solver's copy goes with it */
-        if (strcmp(s->problem->conditions[i].part, mismatch->part) == 0)
-            mismatch->part = s->problem->conditions[i].part;
+        if (strcmp(problem->data.conditions[i].part, mismatch->part) == 0)
+            mismatch->part = problem->data.conditions[i].part;
 done:
     box_data_destroy(&data);
     facet_solver_destroy(&s);
@@ -191,7 +244,7 @@ facet_status facet_solver_create(const facet_problem *problem, const facet_optio
     REQUIRE(solver);
     *solver = NULL;
     struct base_call call;
-    struct facet_context *context = problem->shared->context;
+    struct facet_context *context = problem->data.context;
     facet_status status = options_read(options, &words);
     if (status != FACET_OK) return status;
     context_call_begin(context, 0, &call);
@@ -204,22 +257,30 @@ void facet_solver_destroy(facet_solver **solver) {
     if (solver == NULL || *solver == NULL) return;
     struct facet_solver *s = *solver;
     if (s->backend != NULL) s->backend->destroy(s);
-    field_destroy(&s->tau);
     problem_resolved_destroy(&s->resolved);
     solve_report_clear(&s->report);
-    problem_release(&s->problem);
+    problem_clear(&s->own);
+    problem_clear(&s->next);
     base_free(solver);
 }
 
+/* A solver whose new data were refused has nothing to work with. */
+static facet_status check_ready(const struct facet_solver *s) {
+    if (s->backend != NULL) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT,
+                     "the data of this solver were refused when it was updated last; give it "
+                     "others and call facet_solver_update");
+}
+
 int64_t facet_solver_n_points(const facet_solver *solver) {
-    return solver != NULL ? solver->backend->n_points(solver) : 0;
+    return solver != NULL && solver->backend != NULL ? solver->backend->n_points(solver) : 0;
 }
 
 facet_status facet_solver_points(const facet_solver *solver, double *x) {
     REQUIRE(solver);
     REQUIRE(x);
-    facet_status status;
-    SOLVER_CALL(solver, status, solver->backend->points(solver, x));
+    facet_status status = check_ready(solver);
+    if (status == FACET_OK) SOLVER_CALL(solver, status, solver->backend->points(solver, x));
     return status;
 }
 
@@ -269,6 +330,8 @@ static facet_status load(struct facet_solver *s, const double *source) {
 
 static facet_status solve(struct facet_solver *s, const double *source, double *u) {
     facet_status status = FACET_OK;
+    int changed;
+    PHASE(FACET_PHASE_SETUP, solver_renew(s, 0, &changed));
     PHASE(FACET_PHASE_LOAD, load(s, source));
     PHASE(FACET_PHASE_SOLVE, s->backend->solve(s));
     PHASE(FACET_PHASE_RECOVER, s->backend->recover(s));
@@ -289,7 +352,8 @@ facet_status facet_solver_solve(facet_solver *s, const double *source, double *u
 
 facet_status facet_solver_solve_n(facet_solver *s, int64_t n, const double *source, double *u) {
     REQUIRE_AS(s, "solver");
-    facet_status status = check_length(s, "facet_solver_solve_n", n);
+    facet_status status = check_ready(s);
+    if (status == FACET_OK) status = check_length(s, "facet_solver_solve_n", n);
     return status == FACET_OK ? facet_solver_solve(s, source, u) : status;
 }
 
@@ -305,6 +369,7 @@ facet_status facet_solver_set_guess(facet_solver *s, int64_t n, const double *u)
     REQUIRE_AS(s, "solver");
     REQUIRE(u);
     facet_status status = FACET_OK;
+    TRY(check_ready(s));
     TRY(check_length(s, "facet_solver_set_guess", n));
     if (s->backend->set_guess == NULL)
         FAIL(FACET_ERROR_INPUT,
@@ -323,14 +388,15 @@ facet_status facet_solver_set_reaction(facet_solver *s, double reaction) {
     if (!isfinite(reaction) || reaction < 0.0)
         return base_fail(FACET_ERROR_INPUT, "the reaction must %s, but is %g",
                          isfinite(reaction) ? "not be negative" : "be finite", reaction);
+    facet_status status = check_ready(s);
+    if (status != FACET_OK) return status;
     if (s->backend->set_reaction == NULL)
         return base_fail(FACET_ERROR_INPUT,
                          "another reaction is cheap with the discretization hdg and the operator tensor, or "
                          "continuous, and "
                          "this solver has %s and %s; make a new solver",
                          discretization_of(s), operator_of(s));
-    facet_status status;
-    SOLVER_CALL(s, status, s->backend->set_reaction(s, reaction));
+    SOLVER_CALL(s, status, solver_set_reaction(s, reaction));
     return status;
 }
 
@@ -387,7 +453,8 @@ facet_status facet_solver_errors(const facet_solver *s, facet_errors *errors) {
 }
 
 int facet_solver_n_levels(const facet_solver *solver) {
-    const struct multigrid *mg = solver != NULL ? solver->backend->multigrid(solver) : NULL;
+    int ready = solver != NULL && solver->backend != NULL;
+    const struct multigrid *mg = ready ? solver->backend->multigrid(solver) : NULL;
     return mg != NULL ? multigrid_n_levels(mg) : 0;
 }
 

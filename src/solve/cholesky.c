@@ -1,4 +1,4 @@
-/* Cholesky factorisation of a sparse matrix: CHOLMOD where the build has it, else a dense LAPACK factor.
+/* Cholesky factorisation of a sparse matrix: CHOLMOD where the build has it, else a banded factor of LAPACK.
  *
  * Trace matrices are dense in blocks (the unknowns of one face), so the fill-reducing ordering is computed on
  * the much smaller graph of the blocks and expanded.
@@ -234,41 +234,99 @@ const char *cholesky_library(void) {
 
 #    include <lapacke.h>
 
+/* In the reverse order of Cuthill and McKee the matrix has a narrow band, which is all that is kept. */
 struct cholesky {
-    int64_t n, pin;
-    double *L; /* n x n, lower triangle by columns */
+    int64_t n, pin, band; /* entries below the diagonal */
+    int64_t *place;       /* of an unknown in the band */
+    double *L;            /* (band + 1) x n by columns, the diagonal first */
+    double *work;         /* n */
 };
+
+static int64_t degree_of(const struct csr *csr, int64_t i) {
+    return csr->offsets[i + 1] - csr->offsets[i];
+}
+
+/* Breadth first from `start`, neighbours by their degrees; the unknowns reached go to `order`, their number
+ * is returned. seen: marks those reached with `mark`. */
+static int64_t walk(const struct csr *csr, int64_t pin, int64_t start, int mark, int *seen, int64_t *order) {
+    int64_t n = 1;
+    order[0] = start;
+    seen[start] = mark;
+    for (int64_t at = 0; at < n; at++) {
+        int64_t first = n, i = order[at];
+        for (int64_t k = csr->offsets[i]; k < csr->offsets[i + 1]; k++) {
+            int64_t j = csr->columns[k];
+            if (seen[j] == mark || i == pin || j == pin) continue;
+            seen[j] = mark;
+            int64_t to = n++;
+            for (; to > first && degree_of(csr, order[to - 1]) > degree_of(csr, j); to--)
+                order[to] = order[to - 1];
+            order[to] = j;
+        }
+    }
+    return n;
+}
+
+/* Every piece is walked from an end of a longest way through it, which two walks find well enough. */
+static facet_status find_band(struct cholesky *c, const struct csr *csr) {
+    facet_status status = FACET_OK;
+    int *seen = NULL;
+    int64_t *order = NULL, n = 0;
+    TRY(CALLOC(seen, c->n));
+    TRY(ALLOC(order, c->n));
+    for (int64_t i = 0; i < c->n; i++) {
+        if (seen[i] != 0) continue;
+        int64_t length = walk(csr, c->pin, i, 1, seen, order + n);
+        walk(csr, c->pin, order[n + length - 1], 2, seen, order + n);
+        n += walk(csr, c->pin, order[n + length - 1], 3, seen, order + n);
+    }
+    for (int64_t i = 0; i < c->n; i++) c->place[order[i]] = c->n - 1 - i;
+    for (int64_t i = 0; i < c->n; i++)
+        for (int64_t k = csr->offsets[i]; k < csr->offsets[i + 1]; k++) {
+            int64_t j = csr->columns[k], width = c->place[i] - c->place[j];
+            if (i != c->pin && j != c->pin && width > c->band) c->band = width;
+        }
+done:
+    base_free(&seen);
+    base_free(&order);
+    return status;
+}
 
 facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int64_t *block_offsets,
                               int64_t pin, struct cholesky **cholesky, double *factor_bytes) {
+    facet_status status = FACET_OK;
     (void)n_blocks;
     (void)block_offsets;
-    facet_status status = CALLOC(*cholesky, 1);
-    if (status != FACET_OK) return status;
+    TRY(CALLOC(*cholesky, 1));
     (*cholesky)->n = csr->n;
     (*cholesky)->pin = pin;
-    *factor_bytes = 8.0 * (double)csr->n * (double)csr->n;
-    return FACET_OK;
+    TRY(ALLOC((*cholesky)->place, csr->n));
+    TRY(ALLOC((*cholesky)->work, csr->n));
+    TRY(find_band(*cholesky, csr));
+    *factor_bytes = 8.0 * (double)csr->n * (double)((*cholesky)->band + 1);
+done:
+    if (status != FACET_OK) cholesky_destroy(cholesky);
+    return status;
 }
 
 double cholesky_operations(const struct cholesky *c) {
-    return (double)c->n * (double)c->n * (double)c->n / 3.0;
+    return (double)c->n * (double)c->band * (double)c->band;
 }
 
 facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
-    int64_t n = c->n;
+    int64_t n = c->n, rows = c->band + 1;
     base_free(&c->L);
-    facet_status status = CALLOC(c->L, n * n);
+    facet_status status = CALLOC(c->L, n * rows);
     if (status != FACET_OK) return status;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         for (int64_t k = csr->offsets[i]; k < csr->offsets[i + 1]; k++) {
-            int64_t j = csr->columns[k];
-            if (j <= i && i != c->pin && j != c->pin) c->L[i + j * n] = csr->values[k];
+            int64_t row = c->place[i], column = c->place[csr->columns[k]];
+            if (column <= row && i != c->pin && csr->columns[k] != c->pin)
+                c->L[row - column + column * rows] = csr->values[k];
         }
-        if (i == c->pin) c->L[i + i * n] = 1.0;
-    }
+    if (c->pin >= 0) c->L[c->place[c->pin] * rows] = 1.0;
     int threads = begin_wide(cholesky_operations(c));
-    int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)n, c->L, (int)n);
+    int info = LAPACKE_dpbtrf_work(LAPACK_COL_MAJOR, 'L', (int)n, (int)c->band, c->L, (int)rows);
     base_blas_end_wide(threads);
     if (info == 0) return FACET_OK;
     return base_fail(FACET_NOT_CONVERGED, "the matrix is not positive definite (Cholesky, column %d of %lld)",
@@ -282,25 +340,29 @@ facet_status cholesky_factor_last(struct cholesky *c, struct csr *csr) {
 }
 
 facet_status cholesky_solve(struct cholesky *c, const double *b, double *x) {
-    memcpy(x, b, (size_t)c->n * sizeof *x);
-    if (c->pin >= 0) x[c->pin] = 0.0;
-    if (LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (int)c->n, 1, c->L, (int)c->n, x, (int)c->n) != 0)
+    int rows = (int)c->band + 1, info;
+    for (int64_t i = 0; i < c->n; i++) c->work[c->place[i]] = i == c->pin ? 0.0 : b[i];
+    info = LAPACKE_dpbtrs_work(LAPACK_COL_MAJOR, 'L', (int)c->n, rows - 1, 1, c->L, rows, c->work, (int)c->n);
+    for (int64_t i = 0; i < c->n; i++) x[i] = c->work[c->place[i]];
+    if (info != 0)
         return base_fail(FACET_ERROR_MACHINE, "LAPACK failed in the solve of %lld unknowns", (long long)c->n);
     return FACET_OK;
 }
 
 void cholesky_destroy(struct cholesky **cholesky) {
     if (*cholesky == NULL) return;
+    base_free(&(*cholesky)->place);
+    base_free(&(*cholesky)->work);
     base_free(&(*cholesky)->L);
     base_free(cholesky);
 }
 
 int64_t cholesky_reasonable_size(void) {
-    return 4000;
+    return 10000;
 }
 
 const char *cholesky_library(void) {
-    return "LAPACK (dense)";
+    return "LAPACK (banded)";
 }
 
 #endif

@@ -181,9 +181,9 @@ facet_status solve_judge_fast(const struct operator* A, const struct operator* M
 facet_status solve_fgmres(const struct operator* A, const struct operator* M, const struct vector *b,
                           struct vector *x, const struct solve_control *control, struct solve_report *report);
 
-/* Sparse Cholesky factorisation (CHOLMOD; dense LAPACK without it). The ordering is found on the graph of the
- * blocks, which must cover the unknowns. A singular matrix is made regular by holding one unknown, `pin`, at
- * zero (-1: none). */
+/* Sparse Cholesky factorisation (CHOLMOD; a banded one of LAPACK without it). The ordering is found on the
+ * graph of the blocks, which must cover the unknowns. A singular matrix is made regular by holding one
+ * unknown, `pin`, at zero (-1: none). */
 struct cholesky;
 /* Analyses only. factor_bytes: what the factor will take. */
 facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int64_t *block_offsets,
@@ -201,10 +201,10 @@ void cholesky_destroy(struct cholesky **cholesky);
  * over, also on failure. */
 facet_status operator_create_cholesky(const struct device *device, int64_t n, struct cholesky **cholesky,
                                       struct operator* M);
-/* Beyond so many unknowns another method is the better choice, whatever the memory (the dense LAPACK factor).
+/* Beyond so many unknowns another method is the better choice, whatever the memory (the banded factor).
  */
 int64_t cholesky_reasonable_size(void);
-const char *cholesky_library(void); /* "CHOLMOD 3.0.14" or "LAPACK (dense)" */
+const char *cholesky_library(void); /* "CHOLMOD 3.0.14" or "LAPACK (banded)" */
 
 /* Direct solve with iterative refinement until the true residual meets rtol. */
 facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, const struct vector *b,

@@ -87,6 +87,7 @@ void trace_scatter(const struct trace_space *space, const double *free, const do
 }
 
 void trace_assemble_vector(const struct trace_space *space, double *const *locals, double *free) {
+    if (space->n_free == 0) return;
     memset(free, 0, (size_t)space->n_free * sizeof *free);
     for (int b = 0; b < space->mesh->n_blocks; b++) {
         int64_t n = trace_cell_size(space, b), n_slots = space->n_slots[b];

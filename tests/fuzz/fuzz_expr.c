@@ -11,11 +11,11 @@ enum { N_POINTS = 5, DIM = 3 };
 /* Values and derivatives at one point. */
 static facet_status use_at(const struct expr *expr, const double *x) {
     double value, alone, constant, gradient[DIM], hessian[DIM * DIM];
-    facet_status status = expr_eval(expr, 1, DIM, x, &alone, NULL, NULL);
+    facet_status status = expr_eval(expr, 1, DIM, x, NULL, &alone, NULL, NULL);
     if (status == FACET_OK) fuzz_check(isfinite(alone), "a value that is not finite");
     if (status == FACET_OK && expr_is_constant(expr, &constant))
         fuzz_check(alone == constant, "a constant that varies");
-    status = expr_eval(expr, 1, DIM, x, &value, gradient, hessian);
+    status = expr_eval(expr, 1, DIM, x, NULL, &value, gradient, hessian);
     if (status != FACET_OK) return status;
     fuzz_check(isfinite(value), "a value that is not finite");
     for (int k = 0; k < DIM * DIM; k++) fuzz_check(isfinite(hessian[k]), "a Hessian that is not finite");

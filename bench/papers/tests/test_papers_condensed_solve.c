@@ -43,13 +43,13 @@ struct side_data {
 };
 
 /* k du/dn, or u. */
-static int side_values(void *user, int n, int dim, const double *x, double *values) {
+static int side_values(void *user, const facet_points *points, double *values) {
     const struct side_data *data = user;
-    double *gradients = malloc((size_t)(n * dim) * sizeof *gradients);
-    ok(field_eval_jet(data->s->field, 0, n, dim, x, values, gradients, NULL));
+    double *gradients = malloc((size_t)(points->n * points->dim) * sizeof *gradients);
+    ok(field_eval_jet(data->s->field, 0, points->n, points->dim, points->x, values, gradients, NULL));
     if (data->s->sides[data->d][data->side] == BOX_NEUMANN)
-        for (int i = 0; i < n; i++)
-            values[i] = data->s->k * gradients[i * dim + data->d] * (data->side == 0 ? -1 : 1);
+        for (int i = 0; i < points->n; i++)
+            values[i] = data->s->k * gradients[i * points->dim + data->d] * (data->side == 0 ? -1 : 1);
     free(gradients);
     return 0;
 }
@@ -252,14 +252,16 @@ static int cell_of(const struct box_setup *s, int dim, const double *x) {
     }
     return cell;
 }
-static int conductivity_at(void *user, int n, int dim, const double *x, double *values) {
+static int conductivity_at(void *user, const facet_points *points, double *values) {
     const struct box_setup *s = user;
-    for (int i = 0; i < n; i++) values[i] = s->conductivity[cell_of(s, dim, x + i * dim)];
+    for (int i = 0; i < points->n; i++)
+        values[i] = s->conductivity[cell_of(s, points->dim, points->x + i * points->dim)];
     return 0;
 }
-static int reaction_at(void *user, int n, int dim, const double *x, double *values) {
+static int reaction_at(void *user, const facet_points *points, double *values) {
     const struct box_setup *s = user;
-    for (int i = 0; i < n; i++) values[i] = s->reaction[cell_of(s, dim, x + i * dim)];
+    for (int i = 0; i < points->n; i++)
+        values[i] = s->reaction[cell_of(s, points->dim, points->x + i * points->dim)];
     return 0;
 }
 
