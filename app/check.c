@@ -178,6 +178,7 @@ static facet_status check_case(const struct app_options *options, facet_context 
     facet_problem *problem = NULL;
     struct hdg_mismatch mismatch;
     int64_t unknowns[2];
+    char note[RUN_NOTE_BYTES];
     TRY(case_read(options->arguments[0], options->n_settings, options->settings, &file));
     TRY(run_mesh(file, context, 0, &mesh));
     TRY(run_problem(file, context, mesh, &problem));
@@ -194,7 +195,7 @@ static facet_status check_case(const struct app_options *options, facet_context 
     else
         text_printf(out, "%s on the trace, %s in the cells\n", report_count(unknowns[0]).text,
                     report_count(unknowns[1]).text);
-    report_hidden(file, out);
+    if (run_hidden_note(file, note)) text_printf(out, "note      %s\n", note);
     report_mismatch(&mismatch, out);
 done:
     facet_problem_destroy(&problem);

@@ -270,8 +270,8 @@ FACET_API facet_status facet_problem_set_robin(facet_problem *problem, const cha
                                                const char *g);
 
 /* Elasticity. The material of the cells of a group (NULL: all that no other group names). which: "mu,lambda"
- * or "E,nu"; texts: the two. mu > 0 and -2/3 mu < lambda <= 1e6 mu; or E > 0 and -1 < nu < 0.5, nu so far from
- * 0.5 that lambda <= 1e6 mu. Every cell needs a material. */
+ * or "E,nu"; texts: the two. mu > 0 and -2/3 mu < lambda <= 1e6 mu; or E > 0 and -1 < nu < 0.5, nu so far
+ * from 0.5 that lambda <= 1e6 mu. Every cell needs a material. */
 FACET_API facet_status facet_problem_set_material(facet_problem *problem, const char *group,
                                                   const char *which, const char *const texts[2]);
 /* Two values a point. */

@@ -115,6 +115,9 @@ output: {file: a.vtu}
         self.assertTrue(notes[0].startswith("operator mapped: tensor needs"), notes)
         for key in ("title", "parameters", "overrides", "files"):
             self.assertNotIn(key, self.solve(quads))
+        hidden = EXACT + "parameters: {t: 2}\n"
+        self.assertEqual(self.solve(hidden)["notes"], ["t in expressions is the parameter of the case, not the time"])
+        self.assertIn("note      t in expressions", self.run_program("check", self.write(hidden)).stdout)
         self.run_program("converge", self.write(case), "--json", "rows.json", "--refine", "0:1")
         for row in json.loads(self.read("rows.json"))["rows"]:
             self.assertEqual(row["parameters"], {"a": 2, "b": 0.5})

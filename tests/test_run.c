@@ -142,7 +142,8 @@ static void test_failures(void **state) {
               &file);
     assert_int_equal(facet_context_create(NULL, &context), FACET_OK);
     assert_int_equal(run_solve(file, context, NULL, &run), FACET_ERROR_INPUT);
-    assert_non_null(strstr(base_message(), "case.yaml:5:10: conductivity: there is no group of cells 'steel'"));
+    assert_non_null(
+        strstr(base_message(), "case.yaml:5:10: conductivity: there is no group of cells 'steel'"));
     assert_non_null(strstr(base_message(), "case.yaml:7:5: value 'l'"));
     assert_true(!run.has_report && !run.has_errors && run.n_values == 0);
     run_destroy(&run);

@@ -524,24 +524,25 @@ const char *run_mismatch_note(const struct hdg_mismatch *mismatch, char text[RUN
 }
 
 const char *run_hidden_note(const struct case_file *file, char text[RUN_NOTE_BYTES]) {
-    static const char *const built_in[] = {"t", "nx", "ny", "nz"};
-    int length = 0;
+    static const char *const names[] = {"t", "nx", "ny", "nz"};
+    char hidden[32] = "";
+    int used = 0;
     for (int i = 0; i < file->n_parameters; i++)
         for (int k = 0; k < 4; k++)
-            if (strcmp(file->parameters[i].name, built_in[k]) == 0)
-                length += snprintf(text + length, RUN_NOTE_BYTES - (size_t)length, "%s%s",
-                                   length > 0 ? ", " : "the case's own parameter stands for ", built_in[k]);
-    if (length == 0) return NULL;
-    snprintf(text + length, RUN_NOTE_BYTES - (size_t)length, ", not the time or the outward normal");
+            if (strcmp(file->parameters[i].name, names[k]) == 0)
+                used += snprintf(hidden + used, sizeof hidden - (size_t)used, "%s%s", used > 0 ? ", " : "",
+                                 names[k]);
+    if (used == 0) return NULL;
+    snprintf(text, RUN_NOTE_BYTES, "%s in expressions is the parameter of the case, not %s", hidden,
+             strcmp(hidden, "t") == 0 ? "the time" : "a component of the normal or the time");
     return text;
 }
 
 const char *run_note(const struct run *run, enum run_note which, char text[RUN_NOTE_BYTES]) {
-    const char *why = run->solver == NULL          ? ""
-                      : which == RUN_NOTE_OPERATOR ? run->solver->why_mapped
-                                                   : run->solver->why_pmg;
     if (which == RUN_NOTE_MISMATCH) return run_mismatch_note(&run->mismatch, text);
     if (which == RUN_NOTE_HIDDEN) return run_hidden_note(run->file, text);
+    if (run->solver == NULL) return NULL;
+    const char *why = which == RUN_NOTE_OPERATOR ? run->solver->why_mapped : run->solver->why_pmg;
     if (why[0] == '\0') return NULL;
     snprintf(text, RUN_NOTE_BYTES, "%s%s",
              which == RUN_NOTE_OPERATOR ? "operator mapped: tensor needs "

@@ -85,7 +85,7 @@ enum run_note {
     RUN_NOTE_OPERATOR, /* why the tensor operators do not apply */
     RUN_NOTE_PMG,      /* why there is no geometric multigrid */
     RUN_NOTE_MISMATCH, /* boundary data contradict the exact solution */
-    RUN_NOTE_HIDDEN,   /* a parameter of the case has the name of the time or of the normal */
+    RUN_NOTE_HIDDEN,   /* parameters have the names of the time or of the normal */
     RUN_N_NOTES
 };
 #define RUN_NOTE_BYTES 512

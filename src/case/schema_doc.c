@@ -114,11 +114,9 @@ static const char rules[] =
 
 static const char expressions[] =
     "An expression is a formula in the coordinates `x`, `y` (and `z`), the names under `parameters`, the\n"
-    "constants `pi` and `e`, and in data of boundary conditions the outward normal `nx`, `ny` (and `nz`). "
-    "`t` is\n"
-    "the time, for programs that set it; in a case it is 0. A parameter of one of these names hides it, and "
-    "a\n"
-    "note says so. Derivatives, where the program needs them, are exact.\n";
+    "time `t` (0 in a case), and the constants `pi` and `e`; data of boundary conditions also know the\n"
+    "outward normal `nx`, `ny` (and `nz`). A parameter called `t` or `nx` hides these. Derivatives, where\n"
+    "the program needs them, are exact.\n";
 
 static const char *const syntax[][2] = {
     {"arithmetic", "`+ - * / ^`, parentheses; `-2^2` is -4 and `2^3^2` is 2^9"},

@@ -122,14 +122,15 @@ static facet_status unknown_name(const struct parser *p, const struct token *nam
     if (nearest)
         return base_fail(FACET_ERROR_INPUT, "column %d: unknown %s '%.*s'; did you mean '%.40s'?",
                          name->column, what, QUOTED(name), nearest);
-    static const char names[] = "known are x, y, z, pi, e, t, on boundaries nx, ny, nz, and the parameters";
     char known[256] = "";
     int least, most, used = 0;
     for (int i = 0; call && expr_function(i, &least, &most) != NULL; i++)
         used += snprintf(known + used, sizeof known - (size_t)used, "%s%s", i > 0 ? ", " : "",
                          expr_function(i, &least, &most));
-    return base_fail(FACET_ERROR_INPUT, "column %d: unknown %s '%.*s'; %s%s", name->column, what,
-                     QUOTED(name), call ? "functions are " : names, known);
+    return base_fail(
+        FACET_ERROR_INPUT, "column %d: unknown %s '%.*s'; %s%s", name->column, what, QUOTED(name),
+        call ? "functions are " : "known are x, y, z, pi, e, t, on boundaries nx, ny, nz, and the parameters",
+        known);
 }
 
 static facet_status parse_call(struct parser *p, const struct token *name, int *node) {

@@ -96,7 +96,8 @@ static facet_status face_difference(struct local *l, int32_t face, const struct 
     wanted.g = wanted.t = NULL;
     *difference = *scale = 0.0;
     hdg_face_geometry(&h->space, l->block, l->cell, local, table, &l->face_geometry, l->x, l->normal);
-    if (given->kind == HDG_ROBIN) TRY(field_eval(given->a, n, h->data.mesh->dim, l->x, l->values));
+    if (given->kind == HDG_ROBIN)
+        TRY(field_eval_on(given->a, n, h->data.mesh->dim, l->x, h->data.mesh->dim, l->normal, l->values));
     for (int q = 0; q < n && given->kind == HDG_ROBIN; q++) a = fmax(a, l->values[q]);
     TRY(local_condition_values(l, &wanted, n, l->x, l->normal, l->values));
     memcpy(exact, l->values, (size_t)size * sizeof *exact);
