@@ -89,8 +89,6 @@ void report_header(const struct run *run, struct text *out);
 void report_results(const struct run *run, struct text *out);
 /* A note when boundary data contradict the exact solution. */
 void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out);
-/* A parameter hides t or the normal. */
-void report_hidden(const struct case_file *file, struct text *out);
 /* "12.3 MB", "1.2 ms", "12 345": for people. */
 struct report_word {
     char text[48];

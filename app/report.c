@@ -197,16 +197,10 @@ void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out) {
     text_printf(out, "note      %.*s:\n          %s\n", (int)(rest - note), note, rest + 2);
 }
 
-void report_hidden(const struct case_file *file, struct text *out) {
-    char note[RUN_NOTE_BYTES];
-    if (run_hidden_note(file, note)) text_printf(out, "note      %s\n", note);
-}
-
 void report_results(const struct run *run, struct text *out) {
     put_solver(&run->report, out);
     put_levels(run, out);
     if (run->report.converged) {
-        report_hidden(run->file, out);
         report_mismatch(&run->mismatch, out);
         if (run->report.conservation >= 0.0)
             text_printf(out, "balance   %.1e: largest imbalance of a cell, relative to the largest %s\n",
