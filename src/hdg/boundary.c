@@ -130,8 +130,8 @@ facet_status local_clear_boundary(struct hdg *h) {
     if (h->eliminated == NULL) TRY(ALLOC(h->eliminated, h->trace.n_all));
     if (h->boundary == NULL) TRY(ALLOC(h->boundary, h->trace.n_free));
     if (h->lift == NULL) TRY(CALLOC(h->lift, h->trace.n_free));
-    memset(h->eliminated, 0, (size_t)h->trace.n_all * sizeof *h->eliminated);
-    memset(h->boundary, 0, (size_t)h->trace.n_free * sizeof *h->boundary);
+    for (int64_t i = 0; i < h->trace.n_all; i++) h->eliminated[i] = 0.0;
+    for (int64_t i = 0; i < h->trace.n_free; i++) h->boundary[i] = 0.0;
 done:
     return status;
 }
