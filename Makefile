@@ -46,7 +46,7 @@ install: build
 	@cmake --install build --prefix $(PREFIX)
 
 format:
-	@tools/install-packages.sh lint
+	@tools/install-packages.sh build
 	@clang-format -i $(SOURCES)
 
 lint:

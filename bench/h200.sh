@@ -57,7 +57,7 @@ sanitize() { # NAME OPTIONS...: one solve of the small case under both tools
 
 : > "$work/failed"
 if [ "${CHECKS-yes}" ]; then
-    for test in test_device test_gpu test_patch_kernels test_box_points; do
+    for test in test_device test_gpu test_patch_kernels test_box_points test_threads; do
         if path=$(program $test); then check "parity-$test" $test "$path"; else echo "$test: not in $build"; fi
     done
     if [ -x "$sanitizer" ]; then

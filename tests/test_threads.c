@@ -43,7 +43,8 @@ static const struct job jobs[] = {
     {3, "hex", 4, 0, 0, "1", {.discretization = "continuous"}, 3},
     {2, "quad", 8, 0, 0, "1", {.discretization = "continuous", .precision = "mixed"}, 4},
 };
-#define N_JOBS ((int)(sizeof jobs / sizeof jobs[0]))
+#define N_JOBS    ((int)(sizeof jobs / sizeof jobs[0]))
+#define FIRST_BOX 6
 
 /* A solution: the numbers at the points, and how many iterations they took. */
 struct result {
@@ -134,7 +135,7 @@ static facet_context *one_threaded(const char *device) {
 enum sharing { NOTHING, MESH, PROBLEM }; /* those of a mesh share a context too */
 
 struct caller {
-    int number, n_rounds;
+    int number, n_rounds, first; /* first: the job that it begins with */
     const char *device;
     facet_context *context; /* shared, or NULL: its own */
     facet_mesh *const *meshes;
@@ -154,9 +155,9 @@ static void *call(void *data) {
     facet_context *context = c->context != NULL ? c->context : own;
     pthread_barrier_wait(c->barrier);
     for (int round = 0; round < c->n_rounds; round++)
-        for (int i = 0; i < N_JOBS; i++) {
+        for (int i = 0; i < N_JOBS - c->first; i++) {
             /* in the first round all do the same at the same time, then each something else */
-            int k = (i + round * c->number * 3) % N_JOBS;
+            int k = c->first + (i + round * c->number * 3) % (N_JOBS - c->first);
             const struct result *e = &c->expected[k];
             struct result r;
             facet_status status = run(context, &jobs[k], c->meshes != NULL ? c->meshes[k] : NULL,
@@ -175,16 +176,16 @@ static void *call(void *data) {
     return NULL;
 }
 
-static void call_from_threads(const char *device, enum sharing sharing, int n_rounds) {
-    struct result expected[N_JOBS];
+static void call_from_threads(const char *device, int first, enum sharing sharing, int n_rounds) {
+    struct result expected[N_JOBS] = {{0}};
     struct caller callers[N_THREADS];
     facet_mesh *meshes[N_JOBS] = {NULL};
     facet_problem *problems[N_JOBS] = {NULL};
     pthread_barrier_t barrier;
     atomic_int wrong = 0;
     facet_context *context = one_threaded(device);
-    for (int i = 0; i < N_JOBS; i++) ok(run(context, &jobs[i], NULL, NULL, &expected[i]));
-    for (int i = 0; i < N_JOBS && sharing >= MESH; i++) {
+    for (int i = first; i < N_JOBS; i++) ok(run(context, &jobs[i], NULL, NULL, &expected[i]));
+    for (int i = first; i < N_JOBS && sharing >= MESH; i++) {
         ok(make_mesh(context, &jobs[i], &meshes[i]));
         if (sharing == PROBLEM) ok(make_problem(context, meshes[i], &jobs[i], &problems[i]));
     }
@@ -192,6 +193,7 @@ static void call_from_threads(const char *device, enum sharing sharing, int n_ro
     for (int t = 0; t < N_THREADS; t++) {
         callers[t] = (struct caller){.number = t,
                                      .n_rounds = n_rounds,
+                                     .first = first,
                                      .device = device,
                                      .context = sharing >= MESH ? context : NULL,
                                      .meshes = sharing >= MESH ? meshes : NULL,
@@ -214,23 +216,33 @@ static void call_from_threads(const char *device, enum sharing sharing, int n_ro
 
 static void callers_that_share_nothing(void **state) {
     (void)state;
-    call_from_threads("cpu", NOTHING, 2);
+    call_from_threads("cpu", 0, NOTHING, 2);
 }
 
 /* The lists of a box are made by whoever comes first. */
 static void callers_that_share_a_mesh(void **state) {
     (void)state;
-    call_from_threads("cpu", MESH, 1);
+    call_from_threads("cpu", 0, MESH, 1);
 }
 
 static void solvers_of_one_problem(void **state) {
     (void)state;
-    call_from_threads("cpu", PROBLEM, 2);
+    call_from_threads("cpu", 0, PROBLEM, 2);
 }
 
 static void callers_behind_the_wall(void **state) {
     (void)state;
-    call_from_threads("debug", PROBLEM, 1);
+    call_from_threads("debug", 0, PROBLEM, 1);
+}
+
+/* Where there is one: boxes, which it has. */
+static void callers_on_the_gpu(void **state) {
+    (void)state;
+    facet_context *context = NULL;
+    if (facet_context_create("cuda", &context) != FACET_OK) skip();
+    facet_context_destroy(&context);
+    call_from_threads("cuda", FIRST_BOX, NOTHING, 2);
+    call_from_threads("cuda", FIRST_BOX, PROBLEM, 2);
 }
 
 /* ------------------------------------------------------------------------------------------ interrupts */
@@ -287,11 +299,9 @@ static void each_context_is_interrupted_by_itself(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(callers_that_share_nothing),
-        cmocka_unit_test(callers_that_share_a_mesh),
-        cmocka_unit_test(solvers_of_one_problem),
-        cmocka_unit_test(callers_behind_the_wall),
-        cmocka_unit_test(each_context_is_interrupted_by_itself),
+        cmocka_unit_test(callers_that_share_nothing), cmocka_unit_test(callers_that_share_a_mesh),
+        cmocka_unit_test(solvers_of_one_problem),     cmocka_unit_test(callers_behind_the_wall),
+        cmocka_unit_test(callers_on_the_gpu),         cmocka_unit_test(each_context_is_interrupted_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,8 @@
 set -eu
 
 build="build-essential cmake pkg-config libopenblas-dev liblapacke-dev libsuitesparse-dev libyaml-dev zlib1g-dev
-libcmocka-dev python3 python3-numpy python3-vtk9 gmsh gnuplot-nox"
-lint="clang-format clang-tidy cppcheck libomp-dev"
+libcmocka-dev python3 python3-numpy python3-vtk9 gmsh gnuplot-nox clang-format"
+lint="clang-tidy cppcheck libomp-dev"
 static="gfortran"
 
 say() {

@@ -62,7 +62,8 @@ static void facet_rows_any(const struct facet_plan *plan, int64_t r, const doubl
         break;
     switch (m) {
         CASE(1)
-        CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) default
+        CASE(2)
+        CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) default
             : facet_rows_long(plan, r, x, y);
         break;
     }

@@ -1,9 +1,9 @@
 // Vertex patches on the GPU: one colour of the patches inside a uniform brick per launch.
 //
 // A block solves one patch (several where they are small) in shared memory, by the boundary form of
-// kernels/simd/brick_patch_real.h. A thread owns a line of M = 2k - 1 nodes, holds it in registers and multiplies
-// it by the even and odd blocks of the modes, which are arguments of the kernel: their entries come as
-// constant operands of the multiply-add, without a load.
+// kernels/simd/brick_patch_real.h. A thread owns a line of M = 2k - 1 nodes, holds it in registers and
+// multiplies it by the even and odd blocks of the modes, which are arguments of the kernel: their entries
+// come as constant operands of the multiply-add, without a load.
 #ifndef FACET_KERNELS_CUDA_PATCH_CUH
 #define FACET_KERNELS_CUDA_PATCH_CUH
 

@@ -12,7 +12,7 @@
 
 namespace {
 
-char description[256];
+char description[320];
 int n_multiprocessors;
 std::atomic<bool> started;
 // What no solver survives: an error that stays when it has been told.

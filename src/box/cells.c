@@ -196,7 +196,7 @@ facet_status box_integrate(const struct box_samples *s, const int kinds[3], cons
                            double **integrals) {
     facet_status status = FACET_OK;
     const double one = 1.0, end = side, *T[3] = {NULL}, *x[3] = {NULL};
-    int at[3], from[3], to[3], count = 1;
+    int at[3], from[3] = {1, 1, 1}, to[3] = {1, 1, 1}, count = 1;
     for (int t = 0; t < g->dim; t++) {
         T[t] = t == d ? &one : s->weighted + (int64_t)kinds[t] * s->n * s->n_points;
         x[t] = t == d ? &end : s->x;

@@ -20,7 +20,11 @@ struct device {
 };
 
 static const struct device devices[] = {
+#ifdef FACET_HAVE_SIMD
     {"cpu", kernels_simd, kernels_ref, HOST},
+#else
+    {"cpu", NULL, kernels_ref, HOST},
+#endif
     {"ref", kernels_ref, NULL, HOST},
     {"debug", NULL, kernels_ref, WALL},
 #ifdef FACET_HAVE_CUDA

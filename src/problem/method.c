@@ -58,8 +58,7 @@ static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insi
     int fits = factor_bytes <= available;
     int fast = cholesky_operations(s->cholesky) / FACTOR_SPEED <
                SOLVE_PRODUCTS * trace_operator_bytes(&s->A) / PRODUCT_SPEED;
-    if (fits &&
-        (insist || fast || csr->n <= SMALL_SYSTEM || !s->hdg->data.equation->by_faces)) {
+    if (fits && (insist || fast || csr->n <= SMALL_SYSTEM || !s->hdg->data.equation->by_faces)) {
         s->method = METHOD_DIRECT;
         s->preconditioner = PRECONDITIONER_NONE;
         *done = 1;
