@@ -654,7 +654,7 @@ class Others(Program):
             os.makedirs(self.path("empty"), exist_ok=True)
             self.write("", "case.md")
             self.assertIn(word, self.run_program("bench", "--plot", *arguments, status=2).stderr)
-        self.assertIn("gnuplot", self.run_program("bench", "--plot", "figures", status=3, env={"PATH": "/none"}).stderr)
+        self.assertIn("gnuplot", self.run_program("bench", "--plot", "figures", status=3, env={**os.environ, "PATH": "/none"}).stderr)
         self.assertIn("--plot", self.run_program("help", "bench").stdout)
         self.assertEqual(os.listdir(self.path("figures")), ["a.dat"])
         if not shutil.which("gnuplot"):

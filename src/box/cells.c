@@ -181,7 +181,7 @@ done:
 
 static int64_t room_for(int dim, int n, const int counts[3]) {
     int64_t room = 1;
-    for (int d = 0; d < dim; d++) room *= counts[d] > n ? counts[d] : n;
+    for (int d = 0; d < dim && d < 3; d++) room *= counts[d] > n ? counts[d] : n;
     return room + BOX_SLACK;
 }
 
