@@ -49,7 +49,7 @@
  *     thread factors a large matrix, BLAS has these threads for the whole process, so that last bits of calls
  *     beside it may differ; with one thread a call this does not happen.
  *
- * The life of a program (see examples/01_box.c to examples/04_pressure.c):
+ * The life of a program (see examples/01_box.c to examples/05_data.c):
  *
  *     facet_context *ctx;   facet_context_create("cpu", &ctx);
  *     facet_mesh *mesh;     facet_mesh_read(ctx, "part.msh", &mesh);
