@@ -56,17 +56,24 @@ static void facet_rows_long(const struct facet_plan *plan, int64_t r, const doub
 /* One short list of sizes for which the row block stays in registers. */
 static void facet_rows_any(const struct facet_plan *plan, int64_t r, const double *x, double *y) {
     int m = (int)(plan->first[r + 1] - plan->first[r]);
+    switch (m) {
 #define CASE(M)                                                                                              \
     case M:                                                                                                  \
         facet_rows(plan, M, r, x, y);                                                                        \
-        break;
-    switch (m) {
-        CASE(1)
-        CASE(2)
-        CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) default
-            : facet_rows_long(plan, r, x, y);
-        break;
+        return
+        CASE(1);
+        CASE(2);
+        CASE(3);
+        CASE(4);
+        CASE(5);
+        CASE(6);
+        CASE(7);
+        CASE(8);
+        CASE(9);
+        CASE(10);
+#undef CASE
     }
+    facet_rows_long(plan, r, x, y);
 }
 
 void facet_product(const struct facet_plan *plan, const double *x, double *y) {
