@@ -462,7 +462,7 @@ struct told {
     double factor;
     int wrong;
     const char *group;
-    int boundary;
+    int boundary, flat; /* flat: the same at all points */
 };
 
 static int give(void *user, const facet_points *points, double *values) {
@@ -472,17 +472,17 @@ static int give(void *user, const facet_points *points, double *values) {
                             : points->group == NULL || strcmp(points->group, told->group))
         told->wrong = 2;
     for (int i = 0; i < points->n; i++) {
-        values[i] = (told->factor + points->t) * (1.0 + points->x[i * points->dim]);
+        values[i] = (told->factor + points->t) * (told->flat ? 1.0 : 1.0 + points->x[i * points->dim]);
         for (int d = 0; told->boundary && d < points->dim; d++) /* on xmax */
             if (fabs(points->normals[i * points->dim + d] - (d == 0)) > 1e-14) told->wrong = 3;
     }
     return 0;
 }
 
-static void functions_on(const char *shape) {
+static void functions_on(const char *shape, const char *discretization, int flat) {
     const facet_box box = {.size = sizeof box, .dim = 2, .upper = {1, 1}, .cells = {4, 4}, .shape = shape};
-    struct told k = {1.0, 0, NULL, 0}, g = {1.0, 0, "xmax", 1}, f = {1.0, 0, NULL, 0};
-    struct subject plain = {.dim = 2, .method = "direct"};
+    struct told k = {1.0, 0, NULL, 0, flat}, g = {1.0, 0, "xmax", 1, 0}, f = {1.0, 0, NULL, 0, 0};
+    struct subject plain = {.dim = 2, .discretization = discretization, .method = "direct"};
     facet_mesh *mesh;
     facet_problem *p;
     int changed;
@@ -525,8 +525,10 @@ static void functions_on(const char *shape) {
 
 static void test_functions(void **state) {
     (void)state;
-    functions_on("triangle");
-    functions_on("quad");
+    functions_on("triangle", NULL, 0);
+    functions_on("quad", NULL, 0);
+    functions_on("quad", NULL, 1); /* a box of tensor operators */
+    functions_on("quad", "continuous", 1);
 }
 
 /* -------------------------------------------------------------------------------------- refusals */
