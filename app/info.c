@@ -25,20 +25,6 @@ static const char *build_type(void) {
 #endif
 }
 
-static const char *instructions(void) {
-#if defined(__AVX512F__)
-    return "AVX-512";
-#elif defined(__AVX2__)
-    return "AVX2";
-#elif defined(__AVX__)
-    return "AVX";
-#elif defined(__aarch64__)
-    return "NEON";
-#else
-    return "the baseline of the processor family";
-#endif
-}
-
 /* The support matrix: a line for every kernel. */
 static void put_kernels(struct text *out) {
     static const char *const names[] = {"cpu", "ref", "debug", "cuda"};
@@ -62,7 +48,7 @@ facet_status info_command(const struct app_options *options) {
     double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     TRY(app_context(options, &context));
     text_printf(&out, "facet      %s\n", facet_version());
-    text_printf(&out, "build      %s, %s, vector instructions: %s\n", COMPILER, build_type(), instructions());
+    text_printf(&out, "build      %s, %s, kernels for %s\n", COMPILER, build_type(), kernels_instructions(NULL));
     text_printf(&out, "devices    %s; in use: %s\n", device_list(), facet_context_device(context));
     text_printf(&out, "threads    %d of %ld processors\n", facet_context_threads(context),
                 sysconf(_SC_NPROCESSORS_ONLN));

@@ -150,4 +150,8 @@ struct kernels {
 const struct kernels *kernels_ref(void);  /* all of them */
 const struct kernels *kernels_simd(void); /* what OpenMP and vector instructions do better */
 
+/* Which ones: "x86-64-v3", or "native" in a library for one processor. Refused is what FACET_INSTRUCTIONS
+ * names in vain, or NULL. */
+const char *kernels_instructions(const char **refused);
+
 #endif

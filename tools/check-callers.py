@@ -97,6 +97,12 @@ def main():
     library = {}
     for top in ("src", "kernels"):
         library.update(objects_of(build, root, "facet_objects", top))
+    for place in sorted((build / "CMakeFiles").glob("facet_*.dir/kernels/simd")):  # once for each instruction set
+        target = place.parents[1].name[:-len(".dir")]
+        for source, (gives, takes) in objects_of(build, root, target, "kernels").items():
+            all_gives, all_takes = library.setdefault(source, (set(), set()))
+            all_gives.update(gives)
+            all_takes.update(takes)
     program = objects_of(build, root, "facet_program", "app")
     if not library or not program:
         sys.exit(f"check-callers: no objects of the library and the program under {build}: build first")

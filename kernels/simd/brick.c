@@ -40,9 +40,9 @@ static int64_t whole_lanes(int64_t n) {
 #define TEMPLATE "kernels/simd/brick_sweep_real.h"
 #include "kernels/twice.h"
 
-int64_t patch_scratch_simd(const struct brick_patches *p) {
-    const int64_t batches = base_threads() * batch_lanes_simd(largest(p), p->cells->element[0].k + 1) * L;
+int64_t OF(patch_scratch)(const struct brick_patches *p) {
+    const int64_t batches = base_threads() * OF(batch_lanes)(largest(p), p->cells->element[0].k + 1) * L;
     if (p->variant == PATCH_BOUNDARY || p->variant == PATCH_FUSED) return batches;
-    const int64_t apply = brick_scratch_simd(p->cells);
+    const int64_t apply = OF(brick_scratch)(p->cells);
     return whole_lanes(brick_n_nodes(p->cells)) + (batches > apply ? batches : apply);
 }

@@ -58,7 +58,7 @@ static int64_t point_numbers(const struct brick_view *v) {
     return 3 * whole_lanes(v->nodes[0]) + 2 * whole_lanes(v->cells[0]);
 }
 
-int64_t brick_scratch_simd(const struct brick_cells *c) {
+int64_t OF(brick_scratch)(const struct brick_cells *c) {
     const struct brick_view v = brick_view(c);
     const int64_t apply = thread_numbers(&v), point = point_numbers(&v);
     return base_threads() * (apply > point ? apply : point);

@@ -56,7 +56,7 @@ static int64_t transfer_numbers(const struct transfer_view *v) {
     return rows_numbers(v) + line_numbers(v) * v->axis[1].n_coarse;
 }
 
-int64_t transfer_scratch_simd(const struct brick_transfer *t) {
+int64_t OF(transfer_scratch)(const struct brick_transfer *t) {
     const struct transfer_view v = transfer_view(t);
     return base_threads() * transfer_numbers(&v);
 }

@@ -388,12 +388,12 @@ static int64_t scratch_lanes(const struct affine_tables *t) {
     return total * total + total + (t->n_turn > n ? t->n_turn : n);
 }
 
-int64_t condense_scratch_simd(const struct affine_tables *t) {
+int64_t OF(condense_scratch)(const struct affine_tables *t) {
     return scratch_lanes(t) * L * base_threads();
 }
 
-int64_t condense_affine_simd(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
-                             double *factor, double *U, double *K, double *scratch) {
+int64_t OF(condense_affine)(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
+                            double *factor, double *U, double *K, double *scratch) {
     struct affine_layout at = affine_layout(t->dim, t->n_faces);
     int N = t->N, n = t->n_faces * t->m, total = N + n, diagonal = t->n_groups == t->m;
     int64_t failed = INT64_MAX;
@@ -440,7 +440,7 @@ static int64_t sum_lanes(const struct sum_tables *t) {
     return total * total + t->N + 2 * t->n;
 }
 
-int64_t condense_sum_scratch_simd(const struct sum_tables *t) {
+int64_t OF(condense_sum_scratch)(const struct sum_tables *t) {
     return sum_lanes(t) * L * base_threads();
 }
 
@@ -456,8 +456,8 @@ static void store_sum(const struct sum_tables *t, const lane *c, const lane *C, 
         for (int j = 0; j <= i; j++) lane_stream(K++, C[(int64_t)(N + j) * ld + N + i] * (sign[i] * sign[j]));
 }
 
-int64_t condense_sum_simd(const struct sum_tables *t, int64_t n_batches, const double *coefficients,
-                          double *factor, double *U, double *K, double *scratch) {
+int64_t OF(condense_sum)(const struct sum_tables *t, int64_t n_batches, const double *coefficients,
+                         double *factor, double *U, double *K, double *scratch) {
     int N = t->N, n = t->n, total = N + n;
     int64_t failed = INT64_MAX;
 #pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 4) reduction(min : failed)
@@ -487,7 +487,7 @@ int64_t condense_sum_simd(const struct sum_tables *t, int64_t n_batches, const d
 
 /* ------------------------------------------------------------------------------- back substitution */
 
-void batch_load_simd(int64_t n_batches, int N, int n, const double *U, const double *f, double *out) {
+void OF(batch_load)(int64_t n_batches, int N, int n, const double *U, const double *f, double *out) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         const lane *from = (const lane *)U + batch * N * n, *right = (const lane *)f + batch * N;
@@ -498,8 +498,8 @@ void batch_load_simd(int64_t n_batches, int N, int n, const double *U, const dou
     }
 }
 
-void batch_recover_simd(int64_t n_batches, int N, int n, const double *factor, const double *U,
-                        const double *uhat, double *f) {
+void OF(batch_recover)(int64_t n_batches, int N, int n, const double *factor, const double *U,
+                       const double *uhat, double *f) {
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         const lane *R = (const lane *)factor + batch * (N * (N + 1) / 2);
@@ -580,8 +580,8 @@ static void add_product(int dim, int N, int n, const double *A, const lane *x, c
     }
 }
 
-void affine_flux_simd(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
-                      const double *u, const double *uhat, double *q) {
+void OF(affine_flux)(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
+                     const double *u, const double *uhat, double *q) {
     struct affine_layout at = affine_layout(t->dim, t->n_faces);
     int N = t->N, m = t->m, n = t->n_faces * m, dim = t->dim;
 #pragma omp parallel for num_threads(base_threads()) schedule(static)

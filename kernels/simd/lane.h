@@ -105,8 +105,14 @@ INLINE void lane_store_single(int n, float *to, lane_single value) {
 LANE_TRANSPOSE(lane_transpose, lane)
 LANE_TRANSPOSE(lane_transpose_single, lane_single)
 
-/* name_simd and name_single_simd for the kernels of kernels.def that simd.c lists. */
-#define OF(name) name##_simd
+/* The kernels of kernels.def that simd.c lists, name_ISA and name_single_ISA. All that these files export
+ * bears the name of the instruction set they are compiled for, so that several can stand in one library. */
+#ifndef FACET_ISA
+#    define FACET_ISA simd
+#endif
+#define LANE_JOIN_TWO(name, isa) name##_##isa
+#define LANE_JOIN(name, isa)     LANE_JOIN_TWO(name, isa)
+#define OF(name)                 LANE_JOIN(name, FACET_ISA)
 #include "kernels/declare.h"
 
 #endif

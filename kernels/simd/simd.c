@@ -1,4 +1,4 @@
-/* The table of the kernels that have code of their own here. */
+/* The table of the kernels that have code of their own here, for one instruction set. */
 #include "kernels/simd/lane.h"
 
 #include "kernels/table.h"
@@ -6,7 +6,8 @@
 #define ONE(name)  .name = ENTRY_ONE(name)
 #define BOTH(name) .name = ENTRY_BOTH(name)
 
-const struct kernels *kernels_simd(void) {
+const struct kernels *OF(kernels)(void);
+const struct kernels *OF(kernels)(void) {
     static const struct kernels table = {
         /* clang-format off */
         BOTH(fill), BOTH(axpby), BOTH(multiply), BOTH(dot), BOTH(narrow), BOTH(widen), BOTH(add),

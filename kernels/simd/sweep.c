@@ -12,6 +12,6 @@
 #define TEMPLATE "kernels/simd/sweep_real.h"
 #include "kernels/twice.h"
 
-int64_t facet_sweep_scratch_simd(const struct facet_patches *p) {
+int64_t OF(facet_sweep_scratch)(const struct facet_patches *p) {
     return 2 * (p->largest + GAP) * base_threads();
 }

@@ -7,6 +7,6 @@
 #define TEMPLATE "kernels/simd/cell_real.h"
 #include "kernels/twice.h"
 
-int64_t cell_run_simd(int64_t batch_bytes) {
+int64_t OF(cell_run)(int64_t batch_bytes) {
     return batch_bytes < TUNE_RUN_BYTES ? TUNE_RUN_BYTES / batch_bytes : 1;
 }

@@ -9,8 +9,8 @@
 #define TEMPLATE "kernels/simd/vector_real.h"
 #include "kernels/twice.h"
 
-void put_entries_simd(int64_t n, const int64_t *restrict places, const double *restrict values,
-                      double *restrict x) {
+void OF(put_entries)(int64_t n, const int64_t *restrict places, const double *restrict values,
+                     double *restrict x) {
 #pragma omp parallel for num_threads(base_threads()) if (n > SMALL)
     for (int64_t i = 0; i < n; i++) x[places[i]] = values != NULL ? values[i] : 0.0;
 }

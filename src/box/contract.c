@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/widest.h"
 #include "box/vec.h"
 
 #define B 4 /* rows at once */
@@ -78,8 +79,8 @@ static void contract_rows(int64_t outer, int n_out, int n_in, const double *T, c
     }
 }
 
-void box_contract(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *in,
-                  int64_t in_step, double *out, int64_t out_step) {
+WIDEST void box_contract(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *in,
+                         int64_t in_step, double *out, int64_t out_step) {
     if (inner == 1)
         contract_rows(outer, n_out, n_in, T, in, in_step, out, out_step);
     else
@@ -102,7 +103,7 @@ double *box_contract_all(int dim, const int n_out[3], const int n_in[3], const d
     return in;
 }
 
-double box_weigh(const int extent[3], const double *const weights[3], const double *u) {
+WIDEST double box_weigh(const int extent[3], const double *const weights[3], const double *u) {
     double sum = 0.0;
     for (int k = 0; k < extent[2]; k++)
         for (int j = 0; j < extent[1]; j++, u += extent[0]) {
@@ -113,7 +114,7 @@ double box_weigh(const int extent[3], const double *const weights[3], const doub
     return sum;
 }
 
-void box_add_products(const int extent[3], const double *const weights[3], double by, double *u) {
+WIDEST void box_add_products(const int extent[3], const double *const weights[3], double by, double *u) {
     for (int k = 0; k < extent[2]; k++)
         for (int j = 0; j < extent[1]; j++, u += extent[0])
             for (int i = 0; i < extent[0]; i++) u[i] += by * weights[0][i] * weights[1][j] * weights[2][k];
@@ -154,7 +155,7 @@ static void halves(int64_t outer, int n, int64_t inner, double *const T[2], cons
     box_contract(outer, n_odd, n_odd, inner, T[1], in + n_even * inner, step, out + n_even * inner, step);
 }
 
-double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work) {
+WIDEST double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work) {
     if (dim == 0) return in;
     int n = tables[0]->n;
     int64_t inner = n, outer = dim == 1 ? 1 : dim == 2 ? n : (int64_t)n * n;
@@ -167,7 +168,7 @@ double *box_forward(int dim, const struct box_table *const tables[3], double *in
     return work;
 }
 
-double *box_backward(int dim, const struct box_table *const tables[3], double *in, double *work) {
+WIDEST double *box_backward(int dim, const struct box_table *const tables[3], double *in, double *work) {
     if (dim == 0) return in;
     int n = tables[0]->n;
     int64_t inner = n, outer = dim == 1 ? 1 : dim == 2 ? n : (int64_t)n * n;

@@ -94,6 +94,12 @@ facet_status device_find(const char *name, const struct device **device) {
     for (int i = 0; i < N_DEVICES; i++) {
         if (strcmp(name, devices[i].name) != 0) continue;
         *device = &devices[i];
+        const char *wanted = NULL, *chosen = kernels_instructions(&wanted);
+        if (wanted != NULL)
+            return base_fail(FACET_ERROR_INPUT,
+                             "FACET_INSTRUCTIONS=%s: this library on this processor has no such kernels; "
+                             "its best are %s",
+                             wanted, chosen);
 #ifdef FACET_HAVE_CUDA
         const char *reason = devices[i].place == GPU ? cuda_start() : NULL;
         if (reason != NULL)

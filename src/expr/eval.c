@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/widest.h"
 
 #define N_PARTIALS 5
 
@@ -202,7 +203,7 @@ static void coordinate_node(const struct run *run, int n, int number, const doub
     for (int i = 0; i < n; i++) out[i] = 1;
 }
 
-void run_block(struct run *run, int n, const double *x, const double *normals) {
+WIDEST void run_block(struct run *run, int n, const double *x, const double *normals) {
     for (int i = 0; i < run->program->n_nodes; i++) {
         const struct node *node = &run->program->nodes[i];
         if (node->op == OP_NUMBER) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/widest.h"
 #include "expr/lex.h"
 #include "expr/program.h"
 
@@ -107,8 +108,8 @@ static int point_is_finite(int dim, const double *value, const double *gradient,
     return 1;
 }
 
-facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, const double *normals,
-                       double *values, double *gradients, double *hessians) {
+WIDEST facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x,
+                              const double *normals, double *values, double *gradients, double *hessians) {
     static const int blocks[3] = {EXPR_BLOCK, EXPR_BLOCK / 2, EXPR_BLOCK / 4};
     facet_status status = FACET_OK;
     struct run run = {0};

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "base/widest.h"
 #include "mesh/internal.h"
 #include "poly/basis.h"
 
@@ -31,8 +32,9 @@ void mesh_interpolate(int n, int dim, const double *weights, const double *nodes
     }
 }
 
-void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
-                   const double *lagrange, const double *lagrange_gradients, double *x, double *jacobians) {
+WIDEST void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
+                          const double *lagrange, const double *lagrange_gradients, double *x,
+                          double *jacobians) {
     int n_nodes = block->n_nodes;
     const double *nodes = block->nodes + (int64_t)cell_in_block * n_nodes * dim;
     for (int p = 0; x && p < n; p++)

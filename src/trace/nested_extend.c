@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/widest.h"
 #include "trace/nested.h"
 #include "trace/sides.h"
 #include "trace/slots.h"
@@ -291,8 +292,8 @@ static void write_rows(const struct extension *e, int32_t cell, const struct wor
 }
 
 /* S: the batch's coarse matrices, or NULL. */
-static facet_status extend_batch(const struct extension *e, int64_t batch, struct work *w, lane *column,
-                                 lane *S) {
+static WIDEST facet_status extend_batch(const struct extension *e, int64_t batch, struct work *w,
+                                        lane *column, lane *S) {
     const struct mesh_block *b = &e->coarse->mesh->blocks[e->block];
     int width = e->n_around, n = 0, lanes = b->count - batch * L < L ? (int)(b->count - batch * L) : L;
     memset(w->A, 0, (size_t)row_start(e->n_inside) * sizeof *w->A);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/widest.h"
 #include "trace/sides.h"
 
 #define L TRACE_LANES
@@ -40,7 +41,7 @@ static inline void solve_group(const struct rows *r, int64_t first, int64_t end)
         r->z[p] = r->z[p] * r->inverse[p] - r->below[p + L] * r->z[p + L];
 }
 
-static void rows_apply(const struct operator* M, const struct vector *x, struct vector *y) {
+static WIDEST void rows_apply(const struct operator* M, const struct vector *x, struct vector *y) {
     const struct rows *r = M->data;
     operator_apply(&r->D, x, y);
 #pragma omp parallel for num_threads(base_threads_for(r->starts[r->n_groups] * L)) schedule(static)
