@@ -140,6 +140,11 @@ struct sum_tables {
     const int32_t *signs;  /* n: the number of the sign, -1: none */
 };
 
+/* Of the kernels inside one cell of a box. */
+#define KERNEL_SLACK 8
+#define KERNEL_LINE  64
+#define KERNEL_MODES 33
+
 /* Precision is an index: of the entries of a kernel, of a vector, of an operator. */
 enum precision { F64, F32, N_PRECISIONS };
 static inline size_t precision_size(enum precision precision) {

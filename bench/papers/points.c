@@ -2,7 +2,7 @@
 #include "bench/papers/points.h"
 
 #include "base/memory.h"
-#include "box/vec.h"
+#include "bench/papers/vec.h"
 
 static facet_status give(struct boxhdg_lanes_points *p, const void *host, int64_t n, size_t size,
                          const void **array) {

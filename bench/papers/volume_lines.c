@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "bench/papers/volume.h"
-#include "box/vec.h"
+#include "bench/papers/vec.h"
 #include "poly/rule.h"
 
 void box_volume_axis_destroy(struct box_volume_axis *axis) {

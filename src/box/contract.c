@@ -1,91 +1,21 @@
-/* Tensor contractions by blocks of registers: eight numbers that lie together times four rows. */
+/* The tables of lines, and contractions by them: the loops are kernels. */
 #include "box/contract.h"
 
-#include <string.h>
-
 #include "base/memory.h"
-#include "base/widest.h"
-#include "box/vec.h"
+#include "box/box.h"
+#include "device/device.h"
 
-#define B 4 /* rows at once */
+_Static_assert(BOX_SLACK >= KERNEL_SLACK && BOX_MAX_LINE <= KERNEL_LINE && BOX_MAX_DEGREE < KERNEL_MODES,
+               "what the kernels read and hold");
 
-/* `rows` (at most B) outputs of VEC neighbouring columns, r_left of which are wanted. */
-static inline void block(int rows, int n_in, int64_t inner, const double *T, const double *in, double *out,
-                         int r_left) {
-    vec sums[B] = {{0}};
-    for (int q = 0; q < n_in; q++) {
-        vec x = vec_load(in + q * inner);
-        for (int i = 0; i < rows; i++) sums[i] += T[i * n_in + q] * x;
-    }
-    for (int i = 0; i < rows; i++) vec_store(r_left, out + i * inner, sums[i]);
+/* n, rounded up to what the kernel of rows takes at once. */
+static int padded(int n) {
+    return (n + KERNEL_SLACK - 1) / KERNEL_SLACK * KERNEL_SLACK;
 }
 
-/* One o of box_contract, inner > 1. A last block that is not full begins earlier where it can. */
-static void contract_columns(int n_out, int n_in, int64_t inner, const double *T, const double *in,
-                             double *out) {
-    for (int i = 0; i < n_out; i += B) {
-        const double *rows = T + i * n_in;
-        for (int64_t from = 0; from < inner; from += VEC) {
-            int64_t r = from + VEC > inner && inner >= VEC ? inner - VEC : from;
-            int left = inner - r < VEC ? (int)(inner - r) : VEC;
-            double *to = out + i * inner + r;
-            switch (n_out - i) {
-            case 1:
-                block(1, n_in, inner, rows, in + r, to, left);
-                break;
-            case 2:
-                block(2, n_in, inner, rows, in + r, to, left);
-                break;
-            case 3:
-                block(3, n_in, inner, rows, in + r, to, left);
-                break;
-            default:
-                block(4, n_in, inner, rows, in + r, to, left);
-            }
-        }
-    }
-}
-
-/* `left` outputs (at most VEC) of every row of inputs, by the columns of a matrix, so many numbers from one
- * to the next. */
-static inline void multiply_rows(int64_t rows, int left, int n_in, const double *columns, int step,
-                                 const double *in, int64_t in_step, double *out, int64_t out_step) {
-    int64_t o = 0;
-    for (; o + B <= rows; o += B) {
-        const double *x = in + o * in_step;
-        vec sums[B] = {{0}};
-        for (int q = 0; q < n_in; q++) {
-            vec column = vec_load(columns + q * step);
-            for (int i = 0; i < B; i++) sums[i] += x[i * in_step + q] * column;
-        }
-        for (int i = 0; i < B; i++) vec_store(left, out + (o + i) * out_step, sums[i]);
-    }
-    for (; o < rows; o++) {
-        vec sum = {0};
-        for (int q = 0; q < n_in; q++) sum += in[o * in_step + q] * vec_load(columns + q * step);
-        vec_store(left, out + o * out_step, sum);
-    }
-}
-
-/* inner = 1: vectors run over the outputs, with the columns of T at hand. */
-static void contract_rows(int64_t outer, int n_out, int n_in, const double *T, const double *in,
-                          int64_t in_step, double *out, int64_t out_step) {
-    double columns[BOX_MAX_LINE * VEC];
-    for (int from = 0; from < n_out; from += VEC) {
-        int left = n_out - from < VEC ? n_out - from : VEC;
-        for (int q = 0; q < n_in; q++)
-            for (int i = 0; i < VEC; i++) columns[q * VEC + i] = i < left ? T[(from + i) * n_in + q] : 0.0;
-        multiply_rows(outer, left, n_in, columns, VEC, in, in_step, out + from, out_step);
-    }
-}
-
-WIDEST void box_contract(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *in,
-                         int64_t in_step, double *out, int64_t out_step) {
-    if (inner == 1)
-        contract_rows(outer, n_out, n_in, T, in, in_step, out, out_step);
-    else
-        for (int64_t o = 0; o < outer; o++)
-            contract_columns(n_out, n_in, inner, T, in + o * in_step, out + o * out_step);
+void box_contract(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *in,
+                  int64_t in_step, double *out, int64_t out_step) {
+    device_tensor_contract(device_host(), outer, n_out, n_in, inner, T, in, in_step, out, out_step);
 }
 
 double *box_contract_all(int dim, const int n_out[3], const int n_in[3], const double *const T[3], double *in,
@@ -103,49 +33,15 @@ double *box_contract_all(int dim, const int n_out[3], const int n_in[3], const d
     return in;
 }
 
-WIDEST double box_weigh(const int extent[3], const double *const weights[3], const double *u) {
-    double sum = 0.0;
-    for (int k = 0; k < extent[2]; k++)
-        for (int j = 0; j < extent[1]; j++, u += extent[0]) {
-            double row = 0.0;
-            for (int i = 0; i < extent[0]; i++) row += weights[0][i] * u[i];
-            sum += weights[2][k] * weights[1][j] * row;
-        }
-    return sum;
+double box_weigh(const int extent[3], const double *const weights[3], const double *u) {
+    return device_tensor_weigh(device_host(), extent, weights, u);
 }
 
-WIDEST void box_add_products(const int extent[3], const double *const weights[3], double by, double *u) {
-    for (int k = 0; k < extent[2]; k++)
-        for (int j = 0; j < extent[1]; j++, u += extent[0])
-            for (int i = 0; i < extent[0]; i++) u[i] += by * weights[0][i] * weights[1][j] * weights[2][k];
+void box_add_products(const int extent[3], const double *const weights[3], double by, double *u) {
+    device_tensor_add(device_host(), extent, weights, by, u);
 }
 
 /* ------------------------------------------------------------------------------------- even and odd */
-
-/* Sums of opposite points, then differences (upper less lower), n_even and n - n_even of them; back: the
- * points from these. */
-static void fold(int64_t outer, int n, int64_t inner, int back, const double *in, double *out) {
-    int pairs = n / 2, n_even = n - pairs;
-    for (int64_t o = 0; o < outer; o++, in += n * inner, out += n * inner) {
-        for (int q = 0; q < pairs; q++) {
-            int high = n - 1 - q, odd = n_even + q;
-            const double *one = in + (back ? q : high) * inner, *two = in + (back ? odd : q) * inner;
-            double *sum = out + (back ? high : q) * inner, *difference = out + (back ? q : odd) * inner;
-            for (int64_t r = 0; r < inner; r++) {
-                sum[r] = one[r] + two[r];
-                difference[r] = one[r] - two[r];
-            }
-        }
-        if (pairs < n_even) memcpy(out + pairs * inner, in + pairs * inner, (size_t)inner * sizeof *out);
-    }
-}
-
-/* Direction 0 in one go, by a full matrix of padded columns (n x vec_padded(n)): sums and differences inside
- * a row would cost more than the half of the products that they save. */
-static void full_rows(int64_t rows, int n, const double *columns, const double *in, double *out) {
-    for (int from = 0; from < n; from += VEC)
-        multiply_rows(rows, n - from, n, columns + from, vec_padded(n), in, n, out + from, n);
-}
 
 /* Both parities of one direction. */
 static void halves(int64_t outer, int n, int64_t inner, double *const T[2], const double *in, double *out) {
@@ -155,28 +51,28 @@ static void halves(int64_t outer, int n, int64_t inner, double *const T[2], cons
     box_contract(outer, n_odd, n_odd, inner, T[1], in + n_even * inner, step, out + n_even * inner, step);
 }
 
-WIDEST double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work) {
+double *box_forward(int dim, const struct box_table *const tables[3], double *in, double *work) {
     if (dim == 0) return in;
     int n = tables[0]->n;
     int64_t inner = n, outer = dim == 1 ? 1 : dim == 2 ? n : (int64_t)n * n;
-    full_rows(outer, n, tables[0]->full[0], in, work);
+    device_tensor_rows(device_host(), outer, n, padded(n), tables[0]->full[0], in, work);
     for (int d = 1; d < dim; d++, inner *= n) {
         outer /= n;
-        fold(outer, n, inner, 0, work, in);
+        device_tensor_fold(device_host(), outer, n, inner, 0, work, in);
         halves(outer, n, inner, tables[d]->forward, in, work);
     }
     return work;
 }
 
-WIDEST double *box_backward(int dim, const struct box_table *const tables[3], double *in, double *work) {
+double *box_backward(int dim, const struct box_table *const tables[3], double *in, double *work) {
     if (dim == 0) return in;
     int n = tables[0]->n;
     int64_t inner = n, outer = dim == 1 ? 1 : dim == 2 ? n : (int64_t)n * n;
-    full_rows(outer, n, tables[0]->full[1], in, work);
+    device_tensor_rows(device_host(), outer, n, padded(n), tables[0]->full[1], in, work);
     for (int d = 1; d < dim; d++, inner *= n) {
         outer /= n;
         halves(outer, n, inner, tables[d]->backward, work, in);
-        fold(outer, n, inner, 1, in, work);
+        device_tensor_fold(device_host(), outer, n, inner, 1, in, work);
     }
     return work;
 }
@@ -198,7 +94,7 @@ static void place(struct box_table *t) {
         t->flux[parity] = at;
         at += even * odd;
     }
-    for (int i = 0; i < 2; i++, at += n * vec_padded(n)) t->full[i] = at;
+    for (int i = 0; i < 2; i++, at += n * padded(n)) t->full[i] = at;
     t->ends = at;
     t->slopes = at + n;
     t->moments = at + 2 * n;
@@ -223,8 +119,8 @@ static void fill(struct box_table *t, const double *weights, const double *value
             t->flux[parity][(m - first) * others + j] = sum;
         }
         for (int q = 0; q < n; q++) {
-            t->full[0][q * vec_padded(n) + m] = weights[q] * values[q * n + m];
-            t->full[1][m * vec_padded(n) + q] = values[q * n + m];
+            t->full[0][q * padded(n) + m] = weights[q] * values[q * n + m];
+            t->full[1][m * padded(n) + q] = values[q * n + m];
         }
         t->moments[m] = 0.0;
         for (int q = 0; !parity && q < n; q++) t->moments[m] += weights[q] * values[q * n + m];
@@ -237,7 +133,7 @@ facet_status box_table_create(const struct box_line *line, const double *gauss, 
     int n = line->n, even = line->n_even, odd = n - even;
     double *values = NULL, one = 1.0;
     *t = (struct box_table){.n = n, .n_even = even};
-    TRY(CALLOC(t->store, 2 * (even * even + odd * odd + even * odd + n * vec_padded(n)) + 3 * n));
+    TRY(CALLOC(t->store, 2 * (even * even + odd * odd + even * odd + n * padded(n)) + 3 * n));
     TRY(ALLOC(values, 2 * n * n));
     place(t);
     TRY(box_legendre_evaluate(n, line->S, n, gauss, values, values + n * n));

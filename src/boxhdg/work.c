@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "box/vec.h"
+#include "device/device.h"
 
 static const double zero[1] = {0.0}, one[1] = {1.0};
 
@@ -64,77 +64,13 @@ void boxhdg_at_scatter(const struct boxhdg_at *at, const double *r, const double
     }
 }
 
-/* The number of the parity of mode m of n. */
-static inline int parity(int m, int n) {
-    return m >= (n + 1) / 2;
-}
-
-#define PADDED ((BOX_MAX_DEGREE + VEC) / VEC * VEC + VEC)
-
-/* Rows are read in whole vectors; what lies behind a row is multiplied by zero. Sums along directions 1 and 2
- * are gathered in padded rows. */
 void boxhdg_at_reduce(const struct boxhdg_at *at, const double *const c[3], const double *u, double *r) {
-    int n0 = at->extent[0], n1 = at->extent[1], n2 = at->extent[2], padded = vec_padded(n0);
-    int64_t size = at->h->face_size;
-    double c0[2][PADDED] = {{0.0}}, r1[2][PADDED], r2[2][(BOX_MAX_DEGREE + 1) * PADDED];
-    for (int i = 0; i < n0; i++) c0[parity(i, n0)][i] = c[0][i];
-    memset(r, 0, (size_t)(6 * size) * sizeof *r);
-    for (int p = 0; n2 > 1 && p < 2; p++) memset(r2[p], 0, (size_t)(n1 * padded) * sizeof **r2);
-    for (int k = 0; k < n2; k++) {
-        double *high = r2[parity(k, n2)], c2 = c[2][k];
-        memset(r1, 0, sizeof r1);
-        for (int j = 0; j < n1; j++) {
-            const double *row = u + ((int64_t)k * n1 + j) * n0;
-            double *middle = r1[parity(j, n1)], c1 = c[1][j];
-            vec sum = {0}, difference = {0};
-            for (int i = 0; i < padded; i += VEC) {
-                vec x = vec_load(row + i);
-                sum += vec_load(c0[0] + i) * x;
-                difference += vec_load(c0[1] + i) * x;
-                vec_put(middle + i, vec_load(middle + i) + c1 * x);
-                if (n2 > 1) vec_put(high + j * padded + i, vec_load(high + j * padded + i) + c2 * x);
-            }
-            r[(int64_t)k * n1 + j] = vec_sum(sum);
-            r[size + (int64_t)k * n1 + j] = vec_sum(difference);
-        }
-        for (int p = 0; n1 > 1 && p < 2; p++)
-            memcpy(r + (2 + p) * size + (int64_t)k * n0, r1[p], (size_t)n0 * sizeof *r);
-    }
-    for (int p = 0; n2 > 1 && p < 2; p++)
-        for (int j = 0; j < n1; j++)
-            memcpy(r + (4 + p) * size + (int64_t)j * n0, r2[p] + j * padded, (size_t)n0 * sizeof *r);
+    device_line_reduce(device_host(), at->extent, at->h->face_size, c, u, r);
 }
 
-/* Rows are written in whole vectors too, each over the beginning of the next, which comes after it. */
 void boxhdg_at_solve(const struct boxhdg_at *at, const double *loads, const double *v, double *u) {
-    int n0 = at->extent[0], n1 = at->extent[1], n2 = at->extent[2], padded = vec_padded(n0);
-    int64_t size = at->h->face_size;
-    double ab[2][PADDED] = {{0.0}}, aL[PADDED];
-    for (int i = 0; i < padded; i++) {
-        aL[i] = i < n0 ? at->a[0] * at->eigenvalues[0][i] + at->reaction : 1.0;
-        if (i < n0) ab[parity(i, n0)][i] = at->a[0] * at->b[0][i];
-    }
-    for (int k = 0; k < n2; k++)
-        for (int j = 0; j < n1; j++) {
-            int64_t row = (int64_t)k * n1 + j;
-            double Z = at->a[1] * at->eigenvalues[1][j] + at->a[2] * at->eigenvalues[2][k];
-            double b1 = at->a[1] * at->b[1][j], b2 = at->a[2] * at->b[2][k], sum = 0.0, difference = 0.0;
-            const double *v1 = NULL, *v2 = NULL;
-            if (v != NULL) {
-                sum = v[row];
-                difference = v[size + row];
-                v1 = v + (2 + parity(j, n1)) * size + (int64_t)k * n0;
-                v2 = v + (4 + parity(k, n2)) * size + (int64_t)j * n0;
-            }
-            for (int i = 0; i < padded; i += VEC) {
-                vec F = {0};
-                if (loads != NULL) F = vec_load(loads + row * n0 + i);
-                if (v != NULL) F += sum * vec_load(ab[0] + i) + difference * vec_load(ab[1] + i);
-                if (v != NULL && n1 > 1) F += b1 * vec_load(v1 + i);
-                if (v != NULL && n2 > 1) F += b2 * vec_load(v2 + i);
-                vec_put(u + row * n0 + i, F / (Z + vec_load(aL + i)));
-            }
-        }
+    device_line_solve(device_host(), at->extent, at->h->face_size, at->a, at->b, at->eigenvalues,
+                      at->reaction, loads, v, u);
 }
 
 /* q = k (2/h) [D' u - e_+ uhat_+ + e_- uhat_-] along d: what is even comes from odd modes of u and from the

@@ -122,6 +122,11 @@ facet_status device_find(const char *name, const struct device **device) {
     return base_fail(FACET_ERROR_INPUT, "there is no device '%s'; available: %s", name, device_list());
 }
 
+const struct device *device_host(void) {
+    pthread_once(&in_use_made, make_tables);
+    return &devices[0];
+}
+
 const char *device_name(const struct device *device) {
     return device->name;
 }

@@ -22,6 +22,8 @@ struct device;
 /* The device called name (NULL: "cpu"); it lives as long as the process. An unknown name lists the known
  * ones. */
 facet_status device_find(const char *name, const struct device **device);
+/* The one of the host's own work, `cpu`: for kernels over small arrays that never leave it. */
+const struct device *device_host(void);
 const char *device_name(const struct device *device);
 /* "cpu, ref, debug" */
 const char *device_list(void);

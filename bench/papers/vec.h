@@ -1,7 +1,7 @@
 /* Eight numbers that lie together: the unit of the loops inside cells. The compiler splits it where registers
  * are narrower. */
-#ifndef FACET_BOX_VEC_H
-#define FACET_BOX_VEC_H
+#ifndef FACET_BENCH_PAPERS_VEC_H
+#define FACET_BENCH_PAPERS_VEC_H
 
 #include <string.h>
 

@@ -1,0 +1,221 @@
+/* Contractions inside one cell of a box by blocks of registers: L numbers that lie together times four rows.
+ */
+#include <string.h>
+
+#include "kernels/simd/lane.h"
+
+#define B 4 /* rows at once */
+
+/* Where numbers lie as the box has them. */
+INLINE lane vec_load(const double *from) {
+    lane v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+INLINE void vec_put(double *to, lane v) {
+    memcpy(to, &v, sizeof v);
+}
+/* The first n only. */
+INLINE void vec_store(int n, double *to, lane v) {
+    if (n >= L)
+        memcpy(to, &v, sizeof v);
+    else if (n >= L / 2) {
+        memcpy(to, &v, sizeof v / 2);
+        for (int i = L / 2; i < n; i++) to[i] = v[i];
+    } else
+        for (int i = 0; i < n; i++) to[i] = v[i];
+}
+INLINE double vec_sum(lane v) {
+    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+/* `rows` (at most B) outputs of L neighbouring columns, r_left of which are wanted. */
+INLINE void block(int rows, int n_in, int64_t inner, const double *T, const double *in, double *out,
+                  int r_left) {
+    lane sums[B] = {{0}};
+    for (int q = 0; q < n_in; q++) {
+        lane x = vec_load(in + q * inner);
+        for (int i = 0; i < rows; i++) sums[i] += T[i * n_in + q] * x;
+    }
+    for (int i = 0; i < rows; i++) vec_store(r_left, out + i * inner, sums[i]);
+}
+
+/* One o of contract, inner > 1. A last block that is not full begins earlier where it can. */
+static void contract_columns(int n_out, int n_in, int64_t inner, const double *T, const double *in,
+                             double *out) {
+    for (int i = 0; i < n_out; i += B) {
+        const double *rows = T + i * n_in;
+        for (int64_t from = 0; from < inner; from += L) {
+            int64_t r = from + L > inner && inner >= L ? inner - L : from;
+            int left = inner - r < L ? (int)(inner - r) : L;
+            double *to = out + i * inner + r;
+            switch (n_out - i) {
+            case 1:
+                block(1, n_in, inner, rows, in + r, to, left);
+                break;
+            case 2:
+                block(2, n_in, inner, rows, in + r, to, left);
+                break;
+            case 3:
+                block(3, n_in, inner, rows, in + r, to, left);
+                break;
+            default:
+                block(4, n_in, inner, rows, in + r, to, left);
+            }
+        }
+    }
+}
+
+/* `left` outputs (at most L) of every row of inputs, by the columns of a matrix, so many numbers from one
+ * to the next. */
+INLINE void multiply_rows(int64_t rows, int left, int n_in, const double *columns, int step, const double *in,
+                          int64_t in_step, double *out, int64_t out_step) {
+    int64_t o = 0;
+    for (; o + B <= rows; o += B) {
+        const double *x = in + o * in_step;
+        lane sums[B] = {{0}};
+        for (int q = 0; q < n_in; q++) {
+            lane column = vec_load(columns + q * step);
+            for (int i = 0; i < B; i++) sums[i] += x[i * in_step + q] * column;
+        }
+        for (int i = 0; i < B; i++) vec_store(left, out + (o + i) * out_step, sums[i]);
+    }
+    for (; o < rows; o++) {
+        lane sum = {0};
+        for (int q = 0; q < n_in; q++) sum += in[o * in_step + q] * vec_load(columns + q * step);
+        vec_store(left, out + o * out_step, sum);
+    }
+}
+
+/* inner = 1: vectors run over the outputs, with the columns of T at hand. */
+static void contract_lines(int64_t outer, int n_out, int n_in, const double *T, const double *in,
+                           int64_t in_step, double *out, int64_t out_step) {
+    double columns[KERNEL_LINE * L];
+    for (int from = 0; from < n_out; from += L) {
+        int left = n_out - from < L ? n_out - from : L;
+        for (int q = 0; q < n_in; q++)
+            for (int i = 0; i < L; i++) columns[q * L + i] = i < left ? T[(from + i) * n_in + q] : 0.0;
+        multiply_rows(outer, left, n_in, columns, L, in, in_step, out + from, out_step);
+    }
+}
+
+void OF(tensor_contract)(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *in,
+                         int64_t in_step, double *out, int64_t out_step) {
+    if (inner == 1)
+        contract_lines(outer, n_out, n_in, T, in, in_step, out, out_step);
+    else
+        for (int64_t o = 0; o < outer; o++)
+            contract_columns(n_out, n_in, inner, T, in + o * in_step, out + o * out_step);
+}
+
+/* In one go, by a full matrix of padded columns: sums and differences inside a row would cost more than the
+ * half of the products that they save. */
+void OF(tensor_rows)(int64_t rows, int n, int step, const double *columns, const double *in, double *out) {
+    for (int from = 0; from < n; from += L)
+        multiply_rows(rows, n - from, n, columns + from, step, in, n, out + from, n);
+}
+
+void OF(tensor_fold)(int64_t outer, int n, int64_t inner, int back, const double *in, double *out) {
+    int pairs = n / 2, n_even = n - pairs;
+    for (int64_t o = 0; o < outer; o++, in += n * inner, out += n * inner) {
+        for (int q = 0; q < pairs; q++) {
+            int high = n - 1 - q, odd = n_even + q;
+            const double *one = in + (back ? q : high) * inner, *two = in + (back ? odd : q) * inner;
+            double *sum = out + (back ? high : q) * inner, *difference = out + (back ? q : odd) * inner;
+            for (int64_t r = 0; r < inner; r++) {
+                sum[r] = one[r] + two[r];
+                difference[r] = one[r] - two[r];
+            }
+        }
+        if (pairs < n_even) memcpy(out + pairs * inner, in + pairs * inner, (size_t)inner * sizeof *out);
+    }
+}
+
+double OF(tensor_weigh)(const int *extent, const double *const *weights, const double *u) {
+    double sum = 0.0;
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++, u += extent[0]) {
+            double row = 0.0;
+            for (int i = 0; i < extent[0]; i++) row += weights[0][i] * u[i];
+            sum += weights[2][k] * weights[1][j] * row;
+        }
+    return sum;
+}
+
+void OF(tensor_add)(const int *extent, const double *const *weights, double by, double *u) {
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++, u += extent[0])
+            for (int i = 0; i < extent[0]; i++) u[i] += by * weights[0][i] * weights[1][j] * weights[2][k];
+}
+
+/* The number of the parity of mode m of n. */
+INLINE int parity(int m, int n) {
+    return m >= (n + 1) / 2;
+}
+
+#define PADDED ((KERNEL_MODES + L - 1) / L * L + L)
+
+/* Rows are read in whole vectors; what lies behind a row is multiplied by zero. Sums along directions 1 and 2
+ * are gathered in padded rows. */
+void OF(line_reduce)(const int *extent, int64_t size, const double *const *c, const double *u, double *r) {
+    int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + L - 1) / L * L;
+    double c0[2][PADDED] = {{0.0}}, r1[2][PADDED], r2[2][KERNEL_MODES * PADDED];
+    for (int i = 0; i < n0; i++) c0[parity(i, n0)][i] = c[0][i];
+    memset(r, 0, (size_t)(6 * size) * sizeof *r);
+    for (int p = 0; n2 > 1 && p < 2; p++) memset(r2[p], 0, (size_t)(n1 * padded) * sizeof **r2);
+    for (int k = 0; k < n2; k++) {
+        double *high = r2[parity(k, n2)], c2 = c[2][k];
+        memset(r1, 0, sizeof r1);
+        for (int j = 0; j < n1; j++) {
+            const double *row = u + ((int64_t)k * n1 + j) * n0;
+            double *middle = r1[parity(j, n1)], c1 = c[1][j];
+            lane sum = {0}, difference = {0};
+            for (int i = 0; i < padded; i += L) {
+                lane x = vec_load(row + i);
+                sum += vec_load(c0[0] + i) * x;
+                difference += vec_load(c0[1] + i) * x;
+                vec_put(middle + i, vec_load(middle + i) + c1 * x);
+                if (n2 > 1) vec_put(high + j * padded + i, vec_load(high + j * padded + i) + c2 * x);
+            }
+            r[(int64_t)k * n1 + j] = vec_sum(sum);
+            r[size + (int64_t)k * n1 + j] = vec_sum(difference);
+        }
+        for (int p = 0; n1 > 1 && p < 2; p++)
+            memcpy(r + (2 + p) * size + (int64_t)k * n0, r1[p], (size_t)n0 * sizeof *r);
+    }
+    for (int p = 0; n2 > 1 && p < 2; p++)
+        for (int j = 0; j < n1; j++)
+            memcpy(r + (4 + p) * size + (int64_t)j * n0, r2[p] + j * padded, (size_t)n0 * sizeof *r);
+}
+
+/* Rows are written in whole vectors too, each over the beginning of the next, which comes after it. */
+void OF(line_solve)(const int *extent, int64_t size, const double *a, const double *const *b,
+                    const double *const *eigenvalues, double reaction, const double *loads, const double *v,
+                    double *u) {
+    int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + L - 1) / L * L;
+    double ab[2][PADDED] = {{0.0}}, aL[PADDED];
+    for (int i = 0; i < padded; i++) {
+        aL[i] = i < n0 ? a[0] * eigenvalues[0][i] + reaction : 1.0;
+        if (i < n0) ab[parity(i, n0)][i] = a[0] * b[0][i];
+    }
+    for (int k = 0; k < n2; k++)
+        for (int j = 0; j < n1; j++) {
+            int64_t row = (int64_t)k * n1 + j;
+            double Z = a[1] * eigenvalues[1][j] + a[2] * eigenvalues[2][k];
+            double b1 = a[1] * b[1][j], b2 = a[2] * b[2][k], sum = 0.0, difference = 0.0;
+            const double *v1 = NULL, *v2 = NULL;
+            if (v != NULL) {
+                sum = v[row];
+                difference = v[size + row];
+                v1 = v + (2 + parity(j, n1)) * size + (int64_t)k * n0;
+                v2 = v + (4 + parity(k, n2)) * size + (int64_t)j * n0;
+            }
+            for (int i = 0; i < padded; i += L) {
+                lane F = {0};
+                if (loads != NULL) F = vec_load(loads + row * n0 + i);
+                if (v != NULL) F += sum * vec_load(ab[0] + i) + difference * vec_load(ab[1] + i);
+                if (v != NULL && n1 > 1) F += b1 * vec_load(v1 + i);
+                if (v != NULL && n2 > 1) F += b2 * vec_load(v2 + i);
+                vec_put(u + row * n0 + i, F / (Z + vec_load(aL + i)));
+            }
+        }
+}
