@@ -1,7 +1,7 @@
 """Solves every case of examples/ with the program on every device and compares the JSON: what describes the run is the
-same, numbers agree to 1e-9 (relative; values below 1, which may be zeros, absolutely). On `debug` memory of the device
-cannot be touched from outside its kernels, so a run that ends there has no missing transfer. FACET_PROGRAM names the
-program, by default build/facet; FACET_SOURCE_DIR the checkout."""
+same, numbers agree to 1e-9 (relative; values, which may be zeros, in units of the largest of them, or of 1). On
+`debug` memory of the device cannot be touched from outside its kernels, so a run that ends there has no missing
+transfer. FACET_PROGRAM names the program, by default build/facet; FACET_SOURCE_DIR the checkout."""
 
 import json
 import os
@@ -35,7 +35,10 @@ class Devices(unittest.TestCase):
         if isinstance(a, dict):
             self.assertEqual(a.keys(), b.keys(), where)
             for key in a.keys() - ROUNDING:
-                self.assert_same(a[key], b[key], f"{where}.{key}", 1.0 if key == "values" else floor)
+                scale = floor
+                if key == "values":
+                    scale = max([1.0, *(abs(x) for x in a[key].values() if isinstance(x, float))])
+                self.assert_same(a[key], b[key], f"{where}.{key}", scale)
         elif isinstance(a, list):
             self.assertEqual(len(a), len(b), where)
             scale = max([abs(x) for x in a if isinstance(x, float)], default=0.0)
