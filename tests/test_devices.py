@@ -109,6 +109,7 @@ class Devices(unittest.TestCase):
         cases = {
             "triangles": {**scalar, "mesh": mesh("triangle", 7, 5)},
             "quads": {**scalar, "mesh": mesh("quad", 8, 8), "operator": "mapped"},
+            "rows": {**scalar, "mesh": mesh("quad", 12, 8), "operator": "mapped", "smoother": "rows"},
             "varying": {**scalar, "mesh": mesh("quad", 7, 3), "conductivity": "1+x"},
             "tets": {**scalar, "mesh": mesh("tet", 3, 2, 3), "exact": solid},
             "condensed": {**scalar, "mesh": mesh("triangle", 7, 5), "method": "condensed"},
@@ -120,7 +121,8 @@ class Devices(unittest.TestCase):
             "graded box": {**scalar, "mesh": {"box": {"shape": "quad", "coordinates": {
                 "x": [0, 0.1, 0.3, 0.6, 1, 1.1, 1.4, 2], "y": [0, 0.5, 1]}}}, "operator": "tensor"},
         }
-        kinds = {"box": ("additive", "chebyshev"), "quads": ("pmg", "gmg"), "triangles": ("pmg", "gmg")}
+        kinds = {"box": ("additive", "chebyshev"), "quads": ("pmg", "gmg"), "triangles": ("pmg", "gmg"),
+                 "rows": ("gmg",)}
         for name, case in cases.items():
             for preconditioner in kinds.get(name, ("auto",)):
                 with self.subTest(case=name, preconditioner=preconditioner):
@@ -130,6 +132,8 @@ class Devices(unittest.TestCase):
         case = dict(case)
         case["discretization"] = {"degree": 3, **{key: case.pop(key) for key in ("method", "operator") if key in case}}
         case["solver"] = {"method": "cg", "preconditioner": preconditioner, "rtol": 1e-11}
+        if "smoother" in case:
+            case["solver"]["smoother"] = case.pop("smoother")
         with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
             json.dump(case, file)
         try:
