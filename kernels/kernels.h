@@ -17,6 +17,7 @@
 
 #include "kernels/box.h"
 #include "kernels/brick.h"
+#include "kernels/expression.h"
 
 #define KERNEL_LANES 8
 

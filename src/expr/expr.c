@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/widest.h"
 #include "expr/lex.h"
 #include "expr/program.h"
 
@@ -89,7 +88,7 @@ static int copy_row(int n, const double *row, double *out, int stride) {
 
 /* Copies the result of a block; true when it is finite. */
 static int copy_result(const struct run *run, int n, double *values, double *gradients, double *hessians) {
-    int root = run->program->n_nodes - 1, dim = run->dim;
+    int root = run->plan.n_nodes - 1, dim = run->plan.dim;
     int finite = copy_row(n, run_value(run, root), values, 1);
     for (int i = 0; gradients && i < dim; i++)
         finite &= copy_row(n, run_first(run, root, i), gradients + i, dim);
@@ -108,8 +107,8 @@ static int point_is_finite(int dim, const double *value, const double *gradient,
     return 1;
 }
 
-WIDEST facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x,
-                              const double *normals, double *values, double *gradients, double *hessians) {
+facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, const double *normals,
+                       double *values, double *gradients, double *hessians) {
     static const int blocks[3] = {EXPR_BLOCK, EXPR_BLOCK / 2, EXPR_BLOCK / 4};
     facet_status status = FACET_OK;
     struct run run = {0};
