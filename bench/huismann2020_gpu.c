@@ -35,7 +35,8 @@ static facet_status subject_create(const struct device *device, const struct box
     facet_status status = FACET_OK;
     *s = (struct subject){.what = COPY};
     TRY(boxhdg_lanes_create(device, h, single, &s->lanes));
-    int64_t n = s->lanes->plan.size, n_moments = s->lanes->plan.n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;
+    int64_t n = s->lanes->plan.size,
+            n_moments = s->lanes->plan.n_faces * KERNEL_BOX_MOMENTS * s->lanes->plan.lanes;
     struct vector *all[] = {&s->d, &s->y, &s->r, &s->x, &s->e, &s->moments};
     for (int i = 0; i < 6; i++) {
         TRY(boxhdg_lanes_vector(s->lanes, i < 4 ? n : n_moments, all[i]));

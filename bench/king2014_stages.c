@@ -142,7 +142,7 @@ static double operations(const struct hdg *hdg) {
 static double stored_bytes(const struct facet_solver *solver) {
     const struct hdg *hdg = solver->hdg;
     double N = hdg->space.blocks[0].N, n = hdg->space.blocks[0].n_trace;
-    double lanes = (double)(hdg->matrices.n_batches[0] * TRACE_LANES);
+    double lanes = (double)(hdg->matrices.n_batches[0] * hdg->lanes);
     return 8.0 * lanes * (n * (n + 1) / 2 + N * (N + 1) / 2 + N * n) + solver->assembled_bytes;
 }
 

@@ -130,7 +130,7 @@ const char *products_name(int form) {
 static facet_status fill_matrices(const struct device *device, struct trace_matrices *matrices) {
     facet_status status = FACET_OK;
     double *host = NULL;
-    int64_t n = matrices->n[0], count = matrices->n_batches[0] * (n * (n + 1) / 2) * TRACE_LANES;
+    int64_t n = matrices->n[0], count = matrices->n_batches[0] * (n * (n + 1) / 2) * matrices->lanes;
     TRY(ALLOC(host, count));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t i = 0; i < count; i++) host[i] = 1.0 / (double)(1 + i % 13);

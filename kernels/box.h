@@ -1,9 +1,9 @@
 /* HDG on a box of Cartesian cells (src/boxhdg/boxhdg.h): how the kernels box_step, box_residual, box_restrict
  * and box_prolong see it.
  *
- * Axes. A cell has three axes: 0 is x, along which KERNEL_LANES neighbours form a pack, and 2 is the last
- * direction, whose layers of cells follow each other in memory. In 2D axis 1 is absent, in 1D axes 1 and 2:
- * an absent axis has one cell, one mode, no faces and metric 0.
+ * Axes. A cell has three axes: 0 is x, along which LANES neighbours (of the table: kernels.h) form a pack,
+ * and 2 is the last direction, whose layers of cells follow each other in memory. In 2D axis 1 is absent, in
+ * 1D axes 1 and 2: an absent axis has one cell, one mode, no faces and metric 0.
  *
  * Modes. Along axis d modes 0 .. even[d]-1 are even, the others odd. The unknowns v are those of plain modes
  * divided by b_j b_k of the two tangential axes (residuals are multiplied), so that with the sums (parity 0)
@@ -72,6 +72,7 @@ struct box_numbers KERNEL_BOX_NUMBERS(double);
 struct box_numbers_single KERNEL_BOX_NUMBERS(float);
 
 struct box_plan {
+    int lanes;
     int modes[3], even[3], cells[3], packs;
     int present[3], extra[3], periodic[3], fixed[3][2];
     int64_t face[3];    /* modes of a face; 0: absent */

@@ -5,9 +5,13 @@
  * src/device is the only includer.
  *
  * Lanes. Arrays of many small things of one shape (element matrices, element vectors) are kept in batches of
- * KERNEL_LANES cells, the cell being the fastest index: entry e of cell c is at [(c / LANES) * n_entries +
- * e][c % LANES]. Lanes beyond the last cell exist and hold what the caller put there. Symmetric matrices keep
- * one triangle: entry (i, j), j <= i, is number i (i + 1) / 2 + j.
+ * LANES cells, the cell being the fastest index: entry e of cell c is at [(c / LANES) * n_entries + e][c %
+ * LANES]. Lanes beyond the last cell exist and hold what the caller put there. Symmetric matrices keep one
+ * triangle: entry (i, j), j <= i, is number i (i + 1) / 2 + j.
+ *
+ * LANES is a property of the table: `lanes`. Those who make arrays for it ask it (device_lanes), and say the
+ * number in the plan or the tables that a kernel is called with, or as its argument. The kernels of ref take
+ * any number from 1 on; those that are compiled for one (simd, cuda) are called with it and rely on it.
  */
 #ifndef FACET_KERNELS_H
 #define FACET_KERNELS_H
@@ -19,13 +23,12 @@
 #include "kernels/brick.h"
 #include "kernels/expression.h"
 
-#define KERNEL_LANES 8
-
 /* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m; or as many as `starts` says, n
  * in all: face f has the unknowns starts[f] .. starts[f + 1] - 1 of the cell. The batches of a colour are
  * taken in runs of `run`, batches that follow each other in memory; two runs of one colour share no unknown,
  * so they may be worked on at the same time, the batches of a run one after another. */
 struct cell_plan {
+    int lanes;
     int n_faces, m;
     const int *starts; /* n_faces + 1, on the host; NULL: m each */
     int64_t n_batches;
@@ -72,6 +75,18 @@ struct facet_patches {
     int64_t largest;              /* unknowns of the largest patch */
 };
 
+/* Rows of unknowns, solved in groups of LANES: step s of a group lies at (starts[g] + s) LANES + lane, and a
+ * group has as many steps as its longest row. T = (1 + below) diag(1 / inverse) (1 + below)' of each row. */
+struct row_plan {
+    int lanes;
+    int64_t n_groups, n_steps; /* of all groups together */
+    const int64_t *starts;     /* n_groups + 1 */
+    const int64_t *unknowns;   /* step x LANES; -1: the row has ended */
+    const double *below,
+        *inverse; /* step x LANES; of the step before, 0 at the beginning; both 0 at the end */
+    double *z;    /* scratch: step x LANES */
+};
+
 /* Reference matrices of affine cells: one shape and degree, faces in orientation 0. Symmetric pairs (b, c), b
  * <= c, in the order 00 01 11 (02 12 22: by c, then b).
  *
@@ -81,6 +96,7 @@ struct facet_patches {
  * functions, modes[group_starts[g]] and the following, and an s x s block of O (rows: orientation 0); blocks
  * follow each other. */
 struct affine_tables {
+    int lanes;
     int dim, n_faces, N, m;
     double volume;           /* of the reference cell */
     double face;             /* of a reference face */
@@ -118,6 +134,7 @@ static inline struct affine_layout affine_layout(int dim, int n_faces) {
  * n kept. The constant function is 1 on the first n_ones kept unknowns and 0 elsewhere; only the last term
  * does not vanish on it, and gives `moments`. A kept unknown may carry a sign of the cell. */
 struct sum_tables {
+    int lanes;
     int N, n, n_terms, n_ones, n_signs;
     const double *terms;   /* n_terms x (N + n) x (N + n), symmetric */
     const double *moments; /* N + n */
@@ -141,6 +158,7 @@ static inline size_t precision_size(enum precision precision) {
 /* The table: of a kernel in ONE precision entry 0; NULL: not there. */
 #define REAL void
 struct kernels {
+    int lanes; /* 0: any number */
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     KERNEL_##result(*name[KERNEL_##precisions]) parameters;
 #include "kernels/kernels.def"

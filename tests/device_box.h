@@ -1,16 +1,6 @@
 /* Runs of the kernels on boxes for numbers of type REAL; test_device.c includes this once for each precision,
  * as device_real.h. The size of a run is the number of a case. */
 
-/* What came out, in units of its largest number. */
-static void NAME(take_scaled)(struct arena *a, const REAL *from, int64_t n) {
-    REAL *host = test_malloc(((size_t)n + 1) * sizeof *host);
-    double *out = room(a, n), largest = 1e-300;
-    ok(device_download(a->device, host, from, (size_t)n * sizeof *from));
-    for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs((double)host[i]));
-    for (int64_t i = 0; i < n; i++) out[i] = (double)host[i] / largest;
-    test_free(host);
-}
-
 /* Random numbers on all faces, zeros elsewhere. */
 static void NAME(random_lanes)(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling, uint32_t seed,
                                struct vector *v) {
@@ -20,19 +10,82 @@ static void NAME(random_lanes)(const struct boxhdg_lanes *lanes, enum boxhdg_sca
     test_free(plain);
 }
 
+/* Numbers of face-packs, `width` of a face (0: its modes), by the places of the faces, in units of the
+ * largest; whatever the lanes. What no face has must be zero. */
+static void NAME(take_packs)(struct arena *a, const struct boxhdg_lanes *lanes, int width,
+                             const struct vector *v) {
+    const struct box_plan *p = &lanes->plan;
+    const int L = p->lanes, *cells = p->cells;
+    int64_t most = width, begin = 0;
+    double *host = test_malloc(((size_t)v->n + 1) * sizeof *host), largest = 1e-300;
+    for (int axis = 0; axis < 3 && width == 0; axis++)
+        if (p->face[axis] > most) most = p->face[axis];
+    int64_t n_out = 3 * most * (cells[0] + 1) * (cells[1] + 1) * (cells[2] + 1);
+    double *out = room(a, n_out);
+    memset(out, 0, (size_t)n_out * sizeof *out);
+    ok(vector_download(v, host));
+    for (int64_t i = 0; i < v->n; i++) largest = fmax(largest, fabs(host[i]));
+    for (int64_t number = 0; number < p->n_faces; number++) {
+        struct box_face_pack f = box_face_pack(p, number, L);
+        int64_t n = width > 0 ? width : p->face[f.axis];
+        for (int64_t t = 0; t < n; t++)
+            for (int lane = 0; lane < L; lane++) {
+                int x = f.at[0] < 0 ? lane - L : f.at[0] * L + lane;
+                double value = host[begin + t * L + lane] / largest;
+                if (x < -1 || x >= cells[0])
+                    assert_true(value == 0.0);
+                else
+                    out[((((int64_t)f.axis * (cells[2] + 1) + f.at[2] + 1) * (cells[1] + 1) + f.at[1] + 1) *
+                             (cells[0] + 1) +
+                         x + 1) *
+                            most +
+                        t] = value;
+            }
+        begin += n * L;
+    }
+    assert_int_equal(begin, v->n);
+    test_free(host);
+}
+
+static void NAME(take_faces)(struct arena *a, const struct boxhdg_lanes *lanes, const struct vector *v) {
+    NAME(take_packs)(a, lanes, 0, v);
+}
+
 /* A function that vanishes on all sides of the box, in the coarse space. */
 static void NAME(random_lattice)(const struct boxhdg_lanes *lanes, struct vector *v) {
     const struct box_plan *p = &lanes->plan;
     int size[3], at[3];
-    box_lattice(p, L, size);
+    box_lattice(p, p->lanes, size);
     int64_t n = (int64_t)size[0] * size[1] * size[2], i = 0;
-    double *host = random_numbers(n, 77);
+    int row = p->cells[0] + 1;
+    double *host = test_malloc((size_t)n * sizeof *host),
+           *values = random_numbers((int64_t)row * size[1] * size[2], 77);
     for (at[2] = 0; at[2] < size[2]; at[2]++)
         for (at[1] = 0; at[1] < size[1]; at[1]++)
-            for (at[0] = 0; at[0] < size[0]; at[0]++, i++)
+            for (at[0] = 0; at[0] < size[0]; at[0]++, i++) {
+                host[i] = at[0] < row ? values[(at[2] * size[1] + at[1]) * row + at[0]] : 0.0;
                 for (int d = 0; d < 3; d++)
                     if (p->present[d] && (at[d] == 0 || at[d] >= p->cells[d])) host[i] = 0.0;
+            }
     upload(lanes->device, n, host, v);
+    test_free(host);
+    test_free(values);
+}
+
+/* The vertices of a lattice; the numbers behind a row are zero. */
+static void NAME(take_lattice)(struct arena *a, const struct boxhdg_lanes *lanes, const struct vector *v) {
+    const struct box_plan *p = &lanes->plan;
+    int size[3], row = p->cells[0] + 1;
+    double *host = test_malloc((size_t)v->n * sizeof *host), largest = 1e-300;
+    box_lattice(p, p->lanes, size);
+    double *out = room(a, (int64_t)row * size[1] * size[2]);
+    ok(vector_download(v, host));
+    for (int64_t i = 0; i < v->n; i++) largest = fmax(largest, fabs(host[i]));
+    for (int64_t i = 0; i < v->n; i++)
+        if (i % size[0] < row)
+            out[i / size[0] * row + i % size[0]] = host[i] / largest;
+        else
+            assert_true(host[i] == 0.0);
     test_free(host);
 }
 
@@ -42,7 +95,7 @@ static void NAME(run_box)(struct arena *a, int64_t size) {
     struct vector f, r, d, x, y, e, lattice;
     double sums[2];
     ok(boxhdg_lanes_create(a->device, h, sizeof(REAL) == sizeof(float), &lanes));
-    int64_t n = lanes->plan.size, n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * L;
+    int64_t n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * lanes->plan.lanes;
     NAME(random_lanes)(lanes, BOXHDG_RESIDUAL, 1, &f);
     NAME(random_lanes)(lanes, BOXHDG_RESIDUAL, 2, &r);
     NAME(random_lanes)(lanes, BOXHDG_UNKNOWN, 3, &d);
@@ -64,16 +117,16 @@ static void NAME(run_box)(struct arena *a, int64_t size) {
                                      s == 1 || s == 2 ? e.numbers : NULL, d.numbers, x.numbers, y.numbers);
         double norm = vector_norm(&d) * vector_norm(&y);
         *room(a, 1) = dot / norm;
-        NAME(take_scaled)(a, r.numbers, n);
-        NAME(take_scaled)(a, d.numbers, n);
-        NAME(take_scaled)(a, x.numbers, n);
-        NAME(take_scaled)(a, y.numbers, n);
+        NAME(take_faces)(a, lanes, &r);
+        NAME(take_faces)(a, lanes, &d);
+        NAME(take_faces)(a, lanes, &x);
+        NAME(take_faces)(a, lanes, &y);
     }
     device_box_residual(a->device, PRECISION, &lanes->plan, 0.4, y.numbers, r.numbers, e.numbers, sums);
     *room(a, 1) = log(sums[0]);
     *room(a, 1) = log(sums[1]);
-    NAME(take_scaled)(a, e.numbers, n_moments);
-    NAME(take_scaled)(a, r.numbers, n);
+    NAME(take_packs)(a, lanes, KERNEL_BOX_MOMENTS, &e);
+    NAME(take_faces)(a, lanes, &r);
     struct vector *all[] = {&f, &r, &d, &x, &y, &e, &lattice};
     for (int i = 0; i < 7; i++) vector_destroy(all[i]);
     boxhdg_lanes_destroy(&lanes);
@@ -85,13 +138,13 @@ static void NAME(run_box_coarse)(struct arena *a, int64_t size) {
     struct boxhdg_lanes *lanes = NULL;
     struct vector lattice, e;
     ok(boxhdg_lanes_create(a->device, h, sizeof(REAL) == sizeof(float), &lanes));
-    int64_t n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * L;
+    int64_t n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * lanes->plan.lanes;
     NAME(random_lattice)(lanes, &lattice);
     ok(vector_create_in(a->device, PRECISION, n_moments, &e));
     device_box_prolong(a->device, PRECISION, &lanes->plan, lattice.data, e.numbers);
-    NAME(take_scaled)(a, e.numbers, n_moments);
+    NAME(take_packs)(a, lanes, KERNEL_BOX_MOMENTS, &e);
     device_box_restrict(a->device, PRECISION, &lanes->plan, e.numbers, lattice.data);
-    take_scaled(a, lattice.data, lattice.n);
+    NAME(take_lattice)(a, lanes, &lattice);
     vector_destroy(&lattice);
     vector_destroy(&e);
     boxhdg_lanes_destroy(&lanes);

@@ -29,6 +29,25 @@ static void NAME(take)(struct arena *a, const REAL *from, int64_t n) {
     test_free(host);
 }
 
+static REAL *NAME(put_lanes)(struct arena *a, int64_t n_cells, int64_t n, const REAL *by_cell) {
+    const int lanes = device_lanes(a->device);
+    int64_t n_all = n_batches_on(a->device, n_cells) * lanes;
+    REAL *host = test_malloc((size_t)(n_all * n + 1) * sizeof *host), *on_device;
+    for (int64_t cell = 0; cell < n_all; cell++)
+        for (int64_t e = 0; e < n; e++)
+            host[lane_of(a->device, n, cell) + e * lanes] =
+                by_cell[(cell < n_cells ? cell : n_cells - 1) * n + e];
+    on_device = put(a, host, n_all * n, sizeof *host);
+    test_free(host);
+    return on_device;
+}
+
+static REAL *NAME(put_random_lanes)(struct arena *a, int64_t n_cells, int64_t n, uint32_t seed) {
+    REAL *host = NAME(numbers)(n_cells * n, seed), *on_device = NAME(put_lanes)(a, n_cells, n, host);
+    test_free(host);
+    return on_device;
+}
+
 static void NAME(run_fill)(struct arena *a, int64_t n) {
     struct vector x;
     ok(vector_create_in(a->device, PRECISION, n, &x));
@@ -158,12 +177,15 @@ static void NAME(run_block_smooth)(struct arena *a, int64_t n_blocks) {
 }
 
 /* A ring of cells: cell c has the faces c and c+1 of the ring, and its own for the rest, of odd sizes with m
- * or m / 2 unknowns; even and odd batches are the two colours. Some faces are left out. */
+ * or m / 2 unknowns; even and odd batches are the two colours, whatever the lanes. Some faces are left out.
+ */
 static void NAME(cells)(struct arena *a, int64_t size, int full) {
     int n_faces = 3 + (int)(size % 4), m = 1 + (int)(size % 9), starts[8] = {0};
     for (int f = 0; f < n_faces; f++) starts[f + 1] = starts[f] + (size % 2 && f > 1 && f % 2 ? m / 2 : m);
     int64_t n = starts[n_faces], n_entries = full ? n * n : n * (n + 1) / 2;
-    int64_t n_batches = 2 * (1 + size % 7), n_cells = n_batches * L, n_unknowns = n_cells * n_faces * m;
+    const int L = device_lanes(a->device);
+    int64_t n_cells = 48 * (1 + size % 7), n_batches = n_cells / L, n_unknowns = n_cells * n_faces * m;
+    assert_int_equal(n_cells % (2 * L), 0);
     const int64_t colour_starts[3] = {0, n_batches / 2, n_batches};
     int64_t *maps = test_malloc((size_t)(n_cells * n_faces) * sizeof *maps),
             *batches = test_malloc((size_t)n_batches * sizeof *batches);
@@ -174,7 +196,8 @@ static void NAME(cells)(struct arena *a, int64_t size, int full) {
             int64_t face = f < 2 ? (c + f) % n_cells : n_cells + c * (n_faces - 2) + f - 2;
             maps[(c / L * n_faces + f) * L + c % L] = (c + 3 * f) % 11 == 0 ? -1 : face * m;
         }
-    struct cell_plan plan = {.n_faces = n_faces,
+    struct cell_plan plan = {.lanes = L,
+                             .n_faces = n_faces,
                              .m = m,
                              .starts = size % 2 ? starts : NULL,
                              .n_batches = n_batches,
@@ -183,7 +206,7 @@ static void NAME(cells)(struct arena *a, int64_t size, int full) {
                              .colour_starts = colour_starts,
                              .colour_batches = put(a, batches, n_batches, sizeof *batches),
                              .maps = put(a, maps, n_cells * n_faces, sizeof *maps),
-                             .matrices = NAME(put_random)(a, n_cells * n_entries, 1)};
+                             .matrices = NAME(put_random_lanes)(a, n_cells, n_entries, 1)};
     REAL *x = NAME(put_random)(a, n_unknowns, 2), *y = NAME(put_random)(a, n_unknowns, 3);
     (full ? device_cell_apply_full : device_cell_apply)(a->device, PRECISION, &plan, x, y);
     NAME(take)(a, y, n_unknowns);
@@ -197,4 +220,40 @@ static void NAME(run_cell_apply)(struct arena *a, int64_t size) {
 
 static void NAME(run_cell_apply_full)(struct arena *a, int64_t size) {
     NAME(cells)(a, size, 1);
+}
+
+/* n rows of 1 to 13 steps, the longest first. */
+static void NAME(run_row_solve)(struct arena *a, int64_t n) {
+    const int L = device_lanes(a->device);
+    int64_t n_groups = n_batches_on(a->device, n),
+            *starts = test_calloc((size_t)n_groups + 1, sizeof *starts);
+    for (int64_t g = 0; g < n_groups; g++) starts[g + 1] = starts[g] + 13 - 12 * (g * L) / n;
+    int64_t n_numbers = starts[n_groups] * L,
+            *unknowns = test_malloc((size_t)(n_numbers + 1) * sizeof *unknowns);
+    double *below = test_calloc((size_t)n_numbers + 1, sizeof *below),
+           *inverse = test_calloc((size_t)n_numbers + 1, sizeof *inverse);
+    for (int64_t i = 0; i < n_numbers; i++) unknowns[i] = -1;
+    for (int64_t row = 0; row < n; row++)
+        for (int64_t s = 0; s < 13 - 12 * row / n; s++) {
+            int64_t at = (starts[row / L] + s) * L + row % L;
+            uint32_t seed = (uint32_t)(13 * row + s + 1);
+            unknowns[at] = (12 - s) * n + row;
+            below[at] = s > 0 ? 0.4 * random_signed(&seed) : 0.0;
+            inverse[at] = 2.0 + random_signed(&seed);
+        }
+    struct row_plan plan = {.lanes = L,
+                            .n_groups = n_groups,
+                            .n_steps = starts[n_groups],
+                            .starts = put(a, starts, n_groups + 1, sizeof *starts),
+                            .unknowns = put(a, unknowns, n_numbers, sizeof *unknowns),
+                            .below = put(a, below, n_numbers, sizeof *below),
+                            .inverse = put(a, inverse, n_numbers, sizeof *inverse),
+                            .z = put(a, inverse, n_numbers, sizeof *inverse)};
+    REAL *x = NAME(put_random)(a, 13 * n, 1), *y = NAME(put_random)(a, 13 * n, 2);
+    device_row_solve(a->device, PRECISION, &plan, x, y);
+    NAME(take)(a, y, 13 * n);
+    test_free(starts);
+    test_free(unknowns);
+    test_free(below);
+    test_free(inverse);
 }

@@ -170,7 +170,7 @@ static void coarse_function(const struct boxhdg_lanes *lanes, struct vector *coe
     int size[3], at[3];
     uint32_t seed = 3;
     struct vector lattice;
-    box_lattice(p, KERNEL_LANES, size);
+    box_lattice(p, p->lanes, size);
     ok(vector_create(lanes->device, (int64_t)size[0] * size[1] * size[2], &lattice));
     vector_fill(&lattice, 0.0);
     for (at[2] = 0; at[2] < size[2]; at[2]++)
@@ -246,7 +246,7 @@ static void the_coarse_matrix_is_galerkins(void **state) {
         ok(boxhdg_lanes_create(find("cpu"), h, 0, &lanes));
         ok(boxhdg_levels_create(lanes, 0, &M));
         struct mg_link *link = multigrid_additive(operator_multigrid(&M));
-        int64_t n = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;
+        int64_t n = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * lanes->plan.lanes;
         ok(vector_create(find("cpu"), n, &e));
         ok(vector_create(find("cpu"), lanes->plan.size, &d));
         ok(vector_create(find("cpu"), lanes->plan.size, &y));

@@ -13,8 +13,6 @@
 #include "device/device.h"
 #include "hdg_helpers.h"
 
-#define L KERNEL_LANES
-
 static const char *const others[] = {"cpu", "debug"};
 static const int thread_counts[] = {1, 2, 3, 8};
 
@@ -68,6 +66,17 @@ static double *room(struct arena *a, int64_t n) {
 static void arena_destroy(struct arena *a) {
     for (int i = 0; i < a->n; i++) device_free(a->device, &a->pointers[i]);
     if (a->out != NULL) test_free(a->out);
+}
+
+/* Arrays in lanes have n numbers for each of n_cells cells, whatever the lanes of the device are; lanes
+ * without a cell hold what the last cell has. */
+static int64_t n_batches_on(const struct device *device, int64_t n_cells) {
+    return (n_cells + device_lanes(device) - 1) / device_lanes(device);
+}
+
+static int64_t lane_of(const struct device *device, int64_t n, int64_t cell) {
+    int lanes = device_lanes(device);
+    return cell / lanes * n * lanes + cell % lanes;
 }
 
 /* ------------------------------------------------------------------------------------------ boxes */
@@ -162,6 +171,31 @@ static int last_variant = PATCH_ADDITIVE;
 #undef PRECISION
 #undef NAME
 
+static double *put_nan_lanes(struct arena *a, int64_t n_cells, int64_t n) {
+    return put_nan(a, n_batches_on(a->device, n_cells) * n * device_lanes(a->device));
+}
+
+/* What came out, cell by cell. */
+static void take_lanes(struct arena *a, const double *from, int64_t n_cells, int64_t n) {
+    const int lanes = device_lanes(a->device);
+    size_t count = (size_t)(n_batches_on(a->device, n_cells) * n * lanes);
+    double *host = test_malloc((count + 1) * sizeof *host), *out = room(a, n_cells * n);
+    ok(device_download(a->device, host, from, count * sizeof *from));
+    for (int64_t cell = 0; cell < n_cells; cell++)
+        for (int64_t e = 0; e < n; e++) *out++ = host[lane_of(a->device, n, cell) + e * lanes];
+    test_free(host);
+}
+
+/* What came out, in units of its largest number. */
+static void take_scaled(struct arena *a, const double *from, int64_t n) {
+    double *host = test_malloc(((size_t)n + 1) * sizeof *host);
+    double *out = room(a, n), largest = 1e-300;
+    ok(device_download(a->device, host, from, (size_t)n * sizeof *from));
+    for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs(host[i]));
+    for (int64_t i = 0; i < n; i++) out[i] = host[i] / largest;
+    test_free(host);
+}
+
 /* Loads and recovery with data on all sides; what comes back is u at the points. */
 static void run_box_points(struct arena *a, int64_t size) {
     struct boxhdg *h = make_box(&device_boxes[size]);
@@ -175,9 +209,9 @@ static void run_box_points(struct arena *a, int64_t size) {
     ok(vector_create(a->device, lanes->plan.size, &F));
     random_lanes(lanes, BOXHDG_UNKNOWN, 3, &trace);
     boxhdg_lanes_load(points, NULL, &F);
-    take_scaled(a, F.data, F.n);
+    take_faces(a, lanes, &F);
     boxhdg_lanes_load(points, &f, &F);
-    take_scaled(a, F.data, F.n);
+    take_faces(a, lanes, &F);
     boxhdg_lanes_recover(points, &trace, &f, &f);
     take_scaled(a, f.data, f.n);
     vector_destroy(&f);
@@ -283,9 +317,9 @@ static void run_modes_solve(struct arena *a, int64_t number) {
 struct cells {
     struct affine_tables t; /* on the device */
     int n;
-    int64_t n_batches;
+    int64_t n_cells, n_batches;
     double *coefficients, *factor, *U, *K;
-    int64_t n_factor, n_U, n_K;
+    int64_t n_factor, n_U, n_K; /* of a cell */
 };
 
 static void put_cells(struct arena *a, int64_t size, struct cells *c) {
@@ -295,22 +329,29 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     const int *shape = shapes[size % 8];
     int dim = shape[0], n_faces = shape[1], N = shape[2], m = shape[3];
     struct affine_layout at = affine_layout(dim, n_faces);
-    int64_t n = n_faces * m, n_batches = 1 + size % 11;
-    double *k = random_numbers(n_batches * at.count * L, 7);
-    for (int64_t i = 0; i < n_batches * L; i++) {
-        double *cell = k + i / L * at.count * L + i % L;
-        cell[at.reaction * L] = 8.0 * N;
+    int64_t n = n_faces * m, n_cells = 8 * (1 + size % 11) - size % 3;
+    double *k = random_numbers(n_cells * at.count, 7);
+    for (int64_t i = 0; i < n_cells; i++) {
+        double *cell = k + i * at.count;
+        cell[at.reaction] = 8.0 * N;
         for (int f = 0; f < n_faces; f++)
-            cell[(at.orientation + f) * L] = i < L && f == 1 ? 0 : (double)((i + f) % 3);
+            cell[at.orientation + f] = i < 8 && f == 1 ? 0 : (double)((i + f) % 3);
     }
     *c = (struct cells){.n = (int)n,
-                        .n_batches = n_batches,
-                        .coefficients = put(a, k, n_batches * at.count * L, sizeof *k),
-                        .n_factor = n_batches * (N * (N + 1) / 2) * L,
-                        .n_U = n_batches * N * n * L,
-                        .n_K = n_batches * (n * (n + 1) / 2) * L};
+                        .n_cells = n_cells,
+                        .n_batches = n_batches_on(a->device, n_cells),
+                        .coefficients = put_lanes(a, n_cells, at.count, k),
+                        .n_factor = N * (N + 1) / 2,
+                        .n_U = N * n,
+                        .n_K = n * (n + 1) / 2};
     test_free(k);
-    c->t = (struct affine_tables){.dim = dim, .n_faces = n_faces, .N = N, .m = m, .volume = 0.5, .face = 1};
+    c->t = (struct affine_tables){.lanes = device_lanes(a->device),
+                                  .dim = dim,
+                                  .n_faces = n_faces,
+                                  .N = N,
+                                  .m = m,
+                                  .volume = 0.5,
+                                  .face = 1};
     c->t.stiffness = put_random(a, dim * (dim + 1) / 2 * N * N, 1);
     c->t.face_mass = put_random(a, n_faces * N * N, 2);
     c->t.F = put_random(a, n_faces * N * m, 3);
@@ -324,9 +365,9 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     double turns[3 * 49];
     make_turns(3, c->t.n_groups, starts, c->t.n_turn, turns);
     c->t.turns = put(a, turns, 3 * c->t.n_turn, sizeof *turns);
-    c->factor = put_nan(a, c->n_factor);
-    c->U = put_nan(a, c->n_U);
-    c->K = put_nan(a, c->n_K);
+    c->factor = put_nan_lanes(a, n_cells, c->n_factor);
+    c->U = put_nan_lanes(a, n_cells, c->n_U);
+    c->K = put_nan_lanes(a, n_cells, c->n_K);
 }
 
 static void condense(struct arena *a, struct cells *c) {
@@ -340,42 +381,47 @@ static void run_condense(struct arena *a, int64_t size) {
     struct cells c;
     put_cells(a, size, &c);
     condense(a, &c);
-    take(a, c.factor, c.n_factor);
-    take(a, c.U, c.n_U);
-    take(a, c.K, c.n_K);
+    take_lanes(a, c.factor, c.n_cells, c.n_factor);
+    take_lanes(a, c.U, c.n_cells, c.n_U);
+    take_lanes(a, c.K, c.n_cells, c.n_K);
 }
 
 /* Terms with a strong diagonal in the last, so that every combination is positive definite. */
 static void run_condense_sum(struct arena *a, int64_t size) {
     int N = (int)(size % 7), n = 1 + (int)(size % 5), total = N + n, n_terms = size % 2 ? 4 : 3;
-    int64_t n_batches = 1 + size % 11, n_terms_entries = (int64_t)n_terms * total * total;
-    double *terms = random_numbers(n_terms_entries, 1), *c = random_numbers(n_batches * (n_terms + 2) * L, 2);
+    int64_t n_cells = 8 * (1 + size % 11) - size % 3, n_terms_entries = (int64_t)n_terms * total * total;
+    double *terms = random_numbers(n_terms_entries, 1), *c = random_numbers(n_cells * (n_terms + 2), 2);
     int32_t signs[8];
     for (int p = 0; p < n_terms; p++)
         for (int i = 0; i < total; i++)
             for (int j = 0; j < i; j++)
                 terms[(p * total + i) * total + j] = terms[(p * total + j) * total + i];
     for (int i = 0; i < total; i++) terms[((n_terms - 1) * total + i) * total + i] = 16.0 * total;
-    for (int64_t i = 0; i < n_batches * L; i++) {
-        double *cell = c + i / L * (n_terms + 2) * L + i % L;
-        cell[(n_terms - 1) * L] = 1.0;
-        for (int k = 0; k < 2; k++) cell[(n_terms + k) * L] = (i + k) % 2 ? 1 : -1;
+    for (int64_t i = 0; i < n_cells; i++) {
+        double *cell = c + i * (n_terms + 2);
+        cell[n_terms - 1] = 1.0;
+        for (int k = 0; k < 2; k++) cell[n_terms + k] = (i + k) % 2 ? 1 : -1;
     }
     for (int i = 0; i < n; i++) signs[i] = i % 3 - 1;
-    struct sum_tables t = {.N = N, .n = n, .n_terms = n_terms, .n_ones = n > 1 ? 2 : 1, .n_signs = 2};
+    struct sum_tables t = {.lanes = device_lanes(a->device),
+                           .N = N,
+                           .n = n,
+                           .n_terms = n_terms,
+                           .n_ones = n > 1 ? 2 : 1,
+                           .n_signs = 2};
     t.terms = put(a, terms, n_terms_entries, sizeof *terms);
     t.moments = put_random(a, total, 3);
     t.signs = put(a, signs, n, sizeof *signs);
-    int64_t n_factor = n_batches * (N * (N + 1) / 2) * L, n_U = n_batches * N * n * L,
-            n_K = n_batches * (n * (n + 1) / 2) * L;
-    double *factor = put_nan(a, n_factor), *U = put_nan(a, n_U), *K = put_nan(a, n_K);
+    int64_t n_factor = N * (N + 1) / 2, n_U = N * n, n_K = n * (n + 1) / 2;
+    double *factor = put_nan_lanes(a, n_cells, n_factor), *U = put_nan_lanes(a, n_cells, n_U),
+           *K = put_nan_lanes(a, n_cells, n_K);
     double *scratch = put_nan(a, device_condense_sum_scratch(a->device, &t));
-    int64_t failed = device_condense_sum(
-        a->device, &t, n_batches, put(a, c, n_batches * (n_terms + 2) * L, sizeof *c), factor, U, K, scratch);
+    int64_t failed = device_condense_sum(a->device, &t, n_batches_on(a->device, n_cells),
+                                         put_lanes(a, n_cells, n_terms + 2, c), factor, U, K, scratch);
     assert_int_equal(failed, -1);
-    take(a, factor, n_factor);
-    take(a, U, n_U);
-    take(a, K, n_K);
+    take_lanes(a, factor, n_cells, n_factor);
+    take_lanes(a, U, n_cells, n_U);
+    take_lanes(a, K, n_cells, n_K);
     test_free(terms);
     test_free(c);
 }
@@ -383,30 +429,60 @@ static void run_condense_sum(struct arena *a, int64_t size) {
 static void run_batch_load(struct arena *a, int64_t size) {
     struct cells c;
     put_cells(a, size, &c);
-    int64_t n_f = c.n_batches * c.t.N * L, n_out = c.n_batches * c.n * L;
-    double *f = put_random(a, n_f, 8), *out = put_nan(a, n_out);
-    device_batch_load(a->device, c.n_batches, c.t.N, c.n, put_random(a, c.n_U, 9), f, out);
-    take(a, out, n_out);
+    double *f = put_random_lanes(a, c.n_cells, c.t.N, 8), *out = put_nan_lanes(a, c.n_cells, c.n);
+    device_batch_load(a->device, c.t.lanes, c.n_batches, c.t.N, c.n, put_random_lanes(a, c.n_cells, c.n_U, 9),
+                      f, out);
+    take_lanes(a, out, c.n_cells, c.n);
 }
 
 static void run_batch_recover(struct arena *a, int64_t size) {
     struct cells c;
     put_cells(a, size, &c);
     condense(a, &c);
-    int64_t n_f = c.n_batches * c.t.N * L;
-    double *f = put_random(a, n_f, 8), *uhat = put_random(a, c.n_batches * c.n * L, 9);
-    device_batch_recover(a->device, c.n_batches, c.t.N, c.n, c.factor, c.U, uhat, f);
-    take(a, f, n_f);
+    double *f = put_random_lanes(a, c.n_cells, c.t.N, 8), *uhat = put_random_lanes(a, c.n_cells, c.n, 9);
+    device_batch_recover(a->device, c.t.lanes, c.n_batches, c.t.N, c.n, c.factor, c.U, uhat, f);
+    take_lanes(a, f, c.n_cells, c.t.N);
 }
 
 static void run_affine_flux(struct arena *a, int64_t size) {
     struct cells c;
     put_cells(a, size, &c);
-    int64_t n_u = c.n_batches * c.t.N * L;
-    double *u = put_random(a, n_u, 8), *uhat = put_random(a, c.n_batches * c.n * L, 9),
-           *q = put_nan(a, n_u * c.t.dim);
+    double *u = put_random_lanes(a, c.n_cells, c.t.N, 8), *uhat = put_random_lanes(a, c.n_cells, c.n, 9),
+           *q = put_nan_lanes(a, c.n_cells, (int64_t)c.t.N * c.t.dim);
     device_affine_flux(a->device, &c.t, c.n_batches, c.coefficients, u, uhat, q);
-    take(a, q, n_u * c.t.dim);
+    take_lanes(a, q, c.n_cells, (int64_t)c.t.N * c.t.dim);
+}
+
+/* Batch by batch, with and without S and the inverse. A strong diagonal keeps A definite. */
+static void run_batch_extend(struct arena *a, int64_t size) {
+    const int lanes = device_lanes(a->device), n = (int)(size % 14), width = 1 + (int)(size % 9);
+    const int64_t n_cells = 8 + size, n_A = n * (n + 1) / 2, n_Y = (int64_t)n * width,
+                  n_S = width * (width + 1) / 2;
+    double *host = random_numbers(n_cells * n_A, 1);
+    for (int64_t cell = 0; cell < n_cells; cell++)
+        for (int i = 0; i < n; i++) host[cell * n_A + i * (i + 1) / 2 + i] += 2.0 * n;
+    for (int with = 0; with < 2; with++) {
+        double *A = put_lanes(a, n_cells, n_A, host), *Y = put_random_lanes(a, n_cells, n_Y, 2),
+               *S = put_random_lanes(a, n_cells, n_S, 3), *inverse = put_nan_lanes(a, n_cells, n_A),
+               *scratch = put_nan(a, (int64_t)n * lanes);
+        for (int64_t b = 0; b < n_batches_on(a->device, n_cells); b++)
+            assert_int_equal(device_batch_extend(a->device, lanes, n, width, A + b * n_A * lanes,
+                                                 Y + b * n_Y * lanes, with ? S + b * n_S * lanes : NULL,
+                                                 with ? inverse + b * n_A * lanes : NULL, scratch),
+                             1);
+        take_lanes(a, A, n_cells, n_A);
+        take_lanes(a, Y, n_cells, n_Y);
+        take_lanes(a, S, n_cells, n_S);
+        if (with) take_lanes(a, inverse, n_cells, n_A);
+    }
+    if (n > 0) { /* not definite in one lane */
+        host[n_A - 1] = -1.0;
+        assert_int_equal(device_batch_extend(a->device, lanes, n, width, put_lanes(a, n_cells, n_A, host),
+                                             put_random_lanes(a, n_cells, n_Y, 2), NULL, NULL,
+                                             put_nan(a, (int64_t)n * lanes)),
+                         0);
+    }
+    test_free(host);
 }
 
 /* ------------------------------------------------------------------------------------------ parity */
@@ -437,6 +513,9 @@ static const struct check {
     {"condense_affine", "condense_scratch", run_condense, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"condense_sum", "condense_sum_scratch", run_condense_sum, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"batch_load", NULL, run_batch_load, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
+    {"batch_extend", NULL, run_batch_extend, 1e-12, {0, 1, 2, 3, 4, 5, 7, 8, 13, 27, 41, -1}},
+    {"row_solve", NULL, run_row_solve, 1e-13, {0, 1, 2, 3, 7, 8, 9, 24, 101, 2003, -1}},
+    {"row_solve_single", NULL, run_row_solve_single, 1e-6, {0, 1, 2, 3, 7, 8, 9, 24, 101, 2003, -1}},
     {"batch_recover", NULL, run_batch_recover, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"affine_flux", NULL, run_affine_flux, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"brick_apply", "brick_scratch", run_brick_apply, 1e-12, {0, 1, 3, 4, 18, 19, 20, 21, 22, 23, 24, -1}},

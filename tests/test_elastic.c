@@ -227,11 +227,11 @@ static void local_solvers_have_no_kernel(void **state) {
                 ok(hdg_create(a.device, &a.data, degree, NULL, NULL, &a.hdg));
                 ok(hdg_condense(a.hdg));
                 hdg_local_sizes(a.hdg, 0, &N, &n);
-                size_t size = (size_t)(N * (N + 1) / 2 * TRACE_LANES);
+                size_t size = (size_t)(N * (N + 1) / 2 * a.hdg->lanes);
                 double *factor = test_calloc(size, sizeof *factor), smallest = INFINITY, largest = 0;
                 ok(device_download(a.device, factor, a.hdg->factors[0], size * sizeof *factor));
                 for (int i = 0; i < N; i++) {
-                    double entry = factor[(i * (i + 1) / 2 + i) * TRACE_LANES];
+                    double entry = factor[(i * (i + 1) / 2 + i) * a.hdg->lanes];
                     smallest = fmin(smallest, entry);
                     largest = fmax(largest, entry);
                 }

@@ -61,9 +61,9 @@ static void add_cell(struct work *w, int b, int32_t cell, const double *K, doubl
     trace_turn(&w->space, b, cell, 1, n, n, 1, turned);
     trace_turn(&w->space, b, cell, 1, n, 1, n, turned);
     for (int i = 0; i < n * n; i++) near(turned[i], sum[i], 1e-12);
-    lanes += cell / TRACE_LANES * trace_matrix_size(&w->matrices, b) * TRACE_LANES + cell % TRACE_LANES;
+    lanes += trace_matrix_start(&w->matrices, b, cell);
     for (int i = 0; i < n; i++)
-        for (int j = 0; j < (w->matrices.full ? n : i + 1); j++, lanes += TRACE_LANES)
+        for (int j = 0; j < (w->matrices.full ? n : i + 1); j++, lanes += w->matrices.lanes)
             *lanes = turned[i * n + j];
     /* there and back */
     trace_turn(&w->space, b, cell, 0, 1, 0, 1, local);
@@ -82,7 +82,7 @@ static void fill(struct work *w, const char *name, int full, const uint8_t *flag
     w->eliminated = test_calloc((size_t)w->space.n_all, sizeof(double));
     for (int b = 0; b < w->mesh->n_blocks; b++) {
         int n = trace_cell_size(&w->space, b);
-        int64_t count = w->matrices.n_batches[b] * trace_matrix_size(&w->matrices, b) * TRACE_LANES;
+        int64_t count = w->matrices.n_batches[b] * trace_matrix_size(&w->matrices, b) * w->matrices.lanes;
         double *lanes = test_malloc((size_t)count * sizeof *lanes), K[MOST * MOST];
         assert_true(n <= MOST);
         for (int64_t i = 0; i < count; i++) lanes[i] = NAN;

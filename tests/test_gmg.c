@@ -429,8 +429,8 @@ static facet_status scaled_copy(void *user, const struct trace_space *space,
         for (int64_t batch = 0; batch < matrices->n_batches[b]; batch++)
             for (int64_t i = 0, at = 0; i < n; i++)
                 for (int64_t j = 0; j <= i; j++, at++) /* the jumps between the values of the faces */
-                    for (int l = 0; l < TRACE_LANES; l++)
-                        matrices->values[b][(batch * n * (n + 1) / 2 + at) * TRACE_LANES + l] =
+                    for (int l = 0; l < matrices->lanes; l++)
+                        matrices->values[b][(batch * n * (n + 1) / 2 + at) * matrices->lanes + l] =
                             i == j                     ? (i % m == 0 ? 3.0 : 8.0)
                             : i % m == 0 && j % m == 0 ? -1.0
                                                        : 0.0;

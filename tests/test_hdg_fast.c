@@ -178,7 +178,7 @@ static int count_fast(const struct hdg *h) {
 static void same_lanes(const struct hdg *h, int block, int64_t n_entries, const double *a, const double *b,
                        double tolerance) {
     int64_t n_batches = h->matrices.n_batches[block], count = h->data.mesh->blocks[block].count;
-    size_t total = (size_t)(n_batches * n_entries * TRACE_LANES);
+    size_t total = (size_t)(n_batches * n_entries * h->lanes);
     const double *x, *y;
     double largest = 0;
     ok(device_view(h->device, a, total, sizeof *a, (const void **)&x));
@@ -186,7 +186,7 @@ static void same_lanes(const struct hdg *h, int block, int64_t n_entries, const 
     for (int pass = 0; pass < 2; pass++)
         for (int64_t cell = 0; cell < count; cell++)
             for (int64_t e = 0; e < n_entries; e++) {
-                int64_t at = (cell / TRACE_LANES * n_entries + e) * TRACE_LANES + cell % TRACE_LANES;
+                int64_t at = (cell / h->lanes * n_entries + e) * h->lanes + cell % h->lanes;
                 if (pass == 0)
                     largest = fmax(largest, fabs(y[at]));
                 else

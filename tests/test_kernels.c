@@ -6,7 +6,7 @@
 #include "hdg_helpers.h"
 #include "kernels/kernels.h"
 
-#define L KERNEL_LANES
+#define L (kernels_simd()->lanes)
 
 static double *randoms(int64_t n, uint32_t seed) {
     double *x;
@@ -148,7 +148,8 @@ static void check_cells(int n_faces, int m, int uneven, int full, int64_t n_batc
         }
     double *K = randoms(n_values, 1), *x = randoms(n_unknowns, 2), *y = randoms(n_unknowns, 3),
            *z = copy_of(n_unknowns, y);
-    struct cell_plan plan = {.n_faces = n_faces,
+    struct cell_plan plan = {.lanes = L,
+                             .n_faces = n_faces,
                              .m = m,
                              .starts = uneven ? starts : NULL,
                              .n_batches = n_batches,
@@ -202,7 +203,8 @@ static void cells_create(int dim, int n_faces, int N, int m, int64_t n_batches, 
     c->arrays[3] = randoms(n_faces * dim * N * m, 4);
     c->arrays[4] = randoms(n_faces * n_faces * m * m, 5);
     c->arrays[5] = randoms(dim * N * N, 6);
-    c->t = (struct affine_tables){.dim = dim,
+    c->t = (struct affine_tables){.lanes = L,
+                                  .dim = dim,
                                   .n_faces = n_faces,
                                   .N = N,
                                   .m = m,
@@ -260,11 +262,11 @@ static void check_local_solvers(int dim, int n_faces, int N, int m, int64_t n_ba
     same(n_batches * (n * (n + 1) / 2) * L, a.K, b.K, 1e-11);
     double *f = randoms(nf, 1), *g = copy_of(nf, f), *uhat = randoms(nt, 2), *y = randoms(nt, 3),
            *z = randoms(nt, 4), *q = randoms(nq, 5), *p = randoms(nq, 6);
-    kernels_ref()->batch_load[0](n_batches, N, (int)n, a.U, f, y);
-    kernels_simd()->batch_load[0](n_batches, N, (int)n, a.U, f, z);
+    kernels_ref()->batch_load[0](L, n_batches, N, (int)n, a.U, f, y);
+    kernels_simd()->batch_load[0](L, n_batches, N, (int)n, a.U, f, z);
     same(nt, y, z, 1e-12);
-    kernels_ref()->batch_recover[0](n_batches, N, (int)n, a.factor, a.U, uhat, f);
-    kernels_simd()->batch_recover[0](n_batches, N, (int)n, a.factor, a.U, uhat, g);
+    kernels_ref()->batch_recover[0](L, n_batches, N, (int)n, a.factor, a.U, uhat, f);
+    kernels_simd()->batch_recover[0](L, n_batches, N, (int)n, a.factor, a.U, uhat, g);
     same(nf, f, g, 1e-12);
     kernels_ref()->affine_flux[0](&a.t, n_batches, a.coefficients, f, uhat, q);
     kernels_simd()->affine_flux[0](&a.t, n_batches, a.coefficients, f, uhat, p);
@@ -301,7 +303,7 @@ static void ref_solves_its_cells(void **state) {
     cells_create(2, n_faces, N, m, 2, &c);
     assert_int_equal(condense(kernels_ref(), &c), -1);
     double *f = randoms(2 * N * L, 1), *u = copy_of(2 * N * L, f), *uhat = randoms(2 * n * L, 2);
-    kernels_ref()->batch_recover[0](2, N, n, c.factor, c.U, uhat, u);
+    kernels_ref()->batch_recover[0](L, 2, N, n, c.factor, c.U, uhat, u);
     for (int cell = 0; cell < 2 * L; cell++) {
         int64_t b = cell / L, w = cell % L;
         const double *k = c.coefficients + b * c.at.count * L + w;

@@ -29,13 +29,14 @@ static const struct device *find(const char *name) {
 }
 
 /* R R' of a random R, plus 1 on the diagonal; without the couplings of fixed unknowns. */
-static void fill_cell(const struct trace_space *space, int block, int32_t cell, uint32_t *seed, double *to) {
+static void fill_cell(const struct trace_space *space, int block, int32_t cell, uint32_t *seed, int lanes,
+                      double *to) {
     const struct mesh_block *b = &space->mesh->blocks[block];
     int n_faces = shape_n_faces(b->shape), n = trace_cell_size(space, block), m = n / n_faces;
     double *R = malloc((size_t)(n * n) * sizeof *R);
     for (int i = 0; i < n * n; i++) R[i] = random_signed(seed);
     for (int i = 0; i < n; i++)
-        for (int j = 0; j <= i; j++, to += TRACE_LANES) {
+        for (int j = 0; j <= i; j++, to += lanes) {
             int64_t at[2];
             int fixed = 0;
             for (int k = 0; k < 2; k++) {
@@ -71,10 +72,11 @@ static void make(const struct wish *w, const char *device, struct made *s) {
     ok(trace_matrices_create(find(device), &s->space, 0, &s->matrices));
     for (int k = 0; k < s->matrices.n_blocks; k++) {
         int64_t n = s->matrices.n[k], size = n * (n + 1) / 2,
-                count = s->matrices.n_batches[k] * size * TRACE_LANES;
+                count = s->matrices.n_batches[k] * size * s->matrices.lanes;
         double *host = calloc((size_t)count, sizeof *host);
         for (int32_t c = 0; c < s->mesh->blocks[k].count; c++)
-            fill_cell(&s->space, k, c, &seed, host + c / TRACE_LANES * size * TRACE_LANES + c % TRACE_LANES);
+            fill_cell(&s->space, k, c, &seed, s->matrices.lanes,
+                      host + trace_matrix_start(&s->matrices, k, c));
         ok(device_upload(s->matrices.device, s->matrices.values[k], host, (size_t)count * sizeof *host));
         free(host);
     }
@@ -399,7 +401,7 @@ static void what_is_wrong_is_said(void **state) {
     refused(operator_create_patches(&s.space, &s.matrices, TRACE_PATCH_EDGE, &D), FACET_ERROR_INPUT, "edges");
     refused(smoother_create_sweep(&s.space, &s.matrices, TRACE_PATCH_EDGE, 1, 0, &smoother),
             FACET_ERROR_INPUT, "edges");
-    for (int64_t i = 0; i < s.matrices.n_batches[0] * TRACE_LANES; i++) s.matrices.values[0][i] = -1e6;
+    for (int64_t i = 0; i < s.matrices.n_batches[0] * s.matrices.lanes; i++) s.matrices.values[0][i] = -1e6;
     refused(operator_create_patches(&s.space, &s.matrices, TRACE_PATCH_VERTEX, &D), FACET_NOT_CONVERGED,
             "patch of face");
     refused(smoother_create_sweep(&s.space, &s.matrices, TRACE_PATCH_CELL, 1, 0, &smoother),

@@ -234,7 +234,7 @@ static void trace_make(const struct device *device, const char *shape, int n, in
     ok(trace_matrices_create(device, &t->space, 0, &t->matrices));
     for (int k = 0; k < t->mesh->n_blocks; k++) {
         int64_t rows = t->matrices.n[k],
-                count = t->matrices.n_batches[k] * (rows * (rows + 1) / 2) * TRACE_LANES;
+                count = t->matrices.n_batches[k] * (rows * (rows + 1) / 2) * t->matrices.lanes;
         double *values = test_malloc((size_t)count * sizeof *values);
         for (int64_t i = 0; i < count; i++) values[i] = random_signed(&seed) / 3.0;
         ok(device_upload(device, t->matrices.values[k], values, (size_t)count * sizeof *values));

@@ -146,9 +146,9 @@ static void products_of_high_degree(void **state) {
     ok(facet_context_create("cpu", &context));
     ok(trace_space_create(mesh, 11, 1, eliminated, &space));
     ok(trace_matrices_create(context->device, &space, 0, &matrices));
-    int64_t n = space.n_free, size = n * (n + 1) / 2 * TRACE_LANES;
+    int64_t n = space.n_free, size = n * (n + 1) / 2 * matrices.lanes;
     assert_int_equal(n, 6 * 144);
-    for (int64_t i = 0; i < size; i++) matrices.values[0][i] = i % TRACE_LANES ? 0 : random_signed(&seed);
+    for (int64_t i = 0; i < size; i++) matrices.values[0][i] = i % matrices.lanes ? 0 : random_signed(&seed);
     double *x = calloc((size_t)n, sizeof *x), *y[2];
     for (int64_t i = 0; i < n; i++) x[i] = random_signed(&seed);
     for (int form = 0; form < 2; form++) {

@@ -67,26 +67,25 @@ struct work {
 
 /* Random element data, and the same in lanes; NaN in the lanes and entries that belong to no cell. */
 static void fill_block(struct work *w, int b, uint32_t *seed) {
-    int n = w->sizes[b];
-    int64_t count = w->mesh->blocks[b].count, batches = trace_n_batches(w->mesh, b), packed = n * (n + 1) / 2;
-    double *lanes = test_malloc((size_t)(batches * packed * TRACE_LANES) * sizeof *lanes);
+    int n = w->sizes[b], L = w->matrices.lanes;
+    int64_t count = w->mesh->blocks[b].count, batches = w->matrices.n_batches[b], packed = n * (n + 1) / 2;
+    double *lanes = test_malloc((size_t)(batches * packed * L) * sizeof *lanes);
     w->dense[b] = test_calloc((size_t)(count * n * n), sizeof(double));
     w->vectors[b] = test_calloc((size_t)(count * n), sizeof(double));
-    w->locals[b] = test_malloc((size_t)(batches * n * TRACE_LANES) * sizeof(double));
-    for (int64_t i = 0; i < batches * packed * TRACE_LANES; i++) lanes[i] = NAN;
-    for (int64_t i = 0; i < batches * n * TRACE_LANES; i++) w->locals[b][i] = NAN;
+    w->locals[b] = test_malloc((size_t)(batches * n * L) * sizeof(double));
+    for (int64_t i = 0; i < batches * packed * L; i++) lanes[i] = NAN;
+    for (int64_t i = 0; i < batches * n * L; i++) w->locals[b][i] = NAN;
     for (int64_t c = 0; c < count; c++)
         for (int i = 0; i < n; i++) {
-            int64_t batch = c / TRACE_LANES, lane = c % TRACE_LANES;
+            int64_t batch = c / L, lane = c % L;
             double *K = w->dense[b] + c * n * n;
-            w->locals[b][(batch * n + i) * TRACE_LANES + lane] = w->vectors[b][c * n + i] =
-                random_signed(seed);
+            w->locals[b][(batch * n + i) * L + lane] = w->vectors[b][c * n + i] = random_signed(seed);
             for (int j = 0; j <= i; j++)
-                lanes[(batch * packed + i * (i + 1) / 2 + j) * TRACE_LANES + lane] = K[i * n + j] =
-                    K[j * n + i] = random_signed(seed);
+                lanes[(batch * packed + i * (i + 1) / 2 + j) * L + lane] = K[i * n + j] = K[j * n + i] =
+                    random_signed(seed);
         }
     ok(device_upload(w->matrices.device, w->matrices.values[b], lanes,
-                     (size_t)(batches * packed * TRACE_LANES) * sizeof *lanes));
+                     (size_t)(batches * packed * L) * sizeof *lanes));
     test_free(lanes);
 }
 
@@ -245,7 +244,7 @@ static void assembly(const struct work *w, const struct sums *s) {
     csr_destroy(&csr);
     ok(trace_lift(&w->space, &w->matrices, w->eliminated, found));
     for (int64_t i = 0; i < s->n; i++) near(found[i], s->lift[i], 1e-13);
-    trace_assemble_vector(&w->space, w->locals, found);
+    trace_assemble_vector(&w->space, w->matrices.lanes, w->locals, found);
     for (int64_t i = 0; i < s->n; i++) near(found[i], s->vector[i], 1e-14);
     test_free(found);
 }

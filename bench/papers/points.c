@@ -4,8 +4,6 @@
 #include "base/memory.h"
 #include "box/vec.h"
 
-#define L KERNEL_LANES
-
 static facet_status give(struct boxhdg_lanes_points *p, const void *host, int64_t n, size_t size,
                          const void **array) {
     facet_status status = FACET_OK;
@@ -62,7 +60,7 @@ done:
 
 /* b of a mode along an axis, for the cell with this place. */
 static double root(const struct boxhdg_lanes *lanes, int axis, int cell, int mode) {
-    int64_t n = lanes->plan.modes[axis];
+    int64_t n = lanes->plan.modes[axis], L = lanes->plan.lanes;
     return axis == 0 ? lanes->b[0][(cell / L * n + mode) * L + cell % L] : lanes->b[axis][cell * n + mode];
 }
 

@@ -6,8 +6,6 @@
 
 namespace facet {
 
-constexpr int LANES = KERNEL_LANES;
-
 __host__ __device__ inline const struct box_numbers &numbers(const struct box_plan &p, double) {
     return p.f64;
 }

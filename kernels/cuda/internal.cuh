@@ -26,6 +26,8 @@ template <typename... A> bool allow_shared(void (*kernel)(A...), size_t bytes, c
     return allow_shared((const void *)kernel, bytes, what);
 }
 constexpr int MAX_PARTIAL = 1024;
+// Of the table: the kernels on boxes are compiled for this number, and called with it.
+constexpr int LANES = 8;
 // The operator with one k and one lambda, degrees 2 to 8; false: not this brick.
 template <typename R>
 bool apply_uniform(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y);

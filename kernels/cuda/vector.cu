@@ -147,6 +147,7 @@ template <typename R, typename... A, R (*F)(A...), typename... B> struct entry<F
 
 struct kernels make_table() {
     struct kernels table = {};
+    table.lanes = facet::LANES;
     BOTH(fill);
     BOTH(axpby);
     BOTH(multiply);

@@ -3,8 +3,6 @@
 
 #include "kernels/ref/ref.h"
 
-#define L KERNEL_LANES
-
 #define NUMBERS(p) (&(p)->PICK(f64, f32))
 #define TABLES     struct PICK(box_numbers, box_numbers_single)
 #define TEMPLATE   "kernels/ref/box_real.h"

@@ -4,7 +4,6 @@
 
 #include "kernels/ref/ref.h"
 
-#define L        KERNEL_LANES
 #define MAX_LINE 33
 
 void axis_apply_ref(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *x,
@@ -28,6 +27,7 @@ struct cell {
 
 static void look_at(const struct box_plan *p, const struct box_points *points, int64_t number,
                     struct cell *c) {
+    const int L = p->lanes;
     *c = (struct cell){.plan = p, .points = points};
     c->at[0] = (int)(number % p->cells[0]);
     c->at[1] = (int)(number / p->cells[0] % p->cells[1]);
@@ -46,6 +46,7 @@ static void look_at(const struct box_plan *p, const struct box_points *points, i
 }
 
 static double entry(const struct cell *c, const double *const table[3], int axis, int width, int mode) {
+    const int L = c->plan->lanes;
     return axis == 0 ? table[0][((int64_t)c->pack * width + mode) * L + c->lane]
                      : table[axis][(int64_t)c->at[axis] * width + mode];
 }
@@ -72,6 +73,7 @@ static const double *known(const struct cell *c, int axis, int side) {
 
 /* v_d of the parity of the modes: known traces, and those of the vector (or NULL). */
 static double value_of(const struct cell *c, const double *trace, int axis, const int m[3]) {
+    const int L = c->plan->lanes;
     const struct box_plan *p = c->plan;
     int slow = axis == 0 ? 1 : 0, fast = axis == 2 ? 1 : 2, odd = m[axis] >= p->even[axis];
     int64_t t = box_face_mode(p, slow, fast, m[slow], m[fast]);
@@ -130,6 +132,7 @@ static void solve(const struct cell *c, const double *f, const double *trace, do
 
 /* Adds what the faces of an axis receive. */
 static void add_faces(const struct cell *c, int axis, const double *u, double *F) {
+    const int L = c->plan->lanes;
     const struct box_plan *p = c->plan;
     int slow = axis == 0 ? 1 : 0, fast = axis == 2 ? 1 : 2, m[3];
     for (m[slow] = 0; m[slow] < p->modes[slow]; m[slow]++)

@@ -3,7 +3,8 @@
 
 /* Entry `mode` of a table with `modes` entries a column, for a pack or cell `column` of an axis and a lane.
  */
-static REAL NAME(entry)(const REAL *const table[3], int axis, int modes, int column, int lane, int mode) {
+static REAL NAME(entry)(const REAL *const table[3], int axis, int modes, int column, int L, int lane,
+                        int mode) {
     int64_t at = (int64_t)column * modes + mode;
     return axis == 0 ? table[0][at * L + lane] : table[axis][at];
 }
@@ -17,6 +18,7 @@ static void NAME(tangents)(int axis, int t[2]) {
 /* The product of two table entries at mode t of a face-pack; *block: the block of parities it belongs to. */
 static REAL NAME(product)(const struct box_plan *p, const REAL *const table[3], const struct box_face_pack *f,
                           int64_t t, int lane, int *block) {
+    const int L = p->lanes;
     int axes[2], a, b;
     NAME(tangents)(f->axis, axes);
     for (*block = 3; box_block(p, axes[0], axes[1], *block / 2, *block % 2) > t; --*block) {
@@ -26,19 +28,21 @@ static REAL NAME(product)(const struct box_plan *p, const REAL *const table[3], 
     int width = box_count(p, axes[1], *block % 2);
     a = box_first(p, axes[0], *block / 2) + (int)(local / width);
     b = box_first(p, axes[1], *block % 2) + (int)(local % width);
-    return NAME(entry)(table, axes[0], p->modes[axes[0]], box_column(f, axes[0]), lane, a) *
-           NAME(entry)(table, axes[1], p->modes[axes[1]], box_column(f, axes[1]), lane, b);
+    return NAME(entry)(table, axes[0], p->modes[axes[0]], box_column(f, axes[0]), L, lane, a) *
+           NAME(entry)(table, axes[1], p->modes[axes[1]], box_column(f, axes[1]), L, lane, b);
 }
 
 /* w of one cell. */
 static REAL NAME(weight)(const struct box_plan *p, const REAL *metric, const int at[3], const int mode[3]) {
+    const int L = p->lanes;
     const TABLES *numbers = NUMBERS(p);
     int lane = at[0] % L;
     REAL product = 1, Z = metric[3 * L + lane];
     for (int d = 0; d < 3; d++) {
         int column = d == 0 ? at[0] / L : at[d];
-        product *= NAME(entry)(numbers->squares, d, p->modes[d], column, lane, mode[d]);
-        Z += metric[d * L + lane] * NAME(entry)(numbers->eigenvalues, d, p->modes[d], column, lane, mode[d]);
+        product *= NAME(entry)(numbers->squares, d, p->modes[d], column, L, lane, mode[d]);
+        Z += metric[d * L + lane] *
+             NAME(entry)(numbers->eigenvalues, d, p->modes[d], column, L, lane, mode[d]);
     }
     return product / Z;
 }
@@ -52,6 +56,7 @@ static int64_t NAME(face_mode)(const struct box_plan *p, int axis, const int mod
 
 /* y += K d of one cell. */
 static void NAME(cell)(const struct box_plan *p, const int at[3], const REAL *d, REAL *y) {
+    const int L = p->lanes;
     const TABLES *numbers = NUMBERS(p);
     int lane = at[0] % L, m[3];
     int64_t pack = ((int64_t)at[2] * p->cells[1] + at[1]) * p->packs + at[0] / L, where[3][2];
@@ -78,11 +83,11 @@ static void NAME(cell)(const struct box_plan *p, const int at[3], const REAL *d,
                     REAL out = -s;
                     if (m[axis] == box_first(p, axis, odd)) { /* once for all modes along the axis */
                         int column = axis == 0 ? at[0] / L : at[axis];
-                        REAL B = NAME(entry)(numbers->gamma, axis, 2, column, lane, odd);
+                        REAL B = NAME(entry)(numbers->gamma, axis, 2, column, L, lane, odd);
                         for (int o = 0; o < 3; o++)
                             if (o != axis)
                                 B *= NAME(entry)(numbers->squares, o, p->modes[o], o == 0 ? at[0] / L : at[o],
-                                                 lane, m[o]);
+                                                 L, lane, m[o]);
                         out += B * value[axis];
                     }
                     out *= k * metric[axis * L + lane];
@@ -94,6 +99,7 @@ static void NAME(cell)(const struct box_plan *p, const int at[3], const REAL *d,
 
 static void NAME(update)(const struct box_plan *p, const struct box_step *step, const REAL *f, REAL *r,
                          const REAL *e, REAL *d, REAL *x, const REAL *y) {
+    const int L = p->lanes;
     const TABLES *numbers = NUMBERS(p);
     REAL x_old = (REAL)step->x_old, x_new = (REAL)step->x_new, a = (REAL)step->a, b = (REAL)step->b;
     for (int64_t number = 0; number < p->n_faces; number++) {
@@ -128,6 +134,7 @@ double NAME(box_step)(const struct box_plan *p, const struct box_step *step, con
 
 void NAME(box_residual)(const struct box_plan *p, double alpha, const REAL *y, REAL *r, REAL *moments,
                         double *sums) {
+    const int L = p->lanes;
     const TABLES *numbers = NUMBERS(p);
     sums[0] = sums[1] = 0.0;
     for (int64_t i = 0; moments != NULL && i < p->n_faces * KERNEL_BOX_MOMENTS * L; i++) moments[i] = 0;
@@ -149,6 +156,7 @@ void NAME(box_residual)(const struct box_plan *p, double alpha, const REAL *y, R
 /* The four corners of one lane of a face-pack in the lattice; 0 for a lane that is no face. */
 static int NAME(corners)(const struct box_plan *p, const struct box_face_pack *f, int lane,
                          int64_t corner[4]) {
+    const int L = p->lanes;
     int size[3], at[3] = {f->at[0] * L + lane, f->at[1], f->at[2]}, t[2];
     if (f->at[0] < 0 ? lane != L - 1 : at[0] >= p->cells[0]) return 0;
     box_lattice(p, L, size);
@@ -166,6 +174,7 @@ static int NAME(corners)(const struct box_plan *p, const struct box_face_pack *f
 static const int NAME(signs)[4][4] = {{1, 1, 1, 1}, {-1, 1, -1, 1}, {-1, -1, 1, 1}, {1, -1, -1, 1}};
 
 void NAME(box_prolong)(const struct box_plan *p, const double *vertices, REAL *coefficients) {
+    const int L = p->lanes;
     for (int64_t number = 0; number < p->n_faces; number++) {
         struct box_face_pack face = box_face_pack(p, number, L);
         for (int lane = 0; lane < L; lane++)
@@ -180,6 +189,7 @@ void NAME(box_prolong)(const struct box_plan *p, const double *vertices, REAL *c
 }
 
 void NAME(box_restrict)(const struct box_plan *p, const REAL *moments, double *vertices) {
+    const int L = p->lanes;
     int size[3];
     box_lattice(p, L, size);
     for (int64_t i = 0; i < (int64_t)size[0] * size[1] * size[2]; i++) vertices[i] = 0.0;

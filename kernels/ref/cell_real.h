@@ -8,6 +8,7 @@ static int64_t NAME(place)(int n, int full, int i, int j) {
 }
 
 static void NAME(apply)(const struct cell_plan *plan, int full, const REAL *x, REAL *y) {
+    const int L = plan->lanes;
     int n_faces = plan->n_faces, n = cell_plan_start(plan, n_faces);
     for (int64_t batch = 0; batch < plan->n_batches; batch++) {
         const REAL *matrix = (const REAL *)plan->matrices + batch * (full ? n * n : n * (n + 1) / 2) * L;

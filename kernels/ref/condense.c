@@ -3,8 +3,6 @@
 
 #include "kernels/ref/ref.h"
 
-#define L KERNEL_LANES
-
 int64_t condense_scratch_ref(const struct affine_tables *t) {
     int64_t total = t->N + t->n_faces * t->m;
     return total * total + t->n_faces * t->m;
@@ -14,6 +12,7 @@ int64_t condense_scratch_ref(const struct affine_tables *t) {
  * coefficients. */
 static void assemble_lane(const struct affine_tables *t, const struct affine_layout *at, const double *c,
                           double *C) {
+    const int L = t->lanes;
     int N = t->N, m = t->m, n = t->n_faces * m, ld = N + n;
     for (int i = 0; i < N; i++)
         for (int j = i; j < N; j++) {
@@ -79,6 +78,7 @@ static void turn_row(const struct affine_tables *t, int o, double *x, int step, 
 /* Into the orientations of the lane: U O in the first N rows of C, O'K O (upper triangle) in the others. row:
  * m numbers of scratch. */
 static void turn(const struct affine_tables *t, const double *orientations, double *C, double *row) {
+    const int L = t->lanes;
     int N = t->N, m = t->m, n = t->n_faces * m, ld = N + n;
     double *K = C + N * ld + N;
     for (int i = 0; i < n; i++)
@@ -115,6 +115,7 @@ static void restore_constants(const struct affine_tables *t, double reaction, do
 
 int64_t condense_affine_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                             double *factor, double *U, double *K, double *scratch) {
+    const int L = t->lanes;
     int N = t->N, n = t->n_faces * t->m, total = N + n;
     struct affine_layout at = affine_layout(t->dim, t->n_faces);
     double *C = scratch, *row = scratch + total * total;
@@ -146,6 +147,7 @@ int64_t condense_sum_scratch_ref(const struct sum_tables *t) {
 /* The results of one cell, C holding R and S^-1 R in its first rows, to their lane; c: its signs. */
 static void store_sum(const struct sum_tables *t, const double *c, const double *C, double *factor, double *U,
                       double *K) {
+    const int L = t->lanes;
     int N = t->N, n = t->n, total = N + n;
     for (int i = 0; i < N; i++) {
         for (int j = 0; j <= i; j++) factor[(i * (i + 1) / 2 + j) * L] = C[j * total + i];
@@ -161,6 +163,7 @@ static void store_sum(const struct sum_tables *t, const double *c, const double 
 
 int64_t condense_sum_ref(const struct sum_tables *t, int64_t n_batches, const double *coefficients,
                          double *factor, double *U, double *K, double *scratch) {
+    const int L = t->lanes;
     int N = t->N, n = t->n, total = N + n;
     double *C = scratch, *d = scratch + total * total;
     for (int64_t cell = 0; cell < n_batches * L; cell++) {
@@ -184,39 +187,91 @@ int64_t condense_sum_ref(const struct sum_tables *t, int64_t n_batches, const do
     return -1;
 }
 
-void batch_load_ref(int64_t n_batches, int N, int n, const double *U, const double *f, double *out) {
+void batch_load_ref(int lanes, int64_t n_batches, int N, int n, const double *U, const double *f,
+                    double *out) {
     for (int64_t batch = 0; batch < n_batches; batch++)
         for (int j = 0; j < n; j++)
-            for (int lane = 0; lane < L; lane++) {
+            for (int lane = 0; lane < lanes; lane++) {
                 double sum = 0.0;
                 for (int i = 0; i < N; i++)
-                    sum += U[(batch * N * n + i * n + j) * L + lane] * f[(batch * N + i) * L + lane];
-                out[(batch * n + j) * L + lane] = sum;
+                    sum += U[(batch * N * n + i * n + j) * lanes + lane] * f[(batch * N + i) * lanes + lane];
+                out[(batch * n + j) * lanes + lane] = sum;
             }
 }
 
-void batch_recover_ref(int64_t n_batches, int N, int n, const double *factor, const double *U,
+void batch_recover_ref(int lanes, int64_t n_batches, int N, int n, const double *factor, const double *U,
                        const double *uhat, double *f) {
     for (int64_t batch = 0; batch < n_batches; batch++)
-        for (int lane = 0; lane < L; lane++) {
-            const double *R = factor + batch * (N * (N + 1) / 2) * L + lane; /* R_ji at i (i + 1) / 2 + j */
-            double *u = f + batch * N * L + lane;
+        for (int lane = 0; lane < lanes; lane++) {
+            const double *R =
+                factor + batch * (N * (N + 1) / 2) * lanes + lane; /* R_ji at i (i + 1) / 2 + j */
+            double *u = f + batch * N * lanes + lane;
             for (int i = 0; i < N; i++) {
-                for (int j = 0; j < i; j++) u[i * L] -= R[(i * (i + 1) / 2 + j) * L] * u[j * L];
-                u[i * L] /= R[(i * (i + 1) / 2 + i) * L];
+                for (int j = 0; j < i; j++) u[i * lanes] -= R[(i * (i + 1) / 2 + j) * lanes] * u[j * lanes];
+                u[i * lanes] /= R[(i * (i + 1) / 2 + i) * lanes];
             }
             for (int i = N - 1; i >= 0; i--) {
-                for (int k = i + 1; k < N; k++) u[i * L] -= R[(k * (k + 1) / 2 + i) * L] * u[k * L];
-                u[i * L] /= R[(i * (i + 1) / 2 + i) * L];
+                for (int k = i + 1; k < N; k++)
+                    u[i * lanes] -= R[(k * (k + 1) / 2 + i) * lanes] * u[k * lanes];
+                u[i * lanes] /= R[(i * (i + 1) / 2 + i) * lanes];
             }
             for (int i = 0; i < N; i++)
                 for (int j = 0; j < n; j++)
-                    u[i * L] += U[(batch * N * n + i * n + j) * L + lane] * uhat[(batch * n + j) * L + lane];
+                    u[i * lanes] +=
+                        U[(batch * N * n + i * n + j) * lanes + lane] * uhat[(batch * n + j) * lanes + lane];
         }
+}
+
+/* Cholesky factor of one lane in place, its diagonal inverted. */
+static int factor_lane(int lanes, int n, double *A) {
+    for (int i = 0; i < n; i++) {
+        double *row = A + i * (i + 1) / 2 * lanes;
+        for (int j = 0; j <= i; j++) {
+            const double *other = A + j * (j + 1) / 2 * lanes;
+            for (int k = 0; k < j; k++) row[j * lanes] -= row[k * lanes] * other[k * lanes];
+            if (j < i) row[j * lanes] *= other[j * lanes];
+        }
+        if (!(row[i * lanes] > 0.0)) return 0;
+        row[i * lanes] = 1.0 / sqrt(row[i * lanes]);
+    }
+    return 1;
+}
+
+/* x = C^-1 x (back: C^-T x) of one lane, its entries `step` apart. */
+static void substitute_lane(int lanes, int n, const double *C, int back, int step, double *x) {
+    for (int s = 0; s < n; s++) {
+        int i = back ? n - 1 - s : s;
+        for (int k = back ? i + 1 : 0; k < (back ? n : i); k++)
+            x[i * step] -= C[(back ? k * (k + 1) / 2 + i : i * (i + 1) / 2 + k) * lanes] * x[k * step];
+        x[i * step] *= C[(i * (i + 1) / 2 + i) * lanes];
+    }
+}
+
+int64_t batch_extend_ref(int lanes, int n, int width, double *A, double *Y, double *S, double *inverse,
+                         double *scratch) {
+    for (int lane = 0; lane < lanes; lane++) {
+        double *C = A + lane, *y = Y + lane;
+        if (!factor_lane(lanes, n, C)) return 0;
+        for (int j = 0; j < width; j++) substitute_lane(lanes, n, C, 0, width * lanes, y + j * lanes);
+        for (int i = 0; i < width && S != NULL; i++)
+            for (int j = 0; j <= i; j++)
+                for (int k = 0; k < n; k++)
+                    S[(i * (i + 1) / 2 + j) * lanes + lane] -=
+                        y[(k * width + i) * lanes] * y[(k * width + j) * lanes];
+        for (int j = 0; j < width; j++) substitute_lane(lanes, n, C, 1, width * lanes, y + j * lanes);
+        for (int j = 0; j < n && inverse != NULL; j++) {
+            for (int i = 0; i < n; i++) scratch[i] = i == j ? 1.0 : 0.0;
+            substitute_lane(lanes, n, C, 0, 1, scratch);
+            substitute_lane(lanes, n, C, 1, 1, scratch);
+            for (int i = j; i < n; i++) inverse[(i * (i + 1) / 2 + j) * lanes + lane] = scratch[i];
+        }
+    }
+    return 1;
 }
 
 /* F O x for a row F of m numbers and one lane of x. */
 static double turned_product(const struct affine_tables *t, int o, const double *F, const double *x) {
+    const int L = t->lanes;
     const double *block = t->turns + o * t->n_turn;
     double sum = 0.0;
     for (int g = 0; g < t->n_groups; g++) {
@@ -231,6 +286,7 @@ static double turned_product(const struct affine_tables *t, int o, const double 
 
 void affine_flux_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                      const double *u, const double *uhat, double *q) {
+    const int L = t->lanes;
     int N = t->N, m = t->m, n = t->n_faces * m, dim = t->dim;
     struct affine_layout at = affine_layout(dim, t->n_faces);
     for (int64_t cell = 0; cell < n_batches * L; cell++) {

@@ -1,9 +1,10 @@
 /* Plain C: the element-wise product with the trace matrix. */
 #include "kernels/ref/ref.h"
 
-#define L KERNEL_LANES
-
 #define TEMPLATE "kernels/ref/cell_real.h"
+#include "kernels/twice.h"
+
+#define TEMPLATE "kernels/ref/row_real.h"
 #include "kernels/twice.h"
 
 int64_t cell_run_ref(int64_t batch_bytes) {

@@ -487,7 +487,9 @@ int64_t OF(condense_sum)(const struct sum_tables *t, int64_t n_batches, const do
 
 /* ------------------------------------------------------------------------------- back substitution */
 
-void OF(batch_load)(int64_t n_batches, int N, int n, const double *U, const double *f, double *out) {
+void OF(batch_load)(int lanes, int64_t n_batches, int N, int n, const double *U, const double *f,
+                    double *out) {
+    (void)lanes;
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         const lane *from = (const lane *)U + batch * N * n, *right = (const lane *)f + batch * N;
@@ -498,8 +500,9 @@ void OF(batch_load)(int64_t n_batches, int N, int n, const double *U, const doub
     }
 }
 
-void OF(batch_recover)(int64_t n_batches, int N, int n, const double *factor, const double *U,
+void OF(batch_recover)(int lanes, int64_t n_batches, int N, int n, const double *factor, const double *U,
                        const double *uhat, double *f) {
+    (void)lanes;
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         const lane *R = (const lane *)factor + batch * (N * (N + 1) / 2);

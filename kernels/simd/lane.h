@@ -1,5 +1,6 @@
-/* One number of KERNEL_LANES cells: the unit of every batched loop. The compiler splits it where registers
- * are narrower. */
+/* One number of L cells: the unit of every batched loop. The compiler splits it where registers are narrower.
+ * L is the `lanes` of the table (simd.c), and so of all plans and tables that these kernels are called with.
+ */
 #ifndef FACET_KERNELS_SIMD_LANE_H
 #define FACET_KERNELS_SIMD_LANE_H
 
@@ -12,7 +13,7 @@
 #include "kernels/kernels.h"
 #include "kernels/simd/tune.h"
 
-#define L KERNEL_LANES
+#define L 8 /* one AVX-512 register, one cache line */
 typedef double lane __attribute__((vector_size(L * sizeof(double))));
 
 #define INLINE static inline __attribute__((always_inline))

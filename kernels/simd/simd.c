@@ -9,12 +9,14 @@
 const struct kernels *OF(kernels)(void);
 const struct kernels *OF(kernels)(void) {
     static const struct kernels table = {
+        .lanes = L,
         /* clang-format off */
         BOTH(fill), BOTH(axpby), BOTH(multiply), BOTH(dot), BOTH(narrow), BOTH(widen), BOTH(add),
         ONE(put_entries), BOTH(csr_apply), BOTH(block_apply), BOTH(block_smooth),
         BOTH(cell_apply), BOTH(cell_apply_full), ONE(cell_run), BOTH(facet_sweep), ONE(facet_sweep_scratch),
+        BOTH(row_solve),
         ONE(condense_affine), ONE(condense_scratch), ONE(condense_sum), ONE(condense_sum_scratch),
-        ONE(batch_load), ONE(batch_recover), ONE(affine_flux),
+        ONE(batch_load), ONE(batch_recover), ONE(batch_extend), ONE(affine_flux),
         BOTH(box_step), BOTH(box_residual), BOTH(box_prolong), BOTH(box_restrict),
         BOTH(brick_apply), ONE(brick_scratch), BOTH(brick_diagonal), BOTH(point_sweep),
         BOTH(brick_prolong), BOTH(brick_restrict), ONE(transfer_scratch), BOTH(patch_sweep), ONE(patch_scratch),

@@ -7,6 +7,9 @@
 #define TEMPLATE "kernels/simd/cell_real.h"
 #include "kernels/twice.h"
 
+#define TEMPLATE "kernels/simd/row_real.h"
+#include "kernels/twice.h"
+
 int64_t OF(cell_run)(int64_t batch_bytes) {
     return batch_bytes < TUNE_RUN_BYTES ? TUNE_RUN_BYTES / batch_bytes : 1;
 }

@@ -1,15 +1,15 @@
 /* Vectors in lanes: from plain modes and back, and the operators on them. */
+#include <omp.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "boxhdg/lanes.h"
 
-#define L KERNEL_LANES
-
 /* ------------------------------------------------------------------------------------------ plain modes */
 
 /* The number of the face of a lane, in the order of box/box.h; -1: no face, or a fixed one. */
 static int64_t plain_face(const struct boxhdg_lanes *lanes, const struct box_face_pack *f, int lane) {
+    const int L = lanes->plan.lanes;
     const struct box_plan *p = &lanes->plan;
     const struct box_grid *g = &lanes->hdg->grid;
     int at[3] = {f->at[0] * L + lane, f->at[1], f->at[2]}, cell[3];
@@ -23,6 +23,7 @@ static int64_t plain_face(const struct boxhdg_lanes *lanes, const struct box_fac
 
 /* b b of mode t of every lane of a face-pack: n x LANES. */
 static void face_scales(const struct boxhdg_lanes *lanes, const struct box_face_pack *f, double *scales) {
+    const int L = lanes->plan.lanes;
     const struct box_plan *p = &lanes->plan;
     int slow = f->axis == 0 ? 1 : 0, fast = f->axis == 2 ? 1 : 2, width = slow == 0 ? L : 1;
     const double *outer = lanes->b[slow] + (int64_t)box_column(f, slow) * p->modes[slow] * width;
@@ -38,6 +39,7 @@ static void face_scales(const struct boxhdg_lanes *lanes, const struct box_face_
 /* One face-pack to lanes, or back from them. */
 static void convert_face(const struct boxhdg_lanes *lanes, int64_t number, enum boxhdg_scaling scaling,
                          int back, double *plain, double *packed, double *scales) {
+    const int L = lanes->plan.lanes;
     const struct box_plan *p = &lanes->plan;
     struct box_face_pack face = box_face_pack(p, number, L);
     const int32_t *order = lanes->order[face.axis];
@@ -60,22 +62,25 @@ static void convert_face(const struct boxhdg_lanes *lanes, int64_t number, enum 
 /* By way of the host where the vector is not there, or not of double precision. */
 static facet_status convert(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling, int back,
                             double *plain, struct vector *v) {
+    const int L = lanes->plan.lanes;
     facet_status status = FACET_OK;
     int64_t n = lanes->plan.n_faces;
     double *staged = NULL, *packed = device_is_host(lanes->device) && v->precision == F64 ? v->data : NULL;
+    double *scales = NULL; /* of a face-pack, for every thread */
+    int64_t n_scales = 0;
+    for (int axis = 0; axis < 3; axis++)
+        if (lanes->plan.face[axis] * L > n_scales) n_scales = lanes->plan.face[axis] * L;
+    TRY(ALLOC(scales, base_threads() * n_scales));
     if (packed == NULL) TRY(ALLOC(staged, lanes->plan.size));
     if (packed == NULL && back) TRY(vector_download(v, staged));
     if (packed == NULL) packed = staged;
-#pragma omp parallel num_threads(base_threads_for(lanes->plan.size))
-    {
-        double scales[(BOX_MAX_DEGREE + 1) * (BOX_MAX_DEGREE + 1) * L];
-#pragma omp for schedule(static)
-        for (int64_t number = 0; number < n; number++)
-            convert_face(lanes, number, scaling, back, plain, packed, scales);
-    }
+#pragma omp parallel for num_threads(base_threads_for(lanes->plan.size)) schedule(static)
+    for (int64_t number = 0; number < n; number++)
+        convert_face(lanes, number, scaling, back, plain, packed, scales + n_scales * omp_get_thread_num());
     if (staged != NULL && !back) TRY(vector_upload(v, staged));
 done:
     base_free(&staged);
+    base_free(&scales);
     return status;
 }
 

@@ -8,7 +8,6 @@
 #include "box/diagonalize.h"
 #include "solve/coarse.h"
 
-#define L           KERNEL_LANES
 #define SMALL_ANGLE 1e-11 /* an eigenvalue below this part of the largest is the kernel's */
 
 struct boxhdg_coarse {
@@ -241,6 +240,7 @@ done:
 /* ------------------------------------------------------------------------------------------ the whole */
 
 static facet_status number_vertices(struct boxhdg_coarse *c) {
+    const int L = c->lanes->plan.lanes;
     facet_status status = FACET_OK;
     const struct box_plan *p = &c->lanes->plan;
     box_lattice(p, L, c->size);

@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 
-#define L                 KERNEL_LANES
 #define SPURIOUS_B        1e-14
 #define SPURIOUS_B_SINGLE 1e-6
 
@@ -31,6 +30,7 @@ static void choose_axes(struct boxhdg_lanes *lanes) {
 }
 
 static void lay_out(struct box_plan *p) {
+    const int L = p->lanes;
     p->packs = (p->cells[0] + L - 1) / L;
     for (int axis = 0; axis < 3; axis++)
         p->face[axis] =
@@ -71,6 +71,7 @@ facet_status boxhdg_lanes_vector(const struct boxhdg_lanes *lanes, int64_t n, st
 }
 
 static facet_status make_scratch(struct boxhdg_lanes *lanes) {
+    const int L = lanes->plan.lanes;
     facet_status status = FACET_OK;
     struct box_plan *p = &lanes->plan;
     double *zeros = NULL;
@@ -117,6 +118,7 @@ static void fill_column(const struct boxhdg_lanes *lanes, int direction, int col
 }
 
 static facet_status make_columns(struct boxhdg_lanes *lanes, int axis) {
+    const int L = lanes->plan.lanes;
     facet_status status = FACET_OK;
     struct box_plan *p = &lanes->plan;
     int d = lanes->direction[axis], width = axis == 0 ? L : 1, m = p->modes[axis];
@@ -184,6 +186,7 @@ facet_status boxhdg_lanes_create(const struct device *device, const struct boxhd
     lanes->device = device;
     lanes->hdg = hdg;
     lanes->precision = precision;
+    lanes->plan.lanes = device_lanes(device);
     choose_axes(lanes);
     lay_out(&lanes->plan);
     TRY(make_line_squares(lanes));

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "boxhdg/lanes.h"
 
-#define L         KERNEL_LANES
 #define SAME_SIZE 1e-12 /* up to the rounding of widths */
 
 /* The kinds of all packs, and what is common to the cells of one. */
@@ -17,7 +16,9 @@ struct kinds {
     int64_t size;      /* of one of these */
     int32_t *tables;   /* per pack */
     double *metric;
-    double *sum; /* a vector: the diagonal */
+    double *sum;                  /* a vector: the diagonal */
+    struct boxhdg_kind *of_lanes; /* of the pack at hand, */
+    double *k;                    /* and its k */
 };
 
 double boxhdg_lanes_kind(const struct boxhdg_lanes *lanes, const int at[3], struct boxhdg_kind *kind) {
@@ -106,6 +107,7 @@ done:
 /* Adds a cell's diagonal to its faces. */
 static void add_diagonal(const struct boxhdg_lanes *lanes, const int at[3], double k, const double *diagonal,
                          double *sum) {
+    const int L = lanes->plan.lanes;
     const struct box_plan *p = &lanes->plan;
     for (int axis = 0; axis < 3; diagonal += p->face[axis], axis++)
         for (int side = 0; side < 2 && p->present[axis]; side++) {
@@ -117,11 +119,12 @@ static void add_diagonal(const struct boxhdg_lanes *lanes, const int at[3], doub
 /* One pack: its metric and its table; adds to the diagonal. own: room for the diagonal of a cell. */
 static facet_status make_pack(struct boxhdg_lanes *lanes, int layer, int row, int pack, struct kinds *all,
                               double *own) {
+    const int L = lanes->plan.lanes;
     facet_status status = FACET_OK;
     const struct box_plan *p = &lanes->plan;
     int64_t number = ((int64_t)layer * p->cells[1] + row) * p->packs + pack;
-    double *metric = all->metric + number * KERNEL_BOX_METRIC * L, k[L];
-    struct boxhdg_kind kinds[L];
+    double *metric = all->metric + number * KERNEL_BOX_METRIC * L, *k = all->k;
+    struct boxhdg_kind *kinds = all->of_lanes;
     int shared = 1, table = -1;
     for (int lane = 0; lane < L; lane++) {
         int c = pack * L + lane, cell[3] = {c < p->cells[0] ? c : p->cells[0] - 1, row, layer};
@@ -163,6 +166,7 @@ static void fill_weights(const struct boxhdg_lanes *lanes, const struct boxhdg_k
 }
 
 facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes) {
+    const int L = lanes->plan.lanes;
     facet_status status = FACET_OK;
     struct box_plan *p = &lanes->plan;
     struct kinds all = {.size = p->face[0] + p->face[1] + p->face[2]};
@@ -173,6 +177,8 @@ facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes) {
     TRY(ALLOC(all.metric, n_packs * KERNEL_BOX_METRIC * L));
     TRY(CALLOC(all.sum, p->size));
     TRY(ALLOC(own, all.size));
+    TRY(ALLOC(all.of_lanes, L));
+    TRY(ALLOC(all.k, L));
     for (int64_t i = 0; i < n_packs; i++)
         TRY(make_pack(lanes, (int)(i / p->packs / p->cells[1]), (int)(i / p->packs % p->cells[1]),
                       (int)(i % p->packs), &all, own));
@@ -192,6 +198,8 @@ done:
     base_free(&all.tables);
     base_free(&all.metric);
     base_free(&all.sum);
+    base_free(&all.of_lanes);
+    base_free(&all.k);
     base_free(&own);
     base_free(&weights);
     return status;

@@ -150,7 +150,7 @@ static facet_status append_faces(const struct boxhdg_lanes *lanes, int degree, s
                            .free = faces_free};
     double bytes = ((double)precision_size(lanes->precision)) *
                    ((double)lanes->plan.size + KERNEL_BOX_METRIC * (double)lanes->hdg->grid.n_cells);
-    int64_t n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * KERNEL_LANES;
+    int64_t n_moments = lanes->plan.n_faces * KERNEL_BOX_MOMENTS * lanes->plan.lanes;
     TRY(CALLOC(f, 1));
     link.data = f;
     f->lanes = lanes;

@@ -49,7 +49,7 @@ static facet_status make_ratio(struct boxhdg_solver *s) {
     struct vector v = {0};
     int differ = 0;
     for (int axis = 0; axis < 3; axis++) {
-        int columns = axis == 0 ? p->packs * KERNEL_LANES : p->cells[axis];
+        int columns = axis == 0 ? p->packs * p->lanes : p->cells[axis];
         for (int i = 0; i < columns * p->modes[axis]; i++)
             differ |= s->single->b[axis][i] != s->lanes->b[axis][i];
     }

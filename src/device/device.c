@@ -17,18 +17,22 @@ struct device {
     const char *name;
     const struct kernels *(*own)(void), *(*others)(void); /* its own code, and whose it takes beside it */
     enum place place;
+    int lanes; /* where its own code takes any number */
 };
+
+#define REF_LANES   8
+#define DEBUG_LANES 3 /* another number, and an odd one: nothing may rely on that of the others */
 
 static const struct device devices[] = {
 #ifdef FACET_HAVE_SIMD
-    {"cpu", kernels_simd, kernels_ref, HOST},
+    {"cpu", kernels_simd, kernels_ref, HOST, 0},
 #else
-    {"cpu", NULL, kernels_ref, HOST},
+    {"cpu", NULL, kernels_ref, HOST, REF_LANES},
 #endif
-    {"ref", kernels_ref, NULL, HOST},
-    {"debug", NULL, kernels_ref, WALL},
+    {"ref", kernels_ref, NULL, HOST, REF_LANES},
+    {"debug", NULL, kernels_ref, WALL, DEBUG_LANES},
 #ifdef FACET_HAVE_CUDA
-    {"cuda", kernels_cuda, NULL, GPU},
+    {"cuda", kernels_cuda, NULL, GPU, 0},
 #endif
 };
 #define N_DEVICES ((int)(sizeof devices / sizeof devices[0]))
@@ -38,6 +42,7 @@ static struct kernels in_use[N_DEVICES];
 static pthread_once_t in_use_made = PTHREAD_ONCE_INIT;
 
 static void add_to_table(const struct kernels *from, struct kernels *to) {
+    if (to->lanes == 0) to->lanes = from->lanes;
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     for (int p = 0; p < KERNEL_##precisions; p++)                                                            \
         if (to->name[p] == NULL) to->name[p] = from->name[p];
@@ -48,6 +53,7 @@ static void add_to_table(const struct kernels *from, struct kernels *to) {
 static void make_tables(void) {
     base_blas_narrow();
     for (int i = 0; i < N_DEVICES; i++) {
+        in_use[i].lanes = devices[i].lanes;
         if (devices[i].own != NULL) add_to_table(devices[i].own(), &in_use[i]);
         if (devices[i].others != NULL) add_to_table(devices[i].others(), &in_use[i]);
     }
@@ -359,6 +365,10 @@ facet_status device_copy_numbers(const struct device *device, enum precision pre
 done:
     device_free(device, &copy);
     return status;
+}
+
+int device_lanes(const struct device *device) {
+    return in_use[device - devices].lanes;
 }
 
 int device_is_host(const struct device *device) {

@@ -5,7 +5,7 @@
  * they compute and how arrays are laid out). `ref` is plain C, `cpu` (the default) threads and vector
  * instructions; both keep their arrays in the host's memory. `debug` is ref behind a wall: its memory can be
  * touched only by kernels and copies, so that a missing transfer is caught (by a segmentation fault) without
- * a GPU.
+ * a GPU; and its number of lanes is another one than theirs.
  */
 #ifndef FACET_DEVICE_DEVICE_H
 #define FACET_DEVICE_DEVICE_H
@@ -52,6 +52,10 @@ facet_status device_check(const struct device *device);
 /* Refuses a device that lacks one of the kernels (a list that ends with NULL), by name. what: "the method
  * continuous". */
 facet_status device_require(const struct device *device, const char *what, const char *const *kernels);
+
+/* The number of cells in a batch (kernels/kernels.h): arrays in lanes are made and read with that of the
+ * device whose kernels see them. */
+int device_lanes(const struct device *device);
 
 /* Whether the host can read and write the device's memory. */
 int device_is_host(const struct device *device);

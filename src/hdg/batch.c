@@ -50,7 +50,8 @@ facet_status batch_tables_create(struct hdg *hdg, int block) {
     int dim = hdg->data.mesh->dim;
     size_t N = (size_t)b->N, m = (size_t)b->m, faces = (size_t)b->n_faces, directions = (size_t)dim;
     size_t pairs = directions * (directions + 1) / 2;
-    *t = (struct affine_tables){.dim = dim,
+    *t = (struct affine_tables){.lanes = hdg->lanes,
+                                .dim = dim,
                                 .n_faces = b->n_faces,
                                 .N = b->N,
                                 .m = b->m,
@@ -100,7 +101,8 @@ static int cell_is_fast(const struct hdg *h, int block, int32_t cell) {
 }
 
 static int all_fast(const struct hdg *h, int block, int64_t batch) {
-    int64_t begin = batch * TRACE_LANES, end = begin + TRACE_LANES, count = h->data.mesh->blocks[block].count;
+    const int lanes = h->lanes;
+    int64_t begin = batch * lanes, end = begin + lanes, count = h->data.mesh->blocks[block].count;
     for (int64_t cell = begin; cell < end && cell < count; cell++)
         if (!cell_is_fast(h, block, (int32_t)cell)) return 0;
     return 1;
@@ -108,7 +110,7 @@ static int all_fast(const struct hdg *h, int block, int64_t batch) {
 
 facet_status batch_find_fast(struct hdg *h, int block) {
     const struct hdg_data *data = &h->data;
-    int64_t n = trace_n_batches(data->mesh, block);
+    int64_t n = trace_n_batches(h->device, data->mesh, block);
     int constant = (data->reaction == NULL || field_is_constant(data->reaction, NULL)) &&
                    (data->tau == NULL || field_is_constant(data->tau, NULL));
     facet_status status = CALLOC(h->fast[block], n);
@@ -187,9 +189,9 @@ done:
     return local_place(status, l);
 }
 
-void batch_stiffness(int dim, const struct batch_cell *a, double *c) {
+void batch_stiffness(int dim, const struct batch_cell *a, int step, double *c) {
     for (int e = 0; e < dim; e++)
-        for (int b = 0; b <= e; b++, c += TRACE_LANES) {
+        for (int b = 0; b <= e; b++, c += step) {
             *c = 0.0;
             for (int d = 0; d < dim; d++) *c += a->C[d * dim + b] * a->KC[d * dim + e];
         }
@@ -198,6 +200,7 @@ void batch_stiffness(int dim, const struct batch_cell *a, double *c) {
 /* dim is a constant where this is inlined. */
 static inline __attribute__((always_inline)) facet_status
 fill_hybrid(struct local *l, int dim, int block, int32_t cell, double *c, struct batch_facts *facts) {
+    const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
@@ -209,28 +212,28 @@ fill_hybrid(struct local *l, int dim, int block, int32_t cell, double *c, struct
     const double *C = cell_data.C, *K = cell_data.K, det = cell_data.det, scale = 1.0 / det;
     l->mean_K = 0.0;
     for (int a = 0; a < dim; a++) l->mean_K += K[a * (dim + 1)] / dim;
-    for (int i = 0; i < dim * dim; i++) c[(at.flux + i) * TRACE_LANES] = cell_data.KC[i];
-    c[at.reaction * TRACE_LANES] = cell_data.reaction * det;
-    batch_stiffness(dim, &cell_data, c + at.stiffness * TRACE_LANES);
+    for (int i = 0; i < dim * dim; i++) c[(at.flux + i) * lanes] = cell_data.KC[i];
+    c[at.reaction * lanes] = cell_data.reaction * det;
+    batch_stiffness(dim, &cell_data, lanes, c + at.stiffness * lanes);
     for (int f = 0; f < n_faces; f++) {
         double tau, length;
         multiply(dim, C, b->normals[f], normals[f]);
         multiply(dim, K, normals[f], Kn[f]);
         length = sqrt(dot(dim, normals[f], normals[f]));
         TRY(local_place(affine_tau(l, f, length, det, &tau), l));
-        c[(at.weight + f) * TRACE_LANES] = tau * length;
-        c[(at.orientation + f) * TRACE_LANES] =
+        c[(at.weight + f) * lanes] = tau * length;
+        c[(at.orientation + f) * lanes] =
             h->data.mesh->blocks[block].orientations[(int64_t)cell * n_faces + f];
         for (int a = 0; a < dim; a++) {
             double sum = 0.0;
             for (int d = 0; d < dim; d++) sum += C[d * dim + a] * Kn[f][d] * scale;
-            c[(at.gradient + f * dim + a) * TRACE_LANES] = sum;
-            c[(at.flux_normal + f * dim + a) * TRACE_LANES] = Kn[f][a] * scale;
+            c[(at.gradient + f * dim + a) * lanes] = sum;
+            c[(at.flux_normal + f * dim + a) * lanes] = Kn[f][a] * scale;
         }
     }
     for (int f = 0; f < n_faces; f++)
         for (int g = 0; g < n_faces; g++)
-            c[(at.normals + f * n_faces + g) * TRACE_LANES] = dot(dim, normals[f], Kn[g]) * scale;
+            c[(at.normals + f * n_faces + g) * lanes] = dot(dim, normals[f], Kn[g]) * scale;
     *facts = (struct batch_facts){det, cell_data.reaction};
 done:
     return status;
@@ -245,9 +248,10 @@ facet_status batch_fill_hybrid(struct local *l, int block, int32_t cell, double 
 facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, int64_t end, batch_filler fill,
                                 int64_t n_coefficients, double *coefficients, double *volumes,
                                 double *reaction) {
+    const int lanes = h->lanes;
     struct base_collector failures;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    int64_t count = h->data.mesh->blocks[block].count, stride = n_coefficients * TRACE_LANES;
+    int64_t count = h->data.mesh->blocks[block].count, stride = n_coefficients * lanes;
     double largest = 0.0;
     base_collector_init(&failures);
 #pragma omp parallel num_threads(base_threads()) reduction(max : largest)
@@ -258,8 +262,8 @@ facet_status batch_coefficients(const struct hdg *h, int block, int64_t begin, i
 #pragma omp for schedule(static)
         for (int64_t batch = begin; batch < end; batch++) {
             double sum = 0.0;
-            for (int lane = 0; lane < TRACE_LANES && mine == FACET_OK; lane++) {
-                int64_t cell = batch * TRACE_LANES + lane;
+            for (int lane = 0; lane < lanes && mine == FACET_OK; lane++) {
+                int64_t cell = batch * lanes + lane;
                 struct batch_facts facts = {0};
                 /* lanes nobody uses repeat the last cell */
                 mine = fill(&l, block, (int32_t)(cell < count ? cell : count - 1),

@@ -19,8 +19,8 @@ struct batch_cell {
     double det, reaction, K[9], C[9], KC[9];
 };
 facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *out);
-/* C'KC/J by pairs into one lane. */
-void batch_stiffness(int dim, const struct batch_cell *a, double *c);
+/* C'KC/J by pairs into c[0], c[step], .. */
+void batch_stiffness(int dim, const struct batch_cell *a, int step, double *c);
 
 /* Fills the coefficients of one fast cell into its lane: c[k * LANES]. */
 struct batch_facts {

@@ -42,13 +42,14 @@ void hdg_destroy(struct hdg **hdg) {
 
 /* Says that the local solvers will not fit before anybody waits for them. */
 static facet_status check_memory(const struct hdg *h) {
+    const int lanes = h->lanes;
     double bytes = 0.0, available = base_available_bytes();
     char fits[64];
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         int N, n;
         hdg_local_sizes(h, b, &N, &n);
         double numbers = (double)(packed_size(N) + packed_size(n)) + (double)N * n;
-        bytes += numbers * (double)trace_n_batches(h->data.mesh, b) * TRACE_LANES * sizeof(double);
+        bytes += numbers * (double)trace_n_batches(h->device, h->data.mesh, b) * lanes * sizeof(double);
     }
     snprintf(fits, sizeof fits, "of this degree about %.0f cells would fit",
              floor(h->data.mesh->n_cells * available / bytes));
@@ -76,6 +77,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     h->monitor = monitor;
     h->maker = maker != NULL ? maker : hdg_default_rule;
     h->device = device;
+    h->lanes = device_lanes(device);
     TRY(hdg_space_create(data->mesh, degree, maker, &h->space));
     if (equation->create != NULL) TRY(equation->create(h));
     for (int b = 0; b < data->mesh->n_blocks; b++) {
@@ -134,14 +136,15 @@ facet_status local_eliminate(struct local *l, int N, int n, double *matrix) {
 
 void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
                  double *K) {
+    const int lanes = l->hdg->lanes;
     int ld = N + n;
     const double *C = l->C, *R = C + N;
     for (int i = 0; i < N; i++) { /* the factor's columns are rows of C */
-        for (int j = i; j < N; j++) factor[(packed_size(j) + i) * TRACE_LANES] = C[(int64_t)i * ld + j];
-        for (int j = 0; j < n; j++) U[((int64_t)i * n + j) * TRACE_LANES] = R[(int64_t)i * ld + j];
+        for (int j = i; j < N; j++) factor[(packed_size(j) + i) * lanes] = C[(int64_t)i * ld + j];
+        for (int j = 0; j < n; j++) U[((int64_t)i * n + j) * lanes] = R[(int64_t)i * ld + j];
     }
     for (int i = 0; i < n; i++)
-        for (int j = 0; j <= i; j++) K[(packed_size(i) + j) * TRACE_LANES] = matrix[i * n + j];
+        for (int j = 0; j <= i; j++) K[(packed_size(i) + j) * lanes] = matrix[i * n + j];
 }
 
 /* What the cells of a batch gather. */
@@ -152,20 +155,20 @@ struct totals {
 static facet_status condense_batch(struct local *l, const struct condenser *c, int block, int64_t batch,
                                    double *matrix, double *factor, double *U, double *K,
                                    struct totals *totals) {
+    const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
     int32_t count = h->data.mesh->blocks[block].count;
-    if (c->N > 0 && (batch + 1) * TRACE_LANES > count) { /* else every lane is written */
-        memset(factor, 0, (size_t)(packed_size(c->N) * TRACE_LANES) * sizeof *factor);
-        memset(U, 0, (size_t)(c->N * c->n * TRACE_LANES) * sizeof *U);
+    if (c->N > 0 && (batch + 1) * lanes > count) { /* else every lane is written */
+        memset(factor, 0, (size_t)(packed_size(c->N) * lanes) * sizeof *factor);
+        memset(U, 0, (size_t)(c->N * c->n * lanes) * sizeof *U);
     }
-    if ((batch + 1) * TRACE_LANES > count)
-        memset(K, 0, (size_t)(packed_size(c->n) * TRACE_LANES) * sizeof *K);
-    for (int lane = 0; lane < TRACE_LANES; lane++) {
-        int64_t cell = batch * TRACE_LANES + lane;
+    if ((batch + 1) * lanes > count) memset(K, 0, (size_t)(packed_size(c->n) * lanes) * sizeof *K);
+    for (int lane = 0; lane < lanes; lane++) {
+        int64_t cell = batch * lanes + lane;
         if (cell >= count) { /* a lane nobody uses: S = 1 */
-            for (int i = 0; i < c->N; i++) factor[(packed_size(i) + i) * TRACE_LANES + lane] = 1.0;
+            for (int i = 0; i < c->N; i++) factor[(packed_size(i) + i) * lanes + lane] = 1.0;
             continue;
         }
         TRY(local_begin(l, block, (int32_t)cell));
@@ -276,9 +279,10 @@ done:
 /* Batches begin .. end-1, all of them affine with constant coefficients. */
 static facet_status fast_run(struct hdg *h, const struct condenser *c, int block, int64_t begin, int64_t end,
                              struct tile *t) {
+    const int lanes = h->lanes;
     facet_status status = FACET_OK;
     double reaction;
-    int64_t n_coefficients = c->n_coefficients * TRACE_LANES;
+    int64_t n_coefficients = c->n_coefficients * lanes;
     if (t->coefficients == NULL) {
         TRY(ALLOC(t->coefficients, FAST_BATCHES * n_coefficients));
         TRY(device_alloc(h->device, &t->device_coefficients, (size_t)(FAST_BATCHES * n_coefficients),
@@ -297,7 +301,7 @@ static facet_status fast_run(struct hdg *h, const struct condenser *c, int block
     if (failed >= 0)
         FAIL(FACET_ERROR_INPUT,
              "the local problem of one of the cells %lld to %lld is singular; is it degenerate?",
-             (long long)(begin + failed) * TRACE_LANES, (long long)(begin + failed + 1) * TRACE_LANES - 1);
+             (long long)(begin + failed) * lanes, (long long)(begin + failed + 1) * lanes - 1);
 done:
     return status;
 }
@@ -317,9 +321,10 @@ static int64_t general_batches(int64_t n_batches, int64_t numbers) {
 /* Whether the matrix of a cell of the batch, or what was moved out of it, depends on boundary data: on
  * Robin's a, or on displacements beside tractions. */
 static int depends_on_boundary(const struct hdg *h, int block, int64_t batch) {
+    const int lanes = h->lanes;
     const struct mesh_block *cells = &h->data.mesh->blocks[block];
     int n_faces = shape_n_faces(cells->shape), dim = h->data.mesh->dim;
-    int64_t begin = batch * TRACE_LANES * n_faces, end = begin + (int64_t)TRACE_LANES * n_faces;
+    int64_t begin = batch * lanes * n_faces, end = begin + (int64_t)lanes * n_faces;
     if (end > (int64_t)cells->count * n_faces) end = (int64_t)cells->count * n_faces;
     for (int64_t i = begin; i < end; i++) {
         int32_t condition = h->data.face_condition[cells->faces[i]];
@@ -332,14 +337,15 @@ static int depends_on_boundary(const struct hdg *h, int block, int64_t batch) {
 
 /* All batches, or only those that depend on boundary data. */
 static facet_status condense_block(struct hdg *h, int block, int only) {
+    const int lanes = h->lanes;
     facet_status status = FACET_OK;
     struct condenser c;
     const struct mesh_block *cells = &h->data.mesh->blocks[block];
     int64_t n = h->matrices.n_batches[block];
     h->data.equation->condenser(h, block, &c);
-    struct tile t = {.n_factor = packed_size(c.N) * TRACE_LANES,
-                     .n_U = (int64_t)c.N * c.n * TRACE_LANES,
-                     .n_K = packed_size(c.n) * TRACE_LANES};
+    struct tile t = {.n_factor = packed_size(c.N) * lanes,
+                     .n_U = (int64_t)c.N * c.n * lanes,
+                     .n_K = packed_size(c.n) * lanes};
     t.n_general = general_batches(n, t.n_factor + t.n_U + t.n_K);
     TRY(ALLOC(t.volumes, t.n_general > FAST_BATCHES ? t.n_general : FAST_BATCHES));
     if (h->factors[block] == NULL)
@@ -355,7 +361,7 @@ static facet_status condense_block(struct hdg *h, int block, int only) {
             end++;
         TRY(fast ? fast_run(h, &c, block, begin, end, &t) : general_run(h, &c, block, begin, end, &t));
         TRY(base_check_interrupt());
-        int64_t done_here = end * TRACE_LANES < cells->count ? end * TRACE_LANES : cells->count;
+        int64_t done_here = end * lanes < cells->count ? end * lanes : cells->count;
         base_report_progress(h->monitor, FACET_PHASE_CONDENSE, (double)(cells->first + done_here),
                              (double)h->data.mesh->n_cells);
     }

@@ -97,8 +97,12 @@ static facet_status make_sums(const struct hdg *h, enum shape shape, struct cond
         int at = i - vertices, odd = at >= 0 && at % own % 2 == 1; /* mode j + 2 of its edge */
         c->signs[i] = odd ? at / own : -1;
     }
-    c->sums = (struct sum_tables){
-        .N = c->N, .n = c->n, .n_terms = n_terms(2), .n_ones = vertices, .n_signs = shape_n_faces(shape)};
+    c->sums = (struct sum_tables){.lanes = h->lanes,
+                                  .N = c->N,
+                                  .n = c->n,
+                                  .n_terms = n_terms(2),
+                                  .n_ones = vertices,
+                                  .n_signs = shape_n_faces(shape)};
     TRY(device_copy(h->device, &c->sums.terms, c->terms, n_numbers, sizeof(double)));
     TRY(device_copy(h->device, &c->sums.moments, c->moments, (size_t)M, sizeof(double)));
     TRY(device_copy(h->device, &c->sums.signs, c->signs, (size_t)c->n, sizeof *c->signs));
@@ -248,16 +252,16 @@ static facet_status sum_matrix(struct local *l, double *moments) {
     facet_status status = FACET_OK;
     const struct condensed_block *c = &l->hdg->condensed->blocks[l->block];
     int dim = l->hdg->data.mesh->dim, M = c->N + c->n, pairs = n_terms(dim) - 1;
-    double stiffness[6 * TRACE_LANES];
+    double stiffness[6];
     struct batch_cell a;
     TRY(batch_cell(l, l->block, l->cell, &a));
-    batch_stiffness(dim, &a, stiffness);
+    batch_stiffness(dim, &a, 1, stiffness);
     double reaction = a.reaction * a.det;
     for (int64_t i = 0; i < M; i++) {
         memset(l->C + i * M + i, 0, (size_t)(M - i) * sizeof *l->C);
         for (int64_t p = 0; p <= pairs; p++)
-            cblas_daxpy((int)(M - i), p < pairs ? stiffness[p * TRACE_LANES] : reaction,
-                        c->terms + (p * M + i) * M + i, 1, l->C + i * M + i, 1);
+            cblas_daxpy((int)(M - i), p < pairs ? stiffness[p] : reaction, c->terms + (p * M + i) * M + i, 1,
+                        l->C + i * M + i, 1);
         moments[i] = reaction * c->moments[i];
     }
 done:
@@ -313,16 +317,17 @@ done:
 
 static facet_status fill_cell(struct local *l, int block, int32_t cell, double *c,
                               struct batch_facts *facts) {
+    const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const uint8_t *orientations = h->data.mesh->blocks[block].orientations;
     int dim = h->data.mesh->dim, n_faces = h->space.blocks[block].n_faces, pairs = dim * (dim + 1) / 2;
     struct batch_cell a;
     TRY(batch_cell(l, block, cell, &a));
-    batch_stiffness(dim, &a, c);
-    c[pairs * TRACE_LANES] = a.reaction * a.det;
+    batch_stiffness(dim, &a, lanes, c);
+    c[pairs * lanes] = a.reaction * a.det;
     for (int f = 0; f < n_faces; f++)
-        c[(pairs + 1 + f) * TRACE_LANES] = orientations[(int64_t)cell * n_faces + f] == 0 ? 1.0 : -1.0;
+        c[(pairs + 1 + f) * lanes] = orientations[(int64_t)cell * n_faces + f] == 0 ? 1.0 : -1.0;
     *facts = (struct batch_facts){a.det, a.reaction};
 done:
     return status;
@@ -349,21 +354,23 @@ static void condenser_of(const struct hdg *h, int block, struct condenser *conde
 /* (f, phi) of the orthonormal basis becomes those of the modes, in the frames. */
 static void split_load(const struct hdg *h, int block, int32_t cell, const double *load, double *interior,
                        double *boundary) {
+    const int lanes = h->lanes;
     const struct condensed_block *c = &h->condensed->blocks[block];
     int M = c->N + c->n;
     for (int i = 0; i < M; i++) {
         double value = cblas_ddot(M, c->change + (int64_t)i * M, 1, load, 1);
         if (i < c->N)
-            interior[i * TRACE_LANES] = value;
+            interior[i * lanes] = value;
         else
-            boundary[(i - c->N) * TRACE_LANES] = value;
+            boundary[(i - c->N) * lanes] = value;
     }
-    turn(h, block, cell, 0, 1, TRACE_LANES, 0, boundary);
+    turn(h, block, cell, 0, 1, lanes, 0, boundary);
 }
 
 /* From the modes of every cell to its orthonormal basis. */
 static facet_status join(const struct hdg *h, int block, const double *interior, const double *boundary,
                          double *u) {
+    const int lanes = h->lanes;
     facet_status status = FACET_OK;
     const struct condensed_block *c = &h->condensed->blocks[block];
     int32_t count = h->data.mesh->blocks[block].count;
@@ -372,11 +379,11 @@ static facet_status join(const struct hdg *h, int block, const double *interior,
     TRY(ALLOC(all, (int64_t)count * M));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int32_t cell = 0; cell < count; cell++) {
-        const double *inner = interior + (c->N > 0 ? local_lane(cell, c->N) : 0),
-                     *outer = boundary + local_lane(cell, c->n);
+        const double *inner = interior + (c->N > 0 ? local_lane(lanes, cell, c->N) : 0),
+                     *outer = boundary + local_lane(lanes, cell, c->n);
         double *modal = all + (int64_t)cell * M;
-        for (int i = 0; i < c->N; i++) modal[i] = inner[i * TRACE_LANES];
-        for (int i = 0; i < c->n; i++) modal[c->N + i] = outer[i * TRACE_LANES];
+        for (int i = 0; i < c->N; i++) modal[i] = inner[i * lanes];
+        for (int i = 0; i < c->n; i++) modal[c->N + i] = outer[i * lanes];
         turn(h, block, cell, 1, 1, 1, 0, modal + c->N);
         cblas_dgemv(CblasRowMajor, CblasTrans, M, M, 1.0, c->change, M, modal, 1, 0.0, u + (int64_t)cell * M,
                     1);

@@ -225,13 +225,14 @@ done:
 }
 
 void elastic_finish_load(const struct hdg *h, const struct hdg_solution *s, double *F) {
+    const int lanes = h->lanes;
     const struct hdg_elastic *e = h->elastic;
     for (int64_t k = 0; k < e->n_tractions; k++) {
         const struct elastic_traction *t = &e->tractions[k];
         int N, n, size = h->data.mesh->dim * h->space.blocks[t->block].m;
         hdg_local_sizes(h, t->block, &N, &n);
-        const double *f = s->loads[t->block] + local_lane(t->cell, N);
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, size, N, -1.0, t->load, N, f, TRACE_LANES, 1.0,
+        const double *f = s->loads[t->block] + local_lane(lanes, t->cell, N);
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, size, N, -1.0, t->load, N, f, lanes, 1.0,
                     F + h->trace.face_free[t->face], 1);
     }
     for (int64_t i = 0; i < h->trace.n_free && h->trace.fixed != NULL; i++)

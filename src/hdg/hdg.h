@@ -66,6 +66,7 @@ struct hdg_data {
 /* Element data is kept in lanes (kernels/kernels.h) on the device. */
 struct hdg {
     const struct device *device;
+    int lanes; /* of the device */
     struct hdg_data data;
     struct hdg_space space;
     struct hdg_functions functions[MESH_MAX_BLOCKS];

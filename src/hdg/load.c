@@ -56,18 +56,19 @@ struct load_job {
 };
 
 static facet_status load_work(struct local *l, int block, int32_t cell, void *user) {
+    const int lanes = l->hdg->lanes;
     struct load_job *job = user;
     int N, n;
     hdg_local_sizes(l->hdg, block, &N, &n);
-    double *load = l->vector, *lane = job->solution->loads[block] + (N > 0 ? local_lane(cell, N) : 0);
+    double *load = l->vector, *lane = job->solution->loads[block] + (N > 0 ? local_lane(lanes, cell, N) : 0);
     facet_status status =
         local_load(l, block, cell, job->source, job->shift, load, job->totals[block] + 2 * (int64_t)cell);
     if (status != FACET_OK) return status;
     if (job->direct[block] != NULL)
         l->hdg->data.equation->split_load(l->hdg, block, cell, load, lane,
-                                          job->direct[block] + local_lane(cell, n));
+                                          job->direct[block] + local_lane(lanes, cell, n));
     else
-        for (int i = 0; i < N; i++) lane[i * TRACE_LANES] = load[i];
+        for (int i = 0; i < N; i++) lane[i * lanes] = load[i];
     return FACET_OK;
 }
 
@@ -102,15 +103,16 @@ done:
 
 /* locals (host, batch x n x LANES) = U'f of one block. */
 static facet_status load_block(const struct hdg *h, int block, const double *loads, double *locals) {
+    const int lanes = h->lanes;
     facet_status status = FACET_OK;
     int64_t n_batches = h->matrices.n_batches[block];
     double *f = NULL, *out = NULL;
     int N, n;
     hdg_local_sizes(h, block, &N, &n);
-    size_t n_out = (size_t)(n_batches * n * TRACE_LANES);
-    TRY(device_copy(h->device, &f, loads, (size_t)(n_batches * N * TRACE_LANES), sizeof *f));
+    size_t n_out = (size_t)(n_batches * n * lanes);
+    TRY(device_copy(h->device, &f, loads, (size_t)(n_batches * N * lanes), sizeof *f));
     TRY(device_alloc(h->device, &out, n_out, sizeof *out));
-    device_batch_load(h->device, n_batches, N, n, h->U[block], f, out);
+    device_batch_load(h->device, lanes, n_batches, N, n, h->U[block], f, out);
     TRY(device_download(h->device, locals, out, n_out * sizeof *out));
 done:
     device_free(h->device, &f);
@@ -119,6 +121,7 @@ done:
 }
 
 facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solution *s, double *F) {
+    const int lanes = h->lanes;
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct load_job job = {.source = source, .solution = s};
@@ -129,7 +132,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     hdg_describe(h, &system);
     s->shift = 0.0;
     for (int b = 0; b < mesh->n_blocks; b++) {
-        n_locals[b] = h->matrices.n_batches[b] * h->matrices.n[b] * TRACE_LANES;
+        n_locals[b] = h->matrices.n_batches[b] * h->matrices.n[b] * lanes;
         TRY(ALLOC(locals[b], n_locals[b]));
         if (equation->split_load != NULL) TRY(CALLOC(job.direct[b], n_locals[b]));
         TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
@@ -144,7 +147,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     for (int b = 0; b < mesh->n_blocks; b++) TRY(load_block(h, b, s->loads[b], locals[b]));
     for (int b = 0; b < mesh->n_blocks && equation->split_load != NULL; b++)
         for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];
-    trace_assemble_vector(&h->trace, locals, F);
+    trace_assemble_vector(&h->trace, lanes, locals, F);
     for (int64_t i = 0; i < system.n_free; i++) F[i] += h->lift[i] + h->boundary[i];
     if (equation->finish_load != NULL) equation->finish_load(h, s, F);
 done:

@@ -176,8 +176,8 @@ void local_store(const struct local *l, int N, int n, const double *matrix, doub
                  double *K);
 
 /* Where entry 0 of a cell stands in a host array of `size` numbers per cell in lanes. */
-static inline int64_t local_lane(int32_t cell, int64_t size) {
-    return cell / TRACE_LANES * size * TRACE_LANES + cell % TRACE_LANES;
+static inline int64_t local_lane(int lanes, int32_t cell, int64_t size) {
+    return cell / lanes * size * lanes + cell % lanes;
 }
 
 #endif

@@ -329,6 +329,7 @@ struct balance_job {
 };
 
 static facet_status balance_work(struct local *l, int block, int32_t cell, void *user) {
+    const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
     const struct balance_job *job = user;
     const struct hdg *h = l->hdg;
@@ -336,10 +337,10 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
     const struct hdg_functions *v = &h->functions[block];
     int nc = h->trace.n_components;
     int64_t id = h->data.mesh->blocks[block].first + cell;
-    const double *load = job->solution->loads[block] + local_lane(cell, nc * v->Nu);
+    const double *load = job->solution->loads[block] + local_lane(lanes, cell, nc * v->Nu);
     double sum[3], out[3] = {0}, absolute[3], through = 0.0, worst = 0.0;
     double constant = v->physical ? 1.0 : v->source.table->phi[0]; /* the first function */
-    for (int c = 0; c < nc; c++) sum[c] = load[(int64_t)c * v->Nu * TRACE_LANES] / constant;
+    for (int c = 0; c < nc; c++) sum[c] = load[(int64_t)c * v->Nu * lanes] / constant;
     TRY(local_begin(l, block, cell));
     for (int f = 0; f < b->n_faces; f++) {
         double *flux = job->fluxes + (id * SHAPE_MAX_FACES + f) * nc;

@@ -32,6 +32,7 @@ static void star_load(struct local *l, const struct hdg_table *table, int N, dou
 }
 
 static facet_status star_work(struct local *l, int block, int32_t cell, void *user) {
+    const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
     struct hdg_solution *s = user;
     const struct hdg *h = l->hdg;
@@ -40,7 +41,7 @@ static facet_status star_work(struct local *l, int block, int32_t cell, void *us
     int dim = h->data.mesh->dim, nc = h->trace.n_components, N = b->N, P = b->N_star, n = table->n;
     const double *u = s->u[block] + (int64_t)cell * nc * N, *q = s->q[block] + (int64_t)cell * nc * dim * N;
     double *star = s->star[block] + (int64_t)cell * nc * P, *rhs = l->vector, volume = 0.0;
-    if (batch_is_fast(h, block, cell / TRACE_LANES)) return FACET_OK;
+    if (batch_is_fast(h, block, cell / lanes)) return FACET_OK;
     l->block = block;
     l->cell = cell;
     hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
@@ -103,7 +104,7 @@ static facet_status star_tables(struct star *s) {
     const struct hdg_table *table = &b->star;
     int dim = table->dim, n = table->n, P = table->N, M = s->M, N = b->N, pair = 0;
     double *weighted = NULL, *D = NULL, *terms = NULL, *zeros = NULL;
-    s->tables = (struct sum_tables){.N = M, .n_terms = dim * (dim + 1) / 2};
+    s->tables = (struct sum_tables){.lanes = s->hdg->lanes, .N = M, .n_terms = dim * (dim + 1) / 2};
     size_t size = (size_t)M * (size_t)M, n_terms = (size_t)s->tables.n_terms;
     TRY(ALLOC(weighted, (int64_t)n * P));
     TRY(ALLOC(D, (int64_t)dim * M * P));
@@ -138,17 +139,18 @@ done:
 
 static facet_status star_create(const struct hdg *h, int block, struct hdg_solution *solution,
                                 struct star *s) {
+    const int lanes = h->lanes;
     facet_status status = FACET_OK;
     const struct device *device = h->device;
     *s =
         (struct star){.hdg = h, .solution = solution, .block = block, .M = h->space.blocks[block].N_star - 1};
-    int64_t M = s->M, n_factor = M * (M + 1) / 2 * TRACE_LANES, n_batches = h->matrices.n_batches[block];
+    int64_t M = s->M, n_factor = M * (M + 1) / 2 * lanes, n_batches = h->matrices.n_batches[block];
     s->most = STAR_BYTES / (n_factor * (int64_t)sizeof(double)) / STAR_GROUP * STAR_GROUP;
     if (s->most < 2 * STAR_GROUP) s->most = 2 * STAR_GROUP;
     if (s->most > n_batches) s->most = n_batches;
     TRY(star_tables(s));
-    size_t n_coefficients = (size_t)(s->most * s->tables.n_terms * TRACE_LANES),
-           n_rhs = (size_t)(s->most * M * TRACE_LANES);
+    size_t n_coefficients = (size_t)(s->most * s->tables.n_terms * lanes),
+           n_rhs = (size_t)(s->most * M * lanes);
     TRY(ALLOC(s->coefficients, n_coefficients));
     TRY(ALLOC(s->rhs, n_rhs));
     TRY(device_alloc(device, &s->device_coefficients, n_coefficients, sizeof(double)));
@@ -162,18 +164,19 @@ done:
 
 /* Coefficients of one cell, and -C'q into its column of V (dim N rows of STAR_GROUP x LANES). */
 static facet_status star_cell(const struct star *s, struct local *l, int32_t cell, double *c, double *V) {
+    const int lanes = l->hdg->lanes;
     const struct hdg *h = s->hdg;
     int dim = h->data.mesh->dim, N = h->space.blocks[s->block].N;
     const double *q = s->solution->q[s->block] + (int64_t)cell * dim * N;
     struct batch_cell a;
     facet_status status = batch_cell(l, s->block, cell, &a);
     if (status != FACET_OK) return status;
-    batch_stiffness(dim, &a, c);
+    batch_stiffness(dim, &a, lanes, c);
     for (int b = 0; b < dim; b++)
         for (int i = 0; i < N; i++) {
             double sum = 0.0;
             for (int d = 0; d < dim; d++) sum -= a.C[d * dim + b] * q[d * N + i];
-            V[(int64_t)(b * N + i) * STAR_GROUP * TRACE_LANES] = sum;
+            V[(int64_t)(b * N + i) * STAR_GROUP * lanes] = sum;
         }
     return FACET_OK;
 }
@@ -182,27 +185,29 @@ static facet_status star_cell(const struct star *s, struct local *l, int32_t cel
  * M) x STAR_GROUP x LANES. */
 static facet_status star_group(const struct star *s, struct local *l, int64_t begin, int64_t batch, int count,
                                double *V, double *product) {
+    const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
     int dim = s->hdg->data.mesh->dim, N = s->hdg->space.blocks[s->block].N, M = s->M;
-    int width = STAR_GROUP * TRACE_LANES;
+    int width = STAR_GROUP * lanes;
     int64_t n_cells = s->hdg->data.mesh->blocks[s->block].count;
-    for (int k = 0; k < count * TRACE_LANES; k++) {
-        int64_t cell = batch * TRACE_LANES + k, at = batch - begin + k / TRACE_LANES;
+    for (int k = 0; k < count * lanes; k++) {
+        int64_t cell = batch * lanes + k, at = batch - begin + k / lanes;
         /* lanes nobody uses repeat the last cell */
         TRY(star_cell(s, l, (int32_t)(cell < n_cells ? cell : n_cells - 1),
-                      s->coefficients + at * s->tables.n_terms * TRACE_LANES + k % TRACE_LANES, V + k));
+                      s->coefficients + at * s->tables.n_terms * lanes + k % lanes, V + k));
     }
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, count * TRACE_LANES, dim * N, 1.0, s->D,
-                dim * N, V, width, 0.0, product, width);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, count * lanes, dim * N, 1.0, s->D, dim * N, V,
+                width, 0.0, product, width);
     for (int k = 0; k < count; k++)
         for (int i = 0; i < M; i++)
-            memcpy(s->rhs + ((batch - begin + k) * M + i) * TRACE_LANES,
-                   product + (int64_t)i * width + k * TRACE_LANES, TRACE_LANES * sizeof *product);
+            memcpy(s->rhs + ((batch - begin + k) * M + i) * lanes, product + (int64_t)i * width + k * lanes,
+                   lanes * sizeof *product);
 done:
     return status;
 }
 
 static facet_status star_loads(const struct star *s, int64_t begin, int64_t end) {
+    const int lanes = s->hdg->lanes;
     struct base_collector failures;
     int dim = s->hdg->data.mesh->dim, N = s->hdg->space.blocks[s->block].N;
     base_collector_init(&failures);
@@ -211,8 +216,8 @@ static facet_status star_loads(const struct star *s, int64_t begin, int64_t end)
         struct local l;
         double *V = NULL, *product = NULL;
         facet_status mine = local_create_light(s->hdg, &l);
-        if (mine == FACET_OK) mine = ALLOC(V, (int64_t)dim * N * STAR_GROUP * TRACE_LANES);
-        if (mine == FACET_OK) mine = ALLOC(product, (int64_t)s->M * STAR_GROUP * TRACE_LANES);
+        if (mine == FACET_OK) mine = ALLOC(V, (int64_t)dim * N * STAR_GROUP * lanes);
+        if (mine == FACET_OK) mine = ALLOC(product, (int64_t)s->M * STAR_GROUP * lanes);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(static)
         for (int64_t batch = begin; batch < end; batch += STAR_GROUP) {
@@ -230,32 +235,33 @@ static facet_status star_loads(const struct star *s, int64_t begin, int64_t end)
 
 /* u* of the fast batches begin .. end-1. */
 static facet_status star_batches(struct star *s, int64_t begin, int64_t end) {
+    const int lanes = s->hdg->lanes;
     facet_status status = FACET_OK;
     const struct hdg *h = s->hdg;
     int N = h->space.blocks[s->block].N, M = s->M;
     int64_t n = end - begin, count = h->data.mesh->blocks[s->block].count;
     double *star = s->solution->star[s->block];
     const double *u = s->solution->u[s->block];
-    size_t n_rhs = (size_t)(n * M * TRACE_LANES) * sizeof(double);
+    size_t n_rhs = (size_t)(n * M * lanes) * sizeof(double);
     TRY(star_loads(s, begin, end));
     TRY(device_upload(h->device, s->device_coefficients, s->coefficients,
-                      (size_t)(n * s->tables.n_terms * TRACE_LANES) * sizeof(double)));
+                      (size_t)(n * s->tables.n_terms * lanes) * sizeof(double)));
     TRY(device_upload(h->device, s->device_rhs, s->rhs, n_rhs));
     int64_t failed = device_condense_sum(h->device, &s->tables, n, s->device_coefficients, s->factor,
                                          s->factor, s->factor, s->scratch);
     if (failed >= 0)
         FAIL(FACET_ERROR_INPUT,
              "the post-processing system of one of the cells %lld to %lld is singular; is it degenerate?",
-             (long long)(begin + failed) * TRACE_LANES, (long long)(begin + failed + 1) * TRACE_LANES - 1);
-    device_batch_recover(h->device, n, M, 0, s->factor, s->factor, s->factor, s->device_rhs);
+             (long long)(begin + failed) * lanes, (long long)(begin + failed + 1) * lanes - 1);
+    device_batch_recover(h->device, lanes, n, M, 0, s->factor, s->factor, s->factor, s->device_rhs);
     TRY(device_download(h->device, s->rhs, s->device_rhs, n_rhs));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t batch = begin; batch < end; batch++)
-        for (int64_t cell = batch * TRACE_LANES; cell < (batch + 1) * TRACE_LANES && cell < count; cell++) {
+        for (int64_t cell = batch * lanes; cell < (batch + 1) * lanes && cell < count; cell++) {
             double *to = star + cell * (M + 1);
-            const double *from = s->rhs + (batch - begin) * M * TRACE_LANES + cell % TRACE_LANES;
+            const double *from = s->rhs + (batch - begin) * M * lanes + cell % lanes;
             to[0] = u[cell * N];
-            for (int i = 0; i < M; i++) to[i + 1] = from[i * TRACE_LANES];
+            for (int i = 0; i < M; i++) to[i + 1] = from[i * lanes];
         }
 done:
     return status;

@@ -7,6 +7,7 @@
 #include "hdg/batch.h"
 
 facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
+    const int lanes = h->lanes;
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct hdg_system system;
@@ -19,7 +20,7 @@ facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
         TRY(CALLOC(s->u[b], count * nc * h->functions[b].Nu));
         if (h->data.equation->flux != NULL) TRY(CALLOC(s->q[b], flux * nc * mesh->dim));
         if (equation_has_field(h->data.equation, HDG_P)) TRY(CALLOC(s->p[b], flux));
-        TRY(CALLOC(s->loads[b], trace_n_batches(mesh, b) * N * TRACE_LANES));
+        TRY(CALLOC(s->loads[b], trace_n_batches(h->device, mesh, b) * N * lanes));
     }
     TRY(CALLOC(s->trace, system.n_all));
 done:
@@ -60,29 +61,31 @@ static void recovery_destroy(struct recovery *r) {
 
 /* The eliminated unknowns S^-1 f + U uhat, for all cells of the block. */
 static facet_status recover_eliminated(struct recovery *r) {
+    const int lanes = r->hdg->lanes;
     facet_status status = FACET_OK;
     const struct hdg *h = r->hdg;
     int64_t n_batches = h->matrices.n_batches[r->block];
     int32_t count = h->data.mesh->blocks[r->block].count;
     int N, n;
     hdg_local_sizes(h, r->block, &N, &n);
-    size_t n_u = (size_t)(n_batches * N * TRACE_LANES), n_uhat = (size_t)(n_batches * n * TRACE_LANES);
+    size_t n_u = (size_t)(n_batches * N * lanes), n_uhat = (size_t)(n_batches * n * lanes);
     TRY(ALLOC(r->u, n_u));
     TRY(CALLOC(r->uhat, n_uhat));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int32_t cell = 0; cell < count; cell++)
-        trace_gather(&h->trace, r->block, cell, r->solution->trace, r->uhat + local_lane(cell, n),
-                     TRACE_LANES);
+        trace_gather(&h->trace, r->block, cell, r->solution->trace, r->uhat + local_lane(lanes, cell, n),
+                     lanes);
     TRY(device_copy(h->device, &r->device_u, r->solution->loads[r->block], n_u, sizeof(double)));
     TRY(device_copy(h->device, &r->device_uhat, r->uhat, n_uhat, sizeof(double)));
-    device_batch_recover(h->device, n_batches, N, n, h->factors[r->block], h->U[r->block], r->device_uhat,
-                         r->device_u);
+    device_batch_recover(h->device, lanes, n_batches, N, n, h->factors[r->block], h->U[r->block],
+                         r->device_uhat, r->device_u);
     TRY(device_download(h->device, r->u, r->device_u, n_u * sizeof(double)));
 done:
     return status;
 }
 
 static void copy_u(struct recovery *r) {
+    const int lanes = r->hdg->lanes;
     const struct hdg *h = r->hdg;
     int32_t count = h->data.mesh->blocks[r->block].count;
     int N, n;
@@ -90,17 +93,17 @@ static void copy_u(struct recovery *r) {
     hdg_local_sizes(h, r->block, &N, &n);
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int32_t cell = 0; cell < count; cell++)
-        for (int i = 0; i < N; i++) u[(int64_t)cell * N + i] = r->u[local_lane(cell, N) + i * TRACE_LANES];
+        for (int i = 0; i < N; i++) u[(int64_t)cell * N + i] = r->u[local_lane(lanes, cell, N) + i * lanes];
 }
 
 /* q of the fast batches begin .. end-1, by the kernel. */
 static facet_status fast_flux(struct recovery *r, int64_t begin, int64_t end) {
+    const int lanes = r->hdg->lanes;
     facet_status status = FACET_OK;
     const struct hdg *h = r->hdg;
     const struct hdg_block_space *b = &h->space.blocks[r->block];
     int dim = h->data.mesh->dim;
-    int64_t stride = affine_layout(dim, b->n_faces).count * TRACE_LANES,
-            n_q = (int64_t)dim * b->N * TRACE_LANES;
+    int64_t stride = affine_layout(dim, b->n_faces).count * lanes, n_q = (int64_t)dim * b->N * lanes;
     int64_t count = h->data.mesh->blocks[r->block].count;
     if (r->q == NULL) {
         TRY(ALLOC(r->q, FLUX_BATCHES * n_q));
@@ -109,33 +112,34 @@ static facet_status fast_flux(struct recovery *r, int64_t begin, int64_t end) {
         TRY(device_alloc(h->device, &r->device_coefficients, (size_t)(FLUX_BATCHES * stride),
                          sizeof(double)));
     }
-    TRY(batch_coefficients(h, r->block, begin, end, batch_fill_hybrid, stride / TRACE_LANES, r->coefficients,
-                           NULL, NULL));
+    TRY(batch_coefficients(h, r->block, begin, end, batch_fill_hybrid, stride / lanes, r->coefficients, NULL,
+                           NULL));
     TRY(device_upload(h->device, r->device_coefficients, r->coefficients,
                       (size_t)((end - begin) * stride) * sizeof(double)));
     device_affine_flux(h->device, &h->tables[r->block], end - begin, r->device_coefficients,
-                       r->device_u + begin * b->N * TRACE_LANES,
-                       r->device_uhat + begin * b->n_trace * TRACE_LANES, r->device_q);
+                       r->device_u + begin * b->N * lanes, r->device_uhat + begin * b->n_trace * lanes,
+                       r->device_q);
     TRY(device_download(h->device, r->q, r->device_q, (size_t)((end - begin) * n_q) * sizeof(double)));
     double *q = r->solution->q[r->block];
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t batch = begin; batch < end; batch++)
-        for (int64_t cell = batch * TRACE_LANES; cell < (batch + 1) * TRACE_LANES && cell < count; cell++)
+        for (int64_t cell = batch * lanes; cell < (batch + 1) * lanes && cell < count; cell++)
             for (int i = 0; i < dim * b->N; i++)
-                q[cell * dim * b->N + i] = r->q[(batch - begin) * n_q + i * TRACE_LANES + cell % TRACE_LANES];
+                q[cell * dim * b->N + i] = r->q[(batch - begin) * n_q + i * lanes + cell % lanes];
 done:
     return status;
 }
 
 /* The flux of one cell that is not fast. */
 static facet_status flux_work(struct local *l, int block, int32_t cell, void *user) {
+    const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     struct hdg_solution *s = user;
     int nc = h->trace.n_components, Nu = h->functions[block].Nu, N = h->functions[block].N;
     double *q = s->q[block] + (int64_t)cell * nc * h->data.mesh->dim * N, *uhat = l->C;
     const double *u = s->u[block] + (int64_t)cell * nc * Nu;
-    if (batch_is_fast(h, block, cell / TRACE_LANES)) return FACET_OK;
+    if (batch_is_fast(h, block, cell / lanes)) return FACET_OK;
     TRY(local_begin(l, block, cell));
     trace_gather(&h->trace, block, cell, s->trace, uhat, 1);
     trace_turn(&h->trace, block, cell, 0, 1, 0, 1, uhat);

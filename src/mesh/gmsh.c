@@ -284,7 +284,8 @@ static facet_status assemble(const struct gmsh_file *file, struct facet_mesh **m
                                .nodes = a->nodes,
                                .n_groups = a->groups.n_groups,
                                .groups = a->groups.groups,
-                               .cell_names = a->names};
+                               .cell_names = a->names,
+                               .straight_first = 1};
     TRY(mesh_create(&input, mesh));
 done:
     if (a != NULL) assembly_free(a);

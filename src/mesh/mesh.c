@@ -146,7 +146,7 @@ done:
     return status;
 }
 
-/* Cells in blocks of one shape, in input order within each; simplices come first. */
+/* Cells in blocks of one shape, in input order within each; simplices come first. See put_straight_first. */
 static facet_status make_blocks(struct mesh_builder *builder) {
     facet_status status = FACET_OK;
     const struct mesh_input *input = builder->input;
@@ -188,6 +188,49 @@ done:
     return status;
 }
 
+/* The items of a block's cells (size bytes each), from[i] being the cell that comes to place i. */
+static facet_status move_items(void *items, int32_t count, size_t size, const int32_t *from) {
+    char *old = NULL;
+    facet_status status = ALLOC(old, (size_t)count * size);
+    if (status != FACET_OK) return status;
+    memcpy(old, items, (size_t)count * size);
+    for (int32_t i = 0; i < count; i++)
+        memcpy((char *)items + (size_t)i * size, old + (size_t)from[i] * size, size);
+    base_free(&old);
+    return FACET_OK;
+}
+
+/* Affine cells of every block first, both kinds in their order. After the cells were checked, before anything
+ * else knows their numbers. */
+static facet_status put_straight_first(struct mesh_builder *builder) {
+    facet_status status = FACET_OK;
+    struct facet_mesh *mesh = builder->mesh;
+    int32_t *from = NULL;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        struct mesh_block *block = &mesh->blocks[b];
+        int32_t straight = 0, others;
+        for (int32_t i = 0; i < block->count; i++) straight += block->affine[i] != 0;
+        if (straight == 0 || straight == block->count) continue;
+        base_free(&from);
+        TRY(ALLOC(from, block->count));
+        others = straight;
+        straight = 0;
+        for (int32_t i = 0; i < block->count; i++) from[block->affine[i] ? straight++ : others++] = i;
+        TRY(move_items(block->vertices, block->count,
+                       (size_t)shape_n_vertices(block->shape) * sizeof *block->vertices, from));
+        TRY(move_items(block->nodes, block->count,
+                       (size_t)(block->n_nodes * mesh->dim) * sizeof *block->nodes, from));
+        TRY(move_items(block->affine, block->count, sizeof *block->affine, from));
+        TRY(move_items(builder->is_bad + block->first, block->count, sizeof *builder->is_bad, from));
+        TRY(move_items(builder->input_cell + block->first, block->count, sizeof *builder->input_cell, from));
+        for (int32_t i = block->first; i < block->first + block->count; i++)
+            builder->mesh_cell[builder->input_cell[i]] = i;
+    }
+done:
+    base_free(&from);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------ create and
  * destroy */
 
@@ -217,6 +260,7 @@ facet_status mesh_create(const struct mesh_input *input, struct facet_mesh **mes
     TRY(number_vertices(builder));
     TRY(make_blocks(builder));
     TRY(mesh_check_cells(builder));
+    if (input->straight_first) TRY(put_straight_first(builder));
     TRY(mesh_build_topology(builder));
     TRY(mesh_build_groups(builder));
     TRY(mesh_check_conformity(builder));

@@ -273,8 +273,7 @@ static int prefers_gmg(const struct facet_mesh *mesh) {
  * quads to solve along. */
 static int lacks_rows(const struct facet_solver *s) {
     const struct facet_mesh *mesh = s->problem->mesh;
-    int has_rows = mesh->dim == 2 && trace_has_tensor_cells(mesh) && device_is_host(s->context->device) &&
-                   !s->resolved.data.equation->is_vector;
+    int has_rows = mesh->dim == 2 && trace_has_tensor_cells(mesh) && !s->resolved.data.equation->is_vector;
     return !has_rows && !is_nearly_incompressible(&s->resolved.data) &&
            (mesh->coarse != NULL || mesh_hierarchy_coarsest(mesh) < mesh->n_cells);
 }

@@ -225,7 +225,7 @@ static const struct refusal {
      BESIDE(DISCRETIZATION, BIT(DISCRETIZATION_CONDENSED)),
      "the preconditioner pmg belongs to the discretization hdg; use amg"},
     {KEY(SMOOTHER), BIT(SMOOTHER_ROWS), AT_NO_ROWS, BESIDE(PRECONDITIONER, BIT(PRECONDITIONER_GMG)),
-     "the smoother rows is for one unknown function on quads, on the devices cpu and ref; use faces"},
+     "the smoother rows is for one unknown function on quads; use faces"},
     {KEY(PRECISION), BIT(PRECISION_MIXED), AT_NONSYMMETRIC, ALONE,
      "the trace matrix of tractions in the gradient formulation has no single precision"},
 };

@@ -31,8 +31,8 @@ facet_status trace_face_blocks(const struct trace_space *space, const struct tra
                 if (side.faces[f] != space->free_faces[b]) continue;
                 for (int64_t i = 0; i < n; i++)
                     for (int64_t j = 0; j < n; j++)
-                        B[i * n + j] +=
-                            trace_entry(K, side.starts[side.local] + (int)i, side.starts[f] + (int)j);
+                        B[i * n + j] += trace_entry(K, matrices->lanes, side.starts[side.local] + (int)i,
+                                                    side.starts[f] + (int)j);
             }
         }
     }
@@ -45,6 +45,7 @@ done:
 
 facet_status trace_matrices_lower(const struct trace_space *space, const struct trace_space *low,
                                   const struct trace_matrices *matrices, struct trace_matrices *lower) {
+    const int lanes = matrices->lanes;
     facet_status status = FACET_OK;
     struct trace_view view = {.matrices = matrices};
     double *host = NULL;
@@ -56,19 +57,21 @@ facet_status trace_matrices_lower(const struct trace_space *space, const struct 
         int from = matrices->n[b] / parts, to = lower->n[b] / parts; /* functions of one face and component */
         int64_t n_from = matrices->n[b], n_to = lower->n[b];
         int64_t from_size = n_from * (n_from + 1) / 2, to_size = n_to * (n_to + 1) / 2;
-        TRY(ALLOC(host, lower->n_batches[b] * to_size * TRACE_LANES));
+        TRY(ALLOC(host, lower->n_batches[b] * to_size * lanes));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
         for (int64_t batch = 0; batch < lower->n_batches[b]; batch++) {
-            const double *K = view.values[b] + batch * from_size * TRACE_LANES;
-            double *at = host + batch * to_size * TRACE_LANES;
+            const double *K = view.values[b] + batch * from_size * lanes;
+            double *at = host + batch * to_size * lanes;
             for (int64_t i = 0; i < n_to; i++)
-                for (int64_t j = 0; j <= i; j++, at += TRACE_LANES) {
-                    int64_t row = i / to * from + i % to, column = j / to * from + j % to;
-                    memcpy(at, K + (row * (row + 1) / 2 + column) * TRACE_LANES, TRACE_LANES * sizeof *at);
+                for (int64_t j = 0; j <= i; j += to) {
+                    int64_t row = i / to * from + i % to, column = j / to * from;
+                    int64_t n = (i + 1 - j < to ? i + 1 - j : to) * lanes;
+                    memcpy(at, K + (row * (row + 1) / 2 + column) * lanes, (size_t)n * sizeof *at);
+                    at += n;
                 }
         }
         TRY(device_upload(lower->device, lower->values[b], host,
-                          (size_t)(lower->n_batches[b] * to_size * TRACE_LANES) * sizeof *host));
+                          (size_t)(lower->n_batches[b] * to_size * lanes) * sizeof *host));
         base_free(&host);
     }
 done:

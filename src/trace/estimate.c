@@ -83,7 +83,8 @@ static void gather(const struct trace_space *space, const struct trace_view *vie
     }
     int n = s->n, most = n;
     for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++) s->S[(int64_t)j * n + i] = trace_entry(K, s->place[i], s->place[j]);
+        for (int j = 0; j < n; j++)
+            s->S[(int64_t)j * n + i] = trace_entry(K, view->matrices->lanes, s->place[i], s->place[j]);
     memset(s->W, 0, (size_t)(n * n) * sizeof *s->W);
     for (int i = 0; i < n; i++)
         for (int64_t e = P->offsets[s->row[i]]; e < P->offsets[s->row[i] + 1]; e++) {
@@ -198,10 +199,10 @@ done:
 
 /* The root of the ratio of the energies of constants on single faces: that of the areas of its faces on a
  * cell of one isotropic material. */
-static double cell_stretch(const double *K, int n, int n_faces) {
+static double cell_stretch(const double *K, int lanes, int n, int n_faces) {
     double least = INFINITY, most = 0.0;
     for (int f = 0; f < n_faces; f++) {
-        double energy = trace_entry(K, f * (n / n_faces), f * (n / n_faces));
+        double energy = trace_entry(K, lanes, f * (n / n_faces), f * (n / n_faces));
         least = fmin(least, energy);
         most = fmax(most, energy);
     }
@@ -225,8 +226,8 @@ facet_status trace_stretch(const struct trace_space *space, const struct trace_m
         int32_t cell = (int32_t)((2 * (int64_t)k + 1) * mesh->n_cells / (2 * n_samples));
         const struct mesh_block *block = mesh_block_of(mesh, cell);
         int b = (int)(block - mesh->blocks);
-        values[k] = cell_stretch(trace_view_cell(&view, b, cell - block->first), matrices->n[b],
-                                 shape_n_faces(block->shape));
+        values[k] = cell_stretch(trace_view_cell(&view, b, cell - block->first), matrices->lanes,
+                                 matrices->n[b], shape_n_faces(block->shape));
     }
     qsort(values, (size_t)n_samples, sizeof *values, ascending);
     *stretch = n_samples > 0 ? values[3 * n_samples / 4] : 1.0;
@@ -251,7 +252,7 @@ static facet_status diagonal_range(const struct trace_space *space, const struct
             const double *K = trace_view_cell(&view, b, c);
             double sum = 0.0;
             for (int i = 0; i < n; i++) {
-                double entry = trace_entry(K, i, i);
+                double entry = trace_entry(K, matrices->lanes, i, i);
                 sum += entry;
                 if (means) continue;
                 low = fmin(low, entry);

@@ -85,14 +85,14 @@ static int gather(const struct trace_space *space, const struct mg_transfer *P, 
 }
 
 /* The lower triangle of P_e'K_e P_e. */
-static void multiply(const double *K, struct work *w, double *packed) {
+static void multiply(const double *K, int lanes, struct work *w, double *packed) {
     const struct cell_rows *r = &w->rows;
     int n = r->n_columns;
     memset(packed, 0, (size_t)(n * (n + 1) / 2) * sizeof *packed);
     for (int i = 0; i < r->n_rows; i++) {
         memset(w->row, 0, (size_t)n * sizeof *w->row);
         for (int j = 0; j < r->n_rows; j++) {
-            double entry = trace_entry(K, r->row[i], r->row[j]);
+            double entry = trace_entry(K, lanes, r->row[i], r->row[j]);
             for (int k = r->start[j]; k < r->start[j + 1]; k++) w->row[r->column[k]] += entry * r->value[k];
         }
         for (int k = r->start[i]; k < r->start[i + 1]; k++) {
@@ -136,7 +136,8 @@ static facet_status for_all_cells(const struct trace_space *space, const struct 
             }
             memcpy(e->unknowns + e->starts[c], w.rows.unknown,
                    (size_t)w.rows.n_columns * sizeof *e->unknowns);
-            multiply(trace_view_cell(view, b, c - block->first), &w, e->matrices + e->matrix_starts[c]);
+            multiply(trace_view_cell(view, b, c - block->first), view->matrices->lanes, &w,
+                     e->matrices + e->matrix_starts[c]);
         }
         work_destroy(&w);
     }

@@ -155,14 +155,19 @@ static facet_status move_matrices(const struct device *device, struct stage *s) 
     facet_status status = FACET_OK;
     struct trace_matrices *from = &s->own_matrices, to = {0};
     struct trace_view view = {.matrices = from};
+    double *host = NULL;
     if (from->device == device) return FACET_OK;
     TRY(trace_matrices_create(device, &s->own_space, 0, &to));
     TRY(trace_view_open(from, &view));
     for (int k = 0; k < to.n_blocks; k++) {
-        size_t n = (size_t)to.n[k], count = (size_t)to.n_batches[k] * (n * (n + 1) / 2) * TRACE_LANES;
-        TRY(device_upload(device, to.values[k], view.values[k], count * sizeof(double)));
+        TRY(trace_view_lanes(&view, k, to.lanes, &host));
+        size_t count = (size_t)(to.n_batches[k] * trace_matrix_size(&to, k) * to.lanes);
+        TRY(device_upload(device, to.values[k], host != NULL ? host : view.values[k],
+                          count * sizeof(double)));
+        base_free(&host);
     }
 done:
+    base_free(&host);
     trace_view_close(&view);
     if (status == FACET_OK) {
         trace_matrices_destroy(from);
@@ -279,12 +284,10 @@ static facet_status choose(struct builder *b, const struct trace_matrices *matri
     struct gmg_options *o = &b->o;
     const struct trace_space *space = b->finest;
     int tensor = trace_has_tensor_cells(space->mesh);
-    int has_rows = tensor && space->mesh->dim == 2 && space->n_components == 1 && device_is_host(b->device);
+    int has_rows = tensor && space->mesh->dim == 2 && space->n_components == 1;
     double constant = 1.0;
     if (o->smoother == GMG_ROWS && !has_rows)
-        FAIL(FACET_ERROR_INPUT,
-             "the smoother rows is for one unknown function on quads, on the devices cpu and "
-             "ref; use faces");
+        FAIL(FACET_ERROR_INPUT, "the smoother rows is for one unknown function on quads; use faces");
     if (o->last_unknowns == 0) o->last_unknowns = SMALL_LEVEL;
     if (o->degrees == GMG_DEGREES_AUTO) o->degrees = GMG_STRAIGHT;
     if (tensor && (o->smoother == GMG_SMOOTHER_AUTO || o->steps == 0))

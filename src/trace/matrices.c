@@ -3,21 +3,24 @@
 #include "trace/levels.h"
 #include "trace/sides.h"
 
-int64_t trace_n_batches(const struct facet_mesh *mesh, int block) {
-    return ((int64_t)mesh->blocks[block].count + TRACE_LANES - 1) / TRACE_LANES;
+int64_t trace_n_batches(const struct device *device, const struct facet_mesh *mesh, int block) {
+    const int lanes = device_lanes(device);
+    return ((int64_t)mesh->blocks[block].count + lanes - 1) / lanes;
 }
 
 static int64_t n_values(const struct trace_matrices *matrices, int block) {
-    return matrices->n_batches[block] * trace_matrix_size(matrices, block) * TRACE_LANES;
+    const int lanes = matrices->lanes;
+    return matrices->n_batches[block] * trace_matrix_size(matrices, block) * lanes;
 }
 
 static facet_status create(const struct device *device, const struct facet_mesh *mesh, const int *sizes,
                            int full, struct trace_matrices *matrices) {
     facet_status status = FACET_OK;
-    *matrices = (struct trace_matrices){.device = device, .full = full, .n_blocks = mesh->n_blocks};
+    *matrices = (struct trace_matrices){
+        .device = device, .lanes = device_lanes(device), .full = full, .n_blocks = mesh->n_blocks};
     for (int b = 0; b < matrices->n_blocks; b++) {
         matrices->n[b] = sizes[b];
-        matrices->n_batches[b] = trace_n_batches(mesh, b);
+        matrices->n_batches[b] = trace_n_batches(device, mesh, b);
         TRY(device_alloc(device, &matrices->values[b], (size_t)n_values(matrices, b), sizeof(double)));
     }
 done:
@@ -58,6 +61,22 @@ facet_status trace_view_open(const struct trace_matrices *matrices, struct trace
     }
 done:
     if (status != FACET_OK) trace_view_close(view);
+    return status;
+}
+
+facet_status trace_view_lanes(const struct trace_view *view, int block, int lanes, double **values) {
+    facet_status status = FACET_OK;
+    const struct trace_matrices *from = view->matrices;
+    int64_t size = trace_matrix_size(from, block), n = from->n_batches[block] * from->lanes;
+    *values = NULL;
+    if (lanes == from->lanes) return FACET_OK;
+    TRY(CALLOC(*values, (n + lanes - 1) / lanes * size * lanes));
+    for (int64_t cell = 0; cell < n; cell++) {
+        const double *K = view->values[block] + trace_matrix_start(from, block, cell);
+        double *to = *values + cell / lanes * size * lanes + cell % lanes;
+        for (int64_t e = 0; e < size; e++) to[e * lanes] = K[e * from->lanes];
+    }
+done:
     return status;
 }
 

@@ -1,23 +1,17 @@
 /* The extension of least energy from the faces of coarse cells to the fine faces inside them, and the
- * element matrices of the coarse cells: eight coarse cells at a time, one in every lane.
+ * element matrices of the coarse cells: on the host, a batch of coarse cells at a time, one in every lane.
  *
- * With the fine cells of a coarse cell summed up, A = K_ii (faces inside), Y = K_ib J and S = J' K_bb J, and
- * A = L L': Y becomes L^-1 Y, S becomes S - Y'Y, and the extension is -L^-T Y. Cells with fewer inner faces
- * than their neighbours in the batch have rows of the identity in A. */
+ * With the fine cells of a coarse cell summed up, A = K_ii (faces inside), Y = K_ib J and S = J' K_bb J, the
+ * kernel batch_extend makes A^-1 Y and S - Y'A^-1 Y of them, and the extension is -A^-1 Y. Cells with fewer
+ * inner faces than their neighbours in the batch have rows of the identity in A. The lanes of these batches
+ * are those of the host's device; results go to the lanes of the devices that they are for. */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/widest.h"
 #include "trace/nested.h"
 #include "trace/sides.h"
 #include "trace/slots.h"
-
-#define L TRACE_LANES
-/* Columns that share a load. */
-#define TILE 4
-
-typedef double lane __attribute__((vector_size(L * sizeof(double))));
 
 struct extension {
     const struct trace_space *fine, *coarse;
@@ -25,8 +19,13 @@ struct extension {
     const struct nested_faces *faces;
     const struct trace_view *view;
     struct mg_transfer *P;
+    const struct device *host; /* whose kernel works, and its lanes */
+    int lanes;
+    double *S; /* NULL, or the coarse matrices of the block, in lanes of their own, zero before */
+    int S_lanes;
     int32_t *entities; /* NULL, or the inner faces of every cell of the block, n_faces of the mesh: none */
-    double *inverses;  /* and K_ii^-1 */
+    double *inverses;  /* and K_ii^-1, likewise */
+    int inverses_lanes;
     int block, fine_block; /* of the coarse cells and their children */
     int n_faces;
     int n_children;         /* of a coarse cell, at most */
@@ -35,13 +34,22 @@ struct extension {
 };
 
 struct work {
-    struct nested_side *sides; /* n_children x n_faces, of the cell at hand */
-    int *slots;                /* likewise: the place among the inner faces; -1: none */
-    int32_t *inner[L];         /* the inner faces of every lane */
-    int n_inner[L];
-    double *W; /* M x M */
-    lane *A, *Y;
+    struct nested_side *sides;            /* n_children x n_faces, of the cell at hand */
+    int *slots;                           /* likewise: the place among the inner faces; -1: none */
+    int32_t *inner;                       /* lanes x (n_children x n_faces): the inner faces of every lane */
+    int *n_inner;                         /* lanes */
+    double *W;                            /* M x M */
+    double *A, *Y, *S, *inverse, *column; /* as batch_extend wants them; inverse: NULL if nobody wants it */
 };
+
+static inline int64_t row_start(int64_t i) {
+    return i * (i + 1) / 2;
+}
+
+/* The inner faces of a lane. */
+static inline int32_t *inner_of(const struct extension *e, const struct work *w, int l) {
+    return w->inner + (int64_t)l * e->n_children * e->n_faces;
+}
 
 static facet_status work_create(const struct extension *e, struct work *w) {
     facet_status status = FACET_OK;
@@ -49,10 +57,14 @@ static facet_status work_create(const struct extension *e, struct work *w) {
     *w = (struct work){0};
     TRY(ALLOC(w->sides, n_sides));
     TRY(ALLOC(w->slots, n_sides));
-    for (int l = 0; l < L; l++) TRY(ALLOC(w->inner[l], n_sides));
+    TRY(ALLOC(w->inner, n_sides * e->lanes));
+    TRY(ALLOC(w->n_inner, e->lanes));
     TRY(ALLOC(w->W, e->M * e->M));
-    TRY(ALLOC(w->A, n * (n + 1) / 2));
-    TRY(ALLOC(w->Y, n * e->n_around));
+    TRY(ALLOC(w->A, n * (n + 1) / 2 * e->lanes));
+    TRY(ALLOC(w->Y, n * e->n_around * e->lanes));
+    TRY(ALLOC(w->column, n * e->lanes));
+    if (e->S != NULL) TRY(ALLOC(w->S, row_start(e->n_around) * e->lanes));
+    if (e->inverses != NULL) TRY(ALLOC(w->inverse, n * (n + 1) / 2 * e->lanes));
 done:
     return status;
 }
@@ -60,14 +72,14 @@ done:
 static void work_destroy(struct work *w) {
     base_free(&w->sides);
     base_free(&w->slots);
-    for (int l = 0; l < L; l++) base_free(&w->inner[l]);
+    base_free(&w->inner);
+    base_free(&w->n_inner);
     base_free(&w->W);
     base_free(&w->A);
     base_free(&w->Y);
-}
-
-static inline int64_t row_start(int64_t i) {
-    return i * (i + 1) / 2;
+    base_free(&w->S);
+    base_free(&w->inverse);
+    base_free(&w->column);
 }
 
 /* ------------------------------------------------------------------------------ gathering */
@@ -75,7 +87,7 @@ static inline int64_t row_start(int64_t i) {
 /* Looks at the faces of all fine cells of a coarse one. */
 static void find_sides(const struct extension *e, int32_t cell, struct work *w, int l) {
     const struct mesh_nesting *nesting = e->nesting;
-    int32_t first = nesting->starts[cell], n = nesting->starts[cell + 1] - first;
+    int32_t first = nesting->starts[cell], n = nesting->starts[cell + 1] - first, *inner = inner_of(e, w, l);
     w->n_inner[l] = 0;
     for (int c = 0; c < n; c++)
         for (int f = 0; f < e->n_faces; f++) {
@@ -84,8 +96,8 @@ static void find_sides(const struct extension *e, int32_t cell, struct work *w, 
             nested_side(e->faces, nesting, nesting->children[first + c], f, side);
             *slot = -1;
             if (side->local >= 0 || e->fine->face_free[side->face] < 0) continue;
-            for (*slot = 0; *slot < w->n_inner[l] && w->inner[l][*slot] != side->face;) (*slot)++;
-            w->inner[l][*slot] = side->face;
+            for (*slot = 0; *slot < w->n_inner[l] && inner[*slot] != side->face;) (*slot)++;
+            inner[*slot] = side->face;
             if (*slot == w->n_inner[l]) w->n_inner[l]++;
         }
 }
@@ -109,7 +121,7 @@ static void restrict_columns(const struct extension *e, const double *K, int f, 
             memset(to, 0, (size_t)m * sizeof *to);
             if (!follows(e, side, c)) continue;
             for (int i = 0; i < m; i++) {
-                double entry = trace_entry(K, f * M + a, g * M + c * m + i);
+                double entry = trace_entry(K, e->view->matrices->lanes, f * M + a, g * M + c * m + i);
                 for (int j = 0; j < m; j++) to[j] += entry * side->J[i * m + j];
             }
         }
@@ -126,7 +138,7 @@ static void add_around(const struct extension *e, const struct nested_side *f, c
             for (int b = 0; b < M && column + b <= row; b++) {
                 double sum = 0.0;
                 for (int j = 0; j < m; j++) sum += f->J[j * m + i] * W[(c * m + j) * M + b];
-                S[(row_start(row) + column + b) * L] += sum;
+                S[(row_start(row) + column + b) * e->lanes] += sum;
             }
         }
     }
@@ -143,120 +155,28 @@ static void add_child(const struct extension *e, const double *K, const struct n
             if (slots[f] >= 0 && sides[g].local >= 0)
                 for (int a = 0; a < M; a++)
                     for (int b = 0; b < M; b++)
-                        Y[((int64_t)(slots[f] * M + a) * e->n_around + sides[g].local * M + b) * L] +=
+                        Y[((int64_t)(slots[f] * M + a) * e->n_around + sides[g].local * M + b) * e->lanes] +=
                             W[a * M + b];
             else if (slots[f] >= 0 && slots[g] >= 0 && slots[f] >= slots[g])
                 for (int a = 0; a < M; a++)
                     for (int b = 0; b < (f == g ? a + 1 : M); b++)
-                        A[(row_start(slots[f] * M + a) + slots[g] * M + b) * L] +=
-                            trace_entry(K, f * M + a, g * M + b);
+                        A[(row_start(slots[f] * M + a) + slots[g] * M + b) * e->lanes] +=
+                            trace_entry(K, e->view->matrices->lanes, f * M + a, g * M + b);
             else if (sides[f].local >= 0 && sides[g].local >= 0 && S != NULL)
                 add_around(e, &sides[f], &sides[g], W, S);
         }
 }
 
 /* The matrices of all fine cells of a coarse one. */
-static void add_cell(const struct extension *e, int32_t cell, struct work *w, int l, double *S) {
+static void add_cell(const struct extension *e, int32_t cell, struct work *w, int l) {
     const struct mesh_nesting *nesting = e->nesting;
     const struct mesh_block *b = &e->fine->mesh->blocks[e->fine_block];
     int32_t first = nesting->starts[cell], n = nesting->starts[cell + 1] - first;
     find_sides(e, cell, w, l);
     for (int c = 0; c < n; c++)
         add_child(e, trace_view_cell(e->view, e->fine_block, nesting->children[first + c] - b->first),
-                  w->sides + c * e->n_faces, w->slots + c * e->n_faces, w->W, (double *)w->A + l,
-                  (double *)w->Y + l, S);
-}
-
-/* ------------------------------------------------------------------------------ dense algebra in lanes */
-
-/* A = L L'; the diagonal receives its inverse. 0 when a pivot of some lane is not positive. */
-static int factor(int n, lane *A) {
-    int positive = 1;
-    for (int i = 0; i < n; i++) {
-        lane *row = A + row_start(i);
-        for (int j = 0; j <= i; j++) {
-            const lane *other = A + row_start(j);
-            lane sum = row[j], more = {0};
-            int k = 0;
-            for (; k + 1 < j; k += 2) {
-                sum -= row[k] * other[k];
-                more -= row[k + 1] * other[k + 1];
-            }
-            if (k < j) sum -= row[k] * other[k];
-            sum += more;
-            row[j] = j < i ? sum * other[j] : sum;
-        }
-        for (int l = 0; l < L; l++) {
-            if (!(row[i][l] > 0.0)) positive = 0;
-            row[i][l] = 1.0 / sqrt(row[i][l]);
-        }
-    }
-    return positive;
-}
-
-/* to[0 .. width-1] -= sum over k of a[k] (rows of Y), k = 0 .. n-1, a at strides of its own. */
-static inline void subtract_rows(int n, const lane *a, const lane *Y, int64_t stride, int width, lane *to) {
-    int j = 0;
-    for (; j + TILE <= width; j += TILE) {
-        lane s0 = to[j], s1 = to[j + 1], s2 = to[j + 2], s3 = to[j + 3];
-        for (int k = 0; k < n; k++) {
-            const lane *y = Y + k * stride + j;
-            s0 -= a[k] * y[0];
-            s1 -= a[k] * y[1];
-            s2 -= a[k] * y[2];
-            s3 -= a[k] * y[3];
-        }
-        to[j] = s0;
-        to[j + 1] = s1;
-        to[j + 2] = s2;
-        to[j + 3] = s3;
-    }
-    for (; j < width; j++)
-        for (int k = 0; k < n; k++) to[j] -= a[k] * Y[k * stride + j];
-}
-
-static void forward(int n, const lane *A, int width, lane *Y) {
-    for (int i = 0; i < n; i++) {
-        const lane *row = A + row_start(i);
-        lane *to = Y + (int64_t)i * width;
-        subtract_rows(i, row, Y, width, width, to);
-        for (int j = 0; j < width; j++) to[j] *= row[i];
-    }
-}
-
-/* column: scratch of n. */
-static void backward(int n, const lane *A, int width, lane *Y, lane *column) {
-    for (int i = n - 1; i >= 0; i--) {
-        lane *to = Y + (int64_t)i * width, inverse = A[row_start(i) + i];
-        for (int k = i + 1; k < n; k++) column[k] = A[row_start(k) + i];
-        subtract_rows(n - i - 1, column + i + 1, to + width, width, width, to);
-        for (int j = 0; j < width; j++) to[j] *= inverse;
-    }
-}
-
-/* S -= Y'Y, lower triangle. */
-static void subtract_square(int n, int width, const lane *Y, lane *S, lane *column) {
-    for (int i = 0; i < width; i++) {
-        for (int k = 0; k < n; k++) column[k] = Y[(int64_t)k * width + i];
-        subtract_rows(n, column, Y, width, i + 1, S + row_start(i));
-    }
-}
-
-/* The lower triangle of (L L')^-1, column by column. */
-static void invert(int n, const lane *A, lane *to, lane *column) {
-    for (int j = 0; j < n; j++) {
-        for (int i = j; i < n; i++) {
-            lane sum = {0};
-            if (i == j) sum += 1.0;
-            for (int k = j; k < i; k++) sum -= A[row_start(i) + k] * column[k];
-            column[i] = sum * A[row_start(i) + i];
-        }
-        for (int i = n - 1; i >= j; i--) {
-            for (int k = i + 1; k < n; k++) column[i] -= A[row_start(k) + i] * column[k];
-            column[i] *= A[row_start(i) + i];
-            to[row_start(i) + j] = column[i];
-        }
-    }
+                  w->sides + c * e->n_faces, w->slots + c * e->n_faces, w->W, w->A + l, w->Y + l,
+                  w->S != NULL ? w->S + l : NULL);
 }
 
 /* ------------------------------------------------------------------------------ batches */
@@ -266,11 +186,11 @@ static void complete_fixed(const struct extension *e, int32_t cell, double *S) {
     const struct mesh_block *b = &e->coarse->mesh->blocks[e->block];
     const int32_t *faces = b->faces + (int64_t)(cell - b->first) * e->n_faces;
     double largest = 0.0;
-    for (int i = 0; i < e->n_around; i++) largest = fmax(largest, S[(row_start(i) + i) * L]);
+    for (int i = 0; i < e->n_around; i++) largest = fmax(largest, S[(row_start(i) + i) * e->lanes]);
     for (int i = 0; i < e->n_around && e->coarse->fixed != NULL; i++) {
         int64_t first = e->coarse->face_free[faces[i / e->M]];
         if (first >= 0 && e->coarse->fixed[first + i % e->M])
-            S[(row_start(i) + i) * L] = largest > 0.0 ? largest : 1.0;
+            S[(row_start(i) + i) * e->lanes] = largest > 0.0 ? largest : 1.0;
     }
 }
 
@@ -280,75 +200,76 @@ static void write_rows(const struct extension *e, int32_t cell, const struct wor
     const int32_t *faces = b->faces + (int64_t)(cell - b->first) * e->n_faces;
     int M = e->M;
     for (int row = 0; row < w->n_inner[l] * M; row++) {
-        int64_t to = e->fine->face_free[w->inner[l][row / M]] + row % M, at = e->P->offsets[to];
-        const lane *from = w->Y + (int64_t)row * e->n_around;
+        int64_t to = e->fine->face_free[inner_of(e, w, l)[row / M]] + row % M, at = e->P->offsets[to];
+        const double *from = w->Y + (int64_t)row * e->n_around * e->lanes + l;
         if (at == e->P->offsets[to + 1]) continue; /* given */
         for (int f = 0; f < e->n_faces; f++)
             for (int i = 0; i < M && e->coarse->face_free[faces[f]] >= 0; i++, at++) {
                 e->P->columns[at] = (int32_t)(e->coarse->face_free[faces[f]] + i);
-                e->P->values[at] = -from[f * M + i][l];
+                e->P->values[at] = -from[(f * M + i) * e->lanes];
             }
     }
 }
 
-/* S: the batch's coarse matrices, or NULL. */
-static WIDEST facet_status extend_batch(const struct extension *e, int64_t batch, struct work *w,
-                                        lane *column, lane *S) {
+/* The first n numbers of one lane of a batch to the lanes of an array with `size` numbers a cell. */
+static void move_lane(const struct extension *e, const double *from, int l, int64_t n, int64_t cell,
+                      int64_t size, int lanes, double *to) {
+    to += cell / lanes * size * lanes + cell % lanes;
+    for (int64_t i = 0; i < n; i++) to[i * lanes] = from[i * e->lanes + l];
+}
+
+/* What the batch has made of one cell (counted in its block) goes where it belongs; n: rows of A. */
+static void store_cell(const struct extension *e, struct work *w, int l, int64_t cell, int n) {
+    int32_t number = e->coarse->mesh->blocks[e->block].first + (int32_t)cell;
+    int n_inner = e->n_inside / e->M;
+    write_rows(e, number, w, l);
+    if (e->S != NULL) {
+        complete_fixed(e, number, w->S + l);
+        move_lane(e, w->S, l, row_start(e->n_around), cell, row_start(e->n_around), e->S_lanes, e->S);
+    }
+    if (e->inverses == NULL) return;
+    move_lane(e, w->inverse, l, row_start(n), cell, row_start(e->n_inside), e->inverses_lanes, e->inverses);
+    for (int i = 0; i < n_inner; i++)
+        e->entities[cell * n_inner + i] = i < w->n_inner[l] ? inner_of(e, w, l)[i] : e->fine->mesh->n_faces;
+}
+
+static facet_status extend_batch(const struct extension *e, int64_t batch, struct work *w) {
     const struct mesh_block *b = &e->coarse->mesh->blocks[e->block];
-    int width = e->n_around, n = 0, lanes = b->count - batch * L < L ? (int)(b->count - batch * L) : L;
-    memset(w->A, 0, (size_t)row_start(e->n_inside) * sizeof *w->A);
-    memset(w->Y, 0, (size_t)e->n_inside * (size_t)width * sizeof *w->Y);
-    if (S != NULL) memset(S, 0, (size_t)row_start(width) * sizeof *S);
+    const int L = e->lanes, width = e->n_around;
+    int n = 0, lanes = b->count - batch * L < L ? (int)(b->count - batch * L) : L;
+    memset(w->A, 0, (size_t)(row_start(e->n_inside) * L) * sizeof *w->A);
+    memset(w->Y, 0, (size_t)((int64_t)e->n_inside * width * L) * sizeof *w->Y);
+    if (w->S != NULL) memset(w->S, 0, (size_t)(row_start(width) * L) * sizeof *w->S);
     for (int l = 0; l < lanes; l++) {
-        add_cell(e, b->first + (int32_t)batch * L + l, w, l, S == NULL ? NULL : (double *)S + l);
+        add_cell(e, b->first + (int32_t)batch * L + l, w, l);
         if (w->n_inner[l] * e->M > n) n = w->n_inner[l] * e->M;
     }
     for (int l = 0; l < L; l++)
-        for (int i = l < lanes ? w->n_inner[l] * e->M : 0; i < n; i++) w->A[row_start(i) + i][l] = 1.0;
-    if (!factor(n, w->A))
+        for (int i = l < lanes ? w->n_inner[l] * e->M : 0; i < n; i++) w->A[(row_start(i) + i) * L + l] = 1.0;
+    if (!device_batch_extend(e->host, L, n, width, w->A, w->Y, w->S, w->inverse, w->column))
         return base_fail(FACET_NOT_CONVERGED,
                          "the matrix is not positive definite: faces inside the coarse cells from %d on",
                          (int)(b->first + batch * L));
-    forward(n, w->A, width, w->Y);
-    if (S != NULL) subtract_square(n, width, w->Y, S, column);
-    backward(n, w->A, width, w->Y, column);
-    if (e->inverses != NULL) {
-        memset(e->inverses + batch * row_start(e->n_inside) * L, 0,
-               (size_t)(row_start(e->n_inside) * L) * sizeof *e->inverses);
-        invert(n, w->A, (lane *)(e->inverses + batch * row_start(e->n_inside) * L), column);
-        for (int l = 0; l < lanes; l++)
-            for (int i = 0; i < e->n_inside / e->M; i++)
-                e->entities[(batch * L + l) * (e->n_inside / e->M) + i] =
-                    i < w->n_inner[l] ? w->inner[l][i] : e->fine->mesh->n_faces;
-    }
-    for (int l = 0; l < lanes; l++) {
-        int32_t cell = b->first + (int32_t)batch * L + l;
-        write_rows(e, cell, w, l);
-        if (S != NULL) complete_fixed(e, cell, (double *)S + l);
-    }
+    for (int l = 0; l < lanes; l++) store_cell(e, w, l, batch * L + l, n);
     return FACET_OK;
 }
 
-/* S: all coarse matrices of the block, or NULL. */
-static facet_status extend_block(const struct extension *e, double *S) {
+static facet_status extend_block(const struct extension *e) {
     struct base_collector failures;
-    int64_t n_batches = trace_n_batches(e->coarse->mesh, e->block), size = row_start(e->n_around) * L;
+    int64_t n_batches = trace_n_batches(e->host, e->coarse->mesh, e->block);
     base_collector_init(&failures);
-#pragma omp parallel num_threads(base_threads_for(n_batches *size))
+#pragma omp parallel num_threads(base_threads_for(n_batches *row_start(e->n_around) * e->lanes))
     {
         struct work w;
-        lane *column = NULL;
         facet_status mine = work_create(e, &w);
-        if (mine == FACET_OK) mine = ALLOC(column, e->n_inside);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(static)
         for (int64_t batch = 0; batch < n_batches; batch++) {
             if (mine != FACET_OK) continue;
-            mine = extend_batch(e, batch, &w, column, S == NULL ? NULL : (lane *)(S + batch * size));
+            mine = extend_batch(e, batch, &w);
             base_collect(&failures, (int)batch, mine);
         }
         work_destroy(&w);
-        base_free(&column);
     }
     return base_collected(&failures);
 }
@@ -459,14 +380,15 @@ static void inner_destroy(struct inner *inner) {
     }
 }
 
-/* Room for the block at hand. */
-static facet_status inner_alloc(struct extension *e, struct inner *inner) {
+/* Room for the block at hand, in the lanes of the device. */
+static facet_status inner_alloc(struct extension *e, const struct device *device, struct inner *inner) {
     facet_status status = FACET_OK;
     int64_t count = e->coarse->mesh->blocks[e->block].count;
     inner->sizes[e->block] = e->n_inside;
     TRY(ALLOC(inner->entities[e->block], count * (e->n_inside / e->M)));
-    TRY(ALLOC(inner->inverses[e->block],
-              trace_n_batches(e->coarse->mesh, e->block) * row_start(e->n_inside) * L));
+    e->inverses_lanes = device_lanes(device);
+    TRY(CALLOC(inner->inverses[e->block], trace_n_batches(device, e->coarse->mesh, e->block) *
+                                              row_start(e->n_inside) * e->inverses_lanes));
     e->entities = inner->entities[e->block];
     e->inverses = inner->inverses[e->block];
 done:
@@ -486,7 +408,7 @@ static facet_status inner_operator(const struct extension *e, const struct devic
     TRY(trace_matrices_create_sized(device, e->coarse->mesh, inner->sizes, &matrices));
     for (int b = 0; b < matrices.n_blocks; b++) {
         int M = trace_cell_size(e->coarse, b) / shape_n_faces(e->coarse->mesh->blocks[b].shape);
-        int64_t count = matrices.n_batches[b] * row_start(inner->sizes[b]) * L;
+        int64_t count = matrices.n_batches[b] * row_start(inner->sizes[b]) * matrices.lanes;
         slots.count[b] = e->coarse->mesh->blocks[b].count;
         slots.n_slots[b] = inner->sizes[b] / M;
         slots.entities[b] = inner->entities[b];
@@ -511,29 +433,32 @@ facet_status trace_nested_create(const struct trace_space *fine, const struct tr
     struct extension e = {
         .fine = fine, .coarse = coarse, .nesting = nesting, .faces = &faces, .view = &view, .P = P};
     struct inner inside = {0};
-    double *S = NULL;
     *P = (struct mg_transfer){.n_rows = fine->n_free, .n_columns = coarse->n_free};
     if (coarse_matrices != NULL) *coarse_matrices = (struct trace_matrices){0};
+    e.host = matrices->device;
+    if (!device_is_host(e.host)) TRY(device_find(NULL, &e.host));
+    e.lanes = device_lanes(e.host);
+    e.S_lanes = device_lanes(device);
     TRY(nested_faces_create(fine, nesting, &faces));
     TRY(make_rows(&e));
     TRY(trace_view_open(matrices, &view));
     if (coarse_matrices != NULL) TRY(trace_matrices_create(device, coarse, 0, coarse_matrices));
     for (e.block = 0; e.block < coarse->mesh->n_blocks; e.block++) {
         measure_block(&e);
-        int64_t count = trace_n_batches(coarse->mesh, e.block) * row_start(e.n_around) * L;
-        if (coarse_matrices != NULL) TRY(ALLOC(S, count));
-        if (inner != NULL) TRY(inner_alloc(&e, &inside));
-        TRY(extend_block(&e, S));
+        int64_t count = trace_n_batches(device, coarse->mesh, e.block) * row_start(e.n_around) * e.S_lanes;
+        if (coarse_matrices != NULL) TRY(CALLOC(e.S, count));
+        if (inner != NULL) TRY(inner_alloc(&e, matrices->device, &inside));
+        TRY(extend_block(&e));
         if (coarse_matrices != NULL)
-            TRY(device_upload(device, coarse_matrices->values[e.block], S, (size_t)count * sizeof *S));
-        base_free(&S);
+            TRY(device_upload(device, coarse_matrices->values[e.block], e.S, (size_t)count * sizeof *e.S));
+        base_free(&e.S);
     }
     if (inner != NULL) TRY(inner_operator(&e, matrices->device, &inside, inner));
 done:
     trace_view_close(&view);
     inner_destroy(&inside);
     nested_faces_destroy(&faces);
-    base_free(&S);
+    base_free(&e.S);
     if (status != FACET_OK) {
         mg_transfer_destroy(P);
         if (coarse_matrices != NULL) trace_matrices_destroy(coarse_matrices);

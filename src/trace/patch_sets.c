@@ -294,7 +294,7 @@ static void fill_row(const struct trace_space *space, const struct trace_view *v
             double *panel = rows->values + rows->starts[k];
             for (int j = side.starts[f]; j < side.starts[f + 1]; j++)
                 for (int64_t i = 0; i < m; i++)
-                    *panel++ += trace_entry(K, side.starts[side.local] + (int)i, j);
+                    *panel++ += trace_entry(K, view->matrices->lanes, side.starts[side.local] + (int)i, j);
         }
     }
 }

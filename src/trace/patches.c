@@ -68,16 +68,17 @@ done:
 
 /* Lower triangle of B, weighted, into the lane at `to`. */
 static void store_lane(const struct patch_class *c, const int64_t *blocks, const double *weight,
-                       const double *B, double *to) {
+                       const double *B, int lanes, double *to) {
     int n = c->n_faces * c->m;
     for (int i = 0; i < n; i++)
-        for (int j = 0; j <= i; j++, to += TRACE_LANES)
+        for (int j = 0; j <= i; j++, to += lanes)
             *to = B[(int64_t)i * n + j] * weight[blocks[i / c->m]] * weight[blocks[j / c->m]];
 }
 
 /* Where inverses go: those of a class into lanes, weighted, or (c NULL) one after another. */
 struct inverses {
     const struct patch_class *c;
+    int lanes;
     const double *weight; /* of the blocks */
     const int64_t *starts;
     double *values;
@@ -103,8 +104,8 @@ static facet_status invert_patches(const struct trace_space *space, const struct
                 patch_invert(space, rows, set, p, v.place, to->c != NULL ? v.B : to->values + to->starts[k]);
             base_collect(&failures, k, mine);
             if (mine == FACET_OK && to->c != NULL)
-                store_lane(to->c, set->blocks + set->first[p], to->weight, v.B,
-                           to->values + k / TRACE_LANES * size * TRACE_LANES + k % TRACE_LANES);
+                store_lane(to->c, set->blocks + set->first[p], to->weight, v.B, to->lanes,
+                           to->values + k / to->lanes * size * to->lanes + k % to->lanes);
         }
         inverter_destroy(&v);
     }
@@ -116,19 +117,20 @@ static facet_status class_operator(const struct device *device, const struct tra
                                    const struct patch_class *c, const int64_t *list, const double *weight,
                                    struct operator* A) {
     facet_status status = FACET_OK;
-    int64_t n = (int64_t)c->n_faces * c->m, n_batches = (c->count + TRACE_LANES - 1) / TRACE_LANES;
+    const int lanes = device_lanes(device);
+    int64_t n = (int64_t)c->n_faces * c->m, n_batches = (c->count + lanes - 1) / lanes;
     struct trace_matrices matrices = {
-        .device = device, .n_blocks = 1, .n = {(int)n}, .n_batches = {n_batches}};
+        .device = device, .lanes = lanes, .n_blocks = 1, .n = {(int)n}, .n_batches = {n_batches}};
     struct trace_slots slots = {.count = {c->count},
                                 .n_slots = {c->n_faces},
                                 .n_entities = space->n_free_faces,
                                 .first = space->free_offsets};
-    int64_t n_values = n_batches * (n * (n + 1) / 2) * TRACE_LANES;
+    int64_t n_values = n_batches * (n * (n + 1) / 2) * lanes;
     double *host = NULL;
     int32_t *entities = NULL;
     TRY(CALLOC(host, n_values));
     TRY(invert_patches(space, rows, set, c->count, list,
-                       &(struct inverses){.c = c, .weight = weight, .values = host}));
+                       &(struct inverses){.c = c, .lanes = lanes, .weight = weight, .values = host}));
     TRY(device_copy(device, &matrices.values[0], host, (size_t)n_values, sizeof *host));
     base_free(&host);
     TRY(ALLOC(entities, c->count * c->n_faces));

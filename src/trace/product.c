@@ -56,8 +56,8 @@ double trace_operator_bytes(const struct operator* A) {
 
 /* ---------------------------------------------------------------------------------------------- cells */
 
-static int64_t n_batches_of(const struct trace_slots *slots, int block) {
-    return (slots->count[block] + TRACE_LANES - 1) / TRACE_LANES;
+static int64_t n_batches_of(const struct trace_slots *slots, int lanes, int block) {
+    return (slots->count[block] + lanes - 1) / lanes;
 }
 
 /* Unknowns of a slot. */
@@ -69,29 +69,30 @@ static int slot_size(const struct trace_slots *slots, const struct trace_matrice
 }
 
 /* maps: first unknown of every slot of every cell, batch x n_slots x LANES (-1: none). */
-static void fill_maps(const struct trace_slots *slots, int block, int64_t *maps) {
+static void fill_maps(const struct trace_slots *slots, int lanes, int block, int64_t *maps) {
     int n_slots = slots->n_slots[block];
-    for (int64_t cell = 0; cell < n_batches_of(slots, block) * TRACE_LANES; cell++) {
-        int64_t *map = maps + cell / TRACE_LANES * n_slots * TRACE_LANES + cell % TRACE_LANES;
-        for (int s = 0; s < n_slots; s++, map += TRACE_LANES)
+    for (int64_t cell = 0; cell < n_batches_of(slots, lanes, block) * lanes; cell++) {
+        int64_t *map = maps + cell / lanes * n_slots * lanes + cell % lanes;
+        for (int s = 0; s < n_slots; s++, map += lanes)
             *map = cell < slots->count[block] ? slots->first[slots->entities[block][cell * n_slots + s]] : -1;
     }
 }
 
 /* Batches of a run, whatever the number of threads: a product must not depend on it. */
 static int64_t choose_run(const struct trace_matrices *matrices, int block) {
+    const int lanes = matrices->lanes;
     int64_t n_batches = matrices->n_batches[block];
     int64_t run = device_cell_run(matrices->device,
-                                  trace_matrix_size(matrices, block) * TRACE_LANES * (int64_t)sizeof(double));
+                                  trace_matrix_size(matrices, block) * lanes * (int64_t)sizeof(double));
     if (run > n_batches / MIN_RUNS) run = n_batches / MIN_RUNS;
     return run > 1 ? run : 1;
 }
 
 /* Entities of the batches begin .. end-1: where they stand among the slots. */
-static void slot_range(const struct trace_slots *slots, int block, int64_t *begin, int64_t *end) {
+static void slot_range(const struct trace_slots *slots, int lanes, int block, int64_t *begin, int64_t *end) {
     int64_t n_slots = slots->n_slots[block], all = slots->count[block] * n_slots;
-    *begin *= TRACE_LANES * n_slots;
-    *end *= TRACE_LANES * n_slots;
+    *begin *= lanes * n_slots;
+    *end *= lanes * n_slots;
     if (*end > all) *end = all;
 }
 
@@ -99,7 +100,7 @@ static void slot_range(const struct trace_slots *slots, int block, int64_t *begi
 static int touches(const struct trace_slots *slots, const struct trace_matrices *matrices, int block,
                    int64_t batch, const double *x) {
     int64_t begin = batch, end = batch + 1;
-    slot_range(slots, block, &begin, &end);
+    slot_range(slots, matrices->lanes, block, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         int64_t first = slots->first[slots->entities[block][i]];
         int size = slot_size(slots, matrices, block, i % slots->n_slots[block]);
@@ -123,7 +124,7 @@ static facet_status colour_runs(const struct trace_slots *slots, const struct tr
                                 int block, const double *x, struct colouring *c) {
     facet_status status = FACET_OK;
     const int32_t *entities = slots->entities[block];
-    int64_t n_batches = n_batches_of(slots, block);
+    int64_t n_batches = n_batches_of(slots, matrices->lanes, block);
     int n_shared = 0, n_own = 0;
     uint64_t *taken = NULL;
     c->run = x == NULL ? choose_run(matrices, block) : 1;
@@ -136,7 +137,7 @@ static facet_status colour_runs(const struct trace_slots *slots, const struct tr
             c->colour[first] = -1;
             continue;
         }
-        slot_range(slots, block, &begin, &end);
+        slot_range(slots, matrices->lanes, block, &begin, &end);
         for (int64_t i = begin; i < end; i++) used |= taken[entities[i]];
         while (colour < MAX_SHARED_COLOURS && (used >> colour & 1)) colour++;
         if (colour == MAX_SHARED_COLOURS)
@@ -156,21 +157,23 @@ done:
 /* x: as for colour_runs. */
 static facet_status make_cell_plan(const struct trace_slots *slots, const struct trace_matrices *matrices,
                                    int block, const double *x, struct cell_plan *plan) {
+    const int lanes = matrices->lanes;
     facet_status status = FACET_OK;
     int64_t n_batches = matrices->n_batches[block], *maps = NULL, *starts = NULL, *order = NULL;
-    int64_t n_slots = slots->n_slots[block], n_maps = n_batches * n_slots * TRACE_LANES;
+    int64_t n_slots = slots->n_slots[block], n_maps = n_batches * n_slots * lanes;
     struct colouring c = {0};
     int *sizes = NULL;
     TRY(ALLOC(c.colour, n_batches));
     TRY(colour_runs(slots, matrices, block, x, &c));
     TRY(base_group(c.n_colours, n_batches, c.colour, &starts, &order));
     TRY(ALLOC(maps, n_maps));
-    fill_maps(slots, block, maps);
+    fill_maps(slots, lanes, block, maps);
     if (slots->starts[block] != NULL) {
         TRY(ALLOC(sizes, n_slots + 1));
         memcpy(sizes, slots->starts[block], (size_t)(n_slots + 1) * sizeof *sizes);
     }
-    *plan = (struct cell_plan){.n_faces = (int)n_slots,
+    *plan = (struct cell_plan){.lanes = lanes,
+                               .n_faces = (int)n_slots,
                                .m = slot_size(slots, matrices, block, 0),
                                .starts = sizes,
                                .n_batches = n_batches,
@@ -231,7 +234,7 @@ static facet_status cells_to_single(const struct device *device, int full, const
                                     struct cell_plan *to) {
     facet_status status = FACET_OK;
     int64_t n = cell_plan_start(from, from->n_faces),
-            n_values = from->n_batches * (full ? n * n : n * (n + 1) / 2) * TRACE_LANES;
+            n_values = from->n_batches * (full ? n * n : n * (n + 1) / 2) * from->lanes;
     int64_t *starts = NULL;
     int *sizes = NULL;
     *to = *from;
@@ -249,7 +252,7 @@ static facet_status cells_to_single(const struct device *device, int full, const
     TRY(device_duplicate(device, &to->colour_batches, from->colour_batches, (size_t)from->n_batches,
                          sizeof *to->colour_batches));
     TRY(device_duplicate(device, &to->maps, from->maps,
-                         (size_t)(from->n_batches * from->n_faces * TRACE_LANES), sizeof *to->maps));
+                         (size_t)(from->n_batches * from->n_faces * from->lanes), sizeof *to->maps));
     TRY(device_copy_rounded(device, F32, &to->matrices, from->matrices, n_values));
 done:
     return status;

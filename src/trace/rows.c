@@ -1,77 +1,45 @@
-/* Rows of cells: chains of opposite faces, and the tridiagonal matrices of their last functions, factored and
- * solved eight rows at a time. See rows.h. */
+/* Rows of cells: chains of opposite faces, and the tridiagonal matrices of their last functions, factored
+ * here and solved by the kernel row_solve. See rows.h. */
 #include "trace/rows.h"
 
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/widest.h"
 #include "trace/sides.h"
 
-#define L TRACE_LANES
-
-/* Rows in groups of eight, the longest first; a group has as many steps as its longest row. Step p of lane l
- * of a group lies at (start + p) L + l. */
+/* The longest rows come first. */
 struct rows {
-    struct operator D; /* the rest of the smoother */
-    int64_t n_groups, *starts;
-    int64_t *unknowns; /* -1: the row has ended */
-    double *below;     /* multiplier of the step before, 0 at the beginning */
-    double *inverse;   /* of the pivot */
-    double *z;         /* scratch */
+    struct operator D;    /* the rest of the smoother */
+    struct row_plan plan; /* its arrays are owned, on the device */
 };
+
+static void plan_free(const struct device *device, struct row_plan *plan) {
+    device_free(device, &plan->starts);
+    device_free(device, &plan->unknowns);
+    device_free(device, &plan->below);
+    device_free(device, &plan->inverse);
+    device_free(device, &plan->z);
+}
 
 static void rows_free(struct operator* M) {
     struct rows *r = M->data;
     if (r == NULL) return;
     operator_destroy(&r->D);
-    base_free(&r->starts);
-    base_free(&r->unknowns);
-    base_free(&r->below);
-    base_free(&r->inverse);
-    base_free(&r->z);
+    plan_free(M->device, &r->plan);
     base_free(&M->data);
 }
 
-/* Solves the rows of a group in z. */
-static inline void solve_group(const struct rows *r, int64_t first, int64_t end) {
-    for (int64_t p = (first + 1) * L; p < end * L; p++) r->z[p] -= r->below[p] * r->z[p - L];
-    for (int64_t p = (end - 1) * L; p < end * L; p++) r->z[p] *= r->inverse[p];
-    for (int64_t p = (end - 1) * L - 1; p >= first * L; p--)
-        r->z[p] = r->z[p] * r->inverse[p] - r->below[p + L] * r->z[p + L];
-}
-
-static WIDEST void rows_apply(const struct operator* M, const struct vector *x, struct vector *y) {
+static void rows_apply(const struct operator* M, const struct vector *x, struct vector *y) {
     const struct rows *r = M->data;
     operator_apply(&r->D, x, y);
-#pragma omp parallel for num_threads(base_threads_for(r->starts[r->n_groups] * L)) schedule(static)
-    for (int64_t g = 0; g < r->n_groups; g++) {
-        for (int64_t p = r->starts[g] * L; p < r->starts[g + 1] * L; p++)
-            r->z[p] = r->unknowns[p] < 0    ? 0.0
-                      : M->precision == F32 ? (double)((float *)x->numbers)[r->unknowns[p]]
-                                            : x->data[r->unknowns[p]];
-        solve_group(r, r->starts[g], r->starts[g + 1]);
-        for (int64_t p = r->starts[g] * L; p < r->starts[g + 1] * L; p++) {
-            if (r->unknowns[p] < 0) continue;
-            if (M->precision == F32)
-                ((float *)y->numbers)[r->unknowns[p]] += (float)r->z[p];
-            else
-                y->data[r->unknowns[p]] += r->z[p];
-        }
-    }
-}
-
-static facet_status duplicate(void *to, const void *from, int64_t n, size_t size) {
-    facet_status status = base_alloc(to, (size_t)n, size);
-    if (status == FACET_OK && n > 0) memcpy(*(void **)to, from, (size_t)n * size);
-    return status;
+    device_row_solve(M->device, M->precision, &r->plan, x->numbers, y->numbers);
 }
 
 static facet_status rows_to_single(const struct operator* M, struct operator* single) {
     facet_status status = FACET_OK;
     const struct rows *from = M->data;
     struct rows *to;
-    int64_t n = from->starts[from->n_groups] * L;
+    size_t n = (size_t)(from->plan.n_steps * from->plan.lanes);
     *single = (struct operator){.n = M->n,
                                 .device = M->device,
                                 .apply = rows_apply,
@@ -80,13 +48,16 @@ static facet_status rows_to_single(const struct operator* M, struct operator* si
                                 .precision = F32};
     TRY(CALLOC(to, 1));
     single->data = to;
-    to->n_groups = from->n_groups;
+    to->plan.lanes = from->plan.lanes;
+    to->plan.n_groups = from->plan.n_groups;
+    to->plan.n_steps = from->plan.n_steps;
     TRY(operator_create_single(&from->D, &to->D));
-    TRY(duplicate(&to->starts, from->starts, from->n_groups + 1, sizeof *to->starts));
-    TRY(duplicate(&to->unknowns, from->unknowns, n, sizeof *to->unknowns));
-    TRY(duplicate(&to->below, from->below, n, sizeof *to->below));
-    TRY(duplicate(&to->inverse, from->inverse, n, sizeof *to->inverse));
-    TRY(ALLOC(to->z, n));
+    TRY(device_duplicate(M->device, &to->plan.starts, from->plan.starts, (size_t)from->plan.n_groups + 1,
+                         sizeof(int64_t)));
+    TRY(device_duplicate(M->device, &to->plan.unknowns, from->plan.unknowns, n, sizeof(int64_t)));
+    TRY(device_duplicate(M->device, &to->plan.below, from->plan.below, n, sizeof(double)));
+    TRY(device_duplicate(M->device, &to->plan.inverse, from->plan.inverse, n, sizeof(double)));
+    TRY(device_alloc(M->device, &to->plan.z, n, sizeof(double)));
 done:
     if (status != FACET_OK) operator_destroy(single);
     return status;
@@ -140,10 +111,10 @@ static facet_status link_faces(const struct trace_space *space, const struct tra
             const double *K = trace_view_cell(&view, side.block, side.cell);
             int own = side.starts[side.local + 1] - 1;
             int other = opposite(space->mesh->blocks[side.block].shape, side.local);
-            c->diagonal[b] += trace_entry(K, own, own);
+            c->diagonal[b] += trace_entry(K, matrices->lanes, own, own);
             if (other < 0 || block[side.faces[other]] < 0 || block[side.faces[other]] == b) continue;
             c->next[2 * b + w] = block[side.faces[other]];
-            c->coupling[2 * b + w] = trace_entry(K, own, side.starts[other + 1] - 1);
+            c->coupling[2 * b + w] = trace_entry(K, matrices->lanes, own, side.starts[other + 1] - 1);
         }
     }
 done:
@@ -209,53 +180,87 @@ done:
     return status;
 }
 
+/* The arrays of a plan on the host. */
+struct factors {
+    int lanes;
+    int64_t *starts, *unknowns;
+    double *below, *inverse;
+};
+
+static void factors_destroy(struct factors *f) {
+    base_free(&f->starts);
+    base_free(&f->unknowns);
+    base_free(&f->below);
+    base_free(&f->inverse);
+}
+
 /* T = (1 + below) diag(pivots) (1 + below)' of one row in a lane. 0 when it is not positive definite. */
 static int factor_row(const struct trace_space *space, const struct chains *c, int64_t chain, int64_t at,
-                      struct rows *r) {
+                      struct factors *f) {
     double pivot = 0.0;
-    for (int64_t p = c->starts[chain]; p < c->starts[chain + 1]; p++, at += L) {
+    for (int64_t p = c->starts[chain]; p < c->starts[chain + 1]; p++, at += f->lanes) {
         int64_t b = c->order[p];
         double below = p > c->starts[chain] ? c->link[p] / pivot : 0.0;
         pivot = c->diagonal[b] - below * c->link[p];
         if (!(pivot > 0.0)) return 0;
-        r->unknowns[at] = space->free_offsets[b + 1] - 1;
-        r->below[at] = below;
-        r->inverse[at] = 1.0 / pivot;
+        f->unknowns[at] = space->free_offsets[b + 1] - 1;
+        f->below[at] = below;
+        f->inverse[at] = 1.0 / pivot;
     }
     return 1;
 }
 
 static facet_status fill_rows(const struct trace_space *space, const struct chains *c, const int64_t *sorted,
-                              struct rows *r) {
+                              int64_t n_groups, struct factors *f) {
     facet_status status = FACET_OK;
-    r->n_groups = (c->n_chains + L - 1) / L;
-    TRY(ALLOC(r->starts, r->n_groups + 1));
-    r->starts[0] = 0;
-    for (int64_t g = 0; g < r->n_groups; g++) {
-        int64_t longest = sorted[g * L];
-        r->starts[g + 1] = r->starts[g] + c->starts[longest + 1] - c->starts[longest];
+    const int lanes = f->lanes;
+    TRY(ALLOC(f->starts, n_groups + 1));
+    f->starts[0] = 0;
+    for (int64_t g = 0; g < n_groups; g++) {
+        int64_t longest = sorted[g * lanes];
+        f->starts[g + 1] = f->starts[g] + c->starts[longest + 1] - c->starts[longest];
     }
-    int64_t n = r->starts[r->n_groups] * L;
-    TRY(ALLOC(r->unknowns, n));
-    TRY(CALLOC(r->below, n));
-    TRY(CALLOC(r->inverse, n));
-    TRY(CALLOC(r->z, n));
-    for (int64_t i = 0; i < n; i++) r->unknowns[i] = -1;
+    int64_t n = f->starts[n_groups] * lanes;
+    TRY(ALLOC(f->unknowns, n));
+    TRY(CALLOC(f->below, n));
+    TRY(CALLOC(f->inverse, n));
+    for (int64_t i = 0; i < n; i++) f->unknowns[i] = -1;
     for (int64_t k = 0; k < c->n_chains; k++)
-        if (!factor_row(space, c, sorted[k], r->starts[k / L] * L + k % L, r))
+        if (!factor_row(space, c, sorted[k], f->starts[k / lanes] * lanes + k % lanes, f))
             FAIL(FACET_NOT_CONVERGED, "the matrix is not positive definite: row modes from face %d on",
                  (int)space->free_faces[c->order[c->starts[sorted[k]]]]);
 done:
     return status;
 }
 
+static facet_status make_plan(const struct device *device, const struct trace_space *space,
+                              const struct chains *c, const int64_t *sorted, struct row_plan *plan) {
+    facet_status status = FACET_OK;
+    struct factors f = {.lanes = device_lanes(device)};
+    plan->lanes = f.lanes;
+    plan->n_groups = (c->n_chains + f.lanes - 1) / f.lanes;
+    TRY(fill_rows(space, c, sorted, plan->n_groups, &f));
+    plan->n_steps = f.starts[plan->n_groups];
+    size_t n = (size_t)(plan->n_steps * f.lanes);
+    TRY(device_copy(device, &plan->starts, f.starts, (size_t)plan->n_groups + 1, sizeof *f.starts));
+    TRY(device_copy(device, &plan->unknowns, f.unknowns, n, sizeof *f.unknowns));
+    TRY(device_copy(device, &plan->below, f.below, n, sizeof *f.below));
+    TRY(device_copy(device, &plan->inverse, f.inverse, n, sizeof *f.inverse));
+    TRY(device_alloc(device, &plan->z, n, sizeof *plan->z));
+done:
+    factors_destroy(&f);
+    return status;
+}
+
 facet_status operator_create_rows(const struct trace_space *space, const struct trace_matrices *matrices,
                                   struct operator* D, struct operator* M) {
+    static const char *const kernels[] = {"row_solve", NULL};
     facet_status status = FACET_OK;
     struct chains c = {0};
     struct rows *r = NULL;
     int64_t *sorted = NULL;
     *M = (struct operator){0};
+    TRY(device_require(D->device, "the smoother rows", kernels));
     TRY(CALLOC(r, 1));
     *M = (struct operator){.n = D->n,
                            .device = D->device,
@@ -266,7 +271,7 @@ facet_status operator_create_rows(const struct trace_space *space, const struct 
                            .to_single = rows_to_single};
     TRY(chains_create(space, matrices, &c));
     TRY(sort_chains(&c, &sorted));
-    TRY(fill_rows(space, &c, sorted, r));
+    TRY(make_plan(D->device, space, &c, sorted, &r->plan));
     r->D = *D;
     *D = (struct operator){0};
 done:

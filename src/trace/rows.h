@@ -13,7 +13,7 @@
 #include "trace/trace.h"
 
 /* D, symmetric positive definite and in double precision, is taken over (emptied), also on failure. For one
- * component, and devices whose memory is the host's. */
+ * component. */
 facet_status operator_create_rows(const struct trace_space *space, const struct trace_matrices *matrices,
                                   struct operator* D, struct operator* M);
 

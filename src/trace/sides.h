@@ -22,21 +22,25 @@ struct trace_view {
     const double *values[MESH_MAX_BLOCKS];
 };
 facet_status trace_view_open(const struct trace_matrices *matrices, struct trace_view *view);
+/* *values = the matrices of a block in other lanes, lanes without a cell zero; NULL where they are the same.
+ */
+facet_status trace_view_lanes(const struct trace_view *view, int block, int lanes, double **values);
 void trace_view_close(struct trace_view *view); /* view->matrices must be set */
 
-/* The matrix of one cell, for trace_entry where it is symmetric, and trace_view_entry whatever it is. */
+/* The matrix of one cell, for trace_entry (with the lanes of the matrices) where it is symmetric, and
+ * trace_view_entry whatever it is. */
 static inline const double *trace_view_cell(const struct trace_view *view, int block, int32_t cell) {
-    int64_t size = trace_matrix_size(view->matrices, block);
-    return view->values[block] + (cell / TRACE_LANES) * size * TRACE_LANES + cell % TRACE_LANES;
+    return view->values[block] + trace_matrix_start(view->matrices, block, cell);
 }
-static inline double trace_entry(const double *K, int i, int j) {
+static inline double trace_entry(const double *K, int lanes, int i, int j) {
     int64_t at = i >= j ? (int64_t)i * (i + 1) / 2 + j : (int64_t)j * (j + 1) / 2 + i;
-    return K[at * TRACE_LANES];
+    return K[at * lanes];
 }
 static inline double trace_view_entry(const struct trace_view *view, int block, const double *K, int i,
                                       int j) {
-    if (!view->matrices->full) return trace_entry(K, i, j);
-    return K[((int64_t)i * view->matrices->n[block] + j) * TRACE_LANES];
+    const int lanes = view->matrices->lanes;
+    if (!view->matrices->full) return trace_entry(K, lanes, i, j);
+    return K[((int64_t)i * view->matrices->n[block] + j) * lanes];
 }
 
 #endif

@@ -179,17 +179,17 @@ void trace_scatter(const struct trace_space *space, const double *free, const do
     }
 }
 
-void trace_assemble_vector(const struct trace_space *space, double *const *locals, double *free) {
+void trace_assemble_vector(const struct trace_space *space, int lanes, double *const *locals, double *free) {
     if (space->n_free == 0) return;
     memset(free, 0, (size_t)space->n_free * sizeof *free);
     for (int b = 0; b < space->mesh->n_blocks; b++) {
         int64_t n = trace_cell_size(space, b), n_slots = space->n_slots[b];
         for (int64_t cell = 0; cell < space->mesh->blocks[b].count; cell++) {
-            const double *local = locals[b] + cell / TRACE_LANES * n * TRACE_LANES + cell % TRACE_LANES;
+            const double *local = locals[b] + cell / lanes * n * lanes + cell % lanes;
             for (int64_t s = 0; s < n_slots; s++) {
                 int64_t to = space->face_free[space->faces[b][cell * n_slots + s]];
                 for (int i = space->slots[b][s]; i < space->slots[b][s + 1] && to >= 0; i++)
-                    free[to++] += local[(int64_t)i * TRACE_LANES];
+                    free[to++] += local[(int64_t)i * lanes];
             }
         }
     }

@@ -15,8 +15,6 @@
 #include "mesh/mesh.h"
 #include "solve/solve.h"
 
-#define TRACE_LANES KERNEL_LANES
-
 /* Vertices, edges and faces of a cell. */
 #define TRACE_MAX_SLOTS (SHAPE_MAX_VERTICES + SHAPE_MAX_EDGES + SHAPE_MAX_FACES)
 
@@ -90,7 +88,7 @@ const double *trace_turn_of(const struct trace_space *space, int block, int32_t 
 
 /* free[i] = sum over cells of their local vectors, for the free unknowns; locals[b]: batch x n x LANES on the
  * host. */
-void trace_assemble_vector(const struct trace_space *space, double *const *locals, double *free);
+void trace_assemble_vector(const struct trace_space *space, int lanes, double *const *locals, double *free);
 /* full: the free values in their places, `eliminated` (full numbering) elsewhere. */
 void trace_scatter(const struct trace_space *space, const double *free, const double *eliminated,
                    double *full);
@@ -99,6 +97,7 @@ void trace_scatter(const struct trace_space *space, const double *free, const do
  * symmetric, else full, by rows. A cell's unknowns are those of its local faces in order. */
 struct trace_matrices {
     const struct device *device;
+    int lanes; /* of the device */
     int full;
     int n_blocks;
     int n[MESH_MAX_BLOCKS]; /* rows */
@@ -109,6 +108,11 @@ static inline int64_t trace_matrix_size(const struct trace_matrices *matrices, i
     int64_t n = matrices->n[block];
     return matrices->full ? n * n : n * (n + 1) / 2;
 }
+/* Where entry 0 of the matrix of a cell lies; the next ones follow at steps of `lanes`. */
+static inline int64_t trace_matrix_start(const struct trace_matrices *matrices, int block, int64_t cell) {
+    return cell / matrices->lanes * trace_matrix_size(matrices, block) * matrices->lanes +
+           cell % matrices->lanes;
+}
 /* Uninitialised; symmetric, or full. The multigrids of this room take symmetric ones only, and say so. */
 facet_status trace_matrices_create(const struct device *device, const struct trace_space *space, int full,
                                    struct trace_matrices *matrices);
@@ -116,7 +120,8 @@ facet_status trace_matrices_create(const struct device *device, const struct tra
 facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
                                          const int *sizes, struct trace_matrices *matrices);
 void trace_matrices_destroy(struct trace_matrices *matrices); /* safe on a zeroed struct, and twice */
-int64_t trace_n_batches(const struct facet_mesh *mesh, int block);
+/* Of the cells of a block, in the lanes of the device. */
+int64_t trace_n_batches(const struct device *device, const struct facet_mesh *mesh, int block);
 
 /* K, applied cell by cell in colours of batches, every entry of a triangle read once: the fewest bytes
  * (`facet bench fabien2017-roofline` compares it with other forms). It refers to the matrices, which must
