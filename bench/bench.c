@@ -73,6 +73,8 @@ const struct bench *bench_list(void) {
          bench_huismann2020_gpu},
         {"hdg-pays", "error against seconds: HDG's u and u*, condensed and continuous elements, p = 1..12",
          bench_hdg_pays},
+        {"expressions", "nanoseconds per point of functions and formulas, with derivatives, beside libm",
+         bench_expressions},
         {NULL, NULL, NULL},
     };
     return list;

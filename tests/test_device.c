@@ -248,6 +248,53 @@ static void run_put_entries(struct arena *a, int64_t n) {
     test_free(places);
 }
 
+/* Every operation once, of coordinates and normals, with all derivatives: the same bits, so that nothing
+ * flips between devices (without fused multiply-adds, as with FACET_INSTRUCTIONS=x86-64, cpu would not pass).
+ */
+static void run_expression(struct arena *a, int64_t n) {
+    enum { BEFORE = 9 };
+    struct expression_node nodes[BEFORE + N_OPS] = {
+        {.op = OP_COORDINATE, .constant = 0, .first = 1},
+        {.op = OP_COORDINATE, .constant = 1, .first = 2},
+        {.op = OP_COORDINATE, .constant = 2, .first = 4},
+        {.op = OP_COORDINATE, .constant = 3},
+        {.op = OP_MULTIPLY, .argument = {0, 1}, .first = 3, .second = 1 << expression_pair(0, 1)},
+        {.op = OP_MULTIPLY, .argument = {4, 2}, .first = 7, .second = 2 | 4 | 16},
+        {.op = OP_MULTIPLY, .argument = {5, 5}, .first = 7, .second = 63},
+        {.op = OP_ADD, .argument = {6, 0}, .first = 7, .second = 63},
+        {.op = OP_SUBTRACT, .argument = {7, 3}, .first = 7, .second = 63},
+    };
+    int count = BEFORE;
+    for (int op = OP_NEGATE; op < N_OPS; op++) {
+        int flat = (expression_bends(op) & EXPRESSION_FLAT) != 0;
+        nodes[count++] = (struct expression_node){.op = op,
+                                                  .constant = op == OP_INTEGER_POWER ? -3 : 2.5,
+                                                  .argument = {7 + op % 2, 8 - op % 2, 6 + op % 3},
+                                                  .first = flat ? 0 : 7,
+                                                  .second = flat ? 0 : 63};
+    }
+    struct expression_plan plan = {.dim = 3,
+                                   .block = (int)n + 3,
+                                   .n_nodes = count,
+                                   .keep = 1,
+                                   .nodes = put(a, nodes, count, sizeof *nodes)};
+    double *x = put_random(a, 3 * n, 1), *normals = put_random(a, 3 * n, 2);
+    for (plan.order = 0; plan.order < 3; plan.order++) {
+        int64_t size = (count * expression_jet(plan.order) + EXPRESSION_SCRATCH) * (int64_t)plan.block;
+        double *zeros = test_calloc((size_t)size, sizeof *zeros), *work = put(a, zeros, size, sizeof *zeros);
+        device_expression(a->device, &plan, n, x, normals, work);
+        double *out = room(a, size - EXPRESSION_SCRATCH * (int64_t)plan.block);
+        ok(device_download(a->device, zeros, work, (size_t)size * sizeof *zeros));
+        for (int64_t i = 0; i < size - EXPRESSION_SCRATCH * (int64_t)plan.block; i++) {
+            double number = zeros[EXPRESSION_SCRATCH * (int64_t)plan.block + i];
+            out[i] = isfinite(number) ? number
+                     : isnan(number)  ? -12345.5
+                                      : 12345.5; /* compared like numbers */
+        }
+        test_free(zeros);
+    }
+}
+
 /* Bricks of brick_helpers.h: the kernel where the arrays are not the host's, products of the host elsewhere.
  */
 static void run_modes_solve(struct arena *a, int64_t number) {
@@ -482,6 +529,7 @@ static const struct check {
     {"brick_restrict", NULL, run_brick_restrict, 1e-12, {0, 2, 3, 6, 18, 19, 20, 21, 22, 23, 24, -1}},
     {"patch_sweep", "patch_scratch", run_patch_sweep, 1e-9, {1, 2, 3, 4, 5, 6, 9, 11, 13, 14, 17, -1}},
     {"modes_solve", "modes_scratch", run_modes_solve, 1e-9, {0, 1, 2, 3, 5, 6, 8, 10, 12, 15, 19, -1}},
+    {"expression", NULL, run_expression, 0, {0, 1, 2, 3, 7, 8, 9, 63, 65, 130, 257, -1}},
     {"fill_single", NULL, run_fill_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"axpby_single", NULL, run_axpby_single, 3e-7, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},
     {"multiply_single", NULL, run_multiply_single, 0, {0, 1, 2, 3, 7, 63, 513, 4097, 8191, 8193, 50001, -1}},

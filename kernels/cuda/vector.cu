@@ -174,6 +174,7 @@ struct kernels make_table() {
     ONE(box_load);
     ONE(box_recover);
     ONE(axis_apply);
+    ONE(expression);
     return table;
 }
 

@@ -82,17 +82,26 @@ facet_status box_gauss(int n, double *x, double *weights) {
     return status;
 }
 
+static double place(const struct box_grid *g, const int at[3], int d, double xi) {
+    return xi == 1.0 ? g->coordinates[d][at[d] + 1] : g->coordinates[d][at[d]] + g->widths[d][at[d]] * xi;
+}
+
 int box_cell_points(const struct box_grid *g, const int at[3], const int counts[3], const double *const x[3],
                     double *points) {
-    int n = 1;
-    for (int d = 0; d < g->dim; d++) n *= counts[d];
-    for (int i = 0; i < n; i++)
-        for (int d = 0, rest = i; d < g->dim; rest /= counts[d++]) {
-            double xi = x[d][rest % counts[d]];
-            *points++ = xi == 1.0 ? g->coordinates[d][at[d] + 1]
-                                  : g->coordinates[d][at[d]] + g->widths[d][at[d]] * xi;
+    int n[3] = {1, 1, 1};
+    double p[3] = {0};
+    for (int d = 0; d < g->dim; d++) n[d] = counts[d];
+    for (int k = 0; k < n[2]; k++) {
+        if (g->dim > 2) p[2] = place(g, at, 2, x[2][k]);
+        for (int j = 0; j < n[1]; j++) {
+            if (g->dim > 1) p[1] = place(g, at, 1, x[1][j]);
+            for (int i = 0; i < n[0]; i++) {
+                p[0] = place(g, at, 0, x[0][i]);
+                for (int d = 0; d < g->dim; d++) *points++ = p[d];
+            }
         }
-    return n;
+    }
+    return n[0] * n[1] * n[2];
 }
 
 void box_all_points(const struct box_grid *g, int n, const double *x, double *points) {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/widest.h"
 #include "expr/lex.h"
 #include "expr/program.h"
 
@@ -79,23 +78,41 @@ int expr_reads(const char *text, const char *name) {
     return 0;
 }
 
-/* out[i * stride] = row[i], zeros for no row; true when all are finite. */
-static int copy_row(int n, const double *row, double *out, int stride) {
-    int n_bad = 0;
-    for (int i = 0; row && i < n; i++) n_bad += !isfinite(row[i]);
-    for (int i = 0; i < n; i++) out[(size_t)i * (size_t)stride] = row ? row[i] : 0;
-    return n_bad == 0;
+/* True when all numbers are finite: then, and only then, zero times each of them is 0. Four sums, since one
+ * would wait for itself. */
+static int row_is_finite(int n, const double *row) {
+    double sums[4] = {0};
+    int i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int k = 0; k < 4; k++) sums[k] += 0.0 * row[i + k];
+    for (; i < n; i++) sums[0] += 0.0 * row[i];
+    return sums[0] + sums[1] + sums[2] + sums[3] == 0.0;
+}
+
+/* out[i] = the numbers i of the rows (NULL: zero), point by point; true when all are finite. */
+static int copy_rows(int n, int n_rows, const double *const *rows, double *out) {
+    static const double zeros[EXPR_BLOCK];
+    const double *from[9];
+    int finite = 1;
+    for (int k = 0; k < n_rows; k++) {
+        from[k] = rows[k] != NULL ? rows[k] : zeros;
+        if (rows[k] != NULL) finite &= row_is_finite(n, rows[k]);
+    }
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n_rows; k++) *out++ = from[k][i];
+    return finite;
 }
 
 /* Copies the result of a block; true when it is finite. */
 static int copy_result(const struct run *run, int n, double *values, double *gradients, double *hessians) {
-    int root = run->program->n_nodes - 1, dim = run->dim;
-    int finite = copy_row(n, run_value(run, root), values, 1);
-    for (int i = 0; gradients && i < dim; i++)
-        finite &= copy_row(n, run_first(run, root, i), gradients + i, dim);
-    for (int i = 0; hessians && i < dim; i++)
-        for (int j = 0; j < dim; j++)
-            finite &= copy_row(n, run_second(run, root, i, j), hessians + i * dim + j, dim * dim);
+    int root = run->plan.n_nodes - 1, dim = run->plan.dim;
+    const double *value = run_value(run, root), *rows[9];
+    int finite = row_is_finite(n, value);
+    memcpy(values, value, (size_t)n * sizeof *values);
+    for (int i = 0; gradients && i < dim; i++) rows[i] = run_first(run, root, i);
+    if (gradients) finite &= copy_rows(n, dim, rows, gradients);
+    for (int i = 0; hessians && i < dim * dim; i++) rows[i] = run_second(run, root, i / dim, i % dim);
+    if (hessians) finite &= copy_rows(n, dim * dim, rows, hessians);
     return finite;
 }
 
@@ -108,8 +125,8 @@ static int point_is_finite(int dim, const double *value, const double *gradient,
     return 1;
 }
 
-WIDEST facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x,
-                              const double *normals, double *values, double *gradients, double *hessians) {
+facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, const double *normals,
+                       double *values, double *gradients, double *hessians) {
     static const int blocks[3] = {EXPR_BLOCK, EXPR_BLOCK / 2, EXPR_BLOCK / 4};
     facet_status status = FACET_OK;
     struct run run = {0};

@@ -15,7 +15,7 @@ static void describe_power(double base, double exponent, char *text, size_t byte
 }
 
 static void describe_value(const struct node *node, double a, double b, char *text, size_t bytes) {
-    const char *name = op_table[node->op].name;
+    const char *name = device_operations[node->op].name;
     if (node->op == OP_DIVIDE && b == 0)
         snprintf(text, bytes, "division by zero");
     else if ((node->op == OP_LOG || node->op == OP_LOG10) && a <= 0)
@@ -40,10 +40,11 @@ static void describe_value(const struct node *node, double a, double b, char *te
 
 facet_status fault_fail(const struct node *node, int degree, double a, double b) {
     char text[160];
-    const char *order = degree == 2 ? "second derivative" : "derivative", *name = op_table[node->op].name;
+    const char *order = degree == 2 ? "second derivative" : "derivative",
+               *name = device_operations[node->op].name;
     if (degree == 0)
         describe_value(node, a, b, text, sizeof text);
-    else if (op_table[node->op].n_arguments == 1)
+    else if (device_operations[node->op].n_arguments == 1)
         snprintf(text, sizeof text, "'%s' of %g has no finite %s", name, a, order);
     else
         snprintf(text, sizeof text, "'%s' of %g and %g has no finite %s", name, a, b, order);
@@ -53,12 +54,12 @@ facet_status fault_fail(const struct node *node, int degree, double a, double b)
 /* The lowest degree (0 value, 1 gradient, 2 Hessian) in which a kept jet is not finite; 3: it is finite. */
 static int broken_degree(const struct run *run, int node) {
     if (!isfinite(*run_value(run, node))) return 0;
-    for (int i = 0; run->order >= 1 && i < run->dim; i++) {
+    for (int i = 0; run->plan.order >= 1 && i < run->plan.dim; i++) {
         const double *derivative = run_first(run, node, i);
         if (derivative && !isfinite(*derivative)) return 1;
     }
-    for (int i = 0; run->order == 2 && i < run->dim; i++)
-        for (int j = i; j < run->dim; j++) {
+    for (int i = 0; run->plan.order == 2 && i < run->plan.dim; i++)
+        for (int j = i; j < run->plan.dim; j++) {
             const double *derivative = run_second(run, node, i, j);
             if (derivative && !isfinite(*derivative)) return 2;
         }
@@ -68,13 +69,13 @@ static int broken_degree(const struct run *run, int node) {
 /* The argument from which a node has what is not finite in it up to `degree`; -1: it is the node's own doing.
  */
 static int blame(const struct run *run, int number, int degree) {
-    const struct node *node = &run->program->nodes[number];
+    const struct expression_node *node = &run->plan.nodes[number];
     const int *argument = node->argument;
     if (node->op == OP_SELECT) {
         double condition = *run_value(run, argument[0]);
         return isnan(condition) ? argument[0] : argument[condition != 0 ? 1 : 2];
     }
-    for (int i = 0; i < op_table[node->op].n_arguments; i++)
+    for (int i = 0; i < device_operations[node->op].n_arguments; i++)
         if (broken_degree(run, argument[i]) <= degree) return argument[i];
     return -1;
 }
@@ -92,7 +93,7 @@ facet_status fault_trace(const struct program *program, int dim, int order, cons
     }
     const struct node *node = &program->nodes[number];
     double value[2] = {0};
-    for (int i = 0; i < op_table[node->op].n_arguments && i < 2; i++)
+    for (int i = 0; i < device_operations[node->op].n_arguments && i < 2; i++)
         value[i] = *run_value(&run, node->argument[i]);
     (void)fault_fail(node, degree, value[0], value[1]); /* sets the message, to which the place is added */
     char where[128], text[BASE_MESSAGE_BYTES];

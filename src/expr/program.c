@@ -7,8 +7,6 @@
 
 #include "base/memory.h"
 
-const int expr_pair[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
-
 /* Above this exponent the rounding of repeated squaring begins to show; pow() takes over. */
 #define LARGEST_INTEGER_POWER 64
 
@@ -73,14 +71,14 @@ static int pairs(int a, int b) {
     int set = 0;
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            if (a >> i & 1 && b >> j & 1) set |= 1 << expr_pair[i][j];
+            if (a >> i & 1 && b >> j & 1) set |= 1 << expression_pair(i, j);
     return set;
 }
 
 /* f(a, b) has the first derivatives of its arguments, their second ones, and those that f's own curvature
  * adds. */
 static void find_derivatives(const struct program *program, struct node *node) {
-    const struct op_info *info = &op_table[node->op];
+    const struct operation *info = &device_operations[node->op];
     int first[3] = {0}, second[3] = {0};
     for (int i = 0; i < info->n_arguments; i++) {
         const struct node *argument = &program->nodes[node->argument[i]];
@@ -88,12 +86,12 @@ static void find_derivatives(const struct program *program, struct node *node) {
         first[i] = argument->first;
         second[i] = argument->second;
     }
-    if (info->bends & OP_FLAT) return;
+    if (info->bends & EXPRESSION_FLAT) return;
     int from = node->op == OP_SELECT ? 1 : 0; /* the condition has no derivative */
     for (int i = from; i < info->n_arguments; i++) node->first |= first[i], node->second |= second[i];
-    if (info->bends & OP_AA) node->second |= pairs(first[0], first[0]);
-    if (info->bends & OP_AB) node->second |= pairs(first[0], first[1]);
-    if (info->bends & OP_BB) node->second |= pairs(first[1], first[1]);
+    if (info->bends & EXPRESSION_AA) node->second |= pairs(first[0], first[0]);
+    if (info->bends & EXPRESSION_AB) node->second |= pairs(first[0], first[1]);
+    if (info->bends & EXPRESSION_BB) node->second |= pairs(first[1], first[1]);
 }
 
 static int is_number(const struct program *program, int node, double *value) {
@@ -105,18 +103,20 @@ static int is_number(const struct program *program, int node, double *value) {
 /* A new node; when all of its arguments are numbers and its value is finite, that number. */
 static facet_status make(struct program *program, enum op op, double constant, int column,
                          const int *arguments, int *result) {
+    facet_status status = FACET_OK;
     struct node node = {.op = op, .argument = {-1, -1, -1}, .constant = constant, .column = column};
     double value[3], folded = NAN;
-    int n = op_table[op].n_arguments, n_numbers = 0;
+    int n = device_operations[op].n_arguments, n_numbers = 0;
     for (int i = 0; i < n; i++) {
         node.argument[i] = arguments[i];
         n_numbers += is_number(program, arguments[i], &value[i]);
     }
-    if (n_numbers == n && n == 1) op_unary(op, constant, 0, 1, &value[0], &folded, NULL, NULL);
-    if (n_numbers == n && n == 2) op_binary(op, 0, 1, &value[0], &value[1], &folded, NULL);
+    if (n_numbers == n && n <= 2) TRY(run_numbers(op, constant, value, &folded));
     if (isfinite(folded)) return program_number(program, folded, column, result);
     find_derivatives(program, &node);
-    return append(program, &node, result);
+    TRY(append(program, &node, result));
+done:
+    return status;
 }
 
 /* a^b by what is known of a and b. */
@@ -183,7 +183,7 @@ static void mark_needed(struct program *program, int root) {
         const struct node *node = &program->nodes[i];
         if (!node->mark) continue;
         int guarded = node->op == OP_SELECT || node->op == OP_AND || node->op == OP_OR;
-        for (int j = 0; j < op_table[node->op].n_arguments; j++)
+        for (int j = 0; j < device_operations[node->op].n_arguments; j++)
             program->nodes[node->argument[j]].mark |= guarded && j > 0 ? NEEDED : node->mark;
     }
 }
@@ -194,7 +194,7 @@ static facet_status check_constants(const struct program *program) {
         const struct node *node = &program->nodes[i];
         if (node->varies || node->op == OP_NUMBER || !(node->mark & ALWAYS)) continue;
         double value[2] = {0};
-        int n = op_table[node->op].n_arguments, n_numbers = 0;
+        int n = device_operations[node->op].n_arguments, n_numbers = 0;
         for (int j = 0; j < n && j < 2; j++) n_numbers += is_number(program, node->argument[j], &value[j]);
         if (n_numbers == n) return fault_fail(node, 0, value[0], value[1]);
     }
@@ -206,7 +206,7 @@ static void drop_unneeded(struct program *program, int *renumbered) {
     for (int i = 0; i < program->n_nodes; i++) {
         struct node node = program->nodes[i];
         if (!node.mark) continue;
-        for (int j = 0; j < op_table[node.op].n_arguments; j++)
+        for (int j = 0; j < device_operations[node.op].n_arguments; j++)
             node.argument[j] = renumbered[node.argument[j]];
         renumbered[i] = n;
         program->nodes[n++] = node;
@@ -219,12 +219,12 @@ static void assign_slots(struct program *program, int *last_use, int *free_slots
     int n_free = 0;
     program->n_slots = 0;
     for (int i = 0; i < program->n_nodes; i++)
-        for (int j = 0; j < op_table[program->nodes[i].op].n_arguments; j++)
+        for (int j = 0; j < device_operations[program->nodes[i].op].n_arguments; j++)
             last_use[program->nodes[i].argument[j]] = i;
     for (int i = 0; i < program->n_nodes; i++) {
         struct node *node = &program->nodes[i];
         node->slot = n_free ? free_slots[--n_free] : program->n_slots++;
-        for (int j = 0; j < op_table[node->op].n_arguments; j++) {
+        for (int j = 0; j < device_operations[node->op].n_arguments; j++) {
             int argument = node->argument[j];
             if (last_use[argument] != i) continue;
             last_use[argument] = -1; /* once, though it may be an argument twice */
@@ -242,6 +242,17 @@ facet_status program_finish(struct program *program, int root) {
     TRY(ALLOC(free_slots, program->n_nodes));
     drop_unneeded(program, numbers);
     assign_slots(program, numbers, free_slots);
+    TRY(ALLOC(program->code, program->n_nodes));
+    for (int i = 0; i < program->n_nodes; i++) {
+        const struct node *node = &program->nodes[i];
+        program->code[i] =
+            (struct expression_node){.constant = node->constant,
+                                     .op = (int)node->op,
+                                     .argument = {node->argument[0], node->argument[1], node->argument[2]},
+                                     .first = node->first,
+                                     .second = node->second,
+                                     .slot = node->slot};
+    }
 done:
     base_free(&numbers);
     base_free(&free_slots);
@@ -249,5 +260,6 @@ done:
 }
 
 void program_free(struct program *program) {
+    base_free(&program->code);
     base_free(&program->nodes);
 }
