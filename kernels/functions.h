@@ -105,12 +105,12 @@ FUNCTION struct pair sum_of_any(double a, double b) {
 FUNCTION struct pair product_of(struct pair a, struct pair b) {
     struct pair product;
     product.hi = a.hi * b.hi;
-    product.lo = lost(a.hi, b.hi, product.hi) + (a.hi * b.lo + a.lo * b.hi);
+    product.lo = FMA(a.hi, b.lo, FMA(a.lo, b.hi, lost(a.hi, b.hi, product.hi)));
     return product;
 }
 FUNCTION double quotient_of(struct pair a, struct pair b) {
     const double q = a.hi / b.hi;
-    return q + ((remainder_of(a.hi, q, b.hi) + a.lo) - q * b.lo) / b.hi;
+    return q + FMA(-q, b.lo, remainder_of(a.hi, q, b.hi) + a.lo) / b.hi;
 }
 
 /* ------------------------------------------------------------------------------------------ floor, ceil */
@@ -326,7 +326,7 @@ FUNCTION struct pair log_pair(double x) {
     struct pair s, z, c, l;
     const double by = 1.0 / g;
     s.hi = f * by;
-    s.lo = (remainder_of(f, s.hi, g) - s.hi * g_lo) * by;
+    s.lo = FMA(-s.hi, g_lo, remainder_of(f, s.hi, g)) * by;
     z.hi = s.hi * s.hi;
     z.lo = FMA(2.0 * s.hi, s.lo, lost(s.hi, s.hi, z.hi));
     c = sum_of(TWO_THIRDS_1, FMA(z.hi, polynomial_log_tail(z.hi), TWO_THIRDS_2));
@@ -347,7 +347,7 @@ FUNCTION double fn_log10(double x) {
  * logarithms first: the chain from one end to the other is too long for a processor to begin the next numbers
  * meanwhile. */
 FUNCTION double pow_plain(struct pair l, double y) {
-    const double hi = y * l.hi, lo = lost(y, l.hi, hi) + y * l.lo;
+    const double hi = y * l.hi, lo = FMA(y, l.lo, lost(y, l.hi, hi));
     const struct growth g = growth_of(clamped(hi, 750.0), fn_abs(hi) < 750.0 ? lo : 0.0);
     const struct pair two = power_of_two(g.k);
     return (1.0 + g.p.hi) * two.hi * two.lo;
@@ -392,7 +392,7 @@ FUNCTION double atan_from(double q, double lo) {
     twice = q > far ? 1.0 : twice;
     share = q > far ? 1.0 : share;
     const double by = 1.0 / below, t = above * by, z = t * t;
-    const double t_lo = FMA(lo, twice * (by * by), (remainder_of(above, t, below) - t * below_lo) * by);
+    const double t_lo = FMA(lo, twice * (by * by), FMA(-t, below_lo, remainder_of(above, t, below)) * by);
     const double base = share * HALF_PI_PAIR_1, base_lo = share * HALF_PI_PAIR_2;
     const double rest = FMA(t * z, polynomial_atan(z), base_lo + t_lo);
     const struct pair sum = sum_of(base, t);

@@ -1,5 +1,5 @@
-/* Made by tools/polynomials.py: best approximations of their degree, coefficients rounded. error: relative,
- * of the function that the polynomial serves. Included by kernels/functions.h. */
+/* Made by tools/polynomials.py: best approximations of their degree, coefficients rounded. error:
+ * relative, of the function that the polynomial serves. Included by kernels/functions.h. */
 /* clang-format off */
 #define HALF_PI_1 0x1.921fb54440000p+0 /* pi/2, parts short enough that products with 17 bits are exact */
 #define HALF_PI_2 0x1.68c234c4c0000p-39

@@ -101,8 +101,8 @@ def split(name, what, x, bits):
 
 
 def main():
-    print("/* Made by tools/polynomials.py: best approximations of their degree, coefficients rounded. error: relative,\n"
-          " * of the function that the polynomial serves. Included by kernels/functions.h. */")
+    print("/* Made by tools/polynomials.py: best approximations of their degree, coefficients rounded. error:\n"
+          " * relative, of the function that the polynomial serves. Included by kernels/functions.h. */")
     print("/* clang-format off */")
     split("HALF_PI", "pi/2, parts short enough that products with 17 bits are exact", pi / 2, [36, 36, 53])
     split("HALF_PI_PAIR", "pi/2", pi / 2, [53, 53])
