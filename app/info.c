@@ -48,7 +48,8 @@ facet_status info_command(const struct app_options *options) {
     double total = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     TRY(app_context(options, &context));
     text_printf(&out, "facet      %s\n", facet_version());
-    text_printf(&out, "build      %s, %s, kernels for %s\n", COMPILER, build_type(), kernels_instructions(NULL));
+    text_printf(&out, "build      %s, %s, kernels for %s\n", COMPILER, build_type(),
+                kernels_instructions(NULL));
     text_printf(&out, "devices    %s; in use: %s\n", device_list(), facet_context_device(context));
     text_printf(&out, "threads    %d of %ld processors\n", facet_context_threads(context),
                 sysconf(_SC_NPROCESSORS_ONLN));
