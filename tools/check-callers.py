@@ -59,7 +59,8 @@ def objects_of(build, root, target, top):
             gives, takes = result[paths[path]]
             if letter == "U":
                 takes.add(name)
-            elif letter in "TWi" and not name.startswith("_"):  # names with _ in front are the compilers' own
+            # names with _ in front, or with a point (functions for several processors), are the compilers' own
+            elif letter in "TWi" and not name.startswith("_") and "." not in name:
                 gives.add(name)
     return result
 
