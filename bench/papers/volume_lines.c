@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "bench/papers/volume.h"
 #include "bench/papers/vec.h"
+#include "bench/papers/volume.h"
 #include "poly/rule.h"
 
 void box_volume_axis_destroy(struct box_volume_axis *axis) {
