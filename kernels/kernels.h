@@ -21,6 +21,7 @@
 
 #include "kernels/box.h"
 #include "kernels/brick.h"
+#include "kernels/general.h"
 #include "kernels/expression.h"
 
 /* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m; or as many as `starts` says, n

@@ -582,6 +582,148 @@ static void run_batch_extend(struct arena *a, int64_t size) {
 
 /* ------------------------------------------------------------------------------------------ parity */
 
+/* Numbers of cells, all of them positive. */
+static double *put_positive_lanes(struct arena *a, int64_t n_cells, int64_t n, uint32_t seed) {
+    double *host = random_numbers(n_cells * n, seed);
+    for (int64_t i = 0; i < n_cells * n; i++) host[i] = 1.5 + host[i];
+    double *lanes = put_lanes(a, n_cells, n, host);
+    test_free(host);
+    return lanes;
+}
+
+static void run_table_apply(struct arena *a, int64_t size) {
+    static const int sizes[][3] = {{1, 1, 1}, {2, 3, 2}, {3, 5, 3}, {4, 4, 6}, {7, 10, 3}, {24, 13, 7}};
+    int64_t n_cells = 8 * (1 + size % 5) - size % 3, n_batches = n_batches_on(a->device, n_cells);
+    for (int i = 0; i < 6; i++) {
+        int rows = sizes[i][0], columns = sizes[i][1], width = sizes[i][2];
+        double *table = put_random(a, rows * columns, 1);
+        double *in = put_random_lanes(a, n_cells, columns * width, 2),
+               *out = put_nan_lanes(a, n_cells, rows * width);
+        device_table_apply(a->device, device_lanes(a->device), n_batches, rows, columns, width, table, in,
+                           out);
+        take_lanes(a, out, n_cells, rows * width);
+    }
+}
+
+/* Jacobians near the identity; then one that is not. */
+static void run_cell_metric(struct arena *a, int64_t size) {
+    int dim = 2 + (int)(size % 2), n = 1 + (int)size, row = (1 + dim) * dim, lanes = device_lanes(a->device);
+    int64_t n_cells = 8 * (1 + size % 5) - size % 3, n_batches = n_batches_on(a->device, n_cells);
+    double *host = random_numbers(n_cells * n * row, 3), *w = put_random(a, n, 4);
+    for (int64_t i = 0; i < n_cells * n; i++)
+        for (int e = dim; e < row; e++)
+            host[i * row + e] = 0.2 * host[i * row + e] + ((e - dim) % (dim + 1) == 0);
+    for (int bad = 0; bad < 2; bad++) {
+        if (bad) host[((n_cells - 1) * n + n - 1) * row + dim] = -2.0;
+        double *points = put_lanes(a, n_cells, n * row, host), *wJ = put_nan_lanes(a, n_cells, n),
+               *cofactors = put_nan_lanes(a, n_cells, n * dim * dim);
+        int64_t failed = device_cell_metric(a->device, lanes, n_batches, dim, n, w, points, wJ, cofactors);
+        assert_int_equal(failed, bad ? n_batches - 1 : -1);
+        take_lanes(a, wJ, n_cells, n);
+        take_lanes(a, cofactors, n_cells, n * dim * dim);
+    }
+    test_free(host);
+}
+
+static void run_face_metric(struct arena *a, int64_t size) {
+    int dim = 2 + (int)(size % 2), n_faces = 3 + (int)(size % 4), n = 1 + (int)size, row = (1 + dim) * dim;
+    int64_t n_cells = 8 * (1 + size % 5) - size % 3;
+    double *w = put_random(a, n, 4), *reference = put_random(a, 3 * n_faces, 5);
+    double *points = put_random_lanes(a, n_cells, n_faces * n * row, 3),
+           *normals = put_nan_lanes(a, n_cells, n_faces * n * dim);
+    device_face_metric(a->device, device_lanes(a->device), n_batches_on(a->device, n_cells), dim, n_faces, n,
+                       w, reference, points, normals);
+    take_lanes(a, normals, n_cells, n_faces * n * dim);
+}
+
+/* Cells of random functions at random points: scalar, with roots, full; with and without reaction. */
+struct varied {
+    struct cells c;
+    struct general_tables t;
+    struct general_cells g;
+};
+
+static void put_varied(struct arena *a, int64_t size, int form, int reaction, struct varied *v) {
+    put_cells(a, size, &v->c);
+    const struct affine_tables *t = &v->c.t;
+    int64_t cells = v->c.n_cells, dim = t->dim, n = t->N + 3, n_face = t->m + 2, pairs = dim * (dim + 1) / 2;
+    v->t = (struct general_tables){.lanes = t->lanes,
+                                   .dim = t->dim,
+                                   .n_faces = t->n_faces,
+                                   .N = t->N,
+                                   .m = t->m,
+                                   .n = (int)n,
+                                   .n_face = (int)n_face,
+                                   .phi = put_random(a, n * t->N, 11),
+                                   .grad = put_random(a, dim * n * t->N, 12),
+                                   .face_phi = put_random(a, t->n_faces * n_face * t->N, 13),
+                                   .psi = put_random(a, n_face * t->m, 14),
+                                   .affine = t};
+    double *orientations = random_numbers(cells * t->n_faces, 1),
+           *roots = random_numbers(cells * dim * dim, 2);
+    double *mass = random_numbers(cells * pairs * n, 3);
+    for (int64_t i = 0; i < cells * t->n_faces; i++) orientations[i] = (double)(i % 3);
+    for (int64_t i = 0; i < cells * dim * dim; i++) {
+        int64_t row = i % (dim * dim) / dim, column = i % dim;
+        roots[i] = row == column ? 1.5 + roots[i] : row > column ? roots[i] : 0.0;
+    }
+    for (int64_t i = 0; i < cells * pairs * n; i++) { /* the diagonal of K^-1 dominates */
+        int64_t pair = i / n % pairs;
+        mass[i] = form < 2 || pair == 0 || pair == 2 || pair == 5 ? 3.0 + mass[i] : 0.5 * mass[i];
+    }
+    v->g = (struct general_cells){.full = form == 2,
+                                  .mass = put_lanes(a, cells, form == 2 ? pairs * n : n, mass),
+                                  .roots = form == 1 ? put_lanes(a, cells, dim * dim, roots) : NULL,
+                                  .reaction = reaction ? put_positive_lanes(a, cells, n, 4) : NULL,
+                                  .cofactors = put_random_lanes(a, cells, n * dim * dim, 5),
+                                  .normals = put_random_lanes(a, cells, t->n_faces * n_face * dim, 6),
+                                  .tau = put_positive_lanes(a, cells, t->n_faces * n_face, 7),
+                                  .orientations = put_lanes(a, cells, t->n_faces, orientations)};
+    test_free(orientations);
+    test_free(roots);
+    test_free(mass);
+}
+
+static void run_condense_general(struct arena *a, int64_t size) {
+    struct varied v;
+    put_varied(a, size, (int)(size % 3), (int)(size / 3 % 2), &v);
+    struct cells *c = &v.c;
+    double *scratch = put_nan(a, device_condense_general_scratch(a->device, &v.t, v.g.full));
+    assert_int_equal(
+        device_condense_general(a->device, &v.t, &v.g, c->n_batches, c->factor, c->U, c->K, scratch), -1);
+    take_lanes(a, c->factor, c->n_cells, c->n_factor);
+    take_lanes(a, c->U, c->n_cells, c->n_U);
+    take_lanes(a, c->K, c->n_cells, c->n_K);
+}
+
+static void run_general_flux(struct arena *a, int64_t size) {
+    struct varied v;
+    put_varied(a, size, (int)(size % 3), 0, &v);
+    int64_t cells = v.c.n_cells, n_q = (int64_t)v.t.dim * v.t.N;
+    double *u = put_random_lanes(a, cells, v.t.N, 8), *uhat = put_random_lanes(a, cells, v.c.n, 9),
+           *q = put_nan_lanes(a, cells, n_q);
+    double *scratch = put_nan(a, device_general_flux_scratch(a->device, &v.t, v.g.full));
+    assert_int_equal(device_general_flux(a->device, &v.t, &v.g, v.c.n_batches, u, uhat, q, scratch), -1);
+    take_lanes(a, q, cells, n_q);
+}
+
+static void run_gradient_solve(struct arena *a, int64_t size) {
+    int dim = 2 + (int)(size % 2), M = 1 + (int)size, n = M + 4, pairs = dim * (dim + 1) / 2;
+    int64_t cells = 8 * (1 + size % 5) - size % 3;
+    double *W = random_numbers(cells * n * pairs, 3);
+    for (int64_t i = 0; i < cells * n * pairs; i++) {
+        int64_t pair = i % pairs;
+        W[i] = pair == 0 || pair == 2 || pair == 5 ? 3.0 + W[i] : 0.5 * W[i];
+    }
+    double *grad = put_random(a, dim * n * M, 4), *x = put_random_lanes(a, cells, M, 5);
+    double *scratch = put_nan(a, device_gradient_solve_scratch(a->device, device_lanes(a->device), n, M));
+    assert_int_equal(device_gradient_solve(a->device, device_lanes(a->device), n_batches_on(a->device, cells),
+                                           dim, n, M, grad, put_lanes(a, cells, n * pairs, W), x, scratch),
+                     -1);
+    take_lanes(a, x, cells, M);
+    test_free(W);
+}
+
 static const struct check {
     const char *kernel, *also; /* also: a second kernel that this check runs; _single: in F32 */
     void (*run)(struct arena *a, int64_t size);
@@ -624,6 +766,20 @@ static const struct check {
     {"brick_restrict", NULL, run_brick_restrict, 1e-12, {0, 2, 3, 6, 18, 19, 20, 21, 22, 23, 24, -1}},
     {"patch_sweep", "patch_scratch", run_patch_sweep, 1e-9, {1, 2, 3, 4, 5, 6, 9, 11, 13, 14, 17, -1}},
     {"modes_solve", "modes_scratch", run_modes_solve, 1e-9, {0, 1, 2, 3, 5, 6, 8, 10, 12, 15, 19, -1}},
+    {"table_apply", NULL, run_table_apply, 1e-13, {0, 1, 2, 3, 4, 7, 11, -1}},
+    {"cell_metric", NULL, run_cell_metric, 1e-13, {0, 1, 2, 3, 4, 7, 11, -1}},
+    {"face_metric", NULL, run_face_metric, 1e-13, {0, 1, 2, 3, 4, 7, 11, -1}},
+    {"condense_general",
+     "condense_general_scratch",
+     run_condense_general,
+     1e-9,
+     {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 13, 14, 19, -1}},
+    {"general_flux",
+     "general_flux_scratch",
+     run_general_flux,
+     1e-9,
+     {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 13, 14, 19, -1}},
+    {"gradient_solve", "gradient_solve_scratch", run_gradient_solve, 1e-9, {0, 1, 2, 3, 4, 7, 11, 18, -1}},
     {"tensor_contract", NULL, run_tensor_contract, 1e-13, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},
     {"tensor_rows", NULL, run_tensor_rows, 1e-13, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},
     {"tensor_fold", NULL, run_tensor_fold, 1e-15, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},

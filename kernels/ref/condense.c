@@ -41,7 +41,7 @@ static void assemble_lane(const struct affine_tables *t, const struct affine_lay
 }
 
 /* S = R'R in the first N rows, R^-T applied to the other columns, and the Schur complement below. */
-static int eliminate(int N, int total, double *C) {
+int ref_eliminate(int N, int total, double *C) {
     for (int k = 0; k < N; k++) {
         if (!(C[k * total + k] > 0.0)) return 0;
         double inverse = 1.0 / sqrt(C[k * total + k]);
@@ -52,7 +52,7 @@ static int eliminate(int N, int total, double *C) {
     return 1;
 }
 
-static void substitute_back(int N, int total, double *C) {
+void ref_substitute_back(int N, int total, double *C) {
     for (int i = N - 1; i >= 0; i--)
         for (int j = N; j < total; j++) {
             for (int k = i + 1; k < N; k++) C[i * total + j] -= C[i * total + k] * C[k * total + j];
@@ -61,7 +61,7 @@ static void substitute_back(int N, int total, double *C) {
 }
 
 /* x = x O on the m numbers of a face in a row (or column) with this step. row: m numbers of scratch. */
-static void turn_row(const struct affine_tables *t, int o, double *x, int step, double *row) {
+void ref_turn_row(const struct affine_tables *t, int o, double *x, int step, double *row) {
     const double *block = t->turns + o * t->n_turn;
     for (int g = 0; g < t->n_groups; g++) {
         const int32_t *modes = t->modes + t->group_starts[g];
@@ -77,7 +77,7 @@ static void turn_row(const struct affine_tables *t, int o, double *x, int step, 
 
 /* Into the orientations of the lane: U O in the first N rows of C, O'K O (upper triangle) in the others. row:
  * m numbers of scratch. */
-static void turn(const struct affine_tables *t, const double *orientations, double *C, double *row) {
+void ref_turn(const struct affine_tables *t, const double *orientations, double *C, double *row) {
     const int L = t->lanes;
     int N = t->N, m = t->m, n = t->n_faces * m, ld = N + n;
     double *K = C + N * ld + N;
@@ -85,14 +85,14 @@ static void turn(const struct affine_tables *t, const double *orientations, doub
         for (int j = 0; j < i; j++) K[i * ld + j] = K[j * ld + i];
     for (int f = 0; f < t->n_faces; f++) {
         int o = (int)orientations[f * L];
-        for (int i = 0; i < N + n; i++) turn_row(t, o, C + i * ld + N + f * m, 1, row);
-        for (int j = 0; j < n; j++) turn_row(t, o, K + f * m * ld + j, ld, row);
+        for (int i = 0; i < N + n; i++) ref_turn_row(t, o, C + i * ld + N + f * m, 1, row);
+        for (int j = 0; j < n; j++) ref_turn_row(t, o, K + f * m * ld + j, ld, row);
     }
 }
 
 /* Makes K 1 = d in the lower right block K of C (upper triangle), where the function 1 is `one` at the
  * unknowns 0, m, 2m, .. and 0 elsewhere: see local_restore_sums in src/hdg/condense.c. Destroys d. */
-static void restore_sums(int n, int ld, int n_ones, int m, double one, double *d, double *K) {
+void ref_restore_sums(int n, int ld, int n_ones, int m, double one, double *d, double *K) {
     double w = 1.0 / (n_ones * one), total = 0.0;
     for (int i = 0; i < n; i++)
         for (int f = 0; f < n_ones; f++) d[i] -= one * (i <= f * m ? K[i * ld + f * m] : K[f * m * ld + i]);
@@ -110,7 +110,7 @@ static void restore_sums(int n, int ld, int n_ones, int m, double one, double *d
 static void restore_constants(const struct affine_tables *t, double reaction, double *C, double *d) {
     int N = t->N, n = t->n_faces * t->m, ld = N + n;
     for (int i = 0; i < n; i++) d[i] = reaction * sqrt(t->volume) * C[N + i];
-    restore_sums(n, ld, t->n_faces, t->m, sqrt(t->face), d, C + N * ld + N);
+    ref_restore_sums(n, ld, t->n_faces, t->m, sqrt(t->face), d, C + N * ld + N);
 }
 
 int64_t condense_affine_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
@@ -123,9 +123,9 @@ int64_t condense_affine_ref(const struct affine_tables *t, int64_t n_batches, co
         int64_t batch = cell / L, lane = cell % L;
         const double *c = coefficients + batch * at.count * L + lane;
         assemble_lane(t, &at, c, C);
-        if (!eliminate(N, total, C)) return batch;
-        substitute_back(N, total, C);
-        turn(t, c + at.orientation * L, C, row);
+        if (!ref_eliminate(N, total, C)) return batch;
+        ref_substitute_back(N, total, C);
+        ref_turn(t, c + at.orientation * L, C, row);
         for (int i = 0; i < N; i++) {
             for (int j = 0; j <= i; j++)
                 factor[(batch * (N * (N + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] = C[j * total + i];
@@ -174,13 +174,13 @@ int64_t condense_sum_ref(const struct sum_tables *t, int64_t n_batches, const do
             C[e] = 0.0;
             for (int p = 0; p < t->n_terms; p++) C[e] += c[p * L] * t->terms[p * total * total + e];
         }
-        if (!eliminate(N, total, C)) return batch;
-        substitute_back(N, total, C);
+        if (!ref_eliminate(N, total, C)) return batch;
+        ref_substitute_back(N, total, C);
         for (int j = 0; j < n; j++) { /* K 1 = lambda (m_kept + U'm_eliminated) */
             d[j] = mass * t->moments[N + j];
             for (int i = 0; i < N; i++) d[j] -= mass * C[i * total + N + j] * t->moments[i];
         }
-        restore_sums(n, total, t->n_ones, 1, 1.0, d, C + N * total + N);
+        ref_restore_sums(n, total, t->n_ones, 1, 1.0, d, C + N * total + N);
         store_sum(t, c + t->n_terms * L, C, factor + batch * (N * (N + 1) / 2) * L + lane,
                   U + batch * N * n * L + lane, K + batch * (n * (n + 1) / 2) * L + lane);
     }

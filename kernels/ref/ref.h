@@ -7,4 +7,11 @@
 #define OF(name) name##_ref
 #include "kernels/declare.h"
 
+/* condense.c, of one cell: C has `total` columns, its first N rows are eliminated. */
+int ref_eliminate(int N, int total, double *C);
+void ref_substitute_back(int N, int total, double *C);
+void ref_turn_row(const struct affine_tables *t, int o, double *x, int step, double *row);
+void ref_turn(const struct affine_tables *t, const double *orientations, double *C, double *row);
+void ref_restore_sums(int n, int ld, int n_ones, int m, double one, double *d, double *K);
+
 #endif

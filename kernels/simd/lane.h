@@ -16,6 +16,17 @@
 #define L 8 /* one AVX-512 register, one cache line */
 typedef double lane __attribute__((vector_size(L * sizeof(double))));
 
+/* The part of a lane vector that one register holds: loops whose sums stay in registers take these one after
+ * the other. */
+#ifdef __AVX512F__
+#    define PART 8
+#elif defined(__AVX__)
+#    define PART 4
+#else
+#    define PART 2
+#endif
+typedef double packet __attribute__((vector_size(PART * sizeof(double)), may_alias));
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* The first n of L numbers in a row (all, if n > L), zeros behind them; and back. */

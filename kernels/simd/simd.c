@@ -17,6 +17,8 @@ const struct kernels *OF(kernels)(void) {
         BOTH(row_solve),
         ONE(condense_affine), ONE(condense_scratch), ONE(condense_sum), ONE(condense_sum_scratch),
         ONE(batch_load), ONE(batch_recover), ONE(batch_extend), ONE(affine_flux),
+        ONE(table_apply), ONE(cell_metric), ONE(face_metric), ONE(condense_general), ONE(condense_general_scratch),
+        ONE(general_flux), ONE(general_flux_scratch), ONE(gradient_solve), ONE(gradient_solve_scratch),
         BOTH(box_step), BOTH(box_residual), BOTH(box_prolong), BOTH(box_restrict),
         BOTH(brick_apply), ONE(brick_scratch), BOTH(brick_diagonal), BOTH(point_sweep),
         BOTH(brick_prolong), BOTH(brick_restrict), ONE(transfer_scratch), BOTH(patch_sweep), ONE(patch_scratch),

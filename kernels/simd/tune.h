@@ -9,8 +9,13 @@
 #define TUNE_ELL_ROWS 4096
 /* Unknowns of a face from which on a transposition moves them into lanes faster than single loads. */
 #define TUNE_TRANSPOSE 4
-/* The register tile of the local solvers: rows x columns sums and columns + 1 operands in 32 registers. */
-#define TUNE_TILE_ROWS    4
-#define TUNE_TILE_COLUMNS 6
+/* The register tile of the local solvers: rows x columns sums and columns + 1 operands in 32 registers, or
+ * in 16 before AVX-512. */
+#define TUNE_TILE_ROWS 4
+#ifdef __AVX512F__
+#    define TUNE_TILE_COLUMNS 6
+#else
+#    define TUNE_TILE_COLUMNS 3
+#endif
 
 #endif

@@ -113,14 +113,14 @@ facet_status batch_find_fast(struct hdg *h, int block) {
     int64_t n = trace_n_batches(h->device, data->mesh, block);
     int constant = (data->reaction == NULL || field_is_constant(data->reaction, NULL)) &&
                    (data->tau == NULL || field_is_constant(data->tau, NULL));
-    facet_status status = CALLOC(h->fast[block], n);
+    facet_status status = CALLOC(h->ways[block], n);
     for (int64_t batch = 0; batch < n && status == FACET_OK && constant; batch++)
-        h->fast[block][batch] = (uint8_t)all_fast(h, block, batch);
+        h->ways[block][batch] = all_fast(h, block, batch) ? BATCH_FAST : BATCH_SINGLE;
     return status;
 }
 
-int batch_is_fast(const struct hdg *h, int block, int64_t batch) {
-    return h->fast[block] != NULL && h->fast[block][batch];
+enum batch_way batch_way(const struct hdg *h, int block, int64_t batch) {
+    return h->ways[block] != NULL ? (enum batch_way)h->ways[block][batch] : BATCH_SINGLE;
 }
 
 /* y = K x */

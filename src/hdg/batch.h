@@ -11,8 +11,12 @@ void batch_tables_destroy(struct hdg *hdg, int block);
 /* turn.c: the part of the tables that tells orientations. */
 facet_status batch_turns_create(struct hdg *hdg, int block);
 void batch_turns_destroy(struct hdg *hdg, int block);
-facet_status batch_find_fast(struct hdg *hdg, int block); /* before batch_is_fast */
-int batch_is_fast(const struct hdg *hdg, int block, int64_t batch);
+facet_status batch_find_fast(struct hdg *hdg, int block);   /* before batch_way */
+enum batch_way { BATCH_SINGLE, BATCH_FAST, BATCH_GENERAL }; /* one by one; fast; general.h */
+enum batch_way batch_way(const struct hdg *hdg, int block, int64_t batch);
+static inline int batch_is_fast(const struct hdg *hdg, int block, int64_t batch) {
+    return batch_way(hdg, block, batch) == BATCH_FAST;
+}
 
 /* One fast cell: C = det J J^-T, KC = K C / det J. */
 struct batch_cell {

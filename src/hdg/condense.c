@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/batch.h"
+#include "hdg/general.h"
 
 #define FAST_BATCHES    256       /* of one call of the affine kernel */
 #define GENERAL_BATCHES 32        /* of one tile of cells that are condensed one by one, at most */
@@ -25,7 +25,7 @@ void hdg_destroy(struct hdg **hdg) {
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         device_free(h->device, &h->factors[b]);
         device_free(h->device, &h->U[b]);
-        base_free(&h->fast[b]);
+        base_free(&h->ways[b]);
         local_functions_destroy(&h->functions[b]);
     }
     trace_matrices_destroy(&h->matrices);
@@ -231,9 +231,9 @@ static void add_volumes(struct hdg *h, int64_t n, const struct tile *t) {
     for (int64_t i = 0; i < n; i++) h->volume += t->volumes[i];
 }
 
-/* Batches begin .. end-1, all of them general. */
-static facet_status general_run(struct hdg *h, const struct condenser *c, int block, int64_t begin,
-                                int64_t end, struct tile *t) {
+/* Batches begin .. end-1, whose cells are condensed one by one. */
+static facet_status single_run(struct hdg *h, const struct condenser *c, int block, int64_t begin,
+                               int64_t end, struct tile *t) {
     facet_status status = FACET_OK;
     struct base_collector failures;
     double reaction = 0.0, robin = 0.0;
@@ -306,8 +306,15 @@ done:
     return status;
 }
 
-static int is_fast(const struct hdg *h, const struct condenser *c, int block, int64_t batch) {
-    return c->fast != NULL && batch_is_fast(h, block, batch);
+static enum batch_way way_of(const struct hdg *h, const struct condenser *c, int block, int64_t batch) {
+    return c->fast != NULL ? batch_way(h, block, batch) : BATCH_SINGLE;
+}
+
+/* Batches begin .. end-1, all of them general (general.h). */
+static facet_status lanes_run(struct hdg *h, int block, int64_t begin, int64_t end, struct tile *t) {
+    facet_status status = general_condense(h, block, begin, end, t->volumes, &h->largest_reaction);
+    if (status == FACET_OK) add_volumes(h, end - begin, t);
+    return status;
 }
 
 /* Few enough to stay in the caches and not to wait for fresh pages, enough for all threads. */
@@ -352,14 +359,16 @@ static facet_status condense_block(struct hdg *h, int block, int only) {
         TRY(device_alloc(h->device, &h->factors[block], (size_t)(n * t.n_factor), sizeof(double)));
     if (h->U[block] == NULL) TRY(device_alloc(h->device, &h->U[block], (size_t)(n * t.n_U), sizeof(double)));
     for (int64_t begin = 0, end; begin < n; begin = end) {
-        int fast = is_fast(h, &c, block, begin);
-        int64_t limit = begin + (fast ? FAST_BATCHES : t.n_general);
+        enum batch_way way = way_of(h, &c, block, begin);
+        int64_t limit = begin + (way != BATCH_SINGLE ? FAST_BATCHES : t.n_general);
         end = begin + 1;
         if (only && !depends_on_boundary(h, block, begin)) continue;
-        while (end < n && end < limit && is_fast(h, &c, block, end) == fast &&
+        while (end < n && end < limit && way_of(h, &c, block, end) == way &&
                (!only || depends_on_boundary(h, block, end)))
             end++;
-        TRY(fast ? fast_run(h, &c, block, begin, end, &t) : general_run(h, &c, block, begin, end, &t));
+        TRY(way == BATCH_FAST      ? fast_run(h, &c, block, begin, end, &t)
+            : way == BATCH_GENERAL ? lanes_run(h, block, begin, end, &t)
+                                   : single_run(h, &c, block, begin, end, &t));
         TRY(base_check_interrupt());
         int64_t done_here = end * lanes < cells->count ? end * lanes : cells->count;
         base_report_progress(h->monitor, FACET_PHASE_CONDENSE, (double)(cells->first + done_here),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hdg/general.h"
 
 /* -------------------------------------------------------------------------------------------- data */
 
@@ -170,13 +171,19 @@ done:
 static facet_status hybrid_number(struct hdg *h, const uint8_t *eliminated) {
     facet_status status = FACET_OK;
     TRY(trace_space_create(h->data.mesh, h->space.degree, 1, eliminated, &h->trace));
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(batch_tables_create(h, b));
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        TRY(batch_tables_create(h, b));
+        TRY(general_create(h, b));
+    }
 done:
     return status;
 }
 
 static void hybrid_destroy(struct hdg *h) {
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) batch_tables_destroy(h, b);
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
+        general_destroy(h, b);
+        batch_tables_destroy(h, b);
+    }
 }
 
 /* K_e 1 = U' (lambda, phi) to the last bit (local_restore_sums). */
@@ -253,6 +260,7 @@ const struct equation equation_hybrid = {
     .by_faces = 1,
     .easy_gmg = 1,
     .is_fast = 1,
+    .in_batches = 1,
     .outward = 1.0,
     .conserved = "flux",
     .written = {HDG_U_STAR, HDG_U, HDG_Q, HDG_Q_STAR, -1},

@@ -68,6 +68,7 @@ struct equation {
     int by_faces;   /* unknowns of orthonormal bases on faces, as p- and geometric multigrid want them */
     int easy_gmg;   /* geometric multigrid is worth a thought where the coefficient does not jump */
     int is_fast;    /* kernels condense straight cells with constant data (batch.h) */
+    int in_batches; /* loads and errors are taken for many cells at once (general.h) */
     double outward; /* a flux out of a cell, times this, is what a part is said to have */
     const char *conserved; /* what every cell balances; NULL: nothing */
     const char *no_star;   /* why there is no post-processing; NULL: there is */

@@ -80,7 +80,8 @@ struct hdg {
     double *factors[MESH_MAX_BLOCKS];             /* of S: batch x N(N+1)/2 x LANES */
     double *U[MESH_MAX_BLOCKS];                   /* batch x N n_trace x LANES */
     struct affine_tables tables[MESH_MAX_BLOCKS]; /* reference matrices on the device */
-    uint8_t *fast[MESH_MAX_BLOCKS];               /* per batch: all its cells are (batch.h) */
+    uint8_t *ways[MESH_MAX_BLOCKS];               /* per batch: how it is worked on (batch.h) */
+    struct hdg_general *general[MESH_MAX_BLOCKS]; /* NULL: no batch is BATCH_GENERAL */
     double *eliminated;                           /* n_all: Dirichlet values, 0 elsewhere */
     double *held, *moved;                   /* n_free, or NULL: values of fixed unknowns (trace.fixed), and
                                                what they contribute; after hdg_condense */

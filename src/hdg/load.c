@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/local.h"
+#include "hdg/general.h"
 
 /* Where the source points of a block begin in the caller's array. */
 static int64_t source_start(const struct hdg *h, int block) {
@@ -12,6 +12,14 @@ static int64_t source_start(const struct hdg *h, int block) {
     for (int b = 0; b < block; b++)
         start += (int64_t)h->data.mesh->blocks[b].count * h->space.blocks[b].source.n;
     return start;
+}
+
+facet_status local_check_source(int n, int components, const double *f) {
+    for (int i = 0; i < n * components; i++)
+        if (!isfinite(f[i]))
+            return base_fail(FACET_ERROR_INPUT, "the caller's source is %g at point %d", f[i],
+                             i / components);
+    return FACET_OK;
 }
 
 facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
@@ -26,10 +34,8 @@ facet_status local_load(struct local *l, int block, int32_t cell, const double *
     hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
     if (source != NULL) {
         memcpy(f, source + (source_start(h, block) + (int64_t)cell * n) * nc, (size_t)(n * nc) * sizeof *f);
-        for (int i = 0; i < n * nc; i++)
-            if (!isfinite(f[i]))
-                return local_place(
-                    base_fail(FACET_ERROR_INPUT, "the caller's source is %g at point %d", f[i], i / nc), l);
+        facet_status status = local_check_source(n, nc, f);
+        if (status != FACET_OK) return local_place(status, l);
     } else {
         facet_status status = local_source(l, local_region(&h->data, block, cell), n, l->geometry.x, f);
         if (status != FACET_OK) return local_place(status, l);
@@ -70,6 +76,19 @@ static facet_status load_work(struct local *l, int block, int32_t cell, void *us
     else
         for (int i = 0; i < N; i++) lane[i * lanes] = load[i];
     return FACET_OK;
+}
+
+/* The loads of all cells, in batches where the equation allows it. */
+static facet_status load_cells(const struct hdg *h, struct load_job *job) {
+    facet_status status = FACET_OK;
+    if (!h->data.equation->in_batches) return local_for_all_cells(h, load_work, job);
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        struct general_load data = {job->source != NULL ? job->source + source_start(h, b) : NULL, job->shift,
+                                    job->solution->loads[b], job->totals[b]};
+        TRY(general_load(h, b, &data));
+    }
+done:
+    return status;
 }
 
 facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double *sum) {
@@ -137,12 +156,12 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
         if (equation->split_load != NULL) TRY(CALLOC(job.direct[b], n_locals[b]));
         TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
     }
-    TRY(local_for_all_cells(h, load_work, &job));
+    TRY(load_cells(h, &job));
     if (h->singular) {
         double sum;
         TRY(local_check_balance(h, job.totals, &sum));
         job.shift = s->shift = sum / h->volume; /* balances what quadrature leaves */
-        TRY(local_for_all_cells(h, load_work, &job));
+        TRY(load_cells(h, &job));
     }
     for (int b = 0; b < mesh->n_blocks; b++) TRY(load_block(h, b, s->loads[b], locals[b]));
     for (int b = 0; b < mesh->n_blocks && equation->split_load != NULL; b++)

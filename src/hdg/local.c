@@ -104,8 +104,7 @@ static void find_heights(struct local *l) {
     }
 }
 
-/* K = root root', lower by rows; 0: not positive definite. */
-static int small_root(int dim, const double *K, double *root) {
+int local_small_root(int dim, const double *K, double *root) {
     memset(root, 0, 9 * sizeof *root);
     for (int i = 0; i < dim; i++)
         for (int j = 0; j <= i; j++) {
@@ -114,6 +113,24 @@ static int small_root(int dim, const double *K, double *root) {
             if (i == j && !(sum > 0.0)) return 0;
             root[i * dim + j] = i == j ? sqrt(sum) : sum / root[j * dim + j];
         }
+    return 1;
+}
+
+int local_small_inverse(int dim, const double *K, double *inverse) {
+    double root[9], column[3];
+    if (!local_small_root(dim, K, root)) return 0;
+    for (int c = 0; c < dim; c++) {
+        for (int i = 0; i < dim; i++) {
+            column[i] = i == c ? 1.0 : 0.0;
+            for (int k = 0; k < i; k++) column[i] -= root[i * dim + k] * column[k];
+            column[i] /= root[i * dim + i];
+        }
+        for (int i = dim - 1; i >= 0; i--) {
+            for (int k = i + 1; k < dim; k++) column[i] -= root[k * dim + i] * column[k];
+            column[i] /= root[i * dim + i];
+            inverse[i * dim + c] = column[i];
+        }
+    }
     return 1;
 }
 
@@ -131,7 +148,7 @@ facet_status diffusion_begin(struct local *l, int block, int32_t cell) {
     int constant = local_constant_conductivity(data, region, l->K);
     facet_status status = local_conductivity(l, region, constant ? 1 : b->cell.n, l->geometry.x, l->K);
     if (status != FACET_OK) return local_place(status, l);
-    if (constant) small_root(dim, l->K, l->K_root);
+    if (constant) local_small_root(dim, l->K, l->K_root);
     double volume = 0.0, trace = 0.0;
     for (int q = 0; q < b->cell.n; q++) {
         volume += l->geometry.wJ[q];
@@ -328,20 +345,7 @@ static void full_flux_mass(struct local *l) {
     int dim = l->hdg->data.mesh->dim, n = b->cell.n, ld = dim * b->N;
     double *inverse = l->jets; /* n x dim x dim */
     for (int q = 0; q < n; q++) {
-        double root[9], column[3];
-        small_root(dim, l->K + q * dim * dim, root);
-        for (int c = 0; c < dim; c++) {
-            for (int i = 0; i < dim; i++) {
-                column[i] = i == c ? 1.0 : 0.0;
-                for (int k = 0; k < i; k++) column[i] -= root[i * dim + k] * column[k];
-                column[i] /= root[i * dim + i];
-            }
-            for (int i = dim - 1; i >= 0; i--) {
-                for (int k = i + 1; k < dim; k++) column[i] -= root[k * dim + i] * column[k];
-                column[i] /= root[i * dim + i];
-                inverse[(q * dim + i) * dim + c] = column[i];
-            }
-        }
+        (void)local_small_inverse(dim, l->K + q * dim * dim, inverse + q * dim * dim); /* checked before */
     }
     for (int a = 0; a < dim; a++)
         for (int c = 0; c <= a; c++) {
@@ -427,7 +431,7 @@ facet_status local_stiffness(struct local *l, int n, int P, const double *grad, 
     double *roots = l->jets; /* n x dim x dim */
     for (int p = 0; p < n; p++) {
         double root[9];
-        if (!small_root(dim, l->K + p * dim * dim, root))
+        if (!local_small_root(dim, l->K + p * dim * dim, root))
             return base_fail(FACET_ERROR_INPUT, "the conductivity is not positive definite");
         memcpy(roots + p * dim * dim, root, (size_t)(dim * dim) * sizeof *root);
     }

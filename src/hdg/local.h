@@ -85,6 +85,8 @@ facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_
 facet_status local_reaction(const struct hdg_data *data, int n, const double *x, double *values);
 /* f (n x components) at points, from the source or the exact solution. */
 facet_status local_source(struct local *l, int32_t region, int n, const double *x, double *values);
+/* A caller's values (n x components) are numbers. */
+facet_status local_check_source(int n, int components, const double *f);
 /* load.c: load (components x Nu) = (f - shift, chi) of one cell; source as in hdg_load. total: the integrals
  * of f - shift and of its modulus. */
 facet_status local_load(struct local *l, int block, int32_t cell, const double *source, double shift,
@@ -160,6 +162,10 @@ facet_status local_matrices(struct local *l);
 facet_status local_factor_flux(struct local *l);
 void local_half_flux(struct local *l);                     /* X = L^-1 X, so that X'X = [D|G]' A^-1 [D|G] */
 void local_apply_flux_inverse(struct local *l, double *v); /* v = A^-1 v, dim N */
+
+/* K = root root', lower by rows; 0: not positive definite. And K^-1. */
+int local_small_root(int dim, const double *K, double *root);
+int local_small_inverse(int dim, const double *K, double *inverse);
 
 /* A ((P - skip)^2, upper triangle) = (K grad w_j, grad w_i) at n points of the geometry at hand, with K there
  * in l->K and the reference gradients grad (dim x n x P); the first `skip` functions are left out. */

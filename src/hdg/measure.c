@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "hdg/diffusion.h"
+#include "hdg/general.h"
 
 /* values (n x components) = sum_j coefficients_cj functions_j. */
 static void expand(int n, int components, int N, const double *functions, int row, const double *coefficients,
@@ -202,10 +203,34 @@ static facet_status error_work(struct local *l, int block, int32_t cell, void *u
     *e = (struct cell_errors){0};
     l->block = block;
     l->cell = cell;
-    TRY(add_errors(l, job->solution, 0, &h->functions[block].norm, e));
     TRY(trace_errors(l, job->solution, e));
+    if (h->data.equation->in_batches) goto done; /* the others: batch_errors */
+    TRY(add_errors(l, job->solution, 0, &h->functions[block].norm, e));
     if (job->solution->star[block] != NULL) TRY(add_errors(l, job->solution, 1, &star, e));
 done:
+    return status;
+}
+
+/* What error_work leaves to the batches. */
+static facet_status batch_errors(const struct hdg *h, const struct error_job *job) {
+    facet_status status = FACET_OK;
+    struct general_errors *found = NULL;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        const struct mesh_block *block = &h->data.mesh->blocks[b];
+        base_free(&found);
+        TRY(CALLOC(found, block->count));
+        TRY(general_errors(h, b, job->solution, found));
+        for (int32_t c = 0; c < block->count; c++) {
+            struct cell_errors *e = &job->cells[block->first + c];
+            e->sums[SUM_U] = found[c].u;
+            e->sums[SUM_U_STAR] = found[c].u_star;
+            memcpy(e->sums + SUM_Q, found[c].q, sizeof found[c].q);
+            memcpy(e->sums + SUM_Q_STAR, found[c].q_star, sizeof found[c].q_star);
+            e->u_max = found[c].u_max;
+        }
+    }
+done:
+    base_free(&found);
     return status;
 }
 
@@ -232,6 +257,7 @@ facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *
     if (h->data.exact == NULL) return base_fail(FACET_ERROR_INPUT, "the exact solution is not known");
     TRY(ALLOC(job.cells, h->data.mesh->n_cells));
     TRY(local_for_all_cells(h, error_work, &job));
+    if (h->data.equation->in_batches) TRY(batch_errors(h, &job));
     for (int32_t c = 0; c < h->data.mesh->n_cells; c++) { /* one order of summation, whatever the threads */
         for (int i = 0; i < N_SUMS; i++) sum[i] += job.cells[c].sums[i];
         errors->u_Linf = fmax(errors->u_Linf, job.cells[c].u_max);

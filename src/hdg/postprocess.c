@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/batch.h"
+#include "hdg/general.h"
 
 /* rhs = sign (q, grad w), constants left out; q: dim x N. */
 static void star_load(struct local *l, const struct hdg_table *table, int N, double sign, const double *q,
@@ -41,7 +41,7 @@ static facet_status star_work(struct local *l, int block, int32_t cell, void *us
     int dim = h->data.mesh->dim, nc = h->trace.n_components, N = b->N, P = b->N_star, n = table->n;
     const double *u = s->u[block] + (int64_t)cell * nc * N, *q = s->q[block] + (int64_t)cell * nc * dim * N;
     double *star = s->star[block] + (int64_t)cell * nc * P, *rhs = l->vector, volume = 0.0;
-    if (batch_is_fast(h, block, cell / lanes)) return FACET_OK;
+    if (batch_way(h, block, cell / lanes) != BATCH_SINGLE) return FACET_OK;
     l->block = block;
     l->cell = cell;
     hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
@@ -272,11 +272,13 @@ static facet_status star_block(const struct hdg *h, int block, struct hdg_soluti
     struct star s = {.hdg = h};
     int64_t n = h->matrices.n_batches[block];
     for (int64_t begin = 0, end; begin < n; begin = end) {
-        int fast = batch_is_fast(h, block, begin);
+        enum batch_way way = batch_way(h, block, begin);
         end = begin + 1;
-        if (fast && s.D == NULL) TRY(star_create(h, block, solution, &s));
-        while (end < n && (!fast || end - begin < s.most) && batch_is_fast(h, block, end) == fast) end++;
-        if (fast) TRY(star_batches(&s, begin, end));
+        if (way == BATCH_FAST && s.D == NULL) TRY(star_create(h, block, solution, &s));
+        while (end < n && (way != BATCH_FAST || end - begin < s.most) && batch_way(h, block, end) == way)
+            end++;
+        if (way == BATCH_FAST) TRY(star_batches(&s, begin, end));
+        if (way == BATCH_GENERAL) TRY(general_star(h, block, begin, end, solution));
     }
 done:
     star_destroy(&s);

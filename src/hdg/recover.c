@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hdg/batch.h"
+#include "hdg/general.h"
 
 facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
     const int lanes = h->lanes;
@@ -130,7 +130,7 @@ done:
     return status;
 }
 
-/* The flux of one cell that is not fast. */
+/* The flux of one cell of a batch that no kernel takes. */
 static facet_status flux_work(struct local *l, int block, int32_t cell, void *user) {
     const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
@@ -139,7 +139,7 @@ static facet_status flux_work(struct local *l, int block, int32_t cell, void *us
     int nc = h->trace.n_components, Nu = h->functions[block].Nu, N = h->functions[block].N;
     double *q = s->q[block] + (int64_t)cell * nc * h->data.mesh->dim * N, *uhat = l->C;
     const double *u = s->u[block] + (int64_t)cell * nc * Nu;
-    if (batch_is_fast(h, block, cell / lanes)) return FACET_OK;
+    if (batch_way(h, block, cell / lanes) != BATCH_SINGLE) return FACET_OK;
     TRY(local_begin(l, block, cell));
     trace_gather(&h->trace, block, cell, s->trace, uhat, 1);
     trace_turn(&h->trace, block, cell, 0, 1, 0, 1, uhat);
@@ -158,10 +158,12 @@ static facet_status recover_block(const struct hdg *h, int block, struct hdg_sol
     else
         copy_u(&r);
     for (int64_t begin = 0, end; begin < n_batches && h->data.equation->flux != NULL; begin = end) {
-        int fast = batch_is_fast(h, block, begin);
+        enum batch_way way = batch_way(h, block, begin);
         end = begin + 1;
-        while (end < n_batches && end - begin < FLUX_BATCHES && batch_is_fast(h, block, end) == fast) end++;
-        if (fast) TRY(fast_flux(&r, begin, end));
+        while (end < n_batches && end - begin < FLUX_BATCHES && batch_way(h, block, end) == way) end++;
+        if (way == BATCH_FAST) TRY(fast_flux(&r, begin, end));
+        if (way == BATCH_GENERAL)
+            TRY(general_flux(h, block, begin, end, r.device_u, r.device_uhat, s->q[block]));
     }
 done:
     recovery_destroy(&r);

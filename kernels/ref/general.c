@@ -1,0 +1,322 @@
+/* Plain C: cells whose map is curved or whose data vary, one lane at a time. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/ref/ref.h"
+
+void table_apply_ref(int lanes, int64_t n_batches, int rows, int columns, int width, const double *table,
+                     const double *in, double *out) {
+    int64_t L = (int64_t)width * lanes;
+    for (int64_t batch = 0; batch < n_batches; batch++)
+        for (int r = 0; r < rows; r++)
+            for (int64_t w = 0; w < L; w++) {
+                double sum = 0.0;
+                for (int c = 0; c < columns; c++)
+                    sum += table[(int64_t)c * rows + r] * in[(batch * columns + c) * L + w];
+                out[(batch * rows + r) * L + w] = sum;
+            }
+}
+
+/* ------------------------------------------------------------------------------- maps */
+
+/* C[c dim + a] = det J d xi_c / d x_a from J[b dim + a] = d x_a / d xi_b, `step` apart; returns det J. */
+static double cofactors_of(int dim, const double *J, int step, double *C) {
+    if (dim == 2) {
+        C[0] = J[3 * step];
+        C[1] = -J[2 * step];
+        C[2] = -J[step];
+        C[3] = J[0];
+        return J[0] * C[0] + J[step] * C[1];
+    }
+    for (int c = 0; c < 3; c++)
+        for (int a = 0; a < 3; a++) {
+            int c1 = (c + 1) % 3 * 3, c2 = (c + 2) % 3 * 3, a1 = (a + 1) % 3, a2 = (a + 2) % 3;
+            C[c * 3 + a] =
+                J[(c1 + a1) * step] * J[(c2 + a2) * step] - J[(c1 + a2) * step] * J[(c2 + a1) * step];
+        }
+    return J[0] * C[0] + J[step] * C[1] + J[2 * step] * C[2];
+}
+
+int64_t cell_metric_ref(int lanes, int64_t n_batches, int dim, int n, const double *w, const double *points,
+                        double *wJ, double *cofactors) {
+    int64_t failed = -1;
+    for (int64_t i = 0; i < n_batches * n; i++)
+        for (int lane = 0; lane < lanes; lane++) {
+            double C[9], weight = w[i % n];
+            double det = cofactors_of(dim, points + (i * (1 + dim) * dim + dim) * lanes + lane, lanes, C);
+            wJ[i * lanes + lane] = weight * det;
+            for (int e = 0; e < dim * dim; e++) cofactors[(i * dim * dim + e) * lanes + lane] = weight * C[e];
+            if (!(det > 0.0) && failed < 0) failed = i / n;
+        }
+    return failed;
+}
+
+void face_metric_ref(int lanes, int64_t n_batches, int dim, int n_faces, int n_face, const double *w,
+                     const double *reference, const double *points, double *normals) {
+    for (int64_t i = 0; i < n_batches * n_faces * n_face; i++)
+        for (int lane = 0; lane < lanes; lane++) {
+            double C[9];
+            const double *normal = reference + i / n_face % n_faces * 3;
+            (void)cofactors_of(dim, points + (i * (1 + dim) * dim + dim) * lanes + lane, lanes, C);
+            for (int a = 0; a < dim; a++) {
+                double sum = 0.0;
+                for (int c = 0; c < dim; c++) sum += C[c * dim + a] * normal[c];
+                normals[(i * dim + a) * lanes + lane] = w[i % n_face] * sum;
+            }
+        }
+}
+
+/* ------------------------------------------------------------------------------- matrices */
+
+/* The numbers of one lane. */
+struct one {
+    const struct general_tables *t;
+    int L, full;
+    const double *mass, *root, *reaction, *cofactors, *normals, *tau, *orientations;
+};
+
+static struct one lane_of(const struct general_tables *t, const struct general_cells *g, int64_t batch,
+                          int lane) {
+    int L = t->lanes, dim = t->dim, pairs = g->full ? dim * (dim + 1) / 2 : 1;
+    int64_t n_face = (int64_t)t->n_faces * t->n_face;
+    return (struct one){t,
+                        L,
+                        g->full,
+                        g->mass + batch * pairs * t->n * L + lane,
+                        g->roots != NULL ? g->roots + batch * dim * dim * L + lane : NULL,
+                        g->reaction != NULL ? g->reaction + batch * t->n * L + lane : NULL,
+                        g->cofactors + batch * t->n * dim * dim * L + lane,
+                        g->normals + batch * n_face * dim * L + lane,
+                        g->tau != NULL ? g->tau + batch * n_face * L + lane : NULL,
+                        g->orientations + batch * t->n_faces * L + lane};
+}
+
+/* K^-1 (a, b) det J at point q. */
+static double mass_at(const struct one *o, int a, int b, int q) {
+    int pair = a < b ? b * (b + 1) / 2 + a : a * (a + 1) / 2 + b;
+    if (o->full) return o->mass[((int64_t)pair * o->t->n + q) * o->L];
+    return a == b ? o->mass[q * o->L] : 0.0;
+}
+
+/* R'R = A (size x size, row-major upper triangle, in place). */
+static int factor(int size, double *A) {
+    for (int k = 0; k < size; k++) {
+        if (!(A[(int64_t)k * size + k] > 0.0)) return 0;
+        double inverse = 1.0 / sqrt(A[(int64_t)k * size + k]);
+        for (int j = k; j < size; j++) A[(int64_t)k * size + j] *= inverse;
+        for (int i = k + 1; i < size; i++)
+            for (int j = i; j < size; j++)
+                A[(int64_t)i * size + j] -= A[(int64_t)k * size + i] * A[(int64_t)k * size + j];
+    }
+    return 1;
+}
+
+/* x = R^-T x, or R^-1 x, `step` apart. */
+static void forward(int size, const double *R, double *x, int64_t step) {
+    for (int i = 0; i < size; i++) {
+        for (int k = 0; k < i; k++) x[i * step] -= R[(int64_t)k * size + i] * x[k * step];
+        x[i * step] /= R[(int64_t)i * size + i];
+    }
+}
+
+static void backward(int size, const double *R, double *x, int64_t step) {
+    for (int i = size - 1; i >= 0; i--) {
+        for (int k = i + 1; k < size; k++) x[i * step] -= R[(int64_t)i * size + k] * x[k * step];
+        x[i * step] /= R[(int64_t)i * size + i];
+    }
+}
+
+/* A = (K^-1 phi, phi) over all directions, factored. */
+static int factor_mass(const struct one *o, double *A) {
+    const struct general_tables *t = o->t;
+    int N = t->N, size = t->dim * N;
+    for (int i = 0; i < size; i++)
+        for (int j = i; j < size; j++) {
+            double sum = 0.0;
+            for (int q = 0; q < t->n; q++)
+                sum += mass_at(o, i / N, j / N, q) * t->phi[q * N + i % N] * t->phi[q * N + j % N];
+            A[(int64_t)i * size + j] = sum;
+        }
+    return factor(size, A);
+}
+
+/* X (dim N x (N + n)) = [D | G]. */
+static void first_matrix(const struct one *o, double *X) {
+    const struct general_tables *t = o->t;
+    int N = t->N, dim = t->dim, m = t->m, total = N + t->n_faces * m;
+    for (int a = 0; a < dim; a++)
+        for (int i = 0; i < N; i++) {
+            double *row = X + (int64_t)(a * N + i) * total;
+            for (int j = 0; j < N; j++) {
+                row[j] = 0.0;
+                for (int q = 0; q < t->n; q++)
+                    for (int c = 0; c < dim; c++)
+                        row[j] += o->cofactors[((q * dim + c) * dim + a) * o->L] *
+                                  t->grad[((int64_t)c * t->n + q) * N + i] * t->phi[q * N + j];
+            }
+            for (int j = 0; j < total - N; j++) {
+                int f = j / m;
+                row[N + j] = 0.0;
+                for (int q = 0; q < t->n_face; q++) {
+                    int64_t p = (int64_t)f * t->n_face + q;
+                    row[N + j] +=
+                        o->normals[(p * dim + a) * o->L] * t->face_phi[p * N + i] * t->psi[q * m + j % m];
+                }
+            }
+        }
+}
+
+/* Functions of the second matrix at a point of a face: phi, then psi of this face. */
+static double function_at(const struct general_tables *t, int f, int q, int i) {
+    int N = t->N, m = t->m;
+    if (i < N) return t->face_phi[((int64_t)f * t->n_face + q) * N + i];
+    return (i - N) / m == f ? t->psi[q * m + (i - N) % m] : 0.0;
+}
+
+/* C = [lambda M + T, E; ., H], the upper triangle. */
+static void second_matrix(const struct one *o, double *C) {
+    const struct general_tables *t = o->t;
+    int N = t->N, total = N + t->n_faces * t->m;
+    for (int i = 0; i < total; i++)
+        for (int j = i; j < total; j++) {
+            double sum = 0.0;
+            for (int q = 0; q < t->n && o->reaction != NULL && j < N; q++)
+                sum += o->reaction[q * o->L] * t->phi[q * N + i] * t->phi[q * N + j];
+            for (int p = 0; p < t->n_faces * t->n_face; p++)
+                sum += o->tau[p * o->L] * function_at(t, p / t->n_face, p % t->n_face, i) *
+                       function_at(t, p / t->n_face, p % t->n_face, j);
+            C[(int64_t)i * total + j] = sum;
+        }
+}
+
+/* X_c = sum_a root[a][c] X_a over blocks of `count` numbers, in place. */
+static void mix_by_root(const struct one *o, int64_t count, double *X) {
+    int dim = o->t->dim;
+    for (int c = 0; c < dim; c++)
+        for (int64_t i = 0; i < count; i++) {
+            double sum = 0.0;
+            for (int a = c; a < dim; a++) sum += o->root[(a * dim + c) * o->L] * X[a * count + i];
+            X[c * count + i] = sum;
+        }
+}
+
+int64_t condense_general_scratch_ref(const struct general_tables *t, int full) {
+    int64_t size = (int64_t)t->dim * t->N, n = (int64_t)t->n_faces * t->m, total = t->N + n;
+    (void)full;
+    return size * size + size * total + total * total + n;
+}
+
+int64_t condense_general_ref(const struct general_tables *t, const struct general_cells *g, int64_t n_batches,
+                             double *factor_to, double *U, double *K, double *scratch) {
+    int L = t->lanes, N = t->N, n = t->n_faces * t->m, total = N + n, size = t->dim * N;
+    double *A = scratch, *X = A + (int64_t)size * size, *C = X + (int64_t)size * total,
+           *d = C + (int64_t)total * total;
+    for (int64_t cell = 0; cell < n_batches * L; cell++) {
+        int64_t batch = cell / L, lane = cell % L;
+        struct one o = lane_of(t, g, batch, (int)lane);
+        if (!factor_mass(&o, A)) return batch;
+        first_matrix(&o, X);
+        second_matrix(&o, C);
+        if (o.root != NULL) mix_by_root(&o, (int64_t)N * total, X);
+        for (int j = 0; j < total; j++) forward(size, A, X + j, total);
+        for (int i = 0; i < total; i++)
+            for (int j = i; j < total; j++)
+                for (int k = 0; k < size; k++)
+                    C[(int64_t)i * total + j] += X[(int64_t)k * total + i] * X[(int64_t)k * total + j];
+        if (!ref_eliminate(N, total, C)) return batch;
+        ref_substitute_back(N, total, C);
+        ref_turn(t->affine, o.orientations, C, d);
+        for (int i = 0; i < N; i++) {
+            for (int j = 0; j <= i; j++)
+                factor_to[(batch * (N * (N + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] =
+                    C[(int64_t)j * total + i];
+            for (int j = 0; j < n; j++)
+                U[(batch * N * n + i * n + j) * L + lane] = C[(int64_t)i * total + N + j];
+        }
+        for (int j = 0; j < n; j++) { /* K 1 = U'(lambda, phi) */
+            d[j] = 0.0;
+            for (int q = 0; q < t->n && o.reaction != NULL; q++)
+                for (int i = 0; i < N; i++)
+                    d[j] += o.reaction[q * L] * t->phi[q * N + i] * C[(int64_t)i * total + N + j];
+        }
+        ref_restore_sums(n, total, t->n_faces, t->m, sqrt(t->affine->face), d, C + (int64_t)N * total + N);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j <= i; j++)
+                K[(batch * (n * (n + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] =
+                    C[(int64_t)(N + j) * total + N + i];
+    }
+    return -1;
+}
+
+/* ------------------------------------------------------------------------------- fluxes */
+
+int64_t general_flux_scratch_ref(const struct general_tables *t, int full) {
+    int64_t size = (int64_t)t->dim * t->N, total = t->N + (int64_t)t->n_faces * t->m;
+    (void)full;
+    return size * size + size * total + size + t->m;
+}
+
+int64_t general_flux_ref(const struct general_tables *t, const struct general_cells *g, int64_t n_batches,
+                         const double *u, const double *uhat, double *q, double *scratch) {
+    int L = t->lanes, N = t->N, m = t->m, n = t->n_faces * m, total = N + n, dim = t->dim, size = dim * N;
+    double *A = scratch, *X = A + (int64_t)size * size, *x = X + (int64_t)size * total, *row = x + size;
+    for (int64_t cell = 0; cell < n_batches * L; cell++) {
+        int64_t batch = cell / L, lane = cell % L;
+        struct one o = lane_of(t, g, batch, (int)lane);
+        if (!factor_mass(&o, A)) return batch;
+        first_matrix(&o, X);
+        for (int f = 0; f < t->n_faces; f++) /* G O uhat: the columns of G in the cell's orientations */
+            for (int i = 0; i < size; i++)
+                ref_turn_row(t->affine, (int)o.orientations[f * L], X + (int64_t)i * total + N + f * m, 1,
+                             row);
+        for (int i = 0; i < size; i++) {
+            x[i] = 0.0;
+            for (int j = 0; j < N; j++) x[i] += X[(int64_t)i * total + j] * u[(batch * N + j) * L + lane];
+            for (int j = 0; j < n; j++)
+                x[i] -= X[(int64_t)i * total + N + j] * uhat[(batch * n + j) * L + lane];
+        }
+        if (o.root != NULL) mix_by_root(&o, N, x);
+        forward(size, A, x, 1);
+        backward(size, A, x, 1);
+        for (int a = 0; a < dim; a++)
+            for (int i = 0; i < N; i++) {
+                double sum = o.root == NULL ? x[a * N + i] : 0.0;
+                for (int c = 0; c <= a && o.root != NULL; c++)
+                    sum += o.root[(a * dim + c) * L] * x[c * N + i];
+                q[(batch * size + a * N + i) * L + lane] = sum;
+            }
+    }
+    return -1;
+}
+
+/* ------------------------------------------------------------------------------- gradients */
+
+int64_t gradient_solve_scratch_ref(int lanes, int n, int M) {
+    (void)lanes, (void)n;
+    return (int64_t)M * M;
+}
+
+int64_t gradient_solve_ref(int lanes, int64_t n_batches, int dim, int n, int M, const double *grad,
+                           const double *W, double *x, double *scratch) {
+    int L = lanes, pairs = dim * (dim + 1) / 2;
+    for (int64_t cell = 0; cell < n_batches * L; cell++) {
+        int64_t batch = cell / L, lane = cell % L;
+        const double *w = W + batch * n * pairs * L + lane;
+        for (int i = 0; i < M; i++)
+            for (int j = i; j < M; j++) {
+                double sum = 0.0;
+                for (int q = 0; q < n; q++)
+                    for (int c = 0; c < dim; c++)
+                        for (int e = 0; e < dim; e++) {
+                            int pair = e > c ? e * (e + 1) / 2 + c : c * (c + 1) / 2 + e;
+                            sum += w[((int64_t)q * pairs + pair) * L] * grad[((int64_t)c * n + q) * M + i] *
+                                   grad[((int64_t)e * n + q) * M + j];
+                        }
+                scratch[(int64_t)i * M + j] = sum;
+            }
+        if (!factor(M, scratch)) return batch;
+        forward(M, scratch, x + batch * M * L + lane, L);
+        backward(M, scratch, x + batch * M * L + lane, L);
+    }
+    return -1;
+}

@@ -1,0 +1,342 @@
+/* Dense algebra in lanes, a batch of cells at a time: every scalar of the textbook algorithm is a lane
+ * vector. All of it runs through one register tile, rows x columns of lane vectors accumulated over k. */
+#ifndef FACET_KERNELS_SIMD_DENSE_H
+#define FACET_KERNELS_SIMD_DENSE_H
+
+#include "kernels/simd/lane.h"
+
+#define ROWS    TUNE_TILE_ROWS
+#define COLUMNS TUNE_TILE_COLUMNS
+
+#define TURN_ROWS  8   /* rows that are turned at once */
+#define TURN_GROUP 17  /* most functions that orientations mix: of a triangle at degree 16 */
+#define MAX_FACE   289 /* functions of a face: of a quad at degree 16 */
+
+/* What happens to a tile before it is stored: a triangular solve with the diagonal block of its rows. ADD:
+ * the products are added, not taken off. */
+enum finish { PLAIN, ADD, FORWARD, BACKWARD };
+
+/* A tile of rows x columns: to = finish(from - sum_k A[k][a] B[k][b]). */
+struct tile {
+    const lane *A; /* where A's next k and next a are: step_k, step_a */
+    int step_k, step_a;
+    const lane *B;
+    int ld_B;
+    const lane *from;
+    int ld_from;
+    lane *to;
+    int ld_to;
+    const lane *D; /* the diagonal block of R, and the inverse of its diagonal */
+    int ld_D;
+    const lane *inverse;
+};
+
+#define PARTS (L / PART) /* of a lane vector */
+
+/* Part p of the vectors. */
+INLINE void tile_part(int rows, int columns, int depth, enum finish finish, const struct tile *t, int at,
+                      int p) {
+    packet sum[ROWS][COLUMNS];
+    const packet *A = (const packet *)t->A + p, *B = (const packet *)(t->B + at) + p;
+    const packet *from = (const packet *)(t->from + at) + p, *D = (const packet *)t->D + p,
+                 *inverse = (const packet *)t->inverse + p;
+    packet *to = (packet *)(t->to + at) + p;
+    for (int a = 0; a < rows; a++)
+        for (int b = 0; b < columns; b++) sum[a][b] = from[((int64_t)a * t->ld_from + b) * PARTS];
+    for (int k = 0; k < depth; k++, A += (int64_t)t->step_k * PARTS, B += (int64_t)t->ld_B * PARTS) {
+        packet right[COLUMNS];
+        for (int b = 0; b < columns; b++)
+            right[b] = *(const volatile packet *)(B + b * PARTS); /* loaded once */
+        for (int a = 0; a < rows; a++) {
+            packet left = A[(int64_t)a * t->step_a * PARTS];
+            for (int b = 0; b < columns; b++)
+                sum[a][b] = finish == ADD ? sum[a][b] + left * right[b] : sum[a][b] - left * right[b];
+        }
+    }
+    for (int s = 0; s < rows && finish > ADD; s++) {
+        int a = finish == FORWARD ? s : rows - 1 - s;
+        for (int c = finish == FORWARD ? 0 : a + 1; c < (finish == FORWARD ? a : rows); c++) {
+            packet left =
+                D[((int64_t)(finish == FORWARD ? c : a) * t->ld_D + (finish == FORWARD ? a : c)) * PARTS];
+            for (int b = 0; b < columns; b++) sum[a][b] -= left * sum[c][b];
+        }
+        for (int b = 0; b < columns; b++) sum[a][b] *= inverse[a * PARTS];
+    }
+    for (int a = 0; a < rows; a++)
+        for (int b = 0; b < columns; b++) to[((int64_t)a * t->ld_to + b) * PARTS] = sum[a][b];
+}
+
+INLINE void tile(int rows, int columns, int depth, enum finish finish, const struct tile *t, int at) {
+    for (int p = 0; p < PARTS; p++) tile_part(rows, columns, depth, finish, t, at, p);
+}
+
+INLINE void tile_row(int rows, int columns, int depth, enum finish finish, const struct tile *t) {
+    int b = 0;
+    for (; b + COLUMNS <= columns; b += COLUMNS) tile(rows, COLUMNS, depth, finish, t, b);
+    switch (columns - b) {
+#if TUNE_TILE_COLUMNS > 3
+    case 5:
+        tile(rows, 5, depth, finish, t, b);
+        break;
+    case 4:
+        tile(rows, 4, depth, finish, t, b);
+        break;
+    case 3:
+        tile(rows, 3, depth, finish, t, b);
+        break;
+#endif
+    case 2:
+        tile(rows, 2, depth, finish, t, b);
+        break;
+    case 1:
+        tile(rows, 1, depth, finish, t, b);
+        break;
+    default:
+        break;
+    }
+}
+
+/* A row of tiles, of any number of rows up to ROWS. */
+INLINE void tiles(int rows, int columns, int depth, enum finish finish, const struct tile *t) {
+    switch (rows) {
+    case 4:
+        tile_row(4, columns, depth, finish, t);
+        break;
+    case 3:
+        tile_row(3, columns, depth, finish, t);
+        break;
+    case 2:
+        tile_row(2, columns, depth, finish, t);
+        break;
+    default:
+        tile_row(1, columns, depth, finish, t);
+        break;
+    }
+}
+_Static_assert(ROWS <= 4 && COLUMNS <= 6, "tile_row and tiles list the sizes of a remainder");
+
+static inline int smaller(int a, int b) {
+    return a < b ? a : b;
+}
+
+/* The Cholesky factor of a diagonal block in place; inverse: of its diagonal. 0 when it is not positive
+ * definite. */
+static inline int factor_block(int rows, lane *D, int ld, lane *inverse) {
+    int positive = 1;
+    for (int a = 0; a < rows; a++) {
+        for (int c = 0; c < a; c++)
+            for (int b = a; b < rows; b++) D[a * ld + b] -= D[c * ld + a] * D[c * ld + b];
+        D[a * ld + a] = lane_sqrt(D[a * ld + a], &positive);
+        inverse[a] = 1.0 / D[a * ld + a];
+        for (int b = a + 1; b < rows; b++) D[a * ld + b] *= inverse[a];
+    }
+    return positive;
+}
+
+/* The first N rows of a matrix of `total` columns: A = R'R in their square, R^-T applied to the other
+ * columns; 0 when A is not positive definite. */
+static inline int factor_rows(int N, int total, lane *C, lane *inverse) {
+    int ld = total, positive = 1;
+    struct tile t = {.step_k = ld, .step_a = 1, .ld_B = ld, .ld_from = ld, .ld_to = ld, .ld_D = ld};
+    for (int i = 0; i < N; i += ROWS) {
+        int rows = smaller(ROWS, N - i);
+        t.A = t.B = C + i;
+        t.D = t.from = t.to = C + (int64_t)i * ld + i;
+        t.inverse = inverse + i;
+        tiles(rows, rows, i, PLAIN, &t);
+        positive &= factor_block(rows, t.to, ld, inverse + i);
+        t.B += rows;
+        t.from = t.to += rows;
+        tiles(rows, total - i - rows, i, FORWARD, &t);
+    }
+    return positive;
+}
+
+/* The same of a square matrix, and the Schur complement below. */
+static inline int eliminate(int N, int total, lane *C, lane *inverse) {
+    int ld = total, positive = factor_rows(N, total, C, inverse);
+    struct tile t = {.step_k = ld, .step_a = 1, .ld_B = ld, .ld_from = ld, .ld_to = ld};
+    for (int i = N; i < total; i += ROWS) {
+        t.A = t.B = C + i;
+        t.from = t.to = C + (int64_t)i * ld + i;
+        tiles(smaller(ROWS, total - i), total - i, N, PLAIN, &t);
+    }
+    return positive;
+}
+
+/* R^-1 applied to the columns N .. total-1 of the first N rows, which become U. */
+static inline void substitute_back(int N, int total, lane *C, const lane *inverse) {
+    int ld = total, n = total - N;
+    struct tile t = {.step_k = 1, .step_a = ld, .ld_B = ld, .ld_from = ld, .ld_to = ld, .ld_D = ld};
+    for (int end = N; end > 0;) {
+        int rows = smaller(ROWS, end), i = end - rows;
+        t.A = C + (int64_t)i * ld + end;
+        t.B = C + (int64_t)end * ld + N;
+        t.from = t.to = C + (int64_t)i * ld + N;
+        t.D = C + (int64_t)i * ld + i;
+        t.inverse = inverse + i;
+        tiles(rows, n, N - end, BACKWARD, &t);
+        end = i;
+    }
+}
+
+/* See the same functions in kernels/ref. */
+static inline void restore_sums(int n, int ld, int n_ones, int m, double one, lane *d, lane *K) {
+    double w = 1.0 / (n_ones * one);
+    lane total = {0};
+    for (int i = 0; i < n; i++)
+        for (int f = 0; f < n_ones; f++) d[i] -= one * (i <= f * m ? K[i * ld + f * m] : K[f * m * ld + i]);
+    for (int f = 0; f < n_ones; f++) total += one * d[f * m];
+    for (int f = 0; f < n_ones; f++) { /* d w' + w d' - (d'1) w w', upper triangle */
+        for (int i = 0; i < f * m; i++) K[i * ld + f * m] += w * d[i];
+        for (int j = f * m; j < n; j++) K[f * m * ld + j] += w * d[j];
+        K[f * m * ld + f * m] += w * d[f * m];
+        for (int g = f; g < n_ones; g++) K[f * m * ld + g * m] -= total * (w * w);
+    }
+}
+
+/* ------------------------------------------------------------------------------- orientations */
+
+/* n numbers of O of one face, from where they stand for each lane: out[e] holds entry e of all lanes. */
+static inline void gather_lanes(int n, const double *const *from, lane *out) {
+    for (int e = 0; e < n; e += L) {
+        lane rows[L];
+        for (int w = 0; w < L; w++) rows[w] = lane_load(n - e, from[w] + e);
+        lane_transpose(rows);
+        for (int k = 0; k < L && e + k < n; k++) out[e + k] = rows[k];
+    }
+}
+
+/* The blocks of O of one face; 0 when the face has orientation 0 in all lanes. */
+static inline int gather_turn(const struct affine_tables *t, const lane *orientation, lane *O) {
+    const double *from[L];
+    int any = 0;
+    for (int w = 0; w < L; w++) {
+        int o = (int)(*orientation)[w];
+        from[w] = t->turns + o * t->n_turn;
+        any |= o;
+    }
+    if (any) gather_lanes(t->n_turn, from, O);
+    return any;
+}
+
+/* x = x O on `rows` (up to TURN_ROWS) rows of the numbers of a group: where the next row and the next mode
+ * are: step_r, step_m. One load of O serves all rows. */
+INLINE void turn_group(int rows, int size, const int32_t *modes, const lane *O, lane *x, int64_t step_r,
+                       int64_t step_m) {
+    lane out[TURN_GROUP][TURN_ROWS];
+    for (int b = 0; b < size; b++) {
+        lane sum[TURN_ROWS];
+        for (int r = 0; r < rows; r++) sum[r] = x[r * step_r + modes[0] * step_m] * O[b];
+        for (int a = 1; a < size; a++) {
+            const lane *from = x + modes[a] * step_m;
+            lane right = O[a * size + b];
+            for (int r = 0; r < rows; r++) sum[r] += from[r * step_r] * right;
+        }
+        for (int r = 0; r < rows; r++) out[b][r] = sum[r];
+    }
+    for (int b = 0; b < size; b++)
+        for (int r = 0; r < rows; r++) x[r * step_r + modes[b] * step_m] = out[b][r];
+}
+
+/* The same on all numbers of a face but the constant, which stays. */
+INLINE void turn_rows(int rows, const struct affine_tables *t, const lane *O, lane *x, int64_t step_r,
+                      int64_t step_m) {
+    O++;
+    for (int g = 1; g < t->n_groups; g++) {
+        const int32_t *modes = t->modes + t->group_starts[g];
+        int size = t->group_starts[g + 1] - t->group_starts[g];
+        switch (size) {
+        case 1:
+            turn_group(rows, 1, modes, O, x, step_r, step_m);
+            break;
+        case 2:
+            turn_group(rows, 2, modes, O, x, step_r, step_m);
+            break;
+        case 3:
+            turn_group(rows, 3, modes, O, x, step_r, step_m);
+            break;
+        case 4:
+            turn_group(rows, 4, modes, O, x, step_r, step_m);
+            break;
+        default:
+            turn_group(rows, size, modes, O, x, step_r, step_m);
+            break;
+        }
+        O += size * size;
+    }
+}
+
+static inline void turn_block(int rows, const struct affine_tables *t, const lane *O, lane *x, int64_t step_r,
+                              int64_t step_m) {
+    int r = 0;
+    for (; r + TURN_ROWS <= rows; r += TURN_ROWS) turn_rows(TURN_ROWS, t, O, x + r * step_r, step_r, step_m);
+    if (r + 4 <= rows) {
+        turn_rows(4, t, O, x + r * step_r, step_r, step_m);
+        r += 4;
+    }
+    if (r + 2 <= rows) {
+        turn_rows(2, t, O, x + r * step_r, step_r, step_m);
+        r += 2;
+    }
+    if (r < rows) turn_rows(1, t, O, x + r * step_r, step_r, step_m);
+}
+
+/* Into the orientations of the cells: U O in the first N rows, O'K O in the others. O: n_turn lanes of
+ * scratch. */
+static inline void turn(const struct affine_tables *t, const lane *orientations, lane *C, lane *O) {
+    int N = t->N, m = t->m, n = t->n_faces * m;
+    int64_t ld = N + n;
+    lane *K = C + N * ld + N;
+    for (int f = 0; f < t->n_faces; f++) {
+        lane *block = K + f * m * (ld + 1);
+        if (!gather_turn(t, orientations + f, O)) continue;
+        for (int i = 1; i < m; i++)
+            for (int j = 0; j < i; j++) block[i * ld + j] = block[j * ld + i];
+        turn_block(N, t, O, C + N + f * m, ld, 1);
+        turn_block((f + 1) * m, t, O, K + f * m, ld, 1);
+        turn_block(n - f * m, t, O, block, 1, ld);
+    }
+}
+
+/* The upper triangle of the first n rows of C, transposed: entry (i, j) from C[j][i]. */
+static inline void store_triangle(int n, const lane *C, int ld, lane *to) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) lane_stream(to++, C[(int64_t)j * ld + i]);
+}
+
+static inline void store_rows(int rows, int n, const lane *C, int ld, lane *to) {
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < n; j++) lane_stream(to++, C[(int64_t)i * ld + j]);
+}
+
+/* y = O x on the m numbers of a face; x itself when there is nothing to turn. */
+static inline const lane *turn_trace(const struct affine_tables *t, const lane *orientation, const lane *x,
+                                     lane *y) {
+    lane rows[L];
+    const double *from[L];
+    int any = 0;
+    for (int w = 0; w < L; w++) {
+        any |= (int)(*orientation)[w];
+        from[w] = t->turns + (int)(*orientation)[w] * t->n_turn;
+    }
+    if (!any) return x;
+    for (int g = 0, e = 0; g < t->n_groups; g++) {
+        const int32_t *modes = t->modes + t->group_starts[g];
+        int size = t->group_starts[g + 1] - t->group_starts[g];
+        for (int a = 0; a < size; a++) {
+            lane sum = {0};
+            for (int b = 0; b < size; b++, e++) {
+                if (e % L == 0) {
+                    for (int w = 0; w < L; w++) rows[w] = lane_load(t->n_turn - e, from[w] + e);
+                    lane_transpose(rows);
+                }
+                sum += rows[e % L] * x[modes[b]];
+            }
+            y[modes[a]] = sum;
+        }
+    }
+    return y;
+}
+
+#endif

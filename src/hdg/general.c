@@ -1,0 +1,534 @@
+/* Cells whose map is curved or whose data vary, a few batches at a time: maps at points, data there, and the
+ * kernels of kernels/general.h. */
+#include "hdg/general.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hdg/diffusion.h"
+
+#define WORK_BYTES    (1 << 20)  /* of what a thread works on at a time, about */
+#define SCRATCH_BYTES (24 << 20) /* of the kernels; cells with larger matrices are better off one by one */
+
+/* ------------------------------------------------------------------------------------------ tables */
+
+/* map[node][q (1 + dim) + s]: the Lagrange functions of the geometry (s = 0) and their derivatives, `first`
+ * being the number of the first point among `total`. */
+static void fill_map(const struct hdg_table *table, int first, int total, double *map) {
+    int dim = table->dim, row = total * (1 + dim);
+    for (int q = 0; q < table->n; q++)
+        for (int i = 0; i < table->n_nodes; i++) {
+            double *to = map + (int64_t)i * row + (int64_t)(first + q) * (1 + dim);
+            to[0] = table->geo[(int64_t)q * table->n_nodes + i];
+            for (int b = 0; b < dim; b++)
+                to[1 + b] = table->geo_grad[((int64_t)q * table->n_nodes + i) * dim + b];
+        }
+}
+
+facet_status general_rule_create(const struct hdg *h, const struct hdg_table *table,
+                                 struct general_rule *rule) {
+    facet_status status = FACET_OK;
+    size_t size = (size_t)table->n_nodes * (size_t)(table->n * (1 + table->dim));
+    double *map = NULL;
+    rule->table = table;
+    TRY(ALLOC(map, size));
+    fill_map(table, 0, table->n, map);
+    TRY(device_copy(h->device, &rule->map, map, size, sizeof *map));
+    TRY(device_copy(h->device, &rule->w, table->w, (size_t)table->n, sizeof *map));
+done:
+    base_free(&map);
+    return status;
+}
+
+void general_rule_destroy(const struct hdg *h, struct general_rule *rule) {
+    device_free(h->device, &rule->map);
+    device_free(h->device, &rule->w);
+}
+
+/* The tables of a face in orientation 0 stand in one of the others' place where no cell has it: made anew. */
+static facet_status face_tables(struct hdg *h, int block, struct hdg_general *g) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    int dim = h->data.mesh->dim, n = b->face.rule.n, total = b->n_faces * n, n_nodes = b->cell.n_nodes;
+    double *map = NULL, *phi = NULL, *xi = NULL;
+    struct hdg_table table = {0};
+    TRY(ALLOC(map, (int64_t)n_nodes * total * (1 + dim)));
+    TRY(ALLOC(phi, (int64_t)total * b->N));
+    TRY(ALLOC(xi, n * dim));
+    for (int f = 0; f < b->n_faces; f++) {
+        for (int q = 0; q < n; q++)
+            shape_face_point(b->shape, f, 0, b->face.rule.x + q * (dim - 1), xi + q * dim);
+        hdg_table_destroy(&table);
+        TRY(hdg_table_create(b->shape, h->space.degree, h->data.mesh->order, n, xi, &table));
+        fill_map(&table, f * n, total, map);
+        memcpy(phi + (int64_t)f * n * b->N, table.phi, (size_t)n * (size_t)b->N * sizeof *phi);
+    }
+    TRY(device_copy(h->device, &g->face.map, map, (size_t)n_nodes * (size_t)(total * (1 + dim)),
+                    sizeof *map));
+    TRY(device_copy(h->device, &g->face.w, b->face.rule.w, (size_t)n, sizeof *map));
+    TRY(device_copy(h->device, &g->face_phi, phi, (size_t)total * (size_t)b->N, sizeof *phi));
+    TRY(device_copy(h->device, &g->psi, b->face.psi, (size_t)n * (size_t)b->m, sizeof *phi));
+    TRY(device_copy(h->device, &g->normals, &b->normals[0][0], 3 * (size_t)b->n_faces, sizeof *phi));
+done:
+    hdg_table_destroy(&table);
+    base_free(&map);
+    base_free(&phi);
+    base_free(&xi);
+    return status;
+}
+
+void general_destroy(struct hdg *h, int block) {
+    struct hdg_general *g = h->general[block];
+    if (g == NULL) return;
+    double **arrays[] = {&g->normals, &g->phi, &g->grad, &g->face_phi, &g->psi};
+    general_rule_destroy(h, &g->cell);
+    general_rule_destroy(h, &g->face);
+    for (int i = 0; i < (int)(sizeof arrays / sizeof arrays[0]); i++) device_free(h->device, arrays[i]);
+    base_free(&h->general[block]);
+}
+
+static int has_robin(const struct hdg *h, int block, int64_t batch) {
+    const struct hdg_data *data = &h->data;
+    const struct mesh_block *b = &data->mesh->blocks[block];
+    int n_faces = h->space.blocks[block].n_faces;
+    for (int64_t i = batch * h->lanes * n_faces; i < (batch + 1) * h->lanes * n_faces; i++) {
+        if (i >= (int64_t)b->count * n_faces) break;
+        int32_t condition = data->face_condition[b->faces[i]];
+        if (condition >= 0 && data->conditions[condition].kind == HDG_ROBIN) return 1;
+    }
+    return 0;
+}
+
+facet_status general_create(struct hdg *h, int block) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    int64_t n = trace_n_batches(h->device, h->data.mesh, block), found = 0;
+    int dim = h->data.mesh->dim;
+    struct hdg_general *g;
+    for (int64_t i = 0; i < n; i++) found += h->ways[block][i] == BATCH_SINGLE && !has_robin(h, block, i);
+    if (found == 0) return FACET_OK;
+    TRY(CALLOC(h->general[block], 1));
+    g = h->general[block];
+    g->tables = (struct general_tables){.lanes = h->lanes,
+                                        .dim = dim,
+                                        .n_faces = b->n_faces,
+                                        .N = b->N,
+                                        .m = b->m,
+                                        .n = b->cell.n,
+                                        .n_face = b->face.rule.n,
+                                        .affine = &h->tables[block]};
+    if (device_condense_general_scratch(h->device, &g->tables, 1) / base_threads() >
+        SCRATCH_BYTES / (int64_t)sizeof(double)) {
+        base_free(&h->general[block]);
+        goto done;
+    }
+    TRY(general_rule_create(h, &b->cell, &g->cell));
+    size_t size = (size_t)b->cell.n * (size_t)b->N;
+    TRY(device_copy(h->device, &g->phi, b->cell.phi, size, sizeof(double)));
+    TRY(device_copy(h->device, &g->grad, b->cell.grad, (size_t)dim * size, sizeof(double)));
+    TRY(face_tables(h, block, g));
+    g->tables.phi = g->phi;
+    g->tables.grad = g->grad;
+    g->tables.face_phi = g->face_phi;
+    g->tables.psi = g->psi;
+    for (int64_t i = 0; i < n; i++)
+        if (h->ways[block][i] == BATCH_SINGLE && !has_robin(h, block, i)) h->ways[block][i] = BATCH_GENERAL;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ work */
+
+static void work_destroy(struct general_work *w) {
+    const struct device *device = w->hdg->device;
+    for (int i = 0; i < w->n_arrays; i++) {
+        if (w->host[i] != w->device[i]) base_free(&w->host[i]);
+        device_free(device, &w->device[i]);
+    }
+    device_free(device, &w->scratch);
+    base_free(&w->volumes);
+    local_destroy(&w->local);
+}
+
+static facet_status work_create(const struct hdg *h, int block, const struct general_plan *plan,
+                                struct general_work *w) {
+    facet_status status = FACET_OK;
+    int64_t all = 0;
+    *w = (struct general_work){.hdg = h, .block = block, .n_arrays = plan->n_arrays};
+    for (int i = 0; i < w->n_arrays; i++) all += w->size[i] = plan->sizes[i] * h->lanes;
+    w->most = WORK_BYTES / (all * (int64_t)sizeof(double));
+    if (w->most < 1) w->most = 1;
+    for (int i = 0; i < w->n_arrays; i++) {
+        size_t count = (size_t)(w->most * w->size[i]);
+        TRY(device_alloc(h->device, &w->device[i], count, sizeof(double)));
+        if (device_is_host(h->device))
+            w->host[i] = w->device[i];
+        else
+            TRY(ALLOC(w->host[i], count));
+    }
+    TRY(device_alloc(h->device, &w->scratch, (size_t)plan->n_scratch, sizeof(double)));
+    TRY(ALLOC(w->volumes, w->most * h->lanes));
+    TRY(local_create(h, &w->local));
+done:
+    return status;
+}
+
+facet_status general_for_pieces(const struct hdg *h, int block, int64_t begin, int64_t end,
+                                const struct general_plan *plan, general_piece work, void *user,
+                                double *reaction) {
+    struct base_collector failures;
+    int n_threads = device_is_host(h->device) ? base_threads() : 1;
+    double largest = 0.0;
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(n_threads) reduction(max : largest)
+    {
+        struct general_work w;
+        facet_status mine = work_create(h, block, plan, &w);
+        int64_t most = w.most;
+        base_collect(&failures, -1, mine);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t batch = begin; batch < end; batch += most) {
+            if (mine != FACET_OK) continue;
+            mine = work(&w, batch, end - batch < most ? end - batch : most, user);
+            base_collect(&failures, batch, mine);
+        }
+        largest = w.largest_reaction;
+        work_destroy(&w);
+    }
+    if (reaction != NULL) *reaction = fmax(*reaction, largest);
+    return base_collected(&failures);
+}
+
+facet_status general_fetch(const struct general_work *w, int array, int64_t n_batches) {
+    if (w->host[array] == w->device[array]) return FACET_OK;
+    return device_download(w->hdg->device, w->host[array], w->device[array],
+                           (size_t)(n_batches * w->size[array]) * sizeof(double));
+}
+
+facet_status general_send(const struct general_work *w, int array, int64_t n_batches) {
+    if (w->host[array] == w->device[array]) return FACET_OK;
+    return device_upload(w->hdg->device, w->device[array], w->host[array],
+                         (size_t)(n_batches * w->size[array]) * sizeof(double));
+}
+
+int32_t general_cell(const struct general_work *w, int64_t batch, int lane) {
+    int64_t cell = batch * w->hdg->lanes + lane, count = w->hdg->data.mesh->blocks[w->block].count;
+    return (int32_t)(cell < count ? cell : count - 1);
+}
+
+facet_status general_nodes(const struct general_work *w, int array, int64_t begin, int64_t n) {
+    const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
+    int lanes = w->hdg->lanes, size = b->n_nodes * w->hdg->data.mesh->dim;
+    for (int64_t batch = 0; batch < n; batch++)
+        for (int lane = 0; lane < lanes; lane++) {
+            const double *from = b->nodes + (int64_t)general_cell(w, begin + batch, lane) * size;
+            double *to = w->host[array] + batch * w->size[array] + lane;
+            for (int i = 0; i < size; i++) to[i * lanes] = from[i];
+        }
+    return general_send(w, array, n);
+}
+
+facet_status general_maps(const struct general_work *w, const struct general_rule *rule, int64_t begin,
+                          int64_t n, int nodes, int points, int wJ, int cofactors) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    const struct mesh_block *b = &h->data.mesh->blocks[w->block];
+    int lanes = h->lanes, dim = h->data.mesh->dim, n_points = rule->table->n;
+    device_table_apply(h->device, lanes, n, n_points * (1 + dim), b->n_nodes, dim, rule->map,
+                       w->device[nodes], w->device[points]);
+    int64_t failed = device_cell_metric(h->device, lanes, n, dim, n_points, rule->w, w->device[points],
+                                        w->device[wJ], w->device[cofactors]);
+    if (failed >= 0)
+        FAIL(FACET_ERROR_INPUT,
+             "one of the cells %lld to %lld (%s) is inverted at a point of the quadrature: its Jacobian is "
+             "not positive there; optimize the high-order mesh or refine there",
+             (long long)(b->first + (begin + failed) * lanes),
+             (long long)(b->first + general_cell(w, begin + failed, lanes - 1)), shape_name(b->shape));
+    TRY(general_fetch(w, points, n));
+    TRY(general_fetch(w, wJ, n));
+done:
+    return status;
+}
+
+void general_points(int n, int dim, int lanes, const double *points, double *x) {
+    for (int q = 0; q < n; q++)
+        for (int a = 0; a < dim; a++) x[q * dim + a] = points[((int64_t)q * (1 + dim) * dim + a) * lanes];
+}
+
+/* ------------------------------------------------------------------------------------------ matrices */
+
+/* The arrays; those from FIRST_DATA on are filled by the host. */
+enum {
+    A_NODES,
+    A_POINTS,
+    A_FACE_POINTS,
+    A_WJ,
+    A_COFACTORS,
+    A_NORMALS,
+    FIRST_DATA,
+    A_MASS = FIRST_DATA,
+    A_ROOTS,
+    A_REACTION,
+    A_TAU,
+    A_ORIENTATIONS,
+    N_ARRAYS
+};
+
+static struct general_plan plan_of(const struct hdg *h, int block, int64_t n_scratch) {
+    const struct general_tables *t = &h->general[block]->tables;
+    int64_t dim = t->dim, n = t->n, n_face = (int64_t)t->n_faces * t->n_face;
+    return (struct general_plan){.n_arrays = N_ARRAYS,
+                                 .sizes = {[A_NODES] = h->space.blocks[block].cell.n_nodes * dim,
+                                           [A_POINTS] = n * (1 + dim) * dim,
+                                           [A_FACE_POINTS] = n_face * (1 + dim) * dim,
+                                           [A_WJ] = n,
+                                           [A_COFACTORS] = n * dim * dim,
+                                           [A_NORMALS] = n_face * dim,
+                                           [A_MASS] = n * dim * (dim + 1) / 2,
+                                           [A_ROOTS] = dim * dim,
+                                           [A_REACTION] = n,
+                                           [A_TAU] = n_face,
+                                           [A_ORIENTATIONS] = t->n_faces},
+                                 .n_scratch = n_scratch};
+}
+
+/* The maps of batches begin .. begin+n-1 at the points inside and on the faces. */
+static facet_status find_maps(struct general_work *w, int64_t begin, int64_t n) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    const struct hdg_general *g = h->general[w->block];
+    const struct general_tables *t = &g->tables;
+    const struct mesh_block *b = &h->data.mesh->blocks[w->block];
+    int lanes = h->lanes, dim = t->dim, n_face = t->n_faces * t->n_face;
+    for (int64_t batch = 0; batch < n; batch++)
+        for (int lane = 0; lane < lanes; lane++) {
+            int64_t cell = general_cell(w, begin + batch, lane);
+            double *to = w->host[A_ORIENTATIONS] + batch * w->size[A_ORIENTATIONS] + lane;
+            for (int f = 0; f < t->n_faces; f++) to[f * lanes] = b->orientations[cell * t->n_faces + f];
+        }
+    TRY(general_send(w, A_ORIENTATIONS, n));
+    TRY(general_nodes(w, A_NODES, begin, n));
+    TRY(general_maps(w, &g->cell, begin, n, A_NODES, A_POINTS, A_WJ, A_COFACTORS));
+    device_table_apply(h->device, lanes, n, n_face * (1 + dim), b->n_nodes, dim, g->face.map,
+                       w->device[A_NODES], w->device[A_FACE_POINTS]);
+    device_face_metric(h->device, lanes, n, dim, t->n_faces, t->n_face, g->face.w, g->normals,
+                       w->device[A_FACE_POINTS], w->device[A_NORMALS]);
+    TRY(general_fetch(w, A_FACE_POINTS, n));
+    TRY(general_fetch(w, A_NORMALS, n));
+done:
+    return status;
+}
+
+/* How the flux mass of the batches at hand is written. */
+static void choose_form(struct general_work *w, int64_t begin, int64_t n) {
+    const struct hdg_data *data = &w->hdg->data;
+    int scalar = 1, constant = 1;
+    for (int64_t batch = begin; batch < begin + n; batch++)
+        for (int lane = 0; lane < w->hdg->lanes; lane++) {
+            const struct field *K =
+                data->conductivity[local_region(data, w->block, general_cell(w, batch, lane))];
+            scalar &= field_n_components(K) == 1;
+            constant &= field_is_constant(K, NULL);
+        }
+    w->cells = (struct general_cells){.full = !scalar && !constant,
+                                      .mass = w->device[A_MASS],
+                                      .roots = !scalar && constant ? w->device[A_ROOTS] : NULL,
+                                      .reaction = data->reaction != NULL ? w->device[A_REACTION] : NULL,
+                                      .cofactors = w->device[A_COFACTORS],
+                                      .normals = w->device[A_NORMALS],
+                                      .tau = w->device[A_TAU],
+                                      .orientations = w->device[A_ORIENTATIONS]};
+}
+
+/* mass, or roots: from K (n x dim x dim, or one for all) at the points of one lane. */
+static facet_status put_mass(struct general_work *w, int constant, const double *K, const double *wJ,
+                             double *mass, double *roots) {
+    int dim = w->hdg->general[w->block]->tables.dim, n = w->hdg->general[w->block]->tables.n,
+        lanes = w->hdg->lanes;
+    double inverse[9], root[9];
+    for (int q = 0; q < n; q++) {
+        const double *at = K + (constant ? 0 : q * dim * dim);
+        if (w->cells.roots != NULL) {
+            mass[q * lanes] = wJ[q * lanes];
+        } else if (!w->cells.full) {
+            mass[q * lanes] = wJ[q * lanes] / at[0];
+        } else {
+            if (q == 0 || !constant)
+                if (!local_small_inverse(dim, at, inverse))
+                    return local_place(
+                        base_fail(FACET_ERROR_INPUT, "the conductivity is not positive definite"), &w->local);
+            for (int b = 0, pair = 0; b < dim; b++)
+                for (int a = 0; a <= b; a++, pair++)
+                    mass[((int64_t)pair * n + q) * lanes] = wJ[q * lanes] * inverse[a * dim + b];
+        }
+    }
+    if (w->cells.roots == NULL) return FACET_OK;
+    local_small_root(dim, K, root);
+    for (int i = 0; i < dim * dim; i++) roots[i * lanes] = root[i];
+    return FACET_OK;
+}
+
+/* tau times the length of the normals of all faces of one lane; l has mean_K and volume. */
+static facet_status put_tau(struct general_work *w, int64_t batch, int lane) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &w->hdg->data;
+    const struct general_tables *t = &w->hdg->general[w->block]->tables;
+    struct local *l = &w->local;
+    int dim = t->dim, n = t->n_face, lanes = w->hdg->lanes;
+    const double *normals = w->host[A_NORMALS] + batch * w->size[A_NORMALS] + lane;
+    const double *points = w->host[A_FACE_POINTS] + batch * w->size[A_FACE_POINTS] + lane;
+    double *to = w->host[A_TAU] + batch * w->size[A_TAU] + lane;
+    for (int f = 0; f < t->n_faces; f++, normals += n * dim * lanes, to += n * lanes) {
+        double area = 0.0;
+        for (int q = 0; q < n; q++) {
+            double square = 0.0;
+            for (int a = 0; a < dim; a++) {
+                double component = normals[((int64_t)q * dim + a) * lanes];
+                square += component * component;
+            }
+            to[q * lanes] = sqrt(square);
+            area += to[q * lanes];
+        }
+        l->heights[f] = l->volume / area * (shape_is_simplex(data->mesh->blocks[w->block].shape) ? dim : 1);
+        if (data->tau != NULL)
+            general_points(n, dim, lanes, points + (int64_t)f * n * (1 + dim) * dim * lanes, l->x);
+        TRY(diffusion_tau(l, f, area, n, l->x, l->values));
+        for (int q = 0; q < n; q++) to[q * lanes] *= l->values[q];
+    }
+done:
+    return local_place(status, l);
+}
+
+/* The data of one cell: mass, reaction and (with_tau) tau; its volume. */
+static facet_status put_cell(struct general_work *w, int64_t begin, int64_t batch, int lane, int with_tau) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &w->hdg->data;
+    const struct general_tables *t = &w->hdg->general[w->block]->tables;
+    struct local *l = &w->local;
+    int dim = t->dim, n = t->n, lanes = w->hdg->lanes;
+    const double *wJ = w->host[A_WJ] + batch * w->size[A_WJ] + lane;
+    double *reaction = w->host[A_REACTION] + batch * w->size[A_REACTION] + lane, trace = 0.0;
+    l->block = w->block;
+    l->cell = general_cell(w, begin + batch, lane);
+    int32_t region = local_region(data, w->block, l->cell);
+    general_points(n, dim, lanes, w->host[A_POINTS] + batch * w->size[A_POINTS] + lane, l->geometry.x);
+    int constant = local_constant_conductivity(data, region, l->K);
+    TRY(local_place(local_conductivity(l, region, constant ? 1 : n, l->geometry.x, l->K), l));
+    l->volume = 0.0;
+    for (int q = 0; q < n; q++) {
+        l->volume += wJ[q * lanes];
+        for (int a = 0; a < dim; a++)
+            trace += wJ[q * lanes] * l->K[(constant ? 0 : q * dim * dim) + a * (dim + 1)];
+    }
+    l->mean_K = trace / (l->volume * dim);
+    w->volumes[batch * lanes + lane] =
+        (begin + batch) * lanes + lane < data->mesh->blocks[w->block].count ? l->volume : 0.0;
+    TRY(put_mass(w, constant, l->K, wJ,
+                 w->host[A_MASS] + batch * t->n * (w->cells.full ? dim * (dim + 1) / 2 : 1) * lanes + lane,
+                 w->host[A_ROOTS] + batch * w->size[A_ROOTS] + lane));
+    if (!with_tau) goto done;
+    if (data->reaction != NULL) {
+        TRY(local_place(local_reaction(data, n, l->geometry.x, l->values), l));
+        for (int q = 0; q < n; q++) {
+            w->largest_reaction = fmax(w->largest_reaction, l->values[q]);
+            reaction[q * lanes] = wJ[q * lanes] * l->values[q];
+        }
+    }
+    TRY(put_tau(w, batch, lane));
+done:
+    return status;
+}
+
+static facet_status put_cells(struct general_work *w, int64_t begin, int64_t n, int with_tau) {
+    facet_status status = FACET_OK;
+    TRY(find_maps(w, begin, n));
+    choose_form(w, begin, n);
+    for (int64_t batch = 0; batch < n; batch++)
+        for (int lane = 0; lane < w->hdg->lanes; lane++) TRY(put_cell(w, begin, batch, lane, with_tau));
+    for (int i = FIRST_DATA; i < A_ORIENTATIONS; i++) TRY(general_send(w, i, n));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ runs */
+
+struct condense_job {
+    struct hdg *hdg;
+    int64_t begin;
+    double *volumes;
+};
+
+static facet_status condense_piece(struct general_work *w, int64_t begin, int64_t n, void *user) {
+    facet_status status = FACET_OK;
+    const struct condense_job *job = user;
+    struct hdg *h = job->hdg;
+    const struct general_tables *t = &w->hdg->general[w->block]->tables;
+    int64_t N = t->N, trace = (int64_t)t->n_faces * t->m, lanes = h->lanes;
+    TRY(put_cells(w, begin, n, 1));
+    for (int64_t batch = 0; batch < n; batch++) {
+        job->volumes[begin + batch - job->begin] = 0.0;
+        for (int lane = 0; lane < lanes; lane++)
+            job->volumes[begin + batch - job->begin] += w->volumes[batch * lanes + lane];
+    }
+    int64_t failed = device_condense_general(
+        h->device, t, &w->cells, n, h->factors[w->block] + begin * (N * (N + 1) / 2) * lanes,
+        h->U[w->block] + begin * N * trace * lanes,
+        h->matrices.values[w->block] + begin * (trace * (trace + 1) / 2) * lanes, w->scratch);
+    if (failed >= 0)
+        FAIL(FACET_ERROR_INPUT,
+             "the local problem of one of the cells %lld to %lld is singular; is it degenerate?",
+             (long long)(begin + failed) * lanes, (long long)(begin + failed + 1) * lanes - 1);
+done:
+    return status;
+}
+
+facet_status general_condense(struct hdg *h, int block, int64_t begin, int64_t end, double *volumes,
+                              double *reaction) {
+    struct condense_job job = {h, begin, volumes};
+    struct general_plan plan =
+        plan_of(h, block, device_condense_general_scratch(h->device, &h->general[block]->tables, 1));
+    return general_for_pieces(h, block, begin, end, &plan, condense_piece, &job, reaction);
+}
+
+struct flux_job {
+    const double *u, *uhat; /* device, from batch 0 on */
+    double *q;              /* count x dim x N */
+};
+
+static facet_status flux_piece(struct general_work *w, int64_t begin, int64_t n, void *user) {
+    facet_status status = FACET_OK;
+    const struct flux_job *job = user;
+    const struct hdg *h = w->hdg;
+    const struct general_tables *t = &w->hdg->general[w->block]->tables;
+    int64_t N = t->N, trace = (int64_t)t->n_faces * t->m, lanes = h->lanes, size = t->dim * N;
+    int64_t count = h->data.mesh->blocks[w->block].count;
+    const void *view = NULL;
+    double *q = NULL;
+    TRY(put_cells(w, begin, n, 0));
+    TRY(device_alloc(h->device, &q, (size_t)(n * size * lanes), sizeof *q));
+    int64_t failed = device_general_flux(h->device, t, &w->cells, n, job->u + begin * N * lanes,
+                                         job->uhat + begin * trace * lanes, q, w->scratch);
+    if (failed >= 0)
+        FAIL(FACET_ERROR_INPUT,
+             "the mass matrix of one of the cells %lld to %lld is not positive definite; is it degenerate?",
+             (long long)(begin + failed) * lanes, (long long)(begin + failed + 1) * lanes - 1);
+    TRY(device_view(h->device, q, (size_t)(n * size * lanes), sizeof *q, &view));
+    for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++)
+        for (int64_t i = 0; i < size; i++)
+            job->q[cell * size + i] =
+                ((const double *)view)[((cell / lanes - begin) * size + i) * lanes + cell % lanes];
+done:
+    if (q != NULL) device_unview(h->device, q, &view);
+    device_free(h->device, &q);
+    return status;
+}
+
+facet_status general_flux(const struct hdg *h, int block, int64_t begin, int64_t end, const double *u,
+                          const double *uhat, double *q) {
+    struct flux_job job = {u, uhat, q};
+    struct general_plan plan =
+        plan_of(h, block, device_general_flux_scratch(h->device, &h->general[block]->tables, 1));
+    return general_for_pieces(h, block, begin, end, &plan, flux_piece, &job, NULL);
+}

@@ -1,0 +1,93 @@
+/* Private to the room: cells of diffusion whose map is curved or whose data vary, in batches
+ * (kernels/general.h). A batch goes this way when not all its cells are fast (batch.h), unless one has a
+ * Robin face or the matrices of a batch would not fit the caches: then its cells are worked on one by one
+ * (local.h). */
+#ifndef FACET_HDG_GENERAL_H
+#define FACET_HDG_GENERAL_H
+
+#include "hdg/batch.h"
+
+/* The points of a table as the kernels want them, on the device. */
+struct general_rule {
+    const struct hdg_table *table;
+    double *map; /* n_nodes x n (1 + dim): the map and its derivatives at every point */
+    double *w;   /* n */
+};
+
+struct hdg_general {
+    struct general_tables tables;
+    struct general_rule cell, face; /* face: the points of all faces, one after the other, w of one */
+    double *normals;                /* n_faces x 3: of the reference cell */
+    double *phi, *grad, *face_phi, *psi;
+};
+
+facet_status general_create(struct hdg *hdg, int block); /* where the block has such batches */
+void general_destroy(struct hdg *hdg, int block);
+facet_status general_rule_create(const struct hdg *hdg, const struct hdg_table *table,
+                                 struct general_rule *rule);
+void general_rule_destroy(const struct hdg *hdg, struct general_rule *rule);
+
+/* What a thread works with: arrays in lanes of up to `most` batches on the device, and what of them the host
+ * reads or fills, which is the same memory where that can be. */
+#define GENERAL_ARRAYS 12
+struct general_plan {
+    int n_arrays;
+    int64_t sizes[GENERAL_ARRAYS]; /* numbers of a cell */
+    int64_t n_scratch;             /* of the kernels */
+};
+struct general_work {
+    const struct hdg *hdg;
+    int block, n_arrays;
+    int64_t most, size[GENERAL_ARRAYS]; /* numbers of a batch */
+    struct local local;
+    double *device[GENERAL_ARRAYS], *host[GENERAL_ARRAYS];
+    double *scratch, *volumes; /* volumes: of the cells at hand */
+    double largest_reaction;
+    struct general_cells cells;
+};
+facet_status general_fetch(const struct general_work *w, int array, int64_t n_batches); /* to the host */
+facet_status general_send(const struct general_work *w, int array, int64_t n_batches);
+/* The cell of a lane; lanes nobody uses repeat the last one. */
+int32_t general_cell(const struct general_work *w, int64_t batch, int lane);
+/* Nodes of the cells of n batches from `begin` on into an array, to the device. */
+facet_status general_nodes(const struct general_work *w, int array, int64_t begin, int64_t n);
+/* From there x and Jacobians at the points of a rule, w det J and cofactors, as cell_metric has them. */
+facet_status general_maps(const struct general_work *w, const struct general_rule *rule, int64_t begin,
+                          int64_t n, int nodes, int points, int wJ, int cofactors);
+/* n points of one lane of an array of points, one after the other. */
+void general_points(int n, int dim, int lanes, const double *points, double *x);
+
+/* Runs `work` for pieces of the batches begin .. end-1, shared out among the threads where the device is the
+ * host. reaction, or NULL: becomes at least the largest that was met. */
+typedef facet_status (*general_piece)(struct general_work *w, int64_t begin, int64_t n, void *user);
+facet_status general_for_pieces(const struct hdg *hdg, int block, int64_t begin, int64_t end,
+                                const struct general_plan *plan, general_piece work, void *user,
+                                double *reaction);
+
+/* Batches begin .. end-1 of the block, all of them general: condensed into the arrays of the struct hdg.
+ * volumes: of the batches; *reaction: the largest coefficient. */
+facet_status general_condense(struct hdg *hdg, int block, int64_t begin, int64_t end, double *volumes,
+                              double *reaction);
+/* Their q (count x dim x N, of the block); u and uhat in lanes on the device, from batch 0 of the block on.
+ */
+facet_status general_flux(const struct hdg *hdg, int block, int64_t begin, int64_t end, const double *u,
+                          const double *uhat, double *q);
+/* general_load.c: loads (batch x N x LANES) of a block = (f - shift, phi). source: values at the points of
+ * the source rule, cell after cell, or NULL: the problem's. totals: per cell the integrals of f - shift and
+ * of its modulus. */
+struct general_load {
+    const double *source;
+    double shift, *loads, *totals;
+};
+facet_status general_load(const struct hdg *hdg, int block, const struct general_load *data);
+/* general_measure.c: squares of the errors of the cells of a block; those of u* where there is one. */
+struct general_errors {
+    double u, u_star, q[3], q_star[3], u_max;
+};
+facet_status general_errors(const struct hdg *hdg, int block, const struct hdg_solution *solution,
+                            struct general_errors *cells);
+/* general_star.c: their u*. */
+facet_status general_star(const struct hdg *hdg, int block, int64_t begin, int64_t end,
+                          struct hdg_solution *solution);
+
+#endif
