@@ -82,8 +82,10 @@ static facet_status read_range(const char *name, const char *text, struct app_ra
 
 static facet_status read_threads(const char *text, int *threads) {
     const char *at = text;
-    if (read_number(&at, threads) && *at == '\0' && *threads >= 1 && *threads <= 4096) return FACET_OK;
-    return base_fail(FACET_ERROR_INPUT, "--threads needs a number from 1 to 4096, not '%s'", text);
+    if (read_number(&at, threads) && *at == '\0' && *threads >= 1 && *threads <= BASE_MAX_THREADS)
+        return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "--threads needs a number from 1 to %d, not '%s'", BASE_MAX_THREADS,
+                     text);
 }
 
 static facet_status store(const struct option_row *row, const char *value, struct app_options *options) {

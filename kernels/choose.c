@@ -34,11 +34,14 @@ static int has_v4(void) {
 static const struct instructions sets[] = {{"x86-64-v4", has_v4, kernels_x86_64_v4},
                                            {"x86-64-v3", has_v3, kernels_x86_64_v3},
                                            {"x86-64", always, kernels_x86_64_v1}};
+#    define KNOWN "x86-64-v4, x86-64-v3, x86-64"
 #elif defined(FACET_HAVE_SIMD)
 const struct kernels *kernels_native(void);
 static const struct instructions sets[] = {{"native", always, kernels_native}};
+#    define KNOWN "native"
 #else
 static const struct instructions sets[] = {{"none", always, NULL}};
+#    define KNOWN "none"
 #endif
 #define N_SETS ((int)(sizeof sets / sizeof sets[0]))
 
@@ -71,4 +74,8 @@ const char *kernels_instructions(const char **refused) {
     pthread_once(&once, choose);
     if (refused != NULL) *refused = not_there;
     return chosen->name;
+}
+
+const char *kernels_instruction_sets(void) {
+    return KNOWN;
 }

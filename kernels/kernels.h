@@ -21,8 +21,8 @@
 
 #include "kernels/box.h"
 #include "kernels/brick.h"
-#include "kernels/general.h"
 #include "kernels/expression.h"
+#include "kernels/general.h"
 
 /* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m; or as many as `starts` says, n
  * in all: face f has the unknowns starts[f] .. starts[f + 1] - 1 of the cell. The batches of a colour are
@@ -178,5 +178,6 @@ const struct kernels *kernels_simd(void); /* what OpenMP and vector instructions
 /* Which ones: "x86-64-v3", or "native" in a library for one processor. Refused is what FACET_INSTRUCTIONS
  * names in vain, or NULL. */
 const char *kernels_instructions(const char **refused);
+const char *kernels_instruction_sets(void); /* that this library has */
 
 #endif

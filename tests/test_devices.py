@@ -128,6 +128,55 @@ class Devices(unittest.TestCase):
                 with self.subTest(case=name, preconditioner=preconditioner):
                     self.compare_lanes(case, preconditioner)
 
+    def test_instructions(self):
+        """The kernels of every instruction set that the processor has, and what is said of others."""
+        def run(name, case, instructions):
+            return subprocess.run([PROGRAM, "solve", os.path.join(EXAMPLES, case), "--quiet", "--json", "-"],
+                                  capture_output=True, text=True, env={**os.environ, name: instructions}, cwd=self.place)
+
+        with tempfile.TemporaryDirectory() as self.place:
+            for case in ("poisson.yaml", "annulus.yaml", "box-hdg.yaml", "continuous.yaml"):
+                best = json.loads(run("FACET_NOTHING", case, "").stdout)
+                for instructions in ("x86-64", "x86-64-v3", "x86-64-v4", "native"):
+                    done = run("FACET_INSTRUCTIONS", case, instructions)
+                    if done.returncode == 0:
+                        with self.subTest(case=case, instructions=instructions):
+                            lesser = json.loads(done.stdout)
+                            self.assertEqual(best["solver"]["iterations"], lesser["solver"]["iterations"])
+                            self.assert_same(best.get("errors", {}), lesser.get("errors", {}), "errors")
+                    else:
+                        self.assertEqual(done.returncode, 2)
+                        self.assertIn("FACET_INSTRUCTIONS=" + instructions, done.stderr)
+            done = run("FACET_INSTRUCTIONS", "poisson.yaml", "nonsense")
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stderr.count("FACET_INSTRUCTIONS=nonsense: there are no such kernels"), 1)
+
+    def test_two_ways(self):
+        """Cells with a Robin face are condensed one by one, their neighbours in batches: with a = 0 both ways solve the
+        problem with Neumann conditions, on curved cells, with data that vary and with matrices."""
+        def solve(mesh, conductivity, condition):
+            case = {"mesh": {"file": os.path.join(EXAMPLES, "meshes", mesh)}, "equation": "diffusion",
+                    "exact": "sin(x)*exp(0.5*y)", "reaction": "1+x*x", "conductivity": conductivity,
+                    "boundary": [{"on": self.parts[mesh], **condition}],
+                    "discretization": {"degree": 3}, "solver": {"rtol": 1e-12}}
+            with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
+                json.dump(case, file)
+            try:
+                return self.solve(file.name, "cpu")
+            finally:
+                os.remove(file.name)
+
+        self.parts = {"annulus.msh": "outer", "sphere.msh": "inner"}
+        flat = {"number": 2, "varying": "2+x*y", "matrix": [[3, 1], [1, 2]], "matrices": [["3+x", 1], [1, "2+y*y"]]}
+        solid = {"varying": "2+x*y", "matrices": [["3+x", 1, 0], [1, "2+y*y", 0], [0, 0, 1]]}
+        for mesh, kinds in (("annulus.msh", flat), ("sphere.msh", solid)):
+            for name, conductivity in kinds.items():
+                with self.subTest(mesh=mesh, conductivity=name):
+                    neumann = solve(mesh, conductivity, {"neumann": "exact"})
+                    robin = solve(mesh, conductivity, {"robin": {"a": 0, "g": "exact"}})
+                    for field, norms in neumann["errors"].items():
+                        self.assertLess(abs(norms["L2"] / robin["errors"][field]["L2"] - 1), 1e-6, field)
+
     def compare_lanes(self, case, preconditioner):
         case = dict(case)
         case["discretization"] = {"degree": 3, **{key: case.pop(key) for key in ("method", "operator") if key in case}}

@@ -24,7 +24,6 @@ double cuda_free_bytes(void); /* what is free now */
 void cuda_upload(void *to, const void *from_host, size_t bytes);
 void cuda_download(void *to_host, const void *from, size_t bytes);
 void cuda_duplicate(void *to, const void *from, size_t bytes);
-void cuda_wait(void);
 /* NULL, or the first error in this thread since it last asked; an error that the GPU does not recover from is
  * told to all threads, and again and again. Waits for the kernels. */
 const char *cuda_failure(void);

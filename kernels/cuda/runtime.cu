@@ -183,15 +183,11 @@ void cuda_download(void *to_host, const void *from, size_t bytes) {
 void cuda_duplicate(void *to, const void *from, size_t bytes) {
     copy(to, from, bytes, cudaMemcpyDeviceToDevice);
 }
-void cuda_wait(void) {
-    good(cudaDeviceSynchronize(), "a kernel");
-}
-
 // An error of a call that could not be done (no room, a launch that asked for too much) belongs to the thread
 // that made the call. One of a kernel that ran is told to all and again and again: then the GPU is lost.
 const char *cuda_failure(void) {
     if (!started) return nullptr;
-    if (!lost) cuda_wait();
+    if (!lost) good(cudaDeviceSynchronize(), "a kernel");
     if (failed && !lost) {
         cudaGetLastError();
         if (cudaDeviceSynchronize() != cudaSuccess) {

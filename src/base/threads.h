@@ -10,6 +10,7 @@ int base_threads(void);
 /* The same for a loop over `points` (of about a nanosecond each or more): 1 where that is so little that the
  * threads would wait for each other longer than they work, most of all on a machine that others use too. */
 int base_threads_for(int64_t points);
+#define BASE_MAX_THREADS 4096 /* that can be asked for */
 /* Of the process; 0: as many as it may use. */
 void base_set_threads(int n);
 

@@ -21,7 +21,9 @@ void facet_context_destroy(facet_context **context) {
 
 facet_status facet_context_set_threads(facet_context *context, int n) {
     REQUIRE(context);
-    if (n < 0) return base_fail(FACET_ERROR_INPUT, "%d threads were asked for; 1 or more, or 0 for all", n);
+    if (n < 0 || n > BASE_MAX_THREADS)
+        return base_fail(FACET_ERROR_INPUT, "%d threads were asked for; 1 to %d, or 0 for all", n,
+                         BASE_MAX_THREADS);
     atomic_store(&context->owner.threads, n);
     return FACET_OK;
 }

@@ -102,10 +102,11 @@ facet_status device_find(const char *name, const struct device **device) {
         *device = &devices[i];
         const char *wanted = NULL, *chosen = kernels_instructions(&wanted);
         if (wanted != NULL)
-            return base_fail(FACET_ERROR_INPUT,
-                             "FACET_INSTRUCTIONS=%s: this library on this processor has no such kernels; "
-                             "its best are %s",
-                             wanted, chosen);
+            return base_fail(
+                FACET_ERROR_INPUT,
+                "FACET_INSTRUCTIONS=%s: there are no such kernels for this processor; this library "
+                "has %s, and the best of them that the processor can run is %s",
+                wanted, kernels_instruction_sets(), chosen);
 #ifdef FACET_HAVE_CUDA
         const char *reason = devices[i].place == GPU ? cuda_start() : NULL;
         if (reason != NULL)

@@ -13,7 +13,7 @@ facet_status run_begin(struct run *run, const struct program *program, int dim, 
                                  .keep = keep,
                                  .nodes = program->code}};
     size_t jets = (size_t)(keep ? program->n_nodes : program->n_slots);
-    TRY(device_find(NULL, &run->device));
+    run->device = device_host();
     TRY(ALLOC(run->work, (jets * (size_t)expression_jet(order) + EXPRESSION_SCRATCH) * (size_t)block));
 done:
     return status;
@@ -41,8 +41,7 @@ double *run_second(const struct run *run, int node, int i, int j) {
                                                     : NULL;
 }
 
-facet_status run_numbers(enum op op, double constant, const double *arguments, double *value) {
-    facet_status status = FACET_OK;
+double run_numbers(enum op op, double constant, const double *arguments) {
     int n = device_operations[op].n_arguments;
     const struct expression_node nodes[3] = {
         {.op = OP_NUMBER, .constant = arguments[0]},
@@ -50,11 +49,7 @@ facet_status run_numbers(enum op op, double constant, const double *arguments, d
                : (struct expression_node){.op = (int)op, .constant = constant},
         {.op = (int)op, .argument = {0, 1}, .constant = constant}};
     const struct expression_plan plan = {.dim = 1, .block = 1, .n_nodes = n + 1, .keep = 1, .nodes = nodes};
-    const struct device *device;
     double work[EXPRESSION_SCRATCH + 3];
-    TRY(device_find(NULL, &device));
-    device_expression(device, &plan, 1, NULL, NULL, work);
-    *value = work[EXPRESSION_SCRATCH + n];
-done:
-    return status;
+    device_expression(device_host(), &plan, 1, NULL, NULL, work);
+    return work[EXPRESSION_SCRATCH + n];
 }

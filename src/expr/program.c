@@ -111,7 +111,7 @@ static facet_status make(struct program *program, enum op op, double constant, i
         node.argument[i] = arguments[i];
         n_numbers += is_number(program, arguments[i], &value[i]);
     }
-    if (n_numbers == n && n <= 2) TRY(run_numbers(op, constant, value, &folded));
+    if (n_numbers == n && n <= 2) folded = run_numbers(op, constant, value);
     if (isfinite(folded)) return program_number(program, folded, column, result);
     find_derivatives(program, &node);
     TRY(append(program, &node, result));

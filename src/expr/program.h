@@ -87,7 +87,7 @@ double *run_value(const struct run *run, int node);
 double *run_first(const struct run *run, int node, int i);
 double *run_second(const struct run *run, int node, int i, int j);
 /* The value of an operation whose arguments are numbers. */
-facet_status run_numbers(enum op op, double constant, const double *arguments, double *value);
+double run_numbers(enum op op, double constant, const double *arguments);
 
 /* fault.c: why a result is not finite. */
 /* The failure of a node with finite arguments of these values; degree: 0 its value, 1 and 2 its derivatives.

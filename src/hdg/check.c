@@ -11,7 +11,7 @@ struct check_job {
     int has_reaction;
 };
 
-/* K, lambda and f of one cell; evaluating them is the check. */
+/* K, lambda, tau and f of one cell; evaluating them is the check. */
 static facet_status cell_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
@@ -24,6 +24,11 @@ static facet_status cell_work(struct local *l, int block, int32_t cell, void *us
         if (l->values[q] > 0.0)
 #pragma omp atomic write
             job->has_reaction = 1;
+    for (int f = 0; f < b->n_faces && h->data.tau != NULL && !field_is_constant(h->data.tau, NULL); f++) {
+        const double *chi;
+        int row;
+        TRY(local_face_tau(l, f, &chi, &row));
+    }
     TRY(local_load(l, block, cell, NULL, 0.0, l->vector, job->totals[block] + 2 * (int64_t)cell));
 done:
     return status;

@@ -1,6 +1,5 @@
 /* Geometry of cells and faces at the points of a table. */
 #include "base/memory.h"
-#include "base/widest.h"
 #include "hdg/space.h"
 
 facet_status hdg_geometry_create(int n, int dim, struct hdg_geometry *geometry) {
@@ -70,7 +69,7 @@ static inline __attribute__((always_inline)) void affine_geometry(int dim, const
         }
 }
 
-WIDEST void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell,
+void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell,
                               const struct hdg_table *table, struct hdg_geometry *g) {
     const struct mesh_block *b = &space->mesh->blocks[block];
     int dim = table->dim, n = table->n;

@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "base/widest.h"
 #include "mesh/internal.h"
 #include "poly/basis.h"
 
@@ -32,7 +31,7 @@ void mesh_interpolate(int n, int dim, const double *weights, const double *nodes
     }
 }
 
-WIDEST void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
+void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
                           const double *lagrange, const double *lagrange_gradients, double *x,
                           double *jacobians) {
     int n_nodes = block->n_nodes;
