@@ -69,8 +69,8 @@ static inline __attribute__((always_inline)) void affine_geometry(int dim, const
         }
 }
 
-void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell,
-                              const struct hdg_table *table, struct hdg_geometry *g) {
+void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell, const struct hdg_table *table,
+                       struct hdg_geometry *g) {
     const struct mesh_block *b = &space->mesh->blocks[block];
     int dim = table->dim, n = table->n;
     if (b->affine[cell] && n > 0) {

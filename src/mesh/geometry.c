@@ -32,8 +32,7 @@ void mesh_interpolate(int n, int dim, const double *weights, const double *nodes
 }
 
 void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
-                          const double *lagrange, const double *lagrange_gradients, double *x,
-                          double *jacobians) {
+                   const double *lagrange, const double *lagrange_gradients, double *x, double *jacobians) {
     int n_nodes = block->n_nodes;
     const double *nodes = block->nodes + (int64_t)cell_in_block * n_nodes * dim;
     for (int p = 0; x && p < n; p++)
