@@ -91,13 +91,6 @@ static struct one lane_of(const struct general_tables *t, const struct general_c
                         g->orientations + batch * t->n_faces * L + lane};
 }
 
-/* K^-1 (a, b) det J at point q. */
-static double mass_at(const struct one *o, int a, int b, int q) {
-    int pair = a < b ? b * (b + 1) / 2 + a : a * (a + 1) / 2 + b;
-    if (o->full) return o->mass[((int64_t)pair * o->t->n + q) * o->L];
-    return a == b ? o->mass[q * o->L] : 0.0;
-}
-
 /* R'R = A (size x size, row-major upper triangle, in place). */
 static int factor(int size, double *A) {
     for (int k = 0; k < size; k++) {
@@ -130,13 +123,16 @@ static void backward(int size, const double *R, double *x, int64_t step) {
 static int factor_mass(const struct one *o, double *A) {
     const struct general_tables *t = o->t;
     int N = t->N, size = t->dim * N;
-    for (int i = 0; i < size; i++)
-        for (int j = i; j < size; j++) {
-            double sum = 0.0;
-            for (int q = 0; q < t->n; q++)
-                sum += mass_at(o, i / N, j / N, q) * t->phi[q * N + i % N] * t->phi[q * N + j % N];
-            A[(int64_t)i * size + j] = sum;
-        }
+    memset(A, 0, (size_t)size * (size_t)size * sizeof *A);
+    for (int b = 0, pair = 0; b < t->dim; b++)
+        for (int a = 0; a <= b; a++, pair++)
+            for (int q = 0; q < t->n && (o->full || a == b); q++) {
+                double weight = o->mass[((int64_t)(o->full ? pair : 0) * t->n + q) * o->L];
+                for (int i = 0; i < N; i++)
+                    for (int j = 0; j < N; j++)
+                        A[(int64_t)(a * N + i) * size + b * N + j] +=
+                            weight * t->phi[q * N + i] * t->phi[q * N + j];
+            }
     return factor(size, A);
 }
 
@@ -147,12 +143,13 @@ static void first_matrix(const struct one *o, double *X) {
     for (int a = 0; a < dim; a++)
         for (int i = 0; i < N; i++) {
             double *row = X + (int64_t)(a * N + i) * total;
-            for (int j = 0; j < N; j++) {
-                row[j] = 0.0;
-                for (int q = 0; q < t->n; q++)
-                    for (int c = 0; c < dim; c++)
-                        row[j] += o->cofactors[((q * dim + c) * dim + a) * o->L] *
-                                  t->grad[((int64_t)c * t->n + q) * N + i] * t->phi[q * N + j];
+            for (int j = 0; j < N; j++) row[j] = 0.0;
+            for (int q = 0; q < t->n; q++) {
+                double slope = 0.0;
+                for (int c = 0; c < dim; c++)
+                    slope += o->cofactors[((q * dim + c) * dim + a) * o->L] *
+                             t->grad[((int64_t)c * t->n + q) * N + i];
+                for (int j = 0; j < N; j++) row[j] += slope * t->phi[q * N + j];
             }
             for (int j = 0; j < total - N; j++) {
                 int f = j / m;
@@ -166,27 +163,23 @@ static void first_matrix(const struct one *o, double *X) {
         }
 }
 
-/* Functions of the second matrix at a point of a face: phi, then psi of this face. */
-static double function_at(const struct general_tables *t, int f, int q, int i) {
-    int N = t->N, m = t->m;
-    if (i < N) return t->face_phi[((int64_t)f * t->n_face + q) * N + i];
-    return (i - N) / m == f ? t->psi[q * m + (i - N) % m] : 0.0;
-}
-
 /* C = [lambda M + T, E; ., H], the upper triangle. */
 static void second_matrix(const struct one *o, double *C) {
     const struct general_tables *t = o->t;
-    int N = t->N, total = N + t->n_faces * t->m;
-    for (int i = 0; i < total; i++)
-        for (int j = i; j < total; j++) {
-            double sum = 0.0;
-            for (int q = 0; q < t->n && o->reaction != NULL && j < N; q++)
-                sum += o->reaction[q * o->L] * t->phi[q * N + i] * t->phi[q * N + j];
-            for (int p = 0; p < t->n_faces * t->n_face; p++)
-                sum += o->tau[p * o->L] * function_at(t, p / t->n_face, p % t->n_face, i) *
-                       function_at(t, p / t->n_face, p % t->n_face, j);
-            C[(int64_t)i * total + j] = sum;
-        }
+    int N = t->N, m = t->m, total = N + t->n_faces * m;
+    memset(C, 0, (size_t)total * (size_t)total * sizeof *C);
+    for (int q = 0; q < t->n && o->reaction != NULL; q++)
+        for (int i = 0; i < N; i++)
+            for (int j = i; j < N; j++)
+                C[i * total + j] += o->reaction[q * o->L] * t->phi[q * N + i] * t->phi[q * N + j];
+    for (int p = 0; p < t->n_faces * t->n_face; p++) {
+        int first = N + p / t->n_face * m;
+        const double *phi = t->face_phi + (int64_t)p * N, *psi = t->psi + (int64_t)(p % t->n_face) * m;
+        for (int i = 0; i < N + m; i++)
+            for (int j = i; j < N + m; j++)
+                C[(int64_t)(i < N ? i : first + i - N) * total + (j < N ? j : first + j - N)] +=
+                    o->tau[p * o->L] * (i < N ? phi[i] : psi[i - N]) * (j < N ? phi[j] : psi[j - N]);
+    }
 }
 
 /* X_c = sum_a root[a][c] X_a over blocks of `count` numbers, in place. */
@@ -293,7 +286,7 @@ int64_t general_flux_ref(const struct general_tables *t, const struct general_ce
 
 int64_t gradient_solve_scratch_ref(int lanes, int n, int M) {
     (void)lanes, (void)n;
-    return (int64_t)M * M;
+    return (int64_t)M * (M + 1);
 }
 
 int64_t gradient_solve_ref(int lanes, int64_t n_batches, int dim, int n, int M, const double *grad,
@@ -302,17 +295,19 @@ int64_t gradient_solve_ref(int lanes, int64_t n_batches, int dim, int n, int M, 
     for (int64_t cell = 0; cell < n_batches * L; cell++) {
         int64_t batch = cell / L, lane = cell % L;
         const double *w = W + batch * n * pairs * L + lane;
-        for (int i = 0; i < M; i++)
-            for (int j = i; j < M; j++) {
-                double sum = 0.0;
-                for (int q = 0; q < n; q++)
-                    for (int c = 0; c < dim; c++)
-                        for (int e = 0; e < dim; e++) {
-                            int pair = e > c ? e * (e + 1) / 2 + c : c * (c + 1) / 2 + e;
-                            sum += w[((int64_t)q * pairs + pair) * L] * grad[((int64_t)c * n + q) * M + i] *
-                                   grad[((int64_t)e * n + q) * M + j];
-                        }
-                scratch[(int64_t)i * M + j] = sum;
+        memset(scratch, 0, (size_t)M * (size_t)M * sizeof *scratch);
+        for (int q = 0; q < n; q++)
+            for (int c = 0; c < dim; c++) { /* sum_e W_ce d_e w, then its products with d_c w */
+                double *flow = scratch + (int64_t)M * M;
+                memset(flow, 0, (size_t)M * sizeof *flow);
+                for (int e = 0; e < dim; e++) {
+                    int pair = e > c ? e * (e + 1) / 2 + c : c * (c + 1) / 2 + e;
+                    double weight = w[((int64_t)q * pairs + pair) * L];
+                    for (int j = 0; j < M; j++) flow[j] += weight * grad[((int64_t)e * n + q) * M + j];
+                }
+                for (int i = 0; i < M; i++)
+                    for (int j = i; j < M; j++)
+                        scratch[(int64_t)i * M + j] += grad[((int64_t)c * n + q) * M + i] * flow[j];
             }
         if (!factor(M, scratch)) return batch;
         forward(M, scratch, x + batch * M * L + lane, L);
