@@ -45,40 +45,63 @@ INLINE void NAME(scatter)(const struct cell_plan *plan, const int64_t *map, cons
     }
 }
 
+#define PACKET PICK(packet, packet_single)
+#define PARTS  PICK(L / PART, L / PART_SINGLE) /* of a lane vector */
+
 /* Both uses of every entry of one triangle, row after row: only where memory is read in strictly ascending
  * order does the processor fetch ahead at full speed; several rows at once, or prefetch instructions, halve
- * it. */
-INLINE void NAME(symmetric_product)(int n, const LANE *K, const LANE *x, LANE *y) {
-    for (int i = 0; i < n; i++, K += i) {
-        LANE xi = x[i], even = {0}, odd = {0};
+ * it. By registers: the compiler keeps vectors that are wider in memory. */
+INLINE void NAME(symmetric_product)(int n, const LANE *matrix, const LANE *from, LANE *to) {
+    const PACKET *K = (const PACKET *)matrix, *x = (const PACKET *)from;
+    PACKET *y = (PACKET *)to;
+    for (int i = 0; i < n; i++, K += i * PARTS) {
+        PACKET xi[PARTS], even[PARTS], odd[PARTS];
         int j = 0;
-        for (; j + 2 <= i; j += 2) {
-            LANE k0 = *(const volatile LANE *)(K + j); /* loaded once, not once for every use */
-            LANE k1 = *(const volatile LANE *)(K + j + 1);
-            even += k0 * x[j];
-            odd += k1 * x[j + 1];
-            y[j] += k0 * xi;
-            y[j + 1] += k1 * xi;
+        for (int p = 0; p < PARTS; p++) {
+            xi[p] = x[i * PARTS + p];
+            even[p] = odd[p] = (PACKET){0};
         }
-        if (j < i) {
-            even += K[j] * x[j];
-            y[j] += K[j] * xi;
+        for (; j + 2 <= i; j += 2)
+            for (int p = 0; p < PARTS; p++) {
+                int a = j * PARTS + p, b = a + PARTS;
+                PACKET k0 = *(const volatile PACKET *)(K + a); /* loaded once, not once for every use */
+                PACKET k1 = *(const volatile PACKET *)(K + b);
+                even[p] += k0 * x[a];
+                odd[p] += k1 * x[b];
+                y[a] += k0 * xi[p];
+                y[b] += k1 * xi[p];
+            }
+        for (int p = 0; p < PARTS; p++) {
+            int a = j * PARTS + p, b = i * PARTS + p;
+            if (j < i) {
+                even[p] += K[a] * x[a];
+                y[a] += K[a] * xi[p];
+            }
+            y[b] = even[p] + odd[p] + K[b] * xi[p];
         }
-        y[i] = even + odd + K[i] * xi;
     }
 }
 
-INLINE void NAME(full_product)(int n, const LANE *K, const LANE *x, LANE *y) {
-    for (int i = 0; i < n; i++, K += n) {
-        LANE even = {0}, odd = {0};
+INLINE void NAME(full_product)(int n, const LANE *matrix, const LANE *from, LANE *to) {
+    const PACKET *K = (const PACKET *)matrix, *x = (const PACKET *)from;
+    PACKET *y = (PACKET *)to;
+    for (int i = 0; i < n; i++, K += n * PARTS) {
+        PACKET even[PARTS], odd[PARTS];
         int j = 0;
-        for (; j + 2 <= n; j += 2) {
-            even += K[j] * x[j];
-            odd += K[j + 1] * x[j + 1];
+        for (int p = 0; p < PARTS; p++) even[p] = odd[p] = (PACKET){0};
+        for (; j + 2 <= n; j += 2)
+            for (int p = 0; p < PARTS; p++) {
+                even[p] += K[j * PARTS + p] * x[j * PARTS + p];
+                odd[p] += K[(j + 1) * PARTS + p] * x[(j + 1) * PARTS + p];
+            }
+        for (int p = 0; p < PARTS; p++) {
+            if (j < n) even[p] += K[j * PARTS + p] * x[j * PARTS + p];
+            y[i * PARTS + p] = even[p] + odd[p];
         }
-        y[i] = j < n ? even + odd + K[j] * x[j] : even + odd;
     }
 }
+#undef PACKET
+#undef PARTS
 
 /* Batches begin .. end-1 of the list. */
 INLINE void NAME(take_run)(const struct cell_plan *plan, int full, int64_t begin, int64_t end, const REAL *x,
