@@ -154,8 +154,8 @@ facet_status box_check_balance(double sum, double scale) {
     return base_fail(
         FACET_ERROR_INPUT,
         "with Neumann or periodic conditions everywhere and no reaction, the source and the boundary fluxes "
-        "must balance, but they sum to %.6g (of %.6g in absolute terms); subtract it, or give a Dirichlet "
-        "part",
+        "must balance, but they sum to %.6g (of %.6g in absolute terms); subtract it, or give a part "
+        "of the boundary another condition",
         sum, scale);
 }
 

@@ -113,7 +113,7 @@ facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_
         FAIL(FACET_ERROR_INPUT,
              "with Neumann or periodic conditions everywhere and no reaction, the source and the boundary "
              "fluxes must balance, but they sum to %.6g (of %.6g in absolute terms); subtract it, or give a "
-             "Dirichlet or Robin part",
+             "part of the boundary another condition",
              total, scale);
 done:
     base_free(&constant);
