@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "kernels/ref/ref.h"
+#include "kernels/tensor_plain.h"
 
 void tensor_contract_ref(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *in,
                          int64_t in_step, double *out, int64_t out_step) {
@@ -21,39 +22,6 @@ void tensor_rows_ref(int64_t rows, int n, int step, const double *columns, const
             for (int q = 0; q < n; q++) sum += columns[q * step + i] * in[o * n + q];
             out[o * n + i] = sum;
         }
-}
-
-void tensor_fold_ref(int64_t outer, int n, int64_t inner, int back, const double *in, double *out) {
-    int pairs = n / 2, n_even = n - pairs;
-    for (int64_t o = 0; o < outer; o++, in += n * inner, out += n * inner) {
-        for (int q = 0; q < pairs; q++) {
-            int high = n - 1 - q, odd = n_even + q;
-            const double *one = in + (back ? q : high) * inner, *two = in + (back ? odd : q) * inner;
-            double *sum = out + (back ? high : q) * inner, *difference = out + (back ? q : odd) * inner;
-            for (int64_t r = 0; r < inner; r++) {
-                sum[r] = one[r] + two[r];
-                difference[r] = one[r] - two[r];
-            }
-        }
-        if (pairs < n_even) memcpy(out + pairs * inner, in + pairs * inner, (size_t)inner * sizeof *out);
-    }
-}
-
-double tensor_weigh_ref(const int *extent, const double *const *weights, const double *u) {
-    double sum = 0.0;
-    for (int k = 0; k < extent[2]; k++)
-        for (int j = 0; j < extent[1]; j++, u += extent[0]) {
-            double row = 0.0;
-            for (int i = 0; i < extent[0]; i++) row += weights[0][i] * u[i];
-            sum += weights[2][k] * weights[1][j] * row;
-        }
-    return sum;
-}
-
-void tensor_add_ref(const int *extent, const double *const *weights, double by, double *u) {
-    for (int k = 0; k < extent[2]; k++)
-        for (int j = 0; j < extent[1]; j++, u += extent[0])
-            for (int i = 0; i < extent[0]; i++) u[i] += by * weights[0][i] * weights[1][j] * weights[2][k];
 }
 
 /* The number of the parity of mode m of n. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/simd/lane.h"
+#include "kernels/tensor_plain.h"
 
 #define B 4 /* rows at once */
 
@@ -112,39 +113,6 @@ void OF(tensor_contract)(int64_t outer, int n_out, int n_in, int64_t inner, cons
 void OF(tensor_rows)(int64_t rows, int n, int step, const double *columns, const double *in, double *out) {
     for (int from = 0; from < n; from += L)
         multiply_rows(rows, n - from, n, columns + from, step, in, n, out + from, n);
-}
-
-void OF(tensor_fold)(int64_t outer, int n, int64_t inner, int back, const double *in, double *out) {
-    int pairs = n / 2, n_even = n - pairs;
-    for (int64_t o = 0; o < outer; o++, in += n * inner, out += n * inner) {
-        for (int q = 0; q < pairs; q++) {
-            int high = n - 1 - q, odd = n_even + q;
-            const double *one = in + (back ? q : high) * inner, *two = in + (back ? odd : q) * inner;
-            double *sum = out + (back ? high : q) * inner, *difference = out + (back ? q : odd) * inner;
-            for (int64_t r = 0; r < inner; r++) {
-                sum[r] = one[r] + two[r];
-                difference[r] = one[r] - two[r];
-            }
-        }
-        if (pairs < n_even) memcpy(out + pairs * inner, in + pairs * inner, (size_t)inner * sizeof *out);
-    }
-}
-
-double OF(tensor_weigh)(const int *extent, const double *const *weights, const double *u) {
-    double sum = 0.0;
-    for (int k = 0; k < extent[2]; k++)
-        for (int j = 0; j < extent[1]; j++, u += extent[0]) {
-            double row = 0.0;
-            for (int i = 0; i < extent[0]; i++) row += weights[0][i] * u[i];
-            sum += weights[2][k] * weights[1][j] * row;
-        }
-    return sum;
-}
-
-void OF(tensor_add)(const int *extent, const double *const *weights, double by, double *u) {
-    for (int k = 0; k < extent[2]; k++)
-        for (int j = 0; j < extent[1]; j++, u += extent[0])
-            for (int i = 0; i < extent[0]; i++) u[i] += by * weights[0][i] * weights[1][j] * weights[2][k];
 }
 
 /* The number of the parity of mode m of n. */
