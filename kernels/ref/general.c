@@ -45,7 +45,8 @@ int64_t cell_metric_ref(int lanes, int64_t n_batches, int dim, int n, const doub
             double C[9], weight = w[i % n];
             double det = cofactors_of(dim, points + (i * (1 + dim) * dim + dim) * lanes + lane, lanes, C);
             wJ[i * lanes + lane] = weight * det;
-            for (int e = 0; e < dim * dim; e++) cofactors[(i * dim * dim + e) * lanes + lane] = weight * C[e];
+            for (int e = 0; e < dim * dim && cofactors != NULL; e++)
+                cofactors[(i * dim * dim + e) * lanes + lane] = weight * C[e];
             if (!(det > 0.0) && failed < 0) failed = i / n;
         }
     return failed;

@@ -138,7 +138,8 @@ INLINE int metric_of_batch(int dim, int n, const double *w, const lane *points, 
         lane C[9], det = cofactors_of(dim, J, C);
         positive &= all_positive(det);
         wJ[q] = w[q] * det;
-        for (int i = 0; i < dim * dim; i++) cofactors[(int64_t)q * dim * dim + i] = w[q] * C[i];
+        for (int i = 0; i < dim * dim && cofactors != NULL; i++)
+            cofactors[(int64_t)q * dim * dim + i] = w[q] * C[i];
     }
     return positive;
 }
@@ -150,7 +151,8 @@ int64_t OF(cell_metric)(int lanes, int64_t n_batches, int dim, int n, const doub
 #pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
         const lane *from = (const lane *)points + batch * n * (1 + dim) * dim;
-        lane *weights = (lane *)wJ + batch * n, *to = (lane *)cofactors + batch * n * dim * dim;
+        lane *weights = (lane *)wJ + batch * n, *to = (lane *)cofactors;
+        if (to != NULL) to += batch * n * dim * dim;
         int positive = dim == 2 ? metric_of_batch(2, n, w, from, weights, to)
                                 : metric_of_batch(3, n, w, from, weights, to);
         if (!positive && batch < failed) failed = batch;

@@ -123,6 +123,15 @@ enum batch_way batch_way(const struct hdg *h, int block, int64_t batch) {
     return h->ways[block] != NULL ? (enum batch_way)h->ways[block][batch] : BATCH_SINGLE;
 }
 
+facet_status batch_refuse(const struct hdg *h, int block, int64_t batch, const char *what) {
+    const struct mesh_block *b = &h->data.mesh->blocks[block];
+    int64_t last = (batch + 1) * h->lanes - 1;
+    return base_fail(FACET_ERROR_INPUT,
+                     "%s of one of the cells %lld to %lld (%s) is singular; is it degenerate?", what,
+                     (long long)(b->first + batch * h->lanes),
+                     (long long)(b->first + (last < b->count ? last : b->count - 1)), shape_name(b->shape));
+}
+
 /* y = K x */
 static inline void multiply(int dim, const double *K, const double *x, double *y) {
     for (int a = 0; a < dim; a++) {

@@ -14,6 +14,8 @@ void batch_turns_destroy(struct hdg *hdg, int block);
 facet_status batch_find_fast(struct hdg *hdg, int block);   /* before batch_way */
 enum batch_way { BATCH_SINGLE, BATCH_FAST, BATCH_GENERAL }; /* one by one; fast; general.h */
 enum batch_way batch_way(const struct hdg *hdg, int block, int64_t batch);
+/* The failure of a kernel at a batch of the block: "<what> of one of the cells ..". */
+facet_status batch_refuse(const struct hdg *hdg, int block, int64_t batch, const char *what);
 static inline int batch_is_fast(const struct hdg *hdg, int block, int64_t batch) {
     return batch_way(hdg, block, batch) == BATCH_FAST;
 }

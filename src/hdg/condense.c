@@ -298,10 +298,7 @@ static facet_status fast_run(struct hdg *h, const struct condenser *c, int block
     int64_t failed =
         c->fast(h, block, end - begin, t->device_coefficients, h->factors[block] + begin * t->n_factor,
                 h->U[block] + begin * t->n_U, h->matrices.values[block] + begin * t->n_K, t->scratch);
-    if (failed >= 0)
-        FAIL(FACET_ERROR_INPUT,
-             "the local problem of one of the cells %lld to %lld is singular; is it degenerate?",
-             (long long)(begin + failed) * lanes, (long long)(begin + failed + 1) * lanes - 1);
+    if (failed >= 0) TRY(batch_refuse(h, block, begin + failed, "the local problem"));
 done:
     return status;
 }

@@ -239,7 +239,7 @@ facet_status general_maps(const struct general_work *w, const struct general_rul
     device_table_apply(h->device, lanes, n, n_points * (1 + dim), b->n_nodes, dim, rule->map,
                        w->device[nodes], w->device[points]);
     int64_t failed = device_cell_metric(h->device, lanes, n, dim, n_points, rule->w, w->device[points],
-                                        w->device[wJ], w->device[cofactors]);
+                                        w->device[wJ], cofactors >= 0 ? w->device[cofactors] : NULL);
     if (failed >= 0)
         FAIL(FACET_ERROR_INPUT,
              "one of the cells %lld to %lld (%s) is inverted at a point of the quadrature: its Jacobian is "
@@ -476,10 +476,7 @@ static facet_status condense_piece(struct general_work *w, int64_t begin, int64_
         h->device, t, &w->cells, n, h->factors[w->block] + begin * (N * (N + 1) / 2) * lanes,
         h->U[w->block] + begin * N * trace * lanes,
         h->matrices.values[w->block] + begin * (trace * (trace + 1) / 2) * lanes, w->scratch);
-    if (failed >= 0)
-        FAIL(FACET_ERROR_INPUT,
-             "the local problem of one of the cells %lld to %lld is singular; is it degenerate?",
-             (long long)(begin + failed) * lanes, (long long)(begin + failed + 1) * lanes - 1);
+    if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the local problem"));
 done:
     return status;
 }
@@ -510,10 +507,7 @@ static facet_status flux_piece(struct general_work *w, int64_t begin, int64_t n,
     TRY(device_alloc(h->device, &q, (size_t)(n * size * lanes), sizeof *q));
     int64_t failed = device_general_flux(h->device, t, &w->cells, n, job->u + begin * N * lanes,
                                          job->uhat + begin * trace * lanes, q, w->scratch);
-    if (failed >= 0)
-        FAIL(FACET_ERROR_INPUT,
-             "the mass matrix of one of the cells %lld to %lld is not positive definite; is it degenerate?",
-             (long long)(begin + failed) * lanes, (long long)(begin + failed + 1) * lanes - 1);
+    if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the mass matrix"));
     TRY(device_view(h->device, q, (size_t)(n * size * lanes), sizeof *q, &view));
     for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++)
         for (int64_t i = 0; i < size; i++)

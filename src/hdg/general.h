@@ -51,7 +51,8 @@ facet_status general_send(const struct general_work *w, int array, int64_t n_bat
 int32_t general_cell(const struct general_work *w, int64_t batch, int lane);
 /* Nodes of the cells of n batches from `begin` on into an array, to the device. */
 facet_status general_nodes(const struct general_work *w, int array, int64_t begin, int64_t n);
-/* From there x and Jacobians at the points of a rule, w det J and cofactors, as cell_metric has them. */
+/* From there x and Jacobians at the points of a rule, w det J and (array -1: not wanted) cofactors, as
+ * cell_metric has them. */
 facet_status general_maps(const struct general_work *w, const struct general_rule *rule, int64_t begin,
                           int64_t n, int nodes, int points, int wJ, int cofactors);
 /* n points of one lane of an array of points, one after the other. */

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "hdg/general.h"
 
-enum { L_NODES, L_POINTS, L_WJ, L_COFACTORS, L_VALUES, L_LOADS, N_ARRAYS };
+enum { L_NODES, L_POINTS, L_WJ, L_VALUES, L_LOADS, N_ARRAYS };
 
 struct load_job {
     struct general_load data;
@@ -52,7 +52,7 @@ static facet_status load_piece(struct general_work *w, int64_t begin, int64_t n,
     const struct hdg *h = w->hdg;
     int lanes = h->lanes, N = h->space.blocks[w->block].N, n_points = job->rule.table->n;
     TRY(general_nodes(w, L_NODES, begin, n));
-    TRY(general_maps(w, &job->rule, begin, n, L_NODES, L_POINTS, L_WJ, L_COFACTORS));
+    TRY(general_maps(w, &job->rule, begin, n, L_NODES, L_POINTS, L_WJ, -1));
     for (int64_t batch = 0; batch < n; batch++)
         for (int lane = 0; lane < lanes; lane++) TRY(put_values(w, job, begin, batch, lane));
     TRY(general_send(w, L_VALUES, n));
@@ -74,7 +74,6 @@ facet_status general_load(const struct hdg *h, int block, const struct general_l
                                 .sizes = {[L_NODES] = b->source.n_nodes * dim,
                                           [L_POINTS] = n * (1 + dim) * dim,
                                           [L_WJ] = n,
-                                          [L_COFACTORS] = n * dim * dim,
                                           [L_VALUES] = n,
                                           [L_LOADS] = b->N},
                                 .n_scratch = 1};

@@ -157,10 +157,7 @@ static facet_status star_piece(struct general_work *w, int64_t begin, int64_t n,
                        w->device[S_X]);
     int64_t failed = device_gradient_solve(h->device, lanes, n, dim, n_points, P - 1, job->grad,
                                            w->device[S_WEIGHTS], w->device[S_X], w->scratch);
-    if (failed >= 0)
-        FAIL(FACET_ERROR_INPUT,
-             "the post-processing system of one of the cells %lld to %lld is singular; is it degenerate?",
-             (long long)(begin + failed) * lanes, (long long)(begin + failed + 1) * lanes - 1);
+    if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the post-processing system"));
     TRY(general_fetch(w, S_X, n));
     for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++)
         take_star(w, job, begin, cell);

@@ -249,10 +249,7 @@ static facet_status star_batches(struct star *s, int64_t begin, int64_t end) {
     TRY(device_upload(h->device, s->device_rhs, s->rhs, n_rhs));
     int64_t failed = device_condense_sum(h->device, &s->tables, n, s->device_coefficients, s->factor,
                                          s->factor, s->factor, s->scratch);
-    if (failed >= 0)
-        FAIL(FACET_ERROR_INPUT,
-             "the post-processing system of one of the cells %lld to %lld is singular; is it degenerate?",
-             (long long)(begin + failed) * lanes, (long long)(begin + failed + 1) * lanes - 1);
+    if (failed >= 0) TRY(batch_refuse(h, s->block, begin + failed, "the post-processing system"));
     device_batch_recover(h->device, lanes, n, M, 0, s->factor, s->factor, s->factor, s->device_rhs);
     TRY(device_download(h->device, s->rhs, s->device_rhs, n_rhs));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
