@@ -59,8 +59,7 @@ def objects_of(build, root, target, top):
             gives, takes = result[paths[path]]
             if letter == "U":
                 takes.add(name)
-            # names with _ in front, or with a point (functions for several processors), are the compilers' own
-            elif letter in "TWi" and not name.startswith("_") and "." not in name:
+            elif letter in "TWi" and not name.startswith("_"):  # names with _ in front are the compilers' own
                 gives.add(name)
     return result
 

@@ -13,7 +13,6 @@ facet_status run_begin(struct run *run, const struct program *program, int dim, 
                                  .keep = keep,
                                  .nodes = program->code}};
     size_t jets = (size_t)(keep ? program->n_nodes : program->n_slots);
-    run->device = device_host();
     TRY(ALLOC(run->work, (jets * (size_t)expression_jet(order) + EXPRESSION_SCRATCH) * (size_t)block));
 done:
     return status;
@@ -24,7 +23,7 @@ void run_end(struct run *run) {
 }
 
 void run_block(struct run *run, int n, const double *x, const double *normals) {
-    device_expression(run->device, &run->plan, n, x, normals, run->work);
+    device_expression(device_host(), &run->plan, n, x, normals, run->work);
 }
 
 double *run_value(const struct run *run, int node) {

@@ -71,7 +71,6 @@ const char *names_nearest(const char *name, size_t length, int call, int n_param
 
 /* eval.c: one evaluation of a program, on the host. */
 struct run {
-    const struct device *device;
     struct expression_plan plan;
     double *work;
 };
