@@ -30,6 +30,14 @@ class Devices(unittest.TestCase):
         self.assertTrue(result["solver"]["converged"])
         return result
 
+    def solve_case(self, case, device):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
+            json.dump(case, file)
+        try:
+            return self.solve(file.name, device)
+        finally:
+            os.remove(file.name)
+
     def assert_same(self, a, b, where, floor=0.0):
         """Walks through two results."""
         if isinstance(a, dict):
@@ -159,12 +167,7 @@ class Devices(unittest.TestCase):
                     "exact": "sin(x)*exp(0.5*y)", "reaction": "1+x*x", "conductivity": conductivity,
                     "boundary": [{"on": self.parts[mesh], **condition}],
                     "discretization": {"degree": 3}, "solver": {"rtol": 1e-12}}
-            with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
-                json.dump(case, file)
-            try:
-                return self.solve(file.name, "cpu")
-            finally:
-                os.remove(file.name)
+            return self.solve_case(case, "cpu")
 
         self.parts = {"annulus.msh": "outer", "sphere.msh": "inner"}
         flat = {"number": 2, "varying": "2+x*y", "matrix": [[3, 1], [1, 2]], "matrices": [["3+x", 1], [1, "2+y*y"]]}
@@ -183,12 +186,7 @@ class Devices(unittest.TestCase):
         case["solver"] = {"method": "cg", "preconditioner": preconditioner, "rtol": 1e-11}
         if "smoother" in case:
             case["solver"]["smoother"] = case.pop("smoother")
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
-            json.dump(case, file)
-        try:
-            cpu, debug = (self.solve(file.name, device) for device in ("cpu", "debug"))
-        finally:
-            os.remove(file.name)
+        cpu, debug = (self.solve_case(case, device) for device in ("cpu", "debug"))
         # Sums are taken in another order: the last of many iterations may be one more or less.
         self.assertLessEqual(abs(cpu["solver"]["iterations"] - debug["solver"]["iterations"]),
                              cpu["solver"]["iterations"] // 40)
@@ -204,12 +202,7 @@ class Devices(unittest.TestCase):
                 "solver": {"method": method, "preconditioner": preconditioner, "rtol": 1e-11}}
         if singular:
             case["boundary"] = [{"on": "rest", "neumann": "exact"}]
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
-            json.dump(case, file)
-        try:
-            cpu, debug = (self.solve(file.name, device) for device in ("cpu", "debug"))
-        finally:
-            os.remove(file.name)
+        cpu, debug = (self.solve_case(case, device) for device in ("cpu", "debug"))
         self.assertEqual((debug["solver"]["method"], debug["solver"]["preconditioner"]), (method, preconditioner))
         self.assertLessEqual(abs(cpu["solver"]["iterations"] - debug["solver"]["iterations"]), 1)
         self.assert_same(cpu["errors"], debug["errors"], discretization)

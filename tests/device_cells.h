@@ -1,0 +1,319 @@
+/* Runs of the kernels over batches of mapped cells, for test_device.c, which includes this. */
+#ifndef FACET_TESTS_DEVICE_CELLS_H
+#define FACET_TESTS_DEVICE_CELLS_H
+
+/* Random tables and coefficients of some shape; a large reaction keeps S definite. */
+struct cells {
+    struct affine_tables t; /* on the device */
+    int n;
+    int64_t n_cells, n_batches;
+    double *coefficients, *factor, *U, *K;
+    int64_t n_factor, n_U, n_K; /* of a cell */
+};
+
+static void put_cells(struct arena *a, int64_t size, struct cells *c) {
+    static const int shapes[][4] = {/* dim, faces, N, m */
+                                    {2, 3, 3, 2},  {2, 4, 9, 3}, {2, 3, 10, 4}, {2, 4, 25, 5},
+                                    {3, 4, 10, 6}, {3, 6, 8, 4}, {2, 3, 28, 7}, {2, 3, 1, 1}};
+    const int *shape = shapes[size % 8];
+    int dim = shape[0], n_faces = shape[1], N = shape[2], m = shape[3];
+    struct affine_layout at = affine_layout(dim, n_faces);
+    int64_t n = n_faces * m, n_cells = 8 * (1 + size % 11) - size % 3;
+    double *k = random_numbers(n_cells * at.count, 7);
+    for (int64_t i = 0; i < n_cells; i++) {
+        double *cell = k + i * at.count;
+        cell[at.reaction] = 8.0 * N;
+        for (int f = 0; f < n_faces; f++)
+            cell[at.orientation + f] = i < 8 && f == 1 ? 0 : (double)((i + f) % 3);
+    }
+    *c = (struct cells){.n = (int)n,
+                        .n_cells = n_cells,
+                        .n_batches = n_batches_on(a->device, n_cells),
+                        .coefficients = put_lanes(a, n_cells, at.count, k),
+                        .n_factor = N * (N + 1) / 2,
+                        .n_U = N * n,
+                        .n_K = n * (n + 1) / 2};
+    test_free(k);
+    c->t = (struct affine_tables){.lanes = device_lanes(a->device),
+                                  .dim = dim,
+                                  .n_faces = n_faces,
+                                  .N = N,
+                                  .m = m,
+                                  .volume = 0.5,
+                                  .face = 1};
+    c->t.stiffness = put_random(a, dim * (dim + 1) / 2 * N * N, 1);
+    c->t.face_mass = put_random(a, n_faces * N * N, 2);
+    c->t.F = put_random(a, n_faces * N * m, 3);
+    c->t.DF = put_random(a, n_faces * dim * N * m, 4);
+    c->t.FF = put_random(a, n_faces * n_faces * m * m, 5);
+    c->t.D = put_random(a, dim * N * N, 6);
+    int32_t starts[8], modes[7];
+    c->t.n_groups = make_groups(dim, m, starts, modes, &c->t.n_turn);
+    c->t.group_starts = put(a, starts, c->t.n_groups + 1, sizeof *starts);
+    c->t.modes = put(a, modes, m, sizeof *modes);
+    double turns[3 * 49];
+    make_turns(3, c->t.n_groups, starts, c->t.n_turn, turns);
+    c->t.turns = put(a, turns, 3 * c->t.n_turn, sizeof *turns);
+    c->factor = put_nan_lanes(a, n_cells, c->n_factor);
+    c->U = put_nan_lanes(a, n_cells, c->n_U);
+    c->K = put_nan_lanes(a, n_cells, c->n_K);
+}
+
+static void condense(struct arena *a, struct cells *c) {
+    double *scratch = put_nan(a, device_condense_scratch(a->device, &c->t));
+    int64_t failed = device_condense_affine(a->device, &c->t, c->n_batches, c->coefficients, c->factor, c->U,
+                                            c->K, scratch);
+    assert_int_equal(failed, -1);
+}
+
+static void run_condense(struct arena *a, int64_t size) {
+    struct cells c;
+    put_cells(a, size, &c);
+    condense(a, &c);
+    take_lanes(a, c.factor, c.n_cells, c.n_factor);
+    take_lanes(a, c.U, c.n_cells, c.n_U);
+    take_lanes(a, c.K, c.n_cells, c.n_K);
+}
+
+/* Terms with a strong diagonal in the last, so that every combination is positive definite. */
+static void run_condense_sum(struct arena *a, int64_t size) {
+    int N = (int)(size % 7), n = 1 + (int)(size % 5), total = N + n, n_terms = size % 2 ? 4 : 3;
+    int64_t n_cells = 8 * (1 + size % 11) - size % 3, n_terms_entries = (int64_t)n_terms * total * total;
+    double *terms = random_numbers(n_terms_entries, 1), *c = random_numbers(n_cells * (n_terms + 2), 2);
+    int32_t signs[8];
+    for (int p = 0; p < n_terms; p++)
+        for (int i = 0; i < total; i++)
+            for (int j = 0; j < i; j++)
+                terms[(p * total + i) * total + j] = terms[(p * total + j) * total + i];
+    for (int i = 0; i < total; i++) terms[((n_terms - 1) * total + i) * total + i] = 16.0 * total;
+    for (int64_t i = 0; i < n_cells; i++) {
+        double *cell = c + i * (n_terms + 2);
+        cell[n_terms - 1] = 1.0;
+        for (int k = 0; k < 2; k++) cell[n_terms + k] = (i + k) % 2 ? 1 : -1;
+    }
+    for (int i = 0; i < n; i++) signs[i] = i % 3 - 1;
+    struct sum_tables t = {.lanes = device_lanes(a->device),
+                           .N = N,
+                           .n = n,
+                           .n_terms = n_terms,
+                           .n_ones = n > 1 ? 2 : 1,
+                           .n_signs = 2};
+    t.terms = put(a, terms, n_terms_entries, sizeof *terms);
+    t.moments = put_random(a, total, 3);
+    t.signs = put(a, signs, n, sizeof *signs);
+    int64_t n_factor = N * (N + 1) / 2, n_U = N * n, n_K = n * (n + 1) / 2;
+    double *factor = put_nan_lanes(a, n_cells, n_factor), *U = put_nan_lanes(a, n_cells, n_U),
+           *K = put_nan_lanes(a, n_cells, n_K);
+    double *scratch = put_nan(a, device_condense_sum_scratch(a->device, &t));
+    int64_t failed = device_condense_sum(a->device, &t, n_batches_on(a->device, n_cells),
+                                         put_lanes(a, n_cells, n_terms + 2, c), factor, U, K, scratch);
+    assert_int_equal(failed, -1);
+    take_lanes(a, factor, n_cells, n_factor);
+    take_lanes(a, U, n_cells, n_U);
+    take_lanes(a, K, n_cells, n_K);
+    test_free(terms);
+    test_free(c);
+}
+
+static void run_batch_load(struct arena *a, int64_t size) {
+    struct cells c;
+    put_cells(a, size, &c);
+    double *f = put_random_lanes(a, c.n_cells, c.t.N, 8), *out = put_nan_lanes(a, c.n_cells, c.n);
+    device_batch_load(a->device, c.t.lanes, c.n_batches, c.t.N, c.n, put_random_lanes(a, c.n_cells, c.n_U, 9),
+                      f, out);
+    take_lanes(a, out, c.n_cells, c.n);
+}
+
+static void run_batch_recover(struct arena *a, int64_t size) {
+    struct cells c;
+    put_cells(a, size, &c);
+    condense(a, &c);
+    double *f = put_random_lanes(a, c.n_cells, c.t.N, 8), *uhat = put_random_lanes(a, c.n_cells, c.n, 9);
+    device_batch_recover(a->device, c.t.lanes, c.n_batches, c.t.N, c.n, c.factor, c.U, uhat, f);
+    take_lanes(a, f, c.n_cells, c.t.N);
+}
+
+static void run_affine_flux(struct arena *a, int64_t size) {
+    struct cells c;
+    put_cells(a, size, &c);
+    double *u = put_random_lanes(a, c.n_cells, c.t.N, 8), *uhat = put_random_lanes(a, c.n_cells, c.n, 9),
+           *q = put_nan_lanes(a, c.n_cells, (int64_t)c.t.N * c.t.dim);
+    device_affine_flux(a->device, &c.t, c.n_batches, c.coefficients, u, uhat, q);
+    take_lanes(a, q, c.n_cells, (int64_t)c.t.N * c.t.dim);
+}
+
+/* Batch by batch, with and without S and the inverse. A strong diagonal keeps A definite. */
+static void run_batch_extend(struct arena *a, int64_t size) {
+    const int lanes = device_lanes(a->device), n = (int)(size % 14), width = 1 + (int)(size % 9);
+    const int64_t n_cells = 8 + size, n_A = n * (n + 1) / 2, n_Y = (int64_t)n * width,
+                  n_S = width * (width + 1) / 2;
+    double *host = random_numbers(n_cells * n_A, 1);
+    for (int64_t cell = 0; cell < n_cells; cell++)
+        for (int i = 0; i < n; i++) host[cell * n_A + i * (i + 1) / 2 + i] += 2.0 * n;
+    for (int with = 0; with < 2; with++) {
+        double *A = put_lanes(a, n_cells, n_A, host), *Y = put_random_lanes(a, n_cells, n_Y, 2),
+               *S = put_random_lanes(a, n_cells, n_S, 3), *inverse = put_nan_lanes(a, n_cells, n_A),
+               *scratch = put_nan(a, (int64_t)n * lanes);
+        for (int64_t b = 0; b < n_batches_on(a->device, n_cells); b++)
+            assert_int_equal(device_batch_extend(a->device, lanes, n, width, A + b * n_A * lanes,
+                                                 Y + b * n_Y * lanes, with ? S + b * n_S * lanes : NULL,
+                                                 with ? inverse + b * n_A * lanes : NULL, scratch),
+                             1);
+        take_lanes(a, A, n_cells, n_A);
+        take_lanes(a, Y, n_cells, n_Y);
+        take_lanes(a, S, n_cells, n_S);
+        if (with) take_lanes(a, inverse, n_cells, n_A);
+    }
+    if (n > 0) { /* not definite in one lane */
+        host[n_A - 1] = -1.0;
+        assert_int_equal(device_batch_extend(a->device, lanes, n, width, put_lanes(a, n_cells, n_A, host),
+                                             put_random_lanes(a, n_cells, n_Y, 2), NULL, NULL,
+                                             put_nan(a, (int64_t)n * lanes)),
+                         0);
+    }
+    test_free(host);
+}
+
+/* Numbers of cells, all of them positive. */
+static double *put_positive_lanes(struct arena *a, int64_t n_cells, int64_t n, uint32_t seed) {
+    double *host = random_numbers(n_cells * n, seed);
+    for (int64_t i = 0; i < n_cells * n; i++) host[i] = 1.5 + host[i];
+    double *lanes = put_lanes(a, n_cells, n, host);
+    test_free(host);
+    return lanes;
+}
+
+static void run_table_apply(struct arena *a, int64_t size) {
+    static const int sizes[][3] = {{1, 1, 1}, {2, 3, 2}, {3, 5, 3}, {4, 4, 6}, {7, 10, 3}, {24, 13, 7}};
+    int64_t n_cells = 8 * (1 + size % 5) - size % 3, n_batches = n_batches_on(a->device, n_cells);
+    for (int i = 0; i < 6; i++) {
+        int rows = sizes[i][0], columns = sizes[i][1], width = sizes[i][2];
+        double *table = put_random(a, rows * columns, 1);
+        double *in = put_random_lanes(a, n_cells, columns * width, 2),
+               *out = put_nan_lanes(a, n_cells, rows * width);
+        device_table_apply(a->device, device_lanes(a->device), n_batches, rows, columns, width, table, in,
+                           out);
+        take_lanes(a, out, n_cells, rows * width);
+    }
+}
+
+/* Jacobians near the identity; then one that is not. */
+static void run_cell_metric(struct arena *a, int64_t size) {
+    int dim = 2 + (int)(size % 2), n = 1 + (int)size, row = (1 + dim) * dim, lanes = device_lanes(a->device);
+    int64_t n_cells = 8 * (1 + size % 5) - size % 3, n_batches = n_batches_on(a->device, n_cells);
+    double *host = random_numbers(n_cells * n * row, 3), *w = put_random(a, n, 4);
+    for (int64_t i = 0; i < n_cells * n; i++)
+        for (int e = dim; e < row; e++)
+            host[i * row + e] = 0.2 * host[i * row + e] + ((e - dim) % (dim + 1) == 0);
+    for (int bad = 0; bad < 2; bad++) {
+        if (bad) host[((n_cells - 1) * n + n - 1) * row + dim] = -2.0;
+        double *points = put_lanes(a, n_cells, n * row, host), *wJ = put_nan_lanes(a, n_cells, n),
+               *cofactors = put_nan_lanes(a, n_cells, n * dim * dim);
+        int64_t failed = device_cell_metric(a->device, lanes, n_batches, dim, n, w, points, wJ, cofactors);
+        assert_int_equal(failed, bad ? n_batches - 1 : -1);
+        take_lanes(a, wJ, n_cells, n);
+        take_lanes(a, cofactors, n_cells, n * dim * dim);
+    }
+    test_free(host);
+}
+
+static void run_face_metric(struct arena *a, int64_t size) {
+    int dim = 2 + (int)(size % 2), n_faces = 3 + (int)(size % 4), n = 1 + (int)size, row = (1 + dim) * dim;
+    int64_t n_cells = 8 * (1 + size % 5) - size % 3;
+    double *w = put_random(a, n, 4), *reference = put_random(a, 3 * n_faces, 5);
+    double *points = put_random_lanes(a, n_cells, n_faces * n * row, 3),
+           *normals = put_nan_lanes(a, n_cells, n_faces * n * dim);
+    device_face_metric(a->device, device_lanes(a->device), n_batches_on(a->device, n_cells), dim, n_faces, n,
+                       w, reference, points, normals);
+    take_lanes(a, normals, n_cells, n_faces * n * dim);
+}
+
+/* Cells of random functions at random points: scalar, with roots, full; with and without reaction. */
+struct varied {
+    struct cells c;
+    struct general_tables t;
+    struct general_cells g;
+};
+
+static void put_varied(struct arena *a, int64_t size, int form, int reaction, struct varied *v) {
+    put_cells(a, size, &v->c);
+    const struct affine_tables *t = &v->c.t;
+    int64_t cells = v->c.n_cells, dim = t->dim, n = t->N + 3, n_face = t->m + 2, pairs = dim * (dim + 1) / 2;
+    v->t = (struct general_tables){.lanes = t->lanes,
+                                   .dim = t->dim,
+                                   .n_faces = t->n_faces,
+                                   .N = t->N,
+                                   .m = t->m,
+                                   .n = (int)n,
+                                   .n_face = (int)n_face,
+                                   .phi = put_random(a, n * t->N, 11),
+                                   .grad = put_random(a, dim * n * t->N, 12),
+                                   .face_phi = put_random(a, t->n_faces * n_face * t->N, 13),
+                                   .psi = put_random(a, n_face * t->m, 14),
+                                   .affine = t};
+    double *orientations = random_numbers(cells * t->n_faces, 1),
+           *roots = random_numbers(cells * dim * dim, 2);
+    double *mass = random_numbers(cells * pairs * n, 3);
+    for (int64_t i = 0; i < cells * t->n_faces; i++) orientations[i] = (double)(i % 3);
+    for (int64_t i = 0; i < cells * dim * dim; i++) {
+        int64_t row = i % (dim * dim) / dim, column = i % dim;
+        roots[i] = row == column ? 1.5 + roots[i] : row > column ? roots[i] : 0.0;
+    }
+    for (int64_t i = 0; i < cells * pairs * n; i++) { /* the diagonal of K^-1 dominates */
+        int64_t pair = i / n % pairs;
+        mass[i] = form < 2 || pair == 0 || pair == 2 || pair == 5 ? 3.0 + mass[i] : 0.5 * mass[i];
+    }
+    v->g = (struct general_cells){.full = form == 2,
+                                  .mass = put_lanes(a, cells, form == 2 ? pairs * n : n, mass),
+                                  .roots = form == 1 ? put_lanes(a, cells, dim * dim, roots) : NULL,
+                                  .reaction = reaction ? put_positive_lanes(a, cells, n, 4) : NULL,
+                                  .cofactors = put_random_lanes(a, cells, n * dim * dim, 5),
+                                  .normals = put_random_lanes(a, cells, t->n_faces * n_face * dim, 6),
+                                  .tau = put_positive_lanes(a, cells, t->n_faces * n_face, 7),
+                                  .orientations = put_lanes(a, cells, t->n_faces, orientations)};
+    test_free(orientations);
+    test_free(roots);
+    test_free(mass);
+}
+
+static void run_condense_general(struct arena *a, int64_t size) {
+    struct varied v;
+    put_varied(a, size, (int)(size % 3), (int)(size / 3 % 2), &v);
+    struct cells *c = &v.c;
+    double *scratch = put_nan(a, device_condense_general_scratch(a->device, &v.t, v.g.full));
+    assert_int_equal(
+        device_condense_general(a->device, &v.t, &v.g, c->n_batches, c->factor, c->U, c->K, scratch), -1);
+    take_lanes(a, c->factor, c->n_cells, c->n_factor);
+    take_lanes(a, c->U, c->n_cells, c->n_U);
+    take_lanes(a, c->K, c->n_cells, c->n_K);
+}
+
+static void run_general_flux(struct arena *a, int64_t size) {
+    struct varied v;
+    put_varied(a, size, (int)(size % 3), 0, &v);
+    int64_t cells = v.c.n_cells, n_q = (int64_t)v.t.dim * v.t.N;
+    double *u = put_random_lanes(a, cells, v.t.N, 8), *uhat = put_random_lanes(a, cells, v.c.n, 9),
+           *q = put_nan_lanes(a, cells, n_q);
+    double *scratch = put_nan(a, device_general_flux_scratch(a->device, &v.t, v.g.full));
+    assert_int_equal(device_general_flux(a->device, &v.t, &v.g, v.c.n_batches, u, uhat, q, scratch), -1);
+    take_lanes(a, q, cells, n_q);
+}
+
+static void run_gradient_solve(struct arena *a, int64_t size) {
+    int dim = 2 + (int)(size % 2), M = 1 + (int)size, n = M + 4, pairs = dim * (dim + 1) / 2;
+    int64_t cells = 8 * (1 + size % 5) - size % 3;
+    double *W = random_numbers(cells * n * pairs, 3);
+    for (int64_t i = 0; i < cells * n * pairs; i++) {
+        int64_t pair = i % pairs;
+        W[i] = pair == 0 || pair == 2 || pair == 5 ? 3.0 + W[i] : 0.5 * W[i];
+    }
+    double *grad = put_random(a, dim * n * M, 4), *x = put_random_lanes(a, cells, M, 5);
+    double *scratch = put_nan(a, device_gradient_solve_scratch(a->device, device_lanes(a->device), n, M));
+    assert_int_equal(device_gradient_solve(a->device, device_lanes(a->device), n_batches_on(a->device, cells),
+                                           dim, n, M, grad, put_lanes(a, cells, n * pairs, W), x, scratch),
+                     -1);
+    take_lanes(a, x, cells, M);
+    test_free(W);
+}
+
+#endif
