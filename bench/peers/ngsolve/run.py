@@ -251,6 +251,7 @@ def main():
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True,
                             text=True).stdout.strip()
     facet = subprocess.run([FACET, "--version"], capture_output=True, text=True).stdout.strip()
+    only = f" --only '{arguments.only}'" if arguments.only else ""
     text = f"""# facet beside NGSolve
 
 The same meshes, the same accuracy: facet's post-processed u of degree p + 1 (elasticity: u, of degree k + 1) against
@@ -258,7 +259,7 @@ continuous elements of degree p + 1, eliminated inside the cells; CG to 1e-10 wi
 whichever is faster. Seconds of everything but reading the mesh: spaces, matrices, solve, fields, errors; the fastest of {arguments.rounds} rounds by turns. `solve`: the share of set-up and solve in facet's
 time. Memory of NGSolve (with BDDC): what it takes above that of the interpreter and the mesh; of facet: all.
 
-- command: `python3 bench/peers/ngsolve/run.py TABLE.md --rounds {arguments.rounds} --threads {arguments.threads}`
+- command: `python3 bench/peers/ngsolve/run.py TABLE.md --rounds {arguments.rounds} --threads {arguments.threads}{only}`
 - date: {datetime.date.today()}, processor: {processor}, {os.cpu_count()} cores, {arguments.threads} threads;
   load when it ended {os.getloadavg()[0]:.1f}, {time.time() - begin:.0f} s in all
 - {facet} ({commit}), NGSolve {version}
