@@ -5,7 +5,7 @@
 
 int64_t condense_scratch_ref(const struct affine_tables *t) {
     int64_t total = t->N + t->n_faces * t->m;
-    return total * total + t->n_faces * t->m;
+    return total * total + t->n_faces * t->m + (t->N + 1) * (t->N + 1);
 }
 
 /* C = [S R; . H + G'A^-1 G], its upper triangle, faces in orientation 0, for one lane; c[k * L] are the
@@ -75,7 +75,7 @@ void ref_turn_row(const struct affine_tables *t, int o, double *x, int step, dou
     for (int j = 0; j < t->m; j++) x[j * step] = row[j];
 }
 
-/* Into the orientations of the lane: U O in the first N rows of C, O'K O (upper triangle) in the others. row:
+/* Into the orientations of the lane: R O in the first N rows of C, O'K O (upper triangle) in the others. row:
  * m numbers of scratch. */
 void ref_turn(const struct affine_tables *t, const double *orientations, double *C, double *row) {
     const int L = t->lanes;
@@ -106,6 +106,12 @@ void ref_restore_sums(int n, int ld, int n_ones, int m, double one, double *d, d
         }
 }
 
+/* The upper triangle of K, transposed, to its lane. */
+void ref_store(int n, int ld, const double *K, int L, double *to) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) to[(i * (i + 1) / 2 + j) * L] = K[j * ld + i];
+}
+
 /* K 1 = U'(lambda, phi). */
 static void restore_constants(const struct affine_tables *t, double reaction, double *C, double *d) {
     int N = t->N, n = t->n_faces * t->m, ld = N + n;
@@ -114,7 +120,7 @@ static void restore_constants(const struct affine_tables *t, double reaction, do
 }
 
 int64_t condense_affine_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
-                            double *factor, double *U, double *K, double *scratch) {
+                            double *K, double *scratch) {
     const int L = t->lanes;
     int N = t->N, n = t->n_faces * t->m, total = N + n;
     struct affine_layout at = affine_layout(t->dim, t->n_faces);
@@ -125,64 +131,152 @@ int64_t condense_affine_ref(const struct affine_tables *t, int64_t n_batches, co
         assemble_lane(t, &at, c, C);
         if (!ref_eliminate(N, total, C)) return batch;
         ref_substitute_back(N, total, C);
-        ref_turn(t, c + at.orientation * L, C, row);
-        for (int i = 0; i < N; i++) {
-            for (int j = 0; j <= i; j++)
-                factor[(batch * (N * (N + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] = C[j * total + i];
-            for (int j = 0; j < n; j++) U[(batch * N * n + i * n + j) * L + lane] = C[i * total + N + j];
-        }
         restore_constants(t, c[at.reaction * L], C, row);
-        for (int i = 0; i < n; i++)
-            for (int j = 0; j <= i; j++)
-                K[(batch * (n * (n + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] = C[(N + j) * total + N + i];
+        ref_turn(t, c + at.orientation * L, C, row);
+        ref_store(n, total, C + N * total + N, L, K + batch * (n * (n + 1) / 2) * L + lane);
+    }
+    return -1;
+}
+
+/* F O x for a row F of m numbers and one lane of x. */
+static double turned_product(const struct affine_tables *t, int o, const double *F, const double *x) {
+    const int L = t->lanes;
+    const double *block = t->turns + o * t->n_turn;
+    double sum = 0.0;
+    for (int g = 0; g < t->n_groups; g++) {
+        const int32_t *modes = t->modes + t->group_starts[g];
+        int size = t->group_starts[g + 1] - t->group_starts[g];
+        for (int a = 0; a < size; a++)
+            for (int b = 0; b < size; b++) sum += F[modes[a]] * block[a * size + b] * x[modes[b] * L];
+        block += size * size;
+    }
+    return sum;
+}
+
+/* q = A^-1 (D u - G uhat) of one lane; uhat may be NULL. */
+static void flux_lane(const struct affine_tables *t, const struct affine_layout *at, const double *c,
+                      const double *u, const double *uhat, double *q) {
+    const int L = t->lanes;
+    int N = t->N, m = t->m, dim = t->dim;
+    for (int i = 0; i < N; i++) {
+        for (int a = 0; a < dim; a++) q[(a * N + i) * L] = 0.0;
+        for (int b = 0; b < dim; b++) {
+            double sum = 0.0;
+            for (int j = 0; j < N; j++) sum += t->D[(b * N + i) * N + j] * u[j * L];
+            for (int a = 0; a < dim; a++) q[(a * N + i) * L] += c[(at->flux + a * dim + b) * L] * sum;
+        }
+        for (int f = 0; f < t->n_faces && uhat != NULL; f++) {
+            int orientation = (int)c[(at->orientation + f) * L];
+            double sum = turned_product(t, orientation, t->F + (f * N + i) * m, uhat + f * m * L);
+            for (int a = 0; a < dim; a++) q[(a * N + i) * L] -= c[(at->flux_normal + f * dim + a) * L] * sum;
+        }
+    }
+}
+
+int ref_solve(int N, int n, const double *C, double sign, int L, const double *uhat, double *u, double *load,
+              double *S) {
+    int total = N + n, ld = N + 1;
+    for (int i = 0; i < N; i++) {
+        for (int j = i; j < N; j++) S[i * ld + j] = C[i * total + j];
+        S[i * ld + N] = u[i * L];
+        for (int j = 0; j < n && uhat != NULL; j++)
+            S[i * ld + N] += sign * C[i * total + N + j] * uhat[j * L];
+    }
+    S[N * ld + N] = 0.0;
+    if (!ref_eliminate(N, ld, S)) return 0;
+    ref_substitute_back(N, ld, S);
+    for (int i = 0; i < N; i++) u[i * L] = S[i * ld + N];
+    for (int j = 0; j < n && load != NULL; j++) {
+        load[j * L] = 0.0;
+        for (int i = 0; i < N; i++) load[j * L] += sign * C[i * total + N + j] * u[i * L];
+    }
+    return 1;
+}
+
+/* Where the numbers of a cell, `size` of each, begin; NULL stays. */
+static const double *lane_of(const double *x, int64_t size, int64_t cell, int L) {
+    return x != NULL ? x + cell / L * size * L + cell % L : NULL;
+}
+
+static double *out_lane_of(double *x, int64_t size, int64_t cell, int L) {
+    return x != NULL ? x + cell / L * size * L + cell % L : NULL;
+}
+
+int64_t affine_solve_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
+                         const double *uhat, double *u, double *q, double *load, double *scratch) {
+    const int L = t->lanes;
+    int N = t->N, n = t->n_faces * t->m, total = N + n, dim = t->dim;
+    struct affine_layout at = affine_layout(dim, t->n_faces);
+    double *C = scratch, *row = C + total * total, *S = row + n;
+    for (int64_t cell = 0; cell < n_batches * L; cell++) {
+        const double *c = lane_of(coefficients, at.count, cell, L), *trace = lane_of(uhat, n, cell, L);
+        double *inner = out_lane_of(u, N, cell, L);
+        assemble_lane(t, &at, c, C);
+        ref_turn(t, c + at.orientation * L, C, row);
+        if (!ref_solve(N, n, C, 1.0, L, trace, inner, out_lane_of(load, n, cell, L), S)) return cell / L;
+        if (q != NULL) flux_lane(t, &at, c, inner, trace, out_lane_of(q, dim * N, cell, L));
     }
     return -1;
 }
 
 int64_t condense_sum_scratch_ref(const struct sum_tables *t) {
     int64_t total = t->N + t->n;
-    return total * total + t->n;
+    return total * total + t->n + (t->N + 1) * (t->N + 1);
 }
 
-/* The results of one cell, C holding R and S^-1 R in its first rows, to their lane; c: its signs. */
-static void store_sum(const struct sum_tables *t, const double *c, const double *C, double *factor, double *U,
-                      double *K) {
-    const int L = t->lanes;
-    int N = t->N, n = t->n, total = N + n;
-    for (int i = 0; i < N; i++) {
-        for (int j = 0; j <= i; j++) factor[(i * (i + 1) / 2 + j) * L] = C[j * total + i];
-        for (int j = 0; j < n; j++)
-            U[(i * n + j) * L] = -C[i * total + N + j] * (t->signs[j] >= 0 ? c[t->signs[j] * L] : 1.0);
+/* C = sum_p c_p T_p of one lane. */
+static void sum_lane(const struct sum_tables *t, const double *c, double *C) {
+    int size = (t->N + t->n) * (t->N + t->n);
+    for (int e = 0; e < size; e++) {
+        C[e] = 0.0;
+        for (int p = 0; p < t->n_terms; p++) C[e] += c[p * t->lanes] * t->terms[p * size + e];
     }
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j <= i; j++)
-            K[(i * (i + 1) / 2 + j) * L] = C[(N + j) * total + N + i] *
-                                           (t->signs[i] >= 0 ? c[t->signs[i] * L] : 1.0) *
-                                           (t->signs[j] >= 0 ? c[t->signs[j] * L] : 1.0);
 }
 
-int64_t condense_sum_ref(const struct sum_tables *t, int64_t n_batches, const double *coefficients,
-                         double *factor, double *U, double *K, double *scratch) {
+/* The signs of the cell to the columns of the kept unknowns, and to their rows. */
+static void sign_lane(const struct sum_tables *t, const double *c, double *C) {
+    int N = t->N, total = N + t->n;
+    for (int j = 0; j < t->n; j++) {
+        double sign = t->signs[j] >= 0 ? c[(t->n_terms + t->signs[j]) * t->lanes] : 1.0;
+        for (int i = 0; i < total; i++) C[i * total + N + j] *= sign;
+        for (int i = 0; i < total; i++) C[(N + j) * total + i] *= sign;
+    }
+}
+
+int64_t condense_sum_ref(const struct sum_tables *t, int64_t n_batches, const double *coefficients, double *K,
+                         double *scratch) {
     const int L = t->lanes;
     int N = t->N, n = t->n, total = N + n;
     double *C = scratch, *d = scratch + total * total;
     for (int64_t cell = 0; cell < n_batches * L; cell++) {
-        int64_t batch = cell / L, lane = cell % L;
-        const double *c = coefficients + batch * (t->n_terms + t->n_signs) * L + lane;
+        const double *c = lane_of(coefficients, t->n_terms + t->n_signs, cell, L);
         double mass = c[(t->n_terms - 1) * L];
-        for (int e = 0; e < total * total; e++) {
-            C[e] = 0.0;
-            for (int p = 0; p < t->n_terms; p++) C[e] += c[p * L] * t->terms[p * total * total + e];
-        }
-        if (!ref_eliminate(N, total, C)) return batch;
+        sum_lane(t, c, C);
+        if (!ref_eliminate(N, total, C)) return cell / L;
         ref_substitute_back(N, total, C);
         for (int j = 0; j < n; j++) { /* K 1 = lambda (m_kept + U'm_eliminated) */
             d[j] = mass * t->moments[N + j];
             for (int i = 0; i < N; i++) d[j] -= mass * C[i * total + N + j] * t->moments[i];
         }
         ref_restore_sums(n, total, t->n_ones, 1, 1.0, d, C + N * total + N);
-        store_sum(t, c + t->n_terms * L, C, factor + batch * (N * (N + 1) / 2) * L + lane,
-                  U + batch * N * n * L + lane, K + batch * (n * (n + 1) / 2) * L + lane);
+        sign_lane(t, c, C);
+        ref_store(n, total, C + N * total + N, L, out_lane_of(K, n * (n + 1) / 2, cell, L));
+    }
+    return -1;
+}
+
+int64_t sum_solve_ref(const struct sum_tables *t, int64_t n_batches, const double *coefficients,
+                      const double *uhat, double *u, double *load, double *scratch) {
+    const int L = t->lanes;
+    int N = t->N, n = t->n, total = N + n;
+    double *C = scratch, *S = C + total * total + n;
+    for (int64_t cell = 0; cell < n_batches * L; cell++) {
+        const double *c = lane_of(coefficients, t->n_terms + t->n_signs, cell, L);
+        sum_lane(t, c, C);
+        sign_lane(t, c, C);
+        if (!ref_solve(N, n, C, -1.0, L, lane_of(uhat, n, cell, L), out_lane_of(u, N, cell, L),
+                       out_lane_of(load, n, cell, L), S))
+            return cell / L;
     }
     return -1;
 }
@@ -267,46 +361,4 @@ int64_t batch_extend_ref(int lanes, int n, int width, double *A, double *Y, doub
         }
     }
     return 1;
-}
-
-/* F O x for a row F of m numbers and one lane of x. */
-static double turned_product(const struct affine_tables *t, int o, const double *F, const double *x) {
-    const int L = t->lanes;
-    const double *block = t->turns + o * t->n_turn;
-    double sum = 0.0;
-    for (int g = 0; g < t->n_groups; g++) {
-        const int32_t *modes = t->modes + t->group_starts[g];
-        int size = t->group_starts[g + 1] - t->group_starts[g];
-        for (int a = 0; a < size; a++)
-            for (int b = 0; b < size; b++) sum += F[modes[a]] * block[a * size + b] * x[modes[b] * L];
-        block += size * size;
-    }
-    return sum;
-}
-
-void affine_flux_ref(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
-                     const double *u, const double *uhat, double *q) {
-    const int L = t->lanes;
-    int N = t->N, m = t->m, n = t->n_faces * m, dim = t->dim;
-    struct affine_layout at = affine_layout(dim, t->n_faces);
-    for (int64_t cell = 0; cell < n_batches * L; cell++) {
-        int64_t batch = cell / L, lane = cell % L;
-        const double *c = coefficients + batch * at.count * L + lane;
-        const double *ub = u + batch * N * L + lane, *tb = uhat + batch * n * L + lane;
-        double *qb = q + batch * dim * N * L + lane;
-        for (int i = 0; i < N; i++) {
-            for (int a = 0; a < dim; a++) qb[(a * N + i) * L] = 0.0;
-            for (int b = 0; b < dim; b++) {
-                double sum = 0.0;
-                for (int j = 0; j < N; j++) sum += t->D[(b * N + i) * N + j] * ub[j * L];
-                for (int a = 0; a < dim; a++) qb[(a * N + i) * L] += c[(at.flux + a * dim + b) * L] * sum;
-            }
-            for (int f = 0; f < t->n_faces; f++) {
-                int orientation = (int)c[(at.orientation + f) * L];
-                double sum = turned_product(t, orientation, t->F + (f * N + i) * m, tb + f * m * L);
-                for (int a = 0; a < dim; a++)
-                    qb[(a * N + i) * L] -= c[(at.flux_normal + f * dim + a) * L] * sum;
-            }
-        }
-    }
 }

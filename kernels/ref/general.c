@@ -194,39 +194,53 @@ static void mix_by_root(const struct one *o, int64_t count, double *X) {
         }
 }
 
+/* x = K^-1/2 A^-1/2 x of all directions: back from R^-T x, and from the mixture by the root. */
+static void from_half(const struct one *o, const double *A, double *x, double *q) {
+    int N = o->t->N, dim = o->t->dim;
+    backward(dim * N, A, x, 1);
+    for (int a = 0; a < dim; a++)
+        for (int i = 0; i < N; i++) {
+            double sum = o->root == NULL ? x[a * N + i] : 0.0;
+            for (int c = 0; c <= a && o->root != NULL; c++)
+                sum += o->root[(a * dim + c) * o->L] * x[c * N + i];
+            q[(a * N + i) * o->L] = sum;
+        }
+}
+
+/* A, factored; X = R^-T [D | G], mixed by the root; C = [S R; . H + G'A^-1 G]. 0 when A is not positive
+ * definite. */
+static int assemble(const struct one *o, double *A, double *X, double *C) {
+    const struct general_tables *t = o->t;
+    int N = t->N, total = N + t->n_faces * t->m, size = t->dim * N;
+    if (!factor_mass(o, A)) return 0;
+    first_matrix(o, X);
+    second_matrix(o, C);
+    if (o->root != NULL) mix_by_root(o, (int64_t)N * total, X);
+    for (int j = 0; j < total; j++) forward(size, A, X + j, total);
+    for (int i = 0; i < total; i++)
+        for (int j = i; j < total; j++)
+            for (int k = 0; k < size; k++)
+                C[(int64_t)i * total + j] += X[(int64_t)k * total + i] * X[(int64_t)k * total + j];
+    return 1;
+}
+
 int64_t condense_general_scratch_ref(const struct general_tables *t, int full) {
     int64_t size = (int64_t)t->dim * t->N, n = (int64_t)t->n_faces * t->m, total = t->N + n;
     (void)full;
-    return size * size + size * total + total * total + n;
+    return size * size + size * total + total * total + n + (t->N + 1) * (t->N + 1) + size;
 }
 
 int64_t condense_general_ref(const struct general_tables *t, const struct general_cells *g, int64_t n_batches,
-                             double *factor_to, double *U, double *K, double *scratch) {
+                             double *K, double *scratch) {
     int L = t->lanes, N = t->N, n = t->n_faces * t->m, total = N + n, size = t->dim * N;
     double *A = scratch, *X = A + (int64_t)size * size, *C = X + (int64_t)size * total,
            *d = C + (int64_t)total * total;
     for (int64_t cell = 0; cell < n_batches * L; cell++) {
         int64_t batch = cell / L, lane = cell % L;
         struct one o = lane_of(t, g, batch, (int)lane);
-        if (!factor_mass(&o, A)) return batch;
-        first_matrix(&o, X);
-        second_matrix(&o, C);
-        if (o.root != NULL) mix_by_root(&o, (int64_t)N * total, X);
-        for (int j = 0; j < total; j++) forward(size, A, X + j, total);
-        for (int i = 0; i < total; i++)
-            for (int j = i; j < total; j++)
-                for (int k = 0; k < size; k++)
-                    C[(int64_t)i * total + j] += X[(int64_t)k * total + i] * X[(int64_t)k * total + j];
+        if (!assemble(&o, A, X, C)) return batch;
         if (!ref_eliminate(N, total, C)) return batch;
         ref_substitute_back(N, total, C);
-        ref_turn(t->affine, o.orientations, C, d);
-        for (int i = 0; i < N; i++) {
-            for (int j = 0; j <= i; j++)
-                factor_to[(batch * (N * (N + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] =
-                    C[(int64_t)j * total + i];
-            for (int j = 0; j < n; j++)
-                U[(batch * N * n + i * n + j) * L + lane] = C[(int64_t)i * total + N + j];
-        }
         for (int j = 0; j < n; j++) { /* K 1 = U'(lambda, phi) */
             d[j] = 0.0;
             for (int q = 0; q < t->n && o.reaction != NULL; q++)
@@ -234,51 +248,36 @@ int64_t condense_general_ref(const struct general_tables *t, const struct genera
                     d[j] += o.reaction[q * L] * t->phi[q * N + i] * C[(int64_t)i * total + N + j];
         }
         ref_restore_sums(n, total, t->n_faces, t->m, sqrt(t->affine->face), d, C + (int64_t)N * total + N);
-        for (int i = 0; i < n; i++)
-            for (int j = 0; j <= i; j++)
-                K[(batch * (n * (n + 1) / 2) + i * (i + 1) / 2 + j) * L + lane] =
-                    C[(int64_t)(N + j) * total + N + i];
+        ref_turn(t->affine, o.orientations, C, d);
+        ref_store(n, total, C + (int64_t)N * total + N, L, K + batch * (n * (n + 1) / 2) * L + lane);
     }
     return -1;
 }
 
-/* ------------------------------------------------------------------------------- fluxes */
-
-int64_t general_flux_scratch_ref(const struct general_tables *t, int full) {
-    int64_t size = (int64_t)t->dim * t->N, total = t->N + (int64_t)t->n_faces * t->m;
-    (void)full;
-    return size * size + size * total + size + t->m;
-}
-
-int64_t general_flux_ref(const struct general_tables *t, const struct general_cells *g, int64_t n_batches,
-                         const double *u, const double *uhat, double *q, double *scratch) {
+int64_t general_solve_ref(const struct general_tables *t, const struct general_cells *g, int64_t n_batches,
+                          const double *uhat, double *u, double *q, double *load, double *scratch) {
     int L = t->lanes, N = t->N, m = t->m, n = t->n_faces * m, total = N + n, dim = t->dim, size = dim * N;
-    double *A = scratch, *X = A + (int64_t)size * size, *x = X + (int64_t)size * total, *row = x + size;
+    double *A = scratch, *X = A + (int64_t)size * size, *C = X + (int64_t)size * total,
+           *row = C + (int64_t)total * total, *S = row + n, *x = S + (N + 1) * (N + 1);
     for (int64_t cell = 0; cell < n_batches * L; cell++) {
         int64_t batch = cell / L, lane = cell % L;
         struct one o = lane_of(t, g, batch, (int)lane);
-        if (!factor_mass(&o, A)) return batch;
-        first_matrix(&o, X);
-        for (int f = 0; f < t->n_faces; f++) /* G O uhat: the columns of G in the cell's orientations */
-            for (int i = 0; i < size; i++)
-                ref_turn_row(t->affine, (int)o.orientations[f * L], X + (int64_t)i * total + N + f * m, 1,
-                             row);
+        const double *trace = uhat != NULL ? uhat + batch * n * L + lane : NULL;
+        double *inner = u + batch * N * L + lane;
+        if (!assemble(&o, A, X, C)) return batch;
+        ref_turn(t->affine, o.orientations, C, row);
+        for (int i = 0; i < size * t->n_faces; i++) /* G O: in the cell's orientations */
+            ref_turn_row(t->affine, (int)o.orientations[i % t->n_faces * L],
+                         X + (int64_t)(i / t->n_faces) * total + N + i % t->n_faces * m, 1, row);
+        if (!ref_solve(N, n, C, 1.0, L, trace, inner, load != NULL ? load + batch * n * L + lane : NULL, S))
+            return batch;
+        if (q == NULL) continue;
         for (int i = 0; i < size; i++) {
             x[i] = 0.0;
-            for (int j = 0; j < N; j++) x[i] += X[(int64_t)i * total + j] * u[(batch * N + j) * L + lane];
-            for (int j = 0; j < n; j++)
-                x[i] -= X[(int64_t)i * total + N + j] * uhat[(batch * n + j) * L + lane];
+            for (int j = 0; j < N; j++) x[i] += X[(int64_t)i * total + j] * inner[j * L];
+            for (int j = 0; j < n && trace != NULL; j++) x[i] -= X[(int64_t)i * total + N + j] * trace[j * L];
         }
-        if (o.root != NULL) mix_by_root(&o, N, x);
-        forward(size, A, x, 1);
-        backward(size, A, x, 1);
-        for (int a = 0; a < dim; a++)
-            for (int i = 0; i < N; i++) {
-                double sum = o.root == NULL ? x[a * N + i] : 0.0;
-                for (int c = 0; c <= a && o.root != NULL; c++)
-                    sum += o.root[(a * dim + c) * L] * x[c * N + i];
-                q[(batch * size + a * N + i) * L + lane] = sum;
-            }
+        from_half(&o, A, x, q + batch * size * L + lane);
     }
     return -1;
 }

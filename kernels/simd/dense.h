@@ -164,19 +164,38 @@ static inline int eliminate(int N, int total, lane *C, lane *inverse) {
     return positive;
 }
 
-/* R^-1 applied to the columns N .. total-1 of the first N rows, which become U. */
-static inline void substitute_back(int N, int total, lane *C, const lane *inverse) {
-    int ld = total, n = total - N;
+/* R^-1 applied to n columns of the first N rows, from `first` on; ld: of a row. */
+static inline void substitute_columns(int N, int ld, int first, int n, lane *C, const lane *inverse) {
     struct tile t = {.step_k = 1, .step_a = ld, .ld_B = ld, .ld_from = ld, .ld_to = ld, .ld_D = ld};
     for (int end = N; end > 0;) {
         int rows = smaller(ROWS, end), i = end - rows;
         t.A = C + (int64_t)i * ld + end;
-        t.B = C + (int64_t)end * ld + N;
-        t.from = t.to = C + (int64_t)i * ld + N;
+        t.B = C + (int64_t)end * ld + first;
+        t.from = t.to = C + (int64_t)i * ld + first;
         t.D = C + (int64_t)i * ld + i;
         t.inverse = inverse + i;
         tiles(rows, n, N - end, BACKWARD, &t);
         end = i;
+    }
+}
+
+/* x = A^-1 x, N numbers: A is the upper left of C, N rows of N + 1; 0 when it is not positive definite. */
+static inline int solve_in_place(int N, lane *C, lane *inverse, lane *x) {
+    for (int i = 0; i < N; i++) C[(int64_t)i * (N + 1) + N] = x[i];
+    int positive = factor_rows(N, N + 1, C, inverse);
+    substitute_columns(N, N + 1, N, 1, C, inverse);
+    for (int i = 0; i < N; i++) x[i] = C[(int64_t)i * (N + 1) + N];
+    return positive;
+}
+
+/* After eliminate, C = [R, R^-T B]: d += (R^-1 R^-T B)'x without the product R^-1, x being destroyed. */
+static inline void add_through(int N, int total, const lane *C, const lane *inverse, lane *x, lane *d) {
+    int n = total - N;
+    for (int i = 0; i < N; i++) {
+        const lane *row = C + (int64_t)i * total;
+        lane value = x[i] * inverse[i];
+        for (int k = i + 1; k < N; k++) x[k] -= row[k] * value;
+        for (int j = 0; j < n; j++) d[j] += row[N + j] * value;
     }
 }
 
@@ -282,18 +301,15 @@ static inline void turn_block(int rows, const struct affine_tables *t, const lan
     if (r < rows) turn_rows(1, t, O, x + r * step_r, step_r, step_m);
 }
 
-/* Into the orientations of the cells: U O in the first N rows, O'K O in the others. O: n_turn lanes of
- * scratch. */
-static inline void turn(const struct affine_tables *t, const lane *orientations, lane *C, lane *O) {
-    int N = t->N, m = t->m, n = t->n_faces * m;
-    int64_t ld = N + n;
-    lane *K = C + N * ld + N;
+/* Into the orientations of the cells: O'K O. O: n_turn lanes of scratch. */
+static inline void turn(const struct affine_tables *t, const lane *orientations, lane *K, int64_t ld,
+                        lane *O) {
+    int m = t->m, n = t->n_faces * m;
     for (int f = 0; f < t->n_faces; f++) {
         lane *block = K + f * m * (ld + 1);
         if (!gather_turn(t, orientations + f, O)) continue;
         for (int i = 1; i < m; i++)
             for (int j = 0; j < i; j++) block[i * ld + j] = block[j * ld + i];
-        turn_block(N, t, O, C + N + f * m, ld, 1);
         turn_block((f + 1) * m, t, O, K + f * m, ld, 1);
         turn_block(n - f * m, t, O, block, 1, ld);
     }
@@ -303,11 +319,6 @@ static inline void turn(const struct affine_tables *t, const lane *orientations,
 static inline void store_triangle(int n, const lane *C, int ld, lane *to) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) lane_stream(to++, C[(int64_t)j * ld + i]);
-}
-
-static inline void store_rows(int rows, int n, const lane *C, int ld, lane *to) {
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < n; j++) lane_stream(to++, C[(int64_t)i * ld + j]);
 }
 
 /* y = O x on the m numbers of a face; x itself when there is nothing to turn. */

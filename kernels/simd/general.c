@@ -195,13 +195,13 @@ void OF(face_metric)(int lanes, int64_t n_batches, int dim, int n_faces, int n_f
 /* The sizes, and where things lie: the flux mass A and X = [D_a | G_a], so that one elimination of the rows
  * of A leaves R^-T X: [A | X_0 | X_1 ..] or, full, all directions one below the other. */
 struct layout {
-    int dim, N, n, total; /* n: of the trace; total = N + n */
+    int dim, N, n, total; /* n: columns of G, those of the trace or one; total = N + n */
     int rows, columns;    /* of [A | X] */
     int full;
 };
 
-static struct layout layout_of(const struct general_tables *t, int full) {
-    struct layout s = {.dim = t->dim, .N = t->N, .n = t->n_faces * t->m, .full = full};
+static struct layout layout_of(const struct general_tables *t, int full, int n) {
+    struct layout s = {.dim = t->dim, .N = t->N, .n = n, .full = full};
     s.total = s.N + s.n;
     s.rows = full ? s.dim * s.N : s.N;
     s.columns = full ? s.rows + s.total : s.N + s.dim * s.total;
@@ -261,15 +261,36 @@ INLINE void gradient_matrix(int dim, const struct general_tables *t, const struc
     }
 }
 
+/* T of a face is added to the upper left of C. */
+static void face_mass(const struct general_tables *t, const struct layout *s, int face, const lane *weight,
+                      lane *C, lane *Y) {
+    const double *phi = t->face_phi + (int64_t)face * t->n_face * s->N;
+    struct product p = {.depth = t->n_face,
+                        .A = phi,
+                        .ld_A = s->N,
+                        .B = Y,
+                        .ld_B = s->N,
+                        .to = C,
+                        .step_a = s->total,
+                        .step_b = 1,
+                        .add = 1};
+    weigh_functions(t->n_face, s->N, phi, weight, 1, Y);
+    product(s->N, s->N, 1, &p);
+}
+
 /* G_a of every face into X_a; E, T and H into C, which has the reaction already. */
 static void face_matrices(const struct general_tables *t, const struct layout *s, const lane *normals,
                           const lane *tau, lane *W, lane *C, lane *Y) {
     int N = s->N, m = t->m, n = t->n_face, dim = s->dim;
     for (int f = 0; f < t->n_faces; f++) {
-        const double *phi = t->face_phi + (int64_t)f * n * N;
         const lane *normal = normals + (int64_t)f * n * dim, *weight = tau + (int64_t)f * n;
-        struct product p = {
-            .depth = n, .A = phi, .ld_A = N, .B = Y, .ld_B = m, .step_a = s->columns, .step_b = 1};
+        struct product p = {.depth = n,
+                            .A = t->face_phi + (int64_t)f * n * N,
+                            .ld_A = N,
+                            .B = Y,
+                            .ld_B = m,
+                            .step_a = s->columns,
+                            .step_b = 1};
         for (int a = 0; a < dim; a++) {
             weigh_functions(n, m, t->psi, normal + a, dim, Y);
             p.to = part_of(s, W, a) + N + f * m;
@@ -283,12 +304,7 @@ static void face_matrices(const struct general_tables *t, const struct layout *s
         p.ld_A = m;
         p.to = C + (int64_t)(N + f * m) * s->total + N + f * m;
         product(m, m, 1, &p);
-        weigh_functions(n, N, phi, weight, 1, Y);
-        p.A = phi;
-        p.ld_A = p.ld_B = N;
-        p.to = C;
-        p.add = 1;
-        product(N, N, 1, &p);
+        face_mass(t, s, f, weight, C, Y);
     }
 }
 
@@ -336,17 +352,69 @@ static void add_squares(const struct layout *s, lane *W, lane *C) {
     }
 }
 
-/* Lanes of scratch of a thread: C; [A | X]; functions with weights; the inverse diagonals, and vectors. */
+/* Lanes of scratch of a thread: C; [A | X]; the inverse diagonals, and vectors; O; functions with weights. */
 static int64_t general_lanes(const struct general_tables *t, int full) {
-    struct layout s = layout_of(t, full);
-    int64_t points = (int64_t)t->n * s.N, faces = (int64_t)t->n_face * (s.N > t->m ? s.N : t->m);
+    struct layout s = layout_of(t, full, t->n_faces * t->m);
+    int64_t points = (int64_t)t->n * s.N, most = s.N > t->m ? s.N : t->m;
+    int64_t faces = (int64_t)t->n_face * (most > s.dim + 1 ? most : s.dim + 1);
     int64_t turns = t->affine->n_turn > s.n ? t->affine->n_turn : s.n;
-    return (int64_t)s.total * s.total + (int64_t)s.rows * s.columns + (points > faces ? points : faces) +
-           s.rows + 2 * s.total + turns;
+    return (int64_t)s.total * s.total + (int64_t)s.rows * s.columns + s.rows + 2 * s.total +
+           (s.dim + 1) * s.N + turns + (points > faces ? points : faces);
+}
+
+/* The scratch of this thread. */
+struct room {
+    lane *C, *W, *inverse; /* inverse: of the rows of W */
+    lane *x, *y;           /* of all unknowns */
+    lane *moments;         /* (dim + 1) x N */
+    lane *O, *Y;
+};
+
+static struct room room_of(const struct general_tables *t, int full, double *scratch) {
+    struct layout s = layout_of(t, full, t->n_faces * t->m);
+    struct room r = {.C = (lane *)scratch + omp_get_thread_num() * general_lanes(t, full)};
+    r.W = r.C + (int64_t)s.total * s.total;
+    r.inverse = r.W + (int64_t)s.rows * s.columns;
+    r.x = r.inverse + s.rows;
+    r.y = r.x + s.total;
+    r.moments = r.y + s.total;
+    r.O = r.moments + (s.dim + 1) * s.N;
+    r.Y = r.O + (t->affine->n_turn > s.n ? t->affine->n_turn : s.n);
+    return r;
 }
 
 int64_t OF(condense_general_scratch)(const struct general_tables *t, int full) {
     return general_lanes(t, full) * L * base_threads();
+}
+
+/* One batch of the cells. */
+struct batch {
+    const lane *mass, *root, *reaction, *cofactors, *normals, *tau, *orientations;
+};
+
+static struct batch batch_of(const struct general_tables *t, const struct general_cells *g, int64_t batch) {
+    int dim = t->dim, pairs = g->full ? dim * (dim + 1) / 2 : 1;
+    int64_t n_face = (int64_t)t->n_faces * t->n_face;
+    return (struct batch){
+        .mass = (const lane *)g->mass + batch * pairs * t->n,
+        .root = g->roots != NULL ? (const lane *)g->roots + batch * dim * dim : NULL,
+        .reaction = g->reaction != NULL ? (const lane *)g->reaction + batch * t->n : NULL,
+        .cofactors = (const lane *)g->cofactors + batch * t->n * dim * dim,
+        .normals = (const lane *)g->normals + batch * n_face * dim,
+        .tau = (const lane *)g->tau + batch * n_face,
+        .orientations = (const lane *)g->orientations + batch * t->n_faces,
+    };
+}
+
+/* A and D into W, lambda M into C. */
+static void cell_matrices(const struct general_tables *t, const struct layout *s, const struct batch *b,
+                          struct room *r) {
+    mass_matrix(t, s, b->mass, r->W, r->Y);
+    if (s->dim == 2)
+        gradient_matrix(2, t, s, b->cofactors, r->W, r->Y);
+    else
+        gradient_matrix(3, t, s, b->cofactors, r->W, r->Y);
+    reaction_matrix(t, s, b->reaction, r->C, r->Y);
 }
 
 /* (lambda, phi_j), or zero. */
@@ -357,132 +425,133 @@ static void reaction_moments(const struct general_tables *t, const lane *reactio
 }
 
 int64_t OF(condense_general)(const struct general_tables *t, const struct general_cells *g, int64_t n_batches,
-                             double *factor, double *U, double *K, double *scratch) {
-    struct layout s = layout_of(t, g->full);
-    int N = s.N, n = s.n, total = s.total, dim = s.dim, pairs = g->full ? dim * (dim + 1) / 2 : 1;
-    int64_t failed = INT64_MAX, n_face = (int64_t)t->n_faces * t->n_face;
+                             double *K, double *scratch) {
+    struct layout s = layout_of(t, g->full, t->n_faces * t->m);
+    int N = s.N, n = s.n, total = s.total;
+    int64_t failed = INT64_MAX;
 #pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 1) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
-        lane *C = (lane *)scratch + omp_get_thread_num() * general_lanes(t, g->full);
-        lane *W = C + (int64_t)total * total, *inverse = W + (int64_t)s.rows * s.columns;
-        lane *moments = inverse + s.rows, *d = moments + total, *O = d + total;
-        lane *Y = O + (t->affine->n_turn > n ? t->affine->n_turn : n);
-        const lane *reaction = (const lane *)g->reaction, *cofactors = (const lane *)g->cofactors;
-        if (reaction != NULL) reaction += batch * t->n;
-        cofactors += batch * t->n * dim * dim;
-        mass_matrix(t, &s, (const lane *)g->mass + batch * pairs * t->n, W, Y);
-        if (dim == 2)
-            gradient_matrix(2, t, &s, cofactors, W, Y);
-        else
-            gradient_matrix(3, t, &s, cofactors, W, Y);
-        reaction_matrix(t, &s, reaction, C, Y);
-        face_matrices(t, &s, (const lane *)g->normals + batch * n_face * dim,
-                      (const lane *)g->tau + batch * n_face, W, C, Y);
-        if (g->roots != NULL) mix_by_root(&s, (const lane *)g->roots + batch * dim * dim, W);
-        int positive = factor_rows(s.rows, s.columns, W, inverse);
-        add_squares(&s, W, C);
-        positive &= eliminate(N, total, C, d);
+        struct room r = room_of(t, g->full, scratch);
+        struct batch b = batch_of(t, g, batch);
+        lane *rest = r.C + (int64_t)N * total + N;
+        cell_matrices(t, &s, &b, &r);
+        face_matrices(t, &s, b.normals, b.tau, r.W, r.C, r.Y);
+        if (b.root != NULL) mix_by_root(&s, b.root, r.W);
+        int positive = factor_rows(s.rows, s.columns, r.W, r.inverse);
+        add_squares(&s, r.W, r.C);
+        positive &= eliminate(N, total, r.C, r.inverse);
         if (!positive && batch < failed) failed = batch;
-        store_triangle(N, C, total, (lane *)factor + batch * (N * (N + 1) / 2));
-        substitute_back(N, total, C, d);
-        turn(t->affine, (const lane *)g->orientations + batch * t->n_faces, C, O);
-        reaction_moments(t, reaction, moments);
-        for (int j = 0; j < n; j++) d[j] = (lane){0};
-        for (int i = 0; i < N && reaction != NULL; i++)
-            for (int j = 0; j < n; j++) d[j] += moments[i] * C[(int64_t)i * total + N + j];
-        restore_sums(n, total, t->n_faces, t->m, sqrt(t->affine->face), d, C + (int64_t)N * total + N);
-        store_rows(N, n, C + N, total, (lane *)U + batch * N * n);
-        store_triangle(n, C + (int64_t)N * total + N, total, (lane *)K + batch * (n * (n + 1) / 2));
+        for (int j = 0; j < n; j++) r.y[j] = (lane){0};
+        reaction_moments(t, b.reaction, r.x);
+        if (b.reaction != NULL) add_through(N, total, r.C, r.inverse, r.x, r.y);
+        restore_sums(n, total, t->n_faces, t->m, sqrt(t->affine->face), r.y, rest);
+        turn(t->affine, b.orientations, rest, total, r.O);
+        store_triangle(n, rest, total, (lane *)K + batch * (n * (n + 1) / 2));
         lane_stream_end();
     }
     return failed == INT64_MAX ? -1 : failed;
 }
 
-/* ------------------------------------------------------------------------------- fluxes */
+/* ------------------------------------------------------------------------------- solves inside */
 
-/* t (dim x N) = D u - G uhat, uhat in the orientations of the cell. */
-static void flux_moments(const struct general_tables *t, const lane *cofactors, const lane *normals,
-                         const lane *orientations, const lane *u, const lane *uhat, lane *to, lane *Y) {
-    int dim = t->dim, N = t->N, m = t->m;
+/* to ((dim + 1) x N) = G_a uhat for all a, and E uhat; uhat in the orientations of the cell. */
+static void trace_moments(const struct general_tables *t, const struct batch *b, const lane *uhat, lane *to,
+                          lane *Y) {
+    int dim = t->dim, N = t->N, m = t->m, n = t->n_face;
     lane turned[MAX_FACE];
-    for (int i = 0; i < dim * N; i++) to[i] = (lane){0};
     struct product p = {
-        .depth = t->n, .ld_A = N, .B = Y, .ld_B = dim, .to = to, .step_a = 1, .step_b = N, .add = 1};
-    lane *values = Y + (int64_t)(t->n > t->n_face ? t->n : t->n_face) * dim;
-    for (int q = 0; q < t->n; q++) {
-        values[q] = (lane){0};
-        for (int j = 0; j < N; j++) values[q] += t->phi[(int64_t)q * N + j] * u[j];
-    }
-    for (int c = 0; c < dim; c++) {
-        for (int q = 0; q < t->n; q++)
-            for (int a = 0; a < dim; a++)
-                Y[q * dim + a] = cofactors[(int64_t)(q * dim + c) * dim + a] * values[q];
-        p.A = t->grad + (int64_t)c * t->n * N;
-        product(N, dim, 0, &p);
-    }
-    p.depth = t->n_face;
+        .depth = n, .ld_A = N, .B = Y, .ld_B = dim + 1, .to = to, .step_a = 1, .step_b = N, .add = 1};
+    for (int i = 0; i < (dim + 1) * N; i++) to[i] = (lane){0};
     for (int f = 0; f < t->n_faces; f++) {
-        const lane *x = turn_trace(t->affine, orientations + f, uhat + f * m, turned);
-        for (int q = 0; q < t->n_face; q++) {
+        const lane *x = turn_trace(t->affine, b->orientations + f, uhat + f * m, turned);
+        for (int q = 0; q < n; q++) {
+            int64_t at = (int64_t)f * n + q;
             lane value = {0};
-            for (int j = 0; j < m; j++) value -= t->psi[(int64_t)q * m + j] * x[j];
-            for (int a = 0; a < dim; a++)
-                Y[q * dim + a] = normals[(int64_t)(f * t->n_face + q) * dim + a] * value;
+            for (int j = 0; j < m; j++) value += t->psi[(int64_t)q * m + j] * x[j];
+            for (int a = 0; a < dim; a++) Y[q * (dim + 1) + a] = b->normals[at * dim + a] * value;
+            Y[q * (dim + 1) + dim] = b->tau[at] * value;
         }
-        p.A = t->face_phi + (int64_t)f * t->n_face * N;
-        product(N, dim, 0, &p);
+        p.A = t->face_phi + (int64_t)f * n * N;
+        product(N, dim + 1, 0, &p);
     }
 }
 
-/* Lanes of scratch of a thread: A, functions with weights, the inverse diagonal, t by rows. */
-static int64_t flux_lanes(const struct general_tables *t, int full) {
-    struct layout s = layout_of(t, full);
-    int64_t points = t->n > t->n_face ? t->n : t->n_face, functions = (int64_t)t->n * s.N;
-    int64_t values = points * (s.dim + 1);
-    return (int64_t)s.rows * (s.rows + s.dim) + (functions > values ? functions : values) + s.rows;
+/* The other way: to (n) = E'u + sum_a G_a'q_a, in the orientations of the cell. */
+static void trace_load(const struct general_tables *t, const struct batch *b, const lane *u, const lane *q,
+                       lane *to, lane *O) {
+    int dim = t->dim, N = t->N, m = t->m;
+    for (int f = 0; f < t->n_faces; f++, to += m) {
+        for (int j = 0; j < m; j++) to[j] = (lane){0};
+        for (int p = 0; p < t->n_face; p++) {
+            int64_t at = (int64_t)f * t->n_face + p;
+            const double *phi = t->face_phi + at * N;
+            lane sums[4] = {{0}}, value;
+            for (int i = 0; i < N; i++) {
+                sums[dim] += phi[i] * u[i];
+                for (int a = 0; a < dim; a++) sums[a] += phi[i] * q[a * N + i];
+            }
+            value = b->tau[at] * sums[dim];
+            for (int a = 0; a < dim; a++) value += b->normals[at * dim + a] * sums[a];
+            for (int j = 0; j < m; j++) to[j] += t->psi[(int64_t)p * m + j] * value;
+        }
+        if (gather_turn(t->affine, b->orientations + f, O)) turn_block(1, t->affine, O, to, 0, 1);
+    }
 }
 
-int64_t OF(general_flux_scratch)(const struct general_tables *t, int full) {
-    return flux_lanes(t, full) * L * base_threads();
+/* q (dim x N) = A^-1 (D u - g), W having been eliminated with the columns g behind D, which are overwritten.
+ */
+static void flux_of_batch(const struct layout *s, const struct batch *b, lane *W, const lane *inverse,
+                          const lane *u, lane *q) {
+    int N = s->N, dim = s->dim, sides = s->full ? 1 : dim;
+    for (int a = 0; a < dim; a++)
+        for (int i = 0; i < N; i++) {
+            const lane *row = part_of(s, W, a) + (int64_t)i * s->columns;
+            lane sum = -row[N];
+            for (int j = 0; j < N; j++) sum += row[j] * u[j];
+            q[a * N + i] = sum;
+        }
+    for (int a = 0; a < dim; a++)
+        for (int i = 0; i < N; i++)
+            W[(int64_t)(s->full ? a * N + i : i) * s->columns + s->rows + (s->full ? 0 : a)] = q[a * N + i];
+    substitute_columns(s->rows, s->columns, s->rows, sides, W, inverse);
+    for (int i = 0; i < N; i++) {
+        lane old[3];
+        for (int a = 0; a < dim; a++)
+            old[a] = W[(int64_t)(s->full ? a * N + i : i) * s->columns + s->rows + (s->full ? 0 : a)];
+        for (int a = 0; a < dim; a++) {
+            lane sum = b->root == NULL ? old[a] : (lane){0};
+            for (int c = 0; c <= a && b->root != NULL; c++) sum += b->root[a * dim + c] * old[c];
+            q[a * N + i] = sum;
+        }
+    }
 }
 
-int64_t OF(general_flux)(const struct general_tables *t, const struct general_cells *g, int64_t n_batches,
-                         const double *u, const double *uhat, double *q, double *scratch) {
-    struct layout s = layout_of(t, g->full);
-    int N = s.N, n = s.n, dim = s.dim, pairs = g->full ? dim * (dim + 1) / 2 : 1, sides = g->full ? 1 : dim;
-    int64_t failed = INT64_MAX, n_face = (int64_t)t->n_faces * t->n_face;
-    s.columns = s.rows + sides; /* A and the right-hand sides */
-#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(min : failed)
+int64_t OF(general_solve)(const struct general_tables *t, const struct general_cells *g, int64_t n_batches,
+                          const double *uhat, double *u, double *q, double *load, double *scratch) {
+    struct layout s = layout_of(t, g->full, 1);
+    int N = s.N, dim = s.dim, n = t->n_faces * t->m;
+    int64_t failed = INT64_MAX;
+#pragma omp parallel for num_threads(base_threads()) schedule(dynamic, 1) reduction(min : failed)
     for (int64_t batch = 0; batch < n_batches; batch++) {
-        lane *A = (lane *)scratch + omp_get_thread_num() * flux_lanes(t, g->full);
-        lane *inverse = A + (int64_t)s.rows * (s.rows + dim), *Y = inverse + s.rows;
-        lane *to = (lane *)q + batch * dim * N;
-        const lane *root = (const lane *)g->roots;
-        flux_moments(t, (const lane *)g->cofactors + batch * t->n * dim * dim,
-                     (const lane *)g->normals + batch * n_face * dim,
-                     (const lane *)g->orientations + batch * t->n_faces, (const lane *)u + batch * N,
-                     (const lane *)uhat + batch * n, to, Y);
-        mass_matrix(t, &s, (const lane *)g->mass + batch * pairs * t->n, A, Y);
+        struct room r = room_of(t, g->full, scratch);
+        struct batch b = batch_of(t, g, batch);
+        lane *inner = (lane *)u + batch * N, *flux = q != NULL ? (lane *)q + batch * dim * N : r.moments;
+        cell_matrices(t, &s, &b, &r);
+        for (int f = 0; f < t->n_faces; f++) face_mass(t, &s, f, b.tau + (int64_t)f * t->n_face, r.C, r.Y);
+        if (uhat != NULL) trace_moments(t, &b, (const lane *)uhat + batch * n, r.moments, r.Y);
         for (int a = 0; a < dim; a++)
             for (int i = 0; i < N; i++)
-                A[(int64_t)(g->full ? a * N + i : i) * s.columns + s.rows + (g->full ? 0 : a)] =
-                    to[a * N + i];
-        if (!factor_rows(s.rows, s.columns, A, inverse) && batch < failed) failed = batch;
-        substitute_back(s.rows, s.columns, A, inverse);
-        for (int i = 0; i < N; i++) {
-            lane old[3];
-            for (int a = 0; a < dim; a++)
-                old[a] = A[(int64_t)(g->full ? a * N + i : i) * s.columns + s.rows + (g->full ? 0 : a)];
-            for (int a = 0; a < dim; a++) to[a * N + i] = old[a];
-            if (root == NULL) continue;
-            const lane *r = root + batch * dim * dim; /* K x = root (root' x) */
-            for (int c = 0; c < dim; c++) {
-                lane along = {0};
-                for (int a = c; a < dim; a++) along += r[a * dim + c] * old[a];
-                for (int a = c; a < dim; a++)
-                    to[a * N + i] = (c == 0 ? (lane){0} : to[a * N + i]) + r[a * dim + c] * along;
-            }
-        }
+                part_of(&s, r.W, a)[(int64_t)i * s.columns + N] =
+                    uhat != NULL ? r.moments[a * N + i] : (lane){0};
+        if (b.root != NULL) mix_by_root(&s, b.root, r.W);
+        int positive = factor_rows(s.rows, s.columns, r.W, r.inverse);
+        add_squares(&s, r.W, r.C); /* D'A^-1 D, and the column D'A^-1 G uhat */
+        for (int i = 0; i < N && uhat != NULL; i++)
+            inner[i] += r.moments[dim * N + i] + r.C[(int64_t)i * s.total + N];
+        positive &= solve_in_place(N, r.C, r.x, inner);
+        if (!positive && batch < failed) failed = batch;
+        if (q != NULL || load != NULL) flux_of_batch(&s, &b, r.W, r.inverse, inner, flux);
+        if (load != NULL) trace_load(t, &b, inner, flux, (lane *)load + batch * n, r.O);
     }
     return failed == INT64_MAX ? -1 : failed;
 }
@@ -533,10 +602,7 @@ int64_t OF(gradient_solve)(int lanes, int64_t n_batches, int dim, int n, int M, 
             gradient_squares(2, n, M, grad, (const lane *)W + batch * n * pairs, A, Y);
         else
             gradient_squares(3, n, M, grad, (const lane *)W + batch * n * pairs, A, Y);
-        for (int i = 0; i < M; i++) A[(int64_t)i * (M + 1) + M] = to[i];
-        if (!factor_rows(M, M + 1, A, inverse) && batch < failed) failed = batch;
-        substitute_back(M, M + 1, A, inverse);
-        for (int i = 0; i < M; i++) to[i] = A[(int64_t)i * (M + 1) + M];
+        if (!solve_in_place(M, A, inverse, to) && batch < failed) failed = batch;
     }
     return failed == INT64_MAX ? -1 : failed;
 }

@@ -11,8 +11,8 @@ void batch_tables_destroy(struct hdg *hdg, int block);
 /* turn.c: the part of the tables that tells orientations. */
 facet_status batch_turns_create(struct hdg *hdg, int block);
 void batch_turns_destroy(struct hdg *hdg, int block);
-facet_status batch_find_fast(struct hdg *hdg, int block);   /* before batch_way */
-enum batch_way { BATCH_SINGLE, BATCH_FAST, BATCH_GENERAL }; /* one by one; fast; general.h */
+facet_status batch_find_fast(struct hdg *hdg, int block);                 /* before batch_way */
+enum batch_way { BATCH_SINGLE, BATCH_FAST, BATCH_GENERAL, N_BATCH_WAYS }; /* one by one; fast; general.h */
 enum batch_way batch_way(const struct hdg *hdg, int block, int64_t batch);
 /* The failure of a kernel at a batch of the block: "<what> of one of the cells ..". */
 facet_status batch_refuse(const struct hdg *hdg, int block, int64_t batch, const char *what);
@@ -47,13 +47,25 @@ facet_status batch_coefficients(const struct hdg *hdg, int block, int64_t begin,
 struct condenser {
     int N, n;               /* unknowns of a cell: eliminated, kept */
     int64_t n_coefficients; /* of a fast cell */
-    int64_t n_scratch;      /* of the kernel */
-    batch_filler fill;      /* this and the next: NULL where there is no fast path */
+    int64_t n_scratch;      /* of the kernels */
+    batch_filler fill;      /* this and the next two: NULL where there is no fast path */
     int64_t (*fast)(const struct hdg *hdg, int block, int64_t n_batches, const double *coefficients,
-                    double *factor, double *U, double *K, double *scratch);
+                    double *K, double *scratch);
+    int64_t (*solve)(const struct hdg *hdg, int block, int64_t n_batches, const double *coefficients,
+                     const double *uhat, double *u, double *q, double *load, double *scratch);
     /* The cell at hand (after local_begin) into its lanes; matrix: n x n of scratch. */
     facet_status (*cell)(struct local *l, double *matrix, double *factor, double *U, double *K,
                          double *largest_robin);
 };
+static inline enum batch_way condenser_way(const struct hdg *hdg, const struct condenser *c, int block,
+                                           int64_t batch) {
+    return c->fast != NULL ? batch_way(hdg, block, batch) : BATCH_SINGLE;
+}
+
+/* inner.c, of one block: locals (batch x n x LANES) = R'S^-1 f for the loads f of the solution; and u, with q
+ * where kernels make it, from its trace and its loads. */
+facet_status inner_load(const struct hdg *hdg, int block, const struct hdg_solution *solution,
+                        double *locals);
+facet_status inner_recover(const struct hdg *hdg, int block, struct hdg_solution *solution);
 
 #endif

@@ -25,6 +25,7 @@ void hdg_destroy(struct hdg **hdg) {
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
         device_free(h->device, &h->factors[b]);
         device_free(h->device, &h->U[b]);
+        base_free(&h->slots[b]);
         base_free(&h->ways[b]);
         local_functions_destroy(&h->functions[b]);
     }
@@ -40,21 +41,48 @@ void hdg_destroy(struct hdg **hdg) {
     base_free(hdg);
 }
 
-/* Says that the local solvers will not fit before anybody waits for them. */
+/* The batches of a block whose factors are kept; their slots. */
+static int64_t find_slots(const struct hdg *h, int block, const struct condenser *c, int64_t *slots) {
+    int64_t n = trace_n_batches(h->device, h->data.mesh, block), kept = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (slots != NULL) slots[i] = kept;
+        kept += condenser_way(h, c, block, i) == BATCH_SINGLE;
+    }
+    return kept;
+}
+
+/* Says that the matrices will not fit before anybody waits for them. */
 static facet_status check_memory(const struct hdg *h) {
-    const int lanes = h->lanes;
     double bytes = 0.0, available = base_available_bytes();
     char fits[64];
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        int N, n;
-        hdg_local_sizes(h, b, &N, &n);
-        double numbers = (double)(packed_size(N) + packed_size(n)) + (double)N * n;
-        bytes += numbers * (double)trace_n_batches(h->device, h->data.mesh, b) * lanes * sizeof(double);
+        struct condenser c;
+        h->data.equation->condenser(h, b, &c);
+        double kept = (double)find_slots(h, b, &c, NULL),
+               n = (double)trace_n_batches(h->device, h->data.mesh, b);
+        double numbers = n * (double)packed_size(c.n) + kept * ((double)packed_size(c.N) + (double)c.N * c.n);
+        bytes += numbers * h->lanes * sizeof(double);
     }
     snprintf(fits, sizeof fits, "of this degree about %.0f cells would fit",
              floor(h->data.mesh->n_cells * available / bytes));
     return base_check_memory(bytes, available, "", fits, "the local solvers of %d cells at degree %d",
                              h->data.mesh->n_cells, h->space.degree);
+}
+
+/* Memory for what is kept of the cells. */
+static facet_status make_room(struct hdg *h) {
+    facet_status status = FACET_OK;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        struct condenser c;
+        h->data.equation->condenser(h, b, &c);
+        TRY(ALLOC(h->slots[b], trace_n_batches(h->device, h->data.mesh, b)));
+        int64_t kept = find_slots(h, b, &c, h->slots[b]) * h->lanes;
+        TRY(device_alloc(h->device, &h->factors[b], (size_t)(kept * packed_size(c.N)), sizeof(double)));
+        TRY(device_alloc(h->device, &h->U[b], (size_t)(kept * c.N * c.n), sizeof(double)));
+    }
+    TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
+done:
+    return status;
 }
 
 static int is_eliminated(const struct hdg_condition *c, int dim) {
@@ -268,9 +296,9 @@ static facet_status single_run(struct hdg *h, const struct condenser *c, int blo
     TRY(base_collected(&failures));
     add_volumes(h, end - begin, t);
     size_t n = (size_t)(end - begin) * sizeof(double);
-    TRY(device_upload(h->device, h->factors[block] + begin * t->n_factor, t->factor,
+    TRY(device_upload(h->device, h->factors[block] + h->slots[block][begin] * t->n_factor, t->factor,
                       n * (size_t)t->n_factor));
-    TRY(device_upload(h->device, h->U[block] + begin * t->n_U, t->U, n * (size_t)t->n_U));
+    TRY(device_upload(h->device, h->U[block] + h->slots[block][begin] * t->n_U, t->U, n * (size_t)t->n_U));
     TRY(device_upload(h->device, h->matrices.values[block] + begin * t->n_K, t->K, n * (size_t)t->n_K));
 done:
     return status;
@@ -295,16 +323,11 @@ static facet_status fast_run(struct hdg *h, const struct condenser *c, int block
     h->largest_reaction = fmax(h->largest_reaction, reaction);
     TRY(device_upload(h->device, t->device_coefficients, t->coefficients,
                       (size_t)((end - begin) * n_coefficients) * sizeof(double)));
-    int64_t failed =
-        c->fast(h, block, end - begin, t->device_coefficients, h->factors[block] + begin * t->n_factor,
-                h->U[block] + begin * t->n_U, h->matrices.values[block] + begin * t->n_K, t->scratch);
+    int64_t failed = c->fast(h, block, end - begin, t->device_coefficients,
+                             h->matrices.values[block] + begin * t->n_K, t->scratch);
     if (failed >= 0) TRY(batch_refuse(h, block, begin + failed, "the local problem"));
 done:
     return status;
-}
-
-static enum batch_way way_of(const struct hdg *h, const struct condenser *c, int block, int64_t batch) {
-    return c->fast != NULL ? batch_way(h, block, batch) : BATCH_SINGLE;
 }
 
 /* Batches begin .. end-1, all of them general (general.h). */
@@ -352,15 +375,12 @@ static facet_status condense_block(struct hdg *h, int block, int only) {
                      .n_K = packed_size(c.n) * lanes};
     t.n_general = general_batches(n, t.n_factor + t.n_U + t.n_K);
     TRY(ALLOC(t.volumes, t.n_general > FAST_BATCHES ? t.n_general : FAST_BATCHES));
-    if (h->factors[block] == NULL)
-        TRY(device_alloc(h->device, &h->factors[block], (size_t)(n * t.n_factor), sizeof(double)));
-    if (h->U[block] == NULL) TRY(device_alloc(h->device, &h->U[block], (size_t)(n * t.n_U), sizeof(double)));
     for (int64_t begin = 0, end; begin < n; begin = end) {
-        enum batch_way way = way_of(h, &c, block, begin);
+        enum batch_way way = condenser_way(h, &c, block, begin);
         int64_t limit = begin + (way != BATCH_SINGLE ? FAST_BATCHES : t.n_general);
         end = begin + 1;
         if (only && !depends_on_boundary(h, block, begin)) continue;
-        while (end < n && end < limit && way_of(h, &c, block, end) == way &&
+        while (end < n && end < limit && condenser_way(h, &c, block, end) == way &&
                (!only || depends_on_boundary(h, block, end)))
             end++;
         TRY(way == BATCH_FAST      ? fast_run(h, &c, block, begin, end, &t)
@@ -384,7 +404,7 @@ static facet_status condense(struct hdg *h, int only) {
     if (!only) h->largest_reaction = 0.0;
     if (h->matrices.device == NULL) {
         TRY(check_memory(h));
-        TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
+        TRY(make_room(h));
     }
     if (h->moved != NULL) memset(h->moved, 0, (size_t)h->trace.n_free * sizeof *h->moved);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));

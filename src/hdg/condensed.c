@@ -334,9 +334,16 @@ done:
 }
 
 static int64_t run_fast(const struct hdg *h, int block, int64_t n_batches, const double *coefficients,
-                        double *factor, double *U, double *K, double *scratch) {
-    return device_condense_sum(h->device, &h->condensed->blocks[block].sums, n_batches, coefficients, factor,
-                               U, K, scratch);
+                        double *K, double *scratch) {
+    return device_condense_sum(h->device, &h->condensed->blocks[block].sums, n_batches, coefficients, K,
+                               scratch);
+}
+
+static int64_t solve_fast(const struct hdg *h, int block, int64_t n_batches, const double *coefficients,
+                          const double *uhat, double *u, double *q, double *load, double *scratch) {
+    (void)q; /* there is none */
+    return device_sum_solve(h->device, &h->condensed->blocks[block].sums, n_batches, coefficients, uhat, u,
+                            load, scratch);
 }
 
 static void condenser_of(const struct hdg *h, int block, struct condenser *condenser) {
@@ -347,6 +354,7 @@ static void condenser_of(const struct hdg *h, int block, struct condenser *conde
     condenser->n_scratch = device_condense_sum_scratch(h->device, &c->sums);
     condenser->fill = fill_cell;
     condenser->fast = run_fast;
+    condenser->solve = solve_fast;
 }
 
 /* ------------------------------------------------------------------------------------------ vectors */
@@ -367,30 +375,16 @@ static void split_load(const struct hdg *h, int block, int32_t cell, const doubl
     turn(h, block, cell, 0, 1, lanes, 0, boundary);
 }
 
-/* From the modes of every cell to its orthonormal basis. */
-static facet_status join(const struct hdg *h, int block, const double *interior, const double *boundary,
-                         double *u) {
-    const int lanes = h->lanes;
-    facet_status status = FACET_OK;
-    const struct condensed_block *c = &h->condensed->blocks[block];
-    int32_t count = h->data.mesh->blocks[block].count;
+/* From the modes of the cell at hand to its orthonormal basis. */
+static void join(struct local *l, const double *interior, const double *boundary, double *u) {
+    const int lanes = l->hdg->lanes;
+    const struct condensed_block *c = &l->hdg->condensed->blocks[l->block];
     int M = c->N + c->n;
-    double *all = NULL;
-    TRY(ALLOC(all, (int64_t)count * M));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-    for (int32_t cell = 0; cell < count; cell++) {
-        const double *inner = interior + (c->N > 0 ? local_lane(lanes, cell, c->N) : 0),
-                     *outer = boundary + local_lane(lanes, cell, c->n);
-        double *modal = all + (int64_t)cell * M;
-        for (int i = 0; i < c->N; i++) modal[i] = inner[i * lanes];
-        for (int i = 0; i < c->n; i++) modal[c->N + i] = outer[i * lanes];
-        turn(h, block, cell, 1, 1, 1, 0, modal + c->N);
-        cblas_dgemv(CblasRowMajor, CblasTrans, M, M, 1.0, c->change, M, modal, 1, 0.0, u + (int64_t)cell * M,
-                    1);
-    }
-done:
-    base_free(&all);
-    return status;
+    double *modal = l->vector;
+    for (int i = 0; i < c->N; i++) modal[i] = interior[i * lanes];
+    for (int i = 0; i < c->n; i++) modal[c->N + i] = boundary[i * lanes];
+    turn(l->hdg, l->block, l->cell, 1, 1, 1, 0, modal + c->N);
+    cblas_dgemv(CblasRowMajor, CblasTrans, M, M, 1.0, c->change, M, modal, 1, 0.0, u, 1);
 }
 
 /* 1 at vertices, all other modes being 0. */

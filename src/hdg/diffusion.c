@@ -225,9 +225,14 @@ done:
 }
 
 static int64_t hybrid_fast(const struct hdg *h, int block, int64_t n_batches, const double *coefficients,
-                           double *factor, double *U, double *K, double *scratch) {
-    return device_condense_affine(h->device, &h->tables[block], n_batches, coefficients, factor, U, K,
-                                  scratch);
+                           double *K, double *scratch) {
+    return device_condense_affine(h->device, &h->tables[block], n_batches, coefficients, K, scratch);
+}
+
+static int64_t hybrid_solve(const struct hdg *h, int block, int64_t n_batches, const double *coefficients,
+                            const double *uhat, double *u, double *q, double *load, double *scratch) {
+    return device_affine_solve(h->device, &h->tables[block], n_batches, coefficients, uhat, u, q, load,
+                               scratch);
 }
 
 static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c) {
@@ -238,6 +243,7 @@ static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c
                             .n_scratch = device_condense_scratch(h->device, &h->tables[block]),
                             .fill = batch_fill_hybrid,
                             .fast = hybrid_fast,
+                            .solve = hybrid_solve,
                             .cell = hybrid_cell};
 }
 

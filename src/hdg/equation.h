@@ -110,9 +110,8 @@ struct equation {
     void (*split_load)(const struct hdg *hdg, int block, int32_t cell, const double *load, double *interior,
                        double *boundary);
     void (*finish_load)(const struct hdg *hdg, const struct hdg_solution *solution, double *F);
-    /* u of the cells of a block from lanes of both; NULL: the eliminated unknowns are u. */
-    facet_status (*join)(const struct hdg *hdg, int block, const double *interior, const double *boundary,
-                         double *u);
+    /* u of the cell at hand from lanes of both; NULL: the eliminated unknowns are u. */
+    void (*join)(struct local *l, const double *interior, const double *boundary, double *u);
     /* The flux of a cell (NULL: it is no unknown); p: NULL where there is none. */
     facet_status (*flux)(struct local *l, const double *u, const double *uhat, double *flux, double *p);
 

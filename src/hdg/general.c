@@ -261,7 +261,7 @@ void general_points(int n, int dim, int lanes, const double *points, double *x) 
 
 /* The arrays; those from FIRST_DATA on are filled by the host. */
 enum {
-    A_NODES,
+    A_NODES = W_OWN,
     A_POINTS,
     A_FACE_POINTS,
     A_WJ,
@@ -276,7 +276,7 @@ enum {
     N_ARRAYS
 };
 
-static struct general_plan plan_of(const struct hdg *h, int block, int64_t n_scratch) {
+struct general_plan general_plan_of(const struct hdg *h, int block) {
     const struct general_tables *t = &h->general[block]->tables;
     int64_t dim = t->dim, n = t->n, n_face = (int64_t)t->n_faces * t->n_face;
     return (struct general_plan){.n_arrays = N_ARRAYS,
@@ -291,7 +291,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, int64_t n_scr
                                            [A_REACTION] = n,
                                            [A_TAU] = n_face,
                                            [A_ORIENTATIONS] = t->n_faces},
-                                 .n_scratch = n_scratch};
+                                 .n_scratch = device_condense_general_scratch(h->device, t, 1)};
 }
 
 /* The maps of batches begin .. begin+n-1 at the points inside and on the faces. */
@@ -401,8 +401,8 @@ done:
     return local_place(status, l);
 }
 
-/* The data of one cell: mass, reaction and (with_tau) tau; its volume. */
-static facet_status put_cell(struct general_work *w, int64_t begin, int64_t batch, int lane, int with_tau) {
+/* The data of one cell: mass, reaction and tau; its volume. */
+static facet_status put_cell(struct general_work *w, int64_t begin, int64_t batch, int lane) {
     facet_status status = FACET_OK;
     const struct hdg_data *data = &w->hdg->data;
     const struct general_tables *t = &w->hdg->general[w->block]->tables;
@@ -428,7 +428,6 @@ static facet_status put_cell(struct general_work *w, int64_t begin, int64_t batc
     TRY(put_mass(w, constant, l->K, wJ,
                  w->host[A_MASS] + batch * t->n * (w->cells.full ? dim * (dim + 1) / 2 : 1) * lanes + lane,
                  w->host[A_ROOTS] + batch * w->size[A_ROOTS] + lane));
-    if (!with_tau) goto done;
     if (data->reaction != NULL) {
         TRY(local_place(local_reaction(data, n, l->geometry.x, l->values), l));
         for (int q = 0; q < n; q++) {
@@ -441,12 +440,12 @@ done:
     return status;
 }
 
-static facet_status put_cells(struct general_work *w, int64_t begin, int64_t n, int with_tau) {
+static facet_status put_cells(struct general_work *w, int64_t begin, int64_t n) {
     facet_status status = FACET_OK;
     TRY(find_maps(w, begin, n));
     choose_form(w, begin, n);
     for (int64_t batch = 0; batch < n; batch++)
-        for (int lane = 0; lane < w->hdg->lanes; lane++) TRY(put_cell(w, begin, batch, lane, with_tau));
+        for (int lane = 0; lane < w->hdg->lanes; lane++) TRY(put_cell(w, begin, batch, lane));
     for (int i = FIRST_DATA; i < A_ORIENTATIONS; i++) TRY(general_send(w, i, n));
 done:
     return status;
@@ -465,17 +464,16 @@ static facet_status condense_piece(struct general_work *w, int64_t begin, int64_
     const struct condense_job *job = user;
     struct hdg *h = job->hdg;
     const struct general_tables *t = &w->hdg->general[w->block]->tables;
-    int64_t N = t->N, trace = (int64_t)t->n_faces * t->m, lanes = h->lanes;
-    TRY(put_cells(w, begin, n, 1));
+    int64_t trace = (int64_t)t->n_faces * t->m, lanes = h->lanes;
+    TRY(put_cells(w, begin, n));
     for (int64_t batch = 0; batch < n; batch++) {
         job->volumes[begin + batch - job->begin] = 0.0;
         for (int lane = 0; lane < lanes; lane++)
             job->volumes[begin + batch - job->begin] += w->volumes[batch * lanes + lane];
     }
     int64_t failed = device_condense_general(
-        h->device, t, &w->cells, n, h->factors[w->block] + begin * (N * (N + 1) / 2) * lanes,
-        h->U[w->block] + begin * N * trace * lanes,
-        h->matrices.values[w->block] + begin * (trace * (trace + 1) / 2) * lanes, w->scratch);
+        h->device, t, &w->cells, n, h->matrices.values[w->block] + begin * (trace * (trace + 1) / 2) * lanes,
+        w->scratch);
     if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the local problem"));
 done:
     return status;
@@ -484,45 +482,16 @@ done:
 facet_status general_condense(struct hdg *h, int block, int64_t begin, int64_t end, double *volumes,
                               double *reaction) {
     struct condense_job job = {h, begin, volumes};
-    struct general_plan plan =
-        plan_of(h, block, device_condense_general_scratch(h->device, &h->general[block]->tables, 1));
+    struct general_plan plan = general_plan_of(h, block);
     return general_for_pieces(h, block, begin, end, &plan, condense_piece, &job, reaction);
 }
 
-struct flux_job {
-    const double *u, *uhat; /* device, from batch 0 on */
-    double *q;              /* count x dim x N */
-};
-
-static facet_status flux_piece(struct general_work *w, int64_t begin, int64_t n, void *user) {
+facet_status general_solve(struct general_work *w, int64_t begin, int64_t n, const double *uhat, double *u,
+                           double *q, double *load, int64_t *failed) {
     facet_status status = FACET_OK;
-    const struct flux_job *job = user;
-    const struct hdg *h = w->hdg;
-    const struct general_tables *t = &w->hdg->general[w->block]->tables;
-    int64_t N = t->N, trace = (int64_t)t->n_faces * t->m, lanes = h->lanes, size = t->dim * N;
-    int64_t count = h->data.mesh->blocks[w->block].count;
-    const void *view = NULL;
-    double *q = NULL;
-    TRY(put_cells(w, begin, n, 0));
-    TRY(device_alloc(h->device, &q, (size_t)(n * size * lanes), sizeof *q));
-    int64_t failed = device_general_flux(h->device, t, &w->cells, n, job->u + begin * N * lanes,
-                                         job->uhat + begin * trace * lanes, q, w->scratch);
-    if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the mass matrix"));
-    TRY(device_view(h->device, q, (size_t)(n * size * lanes), sizeof *q, &view));
-    for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++)
-        for (int64_t i = 0; i < size; i++)
-            job->q[cell * size + i] =
-                ((const double *)view)[((cell / lanes - begin) * size + i) * lanes + cell % lanes];
+    TRY(put_cells(w, begin, n));
+    *failed = device_general_solve(w->hdg->device, &w->hdg->general[w->block]->tables, &w->cells, n, uhat, u,
+                                   q, load, w->scratch);
 done:
-    if (q != NULL) device_unview(h->device, q, &view);
-    device_free(h->device, &q);
     return status;
-}
-
-facet_status general_flux(const struct hdg *h, int block, int64_t begin, int64_t end, const double *u,
-                          const double *uhat, double *q) {
-    struct flux_job job = {u, uhat, q};
-    struct general_plan plan =
-        plan_of(h, block, device_general_flux_scratch(h->device, &h->general[block]->tables, 1));
-    return general_for_pieces(h, block, begin, end, &plan, flux_piece, &job, NULL);
 }

@@ -29,7 +29,8 @@ void general_rule_destroy(const struct hdg *hdg, struct general_rule *rule);
 
 /* What a thread works with: arrays in lanes of up to `most` batches on the device, and what of them the host
  * reads or fills, which is the same memory where that can be. */
-#define GENERAL_ARRAYS 12
+#define GENERAL_ARRAYS 16
+enum { W_UHAT, W_U, W_Q, W_LOAD, W_OWN }; /* of solves inside cells; from W_OWN on each has its own */
 struct general_plan {
     int n_arrays;
     int64_t sizes[GENERAL_ARRAYS]; /* numbers of a cell */
@@ -69,10 +70,12 @@ facet_status general_for_pieces(const struct hdg *hdg, int block, int64_t begin,
  * volumes: of the batches; *reaction: the largest coefficient. */
 facet_status general_condense(struct hdg *hdg, int block, int64_t begin, int64_t end, double *volumes,
                               double *reaction);
-/* Their q (count x dim x N, of the block); u and uhat in lanes on the device, from batch 0 of the block on.
- */
-facet_status general_flux(const struct hdg *hdg, int block, int64_t begin, int64_t end, const double *u,
-                          const double *uhat, double *q);
+/* What general_solve works with, but for the arrays before W_OWN. */
+struct general_plan general_plan_of(const struct hdg *hdg, int block);
+/* Batches at hand, all of them general, with arrays of the device as general_solve of the kernels; failed: as
+ * it answers. */
+facet_status general_solve(struct general_work *w, int64_t begin, int64_t n, const double *uhat, double *u,
+                           double *q, double *load, int64_t *failed);
 /* general_load.c: loads (batch x N x LANES) of a block = (f - shift, phi). source: values at the points of
  * the source rule, cell after cell, or NULL: the problem's. totals: per cell the integrals of f - shift and
  * of its modulus. */

@@ -120,25 +120,6 @@ done:
     return status;
 }
 
-/* locals (host, batch x n x LANES) = U'f of one block. */
-static facet_status load_block(const struct hdg *h, int block, const double *loads, double *locals) {
-    const int lanes = h->lanes;
-    facet_status status = FACET_OK;
-    int64_t n_batches = h->matrices.n_batches[block];
-    double *f = NULL, *out = NULL;
-    int N, n;
-    hdg_local_sizes(h, block, &N, &n);
-    size_t n_out = (size_t)(n_batches * n * lanes);
-    TRY(device_copy(h->device, &f, loads, (size_t)(n_batches * N * lanes), sizeof *f));
-    TRY(device_alloc(h->device, &out, n_out, sizeof *out));
-    device_batch_load(h->device, lanes, n_batches, N, n, h->U[block], f, out);
-    TRY(device_download(h->device, locals, out, n_out * sizeof *out));
-done:
-    device_free(h->device, &f);
-    device_free(h->device, &out);
-    return status;
-}
-
 facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solution *s, double *F) {
     const int lanes = h->lanes;
     facet_status status = FACET_OK;
@@ -163,7 +144,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
         job.shift = s->shift = sum / h->volume; /* balances what quadrature leaves */
         TRY(load_cells(h, &job));
     }
-    for (int b = 0; b < mesh->n_blocks; b++) TRY(load_block(h, b, s->loads[b], locals[b]));
+    for (int b = 0; b < mesh->n_blocks; b++) TRY(inner_load(h, b, s, locals[b]));
     for (int b = 0; b < mesh->n_blocks && equation->split_load != NULL; b++)
         for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];
     trace_assemble_vector(&h->trace, lanes, locals, F);

@@ -71,8 +71,8 @@ done:
 
 /* ------------------------------------------------------------------------------------- fast batches */
 
-#define STAR_BYTES (64 << 20) /* factors of one call of the kernels, about */
-#define STAR_GROUP 8          /* batches of one product with D* */
+#define STAR_BATCHES 512 /* of one call of the kernel */
+#define STAR_GROUP   8   /* batches of one product with D* */
 
 /* The tables and the memory of one block. M = N_star - 1: without the constant. */
 struct star {
@@ -83,7 +83,7 @@ struct star {
     double *D;                  /* M x dim N: D*_b side by side; host */
     double *coefficients, *rhs; /* host: most batches */
     struct sum_tables tables;
-    double *device_coefficients, *device_rhs, *factor, *scratch;
+    double *device_coefficients, *device_rhs, *scratch;
 };
 
 static void star_destroy(struct star *s) {
@@ -93,8 +93,8 @@ static void star_destroy(struct star *s) {
     base_free(&s->rhs);
     device_free(device, &s->tables.terms);
     device_free(device, &s->tables.moments);
-    double **arrays[] = {&s->device_coefficients, &s->device_rhs, &s->factor, &s->scratch};
-    for (int i = 0; i < 4; i++) device_free(device, arrays[i]);
+    double **arrays[] = {&s->device_coefficients, &s->device_rhs, &s->scratch};
+    for (int i = 0; i < 3; i++) device_free(device, arrays[i]);
 }
 
 /* D* on the first N_star functions (the columns of the star table), and from it the terms of the matrix. */
@@ -144,10 +144,8 @@ static facet_status star_create(const struct hdg *h, int block, struct hdg_solut
     const struct device *device = h->device;
     *s =
         (struct star){.hdg = h, .solution = solution, .block = block, .M = h->space.blocks[block].N_star - 1};
-    int64_t M = s->M, n_factor = M * (M + 1) / 2 * lanes, n_batches = h->matrices.n_batches[block];
-    s->most = STAR_BYTES / (n_factor * (int64_t)sizeof(double)) / STAR_GROUP * STAR_GROUP;
-    if (s->most < 2 * STAR_GROUP) s->most = 2 * STAR_GROUP;
-    if (s->most > n_batches) s->most = n_batches;
+    int64_t M = s->M, n_batches = h->matrices.n_batches[block];
+    s->most = STAR_BATCHES < n_batches ? STAR_BATCHES : n_batches;
     TRY(star_tables(s));
     size_t n_coefficients = (size_t)(s->most * s->tables.n_terms * lanes),
            n_rhs = (size_t)(s->most * M * lanes);
@@ -155,7 +153,6 @@ static facet_status star_create(const struct hdg *h, int block, struct hdg_solut
     TRY(ALLOC(s->rhs, n_rhs));
     TRY(device_alloc(device, &s->device_coefficients, n_coefficients, sizeof(double)));
     TRY(device_alloc(device, &s->device_rhs, n_rhs, sizeof(double)));
-    TRY(device_alloc(device, &s->factor, (size_t)(s->most * n_factor), sizeof(double)));
     TRY(device_alloc(device, &s->scratch, (size_t)device_condense_sum_scratch(device, &s->tables),
                      sizeof(double)));
 done:
@@ -247,10 +244,9 @@ static facet_status star_batches(struct star *s, int64_t begin, int64_t end) {
     TRY(device_upload(h->device, s->device_coefficients, s->coefficients,
                       (size_t)(n * s->tables.n_terms * lanes) * sizeof(double)));
     TRY(device_upload(h->device, s->device_rhs, s->rhs, n_rhs));
-    int64_t failed = device_condense_sum(h->device, &s->tables, n, s->device_coefficients, s->factor,
-                                         s->factor, s->factor, s->scratch);
+    int64_t failed = device_sum_solve(h->device, &s->tables, n, s->device_coefficients, NULL, s->device_rhs,
+                                      NULL, s->scratch);
     if (failed >= 0) TRY(batch_refuse(h, s->block, begin + failed, "the post-processing system"));
-    device_batch_recover(h->device, lanes, n, M, 0, s->factor, s->factor, s->factor, s->device_rhs);
     TRY(device_download(h->device, s->rhs, s->device_rhs, n_rhs));
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t batch = begin; batch < end; batch++)

@@ -1,0 +1,159 @@
+/* Solves inside the cells, a few batches at a time: from loads to the trace, and from the trace back to u and
+ * q. Of cells that kernels take nothing is kept: to make S again is cheaper than to read S^-1 R. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "hdg/general.h"
+
+struct inner_job {
+    struct condenser condenser;
+    enum batch_way way;
+    int N, n, Q;                   /* numbers of a cell: eliminated, kept, of the flux that kernels make */
+    const struct hdg_solution *in; /* its loads */
+    struct hdg_solution *out;      /* NULL: no more than */
+    double *locals;                /* the loads of the trace, batch x n x LANES */
+};
+
+/* Loads, and traces where they are given, of a run of batches. */
+static facet_status put_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    int lanes = h->lanes;
+    int64_t count = h->data.mesh->blocks[w->block].count;
+    if (job->N > 0)
+        memcpy(w->host[W_U], job->in->loads[w->block] + begin * w->size[W_U],
+               (size_t)(n * w->size[W_U]) * sizeof(double));
+    TRY(general_send(w, W_U, n));
+    if (job->out == NULL) goto done;
+    if ((begin + n) * lanes > count)
+        memset(w->host[W_UHAT], 0, (size_t)(n * w->size[W_UHAT]) * sizeof(double));
+    for (int64_t cell = begin * lanes; cell < (begin + n) * lanes && cell < count; cell++)
+        trace_gather(&h->trace, w->block, (int32_t)cell, job->out->trace,
+                     w->host[W_UHAT] + local_lane(lanes, cell - begin * lanes, job->n), lanes);
+    TRY(general_send(w, W_UHAT, n));
+done:
+    return status;
+}
+
+static void take_cell(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t cell) {
+    const struct hdg *h = w->hdg;
+    int lanes = h->lanes;
+    int64_t at = cell - begin * lanes;
+    const double *u = w->host[W_U] + (job->N > 0 ? local_lane(lanes, at, job->N) : 0);
+    double *u_to = job->out->u[w->block] + cell * h->functions[w->block].Nu * h->trace.n_components;
+    w->local.block = w->block;
+    w->local.cell = (int32_t)cell;
+    if (h->data.equation->join != NULL)
+        h->data.equation->join(&w->local, u, w->host[W_UHAT] + local_lane(lanes, at, job->n), u_to);
+    else
+        for (int i = 0; i < job->N; i++) u_to[i] = u[i * lanes];
+    if (job->Q == 0) return;
+    const double *q = w->host[W_Q] + local_lane(lanes, at, job->Q);
+    double *q_to = job->out->q[w->block] + cell * job->Q;
+    for (int i = 0; i < job->Q; i++) q_to[i] = q[i * lanes];
+}
+
+static facet_status take_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
+    facet_status status = FACET_OK;
+    int64_t end = (begin + n) * w->hdg->lanes, count = w->hdg->data.mesh->blocks[w->block].count;
+    if (job->out == NULL) {
+        TRY(general_fetch(w, W_LOAD, n));
+        memcpy(job->locals + begin * w->size[W_LOAD], w->host[W_LOAD],
+               (size_t)(n * w->size[W_LOAD]) * sizeof(double));
+        goto done;
+    }
+    TRY(general_fetch(w, W_U, n));
+    if (job->Q > 0) TRY(general_fetch(w, W_Q, n));
+    for (int64_t cell = begin * w->hdg->lanes; cell < end && cell < count; cell++)
+        take_cell(w, job, begin, cell);
+done:
+    return status;
+}
+
+/* Cells whose factors are kept. */
+static void stored_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
+    const struct hdg *h = w->hdg;
+    int64_t slot = h->slots[w->block][begin], N = job->N, lanes = h->lanes;
+    const double *U = h->U[w->block] + slot * N * job->n * lanes;
+    if (job->out == NULL)
+        device_batch_load(h->device, h->lanes, n, job->N, job->n, U, w->device[W_U], w->device[W_LOAD]);
+    else
+        device_batch_recover(h->device, h->lanes, n, job->N, job->n,
+                             h->factors[w->block] + slot * (N * (N + 1) / 2) * lanes, U, w->device[W_UHAT],
+                             w->device[W_U]);
+}
+
+static facet_status solve_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    const struct condenser *c = &job->condenser;
+    struct batch_facts facts;
+    double *q = job->Q > 0 && job->out != NULL ? w->device[W_Q] : NULL;
+    double *load = job->out == NULL ? w->device[W_LOAD] : NULL;
+    const double *uhat = job->out != NULL ? w->device[W_UHAT] : NULL;
+    int64_t failed = -1;
+    TRY(put_run(w, job, begin, n));
+    if (job->way == BATCH_SINGLE) {
+        stored_run(w, job, begin, n);
+    } else if (job->way == BATCH_GENERAL) {
+        TRY(general_solve(w, begin, n, uhat, w->device[W_U], q, load, &failed));
+    } else {
+        for (int64_t i = 0; i < n * h->lanes; i++)
+            TRY(c->fill(&w->local, w->block, general_cell(w, begin + i / h->lanes, (int)(i % h->lanes)),
+                        w->host[W_OWN] + local_lane(h->lanes, i, (int)c->n_coefficients), &facts));
+        TRY(general_send(w, W_OWN, n));
+        failed = c->solve(h, w->block, n, w->device[W_OWN], uhat, w->device[W_U], q, load, w->scratch);
+    }
+    if (failed >= 0) TRY(batch_refuse(h, w->block, begin + failed, "the local problem"));
+    TRY(take_run(w, job, begin, n));
+done:
+    return status;
+}
+
+/* Those batches of a piece that go this way. */
+static facet_status solve_piece(struct general_work *w, int64_t begin, int64_t n, void *user) {
+    facet_status status = FACET_OK;
+    const struct inner_job *job = user;
+    for (int64_t batch = begin, end; batch < begin + n; batch = end) {
+        end = batch + 1;
+        if (condenser_way(w->hdg, &job->condenser, w->block, batch) != job->way) continue;
+        while (end < begin + n && condenser_way(w->hdg, &job->condenser, w->block, end) == job->way) end++;
+        TRY(solve_run(w, job, batch, end - batch));
+    }
+done:
+    return status;
+}
+
+static facet_status solve_block(const struct hdg *h, int block, struct inner_job *job) {
+    facet_status status = FACET_OK;
+    int64_t n_batches = h->matrices.n_batches[block], found[N_BATCH_WAYS] = {0};
+    h->data.equation->condenser(h, block, &job->condenser);
+    hdg_local_sizes(h, block, &job->N, &job->n);
+    for (int64_t i = 0; i < n_batches; i++) found[condenser_way(h, &job->condenser, block, i)]++;
+    for (int way = 0; way < N_BATCH_WAYS; way++) {
+        struct general_plan plan = {.n_arrays = W_OWN + 1, .n_scratch = job->condenser.n_scratch};
+        if (found[way] == 0) continue;
+        job->way = (enum batch_way)way;
+        job->Q = way != BATCH_SINGLE && h->data.equation->flux != NULL
+                     ? h->functions[block].N * h->data.mesh->dim
+                     : 0;
+        if (way == BATCH_GENERAL) plan = general_plan_of(h, block);
+        if (way == BATCH_FAST) plan.sizes[W_OWN] = job->condenser.n_coefficients;
+        plan.sizes[W_UHAT] = plan.sizes[W_LOAD] = job->n;
+        plan.sizes[W_U] = job->N;
+        plan.sizes[W_Q] = job->Q;
+        TRY(general_for_pieces(h, block, 0, n_batches, &plan, solve_piece, job, NULL));
+    }
+done:
+    return status;
+}
+
+facet_status inner_load(const struct hdg *h, int block, const struct hdg_solution *s, double *locals) {
+    struct inner_job job = {.in = s, .locals = locals};
+    return solve_block(h, block, &job);
+}
+
+facet_status inner_recover(const struct hdg *h, int block, struct hdg_solution *s) {
+    struct inner_job job = {.in = s, .out = s};
+    return solve_block(h, block, &job);
+}
