@@ -7,7 +7,7 @@ struct cells {
     struct affine_tables t; /* on the device */
     int n;
     int64_t n_cells, n_batches;
-    double *coefficients, *factor, *U, *K;
+    double *coefficients, *K;
     int64_t n_factor, n_U, n_K; /* of a cell */
 };
 
@@ -54,29 +54,36 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     double turns[3 * 49];
     make_turns(3, c->t.n_groups, starts, c->t.n_turn, turns);
     c->t.turns = put(a, turns, 3 * c->t.n_turn, sizeof *turns);
-    c->factor = put_nan_lanes(a, n_cells, c->n_factor);
-    c->U = put_nan_lanes(a, n_cells, c->n_U);
     c->K = put_nan_lanes(a, n_cells, c->n_K);
-}
-
-static void condense(struct arena *a, struct cells *c) {
-    double *scratch = put_nan(a, device_condense_scratch(a->device, &c->t));
-    int64_t failed = device_condense_affine(a->device, &c->t, c->n_batches, c->coefficients, c->factor, c->U,
-                                            c->K, scratch);
-    assert_int_equal(failed, -1);
 }
 
 static void run_condense(struct arena *a, int64_t size) {
     struct cells c;
     put_cells(a, size, &c);
-    condense(a, &c);
-    take_lanes(a, c.factor, c.n_cells, c.n_factor);
-    take_lanes(a, c.U, c.n_cells, c.n_U);
+    double *scratch = put_nan(a, device_condense_scratch(a->device, &c.t));
+    assert_int_equal(device_condense_affine(a->device, &c.t, c.n_batches, c.coefficients, c.K, scratch), -1);
     take_lanes(a, c.K, c.n_cells, c.n_K);
 }
 
+/* With a trace, the flux and no load, and without a trace the other way round. */
+static void run_affine_solve(struct arena *a, int64_t size) {
+    struct cells c;
+    put_cells(a, size, &c);
+    int64_t n_q = (int64_t)c.t.N * c.t.dim;
+    double *scratch = put_nan(a, device_condense_scratch(a->device, &c.t));
+    double *u = put_random_lanes(a, c.n_cells, c.t.N, 8), *uhat = put_random_lanes(a, c.n_cells, c.n, 9);
+    double *q = put_nan_lanes(a, c.n_cells, n_q), *load = put_nan_lanes(a, c.n_cells, c.n);
+    for (int with = 0; with < 2; with++)
+        assert_int_equal(device_affine_solve(a->device, &c.t, c.n_batches, c.coefficients, with ? uhat : NULL,
+                                             u, with ? q : NULL, with ? NULL : load, scratch),
+                         -1);
+    take_lanes(a, u, c.n_cells, c.t.N);
+    take_lanes(a, q, c.n_cells, n_q);
+    take_lanes(a, load, c.n_cells, c.n);
+}
+
 /* Terms with a strong diagonal in the last, so that every combination is positive definite. */
-static void run_condense_sum(struct arena *a, int64_t size) {
+static void run_sum(struct arena *a, int64_t size, int solve) {
     int N = (int)(size % 7), n = 1 + (int)(size % 5), total = N + n, n_terms = size % 2 ? 4 : 3;
     int64_t n_cells = 8 * (1 + size % 11) - size % 3, n_terms_entries = (int64_t)n_terms * total * total;
     double *terms = random_numbers(n_terms_entries, 1), *c = random_numbers(n_cells * (n_terms + 2), 2);
@@ -101,18 +108,31 @@ static void run_condense_sum(struct arena *a, int64_t size) {
     t.terms = put(a, terms, n_terms_entries, sizeof *terms);
     t.moments = put_random(a, total, 3);
     t.signs = put(a, signs, n, sizeof *signs);
-    int64_t n_factor = N * (N + 1) / 2, n_U = N * n, n_K = n * (n + 1) / 2;
-    double *factor = put_nan_lanes(a, n_cells, n_factor), *U = put_nan_lanes(a, n_cells, n_U),
-           *K = put_nan_lanes(a, n_cells, n_K);
+    int64_t n_K = n * (n + 1) / 2, n_batches = n_batches_on(a->device, n_cells);
     double *scratch = put_nan(a, device_condense_sum_scratch(a->device, &t));
-    int64_t failed = device_condense_sum(a->device, &t, n_batches_on(a->device, n_cells),
-                                         put_lanes(a, n_cells, n_terms + 2, c), factor, U, K, scratch);
-    assert_int_equal(failed, -1);
-    take_lanes(a, factor, n_cells, n_factor);
-    take_lanes(a, U, n_cells, n_U);
-    take_lanes(a, K, n_cells, n_K);
+    const double *coefficients = put_lanes(a, n_cells, n_terms + 2, c);
+    if (solve) {
+        double *u = put_random_lanes(a, n_cells, N, 8), *load = put_nan_lanes(a, n_cells, n);
+        const double *uhat = size % 3 ? put_random_lanes(a, n_cells, n, 9) : NULL;
+        assert_int_equal(device_sum_solve(a->device, &t, n_batches, coefficients, uhat, u, load, scratch),
+                         -1);
+        take_lanes(a, u, n_cells, N);
+        take_lanes(a, load, n_cells, n);
+    } else {
+        double *K = put_nan_lanes(a, n_cells, n_K);
+        assert_int_equal(device_condense_sum(a->device, &t, n_batches, coefficients, K, scratch), -1);
+        take_lanes(a, K, n_cells, n_K);
+    }
     test_free(terms);
     test_free(c);
+}
+
+static void run_condense_sum(struct arena *a, int64_t size) {
+    run_sum(a, size, 0);
+}
+
+static void run_sum_solve(struct arena *a, int64_t size) {
+    run_sum(a, size, 1);
 }
 
 static void run_batch_load(struct arena *a, int64_t size) {
@@ -127,19 +147,15 @@ static void run_batch_load(struct arena *a, int64_t size) {
 static void run_batch_recover(struct arena *a, int64_t size) {
     struct cells c;
     put_cells(a, size, &c);
-    condense(a, &c);
     double *f = put_random_lanes(a, c.n_cells, c.t.N, 8), *uhat = put_random_lanes(a, c.n_cells, c.n, 9);
-    device_batch_recover(a->device, c.t.lanes, c.n_batches, c.t.N, c.n, c.factor, c.U, uhat, f);
+    double *factor = random_numbers(c.n_cells * c.n_factor, 3);
+    for (int64_t i = 0; i < c.n_cells * c.t.N; i++)
+        factor[i / c.t.N * c.n_factor + i % c.t.N * (i % c.t.N + 3) / 2] = c.t.N;
+    device_batch_recover(a->device, c.t.lanes, c.n_batches, c.t.N, c.n,
+                         put_lanes(a, c.n_cells, c.n_factor, factor),
+                         put_random_lanes(a, c.n_cells, c.n_U, 4), uhat, f);
     take_lanes(a, f, c.n_cells, c.t.N);
-}
-
-static void run_affine_flux(struct arena *a, int64_t size) {
-    struct cells c;
-    put_cells(a, size, &c);
-    double *u = put_random_lanes(a, c.n_cells, c.t.N, 8), *uhat = put_random_lanes(a, c.n_cells, c.n, 9),
-           *q = put_nan_lanes(a, c.n_cells, (int64_t)c.t.N * c.t.dim);
-    device_affine_flux(a->device, &c.t, c.n_batches, c.coefficients, u, uhat, q);
-    take_lanes(a, q, c.n_cells, (int64_t)c.t.N * c.t.dim);
+    test_free(factor);
 }
 
 /* Batch by batch, with and without S and the inverse. A strong diagonal keeps A definite. */
@@ -236,6 +252,7 @@ struct varied {
 };
 
 static void put_varied(struct arena *a, int64_t size, int form, int reaction, struct varied *v) {
+    int few = size % 2 == 1; /* points that determine the maps */
     put_cells(a, size, &v->c);
     const struct affine_tables *t = &v->c.t;
     int64_t cells = v->c.n_cells, dim = t->dim, n = t->N + 3, n_face = t->m + 2, pairs = dim * (dim + 1) / 2;
@@ -250,7 +267,16 @@ static void put_varied(struct arena *a, int64_t size, int form, int reaction, st
                                    .grad = put_random(a, dim * n * t->N, 12),
                                    .face_phi = put_random(a, t->n_faces * n_face * t->N, 13),
                                    .psi = put_random(a, n_face * t->m, 14),
+                                   .n_metric = few ? 3 : (int)n,
                                    .affine = t};
+    if (few) {
+        double *M = random_numbers(2 * t->N * t->N, 15);
+        for (int i = 0; i < 2 * t->N; i++) M[i * t->N + i % t->N] = 3.0 * t->N;
+        v->t.D = put_random(a, 3 * dim * t->N * t->N, 16);
+        v->t.M = put(a, M, 2 * t->N * t->N, sizeof *M);
+        v->t.n_det = 2;
+        test_free(M);
+    }
     double *orientations = random_numbers(cells * t->n_faces, 1),
            *roots = random_numbers(cells * dim * dim, 2);
     double *mass = random_numbers(cells * pairs * n, 3);
@@ -265,9 +291,10 @@ static void put_varied(struct arena *a, int64_t size, int form, int reaction, st
     }
     v->g = (struct general_cells){.full = form == 2,
                                   .mass = put_lanes(a, cells, form == 2 ? pairs * n : n, mass),
+                                  .det = few && form < 2 ? put_positive_lanes(a, cells, 2, 17) : NULL,
                                   .roots = form == 1 ? put_lanes(a, cells, dim * dim, roots) : NULL,
                                   .reaction = reaction ? put_positive_lanes(a, cells, n, 4) : NULL,
-                                  .cofactors = put_random_lanes(a, cells, n * dim * dim, 5),
+                                  .cofactors = put_random_lanes(a, cells, v->t.n_metric * dim * dim, 5),
                                   .normals = put_random_lanes(a, cells, t->n_faces * n_face * dim, 6),
                                   .tau = put_positive_lanes(a, cells, t->n_faces * n_face, 7),
                                   .orientations = put_lanes(a, cells, t->n_faces, orientations)};
@@ -279,24 +306,25 @@ static void put_varied(struct arena *a, int64_t size, int form, int reaction, st
 static void run_condense_general(struct arena *a, int64_t size) {
     struct varied v;
     put_varied(a, size, (int)(size % 3), (int)(size / 3 % 2), &v);
-    struct cells *c = &v.c;
     double *scratch = put_nan(a, device_condense_general_scratch(a->device, &v.t, v.g.full));
-    assert_int_equal(
-        device_condense_general(a->device, &v.t, &v.g, c->n_batches, c->factor, c->U, c->K, scratch), -1);
-    take_lanes(a, c->factor, c->n_cells, c->n_factor);
-    take_lanes(a, c->U, c->n_cells, c->n_U);
-    take_lanes(a, c->K, c->n_cells, c->n_K);
+    assert_int_equal(device_condense_general(a->device, &v.t, &v.g, v.c.n_batches, v.c.K, scratch), -1);
+    take_lanes(a, v.c.K, v.c.n_cells, v.c.n_K);
 }
 
-static void run_general_flux(struct arena *a, int64_t size) {
+static void run_general_solve(struct arena *a, int64_t size) {
     struct varied v;
-    put_varied(a, size, (int)(size % 3), 0, &v);
+    put_varied(a, size, (int)(size % 3), (int)(size / 3 % 2), &v);
     int64_t cells = v.c.n_cells, n_q = (int64_t)v.t.dim * v.t.N;
     double *u = put_random_lanes(a, cells, v.t.N, 8), *uhat = put_random_lanes(a, cells, v.c.n, 9),
-           *q = put_nan_lanes(a, cells, n_q);
-    double *scratch = put_nan(a, device_general_flux_scratch(a->device, &v.t, v.g.full));
-    assert_int_equal(device_general_flux(a->device, &v.t, &v.g, v.c.n_batches, u, uhat, q, scratch), -1);
+           *q = put_nan_lanes(a, cells, n_q), *load = put_nan_lanes(a, cells, v.c.n);
+    double *scratch = put_nan(a, device_condense_general_scratch(a->device, &v.t, v.g.full));
+    for (int with = 0; with < 2; with++)
+        assert_int_equal(device_general_solve(a->device, &v.t, &v.g, v.c.n_batches, with ? uhat : NULL, u,
+                                              with ? q : NULL, with ? NULL : load, scratch),
+                         -1);
+    take_lanes(a, u, cells, v.t.N);
     take_lanes(a, q, cells, n_q);
+    take_lanes(a, load, cells, v.c.n);
 }
 
 static void run_gradient_solve(struct arena *a, int64_t size) {

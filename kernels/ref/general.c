@@ -73,7 +73,7 @@ void face_metric_ref(int lanes, int64_t n_batches, int dim, int n_faces, int n_f
 struct one {
     const struct general_tables *t;
     int L, full;
-    const double *mass, *root, *reaction, *cofactors, *normals, *tau, *orientations;
+    const double *mass, *det, *root, *reaction, *cofactors, *normals, *tau, *orientations;
 };
 
 static struct one lane_of(const struct general_tables *t, const struct general_cells *g, int64_t batch,
@@ -84,9 +84,10 @@ static struct one lane_of(const struct general_tables *t, const struct general_c
                         L,
                         g->full,
                         g->mass + batch * pairs * t->n * L + lane,
+                        g->det != NULL ? g->det + batch * t->n_det * L + lane : NULL,
                         g->roots != NULL ? g->roots + batch * dim * dim * L + lane : NULL,
                         g->reaction != NULL ? g->reaction + batch * t->n * L + lane : NULL,
-                        g->cofactors + batch * t->n * dim * dim * L + lane,
+                        g->cofactors + batch * t->n_metric * dim * dim * L + lane,
                         g->normals + batch * n_face * dim * L + lane,
                         g->tau != NULL ? g->tau + batch * n_face * L + lane : NULL,
                         g->orientations + batch * t->n_faces * L + lane};
@@ -127,12 +128,14 @@ static int factor_mass(const struct one *o, double *A) {
     memset(A, 0, (size_t)size * (size_t)size * sizeof *A);
     for (int b = 0, pair = 0; b < t->dim; b++)
         for (int a = 0; a <= b; a++, pair++)
-            for (int q = 0; q < t->n && (o->full || a == b); q++) {
-                double weight = o->mass[((int64_t)(o->full ? pair : 0) * t->n + q) * o->L];
+            for (int q = 0; q < (o->det != NULL ? t->n_det : t->n) && (o->full || a == b); q++) {
+                double weight = o->det != NULL ? o->det[q * o->L]
+                                               : o->mass[((int64_t)(o->full ? pair : 0) * t->n + q) * o->L];
                 for (int i = 0; i < N; i++)
                     for (int j = 0; j < N; j++)
                         A[(int64_t)(a * N + i) * size + b * N + j] +=
-                            weight * t->phi[q * N + i] * t->phi[q * N + j];
+                            weight * (o->det != NULL ? t->M[((int64_t)q * N + i) * N + j]
+                                                     : t->phi[q * N + i] * t->phi[q * N + j]);
             }
     return factor(size, A);
 }
@@ -145,12 +148,13 @@ static void first_matrix(const struct one *o, double *X) {
         for (int i = 0; i < N; i++) {
             double *row = X + (int64_t)(a * N + i) * total;
             for (int j = 0; j < N; j++) row[j] = 0.0;
-            for (int q = 0; q < t->n; q++) {
-                double slope = 0.0;
-                for (int c = 0; c < dim; c++)
-                    slope += o->cofactors[((q * dim + c) * dim + a) * o->L] *
-                             t->grad[((int64_t)c * t->n + q) * N + i];
-                for (int j = 0; j < N; j++) row[j] += slope * t->phi[q * N + j];
+            for (int k = 0; k < t->n_metric * dim; k++) { /* point and c */
+                double cofactor = o->cofactors[(k * dim + a) * o->L];
+                int q = k / dim;
+                const double *grad = t->grad + ((int64_t)(k % dim) * t->n + q) * N;
+                for (int j = 0; j < N; j++)
+                    row[j] += cofactor * (t->D != NULL ? t->D[((int64_t)k * N + i) * N + j]
+                                                       : grad[i] * t->phi[q * N + j]);
             }
             for (int j = 0; j < total - N; j++) {
                 int f = j / m;

@@ -219,6 +219,17 @@ INLINE void weigh_functions(int n, int N, const double *functions, const lane *w
         for (int j = 0; j < N; j++) Y[(int64_t)q * N + j] = w[q * step] * functions[(int64_t)q * N + j];
 }
 
+/* The upper triangle of A from the values of det J / K at few points. */
+static void mass_by_table(const struct general_tables *t, const struct layout *s, const lane *det, lane *W) {
+    int64_t N = s->N;
+    struct product p = {.depth = t->n_det, .ld_A = (int)(N * N), .B = det, .ld_B = 1, .step_a = 1};
+    for (int i = 0; i < N; i++) {
+        p.A = t->M + i * (N + 1);
+        p.to = W + i * (s->columns + 1);
+        product((int)(N - i), 1, 0, &p);
+    }
+}
+
 /* The upper triangles of (A) blocks: sum_q mass_q phi_i phi_j. */
 static void mass_matrix(const struct general_tables *t, const struct layout *s, const lane *mass, lane *W,
                         lane *Y) {
@@ -233,7 +244,24 @@ static void mass_matrix(const struct general_tables *t, const struct layout *s, 
         }
 }
 
-/* D_a: rows of X_a, columns 0 .. N-1. */
+/* D_a: rows of X_a, columns 0 .. N-1, from the cofactors at few points. */
+static void gradient_by_table(const struct general_tables *t, const struct layout *s, const lane *cofactors,
+                              lane *W) {
+    int64_t N = s->N;
+    struct product p = {.depth = t->n_metric * s->dim,
+                        .ld_A = (int)(N * N),
+                        .B = cofactors,
+                        .ld_B = s->dim,
+                        .step_a = 1,
+                        .step_b = part_of(s, W, 1) - part_of(s, W, 0)};
+    for (int i = 0; i < N; i++) {
+        p.A = t->D + i * N;
+        p.to = part_of(s, W, 0) + (int64_t)i * s->columns;
+        product((int)N, s->dim, 0, &p);
+    }
+}
+
+/* The same by the rule. */
 INLINE void gradient_matrix(int dim, const struct general_tables *t, const struct layout *s,
                             const lane *cofactors, lane *W, lane *Y) {
     int N = s->N, n = t->n;
@@ -389,7 +417,7 @@ int64_t OF(condense_general_scratch)(const struct general_tables *t, int full) {
 
 /* One batch of the cells. */
 struct batch {
-    const lane *mass, *root, *reaction, *cofactors, *normals, *tau, *orientations;
+    const lane *mass, *det, *root, *reaction, *cofactors, *normals, *tau, *orientations;
 };
 
 static struct batch batch_of(const struct general_tables *t, const struct general_cells *g, int64_t batch) {
@@ -397,9 +425,10 @@ static struct batch batch_of(const struct general_tables *t, const struct genera
     int64_t n_face = (int64_t)t->n_faces * t->n_face;
     return (struct batch){
         .mass = (const lane *)g->mass + batch * pairs * t->n,
+        .det = g->det != NULL ? (const lane *)g->det + batch * t->n_det : NULL,
         .root = g->roots != NULL ? (const lane *)g->roots + batch * dim * dim : NULL,
         .reaction = g->reaction != NULL ? (const lane *)g->reaction + batch * t->n : NULL,
-        .cofactors = (const lane *)g->cofactors + batch * t->n * dim * dim,
+        .cofactors = (const lane *)g->cofactors + batch * t->n_metric * dim * dim,
         .normals = (const lane *)g->normals + batch * n_face * dim,
         .tau = (const lane *)g->tau + batch * n_face,
         .orientations = (const lane *)g->orientations + batch * t->n_faces,
@@ -409,8 +438,13 @@ static struct batch batch_of(const struct general_tables *t, const struct genera
 /* A and D into W, lambda M into C. */
 static void cell_matrices(const struct general_tables *t, const struct layout *s, const struct batch *b,
                           struct room *r) {
-    mass_matrix(t, s, b->mass, r->W, r->Y);
-    if (s->dim == 2)
+    if (b->det != NULL)
+        mass_by_table(t, s, b->det, r->W);
+    else
+        mass_matrix(t, s, b->mass, r->W, r->Y);
+    if (t->D != NULL)
+        gradient_by_table(t, s, b->cofactors, r->W);
+    else if (s->dim == 2)
         gradient_matrix(2, t, s, b->cofactors, r->W, r->Y);
     else
         gradient_matrix(3, t, s, b->cofactors, r->W, r->Y);

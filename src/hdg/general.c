@@ -9,135 +9,7 @@
 #include "base/memory.h"
 #include "hdg/diffusion.h"
 
-#define WORK_BYTES    (1 << 20)  /* of what a thread works on at a time, about */
-#define SCRATCH_BYTES (24 << 20) /* of the kernels; cells with larger matrices are better off one by one */
-
-/* ------------------------------------------------------------------------------------------ tables */
-
-/* map[node][q (1 + dim) + s]: the Lagrange functions of the geometry (s = 0) and their derivatives, `first`
- * being the number of the first point among `total`. */
-static void fill_map(const struct hdg_table *table, int first, int total, double *map) {
-    int dim = table->dim, row = total * (1 + dim);
-    for (int q = 0; q < table->n; q++)
-        for (int i = 0; i < table->n_nodes; i++) {
-            double *to = map + (int64_t)i * row + (int64_t)(first + q) * (1 + dim);
-            to[0] = table->geo[(int64_t)q * table->n_nodes + i];
-            for (int b = 0; b < dim; b++)
-                to[1 + b] = table->geo_grad[((int64_t)q * table->n_nodes + i) * dim + b];
-        }
-}
-
-facet_status general_rule_create(const struct hdg *h, const struct hdg_table *table,
-                                 struct general_rule *rule) {
-    facet_status status = FACET_OK;
-    size_t size = (size_t)table->n_nodes * (size_t)(table->n * (1 + table->dim));
-    double *map = NULL;
-    rule->table = table;
-    TRY(ALLOC(map, size));
-    fill_map(table, 0, table->n, map);
-    TRY(device_copy(h->device, &rule->map, map, size, sizeof *map));
-    TRY(device_copy(h->device, &rule->w, table->w, (size_t)table->n, sizeof *map));
-done:
-    base_free(&map);
-    return status;
-}
-
-void general_rule_destroy(const struct hdg *h, struct general_rule *rule) {
-    device_free(h->device, &rule->map);
-    device_free(h->device, &rule->w);
-}
-
-/* The tables of a face in orientation 0 stand in one of the others' place where no cell has it: made anew. */
-static facet_status face_tables(struct hdg *h, int block, struct hdg_general *g) {
-    facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    int dim = h->data.mesh->dim, n = b->face.rule.n, total = b->n_faces * n, n_nodes = b->cell.n_nodes;
-    double *map = NULL, *phi = NULL, *xi = NULL;
-    struct hdg_table table = {0};
-    TRY(ALLOC(map, (int64_t)n_nodes * total * (1 + dim)));
-    TRY(ALLOC(phi, (int64_t)total * b->N));
-    TRY(ALLOC(xi, n * dim));
-    for (int f = 0; f < b->n_faces; f++) {
-        for (int q = 0; q < n; q++)
-            shape_face_point(b->shape, f, 0, b->face.rule.x + q * (dim - 1), xi + q * dim);
-        hdg_table_destroy(&table);
-        TRY(hdg_table_create(b->shape, h->space.degree, h->data.mesh->order, n, xi, &table));
-        fill_map(&table, f * n, total, map);
-        memcpy(phi + (int64_t)f * n * b->N, table.phi, (size_t)n * (size_t)b->N * sizeof *phi);
-    }
-    TRY(device_copy(h->device, &g->face.map, map, (size_t)n_nodes * (size_t)(total * (1 + dim)),
-                    sizeof *map));
-    TRY(device_copy(h->device, &g->face.w, b->face.rule.w, (size_t)n, sizeof *map));
-    TRY(device_copy(h->device, &g->face_phi, phi, (size_t)total * (size_t)b->N, sizeof *phi));
-    TRY(device_copy(h->device, &g->psi, b->face.psi, (size_t)n * (size_t)b->m, sizeof *phi));
-    TRY(device_copy(h->device, &g->normals, &b->normals[0][0], 3 * (size_t)b->n_faces, sizeof *phi));
-done:
-    hdg_table_destroy(&table);
-    base_free(&map);
-    base_free(&phi);
-    base_free(&xi);
-    return status;
-}
-
-void general_destroy(struct hdg *h, int block) {
-    struct hdg_general *g = h->general[block];
-    if (g == NULL) return;
-    double **arrays[] = {&g->normals, &g->phi, &g->grad, &g->face_phi, &g->psi};
-    general_rule_destroy(h, &g->cell);
-    general_rule_destroy(h, &g->face);
-    for (int i = 0; i < (int)(sizeof arrays / sizeof arrays[0]); i++) device_free(h->device, arrays[i]);
-    base_free(&h->general[block]);
-}
-
-static int has_robin(const struct hdg *h, int block, int64_t batch) {
-    const struct hdg_data *data = &h->data;
-    const struct mesh_block *b = &data->mesh->blocks[block];
-    int n_faces = h->space.blocks[block].n_faces;
-    for (int64_t i = batch * h->lanes * n_faces; i < (batch + 1) * h->lanes * n_faces; i++) {
-        if (i >= (int64_t)b->count * n_faces) break;
-        int32_t condition = data->face_condition[b->faces[i]];
-        if (condition >= 0 && data->conditions[condition].kind == HDG_ROBIN) return 1;
-    }
-    return 0;
-}
-
-facet_status general_create(struct hdg *h, int block) {
-    facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    int64_t n = trace_n_batches(h->device, h->data.mesh, block), found = 0;
-    int dim = h->data.mesh->dim;
-    struct hdg_general *g;
-    for (int64_t i = 0; i < n; i++) found += h->ways[block][i] == BATCH_SINGLE && !has_robin(h, block, i);
-    if (found == 0) return FACET_OK;
-    TRY(CALLOC(h->general[block], 1));
-    g = h->general[block];
-    g->tables = (struct general_tables){.lanes = h->lanes,
-                                        .dim = dim,
-                                        .n_faces = b->n_faces,
-                                        .N = b->N,
-                                        .m = b->m,
-                                        .n = b->cell.n,
-                                        .n_face = b->face.rule.n,
-                                        .affine = &h->tables[block]};
-    if (device_condense_general_scratch(h->device, &g->tables, 1) / base_threads() >
-        SCRATCH_BYTES / (int64_t)sizeof(double)) {
-        base_free(&h->general[block]);
-        goto done;
-    }
-    TRY(general_rule_create(h, &b->cell, &g->cell));
-    size_t size = (size_t)b->cell.n * (size_t)b->N;
-    TRY(device_copy(h->device, &g->phi, b->cell.phi, size, sizeof(double)));
-    TRY(device_copy(h->device, &g->grad, b->cell.grad, (size_t)dim * size, sizeof(double)));
-    TRY(face_tables(h, block, g));
-    g->tables.phi = g->phi;
-    g->tables.grad = g->grad;
-    g->tables.face_phi = g->face_phi;
-    g->tables.psi = g->psi;
-    for (int64_t i = 0; i < n; i++)
-        if (h->ways[block][i] == BATCH_SINGLE && !has_robin(h, block, i)) h->ways[block][i] = BATCH_GENERAL;
-done:
-    return status;
-}
+#define WORK_BYTES (1 << 20) /* of what a thread works on at a time, about */
 
 /* ------------------------------------------------------------------------------------------ work */
 
@@ -265,10 +137,14 @@ enum {
     A_POINTS,
     A_FACE_POINTS,
     A_WJ,
+    A_METRIC_POINTS,
+    A_METRIC_DET, /* not used */
     A_COFACTORS,
+    A_DET_POINTS,
     A_NORMALS,
     FIRST_DATA,
-    A_MASS = FIRST_DATA,
+    A_DET = FIRST_DATA, /* made by the device, and divided by K */
+    A_MASS,
     A_ROOTS,
     A_REACTION,
     A_TAU,
@@ -279,19 +155,35 @@ enum {
 struct general_plan general_plan_of(const struct hdg *h, int block) {
     const struct general_tables *t = &h->general[block]->tables;
     int64_t dim = t->dim, n = t->n, n_face = (int64_t)t->n_faces * t->n_face;
-    return (struct general_plan){.n_arrays = N_ARRAYS,
-                                 .sizes = {[A_NODES] = h->space.blocks[block].cell.n_nodes * dim,
-                                           [A_POINTS] = n * (1 + dim) * dim,
-                                           [A_FACE_POINTS] = n_face * (1 + dim) * dim,
-                                           [A_WJ] = n,
-                                           [A_COFACTORS] = n * dim * dim,
-                                           [A_NORMALS] = n_face * dim,
-                                           [A_MASS] = n * dim * (dim + 1) / 2,
-                                           [A_ROOTS] = dim * dim,
-                                           [A_REACTION] = n,
-                                           [A_TAU] = n_face,
-                                           [A_ORIENTATIONS] = t->n_faces},
-                                 .n_scratch = device_condense_general_scratch(h->device, t, 1)};
+    return (struct general_plan){
+        .n_arrays = N_ARRAYS,
+        .sizes = {[A_NODES] = h->space.blocks[block].cell.n_nodes * dim,
+                  [A_POINTS] = n * (1 + dim) * dim,
+                  [A_FACE_POINTS] = n_face * (1 + dim) * dim,
+                  [A_WJ] = n,
+                  [A_METRIC_POINTS] = t->D != NULL ? t->n_metric * (1 + dim) * dim : 0,
+                  [A_METRIC_DET] = t->n_metric,
+                  [A_COFACTORS] = t->n_metric * dim * dim,
+                  [A_DET_POINTS] = t->n_det * (1 + dim) * dim,
+                  [A_DET] = t->n_det,
+                  [A_NORMALS] = n_face * dim,
+                  [A_MASS] = n * dim * (dim + 1) / 2,
+                  [A_ROOTS] = dim * dim,
+                  [A_REACTION] = n,
+                  [A_TAU] = n_face,
+                  [A_ORIENTATIONS] = t->n_faces},
+        .n_scratch = device_condense_general_scratch(h->device, t, 1)};
+}
+
+/* det J and (-1: not wanted) cofactors at few points; they need not be positive there. */
+static void maps_at_few(const struct general_work *w, const struct general_few *few, int64_t n, int points,
+                        int det, int cofactors) {
+    const struct hdg *h = w->hdg;
+    int dim = h->data.mesh->dim, count = few->rule.n;
+    device_table_apply(h->device, h->lanes, n, count * (1 + dim), h->data.mesh->blocks[w->block].n_nodes, dim,
+                       few->at.map, w->device[A_NODES], w->device[points]);
+    (void)device_cell_metric(h->device, h->lanes, n, dim, count, few->at.w, w->device[points], w->device[det],
+                             cofactors >= 0 ? w->device[cofactors] : NULL);
 }
 
 /* The maps of batches begin .. begin+n-1 at the points inside and on the faces. */
@@ -310,7 +202,10 @@ static facet_status find_maps(struct general_work *w, int64_t begin, int64_t n) 
         }
     TRY(general_send(w, A_ORIENTATIONS, n));
     TRY(general_nodes(w, A_NODES, begin, n));
-    TRY(general_maps(w, &g->cell, begin, n, A_NODES, A_POINTS, A_WJ, A_COFACTORS));
+    TRY(general_maps(w, &g->cell, begin, n, A_NODES, A_POINTS, A_WJ, t->D != NULL ? -1 : A_COFACTORS));
+    if (t->D != NULL) maps_at_few(w, &g->metric, n, A_METRIC_POINTS, A_METRIC_DET, A_COFACTORS);
+    if (t->M != NULL) maps_at_few(w, &g->det, n, A_DET_POINTS, A_DET, -1);
+    TRY(general_fetch(w, A_DET, n));
     device_table_apply(h->device, lanes, n, n_face * (1 + dim), b->n_nodes, dim, g->face.map,
                        w->device[A_NODES], w->device[A_FACE_POINTS]);
     device_face_metric(h->device, lanes, n, dim, t->n_faces, t->n_face, g->face.w, g->normals,
@@ -332,23 +227,28 @@ static void choose_form(struct general_work *w, int64_t begin, int64_t n) {
             scalar &= field_n_components(K) == 1;
             constant &= field_is_constant(K, NULL);
         }
-    w->cells = (struct general_cells){.full = !scalar && !constant,
-                                      .mass = w->device[A_MASS],
-                                      .roots = !scalar && constant ? w->device[A_ROOTS] : NULL,
-                                      .reaction = data->reaction != NULL ? w->device[A_REACTION] : NULL,
-                                      .cofactors = w->device[A_COFACTORS],
-                                      .normals = w->device[A_NORMALS],
-                                      .tau = w->device[A_TAU],
-                                      .orientations = w->device[A_ORIENTATIONS]};
+    w->cells = (struct general_cells){
+        .full = !scalar && !constant,
+        .mass = w->device[A_MASS],
+        .det = constant && w->hdg->general[w->block]->tables.M != NULL ? w->device[A_DET] : NULL,
+        .roots = !scalar && constant ? w->device[A_ROOTS] : NULL,
+        .reaction = data->reaction != NULL ? w->device[A_REACTION] : NULL,
+        .cofactors = w->device[A_COFACTORS],
+        .normals = w->device[A_NORMALS],
+        .tau = w->device[A_TAU],
+        .orientations = w->device[A_ORIENTATIONS]};
 }
 
-/* mass, or roots: from K (n x dim x dim, or one for all) at the points of one lane. */
+/* det or mass, and roots: from K (n x dim x dim, or one for all) at the points of one lane. */
 static facet_status put_mass(struct general_work *w, int constant, const double *K, const double *wJ,
-                             double *mass, double *roots) {
+                             double *det, double *mass, double *roots) {
     int dim = w->hdg->general[w->block]->tables.dim, n = w->hdg->general[w->block]->tables.n,
         lanes = w->hdg->lanes;
     double inverse[9], root[9];
-    for (int q = 0; q < n; q++) {
+    for (int q = 0;
+         w->cells.det != NULL && w->cells.roots == NULL && q < w->hdg->general[w->block]->tables.n_det; q++)
+        det[q * lanes] /= K[0];
+    for (int q = 0; q < n && w->cells.det == NULL; q++) {
         const double *at = K + (constant ? 0 : q * dim * dim);
         if (w->cells.roots != NULL) {
             mass[q * lanes] = wJ[q * lanes];
@@ -425,7 +325,7 @@ static facet_status put_cell(struct general_work *w, int64_t begin, int64_t batc
     l->mean_K = trace / (l->volume * dim);
     w->volumes[batch * lanes + lane] =
         (begin + batch) * lanes + lane < data->mesh->blocks[w->block].count ? l->volume : 0.0;
-    TRY(put_mass(w, constant, l->K, wJ,
+    TRY(put_mass(w, constant, l->K, wJ, w->host[A_DET] + batch * w->size[A_DET] + lane,
                  w->host[A_MASS] + batch * t->n * (w->cells.full ? dim * (dim + 1) / 2 : 1) * lanes + lane,
                  w->host[A_ROOTS] + batch * w->size[A_ROOTS] + lane));
     if (data->reaction != NULL) {

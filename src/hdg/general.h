@@ -14,11 +14,21 @@ struct general_rule {
     double *w;   /* n */
 };
 
+/* Few points that determine a polynomial of the map, of the reference cell; and what its values there
+ * contribute to a matrix. Without the table the points are those of the rule of the cell. */
+struct general_few {
+    struct rule rule;
+    struct hdg_table points;
+    struct general_rule at; /* of weight 1 */
+    double *table;          /* device */
+};
+
 struct hdg_general {
     struct general_tables tables;
     struct general_rule cell, face; /* face: the points of all faces, one after the other, w of one */
     double *normals;                /* n_faces x 3: of the reference cell */
     double *phi, *grad, *face_phi, *psi;
+    struct general_few metric, det; /* cofactors, det J */
 };
 
 facet_status general_create(struct hdg *hdg, int block); /* where the block has such batches */
@@ -29,7 +39,7 @@ void general_rule_destroy(const struct hdg *hdg, struct general_rule *rule);
 
 /* What a thread works with: arrays in lanes of up to `most` batches on the device, and what of them the host
  * reads or fills, which is the same memory where that can be. */
-#define GENERAL_ARRAYS 16
+#define GENERAL_ARRAYS 20
 enum { W_UHAT, W_U, W_Q, W_LOAD, W_OWN }; /* of solves inside cells; from W_OWN on each has its own */
 struct general_plan {
     int n_arrays;
