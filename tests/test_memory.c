@@ -225,7 +225,7 @@ static void what_does_not_fit_is_refused(void **state) {
         struct want w = wants[i];
         struct made m;
         int cells, mapped = w.operator_name != NULL && strcmp(w.operator_name, "mapped") == 0;
-        double available = mapped ? 2e7 : 0.4 * needed(&w, 1.0, &cells);
+        double available = mapped ? 1.5e7 : 0.4 * needed(&w, 1.0, &cells);
         needed(&w, available, &cells);
         assert_in_range(cells, 1, mapped ? 511 : w.cells - 1);
         w.cells = mapped ? 2 : cells;
