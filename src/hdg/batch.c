@@ -206,31 +206,51 @@ void batch_stiffness(int dim, const struct batch_cell *a, int step, double *c) {
         }
 }
 
+/* See batch_faces; dim is a constant where this is inlined. */
+static inline __attribute__((always_inline)) facet_status find_faces(struct local *l, int dim, int block,
+                                                                     int32_t cell, struct batch_cell *a,
+                                                                     double normals[SHAPE_MAX_FACES][3],
+                                                                     double *weights) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &l->hdg->space.blocks[block];
+    TRY(batch_cell(l, block, cell, a));
+    l->mean_K = 0.0;
+    for (int c = 0; c < dim; c++) l->mean_K += a->K[c * (dim + 1)] / dim;
+    for (int f = 0; f < b->n_faces; f++) {
+        double tau;
+        multiply(dim, a->C, b->normals[f], normals[f]);
+        double length = sqrt(dot(dim, normals[f], normals[f]));
+        TRY(local_place(affine_tau(l, f, length, a->det, &tau), l));
+        weights[f] = tau * length;
+    }
+done:
+    return status;
+}
+
+facet_status batch_faces(struct local *l, int block, int32_t cell, struct batch_cell *a,
+                         double normals[SHAPE_MAX_FACES][3], double *weights) {
+    return l->hdg->data.mesh->dim == 2 ? find_faces(l, 2, block, cell, a, normals, weights)
+                                       : find_faces(l, 3, block, cell, a, normals, weights);
+}
+
 /* dim is a constant where this is inlined. */
 static inline __attribute__((always_inline)) facet_status
 fill_hybrid(struct local *l, int dim, int block, int32_t cell, double *c, struct batch_facts *facts) {
     const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    int n_faces = b->n_faces;
+    int n_faces = h->space.blocks[block].n_faces;
     struct affine_layout at = affine_layout(dim, n_faces);
     struct batch_cell cell_data;
-    double normals[SHAPE_MAX_FACES][3], Kn[SHAPE_MAX_FACES][3];
-    TRY(batch_cell(l, block, cell, &cell_data));
-    const double *C = cell_data.C, *K = cell_data.K, det = cell_data.det, scale = 1.0 / det;
-    l->mean_K = 0.0;
-    for (int a = 0; a < dim; a++) l->mean_K += K[a * (dim + 1)] / dim;
+    double normals[SHAPE_MAX_FACES][3], Kn[SHAPE_MAX_FACES][3], weights[SHAPE_MAX_FACES];
+    TRY(find_faces(l, dim, block, cell, &cell_data, normals, weights));
+    const double *C = cell_data.C, det = cell_data.det, scale = 1.0 / det;
     for (int i = 0; i < dim * dim; i++) c[(at.flux + i) * lanes] = cell_data.KC[i];
     c[at.reaction * lanes] = cell_data.reaction * det;
     batch_stiffness(dim, &cell_data, lanes, c + at.stiffness * lanes);
     for (int f = 0; f < n_faces; f++) {
-        double tau, length;
-        multiply(dim, C, b->normals[f], normals[f]);
-        multiply(dim, K, normals[f], Kn[f]);
-        length = sqrt(dot(dim, normals[f], normals[f]));
-        TRY(local_place(affine_tau(l, f, length, det, &tau), l));
-        c[(at.weight + f) * lanes] = tau * length;
+        multiply(dim, cell_data.K, normals[f], Kn[f]);
+        c[(at.weight + f) * lanes] = weights[f];
         c[(at.orientation + f) * lanes] =
             h->data.mesh->blocks[block].orientations[(int64_t)cell * n_faces + f];
         for (int a = 0; a < dim; a++) {

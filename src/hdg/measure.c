@@ -129,23 +129,19 @@ done:
     return status;
 }
 
-/* A component of the trace on a face of the cell at hand at point p of a face table. */
-static double trace_at(const struct local *l, const struct hdg_solution *s, int face,
-                       const struct hdg_face_table *table, int p, int component) {
+/* The trace on a face of the cell at hand at n points of a face table: n x components. */
+static void trace_values(const struct local *l, const struct hdg_solution *s, int face,
+                         const struct hdg_face_table *table, int first, int n, double *values) {
     const struct hdg *h = l->hdg;
-    int N = h->space.blocks[l->block].N, m = table->m;
+    int N = h->space.blocks[l->block].N;
     if (h->data.equation->by_faces) {
-        const double *v = s->trace + h->trace.face_first[local_face_number(l, face)],
-                     *psi = table->psi + p * m;
-        const double *Q = trace_turn_of(&h->trace, l->block, l->cell, face);
-        int nc = h->trace.n_components;
-        double sum = 0.0;
-        if (Q == NULL) return cblas_ddot(m, psi, 1, v + component * m, 1);
-        for (int d = 0; d < nc; d++) sum += Q[component * nc + d] * cblas_ddot(m, psi, 1, v + d * m, 1);
-        return sum;
+        expand(n, h->trace.n_components, table->m, table->psi + (int64_t)first * table->m, table->m,
+               s->trace + h->trace.face_first[local_face_number(l, face)], values);
+        local_turn_values(l, face, 0, n, values);
+    } else {
+        expand(n, 1, N, table->side[face][local_orientation(l, face)].phi + (int64_t)first * N, N,
+               s->u[l->block] + (int64_t)l->cell * N, values);
     }
-    return cblas_ddot(N, table->side[face][local_orientation(l, face)].phi + (int64_t)p * N, 1,
-                      s->u[l->block] + (int64_t)l->cell * N, 1);
 }
 
 void hdg_mean_trace(const struct hdg *h, const struct hdg_solution *s, int block, int32_t cell,
@@ -154,11 +150,11 @@ void hdg_mean_trace(const struct hdg *h, const struct hdg_solution *s, int block
     const struct hdg_face_table *table = &h->space.blocks[block].face;
     int n_faces = h->space.blocks[block].n_faces;
     double area = n_faces * shape_measure(shape_face_shape(h->space.blocks[block].shape, 0));
-    for (int c = 0; c < h->trace.n_components; c++) {
-        double sum = 0.0;
-        for (int f = 0; f < n_faces; f++)
-            for (int p = 0; p < table->rule.n; p++) sum += table->rule.w[p] * trace_at(&l, s, f, table, p, c);
-        mean[c] = sum / area;
+    for (int c = 0; c < h->trace.n_components; c++) mean[c] = 0.0;
+    for (int i = 0; i < n_faces * table->rule.n; i++) {
+        double values[3], weight = table->rule.w[i % table->rule.n] / area;
+        trace_values(&l, s, i / table->rule.n, table, i % table->rule.n, 1, values);
+        for (int c = 0; c < h->trace.n_components; c++) mean[c] += weight * values[c];
     }
 }
 
@@ -178,11 +174,12 @@ static facet_status trace_errors(struct local *l, const struct hdg_solution *s, 
         hdg_face_geometry(&h->space, l->block, l->cell, f, table, &l->face_geometry, l->x, l->normal);
         facet_status status = field_eval(h->data.exact, n, dim, l->x, l->values);
         if (status != FACET_OK) return base_wrap(status, "exact");
+        trace_values(l, s, f, table, 0, n, l->jets);
         for (int p = 0; p < n; p++) {
             double area = copysign(local_norm(dim, l->normal + p * dim), table->rule.w[p]);
             total += area;
             for (int c = 0; c < nc; c++) {
-                double error = l->values[p * nc + c] - trace_at(l, s, f, table, p, c);
+                double error = l->values[p * nc + c] - l->jets[p * nc + c];
                 sums[c] += area * error * error;
             }
         }
@@ -354,6 +351,37 @@ struct balance_job {
     double *fluxes; /* n_cells x SHAPE_MAX_FACES x components */
 };
 
+/* The fluxes of a fast cell, and the integral of lambda u: normals and tau are constant on its faces, and
+ * moments of phi with the constant are all that counts. absolute: of the moduli of the terms. */
+static facet_status straight_fluxes(struct local *l, const struct hdg_solution *s, double *fluxes,
+                                    double *absolute, double *reaction) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    int dim = h->data.mesh->dim, N = b->N, m = b->m;
+    struct batch_cell cell;
+    const double *u = s->u[l->block] + (int64_t)l->cell * N, *q = s->q[l->block] + (int64_t)l->cell * dim * N;
+    double one = sqrt(shape_measure(shape_face_shape(b->shape, 0))), normals[SHAPE_MAX_FACES][3];
+    double weights[SHAPE_MAX_FACES];
+    TRY(batch_faces(l, l->block, l->cell, &cell, normals, weights));
+    *reaction = cell.reaction * cell.det * sqrt(shape_measure(b->shape)) * u[0];
+    for (int f = 0; f < b->n_faces; f++) {
+        const double *F = b->F_ref + (int64_t)(f * 8 + local_orientation(l, f)) * N * m;
+        double outer = one * weights[f] * s->trace[h->trace.face_first[local_face_number(l, f)]];
+        double flux = -outer, modulus = fabs(outer);
+        for (int i = 0; i < N; i++) {
+            double moment = one * F[i * m], inner = weights[f] * moment * u[i], through = 0.0;
+            for (int a = 0; a < dim; a++) through += normals[f][a] * q[a * N + i];
+            flux += inner + through * moment;
+            modulus += fabs(inner) + fabs(through * moment);
+        }
+        fluxes[f] = flux;
+        absolute[f] = modulus;
+    }
+done:
+    return status;
+}
+
 static facet_status balance_work(struct local *l, int block, int32_t cell, void *user) {
     const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
@@ -364,24 +392,36 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
     int nc = h->trace.n_components;
     int64_t id = h->data.mesh->blocks[block].first + cell;
     const double *load = job->solution->loads[block] + local_lane(lanes, cell, nc * v->Nu);
-    double sum[3], out[3] = {0}, absolute[3], through = 0.0, worst = 0.0;
+    double sum[3], out[3] = {0}, absolute[3], through = 0.0, worst = 0.0, taken = 0.0;
     double constant = v->physical ? 1.0 : v->source.table->phi[0]; /* the first function */
+    double *fluxes = job->fluxes + id * SHAPE_MAX_FACES * nc;
     for (int c = 0; c < nc; c++) sum[c] = load[(int64_t)c * v->Nu * lanes] / constant;
-    TRY(local_begin(l, block, cell));
-    for (int f = 0; f < b->n_faces; f++) {
-        double *flux = job->fluxes + (id * SHAPE_MAX_FACES + f) * nc;
-        TRY(face_flux(l, job->solution, f, 1, flux, absolute));
-        for (int c = 0; c < nc; c++) {
-            out[c] += flux[c];
-            through += absolute[c];
+    if (h->data.equation->in_batches && batch_is_fast(h, block, cell / lanes)) {
+        double moduli[SHAPE_MAX_FACES];
+        l->block = block;
+        l->cell = cell;
+        TRY(straight_fluxes(l, job->solution, fluxes, moduli, &taken));
+        for (int f = 0; f < b->n_faces; f++) {
+            out[0] += fluxes[f];
+            through += moduli[f];
         }
-        local_turn_values(l, f, 1, 1, flux); /* as the face across sees it */
+    } else {
+        TRY(local_begin(l, block, cell));
+        for (int f = 0; f < b->n_faces; f++) {
+            TRY(face_flux(l, job->solution, f, 1, fluxes + f * nc, absolute));
+            for (int c = 0; c < nc; c++) {
+                out[c] += fluxes[f * nc + c];
+                through += absolute[c];
+            }
+            local_turn_values(l, f, 1, 1, fluxes + f * nc); /* as the face across sees it */
+        }
+        if (h->data.reaction != NULL) TRY(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values));
+        for (int p = 0; p < b->cell.n && h->data.reaction != NULL; p++)
+            taken += l->geometry.wJ[p] * l->values[p] *
+                     cblas_ddot(b->N, b->cell.phi + p * b->N, 1,
+                                job->solution->u[block] + (int64_t)cell * b->N, 1);
     }
-    if (h->data.reaction != NULL) TRY(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values));
-    for (int p = 0; p < b->cell.n && h->data.reaction != NULL; p++)
-        sum[0] -=
-            l->geometry.wJ[p] * l->values[p] *
-            cblas_ddot(b->N, b->cell.phi + p * b->N, 1, job->solution->u[block] + (int64_t)cell * b->N, 1);
+    sum[0] -= taken;
     for (int c = 0; c < nc; c++) worst = fmax(worst, fabs(sum[c] - out[c]));
     job->cells[2 * id] = worst;
     job->cells[2 * id + 1] = through;
