@@ -174,6 +174,18 @@ static void put_values(const struct run *run, struct text *out) {
     }
 }
 
+/* The phase that took the memory to its peak, or nearly; -1: none. */
+static int peak_phase(const struct run *run) {
+    double most = 0.0;
+    int found = -1;
+    for (int phase = 0; phase < FACET_N_PHASES; phase++) most = fmax(most, run->timers.peak_bytes[phase]);
+    for (int phase = 0; phase < FACET_N_PHASES; phase++) {
+        double bytes = run->timers.peak_bytes[phase];
+        if (bytes > 0.95 * most && (found < 0 || bytes < run->timers.peak_bytes[found])) found = phase;
+    }
+    return found;
+}
+
 static void put_times(const struct run *run, struct text *out) {
     int n = 0;
     text_printf(out, "time      %s", report_seconds(run->total_seconds).text);
@@ -187,7 +199,10 @@ static void put_times(const struct run *run, struct text *out) {
     text_printf(out, "\nspeed     %.3g %sunknowns per second of the whole run\n",
                 run->total_seconds > 0.0 ? (double)unknowns / run->total_seconds : 0.0,
                 trace < 0 ? "" : "trace ");
-    text_printf(out, "memory    %s at its peak\n", report_bytes((double)base_peak_resident_bytes()).text);
+    text_printf(out, "memory    %s at its peak", report_bytes((double)base_peak_resident_bytes()).text);
+    int phase = peak_phase(run);
+    if (phase >= 0) text_printf(out, " (%s)", facet_phase_name((facet_phase)phase));
+    text_printf(out, "\n");
 }
 
 void report_mismatch(const struct hdg_mismatch *mismatch, struct text *out) {

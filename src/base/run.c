@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+
 #define SMALL_LOOP 50000 /* points */
 
 static atomic_int n_threads;
@@ -199,6 +201,9 @@ void base_phase_end(struct base_timers *timers, const struct base_monitor *monit
                     double begin) {
     double seconds = seconds_outside(timers) - begin;
     if (seconds < 0.0) seconds = 0.0; /* of rounding */
-    if (timers != NULL) timers->seconds[phase] += seconds;
+    if (timers != NULL) {
+        timers->seconds[phase] += seconds;
+        timers->peak_bytes[phase] = (double)base_peak_resident_bytes();
+    }
     report(monitor, &(facet_event){.kind = FACET_EVENT_END, .phase = phase, .seconds = seconds});
 }

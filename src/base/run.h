@@ -52,9 +52,10 @@ struct base_monitor {
 void base_report_progress(const struct base_monitor *monitor, facet_phase phase, double done, double total);
 void base_report_iteration(const struct base_monitor *monitor, int iteration, double residual);
 
-/* Seconds by phase. */
+/* Seconds by phase, and the peak of the process's memory until its end. */
 struct base_timers {
     double seconds[FACET_N_PHASES];
+    double peak_bytes[FACET_N_PHASES];
 };
 /* phase_begin returns the time outside all phases of these timers; phase_end adds what has passed since. So a
  * phase may begin and end inside another, and every second is counted once. timers: NULL where there are none

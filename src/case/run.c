@@ -417,8 +417,11 @@ static facet_status make_report(struct run *run) {
                                      .rate = NAN};
     }
     run->has_report = 1;
-    for (int phase = 0; phase < FACET_N_PHASES; phase++)
+    for (int phase = 0; phase < FACET_N_PHASES; phase++) {
+        double *peak = &run->timers.peak_bytes[phase];
         run->timers.seconds[phase] += run->report.seconds[phase];
+        *peak = fmax(*peak, run->report.peak_bytes[phase]);
+    }
     return FACET_OK;
 }
 

@@ -79,6 +79,15 @@ static void write_solver(struct json *json, const facet_report *report) {
 }
 
 /* Phases that were reached. */
+/* The phases in their order: where the number grows, memory was taken. */
+static void write_memory(struct json *json, const struct run *run) {
+    json_object_begin(json, "memory");
+    for (int phase = 0; phase < FACET_N_PHASES; phase++)
+        if (run->timers.peak_bytes[phase] > 0.0)
+            json_integer(json, facet_phase_name((facet_phase)phase), (int64_t)run->timers.peak_bytes[phase]);
+    json_object_end(json);
+}
+
 static void write_seconds(struct json *json, const struct run *run) {
     json_object_begin(json, "seconds");
     for (int phase = 0; phase < FACET_N_PHASES; phase++)
@@ -164,6 +173,7 @@ void run_write_json(const struct run *run, const facet_errors *rates, struct jso
     if (run->n_values > 0) write_values(json, run);
     write_seconds(json, run);
     json_integer(json, "memory_bytes", base_peak_resident_bytes());
+    write_memory(json, run);
     write_request(json, run->file);
     if (run->report.converged && run->report.conservation >= 0.0)
         json_number(json, "balance", run->report.conservation);

@@ -153,6 +153,7 @@ static const char results[] =
     "| `values` | by name a number, or an array |\n"
     "| `seconds` | by phase, and `total` |\n"
     "| `memory_bytes` | the peak of the process |\n"
+    "| `memory` | by phase the peak until its end |\n"
     "| `title`, `parameters` | those of the case, `parameters` after all overrides |\n"
     "| `overrides` | by key the value that `--set` gave: a number, or the text as it was written |\n"
     "| `balance` | the largest imbalance of a cell, relative to the largest flux or force |\n"

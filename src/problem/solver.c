@@ -416,6 +416,7 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
                          .operator_name = operator_of(s),
                          .conservation = conservation};
     memcpy(full.seconds, s->timers.seconds, sizeof s->timers.seconds);
+    memcpy(full.peak_bytes, s->timers.peak_bytes, sizeof s->timers.peak_bytes);
     return base_struct_write("facet_report", &full, report, sizeof full);
 }
 
