@@ -17,16 +17,14 @@
 #define FACTOR_SPEED   8.0e9
 #define PRODUCT_SPEED  1.0e10
 #define SOLVE_PRODUCTS 120.0
-/* So few unknowns are factored without thinking; a matrix of so many bytes is not assembled to find out. */
-#define SMALL_SYSTEM    3000
-#define LARGE_ASSEMBLED 2.0e9
+/* So few unknowns are factored without thinking. */
+#define SMALL_SYSTEM 3000
 
 /* Cells of a coarsest mesh below which geometric multigrid has nothing left to do. */
 #define SMALL_COARSEST 1024
 /* Coefficients that vary more may jump inside coarse cells. */
 #define LARGE_CONTRAST 30.0
-/* From so many unknowns on a factor takes longer than multigrid where nothing jumps, by far: the matrix is
- * not assembled to find out (docs/gmg.md). */
+/* From so many unknowns on a factor takes longer than multigrid where nothing jumps, by far (docs/gmg.md). */
 #define MANY_IN_2D 50000
 #define MANY_IN_3D 10000
 
@@ -48,6 +46,42 @@ void solver_fill_constant(const struct facet_solver *s, double *constant) {
 
 /* ------------------------------------------------------------------------------ direct */
 
+/* What a factor would take and cost, from the graph of the faces alone: with s unknowns on each an entry of
+ * its factor stands for s^2, an operation for s^3. */
+static facet_status estimate_factor(const struct facet_solver *s, double *bytes, double *operations) {
+    facet_status status = FACET_OK;
+    struct cholesky *c = NULL;
+    struct csr graph = {0};
+    int64_t *offsets = NULL;
+    TRY(trace_graph(&s->hdg->trace, &graph));
+    TRY(ALLOC(offsets, graph.n + 1));
+    for (int64_t i = 0; i <= graph.n; i++) offsets[i] = i;
+    TRY(cholesky_analyze(&graph, graph.n, offsets, -1, &c, bytes));
+    double size = (double)s->system.n_free / (double)(graph.n > 0 ? graph.n : 1);
+    *operations = cholesky_operations(c) * size * size * size;
+    *bytes *= size * size;
+done:
+    cholesky_destroy(&c);
+    csr_destroy(&graph);
+    base_free(&offsets);
+    return status;
+}
+
+static int is_cheap(const struct facet_solver *s, double operations) {
+    return operations / FACTOR_SPEED < SOLVE_PRODUCTS * trace_operator_bytes(&s->A) / PRODUCT_SPEED;
+}
+
+/* Whether `auto` is to think of a factor any further: the matrix is not assembled to find out. */
+static facet_status is_worth_factoring(const struct facet_solver *s, int *worth) {
+    double bytes, operations;
+    *worth = 1;
+    if (s->system.n_free <= SMALL_SYSTEM || !s->hdg->data.equation->by_faces) return FACET_OK;
+    facet_status status = estimate_factor(s, &bytes, &operations);
+    *worth = status == FACET_OK && bytes <= FACTOR_MEMORY_SHARE * base_available_bytes() &&
+             is_cheap(s, operations);
+    return status;
+}
+
 /* Tries to factor; *done says whether that was done. */
 static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insist, int *done) {
     facet_status status = FACET_OK;
@@ -56,8 +90,7 @@ static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insi
     TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, s->hdg->singular ? 0 : -1,
                          &s->cholesky, &factor_bytes));
     int fits = factor_bytes <= available;
-    int fast = cholesky_operations(s->cholesky) / FACTOR_SPEED <
-               SOLVE_PRODUCTS * trace_operator_bytes(&s->A) / PRODUCT_SPEED;
+    int fast = is_cheap(s, cholesky_operations(s->cholesky));
     if (fits && (insist || fast || csr->n <= SMALL_SYSTEM || !s->hdg->data.equation->by_faces)) {
         s->method = METHOD_DIRECT;
         s->preconditioner = PRECONDITIONER_NONE;
@@ -72,18 +105,6 @@ static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insi
                               "the factor of the direct solve"));
 done:
     return status;
-}
-
-/* Bytes of the assembled matrix, from the number of faces a face meets. */
-static double assembled_bytes(const struct facet_solver *s) {
-    double bytes = 0.0;
-    const struct facet_mesh *mesh = s->problem->mesh;
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        int N, n;
-        hdg_local_sizes(s->hdg, b, &N, &n);
-        bytes += 12.0 * (double)mesh->blocks[b].count * n * n;
-    }
-    return bytes;
 }
 
 /* ------------------------------------------------------------------------------ multigrid */
@@ -331,8 +352,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     int gmg =
         s->hdg->data.equation->easy_gmg && (outlook.easy || wants_gmg(o)) && prefers_gmg(s->problem->mesh);
     int direct = insist || (o->method == METHOD_AUTO && any && !tuned && !fgmres && outlook.few &&
-                            s->system.n_free <= cholesky_reasonable_size() &&
-                            (!hybrid || assembled_bytes(s) <= LARGE_ASSEMBLED));
+                            s->system.n_free <= cholesky_reasonable_size());
     s->method = insist                          ? METHOD_DIRECT
                 : o->method == METHOD_MULTIGRID ? METHOD_MULTIGRID
                 : fgmres                        ? METHOD_FGMRES
@@ -343,14 +363,18 @@ facet_status solver_choose_method(struct facet_solver *s) {
                         : gmg     ? PRECONDITIONER_GMG
                                   : PRECONDITIONER_PMG;
     int amg = s->preconditioner == PRECONDITIONER_AMG;
+    double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
+    if (direct && !insist) status = is_worth_factoring(s, &direct);
+    base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
+    if (status != FACET_OK) goto done;
     if (direct || amg) {
-        double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_ASSEMBLE);
+        begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_ASSEMBLE);
         status = hdg_assemble(s->hdg, &csr);
         base_phase_end(&s->timers, monitor, FACET_PHASE_ASSEMBLE, begin);
         if (status != FACET_OK) goto done;
         s->assembled_bytes = 12.0 * (double)csr.offsets[csr.n] + 8.0 * (double)csr.n;
     }
-    double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
+    begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
     if (direct) status = try_direct(s, &csr, insist, &done);
     if (!amg) {
         csr_destroy(&csr);

@@ -169,3 +169,34 @@ facet_status trace_block_diagonal(const struct trace_space *space, const struct 
                                   struct csr *csr) {
     return assemble(space, matrices, 1, csr);
 }
+
+/* Numbers of free faces instead of faces, ascending: coupled faces ascend as their unknowns do. */
+facet_status trace_graph(const struct trace_space *space, struct csr *graph) {
+    facet_status status = FACET_OK;
+    struct assembly a = {.space = space};
+    int32_t *coupled = NULL, *number = NULL;
+    int64_t row;
+    *graph = (struct csr){.n = space->n_free_faces};
+    TRY(list_places(&a));
+    TRY(ALLOC(coupled, a.room));
+    TRY(ALLOC(number, space->n_faces));
+    TRY(ALLOC(graph->offsets, graph->n + 1));
+    for (int entries = 0; entries < 2; entries++) {
+        if (entries) TRY(ALLOC(graph->columns, graph->offsets[graph->n]));
+        graph->offsets[0] = 0;
+        for (int64_t b = 0; b < graph->n; b++) {
+            int64_t n = coupled_faces(&a, space->free_faces[b], coupled, &row);
+            number[space->free_faces[b]] = (int32_t)b;
+            graph->offsets[b + 1] = graph->offsets[b] + n;
+            for (int64_t i = 0; i < n && entries; i++)
+                graph->columns[graph->offsets[b] + i] = number[coupled[i]];
+        }
+    }
+done:
+    base_free(&a.starts);
+    base_free(&a.places);
+    base_free(&coupled);
+    base_free(&number);
+    if (status != FACET_OK) csr_destroy(graph);
+    return status;
+}

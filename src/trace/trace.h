@@ -139,6 +139,8 @@ facet_status trace_lift(const struct trace_space *space, const struct trace_matr
 /* K in compressed rows on the host, assembled face by face from the cells around: no locks, no atomics. */
 facet_status trace_assemble(const struct trace_space *space, const struct trace_matrices *matrices,
                             struct csr *csr);
+/* Which free faces share a cell: rows of numbers of free faces, no values. */
+facet_status trace_graph(const struct trace_space *space, struct csr *graph);
 /* The same with the coupling between different faces left out: all that a (block) Jacobi preconditioner
  * needs. */
 facet_status trace_block_diagonal(const struct trace_space *space, const struct trace_matrices *matrices,
