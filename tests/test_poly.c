@@ -236,26 +236,59 @@ static void test_jacobi(void **state) {
 
 /* ---------------------------------------------------------------- rules on cells */
 
+static int n_product(enum shape shape, int degree) {
+    int n = 1;
+    for (int d = 0; d < shape_dim(shape); d++) n *= degree / 2 + 1;
+    return n;
+}
+
+/* Positive weights, and all points strictly inside. */
+static void check_inside(const struct rule *rule) {
+    for (int i = 0; i < rule->n; i++) {
+        double rest = 1;
+        assert_true(rule->w[i] > 0);
+        for (int d = 0; d < rule->dim; d++) {
+            assert_true(rule->x[i * rule->dim + d] > 0 && rule->x[i * rule->dim + d] < 1);
+            rest -= rule->x[i * rule->dim + d];
+        }
+        assert_true(!shape_is_simplex(rule->shape) || rest > 0 || rule->dim == 0);
+    }
+}
+
+/* Two corners that follow each other change places: every point becomes one of the same weight. */
+static void check_symmetric(const struct rule *rule) {
+    int dim = rule->dim;
+    for (int corner = 0; corner < dim; corner++)
+        for (int i = 0; i < rule->n; i++) {
+            double at[4] = {1}, nearest = 1;
+            for (int d = 0; d < dim; d++) at[d + 1] = rule->x[i * dim + d];
+            for (int d = 0; d < dim; d++) at[0] -= at[d + 1];
+            double kept = at[corner];
+            at[corner] = at[corner + 1];
+            at[corner + 1] = kept;
+            for (int j = 0; j < rule->n; j++) {
+                double distance = fabs(rule->w[j] - rule->w[i]) > 0;
+                for (int d = 0; d < dim; d++)
+                    distance = fmax(distance, fabs(at[d + 1] - rule->x[j * dim + d]));
+                nearest = fmin(nearest, distance);
+            }
+            assert_true(nearest < 1e-15);
+        }
+}
+
 static void test_rules(void **state) {
     (void)state;
     for (int s = 0; s < N_SHAPES; s++)
-        for (int degree = 0; degree <= 20; degree += degree < 8 ? 1 : 3) {
+        for (int degree = 0; degree <= 30; degree++) {
             enum shape shape = all_shapes[s];
             struct rule rule;
-            int dim = shape_dim(shape), n = 1;
             ok(rule_create(shape, degree, &rule));
-            for (int d = 0; d < dim; d++) n *= degree / 2 + 1;
-            assert_int_equal(rule.n, n);
-            assert_int_equal(rule.dim, dim);
-            for (int i = 0; i < rule.n; i++) {
-                double rest = 1;
-                assert_true(rule.w[i] > 0);
-                for (int d = 0; d < dim; d++) {
-                    assert_true(rule.x[i * dim + d] > 0 && rule.x[i * dim + d] < 1);
-                    rest -= rule.x[i * dim + d];
-                }
-                assert_true(!shape_is_simplex(shape) || rest > 0 || dim == 0);
-            }
+            assert_int_equal(rule.dim, shape_dim(shape));
+            if (shape == SHAPE_TRIANGLE || shape == SHAPE_TET)
+                assert_true(rule.n <= n_product(shape, degree));
+            else
+                assert_int_equal(rule.n, n_product(shape, degree));
+            check_inside(&rule);
             check_rule(&rule, degree);
             rule_destroy(&rule);
             rule_destroy(&rule);
@@ -268,6 +301,41 @@ static void test_rules(void **state) {
     rule_destroy(&rule);
 }
 
+/* The rules of the table are symmetric, and have few points: dim + 1 numbers for each, and one polynomial
+ * that each number pays for, would be the number of polynomials / (dim + 1). */
+static void test_symmetric_rules(void **state) {
+    (void)state;
+    static const struct {
+        enum shape shape;
+        int last;
+    } tables[] = {{SHAPE_TRIANGLE, 24}, {SHAPE_TET, 18}};
+    for (int t = 0; t < 2; t++)
+        for (int degree = 2; degree <= tables[t].last; degree++) {
+            enum shape shape = tables[t].shape;
+            struct rule rule;
+            double ideal = shape_n_nodes(shape, degree) / (shape_dim(shape) + 1.0);
+            ok(rule_create(shape, degree, &rule));
+            if (rule.n < n_product(shape, degree)) check_symmetric(&rule);
+            print_message("%s, degree %d: %d points, %d of the product\n", shape_name(shape), degree, rule.n,
+                          n_product(shape, degree));
+            assert_true(rule.n <= 1.25 * ideal + 4);
+            rule_destroy(&rule);
+        }
+}
+
+static void test_product_rules(void **state) {
+    (void)state;
+    for (int s = 0; s < N_SHAPES; s++)
+        for (int degree = 0; degree <= 20; degree += degree < 8 ? 1 : 3) {
+            struct rule rule;
+            ok(rule_create_product(all_shapes[s], degree, &rule));
+            assert_int_equal(rule.n, n_product(all_shapes[s], degree));
+            check_inside(&rule);
+            check_rule(&rule, degree);
+            rule_destroy(&rule);
+        }
+}
+
 /* ---------------------------------------------------------------- memory */
 
 static facet_status everything(void) {
@@ -276,6 +344,8 @@ static facet_status everything(void) {
     double x[4], w[4];
     TRY(rule_gauss_lobatto(4, 1.0, 2.0, x, w));
     TRY(rule_create(SHAPE_TET, 5, &rule));
+    rule_destroy(&rule);
+    TRY(rule_create_product(SHAPE_TET, 5, &rule));
 done:
     rule_destroy(&rule);
     return status;
@@ -300,11 +370,12 @@ static void test_allocation_faults(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),      cmocka_unit_test(test_outward),
-        cmocka_unit_test(test_faces_close), cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_nodes),       cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_lines_known), cmocka_unit_test(test_jacobi),
-        cmocka_unit_test(test_rules),       cmocka_unit_test(test_allocation_faults),
+        cmocka_unit_test(test_shapes),        cmocka_unit_test(test_outward),
+        cmocka_unit_test(test_faces_close),   cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_nodes),         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_lines_known),   cmocka_unit_test(test_jacobi),
+        cmocka_unit_test(test_rules),         cmocka_unit_test(test_symmetric_rules),
+        cmocka_unit_test(test_product_rules), cmocka_unit_test(test_allocation_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

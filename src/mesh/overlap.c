@@ -45,7 +45,7 @@ static facet_status face_points_create(enum shape shape, int degree, struct face
     struct rule rule = {0};
     int dim = shape_dim(shape), n_vertices = shape_n_vertices(shape);
     const double *vertices = shape_vertices(shape);
-    TRY(rule_create(shape, degree, &rule));
+    TRY(rule_create_product(shape, degree, &rule));
     points->n = rule.n + n_vertices;
     TRY(CALLOC(points->s, points->n * dim));
     TRY(CALLOC(points->w, points->n));

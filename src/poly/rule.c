@@ -1,5 +1,5 @@
-/* Quadrature rules on the reference cells as products of 1D rules. A simplex is the image of the unit box
- * under
+/* Quadrature rules on the reference cells: symmetric ones from a table where it has one with fewer points,
+ * else products of 1D rules. A simplex is the image of the unit box under
  *
  *     x_l = u_l prod_(j>l) (1 - u_j),      dx = prod_l (1 - u_l)^l du,
  *
@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "poly/rule_tables.h"
 
 /* A 1D rule moved to [0,1]. */
 struct line {
@@ -72,7 +73,7 @@ done:
     return status;
 }
 
-facet_status rule_create(enum shape shape, int degree, struct rule *rule) {
+facet_status rule_create_product(enum shape shape, int degree, struct rule *rule) {
     facet_status status = FACET_OK;
     struct line lines[3] = {{0}};
     *rule = (struct rule){0};
@@ -84,4 +85,81 @@ facet_status rule_create(enum shape shape, int degree, struct rule *rule) {
 done:
     for (int d = 0; d < 3; d++) line_free(&lines[d]);
     return status;
+}
+
+/* ------------------------------------------------------------------------------ symmetric rules on simplices
+ */
+
+/* Which of the barycentric coordinates of an orbit are equal, by the kinds of the table. */
+static const int triangle_kinds[][4] = {{0, 0, 0}, {0, 0, 1}, {0, 1, 2}};
+static const int tet_kinds[][4] = {{0, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, 1, 1}, {0, 0, 1, 2}, {0, 1, 2, 3}};
+
+/* The next arrangement of n labels in lexicographic order; 0 after the last. */
+static int rearrange(int n, int *labels) {
+    int i = n - 2, j = n - 1;
+    while (i >= 0 && labels[i] >= labels[i + 1]) i--;
+    if (i < 0) return 0;
+    while (labels[j] <= labels[i]) j--;
+    int kept = labels[i];
+    labels[i] = labels[j];
+    labels[j] = kept;
+    for (i++, j = n - 1; i < j; i++, j--) {
+        kept = labels[i];
+        labels[i] = labels[j];
+        labels[j] = kept;
+    }
+    return 1;
+}
+
+/* One orbit; returns the number of its points. */
+static int put_orbit(int dim, const int *kind, const double *numbers, double *x, double *w) {
+    int labels[4], n_values = kind[dim] + 1, n_last = 0, n = 0;
+    double values[4], rest = 1.0;
+    for (int i = 0; i < n_values - 1; i++) values[i] = numbers[1 + i];
+    for (int i = 0; i <= dim; i++) {
+        labels[i] = kind[i];
+        n_last += kind[i] == n_values - 1;
+        if (kind[i] < n_values - 1) rest -= values[kind[i]];
+    }
+    values[n_values - 1] = rest / n_last;
+    do {
+        for (int d = 0; d < dim; d++) x[n * dim + d] = values[labels[d + 1]];
+        w[n++] = numbers[0];
+    } while (rearrange(dim + 1, labels));
+    return n;
+}
+
+static facet_status rule_from_table(enum shape shape, const struct rule_table *table, struct rule *rule) {
+    facet_status status = FACET_OK;
+    const int(*kinds)[4] = shape == SHAPE_TET ? tet_kinds : triangle_kinds;
+    const double *numbers = table->numbers;
+    int dim = shape_dim(shape), n = 0;
+    *rule = (struct rule){.shape = shape, .dim = dim, .n = table->n};
+    TRY(ALLOC(rule->x, rule->n * dim));
+    TRY(ALLOC(rule->w, rule->n));
+    for (int k = 0; k < RULE_TABLE_KINDS; k++)
+        for (int i = 0; i < table->n_orbits[k]; i++, numbers += 1 + kinds[k][dim])
+            n += put_orbit(dim, kinds[k], numbers, rule->x + n * dim, rule->w + n);
+done:
+    if (status != FACET_OK) rule_destroy(rule);
+    return status;
+}
+
+/* The rule of the table with the fewest points that is exact to the degree; NULL when the product has fewer.
+ */
+static const struct rule_table *find_table(enum shape shape, int degree) {
+    const struct rule_table *rules = shape == SHAPE_TET ? tet_rules : triangle_rules, *best = NULL;
+    int n_rules = shape == SHAPE_TET        ? (int)(sizeof tet_rules / sizeof *tet_rules)
+                  : shape == SHAPE_TRIANGLE ? (int)(sizeof triangle_rules / sizeof *triangle_rules)
+                                            : 0;
+    int n = degree / 2 + 1;
+    for (int d = 1; d < shape_dim(shape); d++) n *= degree / 2 + 1;
+    for (int i = 0; i < n_rules; i++)
+        if (rules[i].degree >= degree && rules[i].n < n) best = &rules[i], n = rules[i].n;
+    return best;
+}
+
+facet_status rule_create(enum shape shape, int degree, struct rule *rule) {
+    const struct rule_table *table = find_table(shape, degree);
+    return table != NULL ? rule_from_table(shape, table, rule) : rule_create_product(shape, degree, rule);
 }
