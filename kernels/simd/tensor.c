@@ -5,39 +5,46 @@
 #include "kernels/simd/lane.h"
 #include "kernels/tensor_plain.h"
 
-#define B 4 /* rows at once */
+#define B         4          /* rows at once */
+#define PARTS     (L / PART) /* of L numbers */
+#define EACH_PART _Pragma("GCC unroll 4") for (int p = 0; p < PARTS; p++)
 
 /* Where numbers lie as the box has them. */
-INLINE lane vec_load(const double *from) {
-    lane v;
-    memcpy(&v, from, sizeof v);
-    return v;
+typedef double loose __attribute__((vector_size(PART * sizeof(double)), aligned(sizeof(double)), may_alias));
+
+INLINE packet part_load(const double *from, int p) {
+    return (packet)((const loose *)from)[p];
 }
-INLINE void vec_put(double *to, lane v) {
-    memcpy(to, &v, sizeof v);
+INLINE void part_put(double *to, int p, packet v) {
+    ((loose *)to)[p] = (loose)v;
 }
-/* The first n only. */
-INLINE void vec_store(int n, double *to, lane v) {
-    if (n >= L)
-        memcpy(to, &v, sizeof v);
-    else if (n >= L / 2) {
-        memcpy(to, &v, sizeof v / 2);
-        for (int i = L / 2; i < n; i++) to[i] = v[i];
-    } else
-        for (int i = 0; i < n; i++) to[i] = v[i];
+/* The first n of L numbers only. */
+INLINE void store_first(int n, double *to, const packet v[PARTS]) {
+    EACH_PART {
+        if (n >= (p + 1) * PART)
+            part_put(to, p, v[p]);
+        else
+            for (int i = 0; i < n - p * PART; i++) to[p * PART + i] = v[p][i];
+    }
 }
-INLINE double vec_sum(lane v) {
-    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+/* In pairs, pairs of pairs and so on. */
+INLINE double sum_of(const packet v[PARTS]) {
+    double x[L];
+    EACH_PART part_put(x, p, v[p]);
+    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
 }
+
 /* `rows` (at most B) outputs of L neighbouring columns, r_left of which are wanted. */
 INLINE void block(int rows, int n_in, int64_t inner, const double *T, const double *in, double *out,
                   int r_left) {
-    lane sums[B] = {{0}};
+    packet sums[B][PARTS] = {{{0}}};
     for (int q = 0; q < n_in; q++) {
-        lane x = vec_load(in + q * inner);
-        for (int i = 0; i < rows; i++) sums[i] += T[i * n_in + q] * x;
+        packet x[PARTS];
+        EACH_PART x[p] = part_load(in + q * inner, p);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++) EACH_PART sums[i][p] += T[i * n_in + q] * x[p];
     }
-    for (int i = 0; i < rows; i++) vec_store(r_left, out + i * inner, sums[i]);
+    for (int i = 0; i < rows; i++) store_first(r_left, out + i * inner, sums[i]);
 }
 
 /* One o of contract, inner > 1. A last block that is not full begins earlier where it can. */
@@ -66,25 +73,27 @@ static void contract_columns(int n_out, int n_in, int64_t inner, const double *T
     }
 }
 
-/* `left` outputs (at most L) of every row of inputs, by the columns of a matrix, so many numbers from one
+/* `left` outputs (at most L) of so many rows of inputs, by the columns of a matrix, `step` numbers from one
  * to the next. */
+INLINE void rows_block(int rows, int left, int n_in, const double *columns, int step, const double *in,
+                       int64_t in_step, double *out, int64_t out_step) {
+    packet sums[B][PARTS] = {{{0}}};
+    for (int q = 0; q < n_in; q++) {
+        packet column[PARTS];
+        EACH_PART column[p] = part_load(columns + q * step, p);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++) EACH_PART sums[i][p] += in[i * in_step + q] * column[p];
+    }
+    for (int i = 0; i < rows; i++) store_first(left, out + i * out_step, sums[i]);
+}
+
 INLINE void multiply_rows(int64_t rows, int left, int n_in, const double *columns, int step, const double *in,
                           int64_t in_step, double *out, int64_t out_step) {
     int64_t o = 0;
-    for (; o + B <= rows; o += B) {
-        const double *x = in + o * in_step;
-        lane sums[B] = {{0}};
-        for (int q = 0; q < n_in; q++) {
-            lane column = vec_load(columns + q * step);
-            for (int i = 0; i < B; i++) sums[i] += x[i * in_step + q] * column;
-        }
-        for (int i = 0; i < B; i++) vec_store(left, out + (o + i) * out_step, sums[i]);
-    }
-    for (; o < rows; o++) {
-        lane sum = {0};
-        for (int q = 0; q < n_in; q++) sum += in[o * in_step + q] * vec_load(columns + q * step);
-        vec_store(left, out + o * out_step, sum);
-    }
+    for (; o + B <= rows; o += B)
+        rows_block(B, left, n_in, columns, step, in + o * in_step, in_step, out + o * out_step, out_step);
+    for (; o < rows; o++)
+        rows_block(1, left, n_in, columns, step, in + o * in_step, in_step, out + o * out_step, out_step);
 }
 
 /* inner = 1: vectors run over the outputs, with the columns of T at hand. */
@@ -136,16 +145,17 @@ void OF(line_reduce)(const int *extent, int64_t size, const double *const *c, co
         for (int j = 0; j < n1; j++) {
             const double *row = u + ((int64_t)k * n1 + j) * n0;
             double *middle = r1[parity(j, n1)], c1 = c[1][j];
-            lane sum = {0}, difference = {0};
-            for (int i = 0; i < padded; i += L) {
-                lane x = vec_load(row + i);
-                sum += vec_load(c0[0] + i) * x;
-                difference += vec_load(c0[1] + i) * x;
-                vec_put(middle + i, vec_load(middle + i) + c1 * x);
-                if (n2 > 1) vec_put(high + j * padded + i, vec_load(high + j * padded + i) + c2 * x);
-            }
-            r[(int64_t)k * n1 + j] = vec_sum(sum);
-            r[size + (int64_t)k * n1 + j] = vec_sum(difference);
+            packet sum[PARTS] = {{0}}, difference[PARTS] = {{0}};
+            for (int i = 0; i < padded; i += L) EACH_PART {
+                    packet x = part_load(row + i, p);
+                    sum[p] += part_load(c0[0] + i, p) * x;
+                    difference[p] += part_load(c0[1] + i, p) * x;
+                    part_put(middle + i, p, part_load(middle + i, p) + c1 * x);
+                    if (n2 > 1)
+                        part_put(high + j * padded + i, p, part_load(high + j * padded + i, p) + c2 * x);
+                }
+            r[(int64_t)k * n1 + j] = sum_of(sum);
+            r[size + (int64_t)k * n1 + j] = sum_of(difference);
         }
         for (int p = 0; n1 > 1 && p < 2; p++)
             memcpy(r + (2 + p) * size + (int64_t)k * n0, r1[p], (size_t)n0 * sizeof *r);
@@ -177,13 +187,13 @@ void OF(line_solve)(const int *extent, int64_t size, const double *a, const doub
                 v1 = v + (2 + parity(j, n1)) * size + (int64_t)k * n0;
                 v2 = v + (4 + parity(k, n2)) * size + (int64_t)j * n0;
             }
-            for (int i = 0; i < padded; i += L) {
-                lane F = {0};
-                if (loads != NULL) F = vec_load(loads + row * n0 + i);
-                if (v != NULL) F += sum * vec_load(ab[0] + i) + difference * vec_load(ab[1] + i);
-                if (v != NULL && n1 > 1) F += b1 * vec_load(v1 + i);
-                if (v != NULL && n2 > 1) F += b2 * vec_load(v2 + i);
-                vec_put(u + row * n0 + i, F / (Z + vec_load(aL + i)));
-            }
+            for (int i = 0; i < padded; i += L) EACH_PART {
+                    packet F = {0};
+                    if (loads != NULL) F = part_load(loads + row * n0 + i, p);
+                    if (v != NULL) F += sum * part_load(ab[0] + i, p) + difference * part_load(ab[1] + i, p);
+                    if (v != NULL && n1 > 1) F += b1 * part_load(v1 + i, p);
+                    if (v != NULL && n2 > 1) F += b2 * part_load(v2 + i, p);
+                    part_put(u + row * n0 + i, p, F / (Z + part_load(aL + i, p)));
+                }
         }
 }
