@@ -5,9 +5,8 @@
 #include "kernels/simd/lane.h"
 #include "kernels/tensor_plain.h"
 
-#define B         4          /* rows at once */
-#define PARTS     (L / PART) /* of L numbers */
-#define EACH_PART _Pragma("GCC unroll 4") for (int p = 0; p < PARTS; p++)
+#define B     4          /* rows at once */
+#define PARTS (L / PART) /* of L numbers */
 
 /* Where numbers lie as the box has them. */
 typedef double loose __attribute__((vector_size(PART * sizeof(double)), aligned(sizeof(double)), may_alias));
@@ -20,7 +19,7 @@ INLINE void part_put(double *to, int p, packet v) {
 }
 /* The first n of L numbers only. */
 INLINE void store_first(int n, double *to, const packet v[PARTS]) {
-    EACH_PART {
+    EACH_PART(p) {
         if (n >= (p + 1) * PART)
             part_put(to, p, v[p]);
         else
@@ -30,7 +29,7 @@ INLINE void store_first(int n, double *to, const packet v[PARTS]) {
 /* In pairs, pairs of pairs and so on. */
 INLINE double sum_of(const packet v[PARTS]) {
     double x[L];
-    EACH_PART part_put(x, p, v[p]);
+    EACH_PART(p) part_put(x, p, v[p]);
     return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
 }
 
@@ -40,9 +39,9 @@ INLINE void block(int rows, int n_in, int64_t inner, const double *T, const doub
     packet sums[B][PARTS] = {{{0}}};
     for (int q = 0; q < n_in; q++) {
         packet x[PARTS];
-        EACH_PART x[p] = part_load(in + q * inner, p);
+        EACH_PART(p) x[p] = part_load(in + q * inner, p);
 #pragma GCC unroll 4
-        for (int i = 0; i < rows; i++) EACH_PART sums[i][p] += T[i * n_in + q] * x[p];
+        for (int i = 0; i < rows; i++) EACH_PART(p) sums[i][p] += T[i * n_in + q] * x[p];
     }
     for (int i = 0; i < rows; i++) store_first(r_left, out + i * inner, sums[i]);
 }
@@ -80,9 +79,9 @@ INLINE void rows_block(int rows, int left, int n_in, const double *columns, int 
     packet sums[B][PARTS] = {{{0}}};
     for (int q = 0; q < n_in; q++) {
         packet column[PARTS];
-        EACH_PART column[p] = part_load(columns + q * step, p);
+        EACH_PART(p) column[p] = part_load(columns + q * step, p);
 #pragma GCC unroll 4
-        for (int i = 0; i < rows; i++) EACH_PART sums[i][p] += in[i * in_step + q] * column[p];
+        for (int i = 0; i < rows; i++) EACH_PART(p) sums[i][p] += in[i * in_step + q] * column[p];
     }
     for (int i = 0; i < rows; i++) store_first(left, out + i * out_step, sums[i]);
 }
@@ -146,7 +145,7 @@ void OF(line_reduce)(const int *extent, int64_t size, const double *const *c, co
             const double *row = u + ((int64_t)k * n1 + j) * n0;
             double *middle = r1[parity(j, n1)], c1 = c[1][j];
             packet sum[PARTS] = {{0}}, difference[PARTS] = {{0}};
-            for (int i = 0; i < padded; i += L) EACH_PART {
+            for (int i = 0; i < padded; i += L) EACH_PART(p) {
                     packet x = part_load(row + i, p);
                     sum[p] += part_load(c0[0] + i, p) * x;
                     difference[p] += part_load(c0[1] + i, p) * x;
@@ -187,7 +186,7 @@ void OF(line_solve)(const int *extent, int64_t size, const double *a, const doub
                 v1 = v + (2 + parity(j, n1)) * size + (int64_t)k * n0;
                 v2 = v + (4 + parity(k, n2)) * size + (int64_t)j * n0;
             }
-            for (int i = 0; i < padded; i += L) EACH_PART {
+            for (int i = 0; i < padded; i += L) EACH_PART(p) {
                     packet F = {0};
                     if (loads != NULL) F = part_load(loads + row * n0 + i, p);
                     if (v != NULL) F += sum * part_load(ab[0] + i, p) + difference * part_load(ab[1] + i, p);
