@@ -136,11 +136,11 @@ void OF(line_reduce)(const int *extent, int64_t size, const double *const *c, co
     int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + L - 1) / L * L;
     double c0[2][PADDED] = {{0.0}}, r1[2][PADDED], r2[2][KERNEL_MODES * PADDED];
     for (int i = 0; i < n0; i++) c0[parity(i, n0)][i] = c[0][i];
-    memset(r, 0, (size_t)(6 * size) * sizeof *r);
+    if (n1 * n2 != size || n0 * n2 != size || n0 * n1 != size) memset(r, 0, (size_t)(6 * size) * sizeof *r);
     for (int p = 0; n2 > 1 && p < 2; p++) memset(r2[p], 0, (size_t)(n1 * padded) * sizeof **r2);
     for (int k = 0; k < n2; k++) {
         double *high = r2[parity(k, n2)], c2 = c[2][k];
-        memset(r1, 0, sizeof r1);
+        for (int p = 0; p < 2; p++) memset(r1[p], 0, (size_t)padded * sizeof *r1[p]);
         for (int j = 0; j < n1; j++) {
             const double *row = u + ((int64_t)k * n1 + j) * n0;
             double *middle = r1[parity(j, n1)], c1 = c[1][j];

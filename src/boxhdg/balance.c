@@ -89,16 +89,6 @@ static void reduce_fluxes(const struct boxhdg_at *at, const double *u, const dou
     }
 }
 
-/* Four sums, since one would wait for itself. */
-static double square_of(int64_t n, const double *x) {
-    double sums[4] = {0.0};
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (int s = 0; s < 4; s++) sums[s] += x[i + s] * x[i + s];
-    for (; i < n; i++) sums[0] += x[i] * x[i];
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
 /* What makes the flux through a face of a cell, in modes; r, rq: u and q_d at the ends, as boxhdg_at_reduce
  * leaves them. */
 enum part { PART_Q, PART_U, PART_TRACE };
@@ -140,6 +130,33 @@ static void keep_largest(struct balance_job *job, const struct boxhdg_at *at, do
     }
 }
 
+/* The flux through a face, and *bound of its size: of each part by the norm of its modes. Four sums of
+ * squares, since one would wait for itself. work: face_size. */
+static double flux_through(const struct boxhdg_at *at, const double *trace, int d, int side, const double *r,
+                           const double *rq, double *work, double *bound) {
+    enum { SUMS = 4 };
+    const struct boxhdg *h = at->h;
+    int64_t size = h->face_size, whole = size / SUMS * SUMS;
+    double sign = side ? 1.0 : -1.0, tau = face_tau(at, d), area = boxhdg_at_area(at, d);
+    double sums[3][SUMS] = {{0.0}}, norms[3] = {0.0};
+    const double *u = r + 2 * d * size, *q = rq + 2 * d * size;
+    trace += at->faces[d][side];
+    for (int64_t i = 0; i < size; i += SUMS)
+        for (int s = 0; s < (i < whole ? SUMS : (int)(size - whole)); s++) {
+            double through = q[i + s] + sign * q[size + i + s], inner = u[i + s] + sign * u[size + i + s],
+                   outer = trace[i + s];
+            sums[PART_Q][s] += through * through;
+            sums[PART_U][s] += inner * inner;
+            sums[PART_TRACE][s] += outer * outer;
+            work[i + s] = sign * through + tau * (inner - outer);
+        }
+    for (enum part part = PART_Q; part <= PART_TRACE; part++)
+        norms[part] = sqrt(sums[part][0] + sums[part][1] + sums[part][2] + sums[part][3]);
+    *bound += area * sqrt((double)(1 << (h->grid.dim - 1))) *
+              (norms[PART_Q] + tau * (norms[PART_U] + norms[PART_TRACE]));
+    return area * boxhdg_at_integral(at, d, work);
+}
+
 static facet_status balance_work(const struct boxhdg_at *at, double *scratch, void *user) {
     struct balance_job *job = user;
     const struct boxhdg_solution *s = job->solution;
@@ -153,20 +170,12 @@ static facet_status balance_work(const struct boxhdg_at *at, double *scratch, vo
     boxhdg_at_gather(at, s->trace, v);
     boxhdg_at_reduce(at, at->ends, u, r);
     reduce_fluxes(at, u, v, rq);
-    for (int d = 0; d < h->grid.dim; d++) {
-        double area = boxhdg_at_area(at, d), tau = face_tau(at, d);
+    for (int d = 0; d < h->grid.dim; d++)
         for (int side = 0; side < 2; side++) {
-            double flux = 0.0, factors[3] = {side ? 1.0 : -1.0, tau, -tau};
-            for (enum part part = PART_Q; part <= PART_TRACE; part++) {
-                take_modes(at, s->trace, d, side, part, r, rq, work);
-                double square = square_of(h->face_size, work);
-                flux += factors[part] * area * boxhdg_at_integral(at, d, work);
-                bound += fabs(factors[part]) * area * sqrt(square * (double)(1 << (h->grid.dim - 1)));
-            }
+            double flux = flux_through(at, s->trace, d, side, r, rq, work, &bound);
             job->fluxes[6 * at->cell + 2 * d + side] = flux;
             balance -= flux;
         }
-    }
     job->imbalances[at->cell] = balance;
     keep_largest(job, at, (1.0 + 1e-12) * bound, r, rq, work);
     return FACET_OK;

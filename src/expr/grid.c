@@ -118,21 +118,26 @@ static void spread(const struct evaluation *e, int from, const double *values, i
     }
 }
 
-/* All nodes of a stage, so many lines at a time. */
-static facet_status run_stage(const struct evaluation *e, int set) {
-    facet_status status = FACET_OK;
+/* A stage takes so many lines at a time; returns the numbers that its rows have. */
+static int64_t plan_stage(const struct evaluation *e, int set, struct expression_plan *plan, int *many) {
     const struct stage *stage = &e->program->stages[set];
     int fast = first_of(set), n = fast < 3 ? e->counts[fast] : 1, n_lines = size_of(e, set) / n;
-    if (stage->n_nodes == 0) return FACET_OK;
+    if (stage->n_nodes == 0) return 0;
     int points = ROWS / stage->n_nodes < EXPR_BLOCK ? ROWS / stage->n_nodes : EXPR_BLOCK;
-    int many = points > n ? points / n : 1;
-    double *work = NULL;
-    struct expression_plan plan = {.dim = 1,
-                                   .block = (many * n + 7) / 8 * 8,
-                                   .n_nodes = stage->n_nodes,
-                                   .keep = 1,
-                                   .nodes = stage->code};
-    TRY(ALLOC(work, (int64_t)(EXPRESSION_SCRATCH + stage->n_nodes) * plan.block));
+    *many = points <= n ? 1 : points / n < n_lines ? points / n : n_lines;
+    *plan = (struct expression_plan){.dim = 1,
+                                     .block = (*many * n + 7) / 8 * 8,
+                                     .n_nodes = stage->n_nodes,
+                                     .keep = 1,
+                                     .nodes = stage->code};
+    return (int64_t)(EXPRESSION_SCRATCH + stage->n_nodes) * plan->block;
+}
+
+static void run_stage(const struct evaluation *e, int set, double *work) {
+    const struct stage *stage = &e->program->stages[set];
+    struct expression_plan plan;
+    int fast = first_of(set), n = fast < 3 ? e->counts[fast] : 1, n_lines = size_of(e, set) / n, many;
+    if (plan_stage(e, set, &plan, &many) == 0) return;
     for (int line = 0; line < n_lines; line += many) {
         int some = n_lines - line < many ? n_lines - line : many;
         for (int i = 0; i < stage->n_nodes; i++)
@@ -146,9 +151,6 @@ static facet_status run_stage(const struct evaluation *e, int set) {
             memcpy(to + line * n, work + expression_row(&plan, i, 0), (size_t)(some * n) * sizeof *to);
         }
     }
-done:
-    base_free(&work);
-    return status;
 }
 
 /* Where values live: coordinates on their lines, what leaves its stage in `store`, the result where it is
@@ -194,9 +196,16 @@ facet_status grid_eval(const struct program *program, const struct expr_grid *gr
     int size = size_of(&e, full);
     if (size == 0) goto done;
     TRY(ALLOC(e.at, program->n_nodes));
-    TRY(ALLOC(store, 1 + place(&e, grid, NULL, values)));
+    int64_t used = place(&e, grid, NULL, values), rows = 0;
+    for (int stage = 0; stage < N_STAGES; stage++) {
+        struct expression_plan plan;
+        int many;
+        int64_t needed = plan_stage(&e, stage, &plan, &many);
+        if (needed > rows) rows = needed;
+    }
+    TRY(ALLOC(store, used + rows + 1));
     place(&e, grid, store, values);
-    for (int stage = 0; stage < N_STAGES; stage++) TRY(run_stage(&e, stage));
+    for (int stage = 0; stage < N_STAGES; stage++) run_stage(&e, stage, store + used);
     if (e.at[root] != values) spread(&e, set, e.at[root], full, 0, size / e.counts[0], values);
     if (!expr_row_is_finite(size_of(&e, set), e.at[root])) TRY(fault_on_grid(program, grid, values));
 done:
