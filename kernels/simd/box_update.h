@@ -57,15 +57,14 @@ INLINE PACKET NAME(outer)(const struct NAME(tangent) * t, int mode, int part) {
 }
 
 /* d = a D r + P e + b d and x += x_old d on one face-pack: the step of conjugate gradients. */
-static void NAME(update_face)(const struct box_plan *p, const struct box_step *step,
-                              const struct box_face_pack *face, const REAL *r, const PACKET *e, REAL *d,
-                              REAL *x) {
+INLINE void NAME(update_face_by)(const struct box_plan *p, const struct box_step *step,
+                                 const struct box_face_pack *face, const REAL *r, const PACKET *e, REAL *d,
+                                 REAL *x, int keeps_d, int assign) {
     const TABLES *n = NUMBERS(p);
     struct NAME(tangent) hats = NAME(tangent)(p, n->hats, face);
     REAL x_old = (REAL)step->x_old, x_new = (REAL)step->x_new, a = (REAL)step->a, b = (REAL)step->b;
     const PACKET *R = (const PACKET *)(r + face->begin), *D = (const PACKET *)(n->diagonal + face->begin);
     PACKET *dd = (PACKET *)(d + face->begin), *X = x != NULL ? (PACKET *)(x + face->begin) : NULL;
-    int keeps_d = b != 0 || x_old != 0;
     for (int block = 0; block < 4; block++) {
         int q[2] = {block >> 1, block & 1};
         int first = box_first(p, hats.slow, q[0]), count = box_count(p, hats.fast, q[1]);
@@ -81,11 +80,22 @@ static void NAME(update_face)(const struct box_plan *p, const struct box_step *s
                         next += b * old;
                     }
                     dd[t] = next;
-                    if (X != NULL) X[t] = (step->assign ? (PACKET){0} : X[t]) + x_old * old + x_new * next;
+                    if (X != NULL) X[t] = (assign ? (PACKET){0} : X[t]) + x_old * old + x_new * next;
                     t++;
                 }
         }
     }
+}
+
+/* What conjugate gradients do in every step but the first and the last is a loop without questions. */
+static void NAME(update_face)(const struct box_plan *p, const struct box_step *step,
+                              const struct box_face_pack *face, const REAL *r, const PACKET *e, REAL *d,
+                              REAL *x) {
+    int keeps_d = step->b != 0 || step->x_old != 0;
+    if (x != NULL && keeps_d && !step->assign)
+        NAME(update_face_by)(p, step, face, r, e, d, x, 1, 0);
+    else
+        NAME(update_face_by)(p, step, face, r, e, d, x, keeps_d, step->assign);
 }
 
 /* What precedes the product on face-packs first .. last-1, which fill numbers begin .. end-1. */
@@ -176,18 +186,19 @@ INLINE void NAME(residual_face)(const struct box_plan *p, const struct box_face_
         int64_t t = box_block(p, hats.slow, hats.fast, q[0], q[1]) * PARTS;
         PACKET moment[PARTS] = {{0}};
         for (int o = first; o < first + box_count(p, hats.slow, q[0]); o++) {
-            PACKET line[PARTS] = {{0}}, square[PARTS] = {{0}};
+            PACKET line[PARTS] = {{0}}, square[PARTS] = {{0}}, energy[PARTS] = {{0}};
             for (int i = start; i < start + count; i++) EACH_PART(part) {
                     PACKET value = R[t] - alpha * Y[t];
                     R[t] = value;
                     line[part] += value * hats.inner[i];
                     square[part] += value * value * inverses.inner[i];
-                    product[part] += value * (D[t] * value);
+                    energy[part] += value * (D[t] * value);
                     t++;
                 }
             EACH_PART(part) {
                 moment[part] += line[part] * NAME(outer)(&hats, o, part);
                 norm[part] += square[part] * NAME(outer)(&inverses, o, part);
+                product[part] += energy[part];
             }
         }
         if (moments != NULL) EACH_PART(part) moments[block * PARTS + part] = moment[part];

@@ -1,11 +1,11 @@
-/* Contractions inside one cell of a box by blocks of registers: L numbers that lie together times four rows.
+/* Contractions inside one cell of a box by blocks of registers: L numbers that lie together times a few rows.
  */
 #include <string.h>
 
 #include "kernels/simd/lane.h"
 #include "kernels/tensor_plain.h"
 
-#define B     4          /* rows at once */
+#define B     5          /* rows at once */
 #define PARTS (L / PART) /* of L numbers */
 
 /* Where numbers lie as the box has them. */
@@ -17,82 +17,108 @@ INLINE packet part_load(const double *from, int p) {
 INLINE void part_put(double *to, int p, packet v) {
     ((loose *)to)[p] = (loose)v;
 }
-/* The first n of L numbers only. */
-INLINE void store_first(int n, double *to, const packet v[PARTS]) {
-    EACH_PART(p) {
+/* The first n of the numbers of so many parts only. */
+INLINE void store_first(int parts, int n, double *to, const packet v[PARTS]) {
+#pragma GCC unroll 4
+    for (int p = 0; p < parts; p++) {
         if (n >= (p + 1) * PART)
             part_put(to, p, v[p]);
         else
             for (int i = 0; i < n - p * PART; i++) to[p * PART + i] = v[p][i];
     }
 }
-/* In pairs, pairs of pairs and so on. */
-INLINE double sum_of(const packet v[PARTS]) {
-    double x[L];
-    EACH_PART(p) part_put(x, p, v[p]);
-    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+INLINE double sum_of(packet v) {
+    double sum = 0.0;
+    for (int i = 0; i < PART; i += 2) sum += v[i] + v[i + 1];
+    return sum;
 }
 
-/* `rows` (at most B) outputs of L neighbouring columns, r_left of which are wanted. */
-INLINE void block(int rows, int n_in, int64_t inner, const double *T, const double *in, double *out,
-                  int r_left) {
+/* n rows in groups of at most B, as equal as may be: what is the next one? */
+INLINE int group(int left) {
+    int groups = (left + B - 1) / B;
+    return (left + groups - 1) / groups;
+}
+/* f with the number of rows as a constant. */
+#define BY_ROWS(rows, f, ...)                                                                                \
+    switch (rows) {                                                                                          \
+    case 1:                                                                                                  \
+        f(1, __VA_ARGS__);                                                                                   \
+        break;                                                                                               \
+    case 2:                                                                                                  \
+        f(2, __VA_ARGS__);                                                                                   \
+        break;                                                                                               \
+    case 3:                                                                                                  \
+        f(3, __VA_ARGS__);                                                                                   \
+        break;                                                                                               \
+    case 4:                                                                                                  \
+        f(4, __VA_ARGS__);                                                                                   \
+        break;                                                                                               \
+    default:                                                                                                 \
+        f(5, __VA_ARGS__);                                                                                   \
+    }
+_Static_assert(B == 5, "the cases above");
+
+/* `rows` (at most B) outputs of the neighbouring columns of so many parts, r_left of which are wanted. */
+INLINE void block(int rows, int parts, int n_in, int64_t inner, const double *T, const double *in,
+                  double *out, int r_left) {
     packet sums[B][PARTS] = {{{0}}};
     for (int q = 0; q < n_in; q++) {
         packet x[PARTS];
-        EACH_PART(p) x[p] = part_load(in + q * inner, p);
 #pragma GCC unroll 4
-        for (int i = 0; i < rows; i++) EACH_PART(p) sums[i][p] += T[i * n_in + q] * x[p];
+        for (int p = 0; p < parts; p++) x[p] = part_load(in + q * inner, p);
+#pragma GCC unroll 5
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int p = 0; p < parts; p++) sums[i][p] += T[i * n_in + q] * x[p];
     }
-    for (int i = 0; i < rows; i++) store_first(r_left, out + i * inner, sums[i]);
+    for (int i = 0; i < rows; i++) store_first(parts, r_left, out + i * inner, sums[i]);
 }
 
-/* One o of contract, inner > 1. A last block that is not full begins earlier where it can. */
+/* One o of contract, inner > 1. Columns that do not fill a part begin earlier where they can. */
 static void contract_columns(int n_out, int n_in, int64_t inner, const double *T, const double *in,
                              double *out) {
-    for (int i = 0; i < n_out; i += B) {
-        const double *rows = T + i * n_in;
-        for (int64_t from = 0; from < inner; from += L) {
-            int64_t r = from + L > inner && inner >= L ? inner - L : from;
-            int left = inner - r < L ? (int)(inner - r) : L;
-            double *to = out + i * inner + r;
-            switch (n_out - i) {
-            case 1:
-                block(1, n_in, inner, rows, in + r, to, left);
-                break;
-            case 2:
-                block(2, n_in, inner, rows, in + r, to, left);
-                break;
-            case 3:
-                block(3, n_in, inner, rows, in + r, to, left);
-                break;
-            default:
-                block(4, n_in, inner, rows, in + r, to, left);
-            }
+    for (int i = 0, rows; i < n_out; i += rows) {
+        const double *T_i = T + i * n_in;
+        double *to = out + i * inner;
+        int64_t r = 0;
+        rows = group(n_out - i);
+        for (; r + L <= inner; r += L) BY_ROWS(rows, block, PARTS, n_in, inner, T_i, in + r, to + r, L)
+        for (; r < inner; r += PART) {
+            int64_t from = r + PART > inner && inner >= PART ? inner - PART : r;
+            int left = inner - from < PART ? (int)(inner - from) : PART;
+            BY_ROWS(rows, block, 1, n_in, inner, T_i, in + from, to + from, left)
         }
     }
 }
 
-/* `left` outputs (at most L) of so many rows of inputs, by the columns of a matrix, `step` numbers from one
- * to the next. */
-INLINE void rows_block(int rows, int left, int n_in, const double *columns, int step, const double *in,
-                       int64_t in_step, double *out, int64_t out_step) {
+/* `left` outputs of so many rows of inputs, by the columns of a matrix, `step` numbers from one to the next.
+ */
+INLINE void rows_block(int rows, int parts, int left, int n_in, const double *columns, int step,
+                       const double *in, int64_t in_step, double *out, int64_t out_step) {
     packet sums[B][PARTS] = {{{0}}};
     for (int q = 0; q < n_in; q++) {
         packet column[PARTS];
-        EACH_PART(p) column[p] = part_load(columns + q * step, p);
 #pragma GCC unroll 4
-        for (int i = 0; i < rows; i++) EACH_PART(p) sums[i][p] += in[i * in_step + q] * column[p];
+        for (int p = 0; p < parts; p++) column[p] = part_load(columns + q * step, p);
+#pragma GCC unroll 5
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int p = 0; p < parts; p++) sums[i][p] += in[i * in_step + q] * column[p];
     }
-    for (int i = 0; i < rows; i++) store_first(left, out + i * out_step, sums[i]);
+    for (int i = 0; i < rows; i++) store_first(parts, left, out + i * out_step, sums[i]);
 }
 
 INLINE void multiply_rows(int64_t rows, int left, int n_in, const double *columns, int step, const double *in,
                           int64_t in_step, double *out, int64_t out_step) {
-    int64_t o = 0;
-    for (; o + B <= rows; o += B)
-        rows_block(B, left, n_in, columns, step, in + o * in_step, in_step, out + o * out_step, out_step);
-    for (; o < rows; o++)
-        rows_block(1, left, n_in, columns, step, in + o * in_step, in_step, out + o * out_step, out_step);
+    for (int64_t o = 0, some; o < rows; o += some) {
+        const double *from = in + o * in_step;
+        double *to = out + o * out_step;
+        some = rows - o < 2 * B ? group((int)(rows - o)) : B;
+        if (left > PART)
+            BY_ROWS(some, rows_block, PARTS, left, n_in, columns, step, from, in_step, to, out_step)
+        else
+            BY_ROWS(some, rows_block, 1, left, n_in, columns, step, from, in_step, to, out_step)
+    }
 }
 
 /* inner = 1: vectors run over the outputs, with the columns of T at hand. */
@@ -133,7 +159,7 @@ INLINE int parity(int m, int n) {
 /* Rows are read in whole vectors; what lies behind a row is multiplied by zero. Sums along directions 1 and 2
  * are gathered in padded rows. */
 void OF(line_reduce)(const int *extent, int64_t size, const double *const *c, const double *u, double *r) {
-    int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + L - 1) / L * L;
+    int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + PART - 1) / PART * PART;
     double c0[2][PADDED] = {{0.0}}, r1[2][PADDED], r2[2][KERNEL_MODES * PADDED];
     for (int i = 0; i < n0; i++) c0[parity(i, n0)][i] = c[0][i];
     if (n1 * n2 != size || n0 * n2 != size || n0 * n1 != size) memset(r, 0, (size_t)(6 * size) * sizeof *r);
@@ -144,15 +170,14 @@ void OF(line_reduce)(const int *extent, int64_t size, const double *const *c, co
         for (int j = 0; j < n1; j++) {
             const double *row = u + ((int64_t)k * n1 + j) * n0;
             double *middle = r1[parity(j, n1)], c1 = c[1][j];
-            packet sum[PARTS] = {{0}}, difference[PARTS] = {{0}};
-            for (int i = 0; i < padded; i += L) EACH_PART(p) {
-                    packet x = part_load(row + i, p);
-                    sum[p] += part_load(c0[0] + i, p) * x;
-                    difference[p] += part_load(c0[1] + i, p) * x;
-                    part_put(middle + i, p, part_load(middle + i, p) + c1 * x);
-                    if (n2 > 1)
-                        part_put(high + j * padded + i, p, part_load(high + j * padded + i, p) + c2 * x);
-                }
+            packet sum = {0}, difference = {0};
+            for (int i = 0; i < padded; i += PART) {
+                packet x = part_load(row + i, 0);
+                sum += part_load(c0[0] + i, 0) * x;
+                difference += part_load(c0[1] + i, 0) * x;
+                part_put(middle + i, 0, part_load(middle + i, 0) + c1 * x);
+                if (n2 > 1) part_put(high + j * padded + i, 0, part_load(high + j * padded + i, 0) + c2 * x);
+            }
             r[(int64_t)k * n1 + j] = sum_of(sum);
             r[size + (int64_t)k * n1 + j] = sum_of(difference);
         }
@@ -168,7 +193,7 @@ void OF(line_reduce)(const int *extent, int64_t size, const double *const *c, co
 void OF(line_solve)(const int *extent, int64_t size, const double *a, const double *const *b,
                     const double *const *eigenvalues, double reaction, const double *loads, const double *v,
                     double *u) {
-    int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + L - 1) / L * L;
+    int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + PART - 1) / PART * PART;
     double ab[2][PADDED] = {{0.0}}, aL[PADDED];
     for (int i = 0; i < padded; i++) {
         aL[i] = i < n0 ? a[0] * eigenvalues[0][i] + reaction : 1.0;
@@ -186,13 +211,13 @@ void OF(line_solve)(const int *extent, int64_t size, const double *a, const doub
                 v1 = v + (2 + parity(j, n1)) * size + (int64_t)k * n0;
                 v2 = v + (4 + parity(k, n2)) * size + (int64_t)j * n0;
             }
-            for (int i = 0; i < padded; i += L) EACH_PART(p) {
-                    packet F = {0};
-                    if (loads != NULL) F = part_load(loads + row * n0 + i, p);
-                    if (v != NULL) F += sum * part_load(ab[0] + i, p) + difference * part_load(ab[1] + i, p);
-                    if (v != NULL && n1 > 1) F += b1 * part_load(v1 + i, p);
-                    if (v != NULL && n2 > 1) F += b2 * part_load(v2 + i, p);
-                    part_put(u + row * n0 + i, p, F / (Z + part_load(aL + i, p)));
-                }
+            for (int i = 0; i < padded; i += PART) {
+                packet F = {0};
+                if (loads != NULL) F = part_load(loads + row * n0 + i, 0);
+                if (v != NULL) F += sum * part_load(ab[0] + i, 0) + difference * part_load(ab[1] + i, 0);
+                if (v != NULL && n1 > 1) F += b1 * part_load(v1 + i, 0);
+                if (v != NULL && n2 > 1) F += b2 * part_load(v2 + i, 0);
+                part_put(u + row * n0 + i, 0, F / (Z + part_load(aL + i, 0)));
+            }
         }
 }

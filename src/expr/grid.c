@@ -118,6 +118,15 @@ static void spread(const struct evaluation *e, int from, const double *values, i
     }
 }
 
+/* The whole grid; above the last direction that the values know, all is the same again. */
+static void fill(const struct evaluation *e, int from, const double *values, int to, double *out) {
+    int last = 2;
+    while (last > 0 && !(from >> last & 1)) last--;
+    int period = size_of(e, to & ((2 << last) - 1)), size = size_of(e, to);
+    spread(e, from, values, to, 0, period / e->counts[0], out);
+    for (int i = period; i < size; i += period) memcpy(out + i, out, (size_t)period * sizeof *out);
+}
+
 /* A stage takes so many lines at a time; returns the numbers that its rows have. */
 static int64_t plan_stage(const struct evaluation *e, int set, struct expression_plan *plan, int *many) {
     const struct stage *stage = &e->program->stages[set];
@@ -206,7 +215,7 @@ facet_status grid_eval(const struct program *program, const struct expr_grid *gr
     TRY(ALLOC(store, used + rows + 1));
     place(&e, grid, store, values);
     for (int stage = 0; stage < N_STAGES; stage++) run_stage(&e, stage, store + used);
-    if (e.at[root] != values) spread(&e, set, e.at[root], full, 0, size / e.counts[0], values);
+    if (e.at[root] != values) fill(&e, set, e.at[root], full, values);
     if (!expr_row_is_finite(size_of(&e, set), e.at[root])) TRY(fault_on_grid(program, grid, values));
 done:
     base_free(&store);
