@@ -202,6 +202,7 @@ static facet_status run_command(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     keep_streams();
+    base_memory_prepare();
     facet_share_processors();
     facet_status status = run_command(argc, argv);
     if (fflush(stdout) != 0 && status == FACET_OK)

@@ -594,6 +594,8 @@ BODY void evaluate_block(const struct block *block) {
             EACH(i) out[i] = value;
             break;
         }
+        case OP_GIVEN:
+            break;
         case OP_COORDINATE:
             coordinate_node(block, number);
             break;

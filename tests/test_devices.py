@@ -183,7 +183,7 @@ class Devices(unittest.TestCase):
     def compare_lanes(self, case, preconditioner):
         case = dict(case)
         case["discretization"] = {"degree": 3, **{key: case.pop(key) for key in ("method", "operator") if key in case}}
-        case["solver"] = {"method": "cg", "preconditioner": preconditioner, "rtol": 1e-11}
+        case["solver"] = {"method": "cg", "preconditioner": preconditioner, "rtol": 1e-12}
         if "smoother" in case:
             case["solver"]["smoother"] = case.pop("smoother")
         cpu, debug = (self.solve_case(case, device) for device in ("cpu", "debug"))
@@ -199,7 +199,7 @@ class Devices(unittest.TestCase):
                                  "shape": "quad" if dim == 2 else "hex"}},
                 "equation": "diffusion", "exact": waves, "conductivity": 2,
                 "discretization": {"method": discretization, "degree": 3},
-                "solver": {"method": method, "preconditioner": preconditioner, "rtol": 1e-11}}
+                "solver": {"method": method, "preconditioner": preconditioner, "rtol": 1e-12}}
         if singular:
             case["boundary"] = [{"on": "rest", "neumann": "exact"}]
         cpu, debug = (self.solve_case(case, device) for device in ("cpu", "debug"))

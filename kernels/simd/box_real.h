@@ -32,64 +32,66 @@ static void NAME(workspace_lay_out)(const struct box_plan *p, int thread, struct
     w->dot = 0.0;
 }
 
-/* One tile of a block. first_i: out[0] is assigned, not added to; first_j: out[1]; own: weights have lanes.
+/* One tile of a block, one part of all lanes: what follows each other lies PARTS apart. first_i: out[0] is
+ * assigned, not added to; first_j: out[1]; own: weights have lanes.
  */
-INLINE void NAME(tile)(int I, int J, int first_i, int first_j, int own, int Nj, int Nk, const LANE *in0,
-                       const LANE *in1, const LANE *in2, const void *weights, LANE *out0, LANE *out1,
-                       LANE *out2) {
-    LANE fixed[KERNEL_BOX_I][KERNEL_BOX_J], sum[KERNEL_BOX_I][KERNEL_BOX_J];
+INLINE void NAME(tile)(int I, int J, int first_i, int first_j, int own, int Nj, int Nk, const PACKET *in0,
+                       const PACKET *in1, const PACKET *in2, const void *weights, PACKET *out0, PACKET *out1,
+                       PACKET *out2) {
+    PACKET fixed[KERNEL_BOX_I][KERNEL_BOX_J], sum[KERNEL_BOX_I][KERNEL_BOX_J];
     const REAL *w = weights;
 #pragma GCC unroll 4
     for (int i = 0; i < I; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < J; j++) {
-            fixed[i][j] = in2[i * Nj + j];
-            sum[i][j] = (LANE){0};
+            fixed[i][j] = in2[(i * Nj + j) * PARTS];
+            sum[i][j] = (PACKET){0};
         }
 #pragma GCC unroll 1
     for (int k = 0; k < Nk; k++) {
-        LANE x0[KERNEL_BOX_J], y0[KERNEL_BOX_J];
+        PACKET x0[KERNEL_BOX_J], y0[KERNEL_BOX_J];
 #pragma GCC unroll 4
         for (int j = 0; j < J; j++) {
-            x0[j] = in0[j * Nk + k];
-            y0[j] = first_i ? (LANE){0} : out0[j * Nk + k];
+            x0[j] = in0[(j * Nk + k) * PARTS];
+            y0[j] = first_i ? (PACKET){0} : out0[(j * Nk + k) * PARTS];
         }
 #pragma GCC unroll 4
         for (int i = 0; i < I; i++) {
-            LANE x1 = in1[i * Nk + k], y1 = first_j ? (LANE){0} : out1[i * Nk + k];
+            PACKET x1 = in1[(i * Nk + k) * PARTS], y1 = first_j ? (PACKET){0} : out1[(i * Nk + k) * PARTS];
 #pragma GCC unroll 4
             for (int j = 0; j < J; j++) {
-                LANE s = x0[j] + x1 + fixed[i][j], t;
+                PACKET s = x0[j] + x1 + fixed[i][j], t;
                 if (own)
-                    t = ((const LANE *)weights)[(k * I + i) * J + j] * s;
+                    t = ((const PACKET *)weights)[((k * I + i) * J + j) * PARTS] * s;
                 else
                     t = w[(k * I + i) * J + j] * s;
                 sum[i][j] += t;
                 y0[j] += t;
                 y1 += t;
             }
-            out1[i * Nk + k] = y1;
+            out1[(i * Nk + k) * PARTS] = y1;
         }
 #pragma GCC unroll 4
-        for (int j = 0; j < J; j++) out0[j * Nk + k] = y0[j];
+        for (int j = 0; j < J; j++) out0[(j * Nk + k) * PARTS] = y0[j];
     }
 #pragma GCC unroll 4
     for (int i = 0; i < I; i++)
 #pragma GCC unroll 4
-        for (int j = 0; j < J; j++) out2[i * Nj + j] = sum[i][j];
+        for (int j = 0; j < J; j++) out2[(i * Nj + j) * PARTS] = sum[i][j];
 }
 
 /* All tiles of a row of tiles: fixed I. */
-INLINE const REAL *NAME(tiles)(int I, int first_i, int own, int Nj, int Nk, const LANE *in0, const LANE *in1,
-                               const LANE *in2, const REAL *w, LANE *out0, LANE *out1, LANE *out2) {
+INLINE const REAL *NAME(tiles)(int I, int first_i, int own, int Nj, int Nk, const PACKET *in0,
+                               const PACKET *in1, const PACKET *in2, const REAL *w, PACKET *out0,
+                               PACKET *out1, PACKET *out2) {
     int j = 0, lanes = own ? L : 1;
     if (Nj >= KERNEL_BOX_J) {
         NAME(tile)(I, KERNEL_BOX_J, first_i, 1, own, Nj, Nk, in0, in1, in2, w, out0, out1, out2);
         w += I * KERNEL_BOX_J * Nk * lanes;
         for (j = KERNEL_BOX_J; j + KERNEL_BOX_J <= Nj; j += KERNEL_BOX_J, w += I * KERNEL_BOX_J * Nk * lanes)
             NAME(tile)
-        (I, KERNEL_BOX_J, first_i, 0, own, Nj, Nk, in0 + j * Nk, in1, in2 + j, w, out0 + j * Nk, out1,
-         out2 + j);
+        (I, KERNEL_BOX_J, first_i, 0, own, Nj, Nk, in0 + j * Nk * PARTS, in1, in2 + j * PARTS, w,
+         out0 + j * Nk * PARTS, out1, out2 + j * PARTS);
     }
     _Static_assert(KERNEL_BOX_J == 2, "one mode may be left over");
     if (j < Nj) {
@@ -97,7 +99,8 @@ INLINE const REAL *NAME(tiles)(int I, int first_i, int own, int Nj, int Nk, cons
             NAME(tile)(I, 1, first_i, 1, own, Nj, Nk, in0, in1, in2, w, out0, out1, out2);
         else
             NAME(tile)
-        (I, 1, first_i, 0, own, Nj, Nk, in0 + j * Nk, in1, in2 + j, w, out0 + j * Nk, out1, out2 + j);
+        (I, 1, first_i, 0, own, Nj, Nk, in0 + j * Nk * PARTS, in1, in2 + j * PARTS, w, out0 + j * Nk * PARTS,
+         out1, out2 + j * PARTS);
         w += I * Nk * lanes;
     }
     return w;
@@ -105,12 +108,12 @@ INLINE const REAL *NAME(tiles)(int I, int first_i, int own, int Nj, int Nk, cons
 
 #define TILES(I)                                                                                             \
     (i == 0 ? NAME(tiles)(I, 1, own, Nj, Nk, in0, in1, in2, w, out0, out1, out2)                             \
-            : NAME(tiles)(I, 0, own, Nj, Nk, in0, in1 + i * Nk, in2 + i * Nj, w, out0, out1 + i * Nk,        \
-                          out2 + i * Nj))
+            : NAME(tiles)(I, 0, own, Nj, Nk, in0, in1 + i * Nk * PARTS, in2 + i * Nj * PARTS, w, out0,       \
+                          out1 + i * Nk * PARTS, out2 + i * Nj * PARTS))
 
 /* One block of parities; returns where the weights of the next one begin. */
-INLINE const REAL *NAME(block)(int own, int Ni, int Nj, int Nk, const LANE *in0, const LANE *in1,
-                               const LANE *in2, const REAL *w, LANE *out0, LANE *out1, LANE *out2) {
+INLINE const REAL *NAME(block)(int own, int Ni, int Nj, int Nk, const PACKET *in0, const PACKET *in1,
+                               const PACKET *in2, const REAL *w, PACKET *out0, PACKET *out1, PACKET *out2) {
     _Static_assert(KERNEL_BOX_I == 4, "the cases below");
     for (int i = 0; i < Ni; i += KERNEL_BOX_I) {
         int left = Ni - i;
@@ -120,18 +123,21 @@ INLINE const REAL *NAME(block)(int own, int Ni, int Nj, int Nk, const LANE *in0,
 }
 #undef TILES
 
-static __attribute__((noinline)) const REAL *NAME(block_shared)(int Ni, int Nj, int Nk, const LANE *in0,
-                                                                const LANE *in1, const LANE *in2,
-                                                                const REAL *w, LANE *out0, LANE *out1,
-                                                                LANE *out2) {
-    return NAME(block)(0, Ni, Nj, Nk, in0, in1, in2, w, out0, out1, out2);
-}
-
-static __attribute__((noinline)) const REAL *NAME(block_own)(int Ni, int Nj, int Nk, const LANE *in0,
-                                                             const LANE *in1, const LANE *in2, const REAL *w,
-                                                             LANE *out0, LANE *out1, LANE *out2) {
-    return NAME(block)(1, Ni, Nj, Nk, in0, in1, in2, w, out0, out1, out2);
-}
+/* All parts of it, by weights that are the same in all lanes, or not. */
+#define BLOCK(name, own)                                                                                     \
+    static __attribute__((noinline)) const REAL *NAME(name)(int Ni, int Nj, int Nk, const LANE *in0,         \
+                                                            const LANE *in1, const LANE *in2, const REAL *w, \
+                                                            LANE *out0, LANE *out1, LANE *out2) {            \
+        const REAL *end = w;                                                                                 \
+        for (int p = 0; p < PARTS; p++)                                                                      \
+            end = NAME(block)(own, Ni, Nj, Nk, (const PACKET *)in0 + p, (const PACKET *)in1 + p,             \
+                              (const PACKET *)in2 + p, (own) ? w + p * (L / PARTS) : w, (PACKET *)out0 + p,  \
+                              (PACKET *)out1 + p, (PACKET *)out2 + p);                                       \
+        return end;                                                                                          \
+    }
+BLOCK(block_shared, 0)
+BLOCK(block_own, 1)
+#undef BLOCK
 
 /* Where a pack stands. */
 struct NAME(place) {
@@ -142,56 +148,53 @@ struct NAME(place) {
 
 /* Weights of all lanes of a block, in the order of reading. */
 static void NAME(weigh)(const struct box_plan *p, const struct NAME(place) * at, const int parity[3],
-                        LANE *w) {
+                        PACKET *w) {
     const TABLES *n = NUMBERS(p);
-    const int *m = p->modes;
+    const PACKET *m = (const PACKET *)at->metric;
+    const int *modes = p->modes;
     int N[3], first[3];
     for (int d = 0; d < 3; d++) {
         N[d] = box_count(p, d, parity[d]);
         first[d] = box_first(p, d, parity[d]);
     }
-    const LANE *Bx = (const LANE *)n->squares[0] + at->pack * m[0] + first[0];
-    const LANE *Lx = (const LANE *)n->eigenvalues[0] + at->pack * m[0] + first[0];
-    const REAL *By = n->squares[1] + at->row * m[1] + first[1],
-               *Ly = n->eigenvalues[1] + at->row * m[1] + first[1];
-    const REAL *Bz = n->squares[2] + at->layer * m[2] + first[2],
-               *Lz = n->eigenvalues[2] + at->layer * m[2] + first[2];
+    const PACKET *Bx = (const PACKET *)n->squares[0] + (at->pack * modes[0] + first[0]) * PARTS;
+    const PACKET *Lx = (const PACKET *)n->eigenvalues[0] + (at->pack * modes[0] + first[0]) * PARTS;
+    const REAL *By = n->squares[1] + at->row * modes[1] + first[1],
+               *Ly = n->eigenvalues[1] + at->row * modes[1] + first[1];
+    const REAL *Bz = n->squares[2] + at->layer * modes[2] + first[2],
+               *Lz = n->eigenvalues[2] + at->layer * modes[2] + first[2];
     for (int i0 = 0; i0 < N[0]; i0 += KERNEL_BOX_I)
         for (int j0 = 0; j0 < N[1]; j0 += KERNEL_BOX_J)
             for (int k = 0; k < N[2]; k++)
-                for (int i = i0; i < i0 + KERNEL_BOX_I && i < N[0]; i++) {
-                    LANE Z = at->metric[3] + at->metric[0] * Lx[i] + at->metric[2] * Lz[k], B = Bx[i] * Bz[k];
-                    for (int j = j0; j < j0 + KERNEL_BOX_J && j < N[1]; j++)
-                        *w++ = B * By[j] / (Z + at->metric[1] * Ly[j]);
-                }
+                for (int i = i0; i < i0 + KERNEL_BOX_I && i < N[0]; i++)
+                    for (int j = j0; j < j0 + KERNEL_BOX_J && j < N[1]; j++) EACH_PART(part) {
+                            PACKET Z = m[3 * PARTS + part] + m[part] * Lx[i * PARTS + part] +
+                                       m[2 * PARTS + part] * Lz[k];
+                            *w++ = Bx[i * PARTS + part] * Bz[k] * By[j] / (Z + m[PARTS + part] * Ly[j]);
+                        }
 }
 
 /* Sums and differences of a face-pack and the one below it. */
-static __attribute__((noinline)) void NAME(pair)(int64_t n, LANE a, const LANE *upper, const LANE *lower,
-                                                 LANE *restrict sum, LANE *restrict difference) {
-    for (int64_t t = 0; t < n; t++) {
-        LANE u = upper[t], l = lower[t];
-        sum[t] = a * (u + l);
-        difference[t] = a * (u - l);
-    }
-}
-
-INLINE LANE NAME(shift_up)(LANE u, REAL first) {
-    LANE f = {first};
-    return __builtin_shufflevector(u, f, 8, 0, 1, 2, 3, 4, 5, 6);
-}
-INLINE LANE NAME(shift_down)(LANE u) {
-    return __builtin_shufflevector(u, (LANE){0}, 1, 2, 3, 4, 5, 6, 7, 8);
+static __attribute__((noinline)) void NAME(pair)(int64_t n, const LANE *a, const LANE *upper,
+                                                 const LANE *lower, LANE *sum, LANE *difference) {
+    const PACKET *A = (const PACKET *)a, *u = (const PACKET *)upper, *l = (const PACKET *)lower;
+    PACKET *restrict s = (PACKET *)sum, *restrict d = (PACKET *)difference;
+    for (int64_t t = 0; t < n * PARTS; t += PARTS) EACH_PART(p) {
+            s[t + p] = A[p] * (u[t + p] + l[t + p]);
+            d[t + p] = A[p] * (u[t + p] - l[t + p]);
+        }
 }
 
 /* The same along x: the face below lane 0 is lane `last` of another pack, or zero. */
-static __attribute__((noinline)) void NAME(pair_x)(int64_t n, LANE a, const LANE *upper, const REAL *before,
-                                                   LANE *restrict sum, LANE *restrict difference) {
-    for (int64_t t = 0; t < n; t++) {
-        LANE u = upper[t], l = NAME(shift_up)(u, before[t * L]);
-        sum[t] = a * (u + l);
-        difference[t] = a * (u - l);
-    }
+static __attribute__((noinline)) void NAME(pair_x)(int64_t n, const LANE *a, const LANE *upper,
+                                                   const REAL *before, LANE *sum, LANE *difference) {
+    const PACKET *A = (const PACKET *)a, *u = (const PACKET *)upper;
+    PACKET *restrict s = (PACKET *)sum, *restrict d = (PACKET *)difference;
+    for (int64_t t = 0; t < n * PARTS; t += PARTS, before += L) EACH_PART(p) {
+            PACKET l = LANES(up)(p == 0 ? (PACKET)((PACKET){0} + *before) : u[t + p - 1], u[t + p]);
+            s[t + p] = A[p] * (u[t + p] + l);
+            d[t + p] = A[p] * (u[t + p] - l);
+        }
 }
 
 static void NAME(gather)(const struct box_plan *p, const struct NAME(place) * at, const REAL *d,
@@ -203,22 +206,22 @@ static void NAME(gather)(const struct box_plan *p, const struct NAME(place) * at
         before = x - p->face[0] * L + L - 1;
     else if (p->periodic[0])
         before = d + box_face_0(p, l, r, last / L, L) + last % L;
-    NAME(pair_x)(p->face[0], at->metric[0], (const LANE *)x, before, w->in[0][0], w->in[0][1]);
+    NAME(pair_x)(p->face[0], at->metric, (const LANE *)x, before, w->in[0][0], w->in[0][1]);
     if (p->present[1]) {
         const REAL *lower = zeros;
         if (r > 0 || p->extra[1] || p->periodic[1])
             lower = d + box_face_1(p, l, r > 0 || p->extra[1] ? r - 1 : p->cells[1] - 1, at->pack, L);
         NAME(pair)
-        (p->face[1], at->metric[1], (const LANE *)(d + box_face_1(p, l, r, at->pack, L)), (const LANE *)lower,
-         w->in[1][0], w->in[1][1]);
+        (p->face[1], at->metric + 1, (const LANE *)(d + box_face_1(p, l, r, at->pack, L)),
+         (const LANE *)lower, w->in[1][0], w->in[1][1]);
     }
     if (p->present[2]) {
         const REAL *lower = zeros;
         if (l > 0 || p->extra[2] || p->periodic[2])
             lower = d + box_face_2(p, l > 0 || p->extra[2] ? l - 1 : p->cells[2] - 1, r, at->pack, L);
         NAME(pair)
-        (p->face[2], at->metric[2], (const LANE *)(d + box_face_2(p, l, r, at->pack, L)), (const LANE *)lower,
-         w->in[2][0], w->in[2][1]);
+        (p->face[2], at->metric + 2, (const LANE *)(d + box_face_2(p, l, r, at->pack, L)),
+         (const LANE *)lower, w->in[2][0], w->in[2][1]);
     }
 }
 
@@ -238,7 +241,7 @@ static void NAME(multiply_blocks)(const struct box_plan *p, const struct NAME(pl
         if (table >= 0) {
             weights = NAME(block_shared)(Ni, Nj, Nk, in0, in1, in2, weights, out0, out1, out2);
         } else {
-            NAME(weigh)(p, at, q, w->own);
+            NAME(weigh)(p, at, q, (PACKET *)w->own);
             NAME(block_own)(Ni, Nj, Nk, in0, in1, in2, (const REAL *)w->own, out0, out1, out2);
         }
     }
@@ -289,34 +292,52 @@ enum NAME(manner) { NAME(STORE), NAME(ADD), NAME(DROP) };
 INLINE double NAME(scatter)(const struct box_plan *p, const struct NAME(faces) * f, int along_x,
                             enum NAME(manner) up, enum NAME(manner) down, REAL *restrict upper,
                             REAL *restrict lower) {
-    LANE dot = {0}, *restrict y = (LANE *)upper, *restrict z = (LANE *)lower;
-    const LANE a = f->a, ka = f->ka, mask = f->mask;
+    const PACKET *ka = (const PACKET *)&f->ka, *mask = (const PACKET *)&f->mask, *g0 = (const PACKET *)&f->g0,
+                 *g1 = (const PACKET *)&f->g1, *lanes = (const PACKET *)f->lanes;
+    const PACKET *in0 = (const PACKET *)f->in0, *in1 = (const PACKET *)f->in1,
+                 *out0 = (const PACKET *)f->out0, *out1 = (const PACKET *)f->out1;
+    PACKET dot[PARTS] = {{0}}, *restrict y = (PACKET *)upper, *restrict z = (PACKET *)lower;
     for (int odd = 0; odd < 2; odd++)
         for (int parity = 0; parity < 2; parity++) {
             int first = box_first(p, f->slow, odd), last = first + box_count(p, f->slow, odd);
             int count = box_count(p, f->fast, parity);
             const REAL *B = f->inner + box_first(p, f->fast, parity);
-            int64_t t = box_block(p, f->slow, f->fast, odd, parity);
+            int64_t t = box_block(p, f->slow, f->fast, odd, parity) * PARTS;
             for (int o = first; o < last; o++) {
-                LANE outer = f->lanes != NULL ? f->lanes[o] : (LANE){0} + f->outer[o];
-                LANE h0 = f->g0 * outer, h1 = f->g1 * outer;
-                for (int i = 0; i < count; i++, t++) {
-                    LANE v0 = f->in0[t], v1 = f->in1[t];
-                    LANE q0 = B[i] * h0 * v0 - ka * f->out0[t], q1 = B[i] * h1 * v1 - ka * f->out1[t];
-                    LANE plus = q0 + q1, minus = q0 - q1;
-                    dot += q0 * v0 + q1 * v1;
-                    if (along_x) {
-                        y[t] = plus * mask + NAME(shift_down)(minus);
-                        lower[t * L] = down == NAME(ADD) ? lower[t * L] + minus[0] : minus[0];
-                        continue;
+                PACKET h0[PARTS], h1[PARTS];
+                EACH_PART(a) {
+                    PACKET outer = lanes != NULL ? lanes[o * PARTS + a] : (PACKET)((PACKET){0} + f->outer[o]);
+                    h0[a] = g0[a] * outer;
+                    h1[a] = g1[a] * outer;
+                }
+                for (int i = 0; i < count; i++, t += PARTS) {
+                    PACKET plus[PARTS], minus[PARTS + 1] = {{0}};
+                    EACH_PART(a) {
+                        PACKET v0 = in0[t + a], v1 = in1[t + a];
+                        PACKET q0 = B[i] * h0[a] * v0 - ka[a] * out0[t + a],
+                               q1 = B[i] * h1[a] * v1 - ka[a] * out1[t + a];
+                        plus[a] = q0 + q1;
+                        minus[a] = q0 - q1;
+                        dot[a] += q0 * v0 + q1 * v1;
                     }
-                    y[t] = up == NAME(DROP) ? (LANE){0} : up == NAME(ADD) ? y[t] + plus : plus;
-                    if (down != NAME(DROP)) z[t] = down == NAME(ADD) ? z[t] + minus : minus;
+                    EACH_PART(a) {
+                        if (along_x) {
+                            y[t + a] = plus[a] * mask[a] + LANES(down)(minus[a], minus[a + 1]);
+                            continue;
+                        }
+                        y[t + a] = up == NAME(DROP)  ? (PACKET){0}
+                                   : up == NAME(ADD) ? (PACKET)(y[t + a] + plus[a])
+                                                     : plus[a];
+                        if (down != NAME(DROP))
+                            z[t + a] = down == NAME(ADD) ? (PACKET)(z[t + a] + minus[a]) : minus[a];
+                    }
+                    REAL *below = lower + t * (L / PARTS);
+                    if (along_x) *below = down == NAME(ADD) ? *below + minus[0][0] : minus[0][0];
                 }
             }
         }
     double sum = 0.0;
-    for (int i = 0; i < L; i++) sum += (double)(dot[i] / a[i]);
+    for (int i = 0; i < L; i++) sum += (double)(((const REAL *)dot)[i] / f->a[i]);
     return sum;
 }
 

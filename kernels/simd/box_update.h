@@ -8,18 +8,18 @@ INLINE void NAME(update_range)(const struct box_step *step, int subtract, int di
                                REAL *x, const REAL *y) {
     REAL x_old = (REAL)step->x_old, x_new = (REAL)step->x_new, a = (REAL)step->a, b = (REAL)step->b;
     int keeps_d = b != 0 || x_old != 0;
-    const LANE *F = (const LANE *)f, *DD = (const LANE *)D, *Y = (const LANE *)y;
-    LANE *R = (LANE *)r, *dd = (LANE *)d, *X = (LANE *)x;
-    for (int64_t i = begin / L; i < end / L; i++) {
-        if (f != NULL) R[i] = subtract ? F[i] - Y[i] : F[i];
+    const PACKET *F = (const PACKET *)f, *DD = (const PACKET *)D, *Y = (const PACKET *)y;
+    PACKET *R = (PACKET *)r, *dd = (PACKET *)d, *X = (PACKET *)x;
+    for (int64_t i = begin / L * PARTS; i < end / L * PARTS; i++) {
+        if (f != NULL) R[i] = subtract ? (PACKET)(F[i] - Y[i]) : F[i];
         if (!direction) continue;
-        LANE old = {0}, next = a * DD[i] * R[i];
+        PACKET old = {0}, next = a * DD[i] * R[i];
         if (keeps_d) {
             old = dd[i];
             next += b * old;
         }
         dd[i] = next;
-        if (with_x) X[i] = (step->assign ? (LANE){0} : X[i]) + x_old * old + x_new * next;
+        if (with_x) X[i] = (step->assign ? (PACKET){0} : X[i]) + x_old * old + x_new * next;
     }
 }
 
@@ -50,38 +50,52 @@ INLINE struct NAME(tangent)
         t.outer = table[1] + (int64_t)box_column(f, 1) * p->modes[1];
     return t;
 }
-INLINE LANE NAME(outer)(const struct NAME(tangent) * t, int mode) {
-    return t->lanes != NULL ? t->lanes[mode] : (LANE){0} + t->outer[mode];
+/* A part of the slow one. */
+INLINE PACKET NAME(outer)(const struct NAME(tangent) * t, int mode, int part) {
+    return t->lanes != NULL ? ((const PACKET *)(t->lanes + mode))[part]
+                            : (PACKET)((PACKET){0} + t->outer[mode]);
 }
 
 /* d = a D r + P e + b d and x += x_old d on one face-pack: the step of conjugate gradients. */
-static void NAME(update_face)(const struct box_plan *p, const struct box_step *step,
-                              const struct box_face_pack *face, const REAL *r, const LANE *e, REAL *d,
-                              REAL *x) {
+INLINE void NAME(update_face_by)(const struct box_plan *p, const struct box_step *step,
+                                 const struct box_face_pack *face, const REAL *r, const PACKET *e, REAL *d,
+                                 REAL *x, int keeps_d, int assign) {
     const TABLES *n = NUMBERS(p);
     struct NAME(tangent) hats = NAME(tangent)(p, n->hats, face);
     REAL x_old = (REAL)step->x_old, x_new = (REAL)step->x_new, a = (REAL)step->a, b = (REAL)step->b;
-    const LANE *R = (const LANE *)(r + face->begin), *D = (const LANE *)(n->diagonal + face->begin);
-    LANE *dd = (LANE *)(d + face->begin), *X = x != NULL ? (LANE *)(x + face->begin) : NULL;
-    int keeps_d = b != 0 || x_old != 0;
+    const PACKET *R = (const PACKET *)(r + face->begin), *D = (const PACKET *)(n->diagonal + face->begin);
+    PACKET *dd = (PACKET *)(d + face->begin), *X = x != NULL ? (PACKET *)(x + face->begin) : NULL;
     for (int block = 0; block < 4; block++) {
         int q[2] = {block >> 1, block & 1};
         int first = box_first(p, hats.slow, q[0]), count = box_count(p, hats.fast, q[1]);
         const REAL *inner = hats.inner + box_first(p, hats.fast, q[1]);
-        int64_t t = box_block(p, hats.slow, hats.fast, q[0], q[1]);
+        int64_t t = box_block(p, hats.slow, hats.fast, q[0], q[1]) * PARTS;
         for (int o = first; o < first + box_count(p, hats.slow, q[0]); o++) {
-            LANE c = e[block] * NAME(outer)(&hats, o);
-            for (int i = 0; i < count; i++, t++) {
-                LANE old = {0}, next = a * D[t] * R[t] + c * inner[i];
-                if (keeps_d) {
-                    old = dd[t];
-                    next += b * old;
+            PACKET c[PARTS];
+            EACH_PART(part) c[part] = e[block * PARTS + part] * NAME(outer)(&hats, o, part);
+            for (int i = 0; i < count; i++) EACH_PART(part) {
+                    PACKET old = {0}, next = a * D[t] * R[t] + c[part] * inner[i];
+                    if (keeps_d) {
+                        old = dd[t];
+                        next += b * old;
+                    }
+                    dd[t] = next;
+                    if (X != NULL) X[t] = (assign ? (PACKET){0} : X[t]) + x_old * old + x_new * next;
+                    t++;
                 }
-                dd[t] = next;
-                if (X != NULL) X[t] = (step->assign ? (LANE){0} : X[t]) + x_old * old + x_new * next;
-            }
         }
     }
+}
+
+/* What conjugate gradients do in every step but the first and the last is a loop without questions. */
+static void NAME(update_face)(const struct box_plan *p, const struct box_step *step,
+                              const struct box_face_pack *face, const REAL *r, const PACKET *e, REAL *d,
+                              REAL *x) {
+    int keeps_d = step->b != 0 || step->x_old != 0;
+    if (x != NULL && keeps_d && !step->assign)
+        NAME(update_face_by)(p, step, face, r, e, d, x, 1, 0);
+    else
+        NAME(update_face_by)(p, step, face, r, e, d, x, keeps_d, step->assign);
 }
 
 /* What precedes the product on face-packs first .. last-1, which fill numbers begin .. end-1. */
@@ -98,7 +112,7 @@ static void NAME(update)(const struct box_plan *p, const struct box_step *step, 
     if (f != NULL) NAME(update_plain)(p, &residual, begin, end, f, r, d, x, y);
     for (int64_t number = first; number < last; number++) {
         struct box_face_pack face = box_face_pack(p, number, L);
-        NAME(update_face)(p, step, &face, r, (const LANE *)e + number * KERNEL_BOX_MOMENTS, d, x);
+        NAME(update_face)(p, step, &face, r, (const PACKET *)e + number * KERNEL_BOX_MOMENTS * PARTS, d, x);
     }
 }
 
@@ -151,39 +165,43 @@ double NAME(box_step)(const struct box_plan *p, const struct box_step *step, con
 }
 #undef LAYER
 
-INLINE double NAME(total)(LANE v) {
+INLINE double NAME(total)(const PACKET *v) {
     double sum = 0.0;
-    for (int i = 0; i < L; i++) sum += (double)v[i];
+    for (int i = 0; i < L; i++) sum += (double)((const REAL *)v)[i];
     return sum;
 }
 
 /* One face-pack of box_residual. */
 INLINE void NAME(residual_face)(const struct box_plan *p, const struct box_face_pack *face, REAL alpha,
-                                const REAL *y, REAL *r, LANE *moments, double sums[2]) {
+                                const REAL *y, REAL *r, PACKET *moments, double sums[2]) {
     const TABLES *n = NUMBERS(p);
     struct NAME(tangent) hats = NAME(tangent)(p, n->hats, face);
     struct NAME(tangent) inverses = NAME(tangent)(p, n->inverses, face);
-    const LANE *Y = (const LANE *)(y + face->begin), *D = (const LANE *)(n->diagonal + face->begin);
-    LANE *R = (LANE *)(r + face->begin), product = {0}, norm = {0};
+    const PACKET *Y = (const PACKET *)(y + face->begin), *D = (const PACKET *)(n->diagonal + face->begin);
+    PACKET *R = (PACKET *)(r + face->begin), product[PARTS] = {{0}}, norm[PARTS] = {{0}};
     for (int block = 0; block < 4; block++) {
         int q[2] = {block >> 1, block & 1};
         int first = box_first(p, hats.slow, q[0]), start = box_first(p, hats.fast, q[1]);
         int count = box_count(p, hats.fast, q[1]);
-        int64_t t = box_block(p, hats.slow, hats.fast, q[0], q[1]);
-        LANE moment = {0};
+        int64_t t = box_block(p, hats.slow, hats.fast, q[0], q[1]) * PARTS;
+        PACKET moment[PARTS] = {{0}};
         for (int o = first; o < first + box_count(p, hats.slow, q[0]); o++) {
-            LANE line = {0}, square = {0};
-            for (int i = start; i < start + count; i++, t++) {
-                LANE value = R[t] - alpha * Y[t];
-                R[t] = value;
-                line += value * hats.inner[i];
-                square += value * value * inverses.inner[i];
-                product += value * (D[t] * value);
+            PACKET line[PARTS] = {{0}}, square[PARTS] = {{0}}, energy[PARTS] = {{0}};
+            for (int i = start; i < start + count; i++) EACH_PART(part) {
+                    PACKET value = R[t] - alpha * Y[t];
+                    R[t] = value;
+                    line[part] += value * hats.inner[i];
+                    square[part] += value * value * inverses.inner[i];
+                    energy[part] += value * (D[t] * value);
+                    t++;
+                }
+            EACH_PART(part) {
+                moment[part] += line[part] * NAME(outer)(&hats, o, part);
+                norm[part] += square[part] * NAME(outer)(&inverses, o, part);
+                product[part] += energy[part];
             }
-            moment += line * NAME(outer)(&hats, o);
-            norm += square * NAME(outer)(&inverses, o);
         }
-        if (moments != NULL) moments[block] = moment;
+        if (moments != NULL) EACH_PART(part) moments[block * PARTS + part] = moment[part];
     }
     sums[0] += NAME(total)(product);
     sums[1] += NAME(total)(norm);
@@ -200,7 +218,7 @@ void NAME(box_residual)(const struct box_plan *p, double alpha, const REAL *y, R
         double part[2] = {0};
         for (int64_t number = first; number < last; number++) {
             struct box_face_pack face = box_face_pack(p, number, L);
-            LANE *m = moments != NULL ? (LANE *)moments + number * KERNEL_BOX_MOMENTS : NULL;
+            PACKET *m = moments != NULL ? (PACKET *)moments + number * KERNEL_BOX_MOMENTS * PARTS : NULL;
             NAME(residual_face)(p, &face, (REAL)alpha, y, r, m, part);
         }
         parts[thread][0] = part[0];

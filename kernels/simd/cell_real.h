@@ -45,9 +45,6 @@ INLINE void NAME(scatter)(const struct cell_plan *plan, const int64_t *map, cons
     }
 }
 
-#define PACKET PICK(packet, packet_single)
-#define PARTS  PICK(L / PART, L / PART_SINGLE) /* of a lane vector */
-
 /* Both uses of every entry of one triangle, row after row: only where memory is read in strictly ascending
  * order does the processor fetch ahead at full speed; several rows at once, or prefetch instructions, halve
  * it. By registers: the compiler keeps vectors that are wider in memory. */
@@ -100,8 +97,6 @@ INLINE void NAME(full_product)(int n, const LANE *matrix, const LANE *from, LANE
         }
     }
 }
-#undef PACKET
-#undef PARTS
 
 /* Batches begin .. end-1 of the list. */
 INLINE void NAME(take_run)(const struct cell_plan *plan, int full, int64_t begin, int64_t end, const REAL *x,

@@ -26,6 +26,19 @@ typedef double lane __attribute__((vector_size(L * sizeof(double))));
 #    define PART 2
 #endif
 typedef double packet __attribute__((vector_size(PART * sizeof(double)), may_alias));
+/* The same of single precision. */
+#ifdef __AVX__
+#    define PART_SINGLE 8
+#else
+#    define PART_SINGLE 4
+#endif
+typedef float packet_single __attribute__((vector_size(PART_SINGLE * sizeof(float)), may_alias));
+/* Over the parts of a lane vector; the includer has defined PARTS, L / PART or L / PART_SINGLE. Loops that
+ * keep whole lane vectors in variables have compilers move them through memory where they are split. */
+#define EACH_PART(p) _Pragma("GCC unroll 4") for (int p = 0; p < PARTS; p++)
+
+#define LANE_JOIN_TWO(name, isa) name##_##isa
+#define LANE_JOIN(name, isa)     LANE_JOIN_TWO(name, isa)
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -98,6 +111,27 @@ INLINE void lane_store_single(int n, float *to, lane_single value) {
 #endif
 }
 
+/* A lane vector moved by one lane, part by part: up, where `before` ends with what comes in, and down, where
+ * `after` begins with it. */
+#define LANE_UP_2   1, 2
+#define LANE_UP_4   3, 4, 5, 6
+#define LANE_UP_8   7, 8, 9, 10, 11, 12, 13, 14
+#define LANE_DOWN_2 1, 2
+#define LANE_DOWN_4 1, 2, 3, 4
+#define LANE_DOWN_8 1, 2, 3, 4, 5, 6, 7, 8
+INLINE packet lane_up(packet before, packet u) {
+    return __builtin_shufflevector(before, u, LANE_JOIN(LANE_UP, PART));
+}
+INLINE packet lane_down(packet u, packet after) {
+    return __builtin_shufflevector(u, after, LANE_JOIN(LANE_DOWN, PART));
+}
+INLINE packet_single lane_up_single(packet_single before, packet_single u) {
+    return __builtin_shufflevector(before, u, LANE_JOIN(LANE_UP, PART_SINGLE));
+}
+INLINE packet_single lane_down_single(packet_single u, packet_single after) {
+    return __builtin_shufflevector(u, after, LANE_JOIN(LANE_DOWN, PART_SINGLE));
+}
+
 /* Rows become columns: blocks of 1, of 2, of 4. */
 #define LANE_TRANSPOSE(name, type)                                                                           \
     INLINE void name(type *a) {                                                                              \
@@ -122,9 +156,7 @@ LANE_TRANSPOSE(lane_transpose_single, lane_single)
 #ifndef FACET_ISA
 #    define FACET_ISA simd
 #endif
-#define LANE_JOIN_TWO(name, isa) name##_##isa
-#define LANE_JOIN(name, isa)     LANE_JOIN_TWO(name, isa)
-#define OF(name)                 LANE_JOIN(name, FACET_ISA)
+#define OF(name) LANE_JOIN(name, FACET_ISA)
 #include "kernels/declare.h"
 
 #endif

@@ -1,89 +1,123 @@
-/* Contractions inside one cell of a box by blocks of registers: L numbers that lie together times four rows.
+/* Contractions inside one cell of a box by blocks of registers: L numbers that lie together times a few rows.
  */
 #include <string.h>
 
 #include "kernels/simd/lane.h"
 #include "kernels/tensor_plain.h"
 
-#define B 4 /* rows at once */
+#define B     5          /* rows at once */
+#define PARTS (L / PART) /* of L numbers */
 
 /* Where numbers lie as the box has them. */
-INLINE lane vec_load(const double *from) {
-    lane v;
-    memcpy(&v, from, sizeof v);
-    return v;
+typedef double loose __attribute__((vector_size(PART * sizeof(double)), aligned(sizeof(double)), may_alias));
+
+INLINE packet part_load(const double *from, int p) {
+    return (packet)((const loose *)from)[p];
 }
-INLINE void vec_put(double *to, lane v) {
-    memcpy(to, &v, sizeof v);
+INLINE void part_put(double *to, int p, packet v) {
+    ((loose *)to)[p] = (loose)v;
 }
-/* The first n only. */
-INLINE void vec_store(int n, double *to, lane v) {
-    if (n >= L)
-        memcpy(to, &v, sizeof v);
-    else if (n >= L / 2) {
-        memcpy(to, &v, sizeof v / 2);
-        for (int i = L / 2; i < n; i++) to[i] = v[i];
-    } else
-        for (int i = 0; i < n; i++) to[i] = v[i];
-}
-INLINE double vec_sum(lane v) {
-    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
-}
-/* `rows` (at most B) outputs of L neighbouring columns, r_left of which are wanted. */
-INLINE void block(int rows, int n_in, int64_t inner, const double *T, const double *in, double *out,
-                  int r_left) {
-    lane sums[B] = {{0}};
-    for (int q = 0; q < n_in; q++) {
-        lane x = vec_load(in + q * inner);
-        for (int i = 0; i < rows; i++) sums[i] += T[i * n_in + q] * x;
+/* The first n of the numbers of so many parts only. */
+INLINE void store_first(int parts, int n, double *to, const packet v[PARTS]) {
+#pragma GCC unroll 4
+    for (int p = 0; p < parts; p++) {
+        if (n >= (p + 1) * PART)
+            part_put(to, p, v[p]);
+        else
+            for (int i = 0; i < n - p * PART; i++) to[p * PART + i] = v[p][i];
     }
-    for (int i = 0; i < rows; i++) vec_store(r_left, out + i * inner, sums[i]);
+}
+INLINE double sum_of(packet v) {
+    double sum = 0.0;
+    for (int i = 0; i < PART; i += 2) sum += v[i] + v[i + 1];
+    return sum;
 }
 
-/* One o of contract, inner > 1. A last block that is not full begins earlier where it can. */
+/* n rows in groups of at most B, as equal as may be: what is the next one? */
+INLINE int group(int left) {
+    int groups = (left + B - 1) / B;
+    return (left + groups - 1) / groups;
+}
+/* f with the number of rows as a constant. */
+#define BY_ROWS(rows, f, ...)                                                                                \
+    switch (rows) {                                                                                          \
+    case 1:                                                                                                  \
+        f(1, __VA_ARGS__);                                                                                   \
+        break;                                                                                               \
+    case 2:                                                                                                  \
+        f(2, __VA_ARGS__);                                                                                   \
+        break;                                                                                               \
+    case 3:                                                                                                  \
+        f(3, __VA_ARGS__);                                                                                   \
+        break;                                                                                               \
+    case 4:                                                                                                  \
+        f(4, __VA_ARGS__);                                                                                   \
+        break;                                                                                               \
+    default:                                                                                                 \
+        f(5, __VA_ARGS__);                                                                                   \
+    }
+_Static_assert(B == 5, "the cases above");
+
+/* `rows` (at most B) outputs of the neighbouring columns of so many parts, r_left of which are wanted. */
+INLINE void block(int rows, int parts, int n_in, int64_t inner, const double *T, const double *in,
+                  double *out, int r_left) {
+    packet sums[B][PARTS] = {{{0}}};
+    for (int q = 0; q < n_in; q++) {
+        packet x[PARTS];
+#pragma GCC unroll 4
+        for (int p = 0; p < parts; p++) x[p] = part_load(in + q * inner, p);
+#pragma GCC unroll 5
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int p = 0; p < parts; p++) sums[i][p] += T[i * n_in + q] * x[p];
+    }
+    for (int i = 0; i < rows; i++) store_first(parts, r_left, out + i * inner, sums[i]);
+}
+
+/* One o of contract, inner > 1. Columns that do not fill a part begin earlier where they can. */
 static void contract_columns(int n_out, int n_in, int64_t inner, const double *T, const double *in,
                              double *out) {
-    for (int i = 0; i < n_out; i += B) {
-        const double *rows = T + i * n_in;
-        for (int64_t from = 0; from < inner; from += L) {
-            int64_t r = from + L > inner && inner >= L ? inner - L : from;
-            int left = inner - r < L ? (int)(inner - r) : L;
-            double *to = out + i * inner + r;
-            switch (n_out - i) {
-            case 1:
-                block(1, n_in, inner, rows, in + r, to, left);
-                break;
-            case 2:
-                block(2, n_in, inner, rows, in + r, to, left);
-                break;
-            case 3:
-                block(3, n_in, inner, rows, in + r, to, left);
-                break;
-            default:
-                block(4, n_in, inner, rows, in + r, to, left);
-            }
+    for (int i = 0, rows; i < n_out; i += rows) {
+        const double *T_i = T + i * n_in;
+        double *to = out + i * inner;
+        int64_t r = 0;
+        rows = group(n_out - i);
+        for (; r + L <= inner; r += L) BY_ROWS(rows, block, PARTS, n_in, inner, T_i, in + r, to + r, L)
+        for (; r < inner; r += PART) {
+            int64_t from = r + PART > inner && inner >= PART ? inner - PART : r;
+            int left = inner - from < PART ? (int)(inner - from) : PART;
+            BY_ROWS(rows, block, 1, n_in, inner, T_i, in + from, to + from, left)
         }
     }
 }
 
-/* `left` outputs (at most L) of every row of inputs, by the columns of a matrix, so many numbers from one
- * to the next. */
+/* `left` outputs of so many rows of inputs, by the columns of a matrix, `step` numbers from one to the next.
+ */
+INLINE void rows_block(int rows, int parts, int left, int n_in, const double *columns, int step,
+                       const double *in, int64_t in_step, double *out, int64_t out_step) {
+    packet sums[B][PARTS] = {{{0}}};
+    for (int q = 0; q < n_in; q++) {
+        packet column[PARTS];
+#pragma GCC unroll 4
+        for (int p = 0; p < parts; p++) column[p] = part_load(columns + q * step, p);
+#pragma GCC unroll 5
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int p = 0; p < parts; p++) sums[i][p] += in[i * in_step + q] * column[p];
+    }
+    for (int i = 0; i < rows; i++) store_first(parts, left, out + i * out_step, sums[i]);
+}
+
 INLINE void multiply_rows(int64_t rows, int left, int n_in, const double *columns, int step, const double *in,
                           int64_t in_step, double *out, int64_t out_step) {
-    int64_t o = 0;
-    for (; o + B <= rows; o += B) {
-        const double *x = in + o * in_step;
-        lane sums[B] = {{0}};
-        for (int q = 0; q < n_in; q++) {
-            lane column = vec_load(columns + q * step);
-            for (int i = 0; i < B; i++) sums[i] += x[i * in_step + q] * column;
-        }
-        for (int i = 0; i < B; i++) vec_store(left, out + (o + i) * out_step, sums[i]);
-    }
-    for (; o < rows; o++) {
-        lane sum = {0};
-        for (int q = 0; q < n_in; q++) sum += in[o * in_step + q] * vec_load(columns + q * step);
-        vec_store(left, out + o * out_step, sum);
+    for (int64_t o = 0, some; o < rows; o += some) {
+        const double *from = in + o * in_step;
+        double *to = out + o * out_step;
+        some = rows - o < 2 * B ? group((int)(rows - o)) : B;
+        if (left > PART)
+            BY_ROWS(some, rows_block, PARTS, left, n_in, columns, step, from, in_step, to, out_step)
+        else
+            BY_ROWS(some, rows_block, 1, left, n_in, columns, step, from, in_step, to, out_step)
     }
 }
 
@@ -125,27 +159,27 @@ INLINE int parity(int m, int n) {
 /* Rows are read in whole vectors; what lies behind a row is multiplied by zero. Sums along directions 1 and 2
  * are gathered in padded rows. */
 void OF(line_reduce)(const int *extent, int64_t size, const double *const *c, const double *u, double *r) {
-    int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + L - 1) / L * L;
+    int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + PART - 1) / PART * PART;
     double c0[2][PADDED] = {{0.0}}, r1[2][PADDED], r2[2][KERNEL_MODES * PADDED];
     for (int i = 0; i < n0; i++) c0[parity(i, n0)][i] = c[0][i];
-    memset(r, 0, (size_t)(6 * size) * sizeof *r);
+    if (n1 * n2 != size || n0 * n2 != size || n0 * n1 != size) memset(r, 0, (size_t)(6 * size) * sizeof *r);
     for (int p = 0; n2 > 1 && p < 2; p++) memset(r2[p], 0, (size_t)(n1 * padded) * sizeof **r2);
     for (int k = 0; k < n2; k++) {
         double *high = r2[parity(k, n2)], c2 = c[2][k];
-        memset(r1, 0, sizeof r1);
+        for (int p = 0; p < 2; p++) memset(r1[p], 0, (size_t)padded * sizeof *r1[p]);
         for (int j = 0; j < n1; j++) {
             const double *row = u + ((int64_t)k * n1 + j) * n0;
             double *middle = r1[parity(j, n1)], c1 = c[1][j];
-            lane sum = {0}, difference = {0};
-            for (int i = 0; i < padded; i += L) {
-                lane x = vec_load(row + i);
-                sum += vec_load(c0[0] + i) * x;
-                difference += vec_load(c0[1] + i) * x;
-                vec_put(middle + i, vec_load(middle + i) + c1 * x);
-                if (n2 > 1) vec_put(high + j * padded + i, vec_load(high + j * padded + i) + c2 * x);
+            packet sum = {0}, difference = {0};
+            for (int i = 0; i < padded; i += PART) {
+                packet x = part_load(row + i, 0);
+                sum += part_load(c0[0] + i, 0) * x;
+                difference += part_load(c0[1] + i, 0) * x;
+                part_put(middle + i, 0, part_load(middle + i, 0) + c1 * x);
+                if (n2 > 1) part_put(high + j * padded + i, 0, part_load(high + j * padded + i, 0) + c2 * x);
             }
-            r[(int64_t)k * n1 + j] = vec_sum(sum);
-            r[size + (int64_t)k * n1 + j] = vec_sum(difference);
+            r[(int64_t)k * n1 + j] = sum_of(sum);
+            r[size + (int64_t)k * n1 + j] = sum_of(difference);
         }
         for (int p = 0; n1 > 1 && p < 2; p++)
             memcpy(r + (2 + p) * size + (int64_t)k * n0, r1[p], (size_t)n0 * sizeof *r);
@@ -159,7 +193,7 @@ void OF(line_reduce)(const int *extent, int64_t size, const double *const *c, co
 void OF(line_solve)(const int *extent, int64_t size, const double *a, const double *const *b,
                     const double *const *eigenvalues, double reaction, const double *loads, const double *v,
                     double *u) {
-    int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + L - 1) / L * L;
+    int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + PART - 1) / PART * PART;
     double ab[2][PADDED] = {{0.0}}, aL[PADDED];
     for (int i = 0; i < padded; i++) {
         aL[i] = i < n0 ? a[0] * eigenvalues[0][i] + reaction : 1.0;
@@ -177,13 +211,13 @@ void OF(line_solve)(const int *extent, int64_t size, const double *a, const doub
                 v1 = v + (2 + parity(j, n1)) * size + (int64_t)k * n0;
                 v2 = v + (4 + parity(k, n2)) * size + (int64_t)j * n0;
             }
-            for (int i = 0; i < padded; i += L) {
-                lane F = {0};
-                if (loads != NULL) F = vec_load(loads + row * n0 + i);
-                if (v != NULL) F += sum * vec_load(ab[0] + i) + difference * vec_load(ab[1] + i);
-                if (v != NULL && n1 > 1) F += b1 * vec_load(v1 + i);
-                if (v != NULL && n2 > 1) F += b2 * vec_load(v2 + i);
-                vec_put(u + row * n0 + i, F / (Z + vec_load(aL + i)));
+            for (int i = 0; i < padded; i += PART) {
+                packet F = {0};
+                if (loads != NULL) F = part_load(loads + row * n0 + i, 0);
+                if (v != NULL) F += sum * part_load(ab[0] + i, 0) + difference * part_load(ab[1] + i, 0);
+                if (v != NULL && n1 > 1) F += b1 * part_load(v1 + i, 0);
+                if (v != NULL && n2 > 1) F += b2 * part_load(v2 + i, 0);
+                part_put(u + row * n0 + i, 0, F / (Z + part_load(aL + i, 0)));
             }
         }
 }

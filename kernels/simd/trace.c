@@ -4,14 +4,6 @@
 #define MAX_TRACE                                                                                            \
     1736 /* unknowns of all faces of a cell (a hex of degree 16: 6 x 17^2), on the stack of a thread */
 
-/* What one register holds of eight floats. */
-#ifdef __AVX__
-#    define PART_SINGLE 8
-#else
-#    define PART_SINGLE 4
-#endif
-typedef float packet_single __attribute__((vector_size(PART_SINGLE * sizeof(float)), may_alias));
-
 #define TEMPLATE "kernels/simd/cell_real.h"
 #include "kernels/twice.h"
 

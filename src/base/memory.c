@@ -1,6 +1,7 @@
 /* The counted allocator. A block carries a header of one alignment unit that holds its size. */
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,19 @@ static char *allocate(size_t bytes) {
     madvise(block, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
 #endif
     return block;
+}
+
+void base_memory_prepare(void) {
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+    const size_t heap = 32 * HUGE_PAGE;
+    mallopt(M_TRIM_THRESHOLD, (int)(2 * heap));
+    mallopt(M_MMAP_THRESHOLD, (int)(2 * heap));
+    char *block = malloc(heap);
+    if (block != NULL)
+        madvise(block + (HUGE_PAGE - (uintptr_t)block % HUGE_PAGE), heap - HUGE_PAGE, MADV_HUGEPAGE);
+    free(block); /* the heap keeps it */
+    mallopt(M_MMAP_THRESHOLD, (int)(2 * HUGE_PAGE));
+#endif
 }
 
 facet_status base_alloc(void *pointer, size_t n, size_t size) {

@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "base/run.h"
-#include "box/contract.h"
 #include "poly/rule.h"
 
 /* ------------------------------------------------------------------------------------- the loop */
@@ -86,22 +85,25 @@ static double place(const struct box_grid *g, const int at[3], int d, double xi)
     return xi == 1.0 ? g->coordinates[d][at[d] + 1] : g->coordinates[d][at[d]] + g->widths[d][at[d]] * xi;
 }
 
-int box_cell_points(const struct box_grid *g, const int at[3], const int counts[3], const double *const x[3],
-                    double *points) {
-    int n[3] = {1, 1, 1};
-    double p[3] = {0};
-    for (int d = 0; d < g->dim; d++) n[d] = counts[d];
-    for (int k = 0; k < n[2]; k++) {
-        if (g->dim > 2) p[2] = place(g, at, 2, x[2][k]);
-        for (int j = 0; j < n[1]; j++) {
-            if (g->dim > 1) p[1] = place(g, at, 1, x[1][j]);
-            for (int i = 0; i < n[0]; i++) {
-                p[0] = place(g, at, 0, x[0][i]);
-                for (int d = 0; d < g->dim; d++) *points++ = p[d];
-            }
-        }
+struct expr_grid box_cell_lines(const struct box_grid *g, const int at[3], const int counts[3],
+                                const double *const x[3], double lines[3][BOX_MAX_LINE]) {
+    struct expr_grid grid = {.dim = g->dim};
+    for (int d = 0; d < g->dim; d++) {
+        grid.counts[d] = counts[d];
+        grid.lines[d] = lines[d];
+        for (int i = 0; i < counts[d]; i++) lines[d][i] = place(g, at, d, x[d][i]);
     }
-    return n[0] * n[1] * n[2];
+    return grid;
+}
+
+static int cell_points(const struct box_grid *g, const int at[3], const int counts[3],
+                       const double *const x[3], double *points) {
+    double lines[3][BOX_MAX_LINE];
+    struct expr_grid grid = box_cell_lines(g, at, counts, x, lines);
+    int n = 1;
+    for (int d = 0; d < g->dim; d++) n *= counts[d];
+    expr_grid_points(&grid, points);
+    return n;
 }
 
 void box_all_points(const struct box_grid *g, int n, const double *x, double *points) {
@@ -110,19 +112,21 @@ void box_all_points(const struct box_grid *g, int n, const double *x, double *po
     for (int64_t cell = 0; cell < g->n_cells; cell++) {
         int at[3];
         box_cell_at(g, cell, at);
-        points += g->dim * box_cell_points(g, at, counts, all, points);
+        points += g->dim * cell_points(g, at, counts, all, points);
     }
 }
 
-/* f at `count` points of a cell: the source, or lambda u - k div grad u of the exact solution. work:
- * gradients and Hessians. */
+/* f at the points of a cell, `count` in all: the source, or lambda u - k div grad u of the exact solution.
+ * work: points, gradients and Hessians. */
 static facet_status source_values(const struct box_grid *g, int64_t cell, const struct box_given *given,
-                                  int count, const double *points, double *work, double *values) {
+                                  const struct expr_grid *grid, int count, double *work, double *values) {
     facet_status status = FACET_OK;
     int dim = g->dim;
-    double *hessians = work + count * dim, k = box_conductivity(g, cell), lambda = box_reaction(g, cell);
-    if (given->source != NULL)
-        return base_wrap(field_eval(given->source, count, dim, points, values), "source");
+    double *points = work, *hessians = work + 2 * count * dim, k = box_conductivity(g, cell),
+           lambda = box_reaction(g, cell);
+    work += count * dim;
+    if (given->source != NULL) return base_wrap(field_eval_grid(given->source, grid, values), "source");
+    expr_grid_points(grid, points);
     TRY(base_wrap(field_eval_jet(given->exact, 0, count, dim, points, values, work, hessians), "exact"));
     for (int i = 0; i < count; i++) {
         double laplacian = 0.0;
@@ -133,15 +137,19 @@ done:
     return status;
 }
 
-/* u, or k grad u . n, at points of a face on a side; there must be data or an exact solution. work:
- * gradients. */
+/* u, or k grad u . n, at the points of a face on a side; there must be data or an exact solution. work:
+ * points and gradients. */
 static facet_status side_values(const struct box_grid *g, int64_t cell, const struct box_given *given, int d,
-                                int side, int count, const double *points, double *work, double *values) {
+                                int side, const struct expr_grid *grid, int count, double *work,
+                                double *values) {
+    double *points = work;
     const struct field *field = given->boundary[d][side];
     double k = side ? box_conductivity(g, cell) : -box_conductivity(g, cell);
     int plain = field != NULL || g->sides[d][side] == BOX_DIRICHLET;
     const double normal[3] = {d == 0 ? 2 * side - 1 : 0, d == 1 ? 2 * side - 1 : 0,
                               d == 2 ? 2 * side - 1 : 0};
+    work += count * g->dim;
+    expr_grid_points(grid, points);
     facet_status status =
         plain ? field_eval_on(field != NULL ? field : given->exact, count, g->dim, points, 0, normal, values)
               : field_eval_jet(given->exact, 0, count, g->dim, points, values, work, NULL);
@@ -214,16 +222,15 @@ facet_status box_integrate(const struct box_samples *s, const int kinds[3], cons
         count *= from[t];
     }
     int64_t room = room_for(g->dim, s->n, from);
-    double *values = scratch, *other = values + room, *points = other + room, *work = points + count * g->dim;
+    double *values = scratch, *other = values + room, *work = other + room, lines[3][BOX_MAX_LINE];
     box_cell_at(g, cell, at);
-    if (d < 0 && given->values != NULL)
-        memcpy(values, given->values + cell * count, sizeof *values * (size_t)count);
-    else
-        box_cell_points(g, at, from, x, points);
+    struct expr_grid grid = box_cell_lines(g, at, from, x, lines);
     if (d >= 0)
-        TRY(side_values(g, cell, given, d, side, count, points, work, values));
+        TRY(side_values(g, cell, given, d, side, &grid, count, work, values));
     else if (given->values == NULL)
-        TRY(source_values(g, cell, given, count, points, work, values));
+        TRY(source_values(g, cell, given, &grid, count, work, values));
+    else
+        memcpy(values, given->values + cell * count, sizeof *values * (size_t)count);
     *integrals = box_contract_all(g->dim, to, from, T, values, other);
 done:
     return status;
@@ -248,10 +255,10 @@ static facet_status mean_work(int64_t cell, const int at[3], double *scratch, vo
     const struct box_samples *s = &job->rule;
     const int dim = job->grid->dim, counts[3] = {s->n_points, s->n_points, s->n_points};
     const double *const x[3] = {s->x, s->x, s->x};
-    double *values = scratch, *points = values + box_power(s->n_points, dim), sum = 0.0;
-    int count = box_cell_points(job->grid, at, counts, x, points);
-    TRY(base_wrap(field_eval(job->field, count, dim, points, values), "exact"));
-    for (int i = 0; i < count; i++) sum += weight_of(s, dim, i, 1.0) * values[i];
+    double *values = scratch, lines[3][BOX_MAX_LINE], sum = 0.0;
+    struct expr_grid grid = box_cell_lines(job->grid, at, counts, x, lines);
+    TRY(base_wrap(field_eval_grid(job->field, &grid, values), "exact"));
+    for (int i = 0; i < box_power(s->n_points, dim); i++) sum += weight_of(s, dim, i, 1.0) * values[i];
     job->integrals[cell] = sum * box_cell_volume(job->grid, at);
 done:
     return status;
@@ -264,7 +271,7 @@ facet_status box_field_mean(const struct box_grid *g, int n_points, const struct
     double volume = 1.0;
     TRY(ALLOC(job.integrals, g->n_cells));
     TRY(box_samples_create(0, n_points, 0, NULL, NULL, &job.rule));
-    TRY(box_for_cells(g, size, 0, size * (1 + g->dim), mean_work, &job));
+    TRY(box_for_cells(g, size, 0, size, mean_work, &job));
     for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
     *mean = 0.0;
     for (int64_t cell = 0; cell < g->n_cells; cell++) *mean += job.integrals[cell] / volume;
@@ -353,7 +360,7 @@ static facet_status error_work(int64_t cell, const int at[3], double *scratch, v
            *work = values + points * dim;
     struct box_function fields[BOX_MAX_FIELDS];
     for (int i = 0; i < points; i++) weights[i] = weight_of(s, dim, i, box_cell_volume(g, at));
-    box_cell_points(g, at, counts, x, at_points);
+    cell_points(g, at, counts, x, at_points);
     TRY(base_wrap(field_eval_jet(m->exact, 0, points, dim, at_points, exact, gradients, NULL), "exact"));
     for (int i = 0; i < points * dim; i++) gradients[i] *= -box_conductivity(g, cell);
     m->describe(m->user, cell, at, local, fields);

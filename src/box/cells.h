@@ -5,6 +5,7 @@
 #define FACET_BOX_CELLS_H
 
 #include "box/box.h"
+#include "box/contract.h"
 #include "expr/field.h"
 
 /* Gauss points for data and errors: so many more in a direction than functions. */
@@ -48,11 +49,12 @@ facet_status box_for_cells(const struct box_grid *g, int64_t cell_size, int laye
 
 /* Gauss points and weights on [0, 1]. */
 facet_status box_gauss(int n, double *x, double *weights);
-/* Coordinates (counts[0] x .. x dim, direction 0 fastest) of the products of counts[d] points x[d] in [0, 1]
- * of a cell; a face has one point, 0 or 1, in its normal direction. Returns their number. */
-int box_cell_points(const struct box_grid *g, const int at[3], const int counts[3], const double *const x[3],
-                    double *points);
-/* The same with n points x in every direction of all cells, one after the other. */
+/* Products of counts[d] <= BOX_MAX_LINE points x[d] in [0, 1] of a cell; a face has one point, 0 or 1, in its
+ * normal direction. lines: receives the coordinates. */
+struct expr_grid box_cell_lines(const struct box_grid *g, const int at[3], const int counts[3],
+                                const double *const x[3], double lines[3][BOX_MAX_LINE]);
+/* The coordinates (points x dim) of the products of n points x in every direction of all cells, one after the
+ * other. */
 void box_all_points(const struct box_grid *g, int n, const double *x, double *points);
 
 /* What a problem is given by; all of it belongs to the caller. Where something is NULL and the exact solution

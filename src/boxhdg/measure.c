@@ -112,16 +112,16 @@ static facet_status face_error(const struct boxhdg_at *at, const struct error_jo
     const struct box_samples *s = &job->modes;
     int dim = h->grid.dim, n = s->n_points, counts[3], to[3] = {n, n, n}, from[3] = {h->n, h->n, h->n};
     int points = (int)box_power(n, dim - 1);
-    double *x = scratch, *exact = x + points * dim, *modes = exact + points,
-           *other = modes + points + BOX_SLACK, end = side, square = 0.0;
+    double *exact = scratch, *modes = exact + points, *other = modes + points + BOX_SLACK, end = side,
+           lines[3][BOX_MAX_LINE], square = 0.0;
     const double *T[3] = {NULL}, *at_points[3];
     for (int t = 0, count = 0; t < dim; t++) {
         counts[t] = t == d ? 1 : n;
         at_points[t] = t == d ? &end : s->x;
         if (t != d) T[count++] = s->values + (int64_t)at->lines[t] * n * h->n;
     }
-    box_cell_points(&h->grid, at->at, counts, at_points, x);
-    TRY(base_wrap(field_eval(job->exact, points, dim, x, exact), "exact"));
+    struct expr_grid grid = box_cell_lines(&h->grid, at->at, counts, at_points, lines);
+    TRY(base_wrap(field_eval_grid(job->exact, &grid, exact), "exact"));
     memcpy(modes, job->solution->trace + at->faces[d][side], (size_t)h->face_size * sizeof *modes);
     const double *values = box_contract_all(dim - 1, to, from, T, modes, other);
     for (int i = 0; i < points; i++) {
@@ -161,7 +161,7 @@ facet_status boxhdg_measure_errors(const struct boxhdg *h, const struct boxhdg_s
     TRY(CALLOC(job.faces, h->grid.n_cells));
     TRY(box_measure(&measure, L2, &largest));
     int64_t points = box_power(n, h->grid.dim - 1);
-    TRY(boxhdg_for_cells(h, 0, points * (h->grid.dim + 3) + 2 * BOX_SLACK, faces_work, &job));
+    TRY(boxhdg_for_cells(h, 0, 3 * points + 2 * BOX_SLACK, faces_work, &job));
     for (int64_t c = 0; c < h->grid.n_cells; c++) trace += job.faces[c];
     *errors = (struct box_errors){L2[0], largest, L2[1], L2[2], L2[3], sqrt(trace)};
 done:

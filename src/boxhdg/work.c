@@ -93,10 +93,9 @@ void boxhdg_at_flux(const struct boxhdg_at *at, int d, const double *u, const do
 }
 
 double boxhdg_at_integral(const struct boxhdg_at *at, int d, const double *modes) {
-    const double *weights[3] = {at->moments[0], at->moments[1], at->moments[2]};
-    int extent[3] = {at->extent[0], at->extent[1], at->extent[2]};
-    extent[d] = 1;
-    weights[d] = one;
+    int first = d == 0, second = d == 2 ? 1 : 2; /* the tangential directions; a face is a plane of rows */
+    const double *weights[3] = {at->moments[first], at->moments[second], one};
+    int extent[3] = {at->extent[first], at->extent[second], 1};
     return box_weigh(extent, weights, modes);
 }
 

@@ -80,7 +80,7 @@ int expr_reads(const char *text, const char *name) {
 
 /* True when all numbers are finite: then, and only then, zero times each of them is 0. Four sums, since one
  * would wait for itself. */
-static int row_is_finite(int n, const double *row) {
+int expr_row_is_finite(int n, const double *row) {
     double sums[4] = {0};
     int i = 0;
     for (; i + 4 <= n; i += 4)
@@ -96,7 +96,7 @@ static int copy_rows(int n, int n_rows, const double *const *rows, double *out) 
     int finite = 1;
     for (int k = 0; k < n_rows; k++) {
         from[k] = rows[k] != NULL ? rows[k] : zeros;
-        if (rows[k] != NULL) finite &= row_is_finite(n, rows[k]);
+        if (rows[k] != NULL) finite &= expr_row_is_finite(n, rows[k]);
     }
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n_rows; k++) *out++ = from[k][i];
@@ -107,7 +107,7 @@ static int copy_rows(int n, int n_rows, const double *const *rows, double *out) 
 static int copy_result(const struct run *run, int n, double *values, double *gradients, double *hessians) {
     int root = run->plan.n_nodes - 1, dim = run->plan.dim;
     const double *value = run_value(run, root), *rows[9];
-    int finite = row_is_finite(n, value);
+    int finite = expr_row_is_finite(n, value);
     memcpy(values, value, (size_t)n * sizeof *values);
     for (int i = 0; gradients && i < dim; i++) rows[i] = run_first(run, root, i);
     if (gradients) finite &= copy_rows(n, dim, rows, gradients);
@@ -123,6 +123,22 @@ static int point_is_finite(int dim, const double *value, const double *gradient,
     for (int i = 0; hessian && i < dim * dim; i++)
         if (!isfinite(hessian[i])) return 0;
     return 1;
+}
+
+void expr_grid_points(const struct expr_grid *grid, double *points) {
+    int n[3] = {1, 1, 1}, dim = grid->dim;
+    for (int d = 0; d < dim; d++) n[d] = grid->counts[d];
+    for (int k = 0; k < n[2]; k++)
+        for (int j = 0; j < n[1]; j++, points += n[0] * dim)
+            for (int i = 0; i < n[0]; i++) {
+                points[i * dim] = grid->lines[0][i];
+                if (dim > 1) points[i * dim + 1] = grid->lines[1][j];
+                if (dim > 2) points[i * dim + 2] = grid->lines[2][k];
+            }
+}
+
+facet_status expr_eval_grid(const struct expr *expr, const struct expr_grid *grid, double *values) {
+    return grid_eval(&expr->program, grid, values);
 }
 
 facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, const double *normals,

@@ -62,6 +62,18 @@ int expr_reads(const char *text, const char *name);
 facet_status expr_eval(const struct expr *expr, int n_points, int dim, const double *x, const double *normals,
                        double *values, double *gradients, double *hessians);
 
+/* Products of points on lines: lines[d] has counts[d] of them in direction d < dim; direction 0 is the
+ * fastest. */
+struct expr_grid {
+    int dim, counts[3];
+    const double *lines[3];
+};
+/* Their coordinates, n_points x dim. */
+void expr_grid_points(const struct expr_grid *grid, double *points);
+/* The values there, as expr_eval makes them to the last bit; what depends on fewer coordinates is computed
+ * once for all points that share these. */
+facet_status expr_eval_grid(const struct expr *expr, const struct expr_grid *grid, double *values);
+
 /* Function i of expressions, for help, NULL behind the last: its name, and how many arguments it takes; *most
  * < 0: any number. */
 const char *expr_function(int i, int *least, int *most);

@@ -222,6 +222,20 @@ facet_status field_eval(const struct field *field, int n_points, int dim, const 
     return evaluate(field, n_points, dim, x, NULL, values);
 }
 
+facet_status field_eval_grid(const struct field *field, const struct expr_grid *grid, double *values) {
+    facet_status status = FACET_OK;
+    double *points = NULL;
+    int n = 1;
+    if (field->n_components == 1 && field->exprs[0]) return expr_eval_grid(field->exprs[0], grid, values);
+    for (int d = 0; d < grid->dim; d++) n *= grid->counts[d];
+    TRY(ALLOC(points, (int64_t)n * grid->dim));
+    expr_grid_points(grid, points);
+    TRY(evaluate(field, n, grid->dim, points, NULL, values));
+done:
+    base_free(&points);
+    return status;
+}
+
 static int wants_normal(const struct field *field) {
     int wants = field->function != NULL;
     for (int c = 0; c < field->n_components; c++)

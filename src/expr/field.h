@@ -38,6 +38,8 @@ facet_status field_check_coordinates(const struct field *field, int dim, int has
 
 /* values: n_points x n_components. A value that is not finite is a FACET_ERROR_INPUT that names the point. */
 facet_status field_eval(const struct field *field, int n_points, int dim, const double *x, double *values);
+/* The same at the points of a grid. */
+facet_status field_eval_grid(const struct field *field, const struct expr_grid *grid, double *values);
 /* The same on a boundary. normals: outward, of any length, `step` numbers apart: dim, or 0 where all points
  * have the same. NULL: not known, and expressions that use them are refused. */
 facet_status field_eval_on(const struct field *field, int n_points, int dim, const double *x, int step,

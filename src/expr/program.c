@@ -61,7 +61,7 @@ facet_status program_coordinate(struct program *program, int axis, int column, i
                      .argument = {-1, -1, -1},
                      .constant = axis,
                      .column = column,
-                     .varies = 1,
+                     .coordinates = 1 << axis,
                      .first = axis < 3 ? 1 << axis : 0};
     return append(program, &n, node);
 }
@@ -82,7 +82,7 @@ static void find_derivatives(const struct program *program, struct node *node) {
     int first[3] = {0}, second[3] = {0};
     for (int i = 0; i < info->n_arguments; i++) {
         const struct node *argument = &program->nodes[node->argument[i]];
-        node->varies |= argument->varies;
+        node->coordinates |= argument->coordinates;
         first[i] = argument->first;
         second[i] = argument->second;
     }
@@ -192,7 +192,7 @@ static void mark_needed(struct program *program, int root) {
 static facet_status check_constants(const struct program *program) {
     for (int i = 0; i < program->n_nodes; i++) {
         const struct node *node = &program->nodes[i];
-        if (node->varies || node->op == OP_NUMBER || !(node->mark & ALWAYS)) continue;
+        if (node->coordinates || node->op == OP_NUMBER || !(node->mark & ALWAYS)) continue;
         double value[2] = {0};
         int n = device_operations[node->op].n_arguments, n_numbers = 0;
         for (int j = 0; j < n && j < 2; j++) n_numbers += is_number(program, node->argument[j], &value[j]);
@@ -253,6 +253,7 @@ facet_status program_finish(struct program *program, int root) {
                                      .second = node->second,
                                      .slot = node->slot};
     }
+    TRY(stages_create(program));
 done:
     base_free(&numbers);
     base_free(&free_slots);
@@ -260,6 +261,7 @@ done:
 }
 
 void program_free(struct program *program) {
+    stages_free(program);
     base_free(&program->code);
     base_free(&program->nodes);
 }

@@ -27,12 +27,22 @@ struct node {
     enum op op;
     int argument[3];
     double constant;
-    int column; /* in the text, from 1 */
-    int varies; /* depends on x, y, z or the normal */
-    int first;  /* bit i: the derivative by coordinate i can differ from zero */
-    int second; /* bit expression_pair(i, j): the same for the second derivatives */
-    int slot;   /* where its jet lives during an evaluation */
+    int column;      /* in the text, from 1 */
+    int coordinates; /* bit i: depends on coordinate i of x, y, z, nx, ny, nz */
+    int leaves;      /* is the result, or taken by a node that depends on more of x, y, z */
+    int first;       /* bit i: the derivative by coordinate i can differ from zero */
+    int second;      /* bit expression_pair(i, j): the same for the second derivatives */
+    int slot;        /* where its jet lives during an evaluation */
     int mark, chain;
+};
+
+/* The nodes that depend on the same of the coordinates x, y, z, as a program that takes what others have
+ * made; numbers: what its nodes are called in the whole program. */
+#define N_STAGES 8
+struct stage {
+    int n_nodes;
+    struct expression_node *code;
+    int *numbers;
 };
 
 #define PROGRAM_BUCKETS 512
@@ -40,8 +50,9 @@ struct program {
     struct node *nodes;
     int n_nodes, capacity;
     int n_slots;
-    struct expression_node *code; /* the same nodes as kernels take them; when finished */
-    int bucket[PROGRAM_BUCKETS];  /* while building: 1 + the last node with this hash; 0: none */
+    struct expression_node *code;  /* the same nodes as kernels take them; when finished */
+    struct stage stages[N_STAGES]; /* by sets of coordinates, bit i for coordinate i */
+    int bucket[PROGRAM_BUCKETS];   /* while building: 1 + the last node with this hash; 0: none */
 };
 
 /* Building, in program.c. Each gives back the number of a node. */
@@ -87,6 +98,14 @@ double *run_first(const struct run *run, int node, int i);
 double *run_second(const struct run *run, int node, int i, int j);
 /* The value of an operation whose arguments are numbers. */
 double run_numbers(enum op op, double constant, const double *arguments);
+
+/* grid.c: values on grids. */
+facet_status stages_create(struct program *program); /* of a program that is finished otherwise */
+void stages_free(struct program *program);
+facet_status grid_eval(const struct program *program, const struct expr_grid *grid, double *values);
+
+/* expr.c: true when all numbers are finite. */
+int expr_row_is_finite(int n, const double *row);
 
 /* fault.c: why a result is not finite. */
 /* The failure of a node with finite arguments of these values; degree: 0 its value, 1 and 2 its derivatives.
