@@ -318,7 +318,7 @@ static void test_symmetric_rules(void **state) {
             if (rule.n < n_product(shape, degree)) check_symmetric(&rule);
             print_message("%s, degree %d: %d points, %d of the product\n", shape_name(shape), degree, rule.n,
                           n_product(shape, degree));
-            assert_true(rule.n <= 1.35 * ideal + 4);
+            assert_true(rule.n <= 1.25 * ideal + 4);
             rule_destroy(&rule);
         }
 }
