@@ -308,7 +308,7 @@ static void test_symmetric_rules(void **state) {
     static const struct {
         enum shape shape;
         int last;
-    } tables[] = {{SHAPE_TRIANGLE, 24}, {SHAPE_TET, 18}};
+    } tables[] = {{SHAPE_TRIANGLE, 24}, {SHAPE_TET, 20}};
     for (int t = 0; t < 2; t++)
         for (int degree = 2; degree <= tables[t].last; degree++) {
             enum shape shape = tables[t].shape;

@@ -419,11 +419,14 @@ def search(equations, best, lower, seconds, random):
     sizes = allowed @ np.array([k.points for k in KINDS[shape]])
     least, tries, converged, pool = sizes.min(), 0, 0, [best] if best is not None else []
     print(f"{shape} {equations.degree}: {equations.n} equations, at least {least} points by counting", flush=True)
+    if best is not None:
+        best = eliminate(equations, best, conditions, random, until, pool)
     while time.time() < until and (best is None or best.size() > least):
         tries += 1
         top = best.size() if best is not None else 2 * least
         if lower and random.random() < (0.2 if best is not None else 0.7):
-            start = extended(lower[random.integers(len(lower))], random, random.uniform(1.0, 1.6) * least)
+            size = least * random.uniform(1.0, 1.6 if best is not None else 2.0)
+            start = extended(lower[random.integers(len(lower))], random, size)
         elif pool and random.random() < 0.4:
             pool = [r for r in pool if r.size() < 1.25 * top][-300:] + [best]
             start = shake(pool[random.integers(len(pool))], random)
@@ -605,7 +608,7 @@ def main():
             lower = [rule_of(shape, *rules[shape, d]) for d in (degree - 1, degree - 2) if (shape, d) in rules]
             random = np.random.default_rng([options.seed, degree])
             found = search(equations, best, lower, options.seconds, random)
-            if found is None or found is best:
+            if found is None or best is not None and found.size() == best.size():
                 continue
             exact = polish(equations, found)
             if exact is None:
