@@ -364,8 +364,8 @@ typedef struct facet_report {
     double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one,
                             computed when the report is asked for; negative: not available (the condensed
                             method is not conservative cell by cell) */
-    double peak_bytes[FACET_MAX_PHASES]; /* the most memory that the process had until the end of each phase of
-                                            the solver; 0: the phase was not run */
+    double peak_bytes[FACET_MAX_PHASES]; /* the most memory that the process had until the end of each phase
+                                            of the solver; 0: the phase was not run */
 } facet_report;
 
 /* A level of the multigrid that was used, 0 being the finest. */
