@@ -162,7 +162,8 @@ void OF(line_reduce)(const int *extent, int64_t size, const double *const *c, co
     int n0 = extent[0], n1 = extent[1], n2 = extent[2], padded = (n0 + PART - 1) / PART * PART;
     double c0[2][PADDED] = {{0.0}}, r1[2][PADDED], r2[2][KERNEL_MODES * PADDED];
     for (int i = 0; i < n0; i++) c0[parity(i, n0)][i] = c[0][i];
-    if (n1 * n2 != size || n0 * n2 != size || n0 * n1 != size) memset(r, 0, (size_t)(6 * size) * sizeof *r);
+    int whole = n1 > 1 && n2 > 1 && n1 * n2 == size && n0 * n2 == size && n0 * n1 == size;
+    if (!whole) memset(r, 0, (size_t)(6 * size) * sizeof *r); /* else all is written below */
     for (int p = 0; n2 > 1 && p < 2; p++) memset(r2[p], 0, (size_t)(n1 * padded) * sizeof **r2);
     for (int k = 0; k < n2; k++) {
         double *high = r2[parity(k, n2)], c2 = c[2][k];
