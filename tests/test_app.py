@@ -63,7 +63,8 @@ class Solve(Program):
     def test_names_of_the_json(self):
         out = self.solve(EXACT + "values: [{name: middle, field: u_star, at: [0.5, 0.5]}]\noutput: {file: a.vtu}\n")
         self.assertEqual(set(out), {"facet", "case", "device", "threads", "dimension", "method", "equation", "degree",
-                                    "mesh", "unknowns", "solver", "errors", "values", "seconds", "memory_bytes", "balance",
+                                    "mesh", "unknowns", "solver", "errors", "values", "seconds", "memory_bytes", "memory",
+                                    "balance",
                                     "files"})
         self.assertEqual(out["mesh"], {"cells": 32, "faces": 56, "shape": "triangle"})
         self.assertEqual(out["unknowns"], {"trace": 40 * 4, "volume": 32 * 10 * 3})
@@ -77,6 +78,8 @@ class Solve(Program):
         self.assertEqual(set(out["seconds"]), {"mesh", "condense", "assemble", "setup", "load", "solve", "recover",
                                                "postprocess", "measure", "output", "total"})
         self.assertGreater(out["memory_bytes"], 1e6)
+        self.assertEqual(max(out["memory"].values()), out["memory"]["measure"])  # until the end of each phase
+        self.assertLessEqual(out["memory"]["measure"], out["memory_bytes"])
         self.assertEqual((out["dimension"], out["method"], out["equation"], out["degree"], out["device"]),
                          (2, "hdg", "diffusion", 3, "cpu"))
         with open(self.path("a.vtu"), "rb") as file:
