@@ -105,7 +105,7 @@ static facet_status make(struct program *program, enum op op, double constant, i
                          const int *arguments, int *result) {
     facet_status status = FACET_OK;
     struct node node = {.op = op, .argument = {-1, -1, -1}, .constant = constant, .column = column};
-    double value[3], folded = NAN;
+    double value[3] = {0.0}, folded = NAN;
     int n = device_operations[op].n_arguments, n_numbers = 0;
     for (int i = 0; i < n; i++) {
         node.argument[i] = arguments[i];
