@@ -58,20 +58,21 @@ INLINE int group(int left) {
     }
 _Static_assert(B == 5, "the cases above");
 
-/* `rows` (at most B) outputs of the neighbouring columns of so many parts, r_left of which are wanted. */
-INLINE void block(int rows, int parts, int n_in, int64_t inner, const double *T, const double *in,
-                  double *out, int r_left) {
+/* out_i = sum_q factors_iq vectors_q for `rows` (at most B) i: vectors of so many parts, the first `left`
+ * numbers of which are wanted. */
+INLINE void block(int rows, int parts, int left, int n_in, const double *vectors, int64_t step,
+                  const double *factors, int64_t factor_step, double *out, int64_t out_step) {
     packet sums[B][PARTS] = {{{0}}};
     for (int q = 0; q < n_in; q++) {
         packet x[PARTS];
 #pragma GCC unroll 4
-        for (int p = 0; p < parts; p++) x[p] = part_load(in + q * inner, p);
+        for (int p = 0; p < parts; p++) x[p] = part_load(vectors + q * step, p);
 #pragma GCC unroll 5
         for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
-            for (int p = 0; p < parts; p++) sums[i][p] += T[i * n_in + q] * x[p];
+            for (int p = 0; p < parts; p++) sums[i][p] += factors[i * factor_step + q] * x[p];
     }
-    for (int i = 0; i < rows; i++) store_first(parts, r_left, out + i * inner, sums[i]);
+    for (int i = 0; i < rows; i++) store_first(parts, left, out + i * out_step, sums[i]);
 }
 
 /* One o of contract, inner > 1. Columns that do not fill a part begin earlier where they can. */
@@ -82,30 +83,14 @@ static void contract_columns(int n_out, int n_in, int64_t inner, const double *T
         double *to = out + i * inner;
         int64_t r = 0;
         rows = group(n_out - i);
-        for (; r + L <= inner; r += L) BY_ROWS(rows, block, PARTS, n_in, inner, T_i, in + r, to + r, L)
+        for (; r + L <= inner; r += L)
+            BY_ROWS(rows, block, PARTS, L, n_in, in + r, inner, T_i, n_in, to + r, inner)
         for (; r < inner; r += PART) {
             int64_t from = r + PART > inner && inner >= PART ? inner - PART : r;
             int left = inner - from < PART ? (int)(inner - from) : PART;
-            BY_ROWS(rows, block, 1, n_in, inner, T_i, in + from, to + from, left)
+            BY_ROWS(rows, block, 1, left, n_in, in + from, inner, T_i, n_in, to + from, inner)
         }
     }
-}
-
-/* `left` outputs of so many rows of inputs, by the columns of a matrix, `step` numbers from one to the next.
- */
-INLINE void rows_block(int rows, int parts, int left, int n_in, const double *columns, int step,
-                       const double *in, int64_t in_step, double *out, int64_t out_step) {
-    packet sums[B][PARTS] = {{{0}}};
-    for (int q = 0; q < n_in; q++) {
-        packet column[PARTS];
-#pragma GCC unroll 4
-        for (int p = 0; p < parts; p++) column[p] = part_load(columns + q * step, p);
-#pragma GCC unroll 5
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int p = 0; p < parts; p++) sums[i][p] += in[i * in_step + q] * column[p];
-    }
-    for (int i = 0; i < rows; i++) store_first(parts, left, out + i * out_step, sums[i]);
 }
 
 INLINE void multiply_rows(int64_t rows, int left, int n_in, const double *columns, int step, const double *in,
@@ -115,9 +100,9 @@ INLINE void multiply_rows(int64_t rows, int left, int n_in, const double *column
         double *to = out + o * out_step;
         some = rows - o < 2 * B ? group((int)(rows - o)) : B;
         if (left > PART)
-            BY_ROWS(some, rows_block, PARTS, left, n_in, columns, step, from, in_step, to, out_step)
+            BY_ROWS(some, block, PARTS, left, n_in, columns, step, from, in_step, to, out_step)
         else
-            BY_ROWS(some, rows_block, 1, left, n_in, columns, step, from, in_step, to, out_step)
+            BY_ROWS(some, block, 1, left, n_in, columns, step, from, in_step, to, out_step)
     }
 }
 

@@ -1,12 +1,14 @@
 /* The counted allocator. A block carries a header of one alignment unit that holds its size. */
 #include "base/memory.h"
 
-#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#ifdef __GLIBC__
+#    include <malloc.h>
+#endif
 
 static atomic_llong live_blocks, live_bytes, peak_bytes, allocations, fail_countdown;
 
