@@ -103,12 +103,13 @@ FACET_API void facet_interrupt(void);
 /* Takes back what facet_interrupt() asked for and no call has obeyed yet. */
 FACET_API void facet_interrupt_clear(void);
 
-/* For programs whose processors others use too: OpenMP's threads then give a processor up soon when they wait
- * for each other. Left alone they spin for milliseconds, which costs a factor of ten on a busy machine and
- * gains little on an idle one. It is a property of the process, holds for all its OpenMP loops, keeps as many
- * sleeping threads as there are processors, and does nothing where OMP_WAIT_POLICY or GOMP_SPINCOUNT is set
- * (which, set to passive or 2000 before the program starts, do the same). To be called once, before the rest.
- */
+/* For programs whose processors others may use too: OpenMP's threads, which spin for milliseconds when they
+ * wait for each other, then give their processor up soon while threads of this process are seen to wait for
+ * one. On a busy machine spinning costs a factor of two to ten; on an idle one giving up costs the solve of a
+ * small problem half its speed. It is a property of the process, holds for all its OpenMP loops, keeps as
+ * many sleeping threads as there are processors while these are contested, and does nothing where
+ * OMP_WAIT_POLICY or GOMP_SPINCOUNT is set (a GOMP_SPINCOUNT of 2000, set before the program starts, is good
+ * in both cases). To be called once, before the rest. */
 FACET_API void facet_share_processors(void);
 
 /* ------------------------------------------------------------------------------------------ context */

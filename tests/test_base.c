@@ -1,6 +1,7 @@
 /* The base room: error text and its way home from threads, the counted allocator, threads and phases. */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/run.h"
 #include "hdg_helpers.h"
@@ -205,6 +206,37 @@ static void threads_are_a_property_of_the_process(void **state) {
     assert_true(base_threads() >= 1);
 }
 
+static atomic_int busy;
+
+static void *spin(void *unused) {
+    while (atomic_load(&busy)) {
+    }
+    return unused;
+}
+
+/* The second team comes and goes while others take the processors and give them back. */
+static void loops_are_right_while_processors_are_shared(void **state) {
+    (void)state;
+    pthread_t others[4];
+    unsetenv("OMP_WAIT_POLICY");
+    facet_share_processors();
+    facet_share_processors();
+    for (int round = 0; round < 4; round++) {
+        double begin = base_seconds();
+        atomic_store(&busy, round % 2 == 0);
+        for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&others[i], NULL, spin, NULL), 0);
+        while (base_seconds() < begin + 0.15) {
+            int sum = 0;
+#pragma omp parallel for num_threads(2) reduction(+ : sum)
+            for (int i = 0; i < 1000; i++) sum += i;
+            assert_int_equal(sum, 499500);
+            base_waits_look();
+        }
+        atomic_store(&busy, 0);
+        for (int i = 0; i < 4; i++) pthread_join(others[i], NULL);
+    }
+}
+
 struct log {
     int begins, ends, progress, iterations;
     double seconds, residual;
@@ -294,6 +326,7 @@ int main(void) {
         cmocka_unit_test(the_kth_allocation_fails),
         cmocka_unit_test(the_count_is_right_from_many_threads),
         cmocka_unit_test(threads_are_a_property_of_the_process),
+        cmocka_unit_test(loops_are_right_while_processors_are_shared),
         cmocka_unit_test(phases_are_timed_and_told),
         cmocka_unit_test(a_phase_stands_still_while_another_runs),
         cmocka_unit_test(the_stop_flag_stays_up),

@@ -3,11 +3,8 @@
 
 #include <omp.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -32,36 +29,6 @@ int base_threads_for(int64_t points) {
 
 void base_set_threads(int n) {
     atomic_store(&n_threads, n > 0 ? n : 0);
-}
-
-/* libgomp has no call for it, but spins briefly while more threads are under its hand than there are
- * processors: those of a second team, which waits for ever. LLVM's runtime has one. */
-extern void kmp_set_blocktime(int milliseconds) __attribute__((weak));
-
-static void *hold_a_team(void *made) {
-    int n = 0;
-#pragma omp parallel num_threads(omp_get_num_procs() + 1) reduction(+ : n)
-    n++;
-    sem_post(made);
-    for (;;) pause();
-    return NULL;
-}
-
-void facet_share_processors(void) {
-    static atomic_flag done = ATOMIC_FLAG_INIT;
-    static sem_t made;
-    pthread_t thread;
-    if (atomic_flag_test_and_set(&done) || getenv("OMP_WAIT_POLICY") != NULL ||
-        getenv("GOMP_SPINCOUNT") != NULL)
-        return;
-    if (kmp_set_blocktime != NULL)
-        kmp_set_blocktime(0);
-    else if (omp_get_num_procs() > 1 && sem_init(&made, 0, 0) == 0 &&
-             pthread_create(&thread, NULL, hold_a_team, &made) == 0) {
-        pthread_detach(thread);
-        while (sem_wait(&made) != 0) {
-        }
-    }
 }
 
 static pthread_mutex_t wide = PTHREAD_MUTEX_INITIALIZER;
@@ -157,6 +124,7 @@ facet_status base_check_interrupt_of(const struct base_call *call) {
 }
 
 facet_status base_check_interrupt(void) {
+    base_waits_look();
     return base_check_interrupt_of(here);
 }
 
@@ -193,6 +161,7 @@ static double seconds_outside(const struct base_timers *timers) {
 
 double base_phase_begin(const struct base_timers *timers, const struct base_monitor *monitor,
                         facet_phase phase) {
+    base_waits_look();
     report(monitor, &(facet_event){.kind = FACET_EVENT_BEGIN, .phase = phase});
     return seconds_outside(timers);
 }

@@ -41,6 +41,10 @@ const struct base_call *base_call_here(void);
 facet_status base_check_interrupt_of(const struct base_call *call);
 facet_status base_check_interrupt(void); /* of this thread's call */
 
+/* After facet_share_processors(), now and then: whether others want the processors too, and so how long
+ * OpenMP's threads wait for each other. base_check_interrupt does it. */
+void base_waits_look(void);
+
 /* Monotonic seconds. */
 double base_seconds(void);
 
