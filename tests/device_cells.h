@@ -8,7 +8,7 @@ struct cells {
     int n;
     int64_t n_cells, n_batches;
     double *coefficients, *K;
-    int64_t n_factor, n_U, n_K; /* of a cell */
+    int64_t n_K; /* of a cell */
 };
 
 static void put_cells(struct arena *a, int64_t size, struct cells *c) {
@@ -30,8 +30,6 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
                         .n_cells = n_cells,
                         .n_batches = n_batches_on(a->device, n_cells),
                         .coefficients = put_lanes(a, n_cells, at.count, k),
-                        .n_factor = N * (N + 1) / 2,
-                        .n_U = N * n,
                         .n_K = n * (n + 1) / 2};
     test_free(k);
     c->t = (struct affine_tables){.lanes = device_lanes(a->device),
@@ -133,29 +131,6 @@ static void run_condense_sum(struct arena *a, int64_t size) {
 
 static void run_sum_solve(struct arena *a, int64_t size) {
     run_sum(a, size, 1);
-}
-
-static void run_batch_load(struct arena *a, int64_t size) {
-    struct cells c;
-    put_cells(a, size, &c);
-    double *f = put_random_lanes(a, c.n_cells, c.t.N, 8), *out = put_nan_lanes(a, c.n_cells, c.n);
-    device_batch_load(a->device, c.t.lanes, c.n_batches, c.t.N, c.n, put_random_lanes(a, c.n_cells, c.n_U, 9),
-                      f, out);
-    take_lanes(a, out, c.n_cells, c.n);
-}
-
-static void run_batch_recover(struct arena *a, int64_t size) {
-    struct cells c;
-    put_cells(a, size, &c);
-    double *f = put_random_lanes(a, c.n_cells, c.t.N, 8), *uhat = put_random_lanes(a, c.n_cells, c.n, 9);
-    double *factor = random_numbers(c.n_cells * c.n_factor, 3);
-    for (int64_t i = 0; i < c.n_cells * c.t.N; i++)
-        factor[i / c.t.N * c.n_factor + i % c.t.N * (i % c.t.N + 3) / 2] = c.t.N;
-    device_batch_recover(a->device, c.t.lanes, c.n_batches, c.t.N, c.n,
-                         put_lanes(a, c.n_cells, c.n_factor, factor),
-                         put_random_lanes(a, c.n_cells, c.n_U, 4), uhat, f);
-    take_lanes(a, f, c.n_cells, c.t.N);
-    test_free(factor);
 }
 
 /* Batch by batch, with and without S and the inverse. A strong diagonal keeps A definite. */

@@ -191,7 +191,7 @@ struct cells {
     int64_t n_batches;
     double *arrays[7], *coefficients;
     int32_t starts[65], modes[64];
-    double *factor, *U, *K;
+    double *K;
 };
 
 static void cells_create(int dim, int n_faces, int N, int m, int64_t n_batches, struct cells *c) {
@@ -229,18 +229,12 @@ static void cells_create(int dim, int n_faces, int N, int m, int64_t n_batches, 
             for (int f = 0; f < n_faces; f++) /* all 0 in some batches */
                 k[(c->at.orientation + f) * L] = b % 2 == 1 && f == 1 ? 0 : (double)((b + w + f) % 3);
         }
-    c->factor = randoms(n_batches * (N * (N + 1) / 2) * L, 8);
-    for (int64_t i = 0; i < n_batches * N * L; i++) /* the diagonal */
-        c->factor[(i / (N * L) * (N * (N + 1) / 2) + i / L % N * (i / L % N + 3) / 2) * L + i % L] = N;
-    c->U = randoms(n_batches * N * c->n * L, 9);
     c->K = randoms(n_batches * (c->n * (c->n + 1) / 2) * L, 10);
 }
 
 static void cells_destroy(struct cells *c) {
     for (int i = 0; i < 7; i++) base_free(&c->arrays[i]);
     base_free(&c->coefficients);
-    base_free(&c->factor);
-    base_free(&c->U);
     base_free(&c->K);
 }
 
@@ -268,12 +262,6 @@ static void check_local_solvers(int dim, int n_faces, int N, int m, int64_t n_ba
     same(n_batches * (n * (n + 1) / 2) * L, a.K, b.K, 1e-11);
     double *f = randoms(nf, 1), *g = copy_of(nf, f), *uhat = randoms(nt, 2), *y = randoms(nt, 3),
            *z = randoms(nt, 4), *q = randoms(nq, 5), *p = randoms(nq, 6);
-    kernels_ref()->batch_load[0](L, n_batches, N, (int)n, a.U, f, y);
-    kernels_simd()->batch_load[0](L, n_batches, N, (int)n, a.U, f, z);
-    same(nt, y, z, 1e-12);
-    kernels_ref()->batch_recover[0](L, n_batches, N, (int)n, a.factor, a.U, uhat, f);
-    kernels_simd()->batch_recover[0](L, n_batches, N, (int)n, a.factor, a.U, uhat, g);
-    same(nf, f, g, 1e-12);
     for (int with = 0; with < 2; with++) {
         solve_cells(kernels_ref(), &a, with ? uhat : NULL, f, q, y);
         solve_cells(kernels_simd(), &a, with ? uhat : NULL, g, p, z);

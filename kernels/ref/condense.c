@@ -281,41 +281,6 @@ int64_t sum_solve_ref(const struct sum_tables *t, int64_t n_batches, const doubl
     return -1;
 }
 
-void batch_load_ref(int lanes, int64_t n_batches, int N, int n, const double *U, const double *f,
-                    double *out) {
-    for (int64_t batch = 0; batch < n_batches; batch++)
-        for (int j = 0; j < n; j++)
-            for (int lane = 0; lane < lanes; lane++) {
-                double sum = 0.0;
-                for (int i = 0; i < N; i++)
-                    sum += U[(batch * N * n + i * n + j) * lanes + lane] * f[(batch * N + i) * lanes + lane];
-                out[(batch * n + j) * lanes + lane] = sum;
-            }
-}
-
-void batch_recover_ref(int lanes, int64_t n_batches, int N, int n, const double *factor, const double *U,
-                       const double *uhat, double *f) {
-    for (int64_t batch = 0; batch < n_batches; batch++)
-        for (int lane = 0; lane < lanes; lane++) {
-            const double *R =
-                factor + batch * (N * (N + 1) / 2) * lanes + lane; /* R_ji at i (i + 1) / 2 + j */
-            double *u = f + batch * N * lanes + lane;
-            for (int i = 0; i < N; i++) {
-                for (int j = 0; j < i; j++) u[i * lanes] -= R[(i * (i + 1) / 2 + j) * lanes] * u[j * lanes];
-                u[i * lanes] /= R[(i * (i + 1) / 2 + i) * lanes];
-            }
-            for (int i = N - 1; i >= 0; i--) {
-                for (int k = i + 1; k < N; k++)
-                    u[i * lanes] -= R[(k * (k + 1) / 2 + i) * lanes] * u[k * lanes];
-                u[i * lanes] /= R[(i * (i + 1) / 2 + i) * lanes];
-            }
-            for (int i = 0; i < N; i++)
-                for (int j = 0; j < n; j++)
-                    u[i * lanes] +=
-                        U[(batch * N * n + i * n + j) * lanes + lane] * uhat[(batch * n + j) * lanes + lane];
-        }
-}
-
 /* Cholesky factor of one lane in place, its diagonal inverted. */
 static int factor_lane(int lanes, int n, double *A) {
     for (int i = 0; i < n; i++) {

@@ -57,9 +57,13 @@ struct condenser {
                     double *K, double *scratch);
     int64_t (*solve)(const struct hdg *hdg, int block, int64_t n_batches, const double *coefficients,
                      const double *uhat, double *u, double *q, double *load, double *scratch);
-    /* The cell at hand (after local_begin) into its lanes; matrix: n x n of scratch. */
-    facet_status (*cell)(struct local *l, double *matrix, double *factor, double *U, double *K,
-                         double *largest_robin);
+    /* Of the cell at hand (after local_begin): C = [S R; . H] in l->C, ready for local_eliminate; */
+    facet_status (*matrix)(struct local *l);
+    /* K_e (n x n), all of it; */
+    facet_status (*cell)(struct local *l, double *K, double *largest_robin);
+    /* and a vector (n) of its unknowns as the cell sees them; back: the transpose. */
+    void (*turn)(const struct local *l, int back, double *v);
+    double sign; /* u = S^-1 (f + sign R uhat) */
 };
 static inline enum batch_way condenser_way(const struct hdg *hdg, const struct condenser *c, int block,
                                            int64_t batch) {

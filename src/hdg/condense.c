@@ -23,9 +23,6 @@ void hdg_destroy(struct hdg **hdg) {
     struct hdg *h = *hdg;
     if (h == NULL) return;
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {
-        device_free(h->device, &h->factors[b]);
-        device_free(h->device, &h->U[b]);
-        base_free(&h->slots[b]);
         base_free(&h->ways[b]);
         local_functions_destroy(&h->functions[b]);
     }
@@ -41,48 +38,18 @@ void hdg_destroy(struct hdg **hdg) {
     base_free(hdg);
 }
 
-/* The batches of a block whose factors are kept; their slots. */
-static int64_t find_slots(const struct hdg *h, int block, const struct condenser *c, int64_t *slots) {
-    int64_t n = trace_n_batches(h->device, h->data.mesh, block), kept = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (slots != NULL) slots[i] = kept;
-        kept += condenser_way(h, c, block, i) == BATCH_SINGLE;
-    }
-    return kept;
-}
-
 /* Says that the matrices will not fit before anybody waits for them. */
 static facet_status check_memory(const struct hdg *h) {
     double bytes = 0.0, available = base_available_bytes();
     char fits[64];
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        struct condenser c;
-        h->data.equation->condenser(h, b, &c);
-        double kept = (double)find_slots(h, b, &c, NULL),
-               n = (double)trace_n_batches(h->device, h->data.mesh, b);
-        double numbers = n * (double)packed_size(c.n) + kept * ((double)packed_size(c.N) + (double)c.N * c.n);
-        bytes += numbers * h->lanes * sizeof(double);
+        double n = (double)trace_n_batches(h->device, h->data.mesh, b);
+        bytes += n * (double)packed_size(trace_cell_size(&h->trace, b)) * h->lanes * sizeof(double);
     }
     snprintf(fits, sizeof fits, "of this degree about %.0f cells would fit",
              floor(h->data.mesh->n_cells * available / bytes));
     return base_check_memory(bytes, available, "", fits, "the local solvers of %d cells at degree %d",
                              h->data.mesh->n_cells, h->space.degree);
-}
-
-/* Memory for what is kept of the cells. */
-static facet_status make_room(struct hdg *h) {
-    facet_status status = FACET_OK;
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        struct condenser c;
-        h->data.equation->condenser(h, b, &c);
-        TRY(ALLOC(h->slots[b], trace_n_batches(h->device, h->data.mesh, b)));
-        int64_t kept = find_slots(h, b, &c, h->slots[b]) * h->lanes;
-        TRY(device_alloc(h->device, &h->factors[b], (size_t)(kept * packed_size(c.N)), sizeof(double)));
-        TRY(device_alloc(h->device, &h->U[b], (size_t)(kept * c.N * c.n), sizeof(double)));
-    }
-    TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
-done:
-    return status;
 }
 
 static int is_eliminated(const struct hdg_condition *c, int dim) {
@@ -145,34 +112,32 @@ void local_restore_sums(int n, int n_ones, int m, int first, double one, double 
         for (int j = first; j < end; j += m) K[k * n + j] -= total * w * w;
 }
 
-facet_status local_eliminate(struct local *l, int N, int n, double *matrix) {
-    int ld = N + n;
-    double *C = l->C, *R = C + N, *rest = C + (int64_t)N * ld + N;
-    if (N > 0) {
-        if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', N, C, ld) != 0) /* row-major upper is LAPACK's lower */
-            return local_place(
-                base_fail(FACET_ERROR_INPUT, "the local problem is singular; is the cell degenerate?"), l);
-        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit, N, n, 1.0, C, ld, R, ld);
-        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, N, -1.0, R, ld, 1.0, rest, ld);
-        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, N, n, 1.0, C, ld, R,
-                    ld);
-    }
-    for (int i = 0; i < n; i++)
-        for (int j = i; j < n; j++) matrix[i * n + j] = matrix[j * n + i] = rest[(int64_t)i * ld + j];
+facet_status local_factor(struct local *l, int N, int n) {
+    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', N, l->C, N + n) != 0) /* row-major upper is its lower */
+        return local_place(
+            base_fail(FACET_ERROR_INPUT, "the local problem is singular; is the cell degenerate?"), l);
     return FACET_OK;
 }
 
-void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
-                 double *K) {
-    const int lanes = l->hdg->lanes;
+void local_half_solve(const struct local *l, int N, int n, int transposed, double *v) {
+    cblas_dtrsv(CblasRowMajor, CblasUpper, transposed ? CblasNoTrans : CblasTrans, CblasNonUnit, N, l->C,
+                N + n, v, 1);
+}
+
+facet_status local_eliminate(struct local *l, int N, int n, double *matrix) {
+    facet_status status = FACET_OK;
     int ld = N + n;
-    const double *C = l->C, *R = C + N;
-    for (int i = 0; i < N; i++) { /* the factor's columns are rows of C */
-        for (int j = i; j < N; j++) factor[(packed_size(j) + i) * lanes] = C[(int64_t)i * ld + j];
-        for (int j = 0; j < n; j++) U[((int64_t)i * n + j) * lanes] = R[(int64_t)i * ld + j];
+    double *R = l->C + N, *rest = l->C + (int64_t)N * ld + N;
+    if (N > 0) {
+        TRY(local_factor(l, N, n));
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit, N, n, 1.0, l->C, ld, R,
+                    ld);
+        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, N, -1.0, R, ld, 1.0, rest, ld);
     }
     for (int i = 0; i < n; i++)
-        for (int j = 0; j <= i; j++) K[(packed_size(i) + j) * lanes] = matrix[i * n + j];
+        for (int j = i; j < n; j++) matrix[i * n + j] = matrix[j * n + i] = rest[(int64_t)i * ld + j];
+done:
+    return status;
 }
 
 /* What the cells of a batch gather. */
@@ -181,31 +146,25 @@ struct totals {
 };
 
 static facet_status condense_batch(struct local *l, const struct condenser *c, int block, int64_t batch,
-                                   double *matrix, double *factor, double *U, double *K,
-                                   struct totals *totals) {
+                                   double *matrix, double *K, struct totals *totals) {
     const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[block];
     int32_t count = h->data.mesh->blocks[block].count;
-    if (c->N > 0 && (batch + 1) * lanes > count) { /* else every lane is written */
-        memset(factor, 0, (size_t)(packed_size(c->N) * lanes) * sizeof *factor);
-        memset(U, 0, (size_t)(c->N * c->n * lanes) * sizeof *U);
-    }
-    if ((batch + 1) * lanes > count) memset(K, 0, (size_t)(packed_size(c->n) * lanes) * sizeof *K);
-    for (int lane = 0; lane < lanes; lane++) {
-        int64_t cell = batch * lanes + lane;
-        if (cell >= count) { /* a lane nobody uses: S = 1 */
-            for (int i = 0; i < c->N; i++) factor[(packed_size(i) + i) * lanes + lane] = 1.0;
-            continue;
-        }
+    if ((batch + 1) * lanes > count) /* else every lane is written */
+        memset(K, 0, (size_t)(packed_size(c->n) * lanes) * sizeof *K);
+    for (int64_t cell = batch * lanes; cell < (batch + 1) * lanes && cell < count; cell++) {
+        double *to = K + cell % lanes;
         TRY(local_begin(l, block, (int32_t)cell));
         totals->volume += l->volume;
         if (h->data.reaction != NULL) {
             TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
             for (int q = 0; q < b->cell.n; q++) totals->reaction = fmax(totals->reaction, l->values[q]);
         }
-        TRY(c->cell(l, matrix, factor + lane, U + lane, K + lane, &totals->robin));
+        TRY(c->cell(l, matrix, &totals->robin));
+        for (int i = 0; i < c->n; i++)
+            for (int j = 0; j <= i; j++, to += lanes) *to = matrix[i * c->n + j];
     }
 done:
     return status;
@@ -219,9 +178,9 @@ struct worker {
 
 /* Device and host memory of one tile of a block. */
 struct tile {
-    int64_t n_factor, n_U, n_K; /* numbers of one batch */
-    int64_t n_general;          /* batches of a tile of cells that are condensed one by one */
-    double *factor, *U, *K;     /* host: n_general batches */
+    int64_t n_K;       /* numbers of one batch */
+    int64_t n_general; /* batches of a tile of cells that are condensed one by one */
+    double *K;         /* host: n_general batches */
     int n_workers;
     struct worker *workers;
     double *coefficients;        /* host: FAST_BATCHES batches */
@@ -232,8 +191,6 @@ struct tile {
 
 static void tile_destroy(const struct hdg *h, struct tile *t) {
     base_free(&t->volumes);
-    base_free(&t->factor);
-    base_free(&t->U);
     base_free(&t->K);
     for (int i = 0; i < t->n_workers; i++) {
         if (t->workers[i].matrix != NULL) local_destroy(&t->workers[i].local);
@@ -268,8 +225,6 @@ static facet_status single_run(struct hdg *h, const struct condenser *c, int blo
     if (t->K == NULL) {
         TRY(CALLOC(t->workers, base_threads()));
         t->n_workers = base_threads();
-        TRY(ALLOC(t->factor, t->n_general * t->n_factor));
-        TRY(ALLOC(t->U, t->n_general * t->n_U));
         TRY(ALLOC(t->K, t->n_general * t->n_K));
     }
     base_collector_init(&failures);
@@ -283,8 +238,7 @@ static facet_status single_run(struct hdg *h, const struct condenser *c, int blo
             int64_t at = batch - begin;
             struct totals totals = {0};
             if (mine != FACET_OK) continue;
-            mine = condense_batch(&w->local, c, block, batch, w->matrix, t->factor + at * t->n_factor,
-                                  t->U + at * t->n_U, t->K + at * t->n_K, &totals);
+            mine = condense_batch(&w->local, c, block, batch, w->matrix, t->K + at * t->n_K, &totals);
             base_collect(&failures, batch, mine);
             t->volumes[at] = totals.volume;
             reaction = fmax(reaction, totals.reaction);
@@ -295,11 +249,8 @@ static facet_status single_run(struct hdg *h, const struct condenser *c, int blo
     h->largest_robin = fmax(h->largest_robin, robin);
     TRY(base_collected(&failures));
     add_volumes(h, end - begin, t);
-    size_t n = (size_t)(end - begin) * sizeof(double);
-    TRY(device_upload(h->device, h->factors[block] + h->slots[block][begin] * t->n_factor, t->factor,
-                      n * (size_t)t->n_factor));
-    TRY(device_upload(h->device, h->U[block] + h->slots[block][begin] * t->n_U, t->U, n * (size_t)t->n_U));
-    TRY(device_upload(h->device, h->matrices.values[block] + begin * t->n_K, t->K, n * (size_t)t->n_K));
+    TRY(device_upload(h->device, h->matrices.values[block] + begin * t->n_K, t->K,
+                      (size_t)((end - begin) * t->n_K) * sizeof(double)));
 done:
     return status;
 }
@@ -370,10 +321,8 @@ static facet_status condense_block(struct hdg *h, int block, int only) {
     const struct mesh_block *cells = &h->data.mesh->blocks[block];
     int64_t n = h->matrices.n_batches[block];
     h->data.equation->condenser(h, block, &c);
-    struct tile t = {.n_factor = packed_size(c.N) * lanes,
-                     .n_U = (int64_t)c.N * c.n * lanes,
-                     .n_K = packed_size(c.n) * lanes};
-    t.n_general = general_batches(n, t.n_factor + t.n_U + t.n_K);
+    struct tile t = {.n_K = packed_size(c.n) * lanes};
+    t.n_general = general_batches(n, t.n_K);
     TRY(ALLOC(t.volumes, t.n_general > FAST_BATCHES ? t.n_general : FAST_BATCHES));
     for (int64_t begin = 0, end; begin < n; begin = end) {
         enum batch_way way = condenser_way(h, &c, block, begin);
@@ -404,7 +353,7 @@ static facet_status condense(struct hdg *h, int only) {
     if (!only) h->largest_reaction = 0.0;
     if (h->matrices.device == NULL) {
         TRY(check_memory(h));
-        TRY(make_room(h));
+        TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
     }
     if (h->moved != NULL) memset(h->moved, 0, (size_t)h->trace.n_free * sizeof *h->moved);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));

@@ -291,26 +291,32 @@ done:
     return status;
 }
 
-static facet_status condense_cell(struct local *l, double *matrix, double *factor, double *U, double *K,
-                                  double *largest_robin) {
+static facet_status plain_matrix(struct local *l) {
+    return cell_matrix(l, l->vector);
+}
+
+static facet_status condense_cell(struct local *l, double *K, double *largest_robin) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     const struct condensed_block *c = &h->condensed->blocks[l->block];
-    int N = c->N, n = c->n, M = N + n;
-    double *R = l->C + N, *moments = l->vector, *sums = moments + N;
+    int N = c->N, n = c->n;
+    double *moments = l->vector, *sums = moments + N;
     TRY(cell_matrix(l, moments));
-    TRY(local_eliminate(l, N, n, matrix)); /* R is S^-1 R now */
-    if (N > 0)                             /* K 1 = lambda (m_b + U'm_i) */
-        cblas_dgemv(CblasRowMajor, CblasTrans, N, n, -1.0, R, M, moments, 1, 1.0, sums, 1);
-    local_restore_sums(n, shape_n_vertices(h->space.blocks[l->block].shape), 1, 0, 1.0, sums, matrix);
-    for (int i = 0; i < N; i++) cblas_dscal(n, -1.0, R + (int64_t)i * M, 1);
-    turn(h, l->block, l->cell, 0, N, 1, M, R);
-    turn(h, l->block, l->cell, 0, n, n, 1, matrix);
-    turn(h, l->block, l->cell, 0, n, 1, n, matrix);
-    TRY(condensed_add_robin(l, matrix, largest_robin));
-    local_store(l, N, n, matrix, factor, U, K);
+    TRY(local_eliminate(l, N, n, K));
+    if (N > 0) { /* K 1 = lambda (m_b - R'S^-1 m_i) */
+        local_half_solve(l, N, n, 0, moments);
+        cblas_dgemv(CblasRowMajor, CblasTrans, N, n, -1.0, l->C + N, N + n, moments, 1, 1.0, sums, 1);
+    }
+    local_restore_sums(n, shape_n_vertices(h->space.blocks[l->block].shape), 1, 0, 1.0, sums, K);
+    turn(h, l->block, l->cell, 0, n, n, 1, K);
+    turn(h, l->block, l->cell, 0, n, 1, n, K);
+    TRY(condensed_add_robin(l, K, largest_robin));
 done:
     return status;
+}
+
+static void turn_vector(const struct local *l, int back, double *v) {
+    turn(l->hdg, l->block, l->cell, !back, 1, 1, 0, v);
 }
 
 /* ------------------------------------------------------------------------------------------ fast cells */
@@ -348,7 +354,12 @@ static int64_t solve_fast(const struct hdg *h, int block, int64_t n_batches, con
 
 static void condenser_of(const struct hdg *h, int block, struct condenser *condenser) {
     const struct condensed_block *c = &h->condensed->blocks[block];
-    *condenser = (struct condenser){.N = c->N, .n = c->n, .cell = condense_cell};
+    *condenser = (struct condenser){.N = c->N,
+                                    .n = c->n,
+                                    .matrix = plain_matrix,
+                                    .cell = condense_cell,
+                                    .turn = turn_vector,
+                                    .sign = -1.0};
     if (h->data.mesh->dim != 2) return; /* frames change more than signs there */
     condenser->n_coefficients = c->sums.n_terms + c->sums.n_signs;
     condenser->n_scratch = device_condense_sum_scratch(h->device, &c->sums);

@@ -4,7 +4,7 @@
  *
  *     U = -S^-1 R,    K = H + R'U,    F = f_b + U'f_i,    u_i = S^-1 f_i + U u_b,
  *
- * so that the kernels of HDG load and recover. Tables hold the modes in orientation 0; at the end the cell
+ * which is HDG's but for the sign of R. Tables hold the modes in orientation 0; at the end the cell
  * turns those of its edges and faces into their common frames (modal_turn). In 2D that is a matter of signs,
  * which the fast path knows.
  */

@@ -186,40 +186,47 @@ static void hybrid_destroy(struct hdg *h) {
     }
 }
 
-/* K_e 1 = U' (lambda, phi) to the last bit (local_restore_sums). */
-static facet_status restore_constants(struct local *l, const double *U, int ld, double *K) {
+/* C = [S R; . H + G'A^-1 G], as derived in hdg.h, by one rank update. */
+static facet_status hybrid_matrix(struct local *l) {
+    facet_status status = FACET_OK;
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    int ld = b->N + b->n_trace;
+    TRY(local_matrices(l));
+    TRY(local_factor_flux(l));
+    local_half_flux(l);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, ld, l->hdg->data.mesh->dim * b->N, 1.0, l->X, ld, 1.0,
+                l->C, ld);
+done:
+    return status;
+}
+
+/* K_e 1 = R'S^-1 (lambda, phi) to the last bit (local_restore_sums); C as local_eliminate left it. */
+static facet_status restore_constants(struct local *l, double *K) {
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     int N = b->N, n = b->n_trace;
     double *moments = l->vector, *sums = moments + N;
-    memset(moments, 0, (size_t)N * sizeof *moments);
+    memset(moments, 0, (size_t)(N + n) * sizeof *moments);
     if (h->data.reaction != NULL) {
         facet_status status = local_reaction(&h->data, b->cell.n, l->geometry.x, l->values);
         if (status != FACET_OK) return local_place(status, l);
         for (int q = 0; q < b->cell.n; q++)
             cblas_daxpy(N, l->geometry.wJ[q] * l->values[q], b->cell.phi + (int64_t)q * N, 1, moments, 1);
+        local_half_solve(l, N, n, 0, moments);
+        cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, l->C + N, N + n, moments, 1, 0.0, sums, 1);
     }
-    cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, U, ld, moments, 1, 0.0, sums, 1);
     /* psi_0 is 1 over the root of the measure */
     local_restore_sums(n, b->n_faces, b->m, 0, sqrt(shape_measure(shape_face_shape(b->shape, 0))), sums, K);
     return FACET_OK;
 }
 
-/* Factor, U and K_e of one cell, as derived in hdg.h: C = [S R; . H + G'A^-1 G] by one rank update, then
- * Cholesky. */
-static facet_status hybrid_cell(struct local *l, double *matrix, double *factor, double *U, double *K,
-                                double *largest_robin) {
+static facet_status hybrid_cell(struct local *l, double *K, double *largest_robin) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
-    int dim = l->hdg->data.mesh->dim, N = b->N, n = b->n_trace, ld = N + n;
-    TRY(local_matrices(l));
-    TRY(local_factor_flux(l));
-    local_half_flux(l);
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, ld, dim * N, 1.0, l->X, ld, 1.0, l->C, ld);
-    TRY(local_eliminate(l, N, n, matrix));
-    TRY(restore_constants(l, l->C + N, ld, matrix));
-    TRY(local_add_robin(l, matrix, largest_robin));
-    local_store(l, N, n, matrix, factor, U, K);
+    TRY(hybrid_matrix(l));
+    TRY(local_eliminate(l, b->N, b->n_trace, K));
+    TRY(restore_constants(l, K));
+    TRY(local_add_robin(l, K, largest_robin));
 done:
     return status;
 }
@@ -244,7 +251,9 @@ static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c
                             .fill = batch_fill_hybrid,
                             .fast = hybrid_fast,
                             .solve = hybrid_solve,
-                            .cell = hybrid_cell};
+                            .matrix = hybrid_matrix,
+                            .cell = hybrid_cell,
+                            .sign = 1.0};
 }
 
 /* q = A^-1 (D u - G uhat) */

@@ -85,24 +85,20 @@ static facet_status traction_rows(struct local *l, int face, struct elastic_trac
                         t->trace[(c * m + i) * n + f * size + a * m + j] =
                             -scale * (ca[N + f * size + a * m + j] - ac[N + f * size + c * m + j]);
             }
-    /* trace += load U, then load = load S^-1 */
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, n, N, 1.0, t->load, N, l->C + N, ld, 1.0,
-                t->trace, n);
+    /* load = load S^-1, and between its halves trace += (load L'^-1) (L^-1 R) */
     cblas_dtrsm(CblasRowMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, size, N, 1.0, l->C, ld,
                 t->load, N);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, n, N, 1.0, t->load, N, l->C + N, ld, 1.0,
+                t->trace, n);
     cblas_dtrsm(CblasRowMajor, CblasRight, CblasUpper, CblasTrans, CblasNonUnit, size, N, 1.0, l->C, ld,
                 t->load, N);
 done:
     return status;
 }
 
-/* From what the cell sees to the unknowns, where these are turned: K_e, U, and the rows of a face with
- * tractions. */
-static void turn_cell(struct local *l, int N, int n, double *matrix) {
-    const struct trace_space *trace = &l->hdg->trace;
-    trace_turn(trace, l->block, l->cell, 1, n, n, 1, matrix);
-    trace_turn(trace, l->block, l->cell, 1, n, 1, n, matrix);
-    trace_turn(trace, l->block, l->cell, 1, N, N + n, 1, l->C + N);
+/* From what the cell sees to the unknowns, where these are turned. */
+static void turn_vector(const struct local *l, int back, double *v) {
+    trace_turn(&l->hdg->trace, l->block, l->cell, back, 1, 0, 1, v);
 }
 
 static void turn_rows(const struct local *l, int face, int N, int n, struct elastic_traction *t) {
@@ -113,8 +109,7 @@ static void turn_rows(const struct local *l, int face, int N, int n, struct elas
     trace_turn_slot(trace, l->block, l->cell, face, 1, N, 1, N, t->load);
 }
 
-static facet_status elastic_cell(struct local *l, double *matrix, double *factor, double *U, double *K,
-                                 double *largest_robin) {
+static facet_status elastic_cell(struct local *l, double *K, double *largest_robin) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     struct hdg_elastic *e = h->elastic;
@@ -122,23 +117,23 @@ static facet_status elastic_cell(struct local *l, double *matrix, double *factor
     *largest_robin = 0.0; /* there are no such conditions */
     hdg_local_sizes(h, l->block, &N, &n);
     TRY(elastic_matrix(l));
-    TRY(local_eliminate(l, N, n, matrix));
-    restore_translations(l, matrix);
+    TRY(local_eliminate(l, N, n, K));
+    restore_translations(l, K);
     for (int f = 0; f < n_faces && e->face_traction != NULL; f++) {
         int32_t traction = e->face_traction[local_face_number(l, f)];
         if (traction < 0) continue;
         TRY(traction_rows(l, f, &e->tractions[traction]));
         turn_rows(l, f, N, n, &e->tractions[traction]);
     }
-    turn_cell(l, N, n, matrix);
-    if (h->trace.fixed != NULL) remove_fixed(l, matrix);
-    local_store(l, N, n, matrix, factor, U, K);
+    trace_turn(&h->trace, l->block, l->cell, 1, n, n, 1, K);
+    trace_turn(&h->trace, l->block, l->cell, 1, n, 1, n, K);
+    if (h->trace.fixed != NULL) remove_fixed(l, K);
 done:
     return status;
 }
 
 void elastic_condenser(const struct hdg *h, int block, struct condenser *c) {
-    *c = (struct condenser){.cell = elastic_cell};
+    *c = (struct condenser){.matrix = elastic_matrix, .cell = elastic_cell, .turn = turn_vector, .sign = 1.0};
     hdg_local_sizes(h, block, &c->N, &c->n);
 }
 

@@ -34,8 +34,8 @@ static facet_status work_create(const struct hdg *h, int block, const struct gen
     if (w->most < 1) w->most = 1;
     for (int i = 0; i < w->n_arrays; i++) {
         size_t count = (size_t)(w->most * w->size[i]);
-        TRY(device_alloc(h->device, &w->device[i], count, sizeof(double)));
-        if (device_is_host(h->device))
+        if (!plan->on_host) TRY(device_alloc(h->device, &w->device[i], count, sizeof(double)));
+        if (!plan->on_host && device_is_host(h->device))
             w->host[i] = w->device[i];
         else
             TRY(ALLOC(w->host[i], count));
@@ -51,7 +51,7 @@ facet_status general_for_pieces(const struct hdg *h, int block, int64_t begin, i
                                 const struct general_plan *plan, general_piece work, void *user,
                                 double *reaction) {
     struct base_collector failures;
-    int n_threads = device_is_host(h->device) ? base_threads() : 1;
+    int n_threads = plan->on_host || device_is_host(h->device) ? base_threads() : 1;
     double largest = 0.0;
     base_collector_init(&failures);
 #pragma omp parallel num_threads(n_threads) reduction(max : largest)
@@ -74,13 +74,13 @@ facet_status general_for_pieces(const struct hdg *h, int block, int64_t begin, i
 }
 
 facet_status general_fetch(const struct general_work *w, int array, int64_t n_batches) {
-    if (w->host[array] == w->device[array]) return FACET_OK;
+    if (w->host[array] == w->device[array] || w->device[array] == NULL) return FACET_OK;
     return device_download(w->hdg->device, w->host[array], w->device[array],
                            (size_t)(n_batches * w->size[array]) * sizeof(double));
 }
 
 facet_status general_send(const struct general_work *w, int array, int64_t n_batches) {
-    if (w->host[array] == w->device[array]) return FACET_OK;
+    if (w->host[array] == w->device[array] || w->device[array] == NULL) return FACET_OK;
     return device_upload(w->hdg->device, w->device[array], w->host[array],
                          (size_t)(n_batches * w->size[array]) * sizeof(double));
 }

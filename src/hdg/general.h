@@ -45,6 +45,7 @@ struct general_plan {
     int n_arrays;
     int64_t sizes[GENERAL_ARRAYS]; /* numbers of a cell */
     int64_t n_scratch;             /* of the kernels */
+    int on_host;                   /* no kernels: the host's memory, and all its threads */
 };
 struct general_work {
     const struct hdg *hdg;

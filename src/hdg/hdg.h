@@ -78,9 +78,6 @@ struct hdg {
     hdg_rule_maker maker;
     struct trace_matrices matrices; /* K_e */
     /* Of batches whose cells are condensed one by one; those of the others are made again (inner.c). */
-    double *factors[MESH_MAX_BLOCKS];             /* of S: slot x N(N+1)/2 x LANES */
-    double *U[MESH_MAX_BLOCKS];                   /* slot x N n_trace x LANES */
-    int64_t *slots[MESH_MAX_BLOCKS];              /* per batch */
     struct affine_tables tables[MESH_MAX_BLOCKS]; /* reference matrices on the device */
     uint8_t *ways[MESH_MAX_BLOCKS];               /* per batch: how it is worked on (batch.h) */
     struct hdg_general *general[MESH_MAX_BLOCKS]; /* NULL: no batch is BATCH_GENERAL */

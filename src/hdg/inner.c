@@ -1,5 +1,6 @@
 /* Solves inside the cells, a few batches at a time: from loads to the trace, and from the trace back to u and
- * q. Of cells that kernels take nothing is kept: to make S again is cheaper than to read S^-1 R. */
+ * q. Nothing is kept of the cells: to make S again is cheaper than to write and to read S^-1 R. */
+#include <cblas.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -70,17 +71,64 @@ done:
     return status;
 }
 
-/* Cells whose factors are kept. */
-static void stored_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
+/* u of the cell at hand, from loads and the trace; its part of the trace's load. v: N + n of scratch. */
+static facet_status solve_cell(struct general_work *w, const struct inner_job *job, int64_t at, double *v) {
+    facet_status status = FACET_OK;
+    const struct condenser *c = &job->condenser;
+    struct local *l = &w->local;
+    int N = job->N, n = job->n, lanes = w->hdg->lanes;
+    double *u = w->host[W_U] + (N > 0 ? local_lane(lanes, (int32_t)at, N) : 0), *trace = v + N;
+    double *load = w->host[W_LOAD] + local_lane(lanes, (int32_t)at, n);
+    const double *uhat = w->host[W_UHAT] + local_lane(lanes, (int32_t)at, n);
+    if (job->out != NULL) {
+        for (int i = 0; i < n; i++) trace[i] = uhat[i * lanes];
+        if (c->turn != NULL) c->turn(l, 0, trace);
+    }
+    if (N > 0) {
+        TRY(c->matrix(l));
+        TRY(local_factor(l, N, n));
+        for (int i = 0; i < N; i++) v[i] = u[i * lanes];
+        if (job->out != NULL)
+            cblas_dgemv(CblasRowMajor, CblasNoTrans, N, n, c->sign, l->C + N, N + n, trace, 1, 1.0, v, 1);
+        local_half_solve(l, N, n, 0, v);
+        local_half_solve(l, N, n, 1, v);
+        for (int i = 0; i < N; i++) u[i * lanes] = v[i];
+    }
+    if (job->out != NULL) goto done;
+    memset(trace, 0, (size_t)n * sizeof *trace);
+    if (N > 0) cblas_dgemv(CblasRowMajor, CblasTrans, N, n, c->sign, l->C + N, N + n, v, 1, 0.0, trace, 1);
+    if (c->turn != NULL) c->turn(l, 1, trace);
+    for (int i = 0; i < n; i++) load[i * lanes] = trace[i];
+done:
+    return status;
+}
+
+/* Cells that no kernel takes, and their fluxes. */
+static facet_status single_run(struct general_work *w, const struct inner_job *job, int64_t begin,
+                               int64_t n) {
+    facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
-    int64_t slot = h->slots[w->block][begin], N = job->N, lanes = h->lanes;
-    const double *U = h->U[w->block] + slot * N * job->n * lanes;
-    if (job->out == NULL)
-        device_batch_load(h->device, h->lanes, n, job->N, job->n, U, w->device[W_U], w->device[W_LOAD]);
-    else
-        device_batch_recover(h->device, h->lanes, n, job->N, job->n,
-                             h->factors[w->block] + slot * (N * (N + 1) / 2) * lanes, U, w->device[W_UHAT],
-                             w->device[W_U]);
+    const struct equation *e = h->data.equation;
+    int b = w->block;
+    int64_t lanes = h->lanes, count = h->data.mesh->blocks[b].count, end = (begin + n) * lanes,
+            n_u = (int64_t)h->functions[b].Nu * h->trace.n_components, N = h->functions[b].N;
+    double *v = w->host[W_OWN];
+    TRY(put_run(w, job, begin, n));
+    if (job->out == NULL && end > count)
+        memset(w->host[W_LOAD], 0, (size_t)(n * w->size[W_LOAD]) * sizeof(double));
+    for (int64_t cell = begin * lanes; cell < end && cell < count; cell++) {
+        TRY(local_begin(&w->local, b, (int32_t)cell));
+        TRY(solve_cell(w, job, cell - begin * lanes, v));
+        if (job->out == NULL) continue;
+        take_cell(w, job, begin, cell);
+        if (e->flux != NULL)
+            TRY(e->flux(&w->local, job->out->u[b] + cell * n_u, v + job->N,
+                        job->out->q[b] + cell * h->trace.n_components * h->data.mesh->dim * N,
+                        job->out->p[b] != NULL ? job->out->p[b] + cell * N : NULL));
+    }
+    if (job->out == NULL) TRY(take_run(w, job, begin, n));
+done:
+    return status;
 }
 
 static facet_status solve_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
@@ -92,10 +140,9 @@ static facet_status solve_run(struct general_work *w, const struct inner_job *jo
     double *load = job->out == NULL ? w->device[W_LOAD] : NULL;
     const double *uhat = job->out != NULL ? w->device[W_UHAT] : NULL;
     int64_t failed = -1;
+    if (job->way == BATCH_SINGLE) return single_run(w, job, begin, n);
     TRY(put_run(w, job, begin, n));
-    if (job->way == BATCH_SINGLE) {
-        stored_run(w, job, begin, n);
-    } else if (job->way == BATCH_GENERAL) {
+    if (job->way == BATCH_GENERAL) {
         TRY(general_solve(w, begin, n, uhat, w->device[W_U], q, load, &failed));
     } else {
         for (int64_t i = 0; i < n * h->lanes; i++)
@@ -139,6 +186,10 @@ static facet_status solve_block(const struct hdg *h, int block, struct inner_job
                      : 0;
         if (way == BATCH_GENERAL) plan = general_plan_of(h, block);
         if (way == BATCH_FAST) plan.sizes[W_OWN] = job->condenser.n_coefficients;
+        if (way == BATCH_SINGLE) {
+            plan.on_host = 1;
+            plan.sizes[W_OWN] = job->N + job->n;
+        }
         plan.sizes[W_UHAT] = plan.sizes[W_LOAD] = job->n;
         plan.sizes[W_U] = job->N;
         plan.sizes[W_Q] = job->Q;

@@ -171,16 +171,16 @@ int local_small_inverse(int dim, const double *K, double *inverse);
  * in l->K and the reference gradients grad (dim x n x P); the first `skip` functions are left out. */
 facet_status local_stiffness(struct local *l, int n, int P, const double *grad, int skip, double *A);
 
-/* condense.c. C = [S R; . H] (upper triangle, N and n rows) becomes [factor, S^-1 R; ..]; matrix (n x n) = H
- * - R'S^-1 R. */
+/* condense.c. C = [S R; . H] (upper triangle, N and n rows, S = L L') becomes [L', L^-1 R; ..]; matrix (n x
+ * n) = H - R'S^-1 R. */
 facet_status local_eliminate(struct local *l, int N, int n, double *matrix);
+/* No more than L. */
+facet_status local_factor(struct local *l, int N, int n);
+/* v = L^-1 v; transposed: L'^-1 v. */
+void local_half_solve(const struct local *l, int N, int n, int transposed, double *v);
 /* Makes K 1 = sums (n x n, symmetric), where the function 1 is `one` at the unknowns first, first + m, ..,
  * first + (n_ones-1) m and 0 elsewhere. Destroys sums. */
 void local_restore_sums(int n, int n_ones, int m, int first, double one, double *sums, double *K);
-/* The cell's results to their lanes: C as local_eliminate left it. */
-void local_store(const struct local *l, int N, int n, const double *matrix, double *factor, double *U,
-                 double *K);
-
 /* Where entry 0 of a cell stands in a host array of `size` numbers per cell in lanes. */
 static inline int64_t local_lane(int lanes, int32_t cell, int64_t size) {
     return cell / lanes * size * lanes + cell % lanes;

@@ -39,24 +39,6 @@ void hdg_solution_destroy(struct hdg_solution *s) {
     base_free(&s->trace);
 }
 
-/* The flux of one cell of a batch that no kernel takes. */
-static facet_status flux_work(struct local *l, int block, int32_t cell, void *user) {
-    const int lanes = l->hdg->lanes;
-    facet_status status = FACET_OK;
-    const struct hdg *h = l->hdg;
-    struct hdg_solution *s = user;
-    int nc = h->trace.n_components, Nu = h->functions[block].Nu, N = h->functions[block].N;
-    double *q = s->q[block] + (int64_t)cell * nc * h->data.mesh->dim * N, *uhat = l->C;
-    const double *u = s->u[block] + (int64_t)cell * nc * Nu;
-    if (batch_way(h, block, cell / lanes) != BATCH_SINGLE) return FACET_OK;
-    TRY(local_begin(l, block, cell));
-    trace_gather(&h->trace, block, cell, s->trace, uhat, 1);
-    trace_turn(&h->trace, block, cell, 0, 1, 0, 1, uhat);
-    TRY(h->data.equation->flux(l, u, uhat, q, s->p[block] != NULL ? s->p[block] + (int64_t)cell * N : NULL));
-done:
-    return status;
-}
-
 struct mean_job {
     const struct hdg_solution *solution;
     double *sums[MESH_MAX_BLOCKS]; /* count: integral of the exact solution (or 0) minus that of u */
@@ -109,7 +91,6 @@ done:
 facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
-    if (h->data.equation->flux != NULL) TRY(local_for_all_cells(h, flux_work, s));
     if (h->singular) TRY(fix_mean(h, s));
 done:
     return status;
