@@ -58,9 +58,9 @@ static char *allocate(size_t bytes) {
 
 void base_memory_prepare(void) {
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
-    const size_t heap = 32 * HUGE_PAGE;
-    mallopt(M_TRIM_THRESHOLD, (int)(2 * heap));
-    mallopt(M_MMAP_THRESHOLD, (int)(2 * heap));
+    const size_t heap = 256 * HUGE_PAGE;
+    mallopt(M_TRIM_THRESHOLD, (int)(heap + heap / 2));
+    mallopt(M_MMAP_THRESHOLD, (int)(heap + heap / 2));
     char *block = malloc(heap);
     if (block != NULL)
         madvise(block + (HUGE_PAGE - (uintptr_t)block % HUGE_PAGE), heap - HUGE_PAGE, MADV_HUGEPAGE);
