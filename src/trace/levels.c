@@ -7,7 +7,7 @@
 #include "trace/coarse.h"
 
 /* Single precision is worth its copies from so many unknowns on, and safe up to such a spread. */
-#define LARGE_SYSTEM 100000
+#define LARGE_SYSTEM 30000
 #define LARGE_SPREAD 1e8
 
 int trace_has_tensor_cells(const struct facet_mesh *mesh) {
