@@ -125,7 +125,7 @@ static facet_status make_polynomial(struct faces *c, int degree, struct smoother
         if (vectors[i] != NULL) TRY(boxhdg_lanes_vector(c->lanes, c->lanes->plan.size, vectors[i]));
     TRY(pack_noise(c->lanes, &c->r));
     operator_create_box(c->lanes, &K);
-    solve_largest_eigenvalue(&K, NULL, LANCZOS_MAX, vectors, &top);
+    solve_eigenvalue_bounds(&K, NULL, LANCZOS_MAX, vectors, NULL, &top);
     polynomial_coefficients(POLYNOMIAL_FOURTH, top, 1.0, degree, c->a, c->b);
     c->degree = degree;
     *s = (struct smoother){.smooth = smooth, .down = down, .up = up, .top = top, .data = c};

@@ -46,7 +46,8 @@ static facet_status append_level(struct builder *b, const struct amg_grid *grid)
     if (b->n_levels == 0)
         snprintf(name, sizeof name, "%s", o->name != NULL ? o->name : "matrix");
     else
-        snprintf(name, sizeof name, "aggregates %d", b->n_levels);
+        snprintf(name, sizeof name, "%s %d", o->aggregation == AMG_CLASSICAL ? "classical" : "aggregates",
+                 b->n_levels);
     TRY(multigrid_append(b->mg, name, A, A == NULL ? &own : NULL, &smoother));
     multigrid_visit(b->mg, o->cycle, o->overcorrection);
     multigrid_describe(b->mg, nnz, A != NULL ? 0.0 : 12.0 * (double)nnz + 8.0 * (double)grid->A.n);
@@ -167,7 +168,8 @@ static facet_status descend(struct builder *b, struct amg_grid *grid, int borrow
     if (leading > 0)
         TRY(amg_reduce(grid, leading, &P, &coarse));
     else
-        TRY(amg_coarsen(grid, b->options, &P, &coarse));
+        TRY((b->options->aggregation == AMG_CLASSICAL ? amg_coarsen_classical : amg_coarsen)(grid, b->options,
+                                                                                             &P, &coarse));
     *finished = coarse.A.n == 0;
     if (*finished) goto done;
     TRY(append_level(b, grid));

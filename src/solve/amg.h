@@ -22,8 +22,10 @@
 
 /* PAIRWISE: `passes` times, each node with its strongest free neighbour. GREEDY: a node and all its strong
  * neighbours; what is left over joins. AUTO: GREEDY for a single mode, PAIRWISE for more, where regular
- * patches of nine nodes were seen to converge badly. */
-enum amg_aggregation { AMG_AUTO, AMG_PAIRWISE, AMG_GREEDY };
+ * patches of nine nodes were seen to converge badly. CLASSICAL: no aggregates; a part of the unknowns stays,
+ * and the others are interpolated (amg_classical.c). For single unknowns with one mode, whatever K does from
+ * one to the next. */
+enum amg_aggregation { AMG_AUTO, AMG_PAIRWISE, AMG_GREEDY, AMG_CLASSICAL };
 struct amg_options {
     enum mg_cycle cycle;
     enum amg_aggregation aggregation;

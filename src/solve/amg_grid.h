@@ -36,6 +36,10 @@ void amg_chains_destroy(struct amg_chains *chains);
  * nothing is left for a coarse level to do. */
 facet_status amg_coarsen(const struct amg_grid *fine, const struct amg_options *options,
                          struct mg_transfer *P, struct amg_grid *coarse);
+/* amg_classical.c: the same for nodes of one unknown and a single mode that vanishes nowhere; a row of P has
+ * a few entries. */
+facet_status amg_coarsen_classical(const struct amg_grid *fine, const struct amg_options *options,
+                                   struct mg_transfer *P, struct amg_grid *coarse);
 /* The level of the nodes by themselves: 1: reduced to their modes; more: to their first `leading` unknowns.
  * And of the chains. */
 facet_status amg_reduce(const struct amg_grid *fine, int leading, struct mg_transfer *P,

@@ -100,6 +100,10 @@ static struct amg_options amg_of(const struct coarse_matrix *m, const struct coa
     amg.kinds = m->kinds;
     amg.name = m->name;
     amg.n_kernel = m->singular ? m->n_modes : 0;
+    if (m->classical) {
+        amg.aggregation = AMG_CLASSICAL;
+        amg.cycle = MG_V;
+    }
     return amg;
 }
 

@@ -21,6 +21,7 @@ struct coarse_matrix {
     int32_t *kinds;            /* NULL: all nodes are of one kind */
     int n_modes;
     double *modes; /* n_modes x n; NULL: a constant */
+    int classical; /* aggregates fail where K jumps; single unknowns with one mode are interpolated instead */
 };
 void coarse_matrix_destroy(struct coarse_matrix *matrix); /* safe on a zeroed struct, and twice */
 

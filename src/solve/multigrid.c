@@ -91,7 +91,7 @@ static void correct(struct multigrid *mg, int level, double factor, int from_zer
 static void solve_flexible(struct multigrid *mg, int level) {
     const struct mg_level *l = &mg->levels[level];
     struct vector rhs = l->rhs, x = l->x, c = l->c, v = l->v, w = l->t;
-    cycle(mg, level, MG_K, &rhs, 1, &c);
+    cycle(mg, level, MG_V, &rhs, 1, &c);
     operator_apply(l->A, &c, &v);
     double rho = vector_dot(&c, &v), alpha = vector_dot(&c, &rhs), norm = vector_norm(&rhs);
     if (!(rho > 0.0)) { /* c in the kernel, or rhs zero: nothing to scale */
@@ -103,12 +103,58 @@ static void solve_flexible(struct multigrid *mg, int level) {
         vector_axpby(alpha / rho, &c, 0.0, &x);
         return;
     }
-    cycle(mg, level, MG_K, &rhs, 1, &x);
+    cycle(mg, level, MG_V, &rhs, 1, &x);
     operator_apply(l->A, &x, &w);
     double gamma = vector_dot(&x, &v), beta = vector_dot(&x, &w), alpha2 = vector_dot(&x, &rhs);
     double rho2 = beta - gamma * gamma / rho;
     double second = rho2 > 1e-14 * beta ? alpha2 / rho2 : 0.0;
     vector_axpby(alpha / rho - gamma * second / rho, &c, second, &x);
+}
+
+/* Two steps of a Chebyshev polynomial with the V-cycle. */
+static void solve_twice(struct multigrid *mg, int level) {
+    const struct mg_level *l = &mg->levels[level];
+    struct vector rhs = l->rhs, x = l->x, d = l->c, r = l->v;
+    cycle(mg, level, MG_V, &rhs, 1, &d);
+    operator_apply(l->A, &d, &r);
+    vector_axpby(1.0, &rhs, -l->steps[0], &r);
+    cycle(mg, level, MG_V, &r, 1, &x);
+    vector_axpby((1.0 + l->again) * l->steps[0], &d, l->steps[1], &x);
+}
+
+struct level_at {
+    struct multigrid *mg;
+    int level;
+};
+
+static void apply_cycle(const struct operator* M, const struct vector *f, struct vector *x) {
+    const struct level_at *at = M->data;
+    cycle(at->mg, at->level, MG_V, f, 1, x);
+}
+
+facet_status mg_measure_level(struct multigrid *mg, int level) {
+    facet_status status = FACET_OK;
+    struct mg_level *l = &mg->levels[level];
+    struct level_at at = {mg, level};
+    struct operator M = {
+        .n = l->n, .device = l->device, .precision = l->precision, .apply = apply_cycle, .data = &at};
+    struct vector work[4] = {{0}};
+    struct vector *const vectors[4] = {&work[0], &work[1], &work[2], &work[3]};
+    double least, top, a[2], b[2];
+    for (int i = 0; i < 4; i++) TRY(mg_vector(l, l->n, &work[i]));
+    TRY(solve_fill_noise(&work[0]));
+    solve_eigenvalue_bounds(l->A, &M, LANCZOS_MAX, vectors, &least, &top);
+    polynomial_coefficients(POLYNOMIAL_FIRST, top, fmax(top / least, 1.01), 2, a, b);
+    for (int i = 0; i < 2; i++) l->steps[i] = a[i];
+    l->again = b[1];
+    for (int i = level; i < mg->n_levels; i++) { /* that was no solve */
+        mg->levels[i].visits = 0;
+        for (int phase = 0; phase < MG_N_PHASES; phase++) mg->levels[i].seconds[phase] = 0.0;
+    }
+    TRY(mg->failure);
+done:
+    for (int i = 0; i < 4; i++) vector_destroy(&work[i]);
+    return status;
 }
 
 /* x of a coarse level from its rhs, which may be spent. visit: how its finer neighbour wants it. */
@@ -119,6 +165,8 @@ static void solve_level(struct multigrid *mg, int level, enum mg_cycle visit) {
         cycle(mg, level, MG_V, &l->rhs, 1, &x);
     } else if (visit == MG_K) {
         solve_flexible(mg, level);
+    } else if (visit == MG_TWICE) {
+        solve_twice(mg, level);
     } else {
         cycle(mg, level, visit, &l->rhs, 1, &x);
         cycle(mg, level, visit == MG_F ? MG_V : MG_W, &l->rhs, 0, &x);
@@ -150,7 +198,7 @@ static void visit_fused(struct multigrid *mg, int level, enum mg_cycle kind, con
     tick(l, MG_SMOOTH, &clock);
 }
 
-/* kind: V, W or F for the levels that have no will of their own (K). */
+/* kind: V, W or F for the levels that have no will of their own. */
 static void cycle(struct multigrid *mg, int level, enum mg_cycle kind, const struct vector *f, int from_zero,
                   struct vector *x) {
     struct mg_level *l = &mg->levels[level];
@@ -163,14 +211,14 @@ static void cycle(struct multigrid *mg, int level, enum mg_cycle kind, const str
     }
     double before = mg->watching && from_zero ? vector_norm(f) : 0.0;
     if (l->smoother.down != NULL && from_zero && kind != MG_ADDITIVE) {
-        visit_fused(mg, level, l->visit == MG_K ? MG_K : kind, f, x);
+        visit_fused(mg, level, l->visit != MG_V ? l->visit : kind, f, x);
     } else {
         smooth(l, f, from_zero, x);
         if (kind == MG_ADDITIVE)
             pass_down(mg, level, f, &l[1].rhs);
         else
             restrict_residual(mg, level, f, x);
-        solve_level(mg, level + 1, l->visit == MG_K ? MG_K : kind == MG_ADDITIVE ? MG_V : kind);
+        solve_level(mg, level + 1, l->visit != MG_V ? l->visit : kind == MG_ADDITIVE ? MG_V : kind);
         correct(mg, level, l->factor, 0, x);
         if (kind != MG_ADDITIVE) smooth_after(l, f, x);
     }

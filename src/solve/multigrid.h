@@ -28,8 +28,11 @@
 
 /* How often a coarse level is visited: once; twice; as F, then as V; by flexible conjugate gradients. FULL:
  * from the coarsest level up, with a V-cycle on each. ADDITIVE: the smoother of the finest level and the
- * V-cycle below it both see the right-hand side, and what they give is added. */
-enum mg_cycle { MG_V, MG_W, MG_F, MG_K, MG_FULL, MG_ADDITIVE };
+ * V-cycle below it both see the right-hand side, and what they give is added. TWICE, of single levels
+ * (multigrid_visit): by two Chebyshev steps around the V-cycle, for bounds of its spectrum that
+ * multigrid_finish measures. It takes the energy out of both ends as K does, but is linear, symmetric, and
+ * needs no dots. */
+enum mg_cycle { MG_V, MG_W, MG_F, MG_K, MG_FULL, MG_ADDITIVE, MG_TWICE };
 
 /* A sparse matrix of any shape on the host: a prolongation by rows. */
 struct mg_transfer {

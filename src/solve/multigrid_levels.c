@@ -190,7 +190,8 @@ static facet_status finish_level(struct multigrid *mg, int level) {
     }
     if (last) goto done;
     if (l->link.gather == NULL) TRY(mg_vector(l, l->n, &l->r)); /* else when it is asked for */
-    int flexible = level > 0 && mg->levels[level - 1].visit == MG_K;
+    enum mg_cycle visit = level > 0 ? mg->levels[level - 1].visit : MG_V;
+    int flexible = visit == MG_K || visit == MG_TWICE;
     if (l->link.prolong == NULL || flexible) TRY(mg_vector(l, l->n, &l->t));
     if (flexible) {
         TRY(mg_vector(l, l->n, &l->c));
@@ -212,6 +213,8 @@ facet_status multigrid_finish(struct multigrid *mg) {
     facet_status status = FACET_OK;
     if (!mg->ended) FAIL(FACET_ERROR_INPUT, "the multigrid has no coarsest level");
     for (int i = 0; i < mg->n_levels; i++) TRY(finish_level(mg, i));
+    for (int i = mg->n_levels - 2; i > 0; i--)
+        if (mg->levels[i - 1].visit == MG_TWICE) TRY(mg_measure_level(mg, i));
     if (mg->levels[0].precision == F32 && !mg->keeps_precision) {
         TRY(mg_vector(&mg->levels[0], mg->levels[0].n, &mg->in));
         TRY(mg_vector(&mg->levels[0], mg->levels[0].n, &mg->out));

@@ -15,7 +15,9 @@ struct mg_level {
     struct operator own;
     struct operator exact; /* in double precision, of a level in single; or empty */
     struct smoother smoother;
-    enum mg_cycle visit; /* of the level below: MG_K, or MG_V for what the cycle says */
+    enum mg_cycle visit; /* of the level below: MG_K, MG_TWICE, or MG_V for what the cycle says */
+    double steps[2],
+        again; /* where this level is visited twice: d = steps[0] V r, then steps[1] V r + again d */
     double factor;
     int64_t n_coarse;
     struct operator P, R;
@@ -46,6 +48,9 @@ struct multigrid {
 
 /* A vector of the device and precision of a level, unless there is one already. */
 facet_status mg_vector(const struct mg_level *like, int64_t n, struct vector *v);
+
+/* What a level that is visited twice has to know. */
+facet_status mg_measure_level(struct multigrid *mg, int level);
 
 /* coarse = P' fine; both of the device and precision of level l. */
 void mg_restrict(const struct mg_level *l, const struct vector *fine, struct vector *coarse);

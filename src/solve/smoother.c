@@ -66,7 +66,7 @@ facet_status smoother_create_chebyshev(const struct operator* A, struct operator
     struct vector *vectors[] = {&c->r, &c->d, &c->t, &p};
     for (int i = 0; i < 4; i++) TRY(solve_vector_like(A, vectors[i]));
     TRY(solve_fill_noise(&c->r));
-    solve_largest_eigenvalue(A, &c->D, LANCZOS_STEPS, vectors, &s->top);
+    solve_eigenvalue_bounds(A, &c->D, LANCZOS_STEPS, vectors, NULL, &s->top);
     polynomial_coefficients(kind, s->top, ratio, degree, c->a, c->b);
 done:
     vector_destroy(&p);

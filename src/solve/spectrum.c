@@ -51,8 +51,8 @@ static double advance(const struct operator* A, const struct operator* D, double
     return operator_product(A, p, q);
 }
 
-void solve_largest_eigenvalue(const struct operator* A, const struct operator* D, int steps,
-                              struct vector *const work[4], double *top) {
+void solve_eigenvalue_bounds(const struct operator* A, const struct operator* D, int steps,
+                             struct vector *const work[4], double *least, double *top) {
     struct vector *r = work[0], *z = work[1], *q = work[2], *p = work[3];
     double diagonal[LANCZOS_MAX], below[LANCZOS_MAX], beta = 0.0, previous = 1.0;
     int n = 0;
@@ -71,7 +71,10 @@ void solve_largest_eigenvalue(const struct operator* A, const struct operator* D
         previous = alpha;
     }
     *top = EIGENVALUE_SAFETY;
-    if (n > 0 && LAPACKE_dsterf_work(n, diagonal, below) == 0) *top *= diagonal[n - 1];
+    if (least != NULL) *least = 1.0 / EIGENVALUE_SAFETY;
+    if (n == 0 || LAPACKE_dsterf_work(n, diagonal, below) != 0) return;
+    *top *= diagonal[n - 1];
+    if (least != NULL) *least *= diagonal[0];
 }
 
 void polynomial_coefficients(enum polynomial kind, double top, double ratio, int degree, double *a,

@@ -10,13 +10,13 @@
 void solve_noise(int64_t n, double *x);
 facet_status solve_fill_noise(struct vector *x);
 
-/* A bound of the spectrum of D A, both symmetric and definite up to a kernel, from the Lanczos matrix of at
- * most LANCZOS_MAX steps of conjugate gradients: the estimate comes from below and is raised a little. D
- * NULL: it is built into the steps of A. work: four vectors like A's, the first one to begin with; the second
- * is for D alone. */
+/* Bounds of the spectrum of D A, both symmetric and definite up to a kernel, from the Lanczos matrix of at
+ * most LANCZOS_MAX steps of conjugate gradients: the estimates come from inside and are moved out a little.
+ * least: NULL where it is not wanted. D NULL: it is built into the steps of A. work: four vectors like A's,
+ * the first one to begin with; the second is for D alone. */
 #define LANCZOS_MAX 12
-void solve_largest_eigenvalue(const struct operator* A, const struct operator* D, int steps,
-                              struct vector *const work[4], double *top);
+void solve_eigenvalue_bounds(const struct operator* A, const struct operator* D, int steps,
+                             struct vector *const work[4], double *least, double *top);
 
 /* FIRST: Chebyshev polynomials of the first kind on [top / ratio, top]; FOURTH: of the fourth kind, which are
  * optimal for a coarse correction and need no lower bound. */

@@ -79,6 +79,7 @@ facet_status trace_last_traces(const struct trace_space *space, const struct tra
         for (int c = 0; c < nc; c++) l->modes[c * low.n_free + first + c * m] = one;
     }
     l->name = degree == 0 ? "k=0" : "k=1";
+    l->classical = degree == 0 && nc == 1;
 done:
     trace_space_destroy(&low);
     return status;

@@ -18,6 +18,10 @@
 /* Row modes come in when there is so much work without them, and so many times less with them. */
 #define MUCH_WORK 12.0
 #define ROWS_GAIN 3.0
+/* From such a jump of K on, which continuous functions cannot follow, the constants of the faces are faster;
+ * and beyond this one single precision loses them. */
+#define LARGE_JUMP 30.0
+#define ROUGH_JUMP 1e3
 /* So many unknowns of degree 0 are few enough for degree 1. */
 #define SMALL_TRACE 30000
 
@@ -36,9 +40,10 @@ struct builder {
     struct pmg_options o;
     const struct device *coarse_device;
     struct multigrid *mg;
-    int tensor; /* some cells are quads or hexes */
-    int single; /* the levels of traces are in single precision */
-    int owned;  /* the matrices of degree 1 live inside their level */
+    int tensor;           /* some cells are quads or hexes */
+    int single;           /* the levels of traces are in single precision */
+    int owned;            /* the matrices of degree 1 live inside their level */
+    int scalar_constants; /* below are the constants of faces, of one component */
 };
 
 /* A polynomial whose degree matches the work that the coarse space leaves. */
@@ -54,29 +59,48 @@ static facet_status choose_degree(struct builder *b, const struct trace_space *s
     return FACET_OK;
 }
 
+/* The space below. *constant: what it leaves on quads and hexes, and on return with row modes. */
+static facet_status choose_coarse(struct builder *b, const struct trace_space *space,
+                                  const struct trace_matrices *matrices, double *constant) {
+    facet_status status = FACET_OK;
+    struct pmg_options *o = &b->o;
+    double with_rows = 1.0, jump = 1.0;
+    if (o->incompressible) {
+        int small = space->n_free_faces * space->n_components <= SMALL_TRACE;
+        o->coarse = small ? PMG_LINEAR : PMG_CONSTANT; /* for k = 1 that is the matrix itself */
+        goto done;
+    }
+    o->coarse = PMG_CONTINUOUS;
+    if (space->n_components == 1) TRY(trace_jump(space, matrices, &jump));
+    if (jump > LARGE_JUMP) {
+        o->coarse = PMG_CONSTANT;
+        if (jump > ROUGH_JUMP && o->precision == PMG_PRECISION_AUTO) o->precision = PMG_DOUBLE;
+        goto done;
+    }
+    if (!b->tensor || *constant <= MUCH_WORK) goto done;
+    TRY(trace_measure_work(space, matrices, 1, &with_rows));
+    if (*constant > ROWS_GAIN * with_rows) {
+        o->coarse = PMG_ROWS;
+        *constant = with_rows;
+    }
+done:
+    return status;
+}
+
 static facet_status choose(struct builder *b, const struct trace_space *space,
                            const struct trace_matrices *matrices) {
     facet_status status = FACET_OK;
     struct pmg_options *o = &b->o;
-    double constant = 1.0, with_rows = 1.0;
+    double constant = 1.0;
     if (o->coarse == PMG_LINEAR && space->degree <= 1) o->coarse = PMG_CONSTANT;
     if (b->tensor) TRY(trace_measure_work(space, matrices, o->coarse == PMG_ROWS, &constant));
-    if (o->coarse == PMG_COARSE_AUTO && o->incompressible) {
-        int small = space->n_free_faces * space->n_components <= SMALL_TRACE;
-        o->coarse = small ? PMG_LINEAR : PMG_CONSTANT; /* for k = 1 that is the matrix itself */
-    } else if (o->coarse == PMG_COARSE_AUTO) {
-        o->coarse = PMG_CONTINUOUS;
-        if (b->tensor && constant > MUCH_WORK) TRY(trace_measure_work(space, matrices, 1, &with_rows));
-        if (b->tensor && constant > MUCH_WORK && constant > ROWS_GAIN * with_rows) {
-            o->coarse = PMG_ROWS;
-            constant = with_rows;
-        }
-    }
+    if (o->coarse == PMG_COARSE_AUTO) TRY(choose_coarse(b, space, matrices, &constant));
     TRY(trace_choose_single(space, matrices, o->precision, o->incompressible, &b->single));
     if (o->smoother == PMG_SMOOTHER_AUTO) o->smoother = PMG_FACES;
     if (o->degree == 0) TRY(choose_degree(b, space, matrices, constant));
-    if (o->between < 0) o->between = !b->tensor;
-    if (space->degree <= 1 || o->coarse != PMG_CONTINUOUS) o->between = 0;
+    b->scalar_constants = o->coarse == PMG_CONSTANT && space->n_components == 1;
+    if (o->between < 0) o->between = b->scalar_constants || (o->coarse == PMG_CONTINUOUS && !b->tensor);
+    if (space->degree <= 1) o->between = 0;
 done:
     return status;
 }
@@ -151,6 +175,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     TRY(multigrid_create(mg));
     b.mg = *mg;
     TRY(append(&b, &s, A, NULL));
+    if (b.o.between && b.scalar_constants) multigrid_visit(b.mg, MG_TWICE, 1.0);
     if (b.o.between) TRY(descend_to_linear(&b, &s, &linear));
     continuous = b.o.coarse == PMG_CONTINUOUS || b.o.coarse == PMG_ROWS;
     TRY(continuous ? trace_last_continuous(s.space, s.matrices, b.o.coarse == PMG_ROWS, b.o.n_modes,

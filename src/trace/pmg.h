@@ -11,9 +11,10 @@
 #include "solve/coarse.h"
 #include "trace/trace.h"
 
-/* What stands below the finest level. CONSTANT: k = 0 (as in the paper), LINEAR: k = 1, both with aggregation
- * below them; CONTINUOUS: continuous linear functions, with a level k = 1 between where it helps; ROWS: the
- * same with the row modes of quads and hexes (src/trace/coarse.h). */
+/* What stands below the finest level. CONSTANT: k = 0 (as in the paper), with a level k = 1 between that is
+ * visited twice and classical multigrid below for one component: it follows any K; LINEAR: k = 1, with
+ * aggregation below; CONTINUOUS: continuous linear functions, with a level k = 1 between where it helps;
+ * ROWS: the same with the row modes of quads and hexes (src/trace/coarse.h). */
 enum pmg_coarse { PMG_COARSE_AUTO, PMG_CONSTANT, PMG_LINEAR, PMG_CONTINUOUS, PMG_ROWS };
 enum pmg_smoother { PMG_SMOOTHER_AUTO, PMG_FACES, PMG_CELLS };
 /* Of the levels above the last space; AUTO: MIXED for large systems whose numbers are not too different for
@@ -27,7 +28,7 @@ struct pmg_options {
     enum coarse_wish last; /* how the last of these spaces is solved */
     enum pmg_precision precision;
     int degree;          /* of the polynomial; 0: chosen */
-    int between;         /* a level k = 1 above CONTINUOUS: 1 yes, 0 no, -1 chosen */
+    int between;         /* a level k = 1 above CONTINUOUS or CONSTANT: 1 yes, 0 no, -1 chosen */
     int n_modes;         /* near-null vectors of K (rigid motions) in the free numbering, one */
     const double *modes; /* after the other, needed during the call; 0: the components' constants */
     int incompressible;  /* continuous linear functions would lock: traces are the coarse space */
