@@ -42,7 +42,7 @@ facet_status base_check_interrupt_of(const struct base_call *call);
 facet_status base_check_interrupt(void); /* of this thread's call */
 
 /* After facet_share_processors(), now and then: whether others want the processors too, and so how long
- * OpenMP's threads wait for each other. base_check_interrupt does it. */
+ * OpenMP's threads wait for each other. base_check_interrupt and operator_apply do it. */
 void base_waits_look(void);
 
 /* Monotonic seconds. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "solve/internal.h"
 
 void csr_destroy(struct csr *csr) {
@@ -18,6 +19,7 @@ facet_status solve_need_symmetric(int asymmetric, const char *who) {
 }
 
 void operator_apply(const struct operator* A, const struct vector *x, struct vector *y) {
+    base_waits_look();
     A->apply(A, x, y);
 }
 
