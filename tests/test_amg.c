@@ -431,30 +431,87 @@ static void test_degenerate(void **state) {
     system_destroy(&s);
 }
 
+/* The Laplacian with a conductivity of 1 or 1e6 for every coupling, without pattern. */
+static void make_rough(int n, int neumann, struct system *s) {
+    make_laplacian(n, 1, 1.0, s);
+    for (int64_t i = 0; i < s->A.n; i++) {
+        double sum = 0.0;
+        for (int64_t e = s->A.offsets[i]; e < s->A.offsets[i + 1]; e++) {
+            int64_t j = s->A.columns[e], low = i < j ? i : j, high = i < j ? j : i;
+            if (j == i) continue;
+            s->A.values[e] = noise(5 * low + 3 * high) < 0.0 ? -1.0 : -1e6;
+            sum -= s->A.values[e];
+        }
+        for (int64_t e = s->A.offsets[i]; e < s->A.offsets[i + 1]; e++)
+            if (s->A.columns[e] == i) s->A.values[e] = sum + (neumann || i % n != 0 ? 0.0 : 1.0);
+    }
+}
+
+/* Interpolation follows any jump; constants with another scaling of the unknowns are modes as well. */
+static void test_classical(void **state) {
+    (void)state;
+    struct amg_options options;
+    struct system s;
+    amg_options_default(&options);
+    options.aggregation = AMG_CLASSICAL;
+    options.cycle = MG_V;
+    for (int n = 32; n <= 128; n *= 2) {
+        make_laplacian(n, 0, 1.0, &s);
+        assert_true(iterations(&s, &options, NULL) <= 16);
+        system_destroy(&s);
+        make_rough(n, 0, &s);
+        int plain = iterations(&s, &options, NULL);
+        assert_true(plain <= 30);
+        for (int64_t i = 0; i < s.A.n; i++) s.modes[i] = 1.0 / (1.5 + noise(11 * i));
+        for (int64_t i = 0; i < s.A.n; i++)
+            for (int64_t e = s.A.offsets[i]; e < s.A.offsets[i + 1]; e++)
+                s.A.values[e] /= s.modes[i] * s.modes[s.A.columns[e]];
+        assert_true(iterations(&s, &options, NULL) <= plain + 2);
+        check_symmetry(&s, &options);
+        system_destroy(&s);
+    }
+    struct vector kernel = {0};
+    options.n_kernel = 1;
+    make_rough(100, 1, &s);
+    OK(vector_create(the_device(), s.A.n, &kernel));
+    vector_fill(&kernel, 1.0 / sqrt((double)s.A.n));
+    assert_true(iterations(&s, &options, &kernel) <= 30);
+    vector_destroy(&kernel);
+    system_destroy(&s);
+}
+
 static void test_threads(void **state) {
     (void)state;
     struct system s;
     struct operator M = {0};
     struct vector x = {0}, y = {0};
     double *values[3];
-    make_trace("quad", 24, 2, 0, &s);
-    OK(vector_create(the_device(), s.A.n, &x));
-    OK(vector_create(the_device(), s.A.n, &y));
-    OK(vector_upload(&x, s.modes));
-    for (int k = 0; k < 3; k++) {
-        base_set_threads(k == 0 ? 1 : 2 * k + 1);
-        OK(make_amg(&s, NULL, &M));
-        operator_apply(&M, &x, &y);
-        OK(ALLOC(values[k], s.A.n));
-        OK(vector_download(&y, values[k]));
-        assert_memory_equal(values[0], values[k], (size_t)s.A.n * sizeof(double));
-        operator_destroy(&M);
+    for (int classical = 0; classical < 2; classical++) {
+        struct amg_options options;
+        amg_options_default(&options);
+        if (classical) {
+            make_rough(260, 0, &s); /* large enough for threads */
+            options.aggregation = AMG_CLASSICAL;
+        } else
+            make_trace("quad", 24, 2, 0, &s);
+        OK(vector_create(the_device(), s.A.n, &x));
+        OK(vector_create(the_device(), s.A.n, &y));
+        OK(vector_upload(&x, s.modes));
+        for (int k = 0; k < 3; k++) {
+            base_set_threads(k == 0 ? 1 : 2 * k + 1);
+            OK(make_amg(&s, &options, &M));
+            operator_apply(&M, &x, &y);
+            OK(ALLOC(values[k], s.A.n));
+            OK(vector_download(&y, values[k]));
+            assert_memory_equal(values[0], values[k], (size_t)s.A.n * sizeof(double));
+            operator_destroy(&M);
+        }
+        base_set_threads(0);
+        for (int k = 0; k < 3; k++) base_free(&values[k]);
+        vector_destroy(&x);
+        vector_destroy(&y);
+        system_destroy(&s);
     }
-    base_set_threads(0);
-    for (int k = 0; k < 3; k++) base_free(&values[k]);
-    vector_destroy(&x);
-    vector_destroy(&y);
-    system_destroy(&s);
 }
 
 /* An unsymmetric matrix, dense on the side: diffusion with wind. */
@@ -666,6 +723,8 @@ static void test_memory_faults(void **state) {
         struct attempt attempt = {.system = systems[i % 3], .options = &options};
         fail_all(try_amg, &attempt);
     }
+    options.aggregation = AMG_CLASSICAL;
+    fail_all(try_amg, &(struct attempt){.system = &laplacian, .options = &options});
     OK(operator_create_csr(the_device(), &laplacian.A, &A));
     OK(vector_create(the_device(), laplacian.A.n, &b));
     OK(vector_create(the_device(), laplacian.A.n, &x));
@@ -689,21 +748,14 @@ static int nothing_leaked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mesh_independence),
-        cmocka_unit_test(test_linear_cycles),
-        cmocka_unit_test(test_rigid_modes),
-        cmocka_unit_test(test_singular),
-        cmocka_unit_test(test_free_body),
-        cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_trace_neumann),
-        cmocka_unit_test(test_fine_operator),
-        cmocka_unit_test(test_degenerate),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_fgmres),
-        cmocka_unit_test(test_flexible),
-        cmocka_unit_test(test_fgmres_singular),
-        cmocka_unit_test(test_smoother_kernel),
-        cmocka_unit_test(test_memory_faults),
+        cmocka_unit_test(test_mesh_independence), cmocka_unit_test(test_linear_cycles),
+        cmocka_unit_test(test_rigid_modes),       cmocka_unit_test(test_singular),
+        cmocka_unit_test(test_free_body),         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_trace_neumann),     cmocka_unit_test(test_fine_operator),
+        cmocka_unit_test(test_degenerate),        cmocka_unit_test(test_classical),
+        cmocka_unit_test(test_threads),           cmocka_unit_test(test_fgmres),
+        cmocka_unit_test(test_flexible),          cmocka_unit_test(test_fgmres_singular),
+        cmocka_unit_test(test_smoother_kernel),   cmocka_unit_test(test_memory_faults),
     };
     return cmocka_run_group_tests(tests, NULL, nothing_leaked);
 }
