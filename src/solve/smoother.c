@@ -1,4 +1,6 @@
 /* Polynomial smoothers: Chebyshev polynomials in D A, D being any symmetric approximation of the inverse. */
+#include <math.h>
+
 #include "base/memory.h"
 #include "solve/internal.h"
 #include "solve/multigrid.h"
@@ -50,6 +52,18 @@ static void chebyshev_smooth(const struct smoother *s, const struct operator* A,
     }
 }
 
+/* To begin with, in r: noise as D sees it is nearly all where A is small, and A times noise where A is large.
+ * Of both as much, lest a largest eigenvalue elsewhere is missed. t, d: scratch. */
+static void balance_noise(const struct operator* A, const struct operator* D, struct vector *r,
+                          struct vector *d, struct vector *t) {
+    operator_apply(D, r, d);
+    double noise = sqrt(vector_dot(r, d));
+    operator_apply(A, r, t);
+    operator_apply(D, t, d);
+    double image = sqrt(vector_dot(t, d));
+    if (noise > 0.0 && image > 0.0 && isfinite(image / noise)) vector_axpby(noise / image, t, 1.0, r);
+}
+
 facet_status smoother_create_chebyshev(const struct operator* A, struct operator* D, enum polynomial kind,
                                        double ratio, int degree, struct smoother *s) {
     facet_status status = FACET_OK;
@@ -66,6 +80,7 @@ facet_status smoother_create_chebyshev(const struct operator* A, struct operator
     struct vector *vectors[] = {&c->r, &c->d, &c->t, &p};
     for (int i = 0; i < 4; i++) TRY(solve_vector_like(A, vectors[i]));
     TRY(solve_fill_noise(&c->r));
+    balance_noise(A, &c->D, &c->r, &c->d, &c->t);
     solve_eigenvalue_bounds(A, &c->D, LANCZOS_STEPS, vectors, NULL, &s->top);
     polynomial_coefficients(kind, s->top, ratio, degree, c->a, c->b);
 done:

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-#define EIGENVALUE_SAFETY 1.1
+#define EIGENVALUE_SAFETY 1.05
 /* Of the first r'Dr and of the first entry of the Lanczos matrix: what is left is rounding, or a kernel. */
 #define LITTLE_LEFT 1e-10
 #define KERNEL      1e-8
