@@ -48,6 +48,8 @@ const struct bench *bench_list(void) {
         {"local-3d", "local solvers, recovery and trace products on tets and hexes, against the roofs",
          bench_local3d},
         {"pmg", "p-multigrid: iterations under refinement, coarse spaces and smoothers", bench_pmg},
+        {"pmg-jumps", "p-multigrid where K jumps: chessboards of pieces and of cells, and without pattern",
+         bench_pmg_jumps},
         {"pmg-large", "p-multigrid against algebraic multigrid on solids with 1.5 million unknowns",
          bench_pmg_large},
         {"gmg",

@@ -163,6 +163,78 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------ jumps of K */
+
+static const char *const patterns[] = {"constant", "4^d pieces, 1e4", "cells, 1e6", "without pattern, 1e8"};
+
+/* K of a pattern on n^d bricks: 1, or 1 and the jump in turns or without pattern. */
+static void write_pattern(int pattern, int solid, int n, size_t size, char *K) {
+    const char *z = solid ? "z" : "0";
+    if (pattern == 0)
+        snprintf(K, size, "1");
+    else if (pattern == 3)
+        snprintf(K, size, "if(sin(127.1*floor(%d*x)+311.7*floor(%d*y)+74.7*floor(%d*%s))<0,1,1e8)", n, n, n,
+                 z);
+    else
+        snprintf(K, size, "if(mod(floor(%d*x)+floor(%d*y)+floor(%d*%s),2)<0.5,1,%s)", pattern == 1 ? 4 : n,
+                 pattern == 1 ? 4 : n, pattern == 1 ? 4 : n, z, pattern == 1 ? "1e4" : "1e6");
+}
+
+/* A row over three refinements. */
+static facet_status jump_row(const struct bench_options *bench, const char *shape, int degree, int pattern,
+                             struct table *table) {
+    facet_status status = FACET_OK;
+    struct trial s = {0};
+    int solid = trial_dimension(shape) == 3;
+    double seconds = 0.0;
+    table_cell(table, "%s", shape);
+    table_cell(table, "%d", degree);
+    table_cell(table, "%s", patterns[pattern]);
+    for (int i = 0; i < 3; i++) {
+        char K[160];
+        int n = (solid ? 4 : 16) * (solid && i == 2 ? 3 : 1 << i);
+        struct trial_domain d = {shape, n, 1.0, 0.0, K};
+        struct pmg_options options;
+        struct trial_outcome o = {0};
+        if (bench->quick && i == 2) {
+            table_cell(table, " ");
+            continue;
+        }
+        write_pattern(pattern, solid, n, sizeof K, K);
+        pmg_options_default(&options);
+        TRY(trial_create(bench, &d, degree, &s));
+        TRY(solve_pmg(&s, &options, &o));
+        trial_put_count(table, o.iterations);
+        seconds = o.setup + o.solve;
+        trial_destroy(&s);
+    }
+    table_cell(table, "%.3f", seconds);
+done:
+    trial_destroy(&s);
+    return status;
+}
+
+facet_status bench_pmg_jumps(const struct bench_options *options) {
+    facet_status status = FACET_OK;
+    struct table *table = NULL;
+    static const char *const headers[] = {"shape", "k", "K", "n = 16 (4)", "32 (8)", "64 (12)", "s"};
+    TRY(table_create(7, headers, &table));
+    for (int i = 0; i < 4; i++) {
+        for (int k = 1; k <= (options->quick ? 2 : i < 2 ? 6 : 3); k++)
+            for (int pattern = 0; pattern < 4; pattern++)
+                TRY(jump_row(options, shapes[i], k, pattern, table));
+        table_rule(table);
+    }
+    TRY(bench_emit(
+        options, "pmg-jumps",
+        "Conjugate gradients with p-multigrid to 1e-10 where K jumps from cell to cell: iterations on n x n "
+        "(solids: n x n x n) bricks, and seconds of set-up and solve on the finest.",
+        table));
+done:
+    table_destroy(&table);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------ large solids */
 
 static void put_large(struct table *table, const char *what, const struct trial_outcome *o,
