@@ -23,6 +23,7 @@
 #include "kernels/brick.h"
 #include "kernels/expression.h"
 #include "kernels/general.h"
+#include "kernels/half.h"
 
 /* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m; or as many as `starts` says, n
  * in all: face f has the unknowns starts[f] .. starts[f + 1] - 1 of the cell. The batches of a colour are
@@ -40,8 +41,21 @@ struct cell_plan {
     const int64_t *maps;  /* batch x n_faces x LANES: first unknown of a face, -1: none (counts as zero,
                              receives nothing) */
     const void *matrices; /* batch x (n (n + 1) / 2; of cell_apply_full n n, by rows) x LANES numbers of the
-                             precision of the vectors */
+                             precision of the vectors; of cell_apply_half see below */
+    const float *ones;    /* n_faces, on the host: what the first unknown of a face is in the function 1, all
+                             others being zero; of cell_apply_half */
 };
+#define KERNEL_CELL_FACES    8
+#define KERNEL_CELL_UNKNOWNS 1736 /* n at most: a hex of degree 16, 6 x 17^2 */
+/* Symmetric positive semidefinite element matrices in 16 bits: batch x half_size(n) x LANES numbers, of each
+ * cell s (n powers of two, half_power), e (n) and A (n (n + 1) / 2, in the order of half_place) in half
+ * precision. With u_i = s_i ones[f] where i is the first unknown of face f and 0 elsewhere, w = u / u'u, c =
+ * (HALF_UNIT sum of u) e and S the diagonal matrix of s,
+ *
+ *     K = S (A + c w' + w c' - (c'u) w w') S.
+ *
+ * c is what A lacks on u = S 1, so that K 1 is exact up to the rounding of floats, and what is restored is no
+ * larger than the rounding of A, whatever the scales are. 1/4 <= A_ii < 1. */
 static inline int cell_plan_start(const struct cell_plan *plan, int face) {
     return plan->starts != NULL ? plan->starts[face] : face * plan->m;
 }

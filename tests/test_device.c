@@ -196,6 +196,14 @@ static void take_scaled(struct arena *a, const double *from, int64_t n) {
     test_free(host);
 }
 
+static void take_scaled_single(struct arena *a, const float *from, int64_t n) {
+    int64_t first = a->n_out;
+    double largest = 1e-300;
+    take_single(a, from, n);
+    for (int64_t i = first; i < a->n_out; i++) largest = fmax(largest, fabs(a->out[i]));
+    for (int64_t i = first; i < a->n_out; i++) a->out[i] /= largest;
+}
+
 /* Loads and recovery with data on all sides; what comes back is u at the points. */
 static void run_box_points(struct arena *a, int64_t size) {
     struct boxhdg *h = make_box(&device_boxes[size]);
@@ -314,6 +322,7 @@ static void run_modes_solve(struct arena *a, int64_t number) {
 }
 
 #include "device_cells.h"
+#include "device_half.h"
 
 /* ------------------------------------------------------------------------------------------ parity */
 
@@ -339,6 +348,8 @@ static const struct check {
     {"block_smooth", NULL, run_block_smooth, 1e-14, {0, 1, 2, 3, 7, 64, 65, 501, -1}},
     {"cell_apply", "cell_run", run_cell_apply, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_apply_full", NULL, run_cell_apply_full, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
+    {"cell_apply_half", "cell_halve", run_cell_apply_half, 1e-6, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
+    {"cell_half_pays", NULL, run_cell_apply_half, 1e-6, {1, -1}},
     {"facet_sweep", "facet_sweep_scratch", run_facet_sweep, 1e-12, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"condense_affine", "condense_scratch", run_condense, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
     {"condense_sum", "condense_sum_scratch", run_condense_sum, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},

@@ -103,7 +103,7 @@ INLINE void NAME(take_run)(const struct cell_plan *plan, int full, int64_t begin
                            REAL *y) {
     int n_faces = plan->n_faces, n = cell_plan_start(plan, n_faces);
     int64_t size = full ? (int64_t)n * n : (int64_t)n * (n + 1) / 2;
-    LANE in[MAX_TRACE + L], out[MAX_TRACE + L];
+    LANE in[KERNEL_CELL_UNKNOWNS + L], out[KERNEL_CELL_UNKNOWNS + L]; /* on the stack of a thread */
     for (int64_t b = begin; b < end; b++) {
         int64_t batch = plan->colour_batches[b];
         const int64_t *map = plan->maps + batch * n_faces * L;

@@ -5,7 +5,7 @@
 #define FACET_KERNELS_SIMD_LANE_H
 
 #include <math.h>
-#ifdef __AVX512F__
+#ifdef __AVX2__
 #    include <immintrin.h>
 #endif
 
@@ -96,6 +96,10 @@ typedef float lane_single __attribute__((vector_size(L * sizeof(float))));
 INLINE lane_single lane_load_single(int n, const float *from) {
 #ifdef __AVX512VL__
     return (lane_single)_mm256_maskz_loadu_ps((__mmask8)(n < L ? (1 << n) - 1 : 255), from);
+#elif defined(__AVX2__)
+    static const int32_t mask[2 * L] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    if (n >= L) return (lane_single)_mm256_loadu_ps(from);
+    return (lane_single)_mm256_maskload_ps(from, _mm256_loadu_si256((const __m256i_u *)(mask + L - n)));
 #else
     lane_single value = {0};
     for (int i = 0; i < n && i < L; i++) value[i] = from[i];
@@ -106,6 +110,23 @@ INLINE lane_single lane_load_single(int n, const float *from) {
 INLINE void lane_store_single(int n, float *to, lane_single value) {
 #ifdef __AVX512VL__
     _mm256_mask_storeu_ps(to, (__mmask8)(n < L ? (1 << n) - 1 : 255), (__m256)value);
+#elif defined(__AVX2__) /* in pieces: stores with a mask are slow on many of these processors */
+    __m128 rest = _mm256_castps256_ps128((__m256)value);
+    if (n >= L) {
+        _mm256_storeu_ps(to, (__m256)value);
+        return;
+    }
+    if (n & 4) {
+        _mm_storeu_ps(to, rest);
+        rest = _mm256_extractf128_ps((__m256)value, 1);
+        to += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)to, rest);
+        rest = _mm_movehl_ps(rest, rest);
+        to += 2;
+    }
+    if (n & 1) _mm_store_ss(to, rest);
 #else
     for (int i = 0; i < n && i < L; i++) to[i] = value[i];
 #endif
@@ -149,7 +170,27 @@ INLINE packet_single lane_down_single(packet_single u, packet_single after) {
         }                                                                                                    \
     }
 LANE_TRANSPOSE(lane_transpose, lane)
+#if defined(__AVX2__) &&                                                                                     \
+    !defined(__AVX512VL__) /* shuffles within halves of a register, which compilers do not find */
+INLINE void lane_transpose_single(lane_single *a) {
+    __m256 b[L], c[L];
+    for (int i = 0; i < L; i += 2) {
+        b[i] = _mm256_unpacklo_ps((__m256)a[i], (__m256)a[i + 1]);
+        b[i + 1] = _mm256_unpackhi_ps((__m256)a[i], (__m256)a[i + 1]);
+    }
+    for (int i = 0; i < L; i += 4)
+        for (int k = 0; k < 2; k++) {
+            c[i + 2 * k] = _mm256_shuffle_ps(b[i + k], b[i + k + 2], 0x44);
+            c[i + 2 * k + 1] = _mm256_shuffle_ps(b[i + k], b[i + k + 2], 0xee);
+        }
+    for (int i = 0; i < L / 2; i++) {
+        a[i] = (lane_single)_mm256_permute2f128_ps(c[i], c[i + 4], 0x20);
+        a[i + 4] = (lane_single)_mm256_permute2f128_ps(c[i], c[i + 4], 0x31);
+    }
+}
+#else
 LANE_TRANSPOSE(lane_transpose_single, lane_single)
+#endif
 
 /* The kernels of kernels.def that simd.c lists, name_ISA and name_single_ISA. All that these files export
  * bears the name of the instruction set they are compiled for, so that several can stand in one library. */

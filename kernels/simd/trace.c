@@ -1,11 +1,10 @@
 /* Products with the trace matrix read its matrices once: the floor is bytes over memory bandwidth. */
 #include "kernels/simd/lane.h"
 
-#define MAX_TRACE                                                                                            \
-    1736 /* unknowns of all faces of a cell (a hex of degree 16: 6 x 17^2), on the stack of a thread */
-
 #define TEMPLATE "kernels/simd/cell_real.h"
 #include "kernels/twice.h"
+
+#include "kernels/simd/cell_half.h"
 
 #define TEMPLATE "kernels/simd/row_real.h"
 #include "kernels/twice.h"

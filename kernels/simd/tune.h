@@ -9,6 +9,11 @@
 #define TUNE_ELL_ROWS 4096
 /* Unknowns of a face from which on a transposition moves them into lanes faster than single loads. */
 #define TUNE_TRANSPOSE 4
+/* Rows of element matrices from which on 16 bits are faster than single precision wherever the matrices lie, and where
+ * they have more bytes in single precision than caches hold. */
+#define TUNE_HALF_ROWS     16
+#define TUNE_HALF_FEW_ROWS 12
+#define TUNE_HALF_BYTES    (16 << 20)
 /* The register tile of the local solvers: rows x columns sums and columns + 1 operands in 32 registers, or
  * in 16 before AVX-512. */
 #define TUNE_TILE_ROWS 4

@@ -180,13 +180,18 @@ facet_status device_check(const struct device *device) {
     return FACET_OK;
 }
 
+int device_has(const struct device *device, const char *kernel) {
+    for (int i = 0; i < device_n_kernels(); i++)
+        if (strcmp(kernel, device_kernel_name(i)) == 0) return device_support(device, i) != DEVICE_NONE;
+    return 0;
+}
+
 facet_status device_require(const struct device *device, const char *what, const char *const *kernels) {
     for (; *kernels != NULL; kernels++)
-        for (int i = 0; i < device_n_kernels(); i++)
-            if (strcmp(*kernels, device_kernel_name(i)) == 0 && device_support(device, i) == DEVICE_NONE)
-                return base_fail(FACET_ERROR_INPUT,
-                                 "the device '%s' has no kernel '%s', which %s needs; use another device",
-                                 device->name, *kernels, what);
+        if (!device_has(device, *kernels))
+            return base_fail(FACET_ERROR_INPUT,
+                             "the device '%s' has no kernel '%s', which %s needs; use another device",
+                             device->name, *kernels, what);
     return FACET_OK;
 }
 

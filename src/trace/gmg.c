@@ -118,7 +118,8 @@ static facet_status make_smoother(const struct builder *b, const struct stage *s
 static facet_status append(struct builder *b, struct stage *s, const struct operator* A) {
     facet_status status = FACET_OK;
     struct base_memory before, after;
-    struct trace_level level = {.name = s->name, .single = b->single, .A = A};
+    struct trace_level level = {
+        .name = s->name, .single = b->single, .A = A, .space = s->space, .matrices = s->matrices};
     base_memory_read(&before);
     TRY(make_smoother(b, s, &level));
     if (A == NULL) TRY(trace_operator_create(s->space, s->matrices, &level.own));

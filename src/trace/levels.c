@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "trace/coarse.h"
+#include "trace/half.h"
 
 /* Single precision is worth its copies from so many unknowns on, and safe up to such a spread. */
 #define LARGE_SYSTEM 30000
@@ -101,8 +102,14 @@ void trace_level_destroy(struct trace_level *l) {
 
 facet_status trace_level_append(struct multigrid *mg, struct trace_level *l) {
     facet_status status = FACET_OK;
+    struct operator half = {0};
     if (l->single && l->D.apply != NULL) TRY(operator_round(&l->D));
-    if (l->single && l->A != NULL) {
+    if (l->single) TRY(trace_operator_halve(l->space, l->matrices, l->A != NULL ? l->A : &l->own, &half));
+    if (half.apply != NULL) {
+        operator_destroy(&l->own);
+        l->own = half;
+        l->A = NULL;
+    } else if (l->single && l->A != NULL) {
         TRY(operator_create_single(l->A, &l->own));
         l->A = NULL;
     } else if (l->single) {

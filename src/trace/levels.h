@@ -37,14 +37,16 @@ struct trace_level {
     int single;
     const struct operator* A; /* the product, borrowed; NULL: own */
     struct operator own;
+    const struct trace_space *space; /* of the product */
+    const struct trace_matrices *matrices;
     struct smoother smoother; /* ready, or (empty) a Chebyshev polynomial over D: */
     struct operator D;
     enum polynomial kind;
     double ratio;
     int degree;
 };
-/* Appends; D and the product are rounded when the level is in single precision. Everything is taken over,
- * also on failure. */
+/* Appends; D and the product are rounded when the level is in single precision, the product to 16 bits where
+ * they are enough. Everything is taken over, also on failure. */
 facet_status trace_level_append(struct multigrid *mg, struct trace_level *level);
 void trace_level_destroy(struct trace_level *level); /* safe on a zeroed struct, and twice */
 

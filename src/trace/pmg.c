@@ -114,6 +114,8 @@ static facet_status append(struct builder *b, const struct stage *s, const struc
     struct trace_level level = {.name = name,
                                 .single = b->single,
                                 .A = A,
+                                .space = s->space,
+                                .matrices = s->matrices,
                                 .kind = POLYNOMIAL_FOURTH,
                                 .ratio = 1.0,
                                 .degree = b->o.degree};

@@ -1,8 +1,10 @@
 /* The global matrix as an operator: cell by cell, in colours of batches. */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "trace/half.h"
 #include "trace/sides.h"
 #include "trace/slots.h"
 
@@ -14,6 +16,7 @@
 struct product {
     double bytes;
     int full; /* matrices */
+    int half; /* matrices, in 16 bits */
     int n_blocks;
     struct cell_plan cells[MESH_MAX_BLOCKS];
     struct trace_matrices owned;
@@ -25,6 +28,7 @@ static void product_free(struct operator* A) {
     for (int b = 0; b < p->n_blocks; b++) {
         base_free(&p->cells[b].colour_starts);
         base_free(&p->cells[b].starts);
+        base_free(&p->cells[b].ones);
         device_free(A->device, &p->cells[b].colour_batches);
         device_free(A->device, &p->cells[b].maps);
         if (A->precision == F32) device_free(A->device, &p->cells[b].matrices); /* else someone else's */
@@ -35,7 +39,9 @@ static void product_free(struct operator* A) {
 
 static void product_add(const struct operator* A, const struct vector *x, struct vector *y) {
     const struct product *p = A->data;
-    for (int b = 0; b < p->n_blocks; b++)
+    for (int b = 0; b < p->n_blocks && p->half; b++)
+        device_cell_apply_half(A->device, &p->cells[b], x->numbers, y->numbers);
+    for (int b = 0; b < p->n_blocks && !p->half; b++)
         (p->full ? device_cell_apply_full : device_cell_apply)(A->device, A->precision, &p->cells[b],
                                                                x->numbers, y->numbers);
 }
@@ -229,12 +235,10 @@ done:
     return status;
 }
 
-/* Rounds the matrices and copies the structure, on the device. */
-static facet_status cells_to_single(const struct device *device, int full, const struct cell_plan *from,
-                                    struct cell_plan *to) {
+/* Copies the structure without the matrices, on the device. */
+static facet_status copy_plan(const struct device *device, const struct cell_plan *from,
+                              struct cell_plan *to) {
     facet_status status = FACET_OK;
-    int64_t n = cell_plan_start(from, from->n_faces),
-            n_values = from->n_batches * (full ? n * n : n * (n + 1) / 2) * from->lanes;
     int64_t *starts = NULL;
     int *sizes = NULL;
     *to = *from;
@@ -253,7 +257,37 @@ static facet_status cells_to_single(const struct device *device, int full, const
                          sizeof *to->colour_batches));
     TRY(device_duplicate(device, &to->maps, from->maps,
                          (size_t)(from->n_batches * from->n_faces * from->lanes), sizeof *to->maps));
+done:
+    return status;
+}
+
+/* Rounds the matrices as well. */
+static facet_status cells_to_single(const struct device *device, int full, const struct cell_plan *from,
+                                    struct cell_plan *to) {
+    facet_status status = FACET_OK;
+    int64_t n = cell_plan_start(from, from->n_faces),
+            n_values = from->n_batches * (full ? n * n : n * (n + 1) / 2) * from->lanes;
+    TRY(copy_plan(device, from, to));
     TRY(device_copy_rounded(device, F32, &to->matrices, from->matrices, n_values));
+done:
+    return status;
+}
+
+/* The same to 16 bits. ones: of the faces of a cell. good becomes 0 where a matrix is not semidefinite. */
+static facet_status cells_to_half(const struct device *device, const float *ones,
+                                  const struct cell_plan *from, struct cell_plan *to, int *good) {
+    facet_status status = FACET_OK;
+    int n = cell_plan_start(from, from->n_faces);
+    uint16_t *halves = NULL;
+    float *own = NULL;
+    TRY(copy_plan(device, from, to));
+    TRY(ALLOC(own, from->n_faces));
+    memcpy(own, ones, (size_t)from->n_faces * sizeof *own);
+    to->ones = own;
+    TRY(device_alloc(device, &halves, (size_t)(from->n_batches * half_size(n) * from->lanes),
+                     sizeof *halves));
+    to->matrices = halves;
+    *good = device_cell_halve(device, to, from->matrices, halves) < 0;
 done:
     return status;
 }
@@ -270,6 +304,53 @@ static facet_status product_to_single(const struct operator* A, struct operator*
         TRY(cells_to_single(A->device, from->full, &from->cells[b], &to->cells[b]));
     }
 done:
+    return status;
+}
+
+/* 16 bits are for symmetric matrices of one unknown function on the faces of a mesh, on devices that have the
+ * kernels and gain by them. */
+static int may_be_half(const struct trace_space *space, const struct operator* A) {
+    static const char *const kernels[] = {"cell_apply_half", "cell_halve", "cell_half_pays"};
+    const struct product *p = A->data;
+    if (A->apply != product_apply || A->precision != F64 || p->full || space->n_components != 1) return 0;
+    for (int k = 0; k < 3; k++)
+        if (!device_has(A->device, kernels[k])) return 0;
+    for (int b = 0; b < p->n_blocks; b++) {
+        const struct cell_plan *cells = &p->cells[b];
+        if (!device_cell_half_pays(A->device, cell_plan_start(cells, cells->n_faces),
+                                   cells->n_batches * cells->lanes))
+            return 0;
+    }
+    return 1;
+}
+
+facet_status trace_operator_halve(const struct trace_space *space, const struct trace_matrices *matrices,
+                                  const struct operator* A, struct operator* S) {
+    facet_status status = FACET_OK;
+    const struct product *from = A->data;
+    struct product *to;
+    float ones[TRACE_MAX_SLOTS];
+    double error = 0.0;
+    int good = 1;
+    *S = (struct operator){0};
+    if (!may_be_half(space, A)) return FACET_OK;
+    TRY(begin_operator(A->n, A->device, 0, S, &to));
+    S->precision = F32;
+    to->half = 1;
+    for (int b = 0; b < from->n_blocks && good; b++) {
+        const struct cell_plan *cells = &from->cells[b];
+        int n = cell_plan_start(cells, cells->n_faces);
+        if (space->mesh->blocks[b].count == 0) continue;
+        for (int f = 0; f < space->n_slots[b]; f++) /* psi_0 = 1 / sqrt(measure) */
+            ones[f] = (float)sqrt(shape_measure(shape_face_shape(space->mesh->blocks[b].shape, f)));
+        to->n_blocks = b + 1;
+        TRY(cells_to_half(A->device, ones, cells, &to->cells[b], &good));
+        to->bytes += 2.0 * (double)(space->mesh->blocks[b].count * half_size(n));
+        if (good) TRY(trace_half_error(matrices, space->mesh->blocks[b].count, b, &to->cells[b], &error));
+        good = good && error <= TRACE_HALF_ERROR;
+    }
+done:
+    if (status != FACET_OK || !good) operator_destroy(S);
     return status;
 }
 

@@ -1,0 +1,247 @@
+/* The element-wise product with matrices in 16 bits (struct cell_plan says how they are made up): half the
+ * bytes of single precision. Included by trace.c after the products in single precision, whose gather and
+ * scatter it uses. */
+#ifdef __F16C__
+#    include <immintrin.h>
+#endif
+
+typedef uint16_t lane_half __attribute__((vector_size(L * sizeof(uint16_t))));
+typedef uint32_t lane_bits __attribute__((vector_size(L * sizeof(uint32_t))));
+
+INLINE lane_single half_to_lane(lane_half half) {
+#ifdef __F16C__
+    return (lane_single)_mm256_cvtph_ps((__m128i)half);
+#else /* as half_widen */
+    lane_bits bits = __builtin_convertvector(half, lane_bits);
+    lane_single size = (lane_single)((bits & 0x7fff) << 13) * 0x1p112f;
+    return (lane_single)((lane_bits)size | (bits & 0x8000) << 16);
+#endif
+}
+
+INLINE lane_single half_powers(lane_half power) {
+    return (lane_single)(__builtin_convertvector(power, lane_bits) << 16);
+}
+
+/* Two columns: one register of AVX-512, else two. */
+#ifdef __AVX512F__
+typedef float half_columns __attribute__((vector_size(2 * L * sizeof(float)), may_alias));
+#    define HALF_REGISTERS 1
+INLINE half_columns half_read(const lane_half *A) {
+    return (half_columns)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i_u *)A));
+}
+INLINE half_columns half_both(lane_single x) {
+    return (half_columns)_mm512_broadcast_f64x4((__m256d)x);
+}
+INLINE lane_single half_sum(const half_columns *sum) {
+    return (lane_single)_mm256_add_ps(_mm512_castps512_ps256((__m512)*sum),
+                                      (__m256)_mm512_extractf64x4_pd((__m512d)*sum, 1));
+}
+#else
+typedef lane_single half_columns;
+#    define HALF_REGISTERS 2
+INLINE half_columns half_read(const lane_half *A) {
+    return half_to_lane(*A);
+}
+INLINE half_columns half_both(lane_single x) {
+    return x;
+}
+INLINE lane_single half_sum(const half_columns *sum) {
+    return sum[0] + sum[1];
+}
+#endif
+
+/* y = A x, both uses of every entry of one triangle, `rows` (1 or 2) rows from i, which is even, on: two read
+ * and write y once. */
+INLINE void half_rows(int rows, int i, const lane_half *A, const lane_single *x, lane_single *y) {
+    half_columns xi[2], sum[2][HALF_REGISTERS];
+    for (int r = 0; r < rows; r++) {
+        xi[r] = half_both(x[i + r]);
+        for (int p = 0; p < HALF_REGISTERS; p++) sum[r][p] = (half_columns){0};
+    }
+    for (int j = 0; j < i; j += 2) {
+        const half_columns *from = (const half_columns *)(x + j);
+        half_columns *to = (half_columns *)(y + j);
+        for (int p = 0; p < HALF_REGISTERS; p++) {
+            half_columns value = to[p];
+            for (int r = 0; r < rows; r++) {
+                half_columns k = half_read(A + rows * j + 2 * r + p);
+                sum[r][p] += k * from[p];
+                value += k * xi[r];
+            }
+            to[p] = value;
+        }
+    }
+    A += rows * i;
+    for (int r = 0; r < rows; r++) y[i + r] = half_sum(sum[r]) + half_to_lane(A[2 * r]) * x[i + r];
+    if (rows == 2) {
+        lane_single k = half_to_lane(A[1]);
+        y[i] += k * x[i + 1];
+        y[i + 1] += k * x[i];
+    }
+}
+
+INLINE void half_product(int n, const lane_half *A, const lane_single *x, lane_single *y) {
+    int i = 0;
+    for (; i + 2 <= n; i += 2) {
+        half_rows(2, i, A, x, y);
+        A += 2 * i + 3;
+    }
+    if (i < n) half_rows(1, i, A, x, y);
+}
+
+/* x becomes S x; then y = A x with what restores constants; then y becomes S y. */
+INLINE void half_cell(const struct cell_plan *plan, int n, const lane_half *matrix, lane_single *x,
+                      lane_single *y) {
+    const lane_half *s = matrix, *e = s + n, *A = e + n;
+    lane_single u[KERNEL_CELL_FACES], sum = {0}, square = {0}, ux = {0}, eu = {0}, ex = {0};
+    for (int i = 0; i < n; i++) {
+        x[i] *= half_powers(s[i]);
+        ex += half_to_lane(e[i]) * x[i];
+    }
+    for (int f = 0; f < plan->n_faces; f++) {
+        int i = cell_plan_start(plan, f);
+        u[f] = (lane_single){0};
+        if (i == cell_plan_start(plan, f + 1)) continue;
+        u[f] = plan->ones[f] * half_powers(s[i]);
+        sum += u[f];
+        square += u[f] * u[f];
+        ux += u[f] * x[i];
+        eu += u[f] * half_to_lane(e[i]);
+    }
+    half_product(n, A, x, y);
+    lane_single h = (float)HALF_UNIT * sum, inverse = 1.0f / square, along = ux * inverse, g = h * along;
+    lane_single rest = h * (ex - eu * along) * inverse;
+    for (int f = 0; f < plan->n_faces; f++)
+        if (cell_plan_start(plan, f) < cell_plan_start(plan, f + 1))
+            y[cell_plan_start(plan, f)] += u[f] * rest;
+    for (int i = 0; i < n; i++) y[i] = half_powers(s[i]) * (y[i] + half_to_lane(e[i]) * g);
+}
+
+static void take_half(const struct cell_plan *plan, int64_t begin, int64_t end, const float *x, float *y) {
+    int n_faces = plan->n_faces, n = cell_plan_start(plan, n_faces);
+    _Alignas(64) lane_single in[KERNEL_CELL_UNKNOWNS + L], out[KERNEL_CELL_UNKNOWNS + L];
+    for (int64_t b = begin; b < end; b++) {
+        int64_t batch = plan->colour_batches[b];
+        const int64_t *map = plan->maps + batch * n_faces * L;
+        OF(gather_single)(plan, map, x, in);
+        half_cell(plan, n, (const lane_half *)plan->matrices + batch * half_size(n), in, out);
+        OF(scatter_single)(plan, map, out, y);
+    }
+}
+
+void OF(cell_apply_half)(const struct cell_plan *plan, const float *x, float *y) {
+    OF(all_runs_single)(plan, x, y, take_half);
+}
+
+/* ------------------------------------------------------------------------------- making them */
+
+/* By registers of doubles: whole lane vectors are compared one number at a time where they are split. */
+typedef int64_t packet_long __attribute__((vector_size(PART * sizeof(int64_t)), may_alias));
+
+INLINE void half_store(uint16_t *to, packet value) {
+#if defined(__AVX512F__)
+    _mm_storeu_si128((__m128i *)to,
+                     _mm256_cvtps_ph(_mm512_cvtpd_ps((__m512d)value), _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__F16C__)
+    _mm_storel_epi64((__m128i *)to, _mm_cvtps_ph(_mm256_cvtpd_ps((__m256d)value), _MM_FROUND_TO_NEAREST_INT));
+#else
+    for (int w = 0; w < PART; w++) to[w] = half_round((float)value[w]);
+#endif
+}
+
+INLINE packet half_load(const uint16_t *from) {
+#if defined(__AVX512F__)
+    return (packet)_mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from)));
+#elif defined(__F16C__)
+    return (packet)_mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)from)));
+#else
+    packet value;
+    for (int w = 0; w < PART; w++) value[w] = half_widen(from[w]);
+    return value;
+#endif
+}
+
+/* The packet, zero where it is not within -1 .. 1, and there *bad is set. */
+INLINE packet half_check(packet value, packet_long *bad) {
+    packet_long fits = (packet_long)(value >= -1.0) & (packet_long)(value <= 1.0);
+    *bad |= ~fits;
+    return (packet)((packet_long)value & fits);
+}
+
+/* Entry (i, j) in units of the scales; K: row i. */
+INLINE packet half_exact(const double *K, const packet *inverse, int i, int j) {
+    return *(const packet *)(K + j * L) * inverse[i] * inverse[j];
+}
+
+/* One register of a batch: K, A, .. are there L apart. Lanes of the result are not zero where K is not
+ * positive semidefinite. */
+static packet_long halve_part(const struct cell_plan *plan, int n, const double *K, uint16_t *to) {
+    uint16_t *s = to, *e = s + n * L, *A = e + n * L;
+    packet c[KERNEL_CELL_UNKNOWNS], inverse[KERNEL_CELL_UNKNOWNS], u[KERNEL_CELL_FACES], sum = {0};
+    int place[KERNEL_CELL_FACES], n_places = 0;
+    packet_long bad = {0}, ignored = {0};
+    for (int i = 0; i < n; i++) { /* the exponent of a double, halved and rounded up */
+        packet diagonal = *(const packet *)(K + (int64_t)i * (i + 3) / 2 * L);
+        packet_long within = (packet_long)(diagonal > 1e-60) & (packet_long)(diagonal < 1e60);
+        packet_long k = ((((packet_long)diagonal >> 52) - 1021) >> 1) & within;
+        bad |= (packet_long)(diagonal < 0.0);
+        for (int w = 0; w < PART; w++) s[i * L + w] = half_power((int)k[w]);
+        inverse[i] = (packet)((1023 - k) << 52);
+        c[i] = (packet){0};
+    }
+    for (int f = 0; f < plan->n_faces; f++) {
+        int i = cell_plan_start(plan, f);
+        if (i == cell_plan_start(plan, f + 1)) continue;
+        place[n_places] = i;
+        u[n_places] = plan->ones[f] / inverse[i];
+        sum += u[n_places++];
+    }
+    for (int i = 0, before = 0; i < n; i++, K += i * L) {
+        int is_place = before < n_places && place[before] == i, pair = i & ~1, step = pair == n - 1 ? 2 : 4;
+        uint16_t *row = A + half_place(n, i, 0) * L,
+                 *end = A + half_place(n, i, pair) * L; /* as half_place says */
+        for (int j = 0; j < pair; j += 2)
+            for (int k = 0; k < 2; k++)
+                half_store(row + (step * (j / 2) + k) * L,
+                           half_check(half_exact(K, inverse, i, j + k), &bad));
+        for (int j = pair; j <= i; j++)
+            half_store(end + (j - pair) * L, half_check(half_exact(K, inverse, i, j), &bad));
+        for (int p = 0; p < before + is_place; p++) /* columns of the function 1 */
+            c[i] +=
+                (half_exact(K, inverse, i, place[p]) - half_load(A + half_place(n, i, place[p]) * L)) * u[p];
+        for (int j = 0; j < i && is_place; j++)
+            c[j] += (half_exact(K, inverse, i, j) - half_load(A + half_place(n, i, j) * L)) * u[before];
+        before += is_place;
+    }
+    for (int i = 0; i < n; i++) half_store(e + i * L, half_check(c[i] / (sum * HALF_UNIT), &ignored));
+    return bad;
+}
+
+int64_t OF(cell_halve)(const struct cell_plan *plan, const double *matrices, uint16_t *halves) {
+    int n = cell_plan_start(plan, plan->n_faces);
+    int64_t first = plan->n_batches;
+#pragma omp parallel for num_threads(base_threads()) if (plan->n_batches > 8) schedule(static)               \
+    reduction(min                                                                                            \
+              : first)
+    for (int64_t batch = 0; batch < plan->n_batches; batch++) {
+        const int64_t *map = plan->maps + batch * plan->n_faces * L;
+        const double *K = matrices + batch * ((int64_t)n * (n + 1) / 2) * L;
+        for (int p = 0; p < L; p += PART) {
+            packet_long bad = halve_part(plan, n, K + p, halves + batch * half_size(n) * L + p);
+            for (int k = 0; k < plan->n_faces * PART; k++)
+                if (map[k / PART * L + p + k % PART] >= 0 && bad[k % PART] && batch < first) first = batch;
+        }
+    }
+    return first < plan->n_batches ? first : -1;
+}
+
+int64_t OF(cell_half_pays)(int64_t n, int64_t n_cells) {
+#ifdef __F16C__
+    int64_t bytes = n_cells * n * (n + 1) / 2 * (int64_t)sizeof(float);
+    return n >= TUNE_HALF_ROWS || (n >= TUNE_HALF_FEW_ROWS && bytes > TUNE_HALF_BYTES);
+#else
+    (void)n;
+    (void)n_cells;
+    return 0; /* without instructions for it */
+#endif
+}

@@ -1,0 +1,21 @@
+/* Private to the room: products with element matrices in 16 bits, which are enough for a smoother where their
+ * rounding is small against the energy of every trace but the constant (docs/pmg.md). */
+#ifndef FACET_TRACE_HALF_H
+#define FACET_TRACE_HALF_H
+
+#include "trace/trace.h"
+
+/* Up to which error a level is in 16 bits. */
+#define TRACE_HALF_ERROR 0.5
+
+/* *S = A, an operator of trace_operator_create with these matrices, with its matrices in 16 bits and its
+ * vectors in single precision; it owns all its data. Empty where they are not exact enough or bring nothing.
+ */
+facet_status trace_operator_halve(const struct trace_space *space, const struct trace_matrices *matrices,
+                                  const struct operator* A, struct operator* S);
+/* *error becomes at least the largest |(v, (H - K) v)| / (v, K v) of a sample of the cells of a block, H
+ * being the matrices in 16 bits of the plan. */
+facet_status trace_half_error(const struct trace_matrices *matrices, int64_t n_cells, int block,
+                              const struct cell_plan *plan, double *error);
+
+#endif
