@@ -2,6 +2,9 @@
  * made from, and two large solids against algebraic multigrid on the assembled matrix. docs/pmg.md discusses
  * the tables. The right-hand side is noise, which no coarse space favours. */
 #include "trace/pmg.h"
+
+#include <stdio.h>
+
 #include "bench/trial.h"
 
 static facet_status solve_pmg(struct trial *s, const struct pmg_options *options, struct trial_outcome *o) {

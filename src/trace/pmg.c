@@ -21,7 +21,7 @@
 /* From such a jump of K on, which continuous functions cannot follow, the constants of the faces are faster;
  * and beyond this one single precision loses them. */
 #define LARGE_JUMP 30.0
-#define ROUGH_JUMP 1e3
+#define ROUGH_JUMP 3e4
 /* So many unknowns of degree 0 are few enough for degree 1. */
 #define SMALL_TRACE 30000
 
