@@ -155,7 +155,7 @@ INLINE packet half_load(const uint16_t *from) {
 #elif defined(__F16C__)
     return (packet)_mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)from)));
 #else
-    packet value;
+    packet value = {0};
     for (int w = 0; w < PART; w++) value[w] = half_widen(from[w]);
     return value;
 #endif
