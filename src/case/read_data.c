@@ -1,5 +1,6 @@
 /* The data of the equation: parameters, coefficients, boundary conditions, tau. Expressions are kept as text;
  * they are compiled here once, to find what is wrong with them while their place is known. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,8 +131,9 @@ done:
 /* By Cholesky's factorization of the dim x dim matrix. */
 static int is_positive_definite(int dim, double K[9]) {
     for (int j = 0; j < dim; j++) {
+        double rounding = 16.0 * DBL_EPSILON * K[j * dim + j];
         for (int k = 0; k < j; k++) K[j * dim + j] -= K[j * dim + k] * K[j * dim + k];
-        if (!(K[j * dim + j] > 0)) return 0;
+        if (!(K[j * dim + j] > 0 && K[j * dim + j] > rounding)) return 0;
         K[j * dim + j] = sqrt(K[j * dim + j]);
         for (int i = j + 1; i < dim; i++) {
             for (int k = 0; k < j; k++) K[i * dim + j] -= K[i * dim + k] * K[j * dim + k];

@@ -20,21 +20,15 @@ int32_t local_region(const struct hdg_data *data, int block, int32_t cell) {
     return data->cell_region != NULL ? data->cell_region[data->mesh->blocks[block].first + cell] : 0;
 }
 
-/* Symmetric positive definite? By the leading minors. */
+/* Symmetric positive definite, by more than rounding? */
 static int positive_definite(int dim, const double *K) {
-    double scale = fabs(K[0]);
+    double scale = fabs(K[0]), root[9];
     for (int i = 0; i < dim; i++)
         for (int j = 0; j < i; j++) {
             scale = fmax(scale, fabs(K[i * dim + i]));
             if (fabs(K[i * dim + j] - K[j * dim + i]) > 1e-12 * scale) return 0;
         }
-    if (!(K[0] > 0.0)) return 0;
-    double minor = K[0] * K[dim + 1] - K[1] * K[dim];
-    if (!(minor > 0.0)) return 0;
-    if (dim == 2) return 1;
-    double det = K[0] * (K[4] * K[8] - K[5] * K[7]) - K[1] * (K[3] * K[8] - K[5] * K[6]) +
-                 K[2] * (K[3] * K[7] - K[4] * K[6]);
-    return det > 0.0;
+    return local_small_root(dim, K, root);
 }
 
 static void spread_scalar(int dim, double value, double *K) {

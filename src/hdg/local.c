@@ -4,6 +4,7 @@
 #include "hdg/elastic.h"
 
 #include <cblas.h>
+#include <float.h>
 #include <lapacke.h>
 #include <math.h>
 #include <string.h>
@@ -110,7 +111,7 @@ int local_small_root(int dim, const double *K, double *root) {
         for (int j = 0; j <= i; j++) {
             double sum = K[i * dim + j];
             for (int k = 0; k < j; k++) sum -= root[i * dim + k] * root[j * dim + k];
-            if (i == j && !(sum > 0.0)) return 0;
+            if (i == j && !(sum > 16.0 * DBL_EPSILON * K[i * (dim + 1)])) return 0;
             root[i * dim + j] = i == j ? sqrt(sum) : sum / root[j * dim + j];
         }
     return 1;

@@ -163,7 +163,7 @@ facet_status local_factor_flux(struct local *l);
 void local_half_flux(struct local *l);                     /* X = L^-1 X, so that X'X = [D|G]' A^-1 [D|G] */
 void local_apply_flux_inverse(struct local *l, double *v); /* v = A^-1 v, dim N */
 
-/* K = root root', lower by rows; 0: not positive definite. And K^-1. */
+/* K = root root', lower by rows; 0: not positive definite, or no more than rounding is. And K^-1. */
 int local_small_root(int dim, const double *K, double *root);
 int local_small_inverse(int dim, const double *K, double *inverse);
 
