@@ -8,19 +8,21 @@
 #include "box/diagonalize.h"
 #include "solve/coarse.h"
 
+#define LARGE_JUMP  30.0  /* from here on continuous functions do not follow k (docs/pmg.md) */
 #define SMALL_ANGLE 1e-11 /* an eigenvalue below this part of the largest is the kernel's */
 
 struct boxhdg_coarse {
     const struct boxhdg_lanes *lanes;
-    const struct device *device; /* of the vertices */
-    int size[3];                 /* of the lattice of kernels/box.h */
-    int n[3];                    /* unknowns along each axis */
-    int64_t n_lattice, total;    /* numbers of it; unknowns */
-    int64_t *numbers;            /* of the unknowns of the lattice; -1: none */
+    const struct device *device; /* of the unknowns */
+    int faces;   /* the space of face constants: total and numbers are of the lanes of all face-packs */
+    int size[3]; /* of the lattice of kernels/box.h */
+    int n[3];    /* unknowns along each axis */
+    int64_t n_lattice, total; /* numbers of it; unknowns */
+    int64_t *numbers;         /* of the unknowns of the lattice; -1: none */
     /* Constant coefficients: A is solved on the lattice, and vectors are lattices. */
     struct box_diagonal *diagonal;
     struct vector lattice; /* vertices, on the device of the lanes */
-    double *staged;        /* the same on the host, where that memory is elsewhere */
+    double *staged;        /* the same on the host, where that memory is elsewhere; of faces: their moments */
 };
 
 void boxhdg_coarse_destroy(struct boxhdg_coarse **coarse) {
@@ -85,6 +87,60 @@ static void coarse_energies(const struct boxhdg_lanes *lanes, const struct boxhd
                     sum -= F * F / Z;
                 }
         energies[block] = fmax(sum, 0.0);
+    }
+}
+
+/* The energies of the constants on the faces of a cell: even[d][e] of those that are 1 on both faces of axis
+ * d, odd[d] of 1 above and -1 below; the latter see nothing else. As coarse_energies, with the faces of one
+ * axis at a time. */
+struct face_energies {
+    double even[3][3], odd[3];
+};
+
+static void face_energies(const struct boxhdg_lanes *lanes, const struct boxhdg_kind *kind,
+                          struct face_energies *out) {
+    const struct box_plan *p = &lanes->plan;
+    const struct boxhdg *h = lanes->hdg;
+    const double *a = kind->metric;
+    const struct box_line *line[3] = {0};
+    double hats[3][BOX_MAX_DEGREE + 1], norm[3] = {0};
+    int m[3];
+    *out = (struct face_energies){0};
+    for (int axis = 0; axis < 3; axis++) {
+        hats[axis][0] = 1.0;
+        if (kind->line[axis] >= 0) line[axis] = &h->lines[kind->line[axis]];
+        for (int i = 0; i < p->even[axis]; i++) {
+            if (line[axis] != NULL) hats[axis][i] = sqrt(2.0) * line[axis]->S[i];
+            norm[axis] += hats[axis][i] * hats[axis][i];
+        }
+    }
+    for (int d = 0; d < 3; d++) {
+        if (line[d] == NULL) continue;
+        out->even[d][d] += 4.0 * a[d] * line[d]->gamma[0] * norm[(d + 1) % 3] * norm[(d + 2) % 3];
+        out->odd[d] += 4.0 * a[d] * line[d]->gamma[1] * norm[(d + 1) % 3] * norm[(d + 2) % 3];
+    }
+    for (int odd = 0; odd <= 3; odd++) { /* 3: no axis */
+        int first[3], last[3];
+        if (odd < 3 && line[odd] == NULL) continue;
+        for (int axis = 0; axis < 3; axis++) {
+            first[axis] = box_first(p, axis, axis == odd);
+            last[axis] = first[axis] + box_count(p, axis, axis == odd);
+        }
+        for (m[0] = first[0]; m[0] < last[0]; m[0]++)
+            for (m[1] = first[1]; m[1] < last[1]; m[1]++)
+                for (m[2] = first[2]; m[2] < last[2]; m[2]++) {
+                    double F[3] = {0}, Z = kind->metric[3];
+                    for (int d = 0; d < 3; d++) {
+                        if (line[d] == NULL) continue;
+                        int o = (d + 1) % 3, q = (d + 2) % 3;
+                        Z += a[d] * line[d]->eigenvalues[m[d]];
+                        if (odd == 3 || odd == d)
+                            F[d] = 2.0 * a[d] * line[d]->b[m[d]] * hats[o][m[o]] * hats[q][m[q]];
+                    }
+                    if (odd < 3) out->odd[odd] -= F[odd] * F[odd] / Z;
+                    for (int i = 0; i < 9 && odd == 3; i++)
+                        out->even[i / 3][i % 3] -= F[i / 3] * F[i % 3] / Z;
+                }
     }
 }
 
@@ -214,15 +270,74 @@ static void add_cell(const struct boxhdg_coarse *c, const int at[3], const doubl
     csr_elements_add(elements, n, numbers, matrix);
 }
 
+/* The lane of the face above a cell along an axis, in the numbering of face-packs; a place of -1: below the
+ * first. */
+static int64_t face_lane(const struct box_plan *p, int axis, const int at[3]) {
+    int L = p->lanes, pack = at[0] < 0 ? -1 : at[0] / L, lane = at[0] < 0 ? L - 1 : at[0] % L;
+    int64_t layer = p->front_faces + (int64_t)at[2] * p->layer_faces, number;
+    if (axis == 0)
+        number = layer + (int64_t)at[1] * (p->packs + p->extra[0]) + p->extra[0] + pack;
+    else if (axis == 1)
+        number = layer + p->faces[0] + (int64_t)(at[1] + p->extra[1]) * p->packs + pack;
+    else
+        number = (at[2] < 0 ? 0 : layer + p->faces[0] + p->faces[1]) + (int64_t)at[1] * p->packs + pack;
+    return number * L + lane;
+}
+
+/* The lane of a face of a cell; -1: fixed. */
+static int64_t face_of_cell(const struct box_plan *p, int axis, const int cell[3], int side) {
+    int at[3] = {cell[0], cell[1], cell[2]}, last = p->cells[axis] - 1;
+    if (side == 0 && at[axis]-- == 0 && p->periodic[axis]) at[axis] = last;
+    if (at[axis] < 0 ? !p->extra[axis] : at[axis] == last && p->fixed[axis][1]) return -1;
+    return face_lane(p, axis, at);
+}
+
+static void add_cell_faces(const struct boxhdg_coarse *c, const int at[3], double k,
+                           const struct face_energies *e, struct csr_elements *elements) {
+    const struct box_plan *p = &c->lanes->plan;
+    int n = 0, axis[6], sign[6];
+    int64_t numbers[6];
+    double matrix[21], *to = matrix;
+    for (int d = 0; d < 3; d++)
+        for (int side = 0; side < 2 && p->present[d]; side++, n++) {
+            int64_t lane = face_of_cell(p, d, at, side);
+            numbers[n] = lane >= 0 ? c->numbers[lane] : -1;
+            axis[n] = d;
+            sign[n] = side ? 1 : -1;
+        }
+    for (int r = 0; r < n; r++)
+        for (int s = 0; s <= r; s++) {
+            double sum = e->even[axis[r]][axis[s]];
+            if (axis[r] == axis[s]) sum += sign[r] * sign[s] * e->odd[axis[r]];
+            *to++ = 0.25 * k * sum;
+        }
+    csr_elements_add(elements, n, numbers, matrix);
+}
+
+static void add_all_faces(const struct boxhdg_coarse *c, struct csr_elements *elements) {
+    struct boxhdg_kind last = {0}, kind;
+    struct face_energies energies;
+    for (int64_t cell = 0; cell < c->lanes->hdg->grid.n_cells; cell++) {
+        int at[3];
+        cell_at(c, cell, at);
+        double k = boxhdg_lanes_kind(c->lanes, at, &kind);
+        if (cell == 0 || !boxhdg_same_kind(&kind, &last)) face_energies(c->lanes, &kind, &energies);
+        last = kind;
+        add_cell_faces(c, at, k, &energies, elements);
+    }
+}
+
 /* On the host. */
 static facet_status end_assembled(struct boxhdg_coarse *c, struct multigrid *mg) {
     facet_status status = FACET_OK;
     const struct box_grid *g = &c->lanes->hdg->grid;
-    struct coarse_matrix matrix = {.name = "vertices", .singular = g->singular};
+    struct coarse_matrix matrix = {
+        .name = c->faces ? "constants" : "vertices", .singular = g->singular, .classical = c->faces};
     struct csr_elements elements;
     struct energies last = {.known = 0};
     TRY(csr_elements_create(c->total, g->n_cells, 8, 0, &elements));
-    for (int64_t cell = 0; cell < g->n_cells; cell++) {
+    if (c->faces) add_all_faces(c, &elements);
+    for (int64_t cell = 0; cell < g->n_cells && !c->faces; cell++) {
         int at[3];
         cell_at(c, cell, at);
         add_cell(c, at, energies_of(c, at, &last), &elements);
@@ -262,6 +377,77 @@ done:
     return status;
 }
 
+/* Every face that is free. */
+static facet_status number_faces(struct boxhdg_coarse *c) {
+    facet_status status = FACET_OK;
+    const struct box_plan *p = &c->lanes->plan;
+    c->n_lattice = p->n_faces * p->lanes;
+    c->total = 0;
+    base_free(&c->numbers);
+    TRY(ALLOC(c->numbers, c->n_lattice));
+    for (int64_t i = 0; i < c->n_lattice; i++) {
+        struct box_face_pack f = box_face_pack(p, i / p->lanes, p->lanes);
+        int lane = (int)(i % p->lanes), x = f.at[0] * p->lanes + lane, at = f.axis == 0 ? x : f.at[f.axis];
+        int there = f.at[0] < 0 ? lane == p->lanes - 1 : x < p->cells[0];
+        if (f.at[0] >= 0 && at == p->cells[f.axis] - 1 && p->fixed[f.axis][1]) there = 0;
+        c->numbers[i] = there ? c->total++ : -1;
+    }
+done:
+    return status;
+}
+
+/* How much k stands out in one of the cells around a vertex from what joins them through faces: as trace_jump
+ * of mapped cells. */
+static double star_jump(const double k[8], int absent) {
+    int order[8], piece[8], n = 0;
+    double peak[8], most = 1.0;
+    for (int i = 0; i < 8; i++) {
+        int at = n;
+        if (i & absent || !(k[i] > 0.0)) continue;
+        for (n++; at > 0 && k[order[at - 1]] < k[i]; at--) order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (int i = 0; i < 8; i++) piece[i] = -1;
+    for (int r = 0; r < n; r++) {
+        int i = order[r];
+        piece[i] = i;
+        peak[i] = k[i];
+        for (int bit = 1; bit < 8; bit *= 2) {
+            int other = bit & absent ? -1 : piece[i ^ bit], own = piece[i];
+            if (other < 0 || other == own) continue;
+            most = fmax(most, fmin(peak[own], peak[other]) / k[i]);
+            peak[other] = fmax(peak[own], peak[other]);
+            for (int j = 0; j < 8; j++)
+                if (piece[j] == own) piece[j] = other;
+        }
+    }
+    return most;
+}
+
+static double largest_jump(const struct boxhdg_coarse *c) {
+    const struct box_plan *p = &c->lanes->plan;
+    struct boxhdg_kind kind;
+    int absent = 0, at[3];
+    double most = 1.0;
+    for (int axis = 0; axis < 3; axis++) absent |= p->present[axis] ? 0 : 1 << axis;
+    for (at[2] = 0; at[2] <= p->cells[2]; at[2]++)
+        for (at[1] = 0; at[1] <= p->cells[1]; at[1]++)
+            for (at[0] = 0; at[0] <= p->cells[0]; at[0]++) {
+                double k[8] = {0};
+                for (int i = 0; i < 8; i++) {
+                    int cell[3], outside = (i & absent) != 0;
+                    for (int axis = 0; axis < 3; axis++) {
+                        cell[axis] = at[axis] - 1 + (i >> axis & 1);
+                        if (absent >> axis & 1) cell[axis] = 0;
+                        outside |= cell[axis] < 0 || cell[axis] >= p->cells[axis];
+                    }
+                    if (!outside) k[i] = boxhdg_lanes_kind(c->lanes, cell, &kind);
+                }
+                most = fmax(most, star_jump(k, absent));
+            }
+    return most;
+}
+
 facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhdg_coarse **coarse) {
     facet_status status = FACET_OK;
     struct boxhdg_coarse *c;
@@ -275,10 +461,15 @@ facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhd
         TRY(make_products(c));
         goto done;
     }
-    TRY(vector_create(lanes->device, c->n_lattice, &c->lattice));
+    c->faces = largest_jump(c) > LARGE_JUMP;
+    if (c->faces) {
+        TRY(number_faces(c));
+        if (c->total == 0) goto done;
+    } else
+        TRY(vector_create(lanes->device, c->n_lattice, &c->lattice));
     if (device_is_host(lanes->device)) goto done;
     TRY(device_find(NULL, &c->device));
-    TRY(ALLOC(c->staged, c->n_lattice));
+    TRY(ALLOC(c->staged, c->n_lattice * (c->faces ? KERNEL_BOX_MOMENTS : 1)));
 done:
     if (status != FACET_OK) boxhdg_coarse_destroy(coarse);
     return status;
@@ -295,9 +486,48 @@ facet_status boxhdg_coarse_end(struct boxhdg_coarse *c, struct multigrid *mg) {
     return multigrid_end(mg, "vertices", &solve);
 }
 
+/* Number i of the constants of all lanes stands among the moments here. */
+static inline int64_t place_of(const struct boxhdg_coarse *c, int64_t i) {
+    const int L = c->lanes->plan.lanes;
+    return i / L * KERNEL_BOX_MOMENTS * L + i % L;
+}
+
+static void gather_faces(const struct boxhdg_coarse *c, const struct vector *moments, struct vector *values) {
+    const void *from = moments->numbers;
+    if (c->staged != NULL) { /* the device keeps what fails */
+        (void)device_download(c->lanes->device, c->staged, from,
+                              (size_t)moments->n * precision_size(c->lanes->precision));
+        from = c->staged;
+    }
+    for (int64_t i = 0; i < c->n_lattice; i++)
+        if (c->numbers[i] >= 0)
+            values->data[c->numbers[i]] = c->lanes->precision == F32
+                                              ? (double)((const float *)from)[place_of(c, i)]
+                                              : ((const double *)from)[place_of(c, i)];
+}
+
+static void spread_faces(const struct boxhdg_coarse *c, const struct vector *values,
+                         struct vector *coefficients) {
+    void *to = c->staged != NULL ? (void *)c->staged : coefficients->numbers;
+    size_t bytes = (size_t)coefficients->n * precision_size(c->lanes->precision);
+    memset(to, 0, bytes);
+    for (int64_t i = 0; i < c->n_lattice; i++) {
+        double value = c->numbers[i] >= 0 ? values->data[c->numbers[i]] : 0.0;
+        if (c->lanes->precision == F32)
+            ((float *)to)[place_of(c, i)] = (float)value;
+        else
+            ((double *)to)[place_of(c, i)] = value;
+    }
+    if (c->staged != NULL) (void)device_upload(c->lanes->device, coefficients->numbers, to, bytes);
+}
+
 void boxhdg_coarse_gather(struct boxhdg_coarse *c, const struct vector *moments, struct vector *vertices) {
     const struct boxhdg_lanes *lanes = c->lanes;
     double *lattice = c->diagonal != NULL ? vertices->data : c->lattice.data;
+    if (c->faces) {
+        gather_faces(c, moments, vertices);
+        return;
+    }
     device_box_restrict(lanes->device, lanes->precision, &lanes->plan, moments->numbers, lattice);
     if (c->diagonal != NULL) return;
     if (c->staged != NULL) (void)vector_download(&c->lattice, c->staged); /* the device keeps what fails */
@@ -311,6 +541,10 @@ void boxhdg_coarse_spread(struct boxhdg_coarse *c, const struct vector *vertices
                           struct vector *coefficients) {
     const struct boxhdg_lanes *lanes = c->lanes;
     double *lattice = c->diagonal != NULL ? vertices->data : c->staged != NULL ? c->staged : c->lattice.data;
+    if (c->faces) {
+        spread_faces(c, vertices, coefficients);
+        return;
+    }
     for (int64_t i = 0; i < c->n_lattice && c->diagonal == NULL; i++)
         lattice[i] = c->numbers[i] >= 0 ? vertices->data[c->numbers[i]] : 0.0;
     if (c->staged != NULL) (void)vector_upload(&c->lattice, c->staged);
