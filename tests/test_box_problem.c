@@ -129,6 +129,31 @@ static const struct draft drafts[] = {
      .dirichlet = "x",
      .periodic = {0, 1, 0}},
     {.dim = 3, .degree = 1, .reaction = "1", .source = "x", .dirichlet = "y", .refine = 1},
+    /* chessboards, where the coarse space is that of the constants of faces */
+    {.dim = 2,
+     .degree = 3,
+     .conductivity = "mod((x<0.4)+(x<1)+(y<0.5),2)<0.5?1:1e3",
+     .reaction = "1",
+     .source = "x-y",
+     .neumann = "xmin",
+     .other = "1",
+     .dirichlet = "x",
+     .refine = 1},
+    {.dim = 3,
+     .degree = 2,
+     .conductivity = "mod((x<0.4)+(x<1)+(y<0.5)+(z<0.75),2)<0.5?1:1e3",
+     .source = "x*y*z",
+     .neumann = "zmax",
+     .other = "x",
+     .dirichlet = "x*y",
+     .refine = 1},
+    {.dim = 3,
+     .degree = 1,
+     .conductivity = "mod((x<0.4)+(x<1)+(z<0.75),2)<0.5?1:200",
+     .source = "x",
+     .dirichlet = "z",
+     .periodic = {0, 1, 0},
+     .refine = 1},
 };
 enum { N_DRAFTS = sizeof drafts / sizeof drafts[0] };
 
@@ -194,6 +219,31 @@ static void all_preconditioners_agree(void **state) {
             compare(&m, exact, n, wanted);
         }
         let_go(&m);
+    }
+}
+
+/* Whatever the jump is. */
+static void iterations_do_not_see_jumps(void **state) {
+    static const char *const K[] = {"mod((x<0.4)+(x<1)+(y<0.5)+(z<0.75),2)<0.5?1:1e2",
+                                    "mod((x<0.4)+(x<1)+(y<0.5)+(z<0.75),2)<0.5?1:1e8"};
+    (void)state;
+    for (int chebyshev = 0; chebyshev < 2; chebyshev++) {
+        int iterations[2];
+        for (int i = 0; i < 2; i++) {
+            struct made m;
+            facet_report report = {.size = sizeof report};
+            struct draft d = {
+                .dim = 3, .degree = 3, .conductivity = K[i], .source = "1", .dirichlet = "0", .refine = 2};
+            ok(make_problem(&d, &m));
+            m.options.rtol = 1e-8;
+            ok(make_solver(&m, "tensor", "cg", chebyshev ? "chebyshev" : "additive"));
+            ok(facet_solver_solve(m.solver, NULL, NULL));
+            ok(facet_solver_report(m.solver, &report));
+            iterations[i] = report.iterations;
+            let_go(&m);
+        }
+        if (iterations[1] > 1.3 * iterations[0] + 3 || iterations[1] > (chebyshev ? 25 : 100))
+            fail_msg("%d iterations, %d with a jump a million times as large", iterations[0], iterations[1]);
     }
 }
 
@@ -622,6 +672,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_as_mapped),
         cmocka_unit_test(all_preconditioners_agree),
+        cmocka_unit_test(iterations_do_not_see_jumps),
         cmocka_unit_test(words_of_the_paper_are_refused),
         cmocka_unit_test(tensor_is_chosen_where_it_applies),
         cmocka_unit_test(other_meshes_and_conditions_are_mapped),
