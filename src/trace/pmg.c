@@ -22,6 +22,8 @@
  * and beyond this one single precision loses them. */
 #define LARGE_JUMP 30.0
 #define ROUGH_JUMP 3e4
+/* From so many constants of faces on a cycle of classical multigrid is faster than a factor. */
+#define FEW_CONSTANTS 10000
 /* So many unknowns of degree 0 are few enough for degree 1. */
 #define SMALL_TRACE 30000
 
@@ -188,6 +190,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     last.singular = b.o.singular;
     TRY(multigrid_end_coarse(b.mg, b.coarse_device, &last,
                              &(struct coarse_options){.wish = b.o.last,
+                                                      .unknowns = b.scalar_constants ? FEW_CONSTANTS : 0,
                                                       .fine_bytes = trace_operator_bytes(A),
                                                       .locking = b.o.incompressible,
                                                       .cycle = MG_K}));
