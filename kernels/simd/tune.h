@@ -9,8 +9,8 @@
 #define TUNE_ELL_ROWS 4096
 /* Unknowns of a face from which on a transposition moves them into lanes faster than single loads. */
 #define TUNE_TRANSPOSE 4
-/* Rows of element matrices from which on 16 bits are faster than single precision wherever the matrices lie, and where
- * they have more bytes in single precision than caches hold. */
+/* Rows of element matrices from which on 16 bits are faster than single precision wherever the matrices lie,
+ * and where they have more bytes in single precision than caches hold. */
 #define TUNE_HALF_ROWS     16
 #define TUNE_HALF_FEW_ROWS 12
 #define TUNE_HALF_BYTES    (16 << 20)
