@@ -8,7 +8,6 @@
 #include "box/diagonalize.h"
 #include "solve/coarse.h"
 
-#define LARGE_JUMP  30.0  /* from here on continuous functions do not follow k (docs/pmg.md) */
 #define SMALL_ANGLE 1e-11 /* an eigenvalue below this part of the largest is the kernel's */
 
 struct boxhdg_coarse {
@@ -396,58 +395,6 @@ done:
     return status;
 }
 
-/* How much k stands out in one of the cells around a vertex from what joins them through faces: as trace_jump
- * of mapped cells. */
-static double star_jump(const double k[8], int absent) {
-    int order[8], piece[8], n = 0;
-    double peak[8], most = 1.0;
-    for (int i = 0; i < 8; i++) {
-        int at = n;
-        if (i & absent || !(k[i] > 0.0)) continue;
-        for (n++; at > 0 && k[order[at - 1]] < k[i]; at--) order[at] = order[at - 1];
-        order[at] = i;
-    }
-    for (int i = 0; i < 8; i++) piece[i] = -1;
-    for (int r = 0; r < n; r++) {
-        int i = order[r];
-        piece[i] = i;
-        peak[i] = k[i];
-        for (int bit = 1; bit < 8; bit *= 2) {
-            int other = bit & absent ? -1 : piece[i ^ bit], own = piece[i];
-            if (other < 0 || other == own) continue;
-            most = fmax(most, fmin(peak[own], peak[other]) / k[i]);
-            peak[other] = fmax(peak[own], peak[other]);
-            for (int j = 0; j < 8; j++)
-                if (piece[j] == own) piece[j] = other;
-        }
-    }
-    return most;
-}
-
-static double largest_jump(const struct boxhdg_coarse *c) {
-    const struct box_plan *p = &c->lanes->plan;
-    struct boxhdg_kind kind;
-    int absent = 0, at[3];
-    double most = 1.0;
-    for (int axis = 0; axis < 3; axis++) absent |= p->present[axis] ? 0 : 1 << axis;
-    for (at[2] = 0; at[2] <= p->cells[2]; at[2]++)
-        for (at[1] = 0; at[1] <= p->cells[1]; at[1]++)
-            for (at[0] = 0; at[0] <= p->cells[0]; at[0]++) {
-                double k[8] = {0};
-                for (int i = 0; i < 8; i++) {
-                    int cell[3], outside = (i & absent) != 0;
-                    for (int axis = 0; axis < 3; axis++) {
-                        cell[axis] = at[axis] - 1 + (i >> axis & 1);
-                        if (absent >> axis & 1) cell[axis] = 0;
-                        outside |= cell[axis] < 0 || cell[axis] >= p->cells[axis];
-                    }
-                    if (!outside) k[i] = boxhdg_lanes_kind(c->lanes, cell, &kind);
-                }
-                most = fmax(most, star_jump(k, absent));
-            }
-    return most;
-}
-
 facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhdg_coarse **coarse) {
     facet_status status = FACET_OK;
     struct boxhdg_coarse *c;
@@ -461,7 +408,7 @@ facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhd
         TRY(make_products(c));
         goto done;
     }
-    c->faces = largest_jump(c) > LARGE_JUMP;
+    c->faces = box_jump(&lanes->hdg->grid) > BOX_LARGE_JUMP;
     if (c->faces) {
         TRY(number_faces(c));
         if (c->total == 0) goto done;
