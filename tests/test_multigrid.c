@@ -470,7 +470,7 @@ static void iterations_do_not_see_jumps(void **state) {
                     pmg_options_default(&options);
                     options.last = COARSE_AMG;
                     int found = count_within(contrast == 0 ? 1e-9 : 1e-4, &s, &options, NULL); /* rounding */
-                    if (found > 30) fail_msg("%s, degree %d, %s: %d iterations", shapes[k], degree, K, found);
+                    if (found > 25) fail_msg("%s, degree %d, %s: %d iterations", shapes[k], degree, K, found);
                     release(&s);
                     facet_mesh_destroy((facet_mesh **)&setup.mesh);
                 }

@@ -7,8 +7,11 @@ static void orders(void **state) {
     int solid = solid_dim(shape) == 3;
     for (int degree = 1; degree <= 4; degree++)
         for (int curved = 0; curved < 2; curved++)
-            elastic_orders(shape, degree, curved,
-                           solid        ? (degree < 3 ? 4 : 2)
+            elastic_orders(shape, degree,
+                           curved, /* curved tets of degree 4 are late: 4.81 from 2 to 4 cells */
+                           solid        ? (degree < 3                                           ? 4
+                                           : curved && degree == 4 && strcmp(shape, "tet") == 0 ? 3
+                                                                                                : 2)
                            : degree < 3 ? 8
                            : degree < 4 ? 4
                                         : 3);
