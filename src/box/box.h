@@ -79,10 +79,7 @@ static inline double box_conductivity(const struct box_grid *g, int64_t cell) {
 static inline double box_reaction(const struct box_grid *g, int64_t cell) {
     return g->reaction != NULL ? g->reaction[cell] : 0.0;
 }
-/* jumps.c: how many times k falls and rises again, at most, on the best way through faces from one cell to
- * another around a vertex (as trace_jump of mapped cells, docs/pmg.md). From a large jump on the coarse space
- * of the preconditioners is that of the constants of faces. */
+/* jumps.c: the largest solve_star_jump of k (solve/jumps.h). */
 double box_jump(const struct box_grid *grid);
-#define BOX_LARGE_JUMP 30.0
 
 #endif

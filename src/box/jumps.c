@@ -1,34 +1,22 @@
-/* Where k jumps so that continuous functions cannot follow it. See box.h. */
+/* Jumps of k from cell to cell of a box. See solve/jumps.h. */
+#include "solve/jumps.h"
+
 #include <math.h>
 
 #include "box/box.h"
 
-/* How much k stands out in one of the cells around a vertex from what joins them through faces. A cell has a
- * bit for each direction; k = 0: there is none. */
+/* A cell has a bit for each direction; k = 0: there is none. */
 static double star_jump(const double k[8]) {
-    int order[8], piece[8], n = 0;
-    double peak[8], most = 1.0;
+    int32_t place[8], neighbours[8 * 3], work[16];
+    double values[8], peaks[8];
+    int n = 0;
     for (int i = 0; i < 8; i++) {
-        int at = n;
-        if (!(k[i] > 0.0)) continue;
-        for (n++; at > 0 && k[order[at - 1]] < k[i]; at--) order[at] = order[at - 1];
-        order[at] = i;
+        place[i] = k[i] > 0.0 ? n : -1;
+        if (k[i] > 0.0) values[n++] = k[i];
     }
-    for (int i = 0; i < 8; i++) piece[i] = -1;
-    for (int r = 0; r < n; r++) {
-        int i = order[r];
-        piece[i] = i;
-        peak[i] = k[i];
-        for (int bit = 1; bit < 8; bit *= 2) {
-            int other = piece[i ^ bit], own = piece[i];
-            if (other < 0 || other == own) continue;
-            most = fmax(most, fmin(peak[own], peak[other]) / k[i]);
-            peak[other] = fmax(peak[own], peak[other]);
-            for (int j = 0; j < 8; j++)
-                if (piece[j] == own) piece[j] = other;
-        }
-    }
-    return most;
+    for (int i = 0; i < 8 * 3; i++)
+        if (place[i / 3] >= 0) neighbours[place[i / 3] * 3 + i % 3] = place[i / 3 ^ 1 << i % 3];
+    return solve_star_jump(n, values, 3, neighbours, work, peaks);
 }
 
 double box_jump(const struct box_grid *g) {

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "box/diagonalize.h"
 #include "solve/coarse.h"
+#include "solve/jumps.h"
 
 #define SMALL_ANGLE 1e-11 /* an eigenvalue below this part of the largest is the kernel's */
 
@@ -408,7 +409,7 @@ facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhd
         TRY(make_products(c));
         goto done;
     }
-    c->faces = box_jump(&lanes->hdg->grid) > BOX_LARGE_JUMP;
+    c->faces = box_jump(&lanes->hdg->grid) > SOLVE_LARGE_JUMP;
     if (c->faces) {
         TRY(number_faces(c));
         if (c->total == 0) goto done;

@@ -7,6 +7,7 @@
 #include "boxhdg/direct.h"
 #include "boxhdg/solver.h"
 #include "problem/box.h"
+#include "solve/jumps.h"
 
 /* `auto` iterates where a line of the box has more unknowns than this (the eigenvectors of its lines are
  * dense matrices), and on a device with memory of its own: the direct solve is the host's. */
@@ -115,10 +116,10 @@ facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h) {
                  (o->method == METHOD_AUTO && any && o->precision == PRECISION_AUTO && h->grid.separable &&
                   line_unknowns(h) <= AUTO_DIRECT_LINE && !device_has_memory(s->context->device));
     s->method = direct ? METHOD_DIRECT : METHOD_CG;
-    s->preconditioner = direct                                ? PRECONDITIONER_NONE
-                        : !any                                ? o->preconditioner
-                        : box_jump(&h->grid) > BOX_LARGE_JUMP ? PRECONDITIONER_CHEBYSHEV
-                                                              : PRECONDITIONER_ADDITIVE;
+    s->preconditioner = direct                                  ? PRECONDITIONER_NONE
+                        : !any                                  ? o->preconditioner
+                        : box_jump(&h->grid) > SOLVE_LARGE_JUMP ? PRECONDITIONER_CHEBYSHEV
+                                                                : PRECONDITIONER_ADDITIVE;
     if (direct) return FACET_OK;
     return base_wrap(device_require(s->context->device, "hdg on boxes", kernels), "device");
 }

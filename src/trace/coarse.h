@@ -50,8 +50,7 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
 facet_status trace_stretch(const struct trace_space *space, const struct trace_matrices *matrices,
                            double *stretch);
 
-/* jumps.c: how many times K falls and rises again, at most, on the best way through faces from one cell to
- * another around a vertex. 1: continuous functions follow K everywhere. */
+/* jumps.c: the largest solve_star_jump of K (solve/jumps.h). */
 facet_status trace_jump(const struct trace_space *space, const struct trace_matrices *matrices, double *jump);
 
 /* The largest over the smallest diagonal entry of all element matrices; infinite when one of them, or its

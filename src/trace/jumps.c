@@ -1,8 +1,6 @@
-/* Whether continuous functions can follow K. Around a vertex they are one number, so they can where the large
- * values of K hang together there through faces (quasi-monotone, in the words of the theory): in layers, or
- * around one inclusion. Where two cells of large K meet in no more than the vertex, as on a chessboard, the
- * solution has two values at one place, and a coarse space of vertices leaves iterations that grow with the
- * jump. */
+/* Jumps of K from cell to cell, as the element matrices have them. See solve/jumps.h. */
+#include "solve/jumps.h"
+
 #include <math.h>
 
 #include "base/memory.h"
@@ -10,79 +8,51 @@
 #include "trace/coarse.h"
 #include "trace/sides.h"
 
-/* The cells around one vertex while they are put together, the largest first. */
+/* The cells around one vertex. */
 struct star {
-    int32_t *place; /* per cell of the mesh: 1 + its place here; 0: not in it (yet) */
-    int n, most;
-    int32_t *cells, *parent;
-    double *values, *peak; /* peak: of the piece that a root stands for */
+    int32_t *place; /* per cell of the mesh: 1 + its place here; 0: not in it */
+    int32_t *neighbours, *work;
+    double *values, *peaks;
 };
 
 static void star_destroy(struct star *s) {
     base_free(&s->place);
-    base_free(&s->cells);
-    base_free(&s->parent);
+    base_free(&s->neighbours);
+    base_free(&s->work);
     base_free(&s->values);
-    base_free(&s->peak);
+    base_free(&s->peaks);
 }
 
-static facet_status star_create(const struct facet_mesh *mesh, int most, struct star *s) {
+static facet_status star_create(const struct facet_mesh *mesh, int64_t most, struct star *s) {
     facet_status status = FACET_OK;
-    *s = (struct star){.most = most};
+    *s = (struct star){0};
     TRY(CALLOC(s->place, mesh->n_cells));
-    TRY(ALLOC(s->cells, most));
-    TRY(ALLOC(s->parent, most));
+    TRY(ALLOC(s->neighbours, most * SHAPE_MAX_FACES));
+    TRY(ALLOC(s->work, 2 * most));
     TRY(ALLOC(s->values, most));
-    TRY(ALLOC(s->peak, most));
+    TRY(ALLOC(s->peaks, most));
 done:
     return status;
 }
 
-static int root(const struct star *s, int i) {
-    while (s->parent[i] != i) i = s->parent[i];
-    return i;
-}
-
-/* Cell i joins the pieces of its neighbours. Returns how much a piece that ends here stands out. */
-static double join(const struct facet_mesh *mesh, struct star *s, int i) {
-    const struct mesh_block *b = mesh_block_of(mesh, s->cells[i]);
-    int n_faces = shape_n_faces(b->shape);
-    const int32_t *faces = b->faces + (int64_t)(s->cells[i] - b->first) * n_faces;
-    double most = 1.0;
-    s->parent[i] = i;
-    s->peak[i] = s->values[i];
-    for (int f = 0; f < n_faces; f++) {
-        const int32_t *sides = mesh->face_cells + 2 * (int64_t)faces[f];
-        int32_t other = sides[0] == s->cells[i] ? sides[1] : sides[0];
-        int place = other >= 0 ? s->place[other] : 0;
-        if (place == 0) continue;
-        int here = root(s, i), there = root(s, place - 1);
-        if (here == there) continue;
-        most = fmax(most, fmin(s->peak[here], s->peak[there]) / s->values[i]);
-        s->peak[there] = fmax(s->peak[here], s->peak[there]);
-        s->parent[here] = there;
-    }
-    s->place[s->cells[i]] = i + 1;
-    return most;
-}
-
-/* The cells of a vertex, by value. */
-static double star_jump(const struct facet_mesh *mesh, const double *values, int64_t n, const int64_t *cells,
+static double star_jump(const struct facet_mesh *mesh, const double *values, int n, const int64_t *cells,
                         struct star *s) {
-    double most = 1.0;
-    s->n = 0;
-    for (int64_t k = 0; k < n; k++) {
-        int at = s->n++;
-        for (; at > 0 && s->values[at - 1] < values[cells[k]]; at--) {
-            s->values[at] = s->values[at - 1];
-            s->cells[at] = s->cells[at - 1];
-        }
-        s->values[at] = values[cells[k]];
-        s->cells[at] = (int32_t)cells[k];
+    for (int i = 0; i < n; i++) {
+        s->place[cells[i]] = i + 1;
+        s->values[i] = values[cells[i]];
     }
-    for (int i = 0; i < s->n; i++) most = fmax(most, join(mesh, s, i));
-    for (int i = 0; i < s->n; i++) s->place[s->cells[i]] = 0;
-    return most;
+    for (int i = 0; i < n; i++) {
+        const struct mesh_block *b = mesh_block_of(mesh, (int32_t)cells[i]);
+        int n_faces = shape_n_faces(b->shape);
+        const int32_t *faces = b->faces + (cells[i] - b->first) * n_faces;
+        for (int f = 0; f < SHAPE_MAX_FACES; f++) {
+            const int32_t *sides = f < n_faces ? mesh->face_cells + 2 * (int64_t)faces[f] : NULL;
+            int32_t other = sides == NULL ? -1 : sides[0] == cells[i] ? sides[1] : sides[0];
+            s->neighbours[i * SHAPE_MAX_FACES + f] = other >= 0 ? s->place[other] - 1 : -1;
+        }
+    }
+    for (int i = 0; i < n; i++) s->place[cells[i]] = 0;
+    return solve_star_jump(n, s->values, SHAPE_MAX_FACES, s->neighbours, s->work, s->peaks);
 }
 
 /* The mean energy of the constants on the faces of every cell. */
@@ -144,13 +114,13 @@ facet_status trace_jump(const struct trace_space *space, const struct trace_matr
 #pragma omp parallel num_threads(base_threads_for(mesh->n_cells)) reduction(max : largest)
     {
         struct star s;
-        facet_status mine = star_create(mesh, (int)most, &s);
+        facet_status mine = star_create(mesh, most, &s);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(static)
         for (int64_t v = 0; v < mesh->n_vertices; v++)
             if (mine == FACET_OK)
-                largest =
-                    fmax(largest, star_jump(mesh, values, starts[v + 1] - starts[v], cells + starts[v], &s));
+                largest = fmax(largest, star_jump(mesh, values, (int)(starts[v + 1] - starts[v]),
+                                                  cells + starts[v], &s));
         star_destroy(&s);
     }
     TRY(base_collected(&failures));

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "solve/jumps.h"
 #include "trace/coarse.h"
 #include "trace/levels.h"
 #include "trace/patches.h"
@@ -18,9 +19,7 @@
 /* Row modes come in when there is so much work without them, and so many times less with them. */
 #define MUCH_WORK 12.0
 #define ROWS_GAIN 3.0
-/* From such a jump of K on, which continuous functions cannot follow, the constants of the faces are faster;
- * and beyond this one single precision loses them. */
-#define LARGE_JUMP 30.0
+/* Beyond such a jump of K single precision loses the constants of cells. */
 #define ROUGH_JUMP 3e4
 /* From so many constants of faces on a cycle of classical multigrid is faster than a factor. */
 #define FEW_CONSTANTS 10000
@@ -74,7 +73,7 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
     }
     o->coarse = PMG_CONTINUOUS;
     if (space->n_components == 1) TRY(trace_jump(space, matrices, &jump));
-    if (jump > LARGE_JUMP) {
+    if (jump > SOLVE_LARGE_JUMP) {
         o->coarse = PMG_CONSTANT;
         if (jump > ROUGH_JUMP && o->precision == PMG_PRECISION_AUTO) o->precision = PMG_DOUBLE;
         goto done;

@@ -1,0 +1,20 @@
+/* Whether continuous functions can follow a coefficient K. Around a vertex they are one number, so they can
+ * where the large values of K hang together there through faces (quasi-monotone, in the words of the theory):
+ * in layers, or around one inclusion. Where two cells of large K meet in no more than the vertex, as on a
+ * chessboard, the solution has two values at one place, and a coarse space of vertices leaves iterations that
+ * grow with the jump; that of the constants of faces does not (docs/pmg.md). */
+#ifndef FACET_SOLVE_JUMPS_H
+#define FACET_SOLVE_JUMPS_H
+
+#include <stdint.h>
+
+/* From such a jump on the constants of faces are faster. */
+#define SOLVE_LARGE_JUMP 30.0
+
+/* Of n cells around a vertex: how many times K falls and rises again, at most, on the best way through faces
+ * from one to another; 1: nowhere. neighbours: n x width places in this list, -1: none. work: 2 n, peaks: n
+ * numbers. */
+double solve_star_jump(int n, const double *values, int width, const int32_t *neighbours, int32_t *work,
+                       double *peaks);
+
+#endif
