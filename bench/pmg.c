@@ -176,8 +176,9 @@ static void write_pattern(int pattern, int solid, int n, size_t size, char *K) {
     if (pattern == 0)
         snprintf(K, size, "1");
     else if (pattern == 3)
-        snprintf(K, size, "if(sin(127.1*floor(%d*x)+311.7*floor(%d*y)+74.7*floor(%d*%s))<0,1,1e8)", n, n, n,
-                 z);
+        snprintf(K, size,
+                 "if(mod(43758.5*sin(127.1*floor(%d*x)+311.7*floor(%d*y)+74.7*floor(%d*%s)),1)<0.5,1,1e8)", n,
+                 n, n, z);
     else
         snprintf(K, size, "if(mod(floor(%d*x)+floor(%d*y)+floor(%d*%s),2)<0.5,1,%s)", pattern == 1 ? 4 : n,
                  pattern == 1 ? 4 : n, pattern == 1 ? 4 : n, z, pattern == 1 ? "1e4" : "1e6");
