@@ -176,42 +176,13 @@ static void NAME(run_block_smooth)(struct arena *a, int64_t n_blocks) {
     }
 }
 
-/* A ring of cells: cell c has the faces c and c+1 of the ring, and its own for the rest, of odd sizes with m
- * or m / 2 unknowns; even and odd batches are the two colours, whatever the lanes. Some faces are left out.
- */
 static void NAME(cells)(struct arena *a, int64_t size, int full) {
-    int n_faces = 3 + (int)(size % 4), m = 1 + (int)(size % 9), starts[8] = {0};
-    for (int f = 0; f < n_faces; f++) starts[f + 1] = starts[f] + (size % 2 && f > 1 && f % 2 ? m / 2 : m);
-    int64_t n = starts[n_faces], n_entries = full ? n * n : n * (n + 1) / 2;
-    const int L = device_lanes(a->device);
-    int64_t n_cells = 48 * (1 + size % 7), n_batches = n_cells / L, n_unknowns = n_cells * n_faces * m;
-    assert_int_equal(n_cells % (2 * L), 0);
-    const int64_t colour_starts[3] = {0, n_batches / 2, n_batches};
-    int64_t *maps = test_malloc((size_t)(n_cells * n_faces) * sizeof *maps),
-            *batches = test_malloc((size_t)n_batches * sizeof *batches);
-    for (int64_t b = 0; b < n_batches; b++)
-        batches[b] = b < n_batches / 2 ? 2 * b : 2 * (b - n_batches / 2) + 1;
-    for (int64_t c = 0; c < n_cells; c++)
-        for (int f = 0; f < n_faces; f++) {
-            int64_t face = f < 2 ? (c + f) % n_cells : n_cells + c * (n_faces - 2) + f - 2;
-            maps[(c / L * n_faces + f) * L + c % L] = (c + 3 * f) % 11 == 0 ? -1 : face * m;
-        }
-    struct cell_plan plan = {.lanes = L,
-                             .n_faces = n_faces,
-                             .m = m,
-                             .starts = size % 2 ? starts : NULL,
-                             .n_batches = n_batches,
-                             .n_colours = 2,
-                             .run = device_cell_run(a->device, 1 << 18),
-                             .colour_starts = colour_starts,
-                             .colour_batches = put(a, batches, n_batches, sizeof *batches),
-                             .maps = put(a, maps, n_cells * n_faces, sizeof *maps),
-                             .matrices = NAME(put_random_lanes)(a, n_cells, n_entries, 1)};
-    REAL *x = NAME(put_random)(a, n_unknowns, 2), *y = NAME(put_random)(a, n_unknowns, 3);
-    (full ? device_cell_apply_full : device_cell_apply)(a->device, PRECISION, &plan, x, y);
-    NAME(take)(a, y, n_unknowns);
-    test_free(maps);
-    test_free(batches);
+    struct cell_ring r;
+    put_cell_ring(a, size, &r);
+    r.plan.matrices = NAME(put_random_lanes)(a, r.n_cells, full ? r.n * r.n : r.n * (r.n + 1) / 2, 1);
+    REAL *x = NAME(put_random)(a, r.n_unknowns, 2), *y = NAME(put_random)(a, r.n_unknowns, 3);
+    (full ? device_cell_apply_full : device_cell_apply)(a->device, PRECISION, &r.plan, x, y);
+    NAME(take)(a, y, r.n_unknowns);
 }
 
 static void NAME(run_cell_apply)(struct arena *a, int64_t size) {

@@ -147,6 +147,8 @@ static const struct box_case device_boxes[] = {
 /* The GPU has no additive patches. */
 static int last_variant = PATCH_ADDITIVE;
 
+#include "device_ring.h"
+
 #define REAL       double
 #define PRECISION  F64
 #define NAME(what) what
