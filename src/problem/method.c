@@ -24,9 +24,12 @@
 #define SMALL_COARSEST 1024
 /* Coefficients that vary more may jump inside coarse cells. */
 #define LARGE_CONTRAST 30.0
-/* From so many unknowns on a factor takes longer than multigrid where nothing jumps, by far (docs/gmg.md). */
-#define MANY_IN_2D 50000
-#define MANY_IN_3D 10000
+/* From so many unknowns on a factor takes longer than multigrid where nothing jumps: on round cells, and on
+ * stretched ones, where the iteration takes longer (docs/pmg.md). */
+#define MANY_ROUND           2000
+#define LARGE_STRETCH        3.0
+#define MANY_STRETCHED_IN_2D 50000
+#define MANY_STRETCHED_IN_3D 10000
 
 /* lambda / mu from which a continuous linear space is too stiff. */
 #define LOCKING_RATIO 8.0
@@ -324,13 +327,19 @@ struct outlook {
 };
 
 static facet_status look(const struct facet_solver *s, struct outlook *o) {
-    double contrast;
-    int64_t many = s->problem->mesh->dim == 2 ? MANY_IN_2D : MANY_IN_3D;
+    facet_status status = FACET_OK;
+    const struct hdg *hdg = s->hdg;
+    double contrast, stretch;
     *o = (struct outlook){.few = 1};
-    if (!s->hdg->data.equation->easy_gmg) return FACET_OK;
-    facet_status status = trace_contrast(&s->hdg->trace, &s->hdg->matrices, &contrast);
+    if (!hdg->data.equation->easy_gmg) goto done;
+    TRY(trace_contrast(&hdg->trace, &hdg->matrices, &contrast));
+    TRY(trace_stretch(&hdg->trace, &hdg->matrices, &stretch));
+    int64_t many = stretch <= LARGE_STRETCH     ? MANY_ROUND
+                   : s->problem->mesh->dim == 2 ? MANY_STRETCHED_IN_2D
+                                                : MANY_STRETCHED_IN_3D;
     o->easy = contrast <= LARGE_CONTRAST;
     o->few = !o->easy || s->system.n_free <= many;
+done:
     return status;
 }
 

@@ -10,8 +10,9 @@
 #include "base/memory.h"
 #include "solve/solve.h"
 
-/* Operations from which BLAS's own threads pay; below, a factor does not wait for another's. */
-#define MANY_OPERATIONS 1e8
+/* Operations from which BLAS's own threads pay in a factorisation; below, a factor does not wait for
+ * another's. In a solve with one right-hand side they never do. */
+#define MANY_OPERATIONS 1e9
 
 static int begin_wide(double operations) {
     return operations < MANY_OPERATIONS ? 1 : base_blas_begin_wide();
@@ -202,9 +203,7 @@ facet_status cholesky_solve(struct cholesky *c, const double *b, double *x) {
     memcpy(x, b, (size_t)c->n * sizeof *x);
     if (c->pin >= 0) x[c->pin] = 0.0;
     rhs.x = x;
-    int threads = begin_wide(c->operations);
     cholmod_dense *solution = cholmod_l_solve(CHOLMOD_A, c->factor, &rhs, &c->common);
-    base_blas_end_wide(threads);
     if (solution == NULL) return cholmod_failure(c, "solve");
     memcpy(x, solution->x, (size_t)c->n * sizeof *x);
     cholmod_l_free_dense(&solution, &c->common);

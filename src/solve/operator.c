@@ -1,5 +1,4 @@
 /* Operators over a matrix on the device: the product, and the (block) Jacobi preconditioners. */
-#include <lapacke.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -262,14 +261,9 @@ int operator_block_smooth(const struct operator* D, double a, double b, double c
 
 /* B (n x n) becomes its inverse. first: its first unknown. */
 static facet_status invert_block(int64_t n, int64_t first, double *B) {
-    if (n == 0) return FACET_OK;
-    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)n, B, (int)n) != 0 ||
-        LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (int)n, B, (int)n) != 0)
-        return base_fail(FACET_NOT_CONVERGED, "the matrix is not positive definite: block of unknown %lld",
-                         (long long)first);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < i; j++) B[i * n + j] = B[j * n + i];
-    return FACET_OK;
+    if (solve_invert(n, B)) return FACET_OK;
+    return base_fail(FACET_NOT_CONVERGED, "the matrix is not positive definite: block of unknown %lld",
+                     (long long)first);
 }
 
 /* B = the diagonal block of unknowns first .. first+n-1. */

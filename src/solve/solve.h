@@ -103,6 +103,8 @@ facet_status operator_create_jacobi(const struct device *device, const struct cs
 facet_status operator_create_block_jacobi(const struct device *device, const struct csr *csr,
                                           int64_t n_blocks, const int64_t *block_offsets, struct operator* M);
 
+/* B, symmetric and positive definite, n x n, becomes its inverse. 0: it is not positive definite. */
+int solve_invert(int64_t n, double *B);
 /* Where blocks of n x n numbers begin, one after the other: n_blocks + 1; free with base_free. */
 facet_status operator_block_starts(int64_t n_blocks, const int64_t *block_offsets, int64_t **starts);
 /* The same from the blocks themselves, which stand there; they become their inverses. */

@@ -45,11 +45,6 @@ facet_status trace_galerkin(const struct trace_space *space, const struct trace_
 facet_status trace_smoothing_constant(const struct trace_space *space, const struct trace_matrices *matrices,
                                       const struct mg_transfer *P, double *constant);
 
-/* How much longer cells are in one direction than in another (three quarters of them at most), as the
- * operator sees it: an anisotropic K counts as well. */
-facet_status trace_stretch(const struct trace_space *space, const struct trace_matrices *matrices,
-                           double *stretch);
-
 /* jumps.c: the largest solve_star_jump of K (solve/jumps.h). */
 facet_status trace_jump(const struct trace_space *space, const struct trace_matrices *matrices, double *jump);
 

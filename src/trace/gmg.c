@@ -296,7 +296,7 @@ static facet_status choose(struct builder *b, const struct trace_matrices *matri
     if (o->smoother == GMG_SMOOTHER_AUTO)
         o->smoother = has_rows && constant > MUCH_WORK ? GMG_ROWS : GMG_FACES;
     TRY(choose_steps(b, matrices, tensor, constant));
-    TRY(trace_choose_single(space, matrices, o->precision, 0, &b->single));
+    TRY(trace_choose_single(space, matrices, o->precision, &b->single));
 done:
     return status;
 }

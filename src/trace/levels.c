@@ -18,11 +18,10 @@ int trace_has_tensor_cells(const struct facet_mesh *mesh) {
 }
 
 facet_status trace_choose_single(const struct trace_space *space, const struct trace_matrices *matrices,
-                                 enum pmg_precision precision, int incompressible, int *single) {
+                                 enum pmg_precision precision, int *single) {
     double spread;
     *single = precision == PMG_MIXED;
-    if (precision == PMG_DOUBLE ||
-        (precision == PMG_PRECISION_AUTO && (space->n_free < LARGE_SYSTEM || incompressible)))
+    if (precision == PMG_DOUBLE || (precision == PMG_PRECISION_AUTO && space->n_free < LARGE_SYSTEM))
         return FACET_OK;
     facet_status status = trace_spread(space, matrices, &spread);
     if (status != FACET_OK) return status;

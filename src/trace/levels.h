@@ -14,7 +14,7 @@ facet_status trace_need_plain(const struct trace_space *space, const struct trac
 facet_status trace_lower_space(const struct trace_space *space, int degree, struct trace_space *low);
 /* Whether the levels are in single precision; refuses one that the numbers do not allow. */
 facet_status trace_choose_single(const struct trace_space *space, const struct trace_matrices *matrices,
-                                 enum pmg_precision precision, int incompressible, int *single);
+                                 enum pmg_precision precision, int *single);
 /* How hard a smoother over faces has to work above continuous linear functions, with or without row modes.
  * Asked of cells as if no face were eliminated: a sample of a small mesh would else be one of boundary cells.
  */
@@ -62,6 +62,10 @@ facet_status trace_last_traces(const struct trace_space *space, const struct tra
 facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
                                    int rows, int n_modes, const double *modes, struct mg_transfer *P,
                                    struct coarse_matrix *last);
+/* rigid.c: the rigid motions of every face; modes: those of the body on the space, n_modes > 0. */
+facet_status trace_last_rigid(const struct trace_space *space, const struct trace_matrices *matrices,
+                              int n_modes, const double *modes, struct mg_transfer *P,
+                              struct coarse_matrix *last);
 /* The traces themselves, assembled, without near-null vectors: for a factor. */
 facet_status trace_last_matrix(const struct trace_space *space, const struct trace_matrices *matrices,
                                const char *name, struct coarse_matrix *last);

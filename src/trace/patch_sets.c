@@ -2,7 +2,6 @@
  * belong to patches. See patch_sets.h. */
 #include "trace/patch_sets.h"
 
-#include <lapacke.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -357,11 +356,7 @@ facet_status patch_invert(const struct trace_space *space, const struct block_ro
                           const struct patch_set *set, int64_t patch, int32_t *place, double *B) {
     int64_t n = patch_size(space, set, patch);
     patch_matrix(space, rows, set, patch, n, place, B);
-    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)n, B, (int)n) != 0 ||
-        LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (int)n, B, (int)n) != 0)
-        return base_fail(FACET_NOT_CONVERGED, "the matrix is not positive definite: patch of face %d",
-                         (int)space->free_faces[set->blocks[set->first[patch]]]);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < i; j++) B[i * n + j] = B[j * n + i];
-    return FACET_OK;
+    if (solve_invert(n, B)) return FACET_OK;
+    return base_fail(FACET_NOT_CONVERGED, "the matrix is not positive definite: patch of face %d",
+                     (int)space->free_faces[set->blocks[set->first[patch]]]);
 }

@@ -23,8 +23,6 @@
 #define ROUGH_JUMP 3e4
 /* From so many constants of faces on a cycle of classical multigrid is faster than a factor. */
 #define FEW_CONSTANTS 10000
-/* So many unknowns of degree 0 are few enough for degree 1. */
-#define SMALL_TRACE 30000
 
 void pmg_options_default(struct pmg_options *options) {
     *options = (struct pmg_options){.between = -1};
@@ -67,14 +65,13 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
     struct pmg_options *o = &b->o;
     double with_rows = 1.0, jump = 1.0;
     if (o->incompressible) {
-        int small = space->n_free_faces * space->n_components <= SMALL_TRACE;
-        o->coarse = small ? PMG_LINEAR : PMG_CONSTANT; /* for k = 1 that is the matrix itself */
+        o->coarse = PMG_RIGID;
         goto done;
     }
     o->coarse = PMG_CONTINUOUS;
-    if (space->n_components == 1) TRY(trace_jump(space, matrices, &jump));
+    if (space->n_components == 1 || o->n_modes > 0) TRY(trace_jump(space, matrices, &jump));
     if (jump > SOLVE_LARGE_JUMP) {
-        o->coarse = PMG_CONSTANT;
+        o->coarse = space->n_components == 1 ? PMG_CONSTANT : PMG_RIGID;
         if (jump > ROUGH_JUMP && o->precision == PMG_PRECISION_AUTO) o->precision = PMG_DOUBLE;
         goto done;
     }
@@ -96,7 +93,7 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
     if (o->coarse == PMG_LINEAR && space->degree <= 1) o->coarse = PMG_CONSTANT;
     if (b->tensor) TRY(trace_measure_work(space, matrices, o->coarse == PMG_ROWS, &constant));
     if (o->coarse == PMG_COARSE_AUTO) TRY(choose_coarse(b, space, matrices, &constant));
-    TRY(trace_choose_single(space, matrices, o->precision, o->incompressible, &b->single));
+    TRY(trace_choose_single(space, matrices, o->precision, &b->single));
     if (o->smoother == PMG_SMOOTHER_AUTO) o->smoother = PMG_FACES;
     if (o->degree == 0) TRY(choose_degree(b, space, matrices, constant));
     b->scalar_constants = o->coarse == PMG_CONSTANT && space->n_components == 1;
@@ -181,17 +178,18 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     if (b.o.between && b.scalar_constants) multigrid_visit(b.mg, MG_TWICE, 1.0);
     if (b.o.between) TRY(descend_to_linear(&b, &s, &linear));
     continuous = b.o.coarse == PMG_CONTINUOUS || b.o.coarse == PMG_ROWS;
-    TRY(continuous ? trace_last_continuous(s.space, s.matrices, b.o.coarse == PMG_ROWS, b.o.n_modes,
-                                           b.o.modes, &P, &last)
-                   : trace_last_traces(s.space, s.matrices, b.o.coarse == PMG_LINEAR, b.o.n_modes, b.o.modes,
-                                       &P, &last));
+    TRY(b.o.coarse == PMG_RIGID ? trace_last_rigid(s.space, s.matrices, b.o.n_modes, b.o.modes, &P, &last)
+        : continuous ? trace_last_continuous(s.space, s.matrices, b.o.coarse == PMG_ROWS, b.o.n_modes,
+                                             b.o.modes, &P, &last)
+                     : trace_last_traces(s.space, s.matrices, b.o.coarse == PMG_LINEAR, b.o.n_modes,
+                                         b.o.modes, &P, &last));
     TRY(multigrid_connect(b.mg, &P));
     last.singular = b.o.singular;
     TRY(multigrid_end_coarse(b.mg, b.coarse_device, &last,
                              &(struct coarse_options){.wish = b.o.last,
                                                       .unknowns = b.scalar_constants ? FEW_CONSTANTS : 0,
                                                       .fine_bytes = trace_operator_bytes(A),
-                                                      .locking = b.o.incompressible,
+                                                      .locking = b.o.coarse == PMG_RIGID,
                                                       .cycle = MG_K}));
     TRY(multigrid_finish(b.mg));
 done:

@@ -14,8 +14,9 @@
 /* What stands below the finest level. CONSTANT: k = 0 (as in the paper), with a level k = 1 between that is
  * visited twice and classical multigrid below for one component: it follows any K; LINEAR: k = 1, with
  * aggregation below; CONTINUOUS: continuous linear functions, with a level k = 1 between where it helps;
- * ROWS: the same with the row modes of quads and hexes (src/trace/coarse.h). */
-enum pmg_coarse { PMG_COARSE_AUTO, PMG_CONSTANT, PMG_LINEAR, PMG_CONTINUOUS, PMG_ROWS };
+ * ROWS: the same with the row modes of quads and hexes (src/trace/coarse.h); RIGID: the rigid motions of
+ * every face, which needs `modes`. */
+enum pmg_coarse { PMG_COARSE_AUTO, PMG_CONSTANT, PMG_LINEAR, PMG_CONTINUOUS, PMG_ROWS, PMG_RIGID };
 enum pmg_smoother { PMG_SMOOTHER_AUTO, PMG_FACES, PMG_CELLS };
 /* Of the levels above the last space; AUTO: MIXED for large systems whose numbers are not too different for
  * it.
@@ -31,7 +32,7 @@ struct pmg_options {
     int between;         /* a level k = 1 above CONTINUOUS or CONSTANT: 1 yes, 0 no, -1 chosen */
     int n_modes;         /* near-null vectors of K (rigid motions) in the free numbering, one */
     const double *modes; /* after the other, needed during the call; 0: the components' constants */
-    int incompressible;  /* continuous linear functions would lock: traces are the coarse space */
+    int incompressible;  /* continuous linear functions would lock */
     int singular;        /* constants are in the kernel of K */
     const struct device *coarse_device; /* of the last space and what is below it; NULL: that of K */
 };
@@ -45,5 +46,10 @@ facet_status trace_pmg_create(const struct trace_space *space, const struct trac
 /* The largest over the smallest mean diagonal entry of an element matrix: how much the coefficient varies. */
 facet_status trace_contrast(const struct trace_space *space, const struct trace_matrices *matrices,
                             double *contrast);
+
+/* How much longer cells are in one direction than in another (three quarters of them at most), as the
+ * operator sees it: an anisotropic K counts as well. */
+facet_status trace_stretch(const struct trace_space *space, const struct trace_matrices *matrices,
+                           double *stretch);
 
 #endif
