@@ -99,6 +99,7 @@ static void put_solver(const facet_report *r, struct text *out) {
     text_printf(out, "          %d %s%s, residual %.2e", r->iterations, direct ? "solve" : "iteration",
                 r->iterations == 1 ? "" : "s", r->residual);
     if (!direct && r->iterations > 0) text_printf(out, ", rate %.3f", r->rate);
+    if (r->error >= 0.0) text_printf(out, ", error about %.1e", r->error);
     text_printf(out, "\n");
 }
 

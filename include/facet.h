@@ -367,6 +367,8 @@ typedef struct facet_report {
                             method is not conservative cell by cell) */
     double peak_bytes[FACET_MAX_PHASES]; /* the most memory that the process had until the end of each phase
                                             of the solver; 0: the phase was not run */
+    double error; /* of the unknowns that were solved for, relative to them: an estimate of what the solve
+                     and rounding leave, not of the discretization; negative: not available */
 } facet_report;
 
 /* A level of the multigrid that was used, 0 being the finest. */

@@ -414,7 +414,8 @@ static facet_status make_report(struct run *run) {
                                      .preconditioner = "none",
                                      .reason = "the matrix is not positive definite",
                                      .residual = NAN,
-                                     .rate = NAN};
+                                     .rate = NAN,
+                                     .error = -1.0};
     }
     run->has_report = 1;
     for (int phase = 0; phase < FACET_N_PHASES; phase++) {

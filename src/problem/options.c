@@ -32,7 +32,7 @@ static const size_t offsets[] = {OPTION_KEYS(OPTION_OFFSET)};
 ENDS_WITH(facet_options, rtol);
 ENDS_WITH(facet_box, split);
 ENDS_WITH(facet_mesh_info, smallest_jacobian);
-ENDS_WITH(facet_report, peak_bytes);
+ENDS_WITH(facet_report, error);
 ENDS_WITH(facet_level, rate);
 ENDS_WITH(facet_errors, stress_L2);
 _Static_assert(FACET_N_PHASES <= FACET_MAX_PHASES, "the report has no room for more phases");

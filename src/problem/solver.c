@@ -413,6 +413,7 @@ facet_status facet_solver_report(const facet_solver *s, facet_report *report) {
                          .reason = s->report.reason != NULL ? s->report.reason : "not started",
                          .residual = s->report.residual,
                          .rate = s->report.rate,
+                         .error = s->report.error,
                          .operator_name = operator_of(s),
                          .conservation = conservation};
     memcpy(full.seconds, s->timers.seconds, sizeof s->timers.seconds);

@@ -64,6 +64,9 @@ struct cg {
     double drift; /* |r - true residual| / |true residual| at the last update */
     double best;  /* true residual so far, up to a half; */
     int idle;     /* updates since then */
+    /* The Lanczos matrix of the steps since p held nothing, or the first of them. */
+    int n_lanczos;
+    double diagonal[SOLVE_LANCZOS], below[SOLVE_LANCZOS], beta, previous_alpha;
 };
 
 /* v is of A's length, device and precision, as it was or made anew. */
@@ -159,7 +162,21 @@ static void advance(struct cg *cg) {
         cg->pq = operator_product(cg->K, &w->p, &w->q);
     }
     cg->alpha = 0.0;
+    if (cg->fresh) cg->n_lanczos = 0;
+    cg->beta = beta;
     cg->fresh = 0;
+}
+
+/* After the step alpha: a row of the Lanczos matrix, the part beside the diagonal belonging to the row
+ * before.
+ */
+static void keep_step(struct cg *cg) {
+    int n = cg->n_lanczos;
+    if (n == SOLVE_LANCZOS) return;
+    cg->diagonal[n] = 1.0 / cg->alpha + (n > 0 ? cg->beta / cg->previous_alpha : 0.0);
+    if (n > 0) cg->below[n - 1] = sqrt(fmax(cg->beta, 0.0)) / cg->previous_alpha;
+    cg->previous_alpha = cg->alpha;
+    cg->n_lanczos++;
 }
 
 /* The second pass: r -= step q, its norm, and what the preconditioner needs; with step 0 only that. */
@@ -198,6 +215,7 @@ static facet_status sweep(struct cg *cg, double goal, int most, struct solve_rep
             break;
         }
         cg->alpha = cg->rz / cg->pq;
+        keep_step(cg);
         reduce(cg, cg->alpha);
         report->iterations++;
         TRY(solve_record(cg->control, report, cg->norm));
@@ -377,15 +395,52 @@ const char *solve_stall_reason(double residual) {
                               : "a value is not finite";
 }
 
+/* The error of x, relative: what the preconditioner makes of a residual with fresh rounding (in single
+ * precision: of the true residual that stands there), over the least eigenvalue of M A that the steps have
+ * seen, for a preconditioner that is no inverse. */
+static facet_status estimate_error(struct cg *cg, double *error) {
+    facet_status status = FACET_OK;
+    struct solve_work *w = cg->w;
+    if (cg->fast == NULL) {
+        solve_probe(cg->A, cg->b, cg->x, cg->control, &w->p, &w->q);
+        if (cg->M != NULL)
+            operator_apply(cg->M, &w->q, &w->p);
+        else
+            vector_axpby(1.0, &w->q, 0.0, &w->p);
+        solve_remove_kernel(cg->control, SOLVE_UNKNOWNS, &w->p);
+        *error = solve_probed_error(&w->p, cg->x);
+    } else {
+        TRY(vector_convert(rescale(cg, &w->residual), &w->q));
+        if (cg->M != NULL)
+            operator_apply(cg->M, &w->q, &w->p);
+        else
+            vector_axpby(1.0, &w->q, 0.0, &w->p);
+        TRY(vector_convert(&w->p, &w->residual));
+        double size = vector_norm(cg->x);
+        *error = size > 0.0 ? cg->scale * vector_norm(rescale(cg, &w->residual)) / size : 0.0;
+    }
+    if (cg->M != NULL && operator_multigrid(cg->M) != NULL) TRY(multigrid_failure(operator_multigrid(cg->M)));
+    double least = solve_least_eigenvalue(cg->n_lanczos, cg->diagonal, cg->below);
+    if (least > 0.0 && least < 1.0) *error /= least;
+done:
+    return status;
+}
+
+static facet_status accept(struct cg *cg, const char *reason, struct solve_report *report) {
+    double error = 0.0, residual = cg->norm;
+    facet_status status = estimate_error(cg, &error);
+    return status != FACET_OK ? status : solve_accept(cg->control, reason, residual, error, report);
+}
+
 /* The last word on a solve. *stalled: single precision got no further, and double may. */
 static facet_status conclude(struct cg *cg, const char *reason, struct solve_report *report, int *stalled) {
     struct solve_work *w = cg->w;
-    if (cg->norm <= cg->control->rtol) return solve_finish(report, 1, "the tolerance was reached", cg->norm);
+    if (cg->norm <= cg->control->rtol) return accept(cg, "the tolerance was reached", report);
     *stalled = cg->fast != NULL && report->iterations < cg->control->max_iterations && isfinite(cg->norm);
     if (*stalled) return FACET_OK;
     if (reason == NULL && cg->fast == NULL &&
         solve_is_rounding(cg->A, cg->b, cg->x, cg->control, cg->norm, &w->r, &w->p))
-        return solve_finish(report, 1, solve_rounding_reason, cg->norm);
+        return accept(cg, solve_rounding_reason, report);
     return solve_fail(report, cg->M, reason != NULL ? reason : solve_stall_reason(cg->norm), cg->norm);
 }
 

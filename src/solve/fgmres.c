@@ -174,8 +174,16 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
     if (norm <= goal) reason = "the tolerance was reached";
     if (rounding) reason = solve_rounding_reason;
     if (reason == NULL) reason = "a value is not finite";
-    status = norm <= goal || rounding ? solve_finish(report, 1, reason, norm / scale)
-                                      : solve_fail(report, M, reason, norm / scale);
+    if (!(norm <= goal) && !rounding) {
+        status = solve_fail(report, M, reason, norm / scale);
+        goto done;
+    }
+    TRY(need(&a.Z[0], &a.V[0]));
+    solve_probe(A, b, x, control, &a.Z[0], &a.V[0]);
+    if (M != NULL) operator_apply(M, &a.V[0], &a.Z[0]);
+    if (M != NULL) solve_remove_kernel(control, SOLVE_UNKNOWNS, &a.Z[0]);
+    status = solve_accept(control, reason, norm / scale, solve_probed_error(M != NULL ? &a.Z[0] : &a.V[0], x),
+                          report);
 done:
     arnoldi_destroy(&a);
     return status;

@@ -32,6 +32,14 @@ int solve_is_rounding(const struct operator* A, const struct vector *b, const st
 extern const char solve_rounding_reason[];
 /* Why a residual stays above the tolerance though nothing stopped the method. */
 const char *solve_stall_reason(double residual);
+/* trust.c. r = a residual of x with fresh rounding, PROBE times as large; t is overwritten. z being what the
+ * preconditioner makes of it, the relative error of x. */
+void solve_probe(const struct operator* A, const struct vector *b, const struct vector *x,
+                 const struct solve_control *control, struct vector *t, struct vector *r);
+double solve_probed_error(const struct vector *z, const struct vector *x);
+/* Completes the report of a solve whose residual is small: it converged if its error, too, can be trusted. */
+facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
+                          double error, struct solve_report *report);
 /* Completes the report of a solve that did not converge. If M is a multigrid of which a part does not work,
  * that is the reason. */
 facet_status solve_fail(struct solve_report *report, const struct operator* M, const char *reason,

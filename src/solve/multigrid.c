@@ -390,6 +390,25 @@ static int is_stalled(double residual, double rate, int *growths) {
     return residual < LARGE_RESIDUAL || residual > HUGE_RESIDUAL || ++*growths > MAX_GROWTHS;
 }
 
+/* Of x, by one more cycle. d: without room where the levels have vectors of their own, which then do. */
+static double estimate_error(const struct operator* A, const struct operator* M, const struct vector *b,
+                             const struct vector *x, const struct solve_control *control, struct vector *r,
+                             struct vector *d) {
+    struct multigrid *mg = M->data;
+    if (d->n > 0) {
+        solve_probe(A, b, x, control, d, r);
+        operator_apply(M, r, d);
+        solve_remove_kernel(control, SOLVE_UNKNOWNS, d);
+        return solve_probed_error(d, x);
+    }
+    double size = vector_norm(x);
+    struct vector rounded = mg->out;
+    solve_true_residual(A, b, x, control, r);
+    mg_pass(mg, vector_convert(r, &mg->in));
+    cycle(mg, 0, MG_V, &mg->in, 1, &rounded);
+    return size > 0.0 ? vector_norm(&rounded) / size : 0.0;
+}
+
 facet_status solve_multigrid(const struct operator* A, const struct operator* M, const struct vector *b,
                              struct vector *x, const struct solve_control *control,
                              struct solve_report *report) {
@@ -437,9 +456,13 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     }
     if (reason != NULL && d.n == 0) TRY(vector_create(b->device, b->n, &d));
     int rounding = reason != NULL && solve_is_rounding(A, b, x, control, norm / scale, &r, &d);
-    status = reason == NULL ? solve_finish(report, 1, "the tolerance was reached", norm / scale)
-             : rounding     ? solve_finish(report, 1, solve_rounding_reason, norm / scale)
-                            : solve_fail(report, M, reason, norm / scale);
+    if (reason != NULL && !rounding) {
+        status = solve_fail(report, M, reason, norm / scale);
+        goto done;
+    }
+    if (control->kernel != NULL && d.n == 0) TRY(vector_create(b->device, b->n, &d));
+    status = solve_accept(control, reason == NULL ? "the tolerance was reached" : solve_rounding_reason,
+                          norm / scale, estimate_error(A, M, b, x, control, &r, &d), report);
 done:
     mg->cycle = wanted;
     vector_destroy(&r);

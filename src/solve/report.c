@@ -6,7 +6,7 @@
 
 void solve_report_clear(struct solve_report *report) {
     base_free(&report->history);
-    *report = (struct solve_report){.reason = "not started"};
+    *report = (struct solve_report){.reason = "not started", .error = -1.0};
 }
 
 static facet_status add_residual(struct solve_report *report, double residual) {
@@ -65,6 +65,7 @@ static facet_status refine(const struct operator* A, correction *correct, void *
     }
     vector_axpby(1.0, b, 0.0, &r);
     TRY(solve_record(control, report, 1.0));
+    const char *reason = "the tolerance was reached";
     do {
         before = norm;
         TRY(correct(data, &r, &d));
@@ -73,18 +74,21 @@ static facet_status refine(const struct operator* A, correction *correct, void *
         norm = solve_true_residual(A, b, x, control, &r);
         report->iterations++;
         TRY(solve_record(control, report, norm / scale));
-        if (norm <= control->rtol * scale) {
-            status = solve_finish(report, 1, "the tolerance was reached", norm / scale);
+    } while (norm > control->rtol * scale && norm < 0.5 * before &&
+             report->iterations < control->max_iterations);
+    if (!(norm <= control->rtol * scale)) {
+        int limit = norm < 0.5 * before;
+        if (limit || !solve_is_rounding(A, b, x, control, norm / scale, &r, &d)) {
+            reason = limit ? "the iteration limit was reached" : solve_stall_reason(norm);
+            status = solve_finish(report, 0, reason, norm / scale);
             goto done;
         }
-    } while (norm < 0.5 * before && report->iterations < control->max_iterations);
-    int limit = norm < 0.5 * before,
-        rounding = !limit && solve_is_rounding(A, b, x, control, norm / scale, &r, &d);
-    status = solve_finish(report, rounding,
-                          rounding ? solve_rounding_reason
-                          : limit  ? "the iteration limit was reached"
-                                   : solve_stall_reason(norm),
-                          norm / scale);
+        reason = solve_rounding_reason;
+    }
+    solve_probe(A, b, x, control, &d, &r);
+    TRY(correct(data, &r, &d));
+    solve_remove_kernel(control, SOLVE_UNKNOWNS, &d);
+    status = solve_accept(control, reason, norm / scale, solve_probed_error(&d, x), report);
 done:
     vector_destroy(&r);
     vector_destroy(&d);

@@ -159,6 +159,7 @@ struct solve_report {
     const char *reason; /* lives as long as the preconditioner */
     double residual;    /* true, relative */
     double rate;        /* geometric mean of the reduction per iteration */
+    double error;       /* of x, relative: an estimate (trust.c); negative: none was made */
     int n_history, history_capacity;
     double *history; /* relative residual before iteration 1, after it, ... */
 };

@@ -77,6 +77,10 @@ void solve_eigenvalue_bounds(const struct operator* A, const struct operator* D,
     if (least != NULL) *least *= diagonal[0];
 }
 
+double solve_least_eigenvalue(int n, double *diagonal, double *below) {
+    return n == 0 || LAPACKE_dsterf_work(n, diagonal, below) != 0 ? 1.0 : diagonal[0];
+}
+
 void polynomial_coefficients(enum polynomial kind, double top, double ratio, int degree, double *a,
                              double *b) {
     double low = top / ratio, theta = 0.5 * (top + low), delta = 0.5 * (top - low);

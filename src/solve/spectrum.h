@@ -18,6 +18,11 @@ facet_status solve_fill_noise(struct vector *x);
 void solve_eigenvalue_bounds(const struct operator* A, const struct operator* D, int steps,
                              struct vector *const work[4], double *least, double *top);
 
+/* The least eigenvalue of a symmetric tridiagonal matrix, such as that of Lanczos, of at most SOLVE_LANCZOS
+ * rows; both arrays are overwritten. 1 if there are none. */
+#define SOLVE_LANCZOS 400
+double solve_least_eigenvalue(int n, double *diagonal, double *below);
+
 /* FIRST: Chebyshev polynomials of the first kind on [top / ratio, top]; FOURTH: of the fourth kind, which are
  * optimal for a coarse correction and need no lower bound. */
 enum polynomial { POLYNOMIAL_FIRST, POLYNOMIAL_FOURTH };
