@@ -59,7 +59,7 @@ static facet_status report_bodies(const facet_mesh *mesh, struct text *out) {
     if (mesh_is_box(mesh)) return FACET_OK;
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(count, mesh->n_cells));
-    problem_find_pieces(mesh, piece);
+    mesh_find_pieces(mesh, piece);
     for (int32_t c = 0; c < mesh->n_cells; c++) n += count[piece[c]]++ == 0;
     if (n > 1) text_printf(out, "pieces    %s that no face connects\n", report_count(n).text);
     for (int32_t c = 0, shown = 0; c < mesh->n_cells && n > 1 && shown < MOST_SHOWN; c++)

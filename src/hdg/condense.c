@@ -32,6 +32,7 @@ void hdg_destroy(struct hdg **hdg) {
     base_free(&h->boundary);
     base_free(&h->held);
     base_free(&h->moved);
+    hdg_weak_destroy(&h->weak);
     trace_space_destroy(&h->trace);
     if (h->data.equation->destroy != NULL) h->data.equation->destroy(h);
     hdg_space_destroy(&h->space);
@@ -360,6 +361,7 @@ static facet_status condense(struct hdg *h, int only) {
     if (only) h->volume = volume;
     h->singular = h->data.equation->floats && h->trace.n_free == h->trace.n_all &&
                   h->largest_reaction == 0.0 && h->largest_robin == 0.0;
+    TRY(hdg_weak_find(h, &h->weak));
     TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
     if (h->data.equation->finish_condense != NULL) TRY(h->data.equation->finish_condense(h));
 done:

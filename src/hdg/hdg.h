@@ -63,6 +63,13 @@ struct hdg_data {
                                    z, but its components, as `fixed` counts them, those of the unknowns */
 };
 
+/* weak.c: pieces of the mesh of which K holds the constant so weakly that rounding decides about it. */
+struct hdg_weak {
+    int n;
+    int32_t *cell_piece, *face_piece; /* n_cells; faces of the trace: the piece, or -1; NULL: n is 0 */
+    double *hold;                     /* n: the integrals of the reaction and of Robin's a */
+};
+
 /* Element data is kept in lanes (kernels/kernels.h) on the device. */
 struct hdg {
     const struct device *device;
@@ -94,6 +101,7 @@ struct hdg {
                          contain it, trace_block_diagonal and `matrices` do not. CG and Cholesky are not for
                          such K */
     double volume;
+    struct hdg_weak weak; /* after hdg_condense */
 };
 
 /* Coefficients of a solution in the orthonormal basis: u count x N, q count x dim x N (not in
@@ -109,6 +117,9 @@ struct hdg_solution {
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */
     double shift;                   /* constant taken off the source to balance a singular problem */
+    double *supply;      /* of weak pieces: the integrals of f and the boundary data, and of their moduli; */
+    int supply_is_exact; /* or all are those of the exact solution */
+    double uncertainty;  /* of the constants of weak pieces, relative to u: rounding in these integrals */
 };
 
 /* maker: NULL for the default rules. Elasticity refuses here: degree 0 of equation_symmetric, several (or
@@ -161,6 +172,8 @@ void hdg_solution_destroy(struct hdg_solution *solution);
  * points of the source rule, cell after cell (NULL: the problem's), the components of a point together. For a
  * singular problem the source is balanced by a constant; an imbalance beyond quadrature error is an error. */
 facet_status hdg_load(const struct hdg *hdg, const double *source, struct hdg_solution *solution, double *F);
+/* Takes the constants of weak pieces out of a vector in the free numbering: hdg_recover finds them anew. */
+facet_status hdg_weak_forget(const struct hdg *hdg, double *free);
 /* u and q from solution->trace and the loads. A singular problem's u is shifted to the mean of the exact
  * solution, or to mean zero. */
 facet_status hdg_recover(const struct hdg *hdg, struct hdg_solution *solution);

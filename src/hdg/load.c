@@ -144,6 +144,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
         job.shift = s->shift = sum / h->volume; /* balances what quadrature leaves */
         TRY(load_cells(h, &job));
     }
+    TRY(hdg_weak_supply(h, source, job.totals, s));
     for (int b = 0; b < mesh->n_blocks; b++) TRY(inner_load(h, b, s, locals[b]));
     for (int b = 0; b < mesh->n_blocks && equation->split_load != NULL; b++)
         for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];

@@ -82,6 +82,17 @@ int local_constant_conductivity(const struct hdg_data *data, int32_t region, dou
 /* Of a singular problem: the sum of all loads, which must vanish up to quadrature. totals: by blocks, per
  * cell the integrals of f and of |f|. */
 facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double *sum);
+/* measure.c: the trace on a face of the cell at hand at n points of a face table: n x components. */
+void local_trace_values(const struct local *l, const struct hdg_solution *s, int face,
+                        const struct hdg_face_table *table, int first, int n, double *values);
+/* weak.c. Finds weak pieces, after condensation; refuses a piece that nothing holds. */
+facet_status hdg_weak_find(const struct hdg *h, struct hdg_weak *weak);
+void hdg_weak_destroy(struct hdg_weak *weak); /* safe on a zeroed struct, and twice */
+/* Keeps what their balance needs of a load (totals as of local_check_balance; source as of hdg_load). */
+facet_status hdg_weak_supply(const struct hdg *h, const double *source, double *const totals[MESH_MAX_BLOCKS],
+                             struct hdg_solution *s);
+/* Their constants, in u and the trace. */
+facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s);
 facet_status local_reaction(const struct hdg_data *data, int n, const double *x, double *values);
 /* f (n x components) at points, from the source or the exact solution. */
 facet_status local_source(struct local *l, int32_t region, int n, const double *x, double *values);

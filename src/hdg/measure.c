@@ -129,9 +129,8 @@ done:
     return status;
 }
 
-/* The trace on a face of the cell at hand at n points of a face table: n x components. */
-static void trace_values(const struct local *l, const struct hdg_solution *s, int face,
-                         const struct hdg_face_table *table, int first, int n, double *values) {
+void local_trace_values(const struct local *l, const struct hdg_solution *s, int face,
+                        const struct hdg_face_table *table, int first, int n, double *values) {
     const struct hdg *h = l->hdg;
     int N = h->space.blocks[l->block].N;
     if (h->data.equation->by_faces) {
@@ -153,7 +152,7 @@ void hdg_mean_trace(const struct hdg *h, const struct hdg_solution *s, int block
     for (int c = 0; c < h->trace.n_components; c++) mean[c] = 0.0;
     for (int i = 0; i < n_faces * table->rule.n; i++) {
         double values[3], weight = table->rule.w[i % table->rule.n] / area;
-        trace_values(&l, s, i / table->rule.n, table, i % table->rule.n, 1, values);
+        local_trace_values(&l, s, i / table->rule.n, table, i % table->rule.n, 1, values);
         for (int c = 0; c < h->trace.n_components; c++) mean[c] += weight * values[c];
     }
 }
@@ -174,7 +173,7 @@ static facet_status trace_errors(struct local *l, const struct hdg_solution *s, 
         hdg_face_geometry(&h->space, l->block, l->cell, f, table, &l->face_geometry, l->x, l->normal);
         facet_status status = field_eval(h->data.exact, n, dim, l->x, l->values);
         if (status != FACET_OK) return base_wrap(status, "exact");
-        trace_values(l, s, f, table, 0, n, l->jets);
+        local_trace_values(l, s, f, table, 0, n, l->jets);
         for (int p = 0; p < n; p++) {
             double area = copysign(local_norm(dim, l->normal + p * dim), table->rule.w[p]);
             total += area;

@@ -37,6 +37,7 @@ void hdg_solution_destroy(struct hdg_solution *s) {
         base_free(&s->loads[b]);
     }
     base_free(&s->trace);
+    base_free(&s->supply);
 }
 
 struct mean_job {
@@ -92,6 +93,7 @@ facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, s));
     if (h->singular) TRY(fix_mean(h, s));
+    TRY(hdg_weak_fix(h, s));
 done:
     return status;
 }

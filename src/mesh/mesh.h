@@ -142,6 +142,8 @@ facet_status mesh_check_refinement(const struct facet_mesh *mesh, int times);
 facet_status mesh_refine_keeping(struct facet_mesh *mesh, int times);
 
 const struct mesh_block *mesh_block_of(const struct facet_mesh *mesh, int32_t cell);
+/* The parts of a mesh that no face connects: piece[cell] is the smallest cell of its piece. */
+void mesh_find_pieces(const struct facet_mesh *mesh, int32_t *piece);
 /* "(0.5, 1)": the middle of a cell, or of its face `local` (-1: the cell itself), for messages. */
 const char *mesh_middle_text(const struct facet_mesh *mesh, int32_t cell, int local, char *text,
                              int text_bytes);

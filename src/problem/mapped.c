@@ -113,6 +113,17 @@ static facet_status load(struct facet_solver *s, const double *source) {
     return hdg_load(s->hdg, source, &s->solution, s->F);
 }
 
+/* Constants of weak pieces are found anew by hdg_recover. */
+static facet_status forget(void *data, struct vector *error) {
+    facet_status status = FACET_OK;
+    struct facet_solver *s = data;
+    TRY(vector_download(error, s->F));
+    TRY(hdg_weak_forget(s->hdg, s->F));
+    TRY(vector_upload(error, s->F));
+done:
+    return status;
+}
+
 /* The linear system, from s->F to the trace of the solution. */
 static facet_status solve_trace(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -120,6 +131,8 @@ static facet_status solve_trace(struct facet_solver *s) {
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor,
                                     .kernel = s->hdg->singular ? &s->kernel : NULL,
+                                    .forget = s->hdg->weak.n > 0 ? forget : NULL,
+                                    .forget_data = s,
                                     .flexible = s->flexible};
     TRY(vector_upload(&s->b, s->F));
     if (s->cholesky != NULL) {
@@ -145,7 +158,9 @@ done:
 }
 
 static facet_status recover(struct facet_solver *s) {
-    return hdg_recover(s->hdg, &s->solution);
+    facet_status status = hdg_recover(s->hdg, &s->solution);
+    if (status != FACET_OK || s->hdg->weak.n == 0) return status;
+    return solve_accept_more(s->options.rtol, s->solution.uncertainty, &s->report);
 }
 
 static facet_status conservation(const struct facet_solver *s, double *imbalance) {

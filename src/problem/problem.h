@@ -110,8 +110,6 @@ facet_status problem_resolve_elastic(const struct problem *problem, const struct
 /* The same cell by cell and face by face, with the lists of the mesh, for those who do not work on boxes. */
 facet_status problem_resolve_lists(const struct problem *problem, struct problem_resolved *resolved);
 
-/* The parts of a mesh that no face connects: piece[cell] is the smallest cell of its piece. */
-void problem_find_pieces(const struct facet_mesh *mesh, int32_t *piece);
 /* rigid.c: elasticity. Adds a line to `errors` for each way in which a piece of the body can still move. */
 facet_status problem_check_rigid(const struct problem *problem, const struct problem_resolved *resolved,
                                  struct text *errors);

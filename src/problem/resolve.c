@@ -249,18 +249,6 @@ done:
     return status;
 }
 
-void problem_find_pieces(const struct facet_mesh *mesh, int32_t *piece) {
-    for (int32_t c = 0; c < mesh->n_cells; c++) piece[c] = c;
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
-        int32_t a = mesh->face_cells[2 * (int64_t)f], b = mesh->face_cells[2 * (int64_t)f + 1];
-        if (b < 0) continue;
-        while (piece[a] != a) a = piece[a] = piece[piece[a]];
-        while (piece[b] != b) b = piece[b] = piece[piece[b]];
-        piece[a > b ? a : b] = a < b ? a : b;
-    }
-    for (int32_t c = 0; c < mesh->n_cells; c++) piece[c] = piece[piece[c]]; /* those before c are done */
-}
-
 /* A piece of the mesh that touches no other has a singular problem of its own unless something holds it. */
 facet_status problem_resolve_diffusion(const struct problem *p, const struct options *options,
                                        struct problem_resolved *r, struct text *errors) {
@@ -272,7 +260,7 @@ facet_status problem_resolve_diffusion(const struct problem *p, const struct opt
     if (mesh_is_box(mesh)) return FACET_OK; /* one piece */
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(CALLOC(held, mesh->n_cells));
-    problem_find_pieces(mesh, piece);
+    mesh_find_pieces(mesh, piece);
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = r->face_condition[f];
         if (c >= 0 && r->conditions[c].kind != HDG_NEUMANN) held[piece[mesh->face_cells[2 * (int64_t)f]]] = 1;

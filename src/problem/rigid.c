@@ -88,7 +88,7 @@ static facet_status find_pieces(struct job *job) {
     int32_t *piece = NULL;
     TRY(ALLOC(piece, mesh->n_cells));
     TRY(ALLOC(job->cell_piece, mesh->n_cells));
-    problem_find_pieces(mesh, piece);
+    mesh_find_pieces(mesh, piece);
     for (int32_t c = 0; c < mesh->n_cells; c++)
         job->cell_piece[c] = piece[c] == c ? job->n_pieces++ : job->cell_piece[piece[c]];
     TRY(CALLOC(job->pieces, job->n_pieces));

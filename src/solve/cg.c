@@ -407,8 +407,7 @@ static facet_status estimate_error(struct cg *cg, double *error) {
             operator_apply(cg->M, &w->q, &w->p);
         else
             vector_axpby(1.0, &w->q, 0.0, &w->p);
-        solve_remove_kernel(cg->control, SOLVE_UNKNOWNS, &w->p);
-        *error = solve_probed_error(&w->p, cg->x);
+        TRY(solve_probed_error(cg->control, &w->p, cg->x, error));
     } else {
         TRY(vector_convert(rescale(cg, &w->residual), &w->q));
         if (cg->M != NULL)

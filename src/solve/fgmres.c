@@ -181,9 +181,9 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
     TRY(need(&a.Z[0], &a.V[0]));
     solve_probe(A, b, x, control, &a.Z[0], &a.V[0]);
     if (M != NULL) operator_apply(M, &a.V[0], &a.Z[0]);
-    if (M != NULL) solve_remove_kernel(control, SOLVE_UNKNOWNS, &a.Z[0]);
-    status = solve_accept(control, reason, norm / scale, solve_probed_error(M != NULL ? &a.Z[0] : &a.V[0], x),
-                          report);
+    double error;
+    TRY(solve_probed_error(control, M != NULL ? &a.Z[0] : &a.V[0], x, &error));
+    status = solve_accept(control, reason, norm / scale, error, report);
 done:
     arnoldi_destroy(&a);
     return status;

@@ -33,10 +33,11 @@ extern const char solve_rounding_reason[];
 /* Why a residual stays above the tolerance though nothing stopped the method. */
 const char *solve_stall_reason(double residual);
 /* trust.c. r = a residual of x with fresh rounding, PROBE times as large; t is overwritten. z being what the
- * preconditioner makes of it, the relative error of x. */
+ * preconditioner makes of it, the relative error of x; z is overwritten. */
 void solve_probe(const struct operator* A, const struct vector *b, const struct vector *x,
                  const struct solve_control *control, struct vector *t, struct vector *r);
-double solve_probed_error(const struct vector *z, const struct vector *x);
+facet_status solve_probed_error(const struct solve_control *control, struct vector *z, const struct vector *x,
+                                double *error);
 /* Completes the report of a solve whose residual is small: it converged if its error, too, can be trusted. */
 facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
                           double error, struct solve_report *report);

@@ -391,22 +391,22 @@ static int is_stalled(double residual, double rate, int *growths) {
 }
 
 /* Of x, by one more cycle. d: without room where the levels have vectors of their own, which then do. */
-static double estimate_error(const struct operator* A, const struct operator* M, const struct vector *b,
-                             const struct vector *x, const struct solve_control *control, struct vector *r,
-                             struct vector *d) {
+static facet_status estimate_error(const struct operator* A, const struct operator* M, const struct vector *b,
+                                   const struct vector *x, const struct solve_control *control,
+                                   struct vector *r, struct vector *d, double *error) {
     struct multigrid *mg = M->data;
     if (d->n > 0) {
         solve_probe(A, b, x, control, d, r);
         operator_apply(M, r, d);
-        solve_remove_kernel(control, SOLVE_UNKNOWNS, d);
-        return solve_probed_error(d, x);
+        return solve_probed_error(control, d, x, error);
     }
     double size = vector_norm(x);
     struct vector rounded = mg->out;
     solve_true_residual(A, b, x, control, r);
     mg_pass(mg, vector_convert(r, &mg->in));
     cycle(mg, 0, MG_V, &mg->in, 1, &rounded);
-    return size > 0.0 ? vector_norm(&rounded) / size : 0.0;
+    *error = size > 0.0 ? vector_norm(&rounded) / size : 0.0;
+    return FACET_OK;
 }
 
 facet_status solve_multigrid(const struct operator* A, const struct operator* M, const struct vector *b,
@@ -460,9 +460,12 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
         status = solve_fail(report, M, reason, norm / scale);
         goto done;
     }
-    if (control->kernel != NULL && d.n == 0) TRY(vector_create(b->device, b->n, &d));
+    if ((control->kernel != NULL || control->forget != NULL) && d.n == 0)
+        TRY(vector_create(b->device, b->n, &d));
+    double error;
+    TRY(estimate_error(A, M, b, x, control, &r, &d, &error));
     status = solve_accept(control, reason == NULL ? "the tolerance was reached" : solve_rounding_reason,
-                          norm / scale, estimate_error(A, M, b, x, control, &r, &d), report);
+                          norm / scale, error, report);
 done:
     mg->cycle = wanted;
     vector_destroy(&r);

@@ -87,8 +87,9 @@ static facet_status refine(const struct operator* A, correction *correct, void *
     }
     solve_probe(A, b, x, control, &d, &r);
     TRY(correct(data, &r, &d));
-    solve_remove_kernel(control, SOLVE_UNKNOWNS, &d);
-    status = solve_accept(control, reason, norm / scale, solve_probed_error(&d, x), report);
+    double error;
+    TRY(solve_probed_error(control, &d, x, &error));
+    status = solve_accept(control, reason, norm / scale, error, report);
 done:
     vector_destroy(&r);
     vector_destroy(&d);

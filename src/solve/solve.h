@@ -146,6 +146,9 @@ struct solve_control {
     /* The kernel of a singular A, or NULL: x is kept orthogonal to `dual`, residuals to `kernel`, whose
      * product is 1. dual NULL: it is the kernel itself (solve_cg alone knows another). */
     const struct vector *kernel, *kernel_dual;
+    /* Takes out of an error what the caller finds anew himself: an estimate does not count it. Or NULL. */
+    facet_status (*forget)(void *data, struct vector *error);
+    void *forget_data;
     int flexible; /* solve_cg: M may change from step to step (a K-cycle); costs one more dot product */
     int restart;  /* solve_fgmres: steps between restarts (0: 50) */
     struct solve_fast *fast;  /* solve_cg: NULL: in double precision */
@@ -168,6 +171,9 @@ void solve_report_clear(struct solve_report *report); /* empties it, keeps nothi
 facet_status solve_record(const struct solve_control *control, struct solve_report *report, double residual);
 /* Completes the report. */
 facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual);
+
+/* After a solve that converged, of which something else has that relative error as well. */
+facet_status solve_accept_more(double rtol, double error, struct solve_report *report);
 
 /* Preconditioned conjugate gradients; M may be NULL. x: initial guess and solution. Returns FACET_OK when it
  * converged, FACET_NOT_CONVERGED (with the reason) when not, x being the last iterate. */

@@ -21,17 +21,17 @@ void solve_probe(const struct operator* A, const struct vector *b, const struct 
     solve_remove_kernel(control, SOLVE_RESIDUALS, r);
 }
 
-double solve_probed_error(const struct vector *z, const struct vector *x) {
-    double size = vector_norm(x), error = vector_norm(z);
-    return error == 0.0 ? 0.0 : error / (PROBE * size);
+facet_status solve_probed_error(const struct solve_control *control, struct vector *z, const struct vector *x,
+                                double *error) {
+    facet_status status = FACET_OK;
+    solve_remove_kernel(control, SOLVE_UNKNOWNS, z);
+    if (control->forget != NULL) status = control->forget(control->forget_data, z);
+    *error = vector_norm(z);
+    if (*error != 0.0) *error /= PROBE * vector_norm(x);
+    return status;
 }
 
-facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
-                          double error, struct solve_report *report) {
-    report->error = error;
-    if (!isfinite(residual) || error <= fmax(ROOM * control->rtol, LEAST_LIMIT))
-        return solve_finish(report, 1, reason, residual);
-    (void)solve_finish(report, 1, reason, residual);
+static facet_status distrust(struct solve_report *report) {
     report->converged = 0;
     report->reason = "not trusted: the error is far above the residual";
     return base_fail(
@@ -40,5 +40,21 @@ facet_status solve_accept(const struct solve_control *control, const char *reaso
         "(%d iterations): something holds it so weakly that rounding decides (a small reaction, "
         "Robin coefficient or support, a very slender body, coefficients that jump by many "
         "orders of magnitude); hold it more firmly, or scale the problem",
-        error, residual, report->iterations);
+        report->error, report->residual, report->iterations);
+}
+
+static int is_small(double error, double rtol) {
+    return error <= fmax(ROOM * rtol, LEAST_LIMIT);
+}
+
+facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
+                          double error, struct solve_report *report) {
+    report->error = error;
+    facet_status status = solve_finish(report, 1, reason, residual);
+    return status != FACET_OK || is_small(error, control->rtol) ? status : distrust(report);
+}
+
+facet_status solve_accept_more(double rtol, double error, struct solve_report *report) {
+    report->error = fmax(report->error, error);
+    return is_small(error, rtol) ? FACET_OK : distrust(report);
 }

@@ -1,0 +1,309 @@
+/* Pieces of a mesh that no Dirichlet part holds, only a reaction or Robin's a, and these so weakly that
+ * rounding in K decides about the constant of u. All but that constant is right: K's rounding of a constant
+ * is in the constant, whatever it is. So the constant is found anew, from the balance of the piece,
+ *
+ *     integral of f, g - reaction u - a u^  =  c (integral of the reaction and of a),
+ *
+ * whose sides are integrals of the data: no product with K, whose rounding is larger than a small reaction.
+ * With an exact solution the sources are those of the same integrals of it, and nothing is subtracted from
+ * numbers that nearly balance. A piece that nothing holds is refused. */
+#include <cblas.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hdg/local.h"
+
+/* Of hold length^2 / (K volume): from here on K holds the constant well enough. */
+#define WEAK        1e-3
+#define PLACE_BYTES 80
+
+void hdg_weak_destroy(struct hdg_weak *weak) {
+    base_free(&weak->cell_piece);
+    base_free(&weak->face_piece);
+    base_free(&weak->hold);
+    *weak = (struct hdg_weak){0};
+}
+
+/* ------------------------------------------------------------------------------ what holds the pieces */
+
+/* Of every cell. */
+struct held {
+    double hold, volume, stiffness; /* integrals of the reaction and of a; a diagonal entry of K */
+};
+
+static facet_status hold_work(struct local *l, int block, int32_t cell, void *user) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    int dim = h->data.mesh->dim;
+    struct held *held = (struct held *)user + h->data.mesh->blocks[block].first + cell;
+    double largest = 0.0;
+    *held = (struct held){0};
+    TRY(local_begin(l, block, cell));
+    TRY(local_place(local_reaction(&h->data, b->cell.n, l->geometry.x, l->values), l));
+    for (int q = 0; q < b->cell.n; q++) {
+        held->hold += l->geometry.wJ[q] * l->values[q];
+        held->volume += l->geometry.wJ[q];
+    }
+    TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, l->geometry.x, l->values));
+    held->stiffness = fabs(l->values[0]);
+    for (int f = 0; f < b->n_faces; f++) {
+        int found;
+        TRY(local_robin(l, f, &found, &largest));
+        for (int q = 0; found && q < b->boundary.rule.n; q++)
+            held->hold +=
+                l->values[q] * copysign(local_norm(dim, l->normal + q * dim), b->boundary.rule.w[q]);
+    }
+done:
+    return status;
+}
+
+/* Flags of the pieces (by their first cells) that a Dirichlet part holds. */
+static void mark_fixed(const struct hdg *h, const int32_t *piece, uint8_t *fixed) {
+    const struct facet_mesh *mesh = h->data.mesh;
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        int32_t c = h->data.face_condition[f];
+        if (c >= 0 && h->data.conditions[c].kind == HDG_DIRICHLET)
+            fixed[piece[mesh->face_cells[2 * (int64_t)f]]] = 1;
+    }
+}
+
+/* The weak ones among the pieces, numbered; held: of the cells, becomes that of the pieces at their first
+ * cells. */
+static facet_status choose(const struct hdg *h, const int32_t *piece, const uint8_t *fixed, struct held *held,
+                           struct hdg_weak *weak) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    struct mesh_quality quality;
+    double square = 0.0;
+    int n_pieces = 0;
+    TRY(mesh_measure_quality(mesh, &quality));
+    for (int d = 0; d < mesh->dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
+    for (int32_t c = 0; c < mesh->n_cells; c++) {
+        n_pieces += piece[c] == c;
+        if (piece[c] == c) continue;
+        held[piece[c]].hold += held[c].hold;
+        held[piece[c]].volume += held[c].volume;
+        held[piece[c]].stiffness = fmax(held[piece[c]].stiffness, held[c].stiffness);
+    }
+    TRY(ALLOC(weak->cell_piece, mesh->n_cells));
+    TRY(ALLOC(weak->hold, n_pieces));
+    for (int32_t c = 0; c < mesh->n_cells; c++) {
+        const struct held *p = &held[c];
+        weak->cell_piece[c] = piece[c] == c ? -1 : weak->cell_piece[piece[c]];
+        if (piece[c] != c || fixed[c]) continue;
+        if (p->hold == 0.0) {
+            char place[PLACE_BYTES];
+            FAIL(FACET_ERROR_INPUT,
+                 "the mesh falls into %d unconnected pieces, and the one with the cell at %s is held by "
+                 "nothing: it has no Dirichlet part, and the reaction and Robin's a are zero there",
+                 n_pieces, mesh_middle_text(mesh, c, -1, place, sizeof place));
+        }
+        if (!(p->hold * square < WEAK * p->stiffness * p->volume)) continue;
+        weak->hold[weak->n] = p->hold;
+        weak->cell_piece[c] = weak->n++;
+    }
+    if (weak->n == 0) hdg_weak_destroy(weak);
+done:
+    return status;
+}
+
+facet_status hdg_weak_find(const struct hdg *h, struct hdg_weak *weak) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    int32_t *piece = NULL;
+    uint8_t *fixed = NULL;
+    struct held *held = NULL;
+    int loose = 0;
+    hdg_weak_destroy(weak);
+    if (!h->data.equation->floats || h->singular) return FACET_OK;
+    TRY(ALLOC(piece, mesh->n_cells));
+    TRY(CALLOC(fixed, mesh->n_cells));
+    mesh_find_pieces(mesh, piece);
+    mark_fixed(h, piece, fixed);
+    for (int32_t c = 0; c < mesh->n_cells; c++) loose |= piece[c] == c && !fixed[c];
+    if (!loose) goto done;
+    TRY(ALLOC(held, mesh->n_cells));
+    TRY(local_for_all_cells(h, hold_work, held));
+    TRY(choose(h, piece, fixed, held, weak));
+    if (weak->n == 0) goto done;
+    TRY(ALLOC(weak->face_piece, h->trace.n_faces));
+    for (int b = 0; b < mesh->n_blocks; b++)
+        for (int64_t i = 0; i < (int64_t)mesh->blocks[b].count * h->trace.n_slots[b]; i++)
+            weak->face_piece[h->trace.faces[b][i]] =
+                weak->cell_piece[mesh->blocks[b].first + i / h->trace.n_slots[b]];
+done:
+    if (status != FACET_OK) hdg_weak_destroy(weak);
+    base_free(&piece);
+    base_free(&fixed);
+    base_free(&held);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ their constants */
+
+/* Whether all sources are those of the exact solution, boundary data included. */
+static int is_exact(const struct hdg *h) {
+    if (h->data.exact == NULL) return 0;
+    for (int32_t f = 0; f < h->data.mesh->n_faces; f++) {
+        int32_t c = h->data.face_condition[f];
+        if (c >= 0 && h->data.conditions[c].g != NULL) return 0;
+    }
+    return 1;
+}
+
+facet_status hdg_weak_supply(const struct hdg *h, const double *source, double *const totals[MESH_MAX_BLOCKS],
+                             struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    const struct hdg_weak *weak = &h->weak;
+    base_free(&s->supply);
+    if (weak->n == 0) return FACET_OK;
+    TRY(CALLOC(s->supply, 2 * weak->n));
+    s->supply_is_exact = source == NULL && is_exact(h);
+    if (s->supply_is_exact) goto done;
+    for (int b = 0; b < mesh->n_blocks; b++)
+        for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
+            int p = weak->cell_piece[mesh->blocks[b].first + c];
+            for (int i = 0; p >= 0 && i < 2; i++) s->supply[2 * p + i] += totals[b][2 * c + i];
+        }
+    for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
+        int32_t face = h->trace.free_faces[b];
+        int p = weak->face_piece[face];
+        double part = h->data.equation->one_on(h, face) * h->boundary[h->trace.free_offsets[b]];
+        if (p < 0) continue;
+        s->supply[2 * p] += part;
+        s->supply[2 * p + 1] += fabs(part);
+    }
+done:
+    return status;
+}
+
+/* Of every cell: what the reaction and Robin parts take, u being 0 with an exact solution in its place minus
+ * that; and for the size of u. */
+struct taken {
+    double taken, volume, mean, square;
+};
+struct taken_job {
+    const struct hdg_solution *solution;
+    struct taken *cells;
+};
+
+/* u minus the exact solution, if that is the source, at n points. */
+static facet_status subtract_exact(const struct local *l, const struct hdg_solution *s, int n,
+                                   const double *x, double *room, double *u) {
+    const struct hdg *h = l->hdg;
+    if (!s->supply_is_exact) return FACET_OK;
+    facet_status status = base_wrap(field_eval(h->data.exact, n, h->data.mesh->dim, x, room), "exact");
+    for (int q = 0; status == FACET_OK && q < n; q++) u[q] -= room[q];
+    return status;
+}
+
+static facet_status take_work(struct local *l, int block, int32_t cell, void *user) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    const struct taken_job *job = user;
+    int32_t number = h->data.mesh->blocks[block].first + cell;
+    struct taken *to = &job->cells[number];
+    int dim = h->data.mesh->dim, n = b->cell.n;
+    double *u = l->jets, *room = l->weighted, largest = 0.0;
+    *to = (struct taken){0};
+    if (h->weak.cell_piece[number] < 0) return FACET_OK;
+    TRY(local_begin(l, block, cell));
+    cblas_dgemv(CblasRowMajor, CblasNoTrans, n, b->N, 1.0, b->cell.phi, b->N,
+                job->solution->u[block] + (int64_t)cell * b->N, 1, 0.0, u, 1);
+    for (int q = 0; q < n; q++) {
+        to->volume += l->geometry.wJ[q];
+        to->mean += l->geometry.wJ[q] * u[q];
+        to->square += l->geometry.wJ[q] * u[q] * u[q];
+    }
+    TRY(subtract_exact(l, job->solution, n, l->geometry.x, room, u));
+    TRY(local_place(local_reaction(&h->data, n, l->geometry.x, l->values), l));
+    for (int q = 0; q < n; q++) to->taken += l->geometry.wJ[q] * l->values[q] * u[q];
+    for (int f = 0; f < b->n_faces; f++) {
+        int found, points = b->boundary.rule.n;
+        TRY(local_robin(l, f, &found, &largest));
+        if (!found) continue;
+        local_trace_values(l, job->solution, f, &b->boundary, 0, points, u);
+        TRY(subtract_exact(l, job->solution, points, l->x, room, u));
+        for (int q = 0; q < points; q++)
+            to->taken +=
+                l->values[q] * u[q] * copysign(local_norm(dim, l->normal + q * dim), b->boundary.rule.w[q]);
+    }
+done:
+    return status;
+}
+
+facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    const struct hdg_weak *weak = &h->weak;
+    struct taken_job job = {.solution = s};
+    struct taken *pieces = NULL;
+    double *constants = NULL;
+    s->uncertainty = 0.0;
+    if (weak->n == 0) return FACET_OK;
+    TRY(ALLOC(job.cells, mesh->n_cells));
+    TRY(CALLOC(pieces, weak->n));
+    TRY(ALLOC(constants, weak->n));
+    TRY(local_for_all_cells(h, take_work, &job));
+    for (int32_t c = 0; c < mesh->n_cells; c++) {
+        struct taken *p = weak->cell_piece[c] >= 0 ? &pieces[weak->cell_piece[c]] : NULL;
+        if (p == NULL) continue;
+        p->taken += job.cells[c].taken;
+        p->volume += job.cells[c].volume;
+        p->mean += job.cells[c].mean;
+        p->square += job.cells[c].square;
+    }
+    for (int i = 0; i < weak->n; i++) {
+        const struct taken *p = &pieces[i];
+        double c = constants[i] = (s->supply[2 * i] - p->taken) / weak->hold[i];
+        double size = sqrt(fmax((p->square + 2.0 * c * p->mean) / p->volume + c * c, 0.0));
+        double rounding = DBL_EPSILON * s->supply[2 * i + 1] / weak->hold[i];
+        if (rounding > 0.0) s->uncertainty = fmax(s->uncertainty, rounding / size);
+    }
+    for (int b = 0; b < mesh->n_blocks; b++) /* phi_0 = 1 / sqrt(measure) */
+        for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
+            int p = weak->cell_piece[mesh->blocks[b].first + c];
+            if (p < 0) continue;
+            s->u[b][c * h->space.blocks[b].N] += constants[p] * sqrt(shape_measure(mesh->blocks[b].shape));
+        }
+    for (int64_t f = 0; f < h->trace.n_faces; f++) {
+        int p = weak->face_piece[f];
+        if (p >= 0 && h->trace.face_first[f] < h->trace.face_first[f + 1])
+            s->trace[h->trace.face_first[f]] += constants[p] * h->data.equation->one_on(h, f);
+    }
+done:
+    base_free(&job.cells);
+    base_free(&pieces);
+    base_free(&constants);
+    return status;
+}
+
+facet_status hdg_weak_forget(const struct hdg *h, double *free) {
+    facet_status status = FACET_OK;
+    const struct hdg_weak *weak = &h->weak;
+    double *dots = NULL; /* with the constants of the pieces, and of these with themselves */
+    if (weak->n == 0) return FACET_OK;
+    TRY(CALLOC(dots, 2 * weak->n));
+    for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
+        int32_t face = h->trace.free_faces[b];
+        int p = weak->face_piece[face];
+        double one = h->data.equation->one_on(h, face);
+        if (p < 0) continue;
+        dots[2 * p] += one * free[h->trace.free_offsets[b]];
+        dots[2 * p + 1] += one * one;
+    }
+    for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
+        int32_t face = h->trace.free_faces[b];
+        int p = weak->face_piece[face];
+        if (p < 0) continue;
+        free[h->trace.free_offsets[b]] -= dots[2 * p] / dots[2 * p + 1] * h->data.equation->one_on(h, face);
+    }
+done:
+    base_free(&dots);
+    return status;
+}
