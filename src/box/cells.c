@@ -157,6 +157,12 @@ static facet_status side_values(const struct box_grid *g, int64_t cell, const st
     return base_wrap(status, "side %c%s", "xyz"[d], side ? "max" : "min");
 }
 
+int box_given_is_exact(const struct box_given *given) {
+    int own = given->values != NULL || given->source != NULL;
+    for (int i = 0; i < 6; i++) own |= given->boundary[i / 2][i % 2] != NULL;
+    return given->exact != NULL && !own;
+}
+
 facet_status box_check_balance(double sum, double scale) {
     if (fabs(sum) <= 1e-4 * scale) return FACET_OK;
     return base_fail(

@@ -65,6 +65,8 @@ struct box_given {
     const struct field *boundary[3][2]; /* by side: u on a Dirichlet side, k grad u . n on a Neumann side */
     const struct field *exact;
 };
+/* Everything is derived from the exact solution. */
+int box_given_is_exact(const struct box_given *given);
 /* Refuses the data of a singular problem that do not sum to (nearly) zero. */
 facet_status box_check_balance(double sum, double scale);
 

@@ -158,7 +158,7 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     operator_create_box(s->lanes, &s->A);
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->F));
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->solution));
-    if (hdg->grid.singular) TRY(make_kernel(s));
+    if (hdg->grid.singular || s->options.loose) TRY(make_kernel(s));
     if (s->options.mixed) TRY(make_single(s));
     if (s->single == NULL) TRY(make_levels(s, s->lanes, &s->M));
 done:
@@ -189,9 +189,12 @@ const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *s, struct v
 
 facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, const struct solve_control *given,
                                        struct solve_report *report) {
-    struct solve_control control = *given;
-    control.kernel = s->kernel.n > 0 ? &s->kernel : NULL;
-    control.kernel_dual = s->kernel.n > 0 ? &s->kernel_dual : NULL;
+    struct solve_control control = *given, constant = {.kernel = &s->kernel, .kernel_dual = &s->kernel_dual};
+    int singular = s->kernel.n > 0 && !s->options.loose;
+    control.kernel = singular ? &s->kernel : NULL;
+    control.kernel_dual = singular ? &s->kernel_dual : NULL;
+    control.forget = s->options.loose ? solve_forget_kernel : NULL;
+    control.forget_data = &constant;
     control.fast = s->single != NULL ? &s->fast : NULL;
     control.work = &s->work;
     solve_remove_kernel(&control, SOLVE_RESIDUALS, &s->F);

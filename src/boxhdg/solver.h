@@ -24,6 +24,7 @@ struct boxhdg_solver_options {
     enum boxhdg_preconditioner preconditioner;
     int mixed;
     int chebyshev_degree; /* 1 .. MG_MAX_DEGREE */
+    int loose;            /* the caller finds the constant himself: estimates of the error leave it out */
 };
 void boxhdg_solver_options_default(struct boxhdg_solver_options *options); /* additive, mixed, 4 */
 

@@ -117,10 +117,25 @@ done:
     return status;
 }
 
-/* The kernel of a singular problem: the constant of length 1. */
-static facet_status make_kernel(const struct boxsem *c, struct vector *kernel) {
+/* Of the reaction times length^2 / k, as in src/hdg/weak.c. */
+#define LOOSE 1e-3
+
+static int is_loose(const struct box_grid *g) {
+    double square = 0.0, k = 0.0;
+    if (g->singular || box_is_closed(g)) return 0;
+    for (int64_t i = 0; i < g->n_cells; i++) {
+        if (g->reaction[i] != g->reaction[0]) return 0;
+        k = fmax(k, g->conductivity != NULL ? g->conductivity[i] : 1.0);
+    }
+    for (int d = 0; d < g->dim; d++) square += pow(g->coordinates[d][g->cells[d]] - g->coordinates[d][0], 2);
+    return g->reaction[0] * square < LOOSE * k;
+}
+
+/* The kernel of a singular or nearly singular problem: the constant of length 1. */
+static facet_status make_kernel(struct boxsem *c, struct vector *kernel) {
     facet_status status = FACET_OK;
-    if (!c->grid.singular) return FACET_OK;
+    c->loose = is_loose(&c->grid);
+    if (!c->grid.singular && !c->loose) return FACET_OK;
     TRY(vector_create(c->device, c->n_all, kernel));
     vector_fill(kernel, 1.0 / sqrt((double)c->n_all));
 done:
@@ -234,13 +249,16 @@ static facet_status run_solver(struct boxsem *c, const struct solve_control *con
     }
 }
 
-/* A singular solution gets its mean. */
-static facet_status shift(struct boxsem *c) {
+/* A singular or loose solution gets its mean. */
+static facet_status shift(struct boxsem *c, const struct solve_control *control,
+                          struct solve_report *report) {
     facet_status status = FACET_OK;
     double mean;
-    if (!c->grid.singular) return FACET_OK;
+    if (!c->grid.singular && !c->loose) return FACET_OK;
     TRY(boxsem_mean(c, &mean));
     vector_axpby((c->mean - mean) * sqrt((double)c->n_all), &c->kernel, 1.0, &c->u);
+    if (c->loose && c->doubt > 0.0)
+        TRY(solve_accept_more(control->rtol, c->doubt * sqrt((double)c->n_all) / vector_norm(&c->u), report));
 done:
     return status;
 }
@@ -248,9 +266,11 @@ done:
 facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
                           struct solve_report *report) {
     facet_status status = FACET_OK, solved;
-    struct solve_control own = *control;
+    struct solve_control own = *control, constant = {.kernel = &c->kernel};
     struct multigrid *mg = operator_multigrid(&c->M);
     own.kernel = c->grid.singular ? &c->kernel : NULL;
+    own.forget = c->loose ? solve_forget_kernel : NULL;
+    own.forget_data = &constant;
     own.flexible =
         mg != NULL && (c->options.smoother == BOXSEM_ADDITIVE || c->options.single || !c->options.reversed);
     TRY(boxsem_levels_prepare(c->levels));
@@ -260,7 +280,7 @@ facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
     TRY(solved);
     TRY(device_check(c->device));
     if (mg != NULL) TRY(multigrid_failure(mg));
-    TRY(shift(c));
+    TRY(shift(c, control, report));
 done:
     return status;
 }

@@ -95,7 +95,10 @@ struct boxsem {
     struct box_diagonal *direct; /* which borrows this */
     struct vector b, u;          /* right-hand side, zero on fixed nodes; solution with its boundary values */
     struct vector kernel;        /* of a singular problem: the constant */
-    double mean; /* what the mean of a singular solution is made: that of the exact one, or 0 */
+    int loose;    /* no Dirichlet side, and one reaction so weak that rounding decides about the constant */
+    double mean;  /* what the mean of a singular or loose solution is made: of the first that of the exact
+                     one, or 0; of the other what its loads say */
+    double doubt; /* of the mean of a loose one: rounding in the loads, over the reaction */
 };
 
 /* The grid's data are copied. Degree 1 .. 15. */

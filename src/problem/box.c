@@ -145,7 +145,9 @@ static facet_status load(struct facet_solver *s, const double *source) {
     b->constant = 0.0;
     b->all_is_constant = 0;
     if (b->hdg->grid.singular && !b->apart) TRY(balance(b));
-    if (b->apart) TRY(box_constant_take(b, source == NULL && given.source == NULL ? given.exact : NULL));
+    if (b->apart)
+        TRY(box_constant_take(b, source == NULL && given.source == NULL ? given.exact : NULL,
+                              source == NULL && box_given_is_exact(&given)));
     if (source == NULL || b->hdg->grid.singular || b->apart)
         TRY(boxhdg_condense_loads(b->hdg, loads, b->dirichlet, b->neumann, b->F));
     if (b->all_is_constant) memset(b->F, 0, (size_t)b->hdg->n_trace * sizeof *b->F);
@@ -182,6 +184,18 @@ done:
     return status;
 }
 
+/* The constant that is kept apart, beside u, whose mean is zero. */
+static facet_status judge_constant(struct facet_solver *s) {
+    const struct box_backend *b = s->box;
+    double square = 0.0;
+    if (b->doubt == 0.0) return FACET_OK;
+    for (int64_t i = 0; i < b->hdg->n_volume; i++) square += b->solution.u[i] * b->solution.u[i];
+    double cells =
+        (double)(b->hdg->grid.n_cells << b->hdg->grid.dim); /* functions have the square 1 on [-1, 1] */
+    return solve_accept_more(s->options.rtol, b->doubt / (fabs(b->constant) + sqrt(square / cells)),
+                             &s->report);
+}
+
 static facet_status recover(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
@@ -198,6 +212,7 @@ static facet_status recover(struct facet_solver *s) {
         boxhdg_shift(b->hdg, mean - boxhdg_mean(b->hdg, solution->u), solution);
     }
     if (b->apart) boxhdg_shift(b->hdg, -boxhdg_mean(b->hdg, solution->u), solution);
+    if (b->apart) TRY(judge_constant(s));
 done:
     return status;
 }

@@ -24,6 +24,7 @@ struct box_backend {
     int has_q;                   /* solution.q is that of solution.trace */
     int apart;                   /* u is `constant` + what the solution holds: box_constant.c */
     double constant, reaction;
+    double doubt;        /* of the constant: rounding in the loads, over the reaction */
     int delicate;        /* the reaction is so weak that preconditioners need double precision */
     int all_is_constant; /* nothing is left to solve for */
 };
@@ -39,9 +40,10 @@ facet_status boxsem_count(struct facet_solver *s, const struct box_data *data);
 
 /* box_constant.c: whether the reaction is so weak that the constant is kept apart, and the grid that the
  * discretization is then made from; the constant is taken off the loads (exact: where they come from, or
- * NULL); errors of the whole; a trace without its constant, to begin with. */
+ * NULL; whole: the boundary data as well); errors of the whole; a trace without its constant, to begin with.
+ */
 void box_constant_choose(struct box_backend *b, struct box_grid_data *grid);
-facet_status box_constant_take(struct box_backend *b, const struct field *exact);
+facet_status box_constant_take(struct box_backend *b, const struct field *exact, int whole);
 facet_status box_constant_measure(const struct box_backend *b, const struct field *exact,
                                   struct box_errors *errors);
 facet_status box_constant_drop(const struct boxhdg *h, double *trace);

@@ -4,6 +4,7 @@
  * their sum vanishes, and so does the mean of v, however small lambda is. So v is what is solved for and kept
  * (trace, u, u* of the solution), and c is added to what leaves the solver. Where lambda would change v by
  * less than NEGLIGIBLE it is left out of the matrix, and constants are its kernel. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -37,15 +38,19 @@ void box_constant_choose(struct box_backend *b, struct box_grid_data *grid) {
     if (b->apart && lambda * length * length < NEGLIGIBLE * k) grid->reaction = NULL;
 }
 
-/* Where lambda is not in the matrix, it was not in a source made from the exact solution either. */
-facet_status box_constant_take(struct box_backend *b, const struct field *exact) {
+/* Where lambda is not in the matrix, it was not in a source made from the exact solution either. Where it is,
+ * and all data are those of the exact solution, the constant is its mean: the loads balance so nearly that
+ * their rounding, over lambda, may be larger than u. */
+facet_status box_constant_take(struct box_backend *b, const struct field *exact, int whole) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = b->hdg;
     double shift, scale, mean = 0.0, left = 0.0, taken = 0.0;
-    if (exact != NULL && h->grid.singular)
+    if (exact != NULL && (h->grid.singular || whole))
         TRY(box_field_mean(&h->grid, h->n + BOX_EXTRA_POINTS, exact, &mean));
     boxhdg_balance(h, b->neumann, b->solution.loads, &shift, &scale);
-    b->constant = mean + (fabs(shift) <= ROUNDING * scale ? 0.0 : shift / b->reaction);
+    int own = fabs(shift) > ROUNDING * scale && (h->grid.singular || !whole);
+    b->constant = mean + (own ? shift / b->reaction : 0.0);
+    b->doubt = own ? DBL_EPSILON * scale / b->reaction : 0.0;
     if (!isfinite(b->constant))
         FAIL(FACET_ERROR_INPUT, "with the reaction %g the mean of u, %g / %g, is beyond double precision",
              b->reaction, shift, b->reaction);

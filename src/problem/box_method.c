@@ -37,6 +37,11 @@ const struct multigrid *box_method_multigrid(const struct box_method *method) {
 
 /* ------------------------------------------------------------------------------ set-up */
 
+/* The matrix holds the constant so weakly that it is kept apart. */
+static int is_loose(const struct facet_solver *s) {
+    return s->box->apart && !s->box->hdg->grid.singular;
+}
+
 /* Constants on the trace, normalised; where they are wanted there are no Dirichlet faces. */
 static facet_status make_kernel(struct facet_solver *s, const struct device *device) {
     facet_status status = FACET_OK;
@@ -68,7 +73,7 @@ static facet_status make_direct(struct facet_solver *s) {
     TRY(boxhdg_direct_create(h, &direct));
     TRY(operator_create_box_direct(device, box_conductivity(&h->grid, 0), box_reaction(&h->grid, 0), &direct,
                                    &m->M));
-    if (h->grid.singular) TRY(make_kernel(s, device));
+    if (h->grid.singular || is_loose(s)) TRY(make_kernel(s, device));
 done:
     return status;
 }
@@ -88,6 +93,7 @@ static struct boxhdg_solver_options lane_options(const struct facet_solver *s) {
                              : s->preconditioner == PRECONDITIONER_CHEBYSHEV ? BOXHDG_CHEBYSHEV
                                                                              : BOXHDG_DIAGONAL;
     options.mixed = wants_mixed(s) && options.preconditioner >= BOXHDG_ADDITIVE;
+    options.loose = is_loose(s);
     return options;
 }
 
@@ -152,7 +158,10 @@ static facet_status solve_directly(struct facet_solver *s, const double *F, doub
     struct vector x = {.device = device, .n = m->A.n, .data = near ? uhat : NULL};
     if (!near) TRY(device_copy(device, &b.data, F, n, sizeof *F));
     if (!near) TRY(device_copy(device, &x.data, uhat, n, sizeof *uhat));
-    if (m->kernel.n > 0) control->kernel = &m->kernel;
+    struct solve_control constant = {.kernel = &m->kernel};
+    control->kernel = m->kernel.n > 0 && !is_loose(s) ? &m->kernel : NULL;
+    control->forget = is_loose(s) ? solve_forget_kernel : NULL;
+    control->forget_data = &constant;
     solved = solve_refined(&m->A, &m->M, &b, &x, control, &s->report);
     TRY(operator_host_failure(&m->A));
     TRY(operator_host_failure(&m->M));

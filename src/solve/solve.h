@@ -157,6 +157,8 @@ struct solve_control {
 /* Takes out of x what it has of the kernel. */
 enum solve_space { SOLVE_UNKNOWNS, SOLVE_RESIDUALS };
 void solve_remove_kernel(const struct solve_control *control, enum solve_space space, struct vector *x);
+/* As `forget`, data being a control with a kernel. */
+facet_status solve_forget_kernel(void *control, struct vector *error);
 struct solve_report {
     int iterations, converged;
     const char *reason; /* lives as long as the preconditioner */

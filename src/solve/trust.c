@@ -31,6 +31,11 @@ facet_status solve_probed_error(const struct solve_control *control, struct vect
     return status;
 }
 
+facet_status solve_forget_kernel(void *control, struct vector *error) {
+    solve_remove_kernel(control, SOLVE_UNKNOWNS, error);
+    return FACET_OK;
+}
+
 static facet_status distrust(struct solve_report *report) {
     report->converged = 0;
     report->reason = "not trusted: the error is far above the residual";
