@@ -68,7 +68,7 @@ class Solve(Program):
                                     "files"})
         self.assertEqual(out["mesh"], {"cells": 32, "faces": 56, "shape": "triangle"})
         self.assertEqual(out["unknowns"], {"trace": 40 * 4, "volume": 32 * 10 * 3})
-        self.assertEqual(set(out["solver"]), {"method", "preconditioner", "iterations", "converged", "reason",
+        self.assertEqual(set(out["solver"]), {"method", "preconditioner", "iterations", "converged", "reason", "error",
                                               "residual", "rate"})
         self.assertTrue(out["solver"]["converged"])
         self.assertLess(out["solver"]["residual"], 1e-10)

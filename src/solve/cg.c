@@ -395,32 +395,44 @@ const char *solve_stall_reason(double residual) {
                               : "a value is not finite";
 }
 
+/* In the norm of energy, where the preconditioner is a diagonal that steps have built in: (r, A^-1 r) is at
+ * most r.D r over the least eigenvalue of D A. q: the residual; unit: what it is to be multiplied by. */
+static double energy_error(struct cg *cg, double unit, double least) {
+    double sums[2], energy = vector_dot(cg->b, cg->x);
+    cg->steps->reduce(cg->K, 0.0, &cg->w->q, &cg->w->q, NULL, sums);
+    return energy > 0.0 ? unit * sqrt(sums[0] / least / energy) : 0.0;
+}
+
 /* The error of x, relative: what the preconditioner makes of a residual with fresh rounding (in single
  * precision: of the true residual that stands there), over the least eigenvalue of M A that the steps have
  * seen, for a preconditioner that is no inverse. */
 static facet_status estimate_error(struct cg *cg, double *error) {
     facet_status status = FACET_OK;
     struct solve_work *w = cg->w;
-    if (cg->fast == NULL) {
-        solve_probe(cg->A, cg->b, cg->x, cg->control, &w->p, &w->q);
-        if (cg->M != NULL)
-            operator_apply(cg->M, &w->q, &w->p);
-        else
-            vector_axpby(1.0, &w->q, 0.0, &w->p);
-        TRY(solve_probed_error(cg->control, &w->p, cg->x, error));
-    } else {
+    double least = fmin(solve_least_eigenvalue(cg->n_lanczos, cg->diagonal, cg->below), 1.0);
+    double unit = cg->fast != NULL ? cg->scale : 1.0 / SOLVE_PROBE;
+    if (!(least > 0.0)) least = 1.0;
+    if (cg->fast != NULL)
         TRY(vector_convert(rescale(cg, &w->residual), &w->q));
-        if (cg->M != NULL)
-            operator_apply(cg->M, &w->q, &w->p);
-        else
-            vector_axpby(1.0, &w->q, 0.0, &w->p);
-        TRY(vector_convert(&w->p, &w->residual));
+    else
+        solve_probe(cg->A, cg->b, cg->x, cg->control, &w->p, &w->q);
+    if (cg->M == NULL && cg->steps != NULL) {
+        *error = energy_error(cg, unit, least);
+        goto done;
+    }
+    if (cg->M != NULL)
+        operator_apply(cg->M, &w->q, &w->p);
+    else
+        vector_axpby(1.0, &w->q, 0.0, &w->p);
+    if (cg->fast != NULL) {
         double size = vector_norm(cg->x);
-        *error = size > 0.0 ? cg->scale * vector_norm(rescale(cg, &w->residual)) / size : 0.0;
+        TRY(vector_convert(&w->p, &w->residual));
+        *error = size > 0.0 ? unit * vector_norm(rescale(cg, &w->residual)) / size : 0.0;
+    } else {
+        TRY(solve_probed_error(cg->control, &w->p, cg->x, error));
     }
     if (cg->M != NULL && operator_multigrid(cg->M) != NULL) TRY(multigrid_failure(operator_multigrid(cg->M)));
-    double least = solve_least_eigenvalue(cg->n_lanczos, cg->diagonal, cg->below);
-    if (least > 0.0 && least < 1.0) *error /= least;
+    *error /= least;
 done:
     return status;
 }

@@ -32,8 +32,9 @@ int solve_is_rounding(const struct operator* A, const struct vector *b, const st
 extern const char solve_rounding_reason[];
 /* Why a residual stays above the tolerance though nothing stopped the method. */
 const char *solve_stall_reason(double residual);
-/* trust.c. r = a residual of x with fresh rounding, PROBE times as large; t is overwritten. z being what the
- * preconditioner makes of it, the relative error of x; z is overwritten. */
+#define SOLVE_PROBE 1.25
+/* trust.c. r = a residual of x with fresh rounding, SOLVE_PROBE times as large; t is overwritten. z being
+ * what the preconditioner makes of it, the relative error of x; z is overwritten. */
 void solve_probe(const struct operator* A, const struct vector *b, const struct vector *x,
                  const struct solve_control *control, struct vector *t, struct vector *r);
 facet_status solve_probed_error(const struct solve_control *control, struct vector *z, const struct vector *x,

@@ -3,21 +3,22 @@
  * A residual is not an error: where something holds the solution only weakly, rounding in the product leaves
  * a residual of 1e-13 and an error of any size, which neither Ritz values nor energies see. What sees it is
  * the preconditioner, applied to a residual with fresh rounding: not that of x, which the iteration has made
- * small as it was computed, but that of PROBE x, whose products are rounded differently. */
+ * small as it was computed, but that of SOLVE_PROBE x, whose products are rounded differently. */
 #include <math.h>
 
 #include "solve/internal.h"
 
-#define PROBE 1.25
 /* What is said to be within rtol may be so many times it, and in any case as much as LEAST_LIMIT. */
 #define ROOM        10.0
 #define LEAST_LIMIT 1e-4
+/* Nothing that is made of the solution is better than this. */
+#define ROUNDING 1e-14
 
 void solve_probe(const struct operator* A, const struct vector *b, const struct vector *x,
                  const struct solve_control *control, struct vector *t, struct vector *r) {
-    vector_axpby(PROBE, x, 0.0, t);
+    vector_axpby(SOLVE_PROBE, x, 0.0, t);
     operator_apply(A, t, r);
-    vector_axpby(PROBE, b, -1.0, r);
+    vector_axpby(SOLVE_PROBE, b, -1.0, r);
     solve_remove_kernel(control, SOLVE_RESIDUALS, r);
 }
 
@@ -26,8 +27,8 @@ facet_status solve_probed_error(const struct solve_control *control, struct vect
     facet_status status = FACET_OK;
     solve_remove_kernel(control, SOLVE_UNKNOWNS, z);
     if (control->forget != NULL) status = control->forget(control->forget_data, z);
-    *error = vector_norm(z);
-    if (*error != 0.0) *error /= PROBE * vector_norm(x);
+    *error = vector_norm(z) / SOLVE_PROBE;
+    if (*error != 0.0) *error /= vector_norm(x);
     return status;
 }
 
@@ -54,7 +55,7 @@ static int is_small(double error, double rtol) {
 
 facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
                           double error, struct solve_report *report) {
-    report->error = error;
+    report->error = fmax(error, ROUNDING);
     facet_status status = solve_finish(report, 1, reason, residual);
     return status != FACET_OK || is_small(error, control->rtol) ? status : distrust(report);
 }
