@@ -67,7 +67,10 @@ struct hdg_data {
 struct hdg_weak {
     int n;
     int32_t *cell_piece, *face_piece; /* n_cells; faces of the trace: the piece, or -1; NULL: n is 0 */
-    double *hold;                     /* n: the integrals of the reaction and of Robin's a */
+    double *hold;                     /* n: the integrals of the reaction and of Robin's a; */
+    double *ratio;                    /* the same over K volume / length^2 */
+    int nearly_singular; /* the mesh is one piece, and factors of K have to be made regular like those of a
+                            singular one */
 };
 
 /* Element data is kept in lanes (kernels/kernels.h) on the device. */
@@ -119,7 +122,8 @@ struct hdg_solution {
     double shift;                   /* constant taken off the source to balance a singular problem */
     double *supply;      /* of weak pieces: the integrals of f and the boundary data, and of their moduli; */
     int supply_is_exact; /* or all are those of the exact solution */
-    double uncertainty;  /* of the constants of weak pieces, relative to u: rounding in these integrals */
+    double uncertainty;  /* of the constants of weak pieces, relative to u: rounding in these
+                            integrals, and the flux that a constant in itself makes */
 };
 
 /* maker: NULL for the default rules. Elasticity refuses here: degree 0 of equation_symmetric, several (or

@@ -15,14 +15,16 @@
 #include "base/memory.h"
 #include "hdg/local.h"
 
-/* Of hold length^2 / (K volume): from here on K holds the constant well enough. */
-#define WEAK        1e-3
-#define PLACE_BYTES 80
+/* Of hold length^2 / (K volume): up to here the constant is found anew, and a factor of K needs help. */
+#define WEAK            1e-3
+#define NEARLY_SINGULAR 1e-12
+#define PLACE_BYTES     80
 
 void hdg_weak_destroy(struct hdg_weak *weak) {
     base_free(&weak->cell_piece);
     base_free(&weak->face_piece);
     base_free(&weak->hold);
+    base_free(&weak->ratio);
     *weak = (struct hdg_weak){0};
 }
 
@@ -90,6 +92,7 @@ static facet_status choose(const struct hdg *h, const int32_t *piece, const uint
     }
     TRY(ALLOC(weak->cell_piece, mesh->n_cells));
     TRY(ALLOC(weak->hold, n_pieces));
+    TRY(ALLOC(weak->ratio, n_pieces));
     for (int32_t c = 0; c < mesh->n_cells; c++) {
         const struct held *p = &held[c];
         weak->cell_piece[c] = piece[c] == c ? -1 : weak->cell_piece[piece[c]];
@@ -101,8 +104,11 @@ static facet_status choose(const struct hdg *h, const int32_t *piece, const uint
                  "nothing: it has no Dirichlet part, and the reaction and Robin's a are zero there",
                  n_pieces, mesh_middle_text(mesh, c, -1, place, sizeof place));
         }
-        if (!(p->hold * square < WEAK * p->stiffness * p->volume)) continue;
+        double ratio = p->hold * square / (p->stiffness * p->volume);
+        if (!(ratio < WEAK)) continue;
+        weak->nearly_singular = n_pieces == 1 && ratio < NEARLY_SINGULAR;
         weak->hold[weak->n] = p->hold;
+        weak->ratio[weak->n] = ratio;
         weak->cell_piece[c] = weak->n++;
     }
     if (weak->n == 0) hdg_weak_destroy(weak);
@@ -262,8 +268,8 @@ facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s) {
         const struct taken *p = &pieces[i];
         double c = constants[i] = (s->supply[2 * i] - p->taken) / weak->hold[i];
         double size = sqrt(fmax((p->square + 2.0 * c * p->mean) / p->volume + c * c, 0.0));
-        double rounding = DBL_EPSILON * s->supply[2 * i + 1] / weak->hold[i];
-        if (rounding > 0.0) s->uncertainty = fmax(s->uncertainty, rounding / size);
+        double doubt = DBL_EPSILON * s->supply[2 * i + 1] / weak->hold[i] + fabs(c) * weak->ratio[i];
+        if (doubt > 0.0) s->uncertainty = fmax(s->uncertainty, doubt / size);
     }
     for (int b = 0; b < mesh->n_blocks; b++) /* phi_0 = 1 / sqrt(measure) */
         for (int64_t c = 0; c < mesh->blocks[b].count; c++) {

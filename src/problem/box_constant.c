@@ -14,7 +14,7 @@
 /* Of lambda / (k / length^2). */
 #define WEAK       1.0
 #define DELICATE   1e-5 /* constants are nearly a kernel: single precision cannot tell */
-#define NEGLIGIBLE 1e-12
+#define NEGLIGIBLE 1e-11
 /* What is this small against what it comes from is rounding. */
 #define ROUNDING 1e-14
 

@@ -47,6 +47,11 @@ void solver_fill_constant(const struct facet_solver *s, double *constant) {
     for (int64_t i = 0; i < s->system.n_free && square > 0.0; i++) constant[i] /= sqrt(square);
 }
 
+/* Constants are in the kernel of K, or as good as that. */
+static int is_singular(const struct facet_solver *s) {
+    return s->hdg->singular || s->hdg->weak.nearly_singular;
+}
+
 /* ------------------------------------------------------------------------------ direct */
 
 /* What a factor would take and cost, from the graph of the faces alone: with s unknowns on each an entry of
@@ -90,7 +95,7 @@ static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insi
     facet_status status = FACET_OK;
     double factor_bytes, available = FACTOR_MEMORY_SHARE * base_available_bytes();
     *done = 0;
-    TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, s->hdg->singular ? 0 : -1,
+    TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, is_singular(s) ? 0 : -1,
                          &s->cholesky, &factor_bytes));
     int fits = factor_bytes <= available;
     int fast = is_cheap(s, cholesky_operations(s->cholesky));
@@ -119,7 +124,7 @@ static facet_status make_amg(struct facet_solver *s, const struct csr *csr) {
     options.fine = &s->A;
     double *modes = NULL;
     int n_rigid = hdg_n_rigid_modes(s->hdg), n_modes = n_rigid > 0 ? n_rigid : 1;
-    options.n_kernel = s->hdg->singular ? 1 : 0;
+    options.n_kernel = is_singular(s) ? 1 : 0;
     options.cycle = cycles[s->options.cycle];
     TRY(ALLOC(modes, n_modes * s->system.n_free));
     if (n_rigid > 0)
@@ -166,7 +171,7 @@ static facet_status make_pmg(struct facet_solver *s) {
     struct pmg_options options;
     struct multigrid *mg = NULL;
     pmg_options_default(&options);
-    options.singular = s->hdg->singular;
+    options.singular = is_singular(s);
     options.incompressible = is_nearly_incompressible(&s->hdg->data);
     options.n_modes = hdg_n_rigid_modes(s->hdg);
     if (options.n_modes > 0) {
@@ -191,7 +196,7 @@ done:
 static facet_status choose_gmg(const struct facet_solver *s, struct gmg_options *options) {
     const struct options *o = &s->options;
     int full = o->cycle == CYCLE_FULL;
-    *options = (struct gmg_options){.singular = s->hdg->singular,
+    *options = (struct gmg_options){.singular = is_singular(s),
                                     .full = full,
                                     .precision = (enum pmg_precision)o->precision,
                                     .smoother = (enum gmg_smoother)o->smoother,

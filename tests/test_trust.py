@@ -1,0 +1,127 @@
+"""No wrong number with exit 0: problems whose constant hardly anything holds are right, or refused with the reason; and
+the reported estimate of the algebraic error is worth something. FACET_PROGRAM names the program."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = os.environ.get("FACET_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+PROGRAM = os.environ.get("FACET_PROGRAM", os.path.join(SOURCE, "build", "facet"))
+NEUMANN = "[{on: rest, neumann: exact}]"
+
+# Two triangles side by side, and two more that touch them nowhere.
+TWO_PIECES = """$MeshFormat
+2.2 0 8
+$EndMeshFormat
+$Nodes
+8
+1 0 0 0
+2 1 0 0
+3 1 1 0
+4 0 1 0
+5 2 0 0
+6 3 0 0
+7 3 1 0
+8 2 1 0
+$EndNodes
+$Elements
+4
+1 2 2 1 1 1 2 3
+2 2 2 1 1 1 3 4
+3 2 2 2 2 5 6 7
+4 2 2 2 2 5 7 8
+$EndElements
+"""
+
+
+def box(shape, cells, **keys):
+    lines = [f"mesh: {{box: {{lower: [0, 0], upper: [1, 1], cells: [{cells}, {cells}], shape: {shape}}}}}",
+             "equation: diffusion"]
+    return "\n".join(lines + [f"{key}: {value}" for key, value in keys.items()]) + "\n"
+
+
+class Trust(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.addCleanup(self.place.cleanup)
+
+    def run_case(self, text, *arguments):
+        path = os.path.join(self.place.name, "case.yaml")
+        with open(path, "w") as file:
+            file.write(text)
+        done = subprocess.run([PROGRAM, "solve", path, "--quiet", "--json", "-", *arguments], capture_output=True,
+                              text=True)
+        return done.returncode, json.loads(done.stdout) if done.returncode < 2 else {}, done.stderr
+
+    def assert_right(self, text, what, error=1e-10):
+        status, result, message = self.run_case(text)
+        self.assertEqual(status, 0, f"{what}: {message}")
+        self.assertLess(result["errors"]["u"]["L2"], error, what)
+        self.assertLess(result["errors"]["u"]["L2"], 10 * result["solver"]["error"], what)
+
+    def test_weak_reactions(self):
+        """u = 1 + x^2 with Neumann conditions everywhere: errors were 4e-5 at 1e-8 and 0.25 at 1e-12."""
+        discretizations = [("triangle", 8, "{degree: 3}"), ("triangle", 32, "{degree: 3}"),
+                           ("quad", 8, "{degree: 3}"), ("quad", 8, "{degree: 3, operator: mapped}"),
+                           ("quad", 8, "{degree: 3, method: condensed}"),
+                           ("quad", 8, "{degree: 3, method: continuous}")]
+        for shape, cells, discretization in discretizations:
+            for reaction in ("1e-4", "1e-8", "1e-10", "1e-12"):
+                for method in ("auto", "cg"):
+                    text = box(shape, cells, exact="1+x^2", reaction=reaction, boundary=NEUMANN,
+                               discretization=discretization, solver=f"{{method: {method}}}")
+                    self.assert_right(text, f"{shape}, {cells}, {discretization}, {reaction}, {method}")
+
+    def test_weak_robin_parts(self):
+        for a in ("1e-6", "1e-12", "1e-10*(1+x)"):
+            for discretization in ("{degree: 3}", "{degree: 3, method: condensed}"):
+                text = box("triangle", 8, exact="1+x^2", discretization=discretization,
+                           boundary=f"[{{on: rest, robin: {{a: '{a}', g: exact}}}}]")
+                self.assert_right(text, f"{a}, {discretization}")
+
+    def test_a_reaction_that_varies(self):
+        self.assert_right(box("triangle", 8, exact="1+x^2", reaction="1e-9*(1+y)", boundary=NEUMANN,
+                              discretization="{degree: 3}"), "varying")
+
+    def test_data_that_decide_by_their_rounding(self):
+        """Without an exact solution the constant is the sum of the data over the reaction: if that is rounding, it is
+        said."""
+        def text(reaction, offset):
+            return box("triangle", 8, source=f"'-2+{reaction}*(1+x^2)+{offset}'", reaction=reaction,
+                       boundary="[{on: xmax, neumann: 2}, {on: rest, neumann: 0}]", discretization="{degree: 3}",
+                       values="[{name: mean, field: u, take: mean}]")
+        status, result, message = self.run_case(text("1e-6", "0"))
+        self.assertEqual(status, 0, message)
+        self.assertLess(abs(result["values"]["mean"] - 4 / 3), 1e-7)
+        status, result, message = self.run_case(text("1e-13", "0"))
+        self.assertEqual(status, 1, result)
+        self.assertIn("not trusted", message)
+
+    def test_pieces_that_nothing_holds(self):
+        mesh = os.path.join(self.place.name, "two.msh")
+        with open(mesh, "w") as file:
+            file.write(TWO_PIECES)
+        head = f"mesh: {{file: {mesh}}}\nequation: diffusion\nexact: 1+x^2\ndiscretization: {{degree: 3}}\n"
+        for hold in ("reaction: 'if(x<1.5,1,0)'\nboundary: [{on: rest, neumann: exact}]\n",
+                     "boundary: [{on: rest, robin: {a: 'if(x<1.5,1,0)', g: exact}}]\n"):
+            status, _, message = self.run_case(head + hold)
+            self.assertEqual(status, 2, message)
+            self.assertIn("held by nothing", message)
+        self.assert_right(head + "reaction: 'if(x<1.5,1,1e-10)'\nboundary: [{on: rest, neumann: exact}]\n", "two pieces")
+
+    def test_what_rounding_decides_is_not_trusted(self):
+        """A stiff layer behind a soft one, with fluxes given: the contrast times rounding is the error."""
+        for contrast, status in (("1e5", 0), ("1e12", 1)):
+            found, result, message = self.run_case(
+                box("quad", 8, exact=f"'if(x<0.5,x,0.5+(x-0.5)/{contrast})'", conductivity=f"'if(x<0.5,1,{contrast})'",
+                    boundary="[{on: xmin, dirichlet: exact}, {on: rest, neumann: exact}]",
+                    discretization="{degree: 3, method: continuous}"))
+            self.assertEqual(found, status, message)
+            if status == 0:
+                self.assertLess(result["errors"]["u"]["L2"], 1e-8)
+
+
+if __name__ == "__main__":
+    unittest.main()
