@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Looks for runs that end with status 0 and a wrong number: solves random problems whose answer is known.
 
-Usage: try.py N SEED [--facet PROGRAM] [--extreme SHARE] [--only I] [--keep DIR] [--json FILE] [--timeout SECONDS]
+Usage: try.py N SEED [--facet PROGRAM] [--extreme SHARE] [--only I] [--keep DIR] [--json FILE]
+              [--before PROGRAM] [--timeout SECONDS]
 
 Problem i of a seed depends on seed, i and SHARE alone: shape, mesh, coefficients, conditions, method and solver are
 drawn at random, mild ones or (SHARE of them, by default half) extreme ones. Two thirds have a solution that lies in
@@ -14,7 +15,8 @@ solve of the same discretization, direct where the first was not. A run is
                    without an estimate every suspect is one;
     a failure      when it crashes, runs out of time or writes numbers that are not finite.
 
-Prints them, worst first, and counts all other ends of runs by their message. Exits 1 after a violation or failure.
+Prints them, worst first, and counts all other ends of runs by their message. Exits 1 after a violation or failure. Of
+solutions that are "not trusted", --before names a program that writes them all the same: which were good?
 """
 import argparse
 import collections
@@ -30,7 +32,7 @@ import time
 from pathlib import Path
 
 AXES = "xyz"
-DIRECT = {"method": "direct", "rtol": 1e-13}
+DIRECT = {"method": "direct"}
 NAMES = {name: getattr(math, name) for name in ("sin", "cos", "exp", "pi")}
 
 
@@ -120,7 +122,7 @@ def draw_mesh(rng, p):
     if rng.random() < 0.25:  # graded
         p["lines"] = []
         for a, n, m in zip(p["low"], p["length"], cells):
-            ratio = rng.choice((0.5, 1, 2)) if not extreme else rng.choice((0.1, 0.3, 1, 4))
+            ratio = rng.choice((0.7, 1, 1.5)) if not extreme else rng.choice((0.1, 0.3, 1, 4))
             widths = [ratio**i for i in range(m)]
             p["lines"].append([a + n*sum(widths[:i])/sum(widths) for i in range(m)] + [a + n])
         box["coordinates"] = dict(zip(AXES, p["lines"]))
@@ -328,9 +330,15 @@ def draw_diffusion(rng, p):
         p["method"] = rng.choice(("hdg", "hdg", "hdg", "condensed", "continuous"))
     draw_conductivity(rng, p)
     low = p["k"]/p["typical"]**2
-    p["reaction"] = kind = rng.choice(("none", "none", "none", "mild") + (("weak", "weak", "large") if extreme else ()))
+    kind = p["reaction"] = rng.choice(("none",)*3 + ("mild",) + (("weak", "weak", "large") if extreme else ()))
+    p["varies"] = False
     if kind != "none":
-        case["reaction"] = power(rng, *{"mild": (-1, 1), "weak": (-14, -4), "large": (2, 8)}[kind])*low
+        size = power(rng, *{"mild": (-1, 1), "weak": (-14, -4), "large": (2, 8)}[kind])
+        case["reaction"] = size*low
+        p["reaction"] += f" reaction {size:.0e}"
+        if p["method"] != "continuous" and rng.random() < 0.2:
+            case["reaction"] = f"{number(size*low)}*(1 + {unit(p, rng.choice(p['free']))})"
+            p["varies"] = True
     offset, scale = 0.0, 1.0
     if extreme and rng.random() < 0.5:
         offset, scale = rng.choice((0.0, 1.0, 1e3, 1e6)), 10.0**rng.randint(-6, 6)
@@ -362,7 +370,7 @@ def draw_diffusion(rng, p):
         p["tau"] = f"tau {hat:.0e}"
     p["tensor"] = (p["method"] == "hdg" and p["shape"] in ("quad", "hex") and "mesh_text" not in p and "refine" not in
                    case["mesh"] and p["data"] not in ("matrix", "linear") and "robin" not in p["conditions"])
-    if p["tau"] and p["data"] != "number":
+    if p["tau"] and p["data"] != "number" or p["varies"]:
         p["tensor"] = False
     if p["tensor"] and rng.random() < 0.3:
         space["operator"] = "mapped"
@@ -393,7 +401,8 @@ def draw_elasticity(rng, p):
         text = steps(p["lines"][0][1:-1], [number(mu*f) for f in factors], 0)
         case["material"] = {"mu": text, "lambda": f"{number(ratio)}*({text})"}
         if "groups" in p:
-            case["material"] = [{"on": name, "mu": mu*f, "lambda": ratio*mu*f} for name, f in zip(p["groups"], factors)]
+            case["material"] = [{"on": name, "mu": mu*f, "lambda": ratio*mu*f}
+                                for name, f in zip(p["groups"], factors)]
         p["data"] += " layers"
     elif rng.random() < 0.5:
         case["material"] = {"mu": mu, "lambda": ratio*mu}
@@ -479,6 +488,8 @@ def draw_solver(rng, p):
     if method == "multigrid":
         choices = [c for c in choices if c in ("amg", "pmg", "gmg", "patches")] or ["auto"]
     chosen = solver["preconditioner"] = rng.choice(choices)
+    if chosen in ("none", "jacobi", "block"):
+        solver["max_iterations"] = 3000
     if chosen == "auto":
         del solver["preconditioner"]
         if method == "multigrid":
@@ -518,20 +529,23 @@ def draw(seed, index, share):
     return p
 
 
+def stretch(p):
+    """How much longer than wide the worst cell is."""
+    widths = [[b - a for a, b in zip(line, line[1:])] for line in p["lines"]]
+    return max(max(a)/min(b) for i, a in enumerate(widths) for j, b in enumerate(widths) if i != j)
+
+
 def describe(p):
-    case, solver = p["case"], p["case"]["solver"]
     words = ["extreme" if p["extreme"] else "mild", p["shape"], f"p={p['degree']}", p["method"], p["data"]]
     words += ["perturbed file" if p.get("moved") else "file"] if "mesh_text" in p else []
     words += ["tensor"] if p["tensor"] else []
     words += ["periodic"] if p["periodic"] else []
-    aspect = max(p["length"])/min(p["length"])
-    words += [f"aspect {aspect:.0e}"] if aspect > 10 else []
+    words += [f"cells 1:{stretch(p):.0e}"] if stretch(p) > 10 else []
     if "ratio" in p:
         words += [f"lambda/mu {p['ratio']:.0e}"]
-    if p["reaction"] != "none":
-        words += [f"{p['reaction']} reaction {case['reaction']*p['typical']**2/p['k']:.0e}"]
+    words += [p["reaction"]] if p["reaction"] != "none" else []
     words += ["bc " + p["conditions"], p["tau"], "poly" if p["polynomial"] else "smooth", "|"]
-    words += [str(v) for v in solver.values()]
+    words += [str(v) for k, v in p["case"]["solver"].items() if k != "max_iterations"]
     return " ".join(word for word in words if word)
 
 
@@ -555,10 +569,11 @@ def finite(value):
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def solve(options, p, folder, changes):
+def solve(options, p, folder, changes, device="cpu", program=None):
     """One run: its status ('timeout', 'signal 11', ... or a number), the JSON, the last line of its messages."""
     path = write_case(p, folder, "case", changes)
-    command = [options.facet, "solve", path.name, "--threads", "1", "--quiet", "--json", "-"]
+    command = [program or options.facet, "solve", path.name, "--json", "-", "--quiet", "--threads", "1"]
+    command += ["--device", device]
     started = time.monotonic()
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=options.timeout)
@@ -570,7 +585,9 @@ def solve(options, p, folder, changes):
         run["status"] = f"signal {-done.returncode}"
     elif "Sanitizer" in done.stderr or "runtime error" in done.stderr:
         run["status"] = "sanitizer"
-    if done.returncode == 0:
+    if done.returncode == 1 and done.stdout:
+        run["result"] = json.loads(done.stdout)
+    elif done.returncode == 0:
         run["result"] = result = json.loads(done.stdout)
         if not finite(result) or "errors" not in result or result["errors"]["u"].get("L2") is None:
             run["status"] = "not finite"
@@ -583,19 +600,31 @@ def line_of(run):
 
 
 def second(p):
-    """What changes for the second solve: direct where the first was not, on the mapped twin of a box that varies."""
+    """What changes for the second solve: it is direct, with mapped cells on boxes that vary or were solved directly.
+
+    Where the first was the same, device ref makes the difference: that of rounding.
+    """
     space = dict(p["case"]["discretization"])
     if p["data"] == "gradient" and "t" in p["conditions"]:
         other = "block" if p["case"]["solver"].get("preconditioner") in ("pmg", "gmg") else "pmg"
-        return {"solver": {"method": "fgmres", "preconditioner": other, "rtol": 1e-13}}
-    if p["case"]["solver"]["method"] == "direct":
-        other = "patches" if p["method"] == "continuous" else "chebyshev" if p["tensor"] else "block"
-        return {"solver": {"method": "cg", "preconditioner": other, "rtol": 1e-13}}
-    if p["data"] != "number" and p["method"] == "continuous":
+        return {"solver": {"method": "fgmres", "preconditioner": other}}
+    again = p["case"]["solver"]["method"] == "direct"
+    if p["method"] == "continuous" and (again or p["data"] != "number"):
         space["method"] = "condensed"
-    elif p["tensor"] and p["data"] != "number":
+    elif p["tensor"] and (again or p["data"] != "number"):
         space["operator"] = "mapped"
     return {"solver": DIRECT, "discretization": space}
+
+
+def solve_again(options, p, folder):
+    """The second solve, as accurate as rounding allows."""
+    for rtol in (1e-13, 1e-12, 1e-11, 1e-9):
+        changes = second(p)
+        changes["solver"] = {**changes["solver"], "rtol": rtol}
+        run = solve(options, p, folder, changes, "ref")
+        if run["status"] != 1:
+            break
+    return run
 
 
 def judge(options, p, folder):
@@ -606,8 +635,11 @@ def judge(options, p, folder):
     record.update(status=run["status"], message=run["message"], seconds=run["seconds"])
     if run["status"] in (1, 2, 3):
         if run["status"] == 1:  # can others solve it?
-            other = solve(options, p, folder, second(p))
+            other = solve_again(options, p, folder)
             record["second"] = relative(p, other)
+            record["estimate"] = ((run["result"] or {}).get("solver") or {}).get("error")
+            if options.before and record["estimate"] is not None:
+                record["true"] = relative(p, solve(options, p, folder, {}, program=options.before))
         return record
     if run["status"] != 0:
         record["verdict"] = "failure"
@@ -623,9 +655,9 @@ def judge(options, p, folder):
         record["true"] = error
         suspect = error > limit
         if suspect or record["estimate"] is not None and error > 10*max(record["estimate"], 1e-13):
-            record["second"] = relative(p, solve(options, p, folder, second(p)))
+            record["second"] = relative(p, solve_again(options, p, folder))
     else:
-        other = solve(options, p, folder, second(p))
+        other = solve_again(options, p, folder)
         record["second"] = relative(p, other)
         suspect = False
         if other["status"] == 0:
@@ -669,10 +701,13 @@ def short(value):
 def print_record(record):
     words = [f"true {short(record['true'])}", f"estimate {short(record['estimate'])}"]
     words += [f"second solve {short(record['second'])}"]
-    words += [f"residual {short(record.get('residual'))}", record.get("used", str(record["status"]))]
-    print(f"{record['index']:6d} {record['verdict']}: {', '.join(words)} {record['note']}\n       {record['words']}")
-    if record.get("reason", "the tolerance was reached") != "the tolerance was reached" or record["verdict"] == "failure":
-        print(f"       {record.get('reason', record['message'])}")
+    words += [f"residual {short(record['residual'])}"] if "residual" in record else []
+    words += [record.get("used", f"status {record['status']}")]
+    words += [record["note"]] if record["note"] else []
+    print(f"{record['index']:6d} {record['verdict']}: {', '.join(words)}\n       {record['words']}")
+    reason = record.get("reason", record["message"] if record["verdict"] == "failure" else "")
+    if reason not in ("", "the tolerance was reached"):
+        print(f"       {reason}")
 
 
 def summary(records):
@@ -696,11 +731,16 @@ def summary(records):
                 ends[kind(record["message"])].append(record)
         for text, group in sorted(ends.items(), key=lambda item: -len(item[1])):
             mild = sum(not r["extreme"] for r in group)
-            others = f", {sum((r['second'] or 1) < 1e-6 for r in group)} solved to 1e-6 otherwise" if status == 1 else ""
+            others = sum((r["second"] or 1) < 1e-6 for r in group)
+            others = f", {others} solved to 1e-6 otherwise" if status == 1 else ""
             print(f"status {status}  {len(group)} times ({mild} mild{others}; first {group[0]['index']}): {text}")
+    for r in sorted(records, key=lambda r: r["true"] or 0):
+        if r["status"] == 1 and r["true"] is not None and r["estimate"] > 30*r["true"]:
+            print_record({**r, "verdict": "not trusted, though good" if r["true"] < 1e-6 else "estimate too large"})
     bad = [r for r in records if r["verdict"]]
-    order = {"failure": 0, "violation": 1, "suspect": 2}
-    for record in sorted(bad, key=lambda r: (order[r["verdict"]], -(r["true"] or 0))):
+    order = ("failure", "violation", "suspect")
+    bad.sort(key=lambda r: (order.index(r["verdict"]), -max(r["true"] or 0, r["error"] if r["note"] else 0)))
+    for record in bad:
         print_record(record)
     count = collections.Counter(r["verdict"] for r in bad)
     print(f"{count['failure']} failures, {count['violation']} violations, {count['suspect']} suspects that say so")
@@ -716,9 +756,11 @@ def main():
     parser.add_argument("--only", type=int, metavar="I", help="this problem alone; prints its case and record")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where the case files of bad runs are kept")
     parser.add_argument("--json", type=Path, metavar="FILE", help="all records")
+    parser.add_argument("--before", metavar="PROGRAM", help="one that trusts every solution")
     parser.add_argument("--timeout", type=float, default=60, metavar="SECONDS")
     options = parser.parse_args()
     options.facet = os.path.abspath(options.facet)
+    options.before = options.before and os.path.abspath(options.before)
     if not os.access(options.facet, os.X_OK):
         parser.error(f"there is no program {options.facet}")
     records = []
