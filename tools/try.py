@@ -123,6 +123,7 @@ def draw_mesh(rng, p):
         p["lines"] = []
         for a, n, m in zip(p["low"], p["length"], cells):
             ratio = rng.choice((0.7, 1, 1.5)) if not extreme else rng.choice((0.1, 0.3, 1, 4))
+            ratio = min(max(ratio, 1e-3**(1/m)), 1e3**(1/m))
             widths = [ratio**i for i in range(m)]
             p["lines"].append([a + n*sum(widths[:i])/sum(widths) for i in range(m)] + [a + n])
         box["coordinates"] = dict(zip(AXES, p["lines"]))
@@ -594,9 +595,15 @@ def solve(options, p, folder, changes, device="cpu", program=None):
     return run
 
 
-def line_of(run):
-    values = run["result"]["values"]["line"]
-    return [v for row in values for v in (row if isinstance(row, list) else [row])]
+def difference(run, other):
+    """Of two solutions along the line, relative to the larger value there; None without one of them."""
+    if run["status"] != 0 or other["status"] != 0:
+        return None
+    lines = []
+    for one in (run, other):
+        rows = one["result"]["values"]["line"]
+        lines.append([v for row in rows for v in (row if isinstance(row, list) else [row])])
+    return max(abs(a - b) for a, b in zip(*lines))/max(max(map(abs, line)) for line in lines)
 
 
 def second(p):
@@ -639,7 +646,8 @@ def judge(options, p, folder):
             record["second"] = relative(p, other)
             record["estimate"] = ((run["result"] or {}).get("solver") or {}).get("error")
             if options.before and record["estimate"] is not None:
-                record["true"] = relative(p, solve(options, p, folder, {}, program=options.before))
+                bold = solve(options, p, folder, {}, program=options.before)
+                record["true"] = relative(p, bold) if p["polynomial"] else difference(bold, other)
         return record
     if run["status"] != 0:
         record["verdict"] = "failure"
@@ -661,8 +669,7 @@ def judge(options, p, folder):
         record["second"] = relative(p, other)
         suspect = False
         if other["status"] == 0:
-            a, b = line_of(run), line_of(other)
-            record["true"] = max(abs(v - w) for v, w in zip(a, b))/max(map(abs, b))
+            record["true"] = difference(run, other)
             suspect = record["true"] > limit or error > 10*record["second"] + limit
         if error > 1e-3:
             space = {**p["case"]["discretization"], "degree": p["degree"] + 2}
