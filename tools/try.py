@@ -144,11 +144,10 @@ def draw_mesh(rng, p):
     p["sides"] = [AXES[d] + end for d in p["free"] for end in ("min", "max")]
     p["typical"] = min(p["length"])
     if not p["periodic"] and p["shape"] != "hex" and rng.random() < 0.2:
-        p["case"]["mesh"]["box"].pop("split", None)
-        displace(rng, p, box)
+        displace(rng, p)
 
 
-def displace(rng, p, box):
+def displace(rng, p):
     """A Gmsh file instead of the box: its inner nodes are displaced, and its layers in x are groups."""
     lines, dim = p["lines"], p["dim"]
     counts = [len(line) for line in lines]
@@ -216,7 +215,7 @@ def displace(rng, p, box):
 # Diffusion: coefficients, solution, conditions
 
 def draw_layers(rng, p, axis, span):
-    """Factors of the layers of an axis, or 1 everywhere, and the text of s with factor*ds/dx = const, from 0 to 1."""
+    """Factors of the layers of an axis, and the text of s with factor*ds/dx = const, from 0 to 1."""
     line = p["lines"][axis]
     factors = [power(rng, -span/2, span/2) for _ in line[1:]]
     if rng.random() < 0.5:
@@ -398,7 +397,7 @@ def draw_elasticity(rng, p):
     layered = layered and rng.random() < 0.25
     p["ratio"] = ratio
     if layered:
-        factors, _ = draw_layers(rng, p, 0, rng.choice((2, 6, 12)) if extreme else 1)
+        factors, s = draw_layers(rng, p, 0, rng.choice((2, 6, 12)) if extreme else 1)
         text = steps(p["lines"][0][1:-1], [number(mu*f) for f in factors], 0)
         case["material"] = {"mu": text, "lambda": f"{number(ratio)}*({text})"}
         if "groups" in p:
@@ -410,16 +409,9 @@ def draw_elasticity(rng, p):
     else:
         nu = ratio/(2*(1 + ratio))
         case["material"] = {"E": 2*mu*(1 + nu), "nu": nu}
-    first = ratio if plane == "strain" else 2*ratio/(2 + ratio)
     scale = 10.0**rng.randint(-6, 6) if extreme and rng.random() < 0.4 else 1.0
     terms = None
     if layered:
-        rises = [(b - a)/f for a, b, f in zip(p["lines"][0], p["lines"][0][1:], factors)]
-        texts, reached = [], 0.0
-        for a, b, rise in zip(p["lines"][0], p["lines"][0][1:], rises):
-            texts.append(f"({number(reached/sum(rises))} + {number(rise/(b - a)/sum(rises))}*(x - ({number(a)})))")
-            reached += rise
-        s = steps(p["lines"][0][1:-1], texts, 0)
         parts = [f"{number(round(rng.uniform(0.2, 1)*scale, 9))}*{s}" for _ in range(dim)]
     elif p["polynomial"]:
         top = degree + (0 if gradient else 1)
@@ -448,7 +440,6 @@ def draw_elasticity(rng, p):
                       "traction": pull})
     case["boundary"] = items
     p["conditions"] = " ".join(word[0] for word in words)
-    p["lambda"] = first
     p["reaction"], p["tau"], p["tensor"] = "none", "", False
     space = case["discretization"] = {"degree": degree, "formulation": "gradient" if gradient else "symmetric"}
     if rng.random() < 0.15 and not gradient:
