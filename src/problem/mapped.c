@@ -49,6 +49,7 @@ static void destroy_system(struct facet_solver *s) {
     vector_destroy(&s->kernel);
     operator_destroy(&s->A);
     operator_destroy(&s->M);
+    operator_destroy(&s->judge);
     cholesky_destroy(&s->cholesky);
 }
 
@@ -124,6 +125,19 @@ done:
     return status;
 }
 
+/* What estimates the error: where the preconditioner is a mere diagonal, a multigrid made for that. */
+static facet_status find_judge(struct facet_solver *s, const struct operator** judge) {
+    facet_status status = FACET_OK;
+    int weak = s->preconditioner == PRECONDITIONER_NONE || s->preconditioner == PRECONDITIONER_JACOBI ||
+               s->preconditioner == PRECONDITIONER_BLOCK;
+    *judge = NULL;
+    if (s->cholesky != NULL || !weak || s->system.n_free == 0) return FACET_OK;
+    if (s->judge.apply == NULL) TRY(solver_make_judge(s));
+    if (s->judge.apply != NULL) *judge = &s->judge;
+done:
+    return status;
+}
+
 /* The linear system, from s->F to the trace of the solution. */
 static facet_status solve_trace(struct facet_solver *s) {
     facet_status status = FACET_OK;
@@ -134,6 +148,7 @@ static facet_status solve_trace(struct facet_solver *s) {
                                     .forget = s->hdg->weak.n > 0 ? forget : NULL,
                                     .forget_data = s,
                                     .flexible = s->flexible};
+    TRY(find_judge(s, &control.judge));
     TRY(vector_upload(&s->b, s->F));
     if (s->cholesky != NULL) {
         TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));

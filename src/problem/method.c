@@ -289,6 +289,24 @@ done:
     return status;
 }
 
+/* s->judge becomes a multigrid, or stays empty where none can be made. */
+facet_status solver_make_judge(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct csr csr = {0};
+    struct operator own = s->M;
+    int hybrid = s->hdg->data.equation->by_faces;
+    s->M = (struct operator){0};
+    if (!hybrid) TRY(hdg_assemble(s->hdg, &csr));
+    TRY(hybrid ? make_pmg(s) : make_amg(s, &csr));
+    s->judge = s->M;
+    s->M = (struct operator){0};
+done:
+    operator_destroy(&s->M);
+    s->M = own;
+    csr_destroy(&csr);
+    return status == FACET_NOT_CONVERGED ? FACET_OK : status;
+}
+
 /* Whether geometric multigrid is expected to be faster than p-multigrid where the coefficient does not jump:
  * quads with a small coarsest mesh (docs/gmg.md). */
 static int prefers_gmg(const struct facet_mesh *mesh) {

@@ -154,7 +154,8 @@ struct facet_solver {
 
     /* Mapped cells. */
     struct hdg *hdg;
-    struct operator A, M;
+    struct operator A, M,
+        judge; /* judge: what estimates errors where M is a mere diagonal; made when needed */
     struct cholesky *cholesky;
     int flexible; /* the preconditioner changes from step to step */
     struct vector b, x, kernel;
@@ -182,6 +183,7 @@ facet_status mapped_create(struct facet_solver *solver);
  * place there, before anything is computed. */
 facet_status solver_check_method(const struct facet_solver *solver);
 facet_status solver_choose_method(struct facet_solver *solver);
+facet_status solver_make_judge(struct facet_solver *solver);
 /* The constant function in the free numbering, normalised. */
 void solver_fill_constant(const struct facet_solver *solver, double *constant);
 

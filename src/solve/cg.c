@@ -403,25 +403,26 @@ static double energy_error(struct cg *cg, double unit, double least) {
     return energy > 0.0 ? unit * sqrt(sums[0] / least / energy) : 0.0;
 }
 
-/* The error of x, relative: what the preconditioner makes of a residual with fresh rounding (in single
- * precision: of the true residual that stands there), over the least eigenvalue of M A that the steps have
- * seen, for a preconditioner that is no inverse. */
+/* The error of x, relative: what the preconditioner, or a better one, makes of a residual with fresh rounding
+ * (in single precision: of the true residual that stands there). One that is no inverse leaves the smooth
+ * part of the error: it is judged over the least eigenvalue of M A that the steps have seen. */
 static facet_status estimate_error(struct cg *cg, double *error) {
     facet_status status = FACET_OK;
     struct solve_work *w = cg->w;
+    const struct operator* M = cg->control->judge != NULL ? cg->control->judge : cg->M;
     double least = fmin(solve_least_eigenvalue(cg->n_lanczos, cg->diagonal, cg->below), 1.0);
     double unit = cg->fast != NULL ? cg->scale : 1.0 / SOLVE_PROBE;
-    if (!(least > 0.0)) least = 1.0;
+    if (!(least > 0.0) || cg->control->judge != NULL || cg->fast != NULL) least = 1.0;
     if (cg->fast != NULL)
         TRY(vector_convert(rescale(cg, &w->residual), &w->q));
     else
         solve_probe(cg->A, cg->b, cg->x, cg->control, &w->p, &w->q);
-    if (cg->M == NULL && cg->steps != NULL) {
+    if (M == NULL && cg->steps != NULL) {
         *error = energy_error(cg, unit, least);
         goto done;
     }
-    if (cg->M != NULL)
-        operator_apply(cg->M, &w->q, &w->p);
+    if (M != NULL)
+        operator_apply(M, &w->q, &w->p);
     else
         vector_axpby(1.0, &w->q, 0.0, &w->p);
     if (cg->fast != NULL) {
@@ -431,7 +432,7 @@ static facet_status estimate_error(struct cg *cg, double *error) {
     } else {
         TRY(solve_probed_error(cg->control, &w->p, cg->x, error));
     }
-    if (cg->M != NULL && operator_multigrid(cg->M) != NULL) TRY(multigrid_failure(operator_multigrid(cg->M)));
+    if (M != NULL && operator_multigrid(M) != NULL) TRY(multigrid_failure(operator_multigrid(M)));
     *error /= least;
 done:
     return status;

@@ -9,7 +9,7 @@
 #define DEFAULT_RESTART 50
 
 struct arnoldi {
-    int m;
+    int m, n;                        /* columns, and those of the last sweep */
     struct vector *V, *Z;            /* m + 1, m */
     double *H, *cosines, *sines, *g; /* H: column j at j (m + 1) */
 };
@@ -104,6 +104,28 @@ done:
     return status;
 }
 
+/* Of the triangle that the rotations leave of H, by inverse iteration; 1 if there is none. */
+static double least_singular_value(const struct arnoldi *a) {
+    double y[DEFAULT_RESTART], size = 0.0;
+    int n = a->n < DEFAULT_RESTART ? a->n : DEFAULT_RESTART, stride = a->m + 1;
+    for (int i = 0; i < n; i++) y[i] = 1.0 / sqrt((double)n);
+    for (int step = 0; step < 10; step++) {
+        for (int j = 0; j < n; j++) { /* R' */
+            for (int i = 0; i < j; i++) y[j] -= a->H[j * stride + i] * y[i];
+            y[j] /= a->H[j * stride + j];
+        }
+        for (int i = n - 1; i >= 0; i--) { /* R */
+            for (int j = i + 1; j < n; j++) y[i] -= a->H[j * stride + i] * y[j];
+            y[i] /= a->H[i * stride + i];
+        }
+        size = 0.0;
+        for (int i = 0; i < n; i++) size += y[i] * y[i];
+        size = sqrt(size);
+        for (int i = 0; i < n; i++) y[i] /= size;
+    }
+    return size > 0.0 && isfinite(size) ? 1.0 / sqrt(size) : 1.0;
+}
+
 /* From the residual in V[0], of length *norm, to the next restart or the tolerance. x is updated; *reason is
  * NULL unless there is no going on. */
 static facet_status sweep(const struct operator* A, const struct operator* M, struct vector *x,
@@ -136,6 +158,7 @@ static facet_status sweep(const struct operator* A, const struct operator* M, st
     if (*reason == NULL && n == a->m && *norm >= before * (1.0 - 1e-12))
         *reason = "the residual no longer falls";
     update(a, n, x);
+    a->n = n;
 done:
     return status;
 }
@@ -180,9 +203,11 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
     }
     TRY(need(&a.Z[0], &a.V[0]));
     solve_probe(A, b, x, control, &a.Z[0], &a.V[0]);
-    if (M != NULL) operator_apply(M, &a.V[0], &a.Z[0]);
+    const struct operator* judge = control->judge != NULL ? control->judge : M;
     double error;
-    TRY(solve_probed_error(control, M != NULL ? &a.Z[0] : &a.V[0], x, &error));
+    if (judge != NULL) operator_apply(judge, &a.V[0], &a.Z[0]);
+    TRY(solve_probed_error(control, judge != NULL ? &a.Z[0] : &a.V[0], x, &error));
+    if (control->judge == NULL) error /= fmin(least_singular_value(&a), 1.0);
     status = solve_accept(control, reason, norm / scale, error, report);
 done:
     arnoldi_destroy(&a);

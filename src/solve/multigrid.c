@@ -266,6 +266,8 @@ static void full_cycle(struct multigrid *mg, int level, const struct vector *f, 
 #define LARGE_RESIDUAL 0.1
 #define HUGE_RESIDUAL  1e4
 #define MAX_GROWTHS    4
+/* The reduction of a cycle of which that of all to come is judged. */
+#define SLOWEST 0.99
 
 /* ------------------------------------------------------------------------------ preconditioner and solver */
 
@@ -420,7 +422,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     TRY(vector_create(b->device, b->n, &r));
     if (mg->in.n == 0) TRY(vector_create(b->device, b->n, &d));
     solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
-    double scale = vector_norm(b), before;
+    double scale = vector_norm(b), before = INFINITY;
     if (scale == 0.0) {
         vector_fill(x, 0.0);
         status = solve_finish(report, 1, "the right-hand side is zero", 0.0);
@@ -462,8 +464,9 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     }
     if ((control->kernel != NULL || control->forget != NULL) && d.n == 0)
         TRY(vector_create(b->device, b->n, &d));
-    double error;
+    double error, rate = fmin(norm / before, SLOWEST);
     TRY(estimate_error(A, M, b, x, control, &r, &d, &error));
+    error /= 1.0 - rate; /* what all cycles to come would add */
     status = solve_accept(control, reason == NULL ? "the tolerance was reached" : solve_rounding_reason,
                           norm / scale, error, report);
 done:

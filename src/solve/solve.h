@@ -149,6 +149,8 @@ struct solve_control {
     /* Takes out of an error what the caller finds anew himself: an estimate does not count it. Or NULL. */
     facet_status (*forget)(void *data, struct vector *error);
     void *forget_data;
+    /* What estimates the error instead of M, where M is far from the inverse of A. Or NULL. */
+    const struct operator* judge;
     int flexible; /* solve_cg: M may change from step to step (a K-cycle); costs one more dot product */
     int restart;  /* solve_fgmres: steps between restarts (0: 50) */
     struct solve_fast *fast;  /* solve_cg: NULL: in double precision */

@@ -55,12 +55,12 @@ static int is_small(double error, double rtol) {
 
 facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
                           double error, struct solve_report *report) {
-    report->error = fmax(error, ROUNDING);
+    report->error = fmin(fmax(error, ROUNDING), 1.0);
     facet_status status = solve_finish(report, 1, reason, residual);
     return status != FACET_OK || is_small(error, control->rtol) ? status : distrust(report);
 }
 
 facet_status solve_accept_more(double rtol, double error, struct solve_report *report) {
-    report->error = fmax(report->error, error);
+    report->error = fmin(fmax(report->error, error), 1.0);
     return is_small(error, rtol) ? FACET_OK : distrust(report);
 }
