@@ -69,8 +69,8 @@ struct hdg_weak {
     int32_t *cell_piece, *face_piece; /* n_cells; faces of the trace: the piece, or -1; NULL: n is 0 */
     double *hold;                     /* n: the integrals of the reaction and of Robin's a; */
     double *ratio;                    /* the same over K volume / length^2 */
-    int nearly_singular; /* the mesh is one piece, and factors of K have to be made regular like those of a
-                            singular one */
+    int whole;                        /* the mesh is one piece, */
+    int nearly_singular;              /* and K may not be positive definite to rounding */
 };
 
 /* Element data is kept in lanes (kernels/kernels.h) on the device. */
@@ -120,10 +120,10 @@ struct hdg_solution {
     double *loads[MESH_MAX_BLOCKS]; /* (f, phi) of the last right-hand side, for the unknowns that a cell
                                        eliminates: batch x N x LANES on the host */
     double shift;                   /* constant taken off the source to balance a singular problem */
-    double *supply;      /* of weak pieces: the integrals of f and the boundary data, and of their moduli; */
-    int supply_is_exact; /* or all are those of the exact solution */
-    double uncertainty;  /* of the constants of weak pieces, relative to u: rounding in these
-                            integrals, and the flux that a constant in itself makes */
+    double *supply; /* of weak pieces: the integrals of f and the boundary data, and of their moduli */
+    double offset, offset_source; /* a constant that is taken off u, and off f, until hdg_recover is done */
+    double uncertainty;           /* of the constants of weak pieces, relative to u: rounding in these
+                                     integrals, and the flux that a constant in itself makes */
 };
 
 /* maker: NULL for the default rules. Elasticity refuses here: degree 0 of equation_symmetric, several (or

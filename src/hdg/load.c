@@ -6,6 +6,9 @@
 #include "base/memory.h"
 #include "hdg/general.h"
 
+/* What is left of data, by this part, is rounding. */
+#define NOTHING 1e-13
+
 /* Where the source points of a block begin in the caller's array. */
 static int64_t source_start(const struct hdg *h, int block) {
     int64_t start = 0;
@@ -120,6 +123,15 @@ done:
     return status;
 }
 
+/* Of what is given, f and the boundary data. */
+static double sum_of_moduli(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS]) {
+    double sum = 0.0;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        for (int64_t c = 0; c < h->data.mesh->blocks[b].count; c++) sum += totals[b][2 * c + 1];
+    for (int64_t i = 0; i < h->trace.n_free; i++) sum += fabs(h->boundary[i]);
+    return sum;
+}
+
 facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solution *s, double *F) {
     const int lanes = h->lanes;
     facet_status status = FACET_OK;
@@ -129,6 +141,7 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
     double *locals[MESH_MAX_BLOCKS] = {0};
     int64_t n_locals[MESH_MAX_BLOCKS];
     const struct equation *equation = h->data.equation;
+    int nothing = 0;
     hdg_describe(h, &system);
     s->shift = 0.0;
     for (int b = 0; b < mesh->n_blocks; b++) {
@@ -145,11 +158,23 @@ facet_status hdg_load(const struct hdg *h, const double *source, struct hdg_solu
         TRY(load_cells(h, &job));
     }
     TRY(hdg_weak_supply(h, source, job.totals, s));
+    if (s->offset_source != 0.0) {
+        double before = sum_of_moduli(h, job.totals);
+        job.shift = s->offset_source;
+        TRY(load_cells(h, &job));
+        if (sum_of_moduli(h, job.totals) <= NOTHING * before) { /* u is that constant */
+            for (int b = 0; b < mesh->n_blocks; b++)
+                memset(s->loads[b], 0,
+                       (size_t)(h->matrices.n_batches[b] * h->n_eliminated[b] * lanes) * sizeof *s->loads[b]);
+            nothing = 1;
+        }
+    }
     for (int b = 0; b < mesh->n_blocks; b++) TRY(inner_load(h, b, s, locals[b]));
     for (int b = 0; b < mesh->n_blocks && equation->split_load != NULL; b++)
         for (int64_t i = 0; i < n_locals[b]; i++) locals[b][i] += job.direct[b][i];
     trace_assemble_vector(&h->trace, lanes, locals, F);
     for (int64_t i = 0; i < system.n_free; i++) F[i] += h->lift[i] + h->boundary[i];
+    for (int64_t i = 0; i < system.n_free && nothing; i++) F[i] = 0.0;
     if (equation->finish_load != NULL) equation->finish_load(h, s, F);
 done:
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) {

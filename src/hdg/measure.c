@@ -421,6 +421,10 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
                                 job->solution->u[block] + (int64_t)cell * b->N, 1);
     }
     sum[0] -= taken;
+    if (job->solution->offset_source != 0.0) { /* the loads are without it */
+        hdg_cell_geometry(&h->space, block, cell, &b->cell, &l->geometry);
+        for (int p = 0; p < b->cell.n; p++) sum[0] += job->solution->offset_source * l->geometry.wJ[p];
+    }
     for (int c = 0; c < nc; c++) worst = fmax(worst, fabs(sum[c] - out[c]));
     job->cells[2 * id] = worst;
     job->cells[2 * id + 1] = through;

@@ -5,8 +5,10 @@
  *     integral of f, g - reaction u - a u^  =  c (integral of the reaction and of a),
  *
  * whose sides are integrals of the data: no product with K, whose rounding is larger than a small reaction.
- * With an exact solution the sources are those of the same integrals of it, and nothing is subtracted from
- * numbers that nearly balance. A piece that nothing holds is refused. */
+ * With an exact solution f and g are replaced by its own reaction u + a u^: numbers that nearly balance are
+ * not subtracted. A constant that is large beside the rest of u would drown it in rounding: where the mesh is
+ * one piece and the reaction one number, it is taken off the data before the solve. A piece that nothing
+ * holds is refused. */
 #include <cblas.h>
 #include <float.h>
 #include <math.h>
@@ -17,7 +19,7 @@
 
 /* Of hold length^2 / (K volume): up to here the constant is found anew, and a factor of K needs help. */
 #define WEAK            1e-3
-#define NEARLY_SINGULAR 1e-12
+#define NEARLY_SINGULAR 1e-9
 #define PLACE_BYTES     80
 
 void hdg_weak_destroy(struct hdg_weak *weak) {
@@ -106,7 +108,8 @@ static facet_status choose(const struct hdg *h, const int32_t *piece, const uint
         }
         double ratio = p->hold * square / (p->stiffness * p->volume);
         if (!(ratio < WEAK)) continue;
-        weak->nearly_singular = n_pieces == 1 && ratio < NEARLY_SINGULAR;
+        weak->whole = n_pieces == 1;
+        weak->nearly_singular = weak->whole && ratio < NEARLY_SINGULAR;
         weak->hold[weak->n] = p->hold;
         weak->ratio[weak->n] = ratio;
         weak->cell_piece[c] = weak->n++;
@@ -160,51 +163,32 @@ static int is_exact(const struct hdg *h) {
     return 1;
 }
 
-facet_status hdg_weak_supply(const struct hdg *h, const double *source, double *const totals[MESH_MAX_BLOCKS],
-                             struct hdg_solution *s) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    const struct hdg_weak *weak = &h->weak;
-    base_free(&s->supply);
-    if (weak->n == 0) return FACET_OK;
-    TRY(CALLOC(s->supply, 2 * weak->n));
-    s->supply_is_exact = source == NULL && is_exact(h);
-    if (s->supply_is_exact) goto done;
-    for (int b = 0; b < mesh->n_blocks; b++)
-        for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
-            int p = weak->cell_piece[mesh->blocks[b].first + c];
-            for (int i = 0; p >= 0 && i < 2; i++) s->supply[2 * p + i] += totals[b][2 * c + i];
-        }
-    for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
-        int32_t face = h->trace.free_faces[b];
-        int p = weak->face_piece[face];
-        double part = h->data.equation->one_on(h, face) * h->boundary[h->trace.free_offsets[b]];
-        if (p < 0) continue;
-        s->supply[2 * p] += part;
-        s->supply[2 * p + 1] += fabs(part);
-    }
-done:
-    return status;
-}
-
-/* Of every cell: what the reaction and Robin parts take, u being 0 with an exact solution in its place minus
- * that; and for the size of u. */
+/* What the reaction and Robin parts take of u, or of the exact solution, in every cell; and the size of u. */
 struct taken {
     double taken, volume, mean, square;
 };
 struct taken_job {
-    const struct hdg_solution *solution;
+    const struct hdg_solution *solution; /* NULL: the exact one */
     struct taken *cells;
 };
 
-/* u minus the exact solution, if that is the source, at n points. */
-static facet_status subtract_exact(const struct local *l, const struct hdg_solution *s, int n,
-                                   const double *x, double *room, double *u) {
+static facet_status values_in_cell(struct local *l, const struct hdg_solution *s, double *u) {
     const struct hdg *h = l->hdg;
-    if (!s->supply_is_exact) return FACET_OK;
-    facet_status status = base_wrap(field_eval(h->data.exact, n, h->data.mesh->dim, x, room), "exact");
-    for (int q = 0; status == FACET_OK && q < n; q++) u[q] -= room[q];
-    return status;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    if (s == NULL)
+        return base_wrap(field_eval(h->data.exact, b->cell.n, h->data.mesh->dim, l->geometry.x, u), "exact");
+    cblas_dgemv(CblasRowMajor, CblasNoTrans, b->cell.n, b->N, 1.0, b->cell.phi, b->N,
+                s->u[l->block] + (int64_t)l->cell * b->N, 1, 0.0, u, 1);
+    return FACET_OK;
+}
+
+static facet_status values_on_face(struct local *l, const struct hdg_solution *s, int face, double *u) {
+    const struct hdg *h = l->hdg;
+    const struct hdg_face_table *table = &h->space.blocks[l->block].boundary;
+    if (s == NULL)
+        return base_wrap(field_eval(h->data.exact, table->rule.n, h->data.mesh->dim, l->x, u), "exact");
+    local_trace_values(l, s, face, table, 0, table->rule.n, u);
+    return FACET_OK;
 }
 
 static facet_status take_work(struct local *l, int block, int32_t cell, void *user) {
@@ -215,27 +199,24 @@ static facet_status take_work(struct local *l, int block, int32_t cell, void *us
     int32_t number = h->data.mesh->blocks[block].first + cell;
     struct taken *to = &job->cells[number];
     int dim = h->data.mesh->dim, n = b->cell.n;
-    double *u = l->jets, *room = l->weighted, largest = 0.0;
+    double *u = l->jets, largest = 0.0;
     *to = (struct taken){0};
     if (h->weak.cell_piece[number] < 0) return FACET_OK;
     TRY(local_begin(l, block, cell));
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, n, b->N, 1.0, b->cell.phi, b->N,
-                job->solution->u[block] + (int64_t)cell * b->N, 1, 0.0, u, 1);
+    TRY(values_in_cell(l, job->solution, u));
+    TRY(local_place(local_reaction(&h->data, n, l->geometry.x, l->values), l));
     for (int q = 0; q < n; q++) {
         to->volume += l->geometry.wJ[q];
         to->mean += l->geometry.wJ[q] * u[q];
         to->square += l->geometry.wJ[q] * u[q] * u[q];
+        to->taken += l->geometry.wJ[q] * l->values[q] * u[q];
     }
-    TRY(subtract_exact(l, job->solution, n, l->geometry.x, room, u));
-    TRY(local_place(local_reaction(&h->data, n, l->geometry.x, l->values), l));
-    for (int q = 0; q < n; q++) to->taken += l->geometry.wJ[q] * l->values[q] * u[q];
     for (int f = 0; f < b->n_faces; f++) {
-        int found, points = b->boundary.rule.n;
+        int found;
         TRY(local_robin(l, f, &found, &largest));
         if (!found) continue;
-        local_trace_values(l, job->solution, f, &b->boundary, 0, points, u);
-        TRY(subtract_exact(l, job->solution, points, l->x, room, u));
-        for (int q = 0; q < points; q++)
+        TRY(values_on_face(l, job->solution, f, u));
+        for (int q = 0; q < b->boundary.rule.n; q++)
             to->taken +=
                 l->values[q] * u[q] * copysign(local_norm(dim, l->normal + q * dim), b->boundary.rule.w[q]);
     }
@@ -243,32 +224,85 @@ done:
     return status;
 }
 
-facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s) {
+/* The same of every piece. pieces: to be freed. */
+static facet_status take(const struct hdg *h, const struct hdg_solution *s, struct taken **pieces) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    const struct hdg_weak *weak = &h->weak;
     struct taken_job job = {.solution = s};
-    struct taken *pieces = NULL;
-    double *constants = NULL;
-    s->uncertainty = 0.0;
-    if (weak->n == 0) return FACET_OK;
-    TRY(ALLOC(job.cells, mesh->n_cells));
-    TRY(CALLOC(pieces, weak->n));
-    TRY(ALLOC(constants, weak->n));
+    TRY(CALLOC(*pieces, h->weak.n));
+    TRY(ALLOC(job.cells, h->data.mesh->n_cells));
     TRY(local_for_all_cells(h, take_work, &job));
-    for (int32_t c = 0; c < mesh->n_cells; c++) {
-        struct taken *p = weak->cell_piece[c] >= 0 ? &pieces[weak->cell_piece[c]] : NULL;
+    for (int32_t c = 0; c < h->data.mesh->n_cells; c++) {
+        struct taken *p = h->weak.cell_piece[c] >= 0 ? *pieces + h->weak.cell_piece[c] : NULL;
         if (p == NULL) continue;
         p->taken += job.cells[c].taken;
         p->volume += job.cells[c].volume;
         p->mean += job.cells[c].mean;
         p->square += job.cells[c].square;
     }
+done:
+    base_free(&job.cells);
+    return status;
+}
+
+/* The integrals of f and the boundary data, and of their moduli. */
+static void add_supply(const struct hdg *h, double *const totals[MESH_MAX_BLOCKS], double *supply) {
+    const struct facet_mesh *mesh = h->data.mesh;
+    const struct hdg_weak *weak = &h->weak;
+    for (int b = 0; b < mesh->n_blocks; b++)
+        for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
+            int p = weak->cell_piece[mesh->blocks[b].first + c];
+            for (int i = 0; p >= 0 && i < 2; i++) supply[2 * p + i] += totals[b][2 * c + i];
+        }
+    for (int64_t b = 0; b < h->trace.n_free_faces; b++) {
+        int32_t face = h->trace.free_faces[b];
+        int p = weak->face_piece[face];
+        double part = h->data.equation->one_on(h, face) * h->boundary[h->trace.free_offsets[b]];
+        if (p < 0) continue;
+        supply[2 * p] += part;
+        supply[2 * p + 1] += fabs(part);
+    }
+}
+
+facet_status hdg_weak_supply(const struct hdg *h, const double *source, double *const totals[MESH_MAX_BLOCKS],
+                             struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    const struct hdg_weak *weak = &h->weak;
+    struct taken *pieces = NULL;
+    double reaction = 0.0;
+    base_free(&s->supply);
+    s->offset = s->offset_source = 0.0;
+    if (weak->n == 0) return FACET_OK;
+    TRY(CALLOC(s->supply, 2 * weak->n));
+    if (source == NULL && is_exact(h)) {
+        TRY(take(h, NULL, &pieces));
+        for (int i = 0; i < weak->n; i++) s->supply[2 * i] = pieces[i].taken;
+    } else {
+        add_supply(h, totals, s->supply);
+    }
+    if (!weak->whole || h->largest_robin > 0.0 || !field_is_constant(h->data.reaction, &reaction)) goto done;
+    s->offset = s->supply[0] / weak->hold[0];
+    s->offset_source = s->offset * reaction;
+done:
+    base_free(&pieces);
+    return status;
+}
+
+facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    const struct hdg_weak *weak = &h->weak;
+    struct taken *pieces = NULL;
+    double *constants = NULL;
+    s->uncertainty = 0.0;
+    if (weak->n == 0) return FACET_OK;
+    TRY(ALLOC(constants, weak->n));
+    TRY(take(h, s, &pieces));
     for (int i = 0; i < weak->n; i++) {
         const struct taken *p = &pieces[i];
         double c = constants[i] = (s->supply[2 * i] - p->taken) / weak->hold[i];
         double size = sqrt(fmax((p->square + 2.0 * c * p->mean) / p->volume + c * c, 0.0));
-        double doubt = DBL_EPSILON * s->supply[2 * i + 1] / weak->hold[i] + fabs(c) * weak->ratio[i];
+        double doubt =
+            DBL_EPSILON * s->supply[2 * i + 1] / weak->hold[i] + fabs(c - s->offset) * weak->ratio[i];
         if (doubt > 0.0) s->uncertainty = fmax(s->uncertainty, doubt / size);
     }
     for (int b = 0; b < mesh->n_blocks; b++) /* phi_0 = 1 / sqrt(measure) */
@@ -283,7 +317,6 @@ facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s) {
             s->trace[h->trace.face_first[f]] += constants[p] * h->data.equation->one_on(h, f);
     }
 done:
-    base_free(&job.cells);
     base_free(&pieces);
     base_free(&constants);
     return status;

@@ -35,7 +35,7 @@ done:
 static facet_status make_system(struct facet_solver *s) {
     facet_status status = FACET_OK;
     TRY(hdg_operator_create(s->hdg, &s->A));
-    if (s->hdg->singular) TRY(make_kernel(s));
+    if (s->hdg->singular || s->hdg->weak.nearly_singular) TRY(make_kernel(s));
     s->method = METHOD_DIRECT;
     s->preconditioner = PRECONDITIONER_NONE;
     s->flexible = 0;
@@ -138,13 +138,18 @@ done:
     return status;
 }
 
+/* Whether constants are a kernel: they are, or as good as that, and their part of the load is gone. */
+static int floats(const struct facet_solver *s) {
+    return s->hdg->singular || (s->hdg->weak.nearly_singular && s->solution.offset_source != 0.0);
+}
+
 /* The linear system, from s->F to the trace of the solution. */
 static facet_status solve_trace(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct solve_control control = {.rtol = s->options.rtol,
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor,
-                                    .kernel = s->hdg->singular ? &s->kernel : NULL,
+                                    .kernel = floats(s) ? &s->kernel : NULL,
                                     .forget = s->hdg->weak.n > 0 ? forget : NULL,
                                     .forget_data = s,
                                     .flexible = s->flexible};

@@ -47,11 +47,6 @@ void solver_fill_constant(const struct facet_solver *s, double *constant) {
     for (int64_t i = 0; i < s->system.n_free && square > 0.0; i++) constant[i] /= sqrt(square);
 }
 
-/* Constants are in the kernel of K, or as good as that. */
-static int is_singular(const struct facet_solver *s) {
-    return s->hdg->singular || s->hdg->weak.nearly_singular;
-}
-
 /* ------------------------------------------------------------------------------ direct */
 
 /* What a factor would take and cost, from the graph of the faces alone: with s unknowns on each an entry of
@@ -90,12 +85,32 @@ static facet_status is_worth_factoring(const struct facet_solver *s, int *worth)
     return status;
 }
 
+/* Constants are in the kernel of K, or as good as that: for preconditioners. */
+static int is_singular(const struct facet_solver *s) {
+    return s->hdg->singular || s->hdg->weak.nearly_singular;
+}
+
+/* The factor, its analysis being there. K that rounding makes singular is made regular like one that is: its
+ * constant is found anew in any case. */
+static facet_status factor(struct facet_solver *s, struct csr *csr) {
+    facet_status status = FACET_OK;
+    double bytes;
+    facet_status first = cholesky_factor_last(s->cholesky, csr);
+    if (first != FACET_NOT_CONVERGED || !s->hdg->weak.nearly_singular) return first;
+    cholesky_destroy(&s->cholesky);
+    TRY(hdg_assemble(s->hdg, csr));
+    TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, 0, &s->cholesky, &bytes));
+    TRY(cholesky_factor_last(s->cholesky, csr));
+done:
+    return status;
+}
+
 /* Tries to factor; *done says whether that was done. */
 static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insist, int *done) {
     facet_status status = FACET_OK;
     double factor_bytes, available = FACTOR_MEMORY_SHARE * base_available_bytes();
     *done = 0;
-    TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, is_singular(s) ? 0 : -1,
+    TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, s->hdg->singular ? 0 : -1,
                          &s->cholesky, &factor_bytes));
     int fits = factor_bytes <= available;
     int fast = is_cheap(s, cholesky_operations(s->cholesky));
@@ -104,7 +119,7 @@ static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insi
         s->preconditioner = PRECONDITIONER_NONE;
         *done = 1;
         s->assembled_bytes += factor_bytes;
-        TRY(cholesky_factor_last(s->cholesky, csr));
+        TRY(factor(s, csr));
         goto done;
     }
     cholesky_destroy(&s->cholesky);
