@@ -11,8 +11,9 @@ solve of the same discretization, direct where the first was not. A run is
 
     a suspect      when it ends with 0 and this error is above 10 rtol and above 1e-8 of u, or when a smooth solution
                    does not get better with the degree;
-    a violation    when it is more than ten times the estimate of the run (solver.error of the JSON) and above 1e-12;
-                   without an estimate every suspect is one;
+    a violation    when it is more than ten times the estimate of the run (solver.error of the JSON) and above 1e-8;
+                   without an estimate every suspect is one. Below 1e-8 (rounding in the matrices of stretched cells,
+                   which no estimate sees) they are counted apart;
     a failure      when it crashes, runs out of time or writes numbers that are not finite.
 
 Prints them, worst first, and counts all other ends of runs by their message. Exits 1 after a violation or failure. Of
@@ -33,6 +34,7 @@ from pathlib import Path
 
 AXES = "xyz"
 DIRECT = {"method": "direct"}
+WRONG = 1e-8  # relative errors from here on are wrong numbers
 NAMES = {name: getattr(math, name) for name in ("sin", "cos", "exp", "pi")}
 
 
@@ -607,6 +609,8 @@ def second(p):
         other = "block" if p["case"]["solver"].get("preconditioner") in ("pmg", "gmg") else "pmg"
         return {"solver": {"method": "fgmres", "preconditioner": other}}
     again = p["case"]["solver"]["method"] == "direct"
+    if again and p["data"] == "number" and not p["polynomial"] and (p["method"] == "continuous" or p["tensor"]):
+        return {"solver": {"method": "cg"}}  # other cells would integrate the source by another rule
     if p["method"] == "continuous" and (again or p["data"] != "number"):
         space["method"] = "condensed"
     elif p["tensor"] and (again or p["data"] != "number"):
@@ -672,7 +676,7 @@ def judge(options, p, folder):
     if record["true"] is not None and record["estimate"] is not None:
         record["honest"] = record["true"] <= 10*max(record["estimate"], 1e-13)
         if not record["honest"]:
-            record["verdict"] = "violation"
+            record["verdict"] = "violation" if record["true"] > WRONG else "little"
     elif suspect:
         record["verdict"] = "violation"
     if record["note"]:
@@ -736,12 +740,13 @@ def summary(records):
         if r["status"] == 1 and r["true"] is not None and r["estimate"] > 30*r["true"]:
             print_record({**r, "verdict": "not trusted, though good" if r["true"] < 1e-6 else "estimate too large"})
     bad = [r for r in records if r["verdict"]]
-    order = ("failure", "violation", "suspect")
+    order = ("failure", "violation", "little", "suspect")
     bad.sort(key=lambda r: (order.index(r["verdict"]), -max(r["true"] or 0, r["error"] if r["note"] else 0)))
     for record in bad:
         print_record(record)
     count = collections.Counter(r["verdict"] for r in bad)
-    print(f"{count['failure']} failures, {count['violation']} violations, {count['suspect']} suspects that say so")
+    print(f"{count['failure']} failures, {count['violation']} violations, {count['little']} more with errors below "
+          f"{WRONG:g}, {count['suspect']} suspects that say so")
     return count["failure"] + count["violation"]
 
 

@@ -7,7 +7,7 @@
 #include "hdg/general.h"
 
 /* What is left of data, by this part, is rounding. */
-#define NOTHING 1e-13
+#define NOTHING 1e-12
 
 /* Where the source points of a block begin in the caller's array. */
 static int64_t source_start(const struct hdg *h, int block) {
