@@ -2,6 +2,7 @@
  * and runs of batches whose cells (curved, with coefficients that vary, or on a Robin part) are condensed one
  * by one. */
 #include <cblas.h>
+#include <float.h>
 #include <lapacke.h>
 #include <math.h>
 #include <omp.h>
@@ -98,11 +99,15 @@ done:
  * reaction; rounding leaves more, the same in every cell of a uniform mesh, which acts like a reaction of
  * size rounding / h^2 and would spoil the solution first. The symmetric correction d w' + w d' - (d'1) w w'
  * with w = 1/|1|^2 restores the identity, d being what is missing. */
-void local_restore_sums(int n, int n_ones, int m, int first, double one, double *sums, double *K) {
-    double total = 0.0, w = 1.0 / (n_ones * one);
+double local_restore_sums(int n, int n_ones, int m, int first, double one, double *sums, double *K) {
+    double total = 0.0, w = 1.0 / (n_ones * one), missing = 0.0, largest = 0.0;
     int end = first + n_ones * m;
     for (int k = first; k < end; k += m)
         for (int i = 0; i < n; i++) sums[i] -= one * K[i * n + k];
+    for (int i = 0; i < n; i++) {
+        missing = fmax(missing, fabs(sums[i]));
+        largest = fmax(largest, one * fabs(K[i * n + i]));
+    }
     for (int k = first; k < end; k += m) total += one * sums[k];
     for (int k = first; k < end; k += m)
         for (int i = 0; i < n; i++) {
@@ -111,6 +116,7 @@ void local_restore_sums(int n, int n_ones, int m, int first, double one, double 
         }
     for (int k = first; k < end; k += m)
         for (int j = first; j < end; j += m) K[k * n + j] -= total * w * w;
+    return largest > 0.0 ? missing / largest : 0.0;
 }
 
 facet_status local_factor(struct local *l, int N, int n) {
@@ -346,6 +352,38 @@ done:
     return status;
 }
 
+/* What K_e times a constant lacks of what it should be, before that is restored, is what rounding left in its
+ * entries: more than in products on stretched cells and with a large tau. Cells of a sample are condensed
+ * once more to see it, no more than so many operations. */
+#define SAMPLES           12
+#define SAMPLE_OPERATIONS 3e8
+
+static facet_status measure_rounding(struct hdg *h) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    struct local l = {0};
+    double *matrix = NULL, robin;
+    TRY(local_create(h, &l));
+    h->rounding = DBL_EPSILON;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        struct condenser c;
+        h->data.equation->condenser(h, b, &c);
+        double operations = pow(h->n_eliminated[b] + c.n, 3);
+        int n = (int)fmin(fmin(SAMPLES, mesh->blocks[b].count), SAMPLE_OPERATIONS / operations);
+        base_free(&matrix);
+        TRY(ALLOC(matrix, (int64_t)c.n * c.n));
+        for (int i = 0; i < n; i++) {
+            TRY(local_begin(&l, b, (int32_t)((2 * (int64_t)i + 1) * mesh->blocks[b].count / (2 * n))));
+            TRY(c.cell(&l, matrix, &robin));
+        }
+    }
+    h->rounding = fmax(h->rounding, l.missing);
+done:
+    local_destroy(&l);
+    base_free(&matrix);
+    return status;
+}
+
 static facet_status condense(struct hdg *h, int only) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
@@ -356,6 +394,7 @@ static facet_status condense(struct hdg *h, int only) {
         TRY(check_memory(h));
         TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
     }
+    if (!only) TRY(measure_rounding(h)); /* which moves things as well */
     if (h->moved != NULL) memset(h->moved, 0, (size_t)h->trace.n_free * sizeof *h->moved);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
     if (only) h->volume = volume;

@@ -307,7 +307,8 @@ static facet_status condense_cell(struct local *l, double *K, double *largest_ro
         local_half_solve(l, N, n, 0, moments);
         cblas_dgemv(CblasRowMajor, CblasTrans, N, n, -1.0, l->C + N, N + n, moments, 1, 1.0, sums, 1);
     }
-    local_restore_sums(n, shape_n_vertices(h->space.blocks[l->block].shape), 1, 0, 1.0, sums, K);
+    l->missing = fmax(l->missing, local_restore_sums(n, shape_n_vertices(h->space.blocks[l->block].shape), 1,
+                                                     0, 1.0, sums, K));
     turn(h, l->block, l->cell, 0, n, n, 1, K);
     turn(h, l->block, l->cell, 0, n, 1, n, K);
     TRY(condensed_add_robin(l, K, largest_robin));

@@ -216,7 +216,9 @@ static facet_status restore_constants(struct local *l, double *K) {
         cblas_dgemv(CblasRowMajor, CblasTrans, N, n, 1.0, l->C + N, N + n, moments, 1, 0.0, sums, 1);
     }
     /* psi_0 is 1 over the root of the measure */
-    local_restore_sums(n, b->n_faces, b->m, 0, sqrt(shape_measure(shape_face_shape(b->shape, 0))), sums, K);
+    l->missing =
+        fmax(l->missing, local_restore_sums(n, b->n_faces, b->m, 0,
+                                            sqrt(shape_measure(shape_face_shape(b->shape, 0))), sums, K));
     return FACET_OK;
 }
 

@@ -23,7 +23,8 @@ static void restore_translations(struct local *l, double *matrix) {
     double one = sqrt(shape_measure(shape_face_shape(b->shape, 0)));
     for (int c = 0; c < dim; c++) {
         memset(l->vector, 0, (size_t)n * sizeof *l->vector);
-        local_restore_sums(n, b->n_faces, dim * b->m, c * b->m, one, l->vector, matrix);
+        l->missing =
+            fmax(l->missing, local_restore_sums(n, b->n_faces, dim * b->m, c * b->m, one, l->vector, matrix));
     }
 }
 

@@ -104,7 +104,8 @@ struct hdg {
                          contain it, trace_block_diagonal and `matrices` do not. CG and Cholesky are not for
                          such K */
     double volume;
-    struct hdg_weak weak; /* after hdg_condense */
+    double rounding; /* of entries of K_e, relative, from a sample; after hdg_condense */
+    struct hdg_weak weak;
 };
 
 /* Coefficients of a solution in the orthonormal basis: u count x N, q count x dim x N (not in

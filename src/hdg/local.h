@@ -22,6 +22,7 @@ struct local {
     double *values;     /* points */
     double *jets;       /* points x 40 */
     double *weighted;   /* points x N_star */
+    double missing;     /* the most that K_e times a constant lacked, relative to K_e */
     double *X;          /* dim N x (N + n_trace): [D | G], then L^-1 of it */
     double *A;          /* factor of the flux mass: (dim N)^2 */
     double *C;          /* (N + n_trace)^2, upper triangle */
@@ -190,8 +191,8 @@ facet_status local_factor(struct local *l, int N, int n);
 /* v = L^-1 v; transposed: L'^-1 v. */
 void local_half_solve(const struct local *l, int N, int n, int transposed, double *v);
 /* Makes K 1 = sums (n x n, symmetric), where the function 1 is `one` at the unknowns first, first + m, ..,
- * first + (n_ones-1) m and 0 elsewhere. Destroys sums. */
-void local_restore_sums(int n, int n_ones, int m, int first, double one, double *sums, double *K);
+ * first + (n_ones-1) m and 0 elsewhere. Destroys sums. Returns the most that was missing, relative to K. */
+double local_restore_sums(int n, int n_ones, int m, int first, double one, double *sums, double *K);
 /* Where entry 0 of a cell stands in a host array of `size` numbers per cell in lanes. */
 static inline int64_t local_lane(int lanes, int32_t cell, int64_t size) {
     return cell / lanes * size * lanes + cell % lanes;

@@ -152,6 +152,7 @@ static facet_status solve_trace(struct facet_solver *s) {
                                     .kernel = floats(s) ? &s->kernel : NULL,
                                     .forget = s->hdg->weak.n > 0 ? forget : NULL,
                                     .forget_data = s,
+                                    .rounding = s->hdg->rounding,
                                     .flexible = s->flexible};
     TRY(find_judge(s, &control.judge));
     TRY(vector_upload(&s->b, s->F));

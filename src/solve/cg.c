@@ -411,26 +411,23 @@ static facet_status estimate_error(struct cg *cg, double *error) {
     struct solve_work *w = cg->w;
     const struct operator* M = cg->control->judge != NULL ? cg->control->judge : cg->M;
     double least = fmin(solve_least_eigenvalue(cg->n_lanczos, cg->diagonal, cg->below), 1.0);
-    double unit = cg->fast != NULL ? cg->scale : 1.0 / SOLVE_PROBE;
     if (!(least > 0.0) || cg->control->judge != NULL || cg->fast != NULL) least = 1.0;
-    if (cg->fast != NULL)
-        TRY(vector_convert(rescale(cg, &w->residual), &w->q));
-    else
+    if (cg->fast == NULL && (M != NULL || cg->steps == NULL)) {
+        TRY(solve_estimate(cg->A, solve_apply, (void *)M, cg->b, cg->x, cg->control, &w->p, &w->q, error));
+    } else if (cg->fast == NULL) {
         solve_probe(cg->A, cg->b, cg->x, cg->control, &w->p, &w->q);
-    if (M == NULL && cg->steps != NULL) {
-        *error = energy_error(cg, unit, least);
+        *error = energy_error(cg, 1.0 / SOLVE_PROBE, least);
         goto done;
-    }
-    if (M != NULL)
-        operator_apply(M, &w->q, &w->p);
-    else
-        vector_axpby(1.0, &w->q, 0.0, &w->p);
-    if (cg->fast != NULL) {
-        double size = vector_norm(cg->x);
-        TRY(vector_convert(&w->p, &w->residual));
-        *error = size > 0.0 ? unit * vector_norm(rescale(cg, &w->residual)) / size : 0.0;
     } else {
-        TRY(solve_probed_error(cg->control, &w->p, cg->x, error));
+        double size = vector_norm(cg->x);
+        TRY(vector_convert(rescale(cg, &w->residual), &w->q));
+        if (M == NULL) {
+            *error = energy_error(cg, cg->scale, least);
+            goto done;
+        }
+        operator_apply(M, &w->q, &w->p);
+        TRY(vector_convert(&w->p, &w->residual));
+        *error = size > 0.0 ? cg->scale * vector_norm(rescale(cg, &w->residual)) / size : 0.0;
     }
     if (M != NULL && operator_multigrid(M) != NULL) TRY(multigrid_failure(operator_multigrid(M)));
     *error /= least;

@@ -202,11 +202,9 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
         goto done;
     }
     TRY(need(&a.Z[0], &a.V[0]));
-    solve_probe(A, b, x, control, &a.Z[0], &a.V[0]);
     const struct operator* judge = control->judge != NULL ? control->judge : M;
     double error;
-    if (judge != NULL) operator_apply(judge, &a.V[0], &a.Z[0]);
-    TRY(solve_probed_error(control, judge != NULL ? &a.Z[0] : &a.V[0], x, &error));
+    TRY(solve_estimate(A, solve_apply, (void *)judge, b, x, control, &a.Z[0], &a.V[0], &error));
     if (control->judge == NULL) error /= fmin(least_singular_value(&a), 1.0);
     status = solve_accept(control, reason, norm / scale, error, report);
 done:

@@ -32,13 +32,19 @@ int solve_is_rounding(const struct operator* A, const struct vector *b, const st
 extern const char solve_rounding_reason[];
 /* Why a residual stays above the tolerance though nothing stopped the method. */
 const char *solve_stall_reason(double residual);
+/* d = the solution for r, or near it. */
+typedef facet_status solve_correction(void *data, const struct vector *r, struct vector *d);
+facet_status solve_apply(void *M, const struct vector *r, struct vector *d); /* by an operator; NULL: d = r */
+/* trust.c. The relative error of x, by a correction of a residual with fresh rounding; d and r are
+ * overwritten. */
+facet_status solve_estimate(const struct operator* A, solve_correction *correct, void *data,
+                            const struct vector *b, const struct vector *x,
+                            const struct solve_control *control, struct vector *d, struct vector *r,
+                            double *error);
+/* Its residual, SOLVE_PROBE times as large; b NULL: rounding alone. t is overwritten. */
 #define SOLVE_PROBE 1.25
-/* trust.c. r = a residual of x with fresh rounding, SOLVE_PROBE times as large; t is overwritten. z being
- * what the preconditioner makes of it, the relative error of x; z is overwritten. */
 void solve_probe(const struct operator* A, const struct vector *b, const struct vector *x,
                  const struct solve_control *control, struct vector *t, struct vector *r);
-facet_status solve_probed_error(const struct solve_control *control, struct vector *z, const struct vector *x,
-                                double *error);
 /* Completes the report of a solve whose residual is small: it converged if its error, too, can be trusted. */
 facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
                           double error, struct solve_report *report);

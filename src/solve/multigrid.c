@@ -397,11 +397,7 @@ static facet_status estimate_error(const struct operator* A, const struct operat
                                    const struct vector *x, const struct solve_control *control,
                                    struct vector *r, struct vector *d, double *error) {
     struct multigrid *mg = M->data;
-    if (d->n > 0) {
-        solve_probe(A, b, x, control, d, r);
-        operator_apply(M, r, d);
-        return solve_probed_error(control, d, x, error);
-    }
+    if (d->n > 0) return solve_estimate(A, solve_apply, (void *)M, b, x, control, d, r, error);
     double size = vector_norm(x);
     struct vector rounded = mg->out;
     solve_true_residual(A, b, x, control, r);
@@ -462,7 +458,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
         status = solve_fail(report, M, reason, norm / scale);
         goto done;
     }
-    if ((control->kernel != NULL || control->forget != NULL) && d.n == 0)
+    if ((control->kernel != NULL || control->forget != NULL || control->rounding > 0.0) && d.n == 0)
         TRY(vector_create(b->device, b->n, &d));
     double error, rate = fmin(norm / before, SLOWEST);
     TRY(estimate_error(A, M, b, x, control, &r, &d, &error));

@@ -46,11 +46,8 @@ facet_status solve_record(const struct solve_control *control, struct solve_repo
     return status;
 }
 
-/* d = the direct solution for r. */
-typedef facet_status correction(void *data, const struct vector *r, struct vector *d);
-
-static facet_status refine(const struct operator* A, correction *correct, void *data, const struct vector *b,
-                           struct vector *x, const struct solve_control *control,
+static facet_status refine(const struct operator* A, solve_correction *correct, void *data,
+                           const struct vector *b, struct vector *x, const struct solve_control *control,
                            struct solve_report *report) {
     facet_status status = FACET_OK;
     struct vector r = {0}, d = {0};
@@ -85,10 +82,8 @@ static facet_status refine(const struct operator* A, correction *correct, void *
         }
         reason = solve_rounding_reason;
     }
-    solve_probe(A, b, x, control, &d, &r);
-    TRY(correct(data, &r, &d));
     double error;
-    TRY(solve_probed_error(control, &d, x, &error));
+    TRY(solve_estimate(A, correct, data, b, x, control, &d, &r, &error));
     status = solve_accept(control, reason, norm / scale, error, report);
 done:
     vector_destroy(&r);
@@ -121,13 +116,8 @@ facet_status solve_direct(const struct operator* A, struct cholesky *cholesky, c
     return status;
 }
 
-static facet_status correct_by_operator(void *data, const struct vector *r, struct vector *d) {
-    operator_apply(data, r, d);
-    return FACET_OK;
-}
-
 facet_status solve_refined(const struct operator* A, struct operator* inverse, const struct vector *b,
                            struct vector *x, const struct solve_control *control,
                            struct solve_report *report) {
-    return refine(A, correct_by_operator, inverse, b, x, control, report);
+    return refine(A, solve_apply, inverse, b, x, control, report);
 }

@@ -4,6 +4,7 @@
  * a residual of 1e-13 and an error of any size, which neither Ritz values nor energies see. What sees it is
  * the preconditioner, applied to a residual with fresh rounding: not that of x, which the iteration has made
  * small as it was computed, but that of SOLVE_PROBE x, whose products are rounded differently. */
+#include <float.h>
 #include <math.h>
 
 #include "solve/internal.h"
@@ -11,24 +12,59 @@
 /* What is said to be within rtol may be so many times it, and in any case as much as LEAST_LIMIT. */
 #define ROOM        10.0
 #define LEAST_LIMIT 1e-4
+/* Entries of A that are rounded so many times as much as a product are worth a look of their own. */
+#define ROUGH 20.0
 /* Nothing that is made of the solution is better than this. */
 #define ROUNDING 1e-14
+
+facet_status solve_apply(void *M, const struct vector *r, struct vector *d) {
+    if (M != NULL)
+        operator_apply(M, r, d);
+    else
+        vector_axpby(1.0, r, 0.0, d);
+    return FACET_OK;
+}
 
 void solve_probe(const struct operator* A, const struct vector *b, const struct vector *x,
                  const struct solve_control *control, struct vector *t, struct vector *r) {
     vector_axpby(SOLVE_PROBE, x, 0.0, t);
     operator_apply(A, t, r);
-    vector_axpby(SOLVE_PROBE, b, -1.0, r);
+    if (b != NULL) {
+        vector_axpby(SOLVE_PROBE, b, -1.0, r);
+    } else {
+        operator_apply(A, x, t);
+        vector_axpby(SOLVE_PROBE, t, -1.0, r);
+    }
     solve_remove_kernel(control, SOLVE_RESIDUALS, r);
 }
 
-facet_status solve_probed_error(const struct solve_control *control, struct vector *z, const struct vector *x,
-                                double *error) {
+/* d = what r makes of the unknowns, relative to x. */
+static facet_status measure(solve_correction *correct, void *data, const struct solve_control *control,
+                            const struct vector *x, const struct vector *r, struct vector *d, double *error) {
     facet_status status = FACET_OK;
-    solve_remove_kernel(control, SOLVE_UNKNOWNS, z);
-    if (control->forget != NULL) status = control->forget(control->forget_data, z);
-    *error = vector_norm(z) / SOLVE_PROBE;
+    TRY(correct(data, r, d));
+    solve_remove_kernel(control, SOLVE_UNKNOWNS, d);
+    if (control->forget != NULL) TRY(control->forget(control->forget_data, d));
+    *error = vector_norm(d) / SOLVE_PROBE;
     if (*error != 0.0) *error /= vector_norm(x);
+done:
+    return status;
+}
+
+/* Rounding in the entries of A, larger than that of products, acts like so many times theirs. */
+facet_status solve_estimate(const struct operator* A, solve_correction *correct, void *data,
+                            const struct vector *b, const struct vector *x,
+                            const struct solve_control *control, struct vector *d, struct vector *r,
+                            double *error) {
+    facet_status status = FACET_OK;
+    double more, times = control->rounding / DBL_EPSILON;
+    solve_probe(A, b, x, control, d, r);
+    TRY(measure(correct, data, control, x, r, d, error));
+    if (times <= ROUGH) goto done;
+    solve_probe(A, NULL, x, control, d, r);
+    TRY(measure(correct, data, control, x, r, d, &more));
+    *error += times * more;
+done:
     return status;
 }
 
