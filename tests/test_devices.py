@@ -14,7 +14,7 @@ PROGRAM = os.environ.get("FACET_PROGRAM", os.path.join(SOURCE, "build", "facet")
 EXAMPLES = os.path.join(SOURCE, "examples")
 CASES = sorted(name for name in os.listdir(EXAMPLES) if name.endswith(".yaml"))
 OF_THE_RUN = {"device", "threads", "seconds", "memory_bytes", "memory"}  # may differ
-ROUNDING = {"residual", "rate", "balance"}  # measures of rounding: no two devices agree on them
+ROUNDING = {"residual", "rate", "error", "balance"}  # measures of rounding: no two devices agree on them
 TOLERANCE = 1e-9
 ROUNDING_OF_ERRORS = 1e-12
 

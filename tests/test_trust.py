@@ -111,6 +111,23 @@ class Trust(unittest.TestCase):
             self.assertIn("held by nothing", message)
         self.assert_right(head + "reaction: 'if(x<1.5,1,1e-10)'\nboundary: [{on: rest, neumann: exact}]\n", "two pieces")
 
+    def test_an_error_is_asked_for(self):
+        """Less work for a large error, as much as it takes for a small one, and the truth where it cannot be."""
+        def text(cells, extra):
+            return box("triangle", cells, exact="x^2*y", discretization="{degree: 3}", solver=f"{{method: cg{extra}}}")
+        counts = []
+        for error in (1e-3, 1e-6, 1e-9):
+            status, result, message = self.run_case(text(16, f", error: {error}"))
+            self.assertEqual(status, 0, message)
+            self.assertLess(result["solver"]["error"], error)
+            self.assertLess(result["errors"]["u"]["L2"], error)
+            counts.append(result["solver"]["iterations"])
+        self.assertLess(counts[0], counts[1])
+        self.assertLess(counts[1], counts[2])
+        status, _, message = self.run_case(text(16, ", error: 1e-17"))
+        self.assertEqual(status, 1, message)
+        self.assertIn("did not", message)
+
     def test_what_rounding_decides_is_not_trusted(self):
         """A stiff layer behind a soft one, with fluxes given: the contrast times rounding is the error."""
         for contrast, status in (("1e5", 0), ("1e12", 1)):

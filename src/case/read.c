@@ -298,6 +298,8 @@ static facet_status read_options(struct reader *r) {
     o->coarse_unknowns = reader_integer(s, "solver.coarse_unknowns");
     o->fill = reader_number(s, "solver.fill");
     o->rtol = reader_number(s, "solver.rtol");
+    o->error = reader_number(s, "solver.error");
+    options_follow_error(o, reader_get(s, "solver.rtol") != NULL);
     o->max_iterations = reader_integer(s, "solver.max_iterations");
     check_degree(r, reader_get(d, "discretization.degree"));
     int key = options_refuse(o, options_place(o, r->file->equation), sentence);

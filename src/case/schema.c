@@ -199,6 +199,11 @@ static const struct schema_entry table[] = {
     ROW("solver.fill", SCHEMA_NUMBER,
         "Of the smoother `fsai`: how many entries it has against the matrix; 0: chosen.", FROM_TO(0, 20),
         .fallback = "0"),
+    ROW("solver.error", SCHEMA_NUMBER,
+        "The error of the solve to be reached, relative to the unknowns, as it is estimated; `rtol` follows "
+        "from it "
+        "unless it is given. 0: `rtol` decides.",
+        FROM_TO(0, 1), .fallback = "0"),
     ROW("solver.rtol", SCHEMA_NUMBER, "The true residual to be reached, relative to the right-hand side.",
         .flags = SCHEMA_ABOVE | SCHEMA_BELOW, .min = 0, .max = 1, .fallback = "1e-10"),
     ROW("solver.max_iterations", SCHEMA_INTEGER, "Where an iteration that does not converge ends.",

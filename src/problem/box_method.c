@@ -186,6 +186,13 @@ facet_status box_method_solve(struct facet_solver *s, const double *F, int guess
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
         return FACET_OK;
     }
-    return m->solver == NULL ? solve_directly(s, F, uhat, &control)
-                             : boxhdg_solver_solve(m->solver, F, uhat, guess, &control, &s->report);
+    facet_status status;
+    int before = 0, again = 0;
+    do
+        status = m->solver == NULL
+                     ? solve_directly(s, F, uhat, &control)
+                     : boxhdg_solver_solve(m->solver, F, uhat, guess || again, &control, &s->report);
+    while (status == FACET_OK && m->solver != NULL &&
+           (again = solve_again(s->options.error, &control, &s->report, &before)));
+    return status == FACET_OK ? solve_reached(s->options.error, &s->report) : status;
 }

@@ -185,7 +185,12 @@ static facet_status solve(struct facet_solver *s) {
     struct solve_control control = {.rtol = s->options.rtol,
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor};
-    facet_status status = boxsem_solve(s->box->continuous, &control, &s->report);
+    facet_status status;
+    int before = 0;
+    do status = boxsem_solve(s->box->continuous, &control, &s->report);
+    while (status == FACET_OK && s->method != METHOD_DIRECT &&
+           solve_again(s->options.error, &control, &s->report, &before));
+    if (status == FACET_OK) status = solve_reached(s->options.error, &s->report);
     s->box->has_trace = status == FACET_OK;
     if (s->method == METHOD_DIRECT) s->report.rate = NAN;
     return status;

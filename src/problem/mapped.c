@@ -161,9 +161,12 @@ static facet_status solve_trace(struct facet_solver *s) {
     } else if (s->system.n_free > 0) {
         if (!s->options.warm_start) vector_fill(&s->x, 0.0);
         const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
-        status = (s->method == METHOD_MULTIGRID ? solve_multigrid
-                  : s->method == METHOD_FGMRES  ? solve_fgmres
-                                                : solve_cg)(&s->A, M, &s->b, &s->x, &control, &s->report);
+        int before = 0;
+        do
+            status = (s->method == METHOD_MULTIGRID ? solve_multigrid
+                      : s->method == METHOD_FGMRES  ? solve_fgmres
+                                                    : solve_cg)(&s->A, M, &s->b, &s->x, &control, &s->report);
+        while (status == FACET_OK && solve_again(s->options.error, &control, &s->report, &before));
         struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
         if (mg != NULL && multigrid_failure(mg) != FACET_OK) status = multigrid_failure(mg);
         TRY(status);
@@ -172,6 +175,7 @@ static facet_status solve_trace(struct facet_solver *s) {
         s->report.converged = 1;
         s->report.reason = "there are no unknowns: every face has a Dirichlet condition";
     }
+    TRY(solve_reached(s->options.error, &s->report));
     TRY(vector_download(&s->x, s->F));
     hdg_set_trace(s->hdg, s->F, &s->solution);
 done:

@@ -29,7 +29,7 @@ static const size_t offsets[] = {OPTION_KEYS(OPTION_OFFSET)};
 /* A struct of facet.h must not end in padding: an older program leaves anything where later members lie. */
 #define ENDS_WITH(type, member)                                                                              \
     _Static_assert(offsetof(type, member) + sizeof((type){0}.member) == sizeof(type), #type)
-ENDS_WITH(facet_options, rtol);
+ENDS_WITH(facet_options, error);
 ENDS_WITH(facet_box, split);
 ENDS_WITH(facet_mesh_info, smallest_jacobian);
 ENDS_WITH(facet_report, error);
@@ -37,9 +37,15 @@ ENDS_WITH(facet_level, rate);
 ENDS_WITH(facet_errors, stress_L2);
 _Static_assert(FACET_N_PHASES <= FACET_MAX_PHASES, "the report has no room for more phases");
 
+#define DEFAULT_RTOL 1e-10
+
+void options_follow_error(struct options *o, int has_rtol) {
+    if (o->error > 0.0 && !has_rtol) o->rtol = 0.1 * o->error;
+}
+
 void facet_options_default(facet_options *options, size_t size) {
     static const facet_options defaults = {
-        .degree = 3, .postprocess = 1, .rtol = 1e-10, .max_iterations = 10000};
+        .degree = 3, .postprocess = 1, .rtol = DEFAULT_RTOL, .max_iterations = 10000};
     if (options == NULL || size < sizeof size) return;
     memcpy(options, &size, sizeof size);
     base_struct_write("facet_options", &defaults, options, sizeof defaults);
@@ -100,7 +106,9 @@ facet_status options_read(const facet_options *given, struct options *o) {
                           .tau = given->tau,
                           .tau_hat = given->tau_hat,
                           .fill = given->fill,
-                          .rtol = given->rtol};
+                          .rtol = given->rtol,
+                          .error = given->error};
+    options_follow_error(o, o->rtol != DEFAULT_RTOL);
     for (int key = 0; key < OPTION_N_KEYS; key++) {
         const char *word;
         memcpy(&word, (const char *)given + offsets[key], sizeof word);
@@ -302,6 +310,8 @@ facet_status options_check(const struct options *o, facet_equation equation) {
     if (physics_entry(physics_of(equation), o)->tau == NULL && (o->tau != NULL || o->tau_hat > 0.0))
         FAIL(FACET_ERROR_INPUT, "tau belongs to the discretization hdg; the %s one has no stabilization",
              option_words[OPTION_DISCRETIZATION][o->discretization]);
+    if (!(o->error >= 0.0 && o->error < 1.0))
+        FAIL(FACET_ERROR_INPUT, "error must lie between 0 and 1, not %g", o->error);
     if (!(o->rtol > 0.0 && o->rtol < 1.0))
         FAIL(FACET_ERROR_INPUT, "rtol must lie between 0 and 1, not %g", o->rtol);
     if (o->max_iterations < 1)

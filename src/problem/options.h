@@ -88,8 +88,11 @@ struct options {
     int64_t coarse_unknowns;
     const char
         *tau; /* the caller's, who keeps it until the solver is there; then it is none of the options */
-    double tau_hat, fill, rtol;
+    double tau_hat, fill, rtol, error;
 };
+/* Where an error is asked for and no rtol: the residual that is tried first. It falls as the estimate
+ * demands. */
+void options_follow_error(struct options *options, int has_rtol);
 
 /* The door of facet.h: refuses words that are none, and keeps nothing of `given` (NULL: the defaults) but
  * tau. */

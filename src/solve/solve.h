@@ -178,6 +178,12 @@ facet_status solve_record(const struct solve_control *control, struct solve_repo
 /* Completes the report. */
 facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual);
 
+/* After a solve that converged with x: whether it is to be solved again from there, with the control's rtol,
+ * which falls, for the error to fall below `target` (0: any will do). before: the iterations so far, 0 at
+ * first; the report counts them all. */
+int solve_again(double target, struct solve_control *control, struct solve_report *report, int *before);
+/* Whether the error of a solve that converged is what was asked for. */
+facet_status solve_reached(double target, struct solve_report *report);
 /* After a solve that converged, of which something else has that relative error as well. */
 facet_status solve_accept_more(double rtol, double error, struct solve_report *report);
 

@@ -96,6 +96,33 @@ facet_status solve_accept(const struct solve_control *control, const char *reaso
     return status != FACET_OK || is_small(error, control->rtol) ? status : distrust(report);
 }
 
+/* So much less than the error has to fall the residual falls, at least and at most. */
+#define MARGIN     0.3
+#define LEAST_FALL 0.5
+#define MOST_FALL  1e-3
+
+int solve_again(double target, struct solve_control *control, struct solve_report *report, int *before) {
+    report->iterations += *before;
+    if (target == 0.0 || report->error <= target || report->residual == 0.0 ||
+        report->iterations >= control->max_iterations)
+        return 0;
+    double rtol = report->residual * fmax(fmin(MARGIN * target / report->error, LEAST_FALL), MOST_FALL);
+    if (rtol < DBL_EPSILON) return 0;
+    control->rtol = rtol;
+    *before = report->iterations;
+    return 1;
+}
+
+facet_status solve_reached(double target, struct solve_report *report) {
+    if (target == 0.0 || report->error <= target) return FACET_OK;
+    report->converged = 0;
+    report->reason = "the error that was asked for was not reached";
+    return base_fail(FACET_NOT_CONVERGED,
+                     "the solve did not reach the error that was asked for, %.1e: it is about %.1e after %d "
+                     "iterations, with a residual of %.1e",
+                     target, report->error, report->iterations, report->residual);
+}
+
 facet_status solve_accept_more(double rtol, double error, struct solve_report *report) {
     report->error = fmin(fmax(report->error, error), 1.0);
     return is_small(error, rtol) ? FACET_OK : distrust(report);
