@@ -348,8 +348,8 @@ typedef struct facet_options {
     int watch;                 /* measure the rate of every level (facet_solver_level), which costs time */
     int max_iterations;
     double rtol;  /* on the true residual |F - K uhat| / |F| */
-    double error; /* 0, or what the estimate of the algebraic error (facet_report) is to fall below; rtol, unless
-                     it is given, then follows from it */
+    double error; /* 0, or what the estimate of the algebraic error (facet_report) is to fall below; rtol,
+                     unless it is given, then follows from it */
 } facet_options;
 /* degree 3, tau chosen, postprocess, rtol 1e-10, max_iterations 10000. size: sizeof(facet_options). */
 FACET_API void facet_options_default(facet_options *options, size_t size);
