@@ -354,6 +354,7 @@ static const char *find_elsewhere(const char *key) {
 static void refuse_key(struct checker *c, const struct tree_node *key, const char *parent) {
     const char *known[MANY_KEYS];
     int n = 0;
+    if (issues_only_count(c->issues, key)) return;
     for (int i = 0; i < schema_n_entries() && n < MANY_KEYS; i++)
         if (schema_is_child(schema_row(i), parent)) known[n++] = schema_key(schema_row(i));
     const char *colon = c->length ? ": " : "";

@@ -47,6 +47,15 @@ static void say_setting(const char *setting, const char *message, char *text, si
     snprintf(text + used, text_bytes - (size_t)used, "%.*s", (int)text_bytes - used - 1, message);
 }
 
+int issues_only_count(struct issues *issues, const struct tree_node *where) {
+    struct issue issue = {.line = where->setting ? INT_MAX : where->line,
+                          .column = where->setting ? 0 : where->column,
+                          .order = issues->count};
+    if (issues->kept < ISSUES_KEPT || comes_before(&issue, &issues->list[ISSUES_KEPT - 1])) return 0;
+    issues->count++;
+    return 1;
+}
+
 void issues_add(struct issues *issues, const struct tree_node *where, const char *format, ...) {
     struct issue issue = {.line = INT_MAX, .column = 0, .order = issues->count++};
     char message[ISSUES_TEXT_BYTES];

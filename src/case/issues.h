@@ -29,6 +29,8 @@ void issues_init(struct issues *issues, const char *path);
 /* where: its line and column, or the setting it came from. */
 void issues_add(struct issues *issues, const struct tree_node *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Whether an issue there would not be shown; it is then counted, and needs no words. */
+int issues_only_count(struct issues *issues, const struct tree_node *where);
 /* FACET_OK, or FACET_ERROR_INPUT with a line for each issue in the calling thread's message. */
 facet_status issues_status(const struct issues *issues);
 
