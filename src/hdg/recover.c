@@ -64,27 +64,36 @@ done:
     return status;
 }
 
+void local_add_constants(const struct hdg *h, const int32_t *cell_piece, const int32_t *face_piece,
+                         const double *constants, struct hdg_solution *s) {
+    const struct facet_mesh *mesh = h->data.mesh;
+    for (int b = 0; b < mesh->n_blocks; b++) /* phi_0 = 1 / sqrt(measure) */
+        for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
+            int p = cell_piece != NULL ? cell_piece[mesh->blocks[b].first + c] : 0;
+            if (p >= 0)
+                s->u[b][c * h->space.blocks[b].N] +=
+                    constants[p] * sqrt(shape_measure(mesh->blocks[b].shape));
+        }
+    for (int64_t f = 0; f < h->trace.n_faces; f++) {
+        int p = face_piece != NULL ? face_piece[f] : 0;
+        if (p >= 0 && h->trace.face_first[f] < h->trace.face_first[f + 1])
+            s->trace[h->trace.face_first[f]] += constants[p] * h->data.equation->one_on(h, f);
+    }
+}
+
 /* A singular problem's solution is fixed up to a constant: give it the exact mean, or mean zero. */
 static facet_status fix_mean(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct mean_job job = {.solution = s};
-    struct hdg_system system;
-    double sum = 0.0, *one = NULL;
-    hdg_describe(h, &system);
-    TRY(ALLOC(one, system.n_all));
-    hdg_constant(h, one);
+    double sum = 0.0;
     for (int b = 0; b < mesh->n_blocks; b++) TRY(ALLOC(job.sums[b], mesh->blocks[b].count));
     TRY(local_for_all_cells(h, mean_work, &job));
     for (int b = 0; b < mesh->n_blocks; b++)
         for (int32_t c = 0; c < mesh->blocks[b].count; c++) sum += job.sums[b][c];
     double constant = sum / h->volume;
-    for (int b = 0; b < mesh->n_blocks; b++) /* phi_0 = 1 / sqrt(measure) */
-        for (int64_t c = 0; c < mesh->blocks[b].count; c++)
-            s->u[b][c * h->space.blocks[b].N] += constant * sqrt(shape_measure(mesh->blocks[b].shape));
-    for (int64_t i = 0; i < system.n_all; i++) s->trace[i] += constant * one[i];
+    local_add_constants(h, NULL, NULL, &constant, s);
 done:
-    base_free(&one);
     for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.sums[b]);
     return status;
 }

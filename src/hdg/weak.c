@@ -289,7 +289,6 @@ done:
 
 facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s) {
     facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
     const struct hdg_weak *weak = &h->weak;
     struct taken *pieces = NULL;
     double *constants = NULL;
@@ -305,17 +304,7 @@ facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s) {
             DBL_EPSILON * s->supply[2 * i + 1] / weak->hold[i] + fabs(c - s->offset) * weak->ratio[i];
         if (doubt > 0.0) s->uncertainty = fmax(s->uncertainty, doubt / size);
     }
-    for (int b = 0; b < mesh->n_blocks; b++) /* phi_0 = 1 / sqrt(measure) */
-        for (int64_t c = 0; c < mesh->blocks[b].count; c++) {
-            int p = weak->cell_piece[mesh->blocks[b].first + c];
-            if (p < 0) continue;
-            s->u[b][c * h->space.blocks[b].N] += constants[p] * sqrt(shape_measure(mesh->blocks[b].shape));
-        }
-    for (int64_t f = 0; f < h->trace.n_faces; f++) {
-        int p = weak->face_piece[f];
-        if (p >= 0 && h->trace.face_first[f] < h->trace.face_first[f + 1])
-            s->trace[h->trace.face_first[f]] += constants[p] * h->data.equation->one_on(h, f);
-    }
+    local_add_constants(h, weak->cell_piece, weak->face_piece, constants, s);
 done:
     base_free(&pieces);
     base_free(&constants);
