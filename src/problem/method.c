@@ -25,7 +25,7 @@
 /* Coefficients that vary more may jump inside coarse cells. */
 #define LARGE_CONTRAST 30.0
 /* From so many unknowns on a factor takes longer than multigrid where nothing jumps: on round cells, and on
- * stretched ones, where the iteration takes longer (docs/pmg.md). */
+ * stretched ones, where the iteration takes longer (docs/gmg.md). */
 #define MANY_ROUND           2000
 #define LARGE_STRETCH        3.0
 #define MANY_STRETCHED_IN_2D 50000
