@@ -98,7 +98,6 @@ static int list_variants(struct variant *v) {
     VARIANT("auto", .between = -1);
     VARIANT("k=0, faces 2", .coarse = PMG_CONSTANT, .smoother = PMG_FACES, .degree = 2);
     VARIANT("k=0, faces 4", .coarse = PMG_CONSTANT, .smoother = PMG_FACES, .degree = 4);
-    VARIANT("k=1, faces 4", .coarse = PMG_LINEAR, .smoother = PMG_FACES, .degree = 4);
     VARIANT("linear, faces 2", .coarse = PMG_CONTINUOUS, .smoother = PMG_FACES, .degree = 2);
     VARIANT("linear, faces 4", .coarse = PMG_CONTINUOUS, .smoother = PMG_FACES, .degree = 4);
     VARIANT("k=1, linear, faces 4", .coarse = PMG_CONTINUOUS, .smoother = PMG_FACES, .degree = 4,
@@ -125,7 +124,6 @@ static facet_status compare(const struct bench_options *bench, const struct tria
         struct trial_outcome o = {0};
         int rows = list[i].options.coarse == PMG_ROWS;
         if (rows && shape_is_simplex(s.mesh->blocks[0].shape)) continue;
-        if (list[i].options.coarse == PMG_LINEAR && degree == 1) continue;
         TRY(solve_pmg(&s, &list[i].options, &o));
         table_cell(table, "%s", d->shape);
         table_cell(table, "%s", d->displacement > 0.0 ? "distorted" : d->stretch > 1.0 ? "10:1" : "uniform");

@@ -58,13 +58,13 @@ done:
 }
 
 facet_status trace_last_traces(const struct trace_space *space, const struct trace_matrices *matrices,
-                               int degree, int n_modes, const double *modes, struct mg_transfer *P,
+                               int n_modes, const double *modes, struct mg_transfer *P,
                                struct coarse_matrix *l) {
     facet_status status = FACET_OK;
     struct trace_space low = {0};
     int nc = space->n_components;
     if (modes == NULL) n_modes = nc;
-    TRY(trace_lower_space(space, degree, &low));
+    TRY(trace_lower_space(space, 0, &low));
     TRY(trace_inject(space, &low, P));
     TRY(trace_galerkin(space, matrices, P, &l->csr));
     TRY(last_alloc(l, low.n_free_faces, low.n_free, n_modes));
@@ -78,8 +78,8 @@ facet_status trace_last_traces(const struct trace_space *space, const struct tra
         double one = sqrt(shape_measure((enum shape)low.mesh->face_shapes[low.free_faces[k]]));
         for (int c = 0; c < nc; c++) l->modes[c * low.n_free + first + c * m] = one;
     }
-    l->name = degree == 0 ? "k=0" : "k=1";
-    l->classical = degree == 0 && nc == 1;
+    l->name = "k=0";
+    l->classical = nc == 1;
 done:
     trace_space_destroy(&low);
     return status;
@@ -134,7 +134,7 @@ facet_status trace_last_continuous(const struct trace_space *space, const struct
     int nc = space->n_components, rigid = n_modes > nc;
     TRY(trace_continuous_nodes(space, rows, &nodes));
     if (nodes.n == 0) { /* every vertex lies on an eliminated face */
-        TRY(trace_last_traces(space, matrices, 0, n_modes, modes, P, l));
+        TRY(trace_last_traces(space, matrices, n_modes, modes, P, l));
         goto done;
     }
     TRY(trace_galerkin(space, matrices, &nodes.P, &l->csr));

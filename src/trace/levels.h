@@ -54,9 +54,9 @@ void trace_level_destroy(struct trace_level *level); /* safe on a zeroed struct,
 
 /* What is left at the end, for the coarse solve of solve/coarse.h, without saying whether it is singular. */
 
-/* Traces of a lower degree. modes: near-null vectors (n_modes of them) on the space; NULL: constants. */
+/* Traces of degree 0. modes: near-null vectors (n_modes of them) on the space; NULL: constants. */
 facet_status trace_last_traces(const struct trace_space *space, const struct trace_matrices *matrices,
-                               int degree, int n_modes, const double *modes, struct mg_transfer *P,
+                               int n_modes, const double *modes, struct mg_transfer *P,
                                struct coarse_matrix *last);
 /* Continuous functions, with or without row modes; traces of degree 0 where there are none. */
 facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,

@@ -90,7 +90,6 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
     facet_status status = FACET_OK;
     struct pmg_options *o = &b->o;
     double constant = 1.0;
-    if (o->coarse == PMG_LINEAR && space->degree <= 1) o->coarse = PMG_CONSTANT;
     if (b->tensor) TRY(trace_measure_work(space, matrices, o->coarse == PMG_ROWS, &constant));
     if (o->coarse == PMG_COARSE_AUTO) TRY(choose_coarse(b, space, matrices, &constant));
     TRY(trace_choose_single(space, matrices, o->precision, &b->single));
@@ -181,8 +180,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     TRY(b.o.coarse == PMG_RIGID ? trace_last_rigid(s.space, s.matrices, b.o.n_modes, b.o.modes, &P, &last)
         : continuous ? trace_last_continuous(s.space, s.matrices, b.o.coarse == PMG_ROWS, b.o.n_modes,
                                              b.o.modes, &P, &last)
-                     : trace_last_traces(s.space, s.matrices, b.o.coarse == PMG_LINEAR, b.o.n_modes,
-                                         b.o.modes, &P, &last));
+                     : trace_last_traces(s.space, s.matrices, b.o.n_modes, b.o.modes, &P, &last));
     TRY(multigrid_connect(b.mg, &P));
     last.singular = b.o.singular;
     TRY(multigrid_end_coarse(b.mg, b.coarse_device, &last,

@@ -12,11 +12,10 @@
 #include "trace/trace.h"
 
 /* What stands below the finest level. CONSTANT: k = 0 (as in the paper), with a level k = 1 between that is
- * visited twice and classical multigrid below for one component: it follows any K; LINEAR: k = 1, with
- * aggregation below; CONTINUOUS: continuous linear functions, with a level k = 1 between where it helps;
- * ROWS: the same with the row modes of quads and hexes (src/trace/coarse.h); RIGID: the rigid motions of
- * every face, which needs `modes`. */
-enum pmg_coarse { PMG_COARSE_AUTO, PMG_CONSTANT, PMG_LINEAR, PMG_CONTINUOUS, PMG_ROWS, PMG_RIGID };
+ * visited twice and classical multigrid below for one component: it follows any K; CONTINUOUS: continuous
+ * linear functions, with a level k = 1 between where it helps; ROWS: the same with the row modes of quads and
+ * hexes (src/trace/coarse.h); RIGID: the rigid motions of every face, which needs `modes`. */
+enum pmg_coarse { PMG_COARSE_AUTO, PMG_CONSTANT, PMG_CONTINUOUS, PMG_ROWS, PMG_RIGID };
 enum pmg_smoother { PMG_SMOOTHER_AUTO, PMG_FACES, PMG_CELLS };
 /* Of the levels above the last space; AUTO: MIXED for large systems whose numbers are not too different for
  * it.
