@@ -163,7 +163,6 @@ facet_status hdg_operator_create(const struct hdg *hdg, struct operator* A);
 facet_status hdg_assemble(const struct hdg *hdg, struct csr *csr);
 /* solution->trace from the free values (host). */
 void hdg_set_trace(const struct hdg *hdg, const double *free, struct hdg_solution *solution);
-void hdg_constant(const struct hdg *hdg, double *full); /* the function 1 in the full numbering */
 void hdg_free_constant(const struct hdg *hdg, double *free);
 /* The rigid motions as traces in the free numbering, one after the other, zero at unknowns that are fixed
  * (trace.fixed): dim translations, then the rotation(s) about the centre of the mesh's box: 1 in 2D, about x,

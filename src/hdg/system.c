@@ -50,13 +50,6 @@ double local_one_on(const struct hdg *h, int64_t face) {
     return sqrt(shape_measure((enum shape)h->trace.records[face].shape));
 }
 
-void hdg_constant(const struct hdg *h, double *full) {
-    memset(full, 0, (size_t)h->trace.n_all * sizeof *full);
-    for (int64_t f = 0; f < h->trace.n_faces; f++)
-        if (h->trace.face_first[f] < h->trace.face_first[f + 1])
-            full[h->trace.face_first[f]] = h->data.equation->one_on(h, f);
-}
-
 void hdg_free_constant(const struct hdg *h, double *free) {
     memset(free, 0, (size_t)h->trace.n_free * sizeof *free);
     for (int64_t b = 0; b < h->trace.n_free_faces; b++)
