@@ -163,7 +163,7 @@ facet_status hdg_operator_create(const struct hdg *hdg, struct operator* A);
 facet_status hdg_assemble(const struct hdg *hdg, struct csr *csr);
 /* solution->trace from the free values (host). */
 void hdg_set_trace(const struct hdg *hdg, const double *free, struct hdg_solution *solution);
-void hdg_free_constant(const struct hdg *hdg, double *free);
+void hdg_free_constant(const struct hdg *hdg, double *free); /* the function 1 in the free numbering */
 /* The rigid motions as traces in the free numbering, one after the other, zero at unknowns that are fixed
  * (trace.fixed): dim translations, then the rotation(s) about the centre of the mesh's box: 1 in 2D, about x,
  * y, z in 3D. modes: (3 or 6) x n_free. 0 of an equation whose near-null space is the constant. */
