@@ -77,6 +77,9 @@ facet_status view_command(int argc, char **argv); /* hands its arguments on */
 
 /* The context that --device and --threads ask for. */
 facet_status app_context(const struct app_options *options, facet_context **context);
+/* limits.c: the BLAS starts no thread where one is enough, and has its buffers where addresses are limited.
+ */
+facet_status app_prepare_blas(void);
 
 /* ------------------------------------------------------------------------------------------ speaking */
 

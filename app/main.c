@@ -163,6 +163,7 @@ facet_status app_context(const struct app_options *options, facet_context **cont
     facet_status status = FACET_OK;
     TRY(facet_context_create(options->device, context));
     base_set_threads(options->threads); /* of the whole process: much of a run is no call of facet.h */
+    TRY(app_prepare_blas());
 done:
     return status;
 }

@@ -42,6 +42,10 @@ struct cell_plan {
                              receives nothing) */
     const void *matrices; /* batch x (n (n + 1) / 2; of cell_apply_full n n, by rows) x LANES numbers of the
                              precision of the vectors; of cell_apply_half see below */
+    int n_components; /* of the functions on faces; the constant of component c is number c m/n_components */
+    const uint8_t *loose; /* batch x LANES, or NULL: bit c where K does not see a constant in component c. It
+                             is taken off x first (the constant of the first face): K x has the rounding of a
+                             deformation then, not that of the motion of a slender body */
     const float *ones;    /* n_faces, on the host: what the first unknown of a face is in the function 1, all
                              others being zero; of cell_apply_half */
 };

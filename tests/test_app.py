@@ -1,6 +1,7 @@
 """Drives the program from outside: what its commands compute, the names in its JSON, its exit status on every kind of
 failure, and what is left on the disk afterwards. FACET_PROGRAM says where it is."""
 
+import contextlib
 import json
 import math
 import os
@@ -535,6 +536,37 @@ class Machine(Program):
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertRegex(done.stderr, r"facet: .* would take about .* GiB \(\d+ bytes\) of memory, and .* would fit")
             self.assertFalse(os.path.exists(self.path("a.vtu")))
+
+    @unittest.skipIf(SANITIZED, "the sanitizers need more address space than the limits leave")
+    def test_little_address_space(self):
+        """Whatever `ulimit -v` leaves, a run ends soon: solved, or refused."""
+        case = self.write(EXACT)
+        ends = set()
+        for kilobytes in (150000, 400000, 700000, 2000000):
+            for threads in (1, 2):
+                done = subprocess.run(["bash", "-c", f'ulimit -v {kilobytes}; exec "$0" "$@"', PROGRAM, "solve", case,
+                                       "--threads", str(threads)], capture_output=True, text=True, timeout=100,
+                                      cwd=self.place.name)
+                self.assertIn(done.returncode, (0, 3), f"{kilobytes} kB, {threads} threads: {done.stderr}")
+                self.assertEqual("ulimit -v" in done.stderr, done.returncode == 3, done.stderr)
+                ends.add(done.returncode)
+        self.assertEqual(ends, {0, 3})
+
+    @unittest.skipIf(SANITIZED, "the sanitizers have threads of their own")
+    def test_one_thread(self):
+        """--threads 1 is one thread, in a factor and in an iteration."""
+        case = self.write(EXACT)
+        for method in ("direct", "cg"):
+            run = subprocess.Popen([PROGRAM, "solve", case, "--threads", "1", "--set", "mesh.box.cells=[60, 60]", "--set",
+                                    f"solver.method={method}"], stdout=subprocess.DEVNULL, cwd=self.place.name)
+            counts = []
+            while run.poll() is None:
+                with contextlib.suppress(OSError), open(f"/proc/{run.pid}/status") as status:
+                    counts += [int(line.split()[1]) for line in status if line.startswith("Threads:")]
+                time.sleep(0.001)
+            self.assertEqual(run.returncode, 0)
+            # the BLAS has started some before main
+            self.assertEqual(counts[len(counts)//2:], [1]*(len(counts) - len(counts)//2), method)
 
     def test_interrupt(self):
         """Ctrl-C in the middle of an iteration that would take forever: 130, soon, and the old files are whole."""

@@ -130,7 +130,8 @@ static void smoother_steps(void **state) {
 
 /* A ring of cells with n_faces faces: cell c has faces c and c+1 of the ring, and its own for the rest. Even
  * batches are one colour, odd ones the other; their number is even. Some faces are left out. Faces have m
- * unknowns, or (uneven) their own number of them; matrices are symmetric or full. */
+ * unknowns, or (uneven) their own number of them; matrices are symmetric or full. Of faces of m unknowns some
+ * cells are loose in some components. */
 static void check_cells(int n_faces, int m, int uneven, int full, int64_t n_batches, int64_t run) {
     int64_t n_cells = n_batches * L, n_unknowns = n_cells * n_faces * (m + 6), *maps, *batches;
     int64_t colour_starts[3] = {0, n_batches / 2, n_batches};
@@ -159,12 +160,18 @@ static void check_cells(int n_faces, int m, int uneven, int full, int64_t n_batc
                              .colour_batches = batches,
                              .maps = maps,
                              .matrices = K};
+    uint8_t *loose;
+    ok(ALLOC(loose, n_cells));
+    for (int64_t c = 0; c < n_cells; c++) loose[c] = (uint8_t)(c * 5 % 8);
+    plan.n_components = m % 3 == 0 ? 3 : 1;
+    plan.loose = uneven ? NULL : loose;
     multiply_cells(kernels_ref(), F64, full, &plan, x, y);
     multiply_cells(kernels_simd(), F64, full, &plan, x, z);
     same(n_unknowns, y, z, 1e-13);
     check_cells_single(plan, full, n_values, n_unknowns, x);
     double *arrays[] = {K, x, y, z};
     for (int i = 0; i < 4; i++) base_free(&arrays[i]);
+    base_free(&loose);
     base_free(&maps);
     base_free(&batches);
 }

@@ -37,6 +37,18 @@ INLINE void NAME(gather)(const struct cell_plan *plan, const int64_t *map, const
     }
 }
 
+/* The constants of loose components, as they are on the first face, are taken off all faces. */
+INLINE void NAME(take_constants)(const struct cell_plan *plan, int64_t batch, LANE *local) {
+    const uint8_t *loose = plan->loose + batch * L;
+    int size = plan->m / plan->n_components;
+    for (int c = 0; c < plan->n_components; c++) {
+        LANE constant = local[c * size];
+        for (int w = 0; w < L; w++)
+            if (!(loose[w] >> c & 1)) constant[w] = 0;
+        for (int f = 0; f < plan->n_faces; f++) local[f * plan->m + c * size] -= constant;
+    }
+}
+
 /* Lanes added to unknowns. */
 INLINE void NAME(scatter)(const struct cell_plan *plan, const int64_t *map, const LANE *local, REAL *y) {
     for (int f = 0; f < plan->n_faces; f++, map += L) {
@@ -109,6 +121,7 @@ INLINE void NAME(take_run)(const struct cell_plan *plan, int full, int64_t begin
         const int64_t *map = plan->maps + batch * n_faces * L;
         const LANE *K = (const LANE *)plan->matrices + batch * size;
         NAME(gather)(plan, map, x, in);
+        if (plan->loose != NULL) NAME(take_constants)(plan, batch, in);
         if (full)
             NAME(full_product)(n, K, in, out);
         else

@@ -5,6 +5,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#    include <malloc.h>
+#endif
 
 #include "base/memory.h"
 
@@ -82,10 +85,15 @@ double base_available_under(const char *root) {
     return least;
 }
 
+int base_is_limited(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 /* Of the addresses that `ulimit -v` leaves. */
 static double free_addresses(void) {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INFINITY;
+    if (!base_is_limited() || getrlimit(RLIMIT_AS, &limit) != 0) return INFINITY;
     double pages = read_number("/proc/self", "statm", "");
     return fmax(0.0, (double)limit.rlim_cur - fmax(0.0, pages) * (double)sysconf(_SC_PAGESIZE));
 }
@@ -99,6 +107,38 @@ void base_pretend_available(double bytes) {
 double base_available_bytes(void) {
     return pretended > 0.0 ? pretended : fmin(base_available_under(""), free_addresses());
 }
+
+#ifdef __GLIBC__
+#    if __GLIBC_PREREQ(2, 33)
+#        define HAVE_MALLINFO2
+#    endif
+#endif
+
+#ifdef HAVE_MALLINFO2
+#    define LOOK_EVERY (16 << 20) /* bytes */
+#    define MARGIN     (8 << 20)  /* for what is not allocated: page tables, stacks */
+
+/* A system that promises more memory than it has kills who believes it. What may become used is what malloc
+ * has from the system; what may be used is what is left and what is used already. */
+int base_may_take(size_t bytes) {
+    static _Atomic size_t since;
+    if ((since += bytes) < LOOK_EVERY) return 1;
+    since = 0;
+    struct mallinfo2 heap = mallinfo2();
+    double page = (double)sysconf(_SC_PAGESIZE), resident = 0.0, shared = 0.0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    int known = file != NULL && fscanf(file, "%*f %lf %lf", &resident, &shared) == 2;
+    if (file != NULL) fclose(file);
+    if (!known) return 1;
+    return (double)bytes + (double)heap.arena + (double)heap.hblkhd + MARGIN <=
+           base_available_bytes() + fmax(0.0, resident - shared) * page;
+}
+#else
+int base_may_take(size_t bytes) {
+    (void)bytes;
+    return 1;
+}
+#endif
 
 facet_status base_check_memory(double bytes, double available, const char *where, const char *fits,
                                const char *what, ...) {

@@ -59,6 +59,7 @@ static char *allocate(size_t bytes) {
 void base_memory_prepare(void) {
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
     const size_t heap = 256 * HUGE_PAGE;
+    if (base_is_limited() || base_available_bytes() < 8.0 * (double)heap) return;
     mallopt(M_TRIM_THRESHOLD, (int)(heap + heap / 2));
     mallopt(M_MMAP_THRESHOLD, (int)(heap + heap / 2));
     char *block = malloc(heap);
@@ -77,7 +78,7 @@ facet_status base_alloc(void *pointer, size_t n, size_t size) {
         __builtin_add_overflow(bytes, (size_t)(2 * BASE_ALIGNMENT - 1), &rounded))
         return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu items of %zu bytes were wanted", n, size);
     rounded = rounded / BASE_ALIGNMENT * BASE_ALIGNMENT;
-    char *block = must_fail() ? NULL : allocate(rounded);
+    char *block = must_fail() || !base_may_take(rounded) ? NULL : allocate(rounded);
     if (block == NULL) return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu bytes were wanted", bytes);
     memcpy(block, &bytes, sizeof bytes);
     count(1, (long long)bytes);

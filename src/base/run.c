@@ -41,9 +41,10 @@ void base_blas_narrow(void) {
     set_blas_threads(1);
 }
 
+/* Where a new thread of OpenBLAS cannot have its buffer, it asks for ever. */
 int base_blas_begin_wide(void) {
     int n = base_threads();
-    if (n == 1) return n;
+    if (n == 1 || base_is_limited()) return 1;
     pthread_mutex_lock(&wide);
     set_blas_threads(n);
     return n;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/run.h"
 
 #define LOOK_EVERY 0.02 /* seconds */
@@ -96,8 +97,8 @@ static void look_around(double now) {
 }
 
 void base_waits_look(void) {
-    if (atomic_load_explicit(&enabled, memory_order_relaxed) <= 0 || omp_in_parallel() ||
-        pthread_mutex_trylock(&look) != 0)
+    if (atomic_load_explicit(&enabled, memory_order_relaxed) <= 0 || base_threads() == 1 ||
+        omp_in_parallel() || pthread_mutex_trylock(&look) != 0)
         return;
     double now = base_seconds();
     if (now >= next_look) look_around(now);
@@ -105,7 +106,7 @@ void base_waits_look(void) {
 }
 
 void facet_share_processors(void) {
-    if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL) return;
+    if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL || base_is_limited()) return;
     if (kmp_set_blocktime != NULL) {
         kmp_set_blocktime(0);
         return;

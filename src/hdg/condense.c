@@ -384,6 +384,37 @@ done:
     return status;
 }
 
+/* The components (bits) that K_e of a cell sees in differences only: nothing there reacts with them or holds
+ * them. */
+static uint8_t loose_components(const struct hdg *h, int block, int64_t cell) {
+    const struct mesh_block *cells = &h->data.mesh->blocks[block];
+    int n_faces = shape_n_faces(cells->shape), m = h->space.blocks[block].m;
+    uint8_t bits = (uint8_t)((1 << h->trace.n_components) - 1);
+    for (int f = 0; f < n_faces; f++) {
+        int32_t face = cells->faces[cell * n_faces + f], condition = h->data.face_condition[face];
+        int64_t first = h->trace.face_free[face];
+        if (condition >= 0 && h->data.conditions[condition].kind == HDG_ROBIN) return 0;
+        for (int i = 0; first >= 0 && h->trace.fixed != NULL && i < h->trace.n_components * m; i++)
+            if (h->trace.fixed[first + i]) bits &= (uint8_t) ~(1 << i / m);
+    }
+    return bits;
+}
+
+static facet_status mark_loose(struct hdg *h) {
+    facet_status status = FACET_OK;
+    const int lanes = h->lanes;
+    if (!h->data.equation->by_faces || h->largest_reaction > 0.0 || h->trace.turns != NULL) goto done;
+    h->matrices.n_components = h->trace.n_components;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        if (h->matrices.loose[b] == NULL) TRY(CALLOC(h->matrices.loose[b], h->matrices.n_batches[b] * lanes));
+#pragma omp parallel for num_threads(base_threads())
+        for (int32_t cell = 0; cell < h->data.mesh->blocks[b].count; cell++)
+            h->matrices.loose[b][cell] = loose_components(h, b, cell);
+    }
+done:
+    return status;
+}
+
 static facet_status condense(struct hdg *h, int only) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
@@ -401,6 +432,7 @@ static facet_status condense(struct hdg *h, int only) {
     h->singular = h->data.equation->floats && h->trace.n_free == h->trace.n_all &&
                   h->largest_reaction == 0.0 && h->largest_robin == 0.0;
     TRY(hdg_weak_find(h, &h->weak));
+    TRY(mark_loose(h));
     TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
     if (h->data.equation->finish_condense != NULL) TRY(h->data.equation->finish_condense(h));
 done:

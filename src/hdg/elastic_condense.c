@@ -28,6 +28,73 @@ static void restore_translations(struct local *l, double *matrix) {
     }
 }
 
+/* X (dim x n_trace): the traces of the coordinates on the faces of the cell, their means taken off. */
+static void trace_coordinates(struct local *l, double *X) {
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    const struct hdg_face_table *table = l->hdg->functions[l->block].face;
+    int dim = l->hdg->data.mesh->dim, m = b->m, row;
+    memset(X, 0, (size_t)(dim * b->n_trace) * sizeof *X);
+    for (int f = 0; f < b->n_faces; f++) {
+        (void)local_face(l, f, &row);
+        for (int q = 0; q < table->rule.n; q++)
+            for (int a = 0; a < dim; a++)
+                for (int i = 0; i < m; i++)
+                    X[a * b->n_trace + f * m + i] +=
+                        table->rule.w[q] * table->psi[q * m + i] * (l->x[q * dim + a] - l->geometry.x[a]);
+    }
+    for (int a = 0; a < dim; a++) {
+        double mean = 0.0;
+        for (int f = 0; f < b->n_faces; f++) mean += X[a * b->n_trace + f * m] / b->n_faces;
+        for (int f = 0; f < b->n_faces; f++) X[a * b->n_trace + f * m] -= mean;
+    }
+}
+
+/* v (n): the rotation about an axis, orthogonal to the translations and the rotations before it, of length
+ * 1. */
+static void make_rotation(const struct local *l, int axis, const double *X, const double *before,
+                          int n_before, double *v) {
+    const struct hdg_block_space *b = &l->hdg->space.blocks[l->block];
+    int dim = l->hdg->data.mesh->dim, m = b->m, n = dim * b->n_trace;
+    int from = (axis + 1) % 3, to = (axis + 2) % 3;
+    memset(v, 0, (size_t)n * sizeof *v);
+    for (int f = 0; f < b->n_faces; f++)
+        for (int i = 0; i < m; i++) {
+            v[elastic_trace_start(dim, m, f, from) + i] = -X[to * b->n_trace + f * m + i];
+            v[elastic_trace_start(dim, m, f, to) + i] = X[from * b->n_trace + f * m + i];
+        }
+    for (int k = 0; k < 2 * n_before; k++) { /* twice is enough */
+        const double *u = before + (int64_t)(k % n_before) * n;
+        cblas_daxpy(n, -cblas_ddot(n, u, 1, v, 1), u, 1, v, 1);
+    }
+    cblas_dscal(n, 1.0 / cblas_dnrm2(n, v, 1), v, 1);
+}
+
+/* So are rotations, where the faces can hold them and stresses are symmetric. What is missing is rounding,
+ * unless the rule is not exact on a curved cell. */
+#define EXACT 1e-8
+
+static void restore_rotations(struct local *l, double *K) {
+    const struct hdg *h = l->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[l->block];
+    int dim = h->data.mesh->dim, n = dim * b->n_trace, n_rotations = dim == 2 ? 1 : 3;
+    double *X = l->vector, *d = X + n, *all = d + n;
+    if (elastic_is_gradient(&h->data) || h->data.mesh->order > h->space.degree) return;
+    trace_coordinates(l, X);
+    for (int r = 0; r < n_rotations; r++) {
+        double *v = all + (int64_t)r * n, missing, largest = 0.0;
+        make_rotation(l, dim == 2 ? 2 : r, X, all, r, v);
+        for (int i = 0; i < n; i++) largest = fmax(largest, K[i * n + i]);
+        cblas_dsymv(CblasRowMajor, CblasUpper, n, -1.0, K, n, v, 1, 0.0, d, 1);
+        missing = cblas_dnrm2(n, d, 1) / largest;
+        if (!(missing < EXACT)) return;
+        l->missing = fmax(l->missing, missing);
+        cblas_daxpy(n, -0.5 * cblas_ddot(n, d, 1, v, 1), v, 1, d, 1);
+        cblas_dsyr2(CblasRowMajor, CblasUpper, n, 1.0, d, 1, v, 1, K, n);
+        for (int i = 0; i < n; i++)
+            for (int j = i + 1; j < n; j++) K[j * n + i] = K[i * n + j];
+    }
+}
+
 static int64_t free_start(const struct local *l, int face) {
     const struct hdg *h = l->hdg;
     int n_faces = h->space.blocks[l->block].n_faces;
@@ -120,6 +187,7 @@ static facet_status elastic_cell(struct local *l, double *K, double *largest_rob
     TRY(elastic_matrix(l));
     TRY(local_eliminate(l, N, n, K));
     restore_translations(l, K);
+    restore_rotations(l, K);
     for (int f = 0; f < n_faces && e->face_traction != NULL; f++) {
         int32_t traction = e->face_traction[local_face_number(l, f)];
         if (traction < 0) continue;

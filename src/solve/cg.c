@@ -489,9 +489,8 @@ facet_status solve_cg(const struct operator* A, const struct operator* M, const 
     TRY(solve_need_symmetric(A->asymmetric, "the method of conjugate gradients"));
     if (*work == NULL) TRY(CALLOC(*work, 1));
     double scale = solve_norm(A, b);
-    if (scale == 0.0) {
-        vector_fill(x, 0.0);
-        status = solve_finish(report, 1, "the right-hand side is zero", 0.0);
+    if (scale < SOLVE_LEAST) {
+        status = solve_nothing(b, x, report);
         goto done;
     }
     solve_remove_kernel(control, SOLVE_UNKNOWNS, x);

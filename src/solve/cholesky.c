@@ -23,6 +23,8 @@ static int begin_wide(double operations) {
 #    include <cholmod.h>
 #    include <pthread.h>
 
+#    define ANALYSIS_BYTES 48.0 /* of an entry: CHOLMOD's matrix, and what it permutes */
+
 /* METIS draws from rand(), which belongs to the process, after setting it to its seed: two orderings at once
  * would not be those that each is alone. */
 static pthread_mutex_t ordering = PTHREAD_MUTEX_INITIALIZER;
@@ -136,6 +138,8 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
     c->common.supernodal = CHOLMOD_AUTO;
     c->common.final_ll = 1; /* the LDL' of small matrices would accept negative pivots */
     int64_t nnz = (csr->offsets[csr->n] + csr->n) / 2 + 1;
+    TRY(base_check_memory(ANALYSIS_BYTES * (double)nnz, base_available_bytes(), "", "use {method: cg}",
+                          "the analysis of the direct solve"));
     c->matrix = cholmod_l_allocate_sparse((size_t)csr->n, (size_t)csr->n, (size_t)nnz, 1, 1, 1, CHOLMOD_REAL,
                                           &c->common);
     if (c->matrix == NULL) {
@@ -168,8 +172,11 @@ double cholesky_operations(const struct cholesky *c) {
 /* Factors what fill_matrix has copied. */
 static facet_status factor_matrix(struct cholesky *c) {
     int own = omp_get_max_threads(), threads = begin_wide(c->operations);
-    omp_set_num_threads(threads); /* of this thread: CHOLMOD has loops of its own */
+    int levels = omp_get_max_active_levels();
+    omp_set_num_threads(threads);                   /* of this thread: CHOLMOD has loops of its own, */
+    if (threads == 1) omp_set_max_active_levels(0); /* of four threads whatever is said, unless none may be */
     int done = cholmod_l_factorize(c->matrix, c->factor, &c->common);
+    omp_set_max_active_levels(levels);
     omp_set_num_threads(own);
     base_blas_end_wide(threads);
     if (!done) return cholmod_failure(c, "factorisation");

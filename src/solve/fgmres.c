@@ -173,9 +173,8 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
     TRY(vector_create(b->device, b->n, &a.V[0]));
     solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
     double scale = vector_norm(b), goal = control->rtol * scale;
-    if (scale == 0.0) {
-        vector_fill(x, 0.0);
-        status = solve_finish(report, 1, "the right-hand side is zero", 0.0);
+    if (scale < SOLVE_LEAST) {
+        status = solve_nothing(b, x, report);
         goto done;
     }
     double norm = solve_true_residual(A, b, x, control, &a.V[0]);

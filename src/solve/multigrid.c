@@ -419,9 +419,8 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
     if (mg->in.n == 0) TRY(vector_create(b->device, b->n, &d));
     solve_remove_kernel(control, SOLVE_UNKNOWNS, x);
     double scale = vector_norm(b), before = INFINITY;
-    if (scale == 0.0) {
-        vector_fill(x, 0.0);
-        status = solve_finish(report, 1, "the right-hand side is zero", 0.0);
+    if (scale < SOLVE_LEAST) {
+        status = solve_nothing(b, x, report);
         goto done;
     }
     double norm = scale;

@@ -175,6 +175,9 @@ struct solve_report {
 void solve_report_clear(struct solve_report *report); /* empties it, keeps nothing */
 /* One more entry of the history, told to the monitor; fails when interrupted. */
 facet_status solve_record(const struct solve_control *control, struct solve_report *report, double residual);
+/* x = 0, with success if b, whose norm is below SOLVE_LEAST, is zero. */
+#define SOLVE_LEAST 1e-140
+facet_status solve_nothing(const struct vector *b, struct vector *x, struct solve_report *report);
 /* Completes the report. */
 facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual);
 

@@ -48,7 +48,10 @@ facet_status trace_need_plain(const struct trace_space *space, const struct trac
 }
 
 void trace_matrices_destroy(struct trace_matrices *matrices) {
-    for (int b = 0; b < matrices->n_blocks; b++) device_free(matrices->device, &matrices->values[b]);
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        device_free(matrices->device, &matrices->values[b]);
+        base_free(&matrices->loose[b]);
+    }
     *matrices = (struct trace_matrices){0};
 }
 

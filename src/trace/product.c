@@ -31,6 +31,7 @@ static void product_free(struct operator* A) {
         base_free(&p->cells[b].ones);
         device_free(A->device, &p->cells[b].colour_batches);
         device_free(A->device, &p->cells[b].maps);
+        device_free(A->device, &p->cells[b].loose);
         if (A->precision == F32) device_free(A->device, &p->cells[b].matrices); /* else someone else's */
     }
     trace_matrices_destroy(&p->owned);
@@ -186,10 +187,14 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
                                .n_colours = c.n_colours,
                                .run = c.run,
                                .colour_starts = starts,
+                               .n_components = matrices->n_components,
                                .matrices = matrices->values[block]};
     starts = NULL;
     TRY(device_copy(matrices->device, &plan->colour_batches, order, (size_t)n_batches, sizeof *order));
     TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)n_maps, sizeof *maps));
+    if (matrices->loose[block] != NULL)
+        TRY(device_copy(matrices->device, &plan->loose, matrices->loose[block], (size_t)(n_batches * lanes),
+                        1));
 done:
     base_free(&c.colour);
     base_free(&starts);
@@ -243,6 +248,7 @@ static facet_status copy_plan(const struct device *device, const struct cell_pla
     int *sizes = NULL;
     *to = *from;
     to->colour_starts = to->colour_batches = to->maps = NULL;
+    to->loose = NULL;
     to->starts = NULL;
     to->matrices = NULL;
     if (from->starts != NULL) {
@@ -257,6 +263,8 @@ static facet_status copy_plan(const struct device *device, const struct cell_pla
                          sizeof *to->colour_batches));
     TRY(device_duplicate(device, &to->maps, from->maps,
                          (size_t)(from->n_batches * from->n_faces * from->lanes), sizeof *to->maps));
+    if (from->loose != NULL)
+        TRY(device_duplicate(device, &to->loose, from->loose, (size_t)(from->n_batches * from->lanes), 1));
 done:
     return status;
 }

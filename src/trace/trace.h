@@ -103,6 +103,8 @@ struct trace_matrices {
     int n[MESH_MAX_BLOCKS]; /* rows */
     int64_t n_batches[MESH_MAX_BLOCKS];
     double *values[MESH_MAX_BLOCKS]; /* n_batches x trace_matrix_size x LANES */
+    int n_components;
+    uint8_t *loose[MESH_MAX_BLOCKS]; /* n_batches x LANES, on the host, or NULL: struct cell_plan's */
 };
 static inline int64_t trace_matrix_size(const struct trace_matrices *matrices, int block) {
     int64_t n = matrices->n[block];
