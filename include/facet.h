@@ -200,7 +200,7 @@ FACET_API facet_status facet_mesh_create_box(facet_context *context, const facet
 FACET_API facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh);
 /* Splits every cell `times` times into 2^dim; curved geometry is kept, and so are the coarser meshes, for
  * geometric multigrid. More cells than 32-bit numbers count are FACET_ERROR_INPUT, more than the memory holds
- * FACET_ERROR_MACHINE, both before anything is done. */
+ * FACET_ERROR_MACHINE, both before anything is done. Solvers that were made before refuse to go on. */
 FACET_API facet_status facet_mesh_refine(facet_mesh *mesh, int times);
 FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info);
 FACET_API void facet_mesh_destroy(facet_mesh **mesh);
