@@ -67,6 +67,13 @@ static void test_meshes(void **state) {
     assert_null(mesh);
     refused(facet_mesh_create_box(m->context, NULL, &mesh), "'box'");
     refused(facet_mesh_create_box(m->context, &box, &mesh), "shape");
+    for (int i = 0; i < 3; i++) { /* widths whose squares are no numbers */
+        facet_box odd = box;
+        odd.shape = "quad";
+        odd.upper[1] = (const double[]){1e300, 1e-300, 1.7e308}[i];
+        odd.lower[1] = i == 2 ? -odd.upper[1] : 0;
+        refused(facet_mesh_create_box(m->context, &odd, &mesh), "width");
+    }
     refused(facet_mesh_read(m->context, NULL, &mesh), "'path'");
     refused(facet_mesh_read(NULL, "a.msh", &mesh), "'context'");
     refused(facet_mesh_read(m->context, "a.msh", NULL), "'mesh'");

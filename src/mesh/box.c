@@ -9,6 +9,10 @@
 #include "base/memory.h"
 #include "mesh/internal.h"
 
+/* So that volumes, and squares of diameters, are numbers. */
+#define SMALLEST_WIDTH 1e-100
+#define LARGEST_WIDTH  1e100
+
 static const char axis_names[3] = {'x', 'y', 'z'};
 
 /* How a brick is cut: cells of corner numbers. */
@@ -165,6 +169,26 @@ done:
 /* ------------------------------------------------------------------------------------------ points and cells
  */
 
+/* Cells that have a volume. */
+static facet_status check_widths(const struct generator *g, int a) {
+    int n = g->box->cells[a];
+    const double *x = g->coordinates[a];
+    for (int i = 0; i < n; i++) {
+        double width = x[i + 1] - x[i];
+        if (!(width > 0.0))
+            return base_fail(
+                FACET_ERROR_INPUT,
+                "%d cells between %.17g and %.17g in direction %c have no width in double precision", n,
+                g->box->lower[a], g->box->upper[a], axis_names[a]);
+        if (width < SMALLEST_WIDTH || width > LARGEST_WIDTH)
+            return base_fail(FACET_ERROR_INPUT,
+                             "a cell of the box has the width %g in direction %c, but must have %g to %g; "
+                             "choose other units",
+                             width, axis_names[a], SMALLEST_WIDTH, LARGEST_WIDTH);
+    }
+    return FACET_OK;
+}
+
 /* i/n is one rounding of the exact fraction, so that i/n and 2i/2n give the same number. */
 static facet_status lay_coordinates(struct generator *g) {
     facet_status status = FACET_OK;
@@ -176,12 +200,7 @@ static facet_status lay_coordinates(struct generator *g) {
             g->coordinates[a][i] = g->box->coordinates[a] ? g->box->coordinates[a][i]
                                    : i == n               ? g->box->upper[a]
                                                           : lower + width * ((double)i / n);
-        for (int i = 0; i < n; i++)
-            if (!(g->coordinates[a][i] < g->coordinates[a][i + 1]))
-                FAIL(FACET_ERROR_INPUT,
-                     "%d cells between %.17g and %.17g in direction %c have no width in double "
-                     "precision",
-                     n, lower, g->box->upper[a], axis_names[a]);
+        TRY(check_widths(g, a));
     }
 done:
     return status;
