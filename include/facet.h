@@ -361,7 +361,7 @@ typedef struct facet_report {
     int iterations, converged;
     const char *method, *preconditioner, *operator_name; /* those that were used */
     const char *reason;                                  /* why the solve stopped */
-    double residual, rate;
+    double residual, rate;                               /* rate: negative: not available */
     double seconds[FACET_MAX_PHASES]; /* of the solver by phase: none of mesh, measure and output, which are
                                          its caller's */
     double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one,
