@@ -9,10 +9,6 @@
 #include "base/memory.h"
 #include "mesh/internal.h"
 
-/* So that volumes, and squares of diameters, are numbers. */
-#define SMALLEST_WIDTH 1e-100
-#define LARGEST_WIDTH  1e100
-
 static const char axis_names[3] = {'x', 'y', 'z'};
 
 /* How a brick is cut: cells of corner numbers. */
@@ -180,11 +176,11 @@ static facet_status check_widths(const struct generator *g, int a) {
                 FACET_ERROR_INPUT,
                 "%d cells between %.17g and %.17g in direction %c have no width in double precision", n,
                 g->box->lower[a], g->box->upper[a], axis_names[a]);
-        if (width < SMALLEST_WIDTH || width > LARGEST_WIDTH)
+        if (width < MESH_SMALLEST_SIZE || width > MESH_LARGEST_SIZE)
             return base_fail(FACET_ERROR_INPUT,
                              "a cell of the box has the width %g in direction %c, but must have %g to %g; "
                              "choose other units",
-                             width, axis_names[a], SMALLEST_WIDTH, LARGEST_WIDTH);
+                             width, axis_names[a], MESH_SMALLEST_SIZE, MESH_LARGEST_SIZE);
     }
     return FACET_OK;
 }
