@@ -1,6 +1,6 @@
 #!/bin/bash
-# Fuzzes the readers (Gmsh, case files, expressions) and facet.h with libFuzzer under the address and undefined-behaviour
-# sanitizers, each target for SECONDS, and fails when one of them crashes, leaks, or takes 10 s for an input.
+# Fuzzes the readers (Gmsh, case files, expressions) and facet.h with libFuzzer under the address and
+# undefined-behaviour sanitizers, each target for SECONDS, and fails when one crashes, leaks, or takes 10 s for an input.
 #   tools/fuzz.sh SECONDS [gmsh|case|expr|api]...
 # The targets are built in build-fuzz (FACET_FUZZ_DIR). What is found lies there in finds/, what widened the coverage in
 # corpus/; tests/fuzz/corpus is read, not written. FACET_FUZZ_MERGE=1 instead folds the coverage of corpus/ into
@@ -40,7 +40,7 @@ for target in "${targets[@]}"; do
     case $target in
     gmsh) seeds+=(tests/meshes) ;;
     case) seeds+=(tests/cases/good tests/cases/bad examples) ;;
-    api) seeds=() words=() ;; # its bytes are choices: there are no words, and any of them is a sequence
+    api) seeds=() words=(-max_len=512 -len_control=0) ;; # bytes are choices: there are no words, only sequences
     esac
     log=$build/fuzz_$target.log
     echo "fuzz_$target: $seconds s"
