@@ -200,7 +200,7 @@ FACET_API facet_status facet_mesh_create_box(facet_context *context, const facet
 FACET_API facet_status facet_mesh_read(facet_context *context, const char *path, facet_mesh **mesh);
 /* Splits every cell `times` times into 2^dim; curved geometry is kept, and so are the coarser meshes, for
  * geometric multigrid. More cells than 32-bit numbers count are FACET_ERROR_INPUT, more than the memory holds
- * FACET_ERROR_MACHINE, both before anything is done. */
+ * FACET_ERROR_MACHINE, both before anything is done. Solvers that were made before refuse to go on. */
 FACET_API facet_status facet_mesh_refine(facet_mesh *mesh, int times);
 FACET_API facet_status facet_mesh_get_info(const facet_mesh *mesh, facet_mesh_info *info);
 FACET_API void facet_mesh_destroy(facet_mesh **mesh);
@@ -361,7 +361,7 @@ typedef struct facet_report {
     int iterations, converged;
     const char *method, *preconditioner, *operator_name; /* those that were used */
     const char *reason;                                  /* why the solve stopped */
-    double residual, rate;
+    double residual, rate;                               /* rate: negative: not available */
     double seconds[FACET_MAX_PHASES]; /* of the solver by phase: none of mesh, measure and output, which are
                                          its caller's */
     double conservation; /* largest imbalance of a cell, relative to the terms of the flux through one,

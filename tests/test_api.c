@@ -67,6 +67,13 @@ static void test_meshes(void **state) {
     assert_null(mesh);
     refused(facet_mesh_create_box(m->context, NULL, &mesh), "'box'");
     refused(facet_mesh_create_box(m->context, &box, &mesh), "shape");
+    for (int i = 0; i < 3; i++) { /* widths whose squares are no numbers */
+        facet_box odd = box;
+        odd.shape = "quad";
+        odd.upper[1] = (const double[]){1e300, 1e-300, 1.7e308}[i];
+        odd.lower[1] = i == 2 ? -odd.upper[1] : 0;
+        refused(facet_mesh_create_box(m->context, &odd, &mesh), "width");
+    }
     refused(facet_mesh_read(m->context, NULL, &mesh), "'path'");
     refused(facet_mesh_read(NULL, "a.msh", &mesh), "'context'");
     refused(facet_mesh_read(m->context, "a.msh", NULL), "'mesh'");
@@ -169,6 +176,35 @@ static void test_coordinates(void **state) {
     refused(facet_problem_set_conductivity(p, NULL, 1, &k), "conductivity");
     refused(facet_problem_set_dirichlet(p, "xmin", "z"), "xmin");
     refused(facet_problem_set_robin(p, "xmin", "z", "1"), "robin.a");
+}
+
+/* A solver's arrays are those of the mesh that it was made for. */
+static void a_refined_mesh_stops_its_solvers(void **state) {
+    struct made *m = *state;
+    facet_solver *solver;
+    facet_report report = {.size = sizeof report};
+    facet_errors errors = {.size = sizeof errors};
+    const double x[2] = {0.9, 0.9};
+    double u, points[1000];
+    ok(facet_problem_set_exact(m->problem, "x*y"));
+    ok(facet_solver_create(m->problem, NULL, &solver));
+    ok(facet_solver_solve(solver, NULL, NULL));
+    ok(facet_mesh_refine(m->mesh, 0));
+    ok(facet_solver_solve(solver, NULL, NULL));
+    ok(facet_mesh_refine(m->mesh, 1));
+    refused(facet_solver_solve(solver, NULL, NULL), "refined");
+    refused(facet_solver_points(solver, points), "refined");
+    refused(facet_solver_update(solver, NULL), "refined");
+    refused(facet_solver_evaluate(solver, "u", 1, x, &u), "refined");
+    refused(facet_solver_errors(solver, &errors), "refined");
+    refused(facet_solver_report(solver, &report), "refined");
+    refused(facet_solver_write(solver, "/dev/null", NULL), "refined");
+    facet_solver_destroy(&solver);
+    ok(facet_solver_create(m->problem, NULL, &solver));
+    ok(facet_solver_solve(solver, NULL, NULL));
+    ok(facet_solver_evaluate(solver, "u", 1, x, &u));
+    assert_true(fabs(u - 0.81) < 1e-9);
+    facet_solver_destroy(&solver);
 }
 
 /* ------------------------------------------------------------------------------------------ sizes */
@@ -327,6 +363,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_conditions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_replacing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_coordinates, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_refined_mesh_stops_its_solvers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(older_programs_have_smaller_structs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sizes_that_are_none_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(interrupts_are_obeyed_once, set_up, tear_down),

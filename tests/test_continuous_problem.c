@@ -236,6 +236,7 @@ static void every_method_agrees(void **state) {
         facet_report report = {.size = sizeof report};
         ok(facet_solver_report(m.solver, &report));
         assert_string_equal(report.method, i < 2 ? "direct" : "cg");
+        assert_int_equal(report.rate < 0, i < 2);
         assert_int_equal(facet_solver_n_levels(m.solver) > 0, i >= 2);
         int n = measure(&m, wanted);
         for (int w = 0; w < N_WAYS; w++) {

@@ -828,6 +828,9 @@ static void test_refuse_cells(void **state) {
     refused(&d.input, "cell 4 (Gmsh element 1004)");
     refused(&d.input, "not finite");
     memcpy(nodes, saved, sizeof saved);
+    for (int i = 0; i < 8; i++) nodes[i] *= 1e150;
+    refused(&d.input, "too large");
+    memcpy(nodes, saved, sizeof saved);
     for (int i = 0; i < 4; i++) nodes[2 * i + 1] = 0.5;
     refused(&d.input, "degenerate");
     memcpy(nodes, saved, sizeof saved);

@@ -216,7 +216,7 @@ static int64_t most(const struct box_direction *x) {
 void box_planes_prepare(struct box_planes *p) {
     int64_t size = most(p->x) * most(p->y);
     p->group = (int)(1 + GROUP / (size + 1));
-    if (p->group > p->n) p->group = p->n;
+    if (p->group > p->n) p->group = p->n > 0 ? p->n : 1; /* the step of a loop, also of one without planes */
     p->room = p->group * size;
 }
 

@@ -414,7 +414,7 @@ static facet_status make_report(struct run *run) {
                                      .preconditioner = "none",
                                      .reason = "the matrix is not positive definite",
                                      .residual = NAN,
-                                     .rate = NAN,
+                                     .rate = -1.0,
                                      .error = -1.0};
     }
     run->has_report = 1;

@@ -74,7 +74,7 @@ static void write_solver(struct json *json, const facet_report *report) {
     json_bool(json, "converged", report->converged);
     json_string(json, "reason", report->reason);
     if (!isnan(report->residual)) json_number(json, "residual", report->residual);
-    if (!isnan(report->rate)) json_number(json, "rate", report->rate);
+    if (report->rate >= 0.0) json_number(json, "rate", report->rate);
     if (report->error >= 0.0) json_number(json, "error", report->error);
     json_object_end(json);
 }

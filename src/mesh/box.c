@@ -165,6 +165,26 @@ done:
 /* ------------------------------------------------------------------------------------------ points and cells
  */
 
+/* Cells that have a volume. */
+static facet_status check_widths(const struct generator *g, int a) {
+    int n = g->box->cells[a];
+    const double *x = g->coordinates[a];
+    for (int i = 0; i < n; i++) {
+        double width = x[i + 1] - x[i];
+        if (!(width > 0.0))
+            return base_fail(
+                FACET_ERROR_INPUT,
+                "%d cells between %.17g and %.17g in direction %c have no width in double precision", n,
+                g->box->lower[a], g->box->upper[a], axis_names[a]);
+        if (width < MESH_SMALLEST_SIZE || width > MESH_LARGEST_SIZE)
+            return base_fail(FACET_ERROR_INPUT,
+                             "a cell of the box has the width %g in direction %c, but must have %g to %g; "
+                             "choose other units",
+                             width, axis_names[a], MESH_SMALLEST_SIZE, MESH_LARGEST_SIZE);
+    }
+    return FACET_OK;
+}
+
 /* i/n is one rounding of the exact fraction, so that i/n and 2i/2n give the same number. */
 static facet_status lay_coordinates(struct generator *g) {
     facet_status status = FACET_OK;
@@ -176,12 +196,7 @@ static facet_status lay_coordinates(struct generator *g) {
             g->coordinates[a][i] = g->box->coordinates[a] ? g->box->coordinates[a][i]
                                    : i == n               ? g->box->upper[a]
                                                           : lower + width * ((double)i / n);
-        for (int i = 0; i < n; i++)
-            if (!(g->coordinates[a][i] < g->coordinates[a][i + 1]))
-                FAIL(FACET_ERROR_INPUT,
-                     "%d cells between %.17g and %.17g in direction %c have no width in double "
-                     "precision",
-                     n, lower, g->box->upper[a], axis_names[a]);
+        TRY(check_widths(g, a));
     }
 done:
     return status;

@@ -179,7 +179,7 @@ int mesh_face_nodes(enum shape shape, int face, int orientation, int order, int 
 
 /* ------------------------------------------------------------------------------------------ validity */
 
-enum verdict { VALID, NOT_A_NUMBER, REPEATED_VERTEX, DEGENERATE_CELL, INVERTED };
+enum verdict { VALID, NOT_A_NUMBER, REPEATED_VERTEX, NO_SIZE, DEGENERATE_CELL, INVERTED };
 
 /* What the check of one block needs: the swap of the first two reference coordinates, which turns a cell
  * over. */
@@ -243,6 +243,8 @@ static enum verdict judge(const struct block_check *check, int32_t cell, double 
         for (int j = 0; j < i; j++)
             if (vertices[i] == vertices[j]) return REPEATED_VERTEX;
     double lowest, highest, size = mesh_extent(block->n_nodes, dim, nodes);
+    if (size > 2 * MESH_LARGEST_SIZE) return NO_SIZE; /* a diagonal */
+    if (size > 0.0 && size < MESH_SMALLEST_SIZE) return NO_SIZE;
     determinant_range(check, cell, nodes, size, &lowest, &highest);
     double tolerance = DEGENERATE * (dim == 2 ? size * size : size * size * size);
     if (lowest > tolerance) return VALID;
@@ -312,6 +314,9 @@ static void report_cell(struct mesh_builder *builder, const struct block_check *
         mesh_issue(issues, "%s has a node whose coordinates are not finite numbers", name);
     else if (verdict == REPEATED_VERTEX)
         mesh_issue(issues, "%s at %s has the same vertex twice: remove the cell or mesh again", name, place);
+    else if (verdict == NO_SIZE)
+        mesh_issue(issues, "%s at %s is too large or too small: sizes must be %g to %g; choose other units",
+                   name, place, MESH_SMALLEST_SIZE, MESH_LARGEST_SIZE);
     else if (verdict == DEGENERATE_CELL)
         mesh_issue(issues, "%s at %s is degenerate: its Jacobian is %.3g; remove the cell or mesh again",
                    name, place, smallest);

@@ -8,6 +8,10 @@
 #include "mesh/mesh.h"
 #include "mesh/nesting.h"
 
+/* Sizes of cells, so that volumes, and squares of diameters, are numbers. */
+#define MESH_SMALLEST_SIZE 1e-100
+#define MESH_LARGEST_SIZE  1e100
+
 /* ------------------------------------------------------------------------------------------ faults */
 
 #define MESH_MAX_ISSUES  10

@@ -1,7 +1,6 @@
 /* The backend of boxes, continuous elements solved whole (cui2024): over src/boxsem/boxsem.h. There is no
  * trace; what is condensed elsewhere is here one system over all nodes, solved by fast diagonalization where
  * the coefficients are numbers, or with cycles over vertex patches. */
-#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -192,7 +191,7 @@ static facet_status solve(struct facet_solver *s) {
            solve_again(s->options.error, &control, &s->report, &before));
     if (status == FACET_OK) status = solve_reached(s->options.error, &s->report);
     s->box->has_trace = status == FACET_OK;
-    if (s->method == METHOD_DIRECT) s->report.rate = NAN;
+    if (s->method == METHOD_DIRECT) s->report.rate = -1.0;
     return status;
 }
 

@@ -144,7 +144,8 @@ static facet_status set_conductivity(facet_problem *problem, const char *group, 
                                      const char *const *texts, facet_function function, void *user) {
     facet_status status = FACET_OK;
     struct problem_region region = {0};
-    TRY(problem_may_set(problem, FACET_DIFFUSION, "conductivity"));
+    status = problem_may_set(problem, FACET_DIFFUSION, "conductivity");
+    if (status != FACET_OK) return status;
     TRY(check_components(problem, n));
     TRY(texts != NULL ? problem_compile(&problem->data, 0, n, texts, &region.conductivity)
                       : field_create_function(n, function, user, &region.conductivity));

@@ -121,7 +121,8 @@ struct box_backend; /* box.c */
     do {                                                                                                     \
         struct base_call call_;                                                                              \
         context_call_begin((s)->context, (s)->threads, &call_);                                              \
-        (status) = (expression);                                                                             \
+        (status) = solver_check_mesh(s);                                                                     \
+        if ((status) == FACET_OK) (status) = (expression);                                                   \
         (status) = context_call_end((s)->context, &call_, (status));                                         \
     } while (0)
 
@@ -139,7 +140,8 @@ struct facet_solver {
     uint64_t digest; /* of what functions give in the cells */
     hdg_rule_maker maker;
     struct facet_context *context;
-    int threads; /* of all its calls: arrays are made for so many */
+    int32_t n_cells; /* of the mesh when the solver was made */
+    int threads;     /* of all its calls: arrays are made for so many */
     struct options options;
     struct problem_resolved resolved;
     struct hdg_system system;  /* of a box the numbers of unknowns only */
@@ -164,7 +166,9 @@ struct facet_solver {
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };
 
-/* solver.c: as facet_solver_create, with quadrature rules of the caller's choice (NULL: the default ones). */
+/* solver.c: refuses a mesh that was refined under the solver, whose arrays are those of the coarse one. */
+facet_status solver_check_mesh(const struct facet_solver *solver);
+/* As facet_solver_create, with quadrature rules of the caller's choice (NULL: the default ones). */
 facet_status solver_create(const struct facet_problem *problem, const struct options *options,
                            hdg_rule_maker maker, struct facet_solver **solver);
 

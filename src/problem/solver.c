@@ -38,6 +38,7 @@ static facet_status prepare(const struct facet_problem *problem, const struct op
     s->options = *options;
     s->options.tau = NULL; /* the caller's text; kept as a field */
     if (physics_entry(physics, options)->no_star != NULL) s->options.postprocess = 0;
+    s->n_cells = problem->data.mesh->n_cells;
     s->threads = base_threads();
     TRY(problem_copy(&problem->data, &s->own));
     s->problem = &s->own;
@@ -265,6 +266,13 @@ static facet_status check_ready(const struct facet_solver *s) {
     return base_fail(FACET_ERROR_INPUT,
                      "the data of this solver were refused when it was updated last; give it "
                      "others and call facet_solver_update");
+}
+
+facet_status solver_check_mesh(const struct facet_solver *s) {
+    if (s->n_cells == s->problem->mesh->n_cells) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT,
+                     "the mesh was refined from %d to %d cells after this solver was made; make a new solver",
+                     s->n_cells, s->problem->mesh->n_cells);
 }
 
 int64_t facet_solver_n_points(const facet_solver *solver) {
