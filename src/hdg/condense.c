@@ -352,38 +352,6 @@ done:
     return status;
 }
 
-/* What K_e times a constant lacks of what it should be, before that is restored, is what rounding left in its
- * entries: more than in products on stretched cells and with a large tau. Cells of a sample are condensed
- * once more to see it, no more than so many operations. */
-#define SAMPLES           12
-#define SAMPLE_OPERATIONS 3e8
-
-static facet_status measure_rounding(struct hdg *h) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    struct local l = {0};
-    double *matrix = NULL, robin;
-    TRY(local_create(h, &l));
-    h->rounding = DBL_EPSILON;
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        struct condenser c;
-        h->data.equation->condenser(h, b, &c);
-        double operations = pow(h->n_eliminated[b] + c.n, 3);
-        int n = (int)fmin(fmin(SAMPLES, mesh->blocks[b].count), SAMPLE_OPERATIONS / operations);
-        base_free(&matrix);
-        TRY(ALLOC(matrix, (int64_t)c.n * c.n));
-        for (int i = 0; i < n; i++) {
-            TRY(local_begin(&l, b, (int32_t)((2 * (int64_t)i + 1) * mesh->blocks[b].count / (2 * n))));
-            TRY(c.cell(&l, matrix, &robin));
-        }
-    }
-    h->rounding = fmax(h->rounding, l.missing);
-done:
-    local_destroy(&l);
-    base_free(&matrix);
-    return status;
-}
-
 /* The components (bits) that K_e of a cell sees in differences only: nothing there reacts with them or holds
  * them. */
 static uint8_t loose_components(const struct hdg *h, int block, int64_t cell) {
@@ -425,7 +393,7 @@ static facet_status condense(struct hdg *h, int only) {
         TRY(check_memory(h));
         TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
     }
-    if (!only) TRY(measure_rounding(h)); /* which moves things as well */
+    if (!only) TRY(hdg_measure_rounding(h)); /* which moves things as well */
     if (h->moved != NULL) memset(h->moved, 0, (size_t)h->trace.n_free * sizeof *h->moved);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
     if (only) h->volume = volume;

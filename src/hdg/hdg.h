@@ -105,6 +105,8 @@ struct hdg {
                          such K */
     double volume;
     double rounding; /* of entries of K_e, relative, from a sample; after hdg_condense */
+    double inside;   /* the same of u inside a cell, from its trace */
+    double uneven;   /* the largest diagonal entry of a K_e over its smallest, from the sample */
     struct hdg_weak weak;
 };
 
@@ -164,6 +166,12 @@ facet_status hdg_assemble(const struct hdg *hdg, struct csr *csr);
 /* solution->trace from the free values (host). */
 void hdg_set_trace(const struct hdg *hdg, const double *free, struct hdg_solution *solution);
 void hdg_free_constant(const struct hdg *hdg, double *free); /* the function 1 in the free numbering */
+/* rough.c: whether K_e is rounded much more than products are; and r = what that may do to K x, by cells
+ * (data of a solve_control: the hdg). */
+int hdg_is_rough(const struct hdg *hdg);
+double
+hdg_doubt(const struct hdg *hdg); /* what rounding in the local problems does to u at least, relative */
+facet_status hdg_roughen(void *hdg, const struct vector *x, struct vector *r);
 /* The rigid motions as traces in the free numbering, one after the other, zero at unknowns that are fixed
  * (trace.fixed): dim translations, then the rotation(s) about the centre of the mesh's box: 1 in 2D, about x,
  * y, z in 3D. modes: (3 or 6) x n_free. 0 of an equation whose near-null space is the constant. */

@@ -86,6 +86,8 @@ facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_
 /* measure.c: the trace on a face of the cell at hand at n points of a face table: n x components. */
 void local_trace_values(const struct local *l, const struct hdg_solution *s, int face,
                         const struct hdg_face_table *table, int first, int n, double *values);
+/* rough.c, before hdg_condense. */
+facet_status hdg_measure_rounding(struct hdg *hdg);
 /* recover.c: adds to u and the trace a constant by piece (-1: none); without pieces the first to all. */
 void local_add_constants(const struct hdg *h, const int32_t *cell_piece, const int32_t *face_piece,
                          const double *constants, struct hdg_solution *s);

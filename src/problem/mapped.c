@@ -152,7 +152,8 @@ static facet_status solve_trace(struct facet_solver *s) {
                                     .kernel = floats(s) ? &s->kernel : NULL,
                                     .forget = s->hdg->weak.n > 0 ? forget : NULL,
                                     .forget_data = s,
-                                    .rounding = s->hdg->rounding,
+                                    .roughen = hdg_is_rough(s->hdg) ? hdg_roughen : NULL,
+                                    .roughen_data = s->hdg,
                                     .flexible = s->flexible};
     TRY(find_judge(s, &control.judge));
     TRY(vector_upload(&s->b, s->F));
@@ -184,8 +185,9 @@ done:
 
 static facet_status recover(struct facet_solver *s) {
     facet_status status = hdg_recover(s->hdg, &s->solution);
-    if (status != FACET_OK || s->hdg->weak.n == 0) return status;
-    return solve_accept_more(s->options.rtol, s->solution.uncertainty, &s->report);
+    if (status != FACET_OK) return status;
+    double weak = s->hdg->weak.n > 0 ? s->solution.uncertainty : 0.0;
+    return solve_accept_more(s->options.rtol, fmax(weak, hdg_doubt(s->hdg)), &s->report);
 }
 
 static facet_status conservation(const struct facet_solver *s, double *imbalance) {

@@ -457,7 +457,7 @@ facet_status solve_multigrid(const struct operator* A, const struct operator* M,
         status = solve_fail(report, M, reason, norm / scale);
         goto done;
     }
-    if ((control->kernel != NULL || control->forget != NULL || control->rounding > 0.0) && d.n == 0)
+    if ((control->kernel != NULL || control->forget != NULL || control->roughen != NULL) && d.n == 0)
         TRY(vector_create(b->device, b->n, &d));
     double error, rate = fmin(norm / before, SLOWEST);
     TRY(estimate_error(A, M, b, x, control, &r, &d, &error));

@@ -151,10 +151,12 @@ struct solve_control {
     void *forget_data;
     /* What estimates the error instead of M, where M is far from the inverse of A. Or NULL. */
     const struct operator* judge;
-    double rounding; /* of the entries of A, relative, as far as it is more than that of products; 0: it is
-                        not */
-    int flexible;    /* solve_cg: M may change from step to step (a K-cycle); costs one more dot product */
-    int restart;     /* solve_fgmres: steps between restarts (0: 50) */
+    /* r: what rounding in the entries of A may have done to A x, where that is more than rounding in
+     * products. Or NULL. */
+    facet_status (*roughen)(void *data, const struct vector *x, struct vector *r);
+    void *roughen_data;
+    int flexible; /* solve_cg: M may change from step to step (a K-cycle); costs one more dot product */
+    int restart;  /* solve_fgmres: steps between restarts (0: 50) */
     struct solve_fast *fast;  /* solve_cg: NULL: in double precision */
     struct solve_work **work; /* solve_cg: NULL: made and freed; *work NULL: made */
 };

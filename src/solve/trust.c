@@ -12,8 +12,6 @@
 /* What is said to be within rtol may be so many times it, and in any case as much as LEAST_LIMIT. */
 #define ROOM        10.0
 #define LEAST_LIMIT 1e-4
-/* Entries of A that are rounded so many times as much as a product are worth a look of their own. */
-#define ROUGH 20.0
 /* Nothing that is made of the solution is better than this. */
 #define ROUNDING 1e-14
 
@@ -51,19 +49,40 @@ done:
     return status;
 }
 
-/* Rounding in the entries of A, larger than that of products, acts like so many times theirs. */
+/* Of a judge nobody knows how good it is: its second step tells what all of them would make of r. */
+#define SLOWEST 0.99
+
+static facet_status add_later_steps(const struct operator* A, const struct solve_control *control,
+                                    const struct vector *x, const struct vector *d, struct vector *r,
+                                    double *error) {
+    facet_status status = FACET_OK;
+    struct vector t = {0};
+    double second;
+    if (*error == 0.0) return FACET_OK;
+    TRY(vector_create(r->device, r->n, &t));
+    operator_apply(A, d, &t);
+    vector_axpby(-1.0, &t, 1.0, r);
+    TRY(measure(solve_apply, (void *)control->judge, control, x, r, &t, &second));
+    *error /= 1.0 - fmin(second / *error, SLOWEST);
+done:
+    vector_destroy(&t);
+    return status;
+}
+
 facet_status solve_estimate(const struct operator* A, solve_correction *correct, void *data,
                             const struct vector *b, const struct vector *x,
                             const struct solve_control *control, struct vector *d, struct vector *r,
                             double *error) {
     facet_status status = FACET_OK;
-    double more, times = control->rounding / DBL_EPSILON;
+    double more;
     solve_probe(A, b, x, control, d, r);
     TRY(measure(correct, data, control, x, r, d, error));
-    if (times <= ROUGH) goto done;
-    solve_probe(A, NULL, x, control, d, r);
+    if (control->judge != NULL) TRY(add_later_steps(A, control, x, d, r, error));
+    if (control->roughen == NULL) goto done;
+    TRY(control->roughen(control->roughen_data, x, r));
+    solve_remove_kernel(control, SOLVE_RESIDUALS, r);
     TRY(measure(correct, data, control, x, r, d, &more));
-    *error += times * more;
+    *error += more;
 done:
     return status;
 }
@@ -81,7 +100,7 @@ static facet_status distrust(struct solve_report *report) {
         "the solution is not trusted: its error is about %.1e of it, though the residual is %.1e "
         "(%d iterations): something holds it so weakly that rounding decides (a small reaction, "
         "Robin coefficient or support, a very slender body, coefficients that jump by many "
-        "orders of magnitude); hold it more firmly, or scale the problem",
+        "orders of magnitude, a tau far from K/h); hold it more firmly, or scale the problem",
         report->error, report->residual, report->iterations);
 }
 
@@ -124,6 +143,6 @@ facet_status solve_reached(double target, struct solve_report *report) {
 }
 
 facet_status solve_accept_more(double rtol, double error, struct solve_report *report) {
-    report->error = fmin(fmax(report->error, error), 1.0);
+    report->error = fmin(fmax(report->error, isfinite(error) ? error : 1.0), 1.0);
     return is_small(error, rtol) ? FACET_OK : distrust(report);
 }

@@ -11,18 +11,6 @@
 #define MEMBER(key, member, api, path, phrase) offsetof(facet_options, api),
 static const size_t words_at[] = {OPTION_KEYS(MEMBER)};
 
-/* A tau that is none, or one near K: far from it the solution is wrong (docs/known-gaps.md). */
-static inline double draw_tau_hat(struct world *w) {
-    double tau = any_number(w);
-    return isfinite(tau) && tau > 0 && !(tau >= 1e-3 && tau <= 1e3) ? 1 : tau;
-}
-
-static inline const char *draw_tau(struct world *w) {
-    const char *text = any_text(w);
-    int far = text != NULL && (strcmp(text, "1e300") == 0 || strcmp(text, "1e-300") == 0);
-    return far ? "1" : text;
-}
-
 static inline void draw_words(struct world *w, facet_options *o) {
     for (int key = 0; key < OPTION_N_KEYS; key++) {
         int n = 0;
@@ -31,7 +19,7 @@ static inline void draw_words(struct world *w, facet_options *o) {
         const char *word = lend_text(w, rarely(w, 32) ? bad_text(w) : option_words[key][draw(w, n)]);
         memcpy((char *)o + words_at[key], &word, sizeof word);
     }
-    if (rarely(w, 6)) o->tau = lend_text(w, draw_tau(w));
+    if (rarely(w, 6)) o->tau = lend_text(w, any_text(w));
 }
 
 /* Degrees that are cheap on such a mesh. */
@@ -49,7 +37,7 @@ static inline void draw_numbers(struct world *w, facet_options *o) {
     o->max_iterations = rarely(w, 8) ? 1 + draw(w, 4) : 300;
     switch (draw(w, 24)) {
     case 0:
-        o->tau_hat = draw_tau_hat(w);
+        o->tau_hat = any_number(w);
         break;
     case 1:
         o->smoother_degree = rarely(w, 4) ? odd_int(w) : 1 + draw(w, 4);

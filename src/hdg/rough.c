@@ -1,0 +1,177 @@
+/* Rounding in the element matrices: more than in products on stretched cells and with a large tau, and not of
+ * single entries but of the largest ones, since condensation mixes them. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hdg/batch.h"
+#include "hdg/elastic.h"
+#include "trace/sides.h"
+
+/* What K_e times a constant or a rotation lacks of what it should be, before that is restored, is what
+ * rounding left in its entries: more than in products on stretched cells and with a large tau. Cells of a
+ * sample are condensed once more to see it, no more than so many operations. */
+#define SAMPLES           12
+#define SAMPLE_OPERATIONS 3e8
+
+/* The highest functions of u are held by tau alone: where it is tiny next to K/h, rounding in the local
+ * problem is that much larger in u. Where it is huge, the rest drowns in its rounding. By measurement. */
+static facet_status look_inside(struct local *l, double *most) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    int n_points = h->functions[l->block].face->rule.n, row;
+    double K = l->elastic != NULL ? l->elastic->mean_mu : l->mean_K;
+    const double *chi;
+    for (int f = 0; f < h->space.blocks[l->block].n_faces; f++) {
+        double area = 0.0, least = INFINITY, largest = 0.0;
+        TRY(local_face_tau(l, f, &chi, &row));
+        for (int q = 0; q < n_points; q++) {
+            area += local_norm(h->data.mesh->dim, l->normal + q * h->data.mesh->dim);
+            least = fmin(least, l->values[q]);
+            largest = fmax(largest, l->values[q]);
+        }
+        double scale = K * area / l->volume;
+        *most = fmax(*most, DBL_EPSILON * fmax(0.1 * scale / least, largest / scale));
+    }
+done:
+    return status;
+}
+
+static double unevenness(int n, const double *K) {
+    double least = INFINITY, most = 0.0;
+    for (int i = 0; i < n; i++) {
+        least = fmin(least, K[i * n + i]);
+        most = fmax(most, K[i * n + i]);
+    }
+    return least > 0.0 ? most / least : 1.0;
+}
+
+facet_status hdg_measure_rounding(struct hdg *h) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = h->data.mesh;
+    struct local l = {0};
+    double *matrix = NULL, robin;
+    TRY(local_create(h, &l));
+    h->rounding = h->inside = DBL_EPSILON;
+    h->uneven = 1.0;
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        struct condenser c;
+        h->data.equation->condenser(h, b, &c);
+        double operations = pow(h->n_eliminated[b] + c.n, 3);
+        int n = (int)fmin(fmin(SAMPLES, mesh->blocks[b].count), SAMPLE_OPERATIONS / operations);
+        base_free(&matrix);
+        TRY(ALLOC(matrix, (int64_t)c.n * c.n));
+        for (int i = 0; i < n; i++) {
+            TRY(local_begin(&l, b, (int32_t)((2 * (int64_t)i + 1) * mesh->blocks[b].count / (2 * n))));
+            TRY(c.cell(&l, matrix, &robin));
+            h->uneven = fmax(h->uneven, unevenness(c.n, matrix));
+            if (h->data.equation->by_faces) TRY(look_inside(&l, &h->inside));
+        }
+    }
+    h->rounding = fmax(h->rounding, l.missing);
+done:
+    local_destroy(&l);
+    base_free(&matrix);
+    return status;
+}
+
+/* Entries that are rounded so many times as much as a product are worth a look of their own. */
+#define ROUGH 20.0
+/* Of two diagonal entries of K_e: cells are stretched, or tau is large. */
+#define UNEVEN 1e3
+/* Signs cancel; by measurement. */
+#define PART 0.1
+
+double hdg_doubt(const struct hdg *h) {
+    return fmax(h->rounding, h->inside);
+}
+
+int hdg_is_rough(const struct hdg *h) {
+    return h->data.equation->rigid || h->rounding > ROUGH * DBL_EPSILON || h->uneven > UNEVEN;
+}
+
+/* 1 or -1, the same every time. */
+static double sign_of(uint64_t i) {
+    i *= 0x9e3779b97f4a7c15u;
+    return (i ^ i >> 29) >> 40 & 1 ? 1.0 : -1.0;
+}
+
+/* The largest unknown of a cell, without the constants that its matrix does not see. */
+static double deformation(const struct hdg *h, int block, int32_t cell, int n, const double *x) {
+    const uint8_t *loose = h->matrices.loose[block];
+    int m = h->space.blocks[block].m, n_components = h->trace.n_components;
+    double most = 0.0;
+    for (int i = 0; i < n; i++) {
+        int c = i / m % n_components;
+        double first = loose != NULL && i % m == 0 && loose[cell] >> c & 1 ? x[c * m] : 0.0;
+        most = fmax(most, fabs(x[i] - first));
+    }
+    return most;
+}
+
+/* errors: of the cells of a block. */
+static facet_status find_errors(const struct hdg *h, const struct trace_view *view, int block,
+                                const double *full, double *errors) {
+    struct base_collector failures;
+    int N, n;
+    hdg_local_sizes(h, block, &N, &n);
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(base_threads())
+    {
+        double *local = NULL;
+        facet_status mine = ALLOC(local, n);
+        base_collect(&failures, -1, mine);
+#pragma omp for
+        for (int32_t cell = 0; cell < h->data.mesh->blocks[block].count; cell++) {
+            const double *K = trace_view_cell(view, block, cell);
+            double stiffest = 0.0;
+            if (mine != FACET_OK) continue;
+            trace_gather(&h->trace, block, cell, full, local, 1);
+            for (int i = 0; i < n; i++) stiffest = fmax(stiffest, trace_view_entry(view, block, K, i, i));
+            errors[cell] = PART * h->rounding * stiffest * deformation(h, block, cell, n, local);
+        }
+        base_free(&local);
+    }
+    return base_collected(&failures);
+}
+
+/* Adds them to the unknowns of the cells, with one sign or the other. */
+static void spread_errors(const struct hdg *h, int block, const double *errors, double *free) {
+    const struct trace_space *t = &h->trace;
+    const int *slots = t->slots[block];
+    for (int32_t cell = 0; cell < h->data.mesh->blocks[block].count; cell++)
+        for (int s = 0; s < t->n_slots[block]; s++) {
+            int64_t first = t->face_free[t->faces[block][(int64_t)cell * t->n_slots[block] + s]];
+            for (int i = slots[s]; first >= 0 && i < slots[s + 1]; i++) {
+                int64_t at = first + i - slots[s];
+                if (t->fixed != NULL && t->fixed[at]) continue;
+                free[at] += errors[cell] * sign_of((uint64_t)cell * KERNEL_CELL_UNKNOWNS + (uint64_t)i);
+            }
+        }
+}
+
+facet_status hdg_roughen(void *hdg, const struct vector *x, struct vector *r) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = hdg;
+    struct trace_view view = {.matrices = &h->matrices};
+    double *free = NULL, *full = NULL, *errors = NULL;
+    TRY(trace_view_open(&h->matrices, &view));
+    TRY(ALLOC(free, h->trace.n_free));
+    TRY(ALLOC(full, h->trace.n_all));
+    TRY(ALLOC(errors, h->data.mesh->n_cells));
+    TRY(vector_download(x, free));
+    trace_scatter(&h->trace, free, h->eliminated, full);
+    memset(free, 0, (size_t)h->trace.n_free * sizeof *free);
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        TRY(find_errors(h, &view, b, full, errors));
+        spread_errors(h, b, errors, free);
+    }
+    TRY(vector_upload(r, free));
+done:
+    trace_view_close(&view);
+    base_free(&free);
+    base_free(&full);
+    base_free(&errors);
+    return status;
+}
