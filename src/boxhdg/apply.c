@@ -1,4 +1,5 @@
 /* Vectors in lanes: from plain modes and back, and the operators on them. */
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -148,8 +149,22 @@ static void box_reduce(const struct operator* A, double alpha, const struct vect
     boxhdg_lanes_residual(A->data, alpha, q, r, moments, sums);
 }
 
+/* As residuals are measured, which are multiplied by b b where unknowns are divided by it. */
+static double box_size(const struct operator* A, const struct vector *x) {
+    const struct boxhdg_lanes *lanes = A->data;
+    struct box_plan plan = lanes->plan;
+    double sums[2];
+    for (int axis = 0; axis < 3; axis++) {
+        plan.f64.inverses[axis] = plan.f64.squares[axis];
+        plan.f32.inverses[axis] = plan.f32.squares[axis];
+    }
+    device_box_residual(lanes->device, lanes->precision, &plan, 0.0, x->numbers, x->numbers, NULL, sums);
+    return sqrt(sums[1]);
+}
+
 void operator_create_box(const struct boxhdg_lanes *lanes, struct operator* A) {
-    static const struct operator_steps steps = {.advance = box_advance, .reduce = box_reduce};
+    static const struct operator_steps steps = {
+        .advance = box_advance, .reduce = box_reduce, .size = box_size};
     *A = (struct operator){.n = lanes->plan.size,
                            .device = lanes->device,
                            .apply = box_apply,

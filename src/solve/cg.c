@@ -419,7 +419,7 @@ static facet_status estimate_error(struct cg *cg, double *error) {
         *error = energy_error(cg, 1.0 / SOLVE_PROBE, least);
         goto done;
     } else {
-        double size = vector_norm(cg->x);
+        double size = solve_size(cg->A, cg->x);
         TRY(vector_convert(rescale(cg, &w->residual), &w->q));
         if (M == NULL) {
             *error = energy_error(cg, cg->scale, least);
@@ -427,7 +427,7 @@ static facet_status estimate_error(struct cg *cg, double *error) {
         }
         operator_apply(M, &w->q, &w->p);
         TRY(vector_convert(&w->p, &w->residual));
-        *error = size > 0.0 ? cg->scale * vector_norm(rescale(cg, &w->residual)) / size : 0.0;
+        *error = size > 0.0 ? cg->scale * solve_size(cg->A, rescale(cg, &w->residual)) / size : 0.0;
     }
     if (M != NULL && operator_multigrid(M) != NULL) TRY(multigrid_failure(operator_multigrid(M)));
     *error /= least;

@@ -41,7 +41,9 @@ facet_status solve_estimate(const struct operator* A, solve_correction *correct,
                             const struct vector *b, const struct vector *x,
                             const struct solve_control *control, struct vector *d, struct vector *r,
                             double *error);
-/* Its residual, SOLVE_PROBE times as large; b NULL: rounding alone. t is overwritten. */
+/* |x| of unknowns. */
+double solve_size(const struct operator* A, const struct vector *x);
+/* Its residual, SOLVE_PROBE times as large. t is overwritten. */
 #define SOLVE_PROBE 1.25
 void solve_probe(const struct operator* A, const struct vector *b, const struct vector *x,
                  const struct solve_control *control, struct vector *t, struct vector *r);

@@ -55,6 +55,8 @@ struct operator_steps {
     /* r -= alpha q; moments of it, or NULL; sums: r . D r and |r|^2. */
     void (*reduce)(const struct operator* A, double alpha, const struct vector *q, struct vector *r,
                    struct vector *moments, double sums[2]);
+    /* |x| of unknowns, which may be scaled differently from residuals. */
+    double (*size)(const struct operator* A, const struct vector *x);
 };
 
 struct operator{

@@ -27,24 +27,24 @@ void solve_probe(const struct operator* A, const struct vector *b, const struct 
                  const struct solve_control *control, struct vector *t, struct vector *r) {
     vector_axpby(SOLVE_PROBE, x, 0.0, t);
     operator_apply(A, t, r);
-    if (b != NULL) {
-        vector_axpby(SOLVE_PROBE, b, -1.0, r);
-    } else {
-        operator_apply(A, x, t);
-        vector_axpby(SOLVE_PROBE, t, -1.0, r);
-    }
+    vector_axpby(SOLVE_PROBE, b, -1.0, r);
     solve_remove_kernel(control, SOLVE_RESIDUALS, r);
 }
 
+double solve_size(const struct operator* A, const struct vector *x) {
+    return A->steps != NULL ? A->steps->size(A, x) : vector_norm(x);
+}
+
 /* d = what r makes of the unknowns, relative to x. */
-static facet_status measure(solve_correction *correct, void *data, const struct solve_control *control,
-                            const struct vector *x, const struct vector *r, struct vector *d, double *error) {
+static facet_status measure(const struct operator* A, solve_correction *correct, void *data,
+                            const struct solve_control *control, const struct vector *x,
+                            const struct vector *r, struct vector *d, double *error) {
     facet_status status = FACET_OK;
     TRY(correct(data, r, d));
     solve_remove_kernel(control, SOLVE_UNKNOWNS, d);
     if (control->forget != NULL) TRY(control->forget(control->forget_data, d));
-    *error = vector_norm(d) / SOLVE_PROBE;
-    if (*error != 0.0) *error /= vector_norm(x);
+    *error = solve_size(A, d) / SOLVE_PROBE;
+    if (*error != 0.0) *error /= solve_size(A, x);
 done:
     return status;
 }
@@ -62,7 +62,7 @@ static facet_status add_later_steps(const struct operator* A, const struct solve
     TRY(vector_create(r->device, r->n, &t));
     operator_apply(A, d, &t);
     vector_axpby(-1.0, &t, 1.0, r);
-    TRY(measure(solve_apply, (void *)control->judge, control, x, r, &t, &second));
+    TRY(measure(A, solve_apply, (void *)control->judge, control, x, r, &t, &second));
     *error /= 1.0 - fmin(second / *error, SLOWEST);
 done:
     vector_destroy(&t);
@@ -76,12 +76,12 @@ facet_status solve_estimate(const struct operator* A, solve_correction *correct,
     facet_status status = FACET_OK;
     double more;
     solve_probe(A, b, x, control, d, r);
-    TRY(measure(correct, data, control, x, r, d, error));
+    TRY(measure(A, correct, data, control, x, r, d, error));
     if (control->judge != NULL) TRY(add_later_steps(A, control, x, d, r, error));
     if (control->roughen == NULL) goto done;
     TRY(control->roughen(control->roughen_data, x, r));
     solve_remove_kernel(control, SOLVE_RESIDUALS, r);
-    TRY(measure(correct, data, control, x, r, d, &more));
+    TRY(measure(A, correct, data, control, x, r, d, &more));
     *error += more;
 done:
     return status;
