@@ -115,15 +115,11 @@ double base_available_bytes(void) {
 #endif
 
 #ifdef HAVE_MALLINFO2
-#    define LOOK_EVERY (16 << 20) /* bytes */
-#    define MARGIN     (8 << 20)  /* for what is not allocated: page tables, stacks */
+#    define MARGIN (8 << 20) /* for what is not allocated: page tables, stacks */
 
 /* A system that promises more memory than it has kills who believes it. What may become used is what malloc
  * has from the system; what may be used is what is left and what is used already. */
 int base_may_take(size_t bytes) {
-    static _Atomic size_t since;
-    if ((since += bytes) < LOOK_EVERY) return 1;
-    since = 0;
     struct mallinfo2 heap = mallinfo2();
     double page = (double)sysconf(_SC_PAGESIZE), resident = 0.0, shared = 0.0;
     FILE *file = fopen("/proc/self/statm", "r");

@@ -20,6 +20,18 @@ static void count(long long blocks, long long bytes) {
     }
 }
 
+#define LOOK_EVERY (16 << 20) /* bytes */
+
+/* Whether there are so many bytes more. Looks when there is more alive than ever before, by LOOK_EVERY. */
+static int are_there(size_t bytes) {
+    static atomic_llong seen;
+    long long wanted = atomic_load(&live_bytes) + (long long)bytes;
+    if (wanted < atomic_load(&seen) + LOOK_EVERY) return 1;
+    if (!base_may_take(bytes)) return 0;
+    atomic_store(&seen, wanted);
+    return 1;
+}
+
 static int must_fail(void) {
     atomic_fetch_add(&allocations, 1);
     if (atomic_load(&fail_countdown) <= 0) return 0;
@@ -78,7 +90,7 @@ facet_status base_alloc(void *pointer, size_t n, size_t size) {
         __builtin_add_overflow(bytes, (size_t)(2 * BASE_ALIGNMENT - 1), &rounded))
         return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu items of %zu bytes were wanted", n, size);
     rounded = rounded / BASE_ALIGNMENT * BASE_ALIGNMENT;
-    char *block = must_fail() || !base_may_take(rounded) ? NULL : allocate(rounded);
+    char *block = must_fail() || !are_there(rounded) ? NULL : allocate(rounded);
     if (block == NULL) return base_fail(FACET_ERROR_MACHINE, "out of memory: %zu bytes were wanted", bytes);
     memcpy(block, &bytes, sizeof bytes);
     count(1, (long long)bytes);

@@ -54,8 +54,8 @@ int64_t base_peak_resident_bytes(void);
  * dropped count as free) and what the limit of its addresses leaves. The same without that limit by the files
  * below another root than "". A test may pretend that there are so many bytes (0: no more). */
 double base_available_bytes(void);
-/* 0: so many more bytes, with all that was allocated and is not used yet, are more than there are. Looks
- * only when many bytes have been asked for since it looked last. */
+/* 0: so many more bytes, with all that was allocated and is not used yet, are more than there are. Takes as
+ * long as reading some files. */
 int base_may_take(size_t bytes);
 /* Whether the address space has a limit (ulimit -v). */
 int base_is_limited(void);

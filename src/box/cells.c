@@ -318,7 +318,7 @@ facet_status box_evaluate(const struct box_function *f, const struct box_places 
         most += sets * counts[d];
     }
     TRY(ALLOC(store, most * (2 * f->n + 1)));
-    TRY(CALLOC(work, 2 * room + all * size));
+    TRY(ALLOC(work, 2 * room + all * size));
     x = store + 2 * most * f->n;
     to = store;
     for (int d = 0; d < dim; d++) {
@@ -332,9 +332,10 @@ facet_status box_evaluate(const struct box_function *f, const struct box_places 
     for (int set = 0; set < sets; set++, values += size) {
         double *result = work + 2 * room;
         evaluate(f, counts, tables, slopes, work, result);
-        for (int64_t i = 0; i < all; i++)
-            memcpy(values + (p->order != NULL ? p->order[i] : i) * size, result + i * size,
-                   (size_t)size * sizeof *values);
+        for (int64_t i = 0; i < all; i++) {
+            double *value = values + (p->order != NULL ? p->order[i] : i) * size;
+            for (int64_t c = 0; c < size; c++) value[c] = result[i * size + c];
+        }
         for (int d = 0; d < dim; d++) {
             tables[d] += f->n;
             slopes[d] += f->n;

@@ -17,8 +17,7 @@ struct kinds {
     int32_t *tables;   /* per pack */
     double *metric;
     double *sum;                  /* a vector: the diagonal */
-    struct boxhdg_kind *of_lanes; /* of the pack at hand, */
-    double *k;                    /* and its k */
+    struct boxhdg_kind *of_lanes; /* of the pack at hand */
 };
 
 double boxhdg_lanes_kind(const struct boxhdg_lanes *lanes, const int at[3], struct boxhdg_kind *kind) {
@@ -116,34 +115,74 @@ static void add_diagonal(const struct boxhdg_lanes *lanes, const int at[3], doub
         }
 }
 
-/* One pack: its metric and its table; adds to the diagonal. own: room for the diagonal of a cell. */
-static facet_status make_pack(struct boxhdg_lanes *lanes, int layer, int row, int pack, struct kinds *all,
-                              double *own) {
+/* One pack: its metric and its table. */
+static facet_status make_pack(struct boxhdg_lanes *lanes, int layer, int row, int pack, struct kinds *all) {
     const int L = lanes->plan.lanes;
     facet_status status = FACET_OK;
     const struct box_plan *p = &lanes->plan;
     int64_t number = ((int64_t)layer * p->cells[1] + row) * p->packs + pack;
-    double *metric = all->metric + number * KERNEL_BOX_METRIC * L, *k = all->k;
+    double *metric = all->metric + number * KERNEL_BOX_METRIC * L;
     struct boxhdg_kind *kinds = all->of_lanes;
     int shared = 1, table = -1;
     for (int lane = 0; lane < L; lane++) {
         int c = pack * L + lane, cell[3] = {c < p->cells[0] ? c : p->cells[0] - 1, row, layer};
-        k[lane] = boxhdg_lanes_kind(lanes, cell, &kinds[lane]);
-        if (c >= p->cells[0]) k[lane] = 0.0;
+        double k = boxhdg_lanes_kind(lanes, cell, &kinds[lane]);
         if (!boxhdg_same_kind(&kinds[0], &kinds[lane])) shared = 0;
         for (int i = 0; i < 4; i++) metric[i * L + lane] = kinds[lane].metric[i];
-        metric[4 * L + lane] = k[lane];
+        metric[4 * L + lane] = c < p->cells[0] ? k : 0.0;
     }
     if (shared) TRY(find_kind(lanes, all, &kinds[0], &table));
     all->tables[number] = table;
     if (!shared) lanes->plan.own_weights = 1;
-    for (int lane = 0; lane < L && pack * L + lane < p->cells[0]; lane++) {
-        int cell[3] = {pack * L + lane, row, layer};
-        if (!shared) cell_diagonal(lanes, &kinds[lane], own);
-        add_diagonal(lanes, cell, k[lane], shared ? all->diagonals + table * all->size : own, all->sum);
-    }
 done:
     return status;
+}
+
+/* Adds the diagonals of the cells of a layer. own: room for that of one cell. */
+static void add_layer(const struct boxhdg_lanes *lanes, int layer, const struct kinds *all, double *own) {
+    const int L = lanes->plan.lanes;
+    const struct box_plan *p = &lanes->plan;
+    for (int row = 0; row < p->cells[1]; row++)
+        for (int c = 0; c < p->cells[0]; c++) {
+            int64_t number = ((int64_t)layer * p->cells[1] + row) * p->packs + c / L;
+            int cell[3] = {c, row, layer}, table = all->tables[number];
+            struct boxhdg_kind kind;
+            double k = all->metric[(number * KERNEL_BOX_METRIC + 4) * L + c % L];
+            if (table < 0) {
+                (void)boxhdg_lanes_kind(lanes, cell, &kind);
+                cell_diagonal(lanes, &kind, own);
+            }
+            add_diagonal(lanes, cell, k, table >= 0 ? all->diagonals + table * all->size : own, all->sum);
+        }
+}
+
+/* The inverse diagonal. Layers share faces with the next one only: even ones first, then odd ones; around a
+ * ring of an odd number the last is on its own. A face has at most two cells, so that the sums are the same
+ * in any order. */
+static facet_status make_diagonal(const struct boxhdg_lanes *lanes, const struct kinds *all) {
+    const struct box_plan *p = &lanes->plan;
+    struct base_collector failures;
+    int n = p->cells[2], alone = p->periodic[2] && n % 2 == 1;
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(base_threads_for(p->size))
+    {
+        double *own = NULL;
+        facet_status mine = ALLOC(own, all->size);
+        base_collect(&failures, -1, mine);
+#pragma omp for
+        for (int64_t i = 0; i < p->size; i++) all->sum[i] = 0.0;
+        for (int turn = 0; turn < 2; turn++) {
+#pragma omp for schedule(dynamic)
+            for (int layer = turn; layer < n - alone; layer += 2)
+                if (mine == FACET_OK) add_layer(lanes, layer, all, own);
+        }
+#pragma omp single
+        if (alone && mine == FACET_OK) add_layer(lanes, n - 1, all, own);
+#pragma omp for
+        for (int64_t i = 0; i < p->size; i++) all->sum[i] = all->sum[i] > 0.0 ? 1.0 / all->sum[i] : 0.0;
+        base_free(&own);
+    }
+    return base_collected(&failures);
 }
 
 /* The weights of a kind in the order of kernels/box.h. */
@@ -171,20 +210,18 @@ facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes) {
     struct box_plan *p = &lanes->plan;
     struct kinds all = {.size = p->face[0] + p->face[1] + p->face[2]};
     int64_t n_packs = (int64_t)p->cells[2] * p->cells[1] * p->packs, volume = lanes->hdg->cell_size;
-    double *own = NULL, *weights = NULL;
+    double *weights = NULL;
     void *tables = NULL;
     TRY(ALLOC(all.tables, n_packs));
     TRY(ALLOC(all.metric, n_packs * KERNEL_BOX_METRIC * L));
-    TRY(CALLOC(all.sum, p->size));
-    TRY(ALLOC(own, all.size));
+    TRY(ALLOC(all.sum, p->size));
     TRY(ALLOC(all.of_lanes, L));
-    TRY(ALLOC(all.k, L));
     for (int64_t i = 0; i < n_packs; i++)
         TRY(make_pack(lanes, (int)(i / p->packs / p->cells[1]), (int)(i / p->packs % p->cells[1]),
-                      (int)(i % p->packs), &all, own));
+                      (int)(i % p->packs), &all));
     TRY(ALLOC(weights, all.n * volume));
     for (int i = 0; i < all.n; i++) fill_weights(lanes, &all.kinds[i], weights + i * volume);
-    for (int64_t i = 0; i < p->size; i++) all.sum[i] = all.sum[i] > 0.0 ? 1.0 / all.sum[i] : 0.0;
+    TRY(make_diagonal(lanes, &all));
     TRY(device_copy(lanes->device, &tables, all.tables, (size_t)n_packs, sizeof *all.tables));
     lanes->owned[lanes->n_owned++] = tables;
     p->tables = tables;
@@ -199,8 +236,6 @@ done:
     base_free(&all.metric);
     base_free(&all.sum);
     base_free(&all.of_lanes);
-    base_free(&all.k);
-    base_free(&own);
     base_free(&weights);
     return status;
 }

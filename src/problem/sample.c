@@ -114,8 +114,8 @@ static void gather(struct gathered *g, int n, const double *weights, const doubl
             for (int c = 0; c < g->components; c++) g->integral[c] += weights[p] * v[c];
             g->measure += weights[p];
         }
-        g->largest = fmax(g->largest, size);
-        g->smallest = fmin(g->smallest, size);
+        g->largest = size > g->largest ? size : g->largest; /* fmax is a call, and there are millions */
+        g->smallest = size < g->smallest ? size : g->smallest;
     }
 }
 
