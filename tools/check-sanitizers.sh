@@ -17,7 +17,7 @@ cd "$source" || exit 3
 failed=0
 for test in $tests; do
     amount=
-    [ "$test" != random_api ] || amount="1 400" # seed and sequences
+    [ "$test" != random_api ] || amount="1 200" # seed and sequences
     if OMP_NUM_THREADS=2 FACET_SOURCE_DIR="$source" "$1/tests/$test" $amount > "$1.log" 2>&1; then
         echo "check-sanitizers: $test passed"
     else
