@@ -192,7 +192,8 @@ static double matrix_doubt(const struct boxhdg *h) {
     return most * DBL_EPSILON;
 }
 
-/* The constant that is kept apart, beside u, whose mean is zero. */
+/* What the solve did not see: rounding of matrices, and of a constant that is kept apart beside u, whose mean
+ * is zero. */
 static facet_status judge(struct facet_solver *s) {
     const struct box_backend *b = s->box;
     double square = 0.0;
@@ -222,6 +223,7 @@ static facet_status recover(struct facet_solver *s) {
     }
     if (b->apart) boxhdg_shift(b->hdg, -boxhdg_mean(b->hdg, solution->u), solution);
     TRY(judge(s));
+    TRY(solve_reached(s->options.error, &s->report));
 done:
     return status;
 }

@@ -187,7 +187,8 @@ static facet_status recover(struct facet_solver *s) {
     facet_status status = hdg_recover(s->hdg, &s->solution);
     if (status != FACET_OK) return status;
     double weak = s->hdg->weak.n > 0 ? s->solution.uncertainty : 0.0;
-    return solve_accept_more(s->options.rtol, fmax(weak, hdg_doubt(s->hdg)), &s->report);
+    status = solve_accept_more(s->options.rtol, fmax(weak, hdg_doubt(s->hdg)), &s->report);
+    return status == FACET_OK ? solve_reached(s->options.error, &s->report) : status;
 }
 
 static facet_status conservation(const struct facet_solver *s, double *imbalance) {
