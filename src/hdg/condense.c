@@ -368,10 +368,11 @@ static uint8_t loose_components(const struct hdg *h, int block, int64_t cell) {
     return bits;
 }
 
+/* By what data there are, not by their values, which may change under the operators. */
 static facet_status mark_loose(struct hdg *h) {
     facet_status status = FACET_OK;
     const int lanes = h->lanes;
-    if (!h->data.equation->by_faces || h->largest_reaction > 0.0 || h->trace.turns != NULL) goto done;
+    if (!h->data.equation->by_faces || h->data.reaction != NULL || h->trace.turns != NULL) goto done;
     h->matrices.n_components = h->trace.n_components;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         if (h->matrices.loose[b] == NULL) TRY(CALLOC(h->matrices.loose[b], h->matrices.n_batches[b] * lanes));
