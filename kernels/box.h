@@ -106,11 +106,17 @@ struct box_step {
  *
  * and the faces of axis d receive k a_d [sum of b_i b_j b_k u along d - gamma B B v_d of known traces], sum
  * and difference of the two parities. */
+#define KERNEL_BOX_BALANCE    8  /* numbers of box_balance for a cell */
 #define KERNEL_BOX_MAX_POINTS 28 /* modes of an axis, at most, on devices other than the host */
 struct box_points {
     const int32_t *lines[3]; /* of the cells of an axis */
     const double *forward,
-        *backward;           /* n x n for each line: [mode][point], weights included; [point][mode] */
+        *backward; /* n x n for each line: [mode][point], weights included; [point][mode] */
+    /* For each line: modes at the upper end and their integrals, n each; sums over the modes i of end_i
+     * (mode_j, mode_i'), n; the squares of the ends summed by parity, 2; rho, 1. For all: weights of the
+     * points, n. */
+    const double *ends, *moments, *slopes, *squares, *rho, *weights;
+    const double *values;    /* as backward, also where that is NULL */
     const double *halves[3]; /* half the widths of the cells of an axis; 1 where it is absent */
     /* By sides of the box: traces (fixed ones, scaled as unknowns) or what is added to the right-hand side
      * (others); NULL: zero. Faces of axis d by the cells of the fast tangential axis, then the slow one,
@@ -180,6 +186,16 @@ KERNEL_BOX_INLINE struct box_face_pack box_face_pack(const struct box_plan *p, i
               : f.axis == 1 ? box_face_1(p, f.at[2], f.at[1], f.at[0], lanes)
                             : box_face_2(p, f.at[2], f.at[1], f.at[0], lanes);
     return f;
+}
+/* The cells on both sides of the face in a lane of a face-pack: bit 0: there is one below, bit 1: there is
+ * one above. 0: the lane holds no unknown. */
+KERNEL_BOX_INLINE int box_neighbours(const struct box_plan *p, const struct box_face_pack *f, int lane,
+                                     int lanes, int below[3], int above[3]) {
+    const int x = f->at[0] < 0 ? lane - lanes : f->at[0] * lanes + lane, last = p->cells[f->axis] - 1;
+    for (int d = 0; d < 3; d++) below[d] = above[d] = d == 0 ? x : f->at[d];
+    if (x < -1 || x >= p->cells[0] || (below[f->axis] == last && p->fixed[f->axis][1])) return 0;
+    if (++above[f->axis] > last) above[f->axis] = 0;
+    return (below[f->axis] >= 0 ? 1 : 0) | (below[f->axis] < last || p->periodic[f->axis] ? 2 : 0);
 }
 /* The columns whose tables a face-pack uses along its tangential axes; that of an extra row or plane is 0. */
 KERNEL_BOX_INLINE int box_column(const struct box_face_pack *f, int axis) {

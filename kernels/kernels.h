@@ -24,6 +24,7 @@
 #include "kernels/expression.h"
 #include "kernels/general.h"
 #include "kernels/half.h"
+#include "kernels/tile.h"
 
 /* Element-wise product. Faces of a cell have m unknowns each, n = n_faces m; or as many as `starts` says, n
  * in all: face f has the unknowns starts[f] .. starts[f + 1] - 1 of the cell. The batches of a colour are

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/papers/points.h"
 #include "box/diagonalize.h"
+#include "boxhdg/points.h"
 #include "boxhdg_lanes_helpers.h"
 #include "brick_helpers.h"
 #include "device/device.h"

@@ -177,19 +177,21 @@ template <int N> __global__ void work(const __grid_constant__ points_launch g) {
         double *u = memory, *v = u + c.plane * c.n[2],
                *b = v + 2 * (c.n[1] * c.n[2] + c.n[0] * c.n[2] + c.n[0] * c.n[1]);
         const double V =
-            g.points.halves[0][c.at[0]] * g.points.halves[1][c.at[1]] * g.points.halves[2][c.at[2]];
+            g.points.forward == nullptr
+                ? 1.0
+                : g.points.halves[0][c.at[0]] * g.points.halves[1][c.at[1]] * g.points.halves[2][c.at[2]];
         for (int i = threadIdx.x; i < size; i += blockDim.x)
             u[i % c.n[0] + i / c.n[0] % c.n[1] * c.row + i / c.n[0] / c.n[1] * c.plane] =
                 g.f != nullptr ? V * g.f[cell * size + i] : 0.0;
         gather(c, v);
         roots(c, b);
         __syncthreads();
-        transform(c, g.points.forward, u);
+        if (g.points.forward != nullptr) transform(c, g.points.forward, u);
         solve(c, g.trace == nullptr, v, b, u);
         if (g.trace == nullptr)
             scatter(c, v, b, u);
         else {
-            transform(c, g.points.backward, u);
+            if (g.points.backward != nullptr) transform(c, g.points.backward, u);
             for (int i = threadIdx.x; i < size; i += blockDim.x)
                 g.out[cell * size + i] =
                     u[i % c.n[0] + i / c.n[0] % c.n[1] * c.row + i / c.n[0] / c.n[1] * c.plane];

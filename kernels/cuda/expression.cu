@@ -17,7 +17,51 @@ __global__ void evaluate(struct expression_plan plan, int n, const double *x, co
     evaluate_block(&block);
 }
 
+// Point `number` of a tile.
+__device__ void point_of(const struct tile_plan &t, int n, int size, const double *points, int64_t number,
+                         double x[3]) {
+    const int64_t cell = number / size;
+    int at[3], i = (int)(number - cell * size);
+    tile_at(&t, t.first + cell, at);
+    for (int d = 0; d < t.dim; d++, i /= n) {
+        const double *ends = t.ends[d] + at[d];
+        x[d] = ends[0] + (ends[1] - ends[0]) * points[i % n];
+    }
+}
+
+// As many threads as a row has numbers, each of which takes one point after the other.
+__global__ void evaluate_tile(const __grid_constant__ struct tile_plan t, int n, const double *points,
+                              const __grid_constant__ struct expression_plan plan, enum tile_jet jet,
+                              double *out, double *work) {
+    const int size = (int)tile_power(n, t.dim), root = plan.n_nodes - 1;
+    const int64_t total = t.count * size, thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread >= plan.block) return;
+    double x[3];
+    const struct block block = {&plan, 1, x, nullptr, work + thread};
+    for (int64_t number = thread; number < total; number += plan.block) {
+        point_of(t, n, size, points, number, x);
+        evaluate_block(&block);
+        out[number] = *row_of_value(&block, root);
+        double laplacian = 0;
+        for (int d = 0; d < t.dim; d++) {
+            const double *first = jet == TILE_GRADIENTS ? row_of_first(&block, root, d) : nullptr,
+                         *second = jet == TILE_LAPLACIANS ? row_of_second(&block, root, d, d) : nullptr;
+            if (jet == TILE_GRADIENTS) out[(1 + d) * total + number] = first != nullptr ? *first : 0.0;
+            if (second != nullptr) laplacian += *second;
+        }
+        if (jet == TILE_LAPLACIANS) out[total + number] = laplacian;
+    }
+}
+
 } // namespace
+
+void tile_expression_cuda(const struct tile_plan *tile, int n, const double *points,
+                          const struct expression_plan *plan, enum tile_jet jet, double *out, double *work) {
+    if (tile->count == 0 || !facet::may_launch()) return;
+    evaluate_tile<<<(unsigned)((plan->block + THREADS - 1) / THREADS), THREADS>>>(*tile, n, points, *plan,
+                                                                                  jet, out, work);
+    facet::launched("tile_expression");
+}
 
 void expression_cuda(const struct expression_plan *plan, int64_t n, const double *x, const double *normals,
                      double *work) {

@@ -165,6 +165,7 @@ struct kernels make_table() {
     BOTH(box_residual);
     BOTH(box_prolong);
     BOTH(box_restrict);
+    BOTH(box_scale);
     ONE(put_entries);
     ONE(modes_solve);
     ONE(modes_scratch);
@@ -173,6 +174,13 @@ struct kernels make_table() {
     ONE(patch_scratch);
     ONE(box_load);
     ONE(box_recover);
+    ONE(box_diagonal);
+    ONE(box_balance);
+    ONE(box_cells);
+    ONE(tile_contract);
+    ONE(tile_scratch);
+    ONE(tile_expression);
+    ONE(tile_extremes);
     ONE(axis_apply);
     ONE(expression);
     return table;

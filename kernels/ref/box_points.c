@@ -1,10 +1,5 @@
 /* What box_load and box_recover compute (kernels/box.h), cell by cell, and products along one axis. */
-#include <math.h>
-#include <stddef.h>
-
-#include "kernels/ref/ref.h"
-
-#define MAX_LINE 33
+#include "kernels/ref/box_cell.h"
 
 void axis_apply_ref(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *x,
                     double *y) {
@@ -17,40 +12,6 @@ void axis_apply_ref(int64_t outer, int n_out, int n_in, int64_t inner, const dou
             }
 }
 
-struct cell {
-    const struct box_plan *plan;
-    const struct box_points *points;
-    int at[3], lane, pack;
-    double a[3], reaction, k; /* of the metric */
-    int64_t where[3][2];
-};
-
-static void look_at(const struct box_plan *p, const struct box_points *points, int64_t number,
-                    struct cell *c) {
-    const int L = p->lanes;
-    *c = (struct cell){.plan = p, .points = points};
-    c->at[0] = (int)(number % p->cells[0]);
-    c->at[1] = (int)(number / p->cells[0] % p->cells[1]);
-    c->at[2] = (int)(number / p->cells[0] / p->cells[1]);
-    c->pack = c->at[0] / L;
-    c->lane = c->at[0] % L;
-    int64_t pack = ((int64_t)c->at[2] * p->cells[1] + c->at[1]) * p->packs + c->pack;
-    const double *metric = p->f64.metric + pack * KERNEL_BOX_METRIC * L + c->lane;
-    for (int d = 0; d < 3; d++) {
-        c->a[d] = metric[d * L];
-        for (int side = 0; side < 2; side++)
-            c->where[d][side] = p->present[d] ? box_where(p, d, c->at, side, L) : -1;
-    }
-    c->reaction = metric[3 * L];
-    c->k = metric[4 * L];
-}
-
-static double entry(const struct cell *c, const double *const table[3], int axis, int width, int mode) {
-    const int L = c->plan->lanes;
-    return axis == 0 ? table[0][((int64_t)c->pack * width + mode) * L + c->lane]
-                     : table[axis][(int64_t)c->at[axis] * width + mode];
-}
-
 /* b_i b_j b_k. */
 static double scale_of(const struct cell *c, const int m[3]) {
     double product = 1.0;
@@ -58,34 +19,13 @@ static double scale_of(const struct cell *c, const int m[3]) {
     return sqrt(product);
 }
 
-static int on_side(const struct cell *c, int axis, int side) {
-    return !c->plan->periodic[axis] && c->at[axis] == (side ? c->plan->cells[axis] - 1 : 0);
-}
-
-/* What is known on a side of the box that the cell touches; NULL: nothing. */
-static const double *known(const struct cell *c, int axis, int side) {
-    const struct box_plan *p = c->plan;
-    int slow = axis == 0 ? 1 : 0, fast = axis == 2 ? 1 : 2;
-    const double *values = p->present[axis] && on_side(c, axis, side) ? c->points->sides[axis][side] : NULL;
-    return values == NULL ? NULL
-                          : values + ((int64_t)c->at[fast] * p->cells[slow] + c->at[slow]) * p->face[axis];
-}
-
 /* v_d of the parity of the modes: known traces, and those of the vector (or NULL). */
 static double value_of(const struct cell *c, const double *trace, int axis, const int m[3]) {
-    const int L = c->plan->lanes;
     const struct box_plan *p = c->plan;
-    int slow = axis == 0 ? 1 : 0, fast = axis == 2 ? 1 : 2, odd = m[axis] >= p->even[axis];
+    int slow = slow_axis(axis), fast = fast_axis(axis), odd = m[axis] >= p->even[axis];
     int64_t t = box_face_mode(p, slow, fast, m[slow], m[fast]);
-    double sum = 0.0;
-    for (int side = 0; side < 2; side++) {
-        const double *given = p->fixed[axis][side] ? known(c, axis, side) : NULL;
-        double v = given != NULL                                ? given[t]
-                   : trace != NULL && c->where[axis][side] >= 0 ? trace[c->where[axis][side] + t * L]
-                                                                : 0.0;
-        sum += side == 0 && odd ? -v : v;
-    }
-    return sum;
+    double lower = trace_of(c, trace, axis, 0, t), upper = trace_of(c, trace, axis, 1, t);
+    return odd ? upper - lower : upper + lower;
 }
 
 /* Along all axes, in place. */
@@ -108,15 +48,15 @@ static void transform(const struct cell *c, const double *matrices, double *u) {
     }
 }
 
-/* u in modes, from f at the points and the traces. */
+/* u in modes, from f at the points, or loads, and the traces. */
 static void solve(const struct cell *c, const double *f, const double *trace, double *u) {
     const int *n = c->plan->modes;
     int64_t size = (int64_t)n[0] * n[1] * n[2], i = 0;
     double V = 1.0;
     int m[3];
-    for (int d = 0; d < 3; d++) V *= c->points->halves[d][c->at[d]];
+    for (int d = 0; d < 3 && c->points->forward != NULL; d++) V *= c->points->halves[d][c->at[d]];
     for (int64_t q = 0; q < size; q++) u[q] = f != NULL ? V * f[q] : 0.0;
-    transform(c, c->points->forward, u);
+    if (c->points->forward != NULL) transform(c, c->points->forward, u);
     for (m[2] = 0; m[2] < n[2]; m[2]++)
         for (m[1] = 0; m[1] < n[1]; m[1]++)
             for (m[0] = 0; m[0] < n[0]; m[0]++, i++) {
@@ -134,7 +74,7 @@ static void solve(const struct cell *c, const double *f, const double *trace, do
 static void add_faces(const struct cell *c, int axis, const double *u, double *F) {
     const int L = c->plan->lanes;
     const struct box_plan *p = c->plan;
-    int slow = axis == 0 ? 1 : 0, fast = axis == 2 ? 1 : 2, m[3];
+    int slow = slow_axis(axis), fast = fast_axis(axis), m[3];
     for (m[slow] = 0; m[slow] < p->modes[slow]; m[slow]++)
         for (m[fast] = 0; m[fast] < p->modes[fast]; m[fast]++) {
             int64_t t = box_face_mode(p, slow, fast, m[slow], m[fast]);
@@ -181,6 +121,6 @@ void box_recover_ref(const struct box_plan *p, const struct box_points *points, 
     for (int64_t cell = 0; cell < n_cells; cell++) {
         look_at(p, points, cell, &c);
         solve(&c, f != NULL ? f + cell * size : NULL, trace, u + cell * size);
-        transform(&c, points->backward, u + cell * size);
+        if (points->backward != NULL) transform(&c, points->backward, u + cell * size);
     }
 }

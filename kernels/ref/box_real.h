@@ -153,6 +153,17 @@ void NAME(box_residual)(const struct box_plan *p, double alpha, const REAL *y, R
     }
 }
 
+void NAME(box_scale)(const struct box_plan *p, REAL *x) {
+    const int L = p->lanes;
+    for (int64_t number = 0; number < p->n_faces; number++) {
+        struct box_face_pack face = box_face_pack(p, number, L);
+        for (int64_t i = 0; i < p->face[face.axis] * L; i++) {
+            int block;
+            x[face.begin + i] *= NAME(product)(p, NUMBERS(p)->squares, &face, i / L, (int)(i % L), &block);
+        }
+    }
+}
+
 /* The four corners of one lane of a face-pack in the lattice; 0 for a lane that is no face. */
 static int NAME(corners)(const struct box_plan *p, const struct box_face_pack *f, int lane,
                          int64_t corner[4]) {

@@ -188,3 +188,47 @@ void operator_create_box_diagonal(const struct boxhdg_lanes *lanes, struct opera
     D->steps = NULL;
     D->name = "the diagonal of HDG on a box";
 }
+
+/* ------------------------------------------------------------------------------------------ constants */
+
+/* 1 at the vertices of the lattice that are not on Dirichlet sides. */
+static facet_status make_ones(const struct boxhdg_lanes *lanes, struct vector *vertices) {
+    facet_status status = FACET_OK;
+    const struct box_plan *p = &lanes->plan;
+    double *ones = NULL;
+    int size[3];
+    box_lattice(p, p->lanes, size);
+    int64_t n = (int64_t)size[0] * size[1] * size[2];
+    TRY(ALLOC(ones, n));
+    for (int64_t i = 0; i < n; i++) {
+        int at[3] = {(int)(i % size[0]), (int)(i / size[0] % size[1]), (int)(i / size[0] / size[1])};
+        ones[i] = at[0] <= p->cells[0];
+        for (int axis = 0; axis < 3; axis++)
+            if (p->present[axis] &&
+                ((at[axis] == 0 && p->fixed[axis][0]) || (at[axis] == p->cells[axis] && p->fixed[axis][1])))
+                ones[i] = 0.0;
+    }
+    TRY(vector_create(lanes->device, n, vertices));
+    TRY(vector_upload(vertices, ones));
+done:
+    base_free(&ones);
+    return status;
+}
+
+facet_status boxhdg_lanes_constant(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
+                                   struct vector *v) {
+    facet_status status = FACET_OK;
+    const struct box_plan *p = &lanes->plan;
+    const struct box_step spread = {.direction = 1};
+    struct vector vertices = {0}, coefficients = {0};
+    TRY(make_ones(lanes, &vertices));
+    TRY(boxhdg_lanes_vector(lanes, p->n_faces * KERNEL_BOX_MOMENTS * p->lanes, &coefficients));
+    device_box_prolong(lanes->device, lanes->precision, p, vertices.data, coefficients.numbers);
+    vector_fill(v, 0.0);
+    boxhdg_lanes_step(lanes, &spread, NULL, v, &coefficients, v, NULL, NULL);
+    if (scaling == BOXHDG_RESIDUAL) device_box_scale(lanes->device, lanes->precision, p, v->numbers);
+done:
+    vector_destroy(&vertices);
+    vector_destroy(&coefficients);
+    return status;
+}

@@ -13,12 +13,12 @@ double boxhdg_face_flux(const struct boxhdg *h, const struct boxhdg_solution *s,
                         int side) {
     struct boxhdg_at at;
     double end[BOX_MAX_DEGREE + 1], sign = side ? 1.0 : -1.0;
-    boxhdg_at_set(h, cell, &at);
+    boxhdg_at_find(h, s, cell, &at);
     const double *weights[3] = {at.moments[0], at.moments[1], at.moments[2]};
     for (int m = 0; m < h->n; m++) end[m] = m < at.tables[d]->n_even ? at.ends[d][m] : sign * at.ends[d][m];
     weights[d] = end;
-    double through = sign * box_weigh(at.extent, weights, s->q + d * h->n_volume + cell * h->cell_size);
-    double inner = box_weigh(at.extent, weights, s->u + cell * h->cell_size);
+    double through = sign * box_weigh(at.extent, weights, s->q + (d * s->n_cells + at.cell) * h->cell_size);
+    double inner = box_weigh(at.extent, weights, s->u + at.cell * h->cell_size);
     return boxhdg_at_area(&at, d) *
            (through + face_tau(&at, d) * (inner - boxhdg_at_integral(&at, d, s->trace + at.faces[d][side])));
 }
@@ -27,7 +27,7 @@ double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *s
     struct boxhdg_at at;
     double sum = 0.0;
     int dim = h->grid.dim;
-    boxhdg_at_set(h, cell, &at);
+    boxhdg_at_find(h, s, cell, &at);
     for (int d = 0; d < dim; d++)
         for (int side = 0; side < 2; side++) sum += boxhdg_at_integral(&at, d, s->trace + at.faces[d][side]);
     return sum / (2.0 * dim * (double)(1 << (dim - 1)));
@@ -181,6 +181,24 @@ static facet_status balance_work(const struct boxhdg_at *at, double *scratch, vo
     return FACET_OK;
 }
 
+double boxhdg_largest_jump(const struct box_grid *g, const double *fluxes) {
+    double worst = 0.0;
+#pragma omp parallel for num_threads(base_threads_for(g->n_cells)) reduction(max : worst)
+    for (int64_t c = 0; c < g->n_cells; c++) {
+        int at[3];
+        box_cell_at(g, c, at);
+        for (int d = 0; d < g->dim; d++) { /* against the next cell */
+            int next[3] = {at[0], at[1], at[2]};
+            if (++next[d] == g->cells[d]) {
+                if (g->sides[d][1] != BOX_PERIODIC) continue;
+                next[d] = 0;
+            }
+            worst = fmax(worst, fabs(fluxes[6 * c + 2 * d + 1] + fluxes[6 * box_cell(g, next) + 2 * d]));
+        }
+    }
+    return worst;
+}
+
 facet_status boxhdg_conservation(const struct boxhdg *h, const struct boxhdg_solution *s, double *imbalance) {
     facet_status status = FACET_OK;
     const struct box_grid *g = &h->grid;
@@ -190,20 +208,8 @@ facet_status boxhdg_conservation(const struct boxhdg *h, const struct boxhdg_sol
     TRY(ALLOC(job.fluxes, 6 * g->n_cells));
     int64_t scratch = 3 * boxhdg_pairs_size(h) + 3 * (h->face_size + BOX_SLACK) + h->cell_size + BOX_SLACK;
     TRY(boxhdg_for_cells(h, 0, scratch, balance_work, &job));
-    for (int64_t c = 0; c < g->n_cells; c++) {
-        int at[3];
-        box_cell_at(g, c, at);
-        worst = fmax(worst, fabs(job.imbalances[c]));
-        for (int d = 0; d < g->dim; d++) { /* against the next cell */
-            int next[3] = {at[0], at[1], at[2]};
-            if (++next[d] == g->cells[d]) {
-                if (g->sides[d][1] != BOX_PERIODIC) continue;
-                next[d] = 0;
-            }
-            worst =
-                fmax(worst, fabs(job.fluxes[6 * c + 2 * d + 1] + job.fluxes[6 * box_cell(g, next) + 2 * d]));
-        }
-    }
+    for (int64_t c = 0; c < g->n_cells; c++) worst = fmax(worst, fabs(job.imbalances[c]));
+    worst = fmax(worst, boxhdg_largest_jump(g, job.fluxes));
     *imbalance = job.largest > 0.0 ? worst / job.largest : 0.0;
 done:
     base_free(&job.imbalances);

@@ -184,6 +184,7 @@ facet_status boxhdg_recover(const struct boxhdg *h, const double *loads, const d
 facet_status boxhdg_solution_create(const struct boxhdg *h, struct boxhdg_solution *s) {
     facet_status status = FACET_OK;
     *s = (struct boxhdg_solution){0};
+    s->n_cells = h->grid.n_cells;
     TRY(ALLOC(s->loads, h->n_volume));
     TRY(ALLOC(s->trace, h->n_trace));
     TRY(ALLOC(s->u, h->n_volume));
@@ -193,10 +194,34 @@ done:
 }
 
 facet_status boxhdg_solution_add_q(const struct boxhdg *h, struct boxhdg_solution *s) {
-    return s->q == NULL ? ALLOC(s->q, h->grid.dim * h->n_volume) : FACET_OK;
+    return s->q == NULL ? ALLOC(s->q, h->grid.dim * s->n_cells * h->cell_size) : FACET_OK;
+}
+
+static facet_status flux_work(const struct boxhdg_at *at, double *scratch, void *user) {
+    const struct boxhdg_solution *s = user;
+    const struct boxhdg *h = at->h;
+    int64_t size = h->cell_size;
+    double *u = scratch, *q = u + size + BOX_SLACK, *v = q + size + BOX_SLACK;
+    memcpy(u, s->u + at->cell * size, (size_t)size * sizeof *u);
+    boxhdg_at_gather(at, s->trace, v);
+    for (int d = 0; d < h->grid.dim; d++) {
+        boxhdg_at_flux(at, d, u, v, q);
+        memcpy(s->q + (d * s->n_cells + at->cell) * size, q, (size_t)size * sizeof *q);
+    }
+    return FACET_OK;
+}
+
+facet_status boxhdg_solution_find_q(const struct boxhdg *h, struct boxhdg_solution *s) {
+    facet_status status = boxhdg_solution_add_q(h, s);
+    return status != FACET_OK
+               ? status
+               : boxhdg_for_solution(h, s, 2 * (h->cell_size + BOX_SLACK) + boxhdg_pairs_size(h), flux_work,
+                                     s);
 }
 
 void boxhdg_solution_destroy(struct boxhdg_solution *s) {
+    s->n_cells = 0;
+    base_free(&s->cells);
     base_free(&s->loads);
     base_free(&s->trace);
     base_free(&s->u);

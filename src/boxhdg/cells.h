@@ -51,6 +51,12 @@ facet_status boxhdg_project_source(const struct boxhdg *h, const struct box_give
 facet_status boxhdg_project_boundary(const struct boxhdg *h, const struct box_given *data, double *dirichlet,
                                      double *neumann);
 
+/* The same for one side: face_size numbers for each of its faces, those of the lower tangential direction
+ * fastest; and the cell at its face number i. */
+facet_status boxhdg_project_side(const struct boxhdg *h, const struct box_given *data, int d, int side,
+                                 double *faces);
+void boxhdg_side_cell(const struct box_grid *grid, int d, int side, int64_t i, int at[3]);
+
 /* A trace from u at the Gauss points (eq. 4a): with q = -k grad u inside the cells, the uhat for which the
  * numerical flux is continuous, or that of the Neumann condition; Dirichlet values as given. */
 facet_status boxhdg_hybridize(const struct boxhdg *h, const double *u, const double *dirichlet,
@@ -58,15 +64,22 @@ facet_status boxhdg_hybridize(const struct boxhdg *h, const double *u, const dou
 
 /* ------------------------------------------------------------------------------------- results */
 
+/* All cells of the box in their order, with the trace as a vector; or some of them, in ascending order, each
+ * with the traces of its own 2 dim faces (lower, upper; direction after direction). */
 struct boxhdg_solution {
-    double *loads, *trace, *u; /* n_volume, n_trace, n_volume */
-    double *q;                 /* dim x n_volume, NULL until boxhdg_solution_add_q */
+    int64_t n_cells; /* that it holds */
+    int64_t *cells;  /* their numbers; NULL: all */
+    double *loads, *trace,
+        *u;       /* n_volume (NULL where some cells are held), n_trace, n_volume; of these cells */
+    double *q;    /* dim x n_volume, NULL until boxhdg_solution_add_q */
     double *star; /* NULL until post-processed; cells x (n+1)^dim coefficients of the orthonormal Legendre
                      basis on [-1, 1], direction 0 fastest */
 };
 /* The arrays, with nothing in them. */
 facet_status boxhdg_solution_create(const struct boxhdg *h, struct boxhdg_solution *solution);
 facet_status boxhdg_solution_add_q(const struct boxhdg *h, struct boxhdg_solution *solution);
+/* q from u and the trace. */
+facet_status boxhdg_solution_find_q(const struct boxhdg *h, struct boxhdg_solution *solution);
 void boxhdg_solution_destroy(struct boxhdg_solution *solution);
 
 /* u* in Q_(p+1): (k grad u*, grad w) = -(q, grad w) for all w, and the mean of u. */

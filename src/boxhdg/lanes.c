@@ -55,15 +55,27 @@ static void lay_out(struct box_plan *p) {
 facet_status boxhdg_lanes_give(struct boxhdg_lanes *lanes, const double *host, int64_t n, const double **f64,
                                const float **f32) {
     facet_status status = FACET_OK;
-    void *copy = NULL;
-    TRY(device_copy_numbers(lanes->device, lanes->precision, &copy, host, n));
-    lanes->owned[lanes->n_owned++] = copy;
-    if (lanes->precision == F32)
-        *f32 = copy;
-    else
-        *f64 = copy;
+    double *copy = NULL;
+    void *rounded = NULL;
+    TRY(device_copy(lanes->device, &copy, host, (size_t)n, sizeof *host));
+    *f64 = copy;
+    if (lanes->precision == F64) {
+        lanes->owned[lanes->n_owned++] = copy;
+        goto done;
+    }
+    lanes->staged[lanes->n_staged++] = copy;
+    TRY(device_copy_rounded(lanes->device, F32, &rounded, copy, n));
+    lanes->owned[lanes->n_owned++] = rounded;
+    *f32 = rounded;
 done:
     return status;
+}
+
+/* The doubles of lanes of single precision go. */
+static void unstage(struct boxhdg_lanes *lanes) {
+    for (int i = 0; i < lanes->n_staged; i++) device_free(lanes->device, &lanes->staged[i]);
+    lanes->n_staged = 0;
+    if (lanes->precision == F32) lanes->plan.f64 = (struct box_numbers){0};
 }
 
 facet_status boxhdg_lanes_vector(const struct boxhdg_lanes *lanes, int64_t n, struct vector *v) {
@@ -196,6 +208,7 @@ facet_status boxhdg_lanes_create(const struct device *device, const struct boxhd
     }
     TRY(boxhdg_lanes_make_cells(lanes));
     TRY(make_scratch(lanes));
+    unstage(lanes);
 done:
     if (status != FACET_OK) boxhdg_lanes_destroy(result);
     return status;
@@ -209,6 +222,7 @@ void boxhdg_lanes_destroy(struct boxhdg_lanes **result) {
         base_free(&lanes->order[axis]);
     }
     base_free(&lanes->line_squares);
+    unstage(lanes);
     for (int i = 0; i < lanes->n_owned; i++) device_free(lanes->device, &lanes->owned[i]);
     base_free(result);
 }

@@ -21,6 +21,8 @@ struct boxhdg_lanes {
     int32_t *order[3];        /* per axis: the plain mode of a mode in lanes */
     void *owned[64];          /* arrays of the device */
     int n_owned;
+    void *staged[32]; /* while lanes of single precision are made: the doubles of these arrays */
+    int n_staged;
 };
 /* The place of a cell by directions, from that by axes. */
 static inline void boxhdg_lanes_place(const struct boxhdg_lanes *lanes, const int at[3], int cell[3]) {
@@ -31,8 +33,8 @@ static inline void boxhdg_lanes_place(const struct boxhdg_lanes *lanes, const in
 facet_status boxhdg_lanes_create(const struct device *device, const struct boxhdg *hdg,
                                  enum precision precision, struct boxhdg_lanes **result);
 void boxhdg_lanes_destroy(struct boxhdg_lanes **result); /* safe on NULL, and twice */
-/* Parts of it: an array for the device that the lanes own, in their precision; metric, weights and diagonal
- * of all cells. */
+/* Parts of it: an array for the device that the lanes own, in their precision (until the lanes are made *f64
+ * is there in both precisions); metric, weights and diagonal of all cells. */
 facet_status boxhdg_lanes_give(struct boxhdg_lanes *lanes, const double *host, int64_t n, const double **f64,
                                const float **f32);
 facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes);
@@ -47,12 +49,17 @@ struct boxhdg_kind {
 double boxhdg_lanes_kind(const struct boxhdg_lanes *lanes, const int at[3], struct boxhdg_kind *kind); /* k */
 int boxhdg_same_kind(const struct boxhdg_kind *a, const struct boxhdg_kind *b);
 
+enum boxhdg_scaling { BOXHDG_UNKNOWN, BOXHDG_RESIDUAL };
 /* A vector of n numbers in the precision of the lanes. */
 facet_status boxhdg_lanes_vector(const struct boxhdg_lanes *lanes, int64_t n, struct vector *v);
 
+/* The constant 1 as an unknown or as a residual. Where there are Dirichlet sides it goes linearly to zero in
+ * the cells at them. */
+facet_status boxhdg_lanes_constant(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
+                                   struct vector *v);
+
 /* From plain modes (n_trace numbers, on the host) to a vector of the device and back. Fixed faces are taken
  * as zero, and left alone. */
-enum boxhdg_scaling { BOXHDG_UNKNOWN, BOXHDG_RESIDUAL };
 facet_status boxhdg_lanes_pack(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
                                const double *plain, struct vector *to);
 facet_status boxhdg_lanes_unpack(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,

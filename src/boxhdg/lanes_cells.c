@@ -16,8 +16,6 @@ struct kinds {
     int64_t size;      /* of one of these */
     int32_t *tables;   /* per pack */
     double *metric;
-    double *sum;                  /* a vector: the diagonal */
-    struct boxhdg_kind *of_lanes; /* of the pack at hand */
 };
 
 double boxhdg_lanes_kind(const struct boxhdg_lanes *lanes, const int at[3], struct boxhdg_kind *kind) {
@@ -103,86 +101,44 @@ done:
     return status;
 }
 
-/* Adds a cell's diagonal to its faces. */
-static void add_diagonal(const struct boxhdg_lanes *lanes, const int at[3], double k, const double *diagonal,
-                         double *sum) {
+/* One pack: its metric, and the kind of its cells, if they have one; else a line of -2. */
+static void look_at_pack(const struct boxhdg_lanes *lanes, int64_t number, double *metric,
+                         struct boxhdg_kind *kind) {
     const int L = lanes->plan.lanes;
     const struct box_plan *p = &lanes->plan;
-    for (int axis = 0; axis < 3; diagonal += p->face[axis], axis++)
-        for (int side = 0; side < 2 && p->present[axis]; side++) {
-            int64_t where = box_where(p, axis, at, side, L);
-            for (int64_t t = 0; where >= 0 && t < p->face[axis]; t++) sum[where + t * L] += k * diagonal[t];
-        }
-}
-
-/* One pack: its metric and its table. */
-static facet_status make_pack(struct boxhdg_lanes *lanes, int layer, int row, int pack, struct kinds *all) {
-    const int L = lanes->plan.lanes;
-    facet_status status = FACET_OK;
-    const struct box_plan *p = &lanes->plan;
-    int64_t number = ((int64_t)layer * p->cells[1] + row) * p->packs + pack;
-    double *metric = all->metric + number * KERNEL_BOX_METRIC * L;
-    struct boxhdg_kind *kinds = all->of_lanes;
-    int shared = 1, table = -1;
+    int pack = (int)(number % p->packs), row = (int)(number / p->packs % p->cells[1]),
+        layer = (int)(number / p->packs / p->cells[1]), shared = 1;
     for (int lane = 0; lane < L; lane++) {
         int c = pack * L + lane, cell[3] = {c < p->cells[0] ? c : p->cells[0] - 1, row, layer};
-        double k = boxhdg_lanes_kind(lanes, cell, &kinds[lane]);
-        if (!boxhdg_same_kind(&kinds[0], &kinds[lane])) shared = 0;
-        for (int i = 0; i < 4; i++) metric[i * L + lane] = kinds[lane].metric[i];
+        struct boxhdg_kind own;
+        double k = boxhdg_lanes_kind(lanes, cell, &own);
+        if (lane == 0) *kind = own;
+        if (!boxhdg_same_kind(kind, &own)) shared = 0;
+        for (int i = 0; i < 4; i++) metric[i * L + lane] = own.metric[i];
         metric[4 * L + lane] = c < p->cells[0] ? k : 0.0;
     }
-    if (shared) TRY(find_kind(lanes, all, &kinds[0], &table));
-    all->tables[number] = table;
-    if (!shared) lanes->plan.own_weights = 1;
-done:
-    return status;
+    if (!shared) kind->line[0] = -2;
 }
 
-/* Adds the diagonals of the cells of a layer. own: room for that of one cell. */
-static void add_layer(const struct boxhdg_lanes *lanes, int layer, const struct kinds *all, double *own) {
-    const int L = lanes->plan.lanes;
-    const struct box_plan *p = &lanes->plan;
-    for (int row = 0; row < p->cells[1]; row++)
-        for (int c = 0; c < p->cells[0]; c++) {
-            int64_t number = ((int64_t)layer * p->cells[1] + row) * p->packs + c / L;
-            int cell[3] = {c, row, layer}, table = all->tables[number];
-            struct boxhdg_kind kind;
-            double k = all->metric[(number * KERNEL_BOX_METRIC + 4) * L + c % L];
-            if (table < 0) {
-                (void)boxhdg_lanes_kind(lanes, cell, &kind);
-                cell_diagonal(lanes, &kind, own);
-            }
-            add_diagonal(lanes, cell, k, table >= 0 ? all->diagonals + table * all->size : own, all->sum);
-        }
-}
-
-/* The inverse diagonal. Layers share faces with the next one only: even ones first, then odd ones; around a
- * ring of an odd number the last is on its own. A face has at most two cells, so that the sums are the same
- * in any order. */
-static facet_status make_diagonal(const struct boxhdg_lanes *lanes, const struct kinds *all) {
-    const struct box_plan *p = &lanes->plan;
-    struct base_collector failures;
-    int n = p->cells[2], alone = p->periodic[2] && n % 2 == 1;
-    base_collector_init(&failures);
-#pragma omp parallel num_threads(base_threads_for(p->size))
-    {
-        double *own = NULL;
-        facet_status mine = ALLOC(own, all->size);
-        base_collect(&failures, -1, mine);
-#pragma omp for
-        for (int64_t i = 0; i < p->size; i++) all->sum[i] = 0.0;
-        for (int turn = 0; turn < 2; turn++) {
-#pragma omp for schedule(dynamic)
-            for (int layer = turn; layer < n - alone; layer += 2)
-                if (mine == FACET_OK) add_layer(lanes, layer, all, own);
-        }
-#pragma omp single
-        if (alone && mine == FACET_OK) add_layer(lanes, n - 1, all, own);
-#pragma omp for
-        for (int64_t i = 0; i < p->size; i++) all->sum[i] = all->sum[i] > 0.0 ? 1.0 / all->sum[i] : 0.0;
-        base_free(&own);
+/* The table of every pack, and the kinds that there are. */
+static facet_status make_packs(struct boxhdg_lanes *lanes, int64_t n_packs, struct kinds *all) {
+    facet_status status = FACET_OK;
+    struct boxhdg_kind *kinds = NULL;
+    int table = -1;
+    TRY(ALLOC(kinds, n_packs));
+#pragma omp parallel for num_threads(base_threads_for(64 * n_packs))
+    for (int64_t i = 0; i < n_packs; i++)
+        look_at_pack(lanes, i, all->metric + i * KERNEL_BOX_METRIC * lanes->plan.lanes, &kinds[i]);
+    for (int64_t i = 0; i < n_packs; i++) {
+        int shared = kinds[i].line[0] != -2;
+        if (shared && (table < 0 || !boxhdg_same_kind(&all->kinds[table], &kinds[i])))
+            TRY(find_kind(lanes, all, &kinds[i], &table));
+        all->tables[i] = shared ? table : -1;
+        lanes->plan.own_weights |= !shared;
     }
-    return base_collected(&failures);
+done:
+    base_free(&kinds);
+    return status;
 }
 
 /* The weights of a kind in the order of kernels/box.h. */
@@ -204,6 +160,31 @@ static void fill_weights(const struct boxhdg_lanes *lanes, const struct boxhdg_k
     }
 }
 
+/* The inverse diagonal, by the kernel that makes it. */
+static facet_status make_diagonal(struct boxhdg_lanes *lanes, const struct kinds *all) {
+    facet_status status = FACET_OK;
+    const struct device *device = lanes->device;
+    struct box_plan *p = &lanes->plan;
+    double *diagonals = NULL, *sum = NULL;
+    void *rounded = NULL;
+    TRY(device_copy(device, &diagonals, all->diagonals, (size_t)(all->n * all->size), sizeof *diagonals));
+    TRY(device_alloc(device, &sum, (size_t)p->size, sizeof *sum));
+    device_box_diagonal(device, p, diagonals, sum);
+    if (lanes->precision == F32) {
+        TRY(device_copy_rounded(device, F32, &rounded, sum, p->size));
+        lanes->owned[lanes->n_owned++] = rounded;
+        p->f32.diagonal = rounded;
+    } else {
+        lanes->owned[lanes->n_owned++] = sum;
+        p->f64.diagonal = sum;
+        sum = NULL;
+    }
+done:
+    device_free(device, &diagonals);
+    device_free(device, &sum);
+    return status;
+}
+
 facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes) {
     const int L = lanes->plan.lanes;
     facet_status status = FACET_OK;
@@ -214,28 +195,21 @@ facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes) {
     void *tables = NULL;
     TRY(ALLOC(all.tables, n_packs));
     TRY(ALLOC(all.metric, n_packs * KERNEL_BOX_METRIC * L));
-    TRY(ALLOC(all.sum, p->size));
-    TRY(ALLOC(all.of_lanes, L));
-    for (int64_t i = 0; i < n_packs; i++)
-        TRY(make_pack(lanes, (int)(i / p->packs / p->cells[1]), (int)(i / p->packs % p->cells[1]),
-                      (int)(i % p->packs), &all));
+    TRY(make_packs(lanes, n_packs, &all));
     TRY(ALLOC(weights, all.n * volume));
     for (int i = 0; i < all.n; i++) fill_weights(lanes, &all.kinds[i], weights + i * volume);
-    TRY(make_diagonal(lanes, &all));
     TRY(device_copy(lanes->device, &tables, all.tables, (size_t)n_packs, sizeof *all.tables));
     lanes->owned[lanes->n_owned++] = tables;
     p->tables = tables;
     TRY(boxhdg_lanes_give(lanes, all.metric, n_packs * KERNEL_BOX_METRIC * L, &p->f64.metric,
                           &p->f32.metric));
     TRY(boxhdg_lanes_give(lanes, weights, all.n * volume, &p->f64.weights, &p->f32.weights));
-    TRY(boxhdg_lanes_give(lanes, all.sum, p->size, &p->f64.diagonal, &p->f32.diagonal));
+    TRY(make_diagonal(lanes, &all));
 done:
     base_free(&all.kinds);
     base_free(&all.diagonals);
     base_free(&all.tables);
     base_free(&all.metric);
-    base_free(&all.sum);
-    base_free(&all.of_lanes);
     base_free(&weights);
     return status;
 }

@@ -25,6 +25,7 @@ static facet_status tabulate_legendre(const void *user, int kind, int n, const d
 static void describe(const struct boxhdg *h, const struct boxhdg_solution *s, enum boxhdg_field field,
                      int64_t cell, struct box_function *f) {
     int star = field == BOX_U_STAR || field == BOX_Q_STAR, at[3];
+    const int64_t place = boxhdg_solution_place(s, cell);
     *f = (struct box_function){.dim = h->grid.dim,
                                .n = h->n + star,
                                .components = boxhdg_field_components(h, field),
@@ -33,9 +34,9 @@ static void describe(const struct boxhdg *h, const struct boxhdg_solution *s, en
     box_cell_at(&h->grid, cell, at);
     for (int d = 0; !star && d < f->dim; d++) f->kinds[d] = h->column_line[d][at[d]];
     for (int c = 0; c < f->components; c++) {
-        f->from[c] = star             ? s->star + cell * box_power(h->n + 1, f->dim)
-                     : field == BOX_U ? s->u + cell * h->cell_size
-                                      : s->q + c * h->n_volume + cell * h->cell_size;
+        f->from[c] = star             ? s->star + place * box_power(h->n + 1, f->dim)
+                     : field == BOX_U ? s->u + place * h->cell_size
+                                      : s->q + (c * s->n_cells + place) * h->cell_size;
         f->slope[c] = field == BOX_Q_STAR ? c : -1;
         f->factor[c] =
             field == BOX_Q_STAR ? -box_conductivity(&h->grid, cell) / h->grid.widths[c][at[c]] : 1.0;
@@ -73,11 +74,12 @@ facet_status boxhdg_integrate(const struct boxhdg *h, const struct boxhdg_soluti
                               enum boxhdg_field field, int64_t cell, double *integrals) {
     facet_status status = FACET_OK;
     struct boxhdg_at at;
-    int64_t star = cell * box_power(h->n + 1, h->grid.dim);
     TRY(check_field(s, field));
-    boxhdg_at_set(h, cell, &at);
+    boxhdg_at_find(h, s, cell, &at);
+    int64_t star = at.cell * box_power(h->n + 1, h->grid.dim);
     for (int c = 0; c < boxhdg_field_components(h, field); c++) {
-        const double *modes = (field == BOX_Q ? s->q + c * h->n_volume : s->u) + cell * h->cell_size;
+        const double *modes =
+            (field == BOX_Q ? s->q + c * s->n_cells * h->cell_size : s->u) + at.cell * h->cell_size;
         integrals[c] = at.V * (field == BOX_U_STAR   ? s->star[star] * sqrt((double)(1 << h->grid.dim))
                                : field == BOX_Q_STAR ? star_flux(&at, c, s->star + star)
                                                      : box_weigh(at.extent, at.moments, modes));

@@ -2,14 +2,15 @@
 #include <stdio.h>
 
 #include "box/memory.h"
-#include "boxhdg/solver.h"
+#include "boxhdg/resident.h"
 #include "boxhdg/work.h"
 
 struct wanted {
     const struct device *device;
     const struct boxhdg *hdg;
     const struct boxhdg_solver_options *options; /* NULL: the direct solve */
-    int whole, star;                             /* with the arrays of data and solution; with u* */
+    enum boxhdg_kept kept;                       /* the arrays of data and solution */
+    int star;                                    /* with u* */
 };
 
 /* Iterations; the planes in front of the first cells are not counted. */
@@ -22,7 +23,7 @@ static void count_lanes(const struct wanted *w, const int cells[3], double bytes
     double lanes = packs * (double)width;
     for (int d = 1; d < dim; d++) lanes *= cells[d];
     const double n = lanes * dim * (double)w->hdg->face_size, moments = lanes * dim * KERNEL_BOX_MOMENTS;
-    if (!device_is_host(w->device)) bytes[0] += 8.0 * n; /* on the way */
+    if (!device_is_host(w->device) && w->kept == BOXHDG_ON_HOST) bytes[0] += 8.0 * n; /* on the way */
     /* Diagonal and metric; F and the solution; the true residual; the constant, twice. */
     bytes[1] += 8.0 * (n + KERNEL_BOX_METRIC * lanes) + 8.0 * 2.0 * n;
     if (w->hdg->grid.singular) bytes[1] += 8.0 * 2.0 * n;
@@ -59,15 +60,17 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
         count_lanes(w, cells, bytes);
     else
         count_direct(w, trace, cells, bytes);
-    if (!w->whole) return;
+    if (w->kept == BOXHDG_ON_DEVICE) bytes[1] += boxhdg_resident_bytes(h, n_cells);
+    if (w->kept != BOXHDG_ON_HOST) return;
     /* Boundary data, F, the trace and one more while they are made; loads, u and q; u*; k, lambda, sums. */
     bytes[0] += 8.0 * (5.0 * trace + (2.0 + dim) * volume + 6.0 * n_cells);
     if (w->star) bytes[0] += 8.0 * n_cells * (double)box_power(h->n + 1, dim);
 }
 
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
-                                 const struct boxhdg_solver_options *options, int whole, int star) {
-    const struct wanted w = {device, hdg, options, whole, star};
+                                 const struct boxhdg_solver_options *options, enum boxhdg_kept kept,
+                                 int star) {
+    const struct wanted w = {device, hdg, options, kept, star};
     const struct box_need need = {device, hdg->grid.dim, hdg->grid.cells, count, &w};
     char what[96];
     snprintf(what, sizeof what, "hdg of degree %d with %lld unknowns on the trace", hdg->degree,

@@ -99,7 +99,7 @@ static facet_status star_work(const struct boxhdg_at *at, double *scratch, void 
     memset(sum, 0, (size_t)star * sizeof *sum);
     for (int d = 0; d < dim; d++) {
         for (int t = 0; t < dim; t++) T[t] = (t == d ? s->slope : s->mass) + (int64_t)at->lines[t] * P * h->n;
-        memcpy(x, s->solution->q + d * h->n_volume + at->cell * size, (size_t)size * sizeof *x);
+        memcpy(x, s->solution->q + (d * s->solution->n_cells + at->cell) * size, (size_t)size * sizeof *x);
         const double *part = box_contract_all(dim, to, from, T, x, other);
         double factor = at->V * at->inverse[d];
         for (int64_t i = 0; i < star; i++) sum[i] -= factor * part[i];
@@ -116,8 +116,8 @@ facet_status boxhdg_postprocess(const struct boxhdg *h, struct boxhdg_solution *
     struct star s = {.solution = solution};
     int64_t star = box_power(h->n + 1, h->grid.dim);
     TRY(star_create(h, &s));
-    if (solution->star == NULL) TRY(ALLOC(solution->star, h->grid.n_cells * star));
-    TRY(boxhdg_for_cells(h, 0, 3 * (star + BOX_SLACK), star_work, &s));
+    if (solution->star == NULL) TRY(ALLOC(solution->star, solution->n_cells * star));
+    TRY(boxhdg_for_solution(h, solution, 3 * (star + BOX_SLACK), star_work, &s));
 done:
     base_free(&s.Q);
     return status;

@@ -75,17 +75,13 @@ done:
 
 static facet_status make_kernel(struct boxhdg_solver *s) {
     facet_status status = FACET_OK;
-    double *plain = NULL;
-    TRY(ALLOC(plain, s->lanes->hdg->n_trace));
-    boxhdg_constant(s->lanes->hdg, plain);
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->kernel));
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->kernel_dual));
-    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, plain, &s->kernel));
-    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, plain, &s->kernel_dual));
+    TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_UNKNOWN, &s->kernel));
+    TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_RESIDUAL, &s->kernel_dual));
     double square = vector_dot(&s->kernel, &s->kernel_dual);
     vector_axpby(0.0, &s->kernel_dual, 1.0 / square, &s->kernel);
 done:
-    base_free(&plain);
     return status;
 }
 
@@ -127,10 +123,12 @@ static facet_status make_single(struct boxhdg_solver *s) {
     s->fast = (struct solve_fast){.A = &s->rounded, .exact = make_exact, .data = s};
     TRY(make_ratio(s));
     TRY(make_levels(s, s->single, &s->M));
-    TRY(ALLOC(plain, h->n_trace));
-    boxhdg_constant(h, plain);
-    if (h->grid.singular) solve_noise(h->n_trace, plain);
-    TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, plain, &s->F));
+    if (h->grid.singular) {
+        TRY(ALLOC(plain, h->n_trace));
+        solve_noise(h->n_trace, plain);
+        TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, plain, &s->F));
+    } else
+        TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_RESIDUAL, &s->F));
     TRY(solve_judge_fast(&s->A, s->M.apply != NULL ? &s->M : NULL, &s->F, &s->solution, 1 + h->grid.singular,
                          &s->work, &s->fast));
     if (s->fast.given_up) drop_single(s);
@@ -149,7 +147,7 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     s->device = device;
     boxhdg_solver_options_default(&s->options);
     if (options != NULL) s->options = *options;
-    TRY(boxhdg_check_memory(device, hdg, &s->options, 0, 0));
+    TRY(boxhdg_check_memory(device, hdg, &s->options, BOXHDG_ALONE, 0));
     TRY(boxhdg_lanes_create(device, hdg, 0, &s->lanes));
     if (s->options.preconditioner == BOXHDG_NONE) {
         TRY(forget_diagonal(s->lanes));

@@ -34,9 +34,12 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
                                   const struct boxhdg_solver_options *options, struct boxhdg_solver **solver);
 void boxhdg_solver_destroy(struct boxhdg_solver **solver);
 /* FACET_ERROR_MACHINE, with what would fit, when the memory of a solver (options NULL: of the direct solve)
- * is not free; it asks before anything is allocated. whole: with the data and the solution, star: and u*. */
+ * is not free; it asks before anything is allocated. kept: data and solution too, and where; star: with u*.
+ */
+enum boxhdg_kept { BOXHDG_ALONE, BOXHDG_ON_HOST, BOXHDG_ON_DEVICE };
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
-                                 const struct boxhdg_solver_options *options, int whole, int star);
+                                 const struct boxhdg_solver_options *options, enum boxhdg_kept kept,
+                                 int star);
 
 /* K uhat = F; both n_trace numbers in plain modes on the host. uhat: the first guess (use_guess) and the
  * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "device/device.h"
 
 static const double zero[1] = {0.0}, one[1] = {1.0};
@@ -34,6 +35,31 @@ void boxhdg_at_set(const struct boxhdg *h, int64_t cell, struct boxhdg_at *at) {
         at->tables[d] = table;
         for (int side = 0; side < 2; side++) at->faces[d][side] = box_face(g, at->at, d, side) * h->face_size;
     }
+}
+
+int64_t boxhdg_solution_place(const struct boxhdg_solution *s, int64_t cell) {
+    int64_t low = 0, high = s->n_cells;
+    if (s->cells == NULL) return cell;
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        if (s->cells[middle] <= cell)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void set_place(const struct boxhdg *h, int64_t place, struct boxhdg_at *at) {
+    int dim = h->grid.dim;
+    at->cell = place;
+    for (int i = 0; i < 2 * dim; i++) at->faces[i / 2][i % 2] = (place * 2 * dim + i) * h->face_size;
+}
+
+void boxhdg_at_find(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t cell,
+                    struct boxhdg_at *at) {
+    boxhdg_at_set(h, cell, at);
+    if (s->cells != NULL) set_place(h, boxhdg_solution_place(s, cell), at);
 }
 
 double boxhdg_at_area(const struct boxhdg_at *at, int d) {
@@ -130,6 +156,23 @@ facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, 
                               void *user) {
     struct loop loop = {h, work, user};
     return box_for_cells(&h->grid, h->cell_size, layers, size, do_cell, &loop);
+}
+
+facet_status boxhdg_for_solution(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t size,
+                                 boxhdg_work work, void *user) {
+    facet_status status = FACET_OK;
+    struct boxhdg_at at;
+    double *scratch = NULL;
+    if (s->cells == NULL) return boxhdg_for_cells(h, 0, size, work, user);
+    TRY(CALLOC(scratch, size));
+    for (int64_t i = 0; i < s->n_cells; i++) {
+        boxhdg_at_set(h, s->cells[i], &at);
+        set_place(h, i, &at);
+        TRY(work(&at, scratch, user));
+    }
+done:
+    base_free(&scratch);
+    return status;
 }
 
 /* The faces of all sides of one kind: trace = from (NULL: zero), or trace += from. */

@@ -19,6 +19,11 @@ struct boxhdg_at {
     int64_t faces[3][2]; /* where the modes of a face begin in vectors of the trace */
 };
 void boxhdg_at_set(const struct boxhdg *h, int64_t cell, struct boxhdg_at *at);
+/* The place of a cell among those of a solution. */
+int64_t boxhdg_solution_place(const struct boxhdg_solution *s, int64_t cell);
+/* A cell of a solution: `cell` and `faces` are its place among what the solution holds. */
+void boxhdg_at_find(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t cell,
+                    struct boxhdg_at *at);
 /* (h/2) of the tangential directions multiplied. */
 double boxhdg_at_area(const struct boxhdg_at *at, int d);
 
@@ -46,12 +51,19 @@ static inline int64_t boxhdg_pairs_size(const struct boxhdg *h) {
 typedef facet_status (*boxhdg_work)(const struct boxhdg_at *at, double *scratch, void *user);
 facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, boxhdg_work work, void *user);
 
+/* The same over the cells of a solution, set by boxhdg_at_find. */
+facet_status boxhdg_for_solution(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t size,
+                                 boxhdg_work work, void *user);
+
 /* The modes of a line as a box_tabulate, which leaves no slopes; and those of all lines at Gauss points. */
 facet_status boxhdg_tabulate(const void *hdg, int line, int n_points, const double *x, double *values,
                              double *slopes);
 facet_status boxhdg_samples_create(const struct boxhdg *h, int n_points, struct box_samples *samples);
 /* F += neumann on Neumann faces. */
 void boxhdg_add_neumann(const struct boxhdg *h, const double *neumann, double *F);
+/* The largest difference of the fluxes that the two cells of a face have for it; fluxes: cells x 6, by
+ * directions. */
+double boxhdg_largest_jump(const struct box_grid *grid, const double *fluxes);
 /* Whether a side of a cell lies on a side of the box that is not periodic. */
 static inline int boxhdg_at_boundary(const struct boxhdg_at *at, int d, int side) {
     const struct box_grid *g = &at->h->grid;

@@ -169,3 +169,32 @@ done:
     run_end(&run);
     return status;
 }
+
+/* Points that a device works on at once: enough threads for a GPU, few enough that their rows stay in its
+ * cache. */
+#define PROGRAM_BLOCK (1 << 17)
+
+facet_status expr_program_create(const struct expr *expr, const struct device *device, int dim, int order,
+                                 int64_t n_points, struct expr_program *p) {
+    facet_status status = FACET_OK;
+    const struct program *program = &expr->program;
+    struct expression_node *nodes = NULL;
+    int block = n_points < PROGRAM_BLOCK ? (int)n_points : PROGRAM_BLOCK;
+    size_t rows = (size_t)(program->n_slots * expression_jet(order) + EXPRESSION_SCRATCH + dim);
+    *p = (struct expr_program){.device = device};
+    TRY(device_copy(device, &nodes, program->code, (size_t)program->n_nodes, sizeof *nodes));
+    p->plan = (struct expression_plan){
+        .dim = dim, .order = order, .block = block, .n_nodes = program->n_nodes, .nodes = nodes};
+    TRY(device_alloc(device, &p->work, rows * (size_t)block, sizeof *p->work));
+done:
+    if (status != FACET_OK) expr_program_destroy(p);
+    return status;
+}
+
+void expr_program_destroy(struct expr_program *p) {
+    void *nodes = (void *)p->plan.nodes;
+    if (p->device == NULL) return;
+    device_free(p->device, &nodes);
+    device_free(p->device, &p->work);
+    *p = (struct expr_program){0};
+}

@@ -31,7 +31,7 @@
 #ifndef FACET_EXPR_EXPR_H
 #define FACET_EXPR_EXPR_H
 
-#include "base/status.h"
+#include "device/device.h"
 
 struct expr;
 
@@ -73,6 +73,17 @@ void expr_grid_points(const struct expr_grid *grid, double *points);
 /* The values there, as expr_eval makes them to the last bit; what depends on fewer coordinates is computed
  * once for all points that share these. */
 facet_status expr_eval_grid(const struct expr *expr, const struct expr_grid *grid, double *values);
+
+/* The program of an expression in the memory of a device, with its room for work: what the kernel
+ * tile_expression takes. n_points: how many will be wanted at once, at most. */
+struct expr_program {
+    const struct device *device;
+    struct expression_plan plan;
+    double *work;
+};
+facet_status expr_program_create(const struct expr *expr, const struct device *device, int dim, int order,
+                                 int64_t n_points, struct expr_program *program);
+void expr_program_destroy(struct expr_program *program); /* safe on a zeroed struct, and twice */
 
 /* Function i of expressions, for help, NULL behind the last: its name, and how many arguments it takes; *most
  * < 0: any number. */

@@ -144,6 +144,11 @@ int field_is_differentiable(const struct field *field) {
     return !field->function;
 }
 
+facet_status field_program_create(const struct field *field, int component, const struct device *device,
+                                  int dim, int order, int64_t n_points, struct expr_program *program) {
+    return expr_program_create(field->exprs[component], device, dim, order, n_points, program);
+}
+
 int field_reads(const struct field *field, const char *name) {
     for (int c = 0; c < field->n_components; c++)
         if (field->texts[c] && expr_reads(field->texts[c], name)) return 1;

@@ -30,6 +30,9 @@ int field_n_components(const struct field *field);
 int field_is_constant(const struct field *field, double *values);
 /* True when derivatives can be had, that is, not a C function. */
 int field_is_differentiable(const struct field *field);
+/* The program of a component that is an expression, on a device; see expr_program_create. */
+facet_status field_program_create(const struct field *field, int component, const struct device *device,
+                                  int dim, int order, int64_t n_points, struct expr_program *program);
 /* True when an expression uses the name, whatever value it has. */
 int field_reads(const struct field *field, const char *name);
 /* FACET_ERROR_INPUT when an expression uses a coordinate that points of this dimension do not have, or the

@@ -186,6 +186,8 @@ done:
 
 static facet_status sample(struct sampler *p) {
     facet_status status = FACET_OK;
+    const struct backend *backend = p->solver->backend;
+    if (backend->fetch != NULL) TRY(backend->fetch(p->solver, 0, NULL));
     const struct facet_mesh *mesh = p->solver->problem->mesh;
     for (int b = 0; b < mesh->n_blocks; b++) {
         p->blocks[b] = (struct vtu_block){mesh->blocks[b].shape, (int64_t)mesh->blocks[b].count * p->pieces};

@@ -1,9 +1,9 @@
 /* What a solver asks of its discretization, and the only thing that those who look at solutions know of it.
  *
- * There are three: mapped cells (mapped.c, over src/hdg), and boxes with HDG (box.c, over src/boxhdg) and
- * with continuous elements (boxsem.c, over src/boxsem).
- * Cells and faces are those of the mesh, reference coordinates those of poly/shape.h, and errors and fields
- * are named as in src/hdg/hdg.h, whichever it is.
+ * There are four: mapped cells (mapped.c, over src/hdg), and boxes with HDG (box.c, over src/boxhdg;
+ * box_device.c where the solution stays on a device) and with continuous elements (boxsem.c, over
+ * src/boxsem). Cells and faces are those of the mesh, reference coordinates those of poly/shape.h, and errors
+ * and fields are named as in src/hdg/hdg.h, whichever it is.
  */
 #ifndef FACET_PROBLEM_BACKEND_H
 #define FACET_PROBLEM_BACKEND_H
@@ -57,7 +57,10 @@ struct backend {
     /* Fields. need: makes what a field is evaluated from, which several threads may do at once (NULL: it is
      * there); sample_find_field calls it. prepare: for cells of a block and fields of a degree
      * (sample_table_degree) or less. rule: the points at which integrals over a cell are taken. weights:
-     * weights x det J of a cell, n. map: x, n x dim. */
+     * weights x det J of a cell, n. map: x, n x dim.
+     * fetch: makes n cells (NULL: all) ready to be looked at; evaluate, integrate, face_flux and mean_trace
+     * are for these alone until it is called again, which one thread does (NULL: all are ready always). */
+    facet_status (*fetch)(const struct facet_solver *s, int64_t n, const int32_t *cells);
     facet_status (*need)(const struct facet_solver *s, enum hdg_field field);
     facet_status (*prepare)(const struct facet_solver *s, int block, int degree, int n, const double *xi,
                             struct backend_points *points);
@@ -71,6 +74,11 @@ struct backend {
      * rule. */
     facet_status (*integrate)(const struct facet_solver *s, enum hdg_field field, int32_t cell,
                               double *integrals, double *volume);
+    /* NULL, or where *done is set: of all cells at once, fetched or not, two numbers each: the integral of a
+     * field with one component and the volume; or its least and greatest values at the products of n points x
+     * of [0, 1]. */
+    facet_status (*reduce)(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
+                           const double *x, double *values, int *done);
     /* The points at which integrals over a face of a cell are taken: *n of them, xi (n x dim) and weights x
      * area element, which the caller frees. */
     facet_status (*face_rule)(const struct facet_solver *s, int32_t cell, int local, int *n, double **xi,
@@ -82,6 +90,6 @@ struct backend {
      * there is no trace. */
     facet_status (*mean_trace)(const struct facet_solver *s, int32_t cell, double *values);
 };
-extern const struct backend mapped_backend, box_backend, boxsem_backend;
+extern const struct backend mapped_backend, box_backend, box_device_backend, boxsem_backend;
 
 #endif

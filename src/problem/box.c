@@ -13,6 +13,7 @@
 static void destroy(struct facet_solver *s) {
     struct box_backend *b = s->box;
     if (b == NULL) return;
+    boxhdg_resident_destroy(&b->resident);
     box_method_destroy(&b->method);
     boxhdg_solution_destroy(&b->solution);
     base_free(&b->dirichlet);
@@ -94,6 +95,7 @@ static facet_status condense(struct facet_solver *s) {
     describe(s, s->box->hdg);
     TRY(box_method_choose(s, s->box->hdg));
     TRY(box_method_check_memory(s));
+    if (box_device_wanted(s)) goto done;
     TRY(project_boundary(s));
     TRY(ALLOC(s->box->F, s->box->hdg->n_trace));
     TRY(boxhdg_solution_create(s->box->hdg, &s->box->solution));
@@ -113,7 +115,8 @@ facet_status box_create(struct facet_solver *s, struct box_data *data) {
     *data = (struct box_data){0};
     if (is_continuous(s)) return boxsem_start(s);
     status = condense(s);
-    return status == FACET_OK ? box_method_create(s) : status;
+    if (status != FACET_OK) return status;
+    return box_device_wanted(s) ? box_device_start(s) : box_method_create(s);
 }
 
 /* ------------------------------------------------------------------------------ solve */
@@ -177,7 +180,7 @@ done:
 static facet_status need_q(const struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    if (b->has_q) return FACET_OK;
+    if (b->has_q || b->resident != NULL) return FACET_OK; /* it comes with the cells */
     TRY(boxhdg_solution_add_q(b->hdg, &b->solution));
     TRY(boxhdg_recover(b->hdg, b->solution.loads, b->solution.trace, b->solution.u, b->solution.q));
     b->has_q = 1;
@@ -194,7 +197,7 @@ static double matrix_doubt(const struct boxhdg *h) {
 
 /* What the solve did not see: rounding of matrices, and of a constant that is kept apart beside u, whose mean
  * is zero. */
-static facet_status judge(struct facet_solver *s) {
+facet_status box_judge(struct facet_solver *s) {
     const struct box_backend *b = s->box;
     double square = 0.0;
     facet_status status = solve_accept_more(s->options.rtol, matrix_doubt(b->hdg), &s->report);
@@ -222,7 +225,7 @@ static facet_status recover(struct facet_solver *s) {
         boxhdg_shift(b->hdg, mean - boxhdg_mean(b->hdg, solution->u), solution);
     }
     if (b->apart) boxhdg_shift(b->hdg, -boxhdg_mean(b->hdg, solution->u), solution);
-    TRY(judge(s));
+    TRY(box_judge(s));
     TRY(solve_reached(s->options.error, &s->report));
 done:
     return status;
@@ -262,6 +265,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     struct box_backend *b = s->box;
     struct boxhdg *hdg = b->hdg;
     struct box_method *method = b->method;
+    struct boxhdg_resident *resident = b->resident;
     int apart = b->apart;
     double weak = b->reaction, *before = b->data.reaction, *after = NULL;
     TRY(ALLOC(after, hdg->grid.n_cells));
@@ -269,24 +273,29 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     b->data.grid.reaction = b->data.reaction = after;
     b->hdg = NULL;
     b->method = NULL;
+    b->resident = NULL;
     TRY(create_hdg(s));
     TRY(box_method_choose(s, b->hdg));
-    TRY(box_method_create(s));
+    TRY(resident != NULL ? box_device_start(s) : box_method_create(s));
     s->solved = 0;
 done:
     if (status != FACET_OK && after != NULL) { /* the new ones go */
         struct box_method *failed = b->method;
         struct boxhdg *unused = b->hdg;
+        struct boxhdg_resident *partial = b->resident;
         b->hdg = hdg;
         b->method = method;
+        b->resident = resident;
         b->apart = apart;
         b->reaction = weak;
         b->data.grid.reaction = b->data.reaction = before;
         hdg = unused;
         method = failed;
+        resident = partial;
         before = after;
     }
     if (after != NULL) {
+        boxhdg_resident_destroy(&resident);
         box_method_destroy(&method);
         boxhdg_destroy(&hdg);
         base_free(&before);
@@ -375,3 +384,30 @@ const struct backend box_backend = {.destroy = destroy,
                                     .face_rule = box_points_face_rule,
                                     .face_flux = face_flux,
                                     .mean_trace = mean_trace};
+
+/* The same with the solution on the device. */
+const struct backend box_device_backend = {.destroy = destroy,
+                                           .n_points = n_points,
+                                           .points = source_points,
+                                           .renew = box_device_renew,
+                                           .load = box_device_load,
+                                           .solve = box_device_solve,
+                                           .recover = box_device_recover,
+                                           .conservation = box_device_conservation,
+                                           .postprocess = box_device_postprocess,
+                                           .copy_out = box_device_copy_out,
+                                           .set_guess = box_device_set_guess,
+                                           .set_reaction = set_reaction,
+                                           .multigrid = multigrid_of,
+                                           .measure_errors = box_device_measure_errors,
+                                           .fetch = box_device_fetch,
+                                           .prepare = box_points_prepare,
+                                           .rule = box_points_rule,
+                                           .weights = box_points_weights,
+                                           .map = box_points_map,
+                                           .evaluate = evaluate,
+                                           .integrate = integrate,
+                                           .reduce = box_device_reduce,
+                                           .face_rule = box_points_face_rule,
+                                           .face_flux = face_flux,
+                                           .mean_trace = mean_trace};

@@ -3,7 +3,7 @@
 #ifndef FACET_PROBLEM_BOX_H
 #define FACET_PROBLEM_BOX_H
 
-#include "boxhdg/cells.h"
+#include "boxhdg/resident.h"
 #include "problem/box_data.h"
 
 struct box_method; /* box_method.c */
@@ -19,10 +19,11 @@ struct box_backend {
 
     /* HDG. */
     struct boxhdg *hdg;
-    struct boxhdg_solution solution;
-    double *dirichlet, *neumann; /* n_trace; NULL: zero */
-    int has_q;                   /* solution.q is that of solution.trace */
-    int apart;                   /* u is `constant` + what the solution holds: box_constant.c */
+    struct boxhdg_solution solution;  /* resident: of the cells that were fetched */
+    struct boxhdg_resident *resident; /* NULL: the solution is on the host */
+    double *dirichlet, *neumann;      /* n_trace; NULL: zero */
+    int has_q;                        /* solution.q is that of solution.trace */
+    int apart;                        /* u is `constant` + what the solution holds: box_constant.c */
     double constant, reaction;
     double doubt;        /* of the constant: rounding in the loads, over the reaction */
     int delicate;        /* the reaction is so weak that preconditioners need double precision */
@@ -37,6 +38,26 @@ facet_status box_count_unknowns(struct facet_solver *s, const struct box_data *d
 /* boxsem.c: the same for continuous elements, once s->box has the data. */
 facet_status boxsem_start(struct facet_solver *s);
 facet_status boxsem_count(struct facet_solver *s, const struct box_data *data);
+
+/* What the solve did not see of rounding. */
+facet_status box_judge(struct facet_solver *s);
+
+/* box_device.c: whether the solution is kept on the device; the solver that does, once there is a
+ * discretization; and what box_device_backend has of its own. */
+int box_device_wanted(const struct facet_solver *s);
+facet_status box_device_start(struct facet_solver *s);
+facet_status box_device_renew(struct facet_solver *s, int what);
+facet_status box_device_load(struct facet_solver *s, const double *source);
+facet_status box_device_solve(struct facet_solver *s);
+facet_status box_device_recover(struct facet_solver *s);
+facet_status box_device_postprocess(struct facet_solver *s);
+facet_status box_device_copy_out(const struct facet_solver *s, double *u);
+facet_status box_device_conservation(const struct facet_solver *s, double *imbalance);
+facet_status box_device_set_guess(struct facet_solver *s, const double *u);
+facet_status box_device_measure_errors(const struct facet_solver *s, struct hdg_errors *errors);
+facet_status box_device_fetch(const struct facet_solver *s, int64_t n, const int32_t *cells);
+facet_status box_device_reduce(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
+                               const double *x, double *values, int *done);
 
 /* box_constant.c: whether the reaction is so weak that the constant is kept apart, and the grid that the
  * discretization is then made from; the constant is taken off the loads (exact: where they come from, or
@@ -56,6 +77,9 @@ facet_status box_method_create(struct facet_solver *s);
 void box_method_destroy(struct box_method **method);
 /* uhat: n_trace, the initial guess (zero without one) and the solution; zero on Dirichlet faces. */
 facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat);
+/* The same with everything on the device. */
+facet_status box_method_solve_resident(struct facet_solver *s, int guess);
+struct boxhdg_solver *box_method_solver(const struct box_method *method); /* NULL: the direct solve */
 const struct multigrid *box_method_multigrid(const struct box_method *method);
 
 /* box_points.c: those of struct backend that need the box alone. */

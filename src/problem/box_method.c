@@ -31,6 +31,10 @@ void box_method_destroy(struct box_method **method) {
     base_free(method);
 }
 
+struct boxhdg_solver *box_method_solver(const struct box_method *method) {
+    return method->solver;
+}
+
 const struct multigrid *box_method_multigrid(const struct box_method *method) {
     return method->solver != NULL ? boxhdg_solver_multigrid(method->solver) : NULL;
 }
@@ -133,7 +137,8 @@ facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h) {
 facet_status box_method_check_memory(const struct facet_solver *s) {
     struct boxhdg_solver_options options = lane_options(s);
     return boxhdg_check_memory(s->context->device, s->box->hdg, s->method == METHOD_DIRECT ? NULL : &options,
-                               1, s->options.postprocess);
+                               box_device_wanted(s) ? BOXHDG_ON_DEVICE : BOXHDG_ON_HOST,
+                               s->options.postprocess);
 }
 
 facet_status box_method_create(struct facet_solver *s) {
@@ -175,7 +180,16 @@ done:
     return status;
 }
 
-facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat) {
+/* Once, or where an error was asked for as often as it takes. F, uhat: NULL: everything is on the device. */
+static facet_status solve_once(struct facet_solver *s, const double *F, int guess, double *uhat,
+                               struct solve_control *control) {
+    struct box_method *m = s->box->method;
+    if (F == NULL) return boxhdg_resident_solve(s->box->resident, guess, control, &s->report);
+    return m->solver == NULL ? solve_directly(s, F, uhat, control)
+                             : boxhdg_solver_solve(m->solver, F, uhat, guess, control, &s->report);
+}
+
+static facet_status solve(struct facet_solver *s, const double *F, int guess, double *uhat) {
     struct box_method *m = s->box->method;
     struct solve_control control = {.rtol = s->options.rtol,
                                     .max_iterations = s->options.max_iterations,
@@ -188,11 +202,16 @@ facet_status box_method_solve(struct facet_solver *s, const double *F, int guess
     }
     facet_status status;
     int before = 0, again = 0;
-    do
-        status = m->solver == NULL
-                     ? solve_directly(s, F, uhat, &control)
-                     : boxhdg_solver_solve(m->solver, F, uhat, guess || again, &control, &s->report);
+    do status = solve_once(s, F, guess || again, uhat, &control);
     while (status == FACET_OK && m->solver != NULL &&
            (again = solve_again(s->options.error, &control, &s->report, &before)));
     return status == FACET_OK ? solve_reached(s->options.error, &s->report) : status;
+}
+
+facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat) {
+    return solve(s, F, guess, uhat);
+}
+
+facet_status box_method_solve_resident(struct facet_solver *s, int guess) {
+    return solve(s, NULL, guess, NULL);
 }

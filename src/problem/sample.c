@@ -50,6 +50,22 @@ static int block_number(const struct facet_mesh *mesh, int32_t cell) {
     return (int)(mesh_block_of(mesh, cell) - mesh->blocks);
 }
 
+/* Points and faces whose cells are fetched at once. */
+#define FETCHED 4096
+
+static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
+    return s->backend->fetch != NULL ? s->backend->fetch(s, n, cells) : FACET_OK;
+}
+
+static facet_status locate(const struct facet_mesh *mesh, const struct mesh_locator *locator, const double *x,
+                           int32_t *cell, double xi[3]) {
+    char z[32] = "";
+    facet_status status = mesh_locate(locator, x, cell, xi);
+    if (status != FACET_OK || *cell >= 0) return status;
+    if (mesh->dim == 3) snprintf(z, sizeof z, ", %g", x[2]);
+    return base_fail(FACET_ERROR_INPUT, "the point (%g, %g%s) lies outside the mesh", x[0], x[1], z);
+}
+
 static facet_status evaluate(const struct facet_solver *s, const char *name, int64_t n_points,
                              const double *x, double *values) {
     facet_status status = FACET_OK;
@@ -58,22 +74,26 @@ static facet_status evaluate(const struct facet_solver *s, const char *name, int
     struct backend_points points = {0};
     enum hdg_field field;
     int components;
+    int32_t *cells = NULL;
+    double(*xi)[3] = NULL;
     TRY(sample_find_field(s, name, &field, &components));
     TRY(mesh_locator_create(mesh, &locator));
-    for (int64_t i = 0; i < n_points; i++) {
-        int32_t cell;
-        double xi[3];
-        TRY(mesh_locate(locator, x + i * mesh->dim, &cell, xi));
-        if (cell < 0) {
-            char z[32] = "";
-            if (mesh->dim == 3) snprintf(z, sizeof z, ", %g", x[i * mesh->dim + 2]);
-            FAIL(FACET_ERROR_INPUT, "the point (%g, %g%s) lies outside the mesh", x[i * mesh->dim],
-                 x[i * mesh->dim + 1], z);
+    TRY(ALLOC(cells, FETCHED));
+    TRY(ALLOC(xi, FETCHED));
+    for (int64_t first = 0; first < n_points; first += FETCHED) {
+        int64_t n = n_points - first < FETCHED ? n_points - first : FETCHED;
+        for (int64_t i = 0; i < n; i++)
+            TRY(locate(mesh, locator, x + (first + i) * mesh->dim, &cells[i], xi[i]));
+        TRY(fetch(s, n, cells));
+        for (int64_t i = 0; i < n; i++) {
+            TRY(s->backend->prepare(s, block_number(mesh, cells[i]), sample_table_degree(s, field), 1, xi[i],
+                                    &points));
+            TRY(s->backend->evaluate(s, field, cells[i], &points, values + (first + i) * components));
         }
-        TRY(s->backend->prepare(s, block_number(mesh, cell), sample_table_degree(s, field), 1, xi, &points));
-        TRY(s->backend->evaluate(s, field, cell, &points, values + i * components));
     }
 done:
+    base_free(&cells);
+    base_free(&xi);
     backend_points_destroy(&points);
     mesh_locator_destroy(&locator);
     return status;
@@ -183,6 +203,33 @@ static void join(struct gathered *into, const struct gathered *part) {
     into->smallest = fmin(into->smallest, part->smallest);
 }
 
+/* What the backend makes of all cells at once; *done: it does. */
+static facet_status reduce_cells(const struct facet_solver *s, enum hdg_field field,
+                                 const struct mesh_group *group, int extremes, struct gathered *g,
+                                 int *done_here) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->problem->mesh;
+    double *values = NULL, *x = NULL;
+    int n = lattice_order(s) + 1;
+    *done_here = 0;
+    if (s->backend->reduce == NULL || g->components != 1) goto done;
+    TRY(ALLOC(values, 2 * (int64_t)mesh->n_cells));
+    TRY(ALLOC(x, n));
+    for (int i = 0; i < n; i++) x[i] = (double)i / (n - 1);
+    TRY(s->backend->reduce(s, field, extremes, n, x, values, done_here));
+    for (int32_t i = 0; *done_here && i < (group != NULL ? group->count : mesh->n_cells); i++) {
+        const double *of = values + 2 * (int64_t)(group != NULL ? group->ids[i] : i);
+        g->smallest = extremes ? fmin(g->smallest, of[0]) : g->smallest;
+        g->largest = extremes ? fmax(g->largest, of[1]) : g->largest;
+        g->integral[0] += extremes ? 0.0 : of[0];
+        g->measure += extremes ? 0.0 : of[1];
+    }
+done:
+    base_free(&values);
+    base_free(&x);
+    return status;
+}
+
 /* Cells: integrals by the norm rule; extremes at a lattice that includes edges and vertices. They are taken
  * in parts that do not depend on the number of threads, and neither does the sum. */
 static facet_status over_cells(const struct facet_solver *s, enum hdg_field field,
@@ -192,7 +239,10 @@ static facet_status over_cells(const struct facet_solver *s, enum hdg_field fiel
     const struct facet_mesh *mesh = s->problem->mesh;
     struct backend_points points = {0};
     int32_t n_cells = group != NULL ? group->count : mesh->n_cells, end = 0;
-    int direct = !extremes && s->backend->integrate != NULL;
+    int direct = !extremes && s->backend->integrate != NULL, reduced;
+    TRY(reduce_cells(s, field, group, extremes, g, &reduced));
+    if (reduced) goto done;
+    TRY(fetch(s, 0, NULL));
     for (int32_t first = 0; first < n_cells; first = end) {
         struct gathered parts[PARTS];
         struct base_collector failures;
@@ -284,11 +334,20 @@ done:
 static facet_status over_part(const struct facet_solver *s, const enum hdg_field *field,
                               const struct mesh_group *part, int extremes, struct gathered *g) {
     facet_status status = FACET_OK;
+    int32_t *cells = NULL;
+    TRY(ALLOC(cells, FETCHED));
     for (int32_t i = 0; i < part->count; i++) {
         struct mesh_group_face face = mesh_group_face(s->problem->mesh, part, i);
+        int32_t n = 0;
+        if (i % FETCHED == 0) {
+            for (; n < FETCHED && i + n < part->count; n++)
+                cells[n] = mesh_group_face(s->problem->mesh, part, i + n).cell;
+            TRY(fetch(s, n, cells));
+        }
         TRY(extremes ? extremes_of_face(s, *field, face, g) : over_face(s, field, face, g));
     }
 done:
+    base_free(&cells);
     return status;
 }
 

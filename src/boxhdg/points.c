@@ -1,8 +1,10 @@
 /* Tables of the lines, and what is known on the sides of the box. */
-#include "bench/papers/points.h"
+#include "boxhdg/points.h"
+
+#include <math.h>
 
 #include "base/memory.h"
-#include "bench/papers/vec.h"
+#include "boxhdg/work.h"
 
 static facet_status give(struct boxhdg_lanes_points *p, const void *host, int64_t n, size_t size,
                          const void **array) {
@@ -16,25 +18,54 @@ done:
 }
 #define GIVE(p, host, n, array) give(p, host, n, sizeof *(host), (const void **)(array))
 
+/* Values of the modes at the Gauss points; with weights, to modes and back. */
 static facet_status make_matrices(struct boxhdg_lanes_points *p) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = p->lanes->hdg;
     int n = h->n, size = n * n;
-    double *forward = NULL, *backward = NULL;
+    double *forward = NULL;
+    struct box_samples samples = {0};
+    TRY(boxhdg_samples_create(h, n, &samples));
     TRY(ALLOC(forward, h->n_lines * size));
-    TRY(ALLOC(backward, h->n_lines * size));
-    for (int l = 0; l < h->n_lines; l++)
-        for (int q = 0; q < n; q++)
-            for (int m = 0; m < n; m++) {
-                double value = h->tables[l].full[1][m * vec_padded(n) + q];
-                backward[l * size + q * n + m] = value;
-                forward[l * size + m * n + q] = h->weights[q] * value;
-            }
+    for (int64_t i = 0; i < (int64_t)h->n_lines * size; i++) forward[i] = 2.0 * samples.weighted[i];
     TRY(GIVE(p, forward, h->n_lines * size, &p->points.forward));
-    TRY(GIVE(p, backward, h->n_lines * size, &p->points.backward));
+    TRY(GIVE(p, samples.values, h->n_lines * size, &p->points.backward));
+    TRY(GIVE(p, h->weights, n, &p->points.weights));
+    p->points.values = p->points.backward;
 done:
     base_free(&forward);
-    base_free(&backward);
+    box_samples_destroy(&samples);
+    return status;
+}
+
+/* Ends, moments, slopes and squares of the lines (kernels/box.h). */
+static facet_status make_lines(struct boxhdg_lanes_points *p) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = p->lanes->hdg;
+    int n = h->n, all = h->n_lines * n;
+    double *numbers = NULL;
+    TRY(CALLOC(numbers, 3 * all + 3 * h->n_lines));
+    double *ends = numbers, *moments = ends + all, *slopes = moments + all, *squares = slopes + all,
+           *rho = squares + 2 * h->n_lines;
+    for (int l = 0; l < h->n_lines; l++) {
+        const struct box_table *t = &h->tables[l];
+        rho[l] = h->lines[l].rho;
+        for (int i = 0; i < n; i++) {
+            int odd = i >= t->n_even, others = odd ? t->n_even : n - t->n_even, begin = odd ? 0 : t->n_even;
+            const double *row = t->flux[odd] + (odd ? i - t->n_even : i) * others;
+            ends[l * n + i] = t->ends[i];
+            moments[l * n + i] = t->moments[i];
+            squares[2 * l + odd] += t->ends[i] * t->ends[i];
+            for (int j = 0; j < others; j++) slopes[l * n + begin + j] += t->ends[i] * row[j];
+        }
+    }
+    TRY(GIVE(p, ends, all, &p->points.ends));
+    TRY(GIVE(p, moments, all, &p->points.moments));
+    TRY(GIVE(p, slopes, all, &p->points.slopes));
+    TRY(GIVE(p, squares, 2 * h->n_lines, &p->points.squares));
+    TRY(GIVE(p, rho, h->n_lines, &p->points.rho));
+done:
+    base_free(&numbers);
     return status;
 }
 
@@ -64,12 +95,13 @@ static double root(const struct boxhdg_lanes *lanes, int axis, int cell, int mod
     return axis == 0 ? lanes->b[0][(cell / L * n + mode) * L + cell % L] : lanes->b[axis][cell * n + mode];
 }
 
-/* One side: traces over b b, or loads times b b. */
-static facet_status make_side(struct boxhdg_lanes_points *p, int axis, int side, const double *plain) {
+/* One side: traces over b b, or loads times b b. whole: plain is a vector of the trace, else of this side. */
+static facet_status make_side(struct boxhdg_lanes_points *p, int axis, int side, int whole,
+                              const double *plain) {
     facet_status status = FACET_OK;
     const struct boxhdg_lanes *lanes = p->lanes;
     const struct box_plan *plan = &lanes->plan;
-    int slow = axis == 0 ? 1 : 0, fast = axis == 2 ? 1 : 2, at[3], cell[3] = {0};
+    int slow = axis == 0 ? 1 : 0, fast = axis == 2 ? 1 : 2, at[3], cell[3];
     int64_t size = plan->face[axis], n = (int64_t)plan->cells[slow] * plan->cells[fast] * size;
     double *values = NULL, *to;
     TRY(ALLOC(values, n));
@@ -77,10 +109,10 @@ static facet_status make_side(struct boxhdg_lanes_points *p, int axis, int side,
     at[axis] = side ? plan->cells[axis] - 1 : 0;
     for (at[fast] = 0; at[fast] < plan->cells[fast]; at[fast]++)
         for (at[slow] = 0; at[slow] < plan->cells[slow]; at[slow]++, to += size) {
-            for (int d = 0; d < 3; d++)
-                if (lanes->direction[d] >= 0) cell[lanes->direction[d]] = at[d];
-            const double *from =
-                plain + box_face(&lanes->hdg->grid, cell, lanes->direction[axis], side) * size;
+            boxhdg_lanes_place(lanes, at, cell);
+            int64_t face = whole ? box_face(&lanes->hdg->grid, cell, lanes->direction[axis], side)
+                                 : (int64_t)at[fast] * plan->cells[slow] + at[slow];
+            const double *from = plain + face * size;
             for (int a = 0; a < plan->modes[slow]; a++)
                 for (int b = 0; b < plan->modes[fast]; b++) {
                     int64_t t = box_face_mode(plan, slow, fast, a, b);
@@ -89,10 +121,26 @@ static facet_status make_side(struct boxhdg_lanes_points *p, int axis, int side,
                     to[t] = plan->fixed[axis][side] ? value / scale : value * scale;
                 }
         }
-    TRY(GIVE(p, values, n, &p->points.sides[axis][side]));
+    if (p->sides[axis][side] == NULL)
+        TRY(device_alloc(lanes->device, &p->sides[axis][side], (size_t)n, sizeof *values));
+    TRY(device_upload(lanes->device, p->sides[axis][side], values, (size_t)n * sizeof *values));
+    p->points.sides[axis][side] = p->sides[axis][side];
 done:
     base_free(&values);
     return status;
+}
+
+facet_status boxhdg_lanes_points_set_side(struct boxhdg_lanes_points *p, int d, int side,
+                                          const double *faces) {
+    int axis = 0;
+    while (p->lanes->direction[axis] != d) axis++;
+    if (faces != NULL) return make_side(p, axis, side, 0, faces);
+    p->points.sides[axis][side] = NULL;
+    return FACET_OK;
+}
+
+void boxhdg_lanes_points_in_modes(struct boxhdg_lanes_points *p) {
+    p->points.forward = p->points.backward = NULL;
 }
 
 facet_status boxhdg_lanes_points_create(const struct boxhdg_lanes *lanes, const double *dirichlet,
@@ -105,11 +153,12 @@ facet_status boxhdg_lanes_points_create(const struct boxhdg_lanes *lanes, const 
         FAIL(FACET_ERROR_INPUT, "cells at their points are for degrees below %d on the device '%s', not %d",
              KERNEL_BOX_MAX_POINTS, device_name(lanes->device), lanes->hdg->degree);
     TRY(make_matrices(*points));
+    TRY(make_lines(*points));
     for (int axis = 0; axis < 3; axis++) {
         TRY(make_columns(*points, axis));
         for (int side = 0; plan->present[axis] && !plan->periodic[axis] && side < 2; side++) {
             const double *plain = plan->fixed[axis][side] ? dirichlet : neumann;
-            if (plain != NULL) TRY(make_side(*points, axis, side, plain));
+            if (plain != NULL) TRY(make_side(*points, axis, side, 1, plain));
         }
     }
 done:
@@ -121,6 +170,7 @@ void boxhdg_lanes_points_destroy(struct boxhdg_lanes_points **points) {
     struct boxhdg_lanes_points *p = *points;
     if (p == NULL) return;
     for (int i = 0; i < p->n_owned; i++) device_free(p->lanes->device, &p->owned[i]);
+    for (int i = 0; i < 6; i++) device_free(p->lanes->device, &p->sides[i / 2][i % 2]);
     base_free(points);
 }
 
@@ -132,6 +182,37 @@ void boxhdg_lanes_recover(const struct boxhdg_lanes_points *p, const struct vect
                           const struct vector *f, struct vector *u) {
     device_box_recover(p->lanes->device, &p->lanes->plan, &p->points, trace->data, f != NULL ? f->data : NULL,
                        u->data);
+}
+
+facet_status boxhdg_lanes_conservation(const struct boxhdg_lanes_points *p, const struct vector *trace,
+                                       const struct vector *loads, const struct vector *u,
+                                       double *imbalance) {
+    facet_status status = FACET_OK;
+    const struct boxhdg_lanes *lanes = p->lanes;
+    const struct box_grid *g = &lanes->hdg->grid;
+    double *there = NULL, *balance = NULL, *fluxes = NULL, worst = 0.0, largest = 0.0;
+    TRY(device_alloc(lanes->device, &there, (size_t)(KERNEL_BOX_BALANCE * g->n_cells), sizeof *there));
+    device_box_balance(lanes->device, &lanes->plan, &p->points, trace->data, loads->data, u->data, there);
+    TRY(ALLOC(balance, KERNEL_BOX_BALANCE * g->n_cells));
+    TRY(ALLOC(fluxes, 6 * g->n_cells));
+    TRY(device_download(lanes->device, balance, there,
+                        (size_t)(KERNEL_BOX_BALANCE * g->n_cells) * sizeof *balance));
+#pragma omp parallel for num_threads(base_threads_for(g->n_cells)) reduction(max : worst, largest)
+    for (int64_t c = 0; c < g->n_cells; c++) {
+        const double *of = balance + KERNEL_BOX_BALANCE * c;
+        worst = fmax(worst, fabs(of[0]));
+        largest = fmax(largest, of[1]);
+        for (int axis = 0; axis < 3; axis++)
+            for (int side = 0; side < 2 && lanes->direction[axis] >= 0; side++)
+                fluxes[6 * c + 2 * lanes->direction[axis] + side] = of[2 + 2 * axis + side];
+    }
+    worst = fmax(worst, boxhdg_largest_jump(g, fluxes));
+    *imbalance = largest > 0.0 ? worst / largest : 0.0;
+done:
+    device_free(lanes->device, &there);
+    base_free(&balance);
+    base_free(&fluxes);
+    return status;
 }
 
 facet_status boxhdg_lanes_solve(const struct boxhdg_lanes_points *p, struct boxhdg_solver *solver,

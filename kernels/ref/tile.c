@@ -1,0 +1,107 @@
+/* What the kernels on tiles compute (kernels/tile.h). */
+#include "kernels/tile.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include "kernels/ref/ref.h"
+
+int64_t tile_scratch_ref(const struct tile_plan *t, int n_in, int n_out) {
+    return 2 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
+}
+
+static int kind_of(const struct tile_plan *t, int d, const int at[3]) {
+    return t->kinds[d] != NULL ? t->kinds[d][at[d]] : 0;
+}
+
+void tile_contract_ref(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
+                       const struct tile_scale *scale, int add, const double *in, double *out,
+                       double *scratch) {
+    const int64_t size_in = tile_power(n_in, t->dim), size_out = tile_power(n_out, t->dim);
+    double *work[2] = {scratch, scratch + (size_in > size_out ? size_in : size_out)};
+    for (int64_t c = 0; c < t->count; c++, in += size_in, out += size_out) {
+        const double *from = in;
+        int at[3];
+        tile_at(t, t->first + c, at);
+        for (int d = 0; d < t->dim; d++) {
+            const double *M = T[d] + (int64_t)kind_of(t, d, at) * n_out * n_in;
+            const int64_t inner = tile_power(n_out, d), outer = tile_power(n_in, t->dim - 1 - d);
+            double *to = work[d % 2];
+            for (int64_t i = 0; i < outer * n_out * inner; i++) {
+                const int64_t r = i % inner, o = i / inner / n_out;
+                double sum = 0.0;
+                for (int q = 0; q < n_in; q++)
+                    sum += M[i / inner % n_out * n_in + q] * from[(o * n_in + q) * inner + r];
+                to[i] = sum;
+            }
+            from = to;
+        }
+        const double factor = tile_factor(t, scale, t->first + c, at);
+        for (int64_t i = 0; i < size_out; i++) out[i] = (add ? out[i] : 0.0) + factor * from[i];
+    }
+}
+
+/* The coordinates of a point of a tile. */
+static void point_of(const struct tile_plan *t, int n, const double *points, int64_t number, double *x) {
+    const int64_t size = tile_power(n, t->dim);
+    int64_t i = number % size;
+    int at[3];
+    tile_at(t, t->first + number / size, at);
+    for (int d = 0; d < t->dim; d++, i /= n) {
+        const double *ends = t->ends[d] + at[d];
+        x[d] = ends[0] + (ends[1] - ends[0]) * points[i % n];
+    }
+}
+
+void tile_expression_ref(const struct tile_plan *t, int n, const double *points,
+                         const struct expression_plan *plan, enum tile_jet jet, double *out, double *work) {
+    const int64_t total = t->count * tile_power(n, t->dim);
+    const int root = plan->n_nodes - 1;
+    const struct expression_node *node = plan->nodes + root;
+    double *x = work; /* behind the rows of all slots */
+    int slots = 0;
+    for (int i = 0; i < plan->n_nodes; i++)
+        slots = plan->nodes[i].slot >= slots ? plan->nodes[i].slot + 1 : slots;
+    x += (int64_t)(EXPRESSION_SCRATCH + (int64_t)slots * expression_jet(plan->order)) * plan->block;
+    for (int64_t first = 0; first < total; first += plan->block) {
+        const int64_t left = total - first, many = left < plan->block ? left : plan->block;
+        for (int64_t i = 0; i < many; i++) point_of(t, n, points, first + i, x + i * t->dim);
+        expression_ref(plan, many, x, NULL, work);
+        for (int64_t i = 0; i < many; i++) {
+            double laplacian = 0.0;
+            out[first + i] = work[expression_row(plan, root, 0) + (size_t)i];
+            for (int d = 0; d < t->dim; d++) {
+                if (jet == TILE_GRADIENTS)
+                    out[(1 + d) * total + first + i] =
+                        node->first >> d & 1 ? work[expression_row(plan, root, 1 + d) + (size_t)i] : 0.0;
+                const int pair = expression_pair(d, d);
+                if (jet == TILE_LAPLACIANS && node->second >> pair & 1)
+                    laplacian += work[expression_row(plan, root, 4 + pair) + (size_t)i];
+            }
+            if (jet == TILE_LAPLACIANS) out[total + first + i] = laplacian;
+        }
+    }
+}
+
+void tile_extremes_ref(int64_t n_cells, int64_t n, int components, int64_t step, const double *values,
+                       double *extremes) {
+    for (int64_t cell = 0; cell < n_cells; cell++) {
+        double least = INFINITY, greatest = -INFINITY;
+        for (int64_t i = cell * n; i < (cell + 1) * n; i++) {
+            double value = values[i];
+            if (components > 1) {
+                double square = 0.0;
+                for (int c = 0; c < components; c++) square += values[c * step + i] * values[c * step + i];
+                value = sqrt(square);
+            }
+            if (!isfinite(value)) {
+                least = greatest = NAN;
+                break;
+            }
+            least = value < least ? value : least;
+            greatest = value > greatest ? value : greatest;
+        }
+        extremes[2 * cell] = least;
+        extremes[2 * cell + 1] = greatest;
+    }
+}

@@ -1,0 +1,390 @@
+/* Loops over tiles. */
+#include "box/tiles.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+
+/* Numbers of an array of a tile: enough for every kernel to fill a GPU, and a small part of its memory. */
+#define TILE_NUMBERS (1 << 24)
+
+struct box_tiles {
+    const struct device *device;
+    const struct box_grid *grid;
+    struct tile_plan all;     /* of all cells */
+    const int *host_kinds[3]; /* the caller's */
+    int n_kinds;
+    void *owned[8];
+    int n_owned;
+    double *k, *lambda; /* of the cells; made when they are needed */
+};
+
+void box_tiles_destroy(struct box_tiles **tiles) {
+    struct box_tiles *t = *tiles;
+    if (t == NULL) return;
+    for (int i = 0; i < t->n_owned; i++) device_free(t->device, &t->owned[i]);
+    device_free(t->device, &t->k);
+    device_free(t->device, &t->lambda);
+    base_free(tiles);
+}
+
+static facet_status give(struct box_tiles *t, const void *host, int n, size_t size, const void **array) {
+    facet_status status = FACET_OK;
+    void *copy = NULL;
+    TRY(device_copy(t->device, &copy, host, (size_t)n, size));
+    t->owned[t->n_owned++] = copy;
+    *array = copy;
+done:
+    return status;
+}
+
+facet_status box_tiles_create(const struct device *device, const struct box_grid *g,
+                              const int *const kinds[3], struct box_tiles **tiles) {
+    facet_status status = FACET_OK;
+    struct box_tiles *t;
+    int32_t *copy = NULL;
+    TRY(CALLOC(*tiles, 1));
+    t = *tiles;
+    t->device = device;
+    t->grid = g;
+    t->n_kinds = 1;
+    t->all = (struct tile_plan){.dim = g->dim, .cells = {1, 1, 1}, .count = g->n_cells};
+    for (int d = 0; d < g->dim; d++) {
+        t->all.cells[d] = g->cells[d];
+        TRY(give(t, g->coordinates[d], g->cells[d] + 1, sizeof(double), (const void **)&t->all.ends[d]));
+        if (kinds == NULL) continue;
+        t->host_kinds[d] = kinds[d];
+        TRY(ALLOC(copy, g->cells[d]));
+        for (int i = 0; i < g->cells[d]; i++) {
+            copy[i] = kinds[d][i];
+            t->n_kinds = kinds[d][i] >= t->n_kinds ? kinds[d][i] + 1 : t->n_kinds;
+        }
+        TRY(give(t, copy, g->cells[d], sizeof *copy, (const void **)&t->all.kinds[d]));
+        base_free(&copy);
+    }
+done:
+    base_free(&copy);
+    if (status != FACET_OK) box_tiles_destroy(tiles);
+    return status;
+}
+
+/* Cells of a tile whose arrays have `numbers` for each. */
+static int64_t tile_cells(int64_t n_cells, int64_t numbers) {
+    int64_t most = TILE_NUMBERS / numbers;
+    return most < 1 ? 1 : most < n_cells ? most : n_cells;
+}
+
+/* The tile that begins at a cell. */
+static struct tile_plan next_tile(const struct box_tiles *t, int64_t first, int64_t most) {
+    struct tile_plan tile = t->all;
+    tile.first = first;
+    tile.count = t->all.count - first < most ? t->all.count - first : most;
+    return tile;
+}
+
+double box_tiles_bytes(int dim, int n, double n_cells) {
+    double numbers = (double)box_power(n + BOX_EXTRA_POINTS + 1, dim), all = numbers * n_cells;
+    double tile = all < TILE_NUMBERS ? all : fmax(TILE_NUMBERS, numbers);
+    return 8.0 * (5.0 * tile + 64.0 * (1 << 17)); /* jets, scratch; rows of a program */
+}
+
+/* ------------------------------------------------------------------------------------- contractions */
+
+/* Tables on the device, one for each direction, which share what is the same on the host. */
+struct tables {
+    const struct device *device;
+    double *T[3];
+};
+
+static void tables_destroy(struct tables *tables) {
+    for (int d = 0; d < 3; d++) {
+        int shared = 0;
+        for (int e = 0; e < d; e++) shared |= tables->T[d] == tables->T[e];
+        if (!shared && tables->T[d] != NULL) {
+            double *owned = tables->T[d];
+            device_free(tables->device, &owned);
+        }
+    }
+    *tables = (struct tables){0};
+}
+
+static facet_status tables_create(const struct box_tiles *t, int n_in, int n_out, const double *const T[3],
+                                  struct tables *tables) {
+    facet_status status = FACET_OK;
+    *tables = (struct tables){.device = t->device};
+    for (int d = 0; d < t->all.dim; d++) {
+        for (int e = 0; e < d; e++)
+            if (T[d] == T[e]) tables->T[d] = tables->T[e];
+        if (tables->T[d] == NULL)
+            TRY(device_copy(t->device, &tables->T[d], T[d], (size_t)(t->n_kinds * n_in * n_out),
+                            sizeof *T[d]));
+    }
+done:
+    if (status != FACET_OK) tables_destroy(tables);
+    return status;
+}
+
+/* What becomes of the result of a tile. */
+typedef facet_status (*tile_end)(const struct box_tiles *t, const struct tile_plan *tile, int64_t numbers,
+                                 double *values, void *user);
+
+/* out NULL: every tile has room of its own, and `end` takes the values from there. */
+static facet_status contract(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
+                             const struct tile_scale *scale, const double *in, double *out, tile_end end,
+                             void *user) {
+    facet_status status = FACET_OK;
+    const struct device *device = t->device;
+    const int64_t size_in = box_power(n_in, t->all.dim), size_out = box_power(n_out, t->all.dim);
+    const int64_t most = tile_cells(t->all.count, size_in > size_out ? size_in : size_out);
+    const struct tile_plan largest = next_tile(t, 0, most);
+    struct tables tables = {0};
+    double *scratch = NULL, *values = NULL;
+    TRY(tables_create(t, n_in, n_out, T, &tables));
+    TRY(device_alloc(device, &scratch, (size_t)device_tile_scratch(device, &largest, n_in, n_out),
+                     sizeof *scratch));
+    if (out == NULL) TRY(device_alloc(device, &values, (size_t)(most * size_out), sizeof *values));
+    for (int64_t first = 0; first < t->all.count; first += most) {
+        const struct tile_plan tile = next_tile(t, first, most);
+        double *to = out != NULL ? out + first * size_out : values;
+        device_tile_contract(device, &tile, n_in, n_out, (const double *const *)tables.T, scale, 0,
+                             in + first * size_in, to, scratch);
+        if (end != NULL) TRY(end(t, &tile, size_out, to, user));
+    }
+    TRY(device_check(device));
+done:
+    tables_destroy(&tables);
+    device_free(device, &scratch);
+    device_free(device, &values);
+    return status;
+}
+
+facet_status box_tiles_contract(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
+                                const struct tile_scale *scale, const double *in, double *out) {
+    return contract(t, n_in, n_out, T, scale, in, out, NULL, NULL);
+}
+
+static facet_status end_download(const struct box_tiles *t, const struct tile_plan *tile, int64_t numbers,
+                                 double *values, void *user) {
+    double *out = user;
+    return device_download(t->device, out + tile->first * numbers, values,
+                           (size_t)(tile->count * numbers) * sizeof *values);
+}
+
+facet_status box_tiles_download(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
+                                const struct tile_scale *scale, const double *in, double *out) {
+    return contract(t, n_in, n_out, T, scale, in, NULL, end_download, out);
+}
+
+/* Of the values of a tile: extremes of the cells, on the host from the first cell of the box on. */
+static facet_status tile_extremes(const struct box_tiles *t, const struct tile_plan *tile, int64_t numbers,
+                                  const double *values, double *extremes) {
+    facet_status status = FACET_OK;
+    double *found = NULL;
+    TRY(device_alloc(t->device, &found, (size_t)(2 * tile->count), sizeof *found));
+    device_tile_extremes(t->device, tile->count, numbers, 1, 0, values, found);
+    TRY(device_download(t->device, extremes + 2 * tile->first, found,
+                        (size_t)(2 * tile->count) * sizeof *found));
+done:
+    device_free(t->device, &found);
+    return status;
+}
+
+static facet_status end_extremes(const struct box_tiles *t, const struct tile_plan *tile, int64_t numbers,
+                                 double *values, void *user) {
+    return tile_extremes(t, tile, numbers, values, user);
+}
+
+facet_status box_tiles_extremes(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
+                                const double *in, double *extremes) {
+    const struct tile_scale plain = {.factor = 1.0};
+    return contract(t, n_in, n_out, T, &plain, in, NULL, end_extremes, extremes);
+}
+
+/* ------------------------------------------------------------------------------------- data */
+
+/* k or lambda of the cells. */
+static facet_status need_cells(struct box_tiles *t, int reaction, double **cells) {
+    facet_status status = FACET_OK;
+    const struct box_grid *g = t->grid;
+    double *host = NULL;
+    if (*cells != NULL) return FACET_OK;
+    TRY(ALLOC(host, g->n_cells));
+    for (int64_t c = 0; c < g->n_cells; c++) host[c] = reaction ? box_reaction(g, c) : box_conductivity(g, c);
+    TRY(device_copy(t->device, cells, host, (size_t)g->n_cells, sizeof *host));
+done:
+    base_free(&host);
+    return status;
+}
+
+/* Where f comes from: a number, an expression, or a function of the caller. */
+enum origin { NUMBER, PROGRAM, FUNCTION };
+
+/* Everything that integrals are made with. */
+struct integrals {
+    struct box_tiles *t;
+    const struct box_samples *samples;
+    const struct box_given *given;
+    const struct field *field; /* the source, or the exact solution */
+    enum origin origin;
+    int exact; /* f = lambda u - k div grad u */
+    double number;
+    struct tables tables;
+    struct expr_program program;
+    double *points, *values, *scratch; /* on the device */
+    double *staged, *extremes;         /* on the host: of a tile */
+    double *out;
+    int64_t n_points, size, most; /* of a cell; cells of a tile */
+};
+
+static void integrals_destroy(struct integrals *job) {
+    const struct device *device = job->t->device;
+    tables_destroy(&job->tables);
+    expr_program_destroy(&job->program);
+    device_free(device, &job->points);
+    device_free(device, &job->values);
+    device_free(device, &job->scratch);
+    base_free(&job->staged);
+    base_free(&job->extremes);
+}
+
+/* The same on the host, for one cell: what functions give, and why an expression has no value. */
+static facet_status integrate_cell(const struct integrals *job, int64_t cell, double *scratch,
+                                   double *integrals) {
+    facet_status status = FACET_OK;
+    const struct box_tiles *t = job->t;
+    int at[3], kinds[3] = {0};
+    double *made;
+    box_cell_at(t->grid, cell, at);
+    for (int d = 0; d < t->all.dim; d++)
+        if (t->host_kinds[d] != NULL) kinds[d] = t->host_kinds[d][at[d]];
+    TRY(box_integrate(job->samples, kinds, t->grid, job->given, cell, -1, 0, scratch, &made));
+    for (int64_t i = 0; integrals != NULL && i < job->size; i++)
+        integrals[i] = box_cell_volume(t->grid, at) * made[i];
+done:
+    return status;
+}
+
+/* The first cell of a tile with a value that is not finite says why. */
+static facet_status check_finite(struct integrals *job, const struct tile_plan *tile) {
+    facet_status status = FACET_OK;
+    const struct box_tiles *t = job->t;
+    double *scratch = NULL;
+    for (int i = 0; i < 1 + job->exact; i++) {
+        struct tile_plan local = *tile;
+        local.first = 0;
+        TRY(tile_extremes(t, &local, job->n_points, job->values + i * tile->count * job->n_points,
+                          job->extremes));
+        for (int64_t c = 0; c < tile->count; c++) {
+            if (isfinite(job->extremes[2 * c])) continue;
+            TRY(ALLOC(scratch, box_integrate_room(job->samples, t->all.dim)));
+            TRY(integrate_cell(job, tile->first + c, scratch, NULL));
+            FAIL(FACET_ERROR_INPUT, "source: a value in cell %lld is not finite on the device '%s'",
+                 (long long)(tile->first + c), device_name(t->device));
+        }
+    }
+done:
+    base_free(&scratch);
+    return status;
+}
+
+/* Values to integrals: of u with lambda of the cells, or of f. */
+static void end_tile(const struct integrals *job, const struct tile_plan *tile) {
+    const struct box_tiles *t = job->t;
+    const struct box_samples *s = job->samples;
+    const double *const *T = (const double *const *)job->tables.T;
+    double *out = job->out + tile->first * job->size;
+    struct tile_scale scale = {.factor = 1.0, .powers = {1, 1, 1}, .of_cells = job->exact ? t->lambda : NULL};
+    device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 0, job->values, out, job->scratch);
+    if (!job->exact || job->origin != PROGRAM) return;
+    scale.factor = -1.0;
+    scale.of_cells = t->k;
+    device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 1,
+                         job->values + tile->count * job->n_points, out, job->scratch);
+}
+
+static facet_status integrate_tile(struct integrals *job, const struct tile_plan *tile) {
+    facet_status status = FACET_OK;
+    const struct box_tiles *t = job->t;
+    if (job->origin == PROGRAM) {
+        device_tile_expression(t->device, tile, job->samples->n_points, job->points, &job->program.plan,
+                               job->exact ? TILE_LAPLACIANS : TILE_VALUES, job->values, job->program.work);
+        TRY(check_finite(job, tile));
+    } else if (tile->first == 0)
+        device_fill(t->device, F64, tile->count * job->n_points, job->number, job->values);
+    end_tile(job, tile);
+done:
+    return status;
+}
+
+/* Functions of the caller are called by all threads, as elsewhere. */
+static facet_status call_tile(struct integrals *job, const struct tile_plan *tile) {
+    const struct box_tiles *t = job->t;
+    const int64_t room = box_integrate_room(job->samples, t->all.dim);
+    struct base_collector failures;
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(base_threads_for(tile->count * job->n_points))
+    {
+        double *scratch = NULL;
+        facet_status mine = ALLOC(scratch, room);
+        base_collect(&failures, -1, mine);
+#pragma omp for schedule(dynamic, 16)
+        for (int64_t c = 0; c < tile->count; c++)
+            if (mine == FACET_OK)
+                base_collect(&failures, tile->first + c,
+                             integrate_cell(job, tile->first + c, scratch, job->staged + c * job->size));
+        base_free(&scratch);
+    }
+    facet_status status = base_collected(&failures);
+    return status != FACET_OK ? status
+                              : device_upload(t->device, job->out + tile->first * job->size, job->staged,
+                                              (size_t)(tile->count * job->size) * sizeof *job->staged);
+}
+
+static facet_status prepare(struct integrals *job) {
+    facet_status status = FACET_OK;
+    struct box_tiles *t = job->t;
+    const struct box_samples *s = job->samples;
+    const double *const T[3] = {s->weighted, s->weighted, s->weighted};
+    const struct tile_plan largest = next_tile(t, 0, job->most);
+    if (job->origin == FUNCTION) {
+        TRY(ALLOC(job->staged, job->most * job->size));
+        goto done;
+    }
+    TRY(tables_create(t, s->n_points, s->n, T, &job->tables));
+    TRY(device_copy(t->device, &job->points, s->x, (size_t)s->n_points, sizeof *s->x));
+    TRY(device_alloc(t->device, &job->values, (size_t)(job->most * job->n_points * (1 + job->exact)),
+                     sizeof *job->values));
+    TRY(device_alloc(t->device, &job->scratch,
+                     (size_t)device_tile_scratch(t->device, &largest, s->n_points, s->n),
+                     sizeof *job->scratch));
+    if (job->exact) TRY(need_cells(t, 0, &t->k));
+    if (job->exact) TRY(need_cells(t, 1, &t->lambda));
+    if (job->origin == NUMBER) goto done;
+    TRY(ALLOC(job->extremes, 2 * job->most));
+    TRY(field_program_create(job->field, 0, t->device, t->all.dim, job->exact ? 2 : 0,
+                             job->most * job->n_points, &job->program));
+done:
+    return status;
+}
+
+facet_status box_tiles_integrate(struct box_tiles *t, const struct box_samples *s,
+                                 const struct box_given *given, double *out) {
+    facet_status status = FACET_OK;
+    struct integrals job = {.t = t, .samples = s, .given = given, .out = out, .exact = given->source == NULL};
+    job.field = job.exact ? given->exact : given->source;
+    job.origin = !field_is_differentiable(job.field)         ? FUNCTION
+                 : field_is_constant(job.field, &job.number) ? NUMBER
+                                                             : PROGRAM;
+    job.n_points = box_power(s->n_points, t->all.dim);
+    job.size = box_power(s->n, t->all.dim);
+    job.most = tile_cells(t->all.count, job.n_points);
+    TRY(prepare(&job));
+    for (int64_t first = 0; first < t->all.count; first += job.most) {
+        const struct tile_plan tile = next_tile(t, first, job.most);
+        TRY(job.origin == FUNCTION ? call_tile(&job, &tile) : integrate_tile(&job, &tile));
+    }
+    TRY(device_check(t->device));
+done:
+    integrals_destroy(&job);
+    return status;
+}

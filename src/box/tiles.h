@@ -1,0 +1,35 @@
+/* The cells of a box on a device whose memory is not the host's: data at their points, functions that are
+ * tensor products in every cell. What box/cells.h does on the host cell by cell is done here by kernels
+ * (kernels/tile.h) for a tile of cells after the other, so that what is made on the way fits. Functions of
+ * the caller are called on the host, tile by tile. */
+#ifndef FACET_BOX_TILES_H
+#define FACET_BOX_TILES_H
+
+#include "box/cells.h"
+#include "device/device.h"
+
+struct box_tiles;
+/* kinds[d]: cells[d] numbers, the kind of line of every column (NULL: all 0). The grid must outlive it. */
+facet_status box_tiles_create(const struct device *device, const struct box_grid *grid,
+                              const int *const kinds[3], struct box_tiles **tiles);
+void box_tiles_destroy(struct box_tiles **tiles); /* safe on NULL, and twice */
+/* Bytes of the device that any of the calls below takes, at most, where a cell has n numbers a direction. */
+double box_tiles_bytes(int dim, int n, double n_cells);
+
+/* As box_integrate for all cells (d < 0), times their volumes: out (cells x n^dim) on the device. A source
+ * that is not finite somewhere is refused with its place. */
+facet_status box_tiles_integrate(struct box_tiles *tiles, const struct box_samples *samples,
+                                 const struct box_given *given, double *out);
+
+/* From n_in to n_out numbers in every direction of all cells, by T[d] (on the host: kinds x n_out x n_in),
+ * times the scale; in and out on the device, and not the same. */
+facet_status box_tiles_contract(struct box_tiles *tiles, int n_in, int n_out, const double *const T[3],
+                                const struct tile_scale *scale, const double *in, double *out);
+/* The same with the result on the host. */
+facet_status box_tiles_download(struct box_tiles *tiles, int n_in, int n_out, const double *const T[3],
+                                const struct tile_scale *scale, const double *in, double *out);
+/* The least and the greatest value of every cell (2 each, on the host) at n_out points in every direction. */
+facet_status box_tiles_extremes(struct box_tiles *tiles, int n_in, int n_out, const double *const T[3],
+                                const double *in, double *extremes);
+
+#endif

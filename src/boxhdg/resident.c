@@ -1,0 +1,266 @@
+/* The solve of a box on a device, from data to results. */
+#include "boxhdg/resident.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "box/tiles.h"
+#include "boxhdg/points.h"
+#include "boxhdg/work.h"
+
+struct boxhdg_resident {
+    const struct boxhdg *hdg;
+    const struct device *device;
+    struct boxhdg_solver *solver;
+    const struct boxhdg_lanes *lanes;
+    struct vector *F, *trace; /* the solver's */
+    struct vector loads, u;   /* n_volume, in modes */
+    struct boxhdg_lanes_points *points;
+    struct box_tiles *tiles;
+    struct box_samples gauss, data; /* modes at n and at n + BOX_EXTRA_POINTS points */
+    double *sides[3][2];            /* plain modes; NULL: zero */
+};
+
+const char *boxhdg_resident_refusal(const struct device *device, const struct boxhdg *h) {
+    static const char *const kernels[] = {"box_load",      "box_recover",     "box_balance",  "box_cells",
+                                          "tile_contract", "tile_expression", "tile_extremes"};
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (!device_has(device, kernels[i])) return kernels[i];
+    if (h->n > KERNEL_BOX_MAX_POINTS) return "the degree";
+    return h->grid.singular ? "constants" : NULL;
+}
+
+double boxhdg_resident_bytes(const struct boxhdg *h, double n_cells) {
+    return 8.0 * 2.0 * n_cells * (double)h->cell_size + box_tiles_bytes(h->grid.dim, h->n, n_cells);
+}
+
+void boxhdg_resident_destroy(struct boxhdg_resident **resident) {
+    struct boxhdg_resident *r = *resident;
+    if (r == NULL) return;
+    vector_destroy(&r->loads);
+    vector_destroy(&r->u);
+    boxhdg_lanes_points_destroy(&r->points);
+    box_tiles_destroy(&r->tiles);
+    box_samples_destroy(&r->gauss);
+    box_samples_destroy(&r->data);
+    for (int i = 0; i < 6; i++) base_free(&r->sides[i / 2][i % 2]);
+    base_free(resident);
+}
+
+facet_status boxhdg_resident_create(struct boxhdg_solver *solver, struct boxhdg_resident **resident) {
+    facet_status status = FACET_OK;
+    struct boxhdg_resident *r;
+    TRY(CALLOC(*resident, 1));
+    r = *resident;
+    r->solver = solver;
+    r->lanes = boxhdg_solver_lanes(solver, &r->F, &r->trace);
+    r->hdg = r->lanes->hdg;
+    r->device = r->lanes->device;
+    TRY(vector_create(r->device, r->hdg->n_volume, &r->loads));
+    TRY(vector_create(r->device, r->hdg->n_volume, &r->u));
+    TRY(boxhdg_lanes_points_create(r->lanes, NULL, NULL, &r->points));
+    boxhdg_lanes_points_in_modes(r->points);
+    TRY(box_tiles_create(r->device, &r->hdg->grid, (const int *const *)r->hdg->column_line, &r->tiles));
+    TRY(boxhdg_samples_create(r->hdg, r->hdg->n, &r->gauss));
+    TRY(boxhdg_samples_create(r->hdg, r->hdg->n + BOX_EXTRA_POINTS, &r->data));
+done:
+    if (status != FACET_OK) boxhdg_resident_destroy(resident);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ data */
+
+facet_status boxhdg_resident_set_boundary(struct boxhdg_resident *r, const struct box_given *given) {
+    facet_status status = FACET_OK;
+    const struct box_grid *g = &r->hdg->grid;
+    for (int d = 0; d < g->dim; d++)
+        for (int side = 0; side < 2; side++) {
+            double value;
+            const struct field *field = given->boundary[d][side];
+            int zero =
+                field == NULL ? given->exact == NULL : field_is_constant(field, &value) && value == 0.0;
+            base_free(&r->sides[d][side]);
+            if (g->sides[d][side] == BOX_PERIODIC) continue;
+            if (!zero) {
+                TRY(ALLOC(r->sides[d][side], g->n_cells / g->cells[d] * r->hdg->face_size));
+                TRY(boxhdg_project_side(r->hdg, given, d, side, r->sides[d][side]));
+            }
+            TRY(boxhdg_lanes_points_set_side(r->points, d, side, r->sides[d][side]));
+        }
+done:
+    return status;
+}
+
+static facet_status make_right_side(struct boxhdg_resident *r) {
+    boxhdg_lanes_load(r->points, &r->loads, r->F);
+    return device_check(r->device);
+}
+
+facet_status boxhdg_resident_load(struct boxhdg_resident *r, const struct box_given *given) {
+    facet_status status = FACET_OK;
+    if (given->source != NULL || given->exact != NULL)
+        TRY(box_tiles_integrate(r->tiles, &r->data, given, r->loads.data));
+    else
+        vector_fill(&r->loads, 0.0);
+    TRY(make_right_side(r));
+done:
+    return status;
+}
+
+facet_status boxhdg_resident_load_values(struct boxhdg_resident *r, const double *f,
+                                         enum boxhdg_where where) {
+    facet_status status = FACET_OK;
+    const double *const T[3] = {r->gauss.weighted, r->gauss.weighted, r->gauss.weighted};
+    const struct tile_scale volume = {.factor = 1.0, .powers = {1, 1, 1}};
+    if (where == BOXHDG_HOST) {
+        TRY(vector_upload(&r->u, f));
+        f = r->u.data;
+    }
+    TRY(box_tiles_contract(r->tiles, r->hdg->n, r->hdg->n, T, &volume, f, r->loads.data));
+    TRY(make_right_side(r));
+done:
+    return status;
+}
+
+/* The Dirichlet or the Neumann data of all sides as a vector of the trace, zero elsewhere. */
+static facet_status spread_sides(const struct boxhdg_resident *r, enum box_side kind, double **trace) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = r->hdg;
+    const struct box_grid *g = &h->grid;
+    TRY(CALLOC(*trace, h->n_trace));
+    for (int d = 0; d < g->dim; d++)
+        for (int side = 0; side < 2; side++) {
+            if (r->sides[d][side] == NULL || g->sides[d][side] != kind) continue;
+            for (int64_t i = 0; i < g->n_cells / g->cells[d]; i++) {
+                int at[3];
+                boxhdg_side_cell(g, d, side, i, at);
+                memcpy(*trace + box_face(g, at, d, side) * h->face_size, r->sides[d][side] + i * h->face_size,
+                       (size_t)h->face_size * sizeof **trace);
+            }
+        }
+done:
+    return status;
+}
+
+facet_status boxhdg_resident_set_guess(struct boxhdg_resident *r, const double *u) {
+    facet_status status = FACET_OK;
+    double *dirichlet = NULL, *neumann = NULL, *trace = NULL;
+    TRY(spread_sides(r, BOX_DIRICHLET, &dirichlet));
+    TRY(spread_sides(r, BOX_NEUMANN, &neumann));
+    TRY(ALLOC(trace, r->hdg->n_trace));
+    TRY(boxhdg_hybridize(r->hdg, u, dirichlet, neumann, trace));
+    TRY(boxhdg_lanes_pack(r->lanes, BOXHDG_UNKNOWN, trace, r->trace));
+done:
+    base_free(&dirichlet);
+    base_free(&neumann);
+    base_free(&trace);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ solve */
+
+facet_status boxhdg_resident_solve(struct boxhdg_resident *r, int use_guess,
+                                   const struct solve_control *control, struct solve_report *report) {
+    if (!use_guess) vector_fill(r->trace, 0.0);
+    return boxhdg_solver_solve_lanes(r->solver, control, report);
+}
+
+facet_status boxhdg_resident_recover(struct boxhdg_resident *r) {
+    boxhdg_lanes_recover(r->points, r->trace, &r->loads, &r->u);
+    return device_check(r->device);
+}
+
+/* ------------------------------------------------------------------------------------------ results */
+
+facet_status boxhdg_resident_copy(struct boxhdg_resident *r, double *u, enum boxhdg_where where) {
+    const double *const T[3] = {r->gauss.values, r->gauss.values, r->gauss.values};
+    const struct tile_scale plain = {.factor = 1.0};
+    return (where == BOXHDG_HOST ? box_tiles_download : box_tiles_contract)(r->tiles, r->hdg->n, r->hdg->n, T,
+                                                                            &plain, r->u.data, u);
+}
+
+facet_status boxhdg_resident_conservation(const struct boxhdg_resident *r, double *imbalance) {
+    return boxhdg_lanes_conservation(r->points, r->trace, &r->loads, &r->u, imbalance);
+}
+
+facet_status boxhdg_resident_integrals(struct boxhdg_resident *r, double *integrals) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = r->hdg;
+    const struct tile_scale volume = {.factor = 1.0 / (double)(1 << h->grid.dim), .powers = {1, 1, 1}};
+    double *moments = NULL;
+    TRY(ALLOC(moments, h->n_lines * h->n));
+    for (int l = 0; l < h->n_lines; l++)
+        memcpy(moments + (int64_t)l * h->n, h->tables[l].moments, (size_t)h->n * sizeof *moments);
+    const double *const T[3] = {moments, moments, moments};
+    TRY(box_tiles_download(r->tiles, h->n, 1, T, &volume, r->u.data, integrals));
+done:
+    base_free(&moments);
+    return status;
+}
+
+facet_status boxhdg_resident_extremes(struct boxhdg_resident *r, int n, const double *x, double *extremes) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = r->hdg;
+    double *values = NULL, *slopes = NULL;
+    TRY(ALLOC(values, (int64_t)h->n_lines * n * h->n));
+    TRY(ALLOC(slopes, n * h->n));
+    for (int l = 0; l < h->n_lines; l++)
+        TRY(boxhdg_tabulate(h, l, n, x, values + (int64_t)l * n * h->n, slopes));
+    const double *const T[3] = {values, values, values};
+    TRY(box_tiles_extremes(r->tiles, h->n, n, T, r->u.data, extremes));
+done:
+    base_free(&values);
+    base_free(&slopes);
+    return status;
+}
+
+facet_status boxhdg_resident_fetch(const struct boxhdg_resident *r, int64_t n, const int64_t *cells, int star,
+                                   struct boxhdg_solution *s) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = r->hdg;
+    const struct device *device = r->device;
+    const int64_t faces = 2 * h->grid.dim * h->face_size, width = h->cell_size + faces;
+    int64_t *list = NULL;
+    double *there = NULL, *here = NULL;
+    boxhdg_solution_destroy(s);
+    TRY(ALLOC(s->cells, n));
+    memcpy(s->cells, cells, (size_t)n * sizeof *cells);
+    s->n_cells = n;
+    TRY(ALLOC(s->u, n * h->cell_size));
+    TRY(ALLOC(s->trace, n * faces));
+    TRY(ALLOC(here, n * width));
+    TRY(device_copy(device, &list, cells, (size_t)n, sizeof *cells));
+    TRY(device_alloc(device, &there, (size_t)(n * width), sizeof *there));
+    device_box_cells(device, &r->lanes->plan, &r->points->points, n, list, r->trace->data, r->u.data, there);
+    TRY(device_download(device, here, there, (size_t)(n * width) * sizeof *here));
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(s->u + i * h->cell_size, here + i * width, (size_t)h->cell_size * sizeof *here);
+        memcpy(s->trace + i * faces, here + i * width + h->cell_size, (size_t)faces * sizeof *here);
+    }
+    TRY(boxhdg_solution_find_q(h, s));
+    if (star) TRY(boxhdg_postprocess(h, s));
+done:
+    device_free(device, &list);
+    device_free(device, &there);
+    base_free(&here);
+    if (status != FACET_OK) boxhdg_solution_destroy(s);
+    return status;
+}
+
+facet_status boxhdg_resident_bring(const struct boxhdg_resident *r, int star, struct boxhdg_solution *s) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = r->hdg;
+    double *dirichlet = NULL;
+    boxhdg_solution_destroy(s);
+    TRY(boxhdg_solution_create(h, s));
+    TRY(vector_download(&r->u, s->u));
+    TRY(boxhdg_lanes_unpack(r->lanes, BOXHDG_UNKNOWN, r->trace, s->trace));
+    TRY(spread_sides(r, BOX_DIRICHLET, &dirichlet));
+    boxhdg_add_dirichlet(h, dirichlet, s->trace);
+    TRY(boxhdg_solution_find_q(h, s));
+    if (star) TRY(boxhdg_postprocess(h, s));
+done:
+    base_free(&dirichlet);
+    if (status != FACET_OK) boxhdg_solution_destroy(s);
+    return status;
+}

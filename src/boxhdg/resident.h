@@ -1,0 +1,51 @@
+/* HDG on a box with everything on the device of the solver: data, right-hand side, trace and u. The host
+ * holds what is known on the sides of the box, and sees of the rest what it asks for: reductions over cells,
+ * some cells, or all of them (boxhdg_resident_bring). For problems with a unique solution; loads and u are in
+ * modes. */
+#ifndef FACET_BOXHDG_RESIDENT_H
+#define FACET_BOXHDG_RESIDENT_H
+
+#include "boxhdg/cells.h"
+#include "boxhdg/solver.h"
+
+struct boxhdg_resident;
+/* The solver must outlive it. */
+facet_status boxhdg_resident_create(struct boxhdg_solver *solver, struct boxhdg_resident **resident);
+void boxhdg_resident_destroy(struct boxhdg_resident **resident); /* safe on NULL, and twice */
+/* Bytes of the device that it takes for a box of so many cells. */
+double boxhdg_resident_bytes(const struct boxhdg *hdg, double n_cells);
+/* NULL, or why a discretization cannot be kept on this device. */
+const char *boxhdg_resident_refusal(const struct device *device, const struct boxhdg *hdg);
+
+/* What is known on the sides, from the boundary data. */
+facet_status boxhdg_resident_set_boundary(struct boxhdg_resident *resident, const struct box_given *given);
+/* The right-hand side from the source of the data, or from f at the Gauss points: of the host, or of the
+ * device. */
+facet_status boxhdg_resident_load(struct boxhdg_resident *resident, const struct box_given *given);
+enum boxhdg_where { BOXHDG_HOST, BOXHDG_DEVICE };
+facet_status boxhdg_resident_load_values(struct boxhdg_resident *resident, const double *f,
+                                         enum boxhdg_where where);
+/* The next solve begins with the trace of this u at the Gauss points (host), as boxhdg_hybridize has it. */
+facet_status boxhdg_resident_set_guess(struct boxhdg_resident *resident, const double *u);
+/* K uhat = F, from the trace that there is (use_guess) or from zero; then u. */
+facet_status boxhdg_resident_solve(struct boxhdg_resident *resident, int use_guess,
+                                   const struct solve_control *control, struct solve_report *report);
+facet_status boxhdg_resident_recover(struct boxhdg_resident *resident);
+
+/* u at the Gauss points. */
+facet_status boxhdg_resident_copy(struct boxhdg_resident *resident, double *u, enum boxhdg_where where);
+/* As boxhdg_conservation. */
+facet_status boxhdg_resident_conservation(const struct boxhdg_resident *resident, double *imbalance);
+/* Of u: the integral over every cell (n_cells); the least and the greatest value of every cell (2 n_cells) at
+ * the products of n points x of [0, 1]. On the host. */
+facet_status boxhdg_resident_integrals(struct boxhdg_resident *resident, double *integrals);
+facet_status boxhdg_resident_extremes(struct boxhdg_resident *resident, int n, const double *x,
+                                      double *extremes);
+/* Some cells, ascending, as a solution that holds these alone, with q and (star) u*; or all of them. The
+ * solution is made anew. */
+facet_status boxhdg_resident_fetch(const struct boxhdg_resident *resident, int64_t n, const int64_t *cells,
+                                   int star, struct boxhdg_solution *solution);
+facet_status boxhdg_resident_bring(const struct boxhdg_resident *resident, int star,
+                                   struct boxhdg_solution *solution);
+
+#endif

@@ -1,0 +1,166 @@
+/* The backend of boxes, HDG, where the device has a memory of its own: the solution stays there
+ * (boxhdg/resident.h), and what the host evaluates is fetched first: the cells of a list, or all of them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "problem/box.h"
+
+facet_status box_device_renew(struct facet_solver *s, int what) {
+    facet_status status = FACET_OK;
+    const struct base_monitor *monitor = &s->context->monitor;
+    struct box_given given = box_given_data(s, NULL);
+    double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_LOAD);
+    (void)what; /* no matrix has to do with the boundary */
+    TRY(boxhdg_resident_set_boundary(s->box->resident, &given));
+done:
+    base_phase_end(&s->timers, monitor, FACET_PHASE_LOAD, begin);
+    return status;
+}
+
+int box_device_wanted(const struct facet_solver *s) {
+    const struct box_backend *b = s->box;
+    return !device_is_host(s->context->device) && s->method != METHOD_DIRECT && !b->apart &&
+           boxhdg_resident_refusal(s->context->device, b->hdg) == NULL;
+}
+
+facet_status box_device_start(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    s->backend = &box_device_backend;
+    TRY(box_method_create(s));
+    TRY(boxhdg_resident_create(box_method_solver(s->box->method), &s->box->resident));
+    TRY(box_device_renew(s, FACET_LOAD));
+done:
+    return status;
+}
+
+/* What the host holds of a solution goes with it. */
+static void forget(struct box_backend *b) {
+    boxhdg_solution_destroy(&b->solution);
+}
+
+/* ------------------------------------------------------------------------------ solve */
+
+facet_status box_device_load(struct facet_solver *s, const double *source) {
+    struct box_given given = box_given_data(s, NULL);
+    forget(s->box);
+    return source != NULL ? boxhdg_resident_load_values(s->box->resident, source, BOXHDG_HOST)
+                          : boxhdg_resident_load(s->box->resident, &given);
+}
+
+facet_status box_device_solve(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    int guess = b->has_guess || (b->has_trace && s->options.warm_start);
+    b->has_guess = b->has_trace = 0;
+    TRY(box_method_solve_resident(s, guess));
+    b->has_trace = 1;
+done:
+    return status;
+}
+
+facet_status box_device_recover(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    TRY(boxhdg_resident_recover(s->box->resident));
+    TRY(box_judge(s));
+    TRY(solve_reached(s->options.error, &s->report));
+done:
+    return status;
+}
+
+/* u* is made of the cells that are fetched. */
+facet_status box_device_postprocess(struct facet_solver *s) {
+    (void)s;
+    return FACET_OK;
+}
+
+facet_status box_device_copy_out(const struct facet_solver *s, double *u) {
+    return boxhdg_resident_copy(s->box->resident, u, BOXHDG_HOST);
+}
+
+facet_status box_device_conservation(const struct facet_solver *s, double *imbalance) {
+    return boxhdg_resident_conservation(s->box->resident, imbalance);
+}
+
+facet_status box_device_set_guess(struct facet_solver *s, const double *u) {
+    facet_status status = FACET_OK;
+    s->solved = 0; /* the trace is overwritten */
+    TRY(boxhdg_resident_set_guess(s->box->resident, u));
+    s->box->has_guess = 1;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ fields */
+
+static int is_there(const struct boxhdg_solution *s, int64_t cell) {
+    int64_t low = 0, high = s->n_cells;
+    if (s->cells == NULL) return s->n_cells > 0;
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        if (s->cells[middle] <= cell)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high > low && s->cells[low] == cell;
+}
+
+static int by_number(const void *a, const void *b) {
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+facet_status box_device_fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    int64_t *list = NULL, m = 0, missing = 0;
+    if (cells == NULL) {
+        if (b->solution.n_cells > 0 && b->solution.cells == NULL) return FACET_OK;
+        return boxhdg_resident_bring(b->resident, s->options.postprocess, &b->solution);
+    }
+    for (int64_t i = 0; i < n; i++) missing += !is_there(&b->solution, cells[i]);
+    if (missing == 0) return FACET_OK;
+    TRY(ALLOC(list, n));
+    for (int64_t i = 0; i < n; i++) list[i] = cells[i];
+    qsort(list, (size_t)n, sizeof *list, by_number);
+    for (int64_t i = 0; i < n; i++)
+        if (m == 0 || list[i] != list[m - 1]) list[m++] = list[i];
+    TRY(boxhdg_resident_fetch(b->resident, m, list, s->options.postprocess, &b->solution));
+done:
+    base_free(&list);
+    return status;
+}
+
+facet_status box_device_measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
+    facet_status status = FACET_OK;
+    struct box_errors e;
+    TRY(box_device_fetch(s, 0, NULL));
+    TRY(boxhdg_measure_errors(s->box->hdg, &s->box->solution, s->problem->exact, &e));
+    *errors = box_points_errors(&e, s->options.postprocess);
+done:
+    return status;
+}
+
+/* Of u on the device; of everything else cell by cell. */
+facet_status box_device_reduce(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
+                               const double *x, double *values, int *done_here) {
+    facet_status status = FACET_OK;
+    double *integrals = NULL;
+    *done_here = field == HDG_U;
+    if (!*done_here) goto done;
+    if (extremes) {
+        TRY(boxhdg_resident_extremes(s->box->resident, n, x, values));
+        goto done;
+    }
+    TRY(ALLOC(integrals, s->n_cells));
+    TRY(boxhdg_resident_integrals(s->box->resident, integrals));
+    for (int32_t c = 0; c < s->n_cells; c++) {
+        values[2 * c] = integrals[c];
+        values[2 * c + 1] = box_points_volume(s, c);
+    }
+done:
+    base_free(&integrals);
+    return status;
+}
