@@ -133,6 +133,19 @@ static void NAME(run_box)(struct arena *a, int64_t size) {
     boxhdg_destroy(&h);
 }
 
+static void NAME(run_box_scale)(struct arena *a, int64_t size) {
+    struct boxhdg *h = make_box(&device_boxes[size]);
+    struct boxhdg_lanes *lanes = NULL;
+    struct vector x;
+    ok(boxhdg_lanes_create(a->device, h, PRECISION, &lanes));
+    NAME(random_lanes)(lanes, BOXHDG_UNKNOWN, 3, &x);
+    device_box_scale(a->device, PRECISION, &lanes->plan, x.numbers);
+    NAME(take_faces)(a, lanes, &x);
+    vector_destroy(&x);
+    boxhdg_lanes_destroy(&lanes);
+    boxhdg_destroy(&h);
+}
+
 static void NAME(run_box_coarse)(struct arena *a, int64_t size) {
     struct boxhdg *h = make_box(&device_boxes[size]);
     struct boxhdg_lanes *lanes = NULL;

@@ -234,6 +234,118 @@ static void run_box_points(struct arena *a, int64_t size) {
     boxhdg_destroy(&h);
 }
 
+/* The diagonal in units of its largest number, the balance of cells, and cells. */
+static void run_box_cells(struct arena *a, int64_t size) {
+    struct boxhdg *h = make_box(&device_boxes[size]);
+    struct boxhdg_lanes *lanes = NULL;
+    struct boxhdg_lanes_points *points = NULL;
+    struct vector u, loads, trace, diagonal;
+    double *sides = random_numbers(2 * h->n_trace, 11), *values = random_numbers(2 * h->n_volume, 12);
+    int64_t n = h->grid.n_cells < 5 ? h->grid.n_cells : 5, cells[5] = {0};
+    int64_t width = h->cell_size + 2 * h->grid.dim * h->face_size;
+    for (int64_t i = 0; i < n; i++) cells[i] = (7 * i + 3) % h->grid.n_cells;
+    ok(boxhdg_lanes_create(a->device, h, F64, &lanes));
+    ok(boxhdg_lanes_points_create(lanes, sides, sides + h->n_trace, &points));
+    diagonal = (struct vector){.device = a->device, .n = lanes->plan.size};
+    diagonal.data = (double *)lanes->plan.f64.diagonal;
+    take_faces(a, lanes, &diagonal);
+    upload(a->device, h->n_volume, values, &u);
+    upload(a->device, h->n_volume, values + h->n_volume, &loads);
+    random_lanes(lanes, BOXHDG_UNKNOWN, 3, &trace);
+    double *balance = put_nan(a, KERNEL_BOX_BALANCE * h->grid.n_cells), *out = put_nan(a, n * width);
+    device_box_balance(a->device, &lanes->plan, &points->points, trace.data, loads.data, u.data, balance);
+    take_scaled(a, balance, KERNEL_BOX_BALANCE * h->grid.n_cells);
+    device_box_cells(a->device, &lanes->plan, &points->points, n, put(a, cells, n, sizeof *cells), trace.data,
+                     u.data, out);
+    take_scaled(a, out, n * width);
+    vector_destroy(&u);
+    vector_destroy(&loads);
+    vector_destroy(&trace);
+    test_free(sides);
+    test_free(values);
+    boxhdg_lanes_points_destroy(&points);
+    boxhdg_lanes_destroy(&lanes);
+    boxhdg_destroy(&h);
+}
+
+/* ------------------------------------------------------------------------------------------ tiles */
+
+/* A part of a graded box with two kinds of lines. */
+static struct tile_plan make_tile(struct arena *a, int dim) {
+    struct tile_plan t = {.dim = dim, .cells = {1, 1, 1}};
+    static const int cells[3] = {5, 3, 4};
+    int64_t n_cells = 1;
+    for (int d = 0; d < dim; d++) {
+        double ends[8];
+        int32_t kinds[8];
+        t.cells[d] = cells[d];
+        n_cells *= cells[d];
+        for (int i = 0; i <= cells[d]; i++) {
+            ends[i] = 0.3 * i + 0.02 * i * i;
+            kinds[i] = (i + d) % 2;
+        }
+        t.ends[d] = put(a, ends, cells[d] + 1, sizeof *ends);
+        if (d != 1) t.kinds[d] = put(a, kinds, cells[d], sizeof *kinds);
+    }
+    t.first = n_cells / 3;
+    t.count = n_cells - t.first - 1;
+    return t;
+}
+
+static void run_tile(struct arena *a, int64_t size) {
+    const int dim = 1 + (int)(size % 3), n_in = 1 + (int)(size % 7), n_out = 1 + (int)(size % 11);
+    struct tile_plan t = make_tile(a, dim);
+    const int64_t all = t.cells[0] * t.cells[1] * t.cells[2], in = t.count * tile_power(n_in, dim),
+                  out = t.count * tile_power(n_out, dim);
+    const double *T[3];
+    for (int d = 0; d < 3; d++) T[d] = put_random(a, 2 * n_in * n_out, 20 + (uint32_t)d);
+    const struct tile_scale plain = {.factor = 1.5}, scale = {.factor = -0.5,
+                                                              .powers = {1, -2, 1},
+                                                              .of_cells = put_random(a, all, 31)};
+    double *from = put_random(a, in, 5), *to = put_nan(a, out), *extremes = put_nan(a, 2 * t.count);
+    double *scratch = put_nan(a, device_tile_scratch(a->device, &t, n_in, n_out));
+    device_tile_contract(a->device, &t, n_in, n_out, T, &plain, 0, from, to, scratch);
+    take_scaled(a, to, out);
+    device_tile_contract(a->device, &t, n_in, n_out, T, &scale, 1, from, to, scratch);
+    take_scaled(a, to, out);
+    device_tile_extremes(a->device, t.count, tile_power(n_out, dim), 1, 0, to, extremes);
+    take_scaled(a, extremes, 2 * t.count);
+    const int components = 3;
+    const int64_t n = out / components / 2; /* three components of two cells */
+    if (n > 0) {
+        device_tile_extremes(a->device, 2, n, components, 2 * n, to, extremes);
+        take_scaled(a, extremes, 4);
+    }
+}
+
+/* sin(x y) + x^2 z^2 in cells, with what derivatives make of it. */
+static void run_tile_expression(struct arena *a, int64_t size) {
+    const struct expression_node nodes[] = {
+        {.op = OP_COORDINATE, .constant = 0, .first = 1, .slot = 0},
+        {.op = OP_COORDINATE, .constant = 1, .first = 2, .slot = 1},
+        {.op = OP_MULTIPLY, .argument = {0, 1}, .first = 3, .second = 1 << expression_pair(0, 1), .slot = 2},
+        {.op = OP_SIN, .argument = {2}, .first = 3, .second = 1 | 2 | 8, .slot = 3},
+        {.op = OP_MULTIPLY, .argument = {0, 0}, .first = 1, .second = 1, .slot = 1},
+        {.op = OP_ADD, .argument = {3, 4}, .first = 3, .second = 1 | 2 | 8, .slot = 0},
+    };
+    const int dim = 2 + (int)(size % 2), n = 1 + (int)(size % 6);
+    struct tile_plan t = make_tile(a, dim);
+    const int64_t total = t.count * tile_power(n, dim);
+    double *points = put_random(a, n, 3);
+    struct expression_plan plan = {.dim = dim,
+                                   .block = 1 + (int)(size % 41) * 7,
+                                   .n_nodes = 6,
+                                   .nodes = put(a, nodes, 6, sizeof *nodes)};
+    for (enum tile_jet jet = TILE_VALUES; jet <= TILE_LAPLACIANS; jet++) {
+        plan.order = (int)jet;
+        double *out = put_nan(a, total * tile_jets(jet, dim));
+        double *work =
+            put_nan(a, (EXPRESSION_SCRATCH + 4 * expression_jet(plan.order) + dim) * (int64_t)plan.block);
+        device_tile_expression(a->device, &t, n, points, &plan, jet, out, work);
+        take(a, out, total * tile_jets(jet, dim));
+    }
+}
+
 static void run_axis_apply(struct arena *a, int64_t size) {
     int64_t outer = 1 + size % 7, inner = size % 3 == 0 ? 1 : size;
     int n_in = 1 + (int)(size % 67), n_out = 1 + (int)(size % 71);
@@ -405,6 +517,13 @@ static const struct check {
     {"facet_sweep_single", NULL, run_facet_sweep_single, 1e-4, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"box_step", "box_residual", run_box, 1e-12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, -1}},
     {"box_load", "box_recover", run_box_points, 1e-11, {0, 1, 2, 4, 5, 6, 8, 11, -1}},
+    {"box_diagonal", "box_balance", run_box_cells, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 8, 11, -1}},
+    {"box_scale", NULL, run_box_scale, 1e-13, {0, 1, 2, 3, 4, 5, 6, 11, -1}},
+    {"box_scale_single", NULL, run_box_scale_single, 1e-6, {0, 1, 2, 3, 4, 5, 6, 11, -1}},
+    {"box_cells", NULL, run_box_cells, 1e-11, {9, 10, -1}},
+    {"tile_contract", "tile_scratch", run_tile, 1e-13, {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},
+    {"tile_extremes", NULL, run_tile, 1e-13, {10, 38, -1}},
+    {"tile_expression", NULL, run_tile_expression, 0, {0, 1, 2, 3, 4, 5, 11, 29, 40, -1}},
     {"axis_apply", NULL, run_axis_apply, 1e-13, {0, 1, 2, 3, 7, 63, 64, 65, 129, 201, -1}},
     {"box_prolong", "box_restrict", run_box_coarse, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},
     {"box_step_single",
