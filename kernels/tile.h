@@ -54,6 +54,17 @@ TILE_BOTH double tile_factor(const struct tile_plan *t, const struct tile_scale 
     }
     return factor;
 }
+/* The node that is number i of a cell, of all nodes. */
+TILE_BOTH int64_t tile_node(const struct tile_plan *t, int k, const int nodes[3], const int at[3],
+                            int64_t i) {
+    int64_t node = 0, step = 1;
+    for (int d = 0; d < t->dim; d++, i /= k + 1) {
+        const int64_t along = (int64_t)at[d] * k + i % (k + 1);
+        node += (along == nodes[d] ? 0 : along) * step;
+        step *= nodes[d];
+    }
+    return node;
+}
 /* Arrays that tile_expression writes for each point. */
 TILE_BOTH int tile_jets(enum tile_jet jet, int dim) {
     return jet == TILE_VALUES ? 1 : jet == TILE_GRADIENTS ? 1 + dim : 2;

@@ -139,7 +139,7 @@ static void NAME(run_box_scale)(struct arena *a, int64_t size) {
     struct vector x;
     ok(boxhdg_lanes_create(a->device, h, PRECISION, &lanes));
     NAME(random_lanes)(lanes, BOXHDG_UNKNOWN, 3, &x);
-    device_box_scale(a->device, PRECISION, &lanes->plan, x.numbers);
+    boxhdg_lanes_to_residual(lanes, &x);
     NAME(take_faces)(a, lanes, &x);
     vector_destroy(&x);
     boxhdg_lanes_destroy(&lanes);

@@ -318,6 +318,27 @@ static void run_tile(struct arena *a, int64_t size) {
     }
 }
 
+/* Nodes that cells share, with and without rings: to the cells and back. */
+static void run_tile_nodes(struct arena *a, int64_t size) {
+    const int dim = 1 + (int)(size % 3), k = 1 + (int)(size % 4);
+    struct tile_plan t = make_tile(a, dim);
+    int nodes[3] = {1, 1, 1};
+    int64_t n = 1;
+    for (int d = 0; d < dim; d++) {
+        nodes[d] = k * t.cells[d] + !(size >> d & 1);
+        n *= nodes[d];
+    }
+    if (size % 5 == 0) {
+        t.first = 0;
+        t.count = t.cells[0] * t.cells[1] * t.cells[2];
+    }
+    double *x = put_random(a, n, 9), *cells = put_nan(a, t.count * tile_power(k + 1, dim));
+    device_tile_gather(a->device, &t, k, nodes, x, cells);
+    take(a, cells, t.count * tile_power(k + 1, dim));
+    device_tile_add(a->device, &t, k, nodes, cells, x);
+    take(a, x, n);
+}
+
 /* sin(x y) + x^2 z^2 in cells, with what derivatives make of it. */
 static void run_tile_expression(struct arena *a, int64_t size) {
     const struct expression_node nodes[] = {
@@ -523,6 +544,7 @@ static const struct check {
     {"box_cells", NULL, run_box_cells, 1e-11, {9, 10, -1}},
     {"tile_contract", "tile_scratch", run_tile, 1e-13, {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},
     {"tile_extremes", NULL, run_tile, 1e-13, {10, 38, -1}},
+    {"tile_gather", "tile_add", run_tile_nodes, 1e-15, {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 23, 31, -1}},
     {"tile_expression", NULL, run_tile_expression, 0, {0, 1, 2, 3, 4, 5, 11, 29, 40, -1}},
     {"axis_apply", NULL, run_axis_apply, 1e-13, {0, 1, 2, 3, 7, 63, 64, 65, 129, 201, -1}},
     {"box_prolong", "box_restrict", run_box_coarse, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},

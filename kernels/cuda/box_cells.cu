@@ -83,15 +83,18 @@ __global__ void diagonal(const __grid_constant__ struct box_plan p, const double
     }
 }
 
-template <typename R> __global__ void scale(const __grid_constant__ struct box_plan p, R *x) {
+template <typename R> struct tables { const R *of[3]; };
+
+template <typename R>
+__global__ void scale(const __grid_constant__ struct box_plan p, const __grid_constant__ tables<R> t, R *x) {
     for (int64_t number = blockIdx.x; number < p.n_faces; number += gridDim.x) {
         const struct box_face_pack f = box_face_pack(&p, number, L);
         const int slow = slow_axis(f.axis), fast = fast_axis(f.axis), lane = threadIdx.x % L;
         for (int m = threadIdx.x / L; m < p.modes[slow] * p.modes[fast]; m += blockDim.x / L) {
             const int i = m / p.modes[fast], j = m % p.modes[fast];
             x[f.begin + box_face_mode(&p, slow, fast, i, j) * L + lane] *=
-                entry(numbers(p, R(0)).squares, slow, p.modes[slow], box_column(&f, slow), lane, i) *
-                entry(numbers(p, R(0)).squares, fast, p.modes[fast], box_column(&f, fast), lane, j);
+                entry(t.of, slow, p.modes[slow], box_column(&f, slow), lane, i) *
+                entry(t.of, fast, p.modes[fast], box_column(&f, fast), lane, j);
         }
     }
 }
@@ -292,16 +295,18 @@ void box_diagonal_cuda(const struct box_plan *plan, const double *diagonals, dou
     launched("box_diagonal");
 }
 
-template <typename R> static void run_scale(const struct box_plan *plan, R *x) {
+template <typename R> static void run_scale(const struct box_plan *plan, const facet::tables<R> &t, R *x) {
     if (plan->n_faces == 0 || !may_launch()) return;
-    scale<R><<<blocks_for(plan->n_faces), 256>>>(*plan, x);
+    scale<R><<<blocks_for(plan->n_faces), 256>>>(*plan, t, x);
     launched("box_scale");
 }
-void box_scale_cuda(const struct box_plan *plan, double *x) {
-    run_scale(plan, x);
+void box_scale_cuda(const struct box_plan *plan, const double *t0, const double *t1, const double *t2,
+                    double *x) {
+    run_scale(plan, {{t0, t1, t2}}, x);
 }
-void box_scale_single_cuda(const struct box_plan *plan, float *x) {
-    run_scale(plan, x);
+void box_scale_single_cuda(const struct box_plan *plan, const float *t0, const float *t1, const float *t2,
+                           float *x) {
+    run_scale(plan, {{t0, t1, t2}}, x);
 }
 
 void box_cells_cuda(const struct box_plan *plan, const struct box_points *points, int64_t n,

@@ -64,7 +64,90 @@ __global__ void extremes_of(int64_t n_cells, int64_t n, int components, int64_t 
     extremes[2 * cell + 1] = wrong ? NAN : greatest;
 }
 
+struct nodes_launch {
+    struct tile_plan tile;
+    int k, nodes[3];
+    int64_t size, first, planes; // of a cell; the first plane of nodes of the last direction, and how many
+    const double *from;
+    double *to;
+};
+
+__global__ void gather(const __grid_constant__ nodes_launch g) {
+    const int64_t number = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (number >= g.tile.count * g.size) return;
+    const int64_t c = number / g.size;
+    int at[3];
+    tile_at(&g.tile, g.tile.first + c, at);
+    g.to[number] = g.from[tile_node(&g.tile, g.k, g.nodes, at, number - c * g.size)];
+}
+
+// A thread takes a node: it adds what the cells of the tile that share it have, in their order.
+__global__ void add(const __grid_constant__ nodes_launch g) {
+    const int last = g.tile.dim - 1, k = g.k;
+    int64_t number = (int64_t)blockIdx.x * THREADS + threadIdx.x, plane = 1;
+    for (int d = 0; d < last; d++) plane *= g.nodes[d];
+    if (number >= plane * g.planes) return;
+    number += g.first * plane;
+    if (number >= plane * g.nodes[last]) number -= plane * g.nodes[last];
+    int cells[3][2], local[3][2], many[3] = {1, 1, 1};
+    int64_t rest = number;
+    for (int d = 0; d < 3; d++) {
+        cells[d][0] = cells[d][1] = local[d][0] = local[d][1] = 0;
+        if (d > last) continue;
+        const int i = (int)(rest % g.nodes[d]), cell = i / k, ring = g.nodes[d] == k * g.tile.cells[d];
+        rest /= g.nodes[d];
+        many[d] = 0;
+        const bool end = i % k == 0, before = end && (i > 0 || ring), after = cell < g.tile.cells[d];
+        const int lower = cell > 0 ? cell - 1 : g.tile.cells[d] - 1;
+        // In ascending order of the cells: across the end of a ring the cell behind it comes first.
+        if (after && before && lower > cell) cells[d][many[d]] = cell, local[d][many[d]++] = 0;
+        if (before) cells[d][many[d]] = lower, local[d][many[d]++] = k;
+        if (after && !(before && lower > cell)) cells[d][many[d]] = cell, local[d][many[d]++] = i % k;
+    }
+    double sum = g.to[number];
+    for (int z = 0; z < many[2]; z++)
+        for (int y = 0; y < many[1]; y++)
+            for (int x = 0; x < many[0]; x++) {
+                const int64_t c = ((int64_t)cells[2][z] * g.tile.cells[1] + cells[1][y]) * g.tile.cells[0] +
+                                  cells[0][x] - g.tile.first;
+                if (c < 0 || c >= g.tile.count) continue;
+                sum += g.from[c * g.size + ((int64_t)local[2][z] * (k + 1) + local[1][y]) * (k + 1) +
+                              local[0][x]];
+            }
+    g.to[number] = sum;
+}
+
+nodes_launch launch_of(const struct tile_plan *t, int k, const int *nodes, const double *from, double *to) {
+    nodes_launch g = {*t, k, {nodes[0], nodes[1], nodes[2]}, tile_power(k + 1, t->dim), 0, 0, from, to};
+    int first[3], end[3];
+    if (t->count == 0) return g;
+    tile_at(t, t->first, first);
+    tile_at(t, t->first + t->count - 1, end);
+    const int last = t->dim - 1;
+    g.first = (int64_t)first[last] * k;
+    g.planes = (int64_t)(end[last] - first[last] + 1) * k + 1;
+    if (g.planes > nodes[last]) g.planes = nodes[last];
+    return g;
+}
+
 } // namespace
+
+void tile_gather_cuda(const struct tile_plan *t, int k, const int *nodes, const double *x, double *cells) {
+    const nodes_launch g = launch_of(t, k, nodes, x, cells);
+    const int64_t n = t->count * g.size;
+    if (n == 0 || !facet::may_launch()) return;
+    gather<<<(unsigned)((n + THREADS - 1) / THREADS), THREADS>>>(g);
+    facet::launched("tile_gather");
+}
+
+void tile_add_cuda(const struct tile_plan *t, int k, const int *nodes, const double *cells, double *x) {
+    const nodes_launch g = launch_of(t, k, nodes, cells, x);
+    int64_t n = g.planes;
+    for (int d = 0; d + 1 < t->dim; d++) n *= nodes[d];
+    if (n == 0 || !facet::may_launch()) return;
+    add<<<(unsigned)((n + THREADS - 1) / THREADS), THREADS>>>(g);
+    facet::launched("tile_add");
+}
 
 int64_t tile_scratch_cuda(const struct tile_plan *t, int n_in, int n_out) {
     return 2 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);

@@ -153,13 +153,15 @@ void NAME(box_residual)(const struct box_plan *p, double alpha, const REAL *y, R
     }
 }
 
-void NAME(box_scale)(const struct box_plan *p, REAL *x) {
+void NAME(box_scale)(const struct box_plan *p, const REAL *table_0, const REAL *table_1, const REAL *table_2,
+                     REAL *x) {
+    const REAL *const tables[3] = {table_0, table_1, table_2};
     const int L = p->lanes;
     for (int64_t number = 0; number < p->n_faces; number++) {
         struct box_face_pack face = box_face_pack(p, number, L);
         for (int64_t i = 0; i < p->face[face.axis] * L; i++) {
             int block;
-            x[face.begin + i] *= NAME(product)(p, NUMBERS(p)->squares, &face, i / L, (int)(i % L), &block);
+            x[face.begin + i] *= NAME(product)(p, tables, &face, i / L, (int)(i % L), &block);
         }
     }
 }

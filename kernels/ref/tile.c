@@ -105,3 +105,21 @@ void tile_extremes_ref(int64_t n_cells, int64_t n, int components, int64_t step,
         extremes[2 * cell + 1] = greatest;
     }
 }
+
+void tile_gather_ref(const struct tile_plan *t, int k, const int *nodes, const double *x, double *cells) {
+    const int64_t size = tile_power(k + 1, t->dim);
+    for (int64_t c = 0; c < t->count; c++) {
+        int at[3];
+        tile_at(t, t->first + c, at);
+        for (int64_t i = 0; i < size; i++) *cells++ = x[tile_node(t, k, nodes, at, i)];
+    }
+}
+
+void tile_add_ref(const struct tile_plan *t, int k, const int *nodes, const double *cells, double *x) {
+    const int64_t size = tile_power(k + 1, t->dim);
+    for (int64_t c = 0; c < t->count; c++) {
+        int at[3];
+        tile_at(t, t->first + c, at);
+        for (int64_t i = 0; i < size; i++) x[tile_node(t, k, nodes, at, i)] += *cells++;
+    }
+}

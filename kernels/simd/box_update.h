@@ -305,11 +305,13 @@ void NAME(box_restrict)(const struct box_plan *p, const REAL *moments, double *v
     }
 }
 
-void NAME(box_scale)(const struct box_plan *p, REAL *x) {
+void NAME(box_scale)(const struct box_plan *p, const REAL *table_0, const REAL *table_1, const REAL *table_2,
+                     REAL *x) {
+    const REAL *const tables[3] = {table_0, table_1, table_2};
 #pragma omp parallel for num_threads(p->threads)
     for (int64_t number = 0; number < p->n_faces; number++) {
         struct box_face_pack face = box_face_pack(p, number, L);
-        struct NAME(tangent) B = NAME(tangent)(p, NUMBERS(p)->squares, &face);
+        struct NAME(tangent) B = NAME(tangent)(p, tables, &face);
         for (int o = 0; o < p->modes[B.slow]; o++)
             for (int i = 0; i < p->modes[B.fast]; i++) {
                 PACKET *to = (PACKET *)(x + face.begin) + box_face_mode(p, B.slow, B.fast, o, i) * PARTS;

@@ -16,7 +16,8 @@ struct box_tiles {
     int n_kinds;
     void *owned[8];
     int n_owned;
-    double *k, *lambda; /* of the cells; made when they are needed */
+    double *k, *lambda;   /* of the cells; made when they are needed */
+    int degree, nodes[3]; /* of elements that share nodes; 0: they do not */
 };
 
 void box_tiles_destroy(struct box_tiles **tiles) {
@@ -66,6 +67,11 @@ done:
     base_free(&copy);
     if (status != FACET_OK) box_tiles_destroy(tiles);
     return status;
+}
+
+void box_tiles_share(struct box_tiles *t, int k, const int nodes[3]) {
+    t->degree = k;
+    for (int d = 0; d < 3; d++) t->nodes[d] = nodes[d];
 }
 
 /* Cells of a tile whose arrays have `numbers` for each. */
@@ -138,16 +144,18 @@ static facet_status contract(struct box_tiles *t, int n_in, int n_out, const dou
     const int64_t most = tile_cells(t->all.count, size_in > size_out ? size_in : size_out);
     const struct tile_plan largest = next_tile(t, 0, most);
     struct tables tables = {0};
-    double *scratch = NULL, *values = NULL;
+    double *scratch = NULL, *values = NULL, *cells = NULL;
     TRY(tables_create(t, n_in, n_out, T, &tables));
     TRY(device_alloc(device, &scratch, (size_t)device_tile_scratch(device, &largest, n_in, n_out),
                      sizeof *scratch));
     if (out == NULL) TRY(device_alloc(device, &values, (size_t)(most * size_out), sizeof *values));
+    if (t->degree > 0) TRY(device_alloc(device, &cells, (size_t)(most * size_in), sizeof *cells));
     for (int64_t first = 0; first < t->all.count; first += most) {
         const struct tile_plan tile = next_tile(t, first, most);
         double *to = out != NULL ? out + first * size_out : values;
+        if (t->degree > 0) device_tile_gather(device, &tile, t->degree, t->nodes, in, cells);
         device_tile_contract(device, &tile, n_in, n_out, (const double *const *)tables.T, scale, 0,
-                             in + first * size_in, to, scratch);
+                             t->degree > 0 ? cells : in + first * size_in, to, scratch);
         if (end != NULL) TRY(end(t, &tile, size_out, to, user));
     }
     TRY(device_check(device));
@@ -155,6 +163,7 @@ done:
     tables_destroy(&tables);
     device_free(device, &scratch);
     device_free(device, &values);
+    device_free(device, &cells);
     return status;
 }
 
@@ -200,6 +209,25 @@ facet_status box_tiles_extremes(struct box_tiles *t, int n_in, int n_out, const 
     return contract(t, n_in, n_out, T, &plain, in, NULL, end_extremes, extremes);
 }
 
+facet_status box_tiles_fetch(struct box_tiles *t, int n_in, int64_t n, const int64_t *list, const double *in,
+                             double *out) {
+    facet_status status = FACET_OK;
+    const int64_t size = box_power(n_in, t->all.dim);
+    double *cells = NULL;
+    TRY(device_alloc(t->device, &cells, (size_t)(n * size), sizeof *cells));
+    for (int64_t i = 0; i < n; i++) {
+        const struct tile_plan one = next_tile(t, list[i], 1);
+        if (t->degree > 0)
+            device_tile_gather(t->device, &one, t->degree, t->nodes, in, cells + i * size);
+        else
+            device_move(t->device, cells + i * size, in + list[i] * size, (size_t)size * sizeof *cells);
+    }
+    TRY(device_download(t->device, out, cells, (size_t)(n * size) * sizeof *cells));
+done:
+    device_free(t->device, &cells);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------- data */
 
 /* k or lambda of the cells. */
@@ -231,6 +259,7 @@ struct integrals {
     struct tables tables;
     struct expr_program program;
     double *points, *values, *scratch; /* on the device */
+    double *cells;                     /* there too: integrals of a tile, where nodes are shared */
     double *staged, *extremes;         /* on the host: of a tile */
     double *out;
     int64_t n_points, size, most; /* of a cell; cells of a tile */
@@ -243,6 +272,7 @@ static void integrals_destroy(struct integrals *job) {
     device_free(device, &job->points);
     device_free(device, &job->values);
     device_free(device, &job->scratch);
+    device_free(device, &job->cells);
     base_free(&job->staged);
     base_free(&job->extremes);
 }
@@ -287,19 +317,29 @@ done:
     return status;
 }
 
+/* Where the integrals of a tile go; and from there to the nodes. */
+static double *room_of(const struct integrals *job, const struct tile_plan *tile) {
+    return job->t->degree > 0 ? job->cells : job->out + tile->first * job->size;
+}
+static void share(const struct integrals *job, const struct tile_plan *tile) {
+    const struct box_tiles *t = job->t;
+    if (t->degree > 0) device_tile_add(t->device, tile, t->degree, t->nodes, job->cells, job->out);
+}
+
 /* Values to integrals: of u with lambda of the cells, or of f. */
 static void end_tile(const struct integrals *job, const struct tile_plan *tile) {
     const struct box_tiles *t = job->t;
     const struct box_samples *s = job->samples;
     const double *const *T = (const double *const *)job->tables.T;
-    double *out = job->out + tile->first * job->size;
+    double *out = room_of(job, tile);
     struct tile_scale scale = {.factor = 1.0, .powers = {1, 1, 1}, .of_cells = job->exact ? t->lambda : NULL};
     device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 0, job->values, out, job->scratch);
-    if (!job->exact || job->origin != PROGRAM) return;
     scale.factor = -1.0;
     scale.of_cells = t->k;
-    device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 1,
-                         job->values + tile->count * job->n_points, out, job->scratch);
+    if (job->exact && job->origin == PROGRAM)
+        device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 1,
+                             job->values + tile->count * job->n_points, out, job->scratch);
+    share(job, tile);
 }
 
 static facet_status integrate_tile(struct integrals *job, const struct tile_plan *tile) {
@@ -335,9 +375,11 @@ static facet_status call_tile(struct integrals *job, const struct tile_plan *til
         base_free(&scratch);
     }
     facet_status status = base_collected(&failures);
-    return status != FACET_OK ? status
-                              : device_upload(t->device, job->out + tile->first * job->size, job->staged,
-                                              (size_t)(tile->count * job->size) * sizeof *job->staged);
+    if (status == FACET_OK)
+        status = device_upload(t->device, room_of(job, tile), job->staged,
+                               (size_t)(tile->count * job->size) * sizeof *job->staged);
+    if (status == FACET_OK) share(job, tile);
+    return status;
 }
 
 static facet_status prepare(struct integrals *job) {
@@ -346,6 +388,8 @@ static facet_status prepare(struct integrals *job) {
     const struct box_samples *s = job->samples;
     const double *const T[3] = {s->weighted, s->weighted, s->weighted};
     const struct tile_plan largest = next_tile(t, 0, job->most);
+    if (t->degree > 0)
+        TRY(device_alloc(t->device, &job->cells, (size_t)(job->most * job->size), sizeof *job->cells));
     if (job->origin == FUNCTION) {
         TRY(ALLOC(job->staged, job->most * job->size));
         goto done;
@@ -372,9 +416,10 @@ facet_status box_tiles_integrate(struct box_tiles *t, const struct box_samples *
     facet_status status = FACET_OK;
     struct integrals job = {.t = t, .samples = s, .given = given, .out = out, .exact = given->source == NULL};
     job.field = job.exact ? given->exact : given->source;
-    job.origin = !field_is_differentiable(job.field)         ? FUNCTION
-                 : field_is_constant(job.field, &job.number) ? NUMBER
-                                                             : PROGRAM;
+    if (given->values != NULL) job.exact = 0;
+    job.origin = given->values != NULL || !field_is_differentiable(job.field) ? FUNCTION
+                 : field_is_constant(job.field, &job.number)                  ? NUMBER
+                                                                              : PROGRAM;
     job.n_points = box_power(s->n_points, t->all.dim);
     job.size = box_power(s->n, t->all.dim);
     job.most = tile_cells(t->all.count, job.n_points);

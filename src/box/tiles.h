@@ -16,6 +16,11 @@ void box_tiles_destroy(struct box_tiles **tiles); /* safe on NULL, and twice */
 /* Bytes of the device that any of the calls below takes, at most, where a cell has n numbers a direction. */
 double box_tiles_bytes(int dim, int n, double n_cells);
 
+/* From now on `in` and `out` of box_tiles_integrate, _download and _extremes are vectors of the nodes of
+ * elements of degree k that share their ends (kernels.def, tile_gather), not arrays of cells; out of
+ * box_tiles_integrate receives sums. */
+void box_tiles_share(struct box_tiles *tiles, int k, const int nodes[3]);
+
 /* As box_integrate for all cells (d < 0), times their volumes: out (cells x n^dim) on the device. A source
  * that is not finite somewhere is refused with its place. */
 facet_status box_tiles_integrate(struct box_tiles *tiles, const struct box_samples *samples,
@@ -28,6 +33,9 @@ facet_status box_tiles_contract(struct box_tiles *tiles, int n_in, int n_out, co
 /* The same with the result on the host. */
 facet_status box_tiles_download(struct box_tiles *tiles, int n_in, int n_out, const double *const T[3],
                                 const struct tile_scale *scale, const double *in, double *out);
+/* The numbers of n cells in turn, n_in^dim each, on the host. */
+facet_status box_tiles_fetch(struct box_tiles *tiles, int n_in, int64_t n, const int64_t *cells,
+                             const double *in, double *out);
 /* The least and the greatest value of every cell (2 each, on the host) at n_out points in every direction. */
 facet_status box_tiles_extremes(struct box_tiles *tiles, int n_in, int n_out, const double *const T[3],
                                 const double *in, double *extremes);

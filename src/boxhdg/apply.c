@@ -215,6 +215,16 @@ done:
     return status;
 }
 
+void boxhdg_lanes_to_residual(const struct boxhdg_lanes *lanes, struct vector *v) {
+    const struct box_plan *p = &lanes->plan;
+    if (lanes->precision == F32)
+        device_box_scale(lanes->device, F32, p, p->f32.squares[0], p->f32.squares[1], p->f32.squares[2],
+                         v->numbers);
+    else
+        device_box_scale(lanes->device, F64, p, p->f64.squares[0], p->f64.squares[1], p->f64.squares[2],
+                         v->numbers);
+}
+
 facet_status boxhdg_lanes_constant(const struct boxhdg_lanes *lanes, enum boxhdg_scaling scaling,
                                    struct vector *v) {
     facet_status status = FACET_OK;
@@ -226,7 +236,7 @@ facet_status boxhdg_lanes_constant(const struct boxhdg_lanes *lanes, enum boxhdg
     device_box_prolong(lanes->device, lanes->precision, p, vertices.data, coefficients.numbers);
     vector_fill(v, 0.0);
     boxhdg_lanes_step(lanes, &spread, NULL, v, &coefficients, v, NULL, NULL);
-    if (scaling == BOXHDG_RESIDUAL) device_box_scale(lanes->device, lanes->precision, p, v->numbers);
+    if (scaling == BOXHDG_RESIDUAL) boxhdg_lanes_to_residual(lanes, v);
 done:
     vector_destroy(&vertices);
     vector_destroy(&coefficients);

@@ -175,12 +175,11 @@ static const double *energies_of(const struct boxhdg_coarse *c, const int cell[3
 
 /* The mean over all cells of the coefficients of A in products of mass (0) and stiffness (1). On an element
  * of width h the mass has the eigenvalues h/2 (even) and h/6 (odd), the stiffness 0 and 2/h. */
-static void mean_coefficients(const struct boxhdg_coarse *c, double mean[8]) {
+static void add_coefficients(const struct boxhdg_coarse *c, int64_t first, int64_t end, double mean[8]) {
     const struct box_grid *g = &c->lanes->hdg->grid;
     struct energies last = {.known = 0};
     int at[3];
-    memset(mean, 0, 8 * sizeof *mean);
-    for (int64_t cell = 0; cell < g->n_cells; cell++) {
+    for (int64_t cell = first; cell < end; cell++) {
         double v[8];
         cell_at(c, cell, at);
         memcpy(v, energies_of(c, at, &last), sizeof v);
@@ -198,12 +197,25 @@ static void mean_coefficients(const struct boxhdg_coarse *c, double mean[8]) {
     }
 }
 
+/* In parts that do not depend on the number of threads. */
+static void mean_coefficients(const struct boxhdg_coarse *c, double mean[8]) {
+    enum { PARTS = 64 };
+    const int64_t n = c->lanes->hdg->grid.n_cells;
+    double parts[PARTS][8] = {{0.0}};
+    memset(mean, 0, 8 * sizeof *mean);
+#pragma omp parallel for num_threads(base_threads_for(n)) schedule(static)
+    for (int p = 0; p < PARTS; p++) add_coefficients(c, n * p / PARTS, n * (p + 1) / PARTS, parts[p]);
+    for (int p = 0; p < PARTS; p++)
+        for (int i = 0; i < 8; i++) mean[i] += parts[p][i];
+}
+
 /* The inverse eigenvalues of A from those of linear elements along the axes. */
 static void invert(const struct boxhdg_coarse *c, double *inverses) {
     const struct box_direction *axes[3];
     double mean[8], largest = 0.0;
     for (int axis = 0; axis < 3; axis++) axes[axis] = box_diagonal_axis(c->diagonal, axis);
     mean_coefficients(c, mean);
+#pragma omp parallel for num_threads(base_threads_for(c->total)) reduction(max : largest)
     for (int64_t i = 0; i < c->total; i++) {
         int64_t at[3] = {i % c->n[0], i / c->n[0] % c->n[1], i / c->n[0] / c->n[1]};
         double sum = 0.0, leading = 0.0;
@@ -218,6 +230,7 @@ static void invert(const struct boxhdg_coarse *c, double *inverses) {
         largest = fmax(largest, inverses[i]);
     }
     int singular = c->lanes->hdg->grid.singular;
+#pragma omp parallel for num_threads(base_threads_for(c->total))
     for (int64_t i = 0; i < c->total; i++)
         inverses[i] = singular && inverses[i] <= SMALL_ANGLE * largest ? 0.0 : 1.0 / inverses[i];
 }
@@ -354,19 +367,20 @@ done:
 
 /* ------------------------------------------------------------------------------------------ the whole */
 
-static facet_status number_vertices(struct boxhdg_coarse *c) {
+/* How many there are, and (assembled) their numbers. */
+static facet_status number_vertices(struct boxhdg_coarse *c, int assembled) {
     const int L = c->lanes->plan.lanes;
     facet_status status = FACET_OK;
     const struct box_plan *p = &c->lanes->plan;
     box_lattice(p, L, c->size);
     c->n_lattice = (int64_t)c->size[0] * c->size[1] * c->size[2];
-    TRY(CALLOC(c->numbers, c->n_lattice));
+    if (assembled) TRY(CALLOC(c->numbers, c->n_lattice));
     c->total = 1;
     for (int axis = 0; axis < 3; c->total *= c->n[axis], axis++) {
         int last = p->present[axis] ? p->cells[axis] : 0, low = p->fixed[axis][0];
         int64_t inner = axis == 0 ? 1 : axis == 1 ? c->size[0] : (int64_t)c->size[0] * c->size[1];
         c->n[axis] = last + 1 - low - (p->fixed[axis][1] || p->periodic[axis]);
-        for (int64_t i = 0; i < c->n_lattice; i++) {
+        for (int64_t i = 0; assembled && i < c->n_lattice; i++) {
             int at = (int)(i / inner % c->size[axis]);
             if (at == last && p->periodic[axis]) at = 0;
             int none = at < low || at - low >= c->n[axis] || c->numbers[i] < 0;
@@ -402,7 +416,7 @@ facet_status boxhdg_coarse_create(const struct boxhdg_lanes *lanes, struct boxhd
     TRY(CALLOC(*coarse, 1));
     c = *coarse;
     c->lanes = lanes;
-    TRY(number_vertices(c));
+    TRY(number_vertices(c, !lanes->hdg->grid.separable));
     if (c->total == 0) goto done;
     c->device = lanes->device;
     if (lanes->hdg->grid.separable) {

@@ -41,35 +41,41 @@ done:
     return status;
 }
 
+/* b of the single lanes over that of the double ones, by axes, on the device; *differ: they are not all the
+ * same. */
+static facet_status compare_roots(const struct boxhdg_solver *s, double *tables[3], int *differ) {
+    facet_status status = FACET_OK;
+    const struct box_plan *p = &s->lanes->plan;
+    double *ratio = NULL;
+    *differ = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        int n = (axis == 0 ? p->packs * p->lanes : p->cells[axis]) * p->modes[axis];
+        TRY(ALLOC(ratio, n));
+        for (int i = 0; i < n; i++) {
+            ratio[i] = s->single->b[axis][i] / s->lanes->b[axis][i];
+            *differ |= ratio[i] != 1.0;
+        }
+        TRY(device_copy(s->device, &tables[axis], ratio, (size_t)n, sizeof *ratio));
+        base_free(&ratio);
+    }
+done:
+    base_free(&ratio);
+    return status;
+}
+
 /* b b of the single lanes over that of the double ones, if they differ. */
 static facet_status make_ratio(struct boxhdg_solver *s) {
     facet_status status = FACET_OK;
-    const struct box_plan *p = &s->lanes->plan;
-    double *plain = NULL, *both = NULL;
-    struct vector v = {0};
-    int differ = 0;
-    for (int axis = 0; axis < 3; axis++) {
-        int columns = axis == 0 ? p->packs * p->lanes : p->cells[axis];
-        for (int i = 0; i < columns * p->modes[axis]; i++)
-            differ |= s->single->b[axis][i] != s->lanes->b[axis][i];
-    }
-    if (!differ) return FACET_OK;
-    TRY(ALLOC(plain, s->lanes->hdg->n_trace));
-    TRY(ALLOC(both, 2 * p->size));
-    for (int64_t i = 0; i < s->lanes->hdg->n_trace; i++) plain[i] = 1.0;
-    TRY(vector_create(s->device, p->size, &v));
-    for (int i = 0; i < 2; i++) {
-        TRY(boxhdg_lanes_pack(i == 0 ? s->single : s->lanes, BOXHDG_RESIDUAL, plain, &v));
-        TRY(vector_download(&v, both + i * p->size));
-    }
-    for (int64_t i = 0; i < p->size; i++) both[i] = both[i] > 0.0 ? both[i] / both[p->size + i] : 0.0;
-    TRY(vector_create(s->device, p->size, &s->ratio));
-    TRY(vector_upload(&s->ratio, both));
+    double *tables[3] = {NULL};
+    int differ;
+    TRY(compare_roots(s, tables, &differ));
+    if (!differ) goto done;
+    TRY(vector_create(s->device, s->lanes->plan.size, &s->ratio));
+    vector_fill(&s->ratio, 1.0);
+    device_box_scale(s->device, F64, &s->lanes->plan, tables[0], tables[1], tables[2], s->ratio.data);
     s->fast.ratio = &s->ratio;
 done:
-    base_free(&plain);
-    base_free(&both);
-    vector_destroy(&v);
+    for (int axis = 0; axis < 3; axis++) device_free(s->device, &tables[axis]);
     return status;
 }
 

@@ -160,19 +160,25 @@ facet_status boxhdg_for_cells(const struct boxhdg *h, int layers, int64_t size, 
 
 facet_status boxhdg_for_solution(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t size,
                                  boxhdg_work work, void *user) {
-    facet_status status = FACET_OK;
-    struct boxhdg_at at;
-    double *scratch = NULL;
+    struct base_collector failures;
     if (s->cells == NULL) return boxhdg_for_cells(h, 0, size, work, user);
-    TRY(CALLOC(scratch, size));
-    for (int64_t i = 0; i < s->n_cells; i++) {
-        boxhdg_at_set(h, s->cells[i], &at);
-        set_place(h, i, &at);
-        TRY(work(&at, scratch, user));
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(base_threads_for(s->n_cells * h->cell_size))
+    {
+        struct boxhdg_at at;
+        double *scratch = NULL;
+        facet_status mine = CALLOC(scratch, size);
+        base_collect(&failures, -1, mine);
+#pragma omp for
+        for (int64_t i = 0; i < s->n_cells; i++) {
+            if (mine != FACET_OK) continue;
+            boxhdg_at_set(h, s->cells[i], &at);
+            set_place(h, i, &at);
+            base_collect(&failures, i, work(&at, scratch, user));
+        }
+        base_free(&scratch);
     }
-done:
-    base_free(&scratch);
-    return status;
+    return base_collected(&failures);
 }
 
 /* The faces of all sides of one kind: trace = from (NULL: zero), or trace += from. */

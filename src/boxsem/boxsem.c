@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "box/tiles.h"
 #include "boxsem/cells.h"
 #include "boxsem/levels.h"
 
@@ -69,20 +70,25 @@ done:
     return status;
 }
 
+static int is_fixed(const struct boxsem *c, int d, int i) {
+    return d < c->grid.dim && ((i == 0 && c->grid.sides[d][0] == BOX_DIRICHLET) ||
+                               (i == c->n_nodes[d] - 1 && c->grid.sides[d][1] == BOX_DIRICHLET));
+}
+
+/* Whole rows where their place is fixed, else their ends. */
 static facet_status list_fixed(struct boxsem *c) {
     facet_status status = FACET_OK;
     int64_t n_fixed = c->n_all - c->n_free, count = 0;
+    int last = c->n_nodes[0] - 1;
     TRY(ALLOC(c->fixed, n_fixed));
     TRY(CALLOC(c->fixed_values, n_fixed));
     for (int z = 0; z < c->n_nodes[2] && n_fixed > 0; z++)
-        for (int y = 0; y < c->n_nodes[1]; y++)
-            for (int x = 0; x < c->n_nodes[0]; x++) {
-                int at[3] = {x, y, z}, fixed = 0;
-                for (int d = 0; d < c->grid.dim; d++)
-                    fixed |= (at[d] == 0 && c->grid.sides[d][0] == BOX_DIRICHLET) ||
-                             (at[d] == c->n_nodes[d] - 1 && c->grid.sides[d][1] == BOX_DIRICHLET);
-                if (fixed) c->fixed[count++] = ((int64_t)z * c->n_nodes[1] + y) * c->n_nodes[0] + x;
-            }
+        for (int y = 0; y < c->n_nodes[1]; y++) {
+            int64_t row = ((int64_t)z * c->n_nodes[1] + y) * c->n_nodes[0];
+            int whole = is_fixed(c, 1, y) || is_fixed(c, 2, z);
+            for (int x = 0; x <= last; x = whole || x == last ? x + 1 : last)
+                if (whole || is_fixed(c, 0, x)) c->fixed[count++] = row + x;
+        }
 done:
     return status;
 }
@@ -167,6 +173,10 @@ facet_status boxsem_create(const struct device *device, const struct box_grid_da
     c->fixed_is_zero = 1;
     TRY(make_kernel(c, &c->kernel));
     TRY(make_solver(c));
+    if (!device_is_host(device) && device_has(device, "tile_add")) {
+        TRY(box_tiles_create(device, &c->grid, NULL, &c->tiles));
+        box_tiles_share(c->tiles, degree, c->n_nodes);
+    }
     *continuous = c;
 done:
     if (status != FACET_OK) boxsem_destroy(&c);
@@ -179,6 +189,8 @@ void boxsem_destroy(struct boxsem **continuous) {
     operator_destroy(&c->M);
     box_diagonal_destroy(&c->direct);
     boxsem_levels_destroy(&c->levels);
+    box_tiles_destroy(&c->tiles);
+    boxsem_forget(c);
     vector_destroy(&c->b);
     vector_destroy(&c->u);
     vector_destroy(&c->kernel);
@@ -273,6 +285,7 @@ facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
     own.forget_data = &constant;
     own.flexible =
         mg != NULL && (c->options.smoother == BOXSEM_ADDITIVE || c->options.single || !c->options.reversed);
+    boxsem_forget(c);
     TRY(boxsem_levels_prepare(c->levels));
     TRY(boxsem_nodes_fix(c, NULL, &c->u));
     solved = run_solver(c, &own, report);

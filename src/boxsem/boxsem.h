@@ -72,8 +72,16 @@ static inline int boxsem_has_cycle(const struct boxsem_options *o) {
            (!boxsem_is_krylov(o) || o->preconditioner == BOXSEM_PRECONDITION_CYCLE);
 }
 
+/* Of u on a device that is not the host: what was fetched from there. */
+struct boxsem_held {
+    int64_t n, *cells; /* ascending */
+    double *values;    /* n x cell_size */
+    double *nodes;     /* all of them; or NULL */
+};
+
 struct boxsem_levels;
 struct box_diagonal;
+struct box_tiles;
 struct boxsem {
     const struct device *device;
     struct box_grid grid;
@@ -95,6 +103,8 @@ struct boxsem {
     struct box_diagonal *direct; /* which borrows this */
     struct vector b, u;          /* right-hand side, zero on fixed nodes; solution with its boundary values */
     struct vector kernel;        /* of a singular problem: the constant */
+    struct box_tiles *tiles;     /* NULL: u is the host's */
+    struct boxsem_held held;
     int loose;    /* no Dirichlet side, and one reaction so weak that rounding decides about the constant */
     double mean;  /* what the mean of a singular or loose solution is made: of the first that of the exact
                      one, or 0; of the other what its loads say */
@@ -131,6 +141,14 @@ facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
 
 /* u at the Gauss points, n_volume. */
 facet_status boxsem_get(const struct boxsem *c, double *values);
+
+/* Makes cells (ascending; NULL: all) ready for boxsem_evaluate, which is for these alone until the next solve
+ * or call, where u is on a device that is not the host; elsewhere all are ready always. */
+facet_status boxsem_fetch(struct boxsem *c, int64_t n, const int64_t *cells);
+/* The integrals of u over all cells; its least and greatest values (2 a cell) at the products of n points of
+ * [0, 1]. Where c->tiles is not NULL. */
+facet_status boxsem_integrals(struct boxsem *c, double *integrals);
+facet_status boxsem_extremes(struct boxsem *c, int n, const double *x, double *extremes);
 
 /* u has one component, q = -k grad u dim. */
 enum boxsem_field { BOXSEM_U, BOXSEM_Q };

@@ -21,6 +21,8 @@ void boxsem_cell_move(const struct boxsem *c, const int at[3], enum boxsem_move 
  * brings it back. */
 facet_status boxsem_nodes_open(const struct vector *v, double **nodes);
 facet_status boxsem_nodes_close(struct vector *v, int write, double **nodes);
+/* What was fetched of u goes. */
+void boxsem_forget(struct boxsem *c);
 /* v on the fixed nodes = values; NULL: zero. */
 facet_status boxsem_nodes_fix(struct boxsem *c, const double *values, struct vector *v);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "box/tiles.h"
 #include "boxsem/cells.h"
 #include "boxsem/levels.h"
 #include "poly/basis.h"
@@ -78,6 +79,84 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------------- on a device */
+
+/* The loads of one side at its nodes, a plane of them; cells as in boxsem_cell_move. */
+static facet_status side_loads(const struct load_job *job, int d, int side, double *scratch, double *plane) {
+    facet_status status = FACET_OK;
+    const struct boxsem *c = job->c;
+    const struct box_grid *g = &c->grid;
+    int fast = d == 0 ? 1 : 0, slow = d == 2 ? 1 : 2, nf = fast < g->dim ? c->n : 1, k = c->degree, at[3];
+    at[d] = side ? g->cells[d] - 1 : 0;
+    for (at[slow] = 0; at[slow] < g->cells[slow]; at[slow]++)
+        for (at[fast] = 0; at[fast] < g->cells[fast]; at[fast]++) {
+            double *integrals, area = box_cell_volume(g, at) / g->widths[d][at[d]];
+            TRY(box_integrate(&job->sides, kinds, g, job->data, box_cell(g, at), d, side, scratch,
+                              &integrals));
+            for (int64_t i = 0; i < c->cell_size / c->n; i++) {
+                int64_t x = (at[fast] * k + i % nf) % c->n_nodes[fast],
+                        y = (at[slow] * k + i / nf) % c->n_nodes[slow];
+                plane[y * c->n_nodes[fast] + x] += area * integrals[i];
+            }
+        }
+done:
+    return status;
+}
+
+/* b += the loads of a side, by way of a vector that is zero elsewhere: sides share their edges. */
+static facet_status add_side(struct load_job *job, struct boxsem *c, int d, int side) {
+    facet_status status = FACET_OK;
+    int fast = d == 0 ? 1 : 0, slow = d == 2 ? 1 : 2;
+    int64_t n = (int64_t)c->n_nodes[fast] * c->n_nodes[slow], *places = NULL, *sent = NULL,
+            steps[3] = {1, c->n_nodes[0], (int64_t)c->n_nodes[0] * c->n_nodes[1]};
+    double *plane = NULL, *values = NULL, *scratch = NULL;
+    struct vector x = {0};
+    TRY(CALLOC(plane, n));
+    TRY(ALLOC(places, n));
+    TRY(ALLOC(scratch, box_integrate_room(&job->sides, c->grid.dim)));
+    TRY(side_loads(job, d, side, scratch, plane));
+    for (int64_t i = 0; i < n; i++)
+        places[i] = i % c->n_nodes[fast] * steps[fast] + i / c->n_nodes[fast] * steps[slow] +
+                    (side ? c->n_nodes[d] - 1 : 0) * steps[d];
+    TRY(device_copy(c->device, &sent, places, (size_t)n, sizeof *places));
+    TRY(device_copy(c->device, &values, plane, (size_t)n, sizeof *plane));
+    TRY(vector_create(c->device, c->n_all, &x));
+    vector_fill(&x, 0.0);
+    device_put_entries(c->device, n, sent, values, x.data);
+    vector_axpby(1.0, &x, 1.0, &c->b);
+done:
+    device_free(c->device, &sent);
+    device_free(c->device, &values);
+    vector_destroy(&x);
+    base_free(&plane);
+    base_free(&places);
+    base_free(&scratch);
+    return status;
+}
+
+static int is_zero(const struct field *field) {
+    double value;
+    return field != NULL && field_is_constant(field, &value) && value == 0.0;
+}
+
+/* The loads of everything but Dirichlet sides, where b is not the host's. */
+static facet_status load_on_device(struct boxsem *c, const struct box_given *data) {
+    facet_status status = FACET_OK;
+    struct load_job job = {.c = c, .data = data};
+    TRY(boxsem_samples_create(c, data->values != NULL ? c->n : c->n + BOX_EXTRA_POINTS, &job.cells));
+    TRY(boxsem_samples_create(c, c->n + BOX_EXTRA_POINTS, &job.sides));
+    if (data->values != NULL || data->exact != NULL || (data->source != NULL && !is_zero(data->source)))
+        TRY(box_tiles_integrate(c->tiles, &job.cells, data, c->b.data));
+    for (int d = 0; d < c->grid.dim; d++)
+        for (int side = 0; side < 2; side++)
+            if (has_flux(&job, d, side) && !is_zero(data->boundary[d][side])) TRY(add_side(&job, c, d, side));
+    TRY(boxsem_nodes_fix(c, NULL, &c->b));
+done:
+    box_samples_destroy(&job.cells);
+    box_samples_destroy(&job.sides);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------- Dirichlet values */
 
 /* The coordinates of node i of direction d. */
@@ -129,9 +208,16 @@ done:
 /* u on Dirichlet sides; *any: one of them is not zero. */
 static facet_status load_fixed(struct boxsem *c, const struct box_given *data, int *any) {
     facet_status status = FACET_OK;
+    int zero = 1;
     for (int d = 0; d < c->grid.dim; d++)
         for (int side = 0; side < 2; side++)
+            if (c->grid.sides[d][side] == BOX_DIRICHLET)
+                zero &=
+                    data->boundary[d][side] != NULL ? is_zero(data->boundary[d][side]) : data->exact == NULL;
+    for (int d = 0; d < c->grid.dim && !zero; d++)
+        for (int side = 0; side < 2; side++)
             if (c->grid.sides[d][side] == BOX_DIRICHLET) TRY(interpolate_side(c, data, d, side));
+    if (zero) memset(c->fixed_values, 0, (size_t)(c->n_all - c->n_free) * sizeof *c->fixed_values);
     *any = 0;
     for (int64_t i = 0; i < c->n_all - c->n_free; i++) *any |= c->fixed_values[i] != 0.0;
     TRY(boxsem_nodes_fix(c, c->fixed_values, &c->u));
@@ -193,7 +279,12 @@ facet_status boxsem_load(struct boxsem *c, const struct box_given *data) {
     facet_status status = FACET_OK;
     double *nodes = NULL;
     int any;
+    boxsem_forget(c);
     vector_fill(&c->b, 0.0);
+    if (c->tiles != NULL && !c->grid.singular && !c->loose) {
+        TRY(load_on_device(c, data));
+        goto sides;
+    }
     TRY(boxsem_nodes_open(&c->b, &nodes));
     TRY(add_loads(c, data, nodes));
     for (int64_t i = 0; i < c->n_all - c->n_free; i++) nodes[c->fixed[i]] = 0.0;
@@ -205,6 +296,7 @@ facet_status boxsem_load(struct boxsem *c, const struct box_given *data) {
     }
     if (c->loose) TRY(find_mean(c, data, nodes));
     TRY(boxsem_nodes_close(&c->b, 1, &nodes));
+sides:
     TRY(load_fixed(c, data, &any));
     if (any) TRY(lift(c));
 done:
@@ -252,6 +344,7 @@ facet_status boxsem_set_guess(struct boxsem *c, const double *values) {
     facet_status status = FACET_OK;
     struct points_job job = {.from = values};
     double *weights = NULL, *matrix = NULL;
+    boxsem_forget(c);
     if (values == NULL) {
         vector_fill(&c->u, 0.0);
         return FACET_OK;

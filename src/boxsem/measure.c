@@ -1,5 +1,8 @@
 /* Continuous elements at points: for the caller, for pictures, and against an exact solution. */
+#include <string.h>
+
 #include "base/memory.h"
+#include "box/tiles.h"
 #include "boxsem/cells.h"
 
 /* ------------------------------------------------------------------------------------- evaluation */
@@ -20,22 +23,93 @@ static void describe(const struct boxsem *c, enum boxsem_field field, int64_t ce
     }
 }
 
+/* The nodes of a cell, wherever they are; of those of a device the ones that were fetched. */
+static facet_status take_cell(const struct boxsem *c, int64_t cell, const int at[3], double *local) {
+    const struct boxsem_held *held = &c->held;
+    double *nodes = device_is_host(c->device) ? c->u.data : held->nodes;
+    if (nodes != NULL) {
+        boxsem_cell_move(c, at, BOXSEM_GATHER, nodes, local);
+        return FACET_OK;
+    }
+    int64_t low = 0, high = held->n;
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        *(held->cells[middle] <= cell ? &low : &high) = middle;
+    }
+    if (high <= low || held->cells[low] != cell)
+        return base_fail(FACET_ERROR_INPUT, "cell %lld was not fetched from the device", (long long)cell);
+    memcpy(local, held->values + low * c->cell_size, (size_t)c->cell_size * sizeof *local);
+    return FACET_OK;
+}
+
 facet_status boxsem_evaluate(const struct boxsem *c, enum boxsem_field field, int64_t cell,
                              const struct box_places *places, double *values) {
     facet_status status = FACET_OK;
     struct box_function f;
-    struct vector u = c->u;
-    double *local = NULL, *nodes = NULL;
+    double *local = NULL;
     int at[3];
     TRY(ALLOC(local, c->cell_size));
-    TRY(boxsem_nodes_open(&u, &nodes)); /* wherever the vector is */
     box_cell_at(&c->grid, cell, at);
     describe(c, field, cell, at, local, &f);
-    boxsem_cell_move(c, at, BOXSEM_GATHER, nodes, local);
+    TRY(take_cell(c, cell, at, local));
     TRY(box_evaluate(&f, places, values));
 done:
-    boxsem_nodes_close(&u, 0, &nodes);
     base_free(&local);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- from a device */
+
+void boxsem_forget(struct boxsem *c) {
+    base_free(&c->held.cells);
+    base_free(&c->held.values);
+    base_free(&c->held.nodes);
+    c->held.n = 0;
+}
+
+facet_status boxsem_fetch(struct boxsem *c, int64_t n, const int64_t *cells) {
+    facet_status status = FACET_OK;
+    struct boxsem_held *held = &c->held;
+    if (device_is_host(c->device) || held->nodes != NULL) return FACET_OK;
+    boxsem_forget(c);
+    if (cells == NULL || c->tiles == NULL) {
+        TRY(boxsem_nodes_open(&c->u, &held->nodes));
+        goto done;
+    }
+    TRY(ALLOC(held->cells, n));
+    TRY(ALLOC(held->values, n * c->cell_size));
+    TRY(box_tiles_fetch(c->tiles, c->n, n, cells, c->u.data, held->values));
+    memcpy(held->cells, cells, (size_t)n * sizeof *cells);
+    held->n = n;
+done:
+    if (status != FACET_OK) boxsem_forget(c);
+    return status;
+}
+
+facet_status boxsem_integrals(struct boxsem *c, double *integrals) {
+    facet_status status = FACET_OK;
+    const struct tile_scale volume = {.factor = 1.0, .powers = {1, 1, 1}};
+    double *moments = NULL;
+    TRY(CALLOC(moments, c->n));
+    for (int i = 0; i < c->n * c->n; i++) moments[i / c->n] += c->element.mass[i];
+    const double *const T[3] = {moments, moments, moments};
+    TRY(box_tiles_download(c->tiles, c->n, 1, T, &volume, c->u.data, integrals));
+done:
+    base_free(&moments);
+    return status;
+}
+
+facet_status boxsem_extremes(struct boxsem *c, int n, const double *x, double *extremes) {
+    facet_status status = FACET_OK;
+    double *values = NULL, *slopes = NULL;
+    TRY(ALLOC(values, n * c->n));
+    TRY(ALLOC(slopes, n * c->n));
+    TRY(boxsem_tabulate(c, 0, n, x, values, slopes));
+    const double *const T[3] = {values, values, values};
+    TRY(box_tiles_extremes(c->tiles, c->n, n, T, c->u.data, extremes));
+done:
+    base_free(&values);
+    base_free(&slopes);
     return status;
 }
 

@@ -21,6 +21,7 @@ struct box_backend {
     struct boxhdg *hdg;
     struct boxhdg_solution solution;  /* resident: of the cells that were fetched */
     struct boxhdg_resident *resident; /* NULL: the solution is on the host */
+    int wants_star;                   /* resident: u* is wanted of the cells that are fetched */
     double *dirichlet, *neumann;      /* n_trace; NULL: zero */
     int has_q;                        /* solution.q is that of solution.trace */
     int apart;                        /* u is `constant` + what the solution holds: box_constant.c */
@@ -55,6 +56,7 @@ facet_status box_device_copy_out(const struct facet_solver *s, double *u);
 facet_status box_device_conservation(const struct facet_solver *s, double *imbalance);
 facet_status box_device_set_guess(struct facet_solver *s, const double *u);
 facet_status box_device_measure_errors(const struct facet_solver *s, struct hdg_errors *errors);
+facet_status box_device_need(const struct facet_solver *s, enum hdg_field field);
 facet_status box_device_fetch(const struct facet_solver *s, int64_t n, const int32_t *cells);
 facet_status box_device_reduce(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
                                const double *x, double *values, int *done);
@@ -88,6 +90,10 @@ facet_status box_points_prepare(const struct facet_solver *s, int block, int deg
 facet_status box_points_rule(const struct facet_solver *s, int block, struct backend_points *points);
 facet_status box_points_weights(const struct facet_solver *s, int32_t cell,
                                 const struct backend_points *points, double *wJ);
+/* Cells in ascending order, each once; *list belongs to the caller. */
+facet_status box_points_list(int64_t n, const int32_t *cells, int64_t **list, int64_t *m);
+/* From the integrals of all cells, if they were found, to these and the volumes, two a cell, in place. */
+facet_status box_points_integrals(const struct facet_solver *s, facet_status found, double *values);
 double box_points_volume(const struct facet_solver *s, int32_t cell);
 void box_points_map(const struct facet_solver *s, int32_t cell, const struct backend_points *points,
                     double *x);

@@ -1,7 +1,6 @@
 /* The backend of boxes, HDG, where the device has a memory of its own: the solution stays there
  * (boxhdg/resident.h), and what the host evaluates is fetched first: the cells of a list, or all of them. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -107,27 +106,27 @@ static int is_there(const struct boxhdg_solution *s, int64_t cell) {
     return high > low && s->cells[low] == cell;
 }
 
-static int by_number(const void *a, const void *b) {
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
+/* What has been fetched without u* is fetched again. */
+facet_status box_device_need(const struct facet_solver *s, enum hdg_field field) {
+    struct box_backend *b = s->box;
+    if (!hdg_fields[field].star) return FACET_OK;
+    b->wants_star = 1;
+    if (b->solution.star == NULL) boxhdg_solution_destroy(&b->solution);
+    return FACET_OK;
 }
 
 facet_status box_device_fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    int64_t *list = NULL, m = 0, missing = 0;
+    int64_t *list = NULL, m, missing = 0;
     if (cells == NULL) {
         if (b->solution.n_cells > 0 && b->solution.cells == NULL) return FACET_OK;
-        return boxhdg_resident_bring(b->resident, s->options.postprocess, &b->solution);
+        return boxhdg_resident_bring(b->resident, b->wants_star, &b->solution);
     }
     for (int64_t i = 0; i < n; i++) missing += !is_there(&b->solution, cells[i]);
     if (missing == 0) return FACET_OK;
-    TRY(ALLOC(list, n));
-    for (int64_t i = 0; i < n; i++) list[i] = cells[i];
-    qsort(list, (size_t)n, sizeof *list, by_number);
-    for (int64_t i = 0; i < n; i++)
-        if (m == 0 || list[i] != list[m - 1]) list[m++] = list[i];
-    TRY(boxhdg_resident_fetch(b->resident, m, list, s->options.postprocess, &b->solution));
+    TRY(box_points_list(n, cells, &list, &m));
+    TRY(boxhdg_resident_fetch(b->resident, m, list, b->wants_star, &b->solution));
 done:
     base_free(&list);
     return status;
@@ -136,6 +135,7 @@ done:
 facet_status box_device_measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     facet_status status = FACET_OK;
     struct box_errors e;
+    if (s->options.postprocess) TRY(box_device_need(s, HDG_U_STAR));
     TRY(box_device_fetch(s, 0, NULL));
     TRY(boxhdg_measure_errors(s->box->hdg, &s->box->solution, s->problem->exact, &e));
     *errors = box_points_errors(&e, s->options.postprocess);
@@ -146,21 +146,9 @@ done:
 /* Of u on the device; of everything else cell by cell. */
 facet_status box_device_reduce(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
                                const double *x, double *values, int *done_here) {
-    facet_status status = FACET_OK;
-    double *integrals = NULL;
+    struct boxhdg_resident *r = s->box->resident;
     *done_here = field == HDG_U;
-    if (!*done_here) goto done;
-    if (extremes) {
-        TRY(boxhdg_resident_extremes(s->box->resident, n, x, values));
-        goto done;
-    }
-    TRY(ALLOC(integrals, s->n_cells));
-    TRY(boxhdg_resident_integrals(s->box->resident, integrals));
-    for (int32_t c = 0; c < s->n_cells; c++) {
-        values[2 * c] = integrals[c];
-        values[2 * c + 1] = box_points_volume(s, c);
-    }
-done:
-    base_free(&integrals);
-    return status;
+    if (!*done_here) return FACET_OK;
+    return extremes ? boxhdg_resident_extremes(r, n, x, values)
+                    : box_points_integrals(s, boxhdg_resident_integrals(r, values), values);
 }

@@ -150,6 +150,30 @@ facet_status box_points_weights(const struct facet_solver *s, int32_t cell,
     return FACET_OK;
 }
 
+static int by_number(const void *a, const void *b) {
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+facet_status box_points_list(int64_t n, const int32_t *cells, int64_t **list, int64_t *m) {
+    facet_status status = ALLOC(*list, n);
+    if (status != FACET_OK) return status;
+    for (int64_t i = 0; i < n; i++) (*list)[i] = cells[i];
+    qsort(*list, (size_t)n, sizeof **list, by_number);
+    *m = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (*m == 0 || (*list)[i] != (*list)[*m - 1]) (*list)[(*m)++] = (*list)[i];
+    return FACET_OK;
+}
+
+facet_status box_points_integrals(const struct facet_solver *s, facet_status found, double *values) {
+    for (int64_t c = s->n_cells - 1; found == FACET_OK && c >= 0; c--) {
+        values[2 * c] = values[c];
+        values[2 * c + 1] = box_points_volume(s, (int32_t)c);
+    }
+    return found;
+}
+
 void box_points_map(const struct facet_solver *s, int32_t cell, const struct backend_points *points,
                     double *x) {
     double lower[3], widths[3];

@@ -251,6 +251,25 @@ static facet_status evaluate(const struct facet_solver *s, enum hdg_field field,
     return boxsem_evaluate(s->box->continuous, field == HDG_Q ? BOXSEM_Q : BOXSEM_U, cell, &places, values);
 }
 
+static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
+    facet_status status = FACET_OK;
+    int64_t *list = NULL, m;
+    if (cells != NULL) TRY(box_points_list(n, cells, &list, &m));
+    TRY(boxsem_fetch(s->box->continuous, cells != NULL ? m : 0, list));
+done:
+    base_free(&list);
+    return status;
+}
+
+static facet_status reduce(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
+                           const double *x, double *values, int *done_here) {
+    struct boxsem *c = s->box->continuous;
+    *done_here = field == HDG_U && c->tiles != NULL;
+    if (!*done_here) return FACET_OK;
+    return extremes ? boxsem_extremes(c, n, x, values)
+                    : box_points_integrals(s, boxsem_integrals(c, values), values);
+}
+
 const struct backend boxsem_backend = {.destroy = destroy,
                                        .n_points = n_points,
                                        .points = source_points,
@@ -268,5 +287,7 @@ const struct backend boxsem_backend = {.destroy = destroy,
                                        .weights = box_points_weights,
                                        .map = box_points_map,
                                        .evaluate = evaluate,
+                                       .fetch = fetch,
+                                       .reduce = reduce,
                                        .face_rule = box_points_face_rule,
                                        .face_flux = box_points_face_flux};
