@@ -24,6 +24,15 @@ struct tile_scale {
     const double *of_cells;
 };
 
+/* Nodes of a program that depend on one coordinate and were computed before: OP_GIVEN, with slots of their
+ * own. */
+#define TILE_LINES 8
+struct tile_lines {
+    int n;
+    int node[TILE_LINES], direction[TILE_LINES];
+    const double *values[TILE_LINES]; /* the points of all cells of the direction */
+};
+
 /* What is made of a program at a point: its value; and its gradient; or its value and its Laplacian. */
 enum tile_jet { TILE_VALUES, TILE_GRADIENTS, TILE_LAPLACIANS };
 

@@ -255,6 +255,9 @@ static void run_box_cells(struct arena *a, int64_t size) {
     double *balance = put_nan(a, KERNEL_BOX_BALANCE * h->grid.n_cells), *out = put_nan(a, n * width);
     device_box_balance(a->device, &lanes->plan, &points->points, trace.data, loads.data, u.data, balance);
     take_scaled(a, balance, KERNEL_BOX_BALANCE * h->grid.n_cells);
+    double *imbalance = put_nan(a, 2 * h->grid.n_cells);
+    device_box_imbalance(a->device, &lanes->plan, balance, imbalance);
+    take_scaled(a, imbalance, 2 * h->grid.n_cells);
     device_box_cells(a->device, &lanes->plan, &points->points, n, put(a, cells, n, sizeof *cells), trace.data,
                      u.data, out);
     take_scaled(a, out, n * width);
@@ -310,6 +313,8 @@ static void run_tile(struct arena *a, int64_t size) {
     take_scaled(a, to, out);
     device_tile_extremes(a->device, t.count, tile_power(n_out, dim), 1, 0, to, extremes);
     take_scaled(a, extremes, 2 * t.count);
+    device_tile_contract_extremes(a->device, &t, n_in, n_out, T, from, extremes, scratch);
+    take_scaled(a, extremes, 2 * t.count);
     const int components = 3;
     const int64_t n = out / components / 2; /* three components of two cells */
     if (n > 0) {
@@ -352,6 +357,7 @@ static void run_tile_expression(struct arena *a, int64_t size) {
     const int dim = 2 + (int)(size % 2), n = 1 + (int)(size % 6);
     struct tile_plan t = make_tile(a, dim);
     const int64_t total = t.count * tile_power(n, dim);
+    const struct tile_lines none = {0};
     double *points = put_random(a, n, 3);
     struct expression_plan plan = {.dim = dim,
                                    .block = 1 + (int)(size % 41) * 7,
@@ -362,9 +368,20 @@ static void run_tile_expression(struct arena *a, int64_t size) {
         double *out = put_nan(a, total * tile_jets(jet, dim));
         double *work =
             put_nan(a, (EXPRESSION_SCRATCH + 4 * expression_jet(plan.order) + dim) * (int64_t)plan.block);
-        device_tile_expression(a->device, &t, n, points, &plan, jet, out, work);
+        device_tile_expression(a->device, &t, n, points, &plan, &none, jet, out, work);
         take(a, out, total * tile_jets(jet, dim));
     }
+    struct expression_node given[6];
+    memcpy(given, nodes, sizeof nodes);
+    given[4] = (struct expression_node){.op = OP_GIVEN, .slot = 4}; /* instead of x^2: any numbers of y */
+    plan.nodes = put(a, given, 6, sizeof *given);
+    plan.order = 0;
+    const struct tile_lines line = {
+        .n = 1, .node = {4}, .direction = {1}, .values = {put_random(a, t.cells[1] * n, 8)}};
+    double *out = put_nan(a, total);
+    double *work = put_nan(a, (EXPRESSION_SCRATCH + 5 + dim) * (int64_t)plan.block);
+    device_tile_expression(a->device, &t, n, points, &plan, &line, TILE_VALUES, out, work);
+    take(a, out, total);
 }
 
 static void run_axis_apply(struct arena *a, int64_t size) {
@@ -541,9 +558,13 @@ static const struct check {
     {"box_diagonal", "box_balance", run_box_cells, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 8, 11, -1}},
     {"box_scale", NULL, run_box_scale, 1e-13, {0, 1, 2, 3, 4, 5, 6, 11, -1}},
     {"box_scale_single", NULL, run_box_scale_single, 1e-6, {0, 1, 2, 3, 4, 5, 6, 11, -1}},
-    {"box_cells", NULL, run_box_cells, 1e-11, {9, 10, -1}},
-    {"tile_contract", "tile_scratch", run_tile, 1e-13, {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},
-    {"tile_extremes", NULL, run_tile, 1e-13, {10, 38, -1}},
+    {"box_cells", "box_imbalance", run_box_cells, 1e-11, {9, 10, -1}},
+    {"tile_contract",
+     "tile_scratch",
+     run_tile,
+     1e-13,
+     {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 20, 33, 41, 61, 62, -1}},
+    {"tile_extremes", "tile_contract_extremes", run_tile, 1e-13, {10, 38, -1}},
     {"tile_gather", "tile_add", run_tile_nodes, 1e-15, {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 23, 31, -1}},
     {"tile_expression", NULL, run_tile_expression, 0, {0, 1, 2, 3, 4, 5, 11, 29, 40, -1}},
     {"axis_apply", NULL, run_axis_apply, 1e-13, {0, 1, 2, 3, 7, 63, 64, 65, 129, 201, -1}},

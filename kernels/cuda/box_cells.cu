@@ -278,6 +278,24 @@ __global__ void balance(const __grid_constant__ balance_launch g) {
     }
 }
 
+__global__ void imbalance(const __grid_constant__ struct box_plan p, const double *balance, double *out) {
+    const int64_t cell = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (cell >= (int64_t)p.cells[0] * p.cells[1] * p.cells[2]) return;
+    const double *of = balance + cell * KERNEL_BOX_BALANCE;
+    double worst = fabs(of[0]);
+    int at[3];
+    place_of(p, cell, at);
+    for (int axis = 0; axis < 3; axis++) {
+        int next[3] = {at[0], at[1], at[2]};
+        if (!p.present[axis] || (++next[axis] == p.cells[axis] && !p.periodic[axis])) continue;
+        if (next[axis] == p.cells[axis]) next[axis] = 0;
+        const int64_t other = ((int64_t)next[2] * p.cells[1] + next[1]) * p.cells[0] + next[0];
+        worst = fmax(worst, fabs(of[3 + 2 * axis] + balance[other * KERNEL_BOX_BALANCE + 2 + 2 * axis]));
+    }
+    out[2 * cell] = worst;
+    out[2 * cell + 1] = of[1];
+}
+
 unsigned blocks_for(int64_t n) {
     const int64_t most = 64 * (int64_t)multiprocessors();
     return (unsigned)(n < most ? n : most);
@@ -324,4 +342,11 @@ void box_balance_cuda(const struct box_plan *plan, const struct box_points *poin
     if (!may_launch() || !allow_shared(balance, bytes, "box_balance")) return;
     balance<<<blocks_for((int64_t)plan->cells[0] * plan->cells[1] * plan->cells[2]), THREADS, bytes>>>(g);
     launched("box_balance");
+}
+
+void box_imbalance_cuda(const struct box_plan *plan, const double *balance, double *out) {
+    const int64_t n = (int64_t)plan->cells[0] * plan->cells[1] * plan->cells[2];
+    if (!may_launch()) return;
+    imbalance<<<(unsigned)((n + 255) / 256), 256>>>(*plan, balance, out);
+    launched("box_imbalance");
 }

@@ -17,29 +17,34 @@ __global__ void evaluate(struct expression_plan plan, int n, const double *x, co
     evaluate_block(&block);
 }
 
-// Point `number` of a tile.
+// Point `number` of a tile, and what was computed before on the lines that it lies on.
 __device__ void point_of(const struct tile_plan &t, int n, int size, const double *points, int64_t number,
+                         const struct expression_plan &plan, const struct tile_lines &lines, double *work,
                          double x[3]) {
     const int64_t cell = number / size;
-    int at[3], i = (int)(number - cell * size);
+    int at[3], on[3] = {0, 0, 0}, i = (int)(number - cell * size);
     tile_at(&t, t.first + cell, at);
     for (int d = 0; d < t.dim; d++, i /= n) {
         const double *ends = t.ends[d] + at[d];
         x[d] = ends[0] + (ends[1] - ends[0]) * points[i % n];
+        on[d] = at[d] * n + i % n;
     }
+    for (int l = 0; l < lines.n; l++)
+        work[expression_row(&plan, lines.node[l], 0)] = __ldg(lines.values[l] + on[lines.direction[l]]);
 }
 
 // As many threads as a row has numbers, each of which takes one point after the other.
 __global__ void evaluate_tile(const __grid_constant__ struct tile_plan t, int n, const double *points,
-                              const __grid_constant__ struct expression_plan plan, enum tile_jet jet,
-                              double *out, double *work) {
+                              const __grid_constant__ struct expression_plan plan,
+                              const __grid_constant__ struct tile_lines lines, enum tile_jet jet, double *out,
+                              double *work) {
     const int size = (int)tile_power(n, t.dim), root = plan.n_nodes - 1;
     const int64_t total = t.count * size, thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (thread >= plan.block) return;
     double x[3];
     const struct block block = {&plan, 1, x, nullptr, work + thread};
     for (int64_t number = thread; number < total; number += plan.block) {
-        point_of(t, n, size, points, number, x);
+        point_of(t, n, size, points, number, plan, lines, work + thread, x);
         evaluate_block(&block);
         out[number] = *row_of_value(&block, root);
         double laplacian = 0;
@@ -56,10 +61,11 @@ __global__ void evaluate_tile(const __grid_constant__ struct tile_plan t, int n,
 } // namespace
 
 void tile_expression_cuda(const struct tile_plan *tile, int n, const double *points,
-                          const struct expression_plan *plan, enum tile_jet jet, double *out, double *work) {
+                          const struct expression_plan *plan, const struct tile_lines *lines,
+                          enum tile_jet jet, double *out, double *work) {
     if (tile->count == 0 || !facet::may_launch()) return;
     evaluate_tile<<<(unsigned)((plan->block + THREADS - 1) / THREADS), THREADS>>>(*tile, n, points, *plan,
-                                                                                  jet, out, work);
+                                                                                  *lines, jet, out, work);
     facet::launched("tile_expression");
 }
 

@@ -1,5 +1,6 @@
-// Tiles (kernels/tile.h): tensor products direction by direction, a thread a number; what it reads its
-// neighbours read too, and comes from the nearest cache. Every pass moves its bytes once.
+// Tiles (kernels/tile.h): tensor products direction by direction. Where a cell fits, a block takes it into
+// shared memory and a thread a line of it into registers; else a thread makes a number, and every pass goes
+// through memory.
 #include "kernels/cuda/internal.cuh"
 
 namespace {
@@ -63,6 +64,131 @@ __global__ void extremes_of(int64_t n_cells, int64_t n, int components, int64_t 
     extremes[2 * cell] = wrong ? NAN : least;
     extremes[2 * cell + 1] = wrong ? NAN : greatest;
 }
+
+// ------------------------------------------------------------------------------ a cell in shared memory
+
+constexpr int CELL_THREADS = 128, MOST_IN = 16, MOST_OUT = 24;
+
+struct cell_launch {
+    struct tile_plan tile;
+    struct tile_scale scale;
+    int n_out;
+    bool add;
+    const double *T[3], *in;
+    double *out, *extremes; // one of them
+};
+
+// Along one direction: `lines` lines of N numbers, `step` apart, from where `begin` says; out likewise.
+template <int N, typename Begin, typename End>
+__device__ void along_lines(int lines, const double *T, int n_out, const double *in, int step, Begin begin,
+                            End end) {
+    for (int l = threadIdx.x; l < lines; l += CELL_THREADS) {
+        const double *from = in + begin(l);
+        double x[N];
+#pragma unroll
+        for (int q = 0; q < N; q++) x[q] = from[q * step];
+        for (int i = 0; i < n_out; i++) {
+            double sum = 0;
+#pragma unroll
+            for (int q = 0; q < N; q++) sum += T[i * N + q] * x[q];
+            end(l, i, sum);
+        }
+    }
+}
+
+// The least and the greatest of a block, NaN where one is not finite, to its first thread.
+__device__ void reduce_range(double least, double greatest, int wrong, double *shared, double *out) {
+    __syncthreads();
+    shared[threadIdx.x] = wrong ? NAN : least;
+    shared[CELL_THREADS + threadIdx.x] = wrong ? NAN : greatest;
+    for (int half = CELL_THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x >= half) continue;
+        double *a = shared + threadIdx.x, *b = a + CELL_THREADS;
+        a[0] = isnan(a[0]) || isnan(a[half]) ? NAN : fmin(a[0], a[half]);
+        b[0] = isnan(b[0]) || isnan(b[half]) ? NAN : fmax(b[0], b[half]);
+    }
+    if (threadIdx.x == 0) {
+        out[0] = shared[0];
+        out[1] = shared[CELL_THREADS];
+    }
+    __syncthreads();
+}
+
+// In three dimensions. Rows along x are an odd number of numbers apart.
+template <int N> __global__ void cell_lines(const __grid_constant__ cell_launch g) {
+    extern __shared__ double memory[];
+    const int M = g.n_out, pitch = N | 1, wide = M | 1;
+    double *T = memory, *a = T + 3 * M * N, *b = a + (N * N * pitch > M * M * N ? N * N * pitch : M * M * N);
+    for (int64_t c = blockIdx.x; c < g.tile.count; c += gridDim.x) {
+        int at[3];
+        tile_at(&g.tile, g.tile.first + c, at);
+        __syncthreads();
+        for (int d = 0; d < 3; d++) {
+            const int kind = g.tile.kinds[d] != nullptr ? g.tile.kinds[d][at[d]] : 0;
+            for (int i = threadIdx.x; i < M * N; i += CELL_THREADS)
+                T[d * M * N + i] = __ldg(g.T[d] + (int64_t)kind * M * N + i);
+        }
+        for (int i = threadIdx.x; i < N * N * N; i += CELL_THREADS)
+            a[i / N * pitch + i % N] = g.in[c * (N * N * N) + i];
+        __syncthreads();
+        along_lines<N>(
+            N * N, T, M, a, 1, [&](int l) { return l * pitch; },
+            [&](int l, int i, double v) { b[l * wide + i] = v; });
+        __syncthreads();
+        along_lines<N>(
+            N * M, T + M * N, M, b, wide, [&](int l) { return l / M * N * wide + l % M; },
+            [&](int l, int i, double v) { a[(l / M * M + i) * M + l % M] = v; });
+        __syncthreads();
+        const double factor = tile_factor(&g.tile, &g.scale, g.tile.first + c, at);
+        double least = INFINITY, greatest = -INFINITY;
+        int wrong = 0;
+        along_lines<N>(
+            M * M, T + 2 * M * N, M, a, M * M, [&](int l) { return l; },
+            [&](int l, int i, double v) {
+                v *= factor;
+                if (g.out != nullptr) {
+                    double *to = g.out + c * ((int64_t)M * M * M) + (int64_t)i * M * M + l;
+                    *to = g.add ? *to + v : v;
+                    return;
+                }
+                wrong |= !isfinite(v);
+                least = v < least ? v : least;
+                greatest = v > greatest ? v : greatest;
+            });
+        if (g.out == nullptr) reduce_range(least, greatest, wrong, b, g.extremes + 2 * c);
+    }
+}
+
+template <int N> bool run_lines(const cell_launch &g) {
+    const int M = g.n_out, a = N * N * (N | 1) > M * M * N ? N * N * (N | 1) : M * M * N;
+    const int b = N * N * (M | 1) > 2 * CELL_THREADS ? N * N * (M | 1) : 2 * CELL_THREADS;
+    const size_t bytes = (3 * (size_t)M * N + a + b) * sizeof(double);
+    const int64_t most = 64 * (int64_t)facet::multiprocessors();
+    if (!facet::allow_shared(cell_lines<N>, bytes, "tile_contract")) return true;
+    cell_lines<N><<<(unsigned)(g.tile.count < most ? g.tile.count : most), CELL_THREADS, bytes>>>(g);
+    facet::launched("tile_contract");
+    return true;
+}
+
+// False where there is no such kernel.
+bool contract_cells(int n_in, const cell_launch &g) {
+    if (g.tile.dim != 3 || n_in > MOST_IN || g.n_out > MOST_OUT || !facet::may_launch()) return false;
+    if (g.tile.count == 0) return true;
+    switch (n_in) {
+#define CASE(N)                                                                                              \
+    case N:                                                                                                  \
+        return run_lines<N>(g);
+        CASE(2)
+        CASE(3)
+        CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14) CASE(15)
+            CASE(16)
+#undef CASE
+                default : return false;
+    }
+}
+
+// ------------------------------------------------------------------------------ nodes that cells share
 
 struct nodes_launch {
     struct tile_plan tile;
@@ -150,7 +276,7 @@ void tile_add_cuda(const struct tile_plan *t, int k, const int *nodes, const dou
 }
 
 int64_t tile_scratch_cuda(const struct tile_plan *t, int n_in, int n_out) {
-    return 2 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
+    return 3 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
 }
 
 void tile_contract_cuda(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
@@ -158,6 +284,7 @@ void tile_contract_cuda(const struct tile_plan *t, int n_in, int n_out, const do
                         double *scratch) {
     double *work[2] = {scratch, scratch + t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim)};
     const double *from = in;
+    if (contract_cells(n_in, {*t, *scale, n_out, add != 0, {T[0], T[1], T[2]}, in, out, nullptr})) return;
     for (int d = 0; d < t->dim; d++) {
         const bool last = d + 1 == t->dim;
         const along_launch g = {*t,
@@ -186,4 +313,13 @@ void tile_extremes_cuda(int64_t n_cells, int64_t n, int components, int64_t step
     extremes_of<<<(unsigned)((n_cells * 32 + THREADS - 1) / THREADS), THREADS>>>(n_cells, n, components, step,
                                                                                  values, extremes);
     facet::launched("tile_extremes");
+}
+
+void tile_contract_extremes_cuda(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
+                                 const double *in, double *extremes, double *scratch) {
+    const struct tile_scale plain = {1.0, {0, 0, 0}, nullptr};
+    double *out = scratch + 2 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
+    if (contract_cells(n_in, {*t, plain, n_out, false, {T[0], T[1], T[2]}, in, nullptr, extremes})) return;
+    tile_contract_cuda(t, n_in, n_out, T, &plain, 0, in, out, scratch);
+    tile_extremes_cuda(t->count, tile_power(n_out, t->dim), 1, 0, out, extremes);
 }

@@ -181,6 +181,8 @@ struct kernels make_table() {
     ONE(tile_scratch);
     ONE(tile_expression);
     ONE(tile_extremes);
+    ONE(tile_contract_extremes);
+    ONE(box_imbalance);
     ONE(tile_gather);
     ONE(tile_add);
     ONE(axis_apply);

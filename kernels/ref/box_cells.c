@@ -152,6 +152,24 @@ void box_balance_ref(const struct box_plan *p, const struct box_points *points, 
     }
 }
 
+void box_imbalance_ref(const struct box_plan *p, const double *balance, double *out) {
+    for (int64_t cell = 0; cell < (int64_t)p->cells[0] * p->cells[1] * p->cells[2]; cell++) {
+        const double *of = balance + cell * KERNEL_BOX_BALANCE;
+        int at[3] = {(int)(cell % p->cells[0]), (int)(cell / p->cells[0] % p->cells[1]),
+                     (int)(cell / p->cells[0] / p->cells[1])};
+        double worst = fabs(of[0]);
+        for (int axis = 0; axis < 3; axis++) {
+            int next[3] = {at[0], at[1], at[2]};
+            if (!p->present[axis] || (++next[axis] == p->cells[axis] && !p->periodic[axis])) continue;
+            if (next[axis] == p->cells[axis]) next[axis] = 0;
+            int64_t other = ((int64_t)next[2] * p->cells[1] + next[1]) * p->cells[0] + next[0];
+            worst = fmax(worst, fabs(of[3 + 2 * axis] + balance[other * KERNEL_BOX_BALANCE + 2 + 2 * axis]));
+        }
+        out[2 * cell] = worst;
+        out[2 * cell + 1] = of[1];
+    }
+}
+
 /* ------------------------------------------------------------------------------------------ cells */
 
 void box_cells_ref(const struct box_plan *p, const struct box_points *points, int64_t n, const int64_t *cells,

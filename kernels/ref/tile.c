@@ -7,7 +7,7 @@
 #include "kernels/ref/ref.h"
 
 int64_t tile_scratch_ref(const struct tile_plan *t, int n_in, int n_out) {
-    return 2 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
+    return 3 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
 }
 
 static int kind_of(const struct tile_plan *t, int d, const int at[3]) {
@@ -53,8 +53,17 @@ static void point_of(const struct tile_plan *t, int n, const double *points, int
     }
 }
 
+/* The place of a point on its line in a direction. */
+static int64_t line_place(const struct tile_plan *t, int n, int d, int64_t number) {
+    const int64_t size = tile_power(n, t->dim);
+    int at[3];
+    tile_at(t, t->first + number / size, at);
+    return (int64_t)at[d] * n + number % size / tile_power(n, d) % n;
+}
+
 void tile_expression_ref(const struct tile_plan *t, int n, const double *points,
-                         const struct expression_plan *plan, enum tile_jet jet, double *out, double *work) {
+                         const struct expression_plan *plan, const struct tile_lines *lines,
+                         enum tile_jet jet, double *out, double *work) {
     const int64_t total = t->count * tile_power(n, t->dim);
     const int root = plan->n_nodes - 1;
     const struct expression_node *node = plan->nodes + root;
@@ -66,6 +75,10 @@ void tile_expression_ref(const struct tile_plan *t, int n, const double *points,
     for (int64_t first = 0; first < total; first += plan->block) {
         const int64_t left = total - first, many = left < plan->block ? left : plan->block;
         for (int64_t i = 0; i < many; i++) point_of(t, n, points, first + i, x + i * t->dim);
+        for (int l = 0; l < lines->n; l++)
+            for (int64_t i = 0; i < many; i++)
+                work[expression_row(plan, lines->node[l], 0) + (size_t)i] =
+                    lines->values[l][line_place(t, n, lines->direction[l], first + i)];
         expression_ref(plan, many, x, NULL, work);
         for (int64_t i = 0; i < many; i++) {
             double laplacian = 0.0;
@@ -122,4 +135,12 @@ void tile_add_ref(const struct tile_plan *t, int k, const int *nodes, const doub
         tile_at(t, t->first + c, at);
         for (int64_t i = 0; i < size; i++) x[tile_node(t, k, nodes, at, i)] += *cells++;
     }
+}
+
+void tile_contract_extremes_ref(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
+                                const double *in, double *extremes, double *scratch) {
+    const struct tile_scale plain = {.factor = 1.0};
+    double *out = scratch + 2 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
+    tile_contract_ref(t, n_in, n_out, T, &plain, 0, in, out, scratch);
+    tile_extremes_ref(t->count, tile_power(n_out, t->dim), 1, 0, out, extremes);
 }

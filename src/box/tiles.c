@@ -91,7 +91,7 @@ static struct tile_plan next_tile(const struct box_tiles *t, int64_t first, int6
 double box_tiles_bytes(int dim, int n, double n_cells) {
     double numbers = (double)box_power(n + BOX_EXTRA_POINTS + 1, dim), all = numbers * n_cells;
     double tile = all < TILE_NUMBERS ? all : fmax(TILE_NUMBERS, numbers);
-    return 8.0 * (5.0 * tile + 64.0 * (1 << 17)); /* jets, scratch; rows of a program */
+    return 8.0 * (7.0 * tile + 64.0 * (1 << 17)); /* jets, scratch, cells; rows of a program */
 }
 
 /* ------------------------------------------------------------------------------------- contractions */
@@ -130,33 +130,37 @@ done:
     return status;
 }
 
-/* What becomes of the result of a tile. */
-typedef facet_status (*tile_end)(const struct box_tiles *t, const struct tile_plan *tile, int64_t numbers,
-                                 double *values, void *user);
+/* What becomes of a tile: an array of the device, one of the host, or extremes of its cells on the host. */
+enum end { TO_DEVICE, TO_HOST, TO_EXTREMES };
 
-/* out NULL: every tile has room of its own, and `end` takes the values from there. */
 static facet_status contract(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
-                             const struct tile_scale *scale, const double *in, double *out, tile_end end,
-                             void *user) {
+                             const struct tile_scale *scale, const double *in, enum end end, double *out) {
     facet_status status = FACET_OK;
     const struct device *device = t->device;
-    const int64_t size_in = box_power(n_in, t->all.dim), size_out = box_power(n_out, t->all.dim);
-    const int64_t most = tile_cells(t->all.count, size_in > size_out ? size_in : size_out);
+    const int64_t size_in = box_power(n_in, t->all.dim), size = box_power(n_out, t->all.dim),
+                  size_out = end == TO_EXTREMES ? 2 : size;
+    const int64_t most = tile_cells(t->all.count, size_in > size ? size_in : size);
     const struct tile_plan largest = next_tile(t, 0, most);
     struct tables tables = {0};
     double *scratch = NULL, *values = NULL, *cells = NULL;
     TRY(tables_create(t, n_in, n_out, T, &tables));
     TRY(device_alloc(device, &scratch, (size_t)device_tile_scratch(device, &largest, n_in, n_out),
                      sizeof *scratch));
-    if (out == NULL) TRY(device_alloc(device, &values, (size_t)(most * size_out), sizeof *values));
+    if (end != TO_DEVICE) TRY(device_alloc(device, &values, (size_t)(most * size_out), sizeof *values));
     if (t->degree > 0) TRY(device_alloc(device, &cells, (size_t)(most * size_in), sizeof *cells));
     for (int64_t first = 0; first < t->all.count; first += most) {
         const struct tile_plan tile = next_tile(t, first, most);
-        double *to = out != NULL ? out + first * size_out : values;
+        double *to = end == TO_DEVICE ? out + first * size_out : values;
+        const double *from = t->degree > 0 ? cells : in + first * size_in, *const *M = (const double *const *)
+                                                                                           tables.T;
         if (t->degree > 0) device_tile_gather(device, &tile, t->degree, t->nodes, in, cells);
-        device_tile_contract(device, &tile, n_in, n_out, (const double *const *)tables.T, scale, 0,
-                             t->degree > 0 ? cells : in + first * size_in, to, scratch);
-        if (end != NULL) TRY(end(t, &tile, size_out, to, user));
+        if (end == TO_EXTREMES)
+            device_tile_contract_extremes(device, &tile, n_in, n_out, M, from, to, scratch);
+        else
+            device_tile_contract(device, &tile, n_in, n_out, M, scale, 0, from, to, scratch);
+        if (end != TO_DEVICE)
+            TRY(device_download(device, out + first * size_out, to,
+                                (size_t)(tile.count * size_out) * sizeof *to));
     }
     TRY(device_check(device));
 done:
@@ -169,44 +173,30 @@ done:
 
 facet_status box_tiles_contract(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
                                 const struct tile_scale *scale, const double *in, double *out) {
-    return contract(t, n_in, n_out, T, scale, in, out, NULL, NULL);
-}
-
-static facet_status end_download(const struct box_tiles *t, const struct tile_plan *tile, int64_t numbers,
-                                 double *values, void *user) {
-    double *out = user;
-    return device_download(t->device, out + tile->first * numbers, values,
-                           (size_t)(tile->count * numbers) * sizeof *values);
+    return contract(t, n_in, n_out, T, scale, in, TO_DEVICE, out);
 }
 
 facet_status box_tiles_download(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
                                 const struct tile_scale *scale, const double *in, double *out) {
-    return contract(t, n_in, n_out, T, scale, in, NULL, end_download, out);
-}
-
-/* Of the values of a tile: extremes of the cells, on the host from the first cell of the box on. */
-static facet_status tile_extremes(const struct box_tiles *t, const struct tile_plan *tile, int64_t numbers,
-                                  const double *values, double *extremes) {
-    facet_status status = FACET_OK;
-    double *found = NULL;
-    TRY(device_alloc(t->device, &found, (size_t)(2 * tile->count), sizeof *found));
-    device_tile_extremes(t->device, tile->count, numbers, 1, 0, values, found);
-    TRY(device_download(t->device, extremes + 2 * tile->first, found,
-                        (size_t)(2 * tile->count) * sizeof *found));
-done:
-    device_free(t->device, &found);
-    return status;
-}
-
-static facet_status end_extremes(const struct box_tiles *t, const struct tile_plan *tile, int64_t numbers,
-                                 double *values, void *user) {
-    return tile_extremes(t, tile, numbers, values, user);
+    return contract(t, n_in, n_out, T, scale, in, TO_HOST, out);
 }
 
 facet_status box_tiles_extremes(struct box_tiles *t, int n_in, int n_out, const double *const T[3],
                                 const double *in, double *extremes) {
-    const struct tile_scale plain = {.factor = 1.0};
-    return contract(t, n_in, n_out, T, &plain, in, NULL, end_extremes, extremes);
+    return contract(t, n_in, n_out, T, NULL, in, TO_EXTREMES, extremes);
+}
+
+/* Of the values of a tile: extremes of its cells, on the host. */
+static facet_status tile_extremes(const struct box_tiles *t, int64_t n_cells, int64_t numbers,
+                                  const double *values, double *extremes) {
+    facet_status status = FACET_OK;
+    double *found = NULL;
+    TRY(device_alloc(t->device, &found, (size_t)(2 * n_cells), sizeof *found));
+    device_tile_extremes(t->device, n_cells, numbers, 1, 0, values, found);
+    TRY(device_download(t->device, extremes, found, (size_t)(2 * n_cells) * sizeof *found));
+done:
+    device_free(t->device, &found);
+    return status;
 }
 
 facet_status box_tiles_fetch(struct box_tiles *t, int n_in, int64_t n, const int64_t *list, const double *in,
@@ -300,9 +290,7 @@ static facet_status check_finite(struct integrals *job, const struct tile_plan *
     const struct box_tiles *t = job->t;
     double *scratch = NULL;
     for (int i = 0; i < 1 + job->exact; i++) {
-        struct tile_plan local = *tile;
-        local.first = 0;
-        TRY(tile_extremes(t, &local, job->n_points, job->values + i * tile->count * job->n_points,
+        TRY(tile_extremes(t, tile->count, job->n_points, job->values + i * tile->count * job->n_points,
                           job->extremes));
         for (int64_t c = 0; c < tile->count; c++) {
             if (isfinite(job->extremes[2 * c])) continue;
@@ -347,7 +335,8 @@ static facet_status integrate_tile(struct integrals *job, const struct tile_plan
     const struct box_tiles *t = job->t;
     if (job->origin == PROGRAM) {
         device_tile_expression(t->device, tile, job->samples->n_points, job->points, &job->program.plan,
-                               job->exact ? TILE_LAPLACIANS : TILE_VALUES, job->values, job->program.work);
+                               &job->program.lines, job->exact ? TILE_LAPLACIANS : TILE_VALUES, job->values,
+                               job->program.work);
         TRY(check_finite(job, tile));
     } else if (tile->first == 0)
         device_fill(t->device, F64, tile->count * job->n_points, job->number, job->values);
@@ -382,6 +371,21 @@ static facet_status call_tile(struct integrals *job, const struct tile_plan *til
     return status;
 }
 
+/* The values along lines of what depends on one coordinate. */
+static facet_status set_lines(struct integrals *job, int d) {
+    facet_status status = FACET_OK;
+    const struct box_grid *g = job->t->grid;
+    const struct box_samples *s = job->samples;
+    double *x = NULL;
+    TRY(ALLOC(x, g->cells[d] * s->n_points));
+    for (int i = 0; i < g->cells[d] * s->n_points; i++)
+        x[i] = g->coordinates[d][i / s->n_points] + g->widths[d][i / s->n_points] * s->x[i % s->n_points];
+    TRY(field_program_set_lines(job->field, 0, &job->program, d, g->cells[d] * s->n_points, x));
+done:
+    base_free(&x);
+    return status;
+}
+
 static facet_status prepare(struct integrals *job) {
     facet_status status = FACET_OK;
     struct box_tiles *t = job->t;
@@ -407,6 +411,7 @@ static facet_status prepare(struct integrals *job) {
     TRY(ALLOC(job->extremes, 2 * job->most));
     TRY(field_program_create(job->field, 0, t->device, t->all.dim, job->exact ? 2 : 0,
                              job->most * job->n_points, &job->program));
+    for (int d = 0; d < t->all.dim; d++) TRY(set_lines(job, d));
 done:
     return status;
 }

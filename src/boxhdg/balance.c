@@ -181,7 +181,8 @@ static facet_status balance_work(const struct boxhdg_at *at, double *scratch, vo
     return FACET_OK;
 }
 
-double boxhdg_largest_jump(const struct box_grid *g, const double *fluxes) {
+/* The largest difference of the fluxes that the two cells of a face have for it. */
+static double largest_jump(const struct box_grid *g, const double *fluxes) {
     double worst = 0.0;
 #pragma omp parallel for num_threads(base_threads_for(g->n_cells)) reduction(max : worst)
     for (int64_t c = 0; c < g->n_cells; c++) {
@@ -209,7 +210,7 @@ facet_status boxhdg_conservation(const struct boxhdg *h, const struct boxhdg_sol
     int64_t scratch = 3 * boxhdg_pairs_size(h) + 3 * (h->face_size + BOX_SLACK) + h->cell_size + BOX_SLACK;
     TRY(boxhdg_for_cells(h, 0, scratch, balance_work, &job));
     for (int64_t c = 0; c < g->n_cells; c++) worst = fmax(worst, fabs(job.imbalances[c]));
-    worst = fmax(worst, boxhdg_largest_jump(g, job.fluxes));
+    worst = fmax(worst, largest_jump(g, job.fluxes));
     *imbalance = job.largest > 0.0 ? worst / job.largest : 0.0;
 done:
     base_free(&job.imbalances);

@@ -190,28 +190,23 @@ facet_status boxhdg_lanes_conservation(const struct boxhdg_lanes_points *p, cons
     facet_status status = FACET_OK;
     const struct boxhdg_lanes *lanes = p->lanes;
     const struct box_grid *g = &lanes->hdg->grid;
-    double *there = NULL, *balance = NULL, *fluxes = NULL, worst = 0.0, largest = 0.0;
-    TRY(device_alloc(lanes->device, &there, (size_t)(KERNEL_BOX_BALANCE * g->n_cells), sizeof *there));
-    device_box_balance(lanes->device, &lanes->plan, &p->points, trace->data, loads->data, u->data, there);
-    TRY(ALLOC(balance, KERNEL_BOX_BALANCE * g->n_cells));
-    TRY(ALLOC(fluxes, 6 * g->n_cells));
-    TRY(device_download(lanes->device, balance, there,
-                        (size_t)(KERNEL_BOX_BALANCE * g->n_cells) * sizeof *balance));
+    double *balance = NULL, *there = NULL, *here = NULL, worst = 0.0, largest = 0.0;
+    TRY(device_alloc(lanes->device, &balance, (size_t)(KERNEL_BOX_BALANCE * g->n_cells), sizeof *balance));
+    TRY(device_alloc(lanes->device, &there, (size_t)(2 * g->n_cells), sizeof *there));
+    device_box_balance(lanes->device, &lanes->plan, &p->points, trace->data, loads->data, u->data, balance);
+    device_box_imbalance(lanes->device, &lanes->plan, balance, there);
+    TRY(ALLOC(here, 2 * g->n_cells));
+    TRY(device_download(lanes->device, here, there, (size_t)(2 * g->n_cells) * sizeof *here));
 #pragma omp parallel for num_threads(base_threads_for(g->n_cells)) reduction(max : worst, largest)
     for (int64_t c = 0; c < g->n_cells; c++) {
-        const double *of = balance + KERNEL_BOX_BALANCE * c;
-        worst = fmax(worst, fabs(of[0]));
-        largest = fmax(largest, of[1]);
-        for (int axis = 0; axis < 3; axis++)
-            for (int side = 0; side < 2 && lanes->direction[axis] >= 0; side++)
-                fluxes[6 * c + 2 * lanes->direction[axis] + side] = of[2 + 2 * axis + side];
+        worst = fmax(worst, here[2 * c]);
+        largest = fmax(largest, here[2 * c + 1]);
     }
-    worst = fmax(worst, boxhdg_largest_jump(g, fluxes));
     *imbalance = largest > 0.0 ? worst / largest : 0.0;
 done:
     device_free(lanes->device, &there);
-    base_free(&balance);
-    base_free(&fluxes);
+    device_free(lanes->device, &balance);
+    base_free(&here);
     return status;
 }
 

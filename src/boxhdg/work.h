@@ -61,9 +61,6 @@ facet_status boxhdg_tabulate(const void *hdg, int line, int n_points, const doub
 facet_status boxhdg_samples_create(const struct boxhdg *h, int n_points, struct box_samples *samples);
 /* F += neumann on Neumann faces. */
 void boxhdg_add_neumann(const struct boxhdg *h, const double *neumann, double *F);
-/* The largest difference of the fluxes that the two cells of a face have for it; fluxes: cells x 6, by
- * directions. */
-double boxhdg_largest_jump(const struct box_grid *grid, const double *fluxes);
 /* Whether a side of a cell lies on a side of the box that is not periodic. */
 static inline int boxhdg_at_boundary(const struct boxhdg_at *at, int d, int side) {
     const struct box_grid *g = &at->h->grid;

@@ -174,26 +174,105 @@ done:
  * cache. */
 #define PROGRAM_BLOCK (1 << 17)
 
+/* The direction that a node depends on alone, if it is worth a table; else -1. */
+static int line_of(const struct node *node) {
+    int set = node->coordinates;
+    if (!node->leaves || node->op == OP_NUMBER || node->op == OP_COORDINATE) return -1;
+    return set == 1 ? 0 : set == 2 ? 1 : set == 4 ? 2 : -1;
+}
+
+/* Which nodes the result needs when lines are given: 1, or 2 for the lines themselves. */
+static void choose_lines(const struct program *program, int order, struct expr_program *p, int *place) {
+    int n = program->n_nodes;
+    for (int i = 0; i < n; i++) place[i] = i == n - 1;
+    for (int i = n - 1; i >= 0; i--) {
+        const struct node *node = &program->nodes[i];
+        if (!place[i]) continue;
+        int d = order == 0 && p->lines.n < TILE_LINES ? line_of(node) : -1;
+        for (int j = 0; d < 0 && j < device_operations[node->op].n_arguments; j++)
+            place[node->argument[j]] = 1;
+        if (d < 0) continue;
+        p->lines.direction[p->lines.n] = d;
+        p->numbers[p->lines.n++] = i;
+        place[i] = 2;
+    }
+}
+
+/* These nodes in their order; returns how many. Given nodes have slots behind all others, which keep theirs.
+ */
+static int shorten(const struct program *program, struct expr_program *p, struct expression_node *code,
+                   int *place) {
+    int count = 0;
+    for (int i = 0; i < program->n_nodes; i++) {
+        int given = place[i] == 2;
+        if (place[i] == 0) continue;
+        code[count] = program->code[i];
+        for (int j = 0; !given && j < device_operations[code[count].op].n_arguments; j++)
+            code[count].argument[j] = place[code[count].argument[j]];
+        for (int l = 0; given && l < p->lines.n; l++)
+            if (p->numbers[l] == i) {
+                code[count] = (struct expression_node){.op = OP_GIVEN, .slot = program->n_slots + l};
+                p->lines.node[l] = count;
+            }
+        place[i] = count++;
+    }
+    return count;
+}
+
 facet_status expr_program_create(const struct expr *expr, const struct device *device, int dim, int order,
                                  int64_t n_points, struct expr_program *p) {
     facet_status status = FACET_OK;
     const struct program *program = &expr->program;
-    struct expression_node *nodes = NULL;
-    int block = n_points < PROGRAM_BLOCK ? (int)n_points : PROGRAM_BLOCK;
-    size_t rows = (size_t)(program->n_slots * expression_jet(order) + EXPRESSION_SCRATCH + dim);
+    struct expression_node *nodes = NULL, *code = NULL;
+    int block = n_points < PROGRAM_BLOCK ? (int)n_points : PROGRAM_BLOCK, *place = NULL;
     *p = (struct expr_program){.device = device};
-    TRY(device_copy(device, &nodes, program->code, (size_t)program->n_nodes, sizeof *nodes));
-    p->plan = (struct expression_plan){
-        .dim = dim, .order = order, .block = block, .n_nodes = program->n_nodes, .nodes = nodes};
+    TRY(ALLOC(code, program->n_nodes));
+    TRY(ALLOC(place, program->n_nodes));
+    choose_lines(program, order, p, place);
+    int n = shorten(program, p, code, place);
+    TRY(device_copy(device, &nodes, code, (size_t)n, sizeof *nodes));
+    p->plan =
+        (struct expression_plan){.dim = dim, .order = order, .block = block, .n_nodes = n, .nodes = nodes};
+    size_t rows =
+        (size_t)((program->n_slots + p->lines.n) * expression_jet(order) + EXPRESSION_SCRATCH + dim);
     TRY(device_alloc(device, &p->work, rows * (size_t)block, sizeof *p->work));
 done:
+    base_free(&code);
+    base_free(&place);
     if (status != FACET_OK) expr_program_destroy(p);
+    return status;
+}
+
+/* The whole program along one coordinate, the others being zero: the nodes that are wanted do not know them.
+ */
+facet_status expr_program_set_lines(const struct expr *expr, struct expr_program *p, int direction, int n,
+                                    const double *x) {
+    facet_status status = FACET_OK;
+    struct run run = {0};
+    double *points = NULL, *copy;
+    int dim = p->plan.dim;
+    TRY(run_begin(&run, &expr->program, dim, 0, n, 1));
+    TRY(CALLOC(points, n * dim));
+    for (int i = 0; i < n; i++) points[i * dim + direction] = x[i];
+    run_block(&run, n, points, NULL);
+    for (int l = 0; l < p->lines.n; l++) {
+        if (p->lines.direction[l] != direction) continue;
+        TRY(device_copy(p->device, &copy, run_value(&run, p->numbers[l]), (size_t)n, sizeof *copy));
+        p->lines.values[l] = copy;
+    }
+done:
+    run_end(&run);
+    base_free(&points);
     return status;
 }
 
 void expr_program_destroy(struct expr_program *p) {
     void *nodes = (void *)p->plan.nodes;
     if (p->device == NULL) return;
+    for (int l = 0; l < p->lines.n; l++) {
+        void *values = (void *)p->lines.values[l];
+        device_free(p->device, &values);
+    }
     device_free(p->device, &nodes);
     device_free(p->device, &p->work);
     *p = (struct expr_program){0};

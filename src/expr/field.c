@@ -149,6 +149,11 @@ facet_status field_program_create(const struct field *field, int component, cons
     return expr_program_create(field->exprs[component], device, dim, order, n_points, program);
 }
 
+facet_status field_program_set_lines(const struct field *field, int component, struct expr_program *program,
+                                     int direction, int n, const double *x) {
+    return expr_program_set_lines(field->exprs[component], program, direction, n, x);
+}
+
 int field_reads(const struct field *field, const char *name) {
     for (int c = 0; c < field->n_components; c++)
         if (field->texts[c] && expr_reads(field->texts[c], name)) return 1;

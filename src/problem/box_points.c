@@ -167,11 +167,11 @@ facet_status box_points_list(int64_t n, const int32_t *cells, int64_t **list, in
 }
 
 facet_status box_points_integrals(const struct facet_solver *s, facet_status found, double *values) {
-    for (int64_t c = s->n_cells - 1; found == FACET_OK && c >= 0; c--) {
-        values[2 * c] = values[c];
-        values[2 * c + 1] = box_points_volume(s, (int32_t)c);
-    }
-    return found;
+    if (found != FACET_OK) return found;
+    for (int64_t c = s->n_cells - 1; c >= 0; c--) values[2 * c] = values[c];
+#pragma omp parallel for num_threads(base_threads_for(s->n_cells))
+    for (int32_t c = 0; c < s->n_cells; c++) values[2 * (int64_t)c + 1] = box_points_volume(s, c);
+    return FACET_OK;
 }
 
 void box_points_map(const struct facet_solver *s, int32_t cell, const struct backend_points *points,
