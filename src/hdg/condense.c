@@ -79,7 +79,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     if (equation->create != NULL) TRY(equation->create(h));
     for (int b = 0; b < data->mesh->n_blocks; b++) {
         TRY(local_functions_create(h, b));
-        if (equation->is_fast) TRY(batch_find_fast(h, b));
+        if (equation->fits != NULL) TRY(batch_find_fast(h, b, equation->fits));
         h->n_eliminated[b] = equation_components(equation, data->mesh->dim) * h->functions[b].Nu;
     }
     TRY(CALLOC(eliminated, data->mesh->n_faces));

@@ -204,6 +204,7 @@ done:
 void elastic_condenser(const struct hdg *h, int block, struct condenser *c) {
     *c = (struct condenser){.matrix = elastic_matrix, .cell = elastic_cell, .turn = turn_vector, .sign = 1.0};
     hdg_local_sizes(h, block, &c->N, &c->n);
+    elastic_fast_condenser(h, block, c);
 }
 
 /* ---------------------------------------------------------------------------------------- correction */
