@@ -40,4 +40,33 @@ static inline void same_numbers(int64_t n, const double *a, const double *b, dou
     for (int64_t i = 0; i < n; i++) near(a[i], b[i], tolerance * largest);
 }
 
+/* K_e of every third cell against the matrix of that cell by itself. */
+static inline void same_as_single_cells(const struct hdg *h, double tolerance) {
+    const int lanes = h->lanes;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        struct condenser c;
+        struct local l;
+        const double *K;
+        h->data.equation->condenser(h, b, &c);
+        int64_t n = c.n, size = n * (n + 1) / 2;
+        double *matrix = test_calloc((size_t)(n * n), sizeof *matrix), robin;
+        size_t total = (size_t)(h->matrices.n_batches[b] * size * lanes);
+        ok(local_create(h, &l));
+        ok(device_view(h->device, h->matrices.values[b], total, sizeof *K, (const void **)&K));
+        for (int32_t cell = 0; cell < h->data.mesh->blocks[b].count; cell += 3) {
+            const double *from = K + local_lane(lanes, cell, size);
+            double largest = 0.0;
+            ok(local_begin(&l, b, cell));
+            ok(c.cell(&l, matrix, &robin));
+            for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs(matrix[i * (n + 1)]));
+            for (int64_t i = 0; i < n; i++)
+                for (int64_t j = 0; j <= i; j++, from += lanes)
+                    near(*from, matrix[i * n + j], tolerance * largest);
+        }
+        device_unview(h->device, h->matrices.values[b], (const void **)&K);
+        local_destroy(&l);
+        test_free(matrix);
+    }
+}
+
 #endif

@@ -87,16 +87,19 @@ void batch_tables_destroy(struct hdg *hdg, int block) {
     batch_turns_destroy(hdg, block);
 }
 
-int batch_fits_diffusion(const struct hdg *h, int block, int32_t cell) {
+int batch_has_robin(const struct hdg *h, int block, int32_t cell) {
     const struct hdg_data *data = &h->data;
-    const struct mesh_block *b = &data->mesh->blocks[block];
     int n_faces = h->space.blocks[block].n_faces;
-    if (!field_is_constant(data->conductivity[local_region(data, block, cell)], NULL)) return 0;
     for (int f = 0; f < n_faces; f++) {
-        int32_t condition = data->face_condition[b->faces[(int64_t)cell * n_faces + f]];
-        if (condition >= 0 && data->conditions[condition].kind == HDG_ROBIN) return 0;
+        int32_t condition =
+            data->face_condition[data->mesh->blocks[block].faces[(int64_t)cell * n_faces + f]];
+        if (condition >= 0 && data->conditions[condition].kind == HDG_ROBIN) return 1;
     }
-    return 1;
+    return 0;
+}
+
+int batch_fits_diffusion(const struct hdg *h, int block, int32_t cell) {
+    return field_is_constant(h->data.conductivity[local_region(&h->data, block, cell)], NULL);
 }
 
 static int all_fast(const struct hdg *h, int block, batch_fits fits, int64_t batch) {

@@ -1,4 +1,4 @@
-/* Private to the room: the fast path. Cells that are affine, with constant data and no Robin face, differ by
+/* Private to the room: the fast path. Cells that are affine, with constant data, differ by
  * a few numbers only; the kernels condense them from these and from reference matrices. A batch is fast when
  * all its cells are. */
 #ifndef FACET_HDG_BATCH_H
@@ -16,6 +16,7 @@ void batch_turns_destroy(struct hdg *hdg, int block);
 typedef int (*batch_fits)(const struct hdg *hdg, int block, int32_t cell);
 facet_status batch_find_fast(struct hdg *hdg, int block, batch_fits fits);
 int batch_fits_diffusion(const struct hdg *hdg, int block, int32_t cell);
+int batch_has_robin(const struct hdg *hdg, int block, int32_t cell);      /* the cell, on one of its faces */
 enum batch_way { BATCH_SINGLE, BATCH_FAST, BATCH_GENERAL, N_BATCH_WAYS }; /* one by one; fast; general.h */
 enum batch_way batch_way(const struct hdg *hdg, int block, int64_t batch);
 /* The failure of a kernel at a batch of the block: "<what> of one of the cells ..". */
@@ -66,6 +67,10 @@ struct condenser {
                     double *K, double *scratch);
     int64_t (*solve)(const struct hdg *hdg, int block, int64_t n_batches, const double *coefficients,
                      const double *uhat, double *u, double *q, double *load, double *scratch);
+    /* Where `fast` is not all there is to do of a cell (NULL: it is), and the rest: K_e (n x n), all of it,
+     * of the cell at hand, of which no more is known than its number. */
+    int (*is_unfinished)(const struct hdg *hdg, int block, int32_t cell);
+    facet_status (*finish)(struct local *l, double *K, double *largest_robin);
     /* Of the cell at hand (after local_begin): C = [S R; . H] in l->C, ready for local_eliminate; */
     facet_status (*matrix)(struct local *l);
     /* K_e (n x n), all of it; */

@@ -255,6 +255,8 @@ static void hybrid_condenser(const struct hdg *h, int block, struct condenser *c
                             .fill = batch_fill_hybrid,
                             .fast = hybrid_fast,
                             .solve = hybrid_solve,
+                            .is_unfinished = batch_has_robin,
+                            .finish = local_add_robin,
                             .matrix = hybrid_matrix,
                             .cell = hybrid_cell,
                             .sign = 1.0};

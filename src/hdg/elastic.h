@@ -134,6 +134,10 @@ static inline struct elastic_mixture elastic_mixture(const struct hdg_data *data
 
 /* elastic_condense.c */
 void elastic_condenser(const struct hdg *hdg, int block, struct condenser *condenser);
+/* Whether unknowns of a cell's trace have values that are given (trace.fixed); and how they leave its matrix.
+ */
+int elastic_has_fixed(const struct hdg *hdg, int block, int32_t cell);
+facet_status elastic_remove_fixed(struct local *l, double *K, double *largest_robin);
 facet_status elastic_finish_condense(struct hdg *hdg); /* lift and correction */
 void elastic_finish_load(const struct hdg *hdg, const struct hdg_solution *solution, double *F);
 facet_status elastic_operator(const struct hdg *hdg, struct operator* A);

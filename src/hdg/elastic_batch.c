@@ -169,18 +169,14 @@ void elastic_tables_destroy(struct hdg *hdg, int block) {
 static int fits(const struct hdg *h, int block, int32_t cell) {
     const struct hdg_data *data = &h->data;
     const struct mesh_block *b = &data->mesh->blocks[block];
-    int n_faces = h->space.blocks[block].n_faces, dim = data->mesh->dim;
+    int n_faces = h->space.blocks[block].n_faces;
     int32_t region = local_region(data, block, cell);
     if (!field_is_constant(data->mu[region], NULL) || !field_is_constant(data->lambda[region], NULL))
         return 0;
     for (int f = 0; f < n_faces; f++) {
-        int32_t face = b->faces[(int64_t)cell * n_faces + f], condition = data->face_condition[face];
-        int n_fixed = 0;
+        int32_t face = b->faces[(int64_t)cell * n_faces + f];
         if (trace_turn_of(&h->trace, block, cell, f) != NULL) return 0;
         if (h->elastic->face_traction != NULL && h->elastic->face_traction[face] >= 0) return 0;
-        if (condition < 0 || data->conditions[condition].kind != HDG_MECHANICAL) continue;
-        for (int a = 0; a < dim; a++) n_fixed += data->conditions[condition].fixed[a] != 0;
-        if (n_fixed > 0 && n_fixed < dim) return 0;
     }
     return 1;
 }
@@ -272,4 +268,7 @@ void elastic_fast_condenser(const struct hdg *h, int block, struct condenser *c)
     c->fill = fill;
     c->fast = run_fast;
     c->solve = run_solve;
+    if (h->trace.fixed == NULL) return;
+    c->is_unfinished = elastic_has_fixed;
+    c->finish = elastic_remove_fixed;
 }
