@@ -4,7 +4,7 @@
  * so they leave first, by one scalar elimination of Nu - n_low rows that serves all components; then dim
  * n_low rows are left of dim Nu. With tets and N_high = Nu - n_low the floor is N_high^3/3 + N_high^2 (n_low
  * + n/3) + N_high (n_low + n/3)^2 operations for that and (3 n_low)^3/3 + (3 n_low)^2 n + 3 n_low n^2 for the
- * rest: 0.10 and 0.61 Mflop a cell in 3D, k = 2 and 3, where the elimination of all rows at once takes 0.64
+ * rest: 0.09 and 0.65 Mflop a cell in 3D, k = 2 and 3, where the elimination of all rows at once takes 0.64
  * and 3.2.
  */
 #include <math.h>
