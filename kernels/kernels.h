@@ -21,6 +21,7 @@
 
 #include "kernels/box.h"
 #include "kernels/brick.h"
+#include "kernels/elastic.h"
 #include "kernels/expression.h"
 #include "kernels/general.h"
 #include "kernels/half.h"

@@ -133,6 +133,133 @@ static void run_sum_solve(struct arena *a, int64_t size) {
     run_sum(a, size, 1);
 }
 
+/* Straight cells of elasticity of random functions, whose products agree; positive weights and moduli keep S
+ * definite. Random functions know no rotations: those are left alone. */
+struct elastic_cells {
+    struct elastic_tables t; /* on the device */
+    struct affine_tables turns;
+    int N, n;
+    int64_t n_cells, n_batches;
+    double *coefficients;
+};
+
+/* C (rows x columns) = A'B for A: n x rows, B: n x columns; transposed: A B' for A: rows x n, B: columns x n.
+ */
+static void small_product(int transposed, int n, int rows, const double *A, int columns, const double *B,
+                          double *C) {
+    for (int i = 0; i < rows * columns; i++) {
+        int r = i / columns, c = i % columns;
+        C[i] = 0.0;
+        for (int k = 0; k < n; k++)
+            C[i] += transposed ? A[r * n + k] * B[c * n + k] : A[k * rows + r] * B[k * columns + c];
+    }
+}
+
+static void put_elastic_products(struct arena *a, const double *D, const double *F, const double *FU,
+                                 struct elastic_tables *t) {
+    int dim = t->dim, faces = t->n_faces, N = t->N, Nu = t->Nu, low = t->n_low, m = t->m;
+    double *DD = test_calloc((size_t)(dim * dim * low * low + 1), sizeof *DD),
+           *DF = test_calloc((size_t)(faces * dim * low * m + 1), sizeof *DF);
+    double *FF = test_calloc((size_t)(faces * faces * m * m), sizeof *FF),
+           *mass = test_calloc((size_t)(faces * Nu * Nu), sizeof *mass);
+    for (int e = 0; e < dim * dim; e++)
+        small_product(0, N, low, D + e / dim * N * low, low, D + e % dim * N * low, DD + e * low * low);
+    for (int f = 0; f < faces; f++) {
+        for (int e = 0; e < dim; e++)
+            small_product(0, N, low, D + e * N * low, m, F + f * N * m, DF + (f * dim + e) * low * m);
+        for (int g = 0; g < faces; g++)
+            small_product(0, N, m, F + f * N * m, m, F + g * N * m, FF + (f * faces + g) * m * m);
+        small_product(1, m, Nu, FU + f * Nu * m, Nu, FU + f * Nu * m, mass + f * Nu * Nu);
+    }
+    t->DD = put(a, DD, dim * dim * low * low, sizeof *DD);
+    t->DF = put(a, DF, faces * dim * low * m, sizeof *DF);
+    t->FF = put(a, FF, faces * faces * m * m, sizeof *FF);
+    t->mass = put(a, mass, faces * Nu * Nu, sizeof *mass);
+    double *arrays[] = {DD, DF, FF, mass};
+    for (int i = 0; i < 4; i++) test_free(arrays[i]);
+}
+
+static void put_elastic(struct arena *a, int64_t size, struct elastic_cells *c) {
+    static const int shapes[][6] = {/* dim, faces, N, Nu, low, m */
+                                    {2, 3, 3, 6, 1, 2}, {2, 4, 6, 10, 3, 3},  {3, 4, 4, 10, 1, 3},
+                                    {2, 3, 6, 6, 3, 3}, {3, 4, 10, 20, 4, 6}, {3, 6, 4, 10, 1, 4},
+                                    {2, 4, 4, 4, 4, 2}, {2, 3, 1, 1, 0, 1}};
+    const int *shape = shapes[size % 8];
+    int dim = shape[0], faces = shape[1], N = shape[2], Nu = shape[3], low = shape[4], m = shape[5];
+    struct elastic_layout at = elastic_layout(dim, faces);
+    int64_t n_cells = 8 * (1 + size % 5) - size % 3;
+    double *k = random_numbers(n_cells * at.count, 7);
+    for (int64_t i = 0; i < n_cells; i++) {
+        double *cell = k + i * at.count;
+        for (int j = 0; j < 3; j++) cell[at.moduli + j] = 1.5 + cell[at.moduli + j];
+        for (int f = 0; f < faces; f++) {
+            cell[at.weight + f] = 1.5 + cell[at.weight + f];
+            cell[at.orientation + f] = i < 8 && f == 1 ? 0 : (double)((i + f) % 3);
+        }
+    }
+    *c = (struct elastic_cells){.N = dim * Nu, .n = dim * faces * m, .n_cells = n_cells};
+    c->n_batches = n_batches_on(a->device, n_cells);
+    c->coefficients = put_lanes(a, n_cells, at.count, k);
+    test_free(k);
+    int32_t starts[8], modes[7], linear[] = {0, m - 1};
+    c->turns = (struct affine_tables){.lanes = device_lanes(a->device), .n_faces = dim * faces, .m = m};
+    c->turns.n_groups = make_groups(dim, m, starts, modes, &c->turns.n_turn);
+    c->turns.group_starts = put(a, starts, c->turns.n_groups + 1, sizeof *starts);
+    c->turns.modes = put(a, modes, m, sizeof *modes);
+    double turns[3 * 49];
+    make_turns(3, c->turns.n_groups, starts, c->turns.n_turn, turns);
+    c->turns.turns = put(a, turns, 3 * c->turns.n_turn, sizeof *turns);
+    c->t = (struct elastic_tables){.turns = &c->turns,
+                                   .lanes = c->turns.lanes,
+                                   .dim = dim,
+                                   .n_faces = faces,
+                                   .N = N,
+                                   .Nu = Nu,
+                                   .n_low = low,
+                                   .m = m,
+                                   .rotations = size % 3 == 0,
+                                   .pressure = size % 2 == 0,
+                                   .n_linear = m > 1 ? 2 : 1};
+    double *D = random_numbers(dim * N * low, 1), *F = random_numbers(faces * N * m, 2),
+           *FU = random_numbers(faces * Nu * m, 3);
+    c->t.D = put(a, D, dim * N * low, sizeof *D);
+    c->t.F = put(a, F, faces * N * m, sizeof *F);
+    c->t.FU = put(a, FU, faces * Nu * m, sizeof *FU);
+    c->t.linear = put(a, linear, c->t.n_linear, sizeof *linear);
+    c->t.coordinates = put_random(a, dim * faces * c->t.n_linear, 4);
+    put_elastic_products(a, D, F, FU, &c->t);
+    test_free(D);
+    test_free(F);
+    test_free(FU);
+}
+
+static void run_condense_elastic(struct arena *a, int64_t size) {
+    struct elastic_cells c;
+    put_elastic(a, size, &c);
+    int64_t n_K = c.n * (c.n + 1) / 2;
+    double *scratch = put_nan(a, device_elastic_scratch(a->device, &c.t, 1)),
+           *K = put_nan_lanes(a, c.n_cells, n_K);
+    assert_int_equal(device_condense_elastic(a->device, &c.t, c.n_batches, c.coefficients, K, scratch), -1);
+    take_lanes(a, K, c.n_cells, n_K);
+}
+
+static void run_elastic_solve(struct arena *a, int64_t size) {
+    struct elastic_cells c;
+    put_elastic(a, size, &c);
+    int64_t n_q = (int64_t)(c.t.dim * c.t.dim + c.t.pressure) * c.t.N;
+    double *scratch = put_nan(a, device_elastic_scratch(a->device, &c.t, 0));
+    double *u = put_random_lanes(a, c.n_cells, c.N, 8), *uhat = put_random_lanes(a, c.n_cells, c.n, 9);
+    double *q = put_nan_lanes(a, c.n_cells, n_q), *load = put_nan_lanes(a, c.n_cells, c.n);
+    for (int with = 0; with < 2; with++)
+        assert_int_equal(device_elastic_solve(a->device, &c.t, c.n_batches, c.coefficients,
+                                              with ? uhat : NULL, u, with ? q : NULL, with ? NULL : load,
+                                              scratch),
+                         -1);
+    take_lanes(a, u, c.n_cells, c.N);
+    take_lanes(a, q, c.n_cells, n_q);
+    take_lanes(a, load, c.n_cells, c.n);
+}
+
 /* Batch by batch, with and without S and the inverse. A strong diagonal keeps A definite. */
 static void run_batch_extend(struct arena *a, int64_t size) {
     const int lanes = device_lanes(a->device), n = (int)(size % 14), width = 1 + (int)(size % 9);

@@ -14,8 +14,6 @@
 
 #include "kernels/simd/dense.h"
 
-#define FLUX_ROWS 6 /* rows of a reference matrix at once */
-
 /* S: every entry is the same combination of reference entries, with the cell's coefficients. */
 INLINE void assemble_S(int dim, int n_faces, const struct affine_tables *t, const struct affine_layout *at,
                        const lane *c, int ld, lane *C) {
@@ -148,61 +146,17 @@ int64_t OF(condense_affine)(const struct affine_tables *t, int64_t n_batches, co
 
 /* ------------------------------------------------------------------------------- solves inside */
 
-/* y = A x for `rows` (up to FLUX_ROWS) rows of a matrix of numbers. */
-INLINE void multiply_rows(int rows, int n, const double *A, const lane *x, lane *y) {
-    lane sum[FLUX_ROWS];
-    for (int r = 0; r < rows; r++) sum[r] = (lane){0};
-    for (int j = 0; j < n; j++) {
-        lane right = x[j];
-        for (int r = 0; r < rows; r++) sum[r] += A[r * n + j] * right;
-    }
-    for (int r = 0; r < rows; r++) y[r] = sum[r];
-}
-
-/* to (dim x N) += scale_a A x, A: N x n. */
-static void add_product(int dim, int N, int n, const double *A, const lane *x, const lane *scale,
-                        int step_scale, lane *to) {
-    for (int i = 0; i < N; i += FLUX_ROWS) {
-        int rows = smaller(FLUX_ROWS, N - i);
-        lane y[FLUX_ROWS];
-        if (rows == FLUX_ROWS)
-            multiply_rows(FLUX_ROWS, n, A + (int64_t)i * n, x, y);
-        else
-            for (int r = 0; r < rows; r++) multiply_rows(1, n, A + (int64_t)(i + r) * n, x, y + r);
-        for (int a = 0; a < dim; a++)
-            for (int r = 0; r < rows; r++) to[a * N + i + r] += scale[a * step_scale] * y[r];
-    }
-}
-
-/* The same with the transpose of A: to (n) += scale A'x. */
-INLINE void multiply_columns(int columns, int N, int n, const double *A, const lane *x, const lane *scale,
-                             lane *to) {
-    lane sum[FLUX_ROWS];
-    for (int r = 0; r < columns; r++) sum[r] = (lane){0};
-    for (int i = 0; i < N; i++) {
-        lane right = x[i];
-        for (int r = 0; r < columns; r++) sum[r] += A[i * n + r] * right;
-    }
-    for (int r = 0; r < columns; r++) to[r] += *scale * sum[r];
-}
-
-static void add_transposed(int N, int n, const double *A, const lane *x, const lane *scale, lane *to) {
-    int j = 0;
-    for (; j + FLUX_ROWS <= n; j += FLUX_ROWS) multiply_columns(FLUX_ROWS, N, n, A + j, x, scale, to + j);
-    for (; j < n; j++) multiply_columns(1, N, n, A + j, x, scale, to + j);
-}
-
 /* to (dim x N) = A^-1 (D u - G uhat); uhat in orientation 0, or NULL. */
 static void flux_of_batch(const struct affine_tables *t, const struct affine_layout *at, const lane *c,
                           const lane *u, const lane *uhat, lane *to) {
     int N = t->N, m = t->m, dim = t->dim;
     for (int i = 0; i < dim * N; i++) to[i] = (lane){0};
     for (int b = 0; b < dim; b++)
-        add_product(dim, N, N, t->D + (int64_t)b * N * N, u, c + at->flux + b, dim, to);
+        add_product(dim, N, N, t->D + (int64_t)b * N * N, u, c + at->flux + b, dim, to, N);
     for (int f = 0; f < t->n_faces && uhat != NULL; f++) {
         lane scale[3];
         for (int a = 0; a < dim; a++) scale[a] = -c[at->flux_normal + f * dim + a];
-        add_product(dim, N, m, t->F + (int64_t)f * N * m, uhat + f * m, scale, 1, to);
+        add_product(dim, N, m, t->F + (int64_t)f * N * m, uhat + f * m, scale, 1, to, N);
     }
 }
 
@@ -215,7 +169,7 @@ static void add_R(const struct affine_tables *t, const struct affine_layout *at,
             const double *A = b < 0 ? t->F + (int64_t)f * N * m : t->DF + (int64_t)(f * dim + b) * N * m;
             const lane *scale = c + (b < 0 ? at->weight + f : at->gradient + f * dim + b);
             if (uhat != NULL)
-                add_product(1, N, m, A, uhat + f * m, scale, 0, x);
+                add_product(1, N, m, A, uhat + f * m, scale, 0, x, N);
             else
                 add_transposed(N, m, A, x, scale, y + f * m);
         }

@@ -8,6 +8,7 @@
 #define ROWS    TUNE_TILE_ROWS
 #define COLUMNS TUNE_TILE_COLUMNS
 
+#define FLUX_ROWS  6   /* rows of a reference matrix at once */
 #define TURN_ROWS  8   /* rows that are turned at once */
 #define TURN_GROUP 17  /* most functions that orientations mix: of a triangle at degree 16 */
 #define MAX_FACE   289 /* functions of a face: of a quad at degree 16 */
@@ -212,6 +213,52 @@ static inline void restore_sums(int n, int ld, int n_ones, int m, double one, la
         K[f * m * ld + f * m] += w * d[f * m];
         for (int g = f; g < n_ones; g++) K[f * m * ld + g * m] -= total * (w * w);
     }
+}
+
+/* ------------------------------------------------------------------------------- tables of numbers */
+
+/* y = A x for `rows` (up to FLUX_ROWS) rows of a matrix of numbers. */
+INLINE void multiply_rows(int rows, int n, const double *A, const lane *x, lane *y) {
+    lane sum[FLUX_ROWS];
+    for (int r = 0; r < rows; r++) sum[r] = (lane){0};
+    for (int j = 0; j < n; j++) {
+        lane right = x[j];
+        for (int r = 0; r < rows; r++) sum[r] += A[r * n + j] * right;
+    }
+    for (int r = 0; r < rows; r++) y[r] = sum[r];
+}
+
+/* to (dim runs of N, `step` apart) += scale_a A x, A: N x n. */
+static inline void add_product(int dim, int N, int n, const double *A, const lane *x, const lane *scale,
+                               int step_scale, lane *to, int step) {
+    for (int i = 0; i < N; i += FLUX_ROWS) {
+        int rows = smaller(FLUX_ROWS, N - i);
+        lane y[FLUX_ROWS];
+        if (rows == FLUX_ROWS)
+            multiply_rows(FLUX_ROWS, n, A + (int64_t)i * n, x, y);
+        else
+            for (int r = 0; r < rows; r++) multiply_rows(1, n, A + (int64_t)(i + r) * n, x, y + r);
+        for (int a = 0; a < dim; a++)
+            for (int r = 0; r < rows; r++) to[a * step + i + r] += scale[a * step_scale] * y[r];
+    }
+}
+
+/* The same with the transpose of A: to (n) += scale A'x. */
+INLINE void multiply_columns(int columns, int N, int n, const double *A, const lane *x, const lane *scale,
+                             lane *to) {
+    lane sum[FLUX_ROWS];
+    for (int r = 0; r < columns; r++) sum[r] = (lane){0};
+    for (int i = 0; i < N; i++) {
+        lane right = x[i];
+        for (int r = 0; r < columns; r++) sum[r] += A[i * n + r] * right;
+    }
+    for (int r = 0; r < columns; r++) to[r] += *scale * sum[r];
+}
+
+static inline void add_transposed(int N, int n, const double *A, const lane *x, const lane *scale, lane *to) {
+    int j = 0;
+    for (; j + FLUX_ROWS <= n; j += FLUX_ROWS) multiply_columns(FLUX_ROWS, N, n, A + j, x, scale, to + j);
+    for (; j < n; j++) multiply_columns(1, N, n, A + j, x, scale, to + j);
 }
 
 /* ------------------------------------------------------------------------------- orientations */

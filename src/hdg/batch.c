@@ -87,35 +87,38 @@ void batch_tables_destroy(struct hdg *hdg, int block) {
     batch_turns_destroy(hdg, block);
 }
 
-static int cell_is_fast(const struct hdg *h, int block, int32_t cell) {
+int batch_has_robin(const struct hdg *h, int block, int32_t cell) {
     const struct hdg_data *data = &h->data;
-    const struct mesh_block *b = &data->mesh->blocks[block];
     int n_faces = h->space.blocks[block].n_faces;
-    if (!b->affine[cell] || !field_is_constant(data->conductivity[local_region(data, block, cell)], NULL))
-        return 0;
     for (int f = 0; f < n_faces; f++) {
-        int32_t condition = data->face_condition[b->faces[(int64_t)cell * n_faces + f]];
-        if (condition >= 0 && data->conditions[condition].kind == HDG_ROBIN) return 0;
+        int32_t condition =
+            data->face_condition[data->mesh->blocks[block].faces[(int64_t)cell * n_faces + f]];
+        if (condition >= 0 && data->conditions[condition].kind == HDG_ROBIN) return 1;
     }
-    return 1;
+    return 0;
 }
 
-static int all_fast(const struct hdg *h, int block, int64_t batch) {
+int batch_fits_diffusion(const struct hdg *h, int block, int32_t cell) {
+    return field_is_constant(h->data.conductivity[local_region(&h->data, block, cell)], NULL);
+}
+
+static int all_fast(const struct hdg *h, int block, batch_fits fits, int64_t batch) {
     const int lanes = h->lanes;
-    int64_t begin = batch * lanes, end = begin + lanes, count = h->data.mesh->blocks[block].count;
-    for (int64_t cell = begin; cell < end && cell < count; cell++)
-        if (!cell_is_fast(h, block, (int32_t)cell)) return 0;
+    const struct mesh_block *b = &h->data.mesh->blocks[block];
+    int64_t begin = batch * lanes, end = begin + lanes;
+    for (int64_t cell = begin; cell < end && cell < b->count; cell++)
+        if (!b->affine[cell] || !fits(h, block, (int32_t)cell)) return 0;
     return 1;
 }
 
-facet_status batch_find_fast(struct hdg *h, int block) {
+facet_status batch_find_fast(struct hdg *h, int block, batch_fits fits) {
     const struct hdg_data *data = &h->data;
     int64_t n = trace_n_batches(h->device, data->mesh, block);
     int constant = (data->reaction == NULL || field_is_constant(data->reaction, NULL)) &&
                    (data->tau == NULL || field_is_constant(data->tau, NULL));
     facet_status status = CALLOC(h->ways[block], n);
     for (int64_t batch = 0; batch < n && status == FACET_OK && constant; batch++)
-        h->ways[block][batch] = all_fast(h, block, batch) ? BATCH_FAST : BATCH_SINGLE;
+        h->ways[block][batch] = all_fast(h, block, fits, batch) ? BATCH_FAST : BATCH_SINGLE;
     return status;
 }
 
@@ -174,8 +177,7 @@ static double cofactors(int dim, const double *J, double *C) {
     return J[0] * C[0] + J[3] * C[3] + J[6] * C[6];
 }
 
-facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *out) {
-    facet_status status = FACET_OK;
+double batch_map(struct local *l, int block, int32_t cell, double *C) {
     const struct hdg *h = l->hdg;
     const struct mesh_block *b = &h->data.mesh->blocks[block];
     const struct hdg_table *center = &h->space.blocks[block].center;
@@ -183,9 +185,16 @@ facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_c
     l->block = block;
     l->cell = cell;
     mesh_cell_map(b, dim, cell, 1, center->geo, center->geo_grad, NULL, l->geometry.jacobian);
-    out->det = cofactors(dim, l->geometry.jacobian, out->C);
-    double scale = 1.0 / out->det, *x = l->geometry.x; /* data are constant: any point will do */
-    memcpy(x, b->nodes + (int64_t)cell * b->n_nodes * dim, (size_t)dim * sizeof *x);
+    memcpy(l->geometry.x, b->nodes + (int64_t)cell * b->n_nodes * dim, (size_t)dim * sizeof(double));
+    return cofactors(dim, l->geometry.jacobian, C);
+}
+
+facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_cell *out) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = l->hdg;
+    int dim = h->data.mesh->dim;
+    out->det = batch_map(l, block, cell, out->C);
+    double scale = 1.0 / out->det, *x = l->geometry.x;
     TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, x, out->K));
     TRY(local_reaction(&h->data, 1, x, &out->reaction));
     for (int a = 0; a < dim; a++)

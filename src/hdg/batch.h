@@ -1,6 +1,6 @@
-/* Private to the room: the fast path. Cells that are affine, with constant K, lambda and tau and no Robin
- * face, differ by a few numbers only; the kernels condense them from these and from reference matrices. A
- * batch is fast when all its cells are. */
+/* Private to the room: the fast path. Cells that are affine, with constant data, differ by
+ * a few numbers only; the kernels condense them from these and from reference matrices. A batch is fast when
+ * all its cells are. */
 #ifndef FACET_HDG_BATCH_H
 #define FACET_HDG_BATCH_H
 
@@ -11,7 +11,12 @@ void batch_tables_destroy(struct hdg *hdg, int block);
 /* turn.c: the part of the tables that tells orientations. */
 facet_status batch_turns_create(struct hdg *hdg, int block);
 void batch_turns_destroy(struct hdg *hdg, int block);
-facet_status batch_find_fast(struct hdg *hdg, int block);                 /* before batch_way */
+/* Which batches are fast, where cells that are affine also fit; tau and a reaction are looked at here. Before
+ * batch_way. */
+typedef int (*batch_fits)(const struct hdg *hdg, int block, int32_t cell);
+facet_status batch_find_fast(struct hdg *hdg, int block, batch_fits fits);
+int batch_fits_diffusion(const struct hdg *hdg, int block, int32_t cell);
+int batch_has_robin(const struct hdg *hdg, int block, int32_t cell);      /* the cell, on one of its faces */
 enum batch_way { BATCH_SINGLE, BATCH_FAST, BATCH_GENERAL, N_BATCH_WAYS }; /* one by one; fast; general.h */
 enum batch_way batch_way(const struct hdg *hdg, int block, int64_t batch);
 /* The failure of a kernel at a batch of the block: "<what> of one of the cells ..". */
@@ -20,6 +25,9 @@ static inline int batch_is_fast(const struct hdg *hdg, int block, int64_t batch)
     return batch_way(hdg, block, batch) == BATCH_FAST;
 }
 
+/* A cell that is affine becomes the cell at hand: its Jacobian, and one of its points, which will do for
+ * constant data, in l->geometry; C (dim x dim) = det J J^-T. Returns det J. */
+double batch_map(struct local *l, int block, int32_t cell, double *C);
 /* One fast cell: C = det J J^-T, KC = K C / det J. */
 struct batch_cell {
     double det, reaction, K[9], C[9], KC[9];
@@ -51,12 +59,18 @@ facet_status batch_coefficients(const struct hdg *hdg, int block, int64_t begin,
 struct condenser {
     int N, n;               /* unknowns of a cell: eliminated, kept */
     int64_t n_coefficients; /* of a fast cell */
-    int64_t n_scratch;      /* of the kernels */
+    int64_t n_scratch;      /* of the kernel `fast`, */
+    int64_t n_inner;        /* and of `solve` */
+    int n_flux;             /* numbers of a cell that `solve` makes of the flux, p after it; 0: none */
     batch_filler fill;      /* this and the next two: NULL where there is no fast path */
     int64_t (*fast)(const struct hdg *hdg, int block, int64_t n_batches, const double *coefficients,
                     double *K, double *scratch);
     int64_t (*solve)(const struct hdg *hdg, int block, int64_t n_batches, const double *coefficients,
                      const double *uhat, double *u, double *q, double *load, double *scratch);
+    /* Where `fast` is not all there is to do of a cell (NULL: it is), and the rest: K_e (n x n), all of it,
+     * of the cell at hand, of which no more is known than its number. */
+    int (*is_unfinished)(const struct hdg *hdg, int block, int32_t cell);
+    facet_status (*finish)(struct local *l, double *K, double *largest_robin);
     /* Of the cell at hand (after local_begin): C = [S R; . H] in l->C, ready for local_eliminate; */
     facet_status (*matrix)(struct local *l);
     /* K_e (n x n), all of it; */

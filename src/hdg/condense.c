@@ -1,6 +1,5 @@
-/* From the problem to element matrices K_e, in memory tiles: runs of batches that the affine kernel takes,
- * and runs of batches whose cells (curved, with coefficients that vary, or on a Robin part) are condensed one
- * by one. */
+/* From the problem to element matrices K_e, in memory tiles: runs of batches that kernels take, with more to
+ * be done for cells on Robin parts or rollers, and runs of batches whose cells are condensed one by one. */
 #include <cblas.h>
 #include <float.h>
 #include <lapacke.h>
@@ -79,7 +78,7 @@ facet_status hdg_create(const struct device *device, const struct hdg_data *data
     if (equation->create != NULL) TRY(equation->create(h));
     for (int b = 0; b < data->mesh->n_blocks; b++) {
         TRY(local_functions_create(h, b));
-        if (equation->is_fast) TRY(batch_find_fast(h, b));
+        if (equation->fits != NULL) TRY(batch_find_fast(h, b, equation->fits));
         h->n_eliminated[b] = equation_components(equation, data->mesh->dim) * h->functions[b].Nu;
     }
     TRY(CALLOC(eliminated, data->mesh->n_faces));
@@ -147,6 +146,17 @@ done:
     return status;
 }
 
+/* The triangle of one lane as a whole matrix, and back. */
+static void unpack(int n, int lanes, const double *from, double *matrix) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++, from += lanes) matrix[i * n + j] = matrix[j * n + i] = *from;
+}
+
+static void pack(int n, int lanes, const double *matrix, double *to) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++, to += lanes) *to = matrix[i * n + j];
+}
+
 /* What the cells of a batch gather. */
 struct totals {
     double volume, reaction, robin;
@@ -170,8 +180,7 @@ static facet_status condense_batch(struct local *l, const struct condenser *c, i
             for (int q = 0; q < b->cell.n; q++) totals->reaction = fmax(totals->reaction, l->values[q]);
         }
         TRY(c->cell(l, matrix, &totals->robin));
-        for (int i = 0; i < c->n; i++)
-            for (int j = 0; j <= i; j++, to += lanes) *to = matrix[i * c->n + j];
+        pack(c->n, lanes, matrix, to);
     }
 done:
     return status;
@@ -219,6 +228,16 @@ done:
     return status;
 }
 
+static facet_status tile_need_workers(struct tile *t) {
+    facet_status status = FACET_OK;
+    if (t->K != NULL) return FACET_OK;
+    TRY(CALLOC(t->workers, base_threads()));
+    t->n_workers = base_threads();
+    TRY(ALLOC(t->K, t->n_general * t->n_K));
+done:
+    return status;
+}
+
 static void add_volumes(struct hdg *h, int64_t n, const struct tile *t) {
     for (int64_t i = 0; i < n; i++) h->volume += t->volumes[i];
 }
@@ -229,11 +248,7 @@ static facet_status single_run(struct hdg *h, const struct condenser *c, int blo
     facet_status status = FACET_OK;
     struct base_collector failures;
     double reaction = 0.0, robin = 0.0;
-    if (t->K == NULL) {
-        TRY(CALLOC(t->workers, base_threads()));
-        t->n_workers = base_threads();
-        TRY(ALLOC(t->K, t->n_general * t->n_K));
-    }
+    TRY(tile_need_workers(t));
     base_collector_init(&failures);
 #pragma omp parallel num_threads(t->n_workers) reduction(max : reaction, robin)
     {
@@ -295,6 +310,74 @@ static facet_status lanes_run(struct hdg *h, int block, int64_t begin, int64_t e
     return status;
 }
 
+static int batch_is_unfinished(const struct hdg *h, const struct condenser *c, int block, int64_t batch) {
+    int64_t count = h->data.mesh->blocks[block].count;
+    for (int64_t cell = batch * h->lanes; cell < (batch + 1) * h->lanes && cell < count; cell++)
+        if (c->is_unfinished(h, block, (int32_t)cell)) return 1;
+    return 0;
+}
+
+/* The cells of a batch of which kernels did not do all; K: of the batch. */
+static facet_status finish_batch(struct worker *w, const struct condenser *c, int block, int64_t batch,
+                                 double *K, double *robin) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->local.hdg;
+    int64_t count = h->data.mesh->blocks[block].count;
+    for (int64_t cell = batch * h->lanes; cell < (batch + 1) * h->lanes && cell < count; cell++) {
+        if (!c->is_unfinished(h, block, (int32_t)cell)) continue;
+        w->local.block = block;
+        w->local.cell = (int32_t)cell;
+        unpack(c->n, h->lanes, K + cell % h->lanes, w->matrix);
+        TRY(local_place(c->finish(&w->local, w->matrix, robin), &w->local));
+        pack(c->n, h->lanes, w->matrix, K + cell % h->lanes);
+    }
+done:
+    return status;
+}
+
+/* Batches begin .. end-1, no more than a tile, all of them with such cells. */
+static facet_status finish_tile(struct hdg *h, const struct condenser *c, int block, int64_t begin,
+                                int64_t end, struct tile *t) {
+    facet_status status = FACET_OK;
+    struct base_collector failures;
+    double robin = 0.0, *K = h->matrices.values[block] + begin * t->n_K;
+    size_t bytes = (size_t)((end - begin) * t->n_K) * sizeof(double);
+    TRY(tile_need_workers(t));
+    TRY(device_download(h->device, t->K, K, bytes));
+    base_collector_init(&failures);
+#pragma omp parallel num_threads(t->n_workers) reduction(max : robin)
+    {
+        struct worker *w = &t->workers[omp_get_thread_num()];
+        facet_status mine = worker_create(h, c->n, w);
+        base_collect(&failures, -1, mine);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t batch = begin; batch < end; batch++) {
+            if (mine != FACET_OK) continue;
+            mine = finish_batch(w, c, block, batch, t->K + (batch - begin) * t->n_K, &robin);
+            base_collect(&failures, batch, mine);
+        }
+    }
+    h->largest_robin = fmax(h->largest_robin, robin);
+    TRY(base_collected(&failures));
+    TRY(device_upload(h->device, K, t->K, bytes));
+done:
+    return status;
+}
+
+/* After kernels have condensed batches begin .. end-1. */
+static facet_status finish_run(struct hdg *h, const struct condenser *c, int block, int64_t begin,
+                               int64_t end, struct tile *t) {
+    facet_status status = FACET_OK;
+    for (int64_t first = begin, last; first < end && c->is_unfinished != NULL; first = last) {
+        last = first + 1;
+        if (!batch_is_unfinished(h, c, block, first)) continue;
+        while (last < end && last < first + t->n_general && batch_is_unfinished(h, c, block, last)) last++;
+        TRY(finish_tile(h, c, block, first, last, t));
+    }
+done:
+    return status;
+}
+
 /* Few enough to stay in the caches and not to wait for fresh pages, enough for all threads. */
 static int64_t general_batches(int64_t n_batches, int64_t numbers) {
     int64_t least = 4 * base_threads(), n = GENERAL_BYTES / (numbers * (int64_t)sizeof(double));
@@ -342,6 +425,7 @@ static facet_status condense_block(struct hdg *h, int block, int only) {
         TRY(way == BATCH_FAST      ? fast_run(h, &c, block, begin, end, &t)
             : way == BATCH_GENERAL ? lanes_run(h, block, begin, end, &t)
                                    : single_run(h, &c, block, begin, end, &t));
+        if (way != BATCH_SINGLE) TRY(finish_run(h, &c, block, begin, end, &t));
         TRY(base_check_interrupt());
         int64_t done_here = end * lanes < cells->count ? end * lanes : cells->count;
         base_report_progress(h->monitor, FACET_PHASE_CONDENSE, (double)(cells->first + done_here),

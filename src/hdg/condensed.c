@@ -353,6 +353,11 @@ static int64_t solve_fast(const struct hdg *h, int block, int64_t n_batches, con
                             load, scratch);
 }
 
+/* Robin's integrals are those of the modes in their frames, cell by cell. */
+static int fits(const struct hdg *h, int block, int32_t cell) {
+    return batch_fits_diffusion(h, block, cell) && !batch_has_robin(h, block, cell);
+}
+
 static void condenser_of(const struct hdg *h, int block, struct condenser *condenser) {
     const struct condensed_block *c = &h->condensed->blocks[block];
     *condenser = (struct condenser){.N = c->N,
@@ -363,7 +368,7 @@ static void condenser_of(const struct hdg *h, int block, struct condenser *conde
                                     .sign = -1.0};
     if (h->data.mesh->dim != 2) return; /* frames change more than signs there */
     condenser->n_coefficients = c->sums.n_terms + c->sums.n_signs;
-    condenser->n_scratch = device_condense_sum_scratch(h->device, &c->sums);
+    condenser->n_scratch = condenser->n_inner = device_condense_sum_scratch(h->device, &c->sums);
     condenser->fill = fill_cell;
     condenser->fast = run_fast;
     condenser->solve = solve_fast;
@@ -410,7 +415,7 @@ const struct equation equation_condensed = {
     .conditions = DIFFUSION_CONDITIONS,
     .on_boxes = 1,
     .floats = 1,
-    .is_fast = 1,
+    .fits = fits,
     .outward = 1.0,
     .no_star = "the condensed method has no post-processing",
     .written = {HDG_U, HDG_Q, -1},

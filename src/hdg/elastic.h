@@ -51,7 +51,8 @@ struct elastic_traction {
 };
 
 struct hdg_elastic {
-    int varies; /* some modulus is no number */
+    struct elastic_tables tables[MESH_MAX_BLOCKS]; /* of fast batches, on the device */
+    int varies;                                    /* some modulus is no number */
     double
         *moved; /* n_free: what fixed unknowns contribute to the right-hand side, while cells are condensed */
     int64_t n_tractions;
@@ -103,6 +104,9 @@ facet_status elastic_condition_values(struct local *l, const struct hdg_conditio
                                       const double *normal, double *values);
 /* Physical tau of a face of the cell at hand, which has this area. */
 facet_status elastic_tau(struct local *l, int face, double area, int n, const double *x, double *tau);
+/* The same of a cell of this mean mu and height over the face. */
+facet_status elastic_tau_at(const struct hdg *hdg, double mean_mu, double height, int n, const double *x,
+                            double *tau);
 
 /* elastic_boundary.c */
 facet_status elastic_list_faces(struct hdg *hdg); /* before the boundary data */
@@ -114,8 +118,26 @@ facet_status elastic_matrix(struct local *l);
 /* flux (dim x dim x N: stress or H) and p (N, or NULL) from u and uhat of the cell at hand. */
 facet_status elastic_flux(struct local *l, const double *u, const double *uhat, double *flux, double *p);
 
+/* elastic_batch.c: straight cells with constant data, in lanes. Which batches are such; after
+ * elastic_list_faces. */
+facet_status elastic_find_fast(struct hdg *hdg, int block);
+void elastic_tables_destroy(struct hdg *hdg, int block);
+void elastic_fast_condenser(const struct hdg *hdg, int block, struct condenser *condenser);
+/* S_cd = alpha P_cd + beta Q_cd + delta P_dc + gamma 1_cd sum_b P_bb; with constant moduli there is no Q. */
+struct elastic_mixture {
+    double alpha, beta, gamma, delta;
+};
+static inline struct elastic_mixture elastic_mixture(const struct hdg_data *data, double mu, double lambda) {
+    return elastic_is_gradient(data) ? (struct elastic_mixture){.alpha = mu + lambda, .gamma = mu}
+                                     : (struct elastic_mixture){.alpha = lambda, .gamma = mu, .delta = mu};
+}
+
 /* elastic_condense.c */
 void elastic_condenser(const struct hdg *hdg, int block, struct condenser *condenser);
+/* Whether unknowns of a cell's trace have values that are given (trace.fixed); and how they leave its matrix.
+ */
+int elastic_has_fixed(const struct hdg *hdg, int block, int32_t cell);
+facet_status elastic_remove_fixed(struct local *l, double *K, double *largest_robin);
 facet_status elastic_finish_condense(struct hdg *hdg); /* lift and correction */
 void elastic_finish_load(const struct hdg *hdg, const struct hdg_solution *solution, double *F);
 facet_status elastic_operator(const struct hdg *hdg, struct operator* A);

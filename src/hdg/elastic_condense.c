@@ -103,7 +103,8 @@ static int64_t free_start(const struct local *l, int face) {
 
 /* Rows and columns of fixed unknowns leave the matrix, but for the diagonal. A face has at most two cells, so
  * that their contributions add to the same sum in either order. */
-static void remove_fixed(struct local *l, double *matrix) {
+facet_status elastic_remove_fixed(struct local *l, double *matrix, double *largest_robin) {
+    (void)largest_robin;
     const struct hdg *h = l->hdg;
     const struct hdg_block_space *b = &h->space.blocks[l->block];
     int size = h->data.mesh->dim * b->m, n = size * b->n_faces;
@@ -126,6 +127,17 @@ static void remove_fixed(struct local *l, double *matrix) {
             matrix[row * n + row] = diagonal;
             moved[at + i] = diagonal * value;
         }
+    return FACET_OK;
+}
+
+int elastic_has_fixed(const struct hdg *h, int block, int32_t cell) {
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    for (int f = 0; f < b->n_faces && h->trace.fixed != NULL; f++) {
+        int64_t at = h->trace.face_free[h->data.mesh->blocks[block].faces[(int64_t)cell * b->n_faces + f]];
+        for (int i = 0; at >= 0 && i < h->data.mesh->dim * b->m; i++)
+            if (h->trace.fixed[at + i]) return 1;
+    }
+    return 0;
 }
 
 /* The rows of one face with tractions: from Gram rows (l->elastic->rows) and from C as local_eliminate left
@@ -196,7 +208,7 @@ static facet_status elastic_cell(struct local *l, double *K, double *largest_rob
     }
     trace_turn(&h->trace, l->block, l->cell, 1, n, n, 1, K);
     trace_turn(&h->trace, l->block, l->cell, 1, n, 1, n, K);
-    if (h->trace.fixed != NULL) remove_fixed(l, K);
+    if (h->trace.fixed != NULL) TRY(elastic_remove_fixed(l, K, largest_robin));
 done:
     return status;
 }
@@ -204,6 +216,7 @@ done:
 void elastic_condenser(const struct hdg *h, int block, struct condenser *c) {
     *c = (struct condenser){.matrix = elastic_matrix, .cell = elastic_cell, .turn = turn_vector, .sign = 1.0};
     hdg_local_sizes(h, block, &c->N, &c->n);
+    elastic_fast_condenser(h, block, c);
 }
 
 /* ---------------------------------------------------------------------------------------- correction */

@@ -150,22 +150,26 @@ done:
  * tractions that one has no energy: the transposed gradient on their sides is held only by tau, and a tau
  * that does not grow like 1 / h gives displacements off by factors on quads and hexes. It is then 20 mu / h,
  * which costs H its last order. */
-facet_status elastic_tau(struct local *l, int face, double area, int n, const double *x, double *tau) {
-    (void)face;
-    const struct hdg *h = l->hdg;
+facet_status elastic_tau_at(const struct hdg *h, double mean_mu, double height, int n, const double *x,
+                            double *tau) {
     const struct hdg_data *data = &h->data;
-    enum shape shape = h->space.blocks[l->block].shape;
-    int dim = data->mesh->dim, symmetric = !elastic_is_gradient(data);
-    double height = l->volume / area * (shape_is_simplex(shape) ? dim : 1), scale = symmetric ? height : 1.0;
+    int symmetric = !elastic_is_gradient(data);
     if (data->tau == NULL) {
         double value = data->tau_hat > 0.0 ? 2.0 * data->tau_hat / height
-                       : symmetric         ? 2.0 * l->elastic->mean_mu / height
-                       : h->nonsymmetric   ? TRACTION_TAU * l->elastic->mean_mu / height
-                                           : l->elastic->mean_mu / h->space.length;
+                       : symmetric         ? 2.0 * mean_mu / height
+                       : h->nonsymmetric   ? TRACTION_TAU * mean_mu / height
+                                           : mean_mu / h->space.length;
         for (int q = 0; q < n; q++) tau[q] = value;
         return FACET_OK;
     }
     facet_status status = local_given_tau(data, n, x, tau);
-    for (int q = 0; q < n && status == FACET_OK; q++) tau[q] /= scale;
+    for (int q = 0; q < n && status == FACET_OK && symmetric; q++) tau[q] /= height;
     return status;
+}
+
+facet_status elastic_tau(struct local *l, int face, double area, int n, const double *x, double *tau) {
+    (void)face;
+    enum shape shape = l->hdg->space.blocks[l->block].shape;
+    double height = l->volume / area * (shape_is_simplex(shape) ? l->hdg->data.mesh->dim : 1);
+    return elastic_tau_at(l->hdg, l->elastic->mean_mu, height, n, x, tau);
 }

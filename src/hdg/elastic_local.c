@@ -179,23 +179,18 @@ static void gram(struct local *l, const double *factor, double *Z, double *targe
                 0.0, target, ld);
 }
 
-/* S_cd = alpha P_cd + beta Q_cd + delta P_dc + gamma 1_cd sum_b P_bb. */
-struct mixture {
-    double alpha, beta, gamma, delta;
-};
-static struct mixture mixture_of(const struct local *l) {
+static struct elastic_mixture mixture_of(const struct local *l) {
     const struct elastic_local *e = l->elastic;
-    double mu = e->mu[0], lambda = e->lambda[0], d = dim_of(l);
-    if (elastic_is_gradient(&l->hdg->data))
-        return e->constant ? (struct mixture){.alpha = mu + lambda, .gamma = mu}
-                           : (struct mixture){.beta = 1.0, .gamma = 1.0};
-    return e->constant ? (struct mixture){.alpha = lambda, .gamma = mu, .delta = mu}
-                       : (struct mixture){.alpha = -1.0 / d, .beta = 1.0 / d, .gamma = 0.5, .delta = 0.5};
+    double d = dim_of(l);
+    if (e->constant) return elastic_mixture(&l->hdg->data, e->mu[0], e->lambda[0]);
+    return elastic_is_gradient(&l->hdg->data)
+               ? (struct elastic_mixture){.beta = 1.0, .gamma = 1.0}
+               : (struct elastic_mixture){.alpha = -1.0 / d, .beta = 1.0 / d, .gamma = 0.5, .delta = 0.5};
 }
 
 /* The block rows of one scalar row in the columns of one run: P (dim rows `row_step` apart, dim runs of n
  * columns `n` apart) becomes S in place; beta Q is added later. dim is a constant where this is inlined. */
-static inline __attribute__((always_inline)) void mix_row(int dim, int n, struct mixture m, double *P,
+static inline __attribute__((always_inline)) void mix_row(int dim, int n, struct elastic_mixture m, double *P,
                                                           int64_t row_step) {
     double *restrict rows[9];
     for (int i = 0; i < dim * dim; i++) rows[i] = P + i / dim * row_step + (int64_t)(i % dim) * n;
@@ -225,7 +220,7 @@ static void mix(struct local *l, double *C, const double *Q) {
     const struct hdg_block_space *b = space_of(l);
     int dim = dim_of(l), Nu = block_of(l)->Nu, N = dim * Nu, ld = N + dim * b->n_trace,
         n_runs = 1 + b->n_faces;
-    struct mixture m = mixture_of(l);
+    struct elastic_mixture m = mixture_of(l);
     struct run runs[1 + SHAPE_MAX_FACES] = {{0, Nu}};
     for (int f = 0; f < b->n_faces; f++)
         runs[1 + f] = (struct run){N + elastic_trace_start(dim, b->m, f, 0), b->m};

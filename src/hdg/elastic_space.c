@@ -70,6 +70,7 @@ done:
 static void destroy(struct hdg *h) {
     struct hdg_elastic *e = h->elastic;
     if (e == NULL) return;
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) elastic_tables_destroy(h, b);
     for (int64_t i = 0; i < e->n_tractions; i++) {
         base_free(&e->tractions[i].trace);
         base_free(&e->tractions[i].load);
@@ -148,6 +149,7 @@ static facet_status number(struct hdg *h, const uint8_t *eliminated) {
     TRY(trace_space_create_with(h->data.mesh, h->space.degree, h->data.mesh->dim, eliminated, &h->data.extras,
                                 &h->trace));
     TRY(elastic_list_faces(h));
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(elastic_find_fast(h, b));
 done:
     return status;
 }

@@ -67,7 +67,6 @@ struct equation {
     int rigid;  /* near-null space: rigid motions, else the constant */
     int by_faces;   /* unknowns of orthonormal bases on faces, as p- and geometric multigrid want them */
     int easy_gmg;   /* geometric multigrid is worth a thought where the coefficient does not jump */
-    int is_fast;    /* kernels condense straight cells with constant data (batch.h) */
     int in_batches; /* loads and errors are taken for many cells at once (general.h) */
     double outward; /* a flux out of a cell, times this, is what a part is said to have */
     const char *conserved; /* what every cell balances; NULL: nothing */
@@ -91,6 +90,8 @@ struct equation {
      * changed. */
     facet_status (*number)(struct hdg *hdg, const uint8_t *eliminated);
     facet_status (*boundary)(struct hdg *hdg);
+    /* Whether kernels condense an affine cell (batch.h); before `number`. NULL: `number` says which. */
+    int (*fits)(const struct hdg *hdg, int block, int32_t cell);
     /* The first coefficient of the function 1 on what carries unknowns. */
     double (*one_on)(const struct hdg *hdg, int64_t face);
 

@@ -1,7 +1,6 @@
 /* Private to the room: cells of diffusion whose map is curved or whose data vary, in batches
- * (kernels/general.h). A batch goes this way when not all its cells are fast (batch.h), unless one has a
- * Robin face or the matrices of a batch would not fit the caches: then its cells are worked on one by one
- * (local.h). */
+ * (kernels/general.h). A batch goes this way when not all its cells are fast (batch.h), unless the
+ * matrices of a batch would not fit the caches: then its cells are worked on one by one (local.h). */
 #ifndef FACET_HDG_GENERAL_H
 #define FACET_HDG_GENERAL_H
 

@@ -168,25 +168,13 @@ void general_destroy(struct hdg *h, int block) {
     base_free(&h->general[block]);
 }
 
-static int has_robin(const struct hdg *h, int block, int64_t batch) {
-    const struct hdg_data *data = &h->data;
-    const struct mesh_block *b = &data->mesh->blocks[block];
-    int n_faces = h->space.blocks[block].n_faces;
-    for (int64_t i = batch * h->lanes * n_faces; i < (batch + 1) * h->lanes * n_faces; i++) {
-        if (i >= (int64_t)b->count * n_faces) break;
-        int32_t condition = data->face_condition[b->faces[i]];
-        if (condition >= 0 && data->conditions[condition].kind == HDG_ROBIN) return 1;
-    }
-    return 0;
-}
-
 facet_status general_create(struct hdg *h, int block) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &h->space.blocks[block];
     int64_t n = trace_n_batches(h->device, h->data.mesh, block), found = 0;
     int dim = h->data.mesh->dim;
     struct hdg_general *g;
-    for (int64_t i = 0; i < n; i++) found += h->ways[block][i] == BATCH_SINGLE && !has_robin(h, block, i);
+    for (int64_t i = 0; i < n; i++) found += h->ways[block][i] == BATCH_SINGLE;
     if (found == 0) return FACET_OK;
     TRY(CALLOC(h->general[block], 1));
     g = h->general[block];
@@ -214,7 +202,7 @@ facet_status general_create(struct hdg *h, int block) {
     g->tables.face_phi = g->face_phi;
     g->tables.psi = g->psi;
     for (int64_t i = 0; i < n; i++)
-        if (h->ways[block][i] == BATCH_SINGLE && !has_robin(h, block, i)) h->ways[block][i] = BATCH_GENERAL;
+        if (h->ways[block][i] == BATCH_SINGLE) h->ways[block][i] = BATCH_GENERAL;
 done:
     return status;
 }

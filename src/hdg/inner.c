@@ -49,9 +49,11 @@ static void take_cell(struct general_work *w, const struct inner_job *job, int64
     else
         for (int i = 0; i < job->N; i++) u_to[i] = u[i * lanes];
     if (job->Q == 0) return;
+    int N = h->functions[w->block].N, n_p = job->out->p[w->block] != NULL ? N : 0, n_q = job->Q - n_p;
     const double *q = w->host[W_Q] + local_lane(lanes, at, job->Q);
-    double *q_to = job->out->q[w->block] + cell * job->Q;
-    for (int i = 0; i < job->Q; i++) q_to[i] = q[i * lanes];
+    double *q_to = job->out->q[w->block] + cell * n_q;
+    for (int i = 0; i < n_q; i++) q_to[i] = q[i * lanes];
+    for (int i = 0; i < n_p; i++) job->out->p[w->block][cell * N + i] = q[(n_q + i) * lanes];
 }
 
 static facet_status take_run(struct general_work *w, const struct inner_job *job, int64_t begin, int64_t n) {
@@ -178,16 +180,15 @@ static facet_status solve_block(const struct hdg *h, int block, struct inner_job
     hdg_local_sizes(h, block, &job->N, &job->n);
     for (int64_t i = 0; i < n_batches; i++) found[condenser_way(h, &job->condenser, block, i)]++;
     for (int way = 0; way < N_BATCH_WAYS; way++) {
-        struct general_plan plan = {.n_arrays = W_OWN + 1, .n_scratch = job->condenser.n_scratch};
+        struct general_plan plan = {.n_arrays = W_OWN + 1, .n_scratch = job->condenser.n_inner};
         if (found[way] == 0) continue;
         job->way = (enum batch_way)way;
-        job->Q = way != BATCH_SINGLE && h->data.equation->flux != NULL
-                     ? h->functions[block].N * h->data.mesh->dim
-                     : 0;
+        job->Q = way != BATCH_SINGLE ? job->condenser.n_flux : 0;
         if (way == BATCH_GENERAL) plan = general_plan_of(h, block);
         if (way == BATCH_FAST) plan.sizes[W_OWN] = job->condenser.n_coefficients;
         if (way == BATCH_SINGLE) {
             plan.on_host = 1;
+            plan.n_scratch = 0;
             plan.sizes[W_OWN] = job->N + job->n;
         }
         plan.sizes[W_UHAT] = plan.sizes[W_LOAD] = job->n;

@@ -31,6 +31,11 @@ static void star_load(struct local *l, const struct hdg_table *table, int N, dou
                     directions + b, dim, 1.0, rhs, 1);
 }
 
+/* How the cells of a batch are post-processed: kernels have that of diffusion alone. */
+static enum batch_way star_way(const struct hdg *h, int block, int64_t batch) {
+    return h->data.equation->star_of_gradient ? BATCH_SINGLE : batch_way(h, block, batch);
+}
+
 static facet_status star_work(struct local *l, int block, int32_t cell, void *user) {
     const int lanes = l->hdg->lanes;
     facet_status status = FACET_OK;
@@ -41,7 +46,7 @@ static facet_status star_work(struct local *l, int block, int32_t cell, void *us
     int dim = h->data.mesh->dim, nc = h->trace.n_components, N = b->N, P = b->N_star, n = table->n;
     const double *u = s->u[block] + (int64_t)cell * nc * N, *q = s->q[block] + (int64_t)cell * nc * dim * N;
     double *star = s->star[block] + (int64_t)cell * nc * P, *rhs = l->vector, volume = 0.0;
-    if (batch_way(h, block, cell / lanes) != BATCH_SINGLE) return FACET_OK;
+    if (star_way(h, block, cell / lanes) != BATCH_SINGLE) return FACET_OK;
     l->block = block;
     l->cell = cell;
     hdg_cell_geometry(&h->space, block, cell, table, &l->geometry);
@@ -265,10 +270,10 @@ static facet_status star_block(const struct hdg *h, int block, struct hdg_soluti
     struct star s = {.hdg = h};
     int64_t n = h->matrices.n_batches[block];
     for (int64_t begin = 0, end; begin < n; begin = end) {
-        enum batch_way way = batch_way(h, block, begin);
+        enum batch_way way = star_way(h, block, begin);
         end = begin + 1;
         if (way == BATCH_FAST && s.D == NULL) TRY(star_create(h, block, solution, &s));
-        while (end < n && (way != BATCH_FAST || end - begin < s.most) && batch_way(h, block, end) == way)
+        while (end < n && (way != BATCH_FAST || end - begin < s.most) && star_way(h, block, end) == way)
             end++;
         if (way == BATCH_FAST) TRY(star_batches(&s, begin, end));
         if (way == BATCH_GENERAL) TRY(general_star(h, block, begin, end, solution));
