@@ -166,6 +166,15 @@ FACET_API int facet_context_threads(const facet_context *context);
 /* As facet_interrupt(), for the calls of one context, from any thread or signal handler. */
 FACET_API void facet_context_interrupt(facet_context *context);
 FACET_API const char *facet_context_device(const facet_context *context);
+/* Memory of the context's device, for facet_solver_solve_device: on `cuda` that of the GPU (what cudaMalloc
+ * gives is as good), on `cpu` and `ref` the host's own, on `debug` memory that only copies and kernels reach.
+ * *pointer: NULL for 0 bytes. Copies wait for what was asked of the device before. */
+FACET_API facet_status facet_device_alloc(facet_context *context, size_t bytes, void **pointer);
+FACET_API void facet_device_free(facet_context *context, void **pointer);
+FACET_API facet_status facet_device_write(facet_context *context, void *to, const void *from_host,
+                                          size_t bytes);
+FACET_API facet_status facet_device_read(facet_context *context, void *to_host, const void *from,
+                                         size_t bytes);
 FACET_API void facet_context_set_monitor(facet_context *context, facet_monitor monitor, void *user);
 
 /* ------------------------------------------------------------------------------------------ mesh */
@@ -407,6 +416,10 @@ FACET_API facet_status facet_solver_solve(facet_solver *solver, const double *so
 /* The same for callers who want their arrays checked: each has n numbers, or is NULL. A number other than
  * that of the points (times dim in elasticity) is FACET_ERROR_INPUT, and nothing is read. */
 FACET_API facet_status facet_solver_solve_n(facet_solver *solver, int64_t n, const double *source, double *u);
+/* The same with arrays in the memory of the context's device, which may be one and the same: nothing of the
+ * size of the problem goes to the host and back. Boxes with a unique solution: hdg with conjugate gradients,
+ * continuous. An array of the host, here, and one of a GPU in the calls above, is FACET_ERROR_INPUT. */
+FACET_API facet_status facet_solver_solve_device(facet_solver *solver, const double *source, double *u);
 /* Where the next iteration begins: with this u, n numbers at the points (continuous), or with the traces that
  * belong to it and to q = -K grad u (hdg with the operator tensor). That q is not HDG's, so that even the
  * solution itself is only a good guess (30 iterations instead of 37, say): to begin where the solve before

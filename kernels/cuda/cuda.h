@@ -20,7 +20,8 @@ const char *cuda_describe(void);
 /* Address, or NULL when there is no room; *available: the bytes that are free. */
 void *cuda_alloc(size_t bytes, size_t *available);
 void cuda_free(void *address);
-double cuda_free_bytes(void); /* what is free now */
+int cuda_owns(const void *address); /* whether kernels may use it: memory of the GPU, or managed */
+double cuda_free_bytes(void);       /* what is free now */
 void cuda_upload(void *to, const void *from_host, size_t bytes);
 void cuda_download(void *to_host, const void *from, size_t bytes);
 void cuda_duplicate(void *to, const void *from, size_t bytes);

@@ -152,6 +152,15 @@ void *cuda_alloc(size_t bytes, size_t *available) {
     return nullptr;
 }
 
+int cuda_owns(const void *address) {
+    cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
+        cudaGetLastError(); // not a failure of the device
+        return 0;
+    }
+    return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+}
+
 void cuda_free(void *address) {
     if (address != nullptr) cudaFree(address);
 }

@@ -8,6 +8,13 @@
 /* Numbers of an array of a tile: enough for every kernel to fill a GPU, and a small part of its memory. */
 #define TILE_NUMBERS (1 << 24)
 
+/* A table that was sent, and what it was sent from. */
+#define KEPT 4
+struct kept {
+    const double *host;
+    double *there;
+};
+
 struct box_tiles {
     const struct device *device;
     const struct box_grid *grid;
@@ -16,6 +23,10 @@ struct box_tiles {
     int n_kinds;
     void *owned[8];
     int n_owned;
+    struct kept kept[KEPT];
+    int n_kept;
+    double *room; /* scratch of contractions, which stays */
+    int64_t room_size;
     double *k, *lambda;   /* of the cells; made when they are needed */
     int degree, nodes[3]; /* of elements that share nodes; 0: they do not */
 };
@@ -24,6 +35,8 @@ void box_tiles_destroy(struct box_tiles **tiles) {
     struct box_tiles *t = *tiles;
     if (t == NULL) return;
     for (int i = 0; i < t->n_owned; i++) device_free(t->device, &t->owned[i]);
+    for (int i = 0; i < t->n_kept; i++) device_free(t->device, &t->kept[i].there);
+    device_free(t->device, &t->room);
     device_free(t->device, &t->k);
     device_free(t->device, &t->lambda);
     base_free(tiles);
@@ -96,22 +109,29 @@ double box_tiles_bytes(int dim, int n, double n_cells) {
 
 /* ------------------------------------------------------------------------------------- contractions */
 
-/* Tables on the device, one for each direction, which share what is the same on the host. */
+/* Tables on the device, one for each direction; `own` are those that go again. */
 struct tables {
     const struct device *device;
-    double *T[3];
+    double *T[3], *own[3];
 };
 
 static void tables_destroy(struct tables *tables) {
-    for (int d = 0; d < 3; d++) {
-        int shared = 0;
-        for (int e = 0; e < d; e++) shared |= tables->T[d] == tables->T[e];
-        if (!shared && tables->T[d] != NULL) {
-            double *owned = tables->T[d];
-            device_free(tables->device, &owned);
-        }
-    }
+    for (int d = 0; d < 3; d++) device_free(tables->device, &tables->own[d]);
     *tables = (struct tables){0};
+}
+
+static facet_status send(const struct box_tiles *t, int n_in, int n_out, const double *table,
+                         double **there) {
+    return device_copy(t->device, there, table, (size_t)(t->n_kinds * n_in * n_out), sizeof *table);
+}
+
+facet_status box_tiles_keep(struct box_tiles *t, int n_in, int n_out, const double *table) {
+    facet_status status = FACET_OK;
+    if (t->n_kept == KEPT) return FACET_OK; /* sent again and again, then */
+    TRY(send(t, n_in, n_out, table, &t->kept[t->n_kept].there));
+    t->kept[t->n_kept++].host = table;
+done:
+    return status;
 }
 
 static facet_status tables_create(const struct box_tiles *t, int n_in, int n_out, const double *const T[3],
@@ -121,12 +141,26 @@ static facet_status tables_create(const struct box_tiles *t, int n_in, int n_out
     for (int d = 0; d < t->all.dim; d++) {
         for (int e = 0; e < d; e++)
             if (T[d] == T[e]) tables->T[d] = tables->T[e];
-        if (tables->T[d] == NULL)
-            TRY(device_copy(t->device, &tables->T[d], T[d], (size_t)(t->n_kinds * n_in * n_out),
-                            sizeof *T[d]));
+        for (int i = 0; i < t->n_kept; i++)
+            if (T[d] == t->kept[i].host) tables->T[d] = t->kept[i].there;
+        if (tables->T[d] != NULL) continue;
+        TRY(send(t, n_in, n_out, T[d], &tables->own[d]));
+        tables->T[d] = tables->own[d];
     }
 done:
     if (status != FACET_OK) tables_destroy(tables);
+    return status;
+}
+
+/* Scratch for the largest tile, kept from call to call. */
+static facet_status need_room(struct box_tiles *t, int64_t most, int n_in, int n_out) {
+    const struct tile_plan largest = next_tile(t, 0, most);
+    const int64_t size = device_tile_scratch(t->device, &largest, n_in, n_out);
+    if (size <= t->room_size) return FACET_OK;
+    device_free(t->device, &t->room);
+    t->room_size = 0;
+    facet_status status = device_alloc(t->device, &t->room, (size_t)size, sizeof *t->room);
+    if (status == FACET_OK) t->room_size = size;
     return status;
 }
 
@@ -140,12 +174,10 @@ static facet_status contract(struct box_tiles *t, int n_in, int n_out, const dou
     const int64_t size_in = box_power(n_in, t->all.dim), size = box_power(n_out, t->all.dim),
                   size_out = end == TO_EXTREMES ? 2 : size;
     const int64_t most = tile_cells(t->all.count, size_in > size ? size_in : size);
-    const struct tile_plan largest = next_tile(t, 0, most);
     struct tables tables = {0};
-    double *scratch = NULL, *values = NULL, *cells = NULL;
+    double *values = NULL, *cells = NULL;
     TRY(tables_create(t, n_in, n_out, T, &tables));
-    TRY(device_alloc(device, &scratch, (size_t)device_tile_scratch(device, &largest, n_in, n_out),
-                     sizeof *scratch));
+    TRY(need_room(t, most, n_in, n_out));
     if (end != TO_DEVICE) TRY(device_alloc(device, &values, (size_t)(most * size_out), sizeof *values));
     if (t->degree > 0) TRY(device_alloc(device, &cells, (size_t)(most * size_in), sizeof *cells));
     for (int64_t first = 0; first < t->all.count; first += most) {
@@ -155,9 +187,9 @@ static facet_status contract(struct box_tiles *t, int n_in, int n_out, const dou
                                                                                            tables.T;
         if (t->degree > 0) device_tile_gather(device, &tile, t->degree, t->nodes, in, cells);
         if (end == TO_EXTREMES)
-            device_tile_contract_extremes(device, &tile, n_in, n_out, M, from, to, scratch);
+            device_tile_contract_extremes(device, &tile, n_in, n_out, M, from, to, t->room);
         else
-            device_tile_contract(device, &tile, n_in, n_out, M, scale, 0, from, to, scratch);
+            device_tile_contract(device, &tile, n_in, n_out, M, scale, 0, from, to, t->room);
         if (end != TO_DEVICE)
             TRY(device_download(device, out + first * size_out, to,
                                 (size_t)(tile.count * size_out) * sizeof *to));
@@ -165,7 +197,6 @@ static facet_status contract(struct box_tiles *t, int n_in, int n_out, const dou
     TRY(device_check(device));
 done:
     tables_destroy(&tables);
-    device_free(device, &scratch);
     device_free(device, &values);
     device_free(device, &cells);
     return status;
@@ -220,6 +251,26 @@ done:
 
 /* ------------------------------------------------------------------------------------- data */
 
+facet_status box_tiles_check_finite(struct box_tiles *t, int n, const double *values, const char *what) {
+    facet_status status = FACET_OK;
+    const int64_t size = box_power(n, t->all.dim);
+    double *extremes = NULL, *cell = NULL;
+    TRY(ALLOC(extremes, 2 * t->all.count));
+    TRY(tile_extremes(t, t->all.count, size, values, extremes));
+    for (int64_t c = 0; c < t->all.count; c++) {
+        if (isfinite(extremes[2 * c])) continue;
+        TRY(ALLOC(cell, size));
+        TRY(device_download(t->device, cell, values + c * size, (size_t)size * sizeof *cell));
+        int64_t i = 0;
+        while (i + 1 < size && isfinite(cell[i])) i++;
+        FAIL(FACET_ERROR_INPUT, "number %lld of %s is %g", (long long)(c * size + i), what, cell[i]);
+    }
+done:
+    base_free(&extremes);
+    base_free(&cell);
+    return status;
+}
+
 /* k or lambda of the cells. */
 static facet_status need_cells(struct box_tiles *t, int reaction, double **cells) {
     facet_status status = FACET_OK;
@@ -234,8 +285,8 @@ done:
     return status;
 }
 
-/* Where f comes from: a number, an expression, or a function of the caller. */
-enum origin { NUMBER, PROGRAM, FUNCTION };
+/* Where f comes from: a number, an expression, a function of the caller, or his values on the device. */
+enum origin { NUMBER, PROGRAM, FUNCTION, VALUES };
 
 /* Everything that integrals are made with. */
 struct integrals {
@@ -243,14 +294,15 @@ struct integrals {
     const struct box_samples *samples;
     const struct box_given *given;
     const struct field *field; /* the source, or the exact solution */
+    const double *given_values;
     enum origin origin;
     int exact; /* f = lambda u - k div grad u */
     double number;
     struct tables tables;
     struct expr_program program;
-    double *points, *values, *scratch; /* on the device */
-    double *cells;                     /* there too: integrals of a tile, where nodes are shared */
-    double *staged, *extremes;         /* on the host: of a tile */
+    double *points, *values;   /* on the device */
+    double *cells;             /* there too: integrals of a tile, where nodes are shared */
+    double *staged, *extremes; /* on the host: of a tile */
     double *out;
     int64_t n_points, size, most; /* of a cell; cells of a tile */
 };
@@ -261,7 +313,6 @@ static void integrals_destroy(struct integrals *job) {
     expr_program_destroy(&job->program);
     device_free(device, &job->points);
     device_free(device, &job->values);
-    device_free(device, &job->scratch);
     device_free(device, &job->cells);
     base_free(&job->staged);
     base_free(&job->extremes);
@@ -321,12 +372,14 @@ static void end_tile(const struct integrals *job, const struct tile_plan *tile) 
     const double *const *T = (const double *const *)job->tables.T;
     double *out = room_of(job, tile);
     struct tile_scale scale = {.factor = 1.0, .powers = {1, 1, 1}, .of_cells = job->exact ? t->lambda : NULL};
-    device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 0, job->values, out, job->scratch);
+    const double *values =
+        job->origin == VALUES ? job->given_values + tile->first * job->n_points : job->values;
+    device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 0, values, out, t->room);
     scale.factor = -1.0;
     scale.of_cells = t->k;
     if (job->exact && job->origin == PROGRAM)
         device_tile_contract(t->device, tile, s->n_points, s->n, T, &scale, 1,
-                             job->values + tile->count * job->n_points, out, job->scratch);
+                             job->values + tile->count * job->n_points, out, t->room);
     share(job, tile);
 }
 
@@ -338,7 +391,7 @@ static facet_status integrate_tile(struct integrals *job, const struct tile_plan
                                &job->program.lines, job->exact ? TILE_LAPLACIANS : TILE_VALUES, job->values,
                                job->program.work);
         TRY(check_finite(job, tile));
-    } else if (tile->first == 0)
+    } else if (tile->first == 0 && job->origin == NUMBER)
         device_fill(t->device, F64, tile->count * job->n_points, job->number, job->values);
     end_tile(job, tile);
 done:
@@ -391,7 +444,6 @@ static facet_status prepare(struct integrals *job) {
     struct box_tiles *t = job->t;
     const struct box_samples *s = job->samples;
     const double *const T[3] = {s->weighted, s->weighted, s->weighted};
-    const struct tile_plan largest = next_tile(t, 0, job->most);
     if (t->degree > 0)
         TRY(device_alloc(t->device, &job->cells, (size_t)(job->most * job->size), sizeof *job->cells));
     if (job->origin == FUNCTION) {
@@ -399,12 +451,11 @@ static facet_status prepare(struct integrals *job) {
         goto done;
     }
     TRY(tables_create(t, s->n_points, s->n, T, &job->tables));
+    TRY(need_room(t, job->most, s->n_points, s->n));
+    if (job->origin == VALUES) goto done;
     TRY(device_copy(t->device, &job->points, s->x, (size_t)s->n_points, sizeof *s->x));
     TRY(device_alloc(t->device, &job->values, (size_t)(job->most * job->n_points * (1 + job->exact)),
                      sizeof *job->values));
-    TRY(device_alloc(t->device, &job->scratch,
-                     (size_t)device_tile_scratch(t->device, &largest, s->n_points, s->n),
-                     sizeof *job->scratch));
     if (job->exact) TRY(need_cells(t, 0, &t->k));
     if (job->exact) TRY(need_cells(t, 1, &t->lambda));
     if (job->origin == NUMBER) goto done;
@@ -416,25 +467,36 @@ done:
     return status;
 }
 
+static facet_status integrate(struct integrals *job) {
+    facet_status status = FACET_OK;
+    struct box_tiles *t = job->t;
+    job->n_points = box_power(job->samples->n_points, t->all.dim);
+    job->size = box_power(job->samples->n, t->all.dim);
+    job->most = tile_cells(t->all.count, job->n_points);
+    TRY(prepare(job));
+    for (int64_t first = 0; first < t->all.count; first += job->most) {
+        const struct tile_plan tile = next_tile(t, first, job->most);
+        TRY(job->origin == FUNCTION ? call_tile(job, &tile) : integrate_tile(job, &tile));
+    }
+    TRY(device_check(t->device));
+done:
+    integrals_destroy(job);
+    return status;
+}
+
 facet_status box_tiles_integrate(struct box_tiles *t, const struct box_samples *s,
                                  const struct box_given *given, double *out) {
-    facet_status status = FACET_OK;
     struct integrals job = {.t = t, .samples = s, .given = given, .out = out, .exact = given->source == NULL};
     job.field = job.exact ? given->exact : given->source;
     if (given->values != NULL) job.exact = 0;
     job.origin = given->values != NULL || !field_is_differentiable(job.field) ? FUNCTION
                  : field_is_constant(job.field, &job.number)                  ? NUMBER
                                                                               : PROGRAM;
-    job.n_points = box_power(s->n_points, t->all.dim);
-    job.size = box_power(s->n, t->all.dim);
-    job.most = tile_cells(t->all.count, job.n_points);
-    TRY(prepare(&job));
-    for (int64_t first = 0; first < t->all.count; first += job.most) {
-        const struct tile_plan tile = next_tile(t, first, job.most);
-        TRY(job.origin == FUNCTION ? call_tile(&job, &tile) : integrate_tile(&job, &tile));
-    }
-    TRY(device_check(t->device));
-done:
-    integrals_destroy(&job);
-    return status;
+    return integrate(&job);
+}
+
+facet_status box_tiles_integrate_values(struct box_tiles *t, const struct box_samples *s,
+                                        const double *values, double *out) {
+    struct integrals job = {.t = t, .samples = s, .given_values = values, .origin = VALUES, .out = out};
+    return integrate(&job);
 }

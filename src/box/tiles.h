@@ -33,6 +33,14 @@ facet_status box_tiles_contract(struct box_tiles *tiles, int n_in, int n_out, co
 /* The same with the result on the host. */
 facet_status box_tiles_download(struct box_tiles *tiles, int n_in, int n_out, const double *const T[3],
                                 const struct tile_scale *scale, const double *in, double *out);
+/* A table that stays where it is and as it is, and is sent once: for calls that are made again and again. */
+facet_status box_tiles_keep(struct box_tiles *tiles, int n_in, int n_out, const double *table);
+/* FACET_ERROR_INPUT with the first place where values at the Gauss points, n a direction, are not finite; on
+ * the device. */
+facet_status box_tiles_check_finite(struct box_tiles *tiles, int n, const double *values, const char *what);
+/* As box_tiles_integrate with f at the n Gauss points of the samples, on the device. */
+facet_status box_tiles_integrate_values(struct box_tiles *tiles, const struct box_samples *samples,
+                                        const double *values, double *out);
 /* The numbers of n cells in turn, n_in^dim each, on the host. */
 facet_status box_tiles_fetch(struct box_tiles *tiles, int n_in, int64_t n, const int64_t *cells,
                              const double *in, double *out);

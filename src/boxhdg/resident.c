@@ -63,6 +63,8 @@ facet_status boxhdg_resident_create(struct boxhdg_solver *solver, struct boxhdg_
     TRY(box_tiles_create(r->device, &r->hdg->grid, (const int *const *)r->hdg->column_line, &r->tiles));
     TRY(boxhdg_samples_create(r->hdg, r->hdg->n, &r->gauss));
     TRY(boxhdg_samples_create(r->hdg, r->hdg->n + BOX_EXTRA_POINTS, &r->data));
+    TRY(box_tiles_keep(r->tiles, r->hdg->n, r->hdg->n, r->gauss.weighted));
+    TRY(box_tiles_keep(r->tiles, r->hdg->n, r->hdg->n, r->gauss.values));
 done:
     if (status != FACET_OK) boxhdg_resident_destroy(resident);
     return status;
@@ -112,10 +114,11 @@ facet_status boxhdg_resident_load_values(struct boxhdg_resident *r, const double
     facet_status status = FACET_OK;
     const double *const T[3] = {r->gauss.weighted, r->gauss.weighted, r->gauss.weighted};
     const struct tile_scale volume = {.factor = 1.0, .powers = {1, 1, 1}};
-    if (where == BOXHDG_HOST) {
+    if (where == BOXHDG_HOST) { /* looked at by the caller */
         TRY(vector_upload(&r->u, f));
         f = r->u.data;
-    }
+    } else
+        TRY(box_tiles_check_finite(r->tiles, r->hdg->n, f, "the source"));
     TRY(box_tiles_contract(r->tiles, r->hdg->n, r->hdg->n, T, &volume, f, r->loads.data));
     TRY(make_right_side(r));
 done:

@@ -131,6 +131,10 @@ facet_status boxsem_set_reaction(struct boxsem *c, double reaction);
  * values are interpolated at the nodes; where two sides meet, the one of the higher direction counts. A
  * singular problem whose loads do not balance is refused. */
 facet_status boxsem_load(struct boxsem *c, const struct box_given *given);
+/* The same with f at the Gauss points, and u there, on the device. Where c->tiles is not NULL and the
+ * solution is unique. */
+facet_status boxsem_load_there(struct boxsem *c, const struct box_given *given, const double *values);
+facet_status boxsem_get_there(const struct boxsem *c, double *values);
 /* The next solve begins with this u, given at the Gauss points; NULL: with zero. Without a call it begins
  * with the last solution. */
 facet_status boxsem_set_guess(struct boxsem *c, const double *values);

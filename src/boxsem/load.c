@@ -139,13 +139,17 @@ static int is_zero(const struct field *field) {
     return field != NULL && field_is_constant(field, &value) && value == 0.0;
 }
 
-/* The loads of everything but Dirichlet sides, where b is not the host's. */
-static facet_status load_on_device(struct boxsem *c, const struct box_given *data) {
+/* The loads of everything but Dirichlet sides, where b is not the host's; there: f at the Gauss points, or
+ * NULL. */
+static facet_status load_on_device(struct boxsem *c, const struct box_given *data, const double *there) {
     facet_status status = FACET_OK;
     struct load_job job = {.c = c, .data = data};
-    TRY(boxsem_samples_create(c, data->values != NULL ? c->n : c->n + BOX_EXTRA_POINTS, &job.cells));
+    TRY(boxsem_samples_create(c, there != NULL || data->values != NULL ? c->n : c->n + BOX_EXTRA_POINTS,
+                              &job.cells));
     TRY(boxsem_samples_create(c, c->n + BOX_EXTRA_POINTS, &job.sides));
-    if (data->values != NULL || data->exact != NULL || (data->source != NULL && !is_zero(data->source)))
+    if (there != NULL)
+        TRY(box_tiles_integrate_values(c->tiles, &job.cells, there, c->b.data));
+    else if (data->values != NULL || data->exact != NULL || (data->source != NULL && !is_zero(data->source)))
         TRY(box_tiles_integrate(c->tiles, &job.cells, data, c->b.data));
     for (int d = 0; d < c->grid.dim; d++)
         for (int side = 0; side < 2; side++)
@@ -275,14 +279,14 @@ static facet_status find_mean(struct boxsem *c, const struct box_given *data, co
     return FACET_OK;
 }
 
-facet_status boxsem_load(struct boxsem *c, const struct box_given *data) {
+static facet_status load(struct boxsem *c, const struct box_given *data, const double *there) {
     facet_status status = FACET_OK;
     double *nodes = NULL;
     int any;
     boxsem_forget(c);
     vector_fill(&c->b, 0.0);
     if (c->tiles != NULL && !c->grid.singular && !c->loose) {
-        TRY(load_on_device(c, data));
+        TRY(load_on_device(c, data, there));
         goto sides;
     }
     TRY(boxsem_nodes_open(&c->b, &nodes));
@@ -302,6 +306,15 @@ sides:
 done:
     boxsem_nodes_close(&c->b, 0, &nodes);
     return status;
+}
+
+facet_status boxsem_load(struct boxsem *c, const struct box_given *data) {
+    return load(c, data, NULL);
+}
+
+facet_status boxsem_load_there(struct boxsem *c, const struct box_given *data, const double *values) {
+    facet_status status = box_tiles_check_finite(c->tiles, c->n, values, "the source");
+    return status == FACET_OK ? load(c, data, values) : status;
 }
 
 /* ------------------------------------------------------------------------------------- Gauss points */
@@ -377,6 +390,18 @@ facet_status boxsem_get(const struct boxsem *c, double *values) {
     TRY(run_points(c, &job));
 done:
     boxsem_nodes_close(&u, 0, &job.nodes);
+    box_samples_destroy(&samples);
+    return status;
+}
+
+facet_status boxsem_get_there(const struct boxsem *c, double *values) {
+    facet_status status = FACET_OK;
+    const struct tile_scale plain = {.factor = 1.0};
+    struct box_samples samples = {0};
+    TRY(boxsem_samples_create(c, c->n, &samples));
+    const double *const T[3] = {samples.values, samples.values, samples.values};
+    TRY(box_tiles_contract(c->tiles, c->n, c->n, T, &plain, c->u.data, values));
+done:
     box_samples_destroy(&samples);
     return status;
 }

@@ -51,6 +51,44 @@ const char *facet_context_device(const facet_context *context) {
     return context != NULL ? device_name(context->device) : "none";
 }
 
+facet_status facet_device_alloc(facet_context *context, size_t bytes, void **pointer) {
+    REQUIRE(context);
+    REQUIRE(pointer);
+    return device_alloc(context->device, pointer, bytes, 1);
+}
+
+void facet_device_free(facet_context *context, void **pointer) {
+    if (context != NULL && pointer != NULL) device_free(context->device, pointer);
+}
+
+/* Whether a caller's pointer is where it should be. */
+static facet_status check_place(const struct device *device, const void *there, const void *here,
+                                size_t bytes) {
+    if (bytes == 0) return FACET_OK;
+    if (there == NULL || here == NULL)
+        return base_fail(FACET_ERROR_INPUT, "a copy from or to NULL; allocate with facet_device_alloc");
+    if (!device_owns(device, there))
+        return base_fail(FACET_ERROR_INPUT,
+                         "an address that is not of the device '%s' was given as one of it",
+                         device_name(device));
+    if (!device_is_host(device) && device_owns(device, here))
+        return base_fail(FACET_ERROR_INPUT, "an address of the device '%s' was given as one of the host",
+                         device_name(device));
+    return FACET_OK;
+}
+
+facet_status facet_device_write(facet_context *context, void *to, const void *from_host, size_t bytes) {
+    REQUIRE(context);
+    facet_status status = check_place(context->device, to, from_host, bytes);
+    return status == FACET_OK ? device_upload(context->device, to, from_host, bytes) : status;
+}
+
+facet_status facet_device_read(facet_context *context, void *to_host, const void *from, size_t bytes) {
+    REQUIRE(context);
+    facet_status status = check_place(context->device, from, to_host, bytes);
+    return status == FACET_OK ? device_download(context->device, to_host, from, bytes) : status;
+}
+
 void facet_context_set_monitor(facet_context *context, facet_monitor monitor, void *user) {
     if (context != NULL) context->monitor = (struct base_monitor){monitor, user};
 }

@@ -230,6 +230,13 @@ static void gpu_free(void *pointer) {
 }
 #endif
 
+int device_owns(const struct device *device, const void *address) {
+#ifdef FACET_HAVE_CUDA
+    if (device->place == GPU) return cuda_owns(address);
+#endif
+    return device->place != WALL || wall_owns(address);
+}
+
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size) {
 #ifdef FACET_HAVE_CUDA
     if (device->place == GPU) return gpu_alloc(pointer, count, size);

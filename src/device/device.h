@@ -63,6 +63,8 @@ int device_lanes(const struct device *device);
 /* Whether the host can read and write the device's memory. */
 int device_is_host(const struct device *device);
 
+/* Whether an address is one of the device: on the host every one is. */
+int device_owns(const struct device *device, const void *address);
 /* *pointer receives a device address; NULL for 0 bytes. */
 facet_status device_alloc(const struct device *device, void *pointer, size_t count, size_t size);
 void device_free(const struct device *device, void *pointer);

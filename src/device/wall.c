@@ -92,6 +92,13 @@ done:
     return status;
 }
 
+int wall_owns(const void *address) {
+    pthread_mutex_lock(&mutex);
+    int owns = range != NULL && (const char *)address >= range && (const char *)address < range + RANGE_BYTES;
+    pthread_mutex_unlock(&mutex);
+    return owns;
+}
+
 void wall_free(void *pointer) {
     char *pages;
     struct region *r;

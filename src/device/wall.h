@@ -8,6 +8,7 @@
 
 facet_status wall_alloc(void *pointer, size_t count, size_t size);
 void wall_free(void *pointer);
+int wall_owns(const void *address);
 /* Pairs may nest and come from several threads; the memory is reachable while any pair is open. */
 void wall_open(void);
 void wall_shut(void);

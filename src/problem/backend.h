@@ -42,6 +42,9 @@ struct backend {
     facet_status (*recover)(struct facet_solver *s);
     facet_status (*postprocess)(struct facet_solver *s);
     facet_status (*copy_out)(const struct facet_solver *s, double *u);
+    /* The same with arrays of the device. NULL: cannot be done. */
+    facet_status (*load_there)(struct facet_solver *s, const double *source);
+    facet_status (*copy_there)(const struct facet_solver *s, double *u);
     facet_status (*conservation)(const struct facet_solver *s, double *imbalance); /* see facet_report */
     /* NULL: cannot be done. The next solve begins with the traces of this u; the reaction becomes this
      * number. */

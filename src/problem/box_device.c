@@ -78,6 +78,15 @@ facet_status box_device_copy_out(const struct facet_solver *s, double *u) {
     return boxhdg_resident_copy(s->box->resident, u, BOXHDG_HOST);
 }
 
+facet_status box_device_load_there(struct facet_solver *s, const double *source) {
+    forget(s->box);
+    return boxhdg_resident_load_values(s->box->resident, source, BOXHDG_DEVICE);
+}
+
+facet_status box_device_copy_there(const struct facet_solver *s, double *u) {
+    return boxhdg_resident_copy(s->box->resident, u, BOXHDG_DEVICE);
+}
+
 facet_status box_device_conservation(const struct facet_solver *s, double *imbalance) {
     return boxhdg_resident_conservation(s->box->resident, imbalance);
 }

@@ -168,16 +168,33 @@ static facet_status source_points(const struct facet_solver *s, double *x) {
     return box_points_source(s, &s->box->continuous->grid, x);
 }
 
-/* A solution that is not to be gone on from, or that failed, leaves zero behind. */
-static facet_status load(struct facet_solver *s, const double *source) {
+/* A solution that is not to be gone on from, or that failed, leaves zero behind. there: a source on the
+ * device. */
+static facet_status begin(struct facet_solver *s, const double *source, const double *there) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     const struct box_given given = box_given_data(s, source);
     if (!b->has_guess && !(b->has_trace && s->options.warm_start)) TRY(boxsem_set_guess(b->continuous, NULL));
     b->has_guess = b->has_trace = 0;
-    TRY(boxsem_load(b->continuous, &given));
+    TRY(there != NULL ? boxsem_load_there(b->continuous, &given, there) : boxsem_load(b->continuous, &given));
 done:
     return status;
+}
+
+static facet_status load(struct facet_solver *s, const double *source) {
+    return begin(s, source, NULL);
+}
+
+static facet_status load_there(struct facet_solver *s, const double *source) {
+    const struct boxsem *c = s->box->continuous;
+    if (c->tiles != NULL && !c->grid.singular && !c->loose) return begin(s, NULL, source);
+    return base_fail(FACET_ERROR_INPUT,
+                     "arrays of the device are for problems with a unique solution: a Dirichlet "
+                     "side, or a reaction that is not weak");
+}
+
+static facet_status copy_there(const struct facet_solver *s, double *u) {
+    return boxsem_get_there(s->box->continuous, u);
 }
 
 static facet_status solve(struct facet_solver *s) {
@@ -278,6 +295,8 @@ const struct backend boxsem_backend = {.destroy = destroy,
                                        .recover = recover,
                                        .conservation = conservation,
                                        .copy_out = copy_out,
+                                       .load_there = load_there,
+                                       .copy_there = copy_there,
                                        .set_guess = set_guess,
                                        .set_reaction = set_reaction,
                                        .multigrid = multigrid_of,

@@ -310,8 +310,22 @@ static facet_status check_finite(const char *function, const char *array, int64_
                      values[wrong]);
 }
 
+/* Where the arrays of a call must be. */
+static facet_status check_place(const struct facet_solver *s, int there, const char *array,
+                                const double *address) {
+    const struct device *device = s->context->device;
+    if (address == NULL || device_is_host(device) || device_owns(device, address) == there) return FACET_OK;
+    return base_fail(FACET_ERROR_INPUT, "%s: %s lies in the memory of the %s; call %s for arrays there",
+                     there ? "facet_solver_solve_device" : "facet_solver_solve", array,
+                     there ? "host" : "device", there ? "facet_solver_solve" : "facet_solver_solve_device");
+}
+
 /* A source that is refused leaves the solution before as it is. */
-static facet_status load(struct facet_solver *s, const double *source) {
+static facet_status load(struct facet_solver *s, const double *source, int there) {
+    if (source != NULL && there) {
+        s->solved = 0;
+        return s->backend->load_there(s, source);
+    }
     if (source != NULL) {
         int components = physics_components(s->problem->physics, s->problem->mesh->dim);
         facet_status status =
@@ -331,26 +345,47 @@ static facet_status load(struct facet_solver *s, const double *source) {
         base_phase_end(&s->timers, &s->context->monitor, phase, begin_);                                     \
     } while (0)
 
-static facet_status solve(struct facet_solver *s, const double *source, double *u) {
+/* there: source and u are arrays of the device. */
+static facet_status solve(struct facet_solver *s, const double *source, double *u, int there) {
     facet_status status = FACET_OK;
     int changed;
+    status = check_place(s, there, "the source", source);
+    if (status == FACET_OK) status = check_place(s, there, "u", u);
     PHASE(FACET_PHASE_SETUP, solver_renew(s, 0, &changed));
-    PHASE(FACET_PHASE_LOAD, load(s, source));
+    PHASE(FACET_PHASE_LOAD, load(s, source, there));
     PHASE(FACET_PHASE_SOLVE, s->backend->solve(s));
     PHASE(FACET_PHASE_RECOVER, s->backend->recover(s));
     if (s->options.postprocess) PHASE(FACET_PHASE_POSTPROCESS, s->backend->postprocess(s));
     if (status != FACET_OK) return status;
     s->solved = 1;
-    if (u != NULL) PHASE(FACET_PHASE_RECOVER, s->backend->copy_out(s, u));
+    if (u != NULL) PHASE(FACET_PHASE_RECOVER, (there ? s->backend->copy_there : s->backend->copy_out)(s, u));
+    return status;
+}
+
+static facet_status call_solve(struct facet_solver *s, const double *source, double *u, int there) {
+    facet_status status;
+    SOLVER_CALL(s, status, solve(s, source, u, there));
+    if (status != FACET_OK && status != FACET_ERROR_INPUT) s->solved = 0; /* what a device failed in */
     return status;
 }
 
 facet_status facet_solver_solve(facet_solver *s, const double *source, double *u) {
     REQUIRE_AS(s, "solver");
-    facet_status status;
-    SOLVER_CALL(s, status, solve(s, source, u));
-    if (status != FACET_OK && status != FACET_ERROR_INPUT) s->solved = 0; /* what a device failed in */
-    return status;
+    return call_solve(s, source, u, 0);
+}
+
+facet_status facet_solver_solve_device(facet_solver *s, const double *source, double *u) {
+    REQUIRE_AS(s, "solver");
+    facet_status status = check_ready(s);
+    if (status != FACET_OK) return status;
+    if (device_is_host(s->context->device)) return call_solve(s, source, u, 0);
+    if (s->backend->load_there == NULL)
+        return base_fail(
+            FACET_ERROR_INPUT,
+            "arrays of the device '%s' are for boxes with a unique solution, by hdg with conjugate "
+            "gradients or by continuous elements; this solver keeps its data on the host",
+            device_name(s->context->device));
+    return call_solve(s, source, u, 1);
 }
 
 facet_status facet_solver_solve_n(facet_solver *s, int64_t n, const double *source, double *u) {
