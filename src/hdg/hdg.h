@@ -107,6 +107,7 @@ struct hdg {
     double rounding; /* of entries of K_e, relative, from a sample; after hdg_condense */
     double inside;   /* the same of u inside a cell, from its trace */
     double uneven;   /* the largest diagonal entry of a K_e over its smallest, from the sample */
+    double heaviest; /* tau h / K, from the sample */
     struct hdg_weak weak;
 };
 

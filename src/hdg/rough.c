@@ -17,7 +17,7 @@
 
 /* The highest functions of u are held by tau alone: where it is tiny next to K/h, rounding in the local
  * problem is that much larger in u. Where it is huge, the rest drowns in its rounding. By measurement. */
-static facet_status look_inside(struct local *l, double *most) {
+static facet_status look_inside(struct local *l, struct hdg *to) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     int n_points = h->functions[l->block].face->rule.n, row;
@@ -32,7 +32,8 @@ static facet_status look_inside(struct local *l, double *most) {
             largest = fmax(largest, l->values[q]);
         }
         double scale = K * area / l->volume;
-        *most = fmax(*most, DBL_EPSILON * fmax(0.1 * scale / least, largest / scale));
+        to->inside = fmax(to->inside, DBL_EPSILON * fmax(0.1 * scale / least, largest / scale));
+        to->heaviest = fmax(to->heaviest, largest / scale);
     }
 done:
     return status;
@@ -54,7 +55,7 @@ facet_status hdg_measure_rounding(struct hdg *h) {
     double *matrix = NULL, robin;
     TRY(local_create(h, &l));
     h->rounding = h->inside = DBL_EPSILON;
-    h->uneven = 1.0;
+    h->uneven = h->heaviest = 1.0;
     for (int b = 0; b < mesh->n_blocks; b++) {
         struct condenser c;
         h->data.equation->condenser(h, b, &c);
@@ -66,7 +67,7 @@ facet_status hdg_measure_rounding(struct hdg *h) {
             TRY(local_begin(&l, b, (int32_t)((2 * (int64_t)i + 1) * mesh->blocks[b].count / (2 * n))));
             TRY(c.cell(&l, matrix, &robin));
             h->uneven = fmax(h->uneven, unevenness(c.n, matrix));
-            if (h->data.equation->by_faces) TRY(look_inside(&l, &h->inside));
+            if (h->data.equation->by_faces) TRY(look_inside(&l, h));
         }
     }
     h->rounding = fmax(h->rounding, l.missing);

@@ -175,9 +175,16 @@ done:
     return status;
 }
 
+/* tau h / k. */
+static double heaviest_tau(const struct boxhdg *h) {
+    double most = 0.0;
+    for (int i = 0; i < h->n_lines; i++) most = fmax(most, 2.0 * h->lines[i].rho);
+    return most;
+}
+
 facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat) {
     struct box_method *m = s->box->method;
-    struct solve_control control = {.rtol = s->options.rtol,
+    struct solve_control control = {.rtol = solve_tolerance(s->options.rtol, heaviest_tau(s->box->hdg)),
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor};
     if (s->box->hdg->n_free == 0) {

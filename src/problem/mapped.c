@@ -146,7 +146,7 @@ static int floats(const struct facet_solver *s) {
 /* The linear system, from s->F to the trace of the solution. */
 static facet_status solve_trace(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    struct solve_control control = {.rtol = s->options.rtol,
+    struct solve_control control = {.rtol = solve_tolerance(s->options.rtol, s->hdg->heaviest),
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor,
                                     .kernel = floats(s) ? &s->kernel : NULL,

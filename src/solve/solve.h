@@ -185,6 +185,8 @@ facet_status solve_nothing(const struct vector *b, struct vector *x, struct solv
 /* Completes the report. */
 facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual);
 
+/* The relative residual that a caller who asks for rtol needs where tau h / K is `heaviest`. */
+double solve_tolerance(double rtol, double heaviest);
 /* After a solve that converged with x: whether it is to be solved again from there, with the control's rtol,
  * which falls, for the error to fall below `target` (0: any will do). before: the iterations so far, 0 at
  * first; the report counts them all. */

@@ -92,6 +92,15 @@ facet_status solve_forget_kernel(void *control, struct vector *error) {
     return FACET_OK;
 }
 
+/* A stabilization tau that is so many times K/h makes the right-hand side and the residual of rough functions
+ * as large as itself, and the residual of smooth ones, which are what matters, invisible beside them. */
+#define HEAVY           100.0
+#define LEAST_TOLERANCE 1e-12
+
+double solve_tolerance(double rtol, double heaviest) {
+    return heaviest > HEAVY ? fmin(rtol, fmax(rtol * HEAVY / heaviest, LEAST_TOLERANCE)) : rtol;
+}
+
 static facet_status distrust(struct solve_report *report) {
     report->converged = 0;
     report->reason = "not trusted: the error is far above the residual";
