@@ -2,11 +2,12 @@
 """Looks for runs that end with status 0 and a wrong number: solves random problems whose answer is known.
 
 Usage: try.py N SEED [-j J] [--first I] [--facet PROGRAM] [--extreme SHARE] [--only I] [--keep DIR] [--json FILE]
-              [--before PROGRAM] [--timeout SECONDS] [--within SECONDS]
+              [--before PROGRAM] [--timeout SECONDS] [--within SECONDS] [--suspects]
 
-Solves the problems first, ..., first + N - 1, J at a time, one thread each. It needs Python alone. Problem i of a seed depends on seed, i and SHARE alone: shape, mesh, coefficients, conditions, method and solver are
-drawn at random, mild ones or (SHARE of them, by default half) extreme ones. Two thirds have a solution that lies in
-the discrete space, so that the error of u is that of the algebra; the others are compared along a line with a second
+Solves N problems from number I (0) on, J at a time with one thread each; all that it needs is Python. Problem i of a
+seed depends on seed, i and SHARE alone: shape, mesh, coefficients, conditions, method and solver are drawn at random,
+mild ones or (SHARE of them, by default half) extreme ones. Two thirds have a solution that lies in the discrete space,
+so that the error of u is that of the algebra; the others are compared along a line, in the mean square, with a second
 solve of the same discretization, direct where the first was not. A run is
 
     a suspect      when it ends with 0 and this error is above 10 rtol and above 1e-8 of u, or when a smooth solution
@@ -16,10 +17,10 @@ solve of the same discretization, direct where the first was not. A run is
                    which no estimate sees) they are counted apart;
     a failure      when it crashes, runs out of time (--timeout) or writes numbers that are not finite.
 
-Prints them, worst first, each with the call that repeats it, and counts all other ends of runs by their message.
-After --within seconds no problem is begun any more, and the summary is that of those which were. Exits 1 after a
-violation or failure. Of solutions that are "not trusted", --before names a program that writes them all the same:
-which were good?
+Prints them (suspects with --suspects), worst first, each with the call that repeats it, and counts all other ends of
+runs by their message. After --within seconds no problem is begun any more, and the summary is that of those which
+were. Exits 1 after a violation or failure. Of solutions that are "not trusted", --before names a program that writes
+them all the same: which were good?
 """
 import argparse
 import collections
@@ -767,6 +768,8 @@ def summary(options, records):
     order = ("failure", "violation", "little", "suspect")
     bad.sort(key=lambda r: (order.index(r["verdict"]), -max(r["true"] or 0, r["error"] if r["note"] else 0)))
     for record in bad:
+        if record["verdict"] == "suspect" and not options.suspects:
+            continue
         print_record(options, record)
     count = collections.Counter(r["verdict"] for r in bad)
     print(f"{count['failure']} failures, {count['violation']} violations, {count['little']} more with errors below "
@@ -821,6 +824,7 @@ def main():
     parser.add_argument("--only", type=int, metavar="I", help="this problem alone; prints its case and record")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where the case files of bad runs are kept")
     parser.add_argument("--json", type=Path, metavar="FILE", help="all records")
+    parser.add_argument("--suspects", action="store_true", help="are printed too")
     parser.add_argument("--before", metavar="PROGRAM", help="one that trusts every solution")
     parser.add_argument("--timeout", type=float, default=60, metavar="SECONDS", help="of a run")
     parser.add_argument("--within", type=float, default=math.inf, metavar="SECONDS", help="problems begin until then")

@@ -125,7 +125,8 @@ done:
     return status;
 }
 
-/* What estimates the error: where the preconditioner is a mere diagonal, a multigrid made for that. */
+/* What estimates the error: where the preconditioner is a mere diagonal, a factor or a multigrid made for it.
+ */
 static facet_status find_judge(struct facet_solver *s, const struct operator** judge) {
     facet_status status = FACET_OK;
     int weak = s->preconditioner == PRECONDITIONER_NONE || s->preconditioner == PRECONDITIONER_JACOBI ||
@@ -134,6 +135,20 @@ static facet_status find_judge(struct facet_solver *s, const struct operator** j
     if (s->cholesky != NULL || !weak || s->system.n_free == 0) return FACET_OK;
     if (s->judge.apply == NULL) TRY(solver_make_judge(s));
     if (s->judge.apply != NULL) *judge = &s->judge;
+done:
+    return status;
+}
+
+/* A preconditioner that took so many steps is far from an inverse, and so may be its estimate. */
+#define SLOW 40
+
+static facet_status judge_again(struct facet_solver *s, struct solve_control *control) {
+    facet_status status = FACET_OK;
+    if (s->cholesky != NULL || control->judge != NULL || s->report.iterations < SLOW) return FACET_OK;
+    if (s->judge.apply == NULL) TRY(solver_make_exact_judge(s));
+    if (s->judge.apply == NULL) return FACET_OK;
+    control->judge = &s->judge;
+    TRY(solve_judge(&s->A, &s->b, &s->x, control, &s->report));
 done:
     return status;
 }
@@ -171,6 +186,7 @@ static facet_status solve_trace(struct facet_solver *s) {
         struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
         if (mg != NULL && multigrid_failure(mg) != FACET_OK) status = multigrid_failure(mg);
         TRY(status);
+        TRY(judge_again(s, &control));
     } else {
         solve_report_clear(&s->report);
         s->report.converged = 1;

@@ -193,6 +193,9 @@ double solve_tolerance(double rtol, double heaviest);
 int solve_again(double target, struct solve_control *control, struct solve_report *report, int *before);
 /* Whether the error of a solve that converged is what was asked for. */
 facet_status solve_reached(double target, struct solve_report *report);
+/* After a solve that converged with x: its error once more, by the control's judge. */
+facet_status solve_judge(const struct operator* A, const struct vector *b, const struct vector *x,
+                         const struct solve_control *control, struct solve_report *report);
 /* After a solve that converged, of which something else has that relative error as well. */
 facet_status solve_accept_more(double rtol, double error, struct solve_report *report);
 

@@ -124,6 +124,21 @@ facet_status solve_accept(const struct solve_control *control, const char *reaso
     return status != FACET_OK || is_small(error, control->rtol) ? status : distrust(report);
 }
 
+facet_status solve_judge(const struct operator* A, const struct vector *b, const struct vector *x,
+                         const struct solve_control *control, struct solve_report *report) {
+    facet_status status = FACET_OK;
+    struct vector d = {0}, r = {0};
+    double error;
+    TRY(vector_create(b->device, b->n, &d));
+    TRY(vector_create(b->device, b->n, &r));
+    TRY(solve_estimate(A, solve_apply, (void *)control->judge, b, x, control, &d, &r, &error));
+    status = solve_accept(control, report->reason, report->residual, error, report);
+done:
+    vector_destroy(&d);
+    vector_destroy(&r);
+    return status;
+}
+
 /* So much less than the error has to fall the residual falls, at least and at most. */
 #define MARGIN     0.3
 #define LEAST_FALL 0.5
