@@ -45,6 +45,9 @@ facet_status boxhdg_check_memory(const struct device *device, const struct boxhd
 facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, double *uhat, int use_guess,
                                  const struct solve_control *control, struct solve_report *report);
 
+/* The error of u that jumps of k let pass in the last solve, absolute; 0: none is known. */
+double boxhdg_solver_doubt(const struct boxhdg_solver *solver);
+
 /* The same in lanes: from F and the first guess to the solution, where boxhdg_solver_lanes says they are.
  */
 const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *solver, struct vector **F,

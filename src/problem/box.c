@@ -188,21 +188,24 @@ done:
 /* Rounding in the matrices of cells, by measurement: a tau that is far from k / h, either way. */
 static double matrix_doubt(const struct boxhdg *h) {
     double most = 0.0;
-    for (int i = 0; i < h->n_lines; i++) most = fmax(most, fmax(h->lines[i].rho, 1e-3 / h->lines[i].rho));
+    for (int i = 0; i < h->n_lines; i++)
+        most = fmax(most, fmax(4.0 * h->lines[i].rho, 1e-3 / h->lines[i].rho));
     return most * DBL_EPSILON;
 }
 
-/* What the solve did not see: rounding of matrices, and of a constant that is kept apart beside u, whose mean
- * is zero. */
+/* What the solve did not see: rounding of matrices, jumps of k, a reaction that was left out, and rounding of
+ * a constant that is kept apart beside u, whose mean is zero. */
 static facet_status judge(struct facet_solver *s) {
     const struct box_backend *b = s->box;
-    double square = 0.0;
+    double square = 0.0, doubt = fmax(b->apart ? b->doubt : 0.0, box_method_doubt(s));
     facet_status status = solve_accept_more(s->options.rtol, matrix_doubt(b->hdg), &s->report);
-    if (status != FACET_OK || !b->apart || b->doubt == 0.0) return status;
+    if (status != FACET_OK || fmax(doubt, b->dropped) == 0.0) return status;
     for (int64_t i = 0; i < b->hdg->n_volume; i++) square += b->solution.u[i] * b->solution.u[i];
     double cells =
         (double)(b->hdg->grid.n_cells << b->hdg->grid.dim); /* functions have the square 1 on [-1, 1] */
-    return solve_accept_more(s->options.rtol, b->doubt / (fabs(b->constant) + sqrt(square / cells)),
+    double size = sqrt(square / cells);
+    if (size + fabs(b->constant) == 0.0) return FACET_OK;
+    return solve_accept_more(s->options.rtol, fmax(doubt, b->dropped * size) / (fabs(b->constant) + size),
                              &s->report);
 }
 

@@ -25,6 +25,7 @@ struct box_backend {
     int apart;                   /* u is `constant` + what the solution holds: box_constant.c */
     double constant, reaction;
     double doubt;        /* of the constant: rounding in the loads, over the reaction */
+    double dropped;      /* lambda length^2 / k of a reaction that the matrix does not have; 0: it has it */
     int delicate;        /* the reaction is so weak that preconditioners need double precision */
     int all_is_constant; /* nothing is left to solve for */
 };
@@ -56,6 +57,7 @@ facet_status box_method_create(struct facet_solver *s);
 void box_method_destroy(struct box_method **method);
 /* uhat: n_trace, the initial guess (zero without one) and the solution; zero on Dirichlet faces. */
 facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat);
+double box_method_doubt(const struct facet_solver *s); /* an error of u that the solve did not count */
 const struct multigrid *box_method_multigrid(const struct box_method *method);
 
 /* box_points.c: those of struct backend that need the box alone. */

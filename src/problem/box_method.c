@@ -175,6 +175,11 @@ done:
     return status;
 }
 
+double box_method_doubt(const struct facet_solver *s) {
+    const struct box_method *m = s->box->method;
+    return m->solver != NULL ? boxhdg_solver_doubt(m->solver) : 0.0;
+}
+
 /* tau h / k. */
 static double heaviest_tau(const struct boxhdg *h) {
     double most = 0.0;

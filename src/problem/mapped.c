@@ -155,7 +155,7 @@ done:
 
 /* Whether constants are a kernel: they are, or as good as that, and their part of the load is gone. */
 static int floats(const struct facet_solver *s) {
-    return s->hdg->singular || (s->hdg->weak.nearly_singular && s->solution.offset_source != 0.0);
+    return s->hdg->singular || (s->hdg->weak.negligible && s->solution.offset_source != 0.0);
 }
 
 /* The linear system, from s->F to the trace of the solution. */

@@ -98,6 +98,7 @@ static facet_status factor(struct facet_solver *s, struct csr *csr) {
     facet_status first = cholesky_factor_last(s->cholesky, csr);
     if (first != FACET_NOT_CONVERGED || !s->hdg->weak.nearly_singular) return first;
     cholesky_destroy(&s->cholesky);
+    s->hdg->weak.negligible = 1;
     TRY(hdg_assemble(s->hdg, csr));
     TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, 0, &s->cholesky, &bytes));
     TRY(cholesky_factor_last(s->cholesky, csr));
