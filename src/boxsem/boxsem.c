@@ -328,6 +328,8 @@ facet_status boxsem_solve(struct boxsem *c, const struct solve_control *control,
     TRY(device_check(c->device));
     if (mg != NULL) TRY(multigrid_failure(mg));
     TRY(shift(c, control, report));
+    TRY(solve_check_size(device_is_host(c->device) ? solve_largest(c->n_all, c->u.data) : vector_norm(&c->u),
+                         report));
     if (error > 0.0)
         TRY(solve_accept_more(control->rtol, error * sqrt((double)c->n_all) / vector_norm(&c->u), report));
 done:

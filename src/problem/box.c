@@ -185,12 +185,14 @@ done:
     return status;
 }
 
-/* Rounding in the matrices of cells, by measurement: a tau that is far from k / h, either way. */
-static double matrix_doubt(const struct boxhdg *h) {
+/* Rounding in the matrices of cells: a tau that is far from k / h, either way. A large one hides the residual
+ * of smooth functions, too, as far as that is above rounding. By measurement. */
+static double matrix_doubt(const struct boxhdg *h, double residual) {
+    const double rough = fmax(4.0 * DBL_EPSILON, 0.01 * fmin(residual, 1e-12)), fine = 1e-3 * DBL_EPSILON;
     double most = 0.0;
     for (int i = 0; i < h->n_lines; i++)
-        most = fmax(most, fmax(4.0 * h->lines[i].rho, 1e-3 / h->lines[i].rho));
-    return most * DBL_EPSILON;
+        most = fmax(most, fmax(rough * h->lines[i].rho, fine / h->lines[i].rho));
+    return most;
 }
 
 /* What the solve did not see: rounding of matrices, jumps of k, a reaction that was left out, and rounding of
@@ -198,7 +200,8 @@ static double matrix_doubt(const struct boxhdg *h) {
 static facet_status judge(struct facet_solver *s) {
     const struct box_backend *b = s->box;
     double square = 0.0, doubt = fmax(b->apart ? b->doubt : 0.0, box_method_doubt(s));
-    facet_status status = solve_accept_more(s->options.rtol, matrix_doubt(b->hdg), &s->report);
+    facet_status status =
+        solve_accept_more(s->options.rtol, matrix_doubt(b->hdg, s->report.residual), &s->report);
     if (status != FACET_OK || fmax(doubt, b->dropped) == 0.0) return status;
     for (int64_t i = 0; i < b->hdg->n_volume; i++) square += b->solution.u[i] * b->solution.u[i];
     double cells =
@@ -225,6 +228,9 @@ static facet_status recover(struct facet_solver *s) {
         boxhdg_shift(b->hdg, mean - boxhdg_mean(b->hdg, solution->u), solution);
     }
     if (b->apart) boxhdg_shift(b->hdg, -boxhdg_mean(b->hdg, solution->u), solution);
+    TRY(solve_check_size(fmax(fabs(b->constant), fmax(solve_largest(b->hdg->n_trace, solution->trace),
+                                                      solve_largest(b->hdg->n_volume, solution->u))),
+                         &s->report));
     TRY(judge(s));
     TRY(solve_reached(s->options.error, &s->report));
 done:

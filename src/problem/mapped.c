@@ -199,8 +199,19 @@ done:
     return status;
 }
 
+static double largest_value(const struct facet_solver *s) {
+    const struct hdg *h = s->hdg;
+    double most = solve_largest(s->system.n_all, s->solution.trace);
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        most = fmax(most, solve_largest((int64_t)h->data.mesh->blocks[b].count * h->trace.n_components *
+                                            h->functions[b].Nu,
+                                        s->solution.u[b]));
+    return most;
+}
+
 static facet_status recover(struct facet_solver *s) {
     facet_status status = hdg_recover(s->hdg, &s->solution);
+    if (status == FACET_OK) status = solve_check_size(largest_value(s), &s->report);
     if (status != FACET_OK) return status;
     double weak = s->hdg->weak.n > 0 ? s->solution.uncertainty : 0.0;
     status = solve_accept_more(s->options.rtol, fmax(weak, hdg_doubt(s->hdg)), &s->report);

@@ -198,6 +198,9 @@ facet_status solve_judge(const struct operator* A, const struct vector *b, const
                          const struct solve_control *control, struct solve_report *report);
 /* After a solve that converged, of which something else has that relative error as well. */
 facet_status solve_accept_more(double rtol, double error, struct solve_report *report);
+/* After a solve that converged: whether norms of a solution so large can be computed; 0: it is zero. */
+facet_status solve_check_size(double largest, struct solve_report *report);
+double solve_largest(int64_t n, const double *x); /* |x_i| */
 
 /* Preconditioned conjugate gradients; M may be NULL. x: initial guess and solution. Returns FACET_OK when it
  * converged, FACET_NOT_CONVERGED (with the reason) when not, x being the last iterate. */

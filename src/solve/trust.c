@@ -166,6 +166,22 @@ facet_status solve_reached(double target, struct solve_report *report) {
                      target, report->error, report->iterations, report->residual);
 }
 
+double solve_largest(int64_t n, const double *x) {
+    double most = 0.0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+    return most;
+}
+
+facet_status solve_check_size(double largest, struct solve_report *report) {
+    if (largest == 0.0 || (largest >= SOLVE_LEAST && largest <= 1.0 / SOLVE_LEAST)) return FACET_OK;
+    report->converged = 0;
+    report->reason = "the solution is too small or too large";
+    return base_fail(FACET_NOT_CONVERGED,
+                     "the solution is %s, about %.1e: squares of numbers below %g and above %g are zero and "
+                     "infinite in double precision, so that no norm can be trusted; use other units",
+                     largest < 1.0 ? "too small" : "too large", largest, SOLVE_LEAST, 1.0 / SOLVE_LEAST);
+}
+
 facet_status solve_accept_more(double rtol, double error, struct solve_report *report) {
     report->error = fmin(fmax(report->error, isfinite(error) ? error : 1.0), 1.0);
     return is_small(error, rtol) ? FACET_OK : distrust(report);
