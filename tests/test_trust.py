@@ -177,6 +177,21 @@ class Trust(unittest.TestCase):
                 else:
                     self.assertEqual(status, 1, message)
 
+    def test_a_solve_without_hope(self):
+        """FGMRES stops when the iterations that are left cannot do; it goes on as long as they can."""
+        def text(method, limit):
+            return beam("quad", 1000, [40, 2], 1, f"fgmres, preconditioner: {method}, max_iterations: {limit}",
+                        ["x*y/1000", "-x^2/2000"])
+        status, result, message = self.run_case(text("none", 10000))
+        self.assertEqual(status, 1, message)
+        self.assertIn("too slowly", message)
+        self.assertLess(result["solver"]["iterations"], 2000)
+        status, result, message = self.run_case(
+            box("quad", 24, exact="x*y", discretization="{degree: 3, operator: mapped}",
+                solver="{method: fgmres, preconditioner: none, max_iterations: 5000}"))
+        self.assertEqual(status, 0, message)
+        self.assertGreater(result["solver"]["iterations"], 350)  # more than the restarts that are looked at
+
     def test_numbers_without_squares(self):
         """Norms of them are zero or infinite: u was said to be right, or zero."""
         for shape in ("triangle", "quad"):

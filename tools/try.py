@@ -25,6 +25,7 @@ them all the same: which were good?
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import functools
 import json
 import math
@@ -741,7 +742,7 @@ def summary(options, records):
           f"{sum(str(status).startswith(('signal', 'sanitizer')) for status in runs)} crashed")
     wanted = options.count if options.only is None else 1
     if len(records) < wanted:
-        print(f"{wanted - len(records)} of {wanted} were not begun: {options.within:g} seconds were over")
+        print(f"{wanted - len(records)} of {wanted} were not begun: {options.within:.0f} seconds were over")
     judged = [r for r in records if r["status"] == 0]
     print(f"solved    {sum(not r['extreme'] for r in judged)} mild, {sum(r['extreme'] for r in judged)} extreme; "
           f"{sum(r['true'] is None for r in judged)} without a second solve to compare with")
@@ -807,10 +808,22 @@ def try_one(options, index):
 def try_all(options):
     """The records of all problems that were begun, by their numbers; the same for any number of processes."""
     indices = [options.only] if options.only is not None else range(options.first, options.first + options.count)
-    if options.processes == 1:
-        return [record for record in (try_one(options, i) for i in indices) if record is not None]
-    with concurrent.futures.ProcessPoolExecutor(options.processes) as pool:
-        return [record for record in pool.map(functools.partial(try_one, options), indices) if record is not None]
+    records = []
+    with contextlib.ExitStack() as stack:
+        together = map
+        if options.processes > 1:
+            pool = stack.enter_context(concurrent.futures.ProcessPoolExecutor(options.processes))
+            together = pool.map
+        try:
+            for record in together(functools.partial(try_one, options), indices):
+                if record is not None:
+                    records.append(record)
+        except KeyboardInterrupt:  # those that are done count
+            print("interrupted")
+            options.within = time.monotonic() - options.began
+            if options.processes > 1:
+                pool.shutdown(wait=False, cancel_futures=True)
+    return records
 
 
 def main():
@@ -831,7 +844,8 @@ def main():
     options = parser.parse_args()
     options.facet = os.path.abspath(options.facet)
     options.before = options.before and os.path.abspath(options.before)
-    options.deadline = time.monotonic() + options.within
+    options.began = time.monotonic()
+    options.deadline = options.began + options.within
     if not os.access(options.facet, os.X_OK):
         parser.error(f"there is no program {options.facet}")
     if options.processes < 1:

@@ -15,8 +15,10 @@
 
 /* Of the largest and the smallest k: below it cycles see errors well. */
 #define LARGE_CONTRAST 1e5
-/* Beyond so many cells a factor would take longer than the solve. */
-#define MANY_CELLS 200000
+/* Beyond so many cells, operations, and that part of the memory a factor would take more than the solve. */
+#define MANY_CELLS      200000
+#define MANY_OPERATIONS 1e10
+#define MEMORY_SHARE    0.1
 
 int box_is_contrasting(const struct box_grid *g) {
     double least = INFINITY, most = 0.0;
@@ -108,6 +110,9 @@ facet_status box_contrast_error(const struct box_grid *g, int floating, double s
     TRY(ALLOC(loads, g->n_cells));
     for (int64_t i = 0; i <= g->n_cells; i++) offsets[i] = i;
     TRY(cholesky_analyze(&graph, g->n_cells, offsets, floating ? 0 : -1, &factor, &bytes));
+    *error = 0.0;
+    if (bytes > MEMORY_SHARE * base_available_bytes() || cholesky_operations(factor) > MANY_OPERATIONS)
+        goto done;
     status = cholesky_factor_last(factor, &graph);
     *error = INFINITY; /* even this matrix is not definite to rounding */
     if (status == FACET_NOT_CONVERGED)

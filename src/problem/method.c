@@ -318,6 +318,7 @@ facet_status solver_make_exact_judge(struct facet_solver *s) {
     TRY(cholesky_analyze(&csr, s->system.n_blocks, s->system.block_offsets, is_singular(s) ? 0 : -1,
                          &cholesky, &bytes));
     if (bytes > FACTOR_MEMORY_SHARE * base_available_bytes()) goto done;
+    if (csr.n > SMALL_SYSTEM && !is_cheap(s, cholesky_operations(cholesky))) goto done;
     TRY(cholesky_factor_last(cholesky, &csr));
     TRY(operator_create_cholesky(s->context->device, s->system.n_free, &cholesky, &s->judge));
 done:
