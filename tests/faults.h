@@ -22,7 +22,7 @@
 
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
- * condensed method; a box of tets; elasticity in both formulations. */
+ * condensed method; a box of tets; elasticity in both formulations; boxes whose conductivity jumps. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
     "equation: diffusion\n"
@@ -73,8 +73,18 @@ static const char *const fault_cases[] = {
     "exact: [x*y, x - y]\n"
     "boundary: [{on: xmin, traction: exact}, {on: ymax, gradient_pressure: exact}]\n"
     "discretization: {degree: 1, formulation: gradient}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [4, 2], shape: quad}}\n"
+    "equation: diffusion\n"
+    "conductivity: if(x < 0.5, 1, 1e6)\n"
+    "exact: y\n"
+    "discretization: {degree: 1}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [4, 2], shape: quad}}\n"
+    "equation: diffusion\n"
+    "conductivity: if(x < 0.5, 1, 1e6)\n"
+    "exact: y\n"
+    "discretization: {method: continuous, degree: 2}\n",
 };
-enum { BOX, GMSH, LARGE, SINGULAR, CONDENSED, SOLID, ELASTIC, GRADIENT };
+enum { BOX, GMSH, LARGE, SINGULAR, CONDENSED, SOLID, ELASTIC, GRADIENT, LAYERS, NODES };
 static const struct {
     int which;
     const char *method, *preconditioner;
@@ -85,7 +95,7 @@ static const struct {
     {SINGULAR, "direct", "auto"},  {SINGULAR, "cg", "block"},     {SINGULAR, "cg", "amg"},
     {SINGULAR, "fgmres", "block"}, {CONDENSED, "direct", "auto"}, {CONDENSED, "cg", "amg"},
     {SOLID, "direct", "auto"},     {ELASTIC, "direct", "auto"},   {ELASTIC, "cg", "block"},
-    {GRADIENT, "fgmres", "block"},
+    {GRADIENT, "fgmres", "block"}, {LAYERS, "cg", "additive"},    {NODES, "cg", "patches"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 
@@ -117,7 +127,7 @@ static inline int fault_tear_down(void **state) {
 }
 
 static inline void fault_prepare(struct fault_run *r, int way, const char *device) {
-    int which = fault_ways[way].which;
+    int which = fault_ways[way].which, is_elastic = which == ELASTIC || which == GRADIENT;
     *r = (struct fault_run){.device = device, .text = fault_cases[which]};
     snprintf(r->path, sizeof r->path, "%s/case.yaml", fault_directory);
     snprintf(r->vtu, sizeof r->vtu, "%s/a.vtu", fault_directory);
@@ -129,10 +139,10 @@ static inline void fault_prepare(struct fault_run *r, int way, const char *devic
         r->settings[3], 256,
         "values=[{name: l, field: %s, along: [[%s, 0.2%s], [%s, 0.3%s]], points: 3, file: %s}, {name: m, "
         "field: %s, take: max}, {name: i, field: %s, take: mean%s}]",
-        which >= ELASTIC ? "stress" : "q", which == GMSH ? "1.3" : "0", which == SOLID ? ", 0.1" : "",
+        is_elastic ? "stress" : "q", which == GMSH ? "1.3" : "0", which == SOLID ? ", 0.1" : "",
         which == GMSH ? "1.4" : "1", which == SOLID ? ", 0.7" : "", r->csv,
-        which == CONDENSED || which == ELASTIC ? "u" : "u_star", which >= ELASTIC ? "traction" : "q",
-        which >= ELASTIC ? ", on: xmin" : "");
+        which == CONDENSED || which == ELASTIC || which == NODES ? "u" : "u_star",
+        is_elastic ? "traction" : "q", is_elastic ? ", on: xmin" : "");
     snprintf(r->settings[4], 256, "solver.rtol=1e-8");
 }
 

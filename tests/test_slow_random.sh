@@ -1,3 +1,3 @@
 #!/bin/sh
 # A thousand random problems with known answers: none may end with status 0 and a wrong number.
-exec "${FACET_PYTHON:-python3}" "$FACET_SOURCE_DIR/tools/try.py" 1000 1 --facet "$FACET_PROGRAM"
+exec "${FACET_PYTHON:-python3}" "$FACET_SOURCE_DIR/tools/try.py" 1000 1 -j 2 --facet "$FACET_PROGRAM"

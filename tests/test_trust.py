@@ -152,6 +152,63 @@ class Trust(unittest.TestCase):
             if status == 0:
                 self.assertLess(result["errors"]["u"]["L2"], 1e-8)
 
+    def test_a_heavy_tau(self):
+        """Its right-hand side hid the residual of smooth functions: u off by 0.6 with a residual of 6e-7."""
+        for shape, operator in (("triangle", "mapped"), ("quad", "mapped"), ("quad", "tensor")):
+            status, result, message = self.run_case(
+                box(shape, 4, exact="1+x*y", solver="{method: cg, rtol: 1e-6}",
+                    discretization=f"{{degree: 2, operator: {operator}, tau: 1e7}}"))
+            self.assertEqual(status, 0, message)
+            self.assertLess(result["errors"]["u"]["L2"], 1e-5, f"{shape}, {operator}")
+            self.assertLess(result["errors"]["u"]["L2"], 10 * result["solver"]["error"], f"{shape}, {operator}")
+
+    def test_a_weak_reaction_beside_jumps(self):
+        """It is much beside the smallest K, though nothing beside the largest: u was off by 6e-4 (condensed)."""
+        soft, stiff, reaction = 1e-10, 2.6, 5e-11
+        slope = stiff / soft
+        for shape, method in (("triangle", "condensed"), ("triangle", "hdg"), ("quad", "hdg"), ("quad", "continuous")):
+            for solver in ("{rtol: 1e-9}", "{method: cg, rtol: 1e-9}"):
+                status, result, message = self.run_case(
+                    box(shape, 4, exact=f"'1 + if(y<0.5, y/{slope}, 0.5/{slope} + y - 0.5)'", boundary=NEUMANN,
+                        conductivity=f"'if(y<0.5, {stiff}, {soft})'", reaction=reaction, solver=solver,
+                        discretization=f"{{degree: 2, method: {method}}}"))
+                if status == 0:
+                    self.assertLess(result["errors"]["u"]["L2"], 10 * result["solver"]["error"], f"{shape}, {method}")
+                else:
+                    self.assertEqual(status, 1, message)
+
+    def test_a_solve_without_hope(self):
+        """FGMRES stops when the iterations that are left cannot do; it goes on as long as they can."""
+        def text(method, limit):
+            return beam("quad", 1000, [40, 2], 1, f"fgmres, preconditioner: {method}, max_iterations: {limit}",
+                        ["x*y/1000", "-x^2/2000"])
+        status, result, message = self.run_case(text("none", 10000))
+        self.assertEqual(status, 1, message)
+        self.assertIn("too slowly", message)
+        self.assertLess(result["solver"]["iterations"], 2000)
+        status, result, message = self.run_case(
+            box("quad", 24, exact="x*y", discretization="{degree: 3, operator: mapped}",
+                solver="{method: fgmres, preconditioner: none, max_iterations: 5000}"))
+        self.assertEqual(status, 0, message)
+        self.assertGreater(result["solver"]["iterations"], 350)  # more than the restarts that are looked at
+
+    def test_numbers_without_squares(self):
+        """Norms of them are zero or infinite: u was said to be right, or zero."""
+        for shape in ("triangle", "quad"):
+            for method in ("hdg", "continuous" if shape == "quad" else "condensed"):
+                for k, u, wanted in (("1e-160", "1", 2), ("1e160", "1e-160", 2), ("1", "1e-160", 1),
+                                     ("1e139", "1e-139", 0), ("1e-130", "1e-100", 1), ("1e-130", "1e130", 0),
+                                     ("1e-139", "1e150", 1), ("1", "1e-315", 1)):
+                    status, result, message = self.run_case(
+                        box(shape, 4, exact=f"{u}*(1+x^2*y)", conductivity=k,
+                            discretization=f"{{degree: 3, method: {method}}}"))
+                    self.assertEqual(status, wanted, f"{shape}, {method}, K = {k}, u = {u}: {message}")
+                    if wanted == 0:
+                        self.assertLess(result["errors"]["u"]["L2"] / float(u), 1e-9)
+                        self.assertGreater(result["errors"]["u"]["L2"], 0)
+                    else:
+                        self.assertIn("units", message)
+
     def test_slender_bodies(self):
         """Bending and a rotation of bodies 1:10 to 1:1000: a residual of 1e-10 said nothing about them (errors of 4e-6
         of u), and the products had the rounding of the motion instead of that of the deformation."""

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Looks for runs that end with status 0 and a wrong number: solves random problems whose answer is known.
 
-Usage: try.py N SEED [--facet PROGRAM] [--extreme SHARE] [--only I] [--keep DIR] [--json FILE]
-              [--before PROGRAM] [--timeout SECONDS]
+Usage: try.py N SEED [-j J] [--first I] [--facet PROGRAM] [--extreme SHARE] [--only I] [--keep DIR] [--json FILE]
+              [--before PROGRAM] [--timeout SECONDS] [--within SECONDS] [--suspects]
 
-Problem i of a seed depends on seed, i and SHARE alone: shape, mesh, coefficients, conditions, method and solver are
-drawn at random, mild ones or (SHARE of them, by default half) extreme ones. Two thirds have a solution that lies in
-the discrete space, so that the error of u is that of the algebra; the others are compared along a line with a second
+Solves N problems from number I (0) on, J at a time with one thread each; all that it needs is Python. Problem i of a
+seed depends on seed, i and SHARE alone: shape, mesh, coefficients, conditions, method and solver are drawn at random,
+mild ones or (SHARE of them, by default half) extreme ones. Two thirds have a solution that lies in the discrete space,
+so that the error of u is that of the algebra; the others are compared along a line, in the mean square, with a second
 solve of the same discretization, direct where the first was not. A run is
 
     a suspect      when it ends with 0 and this error is above 10 rtol and above 1e-8 of u, or when a smooth solution
@@ -14,13 +15,18 @@ solve of the same discretization, direct where the first was not. A run is
     a violation    when it is more than ten times the estimate of the run (solver.error of the JSON) and above 1e-8;
                    without an estimate every suspect is one. Below 1e-8 (rounding in the matrices of stretched cells,
                    which no estimate sees) they are counted apart;
-    a failure      when it crashes, runs out of time or writes numbers that are not finite.
+    a failure      when it crashes, runs out of time (--timeout) or writes numbers that are not finite.
 
-Prints them, worst first, and counts all other ends of runs by their message. Exits 1 after a violation or failure. Of
-solutions that are "not trusted", --before names a program that writes them all the same: which were good?
+Prints them (suspects with --suspects), worst first, each with the call that repeats it, and counts all other ends of
+runs by their message. After --within seconds no problem is begun any more, and the summary is that of those which
+were. Exits 1 after a violation or failure. Of solutions that are "not trusted", --before names a program that writes
+them all the same: which were good?
 """
 import argparse
 import collections
+import concurrent.futures
+import contextlib
+import functools
 import json
 import math
 import os
@@ -30,6 +36,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 AXES = "xyz"
@@ -45,9 +52,14 @@ def number(value):
     return min((f"{value:.{k}g}" for k in (3, 8, 15) if float(f"{value:.{k}g}") == value), key=len, default=text)
 
 
+@functools.lru_cache(maxsize=100)
+def compiled(text):
+    return compile(text.replace("^", "**").replace("if(", "pick("), "expression", "eval")
+
+
 def evaluate(text, point):
-    code = str(text).replace("^", "**").replace("if(", "pick(")
-    return eval(code, {"__builtins__": {}, "pick": lambda c, a, b: a if c else b, **NAMES, **dict(zip(AXES, point))})
+    values = {"__builtins__": {}, "pick": lambda c, a, b: a if c else b, **NAMES, **dict(zip(AXES, point))}
+    return eval(compiled(str(text)), values)
 
 
 def unit(problem, axis):
@@ -502,7 +514,8 @@ def draw_solver(rng, p):
 def draw(seed, index, share):
     """Problem `index` of a seed: its case, the text of its mesh file, and what the judge has to know."""
     rng = random.Random(f"{seed} {index}")
-    p = {"index": index, "extreme": rng.random() < share, "polynomial": rng.random() < 0.67, "case": {}}
+    p = {"index": index, "extreme": rng.random() < share, "polynomial": rng.random() < 0.67, "case": {},
+         "runs": []}
     p["case"]["title"] = f"problem {index} of seed {seed}"
     draw_mesh(rng, p)
     p["case"]["equation"] = "diffusion"
@@ -572,6 +585,7 @@ def solve(options, p, folder, changes, device="cpu", program=None):
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=options.timeout)
     except subprocess.TimeoutExpired:
+        p["runs"].append("timeout")
         return {"status": "timeout", "result": None, "message": "", "seconds": options.timeout}
     run = {"status": done.returncode, "result": None, "seconds": time.monotonic() - started}
     run["message"] = done.stderr.strip().split("\n")[-1]
@@ -585,18 +599,19 @@ def solve(options, p, folder, changes, device="cpu", program=None):
         run["result"] = result = json.loads(done.stdout)
         if not finite(result) or "errors" not in result or result["errors"]["u"].get("L2") is None:
             run["status"] = "not finite"
+    p["runs"].append(run["status"])
     return run
 
 
 def difference(run, other):
-    """Of two solutions along the line, relative to the larger value there; None without one of them."""
+    """Of two solutions along the line, in the mean square and relative; None without one of them."""
     if run["status"] != 0 or other["status"] != 0:
         return None
     lines = []
     for one in (run, other):
         rows = one["result"]["values"]["line"]
         lines.append([v for row in rows for v in (row if isinstance(row, list) else [row])])
-    return max(abs(a - b) for a, b in zip(*lines))/max(max(map(abs, line)) for line in lines)
+    return math.dist(*lines)/max(math.hypot(*line) for line in lines)
 
 
 def second(p):
@@ -700,7 +715,7 @@ def short(value):
     return "-" if value is None else f"{value:.1e}"
 
 
-def print_record(record):
+def print_record(options, record):
     words = [f"true {short(record['true'])}", f"estimate {short(record['estimate'])}"]
     words += [f"second solve {short(record['second'])}"]
     words += [f"residual {short(record['residual'])}"] if "residual" in record else []
@@ -710,13 +725,24 @@ def print_record(record):
     reason = record.get("reason", record["message"] if record["verdict"] == "failure" else "")
     if reason not in ("", "the tolerance was reached"):
         print(f"       {reason}")
+    share = "" if options.extreme == 0.5 else f" --extreme {options.extreme:g}"
+    print(f"       again: tools/try.py 1 {options.seed} --only {record['index']}{share}")
 
 
-def summary(records):
+def summary(options, records):
+    if not records:
+        print("0 problems")
+        return 0
     total = collections.Counter(str(record["status"]) for record in records)
     times = sorted(record["seconds"] for record in records)
     print(f"{len(records)} problems; by status: " + ", ".join(f"{k}: {n}" for k, n in sorted(total.items())) +
           f"; seconds: median {times[len(times)//2]:.2f}, most {times[-1]:.2f}")
+    runs = [status for record in records for status in record.get("runs", [])]
+    print(f"{len(runs)} runs, second solves included: {runs.count('timeout')} out of time, "
+          f"{sum(str(status).startswith(('signal', 'sanitizer')) for status in runs)} crashed")
+    wanted = options.count if options.only is None else 1
+    if len(records) < wanted:
+        print(f"{wanted - len(records)} of {wanted} were not begun: {options.within:.0f} seconds were over")
     judged = [r for r in records if r["status"] == 0]
     print(f"solved    {sum(not r['extreme'] for r in judged)} mild, {sum(r['extreme'] for r in judged)} extreme; "
           f"{sum(r['true'] is None for r in judged)} without a second solve to compare with")
@@ -724,8 +750,8 @@ def summary(records):
     if both:
         near = sum(1/30 <= max(r["estimate"], 1e-300)/r["true"] <= 30 for r in both)
         above = sum(r["estimate"] > 30*r["true"] for r in both)
-        print(f"estimates of {len(both)} true errors above 1e-12: {100*near/len(both):.0f} % within a factor of 30, "
-              f"{above} larger, {len(both) - near - above} smaller")
+        print(f"estimates of {len(both)} true errors above 1e-12: {near} within a factor of 30 "
+              f"({100*near/len(both):.1f} %), {above} larger, {len(both) - near - above} smaller")
     for status in (1, 2, 3):
         ends = collections.defaultdict(list)
         for record in records:
@@ -738,51 +764,96 @@ def summary(records):
             print(f"status {status}  {len(group)} times ({mild} mild{others}; first {group[0]['index']}): {text}")
     for r in sorted(records, key=lambda r: r["true"] or 0):
         if r["status"] == 1 and r["true"] is not None and r["estimate"] > 30*r["true"]:
-            print_record({**r, "verdict": "not trusted, though good" if r["true"] < 1e-6 else "estimate too large"})
+            print_record(options, {**r, "verdict": "not trusted, though good" if r["true"] < 1e-6 else "estimate too large"})
     bad = [r for r in records if r["verdict"]]
     order = ("failure", "violation", "little", "suspect")
     bad.sort(key=lambda r: (order.index(r["verdict"]), -max(r["true"] or 0, r["error"] if r["note"] else 0)))
     for record in bad:
-        print_record(record)
+        if record["verdict"] == "suspect" and not options.suspects:
+            continue
+        print_record(options, record)
     count = collections.Counter(r["verdict"] for r in bad)
     print(f"{count['failure']} failures, {count['violation']} violations, {count['little']} more with errors below "
           f"{WRONG:g}, {count['suspect']} suspects that say so")
     return count["failure"] + count["violation"]
 
 
+def try_one(options, index):
+    """The record of a problem; None when it came too late."""
+    if time.monotonic() > options.deadline:
+        return None
+    record = {"index": index, "words": "", "extreme": None, "verdict": "failure", "true": None, "estimate": None,
+              "second": None, "note": "", "status": "exception", "message": "", "seconds": 0.0}
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            p = draw(options.seed, index, options.extreme)
+            record = judge(options, p, Path(place))
+            record["runs"] = p["runs"]
+            if any(str(status).startswith(("signal", "sanitizer")) for status in p["runs"]):
+                record["verdict"] = "failure"
+        except Exception:  # what the program wrote cannot be read, say: the other problems go on
+            record["message"] = traceback.format_exc()
+            return record
+        if options.keep and (record["verdict"] or options.only is not None):
+            options.keep.mkdir(parents=True, exist_ok=True)
+            write_case(p, options.keep, f"try-{options.seed}-{index}", {})
+        if options.only is not None:
+            print(write_case(p, Path(place), "case", {}).read_text(encoding="utf-8"))
+            print(json.dumps(record, indent=2))
+        elif record["verdict"] and sys.stderr.isatty():
+            print(f"{index}: {record['verdict']}, true {short(record['true'])}", file=sys.stderr)
+    return record
+
+
+def try_all(options):
+    """The records of all problems that were begun, by their numbers; the same for any number of processes."""
+    indices = [options.only] if options.only is not None else range(options.first, options.first + options.count)
+    records = []
+    with contextlib.ExitStack() as stack:
+        together = map
+        if options.processes > 1:
+            pool = stack.enter_context(concurrent.futures.ProcessPoolExecutor(options.processes))
+            together = pool.map
+        try:
+            for record in together(functools.partial(try_one, options), indices):
+                if record is not None:
+                    records.append(record)
+        except KeyboardInterrupt:  # those that are done count
+            print("interrupted")
+            options.within = time.monotonic() - options.began
+            if options.processes > 1:
+                pool.shutdown(wait=False, cancel_futures=True)
+    return records
+
+
 def main():
     parser = argparse.ArgumentParser(description="Random problems with known answers: looks for wrong ones.")
     parser.add_argument("count", type=int, metavar="N", help="how many problems")
     parser.add_argument("seed", type=int, metavar="SEED")
+    parser.add_argument("-j", "--processes", type=int, default=1, metavar="J", help="problems at a time")
+    parser.add_argument("--first", type=int, default=0, metavar="I", help="the number of the first problem")
     parser.add_argument("--facet", default=os.environ.get("FACET_PROGRAM", "build/facet"), help="the program")
     parser.add_argument("--extreme", type=float, default=0.5, metavar="SHARE", help="of extreme problems")
     parser.add_argument("--only", type=int, metavar="I", help="this problem alone; prints its case and record")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where the case files of bad runs are kept")
     parser.add_argument("--json", type=Path, metavar="FILE", help="all records")
+    parser.add_argument("--suspects", action="store_true", help="are printed too")
     parser.add_argument("--before", metavar="PROGRAM", help="one that trusts every solution")
-    parser.add_argument("--timeout", type=float, default=60, metavar="SECONDS")
+    parser.add_argument("--timeout", type=float, default=60, metavar="SECONDS", help="of a run")
+    parser.add_argument("--within", type=float, default=math.inf, metavar="SECONDS", help="problems begin until then")
     options = parser.parse_args()
     options.facet = os.path.abspath(options.facet)
     options.before = options.before and os.path.abspath(options.before)
+    options.began = time.monotonic()
+    options.deadline = options.began + options.within
     if not os.access(options.facet, os.X_OK):
         parser.error(f"there is no program {options.facet}")
-    records = []
-    with tempfile.TemporaryDirectory() as place:
-        for index in range(options.count) if options.only is None else [options.only]:
-            p = draw(options.seed, index, options.extreme)
-            record = judge(options, p, Path(place))
-            records.append(record)
-            if options.keep and (record["verdict"] or options.only is not None):
-                options.keep.mkdir(parents=True, exist_ok=True)
-                write_case(p, options.keep, f"try-{options.seed}-{index}", {})
-            if options.only is not None:
-                print(write_case(p, Path(place), "case", {}).read_text(encoding="utf-8"))
-                print(json.dumps(record, indent=2))
-            elif record["verdict"] and sys.stderr.isatty():
-                print(f"{index}: {record['verdict']}, true {short(record['true'])}", file=sys.stderr)
+    if options.processes < 1:
+        parser.error("at least one process is needed")
+    records = try_all(options)
     if options.json:
         options.json.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
-    sys.exit(1 if summary(records) else 0)
+    sys.exit(1 if summary(options, records) else 0)
 
 
 if __name__ == "__main__":

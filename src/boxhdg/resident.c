@@ -164,8 +164,9 @@ done:
 
 facet_status boxhdg_resident_solve(struct boxhdg_resident *r, int use_guess,
                                    const struct solve_control *control, struct solve_report *report) {
-    if (!use_guess) vector_fill(r->trace, 0.0);
-    return boxhdg_solver_solve_lanes(r->solver, control, report);
+        if (!use_guess) vector_fill(r->trace, 0.0);
+    facet_status status = boxhdg_solver_solve_lanes(r->solver, control, report);
+    return status == FACET_OK ? boxhdg_solver_find_doubt(r->solver) : status;
 }
 
 facet_status boxhdg_resident_recover(struct boxhdg_resident *r) {
@@ -174,6 +175,10 @@ facet_status boxhdg_resident_recover(struct boxhdg_resident *r) {
 }
 
 /* ------------------------------------------------------------------------------------------ results */
+
+double boxhdg_resident_norm(const struct boxhdg_resident *r) {
+    return vector_norm(&r->u);
+}
 
 facet_status boxhdg_resident_copy(struct boxhdg_resident *r, double *u, enum boxhdg_where where) {
     const double *const T[3] = {r->gauss.values, r->gauss.values, r->gauss.values};

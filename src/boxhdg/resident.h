@@ -32,6 +32,8 @@ facet_status boxhdg_resident_solve(struct boxhdg_resident *resident, int use_gue
                                    const struct solve_control *control, struct solve_report *report);
 facet_status boxhdg_resident_recover(struct boxhdg_resident *resident);
 
+/* The root of the sum of the squares of u in modes. */
+double boxhdg_resident_norm(const struct boxhdg_resident *resident);
 /* u at the Gauss points. */
 facet_status boxhdg_resident_copy(struct boxhdg_resident *resident, double *u, enum boxhdg_where where);
 /* As boxhdg_conservation. */

@@ -1,6 +1,8 @@
 /* The solver as callers see it: plain modes in, plain modes out. */
 #include "boxhdg/solver.h"
 
+#include <math.h>
+
 #include "base/memory.h"
 #include "boxhdg/cells.h"
 #include "boxhdg/levels.h"
@@ -16,6 +18,7 @@ struct boxhdg_solver {
     struct vector F, solution;
     struct vector ratio;               /* of the scales of the two lanes, where they differ; else empty */
     struct vector kernel, kernel_dual; /* the constant as an unknown and as a residual; or empty */
+    double doubt;                      /* of the last solve */
 };
 
 void boxhdg_solver_options_default(struct boxhdg_solver_options *options) {
@@ -208,9 +211,95 @@ facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, const struct sol
     return device != FACET_OK ? device : status;
 }
 
+/* A residual with fresh rounding, that of PROBE times the solution, in plain modes. */
+#define PROBE 1.25
+
+static facet_status find_residual(struct boxhdg_solver *s, double *plain) {
+    facet_status status = FACET_OK;
+    struct vector x = {0}, r = {0};
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &x));
+    TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &r));
+    vector_axpby(PROBE, &s->solution, 0.0, &x);
+    operator_apply(&s->A, &x, &r);
+    vector_axpby(1.0, &s->F, -1.0 / PROBE, &r);
+    TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_RESIDUAL, &r, plain));
+done:
+    vector_destroy(&x);
+    vector_destroy(&r);
+    return status;
+}
+
+/* The part of a face that belongs to a cell: its two cells divide it as they hold it. */
+static double share_of(const struct box_grid *g, const int at[3], int d, int side) {
+    int beyond[3] = {at[0], at[1], at[2]}, end = side * (g->cells[d] - 1);
+    if (at[d] == end && g->sides[d][side] != BOX_PERIODIC) return 1.0;
+    beyond[d] = at[d] == end ? g->cells[d] - 1 - end : at[d] + 2 * side - 1;
+    double own = box_conductivity(g, box_cell(g, at)) / g->widths[d][at[d]];
+    return own / (own + box_conductivity(g, box_cell(g, beyond)) / g->widths[d][beyond[d]]);
+}
+
+/* The residual tested with the function 1 of a cell. */
+static double test_cell(const struct boxhdg *h, int64_t cell, const double *one, const double *residual) {
+    const struct box_grid *g = &h->grid;
+    int64_t n = h->n_trace / g->n_faces;
+    double sum = 0.0;
+    int at[3];
+    box_cell_at(g, cell, at);
+    for (int d = 0; d < g->dim; d++)
+        for (int side = 0; side < 2; side++) {
+            int64_t first = box_face(g, at, d, side) * n;
+            double share = share_of(g, at, d, side);
+            for (int64_t i = first; i < first + n; i++) sum += share * one[i] * residual[i];
+        }
+    return sum;
+}
+
+/* The error that jumps of k let pass (box/contrast.c). */
+static facet_status find_doubt(struct boxhdg_solver *s, const double *uhat) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = s->lanes->hdg;
+    double *residual = NULL, *one = NULL, *cells = NULL, square = 0.0, ones = 0.0;
+    if (!box_is_contrasting(&h->grid)) return FACET_OK;
+    TRY(CALLOC(residual, h->n_trace));
+    TRY(ALLOC(one, h->n_trace));
+    TRY(ALLOC(cells, h->grid.n_cells));
+    boxhdg_constant(h, one);
+    TRY(find_residual(s, residual));
+    for (int64_t cell = 0; cell < h->grid.n_cells; cell++) cells[cell] = test_cell(h, cell, one, residual);
+    for (int64_t i = 0; i < h->n_trace; i++) {
+        square += uhat[i] * uhat[i];
+        ones += one[i] * one[i];
+    }
+    TRY(box_contrast_error(&h->grid, h->grid.singular || s->options.loose, sqrt(square / ones), cells,
+                           &s->doubt));
+done:
+    base_free(&residual);
+    base_free(&one);
+    base_free(&cells);
+    return status;
+}
+
+facet_status boxhdg_solver_find_doubt(struct boxhdg_solver *s) {
+    facet_status status = FACET_OK;
+    double *uhat = NULL;
+    s->doubt = 0.0;
+    if (!box_is_contrasting(&s->lanes->hdg->grid)) return FACET_OK;
+    TRY(CALLOC(uhat, s->lanes->hdg->n_trace));
+    TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &s->solution, uhat));
+    TRY(find_doubt(s, uhat));
+done:
+    base_free(&uhat);
+    return status;
+}
+
+double boxhdg_solver_doubt(const struct boxhdg_solver *s) {
+    return s->doubt;
+}
+
 facet_status boxhdg_solver_solve(struct boxhdg_solver *s, const double *F, double *uhat, int use_guess,
                                  const struct solve_control *control, struct solve_report *report) {
     facet_status status = FACET_OK, solved;
+    s->doubt = 0.0;
     TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, F, &s->F));
     if (use_guess)
         TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, uhat, &s->solution));
@@ -219,6 +308,7 @@ facet_status boxhdg_solver_solve(struct boxhdg_solver *s, const double *F, doubl
     solved = boxhdg_solver_solve_lanes(s, control, report);
     if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) TRY(solved);
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &s->solution, uhat));
+    if (solved == FACET_OK) TRY(find_doubt(s, uhat));
     status = solved;
 done:
     return status;

@@ -11,6 +11,11 @@ facet_status local_refuse(const char *name, const char *rule, double value, int 
                      expr_point_text(dim, x, 6, place, sizeof place));
 }
 
+facet_status local_check_size(const char *name, double value, int dim, const double *x) {
+    if (!(value > 0.0) || (value >= SOLVE_LEAST && value <= 1.0 / SOLVE_LEAST)) return FACET_OK;
+    return local_refuse(name, "lie between 1e-140 and 1e140 (use other units)", value, dim, x);
+}
+
 facet_status local_place(facet_status status, const struct local *l) {
     const struct mesh_block *block = &l->hdg->data.mesh->blocks[l->block];
     return base_wrap(status, "cell %d (%s)", block->first + l->cell, shape_name(block->shape));
@@ -50,10 +55,11 @@ int local_constant_conductivity(const struct hdg_data *data, int32_t region, dou
 facet_status local_conductivity(struct local *l, int32_t region, int n, const double *x, double *K) {
     const struct field *field = l->hdg->data.conductivity[region];
     int dim = l->hdg->data.mesh->dim, scalar = field_n_components(field) == 1;
-    facet_status status = field_eval(field, n, dim, x, scalar ? l->values : K);
-    if (status != FACET_OK) return base_wrap(status, "conductivity");
+    facet_status status = FACET_OK;
+    TRY(base_wrap(field_eval(field, n, dim, x, scalar ? l->values : K), "conductivity"));
     for (int q = 0; q < n; q++) {
         if (scalar) spread_scalar(dim, l->values[q], K + q * dim * dim);
+        TRY(local_check_size("the conductivity", K[q * dim * dim], dim, x + q * dim));
         if (positive_definite(dim, K + q * dim * dim)) continue;
         char place[96];
         if (scalar) return local_refuse("the conductivity", "be positive", l->values[q], dim, x + q * dim);
@@ -61,7 +67,8 @@ facet_status local_conductivity(struct local *l, int32_t region, int n, const do
                          "the conductivity must be symmetric positive definite, but is not at %s",
                          expr_point_text(dim, x + q * dim, 6, place, sizeof place));
     }
-    return FACET_OK;
+done:
+    return status;
 }
 
 facet_status local_reaction(const struct hdg_data *data, int n, const double *x, double *values) {

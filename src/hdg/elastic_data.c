@@ -17,6 +17,7 @@ facet_status elastic_moduli(const struct hdg_data *data, int32_t region, int n, 
     TRY(base_wrap(field_eval(data->lambda[region], n, dim, x, lambda), "lambda"));
     for (int q = 0; q < n; q++) {
         if (!(mu[q] > 0.0)) TRY(local_refuse("mu", "be positive", mu[q], dim, x + q * dim));
+        TRY(local_check_size("mu", mu[q], dim, x + q * dim));
         if (!(3.0 * lambda[q] > -2.0 * mu[q]))
             TRY(local_refuse("lambda", "be above -2 mu/3", lambda[q], dim, x + q * dim));
         if (stress) lambda[q] = 2.0 * mu[q] * lambda[q] / (lambda[q] + 2.0 * mu[q]);

@@ -71,6 +71,8 @@ struct hdg_weak {
     double *ratio;                    /* the same over K volume / length^2 */
     int whole;                        /* the mesh is one piece, */
     int nearly_singular;              /* and K may not be positive definite to rounding */
+    int negligible; /* what holds it is left out, which changes the rest of u by that part: */
+    double softest; /* the ratio with the smallest K of all cells */
 };
 
 /* Element data is kept in lanes (kernels/kernels.h) on the device. */
@@ -107,6 +109,8 @@ struct hdg {
     double rounding; /* of entries of K_e, relative, from a sample; after hdg_condense */
     double inside;   /* the same of u inside a cell, from its trace */
     double uneven;   /* the largest diagonal entry of a K_e over its smallest, from the sample */
+    double contrast; /* the largest diagonal entry of a K_e over that of another, from the sample */
+    double heaviest; /* tau h / K, from the sample */
     struct hdg_weak weak;
 };
 

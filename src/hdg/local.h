@@ -76,6 +76,8 @@ static inline int32_t local_face_number(const struct local *l, int face) {
 /* coefficients.c: data at points, checked. region: of the cell. */
 /* "<name> must <rule>, but is <value> at <x>" */
 facet_status local_refuse(const char *name, const char *rule, double value, int dim, const double *x);
+/* Refuses positive numbers whose squares are beyond double precision. */
+facet_status local_check_size(const char *name, double value, int dim, const double *x);
 int32_t local_region(const struct hdg_data *data, int block, int32_t cell);
 facet_status local_conductivity(struct local *l, int32_t region, int n, const double *x, double *K);
 /* 1 when K is one matrix on the whole region; then K (dim x dim) holds it. */

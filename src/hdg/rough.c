@@ -14,10 +14,12 @@
  * sample are condensed once more to see it, no more than so many operations. */
 #define SAMPLES           12
 #define SAMPLE_OPERATIONS 3e8
+/* Of more cells tau is looked at. */
+#define LOOKS 200
 
 /* The highest functions of u are held by tau alone: where it is tiny next to K/h, rounding in the local
  * problem is that much larger in u. Where it is huge, the rest drowns in its rounding. By measurement. */
-static facet_status look_inside(struct local *l, double *most) {
+static facet_status look_inside(struct local *l, struct hdg *to) {
     facet_status status = FACET_OK;
     const struct hdg *h = l->hdg;
     int n_points = h->functions[l->block].face->rule.n, row;
@@ -32,29 +34,39 @@ static facet_status look_inside(struct local *l, double *most) {
             largest = fmax(largest, l->values[q]);
         }
         double scale = K * area / l->volume;
-        *most = fmax(*most, DBL_EPSILON * fmax(0.1 * scale / least, largest / scale));
+        to->inside = fmax(to->inside, DBL_EPSILON * fmax(0.1 * scale / least, 2.0 * largest / scale));
+        to->heaviest = fmax(to->heaviest, largest / scale);
     }
 done:
     return status;
 }
 
-static double unevenness(int n, const double *K) {
-    double least = INFINITY, most = 0.0;
+/* least, most: of the diagonal. */
+static void look_at(int n, const double *K, double *least, double *most) {
+    *least = INFINITY;
+    *most = 0.0;
     for (int i = 0; i < n; i++) {
-        least = fmin(least, K[i * n + i]);
-        most = fmax(most, K[i * n + i]);
+        *least = fmin(*least, K[i * n + i]);
+        *most = fmax(*most, K[i * n + i]);
     }
-    return least > 0.0 ? most / least : 1.0;
+}
+
+/* The i-th of n cells out of `count`: one of each n-th part, at no fixed place of it, since data may repeat
+ * themselves from row to row. */
+static int32_t sample(int i, int n, int32_t count) {
+    const double golden = 0.6180339887498949;
+    double place = (i + 1) * golden - floor((i + 1) * golden);
+    return (int32_t)fmin((i + place) * count / n, count - 1);
 }
 
 facet_status hdg_measure_rounding(struct hdg *h) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct local l = {0};
-    double *matrix = NULL, robin;
+    double *matrix = NULL, robin, softest = INFINITY, stiffest = 0.0;
     TRY(local_create(h, &l));
     h->rounding = h->inside = DBL_EPSILON;
-    h->uneven = 1.0;
+    h->uneven = h->heaviest = 1.0;
     for (int b = 0; b < mesh->n_blocks; b++) {
         struct condenser c;
         h->data.equation->condenser(h, b, &c);
@@ -63,13 +75,22 @@ facet_status hdg_measure_rounding(struct hdg *h) {
         base_free(&matrix);
         TRY(ALLOC(matrix, (int64_t)c.n * c.n));
         for (int i = 0; i < n; i++) {
-            TRY(local_begin(&l, b, (int32_t)((2 * (int64_t)i + 1) * mesh->blocks[b].count / (2 * n))));
+            TRY(local_begin(&l, b, sample(i, n, mesh->blocks[b].count)));
             TRY(c.cell(&l, matrix, &robin));
-            h->uneven = fmax(h->uneven, unevenness(c.n, matrix));
-            if (h->data.equation->by_faces) TRY(look_inside(&l, &h->inside));
+            double least, most;
+            look_at(c.n, matrix, &least, &most);
+            if (least > 0.0) h->uneven = fmax(h->uneven, most / least);
+            softest = fmin(softest, most);
+            stiffest = fmax(stiffest, most);
+        }
+        n = (int)fmin(LOOKS, mesh->blocks[b].count);
+        for (int i = 0; h->data.equation->by_faces && i < n; i++) {
+            TRY(local_begin(&l, b, sample(i, n, mesh->blocks[b].count)));
+            TRY(look_inside(&l, h));
         }
     }
     h->rounding = fmax(h->rounding, l.missing);
+    h->contrast = softest > 0.0 ? fmax(stiffest / softest, 1.0) : 1.0;
 done:
     local_destroy(&l);
     base_free(&matrix);
@@ -80,6 +101,8 @@ done:
 #define ROUGH 20.0
 /* Of two diagonal entries of K_e: cells are stretched, or tau is large. */
 #define UNEVEN 1e3
+/* Of the largest entries of two cells. */
+#define CONTRAST 1e4
 /* Signs cancel; by measurement. */
 #define PART 0.1
 
@@ -87,8 +110,14 @@ double hdg_doubt(const struct hdg *h) {
     return fmax(h->rounding, h->inside);
 }
 
+/* Where products see the constants of cells, and K jumps from cell to cell. */
+static int holds_constants(const struct hdg *h) {
+    return h->contrast > CONTRAST && (!h->data.equation->by_faces || h->data.reaction != NULL);
+}
+
 int hdg_is_rough(const struct hdg *h) {
-    return h->data.equation->rigid || h->rounding > ROUGH * DBL_EPSILON || h->uneven > UNEVEN;
+    return h->data.equation->rigid || h->rounding > ROUGH * DBL_EPSILON || h->uneven > UNEVEN ||
+           holds_constants(h);
 }
 
 /* 1 or -1, the same every time. */
@@ -136,17 +165,19 @@ static facet_status find_errors(const struct hdg *h, const struct trace_view *vi
     return base_collected(&failures);
 }
 
-/* Adds them to the unknowns of the cells, with one sign or the other. */
+/* Adds them to the unknowns of the cells, with one sign or the other; with one sign where cells that K holds
+ * firmly hang on others as a whole. */
 static void spread_errors(const struct hdg *h, int block, const double *errors, double *free) {
     const struct trace_space *t = &h->trace;
-    const int *slots = t->slots[block];
+    const int *slots = t->slots[block], whole = holds_constants(h);
     for (int32_t cell = 0; cell < h->data.mesh->blocks[block].count; cell++)
         for (int s = 0; s < t->n_slots[block]; s++) {
             int64_t first = t->face_free[t->faces[block][(int64_t)cell * t->n_slots[block] + s]];
             for (int i = slots[s]; first >= 0 && i < slots[s + 1]; i++) {
                 int64_t at = first + i - slots[s];
                 if (t->fixed != NULL && t->fixed[at]) continue;
-                free[at] += errors[cell] * sign_of((uint64_t)cell * KERNEL_CELL_UNKNOWNS + (uint64_t)i);
+                free[at] += errors[cell] *
+                            (whole ? 1.0 : sign_of((uint64_t)cell * KERNEL_CELL_UNKNOWNS + (uint64_t)i));
             }
         }
 }

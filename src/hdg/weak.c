@@ -17,9 +17,12 @@
 #include "base/memory.h"
 #include "hdg/local.h"
 
-/* Of hold length^2 / (K volume): up to here the constant is found anew, and a factor of K needs help. */
+/* Of hold length^2 / (K volume): up to here the constant is found anew; K being the smallest of all cells,
+ * what holds it is nothing to the rest of u, and a factor of K needs help. It needs that too where a factor
+ * cannot see what holds it, and then the rest of u lacks it. */
 #define WEAK            1e-3
 #define NEARLY_SINGULAR 1e-9
+#define INVISIBLE       1e-12
 #define PLACE_BYTES     80
 
 void hdg_weak_destroy(struct hdg_weak *weak) {
@@ -35,6 +38,7 @@ void hdg_weak_destroy(struct hdg_weak *weak) {
 /* Of every cell. */
 struct held {
     double hold, volume, stiffness; /* integrals of the reaction and of a; a diagonal entry of K */
+    double softest;                 /* the smallest of these */
 };
 
 static facet_status hold_work(struct local *l, int block, int32_t cell, void *user) {
@@ -52,7 +56,7 @@ static facet_status hold_work(struct local *l, int block, int32_t cell, void *us
         held->volume += l->geometry.wJ[q];
     }
     TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, l->geometry.x, l->values));
-    held->stiffness = fabs(l->values[0]);
+    held->stiffness = held->softest = fabs(l->values[0]);
     for (int f = 0; f < b->n_faces; f++) {
         int found;
         TRY(local_robin(l, f, &found, &largest));
@@ -91,6 +95,7 @@ static facet_status choose(const struct hdg *h, const int32_t *piece, const uint
         held[piece[c]].hold += held[c].hold;
         held[piece[c]].volume += held[c].volume;
         held[piece[c]].stiffness = fmax(held[piece[c]].stiffness, held[c].stiffness);
+        held[piece[c]].softest = fmin(held[piece[c]].softest, held[c].softest);
     }
     TRY(ALLOC(weak->cell_piece, mesh->n_cells));
     TRY(ALLOC(weak->hold, n_pieces));
@@ -110,6 +115,8 @@ static facet_status choose(const struct hdg *h, const int32_t *piece, const uint
         if (!(ratio < WEAK)) continue;
         weak->whole = n_pieces == 1;
         weak->nearly_singular = weak->whole && ratio < NEARLY_SINGULAR;
+        weak->softest = ratio * p->stiffness / p->softest;
+        weak->negligible = weak->nearly_singular && (weak->softest < NEARLY_SINGULAR || ratio < INVISIBLE);
         weak->hold[weak->n] = p->hold;
         weak->ratio[weak->n] = ratio;
         weak->cell_piece[c] = weak->n++;
@@ -300,8 +307,10 @@ facet_status hdg_weak_fix(const struct hdg *h, struct hdg_solution *s) {
         const struct taken *p = &pieces[i];
         double c = constants[i] = (s->supply[2 * i] - p->taken) / weak->hold[i];
         double size = sqrt(fmax((p->square + 2.0 * c * p->mean) / p->volume + c * c, 0.0));
-        double doubt =
-            DBL_EPSILON * s->supply[2 * i + 1] / weak->hold[i] + fabs(c - s->offset) * weak->ratio[i];
+        double doubt = DBL_EPSILON * s->supply[2 * i + 1] / weak->hold[i] +
+                       fabs(c - s->offset) * weak->ratio[i] +
+                       (weak->negligible ? weak->softest : 0.0) *
+                           sqrt(fmax(p->square / p->volume - pow(p->mean / p->volume, 2), 0.0));
         if (doubt > 0.0) s->uncertainty = fmax(s->uncertainty, doubt / size);
     }
     local_add_constants(h, weak->cell_piece, weak->face_piece, constants, s);

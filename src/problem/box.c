@@ -188,24 +188,32 @@ done:
     return status;
 }
 
-/* Rounding in the matrices of cells, by measurement: a tau that is far from k / h, either way. */
-static double matrix_doubt(const struct boxhdg *h) {
+/* Rounding in the matrices of cells: a tau that is far from k / h, either way. A large one hides the residual
+ * of smooth functions, too, as far as that is above rounding. By measurement. */
+static double matrix_doubt(const struct boxhdg *h, double residual) {
+    const double rough = fmax(4.0 * DBL_EPSILON, 0.01 * fmin(residual, 1e-12)), fine = 1e-3 * DBL_EPSILON;
     double most = 0.0;
-    for (int i = 0; i < h->n_lines; i++) most = fmax(most, fmax(h->lines[i].rho, 1e-3 / h->lines[i].rho));
-    return most * DBL_EPSILON;
+    for (int i = 0; i < h->n_lines; i++)
+        most = fmax(most, fmax(rough * h->lines[i].rho, fine / h->lines[i].rho));
+    return most;
 }
 
-/* What the solve did not see: rounding of matrices, and of a constant that is kept apart beside u, whose mean
- * is zero. */
+/* What the solve did not see: rounding of matrices, jumps of k, a reaction that was left out, and rounding of
+ * a constant that is kept apart beside u, whose mean is zero. */
 facet_status box_judge(struct facet_solver *s) {
     const struct box_backend *b = s->box;
-    double square = 0.0;
-    facet_status status = solve_accept_more(s->options.rtol, matrix_doubt(b->hdg), &s->report);
-    if (status != FACET_OK || !b->apart || b->doubt == 0.0) return status;
-    for (int64_t i = 0; i < b->hdg->n_volume; i++) square += b->solution.u[i] * b->solution.u[i];
+    double square = 0.0, doubt = fmax(b->apart ? b->doubt : 0.0, box_method_doubt(s));
+    facet_status status =
+        solve_accept_more(s->options.rtol, matrix_doubt(b->hdg, s->report.residual), &s->report);
+    if (status != FACET_OK || fmax(doubt, b->dropped) == 0.0) return status;
+        for (int64_t i = 0; b->resident == NULL && i < b->hdg->n_volume; i++)
+        square += b->solution.u[i] * b->solution.u[i];
+    if (b->resident != NULL) square = pow(boxhdg_resident_norm(b->resident), 2);
     double cells =
         (double)(b->hdg->grid.n_cells << b->hdg->grid.dim); /* functions have the square 1 on [-1, 1] */
-    return solve_accept_more(s->options.rtol, b->doubt / (fabs(b->constant) + sqrt(square / cells)),
+    double size = sqrt(square / cells);
+    if (size + fabs(b->constant) == 0.0) return FACET_OK;
+    return solve_accept_more(s->options.rtol, fmax(doubt, b->dropped * size) / (fabs(b->constant) + size),
                              &s->report);
 }
 
@@ -225,6 +233,9 @@ static facet_status recover(struct facet_solver *s) {
         boxhdg_shift(b->hdg, mean - boxhdg_mean(b->hdg, solution->u), solution);
     }
     if (b->apart) boxhdg_shift(b->hdg, -boxhdg_mean(b->hdg, solution->u), solution);
+    TRY(solve_check_size(fmax(fabs(b->constant), fmax(solve_largest(b->hdg->n_trace, solution->trace),
+                                                      solve_largest(b->hdg->n_volume, solution->u))),
+                         &s->report));
     TRY(box_judge(s));
     TRY(solve_reached(s->options.error, &s->report));
 done:

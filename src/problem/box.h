@@ -27,6 +27,7 @@ struct box_backend {
     int apart;                        /* u is `constant` + what the solution holds: box_constant.c */
     double constant, reaction;
     double doubt;        /* of the constant: rounding in the loads, over the reaction */
+    double dropped;      /* lambda length^2 / k of a reaction that the matrix does not have; 0: it has it */
     int delicate;        /* the reaction is so weak that preconditioners need double precision */
     int all_is_constant; /* nothing is left to solve for */
 };
@@ -84,6 +85,7 @@ facet_status box_method_solve(struct facet_solver *s, const double *F, int guess
 /* The same with everything on the device. */
 facet_status box_method_solve_resident(struct facet_solver *s, int guess);
 struct boxhdg_solver *box_method_solver(const struct box_method *method); /* NULL: the direct solve */
+double box_method_doubt(const struct facet_solver *s); /* an error of u that the solve did not count */
 const struct multigrid *box_method_multigrid(const struct box_method *method);
 
 /* box_points.c: those of struct backend that need the box alone. */

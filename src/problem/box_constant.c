@@ -11,18 +11,21 @@
 #include "base/memory.h"
 #include "problem/box.h"
 
-/* Of lambda / (k / length^2). */
+/* Of lambda / (k / length^2), k being the largest of all cells; of NEGLIGIBLE the smallest. One that is
+ * INVISIBLE beside the largest k is left out too, and counted as an error. */
 #define WEAK       1.0
 #define DELICATE   1e-5 /* constants are nearly a kernel: single precision cannot tell */
 #define NEGLIGIBLE 1e-11
+#define INVISIBLE  1e-12
 /* What is this small against what it comes from is rounding. */
 #define ROUNDING 1e-14
 
 void box_constant_choose(struct box_backend *b, struct box_grid_data *grid) {
     int64_t n_cells = 1;
     *grid = b->data.grid;
-    double lambda = grid->reaction != NULL ? grid->reaction[0] : 0.0, k = 0.0, length = 0.0;
+    double lambda = grid->reaction != NULL ? grid->reaction[0] : 0.0, k = 0.0, least = INFINITY, length = 0.0;
     b->apart = b->delicate = 0;
+    b->dropped = 0.0;
     for (int d = 0; d < grid->dim; d++) {
         if (grid->sides[d][0] == BOX_DIRICHLET || grid->sides[d][1] == BOX_DIRICHLET) return;
         length = fmax(length, grid->coordinates[d][grid->cells[d]] - grid->coordinates[d][0]);
@@ -31,11 +34,14 @@ void box_constant_choose(struct box_backend *b, struct box_grid_data *grid) {
     for (int64_t c = 0; c < n_cells; c++) {
         if (grid->reaction != NULL && grid->reaction[c] != lambda) return;
         k = fmax(k, grid->conductivity != NULL ? grid->conductivity[c] : 1.0);
+        least = fmin(least, grid->conductivity != NULL ? grid->conductivity[c] : 1.0);
     }
     b->apart = lambda > 0.0 && lambda * length * length < WEAK * k;
     b->delicate = b->apart && lambda * length * length < DELICATE * k;
     b->reaction = lambda;
-    if (b->apart && lambda * length * length < NEGLIGIBLE * k) grid->reaction = NULL;
+    if (!b->apart || lambda * length * length >= fmax(NEGLIGIBLE * least, INVISIBLE * k)) return;
+    grid->reaction = NULL;
+    b->dropped = lambda * length * length / least;
 }
 
 /* Where lambda is not in the matrix, it was not in a source made from the exact solution either. Where it is,

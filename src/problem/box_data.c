@@ -100,10 +100,12 @@ static const struct kind reaction = {"the reaction", "must not be negative", 0};
 static const struct kind stabilization = {"tau", "must be positive", 1};
 
 static facet_status check_value(const struct kind *kind, double value, int dim, const double *x) {
-    if (value > 0.0 || (value == 0.0 && !kind->positive)) return FACET_OK;
+    int odd = kind == &conductivity && (value < SOLVE_LEAST || value > 1.0 / SOLVE_LEAST);
+    if (!odd && (value > 0.0 || (value == 0.0 && !kind->positive))) return FACET_OK;
     char z[32] = "";
     if (dim == 3) snprintf(z, sizeof z, ", z=%.6g", x[2]);
-    return base_fail(FACET_ERROR_INPUT, "%s %s, but is %g at x=%.6g, y=%.6g%s", kind->name, kind->refusal,
+    return base_fail(FACET_ERROR_INPUT, "%s %s, but is %g at x=%.6g, y=%.6g%s", kind->name,
+                     value > 0.0 ? "must lie between 1e-140 and 1e140 (use other units)" : kind->refusal,
                      value, x[0], x[1], z);
 }
 

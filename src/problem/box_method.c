@@ -180,6 +180,18 @@ done:
     return status;
 }
 
+double box_method_doubt(const struct facet_solver *s) {
+    const struct box_method *m = s->box->method;
+    return m->solver != NULL ? boxhdg_solver_doubt(m->solver) : 0.0;
+}
+
+/* tau h / k. */
+static double heaviest_tau(const struct boxhdg *h) {
+    double most = 0.0;
+    for (int i = 0; i < h->n_lines; i++) most = fmax(most, 2.0 * h->lines[i].rho);
+    return most;
+}
+
 /* Once, or where an error was asked for as often as it takes. F, uhat: NULL: everything is on the device. */
 static facet_status solve_once(struct facet_solver *s, const double *F, int guess, double *uhat,
                                struct solve_control *control) {
@@ -191,7 +203,7 @@ static facet_status solve_once(struct facet_solver *s, const double *F, int gues
 
 static facet_status solve(struct facet_solver *s, const double *F, int guess, double *uhat) {
     struct box_method *m = s->box->method;
-    struct solve_control control = {.rtol = s->options.rtol,
+    struct solve_control control = {.rtol = solve_tolerance(s->options.rtol, heaviest_tau(s->box->hdg)),
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor};
     if (s->box->hdg->n_free == 0) {

@@ -125,7 +125,8 @@ done:
     return status;
 }
 
-/* What estimates the error: where the preconditioner is a mere diagonal, a multigrid made for that. */
+/* What estimates the error: where the preconditioner is a mere diagonal, a factor or a multigrid made for it.
+ */
 static facet_status find_judge(struct facet_solver *s, const struct operator** judge) {
     facet_status status = FACET_OK;
     int weak = s->preconditioner == PRECONDITIONER_NONE || s->preconditioner == PRECONDITIONER_JACOBI ||
@@ -138,15 +139,29 @@ done:
     return status;
 }
 
+/* A preconditioner that took so many steps is far from an inverse, and so may be its estimate. */
+#define SLOW 40
+
+static facet_status judge_again(struct facet_solver *s, struct solve_control *control) {
+    facet_status status = FACET_OK;
+    if (s->cholesky != NULL || control->judge != NULL || s->report.iterations < SLOW) return FACET_OK;
+    if (s->judge.apply == NULL) TRY(solver_make_exact_judge(s));
+    if (s->judge.apply == NULL) return FACET_OK;
+    control->judge = &s->judge;
+    TRY(solve_judge(&s->A, &s->b, &s->x, control, &s->report));
+done:
+    return status;
+}
+
 /* Whether constants are a kernel: they are, or as good as that, and their part of the load is gone. */
 static int floats(const struct facet_solver *s) {
-    return s->hdg->singular || (s->hdg->weak.nearly_singular && s->solution.offset_source != 0.0);
+    return s->hdg->singular || (s->hdg->weak.negligible && s->solution.offset_source != 0.0);
 }
 
 /* The linear system, from s->F to the trace of the solution. */
 static facet_status solve_trace(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    struct solve_control control = {.rtol = s->options.rtol,
+    struct solve_control control = {.rtol = solve_tolerance(s->options.rtol, s->hdg->heaviest),
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor,
                                     .kernel = floats(s) ? &s->kernel : NULL,
@@ -171,6 +186,7 @@ static facet_status solve_trace(struct facet_solver *s) {
         struct multigrid *mg = M != NULL ? operator_multigrid(M) : NULL;
         if (mg != NULL && multigrid_failure(mg) != FACET_OK) status = multigrid_failure(mg);
         TRY(status);
+        TRY(judge_again(s, &control));
     } else {
         solve_report_clear(&s->report);
         s->report.converged = 1;
@@ -183,8 +199,19 @@ done:
     return status;
 }
 
+static double largest_value(const struct facet_solver *s) {
+    const struct hdg *h = s->hdg;
+    double most = solve_largest(s->system.n_all, s->solution.trace);
+    for (int b = 0; b < h->data.mesh->n_blocks; b++)
+        most = fmax(most, solve_largest((int64_t)h->data.mesh->blocks[b].count * h->trace.n_components *
+                                            h->functions[b].Nu,
+                                        s->solution.u[b]));
+    return most;
+}
+
 static facet_status recover(struct facet_solver *s) {
     facet_status status = hdg_recover(s->hdg, &s->solution);
+    if (status == FACET_OK) status = solve_check_size(largest_value(s), &s->report);
     if (status != FACET_OK) return status;
     double weak = s->hdg->weak.n > 0 ? s->solution.uncertainty : 0.0;
     status = solve_accept_more(s->options.rtol, fmax(weak, hdg_doubt(s->hdg)), &s->report);

@@ -98,6 +98,7 @@ static facet_status factor(struct facet_solver *s, struct csr *csr) {
     facet_status first = cholesky_factor_last(s->cholesky, csr);
     if (first != FACET_NOT_CONVERGED || !s->hdg->weak.nearly_singular) return first;
     cholesky_destroy(&s->cholesky);
+    s->hdg->weak.negligible = 1;
     TRY(hdg_assemble(s->hdg, csr));
     TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, 0, &s->cholesky, &bytes));
     TRY(cholesky_factor_last(s->cholesky, csr));
@@ -304,13 +305,37 @@ done:
     return status;
 }
 
-/* s->judge becomes a multigrid, or stays empty where none can be made. */
+/* s->judge becomes a factor, where `auto` would think of one, or stays empty. */
+facet_status solver_make_exact_judge(struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct csr csr = {0};
+    struct cholesky *cholesky = NULL;
+    double bytes;
+    int worth = !s->hdg->nonsymmetric && s->system.n_free <= cholesky_reasonable_size();
+    if (worth) TRY(is_worth_factoring(s, &worth));
+    if (!worth) goto done;
+    TRY(hdg_assemble(s->hdg, &csr));
+    TRY(cholesky_analyze(&csr, s->system.n_blocks, s->system.block_offsets, is_singular(s) ? 0 : -1,
+                         &cholesky, &bytes));
+    if (bytes > FACTOR_MEMORY_SHARE * base_available_bytes()) goto done;
+    if (csr.n > SMALL_SYSTEM && !is_cheap(s, cholesky_operations(cholesky))) goto done;
+    TRY(cholesky_factor_last(cholesky, &csr));
+    TRY(operator_create_cholesky(s->context->device, s->system.n_free, &cholesky, &s->judge));
+done:
+    cholesky_destroy(&cholesky);
+    csr_destroy(&csr);
+    return status == FACET_NOT_CONVERGED ? FACET_OK : status;
+}
+
+/* s->judge becomes a factor or a multigrid, or stays empty where none can be made. */
 facet_status solver_make_judge(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct csr csr = {0};
     struct operator own = s->M;
     int hybrid = s->hdg->data.equation->by_faces;
     s->M = (struct operator){0};
+    TRY(solver_make_exact_judge(s));
+    if (s->judge.apply != NULL) goto done;
     if (!hybrid) TRY(hdg_assemble(s->hdg, &csr));
     TRY(hybrid ? make_pmg(s) : make_amg(s, &csr));
     s->judge = s->M;

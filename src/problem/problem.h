@@ -188,6 +188,7 @@ facet_status mapped_create(struct facet_solver *solver);
 facet_status solver_check_method(const struct facet_solver *solver);
 facet_status solver_choose_method(struct facet_solver *solver);
 facet_status solver_make_judge(struct facet_solver *solver);
+facet_status solver_make_exact_judge(struct facet_solver *solver);
 /* The constant function in the free numbering, normalised. */
 void solver_fill_constant(const struct facet_solver *solver, double *constant);
 

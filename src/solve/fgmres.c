@@ -163,6 +163,19 @@ done:
     return status;
 }
 
+/* Restarts are alike: what the last ones took off the residual tells what those to come will. */
+#define RESTARTS 6
+
+/* Whether the residual would still be above the goal after all iterations that are left. norms: after each of
+ * the last RESTARTS + 1 restarts, by turns; n: restarts so far. */
+static int is_hopeless(const double *norms, int n, int iterations, double goal,
+                       const struct solve_control *control) {
+    double now = norms[n % (RESTARTS + 1)], then = norms[(n + 1) % (RESTARTS + 1)];
+    if (n < RESTARTS) return 0;
+    double more = (double)(control->max_iterations - iterations) * n / ((double)iterations * RESTARTS);
+    return now * pow(now / then, more) > goal;
+}
+
 facet_status solve_fgmres(const struct operator* A, const struct operator* M, const struct vector *b,
                           struct vector *x, const struct solve_control *control,
                           struct solve_report *report) {
@@ -180,6 +193,8 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
     double norm = solve_true_residual(A, b, x, control, &a.V[0]);
     TRY(solve_record(control, report, norm / scale));
     const char *reason = NULL;
+    double norms[RESTARTS + 1] = {norm};
+    int n_restarts = 0;
     while (norm > goal && reason == NULL) { /* a restart measures the truth */
         double before = norm;
         TRY(sweep(A, M, x, control, scale, &a, report, &norm, &reason));
@@ -187,6 +202,9 @@ facet_status solve_fgmres(const struct operator* A, const struct operator* M, co
         norm = solve_true_residual(A, b, x, control, &a.V[0]);
         if (claimed && !(norm <= goal) && !(norm < 0.5 * before))
             reason = "the true residual no longer falls: the tolerance is below rounding";
+        norms[++n_restarts % (RESTARTS + 1)] = norm;
+        if (reason == NULL && is_hopeless(norms, n_restarts, report->iterations, goal, control))
+            reason = "the residual falls too slowly for the iterations that are left";
     }
     int rounding = 0;
     if (!(norm <= goal) && reason != NULL && report->iterations < control->max_iterations) {

@@ -40,6 +40,7 @@ facet_status solve_finish(struct solve_report *report, int converged, const char
 
 facet_status solve_nothing(const struct vector *b, struct vector *x, struct solve_report *report) {
     vector_axpby(0x1p500, b, 0.0, x);
+    vector_axpby(0.0, x, 0x1p250, x); /* so that the least of all numbers has a square */
     double norm = vector_norm(x);
     vector_fill(x, 0.0);
     if (norm == 0.0) return solve_finish(report, 1, "the right-hand side is zero", 0.0);

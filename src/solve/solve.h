@@ -185,14 +185,22 @@ facet_status solve_nothing(const struct vector *b, struct vector *x, struct solv
 /* Completes the report. */
 facet_status solve_finish(struct solve_report *report, int converged, const char *reason, double residual);
 
+/* The relative residual that a caller who asks for rtol needs where tau h / K is `heaviest`. */
+double solve_tolerance(double rtol, double heaviest);
 /* After a solve that converged with x: whether it is to be solved again from there, with the control's rtol,
  * which falls, for the error to fall below `target` (0: any will do). before: the iterations so far, 0 at
  * first; the report counts them all. */
 int solve_again(double target, struct solve_control *control, struct solve_report *report, int *before);
 /* Whether the error of a solve that converged is what was asked for. */
 facet_status solve_reached(double target, struct solve_report *report);
+/* After a solve that converged with x: its error once more, by the control's judge. */
+facet_status solve_judge(const struct operator* A, const struct vector *b, const struct vector *x,
+                         const struct solve_control *control, struct solve_report *report);
 /* After a solve that converged, of which something else has that relative error as well. */
 facet_status solve_accept_more(double rtol, double error, struct solve_report *report);
+/* After a solve that converged: whether norms of a solution so large can be computed; 0: it is zero. */
+facet_status solve_check_size(double largest, struct solve_report *report);
+double solve_largest(int64_t n, const double *x); /* |x_i| */
 
 /* Preconditioned conjugate gradients; M may be NULL. x: initial guess and solution. Returns FACET_OK when it
  * converged, FACET_NOT_CONVERGED (with the reason) when not, x being the last iterate. */

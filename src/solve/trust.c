@@ -92,6 +92,15 @@ facet_status solve_forget_kernel(void *control, struct vector *error) {
     return FACET_OK;
 }
 
+/* A stabilization tau that is so many times K/h makes the right-hand side and the residual of rough functions
+ * as large as itself, and the residual of smooth ones, which are what matters, invisible beside them. */
+#define HEAVY           100.0
+#define LEAST_TOLERANCE 1e-12
+
+double solve_tolerance(double rtol, double heaviest) {
+    return heaviest > HEAVY ? fmin(rtol, fmax(rtol * HEAVY / heaviest, LEAST_TOLERANCE)) : rtol;
+}
+
 static facet_status distrust(struct solve_report *report) {
     report->converged = 0;
     report->reason = "not trusted: the error is far above the residual";
@@ -113,6 +122,21 @@ facet_status solve_accept(const struct solve_control *control, const char *reaso
     report->error = fmin(fmax(error, ROUNDING), 1.0);
     facet_status status = solve_finish(report, 1, reason, residual);
     return status != FACET_OK || is_small(error, control->rtol) ? status : distrust(report);
+}
+
+facet_status solve_judge(const struct operator* A, const struct vector *b, const struct vector *x,
+                         const struct solve_control *control, struct solve_report *report) {
+    facet_status status = FACET_OK;
+    struct vector d = {0}, r = {0};
+    double error;
+    TRY(vector_create(b->device, b->n, &d));
+    TRY(vector_create(b->device, b->n, &r));
+    TRY(solve_estimate(A, solve_apply, (void *)control->judge, b, x, control, &d, &r, &error));
+    status = solve_accept(control, report->reason, report->residual, error, report);
+done:
+    vector_destroy(&d);
+    vector_destroy(&r);
+    return status;
 }
 
 /* So much less than the error has to fall the residual falls, at least and at most. */
@@ -140,6 +164,22 @@ facet_status solve_reached(double target, struct solve_report *report) {
                      "the solve did not reach the error that was asked for, %.1e: it is about %.1e after %d "
                      "iterations, with a residual of %.1e",
                      target, report->error, report->iterations, report->residual);
+}
+
+double solve_largest(int64_t n, const double *x) {
+    double most = 0.0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+    return most;
+}
+
+facet_status solve_check_size(double largest, struct solve_report *report) {
+    if (largest == 0.0 || (largest >= SOLVE_LEAST && largest <= 1.0 / SOLVE_LEAST)) return FACET_OK;
+    report->converged = 0;
+    report->reason = "the solution is too small or too large";
+    return base_fail(FACET_NOT_CONVERGED,
+                     "the solution is %s, about %.1e: squares of numbers below %g and above %g are zero and "
+                     "infinite in double precision, so that no norm can be trusted; use other units",
+                     largest < 1.0 ? "too small" : "too large", largest, SOLVE_LEAST, 1.0 / SOLVE_LEAST);
 }
 
 facet_status solve_accept_more(double rtol, double error, struct solve_report *report) {
