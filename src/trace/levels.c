@@ -9,7 +9,7 @@
 
 /* Single precision is worth its copies from so many unknowns on, and safe up to such a spread. */
 #define LARGE_SYSTEM 30000
-#define LARGE_SPREAD 1e8
+#define LARGE_SPREAD 1e10
 
 int trace_has_tensor_cells(const struct facet_mesh *mesh) {
     for (int k = 0; k < mesh->n_blocks; k++)
@@ -40,7 +40,7 @@ facet_status trace_measure_work(const struct trace_space *space, const struct tr
     uint8_t *none = NULL;
     TRY(CALLOC(none, space->mesh->n_faces));
     TRY(trace_space_create(space->mesh, space->degree, space->n_components, none, &all));
-    TRY(trace_continuous_nodes(&all, rows, &nodes));
+    TRY(trace_continuous_nodes(&all, rows, NULL, &nodes));
     TRY(trace_smoothing_constant(&all, matrices, &nodes.P, constant));
 done:
     trace_nodes_destroy(&nodes);
@@ -52,8 +52,8 @@ done:
 facet_status trace_extra_work(const struct trace_space *space, const struct trace_matrices *matrices,
                               double *factor) {
     const double round_cell = 2.0, stretch_power = 0.6, vector_work = 1.5;
-    double stretch = 1.0;
-    facet_status status = trace_stretch(space, matrices, &stretch);
+    double stretch = 1.0, skew;
+    facet_status status = trace_stretch(space, matrices, &stretch, &skew);
     *factor = space->n_components > 1 ? vector_work : 1.0;
     if (stretch > round_cell) *factor *= pow(stretch / round_cell, stretch_power);
     return status;

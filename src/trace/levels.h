@@ -58,10 +58,12 @@ void trace_level_destroy(struct trace_level *level); /* safe on a zeroed struct,
 facet_status trace_last_traces(const struct trace_space *space, const struct trace_matrices *matrices,
                                int n_modes, const double *modes, struct mg_transfer *P,
                                struct coarse_matrix *last);
-/* Continuous functions, with or without row modes; traces of degree 0 where there are none. */
+/* Continuous functions, with or without row modes, of vertices that may be cut (NULL: whole); traces of
+ * degree 0 where there are none. */
+struct trace_pieces;
 facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   int rows, int n_modes, const double *modes, struct mg_transfer *P,
-                                   struct coarse_matrix *last);
+                                   int rows, const struct trace_pieces *pieces, int n_modes,
+                                   const double *modes, struct mg_transfer *P, struct coarse_matrix *last);
 /* rigid.c: the rigid motions of every face; modes: those of the body on the space, n_modes > 0. */
 facet_status trace_last_rigid(const struct trace_space *space, const struct trace_matrices *matrices,
                               int n_modes, const double *modes, struct mg_transfer *P,
