@@ -17,7 +17,7 @@
 #define FACTOR_SPEED   8.0e9
 #define PRODUCT_SPEED  1.0e10
 #define SOLVE_PRODUCTS 120.0
-#define SKEW_PRODUCTS  1200.0 /* of one where K has a strong direction across the faces */
+#define SKEW_PRODUCTS  1200.0 /* of one on simplices where K has a strong direction across the faces */
 /* So few unknowns are factored without thinking. */
 #define SMALL_SYSTEM 3000
 
@@ -325,8 +325,8 @@ done:
     return status == FACET_NOT_CONVERGED ? FACET_OK : status;
 }
 
-/* Whether geometric multigrid is expected to be faster than p-multigrid where the coefficient does not jump:
- * quads with a small coarsest mesh (docs/gmg.md). */
+/* Whether geometric multigrid is expected to be faster than p-multigrid where the coefficient does not jump
+ * and rows of cells matter: quads with a small coarsest mesh (docs/gmg.md). */
 static int prefers_gmg(const struct facet_mesh *mesh) {
     if (mesh->dim != 2) return 0;
     for (int b = 0; b < mesh->n_blocks; b++)
@@ -364,6 +364,7 @@ facet_status solver_check_method(const struct facet_solver *s) {
 /* What the choice depends on. */
 struct outlook {
     int easy; /* diffusion, and its coefficient does not vary so much that it may jump inside coarse cells */
+    int rows; /* what vertices leave reaches along rows of quads */
     int skew; /* there is a strong direction across the faces of cells, which no row of them follows */
     int few;  /* so few unknowns that a factor is worth a thought */
     double products; /* of an iterative solve */
@@ -372,18 +373,22 @@ struct outlook {
 static facet_status look(const struct facet_solver *s, struct outlook *o) {
     facet_status status = FACET_OK;
     const struct hdg *hdg = s->hdg;
-    double contrast, stretch, skew;
+    double contrast, stretch, skew, work;
     *o = (struct outlook){.few = 1, .products = SOLVE_PRODUCTS};
     if (!hdg->data.equation->easy_gmg) goto done;
     TRY(trace_contrast(&hdg->trace, &hdg->matrices, &contrast));
     TRY(trace_stretch(&hdg->trace, &hdg->matrices, &stretch, &skew));
     o->easy = contrast <= LARGE_CONTRAST;
     o->skew = skew > LARGE_STRETCH;
-    if (o->skew) o->products = SKEW_PRODUCTS;
-    int64_t many = o->easy && stretch <= LARGE_STRETCH     ? MANY_ROUND
-                   : o->skew || s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D
-                                                           : MANY_HARD_IN_3D;
+    int slow = o->skew && !trace_has_tensor_cells(s->problem->mesh);
+    if (slow) o->products = SKEW_PRODUCTS;
+    int64_t many = o->easy && stretch <= LARGE_STRETCH  ? MANY_ROUND
+                   : slow || s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D
+                                                        : MANY_HARD_IN_3D;
     o->few = s->system.n_free <= many;
+    if (!o->easy || o->skew || !prefers_gmg(s->problem->mesh)) goto done;
+    TRY(trace_measure_work(&hdg->trace, &hdg->matrices, 0, &work));
+    o->rows = work > TRACE_MUCH_WORK;
 done:
     return status;
 }
@@ -403,8 +408,8 @@ facet_status solver_choose_method(struct facet_solver *s) {
     int done = 0;
     struct outlook outlook;
     TRY(look(s, &outlook));
-    int gmg = s->hdg->data.equation->easy_gmg && ((outlook.easy && !outlook.skew) || wants_gmg(o)) &&
-              prefers_gmg(s->problem->mesh);
+    int gmg =
+        s->hdg->data.equation->easy_gmg && (outlook.rows || wants_gmg(o)) && prefers_gmg(s->problem->mesh);
     int direct = insist || (o->method == METHOD_AUTO && any && !tuned && !fgmres && outlook.few &&
                             s->system.n_free <= cholesky_reasonable_size());
     s->method = insist                          ? METHOD_DIRECT

@@ -7,8 +7,10 @@
 #include "trace/coarse.h"
 #include "trace/half.h"
 
-/* Single precision is worth its copies from so many unknowns on, and safe up to such a spread. */
+/* Single precision is worth its copies from so many unknowns on, or from matrices of so many bytes, and safe
+ * up to such a spread. */
 #define LARGE_SYSTEM 30000
+#define LARGE_BYTES  8e6
 #define LARGE_SPREAD 1e10
 
 int trace_has_tensor_cells(const struct facet_mesh *mesh) {
@@ -19,10 +21,12 @@ int trace_has_tensor_cells(const struct facet_mesh *mesh) {
 
 facet_status trace_choose_single(const struct trace_space *space, const struct trace_matrices *matrices,
                                  enum pmg_precision precision, int *single) {
-    double spread;
+    double spread, bytes = 0.0;
     *single = precision == PMG_MIXED;
-    if (precision == PMG_DOUBLE || (precision == PMG_PRECISION_AUTO && space->n_free < LARGE_SYSTEM))
-        return FACET_OK;
+    for (int b = 0; b < matrices->n_blocks; b++)
+        bytes += 8.0 * (double)(space->mesh->blocks[b].count * trace_matrix_size(matrices, b));
+    int large = space->n_free >= LARGE_SYSTEM || bytes >= LARGE_BYTES;
+    if (precision == PMG_DOUBLE || (precision == PMG_PRECISION_AUTO && !large)) return FACET_OK;
     facet_status status = trace_spread(space, matrices, &spread);
     if (status != FACET_OK) return status;
     if (*single && !isfinite(spread))

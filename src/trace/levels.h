@@ -17,7 +17,8 @@ facet_status trace_choose_single(const struct trace_space *space, const struct t
                                  enum pmg_precision precision, int *single);
 /* How hard a smoother over faces has to work above continuous linear functions, with or without row modes.
  * Asked of cells as if no face were eliminated: a sample of a small mesh would else be one of boundary cells.
- */
+ * From TRACE_MUCH_WORK without row modes on, these are thought of, or rows are solved. */
+#define TRACE_MUCH_WORK 12.0
 facet_status trace_measure_work(const struct trace_space *space, const struct trace_matrices *matrices,
                                 int rows, double *constant);
 /* How many times more steps a smoother takes on stretched cells and for vectors; measured in docs/pmg.md and

@@ -16,8 +16,7 @@
 #define LEAST_DEGREE     4.0
 #define LEAST_ROW_DEGREE 3.0
 #define LARGEST_DEGREE   12.0
-/* Row modes come in when there is so much work without them, and so many times less with them. */
-#define MUCH_WORK 12.0
+/* Row modes come in when there is much work without them, and so many times less with them. */
 #define ROWS_GAIN 3.0
 /* Beyond such a jump of moduli single precision loses the rotations of cells, which products do not take off
  * as they do translations. */
@@ -66,7 +65,7 @@ static facet_status choose_rows(struct builder *b, const struct trace_space *spa
                                 const struct trace_matrices *matrices, double *constant, int *rows) {
     double with_rows = 1.0;
     *rows = 0;
-    if (!b->tensor || *constant <= MUCH_WORK) return FACET_OK;
+    if (!b->tensor || *constant <= TRACE_MUCH_WORK) return FACET_OK;
     facet_status status = trace_measure_work(space, matrices, 1, &with_rows);
     *rows = *constant > ROWS_GAIN * with_rows;
     if (*rows) *constant = with_rows;
