@@ -21,6 +21,8 @@
 /* Beyond such a jump of moduli single precision loses the rotations of cells, which products do not take off
  * as they do translations. */
 #define ROUGH_JUMP 3e4
+/* Beyond such a jump of K it loses too much of the constants of cells on the way to those of faces. */
+#define ROUGH_CONSTANTS 1e7
 /* From so many constants of faces on a cycle of classical multigrid is faster than a factor. */
 #define FEW_CONSTANTS 10000
 
@@ -94,6 +96,7 @@ static facet_status choose_coarse(struct builder *b, const struct trace_space *s
     o->coarse = rows ? PMG_ROWS : PMG_CONTINUOUS;
     if (jump <= SOLVE_LARGE_JUMP) goto done;
     o->coarse = rows ? PMG_CONSTANT : PMG_PIECES;
+    if (rows && jump > ROUGH_CONSTANTS && o->precision == PMG_PRECISION_AUTO) o->precision = PMG_DOUBLE;
     *constant = without;
 done:
     return status;
