@@ -328,7 +328,7 @@ static void coarse_matrices_are_galerkin_products(void **state) {
                 struct csr csr;
                 condensed(&setup, &s, k, k < 2 ? 4 : 3, degree, NULL);
                 const struct hdg *h = s.solver->hdg;
-                ok(trace_continuous_nodes(&h->trace, rows, &nodes));
+                ok(trace_continuous_nodes(&h->trace, rows, NULL, &nodes));
                 assert_true(rows ? nodes.n > nodes.n_vertices : nodes.n == nodes.n_vertices);
                 ok(trace_galerkin(&h->trace, &h->matrices, &nodes.P, &csr));
                 int64_t n = h->trace.n_free, nc = csr.n;
@@ -371,7 +371,7 @@ static void continuous_functions_contain_the_constant(void **state) {
         struct trace_nodes nodes;
         uint8_t *none = calloc((size_t)mesh->n_faces, 1);
         ok(trace_space_create(mesh, 3, 1, none, &space));
-        ok(trace_continuous_nodes(&space, 0, &nodes));
+        ok(trace_continuous_nodes(&space, 0, NULL, &nodes));
         assert_int_equal(nodes.n, mesh->n_vertices);
         for (int64_t b = 0; b < space.n_free_faces; b++)
             for (int64_t i = space.free_offsets[b]; i < space.free_offsets[b + 1]; i++) {
@@ -476,6 +476,83 @@ static void iterations_do_not_see_jumps(void **state) {
                 }
 }
 
+/* What P makes of ones in all columns that belong to a vertex. */
+static double column_sum(const struct trace_nodes *nodes, int64_t row, int32_t vertex) {
+    double sum = 0.0;
+    for (int64_t e = nodes->P.offsets[row]; e < nodes->P.offsets[row + 1]; e++)
+        if (nodes->vertices[nodes->P.columns[e]] == vertex) sum += nodes->P.values[e];
+    return sum;
+}
+
+/* The pieces of a vertex sum up to its continuous function. On a chessboard of 2^d there is another piece at
+ * its middle (in 3D three, since four cubes of large K meet there, and one on the inner edges, where two do);
+ * cubes that touch the boundary in no more than a vertex or an edge have pieces there that no wall holds. */
+static void pieces_sum_up_to_the_vertices(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        int dim = k < 2 ? 2 : 3, n = 4;
+        char K[160];
+        struct solved s;
+        struct trace_nodes whole, cut;
+        struct trace_pieces pieces;
+        double jump;
+        jumping(1, dim, n, "1e6", sizeof K, K);
+        struct setup setup = {
+            .mesh = unit_box(shapes[k], NULL, n), .degree = 2, .n_K = 1, .K = {K}, .source = "1"};
+        setup.conditions[0] = (struct condition){.part = "rest", .kind = "dirichlet", .g = "0"};
+        solve(&setup, &s);
+        const struct hdg *h = s.solver->hdg;
+        ok(trace_pieces_create(&h->trace, &h->matrices, &jump, &pieces));
+        assert_true(jump > 1e5 && jump < 1e7);
+        ok(trace_continuous_nodes(&h->trace, 0, NULL, &whole));
+        ok(trace_continuous_nodes(&h->trace, 0, &pieces, &cut));
+        int64_t more = 0;
+        for (int64_t i = 0; i < cut.n; i++) {
+            int found = 0;
+            for (int64_t j = 0; j < whole.n; j++) found |= whole.vertices[j] == cut.vertices[i];
+            if (!found) more++; /* on the boundary */
+        }
+        assert_int_equal(cut.n - more - whole.n, dim == 2 ? 1 : 3 + 6);
+        assert_int_equal(more, 0);
+        for (int64_t row = 0; row < h->trace.n_free; row++)
+            for (int64_t j = 0; j < whole.n; j++)
+                near(column_sum(&cut, row, whole.vertices[j]), column_sum(&whole, row, whole.vertices[j]),
+                     1e-15);
+        trace_pieces_destroy(&pieces);
+        trace_nodes_destroy(&whole);
+        trace_nodes_destroy(&cut);
+        release(&s);
+        facet_mesh_destroy((facet_mesh **)&setup.mesh);
+    }
+}
+
+/* Single precision keeps the flux through cells of large K, since products take their constants off. */
+static void single_precision_follows_jumps(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++)
+        for (int degree = 1; degree <= 3; degree += 2) {
+            int n = k < 2 ? 16 : 6;
+            char K[160];
+            struct pmg_options options;
+            struct solved s;
+            jumping(2, k < 2 ? 2 : 3, n, "1e8", sizeof K, K);
+            struct setup setup = {
+                .mesh = unit_box(shapes[k], NULL, n), .degree = degree, .n_K = 1, .K = {K}, .source = "1"};
+            setup.conditions[0] = (struct condition){.part = "rest", .kind = "dirichlet", .g = "0"};
+            solve(&setup, &s);
+            pmg_options_default(&options);
+            options.precision = PMG_DOUBLE;
+            int exact = count_within(1e-4, &s, &options, NULL);
+            options.precision = PMG_MIXED;
+            int mixed = count_within(1.0, &s, &options, NULL);
+            if (mixed > exact + 4)
+                fail_msg("%s, degree %d: %d iterations, %d in double precision", shapes[k], degree, mixed,
+                         exact);
+            release(&s);
+            facet_mesh_destroy((facet_mesh **)&setup.mesh);
+        }
+}
+
 /* tau h = 1e-5: rows of quads are long, whatever the number of cells. */
 static void row_modes_cure_small_tau(void **state) {
     (void)state;
@@ -506,7 +583,7 @@ static void variants_solve(void **state) {
         struct setup setup;
         struct solved s;
         condensed(&setup, &s, k, k < 2 ? 12 : 4, 3, NULL);
-        for (int coarse = PMG_CONSTANT; coarse <= PMG_ROWS; coarse++)
+        for (int coarse = PMG_CONSTANT; coarse <= PMG_PIECES; coarse++)
             for (int smoother = PMG_FACES; smoother <= PMG_CELLS; smoother++)
                 for (int last = COARSE_FACTOR; last <= COARSE_AMG; last++) {
                     struct pmg_options options = {
@@ -707,6 +784,8 @@ int main(void) {
         cmocka_unit_test(continuous_functions_contain_the_constant),
         cmocka_unit_test(iterations_do_not_grow),
         cmocka_unit_test(iterations_do_not_see_jumps),
+        cmocka_unit_test(pieces_sum_up_to_the_vertices),
+        cmocka_unit_test(single_precision_follows_jumps),
         cmocka_unit_test(row_modes_cure_small_tau),
         cmocka_unit_test(variants_solve),
         cmocka_unit_test(the_fine_matrix_is_never_assembled),

@@ -39,12 +39,12 @@ INLINE void NAME(gather)(const struct cell_plan *plan, const int64_t *map, const
 
 /* The constants of loose components, as they are on the first face, are taken off all faces. */
 INLINE void NAME(take_constants)(const struct cell_plan *plan, int64_t batch, LANE *local) {
-    const uint8_t *loose = plan->loose + batch * L;
+    typedef uint8_t bytes __attribute__((vector_size(L)));
+    typedef __typeof__(local[0] == local[0]) bits;
+    const bits loose = __builtin_convertvector(*(const bytes *)(plan->loose + batch * L), bits);
     int size = plan->m / plan->n_components;
     for (int c = 0; c < plan->n_components; c++) {
-        LANE constant = local[c * size];
-        for (int w = 0; w < L; w++)
-            if (!(loose[w] >> c & 1)) constant[w] = 0;
+        LANE constant = (LANE)((bits)local[c * size] & -(loose >> c & 1));
         for (int f = 0; f < plan->n_faces; f++) local[f * plan->m + c * size] -= constant;
     }
 }

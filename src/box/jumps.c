@@ -16,7 +16,7 @@ static double star_jump(const double k[8]) {
     }
     for (int i = 0; i < 8 * 3; i++)
         if (place[i / 3] >= 0) neighbours[place[i / 3] * 3 + i % 3] = place[i / 3 ^ 1 << i % 3];
-    return solve_star_jump(n, values, 3, neighbours, work, peaks);
+    return solve_star_jump(n, values, 3, neighbours, work, peaks, NULL);
 }
 
 double box_jump(const struct box_grid *g) {

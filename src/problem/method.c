@@ -17,6 +17,7 @@
 #define FACTOR_SPEED   8.0e9
 #define PRODUCT_SPEED  1.0e10
 #define SOLVE_PRODUCTS 120.0
+#define SKEW_PRODUCTS  1200.0 /* of one on simplices where K has a strong direction across the faces */
 /* So few unknowns are factored without thinking. */
 #define SMALL_SYSTEM 3000
 
@@ -24,12 +25,12 @@
 #define SMALL_COARSEST 1024
 /* Coefficients that vary more may jump inside coarse cells. */
 #define LARGE_CONTRAST 30.0
-/* From so many unknowns on a factor takes longer than multigrid where nothing jumps: on round cells, and on
- * stretched ones, where the iteration takes longer (docs/gmg.md). */
-#define MANY_ROUND           2000
-#define LARGE_STRETCH        3.0
-#define MANY_STRETCHED_IN_2D 50000
-#define MANY_STRETCHED_IN_3D 10000
+/* From so many unknowns on a factor takes longer than multigrid: on round cells, and on stretched ones or
+ * with a K that varies, where the iteration takes longer (docs/gmg.md, docs/pmg.md). */
+#define MANY_ROUND      2000
+#define LARGE_STRETCH   3.0
+#define MANY_HARD_IN_2D 50000
+#define MANY_HARD_IN_3D 10000
 
 /* lambda / mu from which a continuous linear space is too stiff. */
 #define LOCKING_RATIO 8.0
@@ -70,18 +71,19 @@ done:
     return status;
 }
 
-static int is_cheap(const struct facet_solver *s, double operations) {
-    return operations / FACTOR_SPEED < SOLVE_PRODUCTS * trace_operator_bytes(&s->A) / PRODUCT_SPEED;
+/* products: of an iterative solve. */
+static int is_cheap(const struct facet_solver *s, double operations, double products) {
+    return operations / FACTOR_SPEED < products * trace_operator_bytes(&s->A) / PRODUCT_SPEED;
 }
 
 /* Whether `auto` is to think of a factor any further: the matrix is not assembled to find out. */
-static facet_status is_worth_factoring(const struct facet_solver *s, int *worth) {
+static facet_status is_worth_factoring(const struct facet_solver *s, double products, int *worth) {
     double bytes, operations;
     *worth = 1;
     if (s->system.n_free <= SMALL_SYSTEM || !s->hdg->data.equation->by_faces) return FACET_OK;
     facet_status status = estimate_factor(s, &bytes, &operations);
     *worth = status == FACET_OK && bytes <= FACTOR_MEMORY_SHARE * base_available_bytes() &&
-             is_cheap(s, operations);
+             is_cheap(s, operations, products);
     return status;
 }
 
@@ -107,14 +109,15 @@ done:
 }
 
 /* Tries to factor; *done says whether that was done. */
-static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insist, int *done) {
+static facet_status try_direct(struct facet_solver *s, struct csr *csr, int insist, double products,
+                               int *done) {
     facet_status status = FACET_OK;
     double factor_bytes, available = FACTOR_MEMORY_SHARE * base_available_bytes();
     *done = 0;
     TRY(cholesky_analyze(csr, s->system.n_blocks, s->system.block_offsets, s->hdg->singular ? 0 : -1,
                          &s->cholesky, &factor_bytes));
     int fits = factor_bytes <= available;
-    int fast = is_cheap(s, cholesky_operations(s->cholesky));
+    int fast = is_cheap(s, cholesky_operations(s->cholesky), products);
     if (fits && (insist || fast || csr->n <= SMALL_SYSTEM || !s->hdg->data.equation->by_faces)) {
         s->method = METHOD_DIRECT;
         s->preconditioner = PRECONDITIONER_NONE;
@@ -347,8 +350,8 @@ done:
     return status == FACET_NOT_CONVERGED ? FACET_OK : status;
 }
 
-/* Whether geometric multigrid is expected to be faster than p-multigrid where the coefficient does not jump:
- * quads with a small coarsest mesh (docs/gmg.md). */
+/* Whether geometric multigrid is expected to be faster than p-multigrid where the coefficient does not jump
+ * and rows of cells matter: quads with a small coarsest mesh (docs/gmg.md). */
 static int prefers_gmg(const struct facet_mesh *mesh) {
     if (mesh->dim != 2) return 0;
     for (int b = 0; b < mesh->n_blocks; b++)
@@ -386,22 +389,31 @@ facet_status solver_check_method(const struct facet_solver *s) {
 /* What the choice depends on. */
 struct outlook {
     int easy; /* diffusion, and its coefficient does not vary so much that it may jump inside coarse cells */
+    int rows; /* what vertices leave reaches along rows of quads */
+    int skew; /* there is a strong direction across the faces of cells, which no row of them follows */
     int few;  /* so few unknowns that a factor is worth a thought */
+    double products; /* of an iterative solve */
 };
 
 static facet_status look(const struct facet_solver *s, struct outlook *o) {
     facet_status status = FACET_OK;
     const struct hdg *hdg = s->hdg;
-    double contrast, stretch;
-    *o = (struct outlook){.few = 1};
+    double contrast, stretch, skew, work;
+    *o = (struct outlook){.few = 1, .products = SOLVE_PRODUCTS};
     if (!hdg->data.equation->easy_gmg) goto done;
     TRY(trace_contrast(&hdg->trace, &hdg->matrices, &contrast));
-    TRY(trace_stretch(&hdg->trace, &hdg->matrices, &stretch));
-    int64_t many = stretch <= LARGE_STRETCH     ? MANY_ROUND
-                   : s->problem->mesh->dim == 2 ? MANY_STRETCHED_IN_2D
-                                                : MANY_STRETCHED_IN_3D;
+    TRY(trace_stretch(&hdg->trace, &hdg->matrices, &stretch, &skew));
     o->easy = contrast <= LARGE_CONTRAST;
-    o->few = !o->easy || s->system.n_free <= many;
+    o->skew = skew > LARGE_STRETCH;
+    int slow = o->skew && !trace_has_tensor_cells(s->problem->mesh);
+    if (slow) o->products = SKEW_PRODUCTS;
+    int64_t many = o->easy && stretch <= LARGE_STRETCH  ? MANY_ROUND
+                   : slow || s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D
+                                                        : MANY_HARD_IN_3D;
+    o->few = s->system.n_free <= many;
+    if (!o->easy || o->skew || !prefers_gmg(s->problem->mesh)) goto done;
+    TRY(trace_measure_work(&hdg->trace, &hdg->matrices, 0, &work));
+    o->rows = work > TRACE_MUCH_WORK;
 done:
     return status;
 }
@@ -422,7 +434,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
     struct outlook outlook;
     TRY(look(s, &outlook));
     int gmg =
-        s->hdg->data.equation->easy_gmg && (outlook.easy || wants_gmg(o)) && prefers_gmg(s->problem->mesh);
+        s->hdg->data.equation->easy_gmg && (outlook.rows || wants_gmg(o)) && prefers_gmg(s->problem->mesh);
     int direct = insist || (o->method == METHOD_AUTO && any && !tuned && !fgmres && outlook.few &&
                             s->system.n_free <= cholesky_reasonable_size());
     s->method = insist                          ? METHOD_DIRECT
@@ -436,7 +448,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
                                   : PRECONDITIONER_PMG;
     int amg = s->preconditioner == PRECONDITIONER_AMG;
     double begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
-    if (direct && !insist) status = is_worth_factoring(s, &direct);
+    if (direct && !insist) status = is_worth_factoring(s, outlook.products, &direct);
     base_phase_end(&s->timers, monitor, FACET_PHASE_SETUP, begin);
     if (status != FACET_OK) goto done;
     if (direct || amg) {
@@ -447,7 +459,7 @@ facet_status solver_choose_method(struct facet_solver *s) {
         s->assembled_bytes = 12.0 * (double)csr.offsets[csr.n] + 8.0 * (double)csr.n;
     }
     begin = base_phase_begin(&s->timers, monitor, FACET_PHASE_SETUP);
-    if (direct) status = try_direct(s, &csr, insist, &done);
+    if (direct) status = try_direct(s, &csr, insist, outlook.products, &done);
     if (!amg) {
         csr_destroy(&csr);
         if (!done) s->assembled_bytes = 0.0;

@@ -34,7 +34,25 @@ struct trace_nodes {
     struct mg_transfer P;
 };
 void trace_nodes_destroy(struct trace_nodes *nodes);
-facet_status trace_continuous_nodes(const struct trace_space *space, int rows, struct trace_nodes *nodes);
+/* Where K jumps round a vertex, its function may be cut into those of its pieces (solve/jumps.h): a face
+ * takes part in that of the stiffer of its cells. They sum up to the function of the vertex. */
+struct trace_pieces {
+    double *values;      /* of every cell: what stands for K */
+    int32_t n, *corners; /* of every corner of a cell its piece, -1: held by a wall; NULL: not cut */
+    int64_t first[MESH_MAX_BLOCKS]; /* among the corners: of a block, cell after cell */
+};
+void trace_pieces_destroy(struct trace_pieces *pieces); /* safe on a zeroed struct, and twice */
+/* jumps.c. *jump: the largest solve_star_jump of K, or 1 where K varies by no more than SOLVE_LARGE_JUMP at
+ * all; corners are found where it is above that. */
+facet_status trace_pieces_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                                 double *jump, struct trace_pieces *pieces);
+
+/* pieces: NULL, or without corners: vertices are not cut. Of one component where they are. */
+facet_status trace_continuous_nodes(const struct trace_space *space, int rows,
+                                    const struct trace_pieces *pieces, struct trace_nodes *nodes);
+
+/* The hat functions of the vertices of a face in the basis of degree 1: functions x vertices, by rows. */
+facet_status trace_hats(enum shape shape, double **hats);
 
 /* P'KP from the element matrices, without K. */
 facet_status trace_galerkin(const struct trace_space *space, const struct trace_matrices *matrices,
@@ -44,9 +62,6 @@ facet_status trace_galerkin(const struct trace_space *space, const struct trace_
  * D_e the blocks of single faces: see estimate.c. */
 facet_status trace_smoothing_constant(const struct trace_space *space, const struct trace_matrices *matrices,
                                       const struct mg_transfer *P, double *constant);
-
-/* jumps.c: the largest solve_star_jump of K (solve/jumps.h). */
-facet_status trace_jump(const struct trace_space *space, const struct trace_matrices *matrices, double *jump);
 
 /* The largest over the smallest diagonal entry of all element matrices; infinite when one of them, or its
  * inverse, is beyond single precision. */

@@ -1,4 +1,5 @@
-/* Jumps of K from cell to cell, as the element matrices have them. See solve/jumps.h. */
+/* Jumps of K from cell to cell, as the element matrices have them, and the pieces of a vertex between which
+ * they lie. See solve/jumps.h. */
 #include "solve/jumps.h"
 
 #include <math.h>
@@ -8,10 +9,18 @@
 #include "trace/coarse.h"
 #include "trace/sides.h"
 
-/* The cells around one vertex. */
+/* The corners of all cells, sorted by vertex. */
+struct corners {
+    int64_t n, first[MESH_MAX_BLOCKS]; /* of a block: cell after cell */
+    int32_t n_vertices;
+    int64_t *starts, *sorted; /* n_vertices + 1, n */
+    int64_t most;             /* at one vertex */
+};
+
+/* The corners around one vertex, and the walls: faces where the value is given, as a cell of infinite K. */
 struct star {
     int32_t *place; /* per cell of the mesh: 1 + its place here; 0: not in it */
-    int32_t *neighbours, *work;
+    int32_t *neighbours, *work, *pieces;
     double *values, *peaks;
 };
 
@@ -19,6 +28,7 @@ static void star_destroy(struct star *s) {
     base_free(&s->place);
     base_free(&s->neighbours);
     base_free(&s->work);
+    base_free(&s->pieces);
     base_free(&s->values);
     base_free(&s->peaks);
 }
@@ -27,32 +37,64 @@ static facet_status star_create(const struct facet_mesh *mesh, int64_t most, str
     facet_status status = FACET_OK;
     *s = (struct star){0};
     TRY(CALLOC(s->place, mesh->n_cells));
-    TRY(ALLOC(s->neighbours, most * SHAPE_MAX_FACES));
-    TRY(ALLOC(s->work, 2 * most));
-    TRY(ALLOC(s->values, most));
-    TRY(ALLOC(s->peaks, most));
+    TRY(ALLOC(s->neighbours, (most + 1) * SHAPE_MAX_FACES));
+    TRY(ALLOC(s->work, 2 * (most + 1)));
+    TRY(ALLOC(s->pieces, most + 1));
+    TRY(ALLOC(s->values, most + 1));
+    TRY(ALLOC(s->peaks, most + 1));
 done:
     return status;
 }
 
-static double star_jump(const struct facet_mesh *mesh, const double *values, int n, const int64_t *cells,
-                        struct star *s) {
+/* The block of a corner; *cell: in it, *vertex: of the cell. */
+static const struct mesh_block *corner_cell(const struct facet_mesh *mesh, const struct corners *c,
+                                            int64_t corner, int32_t *cell, int *vertex) {
+    int b = mesh->n_blocks - 1;
+    while (corner < c->first[b]) b--;
+    int n = shape_n_vertices(mesh->blocks[b].shape);
+    *cell = (int32_t)((corner - c->first[b]) / n);
+    *vertex = (int)((corner - c->first[b]) % n);
+    return &mesh->blocks[b];
+}
+
+static int face_has(enum shape shape, int face, int vertex) {
+    const int *vertices = shape_face_vertices(shape, face);
+    int n = shape_n_vertices(shape_face_shape(shape, face)), found = 0;
+    for (int i = 0; i < n; i++) found |= vertices[i] == vertex;
+    return found;
+}
+
+/* Fills the star of n corners, with the walls behind them as number n. */
+static void look_around(const struct trace_space *space, const struct corners *c, const double *values, int n,
+                        const int64_t *corners, struct star *s) {
+    const struct facet_mesh *mesh = space->mesh;
+    const int walls = space->n_components == 1;
+    int32_t cell;
+    int vertex;
     for (int i = 0; i < n; i++) {
-        s->place[cells[i]] = i + 1;
-        s->values[i] = values[cells[i]];
+        const struct mesh_block *b = corner_cell(mesh, c, corners[i], &cell, &vertex);
+        s->place[b->first + cell] = i + 1;
+        s->values[i] = values[b->first + cell];
     }
+    s->values[n] = INFINITY;
+    for (int f = 0; f < SHAPE_MAX_FACES; f++) s->neighbours[n * SHAPE_MAX_FACES + f] = -1;
     for (int i = 0; i < n; i++) {
-        const struct mesh_block *b = mesh_block_of(mesh, (int32_t)cells[i]);
+        const struct mesh_block *b = corner_cell(mesh, c, corners[i], &cell, &vertex);
         int n_faces = shape_n_faces(b->shape);
-        const int32_t *faces = b->faces + (cells[i] - b->first) * n_faces;
+        const int32_t *faces = b->faces + (int64_t)cell * n_faces;
         for (int f = 0; f < SHAPE_MAX_FACES; f++) {
-            const int32_t *sides = f < n_faces ? mesh->face_cells + 2 * (int64_t)faces[f] : NULL;
-            int32_t other = sides == NULL ? -1 : sides[0] == cells[i] ? sides[1] : sides[0];
-            s->neighbours[i * SHAPE_MAX_FACES + f] = other >= 0 ? s->place[other] - 1 : -1;
+            int32_t *to = &s->neighbours[i * SHAPE_MAX_FACES + f];
+            *to = -1;
+            if (f >= n_faces || !face_has(b->shape, f, vertex)) continue;
+            const int32_t *sides = mesh->face_cells + 2 * (int64_t)faces[f];
+            int32_t other = sides[0] == b->first + cell ? sides[1] : sides[0];
+            *to = walls && space->face_free[faces[f]] < 0 ? n : other >= 0 ? s->place[other] - 1 : -1;
         }
     }
-    for (int i = 0; i < n; i++) s->place[cells[i]] = 0;
-    return solve_star_jump(n, s->values, SHAPE_MAX_FACES, s->neighbours, s->work, s->peaks);
+    for (int i = 0; i < n; i++) {
+        const struct mesh_block *b = corner_cell(mesh, c, corners[i], &cell, &vertex);
+        s->place[b->first + cell] = 0;
+    }
 }
 
 /* The mean energy of the constants on the faces of every cell. */
@@ -70,65 +112,126 @@ static void cell_values(const struct trace_view *view, const struct facet_mesh *
     }
 }
 
-/* Every cell once for each of its vertices. */
-static facet_status vertex_cells(const struct facet_mesh *mesh, int64_t **starts, int64_t **cells) {
+static double contrast(int32_t n, const double *values) {
+    double least = INFINITY, most = 0.0;
+    for (int32_t i = 0; i < n; i++) {
+        least = fmin(least, values[i]);
+        most = fmax(most, values[i]);
+    }
+    return most / least;
+}
+
+static void corners_destroy(struct corners *c) {
+    base_free(&c->starts);
+    base_free(&c->sorted);
+}
+
+static facet_status corners_create(const struct facet_mesh *mesh, struct corners *c) {
     facet_status status = FACET_OK;
-    int64_t n = 0, at = 0, *entries = NULL, *owner = NULL;
+    struct mesh_skeleton skeleton = {0};
     int32_t *vertices = NULL;
-    for (int b = 0; b < mesh->n_blocks; b++)
-        n += (int64_t)mesh->blocks[b].count * shape_n_vertices(mesh->blocks[b].shape);
-    TRY(ALLOC(vertices, n));
-    TRY(ALLOC(owner, n));
+    *c = (struct corners){0};
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        c->first[b] = c->n;
+        c->n += (int64_t)mesh->blocks[b].count * shape_n_vertices(mesh->blocks[b].shape);
+    }
+    TRY(mesh_skeleton_create(mesh, &skeleton));
+    TRY(ALLOC(vertices, c->n));
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct mesh_block *block = &mesh->blocks[b];
-        int n_vertices = shape_n_vertices(block->shape);
-        for (int64_t i = 0; i < (int64_t)block->count * n_vertices; i++, at++) {
-            vertices[at] = block->vertices[i];
-            owner[at] = block->first + i / n_vertices;
-        }
+        int64_t n = (int64_t)block->count * shape_n_vertices(block->shape);
+        for (int64_t i = 0; i < n; i++) vertices[c->first[b] + i] = skeleton.vertices[block->vertices[i]];
     }
-    TRY(base_group(mesh->n_vertices, n, vertices, starts, &entries));
-    for (int64_t i = 0; i < n; i++) entries[i] = owner[entries[i]];
-    *cells = entries;
+    c->n_vertices = skeleton.n_vertices;
+    TRY(base_group(c->n_vertices, c->n, vertices, &c->starts, &c->sorted));
+    for (int32_t v = 0; v < c->n_vertices; v++)
+        if (c->starts[v + 1] - c->starts[v] > c->most) c->most = c->starts[v + 1] - c->starts[v];
 done:
+    mesh_skeleton_destroy(&skeleton);
     base_free(&vertices);
-    base_free(&owner);
     return status;
 }
 
-facet_status trace_jump(const struct trace_space *space, const struct trace_matrices *matrices,
-                        double *jump) {
-    facet_status status = FACET_OK;
+/* The pieces of one vertex, numbered from 0; corners that the walls hold get -1. Returns how many. */
+static int32_t number_pieces(int n, const int64_t *corners, struct star *s, int32_t *pieces) {
+    int32_t count = 0;
+    const int32_t wall = s->pieces[n];
+    for (int i = 0; i < n; i++)
+        if (s->pieces[i] == i && i != wall) s->work[i] = count++;
+    for (int i = 0; i < n; i++) pieces[corners[i]] = s->pieces[i] == wall ? -1 : s->work[s->pieces[i]];
+    return count;
+}
+
+/* *jump: the largest; pieces: NULL, or of every corner, from 0 on at each vertex, which has `counts`. */
+static facet_status walk(const struct trace_space *space, const struct corners *c, const double *values,
+                         double *jump, int32_t *pieces, int32_t *counts) {
     const struct facet_mesh *mesh = space->mesh;
-    struct trace_view view = {.matrices = matrices};
     struct base_collector failures;
-    int64_t *starts = NULL, *cells = NULL, most = 1;
-    double *values = NULL, largest = 1.0;
+    double largest = 1.0;
     base_collector_init(&failures);
-    TRY(ALLOC(values, mesh->n_cells));
-    TRY(trace_view_open(matrices, &view));
-    cell_values(&view, mesh, values);
-    TRY(vertex_cells(mesh, &starts, &cells));
-    for (int64_t v = 0; v < mesh->n_vertices; v++)
-        if (starts[v + 1] - starts[v] > most) most = starts[v + 1] - starts[v];
 #pragma omp parallel num_threads(base_threads_for(mesh->n_cells)) reduction(max : largest)
     {
         struct star s;
-        facet_status mine = star_create(mesh, most, &s);
+        facet_status mine = star_create(mesh, c->most, &s);
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(static)
-        for (int64_t v = 0; v < mesh->n_vertices; v++)
-            if (mine == FACET_OK)
-                largest = fmax(largest, star_jump(mesh, values, (int)(starts[v + 1] - starts[v]),
-                                                  cells + starts[v], &s));
+        for (int32_t v = 0; v < c->n_vertices; v++) {
+            const int64_t *corners = c->sorted + c->starts[v];
+            int n = (int)(c->starts[v + 1] - c->starts[v]);
+            if (mine != FACET_OK) continue;
+            look_around(space, c, values, n, corners, &s);
+            largest = fmax(largest, solve_star_jump(n + 1, s.values, SHAPE_MAX_FACES, s.neighbours, s.work,
+                                                    s.peaks, pieces != NULL ? s.pieces : NULL));
+            if (pieces != NULL) counts[v] = number_pieces(n, corners, &s, pieces);
+        }
         star_destroy(&s);
     }
-    TRY(base_collected(&failures));
     *jump = largest;
+    return base_collected(&failures);
+}
+
+void trace_pieces_destroy(struct trace_pieces *p) {
+    base_free(&p->values);
+    base_free(&p->corners);
+}
+
+/* Numbers of their own for the pieces of all vertices. */
+static facet_status cut_vertices(const struct trace_space *space, const struct corners *c,
+                                 struct trace_pieces *p) {
+    facet_status status = FACET_OK;
+    int32_t *counts = NULL;
+    double jump;
+    TRY(ALLOC(counts, c->n_vertices));
+    TRY(ALLOC(p->corners, c->n));
+    for (int b = 0; b < space->mesh->n_blocks; b++) p->first[b] = c->first[b];
+    TRY(walk(space, c, p->values, &jump, p->corners, counts));
+    for (int32_t v = 0; v < c->n_vertices; v++) {
+        for (int64_t i = c->starts[v]; i < c->starts[v + 1]; i++)
+            if (p->corners[c->sorted[i]] >= 0) p->corners[c->sorted[i]] += p->n;
+        p->n += counts[v];
+    }
+done:
+    base_free(&counts);
+    return status;
+}
+
+facet_status trace_pieces_create(const struct trace_space *space, const struct trace_matrices *matrices,
+                                 double *jump, struct trace_pieces *p) {
+    facet_status status = FACET_OK;
+    struct trace_view view = {.matrices = matrices};
+    struct corners c = {0};
+    *p = (struct trace_pieces){0};
+    TRY(ALLOC(p->values, space->mesh->n_cells));
+    TRY(trace_view_open(matrices, &view));
+    cell_values(&view, space->mesh, p->values);
+    *jump = 1.0;
+    if (!(contrast(space->mesh->n_cells, p->values) > SOLVE_LARGE_JUMP)) goto done;
+    TRY(corners_create(space->mesh, &c));
+    TRY(walk(space, &c, p->values, jump, NULL, NULL));
+    if (*jump > SOLVE_LARGE_JUMP) TRY(cut_vertices(space, &c, p));
 done:
     trace_view_close(&view);
-    base_free(&values);
-    base_free(&starts);
-    base_free(&cells);
+    corners_destroy(&c);
+    if (status != FACET_OK) trace_pieces_destroy(p);
     return status;
 }

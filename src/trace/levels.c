@@ -7,9 +7,11 @@
 #include "trace/coarse.h"
 #include "trace/half.h"
 
-/* Single precision is worth its copies from so many unknowns on, and safe up to such a spread. */
+/* Single precision is worth its copies from so many unknowns on, or from matrices of so many bytes, and safe
+ * up to such a spread. */
 #define LARGE_SYSTEM 30000
-#define LARGE_SPREAD 1e8
+#define LARGE_BYTES  8e6
+#define LARGE_SPREAD 1e10
 
 int trace_has_tensor_cells(const struct facet_mesh *mesh) {
     for (int k = 0; k < mesh->n_blocks; k++)
@@ -19,10 +21,12 @@ int trace_has_tensor_cells(const struct facet_mesh *mesh) {
 
 facet_status trace_choose_single(const struct trace_space *space, const struct trace_matrices *matrices,
                                  enum pmg_precision precision, int *single) {
-    double spread;
+    double spread, bytes = 0.0;
     *single = precision == PMG_MIXED;
-    if (precision == PMG_DOUBLE || (precision == PMG_PRECISION_AUTO && space->n_free < LARGE_SYSTEM))
-        return FACET_OK;
+    for (int b = 0; b < matrices->n_blocks; b++)
+        bytes += 8.0 * (double)(space->mesh->blocks[b].count * trace_matrix_size(matrices, b));
+    int large = space->n_free >= LARGE_SYSTEM || bytes >= LARGE_BYTES;
+    if (precision == PMG_DOUBLE || (precision == PMG_PRECISION_AUTO && !large)) return FACET_OK;
     facet_status status = trace_spread(space, matrices, &spread);
     if (status != FACET_OK) return status;
     if (*single && !isfinite(spread))
@@ -40,7 +44,7 @@ facet_status trace_measure_work(const struct trace_space *space, const struct tr
     uint8_t *none = NULL;
     TRY(CALLOC(none, space->mesh->n_faces));
     TRY(trace_space_create(space->mesh, space->degree, space->n_components, none, &all));
-    TRY(trace_continuous_nodes(&all, rows, &nodes));
+    TRY(trace_continuous_nodes(&all, rows, NULL, &nodes));
     TRY(trace_smoothing_constant(&all, matrices, &nodes.P, constant));
 done:
     trace_nodes_destroy(&nodes);
@@ -52,8 +56,8 @@ done:
 facet_status trace_extra_work(const struct trace_space *space, const struct trace_matrices *matrices,
                               double *factor) {
     const double round_cell = 2.0, stretch_power = 0.6, vector_work = 1.5;
-    double stretch = 1.0;
-    facet_status status = trace_stretch(space, matrices, &stretch);
+    double stretch = 1.0, skew;
+    facet_status status = trace_stretch(space, matrices, &stretch, &skew);
     *factor = space->n_components > 1 ? vector_work : 1.0;
     if (stretch > round_cell) *factor *= pow(stretch / round_cell, stretch_power);
     return status;

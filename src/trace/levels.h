@@ -17,7 +17,8 @@ facet_status trace_choose_single(const struct trace_space *space, const struct t
                                  enum pmg_precision precision, int *single);
 /* How hard a smoother over faces has to work above continuous linear functions, with or without row modes.
  * Asked of cells as if no face were eliminated: a sample of a small mesh would else be one of boundary cells.
- */
+ * From TRACE_MUCH_WORK without row modes on, these are thought of, or rows are solved. */
+#define TRACE_MUCH_WORK 12.0
 facet_status trace_measure_work(const struct trace_space *space, const struct trace_matrices *matrices,
                                 int rows, double *constant);
 /* How many times more steps a smoother takes on stretched cells and for vectors; measured in docs/pmg.md and
@@ -58,10 +59,12 @@ void trace_level_destroy(struct trace_level *level); /* safe on a zeroed struct,
 facet_status trace_last_traces(const struct trace_space *space, const struct trace_matrices *matrices,
                                int n_modes, const double *modes, struct mg_transfer *P,
                                struct coarse_matrix *last);
-/* Continuous functions, with or without row modes; traces of degree 0 where there are none. */
+/* Continuous functions, with or without row modes, of vertices that may be cut (NULL: whole); traces of
+ * degree 0 where there are none. */
+struct trace_pieces;
 facet_status trace_last_continuous(const struct trace_space *space, const struct trace_matrices *matrices,
-                                   int rows, int n_modes, const double *modes, struct mg_transfer *P,
-                                   struct coarse_matrix *last);
+                                   int rows, const struct trace_pieces *pieces, int n_modes,
+                                   const double *modes, struct mg_transfer *P, struct coarse_matrix *last);
 /* rigid.c: the rigid motions of every face; modes: those of the body on the space, n_modes > 0. */
 facet_status trace_last_rigid(const struct trace_space *space, const struct trace_matrices *matrices,
                               int n_modes, const double *modes, struct mg_transfer *P,

@@ -66,6 +66,7 @@ static void find_frame(const struct facet_mesh *mesh, int32_t face, struct frame
 struct builder {
     const struct trace_space *space;
     int rows;
+    const struct trace_pieces *pieces; /* NULL: vertices are whole */
     struct mesh_skeleton skeleton;
     int64_t *vertex_columns, *edge_columns, *face_columns;
     double *hats[SHAPE_COUNT]; /* of a face shape: functions of degree 1 x vertices */
@@ -79,8 +80,7 @@ static void builder_destroy(struct builder *b) {
     for (int s = 0; s < SHAPE_COUNT; s++) base_free(&b->hats[s]);
 }
 
-/* The hat functions of the vertices of a face in the basis of degree 1. */
-static facet_status make_hats(enum shape shape, double **hats) {
+facet_status trace_hats(enum shape shape, double **hats) {
     facet_status status = FACET_OK;
     struct rule rule = {0};
     double *phi = NULL, *lagrange = NULL;
@@ -138,6 +138,24 @@ static int quad_function(int i, int j) {
     return d * d + (j < d ? j : d + i);
 }
 
+/* The vertices of a face as nodes: whole ones, or the pieces that the stiffer of its cells belongs to. -1: a
+ * wall holds it. */
+static void face_nodes(const struct builder *b, int32_t face, const struct frame *f, int64_t *nodes) {
+    const struct trace_pieces *p = b->pieces;
+    const struct facet_mesh *mesh = b->space->mesh;
+    const int32_t *cells = mesh->face_cells + 2 * (int64_t)face;
+    int32_t vertices[SHAPE_MAX_FACE_VERTICES];
+    int local[SHAPE_MAX_FACE_VERTICES], side;
+    for (int i = 0; i < f->n && p == NULL; i++) nodes[i] = b->skeleton.vertices[f->vertices[i]];
+    if (p == NULL) return;
+    side = cells[1] >= 0 && p->values[cells[1]] > p->values[cells[0]];
+    const struct mesh_block *block = mesh_block_of(mesh, cells[side]);
+    mesh_side_vertices(mesh, face, side, vertices, local);
+    const int32_t *corners = p->corners + p->first[block - mesh->blocks] +
+                             (int64_t)(cells[side] - block->first) * shape_n_vertices(block->shape);
+    for (int i = 0; i < f->n; i++) nodes[i] = corners[local[i]];
+}
+
 /* Whether a component of a face has a given value. */
 static int is_given(const struct trace_space *space, int32_t face, int component) {
     int64_t first = space->face_free[face];
@@ -148,7 +166,7 @@ static int is_given(const struct trace_space *space, int32_t face, int component
 /* The values of this component are given on all that lies on the face. */
 static void mark_face(const struct builder *b, const struct frame *f, int component) {
     int nc = b->space->n_components, forward;
-    for (int i = 0; i < f->n; i++)
+    for (int i = 0; i < f->n && b->pieces == NULL; i++) /* pieces know their walls */
         b->vertex_columns[(int64_t)b->skeleton.vertices[f->vertices[i]] * nc + component] = -1;
     for (int k = 0; k < 4 && b->edge_columns != NULL && f->shape == SHAPE_QUAD; k++)
         b->edge_columns[(int64_t)find_edge(b, f, k, &forward) * nc + component] = -1;
@@ -178,10 +196,11 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
     const struct trace_space *space = b->space;
     const struct facet_mesh *mesh = space->mesh;
     int nc = space->n_components, forward, edges = b->rows && mesh->dim == 3;
-    int64_t most = (int64_t)b->skeleton.n_vertices + (edges ? b->skeleton.n_edges : 0) +
-                   (b->rows ? space->n_free_faces : 0);
+    int64_t n_vertices = b->pieces != NULL ? b->pieces->n : b->skeleton.n_vertices;
+    int64_t most = n_vertices + (edges ? b->skeleton.n_edges : 0) + (b->rows ? space->n_free_faces : 0);
+    int64_t ends[SHAPE_MAX_FACE_VERTICES];
     struct frame f;
-    TRY(alloc_columns(b->skeleton.n_vertices, nc, &b->vertex_columns));
+    TRY(alloc_columns(n_vertices, nc, &b->vertex_columns));
     TRY(alloc_columns(space->n_free_faces, nc, &b->face_columns));
     if (edges) TRY(alloc_columns(b->skeleton.n_edges, nc, &b->edge_columns));
     TRY(ALLOC(nodes->offsets, most + 1));
@@ -196,9 +215,9 @@ static facet_status number_nodes(struct builder *b, struct trace_nodes *nodes) {
         }
     for (int64_t k = 0; k < space->n_free_faces; k++) {
         find_frame(mesh, space->free_faces[k], &f);
+        face_nodes(b, space->free_faces[k], &f, ends);
         for (int i = 0; i < f.n; i++)
-            number_entity(b->vertex_columns + (int64_t)b->skeleton.vertices[f.vertices[i]] * nc, nc,
-                          f.vertices[i], nodes);
+            if (ends[i] >= 0) number_entity(b->vertex_columns + ends[i] * nc, nc, f.vertices[i], nodes);
     }
     nodes->n_vertices = nodes->n;
     for (int64_t k = 0; k < space->n_free_faces && b->rows; k++) {
@@ -249,15 +268,17 @@ static void add_quad_rows(const struct builder *b, const struct frame *f, int co
 static void face_entries(const struct builder *b, int64_t block, int component, struct entries *e) {
     int32_t face = b->space->free_faces[block];
     int nc = b->space->n_components;
+    int64_t ends[SHAPE_MAX_FACE_VERTICES];
     struct frame f;
     e->n = 0;
     if (is_given(b->space, face, component)) return;
     find_frame(b->space->mesh, face, &f);
+    face_nodes(b, face, &f, ends);
     int m = basis_size(f.shape, 1);
     for (int i = 0; i < m; i++)
         for (int j = 0; j < f.n; j++)
-            add_entry(e, i, b->vertex_columns[(int64_t)b->skeleton.vertices[f.vertices[j]] * nc + component],
-                      b->hats[f.shape][i * f.n + j]);
+            if (ends[j] >= 0)
+                add_entry(e, i, b->vertex_columns[ends[j] * nc + component], b->hats[f.shape][i * f.n + j]);
     if (!b->rows) return;
     if (f.shape == SHAPE_QUAD)
         add_quad_rows(b, &f, component, b->face_columns[block * nc + component], e);
@@ -290,14 +311,16 @@ static void write_rows(const struct builder *b, struct mg_transfer *P) {
     }
 }
 
-facet_status trace_continuous_nodes(const struct trace_space *space, int rows, struct trace_nodes *nodes) {
+facet_status trace_continuous_nodes(const struct trace_space *space, int rows,
+                                    const struct trace_pieces *pieces, struct trace_nodes *nodes) {
     facet_status status = FACET_OK;
     struct builder b = {.space = space, .rows = rows};
+    if (pieces != NULL && pieces->corners != NULL) b.pieces = pieces;
     *nodes = (struct trace_nodes){0};
     TRY(mesh_skeleton_create(space->mesh, &b.skeleton));
     for (int64_t k = 0; k < space->n_free_faces; k++) {
         enum shape shape = (enum shape)space->mesh->face_shapes[space->free_faces[k]];
-        if (b.hats[shape] == NULL) TRY(make_hats(shape, &b.hats[shape]));
+        if (b.hats[shape] == NULL) TRY(trace_hats(shape, &b.hats[shape]));
     }
     TRY(number_nodes(&b, nodes));
     nodes->P = (struct mg_transfer){.n_rows = space->n_free, .n_columns = nodes->offsets[nodes->n]};

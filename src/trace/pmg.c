@@ -16,11 +16,13 @@
 #define LEAST_DEGREE     4.0
 #define LEAST_ROW_DEGREE 3.0
 #define LARGEST_DEGREE   12.0
-/* Row modes come in when there is so much work without them, and so many times less with them. */
-#define MUCH_WORK 12.0
+/* Row modes come in when there is much work without them, and so many times less with them. */
 #define ROWS_GAIN 3.0
-/* Beyond such a jump of K single precision loses the constants of cells. */
+/* Beyond such a jump of moduli single precision loses the rotations of cells, which products do not take off
+ * as they do translations. */
 #define ROUGH_JUMP 3e4
+/* Beyond such a jump of K it loses too much of the constants of cells on the way to those of faces. */
+#define ROUGH_CONSTANTS 1e7
 /* From so many constants of faces on a cycle of classical multigrid is faster than a factor. */
 #define FEW_CONSTANTS 10000
 
@@ -43,6 +45,7 @@ struct builder {
     int single;           /* the levels of traces are in single precision */
     int owned;            /* the matrices of degree 1 live inside their level */
     int scalar_constants; /* below are the constants of faces, of one component */
+    struct trace_pieces pieces;
 };
 
 /* A polynomial whose degree matches the work that the coarse space leaves. */
@@ -58,29 +61,43 @@ static facet_status choose_degree(struct builder *b, const struct trace_space *s
     return FACET_OK;
 }
 
+/* Whether quads and hexes need their row modes. *constant: what the space below leaves without them, and on
+ * return with them if so. */
+static facet_status choose_rows(struct builder *b, const struct trace_space *space,
+                                const struct trace_matrices *matrices, double *constant, int *rows) {
+    double with_rows = 1.0;
+    *rows = 0;
+    if (!b->tensor || *constant <= TRACE_MUCH_WORK) return FACET_OK;
+    facet_status status = trace_measure_work(space, matrices, 1, &with_rows);
+    *rows = *constant > ROWS_GAIN * with_rows;
+    if (*rows) *constant = with_rows;
+    return status;
+}
+
 /* The space below. *constant: what it leaves on quads and hexes, and on return with row modes. */
 static facet_status choose_coarse(struct builder *b, const struct trace_space *space,
                                   const struct trace_matrices *matrices, double *constant) {
     facet_status status = FACET_OK;
     struct pmg_options *o = &b->o;
-    double with_rows = 1.0, jump = 1.0;
+    const int vector = space->n_components > 1;
+    double jump = 1.0, without = *constant;
+    int rows = 0;
     if (o->incompressible) {
         o->coarse = PMG_RIGID;
         goto done;
     }
-    o->coarse = PMG_CONTINUOUS;
-    if (space->n_components == 1 || o->n_modes > 0) TRY(trace_jump(space, matrices, &jump));
-    if (jump > SOLVE_LARGE_JUMP) {
-        o->coarse = space->n_components == 1 ? PMG_CONSTANT : PMG_RIGID;
+    if (!vector || o->n_modes > 0) TRY(trace_pieces_create(space, matrices, &jump, &b->pieces));
+    if (jump > SOLVE_LARGE_JUMP && vector) {
+        o->coarse = PMG_RIGID;
         if (jump > ROUGH_JUMP && o->precision == PMG_PRECISION_AUTO) o->precision = PMG_DOUBLE;
         goto done;
     }
-    if (!b->tensor || *constant <= MUCH_WORK) goto done;
-    TRY(trace_measure_work(space, matrices, 1, &with_rows));
-    if (*constant > ROWS_GAIN * with_rows) {
-        o->coarse = PMG_ROWS;
-        *constant = with_rows;
-    }
+    TRY(choose_rows(b, space, matrices, constant, &rows));
+    o->coarse = rows ? PMG_ROWS : PMG_CONTINUOUS;
+    if (jump <= SOLVE_LARGE_JUMP) goto done;
+    o->coarse = rows ? PMG_CONSTANT : PMG_PIECES;
+    if (rows && jump > ROUGH_CONSTANTS && o->precision == PMG_PRECISION_AUTO) o->precision = PMG_DOUBLE;
+    *constant = without;
 done:
     return status;
 }
@@ -89,14 +106,18 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
                            const struct trace_matrices *matrices) {
     facet_status status = FACET_OK;
     struct pmg_options *o = &b->o;
-    double constant = 1.0;
+    double constant = 1.0, jump;
     if (b->tensor) TRY(trace_measure_work(space, matrices, o->coarse == PMG_ROWS, &constant));
-    if (o->coarse == PMG_COARSE_AUTO) TRY(choose_coarse(b, space, matrices, &constant));
+    if (o->coarse == PMG_COARSE_AUTO)
+        TRY(choose_coarse(b, space, matrices, &constant));
+    else if (o->coarse == PMG_PIECES)
+        TRY(trace_pieces_create(space, matrices, &jump, &b->pieces));
     TRY(trace_choose_single(space, matrices, o->precision, &b->single));
     if (o->smoother == PMG_SMOOTHER_AUTO) o->smoother = PMG_FACES;
     if (o->degree == 0) TRY(choose_degree(b, space, matrices, constant));
     b->scalar_constants = o->coarse == PMG_CONSTANT && space->n_components == 1;
-    if (o->between < 0) o->between = b->scalar_constants || (o->coarse == PMG_CONTINUOUS && !b->tensor);
+    int continuous = o->coarse == PMG_CONTINUOUS || o->coarse == PMG_PIECES;
+    if (o->between < 0) o->between = b->scalar_constants || (continuous && !b->tensor);
     if (space->degree <= 1) o->between = 0;
 done:
     return status;
@@ -157,6 +178,29 @@ done:
     return status;
 }
 
+/* The space below the stage: prolongation and matrix. */
+static facet_status make_last(const struct builder *b, const struct stage *s, struct mg_transfer *P,
+                              struct coarse_matrix *last) {
+    facet_status status = FACET_OK;
+    const struct pmg_options *o = &b->o;
+    switch (o->coarse) {
+    case PMG_RIGID:
+        TRY(trace_last_rigid(s->space, s->matrices, o->n_modes, o->modes, P, last));
+        break;
+    case PMG_CONSTANT:
+        TRY(trace_last_traces(s->space, s->matrices, o->n_modes, o->modes, P, last));
+        break;
+    default:
+        TRY(trace_last_continuous(s->space, s->matrices, o->coarse == PMG_ROWS,
+                                  o->coarse == PMG_PIECES ? &b->pieces : NULL, o->n_modes, o->modes, P,
+                                  last));
+        if (b->pieces.corners != NULL && o->coarse == PMG_PIECES)
+            last->classical = 1; /* aggregates do not follow jumps */
+    }
+done:
+    return status;
+}
+
 static facet_status create(const struct trace_space *space, const struct trace_matrices *matrices,
                            const struct operator* A, const struct pmg_options *options,
                            struct multigrid **mg) {
@@ -166,7 +210,6 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     struct trace_matrices linear = {0};
     struct mg_transfer P = {0};
     struct coarse_matrix last = {0};
-    int continuous;
     TRY(trace_need_plain(space, matrices, "p-multigrid"));
     b.coarse_device = options->coarse_device != NULL ? options->coarse_device : matrices->device;
     b.tensor = trace_has_tensor_cells(space->mesh);
@@ -176,11 +219,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     TRY(append(&b, &s, A, NULL));
     if (b.o.between && b.scalar_constants) multigrid_visit(b.mg, MG_TWICE, 1.0);
     if (b.o.between) TRY(descend_to_linear(&b, &s, &linear));
-    continuous = b.o.coarse == PMG_CONTINUOUS || b.o.coarse == PMG_ROWS;
-    TRY(b.o.coarse == PMG_RIGID ? trace_last_rigid(s.space, s.matrices, b.o.n_modes, b.o.modes, &P, &last)
-        : continuous ? trace_last_continuous(s.space, s.matrices, b.o.coarse == PMG_ROWS, b.o.n_modes,
-                                             b.o.modes, &P, &last)
-                     : trace_last_traces(s.space, s.matrices, b.o.n_modes, b.o.modes, &P, &last));
+    TRY(make_last(&b, &s, &P, &last));
     TRY(multigrid_connect(b.mg, &P));
     last.singular = b.o.singular;
     TRY(multigrid_end_coarse(b.mg, b.coarse_device, &last,
@@ -193,6 +232,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
 done:
     if (!b.owned) trace_matrices_destroy(&linear);
     trace_space_destroy(&s.own_space);
+    trace_pieces_destroy(&b.pieces);
     mg_transfer_destroy(&P);
     coarse_matrix_destroy(&last);
     if (status != FACET_OK) multigrid_destroy(mg);

@@ -13,9 +13,10 @@
 
 /* What stands below the finest level. CONSTANT: k = 0 (as in the paper), with a level k = 1 between that is
  * visited twice and classical multigrid below for one component: it follows any K; CONTINUOUS: continuous
- * linear functions, with a level k = 1 between where it helps; ROWS: the same with the row modes of quads and
- * hexes (src/trace/coarse.h); RIGID: the rigid motions of every face, which needs `modes`. */
-enum pmg_coarse { PMG_COARSE_AUTO, PMG_CONSTANT, PMG_CONTINUOUS, PMG_ROWS, PMG_RIGID };
+ * linear functions, with a level k = 1 between where it helps; PIECES: the same where those of vertices round
+ * which K jumps are cut into those of its pieces (src/trace/coarse.h), of one component; ROWS: with the row
+ * modes of quads and hexes (there too); RIGID: the rigid motions of every face, which needs `modes`. */
+enum pmg_coarse { PMG_COARSE_AUTO, PMG_CONSTANT, PMG_CONTINUOUS, PMG_ROWS, PMG_PIECES, PMG_RIGID };
 enum pmg_smoother { PMG_SMOOTHER_AUTO, PMG_FACES, PMG_CELLS };
 /* Of the levels above the last space; AUTO: MIXED for large systems whose numbers are not too different for
  * it.
@@ -47,8 +48,9 @@ facet_status trace_contrast(const struct trace_space *space, const struct trace_
                             double *contrast);
 
 /* How much longer cells are in one direction than in another (three quarters of them at most), as the
- * operator sees it: an anisotropic K counts as well. */
+ * operator sees it: an anisotropic K counts as well. *skew: how many times more than single faces say, from 1
+ * on: the strong direction lies across all of them. */
 facet_status trace_stretch(const struct trace_space *space, const struct trace_matrices *matrices,
-                           double *stretch);
+                           double *stretch, double *skew);
 
 #endif
