@@ -315,13 +315,13 @@ facet_status solver_make_exact_judge(struct facet_solver *s) {
     struct cholesky *cholesky = NULL;
     double bytes;
     int worth = !s->hdg->nonsymmetric && s->system.n_free <= cholesky_reasonable_size();
-    if (worth) TRY(is_worth_factoring(s, &worth));
+    if (worth) TRY(is_worth_factoring(s, SOLVE_PRODUCTS, &worth));
     if (!worth) goto done;
     TRY(hdg_assemble(s->hdg, &csr));
     TRY(cholesky_analyze(&csr, s->system.n_blocks, s->system.block_offsets, is_singular(s) ? 0 : -1,
                          &cholesky, &bytes));
     if (bytes > FACTOR_MEMORY_SHARE * base_available_bytes()) goto done;
-    if (csr.n > SMALL_SYSTEM && !is_cheap(s, cholesky_operations(cholesky))) goto done;
+    if (csr.n > SMALL_SYSTEM && !is_cheap(s, cholesky_operations(cholesky), SOLVE_PRODUCTS)) goto done;
     TRY(cholesky_factor_last(cholesky, &csr));
     TRY(operator_create_cholesky(s->context->device, s->system.n_free, &cholesky, &s->judge));
 done:
