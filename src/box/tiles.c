@@ -116,6 +116,7 @@ struct tables {
 };
 
 static void tables_destroy(struct tables *tables) {
+    if (tables->device == NULL) return;
     for (int d = 0; d < 3; d++) device_free(tables->device, &tables->own[d]);
     *tables = (struct tables){0};
 }

@@ -160,6 +160,10 @@ done:
     return status;
 }
 
+void boxhdg_resident_adopt(struct boxhdg_resident *r, const struct boxhdg_resident *other) {
+    vector_axpby(1.0, other->trace, 0.0, r->trace);
+}
+
 /* ------------------------------------------------------------------------------------------ solve */
 
 facet_status boxhdg_resident_solve(struct boxhdg_resident *r, int use_guess,

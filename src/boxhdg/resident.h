@@ -27,6 +27,8 @@ facet_status boxhdg_resident_load_values(struct boxhdg_resident *resident, const
                                          enum boxhdg_where where);
 /* The next solve begins with the trace of this u at the Gauss points (host), as boxhdg_hybridize has it. */
 facet_status boxhdg_resident_set_guess(struct boxhdg_resident *resident, const double *u);
+/* The trace of another one, of the same box with another reaction, to begin with. */
+void boxhdg_resident_adopt(struct boxhdg_resident *resident, const struct boxhdg_resident *other);
 /* K uhat = F, from the trace that there is (use_guess) or from zero; then u. */
 facet_status boxhdg_resident_solve(struct boxhdg_resident *resident, int use_guess,
                                    const struct solve_control *control, struct solve_report *report);

@@ -287,7 +287,8 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     b->resident = NULL;
     TRY(create_hdg(s));
     TRY(box_method_choose(s, b->hdg));
-    TRY(resident != NULL ? box_device_start(s) : box_method_create(s));
+        TRY(resident != NULL ? box_device_start(s) : box_method_create(s));
+    if (resident != NULL) boxhdg_resident_adopt(b->resident, resident);
     s->solved = 0;
 done:
     if (status != FACET_OK && after != NULL) { /* the new ones go */

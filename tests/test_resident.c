@@ -1,0 +1,245 @@
+/* Boxes whose solution stays on a device with a memory of its own, through facet.h: `debug` (and `cuda` where
+ * there is a GPU) gives what `cpu` gives in every number that can be asked for; arrays of the device in and
+ * out; arrays in the wrong memory and numbers that are not finite are refused; every allocation may fail. */
+#include <stdio.h>
+
+#include "hdg_helpers.h"
+
+#include "base/run.h"
+#include "problem/problem.h"
+
+struct made {
+    facet_context *context;
+    facet_mesh *mesh;
+    facet_problem *problem;
+    facet_solver *solver;
+};
+
+static void let_go(struct made *m) {
+    facet_solver_destroy(&m->solver);
+    facet_problem_destroy(&m->problem);
+    facet_mesh_destroy(&m->mesh);
+    facet_context_destroy(&m->context);
+}
+
+/* C's sin and the expression's are two functions: the caller's is called on the host. */
+static int swing(void *user, const facet_points *points, double *values) {
+    (void)user;
+    for (int64_t i = 0; i < points->n; i++)
+        values[i] = 1.0 + points->x[i * points->dim] * points->x[i * points->dim + 1];
+    return 0;
+}
+
+enum variant { HDG, HDG_FUNCTION, CONTINUOUS, CONTINUOUS_FUNCTION, FLAT, N_VARIANTS, FLOATING };
+
+static facet_status make(const char *device, enum variant variant, struct made *m) {
+    facet_status status = FACET_OK;
+    int flat = variant == FLAT, continuous = variant == CONTINUOUS || variant == CONTINUOUS_FUNCTION;
+    facet_box box = {.size = sizeof(facet_box),
+                     .dim = flat ? 2 : 3,
+                     .upper = {1, 1.3, 0.8},
+                     .cells = {4, 2, 2},
+                     .shape = flat ? "quad" : "hex"};
+    facet_options options;
+    *m = (struct made){0};
+    facet_options_default(&options, sizeof options);
+    options.degree = 3;
+    options.rtol = 1e-13;
+    if (continuous) options.discretization = "continuous";
+    if (!continuous) options.method = "cg";
+    TRY(facet_context_create(device, &m->context));
+    TRY(facet_mesh_create_box(m->context, &box, &m->mesh));
+    TRY(facet_problem_create(m->context, m->mesh, FACET_DIFFUSION, &m->problem));
+    TRY(variant == HDG_FUNCTION || variant == CONTINUOUS_FUNCTION
+            ? facet_problem_set_source_function(m->problem, swing, NULL)
+            : facet_problem_set_source(m->problem,
+                                       variant == FLOATING ? "sin(2*pi*x)" : "sin(3*x)*exp(y) + x*y"));
+    if (variant != FLOATING) TRY(facet_problem_set_reaction(m->problem, "0.7"));
+    if (variant != FLOATING) TRY(facet_problem_set_dirichlet(m->problem, "xmin", "y*y"));
+    TRY(facet_problem_set_neumann(m->problem, variant == FLOATING ? "rest" : "ymax",
+                                  variant == FLOATING ? "0" : "1 + x"));
+    if (variant != FLOATING) TRY(facet_problem_set_neumann(m->problem, "rest", "0"));
+    TRY(facet_solver_create(m->problem, &options, &m->solver));
+done:
+    return status;
+}
+
+static void close_to(double x, double y) {
+    if (!(fabs(x - y) <= 1e-10 * (1 + fabs(y)))) fail_msg("%.15g is not %.15g", x, y);
+}
+
+/* Everything that a case may ask of a solution. */
+static int ask(const struct made *m, double *answers) {
+    int n = 0, many;
+    const double points[2][3] = {{0.3, 0.4, 0.5}, {0.9, 1.2, 0.1}};
+    facet_report report = {.size = sizeof report};
+    static const struct {
+        const char *field;
+        enum sample_take take;
+        const char *on;
+    } takes[] = {{"u", SAMPLE_MEAN, NULL},      {"u", SAMPLE_MAX, NULL},
+                 {"u", SAMPLE_MIN, NULL},       {"q", SAMPLE_MAX, NULL},
+                 {"q", SAMPLE_INTEGRAL, NULL},  {"flux", SAMPLE_INTEGRAL, "xmin"},
+                 {"u", SAMPLE_INTEGRAL, "ymax"}};
+    for (size_t i = 0; i < sizeof takes / sizeof *takes; i++) {
+        ok(sample_take(m->solver, takes[i].field, -1, takes[i].take, takes[i].on, answers + n, &many));
+        n += many;
+    }
+    ok(facet_solver_evaluate(m->solver, "u", 2, points[0], answers + n));
+    ok(facet_solver_evaluate(m->solver, "q", 2, points[0], answers + n + 2));
+    n += 8;
+    ok(facet_solver_report(m->solver, &report));
+    assert_true(report.conservation < 1e-11);
+    return n;
+}
+
+static void run_on(const char *device) {
+    for (enum variant v = 0; v < N_VARIANTS; v++) {
+        struct made here, there;
+        double a[64] = {0}, b[64] = {0};
+        ok(make("cpu", v, &here));
+        ok(make(device, v, &there));
+        ok(facet_solver_solve(here.solver, NULL, NULL));
+        ok(facet_solver_solve(there.solver, NULL, NULL));
+        if (v != FLAT) { /* points have three coordinates */
+            int n = ask(&here, a);
+            assert_int_equal(ask(&there, b), n);
+            for (int i = 0; i < n; i++) close_to(b[i], a[i]);
+        }
+        let_go(&here);
+        let_go(&there);
+    }
+}
+
+static void a_device_answers_as_the_host_does(void **state) {
+    (void)state;
+    int64_t before = live_blocks();
+    facet_context *gpu = NULL;
+    run_on("debug");
+    if (facet_context_create("cuda", &gpu) == FACET_OK) run_on("cuda");
+    facet_context_destroy(&gpu);
+    assert_int_equal(live_blocks(), before);
+}
+
+/* The same source as an array of the host, and of the device; a guess, another reaction. */
+static void arrays_of_the_device(void **state) {
+    (void)state;
+    for (enum variant v = HDG; v <= FLAT; v++) {
+        struct made m;
+        ok(make("debug", v, &m));
+        int64_t n = facet_solver_n_points(m.solver);
+        size_t bytes = (size_t)n * sizeof(double);
+        double *f = test_malloc(bytes), *u = test_malloc(bytes), *other = test_malloc(bytes);
+        void *there = NULL;
+        for (int64_t i = 0; i < n; i++) f[i] = sin(0.1 * (double)i);
+        ok(facet_solver_solve(m.solver, f, u));
+        ok(facet_device_alloc(m.context, bytes, &there));
+        ok(facet_device_write(m.context, there, f, bytes));
+        ok(facet_solver_solve_device(m.solver, there, there));
+        ok(facet_device_read(m.context, other, there, bytes));
+        for (int64_t i = 0; i < n; i++) close_to(other[i], u[i]);
+
+        ok(facet_solver_set_guess(m.solver, n, u));
+        ok(facet_solver_set_reaction(m.solver, 2.0));
+        ok(facet_solver_solve(m.solver, f, other));
+        ok(facet_solver_set_reaction(m.solver, 0.7));
+        ok(facet_solver_solve(m.solver, f, other));
+        for (int64_t i = 0; i < n; i++) close_to(other[i], u[i]);
+
+        assert_int_equal(facet_solver_solve_device(m.solver, f, NULL), FACET_ERROR_INPUT);
+        assert_int_equal(facet_solver_solve_device(m.solver, NULL, u), FACET_ERROR_INPUT);
+        assert_int_equal(facet_solver_solve(m.solver, there, NULL), FACET_ERROR_INPUT);
+        assert_int_equal(facet_solver_solve(m.solver, NULL, there), FACET_ERROR_INPUT);
+        assert_int_equal(facet_device_write(m.context, f, u, bytes), FACET_ERROR_INPUT);
+        assert_int_equal(facet_device_read(m.context, there, there, bytes), FACET_ERROR_INPUT);
+        f[n / 2] = NAN;
+        ok(facet_device_write(m.context, there, f, bytes));
+        assert_int_equal(facet_solver_solve_device(m.solver, there, NULL), FACET_ERROR_INPUT);
+        char number[32];
+        snprintf(number, sizeof number, "number %lld ", (long long)(n / 2));
+        assert_non_null(strstr(facet_message(), number));
+        facet_device_free(m.context, &there);
+        assert_null(there);
+        test_free(f);
+        test_free(u);
+        test_free(other);
+        let_go(&m);
+    }
+}
+
+/* Singular problems keep their data on the host, and say so; on the host any array will do. */
+static void what_cannot_be_done_is_refused(void **state) {
+    (void)state;
+    struct made m;
+    double *f, *u;
+    void *there = NULL;
+    ok(make("debug", FLOATING, &m));
+    size_t bytes = (size_t)facet_solver_n_points(m.solver) * sizeof(double);
+    ok(facet_device_alloc(m.context, bytes, &there));
+    assert_int_equal(facet_solver_solve_device(m.solver, there, there), FACET_ERROR_INPUT);
+    ok(facet_solver_solve(m.solver, NULL, NULL));
+    facet_device_free(m.context, &there);
+    let_go(&m);
+    ok(make("cpu", HDG, &m));
+    f = test_calloc(1, bytes);
+    u = test_malloc(bytes);
+    ok(facet_solver_solve_device(m.solver, f, u));
+    test_free(f);
+    test_free(u);
+    let_go(&m);
+}
+
+static facet_status whole_way(enum variant variant) {
+    facet_status status = FACET_OK;
+    struct made m = {0};
+    double value[8];
+    const double point[3] = {0.3, 0.4, 0.5};
+    void *there = NULL;
+    int n;
+    facet_report report = {.size = sizeof report};
+    TRY(make("debug", variant, &m));
+    TRY(facet_solver_solve(m.solver, NULL, NULL));
+    TRY(sample_take(m.solver, "u", -1, SAMPLE_MAX, NULL, value, &n));
+    TRY(sample_take(m.solver, "u", -1, SAMPLE_MEAN, NULL, value, &n));
+    TRY(sample_take(m.solver, "flux", -1, SAMPLE_INTEGRAL, "xmin", value, &n));
+    TRY(facet_solver_evaluate(m.solver, "q", 1, point, value));
+    TRY(facet_solver_report(m.solver, &report));
+    TRY(facet_device_alloc(m.context, (size_t)facet_solver_n_points(m.solver) * sizeof(double), &there));
+    TRY(facet_solver_solve_device(m.solver, NULL, there));
+done:
+    if (m.context != NULL) facet_device_free(m.context, &there);
+    let_go(&m);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    base_set_threads(1);
+    for (enum variant v = HDG; v <= CONTINUOUS_FUNCTION; v++) {
+        facet_status status = FACET_ERROR_MACHINE;
+        ok(whole_way(v));
+        int64_t before = live_blocks();
+        int k;
+        for (k = 1; status != FACET_OK; k++) {
+            assert_true(k < 100000);
+            base_memory_fail_at(k);
+            status = whole_way(v);
+            base_memory_fail_at(0);
+            if (status != FACET_OK && status != FACET_ERROR_MACHINE)
+                fail_msg("variant %d, allocation %d: status %d, %s", (int)v, k, (int)status, facet_message());
+            assert_int_equal(live_blocks(), before);
+        }
+        assert_true(k > 100);
+    }
+    base_set_threads(0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_device_answers_as_the_host_does),
+        cmocka_unit_test(arrays_of_the_device),
+        cmocka_unit_test(what_cannot_be_done_is_refused),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
