@@ -104,7 +104,7 @@ static struct tile_plan next_tile(const struct box_tiles *t, int64_t first, int6
 double box_tiles_bytes(int dim, int n, double n_cells) {
     double numbers = (double)box_power(n + BOX_EXTRA_POINTS + 1, dim), all = numbers * n_cells;
     double tile = all < TILE_NUMBERS ? all : fmax(TILE_NUMBERS, numbers);
-    return 8.0 * (7.0 * tile + 64.0 * (1 << 17)); /* jets, scratch, cells; rows of a program */
+    return 8.0 * (7.0 * tile + 64.0 * fmin(tile, 1 << 17)); /* jets, scratch, cells; rows of a program */
 }
 
 /* ------------------------------------------------------------------------------------- contractions */
