@@ -6,10 +6,10 @@
 
 #include "base/memory.h"
 #include "bench/huismann2020.h"
+#include "bench/papers/points.h"
 #include "bench/targets.h"
 #include "boxhdg/cells.h"
 #include "boxhdg/lanes.h"
-#include "boxhdg/points.h"
 
 #define REPEATS 4
 #define INNER   4

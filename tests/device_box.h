@@ -139,7 +139,9 @@ static void NAME(run_box_scale)(struct arena *a, int64_t size) {
     struct vector x;
     ok(boxhdg_lanes_create(a->device, h, PRECISION, &lanes));
     NAME(random_lanes)(lanes, BOXHDG_UNKNOWN, 3, &x);
-    boxhdg_lanes_to_residual(lanes, &x);
+    const void *const *B = sizeof(REAL) == sizeof(float) ? (const void *const *)lanes->plan.f32.squares
+                                                         : (const void *const *)lanes->plan.f64.squares;
+    device_box_scale(a->device, PRECISION, &lanes->plan, B[0], B[1], B[2], x.numbers);
     NAME(take_faces)(a, lanes, &x);
     vector_destroy(&x);
     boxhdg_lanes_destroy(&lanes);

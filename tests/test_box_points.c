@@ -1,7 +1,7 @@
 /* HDG on a box at the Gauss points of its cells on any device, against the host's way through plain modes:
  * right-hand sides, recovery, and whole solves. */
+#include "bench/papers/points.h"
 #include "boxhdg/cells.h"
-#include "boxhdg/points.h"
 #include "boxhdg_lanes_helpers.h"
 #include "device/device.h"
 

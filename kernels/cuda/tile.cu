@@ -181,10 +181,22 @@ bool contract_cells(int n_in, const cell_launch &g) {
         return run_lines<N>(g);
         CASE(2)
         CASE(3)
-        CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14) CASE(15)
-            CASE(16)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
+        CASE(9)
+        CASE(10)
+        CASE(11)
+        CASE(12)
+        CASE(13)
+        CASE(14)
+        CASE(15)
+        CASE(16)
 #undef CASE
-                default : return false;
+    default:
+        return false;
     }
 }
 

@@ -215,7 +215,8 @@ done:
     return status;
 }
 
-void boxhdg_lanes_to_residual(const struct boxhdg_lanes *lanes, struct vector *v) {
+/* From an unknown to a residual with the same plain modes. */
+static void to_residual(const struct boxhdg_lanes *lanes, struct vector *v) {
     const struct box_plan *p = &lanes->plan;
     if (lanes->precision == F32)
         device_box_scale(lanes->device, F32, p, p->f32.squares[0], p->f32.squares[1], p->f32.squares[2],
@@ -236,7 +237,7 @@ facet_status boxhdg_lanes_constant(const struct boxhdg_lanes *lanes, enum boxhdg
     device_box_prolong(lanes->device, lanes->precision, p, vertices.data, coefficients.numbers);
     vector_fill(v, 0.0);
     boxhdg_lanes_step(lanes, &spread, NULL, v, &coefficients, v, NULL, NULL);
-    if (scaling == BOXHDG_RESIDUAL) boxhdg_lanes_to_residual(lanes, v);
+    if (scaling == BOXHDG_RESIDUAL) to_residual(lanes, v);
 done:
     vector_destroy(&vertices);
     vector_destroy(&coefficients);

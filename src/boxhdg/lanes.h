@@ -41,8 +41,6 @@ facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes);
 static inline const void *boxhdg_lanes_diagonal(const struct boxhdg_lanes *lanes) {
     return lanes->precision == F32 ? (const void *)lanes->plan.f32.diagonal : lanes->plan.f64.diagonal;
 }
-/* From an unknown to a residual with the same plain modes. */
-void boxhdg_lanes_to_residual(const struct boxhdg_lanes *lanes, struct vector *v);
 /* What the matrix of a cell is made of: equal kinds (to rounding) have equal ones, but for k. */
 struct boxhdg_kind {
     int line[3];      /* by axes; -1: absent */

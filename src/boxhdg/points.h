@@ -35,11 +35,4 @@ void boxhdg_lanes_recover(const struct boxhdg_lanes_points *points, const struct
 facet_status boxhdg_lanes_conservation(const struct boxhdg_lanes_points *points, const struct vector *trace,
                                        const struct vector *loads, const struct vector *u, double *imbalance);
 
-/* boxhdg_solver_solve with all that comes before and after on the device of the solver, whose lanes the
- * points are of: from f to u at the Gauss points. seconds (or NULL) receives what loading, solving and
- * recovering took. No constant is added to a singular problem's u. */
-facet_status boxhdg_lanes_solve(const struct boxhdg_lanes_points *points, struct boxhdg_solver *solver,
-                                const struct vector *f, struct vector *u, const struct solve_control *control,
-                                struct solve_report *report, double seconds[3]);
-
 #endif

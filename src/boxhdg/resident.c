@@ -168,7 +168,7 @@ void boxhdg_resident_adopt(struct boxhdg_resident *r, const struct boxhdg_reside
 
 facet_status boxhdg_resident_solve(struct boxhdg_resident *r, int use_guess,
                                    const struct solve_control *control, struct solve_report *report) {
-        if (!use_guess) vector_fill(r->trace, 0.0);
+    if (!use_guess) vector_fill(r->trace, 0.0);
     facet_status status = boxhdg_solver_solve_lanes(r->solver, control, report);
     return status == FACET_OK ? boxhdg_solver_find_doubt(r->solver) : status;
 }

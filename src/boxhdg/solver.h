@@ -51,8 +51,8 @@ facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, 
 /* The error of u that jumps of k let pass in the last solve, absolute; 0: none is known. */
 double boxhdg_solver_doubt(const struct boxhdg_solver *solver);
 
-/* The same in lanes: from F and the first guess to the solution, where boxhdg_solver_lanes says they are; the doubt is
- * looked for by boxhdg_solver_find_doubt then. */
+/* The same in lanes: from F and the first guess to the solution, where boxhdg_solver_lanes says they are; the
+ * doubt is looked for by boxhdg_solver_find_doubt then. */
 facet_status boxhdg_solver_find_doubt(struct boxhdg_solver *solver);
 const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *solver, struct vector **F,
                                                struct vector **solution);

@@ -206,7 +206,7 @@ facet_status box_judge(struct facet_solver *s) {
     facet_status status =
         solve_accept_more(s->options.rtol, matrix_doubt(b->hdg, s->report.residual), &s->report);
     if (status != FACET_OK || fmax(doubt, b->dropped) == 0.0) return status;
-        for (int64_t i = 0; b->resident == NULL && i < b->hdg->n_volume; i++)
+    for (int64_t i = 0; b->resident == NULL && i < b->hdg->n_volume; i++)
         square += b->solution.u[i] * b->solution.u[i];
     if (b->resident != NULL) square = pow(boxhdg_resident_norm(b->resident), 2);
     double cells =
@@ -287,7 +287,7 @@ static facet_status set_reaction(struct facet_solver *s, double reaction) {
     b->resident = NULL;
     TRY(create_hdg(s));
     TRY(box_method_choose(s, b->hdg));
-        TRY(resident != NULL ? box_device_start(s) : box_method_create(s));
+    TRY(resident != NULL ? box_device_start(s) : box_method_create(s));
     if (resident != NULL) boxhdg_resident_adopt(b->resident, resident);
     s->solved = 0;
 done:

@@ -61,7 +61,7 @@ done:
 
 facet_status box_device_recover(struct facet_solver *s) {
     facet_status status = FACET_OK;
-        TRY(boxhdg_resident_recover(s->box->resident));
+    TRY(boxhdg_resident_recover(s->box->resident));
     TRY(solve_check_size(boxhdg_resident_norm(s->box->resident), &s->report));
     TRY(box_judge(s));
     TRY(solve_reached(s->options.error, &s->report));
