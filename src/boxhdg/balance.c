@@ -9,18 +9,41 @@ static double face_tau(const struct boxhdg_at *at, int d) {
     return at->k * at->inverse[d] * boxhdg_line(at->h, d, at->at[d])->rho;
 }
 
+void boxhdg_line_ends(const struct box_table *t, double *c, double squares[2]) {
+    int n = t->n, even = t->n_even;
+    memset(c, 0, (size_t)n * sizeof *c);
+    squares[0] = squares[1] = 0.0;
+    for (int i = 0; i < n; i++) {
+        int odd = i >= even, others = odd ? even : n - even, begin = odd ? 0 : even;
+        const double *row = t->flux[odd] + (odd ? i - even : i) * others;
+        squares[odd] += t->ends[i] * t->ends[i];
+        for (int j = 0; j < others; j++) c[begin + j] += t->ends[i] * row[j];
+    }
+}
+
+/* Along the tangents integrals are left: a line of u, and two numbers of the traces. */
 double boxhdg_face_flux(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t cell, int d,
                         int side) {
     struct boxhdg_at at;
-    double end[BOX_MAX_DEGREE + 1], sign = side ? 1.0 : -1.0;
+    double c[BOX_MAX_DEGREE + 1], squares[2], one[BOX_MAX_DEGREE + 1] = {0.0}, slope[2] = {0.0}, inner = 0.0,
+                                                                   sign = side ? 1.0 : -1.0;
     boxhdg_at_find(h, s, cell, &at);
     const double *weights[3] = {at.moments[0], at.moments[1], at.moments[2]};
-    for (int m = 0; m < h->n; m++) end[m] = m < at.tables[d]->n_even ? at.ends[d][m] : sign * at.ends[d][m];
-    weights[d] = end;
-    double through = sign * box_weigh(at.extent, weights, s->q + (d * s->n_cells + at.cell) * h->cell_size);
-    double inner = box_weigh(at.extent, weights, s->u + at.cell * h->cell_size);
+    boxhdg_line_ends(at.tables[d], c, squares);
+    weights[d] = one;
+    for (int m = 0; m < h->n; m++) {
+        int odd = m >= at.tables[d]->n_even;
+        one[m] = 1.0;
+        double u = box_weigh(at.extent, weights, s->u + at.cell * h->cell_size);
+        one[m] = 0.0;
+        slope[odd] += c[m] * u;
+        inner += (odd ? sign : 1.0) * at.ends[d][m] * u;
+    }
+    double lower = boxhdg_at_integral(&at, d, s->trace + at.faces[d][0]),
+           upper = boxhdg_at_integral(&at, d, s->trace + at.faces[d][1]);
+    double even = slope[1] - squares[0] * (upper - lower), odd = slope[0] - squares[1] * (upper + lower);
     return boxhdg_at_area(&at, d) *
-           (through + face_tau(&at, d) * (inner - boxhdg_at_integral(&at, d, s->trace + at.faces[d][side])));
+           (at.k * at.inverse[d] * (sign * even + odd) + face_tau(&at, d) * (inner - (side ? upper : lower)));
 }
 
 double boxhdg_mean_trace(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t cell) {
@@ -65,15 +88,7 @@ static void reduce_fluxes(const struct boxhdg_at *at, const double *u, const dou
     int64_t size = at->h->face_size;
     int dim = at->h->grid.dim;
     for (int d = 0; d < dim; d++) {
-        const struct box_table *t = at->tables[d];
-        int n = t->n, even = t->n_even;
-        memset(c[d], 0, (size_t)n * sizeof *c[d]);
-        for (int i = 0; i < n; i++) {
-            int odd = i >= even, others = odd ? even : n - even, begin = odd ? 0 : even;
-            const double *row = t->flux[odd] + (odd ? i - even : i) * others;
-            squares[d][odd] += t->ends[i] * t->ends[i];
-            for (int j = 0; j < others; j++) c[d][begin + j] += t->ends[i] * row[j];
-        }
+        boxhdg_line_ends(at->tables[d], c[d], squares[d]);
         rows[d] = c[d];
     }
     boxhdg_at_reduce(at, rows, u, rq);

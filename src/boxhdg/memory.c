@@ -10,7 +10,6 @@ struct wanted {
     const struct boxhdg *hdg;
     const struct boxhdg_solver_options *options; /* NULL: the direct solve */
     enum boxhdg_kept kept;                       /* the arrays of data and solution */
-    int star;                                    /* with u* */
 };
 
 /* Iterations; the planes in front of the first cells are not counted. */
@@ -62,15 +61,14 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
         count_direct(w, trace, cells, bytes);
     if (w->kept == BOXHDG_ON_DEVICE) bytes[1] += boxhdg_resident_bytes(h, n_cells);
     if (w->kept != BOXHDG_ON_HOST) return;
-    /* Boundary data, F, the trace and one more while they are made; loads, u and q; u*; k, lambda, sums. */
-    bytes[0] += 8.0 * (5.0 * trace + (2.0 + dim) * volume + 6.0 * n_cells);
-    if (w->star) bytes[0] += 8.0 * n_cells * (double)box_power(h->n + 1, dim);
+    /* Boundary data, F, the trace and one more while they are made; loads and u; k, lambda, sums. q and u*
+     * come when they are asked for. */
+    bytes[0] += 8.0 * (5.0 * trace + 2.0 * volume + 6.0 * n_cells);
 }
 
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
-                                 const struct boxhdg_solver_options *options, enum boxhdg_kept kept,
-                                 int star) {
-    const struct wanted w = {device, hdg, options, kept, star};
+                                 const struct boxhdg_solver_options *options, enum boxhdg_kept kept) {
+    const struct wanted w = {device, hdg, options, kept};
     const struct box_need need = {device, hdg->grid.dim, hdg->grid.cells, count, &w};
     char what[96];
     snprintf(what, sizeof what, "hdg of degree %d with %lld unknowns on the trace", hdg->degree,

@@ -50,13 +50,10 @@ static facet_status make_lines(struct boxhdg_lanes_points *p) {
     for (int l = 0; l < h->n_lines; l++) {
         const struct box_table *t = &h->tables[l];
         rho[l] = h->lines[l].rho;
+        boxhdg_line_ends(t, slopes + l * n, squares + 2 * l);
         for (int i = 0; i < n; i++) {
-            int odd = i >= t->n_even, others = odd ? t->n_even : n - t->n_even, begin = odd ? 0 : t->n_even;
-            const double *row = t->flux[odd] + (odd ? i - t->n_even : i) * others;
             ends[l * n + i] = t->ends[i];
             moments[l * n + i] = t->moments[i];
-            squares[2 * l + odd] += t->ends[i] * t->ends[i];
-            for (int j = 0; j < others; j++) slopes[l * n + begin + j] += t->ends[i] * row[j];
         }
     }
     TRY(GIVE(p, ends, all, &p->points.ends));

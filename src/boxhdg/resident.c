@@ -226,8 +226,8 @@ done:
     return status;
 }
 
-facet_status boxhdg_resident_fetch(const struct boxhdg_resident *r, int64_t n, const int64_t *cells, int star,
-                                   struct boxhdg_solution *s) {
+facet_status boxhdg_resident_fetch(const struct boxhdg_resident *r, int64_t n, const int64_t *cells, int q,
+                                   int star, struct boxhdg_solution *s) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = r->hdg;
     const struct device *device = r->device;
@@ -249,7 +249,7 @@ facet_status boxhdg_resident_fetch(const struct boxhdg_resident *r, int64_t n, c
         memcpy(s->u + i * h->cell_size, here + i * width, (size_t)h->cell_size * sizeof *here);
         memcpy(s->trace + i * faces, here + i * width + h->cell_size, (size_t)faces * sizeof *here);
     }
-    TRY(boxhdg_solution_find_q(h, s));
+    if (q || star) TRY(boxhdg_solution_find_q(h, s));
     if (star) TRY(boxhdg_postprocess(h, s));
 done:
     device_free(device, &list);
@@ -259,7 +259,8 @@ done:
     return status;
 }
 
-facet_status boxhdg_resident_bring(const struct boxhdg_resident *r, int star, struct boxhdg_solution *s) {
+facet_status boxhdg_resident_bring(const struct boxhdg_resident *r, int q, int star,
+                                   struct boxhdg_solution *s) {
     facet_status status = FACET_OK;
     const struct boxhdg *h = r->hdg;
     double *dirichlet = NULL;
@@ -269,7 +270,7 @@ facet_status boxhdg_resident_bring(const struct boxhdg_resident *r, int star, st
     TRY(boxhdg_lanes_unpack(r->lanes, BOXHDG_UNKNOWN, r->trace, s->trace));
     TRY(spread_sides(r, BOX_DIRICHLET, &dirichlet));
     boxhdg_add_dirichlet(h, dirichlet, s->trace);
-    TRY(boxhdg_solution_find_q(h, s));
+    if (q || star) TRY(boxhdg_solution_find_q(h, s));
     if (star) TRY(boxhdg_postprocess(h, s));
 done:
     base_free(&dirichlet);

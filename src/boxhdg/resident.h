@@ -45,11 +45,11 @@ facet_status boxhdg_resident_conservation(const struct boxhdg_resident *resident
 facet_status boxhdg_resident_integrals(struct boxhdg_resident *resident, double *integrals);
 facet_status boxhdg_resident_extremes(struct boxhdg_resident *resident, int n, const double *x,
                                       double *extremes);
-/* Some cells, ascending, as a solution that holds these alone, with q and (star) u*; or all of them. The
- * solution is made anew. */
+/* Some cells, ascending, as a solution that holds these alone, with q and u* if they are wanted; or all of
+ * them. The solution is made anew. */
 facet_status boxhdg_resident_fetch(const struct boxhdg_resident *resident, int64_t n, const int64_t *cells,
-                                   int star, struct boxhdg_solution *solution);
-facet_status boxhdg_resident_bring(const struct boxhdg_resident *resident, int star,
+                                   int q, int star, struct boxhdg_solution *solution);
+facet_status boxhdg_resident_bring(const struct boxhdg_resident *resident, int q, int star,
                                    struct boxhdg_solution *solution);
 
 #endif

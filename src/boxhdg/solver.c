@@ -156,7 +156,7 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     s->device = device;
     boxhdg_solver_options_default(&s->options);
     if (options != NULL) s->options = *options;
-    TRY(boxhdg_check_memory(device, hdg, &s->options, BOXHDG_ALONE, 0));
+    TRY(boxhdg_check_memory(device, hdg, &s->options, BOXHDG_ALONE));
     TRY(boxhdg_lanes_create(device, hdg, 0, &s->lanes));
     if (s->options.preconditioner == BOXHDG_NONE) {
         TRY(forget_diagonal(s->lanes));

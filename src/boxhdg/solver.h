@@ -38,8 +38,7 @@ void boxhdg_solver_destroy(struct boxhdg_solver **solver);
  */
 enum boxhdg_kept { BOXHDG_ALONE, BOXHDG_ON_HOST, BOXHDG_ON_DEVICE };
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
-                                 const struct boxhdg_solver_options *options, enum boxhdg_kept kept,
-                                 int star);
+                                 const struct boxhdg_solver_options *options, enum boxhdg_kept kept);
 
 /* K uhat = F; both n_trace numbers in plain modes on the host. uhat: the first guess (use_guess) and the
  * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain

@@ -61,6 +61,9 @@ facet_status boxhdg_tabulate(const void *hdg, int line, int n_points, const doub
 facet_status boxhdg_samples_create(const struct boxhdg *h, int n_points, struct box_samples *samples);
 /* F += neumann on Neumann faces. */
 void boxhdg_add_neumann(const struct boxhdg *h, const double *neumann, double *F);
+/* What q of a line has at its ends, from u and the traces (boxhdg_at_flux): c, the ends times D', by the
+ * modes of u, n of them; and the squares of the ends summed by parity. */
+void boxhdg_line_ends(const struct box_table *table, double *c, double squares[2]);
 /* Whether a side of a cell lies on a side of the box that is not periodic. */
 static inline int boxhdg_at_boundary(const struct boxhdg_at *at, int d, int side) {
     const struct box_grid *g = &at->h->grid;

@@ -36,7 +36,7 @@ struct backend {
     facet_status (*points)(const struct facet_solver *s, double *x);
 
     /* Loads the source (values at the points; NULL: the problem's) and the boundary data; solves the system;
-     * then u and q; u* if wanted; and u at the points. */
+     * then u and q; u* if wanted (NULL: when a field asks for it); and u at the points. */
     facet_status (*load)(struct facet_solver *s, const double *source);
     facet_status (*solve)(struct facet_solver *s);
     facet_status (*recover)(struct facet_solver *s);

@@ -144,6 +144,7 @@ static facet_status load(struct facet_solver *s, const double *source) {
     struct box_given given = box_given_data(s, NULL);
     double *loads = b->solution.loads;
     b->has_q = 0;
+    base_free(&b->solution.star);
     if (source != NULL) TRY(boxhdg_load(b->hdg, source, b->dirichlet, b->neumann, loads, b->F));
     if (source == NULL) TRY(boxhdg_project_source(b->hdg, &given, loads));
     b->constant = 0.0;
@@ -180,7 +181,7 @@ done:
 static facet_status need_q(const struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    if (b->has_q || b->resident != NULL) return FACET_OK; /* it comes with the cells */
+    if (b->has_q) return FACET_OK;
     TRY(boxhdg_solution_add_q(b->hdg, &b->solution));
     TRY(boxhdg_recover(b->hdg, b->solution.loads, b->solution.trace, b->solution.u, b->solution.q));
     b->has_q = 1;
@@ -221,10 +222,7 @@ static facet_status recover(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     struct boxhdg_solution *solution = &b->solution;
-    int with_q = s->options.postprocess;
-    if (with_q) TRY(boxhdg_solution_add_q(b->hdg, solution));
-    TRY(boxhdg_recover(b->hdg, solution->loads, solution->trace, solution->u, with_q ? solution->q : NULL));
-    b->has_q = with_q;
+    TRY(boxhdg_recover(b->hdg, solution->loads, solution->trace, solution->u, NULL));
     if (b->hdg->grid.singular &&
         !b->apart) { /* u is known up to a constant: the mean of the exact solution, or zero */
         double mean = 0.0;
@@ -242,9 +240,15 @@ done:
     return status;
 }
 
-static facet_status postprocess(struct facet_solver *s) {
-    facet_status status = need_q(s);
-    return status == FACET_OK ? boxhdg_postprocess(s->box->hdg, &s->box->solution) : status;
+/* And so is u*, from u, which has its mean by then. */
+static facet_status need_star(const struct facet_solver *s) {
+    facet_status status = FACET_OK;
+    struct box_backend *b = s->box;
+    if (b->solution.star != NULL) return FACET_OK;
+    TRY(need_q(s));
+    TRY(boxhdg_postprocess(b->hdg, &b->solution));
+done:
+    return status;
 }
 
 static facet_status copy_out(const struct facet_solver *s, double *u) {
@@ -322,7 +326,7 @@ static const struct multigrid *multigrid_of(const struct facet_solver *s) {
 static facet_status measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     facet_status status = FACET_OK;
     struct box_errors e;
-    TRY(need_q(s));
+    TRY(s->options.postprocess ? need_star(s) : need_q(s));
     TRY(box_constant_measure(s->box, s->problem->exact, &e));
     *errors = box_points_errors(&e, s->options.postprocess);
 done:
@@ -332,7 +336,7 @@ done:
 /* ------------------------------------------------------------------------------ fields */
 
 static facet_status need(const struct facet_solver *s, enum hdg_field field) {
-    return field == HDG_Q ? need_q(s) : FACET_OK;
+    return hdg_fields[field].star ? need_star(s) : field == HDG_Q ? need_q(s) : FACET_OK;
 }
 
 static const enum boxhdg_field names[] = {
@@ -358,13 +362,10 @@ static facet_status integrate(const struct facet_solver *s, enum hdg_field field
 }
 
 static facet_status face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]) {
-    facet_status status = FACET_OK;
     int d, side;
-    TRY(need_q(s));
     shape_face_side(s->problem->mesh->blocks[0].shape, local, &d, &side);
     flux[0] = boxhdg_face_flux(s->box->hdg, &s->box->solution, cell, d, side);
-done:
-    return status;
+    return FACET_OK;
 }
 
 static facet_status mean_trace(const struct facet_solver *s, int32_t cell, double *values) {
@@ -380,7 +381,6 @@ const struct backend box_backend = {.destroy = destroy,
                                     .solve = solve,
                                     .recover = recover,
                                     .conservation = conservation,
-                                    .postprocess = postprocess,
                                     .copy_out = copy_out,
                                     .set_guess = set_guess,
                                     .set_reaction = set_reaction,
@@ -406,7 +406,6 @@ const struct backend box_device_backend = {.destroy = destroy,
                                            .solve = box_device_solve,
                                            .recover = box_device_recover,
                                            .conservation = box_device_conservation,
-                                           .postprocess = box_device_postprocess,
                                            .copy_out = box_device_copy_out,
                                            .load_there = box_device_load_there,
                                            .copy_there = box_device_copy_there,

@@ -21,7 +21,7 @@ struct box_backend {
     struct boxhdg *hdg;
     struct boxhdg_solution solution;  /* resident: of the cells that were fetched */
     struct boxhdg_resident *resident; /* NULL: the solution is on the host */
-    int wants_star;                   /* resident: u* is wanted of the cells that are fetched */
+    int wants_q, wants_star;          /* resident: of the cells that are fetched */
     double *dirichlet, *neumann;      /* n_trace; NULL: zero */
     int has_q;                        /* solution.q is that of solution.trace */
     int apart;                        /* u is `constant` + what the solution holds: box_constant.c */
@@ -52,7 +52,6 @@ facet_status box_device_renew(struct facet_solver *s, int what);
 facet_status box_device_load(struct facet_solver *s, const double *source);
 facet_status box_device_solve(struct facet_solver *s);
 facet_status box_device_recover(struct facet_solver *s);
-facet_status box_device_postprocess(struct facet_solver *s);
 facet_status box_device_copy_out(const struct facet_solver *s, double *u);
 facet_status box_device_load_there(struct facet_solver *s, const double *source);
 facet_status box_device_copy_there(const struct facet_solver *s, double *u);

@@ -69,12 +69,6 @@ done:
     return status;
 }
 
-/* u* is made of the cells that are fetched. */
-facet_status box_device_postprocess(struct facet_solver *s) {
-    (void)s;
-    return FACET_OK;
-}
-
 facet_status box_device_copy_out(const struct facet_solver *s, double *u) {
     return boxhdg_resident_copy(s->box->resident, u, BOXHDG_HOST);
 }
@@ -116,12 +110,14 @@ static int is_there(const struct boxhdg_solution *s, int64_t cell) {
     return high > low && s->cells[low] == cell;
 }
 
-/* What has been fetched without u* is fetched again. */
+/* What has been fetched without q, or u*, is fetched again. */
 facet_status box_device_need(const struct facet_solver *s, enum hdg_field field) {
     struct box_backend *b = s->box;
-    if (!hdg_fields[field].star) return FACET_OK;
-    b->wants_star = 1;
-    if (b->solution.star == NULL) boxhdg_solution_destroy(&b->solution);
+    int star = hdg_fields[field].star, q = star || field == HDG_Q;
+    b->wants_q |= q;
+    b->wants_star |= star;
+    if ((q && b->solution.q == NULL) || (star && b->solution.star == NULL))
+        boxhdg_solution_destroy(&b->solution);
     return FACET_OK;
 }
 
@@ -131,12 +127,12 @@ facet_status box_device_fetch(const struct facet_solver *s, int64_t n, const int
     int64_t *list = NULL, m, missing = 0;
     if (cells == NULL) {
         if (b->solution.n_cells > 0 && b->solution.cells == NULL) return FACET_OK;
-        return boxhdg_resident_bring(b->resident, b->wants_star, &b->solution);
+        return boxhdg_resident_bring(b->resident, b->wants_q, b->wants_star, &b->solution);
     }
     for (int64_t i = 0; i < n; i++) missing += !is_there(&b->solution, cells[i]);
     if (missing == 0) return FACET_OK;
     TRY(box_points_list(n, cells, &list, &m));
-    TRY(boxhdg_resident_fetch(b->resident, m, list, b->wants_star, &b->solution));
+    TRY(boxhdg_resident_fetch(b->resident, m, list, b->wants_q, b->wants_star, &b->solution));
 done:
     base_free(&list);
     return status;
@@ -145,7 +141,7 @@ done:
 facet_status box_device_measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     facet_status status = FACET_OK;
     struct box_errors e;
-    if (s->options.postprocess) TRY(box_device_need(s, HDG_U_STAR));
+    TRY(box_device_need(s, s->options.postprocess ? HDG_U_STAR : HDG_Q));
     TRY(box_device_fetch(s, 0, NULL));
     TRY(boxhdg_measure_errors(s->box->hdg, &s->box->solution, s->problem->exact, &e));
     *errors = box_points_errors(&e, s->options.postprocess);

@@ -137,8 +137,7 @@ facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h) {
 facet_status box_method_check_memory(const struct facet_solver *s) {
     struct boxhdg_solver_options options = lane_options(s);
     return boxhdg_check_memory(s->context->device, s->box->hdg, s->method == METHOD_DIRECT ? NULL : &options,
-                               box_device_wanted(s) ? BOXHDG_ON_DEVICE : BOXHDG_ON_HOST,
-                               s->options.postprocess);
+                               box_device_wanted(s) ? BOXHDG_ON_DEVICE : BOXHDG_ON_HOST);
 }
 
 facet_status box_method_create(struct facet_solver *s) {
