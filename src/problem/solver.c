@@ -355,7 +355,7 @@ static facet_status solve(struct facet_solver *s, const double *source, double *
     PHASE(FACET_PHASE_LOAD, load(s, source, there));
     PHASE(FACET_PHASE_SOLVE, s->backend->solve(s));
     PHASE(FACET_PHASE_RECOVER, s->backend->recover(s));
-    if (s->options.postprocess && s->backend->postprocess != NULL)
+    if (status == FACET_OK && s->options.postprocess && s->backend->postprocess != NULL)
         PHASE(FACET_PHASE_POSTPROCESS, s->backend->postprocess(s));
     if (status != FACET_OK) return status;
     s->solved = 1;
