@@ -81,6 +81,8 @@ facet_status boxhdg_solution_add_q(const struct boxhdg *h, struct boxhdg_solutio
 /* q from u and the trace. */
 facet_status boxhdg_solution_find_q(const struct boxhdg *h, struct boxhdg_solution *solution);
 void boxhdg_solution_destroy(struct boxhdg_solution *solution);
+/* The place of a cell among those that it holds; -1: it does not. */
+int64_t boxhdg_solution_place(const struct boxhdg_solution *solution, int64_t cell);
 
 /* u* in Q_(p+1): (k grad u*, grad w) = -(q, grad w) for all w, and the mean of u. */
 facet_status boxhdg_postprocess(const struct boxhdg *h, struct boxhdg_solution *solution);

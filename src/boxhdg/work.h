@@ -19,8 +19,6 @@ struct boxhdg_at {
     int64_t faces[3][2]; /* where the modes of a face begin in vectors of the trace */
 };
 void boxhdg_at_set(const struct boxhdg *h, int64_t cell, struct boxhdg_at *at);
-/* The place of a cell among those of a solution. */
-int64_t boxhdg_solution_place(const struct boxhdg_solution *s, int64_t cell);
 /* A cell of a solution: `cell` and `faces` are its place among what the solution holds. */
 void boxhdg_at_find(const struct boxhdg *h, const struct boxhdg_solution *s, int64_t cell,
                     struct boxhdg_at *at);

@@ -97,19 +97,6 @@ done:
 
 /* ------------------------------------------------------------------------------ fields */
 
-static int is_there(const struct boxhdg_solution *s, int64_t cell) {
-    int64_t low = 0, high = s->n_cells;
-    if (s->cells == NULL) return s->n_cells > 0;
-    while (high - low > 1) {
-        int64_t middle = (low + high) / 2;
-        if (s->cells[middle] <= cell)
-            low = middle;
-        else
-            high = middle;
-    }
-    return high > low && s->cells[low] == cell;
-}
-
 /* What has been fetched without q, or u*, is fetched again. */
 facet_status box_device_need(const struct facet_solver *s, enum hdg_field field) {
     struct box_backend *b = s->box;
@@ -129,7 +116,7 @@ facet_status box_device_fetch(const struct facet_solver *s, int64_t n, const int
         if (b->solution.n_cells > 0 && b->solution.cells == NULL) return FACET_OK;
         return boxhdg_resident_bring(b->resident, b->wants_q, b->wants_star, &b->solution);
     }
-    for (int64_t i = 0; i < n; i++) missing += !is_there(&b->solution, cells[i]);
+    for (int64_t i = 0; i < n; i++) missing += boxhdg_solution_place(&b->solution, cells[i]) < 0;
     if (missing == 0) return FACET_OK;
     TRY(box_points_list(n, cells, &list, &m));
     TRY(boxhdg_resident_fetch(b->resident, m, list, b->wants_q, b->wants_star, &b->solution));
