@@ -232,7 +232,8 @@ done:
 static facet_status evaluate(void *user, int64_t cell, double *values) {
     struct rival_space *space = user;
     struct hdg_data *d = space->data;
-    const struct boxhdg_solution solution = {.loads = d->loads, .trace = d->uhat, .u = d->u};
+    const struct boxhdg_solution solution = {
+        .n_cells = d->h->grid.n_cells, .loads = d->loads, .trace = d->uhat, .u = d->u};
     return boxhdg_evaluate(d->h, &solution, BOX_U, cell, BOX_LATTICE(space->wave->n_points, d->unit), values);
 }
 

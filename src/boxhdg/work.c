@@ -39,7 +39,7 @@ void boxhdg_at_set(const struct boxhdg *h, int64_t cell, struct boxhdg_at *at) {
 
 int64_t boxhdg_solution_place(const struct boxhdg_solution *s, int64_t cell) {
     int64_t low = 0, high = s->n_cells;
-    if (s->cells == NULL) return s->n_cells > 0 ? cell : -1;
+    if (s->cells == NULL) return cell;
     while (high - low > 1) {
         int64_t middle = (low + high) / 2;
         if (s->cells[middle] <= cell)

@@ -80,7 +80,7 @@ facet_status box_constant_measure(const struct box_backend *b, const struct fiel
     facet_status status = FACET_OK;
     const struct boxhdg *h = b->hdg;
     const struct boxhdg_solution *from = &b->solution;
-    struct boxhdg_solution whole = {.loads = from->loads, .q = from->q};
+    struct boxhdg_solution whole = {.n_cells = from->n_cells, .loads = from->loads, .q = from->q};
     int64_t star = h->grid.n_cells;
     for (int d = 0; d < h->grid.dim; d++) star *= h->n + 1;
     if (b->constant == 0.0) return boxhdg_measure_errors(h, from, exact, errors);

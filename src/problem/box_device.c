@@ -116,7 +116,8 @@ facet_status box_device_fetch(const struct facet_solver *s, int64_t n, const int
         if (b->solution.n_cells > 0 && b->solution.cells == NULL) return FACET_OK;
         return boxhdg_resident_bring(b->resident, b->wants_q, b->wants_star, &b->solution);
     }
-    for (int64_t i = 0; i < n; i++) missing += boxhdg_solution_place(&b->solution, cells[i]) < 0;
+    for (int64_t i = 0; i < n; i++)
+        missing += b->solution.n_cells == 0 || boxhdg_solution_place(&b->solution, cells[i]) < 0;
     if (missing == 0) return FACET_OK;
     TRY(box_points_list(n, cells, &list, &m));
     TRY(boxhdg_resident_fetch(b->resident, m, list, b->wants_q, b->wants_star, &b->solution));
