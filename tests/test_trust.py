@@ -82,6 +82,18 @@ class Trust(unittest.TestCase):
                                discretization=discretization, solver=f"{{method: {method}}}")
                     self.assert_right(text, f"{shape}, {cells}, {discretization}, {reaction}, {method}")
 
+    def test_errors_with_a_constant_apart(self):
+        """Errors of all fields on boxes are those of mapped cells, where a constant is kept apart from u."""
+        text = box("quad", 4, exact="5 + cos(pi*x)*cos(2*pi*y)", reaction=1e-3, boundary=NEUMANN,
+                   discretization="{method: hdg, degree: 4}")
+        errors = []
+        for operator in "tensor", "mapped":
+            status, out, message = self.run_case(text, "--set", f"discretization.operator={operator}")
+            self.assertEqual(status, 0, message)
+            errors.append(out["errors"])
+        for field in "u", "q", "u_star", "q_star":
+            self.assertAlmostEqual(errors[0][field]["L2"] / errors[1][field]["L2"], 1.0, places=6, msg=field)
+
     def test_weak_robin_parts(self):
         for a in ("1e-6", "1e-12", "1e-10*(1+x)"):
             for discretization in ("{degree: 3}", "{degree: 3, method: condensed}"):
