@@ -23,6 +23,7 @@ static const struct whole wholes[] = {
      1},
     {"hdg, additive", "method: hdg", "method: cg, preconditioner: additive, rtol: 1.0e-10", NULL, 144, 7, 3.0,
      0},
+    {"hdg, direct", "method: hdg", "method: direct", NULL, 80, 7, 0.9, 0},
     {"continuous, mixed", "method: continuous", "precision: mixed, rtol: 1.0e-9", NULL, 64, 7, 0.0, 1},
     {"continuous, mixed", "method: continuous", "precision: mixed, rtol: 1.0e-9", NULL, 128, 7, 1.5, 0},
     {"continuous, k of the cells by turns 1 and 100", "method: continuous", "rtol: 1.0e-9",

@@ -353,7 +353,7 @@ typedef struct facet_options {
     const char *degrees;       /* of gmg, those between the degree and 1: "auto" (NULL), "arithmetic", "even",
                                   "geometric", "straight" */
     double fill;               /* of the smoother fsai: its entries against those of the matrix; 0: 1 */
-    int warm_start;            /* the iteration begins with the trace of the solution before */
+    int warm_start;            /* the iteration begins with what the solutions before make of the data */
     int watch;                 /* measure the rate of every level (facet_solver_level), which costs time */
     int max_iterations;
     double rtol;  /* on the true residual |F - K uhat| / |F| */

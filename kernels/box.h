@@ -218,5 +218,23 @@ KERNEL_BOX_INLINE int64_t box_face_mode(const struct box_plan *p, int a, int b, 
     return box_block(p, a, b, alpha, beta) + (int64_t)(i - box_first(p, a, alpha)) * box_count(p, b, beta) +
            j - box_first(p, b, beta);
 }
+/* Where the unknown at a place of the lattice of an axis (box_to_lattice) lies; -1: there is none. */
+KERNEL_BOX_INLINE int64_t box_lattice_where(const struct box_plan *p, int axis, const int at[3], int lanes) {
+    const int slow = axis == 0 ? 1 : 0, fast = axis == 2 ? 1 : 2;
+    int cell[3], mode[3];
+    for (int d = 0; d < 3; d++) {
+        cell[d] = d == axis ? at[d] - 1 + p->fixed[d][0] : at[d] / p->modes[d];
+        mode[d] = at[d] - cell[d] * p->modes[d];
+        if (d == axis && p->periodic[d]) cell[d] = at[d] == 0 ? p->cells[d] - 1 : cell[d];
+        if (cell[d] >= p->cells[d] || (d == axis && p->periodic[d] && at[d] >= p->cells[d])) return -1;
+    }
+    if (cell[axis] == p->cells[axis] - 1 && p->fixed[axis][1]) return -1;
+    const int64_t face = box_face_mode(p, slow, fast, mode[slow], mode[fast]) * lanes;
+    const int pack = cell[0] < 0 ? -1 : cell[0] / lanes, lane = cell[0] < 0 ? lanes - 1 : cell[0] % lanes;
+    return face + lane +
+           (axis == 0   ? box_face_0(p, cell[2], cell[1], pack, lanes)
+            : axis == 1 ? box_face_1(p, cell[2], cell[1], pack, lanes)
+                        : box_face_2(p, cell[2], cell[1], pack, lanes));
+}
 
 #endif

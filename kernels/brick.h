@@ -18,6 +18,7 @@
 #ifndef FACET_KERNELS_BRICK_H
 #define FACET_KERNELS_BRICK_H
 
+#include <math.h>
 #include <stdint.h>
 
 #ifdef __CUDACC__
@@ -129,7 +130,7 @@ static inline int64_t brick_n_nodes(const struct brick_cells *c) {
 static inline int64_t brick_n_cells(const struct brick_cells *c) {
     return (int64_t)c->cells[0] * c->cells[1] * c->cells[2];
 }
-static inline int64_t brick_cell(const struct brick_cells *c, const int cell[3]) {
+BRICK_INLINE int64_t brick_cell(const struct brick_cells *c, const int cell[3]) {
     return ((int64_t)cell[2] * c->cells[1] + cell[1]) * c->cells[0] + cell[0];
 }
 static inline void brick_cell_at(const struct brick_cells *c, int64_t number, int cell[3]) {
@@ -137,7 +138,7 @@ static inline void brick_cell_at(const struct brick_cells *c, int64_t number, in
     cell[1] = (int)(number / c->cells[0] % c->cells[1]);
     cell[2] = (int)(number / c->cells[0] / c->cells[1]);
 }
-static inline void brick_node_at(const struct brick_cells *c, int64_t node, int at[3]) {
+BRICK_INLINE void brick_node_at(const struct brick_cells *c, int64_t node, int at[3]) {
     at[0] = (int)(node % c->n_nodes[0]);
     at[1] = (int)(node / c->n_nodes[0] % c->n_nodes[1]);
     at[2] = (int)(node / c->n_nodes[0] / c->n_nodes[1]);
@@ -162,11 +163,55 @@ static inline int brick_is_fixed(const struct brick_cells *c, int64_t node) {
 static inline int brick_layers(const struct brick_cells *c) {
     return c->cells[2] > 1 ? 2 : c->cells[1] > 1 ? 1 : 0;
 }
-static inline double brick_conductivity(const struct brick_cells *c, const int cell[3]) {
+BRICK_INLINE double brick_conductivity(const struct brick_cells *c, const int cell[3]) {
     return c->conductivity ? c->conductivity[brick_cell(c, cell)] : c->k;
 }
 static inline double brick_reaction(const struct brick_cells *c, const int cell[3]) {
     return c->reaction ? c->reaction[brick_cell(c, cell)] : c->lambda;
+}
+
+/* The scale of approximate patches (kernel brick_scale). Vertices of a direction: one where it is not there.
+ */
+BRICK_INLINE int brick_n_vertices(const struct brick_cells *c, int d) {
+    return c->element[d].k > 0 ? c->cells[d] + 1 : 1;
+}
+BRICK_INLINE double brick_vertex_scale(const struct brick_cells *c, const int vertex[3]) {
+    double largest = 0.0;
+    for (int s = 0; s < 8; s++) {
+        int at[3], exists = 1;
+        for (int d = 0; d < 3; d++) {
+            at[d] = vertex[d] - (s >> d & 1);
+            if (c->element[d].k == 0) exists = exists && at[d] == 0;
+            if (c->periodic[d]) at[d] = (at[d] + c->cells[d]) % c->cells[d];
+            exists = exists && at[d] >= 0 && at[d] < c->cells[d];
+        }
+        if (!exists) continue;
+        double k = brick_conductivity(c, at);
+        if (k > largest) largest = k;
+    }
+    return 1.0 / sqrt(largest);
+}
+BRICK_INLINE double brick_node_scale(const struct brick_cells *c, const double *nodes, const double *vertices,
+                                     const int at[3]) {
+    const int row = brick_n_vertices(c, 0), plane = brick_n_vertices(c, 1);
+    int cell[3];
+    double x[3], corner[8], mean = 0.0, inner = 1.0;
+    for (int d = 0; d < 3; d++) {
+        const int k = c->element[d].k;
+        cell[d] = k > 0 ? at[d] / k : 0;
+        if (cell[d] == c->cells[d]) cell[d]--; /* the last node */
+        x[d] = k > 0 ? nodes[at[d] - cell[d] * k] : 0.0;
+        if (k > 0) inner *= 4.0 * x[d] * (1.0 - x[d]);
+    }
+    for (int v = 0; v < 8; v++) {
+        int w[3];
+        for (int d = 0; d < 3; d++) w[d] = cell[d] + (c->element[d].k > 0 ? v >> d & 1 : 0);
+        corner[v] = vertices[((int64_t)w[2] * plane + w[1]) * row + w[0]];
+        mean += 0.125 * corner[v];
+    }
+    for (int d = 0, n = 4; d < 3; d++, n /= 2)
+        for (int v = 0; v < n; v++) corner[v] = (1.0 - x[d]) * corner[2 * v] + x[d] * corner[2 * v + 1];
+    return corner[0] + inner * (1.0 / sqrt(brick_conductivity(c, cell)) - mean);
 }
 
 /* Embedding of the functions on a brick of fewer cells: along a halved direction, cell c of the coarse brick

@@ -384,15 +384,6 @@ static void run_tile_expression(struct arena *a, int64_t size) {
     take(a, out, total);
 }
 
-static void run_axis_apply(struct arena *a, int64_t size) {
-    int64_t outer = 1 + size % 7, inner = size % 3 == 0 ? 1 : size;
-    int n_in = 1 + (int)(size % 67), n_out = 1 + (int)(size % 71);
-    double *y = put_nan(a, outer * n_out * inner);
-    device_axis_apply(a->device, outer, n_out, n_in, inner, put_random(a, n_out * n_in, 1),
-                      put_random(a, outer * n_in * inner, 2), y);
-    take(a, y, outer * n_out * inner);
-}
-
 /* ------------------------------------------------------------------------------------------ matrices */
 
 /* Every third entry, or so, backwards. */
@@ -408,6 +399,7 @@ static void run_put_entries(struct arena *a, int64_t n) {
     test_free(places);
 }
 
+#include "device_lattice.h"
 #include "device_tensor.h"
 
 /* Every operation once, of coordinates and normals, with all derivatives: the same bits, so that nothing
@@ -573,7 +565,10 @@ static const struct check {
     {"tile_extremes", "tile_contract_extremes", run_tile, 1e-13, {10, 38, -1}},
     {"tile_gather", "tile_add", run_tile_nodes, 1e-15, {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 23, 31, -1}},
     {"tile_expression", NULL, run_tile_expression, 0, {0, 1, 2, 3, 4, 5, 11, 29, 40, -1}},
-    {"axis_apply", NULL, run_axis_apply, 1e-13, {0, 1, 2, 3, 7, 63, 64, 65, 129, 201, -1}},
+    {"axis_apply", NULL, run_axis_apply, 1e-13, {0, 1, 2, 3, 7, 63, 64, 65, 94, 129, 201, 334, -1}},
+    {"axis_divide", NULL, run_axis_divide, 1e-14, {0, 1, 2, 7, 127, 128, 300, -1}},
+    {"box_to_lattice", "box_from_lattice", run_box_lattice, 0, {0, 1, 2, 3, 4, 5, 6, 7, 8, 11, -1}},
+    {"brick_scale", NULL, run_brick_scale, 1e-14, {0, 1, 2, 3, 4, 5, 6, 9, 11, 13, 14, -1}},
     {"box_prolong", "box_restrict", run_box_coarse, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},
     {"box_step_single",
      "box_residual_single",

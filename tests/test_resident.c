@@ -30,7 +30,7 @@ static int swing(void *user, const facet_points *points, double *values) {
     return 0;
 }
 
-enum variant { HDG, HDG_FUNCTION, CONTINUOUS, CONTINUOUS_FUNCTION, FLAT, N_VARIANTS, FLOATING };
+enum variant { HDG, HDG_FUNCTION, HDG_DIRECT, CONTINUOUS, CONTINUOUS_FUNCTION, FLAT, N_VARIANTS, FLOATING };
 
 static facet_status make(const char *device, enum variant variant, struct made *m) {
     facet_status status = FACET_OK;
@@ -46,7 +46,7 @@ static facet_status make(const char *device, enum variant variant, struct made *
     options.degree = 3;
     options.rtol = 1e-13;
     if (continuous) options.discretization = "continuous";
-    if (!continuous) options.method = "cg";
+    if (!continuous) options.method = variant == HDG_DIRECT ? "direct" : "cg";
     TRY(facet_context_create(device, &m->context));
     TRY(facet_mesh_create_box(m->context, &box, &m->mesh));
     TRY(facet_problem_create(m->context, m->mesh, FACET_DIFFUSION, &m->problem));

@@ -15,7 +15,7 @@ facet_status boxhdg_lanes_solve(const struct boxhdg_lanes_points *p, struct boxh
     vector_fill(trace, 0.0);
     TRY(device_check(device)); /* waits, so that times are those of the parts */
     clock[1] = base_seconds();
-    solved = boxhdg_solver_solve_lanes(solver, control, report);
+    solved = boxhdg_solver_solve_lanes(solver, BOXHDG_FROM_GIVEN, control, report);
     if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) TRY(solved);
     clock[2] = base_seconds();
     boxhdg_lanes_recover(p, trace, f, u);

@@ -277,6 +277,21 @@ void run_plain(const struct brick_cells *c, double a, const R *x, double b, cons
     launched(diagonal ? "brick_diagonal" : "brick_apply");
 }
 
+// ------------------------------------------------------------------------------ the scale of patches
+
+__global__ void vertex_kernel(const __grid_constant__ struct brick_cells c, int n_0, double *vertices) {
+    const int at[3] = {(int)(blockIdx.x * blockDim.x + threadIdx.x), (int)blockIdx.y, (int)blockIdx.z};
+    if (at[0] < n_0)
+        vertices[((int64_t)at[2] * gridDim.y + at[1]) * n_0 + at[0]] = brick_vertex_scale(&c, at);
+}
+__global__ void scale_kernel(const __grid_constant__ struct brick_cells c, const double *nodes,
+                             const double *vertices, double *scale) {
+    const int at[3] = {(int)(blockIdx.x * blockDim.x + threadIdx.x), (int)blockIdx.y, (int)blockIdx.z};
+    if (at[0] < c.n_nodes[0])
+        scale[((int64_t)at[2] * c.n_nodes[1] + at[1]) * c.n_nodes[0] + at[0]] =
+            brick_node_scale(&c, nodes, vertices, at);
+}
+
 // ------------------------------------------------------------------------------ degree 1
 
 // Nodes instead of cells: with one k and one lambda the product is a stencil, in every direction the rows of
@@ -431,3 +446,15 @@ int64_t brick_scratch_cuda(const struct brick_cells *) {
     }
 ENTRIES(double, DOUBLE_NAME)
 ENTRIES(float, SINGLE_NAME)
+
+void brick_scale_cuda(const struct brick_cells *c, const double *nodes, double *vertices, double *scale) {
+    constexpr unsigned threads = 128;
+    const unsigned n[3] = {(unsigned)brick_n_vertices(c, 0), (unsigned)brick_n_vertices(c, 1),
+                           (unsigned)brick_n_vertices(c, 2)};
+    if (!facet::may_launch()) return;
+    facet::vertex_kernel<<<dim3((n[0] + threads - 1) / threads, n[1], n[2]), threads>>>(*c, (int)n[0],
+                                                                                        vertices);
+    facet::scale_kernel<<<dim3((c->n_nodes[0] + threads - 1) / threads, c->n_nodes[1], c->n_nodes[2]),
+                          threads>>>(*c, nodes, vertices, scale);
+    facet::launched("brick_scale");
+}

@@ -106,10 +106,22 @@ int64_t room_needed(const struct brick_patches *p) {
     return TABLE_NUMBERS + vectors * brick_n_nodes(p->cells);
 }
 
+// Whether patches with k and lambda of their cells find their residual themselves (patch_cells.cu).
+bool is_fused(const struct brick_patches *p, const family &f0, const family &f1, const family &f2) {
+    return varies(p) && inner_steps(p) == 0 && p->variant != PATCH_GLOBAL && f0.regular && f1.regular &&
+           f2.regular && f0.m == f1.m && f0.m == f2.m && f0.m >= 3 && f0.m <= 15;
+}
+
+// The product of the families of three directions.
+template <typename F> void for_families(const std::vector<family> (&families)[3], F work) {
+    for (const family &f2 : families[2])
+        for (const family &f1 : families[1])
+            for (const family &f0 : families[0]) work(f0, f1, f2);
+}
+
 template <typename R> void sweep(const struct brick_patches *p, int backward, const R *b, R *x, R *scratch) {
     int colours[3] = {p->axis[0].n_colours, p->axis[1].n_colours, p->axis[2].n_colours};
     const int total = colours[0] * colours[1] * colours[2], inner = inner_steps(p);
-    const bool global = is_global(p);
     const room<R> room = divide(p, scratch);
     const void *made[4] = {nullptr, nullptr, nullptr, nullptr};
     for (int step = 0; step < total && may_launch(); step++) {
@@ -118,22 +130,30 @@ template <typename R> void sweep(const struct brick_patches *p, int backward, co
                              colour / colours[0] / colours[1]};
         const std::vector<family> families[3] = {find_families(p, 0, want[0]), find_families(p, 1, want[1]),
                                                  find_families(p, 2, want[2])};
+        bool global = false;
+        for_families(families, [&](const family &f0, const family &f1, const family &f2) {
+            global = global || (is_global(p) && !is_fused(p, f0, f1, f2));
+        });
         // Patches of a colour do not touch each other's nodes: the residual of an inner step is that of x.
         for (int i = 0; i < (inner > 0 ? inner : 1); i++) {
             if (global) apply<R>(p->cells, -1.0, x, 1.0, b, room.residual, nullptr);
-            for (const family &f2 : families[2])
-                for (const family &f1 : families[1])
-                    for (const family &f0 : families[0])
-                        solve_patches<R>({p,
-                                          {&f0, &f1, &f2},
-                                          global ? room.residual : b,
-                                          x,
-                                          global,
-                                          inner > 0 ? i + 1 : 0,
-                                          inner > 1 ? room.direction : nullptr,
-                                          room.residual,
-                                          room.tables,
-                                          made});
+            for_families(families, [&](const family &f0, const family &f1, const family &f2) {
+                const bool fused = is_fused(p, f0, f1, f2), correction = global && !fused;
+                const patch_call<R> call = {p,
+                                            {&f0, &f1, &f2},
+                                            correction ? room.residual : b,
+                                            x,
+                                            correction,
+                                            inner > 0 ? i + 1 : 0,
+                                            inner > 1 ? room.direction : nullptr,
+                                            room.residual,
+                                            room.tables,
+                                            made};
+                if (fused)
+                    run_cells<R>(call);
+                else
+                    solve_patches<R>(call);
+            });
         }
     }
 }

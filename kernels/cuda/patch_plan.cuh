@@ -98,6 +98,7 @@ template <typename R> bool run_lines(const patch_call<R> &);                    
 template <typename R> bool run_tensor(const patch_call<R> &);                    // patch_tensor.cuh
 template <typename R> bool run_tensor_plane(const patch_call<R> &);              // the same in two dimensions
 template <typename R> bool run_ladder(const patch_call<R> &, enum patch_kernel); // patch_ladder.cu
+template <typename R> bool run_cells(const patch_call<R> &);                     // patch_cells.cu
 template <typename R> void run_general(const patch_call<R> &);                   // any patch
 
 // Numbers that `tables` needs.

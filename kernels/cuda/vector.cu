@@ -186,6 +186,10 @@ struct kernels make_table() {
     ONE(tile_gather);
     ONE(tile_add);
     ONE(axis_apply);
+    ONE(axis_divide);
+    ONE(box_to_lattice);
+    ONE(box_from_lattice);
+    ONE(brick_scale);
     ONE(expression);
     return table;
 }

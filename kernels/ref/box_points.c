@@ -1,16 +1,5 @@
-/* What box_load and box_recover compute (kernels/box.h), cell by cell, and products along one axis. */
+/* What box_load and box_recover compute (kernels/box.h), cell by cell. */
 #include "kernels/ref/box_cell.h"
-
-void axis_apply_ref(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *x,
-                    double *y) {
-    for (int64_t o = 0; o < outer; o++)
-        for (int i = 0; i < n_out; i++)
-            for (int64_t r = 0; r < inner; r++) {
-                double sum = 0.0;
-                for (int q = 0; q < n_in; q++) sum += T[i * n_in + q] * x[(o * n_in + q) * inner + r];
-                y[(o * n_out + i) * inner + r] = sum;
-            }
-}
 
 /* b_i b_j b_k. */
 static double scale_of(const struct cell *c, const int m[3]) {

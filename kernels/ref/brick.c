@@ -31,3 +31,15 @@ int64_t patch_scratch_ref(const struct brick_patches *p) {
         if (p->lines[l].m > m) m = p->lines[l].m;
     return 5 * m * m * m + 4 * cell_size(p->cells) + brick_n_nodes(p->cells);
 }
+
+void brick_scale_ref(const struct brick_cells *c, const double *nodes, double *vertices, double *scale) {
+    const int n[3] = {brick_n_vertices(c, 0), brick_n_vertices(c, 1), brick_n_vertices(c, 2)};
+    for (int64_t i = 0; i < (int64_t)n[0] * n[1] * n[2]; i++)
+        vertices[i] = brick_vertex_scale(
+            c, (const int[3]){(int)(i % n[0]), (int)(i / n[0] % n[1]), (int)(i / n[0] / n[1])});
+    for (int64_t i = 0; i < brick_n_nodes(c); i++) {
+        int at[3];
+        brick_node_at(c, i, at);
+        scale[i] = brick_node_scale(c, nodes, vertices, at);
+    }
+}

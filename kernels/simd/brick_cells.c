@@ -64,6 +64,57 @@ int64_t OF(brick_scratch)(const struct brick_cells *c) {
     return base_threads() * (apply > point ? apply : point);
 }
 
+/* The scale along a row of nodes: in every cell linear between two numbers of its ends, and a bubble. */
+static void scale_row(const struct brick_cells *c, const double *nodes, const double *vertices, int y, int z,
+                      double *scale) {
+    const int at[2] = {y, z}, row = brick_n_vertices(c, 0), plane = brick_n_vertices(c, 1);
+    const int k = c->element[0].k;
+    int cell[3] = {0, 0, 0}, up[2];
+    double x[2], inner = 1.0;
+    for (int t = 0; t < 2; t++) {
+        const int degree = c->element[t + 1].k;
+        cell[t + 1] = degree > 0 ? at[t] / degree : 0;
+        if (cell[t + 1] == c->cells[t + 1]) cell[t + 1]--;
+        x[t] = degree > 0 ? nodes[at[t] - cell[t + 1] * degree] : 0.0;
+        if (degree > 0) inner *= 4.0 * x[t] * (1.0 - x[t]);
+        up[t] = degree > 0;
+    }
+    const double *low = vertices + ((int64_t)cell[2] * plane + cell[1]) * row;
+    const double *corner[4] = {low, low + up[0] * row, low + (int64_t)up[1] * plane * row,
+                               low + ((int64_t)up[1] * plane + up[0]) * row};
+    const double weight[4] = {(1.0 - x[0]) * (1.0 - x[1]), x[0] * (1.0 - x[1]), (1.0 - x[0]) * x[1],
+                              x[0] * x[1]};
+    for (; cell[0] < c->cells[0]; cell[0]++) {
+        double end[2] = {0.0, 0.0}, mean = 0.0;
+        for (int s = 0; s < 2; s++)
+            for (int v = 0; v < 4; v++) {
+                end[s] += weight[v] * corner[v][cell[0] + s];
+                mean += 0.125 * corner[v][cell[0] + s];
+            }
+        const double bubble = inner * (1.0 / sqrt(brick_conductivity(c, cell)) - mean);
+        const int last = k * cell[0] + k < c->n_nodes[0]; /* not the first of a ring */
+        for (int i = 0; i < k + last; i++)
+            scale[k * cell[0] + i] = end[0] + nodes[i] * (end[1] - end[0] + bubble * 4.0 * (1.0 - nodes[i]));
+    }
+}
+
+void OF(brick_scale)(const struct brick_cells *c, const double *nodes, double *vertices, double *scale) {
+    const int n[3] = {brick_n_vertices(c, 0), brick_n_vertices(c, 1), brick_n_vertices(c, 2)};
+    const int64_t rows = (int64_t)c->n_nodes[1] * c->n_nodes[2];
+#pragma omp parallel num_threads(base_threads())
+    {
+#pragma omp for
+        for (int64_t row = 0; row < (int64_t)n[1] * n[2]; row++)
+            for (int i = 0; i < n[0]; i++)
+                vertices[row * n[0] + i] =
+                    brick_vertex_scale(c, (const int[3]){i, (int)(row % n[1]), (int)(row / n[1])});
+#pragma omp for
+        for (int64_t row = 0; row < rows; row++)
+            scale_row(c, nodes, vertices, (int)(row % c->n_nodes[1]), (int)(row / c->n_nodes[1]),
+                      scale + row * c->n_nodes[0]);
+    }
+}
+
 #define ROW_SIZES(F) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16)
 #define TABLE        PICK(table, single)
 #define TEMPLATE     "kernels/simd/brick_point_real.h"

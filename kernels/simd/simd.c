@@ -22,6 +22,7 @@ const struct kernels *OF(kernels)(void) {
         BOTH(box_step), BOTH(box_residual), BOTH(box_prolong), BOTH(box_restrict), BOTH(box_scale),
         ONE(box_diagonal),
         BOTH(brick_apply), ONE(brick_scratch), BOTH(brick_diagonal), BOTH(point_sweep),
+        ONE(brick_scale),
         BOTH(brick_prolong), BOTH(brick_restrict), ONE(transfer_scratch), BOTH(patch_sweep), ONE(patch_scratch),
         ONE(expression),
         ONE(tensor_contract), ONE(tensor_rows), ONE(tensor_fold), ONE(tensor_weigh), ONE(tensor_add), ONE(line_reduce),

@@ -425,16 +425,21 @@ static facet_status call_tile(struct integrals *job, const struct tile_plan *til
     return status;
 }
 
-/* The values along lines of what depends on one coordinate. */
-static facet_status set_lines(struct integrals *job, int d) {
+/* The program of a field with n points a cell on [0, 1] (expr/field.h), with what depends on one coordinate
+ * along lines. */
+static facet_status make_program(const struct box_tiles *t, const struct field *field, int order, int n,
+                                 const double *points, int64_t most, struct expr_program *program) {
     facet_status status = FACET_OK;
-    const struct box_grid *g = job->t->grid;
-    const struct box_samples *s = job->samples;
+    const struct box_grid *g = t->grid;
     double *x = NULL;
-    TRY(ALLOC(x, g->cells[d] * s->n_points));
-    for (int i = 0; i < g->cells[d] * s->n_points; i++)
-        x[i] = g->coordinates[d][i / s->n_points] + g->widths[d][i / s->n_points] * s->x[i % s->n_points];
-    TRY(field_program_set_lines(job->field, 0, &job->program, d, g->cells[d] * s->n_points, x));
+    TRY(field_program_create(field, 0, t->device, t->all.dim, order, most, program));
+    for (int d = 0; d < t->all.dim; d++) {
+        TRY(ALLOC(x, g->cells[d] * n));
+        for (int i = 0; i < g->cells[d] * n; i++)
+            x[i] = g->coordinates[d][i / n] + g->widths[d][i / n] * points[i % n];
+        TRY(field_program_set_lines(field, 0, program, d, g->cells[d] * n, x));
+        base_free(&x);
+    }
 done:
     base_free(&x);
     return status;
@@ -461,9 +466,8 @@ static facet_status prepare(struct integrals *job) {
     if (job->exact) TRY(need_cells(t, 1, &t->lambda));
     if (job->origin == NUMBER) goto done;
     TRY(ALLOC(job->extremes, 2 * job->most));
-    TRY(field_program_create(job->field, 0, t->device, t->all.dim, job->exact ? 2 : 0,
-                             job->most * job->n_points, &job->program));
-    for (int d = 0; d < t->all.dim; d++) TRY(set_lines(job, d));
+    TRY(make_program(t, job->field, job->exact ? 2 : 0, s->n_points, s->x, job->most * job->n_points,
+                     &job->program));
 done:
     return status;
 }
@@ -500,4 +504,27 @@ facet_status box_tiles_integrate_values(struct box_tiles *t, const struct box_sa
                                         const double *values, double *out) {
     struct integrals job = {.t = t, .samples = s, .given_values = values, .origin = VALUES, .out = out};
     return integrate(&job);
+}
+
+facet_status box_tiles_field_extremes(struct box_tiles *t, const struct field *field, int n, const double *x,
+                                      double *extremes) {
+    facet_status status = FACET_OK;
+    const int64_t size = box_power(n, t->all.dim), most = tile_cells(t->all.count, size);
+    struct expr_program program = {0};
+    double *points = NULL, *values = NULL;
+    TRY(device_copy(t->device, &points, x, (size_t)n, sizeof *x));
+    TRY(device_alloc(t->device, &values, (size_t)(most * size), sizeof *values));
+    TRY(make_program(t, field, 0, n, x, most * size, &program));
+    for (int64_t first = 0; first < t->all.count; first += most) {
+        const struct tile_plan tile = next_tile(t, first, most);
+        device_tile_expression(t->device, &tile, n, points, &program.plan, &program.lines, TILE_VALUES,
+                               values, program.work);
+        TRY(tile_extremes(t, tile.count, size, values, extremes + 2 * first));
+    }
+    TRY(device_check(t->device));
+done:
+    expr_program_destroy(&program);
+    device_free(t->device, &points);
+    device_free(t->device, &values);
+    return status;
 }

@@ -47,5 +47,9 @@ facet_status box_tiles_fetch(struct box_tiles *tiles, int n_in, int64_t n, const
 /* The least and the greatest value of every cell (2 each, on the host) at n_out points in every direction. */
 facet_status box_tiles_extremes(struct box_tiles *tiles, int n_in, int n_out, const double *const T[3],
                                 const double *in, double *extremes);
+/* Of a field that is an expression, at n points x of [0, 1] in every direction; what is not finite in a cell
+ * makes its least value so. */
+facet_status box_tiles_field_extremes(struct box_tiles *tiles, const struct field *field, int n,
+                                      const double *x, double *extremes);
 
 #endif

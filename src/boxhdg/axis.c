@@ -240,3 +240,9 @@ done:
     base_free(&lines);
     return status;
 }
+
+int box_axis_same(const struct boxhdg *h, int d, int e) {
+    return box_same_direction(&h->grid, d, e) &&
+           memcmp(h->column_line[d], h->column_line[e],
+                  (size_t)h->grid.cells[d] * sizeof *h->column_line[d]) == 0;
+}

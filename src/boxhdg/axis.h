@@ -38,6 +38,8 @@ struct box_axis {
 facet_status box_axis_create(const struct box_chain *chain, struct box_axis *axis);
 /* The chain of all cells of the box in direction d; a direction that is not there has one mode of value 1. */
 facet_status box_axis_create_whole(const struct boxhdg *h, int d, struct box_axis *axis);
+/* Whether two directions have the same cells, conditions and lines. */
+int box_axis_same(const struct boxhdg *h, int d, int e);
 void box_axis_destroy(struct box_axis *axis); /* safe on a zeroed struct, and twice */
 
 #endif

@@ -245,13 +245,6 @@ done:
     return status;
 }
 
-/* The same cells, conditions and lines. */
-static int same_axis(const struct boxhdg *h, int d, int e) {
-    return box_same_direction(&h->grid, d, e) &&
-           memcmp(h->column_line[d], h->column_line[e],
-                  (size_t)h->grid.cells[d] * sizeof *h->column_line[d]) == 0;
-}
-
 facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_direct **direct) {
     facet_status status = FACET_OK;
     struct boxhdg_direct *s;
@@ -260,7 +253,7 @@ facet_status boxhdg_direct_create(const struct boxhdg *h, struct boxhdg_direct *
     s->h = h;
     for (int d = 0; d < 3; d++) {
         for (int e = 0; e < d && s->axes[d] == NULL; e++)
-            if (same_axis(h, e, d)) s->axes[d] = s->axes[e];
+            if (box_axis_same(h, e, d)) s->axes[d] = s->axes[e];
         if (s->axes[d] == NULL) {
             TRY(base_wrap(box_axis_create_whole(h, d, &s->own[d]), "direction %c", "xyz"[d]));
             s->axes[d] = &s->own[d];

@@ -2,13 +2,15 @@
 #include <stdio.h>
 
 #include "box/memory.h"
+#include "boxhdg/lattice.h"
 #include "boxhdg/resident.h"
 #include "boxhdg/work.h"
+#include "solve/history.h"
 
 struct wanted {
     const struct device *device;
     const struct boxhdg *hdg;
-    const struct boxhdg_solver_options *options; /* NULL: the direct solve */
+    const struct boxhdg_solver_options *options; /* NULL: the direct solve of the host */
     enum boxhdg_kept kept;                       /* the arrays of data and solution */
 };
 
@@ -27,9 +29,14 @@ static void count_lanes(const struct wanted *w, const int cells[3], double bytes
     bytes[1] += 8.0 * (n + KERNEL_BOX_METRIC * lanes) + 8.0 * 2.0 * n;
     if (w->hdg->grid.singular) bytes[1] += 8.0 * 2.0 * n;
     if (o->mixed) bytes[1] += 8.0 * n + 4.0 * (n + KERNEL_BOX_METRIC * lanes);
+    if (o->preconditioner == BOXHDG_DIRECT) { /* r and d of the refinement */
+        bytes[1] += 8.0 * 2.0 * n + boxhdg_lattice_bytes(w->hdg, cells);
+        return;
+    }
     /* r, p, y; what came since the last update; of the cycle z, r, d, y. */
     bytes[1] += fast * n * (3.0 + (o->mixed ? 1.0 : 0.0) + (cycle ? 4.0 : 0.0));
     if (coarse) bytes[1] += fast * 2.0 * moments;
+    if (o->remember) bytes[1] += 8.0 * 2.0 * SOLVE_HISTORY * n;
 }
 
 /* The direct solve: transformed right-hand side and result, eigenvectors of the lines; the refinement's two

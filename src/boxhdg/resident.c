@@ -166,10 +166,9 @@ void boxhdg_resident_adopt(struct boxhdg_resident *r, const struct boxhdg_reside
 
 /* ------------------------------------------------------------------------------------------ solve */
 
-facet_status boxhdg_resident_solve(struct boxhdg_resident *r, int use_guess,
+facet_status boxhdg_resident_solve(struct boxhdg_resident *r, enum boxhdg_guess guess,
                                    const struct solve_control *control, struct solve_report *report) {
-    if (!use_guess) vector_fill(r->trace, 0.0);
-    facet_status status = boxhdg_solver_solve_lanes(r->solver, control, report);
+    facet_status status = boxhdg_solver_solve_lanes(r->solver, guess, control, report);
     return status == FACET_OK ? boxhdg_solver_find_doubt(r->solver) : status;
 }
 

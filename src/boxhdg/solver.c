@@ -5,7 +5,9 @@
 
 #include "base/memory.h"
 #include "boxhdg/cells.h"
+#include "boxhdg/lattice.h"
 #include "boxhdg/levels.h"
+#include "solve/history.h"
 
 struct boxhdg_solver {
     const struct device *device;
@@ -18,6 +20,7 @@ struct boxhdg_solver {
     struct vector F, solution;
     struct vector ratio;               /* of the scales of the two lanes, where they differ; else empty */
     struct vector kernel, kernel_dual; /* the constant as an unknown and as a residual; or empty */
+    struct solve_history history;      /* of remembered solutions */
     double doubt;                      /* of the last solve */
 };
 
@@ -99,6 +102,7 @@ static facet_status make_levels(const struct boxhdg_solver *s, const struct boxh
                                 struct operator* M) {
     enum boxhdg_preconditioner kind = s->options.preconditioner;
     int degree = s->options.chebyshev_degree;
+    if (kind == BOXHDG_DIRECT) return operator_create_box_lattice(lanes, M);
     if (kind != BOXHDG_ADDITIVE && kind != BOXHDG_CHEBYSHEV) return FACET_OK;
     if (kind == BOXHDG_CHEBYSHEV && degree < 1)
         return base_fail(FACET_ERROR_INPUT, "the degree of a smoother must be at least 1, not %d", degree);
@@ -158,10 +162,9 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     if (options != NULL) s->options = *options;
     TRY(boxhdg_check_memory(device, hdg, &s->options, BOXHDG_ALONE));
     TRY(boxhdg_lanes_create(device, hdg, 0, &s->lanes));
-    if (s->options.preconditioner == BOXHDG_NONE) {
-        TRY(forget_diagonal(s->lanes));
+    if (s->options.preconditioner == BOXHDG_NONE) TRY(forget_diagonal(s->lanes));
+    if (s->options.preconditioner == BOXHDG_NONE || s->options.preconditioner == BOXHDG_DIRECT)
         s->options.mixed = 0;
-    }
     operator_create_box(s->lanes, &s->A);
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->F));
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->solution));
@@ -183,6 +186,7 @@ void boxhdg_solver_destroy(struct boxhdg_solver **solver) {
     vector_destroy(&s->solution);
     vector_destroy(&s->kernel);
     vector_destroy(&s->kernel_dual);
+    solve_history_destroy(&s->history);
     boxhdg_lanes_destroy(&s->lanes);
     base_free(solver);
 }
@@ -194,8 +198,9 @@ const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *s, struct v
     return s->lanes;
 }
 
-facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, const struct solve_control *given,
-                                       struct solve_report *report) {
+facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_guess guess,
+                                       const struct solve_control *given, struct solve_report *report) {
+    facet_status status = FACET_OK;
     struct solve_control control = *given, constant = {.kernel = &s->kernel, .kernel_dual = &s->kernel_dual};
     int singular = s->kernel.n > 0 && !s->options.loose;
     control.kernel = singular ? &s->kernel : NULL;
@@ -205,8 +210,15 @@ facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, const struct sol
     control.fast = s->single != NULL ? &s->fast : NULL;
     control.work = &s->work;
     solve_remove_kernel(&control, SOLVE_RESIDUALS, &s->F);
-    facet_status status =
-        solve_cg(&s->A, s->M.apply != NULL ? &s->M : NULL, &s->F, &s->solution, &control, report);
+    if (s->options.preconditioner == BOXHDG_DIRECT) {
+        status = solve_refined(&s->A, &s->M, &s->F, &s->solution, &control, report);
+    } else {
+        if (guess == BOXHDG_FROM_ZERO) vector_fill(&s->solution, 0.0);
+        if (guess == BOXHDG_FROM_BEFORE) solve_history_guess(&s->history, &s->F, &s->solution);
+        status = solve_cg(&s->A, s->M.apply != NULL ? &s->M : NULL, &s->F, &s->solution, &control, report);
+        if (status == FACET_OK && s->options.remember)
+            status = solve_history_add(&s->history, &s->A, &s->solution);
+    }
     facet_status device = device_check(s->device);
     return device != FACET_OK ? device : status;
 }
@@ -296,16 +308,14 @@ double boxhdg_solver_doubt(const struct boxhdg_solver *s) {
     return s->doubt;
 }
 
-facet_status boxhdg_solver_solve(struct boxhdg_solver *s, const double *F, double *uhat, int use_guess,
-                                 const struct solve_control *control, struct solve_report *report) {
+facet_status boxhdg_solver_solve(struct boxhdg_solver *s, const double *F, double *uhat,
+                                 enum boxhdg_guess guess, const struct solve_control *control,
+                                 struct solve_report *report) {
     facet_status status = FACET_OK, solved;
     s->doubt = 0.0;
     TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_RESIDUAL, F, &s->F));
-    if (use_guess)
-        TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, uhat, &s->solution));
-    else
-        vector_fill(&s->solution, 0.0);
-    solved = boxhdg_solver_solve_lanes(s, control, report);
+    if (guess != BOXHDG_FROM_ZERO) TRY(boxhdg_lanes_pack(s->lanes, BOXHDG_UNKNOWN, uhat, &s->solution));
+    solved = boxhdg_solver_solve_lanes(s, guess, control, report);
     if (solved != FACET_OK && solved != FACET_NOT_CONVERGED) TRY(solved);
     TRY(boxhdg_lanes_unpack(s->lanes, BOXHDG_UNKNOWN, &s->solution, uhat));
     if (solved == FACET_OK) TRY(find_doubt(s, uhat));

@@ -9,6 +9,7 @@
  *     diagonal    the inverse diagonal D of K, which is diagonal on every face: face-block Jacobi
  *     additive    D + P A^-1 P', with the continuous linear functions of the cell mesh (boxhdg/coarse.h)
  *     chebyshev   a V-cycle: polynomials of the fourth kind in D K around the same coarse space
+ *     direct      the inverse itself (boxhdg/lattice.h), refined instead of conjugate gradients
  *
  * mixed: the iteration runs in single precision. Whenever the residual has fallen far enough, the solution is
  * added to one of double precision and the residual is computed anew in double; the search goes on from it
@@ -19,11 +20,12 @@
 #include "boxhdg/lanes.h"
 #include "solve/multigrid.h"
 
-enum boxhdg_preconditioner { BOXHDG_NONE, BOXHDG_DIAGONAL, BOXHDG_ADDITIVE, BOXHDG_CHEBYSHEV };
+enum boxhdg_preconditioner { BOXHDG_NONE, BOXHDG_DIAGONAL, BOXHDG_ADDITIVE, BOXHDG_CHEBYSHEV, BOXHDG_DIRECT };
 struct boxhdg_solver_options {
     enum boxhdg_preconditioner preconditioner;
     int mixed;
     int chebyshev_degree; /* 1 .. MG_MAX_DEGREE */
+    int remember;         /* solutions are kept for the first guesses of the next (solve/history.h) */
     int loose;            /* the caller finds the constant himself: estimates of the error leave it out */
 };
 void boxhdg_solver_options_default(struct boxhdg_solver_options *options); /* additive, mixed, 4 */
@@ -40,12 +42,16 @@ enum boxhdg_kept { BOXHDG_ALONE, BOXHDG_ON_HOST, BOXHDG_ON_DEVICE };
 facet_status boxhdg_check_memory(const struct device *device, const struct boxhdg *hdg,
                                  const struct boxhdg_solver_options *options, enum boxhdg_kept kept);
 
-/* K uhat = F; both n_trace numbers in plain modes on the host. uhat: the first guess (use_guess) and the
+/* Where an iteration begins: at zero, at what is given, or at what the solutions before make of the
+ * right-hand side (with options.remember, and where there are any; else at what is given). */
+enum boxhdg_guess { BOXHDG_FROM_ZERO, BOXHDG_FROM_GIVEN, BOXHDG_FROM_BEFORE };
+/* K uhat = F; both n_trace numbers in plain modes on the host. uhat: what is given as first guess, and the
  * solution; fixed faces are not read and not written. Stops when |F - K uhat| <= rtol |F|, norms of plain
  * modes, by the true residual. A singular K (constants): F's part along it is dropped, and the solution has
  * none. control->kernel is not used. Returns and reports as solve_cg. */
-facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, double *uhat, int use_guess,
-                                 const struct solve_control *control, struct solve_report *report);
+facet_status boxhdg_solver_solve(struct boxhdg_solver *solver, const double *F, double *uhat,
+                                 enum boxhdg_guess guess, const struct solve_control *control,
+                                 struct solve_report *report);
 
 /* The error of u that jumps of k let pass in the last solve, absolute; 0: none is known. */
 double boxhdg_solver_doubt(const struct boxhdg_solver *solver);
@@ -55,8 +61,8 @@ double boxhdg_solver_doubt(const struct boxhdg_solver *solver);
 facet_status boxhdg_solver_find_doubt(struct boxhdg_solver *solver);
 const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *solver, struct vector **F,
                                                struct vector **solution);
-facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *solver, const struct solve_control *control,
-                                       struct solve_report *report);
+facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *solver, enum boxhdg_guess guess,
+                                       const struct solve_control *control, struct solve_report *report);
 
 /* The multigrid that solves the coarse space; NULL: none. */
 struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *solver);

@@ -137,6 +137,7 @@ static facet_status coarsen_values(const struct box_grid *g, const int cells[3],
     int64_t n = (int64_t)cells[0] * cells[1] * cells[2];
     if (values == NULL) return FACET_OK;
     TRY(ALLOC(*coarse, n));
+#pragma omp parallel for num_threads(base_threads_for(8 * n))
     for (int64_t c = 0; c < n; c++) {
         int at[3] = {(int)(c % cells[0]), (int)(c / cells[0] % cells[1]), (int)(c / cells[0] / cells[1])};
         double first = 0.0, sum = 0.0, total = 0.0;

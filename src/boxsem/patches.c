@@ -191,66 +191,24 @@ done:
 
 /* ------------------------------------------------------------------------------ approximate patches */
 
-/* The largest k of the cells around a vertex. */
-static double largest_around(const struct box_grid *g, const int vertex[3]) {
-    double largest = 0.0;
-    for (int s = 0; s < 1 << g->dim; s++) {
-        int at[3] = {0, 0, 0}, exists = 1;
-        for (int d = 0; d < g->dim; d++) {
-            at[d] = vertex[d] - (s >> d & 1);
-            if (g->sides[d][0] == BOX_PERIODIC) at[d] = (at[d] + g->cells[d]) % g->cells[d];
-            if (at[d] < 0 || at[d] >= g->cells[d]) exists = 0;
-        }
-        if (exists) largest = fmax(largest, box_conductivity(g, box_cell(g, at)));
-    }
-    return largest;
-}
-
-/* s at the nodes of one cell, a polynomial so that it does not roughen what it multiplies: at the vertices
- * k^-1/2 of the largest k around, multilinear between them, plus a bubble that makes it k^-1/2 of the cell in
- * the middle. Then k s^2 <= 1 (nearly) everywhere, and a correction does not overshoot however k jumps. */
-static void scale_cell(const struct box_grid *g, const struct box_element *e, const struct brick_cells *c,
-                       const int cell[3], double *scale) {
-    int n_vertices = 1 << g->dim, n[3];
-    double at_vertex[8], mean = 0.0;
-    for (int v = 0; v < n_vertices; v++) {
-        const int vertex[3] = {cell[0] + (v & 1), cell[1] + (v >> 1 & 1), cell[2] + (v >> 2)};
-        at_vertex[v] = 1.0 / sqrt(largest_around(g, vertex));
-        mean += at_vertex[v] / n_vertices;
-    }
-    double bubble = 1.0 / sqrt(box_conductivity(g, box_cell(g, cell))) - mean;
-    for (int d = 0; d < 3; d++) n[d] = c->element[d].k + 1;
-    for (int i = 0; i < n[0] * n[1] * n[2]; i++) {
-        const int local[3] = {i % n[0], i / n[0] % n[1], i / n[0] / n[1]};
-        double value = 0.0, inner = bubble;
-        for (int d = 0; d < g->dim; d++) inner *= 4.0 * e->nodes[local[d]] * (1.0 - e->nodes[local[d]]);
-        for (int v = 0; v < n_vertices; v++) {
-            double weight = at_vertex[v];
-            for (int d = 0; d < g->dim; d++)
-                weight *= v >> d & 1 ? e->nodes[local[d]] : 1.0 - e->nodes[local[d]];
-            value += weight;
-        }
-        scale[brick_cell_node(c, cell, i)] = value + inner;
-    }
-}
-
-static facet_status make_scale(const struct box_grid *g, const struct box_element *e,
-                               struct boxsem_patches *p) {
+/* s of kernels/brick.h: however k jumps, a correction does not overshoot. */
+static facet_status make_scale(const struct box_element *e, struct boxsem_patches *p) {
     facet_status status = FACET_OK;
     const struct brick_cells *cells = p->plan.cells;
     const int64_t n = brick_n_nodes(cells);
-    double *scale = NULL;
+    int64_t n_vertices = 1;
+    double *nodes = NULL, *vertices = NULL, *scale = NULL;
     if (cells->conductivity == NULL && cells->reaction == NULL) return FACET_OK;
-    TRY(ALLOC(scale, n));
-    for (int64_t number = 0; number < brick_n_cells(cells); number++) {
-        int cell[3];
-        brick_cell_at(cells, number, cell);
-        scale_cell(g, e, cells, cell, scale);
-    }
-    TRY(device_copy(p->device, &p->plan.scale, scale, (size_t)n, sizeof *scale));
-    TRY(device_copy_rounded(p->device, F32, &p->plan.scale_single, p->plan.scale, n));
+    for (int d = 0; d < 3; d++) n_vertices *= brick_n_vertices(cells, d);
+    TRY(device_copy(p->device, &nodes, e->nodes, (size_t)e->k + 1, sizeof *nodes));
+    TRY(device_alloc(p->device, &vertices, (size_t)n_vertices, sizeof *vertices));
+    TRY(device_alloc(p->device, &scale, (size_t)n, sizeof *scale));
+    p->plan.scale = scale;
+    device_brick_scale(p->device, cells, nodes, vertices, scale);
+    TRY(device_copy_rounded(p->device, F32, &p->plan.scale_single, scale, n));
 done:
-    base_free(&scale);
+    device_free(p->device, &nodes);
+    device_free(p->device, &vertices);
     return status;
 }
 
@@ -278,7 +236,7 @@ facet_status boxsem_patches_create(const struct device *device, const struct box
     p->plan.damping = grid->separable ? 1.0 : APPROXIMATE_DAMPING;
     for (int d = 0; d < 3; d++) TRY(make_axis(p, grid, d, element));
     p->plan.lines = p->lines;
-    TRY(make_scale(grid, element, p));
+    TRY(make_scale(element, p));
 done:
     if (status != FACET_OK) boxsem_patches_destroy(p);
     return status;

@@ -164,8 +164,10 @@ static facet_status solve(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
     double *trace = b->solution.trace;
-    int guess = b->has_guess || (b->has_trace && s->options.warm_start);
-    if (guess)
+    enum boxhdg_guess guess = b->has_guess                            ? BOXHDG_FROM_GIVEN
+                              : b->has_trace && s->options.warm_start ? BOXHDG_FROM_BEFORE
+                                                                      : BOXHDG_FROM_ZERO;
+    if (guess != BOXHDG_FROM_ZERO)
         boxhdg_add_dirichlet(b->hdg, NULL, trace);
     else
         memset(trace, 0, (size_t)b->hdg->n_trace * sizeof *trace);

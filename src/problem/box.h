@@ -80,9 +80,9 @@ facet_status box_method_check_memory(const struct facet_solver *s);
 facet_status box_method_create(struct facet_solver *s);
 void box_method_destroy(struct box_method **method);
 /* uhat: n_trace, the initial guess (zero without one) and the solution; zero on Dirichlet faces. */
-facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat);
+facet_status box_method_solve(struct facet_solver *s, const double *F, enum boxhdg_guess guess, double *uhat);
 /* The same with everything on the device. */
-facet_status box_method_solve_resident(struct facet_solver *s, int guess);
+facet_status box_method_solve_resident(struct facet_solver *s, enum boxhdg_guess guess);
 struct boxhdg_solver *box_method_solver(const struct box_method *method); /* NULL: the direct solve */
 double box_method_doubt(const struct facet_solver *s); /* an error of u that the solve did not count */
 const struct multigrid *box_method_multigrid(const struct box_method *method);

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/run.h"
+#include "box/tiles.h"
 #include "poly/rule.h"
 
 /* Values of one cell that differ by less are rounding. */
@@ -126,18 +127,52 @@ done:
     return status;
 }
 
-/* A field in all cells; `why` when it varies in one. A number is the same everywhere without a look. */
-static facet_status sample_all(const struct facet_mesh *mesh, const struct field *field,
-                               const struct kind *kind, int degree, double *values, char *why) {
+/* Of an expression on a device with memory of its own: values[c] where it is the same at all points of a
+ * cell, else -1, and someone has to look closer. */
+static facet_status sample_there(const struct device *device, const struct facet_mesh *mesh,
+                                 const struct field *field, int degree, double *values) {
+    facet_status status = FACET_OK;
+    struct box_grid_data data = {.dim = mesh->dim};
+    struct box_grid grid = {0};
+    struct box_tiles *tiles = NULL;
+    struct samples s = {0};
+    double *extremes = NULL;
+    for (int d = 0; d < mesh->dim; d++) {
+        data.cells[d] = mesh->box.cells[d];
+        data.coordinates[d] = mesh->box.coordinates[d];
+    }
+    TRY(samples_create(mesh->dim, degree, &s));
+    for (int i = 0; i < s.m; i++) s.line[i] = 0.5 * (1.0 + s.line[i]);
+    TRY(box_grid_create(&data, &grid));
+    TRY(box_tiles_create(device, &grid, NULL, &tiles));
+    TRY(ALLOC(extremes, 2 * grid.n_cells));
+    TRY(box_tiles_field_extremes(tiles, field, s.m, s.line, extremes));
+    for (int64_t c = 0; c < grid.n_cells; c++)
+        values[c] = extremes[2 * c] == extremes[2 * c + 1] ? extremes[2 * c] : -1.0;
+done:
+    samples_free(&s);
+    box_tiles_destroy(&tiles);
+    box_grid_destroy(&grid);
+    base_free(&extremes);
+    return status;
+}
+
+/* A field in all cells; `why` when it varies in one. A number is the same everywhere without a look. device:
+ * NULL for the host. */
+static facet_status sample_all(const struct device *device, const struct facet_mesh *mesh,
+                               const struct field *field, const struct kind *kind, int degree, double *values,
+                               char *why) {
     facet_status status = FACET_OK;
     struct base_collector collector;
     int32_t first = mesh->n_cells;
+    int there = device != NULL && field_is_differentiable(field);
     double value, corner[3] = {0.0};
     if (field_is_constant(field, &value)) {
         for (int d = 0; d < mesh->dim; d++) corner[d] = mesh->box.coordinates[d][0];
         for (int32_t c = 0; c < mesh->n_cells; c++) values[c] = value;
         return check_value(kind, value, mesh->dim, corner);
     }
+    if (there) TRY(sample_there(device, mesh, field, degree, values));
     base_collector_init(&collector);
 #pragma omp parallel num_threads(base_threads()) reduction(min : first)
     {
@@ -147,6 +182,9 @@ static facet_status sample_all(const struct facet_mesh *mesh, const struct field
         for (int32_t c = 0; c < mesh->n_cells; c++) {
             int varies = 0;
             if (s.x == NULL || first < mesh->n_cells) continue;
+            if (there && ((values[c] > SOLVE_LEAST && values[c] < 1.0 / SOLVE_LEAST) ||
+                          (values[c] == 0.0 && !kind->positive)))
+                continue;
             base_collect(&collector, c, sample(mesh, field, kind, c, &s, &values[c], &varies));
             if (varies) first = c;
         }
@@ -199,8 +237,8 @@ static double domain_length(const struct facet_mesh *mesh) {
     return area > 0.0 ? fmin(largest, 2.0 * mesh->dim * volume / area) : smallest;
 }
 
-static facet_status find_coefficients(const struct problem_resolved *resolved, int degree,
-                                      struct box_data *data, char *why) {
+static facet_status find_coefficients(const struct device *device, const struct problem_resolved *resolved,
+                                      int degree, struct box_data *data, char *why) {
     facet_status status = FACET_OK;
     const struct hdg_data *from = &resolved->data;
     const struct facet_mesh *mesh = from->mesh;
@@ -213,13 +251,13 @@ static facet_status find_coefficients(const struct problem_resolved *resolved, i
     TRY(ALLOC(data->conductivity, mesh->n_cells));
     TRY(CALLOC(data->reaction, mesh->n_cells));
     for (int d = 0; d < mesh->dim; d++) TRY(CALLOC(data->rho[d], mesh->box.cells[d]));
-    TRY(sample_all(mesh, k, &conductivity, degree, data->conductivity, why));
+    TRY(sample_all(device, mesh, k, &conductivity, degree, data->conductivity, why));
     if (from->reaction != NULL && why[0] == '\0')
-        TRY(sample_all(mesh, from->reaction, &reaction, degree, data->reaction, why));
+        TRY(sample_all(device, mesh, from->reaction, &reaction, degree, data->reaction, why));
     if (from->equation->tau == NULL || why[0] != '\0') goto done;
     if (from->tau != NULL) {
         TRY(ALLOC(tau, mesh->n_cells));
-        TRY(sample_all(mesh, from->tau, &stabilization, degree, tau, why));
+        TRY(sample_all(device, mesh, from->tau, &stabilization, degree, tau, why));
     }
     find_rho(from, tau, domain_length(mesh), data, why);
 done:
@@ -227,8 +265,8 @@ done:
     return status;
 }
 
-facet_status box_data_create(const struct problem_resolved *resolved, int degree, struct box_data *data,
-                             char why[BOX_WHY_BYTES]) {
+facet_status box_data_create(const struct device *device, const struct problem_resolved *resolved, int degree,
+                             struct box_data *data, char why[BOX_WHY_BYTES]) {
     facet_status status = FACET_OK;
     const struct hdg_data *from = &resolved->data;
     const struct facet_mesh *mesh = from->mesh;
@@ -245,7 +283,7 @@ facet_status box_data_create(const struct problem_resolved *resolved, int degree
     }
     find_conditions(resolved, data, why);
     if (why[0] != '\0') goto done;
-    TRY(find_coefficients(resolved, degree, data, why));
+    TRY(find_coefficients(device_is_host(device) ? NULL : device, resolved, degree, data, why));
     data->grid.conductivity = data->conductivity;
     data->grid.reaction = data->reaction;
 done:

@@ -14,13 +14,13 @@ struct box_data {
 };
 
 /* `why` receives the reason and the remedy when the tensor operators do not apply, "" when they do; only then
- * there are data. Coefficients that are no numbers are taken as constant in a cell when they are the same at
- * BOX_SAMPLES points a direction at most. A coefficient that no discretization could take is
- * FACET_ERROR_INPUT. */
+ * there are data. Coefficients that are no numbers are looked at on the device, and taken as constant in a
+ * cell when they are the same at BOX_SAMPLES points a direction at most. A coefficient that no discretization
+ * could take is FACET_ERROR_INPUT. */
 #define BOX_SAMPLES   10
 #define BOX_WHY_BYTES PROBLEM_WHY_BYTES
-facet_status box_data_create(const struct problem_resolved *resolved, int degree, struct box_data *data,
-                             char why[BOX_WHY_BYTES]);
+facet_status box_data_create(const struct device *device, const struct problem_resolved *resolved, int degree,
+                             struct box_data *data, char why[BOX_WHY_BYTES]);
 /* Conductivity and reaction are the same in all cells. */
 int box_data_is_uniform(const struct box_data *data);
 void box_data_destroy(struct box_data *data); /* safe on a zeroed struct, and twice */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "boxhdg/lattice.h"
 #include "problem/box.h"
 
 facet_status box_device_renew(struct facet_solver *s, int what) {
@@ -20,8 +21,9 @@ done:
 
 int box_device_wanted(const struct facet_solver *s) {
     const struct box_backend *b = s->box;
-    return !device_is_host(s->context->device) && s->method != METHOD_DIRECT && !b->apart &&
-           boxhdg_resident_refusal(s->context->device, b->hdg) == NULL;
+    const struct device *device = s->context->device;
+    return !device_is_host(device) && !b->apart && boxhdg_resident_refusal(device, b->hdg) == NULL &&
+           (s->method != METHOD_DIRECT || boxhdg_lattice_refusal(device) == NULL);
 }
 
 facet_status box_device_start(struct facet_solver *s) {
@@ -51,7 +53,9 @@ facet_status box_device_load(struct facet_solver *s, const double *source) {
 facet_status box_device_solve(struct facet_solver *s) {
     facet_status status = FACET_OK;
     struct box_backend *b = s->box;
-    int guess = b->has_guess || (b->has_trace && s->options.warm_start);
+    enum boxhdg_guess guess = b->has_guess                            ? BOXHDG_FROM_GIVEN
+                              : b->has_trace && s->options.warm_start ? BOXHDG_FROM_BEFORE
+                                                                      : BOXHDG_FROM_ZERO;
     b->has_guess = b->has_trace = 0;
     TRY(box_method_solve_resident(s, guess));
     b->has_trace = 1;

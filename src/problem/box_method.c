@@ -18,7 +18,7 @@
 struct box_method {
     struct operator A, M; /* the direct solve, on plain modes; by the host */
     struct vector kernel;
-    struct boxhdg_solver *solver; /* conjugate gradients in lanes */
+    struct boxhdg_solver *solver; /* in lanes: conjugate gradients, or the direct solve of a device */
 };
 
 void box_method_destroy(struct box_method **method) {
@@ -92,11 +92,14 @@ static int wants_mixed(const struct facet_solver *s) {
 static struct boxhdg_solver_options lane_options(const struct facet_solver *s) {
     struct boxhdg_solver_options options;
     boxhdg_solver_options_default(&options);
-    options.preconditioner = s->preconditioner == PRECONDITIONER_NONE        ? BOXHDG_NONE
+    options.preconditioner = s->method == METHOD_DIRECT                      ? BOXHDG_DIRECT
+                             : s->preconditioner == PRECONDITIONER_NONE      ? BOXHDG_NONE
                              : s->preconditioner == PRECONDITIONER_ADDITIVE  ? BOXHDG_ADDITIVE
                              : s->preconditioner == PRECONDITIONER_CHEBYSHEV ? BOXHDG_CHEBYSHEV
                                                                              : BOXHDG_DIAGONAL;
-    options.mixed = wants_mixed(s) && options.preconditioner >= BOXHDG_ADDITIVE;
+    options.mixed = wants_mixed(s) &&
+                    (options.preconditioner == BOXHDG_ADDITIVE || options.preconditioner == BOXHDG_CHEBYSHEV);
+    options.remember = s->options.warm_start && s->method != METHOD_DIRECT;
     options.loose = is_loose(s);
     return options;
 }
@@ -134,16 +137,21 @@ facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h) {
     return base_wrap(device_require(s->context->device, "hdg on boxes", kernels), "device");
 }
 
+/* Or in plain modes, by the host: the direct solve of what is not kept on a device. */
+static int in_lanes(const struct facet_solver *s) {
+    return s->method != METHOD_DIRECT || box_device_wanted(s);
+}
+
 facet_status box_method_check_memory(const struct facet_solver *s) {
     struct boxhdg_solver_options options = lane_options(s);
-    return boxhdg_check_memory(s->context->device, s->box->hdg, s->method == METHOD_DIRECT ? NULL : &options,
+    return boxhdg_check_memory(s->context->device, s->box->hdg, in_lanes(s) ? &options : NULL,
                                box_device_wanted(s) ? BOXHDG_ON_DEVICE : BOXHDG_ON_HOST);
 }
 
 facet_status box_method_create(struct facet_solver *s) {
     facet_status status = FACET_OK;
     TRY(CALLOC(s->box->method, 1));
-    TRY(s->method == METHOD_DIRECT ? make_direct(s) : make_lanes(s));
+    TRY(in_lanes(s) ? make_lanes(s) : make_direct(s));
 done:
     return status;
 }
@@ -192,7 +200,7 @@ static double heaviest_tau(const struct boxhdg *h) {
 }
 
 /* Once, or where an error was asked for as often as it takes. F, uhat: NULL: everything is on the device. */
-static facet_status solve_once(struct facet_solver *s, const double *F, int guess, double *uhat,
+static facet_status solve_once(struct facet_solver *s, const double *F, enum boxhdg_guess guess, double *uhat,
                                struct solve_control *control) {
     struct box_method *m = s->box->method;
     if (F == NULL) return boxhdg_resident_solve(s->box->resident, guess, control, &s->report);
@@ -200,8 +208,7 @@ static facet_status solve_once(struct facet_solver *s, const double *F, int gues
                              : boxhdg_solver_solve(m->solver, F, uhat, guess, control, &s->report);
 }
 
-static facet_status solve(struct facet_solver *s, const double *F, int guess, double *uhat) {
-    struct box_method *m = s->box->method;
+static facet_status solve(struct facet_solver *s, const double *F, enum boxhdg_guess guess, double *uhat) {
     struct solve_control control = {.rtol = solve_tolerance(s->options.rtol, heaviest_tau(s->box->hdg)),
                                     .max_iterations = s->options.max_iterations,
                                     .monitor = &s->context->monitor};
@@ -213,16 +220,17 @@ static facet_status solve(struct facet_solver *s, const double *F, int guess, do
     }
     facet_status status;
     int before = 0, again = 0;
-    do status = solve_once(s, F, guess || again, uhat, &control);
-    while (status == FACET_OK && m->solver != NULL &&
+    do status = solve_once(s, F, again ? BOXHDG_FROM_GIVEN : guess, uhat, &control);
+    while (status == FACET_OK && s->method != METHOD_DIRECT &&
            (again = solve_again(s->options.error, &control, &s->report, &before)));
     return status == FACET_OK ? solve_reached(s->options.error, &s->report) : status;
 }
 
-facet_status box_method_solve(struct facet_solver *s, const double *F, int guess, double *uhat) {
+facet_status box_method_solve(struct facet_solver *s, const double *F, enum boxhdg_guess guess,
+                              double *uhat) {
     return solve(s, F, guess, uhat);
 }
 
-facet_status box_method_solve_resident(struct facet_solver *s, int guess) {
+facet_status box_method_solve_resident(struct facet_solver *s, enum boxhdg_guess guess) {
     return solve(s, NULL, guess, NULL);
 }

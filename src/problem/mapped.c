@@ -48,6 +48,7 @@ done:
 static void destroy_system(struct facet_solver *s) {
     vector_destroy(&s->kernel);
     operator_destroy(&s->A);
+    solve_history_destroy(&s->history);
     operator_destroy(&s->M);
     operator_destroy(&s->judge);
     cholesky_destroy(&s->cholesky);
@@ -176,6 +177,7 @@ static facet_status solve_trace(struct facet_solver *s) {
         TRY(solve_direct(&s->A, s->cholesky, &s->b, &s->x, &control, &s->report));
     } else if (s->system.n_free > 0) {
         if (!s->options.warm_start) vector_fill(&s->x, 0.0);
+        solve_history_guess(&s->history, &s->b, &s->x);
         const struct operator* M = s->M.apply != NULL ? &s->M : NULL;
         int before = 0;
         do
@@ -187,6 +189,7 @@ static facet_status solve_trace(struct facet_solver *s) {
         if (mg != NULL && multigrid_failure(mg) != FACET_OK) status = multigrid_failure(mg);
         TRY(status);
         TRY(judge_again(s, &control));
+        if (s->options.warm_start) TRY(solve_history_add(&s->history, &s->A, &s->x));
     } else {
         solve_report_clear(&s->report);
         s->report.converged = 1;

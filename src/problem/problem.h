@@ -6,6 +6,7 @@
 #include "box/box.h"
 #include "problem/backend.h"
 #include "problem/physics.h"
+#include "solve/history.h"
 
 #define PROBLEM_MAX_DEGREE 16 /* of mapped cells; boxes have BOX_MAX_DEGREE */
 
@@ -161,7 +162,8 @@ struct facet_solver {
     struct cholesky *cholesky;
     int flexible; /* the preconditioner changes from step to step */
     struct vector b, x, kernel;
-    double *F; /* n_free */
+    struct solve_history history; /* of warm starts */
+    double *F;                    /* n_free */
     struct hdg_solution solution;
     double assembled_bytes; /* of the assembled matrix and its factor, where the method needed them */
 };

@@ -55,7 +55,8 @@ done:
 /* Condensed elements on a box whose tensor operators would apply: what solves the same at their speed. */
 static facet_status recommend(struct facet_solver *s, struct box_data *data) {
     if (s->problem->mesh->box.cells[0] == 0) return FACET_OK;
-    facet_status status = box_data_create(&s->resolved, s->options.degree, data, s->why_mapped);
+    facet_status status =
+        box_data_create(s->context->device, &s->resolved, s->options.degree, data, s->why_mapped);
     int applies = status == FACET_OK && s->why_mapped[0] == '\0';
     snprintf(s->why_mapped, sizeof s->why_mapped, "%s",
              applies ? "method: continuous (the same elements) or hdg, many times faster on this box" : "");
@@ -89,7 +90,7 @@ static facet_status choose_operator(struct facet_solver *s, struct box_data *dat
         if (o->discretization == DISCRETIZATION_CONDENSED) TRY(recommend(s, data));
         goto done;
     }
-    TRY(box_data_create(&s->resolved, o->degree, data, why));
+    TRY(box_data_create(s->context->device, &s->resolved, o->degree, data, why));
     *box = why[0] == '\0';
     if (!*box && continuous)
         FAIL(FACET_ERROR_INPUT, "the discretization continuous needs %s; use the discretization condensed",

@@ -105,8 +105,7 @@ void solve_remove_kernel(const struct solve_control *control, enum solve_space s
         vector_axpby(-vector_dot(kernel, x), dual, 1.0, x);
 }
 
-/* |r| as the operator measures it. */
-static double solve_norm(const struct operator* A, const struct vector *r) {
+double solve_norm(const struct operator* A, const struct vector *r) {
     double sums[2];
     if (A->steps == NULL) return vector_norm(r);
     A->steps->reduce(A, 0.0, r, (struct vector *)r, NULL, sums);

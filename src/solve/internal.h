@@ -21,6 +21,8 @@ facet_status solve_vector_like(const struct operator* A, struct vector *v);
 int operator_block_smooth(const struct operator* D, double a, double b, double c, const struct vector *f,
                           const struct vector *t, struct vector *r, struct vector *d, struct vector *x);
 
+/* |r| as the operator measures it. */
+double solve_norm(const struct operator* A, const struct vector *r);
 /* r = b - A x without its kernel part; returns |r|. */
 double solve_true_residual(const struct operator* A, const struct vector *b, const struct vector *x,
                            const struct solve_control *control, struct vector *r);

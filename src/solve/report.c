@@ -110,7 +110,7 @@ static facet_status refine(struct refinement *s) {
     solve_report_clear(s->report);
     TRY(vector_create(s->b->device, s->b->n, &s->r));
     TRY(vector_create(s->b->device, s->b->n, &s->d));
-    s->scale = s->norm = vector_norm(s->b);
+    s->scale = s->norm = solve_norm(s->A, s->b);
     if (s->scale < SOLVE_LEAST) {
         status = solve_nothing(s->b, s->x, s->report);
         goto done;

@@ -1,0 +1,75 @@
+/* An orthonormal set of products, the newest first, and what they are products of. */
+#include "solve/history.h"
+
+#include <math.h>
+
+#include "solve/internal.h"
+
+/* A product that has so little beside newer ones has nothing to say. */
+#define LEAST_PART 1e-10
+
+void solve_history_destroy(struct solve_history *h) {
+    for (int i = 0; i < SOLVE_HISTORY; i++) {
+        vector_destroy(&h->x[i]);
+        vector_destroy(&h->y[i]);
+    }
+    h->n = 0;
+}
+
+void solve_history_guess(const struct solve_history *h, const struct vector *b, struct vector *x) {
+    for (int i = 0; i < h->n; i++) vector_axpby(vector_dot(&h->y[i], b), &h->x[i], i > 0 ? 1.0 : 0.0, x);
+}
+
+/* Takes out of number i what it has of those before it; whether something is left, which then has length 1.
+ */
+static int make_orthonormal(struct solve_history *h, int i) {
+    double length = vector_norm(&h->y[i]);
+    if (!(length > 0.0) || !isfinite(length)) return 0;
+    for (int j = 0; j < i; j++) {
+        double part = vector_dot(&h->y[j], &h->y[i]);
+        vector_axpby(-part, &h->y[j], 1.0, &h->y[i]);
+        vector_axpby(-part, &h->x[j], 1.0, &h->x[i]);
+    }
+    double left = i > 0 ? vector_norm(&h->y[i]) : length;
+    if (!(left > LEAST_PART * length)) return 0;
+    vector_axpby(0.0, &h->y[i], 1.0 / left, &h->y[i]);
+    vector_axpby(0.0, &h->x[i], 1.0 / left, &h->x[i]);
+    return 1;
+}
+
+static void swap(struct vector *a, struct vector *b) {
+    struct vector keep = *a;
+    *a = *b;
+    *b = keep;
+}
+
+/* Puts number `from` in the place of number `to`, those in between go up by one. */
+static void move(struct solve_history *h, int from, int to) {
+    for (int step = from > to ? -1 : 1; from != to; from += step) {
+        swap(&h->x[from], &h->x[from + step]);
+        swap(&h->y[from], &h->y[from + step]);
+    }
+}
+
+facet_status solve_history_add(struct solve_history *h, const struct operator* A, const struct vector *x) {
+    facet_status status = FACET_OK;
+    int last = h->n < SOLVE_HISTORY ? h->n : SOLVE_HISTORY - 1;
+    if (h->x[last].n == 0) TRY(solve_vector_like(A, &h->x[last]));
+    if (h->y[last].n == 0) TRY(solve_vector_like(A, &h->y[last]));
+    vector_axpby(1.0, x, 0.0, &h->x[last]);
+    operator_apply(A, x, &h->y[last]);
+    move(h, last, 0);
+    for (int i = 0, n = last + 1; i < n;) {
+        if (make_orthonormal(h, i)) {
+            i++;
+            h->n = i;
+        } else {
+            move(h, i, SOLVE_HISTORY - 1);
+            n--;
+            h->n = i;
+        }
+    }
+done:
+    if (status != FACET_OK) solve_history_destroy(h);
+    return status;
+}
