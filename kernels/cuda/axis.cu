@@ -97,8 +97,8 @@ bool run_tensor(const product &g) {
     // Few rows take low tiles; short sums need no long ring, but more blocks at a time.
     if ((g.n_out + 31) / 32 % 2 == 1)
         facet::run_product<32, 128, 32, 32, 3, true>(p, (int)g.outer, "axis_apply");
-    else if (g.n_in <= 32)
-        facet::run_product<64, 128, 64, 32, 2, true>(p, (int)g.outer, "axis_apply");
+    else if (g.n_in <= 80)
+        facet::run_product<64, 128, 32, 32, 2, true>(p, (int)g.outer, "axis_apply");
     else
         facet::run_product<64, 128, 64, 32, 4, true>(p, (int)g.outer, "axis_apply");
     return true;
@@ -123,20 +123,26 @@ __global__ void __launch_bounds__(ROW) divide(int n_0, const double *theta_0, co
         lambda + k * (theta_0[i] + theta_1[blockIdx.y] + theta_2[blockIdx.z]);
 }
 
-// A thread takes several rows, so that their reads are on the way at the same time.
+// A thread takes several rows, so that their reads are on the way at the same time. N: modes of all axes; 0:
+// not known when compiled.
 constexpr int SEVERAL = 4;
-template <bool BACK>
-__global__ void __launch_bounds__(ROW) move(const __grid_constant__ struct box_plan plan, int axis, int n_0,
-                                            int n_1, double *x, double *lattice) {
+template <bool BACK, int AXIS, int N>
+__global__ void __launch_bounds__(ROW)
+    move(const __grid_constant__ struct box_plan given, int n_0, int n_1, double *x, double *lattice) {
     const int i = blockIdx.x * ROW + threadIdx.x, first = blockIdx.y * SEVERAL;
     double value[SEVERAL];
     int64_t where[SEVERAL], here[SEVERAL];
+    struct box_plan plan = given;
+    for (int d = 0; d < 3 && N > 0; d++) {
+        plan.modes[d] = N;
+        plan.even[d] = (N + 1) / 2;
+    }
     if (i >= n_0) return;
 #pragma unroll
     for (int j = 0; j < SEVERAL; j++) {
         const int at[3] = {i, first + j, (int)blockIdx.z};
         here[j] = ((int64_t)at[2] * n_1 + at[1]) * n_0 + i;
-        where[j] = at[1] < n_1 ? box_lattice_where(&plan, axis, at, facet::LANES) : -1;
+        where[j] = at[1] < n_1 ? box_lattice_where(&plan, AXIS, at, facet::LANES) : -1;
         value[j] = where[j] < 0 ? 0.0 : BACK ? lattice[here[j]] : x[where[j]];
     }
 #pragma unroll
@@ -145,6 +151,37 @@ __global__ void __launch_bounds__(ROW) move(const __grid_constant__ struct box_p
             lattice[here[j]] = value[j];
         else if (BACK && where[j] >= 0)
             x[where[j]] = value[j];
+}
+
+template <bool BACK, int N>
+void run_move(const struct box_plan *plan, int axis, int n_0, int n_1, int n_2, double *x, double *lattice) {
+    const dim3 grid = rows(n_0, (n_1 + SEVERAL - 1) / SEVERAL, n_2);
+    auto kernel = axis == 0 ? move<BACK, 0, N> : axis == 1 ? move<BACK, 1, N> : move<BACK, 2, N>;
+    kernel<<<grid, ROW>>>(*plan, n_0, n_1, x, lattice);
+}
+
+template <bool BACK>
+void move_all(const struct box_plan *plan, int axis, int n_0, int n_1, int n_2, double *x, double *lattice) {
+    const int n = plan->present[1] && plan->present[2] ? plan->modes[0] : 0;
+    if (n_0 == 0 || n_1 == 0 || n_2 == 0 || !facet::may_launch()) return;
+    switch (n) {
+#define CASE(N)                                                                                              \
+    case N:                                                                                                  \
+        run_move<BACK, N>(plan, axis, n_0, n_1, n_2, x, lattice);                                            \
+        break;
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
+        CASE(9)
+        CASE(12)
+        CASE(16)
+#undef CASE
+    default:
+        run_move<BACK, 0>(plan, axis, n_0, n_1, n_2, x, lattice);
+    }
+    facet::launched(BACK ? "box_from_lattice" : "box_to_lattice");
 }
 
 } // namespace
@@ -170,16 +207,10 @@ void axis_divide_cuda(int n_0, int n_1, int n_2, const double *theta_0, const do
 
 void box_to_lattice_cuda(const struct box_plan *plan, int axis, int size_0, int size_1, int size_2,
                          const double *x, double *lattice) {
-    if (size_0 == 0 || size_1 == 0 || size_2 == 0 || !facet::may_launch()) return;
-    move<false><<<rows(size_0, (size_1 + SEVERAL - 1) / SEVERAL, size_2), ROW>>>(*plan, axis, size_0, size_1,
-                                                                                 (double *)x, lattice);
-    facet::launched("box_to_lattice");
+    move_all<false>(plan, axis, size_0, size_1, size_2, (double *)x, lattice);
 }
 
 void box_from_lattice_cuda(const struct box_plan *plan, int axis, int size_0, int size_1, int size_2,
                            const double *lattice, double *x) {
-    if (size_0 == 0 || size_1 == 0 || size_2 == 0 || !facet::may_launch()) return;
-    move<true><<<rows(size_0, (size_1 + SEVERAL - 1) / SEVERAL, size_2), ROW>>>(*plan, axis, size_0, size_1,
-                                                                                x, (double *)lattice);
-    facet::launched("box_from_lattice");
+    move_all<true>(plan, axis, size_0, size_1, size_2, x, (double *)lattice);
 }

@@ -25,9 +25,11 @@ template <int N> struct view {
 
     __device__ view(const points_launch &launch, int64_t cell) : g(launch) {
         const struct box_plan &p = g.plan;
-        at[0] = (int)(cell % p.cells[0]);
-        at[1] = (int)(cell / p.cells[0] % p.cells[1]);
-        at[2] = (int)(cell / p.cells[0] / p.cells[1]);
+        const unsigned which = (unsigned)cell, n0 = p.cells[0],
+                       n1 = p.cells[1]; // division in 32 bits is cheap
+        at[0] = (int)(which % n0);
+        at[1] = (int)(which / n0 % n1);
+        at[2] = (int)(which / n0 / n1);
         pack = at[0] / L;
         lane = at[0] % L;
         const int64_t number = ((int64_t)at[2] * p.cells[1] + at[1]) * p.packs + pack;

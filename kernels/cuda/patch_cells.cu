@@ -50,13 +50,13 @@ __global__ void __launch_bounds__(cells_threads<K>)
     __shared__ R eigenvalues[2][M], modes[N]; // for threads that look them up at places of their own
     const int t = threadIdx.x % G, line = t % (N * N), u = line % N, v = line / N;
     const int low = t / (N * N) & 1, high = t / (2 * N * N); // of the cells in two directions
-    const int64_t number = (int64_t)blockIdx.x * NP + threadIdx.x / G,
-                  total = (int64_t)p.count[0] * p.count[1] * p.count[2];
+    // Cells are counted in 32 bits, whose division is cheap.
+    const unsigned number = blockIdx.x * NP + threadIdx.x / G, n0 = p.count[0], n1 = p.count[1],
+                   total = n0 * n1 * p.count[2];
     const bool there = number < total;
-    const int64_t safe = there ? number : total - 1; // what is done twice is not written
+    const unsigned safe = there ? number : total - 1; // what is done twice is not written
     shared &s = reinterpret_cast<shared *>(memory)[threadIdx.x / G];
-    const int patch[3] = {(int)(safe % p.count[0]), (int)(safe / p.count[0] % p.count[1]),
-                          (int)(safe / p.count[0] / p.count[1])};
+    const int patch[3] = {(int)(safe % n0), (int)(safe / n0 % n1), (int)(safe / n0 / n1)};
     int own[3], cell[3];
     for (int d = 0; d < 3; d++) {
         own[d] = p.first[d] + patch[d] * (M + 1);
