@@ -14,7 +14,7 @@
 #include "solve/solve.h"
 
 /* Of the largest and the smallest k: below it cycles see errors well. */
-#define LARGE_CONTRAST 1e5
+#define LARGE_CONTRAST 1e4
 /* Beyond so many cells, operations, and that part of the memory a factor would take more than the solve. */
 #define MANY_CELLS      200000
 #define MANY_OPERATIONS 1e10
@@ -86,7 +86,7 @@ static double mean_square(const struct box_grid *g, int floating, const double *
 
 /* Loads and matrices are rounded before any residual is, as much as k u is and the same way in cells that are
  * alike. By measurement. */
-#define PART 1.0
+#define PART 3.0
 
 static double rounding_of(const struct box_grid *g, int64_t cell, double size) {
     double flux = 0.0;

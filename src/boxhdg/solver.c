@@ -198,6 +198,16 @@ const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *s, struct v
     return s->lanes;
 }
 
+/* The highest functions of u are held by tau alone: where tau h / k is less than this, an error of the trace
+ * may be far larger in the cells. */
+#define LIGHT_TAU 0.01
+
+static int is_light(const struct boxhdg *h) {
+    int light = 0;
+    for (int i = 0; i < h->n_lines; i++) light |= 2.0 * h->lines[i].rho < LIGHT_TAU;
+    return light;
+}
+
 facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_guess guess,
                                        const struct solve_control *given, struct solve_report *report) {
     facet_status status = FACET_OK;
@@ -209,6 +219,7 @@ facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_gues
     control.forget_data = &constant;
     control.fast = s->single != NULL ? &s->fast : NULL;
     control.work = &s->work;
+    control.light = guess == BOXHDG_FROM_ZERO && is_light(s->lanes->hdg);
     solve_remove_kernel(&control, SOLVE_RESIDUALS, &s->F);
     if (s->options.preconditioner == BOXHDG_DIRECT) {
         status = solve_refined(&s->A, &s->M, &s->F, &s->solution, &control, report);

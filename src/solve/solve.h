@@ -151,6 +151,9 @@ struct solve_control {
     /* Takes out of an error what the caller finds anew himself: an estimate does not count it. Or NULL. */
     facet_status (*forget)(void *data, struct vector *error);
     void *forget_data;
+    /* Some unknowns are held so much more weakly than others that the energy of an error says little of its
+     * size. */
+    int light;
     /* What estimates the error instead of M, where M is far from the inverse of A. Or NULL. */
     const struct operator* judge;
     /* r: what rounding in the entries of A may have done to A x, where that is more than rounding in
