@@ -1,6 +1,7 @@
 /* Linear solvers: CG and Cholesky on matrices with known solutions, singular, indefinite and hopeless ones,
  * preconditioners against their definition, interruption, allocation faults. */
 #include "hdg_helpers.h"
+#include "solve/history.h"
 #include "solve/solve.h"
 
 #define MAX_BLOCKS 64
@@ -433,6 +434,7 @@ static void the_monitor_sees_every_iteration_and_may_stop(void **state) {
 
 static facet_status everything(struct system *s) {
     facet_status status = FACET_OK;
+    struct solve_history h = {0};
     struct operator A = {0}, J = {0}, B = {0};
     struct cholesky *c = NULL;
     double bytes;
@@ -444,13 +446,56 @@ static facet_status everything(struct system *s) {
     TRY(cholesky_analyze(&s->csr, s->n_blocks, s->offsets, -1, &c, &bytes));
     TRY(cholesky_factor(c, &s->csr));
     TRY(solve_direct(&A, c, &s->b, &s->x, &s->control, &s->report));
+    for (int i = 0; i < SOLVE_HISTORY; i++, vector_axpby(1.0, &s->b, 1.0, &s->x))
+        TRY(solve_history_add(&h, &A, &s->x));
 done:
+    solve_history_destroy(&h);
     solve_report_clear(&s->report);
     cholesky_destroy(&c);
     operator_destroy(&A);
     operator_destroy(&J);
     operator_destroy(&B);
     return status;
+}
+
+/* |b - A x| over |b| after the guess for b = A (s_0 e_0 + s_1 e_1 + ..), the e being unit vectors. */
+static double guess_residual(struct system *s, struct solve_history *h, const double *parts, int n) {
+    struct vector r = {0}, solution = {0};
+    for (int i = 0; i < s->n; i++) s->found[i] = i < n ? parts[i] : 0.0;
+    ok(vector_create(device(), s->n, &r));
+    ok(vector_create(device(), s->n, &solution));
+    ok(vector_upload(&solution, s->found));
+    operator_apply(&s->A, &solution, &s->b);
+    vector_fill(&s->x, 0.0);
+    solve_history_guess(h, &s->b, &s->x);
+    operator_apply(&s->A, &s->x, &r);
+    vector_axpby(1.0, &s->b, -1.0, &r);
+    double residual = vector_norm(&r) / vector_norm(&s->b);
+    ok(solve_history_add(h, &s->A, &solution));
+    vector_destroy(&r);
+    vector_destroy(&solution);
+    return residual;
+}
+
+static void guesses_come_from_the_solutions_before(void **state) {
+    (void)state;
+    struct system s;
+    struct solve_history h = {0};
+    chain_system(&s, 6, 2, 1.0, 0);
+    assert_true(guess_residual(&s, &h, (double[]){1, 2}, 2) == 1.0); /* there is none yet: zero */
+    near(guess_residual(&s, &h, (double[]){-3, -6}, 2), 0.0, 1e-14);
+    assert_int_equal(h.n, 1); /* nothing new */
+    assert_true(guess_residual(&s, &h, (double[]){0, 1, 0, 0, 5}, 5) < 1.0);
+    assert_true(guess_residual(&s, &h, (double[]){0, 0, 1, 1}, 4) <= 1.0);
+    assert_int_equal(h.n, 3);
+    near(guess_residual(&s, &h, (double[]){2, 3, 1, 1, -5}, 5), 0.0, 1e-13); /* their sum */
+    /* Of four only the newest three are left, all of them whole. */
+    guess_residual(&s, &h, (double[]){0, 0, 0, 0, 0, 0, 7}, 7);
+    assert_int_equal(h.n, 3);
+    near(guess_residual(&s, &h, (double[]){0, 0, 0, 0, 0, 0, 1}, 7), 0.0, 1e-13);
+    solve_history_destroy(&h);
+    solve_history_destroy(&h);
+    system_destroy(&s);
 }
 
 static void every_allocation_may_fail(void **state) {
@@ -490,6 +535,7 @@ int main(void) {
         cmocka_unit_test(cholesky_refuses_indefinite_matrices),
         cmocka_unit_test(the_interrupt_flag_stops_solvers),
         cmocka_unit_test(the_monitor_sees_every_iteration_and_may_stop),
+        cmocka_unit_test(guesses_come_from_the_solutions_before),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
