@@ -45,6 +45,13 @@ typedef facet_status (*box_work)(int64_t cell, const int at[3], double *scratch,
 facet_status box_for_cells(const struct box_grid *g, int64_t cell_size, int layers, int64_t room,
                            box_work work, void *user);
 
+/* The least and the greatest value of every cell (2 each) of a function that is a tensor product there, at
+ * n_out points in every direction: T (kinds x n_out x n_in) from n_in numbers, kinds[d][column] (NULL: 0)
+ * being that of a column. get: these numbers of a cell. */
+typedef facet_status (*box_numbers_of)(const void *user, int64_t cell, const int at[3], double *numbers);
+facet_status box_extremes(const struct box_grid *g, const int *const kinds[3], int n_in, int n_out,
+                          const double *T, box_numbers_of get, const void *user, double *extremes);
+
 /* ------------------------------------------------------------------------------------- points and data */
 
 /* Gauss points and weights on [0, 1]. */

@@ -106,6 +106,10 @@ static inline int boxhdg_field_components(const struct boxhdg *h, enum boxhdg_fi
 facet_status boxhdg_evaluate(const struct boxhdg *h, const struct boxhdg_solution *solution,
                              enum boxhdg_field field, int64_t cell, const struct box_places *places,
                              double *values);
+/* The least and the greatest value of u in every cell (2 each) at the products of n points of [0, 1]; of a
+ * solution with all cells. */
+facet_status boxhdg_extremes(const struct boxhdg *h, const struct boxhdg_solution *solution, int n,
+                             const double *x, double *extremes);
 /* The integrals of its components over a cell. */
 facet_status boxhdg_integrate(const struct boxhdg *h, const struct boxhdg_solution *solution,
                               enum boxhdg_field field, int64_t cell, double *integrals);

@@ -60,6 +60,31 @@ done:
     return status;
 }
 
+struct numbers {
+    const struct boxhdg *h;
+    const double *u;
+};
+
+static facet_status numbers_of(const void *user, int64_t cell, const int at[3], double *numbers) {
+    const struct numbers *from = user;
+    (void)at;
+    memcpy(numbers, from->u + cell * from->h->cell_size, (size_t)from->h->cell_size * sizeof *numbers);
+    return FACET_OK;
+}
+
+facet_status boxhdg_extremes(const struct boxhdg *h, const struct boxhdg_solution *s, int n, const double *x,
+                             double *extremes) {
+    facet_status status = FACET_OK;
+    const struct numbers from = {h, s->u};
+    double *values = NULL;
+    TRY(boxhdg_tabulate_all(h, n, x, &values));
+    TRY(box_extremes(&h->grid, (const int *const *)h->column_line, h->n, n, values, numbers_of, &from,
+                     extremes));
+done:
+    base_free(&values);
+    return status;
+}
+
 /* Of the derivative of a Legendre polynomial the ends are left, sqrt((2 i + 1) / 2) and the same with the
  * sign of its parity; of the others, along tangents, the constant. */
 static double star_flux(const struct boxhdg_at *at, int d, const double *star) {

@@ -211,17 +211,12 @@ done:
 
 facet_status boxhdg_resident_extremes(struct boxhdg_resident *r, int n, const double *x, double *extremes) {
     facet_status status = FACET_OK;
-    const struct boxhdg *h = r->hdg;
-    double *values = NULL, *slopes = NULL;
-    TRY(ALLOC(values, (int64_t)h->n_lines * n * h->n));
-    TRY(ALLOC(slopes, n * h->n));
-    for (int l = 0; l < h->n_lines; l++)
-        TRY(boxhdg_tabulate(h, l, n, x, values + (int64_t)l * n * h->n, slopes));
+    double *values = NULL;
+    TRY(boxhdg_tabulate_all(r->hdg, n, x, &values));
     const double *const T[3] = {values, values, values};
-    TRY(box_tiles_extremes(r->tiles, h->n, n, T, r->u.data, extremes));
+    TRY(box_tiles_extremes(r->tiles, r->hdg->n, n, T, r->u.data, extremes));
 done:
     base_free(&values);
-    base_free(&slopes);
     return status;
 }
 

@@ -132,6 +132,18 @@ facet_status boxhdg_tabulate(const void *user, int line, int n_points, const dou
     return box_legendre_evaluate(h->n, h->lines[line].S, n_points, slopes, values, NULL);
 }
 
+facet_status boxhdg_tabulate_all(const struct boxhdg *h, int n_points, const double *x, double **values) {
+    facet_status status = FACET_OK;
+    double *slopes = NULL;
+    TRY(ALLOC(*values, (int64_t)h->n_lines * n_points * h->n));
+    TRY(ALLOC(slopes, n_points * h->n));
+    for (int line = 0; line < h->n_lines; line++)
+        TRY(boxhdg_tabulate(h, line, n_points, x, *values + (int64_t)line * n_points * h->n, slopes));
+done:
+    base_free(&slopes);
+    return status;
+}
+
 facet_status boxhdg_samples_create(const struct boxhdg *h, int n_points, struct box_samples *samples) {
     return box_samples_create(h->n, n_points, h->n_lines, boxhdg_tabulate, h, samples);
 }

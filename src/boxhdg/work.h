@@ -56,6 +56,8 @@ facet_status boxhdg_for_solution(const struct boxhdg *h, const struct boxhdg_sol
 /* The modes of a line as a box_tabulate, which leaves no slopes; and those of all lines at Gauss points. */
 facet_status boxhdg_tabulate(const void *hdg, int line, int n_points, const double *x, double *values,
                              double *slopes);
+/* The modes of all lines at points of [0, 1], lines x points x n; also on failure the caller frees them. */
+facet_status boxhdg_tabulate_all(const struct boxhdg *h, int n_points, const double *x, double **values);
 facet_status boxhdg_samples_create(const struct boxhdg *h, int n_points, struct box_samples *samples);
 /* F += neumann on Neumann faces. */
 void boxhdg_add_neumann(const struct boxhdg *h, const double *neumann, double *F);

@@ -99,6 +99,10 @@ done:
     return status;
 }
 
+static facet_status numbers_of(const void *user, int64_t cell, const int at[3], double *numbers) {
+    return take_cell(user, cell, at, numbers);
+}
+
 facet_status boxsem_extremes(struct boxsem *c, int n, const double *x, double *extremes) {
     facet_status status = FACET_OK;
     double *values = NULL, *slopes = NULL;
@@ -106,7 +110,9 @@ facet_status boxsem_extremes(struct boxsem *c, int n, const double *x, double *e
     TRY(ALLOC(slopes, n * c->n));
     TRY(boxsem_tabulate(c, 0, n, x, values, slopes));
     const double *const T[3] = {values, values, values};
-    TRY(box_tiles_extremes(c->tiles, c->n, n, T, c->u.data, extremes));
+    TRY(c->tiles != NULL ? box_tiles_extremes(c->tiles, c->n, n, T, c->u.data, extremes)
+                         : box_extremes(&c->grid, (const int *const[3]){NULL, NULL, NULL}, c->n, n, values,
+                                        numbers_of, c, extremes));
 done:
     base_free(&values);
     base_free(&slopes);

@@ -363,6 +363,19 @@ static facet_status integrate(const struct facet_solver *s, enum hdg_field field
     return status;
 }
 
+/* Extremes of u, whose tables are made once for all cells. */
+static facet_status reduce(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
+                           const double *x, double *values, int *done_here) {
+    facet_status status = FACET_OK;
+    const struct box_backend *b = s->box;
+    *done_here = extremes && field == HDG_U;
+    if (!*done_here) return FACET_OK;
+    TRY(boxhdg_extremes(b->hdg, &b->solution, n, x, values));
+    for (int64_t i = 0; b->apart && i < 2 * b->hdg->grid.n_cells; i++) values[i] += b->constant;
+done:
+    return status;
+}
+
 static facet_status face_flux(const struct facet_solver *s, int32_t cell, int local, double flux[3]) {
     int d, side;
     shape_face_side(s->problem->mesh->blocks[0].shape, local, &d, &side);
@@ -395,6 +408,7 @@ const struct backend box_backend = {.destroy = destroy,
                                     .map = box_points_map,
                                     .evaluate = evaluate,
                                     .integrate = integrate,
+                                    .reduce = reduce,
                                     .face_rule = box_points_face_rule,
                                     .face_flux = face_flux,
                                     .mean_trace = mean_trace};

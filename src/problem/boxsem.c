@@ -281,7 +281,7 @@ done:
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
                            const double *x, double *values, int *done_here) {
     struct boxsem *c = s->box->continuous;
-    *done_here = field == HDG_U && c->tiles != NULL;
+    *done_here = field == HDG_U && (c->tiles != NULL || (extremes && device_is_host(c->device)));
     if (!*done_here) return FACET_OK;
     return extremes ? boxsem_extremes(c, n, x, values)
                     : box_points_integrals(s, boxsem_integrals(c, values), values);
