@@ -22,7 +22,8 @@
 
 /* A box of quads with a reaction and three kinds of conditions, general cells beside fast ones; a curved Gmsh
  * mesh with a matrix for conductivity; a box large enough for AMG to coarsen; a singular problem; the
- * condensed method; a box of tets; elasticity in both formulations; boxes whose conductivity jumps. */
+ * condensed method; a box of tets; elasticity in both formulations; boxes whose conductivity jumps; vertex
+ * functions in pieces; a box that is solved directly. */
 static const char *const fault_cases[] = {
     "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [3, 3], shape: quad}, refine: 1}\n"
     "equation: diffusion\n"
@@ -83,8 +84,17 @@ static const char *const fault_cases[] = {
     "conductivity: if(x < 0.5, 1, 1e6)\n"
     "exact: y\n"
     "discretization: {method: continuous, degree: 2}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [4, 4], shape: triangle}}\n"
+    "equation: diffusion\n"
+    "conductivity: if(mod(floor(2*x) + floor(2*y), 2) < 1, 1, 1e4)\n"
+    "exact: sin(2*pi*x)*sin(2*pi*y)\n"
+    "discretization: {degree: 2}\n",
+    "mesh: {box: {lower: [0, 0], upper: [1, 1], cells: [4, 2], shape: quad}}\n"
+    "equation: diffusion\n"
+    "exact: y\n"
+    "discretization: {degree: 1}\n",
 };
-enum { BOX, GMSH, LARGE, SINGULAR, CONDENSED, SOLID, ELASTIC, GRADIENT, LAYERS, NODES };
+enum { BOX, GMSH, LARGE, SINGULAR, CONDENSED, SOLID, ELASTIC, GRADIENT, LAYERS, NODES, CHESS, PLAIN };
 static const struct {
     int which;
     const char *method, *preconditioner;
@@ -96,6 +106,7 @@ static const struct {
     {SINGULAR, "fgmres", "block"}, {CONDENSED, "direct", "auto"}, {CONDENSED, "cg", "amg"},
     {SOLID, "direct", "auto"},     {ELASTIC, "direct", "auto"},   {ELASTIC, "cg", "block"},
     {GRADIENT, "fgmres", "block"}, {LAYERS, "cg", "additive"},    {NODES, "cg", "patches"},
+    {CHESS, "cg", "pmg"},          {PLAIN, "direct", "auto"},
 };
 enum { N_FAULT_WAYS = sizeof fault_ways / sizeof *fault_ways };
 
