@@ -230,6 +230,15 @@ def row(name, best):
             f"{'' if agree(ours, peer) else ' **differ**'} |")
 
 
+def versions():
+    def said(*command):
+        return (subprocess.run(command, capture_output=True, text=True).stdout.split() or ["?"])[-1]
+
+    commit = said("git", "-C", ROOT, "rev-parse", "--short", "HEAD")
+    peer = said(python(), "-c", "import ngsolve; print(ngsolve.__version__)")
+    return f"facet {said(FACET, '--version')} ({commit}), NGSolve {peer}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("table")
@@ -244,16 +253,11 @@ def main():
         return
     os.makedirs(BUILD, exist_ok=True)
     install()
-    version = subprocess.run([python(), "-c", "import ngsolve; print(ngsolve.__version__)"], capture_output=True,
-                             text=True).stdout.split()[-1]
     rows, begin = [], time.time()
     for case in cases:
         rows.append(row(case[0], measure(*case, arguments)))
     processor = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
                      "?")
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True,
-                            text=True).stdout.strip()
-    facet = subprocess.run([FACET, "--version"], capture_output=True, text=True).stdout.strip()
     only = f" --only '{arguments.only}'" if arguments.only else ""
     text = f"""# facet beside NGSolve
 
@@ -267,7 +271,7 @@ interpreter and the mesh; of facet: all.
 - command: `python3 bench/peers/ngsolve/run.py TABLE.md --rounds {arguments.rounds} --threads {arguments.threads}{only}`
 - date: {datetime.date.today()}, processor: {processor}, {os.cpu_count()} cores, {arguments.threads} threads;
   load when it ended {os.getloadavg()[0]:.1f}, {time.time() - begin:.0f} s in all
-- {facet} ({commit}), NGSolve {version}
+- {versions()}
 
 | case | facet s | NGSolve s | ratio | CPU s | solve | iterations | MB | error |
 |---|---|---|---|---|---|---|---|---|
