@@ -29,7 +29,7 @@ facet_status boxhdg_resident_load_values(struct boxhdg_resident *resident, const
 facet_status boxhdg_resident_set_guess(struct boxhdg_resident *resident, const double *u);
 /* The trace of another one, of the same box with another reaction, to begin with. */
 void boxhdg_resident_adopt(struct boxhdg_resident *resident, const struct boxhdg_resident *other);
-/* K uhat = F, from the trace that there is (use_guess) or from zero; then u. */
+/* K uhat = F, from the trace that there is, from zero or from solutions before. */
 facet_status boxhdg_resident_solve(struct boxhdg_resident *resident, enum boxhdg_guess guess,
                                    const struct solve_control *control, struct solve_report *report);
 facet_status boxhdg_resident_recover(struct boxhdg_resident *resident);
