@@ -218,6 +218,28 @@ facet_status box_tiles_extremes(struct box_tiles *t, int n_in, int n_out, const 
     return contract(t, n_in, n_out, T, NULL, in, TO_EXTREMES, extremes);
 }
 
+facet_status box_tiles_add_one(struct box_tiles *t, int n, const double *const T[3],
+                               const struct tile_scale *scale, double *out) {
+    facet_status status = FACET_OK;
+    const int64_t size = box_power(n, t->all.dim), most = tile_cells(t->all.count, size);
+    struct tables tables = {0};
+    double *ones = NULL;
+    TRY(tables_create(t, n, n, T, &tables));
+    TRY(need_room(t, most, n, n));
+    TRY(device_alloc(t->device, &ones, (size_t)(most * size), sizeof *ones));
+    device_fill(t->device, F64, most * size, 1.0, ones);
+    for (int64_t first = 0; first < t->all.count; first += most) {
+        const struct tile_plan tile = next_tile(t, first, most);
+        device_tile_contract(t->device, &tile, n, n, (const double *const *)tables.T, scale, 1, ones,
+                             out + first * size, t->room);
+    }
+    TRY(device_check(t->device));
+done:
+    tables_destroy(&tables);
+    device_free(t->device, &ones);
+    return status;
+}
+
 /* Of the values of a tile: extremes of its cells, on the host. */
 static facet_status tile_extremes(const struct box_tiles *t, int64_t n_cells, int64_t numbers,
                                   const double *values, double *extremes) {

@@ -33,6 +33,9 @@ facet_status box_tiles_contract(struct box_tiles *tiles, int n_in, int n_out, co
 /* The same with the result on the host. */
 facet_status box_tiles_download(struct box_tiles *tiles, int n_in, int n_out, const double *const T[3],
                                 const struct tile_scale *scale, const double *in, double *out);
+/* out += scale times what T makes of the function 1, given by n ones in every direction; on the device. */
+facet_status box_tiles_add_one(struct box_tiles *tiles, int n, const double *const T[3],
+                               const struct tile_scale *scale, double *out);
 /* A table that stays where it is and as it is, and is sent once: for calls that are made again and again. */
 facet_status box_tiles_keep(struct box_tiles *tiles, int n_in, int n_out, const double *table);
 /* FACET_ERROR_INPUT with the first place where values at the Gauss points, n a direction, are not finite; on

@@ -27,7 +27,7 @@ const char *boxhdg_resident_refusal(const struct device *device, const struct bo
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (!device_has(device, kernels[i])) return kernels[i];
     if (h->n > KERNEL_BOX_MAX_POINTS) return "the degree";
-    return h->grid.singular ? "constants" : NULL;
+    return NULL;
 }
 
 double boxhdg_resident_bytes(const struct boxhdg *h, double n_cells) {
@@ -93,7 +93,64 @@ done:
     return status;
 }
 
+/* The integrals of a function in modes over all cells; volume: it is not integrated yet. */
+static facet_status integrate_cells(struct boxhdg_resident *r, int volume, const double *modes,
+                                    double *integrals) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = r->hdg;
+    const struct tile_scale scale = {.factor = volume ? 1.0 / (double)(1 << h->grid.dim) : 1.0,
+                                     .powers = {volume, volume, volume}};
+    double *moments = NULL;
+    TRY(ALLOC(moments, h->n_lines * h->n));
+    for (int l = 0; l < h->n_lines; l++)
+        memcpy(moments + (int64_t)l * h->n, h->tables[l].moments, (size_t)h->n * sizeof *moments);
+    const double *const T[3] = {moments, moments, moments};
+    TRY(box_tiles_download(r->tiles, h->n, 1, T, &scale, modes, integrals));
+done:
+    base_free(&moments);
+    return status;
+}
+
+static double box_volume(const struct box_grid *g) {
+    double volume = 1.0;
+    for (int d = 0; d < g->dim; d++) volume *= g->coordinates[d][g->cells[d]] - g->coordinates[d][0];
+    return volume;
+}
+
+/* As boxhdg_balance, and refused where it is more than what quadrature leaves. */
+static facet_status balance(struct boxhdg_resident *r) {
+    facet_status status = FACET_OK;
+    const struct box_grid *g = &r->hdg->grid;
+    const double *const T[3] = {r->gauss.weighted, r->gauss.weighted, r->gauss.weighted};
+    double *integrals = NULL, sum = 0.0, size = 0.0;
+    TRY(ALLOC(integrals, g->n_cells));
+    TRY(integrate_cells(r, 0, r->loads.data, integrals));
+    for (int64_t c = 0; c < g->n_cells; c++) {
+        sum += integrals[c];
+        size += fabs(integrals[c]);
+    }
+    for (int d = 0; d < g->dim; d++)
+        for (int side = 0; side < 2; side++)
+            for (int64_t i = 0; r->sides[d][side] != NULL && i < g->n_cells / g->cells[d]; i++) {
+                struct boxhdg_at at;
+                int place[3];
+                boxhdg_side_cell(g, d, side, i, place);
+                boxhdg_at_set(r->hdg, box_cell(g, place), &at);
+                double through = boxhdg_at_integral(&at, d, r->sides[d][side] + i * r->hdg->face_size);
+                sum += through;
+                size += fabs(through);
+            }
+    TRY(box_check_balance(sum, size));
+    const struct tile_scale excess = {.factor = -sum / box_volume(g), .powers = {1, 1, 1}};
+    TRY(box_tiles_add_one(r->tiles, r->hdg->n, T, &excess, r->loads.data));
+done:
+    base_free(&integrals);
+    return status;
+}
+
 static facet_status make_right_side(struct boxhdg_resident *r) {
+    facet_status status = r->hdg->grid.singular ? balance(r) : FACET_OK;
+    if (status != FACET_OK) return status;
     boxhdg_lanes_load(r->points, &r->loads, r->F);
     return device_check(r->device);
 }
@@ -177,6 +234,24 @@ facet_status boxhdg_resident_recover(struct boxhdg_resident *r) {
     return device_check(r->device);
 }
 
+/* The coefficients of the function 1 are the integrals of the modes over [-1, 1]. */
+facet_status boxhdg_resident_set_mean(struct boxhdg_resident *r, double mean) {
+    facet_status status = FACET_OK;
+    const struct box_grid *g = &r->hdg->grid;
+    const double *const T[3] = {r->gauss.weighted, r->gauss.weighted, r->gauss.weighted};
+    double *integrals = NULL, sum = 0.0;
+    TRY(ALLOC(integrals, g->n_cells));
+    TRY(integrate_cells(r, 1, r->u.data, integrals));
+    for (int64_t c = 0; c < g->n_cells; c++) sum += integrals[c];
+    double by = mean - sum / box_volume(g);
+    const struct tile_scale shift = {.factor = by * (double)(1 << g->dim)};
+    TRY(box_tiles_add_one(r->tiles, r->hdg->n, T, &shift, r->u.data));
+    boxhdg_solver_shift(r->solver, by);
+done:
+    base_free(&integrals);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------ results */
 
 double boxhdg_resident_norm(const struct boxhdg_resident *r) {
@@ -195,18 +270,7 @@ facet_status boxhdg_resident_conservation(const struct boxhdg_resident *r, doubl
 }
 
 facet_status boxhdg_resident_integrals(struct boxhdg_resident *r, double *integrals) {
-    facet_status status = FACET_OK;
-    const struct boxhdg *h = r->hdg;
-    const struct tile_scale volume = {.factor = 1.0 / (double)(1 << h->grid.dim), .powers = {1, 1, 1}};
-    double *moments = NULL;
-    TRY(ALLOC(moments, h->n_lines * h->n));
-    for (int l = 0; l < h->n_lines; l++)
-        memcpy(moments + (int64_t)l * h->n, h->tables[l].moments, (size_t)h->n * sizeof *moments);
-    const double *const T[3] = {moments, moments, moments};
-    TRY(box_tiles_download(r->tiles, h->n, 1, T, &volume, r->u.data, integrals));
-done:
-    base_free(&moments);
-    return status;
+    return integrate_cells(r, 1, r->u.data, integrals);
 }
 
 facet_status boxhdg_resident_extremes(struct boxhdg_resident *r, int n, const double *x, double *extremes) {

@@ -1,7 +1,7 @@
 /* HDG on a box with everything on the device of the solver: data, right-hand side, trace and u. The host
  * holds what is known on the sides of the box, and sees of the rest what it asks for: reductions over cells,
- * some cells, or all of them (boxhdg_resident_bring). For problems with a unique solution; loads and u are in
- * modes. */
+ * some cells, or all of them (boxhdg_resident_bring). Loads and u are in modes. The loads of a singular
+ * problem must balance; what quadrature leaves of their sum is taken off the source. */
 #ifndef FACET_BOXHDG_RESIDENT_H
 #define FACET_BOXHDG_RESIDENT_H
 
@@ -33,6 +33,8 @@ void boxhdg_resident_adopt(struct boxhdg_resident *resident, const struct boxhdg
 facet_status boxhdg_resident_solve(struct boxhdg_resident *resident, enum boxhdg_guess guess,
                                    const struct solve_control *control, struct solve_report *report);
 facet_status boxhdg_resident_recover(struct boxhdg_resident *resident);
+/* Of a singular problem: u and the trace get this mean. */
+facet_status boxhdg_resident_set_mean(struct boxhdg_resident *resident, double mean);
 
 /* The root of the sum of the squares of u in modes. */
 double boxhdg_resident_norm(const struct boxhdg_resident *resident);

@@ -20,6 +20,7 @@ struct boxhdg_solver {
     struct vector F, solution;
     struct vector ratio;               /* of the scales of the two lanes, where they differ; else empty */
     struct vector kernel, kernel_dual; /* the constant as an unknown and as a residual; or empty */
+    double kernel_square;              /* what the kernel was divided by */
     struct solve_history history;      /* of remembered solutions */
     double doubt;                      /* of the last solve */
 };
@@ -91,8 +92,8 @@ static facet_status make_kernel(struct boxhdg_solver *s) {
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->kernel_dual));
     TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_UNKNOWN, &s->kernel));
     TRY(boxhdg_lanes_constant(s->lanes, BOXHDG_RESIDUAL, &s->kernel_dual));
-    double square = vector_dot(&s->kernel, &s->kernel_dual);
-    vector_axpby(0.0, &s->kernel_dual, 1.0 / square, &s->kernel);
+    s->kernel_square = vector_dot(&s->kernel, &s->kernel_dual);
+    vector_axpby(0.0, &s->kernel_dual, 1.0 / s->kernel_square, &s->kernel);
 done:
     return status;
 }
@@ -333,6 +334,10 @@ facet_status boxhdg_solver_solve(struct boxhdg_solver *s, const double *F, doubl
     status = solved;
 done:
     return status;
+}
+
+void boxhdg_solver_shift(struct boxhdg_solver *s, double by) {
+    vector_axpby(by * s->kernel_square, &s->kernel, 1.0, &s->solution);
 }
 
 struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *s) {

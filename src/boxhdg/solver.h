@@ -64,6 +64,9 @@ const struct boxhdg_lanes *boxhdg_solver_lanes(struct boxhdg_solver *solver, str
 facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *solver, enum boxhdg_guess guess,
                                        const struct solve_control *control, struct solve_report *report);
 
+/* The solution of a singular problem, in lanes, plus a constant. */
+void boxhdg_solver_shift(struct boxhdg_solver *solver, double by);
+
 /* The multigrid that solves the coarse space; NULL: none. */
 struct multigrid *boxhdg_solver_multigrid(const struct boxhdg_solver *solver);
 

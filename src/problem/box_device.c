@@ -23,7 +23,7 @@ int box_device_wanted(const struct facet_solver *s) {
     const struct box_backend *b = s->box;
     const struct device *device = s->context->device;
     return !device_is_host(device) && !b->apart && boxhdg_resident_refusal(device, b->hdg) == NULL &&
-           (s->method != METHOD_DIRECT || boxhdg_lattice_refusal(device) == NULL);
+           (s->method != METHOD_DIRECT || (boxhdg_lattice_refusal(device) == NULL && !b->hdg->grid.singular));
 }
 
 facet_status box_device_start(struct facet_solver *s) {
@@ -63,9 +63,15 @@ done:
     return status;
 }
 
+/* u of a singular problem is known up to a constant: the mean of the exact solution, or zero. */
 facet_status box_device_recover(struct facet_solver *s) {
     facet_status status = FACET_OK;
+    const struct boxhdg *h = s->box->hdg;
+    double mean = 0.0;
+    if (h->grid.singular && s->problem->exact != NULL)
+        TRY(box_field_mean(&h->grid, h->n + BOX_EXTRA_POINTS, s->problem->exact, &mean));
     TRY(boxhdg_resident_recover(s->box->resident));
+    if (s->box->hdg->grid.singular) TRY(boxhdg_resident_set_mean(s->box->resident, mean));
     TRY(solve_check_size(boxhdg_resident_norm(s->box->resident), &s->report));
     TRY(box_judge(s));
     TRY(solve_reached(s->options.error, &s->report));

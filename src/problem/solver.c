@@ -384,8 +384,8 @@ facet_status facet_solver_solve_device(facet_solver *s, const double *source, do
     if (s->backend->load_there == NULL)
         return base_fail(
             FACET_ERROR_INPUT,
-            "arrays of the device '%s' are for boxes with a unique solution, by hdg with conjugate "
-            "gradients or by continuous elements; this solver keeps its data on the host",
+            "arrays of the device '%s' are for boxes, by hdg or by continuous elements, without a reaction "
+            "so weak that rounding decides about the constant; this solver keeps its data on the host",
             device_name(s->context->device));
     return call_solve(s, source, u, 1);
 }
