@@ -110,7 +110,8 @@ INLINE void NAME(smooth_few)(int n, const REAL *B, REAL a, REAL b, REAL c, const
     }
 }
 
-/* Rows i .. i + rows - 1 of B r, as many as a register has, of a block of any size. */
+/* Rows i .. i + rows - 1 of B r, as many as a register has, of a block of any size; of some it is a constant.
+ */
 INLINE PACKET NAME(many_product)(int64_t n, int64_t i, int rows, const REAL *B, const REAL *r) {
     PACKET even = {0}, odd = {0};
     int64_t j = 0;
@@ -122,14 +123,14 @@ INLINE PACKET NAME(many_product)(int64_t n, int64_t i, int rows, const REAL *B, 
     return even + odd;
 }
 
-static void NAME(apply_many)(int64_t n, const REAL *B, const REAL *x, REAL *y) {
+INLINE void NAME(apply_many)(int64_t n, const REAL *B, const REAL *x, REAL *y) {
     for (int64_t i = 0; i < n; i += WIDTH) {
         int rows = (int)(n - i < WIDTH ? n - i : WIDTH);
         LANES(put)(rows, y + i, NAME(many_product)(n, i, rows, B, x));
     }
 }
 
-static void NAME(smooth_many)(int64_t n, const REAL *B, REAL a, REAL b, REAL c, const REAL *f, const REAL *t,
+INLINE void NAME(smooth_many)(int64_t n, const REAL *B, REAL a, REAL b, REAL c, const REAL *f, const REAL *t,
                               REAL *r, REAL *d, REAL *x) {
     for (int64_t i = 0; i < n; i++) r[i] = t != 0 ? f[i] - t[i] : f[i];
     for (int64_t i = 0; i < n; i += WIDTH) {
@@ -174,6 +175,18 @@ static void NAME(smooth_many)(int64_t n, const REAL *B, REAL a, REAL b, REAL c, 
             break;                                                                                           \
         case 8:                                                                                              \
             RUN_OF(8, few);                                                                                  \
+            break;                                                                                           \
+        case 9:                                                                                              \
+            RUN_OF(9, many);                                                                                 \
+            break;                                                                                           \
+        case 10:                                                                                             \
+            RUN_OF(10, many);                                                                                \
+            break;                                                                                           \
+        case 15:                                                                                             \
+            RUN_OF(15, many);                                                                                \
+            break;                                                                                           \
+        case 16:                                                                                             \
+            RUN_OF(16, many);                                                                                \
             break;                                                                                           \
         default:                                                                                             \
             many(first[k + 1] - first[k]);                                                                   \
