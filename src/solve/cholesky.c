@@ -10,12 +10,15 @@
 #include "base/memory.h"
 #include "solve/solve.h"
 
-/* Operations from which BLAS's own threads pay in a factorisation; below, a factor does not wait for
- * another's. In a solve with one right-hand side they never do. */
+/* BLAS's own threads pay in a factorisation of many operations, if its fronts are large: operations for an entry
+ * of the factor are the mean height of its columns. Below, they cost more in waiting for each other than they
+ * gain (docs/pmg.md), and a factor does not wait for another's. In a solve with one right-hand side they never
+ * pay. */
 #define MANY_OPERATIONS 1e9
+#define HIGH_COLUMNS    1e3
 
-static int begin_wide(double operations) {
-    return operations < MANY_OPERATIONS ? 1 : base_blas_begin_wide();
+static int begin_wide(double operations, double entries) {
+    return operations < fmax(MANY_OPERATIONS, HIGH_COLUMNS * entries) ? 1 : base_blas_begin_wide();
 }
 
 #ifdef FACET_HAVE_CHOLMOD
@@ -171,7 +174,7 @@ double cholesky_operations(const struct cholesky *c) {
 
 /* Factors what fill_matrix has copied. */
 static facet_status factor_matrix(struct cholesky *c) {
-    int own = omp_get_max_threads(), threads = begin_wide(c->operations);
+    int own = omp_get_max_threads(), threads = begin_wide(c->operations, c->common.lnz);
     int levels = omp_get_max_active_levels();
     omp_set_num_threads(threads);                   /* of this thread: CHOLMOD has loops of its own, */
     if (threads == 1) omp_set_max_active_levels(0); /* of four threads whatever is said, unless none may be */
@@ -334,7 +337,7 @@ facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
                 c->L[row - column + column * rows] = csr->values[k];
         }
     if (c->pin >= 0) c->L[c->place[c->pin] * rows] = 1.0;
-    int threads = begin_wide(cholesky_operations(c));
+    int threads = begin_wide(cholesky_operations(c), (double)(n * rows));
     int info = LAPACKE_dpbtrf_work(LAPACK_COL_MAJOR, 'L', (int)n, (int)c->band, c->L, (int)rows);
     base_blas_end_wide(threads);
     if (info == 0) return FACET_OK;
