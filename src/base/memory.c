@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 #ifdef __GLIBC__
 #    include <malloc.h>
 #endif
@@ -56,14 +58,54 @@ static size_t block_bytes(const void *p) {
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #define LARGE     (16 * HUGE_PAGE)
+#define HEAP      (256 * HUGE_PAGE)
+#define SLOW      1e-3 /* seconds of one huge page */
 
-/* Large arrays are streamed through: they begin on a huge page and ask for such, which cost fewer faults and
- * fewer address look-ups. Where the advice is not taken nothing changes. Smaller ones take what the system
- * has at hand: a huge page is cleared as a whole, and a virtual machine that has given it back to its host
- * fetches it again in 512 pieces, which takes longer than everything that is done with it
- * (docs/verification.md). */
+/* The heap of a program: where its next huge page would be, and where it ends; 0: none is asked for. */
+static atomic_uintptr_t heap_next;
+static uintptr_t heap_end;
+static atomic_flag heap_busy = ATOMIC_FLAG_INIT;
+
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+/* Seconds of this thread that the page at an address took, whose numbers stay. */
+static double touch(uintptr_t address) {
+    struct timespec begin, end;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    madvise((void *)address, HUGE_PAGE, MADV_HUGEPAGE);
+    atomic_fetch_or((atomic_char *)address, 0);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    return (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+}
+
+/* Huge pages, as far as the heap is in use. They cost fewer faults and fewer address look-ups than small
+ * ones; but a virtual machine may have given them back to its host, and fetches each again in 512 pieces:
+ * some milliseconds, longer than everything that is done with it. So the first that is slow is the last. */
+static void grow_heap(const char *block, size_t bytes) {
+    uintptr_t next = atomic_load_explicit(&heap_next, memory_order_relaxed), end = (uintptr_t)block + bytes;
+    if (next == 0 || end <= next || end > heap_end || atomic_flag_test_and_set(&heap_busy)) return;
+    for (next = atomic_load(&heap_next); next != 0 && next < end; next += HUGE_PAGE)
+        if (next + HUGE_PAGE > heap_end || touch(next) > SLOW) {
+            next = 0;
+            break;
+        }
+    atomic_store(&heap_next, next);
+    atomic_flag_clear(&heap_busy);
+}
+#else
+static void grow_heap(const char *block, size_t bytes) {
+    (void)block;
+    (void)bytes;
+}
+#endif
+
+/* Large arrays are streamed through: they begin on a huge page and ask for such. Where the advice is not
+ * taken nothing changes. */
 static char *allocate(size_t bytes) {
-    if (bytes < LARGE) return aligned_alloc(BASE_ALIGNMENT, bytes);
+    if (bytes < LARGE) {
+        char *block = aligned_alloc(BASE_ALIGNMENT, bytes);
+        if (block != NULL) grow_heap(block, bytes);
+        return block;
+    }
     void *block;
     if (posix_memalign(&block, HUGE_PAGE, bytes) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
@@ -73,11 +115,17 @@ static char *allocate(size_t bytes) {
 }
 
 void base_memory_prepare(void) {
-#ifdef __GLIBC__
-    const size_t heap = 256 * HUGE_PAGE;
-    if (base_is_limited() || base_available_bytes() < 8.0 * (double)heap) return;
-    mallopt(M_TRIM_THRESHOLD, (int)(heap + heap / 2)); /* what is freed is taken again, not cleared again */
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+    if (base_is_limited() || base_available_bytes() < 8.0 * (double)HEAP) return;
+    mallopt(M_TRIM_THRESHOLD, (int)(HEAP + HEAP / 2));
+    mallopt(M_MMAP_THRESHOLD, (int)(HEAP + HEAP / 2));
+    char *block = malloc(HEAP);
+    uintptr_t begin = (uintptr_t)block;
+    free(block); /* the heap keeps it */
     mallopt(M_MMAP_THRESHOLD, (int)LARGE);
+    if (begin == 0 || begin + HEAP > (uintptr_t)sbrk(0)) return; /* another allocator */
+    heap_end = begin + HEAP;
+    atomic_store(&heap_next, begin + HUGE_PAGE - begin % HUGE_PAGE);
 #endif
 }
 

@@ -28,8 +28,8 @@ void base_free(void *pointer);
 facet_status base_strdup(const char *text, char **copy);
 
 /* For a program that is to itself: what is smaller than arrays with huge pages of their own comes from a heap
- * of such, and what is freed there is used again. The first touch of a page costs more than most that
- * follows. */
+ * of such, where the system has them at hand, and what is freed there is used again. The first touch of a page
+ * costs more than most that follows. */
 void base_memory_prepare(void);
 
 #define ALLOC(p, count)  base_alloc(&(p), (size_t)(count), sizeof *(p))
