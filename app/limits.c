@@ -53,8 +53,8 @@ static void use_blas(double *scratch) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0, A, n, A, n, 0.0, B, n);
 }
 
-/* OpenBLAS exports it; another BLAS may not. Its threads ask for work without a pause for some 25 ms before they
- * sleep, on a processor that ours are to have; they come back when they are needed. */
+/* OpenBLAS exports it; another BLAS may not. Its threads ask for work without a pause for some 25 ms before
+ * they sleep, on a processor that ours are to have; they come back when they are needed. */
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 
 facet_status app_prepare_blas(void) {

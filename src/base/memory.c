@@ -12,6 +12,8 @@
 #    include <malloc.h>
 #endif
 
+#include "base/threads.h"
+
 static atomic_llong live_blocks, live_bytes, peak_bytes, allocations, fail_countdown;
 
 static void count(long long blocks, long long bytes) {
@@ -145,10 +147,30 @@ facet_status base_alloc(void *pointer, size_t n, size_t size) {
     return FACET_OK;
 }
 
+#define COPY_PIECE ((size_t)1 << 18) /* bytes; from three of them on the threads share them */
+
+void base_copy(void *to, const void *from, size_t bytes) {
+    int64_t n_pieces = (int64_t)((bytes + COPY_PIECE - 1) / COPY_PIECE);
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_pieces > 2)
+    for (int64_t i = 0; i < n_pieces; i++) {
+        size_t at = (size_t)i * COPY_PIECE;
+        memcpy((char *)to + at, (const char *)from + at, bytes - at < COPY_PIECE ? bytes - at : COPY_PIECE);
+    }
+}
+
+static void clear(void *to, size_t bytes) {
+    int64_t n_pieces = (int64_t)((bytes + COPY_PIECE - 1) / COPY_PIECE);
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_pieces > 2)
+    for (int64_t i = 0; i < n_pieces; i++) {
+        size_t at = (size_t)i * COPY_PIECE;
+        memset((char *)to + at, 0, bytes - at < COPY_PIECE ? bytes - at : COPY_PIECE);
+    }
+}
+
 facet_status base_calloc(void *pointer, size_t n, size_t size) {
     facet_status status = base_alloc(pointer, n, size);
     void *p = get_pointer(pointer);
-    if (p != NULL) memset(p, 0, n * size);
+    if (p != NULL) clear(p, n * size);
     return status;
 }
 

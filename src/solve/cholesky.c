@@ -10,10 +10,10 @@
 #include "base/memory.h"
 #include "solve/solve.h"
 
-/* BLAS's own threads pay in a factorisation of many operations, if its fronts are large: operations for an entry
- * of the factor are the mean height of its columns. Below, they cost more in waiting for each other than they
- * gain (docs/pmg.md), and a factor does not wait for another's. In a solve with one right-hand side they never
- * pay. */
+/* BLAS's own threads pay in a factorisation of many operations, if its fronts are large: operations for an
+ * entry of the factor are the mean height of its columns. Below, they cost more in waiting for each other
+ * than they gain (docs/pmg.md), and a factor does not wait for another's. In a solve with one right-hand side
+ * they never pay. */
 #define MANY_OPERATIONS 1e9
 #define HIGH_COLUMNS    1e3
 
