@@ -125,7 +125,7 @@ static inline __attribute__((always_inline)) facet_status add_cell(struct genera
         const double *K = l->K + (constant ? 0 : q * dim * dim);
         double weight = wJ[q * lanes], error = values[q * lanes] - u[q], exact[3], found[3], slope[3] = {0.0};
         square += weight * error * error;
-        largest = fmax(largest, fabs(error));
+        largest = fabs(error) > largest ? fabs(error) : largest;
         multiply(dim, K, grad + q * dim, exact);
         if (job->star) {
             double scale = 1.0 / weight;

@@ -20,7 +20,9 @@
 /* Measured from the node with the largest weight: where all nodes with a weight have the same coordinate, as
  * on a face in a plane x = c, the result is c exactly, and data that is defined up to there (sqrt(c - x)) can
  * be taken. */
-void mesh_interpolate(int n, int dim, const double *weights, const double *nodes, double *x) {
+/* n and dim are constants where this is inlined. */
+static inline __attribute__((always_inline)) void interpolate(int n, int dim, const double *weights,
+                                                              const double *nodes, double *x) {
     int first = 0;
     for (int i = 1; i < n; i++)
         if (fabs(weights[i]) > fabs(weights[first])) first = i;
@@ -29,6 +31,15 @@ void mesh_interpolate(int n, int dim, const double *weights, const double *nodes
         for (int i = 0; i < n; i++) sum += weights[i] * (nodes[i * dim + a] - origin);
         x[a] = origin + sum;
     }
+}
+
+void mesh_interpolate(int n, int dim, const double *weights, const double *nodes, double *x) {
+    if (n == 3 && dim == 2)
+        interpolate(3, 2, weights, nodes, x);
+    else if (n == 4 && dim == 3)
+        interpolate(4, 3, weights, nodes, x);
+    else
+        interpolate(n, dim, weights, nodes, x);
 }
 
 void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
