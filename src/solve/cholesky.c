@@ -26,6 +26,8 @@ static int begin_wide(double operations, double entries) {
 #    include <cholmod.h>
 #    include <pthread.h>
 
+/* Operations for an entry of the factor below which fronts are not worth their calls of the BLAS. */
+#    define LOW_COLUMNS    100
 #    define ANALYSIS_BYTES 48.0 /* of an entry: CHOLMOD's matrix, and what it permutes */
 
 /* METIS draws from rand(), which belongs to the process, after setting it to its seed: two orderings at once
@@ -139,6 +141,7 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
     cholmod_l_start(&c->common);
     c->common.print = 0;
     c->common.supernodal = CHOLMOD_AUTO;
+    c->common.supernodal_switch = LOW_COLUMNS;
     c->common.final_ll = 1; /* the LDL' of small matrices would accept negative pivots */
     int64_t nnz = (csr->offsets[csr->n] + csr->n) / 2 + 1;
     TRY(base_check_memory(ANALYSIS_BYTES * (double)nnz, base_available_bytes(), "", "use {method: cg}",
