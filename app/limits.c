@@ -53,7 +53,8 @@ static void use_blas(double *scratch) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0, A, n, A, n, 0.0, B, n);
 }
 
-/* OpenBLAS exports it; another BLAS may not. Threads come back when they are needed. */
+/* OpenBLAS exports it; another BLAS may not. Its threads ask for work without a pause for some 25 ms before
+ * they sleep, on a processor that ours are to have; they come back when they are needed. */
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 
 facet_status app_prepare_blas(void) {
@@ -61,7 +62,7 @@ facet_status app_prepare_blas(void) {
     const int64_t size = 2 * 128 * 128;
     int n = base_threads();
     double *scratch = NULL;
-    if (n == 1 && blas_thread_shutdown_ != NULL) (void)blas_thread_shutdown_();
+    if (blas_thread_shutdown_ != NULL) (void)blas_thread_shutdown_();
     if (!base_is_limited()) return FACET_OK;
     int fit = (int)fmin(base_available_bytes() / THREAD, n);
     if (fit < n)

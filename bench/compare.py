@@ -56,6 +56,17 @@ def list_cases():
         ("pmg, 24^3 x 6 tets, P = 3", box("tet", 24) + solid + method(mapped % 3, multigrid % "pmg")),
         ("gmg, 512^2 quads, P = 4", box("quad", 512) + loaded(NOISE) + method(mapped % 4, multigrid % "gmg")),
     ]
+    wave = "exact: sin(pi*x)*sin(pi*y)\n"  # errors are measured, as in peers/ngsolve
+    for degree in (1, 2, 3, 4):
+        cases.append((f"small, 80^2 x 2 triangles, P = {degree}",
+                      box("triangle", 80) + wave + method(f"degree: {degree}", "rtol: 1.0e-10")))
+    cases += [
+        ("small, 160^2 x 2 triangles, P = 3", box("triangle", 160) + wave + method("degree: 3", "rtol: 1.0e-10")),
+        ("small, 80^2 x 2 triangles, P = 4, direct",
+         box("triangle", 80) + wave + method("degree: 4", "method: direct")),
+        ("small, 8^3 x 6 tets, P = 2, direct", box("tet", 8) + wave + method("degree: 2", "method: direct")),
+        ("small, 16^3 x 6 tets, P = 2", box("tet", 16) + wave + method("degree: 2", "rtol: 1.0e-10")),
+    ]
     for cells in (8, 16):
         for degree in (3, 7, 15):
             for solver in ("additive", "chebyshev", "direct"):

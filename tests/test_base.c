@@ -147,6 +147,49 @@ static void realloc_keeps_the_contents(void **state) {
     assert_int_equal(live_blocks(), before);
 }
 
+/* Byte by byte, and nothing beside them, in pieces or not, whoever does it. */
+static void copies_and_zeros_are_whole(void **state) {
+    (void)state;
+    const size_t piece = (size_t)1 << 18, sizes[] = {0, 1, piece - 1, piece, 2 * piece + 1, 5 * piece - 3};
+    unsigned char *from, *to;
+    assert_int_equal(ALLOC(from, 5 * piece), FACET_OK);
+    for (size_t i = 0; i < 5 * piece; i++) from[i] = (unsigned char)(i * 7 + i / 251);
+    for (int k = 0; k < 18; k++) {
+        size_t n = sizes[k % 6];
+        base_set_threads(1 + k / 6);
+        assert_int_equal(ALLOC(to, n + 1), FACET_OK);
+        memset(to, 9, n + 1);
+        base_copy(to, from, n);
+        assert_memory_equal(to, from, n);
+        assert_int_equal(to[n], 9);
+        base_free(&to); /* and the same memory again */
+        assert_int_equal(CALLOC(to, n + 1), FACET_OK);
+        for (size_t i = 0; i <= n; i++) assert_int_equal(to[i], 0);
+        base_free(&to);
+    }
+    base_set_threads(0);
+    base_free(&from);
+}
+
+/* Blocks that the heap grew for keep what was written into them, whatever pages it asks for. */
+static void a_growing_heap_keeps_what_it_holds(void **state) {
+    (void)state;
+    enum { BLOCKS = 40 };
+    const int64_t n = 190007;
+    double *blocks[BLOCKS];
+    base_memory_prepare();
+    for (int round = 0; round < 2; round++) {
+        for (int b = 0; b < BLOCKS; b++) {
+            assert_int_equal(ALLOC(blocks[b], n), FACET_OK);
+            for (int64_t i = 0; i < n; i++) blocks[b][i] = (double)(b * n + i);
+        }
+        for (int b = 0; b < BLOCKS; b++) {
+            for (int64_t i = 0; i < n; i++) assert_true(blocks[b][i] == (double)(b * n + i));
+            base_free(&blocks[b]);
+        }
+    }
+}
+
 static void sizes_beyond_the_machine_are_refused(void **state) {
     (void)state;
     int64_t before = live_blocks();
@@ -322,6 +365,8 @@ int main(void) {
         cmocka_unit_test(the_allocator_counts),
         cmocka_unit_test(nothing_is_an_allocation_of_none),
         cmocka_unit_test(realloc_keeps_the_contents),
+        cmocka_unit_test(copies_and_zeros_are_whole),
+        cmocka_unit_test(a_growing_heap_keeps_what_it_holds),
         cmocka_unit_test(sizes_beyond_the_machine_are_refused),
         cmocka_unit_test(the_kth_allocation_fails),
         cmocka_unit_test(the_count_is_right_from_many_threads),

@@ -48,7 +48,7 @@ void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *st
         const REAL *B = matrices + starts[b], *xb = x + first[b];
         for (int64_t i = 0; i < n; i++) {
             REAL sum = 0;
-            for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * xb[j];
+            for (int64_t j = 0; j < n; j++) sum += B[j * n + i] * xb[j];
             y[first[b] + i] = sum;
         }
     }
@@ -64,7 +64,7 @@ void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *s
         for (int64_t i = 0; i < n; i++) r[begin + i] = t != 0 ? f[begin + i] - t[begin + i] : f[begin + i];
         for (int64_t i = 0; i < n; i++) {
             REAL sum = 0, *di = d + begin + i, *xi = x + begin + i;
-            for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * r[begin + j];
+            for (int64_t j = 0; j < n; j++) sum += B[j * n + i] * r[begin + j];
             *di = of_old == 0 ? of_new * sum : of_new * sum + of_old * *di;
             *xi = of_x == 0 ? *di : of_x * *xi + *di;
         }

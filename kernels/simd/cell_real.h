@@ -2,38 +2,92 @@
  * once for each precision, with NAME(what) the name of a function, LANE eight numbers and LANES(what) a
  * function of lane.h for them. */
 
-/* Numbers i .. i + n - 1 of one face of the eight cells of a batch into lanes. Few numbers are moved one by
- * one; more are transposed, L rows of up to L numbers, where what is written beyond n lanes is overwritten
- * later. */
-INLINE void NAME(gather_some)(int n, const int64_t *map, const REAL *x, LANE *local) {
-    if (n < TUNE_TRANSPOSE) {
-        for (int w = 0; w < L; w++)
-            for (int i = 0; i < n; i++) local[i][w] = map[w] >= 0 ? x[map[w] + i] : 0;
-    } else {
-        LANE rows[L];
-        for (int w = 0; w < L; w++) rows[w] = map[w] >= 0 ? LANES(load)(n, x + map[w]) : (LANE){0};
-        LANES(transpose)(rows);
-        for (int k = 0; k < L; k++) local[k] = rows[k];
-    }
+/* Whether all lanes of a face have unknowns. */
+INLINE int NAME(all_there)(const int64_t *map) {
+    int64_t sign = 0;
+    for (int w = 0; w < L; w++) sign |= map[w];
+    return sign >= 0;
 }
 
-INLINE void NAME(scatter_some)(int n, const int64_t *map, const LANE *local, REAL *y) {
-    if (n < TUNE_TRANSPOSE) {
-        for (int w = 0; w < L; w++)
-            for (int i = 0; i < n && map[w] >= 0; i++) y[map[w] + i] += local[i][w];
-    } else {
-        LANE rows[L];
-        for (int k = 0; k < L; k++) rows[k] = local[k];
-        LANES(transpose)(rows);
-        for (int w = 0; w < L; w++)
-            if (map[w] >= 0) LANES(store)(n, y + map[w], LANES(load)(n, y + map[w]) + rows[w]);
+/* n <= 4 numbers of one face of the cells of a batch into lanes: a row of four from every cell, and rows
+ * become columns in registers. */
+INLINE void NAME(gather_few)(int n, int all, const int64_t *map, const REAL *x, LANE *local) {
+#if WIDTH >= 4
+    EACH_PART(p) {
+        FOUR row[WIDTH];
+        PACKET a[4];
+        for (int w = 0; w < WIDTH; w++) {
+            int64_t at = map[p * WIDTH + w];
+            row[w] = all || at >= 0 ? LANES(read)(n, x + at) : (FOUR){0};
+        }
+        for (int k = 0; k < 4; k++) a[k] = LANES(join)(row[k], row[k + WIDTH - 4]);
+        LANES(turn)(a);
+        for (int k = 0; k < n; k++) ((PACKET *)(local + k))[p] = a[k];
     }
+#else
+    for (int w = 0; w < L; w++)
+        for (int i = 0; i < n; i++) local[i][w] = all || map[w] >= 0 ? x[map[w] + i] : 0;
+#endif
 }
+
+/* Lanes added to unknowns: two cells of a batch may have a face in common. */
+INLINE void NAME(scatter_few)(int n, int all, const int64_t *map, const LANE *local, REAL *y) {
+#if WIDTH >= 4
+    EACH_PART(p) {
+        PACKET a[4] = {{0}};
+        for (int k = 0; k < n; k++) a[k] = ((const PACKET *)(local + k))[p];
+        LANES(turn)(a);
+        for (int w = 0; w < WIDTH; w++) {
+            int64_t at = map[p * WIDTH + w];
+            if (all || at >= 0) LANES(add)(n, y + at, LANES(half_of)(a[w % 4], w / 4));
+        }
+    }
+#else
+    for (int w = 0; w < L; w++)
+        for (int i = 0; i < n && (all || map[w] >= 0); i++) y[map[w] + i] += local[i][w];
+#endif
+}
+
+/* The m numbers of a face, with `all` and what is left of fours as constants where they are inlined. */
+#define EACH_FEW(what)                                                                                       \
+    int i = 0;                                                                                               \
+    for (; i + 4 <= m; i += 4) what(4);                                                                      \
+    if (m - i == 3)                                                                                          \
+        what(3);                                                                                             \
+    else if (m - i == 2)                                                                                     \
+        what(2);                                                                                             \
+    else if (m - i == 1)                                                                                     \
+    what(1)
+
+INLINE void NAME(gather_face)(int m, const int64_t *map, const REAL *x, LANE *local) {
+#define GATHER(n)      NAME(gather_few)(n, 1, map, x + i, local + i)
+#define GATHER_SOME(n) NAME(gather_few)(n, 0, map, x + i, local + i)
+    if (NAME(all_there)(map)) {
+        EACH_FEW(GATHER);
+    } else {
+        EACH_FEW(GATHER_SOME);
+    }
+#undef GATHER
+#undef GATHER_SOME
+}
+
+INLINE void NAME(scatter_face)(int m, const int64_t *map, const LANE *local, REAL *y) {
+#define SCATTER(n)      NAME(scatter_few)(n, 1, map, local + i, y + i)
+#define SCATTER_SOME(n) NAME(scatter_few)(n, 0, map, local + i, y + i)
+    if (NAME(all_there)(map)) {
+        EACH_FEW(SCATTER);
+    } else {
+        EACH_FEW(SCATTER_SOME);
+    }
+#undef SCATTER
+#undef SCATTER_SOME
+}
+#undef EACH_FEW
 
 INLINE void NAME(gather)(const struct cell_plan *plan, const int64_t *map, const REAL *x, LANE *local) {
     for (int f = 0; f < plan->n_faces; f++, map += L) {
         int first = cell_plan_start(plan, f), m = cell_plan_start(plan, f + 1) - first;
-        for (int i = 0; i < m; i += L) NAME(gather_some)(m - i, map, x + i, local + first + i);
+        NAME(gather_face)(m, map, x, local + first);
     }
 }
 
@@ -49,11 +103,10 @@ INLINE void NAME(take_constants)(const struct cell_plan *plan, int64_t batch, LA
     }
 }
 
-/* Lanes added to unknowns. */
 INLINE void NAME(scatter)(const struct cell_plan *plan, const int64_t *map, const LANE *local, REAL *y) {
     for (int f = 0; f < plan->n_faces; f++, map += L) {
         int first = cell_plan_start(plan, f), m = cell_plan_start(plan, f + 1) - first;
-        for (int i = 0; i < m; i += L) NAME(scatter_some)(m - i, map, local + first + i, y + i);
+        NAME(scatter_face)(m, map, local + first, y);
     }
 }
 
@@ -129,9 +182,56 @@ INLINE void NAME(take_run)(const struct cell_plan *plan, int full, int64_t begin
         NAME(scatter)(plan, map, out, y);
     }
 }
+/* The same for cells of few unknowns, m on each of n_faces faces, both constants where this is inlined: what
+ * is gathered and summed stays in registers. */
+#define SMALL_CELL 15
+INLINE void NAME(small_product)(int n, const LANE *matrix, const LANE *from, LANE *to) {
+    EACH_PART(p) {
+        PACKET x[SMALL_CELL], y[SMALL_CELL];
+        const PACKET *K = (const PACKET *)matrix + p;
+        for (int i = 0; i < n; i++) x[i] = ((const PACKET *)(from + i))[p];
+        _Pragma("GCC unroll 15") for (int i = 0; i < n; i++) {
+            y[i] = K[(i * (i + 3) / 2) * PARTS] * x[i];
+            _Pragma("GCC unroll 15") for (int j = 0; j < n; j++) {
+                if (j >= i) continue;
+                PACKET k = K[(i * (i + 1) / 2 + j) * PARTS];
+                y[i] += k * x[j];
+                y[j] += k * x[i];
+            }
+        }
+        for (int i = 0; i < n; i++) ((PACKET *)(to + i))[p] = y[i];
+    }
+}
+
+INLINE void NAME(take_small)(const struct cell_plan *plan, int n_faces, int m, int64_t begin, int64_t end,
+                             const REAL *x, REAL *y) {
+    const int n = n_faces * m;
+    for (int64_t b = begin; b < end; b++) {
+        int64_t batch = plan->colour_batches[b];
+        const int64_t *map = plan->maps + batch * n_faces * L;
+        LANE in[SMALL_CELL], out[SMALL_CELL];
+        for (int f = 0; f < n_faces; f++) NAME(gather_face)(m, map + f * L, x, in + f * m);
+        if (plan->loose != NULL) NAME(take_constants)(plan, batch, in);
+        NAME(small_product)(n, (const LANE *)plan->matrices + batch * (n * (n + 1) / 2), in, out);
+        for (int f = 0; f < n_faces; f++) NAME(scatter_face)(m, map + f * L, out + f * m, y);
+    }
+}
+
 static void NAME(take_symmetric)(const struct cell_plan *plan, int64_t begin, int64_t end, const REAL *x,
                                  REAL *y) {
-    NAME(take_run)(plan, 0, begin, end, x, y);
+    int m = plan->starts == NULL ? plan->m : 0;
+    if (plan->n_faces == 3 && m == 2)
+        NAME(take_small)(plan, 3, 2, begin, end, x, y);
+    else if (plan->n_faces == 3 && m == 3)
+        NAME(take_small)(plan, 3, 3, begin, end, x, y);
+    else if (plan->n_faces == 3 && m == 4)
+        NAME(take_small)(plan, 3, 4, begin, end, x, y);
+    else if (plan->n_faces == 3 && m == 5)
+        NAME(take_small)(plan, 3, 5, begin, end, x, y);
+    else if (plan->n_faces == 4 && m == 3)
+        NAME(take_small)(plan, 4, 3, begin, end, x, y);
+    else
+        NAME(take_run)(plan, 0, begin, end, x, y);
 }
 static void NAME(take_full)(const struct cell_plan *plan, int64_t begin, int64_t end, const REAL *x,
                             REAL *y) {

@@ -192,6 +192,225 @@ INLINE void lane_transpose_single(lane_single *a) {
 LANE_TRANSPOSE(lane_transpose_single, lane_single)
 #endif
 
+/* What one register takes of them. */
+INLINE packet lane_part(int n, const double *from) {
+#if PART == 8
+    return (packet)lane_load(n, from);
+#elif PART == 4
+    static const int64_t mask[2 * PART] = {-1, -1, -1, -1};
+    if (n >= PART) return (packet)_mm256_loadu_pd(from);
+    return (packet)_mm256_maskload_pd(from, _mm256_loadu_si256((const __m256i_u *)(mask + PART - n)));
+#else
+    return n >= PART ? (packet){from[0], from[1]} : (packet){from[0], 0.0};
+#endif
+}
+
+INLINE packet_single lane_part_single(int n, const float *from) {
+#if PART_SINGLE == 8
+    return (packet_single)lane_load_single(n, from);
+#else
+    packet_single value = {0};
+    for (int i = 0; i < n && i < PART_SINGLE; i++) value[i] = from[i];
+    return value;
+#endif
+}
+
+INLINE void lane_put(int n, double *to, packet value) {
+#if PART == 8
+    lane_store(n, to, (lane)value);
+#else
+    for (int i = 0; i < n && i < PART; i++) to[i] = value[i];
+#endif
+}
+
+INLINE void lane_put_single(int n, float *to, packet_single value) {
+#if PART_SINGLE == 8
+    lane_store_single(n, to, (lane_single)value);
+#else
+    for (int i = 0; i < n && i < PART_SINGLE; i++) to[i] = value[i];
+#endif
+}
+
+/* Four numbers in a row, as packets are made of them: the first n of four, zeros behind them; and back. */
+typedef double four __attribute__((vector_size(4 * sizeof(double))));
+typedef float four_single __attribute__((vector_size(4 * sizeof(float))));
+
+INLINE four lane_read(int n, const double *from) {
+#ifdef __AVX2__
+    if (n == 4) return (four)_mm256_loadu_pd(from);
+    if (n == 3) return (four)_mm256_maskload_pd(from, _mm256_setr_epi64x(-1, -1, -1, 0));
+    return (four)_mm256_zextpd128_pd256(n == 2 ? _mm_loadu_pd(from) : _mm_load_sd(from));
+#else
+    four value = {0};
+    for (int i = 0; i < n; i++) value[i] = from[i];
+    return value;
+#endif
+}
+
+INLINE four_single lane_read_single(int n, const float *from) {
+#ifdef __AVX2__
+    if (n == 4) return (four_single)_mm_loadu_ps(from);
+    if (n == 3) return (four_single)_mm_maskload_ps(from, _mm_setr_epi32(-1, -1, -1, 0));
+    return (four_single)(n == 2 ? _mm_castsi128_ps(_mm_loadl_epi64((const __m128i_u *)from))
+                                : _mm_load_ss(from));
+#else
+    four_single value = {0};
+    for (int i = 0; i < n; i++) value[i] = from[i];
+    return value;
+#endif
+}
+
+INLINE void lane_write(int n, double *to, four value) {
+#ifdef __AVX2__
+    __m256d v = (__m256d)value;
+    if (n == 4) {
+        _mm256_storeu_pd(to, v);
+        return;
+    }
+    if (n >= 2) _mm_storeu_pd(to, _mm256_castpd256_pd128(v));
+    if (n == 3) v = _mm256_castpd128_pd256(_mm256_extractf128_pd(v, 1));
+    if (n & 1) _mm_store_sd(to + n - 1, _mm256_castpd256_pd128(v));
+#else
+    for (int i = 0; i < n; i++) to[i] = value[i];
+#endif
+}
+
+INLINE void lane_write_single(int n, float *to, four_single value) {
+#ifdef __AVX2__
+    __m128 v = (__m128)value;
+    if (n == 4) {
+        _mm_storeu_ps(to, v);
+        return;
+    }
+    if (n >= 2) _mm_storel_pi((__m64 *)to, v);
+    if (n == 3) v = _mm_movehl_ps(v, v);
+    if (n & 1) _mm_store_ss(to + n - 1, v);
+#else
+    for (int i = 0; i < n; i++) to[i] = value[i];
+#endif
+}
+
+/* to += value, in pieces that the next read of the same numbers finds in the store buffer. */
+INLINE void lane_add(int n, double *to, four value) {
+#ifdef __AVX2__
+    __m256d v = (__m256d)value;
+    if (n == 4) {
+        _mm256_storeu_pd(to, _mm256_add_pd(_mm256_loadu_pd(to), v));
+        return;
+    }
+    if (n >= 2) _mm_storeu_pd(to, _mm_add_pd(_mm_loadu_pd(to), _mm256_castpd256_pd128(v)));
+    if (n == 3) v = _mm256_castpd128_pd256(_mm256_extractf128_pd(v, 1));
+    if (n & 1) to[n - 1] += _mm256_cvtsd_f64(v);
+#else
+    for (int i = 0; i < n; i++) to[i] += value[i];
+#endif
+}
+
+INLINE void lane_add_single(int n, float *to, four_single value) {
+#ifdef __AVX2__
+    __m128 v = (__m128)value;
+    if (n == 4) {
+        _mm_storeu_ps(to, _mm_add_ps(_mm_loadu_ps(to), v));
+        return;
+    }
+    if (n >= 2) {
+        __m128 old = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i_u *)to));
+        _mm_storel_pi((__m64 *)to, _mm_add_ps(old, v));
+    }
+    if (n == 3) v = _mm_movehl_ps(v, v);
+    if (n & 1) to[n - 1] += _mm_cvtss_f32(v);
+#else
+    for (int i = 0; i < n; i++) to[i] += value[i];
+#endif
+}
+
+/* Four packets: a[k] has row k of four numbers (lanes 0 .. 3) and, where there are eight lanes, row k + 4
+ * (lanes 4 .. 7). Rows become columns: a[k] has then number k of all rows; and back. */
+INLINE void lane_turn(packet *a) {
+#if PART == 8
+    packet b[4];
+    for (int i = 0; i < 4; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int i = 0; i < 2; i++) {
+        a[i] = __builtin_shufflevector(b[i], b[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        a[i + 2] = __builtin_shufflevector(b[i], b[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+#elif PART == 4
+    packet b[4];
+    for (int i = 0; i < 4; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 4, 2, 6);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 5, 3, 7);
+    }
+    for (int i = 0; i < 2; i++) {
+        a[i] = __builtin_shufflevector(b[i], b[i + 2], 0, 1, 4, 5);
+        a[i + 2] = __builtin_shufflevector(b[i], b[i + 2], 2, 3, 6, 7);
+    }
+#else
+    (void)a;
+#endif
+}
+
+INLINE void lane_turn_single(packet_single *a) {
+    packet_single b[4];
+#if PART_SINGLE == 8
+    for (int i = 0; i < 4; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < 2; i++) {
+        a[2 * i] = __builtin_shufflevector(b[i], b[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        a[2 * i + 1] = __builtin_shufflevector(b[i], b[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+#else
+    for (int i = 0; i < 4; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 4, 1, 5);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 6, 3, 7);
+    }
+    for (int i = 0; i < 2; i++) {
+        a[2 * i] = __builtin_shufflevector(b[i], b[i + 2], 0, 1, 4, 5);
+        a[2 * i + 1] = __builtin_shufflevector(b[i], b[i + 2], 2, 3, 6, 7);
+    }
+#endif
+}
+
+/* Rows of four from the lanes of a packet: row k in the first half, row k + 4 in the second. */
+#if PART == 8
+INLINE packet lane_join(four a, four b) {
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+INLINE four lane_half_of(packet a, int second) {
+    return second ? __builtin_shufflevector(a, a, 4, 5, 6, 7) : __builtin_shufflevector(a, a, 0, 1, 2, 3);
+}
+#elif PART == 4
+INLINE packet lane_join(four a, four b) {
+    (void)b;
+    return a;
+}
+INLINE four lane_half_of(packet a, int second) {
+    (void)second;
+    return a;
+}
+#endif
+#if PART_SINGLE == 8
+INLINE packet_single lane_join_single(four_single a, four_single b) {
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+INLINE four_single lane_half_of_single(packet_single a, int second) {
+    return second ? __builtin_shufflevector(a, a, 4, 5, 6, 7) : __builtin_shufflevector(a, a, 0, 1, 2, 3);
+}
+#else
+INLINE packet_single lane_join_single(four_single a, four_single b) {
+    (void)b;
+    return a;
+}
+INLINE four_single lane_half_of_single(packet_single a, int second) {
+    (void)second;
+    return a;
+}
+#endif
+
 /* The kernels of kernels.def that simd.c lists, name_ISA and name_single_ISA. All that these files export
  * bears the name of the instruction set they are compiled for, so that several can stand in one library. */
 #ifndef FACET_ISA

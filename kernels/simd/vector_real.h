@@ -74,58 +74,157 @@ void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *colu
     }
 }
 
-void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
-                       const REAL *x, REAL *y) {
-#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 2048)
-    for (int64_t b = 0; b < n_blocks; b++) {
-        int64_t n = first[b + 1] - first[b];
-        const REAL *B = matrices + starts[b], *xb = x + first[b];
-        for (int64_t i = 0; i < n; i++) {
-            REAL sum = 0;
-            SHORT_SUM
-            for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * xb[j];
-            y[first[b] + i] = sum;
-        }
+/* sum = B r of one block, column after column, the rows in fours. Where it is inlined, n is a constant, and
+ * all of it is in registers. */
+#define FOURS(n)   (((n) + 3) / 4)
+#define REST(n, q) ((n)-4 * (q) < 4 ? (n)-4 * (q) : 4)
+INLINE void NAME(few_product)(int n, const REAL *B, const REAL *r, FOUR *sum) {
+    for (int q = 0; q < FOURS(n); q++) sum[q] = (FOUR){0};
+    for (int j = 0; j < n; j++)
+        for (int q = 0; q < FOURS(n); q++) sum[q] += LANES(read)(REST(n, q), B + j * n + 4 * q) * r[j];
+}
+
+INLINE void NAME(apply_few)(int n, const REAL *B, const REAL *x, REAL *y) {
+    FOUR sum[FOURS(FEW)];
+    NAME(few_product)(n, B, x, sum);
+    for (int q = 0; q < FOURS(n); q++) LANES(write)(REST(n, q), y + 4 * q, sum[q]);
+}
+
+INLINE void NAME(smooth_few)(int n, const REAL *B, REAL a, REAL b, REAL c, const REAL *f, const REAL *t,
+                             REAL *r, REAL *d, REAL *x) {
+    FOUR sum[FOURS(FEW)];
+    REAL residual[4 * FOURS(FEW)];
+    for (int q = 0; q < FOURS(n); q++) {
+        FOUR value = LANES(read)(REST(n, q), f + 4 * q);
+        if (t != 0) value -= LANES(read)(REST(n, q), t + 4 * q);
+        memcpy(residual + 4 * q, &value, sizeof value);
+        LANES(write)(REST(n, q), r + 4 * q, value);
+    }
+    NAME(few_product)(n, B, residual, sum);
+    for (int q = 0; q < FOURS(n); q++) {
+        FOUR change = a * sum[q];
+        if (b != 0) change += b * LANES(read)(REST(n, q), d + 4 * q);
+        LANES(write)(REST(n, q), d + 4 * q, change);
+        if (c != 0) change += c * LANES(read)(REST(n, q), x + 4 * q);
+        LANES(write)(REST(n, q), x + 4 * q, change);
     }
 }
 
-/* One block. Where it is inlined, n is a constant and the loops come apart. */
-static inline void NAME(smooth_block)(int64_t n, const REAL *restrict B, REAL a, REAL b, REAL c,
-                                      const REAL *f, const REAL *t, REAL *r, REAL *restrict d,
-                                      REAL *restrict x) {
-    for (int64_t i = 0; i < n; i++) r[i] = t != 0 ? f[i] - t[i] : f[i];
-    for (int64_t i = 0; i < n; i++) {
-        REAL sum = 0;
-        for (int64_t j = 0; j < n; j++) sum += B[i * n + j] * r[j];
-        d[i] = b == 0 ? a * sum : a * sum + b * d[i];
-        x[i] = c == 0 ? d[i] : c * x[i] + d[i];
+/* Rows i .. i + rows - 1 of B r, as many as a register has, of a block of any size; of some it is a constant.
+ */
+INLINE PACKET NAME(many_product)(int64_t n, int64_t i, int rows, const REAL *B, const REAL *r) {
+    PACKET even = {0}, odd = {0};
+    int64_t j = 0;
+    for (B += i; j + 2 <= n; j += 2, B += 2 * n) {
+        even += LANES(part)(rows, B) * r[j];
+        odd += LANES(part)(rows, B + n) * r[j + 1];
     }
+    if (j < n) even += LANES(part)(rows, B) * r[j];
+    return even + odd;
+}
+
+INLINE void NAME(apply_many)(int64_t n, const REAL *B, const REAL *x, REAL *y) {
+    for (int64_t i = 0; i < n; i += WIDTH) {
+        int rows = (int)(n - i < WIDTH ? n - i : WIDTH);
+        LANES(put)(rows, y + i, NAME(many_product)(n, i, rows, B, x));
+    }
+}
+
+INLINE void NAME(smooth_many)(int64_t n, const REAL *B, REAL a, REAL b, REAL c, const REAL *f, const REAL *t,
+                              REAL *r, REAL *d, REAL *x) {
+    for (int64_t i = 0; i < n; i++) r[i] = t != 0 ? f[i] - t[i] : f[i];
+    for (int64_t i = 0; i < n; i += WIDTH) {
+        int rows = (int)(n - i < WIDTH ? n - i : WIDTH);
+        PACKET change = a * NAME(many_product)(n, i, rows, B, r);
+        if (b != 0) change += b * LANES(part)(rows, d + i);
+        LANES(put)(rows, d + i, change);
+        if (c != 0) change += c * LANES(part)(rows, x + i);
+        LANES(put)(rows, x + i, change);
+    }
+}
+
+/* Blocks k .. end-1, one run of blocks of one size after the other: the size is a constant of `few`. */
+#define RUN_OF(n, step)                                                                                      \
+    do step(n);                                                                                              \
+    while (++k < end && first[k + 1] - first[k] == n)
+#define BY_SIZE(few, many)                                                                                   \
+    while (k < end) switch (first[k + 1] - first[k]) {                                                       \
+        case 0:                                                                                              \
+            k++;                                                                                             \
+            break;                                                                                           \
+        case 1:                                                                                              \
+            RUN_OF(1, few);                                                                                  \
+            break;                                                                                           \
+        case 2:                                                                                              \
+            RUN_OF(2, few);                                                                                  \
+            break;                                                                                           \
+        case 3:                                                                                              \
+            RUN_OF(3, few);                                                                                  \
+            break;                                                                                           \
+        case 4:                                                                                              \
+            RUN_OF(4, few);                                                                                  \
+            break;                                                                                           \
+        case 5:                                                                                              \
+            RUN_OF(5, few);                                                                                  \
+            break;                                                                                           \
+        case 6:                                                                                              \
+            RUN_OF(6, few);                                                                                  \
+            break;                                                                                           \
+        case 7:                                                                                              \
+            RUN_OF(7, few);                                                                                  \
+            break;                                                                                           \
+        case 8:                                                                                              \
+            RUN_OF(8, few);                                                                                  \
+            break;                                                                                           \
+        case 9:                                                                                              \
+            RUN_OF(9, many);                                                                                 \
+            break;                                                                                           \
+        case 10:                                                                                             \
+            RUN_OF(10, many);                                                                                \
+            break;                                                                                           \
+        case 15:                                                                                             \
+            RUN_OF(15, many);                                                                                \
+            break;                                                                                           \
+        case 16:                                                                                             \
+            RUN_OF(16, many);                                                                                \
+            break;                                                                                           \
+        default:                                                                                             \
+            many(first[k + 1] - first[k]);                                                                   \
+            k++;                                                                                             \
+        }
+
+void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
+                       const REAL *x, REAL *y) {
+#define APPLY_FEW(n)  NAME(apply_few)(n, matrices + starts[k], x + first[k], y + first[k])
+#define APPLY_MANY(n) NAME(apply_many)(n, matrices + starts[k], x + first[k], y + first[k])
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 2048)
+    for (int64_t p = 0; p < n_blocks; p += BLOCKS) {
+        int64_t k = p, end = p + BLOCKS < n_blocks ? p + BLOCKS : n_blocks;
+        BY_SIZE(APPLY_FEW, APPLY_MANY)
+    }
+#undef APPLY_FEW
+#undef APPLY_MANY
 }
 
 void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
                         double a, double b, double c, const REAL *f, const REAL *t, REAL *r, REAL *d,
                         REAL *x) {
-#define SMOOTH(n) NAME(smooth_block)(n, B, (REAL)a, (REAL)b, (REAL)c, f + at, tk, r + at, d + at, x + at)
+#define STEP(of, n)                                                                                          \
+    NAME(of)                                                                                                 \
+    (n, matrices + starts[k], (REAL)a, (REAL)b, (REAL)c, f + first[k], t != 0 ? t + first[k] : 0,            \
+     r + first[k], d + first[k], x + first[k])
+#define SMOOTH_FEW(n)  STEP(smooth_few, n)
+#define SMOOTH_MANY(n) STEP(smooth_many, n)
 #pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 2048)
-    for (int64_t k = 0; k < n_blocks; k++) {
-        int64_t at = first[k], size = first[k + 1] - at;
-        const REAL *B = matrices + starts[k], *tk = t != 0 ? t + at : 0;
-        if (size == 1)
-            SMOOTH(1);
-        else if (size == 2)
-            SMOOTH(2);
-        else if (size == 3)
-            SMOOTH(3);
-        else if (size == 4)
-            SMOOTH(4);
-        else if (size == 5)
-            SMOOTH(5);
-        else if (size == 6)
-            SMOOTH(6);
-        else if (size == 7)
-            SMOOTH(7);
-        else
-            SMOOTH(size);
+    for (int64_t p = 0; p < n_blocks; p += BLOCKS) {
+        int64_t k = p, end = p + BLOCKS < n_blocks ? p + BLOCKS : n_blocks;
+        BY_SIZE(SMOOTH_FEW, SMOOTH_MANY)
     }
-#undef SMOOTH
+#undef STEP
+#undef SMOOTH_FEW
+#undef SMOOTH_MANY
 }
+#undef BY_SIZE
+#undef RUN_OF
+#undef FOURS
+#undef REST

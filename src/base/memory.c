@@ -6,9 +6,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 #ifdef __GLIBC__
 #    include <malloc.h>
 #endif
+
+#include "base/threads.h"
 
 static atomic_llong live_blocks, live_bytes, peak_bytes, allocations, fail_countdown;
 
@@ -55,11 +59,55 @@ static size_t block_bytes(const void *p) {
 }
 
 #define HUGE_PAGE ((size_t)2 << 20)
+#define LARGE     (16 * HUGE_PAGE)
+#define HEAP      (256 * HUGE_PAGE)
+#define SLOW      1e-3 /* seconds of one huge page */
 
-/* Large arrays are streamed through: they begin on a huge page and ask for such, which cost fewer faults and
- * fewer address look-ups. Where the advice is not taken nothing changes. */
+/* The heap of a program: where its next huge page would be, and where it ends; 0: none is asked for. */
+static atomic_uintptr_t heap_next;
+static uintptr_t heap_end;
+static atomic_flag heap_busy = ATOMIC_FLAG_INIT;
+
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+/* Seconds of this thread that the page at an address took, whose numbers stay. */
+static double touch(uintptr_t address) {
+    struct timespec begin, end;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    madvise((void *)address, HUGE_PAGE, MADV_HUGEPAGE);
+    atomic_fetch_or((atomic_char *)address, 0);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    return (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+}
+
+/* Huge pages, as far as the heap is in use. They cost fewer faults and fewer address look-ups than small
+ * ones; but a virtual machine may have given them back to its host, and fetches each again in 512 pieces:
+ * some milliseconds, longer than everything that is done with it. So the first that is slow is the last. */
+static void grow_heap(const char *block, size_t bytes) {
+    uintptr_t next = atomic_load_explicit(&heap_next, memory_order_relaxed), end = (uintptr_t)block + bytes;
+    if (next == 0 || end <= next || end > heap_end || atomic_flag_test_and_set(&heap_busy)) return;
+    for (next = atomic_load(&heap_next); next != 0 && next < end; next += HUGE_PAGE)
+        if (next + HUGE_PAGE > heap_end || touch(next) > SLOW) {
+            next = 0;
+            break;
+        }
+    atomic_store(&heap_next, next);
+    atomic_flag_clear(&heap_busy);
+}
+#else
+static void grow_heap(const char *block, size_t bytes) {
+    (void)block;
+    (void)bytes;
+}
+#endif
+
+/* Large arrays are streamed through: they begin on a huge page and ask for such. Where the advice is not
+ * taken nothing changes. */
 static char *allocate(size_t bytes) {
-    if (bytes < 2 * HUGE_PAGE) return aligned_alloc(BASE_ALIGNMENT, bytes);
+    if (bytes < LARGE) {
+        char *block = aligned_alloc(BASE_ALIGNMENT, bytes);
+        if (block != NULL) grow_heap(block, bytes);
+        return block;
+    }
     void *block;
     if (posix_memalign(&block, HUGE_PAGE, bytes) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
@@ -70,15 +118,16 @@ static char *allocate(size_t bytes) {
 
 void base_memory_prepare(void) {
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
-    const size_t heap = 256 * HUGE_PAGE;
-    if (base_is_limited() || base_available_bytes() < 8.0 * (double)heap) return;
-    mallopt(M_TRIM_THRESHOLD, (int)(heap + heap / 2));
-    mallopt(M_MMAP_THRESHOLD, (int)(heap + heap / 2));
-    char *block = malloc(heap);
-    if (block != NULL)
-        madvise(block + (HUGE_PAGE - (uintptr_t)block % HUGE_PAGE), heap - HUGE_PAGE, MADV_HUGEPAGE);
+    if (base_is_limited() || base_available_bytes() < 8.0 * (double)HEAP) return;
+    mallopt(M_TRIM_THRESHOLD, (int)(HEAP + HEAP / 2));
+    mallopt(M_MMAP_THRESHOLD, (int)(HEAP + HEAP / 2));
+    char *block = malloc(HEAP);
+    uintptr_t begin = (uintptr_t)block;
     free(block); /* the heap keeps it */
-    mallopt(M_MMAP_THRESHOLD, (int)(2 * HUGE_PAGE));
+    mallopt(M_MMAP_THRESHOLD, (int)LARGE);
+    if (begin == 0 || begin + HEAP > (uintptr_t)sbrk(0)) return; /* another allocator */
+    heap_end = begin + HEAP;
+    atomic_store(&heap_next, begin + HUGE_PAGE - begin % HUGE_PAGE);
 #endif
 }
 
@@ -98,10 +147,30 @@ facet_status base_alloc(void *pointer, size_t n, size_t size) {
     return FACET_OK;
 }
 
+#define COPY_PIECE ((size_t)1 << 18) /* bytes; from three of them on the threads share them */
+
+void base_copy(void *to, const void *from, size_t bytes) {
+    int64_t n_pieces = (int64_t)((bytes + COPY_PIECE - 1) / COPY_PIECE);
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_pieces > 2)
+    for (int64_t i = 0; i < n_pieces; i++) {
+        size_t at = (size_t)i * COPY_PIECE;
+        memcpy((char *)to + at, (const char *)from + at, bytes - at < COPY_PIECE ? bytes - at : COPY_PIECE);
+    }
+}
+
+static void clear(void *to, size_t bytes) {
+    int64_t n_pieces = (int64_t)((bytes + COPY_PIECE - 1) / COPY_PIECE);
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_pieces > 2)
+    for (int64_t i = 0; i < n_pieces; i++) {
+        size_t at = (size_t)i * COPY_PIECE;
+        memset((char *)to + at, 0, bytes - at < COPY_PIECE ? bytes - at : COPY_PIECE);
+    }
+}
+
 facet_status base_calloc(void *pointer, size_t n, size_t size) {
     facet_status status = base_alloc(pointer, n, size);
     void *p = get_pointer(pointer);
-    if (p != NULL) memset(p, 0, n * size);
+    if (p != NULL) clear(p, n * size);
     return status;
 }
 

@@ -24,12 +24,15 @@ facet_status base_calloc(void *pointer, size_t n, size_t size);
 facet_status base_realloc(void *pointer, size_t n, size_t size);
 /* Frees *pointer (may be NULL) and sets it to NULL. */
 void base_free(void *pointer);
+/* memcpy, by all threads where it is much: most of it is the first touch of pages. base_calloc does so too.
+ */
+void base_copy(void *to, const void *from, size_t bytes);
 /* *copy = a copy of text; free with base_free. */
 facet_status base_strdup(const char *text, char **copy);
 
 /* For a program that is to itself: what is smaller than arrays with huge pages of their own comes from a heap
- * of such, and what is freed there is used again. The first touch of a page costs more than most that
- * follows. */
+ * of such, where the system has them at hand, and what is freed there is used again. The first touch of a
+ * page costs more than most that follows. */
 void base_memory_prepare(void);
 
 #define ALLOC(p, count)  base_alloc(&(p), (size_t)(count), sizeof *(p))

@@ -259,7 +259,7 @@ void device_free(const struct device *device, void *pointer) {
 
 static void copy_bytes(const struct device *device, void *to, const void *from, size_t bytes) {
     enter(device);
-    if (bytes > 0) memcpy(to, from, bytes);
+    base_copy(to, from, bytes);
     leave(device);
 }
 

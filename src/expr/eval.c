@@ -6,20 +6,23 @@
 facet_status run_begin(struct run *run, const struct program *program, int dim, int order, int block,
                        int keep) {
     facet_status status = FACET_OK;
-    *run = (struct run){.plan = {.dim = dim,
-                                 .order = order,
-                                 .block = block,
-                                 .n_nodes = program->n_nodes,
-                                 .keep = keep,
-                                 .nodes = program->code}};
+    run->plan = (struct expression_plan){.dim = dim,
+                                         .order = order,
+                                         .block = block,
+                                         .n_nodes = program->n_nodes,
+                                         .keep = keep,
+                                         .nodes = program->code};
     size_t jets = (size_t)(keep ? program->n_nodes : program->n_slots);
-    TRY(ALLOC(run->work, (jets * (size_t)expression_jet(order) + EXPRESSION_SCRATCH) * (size_t)block));
+    size_t size = (jets * (size_t)expression_jet(order) + EXPRESSION_SCRATCH) * (size_t)block;
+    run->work = run->few;
+    if (size > RUN_FEW) TRY(ALLOC(run->work, size));
 done:
     return status;
 }
 
 void run_end(struct run *run) {
-    base_free(&run->work);
+    if (run->work != run->few) base_free(&run->work);
+    run->work = NULL;
 }
 
 void run_block(struct run *run, int n, const double *x, const double *normals) {

@@ -145,7 +145,8 @@ facet_status expr_eval(const struct expr *expr, int n_points, int dim, const dou
                        double *values, double *gradients, double *hessians) {
     static const int blocks[3] = {EXPR_BLOCK, EXPR_BLOCK / 2, EXPR_BLOCK / 4};
     facet_status status = FACET_OK;
-    struct run run = {0};
+    struct run run;
+    run.work = NULL;
     int order = hessians ? 2 : gradients ? 1 : 0;
     if (dim < 1 || dim > 3) FAIL(FACET_ERROR_INPUT, "an expression has 1 to 3 coordinates, not %d", dim);
     if (hessians && !gradients)

@@ -17,6 +17,7 @@
 
 #define EXPR_MAX_BYTES 65536 /* of a text */
 #define EXPR_MAX_DEPTH 200   /* of nested parentheses, signs, powers and conditionals */
+#define RUN_FEW        4096  /* numbers */
 #define EXPR_BLOCK     256   /* points evaluated at once, at most */
 
 /* Only asked for; program_apply makes conditionals of them. All others: kernels/expression.def. */
@@ -83,7 +84,9 @@ const char *names_nearest(const char *name, size_t length, int call, int n_param
 /* eval.c: one evaluation of a program, on the host. */
 struct run {
     struct expression_plan plan;
-    double *work;
+    double *work; /* NULL: run_end has nothing to do */
+    _Alignas(
+        64) double few[RUN_FEW]; /* work of a few points, which comes and goes too often to be allocated */
 };
 /* order: 0 values, 1 gradients, 2 Hessians as well. */
 /* block: points of a row of numbers. keep: every node keeps its jet. */

@@ -6,7 +6,8 @@
 #include "base/memory.h"
 #include "hdg/general.h"
 
-enum { L_NODES, L_POINTS, L_WJ, L_VALUES, L_LOADS, N_ARRAYS };
+/* The last three are the host's, cell after cell: points, f, and what it is made of. */
+enum { L_NODES, L_POINTS, L_WJ, L_VALUES, L_LOADS, L_X, L_F, L_JETS, N_ARRAYS };
 
 struct load_job {
     struct general_load data;
@@ -14,24 +15,66 @@ struct load_job {
     double *phi; /* device: n x N */
 };
 
+/* f of the cells first .. end-1 at hand, which are of one region, in one call: a few points each are not
+ * worth one. */
+static facet_status find_source(struct general_work *w, int points, int64_t begin, int64_t first, int64_t end,
+                                int32_t region) {
+    struct local *l = &w->local;
+    int dim = w->hdg->data.mesh->dim, lanes = w->hdg->lanes;
+    double *x = w->host[L_X], *f = w->host[L_F], *jets = l->jets;
+    l->jets = w->host[L_JETS];
+    facet_status status =
+        local_source(l, region, (int)(end - first) * points, x + first * points * dim, f + first * points);
+    l->jets = jets;
+    for (int64_t c = first; c < end && status != FACET_OK; c++) { /* which cell it is */
+        l->block = w->block;
+        l->cell = general_cell(w, begin + c / lanes, (int)(c % lanes));
+        facet_status mine = local_source(l, region, points, x + c * points * dim, f + c * points);
+        if (mine != FACET_OK) return local_place(mine, l);
+    }
+    return status;
+}
+
+/* f of all cells at hand. */
+static facet_status find_sources(struct general_work *w, const struct load_job *job, int64_t begin,
+                                 int64_t n) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    int points = job->rule.table->n, dim = h->data.mesh->dim, lanes = h->lanes;
+    int64_t first = 0;
+    int32_t region = -1;
+    for (int64_t c = 0; c < n * lanes; c++) {
+        int32_t cell = general_cell(w, begin + c / lanes, (int)(c % lanes));
+        int32_t mine = local_region(&h->data, w->block, cell);
+        if (mine != region && c > first) {
+            TRY(find_source(w, points, begin, first, c, region));
+            first = c;
+        }
+        region = mine;
+        general_points(points, dim, lanes, w->host[L_POINTS] + c / lanes * w->size[L_POINTS] + c % lanes,
+                       w->host[L_X] + c * points * dim);
+    }
+    TRY(find_source(w, points, begin, first, n * lanes, region));
+done:
+    return status;
+}
+
 /* w det J (f - shift) at the points of one lane. */
 static facet_status put_values(struct general_work *w, const struct load_job *job, int64_t begin,
                                int64_t batch, int lane) {
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
     struct local *l = &w->local;
-    int n = job->rule.table->n, dim = h->data.mesh->dim, lanes = h->lanes;
+    int n = job->rule.table->n, lanes = h->lanes;
     const double *wJ = w->host[L_WJ] + batch * w->size[L_WJ] + lane;
-    double *to = w->host[L_VALUES] + batch * w->size[L_VALUES] + lane, *f = l->values;
+    const double *f = w->host[L_F] + (batch * lanes + lane) * n;
+    double *to = w->host[L_VALUES] + batch * w->size[L_VALUES] + lane;
     l->block = w->block;
     l->cell = general_cell(w, begin + batch, lane);
     double *total = job->data.totals + 2 * (int64_t)l->cell;
-    general_points(n, dim, lanes, w->host[L_POINTS] + batch * w->size[L_POINTS] + lane, l->geometry.x);
     if (job->data.source != NULL) {
-        memcpy(f, job->data.source + (int64_t)l->cell * n, (size_t)n * sizeof *f);
+        f = job->data.source + (int64_t)l->cell * n;
         TRY(local_place(local_check_source(n, 1, f), l));
-    } else {
-        TRY(local_place(local_source(l, local_region(&h->data, w->block, l->cell), n, l->geometry.x, f), l));
     }
     double sums[2] = {0.0, 0.0};
     for (int q = 0; q < n; q++) {
@@ -53,6 +96,7 @@ static facet_status load_piece(struct general_work *w, int64_t begin, int64_t n,
     int lanes = h->lanes, N = h->space.blocks[w->block].N, n_points = job->rule.table->n;
     TRY(general_nodes(w, L_NODES, begin, n));
     TRY(general_maps(w, &job->rule, begin, n, L_NODES, L_POINTS, L_WJ, -1));
+    if (job->data.source == NULL) TRY(find_sources(w, job, begin, n));
     for (int64_t batch = 0; batch < n; batch++)
         for (int lane = 0; lane < lanes; lane++) TRY(put_values(w, job, begin, batch, lane));
     TRY(general_send(w, L_VALUES, n));
@@ -75,7 +119,10 @@ facet_status general_load(const struct hdg *h, int block, const struct general_l
                                           [L_POINTS] = n * (1 + dim) * dim,
                                           [L_WJ] = n,
                                           [L_VALUES] = n,
-                                          [L_LOADS] = b->N},
+                                          [L_LOADS] = b->N,
+                                          [L_X] = n * dim,
+                                          [L_F] = n,
+                                          [L_JETS] = n * (2 + 2 * dim + dim * dim)},
                                 .n_scratch = 1};
     TRY(general_rule_create(h, &b->source, &job.rule));
     TRY(device_copy(h->device, &job.phi, b->source.phi, (size_t)n * (size_t)b->N, sizeof(double)));

@@ -15,6 +15,9 @@ enum {
     E_Q,      /* of q: N x dim */
     E_VALUES, /* n: u or u* */
     E_FLUXES, /* n x dim: q; or reference gradients of u*, dim x n */
+    /* cell after cell, of the host: */
+    E_X,     /* n x dim */
+    E_EXACT, /* n: u of all cells at hand; then n x dim: its gradients */
     N_ARRAYS
 };
 
@@ -75,33 +78,54 @@ static inline void multiply(int dim, const double *K, const double *x, double *y
     }
 }
 
-/* The squares of the errors of one cell; dim is a constant where this is inlined. */
+/* The exact solution of all cells at hand, in one call: a few points each are not worth one. */
+static facet_status find_exact(struct general_work *w, const struct error_job *job, int64_t begin,
+                               int64_t n) {
+    const struct field *exact = w->hdg->data.exact;
+    int points = job->rule.table->n, dim = w->hdg->data.mesh->dim, lanes = w->hdg->lanes;
+    int64_t count = n * lanes;
+    double *x = w->host[E_X], *u = w->host[E_EXACT], *grad = u + count * points;
+    for (int64_t c = 0; c < count; c++)
+        general_points(points, dim, lanes, w->host[E_POINTS] + c / lanes * w->size[E_POINTS] + c % lanes,
+                       x + c * points * dim);
+    facet_status status = field_eval_jet(exact, 0, (int)count * points, dim, x, u, grad, NULL);
+    for (int64_t c = 0; c < count && status != FACET_OK; c++) { /* which cell it is */
+        w->local.block = w->block;
+        w->local.cell = general_cell(w, begin + c / lanes, (int)(c % lanes));
+        facet_status mine = field_eval_jet(exact, 0, points, dim, x + c * points * dim, u, grad, NULL);
+        if (mine != FACET_OK) return local_place(base_wrap(mine, "exact"), &w->local);
+    }
+    return status;
+}
+
+/* The squares of the errors of one cell of n_batches; dim is a constant where this is inlined. */
 static inline __attribute__((always_inline)) facet_status add_cell(struct general_work *w,
                                                                    const struct error_job *job, int dim,
-                                                                   int64_t begin, int64_t batch, int lane) {
+                                                                   int64_t begin, int64_t n_batches,
+                                                                   int64_t batch, int lane) {
     facet_status status = FACET_OK;
     const struct hdg_data *data = &w->hdg->data;
     struct local *l = &w->local;
     int n = job->rule.table->n, lanes = w->hdg->lanes;
+    int64_t number = batch * lanes + lane;
     const double *wJ = w->host[E_WJ] + batch * w->size[E_WJ] + lane;
     const double *cofactors = w->host[E_COFACTORS] + batch * w->size[E_COFACTORS] + lane;
     const double *values = w->host[E_VALUES] + batch * w->size[E_VALUES] + lane;
     const double *fluxes = w->host[E_FLUXES] + batch * w->size[E_FLUXES] + lane;
-    double *u = l->jets, *grad = u + n;
+    const double *u = w->host[E_EXACT] + number * n;
+    const double *grad = w->host[E_EXACT] + (n_batches * lanes + number * dim) * n;
     l->block = w->block;
     l->cell = general_cell(w, begin + batch, lane);
     struct general_errors *e = &job->cells[l->cell];
     int32_t region = local_region(data, w->block, l->cell);
     int constant = local_constant_conductivity(data, region, l->K);
-    general_points(n, dim, lanes, w->host[E_POINTS] + batch * w->size[E_POINTS] + lane, l->geometry.x);
-    TRY(base_wrap(field_eval_jet(data->exact, 0, n, dim, l->geometry.x, u, grad, NULL), "exact"));
-    TRY(local_conductivity(l, region, constant ? 1 : n, l->geometry.x, l->K));
+    if (!constant) TRY(local_conductivity(l, region, n, w->host[E_X] + number * n * dim, l->K));
     double largest = 0.0, square = 0.0, squares[3] = {0.0};
     for (int q = 0; q < n; q++) {
         const double *K = l->K + (constant ? 0 : q * dim * dim);
         double weight = wJ[q * lanes], error = values[q * lanes] - u[q], exact[3], found[3], slope[3] = {0.0};
         square += weight * error * error;
-        largest = fmax(largest, fabs(error));
+        largest = fabs(error) > largest ? fabs(error) : largest;
         multiply(dim, K, grad + q * dim, exact);
         if (job->star) {
             double scale = 1.0 / weight;
@@ -146,9 +170,11 @@ static facet_status error_piece(struct general_work *w, int64_t begin, int64_t n
                            w->device[E_FLUXES]);
     TRY(general_fetch(w, E_VALUES, n));
     TRY(general_fetch(w, E_FLUXES, n));
+    TRY(find_exact(w, job, begin, n));
     for (int64_t batch = 0; batch < n; batch++)
         for (int lane = 0; lane < lanes && (begin + batch) * lanes + lane < count; lane++)
-            TRY(dim == 2 ? add_cell(w, job, 2, begin, batch, lane) : add_cell(w, job, 3, begin, batch, lane));
+            TRY(dim == 2 ? add_cell(w, job, 2, begin, n, batch, lane)
+                         : add_cell(w, job, 3, begin, n, batch, lane));
 done:
     return status;
 }
@@ -169,7 +195,9 @@ facet_status general_errors(const struct hdg *h, int block, const struct hdg_sol
                                               [E_U] = star ? b->N_star : b->N,
                                               [E_Q] = b->N * dim,
                                               [E_VALUES] = n,
-                                              [E_FLUXES] = n * dim},
+                                              [E_FLUXES] = n * dim,
+                                              [E_X] = n * dim,
+                                              [E_EXACT] = n * (1 + dim)},
                                     .n_scratch = 1};
         status = job_create(h, block, star, &job);
         if (status == FACET_OK)

@@ -87,6 +87,23 @@ void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell, c
     }
 }
 
+/* One Jacobian serves all points of a face of an affine cell; x is exact on the face, as mesh_cell_map has
+ * it. */
+static void affine_face(const struct mesh_block *block, int32_t cell, const struct hdg_table *side,
+                        const double *weights, const double *reference, double *x, double *normal) {
+    double J[9], inverse[9], scaled[3];
+    int dim = side->dim;
+    mesh_cell_map(block, dim, cell, 1, NULL, side->geo_grad, NULL, J);
+    mesh_cell_map(block, dim, cell, side->n, side->geo, NULL, x, NULL);
+    double det = invert(dim, J, inverse);
+    for (int a = 0; a < dim; a++) {
+        scaled[a] = 0.0;
+        for (int c = 0; c < dim; c++) scaled[a] += inverse[c * dim + a] * reference[c];
+    }
+    for (int q = 0; q < side->n; q++)
+        for (int a = 0; a < dim; a++) normal[q * dim + a] = det * weights[q] * scaled[a];
+}
+
 void hdg_face_geometry(const struct hdg_space *space, int block, int32_t cell, int face,
                        const struct hdg_face_table *table, struct hdg_geometry *scratch, double *x,
                        double *normal) {
@@ -95,6 +112,10 @@ void hdg_face_geometry(const struct hdg_space *space, int block, int32_t cell, i
     int dim = space->mesh->dim, n = table->rule.n;
     int orientation = b->orientations[(int64_t)cell * space->blocks[block].n_faces + face];
     const struct hdg_table *side = &table->side[face][orientation];
+    if (b->affine[cell] && n > 0 && side->w == NULL) {
+        affine_face(b, cell, side, table->rule.w, reference, x, normal);
+        return;
+    }
     hdg_cell_geometry(space, block, cell, side, scratch);
     for (int q = 0; q < n; q++) { /* n dS = det J J^{-T} n_ref: Nanson */
         double scale = scratch->wJ[q] * table->rule.w[q];

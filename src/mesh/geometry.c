@@ -20,7 +20,9 @@
 /* Measured from the node with the largest weight: where all nodes with a weight have the same coordinate, as
  * on a face in a plane x = c, the result is c exactly, and data that is defined up to there (sqrt(c - x)) can
  * be taken. */
-void mesh_interpolate(int n, int dim, const double *weights, const double *nodes, double *x) {
+/* n and dim are constants where this is inlined. */
+static inline __attribute__((always_inline)) void interpolate(int n, int dim, const double *weights,
+                                                              const double *nodes, double *x) {
     int first = 0;
     for (int i = 1; i < n; i++)
         if (fabs(weights[i]) > fabs(weights[first])) first = i;
@@ -31,22 +33,50 @@ void mesh_interpolate(int n, int dim, const double *weights, const double *nodes
     }
 }
 
+/* J (dim x dim) = sum of nodes times gradients (n x dim). */
+static inline __attribute__((always_inline)) void differentiate(int n, int dim, const double *gradients,
+                                                                const double *nodes, double *J) {
+    for (int a = 0; a < dim; a++)
+        for (int b = 0; b < dim; b++) J[a * dim + b] = 0.0;
+    for (int i = 0; i < n; i++)
+        for (int a = 0; a < dim; a++)
+            for (int b = 0; b < dim; b++) J[a * dim + b] += gradients[i * dim + b] * nodes[i * dim + a];
+}
+
+/* The sizes of simplices of order 1 and 2 as constants. */
+#define BY_NODES(n, dim, what)                                                                               \
+    if (n == 3 && dim == 2)                                                                                  \
+        what(3, 2);                                                                                          \
+    else if (n == 4 && dim == 3)                                                                             \
+        what(4, 3);                                                                                          \
+    else if (n == 6 && dim == 2)                                                                             \
+        what(6, 2);                                                                                          \
+    else if (n == 10 && dim == 3)                                                                            \
+        what(10, 3);                                                                                         \
+    else                                                                                                     \
+        what(n, dim)
+
+void mesh_interpolate(int n, int dim, const double *weights, const double *nodes, double *x) {
+#define INTERPOLATE(n, dim) interpolate(n, dim, weights, nodes, x)
+    BY_NODES(n, dim, INTERPOLATE);
+#undef INTERPOLATE
+}
+
+static void find_jacobian(int n, int dim, const double *gradients, const double *nodes, double *J) {
+#define DIFFERENTIATE(n, dim) differentiate(n, dim, gradients, nodes, J)
+    BY_NODES(n, dim, DIFFERENTIATE);
+#undef DIFFERENTIATE
+}
+
 void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
                    const double *lagrange, const double *lagrange_gradients, double *x, double *jacobians) {
     int n_nodes = block->n_nodes;
     const double *nodes = block->nodes + (int64_t)cell_in_block * n_nodes * dim;
     for (int p = 0; x && p < n; p++)
         mesh_interpolate(n_nodes, dim, lagrange + (int64_t)p * n_nodes, nodes, x + (int64_t)p * dim);
-    for (int p = 0; jacobians && p < n; p++) {
-        const double *gradients = lagrange_gradients + (int64_t)p * n_nodes * dim;
-        double *J = jacobians + (int64_t)p * dim * dim;
-        for (int a = 0; a < dim; a++)
-            for (int b = 0; b < dim; b++) {
-                double sum = 0;
-                for (int i = 0; i < n_nodes; i++) sum += gradients[i * dim + b] * nodes[i * dim + a];
-                J[a * dim + b] = sum;
-            }
-    }
+    for (int p = 0; jacobians && p < n; p++)
+        find_jacobian(n_nodes, dim, lagrange_gradients + (int64_t)p * n_nodes * dim, nodes,
+                      jacobians + (int64_t)p * dim * dim);
 }
 
 double mesh_determinant(int dim, const double *J) {

@@ -10,12 +10,15 @@
 #include "base/memory.h"
 #include "solve/solve.h"
 
-/* Operations from which BLAS's own threads pay in a factorisation; below, a factor does not wait for
- * another's. In a solve with one right-hand side they never do. */
+/* BLAS's own threads pay in a factorisation of many operations, if its fronts are large: operations for an
+ * entry of the factor are the mean height of its columns. Below, they cost more in waiting for each other
+ * than they gain (docs/pmg.md), and a factor does not wait for another's. In a solve with one right-hand side
+ * they never pay. */
 #define MANY_OPERATIONS 1e9
+#define HIGH_COLUMNS    1e3
 
-static int begin_wide(double operations) {
-    return operations < MANY_OPERATIONS ? 1 : base_blas_begin_wide();
+static int begin_wide(double operations, double entries) {
+    return operations < fmax(MANY_OPERATIONS, HIGH_COLUMNS * entries) ? 1 : base_blas_begin_wide();
 }
 
 #ifdef FACET_HAVE_CHOLMOD
@@ -23,6 +26,8 @@ static int begin_wide(double operations) {
 #    include <cholmod.h>
 #    include <pthread.h>
 
+/* Operations for an entry of the factor below which fronts are not worth their calls of the BLAS. */
+#    define LOW_COLUMNS    100
 #    define ANALYSIS_BYTES 48.0 /* of an entry: CHOLMOD's matrix, and what it permutes */
 
 /* METIS draws from rand(), which belongs to the process, after setting it to its seed: two orderings at once
@@ -136,6 +141,7 @@ facet_status cholesky_analyze(const struct csr *csr, int64_t n_blocks, const int
     cholmod_l_start(&c->common);
     c->common.print = 0;
     c->common.supernodal = CHOLMOD_AUTO;
+    c->common.supernodal_switch = LOW_COLUMNS;
     c->common.final_ll = 1; /* the LDL' of small matrices would accept negative pivots */
     int64_t nnz = (csr->offsets[csr->n] + csr->n) / 2 + 1;
     TRY(base_check_memory(ANALYSIS_BYTES * (double)nnz, base_available_bytes(), "", "use {method: cg}",
@@ -171,7 +177,7 @@ double cholesky_operations(const struct cholesky *c) {
 
 /* Factors what fill_matrix has copied. */
 static facet_status factor_matrix(struct cholesky *c) {
-    int own = omp_get_max_threads(), threads = begin_wide(c->operations);
+    int own = omp_get_max_threads(), threads = begin_wide(c->operations, c->common.lnz);
     int levels = omp_get_max_active_levels();
     omp_set_num_threads(threads);                   /* of this thread: CHOLMOD has loops of its own, */
     if (threads == 1) omp_set_max_active_levels(0); /* of four threads whatever is said, unless none may be */
@@ -334,7 +340,7 @@ facet_status cholesky_factor(struct cholesky *c, const struct csr *csr) {
                 c->L[row - column + column * rows] = csr->values[k];
         }
     if (c->pin >= 0) c->L[c->place[c->pin] * rows] = 1.0;
-    int threads = begin_wide(cholesky_operations(c));
+    int threads = begin_wide(cholesky_operations(c), (double)(n * rows));
     int info = LAPACKE_dpbtrf_work(LAPACK_COL_MAJOR, 'L', (int)n, (int)c->band, c->L, (int)rows);
     base_blas_end_wide(threads);
     if (info == 0) return FACET_OK;
