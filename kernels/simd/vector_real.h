@@ -89,8 +89,8 @@ void NAME(block_apply)(int64_t n_blocks, const int64_t *first, const int64_t *st
     }
 }
 
-/* One block. Where it is inlined, n is a constant and the loops come apart. */
-static inline void NAME(smooth_block)(int64_t n, const REAL *restrict B, REAL a, REAL b, REAL c,
+/* A small block: where it is inlined, n is a constant and the loops come apart. */
+static inline void NAME(smooth_small)(int64_t n, const REAL *restrict B, REAL a, REAL b, REAL c,
                                       const REAL *f, const REAL *t, REAL *r, REAL *restrict d,
                                       REAL *restrict x) {
     for (int64_t i = 0; i < n; i++) r[i] = t != 0 ? f[i] - t[i] : f[i];
@@ -102,10 +102,46 @@ static inline void NAME(smooth_block)(int64_t n, const REAL *restrict B, REAL a,
     }
 }
 
+/* d = a B r + b d, x = c x + d of so many lane vectors of rows from i on: by columns, which are rows of a
+ * symmetric matrix, so that nothing is summed across a register. */
+INLINE void NAME(smooth_rows)(int vectors, int64_t n, int64_t i, const REAL *B, REAL a, REAL b, REAL c,
+                              const REAL *r, REAL *d, REAL *x) {
+    LANE sum[4];
+    for (int v = 0; v < vectors; v++) sum[v] = (LANE){0};
+    for (int64_t j = 0; j < n; j++)
+        for (int v = 0; v < vectors; v++)
+            sum[v] += LANES(load)((int)(n - i) - v * L, B + j * n + i + v * L) * r[j];
+    for (int v = 0; v < vectors; v++) {
+        int64_t at = i + v * L;
+        int left = (int)(n - at);
+        LANE value = a * sum[v];
+        if (b != 0) value += b * LANES(load)(left, d + at);
+        LANES(store)(left, d + at, value);
+        if (c != 0) value += c * LANES(load)(left, x + at);
+        LANES(store)(left, x + at, value);
+    }
+}
+
+static inline void NAME(smooth_large)(int64_t n, const REAL *B, REAL a, REAL b, REAL c, const REAL *f,
+                                      const REAL *t, REAL *r, REAL *d, REAL *x) {
+    for (int64_t i = 0; i < n; i++) r[i] = t != 0 ? f[i] - t[i] : f[i];
+    for (int64_t i = 0; i < n; i += 4 * L) {
+        if (n - i > 3 * L)
+            NAME(smooth_rows)(4, n, i, B, a, b, c, r, d, x);
+        else if (n - i > 2 * L)
+            NAME(smooth_rows)(3, n, i, B, a, b, c, r, d, x);
+        else if (n - i > L)
+            NAME(smooth_rows)(2, n, i, B, a, b, c, r, d, x);
+        else
+            NAME(smooth_rows)(1, n, i, B, a, b, c, r, d, x);
+    }
+}
+
 void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *starts, const REAL *matrices,
                         double a, double b, double c, const REAL *f, const REAL *t, REAL *r, REAL *d,
                         REAL *x) {
-#define SMOOTH(n) NAME(smooth_block)(n, B, (REAL)a, (REAL)b, (REAL)c, f + at, tk, r + at, d + at, x + at)
+#define TAKE(how, n) NAME(how)(n, B, (REAL)a, (REAL)b, (REAL)c, f + at, tk, r + at, d + at, x + at)
+#define SMOOTH(n)    TAKE(smooth_small, n)
 #pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 2048)
     for (int64_t k = 0; k < n_blocks; k++) {
         int64_t at = first[k], size = first[k + 1] - at;
@@ -125,7 +161,8 @@ void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *s
         else if (size == 7)
             SMOOTH(7);
         else
-            SMOOTH(size);
+            TAKE(smooth_large, size);
     }
 #undef SMOOTH
+#undef TAKE
 }
