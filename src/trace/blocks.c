@@ -73,7 +73,11 @@ facet_status trace_matrices_lower(const struct trace_space *space, const struct 
         TRY(device_upload(lower->device, lower->values[b], host,
                           (size_t)(lower->n_batches[b] * to_size * lanes) * sizeof *host));
         base_free(&host);
+        if (matrices->loose[b] == NULL) continue;
+        TRY(ALLOC(lower->loose[b], lower->n_batches[b] * lanes));
+        memcpy(lower->loose[b], matrices->loose[b], (size_t)(lower->n_batches[b] * lanes));
     }
+    lower->n_components = matrices->n_components;
 done:
     trace_view_close(&view);
     base_free(&host);

@@ -8,6 +8,12 @@
 /* Up to which error a level is in 16 bits. */
 #define TRACE_HALF_ERROR 0.5
 
+/* The motions of cells, for struct cell_plan: coordinates on the faces of the cells of a block, in the hat
+ * functions of their vertices, from the middle of a cell and in units of its size; on the host.
+ * *n_near: functions of a face. */
+facet_status trace_half_motions(const struct trace_space *space, int block, int lanes, int *n_near,
+                                double **motions);
+
 /* *S = A, an operator of trace_operator_create with these matrices, with its matrices in 16 bits and its
  * vectors in single precision; it owns all its data. Empty where they are not exact enough or bring nothing.
  */

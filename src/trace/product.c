@@ -281,22 +281,34 @@ done:
     return status;
 }
 
-/* The same to 16 bits. ones: of the faces of a cell. good becomes 0 where a matrix is not semidefinite. */
-static facet_status cells_to_half(const struct device *device, const float *ones,
+/* The same to 16 bits. good becomes 0 where a matrix is not semidefinite. */
+static facet_status cells_to_half(const struct trace_space *space, const struct device *device, int block,
                                   const struct cell_plan *from, struct cell_plan *to, int *good) {
     facet_status status = FACET_OK;
-    int n = cell_plan_start(from, from->n_faces);
+    const int n_faces = from->n_faces, dim = space->mesh->dim;
     uint16_t *halves = NULL;
-    float *own = NULL;
+    float *ones = NULL;
+    double *host = NULL, *motions = NULL;
     TRY(copy_plan(device, from, to));
-    TRY(ALLOC(own, from->n_faces));
-    memcpy(own, ones, (size_t)from->n_faces * sizeof *own);
-    to->ones = own;
-    TRY(device_alloc(device, &halves, (size_t)(from->n_batches * half_size(n) * from->lanes),
+    TRY(ALLOC(ones, n_faces));
+    to->ones = ones;
+    for (int f = 0; f < n_faces; f++) /* psi_0 = 1 / sqrt(measure) */
+        ones[f] = (float)sqrt(shape_measure(shape_face_shape(space->mesh->blocks[block].shape, f)));
+    if (space->n_components > 1) {
+        TRY(trace_half_motions(space, block, from->lanes, &to->n_near, &host));
+        TRY(device_copy(device, &motions, host,
+                        (size_t)(from->n_batches * n_faces * to->n_near * dim * from->lanes), sizeof *host));
+        base_free(&host);
+    }
+    TRY(device_alloc(device, &halves, (size_t)(from->n_batches * cell_plan_half_size(to) * from->lanes),
                      sizeof *halves));
     to->matrices = halves;
+    to->motions = motions;
     *good = device_cell_halve(device, to, from->matrices, halves) < 0;
+    to->motions = NULL;
 done:
+    base_free(&host);
+    device_free(device, &motions);
     return status;
 }
 
@@ -315,12 +327,28 @@ done:
     return status;
 }
 
-/* 16 bits are for symmetric matrices of one unknown function on the faces of a mesh, on devices that have the
- * kernels and gain by them. */
-static int may_be_half(const struct trace_space *space, const struct operator* A) {
+/* Whether K sees no translation of any cell of a block. */
+static int sees_no_motions(const struct trace_space *space, const struct trace_matrices *matrices,
+                           int block) {
+    const uint8_t *loose = matrices->loose[block];
+    int all = (1 << space->n_components) - 1;
+    if (loose == NULL || matrices->n_components != space->n_components) return 0;
+    for (int32_t cell = 0; cell < space->mesh->blocks[block].count; cell++)
+        if ((loose[cell] & all) != all) return 0;
+    return 1;
+}
+
+/* 16 bits are for symmetric matrices of one unknown function, or of displacements, on the faces of a mesh, on
+ * devices that have the kernels and gain by them. */
+static int may_be_half(const struct trace_space *space, const struct trace_matrices *matrices,
+                       const struct operator* A) {
     static const char *const kernels[] = {"cell_apply_half", "cell_halve", "cell_half_pays"};
     const struct product *p = A->data;
-    if (A->apply != product_apply || A->precision != F64 || p->full || space->n_components != 1) return 0;
+    const int nc = space->n_components;
+    if (A->apply != product_apply || A->precision != F64 || p->full) return 0;
+    if (nc > 1 && (nc != space->mesh->dim || space->degree < 1)) return 0;
+    for (int b = 0; b < p->n_blocks && nc > 1; b++)
+        if (p->cells[b].starts != NULL || !sees_no_motions(space, matrices, b)) return 0;
     for (int k = 0; k < 3; k++)
         if (!device_has(A->device, kernels[k])) return 0;
     for (int b = 0; b < p->n_blocks; b++) {
@@ -337,23 +365,18 @@ facet_status trace_operator_halve(const struct trace_space *space, const struct 
     facet_status status = FACET_OK;
     const struct product *from = A->data;
     struct product *to;
-    float ones[TRACE_MAX_SLOTS];
     double error = 0.0;
     int good = 1;
     *S = (struct operator){0};
-    if (!may_be_half(space, A)) return FACET_OK;
+    if (!may_be_half(space, matrices, A)) return FACET_OK;
     TRY(begin_operator(A->n, A->device, 0, S, &to));
     S->precision = F32;
     to->half = 1;
     for (int b = 0; b < from->n_blocks && good; b++) {
-        const struct cell_plan *cells = &from->cells[b];
-        int n = cell_plan_start(cells, cells->n_faces);
         if (space->mesh->blocks[b].count == 0) continue;
-        for (int f = 0; f < space->n_slots[b]; f++) /* psi_0 = 1 / sqrt(measure) */
-            ones[f] = (float)sqrt(shape_measure(shape_face_shape(space->mesh->blocks[b].shape, f)));
         to->n_blocks = b + 1;
-        TRY(cells_to_half(A->device, ones, cells, &to->cells[b], &good));
-        to->bytes += 2.0 * (double)(space->mesh->blocks[b].count * half_size(n));
+        TRY(cells_to_half(space, A->device, b, &from->cells[b], &to->cells[b], &good));
+        to->bytes += 2.0 * (double)(space->mesh->blocks[b].count * cell_plan_half_size(&to->cells[b]));
         if (good) TRY(trace_half_error(matrices, space->mesh->blocks[b].count, b, &to->cells[b], &error));
         good = good && error <= TRACE_HALF_ERROR;
     }
