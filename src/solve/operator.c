@@ -287,8 +287,9 @@ facet_status operator_block_starts(int64_t n_blocks, const int64_t *block_offset
 }
 
 facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
-                                    const int64_t *block_offsets, double *blocks, struct operator* M) {
+                                    const int64_t *block_offsets, double **all, struct operator* M) {
     facet_status status = FACET_OK;
+    double *blocks = *all;
     struct device_matrix *m;
     struct base_collector failures;
     int64_t *starts = NULL;
@@ -305,7 +306,12 @@ facet_status operator_create_blocks(const struct device *device, int64_t n_block
     m->n_values = starts[n_blocks];
     TRY(device_copy(device, &m->offsets, block_offsets, (size_t)n_blocks + 1, sizeof *m->offsets));
     TRY(device_copy(device, &m->starts, starts, (size_t)n_blocks + 1, sizeof *m->starts));
-    TRY(device_copy(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *blocks));
+    if (device_is_host(device)) {
+        m->values = blocks;
+        *all = NULL;
+    } else {
+        TRY(device_copy(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *blocks));
+    }
 done:
     base_free(&starts);
     if (status != FACET_OK) operator_destroy(M);
@@ -325,7 +331,7 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t b = 0; b < n_blocks; b++)
         extract_block(csr, block_offsets[b], block_offsets[b + 1] - block_offsets[b], blocks + starts[b]);
-    TRY(operator_create_blocks(device, n_blocks, block_offsets, blocks, M));
+    TRY(operator_create_blocks(device, n_blocks, block_offsets, &blocks, M));
 done:
     base_free(&starts);
     base_free(&blocks);
