@@ -20,15 +20,35 @@
 /* Measured from the node with the largest weight: where all nodes with a weight have the same coordinate, as
  * on a face in a plane x = c, the result is c exactly, and data that is defined up to there (sqrt(c - x)) can
  * be taken. */
-void mesh_interpolate(int n, int dim, const double *weights, const double *nodes, double *x) {
+static inline __attribute__((always_inline)) void interpolate(int n, int dim, const double *weights,
+                                                              const double *nodes, double *x) {
     int first = 0;
+    double origin[3], sum[3] = {0};
     for (int i = 1; i < n; i++)
         if (fabs(weights[i]) > fabs(weights[first])) first = i;
-    for (int a = 0; a < dim; a++) {
-        double origin = nodes[first * dim + a], sum = 0;
-        for (int i = 0; i < n; i++) sum += weights[i] * (nodes[i * dim + a] - origin);
-        x[a] = origin + sum;
-    }
+    for (int a = 0; a < dim; a++) origin[a] = nodes[first * dim + a];
+    for (int i = 0; i < n; i++)
+        for (int a = 0; a < dim; a++) sum[a] += weights[i] * (nodes[i * dim + a] - origin[a]);
+    for (int a = 0; a < dim; a++) x[a] = origin[a] + sum[a];
+}
+
+void mesh_interpolate(int n, int dim, const double *weights, const double *nodes, double *x) {
+    if (dim == 2)
+        interpolate(n, 2, weights, nodes, x);
+    else if (dim == 3)
+        interpolate(n, 3, weights, nodes, x);
+    else
+        interpolate(n, dim, weights, nodes, x);
+}
+
+/* As above, with sums over nodes that stay in registers: dim is a constant where this is inlined. */
+static inline __attribute__((always_inline)) void jacobian(int dim, int n_nodes, const double *gradients,
+                                                           const double *nodes, double *J) {
+    double sum[9] = {0};
+    for (int i = 0; i < n_nodes; i++)
+        for (int a = 0; a < dim; a++)
+            for (int b = 0; b < dim; b++) sum[a * dim + b] += gradients[i * dim + b] * nodes[i * dim + a];
+    for (int k = 0; k < dim * dim; k++) J[k] = sum[k];
 }
 
 void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_block, int n,
@@ -40,12 +60,12 @@ void mesh_cell_map(const struct mesh_block *block, int dim, int32_t cell_in_bloc
     for (int p = 0; jacobians && p < n; p++) {
         const double *gradients = lagrange_gradients + (int64_t)p * n_nodes * dim;
         double *J = jacobians + (int64_t)p * dim * dim;
-        for (int a = 0; a < dim; a++)
-            for (int b = 0; b < dim; b++) {
-                double sum = 0;
-                for (int i = 0; i < n_nodes; i++) sum += gradients[i * dim + b] * nodes[i * dim + a];
-                J[a * dim + b] = sum;
-            }
+        if (dim == 2)
+            jacobian(2, n_nodes, gradients, nodes, J);
+        else if (dim == 3)
+            jacobian(3, n_nodes, gradients, nodes, J);
+        else
+            jacobian(dim, n_nodes, gradients, nodes, J);
     }
 }
 

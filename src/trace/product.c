@@ -351,10 +351,10 @@ static int may_be_half(const struct trace_space *space, const struct trace_matri
         if (p->cells[b].starts != NULL || !sees_no_motions(space, matrices, b)) return 0;
     for (int k = 0; k < 3; k++)
         if (!device_has(A->device, kernels[k])) return 0;
-    for (int b = 0; b < p->n_blocks; b++) {
+    for (int b = 0; b < p->n_blocks; b++) { /* motions cost as much as so many rows more of each component */
         const struct cell_plan *cells = &p->cells[b];
-        if (!device_cell_half_pays(A->device, cell_plan_start(cells, cells->n_faces),
-                                   cells->n_batches * cells->lanes))
+        if (!device_cell_half_pays(A->device, cell_plan_start(cells, cells->n_faces) / nc,
+                                   cells->n_batches * cells->lanes * nc * nc))
             return 0;
     }
     return 1;
