@@ -6,7 +6,7 @@
 #include "trace/trace.h"
 
 /* Up to which error a level is in 16 bits. */
-#define TRACE_HALF_ERROR 0.5
+#define TRACE_HALF_ERROR 0.75
 
 /* The motions of cells, for struct cell_plan: coordinates on the faces of the cells of a block, in the hat
  * functions of their vertices, from the middle of a cell and in units of its size; on the host.
