@@ -182,6 +182,41 @@ static void NAME(run_block_smooth)(struct arena *a, int64_t n_blocks) {
     }
 }
 
+/* Blocks of one size in lanes. variant, by bits: with t, b not 0, c not 0, r on top of f, neither r nor x. */
+static void NAME(smooth_lanes)(struct arena *a, int64_t n_blocks, int m, int variant) {
+    const int L = device_lanes(a->device);
+    const int64_t n = n_blocks * m, size = m * (m + 1) / 2, n_batches = n_batches_on(a->device, n_blocks);
+    REAL *all = NAME(numbers)(n_blocks * size, 8),
+         *values = test_calloc((size_t)(n_batches * size * L) + 1, sizeof *values);
+    for (int64_t k = 0; k < n_blocks; k++)
+        for (int64_t e = 0; e < size; e++) values[(k / L * size + e) * L + k % L] = all[k * size + e];
+    REAL *matrices = put(a, values, n_batches * size * L, sizeof *values);
+    REAL *f = NAME(put_random)(a, n, 1), *t = variant & 1 ? NAME(put_random)(a, n, 2) : NULL;
+    double b = variant & 2 ? 0.25 : 0, c = variant & 4 ? 0.5 : 0;
+    REAL *d = b == 0 ? NAME(put_nan)(a, n) : NAME(put_random)(a, n, 3);
+    REAL *x = c == 0 ? NAME(put_nan)(a, n) : NAME(put_random)(a, n, 4);
+    REAL *r = variant & 8 ? f : NAME(put_nan)(a, n);
+    int alone = variant & 16;
+    device_lane_smooth(a->device, PRECISION, L, n_blocks, m, matrices, 0.75, b, c, f, t, alone ? NULL : r, d,
+                       alone ? NULL : x);
+    NAME(take)(a, d, n);
+    if (!alone) {
+        NAME(take)(a, r, n);
+        NAME(take)(a, x, n);
+    }
+    test_free(all);
+    test_free(values);
+}
+
+static void NAME(run_lane_smooth)(struct arena *a, int64_t n_blocks) {
+    for (int variant = 0; variant < 32; variant++) {
+        struct arena one = {.device = a->device};
+        NAME(smooth_lanes)(&one, n_blocks, 1 + (int)((n_blocks + 5 * variant) % 21), variant);
+        if (one.n_out > 0) memcpy(room(a, one.n_out), one.out, (size_t)one.n_out * sizeof *one.out);
+        arena_destroy(&one);
+    }
+}
+
 static void NAME(cells)(struct arena *a, int64_t size, int full) {
     struct cell_ring r;
     put_cell_ring(a, size, &r);
