@@ -87,6 +87,22 @@ void hdg_cell_geometry(const struct hdg_space *space, int block, int32_t cell, c
     }
 }
 
+/* The same of a face of an affine cell, whose normal is one: points exact as they are there. */
+static void affine_face(const struct mesh_block *block, int32_t cell, const struct hdg_table *side,
+                        const double *reference, const double *w, double *x, double *normal) {
+    const int dim = side->dim;
+    double J[9], inverse[9], one[3], origin[3];
+    mesh_cell_map(block, dim, cell, 1, side->geo, side->geo_grad, origin, J);
+    double det = invert(dim, J, inverse);
+    for (int a = 0; a < dim; a++) {
+        one[a] = 0.0;
+        for (int c = 0; c < dim; c++) one[a] += inverse[c * dim + a] * reference[c];
+    }
+    mesh_cell_map(block, dim, cell, side->n, side->geo, side->geo_grad, x, NULL);
+    for (int q = 0; q < side->n; q++)
+        for (int a = 0; a < dim; a++) normal[q * dim + a] = det * w[q] * one[a];
+}
+
 void hdg_face_geometry(const struct hdg_space *space, int block, int32_t cell, int face,
                        const struct hdg_face_table *table, struct hdg_geometry *scratch, double *x,
                        double *normal) {
@@ -95,6 +111,10 @@ void hdg_face_geometry(const struct hdg_space *space, int block, int32_t cell, i
     int dim = space->mesh->dim, n = table->rule.n;
     int orientation = b->orientations[(int64_t)cell * space->blocks[block].n_faces + face];
     const struct hdg_table *side = &table->side[face][orientation];
+    if (b->affine[cell] && side->w == NULL && n > 0) {
+        affine_face(b, cell, side, reference, table->rule.w, x, normal);
+        return;
+    }
     hdg_cell_geometry(space, block, cell, side, scratch);
     for (int q = 0; q < n; q++) { /* n dS = det J J^{-T} n_ref: Nanson */
         double scale = scratch->wJ[q] * table->rule.w[q];
