@@ -16,6 +16,7 @@
 #include "poly/basis.h"
 #include "trace/coarse.h"
 #include "trace/sides.h"
+#include "trace/slots.h"
 
 #define SAMPLES     32
 #define POWER_STEPS 16
@@ -74,6 +75,78 @@ facet_status trace_half_motions(const struct trace_space *space, int block, int 
     *n_near = near;
 done:
     base_free(&hats);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------- the rest */
+
+facet_status trace_half_held(const struct trace_space *space, const struct trace_matrices *matrices,
+                             int block, uint8_t **held, int64_t *count) {
+    facet_status status = FACET_OK;
+    const uint8_t *loose = matrices->loose[block];
+    const int32_t n_cells = space->mesh->blocks[block].count;
+    const int none = loose == NULL || matrices->n_components != space->n_components;
+    uint8_t most = (uint8_t)((1 << space->n_components) - 1);
+    *count = 0;
+    TRY(CALLOC(*held, matrices->n_batches[block]));
+    for (int32_t cell = 0; cell < n_cells && !none; cell++) most |= loose[cell];
+    for (int32_t cell = 0; cell < n_cells; cell++)
+        if (none || loose[cell] != most) (*held)[cell / matrices->lanes] = 1;
+    for (int64_t batch = 0; batch < matrices->n_batches[block]; batch++) *count += (*held)[batch];
+done:
+    return status;
+}
+
+/* The cells of these batches alone: `entities` and `part` receive what the slots and matrices of them are. */
+static facet_status select_batches(const struct trace_space *space, const struct trace_matrices *matrices,
+                                   int block, const uint8_t *held, int32_t **entities,
+                                   struct trace_slots *slots, struct trace_matrices *part) {
+    facet_status status = FACET_OK;
+    const int lanes = matrices->lanes, n_slots = space->n_slots[block];
+    const int64_t size = trace_matrix_size(matrices, block) * lanes, count = space->mesh->blocks[block].count;
+    int64_t n = 0, n_cells = 0;
+    for (int64_t batch = 0; batch < matrices->n_batches[block]; batch++) n += held[batch];
+    part->n[block] = matrices->n[block];
+    part->n_batches[block] = n;
+    slots->n_slots[block] = n_slots;
+    TRY(ALLOC(*entities, n * lanes * n_slots));
+    slots->entities[block] = *entities;
+    TRY(CALLOC(part->loose[block], n * lanes));
+    TRY(device_alloc(matrices->device, &part->values[block], (size_t)(n * size), sizeof(double)));
+    n = 0;
+    for (int64_t batch = 0; batch < matrices->n_batches[block]; batch++) {
+        int64_t first = batch * lanes, mine = count - first < lanes ? count - first : lanes;
+        if (!held[batch]) continue;
+        memcpy(*entities + n_cells * n_slots, space->faces[block] + first * n_slots,
+               (size_t)(mine * n_slots) * sizeof **entities);
+        if (matrices->loose[block] != NULL)
+            memcpy(part->loose[block] + n * lanes, matrices->loose[block] + first, (size_t)mine);
+        device_move(matrices->device, part->values[block] + n++ * size,
+                    matrices->values[block] + batch * size, (size_t)size * sizeof(double));
+        n_cells += mine; /* the last batch alone may have fewer */
+    }
+    slots->count[block] = n_cells;
+done:
+    return status;
+}
+
+facet_status trace_half_rest(const struct trace_space *space, const struct trace_matrices *matrices,
+                             uint8_t *const *held, struct operator* rest) {
+    facet_status status = FACET_OK;
+    int32_t *entities[MESH_MAX_BLOCKS] = {NULL};
+    struct trace_slots slots = {.n_entities = space->n_faces, .first = space->face_free};
+    struct trace_matrices part = {.device = matrices->device,
+                                  .lanes = matrices->lanes,
+                                  .n_blocks = matrices->n_blocks,
+                                  .n_components = matrices->n_components};
+    for (int b = 0; b < matrices->n_blocks; b++)
+        TRY(select_batches(space, matrices, b, held[b], &entities[b], &slots, &part));
+    TRY(trace_slots_operator(&slots, &part, space->n_free, rest));
+    TRY(operator_round(rest));
+done:
+    for (int b = 0; b < matrices->n_blocks; b++) base_free(&entities[b]);
+    trace_matrices_destroy(&part);
+    if (status != FACET_OK) operator_destroy(rest);
     return status;
 }
 
@@ -246,6 +319,7 @@ facet_status trace_half_error(const struct trace_matrices *matrices, int64_t n_c
             cell.K = trace_view_cell(&view, block, number);
             cell.numbers = halves + number / lanes * size * lanes;
             cell.lane = number % lanes;
+            if (cell.numbers[cell.lane] == 0) continue;
             (plan->n_near > 0 ? fill_displacements : fill_constant)(plan, &cell);
             most = fmax(most, largest(&cell));
         }
