@@ -9,6 +9,9 @@
 
 /* c of cell_apply_half in units of the sum of u: what rounding to half precision makes of numbers below 1. */
 #define HALF_UNIT 0x1p-12
+/* A motion of a cell of which less than this part is left, once those before it are taken off, counts for
+ * none of its own. */
+#define KERNEL_MOTION_LEAST 1e-10
 
 /* 16-bit numbers of the matrix of a cell: s, e, A. */
 static inline int64_t half_size(int n) {
@@ -41,6 +44,16 @@ static inline float half_float(uint32_t bits) {
 static inline float half_widen(uint16_t half) {
     float size = half_float((uint32_t)(half & 0x7fff) << 13) * 0x1p112f;
     return half & 0x8000 ? -size : size;
+}
+
+/* Float number i of an array that stands among numbers of 16 bits. */
+static inline float half_get(const uint16_t *floats, int64_t i) {
+    float value;
+    memcpy(&value, floats + 2 * i, sizeof value);
+    return value;
+}
+static inline void half_put(uint16_t *floats, int64_t i, float value) {
+    memcpy(floats + 2 * i, &value, sizeof value);
 }
 
 static inline uint16_t half_round(float value) {

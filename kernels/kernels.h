@@ -45,11 +45,16 @@ struct cell_plan {
     const void *matrices; /* batch x (n (n + 1) / 2; of cell_apply_full n n, by rows) x LANES numbers of the
                              precision of the vectors; of cell_apply_half see below */
     int n_components; /* of the functions on faces; the constant of component c is number c m/n_components */
-    const uint8_t *loose; /* batch x LANES, or NULL: bit c where K does not see a constant in component c. It
-                             is taken off x first (the constant of the first face): K x has the rounding of a
-                             deformation then, not that of the motion of a slender body */
-    const float *ones;    /* n_faces, on the host: what the first unknown of a face is in the function 1, all
-                             others being zero; of cell_apply_half */
+    const uint8_t *loose;  /* batch x LANES, or NULL: bit c where K does not see a constant in component c. It
+                              is taken off x first (the constant of the first face): K x has the rounding of a
+                              deformation then, not that of the motion of a slender body. Bit n_components
+                              where K does not see rotations either, and faces are straight or bilinear */
+    const float *ones;     /* n_faces, on the host: what the first unknown of a face is in the function 1, all
+                              others being zero; of cell_apply_half */
+    int n_near;            /* of cell_apply_half, displacements: so many functions of each component of a face
+                              have degree 1, the first ones; 0: one function */
+    const double *motions; /* of cell_halve, displacements: batch x n_faces x n_near x n_components x LANES,
+                              the coordinates on the faces of a cell in these functions */
 };
 #define KERNEL_CELL_FACES    8
 #define KERNEL_CELL_UNKNOWNS 1736 /* n at most: a hex of degree 16, 6 x 17^2 */
@@ -64,6 +69,35 @@ struct cell_plan {
  * larger than the rounding of A, whatever the scales are. 1/4 <= A_ii < 1. */
 static inline int cell_plan_start(const struct cell_plan *plan, int face) {
     return plan->starts != NULL ? plan->starts[face] : face * plan->m;
+}
+/* Those of displacements (n_near > 0; n_components 2 or 3, faces of m unknowns) have no e but X, the numbers
+ * of `motions`, and G, the lower triangle of a symmetric matrix of cell_plan_motions(plan) rows, floats of
+ * which each takes the place of two numbers: s, X, G, A. With U = S R, R being the translations and (3D:
+ * about the axes x, y, z) rotations as traces, and the projection Pi = I - U G U' off those that K does not
+ * see, whose G is the inverse of U'U (zero in the rows of the others),
+ *
+ *     K = S Pi A Pi S. */
+static inline int cell_plan_motions(const struct cell_plan *plan) {
+    return plan->n_components * (plan->n_components + 1) / 2;
+}
+static inline int64_t cell_plan_floats(const struct cell_plan *plan) { /* X and G */
+    int n = cell_plan_motions(plan);
+    return (int64_t)plan->n_faces * plan->n_near * plan->n_components + n * (n + 1) / 2;
+}
+static inline int64_t cell_plan_half_size(const struct cell_plan *plan) {
+    int n = cell_plan_start(plan, plan->n_faces);
+    return plan->n_near == 0 ? half_size(n) : n + 2 * cell_plan_floats(plan) + (int64_t)n * (n + 1) / 2;
+}
+/* So many rotations, and the two axes of one of them: it moves what lies along the first towards the second.
+ */
+static inline int motion_turns(int n_components) {
+    return n_components == 2 ? 1 : 3;
+}
+static inline int motion_from(int n_components, int turn) {
+    return n_components == 2 ? 0 : (turn + 1) % 3;
+}
+static inline int motion_to(int n_components, int turn) {
+    return n_components == 2 ? 1 : (turn + 2) % 3;
 }
 
 /* The trace matrix by faces. Row block r (a face) sums its panels; panel p couples it with the unknowns

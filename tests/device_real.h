@@ -119,7 +119,7 @@ static void NAME(run_csr)(struct arena *a, int64_t n) {
     test_free(columns);
 }
 
-/* n blocks of 0 .. 9 unknowns, or all of one size. */
+/* n symmetric blocks of 0 .. 9 unknowns, or all of one size. */
 struct NAME(blocks) {
     int64_t n, *first, *starts; /* on the device */
     REAL *matrices;
@@ -136,7 +136,13 @@ static void NAME(put_blocks)(struct arena *a, int64_t n_blocks, int size, struct
         starts[k + 1] = starts[k] + n * n;
     }
     b->n = first[n_blocks];
-    b->matrices = NAME(put_random)(a, starts[n_blocks], 8);
+    REAL *values = test_malloc(((size_t)starts[n_blocks] + 1) * sizeof *values);
+    for (int64_t k = 0; k < n_blocks; k++)
+        for (int64_t n = first[k + 1] - first[k], i = 0; i < n; i++)
+            for (int64_t j = 0; j <= i; j++)
+                values[starts[k] + i * n + j] = values[starts[k] + j * n + i] = (REAL)random_signed(&seed);
+    b->matrices = put(a, values, starts[n_blocks], sizeof *values);
+    test_free(values);
     b->first = put(a, first, n_blocks + 1, sizeof *first);
     b->starts = put(a, starts, n_blocks + 1, sizeof *starts);
     test_free(first);
@@ -154,7 +160,7 @@ static void NAME(run_block_apply)(struct arena *a, int64_t n_blocks) {
 /* variant, by bits: with t, b not 0, c not 0, r on top of f. */
 static void NAME(smooth)(struct arena *a, int64_t n_blocks, int variant) {
     struct NAME(blocks) s;
-    NAME(put_blocks)(a, n_blocks, (int)(n_blocks % 3 * 4), &s);
+    NAME(put_blocks)(a, n_blocks, (int)(n_blocks % 3 * 9), &s);
     REAL *f = NAME(put_random)(a, s.n, 1), *t = variant & 1 ? NAME(put_random)(a, s.n, 2) : NULL;
     double b = variant & 2 ? 0.25 : 0, c = variant & 4 ? 0.5 : 0;
     REAL *d = b == 0 ? NAME(put_nan)(a, s.n) : NAME(put_random)(a, s.n, 3);
@@ -171,6 +177,41 @@ static void NAME(run_block_smooth)(struct arena *a, int64_t n_blocks) {
     for (int variant = 0; variant < 16; variant++) {
         struct arena one = {.device = a->device};
         NAME(smooth)(&one, n_blocks, variant);
+        if (one.n_out > 0) memcpy(room(a, one.n_out), one.out, (size_t)one.n_out * sizeof *one.out);
+        arena_destroy(&one);
+    }
+}
+
+/* Blocks of one size in lanes. variant, by bits: with t, b not 0, c not 0, r on top of f, neither r nor x. */
+static void NAME(smooth_lanes)(struct arena *a, int64_t n_blocks, int m, int variant) {
+    const int L = device_lanes(a->device);
+    const int64_t n = n_blocks * m, size = m * (m + 1) / 2, n_batches = n_batches_on(a->device, n_blocks);
+    REAL *all = NAME(numbers)(n_blocks * size, 8),
+         *values = test_calloc((size_t)(n_batches * size * L) + 1, sizeof *values);
+    for (int64_t k = 0; k < n_blocks; k++)
+        for (int64_t e = 0; e < size; e++) values[(k / L * size + e) * L + k % L] = all[k * size + e];
+    REAL *matrices = put(a, values, n_batches * size * L, sizeof *values);
+    REAL *f = NAME(put_random)(a, n, 1), *t = variant & 1 ? NAME(put_random)(a, n, 2) : NULL;
+    double b = variant & 2 ? 0.25 : 0, c = variant & 4 ? 0.5 : 0;
+    REAL *d = b == 0 ? NAME(put_nan)(a, n) : NAME(put_random)(a, n, 3);
+    REAL *x = c == 0 ? NAME(put_nan)(a, n) : NAME(put_random)(a, n, 4);
+    REAL *r = variant & 8 ? f : NAME(put_nan)(a, n);
+    int alone = variant & 16;
+    device_lane_smooth(a->device, PRECISION, L, n_blocks, m, matrices, 0.75, b, c, f, t, alone ? NULL : r, d,
+                       alone ? NULL : x);
+    NAME(take)(a, d, n);
+    if (!alone) {
+        NAME(take)(a, r, n);
+        NAME(take)(a, x, n);
+    }
+    test_free(all);
+    test_free(values);
+}
+
+static void NAME(run_lane_smooth)(struct arena *a, int64_t n_blocks) {
+    for (int variant = 0; variant < 32; variant++) {
+        struct arena one = {.device = a->device};
+        NAME(smooth_lanes)(&one, n_blocks, 1 + (int)((n_blocks + 5 * variant) % 21), variant);
         if (one.n_out > 0) memcpy(room(a, one.n_out), one.out, (size_t)one.n_out * sizeof *one.out);
         arena_destroy(&one);
     }

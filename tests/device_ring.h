@@ -8,13 +8,14 @@ struct cell_ring {
     struct cell_plan plan; /* without matrices; the ring must not move */
 };
 
-static void put_cell_ring(struct arena *a, int64_t size, struct cell_ring *r) {
-    const int L = device_lanes(a->device), n_faces = 3 + (int)(size % 4), m = 1 + (int)(size % 9);
+static void put_cell_ring_of(struct arena *a, int64_t size, int n_faces, int m, int uneven,
+                             struct cell_ring *r) {
+    const int L = device_lanes(a->device);
     *r = (struct cell_ring){.n_cells = 48 * (1 + size % 7)};
     int64_t n_cells = r->n_cells, n_batches = n_cells / L;
     assert_int_equal(n_cells % (2 * L), 0);
     for (int f = 0; f < n_faces; f++)
-        r->starts[f + 1] = r->starts[f] + (size % 2 && f > 1 && f % 2 ? m / 2 : m);
+        r->starts[f + 1] = r->starts[f] + (uneven && f > 1 && f % 2 ? m / 2 : m);
     r->n = r->starts[n_faces];
     r->n_unknowns = n_cells * n_faces * m;
     r->colour_starts[1] = n_batches / 2;
@@ -31,7 +32,7 @@ static void put_cell_ring(struct arena *a, int64_t size, struct cell_ring *r) {
     r->plan = (struct cell_plan){.lanes = L,
                                  .n_faces = n_faces,
                                  .m = m,
-                                 .starts = size % 2 ? r->starts : NULL,
+                                 .starts = uneven ? r->starts : NULL,
                                  .n_batches = n_batches,
                                  .n_colours = 2,
                                  .run = device_cell_run(a->device, 1 << 18),
@@ -40,4 +41,8 @@ static void put_cell_ring(struct arena *a, int64_t size, struct cell_ring *r) {
                                  .maps = put(a, maps, n_cells * n_faces, sizeof *maps)};
     test_free(maps);
     test_free(batches);
+}
+
+static void put_cell_ring(struct arena *a, int64_t size, struct cell_ring *r) {
+    put_cell_ring_of(a, size, 3 + (int)(size % 4), 1 + (int)(size % 9), (int)(size % 2), r);
 }

@@ -648,7 +648,11 @@ static void test_smoother_kernel(void **state) {
         first[b + 1] = first[b] + b + 1;
         starts[b + 1] = starts[b] + (b + 1) * (b + 1);
     }
-    for (int64_t i = 0; i < starts[BLOCKS]; i++) B[i] = noise(i);
+    for (int b = 0; b < BLOCKS; b++) /* symmetric */
+        for (int i = 0; i <= b; i++)
+            for (int j = 0; j <= i; j++)
+                B[starts[b] + i * (b + 1) + j] = B[starts[b] + j * (b + 1) + i] =
+                    noise(starts[b] + i * (b + 1) + j);
     for (int mode = 0; mode < 8; mode++) {
         for (int k = 0; k < 2; k++) {
             for (int i = 0; i < N; i++) {

@@ -96,6 +96,9 @@ static void check_smooth(int64_t n_blocks, int size, int variant) {
     double *B = randoms(starts[n_blocks], 1), *f = randoms(n, 2), *t = randoms(n, 3), *d = randoms(n, 4),
            *x = randoms(n, 5), *r = randoms(n, 6), *f2 = copy_of(n, f), *d2 = copy_of(n, d),
            *x2 = copy_of(n, x), *r2 = copy_of(n, r);
+    for (int64_t k = 0; k < n_blocks; k++) /* symmetric */
+        for (int64_t m = first[k + 1] - first[k], i = 0; i < m; i++)
+            for (int64_t j = 0; j < i; j++) B[starts[k] + i * m + j] = B[starts[k] + j * m + i];
     const double *tt = variant & 1 ? t : NULL;
     double b = variant & 2 ? 0.25 : 0.0, c = variant & 4 ? 1.0 : 0.0;
     if (b == 0.0)
@@ -122,6 +125,7 @@ static void smoother_steps(void **state) {
         base_set_threads(threads);
         for (int variant = 0; variant < 16; variant++) {
             for (int size = 0; size <= 12; size++) check_smooth(37, size, variant);
+            for (int size = 15; size <= 80; size += 3 + size / 5) check_smooth(3, size, variant);
             check_smooth(5001, 0, variant);
         }
     }

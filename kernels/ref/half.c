@@ -34,11 +34,8 @@ static int power_of(uint16_t s) {
     return (s >> 7) - 127;
 }
 
-/* One cell: K and the 16-bit numbers L apart. Returns 0 where K is not positive semidefinite. */
-static int halve(const struct cell_plan *plan, const double *K, uint16_t *to) {
-    const int L = plan->lanes, n = cell_plan_start(plan, plan->n_faces);
-    uint16_t *s = to, *e = s + n * L, *A = e + n * L;
-    double u[KERNEL_CELL_FACES];
+/* s and A of one cell: K and the 16-bit numbers L apart. Returns 0 where K is not positive semidefinite. */
+static int round_matrix(int n, int L, const double *K, uint16_t *s, uint16_t *A) {
     int good = 1;
     for (int i = 0; i < n; i++) {
         double diagonal = K[at(i, i) * L];
@@ -57,6 +54,14 @@ static int halve(const struct cell_plan *plan, const double *K, uint16_t *to) {
             if (!fits) good = 0;
             A[place(n, i, j) * L] = half_round(fits ? (float)exact : 0.0f);
         }
+    return good;
+}
+
+static int halve(const struct cell_plan *plan, const double *K, uint16_t *to) {
+    const int L = plan->lanes, n = cell_plan_start(plan, plan->n_faces);
+    uint16_t *s = to, *e = s + n * L, *A = e + n * L;
+    double u[KERNEL_CELL_FACES];
+    int good = round_matrix(n, L, K, s, A);
     double sum = fill_u(plan, s, u);
     for (int i = 0; i < n; i++) {
         double c = 0.0;
@@ -72,13 +77,123 @@ static int halve(const struct cell_plan *plan, const double *K, uint16_t *to) {
     return good;
 }
 
+/* ------------------------------------------------------------------------------- displacements */
+
+/* Numbers of a lane. */
+struct motions {
+    int L, lane, dim, n, size; /* n: unknowns; size: functions of a component of a face */
+    uint16_t *s, *A;           /* of the lane, L apart */
+    uint16_t *X, *G;           /* of all lanes */
+};
+
+static struct motions motions_of(const struct cell_plan *plan, const uint16_t *cell, int lane) {
+    const int L = plan->lanes, n = cell_plan_start(plan, plan->n_faces), dim = plan->n_components;
+    uint16_t *numbers = (uint16_t *)cell;
+    struct motions m = {.L = L, .lane = lane, .dim = dim, .n = n, .size = plan->m / dim, .s = numbers + lane};
+    m.X = numbers + n * L;
+    m.G = m.X + 2 * plan->n_faces * plan->n_near * dim * L;
+    m.A = m.X + 2 * cell_plan_floats(plan) * L + lane;
+    return m;
+}
+
+static float of_lane(const struct motions *m, const uint16_t *floats, int64_t i) {
+    return half_get(floats, i * m->L + m->lane);
+}
+
+/* The row of U of function i of component c of face f. */
+static void motion_row(const struct cell_plan *plan, const struct motions *m, int f, int i, int c, float *u) {
+    float scale = half_scale(m->s[(f * plan->m + c * m->size + i) * m->L]);
+    int X = (f * plan->n_near + i) * m->dim;
+    for (int k = 0; k < m->dim; k++) u[k] = k == c && i == 0 ? scale * plan->ones[f] : 0.0f;
+    for (int t = 0; t < motion_turns(m->dim); t++) {
+        int from = motion_from(m->dim, t), to = motion_to(m->dim, t);
+        u[m->dim + t] = c == to     ? scale * of_lane(m, m->X, X + from)
+                        : c == from ? -scale * of_lane(m, m->X, X + to)
+                                    : 0.0f;
+    }
+}
+
+/* G (n x n, lower triangle), of which what is not independent or not active counts as zero, becomes its
+ * inverse: Gauss-Jordan, after step k the unknowns 0 .. k have changed sides. */
+static void invert(int n, double (*G)[6]) {
+    double column[6] = {0}, first[6];
+    for (int k = 0; k < n; k++) first[k] = G[k][k];
+    for (int k = 0; k < n; k++) {
+        double inverse = G[k][k] > KERNEL_MOTION_LEAST * first[k] ? 1.0 / G[k][k] : 0.0;
+        for (int j = 0; j < n; j++) column[j] = j < k ? G[k][j] : j > k ? G[j][k] : 0.0;
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j <= i; j++) G[i][j] -= column[i] * inverse * column[j];
+        for (int j = 0; j < n; j++) *(j < k ? &G[k][j] : &G[j][k]) = column[j] * inverse;
+        G[k][k] = -inverse;
+    }
+}
+
+static int halve_motions(const struct cell_plan *plan, int64_t batch, int lane, const double *K,
+                         uint16_t *halves) {
+    struct motions m = motions_of(plan, halves, lane);
+    const int dim = m.dim, n_motions = cell_plan_motions(plan), n_X = plan->n_faces * plan->n_near * dim;
+    const double *X = plan->motions + batch * n_X * m.L + lane;
+    int loose = plan->loose[batch * m.L + lane];
+    double G[6][6] = {{0}};
+    int good = round_matrix(m.n, m.L, K, m.s, m.A);
+    for (int k = 0; k < n_X; k++) half_put(m.X, k * m.L + lane, (float)X[k * m.L]);
+    for (int k = 0; k < n_X; k++) {
+        float u[6];
+        motion_row(plan, &m, k / (plan->n_near * dim), k / dim % plan->n_near, k % dim, u);
+        for (int i = 0; i < n_motions; i++)
+            for (int j = 0; j <= i; j++) G[i][j] += (double)u[i] * (double)u[j];
+    }
+    for (int i = 0; i < n_motions; i++)
+        for (int j = 0; j <= i; j++)
+            if (!(loose >> (i < dim ? i : dim) & 1) || !(loose >> (j < dim ? j : dim) & 1)) G[i][j] = 0.0;
+    invert(n_motions, G);
+    for (int i = 0; i < n_motions; i++)
+        for (int j = 0; j <= i; j++) half_put(m.G, at(i, j) * m.L + lane, (float)-G[i][j]);
+    return good;
+}
+
+/* v = (I - U G U') v. */
+static void project(const struct cell_plan *plan, const struct motions *m, float *v) {
+    const int n = cell_plan_motions(plan);
+    float t[6] = {0}, w[6] = {0}, u[6];
+    for (int pass = 0; pass < 2; pass++) {
+        for (int f = 0; f < plan->n_faces; f++)
+            for (int i = 0; i < plan->n_near; i++)
+                for (int c = 0; c < m->dim; c++) {
+                    float *entry = v + f * plan->m + c * m->size + i;
+                    motion_row(plan, m, f, i, c, u);
+                    for (int k = 0; k < n && pass == 0; k++) t[k] += u[k] * *entry;
+                    for (int k = 0; k < n && pass == 1; k++) *entry -= u[k] * w[k];
+                }
+        for (int k = 0; k < n && pass == 0; k++)
+            for (int j = 0; j < n; j++) w[k] += of_lane(m, m->G, at(k, j)) * t[j];
+    }
+}
+
+static void multiply_motions(const struct cell_plan *plan, const uint16_t *matrix, int lane, const float *x,
+                             float *y) {
+    struct motions m = motions_of(plan, matrix, lane);
+    float in[KERNEL_CELL_UNKNOWNS], out[KERNEL_CELL_UNKNOWNS];
+    for (int i = 0; i < m.n; i++) in[i] = half_scale(m.s[i * m.L]) * x[i];
+    project(plan, &m, in);
+    for (int i = 0; i < m.n; i++) {
+        out[i] = 0.0f;
+        for (int j = 0; j < m.n; j++) out[i] += half_widen(m.A[place(m.n, i, j) * m.L]) * in[j];
+    }
+    project(plan, &m, out);
+    for (int i = 0; i < m.n; i++) y[i] += half_scale(m.s[i * m.L]) * out[i];
+}
+
+/* ------------------------------------------------------------------------------- both */
+
 int64_t cell_halve_ref(const struct cell_plan *plan, const double *matrices, uint16_t *halves) {
     const int L = plan->lanes, n = cell_plan_start(plan, plan->n_faces);
     int64_t first = -1;
     for (int64_t batch = 0; batch < plan->n_batches; batch++)
         for (int lane = 0; lane < L; lane++) {
-            int good = halve(plan, matrices + batch * (n * (n + 1) / 2) * L + lane,
-                             halves + batch * half_size(n) * L + lane);
+            const double *K = matrices + batch * (n * (n + 1) / 2) * L + lane;
+            uint16_t *to = halves + batch * cell_plan_half_size(plan) * L;
+            int good = plan->n_near > 0 ? halve_motions(plan, batch, lane, K, to) : halve(plan, K, to + lane);
             if (!good && first < 0 && is_used(plan, plan->maps + batch * plan->n_faces * L, lane))
                 first = batch;
         }
@@ -109,10 +224,10 @@ static void multiply(const struct cell_plan *plan, const uint16_t *matrix, const
 }
 
 void cell_apply_half_ref(const struct cell_plan *plan, const float *x, float *y) {
-    const int L = plan->lanes, n_faces = plan->n_faces, n = cell_plan_start(plan, n_faces);
+    const int L = plan->lanes, n_faces = plan->n_faces;
     float in[KERNEL_CELL_UNKNOWNS], out[KERNEL_CELL_UNKNOWNS];
     for (int64_t batch = 0; batch < plan->n_batches; batch++) {
-        const uint16_t *matrix = (const uint16_t *)plan->matrices + batch * half_size(n) * L;
+        const uint16_t *matrix = (const uint16_t *)plan->matrices + batch * cell_plan_half_size(plan) * L;
         const int64_t *map = plan->maps + batch * n_faces * L;
         for (int lane = 0; lane < L; lane++) {
             for (int f = 0; f < n_faces; f++)
@@ -121,7 +236,10 @@ void cell_apply_half_ref(const struct cell_plan *plan, const float *x, float *y)
                     in[i] = first < 0 ? 0.0f : x[first + i - cell_plan_start(plan, f)];
                     out[i] = 0.0f;
                 }
-            multiply(plan, matrix + lane, in, out);
+            if (plan->n_near > 0)
+                multiply_motions(plan, matrix, lane, in, out);
+            else
+                multiply(plan, matrix + lane, in, out);
             for (int f = 0; f < n_faces; f++)
                 for (int i = cell_plan_start(plan, f); i < cell_plan_start(plan, f + 1); i++)
                     if (map[f * L + lane] >= 0) y[map[f * L + lane] + i - cell_plan_start(plan, f)] += out[i];

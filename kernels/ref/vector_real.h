@@ -70,3 +70,23 @@ void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *s
         }
     }
 }
+
+void NAME(lane_smooth)(int lanes, int64_t n_blocks, int m, const REAL *matrices, double a, double b, double c,
+                       const REAL *f, const REAL *t, REAL *r, REAL *d, REAL *x) {
+    const REAL of_new = (REAL)a, of_old = (REAL)b, of_x = (REAL)c;
+    for (int64_t k = 0; k < n_blocks; k++) {
+        const REAL *B = matrices + k / lanes * (m * (m + 1) / 2) * lanes + k % lanes;
+        REAL residual[KERNEL_CELL_UNKNOWNS];
+        for (int i = 0; i < m; i++) {
+            residual[i] = t != 0 ? f[k * m + i] - t[k * m + i] : f[k * m + i];
+            if (r != 0) r[k * m + i] = residual[i];
+        }
+        for (int i = 0; i < m; i++) {
+            REAL sum = 0, *di = d + k * m + i;
+            for (int j = 0; j < m; j++)
+                sum += B[(i > j ? i * (i + 1) / 2 + j : j * (j + 1) / 2 + i) * lanes] * residual[j];
+            *di = of_old == 0 ? of_new * sum : of_new * sum + of_old * *di;
+            if (x != 0) x[k * m + i] = of_x == 0 ? *di : of_x * x[k * m + i] + *di;
+        }
+    }
+}

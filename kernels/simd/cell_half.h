@@ -117,14 +117,105 @@ INLINE void half_cell(const struct cell_plan *plan, int n, const lane_half *matr
     for (int i = 0; i < n; i++) y[i] = half_powers(s[i]) * (y[i] + half_to_lane(e[i]) * g);
 }
 
+/* Loops over components and rotations come apart, so that what they index stays in registers. */
+#define EACH_AXIS(c, n) _Pragma("GCC unroll 6") for (int c = 0; c < (n); c++)
+
+/* t += U'v of the functions i of face f; x: their coordinates, v and s (scales): `size` apart. */
+INLINE void half_gather_motion(int dim, int size, int constant, float one, const lane_single *s,
+                               const lane_single *v, const float *X, lane_single *t) {
+    lane_single z[3], x[3];
+    EACH_AXIS(c, dim) {
+        z[c] = s[c * size] * v[c * size];
+        x[c] = lane_load_single(L, X + c * L);
+        if (constant) t[c] += one * z[c];
+    }
+    EACH_AXIS(k, motion_turns(dim))
+    t[dim + k] +=
+        z[motion_to(dim, k)] * x[motion_from(dim, k)] - z[motion_from(dim, k)] * x[motion_to(dim, k)];
+}
+
+/* v -= U w of them. */
+INLINE void half_take_motion(int dim, int size, int constant, float one, const lane_single *s,
+                             const lane_single *w, const float *X, lane_single *v) {
+    lane_single z[3], x[3];
+    EACH_AXIS(c, dim) {
+        x[c] = lane_load_single(L, X + c * L);
+        z[c] = constant ? one * w[c] : (lane_single){0};
+    }
+    EACH_AXIS(k, motion_turns(dim)) {
+        z[motion_to(dim, k)] += w[dim + k] * x[motion_from(dim, k)];
+        z[motion_from(dim, k)] -= w[dim + k] * x[motion_to(dim, k)];
+    }
+    EACH_AXIS(c, dim) v[c * size] -= s[c * size] * z[c];
+}
+
+/* v = (I - U G U') v, of displacements of dim components on faces of `near` functions of degree 1; X and G:
+ * floats in lanes, s: scales. */
+INLINE void half_project(const struct cell_plan *plan, int dim, int near, const lane_single *s,
+                         const float *X, const float *G, lane_single *v) {
+    const int m = plan->m, size = m / dim, n = dim * (dim + 1) / 2;
+    lane_single t[6], w[6];
+    EACH_AXIS(k, n) t[k] = w[k] = (lane_single){0};
+    for (int f = 0; f < plan->n_faces; f++)
+        _Pragma("GCC unroll 4") for (int i = 0; i < near; i++) half_gather_motion(
+            dim, size, i == 0, plan->ones[f], s + f * m + i, v + f * m + i, X + (f * near + i) * dim * L, t);
+    EACH_AXIS(k, n)
+    EACH_AXIS(j, k + 1) {
+        lane_single g = lane_load_single(L, G + (k * (k + 1) / 2 + j) * L);
+        w[k] += g * t[j];
+        if (j < k) w[j] += g * t[k];
+    }
+    for (int f = 0; f < plan->n_faces; f++)
+        _Pragma("GCC unroll 4") for (int i = 0; i < near; i++) half_take_motion(
+            dim, size, i == 0, plan->ones[f], s + f * m + i, w, X + (f * near + i) * dim * L, v + f * m + i);
+}
+
+/* As half_cell, for displacements. scales: room. */
+INLINE void half_motions(const struct cell_plan *plan, int dim, int near, int n, const lane_half *matrix,
+                         lane_single *x, lane_single *scales, lane_single *y) {
+    const lane_half *s = matrix, *A = s + n + 2 * cell_plan_floats(plan);
+    const float *X = (const float *)(const void *)(s + n), *G = X + plan->n_faces * near * dim * L;
+    for (int i = 0; i < n; i++) {
+        scales[i] = half_powers(s[i]);
+        x[i] *= scales[i];
+    }
+    half_project(plan, dim, near, scales, X, G, x);
+    half_product(n, A, x, y);
+    half_project(plan, dim, near, scales, X, G, y);
+    for (int i = 0; i < n; i++) y[i] *= scales[i];
+}
+
+/* Compiled apart for each kind of faces: edges, triangles, quads. */
+static void half_edges(const struct cell_plan *plan, int n, const lane_half *matrix, lane_single *x,
+                       lane_single *scales, lane_single *y) {
+    half_motions(plan, 2, 2, n, matrix, x, scales, y);
+}
+static void half_triangles(const struct cell_plan *plan, int n, const lane_half *matrix, lane_single *x,
+                           lane_single *scales, lane_single *y) {
+    half_motions(plan, 3, 3, n, matrix, x, scales, y);
+}
+static void half_quads(const struct cell_plan *plan, int n, const lane_half *matrix, lane_single *x,
+                       lane_single *scales, lane_single *y) {
+    half_motions(plan, 3, 4, n, matrix, x, scales, y);
+}
+
 static void take_half(const struct cell_plan *plan, int64_t begin, int64_t end, const float *x, float *y) {
     int n_faces = plan->n_faces, n = cell_plan_start(plan, n_faces);
-    _Alignas(64) lane_single in[KERNEL_CELL_UNKNOWNS + L], out[KERNEL_CELL_UNKNOWNS + L];
+    _Alignas(64) lane_single in[KERNEL_CELL_UNKNOWNS + L], out[KERNEL_CELL_UNKNOWNS + L],
+        scales[KERNEL_CELL_UNKNOWNS];
     for (int64_t b = begin; b < end; b++) {
         int64_t batch = plan->colour_batches[b];
         const int64_t *map = plan->maps + batch * n_faces * L;
+        const lane_half *matrix = (const lane_half *)plan->matrices + batch * cell_plan_half_size(plan);
         OF(gather_single)(plan, map, x, in);
-        half_cell(plan, n, (const lane_half *)plan->matrices + batch * half_size(n), in, out);
+        if (plan->n_near == 0)
+            half_cell(plan, n, matrix, in, out);
+        else if (plan->n_components == 2)
+            half_edges(plan, n, matrix, in, scales, out);
+        else if (plan->n_near == 3)
+            half_triangles(plan, n, matrix, in, scales, out);
+        else
+            half_quads(plan, n, matrix, in, scales, out);
         OF(scatter_single)(plan, map, out, y);
     }
 }
@@ -173,22 +264,37 @@ INLINE packet half_exact(const double *K, const packet *inverse, int i, int j) {
     return *(const packet *)(K + j * L) * inverse[i] * inverse[j];
 }
 
-/* One register of a batch: K, A, .. are there L apart. Lanes of the result are not zero where K is not
- * positive semidefinite. */
+/* The scales of one register of a batch, and their inverses. K, A, .. are there L apart. */
+INLINE void half_scales(int n, const double *K, uint16_t *s, packet *inverse, packet_long *bad) {
+    for (int i = 0; i < n; i++) { /* the exponent of a double, halved and rounded up */
+        packet diagonal = *(const packet *)(K + (int64_t)i * (i + 3) / 2 * L);
+        packet_long within = (packet_long)(diagonal > 1e-60) & (packet_long)(diagonal < 1e60);
+        packet_long k = ((((packet_long)diagonal >> 52) - 1021) >> 1) & within;
+        *bad |= (packet_long)(diagonal < 0.0);
+        for (int w = 0; w < PART; w++) s[i * L + w] = half_power((int)k[w]);
+        inverse[i] = (packet)((1023 - k) << 52);
+    }
+}
+
+/* Row i of A; K: row i. Places as half_place says. */
+INLINE void half_row(int n, int i, const double *K, const packet *inverse, uint16_t *A, packet_long *bad) {
+    int pair = i & ~1, step = pair == n - 1 ? 2 : 4;
+    uint16_t *row = A + half_place(n, i, 0) * L, *end = A + half_place(n, i, pair) * L;
+    for (int j = 0; j < pair; j += 2)
+        for (int k = 0; k < 2; k++)
+            half_store(row + (step * (j / 2) + k) * L, half_check(half_exact(K, inverse, i, j + k), bad));
+    for (int j = pair; j <= i; j++)
+        half_store(end + (j - pair) * L, half_check(half_exact(K, inverse, i, j), bad));
+}
+
+/* One register of a batch. Lanes of the result are not zero where K is not positive semidefinite. */
 static packet_long halve_part(const struct cell_plan *plan, int n, const double *K, uint16_t *to) {
     uint16_t *s = to, *e = s + n * L, *A = e + n * L;
     packet c[KERNEL_CELL_UNKNOWNS], inverse[KERNEL_CELL_UNKNOWNS], u[KERNEL_CELL_FACES], sum = {0};
     int place[KERNEL_CELL_FACES], n_places = 0;
     packet_long bad = {0}, ignored = {0};
-    for (int i = 0; i < n; i++) { /* the exponent of a double, halved and rounded up */
-        packet diagonal = *(const packet *)(K + (int64_t)i * (i + 3) / 2 * L);
-        packet_long within = (packet_long)(diagonal > 1e-60) & (packet_long)(diagonal < 1e60);
-        packet_long k = ((((packet_long)diagonal >> 52) - 1021) >> 1) & within;
-        bad |= (packet_long)(diagonal < 0.0);
-        for (int w = 0; w < PART; w++) s[i * L + w] = half_power((int)k[w]);
-        inverse[i] = (packet)((1023 - k) << 52);
-        c[i] = (packet){0};
-    }
+    half_scales(n, K, s, inverse, &bad);
+    for (int i = 0; i < n; i++) c[i] = (packet){0};
     for (int f = 0; f < plan->n_faces; f++) {
         int i = cell_plan_start(plan, f);
         if (i == cell_plan_start(plan, f + 1)) continue;
@@ -197,15 +303,8 @@ static packet_long halve_part(const struct cell_plan *plan, int n, const double 
         sum += u[n_places++];
     }
     for (int i = 0, before = 0; i < n; i++, K += i * L) {
-        int is_place = before < n_places && place[before] == i, pair = i & ~1, step = pair == n - 1 ? 2 : 4;
-        uint16_t *row = A + half_place(n, i, 0) * L,
-                 *end = A + half_place(n, i, pair) * L; /* as half_place says */
-        for (int j = 0; j < pair; j += 2)
-            for (int k = 0; k < 2; k++)
-                half_store(row + (step * (j / 2) + k) * L,
-                           half_check(half_exact(K, inverse, i, j + k), &bad));
-        for (int j = pair; j <= i; j++)
-            half_store(end + (j - pair) * L, half_check(half_exact(K, inverse, i, j), &bad));
+        int is_place = before < n_places && place[before] == i;
+        half_row(n, i, K, inverse, A, &bad);
         for (int p = 0; p < before + is_place; p++) /* columns of the function 1 */
             c[i] +=
                 (half_exact(K, inverse, i, place[p]) - half_load(A + half_place(n, i, place[p]) * L)) * u[p];
@@ -214,6 +313,73 @@ static packet_long halve_part(const struct cell_plan *plan, int n, const double 
         before += is_place;
     }
     for (int i = 0; i < n; i++) half_store(e + i * L, half_check(c[i] / (sum * HALF_UNIT), &ignored));
+    return bad;
+}
+
+/* U'U of the motions of a cell, lower triangle. X: doubles in lanes; row by row of U. */
+INLINE void half_gram(const struct cell_plan *plan, const packet *inverse, const double *X, packet (*G)[6]) {
+    const int dim = plan->n_components, size = plan->m / dim, n = cell_plan_motions(plan);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) G[i][j] = (packet){0};
+    for (int k = 0; k < plan->n_faces * plan->n_near * dim; k++) {
+        int c = k % dim, i = k / dim % plan->n_near, f = k / dim / plan->n_near, places[4], n_places = 0;
+        packet scale = 1.0 / inverse[f * plan->m + c * size + i], u[6];
+        if (i == 0) {
+            places[n_places++] = c;
+            u[c] = scale * plan->ones[f];
+        }
+        for (int t = 0; t < motion_turns(dim); t++) {
+            int from = motion_from(dim, t), to = motion_to(dim, t);
+            if (c != from && c != to) continue;
+            packet x = *(const packet *)(X + (k - c + (c == to ? from : to)) * L) * scale;
+            places[n_places++] = dim + t;
+            u[dim + t] = c == to ? x : -x;
+        }
+        for (int a = 0; a < n_places; a++)
+            for (int b = 0; b <= a; b++) G[places[a]][places[b]] += u[places[a]] * u[places[b]];
+    }
+}
+
+/* G becomes minus its inverse, as in ref. */
+INLINE void half_invert(int n, packet (*G)[6]) {
+    packet column[6], least[6];
+    for (int k = 0; k < n; k++) least[k] = KERNEL_MOTION_LEAST * G[k][k];
+    for (int k = 0; k < n; k++) {
+        packet_long counts = (packet_long)(G[k][k] > least[k]);
+        packet inverse = (packet)((packet_long)(1.0 / G[k][k]) & counts);
+        for (int j = 0; j < n; j++) column[j] = j < k ? G[k][j] : j > k ? G[j][k] : (packet){0};
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j <= i; j++) G[i][j] -= column[i] * inverse * column[j];
+        for (int j = 0; j < n; j++) *(j < k ? &G[k][j] : &G[j][k]) = column[j] * inverse;
+        G[k][k] = -inverse;
+    }
+}
+
+INLINE void half_store_floats(uint16_t *floats, int i, int part, packet value) {
+    for (int w = 0; w < PART; w++) half_put(floats, (int64_t)i * L + part + w, (float)value[w]);
+}
+
+/* The same for displacements. batch: of the plan; part: the first lane. */
+static packet_long halve_motions_part(const struct cell_plan *plan, int64_t batch, int part, int n,
+                                      const double *K, uint16_t *to) {
+    const int dim = plan->n_components, n_motions = cell_plan_motions(plan),
+              n_X = plan->n_faces * plan->n_near * dim;
+    const double *X = plan->motions + batch * n_X * L + part;
+    const uint8_t *loose = plan->loose + batch * L + part;
+    uint16_t *s = to + part, *floats = to + n * L, *A = floats + 2 * cell_plan_floats(plan) * L + part;
+    packet inverse[KERNEL_CELL_UNKNOWNS], G[6][6], active[4];
+    packet_long bad = {0};
+    half_scales(n, K, s, inverse, &bad);
+    for (int i = 0; i < n; i++, K += i * L) half_row(n, i, K, inverse, A, &bad);
+    for (int c = 0; c <= dim; c++)
+        for (int w = 0; w < PART; w++) active[c][w] = loose[w] >> c & 1;
+    half_gram(plan, inverse, X, G);
+    for (int i = 0; i < n_motions; i++)
+        for (int j = 0; j <= i; j++) G[i][j] *= active[i < dim ? i : dim] * active[j < dim ? j : dim];
+    half_invert(n_motions, G);
+    for (int k = 0; k < n_X; k++) half_store_floats(floats, k, part, *(const packet *)(X + k * L));
+    for (int i = 0; i < n_motions; i++)
+        for (int j = 0; j <= i; j++) half_store_floats(floats, n_X + i * (i + 1) / 2 + j, part, -G[i][j]);
     return bad;
 }
 
@@ -227,7 +393,9 @@ int64_t OF(cell_halve)(const struct cell_plan *plan, const double *matrices, uin
         const int64_t *map = plan->maps + batch * plan->n_faces * L;
         const double *K = matrices + batch * ((int64_t)n * (n + 1) / 2) * L;
         for (int p = 0; p < L; p += PART) {
-            packet_long bad = halve_part(plan, n, K + p, halves + batch * half_size(n) * L + p);
+            uint16_t *to = halves + batch * cell_plan_half_size(plan) * L;
+            packet_long bad = plan->n_near > 0 ? halve_motions_part(plan, batch, p, n, K + p, to)
+                                               : halve_part(plan, n, K + p, to + p);
             for (int k = 0; k < plan->n_faces * PART; k++)
                 if (map[k / PART * L + p + k % PART] >= 0 && bad[k % PART] && batch < first) first = batch;
         }

@@ -256,3 +256,45 @@ void NAME(cell_apply)(const struct cell_plan *plan, const REAL *x, REAL *y) {
 void NAME(cell_apply_full)(const struct cell_plan *plan, const REAL *x, REAL *y) {
     NAME(all_runs)(plan, x, y, NAME(take_full));
 }
+
+/* ------------------------------------------------------------------------------- blocks of faces */
+
+/* out (rows of m numbers, one block each) from lanes. */
+INLINE void NAME(put_rows)(int m, const LANE *local, REAL *out) {
+    for (int i = 0; i < m; i += L) {
+        LANE rows[L];
+        for (int k = 0; k < L; k++) rows[k] = local[i + k];
+        LANES(transpose)(rows);
+        for (int w = 0; w < L; w++) LANES(store)(m - i, out + w * m + i, rows[w]);
+    }
+}
+
+/* Blocks of one batch, `count` of them, from unknown 0 of these arrays on. */
+INLINE void NAME(smooth_batch)(int count, int m, const LANE *K, REAL a, REAL b, REAL c, const REAL *f,
+                               const REAL *t, REAL *r, REAL *d, REAL *x) {
+    _Alignas(64) LANE in[KERNEL_CELL_UNKNOWNS + L], out[KERNEL_CELL_UNKNOWNS + L];
+    REAL *const residual = (REAL *)out, *const found = (REAL *)in; /* each is done with when it is taken */
+    const int n = count * m;
+    int64_t map[L];
+    for (int i = 0; i < n; i++) residual[i] = t != 0 ? f[i] - t[i] : f[i];
+    for (int i = 0; i < n && r != 0; i++) r[i] = residual[i];
+    for (int w = 0; w < L; w++) map[w] = w < count ? w * m : -1;
+    NAME(gather_face)(m, map, residual, in);
+    NAME(symmetric_product)(m, K, in, out);
+    NAME(put_rows)(m, out, found);
+    for (int i = 0; i < n; i++) d[i] = b == 0 ? a * found[i] : a * found[i] + b * d[i];
+    for (int i = 0; i < n && x != 0; i++) x[i] = c == 0 ? d[i] : c * x[i] + d[i];
+}
+
+void NAME(lane_smooth)(int lanes, int64_t n_blocks, int m, const REAL *matrices, double a, double b, double c,
+                       const REAL *f, const REAL *t, REAL *r, REAL *d, REAL *x) {
+    (void)lanes;
+#pragma omp parallel for num_threads(base_threads()) schedule(static) if (n_blocks > 256)
+    for (int64_t k = 0; k < n_blocks; k += L) {
+        const LANE *K = (const LANE *)matrices + k / L * (m * (m + 1) / 2);
+        int64_t at = k * m;
+        NAME(smooth_batch)
+        (n_blocks - k < L ? (int)(n_blocks - k) : L, m, K, (REAL)a, (REAL)b, (REAL)c, f + at,
+         t != 0 ? t + at : 0, r != 0 ? r + at : 0, d + at, x != 0 ? x + at : 0);
+    }
+}

@@ -452,6 +452,14 @@ static uint8_t loose_components(const struct hdg *h, int block, int64_t cell) {
     return bits;
 }
 
+/* The next bit, where it does not see rotations either, and its faces are those of its vertices. */
+static uint8_t loose_rotations(const struct hdg *h, int block, int64_t cell, uint8_t components) {
+    const struct mesh_block *cells = &h->data.mesh->blocks[block];
+    int nc = h->trace.n_components;
+    if (!h->data.equation->turns || components != (1 << nc) - 1) return 0;
+    return h->data.mesh->order == 1 || cells->affine[cell] ? (uint8_t)(1 << nc) : 0;
+}
+
 /* By what data there are, not by their values, which may change under the operators. */
 static facet_status mark_loose(struct hdg *h) {
     facet_status status = FACET_OK;
@@ -461,8 +469,10 @@ static facet_status mark_loose(struct hdg *h) {
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         if (h->matrices.loose[b] == NULL) TRY(CALLOC(h->matrices.loose[b], h->matrices.n_batches[b] * lanes));
 #pragma omp parallel for num_threads(base_threads())
-        for (int32_t cell = 0; cell < h->data.mesh->blocks[b].count; cell++)
-            h->matrices.loose[b][cell] = loose_components(h, b, cell);
+        for (int32_t cell = 0; cell < h->data.mesh->blocks[b].count; cell++) {
+            uint8_t components = loose_components(h, b, cell);
+            h->matrices.loose[b][cell] = components | loose_rotations(h, b, cell, components);
+        }
     }
 done:
     return status;

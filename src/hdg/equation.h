@@ -65,6 +65,7 @@ struct equation {
     int floats; /* constants are in the kernel of K where nothing holds u; else it is for the caller to refuse
                    what can move */
     int rigid;  /* near-null space: rigid motions, else the constant */
+    int turns;  /* K_e does not see the rotations of a cell either */
     int by_faces;   /* unknowns of orthonormal bases on faces, as p- and geometric multigrid want them */
     int easy_gmg;   /* geometric multigrid is worth a thought where the coefficient does not jump */
     int in_batches; /* loads and errors are taken for many cells at once (general.h) */

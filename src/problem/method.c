@@ -184,20 +184,20 @@ done:
     return status;
 }
 
+static facet_status fill_modes(void *hdg, double *modes) {
+    return hdg_rigid_modes(hdg, modes);
+}
+
 static facet_status make_pmg(struct facet_solver *s) {
     facet_status status = FACET_OK;
-    double *modes = NULL;
     struct pmg_options options;
     struct multigrid *mg = NULL;
     pmg_options_default(&options);
     options.singular = is_singular(s);
     options.incompressible = is_nearly_incompressible(&s->hdg->data);
     options.n_modes = hdg_n_rigid_modes(s->hdg);
-    if (options.n_modes > 0) {
-        TRY(ALLOC(modes, options.n_modes * s->system.n_free));
-        TRY(hdg_rigid_modes(s->hdg, modes));
-        options.modes = modes;
-    }
+    options.fill_modes = fill_modes;
+    options.modes_data = s->hdg;
     options.precision = (enum pmg_precision)s->options.precision;
     options.degree = s->options.smoother_degree;
     options.smoother = s->options.smoother == SMOOTHER_FACES   ? PMG_FACES
@@ -207,7 +207,6 @@ static facet_status make_pmg(struct facet_solver *s) {
     TRY(trace_pmg_create(&s->hdg->trace, &s->hdg->matrices, &s->A, &options, &mg));
     TRY(take_multigrid(s, &mg));
 done:
-    base_free(&modes);
     multigrid_destroy(&mg);
     return status;
 }

@@ -6,8 +6,10 @@
 
 /* Device copies of up to four host arrays; what is not used stays NULL. data of the operators over a matrix:
  * the product has offsets, columns and values; block Jacobi n_blocks, offsets and starts of the blocks, and
- * their inverses in values, which are of the operator's precision. */
+ * their inverses in values, which are of the operator's precision. Blocks of equal size have no offsets and
+ * starts, but m, and stand in lanes. */
 struct device_matrix {
+    int m;
     int64_t n_blocks, n_values;
     int64_t *offsets, *starts;
     int32_t *columns;

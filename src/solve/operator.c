@@ -173,6 +173,7 @@ static facet_status matrix_to_single(const struct operator* A, struct operator* 
     size_t n_offsets = (size_t)(from->starts != NULL ? from->n_blocks : A->n) + 1;
     TRY(begin(device, A->n, A->name, A->apply, S, &to));
     S->precision = F32;
+    to->m = from->m;
     to->n_blocks = from->n_blocks;
     to->n_values = from->n_values;
     TRY(device_copy_rounded(device, F32, &to->values, from->values, from->n_values));
@@ -246,17 +247,66 @@ done:
 
 static void block_jacobi_apply(const struct operator* M, const struct vector *x, struct vector *y) {
     const struct device_matrix *m = M->data;
-    device_block_apply(M->device, M->precision, m->n_blocks, m->offsets, m->starts, m->values, x->numbers,
-                       y->numbers);
+    if (m->m > 0)
+        device_lane_smooth(M->device, M->precision, device_lanes(M->device), m->n_blocks, m->m, m->values,
+                           1.0, 0.0, 0.0, x->numbers, NULL, NULL, y->numbers, NULL);
+    else
+        device_block_apply(M->device, M->precision, m->n_blocks, m->offsets, m->starts, m->values, x->numbers,
+                           y->numbers);
 }
 
 int operator_block_smooth(const struct operator* D, double a, double b, double c, const struct vector *f,
                           const struct vector *t, struct vector *r, struct vector *d, struct vector *x) {
     const struct device_matrix *m = D->data;
+    const void *tn = t != NULL ? t->numbers : NULL;
     if (D->apply != block_jacobi_apply) return 0;
-    device_block_smooth(D->device, D->precision, m->n_blocks, m->offsets, m->starts, m->values, a, b, c,
-                        f->numbers, t != NULL ? t->numbers : NULL, r->numbers, d->numbers, x->numbers);
+    if (m->m > 0)
+        device_lane_smooth(D->device, D->precision, device_lanes(D->device), m->n_blocks, m->m, m->values, a,
+                           b, c, f->numbers, tn, r->numbers, d->numbers, x->numbers);
+    else
+        device_block_smooth(D->device, D->precision, m->n_blocks, m->offsets, m->starts, m->values, a, b, c,
+                            f->numbers, tn, r->numbers, d->numbers, x->numbers);
     return 1;
+}
+
+/* Blocks from so many unknowns on are read by triangles, where they are all of that size; else 0. */
+#define LEAST_ROWS 5
+
+static int equal_size(const struct device *device, int64_t n_blocks, const int64_t *block_offsets) {
+    int64_t m = n_blocks > 0 ? block_offsets[1] : 0;
+    if (m < LEAST_ROWS || m > KERNEL_CELL_UNKNOWNS || !device_has(device, "lane_smooth")) return 0;
+    for (int64_t b = 0; b < n_blocks; b++)
+        if (block_offsets[b + 1] - block_offsets[b] != m) return 0;
+    return (int)m;
+}
+
+/* The triangles of n_blocks matrices of m rows in lanes. */
+static facet_status pack_blocks(const struct device *device, int64_t n_blocks, int m, const double *blocks,
+                                struct device_matrix *matrix) {
+    facet_status status = FACET_OK;
+    const int lanes = device_lanes(device);
+    const int64_t n_batches = (n_blocks + lanes - 1) / lanes, size = (int64_t)m * (m + 1) / 2;
+    double *host = NULL;
+    matrix->m = m;
+    matrix->n_values = n_batches * size * lanes;
+    TRY(ALLOC(host, matrix->n_values));
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int64_t batch = 0; batch < n_batches; batch++)
+        for (int lane = 0; lane < lanes; lane++) {
+            const int64_t b = batch * lanes + lane;
+            double *to = host + batch * size * lanes + lane;
+            for (int i = 0; i < m; i++)
+                for (int j = 0; j <= i; j++, to += lanes)
+                    *to = b < n_blocks ? blocks[(b * m + i) * m + j] : 0.0;
+        }
+    if (device_is_host(device)) {
+        matrix->values = host;
+        return FACET_OK;
+    }
+    TRY(device_copy(device, &matrix->values, host, (size_t)matrix->n_values, sizeof *host));
+done:
+    base_free(&host);
+    return status;
 }
 
 /* B (n x n) becomes its inverse. first: its first unknown. */
@@ -287,8 +337,9 @@ facet_status operator_block_starts(int64_t n_blocks, const int64_t *block_offset
 }
 
 facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
-                                    const int64_t *block_offsets, double *blocks, struct operator* M) {
+                                    const int64_t *block_offsets, double **all, struct operator* M) {
     facet_status status = FACET_OK;
+    double *blocks = *all;
     struct device_matrix *m;
     struct base_collector failures;
     int64_t *starts = NULL;
@@ -303,9 +354,19 @@ facet_status operator_create_blocks(const struct device *device, int64_t n_block
     TRY(base_collected(&failures));
     m->n_blocks = n_blocks;
     m->n_values = starts[n_blocks];
+    int size = equal_size(device, n_blocks, block_offsets);
+    if (size > 0) {
+        TRY(pack_blocks(device, n_blocks, size, blocks, m));
+        goto done;
+    }
     TRY(device_copy(device, &m->offsets, block_offsets, (size_t)n_blocks + 1, sizeof *m->offsets));
     TRY(device_copy(device, &m->starts, starts, (size_t)n_blocks + 1, sizeof *m->starts));
-    TRY(device_copy(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *blocks));
+    if (device_is_host(device)) {
+        m->values = blocks;
+        *all = NULL;
+    } else {
+        TRY(device_copy(device, &m->values, blocks, (size_t)starts[n_blocks], sizeof *blocks));
+    }
 done:
     base_free(&starts);
     if (status != FACET_OK) operator_destroy(M);
@@ -325,7 +386,7 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t b = 0; b < n_blocks; b++)
         extract_block(csr, block_offsets[b], block_offsets[b + 1] - block_offsets[b], blocks + starts[b]);
-    TRY(operator_create_blocks(device, n_blocks, block_offsets, blocks, M));
+    TRY(operator_create_blocks(device, n_blocks, block_offsets, &blocks, M));
 done:
     base_free(&starts);
     base_free(&blocks);

@@ -109,9 +109,10 @@ facet_status operator_create_block_jacobi(const struct device *device, const str
 int solve_invert(int64_t n, double *B);
 /* Where blocks of n x n numbers begin, one after the other: n_blocks + 1; free with base_free. */
 facet_status operator_block_starts(int64_t n_blocks, const int64_t *block_offsets, int64_t **starts);
-/* The same from the blocks themselves, which stand there; they become their inverses. */
+/* The same from the blocks themselves, which stand there and become their inverses. *blocks is taken over,
+ * and then NULL, where the device is the host. */
 facet_status operator_create_blocks(const struct device *device, int64_t n_blocks,
-                                    const int64_t *block_offsets, double *blocks, struct operator* M);
+                                    const int64_t *block_offsets, double **blocks, struct operator* M);
 
 /* An operator by a function on arrays of the host: x and y of a device that is not the host travel to it and
  * back. data is taken over, also on failure: `release` (or NULL) receives its address at the end. A failure

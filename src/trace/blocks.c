@@ -48,6 +48,7 @@ facet_status trace_matrices_lower(const struct trace_space *space, const struct 
     const int lanes = matrices->lanes;
     facet_status status = FACET_OK;
     struct trace_view view = {.matrices = matrices};
+    const int direct = device_is_host(matrices->device);
     double *host = NULL;
     *lower = (struct trace_matrices){0};
     TRY(trace_matrices_create(matrices->device, low, 0, lower));
@@ -57,11 +58,12 @@ facet_status trace_matrices_lower(const struct trace_space *space, const struct 
         int from = matrices->n[b] / parts, to = lower->n[b] / parts; /* functions of one face and component */
         int64_t n_from = matrices->n[b], n_to = lower->n[b];
         int64_t from_size = n_from * (n_from + 1) / 2, to_size = n_to * (n_to + 1) / 2;
-        TRY(ALLOC(host, lower->n_batches[b] * to_size * lanes));
+        if (!direct) TRY(ALLOC(host, lower->n_batches[b] * to_size * lanes));
+        double *to_all = direct ? lower->values[b] : host;
 #pragma omp parallel for num_threads(base_threads()) schedule(static)
         for (int64_t batch = 0; batch < lower->n_batches[b]; batch++) {
             const double *K = view.values[b] + batch * from_size * lanes;
-            double *at = host + batch * to_size * lanes;
+            double *at = to_all + batch * to_size * lanes;
             for (int64_t i = 0; i < n_to; i++)
                 for (int64_t j = 0; j <= i; j += to) {
                     int64_t row = i / to * from + i % to, column = j / to * from;
@@ -70,10 +72,15 @@ facet_status trace_matrices_lower(const struct trace_space *space, const struct 
                     at += n;
                 }
         }
-        TRY(device_upload(lower->device, lower->values[b], host,
-                          (size_t)(lower->n_batches[b] * to_size * lanes) * sizeof *host));
+        if (!direct)
+            TRY(device_upload(lower->device, lower->values[b], host,
+                              (size_t)(lower->n_batches[b] * to_size * lanes) * sizeof *host));
         base_free(&host);
+        if (matrices->loose[b] == NULL) continue;
+        TRY(ALLOC(lower->loose[b], lower->n_batches[b] * lanes));
+        memcpy(lower->loose[b], matrices->loose[b], (size_t)(lower->n_batches[b] * lanes));
     }
+    lower->n_components = matrices->n_components;
 done:
     trace_view_close(&view);
     base_free(&host);

@@ -68,7 +68,7 @@ facet_status trace_block_inverse(const struct trace_space *space, const struct t
     facet_status status = FACET_OK;
     double *blocks = NULL;
     TRY(trace_face_blocks(space, matrices, &blocks));
-    TRY(operator_create_blocks(matrices->device, space->n_free_faces, space->free_offsets, blocks, D));
+    TRY(operator_create_blocks(matrices->device, space->n_free_faces, space->free_offsets, &blocks, D));
 done:
     base_free(&blocks);
     return status;

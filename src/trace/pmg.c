@@ -178,26 +178,31 @@ done:
     return status;
 }
 
-/* The space below the stage: prolongation and matrix. */
+/* The space below the stage: prolongation and matrix. There is no level between where modes are filled in. */
 static facet_status make_last(const struct builder *b, const struct stage *s, struct mg_transfer *P,
                               struct coarse_matrix *last) {
     facet_status status = FACET_OK;
     const struct pmg_options *o = &b->o;
+    double *modes = NULL;
+    if ((o->coarse == PMG_RIGID || o->coarse == PMG_CONSTANT) && o->n_modes > 0 && !o->between) {
+        TRY(ALLOC(modes, o->n_modes * s->space->n_free));
+        TRY(o->fill_modes(o->modes_data, modes));
+    }
     switch (o->coarse) {
     case PMG_RIGID:
-        TRY(trace_last_rigid(s->space, s->matrices, o->n_modes, o->modes, P, last));
+        TRY(trace_last_rigid(s->space, s->matrices, o->n_modes, modes, P, last));
         break;
     case PMG_CONSTANT:
-        TRY(trace_last_traces(s->space, s->matrices, o->n_modes, o->modes, P, last));
+        TRY(trace_last_traces(s->space, s->matrices, o->n_modes, modes, P, last));
         break;
     default:
         TRY(trace_last_continuous(s->space, s->matrices, o->coarse == PMG_ROWS,
-                                  o->coarse == PMG_PIECES ? &b->pieces : NULL, o->n_modes, o->modes, P,
-                                  last));
+                                  o->coarse == PMG_PIECES ? &b->pieces : NULL, o->n_modes, NULL, P, last));
         if (b->pieces.corners != NULL && o->coarse == PMG_PIECES)
             last->classical = 1; /* aggregates do not follow jumps */
     }
 done:
+    base_free(&modes);
     return status;
 }
 

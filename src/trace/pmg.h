@@ -15,7 +15,7 @@
  * visited twice and classical multigrid below for one component: it follows any K; CONTINUOUS: continuous
  * linear functions, with a level k = 1 between where it helps; PIECES: the same where those of vertices round
  * which K jumps are cut into those of its pieces (src/trace/coarse.h), of one component; ROWS: with the row
- * modes of quads and hexes (there too); RIGID: the rigid motions of every face, which needs `modes`. */
+ * modes of quads and hexes (there too); RIGID: the rigid motions of every face, which needs modes. */
 enum pmg_coarse { PMG_COARSE_AUTO, PMG_CONSTANT, PMG_CONTINUOUS, PMG_ROWS, PMG_PIECES, PMG_RIGID };
 enum pmg_smoother { PMG_SMOOTHER_AUTO, PMG_FACES, PMG_CELLS };
 /* Of the levels above the last space; AUTO: MIXED for large systems whose numbers are not too different for
@@ -23,17 +23,21 @@ enum pmg_smoother { PMG_SMOOTHER_AUTO, PMG_FACES, PMG_CELLS };
  */
 enum pmg_precision { PMG_PRECISION_AUTO, PMG_DOUBLE, PMG_MIXED };
 
+/* Fills the near-null vectors in the free numbering, one after the other. */
+typedef facet_status pmg_modes(void *data, double *modes);
+
 struct pmg_options {
     enum pmg_coarse coarse;
     enum pmg_smoother smoother;
     enum coarse_wish last; /* how the last of these spaces is solved */
     enum pmg_precision precision;
-    int degree;          /* of the polynomial; 0: chosen */
-    int between;         /* a level k = 1 above CONTINUOUS or CONSTANT: 1 yes, 0 no, -1 chosen */
-    int n_modes;         /* near-null vectors of K (rigid motions) in the free numbering, one */
-    const double *modes; /* after the other, needed during the call; 0: the components' constants */
-    int incompressible;  /* continuous linear functions would lock */
-    int singular;        /* constants are in the kernel of K */
+    int degree;  /* of the polynomial; 0: chosen */
+    int between; /* a level k = 1 above CONTINUOUS or CONSTANT: 1 yes, 0 no, -1 chosen */
+    int n_modes; /* near-null vectors of K (rigid motions); 0: the components' constants. Some spaces */
+    pmg_modes *fill_modes; /* need no more than to know of them, others have them filled in during the call */
+    void *modes_data;
+    int incompressible;                 /* continuous linear functions would lock */
+    int singular;                       /* constants are in the kernel of K */
     const struct device *coarse_device; /* of the last space and what is below it; NULL: that of K */
 };
 void pmg_options_default(struct pmg_options *options);

@@ -20,6 +20,7 @@ struct product {
     int n_blocks;
     struct cell_plan cells[MESH_MAX_BLOCKS];
     struct trace_matrices owned;
+    struct operator rest; /* of half: batches that are in single precision; or empty */
 };
 
 static void product_free(struct operator* A) {
@@ -35,6 +36,7 @@ static void product_free(struct operator* A) {
         if (A->precision == F32) device_free(A->device, &p->cells[b].matrices); /* else someone else's */
     }
     trace_matrices_destroy(&p->owned);
+    operator_destroy(&p->rest);
     base_free(&A->data);
 }
 
@@ -42,6 +44,7 @@ static void product_add(const struct operator* A, const struct vector *x, struct
     const struct product *p = A->data;
     for (int b = 0; b < p->n_blocks && p->half; b++)
         device_cell_apply_half(A->device, &p->cells[b], x->numbers, y->numbers);
+    if (p->rest.apply != NULL) p->rest.add(&p->rest, x, y);
     for (int b = 0; b < p->n_blocks && !p->half; b++)
         (p->full ? device_cell_apply_full : device_cell_apply)(A->device, A->precision, &p->cells[b],
                                                                x->numbers, y->numbers);
@@ -281,22 +284,52 @@ done:
     return status;
 }
 
-/* The same to 16 bits. ones: of the faces of a cell. good becomes 0 where a matrix is not semidefinite. */
-static facet_status cells_to_half(const struct device *device, const float *ones,
-                                  const struct cell_plan *from, struct cell_plan *to, int *good) {
+/* Numbers of the batches that are in single precision become zero, and so their part of a product. */
+static facet_status clear_batches(const struct device *device, const struct cell_plan *plan,
+                                  const uint8_t *held, uint16_t *halves) {
     facet_status status = FACET_OK;
-    int n = cell_plan_start(from, from->n_faces);
+    const int64_t size = cell_plan_half_size(plan) * plan->lanes;
+    uint16_t *zeros = NULL;
+    TRY(CALLOC(zeros, size));
+    for (int64_t batch = 0; batch < plan->n_batches; batch++)
+        if (held[batch])
+            TRY(device_upload(device, halves + batch * size, zeros, (size_t)size * sizeof *zeros));
+done:
+    base_free(&zeros);
+    return status;
+}
+
+/* The same to 16 bits, but for the batches of `held` (or NULL). good becomes 0 where a matrix is not
+ * semidefinite. */
+static facet_status cells_to_half(const struct trace_space *space, const struct device *device, int block,
+                                  const uint8_t *held, const struct cell_plan *from, struct cell_plan *to,
+                                  int *good) {
+    facet_status status = FACET_OK;
+    const int n_faces = from->n_faces, dim = space->mesh->dim;
     uint16_t *halves = NULL;
-    float *own = NULL;
+    float *ones = NULL;
+    double *host = NULL, *motions = NULL;
     TRY(copy_plan(device, from, to));
-    TRY(ALLOC(own, from->n_faces));
-    memcpy(own, ones, (size_t)from->n_faces * sizeof *own);
-    to->ones = own;
-    TRY(device_alloc(device, &halves, (size_t)(from->n_batches * half_size(n) * from->lanes),
+    TRY(ALLOC(ones, n_faces));
+    to->ones = ones;
+    for (int f = 0; f < n_faces; f++) /* psi_0 = 1 / sqrt(measure) */
+        ones[f] = (float)sqrt(shape_measure(shape_face_shape(space->mesh->blocks[block].shape, f)));
+    if (space->n_components > 1) {
+        TRY(trace_half_motions(space, block, from->lanes, &to->n_near, &host));
+        TRY(device_copy(device, &motions, host,
+                        (size_t)(from->n_batches * n_faces * to->n_near * dim * from->lanes), sizeof *host));
+        base_free(&host);
+    }
+    TRY(device_alloc(device, &halves, (size_t)(from->n_batches * cell_plan_half_size(to) * from->lanes),
                      sizeof *halves));
     to->matrices = halves;
+    to->motions = motions;
     *good = device_cell_halve(device, to, from->matrices, halves) < 0;
+    to->motions = NULL;
+    if (held != NULL) TRY(clear_batches(device, to, held, halves));
 done:
+    base_free(&host);
+    device_free(device, &motions);
     return status;
 }
 
@@ -315,49 +348,74 @@ done:
     return status;
 }
 
-/* 16 bits are for symmetric matrices of one unknown function on the faces of a mesh, on devices that have the
- * kernels and gain by them. */
+/* 16 bits are for symmetric matrices of one unknown function, or of displacements, on the faces of a mesh, on
+ * devices that have the kernels and gain by them. */
 static int may_be_half(const struct trace_space *space, const struct operator* A) {
     static const char *const kernels[] = {"cell_apply_half", "cell_halve", "cell_half_pays"};
     const struct product *p = A->data;
-    if (A->apply != product_apply || A->precision != F64 || p->full || space->n_components != 1) return 0;
+    const int nc = space->n_components;
+    if (A->apply != product_apply || A->precision != F64 || p->full) return 0;
+    if (nc > 1 && (nc != space->mesh->dim || space->degree < 1)) return 0;
+    for (int b = 0; b < p->n_blocks && nc > 1; b++)
+        if (p->cells[b].starts != NULL) return 0;
     for (int k = 0; k < 3; k++)
         if (!device_has(A->device, kernels[k])) return 0;
-    for (int b = 0; b < p->n_blocks; b++) {
+    for (int b = 0; b < p->n_blocks; b++) { /* motions cost as much as so many rows more of each component */
         const struct cell_plan *cells = &p->cells[b];
-        if (!device_cell_half_pays(A->device, cell_plan_start(cells, cells->n_faces),
-                                   cells->n_batches * cells->lanes))
+        if (!device_cell_half_pays(A->device, cell_plan_start(cells, cells->n_faces) / nc,
+                                   cells->n_batches * cells->lanes * nc * nc))
             return 0;
     }
     return 1;
+}
+
+/* Batches of displacements that are in single precision; few becomes 0 where they are many. */
+static facet_status find_held(const struct trace_space *space, const struct trace_matrices *matrices,
+                              uint8_t **held, int64_t *n_held, int *few) {
+    facet_status status = FACET_OK;
+    int64_t n = 0;
+    *n_held = 0;
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        int64_t count;
+        TRY(trace_half_held(space, matrices, b, &held[b], &count));
+        *n_held += count;
+        n += matrices->n_batches[b];
+    }
+    *few = 2 * *n_held <= n;
+done:
+    return status;
 }
 
 facet_status trace_operator_halve(const struct trace_space *space, const struct trace_matrices *matrices,
                                   const struct operator* A, struct operator* S) {
     facet_status status = FACET_OK;
     const struct product *from = A->data;
+    uint8_t *held[MESH_MAX_BLOCKS] = {NULL};
     struct product *to;
-    float ones[TRACE_MAX_SLOTS];
     double error = 0.0;
+    int64_t n_held = 0;
     int good = 1;
     *S = (struct operator){0};
     if (!may_be_half(space, A)) return FACET_OK;
+    if (space->n_components > 1) TRY(find_held(space, matrices, held, &n_held, &good));
+    if (!good) goto done;
     TRY(begin_operator(A->n, A->device, 0, S, &to));
     S->precision = F32;
     to->half = 1;
     for (int b = 0; b < from->n_blocks && good; b++) {
-        const struct cell_plan *cells = &from->cells[b];
-        int n = cell_plan_start(cells, cells->n_faces);
         if (space->mesh->blocks[b].count == 0) continue;
-        for (int f = 0; f < space->n_slots[b]; f++) /* psi_0 = 1 / sqrt(measure) */
-            ones[f] = (float)sqrt(shape_measure(shape_face_shape(space->mesh->blocks[b].shape, f)));
         to->n_blocks = b + 1;
-        TRY(cells_to_half(A->device, ones, cells, &to->cells[b], &good));
-        to->bytes += 2.0 * (double)(space->mesh->blocks[b].count * half_size(n));
+        TRY(cells_to_half(space, A->device, b, held[b], &from->cells[b], &to->cells[b], &good));
+        to->bytes += 2.0 * (double)(space->mesh->blocks[b].count * cell_plan_half_size(&to->cells[b]));
         if (good) TRY(trace_half_error(matrices, space->mesh->blocks[b].count, b, &to->cells[b], &error));
         good = good && error <= TRACE_HALF_ERROR;
     }
+    if (good && n_held > 0) {
+        TRY(trace_half_rest(space, matrices, held, &to->rest));
+        to->bytes += trace_operator_bytes(&to->rest);
+    }
 done:
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&held[b]);
     if (status != FACET_OK || !good) operator_destroy(S);
     return status;
 }
