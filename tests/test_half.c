@@ -135,11 +135,18 @@ static void check_products(const char *device, int k, int degree) {
     unmake(&e);
 }
 
+/* Not on processors that cannot convert 16 bits: there they do not pay, and nothing is in them. */
+static int half_pays(void) {
+    const struct device *device;
+    ok(device_find("cpu", &device));
+    return device_cell_half_pays(device, 40, 1 << 20) > 0;
+}
+
 static void products_restore_constants(void **state) {
     (void)state;
     static const char *const devices[] = {"cpu", "ref", "debug"};
     int64_t before = live_blocks();
-    for (int d = 0; d < 3; d++) {
+    for (int d = half_pays() ? 0 : 1; d < 3; d++) {
         check_products(devices[d], 0, 5);
         check_products(devices[d], 1, 4);
         check_products(devices[d], 2, 2);
@@ -223,6 +230,7 @@ static int iterations(const struct solved *s, const char *precision, int degree,
 /* K = 1 and 1e4 without pattern. */
 static void solves_take_the_iterations_of_double(void **state) {
     (void)state;
+    if (!half_pays()) skip();
     for (int k = 0; k < 4; k++)
         for (int degree = k < 2 ? 5 : 2; degree <= (k < 2 ? 6 : 3); degree++) {
             struct example e;

@@ -143,11 +143,18 @@ static void check_products(const char *device, int k, int degree, int gradient) 
     unmake(&e);
 }
 
+/* Not on processors that cannot convert 16 bits: there they do not pay, and nothing is in them. */
+static int half_pays(void) {
+    const struct device *device;
+    ok(device_find("cpu", &device));
+    return device_cell_half_pays(device, 40, 1 << 20) > 0;
+}
+
 static void products_restore_motions(void **state) {
     (void)state;
     static const char *const devices[] = {"cpu", "ref", "debug"};
     int64_t before = live_blocks();
-    for (int d = 0; d < 3; d++)
+    for (int d = half_pays() ? 0 : 1; d < 3; d++)
         for (int k = 0; k < 4; k++) {
             if (d > 0 && k == 3) continue;
             static const int degrees[2][4] = {{5, 3, 2, 2}, {3, 3, 1}}; /* enough rows for vector units */
@@ -161,6 +168,7 @@ static void products_restore_motions(void **state) {
  * others see none. */
 static void rollers_hold_few_cells(void **state) {
     (void)state;
+    if (!half_pays()) skip();
     int64_t before = live_blocks();
     struct example e = {.body = {.mesh = unit_box("tet", NULL, 4),
                                  .degree = 2,
@@ -203,6 +211,7 @@ static void rollers_hold_few_cells(void **state) {
  * drowns the rest. */
 static void others_stay_in_single_precision(void **state) {
     (void)state;
+    if (!half_pays()) skip();
     struct example e;
     make("ref", 0, 2, 3, 0, NULL, &e);
     assert_null(e.S.apply);
@@ -261,6 +270,7 @@ static void beam(const double *x, double *y) {
 
 static void solves_take_the_iterations_of_double(void **state) {
     (void)state;
+    if (!half_pays()) skip();
     static const char *const moduli[2] = {"1", "1"}, *const load[3] = {"0", "1", "x"},
                              *const nothing[3] = {"0", "0", "0"};
     for (int k = 0; k < 4; k++)
