@@ -2,8 +2,8 @@
  * rounding, the judgement of stretched cells, iterations of solves, and allocation faults. */
 #include <stdio.h>
 
+#include "half_helpers.h"
 #include "solid_helpers.h"
-#include "trace/half.h"
 
 /* Every number of half precision up to 1, its neighbours and what lies between them. */
 static void conversions_round_to_the_nearest(void **state) {
@@ -33,7 +33,6 @@ static void conversions_round_to_the_nearest(void **state) {
 
 /* ------------------------------------------------------------------------------------------ products */
 
-static const char *const shapes[4] = {"triangle", "quad", "tet", "hex"};
 static double stretching;
 
 /* Boxes, stretched in x, whose lower halves are bent: K may jump along the borders of cells in the upper
@@ -83,17 +82,6 @@ static void unmake(struct example *e) {
     facet_mesh_destroy((facet_mesh **)&e->setup.mesh);
 }
 
-static void apply(const struct operator* A, const double *x, double *y) {
-    struct vector in, out;
-    ok(vector_create_in(A->device, A->precision, A->n, &in));
-    ok(vector_create_in(A->device, A->precision, A->n, &out));
-    ok(vector_upload(&in, x));
-    operator_apply(A, &in, &out);
-    ok(vector_download(&out, y));
-    vector_destroy(&in);
-    vector_destroy(&out);
-}
-
 /* With the matrices as they are, all faces free: S 1 = A 1 as floats have it, and |S - A| is the rounding of
  * 16 bits, entry by entry in units of the roots of the diagonal. */
 static void check_products(const char *device, int k, int degree) {
@@ -133,13 +121,6 @@ static void check_products(const char *device, int k, int degree) {
          2.0 * (double)half_size((int)rows) / (4.0 * (double)(rows * (rows + 1))), 1e-12);
     test_free(x);
     unmake(&e);
-}
-
-/* Not on processors that cannot convert 16 bits: there they do not pay, and nothing is in them. */
-static int half_pays(void) {
-    const struct device *device;
-    ok(device_find("cpu", &device));
-    return device_cell_half_pays(device, 40, 1 << 20) > 0;
 }
 
 static void products_restore_constants(void **state) {

@@ -1,11 +1,9 @@
 /* Element matrices of displacements in 16 bits: rigid motions restored, the size of the rounding, what stays
  * in single precision, iterations of solves, and allocation faults. */
 #include "elastic_helpers.h"
+#include "half_helpers.h"
 #include "poly/basis.h"
 #include "trace/coarse.h"
-#include "trace/half.h"
-
-static const char *const shapes[4] = {"triangle", "quad", "tet", "hex"};
 
 /* Bent, so that no two cells are alike; quads and hexes stay multilinear. */
 static void bend(const double *x, double *y) {
@@ -50,17 +48,6 @@ static void unmake(struct example *e) {
     trace_space_destroy(&e->space);
     answer_free(&e->answer);
     mesh_destroy((struct facet_mesh **)&e->body.mesh);
-}
-
-static void apply(const struct operator* A, const double *x, double *y) {
-    struct vector in, out;
-    ok(vector_create_in(A->device, A->precision, A->n, &in));
-    ok(vector_create_in(A->device, A->precision, A->n, &out));
-    ok(vector_upload(&in, x));
-    operator_apply(A, &in, &out);
-    ok(vector_download(&out, y));
-    vector_destroy(&in);
-    vector_destroy(&out);
 }
 
 /* A motion as a trace: of component `to` what `from` says: 1 (from < 0), or a coordinate times `sign`. */
@@ -141,13 +128,6 @@ static void check_products(const char *device, int k, int degree, int gradient) 
          1e-12);
     test_free(x);
     unmake(&e);
-}
-
-/* Not on processors that cannot convert 16 bits: there they do not pay, and nothing is in them. */
-static int half_pays(void) {
-    const struct device *device;
-    ok(device_find("cpu", &device));
-    return device_cell_half_pays(device, 40, 1 << 20) > 0;
 }
 
 static void products_restore_motions(void **state) {
