@@ -83,6 +83,7 @@ struct box_plan {
     int64_t scratch_size;
     const int32_t *tables; /* per pack: its table of weights; -1: its lanes differ, and w is computed */
     int own_weights;       /* some packs have none */
+    int alike;             /* all cells have the same k, lambda and widths */
     struct box_numbers f64;
     struct box_numbers_single f32;
 };
@@ -123,6 +124,19 @@ struct box_points {
      * which is fastest; modes in the order of a face. */
     const double *sides[3][2];
 };
+
+/* What the numbers of a lattice, n_0 in a row and n_1 rows in a plane, are divided by: lambda + k (theta_0 +
+ * theta_1 + theta_2), the entries of their three coordinates. */
+struct axis_division {
+    const double *theta[3];
+    int n_0, n_1;
+    double k, lambda;
+};
+KERNEL_BOX_INLINE double axis_divisor(const struct axis_division *by, int64_t number) {
+    const int64_t row = number / by->n_0;
+    return by->lambda + by->k * (by->theta[0][number - row * by->n_0] + by->theta[1][row % by->n_1] +
+                                 by->theta[2][row / by->n_1]);
+}
 
 /* Numbers of scratch that a thread needs: sums and differences, products, weights of one pack, and what it
  * adds below its first layer. */
@@ -186,6 +200,20 @@ KERNEL_BOX_INLINE struct box_face_pack box_face_pack(const struct box_plan *p, i
               : f.axis == 1 ? box_face_1(p, f.at[2], f.at[1], f.at[0], lanes)
                             : box_face_2(p, f.at[2], f.at[1], f.at[0], lanes);
     return f;
+}
+/* Where the numbers of a face-pack stand in `diagonal`: where cells are alike, those of one pack serve all
+ * that lie like it, inside or at the same end of their axis, and stay in a cache. */
+KERNEL_BOX_INLINE int64_t box_diagonal_begin(const struct box_plan *p, const struct box_face_pack *f,
+                                             int lanes) {
+    int at[3];
+    if (!p->alike) return f->begin;
+    for (int d = 0; d < 3; d++) {
+        const int last = (d == 0 ? p->packs : p->cells[d]) - 1;
+        at[d] = f->at[d] < 0 || ((d == 0 || d == f->axis) && f->at[d] == last) ? f->at[d] : 0;
+    }
+    return f->axis == 0   ? box_face_0(p, at[2], at[1], at[0], lanes)
+           : f->axis == 1 ? box_face_1(p, at[2], at[1], at[0], lanes)
+                          : box_face_2(p, at[2], at[1], at[0], lanes);
 }
 /* The cells on both sides of the face in a lane of a face-pack: bit 0: there is one below, bit 1: there is
  * one above. 0: the lane holds no unknown. */

@@ -156,6 +156,7 @@ static int last_variant = PATCH_ADDITIVE;
 #include "device_real.h"
 
 #include "device_brick_real.h"
+#include "device_lattice_real.h"
 #include "device_sweep_real.h"
 #undef REAL
 #undef PRECISION
@@ -168,6 +169,7 @@ static int last_variant = PATCH_ADDITIVE;
 #include "device_real.h"
 
 #include "device_brick_real.h"
+#include "device_lattice_real.h"
 #include "device_sweep_real.h"
 #undef REAL
 #undef PRECISION
@@ -568,8 +570,17 @@ static const struct check {
     {"tile_gather", "tile_add", run_tile_nodes, 1e-15, {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 23, 31, -1}},
     {"tile_expression", NULL, run_tile_expression, 0, {0, 1, 2, 3, 4, 5, 11, 29, 40, -1}},
     {"axis_apply", NULL, run_axis_apply, 1e-13, {0, 1, 2, 3, 7, 63, 64, 65, 94, 129, 201, 334, -1}},
-    {"axis_divide", NULL, run_axis_divide, 1e-14, {0, 1, 2, 7, 127, 128, 300, -1}},
+    {"axis_apply_single",
+     NULL,
+     run_axis_apply_single,
+     5e-3,
+     {0, 1, 2, 3, 7, 63, 64, 65, 94, 129, 201, 334, -1}},
     {"box_to_lattice", "box_from_lattice", run_box_lattice, 0, {0, 1, 2, 3, 4, 5, 6, 7, 8, 11, -1}},
+    {"box_to_lattice_single",
+     "box_from_lattice_single",
+     run_box_lattice_single,
+     0,
+     {0, 1, 2, 3, 4, 5, 6, 11, -1}},
     {"brick_scale", NULL, run_brick_scale, 1e-14, {0, 1, 2, 3, 4, 5, 6, 9, 11, 13, 14, -1}},
     {"box_prolong", "box_restrict", run_box_coarse, 1e-14, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1}},
     {"box_step_single",

@@ -8,37 +8,38 @@ namespace {
 
 constexpr int DEPTH = 16, SIDE = 16;
 
-struct product {
+template <typename R> struct product {
     int64_t outer, inner;
     int n_out, n_in;
-    const double *T, *x;
-    double b, *y;
+    const R *T, *x;
+    R b, *y;
+    struct axis_division by; // n_0 0: not
 };
 
-template <int EACH>
-__global__ void __launch_bounds__(SIDE *SIDE) multiply(const __grid_constant__ product g) {
+template <int EACH, typename R>
+__global__ void __launch_bounds__(SIDE *SIDE) multiply(const __grid_constant__ product<R> g) {
     constexpr int TILE = EACH * SIDE;
-    __shared__ double A[DEPTH][TILE + 1], B[DEPTH][TILE + 1];
+    __shared__ R A[DEPTH][TILE + 1], B[DEPTH][TILE + 1];
     const int row = threadIdx.x / SIDE, column = threadIdx.x % SIDE;
     const int64_t first_row = (int64_t)blockIdx.y * TILE, columns = g.outer * g.inner;
     const int64_t first_column = (int64_t)blockIdx.x * TILE;
-    double sum[EACH][EACH] = {};
+    R sum[EACH][EACH] = {};
     for (int q0 = 0; q0 < g.n_in; q0 += DEPTH) {
         for (int i = threadIdx.x; i < TILE * DEPTH; i += SIDE * SIDE) {
             const int q = i % DEPTH, r = i / DEPTH;
             A[q][r] =
-                first_row + r < g.n_out && q0 + q < g.n_in ? g.T[(first_row + r) * g.n_in + q0 + q] : 0.0;
+                first_row + r < g.n_out && q0 + q < g.n_in ? g.T[(first_row + r) * g.n_in + q0 + q] : R(0);
             // lines lie along q where inner is 1, else side by side
             const int bq = g.inner == 1 ? i % DEPTH : i / TILE, bc = g.inner == 1 ? i / DEPTH : i % TILE;
             const int64_t c = first_column + bc;
             B[bq][bc] = c < columns && q0 + bq < g.n_in
                             ? g.x[(c / g.inner * g.n_in + q0 + bq) * g.inner + c % g.inner]
-                            : 0.0;
+                            : R(0);
         }
         __syncthreads();
 #pragma unroll
         for (int q = 0; q < DEPTH; q++) {
-            double a[EACH], b[EACH];
+            R a[EACH], b[EACH];
 #pragma unroll
             for (int i = 0; i < EACH; i++) {
                 a[i] = A[q][row + i * SIDE];
@@ -57,8 +58,9 @@ __global__ void __launch_bounds__(SIDE *SIDE) multiply(const __grid_constant__ p
         for (int j = 0; j < EACH; j++) {
             const int64_t r = first_row + row + i * SIDE, c = first_column + column + j * SIDE;
             if (r >= g.n_out || c >= columns) continue;
-            double *to = &g.y[(c / g.inner * g.n_out + r) * g.inner + c % g.inner];
-            *to = g.b != 0 ? sum[i][j] + g.b * *to : sum[i][j];
+            const int64_t number = (c / g.inner * g.n_out + r) * g.inner + c % g.inner;
+            const R value = g.b != 0 ? sum[i][j] + g.b * g.y[number] : sum[i][j];
+            g.y[number] = g.by.n_0 == 0 ? value : value / (R)axis_divisor(&g.by, number);
         }
 }
 
@@ -67,11 +69,22 @@ bool aligned(const void *p) {
 }
 
 // False: not these sizes.
-bool run_tensor(const product &g) {
+template <typename R> bool run_tensor(const product<R> &g) {
     constexpr int64_t many = 65535, large = 1 << 30;
-    facet::product_launch p = {};
-    if (g.n_in % 16 != 0 || g.n_out % 2 != 0 || !aligned(g.T) || !aligned(g.x) || !aligned(g.y)) return false;
-    if (g.inner == 1 ? g.outer > large : g.inner % 2 != 0 || g.inner > large || g.outer > many) return false;
+    constexpr int piece = 16 / sizeof(R);
+    facet::product_launch<R> p = {};
+    if (g.n_in % 16 != 0 || g.n_out % piece != 0 || !aligned(g.T) || !aligned(g.x) || !aligned(g.y))
+        return false;
+    if (g.inner == 1 ? g.outer > large : g.inner % piece != 0 || g.inner > large || g.outer > many)
+        return false;
+    if (g.by.n_0 % 2 != 0) return false; // results come in pairs
+    if (g.by.n_0 > 0) {
+        for (int d = 0; d < 3; d++) p.theta[d] = g.by.theta[d];
+        p.conductivity = g.by.k;
+        p.reaction = g.by.lambda;
+        p.length[0] = g.by.n_0;
+        p.length[1] = g.by.n_1;
+    }
     p.K = g.n_in;
     p.C = g.y;
     p.keep = g.b;
@@ -94,8 +107,11 @@ bool run_tensor(const product &g) {
     p.lb = p.lc = g.inner;
     p.Bo = g.n_in * g.inner;
     p.Co = g.n_out * g.inner;
-    // Few rows take low tiles; short sums need no long ring, but more blocks at a time.
-    if ((g.n_out + 31) / 32 % 2 == 1)
+    // Short rows take narrow tiles, few of them low ones; short sums need no long ring, but more blocks at a
+    // time.
+    if (g.inner < 128 && g.inner % 128 <= 96)
+        facet::run_product<128, 32, 32, 32, 3, true>(p, (int)g.outer, "axis_apply");
+    else if ((g.n_out + 31) / 32 % 2 == 1)
         facet::run_product<32, 128, 32, 32, 3, true>(p, (int)g.outer, "axis_apply");
     else if (g.n_in <= 80)
         facet::run_product<64, 128, 32, 32, 2, true>(p, (int)g.outer, "axis_apply");
@@ -104,7 +120,7 @@ bool run_tensor(const product &g) {
     return true;
 }
 
-template <int EACH> dim3 tiles_of(const product &g) {
+template <int EACH, typename R> dim3 tiles_of(const product<R> &g) {
     constexpr int64_t tile = EACH * SIDE;
     return dim3((unsigned)((g.outer * g.inner + tile - 1) / tile), (unsigned)((g.n_out + tile - 1) / tile));
 }
@@ -115,20 +131,12 @@ dim3 rows(int n_0, int n_1, int n_2) {
     return dim3((unsigned)((n_0 + ROW - 1) / ROW), (unsigned)n_1, (unsigned)n_2);
 }
 
-__global__ void __launch_bounds__(ROW) divide(int n_0, const double *theta_0, const double *theta_1,
-                                              const double *theta_2, double k, double lambda, double *x) {
-    const int i = blockIdx.x * ROW + threadIdx.x;
-    if (i >= n_0) return;
-    x[((int64_t)blockIdx.z * gridDim.y + blockIdx.y) * n_0 + i] /=
-        lambda + k * (theta_0[i] + theta_1[blockIdx.y] + theta_2[blockIdx.z]);
-}
-
 // A thread takes several rows, so that their reads are on the way at the same time. N: modes of all axes; 0:
 // not known when compiled.
 constexpr int SEVERAL = 4;
-template <bool BACK, int AXIS, int N>
+template <bool BACK, int AXIS, int N, typename R>
 __global__ void __launch_bounds__(ROW)
-    move(const __grid_constant__ struct box_plan given, int n_0, int n_1, double *x, double *lattice) {
+    move(const __grid_constant__ struct box_plan given, int n_0, int n_1, double a, double *x, R *lattice) {
     const int i = blockIdx.x * ROW + threadIdx.x, first = blockIdx.y * SEVERAL;
     double value[SEVERAL];
     int64_t where[SEVERAL], here[SEVERAL];
@@ -143,31 +151,33 @@ __global__ void __launch_bounds__(ROW)
         const int at[3] = {i, first + j, (int)blockIdx.z};
         here[j] = ((int64_t)at[2] * n_1 + at[1]) * n_0 + i;
         where[j] = at[1] < n_1 ? box_lattice_where(&plan, AXIS, at, facet::LANES) : -1;
-        value[j] = where[j] < 0 ? 0.0 : BACK ? lattice[here[j]] : x[where[j]];
+        value[j] = where[j] < 0 ? 0.0 : BACK ? (double)lattice[here[j]] : x[where[j]];
     }
 #pragma unroll
     for (int j = 0; j < SEVERAL; j++)
         if (!BACK && first + j < n_1)
-            lattice[here[j]] = value[j];
+            lattice[here[j]] = (R)(a * value[j]);
         else if (BACK && where[j] >= 0)
-            x[where[j]] = value[j];
+            x[where[j]] = a * value[j];
 }
 
-template <bool BACK, int N>
-void run_move(const struct box_plan *plan, int axis, int n_0, int n_1, int n_2, double *x, double *lattice) {
+template <bool BACK, int N, typename R>
+void run_move(const struct box_plan *plan, int axis, int n_0, int n_1, int n_2, double a, double *x,
+              R *lattice) {
     const dim3 grid = rows(n_0, (n_1 + SEVERAL - 1) / SEVERAL, n_2);
-    auto kernel = axis == 0 ? move<BACK, 0, N> : axis == 1 ? move<BACK, 1, N> : move<BACK, 2, N>;
-    kernel<<<grid, ROW>>>(*plan, n_0, n_1, x, lattice);
+    auto kernel = axis == 0 ? move<BACK, 0, N, R> : axis == 1 ? move<BACK, 1, N, R> : move<BACK, 2, N, R>;
+    kernel<<<grid, ROW>>>(*plan, n_0, n_1, a, x, lattice);
 }
 
-template <bool BACK>
-void move_all(const struct box_plan *plan, int axis, int n_0, int n_1, int n_2, double *x, double *lattice) {
+template <bool BACK, typename R>
+void move_all(const struct box_plan *plan, int axis, int n_0, int n_1, int n_2, double a, double *x,
+              R *lattice) {
     const int n = plan->present[1] && plan->present[2] ? plan->modes[0] : 0;
     if (n_0 == 0 || n_1 == 0 || n_2 == 0 || !facet::may_launch()) return;
     switch (n) {
 #define CASE(N)                                                                                              \
     case N:                                                                                                  \
-        run_move<BACK, N>(plan, axis, n_0, n_1, n_2, x, lattice);                                            \
+        run_move<BACK, N>(plan, axis, n_0, n_1, n_2, a, x, lattice);                                         \
         break;
         CASE(4)
         CASE(5)
@@ -179,16 +189,15 @@ void move_all(const struct box_plan *plan, int axis, int n_0, int n_1, int n_2, 
         CASE(16)
 #undef CASE
     default:
-        run_move<BACK, 0>(plan, axis, n_0, n_1, n_2, x, lattice);
+        run_move<BACK, 0>(plan, axis, n_0, n_1, n_2, a, x, lattice);
     }
     facet::launched(BACK ? "box_from_lattice" : "box_to_lattice");
 }
 
-} // namespace
-
-void axis_apply_cuda(int64_t outer, int n_out, int n_in, int64_t inner, const double *T, const double *x,
-                     double b, double *y) {
-    const product g = {outer, inner, n_out, n_in, T, x, b, y};
+template <typename R>
+void apply(int64_t outer, int n_out, int n_in, int64_t inner, const R *T, const R *x, double b,
+           const struct axis_division *by, R *y) {
+    const product<R> g = {outer, inner, n_out, n_in, T, x, (R)b, y, by != nullptr ? *by : axis_division()};
     if (outer * inner == 0 || n_out == 0 || !facet::may_launch() || run_tensor(g)) return;
     const dim3 large = tiles_of<4>(g);
     if ((int64_t)large.x * large.y < 2 * facet::multiprocessors())
@@ -198,19 +207,20 @@ void axis_apply_cuda(int64_t outer, int n_out, int n_in, int64_t inner, const do
     facet::launched("axis_apply");
 }
 
-void axis_divide_cuda(int n_0, int n_1, int n_2, const double *theta_0, const double *theta_1,
-                      const double *theta_2, double k, double lambda, double *x) {
-    if (n_0 == 0 || n_1 == 0 || n_2 == 0 || !facet::may_launch()) return;
-    divide<<<rows(n_0, n_1, n_2), ROW>>>(n_0, theta_0, theta_1, theta_2, k, lambda, x);
-    facet::launched("axis_divide");
-}
+} // namespace
 
-void box_to_lattice_cuda(const struct box_plan *plan, int axis, int size_0, int size_1, int size_2,
-                         const double *x, double *lattice) {
-    move_all<false>(plan, axis, size_0, size_1, size_2, (double *)x, lattice);
-}
-
-void box_from_lattice_cuda(const struct box_plan *plan, int axis, int size_0, int size_1, int size_2,
-                           const double *lattice, double *x) {
-    move_all<true>(plan, axis, size_0, size_1, size_2, x, (double *)lattice);
-}
+#define FUNCTIONS(R, NAME)                                                                                   \
+    void NAME(axis_apply)(int64_t outer, int n_out, int n_in, int64_t inner, const R *T, const R *x,         \
+                          double b, const struct axis_division *by, R *y) {                                  \
+        apply(outer, n_out, n_in, inner, T, x, b, by, y);                                                    \
+    }                                                                                                        \
+    void NAME(box_to_lattice)(const struct box_plan *plan, int axis, int size_0, int size_1, int size_2,     \
+                              double a, const double *x, R *lattice) {                                       \
+        move_all<false>(plan, axis, size_0, size_1, size_2, a, (double *)x, lattice);                        \
+    }                                                                                                        \
+    void NAME(box_from_lattice)(const struct box_plan *plan, int axis, int size_0, int size_1, int size_2,   \
+                                double a, const R *lattice, double *x) {                                     \
+        move_all<true>(plan, axis, size_0, size_1, size_2, a, x, (R *)lattice);                              \
+    }
+FUNCTIONS(double, DOUBLE_NAME)
+FUNCTIONS(float, SINGLE_NAME)

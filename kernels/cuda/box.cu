@@ -97,9 +97,9 @@ template <typename R> struct update_launch {
     R *r, *d, *x;
 };
 
-// The numbers `at` and the next one, with P e there.
+// The numbers `at` and the next one, with P e and D there.
 template <typename R>
-__device__ __forceinline__ void update(const update_launch<R> &g, int64_t at, pair<R> coarse) {
+__device__ __forceinline__ void update(const update_launch<R> &g, int64_t at, const R *D, pair<R> coarse) {
     pair<R> r, old = {0, 0}, x = {0, 0};
     if (g.f != nullptr) {
         r = get(g.f + at);
@@ -110,7 +110,7 @@ __device__ __forceinline__ void update(const update_launch<R> &g, int64_t at, pa
     if (!g.direction) return;
     if (g.b != 0 || g.x_old != 0) old = get(g.d + at);
     if (g.x != nullptr && !g.assign) x = get(g.x + at);
-    const pair<R> next = g.a * (get(numbers(g.plan, R()).diagonal + at) * r) + coarse + g.b * old;
+    const pair<R> next = g.a * (get(D) * r) + coarse + g.b * old;
     put(g.d + at, next);
     if (g.x != nullptr) put(g.x + at, x + g.x_old * old + g.x_new * next);
 }
@@ -119,7 +119,7 @@ template <typename R> __global__ void update_plain(const __grid_constant__ updat
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
 #pragma unroll 2
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < g.plan.size / 2; i += step)
-        update(g, 2 * i, pair<R>{0, 0});
+        update(g, 2 * i, numbers(g.plan, R()).diagonal + 2 * i, pair<R>{0, 0});
 }
 
 template <typename R>
@@ -130,6 +130,7 @@ __global__ void __launch_bounds__(THREADS) update_coarse(const __grid_constant__
          number += (int64_t)gridDim.x * WARPS) {
         const struct box_face_pack face = find_pack(p, number);
         const tangents<R> hats(p, numbers(p, R()).hats, face, lane);
+        const R *D = numbers(p, R()).diagonal + box_diagonal_begin(&p, &face, L) + lane;
 #pragma unroll
         for (int q = 0; q < MOMENTS; q++) {
             const parities block(p, face.axis, q);
@@ -137,7 +138,7 @@ __global__ void __launch_bounds__(THREADS) update_coarse(const __grid_constant__
 #pragma unroll 2
             for (int t = row; t < block.count; t += ROWS) {
                 const int o = t / block.width, i = t - o * block.width;
-                update(g, face.begin + (int64_t)(block.first + t) * L + lane,
+                update(g, face.begin + (int64_t)(block.first + t) * L + lane, D + (block.first + t) * L,
                        hats.product(block.slow + o, block.fast + i) * e);
             }
         }
@@ -156,6 +157,7 @@ __global__ void __launch_bounds__(THREADS) residual(const __grid_constant__ stru
          number += (int64_t)gridDim.x * WARPS) {
         const struct box_face_pack face = find_pack(p, number);
         const tangents<R> hats(p, n.hats, face, lane), inverses(p, n.inverses, face, lane);
+        const R *D = n.diagonal + box_diagonal_begin(&p, &face, L) + lane;
         pair<R> products = {0, 0}, squares = {0, 0};
 #pragma unroll
         for (int q = 0; q < MOMENTS; q++) {
@@ -170,7 +172,7 @@ __global__ void __launch_bounds__(THREADS) residual(const __grid_constant__ stru
                     value = value - alpha * get(y + at);
                     put(r + at, value);
                 }
-                products = products + value * (get(n.diagonal + at) * value);
+                products = products + value * (get(D + (block.first + t) * L) * value);
                 squares = squares + value * value * inverses.product(block.slow + o, block.fast + i);
                 if (moments != nullptr)
                     moment = moment + value * hats.product(block.slow + o, block.fast + i);

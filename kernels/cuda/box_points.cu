@@ -21,9 +21,10 @@ template <int N> struct view {
     const points_launch &g;
     int at[3], lane, pack, n[3], row, plane; // row and plane: steps of axes 1 and 2 in shared memory
     double a[3], reaction, k;
-    int64_t where[3][2];
+    const int64_t (*where)[2]; // of the faces; found by six threads
 
-    __device__ view(const points_launch &launch, int64_t cell) : g(launch) {
+    __device__ view(const points_launch &launch, int64_t cell, int64_t (*found)[2])
+        : g(launch), where(found) {
         const struct box_plan &p = g.plan;
         const unsigned which = (unsigned)cell, n0 = p.cells[0],
                        n1 = p.cells[1]; // division in 32 bits is cheap
@@ -37,9 +38,12 @@ template <int N> struct view {
         for (int d = 0; d < 3; d++) {
             n[d] = N > 0 ? N : p.modes[d];
             a[d] = metric[d * L];
-            for (int side = 0; side < 2; side++)
-                where[d][side] = p.present[d] ? box_where(&p, d, at, side, L) : -1;
         }
+        if (threadIdx.x < 6) {
+            const int d = threadIdx.x / 2, side = threadIdx.x % 2;
+            found[d][side] = p.present[d] ? box_where(&p, d, at, side, L) : -1;
+        }
+        __syncthreads();
         reaction = metric[3 * L];
         k = metric[4 * L];
         row = n[0] + 1;
@@ -105,11 +109,15 @@ template <int N> __device__ void transform(const view<N> &c, const double *matri
     }
 }
 
-// b of all modes of the three axes: after u and v.
+// b of all modes of the three axes, then a Lambda: after u and v.
 template <int N> __device__ void roots(const view<N> &c, double *b) {
-    for (int axis = 0; axis < 3; b += c.n[axis], axis++)
-        for (int i = threadIdx.x; i < c.n[axis]; i += blockDim.x)
-            b[i] = sqrt(c.entry_of(c.g.plan.f64.squares, axis, c.n[axis], i));
+    const struct box_plan &p = c.g.plan;
+    double *e = b + c.n[0] + c.n[1] + c.n[2];
+    for (int axis = 0; axis < 3; b += c.n[axis], e += c.n[axis], axis++)
+        for (int i = threadIdx.x; i < c.n[axis]; i += blockDim.x) {
+            b[i] = sqrt(c.entry_of(p.f64.squares, axis, c.n[axis], i));
+            e[i] = p.present[axis] ? c.a[axis] * c.entry_of(p.f64.eigenvalues, axis, c.n[axis], i) : 0.0;
+        }
 }
 
 // u in modes; load: times b b b.
@@ -118,23 +126,15 @@ __device__ void solve(const view<N> &c, bool load, const double *v, const double
     const struct box_plan &p = c.g.plan;
     const int n0 = c.n[0], n1 = c.n[1], n2 = c.n[2];
     const double *v1 = v + 2 * n1 * n2, *v2 = v1 + 2 * n0 * n2, *b1 = b + n0, *b2 = b1 + n1;
+    const double *e = b2 + n2, *e1 = e + n0, *e2 = e1 + n1, inverse = 1.0 / c.k;
     for (int i = threadIdx.x; i < n0 * n1 * n2; i += blockDim.x) {
         const int x = i % n0, y = i / n0 % n1, z = i / n0 / n1, at = x + y * c.row + z * c.plane;
         const double scale = b[x] * b1[y] * b2[z];
-        double sum = 0, Z = c.reaction;
-        if (p.present[0]) {
-            sum += v[(x >= p.even[0]) * n1 * n2 + y * n2 + z];
-            Z += c.a[0] * c.entry_of(p.f64.eigenvalues, 0, n0, x);
-        }
-        if (p.present[1]) {
-            sum += v1[(y >= p.even[1]) * n0 * n2 + x * n2 + z];
-            Z += c.a[1] * c.entry_of(p.f64.eigenvalues, 1, n1, y);
-        }
-        if (p.present[2]) {
-            sum += v2[(z >= p.even[2]) * n0 * n1 + x * n1 + y];
-            Z += c.a[2] * c.entry_of(p.f64.eigenvalues, 2, n2, z);
-        }
-        u[at] = (u[at] / c.k + scale * sum) / Z * (load ? scale : 1.0);
+        double sum = 0;
+        if (p.present[0]) sum += v[(x >= p.even[0]) * n1 * n2 + y * n2 + z];
+        if (p.present[1]) sum += v1[(y >= p.even[1]) * n0 * n2 + x * n2 + z];
+        if (p.present[2]) sum += v2[(z >= p.even[2]) * n0 * n1 + x * n1 + y];
+        u[at] = (u[at] * inverse + scale * sum) / (c.reaction + e[x] + e1[y] + e2[z]) * (load ? scale : 1.0);
     }
     __syncthreads();
 }
@@ -171,10 +171,11 @@ __device__ void scatter(const view<N> &c, const double *v, const double *b, cons
 
 template <int N> __global__ void work(const __grid_constant__ points_launch g) {
     extern __shared__ double memory[];
+    __shared__ int64_t found[3][2];
     const struct box_plan &p = g.plan;
     const int64_t n_cells = (int64_t)p.cells[0] * p.cells[1] * p.cells[2];
     for (int64_t cell = blockIdx.x; cell < n_cells; cell += gridDim.x) {
-        const view<N> c(g, cell);
+        const view<N> c(g, cell, found);
         const int size = c.n[0] * c.n[1] * c.n[2];
         double *u = memory, *v = u + c.plane * c.n[2],
                *b = v + 2 * (c.n[1] * c.n[2] + c.n[0] * c.n[2] + c.n[0] * c.n[1]);
@@ -207,7 +208,7 @@ template <int N> void launch(const points_launch &g, const char *what) {
     const int lines = n[2] * (n[0] > n[1] ? n[0] : n[1]);
     const int threads = lines <= 64 ? 64 : lines <= 128 ? 128 : 256;
     const size_t bytes = ((size_t)(n[0] + 1) * n[1] * n[2] +
-                          2 * (size_t)(n[1] * n[2] + n[0] * n[2] + n[0] * n[1]) + n[0] + n[1] + n[2]) *
+                          2 * ((size_t)(n[1] * n[2] + n[0] * n[2] + n[0] * n[1]) + n[0] + n[1] + n[2])) *
                          sizeof(double);
     const int64_t n_cells = (int64_t)g.plan.cells[0] * g.plan.cells[1] * g.plan.cells[2];
     const int64_t most = 64 * (int64_t)multiprocessors();

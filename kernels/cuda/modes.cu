@@ -18,7 +18,7 @@ void transform(const struct brick_modes *modes, int d, bool back, const double *
     const int64_t plane = (int64_t)length[0] * length[1];
     const double *matrix = back ? modes->backward[d] : modes->forward[d];
     const int size = modes->size[d];
-    product_launch p = {};
+    product_launch<double> p = {};
     p.K = size;
     p.C = to;
     p.blocks = brick_modes_blocks(modes, d);
@@ -48,7 +48,8 @@ void transform(const struct brick_modes *modes, int d, bool back, const double *
         p.conductivity = modes->conductivity;
         p.reaction = modes->reaction;
         p.singular = modes->singular && modes->reaction == 0.0;
-        p.length = length[0];
+        p.length[0] = length[0];
+        p.length[1] = length[1];
     }
     run_product<64, 128, 64, 32, 4, true>(p, d == 1 ? length[2] : 1, "modes_solve");
 }

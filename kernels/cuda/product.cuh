@@ -1,5 +1,5 @@
-// Products of dense matrices on the FP64 tensor cores: tiles through a ring of asynchronous copies in shared
-// memory.
+// Products of dense matrices on the tensor cores, FP64 or (operands rounded to 10 bits, sums in single) TF32:
+// tiles through a ring of asynchronous copies in shared memory.
 #ifndef FACET_CUDA_PRODUCT_CUH
 #define FACET_CUDA_PRODUCT_CUH
 
@@ -8,24 +8,24 @@
 namespace facet {
 namespace {
 
-struct product_launch {
-    const double *A, *B;
-    double *C;
-    int M, N, K;        // M and N even, K a multiple of 16
+template <typename R> struct product_launch {
+    const R *A, *B;
+    R *C;
+    int M, N, K;        // K a multiple of 16; rows begin on 16 bytes, N (or with B' M) filling such pieces
     int64_t la, lb, lc; // rows of the arrays
     int blocks;         // blockIdx.z is block + blocks * outer
     int64_t Ab, Bb, Cb; // from block to block
     int64_t Ao, Bo, Co; // from one outer index to the next
     int tiles;          // along the matrix of modes, which change fastest: what they share stays in the cache
-    // With theta the result is divided by reaction + conductivity (theta_0 + theta_1 + theta_2), rows being
-    // modes of direction 2, columns those of directions 1 and 0 (of `length` entries).
+    // Before it is stored the result is divided by reaction + conductivity (theta_0 + theta_1 + theta_2), C
+    // being a lattice of length[0] length[1] numbers in a plane. theta[0] NULL: not.
     const double *theta[3];
     double conductivity, reaction;
-    int singular, length;
-    double keep; // C = A B + keep C; 0 ignores C
+    int singular, length[2];
+    R keep; // C = A B + keep C; 0 ignores C
 };
 
-__device__ __forceinline__ void copy_16(double *to, const double *from, bool there) {
+template <typename R> __device__ __forceinline__ void copy_16(R *to, const R *from, bool there) {
     const unsigned address = (unsigned)__cvta_generic_to_shared(to);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
                  "r"(there ? 16 : 0));
@@ -51,51 +51,81 @@ __device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[4
 #endif
 }
 
+__device__ __forceinline__ unsigned rounded(float x) {
+    unsigned r;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
+    return r;
+}
+
+__device__ __forceinline__ void multiply_add(float (&c)[4], const float (&a)[4], const float (&b)[2]) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(rounded(a[0])), "r"(rounded(a[1])), "r"(rounded(a[2])), "r"(rounded(a[3])), "r"(rounded(b[0])),
+          "r"(rounded(b[1])));
+}
+
+// A number of the lattice C by its coordinates; divisions of 32 bits are cheap.
+template <typename R>
+__device__ __forceinline__ void place_of(const product_launch<R> &p, int64_t number, int (&at)[3]) {
+    const int64_t row = number >> 32 == 0 ? (unsigned)number / (unsigned)p.length[0] : number / p.length[0];
+    at[0] = (int)(number - row * p.length[0]);
+    at[2] = (int)((unsigned)row / (unsigned)p.length[1]);
+    at[1] = (int)row - at[2] * p.length[1];
+}
+
+template <typename R> struct pair_of;
+template <> struct pair_of<double> { using type = double2; };
+template <> struct pair_of<float> { using type = float2; };
+
 // C = A B, a tile of BM x BN a block, one of WM x WN a warp. A by rows; B by rows (ROWS), or B' by rows.
-// Tiles in shared memory are padded so that the 16 lanes of one access meet 16 different banks.
-template <int BM, int BN, int WM, int WN, int STAGES, bool ROWS> struct product {
-    static constexpr int BK = 16, T = 32 * (BM / WM) * (BN / WN);
-    static constexpr int LA = BK + 4, LB = ROWS ? BN + 4 : BK + 4;
+// Tiles in shared memory are padded so that the lanes of one access meet different banks.
+template <typename R, int BM, int BN, int WM, int WN, int STAGES, bool ROWS> struct product {
+    static constexpr int BK = 16, T = 32 * (BM / WM) * (BN / WN), PIECE = 16 / sizeof(R);
+    static constexpr int LA = BK + 4, LB = ROWS ? BN + 2 * PIECE : BK + 4;
     static constexpr int SA = BM * LA, SB = ROWS ? BK * LB : BN * LB;
-    static constexpr int bytes = STAGES * (SA + SB) * 8;
+    static constexpr int bytes = STAGES * (SA + SB) * (int)sizeof(R);
 };
 
-template <int BM, int BN, int WM, int WN, int STAGES, bool ROWS>
+template <typename R, int BM, int BN, int WM, int WN, int STAGES, bool ROWS>
 __global__ void __launch_bounds__(32 * (BM / WM) * (BN / WN))
-    product_kernel(const __grid_constant__ product_launch p) {
-    using S = product<BM, BN, WM, WN, STAGES, ROWS>;
-    constexpr int BK = S::BK, T = S::T, MT = WM / 16, NT = WN / 8;
-    extern __shared__ __align__(16) double tiles[];
+    product_kernel(const __grid_constant__ product_launch<R> p) {
+    using S = product<R, BM, BN, WM, WN, STAGES, ROWS>;
+    using two = typename pair_of<R>::type;
+    constexpr int BK = S::BK, T = S::T, MT = WM / 16, NT = WN / 8, PIECE = S::PIECE;
+    extern __shared__ __align__(16) unsigned char room[];
+    R *tiles = reinterpret_cast<R *>(room);
     const int block = blockIdx.z % p.blocks, outer = blockIdx.z / p.blocks;
     const int fast = blockIdx.x % p.tiles, slow = blockIdx.x / p.tiles;
     const int m0 = (ROWS ? fast : slow) * BM, n0 = (ROWS ? slow : fast) * BN;
-    const double *A = p.A + block * p.Ab + outer * p.Ao + m0 * p.la;
-    const double *B = p.B + block * p.Bb + outer * p.Bo + (ROWS ? (int64_t)n0 : n0 * p.lb);
-    double *C = p.C + block * p.Cb + outer * p.Co + m0 * p.lc + n0;
+    const R *A = p.A + block * p.Ab + outer * p.Ao + m0 * p.la;
+    const R *B = p.B + block * p.Bb + outer * p.Bo + (ROWS ? (int64_t)n0 : n0 * p.lb);
+    R *C = p.C + block * p.Cb + outer * p.Co + m0 * p.lc + n0;
     const int steps = p.K / BK;
 
     auto fetch = [&](int step) {
-        double *to = tiles + step % STAGES * (S::SA + S::SB);
+        R *to = tiles + step % STAGES * (S::SA + S::SB);
         const int k0 = step * BK;
         if (step < steps) {
 #pragma unroll
-            for (int i = threadIdx.x; i < BM * (BK / 2); i += T) {
-                const int row = i / (BK / 2), column = i % (BK / 2) * 2;
+            for (int i = threadIdx.x; i < BM * (BK / PIECE); i += T) {
+                const int row = i / (BK / PIECE), column = i % (BK / PIECE) * PIECE;
                 const bool there = m0 + row < p.M;
                 copy_16(to + row * S::LA + column, A + (there ? row * p.la + k0 + column : 0), there);
             }
             to += S::SA;
             if (ROWS) {
 #pragma unroll
-                for (int i = threadIdx.x; i < BK * (BN / 2); i += T) {
-                    const int row = i / (BN / 2), column = i % (BN / 2) * 2;
+                for (int i = threadIdx.x; i < BK * (BN / PIECE); i += T) {
+                    const int row = i / (BN / PIECE), column = i % (BN / PIECE) * PIECE;
                     const bool there = n0 + column < p.N;
                     copy_16(to + row * S::LB + column, B + (there ? (k0 + row) * p.lb + column : 0), there);
                 }
             } else {
 #pragma unroll
-                for (int i = threadIdx.x; i < BN * (BK / 2); i += T) {
-                    const int row = i / (BK / 2), column = i % (BK / 2) * 2;
+                for (int i = threadIdx.x; i < BN * (BK / PIECE); i += T) {
+                    const int row = i / (BK / PIECE), column = i % (BK / PIECE) * PIECE;
                     const bool there = n0 + row < p.N;
                     copy_16(to + row * S::LB + column, B + (there ? row * p.lb + k0 + column : 0), there);
                 }
@@ -106,7 +136,7 @@ __global__ void __launch_bounds__(32 * (BM / WM) * (BN / WN))
 
     const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int wm = warp / (BN / WN) * WM, wn = warp % (BN / WN) * WN;
-    double c[MT][NT][4];
+    R c[MT][NT][4];
 #pragma unroll
     for (int i = 0; i < MT; i++)
 #pragma unroll
@@ -119,10 +149,10 @@ __global__ void __launch_bounds__(32 * (BM / WM) * (BN / WN))
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
         __syncthreads();
         fetch(step + STAGES - 1);
-        const double *a0 = tiles + step % STAGES * (S::SA + S::SB), *b0 = a0 + S::SA;
+        const R *a0 = tiles + step % STAGES * (S::SA + S::SB), *b0 = a0 + S::SA;
 #pragma unroll
         for (int k = 0; k < BK; k += 8) {
-            double a[MT][4], b[NT][2];
+            R a[MT][4], b[NT][2];
 #pragma unroll
             for (int i = 0; i < MT; i++)
 #pragma unroll
@@ -148,30 +178,32 @@ __global__ void __launch_bounds__(32 * (BM / WM) * (BN / WN))
             for (int r = 0; r < 2; r++) {
                 const int row = wm + 16 * i + g + 8 * r, column = wn + 8 * j + 2 * t;
                 if (m0 + row >= p.M || n0 + column >= p.N) continue;
-                double2 *to = reinterpret_cast<double2 *>(C + row * p.lc + column);
-                double2 value = make_double2(c[i][j][2 * r], c[i][j][2 * r + 1]);
+                two *to = reinterpret_cast<two *>(C + row * p.lc + column);
+                two value = {c[i][j][2 * r], c[i][j][2 * r + 1]};
                 if (p.keep != 0) {
                     value.x += p.keep * to->x;
                     value.y += p.keep * to->y;
                 }
-                if (ROWS && p.theta[0] != nullptr) {
-                    const int mode = n0 + column, y = mode / p.length, x = mode - y * p.length;
-                    const double rest = p.theta[1][y] + p.theta[2][block * p.M + m0 + row];
-                    value.x /= p.reaction + p.conductivity * (p.theta[0][x] + rest);
-                    value.y /= p.reaction + p.conductivity * (p.theta[0][x + 1] + rest);
-                    if (p.singular && mode == 0 && block == 0 && m0 + row == 0) value.x = 0; // the constant
+                if (p.theta[0] != nullptr) {
+                    const int64_t number = C + row * p.lc + column - p.C;
+                    int at[3];
+                    place_of(p, number, at);
+                    const double rest = p.theta[1][at[1]] + p.theta[2][at[2]];
+                    value.x /= (R)(p.reaction + p.conductivity * (p.theta[0][at[0]] + rest));
+                    value.y /= (R)(p.reaction + p.conductivity * (p.theta[0][at[0] + 1] + rest));
+                    if (p.singular && number == 0) value.x = 0; // the constant
                 }
                 *to = value;
             }
 }
 
-template <int BM, int BN, int WM, int WN, int STAGES, bool ROWS>
-void run_product(product_launch p, int outer, const char *kernel) {
-    using S = product<BM, BN, WM, WN, STAGES, ROWS>;
+template <int BM, int BN, int WM, int WN, int STAGES, bool ROWS, typename R>
+void run_product(product_launch<R> p, int outer, const char *kernel) {
+    using S = product<R, BM, BN, WM, WN, STAGES, ROWS>;
     const int m = (p.M + BM - 1) / BM, n = (p.N + BN - 1) / BN;
     p.tiles = ROWS ? m : n;
-    if (!allow_shared(product_kernel<BM, BN, WM, WN, STAGES, ROWS>, S::bytes, kernel)) return;
-    product_kernel<BM, BN, WM, WN, STAGES, ROWS>
+    if (!allow_shared(product_kernel<R, BM, BN, WM, WN, STAGES, ROWS>, S::bytes, kernel)) return;
+    product_kernel<R, BM, BN, WM, WN, STAGES, ROWS>
         <<<dim3((unsigned)(m * (int64_t)n), 1, (unsigned)(p.blocks * outer)), S::T, S::bytes>>>(p);
     launched(kernel);
 }

@@ -185,10 +185,9 @@ struct kernels make_table() {
     ONE(box_imbalance);
     ONE(tile_gather);
     ONE(tile_add);
-    ONE(axis_apply);
-    ONE(axis_divide);
-    ONE(box_to_lattice);
-    ONE(box_from_lattice);
+    BOTH(axis_apply);
+    BOTH(box_to_lattice);
+    BOTH(box_from_lattice);
     ONE(brick_scale);
     ONE(expression);
     return table;

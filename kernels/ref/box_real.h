@@ -104,6 +104,7 @@ static void NAME(update)(const struct box_plan *p, const struct box_step *step, 
     REAL x_old = (REAL)step->x_old, x_new = (REAL)step->x_new, a = (REAL)step->a, b = (REAL)step->b;
     for (int64_t number = 0; number < p->n_faces; number++) {
         struct box_face_pack face = box_face_pack(p, number, L);
+        const REAL *D = numbers->diagonal + box_diagonal_begin(p, &face, L);
         for (int64_t i = 0; i < p->face[face.axis] * L; i++) {
             int64_t at = face.begin + i;
             int block;
@@ -111,7 +112,7 @@ static void NAME(update)(const struct box_plan *p, const struct box_step *step, 
             if (f != NULL) r[at] = step->subtract ? f[at] - y[at] : f[at];
             if (!step->direction) continue;
             REAL old = b != 0 || x_old != 0 ? d[at] : 0, start = x != NULL && !step->assign ? x[at] : 0;
-            d[at] = a * numbers->diagonal[at] * r[at] + (b != 0 ? b * old : 0);
+            d[at] = a * D[i] * r[at] + (b != 0 ? b * old : 0);
             if (e != NULL) d[at] += hat * e[(number * KERNEL_BOX_MOMENTS + block) * L + i % L];
             if (x != NULL) x[at] = start + (x_old != 0 ? x_old * old : 0) + x_new * d[at];
         }
@@ -140,11 +141,12 @@ void NAME(box_residual)(const struct box_plan *p, double alpha, const REAL *y, R
     for (int64_t i = 0; moments != NULL && i < p->n_faces * KERNEL_BOX_MOMENTS * L; i++) moments[i] = 0;
     for (int64_t number = 0; number < p->n_faces; number++) {
         struct box_face_pack face = box_face_pack(p, number, L);
+        const REAL *D = numbers->diagonal + box_diagonal_begin(p, &face, L);
         for (int64_t i = 0; i < p->face[face.axis] * L; i++) {
             int64_t at = face.begin + i;
             int block, lane = (int)(i % L);
             r[at] -= (REAL)alpha * y[at];
-            sums[0] += (double)r[at] * (double)(numbers->diagonal[at] * r[at]);
+            sums[0] += (double)r[at] * (double)(D[i] * r[at]);
             sums[1] += (double)r[at] * (double)r[at] *
                        (double)NAME(product)(p, numbers->inverses, &face, i / L, lane, &block);
             REAL hat = NAME(product)(p, numbers->hats, &face, i / L, lane, &block);

@@ -63,7 +63,8 @@ INLINE void NAME(update_face_by)(const struct box_plan *p, const struct box_step
     const TABLES *n = NUMBERS(p);
     struct NAME(tangent) hats = NAME(tangent)(p, n->hats, face);
     REAL x_old = (REAL)step->x_old, x_new = (REAL)step->x_new, a = (REAL)step->a, b = (REAL)step->b;
-    const PACKET *R = (const PACKET *)(r + face->begin), *D = (const PACKET *)(n->diagonal + face->begin);
+    const PACKET *R = (const PACKET *)(r + face->begin),
+                 *D = (const PACKET *)(n->diagonal + box_diagonal_begin(p, face, L));
     PACKET *dd = (PACKET *)(d + face->begin), *X = x != NULL ? (PACKET *)(x + face->begin) : NULL;
     for (int block = 0; block < 4; block++) {
         int q[2] = {block >> 1, block & 1};
@@ -177,7 +178,8 @@ INLINE void NAME(residual_face)(const struct box_plan *p, const struct box_face_
     const TABLES *n = NUMBERS(p);
     struct NAME(tangent) hats = NAME(tangent)(p, n->hats, face);
     struct NAME(tangent) inverses = NAME(tangent)(p, n->inverses, face);
-    const PACKET *Y = (const PACKET *)(y + face->begin), *D = (const PACKET *)(n->diagonal + face->begin);
+    const PACKET *Y = (const PACKET *)(y + face->begin),
+                 *D = (const PACKET *)(n->diagonal + box_diagonal_begin(p, face, L));
     PACKET *R = (PACKET *)(r + face->begin), product[PARTS] = {{0}}, norm[PARTS] = {{0}};
     for (int block = 0; block < 4; block++) {
         int q[2] = {block >> 1, block & 1};

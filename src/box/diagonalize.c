@@ -462,13 +462,13 @@ static void solve_general(struct box_diagonal *s, const double *b, double *u) {
     const int *size = s->sizes, n[3] = {s->axes[0]->n_modes, s->axes[1]->n_modes, s->axes[2]->n_modes};
     double *spare = s->spare.data, *spectrum = s->spectrum.data;
     int64_t rows = (int64_t)size[1] * size[2], plane = (int64_t)n[0] * n[1];
-    device_axis_apply(device, rows, n[0], size[0], 1, s->modes.forward[0], b, 0.0, spare);
-    device_axis_apply(device, size[2], n[1], size[1], n[0], s->modes.forward[1], spare, 0.0, u);
-    device_axis_apply(device, 1, n[2], size[2], plane, s->modes.forward[2], u, 0.0, spectrum);
+    device_axis_apply(device, F64, rows, n[0], size[0], 1, s->modes.forward[0], b, 0.0, NULL, spare);
+    device_axis_apply(device, F64, size[2], n[1], size[1], n[0], s->modes.forward[1], spare, 0.0, NULL, u);
+    device_axis_apply(device, F64, 1, n[2], size[2], plane, s->modes.forward[2], u, 0.0, NULL, spectrum);
     device_multiply(device, F64, s->n_modes, s->inverses.data, spectrum, spectrum);
-    device_axis_apply(device, 1, size[2], n[2], plane, s->modes.backward[2], spectrum, 0.0, u);
-    device_axis_apply(device, size[2], size[1], n[1], n[0], s->modes.backward[1], u, 0.0, spare);
-    device_axis_apply(device, rows, size[0], n[0], 1, s->modes.backward[0], spare, 0.0, u);
+    device_axis_apply(device, F64, 1, size[2], n[2], plane, s->modes.backward[2], spectrum, 0.0, NULL, u);
+    device_axis_apply(device, F64, size[2], size[1], n[1], n[0], s->modes.backward[1], u, 0.0, NULL, spare);
+    device_axis_apply(device, F64, rows, size[0], n[0], 1, s->modes.backward[0], spare, 0.0, NULL, u);
 }
 
 static void divide(void *user, int64_t begin, int count, double *E) {

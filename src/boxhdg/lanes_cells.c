@@ -196,6 +196,7 @@ facet_status boxhdg_lanes_make_cells(struct boxhdg_lanes *lanes) {
     TRY(ALLOC(all.tables, n_packs));
     TRY(ALLOC(all.metric, n_packs * KERNEL_BOX_METRIC * L));
     TRY(make_packs(lanes, n_packs, &all));
+    p->alike = all.n == 1 && !p->own_weights && lanes->hdg->grid.separable;
     TRY(ALLOC(weights, all.n * volume));
     for (int i = 0; i < all.n; i++) fill_weights(lanes, &all.kinds[i], weights + i * volume);
     TRY(device_copy(lanes->device, &tables, all.tables, (size_t)n_packs, sizeof *all.tables));

@@ -9,14 +9,15 @@
 
 #define MULTIPLE 16
 
-/* Matrices of one axis, rows and columns padded: modes m, planes p. */
+/* Matrices of one axis, rows and columns padded: modes m, planes p. From the unknowns of the cells, as
+ * residuals in lanes, m x m; and back, as unknowns in lanes; P, m x p; P', p x m; G^-1 / k, p x p. */
+enum matrix { FORWARD, BACKWARD, PLANES, MODES, INVERSE, N_MATRICES };
+
 struct line {
     int n_modes, n_planes; /* with what is padded; 1 and 0 where the axis is absent */
-    double *forward;       /* m x m: from the unknowns of the cells, as residuals in lanes, */
-    double *backward;      /* and back, as unknowns in lanes */
-    double *P, *Pt;        /* m x p and p x m */
-    double *inverse;       /* p x p: G^-1 / k */
-    double *theta;         /* m */
+    void *matrices[2];     /* by precision: one after the other */
+    int64_t starts[N_MATRICES + 1];
+    double *theta; /* m */
 };
 
 struct lattice {
@@ -24,8 +25,8 @@ struct lattice {
     struct line own[3];
     const struct line *lines[3]; /* axes alike share theirs */
     double k, lambda;
-    double *hat[3], *work[2]; /* as large as the largest of them: they change places */
-    double *u;
+    /* Room for numbers of either precision, as large as the largest of them: they change places. */
+    void *hat[3], *work[2], *u;
 };
 
 static int padded(int n) {
@@ -76,33 +77,34 @@ static facet_status make_line(const struct boxhdg_lanes *lanes, int axis, double
     facet_status status = FACET_OK;
     const struct device *device = lanes->device;
     struct box_axis a = {0};
-    double *host = NULL, *theta, *P, *Pt, *inverse;
+    double *host = NULL, *theta = NULL;
     int n = lanes->plan.modes[axis];
     TRY(box_axis_create_whole(lanes->hdg, lanes->direction[axis], &a));
     int m = line->n_modes = padded(a.modes.n_modes), p = line->n_planes = padded(a.n_planes);
-    TRY(CALLOC(host, 2 * (int64_t)m * m + 2 * (int64_t)m * p + (int64_t)p * p + m));
-    double *forward = host, *backward = forward + (int64_t)m * m;
-    P = backward + (int64_t)m * m;
-    Pt = P + (int64_t)m * p;
-    inverse = Pt + (int64_t)m * p;
-    theta = inverse + (int64_t)p * p;
+    const int64_t sizes[N_MATRICES] = {(int64_t)m * m, (int64_t)m * m, (int64_t)m * p, (int64_t)m * p,
+                                       (int64_t)p * p};
+    for (int i = 0; i < N_MATRICES; i++) line->starts[i + 1] = line->starts[i] + sizes[i];
+    int64_t all = line->starts[N_MATRICES];
+    TRY(CALLOC(host, all));
+    TRY(ALLOC(theta, m));
     for (int i = 0; i < a.modes.n_modes; i++) {
         double b = root_of(lanes, axis, i / n, i % n);
         for (int mode = 0; mode < a.modes.n_modes; mode++)
-            forward[(int64_t)mode * m + i] = backward[(int64_t)i * m + mode] =
-                box_direction_value(&a.modes, i, mode) / b;
+            host[line->starts[FORWARD] + (int64_t)mode * m + i] =
+                host[line->starts[BACKWARD] + (int64_t)i * m + mode] =
+                    box_direction_value(&a.modes, i, mode) / b;
     }
     for (int i = 0; i < m; i++) theta[i] = i < a.modes.n_modes ? a.modes.theta[i] : 1.0;
-    fill_planes(&a, k, line, P, Pt, inverse);
-    TRY(device_copy(device, &line->forward, forward, (size_t)m * (size_t)m, sizeof *host));
-    TRY(device_copy(device, &line->backward, backward, (size_t)m * (size_t)m, sizeof *host));
-    TRY(device_copy(device, &line->P, P, (size_t)m * (size_t)p, sizeof *host));
-    TRY(device_copy(device, &line->Pt, Pt, (size_t)m * (size_t)p, sizeof *host));
-    TRY(device_copy(device, &line->inverse, inverse, (size_t)p * (size_t)p, sizeof *host));
-    TRY(device_copy(device, &line->theta, theta, (size_t)m, sizeof *host));
+    fill_planes(&a, k, line, host + line->starts[PLANES], host + line->starts[MODES],
+                host + line->starts[INVERSE]);
+    TRY(device_copy(device, &line->matrices[F64], host, (size_t)all, sizeof *host));
+    TRY(device_alloc(device, &line->matrices[F32], (size_t)all, sizeof(float)));
+    device_narrow(device, F32, all, line->matrices[F64], line->matrices[F32]);
+    TRY(device_copy(device, &line->theta, theta, (size_t)m, sizeof *theta));
 done:
     box_axis_destroy(&a);
     base_free(&host);
+    base_free(&theta);
     return status;
 }
 
@@ -121,58 +123,78 @@ static int64_t sizes_of(const struct lattice *s, int axis, int size[3]) {
     return (int64_t)size[0] * size[1] * size[2];
 }
 
-/* y = T x + b y along an axis: size is that of x, and becomes that of y. */
-static void along(const struct lattice *s, int axis, int n_out, const double *T, const double *x, double b,
-                  double *y, int size[3]) {
+/* y = T x + b y along an axis, T being one of its matrices, divided where `by` says so: size is that of x,
+ * and becomes that of y. */
+static void along(const struct lattice *s, enum precision precision, int axis, enum matrix which,
+                  const void *x, double b, const struct axis_division *by, void *y, int size[3]) {
+    const struct line *l = s->lines[axis];
+    int n_out = which == MODES || which == INVERSE ? l->n_planes : l->n_modes;
     int64_t inner = 1, outer = 1;
     for (int d = 0; d < 3; d++) *(d < axis ? &inner : &outer) *= d == axis ? 1 : size[d];
-    device_axis_apply(s->lanes->device, outer, n_out, size[axis], inner, T, x, b, y);
+    const void *T = precision == F64 ? (const void *)((const double *)l->matrices[F64] + l->starts[which])
+                                     : (const void *)((const float *)l->matrices[F32] + l->starts[which]);
+    device_axis_apply(s->lanes->device, precision, outer, n_out, size[axis], inner, T, x, b, by, y);
     size[axis] = n_out;
 }
 
-static void swap(double **a, double **b) {
-    double *keep = *a;
+static void swap(void **a, void **b) {
+    void *keep = *a;
     *a = *b;
     *b = keep;
 }
 
 /* Both tangential axes, those that are there: from work[0] to work[0]. */
-static void transform(struct lattice *s, int axis, int back, int size[3]) {
+static void transform(struct lattice *s, enum precision precision, int axis, enum matrix which, int size[3]) {
     for (int d = 0; d < 3; d++) {
-        const struct line *l = s->lines[d];
-        if (d == axis || l->forward == NULL) continue;
-        along(s, d, l->n_modes, back ? l->backward : l->forward, s->work[0], 0.0, s->work[1], size);
+        if (d == axis || s->lines[d]->matrices[F64] == NULL) continue;
+        along(s, precision, d, which, s->work[0], 0.0, NULL, s->work[1], size);
         swap(&s->work[0], &s->work[1]);
     }
 }
 
-static void solve(const struct operator* M, const struct vector *F, struct vector *x) {
-    struct lattice *s = M->data;
+/* a F is what the lattices see. */
+static void solve_in(struct lattice *s, enum precision precision, double a, const struct vector *F,
+                     struct vector *x) {
     const struct box_plan *plan = &s->lanes->plan;
     const struct device *device = s->lanes->device;
-    int size[3], full[3], first = 1;
+    int size[3], full[3], first = 1, last = 2;
+    sizes_of(s, -1, full);
+    struct axis_division by = {.n_0 = full[0], .n_1 = full[1], .k = s->k, .lambda = s->lambda};
+    for (int d = 0; d < 3; d++) by.theta[d] = s->lines[d]->theta;
+    while (last > 0 && s->hat[last] == NULL) last--;
     for (int d = 0; d < 3; d++) {
         if (s->hat[d] == NULL) continue;
         sizes_of(s, d, size);
-        device_box_to_lattice(device, plan, d, size[0], size[1], size[2], F->data, s->work[0]);
-        transform(s, d, 0, size);
+        device_box_to_lattice(device, precision, plan, d, size[0], size[1], size[2], a, F->data, s->work[0]);
+        transform(s, precision, d, FORWARD, size);
         swap(&s->hat[d], &s->work[0]);
-        along(s, d, s->lines[d]->n_modes, s->lines[d]->P, s->hat[d], first ? 0.0 : 1.0, s->u, size);
+        along(s, precision, d, PLANES, s->hat[d], first ? 0.0 : 1.0, d == last ? &by : NULL, s->u, size);
         first = 0;
     }
-    sizes_of(s, -1, full);
-    device_axis_divide(device, full[0], full[1], full[2], s->lines[0]->theta, s->lines[1]->theta,
-                       s->lines[2]->theta, s->k, s->lambda, s->u);
     vector_fill(x, 0.0);
     for (int d = 0; d < 3; d++) {
         if (s->hat[d] == NULL) continue;
         sizes_of(s, d, size);
-        along(s, d, s->lines[d]->n_planes, s->lines[d]->inverse, s->hat[d], 0.0, s->work[0], size);
+        along(s, precision, d, INVERSE, s->hat[d], 0.0, NULL, s->work[0], size);
         sizes_of(s, -1, full);
-        along(s, d, s->lines[d]->n_planes, s->lines[d]->Pt, s->u, 1.0, s->work[0], full);
-        transform(s, d, 1, size);
-        device_box_from_lattice(device, plan, d, size[0], size[1], size[2], s->work[0], x->data);
+        along(s, precision, d, MODES, s->u, 1.0, NULL, s->work[0], full);
+        transform(s, precision, d, BACKWARD, size);
+        device_box_from_lattice(device, precision, plan, d, size[0], size[1], size[2], 1.0 / a, s->work[0],
+                                x->data);
     }
+}
+
+static void solve(const struct operator* M, const struct vector *F, struct vector *x) {
+    solve_in(M->data, F64, 1.0, F, x);
+}
+
+/* In single precision, F having the norm 1. */
+static void solve_roughly(const struct operator* M, const struct vector *F, struct vector *x) {
+    double norm = vector_norm(F);
+    if (norm > 0.0)
+        solve_in(M->data, F32, 1.0 / norm, F, x);
+    else
+        vector_fill(x, 0.0);
 }
 
 /* ------------------------------------------------------------------------------------------ set-up */
@@ -183,11 +205,7 @@ static void release(struct operator* M) {
     const struct device *device = s->lanes->device;
     for (int d = 0; d < 3; d++) {
         struct line *l = &s->own[d];
-        device_free(device, &l->forward);
-        device_free(device, &l->backward);
-        device_free(device, &l->P);
-        device_free(device, &l->Pt);
-        device_free(device, &l->inverse);
+        for (int precision = 0; precision < 2; precision++) device_free(device, &l->matrices[precision]);
         device_free(device, &l->theta);
         device_free(device, &s->hat[d]);
     }
@@ -215,7 +233,8 @@ done:
     return status;
 }
 
-facet_status operator_create_box_lattice(const struct boxhdg_lanes *lanes, struct operator* M) {
+facet_status operator_create_box_lattice(const struct boxhdg_lanes *lanes, struct operator* M,
+                                         struct operator* rough) {
     facet_status status = FACET_OK;
     const struct device *device = lanes->device;
     struct lattice *s = NULL;
@@ -228,6 +247,9 @@ facet_status operator_create_box_lattice(const struct boxhdg_lanes *lanes, struc
                            .free = release,
                            .data = s,
                            .name = "the direct solve of the box"};
+    *rough = *M;
+    rough->apply = solve_roughly;
+    rough->free = NULL;
     s->lanes = lanes;
     s->k = box_conductivity(&lanes->hdg->grid, 0);
     s->lambda = box_reaction(&lanes->hdg->grid, 0);
@@ -237,9 +259,9 @@ facet_status operator_create_box_lattice(const struct boxhdg_lanes *lanes, struc
         most = n > most ? n : most;
     }
     for (int d = 0; d < 3; d++)
-        if (s->lines[d]->n_planes > 0) TRY(device_alloc(device, &s->hat[d], (size_t)most, sizeof *s->u));
-    TRY(device_alloc(device, &s->u, (size_t)sizes_of(s, -1, size), sizeof *s->u));
-    for (int i = 0; i < 2; i++) TRY(device_alloc(device, &s->work[i], (size_t)most, sizeof *s->u));
+        if (s->lines[d]->n_planes > 0) TRY(device_alloc(device, &s->hat[d], (size_t)most, sizeof(double)));
+    TRY(device_alloc(device, &s->u, (size_t)sizes_of(s, -1, size), sizeof(double)));
+    for (int i = 0; i < 2; i++) TRY(device_alloc(device, &s->work[i], (size_t)most, sizeof(double)));
 done:
     if (status != FACET_OK && s != NULL) release(M);
     return status;
@@ -254,7 +276,7 @@ double boxhdg_lattice_bytes(const struct boxhdg *h, const int cells[3]) {
     for (int d = 0; d < h->grid.dim; d++) {
         double m = padded(h->n * cells[d]);
         all *= m;
-        matrices += 2.0 * m * (m + padded(cells[d] + 1));
+        matrices += 3.0 * m * (m + padded(cells[d] + 1)); /* in both precisions */
     }
     for (int d = 0; d < h->grid.dim; d++)
         most = fmax(most, all / padded(h->n * cells[d]) * padded(cells[d] + 1));

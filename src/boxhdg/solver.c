@@ -15,6 +15,7 @@ struct boxhdg_solver {
     struct boxhdg_lanes *lanes, *single; /* single: NULL unless mixed */
     struct operator A, rounded;          /* on these */
     struct operator M, exact;            /* of the precision of the iteration; of double, when it is needed */
+    struct operator rough;               /* of a direct solve: for its estimate */
     struct solve_fast fast;              /* of mixed */
     struct solve_work *work;
     struct vector F, solution;
@@ -103,7 +104,6 @@ static facet_status make_levels(const struct boxhdg_solver *s, const struct boxh
                                 struct operator* M) {
     enum boxhdg_preconditioner kind = s->options.preconditioner;
     int degree = s->options.chebyshev_degree;
-    if (kind == BOXHDG_DIRECT) return operator_create_box_lattice(lanes, M);
     if (kind != BOXHDG_ADDITIVE && kind != BOXHDG_CHEBYSHEV) return FACET_OK;
     if (kind == BOXHDG_CHEBYSHEV && degree < 1)
         return base_fail(FACET_ERROR_INPUT, "the degree of a smoother must be at least 1, not %d", degree);
@@ -171,7 +171,10 @@ facet_status boxhdg_solver_create(const struct device *device, const struct boxh
     TRY(boxhdg_lanes_vector(s->lanes, s->lanes->plan.size, &s->solution));
     if (hdg->grid.singular || s->options.loose) TRY(make_kernel(s));
     if (s->options.mixed) TRY(make_single(s));
-    if (s->single == NULL) TRY(make_levels(s, s->lanes, &s->M));
+    if (s->options.preconditioner == BOXHDG_DIRECT)
+        TRY(operator_create_box_lattice(s->lanes, &s->M, &s->rough));
+    else if (s->single == NULL)
+        TRY(make_levels(s, s->lanes, &s->M));
 done:
     if (status != FACET_OK) boxhdg_solver_destroy(solver);
     return status;
@@ -181,6 +184,7 @@ void boxhdg_solver_destroy(struct boxhdg_solver **solver) {
     struct boxhdg_solver *s = *solver;
     if (s == NULL) return;
     drop_single(s);
+    operator_destroy(&s->rough);
     operator_destroy(&s->exact);
     operator_destroy(&s->A);
     vector_destroy(&s->F);
@@ -223,6 +227,7 @@ facet_status boxhdg_solver_solve_lanes(struct boxhdg_solver *s, enum boxhdg_gues
     control.light = guess == BOXHDG_FROM_ZERO && is_light(s->lanes->hdg);
     solve_remove_kernel(&control, SOLVE_RESIDUALS, &s->F);
     if (s->options.preconditioner == BOXHDG_DIRECT) {
+        control.rough = &s->rough;
         status = solve_refined(&s->A, &s->M, &s->F, &s->solution, &control, report);
     } else {
         if (guess == BOXHDG_FROM_ZERO) vector_fill(&s->solution, 0.0);

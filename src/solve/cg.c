@@ -30,12 +30,6 @@
 #define IDLE_UPDATES 5
 #define MOST_ERROR   3e-3
 
-/* Of the iteration: r, p, q, z. Of single precision: what came since the last update, the true residual, and
- * (double) room to scale it. */
-struct solve_work {
-    struct vector r, p, q, z, delta, residual, spare;
-};
-
 void solve_work_destroy(struct solve_work **work) {
     struct solve_work *w = *work;
     if (w == NULL) return;
@@ -69,8 +63,7 @@ struct cg {
     double diagonal[SOLVE_LANCZOS], below[SOLVE_LANCZOS], beta, previous_alpha;
 };
 
-/* v is of A's length, device and precision, as it was or made anew. */
-static facet_status fit(const struct operator* A, struct vector *v) {
+facet_status solve_fit(const struct operator* A, struct vector *v) {
     if (v->n == A->n && v->device == A->device && v->precision == A->precision) return FACET_OK;
     vector_destroy(v);
     return solve_vector_like(A, v);
@@ -80,14 +73,14 @@ static facet_status prepare(struct cg *cg) {
     facet_status status = FACET_OK;
     struct solve_work *w = cg->w;
     const struct operator* K = cg->K;
-    TRY(fit(K, &w->r));
-    TRY(fit(K, &w->p));
-    TRY(fit(K, &w->q));
-    if (cg->M != NULL && cg->additive == NULL) TRY(fit(K, &w->z));
+    TRY(solve_fit(K, &w->r));
+    TRY(solve_fit(K, &w->p));
+    TRY(solve_fit(K, &w->q));
+    if (cg->M != NULL && cg->additive == NULL) TRY(solve_fit(K, &w->z));
     if (cg->fast != NULL) {
-        TRY(fit(K, &w->delta));
-        TRY(fit(cg->A, &w->residual));
-        if (cg->fast->ratio != NULL) TRY(fit(cg->A, &w->spare));
+        TRY(solve_fit(K, &w->delta));
+        TRY(solve_fit(cg->A, &w->residual));
+        if (cg->fast->ratio != NULL) TRY(solve_fit(cg->A, &w->spare));
     }
 done:
     return status;

@@ -45,6 +45,10 @@ facet_status solve_estimate(const struct operator* A, solve_correction *correct,
                             const struct vector *b, const struct vector *x,
                             const struct solve_control *control, struct vector *d, struct vector *r,
                             double *error);
+/* The same with that residual in r (solve_probe). */
+facet_status solve_estimate_by(const struct operator* A, solve_correction *correct, void *data,
+                               const struct vector *x, const struct solve_control *control, struct vector *d,
+                               struct vector *r, double *error);
 /* |x| of unknowns. */
 double solve_size(const struct operator* A, const struct vector *x);
 /* Its residual, SOLVE_PROBE times as large. t is overwritten. */
@@ -54,6 +58,14 @@ void solve_probe(const struct operator* A, const struct vector *b, const struct 
 /* Completes the report of a solve whose residual is small: it converged if its error, too, can be trusted. */
 facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
                           double error, struct solve_report *report);
+/* Of the iteration: r, p, q, z; of refinement r and z. Of single precision: what came since the last update,
+ * the true residual, and (double) room to scale it. */
+struct solve_work {
+    struct vector r, p, q, z, delta, residual, spare;
+};
+/* v is of A's length, device and precision, as it was or made anew. */
+facet_status solve_fit(const struct operator* A, struct vector *v);
+
 /* Completes the report of a solve that did not converge. If M is a multigrid of which a part does not work,
  * that is the reason. */
 facet_status solve_fail(struct solve_report *report, const struct operator* M, const char *reason,

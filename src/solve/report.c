@@ -67,17 +67,32 @@ struct refinement {
     struct vector *x;
     const struct solve_control *control;
     struct solve_report *report;
-    int sharp; /* A x is more accurate than a correction */
-    struct vector r, d;
-    double scale, norm; /* of b; of r = b - A x */
+    int sharp; /* A x is more accurate than a correction: r is b - A x; else the probe of the estimate serves
+                */
+    struct vector *r, *d;
+    double scale, norm; /* of b; of b - A x */
 };
 
+static void find_residual(struct refinement *s) {
+    if (s->sharp) {
+        s->norm = solve_true_residual(s->A, s->b, s->x, s->control, s->r);
+    } else {
+        solve_probe(s->A, s->b, s->x, s->control, s->d, s->r);
+        s->norm = solve_norm(s->A, s->r) / SOLVE_PROBE;
+    }
+}
+
+/* The first step is the solution of b. */
 static facet_status take_step(struct refinement *s) {
     facet_status status = FACET_OK;
-    TRY(s->correct(s->data, &s->r, &s->d));
-    vector_axpby(1.0, &s->d, 1.0, s->x);
+    if (s->report->iterations == 0) {
+        TRY(s->correct(s->data, s->b, s->x));
+    } else {
+        TRY(s->correct(s->data, s->r, s->d));
+        vector_axpby(s->sharp ? 1.0 : 1.0 / SOLVE_PROBE, s->d, 1.0, s->x);
+    }
     solve_remove_kernel(s->control, SOLVE_UNKNOWNS, s->x);
-    s->norm = solve_true_residual(s->A, s->b, s->x, s->control, &s->r);
+    find_residual(s);
     s->report->iterations++;
     TRY(solve_record(s->control, s->report, s->norm / s->scale));
 done:
@@ -92,31 +107,39 @@ static facet_status sharpen(struct refinement *s, double *error) {
     facet_status status = FACET_OK;
     double before = 1.0 / DBL_EPSILON;
     for (;;) {
-        TRY(solve_estimate(s->A, s->correct, s->data, s->b, s->x, s->control, &s->d, &s->r, error));
-        if (!s->sharp || *error <= SHARP || !(*error < 0.5 * before) ||
+        TRY(solve_estimate(s->A, s->correct, s->data, s->b, s->x, s->control, s->d, s->r, error));
+        if (*error <= SHARP || !(*error < 0.5 * before) ||
             s->report->iterations >= s->control->max_iterations)
             break;
         before = *error;
-        (void)solve_true_residual(s->A, s->b, s->x, s->control, &s->r);
+        find_residual(s);
         TRY(take_step(s));
     }
 done:
     return status;
 }
 
+static facet_status estimate(struct refinement *s, double *error) {
+    const struct operator* rough = s->control->rough;
+    return solve_estimate_by(s->A, rough != NULL ? solve_apply : s->correct,
+                             rough != NULL ? (void *)rough : s->data, s->x, s->control, s->d, s->r, error);
+}
+
 static facet_status refine(struct refinement *s) {
     facet_status status = FACET_OK;
     double before;
+    struct solve_work *own = NULL, **work = s->control->work != NULL ? s->control->work : &own;
     solve_report_clear(s->report);
-    TRY(vector_create(s->b->device, s->b->n, &s->r));
-    TRY(vector_create(s->b->device, s->b->n, &s->d));
+    if (*work == NULL) TRY(CALLOC(*work, 1));
+    s->r = &(*work)->r;
+    s->d = &(*work)->z;
+    TRY(solve_fit(s->A, s->r));
+    TRY(solve_fit(s->A, s->d));
     s->scale = s->norm = solve_norm(s->A, s->b);
     if (s->scale < SOLVE_LEAST) {
         status = solve_nothing(s->b, s->x, s->report);
         goto done;
     }
-    vector_fill(s->x, 0.0);
-    vector_axpby(1.0, s->b, 0.0, &s->r);
     TRY(solve_record(s->control, s->report, 1.0));
     const char *reason = "the tolerance was reached";
     double wanted = s->control->rtol * s->scale;
@@ -128,19 +151,19 @@ static facet_status refine(struct refinement *s) {
     if (!(s->norm <= wanted)) {
         int limit = s->norm < 0.5 * before;
         double residual = s->norm / s->scale;
-        if (limit || !solve_is_rounding(s->A, s->b, s->x, s->control, residual, &s->r, &s->d)) {
+        if (limit || !solve_is_rounding(s->A, s->b, s->x, s->control, residual, s->r, s->d)) {
             reason = limit ? "the iteration limit was reached" : solve_stall_reason(s->norm);
             status = solve_finish(s->report, 0, reason, residual);
             goto done;
         }
         reason = solve_rounding_reason;
+        find_residual(s);
     }
     double error;
-    TRY(sharpen(s, &error));
+    TRY(s->sharp ? sharpen(s, &error) : estimate(s, &error));
     status = solve_accept(s->control, reason, s->norm / s->scale, error, s->report);
 done:
-    vector_destroy(&s->r);
-    vector_destroy(&s->d);
+    solve_work_destroy(&own);
     return status;
 }
 

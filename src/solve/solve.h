@@ -138,7 +138,7 @@ struct solve_fast {
     void *data;
 };
 
-/* Vectors that solve_cg keeps from solve to solve. */
+/* Vectors that solve_cg and solve_refined keep from solve to solve. */
 struct solve_work;
 void solve_work_destroy(struct solve_work **work); /* safe on NULL, and twice */
 
@@ -163,8 +163,10 @@ struct solve_control {
     void *roughen_data;
     int flexible; /* solve_cg: M may change from step to step (a K-cycle); costs one more dot product */
     int restart;  /* solve_fgmres: steps between restarts (0: 50) */
-    struct solve_fast *fast;  /* solve_cg: NULL: in double precision */
-    struct solve_work **work; /* solve_cg: NULL: made and freed; *work NULL: made */
+    struct solve_fast *fast; /* solve_cg: NULL: in double precision */
+    /* solve_refined: the inverse to a few digits, for the estimate of the error. NULL: the inverse itself. */
+    const struct operator* rough;
+    struct solve_work **work; /* NULL: made and freed; *work NULL: made */
 };
 /* Takes out of x what it has of the kernel. */
 enum solve_space { SOLVE_UNKNOWNS, SOLVE_RESIDUALS };
@@ -200,6 +202,10 @@ facet_status solve_reached(double target, struct solve_report *report);
 /* After a solve that converged with x: its error once more, by the control's judge. */
 facet_status solve_judge(const struct operator* A, const struct vector *b, const struct vector *x,
                          const struct solve_control *control, struct solve_report *report);
+/* After a solve that converged with x: what x lacks, by one correction with M. r is overwritten. */
+void solve_find_lack(const struct operator* A, const struct operator* M, const struct vector *b,
+                     const struct vector *x, const struct solve_control *control, struct vector *r,
+                     struct vector *lack);
 /* After a solve that converged, of which something else has that relative error as well. */
 facet_status solve_accept_more(double rtol, double error, struct solve_report *report);
 /* After a solve that converged: whether norms of a solution so large can be computed; 0: it is zero. */

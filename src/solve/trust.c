@@ -73,9 +73,15 @@ facet_status solve_estimate(const struct operator* A, solve_correction *correct,
                             const struct vector *b, const struct vector *x,
                             const struct solve_control *control, struct vector *d, struct vector *r,
                             double *error) {
+    solve_probe(A, b, x, control, d, r);
+    return solve_estimate_by(A, correct, data, x, control, d, r, error);
+}
+
+facet_status solve_estimate_by(const struct operator* A, solve_correction *correct, void *data,
+                               const struct vector *x, const struct solve_control *control, struct vector *d,
+                               struct vector *r, double *error) {
     facet_status status = FACET_OK;
     double more;
-    solve_probe(A, b, x, control, d, r);
     if (control->roughen != NULL && control->judge == NULL) {
         /* the signs of the rounding of element matrices are drawn, so that of both together the squares add
          * up */
@@ -94,6 +100,15 @@ facet_status solve_estimate(const struct operator* A, solve_correction *correct,
     *error += more;
 done:
     return status;
+}
+
+void solve_find_lack(const struct operator* A, const struct operator* M, const struct vector *b,
+                     const struct vector *x, const struct solve_control *control, struct vector *r,
+                     struct vector *lack) {
+    solve_probe(A, b, x, control, lack, r);
+    vector_axpby(0.0, r, 1.0 / SOLVE_PROBE, r);
+    operator_apply(M, r, lack);
+    solve_remove_kernel(control, SOLVE_UNKNOWNS, lack);
 }
 
 facet_status solve_forget_kernel(void *control, struct vector *error) {
@@ -128,6 +143,8 @@ static int is_small(double error, double rtol) {
 
 facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
                           double error, struct solve_report *report) {
+    /* what ended in rounding above the tolerance is not said to be better than its residual */
+    if (reason == solve_rounding_reason) error = fmax(error, residual);
     report->error = fmin(fmax(error, ROUNDING), 1.0);
     facet_status status = solve_finish(report, 1, reason, residual);
     return status != FACET_OK || is_small(error, control->rtol) ? status : distrust(report);
