@@ -106,11 +106,11 @@ struct hdg {
                          contain it, trace_block_diagonal and `matrices` do not. CG and Cholesky are not for
                          such K */
     double volume;
-    double rounding; /* of entries of K_e, relative, from a sample; after hdg_condense */
-    double inside;   /* the same of u inside a cell, from its trace */
-    double uneven;   /* the largest diagonal entry of a K_e over its smallest, from the sample */
-    double contrast; /* the largest diagonal entry of a K_e over that of another, from the sample */
-    double heaviest; /* tau h / K, from the sample */
+    double rounding;           /* of entries of K_e, relative, from a sample; after hdg_condense */
+    double inside;             /* the same of u inside a cell, from its trace */
+    double uneven;             /* the largest diagonal entry of a K_e over its smallest, from the sample */
+    double contrast;           /* the largest diagonal entry of a K_e over that of another, from the sample */
+    double heaviest, lightest; /* tau h / K, from the sample */
     struct hdg_weak weak;
 };
 
@@ -173,6 +173,11 @@ void hdg_free_constant(const struct hdg *hdg, double *free); /* the function 1 i
 /* rough.c: whether K_e is rounded much more than products are; and r = what that may do to K x, by cells
  * (data of a solve_control: the hdg). */
 int hdg_is_rough(const struct hdg *hdg);
+/* Whether tau is so small that an error of the trace may be far larger inside the cells; and what an error
+ * (n_free) is there, relative to u of the solution, in coefficients. */
+int hdg_is_light(const struct hdg *hdg);
+facet_status hdg_error_inside(const struct hdg *hdg, const struct hdg_solution *solution, const double *error,
+                              double *relative);
 double
 hdg_doubt(const struct hdg *hdg); /* what rounding in the local problems does to u at least, relative */
 facet_status hdg_roughen(void *hdg, const struct vector *x, struct vector *r);

@@ -106,3 +106,29 @@ facet_status hdg_recover(const struct hdg *h, struct hdg_solution *s) {
 done:
     return status;
 }
+
+static double sum_of_squares(const struct hdg *h, const struct hdg_solution *s) {
+    double sum = 0.0;
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
+        int64_t n = (int64_t)h->data.mesh->blocks[b].count * h->trace.n_components * h->functions[b].Nu;
+        for (int64_t i = 0; i < n; i++) sum += s->u[b][i] * s->u[b][i];
+    }
+    return sum;
+}
+
+facet_status hdg_error_inside(const struct hdg *h, const struct hdg_solution *s, const double *error,
+                              double *relative) {
+    facet_status status = FACET_OK;
+    struct hdg_solution d;
+    double *zero = NULL;
+    TRY(hdg_solution_create(h, &d));
+    TRY(CALLOC(zero, h->trace.face_first[h->trace.n_faces]));
+    trace_scatter(&h->trace, error, zero, d.trace);
+    for (int b = 0; b < h->data.mesh->n_blocks; b++) TRY(inner_recover(h, b, &d));
+    double inside = sum_of_squares(h, &d);
+    *relative = inside > 0.0 ? sqrt(inside / sum_of_squares(h, s)) : 0.0;
+done:
+    hdg_solution_destroy(&d);
+    base_free(&zero);
+    return status;
+}

@@ -36,6 +36,7 @@ static facet_status look_inside(struct local *l, struct hdg *to) {
         double scale = K * area / l->volume;
         to->inside = fmax(to->inside, DBL_EPSILON * fmax(0.1 * scale / least, 2.0 * largest / scale));
         to->heaviest = fmax(to->heaviest, largest / scale);
+        to->lightest = fmin(to->lightest, least / scale);
     }
 done:
     return status;
@@ -66,7 +67,7 @@ facet_status hdg_measure_rounding(struct hdg *h) {
     double *matrix = NULL, robin, softest = INFINITY, stiffest = 0.0;
     TRY(local_create(h, &l));
     h->rounding = h->inside = DBL_EPSILON;
-    h->uneven = h->heaviest = 1.0;
+    h->uneven = h->heaviest = h->lightest = 1.0;
     for (int b = 0; b < mesh->n_blocks; b++) {
         struct condenser c;
         h->data.equation->condenser(h, b, &c);
@@ -108,6 +109,13 @@ done:
 
 double hdg_doubt(const struct hdg *h) {
     return fmax(h->rounding, h->inside);
+}
+
+/* tau h / K, as on boxes (boxhdg/solver.c). */
+#define LIGHT 0.01
+
+int hdg_is_light(const struct hdg *h) {
+    return h->lightest < LIGHT;
 }
 
 /* Where products see the constants of cells, and K jumps from cell to cell. */
