@@ -53,15 +53,77 @@ TILE_BOTH void tile_at(const struct tile_plan *t, int64_t cell, int at[3]) {
     at[1] = (int)(cell / t->cells[0] % t->cells[1]);
     at[2] = (int)(cell / t->cells[0] / t->cells[1]);
 }
+TILE_BOTH double tile_width(const struct tile_plan *t, int d, const int at[3]) {
+    return t->ends[d][at[d] + 1] - t->ends[d][at[d]];
+}
 TILE_BOTH double tile_factor(const struct tile_plan *t, const struct tile_scale *scale, int64_t cell,
                              const int at[3]) {
     double factor = scale->factor * (scale->of_cells != (const double *)0 ? scale->of_cells[cell] : 1.0);
     for (int d = 0; d < t->dim; d++) {
-        const double width = t->ends[d][at[d] + 1] - t->ends[d][at[d]];
+        const double width = tile_width(t, d, at);
         for (int i = 0; i < scale->powers[d]; i++) factor *= width;
         for (int i = 0; i > scale->powers[d]; i--) factor /= width;
     }
     return factor;
+}
+TILE_BOTH int tile_kind(const struct tile_plan *t, int d, const int at[3]) {
+    return t->kinds[d] != (const int32_t *)0 ? t->kinds[d][at[d]] : 0;
+}
+/* k V (2/h)^2 of every direction. */
+TILE_BOTH void tile_metric(const struct tile_plan *t, const int at[3], double k, double a[3]) {
+    double V = k;
+    for (int d = 0; d < t->dim; d++) V *= 0.5 * tile_width(t, d, at);
+    for (int d = 0; d < 3; d++) {
+        const double inverse = d < t->dim ? 2.0 / tile_width(t, d, at) : 0.0;
+        a[d] = V * inverse * inverse;
+    }
+}
+/* q of number i of a packed cell. */
+TILE_BOTH double tile_flux_at(int dim, int n, int even, int d, const double *flux, const double *ends,
+                              const double *cell, int64_t i) {
+    const int64_t inner = tile_power(n, d), face = tile_power(n, dim - 1), r = i % inner;
+    const int m = (int)(i / inner % n);
+    const int64_t o = i / inner / n;
+    const double *u = cell + o * n * inner + r;
+    const double *lower = cell + face * n + 2 * d * face + o * inner + r, *upper = lower + face;
+    double sum = 0.0;
+    for (int j = 0; j < n; j++) sum += flux[m * n + j] * u[j * inner];
+    return sum - ends[m] * (m < even ? *upper - *lower : *upper + *lower);
+}
+/* The value of the trace of one side of a packed cell at a point i of its face. */
+TILE_BOTH double tile_trace_at(const struct tile_plan *t, const int at[3], int n, int n_points,
+                               const double *const *T, int d, const double *modes, int64_t i) {
+    const double *rows[2];
+    int count = 0;
+    for (int e = 0; e < t->dim; e++) {
+        if (e == d) continue;
+        rows[count++] = T[e] + ((int64_t)tile_kind(t, e, at) * n_points + i % n_points) * n;
+        i /= n_points;
+    }
+    double sum = 0.0;
+    for (int j = 0; j < (count > 1 ? n : 1); j++) {
+        double line = 0.0;
+        for (int q = 0; q < (count > 0 ? n : 1); q++)
+            line += (count > 0 ? rows[0][q] : 1.0) * modes[j * n + q];
+        sum += (count > 1 ? rows[1][j] : 1.0) * line;
+    }
+    return sum;
+}
+/* Where the points of a face lie among those of its cell, and its measure with the weights there. */
+TILE_BOTH int64_t tile_face_point(const struct tile_plan *t, const int at[3], int n_points,
+                                  const double *weights, int d, int side, int64_t i, double *weight) {
+    int64_t place = 0, step = 1;
+    *weight = 1.0;
+    for (int e = 0; e < t->dim; e++, step *= n_points) {
+        if (e == d) {
+            place += side ? (n_points - 1) * step : 0;
+            continue;
+        }
+        place += i % n_points * step;
+        *weight *= tile_width(t, e, at) * weights[i % n_points];
+        i /= n_points;
+    }
+    return place;
 }
 /* The node that is number i of a cell, of all nodes. */
 TILE_BOTH int64_t tile_node(const struct tile_plan *t, int k, const int nodes[3], const int at[3],

@@ -131,6 +131,64 @@ static void a_device_answers_as_the_host_does(void **state) {
     assert_int_equal(live_blocks(), before);
 }
 
+/* Errors against an exact solution in two and three dimensions, on boxes that are closed to rings, with a
+ * conductivity of the cells: found on the device as on the host. */
+static facet_status measure_on(const char *device, int dim, int ring, int continuous, facet_errors *errors) {
+    facet_status status = FACET_OK;
+    struct made m = {0};
+    facet_options options;
+    facet_box box = {.size = sizeof box,
+                     .dim = dim,
+                     .upper = {1, 1.3, 0.8},
+                     .cells = {5, 3, 2},
+                     .shape = dim == 2 ? "quad" : "hex"};
+    box.periodic[1] = ring;
+    facet_options_default(&options, sizeof options);
+    options.degree = 3;
+    options.rtol = 1e-13;
+    if (continuous)
+        options.discretization = "continuous";
+    else
+        options.method = "cg";
+    TRY(facet_context_create(device, &m.context));
+    TRY(facet_mesh_create_box(m.context, &box, &m.mesh));
+    TRY(facet_problem_create(m.context, m.mesh, FACET_DIFFUSION, &m.problem));
+    const char *k[] = {ring ? "2" : "if(x < 0.4, 1, 3)"};
+    TRY(facet_problem_set_conductivity(m.problem, NULL, 1, k));
+    TRY(facet_problem_set_exact(m.problem, ring ? "sin(3*x)*cos(2*pi*y/1.3)" : "exp(x)*sin(2*y)"));
+    TRY(facet_problem_set_dirichlet(m.problem, "rest", "exact"));
+    TRY(facet_solver_create(m.problem, &options, &m.solver));
+    TRY(facet_solver_solve(m.solver, NULL, NULL));
+    *errors = (facet_errors){.size = sizeof *errors};
+    TRY(facet_solver_errors(m.solver, errors));
+done:
+    let_go(&m);
+    return status;
+}
+
+static void errors_are_found_there(void **state) {
+    (void)state;
+    facet_context *gpu = NULL;
+    int has_gpu = facet_context_create("cuda", &gpu) == FACET_OK;
+    facet_context_destroy(&gpu);
+    for (int i = 0; i < 16; i++) {
+        facet_errors here, there;
+        int dim = 2 + i / 2 % 2, ring = i % 2, continuous = i / 4 % 2;
+        if (i >= 8 && !has_gpu) break;
+        ok(measure_on("cpu", dim, ring, continuous, &here));
+        ok(measure_on(i < 8 ? "debug" : "cuda", dim, ring, continuous, &there));
+        assert_true(here.u_L2 > 1e-8 && here.q_L2 > 1e-8);
+        close_to(there.u_L2 / here.u_L2, 1);
+        close_to(there.u_Linf / here.u_Linf, 1);
+        close_to(there.q_L2 / here.q_L2, 1);
+        if (continuous) continue;
+        assert_true(here.u_star_L2 > 1e-10 && here.q_star_L2 > 1e-10 && here.trace_L2 > 1e-8);
+        close_to(there.u_star_L2 / here.u_star_L2, 1);
+        close_to(there.q_star_L2 / here.q_star_L2, 1);
+        close_to(there.trace_L2 / here.trace_L2, 1);
+    }
+}
+
 /* The same source as an array of the host, and of the device; a guess, another reaction. */
 static void arrays_of_the_device(void **state) {
     (void)state;
@@ -222,21 +280,28 @@ done:
     return status;
 }
 
+/* The whole way of a variant; beyond the last: with errors. */
+static facet_status one_way(int v) {
+    facet_errors errors;
+    return v <= CONTINUOUS_FUNCTION ? whole_way((enum variant)v)
+                                    : measure_on("debug", 2, 0, v == CONTINUOUS_FUNCTION + 2, &errors);
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
     base_set_threads(1);
-    for (enum variant v = HDG; v <= CONTINUOUS_FUNCTION; v++) {
+    for (int v = HDG; v <= CONTINUOUS_FUNCTION + 2; v++) {
         facet_status status = FACET_ERROR_MACHINE;
-        ok(whole_way(v));
+        ok(one_way(v));
         int64_t before = live_blocks();
         int k;
         for (k = 1; status != FACET_OK; k++) {
             assert_true(k < 100000);
             base_memory_fail_at(k);
-            status = whole_way(v);
+            status = one_way(v);
             base_memory_fail_at(0);
             if (status != FACET_OK && status != FACET_ERROR_MACHINE)
-                fail_msg("variant %d, allocation %d: status %d, %s", (int)v, k, (int)status, facet_message());
+                fail_msg("variant %d, allocation %d: status %d, %s", v, k, (int)status, facet_message());
             assert_int_equal(live_blocks(), before);
         }
         assert_true(k > 100);
@@ -247,6 +312,7 @@ static void every_allocation_may_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_device_answers_as_the_host_does),
+        cmocka_unit_test(errors_are_found_there),
         cmocka_unit_test(arrays_of_the_device),
         cmocka_unit_test(what_cannot_be_done_is_refused),
         cmocka_unit_test(every_allocation_may_fail),

@@ -185,6 +185,10 @@ struct kernels make_table() {
     ONE(box_imbalance);
     ONE(tile_gather);
     ONE(tile_add);
+    ONE(tile_flux);
+    ONE(tile_divide);
+    ONE(tile_difference);
+    ONE(tile_faces);
     BOTH(axis_apply);
     BOTH(box_to_lattice);
     BOTH(box_from_lattice);

@@ -10,10 +10,6 @@ int64_t tile_scratch_ref(const struct tile_plan *t, int n_in, int n_out) {
     return 3 * t->count * tile_power(n_in > n_out ? n_in : n_out, t->dim);
 }
 
-static int kind_of(const struct tile_plan *t, int d, const int at[3]) {
-    return t->kinds[d] != NULL ? t->kinds[d][at[d]] : 0;
-}
-
 void tile_contract_ref(const struct tile_plan *t, int n_in, int n_out, const double *const *T,
                        const struct tile_scale *scale, int add, const double *in, double *out,
                        double *scratch) {
@@ -24,7 +20,7 @@ void tile_contract_ref(const struct tile_plan *t, int n_in, int n_out, const dou
         int at[3];
         tile_at(t, t->first + c, at);
         for (int d = 0; d < t->dim; d++) {
-            const double *M = T[d] + (int64_t)kind_of(t, d, at) * n_out * n_in;
+            const double *M = T[d] + (int64_t)tile_kind(t, d, at) * n_out * n_in;
             const int64_t inner = tile_power(n_out, d), outer = tile_power(n_in, t->dim - 1 - d);
             double *to = work[d % 2];
             for (int64_t i = 0; i < outer * n_out * inner; i++) {

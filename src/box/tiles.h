@@ -55,4 +55,24 @@ facet_status box_tiles_extremes(struct box_tiles *tiles, int n_in, int n_out, co
 facet_status box_tiles_field_extremes(struct box_tiles *tiles, const struct field *field, int n,
                                       const double *x, double *extremes);
 
+/* Errors against an exact solution that is an expression, tile by tile. */
+struct box_tiles_measure {
+    const struct field *exact;
+    int n; /* points x of [0, 1] in every direction, with weights; ends have weight 0 */
+    const double *x, *weights;
+    int n_fields; /* in turn against u and against -k grad u */
+    /* A tile begins; a component of a field at its points (count x n^dim, on the device); and, NULL where
+     * there is none, the square of the error of the trace in every cell, from exact values there. */
+    facet_status (*begin)(void *user, const struct tile_plan *tile);
+    void (*evaluate)(void *user, const struct tile_plan *tile, int field, int component, double *values);
+    void (*faces)(void *user, const struct tile_plan *tile, const double *exact, double *squares);
+    void *user;
+};
+/* Whether an exact solution is an expression that this can be done with. */
+int box_tiles_can_measure(const struct box_tiles *tiles, const struct field *exact);
+int64_t box_tiles_measured(const struct box_tiles *tiles, int n); /* cells of a tile, at most */
+/* L2[f] of every field, then of the trace; *Linf of the first. What is not finite makes them so. */
+facet_status box_tiles_measure(struct box_tiles *tiles, const struct box_tiles_measure *m, double *L2,
+                               double *Linf);
+
 #endif

@@ -10,16 +10,13 @@
 #include "box/modes.h"
 #include "boxhdg/work.h"
 
-/* P = n + 1. Q: P x P, column i the Legendre coefficients of y_i. For every line, P x n each: mass (mode_m,
- * y_i) and slope (mode_m, y_i'). Q owns all four. */
 struct star {
-    int P;
-    double *Q, *theta, *mass, *slope;
+    struct boxhdg_star tables;
     struct boxhdg_solution *solution;
 };
 
 /* (l_i', l_j') = sum_a (l_a, l_i') (l_a, l_j') couples functions of one parity only, and l_0 with none. */
-static facet_status solve_neumann(struct star *s) {
+static facet_status solve_neumann(struct boxhdg_star *s) {
     facet_status status = FACET_OK;
     int P = s->P, *itself = NULL, *signs = NULL;
     struct box_fold fold = {0};
@@ -45,7 +42,7 @@ done:
     return status;
 }
 
-static facet_status star_create(const struct boxhdg *h, struct star *s) {
+facet_status boxhdg_star_create(const struct boxhdg *h, struct boxhdg_star *s) {
     facet_status status = FACET_OK;
     int P = s->P = h->n + 1, n = h->n;
     int64_t tables = (int64_t)h->n_lines * P * n;
@@ -72,7 +69,7 @@ done:
 }
 
 /* Divides by the eigenvalues and sets the mean, of which the coefficient of the constant is given. */
-static void divide(const struct boxhdg_at *at, const struct star *s, double constant, double *x) {
+static void divide(const struct boxhdg_at *at, const struct boxhdg_star *s, double constant, double *x) {
     int dim = at->h->grid.dim, P = s->P, n1 = dim > 1 ? P : 1, n2 = dim > 2 ? P : 1;
     for (int k = 0; k < n2; k++)
         for (int j = 0; j < n1; j++) {
@@ -90,7 +87,9 @@ static double constant_of(const struct boxhdg_at *at, const double *u) {
 }
 
 static facet_status star_work(const struct boxhdg_at *at, double *scratch, void *user) {
-    const struct star *s = user;
+    const struct star *job = user;
+    const struct boxhdg_star *s = &job->tables;
+    const struct boxhdg_solution *solution = job->solution;
     const struct boxhdg *h = at->h;
     int dim = h->grid.dim, P = s->P, from[3] = {h->n, h->n, h->n}, to[3] = {P, P, P};
     int64_t size = h->cell_size, star = box_power(P, dim);
@@ -99,15 +98,15 @@ static facet_status star_work(const struct boxhdg_at *at, double *scratch, void 
     memset(sum, 0, (size_t)star * sizeof *sum);
     for (int d = 0; d < dim; d++) {
         for (int t = 0; t < dim; t++) T[t] = (t == d ? s->slope : s->mass) + (int64_t)at->lines[t] * P * h->n;
-        memcpy(x, s->solution->q + (d * s->solution->n_cells + at->cell) * size, (size_t)size * sizeof *x);
+        memcpy(x, solution->q + (d * solution->n_cells + at->cell) * size, (size_t)size * sizeof *x);
         const double *part = box_contract_all(dim, to, from, T, x, other);
         double factor = at->V * at->inverse[d];
         for (int64_t i = 0; i < star; i++) sum[i] -= factor * part[i];
     }
-    divide(at, s, constant_of(at, s->solution->u + at->cell * size), sum);
+    divide(at, s, constant_of(at, solution->u + at->cell * size), sum);
     for (int t = 0; t < dim; t++) T[t] = s->Q;
     const double *result = box_contract_all(dim, to, to, T, sum, x);
-    memcpy(s->solution->star + at->cell * star, result, (size_t)star * sizeof *x);
+    memcpy(solution->star + at->cell * star, result, (size_t)star * sizeof *x);
     return FACET_OK;
 }
 
@@ -115,10 +114,10 @@ facet_status boxhdg_postprocess(const struct boxhdg *h, struct boxhdg_solution *
     facet_status status = FACET_OK;
     struct star s = {.solution = solution};
     int64_t star = box_power(h->n + 1, h->grid.dim);
-    TRY(star_create(h, &s));
+    TRY(boxhdg_star_create(h, &s.tables));
     if (solution->star == NULL) TRY(ALLOC(solution->star, solution->n_cells * star));
     TRY(boxhdg_for_solution(h, solution, 3 * (star + BOX_SLACK), star_work, &s));
 done:
-    base_free(&s.Q);
+    base_free(&s.tables.Q);
     return status;
 }

@@ -1,11 +1,13 @@
 /* The solve of a box on a device, from data to results. */
 #include "boxhdg/resident.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "box/tiles.h"
 #include "boxhdg/points.h"
+#include "boxhdg/resident_errors.h"
 #include "boxhdg/work.h"
 
 struct boxhdg_resident {
@@ -281,6 +283,18 @@ facet_status boxhdg_resident_extremes(struct boxhdg_resident *r, int n, const do
     TRY(box_tiles_extremes(r->tiles, r->hdg->n, n, T, r->u.data, extremes));
 done:
     base_free(&values);
+    return status;
+}
+
+facet_status boxhdg_resident_errors(struct boxhdg_resident *r, const struct field *exact, int star,
+                                    struct box_errors *errors, int *done_here) {
+    facet_status status = FACET_OK;
+    const struct boxhdg_there there = {&r->lanes->plan, &r->points->points, r->trace->data, r->u.data};
+    *done_here = box_tiles_can_measure(r->tiles, exact);
+    if (!*done_here) return FACET_OK;
+    TRY(boxhdg_tiles_errors(r->hdg, r->tiles, &there, exact, star, errors));
+    *done_here = isfinite(errors->u_L2 + errors->q_L2 + errors->trace_L2);
+done:
     return status;
 }
 

@@ -47,6 +47,10 @@ facet_status boxhdg_resident_conservation(const struct boxhdg_resident *resident
 facet_status boxhdg_resident_integrals(struct boxhdg_resident *resident, double *integrals);
 facet_status boxhdg_resident_extremes(struct boxhdg_resident *resident, int n, const double *x,
                                       double *extremes);
+/* As boxhdg_measure_errors, without any of it on the host; star: u* and q* too. *done_here 0: exact is not an
+ * expression, or not finite. */
+facet_status boxhdg_resident_errors(struct boxhdg_resident *resident, const struct field *exact, int star,
+                                    struct box_errors *errors, int *done_here);
 /* Some cells, ascending, as a solution that holds these alone, with q and u* if they are wanted; or all of
  * them. The solution is made anew. */
 facet_status boxhdg_resident_fetch(const struct boxhdg_resident *resident, int64_t n, const int64_t *cells,

@@ -59,6 +59,13 @@ facet_status boxhdg_tabulate(const void *hdg, int line, int n_points, const doub
 /* The modes of all lines at points of [0, 1], lines x points x n; also on failure the caller frees them. */
 facet_status boxhdg_tabulate_all(const struct boxhdg *h, int n_points, const double *x, double **values);
 facet_status boxhdg_samples_create(const struct boxhdg *h, int n_points, struct box_samples *samples);
+/* What post-processing is made with, P = n + 1. Q: P x P, column i the Legendre coefficients of y_i. For
+ * every line, P x n each: mass (mode_m, y_i) and slope (mode_m, y_i'). Q owns all four. */
+struct boxhdg_star {
+    int P;
+    double *Q, *theta, *mass, *slope;
+};
+facet_status boxhdg_star_create(const struct boxhdg *h, struct boxhdg_star *star);
 /* F += neumann on Neumann faces. */
 void boxhdg_add_neumann(const struct boxhdg *h, const double *neumann, double *F);
 /* What q of a line has at its ends, from u and the traces (boxhdg_at_flux): c, the ends times D', by the

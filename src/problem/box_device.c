@@ -139,9 +139,13 @@ done:
 facet_status box_device_measure_errors(const struct facet_solver *s, struct hdg_errors *errors) {
     facet_status status = FACET_OK;
     struct box_errors e;
-    TRY(box_device_need(s, s->options.postprocess ? HDG_U_STAR : HDG_Q));
-    TRY(box_device_fetch(s, 0, NULL));
-    TRY(boxhdg_measure_errors(s->box->hdg, &s->box->solution, s->problem->exact, &e));
+    int there;
+    TRY(boxhdg_resident_errors(s->box->resident, s->problem->exact, s->options.postprocess, &e, &there));
+    if (!there) {
+        TRY(box_device_need(s, s->options.postprocess ? HDG_U_STAR : HDG_Q));
+        TRY(box_device_fetch(s, 0, NULL));
+        TRY(boxhdg_measure_errors(s->box->hdg, &s->box->solution, s->problem->exact, &e));
+    }
     *errors = box_points_errors(&e, s->options.postprocess);
 done:
     return status;

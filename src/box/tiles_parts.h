@@ -1,0 +1,57 @@
+/* What the files of box/tiles.h, and those who work on tiles themselves, share. */
+#ifndef FACET_BOX_TILES_PARTS_H
+#define FACET_BOX_TILES_PARTS_H
+
+#include "box/tiles.h"
+#include "expr/field.h"
+
+/* A table that was sent, and what it was sent from. */
+#define KEPT 4
+struct kept {
+    const double *host;
+    double *there;
+};
+
+struct box_tiles {
+    const struct device *device;
+    const struct box_grid *grid;
+    struct tile_plan all;     /* of all cells */
+    const int *host_kinds[3]; /* the caller's */
+    int n_kinds;
+    void *owned[8];
+    int n_owned;
+    struct kept kept[KEPT];
+    int n_kept;
+    double *room; /* scratch of contractions, which stays */
+    int64_t room_size;
+    double *k, *lambda;   /* of the cells; made when they are needed */
+    int degree, nodes[3]; /* of elements that share nodes; 0: they do not */
+};
+
+/* Cells of a tile whose arrays have `numbers` for each. */
+int64_t tiles_in_one(int64_t n_cells, int64_t numbers);
+/* The tile that begins at a cell. */
+struct tile_plan tiles_next(const struct box_tiles *t, int64_t first, int64_t most);
+
+/* Tables on the device, one for each direction; `own` are those that go again. */
+struct tile_tables {
+    const struct device *device;
+    double *T[3], *own[3];
+};
+
+void tile_tables_destroy(struct tile_tables *tables);
+facet_status tile_tables_create(const struct box_tiles *t, int n_in, int n_out, const double *const T[3],
+                                struct tile_tables *tables);
+/* Scratch for the largest tile, kept from call to call. */
+facet_status tiles_need_room(struct box_tiles *t, int64_t most, int n_in, int n_out);
+/* k or lambda of the cells. */
+facet_status tiles_need_cells(struct box_tiles *t, int reaction, double **cells);
+/* Of the values of a tile: extremes of its cells, on the host. */
+facet_status tiles_extremes(const struct box_tiles *t, int64_t n_cells, int64_t numbers, const double *values,
+                            double *extremes);
+/* The program of a field with n points a cell on [0, 1] (expr/field.h), with what depends on one coordinate
+ * along lines. */
+facet_status tiles_make_program(const struct box_tiles *t, const struct field *field, int order, int n,
+                                const double *points, int64_t most, struct expr_program *program);
+
+#endif

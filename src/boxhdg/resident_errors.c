@@ -1,0 +1,258 @@
+/* Errors of a solution that is on the device: u, q, u*, q* and the trace. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "box/tiles_parts.h"
+#include "boxhdg/resident_errors.h"
+#include "boxhdg/work.h"
+#include "poly/jacobi.h"
+
+struct errors {
+    const struct boxhdg *h;
+    const struct boxhdg_there *there;
+    struct box_tiles *tiles;
+    const struct device *device;
+    int n, P, n_points, star; /* modes; points a direction, with the ends */
+    int64_t width;            /* of a packed cell */
+    double *x, *weights, *values;
+    struct boxhdg_star post;
+    struct tile_tables modes, moments, into[3], out, slopes[3]; /* of n, or P for the last two */
+    double *theta, *flux, *ends, *weights_there;                /* on the device, as are the next */
+    int64_t *list;
+    double *cells, *q[3], *coefficients, *constants;
+    int64_t *host_list;
+};
+
+static void errors_destroy(struct errors *e) {
+    const struct device *device = e->device;
+    tile_tables_destroy(&e->modes);
+    tile_tables_destroy(&e->moments);
+    tile_tables_destroy(&e->out);
+    for (int d = 0; d < 3; d++) {
+        tile_tables_destroy(&e->into[d]);
+        tile_tables_destroy(&e->slopes[d]);
+        device_free(device, &e->q[d]);
+    }
+    device_free(device, &e->theta);
+    device_free(device, &e->flux);
+    device_free(device, &e->ends);
+    device_free(device, &e->weights_there);
+    device_free(device, &e->list);
+    device_free(device, &e->cells);
+    device_free(device, &e->coefficients);
+    device_free(device, &e->constants);
+    base_free(&e->post.Q);
+    base_free(&e->x);
+    base_free(&e->values);
+    base_free(&e->host_list);
+}
+
+/* ------------------------------------------------------------------------------------------ tables */
+
+/* Gauss points, and the ends without a weight. */
+static facet_status make_points(struct errors *e) {
+    facet_status status = FACET_OK;
+    struct box_samples gauss = {0};
+    int n = e->n_points;
+    TRY(box_samples_create(0, n - 2, 0, NULL, NULL, &gauss));
+    TRY(CALLOC(e->x, 2 * n));
+    e->weights = e->x + n;
+    e->x[n - 1] = 1.0;
+    for (int i = 0; i < n - 2; i++) {
+        e->x[i + 1] = gauss.x[i];
+        e->weights[i + 1] = gauss.w[i];
+    }
+    TRY(boxhdg_tabulate_all(e->h, n, e->x, &e->values));
+    TRY(device_copy(e->device, &e->weights_there, e->weights, (size_t)n, sizeof *e->weights));
+done:
+    box_samples_destroy(&gauss);
+    return status;
+}
+
+/* The parts of the flux of every line (boxhdg_at_flux) as whole matrices. */
+static facet_status make_flux(struct errors *e) {
+    facet_status status = FACET_OK;
+    const struct boxhdg *h = e->h;
+    int n = e->n, lines = h->n_lines, even = h->tables[0].n_even;
+    double *flux = NULL, *ends, *moments;
+    TRY(CALLOC(flux, (int64_t)lines * n * (n + 2)));
+    ends = flux + (int64_t)lines * n * n;
+    moments = ends + (int64_t)lines * n;
+    for (int l = 0; l < lines; l++)
+        for (int m = 0; m < n; m++) {
+            const struct box_table *t = &h->tables[l];
+            int odd = m >= even, others = odd ? even : n - even, begin = odd ? 0 : even;
+            const double *row = t->flux[odd] + (odd ? m - even : m) * others;
+            for (int j = 0; j < others; j++) flux[((int64_t)l * n + m) * n + begin + j] = row[j];
+            ends[l * n + m] = t->ends[m];
+            moments[l * n + m] = t->moments[m];
+        }
+    TRY(device_copy(e->device, &e->flux, flux, (size_t)(lines * n * n), sizeof *flux));
+    TRY(device_copy(e->device, &e->ends, ends, (size_t)(lines * n), sizeof *ends));
+    const double *const T[3] = {moments, moments, moments};
+    TRY(tile_tables_create(e->tiles, n, 1, T, &e->moments));
+done:
+    base_free(&flux);
+    return status;
+}
+
+/* The functions y of post-processing and their slopes at the points, the same for every line. */
+static facet_status tabulate_star(struct errors *e, double *values, double *slopes) {
+    facet_status status = FACET_OK;
+    int P = e->P, n = e->n_points;
+    double *legendre = NULL;
+    TRY(ALLOC(legendre, 2 * P));
+    for (int q = 0; q < n; q++) {
+        jacobi_orthonormal(P - 1, 0.0, 0.0, 2.0 * e->x[q] - 1.0, legendre, legendre + P);
+        for (int i = 0; i < P; i++) {
+            double value = 0.0, slope = 0.0;
+            for (int j = 0; j < P; j++) {
+                value += legendre[j] * e->post.Q[j * P + i];
+                slope += 2.0 * legendre[P + j] * e->post.Q[j * P + i];
+            }
+            for (int l = 0; l < e->h->n_lines; l++) {
+                values[((int64_t)l * n + q) * P + i] = value;
+                slopes[((int64_t)l * n + q) * P + i] = slope;
+            }
+        }
+    }
+done:
+    base_free(&legendre);
+    return status;
+}
+
+static facet_status make_star(struct errors *e) {
+    facet_status status = FACET_OK;
+    int64_t all = (int64_t)e->h->n_lines * e->n_points * e->P;
+    double *values = NULL;
+    TRY(ALLOC(values, 2 * all));
+    TRY(tabulate_star(e, values, values + all));
+    const double *T[3] = {values, values, values};
+    TRY(tile_tables_create(e->tiles, e->P, e->n_points, T, &e->out));
+    for (int d = 0; d < e->h->grid.dim; d++) {
+        for (int t = 0; t < 3; t++) T[t] = t == d ? values + all : values;
+        TRY(tile_tables_create(e->tiles, e->P, e->n_points, T, &e->slopes[d]));
+        for (int t = 0; t < 3; t++) T[t] = t == d ? e->post.slope : e->post.mass;
+        TRY(tile_tables_create(e->tiles, e->n, e->P, T, &e->into[d]));
+    }
+    TRY(device_copy(e->device, &e->theta, e->post.theta, (size_t)e->P, sizeof *e->theta));
+done:
+    base_free(&values);
+    return status;
+}
+
+static facet_status prepare(struct errors *e) {
+    facet_status status = FACET_OK;
+    const struct device *device = e->device;
+    int dim = e->h->grid.dim;
+    int64_t most = box_tiles_measured(e->tiles, e->n_points), size = e->h->cell_size;
+    TRY(make_points(e));
+    const double *const T[3] = {e->values, e->values, e->values};
+    TRY(tile_tables_create(e->tiles, e->n, e->n_points, T, &e->modes));
+    TRY(make_flux(e));
+    TRY(tiles_need_room(e->tiles, most, e->P, e->n_points));
+    TRY(ALLOC(e->host_list, most));
+    TRY(device_alloc(device, &e->list, (size_t)most, sizeof *e->list));
+    TRY(device_alloc(device, &e->cells, (size_t)(most * e->width), sizeof *e->cells));
+    for (int d = 0; d < dim; d++)
+        TRY(device_alloc(device, &e->q[d], (size_t)(most * size), sizeof *e->cells));
+    if (!e->star) goto done;
+    TRY(boxhdg_star_create(e->h, &e->post));
+    TRY(make_star(e));
+    TRY(device_alloc(device, &e->coefficients, (size_t)(most * box_power(e->P, dim)), sizeof *e->cells));
+    TRY(device_alloc(device, &e->constants, (size_t)most, sizeof *e->cells));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ tiles */
+
+#define TABLES(t) ((const double *const *)(t).T)
+
+/* u* of the tile in the functions y (boxhdg/postprocess.c). */
+static void postprocess(struct errors *e, const struct tile_plan *tile) {
+    const struct device *device = e->device;
+    int dim = tile->dim;
+    for (int d = 0; d < dim; d++) {
+        struct tile_scale scale = {.factor = -ldexp(1.0, 1 - dim), .powers = {1, 1, 1}};
+        scale.powers[d]--;
+        device_tile_contract(device, tile, e->n, e->P, TABLES(e->into[d]), &scale, d > 0, e->q[d],
+                             e->coefficients, e->tiles->room);
+    }
+    const struct tile_scale mean = {.factor = pow(2.0, -0.5 * dim)};
+    device_tile_contract(device, tile, e->n, 1, TABLES(e->moments), &mean, 0,
+                         e->there->u + tile->first * e->h->cell_size, e->constants, e->tiles->room);
+    device_tile_divide(device, tile, e->P, e->theta, e->tiles->k, e->constants, e->coefficients);
+}
+
+static facet_status begin(void *user, const struct tile_plan *tile) {
+    facet_status status = FACET_OK;
+    struct errors *e = user;
+    const struct device *device = e->device;
+    for (int64_t c = 0; c < tile->count; c++) e->host_list[c] = tile->first + c;
+    TRY(device_upload(device, e->list, e->host_list, (size_t)tile->count * sizeof *e->list));
+    device_box_cells(device, e->there->plan, e->there->points, tile->count, e->list, e->there->trace,
+                     e->there->u, e->cells);
+    for (int d = 0; d < tile->dim; d++) {
+        struct tile_scale scale = {.factor = 2.0, .of_cells = e->tiles->k};
+        scale.powers[d] = -1;
+        device_tile_flux(device, tile, e->n, e->h->tables[0].n_even, d, e->flux, e->ends, &scale, e->width,
+                         e->cells, e->q[d]);
+    }
+    if (e->star) postprocess(e, tile);
+done:
+    return status;
+}
+
+static void evaluate(void *user, const struct tile_plan *tile, int field, int c, double *values) {
+    struct errors *e = user;
+    struct tile_scale scale = {.factor = 1.0};
+    if (field < 2) {
+        const double *from = field == 0 ? e->there->u + tile->first * e->h->cell_size : e->q[c];
+        device_tile_contract(e->device, tile, e->n, e->n_points, TABLES(e->modes), &scale, 0, from, values,
+                             e->tiles->room);
+        return;
+    }
+    if (field == 3) {
+        scale = (struct tile_scale){.factor = -1.0, .of_cells = e->tiles->k};
+        scale.powers[c] = -1;
+    }
+    device_tile_contract(e->device, tile, e->P, e->n_points, TABLES(field == 2 ? e->out : e->slopes[c]),
+                         &scale, 0, e->coefficients, values, e->tiles->room);
+}
+
+static void faces(void *user, const struct tile_plan *tile, const double *exact, double *squares) {
+    struct errors *e = user;
+    int rings[3] = {0};
+    for (int d = 0; d < tile->dim; d++) rings[d] = e->h->grid.sides[d][0] == BOX_PERIODIC;
+    device_tile_faces(e->device, tile, e->n, e->n_points, TABLES(e->modes), e->weights_there, rings, e->width,
+                      e->cells, exact, squares);
+}
+
+facet_status boxhdg_tiles_errors(const struct boxhdg *h, struct box_tiles *tiles,
+                                 const struct boxhdg_there *there, const struct field *exact, int star,
+                                 struct box_errors *errors) {
+    facet_status status = FACET_OK;
+    struct errors e = {
+        .h = h, .there = there, .tiles = tiles, .device = tiles->device, .n = h->n, .star = star};
+    double L2[BOX_MAX_FIELDS + 1] = {0}, largest;
+    e.P = h->n + 1;
+    e.n_points = h->n + 1 + BOX_EXTRA_POINTS + 2;
+    e.width = h->cell_size + 2 * h->grid.dim * h->face_size;
+    TRY(prepare(&e));
+    const struct box_tiles_measure measure = {.exact = exact,
+                                              .n = e.n_points,
+                                              .x = e.x,
+                                              .weights = e.weights,
+                                              .n_fields = star ? 4 : 2,
+                                              .begin = begin,
+                                              .evaluate = evaluate,
+                                              .faces = faces,
+                                              .user = &e};
+    TRY(box_tiles_measure(tiles, &measure, L2, &largest));
+    *errors = (struct box_errors){L2[0],           largest, L2[1], star ? L2[2] : -1.0, star ? L2[3] : -1.0,
+                                  L2[star ? 4 : 2]};
+done:
+    errors_destroy(&e);
+    return status;
+}

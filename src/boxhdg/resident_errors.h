@@ -1,0 +1,20 @@
+/* Errors of a solution of HDG on a box whose u and trace are on the device (boxhdg/resident.h). */
+#ifndef FACET_BOXHDG_RESIDENT_ERRORS_H
+#define FACET_BOXHDG_RESIDENT_ERRORS_H
+
+#include "box/tiles.h"
+#include "boxhdg/boxhdg.h"
+
+/* Where things are there: the trace in lanes, u in modes. */
+struct boxhdg_there {
+    const struct box_plan *plan;
+    const struct box_points *points;
+    const double *trace, *u;
+};
+/* As boxhdg_measure_errors, exact being an expression; star: u* and q* too. Where something is not finite, so
+ * are the errors. */
+facet_status boxhdg_tiles_errors(const struct boxhdg *hdg, struct box_tiles *tiles,
+                                 const struct boxhdg_there *there, const struct field *exact, int star,
+                                 struct box_errors *errors);
+
+#endif
