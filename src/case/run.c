@@ -440,8 +440,7 @@ static facet_status prepare(struct run *run, const struct run_options *options) 
     TRY(run_check_targets(file, options));
     TRY(make_mesh(run, options->refine));
     TRY(run_problem(file, run->context, run->mesh, &run->problem));
-    if (file->exact.n > 0 && file->n_boundary > 0)
-        TRY(run_check_data(file, run->problem, &run->mismatch, NULL));
+    TRY(in_file(problem_find_mismatch(run->problem, &file->options, &run->mismatch), file));
 done:
     end_phase(run, FACET_PHASE_SETUP, begin);
     return status;

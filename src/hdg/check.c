@@ -119,11 +119,12 @@ done:
 /* The worst part, if its data differ from the exact solution's by more than rounding and interpolation
  * explain. Where both nearly vanish on a face, like sin(pi x) at x = 1, only the size of the solution inside
  * tells what rounding is. */
-static facet_status find_mismatch(const struct hdg *h, struct hdg_mismatch *mismatch) {
+facet_status hdg_find_mismatch(const struct hdg *h, struct hdg_mismatch *mismatch) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct sizes sizes = {0};
     struct local l = {0};
+    *mismatch = (struct hdg_mismatch){0};
     TRY(local_create(h, &l));
     for (int32_t f = 0; f < mesh->n_faces; f++) {
         int32_t c = h->data.face_condition[f];
@@ -160,7 +161,7 @@ facet_status hdg_check_data(const struct hdg *h, struct hdg_mismatch *mismatch) 
     *mismatch = (struct hdg_mismatch){0};
     for (int b = 0; b < mesh->n_blocks; b++) TRY(ALLOC(job.totals[b], 2 * (int64_t)mesh->blocks[b].count));
     TRY(local_for_all_cells(h, cell_work, &job));
-    if (h->data.exact != NULL) TRY(find_mismatch(h, mismatch));
+    if (h->data.exact != NULL) TRY(hdg_find_mismatch(h, mismatch));
     if (!job.has_reaction && mismatch->part == NULL && has_no_hold(h))
         TRY(local_check_balance(h, job.totals, &sum));
 done:

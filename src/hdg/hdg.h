@@ -147,6 +147,8 @@ struct hdg_mismatch {
     double difference;
 };
 facet_status hdg_check_data(const struct hdg *hdg, struct hdg_mismatch *mismatch);
+facet_status hdg_find_mismatch(const struct hdg *hdg,
+                               struct hdg_mismatch *mismatch); /* the comparison alone */
 
 /* Element matrices, local solvers and the lift of all cells; again, in the same memory, when it is called
  * again. */

@@ -198,6 +198,9 @@ void solver_fill_constant(const struct facet_solver *solver, double *constant);
  * its part lives as long as the problem. unknowns (or NULL): on the trace, and in the cells. */
 facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
                                 struct hdg_mismatch *mismatch, int64_t unknowns[2]);
+/* The comparison alone, for those who solve next; nothing to do where no part has data of its own. */
+facet_status problem_find_mismatch(const struct facet_problem *problem, const struct options *options,
+                                   struct hdg_mismatch *mismatch);
 
 /* sample.c: fields by name. components: 1, dim or dim*dim. */
 facet_status sample_find_field(const struct facet_solver *solver, const char *name, enum hdg_field *field,

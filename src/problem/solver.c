@@ -202,8 +202,9 @@ static int data_are_numbers(const struct hdg_data *data, int n_conditions) {
     return numbers && held;
 }
 
-facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
-                                struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
+/* cells: those too, where data are not numbers; else the boundary alone. */
+static facet_status look_at_data(const struct facet_problem *problem, const struct options *options,
+                                 int cells, struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
     facet_status status = FACET_OK;
     struct facet_solver *s = NULL;
     struct box_data data = {0};
@@ -212,11 +213,12 @@ facet_status problem_check_data(const struct facet_problem *problem, const struc
     TRY(choose_backend(s, NULL, &data, &box));
     int degree = box && s->options.degree > CHECKED_DEGREE ? CHECKED_DEGREE : s->options.degree;
     *mismatch = (struct hdg_mismatch){0};
-    if (!box || !data_are_numbers(&s->resolved.data, s->problem->n_conditions)) { /* else a box stays a box */
+    if (!box || !cells ||
+        !data_are_numbers(&s->resolved.data, s->problem->n_conditions)) { /* else a box stays a box */
         s->backend = &mapped_backend;
         TRY(problem_resolve_lists(s->problem, &s->resolved));
         TRY(hdg_create(s->context->device, &s->resolved.data, degree, NULL, NULL, &s->hdg));
-        TRY(hdg_check_data(s->hdg, mismatch));
+        TRY(cells ? hdg_check_data(s->hdg, mismatch) : hdg_find_mismatch(s->hdg, mismatch));
         hdg_describe(s->hdg, &s->system);
     }
     if (box) TRY(box_count_unknowns(s, &data));
@@ -232,6 +234,21 @@ done:
     box_data_destroy(&data);
     facet_solver_destroy(&s);
     return status;
+}
+
+facet_status problem_check_data(const struct facet_problem *problem, const struct options *options,
+                                struct hdg_mismatch *mismatch, int64_t unknowns[2]) {
+    return look_at_data(problem, options, 1, mismatch, unknowns);
+}
+
+facet_status problem_find_mismatch(const struct facet_problem *problem, const struct options *options,
+                                   struct hdg_mismatch *mismatch) {
+    int given = 0;
+    *mismatch = (struct hdg_mismatch){0};
+    for (int i = 0; i < problem->data.n_conditions; i++)
+        given |= problem->data.conditions[i].g != NULL || problem->data.conditions[i].t != NULL;
+    return given && problem->data.exact != NULL ? look_at_data(problem, options, 0, mismatch, NULL)
+                                                : FACET_OK;
 }
 
 facet_status facet_solver_create(const facet_problem *problem, const facet_options *options,
