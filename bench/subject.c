@@ -57,8 +57,8 @@ void subject_destroy(struct subject *s) {
     facet_context_destroy(&s->context);
 }
 
-facet_status subject_create(const struct bench_options *bench, const struct subject_shape *shape, int cells,
-                            int degree, struct subject *s) {
+facet_status subject_create_bare(const struct bench_options *bench, const struct subject_shape *shape,
+                                 int cells, int degree, struct subject *s) {
     facet_status status = FACET_OK;
     facet_box box = subject_box(shape, cells);
     facet_options options;
@@ -73,8 +73,16 @@ facet_status subject_create(const struct bench_options *bench, const struct subj
     TRY(facet_problem_set_dirichlet(s->problem, "rest", "x"));
     TRY(facet_problem_set_source(s->problem, "1"));
     TRY(facet_solver_create(s->problem, &options, &s->solver));
-    TRY(product_create(&s->solver->hdg->trace, &s->solver->hdg->matrices, PRODUCT_FACETS, &s->facets));
     vector_fill(&s->solver->b, 1.0);
+done:
+    return status;
+}
+
+facet_status subject_create(const struct bench_options *bench, const struct subject_shape *shape, int cells,
+                            int degree, struct subject *s) {
+    facet_status status = FACET_OK;
+    TRY(subject_create_bare(bench, shape, cells, degree, s));
+    TRY(product_create(&s->solver->hdg->trace, &s->solver->hdg->matrices, PRODUCT_FACETS, &s->facets));
 done:
     return status;
 }

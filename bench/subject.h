@@ -30,6 +30,9 @@ struct subject {
 };
 facet_status subject_create(const struct bench_options *bench, const struct subject_shape *shape, int cells,
                             int degree, struct subject *subject);
+/* The same without the product by facets, which not every device has. */
+facet_status subject_create_bare(const struct bench_options *bench, const struct subject_shape *shape,
+                                 int cells, int degree, struct subject *subject);
 void subject_destroy(struct subject *subject);
 
 /* STAGE_CONDENSE: in memory that is taken for it; STAGE_AGAIN: in memory that is there. */

@@ -9,9 +9,10 @@
  * LANES]. Lanes beyond the last cell exist and hold what the caller put there. Symmetric matrices keep one
  * triangle: entry (i, j), j <= i, is number i (i + 1) / 2 + j.
  *
- * LANES is a property of the table: `lanes`. Those who make arrays for it ask it (device_lanes), and say the
- * number in the plan or the tables that a kernel is called with, or as its argument. The kernels of ref take
- * any number from 1 on; those that are compiled for one (simd, cuda) are called with it and rely on it.
+ * LANES is a property of the table: `lanes` of cells and blocks, `box_lanes` of boxes. Who makes arrays for
+ * it asks it (device_lanes, device_box_lanes), and says the number in the plan or the tables that a kernel is
+ * called with, or as its argument. The kernels of ref take any number from 1 on; those that are compiled for
+ * one (simd, cuda) are called with it and rely on it.
  */
 #ifndef FACET_KERNELS_H
 #define FACET_KERNELS_H
@@ -45,14 +46,21 @@ struct cell_plan {
     const void *matrices; /* batch x (n (n + 1) / 2; of cell_apply_full n n, by rows) x LANES numbers of the
                              precision of the vectors; of cell_apply_half see below */
     int n_components; /* of the functions on faces; the constant of component c is number c m/n_components */
-    const uint8_t *loose;  /* batch x LANES, or NULL: bit c where K does not see a constant in component c. It
-                              is taken off x first (the constant of the first face): K x has the rounding of a
-                              deformation then, not that of the motion of a slender body. Bit n_components
-                              where K does not see rotations either, and faces are straight or bilinear */
-    const float *ones;     /* n_faces, on the host: what the first unknown of a face is in the function 1, all
-                              others being zero; of cell_apply_half */
-    int n_near;            /* of cell_apply_half, displacements: so many functions of each component of a face
-                              have degree 1, the first ones; 0: one function */
+    const uint8_t *loose; /* batch x LANES, or NULL: bit c where K does not see a constant in component c. It
+                             is taken off x first (the constant of the first face): K x has the rounding of a
+                             deformation then, not that of the motion of a slender body. Bit n_components
+                             where K does not see rotations either, and faces are straight or bilinear */
+    const float *ones;    /* n_faces, on the host: what the first unknown of a face is in the function 1, all
+                             others being zero; of cell_apply_half */
+    int n_near;           /* of cell_apply_half, displacements: so many functions of each component of a face
+                             have degree 1, the first ones; 0: one function */
+    /* In parts, where the device likes that (cell_parts), faces have m unknowns each, no face has more than
+     * two cells, and unknowns are those of one face after another: the cells of a face write m numbers each,
+     * at 2 first and at 2 first + m, and a sum of these goes to y. */
+    int64_t n_unknowns;    /* of x and y */
+    const uint8_t *second; /* batch x LANES: bit f where the cell is the second one of its face f */
+    void *parts;           /* NULL: not so. 2 n_unknowns numbers, zero where no cell writes */
+    int fresh;             /* with parts: y = K x instead of y += K x */
     const double *motions; /* of cell_halve, displacements: batch x n_faces x n_near x n_components x LANES,
                               the coordinates on the faces of a cell in these functions */
 };
@@ -218,7 +226,8 @@ static inline size_t precision_size(enum precision precision) {
 /* The table: of a kernel in ONE precision entry 0; NULL: not there. */
 #define REAL void
 struct kernels {
-    int lanes; /* 0: any number */
+    int lanes;     /* 0: any number */
+    int box_lanes; /* of boxes; 0: as lanes */
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     KERNEL_##result(*name[KERNEL_##precisions]) parameters;
 #include "kernels/kernels.def"

@@ -11,7 +11,7 @@ struct cell_ring {
 static void put_cell_ring_of(struct arena *a, int64_t size, int n_faces, int m, int uneven,
                              struct cell_ring *r) {
     const int L = device_lanes(a->device);
-    *r = (struct cell_ring){.n_cells = 48 * (1 + size % 7)};
+    *r = (struct cell_ring){.n_cells = 192 * (1 + size % 7)};
     int64_t n_cells = r->n_cells, n_batches = n_cells / L;
     assert_int_equal(n_cells % (2 * L), 0);
     for (int f = 0; f < n_faces; f++)

@@ -385,6 +385,7 @@ static const struct check {
     {"cell_apply", "cell_run", run_cell_apply, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_apply_full", NULL, run_cell_apply_full, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_apply_half", "cell_halve", run_cell_apply_half, 1e-6, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
+    {"cell_parts", NULL, run_cell_parts, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 8, 17, 34, -1}},
     {"cell_half_pays", NULL, run_cell_apply_half, 1e-6, {1, -1}},
     {"facet_sweep", "facet_sweep_scratch", run_facet_sweep, 1e-12, {0, 1, 2, 3, 7, 12, 31, -1}},
     {"condense_affine", "condense_scratch", run_condense, 1e-11, {0, 1, 2, 3, 4, 5, 6, 7, 10, 19, -1}},
@@ -754,7 +755,9 @@ static void contexts_carry_device_threads_and_monitor(void **state) {
     assert_int_equal(live_blocks(), before);
 }
 
-int main(void) {
+/* With an argument: only the tests whose names it is the pattern of. */
+int main(int argc, char **argv) {
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_gives_what_ref_gives),
         cmocka_unit_test(the_gpu_gives_what_ref_gives),

@@ -20,14 +20,20 @@ int multiprocessors();
 // Room for small results of reductions, which belongs to the calling thread; nullptr, and the failure kept,
 // where there is none.
 double *partial_sums();
+// Where kernels leave the number of the first batch that they cannot work on, by atomicMin; it begins as the
+// largest one. nullptr as above. What was left there, -1: none. Waits.
+unsigned long long *first_failure();
+int64_t failure_found(const unsigned long long *first);
 // More than the 48 KiB of shared memory that a kernel has without asking.
 bool allow_shared(const void *kernel, size_t bytes, const char *what);
 template <typename... A> bool allow_shared(void (*kernel)(A...), size_t bytes, const char *what) {
     return allow_shared((const void *)kernel, bytes, what);
 }
 constexpr int MAX_PARTIAL = 1024;
-// Of the table: the kernels on boxes are compiled for this number, and called with it.
+// Of the table: the kernels on boxes are compiled for this number, and called with it;
 constexpr int LANES = 8;
+// and those on mapped cells for this one: a warp takes a batch, a thread a cell.
+constexpr int CELL_LANES = 32;
 // The operator with one k and one lambda, degrees 2 to 8; false: not this brick.
 template <typename R>
 bool apply_uniform(const struct brick_cells *c, double a, const R *x, double b, const R *f, R *y);

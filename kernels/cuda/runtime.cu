@@ -91,6 +91,16 @@ int multiprocessors() {
 double *partial_sums() {
     return (double *)room_of(SUMS, MAX_PARTIAL * sizeof(double));
 }
+unsigned long long *first_failure() {
+    double *room = partial_sums();
+    if (room == nullptr || !good(cudaMemset(room, 0xff, sizeof(double)), "a reset")) return nullptr;
+    return (unsigned long long *)room;
+}
+int64_t failure_found(const unsigned long long *first) {
+    int64_t batch = -1;
+    if (may_launch()) good(cudaMemcpy(&batch, first, sizeof batch, cudaMemcpyDeviceToHost), "a kernel");
+    return batch;
+}
 void *box_room(size_t bytes) {
     return room_of(BOXES, bytes);
 }

@@ -147,7 +147,8 @@ template <typename R, typename... A, R (*F)(A...), typename... B> struct entry<F
 
 struct kernels make_table() {
     struct kernels table = {};
-    table.lanes = facet::LANES;
+    table.lanes = facet::CELL_LANES;
+    table.box_lanes = facet::LANES;
     BOTH(fill);
     BOTH(axpby);
     BOTH(multiply);
@@ -156,6 +157,13 @@ struct kernels make_table() {
     BOTH(widen);
     BOTH(add);
     BOTH(csr_apply);
+    BOTH(block_apply);
+    BOTH(block_smooth);
+    BOTH(lane_smooth);
+    BOTH(cell_apply);
+    BOTH(cell_apply_full);
+    BOTH(facet_sweep);
+    BOTH(row_solve);
     BOTH(brick_apply);
     BOTH(brick_diagonal);
     BOTH(brick_prolong);
@@ -167,6 +175,21 @@ struct kernels make_table() {
     BOTH(box_restrict);
     BOTH(box_scale);
     ONE(put_entries);
+    ONE(cell_apply_half);
+    ONE(cell_halve);
+    ONE(cell_half_pays);
+    ONE(cell_parts);
+    ONE(cell_run);
+    ONE(facet_sweep_scratch);
+    ONE(condense_affine);
+    ONE(affine_solve);
+    ONE(condense_scratch);
+    ONE(condense_sum);
+    ONE(sum_solve);
+    ONE(condense_sum_scratch);
+    ONE(table_apply);
+    ONE(cell_metric);
+    ONE(face_metric);
     ONE(modes_solve);
     ONE(modes_scratch);
     ONE(brick_scratch);

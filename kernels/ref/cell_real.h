@@ -19,6 +19,7 @@ static REAL NAME(constant)(const struct cell_plan *plan, int64_t batch, int lane
 static void NAME(apply)(const struct cell_plan *plan, int full, const REAL *x, REAL *y) {
     const int L = plan->lanes;
     int n_faces = plan->n_faces, n = cell_plan_start(plan, n_faces);
+    for (int64_t i = 0; i < plan->n_unknowns && plan->parts != 0 && plan->fresh; i++) y[i] = 0;
     for (int64_t batch = 0; batch < plan->n_batches; batch++) {
         const REAL *matrix = (const REAL *)plan->matrices + batch * (full ? n * n : n * (n + 1) / 2) * L;
         const int64_t *map = plan->maps + batch * n_faces * L;

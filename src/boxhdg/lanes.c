@@ -198,7 +198,7 @@ facet_status boxhdg_lanes_create(const struct device *device, const struct boxhd
     lanes->device = device;
     lanes->hdg = hdg;
     lanes->precision = precision;
-    lanes->plan.lanes = device_lanes(device);
+    lanes->plan.lanes = device_box_lanes(device);
     choose_axes(lanes);
     lay_out(&lanes->plan);
     TRY(make_line_squares(lanes));

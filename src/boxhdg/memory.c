@@ -20,7 +20,7 @@ static void count_lanes(const struct wanted *w, const int cells[3], double bytes
     const int dim = w->hdg->grid.dim, cycle = o->preconditioner == BOXHDG_CHEBYSHEV,
               coarse = cycle || o->preconditioner == BOXHDG_ADDITIVE;
     const double fast = o->mixed ? 4.0 : 8.0;
-    const int width = device_lanes(w->device), packs = (cells[0] + width - 1) / width;
+    const int width = device_box_lanes(w->device), packs = (cells[0] + width - 1) / width;
     double lanes = packs * (double)width;
     for (int d = 1; d < dim; d++) lanes *= cells[d];
     const double n = lanes * dim * (double)w->hdg->face_size, moments = lanes * dim * KERNEL_BOX_MOMENTS;

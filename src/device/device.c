@@ -43,6 +43,7 @@ static pthread_once_t in_use_made = PTHREAD_ONCE_INIT;
 
 static void add_to_table(const struct kernels *from, struct kernels *to) {
     if (to->lanes == 0) to->lanes = from->lanes;
+    if (to->box_lanes == 0) to->box_lanes = from->box_lanes;
 #define KERNEL(result, precisions, name, parameters, arguments)                                              \
     for (int p = 0; p < KERNEL_##precisions; p++)                                                            \
         if (to->name[p] == NULL) to->name[p] = from->name[p];
@@ -387,6 +388,11 @@ done:
 
 int device_lanes(const struct device *device) {
     return in_use[device - devices].lanes;
+}
+
+int device_box_lanes(const struct device *device) {
+    const struct kernels *table = &in_use[device - devices];
+    return table->box_lanes > 0 ? table->box_lanes : table->lanes;
 }
 
 int device_is_host(const struct device *device) {

@@ -59,6 +59,7 @@ facet_status device_require(const struct device *device, const char *what, const
 /* The number of cells in a batch (kernels/kernels.h): arrays in lanes are made and read with that of the
  * device whose kernels see them. */
 int device_lanes(const struct device *device);
+int device_box_lanes(const struct device *device); /* of those of boxes (kernels/box.h) */
 
 /* Whether the host can read and write the device's memory. */
 int device_is_host(const struct device *device);

@@ -11,7 +11,8 @@
 #include "base/memory.h"
 #include "hdg/general.h"
 
-#define FAST_BATCHES    256       /* of one call of the affine kernel */
+#define FAST_BATCHES    256       /* of one call of the affine kernel; */
+#define FAST_GPU_CELLS  (1 << 17) /* cells, where the device has memory of its own */
 #define GENERAL_BATCHES 32        /* of one tile of cells that are condensed one by one, at most */
 #define GENERAL_BYTES   (4 << 20) /* of such a tile, about */
 
@@ -41,7 +42,7 @@ void hdg_destroy(struct hdg **hdg) {
 
 /* Says that the matrices will not fit before anybody waits for them. */
 static facet_status check_memory(const struct hdg *h) {
-    double bytes = 0.0, available = base_available_bytes();
+    double bytes = 0.0, available = device_free_bytes(h->device);
     char fits[64];
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         double n = (double)trace_n_batches(h->device, h->data.mesh, b);
@@ -49,8 +50,9 @@ static facet_status check_memory(const struct hdg *h) {
     }
     snprintf(fits, sizeof fits, "of this degree about %.0f cells would fit",
              floor(h->data.mesh->n_cells * available / bytes));
-    return base_check_memory(bytes, available, "", fits, "the local solvers of %d cells at degree %d",
-                             h->data.mesh->n_cells, h->space.degree);
+    return base_check_memory(bytes, available, device_has_memory(h->device) ? " on the GPU" : "", fits,
+                             "the local solvers of %d cells at degree %d", h->data.mesh->n_cells,
+                             h->space.degree);
 }
 
 static int is_eliminated(const struct hdg_condition *c, int dim) {
@@ -199,7 +201,8 @@ struct tile {
     double *K;         /* host: n_general batches */
     int n_workers;
     struct worker *workers;
-    double *coefficients;        /* host: FAST_BATCHES batches */
+    int64_t n_fast;              /* batches of a call of the affine kernel */
+    double *coefficients;        /* host: n_fast batches */
     double *device_coefficients; /* device */
     double *scratch;             /* device */
     double *volumes;             /* host: of the batches, added in their order, whoever made them */
@@ -285,8 +288,8 @@ static facet_status fast_run(struct hdg *h, const struct condenser *c, int block
     double reaction;
     int64_t n_coefficients = c->n_coefficients * lanes;
     if (t->coefficients == NULL) {
-        TRY(ALLOC(t->coefficients, FAST_BATCHES * n_coefficients));
-        TRY(device_alloc(h->device, &t->device_coefficients, (size_t)(FAST_BATCHES * n_coefficients),
+        TRY(ALLOC(t->coefficients, t->n_fast * n_coefficients));
+        TRY(device_alloc(h->device, &t->device_coefficients, (size_t)(t->n_fast * n_coefficients),
                          sizeof(double)));
         TRY(device_alloc(h->device, &t->scratch, (size_t)c->n_scratch, sizeof(double)));
     }
@@ -413,10 +416,12 @@ static facet_status condense_block(struct hdg *h, int block, int only) {
     h->data.equation->condenser(h, block, &c);
     struct tile t = {.n_K = packed_size(c.n) * lanes};
     t.n_general = general_batches(n, t.n_K);
-    TRY(ALLOC(t.volumes, t.n_general > FAST_BATCHES ? t.n_general : FAST_BATCHES));
+    t.n_fast = device_has_memory(h->device) ? FAST_GPU_CELLS / lanes : FAST_BATCHES;
+    if (t.n_fast > n) t.n_fast = n;
+    TRY(ALLOC(t.volumes, t.n_general > t.n_fast ? t.n_general : t.n_fast));
     for (int64_t begin = 0, end; begin < n; begin = end) {
         enum batch_way way = condenser_way(h, &c, block, begin);
-        int64_t limit = begin + (way != BATCH_SINGLE ? FAST_BATCHES : t.n_general);
+        int64_t limit = begin + (way != BATCH_SINGLE ? t.n_fast : t.n_general);
         end = begin + 1;
         if (only && !depends_on_boundary(h, block, begin)) continue;
         while (end < n && end < limit && condenser_way(h, &c, block, end) == way &&

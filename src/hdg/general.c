@@ -9,7 +9,8 @@
 #include "base/memory.h"
 #include "hdg/diffusion.h"
 
-#define WORK_BYTES (1 << 20) /* of what a thread works on at a time, about */
+#define WORK_BYTES     (1 << 20)  /* of what a thread works on at a time, about; */
+#define WORK_GPU_BYTES (16 << 20) /* and where calls cost more than caches bring */
 
 /* ------------------------------------------------------------------------------------------ work */
 
@@ -30,7 +31,7 @@ static facet_status work_create(const struct hdg *h, int block, const struct gen
     int64_t all = 0;
     *w = (struct general_work){.hdg = h, .block = block, .n_arrays = plan->n_arrays};
     for (int i = 0; i < w->n_arrays; i++) all += w->size[i] = plan->sizes[i] * h->lanes;
-    w->most = WORK_BYTES / (all * (int64_t)sizeof(double));
+    w->most = (device_has_memory(h->device) ? WORK_GPU_BYTES : WORK_BYTES) / (all * (int64_t)sizeof(double));
     if (w->most < 1) w->most = 1;
     for (int i = 0; i < w->n_arrays; i++) {
         size_t count = (size_t)(w->most * w->size[i]);
@@ -51,7 +52,8 @@ facet_status general_for_pieces(const struct hdg *h, int block, int64_t begin, i
                                 const struct general_plan *plan, general_piece work, void *user,
                                 double *reaction) {
     struct base_collector failures;
-    int n_threads = plan->on_host || device_is_host(h->device) ? base_threads() : 1;
+    int n_threads =
+        plan->on_host || device_is_host(h->device) || device_has_memory(h->device) ? base_threads() : 1;
     double largest = 0.0;
     base_collector_init(&failures);
 #pragma omp parallel num_threads(n_threads) reduction(max : largest)

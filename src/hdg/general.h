@@ -69,8 +69,8 @@ facet_status general_maps(const struct general_work *w, const struct general_rul
 /* n points of one lane of an array of points, one after the other. */
 void general_points(int n, int dim, int lanes, const double *points, double *x);
 
-/* Runs `work` for pieces of the batches begin .. end-1, shared out among the threads where the device is the
- * host. reaction, or NULL: becomes at least the largest that was met. */
+/* Runs `work` for pieces of the batches begin .. end-1, shared out among the threads (which debug does not
+ * let in together). reaction, or NULL: becomes at least the largest that was met. */
 typedef facet_status (*general_piece)(struct general_work *w, int64_t begin, int64_t n, void *user);
 facet_status general_for_pieces(const struct hdg *hdg, int block, int64_t begin, int64_t end,
                                 const struct general_plan *plan, general_piece work, void *user,

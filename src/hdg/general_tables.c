@@ -169,6 +169,7 @@ void general_destroy(struct hdg *h, int block) {
 }
 
 facet_status general_create(struct hdg *h, int block) {
+    static const char *const kernels[] = {"condense_general", "general_solve", "gradient_solve", NULL};
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &h->space.blocks[block];
     int64_t n = trace_n_batches(h->device, h->data.mesh, block), found = 0;
@@ -176,6 +177,7 @@ facet_status general_create(struct hdg *h, int block) {
     struct hdg_general *g;
     for (int64_t i = 0; i < n; i++) found += h->ways[block][i] == BATCH_SINGLE;
     if (found == 0) return FACET_OK;
+    TRY(device_require(h->device, "a cell that is curved, or whose data vary,", kernels));
     TRY(CALLOC(h->general[block], 1));
     g = h->general[block];
     g->tables = (struct general_tables){.lanes = h->lanes,

@@ -107,15 +107,25 @@ done:
 /* The backend, with all its words looked at. maker: see solver_create. */
 static facet_status choose_backend(struct facet_solver *s, hdg_rule_maker maker, struct box_data *data,
                                    int *box) {
-    static const char *const kernels[] = {"condense_affine", "cell_apply", NULL};
+    static const char *const diffusion[] = {"condense_affine", "affine_solve", "sum_solve", "cell_apply",
+                                            NULL};
+    static const char *const condensed[] = {"condense_sum", "sum_solve", "cell_apply", NULL};
+    static const char *const elasticity[] = {"condense_elastic", "elastic_solve", "cell_apply", NULL};
     facet_status status = FACET_OK;
     *box = 0;
     if (maker == NULL) TRY(choose_operator(s, data, box));
     s->operator_used = *box ? OPERATOR_TENSOR : OPERATOR_MAPPED;
     if (!*box) { /* the methods on boxes ask for the kernels that they need */
         TRY(solver_check_method(s));
+        const int vectors = s->resolved.data.equation->rigid;
+        const int whole = s->options.discretization == DISCRETIZATION_CONDENSED;
         TRY(base_wrap(device_require(s->context->device,
-                                     "all but hdg and the discretization continuous on boxes", kernels),
+                                     vectors ? "elasticity"
+                                     : whole ? "the discretization condensed"
+                                             : "hdg on mapped cells",
+                                     vectors ? elasticity
+                                     : whole ? condensed
+                                             : diffusion),
                       "device"));
         goto done;
     }

@@ -269,12 +269,13 @@ int operator_block_smooth(const struct operator* D, double a, double b, double c
     return 1;
 }
 
-/* Blocks from so many unknowns on are read by triangles, where they are all of that size; else 0. */
+/* Blocks from so many unknowns on are read by triangles, where they are all of that size; else 0. Devices
+ * other than the host like their vectors to be read in one piece, and take all. */
 #define LEAST_ROWS 5
 
 static int equal_size(const struct device *device, int64_t n_blocks, const int64_t *block_offsets) {
-    int64_t m = n_blocks > 0 ? block_offsets[1] : 0;
-    if (m < LEAST_ROWS || m > KERNEL_CELL_UNKNOWNS || !device_has(device, "lane_smooth")) return 0;
+    int64_t m = n_blocks > 0 ? block_offsets[1] : 0, least = device_is_host(device) ? LEAST_ROWS : 1;
+    if (m < least || m > KERNEL_CELL_UNKNOWNS || !device_has(device, "lane_smooth")) return 0;
     for (int64_t b = 0; b < n_blocks; b++)
         if (block_offsets[b + 1] - block_offsets[b] != m) return 0;
     return (int)m;

@@ -33,6 +33,8 @@ static void product_free(struct operator* A) {
         device_free(A->device, &p->cells[b].colour_batches);
         device_free(A->device, &p->cells[b].maps);
         device_free(A->device, &p->cells[b].loose);
+        device_free(A->device, &p->cells[b].second);
+        device_free(A->device, &p->cells[b].parts);
         if (A->precision == F32) device_free(A->device, &p->cells[b].matrices); /* else someone else's */
     }
     trace_matrices_destroy(&p->owned);
@@ -40,19 +42,28 @@ static void product_free(struct operator* A) {
     base_free(&A->data);
 }
 
-static void product_add(const struct operator* A, const struct vector *x, struct vector *y) {
+/* y += K x; fresh: y = K x. */
+static void multiply(const struct operator* A, int fresh, const struct vector *x, struct vector *y) {
     const struct product *p = A->data;
-    for (int b = 0; b < p->n_blocks && p->half; b++)
-        device_cell_apply_half(A->device, &p->cells[b], x->numbers, y->numbers);
+    if (fresh && (p->n_blocks == 0 || p->cells[0].parts == NULL)) vector_fill(y, 0.0);
+    for (int b = 0; b < p->n_blocks; b++) {
+        struct cell_plan cells = p->cells[b];
+        cells.fresh = fresh && b == 0;
+        if (p->half)
+            device_cell_apply_half(A->device, &cells, x->numbers, y->numbers);
+        else
+            (p->full ? device_cell_apply_full : device_cell_apply)(A->device, A->precision, &cells,
+                                                                   x->numbers, y->numbers);
+    }
     if (p->rest.apply != NULL) p->rest.add(&p->rest, x, y);
-    for (int b = 0; b < p->n_blocks && !p->half; b++)
-        (p->full ? device_cell_apply_full : device_cell_apply)(A->device, A->precision, &p->cells[b],
-                                                               x->numbers, y->numbers);
+}
+
+static void product_add(const struct operator* A, const struct vector *x, struct vector *y) {
+    multiply(A, 0, x, y);
 }
 
 static void product_apply(const struct operator* A, const struct vector *x, struct vector *y) {
-    vector_fill(y, 0.0);
-    product_add(A, x, y);
+    multiply(A, 1, x, y);
 }
 
 void trace_operator_own(struct operator* A, struct trace_matrices *matrices) {
@@ -164,11 +175,49 @@ done:
     return status;
 }
 
-/* x: as for colour_runs. */
+/* Which cells are the second ones of their faces (struct cell_plan), batch x LANES; NULL where products are
+ * not in parts: the device does not want them, faces differ in size or do not follow each other, or one has
+ * more than two cells. n: unknowns. */
+static facet_status find_seconds(const struct trace_slots *slots, const struct trace_matrices *matrices,
+                                 int block, int64_t n, uint8_t **second) {
+    facet_status status = FACET_OK;
+    const int n_slots = slots->n_slots[block], m = slot_size(slots, matrices, block, 0);
+    const int64_t count = slots->count[block];
+    uint8_t *met = NULL;
+    int fits =
+        device_cell_parts(matrices->device, count) && slots->starts[block] == NULL && n_slots <= 8 && m > 0;
+    *second = NULL;
+    if (!fits) return FACET_OK;
+    TRY(CALLOC(met, n / m + 1));
+    TRY(CALLOC(*second, n_batches_of(slots, matrices->lanes, block) * matrices->lanes));
+    for (int64_t i = 0; i < count * n_slots && fits; i++) {
+        int64_t first = slots->first[slots->entities[block][i]];
+        if (first < 0) continue;
+        fits = first % m == 0 && first + m <= n && met[first / m] < 2;
+        if (fits && met[first / m]++ == 1) (*second)[i / n_slots] |= (uint8_t)(1 << i % n_slots);
+    }
+    fits = fits && n % m == 0;
+done:
+    base_free(&met);
+    if (!fits || status != FACET_OK) base_free(second);
+    return status;
+}
+
+/* The plan takes parts in the precision of the operator, zero to begin with. */
+static facet_status make_parts(const struct device *device, enum precision precision,
+                               struct cell_plan *plan) {
+    const int64_t n = 2 * plan->n_unknowns;
+    facet_status status = device_alloc(device, &plan->parts, (size_t)n, precision_size(precision));
+    if (status == FACET_OK) device_fill(device, precision, n, 0.0, plan->parts);
+    return status;
+}
+
+/* n: unknowns; x: as for colour_runs. */
 static facet_status make_cell_plan(const struct trace_slots *slots, const struct trace_matrices *matrices,
-                                   int block, const double *x, struct cell_plan *plan) {
+                                   int block, int64_t n, const double *x, struct cell_plan *plan) {
     const int lanes = matrices->lanes;
     facet_status status = FACET_OK;
+    uint8_t *second = NULL;
     int64_t n_batches = matrices->n_batches[block], *maps = NULL, *starts = NULL, *order = NULL;
     int64_t n_slots = slots->n_slots[block], n_maps = n_batches * n_slots * lanes;
     struct colouring c = {0};
@@ -191,8 +240,15 @@ static facet_status make_cell_plan(const struct trace_slots *slots, const struct
                                .run = c.run,
                                .colour_starts = starts,
                                .n_components = matrices->n_components,
+                               .n_unknowns = n,
                                .matrices = matrices->values[block]};
     starts = NULL;
+    sizes = NULL;
+    if (x == NULL) TRY(find_seconds(slots, matrices, block, n, &second));
+    if (second != NULL) {
+        TRY(device_copy(matrices->device, &plan->second, second, (size_t)(n_batches * lanes), 1));
+        TRY(make_parts(matrices->device, F64, plan));
+    }
     TRY(device_copy(matrices->device, &plan->colour_batches, order, (size_t)n_batches, sizeof *order));
     TRY(device_copy(matrices->device, &plan->maps, maps, (size_t)n_maps, sizeof *maps));
     if (matrices->loose[block] != NULL)
@@ -203,15 +259,17 @@ done:
     base_free(&starts);
     base_free(&order);
     base_free(&maps);
+    base_free(&sizes);
+    base_free(&second);
     return status;
 }
 
 static facet_status make_cells(const struct trace_slots *slots, const struct trace_matrices *matrices,
-                               const double *x, struct product *p) {
+                               int64_t n, const double *x, struct product *p) {
     facet_status status = FACET_OK;
     for (int b = 0; b < matrices->n_blocks; b++) {
         p->n_blocks = b + 1;
-        TRY(make_cell_plan(slots, matrices, b, x, &p->cells[b]));
+        TRY(make_cell_plan(slots, matrices, b, n, x, &p->cells[b]));
         p->bytes += 8.0 * (double)(slots->count[b] * trace_matrix_size(matrices, b));
     }
 done:
@@ -243,7 +301,7 @@ done:
     return status;
 }
 
-/* Copies the structure without the matrices, on the device. */
+/* Copies the structure without the matrices, on the device, for products in single precision. */
 static facet_status copy_plan(const struct device *device, const struct cell_plan *from,
                               struct cell_plan *to) {
     facet_status status = FACET_OK;
@@ -251,7 +309,8 @@ static facet_status copy_plan(const struct device *device, const struct cell_pla
     int *sizes = NULL;
     *to = *from;
     to->colour_starts = to->colour_batches = to->maps = NULL;
-    to->loose = NULL;
+    to->loose = to->second = NULL;
+    to->parts = NULL;
     to->starts = NULL;
     to->matrices = NULL;
     if (from->starts != NULL) {
@@ -268,6 +327,10 @@ static facet_status copy_plan(const struct device *device, const struct cell_pla
                          (size_t)(from->n_batches * from->n_faces * from->lanes), sizeof *to->maps));
     if (from->loose != NULL)
         TRY(device_duplicate(device, &to->loose, from->loose, (size_t)(from->n_batches * from->lanes), 1));
+    if (from->second != NULL) {
+        TRY(device_duplicate(device, &to->second, from->second, (size_t)(from->n_batches * from->lanes), 1));
+        TRY(make_parts(device, F32, to));
+    }
 done:
     return status;
 }
@@ -425,7 +488,7 @@ facet_status trace_slots_operator(const struct trace_slots *slots, const struct 
     facet_status status = FACET_OK;
     struct product *p;
     TRY(begin_operator(n, matrices->device, matrices->full, A, &p));
-    TRY(make_cells(slots, matrices, NULL, p));
+    TRY(make_cells(slots, matrices, n, NULL, p));
 done:
     if (status != FACET_OK) operator_destroy(A);
     return status;
@@ -461,7 +524,7 @@ facet_status trace_lift(const struct trace_space *space, const struct trace_matr
     face_slots(space, space->face_first, &slots); /* one product in the full numbering */
     TRY(ALLOC(full, space->n_all));
     TRY(begin_operator(space->n_all, matrices->device, matrices->full, &A, &p));
-    TRY(make_cells(&slots, matrices, eliminated, p));
+    TRY(make_cells(&slots, matrices, space->n_all, eliminated, p));
     TRY(vector_create(matrices->device, space->n_all, &in));
     TRY(vector_create(matrices->device, space->n_all, &out));
     TRY(vector_upload(&in, eliminated));

@@ -1,0 +1,151 @@
+// What products with the trace matrix in all precisions share: cells of a batch and their faces.
+#ifndef FACET_CUDA_CELL_CUH
+#define FACET_CUDA_CELL_CUH
+
+#include "kernels/cuda/lanes.cuh"
+
+namespace facet {
+namespace {
+
+constexpr int MOST_SLOTS = 512; // of a cell, or of a patch of faces, where they differ in size
+
+struct product {
+    int n, n_faces, m;
+    int equal;                  // all faces have m unknowns
+    int starts[MOST_SLOTS + 1]; // where they have not
+    const int64_t *maps;
+    const void *matrices;
+    int n_components;
+    const uint8_t *loose, *second;
+    int64_t n_batches;
+    const int64_t *batches; // NULL: all of them
+    __device__ __forceinline__ int start(int face) const {
+        return equal ? face * m : starts[face];
+    }
+};
+
+struct product product_of(const struct cell_plan *plan) {
+    struct product p = {};
+    p.n_faces = plan->n_faces;
+    p.n = cell_plan_start(plan, plan->n_faces);
+    p.m = plan->m;
+    p.equal = plan->starts == nullptr;
+    for (int f = 0; f <= plan->n_faces && !p.equal; f++) p.starts[f] = plan->starts[f];
+    p.maps = plan->maps;
+    p.matrices = plan->matrices;
+    p.n_components = plan->n_components;
+    p.loose = plan->loose;
+    p.second = plan->parts != nullptr ? plan->second : nullptr;
+    p.n_batches = plan->n_batches;
+    return p;
+}
+
+// x of the batch into columns of shared memory; faces that are not there count as zero.
+template <typename R>
+__device__ __forceinline__ void bring_in(const product &p, int64_t batch, int lane, const R *__restrict__ x,
+                                         R *to) {
+    for (int f = 0; f < p.n_faces; f++) {
+        const int64_t mine = p.maps[(batch * p.n_faces + f) * L + lane];
+        const int start = p.start(f), m = p.start(f + 1) - start;
+        if (m == 0) continue;
+        walk at(m, lane);
+        for (int step = 0; step < m; step++, at.next()) {
+            const int64_t first = __shfl_sync(ALL, mine, at.block);
+            to[(start + at.i) * PITCH + at.block] = first >= 0 ? x[first + at.i] : R(0);
+        }
+    }
+    __syncwarp();
+}
+
+// The constant of the first face off those of all faces, in the components that K does not see it in.
+template <typename R>
+__device__ __forceinline__ void take_constants_off(const product &p, int64_t batch, int lane, R *x) {
+    if (p.loose == nullptr) return;
+    const int bits = p.maps[batch * p.n_faces * L + lane] >= 0 ? p.loose[batch * L + lane] : 0;
+    const int size = p.m / p.n_components;
+    for (int c = 0; c < p.n_components; c++) {
+        if (!(bits >> c & 1)) continue;
+        const R constant = x[c * size * PITCH + lane];
+        for (int f = 0; f < p.n_faces; f++) x[(f * p.m + c * size) * PITCH + lane] -= constant;
+    }
+}
+
+// y of the batch to the places of its cells: both sides of a face have one.
+template <typename R>
+__device__ __forceinline__ void put_parts(const product &p, int64_t batch, int lane, const R *y, R *parts) {
+    const int second = p.second[batch * L + lane], m = p.m;
+    __syncwarp();
+    for (int f = 0; f < p.n_faces; f++) {
+        const int64_t first = p.maps[(batch * p.n_faces + f) * L + lane];
+        const int64_t mine = first >= 0 ? 2 * first + (second >> f & 1 ? m : 0) : -1;
+        walk at(m, lane);
+        for (int step = 0; step < m; step++, at.next()) {
+            const int64_t to = __shfl_sync(ALL, mine, at.block);
+            if (to >= 0) parts[to + at.i] = y[(f * m + at.i) * PITCH + at.block];
+        }
+    }
+}
+
+// Or onto y, cell by cell and face by face, since cells of a batch may share faces.
+template <typename R> __device__ void add_to(const product &p, int64_t batch, int lane, const R *from, R *y) {
+    __syncwarp();
+    for (int cell = 0; cell < L; cell++)
+        for (int f = 0; f < p.n_faces; f++) {
+            const int64_t first = p.maps[(batch * p.n_faces + f) * L + cell];
+            for (int i = p.start(f) + lane; first >= 0 && i < p.start(f + 1); i += L)
+                y[first + i - p.start(f)] += from[i * PITCH + cell];
+            __syncwarp();
+        }
+}
+
+template <typename R>
+__device__ __forceinline__ void deliver(const product &p, int64_t batch, int lane, const R *from, R *to) {
+    if (p.second != nullptr)
+        put_parts(p, batch, lane, from, to);
+    else
+        add_to(p, batch, lane, from, to);
+}
+
+__device__ __forceinline__ int64_t batch_of(const product &p) {
+    const int64_t number = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+    if (number >= p.n_batches) return -1;
+    return p.batches != nullptr ? p.batches[number] : number;
+}
+
+// y = (or y +=) the parts of both sides of every face.
+template <typename R>
+__global__ void add_parts(int64_t n, unsigned m, int fresh, const R *__restrict__ parts, R *__restrict__ y) {
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        const int64_t first = n < INT32_MAX ? (int64_t)((unsigned)i / m) * m : i / m * m;
+        const R sum = __ldcs(parts + first + i) + __ldcs(parts + first + m + i);
+        y[i] = fresh ? sum : y[i] + sum;
+    }
+}
+
+template <typename R> void gather(const struct cell_plan *plan, R *y) {
+    if (plan->n_unknowns == 0 || !may_launch()) return;
+    const int64_t blocks = (plan->n_unknowns + 255) / 256, most = 32 * (int64_t)multiprocessors();
+    add_parts<R><<<(unsigned)(blocks < most ? blocks : most), 256>>>(plan->n_unknowns, (unsigned)plan->m,
+                                                                     plan->fresh, (const R *)plan->parts, y);
+    launched("add_parts");
+}
+
+// All batches into parts and the sum of these, or colour by colour.
+template <typename R, typename Launch>
+void take_batches(const struct cell_plan *plan, product p, R *y, Launch launch) {
+    if (plan->parts != nullptr) {
+        if (p.n_batches > 0 && may_launch()) launch(p, (R *)plan->parts);
+        gather(plan, y);
+        return;
+    }
+    for (int c = 0; c < plan->n_colours; c++) {
+        p.batches = plan->colour_batches + plan->colour_starts[c];
+        p.n_batches = plan->colour_starts[c + 1] - plan->colour_starts[c];
+        if (p.n_batches > 0 && may_launch()) launch(p, y);
+    }
+}
+
+} // namespace
+} // namespace facet
+#endif

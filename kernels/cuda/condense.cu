@@ -1,0 +1,495 @@
+// Local solvers of affine cells and of combinations of reference matrices: K = H - R'S^-1 R from
+// coefficients, and solves inside. A warp takes a small cell, four of them a block, so that what they write
+// in lanes is whole sectors; several warps take a larger one, and a block without shared memory one that does
+// not fit.
+#include "kernels/cuda/local.cuh"
+
+namespace facet {
+namespace {
+
+constexpr size_t MOST_SHARED = 227 * 1024;
+constexpr int SMALL = 1408;                     // numbers of a cell that one warp takes
+constexpr int TEAMS = 4;                        // such cells of a block
+constexpr int64_t SCRATCH = (int64_t)256 << 20; // numbers of all slices where cells do not fit, at most
+
+// Where the numbers of a cell stand, from its beginning, all of them even.
+struct places {
+    int ld, c, d, C, K, size;
+};
+
+int even(int64_t n) {
+    return (int)((n + 1) / 2 * 2);
+}
+
+places condense_places(int N, int n, int count) {
+    places at;
+    at.ld = (int)row_length(N + n + 1);
+    at.c = 0;
+    at.d = at.c + even(count);
+    at.C = at.d + even(n);
+    at.K = at.C + even(padded_rows(N) * at.ld);
+    at.size = at.K + even((int64_t)n * (n + 1) / 2);
+    return at;
+}
+
+// uhat as the cell sees it in d, what it was after it.
+places solve_places(int N, int n, int count) {
+    places at;
+    at.ld = (int)row_length(N + 1);
+    at.c = 0;
+    at.d = at.c + even(count);
+    at.C = at.d + 2 * even(n);
+    at.K = at.size = at.C + even(padded_rows(N) * at.ld);
+    return at;
+}
+
+// ------------------------------------------------------------------------------------ orientations
+
+// Numbers of the groups of a face: x O on rows of K, by blocks of a few functions.
+constexpr int MOST_GROUP = 16;
+
+__device__ __forceinline__ double &entry_of(double *K, int i, int j) {
+    return i >= j ? K[triangle_row(i) + j] : K[triangle_row(j) + i];
+}
+
+// K (one triangle) becomes O'K O, the functions of every face turned as the cell meets it. work: n m numbers.
+template <class A, class T>
+__device__ void turn(const A &p, const T &team, const double *c, double *K, double *work) {
+    const struct affine_tables &t = p.t;
+    const int m = t.m, n = p.n(), faces = n / m;
+    if (t.n_groups == m) { // every O is diagonal
+        for (int i = team.warp; i < n; i += T::THREADS / 32) {
+            const double sign = t.turns[(int)c[p.at.orientation + i / m] * t.n_turn + i % m];
+            for (int j = team.lane; j <= i; j += 32)
+                K[triangle_row(i) + j] *= sign * t.turns[(int)c[p.at.orientation + j / m] * t.n_turn + j % m];
+        }
+        return;
+    }
+    // Columns: row i of the block of faces (f, g), g < f in place; of (f, f), all of it, into work.
+    for (int w = team.thread; w < n * faces; w += T::THREADS) {
+        const int i = w % n, g = w / n, f = i / m;
+        if (g > f) continue;
+        const double *block = t.turns + (int)c[p.at.orientation + g] * t.n_turn;
+        for (int group = 0; group < t.n_groups; group++) {
+            const int32_t *modes = t.modes + t.group_starts[group];
+            const int size = t.group_starts[group + 1] - t.group_starts[group];
+            double x[MOST_GROUP];
+#pragma unroll
+            for (int a = 0; a < MOST_GROUP; a++)
+                if (a < size) x[a] = entry_of(K, i, g * m + modes[a]);
+            for (int b = 0; b < size; b++) {
+                double sum = 0.0;
+#pragma unroll
+                for (int a = 0; a < MOST_GROUP; a++)
+                    if (a < size) sum += x[a] * block[a * size + b];
+                if (g < f)
+                    K[triangle_row(i) + g * m + modes[b]] = sum;
+                else
+                    work[i * m + modes[b]] = sum;
+            }
+            block += size * size;
+        }
+    }
+    team.sync();
+    // Rows: column j of the block of faces (f, g).
+    for (int w = team.thread; w < n * faces; w += T::THREADS) {
+        const int j = w % n, f = w / n, g = j / m;
+        if (g > f) continue;
+        const double *block = t.turns + (int)c[p.at.orientation + f] * t.n_turn;
+        for (int group = 0; group < t.n_groups; group++) {
+            const int32_t *modes = t.modes + t.group_starts[group];
+            const int size = t.group_starts[group + 1] - t.group_starts[group];
+            double x[MOST_GROUP];
+#pragma unroll
+            for (int a = 0; a < MOST_GROUP; a++)
+                if (a < size)
+                    x[a] = g < f ? K[triangle_row(f * m + modes[a]) + j]
+                                 : work[(f * m + modes[a]) * m + j - g * m];
+            for (int b = 0; b < size; b++) {
+                const int i = f * m + modes[b];
+                double sum = 0.0;
+#pragma unroll
+                for (int a = 0; a < MOST_GROUP; a++)
+                    if (a < size) sum += x[a] * block[a * size + b];
+                if (i >= j) K[triangle_row(i) + j] = sum;
+            }
+            block += size * size;
+        }
+    }
+}
+
+template <class T>
+__device__ void turn(const combination &p, const T &team, const double *c, double *K, double *work) {
+    (void)work;
+    for (int i = team.warp; i < p.n(); i += T::THREADS / 32)
+        for (int j = team.lane; j <= i; j += 32) K[triangle_row(i) + j] *= p.sign(c, i) * p.sign(c, j);
+}
+
+// to = O x (back: O'x) on all faces.
+template <class A, class T>
+__device__ void turn_vector(const A &p, const T &team, const double *c, bool back, const double *x,
+                            double *to) {
+    const struct affine_tables &t = p.t;
+    for (int w = team.thread; w < p.n() / t.m * t.n_groups; w += T::THREADS) {
+        const int f = w / t.n_groups, group = w % t.n_groups;
+        const double *block = t.turns + (int)c[p.at.orientation + f] * t.n_turn;
+        for (int g = 0; g < group; g++) {
+            const int size = t.group_starts[g + 1] - t.group_starts[g];
+            block += size * size;
+        }
+        const int32_t *modes = t.modes + t.group_starts[group];
+        const int size = t.group_starts[group + 1] - t.group_starts[group];
+        for (int a = 0; a < size; a++) {
+            double sum = 0.0;
+            for (int b = 0; b < size; b++)
+                sum += block[back ? b * size + a : a * size + b] * x[f * t.m + modes[b]];
+            to[f * t.m + modes[a]] = sum;
+        }
+    }
+}
+
+template <class T>
+__device__ void turn_vector(const combination &p, const T &team, const double *c, bool back, const double *x,
+                            double *to) {
+    (void)back;
+    for (int j = team.thread; j < p.n(); j += T::THREADS) to[j] = p.sign(c, j) * x[j];
+}
+
+// ------------------------------------------------------------------------------------ K
+
+// C = [S R b].
+template <class P, class T>
+__device__ __forceinline__ void assemble(const P &p, const T &team, const double *c, int ld, double *C) {
+    const int N = p.N(), total = N + p.n();
+    for (int i = team.warp; i < N; i += T::THREADS / 32) {
+        for (int j = i + team.lane; j < N; j += 32) C[i * ld + j] = p.S(c, i, j);
+        for (int j = N + team.lane; j < total; j += 32) C[i * ld + j] = p.R(c, i, j - N);
+        if (team.lane == 0) C[i * ld + total] = p.b(c, i);
+    }
+    clear_padding(team, N, ld, C);
+}
+
+// K = H - V'V with V = U^-T R, tiles of 8 x 8, up to four of a row at a time.
+template <class P, class T>
+__device__ __forceinline__ void schur(const P &p, const T &team, const double *c, int ld, const double *C,
+                                      double *K) {
+    constexpr int WIDE = 4;
+    const int N = p.N(), n = p.n(), g = team.lane / 4, t = team.lane % 4;
+    const double *V = C + t * ld + N + g;
+    int job = 0;
+    for (int i0 = 0; i0 < n; i0 += 8)
+        for (int j0 = 0; j0 <= i0; j0 += 8 * WIDE, job++) {
+            if (T::THREADS > 32 && job % (T::THREADS / 32) != team.warp) continue;
+            double sum[WIDE][2];
+            const int i = i0 + g;
+#pragma unroll
+            for (int q = 0; q < WIDE; q++)
+#pragma unroll
+                for (int r = 0; r < 2; r++) {
+                    const int j = j0 + 8 * q + 2 * t + r;
+                    sum[q][r] = i < n && j <= i ? p.H(c, j, i) : 0.0;
+                }
+            for (int k = 0; k < N; k += 4) {
+                const double a = -V[k * ld + i0];
+#pragma unroll
+                for (int q = 0; q < WIDE; q++)
+                    if (j0 + 8 * q <= i0) multiply_add(sum[q], a, V[k * ld + j0 + 8 * q]);
+            }
+#pragma unroll
+            for (int q = 0; q < WIDE; q++)
+#pragma unroll
+                for (int r = 0; r < 2; r++) {
+                    const int j = j0 + 8 * q + 2 * t + r;
+                    if (i < n && j <= i) K[triangle_row(i) + j] = sum[q][r];
+                }
+        }
+}
+
+// Makes K 1 = d to the last bits: see local_restore_sums in src/hdg/condense.c.
+template <class P, class T>
+__device__ __forceinline__ void restore(const P &p, const T &team, const double *c, int ld, const double *C,
+                                        double *d, double *K) {
+    const int N = p.N(), n = p.n(), n_ones = p.n_ones(), step = p.ones_step();
+    const double one = p.one(), w = 1.0 / (n_ones * one);
+    for (int i = team.thread; i < n; i += T::THREADS) {
+        double sum = p.first(c, i);
+        for (int k = 0; k < N; k++) sum += C[k * ld + N + i] * C[k * ld + N + n];
+        for (int f = 0; f < n_ones; f++) sum -= one * entry_of(K, i, f * step);
+        d[i] = sum;
+    }
+    team.sync();
+    double total = 0.0;
+    for (int f = 0; f < n_ones; f++) total += one * d[f * step];
+    for (int f = 0; f < n_ones; f++)
+        for (int i = team.thread; i < n; i += T::THREADS) {
+            const int j = f * step;
+            const bool is_one = i % step == 0 && i / step < n_ones;
+            if (is_one && i < j) continue; // with the roles exchanged
+            entry_of(K, i, j) += w * d[i] + (is_one ? w * d[j] - total * w * w : 0.0);
+        }
+    team.sync();
+}
+
+template <class P, int WARPS, bool SHARED>
+__global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
+    condense(const __grid_constant__ P p, const places at, int64_t n_cells, const double *coefficients,
+             double *K, double *scratch, unsigned long long *failed) {
+    extern __shared__ __align__(16) double room[];
+    const int thread = WARPS == 1 ? threadIdx.x % 32 : threadIdx.x, mine = WARPS == 1 ? threadIdx.x / 32 : 0;
+    const team<WARPS> team = {thread, thread / 32, thread % 32};
+    constexpr int CELLS = WARPS == 1 ? TEAMS : 1;
+    const int n_K = triangle_row(p.n()), count = p.count();
+    double *of_cell = SHARED ? room + mine * at.size : scratch + (int64_t)blockIdx.x * at.size;
+    double *c = of_cell + at.c, *d = of_cell + at.d, *C = of_cell + at.C, *own = of_cell + at.K;
+    for (int64_t first = (int64_t)blockIdx.x * CELLS; first < n_cells; first += (int64_t)gridDim.x * CELLS) {
+        const int64_t cell = first + mine, batch = cell / L;
+        const int lane = (int)(cell % L);
+        for (int k = thread; k < count; k += team.THREADS)
+            c[k] = coefficients[(batch * count + k) * L + lane];
+        team.sync();
+        assemble(p, team, c, at.ld, C);
+        team.sync();
+        if (!eliminate<false>(team, p.N(), p.N() + p.n() + 1, at.ld, C) && thread == 0)
+            atomicMin(failed, (unsigned long long)batch);
+        schur(p, team, c, at.ld, C, own);
+        team.sync();
+        restore(p, team, c, at.ld, C, d, own);
+        turn(p, team, c, own, C);
+        if (WARPS == 1) { // four neighbours in lanes
+            __syncthreads();
+            double *to = K + batch * n_K * L + first % L;
+            for (int e = threadIdx.x; e < n_K * CELLS; e += 32 * TEAMS)
+                to[e / CELLS * L + e % CELLS] = room[e % CELLS * at.size + at.K + e / CELLS];
+            __syncthreads();
+        } else {
+            team.sync();
+            double *to = K + batch * n_K * L + lane;
+            for (int e = thread; e < n_K; e += team.THREADS) to[(int64_t)e * L] = own[e];
+            team.sync();
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------ solves
+
+__device__ __forceinline__ double sum_of_warp(double x) {
+    for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(ALL, x, offset);
+    return x;
+}
+
+// Column N of C, w, becomes U^-1 w, by one warp.
+__device__ void substitute_back(int lane, int N, int ld, double *C) {
+    for (int k = N - 1; k >= 0; k--) {
+        const double x = C[k * ld + N] * C[k * ld + k];
+        __syncwarp();
+        if (lane == 0) C[k * ld + N] = x;
+        for (int i = lane; i < k; i += 32) C[i * ld + N] -= C[i * ld + k] * x;
+        __syncwarp();
+    }
+}
+
+// q = A^-1 (D u - G uhat) of an affine cell; v: uhat as the cell sees it, or NULL.
+template <int DIM, int FACES, class T>
+__device__ void flux(const affine<DIM, FACES> &p, const T &team, const double *c, const double *u, int step,
+                     const double *v, double *q) {
+    const struct affine_tables &t = p.t;
+    const int N = t.N, m = t.m;
+    for (int i = team.warp; i < N; i += T::THREADS / 32) {
+        double sum[DIM] = {0};
+        for (int j = team.lane; j < N; j += 32)
+#pragma unroll
+            for (int b = 0; b < DIM; b++) {
+                const double slope = __ldg(t.D + (b * N + i) * N + j) * u[j * step];
+#pragma unroll
+                for (int a = 0; a < DIM; a++) sum[a] += c[p.at.flux + a * DIM + b] * slope;
+            }
+        for (int j = team.lane; j < FACES * m && v != nullptr; j += 32) {
+            const int f = j / m;
+            const double value = __ldg(t.F + (f * N + i) * m + j - f * m) * v[j];
+#pragma unroll
+            for (int a = 0; a < DIM; a++) sum[a] -= c[p.at.flux_normal + f * DIM + a] * value;
+        }
+#pragma unroll
+        for (int a = 0; a < DIM; a++) {
+            sum[a] = sum_of_warp(sum[a]);
+            if (team.lane == 0) q[(int64_t)(a * N + i) * L] = sum[a];
+        }
+    }
+}
+
+template <class T>
+__device__ void flux(const combination &, const T &, const double *, const double *, int, const double *,
+                     double *) {}
+
+template <class P> __device__ __forceinline__ int flux_size(const P &, int) {
+    return 0;
+}
+template <int DIM, int FACES> __device__ __forceinline__ int flux_size(const affine<DIM, FACES> &, int N) {
+    return DIM * N;
+}
+
+struct solution {
+    const double *uhat;
+    double *u, *q, *load;
+};
+
+template <class P, int WARPS, bool SHARED>
+__global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
+    solve(const __grid_constant__ P p, const places at, int64_t n_cells, const double *coefficients,
+          const solution s, double *scratch, unsigned long long *failed) {
+    extern __shared__ __align__(16) double room[];
+    const int thread = WARPS == 1 ? threadIdx.x % 32 : threadIdx.x, mine = WARPS == 1 ? threadIdx.x / 32 : 0;
+    const team<WARPS> team = {thread, thread / 32, thread % 32};
+    constexpr int CELLS = WARPS == 1 ? TEAMS : 1, ALL_WARPS = team.THREADS / 32;
+    const int N = p.N(), n = p.n(), count = p.count(), ld = at.ld;
+    double *of_cell = SHARED ? room + mine * at.size : scratch + (int64_t)blockIdx.x * at.size;
+    double *c = of_cell + at.c, *v = of_cell + at.d, *raw = v + (n + 1) / 2 * 2, *C = of_cell + at.C;
+    for (int64_t first = (int64_t)blockIdx.x * CELLS; first < n_cells; first += (int64_t)gridDim.x * CELLS) {
+        const int64_t cell = first + mine, batch = cell / L;
+        const int lane = (int)(cell % L);
+        double *u = s.u + batch * N * L + lane;
+        for (int k = thread; k < count; k += team.THREADS)
+            c[k] = coefficients[(batch * count + k) * L + lane];
+        for (int j = thread; j < n && s.uhat != nullptr; j += team.THREADS)
+            raw[j] = s.uhat[(batch * n + j) * L + lane];
+        clear_padding(team, N, ld, C);
+        team.sync();
+        if (s.uhat != nullptr) turn_vector(p, team, c, false, raw, v);
+        team.sync();
+        for (int i = team.warp; i < N; i += ALL_WARPS) {
+            for (int j = i + team.lane; j < N; j += 32) C[i * ld + j] = p.S(c, i, j);
+            double sum = 0.0;
+            for (int j = team.lane; j < n && s.uhat != nullptr; j += 32) sum += p.R(c, i, j) * v[j];
+            sum = sum_of_warp(sum);
+            if (team.lane == 0) C[i * ld + N] = u[(int64_t)i * L] + P::SIGN * sum;
+        }
+        team.sync();
+        if (!eliminate<true>(team, N, N + 1, ld, C) && thread == 0)
+            atomicMin(failed, (unsigned long long)batch);
+        if (team.warp == 0) substitute_back(team.lane, N, ld, C);
+        team.sync();
+        for (int i = thread; i < N; i += team.THREADS) u[(int64_t)i * L] = C[i * ld + N];
+        if (s.q != nullptr)
+            flux(p, team, c, C + N, ld, s.uhat != nullptr ? v : nullptr,
+                 s.q + batch * flux_size(p, N) * L + lane);
+        if (s.load != nullptr) {
+            for (int j = thread; j < n; j += team.THREADS) {
+                double sum = 0.0;
+                for (int i = 0; i < N; i++) sum += p.R(c, i, j) * C[i * ld + N];
+                raw[j] = P::SIGN * sum;
+            }
+            team.sync();
+            turn_vector(p, team, c, true, raw, v);
+            team.sync();
+            for (int j = thread; j < n; j += team.THREADS) s.load[(batch * n + j) * L + lane] = v[j];
+        }
+        team.sync();
+    }
+}
+
+// ------------------------------------------------------------------------------------ launches
+
+// Slices of scratch, one a block, where a cell does not fit into shared memory; 0: it does.
+int64_t slices_of(const places &at) {
+    if (at.size * sizeof(double) <= MOST_SHARED) return 0;
+    const int64_t most = 2 * (int64_t)multiprocessors(), fit = SCRATCH / at.size;
+    return fit < 1 ? 1 : fit < most ? fit : most;
+}
+
+int64_t scratch_of(int N, int n, int count) {
+    const places a = condense_places(N, n, count), b = solve_places(N, n, count);
+    const int64_t condense = slices_of(a) * a.size, solve = slices_of(b) * b.size;
+    return 1 + (condense > solve ? condense : solve);
+}
+
+template <typename Kernel, typename... A>
+void launch(Kernel kernel, const char *what, int64_t blocks, int threads, size_t bytes, A... arguments) {
+    if (!allow_shared((const void *)kernel, bytes, what)) return;
+    kernel<<<(unsigned)blocks, threads, bytes>>>(arguments...);
+    launched(what);
+}
+
+#define BY_SIZE(kernel, P, at, ...)                                                                          \
+    do {                                                                                                     \
+        const size_t bytes = (at).size * sizeof(double);                                                     \
+        const int64_t slices = slices_of(at);                                                                \
+        if (slices > 0)                                                                                      \
+            launch(kernel<P, 8, false>, #kernel, slices < n_cells ? slices : n_cells, 256, 0, __VA_ARGS__);  \
+        else if ((at).size <= SMALL)                                                                         \
+            launch(kernel<P, 1, true>, #kernel, n_cells / TEAMS, 32 * TEAMS, TEAMS * bytes, __VA_ARGS__);    \
+        else                                                                                                 \
+            launch(kernel<P, 4, true>, #kernel, n_cells, 128, bytes, __VA_ARGS__);                           \
+    } while (0)
+
+template <class P>
+int64_t condense_all(const P &p, int N, int n, int count, int64_t n_batches, const double *coefficients,
+                     double *K, double *scratch) {
+    const places at = condense_places(N, n, count);
+    const int64_t n_cells = n_batches * L;
+    if (n_cells == 0 || !may_launch()) return -1;
+    unsigned long long *failed = first_failure();
+    if (failed == nullptr) return -1;
+    BY_SIZE(condense, P, at, p, at, n_cells, coefficients, K, scratch, failed);
+    return failure_found(failed);
+}
+
+template <class P>
+int64_t solve_all(const P &p, int N, int n, int count, int64_t n_batches, const double *coefficients,
+                  const solution &s, double *scratch) {
+    const places at = solve_places(N, n, count);
+    const int64_t n_cells = n_batches * L;
+    if (n_cells == 0 || !may_launch()) return -1;
+    unsigned long long *failed = first_failure();
+    if (failed == nullptr) return -1;
+    BY_SIZE(solve, P, at, p, at, n_cells, coefficients, s, scratch, failed);
+    return failure_found(failed);
+}
+
+// Calls `work` with the shape as a constant.
+template <typename Work> int64_t by_shape(const struct affine_tables *t, Work work) {
+    const struct affine_layout at = affine_layout(t->dim, t->n_faces);
+    if (t->dim == 2 && t->n_faces == 3) return work(affine<2, 3>{*t, at}, at.count);
+    if (t->dim == 2) return work(affine<2, 4>{*t, at}, at.count);
+    if (t->n_faces == 4) return work(affine<3, 4>{*t, at}, at.count);
+    return work(affine<3, 6>{*t, at}, at.count);
+}
+
+} // namespace
+} // namespace facet
+
+using namespace facet;
+
+int64_t condense_scratch_cuda(const struct affine_tables *t) {
+    return scratch_of(t->N, t->n_faces * t->m, affine_layout(t->dim, t->n_faces).count);
+}
+
+int64_t condense_affine_cuda(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
+                             double *K, double *scratch) {
+    return by_shape(t, [&](const auto &p, int count) {
+        return condense_all(p, t->N, t->n_faces * t->m, count, n_batches, coefficients, K, scratch);
+    });
+}
+
+int64_t affine_solve_cuda(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
+                          const double *uhat, double *u, double *q, double *load, double *scratch) {
+    return by_shape(t, [&](const auto &p, int count) {
+        return solve_all(p, t->N, t->n_faces * t->m, count, n_batches, coefficients,
+                         solution{uhat, u, q, load}, scratch);
+    });
+}
+
+int64_t condense_sum_scratch_cuda(const struct sum_tables *t) {
+    return scratch_of(t->N, t->n, t->n_terms + t->n_signs);
+}
+
+int64_t condense_sum_cuda(const struct sum_tables *t, int64_t n_batches, const double *coefficients,
+                          double *K, double *scratch) {
+    return condense_all(combination{*t}, t->N, t->n, t->n_terms + t->n_signs, n_batches, coefficients, K,
+                        scratch);
+}
+
+int64_t sum_solve_cuda(const struct sum_tables *t, int64_t n_batches, const double *coefficients,
+                       const double *uhat, double *u, double *load, double *scratch) {
+    return solve_all(combination{*t}, t->N, t->n, t->n_terms + t->n_signs, n_batches, coefficients,
+                     solution{uhat, u, nullptr, load}, scratch);
+}

@@ -1,0 +1,115 @@
+// Maps of cells at points, and products of one table with the numbers of all cells.
+#include "kernels/cuda/internal.cuh"
+
+using facet::launched;
+using facet::may_launch;
+
+namespace {
+
+constexpr int THREADS = 128;
+constexpr int L = facet::CELL_LANES;
+constexpr int ROWS = 4; // of a table, by one thread
+
+unsigned blocks_of(int64_t threads) {
+    return (unsigned)((threads + THREADS - 1) / THREADS);
+}
+
+__global__ void apply_table(int64_t n_batches, int rows, int columns, int width, const double *table,
+                            const double *in, double *out) {
+    const int64_t W = (int64_t)width * L, groups = (rows + ROWS - 1) / ROWS;
+    const int64_t number = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    const int64_t w = number % W, group = number / W % groups, batch = number / W / groups;
+    const int r0 = (int)group * ROWS;
+    if (batch >= n_batches) return;
+    double sum[ROWS] = {0};
+    for (int c = 0; c < columns; c++) {
+        const double x = in[(batch * columns + c) * W + w];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            if (r0 + r < rows) sum[r] += table[(int64_t)c * rows + r0 + r] * x;
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        if (r0 + r < rows) out[(batch * rows + r0 + r) * W + w] = sum[r];
+}
+
+// C[c dim + a] = det J d xi_c / d x_a from J[b dim + a] = d x_a / d xi_b, L apart; returns det J.
+__device__ double cofactors_of(int dim, const double *J, double *C) {
+    if (dim == 2) {
+        C[0] = J[3 * L];
+        C[1] = -J[2 * L];
+        C[2] = -J[L];
+        C[3] = J[0];
+        return J[0] * C[0] + J[L] * C[1];
+    }
+#pragma unroll
+    for (int c = 0; c < 3; c++)
+#pragma unroll
+        for (int a = 0; a < 3; a++) {
+            const int c1 = (c + 1) % 3 * 3, c2 = (c + 2) % 3 * 3, a1 = (a + 1) % 3, a2 = (a + 2) % 3;
+            C[c * 3 + a] = J[(c1 + a1) * L] * J[(c2 + a2) * L] - J[(c1 + a2) * L] * J[(c2 + a1) * L];
+        }
+    return J[0] * C[0] + J[L] * C[1] + J[2 * L] * C[2];
+}
+
+__global__ void metric_of_cells(int64_t n_numbers, int dim, int n, const double *w, const double *points,
+                                double *wJ, double *cofactors, unsigned long long *failed) {
+    const int64_t number = (int64_t)blockIdx.x * THREADS + threadIdx.x, i = number / L;
+    const int lane = (int)(number % L);
+    if (number >= n_numbers) return;
+    double C[9];
+    const double weight = w[i % n],
+                 det = cofactors_of(dim, points + (i * (1 + dim) * dim + dim) * L + lane, C);
+    wJ[number] = weight * det;
+    for (int e = 0; e < dim * dim && cofactors != nullptr; e++)
+        cofactors[(i * dim * dim + e) * L + lane] = weight * C[e];
+    if (!(det > 0.0)) atomicMin(failed, (unsigned long long)(i / n));
+}
+
+__global__ void metric_of_faces(int64_t n_numbers, int dim, int n_faces, int n_face, const double *w,
+                                const double *reference, const double *points, double *normals) {
+    const int64_t number = (int64_t)blockIdx.x * THREADS + threadIdx.x, i = number / L;
+    const int lane = (int)(number % L);
+    if (number >= n_numbers) return;
+    double C[9];
+    const double *normal = reference + i / n_face % n_faces * 3;
+    cofactors_of(dim, points + (i * (1 + dim) * dim + dim) * L + lane, C);
+    for (int a = 0; a < dim; a++) {
+        double sum = 0;
+        for (int c = 0; c < dim; c++) sum += C[c * dim + a] * normal[c];
+        normals[(i * dim + a) * L + lane] = w[i % n_face] * sum;
+    }
+}
+
+} // namespace
+
+void table_apply_cuda(int lanes, int64_t n_batches, int rows, int columns, int width, const double *table,
+                      const double *in, double *out) {
+    (void)lanes;
+    const int64_t threads = n_batches * ((rows + ROWS - 1) / ROWS) * width * L;
+    if (threads == 0 || !may_launch()) return;
+    apply_table<<<blocks_of(threads), THREADS>>>(n_batches, rows, columns, width, table, in, out);
+    launched("table_apply");
+}
+
+int64_t cell_metric_cuda(int lanes, int64_t n_batches, int dim, int n, const double *w, const double *points,
+                         double *wJ, double *cofactors) {
+    (void)lanes;
+    const int64_t threads = n_batches * n * L;
+    if (threads == 0 || !may_launch()) return -1;
+    unsigned long long *failed = facet::first_failure();
+    if (failed == nullptr) return -1;
+    metric_of_cells<<<blocks_of(threads), THREADS>>>(threads, dim, n, w, points, wJ, cofactors, failed);
+    launched("cell_metric");
+    return facet::failure_found(failed);
+}
+
+void face_metric_cuda(int lanes, int64_t n_batches, int dim, int n_faces, int n_face, const double *w,
+                      const double *reference, const double *points, double *normals) {
+    (void)lanes;
+    const int64_t threads = n_batches * n_faces * n_face * L;
+    if (threads == 0 || !may_launch()) return;
+    metric_of_faces<<<blocks_of(threads), THREADS>>>(threads, dim, n_faces, n_face, w, reference, points,
+                                                     normals);
+    launched("face_metric");
+}

@@ -1,0 +1,103 @@
+// Batches of small symmetric matrices in lanes, a warp for each batch: a thread has a cell (or a block of a
+// face), its vectors stand in a column of shared memory, and every entry is read once, by 32 neighbours at a
+// time.
+#ifndef FACET_CUDA_LANES_CUH
+#define FACET_CUDA_LANES_CUH
+
+#include "kernels/cuda/internal.cuh"
+
+namespace facet {
+namespace {
+
+constexpr int L = CELL_LANES;
+// Of a row of 32 numbers in shared memory: an unknown of 32 cells is read as a row and, where a face is
+// brought in or taken out, a cell as a column; neither meets a bank twice.
+constexpr int PITCH = L + 1;
+constexpr unsigned ALL = 0xffffffffu;
+
+// Vectors of `rows` unknowns of a batch, two of them a warp.
+template <typename R> size_t lane_bytes(int rows) {
+    return 2 * (size_t)rows * PITCH * sizeof(R);
+}
+constexpr size_t MOST_SHARED = 227 * 1024;
+// Warps of a block: one where a batch needs much room, so that little of a multiprocessor's is left over.
+inline int warps_for(size_t bytes) {
+    return bytes > 6 * 1024 ? 1 : 4;
+}
+
+// The place of row i of one triangle.
+__device__ __forceinline__ int64_t row_of(int i) {
+    return (int64_t)i * (i + 1) / 2;
+}
+
+// y = A x of the thread's matrix, one triangle by rows, entries L apart; x and y PITCH apart. ROWS x 4
+// entries at a time, all of which are on their way before the first is used.
+template <int ROWS, typename R>
+__device__ __forceinline__ void symmetric_product(int n, const R *__restrict__ A, const R *x, R *y) {
+    for (int i0 = 0; i0 < n; i0 += ROWS) {
+        R xi[ROWS], sum[ROWS], e[ROWS][4];
+        const R *row[ROWS];
+#pragma unroll
+        for (int a = 0; a < ROWS; a++) {
+            const int i = i0 + a < n ? i0 + a : n - 1; // rows beyond the last read it again, times zero
+            xi[a] = i0 + a < n ? x[i * PITCH] : R(0);
+            row[a] = A + row_of(i) * L;
+            sum[a] = 0;
+        }
+#pragma unroll 1
+        for (int j0 = 0; j0 < i0; j0 += 4) {
+#pragma unroll
+            for (int a = 0; a < ROWS; a++)
+#pragma unroll
+                for (int b = 0; b < 4; b++) e[a][b] = __ldcs(row[a] + (j0 + b) * L);
+#pragma unroll
+            for (int b = 0; b < 4; b++) {
+                const R xj = x[(j0 + b) * PITCH];
+                R yj = y[(j0 + b) * PITCH];
+#pragma unroll
+                for (int a = 0; a < ROWS; a++) {
+                    yj += e[a][b] * xi[a];
+                    sum[a] += e[a][b] * xj;
+                }
+                y[(j0 + b) * PITCH] = yj;
+            }
+        }
+        // The diagonal block, whose lower triangle is there.
+        R d[ROWS][ROWS];
+#pragma unroll
+        for (int a = 0; a < ROWS; a++)
+#pragma unroll
+            for (int b = 0; b <= a; b++) d[a][b] = i0 + a < n ? __ldcs(row[a] + (i0 + b) * L) : R(0);
+#pragma unroll
+        for (int a = 0; a < ROWS; a++)
+#pragma unroll
+            for (int b = 0; b <= a; b++) {
+                sum[a] += d[a][b] * xi[b];
+                if (b < a) sum[b] += d[a][b] * xi[a];
+            }
+#pragma unroll
+        for (int a = 0; a < ROWS; a++)
+            if (i0 + a < n) y[(i0 + a) * PITCH] = sum[a];
+    }
+}
+template <typename R> constexpr int ROWS_OF = sizeof(R) == 8 ? 4 : 8;
+
+// The m numbers of each of 32 blocks, which follow each other: number `step` L + lane of them is number i of
+// block `block`.
+struct walk {
+    int block, i, m, blocks, rest;
+    __device__ __forceinline__ walk(int m, int lane)
+        : block(lane / m), i(lane % m), m(m), blocks(L / m), rest(L % m) {}
+    __device__ __forceinline__ void next() {
+        block += blocks;
+        i += rest;
+        if (i >= m) {
+            i -= m;
+            block++;
+        }
+    }
+};
+
+} // namespace
+} // namespace facet
+#endif

@@ -1,0 +1,250 @@
+// Local solvers: the matrices of a cell as functions of its coefficients, and their elimination by a team of
+// warps. C = [S R b; . H .] of a cell stands in shared memory as N rows of S, R and one more column b;
+// H is made where it is needed. S = U'U is factored in panels of four rows, with which the rows below are
+// updated on the FP64 tensor cores (mma.m8n8k4).
+#ifndef FACET_CUDA_LOCAL_CUH
+#define FACET_CUDA_LOCAL_CUH
+
+#include "kernels/cuda/internal.cuh"
+
+namespace facet {
+namespace {
+
+constexpr int L = CELL_LANES;
+constexpr unsigned ALL = 0xffffffffu;
+
+__device__ __forceinline__ int triangle_row(int i) {
+    return i * (i + 1) / 2;
+}
+
+// c (8 x 8) += a (8 x 4) b (4 x 8): lane 4 g + t has a at row g and column t, b at row t and column g, c at
+// row g and columns 2 t and 2 t + 1.
+__device__ __forceinline__ void multiply_add(double (&c)[2], double a, double b) {
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+d"(c[0]), "+d"(c[1])
+                 : "d"(a), "d"(b));
+}
+
+// The threads of a cell.
+template <int WARPS> struct team {
+    int thread, warp, lane;
+    static constexpr int THREADS = 32 * WARPS;
+    __device__ __forceinline__ void sync() const {
+        if (WARPS == 1)
+            __syncwarp();
+        else
+            __syncthreads();
+    }
+};
+
+// ------------------------------------------------------------------------------------ matrices of a cell
+
+// Affine cells with constant data (kernels.h); c: coefficients of the cell, one after the other.
+template <int DIM, int FACES> struct affine {
+    struct affine_tables t;
+    struct affine_layout at;
+    static constexpr double SIGN = 1.0; // u = S^-1 (f + SIGN R uhat)
+    __device__ __forceinline__ int N() const {
+        return t.N;
+    }
+    __device__ __forceinline__ int n() const {
+        return FACES * t.m;
+    }
+    __device__ __forceinline__ int count() const {
+        return at.count;
+    }
+    __device__ __forceinline__ double S(const double *c, int i, int j) const {
+        constexpr int PAIRS = DIM * (DIM + 1) / 2;
+        const int place = i * t.N + j, size = t.N * t.N;
+        double sum = i == j ? c[at.reaction] : 0.0;
+#pragma unroll
+        for (int p = 0; p < PAIRS; p++) sum += c[at.stiffness + p] * __ldg(t.stiffness + p * size + place);
+#pragma unroll
+        for (int f = 0; f < FACES; f++) sum += c[at.weight + f] * __ldg(t.face_mass + f * size + place);
+        return sum;
+    }
+    __device__ __forceinline__ double R(const double *c, int i, int j) const {
+        const int f = j / t.m, k = j - f * t.m, size = t.N * t.m;
+        double sum = c[at.weight + f] * __ldg(t.F + f * size + i * t.m + k);
+#pragma unroll
+        for (int b = 0; b < DIM; b++)
+            sum += c[at.gradient + f * DIM + b] * __ldg(t.DF + (f * DIM + b) * size + i * t.m + k);
+        return sum;
+    }
+    // i <= j
+    __device__ __forceinline__ double H(const double *c, int i, int j) const {
+        const int f = i / t.m, g = j / t.m, pair = f * FACES + g;
+        const double sum =
+            c[at.normals + pair] * __ldg(t.FF + (pair * t.m + i - f * t.m) * t.m + j - g * t.m);
+        return i == j ? sum + c[at.weight + f] : sum;
+    }
+    // K 1 = d = first + (U^-T b)' U^-T R.
+    __device__ __forceinline__ double b(const double *c, int i) const {
+        return i == 0 ? c[at.reaction] * sqrt(t.volume) : 0.0;
+    }
+    __device__ __forceinline__ double first(const double *, int) const {
+        return 0.0;
+    }
+    __device__ __forceinline__ int n_ones() const {
+        return FACES;
+    }
+    __device__ __forceinline__ int ones_step() const {
+        return t.m;
+    }
+    __device__ __forceinline__ double one() const {
+        return sqrt(t.face);
+    }
+};
+
+// Combinations of reference matrices (kernels.h).
+struct combination {
+    struct sum_tables t;
+    static constexpr double SIGN = -1.0;
+    __device__ __forceinline__ int N() const {
+        return t.N;
+    }
+    __device__ __forceinline__ int n() const {
+        return t.n;
+    }
+    __device__ __forceinline__ int count() const {
+        return t.n_terms + t.n_signs;
+    }
+    __device__ __forceinline__ double entry(const double *c, int i, int j) const {
+        const int total = t.N + t.n;
+        double sum = 0.0;
+        for (int p = 0; p < t.n_terms; p++)
+            sum += c[p] * __ldg(t.terms + ((int64_t)p * total + i) * total + j);
+        return sum;
+    }
+    __device__ __forceinline__ double S(const double *c, int i, int j) const {
+        return entry(c, i, j);
+    }
+    __device__ __forceinline__ double R(const double *c, int i, int j) const {
+        return entry(c, i, t.N + j);
+    }
+    __device__ __forceinline__ double H(const double *c, int i, int j) const {
+        return entry(c, t.N + i, t.N + j);
+    }
+    __device__ __forceinline__ double b(const double *c, int i) const {
+        return -c[t.n_terms - 1] * t.moments[i];
+    }
+    __device__ __forceinline__ double first(const double *c, int j) const {
+        return c[t.n_terms - 1] * t.moments[t.N + j];
+    }
+    __device__ __forceinline__ int n_ones() const {
+        return t.n_ones;
+    }
+    __device__ __forceinline__ int ones_step() const {
+        return 1;
+    }
+    __device__ __forceinline__ double one() const {
+        return 1.0;
+    }
+    __device__ __forceinline__ double sign(const double *c, int j) const {
+        return t.signs != nullptr && t.signs[j] >= 0 ? c[t.n_terms + t.signs[j]] : 1.0;
+    }
+};
+
+// ------------------------------------------------------------------------------------ elimination
+
+// N rows of `columns` numbers and what tiles of eight columns reach beyond; so that the 16 lanes that read a
+// fragment together meet 16 banks.
+inline int64_t row_length(int64_t columns) {
+    int64_t length = columns + 7;
+    while (length % 8 != 4) length++;
+    return length;
+}
+inline int64_t padded_rows(int64_t N) {
+    return (N + 3) / 4 * 4;
+}
+
+// Rows N .. of the last panel count as zero.
+template <class T> __device__ __forceinline__ void clear_padding(const T &team, int N, int ld, double *C) {
+    for (int i = N * ld + team.thread; i < (N + 3) / 4 * 4 * ld; i += T::THREADS) C[i] = 0.0;
+}
+
+// The factor of the 4 x 4 block at k0, by every thread for itself; of rows beyond the last that of 1.
+struct corner {
+    double u01, u02, u03, u12, u13, u23, i0, i1, i2, i3; // i: inverse diagonal
+    bool good;
+    __device__ __forceinline__ corner(const double *C, int ld, int k0, int rows) {
+        const double *row = C + (int64_t)k0 * ld + k0;
+        const double a00 = row[0];
+        const double a01 = rows > 1 ? row[1] : 0.0, a11 = rows > 1 ? row[ld + 1] : 1.0;
+        const double a02 = rows > 2 ? row[2] : 0.0, a12 = rows > 2 ? row[ld + 2] : 0.0,
+                     a22 = rows > 2 ? row[2 * ld + 2] : 1.0;
+        const double a03 = rows > 3 ? row[3] : 0.0, a13 = rows > 3 ? row[ld + 3] : 0.0,
+                     a23 = rows > 3 ? row[2 * ld + 3] : 0.0, a33 = rows > 3 ? row[3 * ld + 3] : 1.0;
+        i0 = rsqrt(a00);
+        u01 = a01 * i0;
+        u02 = a02 * i0;
+        u03 = a03 * i0;
+        const double d1 = a11 - u01 * u01;
+        i1 = rsqrt(d1);
+        u12 = (a12 - u01 * u02) * i1;
+        u13 = (a13 - u01 * u03) * i1;
+        const double d2 = a22 - u02 * u02 - u12 * u12;
+        i2 = rsqrt(d2);
+        u23 = (a23 - u02 * u03 - u12 * u13) * i2;
+        const double d3 = a33 - u03 * u03 - u13 * u13 - u23 * u23;
+        i3 = rsqrt(d3);
+        good = a00 > 0.0 && d1 > 0.0 && d2 > 0.0 && d3 > 0.0;
+    }
+    // For what comes back: above the diagonal the factor, on it its inverse.
+    __device__ void keep(double *C, int ld, int k0, int rows) const {
+        double *row = C + (int64_t)k0 * ld + k0;
+        row[0] = i0;
+        if (rows > 1) row[1] = u01, row[ld + 1] = i1;
+        if (rows > 2) row[2] = u02, row[ld + 2] = u12, row[2 * ld + 2] = i2;
+        if (rows > 3) row[3] = u03, row[ld + 3] = u13, row[2 * ld + 3] = u23, row[3 * ld + 3] = i3;
+    }
+};
+
+// S = U'U in the first N columns, U^-T applied to the others (columns in all). KEEP: U is wanted, its
+// diagonal inverted. Returns whether S is positive definite.
+template <bool KEEP, class T>
+__device__ __forceinline__ bool eliminate(const T &team, int N, int columns, int ld, double *C) {
+    bool good = true;
+    for (int k0 = 0; k0 < N; k0 += 4) {
+        const int rows = N - k0 < 4 ? N - k0 : 4;
+        const corner u(C, ld, k0, rows);
+        good = good && u.good;
+        team.sync();
+        if (KEEP && team.thread == 0) u.keep(C, ld, k0, rows);
+        for (int j = k0 + rows + team.thread; j < columns; j += T::THREADS) {
+            double *at = C + (int64_t)k0 * ld + j;
+            const double x0 = at[0] * u.i0;
+            at[0] = x0;
+            if (rows == 1) continue;
+            const double x1 = (at[ld] - u.u01 * x0) * u.i1;
+            at[ld] = x1;
+            if (rows == 2) continue;
+            const double x2 = (at[2 * ld] - u.u02 * x0 - u.u12 * x1) * u.i2;
+            at[2 * ld] = x2;
+            if (rows == 3) continue;
+            at[3 * ld] = (at[3 * ld] - u.u03 * x0 - u.u13 * x1 - u.u23 * x2) * u.i3;
+        }
+        team.sync();
+        const int begin = k0 + 4, g = team.lane / 4, t = team.lane % 4;
+        const double *panel = C + (int64_t)(k0 + t) * ld + g;
+        int tile = 0;
+        for (int r0 = begin; r0 < N; r0 += 8) {
+            const double a = -panel[r0];
+            for (int c0 = r0; c0 < columns; c0 += 8, tile++) {
+                if (T::THREADS > 32 && tile % (T::THREADS / 32) != team.warp) continue;
+                double2 *at = (double2 *)(C + (int64_t)(r0 + g) * ld + c0 + 2 * t);
+                const bool there = r0 + g < N;
+                const double2 old = there ? *at : make_double2(0.0, 0.0);
+                double c[2] = {old.x, old.y};
+                multiply_add(c, a, panel[c0]);
+                if (there) *at = make_double2(c[0], c[1]);
+            }
+        }
+        team.sync();
+    }
+    return good;
+}
+
+} // namespace
+} // namespace facet
+#endif

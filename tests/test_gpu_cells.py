@@ -1,0 +1,117 @@
+"""Mapped cells on the GPU: triangles, quads, tets and hexes with straight cells and constant data, with every solver,
+against `cpu`: iterations, and errors of all fields to 1e-9; every example of diffusion to 1e-8 in its values; and what
+is refused. Where there is no GPU the same runs on `debug`, but for the examples, which test_devices.py solves there.
+FACET_PROGRAM names the program, by default build/facet; FACET_SOURCE_DIR the checkout."""
+
+import re
+import subprocess
+import unittest
+
+import test_devices
+
+DEVICES = subprocess.run([test_devices.PROGRAM, "info"], capture_output=True, text=True, check=True).stdout
+HAS_GPU = re.search("^devices .*cuda.*; ", DEVICES, re.MULTILINE) is not None
+DEVICE = "cuda" if HAS_GPU else "debug"
+# What the GPU lacks, by the kernel that the refusal names.
+REFUSED = {name + ".yaml": "condense_elastic"
+           for name in ("beam", "cantilever", "cook", "cylinder", "kirsch", "sphere", "tripod")}
+REFUSED |= {name + ".yaml": "condense_general"
+            for name in ("annulus", "heat-sink", "hex-jump", "mixed", "periodic", "plate")}
+TOLERANCE = 1e-9  # of errors, which are differences of fields of size 1, and of values
+SHAPES = {"triangle": [13, 11], "quad": [12, 8], "tet": [4, 3, 4], "hex": [4, 4, 3]}
+EXACT = {2: "sin(2*x)*exp(y)", 3: "sin(2*x)*exp(y)*(1+z*z)"}
+
+
+class Cells(unittest.TestCase):
+    solve = test_devices.Devices.solve
+    solve_case = test_devices.Devices.solve_case
+
+    def assert_near(self, a, b, where, tolerance=TOLERANCE):
+        """Numbers of two results, relative where they are larger than 1."""
+        if isinstance(a, dict):
+            self.assertEqual(a.keys(), b.keys(), where)
+            for key in a:
+                self.assert_near(a[key], b[key], f"{where}.{key}", tolerance)
+        elif isinstance(a, list):
+            self.assertEqual(len(a), len(b), where)
+            for i, (x, y) in enumerate(zip(a, b)):
+                self.assert_near(x, y, f"{where}[{i}]", tolerance)
+        else:
+            self.assertLessEqual(abs(a - b), tolerance * max(1.0, abs(a)), where)
+
+    def compare(self, case):
+        cpu, gpu = (self.solve_case(case, device) for device in ("cpu", DEVICE))
+        self.assertEqual(cpu["solver"]["preconditioner"], gpu["solver"]["preconditioner"])
+        self.assertLessEqual(gpu["solver"]["iterations"], cpu["solver"]["iterations"] * 41 // 40 + 1)
+        self.assert_near(cpu["errors"], gpu["errors"], "errors")
+        self.assert_near(cpu.get("values", {}), gpu.get("values", {}), "values")
+
+    @staticmethod
+    def case(shape, degree, **more):
+        cells = SHAPES[shape]
+        dim = len(cells)
+        return {"mesh": {"box": {"lower": [0] * dim, "upper": [1, 1.5, 0.8][:dim], "cells": cells, "shape": shape}},
+                "equation": "diffusion", "exact": EXACT[dim], "conductivity": 2,
+                "discretization": {"degree": degree, "operator": "mapped"},
+                "solver": {"method": "cg", "preconditioner": "auto", "rtol": 1e-12}, **more}
+
+    def test_shapes_and_degrees(self):
+        for shape, cells in SHAPES.items():
+            for degree in range(1, 6 if HAS_GPU else 3):
+                with self.subTest(shape=shape, degree=degree):
+                    self.compare(self.case(shape, degree))
+
+    def test_solvers(self):
+        """Levels of both multigrids, rows, patches and factors, CG and FGMRES, in double and mixed precision."""
+        solvers = [{"preconditioner": name} for name in ("pmg", "gmg", "amg", "block", "jacobi", "none")]
+        solvers += [{"preconditioner": "pmg", "precision": name} for name in ("double", "mixed")]
+        solvers += [{"method": "fgmres", "preconditioner": "pmg"}, {"method": "direct"},
+                    {"preconditioner": "pmg", "coarse_device": "cpu"}]
+        for shape in ("triangle", "quad", "tet", "hex") if HAS_GPU else ("triangle", "tet"):
+            for solver in solvers:
+                with self.subTest(shape=shape, **solver):
+                    case = self.case(shape, 2)
+                    case["solver"] = {"method": "cg", "rtol": 1e-12, **solver}
+                    if solver.get("method") == "direct":
+                        del case["solver"]["rtol"]
+                    self.compare(case)
+
+    def test_smoothers(self):
+        for smoother in ("faces", "rows", "cells", "vertices", "fsai", "sweep-cells", "sweep-vertices"):
+            with self.subTest(smoother=smoother):
+                case = self.case("quad", 2)
+                case["solver"] = {"method": "cg", "preconditioner": "gmg", "smoother": smoother, "rtol": 1e-12}
+                self.compare(case)
+
+    def test_data(self):
+        """Reactions, matrices, groups of tau, Neumann and Robin parts, singular problems, condensed."""
+        more = {"reaction": {"reaction": 3}, "matrix": {"conductivity": [[3, 1], [1, 2]]},
+                "neumann": {"boundary": [{"on": "xmax", "neumann": "exact"}]},
+                "robin": {"boundary": [{"on": "xmax", "robin": {"a": 2, "g": "exact"}}]},
+                "singular": {"boundary": [{"on": "rest", "neumann": "exact"}]},
+                "values": {"values": [{"name": "mean", "field": "u", "take": "mean"},
+                                      {"name": "there", "field": "q", "at": [0.3, 0.4]},
+                                      {"name": "flow", "field": "flux", "take": "integral", "on": "xmin"}]},
+                "condensed": {"discretization": {"degree": 3, "method": "condensed"}}}
+        for name, data in more.items():
+            for shape in ("triangle", "quad"):
+                with self.subTest(data=name, shape=shape):
+                    self.compare({**self.case(shape, 3), **data})
+
+    @unittest.skipUnless(HAS_GPU, "there is no GPU")
+    def test_examples(self):
+        for case in test_devices.CASES:
+            with self.subTest(case=case):
+                if case in REFUSED:
+                    done = subprocess.run([test_devices.PROGRAM, "solve", f"{test_devices.EXAMPLES}/{case}",
+                                           "--device", "cuda"], capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 2, done.stderr)
+                    self.assertIn(f"'{REFUSED[case]}'", done.stderr)
+                    continue
+                cpu, gpu = (self.solve(case, device) for device in ("cpu", "cuda"))
+                for key in ("errors", "values"):
+                    self.assert_near(cpu.get(key, {}), gpu.get(key, {}), case, 1e-8)
+
+
+if __name__ == "__main__":
+    unittest.main()
