@@ -43,7 +43,7 @@ static facet_status job_create(const struct hdg *h, int block, struct hdg_soluti
     int dim = table->dim, n = table->n, P = table->N, M = P - 1, N = b->N;
     double *values = NULL, *grad = NULL;
     *job = (struct star_job){.solution = solution};
-    TRY(general_rule_create(h, table, &job->rule));
+    TRY(general_rule_create(h, table, 0, &job->rule));
     TRY(ALLOC(values, (int64_t)N * n));
     TRY(ALLOC(grad, (int64_t)dim * n * M));
     for (int q = 0; q < n; q++)
@@ -85,7 +85,8 @@ static facet_status put_weights(struct general_work *w, int64_t begin, int64_t b
     l->cell = general_cell(w, begin + batch, lane);
     int32_t region = local_region(data, w->block, l->cell);
     int constant = local_constant_conductivity(data, region, l->K);
-    general_points(n, dim, lanes, w->host[S_POINTS] + batch * w->size[S_POINTS] + lane, l->geometry.x);
+    general_points(n, dim, lanes, (1 + dim) * dim, w->host[S_POINTS] + batch * w->size[S_POINTS] + lane,
+                   l->geometry.x);
     TRY(local_place(local_conductivity(l, region, constant ? 1 : n, l->geometry.x, l->K), l));
     for (int q = 0; q < n; q++) {
         const double *K = l->K + (constant ? 0 : q * dim * dim);
@@ -141,7 +142,9 @@ static facet_status star_piece(struct general_work *w, int64_t begin, int64_t n,
         for (int lane = 0; lane < lanes; lane++) put_flux(w, job, begin, batch, lane);
     TRY(general_send(w, S_Q, n));
     TRY(general_nodes(w, S_NODES, begin, n));
-    TRY(general_maps(w, &job->rule, begin, n, S_NODES, S_POINTS, S_WJ, S_COFACTORS));
+    TRY(general_maps(w, &job->rule, begin, n,
+                     &(struct general_places){
+                         .nodes = S_NODES, .points = S_POINTS, .wJ = S_WJ, .cofactors = S_COFACTORS}));
     TRY(general_fetch(w, S_COFACTORS, n));
     device_table_apply(h->device, lanes, n, n_points, N, dim, job->values, w->device[S_Q],
                        w->device[S_VALUES]);
