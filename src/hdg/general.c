@@ -170,6 +170,38 @@ void general_all_points(const struct hdg *h, int64_t n, int step, const double *
                 x[(q * lanes + lane) * dim + a] = points[(q * step + a) * lanes + lane];
 }
 
+int general_varies(const struct hdg *h) {
+    for (int r = 0; r < h->data.n_regions; r++)
+        if (!field_is_constant(h->data.conductivity[r], NULL)) return 1;
+    return 0;
+}
+
+facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t batch, int n, int varying,
+                                  const double *x, int array) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &w->hdg->data;
+    struct local *l = &w->local;
+    int dim = data->mesh->dim, lanes = w->hdg->lanes;
+    double *to = w->host[array] + batch * w->size[array];
+    l->block = w->block;
+    for (int lane = 0; lane < lanes; lane++) {
+        l->cell = general_cell(w, begin + batch, lane);
+        int32_t region = local_region(data, w->block, l->cell);
+        int constant = local_constant_conductivity(data, region, l->K);
+        if (!constant) {
+            for (int q = 0; q < n; q++)
+                memcpy(l->geometry.x + q * dim, x + ((batch * n + q) * lanes + lane) * dim,
+                       (size_t)dim * sizeof *x);
+            TRY(local_conductivity(l, region, n, l->geometry.x, l->K));
+        }
+        for (int q = 0; q < (varying ? n : 1); q++)
+            for (int i = 0; i < dim * dim; i++)
+                to[(q * dim * dim + i) * lanes + lane] = l->K[(constant ? 0 : q * dim * dim) + i];
+    }
+done:
+    return local_place(status, l);
+}
+
 int general_is_straight(const struct hdg *h, int block, int64_t batch) {
     const struct mesh_block *b = &h->data.mesh->blocks[block];
     for (int64_t cell = batch * h->lanes; cell < (batch + 1) * h->lanes && cell < b->count; cell++)

@@ -101,6 +101,12 @@ facet_status general_maps(const struct general_work *w, const struct general_rul
 void general_points(int n, int dim, int lanes, int step, const double *points, double *x);
 /* and n points of all lanes, point after point: n x LANES x dim. */
 void general_all_points(const struct hdg *hdg, int64_t n, int step, const double *points, double *x);
+/* Whether some K has a value of its own at every point; K of the cells of one batch into an array, a matrix
+ * for each or (varying) one at each of n points; x: the points of all batches at hand, as of
+ * general_all_points. */
+int general_varies(const struct hdg *hdg);
+facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t batch, int n, int varying,
+                                  const double *x, int array);
 /* All cells of the batch are. */
 int general_is_straight(const struct hdg *hdg, int block, int64_t batch);
 

@@ -1,9 +1,6 @@
 /* Errors of diffusion against the exact solution, a few batches at a time: fields at points are products of
  * tables with coefficients in lanes, and so are their differences from the exact solution, which is evaluated
  * once for all of them. */
-#include <math.h>
-#include <string.h>
-
 #include "base/memory.h"
 #include "hdg/general.h"
 
@@ -29,9 +26,6 @@ enum {
     E_SUMS,  /* what is found */
     N_ARRAYS
 };
-
-/* Squares by lane: of u, its largest error, of q; of u*, of q*. */
-enum { S_U, S_MAX, S_Q, S_STAR = S_Q + 3, S_Q_STAR, N_SQUARES = S_Q_STAR + 3 };
 
 /* What is measured at the points of one rule: u and q, u* and what it says of q, or both. */
 struct error_job {
@@ -70,8 +64,7 @@ static facet_status job_create(const struct hdg *h, int block, int straight, str
     if (job->plain) TRY(put_table(h, t->n, b->N, t->N, t->phi, &job->values));
     if (job->star) TRY(put_table(h, t->n, t->N, t->N, t->phi, &job->star_values));
     if (job->star) TRY(put_table(h, t->dim * t->n, t->N, t->N, t->grad, &job->slopes));
-    for (int r = 0; r < h->data.n_regions; r++)
-        job->varying |= !field_is_constant(h->data.conductivity[r], NULL);
+    job->varying = general_varies(h);
 done:
     return status;
 }
@@ -107,7 +100,7 @@ static struct general_plan plan_of(const struct hdg *h, int block, const struct 
                                            [E_EXACT] = n,
                                            [E_GRADS] = n * dim,
                                            [E_K] = (job->varying ? n : 1) * dim * dim,
-                                           [E_SUMS] = N_SQUARES},
+                                           [E_SUMS] = N_ERRORS},
                                  .n_scratch = 1};
 }
 
@@ -154,7 +147,6 @@ static facet_status find_values(struct general_work *w, const struct error_job *
         device_table_apply(h->device, lanes, n, dim * points, b->N_star, 1, job->slopes, w->device[E_STAR],
                            w->device[E_SLOPES]);
     }
-    for (int i = E_VALUES; i <= E_SLOPES; i++) TRY(general_fetch(w, i, n));
 done:
     return status;
 }
@@ -177,125 +169,55 @@ static facet_status find_exact(struct general_work *w, const struct error_job *j
     return status;
 }
 
-/* K of one batch: of every cell, or at every point. */
-static facet_status put_conductivity(struct general_work *w, const struct error_job *job, int64_t begin,
-                                     int64_t batch) {
+/* Squares of the errors of all cells at hand. */
+static facet_status find_squares(struct general_work *w, const struct error_job *job, int64_t n) {
     facet_status status = FACET_OK;
-    const struct hdg_data *data = &w->hdg->data;
-    struct local *l = &w->local;
-    int dim = data->mesh->dim, lanes = w->hdg->lanes, n = job->table.n;
-    double *to = w->host[E_K] + batch * w->size[E_K];
-    l->block = w->block;
-    for (int lane = 0; lane < lanes; lane++) {
-        l->cell = general_cell(w, begin + batch, lane);
-        int32_t region = local_region(data, w->block, l->cell);
-        int constant = local_constant_conductivity(data, region, l->K);
-        if (!constant) {
-            const double *x = w->host[E_X] + batch * w->size[E_X] + lane * dim;
-            for (int q = 0; q < n; q++)
-                memcpy(l->geometry.x + q * dim, x + q * lanes * dim, (size_t)dim * sizeof *x);
-            TRY(local_conductivity(l, region, n, l->geometry.x, l->K));
-        }
-        for (int q = 0; q < (job->varying ? n : 1); q++)
-            for (int i = 0; i < dim * dim; i++)
-                to[(q * dim * dim + i) * lanes + lane] = l->K[(constant ? 0 : q * dim * dim) + i];
-    }
+    int straight = job->rule.middle != NULL;
+    double *const *at = w->device;
+    const struct error_points points = {.lanes = w->hdg->lanes,
+                                        .dim = w->hdg->data.mesh->dim,
+                                        .n = job->table.n,
+                                        .straight = straight,
+                                        .varying = job->varying,
+                                        .wJ = at[E_WJ],
+                                        .C = at[E_COFACTORS],
+                                        .det = straight ? at[E_DET] : at[E_WJ],
+                                        .K = at[E_K],
+                                        .u = at[E_EXACT],
+                                        .grad = at[E_GRADS],
+                                        .u_h = job->plain ? at[E_VALUES] : NULL,
+                                        .q = at[E_FLUXES],
+                                        .star = job->star ? at[E_STAR_VALUES] : NULL,
+                                        .slopes = at[E_SLOPES]};
+    if (straight) TRY(general_send(w, E_WJ, n));
+    for (int i = E_EXACT; i <= E_K; i++) TRY(general_send(w, i, n));
+    device_error_squares(w->hdg->device, &points, n, at[E_SUMS]);
+    TRY(general_fetch(w, E_SUMS, n));
 done:
-    return local_place(status, l);
+    return status;
 }
 
-/* One point of all lanes. The errors are u_h - u, q_h + K grad u and -K grad(u* - u). */
-struct point {
-    const double *wJ, *u, *q, *star, *slopes, *C, *exact, *grad, *K, *det;
-    int64_t step; /* from one of the slopes to the next */
-};
-
-/* dim, plain and star are constants where this is inlined. */
-static inline __attribute__((always_inline)) void
-add_point(int dim, int plain, int star, int lanes, const struct point *restrict p, double *restrict sums) {
-#pragma omp simd
-    for (int lane = 0; lane < lanes; lane++) {
-        double weight = p->wJ[lane], exact = p->exact[lane], along[3];
-        if (plain) {
-            double error = p->u[lane] - exact;
-            sums[S_U * lanes + lane] += weight * error * error;
-            sums[S_MAX * lanes + lane] = fmax(sums[S_MAX * lanes + lane], fabs(error));
-            for (int a = 0; a < dim; a++) {
-                error = p->q[a * lanes + lane];
-                for (int b = 0; b < dim; b++)
-                    error += p->K[(a * dim + b) * lanes + lane] * p->grad[lane * dim + b];
-                sums[(S_Q + a) * lanes + lane] += weight * error * error;
-            }
-        }
-        if (!star) continue;
-        double error = p->star[lane] - exact, scale = 1.0 / p->det[lane];
-        sums[S_STAR * lanes + lane] += weight * error * error;
-        for (int a = 0; a < dim; a++) {
-            along[a] = 0.0;
-            for (int c = 0; c < dim; c++)
-                along[a] += p->C[(c * dim + a) * lanes + lane] * p->slopes[c * p->step + lane];
-            along[a] = scale * along[a] - p->grad[lane * dim + a];
-        }
-        for (int a = 0; a < dim; a++) {
-            error = 0.0;
-            for (int b = 0; b < dim; b++) error += p->K[(a * dim + b) * lanes + lane] * along[b];
-            sums[(S_Q_STAR + a) * lanes + lane] += weight * error * error;
-        }
+static void take_errors(const struct general_work *w, const struct error_job *job, int64_t begin,
+                        int64_t batch, int lane) {
+    int lanes = w->hdg->lanes;
+    const double *found = w->host[E_SUMS] + batch * w->size[E_SUMS] + lane;
+    struct general_errors *e = &job->cells[(begin + batch) * lanes + lane];
+    if (job->plain) {
+        e->u = found[ERROR_U * lanes];
+        e->u_max = found[ERROR_MAX * lanes];
+        for (int a = 0; a < 3; a++) e->q[a] = found[(ERROR_Q + a) * lanes];
     }
-}
-
-static inline __attribute__((always_inline)) void add_points(const struct general_work *w,
-                                                             const struct error_job *job, int64_t batch,
-                                                             int dim, int plain, int star, double *sums) {
-    int n = job->table.n, lanes = w->hdg->lanes, straight = job->rule.middle != NULL;
-    const double *at[N_ARRAYS];
-    for (int i = 0; i < N_ARRAYS; i++) at[i] = w->host[i] + batch * w->size[i];
-    memset(sums, 0, (size_t)(N_SQUARES * lanes) * sizeof *sums);
-    for (int64_t q = 0; q < n; q++) {
-        struct point p = {.wJ = at[E_WJ] + q * lanes,
-                          .u = at[E_VALUES] + q * lanes,
-                          .q = at[E_FLUXES] + q * dim * lanes,
-                          .star = at[E_STAR_VALUES] + q * lanes,
-                          .slopes = at[E_SLOPES] + q * lanes,
-                          .C = at[E_COFACTORS] + (straight ? 0 : q * dim * dim * lanes),
-                          .det = straight ? at[E_DET] : at[E_WJ] + q * lanes,
-                          .exact = at[E_EXACT] + q * lanes,
-                          .grad = at[E_GRADS] + q * lanes * dim,
-                          .K = at[E_K] + (job->varying ? q * dim * dim * lanes : 0),
-                          .step = (int64_t)n * lanes};
-        add_point(dim, plain, star, lanes, &p, sums);
-    }
-}
-
-/* The errors of the cells of one batch. */
-static void measure_batch(const struct general_work *w, const struct error_job *job, int64_t begin,
-                          int64_t batch) {
-    int dim = w->hdg->data.mesh->dim, lanes = w->hdg->lanes, plain = job->plain, star = job->star;
-    int64_t count = w->hdg->data.mesh->blocks[w->block].count;
-    double *sums = w->host[E_SUMS] + batch * w->size[E_SUMS];
-    if (dim == 2 && plain && star)
-        add_points(w, job, batch, 2, 1, 1, sums);
-    else if (dim == 3 && plain && star)
-        add_points(w, job, batch, 3, 1, 1, sums);
-    else
-        add_points(w, job, batch, dim, plain, star, sums);
-    for (int lane = 0; lane < lanes && (begin + batch) * lanes + lane < count; lane++) {
-        struct general_errors *e = &job->cells[(begin + batch) * lanes + lane];
-        if (plain) {
-            e->u = sums[S_U * lanes + lane];
-            e->u_max = sums[S_MAX * lanes + lane];
-        }
-        if (star) e->u_star = sums[S_STAR * lanes + lane];
-        for (int a = 0; a < 3; a++) {
-            if (plain) e->q[a] = sums[(S_Q + a) * lanes + lane];
-            if (star) e->q_star[a] = sums[(S_Q_STAR + a) * lanes + lane];
-        }
+    if (job->star) {
+        e->u_star = found[ERROR_STAR * lanes];
+        for (int a = 0; a < 3; a++) e->q_star[a] = found[(ERROR_Q_STAR + a) * lanes];
     }
 }
 
 static facet_status error_piece(struct general_work *w, int64_t begin, int64_t n, void *user) {
     facet_status status = FACET_OK;
     const struct error_job *job = user;
+    const int lanes = w->hdg->lanes;
+    const int64_t count = w->hdg->data.mesh->blocks[w->block].count;
     const struct general_places places = {.nodes = E_NODES,
                                           .points = E_POINTS,
                                           .wJ = E_WJ,
@@ -305,14 +227,14 @@ static facet_status error_piece(struct general_work *w, int64_t begin, int64_t n
     TRY(find_values(w, job, begin, n));
     TRY(general_nodes(w, E_NODES, begin, n));
     TRY(general_maps(w, &job->rule, begin, n, &places));
-    if (job->star) TRY(general_fetch(w, E_COFACTORS, n));
     general_all_points(w->hdg, n * job->table.n, general_point_size(&job->rule), w->host[E_POINTS],
                        w->host[E_X]);
     TRY(find_exact(w, job, begin, n));
-    for (int64_t batch = 0; batch < n; batch++) {
-        TRY(put_conductivity(w, job, begin, batch));
-        measure_batch(w, job, begin, batch);
-    }
+    for (int64_t batch = 0; batch < n; batch++)
+        TRY(general_conductivity(w, begin, batch, job->table.n, job->varying, w->host[E_X], E_K));
+    TRY(find_squares(w, job, n));
+    for (int64_t i = 0; i < n * lanes && begin * lanes + i < count; i++)
+        take_errors(w, job, begin, i / lanes, (int)(i % lanes));
 done:
     return status;
 }

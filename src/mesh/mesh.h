@@ -199,6 +199,8 @@ struct mesh_quality {
     double lower[3], upper[3];
 };
 facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality);
+/* Its volume, lower and upper alone. */
+facet_status mesh_measure_size(const struct facet_mesh *mesh, struct mesh_quality *quality);
 
 /* Space that several cells occupy, as two bodies that were not cut at each other do: the volume that is there
  * once more than it should, approximately, so that the volume of the union is that of all cells less this.
