@@ -67,17 +67,27 @@ struct refinement {
     struct vector *x;
     const struct solve_control *control;
     struct solve_report *report;
-    int sharp; /* A x is more accurate than a correction */
+    int sharp;  /* A x is more accurate than a correction */
+    int probed; /* r is SOLVE_PROBE (b - A x), with its rounding */
     struct vector r, d;
-    double scale, norm; /* of b; of r = b - A x */
+    double scale, norm; /* of b; of b - A x */
 };
 
+/* After the first step no correction has seen the rounding of a product yet: the residual of the probe is as
+ * true as any, and it is what the estimate wants. */
 static facet_status take_step(struct refinement *s) {
     facet_status status = FACET_OK;
+    int first = s->report->iterations == 0;
     TRY(s->correct(s->data, &s->r, &s->d));
-    vector_axpby(1.0, &s->d, 1.0, s->x);
+    vector_axpby(s->probed ? 1.0 / SOLVE_PROBE : 1.0, &s->d, 1.0, s->x);
     solve_remove_kernel(s->control, SOLVE_UNKNOWNS, s->x);
-    s->norm = solve_true_residual(s->A, s->b, s->x, s->control, &s->r);
+    if (first) {
+        solve_probe(s->A, s->b, s->x, s->control, &s->d, &s->r);
+        s->norm = solve_norm(s->A, &s->r) / SOLVE_PROBE;
+    } else {
+        s->norm = solve_true_residual(s->A, s->b, s->x, s->control, &s->r);
+    }
+    s->probed = first;
     s->report->iterations++;
     TRY(solve_record(s->control, s->report, s->norm / s->scale));
 done:
@@ -92,7 +102,9 @@ static facet_status sharpen(struct refinement *s, double *error) {
     facet_status status = FACET_OK;
     double before = 1.0 / DBL_EPSILON;
     for (;;) {
-        TRY(solve_estimate(s->A, s->correct, s->data, s->b, s->x, s->control, &s->d, &s->r, error));
+        if (!s->probed) solve_probe(s->A, s->b, s->x, s->control, &s->d, &s->r);
+        s->probed = 0;
+        TRY(solve_weigh(s->A, s->correct, s->data, s->x, s->control, &s->d, &s->r, error));
         if (!s->sharp || *error <= SHARP || !(*error < 0.5 * before) ||
             s->report->iterations >= s->control->max_iterations)
             break;
@@ -128,6 +140,7 @@ static facet_status refine(struct refinement *s) {
     if (!(s->norm <= wanted)) {
         int limit = s->norm < 0.5 * before;
         double residual = s->norm / s->scale;
+        s->probed = 0;
         if (limit || !solve_is_rounding(s->A, s->b, s->x, s->control, residual, &s->r, &s->d)) {
             reason = limit ? "the iteration limit was reached" : solve_stall_reason(s->norm);
             status = solve_finish(s->report, 0, reason, residual);

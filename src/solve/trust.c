@@ -69,13 +69,11 @@ done:
     return status;
 }
 
-facet_status solve_estimate(const struct operator* A, solve_correction *correct, void *data,
-                            const struct vector *b, const struct vector *x,
-                            const struct solve_control *control, struct vector *d, struct vector *r,
-                            double *error) {
+facet_status solve_weigh(const struct operator* A, solve_correction *correct, void *data,
+                         const struct vector *x, const struct solve_control *control, struct vector *d,
+                         struct vector *r, double *error) {
     facet_status status = FACET_OK;
     double more;
-    solve_probe(A, b, x, control, d, r);
     if (control->roughen != NULL && control->judge == NULL) {
         /* the signs of the rounding of element matrices are drawn, so that of both together the squares add
          * up */
@@ -94,6 +92,14 @@ facet_status solve_estimate(const struct operator* A, solve_correction *correct,
     *error += more;
 done:
     return status;
+}
+
+facet_status solve_estimate(const struct operator* A, solve_correction *correct, void *data,
+                            const struct vector *b, const struct vector *x,
+                            const struct solve_control *control, struct vector *d, struct vector *r,
+                            double *error) {
+    solve_probe(A, b, x, control, d, r);
+    return solve_weigh(A, correct, data, x, control, d, r, error);
 }
 
 facet_status solve_forget_kernel(void *control, struct vector *error) {
