@@ -199,6 +199,26 @@ static double norm_of(const struct hdg *h, const struct hdg_solution *s, enum hd
     return sqrt(total);
 }
 
+/* In parts that do not depend on the number of threads. Returns the largest error. */
+static double sum_cells(int32_t n, const struct cell_errors *cells, double *sum) {
+    enum { PARTS = 64 };
+    struct cell_errors parts[PARTS];
+    double largest = 0.0;
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int p = 0; p < PARTS; p++) {
+        parts[p] = (struct cell_errors){0};
+        for (int64_t c = (int64_t)n * p / PARTS; c < (int64_t)n * (p + 1) / PARTS; c++) {
+            for (int i = 0; i < N_SUMS; i++) parts[p].sums[i] += cells[c].sums[i];
+            parts[p].u_max = fmax(parts[p].u_max, cells[c].u_max);
+        }
+    }
+    for (int p = 0; p < PARTS; p++) {
+        for (int i = 0; i < N_SUMS; i++) sum[i] += parts[p].sums[i];
+        largest = fmax(largest, parts[p].u_max);
+    }
+    return largest;
+}
+
 /* Each face once. */
 static facet_status trace_norms(const struct hdg *h, const struct hdg_solution *s,
                                 struct hdg_errors *errors) {
@@ -231,10 +251,7 @@ facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *
         TRY(batch_errors(h, &job));
     else
         TRY(local_for_all_cells(h, error_work, &job));
-    for (int32_t c = 0; c < h->data.mesh->n_cells; c++) { /* one order of summation, whatever the threads */
-        for (int i = 0; i < N_SUMS; i++) sum[i] += job.cells[c].sums[i];
-        errors->u_Linf = fmax(errors->u_Linf, job.cells[c].u_max);
-    }
+    errors->u_Linf = sum_cells(h->data.mesh->n_cells, job.cells, sum);
     errors->u_L2 = norm_of(h, s, HDG_U, sum + SUM_U, errors->u_component);
     errors->q_L2 = norm_of(h, s, HDG_Q, sum + SUM_Q, errors->q_component);
     errors->u_star_L2 = norm_of(h, s, HDG_U_STAR, sum + SUM_U_STAR, errors->u_star_component);
