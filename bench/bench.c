@@ -85,6 +85,8 @@ const struct bench *bench_list(void) {
          bench_hdg_pays},
         {"expressions", "nanoseconds per point of functions and formulas, with derivatives, beside libm",
          bench_expressions},
+        {"smoothers", "nanoseconds per block of faces: whole blocks of any sizes beside triangles in lanes",
+         bench_smoothers},
         {NULL, NULL, NULL},
     };
     return list;

@@ -58,5 +58,6 @@ facet_status bench_huismann2020_mesh(const struct bench_options *options);
 facet_status bench_huismann2020_robust(const struct bench_options *options);
 facet_status bench_hdg_pays(const struct bench_options *options);
 facet_status bench_expressions(const struct bench_options *options);
+facet_status bench_smoothers(const struct bench_options *options);
 
 #endif

@@ -32,4 +32,22 @@ struct general_cells {
     const double *orientations; /* batch x n_faces x LANES: 0, 1, .. */
 };
 
+/* Fields of diffusion and the exact solution at the n points of every cell, batch by batch. C: cofactors (det
+ * J d xi_c / d x_a at [c][a]) times what `det` contains. */
+struct error_points {
+    int lanes, dim, n;
+    int straight;           /* one C and one det for all points */
+    int varying;            /* K has n matrices, else one */
+    const double *wJ;       /* n x LANES */
+    const double *C, *det;  /* dim x dim x LANES, LANES, of a point */
+    const double *K;        /* dim x dim x LANES, of a point */
+    const double *u, *grad; /* n x LANES, n x LANES x dim: exact */
+    const double *u_h, *q;  /* n x LANES, n x dim x LANES; NULL: not measured */
+    const double *star,
+        *slopes; /* n x LANES, dim x n x LANES, by reference coordinates; NULL: not measured */
+};
+/* What is found of a cell: integrals of the squares of u_h - u, of the components of q + K grad u, of u* - u
+ * and of the components of K grad(u* - u); the largest |u_h - u|. */
+enum { ERROR_U, ERROR_Q, ERROR_STAR = ERROR_Q + 3, ERROR_Q_STAR, ERROR_MAX = ERROR_Q_STAR + 3, N_ERRORS };
+
 #endif

@@ -446,4 +446,67 @@ static void run_gradient_solve(struct arena *a, int64_t size) {
     test_free(W);
 }
 
+/* Numbers of `size` points of every cell, dim each, point after point: n x LANES x dim. */
+static double *put_places(struct arena *a, int64_t cells, int n, int dim, unsigned seed) {
+    int64_t lanes = device_lanes(a->device), count = n_batches_on(a->device, cells) * n * lanes * dim;
+    double *values = random_numbers(cells * n * dim, seed), *host = test_calloc((size_t)count, sizeof *host);
+    for (int64_t i = 0; i < cells * n * dim; i++) {
+        int64_t cell = i / (n * dim), q = i / dim % n;
+        host[((cell / lanes * n + q) * lanes + cell % lanes) * dim + i % dim] = values[i];
+    }
+    double *made = put(a, host, count, sizeof *host);
+    test_free(values);
+    test_free(host);
+    return made;
+}
+
+/* Numbers in lanes that are 1 or more. */
+static double *put_large_lanes(struct arena *a, int64_t cells, int64_t size, unsigned seed) {
+    double *values = random_numbers(cells * size, seed);
+    for (int64_t i = 0; i < cells * size; i++) values[i] = 2.0 + values[i];
+    double *made = put_lanes(a, cells, size, values);
+    test_free(values);
+    return made;
+}
+
+static void run_error_squares(struct arena *a, int64_t size) {
+    int dim = 2 + (int)(size % 2), n = 1 + (int)size, straight = (int)(size / 2 % 2),
+        varying = (int)(size / 4 % 2);
+    int64_t cells = 8 * (1 + size % 5) - size % 3, at = straight ? 1 : n;
+    struct error_points p = {.lanes = device_lanes(a->device),
+                             .dim = dim,
+                             .n = n,
+                             .straight = straight,
+                             .varying = varying,
+                             .wJ = put_large_lanes(a, cells, n, 3),
+                             .C = put_random_lanes(a, cells, at * dim * dim, 4),
+                             .det = put_large_lanes(a, cells, at, 5),
+                             .K = put_random_lanes(a, cells, (varying ? n : 1) * dim * dim, 6),
+                             .u = put_random_lanes(a, cells, n, 7),
+                             .grad = put_places(a, cells, n, dim, 8),
+                             .q = put_random_lanes(a, cells, n * dim, 10),
+                             .slopes = put_random_lanes(a, cells, n * dim, 12)};
+    const double *u_h = put_random_lanes(a, cells, n, 9), *star = put_random_lanes(a, cells, n, 11);
+    for (int what = 1; what < 4; what++) {
+        double *errors = put_nan_lanes(a, cells, N_ERRORS);
+        p.u_h = what & 1 ? u_h : NULL;
+        p.star = what & 2 ? star : NULL;
+        device_error_squares(a->device, &p, n_batches_on(a->device, cells), errors);
+        take_lanes(a, errors, cells, N_ERRORS);
+    }
+}
+
+static void run_star_weights(struct arena *a, int64_t size) {
+    int dim = 2 + (int)(size % 2), n = 1 + (int)size, varying = (int)(size / 2 % 2),
+        pairs = dim * (dim + 1) / 2;
+    int64_t cells = 8 * (1 + size % 5) - size % 3;
+    double *flow = put_nan_lanes(a, cells, n * dim), *W = put_nan_lanes(a, cells, n * pairs);
+    device_star_weights(a->device, device_lanes(a->device), n_batches_on(a->device, cells), dim, n, varying,
+                        put_large_lanes(a, cells, n, 3), put_random_lanes(a, cells, n * dim * dim, 4),
+                        put_random_lanes(a, cells, (varying ? n : 1) * dim * dim, 5),
+                        put_random_lanes(a, cells, n * dim, 6), flow, W);
+    take_lanes(a, flow, cells, n * dim);
+    take_lanes(a, W, cells, n * pairs);
+}
+
 #endif

@@ -422,6 +422,8 @@ static const struct check {
      {0, 1, 2, 4, 5, 6, 9, 13, -1}},
     {"general_solve", NULL, run_general_solve, 1e-9, {0, 1, 2, 3, 4, 5, 6, 7, 9, 13, -1}},
     {"gradient_solve", "gradient_solve_scratch", run_gradient_solve, 1e-9, {0, 1, 2, 3, 4, 7, 11, 18, -1}},
+    {"error_squares", NULL, run_error_squares, 1e-13, {0, 1, 2, 3, 4, 5, 6, 7, 11, -1}},
+    {"star_weights", NULL, run_star_weights, 1e-13, {0, 1, 2, 3, 4, 7, 11, -1}},
     {"tensor_contract", NULL, run_tensor_contract, 1e-13, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},
     {"tensor_rows", NULL, run_tensor_rows, 1e-13, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},
     {"tensor_fold", NULL, run_tensor_fold, 1e-15, {1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 61, -1}},

@@ -7,7 +7,6 @@
 #define PIECE      4096  /* entries of one partial sum */
 #define SMALL      32768 /* below this a parallel region costs more than it gains */
 #define MAX_PIECES 1024
-#define FEW        8   /* unknowns of a block that is in registers */
 #define BLOCKS     512 /* that a thread takes at once */
 
 #define TEMPLATE "kernels/simd/vector_real.h"

@@ -74,44 +74,31 @@ void NAME(csr_apply)(int64_t n_rows, const int64_t *offsets, const int32_t *colu
     }
 }
 
-/* sum = B r of one block, column after column, the rows in fours. Where it is inlined, n is a constant, and
- * all of it is in registers. */
-#define FOURS(n)   (((n) + 3) / 4)
-#define REST(n, q) ((n)-4 * (q) < 4 ? (n)-4 * (q) : 4)
-INLINE void NAME(few_product)(int n, const REAL *B, const REAL *r, FOUR *sum) {
-    for (int q = 0; q < FOURS(n); q++) sum[q] = (FOUR){0};
-    for (int j = 0; j < n; j++)
-        for (int q = 0; q < FOURS(n); q++) sum[q] += LANES(read)(REST(n, q), B + j * n + 4 * q) * r[j];
+/* B r of a block of n <= 4 unknowns, column after column. Where it is inlined, n is a constant, and all of it
+ * is in registers. */
+INLINE FOUR NAME(few_product)(int n, const REAL *B, FOUR r) {
+    FOUR sum = {0};
+    for (int j = 0; j < n; j++) sum += LANES(read)(n, B + j * n) * r[j];
+    return sum;
 }
 
 INLINE void NAME(apply_few)(int n, const REAL *B, const REAL *x, REAL *y) {
-    FOUR sum[FOURS(FEW)];
-    NAME(few_product)(n, B, x, sum);
-    for (int q = 0; q < FOURS(n); q++) LANES(write)(REST(n, q), y + 4 * q, sum[q]);
+    LANES(write)(n, y, NAME(few_product)(n, B, LANES(read)(n, x)));
 }
 
 INLINE void NAME(smooth_few)(int n, const REAL *B, REAL a, REAL b, REAL c, const REAL *f, const REAL *t,
                              REAL *r, REAL *d, REAL *x) {
-    FOUR sum[FOURS(FEW)];
-    REAL residual[4 * FOURS(FEW)];
-    for (int q = 0; q < FOURS(n); q++) {
-        FOUR value = LANES(read)(REST(n, q), f + 4 * q);
-        if (t != 0) value -= LANES(read)(REST(n, q), t + 4 * q);
-        memcpy(residual + 4 * q, &value, sizeof value);
-        LANES(write)(REST(n, q), r + 4 * q, value);
-    }
-    NAME(few_product)(n, B, residual, sum);
-    for (int q = 0; q < FOURS(n); q++) {
-        FOUR change = a * sum[q];
-        if (b != 0) change += b * LANES(read)(REST(n, q), d + 4 * q);
-        LANES(write)(REST(n, q), d + 4 * q, change);
-        if (c != 0) change += c * LANES(read)(REST(n, q), x + 4 * q);
-        LANES(write)(REST(n, q), x + 4 * q, change);
-    }
+    FOUR residual = LANES(read)(n, f), change;
+    if (t != 0) residual -= LANES(read)(n, t);
+    LANES(write)(n, r, residual);
+    change = a * NAME(few_product)(n, B, residual);
+    if (b != 0) change += b * LANES(read)(n, d);
+    LANES(write)(n, d, change);
+    if (c != 0) change += c * LANES(read)(n, x);
+    LANES(write)(n, x, change);
 }
 
-/* Rows i .. i + rows - 1 of B r, as many as a register has, of a block of any size; of some it is a constant.
- */
+/* Rows i .. i + rows - 1 of B r, as many as a register has, of a block of any size. */
 INLINE PACKET NAME(many_product)(int64_t n, int64_t i, int rows, const REAL *B, const REAL *r) {
     PACKET even = {0}, odd = {0};
     int64_t j = 0;
@@ -164,30 +151,6 @@ INLINE void NAME(smooth_many)(int64_t n, const REAL *B, REAL a, REAL b, REAL c, 
         case 4:                                                                                              \
             RUN_OF(4, few);                                                                                  \
             break;                                                                                           \
-        case 5:                                                                                              \
-            RUN_OF(5, few);                                                                                  \
-            break;                                                                                           \
-        case 6:                                                                                              \
-            RUN_OF(6, few);                                                                                  \
-            break;                                                                                           \
-        case 7:                                                                                              \
-            RUN_OF(7, few);                                                                                  \
-            break;                                                                                           \
-        case 8:                                                                                              \
-            RUN_OF(8, few);                                                                                  \
-            break;                                                                                           \
-        case 9:                                                                                              \
-            RUN_OF(9, many);                                                                                 \
-            break;                                                                                           \
-        case 10:                                                                                             \
-            RUN_OF(10, many);                                                                                \
-            break;                                                                                           \
-        case 15:                                                                                             \
-            RUN_OF(15, many);                                                                                \
-            break;                                                                                           \
-        case 16:                                                                                             \
-            RUN_OF(16, many);                                                                                \
-            break;                                                                                           \
         default:                                                                                             \
             many(first[k + 1] - first[k]);                                                                   \
             k++;                                                                                             \
@@ -226,5 +189,3 @@ void NAME(block_smooth)(int64_t n_blocks, const int64_t *first, const int64_t *s
 }
 #undef BY_SIZE
 #undef RUN_OF
-#undef FOURS
-#undef REST

@@ -11,6 +11,8 @@ void batch_tables_destroy(struct hdg *hdg, int block);
 /* turn.c: the part of the tables that tells orientations. */
 facet_status batch_turns_create(struct hdg *hdg, int block);
 void batch_turns_destroy(struct hdg *hdg, int block);
+/* All O_o of a face, m x m each. */
+facet_status batch_turn_matrices(const struct hdg_block_space *b, int degree, double *O);
 /* Which batches are fast, where cells that are affine also fit; tau and a reaction are looked at here. Before
  * batch_way. */
 typedef int (*batch_fits)(const struct hdg *hdg, int block, int32_t cell);

@@ -97,7 +97,7 @@ facet_status hdg_rigid_modes(const struct hdg *h, double *modes) {
     struct mesh_quality quality;
     struct rigid_job job = {.modes = modes};
     memset(modes, 0, (size_t)(hdg_n_rigid_modes(h) * h->trace.n_free) * sizeof *modes);
-    TRY(mesh_measure_quality(h->data.mesh, &quality));
+    TRY(mesh_measure_size(h->data.mesh, &quality));
     for (int a = 0; a < h->data.mesh->dim; a++) job.center[a] = 0.5 * (quality.lower[a] + quality.upper[a]);
     TRY(local_for_all_faces(h, 0, rigid_face, &job));
 done:

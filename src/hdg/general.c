@@ -104,61 +104,120 @@ facet_status general_nodes(const struct general_work *w, int array, int64_t begi
     return general_send(w, array, n);
 }
 
-facet_status general_maps(const struct general_work *w, const struct general_rule *rule, int64_t begin,
-                          int64_t n, int nodes, int points, int wJ, int cofactors) {
+static facet_status refuse_inverted(const struct general_work *w, int64_t batch) {
+    const struct mesh_block *b = &w->hdg->data.mesh->blocks[w->block];
+    int lanes = w->hdg->lanes;
+    return base_fail(
+        FACET_ERROR_INPUT,
+        "one of the cells %lld to %lld (%s) is inverted at a point of the quadrature: its Jacobian is "
+        "not positive there; optimize the high-order mesh or refine there",
+        (long long)(b->first + batch * lanes), (long long)(b->first + general_cell(w, batch, lanes - 1)),
+        shape_name(b->shape));
+}
+
+/* One point has the Jacobian of all. */
+static facet_status straight_maps(const struct general_work *w, const struct general_rule *rule,
+                                  int64_t begin, int64_t n, const struct general_places *at) {
     facet_status status = FACET_OK;
     const struct hdg *h = w->hdg;
-    const struct mesh_block *b = &h->data.mesh->blocks[w->block];
-    int lanes = h->lanes, dim = h->data.mesh->dim, n_points = rule->table->n;
-    device_table_apply(h->device, lanes, n, n_points * (1 + dim), b->n_nodes, dim, rule->map,
-                       w->device[nodes], w->device[points]);
-    int64_t failed = device_cell_metric(h->device, lanes, n, dim, n_points, rule->w, w->device[points],
-                                        w->device[wJ], cofactors >= 0 ? w->device[cofactors] : NULL);
-    if (failed >= 0)
-        FAIL(FACET_ERROR_INPUT,
-             "one of the cells %lld to %lld (%s) is inverted at a point of the quadrature: its Jacobian is "
-             "not positive there; optimize the high-order mesh or refine there",
-             (long long)(b->first + (begin + failed) * lanes),
-             (long long)(b->first + general_cell(w, begin + failed, lanes - 1)), shape_name(b->shape));
-    TRY(general_fetch(w, points, n));
-    TRY(general_fetch(w, wJ, n));
+    int n_nodes = rule->table->n_nodes, lanes = h->lanes, dim = h->data.mesh->dim, points = rule->table->n;
+    device_table_apply(h->device, lanes, n, points, n_nodes, dim, rule->map, w->device[at->nodes],
+                       w->device[at->points]);
+    device_table_apply(h->device, lanes, n, 1 + dim, n_nodes, dim, rule->middle, w->device[at->nodes],
+                       w->device[at->middle]);
+    int64_t failed =
+        device_cell_metric(h->device, lanes, n, dim, 1, rule->w, w->device[at->middle], w->device[at->det],
+                           at->cofactors >= 0 ? w->device[at->cofactors] : NULL);
+    if (failed >= 0) TRY(refuse_inverted(w, begin + failed));
+    TRY(general_fetch(w, at->det, n));
+    for (int64_t batch = 0; batch < n; batch++) {
+        const double *det = w->host[at->det] + batch * w->size[at->det];
+        double *wJ = w->host[at->wJ] + batch * w->size[at->wJ];
+        for (int q = 0; q < points; q++)
+            for (int lane = 0; lane < lanes; lane++) wJ[q * lanes + lane] = rule->table->w[q] * det[lane];
+    }
+    TRY(general_fetch(w, at->points, n));
 done:
     return status;
 }
 
-void general_points(int n, int dim, int lanes, const double *points, double *x) {
+facet_status general_maps(const struct general_work *w, const struct general_rule *rule, int64_t begin,
+                          int64_t n, const struct general_places *at) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    int lanes = h->lanes, dim = h->data.mesh->dim, n_points = rule->table->n;
+    if (rule->middle != NULL) return straight_maps(w, rule, begin, n, at);
+    device_table_apply(h->device, lanes, n, n_points * (1 + dim), rule->table->n_nodes, dim, rule->map,
+                       w->device[at->nodes], w->device[at->points]);
+    int64_t failed =
+        device_cell_metric(h->device, lanes, n, dim, n_points, rule->w, w->device[at->points],
+                           w->device[at->wJ], at->cofactors >= 0 ? w->device[at->cofactors] : NULL);
+    if (failed >= 0) TRY(refuse_inverted(w, begin + failed));
+    TRY(general_fetch(w, at->points, n));
+    TRY(general_fetch(w, at->wJ, n));
+done:
+    return status;
+}
+
+void general_points(int n, int dim, int lanes, int step, const double *points, double *x) {
     for (int q = 0; q < n; q++)
-        for (int a = 0; a < dim; a++) x[q * dim + a] = points[((int64_t)q * (1 + dim) * dim + a) * lanes];
+        for (int a = 0; a < dim; a++) x[q * dim + a] = points[((int64_t)q * step + a) * lanes];
+}
+
+void general_all_points(const struct hdg *h, int64_t n, int step, const double *points, double *x) {
+    int dim = h->data.mesh->dim, lanes = h->lanes;
+    for (int64_t q = 0; q < n; q++)
+        for (int lane = 0; lane < lanes; lane++)
+            for (int a = 0; a < dim; a++)
+                x[(q * lanes + lane) * dim + a] = points[(q * step + a) * lanes + lane];
+}
+
+int general_varies(const struct hdg *h) {
+    for (int r = 0; r < h->data.n_regions; r++)
+        if (!field_is_constant(h->data.conductivity[r], NULL)) return 1;
+    return 0;
+}
+
+facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t batch, int n, int varying,
+                                  const double *x, int array) {
+    facet_status status = FACET_OK;
+    const struct hdg_data *data = &w->hdg->data;
+    struct local *l = &w->local;
+    int dim = data->mesh->dim, lanes = w->hdg->lanes;
+    double *to = w->host[array] + batch * w->size[array];
+    l->block = w->block;
+    for (int lane = 0; lane < lanes; lane++) {
+        l->cell = general_cell(w, begin + batch, lane);
+        int32_t region = local_region(data, w->block, l->cell);
+        int constant = local_constant_conductivity(data, region, l->K);
+        if (!constant) {
+            for (int q = 0; q < n; q++)
+                memcpy(l->geometry.x + q * dim, x + ((batch * n + q) * lanes + lane) * dim,
+                       (size_t)dim * sizeof *x);
+            TRY(local_conductivity(l, region, n, l->geometry.x, l->K));
+        }
+        for (int q = 0; q < (varying ? n : 1); q++)
+            for (int i = 0; i < dim * dim; i++)
+                to[(q * dim * dim + i) * lanes + lane] = l->K[(constant ? 0 : q * dim * dim) + i];
+    }
+done:
+    return local_place(status, l);
+}
+
+int general_is_straight(const struct hdg *h, int block, int64_t batch) {
+    const struct mesh_block *b = &h->data.mesh->blocks[block];
+    for (int64_t cell = batch * h->lanes; cell < (batch + 1) * h->lanes && cell < b->count; cell++)
+        if (!b->affine[cell]) return 0;
+    return 1;
 }
 
 /* ------------------------------------------------------------------------------------------ matrices */
-
-/* The arrays; those from FIRST_DATA on are filled by the host. */
-enum {
-    A_NODES = W_OWN,
-    A_POINTS,
-    A_FACE_POINTS,
-    A_WJ,
-    A_METRIC_POINTS,
-    A_METRIC_DET, /* not used */
-    A_COFACTORS,
-    A_DET_POINTS,
-    A_NORMALS,
-    FIRST_DATA,
-    A_DET = FIRST_DATA, /* made by the device, and divided by K */
-    A_MASS,
-    A_ROOTS,
-    A_REACTION,
-    A_TAU,
-    A_ORIENTATIONS,
-    N_ARRAYS
-};
 
 struct general_plan general_plan_of(const struct hdg *h, int block) {
     const struct general_tables *t = &h->general[block]->tables;
     int64_t dim = t->dim, n = t->n, n_face = (int64_t)t->n_faces * t->n_face;
     return (struct general_plan){
-        .n_arrays = N_ARRAYS,
+        .n_arrays = N_GENERAL_ARRAYS,
         .sizes = {[A_NODES] = h->space.blocks[block].cell.n_nodes * dim,
                   [A_POINTS] = n * (1 + dim) * dim,
                   [A_FACE_POINTS] = n_face * (1 + dim) * dim,
@@ -204,7 +263,10 @@ static facet_status find_maps(struct general_work *w, int64_t begin, int64_t n) 
         }
     TRY(general_send(w, A_ORIENTATIONS, n));
     TRY(general_nodes(w, A_NODES, begin, n));
-    TRY(general_maps(w, &g->cell, begin, n, A_NODES, A_POINTS, A_WJ, t->D != NULL ? -1 : A_COFACTORS));
+    TRY(general_maps(
+        w, &g->cell, begin, n,
+        &(struct general_places){
+            .nodes = A_NODES, .points = A_POINTS, .wJ = A_WJ, .cofactors = t->D != NULL ? -1 : A_COFACTORS}));
     if (t->D != NULL) maps_at_few(w, &g->metric, n, A_METRIC_POINTS, A_METRIC_DET, A_COFACTORS);
     if (t->M != NULL) maps_at_few(w, &g->det, n, A_DET_POINTS, A_DET, -1);
     TRY(general_fetch(w, A_DET, n));
@@ -295,7 +357,8 @@ static facet_status put_tau(struct general_work *w, int64_t batch, int lane) {
         }
         l->heights[f] = l->volume / area * (shape_is_simplex(data->mesh->blocks[w->block].shape) ? dim : 1);
         if (data->tau != NULL)
-            general_points(n, dim, lanes, points + (int64_t)f * n * (1 + dim) * dim * lanes, l->x);
+            general_points(n, dim, lanes, (1 + dim) * dim, points + (int64_t)f * n * (1 + dim) * dim * lanes,
+                           l->x);
         TRY(diffusion_tau(l, f, area, n, l->x, l->values));
         for (int q = 0; q < n; q++) to[q * lanes] *= l->values[q];
     }
@@ -315,7 +378,8 @@ static facet_status put_cell(struct general_work *w, int64_t begin, int64_t batc
     l->block = w->block;
     l->cell = general_cell(w, begin + batch, lane);
     int32_t region = local_region(data, w->block, l->cell);
-    general_points(n, dim, lanes, w->host[A_POINTS] + batch * w->size[A_POINTS] + lane, l->geometry.x);
+    general_points(n, dim, lanes, (1 + dim) * dim, w->host[A_POINTS] + batch * w->size[A_POINTS] + lane,
+                   l->geometry.x);
     int constant = local_constant_conductivity(data, region, l->K);
     TRY(local_place(local_conductivity(l, region, constant ? 1 : n, l->geometry.x, l->K), l));
     l->volume = 0.0;
@@ -342,7 +406,7 @@ done:
     return status;
 }
 
-static facet_status put_cells(struct general_work *w, int64_t begin, int64_t n) {
+facet_status general_data(struct general_work *w, int64_t begin, int64_t n) {
     facet_status status = FACET_OK;
     TRY(find_maps(w, begin, n));
     choose_form(w, begin, n);
@@ -367,7 +431,7 @@ static facet_status condense_piece(struct general_work *w, int64_t begin, int64_
     struct hdg *h = job->hdg;
     const struct general_tables *t = &w->hdg->general[w->block]->tables;
     int64_t trace = (int64_t)t->n_faces * t->m, lanes = h->lanes;
-    TRY(put_cells(w, begin, n));
+    TRY(general_data(w, begin, n));
     for (int64_t batch = 0; batch < n; batch++) {
         job->volumes[begin + batch - job->begin] = 0.0;
         for (int lane = 0; lane < lanes; lane++)
@@ -391,7 +455,7 @@ facet_status general_condense(struct hdg *h, int block, int64_t begin, int64_t e
 facet_status general_solve(struct general_work *w, int64_t begin, int64_t n, const double *uhat, double *u,
                            double *q, double *load, int64_t *failed) {
     facet_status status = FACET_OK;
-    TRY(put_cells(w, begin, n));
+    TRY(general_data(w, begin, n));
     *failed = device_general_solve(w->hdg->device, &w->hdg->general[w->block]->tables, &w->cells, n, uhat, u,
                                    q, load, w->scratch);
 done:

@@ -6,12 +6,19 @@
 
 #include "hdg/batch.h"
 
-/* The points of a table as the kernels want them, on the device. */
+/* The points of a table as the kernels want them, on the device. In straight cells one Jacobian serves all of
+ * them. */
 struct general_rule {
     const struct hdg_table *table;
-    double *map; /* n_nodes x n (1 + dim): the map and its derivatives at every point */
-    double *w;   /* n */
+    double *map; /* n_nodes x n (1 + dim): the map and its derivatives at every point; straight: x n, the map
+                    alone */
+    double *middle; /* straight: n_nodes x (1 + dim), the same at one point; else NULL */
+    double *w;      /* n; straight: 1 */
 };
+/* Numbers of a point in what `map` makes of the nodes. */
+static inline int general_point_size(const struct general_rule *rule) {
+    return rule->table->dim * (rule->middle != NULL ? 1 : 1 + rule->table->dim);
+}
 
 /* Few points that determine a polynomial of the map, of the reference cell; and what its values there
  * contribute to a matrix. Without the table the points are those of the rule of the cell. */
@@ -32,14 +39,34 @@ struct hdg_general {
 
 facet_status general_create(struct hdg *hdg, int block); /* where the block has such batches */
 void general_destroy(struct hdg *hdg, int block);
-facet_status general_rule_create(const struct hdg *hdg, const struct hdg_table *table,
+facet_status general_rule_create(const struct hdg *hdg, const struct hdg_table *table, int straight,
                                  struct general_rule *rule);
 void general_rule_destroy(const struct hdg *hdg, struct general_rule *rule);
 
 /* What a thread works with: arrays in lanes of up to `most` batches on the device, and what of them the host
  * reads or fills, which is the same memory where that can be. */
-#define GENERAL_ARRAYS 20
+#define GENERAL_ARRAYS 24
 enum { W_UHAT, W_U, W_Q, W_LOAD, W_OWN }; /* of solves inside cells; from W_OWN on each has its own */
+/* The arrays of general_plan_of; those from FIRST_DATA on are filled by the host. */
+enum {
+    A_NODES = W_OWN,
+    A_POINTS,
+    A_FACE_POINTS,
+    A_WJ,
+    A_METRIC_POINTS,
+    A_METRIC_DET, /* not used */
+    A_COFACTORS,
+    A_DET_POINTS,
+    A_NORMALS,
+    FIRST_DATA,
+    A_DET = FIRST_DATA, /* made by the device, and divided by K */
+    A_MASS,
+    A_ROOTS,
+    A_REACTION,
+    A_TAU,
+    A_ORIENTATIONS,
+    N_GENERAL_ARRAYS
+};
 struct general_plan {
     int n_arrays;
     int64_t sizes[GENERAL_ARRAYS]; /* numbers of a cell */
@@ -63,11 +90,25 @@ int32_t general_cell(const struct general_work *w, int64_t batch, int lane);
 /* Nodes of the cells of n batches from `begin` on into an array, to the device. */
 facet_status general_nodes(const struct general_work *w, int array, int64_t begin, int64_t n);
 /* From there x and Jacobians at the points of a rule, w det J and (array -1: not wanted) cofactors, as
- * cell_metric has them. */
+ * cell_metric has them. Of straight cells x alone, det J and cofactors of weight 1 at one point (middle: (1 +
+ * dim) dim numbers); w det J is then on the host only. */
+struct general_places {
+    int nodes, points, wJ, cofactors, middle, det;
+};
 facet_status general_maps(const struct general_work *w, const struct general_rule *rule, int64_t begin,
-                          int64_t n, int nodes, int points, int wJ, int cofactors);
-/* n points of one lane of an array of points, one after the other. */
-void general_points(int n, int dim, int lanes, const double *points, double *x);
+                          int64_t n, const struct general_places *places);
+/* n points of one lane of an array of points that are `step` numbers apart, one after the other; */
+void general_points(int n, int dim, int lanes, int step, const double *points, double *x);
+/* and n points of all lanes, point after point: n x LANES x dim. */
+void general_all_points(const struct hdg *hdg, int64_t n, int step, const double *points, double *x);
+/* Whether some K has a value of its own at every point; K of the cells of one batch into an array, a matrix
+ * for each or (varying) one at each of n points; x: the points of all batches at hand, as of
+ * general_all_points. */
+int general_varies(const struct hdg *hdg);
+facet_status general_conductivity(struct general_work *w, int64_t begin, int64_t batch, int n, int varying,
+                                  const double *x, int array);
+/* All cells of the batch are. */
+int general_is_straight(const struct hdg *hdg, int block, int64_t batch);
 
 /* Runs `work` for pieces of the batches begin .. end-1, shared out among the threads (which debug does not
  * let in together). reaction, or NULL: becomes at least the largest that was met. */
@@ -82,6 +123,8 @@ facet_status general_condense(struct hdg *hdg, int block, int64_t begin, int64_t
                               double *reaction);
 /* What general_solve works with, but for the arrays before W_OWN. */
 struct general_plan general_plan_of(const struct hdg *hdg, int block);
+/* Maps and data of the batches begin .. begin+n-1, all of them general, into its arrays. */
+facet_status general_data(struct general_work *w, int64_t begin, int64_t n);
 /* Batches at hand, all of them general, with arrays of the device as general_solve of the kernels; failed: as
  * it answers. */
 facet_status general_solve(struct general_work *w, int64_t begin, int64_t n, const double *uhat, double *u,
@@ -100,6 +143,16 @@ struct general_errors {
 };
 facet_status general_errors(const struct hdg *hdg, int block, const struct hdg_solution *solution,
                             struct general_errors *cells);
+/* general_balance.c: of the cells of batches that are general: what goes out through their faces, the moduli
+ * of its terms, and the integral of lambda u. */
+struct general_fluxes {
+    double flux[SHAPE_MAX_FACES], moduli, reaction;
+};
+facet_status general_fluxes(const struct hdg *hdg, int block, const struct hdg_solution *solution,
+                            struct general_fluxes *cells);
+/* trace_errors.c: of every face, of any equation, the integrals of the squares of the error of the trace by
+ * component, and the area: n_faces x (components + 1). */
+facet_status general_trace_errors(const struct hdg *hdg, const struct hdg_solution *solution, double *faces);
 /* general_star.c: their u*. */
 facet_status general_star(const struct hdg *hdg, int block, int64_t begin, int64_t end,
                           struct hdg_solution *solution);

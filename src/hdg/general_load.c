@@ -7,10 +7,12 @@
 #include "hdg/general.h"
 
 /* The last three are the host's, cell after cell: points, f, and what it is made of. */
-enum { L_NODES, L_POINTS, L_WJ, L_VALUES, L_LOADS, L_X, L_F, L_JETS, N_ARRAYS };
+enum { L_NODES, L_POINTS, L_MIDDLE, L_DET, L_WJ, L_VALUES, L_LOADS, L_X, L_F, L_JETS, N_ARRAYS };
 
 struct load_job {
     struct general_load data;
+    struct rule points; /* of straight cells */
+    struct hdg_table table;
     struct general_rule rule;
     double *phi; /* device: n x N */
 };
@@ -51,7 +53,8 @@ static facet_status find_sources(struct general_work *w, const struct load_job *
             first = c;
         }
         region = mine;
-        general_points(points, dim, lanes, w->host[L_POINTS] + c / lanes * w->size[L_POINTS] + c % lanes,
+        general_points(points, dim, lanes, general_point_size(&job->rule),
+                       w->host[L_POINTS] + c / lanes * w->size[L_POINTS] + c % lanes,
                        w->host[L_X] + c * points * dim);
     }
     TRY(find_source(w, points, begin, first, n * lanes, region));
@@ -95,7 +98,13 @@ static facet_status load_piece(struct general_work *w, int64_t begin, int64_t n,
     const struct hdg *h = w->hdg;
     int lanes = h->lanes, N = h->space.blocks[w->block].N, n_points = job->rule.table->n;
     TRY(general_nodes(w, L_NODES, begin, n));
-    TRY(general_maps(w, &job->rule, begin, n, L_NODES, L_POINTS, L_WJ, -1));
+    TRY(general_maps(w, &job->rule, begin, n,
+                     &(struct general_places){.nodes = L_NODES,
+                                              .points = L_POINTS,
+                                              .wJ = L_WJ,
+                                              .cofactors = -1,
+                                              .middle = L_MIDDLE,
+                                              .det = L_DET}));
     if (job->data.source == NULL) TRY(find_sources(w, job, begin, n));
     for (int64_t batch = 0; batch < n; batch++)
         for (int lane = 0; lane < lanes; lane++) TRY(put_values(w, job, begin, batch, lane));
@@ -109,14 +118,29 @@ done:
     return status;
 }
 
-facet_status general_load(const struct hdg *h, int block, const struct general_load *data) {
+/* Batches begin .. end-1, all of them straight, with the rule of straight cells, or any with that of all. */
+static facet_status load_run(const struct hdg *h, int block, const struct general_load *data, int straight,
+                             int64_t begin, int64_t end) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    int64_t dim = h->data.mesh->dim, n = b->source.n;
+    const struct hdg_table *table = &b->source;
+    int64_t dim = h->data.mesh->dim;
     struct load_job job = {.data = *data};
+    if (straight) {
+        TRY(h->maker(HDG_SOURCE, b->shape, h->space.degree, 1, &job.points));
+        TRY(hdg_table_create(b->shape, h->space.degree, h->data.mesh->order, job.points.n, job.points.x,
+                             &job.table));
+        job.table.w = job.points.w;
+        table = &job.table;
+    }
+    int64_t n = table->n;
+    TRY(general_rule_create(h, table, straight, &job.rule));
+    TRY(device_copy(h->device, &job.phi, table->phi, (size_t)n * (size_t)b->N, sizeof(double)));
     struct general_plan plan = {.n_arrays = N_ARRAYS,
-                                .sizes = {[L_NODES] = b->source.n_nodes * dim,
-                                          [L_POINTS] = n * (1 + dim) * dim,
+                                .sizes = {[L_NODES] = table->n_nodes * dim,
+                                          [L_POINTS] = n * general_point_size(&job.rule),
+                                          [L_MIDDLE] = (1 + dim) * dim,
+                                          [L_DET] = 1,
                                           [L_WJ] = n,
                                           [L_VALUES] = n,
                                           [L_LOADS] = b->N,
@@ -124,11 +148,25 @@ facet_status general_load(const struct hdg *h, int block, const struct general_l
                                           [L_F] = n,
                                           [L_JETS] = n * (2 + 2 * dim + dim * dim)},
                                 .n_scratch = 1};
-    TRY(general_rule_create(h, &b->source, &job.rule));
-    TRY(device_copy(h->device, &job.phi, b->source.phi, (size_t)n * (size_t)b->N, sizeof(double)));
-    TRY(general_for_pieces(h, block, 0, h->matrices.n_batches[block], &plan, load_piece, &job, NULL));
+    TRY(general_for_pieces(h, block, begin, end, &plan, load_piece, &job, NULL));
 done:
     general_rule_destroy(h, &job.rule);
+    hdg_table_destroy(&job.table);
+    rule_destroy(&job.points);
     device_free(h->device, &job.phi);
+    return status;
+}
+
+/* A caller's values are at the points of one rule. */
+facet_status general_load(const struct hdg *h, int block, const struct general_load *data) {
+    facet_status status = FACET_OK;
+    int64_t n = h->matrices.n_batches[block];
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        int straight = data->source == NULL && general_is_straight(h, block, begin);
+        for (end = begin + 1; end < n; end++)
+            if ((data->source == NULL && general_is_straight(h, block, end)) != straight) break;
+        TRY(load_run(h, block, data, straight, begin, end));
+    }
+done:
     return status;
 }

@@ -1,210 +1,269 @@
 /* Errors of diffusion against the exact solution, a few batches at a time: fields at points are products of
- * tables with coefficients in lanes. */
-#include <math.h>
-#include <string.h>
-
+ * tables with coefficients in lanes, and so are their differences from the exact solution, which is evaluated
+ * once for all of them. */
 #include "base/memory.h"
 #include "hdg/general.h"
 
 enum {
     E_NODES,
     E_POINTS,
+    E_MIDDLE,
+    E_DET,
     E_WJ,
     E_COFACTORS,
-    E_U,      /* coefficients of u, or u* */
-    E_Q,      /* of q: N x dim */
-    E_VALUES, /* n: u or u* */
-    E_FLUXES, /* n x dim: q; or reference gradients of u*, dim x n */
-    /* cell after cell, of the host: */
-    E_X,     /* n x dim */
-    E_EXACT, /* n: u of all cells at hand; then n x dim: its gradients */
+    E_U,           /* coefficients */
+    E_Q,           /* N x dim */
+    E_STAR,        /* N_star */
+    E_VALUES,      /* n: u */
+    E_FLUXES,      /* n x dim: q */
+    E_STAR_VALUES, /* n: u* */
+    E_SLOPES,      /* dim x n: its reference derivatives */
+    /* of the host, for every point one lane after the other: */
+    E_X,     /* n x LANES x dim */
+    E_EXACT, /* n x LANES */
+    E_GRADS, /* n x LANES x dim */
+    E_K,     /* 1 or n matrices of dim x dim, in lanes */
+    E_SUMS,  /* what is found */
     N_ARRAYS
 };
 
+/* What is measured at the points of one rule: u and q, u* and what it says of q, or both. */
 struct error_job {
     const struct hdg_solution *solution;
     struct general_errors *cells; /* of the block */
-    int star, N;                  /* N: functions of u or u* */
+    int plain, star, varying;     /* varying: K has a value at every point */
+    struct rule points;
+    struct hdg_table table;
     struct general_rule rule;
-    double *values, *slopes; /* device: N x n (of q: the same); u*: N x dim n, reference derivatives */
+    double *values, *star_values, *slopes; /* device: N x n, N_star x n, N_star x dim n */
 };
 
-static facet_status job_create(const struct hdg *h, int block, int star, struct error_job *job) {
+/* device: columns x n from n rows of the table. */
+static facet_status put_table(const struct hdg *h, int n, int columns, int row, const double *from,
+                              double **to) {
+    facet_status status = FACET_OK;
+    double *turned = NULL;
+    TRY(ALLOC(turned, (int64_t)n * columns));
+    for (int64_t q = 0; q < n; q++)
+        for (int64_t i = 0; i < columns; i++) turned[i * n + q] = from[q * row + i];
+    TRY(device_copy(h->device, to, turned, (size_t)n * (size_t)columns, sizeof *turned));
+done:
+    base_free(&turned);
+    return status;
+}
+
+static facet_status job_create(const struct hdg *h, int block, int straight, struct error_job *job) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &h->space.blocks[block];
-    const struct hdg_table *table = star ? &b->norm_star : &b->norm;
-    int64_t n = table->n, N = star ? b->N_star : b->N, row = table->N, dim = table->dim;
-    double *values = NULL;
-    job->star = star;
-    job->N = (int)N;
-    TRY(general_rule_create(h, table, &job->rule));
-    TRY(ALLOC(values, N * n * dim));
-    for (int64_t q = 0; q < n; q++)
-        for (int64_t i = 0; i < N; i++) values[i * n + q] = table->phi[q * row + i];
-    TRY(device_copy(h->device, &job->values, values, (size_t)(N * n), sizeof *values));
-    for (int64_t q = 0; q < dim * n && star; q++)
-        for (int64_t i = 0; i < N; i++) values[i * dim * n + q] = table->grad[q * row + i];
-    if (star) TRY(device_copy(h->device, &job->slopes, values, (size_t)(N * n * dim), sizeof *values));
+    int order = h->data.mesh->order, degree = h->space.degree;
+    struct hdg_table *t = &job->table;
+    TRY(h->maker(job->star ? HDG_NORM_STAR : HDG_NORM, b->shape, degree, straight ? 1 : order, &job->points));
+    TRY(hdg_table_create(b->shape, degree + job->star, order, job->points.n, job->points.x, t));
+    t->w = job->points.w;
+    TRY(general_rule_create(h, t, straight, &job->rule));
+    if (job->plain) TRY(put_table(h, t->n, b->N, t->N, t->phi, &job->values));
+    if (job->star) TRY(put_table(h, t->n, t->N, t->N, t->phi, &job->star_values));
+    if (job->star) TRY(put_table(h, t->dim * t->n, t->N, t->N, t->grad, &job->slopes));
+    job->varying = general_varies(h);
 done:
-    base_free(&values);
     return status;
 }
 
 static void job_destroy(const struct hdg *h, struct error_job *job) {
     general_rule_destroy(h, &job->rule);
+    hdg_table_destroy(&job->table);
+    rule_destroy(&job->points);
     device_free(h->device, &job->values);
+    device_free(h->device, &job->star_values);
     device_free(h->device, &job->slopes);
+}
+
+static struct general_plan plan_of(const struct hdg *h, int block, const struct error_job *job) {
+    const struct hdg_block_space *b = &h->space.blocks[block];
+    int64_t dim = h->data.mesh->dim, n = job->table.n, plain = job->plain, star = job->star;
+    int64_t at = job->rule.middle != NULL ? 1 : n; /* points with a Jacobian of their own */
+    return (struct general_plan){.n_arrays = N_ARRAYS,
+                                 .sizes = {[E_NODES] = job->table.n_nodes * dim,
+                                           [E_POINTS] = n * general_point_size(&job->rule),
+                                           [E_MIDDLE] = (1 + dim) * dim,
+                                           [E_DET] = 1,
+                                           [E_WJ] = n,
+                                           [E_COFACTORS] = at * dim * dim,
+                                           [E_U] = plain * b->N,
+                                           [E_Q] = plain * b->N * dim,
+                                           [E_STAR] = star * b->N_star,
+                                           [E_VALUES] = plain * n,
+                                           [E_FLUXES] = plain * n * dim,
+                                           [E_STAR_VALUES] = star * n,
+                                           [E_SLOPES] = star * n * dim,
+                                           [E_X] = n * dim,
+                                           [E_EXACT] = n,
+                                           [E_GRADS] = n * dim,
+                                           [E_K] = (job->varying ? n : 1) * dim * dim,
+                                           [E_SUMS] = N_ERRORS},
+                                 .n_scratch = 1};
 }
 
 static void put_coefficients(struct general_work *w, const struct error_job *job, int64_t begin,
                              int64_t batch, int lane) {
-    int dim = w->hdg->data.mesh->dim, N = job->N, lanes = w->hdg->lanes;
+    const struct hdg_block_space *b = &w->hdg->space.blocks[w->block];
+    int dim = w->hdg->data.mesh->dim, N = b->N, lanes = w->hdg->lanes;
     int64_t cell = general_cell(w, begin + batch, lane);
-    const double *u = (job->star ? job->solution->star : job->solution->u)[w->block] + cell * N;
-    double *to = w->host[E_U] + batch * w->size[E_U] + lane;
-    for (int i = 0; i < N; i++) to[i * lanes] = u[i];
-    if (job->star) return;
-    const double *q = job->solution->q[w->block] + cell * dim * N;
-    to = w->host[E_Q] + batch * w->size[E_Q] + lane;
-    for (int i = 0; i < N; i++)
-        for (int a = 0; a < dim; a++) to[(i * dim + a) * lanes] = q[a * N + i];
-}
-
-/* K at a point, or the one of the cell. */
-static inline void multiply(int dim, const double *K, const double *x, double *y) {
-    for (int a = 0; a < dim; a++) {
-        y[a] = 0.0;
-        for (int b = 0; b < dim; b++) y[a] -= K[a * dim + b] * x[b];
+    if (job->plain) {
+        const double *u = job->solution->u[w->block] + cell * N,
+                     *q = job->solution->q[w->block] + cell * dim * N;
+        double *to = w->host[E_U] + batch * w->size[E_U] + lane;
+        for (int i = 0; i < N; i++) to[i * lanes] = u[i];
+        to = w->host[E_Q] + batch * w->size[E_Q] + lane;
+        for (int i = 0; i < N; i++)
+            for (int a = 0; a < dim; a++) to[(i * dim + a) * lanes] = q[a * N + i];
+    }
+    if (job->star) {
+        const double *u = job->solution->star[w->block] + cell * b->N_star;
+        double *to = w->host[E_STAR] + batch * w->size[E_STAR] + lane;
+        for (int i = 0; i < b->N_star; i++) to[i * lanes] = u[i];
     }
 }
 
-/* The exact solution of all cells at hand, in one call: a few points each are not worth one. */
+/* Fields at all points. */
+static facet_status find_values(struct general_work *w, const struct error_job *job, int64_t begin,
+                                int64_t n) {
+    facet_status status = FACET_OK;
+    const struct hdg *h = w->hdg;
+    const struct hdg_block_space *b = &h->space.blocks[w->block];
+    int lanes = h->lanes, dim = h->data.mesh->dim, points = job->table.n;
+    for (int64_t batch = 0; batch < n; batch++)
+        for (int lane = 0; lane < lanes; lane++) put_coefficients(w, job, begin, batch, lane);
+    for (int i = E_U; i <= E_STAR; i++) TRY(general_send(w, i, n));
+    if (job->plain) {
+        device_table_apply(h->device, lanes, n, points, b->N, 1, job->values, w->device[E_U],
+                           w->device[E_VALUES]);
+        device_table_apply(h->device, lanes, n, points, b->N, dim, job->values, w->device[E_Q],
+                           w->device[E_FLUXES]);
+    }
+    if (job->star) {
+        device_table_apply(h->device, lanes, n, points, b->N_star, 1, job->star_values, w->device[E_STAR],
+                           w->device[E_STAR_VALUES]);
+        device_table_apply(h->device, lanes, n, dim * points, b->N_star, 1, job->slopes, w->device[E_STAR],
+                           w->device[E_SLOPES]);
+    }
+done:
+    return status;
+}
+
+/* The exact solution at the points of all cells at hand, in one call: a few points each are not worth one. */
 static facet_status find_exact(struct general_work *w, const struct error_job *job, int64_t begin,
                                int64_t n) {
     const struct field *exact = w->hdg->data.exact;
-    int points = job->rule.table->n, dim = w->hdg->data.mesh->dim, lanes = w->hdg->lanes;
-    int64_t count = n * lanes;
-    double *x = w->host[E_X], *u = w->host[E_EXACT], *grad = u + count * points;
-    for (int64_t c = 0; c < count; c++)
-        general_points(points, dim, lanes, w->host[E_POINTS] + c / lanes * w->size[E_POINTS] + c % lanes,
-                       x + c * points * dim);
-    facet_status status = field_eval_jet(exact, 0, (int)count * points, dim, x, u, grad, NULL);
-    for (int64_t c = 0; c < count && status != FACET_OK; c++) { /* which cell it is */
+    int points = job->table.n, dim = w->hdg->data.mesh->dim, lanes = w->hdg->lanes;
+    double *x = w->host[E_X], *u = w->host[E_EXACT], *grad = w->host[E_GRADS];
+    facet_status status = field_eval_jet(exact, 0, (int)n * points * lanes, dim, x, u, grad, NULL);
+    for (int64_t i = 0; i < n * lanes * points && status != FACET_OK; i++) { /* which cell it is */
+        int64_t batch = i / (lanes * points), lane = i / points % lanes, q = i % points;
+        facet_status mine =
+            field_eval_jet(exact, 0, 1, dim, x + ((batch * points + q) * lanes + lane) * dim, u, grad, NULL);
         w->local.block = w->block;
-        w->local.cell = general_cell(w, begin + c / lanes, (int)(c % lanes));
-        facet_status mine = field_eval_jet(exact, 0, points, dim, x + c * points * dim, u, grad, NULL);
+        w->local.cell = general_cell(w, begin + batch, (int)lane);
         if (mine != FACET_OK) return local_place(base_wrap(mine, "exact"), &w->local);
     }
     return status;
 }
 
-/* The squares of the errors of one cell of n_batches; dim is a constant where this is inlined. */
-static inline __attribute__((always_inline)) facet_status add_cell(struct general_work *w,
-                                                                   const struct error_job *job, int dim,
-                                                                   int64_t begin, int64_t n_batches,
-                                                                   int64_t batch, int lane) {
+/* Squares of the errors of all cells at hand. */
+static facet_status find_squares(struct general_work *w, const struct error_job *job, int64_t n) {
     facet_status status = FACET_OK;
-    const struct hdg_data *data = &w->hdg->data;
-    struct local *l = &w->local;
-    int n = job->rule.table->n, lanes = w->hdg->lanes;
-    int64_t number = batch * lanes + lane;
-    const double *wJ = w->host[E_WJ] + batch * w->size[E_WJ] + lane;
-    const double *cofactors = w->host[E_COFACTORS] + batch * w->size[E_COFACTORS] + lane;
-    const double *values = w->host[E_VALUES] + batch * w->size[E_VALUES] + lane;
-    const double *fluxes = w->host[E_FLUXES] + batch * w->size[E_FLUXES] + lane;
-    const double *u = w->host[E_EXACT] + number * n;
-    const double *grad = w->host[E_EXACT] + (n_batches * lanes + number * dim) * n;
-    l->block = w->block;
-    l->cell = general_cell(w, begin + batch, lane);
-    struct general_errors *e = &job->cells[l->cell];
-    int32_t region = local_region(data, w->block, l->cell);
-    int constant = local_constant_conductivity(data, region, l->K);
-    if (!constant) TRY(local_conductivity(l, region, n, w->host[E_X] + number * n * dim, l->K));
-    double largest = 0.0, square = 0.0, squares[3] = {0.0};
-    for (int q = 0; q < n; q++) {
-        const double *K = l->K + (constant ? 0 : q * dim * dim);
-        double weight = wJ[q * lanes], error = values[q * lanes] - u[q], exact[3], found[3], slope[3] = {0.0};
-        square += weight * error * error;
-        largest = fabs(error) > largest ? fabs(error) : largest;
-        multiply(dim, K, grad + q * dim, exact);
-        if (job->star) {
-            double scale = 1.0 / weight;
-            for (int c = 0; c < dim; c++) {
-                double along = scale * fluxes[((int64_t)c * n + q) * lanes];
-                for (int a = 0; a < dim; a++)
-                    slope[a] += cofactors[((int64_t)(q * dim + c) * dim + a) * lanes] * along;
-            }
-            multiply(dim, K, slope, found);
-        } else {
-            for (int a = 0; a < dim; a++) found[a] = fluxes[((int64_t)q * dim + a) * lanes];
-        }
-        for (int a = 0; a < dim; a++) squares[a] += weight * (found[a] - exact[a]) * (found[a] - exact[a]);
-    }
-    *(job->star ? &e->u_star : &e->u) = square;
-    memcpy(job->star ? e->q_star : e->q, squares, sizeof squares);
-    if (!job->star) e->u_max = largest;
+    int straight = job->rule.middle != NULL;
+    double *const *at = w->device;
+    const struct error_points points = {.lanes = w->hdg->lanes,
+                                        .dim = w->hdg->data.mesh->dim,
+                                        .n = job->table.n,
+                                        .straight = straight,
+                                        .varying = job->varying,
+                                        .wJ = at[E_WJ],
+                                        .C = at[E_COFACTORS],
+                                        .det = straight ? at[E_DET] : at[E_WJ],
+                                        .K = at[E_K],
+                                        .u = at[E_EXACT],
+                                        .grad = at[E_GRADS],
+                                        .u_h = job->plain ? at[E_VALUES] : NULL,
+                                        .q = at[E_FLUXES],
+                                        .star = job->star ? at[E_STAR_VALUES] : NULL,
+                                        .slopes = at[E_SLOPES]};
+    if (straight) TRY(general_send(w, E_WJ, n));
+    for (int i = E_EXACT; i <= E_K; i++) TRY(general_send(w, i, n));
+    device_error_squares(w->hdg->device, &points, n, at[E_SUMS]);
+    TRY(general_fetch(w, E_SUMS, n));
 done:
-    return local_place(status, l);
+    return status;
+}
+
+static void take_errors(const struct general_work *w, const struct error_job *job, int64_t begin,
+                        int64_t batch, int lane) {
+    int lanes = w->hdg->lanes;
+    const double *found = w->host[E_SUMS] + batch * w->size[E_SUMS] + lane;
+    struct general_errors *e = &job->cells[(begin + batch) * lanes + lane];
+    if (job->plain) {
+        e->u = found[ERROR_U * lanes];
+        e->u_max = found[ERROR_MAX * lanes];
+        for (int a = 0; a < 3; a++) e->q[a] = found[(ERROR_Q + a) * lanes];
+    }
+    if (job->star) {
+        e->u_star = found[ERROR_STAR * lanes];
+        for (int a = 0; a < 3; a++) e->q_star[a] = found[(ERROR_Q_STAR + a) * lanes];
+    }
 }
 
 static facet_status error_piece(struct general_work *w, int64_t begin, int64_t n, void *user) {
     facet_status status = FACET_OK;
     const struct error_job *job = user;
-    const struct hdg *h = w->hdg;
-    int lanes = h->lanes, dim = h->data.mesh->dim, n_points = job->rule.table->n;
-    int64_t count = h->data.mesh->blocks[w->block].count;
-    for (int64_t batch = 0; batch < n; batch++)
-        for (int lane = 0; lane < lanes; lane++) put_coefficients(w, job, begin, batch, lane);
-    TRY(general_send(w, E_U, n));
-    if (!job->star) TRY(general_send(w, E_Q, n));
+    const int lanes = w->hdg->lanes;
+    const int64_t count = w->hdg->data.mesh->blocks[w->block].count;
+    const struct general_places places = {.nodes = E_NODES,
+                                          .points = E_POINTS,
+                                          .wJ = E_WJ,
+                                          .cofactors = job->star ? E_COFACTORS : -1,
+                                          .middle = E_MIDDLE,
+                                          .det = E_DET};
+    TRY(find_values(w, job, begin, n));
     TRY(general_nodes(w, E_NODES, begin, n));
-    TRY(general_maps(w, &job->rule, begin, n, E_NODES, E_POINTS, E_WJ, E_COFACTORS));
-    TRY(general_fetch(w, E_COFACTORS, n));
-    device_table_apply(h->device, lanes, n, n_points, job->N, 1, job->values, w->device[E_U],
-                       w->device[E_VALUES]);
-    if (job->star)
-        device_table_apply(h->device, lanes, n, dim * n_points, job->N, 1, job->slopes, w->device[E_U],
-                           w->device[E_FLUXES]);
-    else
-        device_table_apply(h->device, lanes, n, n_points, job->N, dim, job->values, w->device[E_Q],
-                           w->device[E_FLUXES]);
-    TRY(general_fetch(w, E_VALUES, n));
-    TRY(general_fetch(w, E_FLUXES, n));
+    TRY(general_maps(w, &job->rule, begin, n, &places));
+    general_all_points(w->hdg, n * job->table.n, general_point_size(&job->rule), w->host[E_POINTS],
+                       w->host[E_X]);
     TRY(find_exact(w, job, begin, n));
     for (int64_t batch = 0; batch < n; batch++)
-        for (int lane = 0; lane < lanes && (begin + batch) * lanes + lane < count; lane++)
-            TRY(dim == 2 ? add_cell(w, job, 2, begin, n, batch, lane)
-                         : add_cell(w, job, 3, begin, n, batch, lane));
+        TRY(general_conductivity(w, begin, batch, job->table.n, job->varying, w->host[E_X], E_K));
+    TRY(find_squares(w, job, n));
+    for (int64_t i = 0; i < n * lanes && begin * lanes + i < count; i++)
+        take_errors(w, job, begin, i / lanes, (int)(i % lanes));
 done:
     return status;
 }
 
+/* Of batches begin .. end-1, all of them straight or all of them not. */
+static facet_status measure_run(const struct hdg *h, int block, const struct hdg_solution *solution,
+                                int plain, int star, int straight, int64_t begin, int64_t end,
+                                struct general_errors *cells) {
+    facet_status status = FACET_OK;
+    struct error_job job = {.solution = solution, .cells = cells, .plain = plain, .star = star};
+    TRY(job_create(h, block, straight, &job));
+    struct general_plan plan = plan_of(h, block, &job);
+    TRY(general_for_pieces(h, block, begin, end, &plan, error_piece, &job, NULL));
+done:
+    job_destroy(h, &job);
+    return status;
+}
+
+/* The rule of u* serves u as well; but a bench that has rules of its own means what it says. */
 facet_status general_errors(const struct hdg *h, int block, const struct hdg_solution *solution,
                             struct general_errors *cells) {
     facet_status status = FACET_OK;
-    const struct hdg_block_space *b = &h->space.blocks[block];
-    int64_t dim = h->data.mesh->dim;
-    for (int star = 0; star < (solution->star[block] != NULL ? 2 : 1); star++) {
-        struct error_job job = {.solution = solution, .cells = cells};
-        int64_t n = star ? b->norm_star.n : b->norm.n;
-        struct general_plan plan = {.n_arrays = N_ARRAYS,
-                                    .sizes = {[E_NODES] = b->norm.n_nodes * dim,
-                                              [E_POINTS] = n * (1 + dim) * dim,
-                                              [E_WJ] = n,
-                                              [E_COFACTORS] = n * dim * dim,
-                                              [E_U] = star ? b->N_star : b->N,
-                                              [E_Q] = b->N * dim,
-                                              [E_VALUES] = n,
-                                              [E_FLUXES] = n * dim,
-                                              [E_X] = n * dim,
-                                              [E_EXACT] = n * (1 + dim)},
-                                    .n_scratch = 1};
-        status = job_create(h, block, star, &job);
-        if (status == FACET_OK)
-            status =
-                general_for_pieces(h, block, 0, h->matrices.n_batches[block], &plan, error_piece, &job, NULL);
-        job_destroy(h, &job);
-        TRY(status);
+    int star = solution->star[block] != NULL, apart = h->maker != hdg_default_rule && star;
+    int64_t n = h->matrices.n_batches[block];
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        int straight = general_is_straight(h, block, begin);
+        for (end = begin + 1; end < n && general_is_straight(h, block, end) == straight;) end++;
+        TRY(measure_run(h, block, solution, 1, star && !apart, straight, begin, end, cells));
+        if (apart) TRY(measure_run(h, block, solution, 0, 1, straight, begin, end, cells));
     }
 done:
     return status;

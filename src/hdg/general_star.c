@@ -17,11 +17,14 @@ enum {
     S_WEIGHTS,
     S_X,       /* M = P - 1 */
     S_MOMENTS, /* P: integrals of the functions */
+    S_K,       /* 1 or n matrices */
+    S_PLACES,  /* of the host, n x LANES x dim: the points, where K varies */
     N_ARRAYS
 };
 
 struct star_job {
     struct hdg_solution *solution;
+    int varying;
     struct general_rule rule;
     double *values;  /* device: N x n, the functions of q */
     double *grad;    /* device: dim x n x M */
@@ -42,8 +45,8 @@ static facet_status job_create(const struct hdg *h, int block, struct hdg_soluti
     const struct hdg_table *table = &b->star;
     int dim = table->dim, n = table->n, P = table->N, M = P - 1, N = b->N;
     double *values = NULL, *grad = NULL;
-    *job = (struct star_job){.solution = solution};
-    TRY(general_rule_create(h, table, &job->rule));
+    *job = (struct star_job){.solution = solution, .varying = general_varies(h)};
+    TRY(general_rule_create(h, table, 0, &job->rule));
     TRY(ALLOC(values, (int64_t)N * n));
     TRY(ALLOC(grad, (int64_t)dim * n * M));
     for (int q = 0; q < n; q++)
@@ -67,48 +70,6 @@ static void put_flux(const struct general_work *w, const struct star_job *job, i
     double *to = w->host[S_Q] + batch * w->size[S_Q] + lane;
     for (int i = 0; i < N; i++)
         for (int a = 0; a < dim; a++) to[(i * dim + a) * lanes] = q[a * N + i];
-}
-
-/* C K C'/(w det J) and -C q at the points of one lane. */
-static facet_status put_weights(struct general_work *w, int64_t begin, int64_t batch, int lane) {
-    facet_status status = FACET_OK;
-    const struct hdg_data *data = &w->hdg->data;
-    struct local *l = &w->local;
-    int dim = data->mesh->dim, n = w->hdg->space.blocks[w->block].star.n, lanes = w->hdg->lanes,
-        pairs = dim * (dim + 1) / 2;
-    const double *wJ = w->host[S_WJ] + batch * w->size[S_WJ] + lane;
-    const double *cofactors = w->host[S_COFACTORS] + batch * w->size[S_COFACTORS] + lane;
-    const double *values = w->host[S_VALUES] + batch * w->size[S_VALUES] + lane;
-    double *flow = w->host[S_FLOW] + batch * w->size[S_FLOW] + lane;
-    double *weights = w->host[S_WEIGHTS] + batch * w->size[S_WEIGHTS] + lane;
-    l->block = w->block;
-    l->cell = general_cell(w, begin + batch, lane);
-    int32_t region = local_region(data, w->block, l->cell);
-    int constant = local_constant_conductivity(data, region, l->K);
-    general_points(n, dim, lanes, w->host[S_POINTS] + batch * w->size[S_POINTS] + lane, l->geometry.x);
-    TRY(local_place(local_conductivity(l, region, constant ? 1 : n, l->geometry.x, l->K), l));
-    for (int q = 0; q < n; q++) {
-        const double *K = l->K + (constant ? 0 : q * dim * dim);
-        double C[9], KC[9], scale = 1.0 / wJ[q * lanes];
-        for (int i = 0; i < dim * dim; i++) C[i] = cofactors[((int64_t)q * dim * dim + i) * lanes];
-        for (int c = 0; c < dim; c++) {
-            double sum = 0.0;
-            for (int a = 0; a < dim; a++) sum -= C[c * dim + a] * values[((int64_t)q * dim + a) * lanes];
-            flow[((int64_t)c * n + q) * lanes] = sum;
-            for (int a = 0; a < dim; a++) {
-                KC[c * dim + a] = 0.0;
-                for (int b = 0; b < dim; b++) KC[c * dim + a] += K[a * dim + b] * C[c * dim + b];
-            }
-        }
-        for (int e = 0, pair = 0; e < dim; e++)
-            for (int c = 0; c <= e; c++, pair++) {
-                double sum = 0.0;
-                for (int a = 0; a < dim; a++) sum += C[c * dim + a] * KC[e * dim + a];
-                weights[((int64_t)q * pairs + pair) * lanes] = scale * sum;
-            }
-    }
-done:
-    return status;
 }
 
 /* The coefficients of one cell: equal means, what is missing goes to the constant. */
@@ -141,18 +102,23 @@ static facet_status star_piece(struct general_work *w, int64_t begin, int64_t n,
         for (int lane = 0; lane < lanes; lane++) put_flux(w, job, begin, batch, lane);
     TRY(general_send(w, S_Q, n));
     TRY(general_nodes(w, S_NODES, begin, n));
-    TRY(general_maps(w, &job->rule, begin, n, S_NODES, S_POINTS, S_WJ, S_COFACTORS));
-    TRY(general_fetch(w, S_COFACTORS, n));
+    TRY(general_maps(w, &job->rule, begin, n,
+                     &(struct general_places){
+                         .nodes = S_NODES, .points = S_POINTS, .wJ = S_WJ, .cofactors = S_COFACTORS}));
     device_table_apply(h->device, lanes, n, n_points, N, dim, job->values, w->device[S_Q],
                        w->device[S_VALUES]);
     device_table_apply(h->device, lanes, n, P, n_points, 1, job->moments, w->device[S_WJ],
                        w->device[S_MOMENTS]);
-    TRY(general_fetch(w, S_VALUES, n));
     TRY(general_fetch(w, S_MOMENTS, n));
+    if (job->varying)
+        general_all_points(h, n * n_points, general_point_size(&job->rule), w->host[S_POINTS],
+                           w->host[S_PLACES]);
     for (int64_t batch = 0; batch < n; batch++)
-        for (int lane = 0; lane < lanes; lane++) TRY(put_weights(w, begin, batch, lane));
-    TRY(general_send(w, S_FLOW, n));
-    TRY(general_send(w, S_WEIGHTS, n));
+        TRY(general_conductivity(w, begin, batch, n_points, job->varying, w->host[S_PLACES], S_K));
+    TRY(general_send(w, S_K, n));
+    device_star_weights(h->device, lanes, n, dim, n_points, job->varying, w->device[S_WJ],
+                        w->device[S_COFACTORS], w->device[S_K], w->device[S_VALUES], w->device[S_FLOW],
+                        w->device[S_WEIGHTS]);
     device_table_apply(h->device, lanes, n, P - 1, dim * n_points, 1, job->grad, w->device[S_FLOW],
                        w->device[S_X]);
     int64_t failed = device_gradient_solve(h->device, lanes, n, dim, n_points, P - 1, job->grad,
@@ -181,7 +147,9 @@ facet_status general_star(const struct hdg *h, int block, int64_t begin, int64_t
                                           [S_FLOW] = n * dim,
                                           [S_WEIGHTS] = n * dim * (dim + 1) / 2,
                                           [S_X] = b->N_star - 1,
-                                          [S_MOMENTS] = b->N_star}};
+                                          [S_MOMENTS] = b->N_star,
+                                          [S_K] = (general_varies(h) ? n : 1) * dim * dim,
+                                          [S_PLACES] = general_varies(h) ? n * dim : 0}};
     plan.n_scratch = device_gradient_solve_scratch(h->device, h->lanes, (int)n, b->N_star - 1);
     TRY(job_create(h, block, solution, &job));
     TRY(general_for_pieces(h, block, begin, end, &plan, star_piece, &job, NULL));

@@ -21,16 +21,25 @@ static void fill_map(const struct hdg_table *table, int first, int total, double
         }
 }
 
-facet_status general_rule_create(const struct hdg *h, const struct hdg_table *table,
+facet_status general_rule_create(const struct hdg *h, const struct hdg_table *table, int straight,
                                  struct general_rule *rule) {
     facet_status status = FACET_OK;
-    size_t size = (size_t)table->n_nodes * (size_t)(table->n * (1 + table->dim));
-    double *map = NULL;
+    const struct hdg_table one = {
+        .n = 1, .dim = table->dim, .n_nodes = table->n_nodes, .geo = table->geo, .geo_grad = table->geo_grad};
+    size_t n_nodes = (size_t)table->n_nodes, n = (size_t)table->n, slopes = 1 + (size_t)table->dim;
+    double *map = NULL, weight = 1.0;
     rule->table = table;
-    TRY(ALLOC(map, size));
-    fill_map(table, 0, table->n, map);
-    TRY(device_copy(h->device, &rule->map, map, size, sizeof *map));
-    TRY(device_copy(h->device, &rule->w, table->w, (size_t)table->n, sizeof *map));
+    TRY(ALLOC(map, n_nodes * n * slopes));
+    if (straight) {
+        fill_map(&one, 0, 1, map);
+        TRY(device_copy(h->device, &rule->middle, map, n_nodes * slopes, sizeof *map));
+        for (size_t q = 0; q < n; q++)
+            for (size_t i = 0; i < n_nodes; i++) map[i * n + q] = table->geo[q * n_nodes + i];
+    } else {
+        fill_map(table, 0, table->n, map);
+    }
+    TRY(device_copy(h->device, &rule->map, map, n_nodes * n * (straight ? 1 : slopes), sizeof *map));
+    TRY(device_copy(h->device, &rule->w, straight ? &weight : table->w, straight ? 1 : n, sizeof *map));
 done:
     base_free(&map);
     return status;
@@ -38,6 +47,7 @@ done:
 
 void general_rule_destroy(const struct hdg *h, struct general_rule *rule) {
     device_free(h->device, &rule->map);
+    device_free(h->device, &rule->middle);
     device_free(h->device, &rule->w);
 }
 
@@ -130,7 +140,7 @@ static facet_status few_create(struct hdg *h, int block, int degree, int gradien
     TRY(hdg_table_create(b->shape, 0, h->data.mesh->order, few->rule.n, few->rule.x, &few->points));
     for (int q = 0; q < few->rule.n; q++) few->rule.w[q] = 1.0;
     few->points.w = few->rule.w;
-    TRY(general_rule_create(h, &few->points, &few->at));
+    TRY(general_rule_create(h, &few->points, 0, &few->at));
 done:
     base_free(&kernel);
     base_free(&weight);
@@ -193,7 +203,7 @@ facet_status general_create(struct hdg *h, int block) {
         base_free(&h->general[block]);
         goto done;
     }
-    TRY(general_rule_create(h, &b->cell, &g->cell));
+    TRY(general_rule_create(h, &b->cell, 0, &g->cell));
     size_t size = (size_t)b->cell.n * (size_t)b->N;
     TRY(device_copy(h->device, &g->phi, b->cell.phi, size, sizeof(double)));
     TRY(device_copy(h->device, &g->grad, b->cell.grad, (size_t)dim * size, sizeof(double)));

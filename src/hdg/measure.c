@@ -67,18 +67,7 @@ done:
 /* -------------------------------------------------------------------------------------- errors */
 
 /* Squared norms of a cell's errors by component, and the maximum. Diffusion has no H, elasticity no q. */
-enum {
-    SUM_U = 0,
-    SUM_U_STAR = 3,
-    SUM_Q = 6,
-    SUM_Q_STAR = 9,
-    SUM_H = 6,
-    SUM_STRESS = 15,
-    SUM_P,
-    SUM_TRACE,
-    SUM_TRACE_AREA,
-    N_SUMS = SUM_TRACE_AREA + 3
-};
+enum { SUM_U = 0, SUM_U_STAR = 3, SUM_Q = 6, SUM_Q_STAR = 9, SUM_H = 6, SUM_STRESS = 15, SUM_P, N_SUMS };
 struct cell_errors {
     double sums[N_SUMS], u_max;
 };
@@ -157,39 +146,6 @@ void hdg_mean_trace(const struct hdg *h, const struct hdg_solution *s, int block
     }
 }
 
-/* Each face is measured once, by its first cell. */
-static facet_status trace_errors(struct local *l, const struct hdg_solution *s, struct cell_errors *e) {
-    const struct hdg *h = l->hdg;
-    const struct facet_mesh *mesh = h->data.mesh;
-    const struct hdg_block_space *b = &h->space.blocks[l->block];
-    const struct hdg_face_table *table = &b->norm_face;
-    int dim = mesh->dim, nc = h->trace.n_components, n = table->rule.n;
-    for (int f = 0; f < b->n_faces; f++) {
-        int64_t face = local_face_number(l, f);
-        double sums[3] = {0}, total = 0.0;
-        if (mesh->face_cells[2 * face] != mesh->blocks[l->block].first + l->cell ||
-            mesh->face_locals[2 * face] != f)
-            continue;
-        hdg_face_geometry(&h->space, l->block, l->cell, f, table, &l->face_geometry, l->x, l->normal);
-        facet_status status = field_eval(h->data.exact, n, dim, l->x, l->values);
-        if (status != FACET_OK) return base_wrap(status, "exact");
-        local_trace_values(l, s, f, table, 0, n, l->jets);
-        for (int p = 0; p < n; p++) {
-            double area = copysign(local_norm(dim, l->normal + p * dim), table->rule.w[p]);
-            total += area;
-            for (int c = 0; c < nc; c++) {
-                double error = l->values[p * nc + c] - l->jets[p * nc + c];
-                sums[c] += area * error * error;
-            }
-        }
-        for (int c = 0; c < nc; c++) {
-            e->sums[SUM_TRACE] += sums[c];
-            e->sums[SUM_TRACE_AREA + c] += total * sums[c];
-        }
-    }
-    return FACET_OK;
-}
-
 static facet_status error_work(struct local *l, int block, int32_t cell, void *user) {
     facet_status status = FACET_OK;
     const struct error_job *job = user;
@@ -199,25 +155,24 @@ static facet_status error_work(struct local *l, int block, int32_t cell, void *u
     *e = (struct cell_errors){0};
     l->block = block;
     l->cell = cell;
-    TRY(trace_errors(l, job->solution, e));
-    if (h->data.equation->in_batches) goto done; /* the others: batch_errors */
     TRY(add_errors(l, job->solution, 0, &h->functions[block].norm, e));
     if (job->solution->star[block] != NULL) TRY(add_errors(l, job->solution, 1, &star, e));
 done:
     return status;
 }
 
-/* What error_work leaves to the batches. */
+/* The same in batches, where the equation allows it. */
 static facet_status batch_errors(const struct hdg *h, const struct error_job *job) {
     facet_status status = FACET_OK;
     struct general_errors *found = NULL;
     for (int b = 0; b < h->data.mesh->n_blocks; b++) {
         const struct mesh_block *block = &h->data.mesh->blocks[b];
         base_free(&found);
-        TRY(CALLOC(found, block->count));
+        TRY(ALLOC(found, block->count));
         TRY(general_errors(h, b, job->solution, found));
         for (int32_t c = 0; c < block->count; c++) {
             struct cell_errors *e = &job->cells[block->first + c];
+            *e = (struct cell_errors){0};
             e->sums[SUM_U] = found[c].u;
             e->sums[SUM_U_STAR] = found[c].u_star;
             memcpy(e->sums + SUM_Q, found[c].q, sizeof found[c].q);
@@ -244,6 +199,46 @@ static double norm_of(const struct hdg *h, const struct hdg_solution *s, enum hd
     return sqrt(total);
 }
 
+/* In parts that do not depend on the number of threads. Returns the largest error. */
+static double sum_cells(int32_t n, const struct cell_errors *cells, double *sum) {
+    enum { PARTS = 64 };
+    struct cell_errors parts[PARTS];
+    double largest = 0.0;
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
+    for (int p = 0; p < PARTS; p++) {
+        parts[p] = (struct cell_errors){0};
+        for (int64_t c = (int64_t)n * p / PARTS; c < (int64_t)n * (p + 1) / PARTS; c++) {
+            for (int i = 0; i < N_SUMS; i++) parts[p].sums[i] += cells[c].sums[i];
+            parts[p].u_max = fmax(parts[p].u_max, cells[c].u_max);
+        }
+    }
+    for (int p = 0; p < PARTS; p++) {
+        for (int i = 0; i < N_SUMS; i++) sum[i] += parts[p].sums[i];
+        largest = fmax(largest, parts[p].u_max);
+    }
+    return largest;
+}
+
+/* Each face once. */
+static facet_status trace_norms(const struct hdg *h, const struct hdg_solution *s,
+                                struct hdg_errors *errors) {
+    facet_status status = FACET_OK;
+    int nc = h->trace.n_components;
+    double *faces = NULL, sum = 0.0, sums[3] = {0};
+    TRY(ALLOC(faces, (int64_t)h->data.mesh->n_faces * (nc + 1)));
+    TRY(general_trace_errors(h, s, faces));
+    for (int64_t f = 0; f < h->data.mesh->n_faces; f++)
+        for (int c = 0; c < nc; c++) {
+            sum += faces[f * (nc + 1) + c];
+            sums[c] += faces[f * (nc + 1) + c] * faces[f * (nc + 1) + nc];
+        }
+    errors->trace_L2 = sqrt(sum);
+    for (int c = 0; c < nc; c++) errors->trace_area_component[c] = sqrt(sums[c]);
+done:
+    base_free(&faces);
+    return status;
+}
+
 facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *s,
                                 struct hdg_errors *errors) {
     facet_status status = FACET_OK;
@@ -252,12 +247,11 @@ facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *
     *errors = (struct hdg_errors){0};
     if (h->data.exact == NULL) return base_fail(FACET_ERROR_INPUT, "the exact solution is not known");
     TRY(ALLOC(job.cells, h->data.mesh->n_cells));
-    TRY(local_for_all_cells(h, error_work, &job));
-    if (h->data.equation->in_batches) TRY(batch_errors(h, &job));
-    for (int32_t c = 0; c < h->data.mesh->n_cells; c++) { /* one order of summation, whatever the threads */
-        for (int i = 0; i < N_SUMS; i++) sum[i] += job.cells[c].sums[i];
-        errors->u_Linf = fmax(errors->u_Linf, job.cells[c].u_max);
-    }
+    if (h->data.equation->in_batches)
+        TRY(batch_errors(h, &job));
+    else
+        TRY(local_for_all_cells(h, error_work, &job));
+    errors->u_Linf = sum_cells(h->data.mesh->n_cells, job.cells, sum);
     errors->u_L2 = norm_of(h, s, HDG_U, sum + SUM_U, errors->u_component);
     errors->q_L2 = norm_of(h, s, HDG_Q, sum + SUM_Q, errors->q_component);
     errors->u_star_L2 = norm_of(h, s, HDG_U_STAR, sum + SUM_U_STAR, errors->u_star_component);
@@ -265,9 +259,7 @@ facet_status hdg_measure_errors(const struct hdg *h, const struct hdg_solution *
     errors->stress_L2 = norm_of(h, s, HDG_STRESS, sum + SUM_STRESS, NULL);
     errors->H_L2 = norm_of(h, s, HDG_H, sum + SUM_H, errors->H_component);
     errors->p_L2 = norm_of(h, s, HDG_P, sum + SUM_P, NULL);
-    errors->trace_L2 = sqrt(sum[SUM_TRACE]);
-    for (int c = 0; c < h->trace.n_components; c++)
-        errors->trace_area_component[c] = sqrt(sum[SUM_TRACE_AREA + c]);
+    TRY(trace_norms(h, s, errors));
 done:
     base_free(&job.cells);
     return status;
@@ -348,6 +340,7 @@ struct balance_job {
     const struct hdg_solution *solution;
     double *cells;  /* n_cells x 2: the modulus of the imbalance, what goes through */
     double *fluxes; /* n_cells x SHAPE_MAX_FACES x components */
+    struct general_fluxes *general[MESH_MAX_BLOCKS]; /* of cells that are worked on in batches, or NULL */
 };
 
 /* The fluxes of a fast cell, and the integral of lambda u: normals and tau are constant on its faces, and
@@ -395,7 +388,12 @@ static facet_status balance_work(struct local *l, int block, int32_t cell, void 
     double constant = v->physical ? 1.0 : v->source.table->phi[0]; /* the first function */
     double *fluxes = job->fluxes + id * SHAPE_MAX_FACES * nc;
     for (int c = 0; c < nc; c++) sum[c] = load[(int64_t)c * v->Nu * lanes] / constant;
-    if (h->data.equation->in_batches && batch_is_fast(h, block, cell / lanes)) {
+    if (job->general[block] != NULL && batch_way(h, block, cell / lanes) == BATCH_GENERAL) {
+        const struct general_fluxes *found = &job->general[block][cell];
+        through = found->moduli;
+        taken = found->reaction;
+        for (int f = 0; f < b->n_faces; f++) out[0] += fluxes[f] = found->flux[f];
+    } else if (h->data.equation->in_batches && batch_is_fast(h, block, cell / lanes)) {
         double moduli[SHAPE_MAX_FACES];
         l->block = block;
         l->cell = cell;
@@ -442,6 +440,10 @@ facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
     if (h->data.equation->conserved == NULL) return FACET_OK;
     TRY(ALLOC(job.cells, 2 * (int64_t)mesh->n_cells));
     TRY(ALLOC(job.fluxes, (int64_t)mesh->n_cells * SHAPE_MAX_FACES * n));
+    for (int b = 0; b < mesh->n_blocks && h->data.equation->in_batches; b++) {
+        if (h->general[b] != NULL) TRY(ALLOC(job.general[b], mesh->blocks[b].count));
+        TRY(general_fluxes(h, b, s, job.general[b]));
+    }
     TRY(local_for_all_cells(h, balance_work, &job));
     for (int64_t c = 0; c < mesh->n_cells; c++) {
         worst = fmax(worst, job.cells[2 * c]);
@@ -456,6 +458,7 @@ facet_status hdg_conservation(const struct hdg *h, const struct hdg_solution *s,
     }
     *imbalance = scale > 0.0 ? worst / scale : 0.0;
 done:
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&job.general[b]);
     base_free(&job.cells);
     base_free(&job.fluxes);
     return status;

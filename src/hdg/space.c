@@ -197,7 +197,7 @@ static facet_status domain_length(const struct hdg_space *space, double *length)
     TRY(hdg_geometry_create(points, dim, &scratch));
     TRY(ALLOC(x, points * dim));
     TRY(ALLOC(normal, points * dim));
-    TRY(mesh_measure_quality(mesh, &quality));
+    TRY(mesh_measure_size(mesh, &quality));
     for (int64_t f = 0; f < mesh->n_faces; f++) {
         if (mesh->face_cells[2 * f + 1] >= 0) continue;
         const struct mesh_block *block = mesh_block_of(mesh, mesh->face_cells[2 * f]);

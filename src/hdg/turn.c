@@ -32,8 +32,7 @@ static void turn_points(enum shape shape, int orientation, int n, const double *
         }
 }
 
-/* All O_o of a face, m x m each. */
-static facet_status turn_matrices(const struct hdg_block_space *b, int degree, double *O) {
+facet_status batch_turn_matrices(const struct hdg_block_space *b, int degree, double *O) {
     facet_status status = FACET_OK;
     enum shape shape = shape_face_shape(b->shape, 0);
     int m = b->m, n = b->face.rule.n;
@@ -104,7 +103,7 @@ facet_status batch_turns_create(struct hdg *hdg, int block) {
     TRY(ALLOC(O, (int64_t)n * m * m));
     TRY(ALLOC(lists, 3 * m + 1));
     int32_t *group = lists, *modes = lists + m, *starts = lists + 2 * m;
-    TRY(turn_matrices(b, hdg->space.degree, O));
+    TRY(batch_turn_matrices(b, hdg->space.degree, O));
     find_groups(n, m, O, group);
     list_groups(m, group, starts, modes, &t->n_groups, &t->n_turn);
     TRY(ALLOC(turns, n * t->n_turn));

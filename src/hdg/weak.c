@@ -87,7 +87,7 @@ static facet_status choose(const struct hdg *h, const int32_t *piece, const uint
     struct mesh_quality quality;
     double square = 0.0;
     int n_pieces = 0;
-    TRY(mesh_measure_quality(mesh, &quality));
+    TRY(mesh_measure_size(mesh, &quality));
     for (int d = 0; d < mesh->dim; d++) square += pow(quality.upper[d] - quality.lower[d], 2);
     for (int32_t c = 0; c < mesh->n_cells; c++) {
         n_pieces += piece[c] == c;

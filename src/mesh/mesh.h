@@ -179,6 +179,8 @@ struct mesh_skeleton {
         *orientations[MESH_MAX_BLOCKS]; /* likewise: 0 or 1, of the frame that all cells of an edge share */
 };
 facet_status mesh_skeleton_create(const struct facet_mesh *mesh, struct mesh_skeleton *skeleton);
+/* Its vertices alone. */
+facet_status mesh_skeleton_vertices(const struct facet_mesh *mesh, struct mesh_skeleton *skeleton);
 void mesh_skeleton_destroy(struct mesh_skeleton *skeleton); /* safe on a zeroed struct, and twice */
 
 /* Finds the cell that contains each point and its reference coordinates (Newton on curved cells); cell -1 if
@@ -199,6 +201,8 @@ struct mesh_quality {
     double lower[3], upper[3];
 };
 facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality);
+/* Its volume, lower and upper alone. */
+facet_status mesh_measure_size(const struct facet_mesh *mesh, struct mesh_quality *quality);
 
 /* Space that several cells occupy, as two bodies that were not cut at each other do: the volume that is there
  * once more than it should, approximately, so that the volume of the union is that of all cells less this.

@@ -11,6 +11,7 @@
 struct gauge {
     const struct facet_mesh *mesh;
     const struct mesh_block *block;
+    int all;                     /* else volume and bounds alone */
     struct mesh_samples samples; /* the lattice on which mesh_create judged the cells */
     struct mesh_samples points;  /* quadrature */
     struct rule rule;
@@ -20,11 +21,11 @@ struct gauge {
 
 /* det J has degree dim (g - 1) on simplices and dim g - 1 in each coordinate on tensor cells. */
 static facet_status gauge_init(struct gauge *gauge, const struct facet_mesh *mesh,
-                               const struct mesh_block *block) {
+                               const struct mesh_block *block, int all) {
     facet_status status = FACET_OK;
     double *lattice = NULL;
     int dim = mesh->dim, order = mesh->order, n_vertices = shape_n_vertices(block->shape);
-    *gauge = (struct gauge){.mesh = mesh, .block = block};
+    *gauge = (struct gauge){.mesh = mesh, .block = block, .all = all};
     int degree = shape_is_simplex(block->shape) ? dim * (order - 1) : dim * order - 1;
     TRY(mesh_samples_create(block->shape, order, MESH_SAMPLE_LATTICE(order), &gauge->samples));
     TRY(rule_create(block->shape, degree, &gauge->rule));
@@ -79,24 +80,17 @@ static double diameter_of(int n, int dim, const double *nodes) {
     return sqrt(largest);
 }
 
-static void measure_cell(const struct gauge *gauge, int32_t cell, struct mesh_quality *quality) {
+/* The smallest and the largest Jacobian determinant at the samples, as a ratio; the diameter. */
+static void judge_cell(const struct gauge *gauge, int32_t cell, const double *nodes,
+                       struct mesh_quality *quality) {
     const struct mesh_block *block = gauge->block;
-    int dim = gauge->mesh->dim;
-    const double *nodes = block->nodes + (int64_t)cell * block->n_nodes * dim;
-    double J[9], ratio = 1, diameter = diameter_of(block->n_nodes, dim, nodes), lower[3], upper[3];
-    mesh_affine_jacobian(block->shape, gauge->mesh->order, nodes, J);
-    if (block->affine[cell]) {
-        quality->volume += shape_measure(block->shape) * mesh_determinant(dim, J);
-    } else {
-        double least = INFINITY, most = -INFINITY;
-        for (int s = 0; s < gauge->samples.n; s++) {
-            double determinant = mesh_sample_determinant(&gauge->samples, s, nodes);
-            least = fmin(least, determinant);
-            most = fmax(most, determinant);
-        }
+    double least = INFINITY, most = -INFINITY, ratio = 1,
+           diameter = diameter_of(block->n_nodes, gauge->mesh->dim, nodes);
+    for (int s = 0; s < gauge->samples.n && !block->affine[cell]; s++) {
+        double determinant = mesh_sample_determinant(&gauge->samples, s, nodes);
+        least = fmin(least, determinant);
+        most = fmax(most, determinant);
         ratio = least / most;
-        for (int p = 0; p < gauge->points.n; p++)
-            quality->volume += gauge->rule.w[p] * mesh_sample_determinant(&gauge->points, p, nodes);
     }
     if (ratio < quality->smallest_jacobian) {
         quality->smallest_jacobian = ratio;
@@ -105,6 +99,21 @@ static void measure_cell(const struct gauge *gauge, int32_t cell, struct mesh_qu
     quality->smallest_diameter = fmin(quality->smallest_diameter, diameter);
     quality->largest_diameter = fmax(quality->largest_diameter, diameter);
     quality->n_curved += is_curved(gauge, cell, nodes, diameter);
+}
+
+static void measure_cell(const struct gauge *gauge, int32_t cell, struct mesh_quality *quality) {
+    const struct mesh_block *block = gauge->block;
+    int dim = gauge->mesh->dim;
+    const double *nodes = block->nodes + (int64_t)cell * block->n_nodes * dim;
+    double J[9], lower[3], upper[3];
+    if (block->affine[cell]) {
+        mesh_affine_jacobian(block->shape, gauge->mesh->order, nodes, J);
+        quality->volume += shape_measure(block->shape) * mesh_determinant(dim, J);
+    } else {
+        for (int p = 0; p < gauge->points.n; p++)
+            quality->volume += gauge->rule.w[p] * mesh_sample_determinant(&gauge->points, p, nodes);
+    }
+    if (gauge->all) judge_cell(gauge, cell, nodes, quality);
     mesh_bounds(block->n_nodes, dim, nodes, lower, upper);
     for (int a = 0; a < dim; a++) {
         quality->lower[a] = fmin(quality->lower[a], lower[a]);
@@ -133,7 +142,7 @@ static void join(int dim, struct mesh_quality *into, const struct mesh_quality *
 }
 
 /* The cells are measured in parts that do not depend on the number of threads, and neither does the sum. */
-facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality) {
+static facet_status measure(const struct facet_mesh *mesh, int all, struct mesh_quality *quality) {
     enum { PARTS = 64 };
     facet_status status = FACET_OK;
     struct gauge gauge = {0};
@@ -145,7 +154,7 @@ facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_qua
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct mesh_block *block = &mesh->blocks[b];
         struct mesh_quality parts[PARTS];
-        TRY(gauge_init(&gauge, mesh, block));
+        TRY(gauge_init(&gauge, mesh, block, all));
 #pragma omp parallel for num_threads(base_threads()) schedule(dynamic)
         for (int p = 0; p < PARTS; p++) {
             parts[p] = nothing;
@@ -160,4 +169,12 @@ facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_qua
 done:
     gauge_free(&gauge);
     return status;
+}
+
+facet_status mesh_measure_quality(const struct facet_mesh *mesh, struct mesh_quality *quality) {
+    return measure(mesh, 1, quality);
+}
+
+facet_status mesh_measure_size(const struct facet_mesh *mesh, struct mesh_quality *quality) {
+    return measure(mesh, 0, quality);
 }

@@ -3,6 +3,7 @@
  * An edge may be joined to one that its vertices' numbers direct the other way; every edge of a set therefore
  * knows whether it runs against its leader. */
 #include "base/memory.h"
+#include "base/run.h"
 #include "mesh/internal.h"
 
 /* Sets of vertices or edges; the lowest member leads. */
@@ -86,13 +87,24 @@ int mesh_periodic_corners(const struct facet_mesh *mesh, int32_t face,
     return differ;
 }
 
+static int has_periodic_faces(const struct facet_mesh *mesh) {
+    int found = 0;
+#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(| : found)
+    for (int32_t f = 0; f < mesh->n_faces; f++) {
+        int32_t corners[2][SHAPE_MAX_FACE_VERTICES];
+        found |= mesh_periodic_corners(mesh, f, corners);
+    }
+    return found;
+}
+
 static facet_status number_vertices(const struct facet_mesh *mesh, struct mesh_skeleton *skeleton) {
     facet_status status = FACET_OK;
     struct sets sets = {0};
     int32_t corners[2][SHAPE_MAX_FACE_VERTICES];
+    int periodic = has_periodic_faces(mesh);
     TRY(sets_create(mesh->n_vertices, &sets));
     TRY(ALLOC(skeleton->vertices, mesh->n_vertices));
-    for (int32_t f = 0; f < mesh->n_faces; f++) {
+    for (int32_t f = 0; periodic && f < mesh->n_faces; f++) {
         if (!mesh_periodic_corners(mesh, f, corners)) continue;
         for (int i = 0; i < shape_n_vertices((enum shape)mesh->face_shapes[f]); i++)
             join(&sets, corners[0][i], corners[1][i], 0);
@@ -188,11 +200,17 @@ done:
     return status;
 }
 
+facet_status mesh_skeleton_vertices(const struct facet_mesh *mesh, struct mesh_skeleton *skeleton) {
+    *skeleton = (struct mesh_skeleton){0};
+    facet_status status = mesh_need_lists(mesh);
+    if (status == FACET_OK) status = number_vertices(mesh, skeleton);
+    if (status != FACET_OK) mesh_skeleton_destroy(skeleton);
+    return status;
+}
+
 facet_status mesh_skeleton_create(const struct facet_mesh *mesh, struct mesh_skeleton *skeleton) {
     facet_status status = FACET_OK;
-    *skeleton = (struct mesh_skeleton){0};
-    TRY(mesh_need_lists(mesh));
-    TRY(number_vertices(mesh, skeleton));
+    TRY(mesh_skeleton_vertices(mesh, skeleton));
     for (int b = 0; b < mesh->n_blocks; b++) {
         int64_t n = (int64_t)mesh->blocks[b].count * shape_n_entities(mesh->blocks[b].shape, 1);
         TRY(ALLOC(skeleton->edges[b], n));

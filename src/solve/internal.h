@@ -45,16 +45,16 @@ facet_status solve_estimate(const struct operator* A, solve_correction *correct,
                             const struct vector *b, const struct vector *x,
                             const struct solve_control *control, struct vector *d, struct vector *r,
                             double *error);
-/* The same with that residual in r (solve_probe). */
-facet_status solve_estimate_by(const struct operator* A, solve_correction *correct, void *data,
-                               const struct vector *x, const struct solve_control *control, struct vector *d,
-                               struct vector *r, double *error);
 /* |x| of unknowns. */
 double solve_size(const struct operator* A, const struct vector *x);
 /* Its residual, SOLVE_PROBE times as large. t is overwritten. */
 #define SOLVE_PROBE 1.25
 void solve_probe(const struct operator* A, const struct vector *b, const struct vector *x,
                  const struct solve_control *control, struct vector *t, struct vector *r);
+/* The same as solve_estimate with r already made by it. */
+facet_status solve_weigh(const struct operator* A, solve_correction *correct, void *data,
+                         const struct vector *x, const struct solve_control *control, struct vector *d,
+                         struct vector *r, double *error);
 /* Completes the report of a solve whose residual is small: it converged if its error, too, can be trusted. */
 facet_status solve_accept(const struct solve_control *control, const char *reason, double residual,
                           double error, struct solve_report *report);

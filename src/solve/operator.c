@@ -269,8 +269,9 @@ int operator_block_smooth(const struct operator* D, double a, double b, double c
     return 1;
 }
 
-/* Blocks from so many unknowns on are read by triangles, where they are all of that size; else 0. Devices
- * other than the host like their vectors to be read in one piece, and take all. */
+/* Blocks from so many unknowns on are read by triangles, where they are all of that size (docs/pmg.md has the
+ * measurement); else 0. Devices other than the host like their vectors to be read in one piece, and take all.
+ */
 #define LEAST_ROWS 5
 
 static int equal_size(const struct device *device, int64_t n_blocks, const int64_t *block_offsets) {

@@ -67,32 +67,36 @@ struct refinement {
     struct vector *x;
     const struct solve_control *control;
     struct solve_report *report;
-    int sharp; /* A x is more accurate than a correction: r is b - A x; else the probe of the estimate serves
-                */
+    int sharp;  /* A x is more accurate than a correction */
+    int probed; /* r is SOLVE_PROBE (b - A x), with its rounding */
     struct vector *r, *d;
     double scale, norm; /* of b; of b - A x */
 };
 
-static void find_residual(struct refinement *s) {
-    if (s->sharp) {
-        s->norm = solve_true_residual(s->A, s->b, s->x, s->control, s->r);
-    } else {
+static void find_residual(struct refinement *s, int probed) {
+    s->probed = probed;
+    if (probed) {
         solve_probe(s->A, s->b, s->x, s->control, s->d, s->r);
         s->norm = solve_norm(s->A, s->r) / SOLVE_PROBE;
+    } else {
+        s->norm = solve_true_residual(s->A, s->b, s->x, s->control, s->r);
     }
 }
 
-/* The first step is the solution of b. */
+/* The first step is the solution of b. After it no correction has seen the rounding of a product yet: the
+ * residual of the probe is as true as any, and it is what the estimate wants; so it is later on where
+ * corrections are no less accurate than products. */
 static facet_status take_step(struct refinement *s) {
     facet_status status = FACET_OK;
-    if (s->report->iterations == 0) {
+    int first = s->report->iterations == 0;
+    if (first) {
         TRY(s->correct(s->data, s->b, s->x));
     } else {
         TRY(s->correct(s->data, s->r, s->d));
-        vector_axpby(s->sharp ? 1.0 : 1.0 / SOLVE_PROBE, s->d, 1.0, s->x);
+        vector_axpby(s->probed ? 1.0 / SOLVE_PROBE : 1.0, s->d, 1.0, s->x);
     }
     solve_remove_kernel(s->control, SOLVE_UNKNOWNS, s->x);
-    find_residual(s);
+    find_residual(s, first || !s->sharp);
     s->report->iterations++;
     TRY(solve_record(s->control, s->report, s->norm / s->scale));
 done:
@@ -107,12 +111,14 @@ static facet_status sharpen(struct refinement *s, double *error) {
     facet_status status = FACET_OK;
     double before = 1.0 / DBL_EPSILON;
     for (;;) {
-        TRY(solve_estimate(s->A, s->correct, s->data, s->b, s->x, s->control, s->d, s->r, error));
+        if (!s->probed) solve_probe(s->A, s->b, s->x, s->control, s->d, s->r);
+        s->probed = 0;
+        TRY(solve_weigh(s->A, s->correct, s->data, s->x, s->control, s->d, s->r, error));
         if (*error <= SHARP || !(*error < 0.5 * before) ||
             s->report->iterations >= s->control->max_iterations)
             break;
         before = *error;
-        find_residual(s);
+        find_residual(s, 0);
         TRY(take_step(s));
     }
 done:
@@ -121,8 +127,8 @@ done:
 
 static facet_status estimate(struct refinement *s, double *error) {
     const struct operator* rough = s->control->rough;
-    return solve_estimate_by(s->A, rough != NULL ? solve_apply : s->correct,
-                             rough != NULL ? (void *)rough : s->data, s->x, s->control, s->d, s->r, error);
+    return solve_weigh(s->A, rough != NULL ? solve_apply : s->correct,
+                       rough != NULL ? (void *)rough : s->data, s->x, s->control, s->d, s->r, error);
 }
 
 static facet_status refine(struct refinement *s) {
@@ -157,7 +163,7 @@ static facet_status refine(struct refinement *s) {
             goto done;
         }
         reason = solve_rounding_reason;
-        find_residual(s);
+        find_residual(s, 1);
     }
     double error;
     TRY(s->sharp ? sharpen(s, &error) : estimate(s, &error));

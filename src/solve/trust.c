@@ -69,17 +69,9 @@ done:
     return status;
 }
 
-facet_status solve_estimate(const struct operator* A, solve_correction *correct, void *data,
-                            const struct vector *b, const struct vector *x,
-                            const struct solve_control *control, struct vector *d, struct vector *r,
-                            double *error) {
-    solve_probe(A, b, x, control, d, r);
-    return solve_estimate_by(A, correct, data, x, control, d, r, error);
-}
-
-facet_status solve_estimate_by(const struct operator* A, solve_correction *correct, void *data,
-                               const struct vector *x, const struct solve_control *control, struct vector *d,
-                               struct vector *r, double *error) {
+facet_status solve_weigh(const struct operator* A, solve_correction *correct, void *data,
+                         const struct vector *x, const struct solve_control *control, struct vector *d,
+                         struct vector *r, double *error) {
     facet_status status = FACET_OK;
     double more;
     if (control->roughen != NULL && control->judge == NULL) {
@@ -109,6 +101,14 @@ void solve_find_lack(const struct operator* A, const struct operator* M, const s
     vector_axpby(0.0, r, 1.0 / SOLVE_PROBE, r);
     operator_apply(M, r, lack);
     solve_remove_kernel(control, SOLVE_UNKNOWNS, lack);
+}
+
+facet_status solve_estimate(const struct operator* A, solve_correction *correct, void *data,
+                            const struct vector *b, const struct vector *x,
+                            const struct solve_control *control, struct vector *d, struct vector *r,
+                            double *error) {
+    solve_probe(A, b, x, control, d, r);
+    return solve_weigh(A, correct, data, x, control, d, r, error);
 }
 
 facet_status solve_forget_kernel(void *control, struct vector *error) {

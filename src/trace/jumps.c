@@ -135,7 +135,7 @@ static facet_status corners_create(const struct facet_mesh *mesh, struct corners
         c->first[b] = c->n;
         c->n += (int64_t)mesh->blocks[b].count * shape_n_vertices(mesh->blocks[b].shape);
     }
-    TRY(mesh_skeleton_create(mesh, &skeleton));
+    TRY(mesh_skeleton_vertices(mesh, &skeleton));
     TRY(ALLOC(vertices, c->n));
     for (int b = 0; b < mesh->n_blocks; b++) {
         const struct mesh_block *block = &mesh->blocks[b];

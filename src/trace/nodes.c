@@ -286,17 +286,18 @@ static void face_entries(const struct builder *b, int64_t block, int component, 
         add_entry(e, b->space->degree, b->face_columns[block * nc + component], 1.0);
 }
 
-/* The rows of P: counted when columns is NULL, else written. */
+/* The rows of P: counted when columns is NULL, each at its end, else written. */
 static void write_rows(const struct builder *b, struct mg_transfer *P) {
     const struct trace_space *space = b->space;
     int nc = space->n_components;
+#pragma omp parallel for num_threads(base_threads()) schedule(static)
     for (int64_t k = 0; k < space->n_free_faces; k++) {
         struct entries e;
         int64_t first = space->free_offsets[k], m = (space->free_offsets[k + 1] - first) / nc;
         for (int c = 0; c < nc; c++) {
             face_entries(b, k, c, &e);
             for (int64_t i = 0; i < m; i++) {
-                int64_t row = first + c * m + i, at = P->offsets[row];
+                int64_t row = first + c * m + i, at = P->columns != NULL ? P->offsets[row] : 0;
                 for (int a = 0; a < e.n; a++) {
                     if (e.function[a] != i) continue;
                     if (P->columns != NULL) {
@@ -317,7 +318,8 @@ facet_status trace_continuous_nodes(const struct trace_space *space, int rows,
     struct builder b = {.space = space, .rows = rows};
     if (pieces != NULL && pieces->corners != NULL) b.pieces = pieces;
     *nodes = (struct trace_nodes){0};
-    TRY(mesh_skeleton_create(space->mesh, &b.skeleton));
+    TRY(rows && space->mesh->dim == 3 ? mesh_skeleton_create(space->mesh, &b.skeleton)
+                                      : mesh_skeleton_vertices(space->mesh, &b.skeleton));
     for (int64_t k = 0; k < space->n_free_faces; k++) {
         enum shape shape = (enum shape)space->mesh->face_shapes[space->free_faces[k]];
         if (b.hats[shape] == NULL) TRY(trace_hats(shape, &b.hats[shape]));
@@ -327,6 +329,7 @@ facet_status trace_continuous_nodes(const struct trace_space *space, int rows,
     TRY(ALLOC(nodes->P.offsets, space->n_free + 1));
     nodes->P.offsets[0] = 0;
     write_rows(&b, &nodes->P);
+    for (int64_t i = 0; i < space->n_free; i++) nodes->P.offsets[i + 1] += nodes->P.offsets[i];
     TRY(ALLOC(nodes->P.columns, nodes->P.offsets[space->n_free]));
     TRY(ALLOC(nodes->P.values, nodes->P.offsets[space->n_free]));
     write_rows(&b, &nodes->P);
