@@ -195,8 +195,15 @@ facet_status batch_cell(struct local *l, int block, int32_t cell, struct batch_c
     int dim = h->data.mesh->dim;
     out->det = batch_map(l, block, cell, out->C);
     double scale = 1.0 / out->det, *x = l->geometry.x;
-    TRY(local_conductivity(l, local_region(&h->data, block, cell), 1, x, out->K));
-    TRY(local_reaction(&h->data, 1, x, &out->reaction));
+    int32_t region = local_region(&h->data, block, cell);
+    if (l->known != region + 1) {
+        l->known = 0;
+        TRY(local_conductivity(l, region, 1, x, l->known_K));
+        TRY(local_reaction(&h->data, 1, x, &l->known_reaction));
+        l->known = region + 1;
+    }
+    memcpy(out->K, l->known_K, sizeof out->K);
+    out->reaction = l->known_reaction;
     for (int a = 0; a < dim; a++)
         for (int e = 0; e < dim; e++) {
             double sum = 0.0;

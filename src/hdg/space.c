@@ -167,7 +167,9 @@ static facet_status make_block(const struct facet_mesh *mesh, int block, int deg
     b->m = basis_size(shape_face_shape(b->shape, 0), degree);
     b->n_trace = b->n_faces * b->m;
     TRY(make_cell_table(maker, HDG_CELL, b->shape, degree, degree, order, &b->cell_rule, &b->cell));
-    TRY(make_cell_table(maker, HDG_CELL, b->shape, degree + 1, degree + 1, order, &b->star_rule, &b->star));
+    /* gradients of u* are of degree k on simplices */
+    TRY(make_cell_table(maker, HDG_CELL, b->shape, degree + !shape_is_simplex(b->shape), degree + 1, order,
+                        &b->star_rule, &b->star));
     TRY(make_cell_table(maker, HDG_SOURCE, b->shape, degree, degree, order, &b->source_rule, &b->source));
     TRY(make_cell_table(maker, HDG_NORM, b->shape, degree, degree, order, &b->norm_rule, &b->norm));
     TRY(make_cell_table(maker, HDG_NORM_STAR, b->shape, degree, degree + 1, order, &b->norm_star_rule,
