@@ -60,6 +60,7 @@ if [ "${CHECKS-yes}" ]; then
     for test in test_device test_gpu test_patch_kernels test_box_points test_threads; do
         if path=$(program $test); then check "parity-$test" $test "$path"; else echo "$test: not in $build"; fi
     done
+    check parity-test_gpu_cells test_gpu_cells env FACET_PROGRAM="$build/facet" python3 tests/test_gpu_cells.py
     if [ -x "$sanitizer" ]; then
         count=0
         cat > "$work/small.yaml" <<CASE
@@ -83,6 +84,11 @@ CASE
         done
         sanitize "hdg, chebyshev, mixed" --set discretization.method=hdg --set solver.method=cg \
             --set solver.preconditioner=chebyshev --set solver.precision=mixed
+        for shape in tet hex; do
+            sanitize "$shape, mapped, mixed" --set mesh.box.shape=$shape --set mesh.box.cells=[3,3,3] \
+                --set discretization.method=hdg --set discretization.operator=mapped --set discretization.degree=2 \
+                --set solver.method=cg --set solver.preconditioner=pmg --set solver.precision=mixed
+        done
     else
         echo "compute-sanitizer: not found"
     fi
@@ -91,7 +97,7 @@ CASE
     grep -h '^# .*: FAILED' "$work"/*.txt > "$work/failed"
 fi
 
-for bench in ${BENCHES-huismann2020-gpu cui2024-gpu}; do
+for bench in ${BENCHES-huismann2020-gpu cui2024-gpu gpu-cells}; do
     "$build/facet" bench "$bench" --device cuda --output "$results" || echo "$bench" >> "$work/failed"
 done
 if [ "${COUNTERS-yes}" ]; then

@@ -20,11 +20,12 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     struct affine_layout at = affine_layout(dim, n_faces);
     int64_t n = n_faces * m, n_cells = 8 * (1 + size % 11) - size % 3;
     double *k = random_numbers(n_cells * at.count, 7);
+    const int orientations = dim == 2 ? 2 : n_faces == 4 ? 6 : 8; /* of an edge, a triangle, a quad */
     for (int64_t i = 0; i < n_cells; i++) {
         double *cell = k + i * at.count;
         cell[at.reaction] = 8.0 * N;
         for (int f = 0; f < n_faces; f++)
-            cell[at.orientation + f] = i < 8 && f == 1 ? 0 : (double)((i + f) % 3);
+            cell[at.orientation + f] = i < 8 && f == 1 ? 0 : (double)((i + f) % orientations);
     }
     *c = (struct cells){.n = (int)n,
                         .n_cells = n_cells,
@@ -49,9 +50,9 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     c->t.n_groups = make_groups(dim, m, starts, modes, &c->t.n_turn);
     c->t.group_starts = put(a, starts, c->t.n_groups + 1, sizeof *starts);
     c->t.modes = put(a, modes, m, sizeof *modes);
-    double turns[3 * 49];
-    make_turns(3, c->t.n_groups, starts, c->t.n_turn, turns);
-    c->t.turns = put(a, turns, 3 * c->t.n_turn, sizeof *turns);
+    double turns[8 * 49];
+    make_turns(orientations, c->t.n_groups, starts, c->t.n_turn, turns);
+    c->t.turns = put(a, turns, orientations * c->t.n_turn, sizeof *turns);
     c->K = put_nan_lanes(a, n_cells, c->n_K);
 }
 
@@ -382,7 +383,7 @@ static void put_varied(struct arena *a, int64_t size, int form, int reaction, st
     double *orientations = random_numbers(cells * t->n_faces, 1),
            *roots = random_numbers(cells * dim * dim, 2);
     double *mass = random_numbers(cells * pairs * n, 3);
-    for (int64_t i = 0; i < cells * t->n_faces; i++) orientations[i] = (double)(i % 3);
+    for (int64_t i = 0; i < cells * t->n_faces; i++) orientations[i] = (double)(i % (t->dim == 2 ? 2 : 6));
     for (int64_t i = 0; i < cells * dim * dim; i++) {
         int64_t row = i % (dim * dim) / dim, column = i % dim;
         roots[i] = row == column ? 1.5 + roots[i] : row > column ? roots[i] : 0.0;

@@ -52,17 +52,23 @@ static inline int make_groups(int dim, int m, int32_t *starts, int32_t *modes, i
     return n;
 }
 
-/* Orientations (n x n_turn) for such groups: signs, the first 1, where they are single; else any numbers, the
- * constant kept and orientation 0 the identity. */
+/* Orientations (n x n_turn) for such groups: signs, the first 1, where they are single; else reflections,
+ * which are orthogonal, the constant kept and orientation 0 the identity. */
 static inline void make_turns(int n, int n_groups, const int32_t *starts, int n_turn, double *turns) {
     uint32_t seed = 12;
     for (int o = 0; o < n; o++)
         for (int g = 0; g < n_groups; g++) {
-            int size = starts[g + 1] - starts[g];
-            for (int i = 0; i < size * size; i++, turns++) {
-                double number = random_signed(&seed), sign = number > 0 ? 1 : -1;
-                *turns = o == 0 || g == 0 ? i % (size + 1) == 0 : n_groups == n_turn ? sign : number;
+            int size = starts[g + 1] - starts[g], plain = o == 0 || g == 0;
+            double v[16], square = 0.0;
+            assert_true(size <= 16);
+            for (int i = 0; i < size; i++) {
+                v[i] = random_signed(&seed);
+                square += v[i] * v[i];
             }
+            for (int i = 0; i < size; i++)
+                for (int j = 0; j < size; j++, turns++)
+                    *turns = (i == j) -
+                             (plain || (n_groups == n_turn && v[0] > 0) ? 0.0 : 2.0 * v[i] * v[j] / square);
         }
 }
 

@@ -44,6 +44,37 @@ __global__ void smooth_blocks(int64_t n_blocks, const int64_t *first, const int6
     }
 }
 
+// Few blocks, which may be large: rows are shared out among many threads, a group of 32 rows to 8 slices of
+// columns. SLICES x 32 threads; r has been made before.
+constexpr int SLICES = 8, SPREAD = 16, FEW_BLOCKS = 1024;
+
+template <typename R> __global__ void residual_blocks(const int64_t *first, const smooth<R> s) {
+    const int64_t end = first[blockIdx.x + 1];
+    for (int64_t i = first[blockIdx.x] + blockIdx.y * blockDim.x + threadIdx.x; i < end;
+         i += gridDim.y * blockDim.x)
+        s.r[i] = s.t != nullptr ? s.f[i] - s.t[i] : s.f[i];
+}
+
+template <typename R>
+__global__ void smooth_wide(const int64_t *first, const int64_t *starts, const R *__restrict__ matrices,
+                            const smooth<R> s) {
+    __shared__ R part[SLICES][33];
+    const int64_t begin = first[blockIdx.x], n = first[blockIdx.x + 1] - begin;
+    const R *B = matrices + starts[blockIdx.x], *r = (s.r != nullptr ? s.r : s.f) + begin;
+    for (int64_t i0 = 32 * (int64_t)blockIdx.y; i0 < n; i0 += 32 * SPREAD) {
+        const int64_t i = i0 + threadIdx.x;
+        R sum = 0;
+        for (int64_t j = threadIdx.y; j < n && i < n; j += SLICES) sum += B[j * n + i] * r[j];
+        part[threadIdx.y][threadIdx.x] = sum;
+        __syncthreads();
+        if (threadIdx.y == 0 && i < n) {
+            for (int k = 1; k < SLICES; k++) sum += part[k][threadIdx.x];
+            update(s, begin + i, sum);
+        }
+        __syncthreads();
+    }
+}
+
 // Blocks of one size in lanes, a warp for a batch: vectors are read and written as they lie in memory.
 template <typename R>
 __global__ void __launch_bounds__(128)
@@ -180,6 +211,13 @@ template <typename R>
 void smooth_any(int64_t n_blocks, const int64_t *first, const int64_t *starts, const R *matrices,
                 const smooth<R> &s) {
     if (n_blocks == 0 || !may_launch()) return;
+    if (n_blocks <= FEW_BLOCKS) {
+        const dim3 grid((unsigned)n_blocks, SPREAD);
+        if (s.r != nullptr) residual_blocks<R><<<grid, 32>>>(first, s);
+        smooth_wide<R><<<grid, dim3(32, SLICES)>>>(first, starts, matrices, s);
+        launched("block_smooth");
+        return;
+    }
     smooth_blocks<R><<<blocks_of(n_blocks * TEAM, THREADS), THREADS>>>(n_blocks, first, starts, matrices, s);
     launched("block_smooth");
 }

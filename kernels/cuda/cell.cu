@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(128) multiply(const __grid_constant__ product 
             out[i * PITCH + lane] = sum;
         }
     else
-        symmetric_product<ROWS_OF<R>>(n, A, in + lane, out + lane);
+        symmetric_product_ahead<ROWS_OF<R>>(n, A, in + lane, out + lane);
     deliver(p, batch, lane, out, to);
 }
 

@@ -40,20 +40,61 @@ struct product product_of(const struct cell_plan *plan) {
     return p;
 }
 
-// x of the batch into columns of shared memory; faces that are not there count as zero.
+// Numbers that a thread asks for before it waits for the first.
+constexpr int AHEAD = 4;
+
+// x of the batch into columns of shared memory, cells with FACES faces of m unknowns each (0: of any kind);
+// faces that are not there count as zero.
+template <int FACES, typename R>
+__device__ __forceinline__ void bring_faces(const product &p, int64_t batch, int lane,
+                                            const R *__restrict__ x, R *to) {
+    int64_t mine[FACES];
+#pragma unroll
+    for (int f = 0; f < FACES; f++) mine[f] = p.maps[(batch * FACES + f) * L + lane];
+    walk at(p.m, lane);
+    for (int step = 0; step < p.m; step += AHEAD) {
+        R value[AHEAD][FACES];
+        int place[AHEAD];
+#pragma unroll
+        for (int a = 0; a < AHEAD; a++) {
+            const bool there = step + a < p.m;
+            const int block = there ? at.block : 0;
+            place[a] = there ? at.i * PITCH + at.block : -1;
+#pragma unroll
+            for (int f = 0; f < FACES; f++) {
+                const int64_t first = __shfl_sync(ALL, mine[f], block);
+                value[a][f] = there && first >= 0 ? x[first + at.i] : R(0);
+            }
+            at.next();
+        }
+#pragma unroll
+        for (int a = 0; a < AHEAD; a++)
+            if (place[a] >= 0)
+#pragma unroll
+                for (int f = 0; f < FACES; f++) to[f * p.m * PITCH + place[a]] = value[a][f];
+    }
+}
+
 template <typename R>
 __device__ __forceinline__ void bring_in(const product &p, int64_t batch, int lane, const R *__restrict__ x,
                                          R *to) {
-    for (int f = 0; f < p.n_faces; f++) {
-        const int64_t mine = p.maps[(batch * p.n_faces + f) * L + lane];
-        const int start = p.start(f), m = p.start(f + 1) - start;
-        if (m == 0) continue;
-        walk at(m, lane);
-        for (int step = 0; step < m; step++, at.next()) {
-            const int64_t first = __shfl_sync(ALL, mine, at.block);
-            to[(start + at.i) * PITCH + at.block] = first >= 0 ? x[first + at.i] : R(0);
+    if (p.equal && p.n_faces == 3)
+        bring_faces<3>(p, batch, lane, x, to);
+    else if (p.equal && p.n_faces == 4)
+        bring_faces<4>(p, batch, lane, x, to);
+    else if (p.equal && p.n_faces == 6)
+        bring_faces<6>(p, batch, lane, x, to);
+    else
+        for (int f = 0; f < p.n_faces; f++) {
+            const int64_t mine = p.maps[(batch * p.n_faces + f) * L + lane];
+            const int start = p.start(f), m = p.start(f + 1) - start;
+            if (m == 0) continue;
+            walk at(m, lane);
+            for (int step = 0; step < m; step++, at.next()) {
+                const int64_t first = __shfl_sync(ALL, mine, at.block);
+                to[(start + at.i) * PITCH + at.block] = first >= 0 ? x[first + at.i] : R(0);
+            }
         }
-    }
     __syncwarp();
 }
 

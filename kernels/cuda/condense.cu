@@ -14,7 +14,7 @@ constexpr int64_t SCRATCH = (int64_t)256 << 20; // numbers of all slices where c
 
 // Where the numbers of a cell stand, from its beginning, all of them even.
 struct places {
-    int ld, c, d, C, K, size;
+    int ld, c, d, extra, C, K, size;
 };
 
 int even(int64_t n) {
@@ -26,7 +26,8 @@ places condense_places(int N, int n, int count) {
     at.ld = (int)row_length(N + n + 1);
     at.c = 0;
     at.d = at.c + even(count);
-    at.C = at.d + even(n);
+    at.extra = at.d + even(n);
+    at.C = at.extra + 2 * even(n);
     at.K = at.C + even(padded_rows(N) * at.ld);
     at.size = at.K + even((int64_t)n * (n + 1) / 2);
     return at;
@@ -37,7 +38,7 @@ places solve_places(int N, int n, int count) {
     places at;
     at.ld = (int)row_length(N + 1);
     at.c = 0;
-    at.d = at.c + even(count);
+    at.d = at.extra = at.c + even(count);
     at.C = at.d + 2 * even(n);
     at.K = at.size = at.C + even(padded_rows(N) * at.ld);
     return at;
@@ -155,11 +156,139 @@ __device__ void turn_vector(const combination &p, const T &team, const double *c
     for (int j = team.thread; j < p.n(); j += T::THREADS) to[j] = p.sign(c, j) * x[j];
 }
 
+// ------------------------------------------------------------------------------------ turned tables
+
+// The same cells with tables for every orientation of a face, so that nothing is turned afterwards: S by
+// terms and packed triangles, [F D_b'F] of a function inside and one on a face side by side, and FF for two
+// orientations.
+struct __align__(32) four {
+    double x, y, z, w;
+};
+template <int DIM, int FACES> struct turned : affine<DIM, FACES> {
+    static constexpr int O = DIM == 2 ? 2 : FACES == 4 ? 6 : 8, TERMS = DIM * (DIM + 1) / 2 + FACES;
+    double *terms; // TERMS x N (N + 1) / 2
+    four *R4;      // FACES O x N x m
+    double *FF;    // (FACES O)^2 x m x m
+    int *where;    // N (N + 1) / 2: of entry (i, j), i <= j, in C
+    static int64_t size(int N, int m) {
+        const int64_t fo = FACES * O;
+        return 4 + (TERMS + 1) * (int64_t)N * (N + 1) / 2 + fo * N * m * 4 + fo * fo * m * m;
+    }
+    turned(const struct affine_tables &tables, const struct affine_layout &layout, double *scratch)
+        : affine<DIM, FACES>{tables, layout} {
+        const int64_t N = tables.N, m = tables.m, fo = FACES * O;
+        R4 = (four *)(((uintptr_t)scratch + 31) / 32 * 32);
+        FF = (double *)(R4 + fo * N * m);
+        terms = FF + fo * fo * m * m;
+        where = (int *)(terms + TERMS * N * (N + 1) / 2);
+    }
+};
+constexpr int64_t MOST_TURNED = (int64_t)4 << 20; // numbers of such tables
+
+// Entry (a, b) of O as the cell meets a face in orientation o.
+__device__ double turn_entry(const struct affine_tables &t, int o, int a, int b) {
+    const double *block = t.turns + o * t.n_turn;
+    for (int g = 0; g < t.n_groups; g++) {
+        const int32_t *modes = t.modes + t.group_starts[g];
+        const int size = t.group_starts[g + 1] - t.group_starts[g];
+        int row = -1, column = -1;
+        for (int k = 0; k < size; k++) {
+            if (modes[k] == a) row = k;
+            if (modes[k] == b) column = k;
+        }
+        if (row >= 0 || column >= 0) return row >= 0 && column >= 0 ? block[row * size + column] : 0.0;
+        block += size * size;
+    }
+    return 0.0;
+}
+
+// X O for a row X of m numbers: number k of it.
+__device__ double turn_row(const struct affine_tables &t, int o, const double *X, int k) {
+    double sum = 0.0;
+    for (int a = 0; a < t.m; a++) {
+        const double entry = turn_entry(t, o, a, k);
+        if (entry != 0.0) sum += X[a] * entry;
+    }
+    return sum;
+}
+
+template <int DIM, int FACES> __global__ void make_terms(const turned<DIM, FACES> p, int ld) {
+    using P = turned<DIM, FACES>;
+    const int N = p.t.N, m = p.t.m, size = N * (N + 1) / 2, start = blockIdx.x * blockDim.x + threadIdx.x;
+    const int stride = gridDim.x * blockDim.x;
+    for (int e = start; e < size; e += stride) {
+        int i = 0, first = 0; // of row i: N - i entries
+        while (e >= first + N - i) first += N - i++;
+        const int j = i + e - first;
+        p.where[e] = i * ld + j;
+        for (int k = 0; k < P::TERMS - FACES; k++) p.terms[k * size + e] = p.t.stiffness[(k * N + i) * N + j];
+        for (int f = 0; f < FACES; f++)
+            p.terms[(P::TERMS - FACES + f) * size + e] = p.t.face_mass[(f * N + i) * N + j];
+    }
+    for (int e = start; e < FACES * P::O * N * m; e += stride) {
+        const int k = e % m, i = e / m % N, fo = e / m / N, f = fo / P::O, o = fo % P::O;
+        double x[4] = {turn_row(p.t, o, p.t.F + (f * N + i) * m, k), 0.0, 0.0, 0.0};
+        for (int b = 0; b < DIM; b++) x[1 + b] = turn_row(p.t, o, p.t.DF + ((f * DIM + b) * N + i) * m, k);
+        p.R4[e] = four{x[0], x[1], x[2], x[3]};
+    }
+}
+
+// O_f' FF_fg O_g.
+template <int DIM, int FACES> __global__ void make_pairs(const turned<DIM, FACES> p) {
+    using P = turned<DIM, FACES>;
+    const int m = p.t.m, fo = FACES * P::O;
+    const int64_t total = (int64_t)fo * fo * m * m;
+    for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total; e += gridDim.x * blockDim.x) {
+        const int j = (int)(e % m), i = (int)(e / m % m), second = (int)(e / m / m % fo),
+                  first = (int)(e / m / m / fo);
+        const double *block = p.t.FF + (first / P::O * FACES + second / P::O) * m * m;
+        double sum = 0.0;
+        for (int a = 0; a < m; a++) {
+            const double entry = turn_entry(p.t, first % P::O, a, i);
+            if (entry != 0.0) sum += entry * turn_row(p.t, second % P::O, block + a * m, j);
+        }
+        p.FF[e] = sum;
+    }
+}
+
+// Of every kept unknown: where its numbers stand in R4, and in FF as the first and as the second of two; its
+// face.
+template <class A, class T>
+__device__ __forceinline__ void prepare(const A &, const T &, const double *, int4 *) {}
+template <int DIM, int FACES, class T>
+__device__ __forceinline__ void prepare(const turned<DIM, FACES> &p, const T &team, const double *c,
+                                        int4 *extra) {
+    constexpr int O = turned<DIM, FACES>::O;
+    const int m = p.t.m;
+    for (int j = team.thread; j < FACES * m; j += T::THREADS) {
+        const int f = j / m, k = j - f * m, fo = f * O + (int)c[p.at.orientation + f];
+        extra[j] = make_int4(fo * p.t.N * m + k, fo * FACES * O * m * m + k * m, fo * m * m + k, f);
+    }
+}
+
+// H (i <= j) of kept unknowns.
+template <class A>
+__device__ __forceinline__ double H_of(const A &p, const double *c, const int4 *, int i, int j) {
+    return p.H(c, i, j);
+}
+template <int DIM, int FACES>
+__device__ __forceinline__ double H_of(const turned<DIM, FACES> &p, const double *c, const int4 *extra, int i,
+                                       int j) {
+    const int4 a = extra[i], b = extra[j];
+    const double sum = c[p.at.normals + a.w * FACES + b.w] * __ldg(p.FF + a.y + b.z);
+    return i == j ? sum + c[p.at.weight + a.w] : sum;
+}
+
+template <int DIM, int FACES, class T>
+__device__ __forceinline__ void turn(const turned<DIM, FACES> &, const T &, const double *, double *,
+                                     double *) {}
+
 // ------------------------------------------------------------------------------------ K
 
 // C = [S R b].
 template <class P, class T>
-__device__ __forceinline__ void assemble(const P &p, const T &team, const double *c, int ld, double *C) {
+__device__ __forceinline__ void assemble(const P &p, const T &team, const double *c, const int4 *, int ld,
+                                         double *C) {
     const int N = p.N(), total = N + p.n();
     for (int i = team.warp; i < N; i += T::THREADS / 32) {
         for (int j = i + team.lane; j < N; j += 32) C[i * ld + j] = p.S(c, i, j);
@@ -169,10 +298,45 @@ __device__ __forceinline__ void assemble(const P &p, const T &team, const double
     clear_padding(team, N, ld, C);
 }
 
+template <int DIM, int FACES, class T>
+__device__ __forceinline__ void assemble(const turned<DIM, FACES> &p, const T &team, const double *c,
+                                         const int4 *extra, int ld, double *C) {
+    constexpr int TERMS = turned<DIM, FACES>::TERMS, PAIRS = TERMS - FACES;
+    const int N = p.t.N, m = p.t.m, n = FACES * m, size = N * (N + 1) / 2;
+    for (int e = team.thread; e < size; e += T::THREADS) {
+        double sum = 0.0;
+#pragma unroll
+        for (int k = 0; k < TERMS; k++)
+            sum +=
+                c[k < PAIRS ? p.at.stiffness + k : p.at.weight + k - PAIRS] * __ldg(p.terms + k * size + e);
+        const int at = __ldg(p.where + e);
+        C[at] = at % (ld + 1) == 0 ? sum + c[p.at.reaction] : sum;
+    }
+    int i = team.thread / n, j = team.thread % n;
+    const int rows = T::THREADS / n, columns = T::THREADS % n;
+    while (i < N) {
+        const int4 a = extra[j];
+        const double2 *entry = (const double2 *)(p.R4 + a.x + i * m);
+        const double2 x = __ldg(entry), y = __ldg(entry + 1);
+        double sum = c[p.at.weight + a.w] * x.x + c[p.at.gradient + a.w * DIM] * x.y +
+                     c[p.at.gradient + a.w * DIM + 1] * y.x;
+        if (DIM == 3) sum += c[p.at.gradient + a.w * DIM + DIM - 1] * y.y;
+        C[i * ld + N + j] = sum;
+        i += rows;
+        j += columns;
+        if (j >= n) {
+            j -= n;
+            i++;
+        }
+    }
+    for (int k = team.thread; k < N; k += T::THREADS) C[k * ld + N + n] = p.b(c, k);
+    clear_padding(team, N, ld, C);
+}
+
 // K = H - V'V with V = U^-T R, tiles of 8 x 8, up to four of a row at a time.
 template <class P, class T>
-__device__ __forceinline__ void schur(const P &p, const T &team, const double *c, int ld, const double *C,
-                                      double *K) {
+__device__ __forceinline__ void schur(const P &p, const T &team, const double *c, const int4 *extra, int ld,
+                                      const double *C, double *K) {
     constexpr int WIDE = 4;
     const int N = p.N(), n = p.n(), g = team.lane / 4, t = team.lane % 4;
     const double *V = C + t * ld + N + g;
@@ -187,7 +351,7 @@ __device__ __forceinline__ void schur(const P &p, const T &team, const double *c
 #pragma unroll
                 for (int r = 0; r < 2; r++) {
                     const int j = j0 + 8 * q + 2 * t + r;
-                    sum[q][r] = i < n && j <= i ? p.H(c, j, i) : 0.0;
+                    sum[q][r] = i < n && j <= i ? H_of(p, c, extra, j, i) : 0.0;
                 }
             for (int k = 0; k < N; k += 4) {
                 const double a = -V[k * ld + i0];
@@ -241,17 +405,20 @@ __global__ void __launch_bounds__(WARPS == 1 ? 32 * TEAMS : 32 * WARPS)
     const int n_K = triangle_row(p.n()), count = p.count();
     double *of_cell = SHARED ? room + mine * at.size : scratch + (int64_t)blockIdx.x * at.size;
     double *c = of_cell + at.c, *d = of_cell + at.d, *C = of_cell + at.C, *own = of_cell + at.K;
+    int4 *extra = (int4 *)(of_cell + at.extra);
     for (int64_t first = (int64_t)blockIdx.x * CELLS; first < n_cells; first += (int64_t)gridDim.x * CELLS) {
         const int64_t cell = first + mine, batch = cell / L;
         const int lane = (int)(cell % L);
         for (int k = thread; k < count; k += team.THREADS)
             c[k] = coefficients[(batch * count + k) * L + lane];
         team.sync();
-        assemble(p, team, c, at.ld, C);
+        prepare(p, team, c, extra);
+        team.sync();
+        assemble(p, team, c, extra, at.ld, C);
         team.sync();
         if (!eliminate<false>(team, p.N(), p.N() + p.n() + 1, at.ld, C) && thread == 0)
             atomicMin(failed, (unsigned long long)batch);
-        schur(p, team, c, at.ld, C, own);
+        schur(p, team, c, extra, at.ld, C, own);
         team.sync();
         restore(p, team, c, at.ld, C, d, own);
         turn(p, team, c, own, C);
@@ -402,10 +569,14 @@ int64_t scratch_of(int N, int n, int count) {
     return 1 + (condense > solve ? condense : solve);
 }
 
+// As many blocks as there is room for; each takes one cell after another.
 template <typename Kernel, typename... A>
 void launch(Kernel kernel, const char *what, int64_t blocks, int threads, size_t bytes, A... arguments) {
+    int together = 1;
     if (!allow_shared((const void *)kernel, bytes, what)) return;
-    kernel<<<(unsigned)blocks, threads, bytes>>>(arguments...);
+    if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&together, kernel, threads, bytes), what)) return;
+    const int64_t most = (int64_t)together * multiprocessors();
+    kernel<<<(unsigned)(blocks < most ? blocks : most), threads, bytes>>>(arguments...);
     launched(what);
 }
 
@@ -445,6 +616,20 @@ int64_t solve_all(const P &p, int N, int n, int count, int64_t n_batches, const 
     return failure_found(failed);
 }
 
+template <int DIM, int FACES> int64_t turned_size(const affine<DIM, FACES> &p) {
+    return turned<DIM, FACES>::size(p.t.N, p.t.m);
+}
+
+template <int DIM, int FACES> turned<DIM, FACES> make_tables(const affine<DIM, FACES> &p, double *scratch) {
+    const turned<DIM, FACES> tables(p.t, p.at, scratch);
+    if (may_launch()) {
+        make_terms<<<multiprocessors(), 256>>>(tables, condense_places(p.t.N, FACES * p.t.m, p.at.count).ld);
+        make_pairs<<<2 * multiprocessors(), 256>>>(tables);
+        launched("condense_affine");
+    }
+    return tables;
+}
+
 // Calls `work` with the shape as a constant.
 template <typename Work> int64_t by_shape(const struct affine_tables *t, Work work) {
     const struct affine_layout at = affine_layout(t->dim, t->n_faces);
@@ -460,13 +645,19 @@ template <typename Work> int64_t by_shape(const struct affine_tables *t, Work wo
 using namespace facet;
 
 int64_t condense_scratch_cuda(const struct affine_tables *t) {
-    return scratch_of(t->N, t->n_faces * t->m, affine_layout(t->dim, t->n_faces).count);
+    const int64_t tables = by_shape(t, [&](const auto &p, int) { return turned_size(p); });
+    return scratch_of(t->N, t->n_faces * t->m, affine_layout(t->dim, t->n_faces).count) +
+           (tables <= MOST_TURNED ? tables : 0);
 }
 
 int64_t condense_affine_cuda(const struct affine_tables *t, int64_t n_batches, const double *coefficients,
                              double *K, double *scratch) {
     return by_shape(t, [&](const auto &p, int count) {
-        return condense_all(p, t->N, t->n_faces * t->m, count, n_batches, coefficients, K, scratch);
+        const int n = t->n_faces * t->m;
+        if (turned_size(p) > MOST_TURNED)
+            return condense_all(p, t->N, n, count, n_batches, coefficients, K, scratch);
+        const auto tables = make_tables(p, scratch + scratch_of(t->N, n, count));
+        return condense_all(tables, t->N, n, count, n_batches, coefficients, K, scratch);
     });
 }
 

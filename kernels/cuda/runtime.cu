@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "kernels/cuda/internal.cuh"
@@ -181,10 +182,58 @@ double cuda_free_bytes(void) {
     return (double)available;
 }
 
+// Large copies go through two pieces of memory that the GPU reaches by itself, one being filled (or emptied)
+// by several threads while the other is on its way.
+constexpr size_t PIECE = (size_t)32 << 20, STAGED = 2 * PIECE;
+constexpr int HELPERS = 8;
+
+static void copy_here(char *to, const char *from, size_t bytes) {
+    std::vector<std::thread> helpers;
+    const size_t part = (bytes / HELPERS + 4095) / 4096 * 4096;
+    for (size_t at = 0; at < bytes; at += part)
+        helpers.emplace_back([=] { memcpy(to + at, from + at, bytes - at < part ? bytes - at : part); });
+    for (std::thread &helper : helpers) helper.join();
+}
+
+static bool copy_staged(char *to, const char *from, size_t bytes, bool up) {
+    static std::mutex &turn = *new std::mutex;
+    static char *pieces[2];
+    static cudaEvent_t done[2];
+    std::lock_guard<std::mutex> lock(turn);
+    for (int i = 0; i < 2 && pieces[i] == nullptr; i++)
+        if (cudaMallocHost(&pieces[i], PIECE) != cudaSuccess || cudaEventCreate(&done[i]) != cudaSuccess) {
+            cudaGetLastError(); // the plain way is left
+            pieces[i] = nullptr;
+            return false;
+        }
+    if (pieces[0] == nullptr || pieces[1] == nullptr) return false;
+    const size_t n = (bytes + PIECE - 1) / PIECE;
+    auto size = [=](size_t i) { return i + 1 < n ? PIECE : bytes - i * PIECE; };
+    for (size_t i = 0; i < n + 1; i++) { // up: fill i, then send it; else: ask for i, then empty i - 1
+        const int k = (int)(i % 2);
+        if (i < n) {
+            if (i >= 2 && up && !good(cudaEventSynchronize(done[k]), "a copy")) return true;
+            if (up) copy_here(pieces[k], from + i * PIECE, size(i));
+            good(cudaMemcpyAsync(up ? to + i * PIECE : pieces[k], up ? pieces[k] : from + i * PIECE, size(i),
+                                 up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost),
+                 "a copy");
+            if (!good(cudaEventRecord(done[k]), "a copy")) return true;
+        }
+        if (!up && i > 0) {
+            if (!good(cudaEventSynchronize(done[1 - k]), "a copy")) return true;
+            copy_here(to + (i - 1) * PIECE, pieces[1 - k], size(i - 1));
+        }
+    }
+    if (up) good(cudaDeviceSynchronize(), "a copy");
+    return true;
+}
+
 static void copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
     double begin = now();
     if (bytes == 0 || !facet::may_launch()) return;
-    good(cudaMemcpy(to, from, bytes, kind), "a copy");
+    if (bytes < STAGED || kind == cudaMemcpyDeviceToDevice ||
+        !copy_staged((char *)to, (const char *)from, bytes, kind == cudaMemcpyHostToDevice))
+        good(cudaMemcpy(to, from, bytes, kind), "a copy");
     if (kind == cudaMemcpyDeviceToDevice) return;
     std::lock_guard<std::mutex> lock(once);
     copies.bytes += (double)bytes;

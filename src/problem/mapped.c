@@ -40,8 +40,12 @@ static facet_status make_system(struct facet_solver *s) {
     s->preconditioner = PRECONDITIONER_NONE;
     s->flexible = 0;
     s->assembled_bytes = 0.0;
-    if (s->system.n_free > 0) TRY(solver_choose_method(s));
+    if (s->system.n_free > 0) {
+        TRY(trace_matrices_keep(&s->hdg->matrices));
+        TRY(solver_choose_method(s));
+    }
 done:
+    trace_matrices_release(&s->hdg->matrices);
     return status;
 }
 

@@ -16,6 +16,9 @@
 #define ORDERING_BYTES    2500.0
 #define ORDERING_PRODUCTS 15.0
 #define SMALL_ENTRIES     400000
+/* Beside a GPU the host's factor costs two copies and its solves; more unknowns are for algebraic multigrid
+ * there. */
+#define FEW_BESIDE_GPU 1000
 
 void coarse_matrix_destroy(struct coarse_matrix *m) {
     csr_destroy(&m->csr);
@@ -63,6 +66,7 @@ static facet_status try_factor(const struct device *device, struct coarse_matrix
     int64_t n = m->csr.n;
     *M = (struct operator){0};
     if (o->wish == COARSE_AMG) goto done;
+    if (o->wish == COARSE_AUTO && device_has_memory(device) && n > FEW_BESIDE_GPU) goto done;
     if (o->wish == COARSE_AUTO && !coarse_is_worth_ordering(o, n, (double)m->csr.offsets[n])) goto done;
     TRY(complete(m, 0));
     TRY(cholesky_analyze(&m->csr, m->n_nodes, m->offsets, m->singular ? 0 : -1, &cholesky, bytes));
@@ -93,7 +97,16 @@ done:
 
 /* ------------------------------------------------------------------------------ algebraic multigrid */
 
-static struct amg_options amg_of(const struct coarse_matrix *m, const struct coarse_options *options) {
+/* Whether unknowns are single, of one kind and with one mode. */
+static int is_scalar(const struct coarse_matrix *m) {
+    return m->n_nodes == m->csr.n && m->n_modes == 1 && m->kinds == NULL;
+}
+
+/* Steps of conjugate gradients on every level (K) wait for their dot products, which a GPU does not like:
+ * there single unknowns are interpolated, in a W-cycle, whose iterations are one more than those of a factor
+ * where V takes one to two and aggregates with K two to four (docs/gpu.md). */
+static struct amg_options amg_of(const struct device *device, const struct coarse_matrix *m,
+                                 const struct coarse_options *options) {
     struct amg_options amg;
     amg_options_default(&amg);
     amg.cycle = options->cycle;
@@ -103,6 +116,9 @@ static struct amg_options amg_of(const struct coarse_matrix *m, const struct coa
     if (m->classical) {
         amg.aggregation = AMG_CLASSICAL;
         amg.cycle = MG_V;
+    } else if (device_has_memory(device) && is_scalar(m)) {
+        amg.aggregation = AMG_CLASSICAL;
+        amg.cycle = MG_W;
     }
     return amg;
 }
@@ -114,7 +130,7 @@ facet_status multigrid_end_coarse(struct multigrid *mg, const struct device *dev
     TRY(multigrid_end_factored(mg, device, m, options, &done));
     if (done) goto done;
     TRY(complete(m, 1));
-    struct amg_options amg = amg_of(m, options);
+    struct amg_options amg = amg_of(device, m, options);
     multigrid_visit(mg, amg.cycle, 1.0);
     TRY(multigrid_append_amg(mg, device, &m->csr, m->n_nodes, m->offsets, m->n_modes, m->modes, &amg));
 done:
@@ -136,7 +152,7 @@ facet_status operator_create_coarse(const struct device *device, struct coarse_m
     TRY(try_factor(device, m, options, &bytes, M));
     if (M->apply != NULL) goto done;
     TRY(complete(m, 1));
-    struct amg_options amg = amg_of(m, options);
+    struct amg_options amg = amg_of(device, m, options);
     TRY(operator_create_amg(device, &m->csr, m->n_nodes, m->offsets, m->n_modes, m->modes, &amg, M));
 done:
     return status;

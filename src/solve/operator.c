@@ -273,9 +273,12 @@ int operator_block_smooth(const struct operator* D, double a, double b, double c
  * measurement); else 0. Devices other than the host like their vectors to be read in one piece, and take all.
  */
 #define LEAST_ROWS 5
+/* On a GPU few blocks, of which one may be a whole level, are work for many threads each. */
+#define FEW_BLOCKS 512
 
 static int equal_size(const struct device *device, int64_t n_blocks, const int64_t *block_offsets) {
     int64_t m = n_blocks > 0 ? block_offsets[1] : 0, least = device_is_host(device) ? LEAST_ROWS : 1;
+    if (device_has_memory(device) && n_blocks < FEW_BLOCKS) return 0;
     if (m < least || m > KERNEL_CELL_UNKNOWNS || !device_has(device, "lane_smooth")) return 0;
     for (int64_t b = 0; b < n_blocks; b++)
         if (block_offsets[b + 1] - block_offsets[b] != m) return 0;

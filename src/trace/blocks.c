@@ -75,7 +75,8 @@ facet_status trace_matrices_lower(const struct trace_space *space, const struct 
         if (!direct)
             TRY(device_upload(lower->device, lower->values[b], host,
                               (size_t)(lower->n_batches[b] * to_size * lanes) * sizeof *host));
-        base_free(&host);
+        lower->mirror[b] = host; /* where there is one: others will look at it */
+        host = NULL;
         if (matrices->loose[b] == NULL) continue;
         TRY(ALLOC(lower->loose[b], lower->n_batches[b] * lanes));
         memcpy(lower->loose[b], matrices->loose[b], (size_t)(lower->n_batches[b] * lanes));

@@ -47,7 +47,27 @@ facet_status trace_need_plain(const struct trace_space *space, const struct trac
     return solve_need_symmetric(matrices->full, who);
 }
 
+facet_status trace_matrices_keep(struct trace_matrices *matrices) {
+    facet_status status = FACET_OK;
+    if (device_is_host(matrices->device)) return FACET_OK;
+    for (int b = 0; b < matrices->n_blocks; b++) {
+        size_t count = (size_t)n_values(matrices, b);
+        if (matrices->mirror[b] != NULL || count == 0) continue;
+        TRY(ALLOC(matrices->mirror[b], count));
+        TRY(device_download(matrices->device, matrices->mirror[b], matrices->values[b],
+                            count * sizeof(double)));
+    }
+done:
+    if (status != FACET_OK) trace_matrices_release(matrices);
+    return status;
+}
+
+void trace_matrices_release(struct trace_matrices *matrices) {
+    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&matrices->mirror[b]);
+}
+
 void trace_matrices_destroy(struct trace_matrices *matrices) {
+    trace_matrices_release(matrices);
     for (int b = 0; b < matrices->n_blocks; b++) {
         device_free(matrices->device, &matrices->values[b]);
         base_free(&matrices->loose[b]);
@@ -59,8 +79,10 @@ facet_status trace_view_open(const struct trace_matrices *matrices, struct trace
     facet_status status = FACET_OK;
     *view = (struct trace_view){.matrices = matrices};
     for (int b = 0; b < matrices->n_blocks; b++) {
-        TRY(device_view(matrices->device, matrices->values[b], (size_t)n_values(matrices, b), sizeof(double),
-                        (const void **)&view->values[b]));
+        view->values[b] = matrices->mirror[b];
+        if (view->values[b] == NULL)
+            TRY(device_view(matrices->device, matrices->values[b], (size_t)n_values(matrices, b),
+                            sizeof(double), (const void **)&view->values[b]));
     }
 done:
     if (status != FACET_OK) trace_view_close(view);
@@ -84,8 +106,10 @@ done:
 }
 
 void trace_view_close(struct trace_view *view) {
-    for (int b = 0; b < view->matrices->n_blocks; b++)
+    for (int b = 0; b < view->matrices->n_blocks; b++) {
+        if (view->values[b] == view->matrices->mirror[b]) view->values[b] = NULL;
         device_unview(view->matrices->device, view->matrices->values[b], (const void **)&view->values[b]);
+    }
 }
 
 int trace_side(const struct trace_space *space, int32_t entry, int which, struct trace_side *side) {

@@ -105,6 +105,7 @@ struct trace_matrices {
     double *values[MESH_MAX_BLOCKS]; /* n_batches x trace_matrix_size x LANES */
     int n_components;
     uint8_t *loose[MESH_MAX_BLOCKS]; /* n_batches x LANES, on the host, or NULL: struct cell_plan's */
+    double *mirror[MESH_MAX_BLOCKS]; /* copies for the host (trace_matrices_keep), or NULL */
 };
 static inline int64_t trace_matrix_size(const struct trace_matrices *matrices, int block) {
     int64_t n = matrices->n[block];
@@ -122,6 +123,10 @@ facet_status trace_matrices_create(const struct device *device, const struct tra
 facet_status trace_matrices_create_sized(const struct device *device, const struct facet_mesh *mesh,
                                          const int *sizes, struct trace_matrices *matrices);
 void trace_matrices_destroy(struct trace_matrices *matrices); /* safe on a zeroed struct, and twice */
+/* Where the host cannot read them: a copy, so that all who look at the matrices until trace_matrices_release
+ * share it. They must not change in between. */
+facet_status trace_matrices_keep(struct trace_matrices *matrices);
+void trace_matrices_release(struct trace_matrices *matrices);
 /* Of the cells of a block, in the lanes of the device. */
 int64_t trace_n_batches(const struct device *device, const struct facet_mesh *mesh, int block);
 
