@@ -20,8 +20,7 @@ void trial_destroy(struct trial *s) {
     facet_context_destroy(&s->context);
 }
 
-/* A number in -1 .. 1 from any other. */
-static double scatter(uint64_t i) {
+double trial_scatter(uint64_t i) {
     uint64_t h = (i + 1) * 0x9e3779b97f4a7c15u;
     h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
     return (double)((h ^ (h >> 32)) >> 11) / 4503599627370496.0 - 1.0;
@@ -52,7 +51,7 @@ static facet_status distort(const struct trial_domain *d, struct facet_mesh *box
             }
             for (int a = 0; a < dim && inside; a++)
                 x[a] += d->displacement * (a == 0 ? d->stretch : 1.0) / d->n *
-                        scatter((uint64_t)b->vertices[c * nv + v] * 3 + (uint64_t)a);
+                        trial_scatter((uint64_t)b->vertices[c * nv + v] * 3 + (uint64_t)a);
         }
     }
     for (int64_t c = 0; c <= b->count; c++) offsets[c] = c * nv;
@@ -99,6 +98,39 @@ facet_status trial_create(const struct bench_options *bench, const struct trial_
     TRY(solve_fill_noise(&s->solver->b));
 done:
     return status;
+}
+
+facet_status trial_middles(const struct trial *s, double **middles) {
+    facet_status status = FACET_OK;
+    const struct facet_mesh *mesh = s->mesh;
+    const int dim = mesh->dim;
+    TRY(mesh_need_lists(s->mesh));
+    TRY(CALLOC(*middles, (int64_t)mesh->n_cells * dim));
+    for (int b = 0; b < mesh->n_blocks; b++) {
+        const struct mesh_block *block = &mesh->blocks[b];
+        const int nv = shape_n_vertices(block->shape);
+        for (int64_t i = 0; i < (int64_t)block->count * nv * dim; i++)
+            (*middles)[block->first * dim + i / (nv * dim) * dim + i % dim] += block->nodes[i] / nv;
+    }
+done:
+    return status;
+}
+
+facet_status trial_scale(struct trial *s, const double *K, int undo) {
+    struct trace_matrices *m = &s->solver->hdg->matrices;
+    if (!device_is_host(m->device))
+        return base_fail(FACET_ERROR_INPUT, "element matrices are scaled on devices of the host only");
+    for (int b = 0; b < m->n_blocks; b++) {
+        const struct mesh_block *block = &s->mesh->blocks[b];
+        const int64_t size = trace_matrix_size(m, b);
+        for (int64_t c = 0; c < block->count; c++) {
+            double *values = m->values[b] + trace_matrix_start(m, b, c);
+            const double factor = K[block->first + c];
+            for (int64_t e = 0; e < size && factor != 1.0; e++)
+                values[e * m->lanes] = undo ? values[e * m->lanes] / factor : values[e * m->lanes] * factor;
+        }
+    }
+    return FACET_OK;
 }
 
 /* Conjugate gradients with M, which is destroyed. */

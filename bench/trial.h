@@ -30,6 +30,13 @@ int trial_dimension(const char *shape);
 facet_status trial_create(const struct bench_options *bench, const struct trial_domain *d, int degree,
                           struct trial *s);
 void trial_destroy(struct trial *s);
+/* A number in -1 .. 1 from any other. */
+double trial_scatter(uint64_t i);
+/* The middles of all cells: n_cells x dim. */
+facet_status trial_middles(const struct trial *s, double **middles);
+/* The element matrices times K of their cells, or again without it: with a tau that follows K they are those
+ * of such a K. On devices of the host. */
+facet_status trial_scale(struct trial *s, const double *K, int undo);
 
 /* Conjugate gradients to 1e-10 with a multigrid M: iterations, levels, seconds of the solve. */
 facet_status trial_iterate(struct trial *s, const struct operator* A, struct operator* M,

@@ -1,6 +1,8 @@
 /* Continuous elements through facet.h: orders of convergence with Neumann sides and anisotropic cells, the
  * same numbers as the condensed method, every method and smoother, what is refused, many right-hand sides,
  * guesses and reactions, and allocation faults. */
+#include <stdio.h>
+
 #include "hdg_helpers.h"
 
 #include "base/run.h"
@@ -385,6 +387,52 @@ static void no_unknowns(void **state) {
     }
 }
 
+/* Whatever the jump is, on odd numbers of cells (where patches have a factor of everything below), with
+ * Neumann sides, and where the vertices are too many for a factor; and the solution is that of patches. */
+static void iterations_do_not_see_jumps(void **state) {
+    static const char *const jumps[] = {"1e2", "1e8"};
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        int dim = kind == 2 ? 2 : 3, n = kind == 0 ? 5 : kind == 1 ? 4 : 70, iterations[2];
+        for (int i = 0; i < 2; i++) {
+            char K[128];
+            struct made m;
+            facet_report report = {.size = sizeof report};
+            const double place[] = {0.31, 0.42, 0.53};
+            double with_vertices, with_patches;
+            snprintf(K, sizeof K,
+                     "mod(43758.5*sin(127.1*floor(%d*x)+311.7*floor(%d*y)+74.7*floor(%d*%s)),1)<0.5?1:%s", n,
+                     n, n, dim == 3 ? "z" : "0", jumps[i]);
+            struct draft d = {.dim = dim,
+                              .degree = 3,
+                              .cells = {n, n, n},
+                              .conductivity = K,
+                              .source = "1",
+                              .dirichlet = "0",
+                              .neumann = {kind == 1 ? "xmax" : NULL},
+                              .flux = "0"};
+            ok(make_problem(&d, &m));
+            m.options.rtol = 1e-10;
+            ok(make_solver(&m));
+            ok(facet_solver_solve(m.solver, NULL, NULL));
+            ok(facet_solver_report(m.solver, &report));
+            assert_string_equal(report.preconditioner, "pmg");
+            iterations[i] = report.iterations;
+            ok(facet_solver_evaluate(m.solver, "u", 1, place, &with_vertices));
+            if (kind == 0 || (kind == 1 && i == 0)) {
+                m.options.smoother = "patches";
+                ok(make_solver(&m));
+                ok(facet_solver_solve(m.solver, NULL, NULL));
+                ok(facet_solver_evaluate(m.solver, "u", 1, place, &with_patches));
+                near(with_vertices, with_patches, 1e-6 * fabs(with_patches));
+            }
+            let_go(&m);
+        }
+        if (iterations[0] > 25 || iterations[1] > iterations[0] + 5)
+            fail_msg("%d iterations, %d with a jump a million times as large", iterations[0], iterations[1]);
+    }
+}
+
 /* ------------------------------------------------------------------------------------- many solves */
 
 static double *array(const struct made *m) {
@@ -494,18 +542,24 @@ static void allocation_faults(void **state) {
                                       .dirichlet = "exact"};
     static const struct draft closed = {
         .dim = 2, .degree = 2, .cells = {2, 2}, .exact = "x+y", .neumann = {"rest"}};
+    static const struct draft high = {.dim = 2,
+                                      .degree = 2,
+                                      .cells = {4, 2},
+                                      .conductivity = "x<0.5?1:300",
+                                      .exact = "x*y",
+                                      .dirichlet = "exact"};
     static const struct way by[] = {
         {.method = NULL}, {.preconditioner = "jacobi"}, {.smoother = "chebyshev"}};
     (void)state;
     base_set_threads(1);
-    for (int i = 0; i < 4; i++) {
-        const struct draft *d = i < 3 ? &jump : &closed;
+    for (int i = 0; i < 5; i++) {
+        const struct draft *d = i == 4 ? &high : i < 3 ? &jump : &closed;
         struct base_memory before, after;
-        ok(whole_life(d, &by[i % 3])); /* what libraries keep */
+        ok(whole_life(d, &by[i == 4 ? 0 : i % 3])); /* what libraries keep */
         base_memory_read(&before);
         for (int64_t k = 1;; k++) {
             base_memory_fail_at(k);
-            facet_status status = whole_life(d, &by[i % 3]);
+            facet_status status = whole_life(d, &by[i == 4 ? 0 : i % 3]);
             base_memory_fail_at(0);
             base_memory_read(&after);
             assert_int_equal(after.live_blocks, before.live_blocks);
@@ -549,6 +603,7 @@ int main(void) {
         cmocka_unit_test(bad_words_are_refused),
         cmocka_unit_test(bad_problems_are_refused),
         cmocka_unit_test(no_unknowns),
+        cmocka_unit_test(iterations_do_not_see_jumps),
         cmocka_unit_test(callers_arrays),
         cmocka_unit_test(reaction_makes_regular),
         cmocka_unit_test(allocation_faults),

@@ -12,7 +12,8 @@
  *
  * Levels. Every direction with an even number of cells is halved until none can be; where only some can,
  * only these are. k and lambda of a coarse cell are means over its cells. The last level is solved exactly:
- * by one patch, by fast diagonalization of the whole box (one k, one lambda), or by a Cholesky factor.
+ * by one patch, by fast diagonalization of the whole box (one k, one lambda), or by a Cholesky factor. Where
+ * k jumps there is one level instead, with the vertices of its cells below (vertices.c).
  *
  *     boxsem_create(...);                once
  *     boxsem_load(c, &data);             as often as data change
@@ -57,6 +58,8 @@ struct boxsem_options {
     int reversed;   /* order after the correction: 1 reversed (symmetric), 0 the same, -1 as the
                        solver wants it (reversed for CG) */
     int single;     /* the levels in single precision */
+    int vertices;   /* below the finest level are the vertices of the same cells, instead of larger cells:
+                       where k jumps, for CHEBYSHEV and a degree above 1 */
     int64_t direct; /* levels end where so many unknowns are left, solved directly (one k, one lambda,
                        patches); 0: where no direction can be halved; -1: as the device likes it */
     int inner;      /* steps inside the patches where k or lambda vary (kernels/brick.h); -1: 4 where

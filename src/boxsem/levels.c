@@ -312,7 +312,7 @@ static facet_status add_level(struct boxsem_levels *all, int i, struct multigrid
     char name[32];
     snprintf(name, sizeof name, "%dx%dx%d", l->grid.cells[0], l->grid.cells[1], l->grid.cells[2]);
     if (l->grid.dim < 3) snprintf(name, sizeof name, "%dx%d", l->grid.cells[0], l->grid.cells[1]);
-    if (i == all->n_levels - 1) {
+    if (i == all->n_levels - 1 && !all->options->vertices) {
         TRY(create_last(all, all->options->single, &A));
         TRY(multigrid_end(mg, name, &A));
         goto done;
@@ -322,6 +322,7 @@ static facet_status add_level(struct boxsem_levels *all, int i, struct multigrid
     TRY(multigrid_append(mg, name, NULL, &A, &s));
     A = level_operator(l, 0);
     if (all->options->single) multigrid_refine(mg, &A);
+    if (all->options->vertices) goto done;
     struct mg_link link = {
         .n_fine = l->n, .n_coarse = l[1].n, .prolong = prolong, .restrict_ = restrict_, .data = l};
     TRY(multigrid_link(mg, &link));
@@ -334,6 +335,7 @@ static facet_status make_multigrid(struct boxsem_levels *all, struct operator* M
     struct multigrid *mg = NULL;
     TRY(multigrid_create(&mg));
     for (int i = 0; i < all->n_levels; i++) TRY(add_level(all, i, mg));
+    if (all->options->vertices) TRY(boxsem_levels_end_vertices(all, mg));
     TRY(multigrid_finish(mg));
     int full = all->options->cycle == MG_FULL && all->options->solver != BOXSEM_MULTIGRID;
     TRY(multigrid_set_cycle(mg, full ? MG_V : all->options->cycle));
@@ -382,7 +384,7 @@ facet_status boxsem_levels_create(const struct device *device, const struct box_
     all->device = device;
     all->options = options;
     all->element = element;
-    TRY(make_levels(all, grid, M == NULL));
+    TRY(make_levels(all, grid, M == NULL || options->vertices));
     all->A = level_operator(&all->levels[0], 0);
     TRY(boxsem_levels_prepare(all));
     if (M != NULL) TRY(make_multigrid(all, M));

@@ -41,6 +41,9 @@ facet_status boxsem_levels_prepare(struct boxsem_levels *all);
 int boxsem_levels_can_change(const struct boxsem_levels *all);
 void boxsem_levels_set_reaction(struct boxsem_levels *all, double reaction);
 
+/* vertices.c: what is below the only level. */
+facet_status boxsem_levels_end_vertices(const struct boxsem_levels *all, struct multigrid *mg);
+
 /* The inverse of the diagonal, in double precision. */
 facet_status boxsem_levels_diagonal(const struct boxsem_level *level, struct operator* D);
 /* The assembled matrix, an identity on nodes with Dirichlet values. */

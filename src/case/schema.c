@@ -165,7 +165,7 @@ static const struct schema_entry table[] = {
         "`tensor`: the blocks of the faces plus a coarse space of the vertices (`additive`), or a V-cycle "
         "with Chebyshev polynomials over these (`chebyshev`). Of `method: continuous`: a cycle over halved "
         "boxes with any `smoother` (`gmg`), or with exact solves in the cells around every vertex "
-        "(`patches`, which is `auto`).",
+        "(`patches`, which is `auto` unless k jumps).",
         OPTION(PRECONDITIONER), .fallback = "auto"),
     ROW("solver.cycle", SCHEMA_WORD,
         "Of `amg`, `pmg`, `gmg` and `patches`: how often the coarse levels are visited. `full` begins with "
@@ -176,7 +176,7 @@ static const struct schema_entry table[] = {
         "Of `pmg` and `gmg`: a Chebyshev polynomial over the blocks of single faces, or of all faces of a "
         "cell. Of `gmg` also over those of single faces and (2D) along rows of quads, over those around a "
         "vertex, or over a factored sparse approximate inverse (`fsai`), or sweeps over patches one after "
-        "the other. Of `method: continuous`: vertex patches colour by colour (`patches`, which is `auto`) or "
+        "the other. Of `method: continuous`: vertex patches colour by colour (`patches`) or "
         "all at once and weighted (`additive`), Gauss-Seidel (`point`), damped Jacobi, or a Chebyshev "
         "polynomial over the diagonal.",
         OPTION(SMOOTHER), .fallback = "auto"),

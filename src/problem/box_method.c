@@ -12,6 +12,9 @@
 /* `auto` iterates where a line of the box has more unknowns than this (the eigenvectors of its lines are
  * dense matrices), and on a device with memory of its own: the direct solve is the host's. */
 #define AUTO_DIRECT_LINE 1500
+/* Where k jumps, a polynomial takes less time than single steps up to so many modes along a line of a cell.
+ */
+#define FEW_LINE_MODES 4
 /* Trace unknowns from which `auto` takes mixed precision. */
 #define LARGE_SYSTEM 100000
 
@@ -129,10 +132,11 @@ facet_status box_method_choose(struct facet_solver *s, const struct boxhdg *h) {
                  (o->method == METHOD_AUTO && any && o->precision == PRECISION_AUTO && h->grid.separable &&
                   line_unknowns(h) <= AUTO_DIRECT_LINE && !device_has_memory(s->context->device));
     s->method = direct ? METHOD_DIRECT : METHOD_CG;
-    s->preconditioner = direct                                  ? PRECONDITIONER_NONE
-                        : !any                                  ? o->preconditioner
-                        : box_jump(&h->grid) > SOLVE_LARGE_JUMP ? PRECONDITIONER_CHEBYSHEV
-                                                                : PRECONDITIONER_ADDITIVE;
+    s->preconditioner = direct ? PRECONDITIONER_NONE
+                        : !any ? o->preconditioner
+                        : h->n <= FEW_LINE_MODES && box_jump(&h->grid) > SOLVE_LARGE_JUMP
+                            ? PRECONDITIONER_CHEBYSHEV
+                            : PRECONDITIONER_ADDITIVE;
     if (direct) return FACET_OK;
     return base_wrap(device_require(s->context->device, "hdg on boxes", kernels), "device");
 }

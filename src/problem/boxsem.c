@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "boxsem/boxsem.h"
 #include "problem/box.h"
+#include "solve/jumps.h"
 
 /* `auto` solves directly as long as no line of the box has more nodes: the modes of a line are a dense
  * matrix, whose eigenvectors cost the cube of its size and which every solve multiplies with
@@ -29,13 +30,33 @@ struct choice {
     enum option_preconditioner preconditioner;
 };
 
-static void choose_smoother(const struct options *o, struct choice *c) {
-    int smoother = o->smoother == SMOOTHER_AUTO ? BOXSEM_VERTEX : o->smoother - SMOOTHER_PATCHES;
+/* Whether k jumps so much from cell to cell that patches and larger cells take longer than polynomials and
+ * vertices. Cycles by themselves, and devices with memory of their own, have the former. */
+static int has_jumps(const struct facet_solver *s, const struct box_data *data, const struct choice *c) {
+    const struct options *o = &s->options;
+    double low = INFINITY, high = 0.0;
+    if (o->degree < 2 || c->method != METHOD_CG || o->preconditioner != PRECONDITIONER_AUTO) return 0;
+    if (data->grid.conductivity == NULL || device_has_memory(s->context->device)) return 0;
+    int64_t n = 1;
+    for (int d = 0; d < data->grid.dim; d++) n *= data->grid.cells[d];
+    for (int64_t i = 0; i < n; i++) {
+        low = fmin(low, data->grid.conductivity[i]);
+        high = fmax(high, data->grid.conductivity[i]);
+    }
+    return high > SOLVE_LARGE_JUMP * low;
+}
+
+static void choose_smoother(const struct options *o, int jumps, struct choice *c) {
+    int any = o->smoother == SMOOTHER_AUTO;
+    int smoother = !any ? o->smoother - SMOOTHER_PATCHES : jumps ? BOXSEM_CHEBYSHEV : BOXSEM_VERTEX;
+    int degree = jumps && o->degree > CHEBYSHEV_DEGREE ? o->degree : CHEBYSHEV_DEGREE;
     c->options.smoother = (enum boxsem_smoother)smoother;
+    c->options.vertices = jumps && smoother == BOXSEM_CHEBYSHEV;
     c->options.steps = o->smoother_degree > 0         ? o->smoother_degree
-                       : smoother == BOXSEM_CHEBYSHEV ? CHEBYSHEV_DEGREE
+                       : smoother == BOXSEM_CHEBYSHEV ? degree
                                                       : 1;
     c->preconditioner = smoother == BOXSEM_VERTEX || smoother == BOXSEM_ADDITIVE ? PRECONDITIONER_PATCHES
+                        : c->options.vertices                                    ? PRECONDITIONER_PMG
                                                                                  : PRECONDITIONER_GMG;
 }
 
@@ -112,7 +133,7 @@ static facet_status choose(const struct facet_solver *s, const struct box_data *
         c->options.preconditioner = jacobi ? BOXSEM_PRECONDITION_DIAGONAL : BOXSEM_PRECONDITION_NONE;
         return require_kernels(s);
     }
-    choose_smoother(o, c);
+    choose_smoother(o, has_jumps(s, data, c), c);
     c->options.cycle = o->cycle == CYCLE_AUTO && c->method == METHOD_MULTIGRID ? MG_FULL : cycles[o->cycle];
     count_nodes(s, data, &all);
     c->options.single =

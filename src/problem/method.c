@@ -17,7 +17,7 @@
 #define FACTOR_SPEED   8.0e9
 #define PRODUCT_SPEED  1.0e10
 #define SOLVE_PRODUCTS 120.0
-#define SKEW_PRODUCTS  1200.0 /* of one on simplices where K has a strong direction across the faces */
+#define MOST_PRODUCTS  1200.0 /* of one on simplices where K has a strong direction across the faces */
 /* So few unknowns are factored without thinking. */
 #define SMALL_SYSTEM 3000
 
@@ -26,9 +26,11 @@
 /* Coefficients that vary more may jump inside coarse cells. */
 #define LARGE_CONTRAST 30.0
 /* From so many unknowns on a factor takes longer than multigrid: on round cells, and on stretched ones or
- * with a K that varies, where the iteration takes longer (docs/gmg.md, docs/pmg.md). */
+ * where K jumps inside cells, where the iteration takes longer (docs/gmg.md, docs/pmg.md). */
 #define MANY_ROUND      2000
 #define LARGE_STRETCH   3.0
+#define HARD_WORK       100.0
+#define SMOOTHED_WORK   26.7 /* what a polynomial of degree 4 does: 4/3 d (d + 1), src/trace/estimate.c */
 #define MANY_HARD_IN_2D 50000
 #define MANY_HARD_IN_3D 10000
 
@@ -405,10 +407,17 @@ static facet_status look(const struct facet_solver *s, struct outlook *o) {
     o->easy = contrast <= LARGE_CONTRAST;
     o->skew = skew > LARGE_STRETCH;
     int slow = o->skew && !trace_has_tensor_cells(s->problem->mesh);
-    if (slow) o->products = SKEW_PRODUCTS;
-    int64_t many = o->easy && stretch <= LARGE_STRETCH  ? MANY_ROUND
-                   : slow || s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D
-                                                        : MANY_HARD_IN_3D;
+    if (slow) o->products = MOST_PRODUCTS;
+    if (!o->easy && s->system.n_free <= MANY_HARD_IN_2D) {
+        TRY(trace_measure_work(&hdg->trace, &hdg->matrices, 0, &work));
+        slow = slow || work > HARD_WORK;
+        o->products =
+            fmax(o->products, fmin(SOLVE_PRODUCTS * sqrt(1.0 + work / SMOOTHED_WORK), MOST_PRODUCTS));
+    }
+    int64_t many = slow                         ? MANY_HARD_IN_2D
+                   : stretch <= LARGE_STRETCH   ? MANY_ROUND
+                   : s->problem->mesh->dim == 2 ? MANY_HARD_IN_2D
+                                                : MANY_HARD_IN_3D;
     o->few = s->system.n_free <= many;
     if (!o->easy || o->skew || !prefers_gmg(s->problem->mesh)) goto done;
     TRY(trace_measure_work(&hdg->trace, &hdg->matrices, 0, &work));

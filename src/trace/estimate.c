@@ -163,6 +163,39 @@ static double largest_inverse(struct sample *s, int rank) {
     return value;
 }
 
+/* The root of the ratio of the energies of constants on single faces: that of the areas of its faces on a
+ * cell of one isotropic material. */
+static double face_stretch(const double *K, int lanes, int n, int n_faces) {
+    double least = INFINITY, most = 0.0;
+    for (int f = 0; f < n_faces; f++) {
+        double energy = trace_entry(K, lanes, f * (n / n_faces), f * (n / n_faces));
+        least = fmin(least, energy);
+        most = fmax(most, energy);
+    }
+    return least > 0.0 ? sqrt(most / least) : 1.0;
+}
+
+/* The k-th of so many cells: the one of its part of the mesh that looks the most stretched, which is also
+ * what a cell looks like where K jumps inside it; else the one in the middle. */
+static int32_t pick_cell(const struct trace_view *view, const struct facet_mesh *mesh, int k, int n_samples) {
+    const double notably = 1.001;
+    int64_t first = (int64_t)k * mesh->n_cells / n_samples,
+            end = ((int64_t)k + 1) * mesh->n_cells / n_samples;
+    int32_t picked = (int32_t)((2 * (int64_t)k + 1) * mesh->n_cells / (2 * n_samples));
+    double most = 0.0;
+    for (int64_t c = first - 1; c < end; c++) {
+        int32_t cell = c < first ? picked : (int32_t)c;
+        const struct mesh_block *block = mesh_block_of(mesh, cell);
+        int b = (int)(block - mesh->blocks);
+        double stretch = face_stretch(trace_view_cell(view, b, cell - block->first), view->matrices->lanes,
+                                      view->matrices->n[b], shape_n_faces(block->shape));
+        if (stretch <= notably * most) continue;
+        most = stretch;
+        picked = cell;
+    }
+    return picked;
+}
+
 facet_status trace_smoothing_constant(const struct trace_space *space, const struct trace_matrices *matrices,
                                       const struct mg_transfer *P, double *constant) {
     facet_status status = FACET_OK;
@@ -182,9 +215,9 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
         base_collect(&failures, -1, mine);
 #pragma omp for schedule(dynamic, 1)
         for (int k = 0; k < n_samples; k++) {
-            int32_t cell = (int32_t)((2 * (int64_t)k + 1) * mesh->n_cells / (2 * n_samples));
-            const struct mesh_block *block = mesh_block_of(mesh, cell);
             if (mine != FACET_OK) continue;
+            int32_t cell = pick_cell(&view, mesh, k, n_samples);
+            const struct mesh_block *block = mesh_block_of(mesh, cell);
             gather(space, &view, P, (int)(block - mesh->blocks), cell - block->first, &s);
             if (s.n == 0 || !scale(&s)) continue;
             largest = fmax(largest, largest_inverse(&s, orthonormalise(&s)));
@@ -196,18 +229,6 @@ facet_status trace_smoothing_constant(const struct trace_space *space, const str
 done:
     trace_view_close(&view);
     return status;
-}
-
-/* The root of the ratio of the energies of constants on single faces: that of the areas of its faces on a
- * cell of one isotropic material. */
-static double face_stretch(const double *K, int lanes, int n, int n_faces) {
-    double least = INFINITY, most = 0.0;
-    for (int f = 0; f < n_faces; f++) {
-        double energy = trace_entry(K, lanes, f * (n / n_faces), f * (n / n_faces));
-        least = fmin(least, energy);
-        most = fmax(most, energy);
-    }
-    return least > 0.0 ? sqrt(most / least) : 1.0;
 }
 
 /* The functions of the vertices of a cell: those of its unknowns that they have a part in, and by how much.

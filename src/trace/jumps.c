@@ -199,7 +199,7 @@ void trace_pieces_destroy(struct trace_pieces *p) {
 static facet_status cut_vertices(const struct trace_space *space, const struct corners *c,
                                  struct trace_pieces *p) {
     facet_status status = FACET_OK;
-    int32_t *counts = NULL;
+    int32_t *counts = NULL, n_free = 0, n_cut = 0;
     double jump;
     TRY(ALLOC(counts, c->n_vertices));
     TRY(ALLOC(p->corners, c->n));
@@ -209,7 +209,10 @@ static facet_status cut_vertices(const struct trace_space *space, const struct c
         for (int64_t i = c->starts[v]; i < c->starts[v + 1]; i++)
             if (p->corners[c->sorted[i]] >= 0) p->corners[c->sorted[i]] += p->n;
         p->n += counts[v];
+        n_free += counts[v] > 0;
+        n_cut += counts[v] > 1;
     }
+    p->scattered = 2 * n_cut > n_free;
 done:
     base_free(&counts);
     return status;

@@ -14,8 +14,12 @@
  * proportion to the root of trace_smoothing_constant. Iterations fall as the degree rises, so that the work
  * is about the same; measured in docs/pmg.md. */
 #define LEAST_DEGREE     4.0
+#define TRIANGLE_DEGREE  3.0 /* on triangles that are not stretched */
 #define LEAST_ROW_DEGREE 3.0
 #define LARGEST_DEGREE   12.0
+/* As many times more on tets where K jumps from cell to cell, since the pieces of a vertex are chains of
+ * cells there; the level k = 1 is visited twice. */
+#define CHAINS_WORK 1.5
 /* Row modes come in when there is much work without them, and so many times less with them. */
 #define ROWS_GAIN 3.0
 /* Beyond such a jump of moduli single precision loses the rotations of cells, which products do not take off
@@ -45,6 +49,7 @@ struct builder {
     int single;           /* the levels of traces are in single precision */
     int owned;            /* the matrices of degree 1 live inside their level */
     int scalar_constants; /* below are the constants of faces, of one component */
+    int chains;           /* below are the pieces of vertices of tets, and K jumps from cell to cell */
     struct trace_pieces pieces;
 };
 
@@ -54,7 +59,8 @@ static facet_status choose_degree(struct builder *b, const struct trace_space *s
     double more, degree = b->o.coarse == PMG_ROWS ? LEAST_ROW_DEGREE : LEAST_DEGREE;
     facet_status status = trace_extra_work(space, matrices, &more);
     if (status != FACET_OK) return status;
-    degree *= more;
+    degree *= b->chains ? CHAINS_WORK * more : more;
+    if (space->mesh->dim == 2 && !b->tensor && more == 1.0) degree = TRIANGLE_DEGREE;
     if (b->tensor) degree = fmax(degree, TRACE_TENSOR_WORK * sqrt(constant));
     if (b->o.smoother == PMG_CELLS) degree *= 0.7;
     b->o.degree = (int)fmin(round(degree), LARGEST_DEGREE);
@@ -112,6 +118,7 @@ static facet_status choose(struct builder *b, const struct trace_space *space,
         TRY(choose_coarse(b, space, matrices, &constant));
     else if (o->coarse == PMG_PIECES)
         TRY(trace_pieces_create(space, matrices, &jump, &b->pieces));
+    b->chains = o->coarse == PMG_PIECES && space->mesh->dim == 3 && !b->tensor && b->pieces.scattered;
     TRY(trace_choose_single(space, matrices, o->precision, &b->single));
     if (o->smoother == PMG_SMOOTHER_AUTO) o->smoother = PMG_FACES;
     if (o->degree == 0) TRY(choose_degree(b, space, matrices, constant));
@@ -222,7 +229,7 @@ static facet_status create(const struct trace_space *space, const struct trace_m
     TRY(multigrid_create(mg));
     b.mg = *mg;
     TRY(append(&b, &s, A, NULL));
-    if (b.o.between && b.scalar_constants) multigrid_visit(b.mg, MG_TWICE, 1.0);
+    if (b.o.between && (b.scalar_constants || b.chains)) multigrid_visit(b.mg, MG_TWICE, 1.0);
     if (b.o.between) TRY(descend_to_linear(&b, &s, &linear));
     TRY(make_last(&b, &s, &P, &last));
     TRY(multigrid_connect(b.mg, &P));
