@@ -486,6 +486,7 @@ done:
 static facet_status condense(struct hdg *h, int only) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
+    struct rough_samples samples = {0};
     double volume = h->volume;
     h->volume = h->largest_robin = 0.0;
     if (!only) h->largest_reaction = 0.0;
@@ -493,9 +494,10 @@ static facet_status condense(struct hdg *h, int only) {
         TRY(check_memory(h));
         TRY(trace_matrices_create(h->device, &h->trace, 0, &h->matrices));
     }
-    if (!only) TRY(hdg_measure_rounding(h)); /* which moves things as well */
+    if (!only) TRY(hdg_measure_rounding(h, &samples)); /* which moves things as well */
     if (h->moved != NULL) memset(h->moved, 0, (size_t)h->trace.n_free * sizeof *h->moved);
     for (int b = 0; b < mesh->n_blocks; b++) TRY(condense_block(h, b, only));
+    TRY(hdg_compare_samples(h, &samples));
     if (only) h->volume = volume;
     h->singular = h->data.equation->floats && h->trace.n_free == h->trace.n_all &&
                   h->largest_reaction == 0.0 && h->largest_robin == 0.0;
@@ -504,6 +506,7 @@ static facet_status condense(struct hdg *h, int only) {
     TRY(trace_lift(&h->trace, &h->matrices, h->eliminated, h->lift));
     if (h->data.equation->finish_condense != NULL) TRY(h->data.equation->finish_condense(h));
 done:
+    rough_samples_destroy(&samples);
     return status;
 }
 

@@ -91,7 +91,20 @@ facet_status local_check_balance(const struct hdg *h, double *const totals[MESH_
 void local_trace_values(const struct local *l, const struct hdg_solution *s, int face,
                         const struct hdg_face_table *table, int first, int n, double *values);
 /* rough.c, before hdg_condense. */
-facet_status hdg_measure_rounding(struct hdg *hdg);
+/* On devices other than the host a few of these matrices are kept, for hdg_compare_samples: after
+ * condensation they must be those of the device. */
+#define ROUGH_KEPT 4
+struct rough_samples {
+    int n;
+    struct rough_sample {
+        int block, n;
+        int32_t cell;
+        double *K; /* n x n */
+    } of[ROUGH_KEPT * MESH_MAX_BLOCKS];
+};
+facet_status hdg_measure_rounding(struct hdg *hdg, struct rough_samples *samples);
+facet_status hdg_compare_samples(const struct hdg *hdg, struct rough_samples *samples);
+void rough_samples_destroy(struct rough_samples *samples);
 /* recover.c: adds to u and the trace a constant by piece (-1: none); without pieces the first to all. */
 void local_add_constants(const struct hdg *h, const int32_t *cell_piece, const int32_t *face_piece,
                          const double *constants, struct hdg_solution *s);

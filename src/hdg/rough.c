@@ -60,7 +60,65 @@ static int32_t sample(int i, int n, int32_t count) {
     return (int32_t)fmin((i + place) * count / n, count - 1);
 }
 
-facet_status hdg_measure_rounding(struct hdg *h) {
+/* What kernels of another device make of a cell of the sample must be what the host makes of it, up to
+ * rounding. */
+#define DIFFERENT 1e-5
+
+/* Of so few cells of every block the matrix is kept until then. */
+static facet_status keep(struct rough_samples *samples, int i, int block, int32_t cell, int n,
+                         const double *K) {
+    facet_status status = FACET_OK;
+    struct rough_sample *s = &samples->of[samples->n];
+    if (i >= ROUGH_KEPT) return FACET_OK;
+    *s = (struct rough_sample){.block = block, .cell = cell, .n = n};
+    samples->n++;
+    TRY(ALLOC(s->K, (int64_t)n * n));
+    memcpy(s->K, K, (size_t)n * (size_t)n * sizeof *K);
+done:
+    return status;
+}
+
+static facet_status compare(const struct hdg *h, const struct rough_sample *s) {
+    facet_status status = FACET_OK;
+    const struct trace_matrices *matrices = &h->matrices;
+    const int lanes = matrices->lanes, n = s->n;
+    const int64_t size = trace_matrix_size(matrices, s->block) * lanes,
+                  start = trace_matrix_start(matrices, s->block, s->cell);
+    double *there = NULL, difference = 0.0, largest = 0.0;
+    TRY(ALLOC(there, size));
+    TRY(device_download(h->device, there, matrices->values[s->block] + start / size * size,
+                        (size_t)size * sizeof *there));
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            const double *own = there + start % size, K = s->K[i * n + j];
+            double value = matrices->full ? own[((int64_t)i * n + j) * lanes] : trace_entry(own, lanes, i, j);
+            largest = fmax(largest, fabs(K));
+            if (!(fabs(value - K) <= difference)) difference = fabs(value - K);
+        }
+    if (!(difference <= DIFFERENT * largest))
+        FAIL(FACET_ERROR_MACHINE,
+             "the element matrix of cell %d that the device '%s' made differs from that of the host by %.1e "
+             "of "
+             "it: its results are not to be trusted; use another device, and please report this",
+             (int)s->cell, device_name(h->device), difference / largest);
+done:
+    base_free(&there);
+    return status;
+}
+
+facet_status hdg_compare_samples(const struct hdg *h, struct rough_samples *samples) {
+    facet_status status = FACET_OK;
+    for (int i = 0; i < samples->n; i++) TRY(compare(h, &samples->of[i]));
+done:
+    return status;
+}
+
+void rough_samples_destroy(struct rough_samples *samples) {
+    for (int i = 0; i < samples->n; i++) base_free(&samples->of[i].K);
+    samples->n = 0;
+}
+
+facet_status hdg_measure_rounding(struct hdg *h, struct rough_samples *samples) {
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct local l = {0};
@@ -76,8 +134,10 @@ facet_status hdg_measure_rounding(struct hdg *h) {
         base_free(&matrix);
         TRY(ALLOC(matrix, (int64_t)c.n * c.n));
         for (int i = 0; i < n; i++) {
-            TRY(local_begin(&l, b, sample(i, n, mesh->blocks[b].count)));
+            int32_t cell = sample(i, n, mesh->blocks[b].count);
+            TRY(local_begin(&l, b, cell));
             TRY(c.cell(&l, matrix, &robin));
+            if (!device_is_host(h->device)) TRY(keep(samples, i, b, cell, c.n, matrix));
             double least, most;
             look_at(c.n, matrix, &least, &most);
             if (least > 0.0) h->uneven = fmax(h->uneven, most / least);
