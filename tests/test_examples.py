@@ -208,7 +208,7 @@ class Examples(unittest.TestCase):
     def test_continuous_jumps(self):
         result = self.solve("continuous-jumps")
         values = result["values"]
-        self.assertEqual((result["solver"]["method"], result["solver"]["preconditioner"]), ("cg", "patches"))
+        self.assertEqual((result["solver"]["method"], result["solver"]["preconditioner"]), ("cg", "pmg"))
         self.assert_close(values["flow_in"], -values["flow_out"], 1e-7)
         other = self.solve("continuous-jumps", discretization__method="condensed")["values"]
         for name in values:

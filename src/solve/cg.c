@@ -455,16 +455,6 @@ static facet_status conclude(struct cg *cg, const char *reason, struct solve_rep
 #define LIGHT_PART  0.1
 #define LIGHT_END   1e-13
 
-/* Whether another sweep could do nothing: the true residual is rounding already. Where it is not, r is again
- * what it was. */
-static int is_at_rounding(struct cg *cg) {
-    struct solve_work *w = cg->w;
-    if (cg->fast != NULL || cg->norm <= cg->control->rtol || cg->control->light) return 0;
-    if (solve_is_rounding(cg->A, cg->b, cg->x, cg->control, cg->norm, &w->r, &w->p)) return 1;
-    solve_true_residual(cg->A, cg->b, cg->x, cg->control, &w->r);
-    return 0;
-}
-
 static facet_status iterate(struct cg *cg, struct solve_report *report, int *stalled) {
     facet_status status = FACET_OK;
     const char *reason = NULL;
@@ -488,10 +478,6 @@ static facet_status iterate(struct cg *cg, struct solve_report *report, int *sta
         TRY(sweep(cg, fmax(end, part * cg->norm), most, report, &reason));
         TRY(update(cg));
         on = goes_on(cg, before);
-        if (on && reason == NULL && !mixed && is_at_rounding(cg)) {
-            status = accept(cg, solve_rounding_reason, report);
-            goto done;
-        }
     }
     status = conclude(cg, reason, report, stalled);
 done:
