@@ -50,4 +50,50 @@ struct error_points {
  * and of the components of K grad(u* - u); the largest |u_h - u|. */
 enum { ERROR_U, ERROR_Q, ERROR_STAR = ERROR_Q + 3, ERROR_Q_STAR, ERROR_MAX = ERROR_Q_STAR + 3, N_ERRORS };
 
+#ifdef __CUDACC__
+#    define GENERAL_BOTH static inline __host__ __device__
+#else
+#    include <math.h>
+#    define GENERAL_BOTH static inline
+#endif
+
+/* y = K x, entries of K `lanes` apart. */
+GENERAL_BOTH void general_apply_matrix(int dim, int lanes, const double *K, const double *x, double *y) {
+    for (int a = 0; a < dim; a++) {
+        y[a] = 0.0;
+        for (int b = 0; b < dim; b++) y[a] += K[(a * dim + b) * lanes] * x[b];
+    }
+}
+/* What point q of a cell adds to its errors, which stand `step` apart. */
+GENERAL_BOTH void general_add_errors(const struct error_points *p, int64_t batch, int q, int lane, double *e,
+                                     int step) {
+    const int dim = p->dim, lanes = p->lanes;
+    const int64_t i = batch * p->n + q, at = p->straight ? batch : i, k = p->varying ? i : batch;
+    const double *K = p->K + k * dim * dim * lanes + lane, *C = p->C + at * dim * dim * lanes + lane;
+    const double *grad = p->grad + (i * lanes + lane) * dim, w = p->wJ[i * lanes + lane],
+                 u = p->u[i * lanes + lane];
+    double flux[3], slope[3];
+    if (p->u_h != (const double *)0) {
+        double error = p->u_h[i * lanes + lane] - u;
+        e[ERROR_U * step] += w * error * error;
+        e[ERROR_MAX * step] = fmax(e[ERROR_MAX * step], fabs(error));
+        general_apply_matrix(dim, lanes, K, grad, flux);
+        for (int a = 0; a < dim; a++) {
+            error = p->q[(i * dim + a) * lanes + lane] + flux[a];
+            e[(ERROR_Q + a) * step] += w * error * error;
+        }
+    }
+    if (p->star == (const double *)0) return;
+    double error = p->star[i * lanes + lane] - u, scale = 1.0 / p->det[at * lanes + lane];
+    e[ERROR_STAR * step] += w * error * error;
+    for (int a = 0; a < dim; a++) {
+        slope[a] = 0.0;
+        for (int c = 0; c < dim; c++)
+            slope[a] += C[(c * dim + a) * lanes] * p->slopes[((batch * dim + c) * p->n + q) * lanes + lane];
+        slope[a] = scale * slope[a] - grad[a];
+    }
+    general_apply_matrix(dim, lanes, K, slope, flux);
+    for (int a = 0; a < dim; a++) e[(ERROR_Q_STAR + a) * step] += w * flux[a] * flux[a];
+}
+
 #endif

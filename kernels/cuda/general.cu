@@ -81,7 +81,24 @@ __global__ void metric_of_faces(int64_t n_numbers, int dim, int n_faces, int n_f
     }
 }
 
+// A thread has a cell, and goes through its points.
+__global__ void squares_of_errors(const __grid_constant__ struct error_points p, int64_t n_batches,
+                                  double *errors) {
+    const int64_t number = (int64_t)blockIdx.x * THREADS + threadIdx.x, batch = number / L;
+    const int lane = (int)(number % L);
+    if (batch >= n_batches) return;
+    double e[N_ERRORS] = {0};
+    for (int q = 0; q < p.n; q++) general_add_errors(&p, batch, q, lane, e, 1);
+    for (int i = 0; i < N_ERRORS; i++) errors[(batch * N_ERRORS + i) * L + lane] = e[i];
+}
+
 } // namespace
+
+void error_squares_cuda(const struct error_points *points, int64_t n_batches, double *errors) {
+    if (n_batches == 0 || !may_launch()) return;
+    squares_of_errors<<<blocks_of(n_batches * L), THREADS>>>(*points, n_batches, errors);
+    launched("error_squares");
+}
 
 void table_apply_cuda(int lanes, int64_t n_batches, int rows, int columns, int width, const double *table,
                       const double *in, double *out) {

@@ -190,6 +190,7 @@ struct kernels make_table() {
     ONE(table_apply);
     ONE(cell_metric);
     ONE(face_metric);
+    ONE(error_squares);
     ONE(modes_solve);
     ONE(modes_scratch);
     ONE(brick_scratch);

@@ -322,51 +322,12 @@ int64_t gradient_solve_ref(int lanes, int64_t n_batches, int dim, int n, int M, 
 
 /* ------------------------------------------------------------------------------- errors */
 
-/* y = K x, K `lanes` apart. */
-static void apply_matrix(int dim, int lanes, const double *K, const double *x, double *y) {
-    for (int a = 0; a < dim; a++) {
-        y[a] = 0.0;
-        for (int b = 0; b < dim; b++) y[a] += K[(a * dim + b) * lanes] * x[b];
-    }
-}
-
-/* Point i of all, q of the batch, in one lane; e: `lanes` apart. */
-static void add_errors(const struct error_points *p, int64_t batch, int q, int lane, double *e) {
-    const int dim = p->dim, lanes = p->lanes;
-    const int64_t i = batch * p->n + q, at = p->straight ? batch : i, k = p->varying ? i : batch;
-    const double *K = p->K + k * dim * dim * lanes + lane, *C = p->C + at * dim * dim * lanes + lane;
-    const double *grad = p->grad + (i * lanes + lane) * dim, w = p->wJ[i * lanes + lane],
-                 u = p->u[i * lanes + lane];
-    double flux[3], slope[3];
-    if (p->u_h != NULL) {
-        double error = p->u_h[i * lanes + lane] - u;
-        e[ERROR_U * lanes] += w * error * error;
-        e[ERROR_MAX * lanes] = fmax(e[ERROR_MAX * lanes], fabs(error));
-        apply_matrix(dim, lanes, K, grad, flux);
-        for (int a = 0; a < dim; a++) {
-            error = p->q[(i * dim + a) * lanes + lane] + flux[a];
-            e[(ERROR_Q + a) * lanes] += w * error * error;
-        }
-    }
-    if (p->star == NULL) return;
-    double error = p->star[i * lanes + lane] - u, scale = 1.0 / p->det[at * lanes + lane];
-    e[ERROR_STAR * lanes] += w * error * error;
-    for (int a = 0; a < dim; a++) {
-        slope[a] = 0.0;
-        for (int c = 0; c < dim; c++)
-            slope[a] += C[(c * dim + a) * lanes] * p->slopes[((batch * dim + c) * p->n + q) * lanes + lane];
-        slope[a] = scale * slope[a] - grad[a];
-    }
-    apply_matrix(dim, lanes, K, slope, flux);
-    for (int a = 0; a < dim; a++) e[(ERROR_Q_STAR + a) * lanes] += w * flux[a] * flux[a];
-}
-
 void error_squares_ref(const struct error_points *p, int64_t n_batches, double *errors) {
     for (int64_t i = 0; i < n_batches * N_ERRORS * p->lanes; i++) errors[i] = 0.0;
     for (int64_t batch = 0; batch < n_batches; batch++)
         for (int q = 0; q < p->n; q++)
             for (int lane = 0; lane < p->lanes; lane++)
-                add_errors(p, batch, q, lane, errors + batch * N_ERRORS * p->lanes + lane);
+                general_add_errors(p, batch, q, lane, errors + batch * N_ERRORS * p->lanes + lane, p->lanes);
 }
 
 void star_weights_ref(int lanes, int64_t n_batches, int dim, int n, int varying, const double *wJ,
@@ -384,7 +345,7 @@ void star_weights_ref(int lanes, int64_t n_batches, int dim, int n, int varying,
                 sum -= rows[b][a] * q[(point * dim + a) * lanes + lane];
             }
             flow[((batch * dim + b) * n + point % n) * lanes + lane] = sum;
-            apply_matrix(dim, lanes, k, rows[b], KC[b]);
+            general_apply_matrix(dim, lanes, k, rows[b], KC[b]);
         }
         for (int e = 0, pair = 0; e < dim; e++)
             for (int b = 0; b <= e; b++, pair++) {

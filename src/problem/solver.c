@@ -107,8 +107,8 @@ done:
 /* The backend, with all its words looked at. maker: see solver_create. */
 static facet_status choose_backend(struct facet_solver *s, hdg_rule_maker maker, struct box_data *data,
                                    int *box) {
-    static const char *const diffusion[] = {"condense_affine", "affine_solve", "sum_solve", "cell_apply",
-                                            NULL};
+    static const char *const diffusion[] = {"condense_affine", "affine_solve",  "sum_solve",
+                                            "cell_apply",      "error_squares", NULL};
     static const char *const condensed[] = {"condense_sum", "sum_solve", "cell_apply", NULL};
     static const char *const elasticity[] = {"condense_elastic", "elastic_solve", "cell_apply", NULL};
     facet_status status = FACET_OK;
