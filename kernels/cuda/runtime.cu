@@ -190,8 +190,14 @@ constexpr int HELPERS = 8;
 static void copy_here(char *to, const char *from, size_t bytes) {
     std::vector<std::thread> helpers;
     const size_t part = (bytes / HELPERS + 4095) / 4096 * 4096;
-    for (size_t at = 0; at < bytes; at += part)
-        helpers.emplace_back([=] { memcpy(to + at, from + at, bytes - at < part ? bytes - at : part); });
+    for (size_t at = 0; at < bytes; at += part) {
+        auto work = [=] { memcpy(to + at, from + at, bytes - at < part ? bytes - at : part); };
+        try {
+            helpers.emplace_back(work);
+        } catch (...) { // no more threads are to be had
+            work();
+        }
+    }
     for (std::thread &helper : helpers) helper.join();
 }
 
