@@ -172,25 +172,10 @@ void run_move(const struct box_plan *plan, int axis, int n_0, int n_1, int n_2, 
 template <bool BACK, typename R>
 void move_all(const struct box_plan *plan, int axis, int n_0, int n_1, int n_2, double a, double *x,
               R *lattice) {
-    const int n = plan->present[1] && plan->present[2] ? plan->modes[0] : 0;
     if (n_0 == 0 || n_1 == 0 || n_2 == 0 || !facet::may_launch()) return;
-    switch (n) {
-#define CASE(N)                                                                                              \
-    case N:                                                                                                  \
-        run_move<BACK, N>(plan, axis, n_0, n_1, n_2, a, x, lattice);                                         \
-        break;
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
-        CASE(9)
-        CASE(12)
-        CASE(16)
-#undef CASE
-    default:
-        run_move<BACK, 0>(plan, axis, n_0, n_1, n_2, a, x, lattice);
-    }
+    facet::with_modes(*plan, [&](auto modes) {
+        run_move<BACK, decltype(modes)::value>(plan, axis, n_0, n_1, n_2, a, x, lattice);
+    });
     facet::launched(BACK ? "box_from_lattice" : "box_to_lattice");
 }
 

@@ -218,25 +218,7 @@ template <int N> void launch(const points_launch &g, const char *what) {
 }
 
 void run(const points_launch &g, const char *what) {
-    const int n = g.plan.modes[0];
-    const bool whole = g.plan.present[1] && g.plan.present[2];
-    switch (whole ? n : 0) {
-#define CASE(N)                                                                                              \
-    case N:                                                                                                  \
-        launch<N>(g, what);                                                                                  \
-        break;
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
-        CASE(9)
-        CASE(12)
-        CASE(16)
-#undef CASE
-    default:
-        launch<0>(g, what);
-    }
+    with_modes(g.plan, [&](auto modes) { launch<decltype(modes)::value>(g, what); });
 }
 
 } // namespace

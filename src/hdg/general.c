@@ -461,3 +461,16 @@ facet_status general_solve(struct general_work *w, int64_t begin, int64_t n, con
 done:
     return status;
 }
+
+facet_status general_put_turned(const struct hdg *h, int n, int columns, int row, const double *from,
+                                double **to) {
+    facet_status status = FACET_OK;
+    double *turned = NULL;
+    TRY(ALLOC(turned, (int64_t)n * columns));
+    for (int64_t q = 0; q < n; q++)
+        for (int64_t i = 0; i < columns; i++) turned[i * n + q] = from[q * row + i];
+    TRY(device_copy(h->device, to, turned, (size_t)n * (size_t)columns, sizeof *turned));
+done:
+    base_free(&turned);
+    return status;
+}

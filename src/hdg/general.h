@@ -85,6 +85,9 @@ struct general_work {
 };
 facet_status general_fetch(const struct general_work *w, int array, int64_t n_batches); /* to the host */
 facet_status general_send(const struct general_work *w, int array, int64_t n_batches);
+/* device: columns x n from n rows of a table, which lie `row` apart. */
+facet_status general_put_turned(const struct hdg *h, int n, int columns, int row, const double *from,
+                                double **to);
 /* The cell of a lane; lanes nobody uses repeat the last one. */
 int32_t general_cell(const struct general_work *w, int64_t batch, int lane);
 /* Nodes of the cells of n batches from `begin` on into an array, to the device. */

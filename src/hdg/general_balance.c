@@ -14,18 +14,6 @@ struct balance_job {
     double *phi, *psi, *inside;   /* device: N x faces n, m x n, N x points of the cell */
 };
 
-static facet_status put_turned(const struct hdg *h, int rows, int columns, const double *from, double **to) {
-    facet_status status = FACET_OK;
-    double *turned = NULL;
-    TRY(ALLOC(turned, (int64_t)rows * columns));
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++) turned[j * rows + i] = from[i * columns + j];
-    TRY(device_copy(h->device, to, turned, (size_t)rows * (size_t)columns, sizeof *turned));
-done:
-    base_free(&turned);
-    return status;
-}
-
 static facet_status job_create(const struct hdg *h, int block, struct balance_job *job) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &h->space.blocks[block];
@@ -34,9 +22,9 @@ static facet_status job_create(const struct hdg *h, int block, struct balance_jo
     double *phi = NULL;
     TRY(ALLOC(phi, (int64_t)n * t->N));
     TRY(device_download(h->device, phi, t->face_phi, (size_t)n * (size_t)t->N * sizeof *phi));
-    TRY(put_turned(h, n, t->N, phi, &job->phi));
-    TRY(put_turned(h, t->n_face, t->m, b->face.psi, &job->psi));
-    if (h->data.reaction != NULL) TRY(put_turned(h, t->n, t->N, b->cell.phi, &job->inside));
+    TRY(general_put_turned(h, n, t->N, t->N, phi, &job->phi));
+    TRY(general_put_turned(h, t->n_face, t->m, t->m, b->face.psi, &job->psi));
+    if (h->data.reaction != NULL) TRY(general_put_turned(h, t->n, t->N, t->N, b->cell.phi, &job->inside));
     TRY(ALLOC(job->turns, 8 * (int64_t)t->m * t->m));
     TRY(batch_turn_matrices(b, h->space.degree, job->turns));
 done:

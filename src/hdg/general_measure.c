@@ -38,20 +38,6 @@ struct error_job {
     double *values, *star_values, *slopes; /* device: N x n, N_star x n, N_star x dim n */
 };
 
-/* device: columns x n from n rows of the table. */
-static facet_status put_table(const struct hdg *h, int n, int columns, int row, const double *from,
-                              double **to) {
-    facet_status status = FACET_OK;
-    double *turned = NULL;
-    TRY(ALLOC(turned, (int64_t)n * columns));
-    for (int64_t q = 0; q < n; q++)
-        for (int64_t i = 0; i < columns; i++) turned[i * n + q] = from[q * row + i];
-    TRY(device_copy(h->device, to, turned, (size_t)n * (size_t)columns, sizeof *turned));
-done:
-    base_free(&turned);
-    return status;
-}
-
 static facet_status job_create(const struct hdg *h, int block, int straight, struct error_job *job) {
     facet_status status = FACET_OK;
     const struct hdg_block_space *b = &h->space.blocks[block];
@@ -61,9 +47,9 @@ static facet_status job_create(const struct hdg *h, int block, int straight, str
     TRY(hdg_table_create(b->shape, degree + job->star, order, job->points.n, job->points.x, t));
     t->w = job->points.w;
     TRY(general_rule_create(h, t, straight, &job->rule));
-    if (job->plain) TRY(put_table(h, t->n, b->N, t->N, t->phi, &job->values));
-    if (job->star) TRY(put_table(h, t->n, t->N, t->N, t->phi, &job->star_values));
-    if (job->star) TRY(put_table(h, t->dim * t->n, t->N, t->N, t->grad, &job->slopes));
+    if (job->plain) TRY(general_put_turned(h, t->n, b->N, t->N, t->phi, &job->values));
+    if (job->star) TRY(general_put_turned(h, t->n, t->N, t->N, t->phi, &job->star_values));
+    if (job->star) TRY(general_put_turned(h, t->dim * t->n, t->N, t->N, t->grad, &job->slopes));
     job->varying = general_varies(h);
 done:
     return status;
