@@ -171,8 +171,8 @@ double hdg_doubt(const struct hdg *h) {
     return fmax(h->rounding, h->inside);
 }
 
-/* tau h / K, as on boxes (boxhdg/solver.c). */
-#define LIGHT 0.01
+/* tau h / K. The default, h over the length of the domain, is far above it. */
+#define LIGHT 1e-4
 
 int hdg_is_light(const struct hdg *h) {
     return h->lightest < LIGHT;
