@@ -42,6 +42,9 @@ def list_cases():
     """(name, mesh, degree of facet, what is solved)"""
     for p in (1, 2, 3, 4, 6, 8, 9):
         yield f"2D, 80^2 x 2 triangles, p = {p}", ("box", (80, 80), 1), p, {"exact": WAVE[2]}
+    yield "2D, 320^2 x 2 triangles, p = 3", ("box", (320, 320), 1), 3, {"exact": WAVE[2]}
+    for p in (2, 4, 9):
+        yield f"2D, 80^2 x 2 triangles, p = {p}, factors", ("box", (80, 80), 1), p, {"exact": WAVE[2], "only": "direct"}
     for p in (1, 2, 3, 4, 5, 6):
         n = 16 if p < 5 else 8
         yield f"3D, {n}^3 x 6 tets, p = {p}", ("box", (n, n, n), 1), p, {"exact": WAVE[3]}
@@ -151,7 +154,8 @@ def facet_case(mesh, dim, degree, what):
         lines.append(f"exact: {json.dumps(what['exact'])}")
     if "mu" in what:
         lines.append(f"material: {{mu: {what['mu']}, lambda: {what['lambda']}}}")
-    lines += [f"discretization: {{degree: {degree}}}", "solver: {rtol: 1.0e-10}"]
+    method = f"method: {what['only']}, " if "only" in what else ""
+    lines += [f"discretization: {{degree: {degree}}}", f"solver: {{{method}rtol: 1.0e-10}}"]
     return "\n".join(lines) + "\n"
 
 
@@ -199,13 +203,13 @@ def measure(name, mesh, degree, what, arguments):
         out.write(facet_case(path, len(mesh[1]) if mesh[0] == "box" else 3, degree, what))
     peer = dict({"equation": "diffusion", "conductivity": 1, "rtol": 1e-10}, **what, mesh=path, order=degree + 1,
                 threads=arguments.threads)
-    runs = {program: [] for program in ["facet"] + SOLVERS}
-    solvers = SOLVERS
+    solvers = [what["only"]] if "only" in what else SOLVERS
+    runs = {program: [] for program in ["facet"] + solvers}
     for _ in range(arguments.rounds):
         runs["facet"].append(run_facet(case, arguments.threads))
         for solver in solvers:
             runs[solver].append(run_peer(dict(peer, solver=solver)))
-        fastest = min(best_of(runs[solver]).get("seconds", 1e9) for solver in SOLVERS)
+        fastest = min(best_of(runs[solver]).get("seconds", 1e9) for solver in runs if solver != "facet")
         solvers = [solver for solver in solvers if best_of(runs[solver]).get("seconds", 0) < 4 * fastest]
     best = {program: best_of(of) for program, of in runs.items()}
     print(name, {program: round(run.get("seconds", -1), 3) for program, run in best.items()}, file=sys.stderr)
@@ -216,9 +220,9 @@ def row(name, best):
     ours = best["facet"]
     if "failed" in ours:
         return f"| {name} | facet failed: {ours['failed']} |"
-    theirs = {s: best[s] for s in SOLVERS if "failed" not in best[s]}
+    theirs = {s: best[s] for s in best if s != "facet" and "failed" not in best[s]}
     if not theirs:
-        return f"| {name} | NGSolve failed: {best[SOLVERS[0]]['failed']} |"
+        return f"| {name} | NGSolve failed: {next(best[s]['failed'] for s in best if s != 'facet')} |"
     first = min(theirs, key=lambda s: theirs[s]["seconds"])
     peer = theirs[first]
     lean = theirs.get("bddc", peer)
@@ -263,7 +267,7 @@ def main():
 
 The same meshes, the same accuracy: facet's post-processed u of degree p + 1 (elasticity: u, of degree k + 1) against
 continuous elements of degree p + 1, eliminated inside the cells; CG to 1e-10 with BDDC, or a sparse Cholesky factor,
-whichever is faster. Seconds of everything but reading the mesh: spaces, matrices, solve, fields, errors; the fastest
+whichever is faster (`factors`: a factor in both programs). Seconds of everything but reading the mesh: spaces, matrices, solve, fields, errors; the fastest
 of {arguments.rounds} rounds by turns (a solver of NGSolve that takes four times as long as another has one round).
 `solve`: the share of set-up and solve in facet's time. Memory of NGSolve (with BDDC): what it takes above that of the
 interpreter and the mesh; of facet: all.
