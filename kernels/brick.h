@@ -214,17 +214,17 @@ BRICK_INLINE double brick_node_scale(const struct brick_cells *c, const double *
     return corner[0] + inner * (1.0 / sqrt(brick_conductivity(c, cell)) - mean);
 }
 
-/* Embedding of the functions on a brick of fewer cells: along a halved direction, cell c of the coarse brick
- * is cells 2c and 2c + 1 of the fine one, and E gives the values at the 2k + 1 fine nodes from the k + 1
- * coarse ones (rows: fine nodes). P is the tensor product of the directions; directions that are not halved
- * have the same nodes. */
+/* Embedding of the functions on a coarse brick: along a refined direction, E gives the values at the r + 1
+ * fine nodes of a coarse cell from its k + 1 coarse ones (rows: fine nodes). Cell c of the coarse brick is
+ * cells 2c and 2c + 1 of the fine one, r = 2k, or the same cell with functions of degree r, k being 1. P is
+ * the tensor product of the directions; directions that are not refined have the same nodes. */
 struct brick_transfer_axis {
-    int k, halved, periodic;
+    int k, r, refined, periodic;
     int n_cells;          /* coarse ones */
     int n_coarse, n_fine; /* nodes */
     int fixed[2];         /* which ends carry Dirichlet values */
     const int32_t *which; /* n_cells: the table of each; on the device, as the tables are */
-    const double *tables; /* (2k + 1) x (k + 1) each; NULL where not halved */
+    const double *tables; /* (r + 1) x (k + 1) each; NULL where not refined */
     const float *single;
     int n_tables;
     const double *host; /* the tables in the host's memory */

@@ -57,8 +57,9 @@ struct brick_setup {
     struct box_element element;
     struct boxsem_brick brick;
     struct boxsem_patches patches;
-    struct boxsem_transfer transfer;
-    int64_t n, n_coarse; /* nodes */
+    struct box_element linear;
+    struct boxsem_transfer transfer, vertices; /* from half the cells; from the linear functions of all */
+    int64_t n, n_coarse, n_vertices;           /* nodes */
 };
 
 /* A grid with `step` cells of the case joined into one where their number allows it. */
@@ -100,17 +101,22 @@ static inline void brick_setup_create(const struct device *device, int number, s
     ok(box_element_create(c->k, &s->element));
     ok(boxsem_brick_create(device, &s->grid, &s->element, &s->brick));
     ok(boxsem_patches_create(device, &s->grid, &s->element, &s->brick.cells, &s->patches));
-    ok(boxsem_transfer_create(device, &s->grid, &s->coarse, &s->element, &s->transfer));
-    s->n = s->n_coarse = 1;
+    ok(boxsem_transfer_create(device, &s->grid, &s->coarse, &s->element, &s->element, &s->transfer));
+    ok(box_element_create(1, &s->linear));
+    ok(boxsem_transfer_create(device, &s->grid, &s->grid, &s->element, &s->linear, &s->vertices));
+    s->n = s->n_coarse = s->n_vertices = 1;
     for (int d = 0; d < 3; d++) {
         s->n *= s->transfer.plan.axis[d].n_fine;
         s->n_coarse *= s->transfer.plan.axis[d].n_coarse;
+        s->n_vertices *= s->vertices.plan.axis[d].n_coarse;
     }
     assert_true(s->n == brick_n_nodes(&s->brick.cells));
 }
 
 static inline void brick_setup_destroy(struct brick_setup *s) {
     boxsem_transfer_destroy(&s->transfer);
+    boxsem_transfer_destroy(&s->vertices);
+    box_element_destroy(&s->linear);
     boxsem_patches_destroy(&s->patches);
     boxsem_brick_destroy(&s->brick);
     box_element_destroy(&s->element);

@@ -45,23 +45,32 @@ static void NAME(run_point_sweep)(struct arena *a, int64_t number) {
     brick_setup_destroy(&s);
 }
 
+/* From half the cells, and from the linear functions of all. */
 static void NAME(run_brick_prolong)(struct arena *a, int64_t number) {
     struct brick_setup s;
     brick_setup_create(a->device, (int)number, &s);
-    REAL *coarse = NAME(put_random)(a, s.n_coarse, 1), *fine = NAME(put_random)(a, s.n, 2),
-         *scratch = NAME(put_nan)(a, device_transfer_scratch(a->device, &s.transfer.plan));
-    device_brick_prolong(a->device, PRECISION, &s.transfer.plan, coarse, fine, scratch);
-    NAME(take)(a, fine, s.n);
+    for (int low = 0; low < 2; low++) {
+        const struct brick_transfer *plan = low ? &s.vertices.plan : &s.transfer.plan;
+        REAL *coarse = NAME(put_random)(a, low ? s.n_vertices : s.n_coarse, 1),
+             *fine = NAME(put_random)(a, s.n, 2),
+             *scratch = NAME(put_nan)(a, device_transfer_scratch(a->device, plan));
+        device_brick_prolong(a->device, PRECISION, plan, coarse, fine, scratch);
+        NAME(take)(a, fine, s.n);
+    }
     brick_setup_destroy(&s);
 }
 
 static void NAME(run_brick_restrict)(struct arena *a, int64_t number) {
     struct brick_setup s;
     brick_setup_create(a->device, (int)number, &s);
-    REAL *coarse = NAME(put_nan)(a, s.n_coarse), *fine = NAME(put_random)(a, s.n, 2),
-         *scratch = NAME(put_nan)(a, device_transfer_scratch(a->device, &s.transfer.plan));
-    device_brick_restrict(a->device, PRECISION, &s.transfer.plan, fine, coarse, scratch);
-    NAME(take)(a, coarse, s.n_coarse);
+    for (int low = 0; low < 2; low++) {
+        const struct brick_transfer *plan = low ? &s.vertices.plan : &s.transfer.plan;
+        const int64_t n = low ? s.n_vertices : s.n_coarse;
+        REAL *coarse = NAME(put_nan)(a, n), *fine = NAME(put_random)(a, s.n, 2),
+             *scratch = NAME(put_nan)(a, device_transfer_scratch(a->device, plan));
+        device_brick_restrict(a->device, PRECISION, plan, fine, coarse, scratch);
+        NAME(take)(a, coarse, n);
+    }
     brick_setup_destroy(&s);
 }
 

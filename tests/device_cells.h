@@ -11,6 +11,20 @@ struct cells {
     int64_t n_K; /* of a cell */
 };
 
+/* F_f'F_g: that of a face with itself is symmetric, which orientations may rely on. */
+static const double *put_face_products(struct arena *a, int n_faces, int m) {
+    double *FF = random_numbers((int64_t)n_faces * n_faces * m * m, 5);
+    for (int f = 0; f < n_faces; f++)
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < i; j++) {
+                double *own = FF + (int64_t)f * (n_faces + 1) * m * m;
+                own[i * m + j] = own[j * m + i];
+            }
+    const double *there = put(a, FF, (int64_t)n_faces * n_faces * m * m, sizeof *FF);
+    test_free(FF);
+    return there;
+}
+
 static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     static const int shapes[][4] = {/* dim, faces, N, m */
                                     {2, 3, 3, 2},  {2, 4, 9, 3}, {2, 3, 10, 4}, {2, 4, 25, 5},
@@ -44,7 +58,7 @@ static void put_cells(struct arena *a, int64_t size, struct cells *c) {
     c->t.face_mass = put_random(a, n_faces * N * N, 2);
     c->t.F = put_random(a, n_faces * N * m, 3);
     c->t.DF = put_random(a, n_faces * dim * N * m, 4);
-    c->t.FF = put_random(a, n_faces * n_faces * m * m, 5);
+    c->t.FF = put_face_products(a, n_faces, m);
     c->t.D = put_random(a, dim * N * N, 6);
     int32_t starts[8], modes[7];
     c->t.n_groups = make_groups(dim, m, starts, modes, &c->t.n_turn);

@@ -116,45 +116,56 @@ static void the_operator_is_symmetric_and_has_its_diagonal(void **state) {
     }
 }
 
+/* A monomial of the degree of the element along every direction that is no ring, at a node. */
+static double monomial(const struct box_grid *grid, const struct box_element *e, int degree,
+                       const int at[3]) {
+    double value = 1;
+    for (int d = 0; d < grid->dim; d++)
+        if (grid->sides[d][0] != BOX_PERIODIC) value *= pow(0.3 + coordinate(grid, e, d, at[d]), degree);
+    return value;
+}
+
+static void check_transfer(const struct brick_setup *s, const struct box_grid *grid,
+                           const struct box_element *low, const struct brick_transfer *plan,
+                           int64_t n_coarse) {
+    struct boxsem_brick coarse_brick;
+    ok(boxsem_brick_create(s->device, grid, low, &coarse_brick));
+    double *coarse = numbers(n_coarse, 0), *fine = numbers(s->n, 0), *r = numbers(s->n, 3),
+           *back = numbers(n_coarse, 0), *scratch = numbers(1, 0);
+    int at[3];
+    assert_int_equal(n_coarse, brick_n_nodes(&coarse_brick.cells));
+    for (int64_t i = 0; i < n_coarse; i++) {
+        brick_node_at(&coarse_brick.cells, i, at);
+        coarse[i] = monomial(grid, low, low->k, at);
+    }
+    device_brick_prolong(s->device, F64, plan, coarse, fine, scratch);
+    for (int64_t i = 0; i < s->n; i++) {
+        brick_node_at(&s->brick.cells, i, at);
+        double exact = monomial(&s->grid, &s->element, low->k, at);
+        near(fine[i], exact, 1e-11 * (1 + exact));
+    }
+    for (int64_t i = 0; i < n_coarse; i++)
+        if (brick_is_fixed(&coarse_brick.cells, i)) coarse[i] = 0;
+    memset(fine, 0, (size_t)s->n * sizeof *fine);
+    device_brick_prolong(s->device, F64, plan, coarse, fine, scratch);
+    device_brick_restrict(s->device, F64, plan, r, back, scratch);
+    near(dot(s->n, fine, r), dot(n_coarse, coarse, back), 1e-12 * norm(s->n, fine) * norm(s->n, r));
+    test_free(coarse);
+    test_free(fine);
+    test_free(r);
+    test_free(back);
+    test_free(scratch);
+    boxsem_brick_destroy(&coarse_brick);
+}
+
 /* Coarse polynomials are the same polynomials on the fine brick; restriction is the transpose. */
 static void transfers_embed_and_are_transposed(void **state) {
     (void)state;
     for (int number = 0; number < N_BRICKS; number++) {
         struct brick_setup s;
         brick_setup_create(ref(), number, &s);
-        struct boxsem_brick coarse_brick;
-        ok(boxsem_brick_create(s.device, &s.coarse, &s.element, &coarse_brick));
-        double *coarse = numbers(s.n_coarse, 0), *fine = numbers(s.n, 0), *r = numbers(s.n, 3),
-               *back = numbers(s.n_coarse, 0), *scratch = numbers(1, 0);
-        int at[3];
-        for (int64_t i = 0; i < s.n_coarse; i++) {
-            brick_node_at(&coarse_brick.cells, i, at);
-            coarse[i] = 1;
-            for (int d = 0; d < s.grid.dim; d++)
-                if (s.grid.sides[d][0] != BOX_PERIODIC)
-                    coarse[i] *= pow(0.3 + coordinate(&s.coarse, &s.element, d, at[d]), s.element.k);
-        }
-        device_brick_prolong(s.device, F64, &s.transfer.plan, coarse, fine, scratch);
-        for (int64_t i = 0; i < s.n; i++) {
-            double exact = 1;
-            brick_node_at(&s.brick.cells, i, at);
-            for (int d = 0; d < s.grid.dim; d++)
-                if (s.grid.sides[d][0] != BOX_PERIODIC)
-                    exact *= pow(0.3 + coordinate(&s.grid, &s.element, d, at[d]), s.element.k);
-            near(fine[i], exact, 1e-11 * (1 + exact));
-        }
-        for (int64_t i = 0; i < s.n_coarse; i++)
-            if (brick_is_fixed(&coarse_brick.cells, i)) coarse[i] = 0;
-        memset(fine, 0, (size_t)s.n * sizeof *fine);
-        device_brick_prolong(s.device, F64, &s.transfer.plan, coarse, fine, scratch);
-        device_brick_restrict(s.device, F64, &s.transfer.plan, r, back, scratch);
-        near(dot(s.n, fine, r), dot(s.n_coarse, coarse, back), 1e-12 * norm(s.n, fine) * norm(s.n, r));
-        test_free(coarse);
-        test_free(fine);
-        test_free(r);
-        test_free(back);
-        test_free(scratch);
-        boxsem_brick_destroy(&coarse_brick);
+        check_transfer(&s, &s.coarse, &s.element, &s.transfer.plan, s.n_coarse);
+        check_transfer(&s, &s.grid, &s.linear, &s.vertices.plan, s.n_vertices);
         brick_setup_destroy(&s);
     }
 }
@@ -288,7 +299,8 @@ static void every_allocation_may_fail(void **state) {
             if (what == 2)
                 status = boxsem_patches_create(s.device, &s.grid, &s.element, &s.brick.cells, &patches);
             if (what == 3)
-                status = boxsem_transfer_create(s.device, &s.grid, &s.coarse, &s.element, &transfer);
+                status =
+                    boxsem_transfer_create(s.device, &s.grid, &s.coarse, &s.element, &s.element, &transfer);
             base_memory_fail_at(0);
             done = status == FACET_OK;
             if (!done) {
@@ -313,8 +325,8 @@ static void bricks_that_do_not_fit_are_refused(void **state) {
     struct boxsem_transfer transfer;
     brick_setup_create(ref(), 4, &s);
     s.coarse.cells[0] = 3;
-    refused(boxsem_transfer_create(s.device, &s.grid, &s.coarse, &s.element, &transfer), FACET_ERROR_INPUT,
-            "3");
+    refused(boxsem_transfer_create(s.device, &s.grid, &s.coarse, &s.element, &s.element, &transfer),
+            FACET_ERROR_INPUT, "3");
     brick_setup_destroy(&s);
 }
 

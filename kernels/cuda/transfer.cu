@@ -1,5 +1,5 @@
-// Transfers between a brick and one of half the cells, node by node: at degree 1, and for any brick that
-// embed.cu does not know.
+// Transfers between a brick and one of half the cells or of a lower degree, node by node: at degree 1, and
+// for any brick that embed.cu does not know.
 #include "kernels/cuda/colour.cuh"
 #include "kernels/cuda/internal.cuh"
 #include "kernels/cuda/patch.cuh"
@@ -94,18 +94,18 @@ template <typename R> struct plain_transfer {
 template <typename R>
 __device__ int weights(const struct brick_transfer_axis &ax, const R *tables, int i, int *first,
                        const R **row) {
-    if (!ax.halved) {
+    if (!ax.refined) {
         *first = i;
         *row = nullptr;
         return 1;
     }
-    int cell = i / (2 * ax.k), local = i % (2 * ax.k);
+    int cell = i / ax.r, local = i % ax.r;
     if (cell == ax.n_cells) { // the last node
         cell--;
-        local = 2 * ax.k;
+        local = ax.r;
     }
     *first = cell * ax.k;
-    *row = tables + ((int64_t)ax.which[cell] * (2 * ax.k + 1) + local) * (ax.k + 1);
+    *row = tables + ((int64_t)ax.which[cell] * (ax.r + 1) + local) * (ax.k + 1);
     return ax.k + 1;
 }
 template <typename R> __global__ void plain_prolong(const __grid_constant__ plain_transfer<R> p) {
@@ -144,10 +144,10 @@ template <typename R> __global__ void plain_restrict(const __grid_constant__ pla
             fixed =
                 fixed || (ax[d].fixed[0] && at[d] == 0) || (ax[d].fixed[1] && at[d] == ax[d].n_coarse - 1);
             low[d] = high[d] = at[d];
-            if (!ax[d].halved) continue;
+            if (!ax[d].refined) continue;
             const int cell = at[d] / ax[d].k, inside = at[d] % ax[d].k != 0;
-            low[d] = 2 * ax[d].k * (inside ? cell : cell - 1);
-            high[d] = 2 * ax[d].k * (cell + 1);
+            low[d] = ax[d].r * (inside ? cell : cell - 1);
+            high[d] = ax[d].r * (cell + 1);
             if (!ax[d].periodic && low[d] < 0) low[d] = 0;
             if (!ax[d].periodic && high[d] > ax[d].n_fine - 1) high[d] = ax[d].n_fine - 1;
             if (ax[d].periodic && high[d] - low[d] >= ax[d].n_fine) high[d] = low[d] + ax[d].n_fine - 1;
@@ -180,8 +180,8 @@ template <typename R> void transfer(const struct brick_transfer *t, const R *fro
     const struct brick_transfer_axis *ax = t->axis;
     bool regular = true;
     for (int d = 0; d < 3; d++)
-        regular = regular && ax[d].halved && ax[d].n_tables == 1 && ax[d].k == ax[0].k &&
-                  !(ax[d].periodic && ax[d].n_cells == 1);
+        regular = regular && ax[d].refined && ax[d].n_tables == 1 && ax[d].k == ax[0].k &&
+                  ax[d].r == 2 * ax[d].k && !(ax[d].periodic && ax[d].n_cells == 1);
     for (int d = 1; d < 3 && regular; d++) // the same split everywhere
         for (int i = 0; i < (2 * ax[0].k + 1) * (ax[0].k + 1); i++)
             regular = regular && ax[d].host[i] == ax[0].host[i];

@@ -182,11 +182,11 @@ static int NAME(embedding)(const struct brick_transfer_axis *ax, int fine, int *
     static const REAL one[1] = {1};
     *first = fine;
     *E = one;
-    if (!ax->halved) return 1;
-    int cell = fine / (2 * ax->k);
+    if (!ax->refined) return 1;
+    int cell = fine / ax->r;
     if (cell == ax->n_cells) cell--;
     *first = cell * ax->k;
-    *E = ax->TABLE_S + ((int64_t)ax->which[cell] * (2 * ax->k + 1) + fine - cell * 2 * ax->k) * (ax->k + 1);
+    *E = ax->TABLE_S + ((int64_t)ax->which[cell] * (ax->r + 1) + fine - cell * ax->r) * (ax->k + 1);
     return ax->k + 1;
 }
 

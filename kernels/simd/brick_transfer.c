@@ -20,7 +20,7 @@ static struct transfer_view transfer_view(const struct brick_transfer *t) {
     return (struct transfer_view){{t->axis[0], t->axis[swap ? 2 : 1], t->axis[swap ? 1 : 2]}};
 }
 
-/* Blocks of a direction: coarse cells where it is halved, nodes where it is not. A block has n_in coarse
+/* Blocks of a direction: coarse cells where it is refined, nodes where it is not. A block has n_in coarse
  * nodes from coarse_first on and n_out fine nodes from fine_first on; the last node of a cell counts to the
  * next block, where there is one. */
 struct transfer_block {
@@ -28,13 +28,13 @@ struct transfer_block {
 };
 
 static int n_blocks(const struct brick_transfer_axis *ax) {
-    return ax->halved ? ax->n_cells : ax->n_coarse;
+    return ax->refined ? ax->n_cells : ax->n_coarse;
 }
 
 static struct transfer_block transfer_block(const struct brick_transfer_axis *ax, int b) {
-    if (!ax->halved) return (struct transfer_block){1, 1, b, b, 0};
+    if (!ax->refined) return (struct transfer_block){1, 1, b, b, 0};
     const int last = b == ax->n_cells - 1 && !ax->periodic;
-    return (struct transfer_block){ax->k + 1, 2 * ax->k + last, b * ax->k, 2 * b * ax->k, ax->which[b]};
+    return (struct transfer_block){ax->k + 1, ax->r + last, b * ax->k, b * ax->r, ax->which[b]};
 }
 
 /* Numbers of scratch: lines are coarse rows, and whole lanes may be read and written behind their end. */
@@ -42,10 +42,10 @@ static int64_t line_numbers(const struct transfer_view *v) {
     return (v->axis[0].n_coarse + 2 * L - 1) / L * L;
 }
 static int64_t most_fine(const struct brick_transfer_axis *ax) {
-    return ax->halved ? 2 * ax->k + 1 : 1;
+    return ax->refined ? ax->r + 1 : 1;
 }
 static int64_t most_coarse(const struct brick_transfer_axis *ax) {
-    return ax->halved ? ax->k + 1 : 1;
+    return ax->refined ? ax->k + 1 : 1;
 }
 static int64_t rows_numbers(const struct transfer_view *v) {
     const int64_t f1 = most_fine(&v->axis[1]), f2 = most_fine(&v->axis[2]), c1 = most_coarse(&v->axis[1]),

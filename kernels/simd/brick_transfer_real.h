@@ -7,7 +7,7 @@
 static const REAL NAME(identity)[1] = {1};
 
 static const REAL *NAME(table)(const struct brick_transfer_axis *ax, int table) {
-    return ax->halved ? ax->TABLES + (int64_t)table * (2 * ax->k + 1) * (ax->k + 1) : NAME(identity);
+    return ax->refined ? ax->TABLES + (int64_t)table * (ax->r + 1) * (ax->k + 1) : NAME(identity);
 }
 
 /* out row i = sum_j E(i, j) in row j over `length` numbers, E(i, j) = E[i*row + j*column]. */
@@ -57,8 +57,8 @@ static int NAME(same_tables)(const struct brick_transfer_axis *ax, int cell) {
 }
 
 /* fine row += E coarse row */
-INLINE void NAME(prolong_row)(const int k, const struct brick_transfer_axis *ax, const REAL *coarse,
-                              REAL *fine) {
+INLINE void NAME(prolong_row)(const int k, const int r, const struct brick_transfer_axis *ax,
+                              const REAL *coarse, REAL *fine) {
     for (int cell = 0, n_lanes; cell < ax->n_cells; cell += n_lanes) {
         LANE x[BRICK_MAX_DEGREE + 1], y[2 * BRICK_MAX_DEGREE + 1];
         n_lanes = NAME(same_tables)(ax, cell);
@@ -67,28 +67,28 @@ INLINE void NAME(prolong_row)(const int k, const struct brick_transfer_axis *ax,
         NAME(rows_to_lanes)(k, n_lanes, k, from, x);
         x[k] = __builtin_shufflevector(x[0], x[0], 1, 2, 3, 4, 5, 6, 7, 7);
         x[k][n_lanes - 1] = coarse[right == ax->n_coarse ? 0 : right];
-        for (int i = 0; i < 2 * k; i++) {
+        for (int i = 0; i < r; i++) {
             LANE sum = E[i * (k + 1)] * x[0];
             for (int j = 1; j <= k; j++) sum += E[i * (k + 1) + j] * x[j];
             y[i] = sum;
         }
-        NAME(lanes_to_rows)(2 * k, n_lanes, 2 * k, 1, y, fine + (int64_t)cell * 2 * k);
+        NAME(lanes_to_rows)(r, n_lanes, r, 1, y, fine + (int64_t)cell * r);
     }
     if (!ax->periodic) fine[ax->n_fine - 1] += coarse[ax->n_coarse - 1];
 }
 
 /* coarse row = E' fine row */
-INLINE void NAME(restrict_row)(const int k, const struct brick_transfer_axis *ax, const REAL *fine,
-                               REAL *coarse) {
+INLINE void NAME(restrict_row)(const int k, const int r, const struct brick_transfer_axis *ax,
+                               const REAL *fine, REAL *coarse) {
     REAL carry = 0;
     for (int cell = 0, n_lanes; cell < ax->n_cells; cell += n_lanes) {
         LANE x[2 * BRICK_MAX_DEGREE + 1], y[BRICK_MAX_DEGREE + 1];
         n_lanes = NAME(same_tables)(ax, cell);
         const REAL *E = NAME(table)(ax, ax->which[cell]);
-        NAME(rows_to_lanes)(2 * k, n_lanes, 2 * k, fine + (int64_t)cell * 2 * k, x);
+        NAME(rows_to_lanes)(r, n_lanes, r, fine + (int64_t)cell * r, x);
         for (int j = 0; j <= k; j++) {
             LANE sum = E[j] * x[0];
-            for (int i = 1; i < 2 * k; i++) sum += E[i * (k + 1) + j] * x[i];
+            for (int i = 1; i < r; i++) sum += E[i * (k + 1) + j] * x[i];
             y[j] = sum;
         }
         y[0] += __builtin_shufflevector((LANE){carry}, y[k], 0, 8, 9, 10, 11, 12, 13, 14);
@@ -104,14 +104,21 @@ INLINE void NAME(restrict_row)(const int k, const struct brick_transfer_axis *ax
 #define ROW(K)                                                                                               \
     case K:                                                                                                  \
         if (up)                                                                                              \
-            NAME(prolong_row)(K, ax, from, to);                                                              \
+            NAME(prolong_row)(K, 2 * (K), ax, from, to);                                                     \
         else                                                                                                 \
-            NAME(restrict_row)(K, ax, from, to);                                                             \
+            NAME(restrict_row)(K, 2 * (K), ax, from, to);                                                    \
         return;
 /* up: to += E from; else to = E' from. */
 static void NAME(transfer_row)(const struct brick_transfer_axis *ax, int up, const REAL *from, REAL *to) {
-    if (!ax->halved) {
+    if (!ax->refined) {
         for (int i = 0; i < ax->n_coarse; i++) to[i] = up ? to[i] + from[i] : from[i];
+        return;
+    }
+    if (ax->r != 2 * ax->k && ax->r > 0) { /* k is 1 */
+        if (up)
+            NAME(prolong_row)(1, ax->r, ax, from, to);
+        else
+            NAME(restrict_row)(1, ax->r, ax, from, to);
         return;
     }
     switch (ax->k) {
@@ -267,7 +274,7 @@ void NAME(brick_restrict)(const struct brick_transfer *transfer, const REAL *fin
                           REAL *scratch) {
     const struct transfer_view v = transfer_view(transfer);
     const int n1 = n_blocks(&v.axis[1]), n2 = n_blocks(&v.axis[2]), all = base_threads(),
-              threads = all < n2 ? all : n2, shares = v.axis[2].halved, ring = shares && v.axis[2].periodic;
+              threads = all < n2 ? all : n2, shares = v.axis[2].refined, ring = shares && v.axis[2].periodic;
     const int64_t own = transfer_numbers(&v), plane = (int64_t)v.axis[0].n_coarse * v.axis[1].n_coarse;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {

@@ -47,10 +47,13 @@ facet_status box_for_cells(const struct box_grid *g, int64_t cell_size, int laye
 
 /* The least and the greatest value of every cell (2 each) of a function that is a tensor product there, at
  * n_out points in every direction: T (kinds x n_out x n_in) from n_in numbers, kinds[d][column] (NULL: 0)
- * being that of a column. get: these numbers of a cell. */
+ * being that of a column. get: these numbers of a cell. reach: 0, or the numbers are values at points, every
+ * other value is at most reach times half their range away from its middle, and what is wanted are the
+ * extremes of all cells: those that cannot have them get a value between these. */
 typedef facet_status (*box_numbers_of)(const void *user, int64_t cell, const int at[3], double *numbers);
 facet_status box_extremes(const struct box_grid *g, const int *const kinds[3], int n_in, int n_out,
-                          const double *T, box_numbers_of get, const void *user, double *extremes);
+                          const double *T, box_numbers_of get, const void *user, double reach,
+                          double *extremes);
 
 /* ------------------------------------------------------------------------------------- points and data */
 

@@ -1,6 +1,7 @@
 /* Extremes of what is a tensor product in every cell. */
 #include <math.h>
 
+#include "base/memory.h"
 #include "box/cells.h"
 #include "box/contract.h"
 
@@ -12,34 +13,101 @@ struct search {
     const double *T;
     box_numbers_of get;
     const void *user;
+    double reach, least, most; /* what is found in the likeliest cells */
     double *extremes;
 };
+
+static void find(int64_t n, const double *values, double extremes[2]) {
+    double least = INFINITY, most = -INFINITY;
+#pragma omp simd reduction(min : least) reduction(max : most)
+    for (int64_t i = 0; i < n; i++) {
+        least = values[i] < least ? values[i] : least;
+        most = values[i] > most ? values[i] : most;
+    }
+    extremes[0] = least;
+    extremes[1] = most;
+}
+
+static facet_status look_at_points(int64_t cell, const int at[3], double *scratch, void *user) {
+    facet_status status = FACET_OK;
+    const struct search *s = user;
+    TRY(s->get(s->user, cell, at, scratch));
+    find(box_power(s->n_in, s->grid->dim), scratch, s->extremes + 2 * cell);
+done:
+    return status;
+}
 
 static facet_status search_cell(int64_t cell, const int at[3], double *scratch, void *user) {
     facet_status status = FACET_OK;
     const struct search *s = user;
     const int n_in[3] = {s->n_in, s->n_in, s->n_in}, n_out[3] = {s->n_out, s->n_out, s->n_out};
     const double *T[3];
-    double least = INFINITY, most = -INFINITY;
     for (int d = 0; d < s->grid->dim; d++)
         T[d] = s->T + (s->kinds[d] != NULL ? (int64_t)s->kinds[d][at[d]] * s->n_in * s->n_out : 0);
     TRY(s->get(s->user, cell, at, scratch));
     const double *values = box_contract_all(s->grid->dim, n_out, n_in, T, scratch, scratch + s->room);
-    const int64_t n = box_power(s->n_out, s->grid->dim);
-#pragma omp simd reduction(min : least) reduction(max : most)
-    for (int64_t i = 0; i < n; i++) {
-        least = values[i] < least ? values[i] : least;
-        most = values[i] > most ? values[i] : most;
-    }
-    s->extremes[2 * cell] = least;
-    s->extremes[2 * cell + 1] = most;
+    find(box_power(s->n_out, s->grid->dim), values, s->extremes + 2 * cell);
 done:
     return status;
 }
 
+static facet_status search_candidate(int64_t cell, const int at[3], double *scratch, void *user) {
+    const struct search *s = user;
+    double *of = s->extremes + 2 * cell, middle = 0.5 * (of[0] + of[1]),
+           far = s->reach * 0.5 * (of[1] - of[0]);
+    if (!(middle + far <= s->most && middle - far >= s->least)) return search_cell(cell, at, scratch, user);
+    of[0] = of[1] = middle;
+    return FACET_OK;
+}
+
+/* The extremes of the cells with the least and the greatest of all points: those of all cells, or nearly. */
+static facet_status search_likely(struct search *s) {
+    facet_status status = FACET_OK;
+    double *scratch = NULL, of[4];
+    int64_t cells[2] = {0, 0};
+    TRY(ALLOC(scratch, 2 * s->room + 2 * BOX_SLACK));
+    for (int64_t cell = 1; cell < s->grid->n_cells; cell++)
+        for (int side = 0; side < 2; side++) {
+            double here = s->extremes[2 * cell + side], best = s->extremes[2 * cells[side] + side];
+            if (side ? here > best : here < best) cells[side] = cell;
+        }
+    for (int side = 0; side < 2; side++) { /* their points are needed again */
+        int at[3];
+        double *place = s->extremes + 2 * cells[side], points[2] = {place[0], place[1]};
+        box_cell_at(s->grid, cells[side], at);
+        TRY(search_cell(cells[side], at, scratch, s));
+        for (int i = 0; i < 2; i++) {
+            of[2 * side + i] = place[i];
+            place[i] = points[i];
+        }
+    }
+    s->least = fmin(of[0], of[2]);
+    s->most = fmax(of[1], of[3]);
+done:
+    base_free(&scratch);
+    return status;
+}
+
 facet_status box_extremes(const struct box_grid *g, const int *const kinds[3], int n_in, int n_out,
-                          const double *T, box_numbers_of get, const void *user, double *extremes) {
+                          const double *T, box_numbers_of get, const void *user, double reach,
+                          double *extremes) {
+    facet_status status = FACET_OK;
     int64_t size = box_power(n_in > n_out ? n_in : n_out, g->dim);
-    struct search search = {g, kinds, n_in, n_out, (size + BOX_SLACK + 7) / 8 * 8, T, get, user, extremes};
-    return box_for_cells(g, size, 0, 2 * search.room, search_cell, &search);
+    struct search s = {.grid = g,
+                       .kinds = kinds,
+                       .n_in = n_in,
+                       .n_out = n_out,
+                       .room = (size + BOX_SLACK + 7) / 8 * 8,
+                       .T = T,
+                       .get = get,
+                       .user = user,
+                       .reach = reach,
+                       .extremes = extremes};
+    if (reach > 0.0) {
+        TRY(box_for_cells(g, size, 0, 2 * s.room, look_at_points, &s));
+        TRY(search_likely(&s));
+    }
+    TRY(box_for_cells(g, size, 0, 2 * s.room, reach > 0.0 ? search_candidate : search_cell, &s));
+done:
+    return status;
 }

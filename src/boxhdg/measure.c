@@ -78,7 +78,7 @@ facet_status boxhdg_extremes(const struct boxhdg *h, const struct boxhdg_solutio
     const struct numbers from = {h, s->u};
     double *values = NULL;
     TRY(boxhdg_tabulate_all(h, n, x, &values));
-    TRY(box_extremes(&h->grid, (const int *const *)h->column_line, h->n, n, values, numbers_of, &from,
+    TRY(box_extremes(&h->grid, (const int *const *)h->column_line, h->n, n, values, numbers_of, &from, 0.0,
                      extremes));
 done:
     base_free(&values);

@@ -102,24 +102,29 @@ static void fill_embedding(const struct box_element *e, double s, double *E) {
     }
 }
 
-/* One table for every different split. */
+/* One table for every different split; one in all where cells are the same. */
 static facet_status fill_tables(const struct device *device, const struct box_grid *fine, int d,
-                                const struct box_element *e, struct brick_transfer_axis *ax) {
+                                const struct box_element *e, const struct box_element *low,
+                                struct brick_transfer_axis *ax) {
     facet_status status = FACET_OK;
-    int size = (2 * e->k + 1) * (e->k + 1), n_tables = 0;
+    int size = (ax->r + 1) * (ax->k + 1), n_tables = 0;
     double *tables = NULL, *splits = NULL;
     int32_t *which = NULL;
     TRY(ALLOC(which, ax->n_cells));
     TRY(ALLOC(splits, ax->n_cells));
     for (int c = 0; c < ax->n_cells; c++) {
-        double low = fine->widths[d][2 * c], s = low / (low + fine->widths[d][2 * c + 1]);
+        double s = 0.0;
         int t = 0;
+        if (ax->n_cells != fine->cells[d])
+            s = fine->widths[d][2 * c] / (fine->widths[d][2 * c] + fine->widths[d][2 * c + 1]);
         while (t < n_tables && fabs(splits[t] - s) > SAME_SPLIT) t++;
         which[c] = t;
         if (t == n_tables) splits[n_tables++] = s;
     }
     TRY(ALLOC(tables, n_tables * size));
-    for (int t = 0; t < n_tables; t++) fill_embedding(e, splits[t], tables + t * size);
+    for (int t = 0; t < n_tables && e == low; t++) fill_embedding(e, splits[t], tables + t * size);
+    for (int i = 0; i <= e->k && e != low; i++)
+        box_element_values(low, e->nodes[i], tables + i * (low->k + 1));
     TRY(device_copy(device, &ax->which, which, (size_t)ax->n_cells, sizeof *which));
     TRY(device_copy(device, &ax->tables, tables, (size_t)(n_tables * size), sizeof *tables));
     TRY(device_copy_rounded(device, F32, &ax->single, ax->tables, n_tables * size));
@@ -145,24 +150,26 @@ void boxsem_transfer_destroy(struct boxsem_transfer *t) {
 
 facet_status boxsem_transfer_create(const struct device *device, const struct box_grid *fine,
                                     const struct box_grid *coarse, const struct box_element *e,
-                                    struct boxsem_transfer *t) {
+                                    const struct box_element *low, struct boxsem_transfer *t) {
     facet_status status = FACET_OK;
     *t = (struct boxsem_transfer){.device = device};
     for (int d = 0; d < 3; d++) {
         struct brick_transfer_axis *ax = &t->plan.axis[d];
         ax->n_coarse = ax->n_fine = ax->n_cells = 1;
         if (d >= fine->dim) continue;
-        ax->k = e->k;
+        int halved = coarse->cells[d] != fine->cells[d];
+        ax->k = low->k;
+        ax->r = halved ? 2 * e->k : e->k;
         ax->n_cells = coarse->cells[d];
-        ax->halved = coarse->cells[d] != fine->cells[d];
+        ax->refined = halved || e != low;
         ax->periodic = fine->sides[d][0] == BOX_PERIODIC;
-        ax->n_coarse = e->k * coarse->cells[d] + !ax->periodic;
+        ax->n_coarse = low->k * coarse->cells[d] + !ax->periodic;
         ax->n_fine = e->k * fine->cells[d] + !ax->periodic;
         for (int s = 0; s < 2; s++) ax->fixed[s] = fine->sides[d][s] == BOX_DIRICHLET;
-        if (ax->halved && fine->cells[d] != 2 * coarse->cells[d])
+        if (halved && (e != low || fine->cells[d] != 2 * coarse->cells[d]))
             FAIL(FACET_ERROR_INPUT, "a box of %d cells cannot be coarsened to %d in direction %c",
                  fine->cells[d], coarse->cells[d], "xyz"[d]);
-        if (ax->halved) TRY(fill_tables(device, fine, d, e, ax));
+        if (ax->refined) TRY(fill_tables(device, fine, d, e, low, ax));
     }
 done:
     if (status != FACET_OK) boxsem_transfer_destroy(t);

@@ -17,14 +17,15 @@ facet_status boxsem_brick_create(const struct device *device, const struct box_g
 void boxsem_brick_destroy(struct boxsem_brick *brick); /* safe on a zeroed struct, and twice */
 
 /* From `coarse` to `fine`: in every direction the coarse grid has the coordinates of the fine one, or every
- * second of them. */
+ * second of them, and its functions are those of `low`, which is `element` or, on the same grid, one of a
+ * lower degree. */
 struct boxsem_transfer {
     const struct device *device;
     struct brick_transfer plan;
 };
 facet_status boxsem_transfer_create(const struct device *device, const struct box_grid *fine,
                                     const struct box_grid *coarse, const struct box_element *element,
-                                    struct boxsem_transfer *transfer);
+                                    const struct box_element *low, struct boxsem_transfer *transfer);
 void boxsem_transfer_destroy(struct boxsem_transfer *transfer); /* safe on a zeroed struct, and twice */
 
 #endif

@@ -96,6 +96,7 @@ facet_status boxsem_levels_diagonal(const struct boxsem_level *l, struct operato
     TRY(ALLOC(host, l->n));
     device_brick_diagonal(device, F64, &l->brick.cells, diagonal.data);
     TRY(vector_download(&diagonal, host));
+#pragma omp parallel for num_threads(base_threads_for(l->n)) schedule(static)
     for (int64_t i = 0; i < l->n; i++) host[i] = brick_is_fixed(&l->brick.cells, i) ? 0.0 : 1.0 / host[i];
     TRY(operator_create_diagonal(device, l->n, host, D));
 done:
@@ -298,8 +299,10 @@ static facet_status make_levels(struct boxsem_levels *all, const struct box_grid
         l->all = all;
         TRY(fill_level(l));
         if (i > 0)
-            TRY(boxsem_transfer_create(all->device, &l[-1].grid, &l->grid, all->element, &l[-1].transfer));
+            TRY(boxsem_transfer_create(all->device, &l[-1].grid, &l->grid, all->element, all->element,
+                                       &l[-1].transfer));
     }
+    if (all->options->vertices) TRY(boxsem_levels_reach_vertices(all));
 done:
     return status;
 }
@@ -322,9 +325,9 @@ static facet_status add_level(struct boxsem_levels *all, int i, struct multigrid
     TRY(multigrid_append(mg, name, NULL, &A, &s));
     A = level_operator(l, 0);
     if (all->options->single) multigrid_refine(mg, &A);
-    if (all->options->vertices) goto done;
     struct mg_link link = {
-        .n_fine = l->n, .n_coarse = l[1].n, .prolong = prolong, .restrict_ = restrict_, .data = l};
+        .n_fine = l->n, .n_coarse = 1, .prolong = prolong, .restrict_ = restrict_, .data = l};
+    for (int d = 0; d < 3; d++) link.n_coarse *= l->transfer.plan.axis[d].n_coarse;
     TRY(multigrid_link(mg, &link));
 done:
     return status;
@@ -352,7 +355,7 @@ static int64_t scratch_needed(const struct boxsem_levels *all) {
         int64_t sizes[3] = {device_brick_scratch(all->device, &l->brick.cells), 0, 0};
         if (l->patches.device != NULL) sizes[1] = device_patch_scratch(all->device, &l->patches.plan);
         if (sizes[1] < 0) return -1;
-        if (i + 1 < all->n_levels) sizes[2] = device_transfer_scratch(all->device, &l->transfer.plan);
+        if (l->transfer.device != NULL) sizes[2] = device_transfer_scratch(all->device, &l->transfer.plan);
         for (int s = 0; s < 3; s++) most = sizes[s] > most ? sizes[s] : most;
     }
     return most;

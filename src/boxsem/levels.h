@@ -41,7 +41,8 @@ facet_status boxsem_levels_prepare(struct boxsem_levels *all);
 int boxsem_levels_can_change(const struct boxsem_levels *all);
 void boxsem_levels_set_reaction(struct boxsem_levels *all, double reaction);
 
-/* vertices.c: what is below the only level. */
+/* vertices.c: the functions of the vertices in those of the only level, and what is below it. */
+facet_status boxsem_levels_reach_vertices(struct boxsem_levels *all);
 facet_status boxsem_levels_end_vertices(const struct boxsem_levels *all, struct multigrid *mg);
 
 /* The inverse of the diagonal, in double precision. */

@@ -104,7 +104,18 @@ static facet_status numbers_of(const void *user, int64_t cell, const int at[3], 
     return take_cell(user, cell, at, numbers);
 }
 
-facet_status boxsem_extremes(struct boxsem *c, int n, const double *x, double *extremes) {
+/* The norm of interpolation from the nodes to n points in every direction. */
+static double lebesgue(const struct boxsem *c, int n, const double *values) {
+    double most = 0.0;
+    for (int p = 0; p < n; p++) {
+        double sum = 0.0;
+        for (int i = 0; i < c->n; i++) sum += fabs(values[p * c->n + i]);
+        most = fmax(most, sum);
+    }
+    return pow(most, c->grid.dim);
+}
+
+facet_status boxsem_extremes(struct boxsem *c, int n, const double *x, int of_all, double *extremes) {
     facet_status status = FACET_OK;
     double *values = NULL, *slopes = NULL;
     TRY(ALLOC(values, n * c->n));
@@ -113,7 +124,7 @@ facet_status boxsem_extremes(struct boxsem *c, int n, const double *x, double *e
     const double *const T[3] = {values, values, values};
     TRY(c->tiles != NULL ? box_tiles_extremes(c->tiles, c->n, n, T, c->u.data, extremes)
                          : box_extremes(&c->grid, (const int *const[3]){NULL, NULL, NULL}, c->n, n, values,
-                                        numbers_of, c, extremes));
+                                        numbers_of, c, of_all ? lebesgue(c, n, values) : 0.0, extremes));
 done:
     base_free(&values);
     base_free(&slopes);

@@ -44,7 +44,7 @@ static void count(const void *of, const int cells[3], double bytes[2]) {
         for (int d = 0; d < c->grid.dim; d++) bytes[1] += 8.0 * 2.0 * pow((double)c->degree * cells[d], 2.0);
     }
     if (!boxsem_has_cycle(o)) return;
-    if (o->vertices) bytes[0] += 2.0 * 8.0 * 12.0 * n + 27.0 * 12.0 * n_cells; /* P and its like, a matrix */
+    if (o->vertices) bytes[0] += 2.0 * 27.0 * 12.0 * n_cells; /* a matrix, and the levels below it */
     bytes[1] += real * (o->single ? 3.0 : 1.0) * n + real * 3.0 * coarse;
     if (o->cycle == MG_FULL && !boxsem_is_krylov(o)) bytes[1] += 8.0 * (o->single ? 3.0 : 1.0) * coarse;
     if (!c->grid.separable) /* a factor at the nodes, a residual, k and lambda of the cells */

@@ -13,6 +13,9 @@
 struct facet_solver;
 struct multigrid;
 
+/* What is taken of the cells by `reduce`. */
+enum backend_take { BACKEND_INTEGRALS, BACKEND_EXTREMES, BACKEND_RANGE };
+
 /* Points of the reference cell at which fields are wanted in many cells, prepared for that. On a box a set of
  * points that is a product of coordinates (lattices, rules, points of a face), in whatever order, is seen to
  * be one and evaluated direction by direction. */
@@ -79,8 +82,9 @@ struct backend {
                               double *integrals, double *volume);
     /* NULL, or where *done is set: of all cells at once, fetched or not, two numbers each: the integral of a
      * field with one component and the volume; or its least and greatest values at the products of n points x
-     * of [0, 1]. */
-    facet_status (*reduce)(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
+     * of [0, 1] (BACKEND_RANGE: where a cell has those of the whole mesh; elsewhere something between them).
+     */
+    facet_status (*reduce)(const struct facet_solver *s, enum hdg_field field, enum backend_take take, int n,
                            const double *x, double *values, int *done);
     /* The points at which integrals over a face of a cell are taken: *n of them, xi (n x dim) and weights x
      * area element, which the caller frees. */

@@ -152,11 +152,11 @@ done:
 }
 
 /* Of u on the device; of everything else cell by cell. */
-facet_status box_device_reduce(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
-                               const double *x, double *values, int *done_here) {
+facet_status box_device_reduce(const struct facet_solver *s, enum hdg_field field, enum backend_take take,
+                               int n, const double *x, double *values, int *done_here) {
     struct boxhdg_resident *r = s->box->resident;
     *done_here = field == HDG_U;
     if (!*done_here) return FACET_OK;
-    return extremes ? boxhdg_resident_extremes(r, n, x, values)
-                    : box_points_integrals(s, boxhdg_resident_integrals(r, values), values);
+    return take == BACKEND_INTEGRALS ? box_points_integrals(s, boxhdg_resident_integrals(r, values), values)
+                                     : boxhdg_resident_extremes(r, n, x, values);
 }

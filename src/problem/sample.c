@@ -211,12 +211,13 @@ static facet_status reduce_cells(const struct facet_solver *s, enum hdg_field fi
     const struct facet_mesh *mesh = s->problem->mesh;
     double *values = NULL, *x = NULL;
     int n = lattice_order(s) + 1;
+    enum backend_take take = !extremes ? BACKEND_INTEGRALS : group == NULL ? BACKEND_RANGE : BACKEND_EXTREMES;
     *done_here = 0;
     if (s->backend->reduce == NULL || g->components != 1) goto done;
     TRY(ALLOC(values, 2 * (int64_t)mesh->n_cells));
     TRY(ALLOC(x, n));
     for (int i = 0; i < n; i++) x[i] = (double)i / (n - 1);
-    TRY(s->backend->reduce(s, field, extremes, n, x, values, done_here));
+    TRY(s->backend->reduce(s, field, take, n, x, values, done_here));
     for (int32_t i = 0; *done_here && i < (group != NULL ? group->count : mesh->n_cells); i++) {
         const double *of = values + 2 * (int64_t)(group != NULL ? group->ids[i] : i);
         g->smallest = extremes ? fmin(g->smallest, of[0]) : g->smallest;

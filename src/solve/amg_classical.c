@@ -255,7 +255,7 @@ static facet_status make_rows(const struct amg_grid *grid, const struct strength
 #pragma omp parallel num_threads(n_threads)
     {
         struct row r = {.place = places + omp_get_thread_num() * n};
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic, 1024)
         for (int64_t i = 0; i < n; i++) {
             r.n = 0;
             if (kind[i] == COARSE) r.entries[r.n++] = (struct entry){(int32_t)i, 1.0};
@@ -312,7 +312,7 @@ static facet_status multiply(int64_t n_rows, int64_t width, struct factor L, str
             int64_t thread = omp_get_thread_num() * width, *stamp = stamps + thread;
             int32_t *list = lists + thread;
             double *sum = sums + thread;
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic, 1024)
             for (int64_t i = 0; i < n_rows; i++) {
                 int64_t n = 0, mark = 2 * i + fill;
                 for (int64_t e = L.offsets[i]; e < L.offsets[i + 1]; e++)

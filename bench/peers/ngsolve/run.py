@@ -178,8 +178,12 @@ def run_facet(path, threads):
     return result
 
 
-def run_peer(case):
-    done = subprocess.run([python(), os.path.join(HERE, "peer.py"), json.dumps(case)], capture_output=True, text=True)
+def run_peer(case, limit):
+    try:
+        done = subprocess.run([python(), os.path.join(HERE, "peer.py"), json.dumps(case)], capture_output=True,
+                              text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"more than {limit:.0f} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
         return {"failed": (done.stderr.strip().splitlines() or ["?"])[-1]}
@@ -207,10 +211,11 @@ def measure(name, mesh, degree, what, arguments):
     runs = {program: [] for program in ["facet"] + solvers}
     for _ in range(arguments.rounds):
         runs["facet"].append(run_facet(case, arguments.threads))
+        limit = max(40, 20 * best_of(runs["facet"]).get("seconds", 0))
         for solver in solvers:
-            runs[solver].append(run_peer(dict(peer, solver=solver)))
+            runs[solver].append(run_peer(dict(peer, solver=solver), limit))
         fastest = min(best_of(runs[solver]).get("seconds", 1e9) for solver in runs if solver != "facet")
-        solvers = [solver for solver in solvers if best_of(runs[solver]).get("seconds", 0) < 4 * fastest]
+        solvers = [solver for solver in solvers if best_of(runs[solver]).get("seconds", 1e9) < 4 * fastest]
     best = {program: best_of(of) for program, of in runs.items()}
     print(name, {program: round(run.get("seconds", -1), 3) for program, run in best.items()}, file=sys.stderr)
     return best
@@ -268,7 +273,8 @@ def main():
 The same meshes, the same accuracy: facet's post-processed u of degree p + 1 (elasticity: u, of degree k + 1) against
 continuous elements of degree p + 1, eliminated inside the cells; CG to 1e-10 with BDDC, or a sparse Cholesky factor,
 whichever is faster (`factors`: a factor in both programs). Seconds of everything but reading the mesh: spaces, matrices, solve, fields, errors; the fastest
-of {arguments.rounds} rounds by turns (a solver of NGSolve that takes four times as long as another has one round).
+of {arguments.rounds} rounds by turns (a solver of NGSolve that takes four times as long as another has one round, of at
+most 40 s or twenty times what facet takes).
 `solve`: the share of set-up and solve in facet's time. Memory of NGSolve (with BDDC): what it takes above that of the
 interpreter and the mesh; of facet: all.
 
