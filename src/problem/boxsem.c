@@ -30,20 +30,23 @@ struct choice {
     enum option_preconditioner preconditioner;
 };
 
+/* Jumps from which on a GPU has vertices below it: its patches are fast, and levels are made on the host. */
+#define GPU_LARGE_JUMP 1e3
+
 /* Whether k jumps so much from cell to cell that patches and larger cells take longer than polynomials and
- * vertices. Cycles by themselves, and devices with memory of their own, have the former. */
+ * vertices. Cycles by themselves have the former. */
 static int has_jumps(const struct facet_solver *s, const struct box_data *data, const struct choice *c) {
     const struct options *o = &s->options;
     double low = INFINITY, high = 0.0;
     if (o->degree < 2 || c->method != METHOD_CG || o->preconditioner != PRECONDITIONER_AUTO) return 0;
-    if (data->grid.conductivity == NULL || device_has_memory(s->context->device)) return 0;
+    if (data->grid.conductivity == NULL) return 0;
     int64_t n = 1;
     for (int d = 0; d < data->grid.dim; d++) n *= data->grid.cells[d];
     for (int64_t i = 0; i < n; i++) {
         low = fmin(low, data->grid.conductivity[i]);
         high = fmax(high, data->grid.conductivity[i]);
     }
-    return high > SOLVE_LARGE_JUMP * low;
+    return high > (device_has_memory(s->context->device) ? GPU_LARGE_JUMP : SOLVE_LARGE_JUMP) * low;
 }
 
 static void choose_smoother(const struct options *o, int jumps, struct choice *c) {
