@@ -144,14 +144,17 @@ done:
     return status;
 }
 
-/* A preconditioner that took so many steps, or has to do with such jumps of K or a tiny tau, is far from an
- * inverse, and so may be its estimate. */
-#define SLOW     40
-#define CONTRAST 1e8
+/* A preconditioner that took so many steps, or has to do with such jumps of K, a tiny tau, or cells whose
+ * matrices have such diagonals (stretched by more than 100), is far from an inverse, and so may be its
+ * estimate. */
+#define SLOW      40
+#define CONTRAST  1e8
+#define STRETCHED 1e4
 
 static facet_status judge_again(struct facet_solver *s, struct solve_control *control) {
     facet_status status = FACET_OK;
-    int far = s->report.iterations >= SLOW || s->hdg->contrast > CONTRAST || hdg_is_light(s->hdg);
+    int far = s->report.iterations >= SLOW || s->hdg->contrast > CONTRAST || s->hdg->uneven > STRETCHED ||
+              hdg_is_light(s->hdg);
     if (s->cholesky != NULL || control->judge != NULL || !far) return FACET_OK;
     if (s->judge.apply == NULL) TRY(solver_make_exact_judge(s));
     if (s->judge.apply == NULL) return FACET_OK;
