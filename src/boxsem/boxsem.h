@@ -152,9 +152,9 @@ facet_status boxsem_get(const struct boxsem *c, double *values);
 /* Makes cells (ascending; NULL: all) ready for boxsem_evaluate, which is for these alone until the next solve
  * or call, where u is on a device that is not the host; elsewhere all are ready always. */
 facet_status boxsem_fetch(struct boxsem *c, int64_t n, const int64_t *cells);
-/* The integrals of u over all cells, where c->tiles is not NULL; its least and greatest values (2 a cell) at
- * the products of n points of [0, 1], where that is so or the device is the host. of_all: a cell that does
- * not have the extremes of all may have anything between them. */
+/* Where c->tiles is not NULL or the device is the host: the integrals of u over all cells; its least and
+ * greatest values (2 a cell) at the products of n points of [0, 1]. of_all: a cell that does not have the
+ * extremes of all may have anything between them. */
 facet_status boxsem_integrals(struct boxsem *c, double *integrals);
 facet_status boxsem_extremes(struct boxsem *c, int n, const double *x, int of_all, double *extremes);
 

@@ -87,16 +87,45 @@ done:
     return status;
 }
 
+struct integral_job {
+    const struct boxsem *c;
+    const double *weights; /* of the nodes of a cell of volume 1 */
+    double *integrals;
+};
+
+static facet_status integrate_cell(int64_t cell, const int at[3], double *scratch, void *user) {
+    const struct integral_job *job = user;
+    const struct boxsem *c = job->c;
+    double sum = 0.0;
+    boxsem_cell_move(c, at, BOXSEM_GATHER, c->u.data, scratch);
+    for (int64_t i = 0; i < c->cell_size; i++) sum += job->weights[i] * scratch[i];
+    for (int d = 0; d < c->grid.dim; d++) sum *= c->grid.widths[d][at[d]];
+    job->integrals[cell] = sum;
+    return FACET_OK;
+}
+
 facet_status boxsem_integrals(struct boxsem *c, double *integrals) {
     facet_status status = FACET_OK;
     const struct tile_scale volume = {.factor = 1.0, .powers = {1, 1, 1}};
-    double *moments = NULL;
+    double *moments = NULL, *weights = NULL;
     TRY(CALLOC(moments, c->n));
     for (int i = 0; i < c->n * c->n; i++) moments[i / c->n] += c->element.mass[i];
     const double *const T[3] = {moments, moments, moments};
-    TRY(box_tiles_download(c->tiles, c->n, 1, T, &volume, c->u.data, integrals));
+    if (c->tiles != NULL) {
+        TRY(box_tiles_download(c->tiles, c->n, 1, T, &volume, c->u.data, integrals));
+        goto done;
+    }
+    TRY(ALLOC(weights, c->cell_size));
+    for (int64_t i = 0; i < c->cell_size; i++) {
+        int64_t place = i;
+        weights[i] = 1.0;
+        for (int d = 0; d < c->grid.dim; d++, place /= c->n) weights[i] *= moments[place % c->n];
+    }
+    struct integral_job job = {c, weights, integrals};
+    TRY(box_for_cells(&c->grid, c->cell_size, 0, c->cell_size, integrate_cell, &job));
 done:
     base_free(&moments);
+    base_free(&weights);
     return status;
 }
 
