@@ -6,12 +6,12 @@
 #include "base/memory.h"
 #include "hdg/general.h"
 
-facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
+facet_status hdg_solution_need(const struct hdg *h, struct hdg_solution *s) {
     const int lanes = h->lanes;
     facet_status status = FACET_OK;
     const struct facet_mesh *mesh = h->data.mesh;
     struct hdg_system system;
-    *s = (struct hdg_solution){0};
+    if (s->trace != NULL) return FACET_OK;
     hdg_describe(h, &system);
     for (int b = 0; b < mesh->n_blocks; b++) {
         int64_t count = mesh->blocks[b].count, flux = count * h->functions[b].N;
@@ -26,6 +26,11 @@ facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
 done:
     if (status != FACET_OK) hdg_solution_destroy(s);
     return status;
+}
+
+facet_status hdg_solution_create(const struct hdg *h, struct hdg_solution *s) {
+    *s = (struct hdg_solution){0};
+    return hdg_solution_need(h, s);
 }
 
 void hdg_solution_destroy(struct hdg_solution *s) {
