@@ -6,6 +6,11 @@
 #include "base/memory.h"
 #include "hdg/general.h"
 
+/* n numbers; what a device brings is written before it is read, as far as it is wanted. */
+static facet_status make(const struct hdg *h, int64_t n, double **array) {
+    return h->resident != NULL ? ALLOC(*array, n) : CALLOC(*array, n);
+}
+
 facet_status hdg_solution_need(const struct hdg *h, struct hdg_solution *s) {
     const int lanes = h->lanes;
     facet_status status = FACET_OK;
@@ -17,12 +22,12 @@ facet_status hdg_solution_need(const struct hdg *h, struct hdg_solution *s) {
         int64_t count = mesh->blocks[b].count, flux = count * h->functions[b].N;
         int N, n, nc = h->trace.n_components;
         hdg_local_sizes(h, b, &N, &n);
-        TRY(CALLOC(s->u[b], count * nc * h->functions[b].Nu));
-        if (h->data.equation->flux != NULL) TRY(CALLOC(s->q[b], flux * nc * mesh->dim));
+        TRY(make(h, count * nc * h->functions[b].Nu, &s->u[b]));
+        if (h->data.equation->flux != NULL) TRY(make(h, flux * nc * mesh->dim, &s->q[b]));
         if (equation_has_field(h->data.equation, HDG_P)) TRY(CALLOC(s->p[b], flux));
         TRY(CALLOC(s->loads[b], trace_n_batches(h->device, mesh, b) * N * lanes));
     }
-    TRY(CALLOC(s->trace, system.n_all));
+    TRY(make(h, system.n_all, &s->trace));
 done:
     if (status != FACET_OK) hdg_solution_destroy(s);
     return status;

@@ -6,31 +6,11 @@
 
 #include "base/memory.h"
 #include "hdg/batch.h"
+#include "hdg/resident_parts.h"
 #include "trace/coarse.h"
 
-/* Numbers of an array of points that are worked on at once, and of what comes to the host at once. */
-#define MOST_NUMBERS (1 << 24)
 /* Part of what is free on the device that all of this may take beside the matrices. */
 #define MOST_PART 0.25
-
-/* Arrays of one block on the device, all batches of them. */
-struct resident_block {
-    double *corners, *coefficients; /* kernels/straight.h */
-    int64_t *maps;                  /* batch x n_faces x LANES: into the trace of hdg_resident */
-    int64_t *sides;                 /* of the free faces: the kernel face_sums */
-    double *loads, *u, *q;
-    double *normals, *moments; /* of the reference cell: struct balance_cells */
-    double *det;               /* on the host: batch x LANES */
-};
-
-struct hdg_resident {
-    struct resident_block blocks[MESH_MAX_BLOCKS];
-    double *trace; /* device: the free unknowns, then those that are eliminated, by faces */
-    int64_t n_eliminated;
-    double volume, reaction;
-    int fetched; /* the host has what is here, */
-    int star;    /* and has made u* of it */
-};
 
 static void block_destroy(const struct device *device, struct resident_block *b) {
     double **arrays[] = {&b->corners, &b->coefficients, &b->loads, &b->u, &b->q, &b->normals, &b->moments};
@@ -59,7 +39,7 @@ static double bytes_wanted(const struct hdg *h) {
                          2.0 * s->n_trace + 4.0 * s->n_faces;
         bytes += sizeof(double) * numbers * h->data.mesh->blocks[b].count;
     }
-    return bytes + 6.0 * sizeof(double) * MOST_NUMBERS;
+    return bytes + 6.0 * sizeof(double) * RESIDENT_NUMBERS;
 }
 
 static int is_eligible(const struct hdg *h) {
@@ -318,6 +298,11 @@ done:
     return status;
 }
 
+/* What the host was told is of another solution. */
+static void forget(const struct hdg *h) {
+    h->resident->has_trace = h->resident->has_u = h->resident->has_q = h->resident->has_star = 0;
+}
+
 /* ------------------------------------------------------------------------------------------ loads */
 
 /* Whether f is known to the device. */
@@ -335,7 +320,7 @@ static facet_status load_block(const struct hdg *h, int block, int *finite) {
     struct resident_block *r = &h->resident->blocks[block];
     const int lanes = h->lanes, dim = h->data.mesh->dim, N = h->space.blocks[block].N;
     const int64_t n = h->matrices.n_batches[block];
-    int64_t most = MOST_NUMBERS / (table->n * lanes);
+    int64_t most = RESIDENT_NUMBERS / (table->n * lanes);
     struct source_points p = {.lanes = lanes, .dim = dim, .n = table->n};
     struct expr_program program = {0};
     double *points = NULL, *weights = NULL, *phi = NULL, *values = NULL, *totals = NULL, *sums = NULL;
@@ -442,7 +427,7 @@ facet_status hdg_resident_load(const struct hdg *h, const double *source, struct
     double *locals = NULL;
     int there = source_is_there(h, source);
     TRY(need_arrays(h));
-    h->resident->fetched = h->resident->star = 0;
+    forget(h);
     s->shift = s->offset = s->offset_source = s->uncertainty = 0.0;
     for (int b = 0; b < h->data.mesh->n_blocks && there; b++)
         if (h->data.mesh->blocks[b].count > 0) TRY(load_block(h, b, &there));
@@ -471,7 +456,7 @@ facet_status hdg_resident_take(const struct hdg *h, const struct vector *x) {
     const struct trace_space *t = &h->trace;
     struct hdg_resident *r = h->resident;
     double *host = NULL, *to;
-    h->resident->fetched = h->resident->star = 0;
+    forget(h);
     if (t->n_free > 0) device_move(h->device, r->trace, x->data, (size_t)t->n_free * sizeof(double));
     if (r->n_eliminated == 0) goto done;
     TRY(ALLOC(host, r->n_eliminated));
@@ -511,172 +496,4 @@ double hdg_resident_size(const struct hdg *h) {
         if (n > 0) sum += device_dot(h->device, F64, n, r->u, r->u);
     }
     return sum > 1e-200 && sum < 1e200 ? sqrt(sum) : INFINITY;
-}
-
-/* `size` numbers of every cell, from lanes to one cell after the other. */
-static facet_status fetch_cells(const struct hdg *h, int block, int64_t size, const double *from,
-                                double *to) {
-    facet_status status = FACET_OK;
-    const int lanes = h->lanes;
-    const int64_t n = h->matrices.n_batches[block], count = h->data.mesh->blocks[block].count;
-    int64_t most = MOST_NUMBERS / (size * lanes);
-    double *host = NULL;
-    most = most < 1 ? 1 : most < n ? most : n;
-    TRY(ALLOC(host, most * size * lanes));
-    for (int64_t first = 0; first < n; first += most) {
-        const int64_t many = n - first < most ? n - first : most, begin = first * lanes,
-                      end = begin + many * lanes < count ? begin + many * lanes : count;
-        TRY(device_download(h->device, host, from + first * size * lanes,
-                            (size_t)(many * size * lanes) * sizeof *host));
-#pragma omp parallel for num_threads(base_threads()) schedule(static)
-        for (int64_t cell = begin; cell < end; cell++) {
-            const double *lane = host + (cell - begin) / lanes * size * lanes + (cell - begin) % lanes;
-            for (int64_t i = 0; i < size; i++) to[cell * size + i] = lane[i * lanes];
-        }
-    }
-done:
-    base_free(&host);
-    return status;
-}
-
-static facet_status fetch_trace(const struct hdg *h, struct hdg_solution *s) {
-    facet_status status = FACET_OK;
-    double *free = NULL;
-    TRY(ALLOC(free, h->trace.n_free));
-    TRY(device_download(h->device, free, h->resident->trace, (size_t)h->trace.n_free * sizeof *free));
-    trace_scatter(&h->trace, free, h->eliminated, s->trace);
-done:
-    base_free(&free);
-    return status;
-}
-
-facet_status hdg_resident_fetch(const struct hdg *h, struct hdg_solution *s) {
-    facet_status status = FACET_OK;
-    if (h->resident->fetched) return FACET_OK;
-    TRY(hdg_solution_need(h, s));
-    TRY(fetch_trace(h, s));
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const struct resident_block *r = &h->resident->blocks[b];
-        const int64_t N = h->space.blocks[b].N, n = h->matrices.n_batches[b] * h->lanes * N;
-        if (n == 0) continue;
-        TRY(device_download(h->device, s->loads[b], r->loads, (size_t)n * sizeof(double)));
-        TRY(fetch_cells(h, b, N, r->u, s->u[b]));
-        TRY(fetch_cells(h, b, h->data.mesh->dim * N, r->q, s->q[b]));
-    }
-    h->resident->fetched = 1;
-done:
-    return status;
-}
-
-facet_status hdg_resident_star(const struct hdg *h, struct hdg_solution *s) {
-    facet_status status = FACET_OK;
-    if (h->resident->star) return FACET_OK;
-    TRY(hdg_resident_fetch(h, s));
-    TRY(hdg_postprocess(h, s));
-    h->resident->star = 1;
-done:
-    return status;
-}
-
-/* ------------------------------------------------------------------------------------------ measures */
-
-/* balance: of the cells of a block, on the host. */
-static facet_status balance_block(const struct hdg *h, int block, double *balance) {
-    facet_status status = FACET_OK;
-    const struct resident_block *r = &h->resident->blocks[block];
-    const struct hdg_block_space *space = &h->space.blocks[block];
-    const size_t count = (size_t)(h->matrices.n_batches[block] * (2 + space->n_faces) * h->lanes);
-    struct balance_cells cells = {.one = sqrt(shape_measure(shape_face_shape(space->shape, 0))),
-                                  .constant = space->source.phi[0],
-                                  .moments = r->moments,
-                                  .normals = r->normals,
-                                  .coefficients = r->coefficients,
-                                  .corners = r->corners,
-                                  .u = r->u,
-                                  .q = r->q,
-                                  .loads = r->loads,
-                                  .trace = h->resident->trace,
-                                  .maps = r->maps};
-    double *there = NULL;
-    TRY(device_alloc(h->device, &there, count, sizeof *there));
-    device_affine_balance(h->device, &h->tables[block], &cells, h->matrices.n_batches[block], there);
-    TRY(device_download(h->device, balance, there, count * sizeof *there));
-done:
-    device_free(h->device, &there);
-    return status;
-}
-
-/* The flux through a face out of a cell of the mesh. */
-static double flux_of(const struct hdg *h, double *const *balance, int32_t cell, int local) {
-    const struct mesh_block *block = mesh_block_of(h->data.mesh, cell);
-    const int b = (int)(block - h->data.mesh->blocks), lanes = h->lanes;
-    const int64_t i = cell - block->first, size = 2 + h->space.blocks[b].n_faces;
-    return balance[b][(i / lanes * size + 2 + local) * lanes + i % lanes];
-}
-
-facet_status hdg_resident_balance(const struct hdg *h, double *imbalance) {
-    facet_status status = FACET_OK;
-    const struct facet_mesh *mesh = h->data.mesh;
-    double *balance[MESH_MAX_BLOCKS] = {NULL}, worst = 0.0, scale = 0.0;
-    const int lanes = h->lanes;
-    for (int b = 0; b < mesh->n_blocks; b++) {
-        const int64_t size = 2 + h->space.blocks[b].n_faces;
-        if (mesh->blocks[b].count == 0) continue;
-        TRY(ALLOC(balance[b], h->matrices.n_batches[b] * size * lanes));
-        TRY(balance_block(h, b, balance[b]));
-#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(max : worst, scale)
-        for (int64_t i = 0; i < mesh->blocks[b].count; i++) {
-            const double *of = balance[b] + i / lanes * size * lanes + i % lanes;
-            worst = fmax(worst, of[0]);
-            scale = fmax(scale, of[lanes]);
-        }
-    }
-#pragma omp parallel for num_threads(base_threads()) schedule(static) reduction(max : worst)
-    for (int64_t f = 0; f < mesh->n_faces; f++) {
-        const int32_t *cells = mesh->face_cells + 2 * f;
-        if (cells[1] < 0) continue;
-        worst = fmax(worst, fabs(flux_of(h, balance, cells[0], mesh->face_locals[2 * f]) +
-                                 flux_of(h, balance, cells[1], mesh->face_locals[2 * f + 1])));
-    }
-    *imbalance = scale > 0.0 ? worst / scale : 0.0;
-done:
-    for (int b = 0; b < MESH_MAX_BLOCKS; b++) base_free(&balance[b]);
-    return status;
-}
-
-/* phi_0 is 1 over the root of the measure, and all others have no integral. */
-facet_status hdg_resident_integrals(const struct hdg *h, double *values) {
-    facet_status status = FACET_OK;
-    const struct device *device = h->device;
-    const int lanes = h->lanes;
-    double *table = NULL, *there = NULL, *host = NULL, *first = NULL;
-    for (int b = 0; b < h->data.mesh->n_blocks; b++) {
-        const struct mesh_block *block = &h->data.mesh->blocks[b];
-        const int64_t n = h->matrices.n_batches[b];
-        const int N = h->space.blocks[b].N;
-        const double volume = shape_measure(block->shape);
-        if (n == 0) continue;
-        device_free(device, &table);
-        device_free(device, &there);
-        base_free(&host);
-        base_free(&first);
-        TRY(CALLOC(first, N));
-        first[0] = 1.0;
-        TRY(ALLOC(host, n * lanes));
-        TRY(device_copy(device, &table, first, (size_t)N, sizeof *first));
-        TRY(device_alloc(device, &there, (size_t)(n * lanes), sizeof *there));
-        device_table_apply(device, lanes, n, 1, N, 1, table, h->resident->blocks[b].u, there);
-        TRY(device_download(device, host, there, (size_t)(n * lanes) * sizeof *host));
-        for (int64_t i = 0; i < block->count; i++) {
-            const double det = h->resident->blocks[b].det[i];
-            values[2 * (block->first + i)] = det * sqrt(volume) * host[i];
-            values[2 * (block->first + i) + 1] = det * volume;
-        }
-    }
-done:
-    device_free(device, &table);
-    device_free(device, &there);
-    base_free(&host);
-    base_free(&first);
-    return status;
 }

@@ -221,8 +221,9 @@ done:
 
 /* The host has trace, u and q, or gets them. */
 static facet_status bring(const struct facet_solver *s) {
-    return s->hdg->resident != NULL ? hdg_resident_fetch(s->hdg, (struct hdg_solution *)&s->solution)
-                                    : FACET_OK;
+    if (s->hdg->resident == NULL) return FACET_OK;
+    hdg_resident_want_flux(s->hdg);
+    return hdg_resident_fetch(s->hdg, (struct hdg_solution *)&s->solution);
 }
 
 static double largest_value(const struct facet_solver *s) {
@@ -291,7 +292,9 @@ static pthread_mutex_t making_star = PTHREAD_MUTEX_INITIALIZER;
 
 static facet_status need(const struct facet_solver *s, enum hdg_field field) {
     facet_status status;
-    if (s->hdg->resident == NULL || !hdg_fields[field].star) return FACET_OK;
+    if (s->hdg->resident == NULL) return FACET_OK;
+    if (field != HDG_U) hdg_resident_want_flux(s->hdg);
+    if (!hdg_fields[field].star) return FACET_OK;
     pthread_mutex_lock(&making_star);
     status = hdg_resident_star(s->hdg, (struct hdg_solution *)&s->solution);
     pthread_mutex_unlock(&making_star);
@@ -299,8 +302,10 @@ static facet_status need(const struct facet_solver *s, enum hdg_field field) {
 }
 
 static facet_status fetch(const struct facet_solver *s, int64_t n, const int32_t *cells) {
-    (void)n, (void)cells;
-    return bring(s);
+    struct hdg_solution *solution = (struct hdg_solution *)&s->solution;
+    if (s->hdg->resident == NULL) return FACET_OK;
+    return cells != NULL ? hdg_resident_fetch_some(s->hdg, n, cells, solution)
+                         : hdg_resident_fetch(s->hdg, solution);
 }
 
 static facet_status reduce(const struct facet_solver *s, enum hdg_field field, int extremes, int n,
